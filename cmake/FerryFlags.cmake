@@ -1,0 +1,78 @@
+# How Ferry's files are compiled: portable C11 for the oldest x86-64 or aarch64; the AVX files are
+# the only ones allowed more, and are chosen at run time.
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_C_FLAGS_DEBUG "-Og -g3")
+
+set(FERRY_X86_64 OFF)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  set(FERRY_X86_64 ON)
+endif()
+
+set(FERRY_INCLUDE_DIRS ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src
+                       ${CMAKE_BINARY_DIR}/generated)
+set(FERRY_KERNEL_OPTIONS -O3 -fno-math-errno -ffp-contract=off)
+set(FERRY_AVX2_OPTIONS -mavx2 -mfma -mf16c)
+set(FERRY_AVX512_OPTIONS -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -mf16c)
+
+function(ferry_warnings target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes
+                                           -Wvla $<$<BOOL:${FERRY_WERROR}>:-Werror>)
+endfunction()
+
+function(ferry_compile_options target)
+  ferry_warnings(${target})
+  target_include_directories(${target} PRIVATE ${FERRY_INCLUDE_DIRS})
+  target_compile_definitions(${target} PRIVATE _GNU_SOURCE= FERRY_VERSION="${PROJECT_VERSION}"
+                                               ${FERRY_FEATURES})
+  target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections
+                                           -fno-semantic-interposition)
+endfunction()
+
+# Sanitizers apply to everything, tests included.
+if(FERRY_SANITIZE)
+  if(NOT FERRY_SANITIZE MATCHES "^(address|undefined|thread)$")
+    message(FATAL_ERROR "FERRY_SANITIZE=${FERRY_SANITIZE}: use address, undefined or thread")
+  endif()
+  add_compile_options(-fsanitize=${FERRY_SANITIZE} -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${FERRY_SANITIZE})
+  if(FERRY_SANITIZE STREQUAL undefined)
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+add_link_options(-Wl,--gc-sections -Wl,-z,relro -Wl,--as-needed)
+set(FERRY_SHARED_LINK_OPTIONS -Wl,-O1)
+if(NOT FERRY_SANITIZE AND NOT FERRY_BUILD_FUZZERS)
+  list(APPEND FERRY_SHARED_LINK_OPTIONS -Wl,-z,defs)
+endif()
+
+# protobuf-c is the one library Ferry is linked with. What else it uses (hwloc, oneDNN, SLEEF,
+# OpenCL, CUDA) is opened at run time if the machine has it; only headers can matter here.
+find_path(PROTOBUF_C_INCLUDE_DIR protobuf-c/protobuf-c.h)
+find_library(PROTOBUF_C_LIBRARY protobuf-c)
+if(NOT PROTOBUF_C_INCLUDE_DIR OR NOT PROTOBUF_C_LIBRARY)
+  message(FATAL_ERROR "protobuf-c was not found: run scripts/setup.sh (package libprotobuf-c-dev)")
+endif()
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+add_library(ferry_dependencies INTERFACE)
+target_include_directories(ferry_dependencies SYSTEM INTERFACE ${PROTOBUF_C_INCLUDE_DIR})
+target_link_libraries(ferry_dependencies INTERFACE ${PROTOBUF_C_LIBRARY} Threads::Threads
+                                                   ${CMAKE_DL_LIBS} m)
+
+include(CheckIncludeFile)
+set(FERRY_FEATURES)
+foreach(pair hwloc.h=HWLOC oneapi/dnnl/dnnl.h=DNNL sleef.h=SLEEF CL/cl.h=OPENCL cuda.h=CUDA)
+  string(REPLACE "=" ";" pair ${pair})
+  list(GET pair 0 header)
+  list(GET pair 1 name)
+  check_include_file(${header} FY_HAVE_${name}_H)
+  if(FY_HAVE_${name}_H)
+    list(APPEND FERRY_FEATURES FY_HAVE_${name}_H=1)
+  endif()
+endforeach()

@@ -1,0 +1,35 @@
+# Which files make up the library: every .c of these folders. The order is the order of the
+# includes (base lowest); tools/check_includes.sh holds the code to it.
+set(FERRY_FOLDERS base tensor wire ops graph grad optimize place partition memory execute
+                  devices devices/cpu devices/sim devices/opencl devices/cuda data model observe
+                  api)
+# Loops over many elements live here and get the kernel flags.
+set(FERRY_KERNEL_FOLDERS ops devices/cpu)
+
+set(FERRY_SOURCES)
+foreach(folder ${FERRY_FOLDERS})
+  file(GLOB found CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.c)
+  if(NOT FERRY_X86_64)
+    list(FILTER found EXCLUDE REGEX "_(avx2|avx512)\\.c$")
+  endif()
+  foreach(source ${found})
+    set(options)
+    if(folder IN_LIST FERRY_KERNEL_FOLDERS)
+      list(APPEND options ${FERRY_KERNEL_OPTIONS})
+    endif()
+    if(source MATCHES "_avx2\\.c$")
+      list(APPEND options ${FERRY_AVX2_OPTIONS})
+    elseif(source MATCHES "_avx512\\.c$")
+      list(APPEND options ${FERRY_AVX512_OPTIONS})
+    endif()
+    if(options)
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}")
+    endif()
+  endforeach()
+  list(APPEND FERRY_SOURCES ${found})
+endforeach()
+file(GLOB found CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*.c)
+list(APPEND FERRY_SOURCES ${found})
+if(NOT FERRY_SOURCES)
+  message(FATAL_ERROR "no .c file under src/ yet")
+endif()
