@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// pool.c: one lock, one ring of closures, one list of loops.
+//
+// A loop lives on its caller's stack. Workers join it under the lock (helpers++) and leave it under
+// the lock (helpers--, their last touch); the caller takes it off the list, then waits for helpers
+// to reach 0. So nobody can touch a loop whose caller has returned, and a loop allocates nothing.
+// Idle workers watch |events| for a few microseconds before they sleep, because the next op of a
+// model comes soon and a futex wake-up costs more than a small loop.
+
+#include "base/pool.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/thread.h"
+
+#define SPIN_NS           8000
+#define CHUNKS_PER_THREAD 4  // enough to even out uneven pieces
+
+typedef struct loop {
+  void (*fn)(void *arg, int64_t begin, int64_t end);
+  void *arg;
+  int64_t chunks, per_chunk, longer;  // the first |longer| chunks have one element more
+  atomic_llong next;                  // chunk to take
+  atomic_int helpers;                 // written under the lock, read without by the waiting caller
+  bool waiting;                       // the caller sleeps on |loop_done|
+  struct loop *newer, *older;
+} loop;
+
+typedef struct task {
+  void (*fn)(void *);
+  void *arg;
+} task;
+
+struct fy_pool {
+  int threads;
+  int *cpus, num_cpus;
+  int64_t spin_ns;
+  atomic_bool started;
+  atomic_uint events;  // counts everything a spinning worker should look at
+  fy_mutex mu;         // guards all below
+  fy_cond wake, loop_done;
+  int sleepers, num_workers;
+  bool stopping;
+  loop *loops;  // newest first: inner loops finish before outer ones
+  task *tasks;  // ring of |task_cap|
+  size_t task_cap, task_head, task_count;
+  fy_thread *workers;
+};
+
+static void run_chunks(loop *l) {
+  for (;;) {
+    int64_t i = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);
+    if (i >= l->chunks) return;
+    int64_t begin = i * l->per_chunk + (i < l->longer ? i : l->longer);
+    l->fn(l->arg, begin, begin + l->per_chunk + (i < l->longer ? 1 : 0));
+  }
+}
+
+static loop *open_loop(fy_pool *pool) {
+  for (loop *l = pool->loops; l; l = l->older) {
+    if (atomic_load_explicit(&l->next, memory_order_relaxed) < l->chunks) return l;
+  }
+  return NULL;
+}
+
+static bool has_new_event(fy_pool *pool, unsigned seen) {
+  return atomic_load_explicit(&pool->events, memory_order_acquire) != seen;
+}
+
+static void spin(fy_pool *pool, unsigned seen) {
+  int64_t until = fy_now_ns() + pool->spin_ns;
+  do {
+    for (int i = 0; i < 16; i++) {
+      if (has_new_event(pool, seen)) return;
+      fy_cpu_relax();
+    }
+  } while (fy_now_ns() < until);
+}
+
+// With the lock held. One sleeper at a time: whoever wakes up wakes the next while work is left,
+// so the caller pays for a single wake-up.
+static void announce(fy_pool *pool) {
+  atomic_fetch_add_explicit(&pool->events, 1, memory_order_release);
+  if (pool->sleepers > 0) fy_cond_signal(&pool->wake);
+}
+
+static void help_loop(fy_pool *pool, loop *l) {
+  atomic_fetch_add_explicit(&l->helpers, 1, memory_order_relaxed);
+  bool more = atomic_load_explicit(&l->next, memory_order_relaxed) + 1 < l->chunks;
+  if (more && pool->sleepers > 0) fy_cond_signal(&pool->wake);
+  fy_unlock(&pool->mu);
+  run_chunks(l);
+  fy_lock(&pool->mu);
+  bool waiting = l->waiting;  // before the decrement: after it, |l| may be gone
+  if (atomic_fetch_sub_explicit(&l->helpers, 1, memory_order_release) == 1 && waiting) {
+    fy_cond_broadcast(&pool->loop_done);
+  }
+}
+
+static void run_task(fy_pool *pool) {
+  task t = pool->tasks[pool->task_head];
+  pool->task_head = (pool->task_head + 1) & (pool->task_cap - 1);
+  pool->task_count--;
+  if (pool->task_count > 0 && pool->sleepers > 0) fy_cond_signal(&pool->wake);
+  fy_unlock(&pool->mu);
+  t.fn(t.arg);
+  fy_lock(&pool->mu);
+}
+
+// With the lock held: watches for events a while, then sleeps until there is one.
+static void rest(fy_pool *pool) {
+  unsigned seen = atomic_load_explicit(&pool->events, memory_order_relaxed);
+  if (pool->spin_ns > 0) {
+    fy_unlock(&pool->mu);
+    spin(pool, seen);
+    fy_lock(&pool->mu);
+    if (has_new_event(pool, seen)) return;
+  }
+  pool->sleepers++;
+  fy_cond_wait(&pool->wake, &pool->mu);
+  pool->sleepers--;
+}
+
+static void *work(void *arg) {
+  fy_pool *pool = arg;
+  fy_lock(&pool->mu);
+  for (;;) {
+    // Looked up once: a loop's chunks can run out at any moment, lock or not.
+    loop *l = open_loop(pool);
+    if (l) {
+      help_loop(pool, l);
+    } else if (pool->task_count > 0) {
+      run_task(pool);
+    } else if (pool->stopping) {
+      break;
+    } else {
+      rest(pool);
+    }
+  }
+  fy_unlock(&pool->mu);
+  return NULL;
+}
+
+static void start_workers(fy_pool *pool) {
+  fy_lock(&pool->mu);
+  if (!atomic_load_explicit(&pool->started, memory_order_relaxed)) {
+    for (int i = 0; i < pool->threads - 1; i++) {
+      char name[16];
+      snprintf(name, sizeof name, "ferry-%d", i % 100000);
+      fy_thread *slot = &pool->workers[pool->num_workers];
+      if (!fy_thread_start(slot, work, pool, name)) break;  // fewer workers: slower, not wrong
+      if (pool->num_cpus > 0) fy_thread_bind(*slot, pool->cpus[i % pool->num_cpus]);
+      pool->num_workers++;
+    }
+    atomic_store_explicit(&pool->started, true, memory_order_release);
+  }
+  fy_unlock(&pool->mu);
+}
+
+static bool has_workers(fy_pool *pool) {
+  if (pool->threads < 2) return false;
+  if (!atomic_load_explicit(&pool->started, memory_order_acquire)) start_workers(pool);
+  return pool->num_workers > 0;  // constant once started
+}
+
+fy_pool *fy_pool_new(int threads, const int *cpus, int num_cpus) {
+  if (threads < 1) threads = 1;
+  if (!cpus || num_cpus < 0) num_cpus = 0;
+  size_t worker_bytes = (size_t)threads * sizeof(fy_thread);
+  size_t cpu_bytes = (size_t)num_cpus * sizeof(int);
+  fy_pool *pool = fy_calloc(1, sizeof *pool + worker_bytes + cpu_bytes);
+  if (!pool) return NULL;
+  pool->threads = threads;
+  pool->workers = (fy_thread *)(pool + 1);
+  pool->num_cpus = num_cpus;
+  pool->cpus = (int *)((char *)pool->workers + worker_bytes);
+  if (num_cpus > 0) memcpy(pool->cpus, cpus, cpu_bytes);
+  // On an oversubscribed machine a spinning thread steals the time of the one it waits for.
+  pool->spin_ns = fy_cpu_count() >= threads ? SPIN_NS : 0;
+  atomic_init(&pool->started, false);
+  atomic_init(&pool->events, 0);
+  fy_mutex_init(&pool->mu);
+  fy_cond_init(&pool->wake);
+  fy_cond_init(&pool->loop_done);
+  return pool;
+}
+
+void fy_pool_free(fy_pool *pool) {
+  if (!pool) return;
+  fy_lock(&pool->mu);
+  pool->stopping = true;
+  atomic_fetch_add_explicit(&pool->events, 1, memory_order_release);
+  fy_cond_broadcast(&pool->wake);
+  fy_unlock(&pool->mu);
+  for (int i = 0; i < pool->num_workers; i++) fy_thread_join(pool->workers[i]);
+  fy_cond_destroy(&pool->wake);
+  fy_cond_destroy(&pool->loop_done);
+  fy_mutex_destroy(&pool->mu);
+  fy_free(pool->tasks);
+  fy_free(pool);
+}
+
+int fy_pool_threads(const fy_pool *pool) {
+  return pool ? pool->threads : 1;
+}
+
+static bool grow_tasks(fy_pool *pool) {
+  if (pool->task_count < pool->task_cap) return true;
+  size_t cap = pool->task_cap ? pool->task_cap * 2 : 16;  // a power of two: the ring masks
+  task *bigger = fy_malloc(cap * sizeof *bigger);
+  if (!bigger) return false;
+  for (size_t i = 0; i < pool->task_count; i++) {
+    bigger[i] = pool->tasks[(pool->task_head + i) & (pool->task_cap - 1)];
+  }
+  fy_free(pool->tasks);
+  pool->tasks = bigger;
+  pool->task_cap = cap;
+  pool->task_head = 0;
+  return true;
+}
+
+bool fy_pool_submit(fy_pool *pool, void (*fn)(void *), void *arg) {
+  if (!pool || !has_workers(pool)) return false;
+  fy_lock(&pool->mu);
+  bool queued = grow_tasks(pool);
+  if (queued) {
+    size_t tail = (pool->task_head + pool->task_count) & (pool->task_cap - 1);
+    pool->tasks[tail] = (task){fn, arg};
+    pool->task_count++;
+    announce(pool);
+  }
+  fy_unlock(&pool->mu);
+  return queued;
+}
+
+static void publish(fy_pool *pool, loop *l) {
+  fy_lock(&pool->mu);
+  l->older = pool->loops;
+  if (l->older) l->older->newer = l;
+  pool->loops = l;
+  announce(pool);
+  fy_unlock(&pool->mu);
+}
+
+// Takes |l| off the list and returns when no worker can touch it any more.
+static void retire(fy_pool *pool, loop *l) {
+  fy_lock(&pool->mu);
+  *(l->newer ? &l->newer->older : &pool->loops) = l->older;
+  if (l->older) l->older->newer = l->newer;
+  bool idle = atomic_load_explicit(&l->helpers, memory_order_acquire) == 0;
+  fy_unlock(&pool->mu);
+  if (idle) return;
+  int64_t until = fy_now_ns() + pool->spin_ns;
+  do {
+    for (int i = 0; i < 16; i++) {
+      if (atomic_load_explicit(&l->helpers, memory_order_acquire) == 0) return;
+      fy_cpu_relax();
+    }
+  } while (fy_now_ns() < until);
+  fy_lock(&pool->mu);
+  l->waiting = true;
+  while (atomic_load_explicit(&l->helpers, memory_order_acquire) > 0) {
+    fy_cond_wait(&pool->loop_done, &pool->mu);
+  }
+  fy_unlock(&pool->mu);
+}
+
+void fy_pool_for(fy_pool *pool, int64_t n, int64_t grain,
+                 void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
+  if (n <= 0) return;
+  int64_t chunks = n / (grain > 0 ? grain : 1);  // rounds down: no piece is smaller than the grain
+  if (!pool || chunks < 2 || !has_workers(pool)) {
+    fn(arg, 0, n);
+    return;
+  }
+  int64_t most = (int64_t)pool->threads * CHUNKS_PER_THREAD;
+  if (chunks > most) chunks = most;
+  loop l = {.fn = fn, .arg = arg, .chunks = chunks, .per_chunk = n / chunks, .longer = n % chunks};
+  atomic_init(&l.next, 0);
+  atomic_init(&l.helpers, 0);
+  publish(pool, &l);
+  run_chunks(&l);
+  retire(pool, &l);
+}

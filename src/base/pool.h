@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// pool.h: worker threads that run closures and split loops.
+// A pool of n threads has n - 1 workers: the caller of a loop always works too, so a pool of one
+// runs everything inline and starts no thread. Workers start at first use. Loops may nest: a nested
+// loop runs on whichever workers are idle, never deadlocks, because the caller can finish it alone.
+
+#ifndef FY_BASE_POOL_H
+#define FY_BASE_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct fy_pool fy_pool;
+
+// |cpus| (may be NULL): the CPU ids that the workers are bound to. NULL when memory is short.
+fy_pool *fy_pool_new(int threads, const int *cpus, int num_cpus);
+void fy_pool_free(fy_pool *pool);  // waits for queued work
+int fy_pool_threads(const fy_pool *pool);
+
+// Queues fn(arg). False (not queued, caller should run it itself) when memory is short or the pool
+// has no workers.
+bool fy_pool_submit(fy_pool *pool, void (*fn)(void *), void *arg);
+
+// Calls fn(arg, begin, end) over [0, n) in pieces of at least |grain|; returns when all are done.
+// fn runs concurrently on distinct ranges. |pool| may be NULL: inline.
+void fy_pool_for(fy_pool *pool, int64_t n, int64_t grain,
+                 void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
+
+#endif

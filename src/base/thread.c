@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// thread.c: threads and clocks for POSIX.
+
+#include "base/thread.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+#define NS_PER_S 1000000000
+
+static struct timespec to_timespec(int64_t ns) {
+  if (ns < 0) ns = 0;
+  return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+}
+
+void fy_cond_init(fy_cond *c) {
+  pthread_condattr_t attr;
+  pthread_condattr_init(&attr);
+  pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+  pthread_cond_init(c, &attr);
+  pthread_condattr_destroy(&attr);
+}
+
+bool fy_cond_wait_until(fy_cond *c, fy_mutex *m, int64_t deadline_ns) {
+  struct timespec at = to_timespec(deadline_ns);
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 30)
+  // Names the clock, so that a condition from FY_COND_INIT works too.
+  return pthread_cond_clockwait(c, m, CLOCK_MONOTONIC, &at) != ETIMEDOUT;
+#else
+  return pthread_cond_timedwait(c, m, &at) != ETIMEDOUT;
+#endif
+}
+
+bool fy_thread_start(fy_thread *out, void *(*fn)(void *), void *arg, const char *name) {
+  if (fy_fault_due(FY_FAULT_ALLOC)) return false;
+  // Signals belong to the program's own threads, never to ours.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int failed = pthread_create(out, NULL, fn, arg);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (failed) return false;
+#ifdef __linux__
+  if (name) {
+    char cut[16];  // the kernel's limit
+    snprintf(cut, sizeof cut, "%.15s", name);
+    pthread_setname_np(*out, cut);
+  }
+#else
+  (void)name;
+#endif
+  return true;
+}
+
+void fy_thread_bind(fy_thread t, int cpu) {
+#ifdef __linux__
+  cpu_set_t set;
+  if (cpu < 0 || cpu >= CPU_SETSIZE) return;
+  CPU_ZERO(&set);
+  CPU_SET((size_t)cpu, &set);
+  pthread_setaffinity_np(t, sizeof set, &set);
+#else
+  (void)t, (void)cpu;
+#endif
+}
+
+int64_t fy_now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+int64_t fy_wall_micros(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+void fy_sleep_ns(int64_t ns) {
+  struct timespec left = to_timespec(ns);
+  while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+  }
+}
+
+int fy_cpu_count(void) {
+#ifdef __linux__
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) return CPU_COUNT(&set);
+#endif
+  long n = sysconf(_SC_NPROCESSORS_ONLN);
+  return n > 0 ? (int)n : 1;
+}
