@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// build.h: the last step of compiling: from a placed and partitioned graph to instructions.
+
+#ifndef FY_EXECUTE_BUILD_H
+#define FY_EXECUTE_BUILD_H
+
+#include "execute/program.h"
+
+#define FY_MAX_PASSES 32
+#define FY_FOLD_MAX_INPUTS 64
+#define FY_NO_VALUE UINT32_MAX
+
+fy_program *fy_program_new(const fy_compile_args *a);  // takes over a->graph when not NULL
+FY_MUST_CHECK fy_code fy_program_build(fy_program *p, const fy_compile_args *a, fy_error *err);
+// Splits the instructions into tasks where a hand-off pays (tasks.c). Fills tasks and instr.task.
+FY_MUST_CHECK fy_code fy_program_make_tasks(fy_program *p, fy_error *err);
+// Offsets for all PLANNED values (layout.c).
+FY_MUST_CHECK fy_code fy_program_layout(fy_program *p, fy_error *err);
+
+#endif

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+// callable.c: programs by argument signature. The usual case is the program that ran last: one compare.
+
+#include "execute/callable.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+#define MAX_FUNCTION_PROGRAMS 4  // then shapes are taken to be dynamic
+#define MAX_DEPTH 1000           // nested calls: a recursion without end is an error, not a crash
+
+typedef struct special {
+  fy_program *program;
+  int64_t *key;  // per argument: space, rank, dims…; rank -1: any
+  size_t key_len;
+  uint64_t used;
+} special;
+
+struct fy_callable {
+  fy_mutex lock;
+  fy_graph *graph;
+  bool owns_graph, results_anywhere;
+  fy_output *feeds, *fetches;
+  fy_node **targets;
+  int num_feeds, num_fetches, num_targets;
+  const fy_device_set *devices;
+  const fy_device *default_device;
+  const fy_options *options;
+  fy_callables *callables;
+  special *specials;
+  size_t num_specials, cap_specials, max_specials;
+  fy_program *generic;  // compiled with unknown shapes, or NULL
+  uint64_t clock, edits;
+};
+
+struct fy_callables {
+  fy_mutex lock;
+  fy_funclib *lib;
+  const fy_device_set *devices;
+  const fy_options *options;
+  struct entry {
+    char *name;
+    fy_attrs attrs;
+    const fy_device *device;
+    fy_callable *callable;
+  } *items;
+  size_t n, cap;
+  fy_arena arena;
+};
+
+// ------------------------------------------------------------------ one callable
+static void forget_programs(fy_callable *c) {
+  for (size_t i = 0; i < c->num_specials; i++) {
+    fy_program_release(c->specials[i].program);
+    fy_free(c->specials[i].key);
+  }
+  c->num_specials = 0;
+  fy_program_release(c->generic);
+  c->generic = NULL;
+}
+
+void fy_callable_free(fy_callable *c) {
+  if (!c) return;
+  forget_programs(c);
+  fy_free(c->specials);
+  fy_free(c->feeds);
+  fy_free(c->fetches);
+  fy_free(c->targets);
+  if (c->owns_graph) fy_graph_free(c->graph);
+  fy_mutex_destroy(&c->lock);
+  fy_free(c);
+}
+
+static void *copy_array(const void *p, int n, size_t elem) {
+  void *out = fy_malloc(((size_t)n + 1) * elem);
+  if (out && n) memcpy(out, p, (size_t)n * elem);
+  return out;
+}
+
+fy_code fy_callable_new(fy_graph *graph, const fy_output *feeds, int num_feeds,
+                        const fy_output *fetches, int num_fetches, fy_node *const *targets,
+                        int num_targets, const fy_device_set *devices,
+                        const fy_device *default_device, const fy_options *options,
+                        fy_callables *callables, bool results_anywhere, fy_callable **out,
+                        fy_error *err) {
+  fy_callable *c = fy_calloc(1, sizeof *c);
+  if (!c) return fy_fail_oom(err, sizeof *c);
+  fy_mutex_init(&c->lock);
+  c->graph = graph;
+  c->num_feeds = num_feeds;
+  c->num_fetches = num_fetches;
+  c->num_targets = num_targets;
+  c->devices = devices;
+  c->default_device = default_device;
+  c->options = options;
+  c->callables = callables;
+  c->results_anywhere = results_anywhere;
+  c->edits = graph->edits;
+  c->max_specials = results_anywhere ? MAX_FUNCTION_PROGRAMS
+                                     : (size_t)(options->max_programs > 0 ? options->max_programs : 1);
+  c->feeds = copy_array(feeds, num_feeds, sizeof *feeds);
+  c->fetches = copy_array(fetches, num_fetches, sizeof *fetches);
+  c->targets = copy_array(targets, num_targets, sizeof *targets);
+  if (!c->feeds || !c->fetches || !c->targets) {
+    fy_callable_free(c);
+    return fy_fail_oom(err, sizeof *c);
+  }
+  *out = c;
+  return FY_OK;
+}
+
+int fy_callable_num_args(const fy_callable *c) { return c->num_feeds; }
+int fy_callable_num_results(const fy_callable *c) { return c->num_fetches; }
+
+static int space_of(const fy_tensor *t) { return t->device ? t->device->ordinal + 1 : 0; }
+
+static bool matches(const special *s, const fy_callable *c, fy_tensor *const *args) {
+  const int64_t *k = s->key;
+  for (int i = 0; i < c->num_feeds; i++) {
+    const fy_tensor *t = args[i];
+    if (k[0] != space_of(t) || k[1] != t->rank) return false;
+    k += 2;
+    for (int32_t d = 0; d < t->rank; d++)
+      if (*k++ != t->dims[d]) return false;
+  }
+  return true;
+}
+
+static int64_t *make_key(const fy_callable *c, fy_tensor *const *args, size_t *len) {
+  size_t n = 1;
+  for (int i = 0; i < c->num_feeds; i++) n += 2 + (size_t)args[i]->rank;
+  int64_t *key = fy_malloc(n * sizeof *key), *k = key;
+  if (!key) return NULL;
+  for (int i = 0; i < c->num_feeds; i++) {
+    *k++ = space_of(args[i]);
+    *k++ = args[i]->rank;
+    for (int32_t d = 0; d < args[i]->rank; d++) *k++ = args[i]->dims[d];
+  }
+  *len = n;
+  return key;
+}
+
+// Compiles for these shapes (NULL or rank -1: unknown). Called under c->lock.
+static fy_code compile(fy_callable *c, const fy_pshape *shapes, const int *spaces, const char *stop_after,
+                       fy_str *log, fy_program **out, fy_error *err) {
+  fy_graph *copy;
+  fy_node **map;
+  fy_lock(&c->graph->lock);
+  fy_code code = fy_graph_prune_copy(c->graph, c->feeds, c->num_feeds, c->fetches, c->num_fetches,
+                                     c->targets, c->num_targets, &copy, &map, err);
+  fy_unlock(&c->graph->lock);
+  if (code) return code;
+  fy_arena *a = &copy->arena;
+  fy_output *fetches = fy_arena_array(a, (size_t)c->num_fetches + 1, sizeof *fetches);
+  fy_node **targets = fy_arena_array(a, (size_t)c->num_targets + 1, sizeof *targets);
+  int *fetch_spaces = fy_arena_array(a, (size_t)c->num_fetches + 1, sizeof *fetch_spaces);
+  if (!fetches || !targets || !fetch_spaces) {
+    fy_graph_free(copy);
+    return fy_fail_oom(err, sizeof *fetches);
+  }
+  for (int i = 0; i < c->num_fetches; i++) {
+    fetches[i] = (fy_output){map[c->fetches[i].node->id], c->fetches[i].index};
+    for (int k = 0; k < c->num_feeds; k++)  // the argument nodes come first, in order
+      if (c->feeds[k].node == c->fetches[i].node && c->feeds[k].index == c->fetches[i].index)
+        fetches[i] = (fy_output){copy->nodes[k], 0};
+    fetch_spaces[i] = c->results_anywhere ? -1 : 0;
+  }
+  for (int i = 0; i < c->num_targets; i++) targets[i] = map[c->targets[i]->id];
+  for (int i = 0; i < c->num_feeds && shapes; i++) {
+    if (shapes[i].rank < 0) continue;
+    const int64_t *dims = fy_arena_memdup(a, shapes[i].dims, (size_t)shapes[i].rank * sizeof *dims);
+    if (!dims) {
+      fy_graph_free(copy);
+      return fy_fail_oom(err, sizeof *dims);
+    }
+    copy->nodes[i]->outputs[0].shape = (fy_pshape){shapes[i].rank, dims};
+  }
+  fy_compile_args args = {.graph = copy, .fetches = fetches, .num_fetches = c->num_fetches,
+                          .num_feeds = c->num_feeds, .targets = targets,
+                          .num_targets = c->num_targets, .feed_spaces = spaces,
+                          .fetch_spaces = fetch_spaces, .devices = c->devices,
+                          .default_device = c->default_device, .options = c->options,
+                          .callables = c->callables, .log = log, .stop_after = stop_after};
+  return fy_program_compile(&args, out, err);
+}
+
+static fy_code compile_for(fy_callable *c, fy_tensor *const *args, bool shaped, fy_program **out,
+                           fy_error *err) {
+  fy_pshape *shapes = fy_malloc(((size_t)c->num_feeds + 1) * sizeof *shapes);
+  int *spaces = fy_malloc(((size_t)c->num_feeds + 1) * sizeof *spaces);
+  fy_code code = FY_OK;
+  if (!shapes || !spaces) code = fy_fail_oom(err, sizeof *shapes);
+  for (int i = 0; !code && i < c->num_feeds; i++) {
+    shapes[i] = shaped ? (fy_pshape){args[i]->rank, args[i]->dims} : (fy_pshape){-1, NULL};
+    spaces[i] = space_of(args[i]);
+  }
+  if (!code) code = compile(c, shapes, spaces, NULL, NULL, out, err);
+  fy_free(shapes);
+  fy_free(spaces);
+  return code;
+}
+
+static bool all_on_host(const fy_callable *c, fy_tensor *const *args) {
+  for (int i = 0; i < c->num_feeds; i++)
+    if (args[i]->device) return false;
+  return true;
+}
+
+// Makes room by letting the program go that was used longest ago.
+static void evict_oldest(fy_callable *c) {
+  size_t old = 0;
+  for (size_t i = 1; i < c->num_specials; i++)
+    if (c->specials[i].used < c->specials[old].used) old = i;
+  fy_program_release(c->specials[old].program);
+  fy_free(c->specials[old].key);
+  c->specials[old] = c->specials[--c->num_specials];
+}
+
+static fy_code add_special(fy_callable *c, fy_tensor *const *args, fy_program **out, fy_error *err) {
+  if (c->num_specials >= c->max_specials) {
+    if (c->results_anywhere && all_on_host(c, args)) {
+      if (!c->generic) FY_TRY(compile_for(c, args, false, &c->generic, err));
+      *out = c->generic;
+      return FY_OK;
+    }
+    evict_oldest(c);
+  }
+  if (!fy_grow(&c->specials, &c->cap_specials, c->num_specials + 1, sizeof *c->specials))
+    return fy_fail_oom(err, sizeof *c->specials);
+  special s = {.used = ++c->clock};
+  s.key = make_key(c, args, &s.key_len);
+  if (!s.key) return fy_fail_oom(err, sizeof *s.key);
+  fy_code code = compile_for(c, args, true, &s.program, err);
+  if (code) {
+    fy_free(s.key);
+    return code;
+  }
+  // The newest stands first: it is the likeliest next.
+  memmove(&c->specials[1], &c->specials[0], c->num_specials * sizeof s);
+  c->specials[0] = s;
+  c->num_specials++;
+  *out = s.program;
+  return FY_OK;
+}
+
+fy_code fy_callable_program(fy_callable *c, fy_tensor *const *args, fy_program **out, fy_error *err) {
+  fy_code code = FY_OK;
+  fy_program *p = NULL;
+  fy_lock(&c->lock);
+  if (FY_UNLIKELY(c->edits != c->graph->edits)) {
+    forget_programs(c);
+    c->edits = c->graph->edits;
+  }
+  for (size_t i = 0; i < c->num_specials && !p; i++) {
+    if (!matches(&c->specials[i], c, args)) continue;
+    p = c->specials[i].program;
+    c->specials[i].used = ++c->clock;
+  }
+  if (!p) code = add_special(c, args, &p, err);
+  if (!code) fy_program_retain(p);
+  fy_unlock(&c->lock);
+  *out = p;
+  return code;
+}
+
+fy_code fy_callable_explain(fy_callable *c, const fy_pshape *shapes, const char *stop_after, fy_str *log,
+                            fy_program **out, fy_error *err) {
+  fy_lock(&c->lock);
+  fy_code code = compile(c, shapes, NULL, stop_after, log, out, err);
+  fy_unlock(&c->lock);
+  return code;
+}
+
+fy_code fy_callable_run(fy_callable *c, const fy_run *run, fy_tensor *const *args, fy_tensor **results,
+                        fy_error *err) {
+  fy_program *p;
+  for (int i = 0; i < c->num_fetches; i++) results[i] = NULL;
+  FY_TRY(fy_callable_program(c, args, &p, err));
+  fy_code code = fy_program_run(p, run, args, results, err);
+  fy_program_release(p);
+  return code;
+}
+
+fy_code fy_callable_call(void *callable, const fy_run *run, fy_tensor *const *args, int num_args,
+                         fy_tensor **results, int num_results, fy_error *err) {
+  fy_callable *c = callable;
+  for (int i = 0; i < num_results; i++) results[i] = NULL;
+  if (num_args != c->num_feeds)
+    return fy_fail(err, FY_INVALID_ARGUMENT, "function takes %d arguments but was called with %d",
+                   c->num_feeds, num_args);
+  if (num_results != c->num_fetches)
+    return fy_fail(err, FY_INVALID_ARGUMENT, "function returns %d results where %d were expected",
+                   c->num_fetches, num_results);
+  fy_run inner = run ? *run : (fy_run){0};
+  if (++inner.depth > MAX_DEPTH)
+    return fy_fail(err, FY_INVALID_ARGUMENT, "functions are nested more than %d deep: endless recursion?", MAX_DEPTH);
+  return fy_callable_run(c, &inner, args, results, err);
+}
+
+// ------------------------------------------------------------------ functions of a session
+fy_callables *fy_callables_new(fy_funclib *lib, const fy_device_set *devices, const fy_options *options) {
+  fy_callables *c = fy_calloc(1, sizeof *c);
+  if (!c) return NULL;
+  fy_mutex_init(&c->lock);
+  fy_arena_init(&c->arena);
+  c->lib = fy_funclib_ref(lib);
+  c->devices = devices;
+  c->options = options;
+  return c;
+}
+
+void fy_callables_free(fy_callables *c) {
+  if (!c) return;
+  for (size_t i = 0; i < c->n; i++) fy_callable_free(c->items[i].callable);
+  fy_free(c->items);
+  fy_arena_free(&c->arena);
+  fy_funclib_unref(c->lib);
+  fy_mutex_destroy(&c->lock);
+  fy_free(c);
+}
+
+static int64_t index_of(const fy_node *n) {
+  const fy_attr *a = fy_attrs_get(&n->attrs, "index");
+  return a && a->kind == FY_ATTR_INT ? a->v.i : -1;
+}
+
+// Everything with an effect runs, whether or not a result needs it.
+static bool has_effect(const fy_node *n) {
+  if (strcmp(n->op_name, "_Arg") == 0 || strcmp(n->op_name, "_Retval") == 0) return false;
+  if (n->mark == FY_NODE_CONTROL_RET) return true;
+  if (n->function) return n->function->stateful;
+  return n->spec && (n->spec->flags & FY_SPEC_STATEFUL) != 0;
+}
+
+static fy_code from_body(fy_callables *c, fy_graph *body, const fy_device *device, fy_callable **out,
+                         fy_error *err) {
+  size_t n = body->num_nodes;
+  fy_output *feeds = fy_calloc(n + 1, sizeof *feeds), *fetches = fy_calloc(n + 1, sizeof *fetches);
+  fy_node **targets = fy_calloc(n + 1, sizeof *targets);
+  int nf = 0, nr = 0, nt = 0;
+  fy_code code = feeds && fetches && targets ? FY_OK : fy_fail_oom(err, n * sizeof *feeds);
+  for (size_t i = 0; !code && i < n; i++) {
+    fy_node *node = body->nodes[i];
+    if (!node) continue;
+    bool arg = strcmp(node->op_name, "_Arg") == 0, ret = strcmp(node->op_name, "_Retval") == 0;
+    if (has_effect(node)) targets[nt++] = node;
+    if (!arg && !ret) continue;
+    int64_t at = index_of(node);
+    if (at < 0 || at >= (int64_t)n) {
+      code = fy_fail(err, FY_INVALID_ARGUMENT, "node '%s' of a function has a bad index", node->name);
+    } else if (arg) {
+      feeds[at] = (fy_output){node, 0};
+      if (at + 1 > nf) nf = (int)at + 1;
+    } else {
+      fetches[at] = node->inputs[0];
+      if (at + 1 > nr) nr = (int)at + 1;
+    }
+  }
+  for (int i = 0; !code && i < nf; i++)
+    if (!feeds[i].node) code = fy_fail(err, FY_INVALID_ARGUMENT, "a function lacks its argument %d", i);
+  for (int i = 0; !code && i < nr; i++)
+    if (!fetches[i].node) code = fy_fail(err, FY_INVALID_ARGUMENT, "a function lacks its result %d", i);
+  if (!code)
+    code = fy_callable_new(body, feeds, nf, fetches, nr, targets, nt, c->devices, device, c->options, c,
+                           true, out, err);
+  if (!code) (*out)->owns_graph = true;
+  fy_free(feeds);
+  fy_free(fetches);
+  fy_free(targets);
+  return code;
+}
+
+fy_code fy_callables_get(fy_callables *c, fy_view name, const fy_attrs *attrs, const fy_device *device,
+                         fy_callable **out, fy_error *err) {
+  fy_code code = FY_OK;
+  fy_graph *body = NULL;
+  *out = NULL;
+  fy_lock(&c->lock);
+  for (size_t i = 0; i < c->n; i++) {
+    struct entry *e = &c->items[i];
+    if (e->device == device && fy_view_is(name, e->name) && fy_attrs_equal(&e->attrs, attrs)) {
+      *out = e->callable;
+      goto done;
+    }
+  }
+  const fy_function *f = fy_funclib_find(c->lib, name.p, name.n);
+  if (!f) {
+    code = fy_fail(err, FY_NOT_FOUND, "Function %.*s is not defined.", (int)name.n, name.p);
+    goto done;
+  }
+  if (!fy_grow(&c->items, &c->cap, c->n + 1, sizeof *c->items)) {
+    code = fy_fail_oom(err, sizeof *c->items);
+    goto done;
+  }
+  struct entry e = {.name = fy_arena_strndup(&c->arena, name.p, name.n), .device = device};
+  if (!e.name) code = fy_fail_oom(err, name.n);
+  if (!code) code = fy_attrs_copy(&e.attrs, attrs, &c->arena, err);
+  if (!code) code = fy_function_instantiate(c->lib, f, attrs, &body, err);
+  if (!code && (code = from_body(c, body, device, &e.callable, err))) fy_graph_free(body);
+  if (!code) {
+    c->items[c->n++] = e;
+    *out = e.callable;
+  }
+done:
+  fy_unlock(&c->lock);
+  return code;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// callable.h: something that can be called with tensors: a session's (feeds, fetches, targets) or a
+// function's body. It keeps one program per argument signature (dtypes, shapes, spaces), a few at most;
+// when shapes keep changing it falls back to one program compiled with unknown shapes.
+
+#ifndef FY_EXECUTE_CALLABLE_H
+#define FY_EXECUTE_CALLABLE_H
+
+#include "execute/program.h"
+
+typedef struct fy_callable fy_callable;
+
+// Shared by all programs of one session or eager context: instantiated functions by (name, attrs).
+typedef struct fy_callables fy_callables;
+fy_callables *fy_callables_new(fy_funclib *lib, const fy_device_set *devices, const fy_options *options);
+void fy_callables_free(fy_callables *c);
+
+// The instance of function |name| under |attrs| called from |device|. Owned by |c|. Thread-safe.
+FY_MUST_CHECK fy_code fy_callables_get(fy_callables *c, fy_view name, const fy_attrs *attrs,
+                                       const fy_device *device, fy_callable **out, fy_error *err);
+
+// A callable over part of |graph| (borrowed, its lock is taken while compiling).
+FY_MUST_CHECK fy_code fy_callable_new(fy_graph *graph, const fy_output *feeds, int num_feeds,
+                                      const fy_output *fetches, int num_fetches,
+                                      fy_node *const *targets, int num_targets,
+                                      const fy_device_set *devices, const fy_device *default_device,
+                                      const fy_options *options, fy_callables *callables,
+                                      bool results_anywhere, fy_callable **out, fy_error *err);
+void fy_callable_free(fy_callable *c);
+int fy_callable_num_args(const fy_callable *c);
+int fy_callable_num_results(const fy_callable *c);
+
+// Finds or compiles the program for these arguments; one reference is returned.
+FY_MUST_CHECK fy_code fy_callable_program(fy_callable *c, fy_tensor *const *args, fy_program **out,
+                                          fy_error *err);
+// A fresh program for these shapes that is not kept (explain, dump). |stop_after| may cut the road short.
+FY_MUST_CHECK fy_code fy_callable_explain(fy_callable *c, const fy_pshape *shapes,
+                                          const char *stop_after, fy_str *log, fy_program **out,
+                                          fy_error *err);
+FY_MUST_CHECK fy_code fy_callable_run(fy_callable *c, const fy_run *run, fy_tensor *const *args,
+                                      fy_tensor **results, fy_error *err);
+// For kernels: as fy_callable_run, checking the counts.
+FY_MUST_CHECK fy_code fy_callable_call(void *callable, const fy_run *run, fy_tensor *const *args,
+                                       int num_args, fy_tensor **results, int num_results,
+                                       fy_error *err);
+
+#endif

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// compile.c: the whole road of a program in one function: start reading Ferry here.
+//
+//   graph ──infer──> shapes ──optimize──> fewer nodes ──place──> devices + reasons
+//         ──partition──> transfers ──build──> instructions, memory plan, prepared kernels
+//
+// Each step is a folder; each result can be dumped (`ferry dump --after STAGE`).
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "execute/build.h"
+#include "execute/kernel_call.h"
+#include "execute/program.h"
+#include "optimize/optimize.h"
+
+#define FOLD_LIMIT_BYTES (10 << 20)
+
+// Constant folding evaluates a node on the host as if eagerly.
+static fy_code evaluate(void *arg, fy_node *node, fy_tensor **results, fy_error *err) {
+  (void)arg;
+  fy_tensor *inputs[FY_FOLD_MAX_INPUTS];
+  if (node->num_inputs > FY_FOLD_MAX_INPUTS)
+    return fy_fail(err, FY_UNIMPLEMENTED, "too many inputs to fold");
+  for (uint32_t i = 0; i < node->num_inputs; i++)
+    inputs[i] = (fy_tensor *)(uintptr_t)node->inputs[i].node->const_value;
+  return fy_kernel_call_node(node, inputs, results, err);
+}
+
+static bool stops_after(const fy_compile_args *a, const char *stage) {
+  return a->stop_after && strcmp(a->stop_after, stage) == 0;
+}
+
+static fy_code optimise(fy_compile_args *a, fy_error *err) {
+  fy_opt_ctx ctx = {.graph = a->graph, .fetches = a->fetches, .num_fetches = a->num_fetches,
+                    .targets = a->targets, .num_targets = a->num_targets, .evaluate = evaluate,
+                    .fold_limit_bytes = FOLD_LIMIT_BYTES, .log = a->log};
+  const char *off[FY_MAX_PASSES + 1];
+  char names[sizeof a->options->passes_off];
+  size_t n = 0;
+  memcpy(names, a->options->passes_off, sizeof names);
+  char *save = NULL;
+  for (char *t = strtok_r(names, ",", &save); t && n < FY_MAX_PASSES; t = strtok_r(NULL, ",", &save))
+    off[n++] = t;
+  off[n] = NULL;
+  ctx.disabled = off;
+  return fy_optimize_run(&ctx, err);
+}
+
+fy_code fy_program_compile(fy_compile_args *a, fy_program **out, fy_error *err) {
+  int64_t start = fy_now_ns();
+  *out = NULL;
+  fy_program *p = fy_program_new(a);
+  if (!p) {
+    fy_graph_free(a->graph);
+    return fy_fail_oom(err, sizeof *p);
+  }
+  fy_code code = fy_graph_infer_all(a->graph, err);
+  if (!code && a->options->optimize) code = optimise(a, err);
+  if (!code && !stops_after(a, "optimize")) {
+    fy_place_options place = {
+        .mode = a->options->place_tensorflow ? FY_PLACE_TENSORFLOW : FY_PLACE_AUTO,
+        .soft = a->options->soft_placement,
+        .default_device = a->default_device};
+    code = fy_place_run(a->graph, a->devices, &place, &p->placement, err);
+    if (!code && !stops_after(a, "place")) {
+      code = fy_partition_run(a->graph, p->placement, a->fetches, a->num_fetches, a->fetch_spaces,
+                              a->feed_spaces, a->devices->client, &p->parts, err);
+      if (!code && !stops_after(a, "partition")) code = fy_program_build(p, a, err);
+    }
+  }
+  if (code) {
+    fy_program_release(p);
+    return code;
+  }
+  p->compile_ns = fy_now_ns() - start;
+  *out = p;
+  return FY_OK;
+}

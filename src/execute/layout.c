@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// layout.c: whose memory is whose: in-place results, fetched buffers, lifetimes, offsets.
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "execute/build.h"
+#include "execute/state.h"
+
+// The values that share one memory: who reads it last, and whether all readers are in one task.
+typedef struct group {
+  uint32_t last;
+  uint32_t task;  // of the readers; MIXED when they are in several
+  bool fetched;
+} group;
+
+enum { NO_TASK = UINT32_MAX, MIXED = UINT32_MAX - 1 };
+
+static uint32_t root_of(fy_program *p, uint32_t v) {
+  while (p->values[v].root != v) {
+    p->values[v].root = p->values[p->values[v].root].root;
+    v = p->values[v].root;
+  }
+  return v;
+}
+
+static void join_task(group *g, uint32_t task) {
+  if (g->task == NO_TASK)
+    g->task = task;
+  else if (g->task != task)
+    g->task = MIXED;
+}
+
+static void collect_groups(fy_program *p, group *g) {
+  for (uint32_t v = 0; v < p->num_values; v++) g[v].task = NO_TASK;
+  for (uint32_t v = 0; v < p->num_values; v++) {
+    group *r = &g[root_of(p, v)];
+    if (p->values[v].last_use > r->last) r->last = p->values[v].last_use;
+    r->fetched |= p->values[v].fetched;
+  }
+  for (uint32_t at = 0; at < p->num_instrs; at++)
+    for (uint32_t i = 0; i < p->instrs[at].num_in; i++)
+      join_task(&g[root_of(p, p->args[p->instrs[at].in + i])], p->instrs[at].task);
+}
+
+static bool may_overwrite(fy_program *p, const group *g, uint32_t in, uint32_t out, uint32_t at) {
+  const fy_value *vi = &p->values[in], *vo = &p->values[out];
+  uint32_t r = root_of(p, in);
+  const fy_value *root = &p->values[r];
+  return root->storage == FY_STORE_PLANNED && vi->space == vo->space && vi->dtype == vo->dtype &&
+         vi->bytes == vo->bytes && vi->bytes > 0 && root->bytes == vi->bytes && g[r].last == at &&
+         g[r].task != MIXED && !g[r].fetched;
+}
+
+// Results of in-place kernels take over the memory of an input that dies with them.
+static void share_in_place(fy_program *p, group *g) {
+  for (uint32_t at = 0; at < p->num_instrs; at++) {
+    const fy_instr *ins = &p->instrs[at];
+    if (ins->kind != FY_INSTR_KERNEL || !ins->site->op->impl ||
+        !(ins->site->op->impl->flags & FY_OP_INPLACE) || ins->num_out < 1)
+      continue;
+    uint32_t out = p->args[ins->out];
+    if (p->values[out].storage != FY_STORE_PLANNED || p->values[out].root != out) continue;
+    for (uint32_t i = 0; i < ins->num_in; i++) {
+      uint32_t in = p->args[ins->in + i];
+      if (!may_overwrite(p, g, in, out, at)) continue;
+      uint32_t root = root_of(p, in);
+      p->values[out].root = root;
+      if (g[out].last > g[root].last) g[root].last = g[out].last;
+      if (g[out].task != NO_TASK) join_task(&g[root], g[out].task);
+      g[root].fetched |= g[out].fetched;
+      break;
+    }
+  }
+  for (uint32_t v = 0; v < p->num_values; v++) p->values[v].root = root_of(p, v);
+}
+
+// A fetched group gets fresh memory in every run, so that the caller owns the result.
+static fy_code mark_fetched(fy_program *p, const group *g, fy_error *err) {
+  p->fresh = fy_arena_alloc(&p->arena, (p->num_values + 1) * sizeof *p->fresh);
+  if (!p->fresh) return fy_fail_oom(err, p->num_values * sizeof *p->fresh);
+  for (uint32_t v = 0; v < p->num_values; v++) {
+    fy_value *val = &p->values[v];
+    if (val->storage != FY_STORE_PLANNED || !g[val->root].fetched) continue;
+    val->storage = FY_STORE_FETCH;
+    p->fresh[p->num_fresh++] = v;  // a root has the smallest number of its group
+  }
+  return FY_OK;
+}
+
+// With several tasks two instructions may overlap although one stands before the other: widen a life
+// over everything that is not ordered with it.
+static void widen(const fy_program *p, const uint8_t *before, uint32_t *first, uint32_t *last) {
+  uint32_t n = p->num_tasks, tf = p->instrs[*first].task, tl = p->instrs[*last].task;
+  for (uint32_t t = 0; t < n; t++) {
+    if (t != tf && !before[t * n + tf] && p->tasks[t].begin < *first) *first = p->tasks[t].begin;
+    if (t != tl && !before[tl * n + t] && p->tasks[t].end - 1 > *last) *last = p->tasks[t].end - 1;
+  }
+}
+
+// before[a * n + b]: task a surely ends before task b starts.
+static uint8_t *task_order(const fy_program *p) {
+  uint32_t n = p->num_tasks;
+  uint8_t *before = fy_calloc((size_t)n * n + 1, 1);
+  if (!before) return NULL;
+  for (uint32_t a = n; a-- > 0;) {
+    const fy_task *t = &p->tasks[a];
+    for (uint32_t i = 0; i < t->num_next; i++) {
+      uint32_t b = p->task_next[t->next_at + i];
+      before[a * n + b] = 1;
+      for (uint32_t c = 0; c < n; c++) before[a * n + c] |= before[b * n + c];
+    }
+  }
+  return before;
+}
+
+static fy_code plan_lives(fy_program *p, const group *g, fy_error *err) {
+  int spaces = p->devices->n + 1;
+  uint32_t *life_of = fy_arena_alloc(&p->arena, (p->num_values + 1) * sizeof *life_of);
+  p->lives = fy_arena_array(&p->arena, p->num_values + 1, sizeof *p->lives);
+  uint8_t *before = p->num_tasks > 1 ? task_order(p) : NULL;
+  if (!life_of || !p->lives || (p->num_tasks > 1 && !before)) {
+    fy_free(before);
+    return fy_fail_oom(err, p->num_values * sizeof *p->lives);
+  }
+  for (uint32_t v = 0; v < p->num_values; v++) {
+    const fy_value *val = &p->values[v];
+    if (val->storage != FY_STORE_PLANNED || val->root != v) continue;
+    uint32_t first = val->producer, last = g[v].last;
+    if (before) widen(p, before, &first, &last);
+    life_of[v] = (uint32_t)p->num_lives;
+    p->lives[p->num_lives++] = (fy_life){.bytes = val->bytes, .first = first, .last = last,
+                                         .space = val->space, .owner = val->node->name};
+  }
+  fy_free(before);
+  FY_TRY(fy_memplan_make(p->lives, p->num_lives, spaces, &p->arena, &p->plan, err));
+  for (uint32_t v = 0; v < p->num_values; v++)
+    if (p->values[v].storage == FY_STORE_PLANNED)
+      p->values[v].offset = p->lives[life_of[p->values[v].root]].offset;
+  return FY_OK;
+}
+
+// Tensors made at run time are let go right after their last reader.
+static fy_code list_frees(fy_program *p, fy_error *err) {
+  uint32_t *count = fy_calloc(p->num_instrs + 1, sizeof *count);
+  if (!count) return fy_fail_oom(err, p->num_instrs * sizeof *count);
+  size_t total = 0;
+  for (uint32_t v = 0; v < p->num_values; v++) {
+    const fy_value *val = &p->values[v];
+    if (val->storage != FY_STORE_DYNAMIC || val->fetched || val->producer == FY_NO_VALUE) continue;
+    count[val->last_use]++;
+    total++;
+  }
+  uint32_t *grown = fy_realloc(p->args, (p->num_args + total + 1) * sizeof *grown);
+  if (!grown) {
+    fy_free(count);
+    return fy_fail_oom(err, total * sizeof *grown);
+  }
+  p->args = grown;
+  uint32_t at = p->num_args;
+  for (uint32_t i = 0; i < p->num_instrs; i++) {
+    p->instrs[i].free_at = at;
+    at += count[i];
+  }
+  for (uint32_t v = 0; v < p->num_values; v++) {
+    const fy_value *val = &p->values[v];
+    if (val->storage != FY_STORE_DYNAMIC || val->fetched || val->producer == FY_NO_VALUE) continue;
+    fy_instr *ins = &p->instrs[val->last_use];
+    p->args[ins->free_at + ins->num_free++] = v;
+  }
+  p->num_args = at;
+  fy_free(count);
+  return FY_OK;
+}
+
+fy_code fy_program_layout(fy_program *p, fy_error *err) {
+  group *g = fy_calloc(p->num_values + 1, sizeof *g);
+  if (!g) return fy_fail_oom(err, p->num_values * sizeof *g);
+  collect_groups(p, g);
+  share_in_place(p, g);
+  fy_code code = mark_fetched(p, g, err);
+  if (!code) code = plan_lives(p, g, err);
+  if (!code) code = list_frees(p, err);
+  fy_free(g);
+  return code;
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// program.h: a graph made ready to run: instructions with resolved kernels, values with planned memory.
+//
+// A *value* is one tensor in one memory space: a node's output, or a transferred copy of one.
+// Where its bytes are is its storage:
+//   CONST    a tensor kept by the program         FEED     the caller's tensor
+//   PLANNED  an offset in the space's arena       FETCH    fresh memory for every run, handed to the caller
+//   DYNAMIC  made by the kernel at run time
+// A *task* is a run of instructions that one thread executes in order. Most programs are one task, on
+// the caller's thread, with no atomics at all. More exist where branches are worth a hand-off or a
+// device has cores of its own.
+// A program is immutable and shared; what changes during a run is in fy_run_state, recycled per program.
+
+#ifndef FY_EXECUTE_PROGRAM_H
+#define FY_EXECUTE_PROGRAM_H
+
+#include <stdatomic.h>
+
+#include "base/options.h"
+#include "graph/graph.h"
+#include "memory/plan.h"
+#include "ops/op.h"
+#include "ops/resource.h"
+#include "partition/partition.h"
+#include "place/place.h"
+
+typedef enum fy_storage {
+  FY_STORE_CONST,
+  FY_STORE_FEED,
+  FY_STORE_PLANNED,
+  FY_STORE_FETCH,
+  FY_STORE_DYNAMIC,
+} fy_storage;
+
+typedef struct fy_value {
+  fy_dtype dtype;
+  int32_t rank;         // -1 = shape not known before the run
+  const int64_t *dims;
+  size_t bytes;         // when the shape is known
+  int space;
+  fy_storage storage;
+  uint32_t producer;    // instruction, or UINT32_MAX
+  uint32_t last_use;    // last instruction that reads it
+  uint32_t root;        // value whose memory this one shares (alias or in-place), itself if none
+  size_t offset;        // PLANNED: of the root, in the space's arena
+  int32_t feed;         // FEED: index
+  fy_tensor *constant;  // CONST (one reference)
+  fy_node *node;        // who makes it
+  int32_t output;
+  bool fetched;
+} fy_value;
+
+typedef enum fy_instr_kind { FY_INSTR_KERNEL, FY_INSTR_COPY } fy_instr_kind;
+
+typedef struct fy_instr {
+  fy_compute_fn fn;     // host kernels: called directly
+  fy_site *site;        // NULL for copies
+  uint32_t in, out;     // positions in program->args of the value numbers
+  uint16_t num_in, num_out;
+  uint16_t num_free;    // values whose last use is here and whose tensor must be let go
+  uint8_t kind;
+  bool check_shapes;    // a dynamic output has a static promise to verify
+  uint32_t free_at;     // position in program->args
+  uint32_t task;
+  fy_device *device;
+  fy_node *node;        // for errors and traces; cause of a copy
+  double cost_ns;
+} fy_instr;
+
+typedef struct fy_task {
+  uint32_t begin, end;     // instructions
+  uint32_t num_deps;
+  uint32_t next_at, num_next;  // tasks to notify, in program->task_next
+  fy_device *device;       // whose threads must run it, or NULL: any
+} fy_task;
+
+typedef struct fy_program {
+  atomic_int refs;
+  fy_arena arena;
+  fy_graph *graph;           // the optimised graph (owned)
+  fy_placement *placement;   // owned
+  fy_parts *parts;           // owned
+  const fy_device_set *devices;
+  fy_memplan plan;
+  fy_life *lives;            // what was planned, for reports
+  size_t num_lives;
+  fy_value *values;
+  fy_instr *instrs;
+  fy_task *tasks;
+  uint32_t *args, *task_next;
+  fy_site *sites;
+  uint32_t num_values, num_instrs, num_tasks, num_args, num_sites;
+  uint32_t max_in, max_out;
+  int num_feeds, num_fetches;
+  uint32_t *feed_value;      // [num_feeds] value number or UINT32_MAX when nothing reads it
+  uint32_t *fetch_value;     // [num_fetches]
+  int *fetch_spaces;
+  bool has_devices;          // something runs off the host
+  const fy_options *options;
+  fy_mutex states_lock;
+  struct fy_run_state *states;  // recycled
+  int num_idle;
+  atomic_bool constants_placed;  // those of device memory
+  uint32_t *fresh;           // FETCH values, roots before aliases
+  uint32_t num_fresh;
+  struct fy_callables *callables;  // function instances shared by the session
+  int64_t compile_ns;
+} fy_program;
+
+// What a program is made from. Everything is borrowed except |graph|, which the program takes over
+// (also on failure).
+typedef struct fy_compile_args {
+  fy_graph *graph;            // pruned copy with concrete "_Arg" shapes where known
+  fy_output *fetches;         // in |graph|
+  int num_fetches, num_feeds;
+  fy_node **targets;
+  int num_targets;
+  const int *feed_spaces;     // NULL: host
+  const int *fetch_spaces;    // NULL: host; -1 = wherever it is
+  const fy_device_set *devices;
+  const fy_device *default_device;
+  const fy_options *options;
+  struct fy_callables *callables;
+  fy_resources *resources;    // for folding: none needed
+  fy_str *log;                // rewrites and decisions, or NULL
+  const char *stop_after;     // "optimize", "place", "partition": for dumps; NULL = all
+} fy_compile_args;
+
+// The whole road: optimise → place → partition → plan → ready to run. Read this one first (compile.c).
+FY_MUST_CHECK fy_code fy_program_compile(fy_compile_args *args, fy_program **out, fy_error *err);
+void fy_program_retain(fy_program *p);
+void fy_program_release(fy_program *p);
+void fy_program_dump(fy_str *out, const fy_program *p);  // stable text
+
+struct fy_trace;
+typedef struct fy_run {
+  fy_resources *resources;
+  struct fy_cancel *cancel;  // may be NULL
+  int64_t deadline_ns;       // 0 = none
+  struct fy_trace *trace;    // may be NULL
+  int64_t step_id;
+  int depth;                 // nesting of function calls
+} fy_run;
+
+// Runs once. |feeds[i]| are borrowed; |results[i]| get one reference each.
+FY_MUST_CHECK fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
+                                     fy_tensor **results, fy_error *err);
+
+#endif

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// run.c: run a program: the straight line on the caller's thread, tasks on the pools where there are
+// several. First error wins; everything a failed run made is let go and the program stays usable.
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/pool.h"
+#include "execute/build.h"
+#include "execute/cancel.h"
+#include "execute/state.h"
+#include "execute/trace.h"
+#include "memory/pool.h"
+
+static fy_code name_node(fy_code code, const fy_instr *ins, fy_error *err) {
+  if (ins->kind == FY_INSTR_KERNEL) fy_error_append(err, "\n\t [[{{node %s}}]]", ins->node->name);
+  return code;
+}
+
+static fy_code wait_inputs(fy_exec *e, const fy_instr *ins, fy_error *err) {
+  fy_run_state *s = e->state;
+  for (uint32_t i = 0; i < ins->num_in; i++) {
+    fy_event *ev = &s->events[s->program->args[ins->in + i]];
+    if (ev->device) FY_TRY((fy_code)ev->device->ops->wait(ev->device, ev, err));
+  }
+  return FY_OK;
+}
+
+static void record(fy_exec *e, const fy_instr *ins, int64_t start, const fy_event *done) {
+  fy_trace_event t = {.node = ins->node->name, .op = ins->node->op_name, .device = ins->device,
+                      .start_ns = start, .end_ns = fy_now_ns()};
+  if (done && done->device) t.device_end_ns = done->at_ns;
+  uint32_t out = ins->num_out ? e->state->program->args[ins->out] : FY_NO_VALUE;
+  fy_tensor *o = out != FY_NO_VALUE ? e->state->slots[out] : NULL;
+  if (o) {
+    t.out_dtype = o->dtype;
+    t.out_rank = o->rank;
+    t.out_dims = o->dims;
+    t.out_bytes = (int64_t)fy_tensor_bytes(o);
+  }
+  if (ins->kind == FY_INSTR_COPY && o) {
+    uint32_t in = e->state->program->args[ins->in];
+    const fy_value *from = &e->state->program->values[in];
+    t.op = !from->space ? "MemcpyHToD" : !o->device ? "MemcpyDToH" : "MemcpyDToD";
+    t.bytes = t.out_bytes;
+  }
+  fy_trace_add(e->run->trace, &t);
+}
+
+static fy_code run_copy(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error *err) {
+  fy_run_state *s = e->state;
+  const fy_program *p = s->program;
+  uint32_t vi = p->args[ins->in], vo = p->args[ins->out];
+  fy_tensor *src = s->slots[vi], *dst = s->slots[vo];
+  fy_device *from = src->device, *to = p->values[vo].space ? p->devices->items[p->values[vo].space - 1] : NULL;
+  if (!dst) {
+    FY_TRY(fy_memory_tensor(to ? to : (fy_device *)p->devices->client, src->dtype, src->rank,
+                            src->dims, ins->node->name, &dst, err));
+    s->slots[vo] = dst;
+    s->owned[vo] = true;
+  }
+  size_t bytes = fy_tensor_bytes(src);
+  if (!bytes) return FY_OK;
+  fy_device *d = to ? to : from;
+  fy_copy_kind kind = !from ? FY_COPY_HOST_TO_DEVICE : !to ? FY_COPY_DEVICE_TO_HOST : FY_COPY_DEVICE_TO_DEVICE;
+  return (fy_code)d->ops->copy(d, kind, dst->data, src->data, bytes, from, &s->events[vi], done, err);
+}
+
+static fy_code launch(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error *err) {
+  if (ins->fn) {
+    if (e->state->events) FY_TRY(wait_inputs(e, ins, err));
+    return ins->fn(&e->ctx, err);
+  }
+  if (ins->device->is_host || (ins->site->op->impl && (ins->site->op->impl->flags &
+                                                       (FY_OP_ALIAS | FY_OP_ANY_SPACE)))) {
+    // Renames memory or only steers: nothing to do on the device itself.
+    if (ins->site->op->impl && ins->site->op->impl->compute) return ins->site->op->impl->compute(&e->ctx, err);
+    return fy_user_kernel_compute(&e->ctx, err);
+  }
+  int n = 0;
+  for (uint32_t i = 0; i < ins->num_in; i++) {
+    const fy_event *ev = &e->state->events[e->state->program->args[ins->in + i]];
+    if (ev->device) e->after[n++] = *ev;
+  }
+  return (fy_code)ins->device->ops->launch(ins->device, &e->ctx, e->after, n, done, err);
+}
+
+// A kernel that made its own output must keep the promise its shape function gave.
+static fy_code check_outputs(fy_exec *e, const fy_instr *ins, fy_error *err) {
+  const fy_program *p = e->state->program;
+  for (uint32_t i = 0; i < ins->num_out; i++) {
+    const fy_value *v = &p->values[p->args[ins->out + i]];
+    const fy_tensor *t = e->out[i];
+    if (!t || v->rank < 0 || fy_shape_equal(v->rank, v->dims, t->rank, t->dims)) continue;
+    char a[128], b[128];
+    return fy_fail(err, FY_INVALID_ARGUMENT, "output %u of %s has shape %s where %s was expected", i,
+                   ins->node->op_name, fy_shape_text(t->rank, t->dims, a),
+                   fy_shape_text(v->rank, v->dims, b));
+  }
+  return FY_OK;
+}
+
+static void drop_owned(fy_run_state *s, uint32_t v) {
+  if (!s->owned[v]) return;
+  s->owned[v] = false;
+  fy_tensor_release(s->slots[v]);
+  s->slots[v] = NULL;
+}
+
+fy_code fy_exec_instr(fy_exec *e, const fy_instr *ins, fy_error *err) {
+  fy_run_state *s = e->state;
+  const uint32_t *args = s->program->args;
+  fy_event done = {0};
+  fy_code code;
+  int64_t start = e->run->trace ? fy_now_ns() : 0;
+  e->instr = ins;
+  if (ins->kind == FY_INSTR_COPY) {
+    code = run_copy(e, ins, &done, err);
+    if (!code) s->events[args[ins->out]] = done;
+  } else {
+    for (uint32_t i = 0; i < ins->num_in; i++) e->in[i] = s->slots[args[ins->in + i]];
+    for (uint32_t i = 0; i < ins->num_out; i++) {
+      e->out[i] = s->slots[args[ins->out + i]];
+      e->out_owned[i] = false;
+    }
+    e->ctx.site = ins->site;
+    code = launch(e, ins, &done, err);
+    if (e->num_extra) fy_exec_end_scratch(e);
+    for (uint32_t i = 0; i < ins->num_out; i++) {
+      if (!e->out_owned[i]) continue;
+      uint32_t v = args[ins->out + i];
+      if (s->owned[v]) fy_tensor_release(s->slots[v]);
+      s->slots[v] = e->out[i];
+      s->owned[v] = true;
+    }
+    if (!code && ins->check_shapes) code = check_outputs(e, ins, err);
+    for (uint32_t i = 0; !code && i < ins->num_out; i++)
+      if (!s->slots[args[ins->out + i]])
+        code = fy_fail(err, FY_INTERNAL, "Missing %u-th output from {{node %s}}", i, ins->node->name);
+    if (s->events)
+      for (uint32_t i = 0; i < ins->num_out; i++) s->events[args[ins->out + i]] = done;
+  }
+  if (FY_UNLIKELY(code != FY_OK)) return name_node(code, ins, err);
+  if (e->run->trace) record(e, ins, start, &done);
+  for (uint32_t i = 0; i < ins->num_free; i++) drop_owned(s, args[ins->free_at + i]);
+  return FY_OK;
+}
+
+static fy_code stop_asked(fy_exec *e, fy_error *err) {
+  if (e->run->cancel && fy_cancel_requested(e->run->cancel))
+    return fy_fail(err, FY_CANCELLED, "RunManyGraphs");
+  if (e->timed_out || (e->run->deadline_ns && fy_now_ns() > e->run->deadline_ns))
+    return fy_fail(err, FY_DEADLINE_EXCEEDED, "Timed out waiting for notification");
+  return FY_OK;
+}
+
+static fy_code run_range(fy_exec *e, uint32_t begin, uint32_t end, fy_error *err) {
+  const fy_instr *instrs = e->state->program->instrs;
+  bool watched = e->run->cancel || e->run->deadline_ns;
+  for (uint32_t i = begin; i < end; i++) {
+    if (FY_UNLIKELY(watched)) FY_TRY(stop_asked(e, err));
+    FY_TRY(fy_exec_instr(e, &instrs[i], err));
+  }
+  return FY_OK;
+}
+
+// ------------------------------------------------------------------ several tasks
+typedef struct task_job {
+  fy_run_state *state;
+  uint32_t task;
+} task_job;
+
+static void run_task(fy_run_state *s, fy_exec *e, uint32_t task);
+
+static void task_done(fy_run_state *s) {
+  if (atomic_fetch_sub_explicit(&s->tasks_left, 1, memory_order_acq_rel) != 1) return;
+  fy_lock(&s->lock);
+  s->finished = true;
+  fy_cond_broadcast(&s->done);
+  fy_unlock(&s->lock);
+}
+
+static void task_entry(void *arg) {
+  task_job job = *(task_job *)arg;
+  fy_free(arg);
+  fy_exec *e = fy_exec_new(job.state);
+  if (e) e->run = job.state->run;
+  run_task(job.state, e, job.task);
+  fy_exec_free(e);  // does not touch the state, which may be somebody else's by now
+}
+
+// Gives a ready task to the threads it belongs to; false: the caller must run it.
+static bool hand_over(fy_run_state *s, uint32_t task) {
+  const fy_program *p = s->program;
+  fy_device *d = p->tasks[task].device ? p->tasks[task].device : p->devices->client;
+  task_job *job = fy_malloc(sizeof *job);
+  if (!job) return false;
+  *job = (task_job){s, task};
+  if (d->pool && fy_pool_submit(d->pool, task_entry, job)) return true;
+  fy_free(job);
+  return false;
+}
+
+static void fail_run(fy_run_state *s, fy_code code, fy_error *err) {
+  fy_lock(&s->lock);
+  if (!atomic_load(&s->failed)) {
+    s->error.code = code;
+    if (err) fy_error_move(&s->error, err);
+    atomic_store(&s->failed, true);
+  }
+  fy_unlock(&s->lock);
+  if (err) fy_error_clear(err);
+}
+
+// Runs |task| and then, as long as one of the tasks it made ready may run here, that one.
+static void run_task(fy_run_state *s, fy_exec *e, uint32_t task) {
+  const fy_program *p = s->program;
+  for (;;) {
+    const fy_task *t = &p->tasks[task];
+    if (!e) {
+      fail_run(s, FY_RESOURCE_EXHAUSTED, NULL);
+    } else if (!atomic_load_explicit(&s->failed, memory_order_relaxed)) {
+      fy_error err;
+      fy_error_init(&err);
+      fy_code code = run_range(e, t->begin, t->end, &err);
+      if (code) fail_run(s, code, &err);
+    }
+    uint32_t keep = FY_NO_VALUE;
+    for (uint32_t i = 0; i < t->num_next; i++) {
+      uint32_t next = p->task_next[t->next_at + i];
+      if (atomic_fetch_sub_explicit(&s->pending[next], 1, memory_order_acq_rel) != 1) continue;
+      if (keep == FY_NO_VALUE && p->tasks[next].device == t->device)
+        keep = next;
+      else if (!hand_over(s, next))
+        run_task(s, e, next);
+    }
+    if (keep == FY_NO_VALUE) break;
+    task_done(s);
+    task = keep;
+  }
+  task_done(s);
+}
+
+static fy_code run_tasks(fy_run_state *s, fy_error *err) {
+  const fy_program *p = s->program;
+  atomic_store(&s->tasks_left, p->num_tasks);
+  atomic_store(&s->failed, false);
+  s->finished = false;
+  for (uint32_t t = 0; t < p->num_tasks; t++) atomic_store(&s->pending[t], p->tasks[t].num_deps);
+  uint32_t mine = FY_NO_VALUE;
+  for (uint32_t t = 0; t < p->num_tasks; t++) {
+    if (p->tasks[t].num_deps) continue;
+    if (mine == FY_NO_VALUE && !p->tasks[t].device)
+      mine = t;
+    else if (!hand_over(s, t))
+      run_task(s, s->main, t);
+  }
+  if (mine != FY_NO_VALUE) run_task(s, s->main, mine);
+  fy_lock(&s->lock);
+  while (!s->finished) fy_cond_wait(&s->done, &s->lock);
+  fy_unlock(&s->lock);
+  if (!atomic_load(&s->failed)) return FY_OK;
+  fy_code code = s->error.code ? s->error.code : FY_INTERNAL;
+  if (err) fy_error_move(err, &s->error);
+  fy_error_clear(&s->error);
+  return code;
+}
+
+// ------------------------------------------------------------------ a run
+static fy_code check_feeds(const fy_program *p, fy_tensor *const *feeds, fy_error *err) {
+  for (int i = 0; i < p->num_feeds; i++) {
+    if (p->feed_value[i] == FY_NO_VALUE) continue;
+    const fy_value *v = &p->values[p->feed_value[i]];
+    if (feeds[i]->dtype != v->dtype)
+      return fy_fail(err, FY_INVALID_ARGUMENT, "argument %d is %s where %s was expected", i,
+                     fy_dtype_name(feeds[i]->dtype), fy_dtype_name(v->dtype));
+  }
+  return FY_OK;
+}
+
+// Constants that live on a device are copied there by the first run and stay.
+static fy_code place_constants(fy_program *p, fy_error *err) {
+  if (!p->has_devices || atomic_load_explicit(&p->constants_placed, memory_order_acquire)) return FY_OK;
+  fy_code code = FY_OK;
+  fy_lock(&p->states_lock);
+  for (uint32_t v = 0; v < p->num_values && !code; v++) {
+    fy_value *val = &p->values[v];
+    if (val->storage != FY_STORE_CONST || val->constant) continue;
+    code = fy_memory_copy_tensor(p->values[val->feed].constant, p->devices->items[val->space - 1],
+                                 &val->constant, err);
+  }
+  if (!code) atomic_store_explicit(&p->constants_placed, true, memory_order_release);
+  fy_unlock(&p->states_lock);
+  return code;
+}
+
+static fy_code fill_slots(fy_run_state *s, fy_tensor *const *feeds, fy_error *err) {
+  fy_program *p = s->program;
+  for (int i = 0; i < p->num_feeds; i++)
+    if (p->feed_value[i] != FY_NO_VALUE) {
+      s->slots[p->feed_value[i]] = feeds[i];
+      s->owned[p->feed_value[i]] = false;
+    }
+  for (uint32_t k = 0; k < p->num_fresh; k++) {
+    uint32_t v = p->fresh[k];
+    const fy_value *val = &p->values[v], *root = &p->values[val->root];
+    if (val->root == v) {
+      fy_device *d = val->space ? p->devices->items[val->space - 1] : p->devices->client;
+      FY_TRY(fy_memory_tensor(d, val->dtype, val->rank, val->dims, root->node->name, &s->slots[v], err));
+    } else {
+      FY_TRY(fy_tensor_alias(s->slots[val->root], val->dtype, val->rank, val->dims, &s->slots[v], err));
+    }
+    s->owned[v] = true;
+  }
+  return FY_OK;
+}
+
+static fy_code take_results(fy_run_state *s, fy_tensor **results, fy_error *err) {
+  const fy_program *p = s->program;
+  for (int i = 0; i < p->num_fetches; i++) {
+    uint32_t v = p->fetch_value[i];
+    fy_tensor *t = s->slots[v];
+    if (s->events && s->events[v].device)
+      FY_TRY((fy_code)s->events[v].device->ops->wait(s->events[v].device, &s->events[v], err));
+    if (p->values[v].storage == FY_STORE_CONST && !t->device) {
+      FY_TRY(fy_tensor_clone(t, &results[i], err));  // the caller may write into what it fetched
+      continue;
+    }
+    if (!t->buffer) return fy_fail(err, FY_INTERNAL, "fetched value %u has no memory of its own", v);
+    fy_tensor_retain(t);
+    results[i] = t;
+  }
+  return FY_OK;
+}
+
+static void clean(fy_run_state *s, bool all) {
+  fy_program *p = s->program;
+  if (all || p->num_tasks > 1) {
+    for (uint32_t v = 0; v < p->num_values; v++) drop_owned(s, v);
+  } else {
+    for (uint32_t k = 0; k < p->num_fresh; k++) drop_owned(s, p->fresh[k]);
+    for (int i = 0; i < p->num_fetches; i++) drop_owned(s, p->fetch_value[i]);
+  }
+  for (int i = 0; i < p->num_feeds; i++)
+    if (p->feed_value[i] != FY_NO_VALUE) s->slots[p->feed_value[i]] = NULL;
+}
+
+fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds, fy_tensor **results,
+                       fy_error *err) {
+  fy_run_state *s;
+  for (int i = 0; i < p->num_fetches; i++) results[i] = NULL;
+  FY_TRY(check_feeds(p, feeds, err));
+  FY_TRY(place_constants(p, err));
+  FY_TRY(fy_state_acquire(p, &s, err));
+  s->run = run;
+  s->main->run = run;
+  s->main->timed_out = false;
+  s->main->ctx.threads = p->devices->client->pool ? fy_pool_threads(p->devices->client->pool) : 1;
+  fy_code code = fill_slots(s, feeds, err);
+  if (!code)
+    code = p->num_tasks > 1 ? run_tasks(s, err) : run_range(s->main, 0, p->num_instrs, err);
+  if (!code) code = take_results(s, results, err);
+  if (code) {
+    for (int i = 0; i < p->num_fetches; i++) {
+      fy_tensor_release(results[i]);
+      results[i] = NULL;
+    }
+  }
+  clean(s, code != FY_OK);
+  fy_state_recycle(s);
+  return code;
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// services.c: what a kernel running in a program may ask for (fy_services).
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/pool.h"
+#include "execute/callable.h"
+#include "execute/cancel.h"
+#include "execute/state.h"
+#include "memory/pool.h"
+
+// An input whose memory may become the output's: made at run time, dead after this instruction, and
+// referred to by nobody else.
+static fy_tensor *forwardable(fy_exec *e, int i, int32_t rank, const int64_t *dims) {
+  const fy_instr *ins = e->instr;
+  const fy_program *p = e->state->program;
+  int64_t count;
+  if (i != 0 || !ins->site->op->impl || !(ins->site->op->impl->flags & FY_OP_INPLACE) ||
+      !fy_shape_count(rank, dims, &count))
+    return NULL;
+  for (uint32_t k = 0; k < ins->num_free; k++) {
+    uint32_t v = p->args[ins->free_at + k];
+    fy_tensor *t = e->state->slots[v];
+    if (!t || !e->state->owned[v] || !fy_tensor_is_exclusive(t) || t->count != count ||
+        t->dtype != ins->site->out_types[0] || p->values[v].producer == (uint32_t)(ins - p->instrs))
+      continue;
+    for (uint32_t n = 0; n < ins->num_in; n++)
+      if (e->in[n] == t) return t;
+  }
+  return NULL;
+}
+
+static fy_code output(fy_kernel_ctx *ctx, int i, int32_t rank, const int64_t *dims, fy_error *err) {
+  fy_exec *e = ctx->run;
+  const fy_instr *ins = e->instr;
+  const fy_value *v = &e->state->program->values[e->state->program->args[ins->out + (uint32_t)i]];
+  fy_tensor *t;
+  fy_tensor *reuse = forwardable(e, i, rank, dims);
+  if (reuse) {
+    FY_TRY(fy_tensor_alias(reuse, reuse->dtype, rank, dims, &t, err));
+  } else if (v->space == 0) {
+    fy_device *host = ins->device->is_host ? ins->device : (fy_device *)e->state->program->devices->client;
+    FY_TRY(fy_memory_tensor(host, ctx->site->out_types[i], rank, dims, ins->node->name, &t, err));
+  } else {
+    FY_TRY(fy_memory_tensor(ins->device, ctx->site->out_types[i], rank, dims, ins->node->name, &t, err));
+  }
+  fy_out_set(ctx, i, t);
+  return FY_OK;
+}
+
+static fy_code scratch(fy_kernel_ctx *ctx, size_t bytes, void **out, fy_error *err) {
+  fy_exec *e = ctx->run;
+  if (!e->num_extra && bytes <= e->scratch_bytes && e->scratch) {
+    if (!fy_grow(&e->extra, &e->cap_extra, 1, sizeof *e->extra)) return fy_fail_oom(err, bytes);
+    // Hand the kept block out once per instruction: a NULL entry marks it as taken.
+    e->extra[e->num_extra++] = NULL;
+    *out = e->scratch;
+    return FY_OK;
+  }
+  void *p = fy_aligned_alloc(bytes);
+  if (!p)
+    return fy_fail(err, FY_RESOURCE_EXHAUSTED, "OOM when allocating %zu bytes of temporary memory on %s",
+                   bytes, ctx->site->device ? ctx->site->device->name : "the host");
+  if (!e->scratch) {  // keep the first block for later calls
+    e->scratch = p;
+    e->scratch_bytes = bytes;
+    if (!fy_grow(&e->extra, &e->cap_extra, 1, sizeof *e->extra)) return fy_fail_oom(err, bytes);
+    e->extra[e->num_extra++] = NULL;
+    *out = p;
+    return FY_OK;
+  }
+  if (!fy_grow(&e->extra, &e->cap_extra, e->num_extra + 1, sizeof *e->extra)) {
+    fy_aligned_free(p);
+    return fy_fail_oom(err, bytes);
+  }
+  e->extra[e->num_extra++] = p;
+  *out = p;
+  return FY_OK;
+}
+
+static void parallel(fy_kernel_ctx *ctx, int64_t n, int64_t grain,
+                     void (*fn)(void *, int64_t, int64_t), void *arg) {
+  fy_pool_for(ctx->site->device ? ctx->site->device->pool : NULL, n, grain, fn, arg);
+}
+
+static bool cancelled(fy_kernel_ctx *ctx) {
+  fy_exec *e = ctx->run;
+  if (e->run->cancel && fy_cancel_requested(e->run->cancel)) return true;
+  if (e->run->deadline_ns && fy_now_ns() > e->run->deadline_ns) e->timed_out = true;
+  return e->timed_out;
+}
+
+static fy_resources *resources(fy_kernel_ctx *ctx) { return ((fy_exec *)ctx->run)->run->resources; }
+
+static fy_code call(fy_kernel_ctx *ctx, void *fn, fy_tensor *const *args, int num_args,
+                    fy_tensor **results, int num_results, fy_error *err) {
+  fy_exec *e = ctx->run;
+  return fy_callable_call(fn, e->run, args, num_args, results, num_results, err);
+}
+
+static int64_t step_id(fy_kernel_ctx *ctx) { return ((fy_exec *)ctx->run)->run->step_id; }
+
+static fy_code allocate(fy_kernel_ctx *ctx, fy_dtype dtype, int32_t rank, const int64_t *dims,
+                        fy_tensor **out, fy_error *err) {
+  return fy_memory_tensor(ctx->site->device, dtype, rank, dims, ctx->site->node_name, out, err);
+}
+
+static fy_tensor *view(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage) {
+  (void)ctx;
+  (void)storage;
+  return t;
+}
+
+const fy_services fy_program_services = {
+    .output = output, .scratch = scratch, .parallel = parallel, .cancelled = cancelled,
+    .resources = resources, .call = call, .step_id = step_id, .allocate = allocate, .view = view};

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// state.h: what one run of a program owns. States are recycled: a second run of the same program
+// allocates nothing but its results.
+
+#ifndef FY_EXECUTE_STATE_H
+#define FY_EXECUTE_STATE_H
+
+#include "execute/program.h"
+
+typedef struct fy_run_state {
+  struct fy_run_state *next;
+  fy_program *program;
+  fy_tensor **slots;     // [num_values] the tensor of each value now, or NULL
+  bool *owned;           // [num_values] slots[v] carries a reference of ours
+  fy_tensor *planned;    // [num_values] headers of PLANNED values (others unused)
+  void **arenas;         // [num_spaces] base address
+  fy_event *events;      // [num_values] when the value is ready, only with devices
+  struct fy_exec *main;  // working memory of the calling thread
+  // several tasks only
+  atomic_uint *pending;  // [num_tasks]
+  atomic_uint tasks_left;
+  atomic_bool failed;
+  bool finished;         // under |lock|
+  fy_mutex lock;
+  fy_cond done;
+  fy_error error;        // first one
+  const fy_run *run;
+} fy_run_state;
+
+// Working memory of one thread that executes instructions.
+typedef struct fy_exec {
+  fy_kernel_ctx ctx;
+  fy_run_state *state;
+  const fy_run *run;
+  const fy_instr *instr;
+  fy_tensor **in, **out;
+  bool *out_owned;
+  fy_event *after;
+  void *scratch;          // one growing block, valid until the instruction ends
+  size_t scratch_bytes;
+  void **extra;           // further scratch blocks of this instruction
+  size_t num_extra, cap_extra;
+  bool timed_out;
+} fy_exec;
+
+extern const fy_services fy_program_services;
+
+FY_MUST_CHECK fy_code fy_state_acquire(fy_program *p, fy_run_state **out, fy_error *err);
+void fy_state_recycle(fy_run_state *s);
+void fy_state_free(fy_run_state *s);
+fy_exec *fy_exec_new(fy_run_state *s);
+void fy_exec_free(fy_exec *e);
+void fy_exec_end_scratch(fy_exec *e);
+
+// A kernel registered through TF_RegisterKernelBuilder (api/); weak until that is linked.
+fy_code fy_user_kernel_compute(fy_kernel_ctx *ctx, fy_error *err);
+
+// Runs one instruction; on failure |err| names the node.
+FY_MUST_CHECK fy_code fy_exec_instr(fy_exec *e, const fy_instr *ins, fy_error *err);
+
+#endif

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// shape.c: run shape functions over nodes. What is known only grows: a result is merged with what the
+// node's outputs already had (set by the user or by an earlier pass); a contradiction is an error.
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "graph/graph.h"
+
+static const fy_pshape unknown_shape = {-1, NULL};
+
+// Merges |b| into |*a|; false when they contradict. New dims come from |arena| (NULL result = no memory).
+static fy_code merge(fy_pshape *a, fy_pshape b, fy_arena *arena, fy_error *err) {
+  if (b.rank < 0) return FY_OK;
+  if (a->rank < 0) {
+    const int64_t *dims = fy_arena_memdup(arena, b.dims, (size_t)b.rank * sizeof *dims);
+    if (!dims) return fy_fail_oom(err, (size_t)b.rank * sizeof *dims);
+    *a = (fy_pshape){b.rank, dims};
+    return FY_OK;
+  }
+  if (a->rank != b.rank)
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Shapes must be equal rank, but are %d and %d", a->rank, b.rank);
+  bool more = false;
+  for (int32_t i = 0; i < b.rank; i++) {
+    if (a->dims[i] >= 0 && b.dims[i] >= 0 && a->dims[i] != b.dims[i]) {
+      char sa[128], sb[128];
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Dimension %d in both shapes must be equal, but are %lld and %lld. Shapes are %s and %s.",
+                     i, (long long)a->dims[i], (long long)b.dims[i],
+                     fy_shape_text(a->rank, a->dims, sa), fy_shape_text(b.rank, b.dims, sb));
+    }
+    if (a->dims[i] < 0 && b.dims[i] >= 0) more = true;
+  }
+  if (!more) return FY_OK;
+  int64_t *dims = fy_arena_alloc(arena, (size_t)b.rank * sizeof *dims);
+  if (!dims) return fy_fail_oom(err, (size_t)b.rank * sizeof *dims);
+  for (int32_t i = 0; i < b.rank; i++) dims[i] = a->dims[i] >= 0 ? a->dims[i] : b.dims[i];
+  a->dims = dims;
+  return FY_OK;
+}
+
+fy_code fy_graph_merge_shape(fy_graph *g, fy_pshape *a, fy_pshape b, fy_error *err) {
+  return merge(a, b, &g->arena, err);
+}
+
+// Input |i| as a shape: from a constant value or from what its producer knows of it.
+static fy_pshape input_as_shape(const fy_node *node, uint32_t i, fy_arena *arena) {
+  fy_output in = node->inputs[i];
+  const fy_tensor *v = in.node->const_value;
+  if (in.index == 0 && v && v->rank == 1 && v->count <= FY_MAX_RANK && !v->device &&
+      (v->dtype == FY_INT32 || v->dtype == FY_INT64)) {
+    int64_t *dims = fy_arena_alloc(arena, (size_t)v->count * sizeof *dims);
+    if (!dims) return unknown_shape;
+    for (int64_t k = 0; k < v->count; k++) {
+      int64_t d = fy_tensor_int(v, k);
+      dims[k] = d < 0 ? -1 : d;
+    }
+    return (fy_pshape){(int32_t)v->count, dims};
+  }
+  const fy_node_out *o = &in.node->outputs[in.index];
+  return o->as_shape ? *o->as_shape : unknown_shape;
+}
+
+static fy_code publish(fy_graph *g, fy_node *node, const fy_shape_ctx *ctx, fy_error *err) {
+  for (uint32_t i = 0; i < node->num_outputs; i++) {
+    fy_node_out *o = &node->outputs[i];
+    FY_TRY(merge(&o->shape, ctx->out[i], &g->arena, err));
+    if (ctx->out_handle[i].dtype != FY_INVALID && o->handle.dtype == FY_INVALID) {
+      o->handle.dtype = ctx->out_handle[i].dtype;
+      o->handle.shape = unknown_shape;
+      FY_TRY(merge(&o->handle.shape, ctx->out_handle[i].shape, &g->arena, err));
+    }
+    if (ctx->out_as_shape[i].rank >= 0 && !o->as_shape) {
+      fy_pshape *s = fy_arena_alloc(&g->arena, sizeof *s);
+      if (!s) return fy_fail_oom(err, sizeof *s);
+      *s = unknown_shape;
+      FY_TRY(merge(s, ctx->out_as_shape[i], &g->arena, err));
+      o->as_shape = s;
+    }
+  }
+  return FY_OK;
+}
+
+// TensorFlow's wrapping: "<text> for '{{node n}} = Op[…](a, b)' with input shapes: [2], [3] and with
+// computed input tensors: input[1] = <…>."
+static void explain(const fy_node *node, const fy_shape_ctx *ctx, fy_error *err) {
+  if (!err) return;
+  fy_str s;
+  fy_str_init(&s);
+  fy_str_add(&s, " for '");
+  fy_node_print(&s, node);
+  fy_str_add(&s, "' with input shapes: ");
+  for (int i = 0; i < ctx->num_inputs; i++) {
+    if (i) fy_str_add(&s, ", ");
+    if (ctx->in[i].rank < 0)
+      fy_str_add(&s, "<unknown>");
+    else
+      fy_shape_print(&s, ctx->in[i].rank, ctx->in[i].dims);
+  }
+  bool first = true;
+  for (int i = 0; i < ctx->num_inputs; i++) {
+    if (!ctx->in_value[i] || ctx->in_value[i]->dtype == FY_STRING) continue;
+    fy_str_add(&s, first ? " and with computed input tensors: " : ", ");
+    first = false;
+    fy_str_printf(&s, "input[%d] = <", i);
+    fy_tensor_print(&s, ctx->in_value[i], 32);
+    fy_str_add(&s, ">");
+  }
+  fy_str_add(&s, ".");
+  fy_error_append(err, "%s", fy_str_text(&s));
+  fy_str_free(&s);
+}
+
+extern fy_code fy_user_shape_infer(const fy_op *op, fy_shape_ctx *ctx, fy_error *err);
+
+fy_code fy_graph_infer_node(fy_graph *g, fy_node *node, fy_error *err) {
+  const fy_op *op = node->op;
+  bool user = op && op->user_shape_fn;
+  if (!op || (!user && (!op->impl || !op->impl->shape))) return FY_OK;
+  fy_arena tmp;
+  fy_arena_init(&tmp);
+  uint32_t ni = node->num_inputs, no = node->num_outputs;
+  fy_pshape *in = fy_arena_alloc(&tmp, ni * sizeof *in);
+  fy_pshape *in_as = fy_arena_alloc(&tmp, ni * sizeof *in_as);
+  const fy_tensor **value = fy_arena_alloc(&tmp, ni * sizeof *value);
+  fy_handle_shape *in_h = fy_arena_alloc(&tmp, ni * sizeof *in_h);
+  fy_dtype *out_types = fy_arena_alloc(&tmp, no * sizeof *out_types);
+  fy_pshape *out = fy_arena_alloc(&tmp, no * sizeof *out);
+  fy_pshape *out_as = fy_arena_alloc(&tmp, no * sizeof *out_as);
+  fy_handle_shape *out_h = fy_arena_alloc(&tmp, no * sizeof *out_h);
+  fy_code code = FY_OK;
+  if (!in || !in_as || !value || !in_h || !out_types || !out || !out_as || !out_h) {
+    code = fy_fail_oom(err, ni * sizeof *in);
+    goto done;
+  }
+  for (uint32_t i = 0; i < ni; i++) {
+    const fy_output src = node->inputs[i];
+    const fy_node_out *o = &src.node->outputs[src.index];
+    in[i] = o->shape;
+    in_h[i] = o->handle;
+    value[i] = src.index == 0 ? src.node->const_value : NULL;
+    in_as[i] = input_as_shape(node, i, &tmp);
+  }
+  for (uint32_t i = 0; i < no; i++) {
+    out_types[i] = node->outputs[i].dtype;
+    out[i] = out_as[i] = unknown_shape;
+    out_h[i] = (fy_handle_shape){FY_INVALID, unknown_shape};
+  }
+  fy_shape_ctx ctx = {.spec = node->spec, .attrs = &node->attrs, .node_name = node->name,
+                      .num_inputs = (int)ni, .num_outputs = (int)no, .in_types = node->input_types,
+                      .out_types = out_types, .in = in, .in_value = value, .in_as_shape = in_as,
+                      .in_handle = in_h, .out = out, .out_handle = out_h, .out_as_shape = out_as,
+                      .functions = g->functions, .arena = &tmp};
+  code = user ? fy_user_shape_infer(op, &ctx, err) : op->impl->shape(&ctx, err);
+  if (code)
+    explain(node, &ctx, err);
+  else
+    code = publish(g, node, &ctx, err);
+done:
+  fy_arena_free(&tmp);
+  return code;
+}
+
+fy_code fy_graph_infer_all(fy_graph *g, fy_error *err) {
+  fy_arena tmp;
+  fy_node **order;
+  size_t n;
+  fy_arena_init(&tmp);
+  fy_code code = fy_graph_order(g, &tmp, &order, &n, err);
+  for (size_t i = 0; code == FY_OK && i < n; i++) code = fy_graph_infer_node(g, order[i], err);
+  fy_arena_free(&tmp);
+  return code;
+}

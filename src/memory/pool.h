@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// pool.h: memory for what only run time can tell (dynamic shapes, eager, variables) on one device:
+// best-fit with coalescing over regions from the device, growing on demand, given back by trim.
+// Threads: all functions may be called from several threads.
+
+#ifndef FY_MEMORY_POOL_H
+#define FY_MEMORY_POOL_H
+
+#include "base/status.h"
+#include "ferry/device.h"
+#include "tensor/tensor.h"
+
+typedef struct fy_mempool fy_mempool;
+
+typedef struct fy_mempool_stats {
+  uint64_t num_allocs, bytes_in_use, peak_bytes_in_use, largest_alloc_bytes;
+  uint64_t reserved_bytes, peak_reserved_bytes, limit_bytes, largest_free_bytes;
+} fy_mempool_stats;
+
+fy_mempool *fy_mempool_new(fy_device *device, uint64_t limit_bytes);
+void fy_mempool_free(fy_mempool *pool);  // everything goes back to the device
+// RESOURCE_EXHAUSTED with TensorFlow's words and who holds what. |owner| may be NULL.
+FY_MUST_CHECK fy_code fy_mempool_alloc(fy_mempool *pool, size_t bytes, const char *owner, void **out,
+                                       fy_error *err);
+void fy_mempool_release(fy_mempool *pool, void *p);
+void fy_mempool_trim(fy_mempool *pool, uint64_t keep_bytes);
+void fy_mempool_set_limit(fy_mempool *pool, uint64_t bytes);
+void fy_mempool_stats_get(fy_mempool *pool, fy_mempool_stats *out);
+void fy_mempool_reset_peak(fy_mempool *pool);
+
+// A tensor in |device|'s memory: host heap with accounting for CPU devices, the pool for others.
+// RESOURCE_EXHAUSTED: "OOM when allocating tensor with shape[…] and type float on <device> by allocator <name>".
+FY_MUST_CHECK fy_code fy_memory_tensor(fy_device *device, fy_dtype dtype, int32_t rank,
+                                       const int64_t *dims, const char *owner, fy_tensor **out,
+                                       fy_error *err);
+// Copies |t| (anywhere) into |to|'s memory (NULL or a host device = host). Waits until it is there.
+FY_MUST_CHECK fy_code fy_memory_copy_tensor(fy_tensor *t, fy_device *to, fy_tensor **out, fy_error *err);
+
+#endif

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// binary_math.c: arithmetic of two tensors with broadcasting: Add, Sub, Mul, Div …, Pow, bits.
+// Integers wrap; an integer division by zero is an error; 16-bit floats round after every step that
+// is an operation of its own in TensorFlow.
+
+#include "ops/elementwise.h"
+#include "ops/shape_fns.h"
+
+#define PLUS(S, x, y)       ((x) + (y))
+#define MINUS(S, x, y)      ((x) - (y))
+#define TIMES(S, x, y)      ((x) * (y))
+#define OVER(S, x, y)       ((x) / (y))
+#define PLUS_INT(S, x, y)   ((fy_u_##S)(x) + (fy_u_##S)(y))
+#define MINUS_INT(S, x, y)  ((fy_u_##S)(x) - (fy_u_##S)(y))
+#define TIMES_INT(S, x, y)  ((fy_u_##S)(x) * (fy_u_##S)(y))
+#define TIMES_CPLX(S, x, y) fy_cmul_##S(x, y)
+
+FY_REAL_TYPES(FY_BINARY_LOOP, add, PLUS)
+FY_COMPLEX_TYPES(FY_BINARY_LOOP, add, PLUS)
+FY_INT_TYPES(FY_BINARY_LOOP, add, PLUS_INT)
+FY_REAL_TYPES(FY_BINARY_LOOP, sub, MINUS)
+FY_COMPLEX_TYPES(FY_BINARY_LOOP, sub, MINUS)
+FY_INT_TYPES(FY_BINARY_LOOP, sub, MINUS_INT)
+FY_REAL_TYPES(FY_BINARY_LOOP, mul, TIMES)
+FY_COMPLEX_TYPES(FY_BINARY_LOOP, mul, TIMES_CPLX)
+FY_INT_TYPES(FY_BINARY_LOOP, mul, TIMES_INT)
+
+// ---------------------------------------------------------------- division
+#define DIV_SIGNED(S, x, y)                                                   \
+  ((y) == 0 ? (*bad = 1, (fy_a_##S)0)                                         \
+            : (y) == -1 ? (fy_a_##S)(0 - (fy_u_##S)(x)) : (fy_a_##S)((x) / (y)))
+#define DIV_UNSIGNED(S, x, y) ((y) == 0 ? (*bad = 1, (fy_a_##S)0) : (fy_a_##S)((x) / (y)))
+#define FLOOR_DIV_SIGNED(S, x, y)                                                              \
+  ((y) == 0    ? (*bad = 1, (fy_a_##S)0)                                                       \
+   : (y) == -1 ? (fy_a_##S)(0 - (fy_u_##S)(x))                                                 \
+               : (fy_a_##S)((x) / (y) - ((x) % (y) != 0 && ((x) < 0) != ((y) < 0))))
+#define MOD_SIGNED(S, x, y) \
+  ((y) == 0 ? (*bad = 1, (fy_a_##S)0) : (y) == -1 ? (fy_a_##S)0 : (fy_a_##S)((x) % (y)))
+#define MOD_UNSIGNED(S, x, y) ((y) == 0 ? (*bad = 1, (fy_a_##S)0) : (fy_a_##S)((x) % (y)))
+#define FLOOR_MOD_SIGNED(S, x, y)                                                      \
+  ((y) == 0    ? (*bad = 1, (fy_a_##S)0)                                               \
+   : (y) == -1 ? (fy_a_##S)0                                                           \
+               : (fy_a_##S)((x) % (y) + (((x) % (y) != 0 && ((x) < 0) != ((y) < 0)) ? (y) : 0)))
+#define FLOOR_DIV_REAL(S, x, y) FY_MATH_##S(floor)(FY_RD_##S((x) / (y)))
+#define TRUNC_DIV_REAL(S, x, y) FY_MATH_##S(trunc)(FY_RD_##S((x) / (y)))
+#define MOD_REAL(S, x, y)       FY_MATH_##S(fmod)(x, y)
+#define FLOOR_MOD_REAL(S, x, y) floor_mod_real_##S(x, y)
+#define FLOOR_MOD_FN(E, S, name)                                                   \
+  static inline fy_a_##S floor_mod_real_##S(fy_a_##S x, fy_a_##S y) {              \
+    const fy_a_##S m = FY_MATH_##S(fmod)(x, y);                                    \
+    return m != 0 && (m < 0) != (y < 0) ? m + y : m;                               \
+  }
+FY_REAL_TYPES(FLOOR_MOD_FN, _)
+
+FY_REAL_TYPES(FY_BINARY_LOOP, div, OVER)
+FY_COMPLEX_TYPES(FY_BINARY_LOOP, div, OVER)
+FY_SIGNED_TYPES(FY_BINARY_LOOP, div, DIV_SIGNED)
+FY_UNSIGNED_TYPES(FY_BINARY_LOOP, div, DIV_UNSIGNED)
+FY_REAL_TYPES(FY_BINARY_LOOP, floor_div, FLOOR_DIV_REAL)
+FY_SIGNED_TYPES(FY_BINARY_LOOP, floor_div, FLOOR_DIV_SIGNED)
+FY_REAL_TYPES(FY_BINARY_LOOP, trunc_div, TRUNC_DIV_REAL)
+FY_REAL_TYPES(FY_BINARY_LOOP, mod, MOD_REAL)
+FY_SIGNED_TYPES(FY_BINARY_LOOP, mod, MOD_SIGNED)
+FY_UNSIGNED_TYPES(FY_BINARY_LOOP, mod, MOD_UNSIGNED)
+FY_REAL_TYPES(FY_BINARY_LOOP, floor_mod, FLOOR_MOD_REAL)
+FY_SIGNED_TYPES(FY_BINARY_LOOP, floor_mod, FLOOR_MOD_SIGNED)
+
+// ---------------------------------------------------------------- order, difference, power
+#define MAX_REAL(S, x, y) ((x) != (x) ? (x) : (y) != (y) ? (y) : (x) < (y) ? (y) : (x))
+#define MIN_REAL(S, x, y) ((x) != (x) ? (x) : (y) != (y) ? (y) : (y) < (x) ? (y) : (x))
+#define MAX_INT(S, x, y)  ((x) < (y) ? (y) : (x))
+#define MIN_INT(S, x, y)  ((y) < (x) ? (y) : (x))
+FY_REAL_TYPES(FY_BINARY_LOOP, max, MAX_REAL)
+FY_REAL_TYPES(FY_BINARY_LOOP, min, MIN_REAL)
+FY_INT_TYPES(FY_BINARY_LOOP, max, MAX_INT)
+FY_INT_TYPES(FY_BINARY_LOOP, min, MIN_INT)
+
+#define SQDIFF_REAL(S, x, y) (FY_RD_##S((x) - (y)) * FY_RD_##S((x) - (y)))
+#define SQDIFF_INT(S, x, y) \
+  (((fy_u_##S)(x) - (fy_u_##S)(y)) * ((fy_u_##S)(x) - (fy_u_##S)(y)))
+#define SQDIFF_CPLX(S, x, y) fy_cmul_##S((x) - (y), FY_MATH_##S(onj)((x) - (y)))
+FY_REAL_TYPES(FY_BINARY_LOOP, sqdiff, SQDIFF_REAL)
+FY_INDEX_TYPES(FY_BINARY_LOOP, sqdiff, SQDIFF_INT)
+FY_COMPLEX_TYPES(FY_BINARY_LOOP, sqdiff, SQDIFF_CPLX)
+
+#define POW_REAL(S, x, y) FY_MATH_##S(pow)(x, y)
+#define POW_CPLX(S, x, y) \
+  ((y) == 0 ? (fy_a_##S)1 : (x) == 0 ? (fy_a_##S)0 : FY_MATH_##S(pow)(x, y))
+#define POW_INT(S, x, y) pow_int_##S(x, y, bad)
+#define POW_INT_FN(E, S, name)                                                      \
+  static inline fy_u_##S pow_int_##S(fy_a_##S base, fy_a_##S exponent, int *bad) {  \
+    if (exponent < 0) {                                                             \
+      *bad = 1;                                                                     \
+      return 0;                                                                     \
+    }                                                                               \
+    fy_u_##S result = 1, factor = (fy_u_##S)base;                                   \
+    for (fy_a_##S e = exponent; e > 0; e = (fy_a_##S)(e >> 1)) {                    \
+      if (e & 1) result *= factor;                                                  \
+      factor *= factor;                                                             \
+    }                                                                               \
+    return result;                                                                  \
+  }
+FY_SIGNED_TYPES(POW_INT_FN, _)
+FY_REAL_TYPES(FY_BINARY_LOOP, pow, POW_REAL)
+FY_SIGNED_TYPES(FY_BINARY_LOOP, pow, POW_INT)
+FY_COMPLEX_TYPES(FY_BINARY_LOOP, pow, POW_CPLX)
+
+// ---------------------------------------------------------------- zero wins over NaN
+#define DIV_NO_NAN(S, x, y)      ((y) == 0 ? 0 : (x) / (y))
+#define MUL_NO_NAN(S, x, y)      ((y) == 0 ? 0 : (x) * (y))
+#define MUL_NO_NAN_CPLX(S, x, y) ((y) == 0 ? 0 : fy_cmul_##S(x, y))
+#define XDIVY(S, x, y)           ((x) == 0 ? 0 : (x) / (y))
+#define XLOGY(S, x, y)           ((x) == 0 ? 0 : (x) * FY_RD_##S(FY_MATH_##S(log)(y)))
+#define XLOGY_CPLX(S, x, y)      ((x) == 0 ? 0 : fy_cmul_##S(x, FY_MATH_##S(log)(y)))
+#define XLOG1PY(S, x, y)         ((x) == 0 ? 0 : (x) * FY_RD_##S(FY_MATH_##S(log1p)(y)))
+#define XLOG1PY_CPLX(S, x, y)    ((x) == 0 ? 0 : fy_cmul_##S(x, FY_MATH_##S(log)(1 + (y))))
+#define ATAN2(S, x, y)           FY_MATH_##S(atan2)(x, y)
+FY_REAL_TYPES(FY_BINARY_LOOP, div_no_nan, DIV_NO_NAN)
+FY_COMPLEX_TYPES(FY_BINARY_LOOP, div_no_nan, DIV_NO_NAN)
+FY_REAL_TYPES(FY_BINARY_LOOP, mul_no_nan, MUL_NO_NAN)
+FY_COMPLEX_TYPES(FY_BINARY_LOOP, mul_no_nan, MUL_NO_NAN_CPLX)
+FY_REAL_TYPES(FY_BINARY_LOOP, xdivy, XDIVY)
+FY_COMPLEX_TYPES(FY_BINARY_LOOP, xdivy, XDIVY)
+FY_REAL_TYPES(FY_BINARY_LOOP, xlogy, XLOGY)
+FY_COMPLEX_TYPES(FY_BINARY_LOOP, xlogy, XLOGY_CPLX)
+FY_REAL_TYPES(FY_BINARY_LOOP, xlog1py, XLOG1PY)
+FY_COMPLEX_TYPES(FY_BINARY_LOOP, xlog1py, XLOG1PY_CPLX)
+FY_REAL_TYPES(FY_BINARY_LOOP, atan2, ATAN2)
+
+// ---------------------------------------------------------------- bits; shifts clamp their count
+#define AND(S, x, y)         ((x) & (y))
+#define OR(S, x, y)          ((x) | (y))
+#define XOR(S, x, y)         ((x) ^ (y))
+#define BITS(S)              ((fy_a_##S)(8 * sizeof(fy_a_##S) - 1))
+#define SHIFT(S, y)          ((y) < 1 ? 0 : (y) > BITS(S) ? BITS(S) : (y))
+#define LEFT_SHIFT(S, x, y)  ((fy_u_##S)(x) << SHIFT(S, y))
+#define RIGHT_SHIFT(S, x, y) ((x) >> SHIFT(S, y))
+FY_INT_TYPES(FY_BINARY_LOOP, bit_and, AND)
+FY_INT_TYPES(FY_BINARY_LOOP, bit_or, OR)
+FY_INT_TYPES(FY_BINARY_LOOP, bit_xor, XOR)
+FY_INT_TYPES(FY_BINARY_LOOP, left_shift, LEFT_SHIFT)
+FY_INT_TYPES(FY_BINARY_LOOP, right_shift, RIGHT_SHIFT)
+
+// ---------------------------------------------------------------- tables
+#define ZERO_DIV "Integer division by zero"
+// TensorFlow forgot the text of TruncateMod's and Mod's error; its words are kept.
+const fy_binary_loops fy_add_loops = {{FY_NUMERIC_TYPES(FY_LOOP_ENTRY, add)}, NULL, 0.3};
+const fy_binary_loops fy_sub_loops = {{FY_NUMERIC_TYPES(FY_LOOP_ENTRY, sub)}, NULL, 0.3};
+static const fy_binary_loops mul_loops = {{FY_NUMERIC_TYPES(FY_LOOP_ENTRY, mul)}, NULL, 0.3};
+static const fy_binary_loops div_loops = {{FY_NUMERIC_TYPES(FY_LOOP_ENTRY, div)}, ZERO_DIV, 1};
+static const fy_binary_loops real_div_loops = {
+    {FY_REAL_TYPES(FY_LOOP_ENTRY, div) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, div)}, NULL, 0.6};
+static const fy_binary_loops floor_div_loops = {
+    {FY_REAL_TYPES(FY_LOOP_ENTRY, floor_div) FY_SIGNED_TYPES(FY_LOOP_ENTRY, floor_div)
+         FY_UNSIGNED_TYPES(FY_LOOP_ENTRY, div)}, ZERO_DIV, 3};
+static const fy_binary_loops trunc_div_loops = {
+    {FY_REAL_TYPES(FY_LOOP_ENTRY, trunc_div) FY_INT_TYPES(FY_LOOP_ENTRY, div)}, ZERO_DIV, 2};
+static const fy_binary_loops mod_loops = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, mod)}, ZERO_DIV, 6};
+static const fy_binary_loops floor_mod_loops = {
+    {FY_REAL_TYPES(FY_LOOP_ENTRY, floor_mod) FY_SIGNED_TYPES(FY_LOOP_ENTRY, floor_mod)
+         FY_UNSIGNED_TYPES(FY_LOOP_ENTRY, mod)}, ZERO_DIV, 6};
+static const fy_binary_loops max_loops = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, max)}, NULL, 0.4};
+static const fy_binary_loops min_loops = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, min)}, NULL, 0.4};
+static const fy_binary_loops sqdiff_loops = {
+    {FY_REAL_TYPES(FY_LOOP_ENTRY, sqdiff) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, sqdiff)
+         FY_INDEX_TYPES(FY_LOOP_ENTRY, sqdiff)}, NULL, 0.4};
+static const fy_binary_loops pow_loops = {
+    {FY_REAL_TYPES(FY_LOOP_ENTRY, pow) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, pow)
+         FY_SIGNED_TYPES(FY_LOOP_ENTRY, pow)},
+    "Integers to negative integer powers are not allowed", 20};
+#define REAL_OR_COMPLEX(name, ns_)                       \
+  static const fy_binary_loops name##_loops = {          \
+      {FY_REAL_TYPES(FY_LOOP_ENTRY, name) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)}, NULL, ns_}
+REAL_OR_COMPLEX(div_no_nan, 0.7);
+REAL_OR_COMPLEX(mul_no_nan, 0.5);
+REAL_OR_COMPLEX(xdivy, 0.7);
+REAL_OR_COMPLEX(xlogy, 10);
+REAL_OR_COMPLEX(xlog1py, 15);
+static const fy_binary_loops atan2_loops = {{FY_REAL_TYPES(FY_LOOP_ENTRY, atan2)}, NULL, 20};
+static const fy_binary_loops and_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, bit_and)}, NULL, 0.3};
+static const fy_binary_loops or_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, bit_or)}, NULL, 0.3};
+static const fy_binary_loops xor_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, bit_xor)}, NULL, 0.3};
+static const fy_binary_loops left_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, left_shift)}, NULL, 1};
+static const fy_binary_loops right_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, right_shift)}, NULL, 1};
+
+// ---------------------------------------------------------------- what the tables cannot say
+// Strings are joined; *bad means that memory was short.
+static void add_strings(const void *pa, int64_t sa, const void *pb, int64_t sb, void *po, int64_t n,
+                        int *bad) {
+  const fy_tensor a = {.dtype = FY_STRING, .data = (void *)(uintptr_t)pa};
+  const fy_tensor b = {.dtype = FY_STRING, .data = (void *)(uintptr_t)pb};
+  fy_tensor o = {.dtype = FY_STRING, .data = po};
+  fy_str joined;
+  fy_str_init(&joined);
+  for (int64_t i = 0; i < n; i++) {
+    const fy_view x = fy_tensor_string(&a, i * sa), y = fy_tensor_string(&b, i * sb);
+    joined.len = 0;
+    fy_str_addn(&joined, x.p, x.n);
+    fy_str_addn(&joined, y.p, y.n);
+    if (joined.failed || !fy_tensor_set_string(&o, i, fy_str_text(&joined), joined.len)) *bad = 1;
+  }
+  fy_str_free(&joined);
+}
+
+static fy_code add_compute(fy_kernel_ctx *ctx, fy_error *err) {
+  if (ctx->in[0]->dtype != FY_STRING) return fy_binary_compute(ctx, err);
+  fy_code code = fy_binary_run(ctx, add_strings, 50, "out of memory joining strings", err);
+  if (code == FY_INVALID_ARGUMENT && ctx->out[0]) {
+    return fy_fail(err, FY_RESOURCE_EXHAUSTED, "out of memory joining strings");
+  }
+  return code;
+}
+
+// Mod and TruncateMod report a zero divisor as INTERNAL: their spelling is kept.
+static fy_code mod_compute(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_code code = fy_binary_compute(ctx, err);
+  if (code == FY_INVALID_ARGUMENT && err && !strcmp(fy_error_text(err), ZERO_DIV)) {
+    return fy_fail(err, FY_INTERNAL, "Unexpected error in binary operator (only integer div and "
+                                     "mod should have errors)");
+  }
+  return code;
+}
+
+static const fy_sample add_samples[] = {
+    {"f32[2,3]=1,2,3,4,5,6; f32[3]=10,20,30", NULL, FY_OK, "11,22,33,14,25,36"},
+    {"f32[2,1]=1,2; f32[1,3]=10,20,30", NULL, FY_OK, "11,21,31,12,22,32"},
+    {"i8[2]=127,-128; i8[]=1", NULL, FY_OK, "-128,-127"},
+    {"f32[0,3]=; f32[]=1", NULL, FY_OK, ""},
+    {"f16[5]=special; f16[5]=ones", NULL, FY_OK, NULL},
+    {"f32[2,3]=ones; f32[4]=ones", NULL, FY_INVALID_ARGUMENT, "Incompatible shapes: [2,3] vs. [4]"},
+};
+static const fy_sample div_samples[] = {
+    {"i32[4]=7,-7,7,-7; i32[4]=2,2,-2,-2", NULL, FY_OK, NULL},
+    {"i32[2]=-2147483648,1; i32[]=-1", NULL, FY_OK, "-2147483648,-1"},
+    {"i64[1]=1; i64[1]=0", NULL, FY_INVALID_ARGUMENT, "Integer division by zero"},
+    {"f32[8]=special; f32[8]=normal", NULL, FY_OK, NULL},
+};
+static const fy_sample real_samples[] = {
+    {"f32[3,5]=normal; f32[5]=normal", NULL, FY_OK, NULL},
+    {"f64[7]=special; f64[7]=normal", NULL, FY_OK, NULL},
+    {"bf16[4]=normal; bf16[]=2", NULL, FY_OK, NULL},
+};
+static const fy_sample mod_samples[] = {
+    {"i32[4]=7,-7,7,-7; i32[4]=3,3,-3,-3", NULL, FY_OK, NULL},
+    {"f32[4]=7,-7,7,-7; f32[4]=3,3,-3,-3", NULL, FY_OK, NULL},
+};
+static const fy_sample pow_samples[] = {
+    {"i32[3]=2,0,3; i32[3]=10,0,3", NULL, FY_OK, "1024,1,27"},
+    {"i32[1]=2; i32[1]=-1", NULL, FY_INVALID_ARGUMENT,
+     "Integers to negative integer powers are not allowed"},
+    {"f32[3]=2,4,9; f32[]=0.5", NULL, FY_OK, NULL},
+};
+static const fy_sample bit_samples[] = {
+    {"u8[3]=1,6,255; u8[]=3", NULL, FY_OK, NULL},
+    {"i64[2]=-1,5; i64[2]=1,2", NULL, FY_OK, NULL},
+};
+
+#define BINARY_OP(Name, table, sample_array, ...)                                             \
+  FY_OP(Name, .shape = fy_shape_broadcast, .compute = fy_binary_compute, .aux = &(table),     \
+        .flags = FY_OP_INPLACE, FY_SAMPLES(sample_array), __VA_ARGS__)
+
+FY_OP(Add, .shape = fy_shape_broadcast, .compute = add_compute, .aux = &fy_add_loops,
+      .flags = FY_OP_INPLACE, .elementwise = FY_EW_ADD, FY_SAMPLES(add_samples));
+BINARY_OP(AddV2, fy_add_loops, add_samples, .elementwise = FY_EW_ADD);
+BINARY_OP(Sub, fy_sub_loops, real_samples, .elementwise = FY_EW_SUB);
+BINARY_OP(Mul, mul_loops, real_samples, .elementwise = FY_EW_MUL);
+BINARY_OP(Div, div_loops, div_samples, .elementwise = FY_EW_NONE);
+BINARY_OP(RealDiv, real_div_loops, real_samples, .elementwise = FY_EW_DIV);
+BINARY_OP(FloorDiv, floor_div_loops, div_samples, .elementwise = FY_EW_NONE);
+BINARY_OP(TruncateDiv, trunc_div_loops, div_samples, .elementwise = FY_EW_NONE);
+FY_OP(Mod, .shape = fy_shape_broadcast, .compute = mod_compute, .aux = &mod_loops,
+      .flags = FY_OP_INPLACE, FY_SAMPLES(mod_samples));
+FY_OP(TruncateMod, .shape = fy_shape_broadcast, .compute = mod_compute, .aux = &mod_loops,
+      .flags = FY_OP_INPLACE, FY_SAMPLES(mod_samples));
+BINARY_OP(FloorMod, floor_mod_loops, mod_samples, .elementwise = FY_EW_NONE);
+BINARY_OP(Maximum, max_loops, real_samples, .elementwise = FY_EW_MAX);
+BINARY_OP(Minimum, min_loops, real_samples, .elementwise = FY_EW_MIN);
+BINARY_OP(SquaredDifference, sqdiff_loops, real_samples, .elementwise = FY_EW_SQDIFF);
+BINARY_OP(Pow, pow_loops, pow_samples, .elementwise = FY_EW_POW);
+BINARY_OP(DivNoNan, div_no_nan_loops, real_samples, .elementwise = FY_EW_NONE);
+BINARY_OP(MulNoNan, mul_no_nan_loops, real_samples, .elementwise = FY_EW_NONE);
+BINARY_OP(Xdivy, xdivy_loops, real_samples, .elementwise = FY_EW_NONE);
+BINARY_OP(Xlogy, xlogy_loops, real_samples, .elementwise = FY_EW_NONE);
+BINARY_OP(Xlog1py, xlog1py_loops, real_samples, .elementwise = FY_EW_NONE);
+BINARY_OP(Atan2, atan2_loops, real_samples, .elementwise = FY_EW_NONE);
+BINARY_OP(BitwiseAnd, and_loops, bit_samples, .elementwise = FY_EW_NONE);
+BINARY_OP(BitwiseOr, or_loops, bit_samples, .elementwise = FY_EW_NONE);
+BINARY_OP(BitwiseXor, xor_loops, bit_samples, .elementwise = FY_EW_NONE);
+BINARY_OP(LeftShift, left_loops, bit_samples, .elementwise = FY_EW_NONE);
+BINARY_OP(RightShift, right_loops, bit_samples, .elementwise = FY_EW_NONE);

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// cast.c: Cast between all numeric types and bool; Bitcast.
+// A number that does not fit becomes what x86's conversion gives TensorFlow: the smallest integer
+// (then cut to the width asked for), never undefined behaviour. 16-bit floats go through float.
+// Truncate clears the bits that rounding would look at.
+
+#include "base/alloc.h"
+#include "ops/elementwise.h"
+#include "ops/shape_fns.h"
+#include "ops/values.h"
+
+static inline int32_t real_to_i32(double x) {
+  return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
+}
+static inline int64_t real_to_i64(double x) {
+  return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
+}
+static inline uint64_t real_to_u64(double x) {
+  const double half = 9223372036854775808.0;
+  if (x >= half) {
+    const int64_t upper = real_to_i64(x - half);
+    return (uint64_t)upper ^ 0x8000000000000000u;
+  }
+  return (uint64_t)real_to_i64(x);
+}
+
+// From a source's arithmetic value x: first the number (complex numbers give their real part) …
+#define NUM_f16(x)  (x)
+#define NUM_bf16(x) (x)
+#define NUM_f32(x)  (x)
+#define NUM_f64(x)  (x)
+#define NUM_c64(x)  crealf(x)
+#define NUM_c128(x) creal(x)
+// … then the target. REAL: the source is a float of some kind; INT: an integer or bool.
+#define REAL_TO_i8(x)   ((int8_t)real_to_i32((double)(x)))
+#define REAL_TO_i16(x)  ((int16_t)real_to_i32((double)(x)))
+#define REAL_TO_i32(x)  real_to_i32((double)(x))
+#define REAL_TO_i64(x)  real_to_i64((double)(x))
+#define REAL_TO_u8(x)   ((uint8_t)real_to_i32((double)(x)))
+#define REAL_TO_u16(x)  ((uint16_t)real_to_i32((double)(x)))
+#define REAL_TO_u32(x)  real_to_u32((double)(x))
+#define REAL_TO_u64(x)  real_to_u64((double)(x))
+#define REAL_TO_b(x)    ((x) != 0)
+#define REAL_TO_f16(x)  fy_st_half((float)(x))
+#define REAL_TO_bf16(x) fy_float_to_bfloat16((float)(x))
+#define REAL_TO_f32(x)  ((float)(x))
+#define REAL_TO_f64(x)  ((double)(x))
+#define REAL_TO_c64(x)  __builtin_complex((float)(x), 0.0f)
+#define REAL_TO_c128(x) __builtin_complex((double)(x), 0.0)
+#define INT_TO_i8(x)    ((int8_t)(x))
+#define INT_TO_i16(x)   ((int16_t)(x))
+#define INT_TO_i32(x)   ((int32_t)(x))
+#define INT_TO_i64(x)   ((int64_t)(x))
+#define INT_TO_u8(x)    ((uint8_t)(x))
+#define INT_TO_u16(x)   ((uint16_t)(x))
+#define INT_TO_u32(x)   ((uint32_t)(x))
+#define INT_TO_u64(x)   ((uint64_t)(x))
+#define INT_TO_b(x)     ((x) != 0)
+#define INT_TO_f16(x)   fy_st_half((float)(x))
+#define INT_TO_bf16(x)  fy_float_to_bfloat16((float)(x))
+#define INT_TO_f32(x)   ((float)(x))
+#define INT_TO_f64(x)   ((double)(x))
+#define INT_TO_c64(x)   __builtin_complex((float)(x), 0.0f)
+#define INT_TO_c128(x)  __builtin_complex((double)(x), 0.0)
+
+static inline uint32_t real_to_u32(double x) {
+  return (uint32_t)real_to_i64(x);
+}
+
+typedef void (*cast_fn)(const void *in, void *out, int64_t n);
+typedef struct cast_row {
+  cast_fn to[FY_DTYPE_COUNT];
+} cast_row;
+
+#define CAST_LOOP(D, name, S, VALUE)                                            \
+  static void name(const void *pi, void *po, int64_t n) {                       \
+    const fy_t_##S *restrict in = pi;                                           \
+    fy_t_##D *restrict out = po;                                                \
+    for (int64_t i = 0; i < n; i++) {                                           \
+      const fy_a_##S x = FY_LD_##S(in[i]);                                      \
+      out[i] = VALUE;                                                           \
+    }                                                                           \
+  }
+#define REAL_CAST(E, D, S) CAST_LOOP(D, cast_##S##_##D, S, REAL_TO_##D(NUM_##S(x)))
+#define INT_CAST(E, D, S)  CAST_LOOP(D, cast_##S##_##D, S, INT_TO_##D(x))
+#define CAST_ENTRY(E, D, S) [E] = cast_##S##_##D,
+// Written apart from FY_NUMERIC_TYPES because a macro cannot expand inside itself.
+#define TARGETS(X, S)                                                                          \
+  X(FY_HALF, f16, S) X(FY_BFLOAT16, bf16, S) X(FY_FLOAT, f32, S) X(FY_DOUBLE, f64, S)          \
+  X(FY_INT8, i8, S) X(FY_INT16, i16, S) X(FY_INT32, i32, S) X(FY_INT64, i64, S)                \
+  X(FY_UINT8, u8, S) X(FY_UINT16, u16, S) X(FY_UINT32, u32, S) X(FY_UINT64, u64, S)            \
+  X(FY_BOOL, b, S) X(FY_COMPLEX64, c64, S) X(FY_COMPLEX128, c128, S)
+#define REAL_SOURCE(E, S, _) TARGETS(REAL_CAST, S)
+#define INT_SOURCE(E, S, _)  TARGETS(INT_CAST, S)
+#define SOURCE_ENTRY(E, S, _) [E] = {{TARGETS(CAST_ENTRY, S)}},
+FY_REAL_TYPES(REAL_SOURCE, _)
+FY_INT_TYPES(INT_SOURCE, _)
+INT_SOURCE(FY_BOOL, b, _)
+// Complex to complex keeps both parts.
+#define REAL_TARGETS(X, S)                                                                     \
+  X(FY_HALF, f16, S) X(FY_BFLOAT16, bf16, S) X(FY_FLOAT, f32, S) X(FY_DOUBLE, f64, S)          \
+  X(FY_INT8, i8, S) X(FY_INT16, i16, S) X(FY_INT32, i32, S) X(FY_INT64, i64, S)                \
+  X(FY_UINT8, u8, S) X(FY_UINT16, u16, S) X(FY_UINT32, u32, S) X(FY_UINT64, u64, S)            \
+  X(FY_BOOL, b, S)
+REAL_TARGETS(REAL_CAST, c64)
+REAL_TARGETS(REAL_CAST, c128)
+CAST_LOOP(c64, cast_c64_c64, c64, x)
+CAST_LOOP(c128, cast_c64_c128, c64, x)
+CAST_LOOP(c64, cast_c128_c64, c128, (fy_t_c64)x)
+CAST_LOOP(c128, cast_c128_c128, c128, x)
+
+static const cast_row casts[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(SOURCE_ENTRY, _)
+                                                   SOURCE_ENTRY(FY_BOOL, b, _)};
+
+// ---------------------------------------------------------------- kernel
+typedef struct cast_job {
+  cast_fn fn;
+  const char *in;
+  char *out;
+  size_t size_in, size_out;
+  int clear_bits;  // of a float's or a double's mantissa
+} cast_job;
+
+#define CHUNK 256
+static void cast_range(void *arg, int64_t begin, int64_t end) {
+  const cast_job *j = arg;
+  const char *in = j->in + (size_t)begin * j->size_in;
+  char *out = j->out + (size_t)begin * j->size_out;
+  if (!j->clear_bits) {
+    j->fn(in, out, end - begin);
+    return;
+  }
+  uint64_t chunk[CHUNK];
+  for (int64_t i = begin; i < end; i += CHUNK) {
+    const int64_t n = end - i < CHUNK ? end - i : CHUNK;
+    memcpy(chunk, in, (size_t)n * j->size_in);
+    uint32_t *narrow = (uint32_t *)(void *)chunk;
+    for (int64_t k = 0; k < n; k++) {
+      if (j->size_in == 8) chunk[k] &= ~0ull << j->clear_bits;
+      else narrow[k] &= ~0u << j->clear_bits;
+    }
+    j->fn(chunk, out, n);
+    in += (size_t)n * j->size_in;
+    out += (size_t)n * j->size_out;
+  }
+}
+
+static int mantissa_bits(fy_dtype t) {
+  return t == FY_DOUBLE ? 52 : t == FY_FLOAT ? 23 : t == FY_HALF ? 10 : t == FY_BFLOAT16 ? 7 : 0;
+}
+
+static fy_code cast(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  const fy_dtype to = ctx->site->out_types[0];
+  fy_tensor *out;
+  const bool same = in->dtype == to;
+  if (same) return fy_out_alias(ctx, 0, 0, in->rank, in->dims, err);
+  const cast_fn fn = casts[in->dtype].to[to];
+  if (!fn) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "Cast %s to %s is not supported", fy_dtype_name(in->dtype),
+                   fy_dtype_name(to));
+  }
+  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+  cast_job job = {fn, in->data, out->data, fy_dtype_storage(in->dtype), fy_dtype_storage(to), 0};
+  const int from_bits = mantissa_bits(in->dtype), to_bits = mantissa_bits(to);
+  if ((in->dtype == FY_DOUBLE || in->dtype == FY_FLOAT) && to_bits && to_bits < from_bits &&
+      fy_site_bool(ctx->site, "Truncate")) {
+    job.clear_bits = from_bits - to_bits;
+  }
+  if (out->count) fy_parallel(ctx, out->count, 0.6, cast_range, &job);
+  return FY_OK;
+}
+
+// Integers that count or index stay known when they change their width.
+static fy_code cast_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_dtype from = ctx->in_types[0], to = ctx->out_types[0];
+  const bool index = (from == FY_INT32 || from == FY_INT64) && (to == FY_INT32 || to == FY_INT64);
+  if (!index) return fy_shape_unchanged(ctx, err);
+  return fy_shape_identity(ctx, err);
+}
+
+// ---------------------------------------------------------------- Bitcast
+static fy_code bitcast_dims(int32_t rank, const int64_t *dims, fy_dtype from, fy_dtype to,
+                            int32_t *out_rank, int64_t *out) {
+  const size_t a = fy_dtype_size(from), b = fy_dtype_size(to);
+  for (int32_t i = 0; i < rank; i++) out[i] = dims[i];
+  *out_rank = rank;
+  if (a == b) return FY_OK;
+  if (a > b) {
+    if (b == 0 || rank >= FY_MAX_RANK) return FY_INVALID_ARGUMENT;
+    out[(*out_rank)++] = (int64_t)(a / b);
+    return FY_OK;
+  }
+  const int64_t last = rank > 0 ? dims[rank - 1] : 0;
+  if (a == 0 || rank == 0 || (last >= 0 && last != (int64_t)(b / a))) return FY_INVALID_ARGUMENT;
+  (*out_rank)--;
+  return FY_OK;
+}
+
+static fy_code bitcast(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  const fy_dtype to = ctx->site->out_types[0];
+  int64_t dims[FY_MAX_RANK];
+  int32_t rank;
+  if (bitcast_dims(in->rank, in->dims, in->dtype, to, &rank, dims)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Cannot bitcast from %d to %d", (int)in->dtype,
+                   (int)to);
+  }
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  if (out->count) memcpy(out->data, in->data, fy_tensor_bytes(in));
+  return FY_OK;
+}
+
+static fy_code bitcast_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0];
+  if (in.rank < 0) return FY_OK;
+  int64_t dims[FY_MAX_RANK];
+  int32_t rank;
+  if (in.rank <= FY_MAX_RANK &&
+      bitcast_dims(in.rank, in.dims, ctx->in_types[0], ctx->out_types[0], &rank, dims) == FY_OK) {
+    return fy_shape_set(ctx, 0, rank, dims, err);
+  }
+  return fy_fail(err, FY_INVALID_ARGUMENT, "Cannot bitcast due to shape. %lld does not match %lld.",
+                 in.rank > 0 ? (long long)in.dims[in.rank - 1] : 0LL,
+                 (long long)(fy_dtype_size(ctx->out_types[0]) /
+                             (fy_dtype_size(ctx->in_types[0]) ? fy_dtype_size(ctx->in_types[0]) : 1)));
+}
+
+static const fy_sample cast_samples[] = {
+    {"f32[4]=1.9,-1.9,300,-129", "DstT=int8", FY_OK, "1,-1,44,127"},
+    {"f32[8]=special", "DstT=int32", FY_OK, NULL},
+    {"f64[8]=special", "DstT=uint64", FY_OK, NULL},
+    {"f32[3]=1.99999,-1.99999,3.1415926", "DstT=bfloat16; Truncate=true", FY_OK,
+     "1.9921875,-1.9921875,3.140625"},
+    {"b[2]=true,false", "DstT=complex64", FY_OK, NULL},
+    {"c64[2]=1.5,-2", "DstT=half", FY_OK, NULL},
+    {"i64[2]=-1,4294967296", "DstT=uint32", FY_OK, "4294967295,0"},
+};
+static const fy_sample bitcast_samples[] = {
+    {"f32[1]=1", "type=uint8", FY_OK, "0,0,128,63"},
+    {"i32[2]=-1,1", "type=uint32", FY_OK, "4294967295,1"},
+    {"u8[4]=0,0,128,63", "type=float", FY_OK, "1"},
+    {"f32[3]=ones", "type=double", FY_INVALID_ARGUMENT, "Cannot bitcast from 1 to 2"},
+};
+
+FY_OP(Cast, .shape = cast_shape, .compute = cast, FY_SAMPLES(cast_samples));
+FY_OP(Bitcast, .shape = bitcast_shape, .compute = bitcast, .flags = FY_OP_CHEAP,
+      FY_SAMPLES(bitcast_samples));

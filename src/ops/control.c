@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// control.c: functional control flow: If, Case, While and plain calls. The runner instantiates the
+// functions of a site (site->functions, in attribute order) and runs them through svc->call.
+
+#include "base/alloc.h"
+#include "ops/op.h"
+#include "ops/shape_fns.h"
+
+static fy_code function_of(const fy_kernel_ctx *ctx, int index, void **out, fy_error *err) {
+  const fy_site *site = ctx->site;
+  if (index >= site->num_functions || !site->functions || !ctx->svc->call) {
+    return fy_fail(err, FY_INTERNAL, "%s: function %d was not instantiated", site->op->impl->name,
+                   index);
+  }
+  *out = site->functions[index];
+  return FY_OK;
+}
+
+// Calls function |index| with inputs [first, num_inputs) and publishes its results.
+static fy_code call_and_publish(fy_kernel_ctx *ctx, int index, int first, fy_error *err) {
+  const int n = ctx->site->num_outputs;
+  void *fn;
+  FY_TRY(function_of(ctx, index, &fn, err));
+  fy_tensor **results = fy_calloc((size_t)(n > 0 ? n : 1), sizeof(fy_tensor *));
+  if (!results) return fy_fail_oom(err, (size_t)n * sizeof *results);
+  fy_code code = ctx->svc->call(ctx, fn, ctx->in + first, ctx->site->num_inputs - first, results, n,
+                                err);
+  for (int i = 0; code == FY_OK && i < n; i++) {
+    if (results[i]->dtype != ctx->site->out_types[i]) {
+      code = fy_fail(err, FY_INVALID_ARGUMENT, "Expected type %s for return value %d but got %s.",
+                     fy_dtype_name(ctx->site->out_types[i]), i, fy_dtype_name(results[i]->dtype));
+    }
+  }
+  for (int i = 0; i < n; i++) {
+    if (code) {
+      fy_tensor_release(results[i]);
+    } else {
+      fy_out_set(ctx, i, results[i]);
+    }
+  }
+  fy_free(results);
+  return code;
+}
+
+// TensorFlow's truth: a number is not zero, a string not empty, any other shape not empty.
+static fy_code to_bool(const fy_tensor *t, bool *out, fy_error *err) {
+  if (t->rank > 0) {
+    *out = t->count > 0;
+  } else if (t->dtype == FY_STRING) {
+    *out = fy_tensor_string(t, 0).n > 0;
+  } else if (t->dtype == FY_BOOL) {
+    *out = *(const bool *)t->data;
+  } else if (t->dtype == FY_FLOAT || t->dtype == FY_DOUBLE || t->dtype == FY_HALF ||
+             t->dtype == FY_BFLOAT16) {
+    *out = fy_tensor_double(t, 0) != 0;
+  } else if (fy_dtype_is_integer(t->dtype)) {
+    *out = fy_tensor_int(t, 0) != 0;
+  } else {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s cannot be converted to a boolean",
+                   fy_dtype_name(t->dtype));
+  }
+  return FY_OK;
+}
+
+static fy_code if_compute(fy_kernel_ctx *ctx, fy_error *err) {
+  bool yes;
+  FY_TRY(to_bool(ctx->in[0], &yes, err));
+  return call_and_publish(ctx, yes ? 0 : 1, 1, err);
+}
+
+static fy_code case_compute(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *index = ctx->in[0];
+  const int branches = ctx->site->num_functions;
+  if (index->rank != 0) return fy_fail(err, FY_INVALID_ARGUMENT, "branch_index must be scalar");
+  const int64_t i = fy_tensor_int(index, 0);
+  return call_and_publish(ctx, i < 0 || i >= branches ? branches - 1 : (int)i, 1, err);
+}
+
+static fy_code call_compute(fy_kernel_ctx *ctx, fy_error *err) {
+  return call_and_publish(ctx, 0, 0, err);
+}
+
+// ---------------------------------------------------------------- While
+// |args| are ours: references we hold. The body's results replace them each time round.
+static fy_code while_loop(fy_kernel_ctx *ctx, void *cond, void *body, fy_tensor **args,
+                          fy_tensor **next, int n, fy_error *err) {
+  for (;;) {
+    fy_tensor *answer = NULL;
+    bool go = false;
+    if (ctx->svc->cancelled && ctx->svc->cancelled(ctx)) {
+      return fy_fail(err, FY_CANCELLED, "Function was cancelled before it was started");
+    }
+    FY_TRY(ctx->svc->call(ctx, cond, args, n, &answer, 1, err));
+    fy_code code = to_bool(answer, &go, err);
+    fy_tensor_release(answer);
+    if (code || !go) return code;
+    for (int i = 0; i < n; i++) next[i] = NULL;
+    FY_TRY(ctx->svc->call(ctx, body, args, n, next, n, err));
+    for (int i = 0; i < n; i++) {
+      const fy_dtype want = ctx->site->out_types[i], got = next[i]->dtype;
+      fy_tensor_release(args[i]);
+      args[i] = next[i];
+      if (want != got && code == FY_OK) {
+        code = fy_fail(err, FY_INVALID_ARGUMENT, "Expected type %s for return value %d but got %s.",
+                       fy_dtype_name(want), i, fy_dtype_name(got));
+      }
+    }
+    if (code) return code;
+  }
+}
+
+static fy_code while_compute(fy_kernel_ctx *ctx, fy_error *err) {
+  const int n = ctx->site->num_outputs;
+  void *cond, *body;
+  FY_TRY(function_of(ctx, 0, &cond, err));
+  FY_TRY(function_of(ctx, 1, &body, err));
+  fy_tensor **args = fy_calloc((size_t)(n > 0 ? n : 1), 2 * sizeof(fy_tensor *));
+  if (!args) return fy_fail_oom(err, (size_t)n * 2 * sizeof *args);
+  fy_code code = FY_OK;
+  for (int i = 0; i < n && code == FY_OK; i++) {
+    const fy_tensor *in = ctx->in[i];
+    code = in->buffer ? fy_tensor_alias(in, in->dtype, in->rank, in->dims, &args[i], err)
+                      : fy_tensor_clone(in, &args[i], err);
+  }
+  if (code == FY_OK) code = while_loop(ctx, cond, body, args, args + n, n, err);
+  for (int i = 0; i < n; i++) {
+    if (code) {
+      fy_tensor_release(args[i]);
+    } else {
+      fy_out_set(ctx, i, args[i]);
+    }
+  }
+  fy_free(args);
+  return code;
+}
+
+// The loop's outputs are like its inputs only where output_shapes says so: a body may change them.
+#define FLAGS (FY_OP_SETS_OUTPUT | FY_OP_ANY_SPACE | FY_OP_NO_FOLD)
+FY_OP(If, .shape = fy_shape_from_output_shapes, .compute = if_compute, .flags = FLAGS,
+      .host_inputs = 1);
+FY_OP(StatelessIf, .shape = fy_shape_from_output_shapes, .compute = if_compute, .flags = FLAGS,
+      .host_inputs = 1);
+FY_OP(Case, .shape = fy_shape_from_output_shapes, .compute = case_compute, .flags = FLAGS,
+      .host_inputs = 1);
+FY_OP(StatelessCase, .shape = fy_shape_from_output_shapes, .compute = case_compute, .flags = FLAGS,
+      .host_inputs = 1);
+FY_OP(While, .shape = fy_shape_from_output_shapes, .compute = while_compute, .flags = FLAGS);
+FY_OP(StatelessWhile, .shape = fy_shape_from_output_shapes, .compute = while_compute,
+      .flags = FLAGS);
+FY_OP(PartitionedCall, .shape = fy_shape_none, .compute = call_compute, .flags = FLAGS);
+FY_OP(StatefulPartitionedCall, .shape = fy_shape_none, .compute = call_compute, .flags = FLAGS);

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// elementwise.c: see elementwise.h.
+
+#include "ops/elementwise.h"
+
+#include "ops/broadcast.h"
+
+typedef struct binary_job {
+  fy_binary_loop loop;
+  const char *a, *b;
+  char *out;
+  size_t size_a, size_out;
+  const fy_bcast *bcast;
+  int bad;
+} binary_job;
+
+static void binary_flat(void *arg, int64_t begin, int64_t end) {
+  binary_job *j = arg;
+  int bad = 0;
+  j->loop(j->a + (size_t)begin * j->size_a, 1, j->b + (size_t)begin * j->size_a, 1,
+          j->out + (size_t)begin * j->size_out, end - begin, &bad);
+  if (bad) __atomic_store_n(&j->bad, bad, __ATOMIC_RELAXED);
+}
+
+static void binary_row(void *arg, const int64_t *at, int64_t out_at, int64_t n) {
+  binary_job *j = arg;
+  int bad = 0;
+  j->loop(j->a + (size_t)at[0] * j->size_a, j->bcast->inner_stride[0],
+          j->b + (size_t)at[1] * j->size_a, j->bcast->inner_stride[1],
+          j->out + (size_t)out_at * j->size_out, n, &bad);
+  if (bad) __atomic_store_n(&j->bad, bad, __ATOMIC_RELAXED);
+}
+
+static void binary_rows(void *arg, int64_t begin, int64_t end) {
+  binary_job *j = arg;
+  fy_bcast_rows(j->bcast, begin, end, binary_row, j);
+}
+
+fy_code fy_binary_run(fy_kernel_ctx *ctx, fy_binary_loop loop, double ns, const char *bad_text,
+                      fy_error *err) {
+  const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
+  fy_tensor *out;
+  binary_job job = {.loop = loop, .size_a = fy_dtype_storage(a->dtype)};
+  if (fy_shape_equal(a->rank, a->dims, b->rank, b->dims)) {
+    FY_TRY(fy_out(ctx, 0, a->rank, a->dims, &out, err));
+    job.a = a->data, job.b = b->data, job.out = out->data;
+    job.size_out = fy_dtype_storage(out->dtype);
+    if (out->count) fy_parallel(ctx, out->count, ns, binary_flat, &job);
+  } else {
+    fy_bcast bcast;
+    FY_TRY(fy_bcast_init(&bcast, 2, (const fy_tensor *const[]){a, b}, err));
+    FY_TRY(fy_out(ctx, 0, bcast.out_rank, bcast.out_dims, &out, err));
+    job.a = a->data, job.b = b->data, job.out = out->data;
+    job.size_out = fy_dtype_storage(out->dtype);
+    job.bcast = &bcast;
+    if (out->count) fy_parallel(ctx, out->count, ns, binary_rows, &job);
+  }
+  if (job.bad) return fy_fail(err, FY_INVALID_ARGUMENT, "%s", bad_text);
+  return FY_OK;
+}
+
+fy_code fy_binary_compute(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_op_impl *impl = ctx->site->op->impl;
+  const fy_binary_loops *loops = impl->aux;
+  const fy_dtype t = ctx->in[0]->dtype;
+  const fy_binary_loop loop = loops->loop[t];
+  if (FY_UNLIKELY(!loop || ctx->in[1]->dtype != t)) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", impl->name, fy_dtype_name(t));
+  }
+  return fy_binary_run(ctx, loop, loops->ns > 0 ? loops->ns : 0.5, loops->bad, err);
+}
+
+typedef struct unary_job {
+  fy_unary_loop loop;
+  const char *in;
+  char *out;
+  size_t size_in, size_out;
+  const void *param;
+} unary_job;
+
+static void unary_range(void *arg, int64_t begin, int64_t end) {
+  const unary_job *j = arg;
+  j->loop(j->in + (size_t)begin * j->size_in, j->out + (size_t)begin * j->size_out, end - begin,
+          j->param);
+}
+
+fy_code fy_unary_compute(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_op_impl *impl = ctx->site->op->impl;
+  const fy_unary_loops *loops = impl->aux;
+  const fy_tensor *in = ctx->in[0];
+  const fy_unary_loop loop = loops->loop[in->dtype];
+  if (FY_UNLIKELY(!loop)) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", impl->name,
+                   fy_dtype_name(in->dtype));
+  }
+  fy_tensor *out;
+  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+  if (!out->count) return FY_OK;
+  unary_job job = {loop, in->data, out->data, fy_dtype_storage(in->dtype),
+                   fy_dtype_storage(out->dtype), ctx->site->state};
+  fy_parallel(ctx, out->count, loops->ns > 0 ? loops->ns : 0.5, unary_range, &job);
+  return FY_OK;
+}

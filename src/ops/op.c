@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// op.c: the table of implemented ops, made of list.inc, and what kernels call while they run.
+// Not here: which kernel fits a node, and why none does (op_kernels.c).
+
+#include "ops/op.h"
+
+#define FY_OP_ENTRY(name) extern const fy_op_impl fy_impl_##name;
+#include "ops/list.inc"
+#undef FY_OP_ENTRY
+
+const fy_op_impl *const fy_op_impls[] = {
+#define FY_OP_ENTRY(name) &fy_impl_##name,
+#include "ops/list.inc"
+#undef FY_OP_ENTRY
+    NULL,  // so that an empty list is still an array
+};
+const size_t fy_op_impl_count = sizeof fy_op_impls / sizeof fy_op_impls[0] - 1;
+
+void fy_out_set(fy_kernel_ctx *ctx, int i, fy_tensor *t) {
+  if (ctx->out_owned[i]) fy_tensor_release(ctx->out[i]);
+  ctx->out[i] = t;
+  ctx->out_owned[i] = true;
+}
+
+fy_code fy_out_alias(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64_t *dims,
+                     fy_error *err) {
+  const fy_tensor *in = ctx->in[j];
+  const fy_tensor *planned = ctx->out[i];
+  if (planned && planned->data == in->data &&
+      fy_shape_equal(planned->rank, planned->dims, rank, dims))
+    return FY_OK;
+  fy_tensor *t = NULL;
+  if (!in->buffer && in->data) {
+    // Borrowed memory must not outlive its program: the output gets its own.
+    FY_TRY(fy_out(ctx, i, rank, dims, &t, err));
+    return fy_elements_copy(in->dtype, t->data, in->data, in->count, err);
+  }
+  // Bitcast's types differ; they are of one size if the counts are.
+  fy_dtype dtype = fy_dtype_base(ctx->site->out_types[i]);
+  if (fy_dtype_storage(dtype) != fy_dtype_storage(in->dtype)) dtype = in->dtype;
+  FY_TRY(fy_tensor_alias(in, dtype, rank, dims, &t, err));
+  fy_out_set(ctx, i, t);
+  return FY_OK;
+}
+
+// Waking a worker costs a few microseconds: a loop must be worth several of them to be split, and
+// every piece must be worth more than its hand-off.
+void fy_parallel(fy_kernel_ctx *ctx, int64_t n, double ns_per_item,
+                 void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
+  const double worth_splitting_ns = 20e3, piece_ns = 10e3;
+  if (n <= 0) return;
+  if (ctx->threads <= 1 || (double)n * ns_per_item <= worth_splitting_ns) {
+    fn(arg, 0, n);
+    return;
+  }
+  double grain = piece_ns / ns_per_item;
+  ctx->svc->parallel(ctx, n, grain < 1 ? 1 : (int64_t)grain, fn, arg);
+}
+
+const fy_attr *fy_site_attr(const fy_site *site, const char *name) {
+  return fy_attrs_get(site->attrs, name);
+}
+
+// The scalar attribute |name| if it is of |kind|; specs were checked before, so that NULL means a
+// kernel that asks for an attribute its op does not have.
+static const fy_attr *scalar(const fy_site *site, const char *name, fy_attr_kind kind) {
+  const fy_attr *a = fy_attrs_get(site->attrs, name);
+  return a && a->kind == kind && !a->is_list ? a : NULL;
+}
+
+int64_t fy_site_int(const fy_site *site, const char *name) {
+  const fy_attr *a = scalar(site, name, FY_ATTR_INT);
+  return a ? a->v.i : 0;
+}
+
+float fy_site_float(const fy_site *site, const char *name) {
+  const fy_attr *a = scalar(site, name, FY_ATTR_FLOAT);
+  return a ? a->v.f : 0;
+}
+
+bool fy_site_bool(const fy_site *site, const char *name) {
+  const fy_attr *a = scalar(site, name, FY_ATTR_BOOL);
+  return a && a->v.b;
+}
+
+fy_dtype fy_site_type(const fy_site *site, const char *name) {
+  const fy_attr *a = scalar(site, name, FY_ATTR_TYPE);
+  return a ? a->v.type : FY_INVALID;
+}
+
+fy_view fy_site_string(const fy_site *site, const char *name) {
+  const fy_attr *a = scalar(site, name, FY_ATTR_STRING);
+  return a ? a->v.s : (fy_view){"", 0};
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// op.h: what an operation means: shape function, reference loop, and how a kernel talks to whoever
+// runs it. An op is one FY_OP(...) in one file and one line in list.inc.
+//
+// The life of a kernel: a *site* is an op bound to attributes, types and a device. prepare() runs once
+// per site and reads the attributes into site->state; compute() runs for every call, from many threads
+// at once, and must treat the site as read-only. Outputs are made by fy_out* below, never by hand, so
+// that the memory planner, eager mode and every device can decide where the bytes are.
+
+#ifndef FY_OPS_OP_H
+#define FY_OPS_OP_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "ops/spec.h"
+#include "tensor/attr.h"
+#include "tensor/tensor.h"
+
+struct fy_device;
+typedef struct fy_site fy_site;
+typedef struct fy_kernel_ctx fy_kernel_ctx;
+typedef struct fy_shape_ctx fy_shape_ctx;
+typedef struct fy_sample fy_sample;
+
+// ---------------------------------------------------------------- shape functions
+typedef struct fy_handle_shape {  // what a resource or a list of tensors holds
+  fy_dtype dtype;                 // FY_INVALID = unknown
+  fy_pshape shape;
+} fy_handle_shape;
+
+struct fy_shape_ctx {
+  const fy_op_spec *spec;
+  const fy_attrs *attrs;
+  const char *node_name;
+  int num_inputs, num_outputs;
+  const fy_dtype *in_types, *out_types;
+  const fy_pshape *in;
+  const fy_tensor *const *in_value;  // [num_inputs] constant value of the input, or NULL
+  const fy_pshape *in_as_shape;      // [num_inputs] a 1-D integer input read as a shape: what is known
+  const fy_handle_shape *in_handle;  // [num_inputs]
+  fy_pshape *out;                    // [num_outputs] preset to unknown rank
+  fy_handle_shape *out_handle;       // [num_outputs] preset to unknown
+  fy_pshape *out_as_shape;           // [num_outputs] preset to unknown: value of a small 1-D output
+  const void *functions;             // function library (graph/) for functional ops
+  fy_arena *arena;                   // for dims of results
+};
+typedef fy_code (*fy_shape_fn)(fy_shape_ctx *ctx, fy_error *err);
+
+// ---------------------------------------------------------------- kernels
+struct fy_site {
+  const fy_op *op;
+  const fy_attrs *attrs;
+  const char *node_name;
+  int num_inputs, num_outputs;
+  const fy_dtype *in_types, *out_types;
+  struct fy_device *device;
+  const fy_pshape *in_shapes;        // what the compiler knows; NULL in eager mode
+  const fy_tensor *const *in_value;  // constants known at compile time; NULL in eager mode
+  void *state;                       // prepare()'s; freed by release()
+  void **functions;   // instantiated functions in attribute order: If then, else; While cond, body;
+  int num_functions;  // Case its branches; PartitionedCall f (execute/)
+  uint32_t flags;
+};
+
+// What a running kernel may ask for. One vtable per way of running (program, eager, simulated device).
+typedef struct fy_services {
+  fy_code (*output)(fy_kernel_ctx *ctx, int i, int32_t rank, const int64_t *dims, fy_error *err);
+  // Memory for this call only, 64-byte aligned, host-addressable by the kernel.
+  fy_code (*scratch)(fy_kernel_ctx *ctx, size_t bytes, void **out, fy_error *err);
+  void (*parallel)(fy_kernel_ctx *ctx, int64_t n, int64_t grain,
+                   void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
+  bool (*cancelled)(fy_kernel_ctx *ctx);
+  // The session's resources: looks up or creates (execute/resource.h).
+  struct fy_resources *(*resources)(fy_kernel_ctx *ctx);
+  // Runs instantiated function |fn| of this site. |results| receive one reference each.
+  fy_code (*call)(fy_kernel_ctx *ctx, void *fn, fy_tensor *const *args, int num_args,
+                  fy_tensor **results, int num_results, fy_error *err);
+  int64_t (*step_id)(fy_kernel_ctx *ctx);
+  // A fresh tensor in the memory of the kernel's device that may outlive the call (a variable's value).
+  fy_code (*allocate)(fy_kernel_ctx *ctx, fy_dtype dtype, int32_t rank, const int64_t *dims,
+                      fy_tensor **out, fy_error *err);
+  // |t| as the kernel may address it: |t| itself on the host; on a device whose memory the host cannot
+  // touch, |storage| filled with a view of the same bytes. For tensors that are neither in nor out,
+  // such as a variable's value or what allocate() made.
+  fy_tensor *(*view)(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage);
+} fy_services;
+
+struct fy_kernel_ctx {
+  const fy_site *site;
+  const fy_services *svc;
+  fy_tensor **in;   // [num_inputs] never NULL
+  fy_tensor **out;  // [num_outputs] planned tensors or NULL; set by fy_out*
+  bool *out_owned;  // [num_outputs] true: out[i] carries a reference of its own
+  void *run;        // the runner's own
+  int threads;      // how many threads a loop may use now; 1 = do not bother to split
+};
+
+typedef fy_code (*fy_compute_fn)(fy_kernel_ctx *ctx, fy_error *err);
+typedef fy_code (*fy_prepare_fn)(fy_site *site, fy_error *err);
+
+// Estimated cost of one call, from shapes alone. Unknown dims count as 1.
+typedef struct fy_cost {
+  double flops;
+  double bytes;  // read + written
+} fy_cost;
+typedef void (*fy_cost_fn)(const fy_site *site, const fy_pshape *in, const fy_pshape *out, fy_cost *cost);
+
+enum {
+  FY_OP_INPLACE = 1 << 0,    // output 0 may be the memory of an input of equal dtype and count
+  FY_OP_ALIAS = 1 << 1,      // output 0 is the memory of input 0 (Identity, Reshape…): never copies
+  FY_OP_HOST = 1 << 2,       // runs on the host only: no kernel on any other device
+  FY_OP_ANY_DEVICE_HOST_DATA = 1 << 3,  // "runs" on any device but touches host memory only
+  FY_OP_DYNAMIC = 1 << 4,    // an output's shape depends on data: never planned
+  FY_OP_ASYNC = 1 << 5,      // may block (queues): never runs on the caller's straight line
+  FY_OP_NO_FOLD = 1 << 6,    // not to be evaluated ahead of time although stateless
+  FY_OP_CHEAP = 1 << 7,      // never worth a thread hand-off
+  FY_OP_SETS_OUTPUT = 1 << 8,  // publishes existing tensors by fy_out_set (variables, calls)
+  FY_OP_ANY_SPACE = 1 << 9,    // takes inputs wherever they are: functional control flow
+  FY_OP_CALLS_FUNCTIONS = 1 << 10,  // runs the functions its attributes name (site->functions)
+};
+
+// Element-wise scalar functions that the fused kernel knows (optimize/fuse, devices). 0 = not fusable.
+typedef enum fy_ew {
+  FY_EW_NONE = 0,
+  FY_EW_ADD, FY_EW_SUB, FY_EW_MUL, FY_EW_DIV, FY_EW_MAX, FY_EW_MIN, FY_EW_SQDIFF, FY_EW_POW,
+  FY_EW_NEG, FY_EW_ABS, FY_EW_SQUARE, FY_EW_SQRT, FY_EW_RSQRT, FY_EW_EXP, FY_EW_LOG, FY_EW_LOG1P,
+  FY_EW_EXPM1, FY_EW_TANH, FY_EW_SIGMOID, FY_EW_RELU, FY_EW_RELU6, FY_EW_ELU, FY_EW_SELU,
+  FY_EW_SOFTPLUS, FY_EW_SOFTSIGN, FY_EW_SIN, FY_EW_COS, FY_EW_ERF, FY_EW_FLOOR, FY_EW_CEIL,
+  FY_EW_RINT, FY_EW_RECIPROCAL, FY_EW_SIGN, FY_EW_LEAKY_RELU, FY_EW_COUNT
+} fy_ew;
+
+struct fy_op_impl {
+  const char *name;
+  fy_shape_fn shape;
+  fy_prepare_fn prepare;  // may be NULL
+  fy_compute_fn compute;  // NULL: structural (Placeholder…), handled by the runner
+  void (*release)(void *state);
+  fy_cost_fn cost;        // NULL: one flop per output element
+  const fy_sample *samples;
+  uint32_t num_samples;
+  uint32_t flags;
+  uint64_t host_inputs;   // bit per argument of the spec: lives in host memory on every device
+  uint64_t host_outputs;  // (shapes, axes, sizes, resource handles, strings need not be listed)
+  uint64_t dtypes;        // bit per dtype the loop handles; 0 = whatever the spec's cpu_kernels say
+  fy_ew elementwise;
+  const void *aux;        // static data of a family's shared prepare/compute (its table of loops)
+};
+
+// `FY_OP(Softmax, .shape = …, .compute = …, FY_SAMPLES(softmax_samples));` at the end of an op's file.
+#define FY_OP(op_name, ...) \
+  const fy_op_impl fy_impl_##op_name = {.name = #op_name, __VA_ARGS__}
+#define FY_SAMPLES(array) .samples = (array), .num_samples = sizeof(array) / sizeof((array)[0])
+#define FY_T(dtype) (1ull << (dtype))
+
+// ---------------------------------------------------------------- outputs
+// Makes output |i| with this shape. Its memory may be that of an input if the op is INPLACE.
+static inline fy_code fy_out(fy_kernel_ctx *ctx, int i, int32_t rank, const int64_t *dims,
+                             fy_tensor **out, fy_error *err) {
+  fy_tensor *t = ctx->out[i];
+  if (FY_UNLIKELY(!t || !fy_shape_equal(t->rank, t->dims, rank, dims))) {
+    fy_code code = ctx->svc->output(ctx, i, rank, dims, err);
+    if (code) return code;
+    t = ctx->out[i];
+  }
+  *out = t;
+  return FY_OK;
+}
+static inline fy_code fy_out_like(fy_kernel_ctx *ctx, int i, const fy_tensor *like, fy_tensor **out,
+                                  fy_error *err) {
+  return fy_out(ctx, i, like->rank, like->dims, out, err);
+}
+// Publishes |t| as output |i| and takes over one reference to it.
+void fy_out_set(fy_kernel_ctx *ctx, int i, fy_tensor *t);
+// Output |i| shares input |j|'s memory under another shape (same element count).
+FY_MUST_CHECK fy_code fy_out_alias(fy_kernel_ctx *ctx, int i, int j, int32_t rank,
+                                   const int64_t *dims, fy_error *err);
+
+static inline fy_code fy_scratch(fy_kernel_ctx *ctx, size_t bytes, void **out, fy_error *err) {
+  return ctx->svc->scratch(ctx, bytes, out, err);
+}
+// Splits [0, n) over threads when that pays: |ns_per_item| is a rough cost of one item.
+void fy_parallel(fy_kernel_ctx *ctx, int64_t n, double ns_per_item,
+                 void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
+
+// ---------------------------------------------------------------- attributes, in prepare()
+// The spec's defaults are already filled in; a wrong kind is INTERNAL (specs were checked before).
+int64_t fy_site_int(const fy_site *site, const char *name);
+float fy_site_float(const fy_site *site, const char *name);
+bool fy_site_bool(const fy_site *site, const char *name);
+fy_dtype fy_site_type(const fy_site *site, const char *name);
+fy_view fy_site_string(const fy_site *site, const char *name);
+const fy_attr *fy_site_attr(const fy_site *site, const char *name);  // NULL if absent
+
+// ---------------------------------------------------------------- samples: examples that test, bench and document
+struct fy_sample {
+  const char *inputs;  // "f32[2,3]=normal; i32[]=1": see tests/README or ops/sample.c for the grammar
+  const char *attrs;   // "transpose_a=true; T=float", or NULL
+  fy_code code;        // expected status
+  const char *text;    // expected part of the message when code is not OK, or the values of output 0
+};
+
+// ---------------------------------------------------------------- registry
+extern const fy_op_impl *const fy_op_impls[];  // from list.inc, sorted by name
+extern const size_t fy_op_impl_count;
+
+// Is there a kernel for this op with these attributes on |device_type| ("CPU", "GPU")? On no, |why|
+// (may be NULL) gets the reason: "no kernel for op X", "T=string not in [float, double]".
+bool fy_op_has_kernel(const fy_op *op, const fy_attrs *attrs, const char *device_type, fy_error *why);
+// Kernels of third parties live in api/, which tells ops/ how to ask them. Set once, early.
+typedef struct fy_user_kernel_hooks {
+  // Does any kernel of the chain fit? Called with the registry locked.
+  bool (*matches)(const struct fy_user_kernel *kernels, const fy_attrs *attrs,
+                  const char *device_type);
+  void (*print)(fy_str *out, const struct fy_user_kernel *kernels);  // lines as below
+} fy_user_kernel_hooks;
+void fy_op_set_user_kernel_hooks(const fy_user_kernel_hooks *hooks);
+
+// "  device='CPU'; T in [DT_FLOAT]\n…" of every registration, as TensorFlow lists them.
+void fy_op_print_kernels(fy_str *out, const fy_op *op);
+
+#endif

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+// reduce.c: Sum, Mean, Prod, Max, Min, All, Any over any set of axes.
+//
+// Adjacent dims that are both kept or both reduced are merged, so the input is [.., kept, reduced]
+// or [.., reduced, kept]. In the first case each output element sums rows; in the second each
+// output row is a sum of rows. Rows are summed in blocks and the blocks pairwise, so the error grows
+// with the logarithm of the length and the result does not depend on the number of threads.
+// 16-bit floats accumulate in float.
+
+#include <float.h>
+
+#include "base/alloc.h"
+#include "ops/elementwise.h"
+#include "ops/shape_fns.h"
+#include "ops/values.h"
+
+#define BLOCK 512    // elements summed straight before going pairwise
+#define LANES 16     // independent accumulators in a block
+#define COLUMNS 1024  // output elements handled at once when rows are added to rows
+
+typedef void (*row_fn)(const void *in, int64_t n, void *acc);      // acc = acc op reduce(in[0..n))
+typedef void (*add_fn)(const void *in, int64_t n, void *acc);      // acc[i] = acc[i] op in[i]
+typedef void (*start_fn)(void *acc, int64_t n);                    // acc[i] = identity
+typedef void (*finish_fn)(const void *acc, void *out, int64_t n, int64_t reduced);
+
+typedef struct reduce_loops {
+  row_fn row;
+  add_fn add;
+  start_fn start;
+  finish_fn finish;
+  size_t acc_size;
+} reduce_loops;
+
+// One set of loops per (op, dtype). ACC is the accumulator's type, COMBINE(x, y) the operation.
+#define REDUCE_LOOPS(E, S, name, ACC, COMBINE, IDENTITY, FINISH)                                  \
+  static void name##_start_##S(void *pa, int64_t n) {                                             \
+    ACC *acc = pa;                                                                                \
+    for (int64_t i = 0; i < n; i++) acc[i] = (ACC)(IDENTITY);                                     \
+  }                                                                                               \
+  static ACC name##_tree_##S(const fy_t_##S *in, int64_t n) {                                     \
+    if (n > BLOCK) {                                                                              \
+      const int64_t left = (n / 2 + BLOCK - 1) / BLOCK * BLOCK;                                   \
+      const ACC x = name##_tree_##S(in, left), y = name##_tree_##S(in + left, n - left);          \
+      return (ACC)COMBINE(S, x, y);                                                               \
+    }                                                                                             \
+    ACC lane[LANES];                                                                              \
+    for (int k = 0; k < LANES; k++) lane[k] = (ACC)(IDENTITY);                                    \
+    int64_t i = 0;                                                                                \
+    for (; i + LANES <= n; i += LANES) {                                                          \
+      for (int k = 0; k < LANES; k++) {                                                           \
+        const ACC x = lane[k], y = (ACC)FY_LD_##S(in[i + k]);                                     \
+        lane[k] = (ACC)COMBINE(S, x, y);                                                          \
+      }                                                                                           \
+    }                                                                                             \
+    for (int k = 0; i < n; i++, k++) {                                                            \
+      const ACC x = lane[k], y = (ACC)FY_LD_##S(in[i]);                                           \
+      lane[k] = (ACC)COMBINE(S, x, y);                                                            \
+    }                                                                                             \
+    for (int w = LANES / 2; w > 0; w /= 2) {                                                      \
+      for (int k = 0; k < w; k++) {                                                               \
+        const ACC x = lane[k], y = lane[k + w];                                                   \
+        lane[k] = (ACC)COMBINE(S, x, y);                                                          \
+      }                                                                                           \
+    }                                                                                             \
+    return lane[0];                                                                               \
+  }                                                                                               \
+  static void name##_row_##S(const void *pi, int64_t n, void *pa) {                               \
+    const ACC x = *(const ACC *)pa, y = name##_tree_##S(pi, n);                                   \
+    *(ACC *)pa = (ACC)COMBINE(S, x, y);                                                           \
+  }                                                                                               \
+  static void name##_add_##S(const void *pi, int64_t n, void *pa) {                               \
+    const fy_t_##S *restrict in = pi;                                                             \
+    ACC *restrict acc = pa;                                                                       \
+    for (int64_t i = 0; i < n; i++) {                                                             \
+      const ACC x = acc[i], y = (ACC)FY_LD_##S(in[i]);                                            \
+      acc[i] = (ACC)COMBINE(S, x, y);                                                             \
+    }                                                                                             \
+  }                                                                                               \
+  static void name##_finish_##S(const void *pa, void *po, int64_t n, int64_t reduced) {           \
+    const ACC *acc = pa;                                                                          \
+    fy_t_##S *out = po;                                                                           \
+    (void)reduced;                                                                                \
+    for (int64_t i = 0; i < n; i++) {                                                             \
+      const ACC x = acc[i];                                                                       \
+      out[i] = FY_ST_##S(FINISH(S, x));                                                           \
+    }                                                                                             \
+  }
+#define REDUCE_ENTRY_SIZED(E, S, name, ACC)                                                       \
+  [E] = {name##_row_##S, name##_add_##S, name##_start_##S, name##_finish_##S, sizeof(ACC)},
+#define REDUCE_ENTRY(E, S, name) REDUCE_ENTRY_SIZED(E, S, name, fy_a_##S)
+
+#define JUST(S, x)        (x)
+#define PLUS(S, x, y)     ((x) + (y))
+#define TIMES(S, x, y)    ((x) * (y))
+#define PLUS_INT(S, x, y) ((fy_u_##S)(x) + (fy_u_##S)(y))
+#define TIMES_INT(S, x, y) ((fy_u_##S)(x) * (fy_u_##S)(y))
+#define TIMES_CPLX(S, x, y) fy_cmul_##S(x, y)
+#define MAX_REAL(S, x, y) ((x) != (x) ? (x) : (y) != (y) ? (y) : (x) < (y) ? (y) : (x))
+#define MIN_REAL(S, x, y) ((x) != (x) ? (x) : (y) != (y) ? (y) : (y) < (x) ? (y) : (x))
+#define MAX_INT(S, x, y)  ((x) < (y) ? (y) : (x))
+#define MIN_INT(S, x, y)  ((y) < (x) ? (y) : (x))
+#define AND(S, x, y)      ((x) & (y))
+#define OR(S, x, y)       ((x) | (y))
+#define MEAN_REAL(S, x)   ((x) / (fy_a_##S)reduced)
+#define MEAN_INT(S, x)    (reduced ? mean_##S(x, reduced) : 0)
+#define MEAN_INT_FN(E, S, name)                                                 \
+  static inline fy_a_##S mean_##S(fy_a_##S sum, int64_t n) {                    \
+    const fy_a_##S by = (fy_a_##S)n;                                            \
+    return by == 0 ? 0 : by == (fy_a_##S)-1 ? (fy_a_##S)(0 - (fy_u_##S)sum)     \
+                                            : (fy_a_##S)(sum / by);             \
+  }
+FY_SIGNED_TYPES(MEAN_INT_FN, _)
+#define MEAN_UINT(S, x) ((fy_a_##S)reduced ? (x) / (fy_a_##S)reduced : 0)
+
+#define LOOPS(E, S, name, COMBINE, IDENTITY, FINISH) \
+  REDUCE_LOOPS(E, S, name, fy_a_##S, COMBINE, IDENTITY, FINISH)
+FY_REAL_TYPES(LOOPS, sum, PLUS, 0, JUST)
+FY_COMPLEX_TYPES(LOOPS, sum, PLUS, 0, JUST)
+FY_INT_TYPES(LOOPS, sum, PLUS_INT, 0, JUST)
+FY_REAL_TYPES(LOOPS, prod, TIMES, 1, JUST)
+FY_COMPLEX_TYPES(LOOPS, prod, TIMES_CPLX, 1, JUST)
+FY_INT_TYPES(LOOPS, prod, TIMES_INT, 1, JUST)
+FY_REAL_TYPES(LOOPS, max, MAX_REAL, -INFINITY, JUST)
+FY_REAL_TYPES(LOOPS, min, MIN_REAL, INFINITY, JUST)
+#define LOOPS_MAX(E, S, name) LOOPS(E, S, name, MAX_INT, FY_MIN_##S, JUST)
+#define LOOPS_MIN(E, S, name) LOOPS(E, S, name, MIN_INT, FY_MAX_##S, JUST)
+FY_INT_TYPES(LOOPS_MAX, max)
+FY_INT_TYPES(LOOPS_MIN, min)
+LOOPS(FY_BOOL, b, all, AND, 1, JUST)
+LOOPS(FY_BOOL, b, any, OR, 0, JUST)
+// Mean is Sum with another end.
+#define MEAN_FINISH(E, S, FINISH)                                                        \
+  static void mean_finish_##S(const void *pa, void *po, int64_t n, int64_t reduced) {    \
+    const fy_a_##S *acc = pa;                                                            \
+    fy_t_##S *out = po;                                                                  \
+    for (int64_t i = 0; i < n; i++) {                                                    \
+      const fy_a_##S x = acc[i];                                                         \
+      out[i] = FY_ST_##S(FINISH(S, x));                                                  \
+    }                                                                                    \
+  }
+#define MEAN_CPLX(S, x) ((x) / (fy_r_##S)reduced)
+FY_REAL_TYPES(MEAN_FINISH, MEAN_REAL)
+FY_COMPLEX_TYPES(MEAN_FINISH, MEAN_CPLX)
+FY_SIGNED_TYPES(MEAN_FINISH, MEAN_INT)
+FY_UNSIGNED_TYPES(MEAN_FINISH, MEAN_UINT)
+#define MEAN_ENTRY(E, S, name) \
+  [E] = {sum_row_##S, sum_add_##S, sum_start_##S, mean_finish_##S, sizeof(fy_a_##S)},
+
+static const reduce_loops sum_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(REDUCE_ENTRY, sum)};
+static const reduce_loops mean_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(MEAN_ENTRY, _)};
+static const reduce_loops prod_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(REDUCE_ENTRY, prod)};
+static const reduce_loops max_table[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(REDUCE_ENTRY, max)};
+static const reduce_loops min_table[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(REDUCE_ENTRY, min)};
+static const reduce_loops all_table[FY_DTYPE_COUNT] = {REDUCE_ENTRY(FY_BOOL, b, all)};
+static const reduce_loops any_table[FY_DTYPE_COUNT] = {REDUCE_ENTRY(FY_BOOL, b, any)};
+
+// ---------------------------------------------------------------- which dims
+typedef struct reduce_plan {
+  int32_t out_rank, kept, reduced;  // numbers of merged dims
+  bool inner_reduced;               // the last merged dim is a reduced one
+  int64_t outputs, per_output;      // element counts
+  int64_t inner;                    // size of the last merged dim
+  int64_t out_dims[FY_MAX_RANK];
+  int64_t kept_dims[FY_MAX_RANK], kept_strides[FY_MAX_RANK];        // without |inner|
+  int64_t reduced_dims[FY_MAX_RANK], reduced_strides[FY_MAX_RANK];  // without |inner|
+} reduce_plan;
+
+static fy_code read_axes(const fy_tensor *in, const fy_tensor *axes, bool *reduced, fy_error *err) {
+  for (int64_t i = 0; i < axes->count; i++) {
+    const int64_t axis = fy_tensor_int(axes, i);
+    if (axis < -in->rank || axis >= in->rank) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Invalid reduction dimension (%lld for input with %d dimension(s)",
+                     (long long)axis, in->rank);
+    }
+    const int32_t d = (int32_t)(axis < 0 ? axis + in->rank : axis);
+    if (reduced[d]) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Invalid reduction arguments: Axes contains duplicate dimension: %d", d);
+    }
+    reduced[d] = true;
+  }
+  return FY_OK;
+}
+
+static void make_plan(reduce_plan *p, const fy_tensor *in, const bool *reduced, bool keep_dims) {
+  p->out_rank = p->kept = p->reduced = 0;
+  p->outputs = p->per_output = 1;
+  p->inner_reduced = true;
+  p->inner = 1;
+  for (int32_t d = 0; d < in->rank; d++) {
+    if (reduced[d]) {
+      p->per_output *= in->dims[d];
+      if (keep_dims) p->out_dims[p->out_rank++] = 1;
+    } else {
+      p->outputs *= in->dims[d];
+      p->out_dims[p->out_rank++] = in->dims[d];
+    }
+  }
+  int64_t stride = 1;
+  bool first = true, last_reduced = true;
+  for (int32_t d = in->rank - 1; d >= 0; d--) {  // from the right; lists are built reversed
+    const int64_t size = in->dims[d];
+    if (size == 1) continue;
+    if (first) {
+      p->inner_reduced = last_reduced = reduced[d];
+      p->inner = size;
+      first = false;
+    } else if (reduced[d] == last_reduced) {
+      int32_t n = last_reduced ? p->reduced : p->kept;
+      int64_t *dims = last_reduced ? p->reduced_dims : p->kept_dims;
+      if (n == 0) p->inner *= size;  // still the run that holds |inner|
+      else dims[n - 1] *= size;
+    } else {
+      last_reduced = reduced[d];
+      int32_t *n = last_reduced ? &p->reduced : &p->kept;
+      (last_reduced ? p->reduced_dims : p->kept_dims)[*n] = size;
+      (last_reduced ? p->reduced_strides : p->kept_strides)[*n] = stride;
+      ++*n;
+    }
+    stride *= size;
+  }
+}
+
+// ---------------------------------------------------------------- walking
+typedef struct reduce_job {
+  const reduce_plan *plan;
+  const reduce_loops *loops;
+  const char *in;
+  char *out;
+  size_t size;
+  int64_t blocks;  // of a single long row
+  char *partial;   // [blocks] accumulators
+} reduce_job;
+
+static int64_t offset_of(int64_t index, int32_t n, const int64_t *dims, const int64_t *strides) {
+  int64_t at = 0;
+  for (int32_t d = 0; d < n; d++) {  // reversed lists: the fastest dim first
+    at += index % dims[d] * strides[d];
+    index /= dims[d];
+  }
+  return at;
+}
+
+// Steps the multi-index of the reduced dims; returns the new offset.
+static int64_t step(int64_t *index, int64_t at, const reduce_plan *p) {
+  for (int32_t d = 0; d < p->reduced; d++) {
+    at += p->reduced_strides[d];
+    if (++index[d] < p->reduced_dims[d]) break;
+    at -= p->reduced_dims[d] * p->reduced_strides[d];
+    index[d] = 0;
+  }
+  return at;
+}
+
+static void reduce_to_elements(void *arg, int64_t begin, int64_t end) {
+  const reduce_job *j = arg;
+  const reduce_plan *p = j->plan;
+  const int64_t rows = p->per_output / p->inner;
+  _Alignas(16) char acc[16];
+  for (int64_t o = begin; o < end; o++) {
+    const int64_t base = offset_of(o, p->kept, p->kept_dims, p->kept_strides);
+    int64_t index[FY_MAX_RANK], at = 0;
+    for (int32_t d = 0; d < p->reduced; d++) index[d] = 0;
+    j->loops->start(acc, 1);
+    for (int64_t r = 0; r < rows; r++) {
+      j->loops->row(j->in + (size_t)(base + at) * j->size, p->inner, acc);
+      at = step(index, at, p);
+    }
+    j->loops->finish(acc, j->out + (size_t)o * j->size, 1, p->per_output);
+  }
+}
+
+// Items are pieces of output rows of at most COLUMNS elements.
+static void reduce_to_rows(void *arg, int64_t begin, int64_t end) {
+  const reduce_job *j = arg;
+  const reduce_plan *p = j->plan;
+  const int64_t pieces = (p->inner + COLUMNS - 1) / COLUMNS;
+  _Alignas(64) char acc[COLUMNS * 16];
+  for (int64_t item = begin; item < end; item++) {
+    const int64_t row = item / pieces, from = item % pieces * COLUMNS;
+    const int64_t n = p->inner - from < COLUMNS ? p->inner - from : COLUMNS;
+    const int64_t base = offset_of(row, p->kept, p->kept_dims, p->kept_strides) + from;
+    int64_t index[FY_MAX_RANK], at = 0;
+    for (int32_t d = 0; d < p->reduced; d++) index[d] = 0;
+    j->loops->start(acc, n);
+    for (int64_t r = 0; r < p->per_output; r++) {
+      j->loops->add(j->in + (size_t)(base + at) * j->size, n, acc);
+      at = step(index, at, p);
+    }
+    j->loops->finish(acc, j->out + (size_t)(row * p->inner + from) * j->size, n, p->per_output);
+  }
+}
+
+#define LONG_ROW 65536  // a full reduction is cut into rows of this length for the threads
+
+static void reduce_block(void *arg, int64_t begin, int64_t end) {
+  const reduce_job *j = arg;
+  for (int64_t b = begin; b < end; b++) {
+    const int64_t from = b * LONG_ROW;
+    const int64_t n = j->plan->inner - from < LONG_ROW ? j->plan->inner - from : LONG_ROW;
+    char *acc = j->partial + (size_t)b * j->loops->acc_size;
+    j->loops->start(acc, 1);
+    j->loops->row(j->in + (size_t)from * j->size, n, acc);
+  }
+}
+
+static fy_code reduce_long_row(fy_kernel_ctx *ctx, reduce_job *j, fy_error *err) {
+  void *partial;
+  j->blocks = (j->plan->inner + LONG_ROW - 1) / LONG_ROW;
+  FY_TRY(fy_scratch(ctx, (size_t)j->blocks * j->loops->acc_size, &partial, err));
+  j->partial = partial;
+  fy_parallel(ctx, j->blocks, LONG_ROW * 0.3, reduce_block, j);
+  // Accumulators of 16-bit floats are floats: add them with the float loop's combine, in order.
+  const fy_dtype t = ctx->in[0]->dtype;
+  const reduce_loops *table = ctx->site->op->impl->aux;
+  const reduce_loops *wide = t == FY_HALF || t == FY_BFLOAT16 ? &table[FY_FLOAT] : j->loops;
+  for (int64_t b = 1; b < j->blocks; b++) {
+    wide->add(j->partial + (size_t)b * j->loops->acc_size, 1, j->partial);
+  }
+  j->loops->finish(j->partial, j->out, 1, j->plan->per_output);
+  return FY_OK;
+}
+
+static fy_code reduce(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  const reduce_loops *loops = (const reduce_loops *)ctx->site->op->impl->aux + in->dtype;
+  if (!loops->row) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
+                   fy_dtype_name(in->dtype));
+  }
+  bool reduced[FY_MAX_RANK] = {false};
+  reduce_plan plan;
+  fy_tensor *out;
+  FY_TRY(read_axes(in, ctx->in[1], reduced, err));
+  make_plan(&plan, in, reduced, fy_site_bool(ctx->site, "keep_dims"));
+  FY_TRY(fy_out(ctx, 0, plan.out_rank, plan.out_dims, &out, err));
+  if (out->count == 0) return FY_OK;
+  reduce_job job = {.plan = &plan, .loops = loops, .in = in->data, .out = out->data,
+                    .size = fy_dtype_storage(in->dtype)};
+  if (in->count == 0) {  // nothing to add: identities
+    _Alignas(16) char acc[16];
+    loops->start(acc, 1);
+    for (int64_t i = 0; i < out->count; i++) {
+      loops->finish(acc, job.out + (size_t)i * job.size, 1, 0);
+    }
+  } else if (plan.inner_reduced && plan.outputs == 1 && plan.inner > 2 * LONG_ROW) {
+    return reduce_long_row(ctx, &job, err);
+  } else if (plan.inner_reduced) {
+    fy_parallel(ctx, plan.outputs, 5 + 0.3 * (double)plan.per_output, reduce_to_elements, &job);
+  } else {
+    const int64_t pieces = (plan.inner + COLUMNS - 1) / COLUMNS;
+    const double columns = (double)(plan.inner < COLUMNS ? plan.inner : COLUMNS);
+    fy_parallel(ctx, plan.outputs / plan.inner * pieces,
+                10 + 0.3 * columns * (double)plan.per_output, reduce_to_rows, &job);
+  }
+  return FY_OK;
+}
+
+static void reduce_cost(const fy_site *site, const fy_pshape *in, const fy_pshape *out,
+                        fy_cost *cost) {
+  double n = 1;
+  (void)out;
+  for (int32_t d = 0; d < in[0].rank; d++) n *= in[0].dims[d] > 0 ? (double)in[0].dims[d] : 1;
+  cost->flops = n;
+  cost->bytes = n * (double)fy_dtype_storage(site->in_types[0]);
+}
+
+static const fy_sample sum_samples[] = {
+    {"f32[2,3]=1,2,3,4,5,6; i32[1]=1", NULL, FY_OK, "6,15"},
+    {"f32[2,3]=1,2,3,4,5,6; i32[1]=0", NULL, FY_OK, "5,7,9"},
+    {"f32[2,3]=1,2,3,4,5,6; i32[2]=0,-1", "keep_dims=true", FY_OK, "21"},
+    {"i32[2,2,2]=1,2,3,4,5,6,7,8; i64[2]=0,2", NULL, FY_OK, "14,22"},
+    {"i8[2]=127,1; i32[]=0", NULL, FY_OK, "-128"},
+    {"f32[0,2]=; i32[1]=0", NULL, FY_OK, "0,0"},
+    {"f32[2,3]=ones; i32[1]=5", NULL, FY_INVALID_ARGUMENT,
+     "Invalid reduction dimension (5 for input with 2 dimension(s)"},
+    {"f32[2,3]=ones; i32[2]=0,-2", NULL, FY_INVALID_ARGUMENT,
+     "Invalid reduction arguments: Axes contains duplicate dimension: 0"},
+};
+static const fy_sample any_reduce_samples[] = {
+    {"f32[3,4,5]=normal; i32[2]=0,2", NULL, FY_OK, NULL},
+    {"f16[70]=normal; i32[1]=0", NULL, FY_OK, NULL},
+    {"i64[3]=-7,-8,2; i32[1]=0", NULL, FY_OK, NULL},
+    {"f32[0]=; i32[1]=0", NULL, FY_OK, NULL},
+};
+static const fy_sample bool_samples[] = {
+    {"b[2,2]=true,false,true,true; i32[1]=1", NULL, FY_OK, NULL},
+    {"b[0]=; i32[1]=0", NULL, FY_OK, NULL},
+};
+
+#define REDUCE_OP(Name, name, array)                                                        \
+  FY_OP(Name, .shape = fy_shape_reduction, .compute = reduce, .cost = reduce_cost,          \
+        .aux = name##_table, .host_inputs = 1 << 1, FY_SAMPLES(array))
+REDUCE_OP(Sum, sum, sum_samples);
+REDUCE_OP(Mean, mean, any_reduce_samples);
+REDUCE_OP(Prod, prod, any_reduce_samples);
+REDUCE_OP(Max, max, any_reduce_samples);
+REDUCE_OP(Min, min, any_reduce_samples);
+REDUCE_OP(All, all, bool_samples);
+REDUCE_OP(Any, any, bool_samples);

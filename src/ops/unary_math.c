@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// unary_math.c: functions of one number: Neg … Erf, rounding, tests for NaN, Invert.
+
+#include "ops/elementwise.h"
+#include "ops/shape_fns.h"
+
+// ---------------------------------------------------------------- arithmetic
+#define NEG(S, x)         (-(x))
+#define NEG_INT(S, x)     (0 - (fy_u_##S)(x))
+#define ABS(S, x)         FY_MATH_##S(fabs)(x)
+#define ABS_INT(S, x)     ((x) < 0 ? 0 - (fy_u_##S)(x) : (fy_u_##S)(x))
+#define SIGN(S, x)        ((x) != (x) ? (x) : (fy_a_##S)(((x) > 0) - ((x) < 0)))
+#define SIGN_INT(S, x)    (((x) > 0) - ((x) < 0))
+#define SIGN_CPLX(S, x)   ((x) == 0 ? 0 : (x) / FY_MATH_##S(abs)(x))
+#define SQUARE(S, x)      ((x) * (x))
+#define SQUARE_INT(S, x)  ((fy_u_##S)(x) * (fy_u_##S)(x))
+#define SQUARE_CPLX(S, x) fy_cmul_##S(x, x)
+#define SQRT(S, x)        FY_MATH_##S(sqrt)(x)
+#define RSQRT(S, x)       (1 / FY_RD_##S(FY_MATH_##S(sqrt)(x)))
+#define RECIPROCAL(S, x)  (1 / (x))
+#define INVERT(S, x)      (~(x))
+FY_REAL_TYPES(FY_UNARY_LOOP, neg, NEG)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, neg, NEG)
+FY_SIGNED_TYPES(FY_UNARY_LOOP, neg, NEG_INT)
+FY_REAL_TYPES(FY_UNARY_LOOP, abs, ABS)
+FY_SIGNED_TYPES(FY_UNARY_LOOP, abs, ABS_INT)
+FY_REAL_TYPES(FY_UNARY_LOOP, sign, SIGN)
+FY_SIGNED_TYPES(FY_UNARY_LOOP, sign, SIGN_INT)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, sign, SIGN_CPLX)
+FY_REAL_TYPES(FY_UNARY_LOOP, square, SQUARE)
+FY_INT_TYPES(FY_UNARY_LOOP, square, SQUARE_INT)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, square, SQUARE_CPLX)
+FY_REAL_TYPES(FY_UNARY_LOOP, rsqrt, RSQRT)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, rsqrt, RSQRT)
+FY_REAL_TYPES(FY_UNARY_LOOP, reciprocal, RECIPROCAL)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, reciprocal, RECIPROCAL)
+FY_INT_TYPES(FY_UNARY_LOOP, invert, INVERT)
+
+// ---------------------------------------------------------------- functions of libm
+#define MATH_FN(fn)                                     \
+  FY_REAL_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)       \
+  FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
+#define REAL_FN(fn) FY_REAL_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
+#define CALL_sqrt(S, x)  FY_MATH_##S(sqrt)(x)
+#define CALL_exp(S, x)   FY_MATH_##S(exp)(x)
+#define CALL_log(S, x)   FY_MATH_##S(log)(x)
+#define CALL_sin(S, x)   FY_MATH_##S(sin)(x)
+#define CALL_cos(S, x)   FY_MATH_##S(cos)(x)
+#define CALL_tan(S, x)   FY_MATH_##S(tan)(x)
+#define CALL_asin(S, x)  FY_MATH_##S(asin)(x)
+#define CALL_acos(S, x)  FY_MATH_##S(acos)(x)
+#define CALL_atan(S, x)  FY_MATH_##S(atan)(x)
+#define CALL_sinh(S, x)  FY_MATH_##S(sinh)(x)
+#define CALL_cosh(S, x)  FY_MATH_##S(cosh)(x)
+#define CALL_asinh(S, x) FY_MATH_##S(asinh)(x)
+#define CALL_acosh(S, x) FY_MATH_##S(acosh)(x)
+#define CALL_atanh(S, x) FY_MATH_##S(atanh)(x)
+#define CALL_tanh(S, x)  FY_MATH_##S(tanh)(x)
+#define CALL_expm1(S, x) FY_MATH_##S(expm1)(x)
+#define CALL_log1p(S, x) FY_MATH_##S(log1p)(x)
+#define CALL_erf(S, x)   FY_MATH_##S(erf)(x)
+#define CALL_erfc(S, x)  FY_MATH_##S(erfc)(x)
+#define CALL_floor(S, x) FY_MATH_##S(floor)(x)
+#define CALL_ceil(S, x)  FY_MATH_##S(ceil)(x)
+#define CALL_rint(S, x)  FY_MATH_##S(rint)(x)
+MATH_FN(sqrt)
+MATH_FN(exp)
+MATH_FN(log)
+MATH_FN(sin)
+MATH_FN(cos)
+MATH_FN(tan)
+MATH_FN(asin)
+MATH_FN(acos)
+MATH_FN(atan)
+MATH_FN(sinh)
+MATH_FN(cosh)
+MATH_FN(asinh)
+MATH_FN(acosh)
+MATH_FN(atanh)
+MATH_FN(tanh)
+REAL_FN(expm1)
+REAL_FN(log1p)
+REAL_FN(erf)
+REAL_FN(erfc)
+REAL_FN(floor)
+REAL_FN(ceil)
+REAL_FN(rint)
+
+// exp(z) - 1 and log(1 + z) that keep the digits of small z.
+#define EXPM1_CPLX(S, z) expm1_##S(z)
+#define LOG1P_CPLX(S, z) log1p_##S(z)
+#define COMPLEX_FNS(E, S, R)                                                                      \
+  static inline fy_a_##S expm1_##S(fy_a_##S z) {                                                  \
+    const double re = (double)creal(z), im = (double)cimag(z), half = sin(im / 2);                \
+    const double e = expm1(re);                                                                   \
+    return __builtin_complex((fy_r_##S)(e * cos(im) - 2 * half * half),                           \
+                             (fy_r_##S)((e + 1) * sin(im)));                                      \
+  }                                                                                               \
+  static inline fy_a_##S log1p_##S(fy_a_##S z) {                                                  \
+    const double re = (double)creal(z), im = (double)cimag(z);                                    \
+    const double norm = 0.5 * log1p(re * (2 + re) + im * im);                                     \
+    return __builtin_complex((fy_r_##S)norm, (fy_r_##S)atan2(im, 1 + re));                        \
+  }
+FY_COMPLEX_TYPES(COMPLEX_FNS, _)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_expm1, EXPM1_CPLX)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_log1p, LOG1P_CPLX)
+
+#define SIGMOID(S, x) (1 / FY_RD_##S(1 + FY_RD_##S(FY_MATH_##S(exp)(-(x)))))
+FY_REAL_TYPES(FY_UNARY_LOOP, sigmoid, SIGMOID)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, sigmoid, SIGMOID)
+
+// Poles of the gamma function are +Inf for Lgamma and NaN for Digamma. glibc's lgamma writes the
+// global signgam; the _r form does not.
+static inline double lgamma_pure(double x) {
+  int sign;
+  return isinf(x) ? INFINITY : lgamma_r(x, &sign);
+}
+static double digamma(double x) {
+  if (isinf(x)) return x > 0 ? x : NAN;
+  double shift = 0;
+  if (x <= 0) {
+    if (x == floor(x)) return NAN;
+    // Reflection; the fraction is taken first so that tan sees a small argument.
+    const double whole = floor(x), frac = x - whole;
+    shift = frac == 0.5 ? 0 : -M_PI / tan(M_PI * frac);
+    x = 1 - x;
+  }
+  double result = 0;
+  while (x < 10) {
+    result -= 1 / x;
+    x += 1;
+  }
+  const double z = 1 / (x * x);
+  const double series =
+      z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 -
+      z * (691.0 / 32760 - z / 12))))));
+  return result + log(x) - 0.5 / x - series + shift;
+}
+#define LGAMMA(S, x)  (fy_a_##S)lgamma_pure((double)(x))
+#define DIGAMMA(S, x) (fy_a_##S)digamma((double)(x))
+FY_REAL_TYPES(FY_UNARY_LOOP, lgam, LGAMMA)
+FY_REAL_TYPES(FY_UNARY_LOOP, digam, DIGAMMA)
+
+#define SAME(S, x)      (x)
+#define IS_NAN(S, x)    ((x) != (x))
+#define IS_INF(S, x)    (FY_MATH_##S(fabs)(x) == (fy_a_##S)INFINITY)
+#define IS_FINITE(S, x) ((x) - (x) == 0)
+FY_INDEX_TYPES(FY_UNARY_LOOP, same, SAME)
+FY_REAL_TYPES(FY_TEST_LOOP, is_nan, IS_NAN)
+FY_REAL_TYPES(FY_TEST_LOOP, is_inf, IS_INF)
+FY_REAL_TYPES(FY_TEST_LOOP, is_finite, IS_FINITE)
+
+// ---------------------------------------------------------------- tables
+#define TABLE(name, ns_, ...) static const fy_unary_loops name##_table = {{__VA_ARGS__}, ns_}
+#define REALS(name)           FY_REAL_TYPES(FY_LOOP_ENTRY, name)
+#define COMPLEXES(name)       FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)
+#define SIGNEDS(name)         FY_SIGNED_TYPES(FY_LOOP_ENTRY, name)
+TABLE(neg, 0.3, REALS(neg) COMPLEXES(neg) SIGNEDS(neg));
+TABLE(abs, 0.3, REALS(abs) SIGNEDS(abs));
+TABLE(sign, 0.5, REALS(sign) COMPLEXES(sign) SIGNEDS(sign));
+TABLE(square, 0.3, FY_NUMERIC_TYPES(FY_LOOP_ENTRY, square));
+TABLE(rsqrt, 1, REALS(rsqrt) COMPLEXES(rsqrt));
+TABLE(reciprocal, 0.6, REALS(reciprocal) COMPLEXES(reciprocal));
+TABLE(invert, 0.3, FY_INT_TYPES(FY_LOOP_ENTRY, invert));
+TABLE(sqrt, 1, REALS(m_sqrt) COMPLEXES(m_sqrt));
+TABLE(exp, 5, REALS(m_exp) COMPLEXES(m_exp));
+TABLE(expm1, 10, REALS(m_expm1) COMPLEXES(m_expm1));
+TABLE(log, 5, REALS(m_log) COMPLEXES(m_log));
+TABLE(log1p, 10, REALS(m_log1p) COMPLEXES(m_log1p));
+TABLE(sin, 8, REALS(m_sin) COMPLEXES(m_sin));
+TABLE(cos, 8, REALS(m_cos) COMPLEXES(m_cos));
+TABLE(tan, 15, REALS(m_tan) COMPLEXES(m_tan));
+TABLE(asin, 10, REALS(m_asin) COMPLEXES(m_asin));
+TABLE(acos, 10, REALS(m_acos) COMPLEXES(m_acos));
+TABLE(atan, 10, REALS(m_atan) COMPLEXES(m_atan));
+TABLE(sinh, 12, REALS(m_sinh) COMPLEXES(m_sinh));
+TABLE(cosh, 12, REALS(m_cosh) COMPLEXES(m_cosh));
+TABLE(asinh, 15, REALS(m_asinh) COMPLEXES(m_asinh));
+TABLE(acosh, 15, REALS(m_acosh) COMPLEXES(m_acosh));
+TABLE(atanh, 15, REALS(m_atanh) COMPLEXES(m_atanh));
+TABLE(tanh, 12, REALS(m_tanh) COMPLEXES(m_tanh));
+TABLE(sigmoid, 6, REALS(sigmoid) COMPLEXES(sigmoid));
+TABLE(erf, 10, REALS(m_erf));
+TABLE(erfc, 15, REALS(m_erfc));
+TABLE(lgam, 25, REALS(lgam));
+TABLE(digam, 40, REALS(digam));
+TABLE(floor, 0.5, REALS(m_floor));
+TABLE(ceil, 0.5, REALS(m_ceil));
+TABLE(rint, 0.5, REALS(m_rint));
+TABLE(round, 0.5, REALS(m_rint) FY_INDEX_TYPES(FY_LOOP_ENTRY, same));
+TABLE(is_nan, 0.3, REALS(is_nan));
+TABLE(is_inf, 0.3, REALS(is_inf));
+TABLE(is_finite, 0.3, REALS(is_finite));
+
+static const fy_sample signed_samples[] = {
+    {"f32[8]=special", NULL, FY_OK, NULL},
+    {"i32[3]=-2147483648,0,7", NULL, FY_OK, NULL},
+    {"f16[2,3]=normal", NULL, FY_OK, NULL},
+};
+static const fy_sample real_samples[] = {
+    {"f32[8]=special", NULL, FY_OK, NULL},
+    {"f32[33]=uniform", NULL, FY_OK, NULL},
+    {"f64[3,5]=normal", NULL, FY_OK, NULL},
+    {"bf16[4]=uniform", NULL, FY_OK, NULL},
+    {"f32[0]=", NULL, FY_OK, ""},
+};
+static const fy_sample float_samples[] = {
+    {"f32[8]=special", NULL, FY_OK, NULL},
+    {"f64[3,5]=normal", NULL, FY_OK, NULL},
+};
+static const fy_sample int_samples[] = {{"u8[3]=0,1,255", NULL, FY_OK, "255,254,0"}};
+
+#define UNARY_OP(Name, name, array, ew)                                                   \
+  FY_OP(Name, .shape = fy_shape_unchanged, .compute = fy_unary_compute,                   \
+        .aux = &name##_table, .flags = FY_OP_INPLACE, .elementwise = ew, FY_SAMPLES(array))
+#define TEST_OP(Name, name)                                                               \
+  FY_OP(Name, .shape = fy_shape_unchanged, .compute = fy_unary_compute,                   \
+        .aux = &name##_table, FY_SAMPLES(real_samples))
+
+UNARY_OP(Neg, neg, signed_samples, FY_EW_NEG);
+UNARY_OP(Abs, abs, signed_samples, FY_EW_ABS);
+UNARY_OP(Sign, sign, signed_samples, FY_EW_SIGN);
+UNARY_OP(Square, square, signed_samples, FY_EW_SQUARE);
+UNARY_OP(Sqrt, sqrt, real_samples, FY_EW_SQRT);
+UNARY_OP(Rsqrt, rsqrt, real_samples, FY_EW_RSQRT);
+UNARY_OP(Reciprocal, reciprocal, real_samples, FY_EW_RECIPROCAL);
+UNARY_OP(Inv, reciprocal, real_samples, FY_EW_RECIPROCAL);
+UNARY_OP(Invert, invert, int_samples, FY_EW_NONE);
+UNARY_OP(Exp, exp, real_samples, FY_EW_EXP);
+UNARY_OP(Expm1, expm1, real_samples, FY_EW_EXPM1);
+UNARY_OP(Log, log, real_samples, FY_EW_LOG);
+UNARY_OP(Log1p, log1p, real_samples, FY_EW_LOG1P);
+UNARY_OP(Sin, sin, real_samples, FY_EW_SIN);
+UNARY_OP(Cos, cos, real_samples, FY_EW_COS);
+UNARY_OP(Tan, tan, real_samples, FY_EW_NONE);
+UNARY_OP(Asin, asin, real_samples, FY_EW_NONE);
+UNARY_OP(Acos, acos, real_samples, FY_EW_NONE);
+UNARY_OP(Atan, atan, real_samples, FY_EW_NONE);
+UNARY_OP(Sinh, sinh, real_samples, FY_EW_NONE);
+UNARY_OP(Cosh, cosh, real_samples, FY_EW_NONE);
+UNARY_OP(Asinh, asinh, real_samples, FY_EW_NONE);
+UNARY_OP(Acosh, acosh, real_samples, FY_EW_NONE);
+UNARY_OP(Atanh, atanh, real_samples, FY_EW_NONE);
+UNARY_OP(Tanh, tanh, real_samples, FY_EW_TANH);
+UNARY_OP(Sigmoid, sigmoid, real_samples, FY_EW_SIGMOID);
+UNARY_OP(Erf, erf, real_samples, FY_EW_ERF);
+UNARY_OP(Erfc, erfc, real_samples, FY_EW_NONE);
+UNARY_OP(Lgamma, lgam, float_samples, FY_EW_NONE);
+UNARY_OP(Digamma, digam, float_samples, FY_EW_NONE);
+UNARY_OP(Floor, floor, real_samples, FY_EW_FLOOR);
+UNARY_OP(Ceil, ceil, real_samples, FY_EW_CEIL);
+UNARY_OP(Rint, rint, float_samples, FY_EW_RINT);
+UNARY_OP(Round, round, real_samples, FY_EW_RINT);
+TEST_OP(IsNan, is_nan);
+TEST_OP(IsInf, is_inf);
+TEST_OP(IsFinite, is_finite);

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// variables.c: resource variables. A value is shared by its readers and never changed under them:
+// an update writes in place when nobody else holds the value, and makes a new one otherwise.
+
+#include <stdio.h>
+
+#include "ops/elementwise.h"
+#include "ops/resource.h"
+#include "ops/shape_fns.h"
+
+// TensorFlow's name for "give me a variable nobody else can find".
+#define ANONYMOUS "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
+
+// ---------------------------------------------------------------- shapes
+static fy_code handle_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_attr *type = fy_attrs_get(ctx->attrs, "dtype");
+  const fy_attr *shape = fy_attrs_get(ctx->attrs, "shape");
+  if (type && type->kind == FY_ATTR_TYPE) ctx->out_handle[0].dtype = type->v.type;
+  if (shape && shape->kind == FY_ATTR_SHAPE) ctx->out_handle[0].shape = shape->v.shape;
+  return fy_shape_set(ctx, 0, 0, NULL, err);
+}
+
+static fy_code check_handle_type(const fy_shape_ctx *ctx, const char *what, fy_error *err) {
+  const fy_attr *type = fy_attrs_get(ctx->attrs, "dtype");
+  const fy_dtype held = ctx->in_handle[0].dtype;
+  if (!type || held == FY_INVALID || held == type->v.type) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "Trying to %s variable with wrong dtype. Expected %s got %s", what,
+                 fy_dtype_name(held), fy_dtype_name(type->v.type));
+}
+
+static fy_code read_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_handle_shape *h = &ctx->in_handle[0];
+  if (h->dtype == FY_INVALID) return FY_OK;
+  FY_TRY(check_handle_type(ctx, "read", err));
+  return fy_shape_set(ctx, 0, h->shape.rank, h->shape.dims, err);
+}
+
+static fy_code assign_shape(fy_shape_ctx *ctx, fy_error *err) {
+  fy_pshape merged;
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 0, err));
+  if (ctx->in_handle[0].dtype == FY_INVALID) return FY_OK;
+  FY_TRY(check_handle_type(ctx, "read", err));
+  return fy_shape_merge(ctx, ctx->in_handle[0].shape, ctx->in[1], &merged, err);
+}
+
+// ---------------------------------------------------------------- handles
+static fy_code make_variable(fy_view container, fy_view name, const void *arg, fy_object **out,
+                             fy_error *err) {
+  fy_variable *v;
+  FY_TRY(fy_variable_new(container, name, *(const fy_dtype *)arg, &v, err));
+  *out = &v->object;
+  return FY_OK;
+}
+
+static fy_code var_handle(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_site *site = ctx->site;
+  const fy_view container = fy_site_string(site, "container");
+  fy_view name = fy_site_string(site, "shared_name");
+  const fy_dtype dtype = fy_site_type(site, "dtype");
+  fy_resources *r = ctx->svc->resources ? ctx->svc->resources(ctx) : NULL;
+  fy_tensor *out;
+  fy_object *object;
+  FY_TRY(fy_out(ctx, 0, 0, NULL, &out, err));
+  if (name.n == 0 && site->node_name) name = fy_view_of(site->node_name);
+  if (!r || fy_view_is(name, ANONYMOUS)) {
+    FY_TRY(make_variable(container, name, &dtype, &object, err));
+  } else {
+    FY_TRY(fy_resources_get(r, &fy_variable_type, container, name, make_variable, &dtype, &object,
+                            err));
+  }
+  fy_resource_put(out, object);
+  return FY_OK;
+}
+
+static fy_code variable_of(fy_kernel_ctx *ctx, fy_variable **out, fy_error *err) {
+  fy_object *o = NULL;
+  fy_code code = fy_resource_object(ctx->in[0], &fy_variable_type, &o, err);
+  *out = (fy_variable *)o;
+  return code;
+}
+
+// "Resource localhost/v/… does not exist." or its container does not.
+static void describe_missing(fy_kernel_ctx *ctx, const fy_variable *v, const char *type, char *buf,
+                             size_t n) {
+  fy_resources *r = ctx->svc->resources ? ctx->svc->resources(ctx) : NULL;
+  if (r && fy_resources_touched(r, v->container)) {
+    snprintf(buf, n, "Resource %s/%s/%s does not exist.", v->container, v->name, type);
+  } else {
+    snprintf(buf, n, "Container %s does not exist. (Could not find resource: %s/%s)", v->container,
+             v->container, v->name);
+  }
+}
+
+static fy_code read_variable(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_variable *v;
+  FY_TRY(variable_of(ctx, &v, err));
+  fy_tensor *value = fy_variable_read(v);
+  if (!value) {
+    char why[256];
+    describe_missing(ctx, v, fy_variable_type.name, why, sizeof why);
+    return fy_fail(err, FY_FAILED_PRECONDITION,
+                   "Could not find variable %s. This could mean that the variable has been deleted. "
+                   "In TF1, it can also mean the variable is uninitialized. Debug info: "
+                   "container=%s, status error message=%s",
+                   v->name, v->container, why);
+  }
+  const fy_dtype want = fy_site_type(ctx->site, "dtype");
+  if (value->dtype != want) {
+    const fy_dtype got = value->dtype;
+    fy_tensor_release(value);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Trying to read variable with wrong dtype. Expected %s got %s",
+                   fy_dtype_name(want), fy_dtype_name(got));
+  }
+  fy_out_set(ctx, 0, value);
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- updates
+static fy_tensor *view_of(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage) {
+  return ctx->svc->view ? ctx->svc->view(ctx, t, storage) : t;
+}
+
+static fy_code fresh(fy_kernel_ctx *ctx, const fy_tensor *like, fy_tensor **out, fy_error *err) {
+  if (ctx->svc->allocate) {
+    return ctx->svc->allocate(ctx, like->dtype, like->rank, like->dims, out, err);
+  }
+  return fy_tensor_new(like->dtype, like->rank, like->dims, out, err);
+}
+
+// Input 1 as a tensor that may be kept: itself if it owns its memory, else a copy.
+static fy_code keep_input(fy_kernel_ctx *ctx, fy_tensor **out, fy_error *err) {
+  fy_tensor *in = ctx->in[1];
+  if (in->buffer && !in->device) return fy_tensor_alias(in, in->dtype, in->rank, in->dims, out, err);
+  FY_TRY(fresh(ctx, in, out, err));
+  fy_tensor storage;
+  fy_tensor *to = view_of(ctx, *out, &storage);
+  fy_code code = fy_elements_copy(in->dtype, to->data, in->data, in->count, err);
+  if (code) {
+    fy_tensor_release(*out);
+    *out = NULL;
+  }
+  return code;
+}
+
+static fy_code assign_variable(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_variable *v;
+  fy_tensor *value;
+  FY_TRY(variable_of(ctx, &v, err));
+  const fy_tensor *in = ctx->in[1];
+  if (v->dtype != in->dtype) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Trying to assign variable with wrong dtype. Expected %s got %s",
+                   fy_dtype_name(v->dtype), fy_dtype_name(in->dtype));
+  }
+  if (fy_site_bool(ctx->site, "validate_shape")) {
+    fy_tensor *old = fy_variable_read(v);
+    const bool same = !old || fy_shape_equal(old->rank, old->dims, in->rank, in->dims);
+    char x[128], y[128];
+    if (!same) fy_shape_text(old->rank, old->dims, x);
+    fy_tensor_release(old);
+    if (!same) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Trying to assign to variable with tensor with wrong shape. Expected %s got %s",
+                     x, fy_shape_text(in->rank, in->dims, y));
+    }
+  }
+  FY_TRY(keep_input(ctx, &value, err));
+  fy_variable_assign(v, value);
+  if (ctx->svc->resources) fy_resources_touch(ctx->svc->resources(ctx), v->container);
+  return FY_OK;
+}
+
+typedef struct update_job {
+  fy_binary_loop loop;
+  const char *a, *b;
+  char *out;
+  size_t size;
+} update_job;
+
+static void update_range(void *arg, int64_t begin, int64_t end) {
+  const update_job *j = arg;
+  int bad = 0;
+  const size_t at = (size_t)begin * j->size;
+  j->loop(j->a + at, 1, j->b + at, 1, j->out + at, end - begin, &bad);
+}
+
+static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **garbage,
+                             fy_error *err) {
+  const fy_tensor *in = ctx->in[1];
+  const fy_binary_loops *loops = ctx->site->op->impl->aux;
+  char x[256], y[128];
+  if (!v->value) {
+    describe_missing(ctx, v, fy_variable_type.name, x, sizeof x);
+    return fy_fail(err, FY_NOT_FOUND, "%s", x);
+  }
+  if (v->value->dtype != in->dtype) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "DType of variable handle and value does not match.");
+  }
+  if (!fy_shape_equal(v->value->rank, v->value->dims, in->rank, in->dims)) {
+    char shape[128];
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Cannot update variable with shape %s using a Tensor with shape %s, shapes must "
+                   "be equal.",
+                   fy_shape_text(v->value->rank, v->value->dims, shape),
+                   fy_shape_text(in->rank, in->dims, y));
+  }
+  const fy_binary_loop loop = loops->loop[in->dtype];
+  if (!loop) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
+                   fy_dtype_name(in->dtype));
+  }
+  fy_tensor *target = v->value;
+  if (!fy_tensor_is_exclusive(target)) FY_TRY(fresh(ctx, target, &target, err));
+  fy_tensor old_storage, new_storage;
+  fy_tensor *from = view_of(ctx, v->value, &old_storage);
+  fy_tensor *to = target == v->value ? from : view_of(ctx, target, &new_storage);
+  update_job job = {loop, from->data, in->data, to->data, fy_dtype_storage(in->dtype)};
+  if (in->count) fy_parallel(ctx, in->count, 0.4, update_range, &job);
+  if (target != v->value) {
+    *garbage = v->value;
+    v->value = target;
+  }
+  return FY_OK;
+}
+
+static fy_code update_variable(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_variable *v;
+  fy_tensor *garbage = NULL;
+  FY_TRY(variable_of(ctx, &v, err));
+  fy_lock(&v->lock);
+  fy_code code = update_locked(ctx, v, &garbage, err);
+  fy_unlock(&v->lock);
+  fy_tensor_release(garbage);
+  return code;
+}
+
+static fy_code is_initialized(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_variable *v;
+  fy_tensor *out;
+  FY_TRY(variable_of(ctx, &v, err));
+  FY_TRY(fy_out(ctx, 0, 0, NULL, &out, err));
+  fy_lock(&v->lock);
+  *(bool *)out->data = v->value != NULL;
+  fy_unlock(&v->lock);
+  return FY_OK;
+}
+
+static fy_code destroy_resource(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_variable *v;
+  FY_TRY(variable_of(ctx, &v, err));
+  fy_lock(&v->lock);
+  fy_tensor *old = v->value;
+  v->value = NULL;
+  fy_unlock(&v->lock);
+  if (!old && !fy_site_bool(ctx->site, "ignore_lookup_error")) {
+    char why[256];
+    describe_missing(ctx, v, "<unknown>", why, sizeof why);
+    return fy_fail(err, FY_NOT_FOUND, "%s", why);
+  }
+  fy_tensor_release(old);
+  return FY_OK;
+}
+
+FY_OP(VarHandleOp, .shape = handle_shape, .compute = var_handle, .flags = FY_OP_CHEAP,
+      .host_outputs = 1);
+FY_OP(ReadVariableOp, .shape = read_shape, .compute = read_variable,
+      .flags = FY_OP_CHEAP | FY_OP_SETS_OUTPUT, .host_inputs = 1);
+FY_OP(AssignVariableOp, .shape = assign_shape, .compute = assign_variable, .host_inputs = 1);
+FY_OP(AssignAddVariableOp, .shape = assign_shape, .compute = update_variable, .host_inputs = 1,
+      .aux = &fy_add_loops);
+FY_OP(AssignSubVariableOp, .shape = assign_shape, .compute = update_variable, .host_inputs = 1,
+      .aux = &fy_sub_loops);
+FY_OP(VarIsInitializedOp, .shape = fy_shape_scalar, .compute = is_initialized, .host_inputs = 1,
+      .host_outputs = 1, .flags = FY_OP_CHEAP);
+FY_OP(DestroyResourceOp, .shape = fy_shape_none, .compute = destroy_resource, .host_inputs = 1,
+      .flags = FY_OP_CHEAP);

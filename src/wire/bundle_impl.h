@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// bundle_impl.h: what bundle.c (index, shards) and bundle_slices.c (partitioned variables) share.
+
+#ifndef FY_WIRE_BUNDLE_IMPL_H
+#define FY_WIRE_BUNDLE_IMPL_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/thread.h"
+#include "tensor_bundle.pb-c.h"
+#include "wire/bundle.h"
+#include "wire/file.h"
+
+typedef struct fy_wire_bundle_item {
+  fy_view key;
+  const Tensorflow__BundleEntryProto *proto;
+  fy_dtype dtype;
+  fy_pshape shape;
+  int64_t count;  // elements
+} fy_wire_bundle_item;
+
+struct fy_wire_bundle {
+  fy_arena arena;
+  const char *prefix;
+  int32_t num_shards;
+  fy_wire_bundle_item **items;  // all, by key
+  size_t n, cap;
+  fy_view *names;  // those that are no slices
+  size_t num_names;
+  fy_map by_key;
+  fy_mutex lock;         // guards opening shards
+  fy_wire_file *shards;  // num_shards; fd -1 until first used
+  bool has_header;
+};
+
+const fy_wire_bundle_item *fy_wire_bundle_find(const fy_wire_bundle *b, const char *key, size_t n);
+// Checks that the bytes of an unsliced item exist: size and shard agree with dtype and shape.
+FY_MUST_CHECK fy_code fy_wire_bundle_check(fy_wire_bundle *b, const fy_wire_bundle_item *item,
+                                           const fy_wire_file **out_shard, fy_error *err);
+// Reads an unsliced item.
+FY_MUST_CHECK fy_code fy_wire_bundle_read_item(fy_wire_bundle *b, const fy_wire_bundle_item *item,
+                                               fy_tensor **out, fy_error *err);
+// Reads an item that lists slices.
+FY_MUST_CHECK fy_code fy_wire_bundle_read_sliced(fy_wire_bundle *b, const fy_wire_bundle_item *item,
+                                                 fy_tensor **out, fy_error *err);
+
+#endif

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// bundle_slices.c: put a partitioned variable together from its slices.
+// Before anything is allocated, the slices are shown to tile the tensor exactly: each lies inside,
+// no two overlap, and their sizes add up.
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "wire/bundle_impl.h"
+
+enum { MAX_SLICES = 4096 };
+
+typedef struct slice {
+  int64_t start[FY_INLINE_RANK], length[FY_INLINE_RANK];
+  const fy_wire_bundle_item *item;
+} slice;
+
+static bool is_whole(const Tensorflow__TensorSliceProto__Extent *e) {
+  return e->has_length_case == TENSORFLOW__TENSOR_SLICE_PROTO__EXTENT__HAS_LENGTH__NOT_SET;
+}
+
+// --- the key of a slice: 0, name, rank, then (start, length) per dimension, in an encoding that
+// --- sorts as the numbers do. A whole dimension has start 0, length -1.
+
+static void put_number(fy_str *key, uint64_t v) {
+  char buf[9];
+  unsigned n = 0;
+  for (uint64_t rest = v; rest; rest >>= 8) n++;
+  buf[0] = (char)n;
+  for (unsigned i = 0; i < n; i++) buf[n - i] = (char)(v >> (8 * i));
+  fy_str_addn(key, buf, n + 1);
+}
+
+static void put_text(fy_str *key, fy_view s) {
+  for (size_t i = 0; i < s.n; i++) {
+    fy_str_addc(key, s.p[i]);
+    if (s.p[i] == 0) fy_str_addc(key, (char)0xFF);
+    if ((uint8_t)s.p[i] == 0xFF) fy_str_addc(key, 0);
+  }
+  fy_str_addn(key, "\0\1", 2);
+}
+
+static void put_signed(fy_str *key, int64_t v) {
+  uint64_t size = v < 0 ? ~(uint64_t)v : (uint64_t)v;
+  unsigned bits = size ? 64 - (unsigned)__builtin_clzll(size) : 0, len = bits / 7 + 1;
+  uint8_t buf[10];
+  memset(buf, v < 0 ? 0xFF : 0, sizeof buf);
+  for (unsigned i = 0; i < 8; i++) buf[9 - i] = (uint8_t)((uint64_t)v >> (8 * i));
+  uint8_t *begin = buf + 10 - len;
+  // |len| one bits, then a zero, over the sign bits that lead.
+  uint16_t head = (uint16_t)(0xFFFFu << (16 - (len < 10 ? len : 10)));
+  begin[0] ^= (uint8_t)(head >> 8);
+  if (len > 1) begin[1] ^= (uint8_t)head;
+  fy_str_addn(key, (char *)begin, len);
+}
+
+static bool slice_key(fy_str *key, fy_view name, const Tensorflow__TensorSliceProto *proto) {
+  put_number(key, 0);
+  put_text(key, name);
+  put_number(key, proto->n_extent);
+  for (size_t d = 0; d < proto->n_extent; d++) {
+    const Tensorflow__TensorSliceProto__Extent *e = proto->extent[d];
+    bool whole = is_whole(e);
+    put_signed(key, whole ? 0 : e->start);
+    put_signed(key, whole ? -1 : e->length);
+  }
+  return !key->failed;
+}
+
+// --- geometry ---
+
+static fy_code place_slice(fy_wire_bundle *b, const fy_wire_bundle_item *item,
+                           const Tensorflow__TensorSliceProto *proto, slice *out, fy_error *err) {
+  size_t rank = (size_t)item->shape.rank;
+  if (proto->n_extent != rank) {
+    return fy_fail(err, FY_DATA_LOSS, "a slice has %zu dimensions", proto->n_extent);
+  }
+  for (size_t d = 0; d < rank; d++) {
+    const Tensorflow__TensorSliceProto__Extent *e = proto->extent[d];
+    bool whole = is_whole(e);
+    int64_t dim = item->shape.dims[d];
+    out->start[d] = whole ? 0 : e->start;
+    out->length[d] = whole ? dim : e->length;
+    if (out->start[d] < 0 || out->start[d] > dim || out->length[d] < 0 ||
+        out->length[d] > dim - out->start[d]) {
+      return fy_fail(err, FY_DATA_LOSS, "a slice lies outside of the tensor");
+    }
+  }
+  fy_str key;
+  fy_str_init(&key);
+  bool made = slice_key(&key, item->key, proto);
+  out->item = made ? fy_wire_bundle_find(b, key.p, key.len) : NULL;
+  fy_str_free(&key);
+  if (!made) return fy_fail_oom(err, item->key.n);
+  if (!out->item) return fy_fail(err, FY_NOT_FOUND, "a slice is not found in the checkpoint");
+  const fy_wire_file *shard;
+  if (out->item->proto->n_slices || out->item->dtype != item->dtype ||
+      !fy_shape_equal(out->item->shape.rank, out->item->shape.dims, item->shape.rank,
+                      out->length)) {
+    return fy_fail(err, FY_DATA_LOSS, "a slice has another type or shape than it should");
+  }
+  return fy_wire_bundle_check(b, out->item, &shard, err);
+}
+
+static bool overlap(const slice *a, const slice *b, int32_t rank) {
+  for (int32_t d = 0; d < rank; d++) {
+    if (a->start[d] + a->length[d] <= b->start[d] || b->start[d] + b->length[d] <= a->start[d]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static fy_code place_all(fy_wire_bundle *b, const fy_wire_bundle_item *item, slice *slices,
+                         fy_error *err) {
+  size_t n = item->proto->n_slices;
+  int64_t sum = 0;
+  for (size_t i = 0; i < n; i++) {
+    FY_TRY(place_slice(b, item, item->proto->slices[i], &slices[i], err));
+    if (__builtin_add_overflow(sum, slices[i].item->count, &sum)) sum = -1;
+    for (size_t k = 0; k < i; k++) {
+      if (slices[i].item->count && slices[k].item->count &&
+          overlap(&slices[i], &slices[k], item->shape.rank)) {
+        return fy_fail(err, FY_DATA_LOSS, "slices %zu and %zu overlap", k, i);
+      }
+    }
+  }
+  if (sum == item->count) return FY_OK;
+  return fy_fail(err, FY_DATA_LOSS, "the slices hold %" PRId64 " of %" PRId64 " elements", sum,
+                 item->count);
+}
+
+// Copies the rows (last dimension) of |from| to their place in |to|.
+static fy_code copy_slice(const slice *s, const fy_tensor *from, fy_tensor *to, fy_error *err) {
+  int32_t rank = to->rank;
+  size_t size = fy_dtype_storage(to->dtype);
+  int64_t row = rank ? s->length[rank - 1] : 1, rows = row ? from->count / row : 0;
+  int64_t index[FY_INLINE_RANK] = {0};
+  for (int64_t r = 0; r < rows; r++) {
+    int64_t at = 0;
+    for (int32_t d = 0; d < rank; d++) at = at * to->dims[d] + s->start[d] + index[d];
+    FY_TRY(fy_elements_copy(to->dtype, (char *)to->data + (size_t)at * size,
+                            (const char *)from->data + (size_t)(r * row) * size, row, err));
+    for (int32_t d = rank - 2; d >= 0 && ++index[d] == s->length[d]; d--) index[d] = 0;
+  }
+  return FY_OK;
+}
+
+fy_code fy_wire_bundle_read_sliced(fy_wire_bundle *b, const fy_wire_bundle_item *item,
+                                   fy_tensor **out, fy_error *err) {
+  *out = NULL;
+  size_t n = item->proto->n_slices;
+  if (item->shape.rank > FY_INLINE_RANK || n > MAX_SLICES) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "a partitioned tensor of rank %d in %zu slices",
+                   item->shape.rank, n);
+  }
+  slice *slices = fy_calloc(n, sizeof *slices);
+  if (!slices) return fy_fail_oom(err, n * sizeof *slices);
+  fy_tensor *t = NULL;
+  fy_code code = place_all(b, item, slices, err);
+  if (code == FY_OK) {
+    code = fy_tensor_new(item->dtype, item->shape.rank, item->shape.dims, &t, err);
+  }
+  for (size_t i = 0; i < n && code == FY_OK; i++) {
+    fy_tensor *part;
+    code = fy_wire_bundle_read_item(b, slices[i].item, &part, err);
+    if (code != FY_OK) break;
+    code = copy_slice(&slices[i], part, t, err);
+    fy_tensor_release(part);
+  }
+  fy_free(slices);
+  if (code != FY_OK) {
+    fy_tensor_release(t);
+    return code;
+  }
+  *out = t;
+  return FY_OK;
+}

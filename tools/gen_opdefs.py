@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes src/ops/opdefs.tsv: the signature of every operation of the installed TensorFlow.
+
+Run: /opt/tfvenv/bin/python tools/gen_opdefs.py src/ops/opdefs.tsv
+The output depends only on TensorFlow's version. The grammar is explained in the file's own head.
+"""
+import os
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+import numpy as np
+from tensorflow.core.framework import op_def_pb2, types_pb2
+from tensorflow.python.client import pywrap_tf_session as c_api
+from tensorflow.python.framework import kernels, ops, tensor_util
+import tensorflow  # noqa: F401  registers gradients
+
+HEAD = """\
+# TensorFlow %s: one line per operation, by tools/gen_opdefs.py. Tab-separated, sorted by name:
+# name  inputs  outputs  attributes  flags  cpu_kernels  kernels  deprecation
+# argument   name:[ref ]TYPE, with TYPE float | T | N*float | N*T | list(Tin)
+# attribute  name:type{allowed|allowed}>=minimum=default; strings 'quoted', shapes [2,?] or ?,
+#            tensors uint8[4]=255,0,0,255, functions by name, lists of these in [ ; ]
+# flags      S stateful, C commutative, A aggregate, U uninitialized input allowed,
+#            D distributed communication, G has a gradient in TensorFlow's Python registry
+# cpu_kernels  sets of constraints, in TensorFlow's order: T=float,Tidx=int32|int64;T=double
+# kernels    every group in TensorFlow's order: DEVICE[:label]{sets}; CPU alone stands for
+#            cpu_kernels; empty = only those. After a set: !priority, @argument+argument in host memory
+# deprecation  version explanation
+"""
+
+# Registered by TensorFlow only when a GPU device is made.
+LATE = [
+    op_def_pb2.OpDef(name=name,
+                     input_arg=[op_def_pb2.OpDef.ArgDef(name="input", type_attr="T")],
+                     output_arg=[op_def_pb2.OpDef.ArgDef(name="output", type_attr="T")],
+                     attr=[op_def_pb2.OpDef.AttrDef(name="T", type="type")])
+    for name in ("_CopyFromGpuToHost", "_CopyFromHostToGpu")
+]
+
+
+def dtype(value):
+  return types_pb2.DataType.Name(value)[3:].lower()
+
+
+def quoted(value):
+  text = ""
+  for byte in value if isinstance(value, bytes) else value.encode():
+    char = chr(byte)
+    if char in "'\\":
+      text += "\\" + char
+    elif 32 <= byte < 127:
+      text += char
+    else:
+      text += "\\x%02x" % byte
+  return "'" + text + "'"
+
+
+def number(value):
+  short = str(np.float32(value))
+  return short[:-2] if short.endswith(".0") else short
+
+
+def shape(value):
+  if value.unknown_rank:
+    return "?"
+  return "[" + ",".join("?" if d.size < 0 else str(d.size) for d in value.dim) + "]"
+
+
+def tensor(value):
+  array = tensor_util.MakeNdarray(value)
+  assert array.dtype.kind in "iu", value
+  return dtype(value.dtype) + shape(value.tensor_shape) + "=" + ",".join(
+      str(x) for x in array.ravel())
+
+
+SCALARS = {
+    "string": ("s", quoted), "int": ("i", str), "float": ("f", number),
+    "bool": ("b", lambda b: "true" if b else "false"), "type": ("type", dtype),
+    "shape": ("shape", shape), "tensor": ("tensor", tensor), "func": ("func", lambda f: f.name),
+}
+
+
+def attr_value(kind, value):
+  if kind.startswith("list("):
+    field, show = SCALARS[kind[5:-1]]
+    return "[" + ";".join(show(x) for x in getattr(value.list, field)) + "]"
+  field, show = SCALARS[kind]
+  return show(getattr(value, field))
+
+
+def attr(a):
+  text = a.name + ":" + a.type
+  if a.HasField("allowed_values"):
+    values = a.allowed_values.list
+    text += "{" + "|".join([dtype(t) for t in values.type] + [quoted(s) for s in values.s]) + "}"
+  if a.has_minimum:
+    text += ">=%d" % a.minimum
+  if a.HasField("default_value"):
+    text += "=" + attr_value(a.type, a.default_value)
+  return text
+
+
+def arg(a):
+  text = a.name + ":" + ("ref " if a.is_ref else "")
+  if a.type_list_attr:
+    return text + "list(" + a.type_list_attr + ")"
+  if a.number_attr:
+    text += a.number_attr + "*"
+  return text + (a.type_attr or dtype(a.type))
+
+
+def kernel_set(kernel, with_details):
+  parts = []
+  for constraint in kernel.constraint:
+    values = constraint.allowed_values.list
+    shown = ([dtype(t) for t in values.type] + [quoted(s) for s in values.s] +
+             [str(i) for i in values.i] + ["true" if b else "false" for b in values.b])
+    parts.append(constraint.name + "=" + "|".join(shown))
+  text = ",".join(parts) or "any"
+  if kernel.priority:
+    text += "!%d" % kernel.priority
+  if with_details and kernel.host_memory_arg:
+    text += "@" + "+".join(kernel.host_memory_arg)
+  return text
+
+
+def kernel_columns(registered):
+  groups = {}
+  for kernel in registered:
+    groups.setdefault((kernel.device_type, kernel.label), []).append(kernel)
+  cpu = ";".join(kernel_set(k, False) for k in groups.get(("CPU", ""), []))
+  if not groups or list(groups) == [("CPU", "")]:
+    return cpu, ""
+  shown = []
+  for (device, label), members in groups.items():
+    if (device, label) == ("CPU", ""):
+      shown.append("CPU")
+    else:
+      sets = ";".join(kernel_set(k, device != "CPU") for k in members)
+      shown.append(device + (":" + label if label else "") + "{" + sets + "}")
+  return cpu, " ".join(shown)
+
+
+def has_gradient(name):
+  try:
+    ops.gradient_registry.lookup(name)
+    return True
+  except LookupError:
+    return False
+
+
+def line(op, registered):
+  flags = "".join(letter for letter, on in (
+      ("S", op.is_stateful), ("C", op.is_commutative), ("A", op.is_aggregate),
+      ("U", op.allows_uninitialized_input), ("D", op.is_distributed_communication),
+      ("G", has_gradient(op.name))) if on)
+  deprecation = ""
+  if op.HasField("deprecation"):
+    deprecation = "%d %s" % (op.deprecation.version, op.deprecation.explanation)
+  cpu, others = kernel_columns(registered)
+  columns = [op.name, ", ".join(map(arg, op.input_arg)), ", ".join(map(arg, op.output_arg)),
+             " ".join(map(attr, op.attr)), flags, cpu, others, deprecation]
+  text = "\t".join(columns)
+  assert text.isascii() and "\n" not in text and text.count("\t") == 7, text
+  return text.rstrip("\t")
+
+
+def main():
+  op_list = op_def_pb2.OpList.FromString(c_api.TF_GetBuffer(c_api.TF_GetAllOpList()))
+  registered = {}
+  for kernel in kernels.get_all_registered_kernels().kernel:
+    registered.setdefault(kernel.op, []).append(kernel)
+  defs = {op.name: op for op in LATE}
+  defs.update((op.name, op) for op in op_list.op)
+  with open(sys.argv[1], "w", encoding="ascii", newline="\n") as out:
+    out.write(HEAD % tensorflow.__version__)
+    for name in sorted(defs):
+      out.write(line(defs[name], registered.get(name, [])) + "\n")
+
+
+if __name__ == "__main__":
+  main()
