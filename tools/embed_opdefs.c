@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // embed_opdefs.c: opdefs.tsv -> a C file with the same lines, packed, and an index of their names.
 // Packing is byte-pair encoding: the commonest pair of bytes becomes one new byte (128..255), again
-// and again, never across lines. So any line unpacks alone, with a loop of a few lines (spec_table.c),
-// and a word such as "bfloat16" ends up as one byte.
+// and again, never across lines. So any line unpacks alone, by a short loop (spec_table.c), and a
+// word such as "bfloat16" ends up as one byte.
 // Only offsets are written, no pointers: the table needs no relocation when the library is loaded.
 // Runs on the build machine; it may print and exit.
 
@@ -115,7 +115,8 @@ int main(int argc, char **argv) {
     i += n + 1;
   }
   name_at[num_lines] = (uint32_t)names_len;
-  for (int code = FIRST_CODE; code <= LAST_CODE && pack_once(code); code++) {}
+  for (int code = FIRST_CODE; code <= LAST_CODE && pack_once(code); code++) {
+  }
   size_t lines = 0;
   for (size_t i = 0; i < text_len; i++) {
     if (i == 0 || text[i - 1] == '\n') line_at[lines++] = (uint32_t)i;

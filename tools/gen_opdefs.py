@@ -25,7 +25,7 @@ HEAD = """\
 #            D distributed communication, G has a gradient in TensorFlow's Python registry
 # cpu_kernels  sets of constraints, in TensorFlow's order: T=float,Tidx=int32|int64;T=double
 # kernels    every group in TensorFlow's order: DEVICE[:label]{sets}; CPU alone stands for
-#            cpu_kernels; empty = only those. After a set: !priority, @argument+argument in host memory
+#            cpu_kernels; empty = only those. After a set: !priority, @host+memory+arguments
 # deprecation  version explanation
 """
 

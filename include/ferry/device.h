@@ -84,6 +84,7 @@ struct fy_device {
   uint64_t incarnation;
   bool is_host;    // its memory is host memory: no transfers to or from the host
   bool dedicated;  // has cores of its own: its work must run on |pool|
+  fy_device_info facts;        // what info() said when the device was opened
   struct fy_pool *pool;        // threads that run its kernels (CPU devices)
   struct fy_mempool *memory;   // sub-allocator for run-time tensors (memory/pool.h)
   void *impl;

@@ -14,10 +14,17 @@ fy_device_set *fy_devices_ref(fy_device_set *set);
 void fy_devices_unref(fy_device_set *set);  // the last one closes: memory goes back, threads end
 fy_device *fy_devices_find(const fy_device_set *set, const char *name);  // full or local; NULL if none
 
+// For backends: takes |d|, whose ops, type, is_host, dedicated, pool and impl are set, into |set|: gives
+// it its index, name, ordinal, incarnation, facts, and a memory pool of |limit_bytes| (0 = no limit).
+// On failure the caller still owns |d|.
+FY_MUST_CHECK fy_code fy_devices_add(fy_device_set *set, fy_device *d, uint64_t limit_bytes,
+                                     fy_error *err);
+
 typedef struct fy_backend {
   const char *name;  // "cpu", "sim", "opencl", "cuda"
   const char *what;
-  // Appends the devices it offers under |options|. A backend that cannot be used adds none.
+  // Adds the devices it offers under |options| by fy_devices_add. One that cannot be used adds none.
+  // close() of a device frees the fy_device too.
   fy_code (*open)(const fy_options *options, fy_device_set *set, fy_error *err);
   // One sentence: usable (what was found) or exactly why not (library looked for, dlerror, driver code).
   bool (*probe)(const fy_options *options, fy_str *report);

@@ -151,7 +151,7 @@ static fy_code make_outputs(builder *b, fy_node *node, fy_device *device, fy_err
   b->first_value[node->id] = b->p->num_values;
   for (uint32_t i = 0; i < node->num_outputs; i++) {
     uint32_t v;
-    FY_TRY(new_value(b, node, i, fy_partition_output_space(node, device, i), &v, err));
+    FY_TRY(new_value(b, node, i, fy_place_output_space(node, device, i), &v, err));
   }
   return FY_OK;
 }

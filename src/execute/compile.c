@@ -47,6 +47,23 @@ static fy_code optimise(fy_compile_args *a, fy_error *err) {
   return fy_optimize_run(&ctx, err);
 }
 
+static bool asks_for_devices(const fy_graph *g) {
+  for (size_t i = 0; i < g->num_nodes; i++)
+    if (g->nodes[i] && (*g->nodes[i]->device || fy_attrs_get(&g->nodes[i]->attrs, "_class"))) return true;
+  return false;
+}
+
+// A request that cannot be met is an error even if optimisation would make its node vanish.
+static fy_code check_requests(const fy_compile_args *a, const fy_place_options *place, fy_error *err) {
+  fy_placement *p;
+  if (!asks_for_devices(a->graph)) return FY_OK;
+  fy_place_options tf = *place;
+  tf.mode = FY_PLACE_TENSORFLOW;
+  FY_TRY(fy_place_run(a->graph, a->devices, &tf, &p, err));
+  fy_placement_free(p);
+  return FY_OK;
+}
+
 fy_code fy_program_compile(fy_compile_args *a, fy_program **out, fy_error *err) {
   int64_t start = fy_now_ns();
   *out = NULL;
@@ -55,13 +72,14 @@ fy_code fy_program_compile(fy_compile_args *a, fy_program **out, fy_error *err) 
     fy_graph_free(a->graph);
     return fy_fail_oom(err, sizeof *p);
   }
+  fy_place_options place = {
+      .mode = a->options->place_tensorflow ? FY_PLACE_TENSORFLOW : FY_PLACE_AUTO,
+      .soft = a->options->soft_placement,
+      .default_device = a->default_device};
   fy_code code = fy_graph_infer_all(a->graph, err);
+  if (!code && a->options->optimize) code = check_requests(a, &place, err);
   if (!code && a->options->optimize) code = optimise(a, err);
   if (!code && !stops_after(a, "optimize")) {
-    fy_place_options place = {
-        .mode = a->options->place_tensorflow ? FY_PLACE_TENSORFLOW : FY_PLACE_AUTO,
-        .soft = a->options->soft_placement,
-        .default_device = a->default_device};
     code = fy_place_run(a->graph, a->devices, &place, &p->placement, err);
     if (!code && !stops_after(a, "place")) {
       code = fy_partition_run(a->graph, p->placement, a->fetches, a->num_fetches, a->fetch_spaces,

@@ -170,6 +170,7 @@ struct fy_function {
   void *def;                // Tensorflow__FunctionDef in the library's arena
   fy_graph *body;           // instantiated without attrs (lazily, under the library's lock), or NULL
   bool stateful;
+  uint64_t serial;          // when it came into the library
 };
 // fy_function_instantiate sets |mark| of nodes that the function's control outputs name to this.
 #define FY_NODE_CONTROL_RET 0xC0u
@@ -179,6 +180,7 @@ struct fy_funclib {
   fy_arena arena;
   fy_map by_name;           // name -> fy_function*
   fy_map gradients;         // name -> gradient function name (char*)
+  uint64_t serial;          // of the newest entry
 };
 fy_funclib *fy_funclib_new(void);
 fy_funclib *fy_funclib_ref(fy_funclib *lib);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// opdef_proto.c: see opdef_proto.h. protobuf-c wants writable pointers; what we lend it is only read.
+// opdef_proto.c: see opdef_proto.h. protobuf-c wants writable pointers, but only reads ours.
 
 #include "graph/opdef_proto.h"
 
@@ -33,8 +33,8 @@ static fy_code write_args(const fy_arg_spec *args, size_t n, fy_arena *arena,
   return FY_OK;
 }
 
-static fy_code write_allowed(const fy_attr_spec *spec, fy_arena *arena,
-                             Tensorflow__AttrValue **out, fy_error *err) {
+static fy_code write_allowed(const fy_attr_spec *spec, fy_arena *arena, Tensorflow__AttrValue **out,
+                             fy_error *err) {
   fy_attr list = {.is_list = true};
   if (spec->allowed_list) {
     list.kind = FY_ATTR_TYPE;
@@ -135,8 +135,8 @@ static fy_code read_args(Tensorflow__OpDef__ArgDef *const *from, size_t n, fy_ar
   return FY_OK;
 }
 
-static fy_code read_allowed(const Tensorflow__AttrValue *proto, fy_arena *arena,
-                            fy_attr_spec *out, fy_error *err) {
+static fy_code read_allowed(const Tensorflow__AttrValue *proto, fy_arena *arena, fy_attr_spec *out,
+                            fy_error *err) {
   fy_attr list;
   FY_TRY(fy_wire_attr_read(proto, arena, NULL, &list, err));
   if (!list.is_list || list.n == 0) return FY_OK;
@@ -168,8 +168,8 @@ static fy_code read_allowed(const Tensorflow__AttrValue *proto, fy_arena *arena,
                  out->type);
 }
 
-static fy_code read_attr(const Tensorflow__OpDef__AttrDef *from, fy_arena *arena,
-                         fy_attr_spec *out, fy_error *err) {
+static fy_code read_attr(const Tensorflow__OpDef__AttrDef *from, fy_arena *arena, fy_attr_spec *out,
+                         fy_error *err) {
   if (!copy_name(arena, from->name, &out->name)) return fy_fail_oom(err, sizeof *out);
   const char *type = from->type ? from->type : "";
   out->type = fy_spec_type_name(type, strlen(type), &out->kind, &out->is_list);

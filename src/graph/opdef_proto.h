@@ -15,7 +15,7 @@ FY_MUST_CHECK fy_code fy_opdef_write(const fy_op_spec *spec, fy_arena *arena,
 // Everything is copied into |arena|: the message may go. INVALID_ARGUMENT: an attribute type, data
 // type or value that is none. References between arguments and attributes are not checked here
 // (fy_spec_validate).
-FY_MUST_CHECK fy_code fy_opdef_read(const Tensorflow__OpDef *def, fy_arena *arena,
-                                    fy_op_spec **out, fy_error *err);
+FY_MUST_CHECK fy_code fy_opdef_read(const Tensorflow__OpDef *def, fy_arena *arena, fy_op_spec **out,
+                                    fy_error *err);
 
 #endif

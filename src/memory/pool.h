@@ -17,16 +17,28 @@ typedef struct fy_mempool_stats {
   uint64_t reserved_bytes, peak_reserved_bytes, limit_bytes, largest_free_bytes;
 } fy_mempool_stats;
 
+// |limit_bytes| 0 = no limit. A host device's pool only counts: memory is the heap's, and tensors
+// may outlive the pool. NULL when memory is short. Takes nothing from the device before first use.
 fy_mempool *fy_mempool_new(fy_device *device, uint64_t limit_bytes);
-void fy_mempool_free(fy_mempool *pool);  // everything goes back to the device
+void fy_mempool_free(fy_mempool *pool);  // everything goes back to the device; NULL is fine
 // RESOURCE_EXHAUSTED with TensorFlow's words and who holds what. |owner| may be NULL.
 FY_MUST_CHECK fy_code fy_mempool_alloc(fy_mempool *pool, size_t bytes, const char *owner, void **out,
                                        fy_error *err);
-void fy_mempool_release(fy_mempool *pool, void *p);
+void fy_mempool_release(fy_mempool *pool, void *p);  // NULL is fine
+// Gives wholly free regions back to the device until at most |keep_bytes| are reserved.
 void fy_mempool_trim(fy_mempool *pool, uint64_t keep_bytes);
+// A lower limit trims what is free at once; then new requests fail until enough is released.
 void fy_mempool_set_limit(fy_mempool *pool, uint64_t bytes);
 void fy_mempool_stats_get(fy_mempool *pool, fy_mempool_stats *out);
-void fy_mempool_reset_peak(fy_mempool *pool);
+void fy_mempool_reset_peak(fy_mempool *pool);  // as reset_memory_stats: peak = now, counts = 0
+const char *fy_mempool_name(const fy_mempool *pool);  // "cpu", "GPU_0_bfc"
+// "  1.50GiB from node\n" for the |top| largest holders, and what remains; for reports.
+void fy_mempool_holders(fy_mempool *pool, size_t top, fy_str *out);
+
+// Host pools: counts |bytes| that somebody else allocated. False, with nothing counted, when the limit
+// would be passed. Every success is undone by one fy_mempool_uncount, also after fy_mempool_free.
+bool fy_mempool_count(fy_mempool *pool, size_t bytes);
+void fy_mempool_uncount(fy_mempool *pool, size_t bytes);
 
 // A tensor in |device|'s memory: host heap with accounting for CPU devices, the pool for others.
 // RESOURCE_EXHAUSTED: "OOM when allocating tensor with shape[…] and type float on <device> by allocator <name>".

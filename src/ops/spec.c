@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // spec.c: the registry: from a name to an op.
-// A lock-free hash table holds the ops asked for so far; a miss takes the lock, parses the op's line
-// of the embedded table and publishes the entry. A table that grows is replaced, and the old one is
+// A lock-free hash table holds the ops asked for so far; a miss takes the lock, parses the line of
+// the embedded table and publishes the entry. A table that grows is replaced, and the old one is
 // kept until the library is unloaded, because a reader may still be looking at it.
 // Not here: the table's grammar (spec_table.c), checks (spec_check.c), printing (spec_print.c).
 
@@ -35,7 +35,7 @@ typedef struct custom {
 static _Atomic(slots *) current;
 static fy_mutex lock = FY_MUTEX_INIT;
 // The rest is guarded by |lock|.
-static fy_arena arena;  // all zero is an empty arena
+static fy_arena arena;   // all zero is an empty arena
 static custom *customs;  // sorted by name
 static size_t num_customs, cap_customs;
 
@@ -304,7 +304,8 @@ static void copy_allowed(copier *c, fy_attr_spec *to, const fy_attr_spec *from) 
     to->allowed_strings = strings;
   }
   if (from->allowed_list) {
-    for (n = 0; from->allowed_list[n]; n++) {}
+    for (n = 0; from->allowed_list[n]; n++) {
+    }
     to->allowed_list = fy_arena_memdup(c->arena, from->allowed_list, (n + 1) * sizeof(fy_dtype));
     if (!to->allowed_list) c->failed = true;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// spec.h: operation signatures. All of TensorFlow's ship as one table (opdefs.tsv, embedded at build
-// time) whose lines are parsed when first asked for; third parties add theirs at run time.
+// spec.h: operation signatures. All of TensorFlow's ship as one table (opdefs.tsv, embedded when
+// building) whose lines are parsed when first asked for; third parties add theirs at run time.
 // Invariant: an fy_op lives as long as the process; pointers to it may be kept and compared.
 
 #ifndef FY_OPS_SPEC_H
@@ -51,8 +51,8 @@ typedef struct fy_op_spec {
   int32_t deprecated_version;  // 0 = not deprecated
   const char *deprecated_text;
   const char *cpu_kernels;  // TensorFlow's own CPU registrations: "T=float;T=double", "any", or ""
-  // All groups in TensorFlow's order: "DEFAULT{T=int32@shape} CPU GPU{T=float}", where CPU stands for
-  // cpu_kernels and @ names host-memory arguments; "" = only cpu_kernels.
+  // All groups in TensorFlow's order: "DEFAULT{T=int32@shape} CPU GPU{T=float}", where CPU stands
+  // for cpu_kernels and @ names host-memory arguments; "" = only cpu_kernels.
   const char *kernels;
 } fy_op_spec;
 
@@ -84,7 +84,7 @@ const char *fy_op_nearest(const char *name);
 // A copy whose memory is all |arena|'s.
 FY_MUST_CHECK fy_code fy_spec_copy(const fy_op_spec *spec, fy_arena *arena, fy_op_spec **out,
                                    fy_error *err);
-bool fy_spec_equal(const fy_op_spec *a, const fy_op_spec *b);  // signatures; kernels are not compared
+bool fy_spec_equal(const fy_op_spec *a, const fy_op_spec *b);  // kernels are not compared
 
 const fy_attr_spec *fy_spec_attr(const fy_op_spec *spec, const char *name);  // NULL if absent
 // "Op<name=MatMul; signature=a:T, b:T -> product:T; attr=transpose_a:bool,default=false; …>"

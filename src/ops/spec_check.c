@@ -20,7 +20,8 @@ static fy_code check_kind(const fy_attr_spec *spec, const fy_attr *value, fy_err
   }
   bool has_value = value->is_list ? value->n > 0 : value->kind != FY_ATTR_NONE;
   if (has_value && (value->kind != spec->kind || value->is_list != spec->is_list)) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "AttrValue had value with type '%s%s%s' when '%s' expected",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "AttrValue had value with type '%s%s%s' when '%s' expected",
                    value->is_list ? "list(" : "", kind_name(value->kind), value->is_list ? ")" : "",
                    spec->type);
   }
@@ -69,8 +70,9 @@ static fy_code check_minimum(const fy_attr_spec *spec, const fy_attr *value, fy_
 
 static fy_code check_allowed_type(const fy_attr_spec *spec, fy_dtype type, fy_error *err) {
   if ((unsigned)type < 64 && (spec->allowed_types >> type & 1)) return FY_OK;
-  fy_fail(err, FY_INVALID_ARGUMENT, "Value for attr '%s' of %s is not in the list of allowed values: ",
-          spec->name, fy_dtype_name(type));
+  fy_fail(err, FY_INVALID_ARGUMENT,
+          "Value for attr '%s' of %s is not in the list of allowed values: ", spec->name,
+          fy_dtype_name(type));
   const char *comma = "";
   for (const fy_dtype *t = spec->allowed_list; t && *t; t++, comma = ", ") {
     fy_error_append(err, "%s%s", comma, fy_dtype_name(*t));
@@ -184,10 +186,11 @@ static fy_code need(const fy_attrs *attrs, const char *name, fy_attr_kind kind, 
   *out = a;
   if (!a) return fy_fail(err, FY_INVALID_ARGUMENT, "No attr named '%s' in NodeDef:", name);
   if (a->is_list != is_list || (a->kind != kind && !(is_list && a->n == 0))) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "AttrValue had value with type '%s%s%s' when '%s%s%s' expected\n\t for attr '%s'",
-                   a->is_list ? "list(" : "", kind_name(a->kind), a->is_list ? ")" : "",
-                   is_list ? "list(" : "", kind_name(kind), is_list ? ")" : "", name);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "AttrValue had value with type '%s%s%s' when '%s%s%s' expected\n\t for attr '%s'",
+        a->is_list ? "list(" : "", kind_name(a->kind), a->is_list ? ")" : "",
+        is_list ? "list(" : "", kind_name(kind), is_list ? ")" : "", name);
   }
   return FY_OK;
 }
@@ -242,7 +245,8 @@ fy_code fy_spec_arg_types(const fy_op_spec *spec, bool outputs, const fy_attrs *
     total += count;
   }
   if (total > MAX_ARGS) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Number of outputs is too big: %lld", (long long)total);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Number of outputs is too big: %lld",
+                   (long long)total);
   }
   fy_dtype *flat = fy_arena_array(arena, (size_t)total + 1, sizeof *flat);
   if (!flat) return fy_fail_oom(err, ((size_t)total + 1) * sizeof *flat);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// spec_parse.c: a scanner for the builder's text forms. Where TensorFlow is lenient (spaces, a comma
-// before the closing brace) so are we; every complaint is worded as TensorFlow words it.
+// spec_parse.c: a scanner for the builder's text forms. Where TensorFlow is lenient (spaces, a
+// comma before the closing brace) so are we; every complaint is worded as TensorFlow words it.
 
 #include "ops/spec_parse.h"
 
@@ -16,8 +16,8 @@
 #include "wire/text_format.h"
 
 typedef struct parser {
-  const char *p;     // what is left
-  const char *orig;  // the whole text, for messages
+  const char *p;      // what is left
+  const char *orig;   // the whole text, for messages
   const char *where;  // "Attr", "Input", "Output"
   fy_op_spec *spec;
   fy_arena *arena;
@@ -56,7 +56,8 @@ static bool eat(parser *s, const char *prefix) {
 // A letter, then letters, digits and underscores.
 static fy_view name_at(const char *p, bool lower_only) {
   size_t n = 0;
-  if (lower_only ? !islower((unsigned char)*p) : !isalpha((unsigned char)*p)) return (fy_view){p, 0};
+  if (lower_only ? !islower((unsigned char)*p) : !isalpha((unsigned char)*p))
+    return (fy_view){p, 0};
   while (p[n] == '_' || isdigit((unsigned char)p[n]) ||
          (lower_only ? islower((unsigned char)p[n]) : isalpha((unsigned char)p[n])))
     n++;
@@ -81,11 +82,11 @@ static bool read_name(parser *s, bool lower_only, const char **out) {
 
 // ---------------------------------------------------------------- attributes
 static const fy_dtype number_types[] = {
-    FY_FLOAT,    FY_DOUBLE, FY_INT32, FY_UINT8,   FY_INT16,  FY_INT8,       FY_COMPLEX64,
-    FY_INT64,    FY_QINT8,  FY_QUINT8, FY_QINT32, FY_BFLOAT16, FY_QINT16,   FY_QUINT16,
-    FY_UINT16,   FY_COMPLEX128, FY_HALF, FY_UINT32, FY_UINT64, FY_INVALID};
-static const fy_dtype quantized_types[] = {FY_QINT8, FY_QUINT8, FY_QINT32, FY_QINT16, FY_QUINT16,
-                                           FY_INVALID};
+    FY_FLOAT,  FY_DOUBLE,     FY_INT32,  FY_UINT8,  FY_INT16,    FY_INT8,   FY_COMPLEX64,
+    FY_INT64,  FY_QINT8,      FY_QUINT8, FY_QINT32, FY_BFLOAT16, FY_QINT16, FY_QUINT16,
+    FY_UINT16, FY_COMPLEX128, FY_HALF,   FY_UINT32, FY_UINT64,   FY_INVALID};
+static const fy_dtype quantized_types[] = {FY_QINT8,  FY_QUINT8,  FY_QINT32,
+                                           FY_QINT16, FY_QUINT16, FY_INVALID};
 static const fy_dtype real_types[] = {FY_FLOAT,  FY_DOUBLE, FY_INT32,    FY_UINT8,  FY_INT16,
                                       FY_INT8,   FY_INT64,  FY_BFLOAT16, FY_UINT16, FY_HALF,
                                       FY_UINT32, FY_UINT64, FY_INVALID};
@@ -139,7 +140,8 @@ static bool unescape(parser *s, fy_view text, const char **out) {
         c = to[at - from];
       } else if (c >= '0' && c <= '7') {
         int value = c - '0';
-        for (int k = 0; k < 2 && i + 1 < text.n && text.p[i + 1] >= '0' && text.p[i + 1] <= '7'; k++)
+        for (int k = 0; k < 2 && i + 1 < text.n && text.p[i + 1] >= '0' && text.p[i + 1] <= '7';
+             k++)
           value = value * 8 + (text.p[++i] - '0');
         c = (char)value;
       } else {
@@ -161,8 +163,7 @@ static bool read_allowed_strings(parser *s, allowed *a, fy_view first) {
     if (!unescape(s, text, &a->strings[a->num_strings])) return false;
     a->num_strings++;
     if (!eat(s, ",")) {
-      return eat(s, "}") ||
-             complain(s, "Expected , or } after strings in list, not: '%s'", s->p);
+      return eat(s, "}") || complain(s, "Expected , or } after strings in list, not: '%s'", s->p);
     }
     skip_space(s);
     if (eat(s, "}")) return true;
@@ -545,8 +546,10 @@ static fy_code check_arg(const fy_op_spec *spec, const fy_arg_spec *arg, bool ou
     }
     if (strcmp(attr->type, types[i]) != 0) {
       return invalid(spec, err, "Attr '%s' used as %s for %s '%s' has type %s != %s", attr->name,
-                     i == 0 ? "length" : i == 1 ? "type_attr" : "type_list_attr", side, arg->name,
-                     attr->type, types[i]);
+                     i == 0   ? "length"
+                     : i == 1 ? "type_attr"
+                              : "type_list_attr",
+                     side, arg->name, attr->type, types[i]);
     }
     if (i != 1 && !attr->has_minimum) {
       return invalid(spec, err, "Attr '%s' used as length for %s '%s' must have minimum",

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// optimize.h: same meaning, less work. Passes rewrite a private copy of the graph (fy_graph_prune_copy).
-// One pass = one file + one line in passes.inc. Each can be switched off by name.
-// Invariants: fetched outputs keep existing (the |keep| list is rewritten with them); stateful nodes and
-// control order are kept; a node that replaces others lists them in |origins|; explicit device requests
-// of merged nodes must agree.
+// optimize.h: same meaning, less work. Passes rewrite a private copy of the graph
+// (fy_graph_prune_copy) whose shapes were inferred. One pass = one file + one line in passes.inc.
+// Each can be switched off by name.
+// Invariants: results are bit-equal to those of the graph as given (only the bits of a NaN may
+// differ); fetches and targets are rewritten with what replaces them; stateful nodes and control
+// order are kept; a node that replaces others lists them in |origins|; explicit device requests of
+// merged nodes agree.
 
 #ifndef FY_OPTIMIZE_OPTIMIZE_H
 #define FY_OPTIMIZE_OPTIMIZE_H
@@ -16,18 +18,20 @@ typedef struct fy_opt_ctx {
   int num_fetches;
   fy_node **targets;    // [num_targets] must still run; updated in place
   int num_targets;
-  // Evaluates |node| on the host with constant inputs; results get one reference each. NULL: no folding.
+  // Evaluates |node| on the host with constant inputs; results get one reference each.
+  // NULL: no folding.
   fy_code (*evaluate)(void *arg, fy_node *node, fy_tensor **results, fy_error *err);
   void *evaluate_arg;
   const char *const *disabled;  // names, NULL-terminated, or NULL
-  int64_t fold_limit_bytes;     // constants larger than this are not made by folding (default 10 MiB)
+  int64_t fold_limit_bytes;     // larger constants are not made by folding; 0 = 10 MiB
   fy_str *log;                  // one line per rewrite, or NULL
 } fy_opt_ctx;
 
 typedef struct fy_pass {
-  const char *name;  // "prune", "fold", "cse", "identity", "transpose", "arithmetic", "inline", "fuse"
+  const char *name;  // "prune", "fold", "cse", …: see passes.inc
   const char *what;  // one line for help
   fy_code (*run)(fy_opt_ctx *ctx, bool *changed, fy_error *err);
+  bool once;  // runs once, after the others have settled
 } fy_pass;
 
 extern const fy_pass *const fy_passes[];

@@ -7,12 +7,6 @@
 
 #include "base/alloc.h"
 
-int fy_space_of(const fy_device *d) { return !d || d->is_host ? 0 : d->ordinal + 1; }
-
-int fy_partition_output_space(const fy_node *node, const fy_device *device, uint32_t index) {
-  return fy_place_output_on_host(node, device, index) ? 0 : fy_space_of(device);
-}
-
 static bool is_feed(const fy_node *n) { return strcmp(n->op_name, "_Arg") == 0; }
 
 typedef struct cutter {
@@ -29,7 +23,7 @@ static int value_space(const cutter *c, fy_output v) {
     return c->feed_spaces && index ? c->feed_spaces[index->v.i] : 0;
   }
   if (v.node->const_value) return 0;
-  return fy_partition_output_space(v.node, c->p->nodes[v.node->id].device, (uint32_t)v.index);
+  return fy_place_output_space(v.node, c->p->nodes[v.node->id].device, (uint32_t)v.index);
 }
 
 static int64_t value_bytes(fy_output v) {

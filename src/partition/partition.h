@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // partition.h: cut a placed graph by memory: which value must be where, and the transfers for it.
-// A *space* is a memory: 0 is the host, k > 0 is the own memory of device ordinal k - 1.
+// A *space* is a memory (fy_space_of): 0 is the host, k > 0 the own memory of device ordinal k - 1.
 // Invariant: a transfer exists only where producer and consumer spaces differ, once per
 // (value, destination space); the node that first needed it is its cause.
 
@@ -37,7 +37,5 @@ FY_MUST_CHECK fy_code fy_partition_run(const fy_graph *g, const fy_placement *p,
                                        fy_device *client, fy_parts **out, fy_error *err);
 void fy_parts_free(fy_parts *parts);
 void fy_parts_dump(fy_str *out, const fy_parts *parts);
-int fy_space_of(const fy_device *d);  // 0 for host devices
-int fy_partition_output_space(const fy_node *node, const fy_device *device, uint32_t index);
 
 #endif

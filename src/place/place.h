@@ -80,6 +80,9 @@ bool fy_place_supported(const fy_node *node, fy_device *device, fy_error *why);
 // Does input/output |index| (flat) of |node| live in host memory when it runs on |device|?
 bool fy_place_input_on_host(const fy_node *node, const fy_device *device, uint32_t index);
 bool fy_place_output_on_host(const fy_node *node, const fy_device *device, uint32_t index);
+// A *space* is a memory: 0 is the host, k > 0 the own memory of device ordinal k - 1.
+int fy_space_of(const fy_device *d);
+int fy_place_output_space(const fy_node *node, const fy_device *device, uint32_t index);
 // Modelled nanoseconds of one call of |node| on |device| (unknown dims count as 1).
 double fy_place_cost_ns(const fy_node *node, const fy_device *device);
 

@@ -155,6 +155,28 @@ static void async(void* k, TF_OpKernelContext* c, TF_AsyncOpKernelDoneCallback* 
   TF_RunAsyncOpKernelDoneCallback(done);
 }
 
+/* Adds 1 in place when it may. */
+static void forward(void* k, TF_OpKernelContext* c) {
+  (void)k;
+  TF_Status* s = TF_NewStatus();
+  int cand[1] = {0}, fwd = -9;
+  int64_t d[1] = {2};
+  TF_Tensor* o = TF_ForwardInputOrAllocateOutput(c, cand, 1, 0, d, 1, &fwd, s);
+  ec_pst("  k forward", s);
+  printf("  k forwarded %d\n", fwd);
+  TF_Tensor* x = NULL;
+  TF_GetInput(c, 0, &x, s);
+  printf("  k input after forwarding: %s\n",
+         TF_GetCode(s) == TF_OK ? "OK" : TF_Message(s));
+  if (x) TF_DeleteTensor(x);
+  if (fwd == 0)
+    for (int i = 0; i < 2; i++) ((float*)TF_TensorData(o))[i] += 1;
+  else
+    for (int i = 0; i < 2; i++) ((float*)TF_TensorData(o))[i] = -1;
+  TF_DeleteTensor(o);
+  TF_DeleteStatus(s);
+}
+
 static void unknown(TF_ShapeInferenceContext* c, TF_Status* s) {
   TF_ShapeInferenceContextSetUnknownShape(c, s);
 }
@@ -188,6 +210,14 @@ int main(void) {
   }
   reg("FerryWrong", TF_NewKernelBuilder("FerryWrong", "CPU", NULL, wrong, NULL));
   reg("FerryAsync", TF_NewAsyncKernelBuilder("FerryAsync", "CPU", NULL, async, NULL));
+
+  b = TF_NewOpDefinitionBuilder("FerryForward");
+  TF_OpDefinitionBuilderAddInput(b, "x: float");
+  TF_OpDefinitionBuilderAddOutput(b, "y: float");
+  TF_OpDefinitionBuilderSetShapeInferenceFunction(b, unknown);
+  TF_RegisterOpDefinition(b, S);
+  ec_must("op");
+  reg("FerryForward", TF_NewKernelBuilder("FerryForward", "CPU", NULL, forward, NULL));
 
   TFE_Context* c = ec_ctx();
   for (int round = 0; round < 2; round++) {
@@ -234,6 +264,27 @@ int main(void) {
   if (ec_st("run"))
     for (int i = 0; i < 3; i++) tr_show_free("value", ov[i]);
   for (int i = 0; i < 2; i++) TF_DeleteTensor(iv[i]);
+
+  tr_case("forwarding");
+  d = TF_NewOperation(g, "Neg", "neg");
+  TF_AddInput(d, px);
+  TF_Output neg = {TF_FinishOperation(d, S), 0};
+  d = TF_NewOperation(g, "FerryForward", "fwd");
+  TF_AddInput(d, neg);
+  TF_Output fo[2] = {{TF_FinishOperation(d, S), 0}, neg};
+  ec_must("graph");
+  for (int both = 0; both < 2; both++) {
+    TF_Tensor* t = tr_vec(TF_FLOAT, 2, (float[]){7, 8});
+    TF_Tensor* y[2] = {0};
+    TF_SessionRun(s, NULL, &px, &t, 1, fo, y, 1 + both, NULL, 0, NULL, S);
+    if (ec_st(both ? "input also fetched" : "sole consumer"))
+      for (int i = 0; i <= both; i++) tr_show_free("  value", y[i]);
+    TF_DeleteTensor(t);
+  }
+  TFE_TensorHandle* fx = ec_f1(2, (float[]){1, 2});
+  ec_run(c, "FerryForward", fx, NULL, NULL);
+  ec_handle("eager input", fx);
+  TFE_DeleteTensorHandle(fx);
 
   tr_case("session: failures");
   static const int modes[] = {0, 2, 3, 4, 5};

@@ -23,6 +23,12 @@ for name in "$@"; do
       -Wl,-rpath,"$TF_DIR" -lm -lpthread; then
     echo "$name: BUILD FAILED" >&2; bad=1; continue
   fi
+  # A program may load a library of its own: plugin/NAME.c becomes ./NAME.so.
+  if [ -f "$here/plugin/$name.c" ] && ! $CC -std=c11 -Wall -Wextra -O1 -fPIC \
+      -shared ${EXTRA_CFLAGS:-} -I"$here" -isystem "$TF_DIR/include" \
+      "$here/plugin/$name.c" -o "$tmp/$name.so"; then
+    echo "$name: PLUGIN BUILD FAILED" >&2; bad=1; continue
+  fi
   (cd "$tmp" && TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 CUDA_VISIBLE_DEVICES= \
       timeout 300 "./$name" >"$tmp/$name.txt" 2>"$tmp/$name.err")
   rc=$?

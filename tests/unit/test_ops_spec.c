@@ -57,11 +57,13 @@ static void all_ops_print_as_tensorflow(void **state) {
 
 static void samples(void **state) {
   (void)state;
-  expect_print("Relu",
-               "Op<name=Relu; signature=features:T -> activations:T; attr=T:type,allowed=[DT_FLOAT, "
-               "DT_DOUBLE, DT_INT32, DT_UINT8, DT_INT16, DT_INT8, DT_INT64, DT_BFLOAT16, DT_UINT16, "
-               "DT_HALF, DT_UINT32, DT_UINT64, DT_QINT8]>");
-  expect_print("IdentityN", "Op<name=IdentityN; signature=input: -> output:; attr=T:list(type),min=1>");
+  expect_print(
+      "Relu",
+      "Op<name=Relu; signature=features:T -> activations:T; attr=T:type,allowed=[DT_FLOAT, "
+      "DT_DOUBLE, DT_INT32, DT_UINT8, DT_INT16, DT_INT8, DT_INT64, DT_BFLOAT16, DT_UINT16, "
+      "DT_HALF, DT_UINT32, DT_UINT64, DT_QINT8]>");
+  expect_print("IdentityN",
+               "Op<name=IdentityN; signature=input: -> output:; attr=T:list(type),min=1>");
   expect_print("Assign",
                "Op<name=Assign; signature=ref:Ref(T), value:T -> output_ref:Ref(T); attr=T:type; "
                "attr=validate_shape:bool,default=true; attr=use_locking:bool,default=true; "
@@ -114,14 +116,19 @@ static void attr_texts(void **state) {
       {"Relu", "T", fy_attr_type((fy_dtype)101),
        "AttrValue must not have reference type value of float_ref\n\t for attr 'T'\n\t; NodeDef: "
        "{{node x}}; Op<name=Relu;"},
-      {"Relu", "T", fy_attr_type(FY_INVALID), "AttrValue has invalid DataType\n\t for attr 'T'\n\t; "},
+      {"Relu", "T", fy_attr_type(FY_INVALID),
+       "AttrValue has invalid DataType\n\t for attr 'T'\n\t; "},
       {"Relu", "T", fy_attr_type((fy_dtype)77),
        "AttrValue has invalid DataType enum: 77\n\t for attr 'T'\n\t; "},
       {"Relu", "T", fy_attr_int(3),
        "AttrValue had value with type 'int' when 'type' expected\n\t for attr 'T'\n\t; "},
-      {"Relu", "T", {.kind = FY_ATTR_NONE},
+      {"Relu",
+       "T",
+       {.kind = FY_ATTR_NONE},
        "AttrValue missing value with expected type 'type'\n\t for attr 'T'\n\t; "},
-      {"Relu", "T", {.kind = FY_ATTR_TYPE, .is_list = true, .n = 1, .v.types = bad_types},
+      {"Relu",
+       "T",
+       {.kind = FY_ATTR_TYPE, .is_list = true, .n = 1, .v.types = bad_types},
        "AttrValue had value with type 'list(type)' when 'type' expected\n\t for attr 'T'\n\t; "},
       {"Relu", "zzz", fy_attr_int(3),
        "NodeDef missing attr 'T' from Op<name=Relu; signature=features:T -> activations:T; "},
@@ -129,12 +136,17 @@ static void attr_texts(void **state) {
        "NodeDef missing attrs 'DstT', 'SrcT' from Op<name=Cast; signature=x:SrcT -> y:DstT; "
        "attr=SrcT:type; attr=DstT:type; attr=Truncate:bool,default=false>; NodeDef: {{node x}}"},
       {"AddN", "N", fy_attr_int(0), "Value for attr 'N' of 0 must be at least minimum 1\n\t; "},
-      {"MaxPool", "ksize", {.kind = FY_ATTR_INT, .is_list = true, .n = 1, .v.ints = one},
+      {"MaxPool",
+       "ksize",
+       {.kind = FY_ATTR_INT, .is_list = true, .n = 1, .v.ints = one},
        "Length for attr 'ksize' of 1 must be at least minimum 4\n\t; NodeDef: "},
       {"MaxPool", "padding", fy_attr_string(FY_VIEW("X")),
-       "Value for attr 'padding' of \"X\" is not in the list of allowed values: \"SAME\", \"VALID\", "
+       "Value for attr 'padding' of \"X\" is not in the list of allowed values: \"SAME\", "
+       "\"VALID\", "
        "\"EXPLICIT\"\n\t; NodeDef: "},
-      {"IdentityN", "T", {.kind = FY_ATTR_TYPE, .is_list = true, .n = 2, .v.types = bad_types},
+      {"IdentityN",
+       "T",
+       {.kind = FY_ATTR_TYPE, .is_list = true, .n = 2, .v.types = bad_types},
        "AttrValue contains invalid DataType\n\t for attr 'T'\n\t; NodeDef: "},
       {"LeakyRelu", "alpha", fy_attr_int(1),
        "AttrValue had value with type 'int' when 'float' expected\n\t for attr 'alpha'\n\t; "},
@@ -194,8 +206,11 @@ static void argument_types(void **state) {
 static fy_code parse(const char *name, const char *attr, const char *input, fy_arena *arena,
                      fy_op_spec **out, fy_error *err) {
   const char *attrs[] = {"N: int", "M: type", "L: list(type)", "F: float", attr};
-  fy_spec_text text = {.name = name, .attrs = attrs, .num_attrs = 4 + (attr != NULL),
-                       .inputs = &input, .num_inputs = input != NULL};
+  fy_spec_text text = {.name = name,
+                       .attrs = attrs,
+                       .num_attrs = 4 + (attr != NULL),
+                       .inputs = &input,
+                       .num_inputs = input != NULL};
   return fy_spec_parse(&text, arena, out, err);
 }
 
@@ -227,7 +242,8 @@ static void builder_complaints(void **state) {
        "Could not parse default value 'float' from Attr(\"T: type = float\") for Op X"},
       {"T: string = \"a\" \"b\"", NULL, NULL},
       {"T: any", NULL, "Trouble parsing type string at '' from Attr(\"T: any\") for Op X"},
-      {"T: type >= 1", NULL, "Extra '>= 1' unparsed at the end from Attr(\"T: type >= 1\") for Op X"},
+      {"T: type >= 1", NULL,
+       "Extra '>= 1' unparsed at the end from Attr(\"T: type >= 1\") for Op X"},
       {"T: {'a\\q'}", NULL,
        "Trouble unescaping \"a\\q\", got error: Unknown escape sequence: \\q from Attr(\"T: "
        "{'a\\q'}\") for Op X"},
@@ -242,7 +258,8 @@ static void builder_complaints(void **state) {
        "Did not find closing ')' for 'Ref(', instead found: '' from Input(\"x: Ref(float\") for Op "
        "X"},
       {NULL, "x: N*",
-       "Reference to attr 'N' with type int that isn't type or list(type) from Input(\"x: N*\") for "
+       "Reference to attr 'N' with type int that isn't type or list(type) from Input(\"x: N*\") "
+       "for "
        "Op X"},
       {NULL, "x: float zz", "Extra 'zz' unparsed at the end from Input(\"x: float zz\") for Op X"},
       {NULL, "x: 1",
@@ -251,8 +268,9 @@ static void builder_complaints(void **state) {
       {NULL, "x: N * L",
        "Can't have both number_attr and type_list_attr for input 'x'; in OpDef: name: \"X\""},
       {"N: int", NULL, "Duplicate name: N; in OpDef: name: \"X\""},
-      {"T", "x", "Trouble parsing '<name>:' from Attr(\"T\") for Op X\nTrouble parsing 'name:' from "
-                 "Input(\"x\") for Op X"},
+      {"T", "x",
+       "Trouble parsing '<name>:' from Attr(\"T\") for Op X\nTrouble parsing 'name:' from "
+       "Input(\"x\") for Op X"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     fy_arena arena;
@@ -274,16 +292,29 @@ static void builder_complaints(void **state) {
 static void builder_forms(void **state) {
   (void)state;
   static const char *const attrs[] = {
-      "T: {float, int32} = DT_FLOAT", "N: int",           "s: {'a','b'} = 'a'",
-      "x: list(type)",                "f: float = 1.5",   "l: list(int)=[1,2]",
-      "sh: shape = {dim{size:2}}",    "n: quantizedtype", "e: list(string) = [ ]",
-      "q:{ half , float , }",         "m : int >= -1",    "u: shape = { unknown_rank: true }",
+      "T: {float, int32} = DT_FLOAT",
+      "N: int",
+      "s: {'a','b'} = 'a'",
+      "x: list(type)",
+      "f: float = 1.5",
+      "l: list(int)=[1,2]",
+      "sh: shape = {dim{size:2}}",
+      "n: quantizedtype",
+      "e: list(string) = [ ]",
+      "q:{ half , float , }",
+      "m : int >= -1",
+      "u: shape = { unknown_rank: true }",
       "rl:list(realnumbertype)>= 2",
   };
   static const char *const inputs[] = {"a: N * T", "b: Ref(T)", "c: x", "d: N*string"};
   static const char *const outputs[] = {"o:T", "r : resource"};
-  fy_spec_text text = {.name = "Fx", .attrs = attrs, .inputs = inputs, .outputs = outputs,
-                       .num_attrs = 13, .num_inputs = 4, .num_outputs = 2};
+  fy_spec_text text = {.name = "Fx",
+                       .attrs = attrs,
+                       .inputs = inputs,
+                       .outputs = outputs,
+                       .num_attrs = 13,
+                       .num_inputs = 4,
+                       .num_outputs = 2};
   fy_arena arena;
   fy_error err;
   fy_op_spec *spec;
@@ -304,7 +335,8 @@ static void builder_forms(void **state) {
       "attr=n:type,allowed=[DT_QINT8, DT_QUINT8, DT_QINT32, DT_QINT16, DT_QUINT16]; "
       "attr=e:list(string),default=[]; attr=q:type,allowed=[DT_HALF, DT_FLOAT]; attr=m:int,min=-1; "
       "attr=u:shape,default=<unknown>; attr=rl:list(type),min=2,allowed=[DT_FLOAT, DT_DOUBLE, "
-      "DT_INT32, DT_UINT8, DT_INT16, DT_INT8, DT_INT64, DT_BFLOAT16, DT_UINT16, DT_HALF, DT_UINT32, "
+      "DT_INT32, DT_UINT8, DT_INT16, DT_INT8, DT_INT64, DT_BFLOAT16, DT_UINT16, DT_HALF, "
+      "DT_UINT32, "
       "DT_UINT64]; is_stateful=true>");
   fy_str_free(&s);
   fy_arena_free(&arena);

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// devices.c: the set of open devices, made by asking every backend in turn.
+
+#include "devices/devices.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "base/thread.h"
+#include "memory/pool.h"
+#include "place/device_name.h"
+
+#define FY_BACKEND(name) extern const fy_backend fy_backend_##name;
+#include "devices/backends.inc"
+#undef FY_BACKEND
+
+const fy_backend *const fy_backends[] = {
+#define FY_BACKEND(name) &fy_backend_##name,
+#include "devices/backends.inc"
+#undef FY_BACKEND
+};
+const size_t fy_backend_count = sizeof fy_backends / sizeof *fy_backends;
+
+// TensorFlow tells a restarted device from the old one by this number; 0 means "unknown".
+static uint64_t new_incarnation(const fy_device *d) {
+  uint64_t n = 0;
+  if (getrandom(&n, sizeof n, GRND_NONBLOCK) != (ssize_t)sizeof n) {
+    n = fy_hash_mix((uint64_t)fy_now_ns(), (uint64_t)(uintptr_t)d);
+  }
+  return n ? n : 1;
+}
+
+fy_code fy_devices_add(fy_device_set *set, fy_device *d, uint64_t limit_bytes, fy_error *err) {
+  fy_device **items = fy_realloc(set->items, ((size_t)set->n + 1) * sizeof *items);
+  if (!items) return fy_fail_oom(err, sizeof *items);
+  set->items = items;
+  d->index = 0;
+  for (int i = 0; i < set->n; i++) d->index += strcmp(set->items[i]->type, d->type) == 0;
+  d->ordinal = set->n;
+  d->incarnation = new_incarnation(d);
+  snprintf(d->name, sizeof d->name, "/job:localhost/replica:0/task:0/device:%s:%d", d->type,
+           d->index);
+  d->ops->info(d, &d->facts);
+  d->memory = fy_mempool_new(d, limit_bytes);
+  if (!d->memory) return fy_fail_oom(err, sizeof *d);
+  set->items[set->n++] = d;
+  return FY_OK;
+}
+
+static void destroy(fy_device_set *set) {
+  while (set->n > 0) {
+    fy_device *d = set->items[--set->n];
+    fy_mempool_free(d->memory);
+    d->ops->close(d);
+  }
+  fy_free(set->items);
+  fy_free(set);
+}
+
+fy_code fy_devices_open(const fy_options *options, fy_device_set **out, fy_error *err) {
+  *out = NULL;
+  fy_device_set *set = fy_calloc(1, sizeof *set);
+  if (!set) return fy_fail_oom(err, sizeof *set);
+  set->refs = 1;
+  fy_code code = FY_OK;
+  for (size_t i = 0; !code && i < fy_backend_count; i++) {
+    code = fy_backends[i]->open(options, set, err);
+  }
+  if (!code && set->n == 0) code = fy_fail(err, FY_FAILED_PRECONDITION, "No devices are registered");
+  if (code) {
+    destroy(set);
+    return code;
+  }
+  set->client = set->items[0];
+  *out = set;
+  return FY_OK;
+}
+
+fy_device_set *fy_devices_ref(fy_device_set *set) {
+  __atomic_fetch_add(&set->refs, 1, __ATOMIC_RELAXED);
+  return set;
+}
+
+void fy_devices_unref(fy_device_set *set) {
+  if (set && __atomic_fetch_sub(&set->refs, 1, __ATOMIC_ACQ_REL) == 1) destroy(set);
+}
+
+fy_device *fy_devices_find(const fy_device_set *set, const char *name) {
+  fy_devname want, have;
+  if (!name || (!fy_devname_parse_local(name, &want) && !fy_devname_parse(name, &want))) return NULL;
+  if (!want.has_type || !want.has_id) return NULL;
+  for (int i = 0; i < set->n; i++) {
+    if (fy_devname_parse(set->items[i]->name, &have) && fy_devname_is_specification(&want, &have)) {
+      return set->items[i];
+    }
+  }
+  return NULL;
+}

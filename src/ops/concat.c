@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: Apache-2.0
+// concat.c: joining and cutting along one axis: Concat, ConcatV2, Pack, Split, SplitV, Unpack.
+// All are the same two-sided copy: a tensor seen as [outer, along, inner] against pieces of |along|.
+
+#include "ops/shape_fns.h"
+#include "ops/values.h"
+
+typedef struct join_job {
+  fy_dtype type;
+  fy_tensor **pieces;
+  int num_pieces;
+  const int64_t *runs;  // [num_pieces] elements of a piece per outer row
+  void *whole;
+  int64_t row;  // elements of the whole per outer row
+  bool join;    // pieces -> whole, else whole -> pieces
+  fy_code code;
+  fy_error *err;
+} join_job;
+
+static void join_rows(void *arg, int64_t begin, int64_t end) {
+  join_job *j = arg;
+  for (int64_t r = begin; r < end; r++) {
+    int64_t at = r * j->row;
+    for (int i = 0; i < j->num_pieces; i++) {
+      const int64_t n = j->runs[i];
+      if (n == 0) continue;
+      void *piece = j->pieces[i]->data;
+      fy_code code = j->join ? fy_copy_run(j->type, j->whole, at, piece, r * n, n, j->err)
+                             : fy_copy_run(j->type, piece, r * n, j->whole, at, n, j->err);
+      if (code) {
+        j->code = code;
+        return;
+      }
+      at += n;
+    }
+  }
+}
+
+static fy_code copy_pieces(fy_kernel_ctx *ctx, bool join, fy_tensor **pieces, int n, fy_tensor *whole,
+                           int64_t outer, const int64_t *runs, fy_error *err) {
+  if (whole->count == 0) return FY_OK;
+  join_job j = {.type = whole->dtype, .pieces = pieces, .num_pieces = n, .runs = runs,
+                .whole = whole->data, .row = whole->count / outer, .join = join, .err = err};
+  if (fy_dtype_is_plain(whole->dtype)) {
+    const double ns = 5.0 * n + 0.1 * (double)j.row * (double)fy_dtype_storage(whole->dtype);
+    fy_parallel(ctx, outer, ns, join_rows, &j);
+  } else {
+    join_rows(&j, 0, outer);
+  }
+  return j.code;
+}
+
+// ---------------------------------------------------------------- Concat
+static fy_code concat(fy_kernel_ctx *ctx, int axis_input, int first, fy_error *err) {
+  const fy_tensor *axis_in = ctx->in[axis_input];
+  fy_tensor **values = ctx->in + first;
+  const int n = ctx->site->num_inputs - 1;
+  char x[128], y[128];
+  // A vector of one is taken for a scalar, as TensorFlow's legacy rule has it.
+  if (axis_in->rank > 1 || axis_in->count != 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "%s tensor should be a scalar integer, but got shape %s",
+                   first ? "concat_dim" : "axis", fy_tensor_shape_text(axis_in, x));
+  }
+  const fy_tensor *like = values[0];
+  int64_t axis = fy_tensor_int(axis_in, 0);
+  if (like->rank == 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "ConcatOp : Can't concatenate scalars (use tf.stack instead)");
+  }
+  if (axis < -like->rank || axis >= like->rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "ConcatOp : Expected concatenating dimensions in the range [%d, %d), but got %lld",
+                   -like->rank, like->rank, (long long)axis);
+  }
+  if (axis < 0) axis += like->rank;
+  void *memory;
+  FY_TRY(fy_scratch(ctx, (size_t)n * sizeof(int64_t), &memory, err));
+  int64_t *runs = memory, dims[FY_MAX_RANK], along = 0;
+  for (int32_t d = 0; d < like->rank; d++) dims[d] = like->dims[d];
+  for (int i = 0; i < n; i++) {
+    const fy_tensor *v = values[i];
+    if (v->rank != like->rank) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "ConcatOp : Ranks of all input tensors should match: shape[0] = %s vs. "
+                     "shape[%d] = %s",
+                     fy_tensor_shape_text(like, x), i, fy_tensor_shape_text(v, y));
+    }
+    for (int32_t d = 0; d < v->rank; d++) {
+      if (d == axis || v->dims[d] == like->dims[d]) continue;
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "ConcatOp : Dimension %d in both shapes must be equal: shape[0] = %s vs. "
+                     "shape[%d] = %s",
+                     d, fy_tensor_shape_text(like, x), i, fy_tensor_shape_text(v, y));
+    }
+    if (__builtin_add_overflow(along, v->dims[axis], &along)) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "ConcatOp : the output is too large");
+    }
+  }
+  const int64_t outer = fy_product(like->dims, (int32_t)axis);
+  const int64_t inner = fy_product(like->dims + axis + 1, like->rank - 1 - (int32_t)axis);
+  for (int i = 0; i < n; i++) runs[i] = values[i]->dims[axis] * inner;
+  dims[axis] = along;
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, like->rank, dims, &out, err));
+  return copy_pieces(ctx, true, values, n, out, outer, runs, err);
+}
+
+static fy_code concat_v1(fy_kernel_ctx *ctx, fy_error *err) {
+  return concat(ctx, 0, 1, err);
+}
+static fy_code concat_v2(fy_kernel_ctx *ctx, fy_error *err) {
+  return concat(ctx, ctx->site->num_inputs - 1, 0, err);
+}
+
+// A concatenation of vectors that are shapes is a shape.
+static fy_code concat_value(fy_shape_ctx *ctx, int first, int n, fy_error *err) {
+  int64_t values[FY_MAX_RANK];
+  int32_t count = 0;
+  for (int i = 0; i < n; i++) {
+    int32_t len;
+    int64_t *v;
+    bool *known;
+    if (!fy_shape_values(ctx, first + i, &len, &v, &known)) return FY_OK;
+    for (int32_t k = 0; k < len; k++) {
+      if (count == FY_MAX_RANK) return FY_OK;
+      values[count++] = v[k];
+    }
+  }
+  return fy_shape_set_value(ctx, 0, count, values, err);
+}
+
+static bool is_index(fy_dtype t) {
+  return t == FY_INT32 || t == FY_INT64;
+}
+
+static fy_code concat_shape(fy_shape_ctx *ctx, int axis_input, int first, fy_error *err) {
+  const int n = ctx->num_inputs - 1;
+  int64_t axis;
+  int32_t rank = -1;
+  for (int i = 0; i < n; i++) {
+    if (ctx->in[first + i].rank < 0) continue;
+    if (rank < 0) rank = ctx->in[first + i].rank;
+    FY_TRY(fy_shape_rank_is(ctx->in[first + i], rank, err));
+  }
+  if (rank < 0) return FY_OK;
+  if (!fy_shape_int_value(ctx, axis_input, &axis)) return fy_shape_set(ctx, 0, rank, NULL, err);
+  if (axis < -rank || axis >= rank) {
+    // TensorFlow's text comes from a rank check of the first value.
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be at least rank %lld but is rank %d",
+                   (long long)(axis < 0 ? -axis : axis + 1), rank);
+  }
+  if (axis < 0) axis += rank;
+  int64_t *dims = fy_shape_dims(ctx, rank);
+  if (!dims) return fy_fail_oom(err, (size_t)rank * sizeof *dims);
+  int64_t along = 0;
+  fy_pshape all = FY_UNKNOWN_SHAPE;
+  for (int i = 0; i < n; i++) {
+    const fy_pshape in = ctx->in[first + i];
+    if (in.rank < 0) {
+      along = -1;
+      continue;
+    }
+    for (int32_t d = 0; d < rank; d++) dims[d] = d == axis ? -1 : in.dims[d];
+    const int64_t size = in.dims[axis];
+    along = along < 0 || size < 0 || along > INT64_MAX - size ? -1 : along + size;
+    const fy_pshape masked = {rank, dims};
+    FY_TRY(fy_shape_merge(ctx, all, masked, &all, err));
+    if (all.dims == dims) dims = fy_shape_dims(ctx, rank);
+    if (!dims) return fy_fail_oom(err, (size_t)rank * sizeof *dims);
+  }
+  int64_t out[FY_MAX_RANK];
+  for (int32_t d = 0; d < rank; d++) out[d] = d == axis ? along : all.dims[d];
+  FY_TRY(fy_shape_set(ctx, 0, rank, out, err));
+  if (rank == 1 && is_index(ctx->in_types[first])) return concat_value(ctx, first, n, err);
+  return FY_OK;
+}
+static fy_code concat_v1_shape(fy_shape_ctx *ctx, fy_error *err) {
+  return concat_shape(ctx, 0, 1, err);
+}
+static fy_code concat_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
+  return concat_shape(ctx, ctx->num_inputs - 1, 0, err);
+}
+
+// ---------------------------------------------------------------- Pack, Unpack
+static fy_code pack(fy_kernel_ctx *ctx, fy_error *err) {
+  const int n = ctx->site->num_inputs;
+  const fy_tensor *like = ctx->in[0];
+  const int32_t rank = like->rank + 1;
+  char x[128], y[128];
+  for (int i = 1; i < n; i++) {
+    if (fy_shape_equal(like->rank, like->dims, ctx->in[i]->rank, ctx->in[i]->dims)) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Shapes of all inputs must match: values[0].shape = %s != values[%d].shape = %s",
+                   fy_tensor_shape_text(like, x), i, fy_tensor_shape_text(ctx->in[i], y));
+  }
+  int64_t axis = fy_site_int(ctx->site, "axis");
+  if (axis < -rank || axis >= rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "axis = %lld not in [%d, %d)", (long long)axis, -rank,
+                   rank);
+  }
+  if (rank > FY_MAX_RANK) return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
+  if (axis < 0) axis += rank;
+  int64_t dims[FY_MAX_RANK];
+  for (int32_t d = 0; d < rank; d++) {
+    dims[d] = d < axis ? like->dims[d] : d == axis ? n : like->dims[d - 1];
+  }
+  const int64_t outer = fy_product(dims, (int32_t)axis);
+  void *memory;
+  FY_TRY(fy_scratch(ctx, (size_t)n * sizeof(int64_t), &memory, err));
+  int64_t *runs = memory;
+  for (int i = 0; i < n; i++) runs[i] = outer ? like->count / outer : 0;
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  return copy_pieces(ctx, true, ctx->in, n, out, outer, runs, err);
+}
+
+static fy_code pack_shape(fy_shape_ctx *ctx, fy_error *err) {
+  fy_pshape all = ctx->in[ctx->num_inputs - 1];
+  for (int i = ctx->num_inputs - 2; i >= 0; i--) {
+    fy_code code = fy_shape_merge(ctx, ctx->in[i], all, &all, err);
+    if (code) {
+      fy_error_prepend(err, "From merging shape %d with other shapes. ", i);
+      return code;
+    }
+  }
+  if (all.rank < 0) return FY_OK;
+  const int32_t rank = all.rank + 1;
+  int64_t axis = fy_shape_attr_int(ctx, "axis", 0);
+  if (axis < -rank || axis >= rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid axis: %lld; must be in [%d,%d)",
+                   (long long)axis, -rank, rank);
+  }
+  if (axis < 0) axis += rank;
+  int64_t dims[FY_MAX_RANK + 1];
+  for (int32_t d = 0; d < rank; d++) {
+    dims[d] = d < axis ? all.dims[d] : d == axis ? ctx->num_inputs : all.dims[d - 1];
+  }
+  FY_TRY(fy_shape_set(ctx, 0, rank, dims, err));
+  if (all.rank != 0 || !is_index(ctx->in_types[0]) || ctx->num_inputs > FY_MAX_RANK) return FY_OK;
+  int64_t values[FY_MAX_RANK];
+  for (int i = 0; i < ctx->num_inputs; i++) {
+    if (!fy_shape_int_value(ctx, i, &values[i])) values[i] = -1;
+  }
+  return fy_shape_set_value(ctx, 0, ctx->num_inputs, values, err);
+}
+
+static fy_code unpack(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_tensor *in = ctx->in[0];
+  const int n = ctx->site->num_outputs;
+  char x[128];
+  int64_t axis = fy_site_int(ctx->site, "axis");
+  if (axis < -in->rank || axis >= in->rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "axis = %lld not in [%d, %d)", (long long)axis,
+                   -in->rank, in->rank);
+  }
+  if (axis < 0) axis += in->rank;
+  if (in->dims[axis] != n) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input shape axis %lld must equal %d, got shape %s",
+                   (long long)axis, n, fy_tensor_shape_text(in, x));
+  }
+  int64_t dims[FY_MAX_RANK];
+  for (int32_t d = 0; d + 1 < in->rank; d++) dims[d] = in->dims[d < axis ? d : d + 1];
+  void *memory;
+  FY_TRY(fy_scratch(ctx, (size_t)(n > 0 ? n : 1) * sizeof(int64_t), &memory, err));
+  int64_t *runs = memory;
+  const int64_t outer = fy_product(in->dims, (int32_t)axis);
+  const int64_t inner = fy_product(in->dims + axis + 1, in->rank - 1 - (int32_t)axis);
+  for (int i = 0; i < n; i++) {
+    fy_tensor *out;
+    FY_TRY(fy_out(ctx, i, in->rank - 1, dims, &out, err));
+    runs[i] = inner;
+  }
+  return copy_pieces(ctx, false, ctx->out, n, in, outer, runs, err);
+}
+
+static fy_code unpack_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0];
+  if (in.rank < 0) return FY_OK;
+  int64_t axis = fy_shape_attr_int(ctx, "axis", 0), size;
+  if (axis < -in.rank || axis >= in.rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid axis: %lld; must be in [%d,%d)",
+                   (long long)axis, -in.rank, in.rank);
+  }
+  if (axis < 0) axis += in.rank;
+  size = in.dims[axis];
+  if (size >= 0 && size != ctx->num_outputs) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension must be %d but is %lld", ctx->num_outputs,
+                   (long long)size);
+  }
+  int64_t dims[FY_MAX_RANK];
+  for (int32_t d = 0; d + 1 < in.rank; d++) dims[d] = in.dims[d < axis ? d : d + 1];
+  for (int i = 0; i < ctx->num_outputs; i++) {
+    FY_TRY(fy_shape_set(ctx, i, in.rank - 1, dims, err));
+    int32_t n;
+    int64_t *values;
+    bool *known;
+    const bool small = ctx->in_value[0] || ctx->in_as_shape[0].rank >= 0;
+    if (in.rank == 1 && small && fy_shape_values(ctx, 0, &n, &values, &known) && i < n) {
+      FY_TRY(fy_shape_set_value(ctx, i, 1, &values[i], err));
+    }
+  }
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- Split, SplitV
+static fy_code split_axis(const fy_tensor *in, const fy_tensor *axis_in, int32_t *out,
+                          fy_error *err) {
+  if (axis_in->count != 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "split_dim must be a scalar but has rank %d",
+                   axis_in->rank);
+  }
+  const int64_t axis = fy_tensor_int(axis_in, 0);
+  if (axis < -in->rank || axis >= in->rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "-input rank(-%d) <= split_dim < input rank (%d), but got %lld", in->rank,
+                   in->rank, (long long)axis);
+  }
+  *out = (int32_t)(axis < 0 ? axis + in->rank : axis);
+  return FY_OK;
+}
+
+// |runs| holds the sizes along |axis| and becomes the elements per outer row.
+static fy_code split_at(fy_kernel_ctx *ctx, fy_tensor *in, int32_t axis, int64_t *runs,
+                        fy_error *err) {
+  const int n = ctx->site->num_outputs;
+  int64_t dims[FY_MAX_RANK];
+  const int64_t outer = fy_product(in->dims, axis);
+  const int64_t inner = fy_product(in->dims + axis + 1, in->rank - 1 - axis);
+  for (int32_t d = 0; d < in->rank; d++) dims[d] = in->dims[d];
+  for (int i = 0; i < n; i++) {
+    fy_tensor *out;
+    dims[axis] = runs[i];
+    FY_TRY(fy_out(ctx, i, in->rank, dims, &out, err));
+    runs[i] *= inner;
+  }
+  return copy_pieces(ctx, false, ctx->out, n, in, outer, runs, err);
+}
+
+static fy_code split(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_tensor *in = ctx->in[1];
+  const int n = ctx->site->num_outputs;
+  int32_t axis;
+  FY_TRY(split_axis(in, ctx->in[0], &axis, err));
+  if (in->dims[axis] % n) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Number of ways to split should evenly divide the split dimension, but got "
+                   "split_dim %d (size = %lld) and num_split %d",
+                   axis, (long long)in->dims[axis], n);
+  }
+  if (n == 1) return fy_out_alias(ctx, 0, 1, in->rank, in->dims, err);
+  void *memory;
+  FY_TRY(fy_scratch(ctx, (size_t)n * sizeof(int64_t), &memory, err));
+  int64_t *runs = memory;
+  for (int i = 0; i < n; i++) runs[i] = in->dims[axis] / n;
+  return split_at(ctx, in, axis, runs, err);
+}
+
+static fy_code split_v(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_tensor *in = ctx->in[0];
+  const fy_tensor *sizes = ctx->in[1];
+  const int n = ctx->site->num_outputs;
+  int32_t axis;
+  if (sizes->rank != 1 || sizes->count != n) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "size of the split_tensor must be 1-D and have the same elements as outputs got "
+                   "%d -D and %lld elements",
+                   sizes->rank, (long long)sizes->count);
+  }
+  FY_TRY(split_axis(in, ctx->in[2], &axis, err));
+  void *memory;
+  FY_TRY(fy_scratch(ctx, (size_t)n * sizeof(int64_t), &memory, err));
+  int64_t *runs = memory, sum = 0;
+  int missing = -1;
+  for (int i = 0; i < n; i++) {
+    runs[i] = fy_tensor_int(sizes, i);
+    if (runs[i] == -1) {
+      if (missing >= 0) {
+        return fy_fail(err, FY_INVALID_ARGUMENT, "There can only be one -1 in the input.");
+      }
+      missing = i;
+    } else if (runs[i] < 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Split size at index %d must be >= 0. Got: %lld", i,
+                     (long long)runs[i]);
+    } else if (__builtin_add_overflow(sum, runs[i], &sum)) {
+      sum = INT64_MAX;
+    }
+  }
+  const int64_t have = in->dims[axis];
+  if (missing < 0 ? sum != have : sum > have) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Determined shape must either match input shape along split_dim exactly if fully "
+                   "specified, or be less than the size of the input along split_dim if not fully "
+                   "specified.  Got: %lld",
+                   (long long)sum);
+  }
+  if (missing >= 0) runs[missing] = have - sum;
+  return split_at(ctx, in, axis, runs, err);
+}
+
+static fy_code split_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[1];
+  int64_t axis, dims[FY_MAX_RANK];
+  int32_t d;
+  if (in.rank < 0) return FY_OK;
+  const bool known = fy_shape_int_value(ctx, 0, &axis);
+  for (int32_t i = 0; i < in.rank; i++) dims[i] = known ? in.dims[i] : -1;
+  if (known) {
+    FY_TRY(fy_shape_axis(axis, in.rank, &d, err));
+    if (dims[d] >= 0 && ctx->num_outputs > 0) {
+      if (dims[d] % ctx->num_outputs) {
+        return fy_fail(err, FY_INVALID_ARGUMENT,
+                       "Dimension size must be evenly divisible by %d but is %lld Number of ways to "
+                       "split should evenly divide the split dimension",
+                       ctx->num_outputs, (long long)dims[d]);
+      }
+      dims[d] /= ctx->num_outputs;
+    }
+  }
+  for (int i = 0; i < ctx->num_outputs; i++) FY_TRY(fy_shape_set(ctx, i, in.rank, dims, err));
+  return FY_OK;
+}
+
+static fy_code split_v_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0];
+  int64_t axis, dims[FY_MAX_RANK];
+  int32_t d = 0, n;
+  int64_t *sizes = NULL;
+  bool *known_size = NULL;
+  if (in.rank < 0) return FY_OK;
+  const bool known = fy_shape_int_value(ctx, 2, &axis);
+  for (int32_t i = 0; i < in.rank; i++) dims[i] = known ? in.dims[i] : -1;
+  if (known) FY_TRY(fy_shape_axis(axis, in.rank, &d, err));
+  const bool have = known && fy_shape_values(ctx, 1, &n, &sizes, &known_size);
+  int64_t sum = 0;
+  int missing = 0;
+  for (int i = 0; have && i < n; i++) {
+    if (known_size[i] && sizes[i] >= 0) sum += sizes[i];
+    else missing++;
+  }
+  for (int i = 0; i < ctx->num_outputs; i++) {
+    if (known) {
+      const bool one = have && i < n && known_size[i];
+      dims[d] = one && sizes[i] >= 0 ? sizes[i]
+                : one && missing == 1 && in.dims[d] >= sum ? in.dims[d] - sum : -1;
+    }
+    FY_TRY(fy_shape_set(ctx, i, in.rank, dims, err));
+  }
+  return FY_OK;
+}
+
+static const fy_sample concat_samples[] = {
+    {"f32[2,1]=1,2; f32[2,2]=3,4,5,6; i32[]=1", "N=2", FY_OK, "1,3,4,2,5,6"},
+    {"s[1]='a'; s[2]='b','c'; i32[]=0", "N=2", FY_OK, NULL},
+    {"f32[2,3]=ones; f32[2]=ones; i32[]=0", "N=2", FY_INVALID_ARGUMENT,
+     "ConcatOp : Ranks of all input tensors should match: shape[0] = [2,3] vs. shape[1] = [2]"},
+};
+static const fy_sample concat_v1_samples[] = {
+    {"i32[]=0; f32[1]=1; f32[2]=3,4", "N=2", FY_OK, "1,3,4"},
+};
+static const fy_sample pack_samples[] = {
+    {"f32[2]=1,2; f32[2]=3,4", "N=2; axis=1", FY_OK, "1,3,2,4"},
+    {"f32[2]=1,2; f32[3]=3,4,5", "N=2", FY_INVALID_ARGUMENT, "Shapes of all inputs must match"},
+};
+static const fy_sample unpack_samples[] = {
+    {"f32[2,2]=1,2,3,4", "num=2; axis=1", FY_OK, "1,3"},
+    {"f32[2]=1,2", "num=3", FY_INVALID_ARGUMENT, "Input shape axis 0 must equal 3, got shape [2]"},
+};
+static const fy_sample split_samples[] = {
+    {"i32[]=1; f32[2,4]=iota", "num_split=2", FY_OK, "0,1,4,5"},
+    {"i32[]=0; f32[3]=iota", "num_split=2", FY_INVALID_ARGUMENT,
+     "Number of ways to split should evenly divide the split dimension"},
+};
+static const fy_sample split_v_samples[] = {
+    {"f32[5]=iota; i32[2]=2,-1; i32[]=0", "num_split=2", FY_OK, "0,1"},
+    {"f32[3]=iota; i32[2]=1,1; i32[]=0", "num_split=2", FY_INVALID_ARGUMENT, "Got: 2"},
+};
+
+FY_OP(Concat, .shape = concat_v1_shape, .compute = concat_v1, .host_inputs = 1,
+      FY_SAMPLES(concat_v1_samples));
+FY_OP(ConcatV2, .shape = concat_v2_shape, .compute = concat_v2, .host_inputs = 1 << 1,
+      FY_SAMPLES(concat_samples));
+FY_OP(Pack, .shape = pack_shape, .compute = pack, FY_SAMPLES(pack_samples));
+FY_OP(Unpack, .shape = unpack_shape, .compute = unpack, FY_SAMPLES(unpack_samples));
+FY_OP(Split, .shape = split_shape, .compute = split, .host_inputs = 1, FY_SAMPLES(split_samples));
+FY_OP(SplitV, .shape = split_v_shape, .compute = split_v, .host_inputs = 6,
+      FY_SAMPLES(split_v_samples));

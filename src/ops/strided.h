@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// strided.h: the one loop behind Slice, StridedSlice, Transpose, Tile, BroadcastTo, Reverse: a dense
+// output, each of whose dims walks the input with a stride of its own (0 repeats, negative reverses).
+
+#ifndef FY_OPS_STRIDED_H
+#define FY_OPS_STRIDED_H
+
+#include "ops/op.h"
+
+#define FY_STRIDED_RANK (2 * FY_MAX_RANK)
+
+// out (dense, |dims|) = in[offset + sum of index * strides], all in elements of |out|'s type.
+// |rank| may exceed the output's own (Tile splits dims). The caller vouches for the bounds.
+FY_MUST_CHECK fy_code fy_strided_copy(fy_kernel_ctx *ctx, fy_tensor *out, const fy_tensor *in,
+                                      int32_t rank, const int64_t *dims, const int64_t *strides,
+                                      int64_t offset, fy_error *err);
+// Strides of a dense tensor.
+static inline void fy_dense_strides(int32_t rank, const int64_t *dims, int64_t *strides) {
+  int64_t step = 1;
+  for (int32_t d = rank - 1; d >= 0; d--) {
+    strides[d] = step;
+    step *= dims[d] > 0 ? dims[d] : 1;
+  }
+}
+
+#endif

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0
+// cost.c: placement by cost.
+// The model: a node costs its launch plus the larger of arithmetic and memory traffic on its device,
+// divided by the share of the device that others leave; a value that is needed in another memory costs
+// the link's latency plus its bytes over the link's bandwidth, once per destination.
+// The search: start from everything-on-the-host and from TensorFlow's choice; improve each by moving
+// single groups and whole connected regions while the total falls; keep the better one. Then fit the
+// memory: while a device is over its limit, move out the group that costs least per byte saved.
+
+#include "place/cost.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+#define MAX_SWEEPS 6
+#define MAX_REGIONS 64  // tried as a whole per sweep: each costs a pass over the graph
+
+typedef struct plan {
+  int *device;  // [root id] ordinal of the group's device
+  double ns;
+} plan;
+
+typedef struct model {
+  fy_groups *gr;
+  const fy_graph *g;
+  const fy_device_set *set;
+  fy_placement *p;
+  fy_devmask *open;     // [root id] candidates; 0 bits elsewhere
+  float *node_ns;       // [node id * devices] cost without contention
+  double *free_share;   // [device] 1 - busy
+  uint32_t *next;       // [node id] next member of its group
+  uint32_t *head;       // [root id]
+  fy_arena arena;
+  uint64_t *limit;      // [device]
+} model;
+
+static bool is_arg(const fy_node *n) { return strcmp(n->op_name, "_Arg") == 0; }
+
+static double bytes_of(const fy_node_out *o) {
+  double n = (double)fy_dtype_storage(fy_dtype_base(o->dtype));
+  for (int32_t i = 0; i < o->shape.rank; i++) n *= o->shape.dims[i] < 0 ? 1 : (double)o->shape.dims[i];
+  return n;
+}
+
+static int device_of(const model *m, const plan *pl, const fy_node *n) {
+  return pl->device[fy_groups_root(m->gr, n->id)];
+}
+
+static int out_space(const model *m, const plan *pl, const fy_node *n, int out) {
+  if (is_arg(n) || n->const_value) return 0;
+  return fy_place_output_space(n, m->set->items[device_of(m, pl, n)], (uint32_t)out);
+}
+
+static int in_space(const model *m, int device, const fy_node *n, uint32_t i) {
+  const fy_device *d = m->set->items[device];
+  return fy_place_input_on_host(n, d, i) ? 0 : fy_space_of(d);
+}
+
+// Moving |bytes| from one memory to another. A constant crosses once in a program's life: free here.
+static double link_ns(const model *m, int from, int to, double bytes, bool constant) {
+  if (from == to || constant) return 0;
+  double ns = 0;
+  for (int side = 0; side < 2; side++) {
+    int s = side ? to : from;
+    if (!s) continue;
+    const fy_device_info *f = &m->set->items[s - 1]->facts;
+    ns += f->link_latency_ns + (f->link_bytes_per_s > 0 ? bytes / f->link_bytes_per_s * 1e9 : 0);
+  }
+  return ns;
+}
+
+// Transfers of one output to all its readers, each destination counted once.
+static double output_ns(const model *m, const plan *pl, const fy_node *n, uint32_t out) {
+  const fy_node_out *o = &n->outputs[out];
+  int from = out_space(m, pl, n, (int)out);
+  uint64_t seen = 0;
+  double ns = 0;
+  for (uint32_t u = 0; u < o->num_uses; u++) {
+    const fy_node *user = o->uses[u].node;
+    int to = in_space(m, device_of(m, pl, user), user, (uint32_t)o->uses[u].index);
+    if (to == from || (to < 64 && (seen >> to & 1))) continue;
+    if (to < 64) seen |= 1ull << to;
+    ns += link_ns(m, from, to, bytes_of(o), n->const_value != NULL);
+  }
+  return ns;
+}
+
+static double compute_ns(const model *m, const fy_node *n, int device) {
+  if (is_arg(n) || n->const_value) return 0;
+  return (double)m->node_ns[n->id * (uint32_t)m->set->n + (uint32_t)device] / m->free_share[device];
+}
+
+static double total_ns(const model *m, const plan *pl) {
+  double ns = 0;
+  for (size_t i = 0; i < m->g->num_nodes; i++) {
+    const fy_node *n = m->g->nodes[i];
+    if (!n) continue;
+    ns += compute_ns(m, n, device_of(m, pl, n));
+    for (uint32_t o = 0; o < n->num_outputs; o++) ns += output_ns(m, pl, n, o);
+  }
+  return ns;
+}
+
+// What one group contributes: its work, what it sends, and what its inputs' producers send.
+static double group_ns(const model *m, const plan *pl, uint32_t root) {
+  double ns = 0;
+  for (uint32_t id = m->head[root]; id != UINT32_MAX; id = m->next[id]) {
+    const fy_node *n = m->g->nodes[id];
+    ns += compute_ns(m, n, device_of(m, pl, n));
+    for (uint32_t o = 0; o < n->num_outputs; o++) ns += output_ns(m, pl, n, o);
+    for (uint32_t i = 0; i < n->num_inputs; i++) {
+      const fy_node *src = n->inputs[i].node;
+      if (fy_groups_root(m->gr, src->id) == root) continue;
+      bool again = false;
+      for (uint32_t k = 0; k < i; k++)
+        again |= n->inputs[k].node == src && n->inputs[k].index == n->inputs[i].index;
+      if (!again) ns += output_ns(m, pl, src, (uint32_t)n->inputs[i].index);
+    }
+  }
+  return ns;
+}
+
+static bool improve_groups(const model *m, plan *pl) {
+  bool any = false;
+  for (size_t i = 0; i < m->g->num_nodes; i++) {
+    if (!m->g->nodes[i] || fy_groups_root(m->gr, (uint32_t)i) != i || !m->open[i]) continue;
+    int best = pl->device[i], was = best;
+    double best_ns = group_ns(m, pl, (uint32_t)i);
+    for (int d = 0; d < m->set->n; d++) {
+      if (d == was || !(m->open[i] >> d & 1)) continue;
+      pl->device[i] = d;
+      double ns = group_ns(m, pl, (uint32_t)i);
+      if (ns < best_ns * (1 - 1e-9)) {
+        best_ns = ns;
+        best = d;
+      }
+    }
+    pl->device[i] = best;
+    any |= best != was;
+  }
+  return any;
+}
+
+// A region: groups on one device that are connected through edges. Moving it as a whole can pay where
+// no single step does (a small island between two transfers).
+static bool improve_regions(const model *m, plan *pl, uint32_t *mark, uint32_t *stack) {
+  bool any = false;
+  memset(mark, 0, m->g->num_nodes * sizeof *mark);
+  double now = total_ns(m, pl);
+  int regions = 0;
+  for (size_t i = 0; i < m->g->num_nodes && regions < MAX_REGIONS; i++) {
+    if (!m->g->nodes[i]) continue;
+    uint32_t root = fy_groups_root(m->gr, (uint32_t)i);
+    if (mark[root] || !m->open[root]) continue;
+    int was = pl->device[root];
+    regions++;
+    size_t n = 0, head = 0;
+    fy_devmask can = m->open[root];
+    stack[n++] = root;
+    mark[root] = 1;
+    while (head < n) {  // |stack| ends up holding the whole region
+      uint32_t r = stack[head++];
+      can &= m->open[r];
+      for (uint32_t id = m->head[r]; id != UINT32_MAX; id = m->next[id]) {
+        const fy_node *node = m->g->nodes[id];
+        for (uint32_t k = 0; k < node->num_inputs; k++) {
+          uint32_t q = fy_groups_root(m->gr, node->inputs[k].node->id);
+          if (!mark[q] && m->open[q] && pl->device[q] == was) mark[q] = 1, stack[n++] = q;
+        }
+        for (uint32_t o = 0; o < node->num_outputs; o++)
+          for (uint32_t u = 0; u < node->outputs[o].num_uses; u++) {
+            uint32_t q = fy_groups_root(m->gr, node->outputs[o].uses[u].node->id);
+            if (!mark[q] && m->open[q] && pl->device[q] == was) mark[q] = 1, stack[n++] = q;
+          }
+      }
+    }
+    int best = was;
+    for (int d = 0; d < m->set->n; d++) {
+      if (d == was || !(can >> d & 1)) continue;
+      for (size_t k = 0; k < n; k++) pl->device[stack[k]] = d;
+      double ns = total_ns(m, pl);
+      if (ns < now * (1 - 1e-9)) {
+        now = ns;
+        best = d;
+      }
+    }
+    for (size_t k = 0; k < n; k++) pl->device[stack[k]] = best;
+    any |= best != was;
+  }
+  return any;
+}
+
+static void improve(const model *m, plan *pl, uint32_t *mark, uint32_t *stack) {
+  for (int i = 0; i < MAX_SWEEPS; i++) {
+    bool moved = improve_groups(m, pl);
+    moved |= improve_regions(m, pl, mark, stack);
+    if (!moved) break;
+  }
+  pl->ns = total_ns(m, pl);
+}
+
+// ------------------------------------------------------------------ memory
+// Bytes that |device| must hold: constants it reads and the largest sum of live outputs.
+static double peak_bytes(const model *m, const plan *pl, int device, fy_node **order, size_t n,
+                         double *freed) {
+  int space = fy_space_of(m->set->items[device]);
+  double live = 0, peak = 0, fixed = 0;
+  memset(freed, 0, n * sizeof *freed);
+  for (size_t i = 0; i < n; i++) order[i]->mark = (uint32_t)i;
+  for (size_t i = 0; i < n; i++) {
+    const fy_node *node = order[i];
+    for (uint32_t o = 0; o < node->num_outputs; o++) {
+      const fy_node_out *out = &node->outputs[o];
+      bool here = out_space(m, pl, node, (int)o) == space, needed = here;
+      size_t last = i;
+      for (uint32_t u = 0; u < out->num_uses; u++) {
+        const fy_node *user = out->uses[u].node;
+        if (in_space(m, device_of(m, pl, user), user, (uint32_t)out->uses[u].index) == space) needed = true;
+        if (user->mark > last) last = user->mark;
+      }
+      if (!needed) continue;
+      double bytes = bytes_of(out);
+      if (node->const_value) {
+        fixed += bytes;
+      } else {
+        live += bytes;
+        freed[last] += bytes;
+      }
+    }
+    if (live > peak) peak = live;
+    live -= freed[i];
+  }
+  return peak + fixed;
+}
+
+static double group_bytes(const model *m, uint32_t root) {
+  double bytes = 0;
+  for (uint32_t id = m->head[root]; id != UINT32_MAX; id = m->next[id]) {
+    const fy_node *n = m->g->nodes[id];
+    for (uint32_t o = 0; o < n->num_outputs; o++) bytes += bytes_of(&n->outputs[o]);
+    for (uint32_t i = 0; i < n->num_inputs; i++)
+      if (n->inputs[i].node->const_value)
+        bytes += bytes_of(&n->inputs[i].node->outputs[n->inputs[i].index]);
+  }
+  return bytes;
+}
+
+static fy_code too_big(const model *m, int device, double bytes, fy_error *err) {
+  char need[32], have[32];
+  fy_human_bytes(bytes, need);
+  fy_human_bytes((double)m->limit[device], have);
+  return fy_fail(err, FY_RESOURCE_EXHAUSTED,
+                 "the graph needs %s on %s, which may hold %s, and every node there was asked to be there; "
+                 "ask for less (a smaller batch), another device, or allow_soft_placement",
+                 need, m->set->items[device]->name, have);
+}
+
+// Moves groups off devices that would overflow. |moved[root]| records the device they had to leave + 1.
+static fy_code fit_memory(const model *m, plan *pl, int *moved, fy_error *err) {
+  fy_node **order;
+  size_t n;
+  FY_TRY(fy_graph_order(m->g, (fy_arena *)(uintptr_t)&m->arena, &order, &n, err));
+  double *freed = fy_arena_array((fy_arena *)(uintptr_t)&m->arena, n + 1, sizeof *freed);
+  if (!freed) return fy_fail_oom(err, n * sizeof *freed);
+  for (int d = 0; d < m->set->n; d++) {
+    if (m->set->items[d]->is_host || !m->limit[d]) continue;
+    for (;;) {
+      double bytes = peak_bytes(m, pl, d, order, n, freed);
+      if (bytes <= (double)m->limit[d]) break;
+      uint32_t best = UINT32_MAX;
+      int best_to = 0;
+      double best_score = INFINITY;
+      for (size_t i = 0; i < m->g->num_nodes; i++) {
+        if (!m->g->nodes[i] || fy_groups_root(m->gr, (uint32_t)i) != i || pl->device[i] != d || !m->open[i])
+          continue;
+        double size = group_bytes(m, (uint32_t)i);
+        if (size <= 0) continue;
+        double before = group_ns(m, pl, (uint32_t)i);
+        for (int to = 0; to < m->set->n; to++) {
+          if (to == d || !(m->open[i] >> to & 1) || !m->set->items[to]->is_host) continue;
+          pl->device[i] = to;
+          double score = (group_ns(m, pl, (uint32_t)i) - before) / size;
+          if (score < best_score) {
+            best_score = score;
+            best = (uint32_t)i;
+            best_to = to;
+          }
+        }
+        pl->device[i] = d;
+      }
+      if (best == UINT32_MAX) return too_big(m, d, bytes, err);
+      pl->device[best] = best_to;
+      moved[best] = d + 1;
+    }
+  }
+  return FY_OK;
+}
+
+// ------------------------------------------------------------------ reasons
+static const char *short_name(const fy_device *d) { return strrchr(d->name, '/') + strlen("/device:"); }
+
+static const char *human_ns(double ns, char out[32]) {
+  if (ns < 1e3) snprintf(out, 32, "%.0f ns", ns);
+  else if (ns < 1e6) snprintf(out, 32, "%.1f us", ns / 1e3);
+  else snprintf(out, 32, "%.2f ms", ns / 1e6);
+  return out;
+}
+
+static fy_code explain_group(const model *m, plan *pl, uint32_t root, int moved, fy_error *err) {
+  int here = pl->device[root], other = -1;
+  double mine = group_ns(m, pl, root), best = INFINITY;
+  for (int d = 0; d < m->set->n; d++) {
+    if (d == here || !(m->open[root] >> d & 1)) continue;
+    pl->device[root] = d;
+    double ns = group_ns(m, pl, root);
+    if (ns < best) best = ns, other = d;
+  }
+  pl->device[root] = here;
+  if (other < 0) return FY_OK;
+  for (uint32_t id = m->head[root]; id != UINT32_MAX; id = m->next[id]) {
+    const fy_node *n = m->g->nodes[id];
+    fy_placed *e = &m->p->nodes[id];
+    char a[32], b[32], c[32];
+    const fy_device *dh = m->set->items[here], *dother = m->set->items[other];
+    if (is_arg(n)) continue;
+    if (n->const_value) {
+      e->why = FY_WHY_GENERATOR;
+      e->text = "a constant: kept in host memory and copied once to each device that reads it";
+      continue;
+    }
+    if (moved) {
+      char limit[32];
+      fy_human_bytes((double)m->limit[moved - 1], limit);
+      e->why = FY_WHY_MEMORY;
+      e->text = fy_arena_printf(&m->p->arena, "%s may hold %s and the rest of the graph fills it; moving this costs least",
+                                short_name(m->set->items[moved - 1]), limit);
+    } else {
+      bool busy = m->free_share[other] < 1 && !dother->is_host && dh->is_host &&
+                  best * m->free_share[other] < mine;
+      e->why = busy ? FY_WHY_BUSY : FY_WHY_CHEAPER;
+      if (busy)
+        e->text = fy_arena_printf(&m->p->arena, "%s is kept %.0f %% busy by others: %s there, %s on %s",
+                                  short_name(dother), 100 * (1 - m->free_share[other]), human_ns(best, a),
+                                  human_ns(mine, b), short_name(dh));
+      else
+        e->text = fy_arena_printf(&m->p->arena, "%s with transfers on %s against %s on %s (the work alone: %s)",
+                                  human_ns(mine, a), short_name(dh), human_ns(best, b), short_name(dother),
+                                  human_ns(compute_ns(m, n, here), c));
+    }
+    if (!e->text) return fy_fail_oom(err, 64);
+  }
+  return FY_OK;
+}
+
+// ------------------------------------------------------------------ the whole
+static fy_code make_model(model *m, fy_groups *gr, fy_placement *p, fy_error *err) {
+  size_t n = m->g->num_nodes, nd = (size_t)m->set->n;
+  fy_arena *a = &m->arena;
+  m->open = fy_arena_array(a, n + 1, sizeof *m->open);
+  m->node_ns = fy_arena_array(a, (n + 1) * nd, sizeof *m->node_ns);
+  m->free_share = fy_arena_array(a, nd, sizeof *m->free_share);
+  m->limit = fy_arena_array(a, nd, sizeof *m->limit);
+  m->next = fy_arena_array(a, n + 1, sizeof *m->next);
+  m->head = fy_arena_array(a, n + 1, sizeof *m->head);
+  if (!m->open || !m->node_ns || !m->free_share || !m->limit || !m->next || !m->head)
+    return fy_fail_oom(err, n * nd * sizeof *m->node_ns);
+  (void)p;
+  for (size_t d = 0; d < nd; d++) {
+    fy_device *dev = m->set->items[d];
+    double busy = dev->ops->busy ? dev->ops->busy(dev) : 0;
+    m->free_share[d] = busy >= 0.99 ? 0.01 : 1 - busy;
+    m->limit[d] = dev->is_host ? 0 : dev->facts.memory_limit;
+  }
+  for (size_t i = 0; i < n; i++) m->head[i] = UINT32_MAX;
+  for (size_t i = n; i-- > 0;) {
+    const fy_node *node = m->g->nodes[i];
+    if (!node) continue;
+    uint32_t root = fy_groups_root(gr, (uint32_t)i);
+    m->next[i] = m->head[root];
+    m->head[root] = (uint32_t)i;
+    for (size_t d = 0; d < nd; d++)
+      m->node_ns[i * nd + d] = (float)fy_place_cost_ns(node, m->set->items[d]);
+  }
+  return FY_OK;
+}
+
+static fy_code open_groups(model *m, plan *host, plan *tf, const fy_place_options *o, fy_error *err) {
+  for (size_t i = 0; i < m->g->num_nodes; i++) {
+    if (!m->g->nodes[i] || fy_groups_root(m->gr, (uint32_t)i) != i) continue;
+    fy_devmask c;
+    bool soft;
+    FY_TRY(fy_groups_candidates(m->gr, (uint32_t)i, &c, &soft, err));
+    bool arg = is_arg(m->g->nodes[i]);
+    // A request that leaves several devices ("/device:GPU:*") and the scope's own device are kept by type.
+    fy_group *r = &m->gr->items[i];
+    tf->device[i] = r->assigned ? r->assigned->ordinal : m->p->nodes[i].device->ordinal;
+    host->device[i] = tf->device[i];
+    if (arg || r->requested.has_type || (c & (c - 1)) == 0) continue;
+    if (o->default_device && (c >> o->default_device->ordinal & 1)) continue;
+    // Only CPU:0 and the accelerators are free choices: further CPU devices are for those who ask.
+    fy_devmask open = 0;
+    for (int d = 0; d < m->set->n; d++)
+      if ((c >> d & 1) && (!m->set->items[d]->is_host || m->set->items[d] == m->set->client))
+        open |= (fy_devmask)1 << d;
+    if ((open & (open - 1)) == 0) continue;
+    m->open[i] = open;
+    if (open >> m->set->client->ordinal & 1) host->device[i] = m->set->client->ordinal;
+  }
+  return FY_OK;
+}
+
+fy_code fy_place_by_cost(fy_groups *gr, const fy_place_options *o, fy_placement *p, fy_error *err) {
+  model m = {.gr = gr, .g = gr->g, .set = gr->set, .p = p};
+  size_t n = gr->g->num_nodes;
+  fy_arena_init(&m.arena);
+  plan host = {.device = fy_arena_array(&m.arena, n + 1, sizeof(int))};
+  plan tf = {.device = fy_arena_array(&m.arena, n + 1, sizeof(int))};
+  int *moved = fy_arena_array(&m.arena, n + 1, sizeof *moved);
+  uint32_t *mark = fy_arena_array(&m.arena, n + 1, sizeof *mark);
+  uint32_t *stack = fy_arena_array(&m.arena, n + 1, sizeof *stack);
+  fy_code code = host.device && tf.device && moved && mark && stack ? FY_OK : fy_fail_oom(err, n * sizeof(int));
+  if (!code) code = make_model(&m, gr, p, err);
+  if (!code) code = open_groups(&m, &host, &tf, o, err);
+  if (!code) {
+    improve(&m, &host, mark, stack);
+    improve(&m, &tf, mark, stack);
+    plan *best = host.ns <= tf.ns ? &host : &tf;
+    code = fit_memory(&m, best, moved, err);
+    for (size_t i = 0; !code && i < n; i++) {
+      if (!gr->g->nodes[i]) continue;
+      uint32_t root = fy_groups_root(gr, (uint32_t)i);
+      if (!is_arg(gr->g->nodes[i])) p->nodes[i].device = gr->set->items[best->device[root]];
+    }
+    for (size_t i = 0; !code && i < n; i++)
+      if (gr->g->nodes[i] && m.open[i]) code = explain_group(&m, best, (uint32_t)i, moved[i], err);
+  }
+  fy_arena_free(&m.arena);
+  return code;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// kernels.c: what placement knows of kernels: is there one, which arguments live in host memory, and
+// what a call would cost.
+
+#include <string.h>
+
+#include "place/place.h"
+
+bool fy_place_supported(const fy_node *node, fy_device *device, fy_error *why) {
+  if (!node->op) return true;  // a function call: decided node by node inside
+  if (!fy_op_has_kernel(node->op, &node->attrs, device->type, why)) return false;
+  if (device->is_host || !device->ops->supports) return true;
+  return device->ops->supports(device, (const struct fy_op *)node->op,
+                               (const struct fy_attrs *)&node->attrs, (struct fy_error *)why);
+}
+
+// The argument of the spec that flat input or output |flat| belongs to.
+static int arg_of(const fy_node *node, bool outputs, uint32_t flat) {
+  const fy_op_spec *spec = node->spec;
+  int n = outputs ? spec->num_outputs : spec->num_inputs;
+  uint32_t total = outputs ? node->num_outputs : node->num_inputs;
+  if ((uint32_t)n == total) return (int)flat;  // no lists, or lists of one
+  for (int i = 0; i < n; i++) {
+    int begin, end;
+    if (fy_spec_arg_range(spec, outputs, i, &node->attrs, &begin, &end, NULL) != FY_OK) break;
+    if ((int)flat >= begin && (int)flat < end) return i;
+  }
+  return (int)flat;
+}
+
+static bool listed(const fy_attrs *attrs, const char *name, uint32_t index) {
+  const fy_attr *a = fy_attrs_get(attrs, name);
+  if (!a || !a->is_list || a->kind != FY_ATTR_INT) return false;
+  for (uint32_t i = 0; i < a->n; i++)
+    if (a->v.ints[i] == (int64_t)index) return true;
+  return false;
+}
+
+static bool on_host(const fy_node *node, const fy_device *device, uint32_t index, bool outputs,
+                    fy_dtype dtype) {
+  if (!device || device->is_host || !fy_dtype_is_plain(fy_dtype_base(dtype))) return true;
+  const fy_op_impl *impl = node->op ? node->op->impl : NULL;
+  if (listed(&node->attrs, outputs ? "_output_hostmem" : "_input_hostmem", index)) return true;
+  if (!impl) return node->function && fy_dtype_base(dtype) == FY_INT32;
+  if (impl->flags & FY_OP_ANY_DEVICE_HOST_DATA) return true;
+  uint64_t mask = outputs ? impl->host_outputs : impl->host_inputs;
+  if (!mask) return false;
+  int arg = arg_of(node, outputs, index);
+  return arg < 64 && (mask >> arg & 1);
+}
+
+bool fy_place_input_on_host(const fy_node *node, const fy_device *device, uint32_t index) {
+  return on_host(node, device, index, false, node->input_types[index]);
+}
+
+bool fy_place_output_on_host(const fy_node *node, const fy_device *device, uint32_t index) {
+  return on_host(node, device, index, true, node->outputs[index].dtype);
+}
+
+int fy_space_of(const fy_device *d) { return !d || d->is_host ? 0 : d->ordinal + 1; }
+
+int fy_place_output_space(const fy_node *node, const fy_device *device, uint32_t index) {
+  return fy_place_output_on_host(node, device, index) ? 0 : fy_space_of(device);
+}
+
+static double elements(fy_pshape s) {
+  double n = 1;
+  for (int32_t i = 0; i < s.rank; i++) n *= s.dims[i] < 0 ? 1 : (double)s.dims[i];
+  return n;
+}
+
+// One flop per output element; every byte in and out moves once.
+static void default_cost(const fy_node *node, fy_cost *cost) {
+  for (uint32_t i = 0; i < node->num_outputs; i++) {
+    double n = elements(node->outputs[i].shape);
+    cost->flops += n;
+    cost->bytes += n * (double)fy_dtype_storage(fy_dtype_base(node->outputs[i].dtype));
+  }
+  for (uint32_t i = 0; i < node->num_inputs; i++) {
+    const fy_node_out *o = &node->inputs[i].node->outputs[node->inputs[i].index];
+    cost->bytes += elements(o->shape) * (double)fy_dtype_storage(fy_dtype_base(o->dtype));
+  }
+}
+
+#define MAX_COST_ARGS 32
+
+double fy_place_cost_ns(const fy_node *node, const fy_device *device) {
+  const fy_op_impl *impl = node->op ? node->op->impl : NULL;
+  const fy_device_info *f = &device->facts;
+  double launch = f->launch_ns > 0 ? f->launch_ns : 30;
+  fy_cost cost = {0};
+  if (impl && (impl->flags & FY_OP_ALIAS)) return launch > 100 ? 100 : launch;
+  if (impl && impl->cost && node->num_inputs <= MAX_COST_ARGS && node->num_outputs <= MAX_COST_ARGS) {
+    fy_pshape in[MAX_COST_ARGS], out[MAX_COST_ARGS];
+    fy_site site = {.op = node->op, .attrs = &node->attrs, .node_name = node->name,
+                    .num_inputs = (int)node->num_inputs, .num_outputs = (int)node->num_outputs,
+                    .in_types = node->input_types};
+    for (uint32_t i = 0; i < node->num_inputs; i++)
+      in[i] = node->inputs[i].node->outputs[node->inputs[i].index].shape;
+    for (uint32_t i = 0; i < node->num_outputs; i++) out[i] = node->outputs[i].shape;
+    impl->cost(&site, in, out, &cost);
+  } else {
+    default_cost(node, &cost);
+  }
+  double flops = f->flops > 0 ? f->flops : 20e9, bandwidth = f->memory_bytes_per_s > 0 ? f->memory_bytes_per_s : 10e9;
+  double compute = cost.flops / flops * 1e9, move = cost.bytes / bandwidth * 1e9;
+  return launch + (compute > move ? compute : move);
+}
