@@ -380,7 +380,7 @@ static void print_spill(fy_str *out, const void *base) {
 // passes=-fuse,-cse. The names are optimize/'s; an unknown one is its error.
 static fy_code set_passes(void *base, const char *name, fy_view v, fy_error *err) {
   fy_options *o = base;
-  char list[sizeof o->passes_off];
+  char list[sizeof o->passes_off] = "";
   size_t n = 0;
   while (v.n) {
     fy_view pass = cut(&v, ", ");

@@ -159,7 +159,8 @@ void fy_graph_unlink_last(fy_graph *g, fy_node *named);
 FY_MUST_CHECK fy_code fy_graph_infer_node(fy_graph *g, fy_node *node, fy_error *err);
 // Merges what |b| knows into |*a|; INVALID_ARGUMENT when they contradict.
 FY_MUST_CHECK fy_code fy_graph_merge_shape(fy_graph *g, fy_pshape *a, fy_pshape b, fy_error *err);
-// All nodes in order; used after pruning with concrete feed shapes. Unknown ops give unknown shapes.
+// All nodes in order; used after pruning with concrete feed shapes. A node whose shape function fails
+// keeps unknown shapes: its kernel gives the error if the run gets there.
 FY_MUST_CHECK fy_code fy_graph_infer_all(fy_graph *g, fy_error *err);
 
 // ---- functions (function.c)

@@ -119,6 +119,7 @@ static fy_code check_names(fy_import *im, fy_error *err) {
 // The key of a mapping; in |buf| if it fits, else in the temporary arena.
 static const char *map_key(fy_import *im, fy_view name, int32_t index, char *buf, size_t cap,
                            size_t *len) {
+  *len = 0;
   char *key = name.n + 5 <= cap ? buf : fy_arena_alloc(&im->tmp, name.n + 5);
   if (!key) return NULL;
   memcpy(key, &index, sizeof index);

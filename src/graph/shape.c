@@ -167,7 +167,13 @@ fy_code fy_graph_infer_all(fy_graph *g, fy_error *err) {
   size_t n;
   fy_arena_init(&tmp);
   fy_code code = fy_graph_order(g, &tmp, &order, &n, err);
-  for (size_t i = 0; code == FY_OK && i < n; i++) code = fy_graph_infer_node(g, order[i], err);
+  for (size_t i = 0; code == FY_OK && i < n; i++) {
+    fy_error ignored;
+    fy_error_init(&ignored);
+    fy_code node = fy_graph_infer_node(g, order[i], &ignored);
+    if (node == FY_RESOURCE_EXHAUSTED) code = fy_fail(err, node, "%s", fy_error_text(&ignored));
+    fy_error_clear(&ignored);
+  }
   fy_arena_free(&tmp);
   return code;
 }

@@ -96,7 +96,7 @@ typedef struct slice_result {
   int64_t start[FY_MAX_RANK];       // first element
   int64_t step[FY_MAX_RANK];
   int32_t out_rank;
-  int64_t out_dims[FY_MAX_RANK];
+  int64_t out_dims[2 * FY_MAX_RANK];  // new axes may exceed the limit until it is checked
 } slice_result;
 
 static bool bit(int64_t mask, int32_t i) {
@@ -173,9 +173,6 @@ static fy_code resolve(const slice_spec *s, int32_t rank, const int64_t *dims, s
         r->out_dims[r->out_rank++] = dims[dim];
       }
     } else if (i < s->n && bit(s->new_axis_mask, i)) {
-      if (r->out_rank >= FY_MAX_RANK) {
-        return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
-      }
       r->out_dims[r->out_rank++] = 1;
     } else if (i < s->n) {
       if (dim >= rank) {
@@ -184,13 +181,13 @@ static fy_code resolve(const slice_spec *s, int32_t rank, const int64_t *dims, s
       }
       FY_TRY(resolve_dim(s, i, dim, dims[dim], r, err));
       if (!bit(s->shrink_mask, i)) {
-        if (r->out_rank >= FY_MAX_RANK) {
-          return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
-        }
         r->out_dims[r->out_rank++] = r->dims[dim];
       }
       dim++;
     }
+  }
+  if (r->out_rank > FY_MAX_RANK) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
   }
   return FY_OK;
 }

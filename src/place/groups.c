@@ -37,6 +37,7 @@ static fy_code supported_mask(fy_groups *gr, const fy_node *node, fy_devmask *ou
     const fy_attr *a = &node->attrs.items[i].value;
     if (a->kind == FY_ATTR_TYPE || node->attrs.items[i].name[0] == '_') key = fy_attr_hash(a, key);
   }
+  if (node->const_value) key ^= 1;
   if (node->op && fy_imap_get(&gr->kernels, key, &at)) {
     *out = gr->masks[at];
     return FY_OK;

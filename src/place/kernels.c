@@ -7,7 +7,8 @@
 #include "place/place.h"
 
 bool fy_place_supported(const fy_node *node, fy_device *device, fy_error *why) {
-  if (!node->op) return true;  // a function call: decided node by node inside
+  // A function call is decided node by node inside; arguments and constants need no kernel.
+  if (!node->op || node->const_value || strcmp(node->op_name, "_Arg") == 0) return true;
   if (!fy_op_has_kernel(node->op, &node->attrs, device->type, why)) return false;
   if (device->is_host || !device->ops->supports) return true;
   return device->ops->supports(device, (const struct fy_op *)node->op,

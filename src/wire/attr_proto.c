@@ -7,10 +7,10 @@
 
 #include "wire/proto_util.h"
 
-#define SAME_LAYOUT(type)                                                                      \
-  _Static_assert(sizeof(type) == sizeof(fy_wire_attr_entry) &&                                 \
-                     offsetof(type, key) == offsetof(fy_wire_attr_entry, key) &&               \
-                     offsetof(type, value) == offsetof(fy_wire_attr_entry, value),             \
+#define SAME_LAYOUT(type)                                                          \
+  _Static_assert(sizeof(type) == sizeof(fy_wire_attr_entry) &&                     \
+                     offsetof(type, key) == offsetof(fy_wire_attr_entry, key) &&   \
+                     offsetof(type, value) == offsetof(fy_wire_attr_entry, value), \
                  "attr maps share one layout")
 SAME_LAYOUT(Tensorflow__NameAttrList__AttrEntry);
 SAME_LAYOUT(Tensorflow__FunctionDef__AttrEntry);
@@ -55,8 +55,9 @@ typedef struct kind_count {
 // The one kind that the list has values of; NONE if it is empty.
 static fy_code list_kind(const list_value *list, kind_count *out, fy_error *err) {
   const kind_count all[] = {
-      {FY_ATTR_STRING, list->n_s},  {FY_ATTR_INT, list->n_i},     {FY_ATTR_FLOAT, list->n_f},
-      {FY_ATTR_BOOL, list->n_b},    {FY_ATTR_TYPE, list->n_type}, {FY_ATTR_SHAPE, list->n_shape},
+      {FY_ATTR_STRING, list->n_s},      {FY_ATTR_INT, list->n_i},
+      {FY_ATTR_FLOAT, list->n_f},       {FY_ATTR_BOOL, list->n_b},
+      {FY_ATTR_TYPE, list->n_type},     {FY_ATTR_SHAPE, list->n_shape},
       {FY_ATTR_TENSOR, list->n_tensor}, {FY_ATTR_FUNC, list->n_func},
   };
   *out = (kind_count){FY_ATTR_NONE, 0};
@@ -124,8 +125,7 @@ static fy_code read_string(const char *s, fy_arena *arena, fy_view *out, fy_erro
 }
 
 fy_code fy_wire_func_read(const Tensorflow__NameAttrList *proto, fy_arena *arena,
-                          const fy_wire_tensor_options *options, fy_func_attr *out,
-                          fy_error *err) {
+                          const fy_wire_tensor_options *options, fy_func_attr *out, fy_error *err) {
   *out = (fy_func_attr){.name = FY_VIEW("")};
   FY_TRY(read_string(proto->name, arena, &out->name, err));
   return fy_wire_attrs_read(proto->n_attr, (fy_wire_attr_entry *const *)proto->attr, arena, options,

@@ -5,9 +5,9 @@
 #define FY_WIRE_ATTR_PROTO_H
 
 #include "attr_value.pb-c.h"
+#include "function.pb-c.h"
 #include "node_def.pb-c.h"
 #include "op_def.pb-c.h"
-#include "function.pb-c.h"
 #include "tensor/attr.h"
 #include "wire/tensor_proto.h"
 

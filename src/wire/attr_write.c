@@ -80,8 +80,14 @@ static fy_code write_list(const fy_attr *a, fy_arena *arena, Tensorflow__AttrVal
   if (a->n == 0) return FY_OK;
   switch (a->kind) {
     case FY_ATTR_STRING: return write_strings(a, arena, list, err);
-    case FY_ATTR_INT: list->i = a->v.ints; list->n_i = a->n; return FY_OK;
-    case FY_ATTR_FLOAT: list->f = a->v.floats; list->n_f = a->n; return FY_OK;
+    case FY_ATTR_INT:
+      list->i = a->v.ints;
+      list->n_i = a->n;
+      return FY_OK;
+    case FY_ATTR_FLOAT:
+      list->f = a->v.floats;
+      list->n_f = a->n;
+      return FY_OK;
     case FY_ATTR_BOOL: return write_booleans(a, arena, list, err);
     case FY_ATTR_TYPE: return write_types(a, arena, list, err);
     case FY_ATTR_SHAPE:

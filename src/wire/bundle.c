@@ -55,8 +55,7 @@ static fy_code read_item(fy_wire_bundle *b, fy_view key, fy_view value, fy_error
   }
   item->dtype = (fy_dtype)dtype;
   FY_TRY(fy_wire_shape_read(item->proto->shape, &b->arena, &item->shape, err));
-  if (item->shape.rank < 0 ||
-      !fy_shape_count(item->shape.rank, item->shape.dims, &item->count)) {
+  if (item->shape.rank < 0 || !fy_shape_count(item->shape.rank, item->shape.dims, &item->count)) {
     return fy_fail(err, FY_DATA_LOSS, "the shape is not fully known or too large");
   }
   if (!fy_grow(&b->items, &b->cap, b->n + 1, sizeof *b->items) ||
@@ -145,12 +144,15 @@ void fy_wire_bundle_close(fy_wire_bundle *b) {
   fy_free(b);
 }
 
-size_t fy_wire_bundle_count(const fy_wire_bundle *b) { return b->num_names; }
+size_t fy_wire_bundle_count(const fy_wire_bundle *b) {
+  return b->num_names;
+}
 
-fy_view fy_wire_bundle_name(const fy_wire_bundle *b, size_t i) { return b->names[i]; }
+fy_view fy_wire_bundle_name(const fy_wire_bundle *b, size_t i) {
+  return b->names[i];
+}
 
-const fy_wire_bundle_item *fy_wire_bundle_find(const fy_wire_bundle *b, const char *key,
-                                               size_t n) {
+const fy_wire_bundle_item *fy_wire_bundle_find(const fy_wire_bundle *b, const char *key, size_t n) {
   return fy_map_get(&b->by_key, key, n);
 }
 

@@ -25,8 +25,8 @@ fy_code fy_wire_parse_either(const ProtobufCMessageDescriptor *desc, const void 
   *out = NULL;
   fy_wire_limits strict = fy_wire_limits_default;
   strict.known_only = true;
-  bool text = n > 0 && fy_wire_check(bytes, n, desc, &strict, NULL) != FY_OK &&
-              looks_like_text(bytes, n);
+  bool text =
+      n > 0 && fy_wire_check(bytes, n, desc, &strict, NULL) != FY_OK && looks_like_text(bytes, n);
   if (out_text) *out_text = text;
   if (text) return fy_wire_text_parse(desc, bytes, n, arena, out, err);
   return fy_wire_unpack(desc, bytes, n, NULL, arena, out, err);
@@ -35,8 +35,8 @@ fy_code fy_wire_parse_either(const ProtobufCMessageDescriptor *desc, const void 
 fy_code fy_wire_config_parse(const void *bytes, size_t n, fy_arena *arena,
                              Tensorflow__ConfigProto **out, fy_error *err) {
   ProtobufCMessage *msg;
-  fy_code code = fy_wire_parse_either(&tensorflow__config_proto__descriptor, bytes, n, arena, &msg,
-                                      NULL, err);
+  fy_code code =
+      fy_wire_parse_either(&tensorflow__config_proto__descriptor, bytes, n, arena, &msg, NULL, err);
   *out = (Tensorflow__ConfigProto *)msg;
   return code;
 }

@@ -31,8 +31,8 @@ uint32_t fy_wire_crc32c(uint32_t crc, const void *bytes, size_t n) {
     memcpy(&word, p, 8);
     word ^= crc;
     crc = table[7][word & 0xFF] ^ table[6][word >> 8 & 0xFF] ^ table[5][word >> 16 & 0xFF] ^
-          table[4][word >> 24 & 0xFF] ^ table[3][word >> 32 & 0xFF] ^
-          table[2][word >> 40 & 0xFF] ^ table[1][word >> 48 & 0xFF] ^ table[0][word >> 56];
+          table[4][word >> 24 & 0xFF] ^ table[3][word >> 32 & 0xFF] ^ table[2][word >> 40 & 0xFF] ^
+          table[1][word >> 48 & 0xFF] ^ table[0][word >> 56];
   }
   for (; n; n--) crc = crc >> 8 ^ table[0][(crc ^ *p++) & 0xFF];
   return ~crc;

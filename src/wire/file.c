@@ -76,8 +76,9 @@ fy_code fy_wire_file_load(const char *path, uint64_t max_bytes, uint8_t **out, s
   uint8_t *bytes = NULL;
   size_t n = (size_t)f.bytes;
   if (f.bytes > max_bytes) {
-    code = fy_fail(err, FY_INVALID_ARGUMENT, "%s: %" PRIu64 " bytes, more than the %" PRIu64
-                   " allowed", path, f.bytes, max_bytes);
+    code = fy_fail(err, FY_INVALID_ARGUMENT,
+                   "%s: %" PRIu64 " bytes, more than the %" PRIu64 " allowed", path, f.bytes,
+                   max_bytes);
   } else if (!(bytes = fy_malloc(n ? n : 1))) {
     code = fy_fail_oom(err, n);
   } else {

@@ -9,14 +9,15 @@
 
 #include "base/alloc.h"
 #include "wire/file.h"
+#include "wire/proto_util.h"
 
 enum { MAX_DIMS = 64, MAX_EMPTY_STRINGS = 1 << 20 };
 
 typedef struct header {
-  char kind;     // b i u f c S U
-  bool swap;     // big-endian
+  char kind;  // b i u f c S U
+  bool swap;  // big-endian
   bool fortran;
-  size_t item;   // bytes per element in the file
+  size_t item;  // bytes per element in the file
   fy_dtype dtype;
   int32_t rank;
   int64_t dims[MAX_DIMS];
@@ -110,8 +111,8 @@ static fy_code read_descr(cursor *c, header *h) {
   }
   bool sized = read_int(&part, &size);
   h->item = (size_t)size;
-  h->dtype = sized && part.p == part.end && size <= INT32_MAX ? dtype_of(h->kind, h->item)
-                                                              : FY_INVALID;
+  h->dtype =
+      sized && part.p == part.end && size <= INT32_MAX ? dtype_of(h->kind, h->item) : FY_INVALID;
   if (h->dtype == FY_INVALID) {
     return fy_fail(c->err, FY_UNIMPLEMENTED, "npy: dtype '%.*s' is not read",
                    s.n > 20 ? 20 : (int)s.n, s.p);
@@ -196,28 +197,6 @@ static void swap_bytes(uint8_t *data, size_t count, size_t size) {
   }
 }
 
-static bool put_code_point(uint32_t code, char **at) {
-  if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return false;
-  char *p = *at;
-  if (code < 0x80) {
-    *p++ = (char)code;
-  } else if (code < 0x800) {
-    *p++ = (char)(0xC0 | code >> 6);
-    *p++ = (char)(0x80 | (code & 0x3F));
-  } else {
-    if (code >= 0x10000) {
-      *p++ = (char)(0xF0 | code >> 18);
-      *p++ = (char)(0x80 | (code >> 12 & 0x3F));
-    } else {
-      *p++ = (char)(0xE0 | code >> 12);
-    }
-    *p++ = (char)(0x80 | (code >> 6 & 0x3F));
-    *p++ = (char)(0x80 | (code & 0x3F));
-  }
-  *at = p;
-  return true;
-}
-
 // Element |i| of a string tensor from its fixed-size slot; trailing NULs are padding.
 static fy_code put_string(const header *h, const uint8_t *slot, char *scratch, fy_tensor *t,
                           int64_t i, fy_error *err) {
@@ -232,7 +211,9 @@ static fy_code put_string(const header *h, const uint8_t *slot, char *scratch, f
       uint32_t code;
       memcpy(&code, slot + k, 4);
       if (h->swap) code = __builtin_bswap32(code);
-      if (!put_code_point(code, &at)) {
+      size_t used = fy_wire_put_utf8(code, at);
+      at += used;
+      if (used == 0) {
         return fy_fail(err, FY_INVALID_ARGUMENT, "npy: element %" PRId64 " is no Unicode text", i);
       }
     }

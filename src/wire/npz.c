@@ -26,8 +26,12 @@ struct fy_wire_npz {
   size_t count;
 };
 
-static unsigned read16(const uint8_t *p) { return (unsigned)p[0] | (unsigned)p[1] << 8; }
-static uint32_t read32(const uint8_t *p) { return read16(p) | (uint32_t)read16(p + 2) << 16; }
+static unsigned read16(const uint8_t *p) {
+  return (unsigned)p[0] | (unsigned)p[1] << 8;
+}
+static uint32_t read32(const uint8_t *p) {
+  return read16(p) | (uint32_t)read16(p + 2) << 16;
+}
 
 static const uint8_t *find_end(const uint8_t *bytes, size_t n) {
   for (size_t back = END_SIZE; back <= n && back <= END_SIZE + MAX_COMMENT; back++) {
@@ -51,8 +55,11 @@ static fy_code read_member(fy_wire_npz *z, const uint8_t **at, const uint8_t *en
     return malformed(err, "the directory of the archive is cut off");
   }
   const char *name = (const char *)p + CENTRAL_SIZE;
-  member m = {.method = read16(p + 10), .crc = read32(p + 16), .packed = read32(p + 20),
-              .plain = read32(p + 24), .local = read32(p + 42)};
+  member m = {.method = read16(p + 10),
+              .crc = read32(p + 16),
+              .packed = read32(p + 20),
+              .plain = read32(p + 24),
+              .local = read32(p + 42)};
   if (read16(p + 8) & 1) return fy_fail(err, FY_UNIMPLEMENTED, "npz: the archive is encrypted");
   if (m.packed == UINT32_MAX || m.plain == UINT32_MAX || m.local == UINT32_MAX) {
     return fy_fail(err, FY_UNIMPLEMENTED, "npz: members of 4 GiB and more are not read");
@@ -100,8 +107,12 @@ void fy_wire_npz_close(fy_wire_npz *z) {
   fy_free(z);
 }
 
-size_t fy_wire_npz_count(const fy_wire_npz *z) { return z->count; }
-fy_view fy_wire_npz_name(const fy_wire_npz *z, size_t i) { return z->members[i].name; }
+size_t fy_wire_npz_count(const fy_wire_npz *z) {
+  return z->count;
+}
+fy_view fy_wire_npz_name(const fy_wire_npz *z, size_t i) {
+  return z->members[i].name;
+}
 
 static fy_code read_plain(const member *m, const uint8_t *bytes, fy_tensor **out, fy_error *err) {
   if (fy_wire_crc32(bytes, m->plain) != m->crc) {

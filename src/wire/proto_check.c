@@ -123,7 +123,9 @@ static fy_code refuse(walk *w, const frame *f, const char *format, ...) {
   return FY_INVALID_ARGUMENT;
 }
 
-static size_t offset(const walk *w, const uint8_t *p) { return (size_t)(p - w->start); }
+static size_t offset(const walk *w, const uint8_t *p) {
+  return (size_t)(p - w->start);
+}
 
 static fy_code charge(walk *w, const frame *f, size_t bytes) {
   w->cost_bytes += bytes;
@@ -266,8 +268,8 @@ static fy_code check_field(walk *w, frame *f, const item *it, uint64_t *seen) {
 static fy_code check_message(walk *w, const frame *up, const ProtobufCMessageDescriptor *desc,
                              const uint8_t *p, const uint8_t *end) {
   frame f = {.up = up, .desc = desc, .begin = p, .tag = p, .depth = up ? up->depth + 1 : 1};
-  uint32_t max_depth = w->limits->max_depth < FY_WIRE_MAX_DEPTH ? w->limits->max_depth
-                                                                : FY_WIRE_MAX_DEPTH;
+  uint32_t max_depth =
+      w->limits->max_depth < FY_WIRE_MAX_DEPTH ? w->limits->max_depth : FY_WIRE_MAX_DEPTH;
   if (f.depth > max_depth) {
     return refuse(w, up, "messages nested deeper than %u at byte %zu", max_depth, offset(w, p));
   }

@@ -94,6 +94,47 @@ bool fy_wire_is_utf8(const void *bytes, size_t n) {
   return true;
 }
 
+size_t fy_wire_put_utf8(uint32_t code, char *out) {
+  if (code < 0x80) {
+    out[0] = (char)code;
+    return 1;
+  }
+  if (code < 0x800) {
+    out[0] = (char)(0xC0 | code >> 6);
+    out[1] = (char)(0x80 | (code & 0x3F));
+    return 2;
+  }
+  if (code >= 0xD800 && code < 0xE000) return 0;
+  if (code < 0x10000) {
+    out[0] = (char)(0xE0 | code >> 12);
+    out[1] = (char)(0x80 | (code >> 6 & 0x3F));
+    out[2] = (char)(0x80 | (code & 0x3F));
+    return 3;
+  }
+  if (code > 0x10FFFF) return 0;
+  out[0] = (char)(0xF0 | code >> 18);
+  out[1] = (char)(0x80 | (code >> 12 & 0x3F));
+  out[2] = (char)(0x80 | (code >> 6 & 0x3F));
+  out[3] = (char)(0x80 | (code & 0x3F));
+  return 4;
+}
+
+size_t fy_wire_element_size(ProtobufCType type) {
+  switch (type) {
+    case PROTOBUF_C_TYPE_BYTES: return sizeof(ProtobufCBinaryData);
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_MESSAGE: return sizeof(void *);
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_SINT64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_UINT64:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE: return 8;
+    case PROTOBUF_C_TYPE_BOOL: return sizeof(protobuf_c_boolean);
+    default: return 4;
+  }
+}
+
 bool fy_wire_varint(const uint8_t **at, const uint8_t *end, uint64_t *out) {
   const uint8_t *p = *at;
   uint64_t value = 0;

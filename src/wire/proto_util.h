@@ -50,6 +50,10 @@ void *fy_wire_new(const ProtobufCMessageDescriptor *desc, fy_arena *arena);
 
 // Whether |n| bytes are well-formed UTF-8 (no surrogates, no overlong forms).
 bool fy_wire_is_utf8(const void *bytes, size_t n);
+// Encodes a code point into at most four bytes; 0 if it is a surrogate or beyond Unicode.
+size_t fy_wire_put_utf8(uint32_t code, char *out);
+// Bytes that one value of |type| takes in a message or list of protobuf-c.
+size_t fy_wire_element_size(ProtobufCType type);
 // Whether |field| is a map: its entries are messages of key = 1, value = 2.
 bool fy_wire_is_map(const ProtobufCFieldDescriptor *field);
 // Reads a varint at |*at| (moved past it). False if it runs past |end| or exceeds ten bytes.

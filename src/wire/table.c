@@ -31,7 +31,7 @@ typedef struct table_reader {
   key_buffer last;            // the last one handed out, if |any|
   bool any;
   uint64_t next_offset;  // the next data block starts here or later
-  uint64_t key_bytes;  // of all keys, to bound what prefix sharing can make of a small file
+  uint64_t key_bytes;    // of all keys, to bound what prefix sharing can make of a small file
   fy_error *err;
 } table_reader;
 
@@ -86,8 +86,7 @@ static fy_code scan_entries(table_reader *t, const uint8_t *block, size_t n, uin
 
 static fy_code scan_block(table_reader *t, uint64_t offset, uint64_t size, key_buffer *key,
                           entry_fn fn) {
-  if (size > MAX_BLOCK || offset > t->n || size > t->n - offset ||
-      t->n - offset - size < TRAILER) {
+  if (size > MAX_BLOCK || offset > t->n || size > t->n - offset || t->n - offset - size < TRAILER) {
     return malformed(t, "a block runs past the end of the file", offset);
   }
   const uint8_t *block = t->bytes + offset;

@@ -27,14 +27,10 @@ static fy_code list_of(const Tensorflow__TensorProto *p, fy_dtype dtype, value_l
     case FY_UINT64: *out = (value_list){p->uint64_val, p->n_uint64_val, false}; break;
     case FY_INT32:
     case FY_QINT32: *out = (value_list){p->int_val, p->n_int_val, false}; break;
-    case FY_BOOL:
-      *out = (value_list){p->bool_val, p->n_bool_val, true};
-      break;
+    case FY_BOOL: *out = (value_list){p->bool_val, p->n_bool_val, true}; break;
     case FY_HALF:
     case FY_BFLOAT16: *out = (value_list){p->half_val, p->n_half_val, true}; break;
-    case FY_STRING:
-      *out = (value_list){p->string_val, p->n_string_val, false};
-      break;
+    case FY_STRING: *out = (value_list){p->string_val, p->n_string_val, false}; break;
     case FY_COMPLEX64:
     case FY_COMPLEX128: {
       size_t n = dtype == FY_COMPLEX64 ? p->n_scomplex_val : p->n_dcomplex_val;
@@ -229,8 +225,7 @@ static fy_code read_dims(const Tensorflow__TensorShapeProto *shape, int64_t *dim
 }
 
 fy_code fy_wire_tensor_read(const Tensorflow__TensorProto *proto,
-                            const fy_wire_tensor_options *options, fy_tensor **out,
-                            fy_error *err) {
+                            const fy_wire_tensor_options *options, fy_tensor **out, fy_error *err) {
   *out = NULL;
   int number = (int)proto->dtype;
   if (!fy_dtype_valid(number) || number == FY_INVALID || number > FY_REF_BIT) {

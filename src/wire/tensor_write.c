@@ -81,15 +81,39 @@ static fy_code write_string(tensor_proto *proto, const fy_tensor *t, fy_arena *a
 static fy_code write_one(tensor_proto *proto, const fy_tensor *t, fy_arena *arena, fy_error *err) {
   void *data = t->data;  // lists of one point straight at the element
   switch (t->dtype) {
-    case FY_FLOAT: proto->float_val = data; proto->n_float_val = 1; break;
-    case FY_DOUBLE: proto->double_val = data; proto->n_double_val = 1; break;
-    case FY_INT64: proto->int64_val = data; proto->n_int64_val = 1; break;
-    case FY_UINT32: proto->uint32_val = data; proto->n_uint32_val = 1; break;
-    case FY_UINT64: proto->uint64_val = data; proto->n_uint64_val = 1; break;
-    case FY_COMPLEX64: proto->scomplex_val = data; proto->n_scomplex_val = 2; break;
-    case FY_COMPLEX128: proto->dcomplex_val = data; proto->n_dcomplex_val = 2; break;
+    case FY_FLOAT:
+      proto->float_val = data;
+      proto->n_float_val = 1;
+      break;
+    case FY_DOUBLE:
+      proto->double_val = data;
+      proto->n_double_val = 1;
+      break;
+    case FY_INT64:
+      proto->int64_val = data;
+      proto->n_int64_val = 1;
+      break;
+    case FY_UINT32:
+      proto->uint32_val = data;
+      proto->n_uint32_val = 1;
+      break;
+    case FY_UINT64:
+      proto->uint64_val = data;
+      proto->n_uint64_val = 1;
+      break;
+    case FY_COMPLEX64:
+      proto->scomplex_val = data;
+      proto->n_scomplex_val = 2;
+      break;
+    case FY_COMPLEX128:
+      proto->dcomplex_val = data;
+      proto->n_dcomplex_val = 2;
+      break;
     case FY_INT32:
-    case FY_QINT32: proto->int_val = data; proto->n_int_val = 1; break;
+    case FY_QINT32:
+      proto->int_val = data;
+      proto->n_int_val = 1;
+      break;
     case FY_BOOL: {
       protobuf_c_boolean *at = fy_arena_alloc(arena, sizeof *at);
       if (!at) return fy_fail_oom(err, sizeof *at);
@@ -105,8 +129,8 @@ static fy_code write_one(tensor_proto *proto, const fy_tensor *t, fy_arena *aren
     case FY_FLOAT8_E5M2FNUZ: proto->float8_val = (ProtobufCBinaryData){1, data}; break;
     case FY_STRING: return write_string(proto, t, arena, err);
     default:
-      return write_int(proto, small_value(t), t->dtype == FY_HALF || t->dtype == FY_BFLOAT16,
-                       arena, err);
+      return write_int(proto, small_value(t), t->dtype == FY_HALF || t->dtype == FY_BFLOAT16, arena,
+                       err);
   }
   return FY_OK;
 }

@@ -9,10 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/proto_util.h"
+
 static bool is_alpha(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 static int hex_digit(char c) {
   if (is_digit(c)) return c - '0';
@@ -112,29 +116,6 @@ fy_code fy_wire_lex_fail(const fy_wire_lexer *lex, fy_error *err, const char *fo
   return FY_INVALID_ARGUMENT;
 }
 
-static size_t put_utf8(uint32_t code, char *out) {
-  if (code < 0x80) {
-    out[0] = (char)code;
-    return 1;
-  }
-  if (code < 0x800) {
-    out[0] = (char)(0xC0 | code >> 6);
-    out[1] = (char)(0x80 | (code & 0x3F));
-    return 2;
-  }
-  if (code < 0x10000) {
-    out[0] = (char)(0xE0 | code >> 12);
-    out[1] = (char)(0x80 | (code >> 6 & 0x3F));
-    out[2] = (char)(0x80 | (code & 0x3F));
-    return 3;
-  }
-  out[0] = (char)(0xF0 | code >> 18);
-  out[1] = (char)(0x80 | (code >> 12 & 0x3F));
-  out[2] = (char)(0x80 | (code >> 6 & 0x3F));
-  out[3] = (char)(0x80 | (code & 0x3F));
-  return 4;
-}
-
 // Up to |max| hex digits at |*p|; false if there is none, or fewer than |min|.
 static bool read_hex(const char **p, const char *end, int min, int max, uint32_t *out) {
   int n = 0;
@@ -159,9 +140,9 @@ static bool read_unicode(const char **p, const char *end, char **out, char kind)
       *p = after;
     }
   }
-  if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return false;
-  *out += put_utf8(code, *out);
-  return true;
+  size_t n = fy_wire_put_utf8(code, *out);
+  *out += n;
+  return n > 0;
 }
 
 // One escape after the backslash. The result is never longer than what was read.

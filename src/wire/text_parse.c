@@ -29,7 +29,9 @@ static bool accept(parser *p, char punct) {
   return true;
 }
 
-static int show_n(const parser *p) { return p->lex.n > 60 ? 60 : (int)p->lex.n; }
+static int show_n(const parser *p) {
+  return p->lex.n > 60 ? 60 : (int)p->lex.n;
+}
 
 // "…, found X" for the current token.
 static fy_code expected(parser *p, const char *what, const char *field) {
@@ -233,17 +235,11 @@ static fy_code parse_value(parser *p, const ProtobufCFieldDescriptor *field, voi
                                                 : parse_scalar(p, field, at);
 }
 
-static size_t element_size(ProtobufCType type) {
-  if (type == PROTOBUF_C_TYPE_BYTES) return sizeof(ProtobufCBinaryData);
-  if (type == PROTOBUF_C_TYPE_STRING || type == PROTOBUF_C_TYPE_MESSAGE) return sizeof(void *);
-  return is_wide(type) || type == PROTOBUF_C_TYPE_DOUBLE ? 8 : 4;
-}
-
 static fy_code append_value(parser *p, ProtobufCMessage *msg,
                             const ProtobufCFieldDescriptor *field) {
   size_t *count = (size_t *)(void *)((char *)msg + field->quantifier_offset);
   char **list = (char **)(void *)((char *)msg + field->offset);
-  size_t size = element_size(field->type), n = *count;
+  size_t size = fy_wire_element_size(field->type), n = *count;
   if ((n & (n - 1)) == 0) {  // full: 0, 1, 2, 4, 8, … elements
     size_t room = n ? n * 2 : 1, bytes;
     if (!fy_mul_size(room, size, &bytes)) return fy_fail_oom(p->err, SIZE_MAX);
@@ -286,8 +282,8 @@ static fy_code parse_single(parser *p, ProtobufCMessage *msg, const ProtobufCFie
                               other->name);
     }
     *which = field->id;
-  } else if (field->label == PROTOBUF_C_LABEL_OPTIONAL &&
-             field->type != PROTOBUF_C_TYPE_MESSAGE && field->type != PROTOBUF_C_TYPE_STRING) {
+  } else if (field->label == PROTOBUF_C_LABEL_OPTIONAL && field->type != PROTOBUF_C_TYPE_MESSAGE &&
+             field->type != PROTOBUF_C_TYPE_STRING) {
     *(protobuf_c_boolean *)(void *)((char *)msg + field->quantifier_offset) = 1;
   }
   return parse_value(p, field, (char *)msg + field->offset);

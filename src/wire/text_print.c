@@ -193,22 +193,6 @@ static void print_map(printer *p, const ProtobufCFieldDescriptor *field,
   fy_free(sorted);
 }
 
-static size_t element_size(ProtobufCType type) {
-  switch (type) {
-    case PROTOBUF_C_TYPE_BYTES: return sizeof(ProtobufCBinaryData);
-    case PROTOBUF_C_TYPE_STRING:
-    case PROTOBUF_C_TYPE_MESSAGE: return sizeof(void *);
-    case PROTOBUF_C_TYPE_INT64:
-    case PROTOBUF_C_TYPE_SINT64:
-    case PROTOBUF_C_TYPE_SFIXED64:
-    case PROTOBUF_C_TYPE_UINT64:
-    case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_DOUBLE: return 8;
-    case PROTOBUF_C_TYPE_BOOL: return sizeof(protobuf_c_boolean);
-    default: return 4;
-  }
-}
-
 // Whether a field that is not repeated was set (proto3: differs from its default).
 static bool is_set(const ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field) {
   const char *base = (const char *)msg, *at = base + field->offset;
@@ -225,7 +209,7 @@ static bool is_set(const ProtobufCMessage *msg, const ProtobufCFieldDescriptor *
   }
   if (field->type == PROTOBUF_C_TYPE_BYTES) return ((const ProtobufCBinaryData *)at)->len != 0;
   static const char zero[8];
-  return memcmp(at, zero, element_size(field->type)) != 0;
+  return memcmp(at, zero, fy_wire_element_size(field->type)) != 0;
 }
 
 static void print_message(printer *p, const ProtobufCMessage *msg, bool is_entry) {
@@ -242,7 +226,7 @@ static void print_message(printer *p, const ProtobufCMessage *msg, bool is_entry
       print_map(p, field, (ProtobufCMessage *const *)(const void *)list, n);
       continue;
     }
-    size_t size = element_size(field->type);
+    size_t size = fy_wire_element_size(field->type);
     for (size_t k = 0; k < n; k++) print_one(p, field, list + k * size, false);
   }
 }

@@ -23,14 +23,41 @@ static TF_Status* S;
    and blanks), and (unless ec_show_kernels is set) lists of the kernels of a
    built-in op. */
 static EC_UNUSED int ec_show_kernels;
+EC_FN int ec_str_cmp(const void* a, const void* b) {
+  return strcmp(*(const char* const*)a, *(const char* const*)b);
+}
+/* Print "a, b, c]..." up to the bracket with its parts sorted; TensorFlow
+   gives them in hash order. Returns what was consumed. */
+EC_FN size_t ec_sorted(const char* m) {
+  char buf[512];
+  char* part[32];
+  int n = 0;
+  size_t len = strcspn(m, "]");
+  if (len == 0 || len >= sizeof buf) return 0;
+  memcpy(buf, m, len);
+  buf[len] = 0;
+  for (char* p = buf; p && n < 32;) {
+    part[n++] = p;
+    p = strstr(p, ", ");
+    if (p) {
+      *p = 0;
+      p += 2;
+    }
+  }
+  qsort(part, (size_t)n, sizeof *part, ec_str_cmp);
+  for (int i = 0; i < n; i++) printf("%s%s", i ? ", " : "", part[i]);
+  return len;
+}
+
 EC_FN void ec_text(const char* m) {
   static const char* const mark[] = {
-      "binary running on ", "incarnation: ", "goo.gle/debug", ", KernelDef: ",
+      "binary running on ", "incarnation: ", "goo.gle/debug", "with these attrs: [",
+      ", KernelDef: ",
       ".  Registered:  ", "All kernels registered for op "};
-  static const char* const mask[] = {"HOST", "N", " ", "FIRST", "LIST", "LIST"};
+  static const char* const mask[] = {"HOST", "N", " ", "", "FIRST", "LIST", "LIST"};
   while (*m) {
     int hit = -1;
-    for (int k = 0; k < (ec_show_kernels ? 3 : 6); k++)
+    for (int k = 0; k < (ec_show_kernels ? 4 : 7); k++)
       if (strncmp(m, mark[k], strlen(mark[k])) == 0) hit = k;
     if (hit < 0) {
       tr_escaped(m++, 1);
@@ -44,7 +71,8 @@ EC_FN void ec_text(const char* m) {
       while (*m >= 'a' && *m <= 'z') m++;
       while (*m == ' ') m++;
     }
-    if (hit >= 3) m += strlen(m);
+    if (hit == 3) m += ec_sorted(m);
+    if (hit >= 4) m += strlen(m);
   }
 }
 
@@ -277,6 +305,23 @@ EC_FN void ec_chdir(const char* file) {
     printf("FATAL chdir\n");
     exit(1);
   }
+}
+/* Copy the plug-in NAME.so of this program to file `to` of the current
+   directory. It is in FERRY_PLUGIN_DIR, else in the current directory. */
+EC_FN void ec_plugin(const char* name, const char* to) {
+  char from[4096], buf[4096];
+  const char* dir = getenv("FERRY_PLUGIN_DIR");
+  snprintf(from, sizeof from, "%s/%s", dir ? dir : ".", name);
+  if (!dir && strcmp(from, to) == 0) return;
+  FILE* a = fopen(from, "rb");
+  FILE* b = fopen(to, "wb");
+  if (!a || !b) {
+    printf("FATAL no plug-in %s\n", from);
+    exit(1);
+  }
+  for (size_t n; (n = fread(buf, 1, sizeof buf, a)) > 0;) fwrite(buf, 1, n, b);
+  fclose(a);
+  fclose(b);
 }
 EC_FN int ec_close(void) {
   TF_DeleteStatus(S);

@@ -48,7 +48,8 @@ int main(void) {
   grad("dx = c", NULL, sq, x, c, 5);
   tr_case("prefix");
   grad("prefix mine", "mine", sq, x, NULL, 5);
-  grad("prefix mine again", "mine", sq, x, NULL, 5);
+  tg_cf(g, 1, "solo/one");
+  grad("prefix in use", "solo", sq, x, NULL, 5);
   tr_case("of itself");
   grad("d x / d x", NULL, x, x, NULL, 5);
   tr_case("stop gradient");
@@ -57,6 +58,9 @@ int main(void) {
   grad("d c / d x", NULL, c, x, NULL, 5);
   tr_case("not defined for an op");
   grad("xlogy", NULL, xl, x, NULL, 5);
+  tr_case("every node");
+  size_t pos = 0;
+  added(&pos);
   TF_DeleteGraph(g);
   tg_end();
   return 0;

@@ -292,6 +292,19 @@ static void kernels_for(const char* op) {
 
 int main(void) {
   tg_begin();
+  tr_case("iteration continued after the end");
+  g = TF_NewGraph();
+  tg_cf(g, 1, "n1");
+  size_t pos = 0;
+  printf("%s\n", label(TF_GraphNextOperation(g, &pos)));
+  printf("pos %zu\n", pos);
+  printf("%s\n", label(TF_GraphNextOperation(g, &pos)));
+  printf("pos %zu\n", pos);
+  tg_cf(g, 1, "n2");
+  tg_cf(g, 1, "n3");
+  printf("%s\n", label(TF_GraphNextOperation(g, &pos)));
+  printf("%s\n", label(TF_GraphNextOperation(g, &pos)));
+  TF_DeleteGraph(g);
   g = TF_NewGraph();
   edges();
   shapes();

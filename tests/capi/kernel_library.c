@@ -32,6 +32,7 @@ static TF_Library* load(const char* file) {
 int main(void) {
   ec_open();
   ec_show_kernels = 1;
+  ec_plugin("kernel_library.so", "./kernel_library.so");
   tr_case("missing file");
   load("./no_such_library.so");
   tr_case("not a library");

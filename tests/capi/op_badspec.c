@@ -7,25 +7,11 @@
 
 #include "eager_common.h"
 
-static void copy(const char* from, const char* to) {
-  FILE* a = fopen(from, "rb");
-  FILE* b = fopen(to, "wb");
-  char buf[4096];
-  size_t n;
-  if (!a || !b) {
-    printf("FATAL no plug-in %s\n", from);
-    exit(1);
-  }
-  while ((n = fread(buf, 1, sizeof buf, a)) > 0) fwrite(buf, 1, n, b);
-  fclose(a);
-  fclose(b);
-}
-
 static int count;
 static void spec(const char* name, const char* attr, const char* in, const char* out) {
   char file[64];
   snprintf(file, sizeof file, "./op_badspec_%d.so", count++);
-  copy("./op_badspec.so", file);
+  ec_plugin("op_badspec.so", file);
   setenv("OP_NAME", name, 1);
   setenv("OP_ATTR", attr, 1);
   setenv("OP_IN", in, 1);

@@ -86,9 +86,10 @@ static void missing_things_are_named_as_tensorflow_does(void **state) {
   (void)state;
   fy_wire_bundle *b;
   fy_tensor *t;
-  assert_refused(fy_wire_bundle_open("/nowhere/model", &b, &err), FY_NOT_FOUND,
-                 "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for "
-                 "/nowhere/model");
+  assert_refused(
+      fy_wire_bundle_open("/nowhere/model", &b, &err), FY_NOT_FOUND,
+      "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for "
+      "/nowhere/model");
   b = open_sample();
   assert_refused(fy_wire_bundle_read(b, "nope", &t, &err), FY_NOT_FOUND,
                  "Key nope not found in checkpoint");
@@ -182,20 +183,33 @@ static void checksums_and_snappy(void **state) {
   uint8_t *out;
   size_t n;
   // "ab", then ten bytes copied from two back.
-  assert_ok(fy_wire_snappy_decode((const uint8_t *)"\x0c\x04" "ab\x19\x02", 6, 100, &out, &n, &err));
+  assert_ok(fy_wire_snappy_decode((const uint8_t *)"\x0c\x04"
+                                                   "ab\x19\x02",
+                                  6, 100, &out, &n, &err));
   assert_int_equal(n, 12);
   assert_memory_equal(out, "abababababab", 12);
   fy_free(out);
   static const struct {
     const char *bytes;
     size_t n;
-  } bad[] = {{"", 0}, {"\x05", 1}, {"\x02\x04" "a", 3}, {"\x0c\x04" "ab\x19\x03", 6},
-             {"\x0b\x04" "ab\x19\x02", 6}, {"\xff\xff\xff\xff\x0f", 5}, {"\x04\xf0", 2},
+  } bad[] = {{"", 0},
+             {"\x05", 1},
+             {"\x02\x04"
+              "a",
+              3},
+             {"\x0c\x04"
+              "ab\x19\x03",
+              6},
+             {"\x0b\x04"
+              "ab\x19\x02",
+              6},
+             {"\xff\xff\xff\xff\x0f", 5},
+             {"\x04\xf0", 2},
              {"\x04\x01\x00", 3}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-    assert_refused(fy_wire_snappy_decode((const uint8_t *)bad[i].bytes, bad[i].n, 1 << 20, &out, &n,
-                                         &err),
-                   FY_DATA_LOSS, "snappy");
+    assert_refused(
+        fy_wire_snappy_decode((const uint8_t *)bad[i].bytes, bad[i].n, 1 << 20, &out, &n, &err),
+        FY_DATA_LOSS, "snappy");
   }
 }
 

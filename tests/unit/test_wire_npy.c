@@ -202,10 +202,8 @@ static void every_failure_is_survived(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-      TEST(reads_what_numpy_wrote),
-      TEST(writes_what_it_reads),
-      TEST(bad_headers_are_refused),
-      TEST(archives),
+      TEST(reads_what_numpy_wrote),    TEST(writes_what_it_reads),
+      TEST(bad_headers_are_refused),   TEST(archives),
       TEST(every_failure_is_survived),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

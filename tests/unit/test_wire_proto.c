@@ -28,8 +28,8 @@ static int teardown(void **state) {
 
 static const ProtobufCMessageDescriptor *const graph_desc = &tensorflow__graph_def__descriptor;
 
-// What was written reads back the same. (Not byte for byte: Google writes the zero keys and values of
-// map entries, protobuf-c leaves them out.)
+// What was written reads back the same. (Not byte for byte: Google writes the zero keys and values
+// of map entries, protobuf-c leaves them out.)
 static void round_trip(const char *name, const ProtobufCMessageDescriptor *desc) {
   size_t n, out_n;
   uint8_t *bytes = sample_read(name, &n), *out;

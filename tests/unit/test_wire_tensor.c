@@ -54,22 +54,32 @@ static void writes(const char *text, const char *want) {
 static void one_element_keeps_its_typed_list(void **state) {
   (void)state;
   static const char *const same[] = {
-      SCALAR("DT_FLOAT", "float_val: 1.5"), SCALAR("DT_DOUBLE", "double_val: -0.25"),
-      SCALAR("DT_INT32", "int_val: -5"), SCALAR("DT_UINT8", "int_val: 255"),
-      SCALAR("DT_INT16", "int_val: -300"), SCALAR("DT_INT8", "int_val: -1"),
+      SCALAR("DT_FLOAT", "float_val: 1.5"),
+      SCALAR("DT_DOUBLE", "double_val: -0.25"),
+      SCALAR("DT_INT32", "int_val: -5"),
+      SCALAR("DT_UINT8", "int_val: 255"),
+      SCALAR("DT_INT16", "int_val: -300"),
+      SCALAR("DT_INT8", "int_val: -1"),
       SCALAR("DT_STRING", "string_val: \"hi\\000x\""),
       SCALAR("DT_COMPLEX64", "scomplex_val: 1 scomplex_val: 2"),
-      SCALAR("DT_INT64", "int64_val: -9223372036854775808"), SCALAR("DT_BOOL", "bool_val: true"),
-      SCALAR("DT_QINT8", "int_val: -1"), SCALAR("DT_QUINT8", "int_val: 200"),
-      SCALAR("DT_QINT32", "int_val: -7"), SCALAR("DT_BFLOAT16", "half_val: 16256"),
-      SCALAR("DT_QINT16", "int_val: -300"), SCALAR("DT_QUINT16", "int_val: 65535"),
+      SCALAR("DT_INT64", "int64_val: -9223372036854775808"),
+      SCALAR("DT_BOOL", "bool_val: true"),
+      SCALAR("DT_QINT8", "int_val: -1"),
+      SCALAR("DT_QUINT8", "int_val: 200"),
+      SCALAR("DT_QINT32", "int_val: -7"),
+      SCALAR("DT_BFLOAT16", "half_val: 16256"),
+      SCALAR("DT_QINT16", "int_val: -300"),
+      SCALAR("DT_QUINT16", "int_val: 65535"),
       SCALAR("DT_UINT16", "int_val: 65535"),
       SCALAR("DT_COMPLEX128", "dcomplex_val: 1 dcomplex_val: -2"),
-      SCALAR("DT_HALF", "half_val: 15360"), SCALAR("DT_UINT32", "uint32_val: 4294967295"),
+      SCALAR("DT_HALF", "half_val: 15360"),
+      SCALAR("DT_UINT32", "uint32_val: 4294967295"),
       SCALAR("DT_UINT64", "uint64_val: 18446744073709551615"),
-      SCALAR("DT_FLOAT8_E5M2", "float8_val: \"\\021\""), SCALAR("DT_INT4", "int_val: -1"),
+      SCALAR("DT_FLOAT8_E5M2", "float8_val: \"\\021\""),
+      SCALAR("DT_INT4", "int_val: -1"),
       SCALAR("DT_UINT4", "int_val: 15"),
-      "dtype: DT_FLOAT tensor_shape { dim { } }", "dtype: DT_RESOURCE tensor_shape { dim { } }",
+      "dtype: DT_FLOAT tensor_shape { dim { } }",
+      "dtype: DT_RESOURCE tensor_shape { dim { } }",
       "dtype: DT_FLOAT tensor_shape { dim { size: 1 } } float_val: 0"};
   for (size_t i = 0; i < sizeof same / sizeof *same; i++) writes(same[i], same[i]);
 }
@@ -79,8 +89,9 @@ static void more_elements_become_content(void **state) {
   writes("dtype: DT_FLOAT tensor_shape { dim { size: 3 } } float_val: 1",
          "dtype: DT_FLOAT tensor_shape { dim { size: 3 } } tensor_content: "
          "\"\\000\\000\\200?\\000\\000\\200?\\000\\000\\200?\"");
-  writes("dtype: DT_INT8 tensor_shape { dim { size: 4 } } int_val: [1, -2, 7]",
-         "dtype: DT_INT8 tensor_shape { dim { size: 4 } } tensor_content: \"\\001\\376\\007\\007\"");
+  writes(
+      "dtype: DT_INT8 tensor_shape { dim { size: 4 } } int_val: [1, -2, 7]",
+      "dtype: DT_INT8 tensor_shape { dim { size: 4 } } tensor_content: \"\\001\\376\\007\\007\"");
   writes("dtype: DT_STRING tensor_shape { dim { size: 2 } } string_val: ['hi', 'there']",
          "dtype: DT_STRING tensor_shape { dim { size: 2 } } tensor_content: \"\\002\\005hithere\"");
   writes("dtype: DT_STRING tensor_shape { dim { size: 2 } } string_val: 'a'",
@@ -199,13 +210,26 @@ static fy_code read_attr(const char *text, fy_attr *out) {
 static void attributes_of_every_kind(void **state) {
   (void)state;
   static const char *const texts[] = {
-      "s: \"a\\000b\"", "i: -1", "f: 0.5", "b: false", "type: DT_FLOAT_REF",
-      "type: DT_INVALID", "shape { unknown_rank: true }", "shape { dim { size: -1 } }", "shape { }",
+      "s: \"a\\000b\"",
+      "i: -1",
+      "f: 0.5",
+      "b: false",
+      "type: DT_FLOAT_REF",
+      "type: DT_INVALID",
+      "shape { unknown_rank: true }",
+      "shape { dim { size: -1 } }",
+      "shape { }",
       "tensor { dtype: DT_INT32 tensor_shape { } int_val: 3 }",
-      "func { name: \"f\" attr { key: \"T\" value { type: DT_INT8 } } attr { key: \"g\" value { "
-      "func { name: \"h\" } } } }",
-      "placeholder: \"T\"", "", "list { }", "list { s: \"x\" s: \"\" }", "list { i: 1 i: 2 }",
-      "list { f: 1 }", "list { b: true b: false }", "list { type: DT_INT8 type: DT_STRING }",
+      ("func { name: \"f\" attr { key: \"T\" value { type: DT_INT8 } } attr { key: \"g\" value { "
+       "func { name: \"h\" } } } }"),
+      "placeholder: \"T\"",
+      "",
+      "list { }",
+      "list { s: \"x\" s: \"\" }",
+      "list { i: 1 i: 2 }",
+      "list { f: 1 }",
+      "list { b: true b: false }",
+      "list { type: DT_INT8 type: DT_STRING }",
       "list { shape { dim { size: 2 } } shape { unknown_rank: true } }",
       "list { tensor { dtype: DT_BOOL tensor_shape { } bool_val: true } }",
       "list { func { name: \"f\" } func { name: \"g\" } }"};

@@ -30,8 +30,8 @@ static fy_code parse(const ProtobufCMessageDescriptor *desc, const char *text, v
   *(ProtobufCMessage **)out = msg;
   return code;
 }
-#define NODE &tensorflow__node_def__descriptor
-#define ATTR &tensorflow__attr_value__descriptor
+#define NODE   &tensorflow__node_def__descriptor
+#define ATTR   &tensorflow__attr_value__descriptor
 #define TENSOR &tensorflow__tensor_proto__descriptor
 
 static void text_and_bytes_agree(void **state) {
@@ -74,12 +74,13 @@ static void text_and_bytes_agree(void **state) {
 static void reads_every_form(void **state) {
   (void)state;
   Tensorflow__TensorProto *t;
-  assert_ok(parse(TENSOR,
-                  "# a comment\n dtype: DT_FLOAT, tensor_shape: <dim { size: 2 } dim <size:0x10>>;\n"
-                  "float_val: [1, -2.5e1f, inf, -Infinity, nan, .5]\n float_val: 1e39 bool_val: t\n"
-                  "bool_val:false int_val: [ ] int_val: -2147483648 uint64_val:18446744073709551615"
-                  " string_val: \"a\\001\\x41\\n\" 'b\"' string_val: \"\\u00e9\\U0001F600\"",
-                  &t));
+  assert_ok(
+      parse(TENSOR,
+            "# a comment\n dtype: DT_FLOAT, tensor_shape: <dim { size: 2 } dim <size:0x10>>;\n"
+            "float_val: [1, -2.5e1f, inf, -Infinity, nan, .5]\n float_val: 1e39 bool_val: t\n"
+            "bool_val:false int_val: [ ] int_val: -2147483648 uint64_val:18446744073709551615"
+            " string_val: \"a\\001\\x41\\n\" 'b\"' string_val: \"\\u00e9\\U0001F600\"",
+            &t));
   assert_int_equal(t->dtype, 1);
   assert_int_equal(t->tensor_shape->dim[1]->size, 16);
   assert_int_equal(t->n_float_val, 7);
@@ -106,9 +107,10 @@ static void reads_every_form(void **state) {
 static void errors_give_line_column_and_a_hint(void **state) {
   (void)state;
   void *m;
-  assert_refused(parse(NODE, "name: \"a\"\n  nme: \"b\"", &m), FY_INVALID_ARGUMENT,
-                 "2:3: message type \"tensorflow.NodeDef\" has no field named \"nme\"; did you mean "
-                 "\"name\"?");
+  assert_refused(
+      parse(NODE, "name: \"a\"\n  nme: \"b\"", &m), FY_INVALID_ARGUMENT,
+      "2:3: message type \"tensorflow.NodeDef\" has no field named \"nme\"; did you mean "
+      "\"name\"?");
   assert_refused(parse(ATTR, "type: DT_FLOT", &m), FY_INVALID_ARGUMENT, "\"DT_FLOAT\"?");
   assert_refused(parse(ATTR, "i: 1 f: 2", &m), FY_INVALID_ARGUMENT,
                  "1:6: f cannot be given together with i");
@@ -118,7 +120,8 @@ static void errors_give_line_column_and_a_hint(void **state) {
   assert_refused(parse(NODE, "op: \"A", &m), FY_INVALID_ARGUMENT, "no closing quote");
   assert_refused(parse(NODE, "op: A", &m), FY_INVALID_ARGUMENT, "expected a quoted string");
   assert_refused(parse(NODE, "op: \"a\\q\"", &m), FY_INVALID_ARGUMENT, "1:7: bad escape");
-  assert_refused(parse(NODE, "op: \"a\\000\"", &m), FY_INVALID_ARGUMENT, "op: the string holds a NUL");
+  assert_refused(parse(NODE, "op: \"a\\000\"", &m), FY_INVALID_ARGUMENT,
+                 "op: the string holds a NUL");
   assert_refused(parse(NODE, "op: \"\\377\"", &m), FY_INVALID_ARGUMENT, "not UTF-8");
   assert_refused(parse(NODE, "attr { key: \"a\"", &m), FY_INVALID_ARGUMENT, "the end of the text");
   assert_refused(parse(NODE, "attr { key: \"a\" >", &m), FY_INVALID_ARGUMENT, "found \">\"");
@@ -138,27 +141,29 @@ static void errors_give_line_column_and_a_hint(void **state) {
 static void prints_as_protobuf_does(void **state) {
   (void)state;
   Tensorflow__NodeDef *node;
-  assert_ok(parse(NODE,
-                  "attr{key:'b' value{f:0.1}} attr{key:'a' value{s:\"\\t\\\"'\\\\\\177\\303\"}}"
-                  "attr{key:'c' value{list{i:0 i:-1 b:false shape{} type:99}}} attr{key:'d'}"
-                  "attr{key:'e' value{f:-0.0}} attr{key:'g' value{i:0}} input:'x' input:'' name:'n'",
-                  &node));
+  assert_ok(
+      parse(NODE,
+            "attr{key:'b' value{f:0.1}} attr{key:'a' value{s:\"\\t\\\"'\\\\\\177\\303\"}}"
+            "attr{key:'c' value{list{i:0 i:-1 b:false shape{} type:99}}} attr{key:'d'}"
+            "attr{key:'e' value{f:-0.0}} attr{key:'g' value{i:0}} input:'x' input:'' name:'n'",
+            &node));
   fy_str s;
   fy_str_init(&s);
   fy_wire_text_print(&s, &node->base);
-  assert_string_equal(fy_str_text(&s),
-                      "name: \"n\"\ninput: \"x\"\ninput: \"\"\n"
-                      "attr {\n  key: \"a\"\n  value {\n    s: \"\\t\\\"\\'\\\\\\177\\303\"\n  }\n}\n"
-                      "attr {\n  key: \"b\"\n  value {\n    f: 0.1\n  }\n}\n"
-                      "attr {\n  key: \"c\"\n  value {\n    list {\n      i: 0\n      i: -1\n"
-                      "      b: false\n      type: 99\n      shape {\n      }\n    }\n  }\n}\n"
-                      "attr {\n  key: \"d\"\n  value {\n  }\n}\n"
-                      "attr {\n  key: \"e\"\n  value {\n    f: -0\n  }\n}\n"
-                      "attr {\n  key: \"g\"\n  value {\n    i: 0\n  }\n}\n");
+  assert_string_equal(
+      fy_str_text(&s),
+      "name: \"n\"\ninput: \"x\"\ninput: \"\"\n"
+      "attr {\n  key: \"a\"\n  value {\n    s: \"\\t\\\"\\'\\\\\\177\\303\"\n  }\n}\n"
+      "attr {\n  key: \"b\"\n  value {\n    f: 0.1\n  }\n}\n"
+      "attr {\n  key: \"c\"\n  value {\n    list {\n      i: 0\n      i: -1\n"
+      "      b: false\n      type: 99\n      shape {\n      }\n    }\n  }\n}\n"
+      "attr {\n  key: \"d\"\n  value {\n  }\n}\n"
+      "attr {\n  key: \"e\"\n  value {\n    f: -0\n  }\n}\n"
+      "attr {\n  key: \"g\"\n  value {\n    i: 0\n  }\n}\n");
   fy_str_free(&s);
   Tensorflow__TensorProto *t;
-  assert_ok(parse(TENSOR, "double_val:[0.1,1e300,3,16777217,1e-5] float_val:[16777216,3.1415927]",
-                  &t));
+  assert_ok(
+      parse(TENSOR, "double_val:[0.1,1e300,3,16777217,1e-5] float_val:[16777216,3.1415927]", &t));
   fy_wire_text_print_line(&s, &t->base);
   assert_string_equal(fy_str_text(&s),
                       "float_val: 16777216 float_val: 3.1415927 double_val: 0.1 double_val: 1e+300 "
@@ -177,8 +182,8 @@ static void every_allocation_may_fail(void **state) {
     fy_str s;
     fy_str_init(&s);
     fy_fault_arm(FY_FAULT_ALLOC, nth, false);
-    fy_code code = fy_wire_text_parse(&tensorflow__graph_def__descriptor, (char *)text, n, &a, &msg,
-                                      &err);
+    fy_code code =
+        fy_wire_text_parse(&tensorflow__graph_def__descriptor, (char *)text, n, &a, &msg, &err);
     if (code == FY_OK) fy_wire_text_print(&s, msg);
     bool over = fy_fault_hits(FY_FAULT_ALLOC) < nth;
     fy_fault_disarm(FY_FAULT_ALLOC);

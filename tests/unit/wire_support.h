@@ -41,19 +41,19 @@ static inline uint8_t *sample_read(const char *name, size_t *n) {
   return bytes;
 }
 
-#define assert_ok(expr)                                                       \
-  do {                                                                        \
-    fy_code ok_code_ = (expr);                                                \
-    if (ok_code_ != FY_OK) fail_msg("%s: %s", #expr, fy_error_text(&err));    \
+#define assert_ok(expr)                                                    \
+  do {                                                                     \
+    fy_code ok_code_ = (expr);                                             \
+    if (ok_code_ != FY_OK) fail_msg("%s: %s", #expr, fy_error_text(&err)); \
   } while (0)
 
-#define assert_refused(expr, want_code, part)                                 \
-  do {                                                                        \
-    fy_error_clear(&err);                                                     \
-    assert_int_equal((expr), (want_code));                                    \
-    if (!strstr(fy_error_text(&err), (part)))                                 \
-      fail_msg("\"%s\" is not in: %s", (part), fy_error_text(&err));          \
-    fy_error_clear(&err);                                                     \
+#define assert_refused(expr, want_code, part)                        \
+  do {                                                               \
+    fy_error_clear(&err);                                            \
+    assert_int_equal((expr), (want_code));                           \
+    if (!strstr(fy_error_text(&err), (part)))                        \
+      fail_msg("\"%s\" is not in: %s", (part), fy_error_text(&err)); \
+    fy_error_clear(&err);                                            \
   } while (0)
 
 #endif

@@ -35,7 +35,7 @@ static void cpu_info(fy_device *d, fy_device_info *out) {
   fy_cpu_facts_get(&f);
   fy_human_bytes((double)f.l3_bytes, l3);
   memset(out, 0, sizeof *out);
-  snprintf(out->description, sizeof out->description, "%.80s, %d core%s%s%s, %s, L3 %.10s",
+  snprintf(out->description, sizeof out->description, "%.60s, %d core%s%s%s, %s, L3 %.10s",
            f.model, c->cores, c->cores == 1 ? "" : "s", c->list[0] ? " dedicated: " : "", c->list, f.simd, l3);
   out->memory_total = f.memory_bytes;
   out->memory_limit = c->limit_bytes ? c->limit_bytes : f.memory_bytes;

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// arg_reduce.c: where the largest are: ArgMax, ArgMin, TopKV2, Where.
+
+#include "base/alloc.h"
+#include "ops/elementwise.h"
+#include "ops/shape_fns.h"
+#include "ops/values.h"
+
+// ---------------------------------------------------------------- ArgMax, ArgMin
+typedef struct arg_job {
+  const void *in;
+  fy_tensor *out;
+  int64_t along, inner;
+} arg_job;
+
+static inline void put_index(fy_tensor *t, int64_t i, int64_t value) {
+  switch ((int)t->dtype) {
+    case FY_INT64: ((int64_t *)t->data)[i] = value; break;
+    case FY_INT32: ((int32_t *)t->data)[i] = (int32_t)value; break;
+    default: ((uint16_t *)t->data)[i] = (uint16_t)value; break;
+  }
+}
+
+// The first of equals wins; a NaN is never better than anything.
+#define ARG(E, S, name, BETTER, WORST)                                                     \
+  static void name##_##S(void *arg, int64_t begin, int64_t end) {                          \
+    const arg_job *j = arg;                                                                \
+    const fy_t_##S *in = j->in;                                                            \
+    for (int64_t o = begin; o < end; o++) {                                                \
+      const int64_t base = o / j->inner * j->along * j->inner + o % j->inner;              \
+      fy_a_##S best = (fy_a_##S)(WORST);                                                   \
+      int64_t at = 0;                                                                      \
+      for (int64_t k = 0; k < j->along; k++) {                                             \
+        const fy_a_##S x = FY_LD_##S(in[base + k * j->inner]);                             \
+        if (x BETTER best) {                                                               \
+          best = x;                                                                        \
+          at = k;                                                                          \
+        }                                                                                  \
+      }                                                                                    \
+      put_index(j->out, o, at);                                                            \
+    }                                                                                      \
+  }
+#define ARG_MAX_INT(E, S, _) ARG(E, S, arg_max, >, FY_MIN_##S)
+#define ARG_MIN_INT(E, S, _) ARG(E, S, arg_min, <, FY_MAX_##S)
+FY_REAL_TYPES(ARG, arg_max, >, -INFINITY)
+FY_REAL_TYPES(ARG, arg_min, <, INFINITY)
+FY_INT_TYPES(ARG_MAX_INT, _)
+FY_INT_TYPES(ARG_MIN_INT, _)
+ARG(FY_BOOL, b, arg_max, >, 0)
+ARG(FY_BOOL, b, arg_min, <, 1)
+
+typedef void (*arg_fn)(void *arg, int64_t begin, int64_t end);
+typedef struct arg_table {
+  arg_fn fn[FY_DTYPE_COUNT];
+} arg_table;
+static const arg_table max_table = {
+    {FY_ORDERED_TYPES(FY_LOOP_ENTRY, arg_max)[FY_BOOL] = arg_max_b}};
+static const arg_table min_table = {
+    {FY_ORDERED_TYPES(FY_LOOP_ENTRY, arg_min)[FY_BOOL] = arg_min_b}};
+
+static fy_code arg_reduce(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0], *axis_in = ctx->in[1];
+  const arg_fn fn = ((const arg_table *)ctx->site->op->impl->aux)->fn[in->dtype];
+  char x[128];
+  if (axis_in->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "dim must be a scalar, but received tensor of shape: %s",
+                   fy_tensor_shape_text(axis_in, x));
+  }
+  int64_t axis = fy_tensor_int(axis_in, 0);
+  if (axis < -in->rank || axis >= in->rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected dimension in the range [%d, %d), but got %lld",
+                   -in->rank, in->rank, (long long)axis);
+  }
+  if (axis < 0) axis += in->rank;
+  if (in->dims[axis] == 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Reduction axis %lld is empty in shape %s",
+                   (long long)axis, fy_tensor_shape_text(in, x));
+  }
+  if (!fn) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
+                   fy_dtype_name(in->dtype));
+  }
+  int64_t dims[FY_MAX_RANK];
+  for (int32_t d = 0; d + 1 < in->rank; d++) dims[d] = in->dims[d < axis ? d : d + 1];
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, in->rank - 1, dims, &out, err));
+  arg_job job = {in->data, out, in->dims[axis],
+                 fy_product(in->dims + axis + 1, in->rank - 1 - (int32_t)axis)};
+  fy_parallel(ctx, out->count, (double)job.along, fn, &job);
+  return FY_OK;
+}
+
+static fy_code arg_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0];
+  int64_t axis, dims[FY_MAX_RANK];
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
+  if (in.rank < 0) return FY_OK;
+  if (in.rank <= 1) return fy_shape_scalar(ctx, err);
+  if (!fy_shape_int_value(ctx, 1, &axis)) return fy_shape_set(ctx, 0, in.rank - 1, NULL, err);
+  if (axis < -in.rank || axis >= in.rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension (%lld) must be in the range [%d, %d)",
+                   (long long)axis, -in.rank, in.rank);
+  }
+  if (axis < 0) axis += in.rank;
+  for (int32_t d = 0; d + 1 < in.rank; d++) dims[d] = in.dims[d < axis ? d : d + 1];
+  return fy_shape_set(ctx, 0, in.rank - 1, dims, err);
+}
+
+// ---------------------------------------------------------------- TopKV2
+// A heap of the k best of a row (the worst on top), then sorted: larger first, lower index first.
+typedef struct top_job {
+  const void *in;
+  fy_tensor *values, *indices;
+  int64_t cols, k;
+  int64_t *heaps;  // [rows, k] column numbers
+} top_job;
+
+#define TOP(E, S, _)                                                                       \
+  static inline bool worse_##S(const fy_t_##S *row, int64_t a, int64_t b) {                \
+    const fy_a_##S x = FY_LD_##S(row[a]), y = FY_LD_##S(row[b]);                           \
+    return x < y || (!(x > y) && a > b);                                                   \
+  }                                                                                        \
+  static void sift_##S(const fy_t_##S *row, int64_t *heap, int64_t n, int64_t i) {         \
+    for (;;) {                                                                             \
+      int64_t low = i;                                                                     \
+      for (int64_t c = 2 * i + 1; c <= 2 * i + 2 && c < n; c++) {                          \
+        if (worse_##S(row, heap[c], heap[low])) low = c;                                   \
+      }                                                                                    \
+      if (low == i) return;                                                                \
+      const int64_t t = heap[i];                                                           \
+      heap[i] = heap[low];                                                                 \
+      heap[low] = t;                                                                       \
+      i = low;                                                                             \
+    }                                                                                      \
+  }                                                                                        \
+  static void top_##S(void *arg, int64_t begin, int64_t end) {                             \
+    const top_job *j = arg;                                                                \
+    for (int64_t r = begin; r < end; r++) {                                                \
+      const fy_t_##S *row = (const fy_t_##S *)j->in + r * j->cols;                         \
+      fy_t_##S *values = (fy_t_##S *)j->values->data + r * j->k;                           \
+      int64_t *heap = j->heaps + r * j->k, k = j->k;                                       \
+      for (int64_t i = 0; i < k; i++) heap[i] = i;                                         \
+      for (int64_t i = k / 2 - 1; i >= 0; i--) sift_##S(row, heap, k, i);                  \
+      for (int64_t c = k; c < j->cols; c++) {                                              \
+        if (worse_##S(row, c, heap[0])) continue;                                          \
+        heap[0] = c;                                                                       \
+        sift_##S(row, heap, k, 0);                                                         \
+      }                                                                                    \
+      for (int64_t n = k; n > 0; n--) {                                                    \
+        values[n - 1] = row[heap[0]];                                                      \
+        put_index(j->indices, r * k + n - 1, heap[0]);                                     \
+        heap[0] = heap[n - 1];                                                             \
+        sift_##S(row, heap, n - 1, 0);                                                     \
+      }                                                                                    \
+    }                                                                                      \
+  }
+FY_ORDERED_TYPES(TOP, _)
+static const arg_table top_table = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, top)}};
+
+static fy_code top_k(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0], *k_in = ctx->in[1];
+  char x[128];
+  if (k_in->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "k must be scalar, got shape %s",
+                   fy_tensor_shape_text(k_in, x));
+  }
+  const int64_t k = fy_tensor_int(k_in, 0);
+  if (k < 0) return fy_fail(err, FY_INVALID_ARGUMENT, "Need k >= 0, got %lld", (long long)k);
+  if (in->rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "input must be >= 1-D, got shape %s",
+                   fy_tensor_shape_text(in, x));
+  }
+  const int64_t cols = in->dims[in->rank - 1];
+  if (cols < k) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "input must have at least k columns. Had %lld, needed "
+                   "%lld", (long long)cols, (long long)k);
+  }
+  const arg_fn fn = top_table.fn[in->dtype];
+  if (!fn) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "TopKV2 has no loop for %s", fy_dtype_name(in->dtype));
+  }
+  int64_t dims[FY_MAX_RANK];
+  for (int32_t d = 0; d < in->rank; d++) dims[d] = d == in->rank - 1 ? k : in->dims[d];
+  top_job job = {.in = in->data, .cols = cols, .k = k};
+  FY_TRY(fy_out(ctx, 0, in->rank, dims, &job.values, err));
+  FY_TRY(fy_out(ctx, 1, in->rank, dims, &job.indices, err));
+  if (job.values->count == 0) return FY_OK;
+  void *heaps;
+  FY_TRY(fy_scratch(ctx, (size_t)job.values->count * sizeof(int64_t), &heaps, err));
+  job.heaps = heaps;
+  fy_parallel(ctx, in->count / cols, 3 * (double)cols, fn, &job);
+  return FY_OK;
+}
+
+static fy_code top_k_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0];
+  int64_t k = -1, dims[FY_MAX_RANK];
+  FY_TRY(fy_shape_rank_at_least(in, 1, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
+  if (in.rank < 0) return FY_OK;
+  const bool known = fy_shape_int_value(ctx, 1, &k);
+  const int64_t last = in.dims[in.rank - 1];
+  if (known && last >= 0 && k >= 0 && last < k) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "input must have last dimension >= k = %lld but is %lld",
+                   (long long)k, (long long)last);
+  }
+  for (int32_t d = 0; d < in.rank; d++) dims[d] = d == in.rank - 1 ? (k < 0 ? -1 : k) : in.dims[d];
+  FY_TRY(fy_shape_set(ctx, 0, in.rank, dims, err));
+  return fy_shape_set(ctx, 1, in.rank, dims, err);
+}
+
+// ---------------------------------------------------------------- Where
+#define IS_SET(E, S, _)                                             \
+  static bool set_##S(const void *p, int64_t i) {                   \
+    return FY_LD_##S(((const fy_t_##S *)p)[i]) != 0;                \
+  }
+FY_NUMERIC_TYPES(IS_SET, _)
+IS_SET(FY_BOOL, b, _)
+typedef bool (*set_fn)(const void *p, int64_t i);
+static const set_fn set_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, set)
+                                                     FY_LOOP_ENTRY(FY_BOOL, b, set)};
+
+static fy_code where(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  const set_fn is_set = set_table[in->dtype];
+  if (!is_set) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "Where has no loop for %s", fy_dtype_name(in->dtype));
+  }
+  int64_t n = 0;
+  for (int64_t i = 0; i < in->count; i++) n += is_set(in->data, i);
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){n, in->rank}, &out, err));
+  int64_t *to = out->data;
+  for (int64_t i = 0; i < in->count; i++) {
+    if (!is_set(in->data, i)) continue;
+    int64_t rest = i;
+    for (int32_t d = in->rank - 1; d >= 0; d--) {
+      to[d] = rest % in->dims[d];
+      rest /= in->dims[d];
+    }
+    to += in->rank;
+  }
+  return FY_OK;
+}
+
+static fy_code where_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const int64_t dims[] = {-1, ctx->in[0].rank};
+  return fy_shape_set(ctx, 0, 2, dims, err);
+}
+
+static const fy_sample arg_samples[] = {
+    {"f32[2,3]=1,5,2,9,0,9; i32[]=1", NULL, FY_OK, NULL},
+    {"i8[3]=-128,-128,-128; i32[]=0", "output_type=int32", FY_OK, "0"},
+    {"f32[3]=ones; i32[]=3", NULL, FY_INVALID_ARGUMENT,
+     "Expected dimension in the range [-1, 1), but got 3"},
+    {"f32[0,3]=; i32[]=0", NULL, FY_INVALID_ARGUMENT, "Reduction axis 0 is empty in shape [0,3]"},
+};
+static const fy_sample top_samples[] = {
+    {"f32[5]=2,1,3,5,3; i32[]=3", NULL, FY_OK, "5,3,3"},
+    {"f32[2]=ones; i32[]=3", NULL, FY_INVALID_ARGUMENT,
+     "input must have at least k columns. Had 2, needed 3"},
+};
+static const fy_sample where_samples[] = {
+    {"b[2,2]=true,false,false,true", NULL, FY_OK, "0,0,1,1"},
+    {"f32[3]=0,1,2", NULL, FY_OK, "1,2"},
+};
+
+FY_OP(ArgMax, .shape = arg_shape, .compute = arg_reduce, .aux = &max_table, .host_inputs = 1 << 1,
+      FY_SAMPLES(arg_samples));
+FY_OP(ArgMin, .shape = arg_shape, .compute = arg_reduce, .aux = &min_table, .host_inputs = 1 << 1,
+      FY_SAMPLES(arg_samples));
+FY_OP(TopKV2, .shape = top_k_shape, .compute = top_k, .host_inputs = 1 << 1,
+      FY_SAMPLES(top_samples));
+FY_OP(Where, .shape = where_shape, .compute = where, .flags = FY_OP_DYNAMIC,
+      FY_SAMPLES(where_samples));

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+// fill.c: tensors from nothing but numbers: Fill, ZerosLike, OnesLike, Range, LinSpace, OneHot.
+
+#include "ops/elementwise.h"
+#include "ops/shape_fns.h"
+#include "ops/values.h"
+
+// ---------------------------------------------------------------- Fill, ZerosLike, OnesLike
+typedef struct fill_job {
+  char *out;
+  const char *value;
+  size_t size;
+} fill_job;
+
+#define FILL_AS(T)                                                     \
+  {                                                                    \
+    T v, *o = (T *)(void *)j->out;                                     \
+    memcpy(&v, j->value, sizeof v);                                    \
+    for (int64_t i = begin; i < end; i++) o[i] = v;                    \
+  }
+typedef struct bytes16 {
+  uint64_t a, b;
+} bytes16;
+
+static void fill_range(void *arg, int64_t begin, int64_t end) {
+  const fill_job *j = arg;
+  switch (j->size) {
+    case 1: FILL_AS(uint8_t) break;
+    case 2: FILL_AS(uint16_t) break;
+    case 4: FILL_AS(uint32_t) break;
+    case 8: FILL_AS(uint64_t) break;
+    default: FILL_AS(bytes16) break;
+  }
+}
+
+static fy_code fill_with(fy_kernel_ctx *ctx, fy_tensor *out, const void *value, fy_error *err) {
+  if (!fy_dtype_is_plain(out->dtype)) {
+    for (int64_t i = 0; i < out->count; i++) {
+      FY_TRY(fy_copy_run(out->dtype, out->data, i, value, 0, 1, err));
+    }
+    return FY_OK;
+  }
+  fill_job job = {out->data, value, fy_dtype_storage(out->dtype)};
+  fy_parallel(ctx, out->count, 0.1 * (double)job.size, fill_range, &job);
+  return FY_OK;
+}
+
+static fy_code fill(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *shape = ctx->in[0], *value = ctx->in[1];
+  int64_t dims[FY_MAX_RANK];
+  int32_t rank;
+  char x[128];
+  if (shape->rank > 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "dims must represent a vector, got shape %s",
+                   fy_tensor_shape_text(shape, x));
+  }
+  if (value->count != 1 || value->rank > 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "value must represent a scalar, got shape %s",
+                   fy_tensor_shape_text(value, x));
+  }
+  FY_TRY(fy_value_shape(shape, &rank, dims, err));
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  return fill_with(ctx, out, value->data, err);
+}
+
+static fy_code fill_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 1, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
+  FY_TRY(fy_shape_from_first(ctx, err));
+  // A vector filled with a known number is a shape.
+  const fy_pshape out = ctx->out[0];
+  int64_t value, values[FY_MAX_RANK];
+  if (out.rank != 1 || out.dims[0] < 0 || out.dims[0] > FY_MAX_RANK) return FY_OK;
+  if (!fy_dtype_is_integer(ctx->out_types[0]) || !fy_shape_int_value(ctx, 1, &value)) return FY_OK;
+  for (int64_t i = 0; i < out.dims[0]; i++) values[i] = value;
+  return fy_shape_set_value(ctx, 0, (int32_t)out.dims[0], values, err);
+}
+
+static fy_code zeros_like(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  fy_tensor *out;
+  if (in->dtype == FY_VARIANT || in->dtype == FY_RESOURCE) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "ZerosLike of %s is not supported",
+                   fy_dtype_name(in->dtype));
+  }
+  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+  if (in->dtype == FY_STRING) {
+    for (int64_t i = 0; i < out->count; i++) {
+      if (!fy_tensor_set_string(out, i, "", 0)) return fy_fail_oom(err, 1);
+    }
+  } else if (out->count) {
+    memset(out->data, 0, fy_tensor_bytes(out));
+  }
+  return FY_OK;
+}
+
+static fy_code ones_like(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_dtype t = ctx->in[0]->dtype;
+  _Alignas(16) char one[16] = {0};
+#define ONE(E, S, _)                          \
+  case E: {                                   \
+    const fy_t_##S v = FY_ST_##S(1);          \
+    memcpy(one, &v, sizeof v);                \
+    break;                                    \
+  }
+  switch ((int)t) {
+    FY_NUMERIC_TYPES(ONE, _)
+    ONE(FY_BOOL, b, _)
+    default: return fy_fail(err, FY_UNIMPLEMENTED, "OnesLike has no loop for %s", fy_dtype_name(t));
+  }
+#undef ONE
+  fy_tensor *out;
+  FY_TRY(fy_out_like(ctx, 0, ctx->in[0], &out, err));
+  return fill_with(ctx, out, one, err);
+}
+
+// ---------------------------------------------------------------- Range
+// Sizes as TensorFlow finds them: exactly for integers, ceil(|(limit - start) / delta|) for floats,
+// the quotient in double and the elements by repeated addition in the type itself.
+#define RANGE_REAL(E, S, _)                                                                       \
+  static fy_code range_##S(fy_kernel_ctx *ctx, fy_error *err) {                                   \
+    const fy_a_##S start = FY_LD_##S(*(const fy_t_##S *)ctx->in[0]->data);                        \
+    const fy_a_##S limit = FY_LD_##S(*(const fy_t_##S *)ctx->in[1]->data);                        \
+    const fy_a_##S delta = FY_LD_##S(*(const fy_t_##S *)ctx->in[2]->data);                        \
+    FY_TRY(check_range((double)start, (double)limit, (double)delta, err));                        \
+    const fy_a_##S span = FY_RD_##S(FY_RD_##S(limit - start) / delta);                            \
+    const double size = ceil(fabs((double)span));                                                 \
+    if (!(size < 9.2e18)) {                                                                       \
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Requires ((limit - start) / delta) <= %lld",      \
+                     (long long)INT64_MAX);                                                       \
+    }                                                                                             \
+    fy_tensor *out;                                                                               \
+    FY_TRY(fy_out(ctx, 0, 1, (const int64_t[]){(int64_t)size}, &out, err));                       \
+    fy_t_##S *o = out->data;                                                                      \
+    fy_a_##S value = start;                                                                       \
+    for (int64_t i = 0; i < out->count; i++) {                                                    \
+      o[i] = FY_ST_##S(value);                                                                    \
+      value = FY_RD_##S(value + delta);                                                           \
+    }                                                                                             \
+    return FY_OK;                                                                                 \
+  }
+#define RANGE_INT(E, S, _)                                                                        \
+  static fy_code range_##S(fy_kernel_ctx *ctx, fy_error *err) {                                   \
+    const fy_a_##S start = *(const fy_t_##S *)ctx->in[0]->data;                                   \
+    const fy_a_##S limit = *(const fy_t_##S *)ctx->in[1]->data;                                   \
+    const fy_a_##S delta = *(const fy_t_##S *)ctx->in[2]->data;                                   \
+    FY_TRY(check_int_range(start, limit, delta, err));                                            \
+    const uint64_t span = delta > 0 ? (uint64_t)(int64_t)limit - (uint64_t)(int64_t)start         \
+                                    : (uint64_t)(int64_t)start - (uint64_t)(int64_t)limit;        \
+    const uint64_t by = delta > 0 ? (uint64_t)delta : 0 - (uint64_t)(int64_t)delta;               \
+    const uint64_t size = span / by + (span % by != 0);                                           \
+    if (size > INT64_MAX) {                                                                       \
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Requires ((limit - start) / delta) <= %lld",      \
+                     (long long)INT64_MAX);                                                       \
+    }                                                                                             \
+    fy_tensor *out;                                                                               \
+    FY_TRY(fy_out(ctx, 0, 1, (const int64_t[]){(int64_t)size}, &out, err));                       \
+    fy_t_##S *o = out->data;                                                                      \
+    for (int64_t i = 0; i < out->count; i++) {                                                    \
+      o[i] = (fy_t_##S)((uint64_t)(int64_t)start + (uint64_t)i * (uint64_t)(int64_t)delta);       \
+    }                                                                                             \
+    return FY_OK;                                                                                 \
+  }
+
+static fy_code check_int_range(int64_t start, int64_t limit, int64_t delta, fy_error *err) {
+  if (delta == 0) return fy_fail(err, FY_INVALID_ARGUMENT, "Requires delta != 0: 0");
+  if (delta > 0 ? start > limit : start < limit) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Requires start %s limit when delta %s 0: %lld/%lld",
+                   delta > 0 ? "<=" : ">=", delta > 0 ? ">" : "<", (long long)start,
+                   (long long)limit);
+  }
+  return FY_OK;
+}
+
+static fy_code check_range(double start, double limit, double delta, fy_error *err) {
+  if (delta == 0) return fy_fail(err, FY_INVALID_ARGUMENT, "Requires delta != 0: 0");
+  if (!(delta > 0 ? start <= limit : start >= limit)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Requires start %s limit when delta %s 0: %g/%g",
+                   delta > 0 ? "<=" : ">=", delta > 0 ? ">" : "<", start, limit);
+  }
+  return FY_OK;
+}
+FY_REAL_TYPES(RANGE_REAL, _)
+FY_INDEX_TYPES(RANGE_INT, _)
+
+static fy_code range(fy_kernel_ctx *ctx, fy_error *err) {
+  static const char *const names[] = {"start", "limit", "delta"};
+  char x[128];
+  for (int i = 0; i < 3; i++) {
+    if (ctx->in[i]->count == 1 && ctx->in[i]->rank <= 1) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be a scalar, not shape %s", names[i],
+                   fy_tensor_shape_text(ctx->in[i], x));
+  }
+#define CASE(E, S, _) case E: return range_##S(ctx, err);
+  switch ((int)ctx->in[0]->dtype) {
+    FY_REAL_TYPES(CASE, _)
+    FY_INDEX_TYPES(CASE, _)
+    default: break;
+  }
+#undef CASE
+  return fy_fail(err, FY_UNIMPLEMENTED, "Range has no loop for %s",
+                 fy_dtype_name(ctx->in[0]->dtype));
+}
+
+static fy_code range_shape(fy_shape_ctx *ctx, fy_error *err) {
+  int64_t v[3], size = -1;
+  bool known = fy_dtype_is_integer(ctx->in_types[0]);
+  for (int i = 0; i < 3; i++) {
+    fy_code code = fy_shape_rank_is(ctx->in[i], 0, err);
+    if (code) {
+      fy_error_append(err, " for '%s'", i == 0 ? "start" : i == 1 ? "limit" : "delta");
+      return code;
+    }
+    known = known && fy_shape_int_value(ctx, i, &v[i]);
+  }
+  if (known) {
+    FY_TRY(check_int_range(v[0], v[1], v[2], err));
+    const uint64_t span = v[2] > 0 ? (uint64_t)v[1] - (uint64_t)v[0] : (uint64_t)v[0] - (uint64_t)v[1];
+    const uint64_t by = v[2] > 0 ? (uint64_t)v[2] : 0 - (uint64_t)v[2];
+    const uint64_t n = span / by + (span % by != 0);
+    if (n <= INT64_MAX) size = (int64_t)n;
+  } else if (ctx->in_value[0] && ctx->in_value[1] && ctx->in_value[2] &&
+             fy_dtype_is_floating(ctx->in_types[0])) {
+    const double start = fy_tensor_double(ctx->in_value[0], 0);
+    const double limit = fy_tensor_double(ctx->in_value[1], 0);
+    const double delta = fy_tensor_double(ctx->in_value[2], 0);
+    FY_TRY(check_range(start, limit, delta, err));
+    const double n = ceil(fabs((limit - start) / delta));
+    if (n < 9e18) size = (int64_t)n;
+  }
+  FY_TRY(fy_shape_set(ctx, 0, 1, &size, err));
+  if (!known || size < 0 || size > FY_MAX_RANK) return FY_OK;
+  int64_t values[FY_MAX_RANK];
+  for (int64_t i = 0; i < size; i++) values[i] = v[0] + i * v[2];
+  return fy_shape_set_value(ctx, 0, (int32_t)size, values, err);
+}
+
+// ---------------------------------------------------------------- LinSpace
+#define LIN(E, S, _)                                                                     \
+  static void lin_##S(const fy_tensor *from, const fy_tensor *to, fy_tensor *out) {      \
+    const fy_a_##S a = FY_LD_##S(*(const fy_t_##S *)from->data);                         \
+    const fy_a_##S b = FY_LD_##S(*(const fy_t_##S *)to->data);                           \
+    const int64_t n = out->count;                                                        \
+    fy_t_##S *o = out->data;                                                             \
+    const fy_a_##S step = n > 1 ? (b - a) / (fy_a_##S)(n - 1) : 0;                       \
+    for (int64_t i = 0; i < n; i++) o[i] = FY_ST_##S(a + step * (fy_a_##S)i);            \
+    if (n > 1) o[n - 1] = FY_ST_##S(b);                                                  \
+  }
+FY_REAL_TYPES(LIN, _)
+
+static fy_code lin_space(fy_kernel_ctx *ctx, fy_error *err) {
+  static const char *const names[] = {"start", "stop", "num"};
+  char x[128];
+  for (int i = 0; i < 3; i++) {
+    if (ctx->in[i]->rank == 0) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be a scalar, not shape %s", names[i],
+                   fy_tensor_shape_text(ctx->in[i], x));
+  }
+  const int64_t n = fy_tensor_int(ctx->in[2], 0);
+  if (n <= 0) return fy_fail(err, FY_INVALID_ARGUMENT, "Requires num > 0: %lld", (long long)n);
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, 1, &n, &out, err));
+#define CASE(E, S, _) case E: lin_##S(ctx->in[0], ctx->in[1], out); return FY_OK;
+  switch ((int)out->dtype) {
+    FY_REAL_TYPES(CASE, _)
+    default: break;
+  }
+#undef CASE
+  return fy_fail(err, FY_UNIMPLEMENTED, "LinSpace has no loop for %s", fy_dtype_name(out->dtype));
+}
+
+static fy_code lin_space_shape(fy_shape_ctx *ctx, fy_error *err) {
+  int64_t n = -1;
+  for (int i = 0; i < 3; i++) {
+    fy_code code = fy_shape_rank_is(ctx->in[i], 0, err);
+    if (code) {
+      fy_error_append(err, " for '%s'", i == 0 ? "start" : i == 1 ? "stop" : "num");
+      return code;
+    }
+  }
+  if (fy_shape_int_value(ctx, 2, &n) && n <= 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Requires num > 0: %lld", (long long)n);
+  }
+  return fy_shape_set(ctx, 0, 1, &n, err);
+}
+
+// ---------------------------------------------------------------- OneHot
+static fy_code one_hot(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *indices = ctx->in[0], *depth_in = ctx->in[1], *on = ctx->in[2], *off = ctx->in[3];
+  const int64_t axis_attr = fy_site_int(ctx->site, "axis");
+  const int32_t rank = indices->rank + 1;
+  char x[128];
+  if (axis_attr != -1 && (axis_attr < 0 || axis_attr >= rank)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Expected axis to be -1 or between [0, %d).  But received: %lld", rank,
+                   (long long)axis_attr);
+  }
+  static const char *const names[] = {"depth", "on_value", "off_value"};
+  for (int i = 0; i < 3; i++) {
+    if (ctx->in[1 + i]->rank == 0) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be a scalar, but got: %s", names[i],
+                   fy_tensor_shape_text(ctx->in[1 + i], x));
+  }
+  const int64_t depth = fy_tensor_int(depth_in, 0);
+  if (depth < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "depth must be non-negative, got: %lld",
+                   (long long)depth);
+  }
+  if (rank > FY_MAX_RANK) return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
+  const int32_t axis = axis_attr < 0 ? rank - 1 : (int32_t)axis_attr;
+  int64_t dims[FY_MAX_RANK];
+  for (int32_t d = 0; d < rank; d++) {
+    dims[d] = d < axis ? indices->dims[d] : d == axis ? depth : indices->dims[d - 1];
+  }
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  FY_TRY(fill_with(ctx, out, off->data, err));
+  if (out->count == 0) return FY_OK;
+  const int64_t inner = fy_product(dims + axis + 1, rank - 1 - axis);
+  for (int64_t i = 0; i < indices->count; i++) {
+    const int64_t index = fy_tensor_int(indices, i);
+    if (index < 0 || index >= depth) continue;
+    const int64_t at = (i / inner * depth + index) * inner + i % inner;
+    FY_TRY(fy_copy_run(out->dtype, out->data, at, on->data, 0, 1, err));
+  }
+  return FY_OK;
+}
+
+static fy_code one_hot_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const int64_t axis_attr = fy_shape_attr_int(ctx, "axis", -1);
+  int64_t depth = -1;
+  if (axis_attr < -1) return fy_fail(err, FY_INVALID_ARGUMENT, "axis must be >= -1");
+  for (int i = 1; i < 4; i++) FY_TRY(fy_shape_rank_is(ctx->in[i], 0, err));
+  if (fy_shape_int_value(ctx, 1, &depth) && depth < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Dimension size, given by scalar input 1, must be non-negative but is %lld",
+                   (long long)depth);
+  }
+  const fy_pshape in = ctx->in[0];
+  if (in.rank < 0) return FY_OK;
+  FY_TRY(fy_shape_rank_at_least(in, (int32_t)(axis_attr < 0 ? 0 : axis_attr), err));
+  const int32_t axis = axis_attr < 0 ? in.rank : (int32_t)axis_attr;
+  int64_t dims[FY_MAX_RANK + 1];
+  for (int32_t d = 0; d <= in.rank; d++) {
+    dims[d] = d < axis ? in.dims[d] : d == axis ? depth : in.dims[d - 1];
+  }
+  return fy_shape_set(ctx, 0, in.rank + 1, dims, err);
+}
+
+static const fy_sample fill_samples[] = {
+    {"i32[2]=2,2; f32[]=7", NULL, FY_OK, "7,7,7,7"},
+    {"i32[1]=2; s[]='x'", NULL, FY_OK, NULL},
+    {"i32[1]=-1; f32[]=1", NULL, FY_INVALID_ARGUMENT, "Dimension -1 must be >= 0"},
+};
+static const fy_sample like_samples[] = {
+    {"f32[2,2]=normal", NULL, FY_OK, NULL},
+    {"b[2]=true,false", NULL, FY_OK, NULL},
+    {"c128[1]=3", NULL, FY_OK, NULL},
+};
+static const fy_sample range_samples[] = {
+    {"i32[]=0; i32[]=5; i32[]=2", NULL, FY_OK, "0,2,4"},
+    {"f32[]=0; f32[]=1; f32[]=0.25", NULL, FY_OK, "0,0.25,0.5,0.75"},
+    {"i64[]=5; i64[]=0; i64[]=-2", NULL, FY_OK, "5,3,1"},
+    {"i32[]=0; i32[]=5; i32[]=0", NULL, FY_INVALID_ARGUMENT, "Requires delta != 0: 0"},
+    {"i32[]=5; i32[]=0; i32[]=1", NULL, FY_INVALID_ARGUMENT,
+     "Requires start <= limit when delta > 0: 5/0"},
+};
+static const fy_sample lin_samples[] = {
+    {"f32[]=0; f32[]=1; i32[]=5", NULL, FY_OK, "0,0.25,0.5,0.75,1"},
+    {"f32[]=0; f32[]=1; i32[]=0", NULL, FY_INVALID_ARGUMENT, "Requires num > 0: 0"},
+};
+static const fy_sample one_hot_samples[] = {
+    {"i32[2]=1,5; i32[]=3; f32[]=1; f32[]=0", NULL, FY_OK, "0,1,0,0,0,0"},
+    {"i64[2]=0,1; i32[]=2; i32[]=5; i32[]=1", "axis=0", FY_OK, "5,1,1,5"},
+    {"i32[1]=0; i32[]=-1; f32[]=1; f32[]=0", NULL, FY_INVALID_ARGUMENT,
+     "depth must be non-negative, got: -1"},
+};
+
+FY_OP(Fill, .shape = fill_shape, .compute = fill, .host_inputs = 1, FY_SAMPLES(fill_samples));
+FY_OP(ZerosLike, .shape = fy_shape_unchanged, .compute = zeros_like, .flags = FY_OP_INPLACE,
+      FY_SAMPLES(like_samples));
+FY_OP(OnesLike, .shape = fy_shape_unchanged, .compute = ones_like, .flags = FY_OP_INPLACE,
+      FY_SAMPLES(like_samples));
+FY_OP(Range, .shape = range_shape, .compute = range, .flags = FY_OP_DYNAMIC, .host_inputs = 7,
+      .host_outputs = 1, FY_SAMPLES(range_samples));
+FY_OP(LinSpace, .shape = lin_space_shape, .compute = lin_space, .host_inputs = 7,
+      FY_SAMPLES(lin_samples));
+FY_OP(OneHot, .shape = one_hot_shape, .compute = one_hot, .host_inputs = 1 << 1,
+      FY_SAMPLES(one_hot_samples));

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// fused.h: many element-wise operations as one program that runs block by block (op _FerryFused,
+// made by optimize/fuse.c, run by fused.c; devices may translate it to their own language).
+//
+// A program is a list of operations on values. Values are numbered: inputs first, then constants,
+// then the result of each operation. It travels as the string attribute "program":
+//   uint32 inputs, constants, operations, outputs
+//   uint32 kind[inputs]             (fy_fused_kind)
+//   uint64 constant[constants]      (the element's bytes, low end first)
+//   uint32 op, a, b [operations]    (fy_ew; b is FY_FUSED_NONE where the operation has one operand)
+//   uint32 output[outputs]          (values that operations made)
+// in the machine's byte order: it never leaves the process. LeakyRelu's alpha is its operand b.
+
+#ifndef FY_OPS_FUSED_H
+#define FY_OPS_FUSED_H
+
+#include "ops/op.h"
+
+#define FY_FUSED_NONE UINT32_MAX
+
+typedef enum fy_fused_kind {
+  FY_FUSED_FULL = 0,    // as many elements as the outputs
+  FY_FUSED_SCALAR = 1,  // one element
+  FY_FUSED_ROW = 2,     // repeats: its shape is the tail of the outputs' shape
+} fy_fused_kind;
+
+typedef struct fy_fused_op {
+  uint32_t op;  // fy_ew
+  uint32_t a, b;
+} fy_fused_op;
+
+typedef struct fy_fused_program {  // arrays belong to whoever made it
+  uint32_t num_inputs, num_consts, num_ops, num_outputs;
+  uint32_t *kinds;
+  uint64_t *consts;
+  fy_fused_op *ops;
+  uint32_t *outputs;
+} fy_fused_program;
+
+bool fy_ew_is_binary(fy_ew op);  // LeakyRelu counts: its second operand is a constant
+// Does the fused kernel know |op| for |dtype|?
+bool fy_fused_knows(fy_ew op, fy_dtype dtype);
+double fy_ew_ns(fy_ew op);  // rough cost of one element
+
+// Bytes of a program as an attribute; memory in |arena|.
+FY_MUST_CHECK fy_code fy_fused_encode(const fy_fused_program *p, fy_arena *arena, fy_view *out,
+                                      fy_error *err);
+// The opposite; trusts nothing. Arrays in |arena|. INVALID_ARGUMENT if damaged.
+FY_MUST_CHECK fy_code fy_fused_decode(fy_view bytes, fy_dtype dtype, fy_arena *arena,
+                                      fy_fused_program *out, fy_error *err);
+// "v2 = Mul(in0, 0.5)" one line per operation.
+void fy_fused_print(fy_str *out, const fy_fused_program *p, fy_dtype dtype);
+
+// ---------------------------------------------------------------- lanes: one build per machine
+// Kernels over SIMD lanes. The same source (lanes_*.h) is compiled for every instruction set;
+// devices/cpu/lanes.c chooses at run time. Ops run alone and fused use the same functions, so that
+// fusing changes no bit.
+typedef void (*fy_lanes_fn)(void);  // cast to what the table's type and width say
+
+typedef struct fy_fused_instr {
+  uint16_t code;
+  uint16_t unused;
+  uint32_t arg;  // slot or constant
+} fy_fused_instr;
+
+typedef struct fy_fused_regs {  // what the code of one block works on
+  const fy_lanes_fn *table;
+  void **slots;         // inputs, outputs, temporaries: where this block's elements are
+  const void *consts;   // elements
+  void *save;           // accumulators across a pause, 64-byte aligned
+  const fy_fused_instr *resume;
+} fy_fused_regs;
+
+// Codes: an fy_ew with the accumulator as (first) operand and a slot as second, plus these.
+enum {
+  FY_FUSED_BY_CONST = 64,   // the second operand is a constant
+  FY_FUSED_REVERSED = 128,  // the accumulator is the second operand
+  FY_FUSED_LOAD = 60,
+  FY_FUSED_STORE = 61,
+  FY_FUSED_PAUSE = 62,
+  FY_FUSED_END = 63,
+  FY_FUSED_LOAD_CONST = FY_FUSED_LOAD + FY_FUSED_BY_CONST,
+  FY_FUSED_CODES = 256,
+};
+
+enum { FY_LANES_F32, FY_LANES_F64, FY_LANES_I32, FY_LANES_I64, FY_LANES_TYPES };
+
+typedef struct fy_lanes {
+  const char *name;
+  int bytes;  // of one vector
+  // [type][0] wide: 8 vectors per block; [type][1] narrow: one
+  const fy_lanes_fn *tables[FY_LANES_TYPES][2];
+  void (*run[FY_LANES_TYPES][2])(const fy_fused_instr *code, fy_fused_regs *regs);
+  void (*unary_f32[FY_EW_COUNT])(const float *in, float *out, int64_t n);  // NULL: plain C does
+} fy_lanes;
+
+extern const fy_lanes fy_lanes_plain;
+const fy_lanes *fy_lanes_best(void);  // devices/cpu/lanes.c
+
+#endif

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// gather.c: Gather, GatherV2 (axis, batch_dims), GatherNd. An index out of range is an error that
+// names its place, never a read.
+
+#include <stdio.h>
+
+#include "ops/shape_fns.h"
+#include "ops/values.h"
+
+static inline int64_t index_at(const fy_tensor *t, int64_t i) {
+  switch (t->dtype) {
+    case FY_INT32: return ((const int32_t *)t->data)[i];
+    case FY_INT64: return ((const int64_t *)t->data)[i];
+    default: return ((const int16_t *)t->data)[i];
+  }
+}
+
+typedef struct gather_job {
+  const fy_tensor *params, *indices;
+  fy_tensor *out;
+  size_t run_bytes;
+  int64_t outer, limit, run, per_batch;  // outer dims between batch and axis; run = elements copied
+  int64_t bad;                           // position of the first bad index seen, or -1
+} gather_job;
+
+// Item = (batch, outer, index): out[b, o, i, :] = params[b, o, indices[b, i], :].
+static void gather_items(void *arg, int64_t begin, int64_t end) {
+  gather_job *j = arg;
+  const char *in = j->params->data;
+  char *out = j->out->data;
+  for (int64_t item = begin; item < end; item++) {
+    const int64_t i = item % j->per_batch, rest = item / j->per_batch;
+    const int64_t at = rest / j->outer * j->per_batch + i;
+    const int64_t index = index_at(j->indices, at);
+    if (FY_UNLIKELY((uint64_t)index >= (uint64_t)j->limit)) {
+      __atomic_store_n(&j->bad, at, __ATOMIC_RELAXED);
+      continue;
+    }
+    memcpy(out + (size_t)item * j->run_bytes, in + (size_t)(rest * j->limit + index) * j->run_bytes,
+           j->run_bytes);
+  }
+}
+
+static fy_code gather_objects(gather_job *j, int64_t items, fy_error *err) {
+  for (int64_t item = 0; item < items; item++) {
+    const int64_t i = item % j->per_batch, rest = item / j->per_batch;
+    const int64_t at = rest / j->outer * j->per_batch + i;
+    const int64_t index = index_at(j->indices, at);
+    if ((uint64_t)index >= (uint64_t)j->limit) {
+      j->bad = at;
+      return FY_OK;
+    }
+    FY_TRY(fy_copy_run(j->out->dtype, j->out->data, item * j->run, j->params->data,
+                       (rest * j->limit + index) * j->run, j->run, err));
+  }
+  return FY_OK;
+}
+
+// "indices[1,0] = -1 is not in [0, 3)"; the first bad one, whichever thread met which.
+static fy_code fail_index(const gather_job *j, fy_error *err) {
+  const fy_tensor *t = j->indices;
+  int64_t at = 0;
+  while (at < t->count && (uint64_t)index_at(t, at) < (uint64_t)j->limit) at++;
+  if (at == t->count) at = j->bad;
+  char place[128] = "";
+  size_t len = 0;
+  int64_t step = t->count;
+  int64_t rest = at;
+  for (int32_t d = 0; d < t->rank && len < 100; d++) {
+    step /= t->dims[d] ? t->dims[d] : 1;
+    len += (size_t)snprintf(place + len, sizeof place - len, "%s%lld", d ? "," : "",
+                            (long long)(rest / step));
+    rest %= step;
+  }
+  return fy_fail(err, FY_INVALID_ARGUMENT, "indices%s%s%s = %lld is not in [0, %lld)",
+                 t->rank ? "[" : "", place, t->rank ? "]" : "", (long long)index_at(t, at),
+                 (long long)j->limit);
+}
+
+static fy_code gather_at(fy_kernel_ctx *ctx, int64_t axis, int64_t batch_dims, fy_error *err) {
+  const fy_tensor *params = ctx->in[0], *indices = ctx->in[1];
+  if (params->rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "params must be at least 1 dimensional");
+  }
+  const int64_t need = axis < 0 ? -axis : axis + 1;
+  if (need > params->rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be at least rank %lld but is rank %d",
+                   (long long)need, params->rank);
+  }
+  if (axis < 0) axis += params->rank;
+  if (batch_dims != 0) {
+    if (batch_dims < -indices->rank || batch_dims > indices->rank) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Expected batch_dims in the range [%d, %d], but got %lld", -indices->rank,
+                     indices->rank, (long long)batch_dims);
+    }
+    if (batch_dims < 0) batch_dims += indices->rank;
+    if (batch_dims >= params->rank) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "batch_dims (%lld) must be less than rank(params) (%d).", (long long)batch_dims,
+                     params->rank);
+    }
+    if (axis < batch_dims) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "batch_dims (%lld) must be less than or equal to axis (%lld).",
+                     (long long)batch_dims, (long long)axis);
+    }
+    for (int32_t d = 0; d < batch_dims; d++) {
+      if (params->dims[d] == indices->dims[d]) continue;
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "params.shape[%d]: %lld should be equal to indices.shape[%d]: %lld", d,
+                     (long long)params->dims[d], d, (long long)indices->dims[d]);
+    }
+  }
+  int64_t dims[2 * FY_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d < axis; d++) dims[rank++] = params->dims[d];
+  for (int32_t d = (int32_t)batch_dims; d < indices->rank; d++) dims[rank++] = indices->dims[d];
+  for (int32_t d = (int32_t)axis + 1; d < params->rank; d++) dims[rank++] = params->dims[d];
+  if (rank > FY_MAX_RANK) return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  if (out->count == 0) return FY_OK;
+  const int32_t b = (int32_t)batch_dims, a = (int32_t)axis;
+  gather_job j = {.params = params, .indices = indices, .out = out,
+                  .outer = fy_product(params->dims + b, a - b), .limit = params->dims[a],
+                  .run = fy_product(params->dims + a + 1, params->rank - 1 - a),
+                  .per_batch = fy_product(indices->dims + b, indices->rank - b), .bad = -1};
+  j.run_bytes = (size_t)j.run * fy_dtype_storage(params->dtype);
+  const int64_t items = fy_product(params->dims, a) * j.per_batch;
+  if (fy_dtype_is_plain(params->dtype)) {
+    fy_parallel(ctx, items, 5 + 0.1 * (double)j.run_bytes, gather_items, &j);
+  } else {
+    FY_TRY(gather_objects(&j, items, err));
+  }
+  return j.bad >= 0 ? fail_index(&j, err) : FY_OK;
+}
+
+static fy_code gather_v1(fy_kernel_ctx *ctx, fy_error *err) {
+  return gather_at(ctx, 0, 0, err);
+}
+static fy_code gather_v2(fy_kernel_ctx *ctx, fy_error *err) {
+  if (ctx->in[2]->rank != 0) return fy_fail(err, FY_INVALID_ARGUMENT, "axis must be scalar");
+  return gather_at(ctx, fy_tensor_int(ctx->in[2], 0), fy_site_int(ctx->site, "batch_dims"), err);
+}
+
+static fy_code gather_v1_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape p = ctx->in[0], i = ctx->in[1];
+  FY_TRY(fy_shape_rank_at_least(p, 1, err));
+  if (p.rank < 0 || i.rank < 0) return FY_OK;
+  int64_t dims[2 * FY_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d < i.rank; d++) dims[rank++] = i.dims[d];
+  for (int32_t d = 1; d < p.rank; d++) dims[rank++] = p.dims[d];
+  return fy_shape_set(ctx, 0, rank, dims, err);
+}
+
+static fy_code gather_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape p = ctx->in[0], i = ctx->in[1];
+  int64_t axis, batch = fy_shape_attr_int(ctx, "batch_dims", 0);
+  FY_TRY(fy_shape_rank_at_least(p, 1, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[2], 0, err));
+  if (p.rank < 0 || i.rank < 0) return FY_OK;
+  if (batch < 0) batch += i.rank;
+  if (batch < 0 || batch > i.rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be at least rank %lld but is rank %d",
+                   (long long)batch, i.rank);
+  }
+  if (!fy_shape_int_value(ctx, 2, &axis)) {
+    return fy_shape_set(ctx, 0, p.rank + i.rank - 1 - (int32_t)batch, NULL, err);
+  }
+  FY_TRY(fy_shape_rank_at_least(p, (int32_t)(axis < 0 ? -axis : axis + 1), err));
+  if (axis < 0) axis += p.rank;
+  if (axis < batch) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "axis must be greater than or equal to batch_dims");
+  }
+  int64_t dims[2 * FY_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d < axis; d++) {
+    dims[rank] = p.dims[d];
+    if (d < batch) FY_TRY(fy_dim_merge(p.dims[d], i.dims[d], &dims[rank], err));
+    rank++;
+  }
+  for (int32_t d = (int32_t)batch; d < i.rank; d++) dims[rank++] = i.dims[d];
+  for (int32_t d = (int32_t)axis + 1; d < p.rank; d++) dims[rank++] = p.dims[d];
+  FY_TRY(fy_shape_set(ctx, 0, rank, dims, err));
+  // An element of a vector that is a shape.
+  int64_t at;
+  int32_t n;
+  int64_t *values;
+  bool *known;
+  const bool small = ctx->in_as_shape[0].rank >= 0 || ctx->in_value[0];
+  if (p.rank == 1 && i.rank == 0 && small && fy_shape_int_value(ctx, 1, &at) &&
+      fy_shape_values(ctx, 0, &n, &values, &known) && at >= 0 && at < n) {
+    return fy_shape_set_value(ctx, 0, 1, &values[at], err);
+  }
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- GatherNd
+static fy_code fail_nd(const fy_kernel_ctx *ctx, int64_t row, int64_t depth, fy_error *err) {
+  const fy_tensor *params = ctx->in[0], *indices = ctx->in[1];
+  char shape[128], list[200] = "", place[128] = "";
+  size_t len = 0, at = 0;
+  for (int64_t k = 0; k < depth && len < 160; k++) {
+    len += (size_t)snprintf(list + len, sizeof list - len, "%s%lld", k ? ", " : "",
+                            (long long)index_at(indices, row * depth + k));
+  }
+  int64_t step = indices->count / (depth ? depth : 1), rest = row;
+  for (int32_t d = 0; d + 1 < indices->rank && at < 100; d++) {
+    step /= indices->dims[d];
+    at += (size_t)snprintf(place + at, sizeof place - at, "%s%lld", d ? "," : "",
+                           (long long)(rest / step));
+    rest %= step;
+  }
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "indices[%s] = [%s] does not index into param shape %s, node name: %s", place, list,
+                 fy_tensor_shape_text(params, shape), ctx->site->node_name);
+}
+
+static fy_code gather_nd(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *params = ctx->in[0], *indices = ctx->in[1];
+  char x[128];
+  if (params->rank < 1) return fy_fail(err, FY_INVALID_ARGUMENT, "params must be at least a vector");
+  if (indices->rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "indices must be at least a vector");
+  }
+  const int64_t depth = indices->dims[indices->rank - 1];
+  if (depth > params->rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "index innermost dimension length must be <= params rank; saw: %lld vs. %d",
+                   (long long)depth, params->rank);
+  }
+  const int64_t rows = fy_product(indices->dims, indices->rank - 1);
+  if (params->count == 0 && rows > 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Requested more than 0 entries, but params is empty.  Params shape: %s",
+                   fy_tensor_shape_text(params, x));
+  }
+  int64_t dims[2 * FY_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d + 1 < indices->rank; d++) dims[rank++] = indices->dims[d];
+  for (int32_t d = (int32_t)depth; d < params->rank; d++) dims[rank++] = params->dims[d];
+  if (rank > FY_MAX_RANK) return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  const int64_t run = fy_product(params->dims + depth, params->rank - (int32_t)depth);
+  for (int64_t r = 0; r < rows; r++) {
+    int64_t from = 0;
+    for (int64_t k = 0; k < depth; k++) {
+      const int64_t index = index_at(indices, r * depth + k);
+      if ((uint64_t)index >= (uint64_t)params->dims[k]) return fail_nd(ctx, r, depth, err);
+      from = from * params->dims[k] + index;
+    }
+    FY_TRY(fy_copy_run(out->dtype, out->data, r * run, params->data, from * run, run, err));
+  }
+  return FY_OK;
+}
+
+static fy_code gather_nd_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape p = ctx->in[0], i = ctx->in[1];
+  FY_TRY(fy_shape_rank_at_least(i, 1, err));
+  if (p.rank < 0 || i.rank < 0 || i.dims[i.rank - 1] < 0) return FY_OK;
+  const int64_t depth = i.dims[i.rank - 1];
+  if (depth > p.rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "indices.shape[-1] must be <= params.rank, but saw indices.shape[-1] = %lld and "
+                   "params.rank = %d",
+                   (long long)depth, p.rank);
+  }
+  int64_t dims[2 * FY_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d + 1 < i.rank; d++) dims[rank++] = i.dims[d];
+  for (int32_t d = (int32_t)depth; d < p.rank; d++) dims[rank++] = p.dims[d];
+  return fy_shape_set(ctx, 0, rank, dims, err);
+}
+
+static const fy_sample v1_samples[] = {
+    {"f32[3,2]=iota; i32[2]=2,0", NULL, FY_OK, "4,5,0,1"},
+};
+static const fy_sample v2_samples[] = {
+    {"f32[2,3]=iota; i32[2]=2,0; i32[]=1", NULL, FY_OK, "2,0,5,3"},
+    {"f32[2,3]=iota; i32[2,1]=2,0; i32[]=1", "batch_dims=1", FY_OK, "2,3"},
+    {"f32[3,2]=iota; i32[2,2]=0,1,-1,2; i32[]=0", NULL, FY_INVALID_ARGUMENT,
+     "indices[1,0] = -1 is not in [0, 3)"},
+};
+static const fy_sample nd_samples[] = {
+    {"f32[2,3]=iota; i32[2,2]=1,2,0,0", NULL, FY_OK, "5,0"},
+    {"f32[2,3]=iota; i32[1,1]=1", NULL, FY_OK, "3,4,5"},
+    {"f32[3,2]=iota; i32[1,2]=3,0", NULL, FY_INVALID_ARGUMENT,
+     "indices[0] = [3, 0] does not index into param shape [3,2], node name: "},
+};
+
+FY_OP(Gather, .shape = gather_v1_shape, .compute = gather_v1, FY_SAMPLES(v1_samples));
+FY_OP(GatherV2, .shape = gather_v2_shape, .compute = gather_v2, .host_inputs = 1 << 2,
+      FY_SAMPLES(v2_samples));
+FY_OP(GatherNd, .shape = gather_nd_shape, .compute = gather_nd, FY_SAMPLES(nd_samples));

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax.c: Softmax and LogSoftmax over the last dimension.
+// The row's maximum is subtracted first, so that exp cannot overflow; sums of 16-bit floats are in
+// float.
+
+#include "ops/elementwise.h"
+#include "ops/shape_fns.h"
+#include "ops/values.h"
+
+typedef struct softmax_job {
+  const void *in;
+  void *out;
+  int64_t cols;
+  bool log;
+} softmax_job;
+
+#define SOFTMAX(E, S, _)                                                                  \
+  static void softmax_##S(void *arg, int64_t begin, int64_t end) {                        \
+    const softmax_job *j = arg;                                                           \
+    for (int64_t r = begin; r < end; r++) {                                               \
+      const fy_t_##S *in = (const fy_t_##S *)j->in + r * j->cols;                         \
+      fy_t_##S *out = (fy_t_##S *)j->out + r * j->cols;                                   \
+      fy_a_##S top = FY_LD_##S(in[0]), sum = 0;                                           \
+      for (int64_t c = 1; c < j->cols; c++) {                                             \
+        const fy_a_##S x = FY_LD_##S(in[c]);                                              \
+        top = x > top ? x : top;                                                          \
+      }                                                                                   \
+      if (j->log) {                                                                       \
+        for (int64_t c = 0; c < j->cols; c++) {                                           \
+          sum += FY_MATH_##S(exp)(FY_LD_##S(in[c]) - top);                                \
+        }                                                                                 \
+        const fy_a_##S shift = FY_MATH_##S(log)(sum);                                     \
+        for (int64_t c = 0; c < j->cols; c++) {                                           \
+          out[c] = FY_ST_##S(FY_LD_##S(in[c]) - top - shift);                             \
+        }                                                                                 \
+        continue;                                                                         \
+      }                                                                                   \
+      for (int64_t c = 0; c < j->cols; c++) {                                             \
+        const fy_a_##S x = FY_MATH_##S(exp)(FY_LD_##S(in[c]) - top);                      \
+        sum += x;                                                                         \
+        out[c] = FY_ST_##S(x);                                                            \
+      }                                                                                   \
+      const fy_a_##S scale = 1 / sum;                                                     \
+      for (int64_t c = 0; c < j->cols; c++) {                                             \
+        out[c] = FY_ST_##S(FY_LD_##S(out[c]) * scale);                                    \
+      }                                                                                   \
+    }                                                                                     \
+  }
+FY_REAL_TYPES(SOFTMAX, _)
+
+typedef void (*rows_fn)(void *arg, int64_t begin, int64_t end);
+static const rows_fn table[FY_DTYPE_COUNT] = {FY_REAL_TYPES(FY_LOOP_ENTRY, softmax)};
+
+static fy_code run(fy_kernel_ctx *ctx, bool log, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  if (in->rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "logits must have >= 1 dimension, got []");
+  }
+  if (!table[in->dtype]) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
+                   fy_dtype_name(in->dtype));
+  }
+  fy_tensor *out;
+  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+  if (out->count == 0) return FY_OK;
+  softmax_job job = {in->data, out->data, in->dims[in->rank - 1], log};
+  fy_parallel(ctx, in->count / job.cols, 6 * (double)job.cols, table[in->dtype], &job);
+  return FY_OK;
+}
+
+static fy_code softmax(fy_kernel_ctx *ctx, fy_error *err) {
+  return run(ctx, false, err);
+}
+static fy_code log_softmax(fy_kernel_ctx *ctx, fy_error *err) {
+  return run(ctx, true, err);
+}
+
+static const fy_sample samples[] = {
+    {"f32[2,2]=0,0,1000,1000", NULL, FY_OK, NULL},
+    {"f16[3,7]=normal", NULL, FY_OK, NULL},
+    {"f64[1]=5", NULL, FY_OK, NULL},
+    {"f32[]=1", NULL, FY_INVALID_ARGUMENT, "logits must have >= 1 dimension, got []"},
+};
+
+FY_OP(Softmax, .shape = fy_shape_at_least_1, .compute = softmax, .flags = FY_OP_INPLACE,
+      FY_SAMPLES(samples));
+FY_OP(LogSoftmax, .shape = fy_shape_at_least_1, .compute = log_softmax, .flags = FY_OP_INPLACE,
+      FY_SAMPLES(samples));

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// transpose.c: elements in another order: Transpose, ReverseV2, InvertPermutation.
+
+#include "ops/shape_fns.h"
+#include "ops/strided.h"
+#include "ops/values.h"
+
+static fy_code read_perm(const fy_tensor *perm, int32_t rank, int32_t *out, fy_error *err) {
+  bool seen[FY_MAX_RANK] = {false};
+  fy_str list;
+  if (perm->count != rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "transpose expects a vector of size %d. But input(1) is a vector of size %lld",
+                   rank, (long long)perm->count);
+  }
+  for (int32_t i = 0; i < rank; i++) {
+    int64_t d = fy_tensor_int(perm, i);
+    if (d < 0) d += rank;
+    if (d < 0 || d >= rank) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "%lld is out of range [0 .. %d)", (long long)d, rank);
+    }
+    seen[d] = true;
+    out[i] = (int32_t)d;
+  }
+  for (int32_t i = 0; i < rank; i++) {
+    if (seen[i]) continue;
+    fy_str_init(&list);
+    for (int32_t k = 0; k < rank; k++) fy_str_printf(&list, "%s%d", k ? "," : "", out[k]);
+    fy_code code = fy_fail(err, FY_INVALID_ARGUMENT, "%d is missing from {%s}.", i,
+                           fy_str_text(&list));
+    fy_str_free(&list);
+    return code;
+  }
+  return FY_OK;
+}
+
+static fy_code transpose(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0], *perm_in = ctx->in[1];
+  int32_t perm[FY_MAX_RANK];
+  char x[128];
+  if (perm_in->rank != 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "perm must be rank 1, got shape %s",
+                   fy_tensor_shape_text(perm_in, x));
+  }
+  FY_TRY(read_perm(perm_in, in->rank, perm, err));
+  int64_t dims[FY_MAX_RANK], strides[FY_MAX_RANK], own[FY_MAX_RANK];
+  fy_dense_strides(in->rank, in->dims, own);
+  int32_t last = -1;
+  bool moves = false;  // does any dim with more than one element change its place?
+  for (int32_t i = 0; i < in->rank; i++) {
+    dims[i] = in->dims[perm[i]];
+    strides[i] = own[perm[i]];
+    if (dims[i] == 1) continue;
+    moves = moves || perm[i] < last;
+    last = perm[i];
+  }
+  if (!moves) return fy_out_alias(ctx, 0, 0, in->rank, dims, err);
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, in->rank, dims, &out, err));
+  return fy_strided_copy(ctx, out, in, in->rank, dims, strides, 0, err);
+}
+
+static fy_code transpose_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0];
+  const fy_tensor *perm_in = ctx->in_value[1];
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
+  const int64_t perm_size = ctx->in[1].rank == 1 ? ctx->in[1].dims[0] : -1;
+  int32_t rank = in.rank >= 0 ? in.rank : perm_size >= 0 && perm_size <= FY_MAX_RANK
+                                              ? (int32_t)perm_size : -1;
+  if (rank < 0) return FY_OK;
+  if (in.rank >= 0 && perm_size >= 0 && perm_size != in.rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension must be %d but is %lld", in.rank,
+                   (long long)perm_size);
+  }
+  if (!perm_in || in.rank < 0) {
+    if (rank <= 1 && in.rank >= 0) return fy_shape_unchanged(ctx, err);
+    return fy_shape_set(ctx, 0, rank, NULL, err);
+  }
+  int32_t perm[FY_MAX_RANK];
+  int64_t dims[FY_MAX_RANK];
+  for (int32_t i = 0; i < rank; i++) {
+    const int64_t d = fy_tensor_int(perm_in, i);
+    if (d < -rank || d >= rank) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "perm dim %lld is out of range of input rank %d", (long long)d, rank);
+    }
+  }
+  FY_TRY(read_perm(perm_in, rank, perm, err));
+  for (int32_t i = 0; i < rank; i++) dims[i] = in.dims[perm[i]];
+  return fy_shape_set(ctx, 0, rank, dims, err);
+}
+
+// ---------------------------------------------------------------- ReverseV2
+static fy_code reverse(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0], *axes = ctx->in[1];
+  int64_t strides[FY_MAX_RANK], offset = 0;
+  bool flipped[FY_MAX_RANK] = {false};
+  if (axes->rank != 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "'dims' must be 1-dimension, not %d", axes->rank);
+  }
+  fy_dense_strides(in->rank, in->dims, strides);
+  for (int64_t i = 0; i < axes->count; i++) {
+    const int64_t axis = fy_tensor_int(axes, i), d = axis < 0 ? axis + in->rank : axis;
+    if (d < 0 || d >= in->rank) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "'axis'[%lld] = %lld is out of valid range [0, %d",
+                     (long long)i, (long long)axis, in->rank - 1);
+    }
+    if (flipped[d]) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "axis %lld specified more than once.", (long long)d);
+    }
+    flipped[d] = true;
+    if (in->dims[d] > 0) offset += (in->dims[d] - 1) * strides[d];
+    strides[d] = -strides[d];
+  }
+  if (axes->count == 0 || in->rank == 0) return fy_out_alias(ctx, 0, 0, in->rank, in->dims, err);
+  fy_tensor *out;
+  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+  return fy_strided_copy(ctx, out, in, in->rank, in->dims, strides, offset, err);
+}
+
+// ---------------------------------------------------------------- InvertPermutation
+static fy_code invert_permutation(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  fy_tensor *out;
+  if (in->rank != 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "invert_permutation expects a 1D vector.");
+  }
+  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+  const bool wide = in->dtype == FY_INT64;
+  int32_t *narrow_out = out->data;
+  int64_t *wide_out = out->data;
+  for (int64_t i = 0; i < in->count; i++) {
+    if (wide) wide_out[i] = -1;
+    else narrow_out[i] = -1;
+  }
+  for (int64_t i = 0; i < in->count; i++) {
+    const int64_t d = fy_tensor_int(in, i);
+    if (d < 0 || d >= in->count) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "%lld is not between 0 and %lld", (long long)d,
+                     (long long)in->count);
+    }
+    if ((wide ? wide_out[d] : narrow_out[d]) != -1) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "%lld is duplicated in the input.", (long long)d);
+    }
+    if (wide) wide_out[d] = i;
+    else narrow_out[d] = (int32_t)i;
+  }
+  return FY_OK;
+}
+
+static fy_code vector_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 1, err));
+  return fy_shape_unchanged(ctx, err);
+}
+
+static const fy_sample transpose_samples[] = {
+    {"f32[2,3]=iota; i32[2]=1,0", NULL, FY_OK, "0,3,1,4,2,5"},
+    {"i8[2,2,2]=iota; i64[3]=2,0,1", NULL, FY_OK, "0,2,4,6,1,3,5,7"},
+    {"s[1,2]='a','b'; i32[2]=1,0", NULL, FY_OK, NULL},
+    {"f32[2,3]=iota; i32[2]=0,0", NULL, FY_INVALID_ARGUMENT, "1 is missing from {0,0}."},
+};
+static const fy_sample reverse_samples[] = {
+    {"f32[2,2]=iota; i32[1]=-1", NULL, FY_OK, "1,0,3,2"},
+    {"f32[2,2]=iota; i32[2]=0,1", NULL, FY_OK, "3,2,1,0"},
+    {"f32[2]=iota; i32[1]=1", NULL, FY_INVALID_ARGUMENT,
+     "'axis'[0] = 1 is out of valid range [0, 0"},
+};
+static const fy_sample invert_samples[] = {
+    {"i32[3]=2,0,1", NULL, FY_OK, "1,2,0"},
+    {"i32[2]=0,0", NULL, FY_INVALID_ARGUMENT, "0 is duplicated in the input."},
+};
+
+FY_OP(Transpose, .shape = transpose_shape, .compute = transpose, .host_inputs = 1 << 1,
+      FY_SAMPLES(transpose_samples));
+FY_OP(ReverseV2, .shape = fy_shape_unchanged, .compute = reverse, .host_inputs = 1 << 1,
+      FY_SAMPLES(reverse_samples));
+FY_OP(InvertPermutation, .shape = vector_shape, .compute = invert_permutation, .flags = FY_OP_CHEAP,
+      FY_SAMPLES(invert_samples));
