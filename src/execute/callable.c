@@ -31,7 +31,7 @@ struct fy_callable {
   special *specials;
   size_t num_specials, cap_specials, max_specials;
   fy_program *generic;  // compiled with unknown shapes, or NULL
-  uint64_t clock, edits;
+  uint64_t clock;
 };
 
 struct fy_callables {
@@ -96,7 +96,6 @@ fy_code fy_callable_new(fy_graph *graph, const fy_output *feeds, int num_feeds,
   c->options = options;
   c->callables = callables;
   c->results_anywhere = results_anywhere;
-  c->edits = graph->edits;
   c->max_specials = results_anywhere ? MAX_FUNCTION_PROGRAMS
                                      : (size_t)(options->max_programs > 0 ? options->max_programs : 1);
   c->feeds = copy_array(feeds, num_feeds, sizeof *feeds);
@@ -248,10 +247,6 @@ fy_code fy_callable_program(fy_callable *c, fy_tensor *const *args, fy_program *
   fy_code code = FY_OK;
   fy_program *p = NULL;
   fy_lock(&c->lock);
-  if (FY_UNLIKELY(c->edits != c->graph->edits)) {
-    forget_programs(c);
-    c->edits = c->graph->edits;
-  }
   for (size_t i = 0; i < c->num_specials && !p; i++) {
     if (!matches(&c->specials[i], c, args)) continue;
     p = c->specials[i].program;

@@ -12,7 +12,8 @@ typedef struct callback {
 } callback;
 
 struct fy_cancel {
-  atomic_bool requested, running;
+  atomic_bool requested;  // first: fy_cancel_requested
+  atomic_bool running;
   atomic_int_least64_t next_token;
   fy_mutex lock;
   fy_cond idle;
@@ -61,10 +62,6 @@ void fy_cancel_start(fy_cancel *c) {
   atomic_store(&c->running, false);
   fy_cond_broadcast(&c->idle);
   fy_unlock(&c->lock);
-}
-
-bool fy_cancel_requested(const fy_cancel *c) {
-  return atomic_load_explicit(&((fy_cancel *)(uintptr_t)c)->requested, memory_order_relaxed);
 }
 
 bool fy_cancel_in_progress(const fy_cancel *c) { return atomic_load(&((fy_cancel *)(uintptr_t)c)->running); }

@@ -13,7 +13,10 @@ typedef struct fy_cancel fy_cancel;
 fy_cancel *fy_cancel_new(void);
 void fy_cancel_free(fy_cancel *c);
 void fy_cancel_start(fy_cancel *c);  // sets the flag, then runs the callbacks once each
-bool fy_cancel_requested(const fy_cancel *c);   // one relaxed load
+// One relaxed load: the flag is the first thing in an fy_cancel.
+static inline bool fy_cancel_requested(const fy_cancel *c) {
+  return atomic_load_explicit((const atomic_bool *)(const void *)c, memory_order_relaxed);
+}
 bool fy_cancel_in_progress(const fy_cancel *c);  // callbacks are running
 int64_t fy_cancel_token(fy_cancel *c);
 // False if cancellation already started: the callback will not be called.

@@ -143,6 +143,7 @@ struct fy_eager_op {
   int32_t request;              // device request: index in the context's table; 0 = none
   const fy_device *device;      // chosen by the last execution
   fy_cancel *cancel;
+  uint32_t expected;            // inputs of the last execution, which took them
   fy_arena arena;               // values of attributes
   fy_handle *inline_inputs[FY_EAGER_INLINE_INPUTS];
   fy_named_attr inline_attrs[FY_EAGER_INLINE_ATTRS];

@@ -50,7 +50,8 @@ fy_code fy_eager_new(const fy_eager_options *options, fy_eager **out, fy_error *
   atomic_init(&c->soft, c->options.soft_placement);
   atomic_init(&c->log, c->options.log_placement);
   atomic_init(&c->step, 1);
-  c->mask = 255;
+  c->mask = 1023;
+  c->async = options->async;
   c->functions = fy_funclib_new();
   c->executor = fy_executor_new(options->async);
   c->buckets = fy_calloc((size_t)c->mask + 1, sizeof *c->buckets);

@@ -69,6 +69,7 @@ struct fy_eager {
   fy_funclib *functions;
   atomic_bool soft, log, as_function;
   int policy;
+  bool async;                // the default executor's
   fy_executor *executor;
   atomic_llong step;
   // prepared kernels

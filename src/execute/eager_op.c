@@ -9,6 +9,8 @@
 #include "base/alloc.h"
 #include "execute/eager_impl.h"
 #include "graph/function.h"
+#include "wire/attr_proto.h"
+#include "wire/text_format.h"
 
 fy_code fy_eager_unknown_op(const char *name, fy_error *err) {
   return fy_fail(err, FY_NOT_FOUND,
@@ -73,6 +75,7 @@ static void clear(fy_eager_op *op) {
   op->request = 0;
   op->device = NULL;
   op->cancel = NULL;
+  op->expected = 0;
 }
 
 fy_code fy_eager_op_new(fy_eager *c, const char *name, fy_eager_op **out, fy_error *err) {
@@ -270,4 +273,40 @@ fy_code fy_eager_op_attrs(const fy_eager_op *op, bool defaults, fy_arena *arena,
     first += count;
   }
   return defaults ? fy_spec_add_defaults(spec, out, arena, err) : FY_OK;
+}
+
+// ------------------------------------------------------------------ text
+static void print_attrs(fy_str *out, const fy_eager_op *op) {
+  fy_arena arena;
+  fy_attrs attrs;
+  Tensorflow__NodeDef node;
+  tensorflow__node_def__init(&node);
+  fy_arena_init(&arena);
+  if (fy_eager_op_attrs(op, false, &arena, &attrs, NULL) == FY_OK &&
+      fy_wire_attrs_write(&attrs, &tensorflow__node_def__attr_entry__descriptor, &arena, &node.n_attr,
+                          &node.attr, NULL) == FY_OK)
+    fy_wire_text_print(out, &node.base);
+  fy_arena_free(&arena);
+}
+
+void fy_eager_op_print(fy_str *out, const fy_eager_op *op) {
+  const fy_device *d = op->device;
+  fy_str_printf(out, "Name: %s\nDevice Name: [%s]\nDevice: ", op->name, fy_eager_op_device(op));
+  if (d) {
+    fy_str_printf(out,
+                  "goo.gle/debugstr \nname: \"%s\"\ndevice_type: \"%s\"\nmemory_limit: %llu\n"
+                  "locality {\n}\nincarnation: %llu\nxla_global_id: -1\n\n",
+                  d->name, d->type, (unsigned long long)d->facts.memory_limit,
+                  (unsigned long long)d->incarnation);
+  } else {
+    fy_str_add(out, "[]\n");
+  }
+  for (uint32_t i = 0; i < op->num_inputs; i++) {
+    fy_str_add(out, "Input: ");
+    fy_handle_print(out, op->inputs[i]);
+    fy_str_add(out, "\n");
+  }
+  fy_str_add(out, "Attrs: goo.gle/debugstr \n");
+  print_attrs(out, op);
+  fy_str_add(out, "\n");
 }

@@ -171,10 +171,6 @@ fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_callables *cal
   } else {
     code = fy_fail(err, FY_UNIMPLEMENTED, "operation %s has no kernel in Ferry", site->op->spec->name);
   }
-  for (int i = 0; !code && i < site->num_outputs; i++)
-    if (!out[i])
-      code = fy_fail(err, FY_INTERNAL, "Missing %d-th output from {{node %s}}", i,
-                     site->node_name ? site->node_name : site->op->spec->name);
   if (code) {
     for (int i = 0; i < site->num_outputs; i++) {
       if (owned[i]) fy_tensor_release(out[i]);
@@ -197,6 +193,11 @@ fy_code fy_kernel_call_node(const fy_node *node, fy_tensor *const *in, fy_tensor
                   .in_types = node->input_types, .out_types = types};
   fy_code code = fy_site_bind(&site, NULL, NULL, err);
   if (!code) code = fy_kernel_call(&site, NULL, NULL, in, out, err);
+  for (int i = 0; !code && i < site.num_outputs; i++) {
+    if (out[i]) continue;
+    code = fy_fail(err, FY_INTERNAL, "Missing %d-th output from {{node %s}}", i, node->name);
+    for (int k = 0; k < site.num_outputs; k++) fy_tensor_release(out[k]);
+  }
   fy_site_deinit(&site);
   return code;
 }

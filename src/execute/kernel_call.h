@@ -7,7 +7,8 @@
 #include "execute/callable.h"
 #include "execute/program.h"
 
-// Runs |site| with |in|; |out[i]| receive one reference each. Host devices run in place, others through
+// Runs |site| with |in|; |out[i]| receive one reference each, NULL if the kernel did not set it (TF
+// allows that eagerly). Host devices run in place, others through
 // the device's launch (inputs must already be in the right space). |callables| serve functional ops.
 FY_MUST_CHECK fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_callables *callables,
                                      fy_tensor *const *in, fy_tensor **out, fy_error *err);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // session.h: run graphs. A session compiles (feeds, fetches, targets, feed shapes) once into a program
 // and keeps it; running a program costs nanoseconds per node.
+// A session sees the nodes its graph had when it was last extended: by every run, until somebody
+// calls fy_session_extend; from then on only by those calls, as in TensorFlow.
 // Threads: fy_session_run may be called from many threads at once on one session.
 
 #ifndef FY_EXECUTE_SESSION_H
@@ -18,8 +20,15 @@ typedef struct fy_session fy_session;
 FY_MUST_CHECK fy_code fy_session_new(fy_graph *graph, fy_device_set *devices,
                                      const fy_options *options, fy_resources *resources,
                                      fy_session **out, fy_error *err);
-void fy_session_free(fy_session *s);
+void fy_session_free(fy_session *s);  // no run may be in progress
 fy_resources *fy_session_resources(fy_session *s);
+// Ends the runs in progress (CANCELLED) and refuses later ones. Safe from any thread.
+void fy_session_close(fy_session *s);
+// Takes in the nodes added to the graph since last time. INVALID_ARGUMENT on a name that no GraphDef
+// could hold: then none is taken in.
+FY_MUST_CHECK fy_code fy_session_extend(fy_session *s, fy_error *err);
+// Called once for every program that the session compiles for itself (log_device_placement).
+void fy_session_watch(fy_session *s, void (*fn)(const fy_program *program));
 
 typedef struct fy_run_args {
   const fy_output *feeds;
@@ -29,7 +38,7 @@ typedef struct fy_run_args {
   int num_fetches;
   fy_node *const *targets;
   int num_targets;
-  fy_cancel *cancel;       // may be NULL
+  fy_cancel *cancel;       // instead of the session's own; may be NULL
   int64_t timeout_ms;      // 0 = none
   struct fy_trace *trace;  // may be NULL: per-node times, transfers, memory (execute/trace.h)
 } fy_run_args;
@@ -44,5 +53,15 @@ FY_MUST_CHECK fy_code fy_session_run(fy_session *s, const fy_run_args *args, fy_
 FY_MUST_CHECK fy_code fy_session_program(fy_session *s, const fy_run_args *args,
                                          const fy_pshape *feed_shapes, const char *stop_after,
                                          fy_str *log, fy_program **out, fy_error *err);
+
+// A run in pieces (partial.c): values fed once stay, what was computed once is not computed again.
+typedef struct fy_partial fy_partial;
+// Declares what may be fed and fetched later. Keeps a copy of that part of the graph.
+FY_MUST_CHECK fy_code fy_partial_new(fy_session *s, const fy_run_args *args, fy_partial **out,
+                                     fy_error *err);
+void fy_partial_free(fy_partial *p);
+// Feeds more, fetches more. |*done| when everything declared was fed and fetched.
+FY_MUST_CHECK fy_code fy_partial_run(fy_partial *p, const fy_run_args *args, fy_tensor **results,
+                                     bool *done, fy_error *err);
 
 #endif

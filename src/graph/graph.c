@@ -154,7 +154,9 @@ static fy_code link_node(fy_graph *g, fy_node *node, fy_error *err) {
     goto undo;
   }
   node->id = (uint32_t)g->num_nodes;
-  g->nodes[g->num_nodes++] = node;
+  g->nodes[g->num_nodes] = node;
+  // Sessions look at the number without the lock to see whether anything is new.
+  __atomic_store_n(&g->num_nodes, g->num_nodes + 1, __ATOMIC_RELAXED);
   g->version++;
   return FY_OK;
 undo:
@@ -164,7 +166,8 @@ undo:
 }
 
 void fy_graph_unlink_last(fy_graph *g, fy_node *named) {
-  fy_node *node = g->nodes[--g->num_nodes];
+  fy_node *node = g->nodes[g->num_nodes - 1];
+  __atomic_store_n(&g->num_nodes, g->num_nodes - 1, __ATOMIC_RELAXED);
   for (uint32_t i = 0; i < node->num_controls; i++)
     drop_from(node->controls[i]->control_outs, &node->controls[i]->num_control_outs, node);
   for (uint32_t i = node->num_inputs; i-- > 0;) drop_use(node->inputs[i], node, i);

@@ -50,7 +50,7 @@ static bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-static bool name_is_valid(const char *s, size_t n) {
+bool fy_graph_name_is_valid(const char *s, size_t n) {
   bool first = true;  // of a piece; pieces are separated by '>'
   for (size_t i = 0; i < n; i++) {
     if (first ? !is_letter_or_digit(s[i]) && s[i] != '.'
@@ -91,7 +91,7 @@ static fy_code set_prefix(fy_import *im, fy_error *err) {
     im->prefix = bare;
     return FY_OK;
   }
-  if (!name_is_valid(bare, n))
+  if (!fy_graph_name_is_valid(bare, n))
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Imported node name prefix '%s/' would lead to invalid node names", bare);
   const char *use = bare;
@@ -187,7 +187,7 @@ static fy_code check_options(fy_import *im, fy_error *err) {
 static fy_code index_nodes(fy_import *im, fy_error *err) {
   for (size_t i = 0; i < im->def->n_node; i++) {
     const Tensorflow__NodeDef *n = im->def->node[i];
-    if (!im->options->function_body && !name_is_valid(n->name, strlen(n->name)))
+    if (!im->options->function_body && !fy_graph_name_is_valid(n->name, strlen(n->name)))
       return fy_fail(err, FY_INVALID_ARGUMENT, "Node '%s': Node name contains invalid characters",
                      n->name);
     if (fy_map_gets(&im->index, n->name))

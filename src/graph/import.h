@@ -50,6 +50,9 @@ FY_MUST_CHECK fy_code fy_graph_import(fy_graph *g, const Tensorflow__GraphDef *d
                                       const fy_import_options *options, fy_arena *arena,
                                       fy_import_results *results, fy_error *err);
 
+// May a node of a GraphDef have this name? (The C API's builder takes any.)
+bool fy_graph_name_is_valid(const char *name, size_t n);
+
 // Splits "name", "name:2" or "^name" (index -1) as TensorFlow does.
 fy_view fy_graph_parse_input(const char *text, int32_t *index);
 

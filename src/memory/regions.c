@@ -12,6 +12,7 @@
 #include "memory/pool_impl.h"
 
 #define FIRST_REGION_BYTES ((size_t)2 << 20)
+#define SMALL_REST_BYTES ((size_t)256 << 10)  // not worth keeping for later
 #define LARGEST_STEP ((size_t)1 << 40)  // doubling ends here
 
 static size_t bin_of(size_t bytes) {
@@ -176,8 +177,12 @@ static fy_chunk *grow(fy_mempool *pool, size_t bytes, fy_error *why) {
   size_t step = pool->next_region_bytes ? pool->next_region_bytes : FIRST_REGION_BYTES;
   bool doubled = false;
   while (step < bytes && step < LARGEST_STEP) step *= 2, doubled = true;
-  size_t want = step < bytes ? bytes : step;
-  if (want > left) want = (size_t)left;
+  // Near the limit take no more than half of what is left, so that the rest can still go to a request
+  // that does not fit what a generous region would leave over.
+  size_t half = (size_t)(left / 2 / FY_POOL_UNIT * FY_POOL_UNIT);
+  size_t want = step < half ? step : half;
+  if (left <= SMALL_REST_BYTES) want = (size_t)left;
+  if (want < bytes) want = bytes;
   fy_chunk *c = region_take(pool, want, why);
   if (!c && want > bytes) c = region_take(pool, bytes, why);  // the device has less than we thought
   if (c) pool->next_region_bytes = doubled || step >= LARGEST_STEP ? step : 2 * step;

@@ -71,6 +71,12 @@ int main(void) {
   TF_OpDefinitionBuilderSetIsStateful(b, true);
   TF_OpDefinitionBuilderSetIsStateful(b, false);
   finish("FerryNoFlags", b);
+  b = TF_NewOpDefinitionBuilder("FerryOnlyFalse");
+  TF_OpDefinitionBuilderSetIsCommutative(b, false);
+  TF_OpDefinitionBuilderSetIsAggregate(b, false);
+  TF_OpDefinitionBuilderSetIsStateful(b, false);
+  TF_OpDefinitionBuilderSetAllowsUninitializedInput(b, false);
+  finish("FerryOnlyFalse", b);
   printf("stateful %d %d\n", TF_OpIsStateful("FerryFlags", S), TF_OpIsStateful("FerryNoFlags", S));
 
   attr_case("attr string", "FerryA1", "a: string");

@@ -104,7 +104,7 @@ static void growth_and_trim(void **state) {
   assert_int_equal(fy_mempool_alloc(pool, 3 * MIB, NULL, &b, NULL), FY_OK);
   assert_int_equal(device_bytes, 6 * MIB);
   assert_int_equal(fy_mempool_alloc(pool, 60 * MIB, NULL, &c, NULL), FY_OK);
-  assert_int_equal(device_bytes, 70 * MIB);
+  assert_int_equal(device_bytes, 66 * MIB);  // doubling would leave too little of the 100
   fy_mempool_release(pool, b);
   fy_mempool_release(pool, c);
   fy_mempool_trim(pool, 6 * MIB);

@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "devices/devices.h"
 
@@ -77,11 +78,14 @@ static bool opencl_probe(const fy_options *options, fy_str *out) {
     return false;
   }
   for (uint32_t i = 0; i < n && i < MAX_IDS; i++) {
-    char version[96] = "", name[96] = "";
+    char version[512] = "", name[160] = "";
     void *devices[MAX_IDS];
     uint32_t num = 0;
     platform_text(&cl, platforms[i], PLATFORM_VERSION, version, sizeof version);
     platform_text(&cl, platforms[i], PLATFORM_NAME, name, sizeof name);
+    size_t words = strcspn(version, " ");  // "OpenCL 3.0 <vendor's own>"
+    words += strcspn(version + words + (version[words] == ' '), " ") + (version[words] == ' ');
+    version[words] = 0;
     fy_str_printf(out, "%s%s platform '%s'", i ? "; " : "", version, name);
     code = cl.devices(platforms[i], DEVICE_TYPE_ALL, MAX_IDS, devices, &num);
     if (code || num == 0) {

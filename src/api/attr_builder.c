@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// attr_builder.c: TF_AttrBuilder: attributes of an op that exists only to ask whether it could run.
+
+#include <string.h>
+
+#include "api/api.h"
+#include "base/alloc.h"
+#include "graph/node.h"
+#include "tensorflow/c/c_api_experimental.h"
+
+struct TF_AttrBuilder {
+  char *op_name;
+  fy_arena arena;
+  fy_attrs attrs;
+  bool short_of_memory;
+};
+
+TF_AttrBuilder *TF_NewAttrBuilder(const char *op_name) {
+  TF_AttrBuilder *b = fy_calloc(1, sizeof *b);
+  if (!b) return NULL;
+  b->op_name = fy_strdup(op_name);
+  if (b->op_name) return b;
+  fy_free(b);
+  return NULL;
+}
+
+void TF_DeleteAttrBuilder(TF_AttrBuilder *builder) {
+  if (!builder) return;
+  fy_free(builder->op_name);
+  fy_arena_free(&builder->arena);
+  fy_free(builder);
+}
+
+static void set(TF_AttrBuilder *b, const char *name, const fy_attr *value) {
+  fy_attr own;
+  if (fy_attr_copy(&own, value, &b->arena, NULL) != FY_OK ||
+      fy_attrs_set(&b->attrs, &b->arena, name, &own, NULL) != FY_OK)
+    b->short_of_memory = true;
+}
+
+void TF_AttrBuilderSetType(TF_AttrBuilder *builder, const char *attr_name, TF_DataType value) {
+  fy_attr a = fy_attr_type((fy_dtype)value);
+  set(builder, attr_name, &a);
+}
+
+void TF_AttrBuilderSetTypeList(TF_AttrBuilder *builder, const char *attr_name,
+                               const TF_DataType *values, int num_values) {
+  fy_attr a = {.kind = FY_ATTR_TYPE, .is_list = true,
+               .n = num_values > 0 ? (uint32_t)num_values : 0,
+               .v.types = (fy_dtype *)(uintptr_t)values};
+  set(builder, attr_name, &a);
+}
+
+void TF_AttrBuilderCheckCanRunOnDevice(TF_AttrBuilder *builder, const char *device_type,
+                                       TF_Status *status) {
+  fy_error *err = fy_api_begin(status);
+  const fy_op *op = fy_op_find(builder->op_name, strlen(builder->op_name));
+  fy_code code = builder->short_of_memory ? fy_fail_oom(err, sizeof *builder) : FY_OK;
+  if (!code && !op) code = fy_op_not_registered(builder->op_name, err);
+  if (!code) code = fy_spec_add_defaults(op->spec, &builder->attrs, &builder->arena, err);
+  if (!code && !fy_op_has_kernel(op, &builder->attrs, device_type, err)) {
+    fy_str s;
+    fy_str_init(&s);
+    fy_op_print_kernels(&s, op);
+    code = fy_fail(err, FY_NOT_FOUND,
+                   "No registered '%s' OpKernel for %s devices compatible with node {{node %s}}\n\t"
+                   ".  Registered:%s",
+                   builder->op_name, device_type, builder->op_name, fy_str_text(&s));
+    fy_str_free(&s);
+  }
+  fy_api_end(status, code);
+}

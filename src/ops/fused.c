@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+// fused.c: _FerryFused: runs a fused program over its inputs block by block (fused.h).
+//
+// prepare() turns the list of operations into code for one accumulator: a value that the next
+// operation reads stays in registers, others are kept in temporaries that are reused as soon as
+// their last reader is past (linear scan). Outputs are stored after everything was read, so that an
+// output may be the memory of an input.
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "ops/fused.h"
+#include "ops/shape_fns.h"
+
+#define WIDE_VECTORS 8
+#define PAUSE_EVERY 200
+#define STACK_BYTES 12288
+#define ALIGNMENT 64
+
+typedef struct fused {
+  fy_fused_program p;
+  const fy_lanes *lanes;
+  int type;                // FY_LANES_*
+  size_t elem;             // bytes of an element
+  fy_fused_instr *code;
+  void *consts;            // elements
+  uint32_t num_temps;
+  double ns;               // of one element
+  int32_t rank;
+  const int64_t *dims;
+  int64_t count;
+  fy_arena arena;          // of everything above
+} fused;
+
+// ---------------------------------------------------------------- code
+typedef struct coder {
+  const fy_fused_program *p;
+  uint32_t first;     // value number of the first operation
+  uint32_t *uses;     // [operations] readers still to come
+  uint32_t *temp;     // [operations] slot, or FY_FUSED_NONE
+  uint32_t *free;     // stack of temporaries
+  uint32_t num_free, num_temps;
+  fy_fused_instr *code;
+  uint32_t n;
+} coder;
+
+static void emit(coder *c, uint32_t code, uint32_t arg) {
+  if (c->n % PAUSE_EVERY == PAUSE_EVERY - 1)
+    c->code[c->n++] = (fy_fused_instr){FY_FUSED_PAUSE, 0, 0};
+  c->code[c->n++] = (fy_fused_instr){(uint16_t)code, 0, arg};
+}
+
+static bool is_const(const coder *c, uint32_t v) { return v >= c->p->num_inputs && v < c->first; }
+
+// Slots: inputs, outputs, temporaries.
+static uint32_t slot_of(const coder *c, uint32_t v) {
+  if (v < c->p->num_inputs) return v;
+  return c->p->num_inputs + c->p->num_outputs + c->temp[v - c->first];
+}
+
+static void emit_with(coder *c, uint32_t code, uint32_t v) {
+  if (is_const(c, v))
+    emit(c, code + FY_FUSED_BY_CONST, v - c->p->num_inputs);
+  else
+    emit(c, code, slot_of(c, v));
+}
+
+static void used(coder *c, uint32_t v) {
+  if (v == FY_FUSED_NONE || v < c->first) return;
+  uint32_t i = v - c->first;
+  if (--c->uses[i] == 0 && c->temp[i] != FY_FUSED_NONE) c->free[c->num_free++] = c->temp[i];
+}
+
+static void keep(coder *c, uint32_t i) {
+  c->temp[i] = c->num_free ? c->free[--c->num_free] : c->num_temps++;
+  emit(c, FY_FUSED_STORE, slot_of(c, c->first + i));
+}
+
+static void emit_op(coder *c, uint32_t i) {
+  const fy_fused_op *op = &c->p->ops[i];
+  const uint32_t acc = i ? c->first + i - 1 : FY_FUSED_NONE;  // what the accumulator holds
+  if (op->b == FY_FUSED_NONE) {
+    if (op->a != acc) emit_with(c, FY_FUSED_LOAD, op->a);
+    emit(c, op->op, 0);
+  } else if (op->b == acc && op->a != acc) {
+    emit_with(c, op->op + FY_FUSED_REVERSED, op->a);
+  } else {
+    if (op->a != acc) emit_with(c, FY_FUSED_LOAD, op->a);
+    emit_with(c, op->op, op->b);
+  }
+  used(c, op->a);
+  used(c, op->b);
+  // The next operation reads one operand from the accumulator; any other reader needs memory.
+  uint32_t here = 0, v = c->first + i;
+  if (i + 1 < c->p->num_ops)
+    here = c->p->ops[i + 1].a == v || c->p->ops[i + 1].b == v;
+  else
+    here = 1;  // the last value goes to its output
+  if (c->uses[i] > here) keep(c, i);
+}
+
+static void emit_outputs(coder *c) {
+  const uint32_t acc = c->first + c->p->num_ops - 1;
+  for (int pass = 0; pass < 2; pass++) {
+    for (uint32_t k = 0; k < c->p->num_outputs; k++) {
+      uint32_t v = c->p->outputs[k];
+      if ((v == acc) != (pass == 0)) continue;
+      if (v != acc) emit(c, FY_FUSED_LOAD, slot_of(c, v));
+      emit(c, FY_FUSED_STORE, c->p->num_inputs + k);
+    }
+  }
+  emit(c, FY_FUSED_END, 0);
+}
+
+static fy_code make_code(fused *f, fy_error *err) {
+  const fy_fused_program *p = &f->p;
+  coder c = {.p = p, .first = p->num_inputs + p->num_consts};
+  // Per operation at most a load, itself and a store; per output a load and a store; pauses.
+  size_t most = (size_t)p->num_ops * 3 + (size_t)p->num_outputs * 2 + 2;
+  most += most / (PAUSE_EVERY - 1) + 2;
+  f->code = fy_arena_alloc(&f->arena, most * sizeof *f->code);
+  uint32_t *work = fy_calloc((size_t)p->num_ops * 3 + 1, sizeof *work);
+  if (!f->code || !work) {
+    fy_free(work);
+    return fy_fail_oom(err, most * sizeof *f->code);
+  }
+  c.code = f->code;
+  c.uses = work;
+  c.temp = work + p->num_ops;
+  c.free = c.temp + p->num_ops;
+  for (uint32_t i = 0; i < p->num_ops; i++) {
+    c.temp[i] = FY_FUSED_NONE;
+    if (p->ops[i].a >= c.first) c.uses[p->ops[i].a - c.first]++;
+    if (p->ops[i].b != FY_FUSED_NONE && p->ops[i].b >= c.first) c.uses[p->ops[i].b - c.first]++;
+    f->ns += fy_ew_ns((fy_ew)p->ops[i].op);
+  }
+  for (uint32_t k = 0; k < p->num_outputs; k++) c.uses[p->outputs[k] - c.first]++;
+  for (uint32_t i = 0; i < p->num_ops; i++) emit_op(&c, i);
+  emit_outputs(&c);
+  f->num_temps = c.num_temps;
+  fy_free(work);
+  return FY_OK;
+}
+
+static int lanes_type(fy_dtype t) {
+  switch (t) {
+    case FY_FLOAT: return FY_LANES_F32;
+    case FY_DOUBLE: return FY_LANES_F64;
+    case FY_INT32: return FY_LANES_I32;
+    case FY_INT64: return FY_LANES_I64;
+    default: return -1;
+  }
+}
+
+static void release(void *state) {
+  fused *f = state;
+  fy_arena_free(&f->arena);
+  fy_free(f);
+}
+
+static fy_code read_site(const fy_site *site, fused *f, fy_error *err) {
+  const fy_dtype t = fy_site_type(site, "T");
+  const fy_attr *shape = fy_site_attr(site, "shape");
+  f->type = lanes_type(t);
+  if (f->type < 0 || !shape || shape->kind != FY_ATTR_SHAPE ||
+      shape->v.shape.rank < 0 || !fy_shape_count(shape->v.shape.rank, shape->v.shape.dims, &f->count))
+    return fy_fail(err, FY_INVALID_ARGUMENT, "_FerryFused needs a type it knows and a full shape");
+  f->rank = shape->v.shape.rank;
+  f->dims = fy_arena_memdup(&f->arena, shape->v.shape.dims, (size_t)f->rank * sizeof *f->dims);
+  f->elem = fy_dtype_storage(t);
+  f->lanes = fy_lanes_best();
+  FY_TRY(fy_fused_decode(fy_site_string(site, "program"), t, &f->arena, &f->p, err));
+  if ((int64_t)f->p.num_inputs != site->num_inputs || (int64_t)f->p.num_outputs != site->num_outputs)
+    return fy_fail(err, FY_INVALID_ARGUMENT, "_FerryFused has a program for other inputs");
+  char *consts = fy_arena_alloc(&f->arena, f->p.num_consts * f->elem + 1);
+  if (!consts || !f->dims) return fy_fail_oom(err, f->p.num_consts * f->elem);
+  f->consts = consts;
+  for (uint32_t i = 0; i < f->p.num_consts; i++)
+    memcpy(consts + i * f->elem, &f->p.consts[i], f->elem);
+  return make_code(f, err);
+}
+
+static fy_code prepare(fy_site *site, fy_error *err) {
+  fused *f = fy_calloc(1, sizeof *f);
+  if (!f) return fy_fail_oom(err, sizeof *f);
+  fy_arena_init(&f->arena);
+  fy_code code = read_site(site, f, err);
+  if (code)
+    release(f);
+  else
+    site->state = f;
+  return code;
+}
+
+// ---------------------------------------------------------------- running
+typedef struct job {
+  const fused *f;
+  const char **in;        // [inputs] elements; of a row: with its beginning repeated at the end
+  const int64_t *period;  // [inputs] of a row: elements; else 0
+  char **out;             // [outputs]
+  size_t work_bytes;      // what a range needs: slots, temporaries, save area
+  int failed;
+} job;
+
+static int64_t block_elems(const fused *f, bool narrow) {
+  return f->lanes->bytes / (int64_t)f->elem * (narrow ? 1 : WIDE_VECTORS);
+}
+
+static size_t align_up(size_t n) { return (n + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1); }
+
+static void fill(const fused *f, char *to, const char *element, int64_t n) {
+  for (int64_t i = 0; i < n; i++) memcpy(to + (size_t)i * f->elem, element, f->elem);
+}
+
+// Where a range finds everything: laid out once per range in |work|.
+static void lay_out(const job *j, char *work, bool narrow, void **slots, fy_fused_regs *regs) {
+  const fused *f = j->f;
+  const uint32_t ni = f->p.num_inputs, no = f->p.num_outputs;
+  const size_t block = (size_t)block_elems(f, narrow) * f->elem;
+  char *at = work + align_up((ni + no + f->num_temps) * sizeof *slots);
+  regs->slots = slots;
+  regs->consts = f->consts;
+  regs->save = at;
+  memset(at, 0, WIDE_VECTORS * (size_t)f->lanes->bytes);
+  at += WIDE_VECTORS * (size_t)f->lanes->bytes;
+  for (uint32_t i = 0; i < ni; i++) {
+    if (f->p.kinds[i] != FY_FUSED_SCALAR) continue;
+    fill(f, at, j->in[i], block_elems(f, narrow));
+    slots[i] = at;
+    at += block;
+  }
+  for (uint32_t t = 0; t < f->num_temps; t++, at += block) slots[ni + no + t] = at;
+}
+
+static size_t work_bytes(const fused *f, bool narrow) {
+  const uint32_t ni = f->p.num_inputs, no = f->p.num_outputs;
+  uint32_t scalars = 0;
+  for (uint32_t i = 0; i < ni; i++) scalars += f->p.kinds[i] == FY_FUSED_SCALAR;
+  const size_t vector = (size_t)f->lanes->bytes;
+  return align_up((ni + no + f->num_temps) * sizeof(void *)) + WIDE_VECTORS * vector +
+         (size_t)(scalars + f->num_temps) * vector * (narrow ? 1 : WIDE_VECTORS) +
+         (size_t)(ni + no) * vector + ALIGNMENT;
+}
+
+// Points the slots of inputs and outputs to element |pos|.
+static void aim(const job *j, void **slots, int64_t pos) {
+  const fused *f = j->f;
+  for (uint32_t i = 0; i < f->p.num_inputs; i++) {
+    if (f->p.kinds[i] == FY_FUSED_SCALAR) continue;
+    const int64_t at = j->period[i] ? pos % j->period[i] : pos;
+    slots[i] = (void *)(uintptr_t)(j->in[i] + (size_t)at * f->elem);
+  }
+  for (uint32_t k = 0; k < f->p.num_outputs; k++)
+    slots[f->p.num_inputs + k] = j->out[k] + (size_t)pos * f->elem;
+}
+
+// The last few elements: copied to whole vectors in |pad| and back.
+static void run_rest(const job *j, fy_fused_regs *regs, char *pad, int64_t pos, int64_t n) {
+  const fused *f = j->f;
+  const size_t vector = (size_t)f->lanes->bytes, bytes = (size_t)n * f->elem;
+  aim(j, regs->slots, pos);
+  memset(pad, 0, (f->p.num_inputs + f->p.num_outputs) * vector);
+  for (uint32_t i = 0; i < f->p.num_inputs; i++, pad += vector) {
+    if (f->p.kinds[i] == FY_FUSED_SCALAR) continue;
+    memcpy(pad, regs->slots[i], bytes);
+    regs->slots[i] = pad;
+  }
+  char *out = pad;
+  for (uint32_t k = 0; k < f->p.num_outputs; k++)
+    regs->slots[f->p.num_inputs + k] = out + k * vector;
+  f->lanes->run[f->type][1](f->code, regs);
+  for (uint32_t k = 0; k < f->p.num_outputs; k++)
+    memcpy(j->out[k] + (size_t)pos * f->elem, out + k * vector, bytes);
+}
+
+static void run_elems(const job *j, char *work, int64_t begin, int64_t end) {
+  const fused *f = j->f;
+  void **slots = (void **)(void *)work;
+  fy_fused_regs regs;
+  int64_t pos = begin;
+  const int64_t wide = block_elems(f, false), narrow = block_elems(f, true);
+  if (end - pos >= wide) {
+    lay_out(j, work, false, slots, &regs);
+    for (; end - pos >= wide; pos += wide) {
+      aim(j, slots, pos);
+      f->lanes->run[f->type][0](f->code, &regs);
+    }
+  }
+  if (pos == end) return;
+  lay_out(j, work, true, slots, &regs);
+  for (; end - pos >= narrow; pos += narrow) {
+    aim(j, slots, pos);
+    f->lanes->run[f->type][1](f->code, &regs);
+  }
+  char *pad = work + j->work_bytes - ALIGNMENT -
+              (f->p.num_inputs + f->p.num_outputs) * (size_t)f->lanes->bytes;
+  if (pos < end) run_rest(j, &regs, pad, pos, end - pos);
+}
+
+// |begin| and |end| count wide blocks.
+static void run_blocks(void *arg, int64_t begin, int64_t end) {
+  job *j = arg;
+  const int64_t wide = block_elems(j->f, false);
+  _Alignas(ALIGNMENT) char local[STACK_BYTES];
+  char *work = j->work_bytes <= sizeof local ? local : fy_aligned_alloc(j->work_bytes);
+  if (!work) {
+    __atomic_store_n(&j->failed, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  const int64_t last = end * wide < j->f->count ? end * wide : j->f->count;
+  run_elems(j, work, begin * wide, last);
+  if (work != local) fy_aligned_free(work);
+}
+
+// A row as the kernel reads it: any block starting inside it can be read in one piece.
+static fy_code extend_row(fy_kernel_ctx *ctx, const fused *f, const fy_tensor *in, const char **out,
+                          fy_error *err) {
+  const int64_t n = in->count, block = block_elems(f, false);
+  *out = in->data;
+  if (n % block == 0) return FY_OK;
+  char *to;
+  void *memory;
+  const size_t total = (size_t)(n + block) * f->elem;
+  FY_TRY(fy_scratch(ctx, total, &memory, err));
+  to = memory;
+  for (size_t at = 0; at < total;) {
+    size_t piece = (size_t)n * f->elem;
+    if (piece > total - at) piece = total - at;
+    memcpy(to + at, in->data, piece);
+    at += piece;
+  }
+  *out = to;
+  return FY_OK;
+}
+
+static fy_code check_inputs(fy_kernel_ctx *ctx, const fused *f, fy_error *err) {
+  for (uint32_t i = 0; i < f->p.num_inputs; i++) {
+    const fy_tensor *t = ctx->in[i];
+    const bool fits = f->p.kinds[i] == FY_FUSED_FULL ? t->count == f->count
+                      : f->p.kinds[i] == FY_FUSED_SCALAR ? t->count == 1
+                      : t->count > 0 && f->count % t->count == 0;
+    if (!fits)
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "input %u of a fused operation has %lld elements, which does not fit %lld", i,
+                     (long long)t->count, (long long)f->count);
+  }
+  return FY_OK;
+}
+
+#define INLINE_ARGS 16
+
+static fy_code compute(fy_kernel_ctx *ctx, fy_error *err) {
+  const fused *f = ctx->site->state;
+  const uint32_t ni = f->p.num_inputs, no = f->p.num_outputs;
+  const char *in_small[INLINE_ARGS];
+  char *out_small[INLINE_ARGS];
+  int64_t period_small[INLINE_ARGS];
+  job j = {.f = f, .in = in_small, .out = out_small, .period = period_small};
+  int64_t *period = period_small;
+  if (ni > INLINE_ARGS || no > INLINE_ARGS) {
+    void *memory;
+    FY_TRY(fy_scratch(ctx, (size_t)(ni + ni + no) * sizeof(int64_t), &memory, err));
+    period = memory;
+    j.period = period;
+    j.in = (const char **)(void *)(period + ni);
+    j.out = (char **)(uintptr_t)(j.in + ni);
+  }
+  for (uint32_t k = 0; k < no; k++) {
+    fy_tensor *out;
+    FY_TRY(fy_out(ctx, (int)k, f->rank, f->dims, &out, err));
+    j.out[k] = out->data;
+  }
+  if (f->count == 0) return FY_OK;
+  FY_TRY(check_inputs(ctx, f, err));
+  for (uint32_t i = 0; i < ni; i++) {
+    period[i] = f->p.kinds[i] == FY_FUSED_ROW ? ctx->in[i]->count : 0;
+    j.in[i] = ctx->in[i]->data;
+    if (period[i]) FY_TRY(extend_row(ctx, f, ctx->in[i], &j.in[i], err));
+  }
+  const int64_t wide = block_elems(f, false);
+  j.work_bytes = align_up(work_bytes(f, f->count < wide));
+  fy_parallel(ctx, (f->count + wide - 1) / wide, f->ns * (double)wide, run_blocks, &j);
+  if (j.failed) return fy_fail(err, FY_RESOURCE_EXHAUSTED, "OOM in a fused operation");
+  return FY_OK;
+}
+
+static fy_code shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_attr *a = fy_attrs_get(ctx->attrs, "shape");
+  if (!a || a->kind != FY_ATTR_SHAPE) return FY_OK;
+  for (int i = 0; i < ctx->num_outputs; i++)
+    if (a->v.shape.rank >= 0)
+      FY_TRY(fy_shape_set(ctx, i, a->v.shape.rank, a->v.shape.dims, err));
+  return FY_OK;
+}
+
+// Every operation is a flop per element; every tensor is read or written once.
+static void cost(const fy_site *site, const fy_pshape *in, const fy_pshape *out, fy_cost *c) {
+  const fy_view program = fy_site_string(site, "program");
+  uint32_t head[4] = {0};
+  int64_t n;
+  if (program.n >= sizeof head) memcpy(head, program.p, sizeof head);
+  c->flops = c->bytes = 0;
+  const double elem = (double)fy_dtype_storage(fy_site_type(site, "T"));
+  for (int i = 0; i < site->num_inputs; i++)
+    if (in[i].rank >= 0 && fy_shape_count(in[i].rank, in[i].dims, &n)) c->bytes += elem * (double)n;
+  for (int i = 0; i < site->num_outputs; i++) {
+    if (out[i].rank < 0 || !fy_shape_count(out[i].rank, out[i].dims, &n)) continue;
+    c->bytes += elem * (double)n;
+    if (i == 0) c->flops = (double)head[2] * (double)n;
+  }
+}
+
+FY_OP(_FerryFused, .shape = shape, .prepare = prepare, .compute = compute, .release = release,
+      .cost = cost, .flags = FY_OP_INPLACE | FY_OP_NO_FOLD);
