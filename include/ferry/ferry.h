@@ -111,7 +111,8 @@ FERRY_EXPORT struct TF_Graph *ferry_graph_tf(ferry_graph *g);
 // ------------------------------------------------------------------ running
 FERRY_EXPORT int ferry_session_new(ferry_runtime *rt, ferry_graph *g, ferry_session **out, ferry_error *err);
 FERRY_EXPORT void ferry_session_free(ferry_session *s);
-// Feeds and fetches by name ("x", "x:0"). |results[i]| are the caller's.
+// Feeds and fetches by name ("x", "x:0"). |results[i]| are the caller's. A fetch "^init", or of a node
+// without outputs, is only run: its result is NULL. |timeout_ms| 0 = none.
 FERRY_EXPORT int ferry_run(ferry_session *s, int num_feeds, const char *const *feed_names,
                            ferry_tensor *const *feeds, int num_fetches, const char *const *fetch_names,
                            ferry_tensor **results, int64_t timeout_ms, ferry_error *err);
@@ -120,6 +121,7 @@ typedef struct ferry_stats {  // since the session was made; transfers are count
   int64_t runs, programs_compiled;
   int64_t transfers_to_device, transfers_to_host, transfers_between_devices;
   int64_t bytes_to_device, bytes_to_host, bytes_between_devices;
+  int64_t constants_placed, constant_bytes;  // copied to a device once, to stay; not counted above
 } ferry_stats;
 FERRY_EXPORT void ferry_session_stats(const ferry_session *s, ferry_stats *out);
 
@@ -129,6 +131,7 @@ typedef struct ferry_request {
   const char *feed;    // "x, w"; NULL = every placeholder that the fetches need
   const char *shapes;  // "x=[32,784]; w=[784,10]": what the feeds will be; others as the graph says
   int64_t batch;       // > 0: takes the place of unknown leading dimensions
+  int width;           // text: longest line in columns; 0 = lines are never broken
 } ferry_request;
 
 // Placement of every node with its reason, transfers with cause and bytes, memory of every device.

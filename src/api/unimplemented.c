@@ -18,54 +18,14 @@
 
 // tensorflow/c/tf_status.h
 // No use calling TF_SetStatus here: these do nothing at all until the real ones are linked in.
-ZERO(TF_Status *, TF_NewStatus, (void))
-NOTHING(TF_DeleteStatus, (TF_Status *status))
-NOTHING(TF_SetStatus, (TF_Status *s, TF_Code code, const char *msg))
-NOTHING(TF_SetPayload, (TF_Status *s, const char *key, const char *value))
-NOTHING(TF_ForEachPayload, (const TF_Status *s, TF_PayloadVisitor visitor, void *capture))
-NOTHING(TF_SetStatusFromIOError, (TF_Status *s, int error_code, const char *context))
-ZERO(TF_Code, TF_GetCode, (const TF_Status *s))
-ZERO(const char *, TF_Message, (const TF_Status *s))
 
 // tensorflow/c/tf_buffer.h
-ZERO(TF_Buffer *, TF_NewBufferFromString, (const void *proto, size_t proto_len))
-ZERO(TF_Buffer *, TF_NewBuffer, (void))
-NOTHING(TF_DeleteBuffer, (TF_Buffer *buffer))
-ZERO(TF_Buffer, TF_GetBuffer, (TF_Buffer *buffer))
 
 // tensorflow/c/tf_datatype.h
-ZERO(size_t, TF_DataTypeSize, (TF_DataType dt))
 
 // tensorflow/c/tf_tensor.h
-ZERO(TF_Tensor *, TF_NewTensor,
-     (TF_DataType dtype, const int64_t *dims, int num_dims, void *data, size_t len,
-      void (*deallocator)(void *data, size_t len, void *arg), void *deallocator_arg))
-ZERO(size_t, TF_TensorDefaultAlignment, (void))
-ZERO(TF_Tensor *, TF_AllocateTensor,
-     (TF_DataType dtype, const int64_t *dims, int num_dims, size_t len))
-ZERO(TF_Tensor *, TF_TensorMaybeMove, (TF_Tensor *tensor))
-NOTHING(TF_DeleteTensor, (TF_Tensor *tensor))
-ZERO(TF_DataType, TF_TensorType, (const TF_Tensor *tensor))
-NOTHING(TF_SetShape, (TF_Tensor *tensor, const int64_t *dims, int num_dims))
-ZERO(int, TF_NumDims, (const TF_Tensor *tensor))
-ZERO(int64_t, TF_Dim, (const TF_Tensor *tensor, int dim_index))
-ZERO(size_t, TF_TensorByteSize, (const TF_Tensor *tensor))
-ZERO(void *, TF_TensorData, (const TF_Tensor *tensor))
-ZERO(int64_t, TF_TensorElementCount, (const TF_Tensor *tensor))
-FAIL_VOID(TF_TensorBitcastFrom,
-          (const TF_Tensor *from, TF_DataType type, TF_Tensor *to, const int64_t *new_dims,
-           int num_new_dims, TF_Status *status))
-ZERO(bool, TF_TensorIsAligned, (const TF_Tensor *tensor))
 
 // tensorflow/c/tf_tstring.h
-NOTHING(TF_StringInit, (TF_TString *t))
-NOTHING(TF_StringCopy, (TF_TString *dst, const char *src, size_t size))
-NOTHING(TF_StringAssignView, (TF_TString *dst, const char *src, size_t size))
-ZERO(const char *, TF_StringGetDataPointer, (const TF_TString *tstr))
-ZERO(TF_TString_Type, TF_StringGetType, (const TF_TString *str))
-ZERO(size_t, TF_StringGetSize, (const TF_TString *tstr))
-ZERO(size_t, TF_StringGetCapacity, (const TF_TString *str))
-NOTHING(TF_StringDealloc, (TF_TString *tstr))
 
 // tensorflow/c/tf_shape.h
 ZERO(TF_Shape *, TF_NewShape, (void))

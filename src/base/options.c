@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KIB 1024ull
+#define KIB  1024ull
 #define WORD 64  // longest single word copied for messages
 
 typedef enum kind { INT, INT64, BOOL, BYTES, TEXT, FRACTION, RATE, TIME, CUSTOM } kind;
@@ -85,7 +85,8 @@ static bool parse_bool(fy_view v, bool *out) {
   return false;
 }
 
-// "12GB/s", "10TFLOP/s", "1e12": a number, a prefix of 1000 (or 1024 with i), and any of these names.
+// "12GB/s", "10TFLOP/s", "1e12": a number, a prefix of 1000 (or 1024 with i), and any of these
+// names.
 static bool parse_rate(fy_view v, double *out) {
   fy_view unit;
   if (!parse_double(v, out, &unit)) return false;
@@ -105,8 +106,10 @@ static bool parse_rate(fy_view v, double *out) {
 }
 
 static bool parse_time_ns(fy_view v, double *out) {
-  static const struct { const char *name; double ns; } units[] = {
-      {"", 1}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+  static const struct {
+    const char *name;
+    double ns;
+  } units[] = {{"", 1}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
   fy_view unit;
   if (!parse_double(v, out, &unit) || *out < 0) return false;
   for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
@@ -129,8 +132,10 @@ static fy_code set_plain(const option *o, void *base, fy_view v, fy_error *err) 
         snprintf(allowed, sizeof allowed, "a whole number from %.0f to %.0f", o->low, o->high);
         return bad_value(err, o->name, v, allowed);
       }
-      if (o->what == INT) *(int *)at = (int)n;
-      else *(int64_t *)at = n;
+      if (o->what == INT)
+        *(int *)at = (int)n;
+      else
+        *(int64_t *)at = n;
       return FY_OK;
     case BOOL:
       return parse_bool(v, (bool *)at) ? FY_OK : bad_value(err, o->name, v, "true or false");
@@ -163,7 +168,8 @@ static fy_code set_plain(const option *o, void *base, fy_view v, fy_error *err) 
 }
 
 // Units that divide |v| evenly, so that what is printed can be read back.
-static void print_scaled(fy_str *out, double v, double step, const char *const *units, size_t count) {
+static void print_scaled(fy_str *out, double v, double step, const char *const *units,
+                         size_t count) {
   size_t i = 0;
   while (i + 1 < count && v >= step && fmod(v, step) == 0) v /= step, i++;
   fy_str_printf(out, "%.15g%s", v, units[i]);
@@ -191,7 +197,8 @@ static void print_plain(fy_str *out, const option *o, const void *base) {
   }
 }
 
-static fy_code unknown(fy_error *err, const char *what, fy_view key, const option *table, size_t n) {
+static fy_code unknown(fy_error *err, const char *what, fy_view key, const option *table,
+                       size_t n) {
   char word[WORD];
   const char *names[WORD];
   fy_str known;
@@ -234,7 +241,8 @@ static void print_gpu(fy_str *out, const void *base) {
 static fy_code set_lack(void *base, const char *name, fy_view v, fy_error *err) {
   fy_sim_options *s = base;
   if (v.n == 0 || v.n >= sizeof s->lacks[0]) {
-    return bad_value(err, name, v, "a dtype, an op or op:dtype such as float64, MatMul or MatMul:float64");
+    return bad_value(err, name, v,
+                     "a dtype, an op or op:dtype such as float64, MatMul or MatMul:float64");
   }
   for (int i = 0; i < s->num_lacks; i++) {
     if (fy_view_is(v, s->lacks[i])) return FY_OK;
@@ -260,16 +268,19 @@ static const option sim_table[] = {
     {"gpu", CUSTOM, 0, 0, 0, "how many GPUs are simulated", set_gpu, print_gpu},
     {"memory", BYTES, SIM(memory_bytes), 0, 0, "memory of each", NULL, NULL},
     {"pcie", RATE, SIM(link_bytes_per_s), 0, 0, "host link, bytes per second", NULL, NULL},
-    {"latency", TIME, SIM(link_latency_ns), 0, 0, "host link, time before the first byte", NULL, NULL},
+    {"latency", TIME, SIM(link_latency_ns), 0, 0, "host link, time before the first byte", NULL,
+     NULL},
     {"launch", TIME, SIM(launch_ns), 0, 0, "time to start a kernel", NULL, NULL},
     {"flops", RATE, SIM(flops), 0, 0, "peak float32 operations per second", NULL, NULL},
-    {"bandwidth", RATE, SIM(memory_bytes_per_s), 0, 0, "device memory, bytes per second", NULL, NULL},
+    {"bandwidth", RATE, SIM(memory_bytes_per_s), 0, 0, "device memory, bytes per second", NULL,
+     NULL},
     {"busy", FRACTION, SIM(busy), 0, 0.99, "share that others keep busy", NULL, NULL},
     {"lack", CUSTOM, 0, 0, 0, "dtype, op or op:dtype without a kernel", set_lack, print_lack},
     {"fail_alloc", INT64, SIM(fail_alloc), 0, 1e15, "the N-th allocation fails", NULL, NULL},
     {"fail_launch", INT64, SIM(fail_launch), 0, 1e15, "the N-th launch fails", NULL, NULL},
     {"fail_copy", INT64, SIM(fail_copy), 0, 1e15, "the N-th copy fails", NULL, NULL},
-    {"lost_after", INT64, SIM(lost_after), 0, 1e15, "the device is lost after N launches", NULL, NULL},
+    {"lost_after", INT64, SIM(lost_after), 0, 1e15, "the device is lost after N launches", NULL,
+     NULL},
 };
 #define NUM_SIM (sizeof sim_table / sizeof *sim_table)
 
@@ -288,7 +299,8 @@ static fy_code set_sim(void *base, const char *name, fy_view v, fy_error *err) {
     FY_TRY(set_plain(found, &s, value, err));
   }
   if (s.devices > 0 && s.memory_bytes < KIB * KIB) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "option 'memory': a simulated GPU needs at least 1MiB");
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "option 'memory': a simulated GPU needs at least 1MiB");
   }
   o->sim = s;
   return FY_OK;
@@ -321,7 +333,8 @@ static void print_sim(fy_str *out, const void *base) {
 
 // --- options with a syntax of their own ---
 
-// cores=CPU:1:2-3 (several separated by spaces or '|'). What cores exist is the CPU backend's to say.
+// cores=CPU:1:2-3 (several separated by spaces or '|'). What cores exist is the CPU backend's to
+// say.
 static fy_code set_cores(void *base, const char *name, fy_view v, fy_error *err) {
   fy_options *o = base;
   while (v.n) {
@@ -366,9 +379,12 @@ static void print_place(fy_str *out, const void *base) {
 
 static fy_code set_spill(void *base, const char *name, fy_view v, fy_error *err) {
   bool yes;
-  if (fy_view_is(v, "never")) yes = false;
-  else if (fy_view_is(v, "auto")) yes = true;
-  else if (!parse_bool(v, &yes)) return bad_value(err, name, v, "auto or never");
+  if (fy_view_is(v, "never"))
+    yes = false;
+  else if (fy_view_is(v, "auto"))
+    yes = true;
+  else if (!parse_bool(v, &yes))
+    return bad_value(err, name, v, "auto or never");
   ((fy_options *)base)->spill = yes;
   return FY_OK;
 }
@@ -405,14 +421,15 @@ static void print_passes(fy_str *out, const void *base) {
   for (; *p; p++) fy_str_add(out, *p == ',' ? ",-" : (char[2]){*p, 0});
 }
 
-#define AT(field) offsetof(fy_options, field)
+#define AT(field)      offsetof(fy_options, field)
 #define SIZE_OF(field) sizeof(((fy_options *)0)->field)
 static const option table[] = {
-    {"intra_threads", INT, AT(intra_threads), 0, 4096,
-     "threads inside one op; 0 = one per CPU", NULL, NULL},
+    {"intra_threads", INT, AT(intra_threads), 0, 4096, "threads inside one op; 0 = one per CPU",
+     NULL, NULL},
     {"inter_threads", INT, AT(inter_threads), -1, 4096,
      "ops at a time; 0 = one per CPU, -1 = the caller's thread", NULL, NULL},
-    {"cpu_devices", INT, AT(cpu_devices), 1, FY_MAX_CPU_DEVICES, "how many CPU devices", NULL, NULL},
+    {"cpu_devices", INT, AT(cpu_devices), 1, FY_MAX_CPU_DEVICES, "how many CPU devices", NULL,
+     NULL},
     {"gpu_devices", INT, AT(gpu_devices), -1, 1024, "at most so many GPUs; -1 = all", NULL, NULL},
     {"cores", CUSTOM, 0, 0, 0, "dedicated cores, e.g. CPU:1:2-3", set_cores, print_cores},
     {"visible_devices", TEXT, AT(visible_devices), 0, SIZE_OF(visible_devices),
@@ -422,7 +439,8 @@ static const option table[] = {
     {"log_placement", BOOL, AT(log_placement), 0, 0, "print where each node runs", NULL, NULL},
     {"place", CUSTOM, 0, 0, 0, "auto (by cost) or tensorflow (its rules)", set_place, print_place},
     {"optimize", BOOL, AT(optimize), 0, 0, "rewrite graphs before running", NULL, NULL},
-    {"passes", CUSTOM, 0, 0, 0, "rewrites to switch off, e.g. -fuse,-cse", set_passes, print_passes},
+    {"passes", CUSTOM, 0, 0, 0, "rewrites to switch off, e.g. -fuse,-cse", set_passes,
+     print_passes},
     {"allow_growth", BOOL, AT(allow_growth), 0, 0, "accepted; memory always grows on demand", NULL,
      NULL},
     {"memory_fraction", FRACTION, AT(memory_fraction), 0, 1,
@@ -431,11 +449,12 @@ static const option table[] = {
     {"memory_limit.GPU", BYTES, AT(gpu_memory_limit), 0, 0, "per GPU; 0 = all it has", NULL, NULL},
     {"spill", CUSTOM, 0, 0, 0, "move tensors to the host when a device is full: auto or never",
      set_spill, print_spill},
-    {"max_programs", INT, AT(max_programs), 1, 1e6, "compiled programs kept per session", NULL, NULL},
+    {"max_programs", INT, AT(max_programs), 1, 1e6, "compiled programs kept per session", NULL,
+     NULL},
     {"operation_timeout_ms", INT64, AT(operation_timeout_ms), 0, 1e15,
      "longest run of a session; 0 = none", NULL, NULL},
-    {"isolate_session_state", BOOL, AT(isolate_session_state), 0, 0,
-     "sessions share no variables", NULL, NULL},
+    {"isolate_session_state", BOOL, AT(isolate_session_state), 0, 0, "sessions share no variables",
+     NULL, NULL},
     {"opencl_cpu", BOOL, AT(opencl_cpu), 0, 0, "accept OpenCL devices that are CPUs", NULL, NULL},
     {"sim", CUSTOM, 0, 0, 0, "simulated GPUs, e.g. gpu:2,memory=2GiB,pcie=12GB/s", set_sim,
      print_sim},
@@ -491,9 +510,9 @@ fy_code fy_options_sim(fy_options *o, const char *text, fy_error *err) {
 static fy_code from_variable(fy_options *o, const char *variable, const char *key, fy_error *err) {
   const char *text = getenv(variable);
   if (!text || !*text) return FY_OK;
-  fy_code code = key ? set_plain(find(table, NUM_OPTIONS, fy_view_of(key)), o,
-                                 trim(fy_view_of(text)), err)
-                     : fy_options_text(o, text, err);
+  fy_code code =
+      key ? set_plain(find(table, NUM_OPTIONS, fy_view_of(key)), o, trim(fy_view_of(text)), err)
+          : fy_options_text(o, text, err);
   if (code) fy_error_prepend(err, "environment variable %s: ", variable);
   return code;
 }

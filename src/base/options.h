@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// options.h: the one home of every option, whoever set it: ConfigProto bytes or text (wire/config.h),
-// setters (ferry.h), or the environment (FERRY_CONFIG, FERRY_SIM). Later settings win:
-// defaults < environment < ConfigProto < setters.
-// Text form: `key=value; key=value` (or new lines). An unknown key is an error naming the nearest one.
+// options.h: the one home of every option, whoever set it: ConfigProto bytes or text
+// (wire/config.h), setters (ferry.h), or the environment (FERRY_CONFIG, FERRY_SIM). Later settings
+// win: defaults < environment < ConfigProto < setters.
+// Text form: `key=value; key=value` (or new lines). An unknown key is an error naming the nearest
+// one.
 
 #ifndef FY_BASE_OPTIONS_H
 #define FY_BASE_OPTIONS_H
@@ -10,53 +11,55 @@
 #include "base/status.h"
 #include "base/str.h"
 
-#define FY_MAX_CPU_DEVICES 64
-#define FY_MAX_SIM_DEVICES 16
-#define FY_MAX_SIM_LACKS 64
+#define FY_MAX_CPU_DEVICES  64
+#define FY_MAX_SIM_DEVICES  16
+#define FY_MAX_SIM_LACKS    64
 #define FY_MAX_VIRTUAL_GPUS 64
 
-typedef struct fy_sim_options {  // FERRY_SIM=gpu:2,memory=2GiB,pcie=12GB/s,latency=10us,launch=5us,…
-  int devices;               // 0 = nothing is simulated
-  uint64_t memory_bytes;     // per device, default 1 GiB
-  double link_bytes_per_s;   // pcie=, default 12 GB/s
-  double link_latency_ns;    // latency=, default 10 us
-  double launch_ns;          // launch=, default 5 us
-  double flops;              // flops=, default 10 TFLOP/s
-  double memory_bytes_per_s;  // bandwidth=, default 500 GB/s
-  double busy;               // busy=0.8: pretend other processes keep it busy
+// FERRY_SIM=gpu:2,memory=2GiB,pcie=12GB/s,latency=10us,launch=5us,…
+typedef struct fy_sim_options {
+  int devices;                       // 0 = nothing is simulated
+  uint64_t memory_bytes;             // per device, default 1 GiB
+  double link_bytes_per_s;           // pcie=, default 12 GB/s
+  double link_latency_ns;            // latency=, default 10 us
+  double launch_ns;                  // launch=, default 5 us
+  double flops;                      // flops=, default 10 TFLOP/s
+  double memory_bytes_per_s;         // bandwidth=, default 500 GB/s
+  double busy;                       // busy=0.8: pretend other processes keep it busy
   char lacks[FY_MAX_SIM_LACKS][32];  // lack=float64, lack=MatMul, lack=MatMul:float64
   int num_lacks;
   int64_t fail_alloc, fail_launch, fail_copy;  // fail_launch=N: the N-th fails (0 = never)
-  int64_t lost_after;        // lost_after=N: after N launches the device is lost
+  int64_t lost_after;                          // lost_after=N: after N launches the device is lost
 } fy_sim_options;
 
 typedef struct fy_virtual_gpu {  // a share of a physical GPU that is a device of its own
-  int visible;            // which of the visible GPUs
-  uint64_t memory_bytes;  // 0 = all that the GPU has
+  int visible;                   // which of the visible GPUs
+  uint64_t memory_bytes;         // 0 = all that the GPU has
 } fy_virtual_gpu;
 
 typedef struct fy_options {
   int intra_threads, inter_threads;  // 0 = as many as CPUs; inter < 0: run in the caller's thread
   int cpu_devices;                   // device_count{CPU}; default 1
   int gpu_devices;                   // device_count{GPU}; -1 = as many as there are
-  char cores[FY_MAX_CPU_DEVICES][64];  // cores=CPU:1:2-3 → dedicated cores "2-3" of CPU:1; "" = none
-  char visible_devices[128];         // gpu_options.visible_device_list
+  char cores[FY_MAX_CPU_DEVICES]
+            [64];             // cores=CPU:1:2-3 → dedicated cores "2-3" of CPU:1; "" = none
+  char visible_devices[128];  // gpu_options.visible_device_list
   bool soft_placement;
   bool log_placement;
-  bool place_tensorflow;             // place=tensorflow; default place=auto
-  bool optimize;                     // optimize=off
-  bool allow_growth;                 // gpu_options.allow_growth; we always grow
-  double memory_fraction;            // gpu_options.per_process_gpu_memory_fraction; 0 = unset
-  uint64_t cpu_memory_limit;         // memory_limit.CPU=4GiB; 0 = none
-  uint64_t gpu_memory_limit;         // memory_limit.GPU=; 0 = what the device has
+  bool place_tensorflow;      // place=tensorflow; default place=auto
+  bool optimize;              // optimize=off
+  bool allow_growth;          // gpu_options.allow_growth; we always grow
+  double memory_fraction;     // gpu_options.per_process_gpu_memory_fraction; 0 = unset
+  uint64_t cpu_memory_limit;  // memory_limit.CPU=4GiB; 0 = none
+  uint64_t gpu_memory_limit;  // memory_limit.GPU=; 0 = what the device has
   fy_virtual_gpu virtual_gpus[FY_MAX_VIRTUAL_GPUS];  // gpu_options.experimental.virtual_devices
-  int num_virtual_gpus;              // 0 = one device per visible GPU
-  bool spill;                        // spill=never → false
-  char passes_off[256];              // passes=-fuse,-cse → "fuse,cse"
-  int max_programs;                  // compiled programs kept per session (default 64)
-  int64_t operation_timeout_ms;      // ConfigProto.operation_timeout_in_ms
+  int num_virtual_gpus;                              // 0 = one device per visible GPU
+  bool spill;                                        // spill=never → false
+  char passes_off[256];                              // passes=-fuse,-cse → "fuse,cse"
+  int max_programs;              // compiled programs kept per session (default 64)
+  int64_t operation_timeout_ms;  // ConfigProto.operation_timeout_in_ms
   bool isolate_session_state;
-  bool opencl_cpu;                   // FERRY_OPENCL_CPU=1
+  bool opencl_cpu;  // FERRY_OPENCL_CPU=1
   fy_sim_options sim;
 } fy_options;
 

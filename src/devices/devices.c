@@ -69,7 +69,8 @@ fy_code fy_devices_open(const fy_options *options, fy_device_set **out, fy_error
   for (size_t i = 0; !code && i < fy_backend_count; i++) {
     code = fy_backends[i]->open(options, set, err);
   }
-  if (!code && set->n == 0) code = fy_fail(err, FY_FAILED_PRECONDITION, "No devices are registered");
+  if (!code && set->n == 0)
+    code = fy_fail(err, FY_FAILED_PRECONDITION, "No devices are registered");
   if (code) {
     destroy(set);
     return code;
@@ -90,7 +91,8 @@ void fy_devices_unref(fy_device_set *set) {
 
 fy_device *fy_devices_find(const fy_device_set *set, const char *name) {
   fy_devname want, have;
-  if (!name || (!fy_devname_parse_local(name, &want) && !fy_devname_parse(name, &want))) return NULL;
+  if (!name || (!fy_devname_parse_local(name, &want) && !fy_devname_parse(name, &want)))
+    return NULL;
   if (!want.has_type || !want.has_id) return NULL;
   for (int i = 0; i < set->n; i++) {
     if (fy_devname_parse(set->items[i]->name, &have) && fy_devname_is_specification(&want, &have)) {

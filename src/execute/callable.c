@@ -47,6 +47,7 @@ struct fy_callables {
   } *items;
   size_t n, cap;
   fy_arena arena;
+  fy_counters counters;
 };
 
 // ------------------------------------------------------------------ one callable
@@ -195,6 +196,7 @@ static fy_code compile_for(fy_callable *c, fy_tensor *const *args, bool shaped, 
     spaces[i] = space_of(args[i]);
   }
   if (!code) code = compile(c, shapes, spaces, NULL, NULL, out, err);
+  if (!code && c->callables) fy_count(&c->callables->counters.programs, 1);
   fy_free(shapes);
   fy_free(spaces);
   return code;
@@ -304,6 +306,8 @@ fy_callables *fy_callables_new(fy_funclib *lib, const fy_device_set *devices, co
   c->options = options;
   return c;
 }
+
+fy_counters *fy_callables_counters(fy_callables *c) { return c ? &c->counters : NULL; }
 
 void fy_callables_free(fy_callables *c) {
   if (!c) return;

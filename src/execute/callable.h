@@ -6,6 +6,7 @@
 #ifndef FY_EXECUTE_CALLABLE_H
 #define FY_EXECUTE_CALLABLE_H
 
+#include "execute/counters.h"
 #include "execute/program.h"
 
 typedef struct fy_callable fy_callable;
@@ -14,6 +15,7 @@ typedef struct fy_callable fy_callable;
 typedef struct fy_callables fy_callables;
 fy_callables *fy_callables_new(fy_funclib *lib, const fy_device_set *devices, const fy_options *options);
 void fy_callables_free(fy_callables *c);
+fy_counters *fy_callables_counters(fy_callables *c);  // NULL for NULL
 
 // The instance of function |name| under |attrs| called from |device|. Owned by |c|. Thread-safe.
 FY_MUST_CHECK fy_code fy_callables_get(fy_callables *c, fy_view name, const fy_attrs *attrs,

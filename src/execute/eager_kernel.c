@@ -12,18 +12,18 @@
 #include "ops/op.h"
 
 // ------------------------------------------------------------------ keys
-typedef struct key {
+typedef struct call_key {
   uint64_t words[FY_EAGER_MAX_KEY];
   uint32_t n;
   bool too_long;
-} key;
+} call_key;
 
-static void add(key *k, uint64_t word) {
+static void add(call_key *k, uint64_t word) {
   if (k->n < FY_EAGER_MAX_KEY) k->words[k->n++] = word;
   else k->too_long = true;
 }
 
-static void add_bytes(key *k, const void *p, size_t n) {
+static void add_bytes(call_key *k, const void *p, size_t n) {
   add(k, n);
   if (n / 8 >= FY_EAGER_MAX_KEY) {
     k->too_long = true;
@@ -36,12 +36,12 @@ static void add_bytes(key *k, const void *p, size_t n) {
   }
 }
 
-static void add_shape(key *k, const fy_pshape *s) {
+static void add_shape(call_key *k, const fy_pshape *s) {
   add(k, (uint64_t)(int64_t)s->rank);
   for (int32_t i = 0; i < s->rank; i++) add(k, (uint64_t)s->dims[i]);
 }
 
-static void add_tensor(key *k, const fy_tensor *t) {
+static void add_tensor(call_key *k, const fy_tensor *t) {
   if (t->device || !fy_dtype_is_plain(t->dtype)) {
     k->too_long = true;
     return;
@@ -51,9 +51,9 @@ static void add_tensor(key *k, const fy_tensor *t) {
   add_bytes(k, t->data, fy_tensor_bytes(t));
 }
 
-static void add_attr(key *k, const fy_attr *a);
+static void add_attr(call_key *k, const fy_attr *a);
 
-static void add_func(key *k, const fy_func_attr *f) {
+static void add_func(call_key *k, const fy_func_attr *f) {
   add_bytes(k, f->name.p, f->name.n);
   add(k, f->attrs.n);
   for (uint32_t i = 0; i < f->attrs.n; i++) {
@@ -68,7 +68,7 @@ static uint64_t float_bits(float f) {
   return u;
 }
 
-static void add_list(key *k, const fy_attr *a) {
+static void add_list(call_key *k, const fy_attr *a) {
   for (uint32_t i = 0; i < a->n && !k->too_long; i++) {
     switch (a->kind) {
       case FY_ATTR_STRING: add_bytes(k, a->v.strings[i].p, a->v.strings[i].n); break;
@@ -84,7 +84,7 @@ static void add_list(key *k, const fy_attr *a) {
   }
 }
 
-static void add_attr(key *k, const fy_attr *a) {
+static void add_attr(call_key *k, const fy_attr *a) {
   add(k, (uint64_t)a->kind | (uint64_t)a->is_list << 8 | (uint64_t)a->n << 32);
   if (a->is_list) {
     add_list(k, a);
@@ -111,7 +111,7 @@ static bool is_declared(const fy_eager_op *op, const char *name) {
   return false;
 }
 
-static void add_rest(key *k, const fy_eager_op *op) {
+static void add_rest(call_key *k, const fy_eager_op *op) {
   if (op->has_lists)
     for (uint32_t i = 0; i < op->next_arg; i++) add(k, op->arg_counts[i]);
   if (op->has_resources)
@@ -125,7 +125,7 @@ static void add_rest(key *k, const fy_eager_op *op) {
   }
 }
 
-static void make_key(const fy_eager_op *op, key *k) {
+static void make_key(const fy_eager_op *op, call_key *k) {
   const fy_eager *c = op->context;
   k->n = 2;
   k->too_long = false;
@@ -145,7 +145,7 @@ static void make_key(const fy_eager_op *op, key *k) {
   if (FY_UNLIKELY(op->num_attrs || op->has_lists || op->has_resources)) add_rest(k, op);
 }
 
-static uint64_t hash_of(const key *k) {
+static uint64_t hash_of(const call_key *k) {
   uint64_t h = k->n;
   for (uint32_t i = 0; i < k->n; i++) {
     h = (h ^ k->words[i]) * 0xFF51AFD7ED558CCDull;
@@ -154,7 +154,7 @@ static uint64_t hash_of(const key *k) {
   return h;
 }
 
-static bool same_key(const fy_eager_kernel *e, const key *k) {
+static bool same_key(const fy_eager_kernel *e, const call_key *k) {
   if (e->key_words != k->n) return false;
   for (uint32_t i = 0; i < k->n; i++)
     if (e->key[i] != k->words[i]) return false;
@@ -321,7 +321,7 @@ static fy_code prepare(fy_eager_op *op, fy_eager_kernel *k, fy_error *err) {
   return callee ? prepare_call(op, k, callee, err) : prepare_op(op, k, err);
 }
 
-static fy_code make(fy_eager_op *op, const key *key, uint64_t hash, fy_eager_kernel **out,
+static fy_code make(fy_eager_op *op, const call_key *key, uint64_t hash, fy_eager_kernel **out,
                     fy_error *err) {
   *out = NULL;
   fy_eager_kernel *k = fy_calloc(1, sizeof *k);
@@ -341,7 +341,7 @@ static fy_code make(fy_eager_op *op, const key *key, uint64_t hash, fy_eager_ker
 }
 
 // ------------------------------------------------------------------ the table
-static fy_eager_kernel *find(fy_eager *c, const key *key, uint64_t hash) {
+static fy_eager_kernel *find(fy_eager *c, const call_key *key, uint64_t hash) {
   fy_spin_lock(&c->spin);
   fy_eager_kernel *k = c->buckets[hash & c->mask];
   while (k && (k->hash != hash || !same_key(k, key))) k = k->next;
@@ -367,7 +367,7 @@ static void publish(fy_eager *c, fy_eager_kernel *k) {
 }
 
 fy_code fy_eager_kernel_get(fy_eager_op *op, fy_eager_kernel **out, fy_error *err) {
-  key key;
+  call_key key;
   make_key(op, &key);
   uint64_t hash = hash_of(&key);
   if (FY_LIKELY(!key.too_long)) {

@@ -101,6 +101,7 @@ typedef struct fy_program {
   struct fy_run_state *states;  // recycled
   int num_idle;
   atomic_bool constants_placed;  // those of device memory
+  atomic_bool seen;          // by the session's watcher
   uint32_t *fresh;           // FETCH values, roots before aliases
   uint32_t num_fresh;
   struct fy_callables *callables;  // function instances shared by the session

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/pool.h"
 #include "execute/build.h"
+#include "execute/callable.h"
 #include "execute/cancel.h"
 #include "execute/state.h"
 #include "execute/trace.h"
@@ -63,6 +64,11 @@ static fy_code run_copy(fy_exec *e, const fy_instr *ins, fy_event *done, fy_erro
   if (!bytes) return FY_OK;
   fy_device *d = to ? to : from;
   fy_copy_kind kind = !from ? FY_COPY_HOST_TO_DEVICE : !to ? FY_COPY_DEVICE_TO_HOST : FY_COPY_DEVICE_TO_DEVICE;
+  fy_counters *counters = fy_callables_counters(p->callables);
+  if (counters) {
+    fy_count(&counters->transfers[kind], 1);
+    fy_count(&counters->bytes[kind], (int64_t)bytes);
+  }
   return (fy_code)d->ops->copy(d, kind, dst->data, src->data, bytes, from, &s->events[vi], done, err);
 }
 
@@ -148,7 +154,7 @@ fy_code fy_exec_instr(fy_exec *e, const fy_instr *ins, fy_error *err) {
 
 static fy_code stop_asked(fy_exec *e, fy_error *err) {
   if (e->run->cancel && fy_cancel_requested(e->run->cancel))
-    return fy_fail(err, FY_CANCELLED, "RunManyGraphs");
+    return fy_fail(err, FY_CANCELLED, "Run call was cancelled");
   if (e->timed_out || (e->run->deadline_ns && fy_now_ns() > e->run->deadline_ns))
     return fy_fail(err, FY_DEADLINE_EXCEEDED, "Timed out waiting for notification");
   return FY_OK;
@@ -288,6 +294,11 @@ static fy_code place_constants(fy_program *p, fy_error *err) {
     if (val->storage != FY_STORE_CONST || val->constant) continue;
     code = fy_memory_copy_tensor(p->values[val->feed].constant, p->devices->items[val->space - 1],
                                  &val->constant, err);
+    fy_counters *counters = code ? NULL : fy_callables_counters(p->callables);
+    if (counters) {
+      fy_count(&counters->constants, 1);
+      fy_count(&counters->constant_bytes, (int64_t)fy_tensor_bytes(val->constant));
+    }
   }
   if (!code) atomic_store_explicit(&p->constants_placed, true, memory_order_release);
   fy_unlock(&p->states_lock);
@@ -307,6 +318,9 @@ static fy_code fill_slots(fy_run_state *s, fy_tensor *const *feeds, fy_error *er
     if (val->root == v) {
       fy_device *d = val->space ? p->devices->items[val->space - 1] : p->devices->client;
       FY_TRY(fy_memory_tensor(d, val->dtype, val->rank, val->dims, root->node->name, &s->slots[v], err));
+    } else if (!val->fetched) {
+      s->planned[v].data = s->slots[val->root]->data;
+      continue;
     } else {
       FY_TRY(fy_tensor_alias(s->slots[val->root], val->dtype, val->rank, val->dims, &s->slots[v], err));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // session.c: from (feeds, fetches, targets) to the callable that serves them. The usual case is the
-// same call again: one lock, one compare.
+// same call again: one lock, one compare. A call seen for the first time is checked (request.c).
 
 #include "execute/session.h"
 
@@ -8,30 +8,17 @@
 
 #include "base/alloc.h"
 #include "execute/callable.h"
+#include "execute/request.h"
+#include "execute/session_impl.h"
 #include "execute/trace.h"
 
 typedef struct signature {
   uint64_t hash;
-  fy_output *feeds, *fetches;
-  fy_node **targets;
-  int num_feeds, num_fetches, num_targets;
+  fy_request request;
   fy_callable *callable;
   uint64_t used;
-  int busy;  // runs in progress: not evicted
+  atomic_int busy;  // runs in progress: not evicted. Grows only under the session's lock
 } signature;
-
-struct fy_session {
-  fy_graph *graph;
-  fy_device_set *devices;
-  fy_options options;
-  fy_resources *resources;
-  fy_callables *callables;
-  fy_mutex lock;
-  signature **items;
-  size_t n, cap;
-  uint64_t clock;
-  atomic_int_least64_t steps;
-};
 
 fy_code fy_session_new(fy_graph *graph, fy_device_set *devices, const fy_options *options,
                        fy_resources *resources, fy_session **out, fy_error *err) {
@@ -42,10 +29,12 @@ fy_code fy_session_new(fy_graph *graph, fy_device_set *devices, const fy_options
   s->devices = devices;
   s->options = *options;
   fy_mutex_init(&s->lock);
+  atomic_init(&s->auto_extend, true);
   if (resources) fy_resources_retain(resources);
   s->resources = resources ? resources : fy_resources_new();
   s->callables = fy_callables_new(graph->functions, devices, &s->options);
-  if (!s->resources || !s->callables) {
+  s->cancel = fy_cancel_new();
+  if (!s->resources || !s->callables || !s->cancel) {
     fy_session_free(s);
     return fy_fail_oom(err, sizeof *s);
   }
@@ -55,9 +44,7 @@ fy_code fy_session_new(fy_graph *graph, fy_device_set *devices, const fy_options
 
 static void free_signature(signature *sig) {
   fy_callable_free(sig->callable);
-  fy_free(sig->feeds);
-  fy_free(sig->fetches);
-  fy_free(sig->targets);
+  fy_request_free(&sig->request);
   fy_free(sig);
 }
 
@@ -67,12 +54,63 @@ void fy_session_free(fy_session *s) {
   fy_free(s->items);
   fy_callables_free(s->callables);
   fy_resources_release(s->resources);
+  fy_cancel_free(s->cancel);
   fy_mutex_destroy(&s->lock);
   fy_free(s);
 }
 
 fy_resources *fy_session_resources(fy_session *s) { return s->resources; }
 
+void fy_session_counts(fy_session *s, fy_counts *out) {
+  fy_counters *c = fy_callables_counters(s->callables);
+  *out = (fy_counts){.runs = atomic_load(&s->steps), .programs = atomic_load(&c->programs),
+                     .constants = atomic_load(&c->constants),
+                     .constant_bytes = atomic_load(&c->constant_bytes)};
+  for (int i = 0; i < FY_COPY_KINDS; i++) {
+    out->transfers[i] = atomic_load(&c->transfers[i]);
+    out->bytes[i] = atomic_load(&c->bytes[i]);
+  }
+}
+
+void fy_session_close(fy_session *s) { fy_cancel_start(s->cancel); }
+
+void fy_session_watch(fy_session *s, void (*fn)(const fy_program *program)) { s->watch = fn; }
+
+static size_t graph_size(const fy_graph *g) {
+  return __atomic_load_n(&g->num_nodes, __ATOMIC_RELAXED);
+}
+
+// The caller holds the graph's lock.
+static fy_code take_in(fy_session *s, fy_error *err) {
+  size_t known = atomic_load(&s->known), now = s->graph->num_nodes;
+  if (known >= now) return FY_OK;
+  FY_TRY(fy_request_check_nodes(s->graph, known, now, err));
+  atomic_store(&s->known, now);
+  return FY_OK;
+}
+
+static fy_code take_in_new(fy_session *s, fy_error *err) {
+  fy_lock(&s->graph->lock);
+  fy_code code = take_in(s, err);
+  fy_unlock(&s->graph->lock);
+  return code;
+}
+
+fy_code fy_session_extend(fy_session *s, fy_error *err) {
+  atomic_store(&s->auto_extend, false);
+  return take_in_new(s, err);
+}
+
+fy_code fy_session_ready(fy_session *s, fy_error *err) {
+  if (FY_UNLIKELY(atomic_load_explicit(&s->known, memory_order_relaxed) != graph_size(s->graph)) &&
+      atomic_load_explicit(&s->auto_extend, memory_order_relaxed))
+    FY_TRY(take_in_new(s, err));
+  if (FY_UNLIKELY(fy_cancel_requested(s->cancel)))
+    return fy_fail(err, FY_CANCELLED, "Session has been closed.");
+  return FY_OK;
+}
+
+// ------------------------------------------------------------------ signatures
 static uint64_t hash_outputs(uint64_t h, const fy_output *o, int n) {
   h = fy_hash_mix(h, (uint64_t)n);
   for (int i = 0; i < n; i++)
@@ -94,40 +132,58 @@ static bool same_outputs(const fy_output *a, const fy_output *b, int n) {
   return true;
 }
 
-static bool same_args(const signature *s, const fy_run_args *a) {
-  if (s->num_feeds != a->num_feeds || s->num_fetches != a->num_fetches ||
-      s->num_targets != a->num_targets || !same_outputs(s->feeds, a->feeds, a->num_feeds) ||
-      !same_outputs(s->fetches, a->fetches, a->num_fetches))
+static bool same_args(const fy_request *r, const fy_run_args *a) {
+  if (r->num_feeds != a->num_feeds || r->num_fetches != a->num_fetches ||
+      r->num_targets != a->num_targets || !same_outputs(r->feeds, a->feeds, a->num_feeds) ||
+      !same_outputs(r->fetches, a->fetches, a->num_fetches))
     return false;
   for (int i = 0; i < a->num_targets; i++)
-    if (s->targets[i] != a->targets[i]) return false;
+    if (r->targets[i] != a->targets[i]) return false;
   return true;
 }
 
-static void *copy_array(const void *p, int n, size_t elem) {
-  void *out = fy_malloc(((size_t)n + 1) * elem);
-  if (out && n) memcpy(out, p, (size_t)n * elem);
-  return out;
+static signature *find_signature(fy_session *s, const fy_run_args *a, uint64_t hash) {
+  for (size_t i = 0; i < s->n; i++) {
+    signature *sig = s->items[i];
+    if (sig->hash != hash || !same_args(&sig->request, a)) continue;
+    if (i) {  // keep the likeliest in front
+      s->items[i] = s->items[0];
+      s->items[0] = sig;
+    }
+    return sig;
+  }
+  return NULL;
 }
 
-static fy_code new_signature(fy_session *s, const fy_run_args *a, uint64_t hash, signature **out,
+static void make_room(fy_session *s) {
+  if (s->n < (size_t)(s->options.max_programs > 0 ? s->options.max_programs : 1)) return;
+  size_t old = s->n;
+  for (size_t i = 0; i < s->n; i++)
+    if (!atomic_load(&s->items[i]->busy) &&
+        (old == s->n || s->items[i]->used < s->items[old]->used))
+      old = i;
+  if (old == s->n) return;  // all are running: go over the limit for now
+  free_signature(s->items[old]);
+  s->items[old] = s->items[--s->n];
+}
+
+// Takes over |r|, also on failure.
+static fy_code new_signature(fy_session *s, fy_request *r, uint64_t hash, signature **out,
                              fy_error *err) {
   signature *sig = fy_calloc(1, sizeof *sig);
-  if (!sig) return fy_fail_oom(err, sizeof *sig);
+  if (!sig) {
+    fy_request_free(r);
+    return fy_fail_oom(err, sizeof *sig);
+  }
   sig->hash = hash;
-  sig->num_feeds = a->num_feeds;
-  sig->num_fetches = a->num_fetches;
-  sig->num_targets = a->num_targets;
-  sig->feeds = copy_array(a->feeds, a->num_feeds, sizeof *a->feeds);
-  sig->fetches = copy_array(a->fetches, a->num_fetches, sizeof *a->fetches);
-  sig->targets = copy_array(a->targets, a->num_targets, sizeof *a->targets);
+  sig->request = *r;
   fy_code code = FY_OK;
-  if (!sig->feeds || !sig->fetches || !sig->targets ||
-      !fy_grow(&s->items, &s->cap, s->n + 1, sizeof *s->items))
+  make_room(s);
+  if (!fy_grow(&s->items, &s->cap, s->n + 1, sizeof *s->items))
     code = fy_fail_oom(err, sizeof *sig);
   if (!code)
-    code = fy_callable_new(s->graph, a->feeds, a->num_feeds, a->fetches, a->num_fetches, a->targets,
-                           a->num_targets, s->devices, NULL, &s->options, s->callables, false,
+    code = fy_callable_new(s->graph, r->feeds, r->num_feeds, r->fetches, r->num_fetches, r->targets,
+                           r->num_targets, s->devices, NULL, &s->options, s->callables, false,
                            &sig->callable, err);
   if (code) {
     free_signature(sig);
@@ -138,70 +194,79 @@ static fy_code new_signature(fy_session *s, const fy_run_args *a, uint64_t hash,
   return FY_OK;
 }
 
-static void make_room(fy_session *s) {
-  if (s->n < (size_t)(s->options.max_programs > 0 ? s->options.max_programs : 1)) return;
-  size_t old = s->n;
-  for (size_t i = 0; i < s->n; i++)
-    if (!s->items[i]->busy && (old == s->n || s->items[i]->used < s->items[old]->used)) old = i;
-  if (old == s->n) return;  // all are running: go over the limit for now
-  free_signature(s->items[old]);
-  s->items[old] = s->items[--s->n];
+// A request that was not seen in these words: check it, then perhaps find it in ours.
+static fy_code learn(fy_session *s, const fy_run_args *a, signature **out, fy_error *err) {
+  fy_request r;
+  fy_lock(&s->graph->lock);
+  fy_code code = fy_request_make(s->graph, atomic_load(&s->known), a, &r, err);
+  fy_unlock(&s->graph->lock);
+  if (code) return code;
+  fy_run_args own = {.feeds = r.feeds, .num_feeds = r.num_feeds, .fetches = r.fetches,
+                     .num_fetches = r.num_fetches, .targets = r.targets,
+                     .num_targets = r.num_targets};
+  uint64_t hash = hash_args(&own);
+  *out = find_signature(s, &own, hash);
+  if (!*out) return new_signature(s, &r, hash, out, err);
+  fy_request_free(&r);
+  return FY_OK;
 }
 
 // Finds or makes the signature and marks it busy.
 static fy_code acquire(fy_session *s, const fy_run_args *a, signature **out, fy_error *err) {
   uint64_t hash = hash_args(a);
   fy_code code = FY_OK;
-  *out = NULL;
   fy_lock(&s->lock);
-  for (size_t i = 0; i < s->n && !*out; i++)
-    if (s->items[i]->hash == hash && same_args(s->items[i], a)) {
-      *out = s->items[i];
-      if (i) {  // keep the likeliest in front
-        s->items[i] = s->items[0];
-        s->items[0] = *out;
-      }
-    }
-  if (!*out) {
-    make_room(s);
-    code = new_signature(s, a, hash, out, err);
-  }
+  *out = find_signature(s, a, hash);
+  if (!*out) code = learn(s, a, out, err);
   if (!code) {
     (*out)->used = ++s->clock;
-    (*out)->busy++;
+    atomic_fetch_add_explicit(&(*out)->busy, 1, memory_order_relaxed);
   }
   fy_unlock(&s->lock);
   return code;
 }
 
-static void release(fy_session *s, signature *sig) {
-  fy_lock(&s->lock);
-  sig->busy--;
-  fy_unlock(&s->lock);
+static void release(signature *sig) {
+  atomic_fetch_sub_explicit(&sig->busy, 1, memory_order_release);
+}
+
+// ------------------------------------------------------------------ runs
+void fy_session_run_args(fy_session *s, const fy_run_args *a, fy_run *run) {
+  int64_t timeout = a->timeout_ms > 0 ? a->timeout_ms : s->options.operation_timeout_ms;
+  *run = (fy_run){.resources = s->resources, .cancel = a->cancel ? a->cancel : s->cancel,
+                  .trace = a->trace,
+                  .deadline_ns = timeout > 0 ? fy_now_ns() + timeout * 1000000 : 0,
+                  .step_id = atomic_fetch_add_explicit(&s->steps, 1, memory_order_relaxed) + 1};
+}
+
+static fy_code run_program(fy_session *s, fy_program *p, const fy_run_args *a, fy_tensor **results,
+                           fy_error *err) {
+  fy_run run;
+  fy_session_run_args(s, a, &run);
+  if (FY_UNLIKELY(s->watch && !atomic_exchange(&p->seen, true))) s->watch(p);
+  if (FY_LIKELY(!a->trace)) return fy_program_run(p, &run, a->feed_values, results, err);
+  a->trace->start_ns = fy_now_ns();
+  fy_program_retain(p);
+  fy_program_release(a->trace->program);
+  a->trace->program = p;
+  fy_code code = fy_program_run(p, &run, a->feed_values, results, err);
+  a->trace->end_ns = fy_now_ns();
+  return code;
 }
 
 fy_code fy_session_run(fy_session *s, const fy_run_args *a, fy_tensor **results, fy_error *err) {
   signature *sig;
   fy_program *p;
   for (int i = 0; i < a->num_fetches; i++) results[i] = NULL;
+  FY_TRY(fy_session_ready(s, err));
   FY_TRY(acquire(s, a, &sig, err));
-  fy_code code = fy_callable_program(sig->callable, a->feed_values, &p, err);
+  fy_code code = fy_request_check_values(sig->request.feed_types, a->feed_values, a->num_feeds, err);
+  if (!code) code = fy_callable_program(sig->callable, a->feed_values, &p, err);
   if (!code) {
-    int64_t timeout = a->timeout_ms > 0 ? a->timeout_ms : s->options.operation_timeout_ms;
-    fy_run run = {.resources = s->resources, .cancel = a->cancel, .trace = a->trace,
-                  .deadline_ns = timeout > 0 ? fy_now_ns() + timeout * 1000000 : 0,
-                  .step_id = atomic_fetch_add_explicit(&s->steps, 1, memory_order_relaxed) + 1};
-    if (a->trace) {
-      a->trace->start_ns = fy_now_ns();
-      fy_program_retain(p);
-      fy_program_release(a->trace->program);
-      a->trace->program = p;
-    }
-    code = fy_program_run(p, &run, a->feed_values, results, err);
-    if (a->trace) a->trace->end_ns = fy_now_ns();
+    code = run_program(s, p, a, results, err);
     fy_program_release(p);
   }
-  release(s, sig);
+  release(sig);
   return code;
 }
 
@@ -209,8 +274,9 @@ fy_code fy_session_program(fy_session *s, const fy_run_args *a, const fy_pshape 
                            const char *stop_after, fy_str *log, fy_program **out, fy_error *err) {
   signature *sig;
   *out = NULL;
+  FY_TRY(fy_session_ready(s, err));
   FY_TRY(acquire(s, a, &sig, err));
   fy_code code = fy_callable_explain(sig->callable, feed_shapes, stop_after, log, out, err);
-  release(s, sig);
+  release(sig);
   return code;
 }

@@ -10,6 +10,7 @@
 
 #include "base/options.h"
 #include "execute/cancel.h"
+#include "execute/counters.h"
 #include "execute/program.h"
 #include "ops/resource.h"
 #include "place/place.h"
@@ -22,6 +23,7 @@ FY_MUST_CHECK fy_code fy_session_new(fy_graph *graph, fy_device_set *devices,
                                      fy_session **out, fy_error *err);
 void fy_session_free(fy_session *s);  // no run may be in progress
 fy_resources *fy_session_resources(fy_session *s);
+void fy_session_counts(fy_session *s, fy_counts *out);  // since the session was made
 // Ends the runs in progress (CANCELLED) and refuses later ones. Safe from any thread.
 void fy_session_close(fy_session *s);
 // Takes in the nodes added to the graph since last time. INVALID_ARGUMENT on a name that no GraphDef

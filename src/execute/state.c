@@ -67,11 +67,13 @@ static fy_code make_headers(fy_run_state *s, fy_error *err) {
   for (uint32_t v = 0; v < p->num_values; v++) {
     const fy_value *val = &p->values[v];
     if (val->storage == FY_STORE_CONST) s->slots[v] = val->constant;
-    if (val->storage != FY_STORE_PLANNED) continue;
+    // Unfetched members of a fetched group get their address in every run (fill_slots).
+    bool lent = val->storage == FY_STORE_FETCH && val->root != v && !val->fetched;
+    if (val->storage != FY_STORE_PLANNED && !lent) continue;
     fy_tensor *t = &s->planned[v];
     fy_tensor_init(t);
     FY_TRY(fy_tensor_set_shape(t, val->dtype, val->rank, val->dims, err));
-    t->data = s->arenas[val->space] ? (char *)s->arenas[val->space] + val->offset : NULL;
+    t->data = s->arenas[val->space] && !lent ? (char *)s->arenas[val->space] + val->offset : NULL;
     t->device = val->space ? p->devices->items[val->space - 1] : NULL;
     s->slots[v] = t;
   }
@@ -137,7 +139,7 @@ void fy_state_free(fy_run_state *s) {
   if (!s) return;
   const fy_program *p = s->program;
   for (uint32_t v = 0; s->planned && v < p->num_values; v++)
-    if (p->values[v].storage == FY_STORE_PLANNED && s->slots && s->slots[v]) fy_tensor_deinit(&s->planned[v]);
+    if (s->slots && s->slots[v] == &s->planned[v]) fy_tensor_deinit(&s->planned[v]);
   for (int i = 0; s->arenas && i < p->plan.num_spaces; i++) {
     if (!s->arenas[i]) continue;
     if (i == 0)

@@ -23,6 +23,13 @@ static int feed_index(const pruner *p, fy_output o) {
   return -1;
 }
 
+// Who waits for a placeholder that is fed waits for nothing. (Any other fed node runs for its control
+// outputs' sake, as in TensorFlow.)
+static bool is_fed_placeholder(const pruner *p, const fy_node *node) {
+  return (p->need[node->id] & 2) && strncmp(node->op_name, "Placeholder", 11) == 0 &&
+         strcmp(node->op_name, "PlaceholderWithDefault") != 0;
+}
+
 static fy_code mark_needed(pruner *p, const fy_output *fetches, int num_fetches,
                            fy_node *const *targets, int num_targets, fy_error *err) {
   size_t cap = p->from->num_nodes + 1, top = 0;
@@ -44,7 +51,8 @@ static fy_code mark_needed(pruner *p, const fy_output *fetches, int num_fetches,
     fy_node *node = stack[--top];
     for (uint32_t i = 0; i < node->num_inputs; i++)
       if (feed_index(p, node->inputs[i]) < 0) NEED(node->inputs[i].node);
-    for (uint32_t i = 0; i < node->num_controls; i++) NEED(node->controls[i]);
+    for (uint32_t i = 0; i < node->num_controls; i++)
+      if (!is_fed_placeholder(p, node->controls[i])) NEED(node->controls[i]);
   }
 #undef NEED
   fy_free(stack);
@@ -91,6 +99,7 @@ static fy_code copy_node(pruner *p, const fy_node *node, fy_error *err) {
   n->controls = fy_arena_alloc(a, node->num_controls * sizeof *n->controls);
   if (!n->inputs || !n->outputs || !n->controls) return fy_fail_oom(err, sizeof *n);
   n->cap_controls = node->num_controls;
+  n->num_controls = 0;
   for (uint32_t i = 0; i < node->num_outputs; i++) {
     // Shapes are inferred anew from what is really fed: a feed may differ from its placeholder.
     n->outputs[i] = (fy_node_out){.dtype = node->outputs[i].dtype,
@@ -107,7 +116,8 @@ static fy_code copy_node(pruner *p, const fy_node *node, fy_error *err) {
     }
   }
   for (uint32_t i = 0; i < node->num_controls; i++)
-    n->controls[i] = p->copy_of[node->controls[i]->id];
+    if (!is_fed_placeholder(p, node->controls[i]))
+      n->controls[n->num_controls++] = p->copy_of[node->controls[i]->id];
   p->copy_of[node->id] = n;
   return fy_graph_link(p->to, n, err);
 }

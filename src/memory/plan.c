@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // plan.c: offsets from lifetimes.
 //
-// The problem (pack rectangles of given height at given times, as low as possible) is NP-hard; a few
-// cheap heuristics that fail on different inputs are tried, and the lowest result is kept:
+// The problem (pack rectangles of given height at given times, as low as possible) is NP-hard; a
+// few cheap heuristics that fail on different inputs are tried, and the lowest result is kept:
 //   by time    replays the run through a best-fit allocator whose size is the lower bound, forwards
 //              and backwards. A life goes to the end of its gap whose neighbour lives longer, so
 //              that the space left over stays in one piece: optimal on chains (even steps low, odd
@@ -10,10 +10,10 @@
 //   by order   places one life after the other (large first, long first, …) into the tightest gap
 //              among those already placed that overlap it in time. O(n^2): for small n only.
 //   promoted   by order again, with the lives that stick out at the top moved to the front.
-// It stops at the lower bound (real models mostly reach it) or within 0.4 % of it, or when the work is used up. Work is
-// counted, not timed, so that the same lives always get the same plan.
-// Invariant: times are compressed to the T distinct start steps; two lives overlap before exactly if
-// they overlap after, because an overlap always contains a start.
+// It stops at the lower bound (real models mostly reach it) or within 0.4 % of it, or when the work
+// is used up. Work is counted, not timed, so that the same lives always get the same plan.
+// Invariant: times are compressed to the T distinct start steps; two lives overlap before exactly
+// if they overlap after, because an overlap always contains a start.
 
 #include "memory/plan.h"
 
@@ -22,10 +22,10 @@
 
 #include "base/alloc.h"
 
-#define ALIGN 64
-#define WORK_LIMIT 4000000  // pairs of lives looked at, over all attempts by order
+#define ALIGN        64
+#define WORK_LIMIT   4000000  // pairs of lives looked at, over all attempts by order
 #define MAX_ATTEMPTS 24
-#define NONE UINT32_MAX
+#define NONE         UINT32_MAX
 
 typedef struct item {
   size_t bytes, offset;
@@ -53,12 +53,12 @@ typedef struct piece {
 typedef struct planner {
   item *items;
   uint32_t n, steps;
-  uint32_t *order;  // [n] sequence of placing
-  uint32_t *heads;  // [n] by time: items that end at a step
-  placed *placed;   // [n]
-  piece *pieces;    // [2n + 3]
+  uint32_t *order;                         // [n] sequence of placing
+  uint32_t *heads;                         // [n] by time: items that end at a step
+  placed *placed;                          // [n]
+  piece *pieces;                           // [2n + 3]
   uint32_t num_pieces, spare, first_free;  // spare: pieces to reuse, linked by free_after
-  size_t *best;     // [n] offsets of the best plan so far
+  size_t *best;                            // [n] offsets of the best plan so far
   uint32_t *best_order;
   size_t bound, best_bytes;
 } planner;
@@ -77,14 +77,18 @@ static void free_unlink(planner *p, uint32_t i) {
   piece *x = &p->pieces[i];
   x->is_free = false;
   if (x->free_after != NONE) p->pieces[x->free_after].free_before = x->free_before;
-  if (x->free_before != NONE) p->pieces[x->free_before].free_after = x->free_after;
-  else p->first_free = x->free_after;
+  if (x->free_before != NONE)
+    p->pieces[x->free_before].free_after = x->free_after;
+  else
+    p->first_free = x->free_after;
 }
 
 static uint32_t piece_insert_above(planner *p, uint32_t below, size_t begin, size_t bytes) {
   uint32_t i = p->spare;
-  if (i != NONE) p->spare = p->pieces[i].free_after;
-  else i = p->num_pieces++;
+  if (i != NONE)
+    p->spare = p->pieces[i].free_after;
+  else
+    i = p->num_pieces++;
   uint32_t above = p->pieces[below].above;
   p->pieces[i] = (piece){.begin = begin, .bytes = bytes, .below = below, .above = above};
   p->pieces[below].above = i;
@@ -159,7 +163,8 @@ static void give_back(planner *p, uint32_t i) {
   free_link(p, i);
 }
 
-// Replays the run. |order| holds the items by start (larger first within a step); backwards, by end.
+// Replays the run. |order| holds the items by start (larger first within a step); backwards, by
+// end.
 static size_t place_by_time(planner *p, bool backwards) {
   memset(p->heads, 0xff, p->steps * sizeof *p->heads);
   p->spare = p->first_free = NONE;
@@ -203,8 +208,10 @@ static size_t place_by_order(planner *p) {
     uint32_t lo = 0, hi = n;
     while (lo < hi) {
       uint32_t mid = (lo + hi) / 2;
-      if (p->placed[mid].begin < it->offset) lo = mid + 1;
-      else hi = mid;
+      if (p->placed[mid].begin < it->offset)
+        lo = mid + 1;
+      else
+        hi = mid;
     }
     memmove(p->placed + lo + 1, p->placed + lo, (n - lo) * sizeof *p->placed);
     p->placed[lo] = (placed){it->offset, it->offset + it->bytes, it->first, it->last};
@@ -260,8 +267,10 @@ static void promote(planner *p, size_t bytes) {
   uint32_t front = 0, *rest = p->heads, num_rest = 0;  // heads is free between attempts
   for (uint32_t k = 0; k < p->n; k++) {
     uint32_t i = p->order[k];
-    if (p->items[i].offset + p->items[i].bytes == bytes) p->order[front++] = i;
-    else rest[num_rest++] = i;
+    if (p->items[i].offset + p->items[i].bytes == bytes)
+      p->order[front++] = i;
+    else
+      rest[num_rest++] = i;
   }
   memcpy(p->order + front, rest, num_rest * sizeof *rest);
 }
@@ -304,8 +313,10 @@ static uint32_t step_index(const uint32_t *starts, uint32_t n, uint32_t at) {  /
   uint32_t lo = 0, hi = n;
   while (lo < hi) {
     uint32_t mid = lo + (hi - lo) / 2;
-    if (starts[mid] <= at) lo = mid + 1;
-    else hi = mid;
+    if (starts[mid] <= at)
+      lo = mid + 1;
+    else
+      hi = mid;
   }
   return lo - 1;
 }
@@ -378,7 +389,8 @@ static fy_code plan_space(planner *p, fy_life *lives, size_t n, int space, fy_me
                      "memory plan: the tensors of node '%s' and others are larger than any memory",
                      l->owner ? l->owner : "?");
     }
-    p->items[p->n++] = (item){.bytes = bytes, .first = l->first,
+    p->items[p->n++] = (item){.bytes = bytes,
+                              .first = l->first,
                               .last = l->last < l->first ? l->first : l->last,
                               .life = (uint32_t)i};
   }

@@ -19,13 +19,14 @@ typedef struct fy_life {
 
 typedef struct fy_memplan {
   int num_spaces;
-  size_t *arena_bytes;   // [num_spaces] size of the arena
-  size_t *peak_bytes;    // [num_spaces] largest sum of live bytes: the lower bound
-  uint32_t *peak_step;   // [num_spaces] when
+  size_t *arena_bytes;  // [num_spaces] size of the arena
+  size_t *peak_bytes;   // [num_spaces] largest sum of live bytes: the lower bound
+  uint32_t *peak_step;  // [num_spaces] when
 } fy_memplan;
 
-// Fills lives[i].offset (64-byte aligned) so that no two lives of one space that overlap in time share
-// bytes. Arrays of |out| are in |arena|. Time O(n log n) in practice; 10,000 lives in < 20 ms.
+// Fills lives[i].offset (64-byte aligned) so that no two lives of one space that overlap in time
+// share bytes. Arrays of |out| are in |arena|. Time O(n log n) in practice; 10,000 lives in < 20
+// ms.
 FY_MUST_CHECK fy_code fy_memplan_make(fy_life *lives, size_t n, int num_spaces, fy_arena *arena,
                                       fy_memplan *out, fy_error *err);
 

@@ -16,8 +16,10 @@ fy_mempool *fy_mempool_new(fy_device *device, uint64_t limit_bytes) {
   if (!pool) return NULL;
   pool->device = device;
   pool->host = device->is_host;
-  if (pool->host) snprintf(pool->name, sizeof pool->name, "cpu");
-  else snprintf(pool->name, sizeof pool->name, "%.15s_%d_bfc", device->type, device->index);
+  if (pool->host)
+    snprintf(pool->name, sizeof pool->name, "cpu");
+  else
+    snprintf(pool->name, sizeof pool->name, "%.15s_%d_bfc", device->type, device->index);
   atomic_init(&pool->in_use, 1);
   fy_mutex_init(&pool->lock);
   fy_map_init(&pool->holders);
@@ -39,8 +41,10 @@ static void destroy(fy_mempool *pool) {
 
 void fy_mempool_free(fy_mempool *pool) {
   if (!pool) return;
-  if (!pool->host) destroy(pool);
-  else if (atomic_fetch_sub_explicit(&pool->in_use, 1, memory_order_acq_rel) == 1) destroy(pool);
+  if (!pool->host)
+    destroy(pool);
+  else if (atomic_fetch_sub_explicit(&pool->in_use, 1, memory_order_acq_rel) == 1)
+    destroy(pool);
 }
 
 const char *fy_mempool_name(const fy_mempool *pool) {
@@ -57,9 +61,9 @@ bool fy_mempool_count(fy_mempool *pool, size_t bytes) {
     return false;
   }
   long long peak = atomic_load_explicit(&pool->peak, memory_order_relaxed);
-  while (now - 1 > peak && !atomic_compare_exchange_weak_explicit(
-                               &pool->peak, &peak, now - 1, memory_order_relaxed,
-                               memory_order_relaxed)) {
+  while (now - 1 > peak &&
+         !atomic_compare_exchange_weak_explicit(&pool->peak, &peak, now - 1, memory_order_relaxed,
+                                                memory_order_relaxed)) {
   }
   // Statistics that may lose a race: an exact count is not worth a second locked instruction.
   long long count = atomic_load_explicit(&pool->count, memory_order_relaxed);

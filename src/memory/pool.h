@@ -12,7 +12,7 @@
 
 typedef struct fy_mempool fy_mempool;
 
-typedef struct fy_mempool_stats {
+typedef struct fy_mempool_stats {  // limit_bytes 0 = none
   uint64_t num_allocs, bytes_in_use, peak_bytes_in_use, largest_alloc_bytes;
   uint64_t reserved_bytes, peak_reserved_bytes, limit_bytes, largest_free_bytes;
 } fy_mempool_stats;
@@ -22,8 +22,8 @@ typedef struct fy_mempool_stats {
 fy_mempool *fy_mempool_new(fy_device *device, uint64_t limit_bytes);
 void fy_mempool_free(fy_mempool *pool);  // everything goes back to the device; NULL is fine
 // RESOURCE_EXHAUSTED with TensorFlow's words and who holds what. |owner| may be NULL.
-FY_MUST_CHECK fy_code fy_mempool_alloc(fy_mempool *pool, size_t bytes, const char *owner, void **out,
-                                       fy_error *err);
+FY_MUST_CHECK fy_code fy_mempool_alloc(fy_mempool *pool, size_t bytes, const char *owner,
+                                       void **out, fy_error *err);
 void fy_mempool_release(fy_mempool *pool, void *p);  // NULL is fine
 // Gives wholly free regions back to the device until at most |keep_bytes| are reserved.
 void fy_mempool_trim(fy_mempool *pool, uint64_t keep_bytes);
@@ -35,17 +35,20 @@ const char *fy_mempool_name(const fy_mempool *pool);  // "cpu", "GPU_0_bfc"
 // "  1.50GiB from node\n" for the |top| largest holders, and what remains; for reports.
 void fy_mempool_holders(fy_mempool *pool, size_t top, fy_str *out);
 
-// Host pools: counts |bytes| that somebody else allocated. False, with nothing counted, when the limit
-// would be passed. Every success is undone by one fy_mempool_uncount, also after fy_mempool_free.
+// Host pools: counts |bytes| that somebody else allocated. False, with nothing counted, when the
+// limit would be passed. Every success is undone by one fy_mempool_uncount, also after
+// fy_mempool_free.
 bool fy_mempool_count(fy_mempool *pool, size_t bytes);
 void fy_mempool_uncount(fy_mempool *pool, size_t bytes);
 
 // A tensor in |device|'s memory: host heap with accounting for CPU devices, the pool for others.
-// RESOURCE_EXHAUSTED: "OOM when allocating tensor with shape[…] and type float on <device> by allocator <name>".
+// RESOURCE_EXHAUSTED: "OOM when allocating tensor with shape[…] and type float on <device> by
+// allocator <name>".
 FY_MUST_CHECK fy_code fy_memory_tensor(fy_device *device, fy_dtype dtype, int32_t rank,
                                        const int64_t *dims, const char *owner, fy_tensor **out,
                                        fy_error *err);
 // Copies |t| (anywhere) into |to|'s memory (NULL or a host device = host). Waits until it is there.
-FY_MUST_CHECK fy_code fy_memory_copy_tensor(fy_tensor *t, fy_device *to, fy_tensor **out, fy_error *err);
+FY_MUST_CHECK fy_code fy_memory_copy_tensor(fy_tensor *t, fy_device *to, fy_tensor **out,
+                                            fy_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pool_impl.h: the inside of a memory pool, shared by pool.c (who takes what; host pools, which only
-// count) and regions.c (the best-fit allocator).
+// pool_impl.h: the inside of a memory pool, shared by pool.c (who takes what; host pools, which
+// only count) and regions.c (the best-fit allocator).
 
 #ifndef FY_MEMORY_POOL_IMPL_H
 #define FY_MEMORY_POOL_IMPL_H

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // regions.c: best-fit with coalescing over regions taken from the device.
 //
-// Free chunks hang in bins, four per power of two; inside a bin they are sorted by size, then address,
-// so the first that is large enough is the best fit and low addresses fill first. A bitmap finds the
-// next bin that is not empty. Regions double from 2 MiB, never beyond the limit; before a request
-// fails, wholly free regions go back to the device and a larger one is tried.
+// Free chunks hang in bins, four per power of two; inside a bin they are sorted by size, then
+// address, so the first that is large enough is the best fit and low addresses fill first. A bitmap
+// finds the next bin that is not empty. Regions double from 2 MiB, never beyond the limit; before a
+// request fails, wholly free regions go back to the device and a larger one is tried.
 
 #include <string.h>
 
@@ -12,8 +12,8 @@
 #include "memory/pool_impl.h"
 
 #define FIRST_REGION_BYTES ((size_t)2 << 20)
-#define SMALL_REST_BYTES ((size_t)256 << 10)  // not worth keeping for later
-#define LARGEST_STEP ((size_t)1 << 40)  // doubling ends here
+#define SMALL_REST_BYTES   ((size_t)256 << 10)  // not worth keeping for later
+#define LARGEST_STEP       ((size_t)1 << 40)    // doubling ends here
 
 static size_t bin_of(size_t bytes) {
   size_t units = bytes / FY_POOL_UNIT;
@@ -32,8 +32,10 @@ static void bin_add(fy_mempool *pool, fy_chunk *c) {
   }
   c->smaller = before;
   c->larger = after;
-  if (before) before->larger = c;
-  else pool->bins[bin] = c;
+  if (before)
+    before->larger = c;
+  else
+    pool->bins[bin] = c;
   if (after) after->smaller = c;
   pool->used_bins[bin / 64] |= 1ull << (bin % 64);
 }
@@ -41,8 +43,10 @@ static void bin_add(fy_mempool *pool, fy_chunk *c) {
 static void bin_remove(fy_mempool *pool, fy_chunk *c) {
   size_t bin = bin_of(c->bytes);
   if (c->larger) c->larger->smaller = c->smaller;
-  if (c->smaller) c->smaller->larger = c->larger;
-  else pool->bins[bin] = c->larger;
+  if (c->smaller)
+    c->smaller->larger = c->larger;
+  else
+    pool->bins[bin] = c->larger;
   if (!pool->bins[bin]) pool->used_bins[bin / 64] &= ~(1ull << (bin % 64));
   c->smaller = c->larger = NULL;
 }
@@ -137,8 +141,10 @@ static void region_drop(fy_mempool *pool, fy_region **at) {
 
 void fy_pool_trim_regions(fy_mempool *pool, uint64_t keep_bytes) {
   for (fy_region **at = &pool->regions; *at && pool->stats.reserved_bytes > keep_bytes;) {
-    if (region_is_free(*at)) region_drop(pool, at);
-    else at = &(*at)->next;
+    if (region_is_free(*at))
+      region_drop(pool, at);
+    else
+      at = &(*at)->next;
   }
   if (!pool->regions) pool->next_region_bytes = FIRST_REGION_BYTES;
 }
@@ -153,7 +159,9 @@ static fy_chunk *region_take(fy_mempool *pool, size_t bytes, fy_error *why) {
   fy_region *r = fy_calloc(1, sizeof *r);
   fy_chunk *c = fy_calloc(1, sizeof *c);
   void *base = NULL;
-  if (!r || !c || pool->device->ops->alloc(pool->device, bytes, &base, why) != FY_OK) {
+  bool ok = r && c;
+  if (!ok) fy_fail_oom(why, sizeof *r);
+  if (!ok || pool->device->ops->alloc(pool->device, bytes, &base, why) != FY_OK) {
     fy_free(r);
     fy_free(c);
     return NULL;
@@ -177,8 +185,8 @@ static fy_chunk *grow(fy_mempool *pool, size_t bytes, fy_error *why) {
   size_t step = pool->next_region_bytes ? pool->next_region_bytes : FIRST_REGION_BYTES;
   bool doubled = false;
   while (step < bytes && step < LARGEST_STEP) step *= 2, doubled = true;
-  // Near the limit take no more than half of what is left, so that the rest can still go to a request
-  // that does not fit what a generous region would leave over.
+  // Near the limit take no more than half of what is left, so that the rest can still go to a
+  // request that does not fit what a generous region would leave over.
   size_t half = (size_t)(left / 2 / FY_POOL_UNIT * FY_POOL_UNIT);
   size_t want = step < half ? step : half;
   if (left <= SMALL_REST_BYTES) want = (size_t)left;
@@ -199,14 +207,15 @@ static bool trim_would_help(const fy_mempool *pool, size_t bytes) {
   return free_bytes && kept <= pool->stats.limit_bytes && bytes <= pool->stats.limit_bytes - kept;
 }
 
-// Cuts |c| (not in a bin) to |bytes|. Small rests stay inside: less waste than another chunk is worth.
+// Cuts |c| (not in a bin) to |bytes|. Small rests stay inside: less waste than another chunk is
+// worth.
 static void split(fy_mempool *pool, fy_chunk *c, size_t bytes) {
   size_t rest = c->bytes - bytes;
   if (rest < FY_POOL_UNIT || rest < bytes / 16) return;
   fy_chunk *tail = fy_calloc(1, sizeof *tail);
   if (!tail) return;
-  *tail = (fy_chunk){.at = c->at + bytes, .bytes = rest, .region = c->region, .prev = c,
-                     .next = c->next};
+  *tail = (fy_chunk){
+      .at = c->at + bytes, .bytes = rest, .region = c->region, .prev = c, .next = c->next};
   if (c->next) c->next->prev = tail;
   c->next = tail;
   c->bytes = bytes;

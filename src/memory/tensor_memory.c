@@ -144,10 +144,14 @@ fy_code fy_memory_copy_tensor(fy_tensor *t, fy_device *to, fy_tensor **out, fy_e
   if (!fy_dtype_is_plain(t->dtype)) return fail_kind(from ? from : to, t->dtype, err);
   FY_TRY(fy_memory_tensor(to, t->dtype, t->rank, t->dims, "copy", out, err));
   fy_code code;
-  if (!from) code = move(to, FY_COPY_HOST_TO_DEVICE, *out, t, err);
-  else if (!to || to->is_host) code = move(from, FY_COPY_DEVICE_TO_HOST, *out, t, err);
-  else if (from->ops == to->ops) code = move(to, FY_COPY_DEVICE_TO_DEVICE, *out, t, err);
-  else code = move_staged(*out, t, err);
+  if (!from)
+    code = move(to, FY_COPY_HOST_TO_DEVICE, *out, t, err);
+  else if (!to || to->is_host)
+    code = move(from, FY_COPY_DEVICE_TO_HOST, *out, t, err);
+  else if (from->ops == to->ops)
+    code = move(to, FY_COPY_DEVICE_TO_DEVICE, *out, t, err);
+  else
+    code = move_staged(*out, t, err);
   if (code) {
     fy_tensor_release(*out);
     *out = NULL;

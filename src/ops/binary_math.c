@@ -143,7 +143,6 @@ FY_INT_TYPES(FY_BINARY_LOOP, right_shift, RIGHT_SHIFT)
 
 // ---------------------------------------------------------------- tables
 #define ZERO_DIV "Integer division by zero"
-// TensorFlow forgot the text of TruncateMod's and Mod's error; its words are kept.
 const fy_binary_loops fy_add_loops = {{FY_NUMERIC_TYPES(FY_LOOP_ENTRY, add)}, NULL, 0.3};
 const fy_binary_loops fy_sub_loops = {{FY_NUMERIC_TYPES(FY_LOOP_ENTRY, sub)}, NULL, 0.3};
 static const fy_binary_loops mul_loops = {{FY_NUMERIC_TYPES(FY_LOOP_ENTRY, mul)}, NULL, 0.3};
@@ -211,8 +210,8 @@ static fy_code add_compute(fy_kernel_ctx *ctx, fy_error *err) {
   return code;
 }
 
-// Mod and TruncateMod report a zero divisor as INTERNAL: their spelling is kept.
-static fy_code mod_compute(fy_kernel_ctx *ctx, fy_error *err) {
+// TruncateMod reports a zero divisor as INTERNAL, in these words.
+static fy_code truncate_mod_compute(fy_kernel_ctx *ctx, fy_error *err) {
   fy_code code = fy_binary_compute(ctx, err);
   if (code == FY_INVALID_ARGUMENT && err && !strcmp(fy_error_text(err), ZERO_DIV)) {
     return fy_fail(err, FY_INTERNAL, "Unexpected error in binary operator (only integer div and "
@@ -268,10 +267,9 @@ BINARY_OP(Div, div_loops, div_samples, .elementwise = FY_EW_NONE);
 BINARY_OP(RealDiv, real_div_loops, real_samples, .elementwise = FY_EW_DIV);
 BINARY_OP(FloorDiv, floor_div_loops, div_samples, .elementwise = FY_EW_NONE);
 BINARY_OP(TruncateDiv, trunc_div_loops, div_samples, .elementwise = FY_EW_NONE);
-FY_OP(Mod, .shape = fy_shape_broadcast, .compute = mod_compute, .aux = &mod_loops,
-      .flags = FY_OP_INPLACE, FY_SAMPLES(mod_samples));
-FY_OP(TruncateMod, .shape = fy_shape_broadcast, .compute = mod_compute, .aux = &mod_loops,
-      .flags = FY_OP_INPLACE, FY_SAMPLES(mod_samples));
+BINARY_OP(Mod, mod_loops, mod_samples, .elementwise = FY_EW_NONE);
+FY_OP(TruncateMod, .shape = fy_shape_broadcast, .compute = truncate_mod_compute,
+      .aux = &mod_loops, .flags = FY_OP_INPLACE, FY_SAMPLES(mod_samples));
 BINARY_OP(FloorMod, floor_mod_loops, mod_samples, .elementwise = FY_EW_NONE);
 BINARY_OP(Maximum, max_loops, real_samples, .elementwise = FY_EW_MAX);
 BINARY_OP(Minimum, min_loops, real_samples, .elementwise = FY_EW_MIN);

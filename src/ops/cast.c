@@ -15,13 +15,16 @@ static inline int32_t real_to_i32(double x) {
 static inline int64_t real_to_i64(double x) {
   return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }
+// An unsigned number is made of the signed conversions of x and of x less half the range: the
+// second counts when the first came out negative.
+static inline uint32_t real_to_u32(double x) {
+  const uint32_t low = (uint32_t)real_to_i32(x), high = (uint32_t)real_to_i32(x - 2147483648.0);
+  return low | (low >> 31 ? high : 0);
+}
 static inline uint64_t real_to_u64(double x) {
-  const double half = 9223372036854775808.0;
-  if (x >= half) {
-    const int64_t upper = real_to_i64(x - half);
-    return (uint64_t)upper ^ 0x8000000000000000u;
-  }
-  return (uint64_t)real_to_i64(x);
+  const uint64_t low = (uint64_t)real_to_i64(x);
+  const uint64_t high = (uint64_t)real_to_i64(x - 9223372036854775808.0);
+  return low | (low >> 63 ? high : 0);
 }
 
 // From a source's arithmetic value x: first the number (complex numbers give their real part) …
@@ -62,10 +65,6 @@ static inline uint64_t real_to_u64(double x) {
 #define INT_TO_f64(x)   ((double)(x))
 #define INT_TO_c64(x)   __builtin_complex((float)(x), 0.0f)
 #define INT_TO_c128(x)  __builtin_complex((double)(x), 0.0)
-
-static inline uint32_t real_to_u32(double x) {
-  return (uint32_t)real_to_i64(x);
-}
 
 typedef void (*cast_fn)(const void *in, void *out, int64_t n);
 typedef struct cast_row {
@@ -163,8 +162,8 @@ static fy_code cast(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   cast_job job = {fn, in->data, out->data, fy_dtype_storage(in->dtype), fy_dtype_storage(to), 0};
   const int from_bits = mantissa_bits(in->dtype), to_bits = mantissa_bits(to);
-  if ((in->dtype == FY_DOUBLE || in->dtype == FY_FLOAT) && to_bits && to_bits < from_bits &&
-      fy_site_bool(ctx->site, "Truncate")) {
+  const bool cut = in->dtype == FY_FLOAT || (in->dtype == FY_DOUBLE && to != FY_BFLOAT16);
+  if (cut && to_bits && to_bits < from_bits && fy_site_bool(ctx->site, "Truncate")) {
     job.clear_bits = from_bits - to_bits;
   }
   if (out->count) fy_parallel(ctx, out->count, 0.6, cast_range, &job);

@@ -340,7 +340,7 @@ static fy_code split_at(fy_kernel_ctx *ctx, fy_tensor *in, int32_t axis, int64_t
 static fy_code split(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *in = ctx->in[1];
   const int n = ctx->site->num_outputs;
-  int32_t axis;
+  int32_t axis = 0;
   FY_TRY(split_axis(in, ctx->in[0], &axis, err));
   if (in->dims[axis] % n) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -360,7 +360,7 @@ static fy_code split_v(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *in = ctx->in[0];
   const fy_tensor *sizes = ctx->in[1];
   const int n = ctx->site->num_outputs;
-  int32_t axis;
+  int32_t axis = 0;
   if (sizes->rank != 1 || sizes->count != n) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "size of the split_tensor must be 1-D and have the same elements as outputs got "

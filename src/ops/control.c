@@ -19,7 +19,7 @@ static fy_code function_of(const fy_kernel_ctx *ctx, int index, void **out, fy_e
 // Calls function |index| with inputs [first, num_inputs) and publishes its results.
 static fy_code call_and_publish(fy_kernel_ctx *ctx, int index, int first, fy_error *err) {
   const int n = ctx->site->num_outputs;
-  void *fn;
+  void *fn = NULL;
   FY_TRY(function_of(ctx, index, &fn, err));
   fy_tensor **results = fy_calloc((size_t)(n > 0 ? n : 1), sizeof(fy_tensor *));
   if (!results) return fy_fail_oom(err, (size_t)n * sizeof *results);
@@ -63,7 +63,7 @@ static fy_code to_bool(const fy_tensor *t, bool *out, fy_error *err) {
 }
 
 static fy_code if_compute(fy_kernel_ctx *ctx, fy_error *err) {
-  bool yes;
+  bool yes = false;
   FY_TRY(to_bool(ctx->in[0], &yes, err));
   return call_and_publish(ctx, yes ? 0 : 1, 1, err);
 }
@@ -111,7 +111,7 @@ static fy_code while_loop(fy_kernel_ctx *ctx, void *cond, void *body, fy_tensor 
 
 static fy_code while_compute(fy_kernel_ctx *ctx, fy_error *err) {
   const int n = ctx->site->num_outputs;
-  void *cond, *body;
+  void *cond = NULL, *body = NULL;
   FY_TRY(function_of(ctx, 0, &cond, err));
   FY_TRY(function_of(ctx, 1, &body, err));
   fy_tensor **args = fy_calloc((size_t)(n > 0 ? n : 1), 2 * sizeof(fy_tensor *));

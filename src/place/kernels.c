@@ -85,25 +85,34 @@ static void default_cost(const fy_node *node, fy_cost *cost) {
 
 #define MAX_COST_ARGS 32
 
+void fy_place_work(const fy_node *node, fy_cost *out) {
+  const fy_op_impl *impl = node->op ? node->op->impl : NULL;
+  *out = (fy_cost){0};
+  if (node->const_value || strcmp(node->op_name, "_Arg") == 0) return;
+  if (impl && (impl->flags & FY_OP_ALIAS)) return;
+  if (!impl || !impl->cost || node->num_inputs > MAX_COST_ARGS || node->num_outputs > MAX_COST_ARGS) {
+    default_cost(node, out);
+    return;
+  }
+  fy_pshape in[MAX_COST_ARGS], outs[MAX_COST_ARGS];
+  fy_site site = {.op = node->op, .attrs = &node->attrs, .node_name = node->name,
+                  .num_inputs = (int)node->num_inputs, .num_outputs = (int)node->num_outputs,
+                  .in_types = node->input_types};
+  for (uint32_t i = 0; i < node->num_inputs; i++)
+    in[i] = node->inputs[i].node->outputs[node->inputs[i].index].shape;
+  for (uint32_t i = 0; i < node->num_outputs; i++) outs[i] = node->outputs[i].shape;
+  impl->cost(&site, in, outs, out);
+}
+
 double fy_place_cost_ns(const fy_node *node, const fy_device *device) {
   const fy_op_impl *impl = node->op ? node->op->impl : NULL;
   const fy_device_info *f = &device->facts;
   double launch = f->launch_ns > 0 ? f->launch_ns : 30;
-  fy_cost cost = {0};
+  fy_cost cost;
   if (impl && (impl->flags & FY_OP_ALIAS)) return launch > 100 ? 100 : launch;
-  if (impl && impl->cost && node->num_inputs <= MAX_COST_ARGS && node->num_outputs <= MAX_COST_ARGS) {
-    fy_pshape in[MAX_COST_ARGS], out[MAX_COST_ARGS];
-    fy_site site = {.op = node->op, .attrs = &node->attrs, .node_name = node->name,
-                    .num_inputs = (int)node->num_inputs, .num_outputs = (int)node->num_outputs,
-                    .in_types = node->input_types};
-    for (uint32_t i = 0; i < node->num_inputs; i++)
-      in[i] = node->inputs[i].node->outputs[node->inputs[i].index].shape;
-    for (uint32_t i = 0; i < node->num_outputs; i++) out[i] = node->outputs[i].shape;
-    impl->cost(&site, in, out, &cost);
-  } else {
-    default_cost(node, &cost);
-  }
-  double flops = f->flops > 0 ? f->flops : 20e9, bandwidth = f->memory_bytes_per_s > 0 ? f->memory_bytes_per_s : 10e9;
+  fy_place_work(node, &cost);
+  double flops = f->flops > 0 ? f->flops : 20e9;
+  double bandwidth = f->memory_bytes_per_s > 0 ? f->memory_bytes_per_s : 10e9;
   double compute = cost.flops / flops * 1e9, move = cost.bytes / bandwidth * 1e9;
   return launch + (compute > move ? compute : move);
 }

@@ -85,5 +85,7 @@ int fy_space_of(const fy_device *d);
 int fy_place_output_space(const fy_node *node, const fy_device *device, uint32_t index);
 // Modelled nanoseconds of one call of |node| on |device| (unknown dims count as 1).
 double fy_place_cost_ns(const fy_node *node, const fy_device *device);
+// Arithmetic and memory traffic of one call, whatever the device; nothing for constants and feeds.
+void fy_place_work(const fy_node *node, fy_cost *out);
 
 #endif

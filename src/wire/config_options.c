@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MIB (1024.0 * 1024.0)
+#define MIB         (1024.0 * 1024.0)
 #define MAX_THREADS 4096
 
 static fy_code read_threads(const char *field, int32_t value, int low, int *out, fy_error *err) {
@@ -25,8 +25,9 @@ static fy_code read_device_count(const Tensorflow__ConfigProto *c, fy_options *o
     int32_t n = c->device_count[i]->value;
     bool cpu = strcmp(type, "CPU") == 0, gpu = strcmp(type, "GPU") == 0;
     if (n < 0 || (cpu && n > FY_MAX_CPU_DEVICES)) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "ConfigProto.device_count[\"%s\"]: %d is not in 0..%d",
-                     type, (int)n, cpu ? FY_MAX_CPU_DEVICES : INT32_MAX);
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "ConfigProto.device_count[\"%s\"]: %d is not in 0..%d", type, (int)n,
+                     cpu ? FY_MAX_CPU_DEVICES : INT32_MAX);
     }
     // TensorFlow makes at least one CPU device whatever is asked, and knows no other types here.
     if (cpu) o->cpu_devices = n < 1 ? 1 : n;

@@ -8,8 +8,8 @@
 #include "config.pb-c.h"
 
 // Applies what |config| sets to |*options|. A proto3 field at its default says nothing, so what was
-// set before stays. INVALID_ARGUMENT names the field; then |*options| is unchanged. Fields without a
-// meaning here (placement_period, session_metadata, rpc_options…) are accepted and ignored.
+// set before stays. INVALID_ARGUMENT names the field; then |*options| is unchanged. Fields without
+// a meaning here (placement_period, session_metadata, rpc_options…) are accepted and ignored.
 FY_MUST_CHECK fy_code fy_wire_config_options(const Tensorflow__ConfigProto *config,
                                              fy_options *options, fy_error *err);
 

@@ -21,7 +21,7 @@
 static fy_device_set *open_set(const char *text) {
   fy_options o;
   fy_error err;
-  fy_device_set *set;
+  fy_device_set *set = NULL;
   fy_error_init(&err);
   fy_options_default(&o);
   if (fy_options_text(&o, text, &err) || fy_devices_open(&o, &set, &err)) {
@@ -48,7 +48,8 @@ static void facts(void **state) {
                    FY_RESOURCE_EXHAUSTED);
   char from[8] = "ferry", to[8];
   fy_device *d = set->client;
-  assert_int_equal(d->ops->copy(d, FY_COPY_HOST_TO_DEVICE, to, from, 8, NULL, NULL, NULL, NULL), FY_OK);
+  assert_int_equal(d->ops->copy(d, FY_COPY_HOST_TO_DEVICE, to, from, 8, NULL, NULL, NULL, NULL),
+                   FY_OK);
   assert_string_equal(to, "ferry");
   fy_devices_unref(set);
 }
@@ -165,7 +166,7 @@ static void lists(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(facts),     cmocka_unit_test(sharing),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(facts), cmocka_unit_test(sharing),
                                      cmocka_unit_test(dedicated), cmocka_unit_test(bad_cores),
                                      cmocka_unit_test(lists)};
   return cmocka_run_group_tests(tests, NULL, NULL);

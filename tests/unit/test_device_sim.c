@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// test_device_sim.c: the simulated GPU: protected memory, exact virtual time, what it lacks, limits,
-// and faults at every N.
+// test_device_sim.c: the simulated GPU: protected memory, exact virtual time, what it lacks,
+// limits, and faults at every N.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@
 static fy_device_set *open_set(const char *sim) {
   fy_options o;
   fy_error err;
-  fy_device_set *set;
+  fy_device_set *set = NULL;
   fy_error_init(&err);
   fy_options_default(&o);
   if (fy_options_sim(&o, sim, &err) || fy_devices_open(&o, &set, &err)) {
@@ -35,7 +36,8 @@ static fy_device_set *open_set(const char *sim) {
   return set;
 }
 
-// --- an op of our own: y = x + scalar (a host argument), through scratch, on request also a view ---
+// --- an op of our own: y = x + scalar (a host argument), through scratch, on request also a view
+// ---
 
 static fy_code add_scalar(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *x = ctx->in[0], *y;
@@ -70,19 +72,21 @@ static fy_code fails_midway(fy_kernel_ctx *ctx, fy_error *err) {
   return fy_fail(err, FY_INVALID_ARGUMENT, "midway");
 }
 
-static void known_cost(const fy_site *site, const fy_pshape *in, const fy_pshape *out, fy_cost *cost) {
+static void known_cost(const fy_site *site, const fy_pshape *in, const fy_pshape *out,
+                       fy_cost *cost) {
   (void)site, (void)out;
   cost->flops = 1000.0 * (double)in[0].dims[0];
   cost->bytes = 8.0 * (double)in[0].dims[0];
 }
 
-static const fy_arg_spec add_in[] = {{.name = "x", .type = FY_FLOAT}, {.name = "by", .type = FY_FLOAT}};
+static const fy_arg_spec add_in[] = {{.name = "x", .type = FY_FLOAT},
+                                     {.name = "by", .type = FY_FLOAT}};
 static const fy_arg_spec add_out[] = {{.name = "y", .type = FY_FLOAT}};
-static const fy_op_spec add_spec = {.name = "AddScalar", .inputs = add_in, .outputs = add_out,
-                                    .num_inputs = 2, .num_outputs = 1};
+static const fy_op_spec add_spec = {
+    .name = "AddScalar", .inputs = add_in, .outputs = add_out, .num_inputs = 2, .num_outputs = 1};
 static const fy_op_impl add_impl = {.name = "AddScalar", .compute = add_scalar, .host_inputs = 2};
-static const fy_op_impl cost_impl = {.name = "AddScalar", .compute = add_scalar, .host_inputs = 2,
-                                     .cost = known_cost};
+static const fy_op_impl cost_impl = {
+    .name = "AddScalar", .compute = add_scalar, .host_inputs = 2, .cost = known_cost};
 static const fy_op_impl pass_impl = {.name = "AddScalar", .compute = pass_through};
 static const fy_op_impl keep_impl = {.name = "AddScalar", .compute = keep_in_variable};
 static const fy_op_impl fail_impl = {.name = "AddScalar", .compute = fails_midway};
@@ -110,10 +114,20 @@ static fy_code launch(fy_device *d, const fy_op_impl *impl, fy_tensor *x, fy_ten
   scalar.data = &by;
   fy_tensor *in[] = {x, &scalar};
   bool owned = false;
-  fy_site site = {.op = &op, .attrs = &none, .node_name = "node", .num_inputs = 2, .num_outputs = 1,
-                  .in_types = in_types, .out_types = in_types, .device = d};
-  fy_kernel_ctx ctx = {.site = &site, .svc = &outer_services, .in = in, .out = out,
-                       .out_owned = &owned, .threads = 1};
+  fy_site site = {.op = &op,
+                  .attrs = &none,
+                  .node_name = "node",
+                  .num_inputs = 2,
+                  .num_outputs = 1,
+                  .in_types = in_types,
+                  .out_types = in_types,
+                  .device = d};
+  fy_kernel_ctx ctx = {.site = &site,
+                       .svc = &outer_services,
+                       .in = in,
+                       .out = out,
+                       .out_owned = &owned,
+                       .threads = 1};
   fy_code code = (fy_code)d->ops->launch(d, &ctx, after, n, done, err);
   if (code && owned) {
     fy_tensor_release(*out);
@@ -170,7 +184,11 @@ static void names(void **state) {
   assert_ptr_equal(fy_devices_ref(set), set);
   fy_devices_unref(set);
   fy_devices_unref(set);
+  const char *preload = getenv("LD_PRELOAD");
+  bool valgrind = preload && strstr(preload, "vgpreload");  // vendors' libraries upset it
   for (size_t i = 0; i < fy_backend_count; i++) {
+    bool vendor = !strcmp(fy_backends[i]->name, "cuda") || !strcmp(fy_backends[i]->name, "opencl");
+    if (valgrind && vendor) continue;
     fy_str s;
     fy_str_init(&s);
     fy_backends[i]->probe(&o, &s);
@@ -228,8 +246,10 @@ static void protection(void **state) {
     pid_t child = fork();
     if (child == 0) {
       signal(SIGSEGV, SIG_DFL);
-      if (write) *(volatile float *)t->data = 1;
-      else _exit((int)*(volatile float *)t->data);
+      if (write)
+        *(volatile float *)t->data = 1;
+      else
+        _exit((int)*(volatile float *)t->data);
       _exit(0);
     }
     int status;
@@ -262,15 +282,16 @@ static void copies(void **state) {
   fy_error_init(&err);
   assert_int_equal(a->ops->copy(a, FY_COPY_HOST_TO_DEVICE, host, host, 8, NULL, NULL, NULL, &err),
                    FY_INVALID_ARGUMENT);
-  assert_int_equal(a->ops->copy(a, FY_COPY_HOST_TO_DEVICE, x->data, host, 65 * MIB, NULL, NULL, NULL,
-                                &err),
-                   FY_INVALID_ARGUMENT);
-  assert_int_equal(a->ops->copy(a, FY_COPY_DEVICE_TO_DEVICE, x->data, y->data, 8, a, NULL, NULL,
-                                &err),
-                   FY_INVALID_ARGUMENT);
+  assert_int_equal(
+      a->ops->copy(a, FY_COPY_HOST_TO_DEVICE, x->data, host, 65 * MIB, NULL, NULL, NULL, &err),
+      FY_INVALID_ARGUMENT);
+  assert_int_equal(
+      a->ops->copy(a, FY_COPY_DEVICE_TO_DEVICE, x->data, y->data, 8, a, NULL, NULL, &err),
+      FY_INVALID_ARGUMENT);
   fy_event never = {.device = b, .queue = FY_QUEUE_COMPUTE, .seq = 99};
-  assert_int_equal(a->ops->copy(a, FY_COPY_HOST_TO_DEVICE, x->data, host, 8, NULL, &never, NULL, &err),
-                   FY_INVALID_ARGUMENT);
+  assert_int_equal(
+      a->ops->copy(a, FY_COPY_HOST_TO_DEVICE, x->data, host, 8, NULL, &never, NULL, &err),
+      FY_INVALID_ARGUMENT);
   assert_non_null(strstr(fy_error_text(&err), "was never issued"));
   fy_view words[] = {FY_VIEW("a")};
   fy_tensor *s, *moved;
@@ -332,16 +353,16 @@ static void kernels(void **state) {
 // Numbers chosen so that every term is a whole number of nanoseconds.
 static void virtual_time(void **state) {
   (void)state;
-  fy_device_set *set = open_set(
-      "gpu:2,memory=64MiB,pcie=1GB/s,latency=100ns,launch=50ns,flops=1T,bandwidth=10GB/s");
+  fy_device_set *set =
+      open_set("gpu:2,memory=64MiB,pcie=1GB/s,latency=100ns,launch=50ns,flops=1T,bandwidth=10GB/s");
   fy_device *a = set->items[1], *b = set->items[2];
   fy_tensor *x = NULL, *y = NULL;
   fy_event in, run, out, peer;
   int64_t n = 1000;
   char host[4000] = {0};
   assert_int_equal(fy_memory_tensor(a, FY_FLOAT, 1, &n, "x", &x, NULL), FY_OK);
-  assert_int_equal(a->ops->copy(a, FY_COPY_HOST_TO_DEVICE, x->data, host, 4000, NULL, NULL, &in, NULL),
-                   FY_OK);
+  assert_int_equal(
+      a->ops->copy(a, FY_COPY_HOST_TO_DEVICE, x->data, host, 4000, NULL, NULL, &in, NULL), FY_OK);
   assert_int_equal(in.at_ns, 4100);  // 100 + 4000 bytes at 1 byte/ns
   // 1e6 flops at 1000/ns = 1000 ns; 8000 bytes at 10/ns = 800 ns.
   assert_int_equal(launch(a, &cost_impl, x, &y, &in, 1, &run, NULL), FY_OK);
@@ -352,18 +373,18 @@ static void virtual_time(void **state) {
   assert_int_equal(launch(a, &add_impl, x, &y, NULL, 0, &run, NULL), FY_OK);
   assert_int_equal(run.at_ns, 5150 + 50 + 800);
   // The queues are independent: the way out starts when |run| is done, a second way in at once.
-  assert_int_equal(a->ops->copy(a, FY_COPY_DEVICE_TO_HOST, host, y->data, 4000, NULL, &run, &out, NULL),
-                   FY_OK);
+  assert_int_equal(
+      a->ops->copy(a, FY_COPY_DEVICE_TO_HOST, host, y->data, 4000, NULL, &run, &out, NULL), FY_OK);
   assert_int_equal(out.at_ns, 6000 + 4100);
-  assert_int_equal(a->ops->copy(a, FY_COPY_HOST_TO_DEVICE, x->data, host, 400, NULL, NULL, &in, NULL),
-                   FY_OK);
+  assert_int_equal(
+      a->ops->copy(a, FY_COPY_HOST_TO_DEVICE, x->data, host, 400, NULL, NULL, &in, NULL), FY_OK);
   assert_int_equal(in.at_ns, 4100 + 500);
   // A peer copy takes the sender's way out and the receiver's way in.
   fy_tensor *z;
   assert_int_equal(fy_memory_tensor(b, FY_FLOAT, 1, &n, "z", &z, NULL), FY_OK);
-  assert_int_equal(b->ops->copy(b, FY_COPY_DEVICE_TO_DEVICE, z->data, x->data, 4000, a, &in, &peer,
-                                NULL),
-                   FY_OK);
+  assert_int_equal(
+      b->ops->copy(b, FY_COPY_DEVICE_TO_DEVICE, z->data, x->data, 4000, a, &in, &peer, NULL),
+      FY_OK);
   assert_int_equal(peer.at_ns, 10100 + 4100);
   assert_int_equal(fy_sim_now_ns(a), 14200);
   assert_int_equal(fy_sim_now_ns(b), 14200);
@@ -379,8 +400,8 @@ static void virtual_time(void **state) {
   assert_true(log[1].end_ns == 14200);
   assert_int_equal(b->ops->wait(b, &peer, NULL), FY_OK);
   for (int i = 0; i < 5000; i++) {  // the ring is bounded
-    assert_int_equal(a->ops->copy(a, FY_COPY_HOST_TO_DEVICE, x->data, host, 4, NULL, NULL, NULL, NULL),
-                     FY_OK);
+    assert_int_equal(
+        a->ops->copy(a, FY_COPY_HOST_TO_DEVICE, x->data, host, 4, NULL, NULL, NULL, NULL), FY_OK);
   }
   assert_int_equal(fy_sim_log_total(a), 5006);
   assert_int_equal(fy_sim_log(a, log, 3), 3);
@@ -400,7 +421,12 @@ static void lacks(void **state) {
   fy_arena_init(&arena);
   static const fy_arg_spec arg[] = {{.name = "x", .type_attr = "T"}};
   static const fy_op_impl impl = {.name = "op"}, host = {.name = "op", .flags = FY_OP_HOST};
-  const struct { const char *op; fy_dtype t; const fy_op_impl *impl; const char *why; } cases[] = {
+  const struct {
+    const char *op;
+    fy_dtype t;
+    const fy_op_impl *impl;
+    const char *why;
+  } cases[] = {
       {"MatMul", FY_FLOAT, &impl, NULL},
       {"MatMul", FY_DOUBLE, &impl, "the simulated GPU lacks float64 (lack=float64)"},
       {"MatMul", FY_INT32, &impl, "the simulated GPU lacks MatMul of int32 (lack=MatMul:int32)"},
@@ -411,8 +437,8 @@ static void lacks(void **state) {
       {"Add", FY_FLOAT, NULL, "no kernel for op Add"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    fy_op_spec spec = {.name = cases[i].op, .inputs = arg, .outputs = arg, .num_inputs = 1,
-                       .num_outputs = 1};
+    fy_op_spec spec = {
+        .name = cases[i].op, .inputs = arg, .outputs = arg, .num_inputs = 1, .num_outputs = 1};
     fy_op op = {.spec = &spec, .impl = cases[i].impl};
     fy_attrs attrs = {0};
     fy_attr t = fy_attr_type(cases[i].t);
@@ -440,9 +466,9 @@ static void limits(void **state) {
   assert_int_equal(d->ops->alloc(d, 1, &p[2], &err), FY_RESOURCE_EXHAUSTED);
   static char bytes[5 << 20];
   memset(bytes, 7, sizeof bytes);
-  assert_int_equal(d->ops->copy(d, FY_COPY_HOST_TO_DEVICE, p[0], bytes, sizeof bytes, NULL, NULL, NULL,
-                                &err),
-                   FY_OK);
+  assert_int_equal(
+      d->ops->copy(d, FY_COPY_HOST_TO_DEVICE, p[0], bytes, sizeof bytes, NULL, NULL, NULL, &err),
+      FY_OK);
   assert_true(fy_sim_resident_bytes(d) >= 5 * MIB);
   d->ops->free(d, p[0], 5 * MIB);
   assert_true(fy_sim_resident_bytes(d) < MIB);  // pages really went back
@@ -451,13 +477,15 @@ static void limits(void **state) {
   d->ops->free(d, p[1], 3 * MIB);
   int64_t n = 3 * (int64_t)MIB;
   fy_tensor *t;
-  assert_int_equal(fy_memory_tensor(d, FY_FLOAT, 1, &n, "too/big", &t, &err), FY_RESOURCE_EXHAUSTED);
-  assert_non_null(strstr(fy_error_text(&err), "OOM when allocating tensor with shape[3145728] and type "
-                                              "float on /job:localhost/replica:0/task:0/device:GPU:0 "
-                                              "by allocator GPU_0_bfc"));
+  assert_int_equal(fy_memory_tensor(d, FY_FLOAT, 1, &n, "too/big", &t, &err),
+                   FY_RESOURCE_EXHAUSTED);
+  assert_non_null(strstr(fy_error_text(&err),
+                         "OOM when allocating tensor with shape[3145728] and type "
+                         "float on /job:localhost/replica:0/task:0/device:GPU:0 "
+                         "by allocator GPU_0_bfc"));
   fy_error_clear(&err);
   fy_devices_unref(set);
-  set = open_set("gpu:1,memory=80GiB");  // sparse
+  set = open_set("gpu:1,memory=16GiB");  // sparse
   t = to_device(set->items[1], 100);
   check_values(t, 0);
   fy_tensor_release(t);
@@ -576,9 +604,9 @@ static void memory_short(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(names),   cmocka_unit_test(choosing), cmocka_unit_test(protection),
-      cmocka_unit_test(copies),  cmocka_unit_test(kernels),  cmocka_unit_test(virtual_time),
-      cmocka_unit_test(lacks),   cmocka_unit_test(limits),   cmocka_unit_test(faults),
-      cmocka_unit_test(lost),    cmocka_unit_test(memory_short)};
+      cmocka_unit_test(names),  cmocka_unit_test(choosing),    cmocka_unit_test(protection),
+      cmocka_unit_test(copies), cmocka_unit_test(kernels),     cmocka_unit_test(virtual_time),
+      cmocka_unit_test(lacks),  cmocka_unit_test(limits),      cmocka_unit_test(faults),
+      cmocka_unit_test(lost),   cmocka_unit_test(memory_short)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// test_memory_plan.c: plans are valid, near the lower bound on the lives of real networks, and fast.
+// test_memory_plan.c: plans are valid, near the lower bound on the lives of real networks, and
+// fast.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +61,8 @@ static size_t chain(fy_life *l, size_t n) {
   return n;
 }
 
-// Blocks of three convolutions with a shortcut over them; scratch beside each; shapes as ResNet50's.
+// Blocks of three convolutions with a shortcut over them; scratch beside each; shapes as
+// ResNet50's.
 static size_t resnet(fy_life *l, size_t blocks) {
   size_t n = 0;
   uint32_t step = 0;
@@ -72,8 +74,8 @@ static size_t resnet(fy_life *l, size_t blocks) {
     for (uint32_t c = 0; c < 3; c++) {
       size_t bytes = c == 2 ? big : small;
       l[n++] = (fy_life){.bytes = bytes, .first = step + 1 + 2 * c, .last = step + 3 + 2 * c};
-      l[n++] = (fy_life){.bytes = small * 9 / 8 + rnd(5000), .first = step + 1 + 2 * c,
-                         .last = step + 1 + 2 * c};
+      l[n++] = (fy_life){
+          .bytes = small * 9 / 8 + rnd(5000), .first = step + 1 + 2 * c, .last = step + 1 + 2 * c};
     }
     l[in].last = step + 7;
     step += 7;
@@ -132,8 +134,8 @@ static size_t transformer(fy_life *l, size_t layers) {
 static size_t random_lives(fy_life *l, size_t n, uint32_t longest) {
   for (size_t i = 0; i < n; i++) {
     uint32_t first = rnd((uint32_t)n);
-    l[i] = (fy_life){.bytes = 1 + rnd(1u << (4 + rnd(18))), .first = first,
-                     .last = first + rnd(longest)};
+    l[i] = (fy_life){
+        .bytes = 1 + rnd(1u << (4 + rnd(18))), .first = first, .last = first + rnd(longest)};
   }
   return n;
 }
@@ -164,7 +166,8 @@ static void typical(void **state) {
   plan("random long", l, random_lives(l, 10000, 400), 0, &ms);
   most = ms > most ? ms : most;
   print_message("slowest of 10,000 lives: %.2f ms\n", most);
-  if (!getenv("FERRY_SLOW_TESTS")) assert_true(most < 500);  // 20 ms on a quiet machine, unsanitized
+  if (!getenv("FERRY_SLOW_TESTS"))
+    assert_true(most < 500);  // 20 ms on a quiet machine, unsanitized
   free(l);
 }
 
@@ -176,7 +179,9 @@ static void fuzz(void **state) {
     int spaces = 1 + (int)rnd(3);
     for (size_t i = 0; i < n; i++) {
       uint32_t first = rnd(20);
-      l[i] = (fy_life){.bytes = rnd(8) ? rnd(5000) : 0, .first = first, .last = first + rnd(8),
+      l[i] = (fy_life){.bytes = rnd(8) ? rnd(5000) : 0,
+                       .first = first,
+                       .last = first + rnd(8),
                        .space = (int)rnd((uint32_t)spaces)};
     }
     fy_arena arena;

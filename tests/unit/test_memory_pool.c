@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// test_memory_pool.c: the pool over a device made of malloc: no overlaps, coalescing, growth, limits,
-// trimming, statistics, and texts that tell shortage from fragmentation.
+// test_memory_pool.c: the pool over a device made of malloc: no overlaps, coalescing, growth,
+// limits, trimming, statistics, and texts that tell shortage from fragmentation.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,8 +46,8 @@ static int heap_copy(fy_device *d, fy_copy_kind kind, void *dst, const void *src
   return 0;
 }
 
-static const fy_device_ops heap_ops = {.backend = "test", .alloc = heap_alloc, .free = heap_free,
-                                       .copy = heap_copy};
+static const fy_device_ops heap_ops = {
+    .backend = "test", .alloc = heap_alloc, .free = heap_free, .copy = heap_copy};
 static fy_device gpu = {.ops = &heap_ops, .name = "/device:GPU:0", .type = "GPU"};
 static fy_device cpu = {.name = "/device:CPU:0", .type = "CPU", .is_host = true};
 
@@ -60,7 +60,11 @@ static uint32_t rnd(uint32_t n) {
 static void random_use(void **state) {
   (void)state;
   enum { N = 400 };
-  static struct { unsigned char *p; size_t n; unsigned char mark; } live[N];
+  static struct {
+    unsigned char *p;
+    size_t n;
+    unsigned char mark;
+  } live[N];
   fy_mempool *pool = fy_mempool_new(&gpu, 0);
   fy_mempool_stats s;
   assert_int_equal(device_bytes, 0);
@@ -133,7 +137,8 @@ static void limits(void **state) {
   assert_int_equal(fy_mempool_alloc(pool, 3 * MIB, "layer2/conv", &b, &err), FY_OK);
   assert_int_equal(fy_mempool_alloc(pool, 2 * MIB, "x", &c, &err), FY_RESOURCE_EXHAUSTED);
   assert_non_null(strstr(fy_error_text(&err), "true shortage"));
-  assert_non_null(strstr(fy_error_text(&err), "6.00MiB from layer1/conv\n  3.00MiB from layer2/conv"));
+  assert_non_null(
+      strstr(fy_error_text(&err), "6.00MiB from layer1/conv\n  3.00MiB from layer2/conv"));
   assert_true(device_bytes <= 10 * MIB);
   fy_mempool_set_limit(pool, 20 * MIB);  // may be raised at any time
   assert_int_equal(fy_mempool_alloc(pool, 2 * MIB, "x", &c, &err), FY_OK);
@@ -177,9 +182,11 @@ static void fragmentation(void **state) {
   // The driver itself says no.
   device_capacity = MIB;
   pool = fy_mempool_new(&gpu, 100 * MIB);
-  assert_int_equal(fy_mempool_alloc(pool, MIB / 2, "x", &big, &err), FY_OK);  // 2 MiB refused, less taken
+  assert_int_equal(fy_mempool_alloc(pool, MIB / 2, "x", &big, &err),
+                   FY_OK);  // 2 MiB refused, less taken
   assert_int_equal(fy_mempool_alloc(pool, MIB, "y", &big, &err), FY_RESOURCE_EXHAUSTED);
-  assert_non_null(strstr(fy_error_text(&err), "The device refused to give more: the driver has no"));
+  assert_non_null(
+      strstr(fy_error_text(&err), "The device refused to give more: the driver has no"));
   device_capacity = SIZE_MAX;
   fy_mempool_free(pool);
   fy_error_clear(&err);
@@ -230,9 +237,11 @@ static void host_counting(void **state) {
   fy_mempool_stats_get(cpu.memory, &s);
   assert_true(s.bytes_in_use >= 8000 && s.peak_bytes_in_use == s.bytes_in_use && s.num_allocs == 2);
   fy_tensor_release(b);
-  assert_int_equal(fy_memory_tensor(&cpu, FY_DOUBLE, 1, dims, "n", &b, &err), FY_RESOURCE_EXHAUSTED);
-  assert_non_null(strstr(fy_error_text(&err), "OOM when allocating tensor with shape[1000] and type "
-                                              "double on /device:CPU:0 by allocator cpu: "));
+  assert_int_equal(fy_memory_tensor(&cpu, FY_DOUBLE, 1, dims, "n", &b, &err),
+                   FY_RESOURCE_EXHAUSTED);
+  assert_non_null(strstr(fy_error_text(&err),
+                         "OOM when allocating tensor with shape[1000] and type "
+                         "double on /device:CPU:0 by allocator cpu: "));
   assert_int_equal(fy_mempool_alloc(cpu.memory, 100000, "n", &p, &err), FY_RESOURCE_EXHAUSTED);
   fy_mempool_set_limit(cpu.memory, 0);
   assert_int_equal(fy_memory_tensor(&cpu, FY_DOUBLE, 1, dims, "n", &b, &err), FY_OK);
@@ -285,7 +294,8 @@ static void threads(void **state) {
   gpu.memory = cpu.memory = NULL;
 }
 
-// Every host allocation and every device allocation fails once; nothing leaks, the pool stays whole.
+// Every host allocation and every device allocation fails once; nothing leaks, the pool stays
+// whole.
 static void memory_short(void **state) {
   (void)state;
   for (int kind = 0; kind < 2; kind++) {
@@ -320,8 +330,9 @@ static void memory_short(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(random_use), cmocka_unit_test(growth_and_trim), cmocka_unit_test(limits),
-      cmocka_unit_test(fragmentation), cmocka_unit_test(tensors), cmocka_unit_test(host_counting),
-      cmocka_unit_test(threads), cmocka_unit_test(memory_short)};
+      cmocka_unit_test(random_use), cmocka_unit_test(growth_and_trim),
+      cmocka_unit_test(limits),     cmocka_unit_test(fragmentation),
+      cmocka_unit_test(tensors),    cmocka_unit_test(host_counting),
+      cmocka_unit_test(threads),    cmocka_unit_test(memory_short)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

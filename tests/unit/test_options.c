@@ -44,7 +44,8 @@ static void text(void **state) {
   assert_int_equal(o.gpu_devices, -1);
   assert_true(o.optimize && o.spill && !o.soft_placement && !o.place_tensorflow);
   assert_int_equal(o.sim.devices, 0);
-  apply(&o, "place=tensorflow; intra_threads = 3;inter_threads=-1\nmemory_limit.CPU=4GiB\n# note\n;");
+  apply(&o,
+        "place=tensorflow; intra_threads = 3;inter_threads=-1\nmemory_limit.CPU=4GiB\n# note\n;");
   assert_true(o.place_tensorflow);
   assert_int_equal(o.intra_threads, 3);
   assert_int_equal(o.inter_threads, -1);
@@ -58,8 +59,9 @@ static void text(void **state) {
   assert_string_equal(o.cores[0], "0");
   assert_int_equal(o.cpu_devices, 2);
   assert_string_equal(o.visible_devices, "1,0");
-  apply(&o, "sim=gpu:2,memory=2GiB,pcie=12.5GB/s,latency=3us,launch=7us,flops=1.5T,bandwidth=1TB/s,"
-            "busy=0.8,lack=float64,lack=MatMul:int32,fail_copy=3,lost_after=9");
+  apply(&o,
+        "sim=gpu:2,memory=2GiB,pcie=12.5GB/s,latency=3us,launch=7us,flops=1.5T,bandwidth=1TB/s,"
+        "busy=0.8,lack=float64,lack=MatMul:int32,fail_copy=3,lost_after=9");
   assert_int_equal(o.sim.devices, 2);
   assert_true(o.sim.memory_bytes == 2ull << 30 && o.sim.link_bytes_per_s == 12.5e9);
   assert_true(o.sim.link_latency_ns == 3e3 && o.sim.launch_ns == 7e3 && o.sim.flops == 1.5e12);
@@ -103,8 +105,9 @@ static void print_round_trip(void **state) {
   fy_options o, again;
   fy_str s;
   fy_options_default(&o);
-  apply(&o, "sim=gpu:2,memory=768MiB,pcie=12.5GB/s,lack=float64,lack=Exp; passes=-fuse,-cse; "
-            "cores=CPU:1:0; memory_limit.GPU=3GiB; place=tensorflow; memory_fraction=0.3");
+  apply(&o,
+        "sim=gpu:2,memory=768MiB,pcie=12.5GB/s,lack=float64,lack=Exp; passes=-fuse,-cse; "
+        "cores=CPU:1:0; memory_limit.GPU=3GiB; place=tensorflow; memory_fraction=0.3");
   fy_str_init(&s);
   fy_options_print(&s, &o);
   fy_options_default(&again);
@@ -184,9 +187,9 @@ static void config(void **state) {
   assert_int_equal(o.num_virtual_gpus, 2);
   assert_true(o.virtual_gpus[1].memory_bytes == 256ull << 20 && o.virtual_gpus[1].visible == 0);
   assert_int_equal(o.operation_timeout_ms, 500);
-  assert_int_equal(from_config("graph_options { rewrite_options { disable_meta_optimizer: true } }",
-                               &o, &err),
-                   FY_OK);
+  assert_int_equal(
+      from_config("graph_options { rewrite_options { disable_meta_optimizer: true } }", &o, &err),
+      FY_OK);
   assert_false(o.optimize);
   assert_int_equal(from_config("gpu_options { per_process_gpu_memory_fraction: 0.5 }", &o, &err),
                    FY_OK);
@@ -194,8 +197,8 @@ static void config(void **state) {
   const char *bad[] = {
       "gpu_options { per_process_gpu_memory_fraction: -1 }",
       "gpu_options { per_process_gpu_memory_fraction: 1.5 }",
-      "gpu_options { per_process_gpu_memory_fraction: 0.5 experimental { virtual_devices { "
-      "memory_limit_mb: 1 } } }",
+      ("gpu_options { per_process_gpu_memory_fraction: 0.5 experimental { virtual_devices { "
+       "memory_limit_mb: 1 } } }"),
       "gpu_options { experimental { virtual_devices { memory_limit_mb: -3 } } }",
       "device_count { key: \"CPU\" value: -1 }",
       "device_count { key: \"CPU\" value: 1000 }",

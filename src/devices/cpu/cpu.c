@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // cpu.c: CPU devices. Their memory is the host's, so copies are memcpy and a launch is a call.
-// Devices without cores of their own share one pool of threads; if some devices have dedicated cores,
-// the others keep to the rest. A dedicated device's kernels run only on its own pool's workers.
+// Devices without cores of their own share one pool of threads; if some devices have dedicated
+// cores, the others keep to the rest. A dedicated device's kernels run only on its own pool's
+// workers.
 
 #include "devices/cpu/cpu.h"
 
@@ -13,7 +14,7 @@
 #include "devices/devices.h"
 #include "execute/state.h"
 
-#define LAUNCH_NS 30
+#define LAUNCH_NS          30
 #define MEMORY_BYTES_PER_S 12e9  // one core's share; measured machines differ by less than 3x
 
 typedef struct cpu {
@@ -35,8 +36,9 @@ static void cpu_info(fy_device *d, fy_device_info *out) {
   fy_cpu_facts_get(&f);
   fy_human_bytes((double)f.l3_bytes, l3);
   memset(out, 0, sizeof *out);
-  snprintf(out->description, sizeof out->description, "%.60s, %d core%s%s%s, %s, L3 %.10s",
-           f.model, c->cores, c->cores == 1 ? "" : "s", c->list[0] ? " dedicated: " : "", c->list, f.simd, l3);
+  snprintf(out->description, sizeof out->description, "%.60s, %d core%s%s%s, %s, L3 %.10s", f.model,
+           c->cores, c->cores == 1 ? "" : "s", c->list[0] ? " dedicated: " : "", c->list, f.simd,
+           l3);
   out->memory_total = f.memory_bytes;
   out->memory_limit = c->limit_bytes ? c->limit_bytes : f.memory_bytes;
   out->flops = f.ghz * 1e9 * f.flops_per_cycle * c->cores;
@@ -76,10 +78,13 @@ static int cpu_copy(fy_device *d, fy_copy_kind kind, void *dst, const void *src,
   return (int)code;
 }
 
+// api/ brings third parties' kernels; a program without it links too.
+fy_code fy_user_kernel_compute(fy_kernel_ctx *ctx, fy_error *err) __attribute__((weak));
+
 static fy_code run_kernel(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_op *op = ctx->site->op;
   if (op->impl && op->impl->compute) return op->impl->compute(ctx, err);
-  if (op->user_kernels) return fy_user_kernel_compute(ctx, err);
+  if (op->user_kernels && fy_user_kernel_compute) return fy_user_kernel_compute(ctx, err);
   return fy_fail(err, FY_UNIMPLEMENTED, "operation %s has no kernel in Ferry", op->spec->name);
 }
 
@@ -102,8 +107,15 @@ static bool cpu_supports(fy_device *d, const fy_op *op, const fy_attrs *attrs, f
 }
 
 static const fy_device_ops cpu_ops = {
-    .backend = "cpu", .close = cpu_close, .info = cpu_info, .alloc = cpu_alloc, .free = cpu_free,
-    .copy = cpu_copy, .launch = cpu_launch, .wait = cpu_wait, .supports = cpu_supports,
+    .backend = "cpu",
+    .close = cpu_close,
+    .info = cpu_info,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .copy = cpu_copy,
+    .launch = cpu_launch,
+    .wait = cpu_wait,
+    .supports = cpu_supports,
 };
 
 // --- opening ---
@@ -133,14 +145,15 @@ static fy_code add_device(const fy_options *o, const fy_cpu_list *dedicated,
     c->cores = o->intra_threads > 0 ? o->intra_threads : rest ? rest->n : fy_cpu_count();
     d->pool = fy_cpu_pool_acquire(c->cores, rest);
   }
-  fy_code code = d->pool ? fy_devices_add(set, d, o->cpu_memory_limit, err)
-                         : fy_fail_oom(err, sizeof *d);
+  fy_code code =
+      d->pool ? fy_devices_add(set, d, o->cpu_memory_limit, err) : fy_fail_oom(err, sizeof *d);
   if (code) cpu_close(d);
   return code;
 }
 
 // Reads the dedicated cores of every device and what is left of |allowed|.
-static fy_code read_cores(const fy_options *o, fy_cpu_list *lists, fy_cpu_list *rest, fy_error *err) {
+static fy_code read_cores(const fy_options *o, fy_cpu_list *lists, fy_cpu_list *rest,
+                          fy_error *err) {
   fy_cpu_list allowed;
   fy_cpu_allowed(&allowed, NULL);
   *rest = allowed;

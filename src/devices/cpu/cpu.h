@@ -32,7 +32,7 @@ typedef struct fy_cpu_facts {
   char model[96];
   char simd[16];
   double ghz;
-  int flops_per_cycle;     // float32, per core
+  int flops_per_cycle;  // float32, per core
   uint64_t l2_bytes, l3_bytes, memory_bytes;
 } fy_cpu_facts;
 void fy_cpu_facts_get(fy_cpu_facts *out);  // read once per process
@@ -40,6 +40,6 @@ void fy_cpu_facts_get(fy_cpu_facts *out);  // read once per process
 // cpu_pools.c: one set of threads per (size, CPUs) in the process, however many sessions there are.
 // NULL when memory is short. Threads start at first use and end with the last release.
 fy_pool *fy_cpu_pool_acquire(int threads, const fy_cpu_list *cpus);  // |cpus| NULL: unbound
-void fy_cpu_pool_release(fy_pool *pool);  // NULL is fine
+void fy_cpu_pool_release(fy_pool *pool);                             // NULL is fine
 
 #endif

@@ -66,8 +66,10 @@ static void read_facts(void) {
     snprintf(facts.model, sizeof facts.model, "unknown CPU");
   }
   double khz = read_number("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
-  if (khz > 0) facts.ghz = khz / 1e6;
-  else if (read_field("/proc/cpuinfo", "cpu MHz", text, sizeof text)) facts.ghz = atof(text) / 1e3;
+  if (khz > 0)
+    facts.ghz = khz / 1e6;
+  else if (read_field("/proc/cpuinfo", "cpu MHz", text, sizeof text))
+    facts.ghz = atof(text) / 1e3;
   if (facts.ghz <= 0) facts.ghz = DEFAULT_GHZ;
   if (read_field("/proc/meminfo", "MemTotal", text, sizeof text)) {
     facts.memory_bytes = (uint64_t)strtoull(text, NULL, 10) * 1024;

@@ -6,13 +6,14 @@
 
 #include "devices/devices.h"
 
-#define DRIVER "libcuda.so.1"
+#define DRIVER   "libcuda.so.1"
 #define SEARCHED "LD_LIBRARY_PATH, the loader's cache, /lib and /usr/lib"
 
-// Adds "libnvrtc.so.12" of the first name that opens, or that none does.
+// Adds "libnvrtc.so.12" of the first name that opens, or that none does. C++ libraries stay mapped:
+// they do not unload cleanly.
 static void report_library(const char *what, const char *const *names, fy_str *out) {
   for (int i = 0; names[i]; i++) {
-    void *lib = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
+    void *lib = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
     if (!lib) continue;
     dlclose(lib);
     fy_str_printf(out, "; %s found", names[i]);
@@ -57,8 +58,8 @@ static void report_driver(void *lib, fy_str *out) {
   }
   version(&v);
   count(&n);
-  fy_str_printf(out, DRIVER " found, driver for CUDA %d.%d, %d device%s", v / 1000, v % 1000 / 10, n,
-                n == 1 ? "" : "s");
+  fy_str_printf(out, DRIVER " found, driver for CUDA %d.%d, %d device%s", v / 1000, v % 1000 / 10,
+                n, n == 1 ? "" : "s");
   for (int i = 0; i < n; i++) {
     char text_name[128] = "?";
     int device;
@@ -75,7 +76,8 @@ static bool cuda_probe(const fy_options *options, fy_str *out) {
     report_driver(lib, out);
   } else {
     const char *why = dlerror();
-    fy_str_printf(out, DRIVER " not found: %s; no NVIDIA driver on this machine; looked in " SEARCHED,
+    fy_str_printf(out,
+                  DRIVER " not found: %s; no NVIDIA driver on this machine; looked in " SEARCHED,
                   why ? why : "unknown reason");
   }
   report_toolkit(out);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // opencl_probe.c: what OpenCL offers on this machine, for `ferry doctor`. No devices yet.
-// The library is opened at run time and four of its functions are asked; their types are written out
-// here, so that building needs no OpenCL headers.
+// The library is opened at run time and four of its functions are asked; their types are written
+// out here, so that building needs no OpenCL headers.
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -9,18 +9,18 @@
 
 #include "devices/devices.h"
 
-#define LIBRARY "libOpenCL.so.1"
-#define MAX_IDS 16
-#define PLATFORM_VERSION 0x0901
-#define PLATFORM_NAME 0x0902
-#define DEVICE_TYPE 0x1000
-#define DEVICE_NAME 0x102B
-#define DRIVER_VERSION 0x102D
-#define DEVICE_TYPE_ALL 0xFFFFFFFFull
-#define TYPE_CPU 2ull
-#define TYPE_GPU 4ull
+#define LIBRARY            "libOpenCL.so.1"
+#define MAX_IDS            16
+#define PLATFORM_VERSION   0x0901
+#define PLATFORM_NAME      0x0902
+#define DEVICE_TYPE        0x1000
+#define DEVICE_NAME        0x102B
+#define DRIVER_VERSION     0x102D
+#define DEVICE_TYPE_ALL    0xFFFFFFFFull
+#define TYPE_CPU           2ull
+#define TYPE_GPU           4ull
 #define PLATFORM_NOT_FOUND (-1001)
-#define DEVICE_NOT_FOUND (-1)
+#define DEVICE_NOT_FOUND   (-1)
 
 typedef struct opencl {
   int32_t (*platforms)(uint32_t max, void **out, uint32_t *n);
@@ -34,8 +34,11 @@ static bool load(opencl *cl, fy_str *out) {
   void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (!lib) {
     const char *why = dlerror();
-    fy_str_printf(out, LIBRARY " not found: %s; no OpenCL loader on this machine (Debian: "
-                               "ocl-icd-libopencl1)", why ? why : "unknown reason");
+    fy_str_printf(out,
+                  LIBRARY
+                  " not found: %s; no OpenCL loader on this machine (Debian: "
+                  "ocl-icd-libopencl1)",
+                  why ? why : "unknown reason");
     return false;
   }
   *(void **)&cl->platforms = dlsym(lib, "clGetPlatformIDs");
@@ -72,7 +75,9 @@ static bool opencl_probe(const fy_options *options, fy_str *out) {
   if (!load(&cl, out)) return false;
   int32_t code = cl.platforms(MAX_IDS, platforms, &n);
   if (code || n == 0) {
-    fy_str_printf(out, LIBRARY " is there, but offers no platform (clGetPlatformIDs: %d%s); "
+    fy_str_printf(out,
+                  LIBRARY
+                  " is there, but offers no platform (clGetPlatformIDs: %d%s); "
                   "looked in /etc/OpenCL/vendors",
                   (int)code, code == PLATFORM_NOT_FOUND ? ", no ICD installed" : "");
     return false;

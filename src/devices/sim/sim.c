@@ -2,18 +2,20 @@
 // sim.c: the simulated GPU, and the template for whoever writes a device.
 //
 // It behaves like a GPU in every way a program can notice: memory the host cannot touch, a limit, a
-// link with latency and bandwidth, queues, ops it lacks, faults. It computes with the reference loops,
-// so its results are the definition. It exists only when asked for (FERRY_SIM or the option sim).
+// link with latency and bandwidth, queues, ops it lacks, faults. It computes with the reference
+// loops, so its results are the definition. It exists only when asked for (FERRY_SIM or the option
+// sim).
 //
 // To write a backend, copy this folder's shape:
 //   1. fy_device_ops: close, info, alloc, free, copy, launch, wait, supports (ferry/device.h).
 //   2. open(): find the units that the options let you use; fill ops, type, is_host and impl of an
-//      fy_device for each and hand it to fy_devices_add(), which names it and gives it a memory pool.
-//      Take no device memory yet: listing devices must cost nothing.
+//      fy_device for each and hand it to fy_devices_add(), which names it and gives it a memory
+//      pool. Take no device memory yet: listing devices must cost nothing.
 //   3. supports(): say no with a reason; placement shows it to the user.
 //   4. probe(): one sentence for `ferry doctor`: what was found, or exactly what is missing.
 //   5. One line in src/devices/backends.inc.
-// Rules: every failure is a status; a failed call leaves the device usable unless it says UNAVAILABLE.
+// Rules: every failure is a status; a failed call leaves the device usable unless it says
+// UNAVAILABLE.
 
 #include <ctype.h>
 #include <stdio.h>
@@ -63,8 +65,8 @@ fy_code fy_sim_alive(fy_sim *s, fy_error *err) {
 
 typedef struct lack {
   const char *text;
-  char op[32];      // "" = every op
-  fy_dtype dtype;   // FY_INVALID = every dtype
+  char op[32];     // "" = every op
+  fy_dtype dtype;  // FY_INVALID = every dtype
 } lack;
 
 // "float64", "MatMul" or "MatMul:float64".
@@ -156,9 +158,16 @@ static void sim_close(fy_device *d) {
 }
 
 static const fy_device_ops sim_ops = {
-    .backend = "sim", .close = sim_close, .info = sim_info, .alloc = fy_sim_alloc,
-    .free = fy_sim_free, .copy = fy_sim_copy, .launch = fy_sim_launch, .wait = fy_sim_wait,
-    .supports = sim_supports, .busy = sim_busy,
+    .backend = "sim",
+    .close = sim_close,
+    .info = sim_info,
+    .alloc = fy_sim_alloc,
+    .free = fy_sim_free,
+    .copy = fy_sim_copy,
+    .launch = fy_sim_launch,
+    .wait = fy_sim_wait,
+    .supports = sim_supports,
+    .busy = sim_busy,
 };
 
 bool fy_sim_is(const fy_device *d) {
@@ -203,9 +212,10 @@ static fy_code read_visible(const fy_options *o, int *out, int *out_n, fy_error 
     long id = strtol(p, &end, 10);
     while (isspace((unsigned char)*end)) end++;
     if (end == p || (*end && *end != ',')) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Could not parse entry in 'visible_device_list': '%s'. visible_device_list = %s",
-                     p, o->visible_devices);
+      return fy_fail(
+          err, FY_INVALID_ARGUMENT,
+          "Could not parse entry in 'visible_device_list': '%s'. visible_device_list = %s", p,
+          o->visible_devices);
     }
     if (id < 0 || id >= total) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -233,7 +243,8 @@ static uint64_t whole_limit(const fy_options *o) {
   return limit;
 }
 
-static fy_code add_all(const fy_options *o, fy_sim_clock *clock, fy_device_set *set, fy_error *err) {
+static fy_code add_all(const fy_options *o, fy_sim_clock *clock, fy_device_set *set,
+                       fy_error *err) {
   int visible[FY_MAX_SIM_DEVICES], n = 0;
   uint64_t shared[FY_MAX_SIM_DEVICES] = {0};  // bytes given to virtual devices
   FY_TRY(read_visible(o, visible, &n, err));
@@ -282,5 +293,5 @@ static bool sim_probe(const fy_options *o, fy_str *out) {
   return true;
 }
 
-const fy_backend fy_backend_sim = {"sim", "simulated GPUs, for tests and what-if questions", sim_open,
-                                   sim_probe};
+const fy_backend fy_backend_sim = {"sim", "simulated GPUs, for tests and what-if questions",
+                                   sim_open, sim_probe};

@@ -18,8 +18,8 @@ typedef struct fy_sim_entry {
 bool fy_sim_is(const fy_device *d);
 // The newest entries, at most |max|, oldest of them first; returns how many. 4096 are kept.
 size_t fy_sim_log(fy_device *d, fy_sim_entry *out, size_t max);
-uint64_t fy_sim_log_total(fy_device *d);   // entries ever made
-int64_t fy_sim_now_ns(fy_device *d);       // when its last queue falls idle
+uint64_t fy_sim_log_total(fy_device *d);  // entries ever made
+int64_t fy_sim_now_ns(fy_device *d);      // when its last queue falls idle
 // Bytes of real memory behind the device now (what has been touched and not freed).
 uint64_t fy_sim_resident_bytes(fy_device *d);
 

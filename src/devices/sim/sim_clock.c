@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// sim_clock.c: virtual time. Work happens at once in reality; what is modelled is when it would have.
+// sim_clock.c: virtual time. Work happens at once in reality; what is modelled is when it would
+// have.
 //
-// Each device has three queues (compute, in, out), as GPUs have copy engines beside the compute one.
-// A piece of work starts when its queue is free and everything it waits for has happened, and ends
-// its cost later. Nothing else moves time, so the same program always gets the same timeline, whatever
-// the machine: tests can compare exact numbers.
+// Each device has three queues (compute, in, out), as GPUs have copy engines beside the compute
+// one. A piece of work starts when its queue is free and everything it waits for has happened, and
+// ends its cost later. Nothing else moves time, so the same program always gets the same timeline,
+// whatever the machine: tests can compare exact numbers.
 
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +14,8 @@
 #include "base/alloc.h"
 #include "devices/sim/sim_impl.h"
 
-fy_code fy_sim_ready(fy_sim *s, const fy_event *after, int n, int64_t *out_ready_ns, fy_error *err) {
+fy_code fy_sim_ready(fy_sim *s, const fy_event *after, int n, int64_t *out_ready_ns,
+                     fy_error *err) {
   int64_t ready = 0;
   *out_ready_ns = 0;
   for (int i = 0; i < n; i++) {

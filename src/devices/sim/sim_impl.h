@@ -24,7 +24,7 @@ typedef struct fy_sim_clock {
 } fy_sim_clock;
 
 typedef struct fy_sim_queue {
-  uint64_t seq;        // pieces of work so far
+  uint64_t seq;  // pieces of work so far
   int64_t free_at_ns;
 } fy_sim_queue;
 
@@ -36,26 +36,28 @@ typedef struct fy_sim_range {  // bytes in use, in address order
 typedef struct fy_sim {
   fy_device *device;
   fy_sim_options model;
-  int physical;           // which simulated GPU this device is (a share of)
-  uint64_t total_bytes;   // what the GPU has
-  uint64_t limit_bytes;   // what this device may use
+  int physical;          // which simulated GPU this device is (a share of)
+  uint64_t total_bytes;  // what the GPU has
+  uint64_t limit_bytes;  // what this device may use
   // memory (sim_memory.c), guarded by |memory_lock|; the bases never change once set
   fy_mutex memory_lock;
   int fd;
-  _Atomic(char *) base;   // PROT_NONE: the addresses we hand out. NULL before the first allocation
-  char *alias;            // the same bytes, readable: never leaves this folder
+  _Atomic(char *) base;  // PROT_NONE: the addresses we hand out. NULL before the first allocation
+  char *alias;           // the same bytes, readable: never leaves this folder
   size_t mapped_bytes, used_bytes;
   fy_sim_range *ranges;
   // time (sim_clock.c), guarded by clock->lock
   fy_sim_clock *clock;
   fy_sim_queue queues[FY_QUEUES];
-  fy_sim_entry *log;      // ring; NULL until needed or when memory is short
+  fy_sim_entry *log;  // ring; NULL until needed or when memory is short
   uint64_t log_total;
   // faults: calls so far
   atomic_llong allocs, launches, copies;
 } fy_sim;
 
-static inline fy_sim *fy_sim_of(const fy_device *d) { return d->impl; }
+static inline fy_sim *fy_sim_of(const fy_device *d) {
+  return d->impl;
+}
 
 // sim.c: UNAVAILABLE if the device is lost.
 FY_MUST_CHECK fy_code fy_sim_alive(fy_sim *s, fy_error *err);
@@ -74,8 +76,8 @@ int fy_sim_copy(fy_device *d, fy_copy_kind kind, void *dst, const void *src, siz
 // Checks that |after| are events that exist; |*out_ready_ns| is when the last of them happens.
 FY_MUST_CHECK fy_code fy_sim_ready(fy_sim *s, const fy_event *after, int n, int64_t *out_ready_ns,
                                    fy_error *err);
-// Adds work of |cost_ns| to a queue (and, for a peer copy, to |other_queue| of |other|, which is busy
-// for the same time). |done| may be NULL.
+// Adds work of |cost_ns| to a queue (and, for a peer copy, to |other_queue| of |other|, which is
+// busy for the same time). |done| may be NULL.
 void fy_sim_work(fy_sim *s, fy_queue queue, fy_sim *other, fy_queue other_queue, int64_t ready_ns,
                  double cost_ns, const char *name, uint64_t bytes, fy_event *done);
 int fy_sim_wait(fy_device *d, const fy_event *event, fy_error *err);

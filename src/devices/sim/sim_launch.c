@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// sim_launch.c: a kernel on the simulated GPU is the op's reference loop on the device's own memory.
+// sim_launch.c: a kernel on the simulated GPU is the op's reference loop on the device's own
+// memory.
 //
 // The loop must be able to touch its arguments, but the tensors it was launched with hold device
-// addresses. So it runs in a *shadow* of the caller's context: arguments in device memory are replaced
-// by borrowed tensors over the alias of the same bytes; host arguments (shapes, axes) pass as they
-// are; requests for outputs and scratch go to device memory and come back as aliases. When the loop
-// is done, what it published is translated back. No alias leaves a launch: shadows have no buffer, and
-// kernels do not keep borrowed tensors.
+// addresses. So it runs in a *shadow* of the caller's context: arguments in device memory are
+// replaced by borrowed tensors over the alias of the same bytes; host arguments (shapes, axes) pass
+// as they are; requests for outputs and scratch go to device memory and come back as aliases. When
+// the loop is done, what it published is translated back. No alias leaves a launch: shadows have no
+// buffer, and kernels do not keep borrowed tensors.
 // A real GPU's backend replaces run_reference() by finding and enqueueing its own kernel.
 
 #include <string.h>
@@ -135,9 +136,15 @@ static int64_t sim_step_id(fy_kernel_ctx *ctx) {
 }
 
 static const fy_services services = {
-    .output = sim_output, .scratch = sim_scratch, .parallel = sim_parallel,
-    .cancelled = sim_cancelled, .resources = sim_resources, .call = sim_call,
-    .step_id = sim_step_id, .allocate = sim_allocate, .view = sim_view,
+    .output = sim_output,
+    .scratch = sim_scratch,
+    .parallel = sim_parallel,
+    .cancelled = sim_cancelled,
+    .resources = sim_resources,
+    .call = sim_call,
+    .step_id = sim_step_id,
+    .allocate = sim_allocate,
+    .view = sim_view,
 };
 
 // --- into the shadow and back ---
@@ -153,7 +160,8 @@ static fy_code make_shadow(call *c, fy_sim *s, fy_kernel_ctx *outer, fy_error *e
   c->in_shadow = fy_malloc((n + 1) * sizeof *c->in_shadow);
   c->ctx.in = fy_calloc(n + 1, sizeof *c->ctx.in);
   c->ctx.out_owned = fy_calloc(n_out + 1, sizeof *c->ctx.out_owned);
-  if (!c->in_shadow || !c->ctx.in || !c->ctx.out_owned) return fy_fail_oom(err, n * sizeof(fy_tensor));
+  if (!c->in_shadow || !c->ctx.in || !c->ctx.out_owned)
+    return fy_fail_oom(err, n * sizeof(fy_tensor));
   c->out_shadow = c->in_shadow + n_in;
   c->ctx.out = c->ctx.in + n_in;
   for (size_t i = 0; i < n_in; i++) {
@@ -209,7 +217,8 @@ static fy_code publish(call *c, int i, fy_error *err) {
 // --- cost ---
 
 static void default_cost(const fy_kernel_ctx *ctx, fy_cost *cost) {
-  for (int i = 0; i < ctx->site->num_inputs; i++) cost->bytes += (double)fy_tensor_bytes(ctx->in[i]);
+  for (int i = 0; i < ctx->site->num_inputs; i++)
+    cost->bytes += (double)fy_tensor_bytes(ctx->in[i]);
   for (int i = 0; i < ctx->site->num_outputs; i++) {
     if (!ctx->out[i]) continue;
     cost->bytes += (double)fy_tensor_bytes(ctx->out[i]);
@@ -272,8 +281,8 @@ static fy_code launch_checked(fy_sim *s, fy_kernel_ctx *ctx, const fy_event *aft
   double compute_ns = cost.flops / s->model.flops * 1e9;
   double memory_ns = cost.bytes / s->model.memory_bytes_per_s * 1e9;
   double work_ns = (compute_ns > memory_ns ? compute_ns : memory_ns) / (1 - s->model.busy);
-  fy_sim_work(s, FY_QUEUE_COMPUTE, NULL, FY_QUEUE_COMPUTE, ready, s->model.launch_ns + work_ns, name,
-              (uint64_t)cost.bytes, done);
+  fy_sim_work(s, FY_QUEUE_COMPUTE, NULL, FY_QUEUE_COMPUTE, ready, s->model.launch_ns + work_ns,
+              name, (uint64_t)cost.bytes, done);
   return FY_OK;
 }
 

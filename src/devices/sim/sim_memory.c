@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // sim_memory.c: memory of its own.
 //
-// One file in memory (memfd), mapped twice. The first mapping has no access rights: its addresses are
-// what alloc() hands out, so host code that follows one by mistake faults at once, as it would with a
-// GPU's. The second is readable and writable and stays inside this folder: copy() and launch() turn a
-// device address into its alias by the difference of the two bases. Both are reserved sparsely, so a
-// device of 80 GiB costs nothing until it is written to, and freed ranges go back by hole punching.
-// Pools (memory/pool.h) sub-allocate; alloc() here is called rarely and may be simple: first fit.
+// One file in memory (memfd), mapped twice. The first mapping has no access rights: its addresses
+// are what alloc() hands out, so host code that follows one by mistake faults at once, as it would
+// with a GPU's. The second is readable and writable and stays inside this folder: copy() and
+// launch() turn a device address into its alias by the difference of the two bases. Both are
+// reserved sparsely, so a device of 80 GiB costs nothing until it is written to, and freed ranges
+// go back by hole punching. Pools (memory/pool.h) sub-allocate; alloc() here is called rarely and
+// may be simple: first fit.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,9 +72,8 @@ static fy_code take_range(fy_sim *s, size_t bytes, size_t *out_begin, fy_error *
     at = &(*at)->next;
   }
   if (bytes > s->limit_bytes || begin > s->limit_bytes - bytes) {
-    return fy_fail(err, FY_RESOURCE_EXHAUSTED,
-                   "%s: %zu bytes do not fit: %zu of %llu are in use%s", s->device->name, bytes,
-                   s->used_bytes, (unsigned long long)s->limit_bytes,
+    return fy_fail(err, FY_RESOURCE_EXHAUSTED, "%s: %zu bytes do not fit: %zu of %llu are in use%s",
+                   s->device->name, bytes, s->used_bytes, (unsigned long long)s->limit_bytes,
                    bytes <= s->limit_bytes - s->used_bytes ? " and the rest is in pieces" : "");
   }
   fy_sim_range *r = fy_malloc(sizeof *r);
@@ -117,7 +117,8 @@ void fy_sim_free(fy_device *d, void *p, size_t bytes) {
   if (r) {
     *at = r->next;
     s->used_bytes -= r->end - r->begin;
-    // Back to the system. What remains in partly used pages is zeroed: nobody can rely on old bytes.
+    // Back to the system. What remains in partly used pages is zeroed: nobody can rely on old
+    // bytes.
     int failed = fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)r->begin,
                            (off_t)(r->end - r->begin));
     (void)failed;  // only costs memory

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// ferry_session.c: sessions of ferry.h: names in, tensors out.
+
+#include <string.h>
+
+#include "api/api.h"
+#include "api/ferry_api.h"
+#include "base/alloc.h"
+#include "execute/callable.h"
+
+int ferry_session_new(ferry_runtime *rt, ferry_graph *g, ferry_session **out, ferry_error *err) {
+  fy_error e;
+  fy_graph *graph = fy_ferry_graph(g);
+  fy_error_init(&e);
+  *out = NULL;
+  ferry_session *s = fy_calloc(1, sizeof *s);
+  fy_code code = s ? FY_OK : fy_fail_oom(&e, sizeof *s);
+  if (!code) {
+    s->options = rt->options;
+    code = fy_session_new(graph, rt->devices, &s->options, NULL, &s->session, &e);
+  }
+  if (code) {
+    fy_free(s);
+    return fy_ferry_end(code, &e, err);
+  }
+  fy_lock(&graph->lock);
+  graph->refs++;
+  fy_unlock(&graph->lock);
+  s->graph = graph;
+  s->devices = fy_devices_ref(rt->devices);
+  *out = s;
+  return fy_ferry_end(FY_OK, &e, err);
+}
+
+void ferry_session_free(ferry_session *s) {
+  if (!s) return;
+  fy_session_free(s->session);
+  fy_api_graph_unref(s->graph);
+  fy_devices_unref(s->devices);
+  fy_free(s);
+}
+
+// What one run needs, in one allocation.
+typedef struct call {
+  fy_output *feeds, *fetches;
+  fy_tensor **values, **results;
+  fy_node **targets;
+  int *result_of;  // [num_fetches] index into results; -1 = a target
+  int num_fetches, num_targets;
+} call;
+
+static fy_code make_call(call *c, fy_arena *a, int num_feeds, int num_fetches, fy_error *err) {
+  size_t nf = (size_t)num_feeds + 1, nr = (size_t)num_fetches + 1;
+  c->feeds = fy_arena_array(a, nf, sizeof *c->feeds);
+  c->values = fy_arena_array(a, nf, sizeof *c->values);
+  c->fetches = fy_arena_array(a, nr, sizeof *c->fetches);
+  c->results = fy_arena_array(a, nr, sizeof *c->results);
+  c->targets = fy_arena_array(a, nr, sizeof *c->targets);
+  c->result_of = fy_arena_array(a, nr, sizeof *c->result_of);
+  if (c->feeds && c->values && c->fetches && c->results && c->targets && c->result_of) return FY_OK;
+  return fy_fail_oom(err, (nf + nr) * sizeof *c->feeds);
+}
+
+static fy_code check_feed(const fy_output *o, const fy_tensor *t, fy_error *err) {
+  const fy_node_out *want = &o->node->outputs[o->index];
+  char a[128], b[128];
+  if (!t) return fy_fail(err, FY_INVALID_ARGUMENT, "the value fed to '%s' is NULL", o->node->name);
+  if (t->dtype != fy_dtype_base(want->dtype))
+    return fy_fail(err, FY_INVALID_ARGUMENT, "'%s' is %s but %s was fed", o->node->name,
+                   fy_dtype_name(fy_dtype_base(want->dtype)), fy_dtype_name(t->dtype));
+  bool fits = want->shape.rank < 0 || want->shape.rank == t->rank;
+  for (int32_t i = 0; fits && i < want->shape.rank; i++)
+    fits = want->shape.dims[i] < 0 || want->shape.dims[i] == t->dims[i];
+  if (fits) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "'%s' has shape %s but %s was fed", o->node->name,
+                 fy_shape_text(want->shape.rank, want->shape.dims, a),
+                 fy_shape_text(t->rank, t->dims, b));
+}
+
+static fy_code resolve(fy_graph *g, call *c, int num_feeds, const char *const *feed_names,
+                       ferry_tensor *const *feeds, int num_fetches, const char *const *fetch_names,
+                       fy_error *err) {
+  for (int i = 0; i < num_feeds; i++) {
+    FY_TRY(fy_ferry_find(g, fy_ferry_trim(fy_view_of(feed_names[i])), &c->feeds[i], err));
+    c->values[i] = fy_ferry_tensor(feeds[i]);
+    FY_TRY(check_feed(&c->feeds[i], c->values[i], err));
+    for (int k = 0; k < i; k++)
+      if (c->feeds[k].node == c->feeds[i].node && c->feeds[k].index == c->feeds[i].index)
+        return fy_fail(err, FY_INVALID_ARGUMENT, "'%s' is fed twice", feed_names[i]);
+  }
+  for (int i = 0; i < num_fetches; i++) {
+    fy_view name = fy_ferry_trim(fy_view_of(fetch_names[i]));
+    fy_node *node = NULL;
+    bool target = name.n && name.p[0] == '^';
+    if (target) name = (fy_view){name.p + 1, name.n - 1};
+    if (target || !memchr(name.p, ':', name.n)) {
+      FY_TRY(fy_ferry_find_node(g, name, &node, err));
+      target |= node->num_outputs == 0;
+    }
+    c->result_of[i] = target ? -1 : c->num_fetches;
+    if (target)
+      c->targets[c->num_targets++] = node;
+    else
+      FY_TRY(fy_ferry_find(g, name, &c->fetches[c->num_fetches++], err));
+  }
+  return FY_OK;
+}
+
+static fy_code run(ferry_session *s, call *c, int num_feeds, int num_fetches, ferry_tensor **results,
+                   int64_t timeout_ms, struct fy_trace *trace, fy_error *err) {
+  fy_run_args args = {.feeds = c->feeds, .feed_values = c->values, .num_feeds = num_feeds,
+                      .fetches = c->fetches, .num_fetches = c->num_fetches, .targets = c->targets,
+                      .num_targets = c->num_targets, .timeout_ms = timeout_ms, .trace = trace};
+  FY_TRY(fy_session_run(s->session, &args, c->results, err));
+  for (int i = 0; i < num_fetches; i++)
+    results[i] = c->result_of[i] < 0 ? NULL : (ferry_tensor *)c->results[c->result_of[i]];
+  return FY_OK;
+}
+
+int ferry_run(ferry_session *s, int num_feeds, const char *const *feed_names,
+              ferry_tensor *const *feeds, int num_fetches, const char *const *fetch_names,
+              ferry_tensor **results, int64_t timeout_ms, ferry_error *err) {
+  fy_error e;
+  fy_arena arena;
+  call c = {0};
+  fy_error_init(&e);
+  fy_arena_init(&arena);
+  for (int i = 0; i < num_fetches; i++) results[i] = NULL;
+  fy_code code = num_feeds < 0 || num_fetches < 0
+                     ? fy_fail(&e, FY_INVALID_ARGUMENT, "a negative number of feeds or fetches")
+                     : make_call(&c, &arena, num_feeds, num_fetches, &e);
+  if (!code) {
+    fy_lock(&s->graph->lock);
+    code = resolve(s->graph, &c, num_feeds, feed_names, feeds, num_fetches, fetch_names, &e);
+    fy_unlock(&s->graph->lock);
+  }
+  if (!code) code = run(s, &c, num_feeds, num_fetches, results, timeout_ms, NULL, &e);
+  fy_arena_free(&arena);
+  return fy_ferry_end(code, &e, err);
+}
+
+void ferry_session_stats(const ferry_session *s, ferry_stats *out) {
+  fy_counts c;
+  fy_session_counts(s->session, &c);
+  *out = (ferry_stats){.runs = c.runs,
+                       .programs_compiled = c.programs,
+                       .transfers_to_device = c.transfers[FY_COPY_HOST_TO_DEVICE],
+                       .transfers_to_host = c.transfers[FY_COPY_DEVICE_TO_HOST],
+                       .transfers_between_devices = c.transfers[FY_COPY_DEVICE_TO_DEVICE],
+                       .bytes_to_device = c.bytes[FY_COPY_HOST_TO_DEVICE],
+                       .bytes_to_host = c.bytes[FY_COPY_DEVICE_TO_HOST],
+                       .bytes_between_devices = c.bytes[FY_COPY_DEVICE_TO_DEVICE],
+                       .constants_placed = c.constants,
+                       .constant_bytes = c.constant_bytes};
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// test_ops_goldens.c: every op answers as TensorFlow did when tools/gen_op_goldens.py asked it.
+// Integers, strings, shapes and random numbers must be equal bit for bit, floats within a few units
+// in the last place (the libraries' exp differ), errors in code and text. What a shape function
+// infers must fit, and must not call an error what TensorFlow computed.
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "local_runner.h"
+#include "ops/typed.h"
+
+#define MAX_TENSORS 16
+
+typedef struct golden {
+  int line;
+  char op[64];
+  char attrs[1024];
+  fy_tensor *in[MAX_TENSORS], *out[MAX_TENSORS];
+  int num_in, num_out;
+  fy_code code;
+  char text[1024];
+} golden;
+
+static int failures;
+#define COMPLAIN(g, ...)                                        \
+  do {                                                          \
+    if (failures++ < 40) {                                      \
+      print_error("line %d: %s(%s): ", (g)->line, (g)->op, (g)->attrs); \
+      print_error(__VA_ARGS__);                                 \
+      print_error("\n");                                        \
+    }                                                           \
+  } while (0)
+
+static int hex_digit(char c) {
+  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static fy_tensor *read_tensor(char *text) {
+  char *type = strtok(text, " "), *dims_text = strtok(NULL, " "), *hex = strtok(NULL, " \n");
+  fy_dtype dtype;
+  int64_t dims[FY_MAX_RANK];
+  int32_t rank = 0;
+  fy_tensor *t = NULL;
+  assert_true(type && dims_text && fy_dtype_parse(type, strlen(type), &dtype));
+  for (char *p = dims_text + 1; *p && *p != ']';) {
+    dims[rank++] = strtoll(p, &p, 10);
+    if (*p == ',') p++;
+  }
+  assert_int_equal(fy_tensor_new(dtype, rank, dims, &t, NULL), FY_OK);
+  if (dtype == FY_STRING) {
+    char *at = hex;
+    for (int64_t i = 0; i < t->count; i++) {
+      char bytes[256];
+      size_t n = 0;
+      assert_int_equal(*at++, 'x');
+      for (; hex_digit(*at) >= 0; at += 2) {
+        bytes[n++] = (char)(hex_digit(at[0]) * 16 + hex_digit(at[1]));
+      }
+      if (*at == ',') at++;
+      assert_true(fy_tensor_set_string(t, i, bytes, n));
+    }
+    return t;
+  }
+  const size_t bytes = fy_tensor_bytes(t);
+  for (size_t i = 0; i < bytes; i++) {
+    ((unsigned char *)t->data)[i] =
+        (unsigned char)(hex_digit(hex[2 * i]) * 16 + hex_digit(hex[2 * i + 1]));
+  }
+  return t;
+}
+
+static void free_golden(golden *g) {
+  for (int i = 0; i < g->num_in; i++) fy_tensor_release(g->in[i]);
+  for (int i = 0; i < g->num_out; i++) fy_tensor_release(g->out[i]);
+  memset(g, 0, sizeof *g);
+}
+
+// ---------------------------------------------------------------- comparing
+static bool close_enough(double got, double want, double relative, double absolute) {
+  if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
+  if (got == want) return true;
+  if (isinf(want) || isinf(got)) return false;
+  return fabs(got - want) <= absolute + relative * fabs(want);
+}
+
+static bool exact_op(const char *op) {
+  return !strncmp(op, "RandomUniform", 13) || !strcmp(op, "StatelessRandomUniform") ||
+         strstr(op, "Normal") ||
+         !strcmp(op, "Cast") || !strcmp(op, "AddV2") || !strcmp(op, "Mul") || !strcmp(op, "Transpose");
+}
+
+// Adds many terms, some of which cancel.
+static bool summing_op(const char *op) {
+  return strstr(op, "MatMul") || !strcmp(op, "Sum") || !strcmp(op, "Mean") || !strcmp(op, "Cumsum");
+}
+
+static void compare(const golden *g, int i, const fy_tensor *got) {
+  const fy_tensor *want = g->out[i];
+  char a[128], b[128];
+  if (got->dtype != want->dtype || !fy_shape_equal(got->rank, got->dims, want->rank, want->dims)) {
+    COMPLAIN(g, "output %d is %s %s, wanted %s %s", i, fy_dtype_name(got->dtype),
+             fy_shape_text(got->rank, got->dims, a), fy_dtype_name(want->dtype),
+             fy_shape_text(want->rank, want->dims, b));
+    return;
+  }
+  const fy_dtype t = want->dtype;
+  if (t == FY_STRING) {
+    for (int64_t k = 0; k < want->count; k++) {
+      if (!fy_view_eq(fy_tensor_string(got, k), fy_tensor_string(want, k))) {
+        COMPLAIN(g, "string %lld differs", (long long)k);
+        return;
+      }
+    }
+    return;
+  }
+  const bool complex_type = fy_dtype_is_complex(t);
+  if (!fy_dtype_is_floating(t) && !complex_type) {
+    if (want->count && memcmp(got->data, want->data, fy_tensor_bytes(want))) {
+      for (int64_t k = 0; k < want->count; k++) {
+        if (fy_tensor_int(got, k) == fy_tensor_int(want, k)) continue;
+        COMPLAIN(g, "output %d: element %lld is %lld, wanted %lld", i, (long long)k,
+                 (long long)fy_tensor_int(got, k), (long long)fy_tensor_int(want, k));
+        return;
+      }
+    }
+    return;
+  }
+  // Units in the last place; sums of many terms may differ by their order.
+  double unit = t == FY_HALF ? 0x1p-10 : t == FY_BFLOAT16 ? 0x1p-7
+                : t == FY_DOUBLE || t == FY_COMPLEX128 ? 0x1p-52 : 0x1p-23;
+  double relative = exact_op(g->op) ? 0 : t == FY_DOUBLE || t == FY_COMPLEX128 ? 1e-13 : 8 * unit;
+  if (t == FY_HALF || t == FY_BFLOAT16) relative = exact_op(g->op) ? 0 : 2 * unit;
+  const int64_t n = complex_type ? want->count * 2 : want->count;
+  double scale = 0;  // complex: relative to the number, not to each part
+  for (int64_t k = 0; k < n; k++) {
+    double x, y;
+    if (t == FY_COMPLEX64) {
+      x = (double)((const float *)got->data)[k], y = (double)((const float *)want->data)[k];
+    } else if (t == FY_COMPLEX128) {
+      x = ((const double *)got->data)[k], y = ((const double *)want->data)[k];
+    } else {
+      x = fy_tensor_double(got, k), y = fy_tensor_double(want, k);
+    }
+    if (isfinite(y)) scale = fabs(y) > scale ? fabs(y) : scale;
+    const double absolute = exact_op(g->op) ? 0 : complex_type ? scale * relative * 4
+                            : unit * (summing_op(g->op) ? 128 : 0.25);
+    if (!close_enough(x, y, relative, absolute)) {
+      COMPLAIN(g, "%s output %d: element %lld is %.17g, wanted %.17g", fy_dtype_name(t), i,
+               (long long)k, x, y);
+      return;
+    }
+  }
+}
+
+static bool shape_fits(fy_pshape s, const fy_tensor *t) {
+  if (s.rank >= 0 && s.rank != t->rank) return false;
+  for (int32_t d = 0; d < s.rank; d++) {
+    if (s.dims[d] >= 0 && s.dims[d] != t->dims[d]) return false;
+  }
+  return true;
+}
+
+static void run_golden(golden *g, fy_pool *pool) {
+  const fy_op *op = fy_op_find(g->op, strlen(g->op));
+  fy_arena arena;
+  fy_attrs attrs = {0};
+  fy_site site = {0};
+  fy_error err;
+  local_run run = {.pool = pool};
+  fy_tensor *out[LOCAL_OUTPUTS] = {NULL};
+  if (!op || !op->impl || !op->impl->compute) {
+    COMPLAIN(g, "no kernel");
+    return;
+  }
+  fy_error_init(&err);
+  fy_arena_init(&arena);
+  fy_code code = fy_sample_parse_attrs(g->attrs, op->spec, &attrs, &arena, &err);
+  if (!code) code = local_bind(op, &attrs, g->in, g->num_in, &arena, &site, &err);
+  if (code) {
+    COMPLAIN(g, "cannot be bound: %s", fy_error_text(&err));
+    goto done;
+  }
+  code = local_call(&site, &run, g->in, out, &err);
+  if (code != g->code) {
+    COMPLAIN(g, "code %d (%s), wanted %d %s", code, fy_error_text(&err), g->code, g->text);
+  } else if (code && strcmp(fy_error_text(&err), g->text)) {
+    COMPLAIN(g, "said \"%s\", wanted \"%s\"", fy_error_text(&err), g->text);
+  } else if (!code && site.num_outputs != g->num_out) {
+    COMPLAIN(g, "%d outputs, wanted %d", site.num_outputs, g->num_out);
+  } else {
+    for (int i = 0; !code && i < g->num_out; i++) compare(g, i, out[i]);
+  }
+  for (int values = 0; !code && g->code == FY_OK && values < 2; values++) {
+    fy_pshape shapes[LOCAL_OUTPUTS];
+    if (local_infer(&site, g->in, values, &arena, shapes, &err)) {
+      COMPLAIN(g, "shape function: %s", fy_error_text(&err));
+      break;
+    }
+    for (int i = 0; i < site.num_outputs; i++) {
+      if (!shape_fits(shapes[i], out[i])) COMPLAIN(g, "output %d has not the inferred shape", i);
+    }
+  }
+  for (int i = 0; i < site.num_outputs; i++) fy_tensor_release(out[i]);
+done:
+  local_unbind(&site);
+  fy_error_clear(&err);
+  fy_arena_free(&arena);
+}
+
+static void all_goldens(void **state) {
+  (void)state;
+  const char *source = getenv("FERRY_SOURCE");
+  char path[512];
+  static char line[1 << 16];
+  snprintf(path, sizeof path, "%s/tests/data/op_goldens.txt", source ? source : ".");
+  FILE *f = fopen(path, "r");
+  if (!f) fail_msg("cannot open %s", path);
+  static golden g;
+  int number = 0, cases = 0;
+  fy_pool *pool = fy_pool_new(2, NULL, 0);
+  while (fgets(line, sizeof line, f)) {
+    number++;
+    line[strcspn(line, "\n")] = 0;
+    if (!strncmp(line, "op ", 3)) {
+      if (g.line) run_golden(&g, pool);
+      free_golden(&g);
+      g.line = number;
+      snprintf(g.op, sizeof g.op, "%.60s", line + 3);
+      cases++;
+    } else if (!strncmp(line, "attr ", 5)) {
+      char *value = strchr(line + 5, ' ');
+      assert_non_null(value);
+      *value++ = 0;
+      const size_t used = strlen(g.attrs);
+      snprintf(g.attrs + used, sizeof g.attrs - used, "%s%s=%.500s", used ? "; " : "", line + 5,
+               value);
+    } else if (!strncmp(line, "in ", 3)) {
+      assert_true(g.num_in < MAX_TENSORS);
+      g.in[g.num_in++] = read_tensor(line + 3);
+    } else if (!strncmp(line, "out ", 4)) {
+      assert_true(g.num_out < MAX_TENSORS);
+      g.out[g.num_out++] = read_tensor(line + 4);
+    } else if (!strncmp(line, "error ", 6)) {
+      char *text;
+      g.code = (fy_code)strtol(line + 6, &text, 10);
+      snprintf(g.text, sizeof g.text, "%.1000s", *text ? text + 1 : "");
+    }
+  }
+  if (g.line) run_golden(&g, pool);
+  free_golden(&g);
+  fclose(f);
+  fy_pool_free(pool);
+  print_message("%d cases, %d differ\n", cases, failures);
+  assert_int_equal(failures, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(all_goldens)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
