@@ -159,16 +159,12 @@ def infer(op, inputs, outputs, attrs):
                 else:
                     args.append(tf.compat.v1.placeholder(t.dtype, shape))
                 block.append(text)
-            shaped, at = [], 0
-            for x in inputs:
-                n = len(x) if isinstance(x, list) else 1
-                shaped.append(args[at:at + n] if isinstance(x, list) else args[at])
-                at += n
             try:
-                made = graph_op(g, op, shaped, attrs)
+                made = graph_op(g, op, args, attrs)
                 block += ["out " + dims_text(t.shape) for t in made.outputs]
             except ValueError as e:
-                block.append("error " + str(e).split(" for '{{node")[0].split("\n")[0])
+                block.append("error " + str(e).split(" for '{{node")[0].replace("\n", "\\n").replace(
+                    "\t", "\\t"))
             shape_lines.extend(block)
 
 

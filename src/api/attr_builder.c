@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // attr_builder.c: TF_AttrBuilder: attributes of an op that exists only to ask whether it could run.
 
+#include <stdio.h>
 #include <string.h>
 
 #include "api/api.h"
 #include "base/alloc.h"
-#include "graph/node.h"
+#include "ops/op.h"
 #include "tensorflow/c/c_api_experimental.h"
 
 struct TF_AttrBuilder {
@@ -51,22 +52,40 @@ void TF_AttrBuilderSetTypeList(TF_AttrBuilder *builder, const char *attr_name,
   set(builder, attr_name, &a);
 }
 
+// TensorFlow's text for a kernel that is not there.
+static fy_code no_kernel(const TF_AttrBuilder *b, const fy_op *op, const char *device_type,
+                         fy_error *err) {
+  fy_str kernels, attrs;
+  fy_str_init(&kernels);
+  fy_str_init(&attrs);
+  if (op) fy_op_print_kernels(&kernels, op);
+  char quoted[64];
+  snprintf(quoted, sizeof quoted, "device='%.40s'", device_type);
+  if (op && strstr(fy_str_text(&kernels), quoted)) {
+    fy_str_add(&attrs, " (OpKernel was found, but attributes didn't match) Requested Attributes: ");
+    for (uint32_t i = 0; i < b->attrs.n; i++) {
+      fy_str_printf(&attrs, "%s%s=", i ? ", " : "", b->attrs.items[i].name);
+      fy_attr_print(&attrs, &b->attrs.items[i].value);
+    }
+    fy_str_add(&attrs, "\n\t");
+  }
+  fy_fail(err, FY_NOT_FOUND,
+          "No registered '%s' OpKernel for %s devices compatible with node {{node %s}}\n\t%s.  "
+          "Registered:%s",
+          b->op_name, device_type, b->op_name, fy_str_text(&attrs),
+          kernels.len ? fy_str_text(&kernels) : "  <no registered kernels>\n");
+  fy_str_free(&kernels);
+  fy_str_free(&attrs);
+  return FY_NOT_FOUND;
+}
+
 void TF_AttrBuilderCheckCanRunOnDevice(TF_AttrBuilder *builder, const char *device_type,
                                        TF_Status *status) {
   fy_error *err = fy_api_begin(status);
   const fy_op *op = fy_op_find(builder->op_name, strlen(builder->op_name));
   fy_code code = builder->short_of_memory ? fy_fail_oom(err, sizeof *builder) : FY_OK;
-  if (!code && !op) code = fy_op_not_registered(builder->op_name, err);
-  if (!code) code = fy_spec_add_defaults(op->spec, &builder->attrs, &builder->arena, err);
-  if (!code && !fy_op_has_kernel(op, &builder->attrs, device_type, err)) {
-    fy_str s;
-    fy_str_init(&s);
-    fy_op_print_kernels(&s, op);
-    code = fy_fail(err, FY_NOT_FOUND,
-                   "No registered '%s' OpKernel for %s devices compatible with node {{node %s}}\n\t"
-                   ".  Registered:%s",
-                   builder->op_name, device_type, builder->op_name, fy_str_text(&s));
-    fy_str_free(&s);
-  }
+  if (!code && op) code = fy_spec_add_defaults(op->spec, &builder->attrs, &builder->arena, err);
+  if (!code && (!op || !fy_op_has_kernel(op, &builder->attrs, device_type, err)))
+    code = no_kernel(builder, op, device_type, err);
   fy_api_end(status, code);
 }

@@ -160,11 +160,14 @@ TF_Operation *TF_GraphOperationByName(TF_Graph *graph, const char *oper_name) {
   return fy_api_oper(n);
 }
 
+// |*pos| is the number of the operation returned last, counted from 2 as in TensorFlow, where a
+// graph's first two nodes are hidden; 0 before the first.
 TF_Operation *TF_GraphNextOperation(TF_Graph *graph, size_t *pos) {
   fy_graph *g = fy_api_graph(graph);
   fy_node *n = NULL;
   fy_lock(&g->lock);
-  while (!n && *pos < g->num_nodes) n = g->nodes[(*pos)++];
+  *pos += *pos ? 1 : 2;
+  while (*pos - 2 < g->num_nodes && !(n = g->nodes[*pos - 2])) ++*pos;
   fy_unlock(&g->lock);
   return fy_api_oper(n);
 }

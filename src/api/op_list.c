@@ -229,13 +229,13 @@ const char *TF_GetNumberAttrForOpListInput(const char *op_name, int input_index,
                                            TF_Status *status) {
   const fy_op *op = find_op(op_name, status);
   if (!op) return NULL;
+  fy_error *err = &status->error;
   if (input_index < 0 || input_index >= op->spec->num_inputs) {
-    fy_fail(fy_api_begin(status), FY_INVALID_ARGUMENT, "input_index out of range for %s", op_name);
+    fy_fail(err, FY_INVALID_ARGUMENT, "%d out of range for %s", input_index, op_name);
     return NULL;
   }
   const fy_arg_spec *arg = &op->spec->inputs[input_index];
   if (arg->number_attr) return arg->number_attr;
-  fy_fail(fy_api_begin(status), FY_NOT_FOUND, "Not able to find number_attr() for %s's input %d",
-          op_name, input_index);
+  fy_fail(err, FY_NOT_FOUND, "%s does not have number_attr() defined.", op_name);
   return NULL;
 }

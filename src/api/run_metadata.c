@@ -10,6 +10,7 @@
 #include "api/session.h"
 #include "base/alloc.h"
 #include "base/map.h"
+#include "config.pb-c.h"
 #include "execute/trace.h"
 #include "memory/pool.h"
 #include "wire/proto_util.h"

@@ -9,6 +9,7 @@
 #include "api/eager.h"
 #include "base/alloc.h"
 #include "execute/trace.h"
+#include "config.pb-c.h"
 #include "wire/proto_util.h"
 
 // ------------------------------------------------------------------ all open sessions

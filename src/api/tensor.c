@@ -170,6 +170,31 @@ void TF_TensorBitcastFrom(const TF_Tensor *from, TF_DataType type, TF_Tensor *to
   fy_api_end(status, code);
 }
 
+static void at_most(size_t *n, int64_t count, int64_t each) {
+  if (count <= INT64_MAX / each && *n > (size_t)(count * each)) *n = (size_t)(count * each);
+}
+
+// As TensorFlow does here: an unknown rank counts as a scalar, and values too many are ignored.
+static void forgive(Tensorflow__TensorProto *p) {
+  int64_t count = 1;
+  if (p->tensor_shape && p->tensor_shape->unknown_rank) p->tensor_shape = NULL;
+  for (size_t i = 0; p->tensor_shape && i < p->tensor_shape->n_dim; i++)
+    if (p->tensor_shape->dim[i]->size < 0 ||
+        __builtin_mul_overflow(count, p->tensor_shape->dim[i]->size, &count))
+      return;
+  at_most(&p->n_float_val, count, 1);
+  at_most(&p->n_double_val, count, 1);
+  at_most(&p->n_int_val, count, 1);
+  at_most(&p->n_string_val, count, 1);
+  at_most(&p->n_scomplex_val, count, 2);
+  at_most(&p->n_int64_val, count, 1);
+  at_most(&p->n_bool_val, count, 1);
+  at_most(&p->n_dcomplex_val, count, 2);
+  at_most(&p->n_half_val, count, 1);
+  at_most(&p->n_uint32_val, count, 1);
+  at_most(&p->n_uint64_val, count, 1);
+}
+
 void TF_TensorFromProto(const TF_Buffer *from, TF_Tensor *to, TF_Status *status) {
   fy_error *err = fy_api_begin(status);
   fy_arena tmp;
@@ -181,6 +206,7 @@ void TF_TensorFromProto(const TF_Buffer *from, TF_Tensor *to, TF_Status *status)
   if (code == FY_INVALID_ARGUMENT)
     fy_fail(err, code, "Unparseable tensorflow.TensorProto proto");
   if (!code) {
+    forgive((Tensorflow__TensorProto *)m);
     code = fy_wire_tensor_read((Tensorflow__TensorProto *)m, NULL, &t, err);
     if (code && code != FY_RESOURCE_EXHAUSTED)
       code = fy_fail(err, FY_INVALID_ARGUMENT, "Unparseable tensor proto");

@@ -88,20 +88,6 @@ FAIL_VOID(TFE_EnableCollectiveOps,
 NOTHING(TFE_AbortCollectiveOps, (TFE_Context *ctx, TF_Status *status))
 FAIL_VOID(TFE_CollectiveOpsCheckPeerHealth,
           (TFE_Context *ctx, const char *task, int64_t timeout_in_ms, TF_Status *status))
-ZERO(TF_ShapeAndTypeList *, TF_NewShapeAndTypeList, (int num_shapes))
-NOTHING(TF_ShapeAndTypeListSetShape,
-        (TF_ShapeAndTypeList *shape_list, int index, const int64_t *dims, int num_dims))
-NOTHING(TF_ShapeAndTypeListSetUnknownShape, (TF_ShapeAndTypeList *shape_list, int index))
-NOTHING(TF_ShapeAndTypeListSetDtype,
-        (TF_ShapeAndTypeList *shape_list, int index, TF_DataType dtype))
-NOTHING(TF_DeleteShapeAndTypeList, (TF_ShapeAndTypeList *shape_list))
-NOTHING(TF_DeleteShapeAndTypeListArray, (TF_ShapeAndTypeList **shape_list_array, int num_items))
-FAIL_VOID(TFE_InferShapes,
-          (
-    TFE_Op *op, TF_ShapeAndTypeList *input_shapes, TF_Tensor **input_tensors,
-    TF_ShapeAndTypeList *input_tensor_as_shapes,
-    TF_ShapeAndTypeList **input_resource_shapes_and_types, TF_ShapeAndTypeList **output_shapes,
-    TF_ShapeAndTypeList ***output_resource_shapes_and_types, TF_Status *status))
 FAIL(TF_Library *, TF_LoadPluggableDeviceLibrary, (const char *library_filename, TF_Status *status))
 NOTHING(TF_DeletePluggableDeviceLibraryHandle, (TF_Library *lib_handle))
 

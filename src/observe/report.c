@@ -54,16 +54,6 @@ double fy_report_link_ns(const fy_device_set *set, int from, int to, double byte
 }
 
 // ------------------------------------------------------------------ memory
-static bool counted_before(const fy_program *p, uint32_t v) {
-  for (uint32_t k = 0; k < v; k++) {
-    const fy_value *o = &p->values[k];
-    if (o->storage == FY_STORE_CONST && o->space == p->values[v].space && o->constant &&
-        o->constant->data == p->values[v].constant->data)
-      return true;
-  }
-  return false;
-}
-
 static bool renames(const fy_node *n) {
   return n->op && n->op->impl && (n->op->impl->flags & FY_OP_ALIAS);
 }
@@ -77,8 +67,7 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
     bool known = val->rank >= 0;
     switch (val->storage) {
       case FY_STORE_CONST:
-        // Constants of a device are copied at the first run: then they have no tensor yet.
-        if (!val->constant || !counted_before(p, v)) out->weights_bytes += val->bytes;
+        if (!renames(val->node)) out->weights_bytes += val->bytes;
         break;
       case FY_STORE_FEED:
         out->feed_bytes += known ? val->bytes : 0;

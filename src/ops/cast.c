@@ -220,8 +220,9 @@ static fy_code bitcast_shape(fy_shape_ctx *ctx, fy_error *err) {
       bitcast_dims(in.rank, in.dims, ctx->in_types[0], ctx->out_types[0], &rank, dims) == FY_OK) {
     return fy_shape_set(ctx, 0, rank, dims, err);
   }
-  return fy_fail(err, FY_INVALID_ARGUMENT, "Cannot bitcast due to shape. %lld does not match %lld.",
-                 in.rank > 0 ? (long long)in.dims[in.rank - 1] : 0LL,
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "Cannot bitcast from %d to %d due to shape. %lld does not match %lld",
+                 (int)ctx->in_types[0], (int)ctx->out_types[0], in.rank > 0 ? (long long)in.dims[in.rank - 1] : 0LL,
                  (long long)(fy_dtype_size(ctx->out_types[0]) /
                              (fy_dtype_size(ctx->in_types[0]) ? fy_dtype_size(ctx->in_types[0]) : 1)));
 }

@@ -138,8 +138,13 @@ static fy_code concat_shape(fy_shape_ctx *ctx, int axis_input, int first, fy_err
   const int n = ctx->num_inputs - 1;
   int64_t axis;
   int32_t rank = -1;
+  FY_TRY(fy_shape_rank_is(ctx->in[axis_input], 0, err));
   for (int i = 0; i < n; i++) {
     if (ctx->in[first + i].rank < 0) continue;
+    if (ctx->in[first + i].rank == 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Can't concatenate scalars (use tf.stack instead)");
+    }
     if (rank < 0) rank = ctx->in[first + i].rank;
     FY_TRY(fy_shape_rank_is(ctx->in[first + i], rank, err));
   }
@@ -151,26 +156,25 @@ static fy_code concat_shape(fy_shape_ctx *ctx, int axis_input, int first, fy_err
                    (long long)(axis < 0 ? -axis : axis + 1), rank);
   }
   if (axis < 0) axis += rank;
-  int64_t *dims = fy_shape_dims(ctx, rank);
-  if (!dims) return fy_fail_oom(err, (size_t)rank * sizeof *dims);
   int64_t along = 0;
-  fy_pshape all = FY_UNKNOWN_SHAPE;
+  fy_pshape before = FY_UNKNOWN_SHAPE, after = FY_UNKNOWN_SHAPE;
   for (int i = 0; i < n; i++) {
     const fy_pshape in = ctx->in[first + i];
     if (in.rank < 0) {
       along = -1;
       continue;
     }
-    for (int32_t d = 0; d < rank; d++) dims[d] = d == axis ? -1 : in.dims[d];
     const int64_t size = in.dims[axis];
     along = along < 0 || size < 0 || along > INT64_MAX - size ? -1 : along + size;
-    const fy_pshape masked = {rank, dims};
-    FY_TRY(fy_shape_merge(ctx, all, masked, &all, err));
-    if (all.dims == dims) dims = fy_shape_dims(ctx, rank);
-    if (!dims) return fy_fail_oom(err, (size_t)rank * sizeof *dims);
+    const fy_pshape left = {(int32_t)axis, in.dims};
+    const fy_pshape right = {rank - 1 - (int32_t)axis, in.dims + axis + 1};
+    FY_TRY(fy_shape_merge(ctx, before, left, &before, err));
+    FY_TRY(fy_shape_merge(ctx, after, right, &after, err));
   }
   int64_t out[FY_MAX_RANK];
-  for (int32_t d = 0; d < rank; d++) out[d] = d == axis ? along : all.dims[d];
+  for (int32_t d = 0; d < rank; d++) {
+    out[d] = d < axis ? before.dims[d] : d == axis ? along : after.dims[d - axis - 1];
+  }
   FY_TRY(fy_shape_set(ctx, 0, rank, out, err));
   if (rank == 1 && is_index(ctx->in_types[first])) return concat_value(ctx, first, n, err);
   return FY_OK;
@@ -220,7 +224,7 @@ static fy_code pack_shape(fy_shape_ctx *ctx, fy_error *err) {
   for (int i = ctx->num_inputs - 2; i >= 0; i--) {
     fy_code code = fy_shape_merge(ctx, ctx->in[i], all, &all, err);
     if (code) {
-      fy_error_prepend(err, "From merging shape %d with other shapes. ", i);
+      fy_error_append(err, "\n\tFrom merging shape %d with other shapes.", i);
       return code;
     }
   }
@@ -410,7 +414,7 @@ static fy_code split_shape(fy_shape_ctx *ctx, fy_error *err) {
     if (dims[d] >= 0 && ctx->num_outputs > 0) {
       if (dims[d] % ctx->num_outputs) {
         return fy_fail(err, FY_INVALID_ARGUMENT,
-                       "Dimension size must be evenly divisible by %d but is %lld Number of ways to "
+                       "Dimension size must be evenly divisible by %d but is %lld\n\tNumber of ways to "
                        "split should evenly divide the split dimension",
                        ctx->num_outputs, (long long)dims[d]);
       }
@@ -434,9 +438,26 @@ static fy_code split_v_shape(fy_shape_ctx *ctx, fy_error *err) {
   const bool have = known && fy_shape_values(ctx, 1, &n, &sizes, &known_size);
   int64_t sum = 0;
   int missing = 0;
+  if (have && n != ctx->num_outputs) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Length of size_splits should be equal to num_outputs");
+  }
   for (int i = 0; have && i < n; i++) {
-    if (known_size[i] && sizes[i] >= 0) sum += sizes[i];
-    else missing++;
+    if (!known_size[i] || sizes[i] == -1) {
+      missing++;
+    } else if (sizes[i] < 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Split size at index %d must be >= 0. Got: %lld", i,
+                     (long long)sizes[i]);
+    } else if (__builtin_add_overflow(sum, sizes[i], &sum)) {
+      sum = INT64_MAX;
+    }
+  }
+  if (have && missing > 1 && ctx->in_value[1]) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "size_splits can only have one -1");
+  }
+  if (have && missing == 0 && in.dims[d] >= 0 && sum != in.dims[d]) {
+    char x[128];
+    return fy_fail(err, FY_INVALID_ARGUMENT, "can't split axis of size %lld into pieces of size %s",
+                   (long long)in.dims[d], fy_shape_text(n, sizes, x));
   }
   for (int i = 0; i < ctx->num_outputs; i++) {
     if (known) {

@@ -104,6 +104,10 @@ static fy_code reshape_shape(fy_shape_ctx *ctx, fy_error *err) {
       }
       dims[unknown] = have / known;
     }
+  } else if (in_missing == 1 && missing == 0 && have > 0 && known % have) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Dimension size must be evenly divisible by %lld but is %lld", (long long)have,
+                   (long long)known);
   } else if (in_missing == 1 && missing == 1 && known == have && known != 0) {
     dims[unknown] = in.dims[in_unknown];  // both unknown: they are the same
   }
@@ -205,6 +209,11 @@ static fy_code squeeze_shape(fy_shape_ctx *ctx, fy_error *err) {
   // Without axes, a dim of unknown size may or may not go.
   for (int32_t i = 0; i < in.rank && !(axes && axes->n); i++) {
     if (in.dims[i] < 0) return FY_OK;
+  }
+  for (uint32_t i = 0; axes && i < axes->n; i++) {
+    if (axes->v.ints[i] >= -in.rank && axes->v.ints[i] < in.rank) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "squeeze_dims[%u] not in [%d,%d).", i, -in.rank,
+                   in.rank);
   }
   int64_t dims[FY_MAX_RANK];
   int32_t rank;

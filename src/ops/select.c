@@ -133,7 +133,7 @@ static fy_code select_v1_shape(fy_shape_ctx *ctx, fy_error *err) {
   fy_pshape data;
   fy_code code = fy_shape_merge(ctx, ctx->in[1], ctx->in[2], &data, err);
   if (code) {
-    fy_error_prepend(err, "%s", "From merging shape 1 with other shapes. ");
+    fy_error_append(err, "%s", "\n\tFrom merging shape 1 with other shapes.");
     return code;
   }
   const fy_pshape cond = ctx->in[0];

@@ -160,7 +160,7 @@ bool fy_shape_values(fy_shape_ctx *ctx, int i, int32_t *n, int64_t **values, boo
 
 fy_code fy_shape_from_input(fy_shape_ctx *ctx, int i, fy_pshape *out, fy_error *err) {
   *out = FY_UNKNOWN_SHAPE;
-  FY_TRY(fy_shape_rank_at_most(ctx->in[i], 1, err));
+  if (ctx->in[i].rank > 1) return fy_shape_rank_is(ctx->in[i], 1, err);
   int32_t n;
   int64_t *values;
   bool *known;
@@ -177,7 +177,8 @@ fy_code fy_shape_from_input(fy_shape_ctx *ctx, int i, fy_pshape *out, fy_error *
 
 fy_code fy_shape_axis(int64_t axis, int32_t rank, int32_t *out, fy_error *err) {
   if (axis < -rank || axis >= rank) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension %lld must be in the range [%d, %d)",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Dimension size, given by scalar input %lld must be in range [%d, %d)",
                    (long long)axis, -rank, rank);
   }
   *out = (int32_t)(axis < 0 ? axis + rank : axis);
@@ -250,7 +251,7 @@ fy_code fy_shape_merge_all(fy_shape_ctx *ctx, fy_error *err) {
   for (int i = ctx->num_inputs - 1; i >= 0; i--) {
     fy_code code = fy_shape_merge(ctx, all, ctx->in[i], &all, err);
     if (code) {
-      fy_error_prepend(err, "From merging shape %d with other shapes. ", i);
+      fy_error_append(err, "\n\tFrom merging shape %d with other shapes.", i);
       return code;
     }
   }

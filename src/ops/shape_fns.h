@@ -47,7 +47,7 @@ bool fy_shape_int_value(const fy_shape_ctx *ctx, int i, int64_t *out);  // a sca
 bool fy_shape_values(fy_shape_ctx *ctx, int i, int32_t *n, int64_t **values, bool **known);
 // Input |i| read as a shape. -1 = unknown dim.
 FY_MUST_CHECK fy_code fy_shape_from_input(fy_shape_ctx *ctx, int i, fy_pshape *out, fy_error *err);
-// Axis -> [0, rank): "Dimension 5 must be in the range [-2, 2)".
+// Axis -> [0, rank): "Dimension size, given by scalar input 5 must be in range [-2, 2)".
 FY_MUST_CHECK fy_code fy_shape_axis(int64_t axis, int32_t rank, int32_t *out, fy_error *err);
 
 // --- attributes with the node's defaults filled in ---

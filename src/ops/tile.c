@@ -89,11 +89,12 @@ static fy_code broadcast_to_shape(fy_shape_ctx *ctx, fy_error *err) {
   fy_pshape want, both;
   FY_TRY(fy_shape_from_input(ctx, 1, &want, err));
   if (want.rank < 0) return FY_OK;
-  if (ctx->in[0].rank >= 0) {
-    FY_TRY(fy_shape_rank_at_most(ctx->in[0], want.rank, err));
-    FY_TRY(fy_shape_broadcast_two(ctx, ctx->in[0], want, &both, err));
-  }
-  return fy_shape_set(ctx, 0, want.rank, want.dims, err);
+  if (ctx->in[0].rank < 0) return fy_shape_set(ctx, 0, want.rank, want.dims, err);
+  FY_TRY(fy_shape_rank_at_most(ctx->in[0], want.rank, err));
+  FY_TRY(fy_shape_broadcast_two(ctx, ctx->in[0], want, &both, err));
+  int64_t dims[FY_MAX_RANK];
+  for (int32_t d = 0; d < want.rank; d++) dims[d] = want.dims[d] >= 0 ? want.dims[d] : both.dims[d];
+  return fy_shape_set(ctx, 0, want.rank, dims, err);
 }
 
 static fy_code broadcast_args(fy_kernel_ctx *ctx, fy_error *err) {

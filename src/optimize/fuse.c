@@ -26,6 +26,7 @@ typedef struct fuser {
   uint32_t *next;       // [num_ids] next member of the group in order, or UINT32_MAX
   uint32_t *last;       // [num_ids] last member of the leader's group so far
   uint32_t *group;      // [num_ids] 1 + number of the group being built, for membership
+  uint32_t *seen;       // [num_ids] last group that counted this node as an input
   uint32_t *value;      // [num_ids] value number of a member's result
   uint32_t num_classes;
   fy_map by_key;
@@ -33,6 +34,7 @@ typedef struct fuser {
 
 // ------------------------------------------------------------------ who may be fused
 static fy_ew ew_of(const fy_node *node) {
+  if (fy_node_is(node, "BiasAdd")) return FY_EW_ADD;
   return node->op && node->op->impl ? node->op->impl->elementwise : FY_EW_NONE;
 }
 
@@ -187,7 +189,10 @@ static bool is_inlined(fy_output o, const fy_node *member) {
 
 // Values are numbered inputs, constants, members; inputs and constants are not all known yet, so
 // that operands are first written with a tag that number_values replaces.
-enum { TAG_INPUT = 0, TAG_CONST = 1u << 29, TAG_MEMBER = 2u << 29, TAG_MASK = 3u << 29 };
+#define TAG_INPUT 0u
+#define TAG_CONST (1u << 29)
+#define TAG_MEMBER (2u << 29)
+#define TAG_MASK (3u << 29)
 
 static uint32_t add_const(builder *b, uint64_t bits) {
   // The last few: enough for what graphs repeat; CSE has merged the rest.
@@ -250,7 +255,8 @@ static bool leaves(const builder *b, const fy_node *m) {
   const fy_node_out *o = &m->outputs[0];
   if (fy_rewrite_is_fetched(&b->f->r, m, 0)) return true;
   for (uint32_t k = 0; k < o->num_uses; k++)
-    if (b->f->group[o->uses[k].node->id] != b->number) return true;
+    if (o->uses[k].node->id >= b->f->r.num_ids || b->f->group[o->uses[k].node->id] != b->number)
+      return true;
   return false;
 }
 
@@ -342,39 +348,41 @@ static fy_code build(fuser *f, fy_node **members, uint32_t n, uint32_t number, f
   b.outputs = fy_arena_alloc(a, n * sizeof *b.outputs);
   if (!b.inputs || !b.kinds || !b.consts || !b.ops || !b.outputs)
     return fy_fail_oom(err, n * sizeof *b.ops);
-  for (uint32_t i = 0; i < n; i++) f->group[members[i]->id] = number;
   for (uint32_t i = 0; i < n; i++) add_member(&b, i);
   return replace(&b, err);
 }
 
-// Does the group's next member fit? Counts inputs the way operand() does, without building.
-static uint32_t new_inputs(const fuser *f, const fy_node *m, uint32_t leader) {
+// How many inputs the group of this |number| gets by |m|: producers it has not seen yet.
+static uint32_t new_inputs(fuser *f, const fy_node *m, uint32_t number) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < m->num_inputs; i++) {
-    uint32_t id = m->inputs[i].node->id;
-    bool inside = f->class_of[id] != NO_CLASS && find(f->leader, id) == leader;
-    n += !inside && !is_inlined(m->inputs[i], m);
+    fy_output in = m->inputs[i];
+    uint32_t id = in.node->id;
+    if (f->group[id] == number || is_inlined(in, m)) continue;
+    if (in.index == 0 && f->seen[id] == number) continue;
+    if (in.index == 0) f->seen[id] = number;
+    n++;
   }
   return n;
 }
 
-// Cuts one group's list of members where it grows too large. An edge into an earlier piece becomes
-// an input, which is why pieces are short of the limits by a margin of two per member edge.
+// Cuts one group's list of members where it grows too large.
 static fy_code build_group(fuser *f, uint32_t first, uint32_t *number, fy_node **members,
                            fy_error *err) {
-  const uint32_t leader = find(f->leader, first);
   uint32_t n = 0, args = 0;
+  ++*number;
   for (uint32_t id = first; id != UINT32_MAX; id = f->next[id]) {
     fy_node *m = f->r.graph->nodes[id];
-    uint32_t more = new_inputs(f, m, leader);
-    if (n == MAX_OPS || args + more > MAX_ARGS / 2) {
-      FY_TRY(build(f, members, n, ++*number, err));
+    if (n == MAX_OPS || args + m->num_inputs > MAX_ARGS) {
+      FY_TRY(build(f, members, n, *number, err));
       n = args = 0;
+      ++*number;
     }
+    args += new_inputs(f, m, *number);
+    f->group[id] = *number;
     members[n++] = m;
-    args += more;
   }
-  return build(f, members, n, ++*number, err);
+  return build(f, members, n, *number, err);
 }
 
 static fy_code build_groups(fuser *f, fy_error *err) {
@@ -412,7 +420,9 @@ static fy_code run(fuser *f, fy_error *err) {
   f->last = fy_arena_array(a, n, sizeof *f->last);
   f->group = fy_arena_array(a, n, sizeof *f->group);
   f->value = fy_arena_array(a, n, sizeof *f->value);
-  if (!f->class_of || !f->stage || !f->leader || !f->next || !f->last || !f->group || !f->value)
+  f->seen = fy_arena_array(a, n, sizeof *f->seen);
+  if (!f->class_of || !f->stage || !f->leader || !f->next || !f->last || !f->group ||
+      !f->value || !f->seen)
     return fy_fail_oom(err, n * sizeof *f->stage);
   for (size_t i = 0; i < r->n; i++)
     if (is_fusable(r, r->order[i]))

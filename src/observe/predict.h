@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// predict.h: what a run would take, and the largest batch that fits, without running anything.
+// The plans are those the runner would use, made for growing batches.
+
+#ifndef FY_OBSERVE_PREDICT_H
+#define FY_OBSERVE_PREDICT_H
+
+#include "observe/report.h"
+
+#define FY_PREDICT_DEVICES 16
+
+typedef struct fy_predict_args {
+  fy_session *session;
+  const fy_run_args *run;
+  const fy_pshape *shapes;  // [num_feeds] as asked for
+  const bool *batched;      // [num_feeds] the leading dimension is the batch
+} fy_predict_args;
+
+typedef struct fy_prediction {
+  fy_space_memory memory[FY_PREDICT_DEVICES];  // host first; |peak_node| is copied below
+  char peak_node[FY_PREDICT_DEVICES][128];
+  int64_t largest_batch[FY_PREDICT_DEVICES];   // -1 = no batch dimension, or no end found
+  int num_memory;
+  int first_exhausted;                         // index into memory, -1 = none
+  int64_t transfers, transfer_bytes;
+  double compute_ns, transfer_ns;
+} fy_prediction;
+
+// RESOURCE_EXHAUSTED is an answer, not a failure: then the fields of the run itself are zero and
+// largest_batch says what would fit.
+FY_MUST_CHECK fy_code fy_predict(const fy_predict_args *args, fy_prediction *out, fy_error *err);
+
+#endif

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// why.c: one node's story: where it runs and why, what every other device would say, what became of
+// it in optimisation, and the transfers on its edges.
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "observe/report.h"
+#include "observe/report_json.h"
+#include "observe/table.h"
+
+#define MARGIN 14
+
+static const fy_report_node *find(const fy_report *r, const char *name, fy_error *err) {
+  for (size_t i = 0; i < r->num_nodes; i++)
+    if (strcmp(r->nodes[i].name, name) == 0) return &r->nodes[i];
+  const char **names = fy_malloc((r->num_nodes + 1) * sizeof *names);
+  for (size_t i = 0; names && i < r->num_nodes; i++) names[i] = r->nodes[i].name;
+  const char *near = names ? fy_nearest(name, names, r->num_nodes) : NULL;
+  fy_free(names);
+  fy_fail(err, FY_NOT_FOUND, "the graph has no node '%s'%s%s%s", name, near ? " (did you mean '" : "",
+          near ? near : "", near ? "'?)" : "");
+  return NULL;
+}
+
+static void line(fy_str *out, const char *label, const char *text, int width) {
+  fy_str s;
+  fy_str_init(&s);
+  fy_report_shorten(&s, text);
+  fy_str_printf(out, "  %-*s", MARGIN - 2, label);
+  fy_text_wrap(out, fy_str_text(&s), MARGIN, width);
+  out->failed |= s.failed;
+  fy_str_free(&s);
+}
+
+// What each device would say to |n|: how long, or why not.
+static void verdict(fy_str *out, const fy_node *n, fy_device *d) {
+  fy_error why;
+  char ns[32];
+  fy_error_init(&why);
+  if (n->function || !n->op) fy_str_add(out, "decided inside the function");
+  else if (fy_place_supported(n, d, &why)) fy_str_printf(out, "could run it: the work alone is modelled at %s", fy_report_ns(fy_place_cost_ns(n, d), ns));
+  else fy_str_printf(out, "cannot: %s", fy_error_text(&why));
+  fy_error_clear(&why);
+}
+
+static bool touches(const fy_report_transfer *t, const fy_node *n) {
+  return t->transfer->value.node == n || t->transfer->cause == n;
+}
+
+static const char *story_of(const fy_report_node *e) {
+  switch (e->fate) {
+    case FY_FATE_RUNS: case FY_FATE_FED: case FY_FATE_CONSTANT: return "kept as it is";
+    case FY_FATE_ADDED: return "made by inlining or rewriting";
+    default: return fy_fate_name(e->fate);
+  }
+}
+
+static void why_text(fy_str *out, const fy_report *r, const fy_report_node *e, int width) {
+  fy_str s;
+  char b[32], when[96];
+  fy_str_init(&s);
+  fy_str_printf(out, "%s (%s)\n", e->name, e->op);
+  if (e->device) fy_str_printf(&s, "%s", fy_report_device_name(e->device));
+  else fy_str_printf(&s, "nowhere: %s", fy_fate_name(e->fate));
+  line(out, "runs on", fy_str_text(&s), width);
+  fy_str_free(&s);
+  fy_str_init(&s);
+  fy_str_printf(&s, "%s: %s", e->why, e->reason);
+  line(out, "because", fy_str_text(&s), width);
+  fy_str_free(&s);
+  if (e->wanted) line(out, "asked for", e->wanted, width);
+  line(out, "optimisation", story_of(e), width);
+  bool counts = e->now && e->device && !e->now->const_value && strcmp(e->now->op_name, "_Arg") != 0;
+  for (int i = 0; counts && i < r->num_devices; i++) {
+    fy_str_init(&s);
+    verdict(&s, e->now, (fy_device *)(uintptr_t)r->devices[i].device);
+    line(out, fy_report_device_name(r->devices[i].device), fy_str_text(&s), width);
+    fy_str_free(&s);
+  }
+  int shown = 0;
+  for (size_t i = 0; e->now && i < r->num_transfers; i++) {
+    const fy_report_transfer *t = &r->transfers[i];
+    if (!touches(t, e->now)) continue;
+    fy_str_init(&s);
+    snprintf(when, sizeof when, "%s", t->transfer->bytes < 0 ? "unknown size" : fy_report_bytes((double)t->transfer->bytes, b));
+    fy_str_printf(&s, "%s from %s to %s, %s, %s: ", t->value, t->from, t->to, when, t->once ? "once" : "every run");
+    fy_str_add(&s, t->transfer->why);
+    line(out, shown++ ? "" : "transfers", fy_str_text(&s), width);
+    fy_str_free(&s);
+    if (!t->once) {
+      fy_str_init(&s);
+      fy_str_printf(&s, "to remove it: %s", t->advice);
+      line(out, "", fy_str_text(&s), width);
+      fy_str_free(&s);
+    }
+  }
+  if (!shown) line(out, "transfers", "none on its edges", width);
+}
+
+static void why_json(fy_str *out, const fy_report *r, const fy_report_node *e) {
+  fy_str_add(out, "{\n  \"node\": ");
+  fy_json_node(out, e);
+  fy_str_add(out, ",\n  \"devices\": [");
+  bool counts = e->now && e->device && !e->now->const_value && strcmp(e->now->op_name, "_Arg") != 0;
+  for (int i = 0; counts && i < r->num_devices; i++) {
+    fy_str s;
+    fy_str_init(&s);
+    verdict(&s, e->now, (fy_device *)(uintptr_t)r->devices[i].device);
+    fy_str_add(out, i ? ", {" : "{");
+    fy_json_text(out, "device", fy_report_device_name(r->devices[i].device));
+    fy_str_add(out, ", ");
+    fy_json_text(out, "verdict", fy_str_text(&s));
+    fy_str_addc(out, '}');
+    fy_str_free(&s);
+  }
+  fy_str_add(out, "],\n  \"transfers\": [");
+  const char *sep = "";
+  for (size_t i = 0; e->now && i < r->num_transfers; i++) {
+    if (!touches(&r->transfers[i], e->now)) continue;
+    fy_str_add(out, sep);
+    fy_json_transfer(out, &r->transfers[i]);
+    sep = ", ";
+  }
+  fy_str_add(out, "]\n}\n");
+}
+
+fy_code fy_report_why(fy_str *out, const fy_report *r, const char *node, bool json, int width,
+                      fy_error *err) {
+  const fy_report_node *e = find(r, node, err);
+  if (!e) return FY_NOT_FOUND;
+  if (json) why_json(out, r, e);
+  else why_text(out, r, e, width);
+  return FY_OK;
+}
