@@ -147,7 +147,8 @@ typedef struct ferry_prediction {
     char device[32];          // "GPU:0"
     uint64_t weights_bytes;   // constants that stay
     uint64_t planned_bytes;   // arena of one run
-    uint64_t peak_bytes;      // weights + arena
+    uint64_t other_bytes;     // feeds, results, and what only the run makes
+    uint64_t peak_bytes;      // the sum
     uint64_t limit_bytes;     // 0 = none
     char peak_node[128];      // where the peak is
     int64_t largest_batch;    // that fits; -1 = no batch dimension or no limit found

@@ -272,15 +272,26 @@ static fy_code emit_feed(builder *b, fy_node *node, fy_error *err) {
   return FY_OK;
 }
 
+static fy_code fail_not_fed(const fy_node *node, fy_error *err) {
+  const fy_attr *shape = fy_attrs_get(&node->attrs, "shape");
+  char text[128];
+  fy_fail(err, FY_INVALID_ARGUMENT,
+          "You must feed a value for placeholder tensor '%s' with dtype %s", node->name,
+          fy_dtype_name(node->outputs[0].dtype));
+  if (shape && shape->kind == FY_ATTR_SHAPE && shape->v.shape.rank > 0)
+    fy_error_append(err, " and shape %s",
+                    fy_shape_text(shape->v.shape.rank, shape->v.shape.dims, text));
+  fy_error_append(err, "\n\t [[{{node %s}}]]", node->name);
+  return FY_INVALID_ARGUMENT;
+}
+
 static fy_code emit_node(builder *b, fy_node *node, fy_error *err) {
   if (strcmp(node->op_name, "_Arg") == 0) return emit_feed(b, node, err);
   if (node->const_value) return emit_const(b, node, err);
   if (node->op && node->op->impl && !node->op->impl->compute && node->num_outputs == 0)
     return make_outputs(b, node, b->a->devices->client, err);  // NoOp
   if (node->op && node->op->impl && !node->op->impl->compute && !node->op->user_kernels)
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "You must feed a value for placeholder tensor '%s' with dtype %s%s", node->name,
-                   fy_dtype_name(node->outputs[0].dtype), "");
+    return fail_not_fed(node, err);
   return emit_kernel(b, node, b->p->placement->nodes[node->id].device, err);
 }
 
@@ -293,25 +304,6 @@ static fy_code emit_fetches(builder *b, fy_error *err) {
     if (t >= 0) FY_TRY(emit_transfer(b, t, &v, err));
     p->fetch_value[i] = v;
     p->values[v].fetched = true;
-  }
-  return FY_OK;
-}
-
-// The sites array has stopped moving: bind every kernel.
-static fy_code bind_sites(fy_program *p, fy_error *err) {
-  for (uint32_t i = 0; i < p->num_instrs; i++) {
-    fy_instr *ins = &p->instrs[i];
-    if (ins->kind != FY_INSTR_KERNEL) continue;
-    ins->site = &p->sites[ins->task];
-    ins->task = 0;
-    const char *call = ins->node->function ? ins->node->op_name : NULL;
-    fy_code code = fy_site_bind(ins->site, p->callables, call, err);
-    if (code) {
-      fy_error_append(err, "\n\t [[{{node %s}}]]", ins->node->name);
-      return code;
-    }
-    if (ins->device->is_host && ins->site->op->impl) ins->fn = ins->site->op->impl->compute;
-    if (!ins->device->is_host) p->has_devices = true;
   }
   return FY_OK;
 }
@@ -334,7 +326,7 @@ fy_code fy_program_build(fy_program *p, const fy_compile_args *a, fy_error *err)
   FY_TRY(fy_graph_order(p->graph, arena, &order, &n, err));
   for (size_t i = 0; i < n; i++) FY_TRY(emit_node(&b, order[i], err));
   FY_TRY(emit_fetches(&b, err));
-  FY_TRY(bind_sites(p, err));
+  FY_TRY(fy_program_bind(p, err));
   FY_TRY(fy_program_make_tasks(p, err));
   return fy_program_layout(p, err);
 }

@@ -12,6 +12,8 @@
 
 fy_program *fy_program_new(const fy_compile_args *a);  // takes over a->graph when not NULL
 FY_MUST_CHECK fy_code fy_program_build(fy_program *p, const fy_compile_args *a, fy_error *err);
+// Binds every kernel of the instructions, whose sites have stopped moving (bind.c).
+FY_MUST_CHECK fy_code fy_program_bind(fy_program *p, fy_error *err);
 // Splits the instructions into tasks where a hand-off pays (tasks.c). Fills tasks and instr.task.
 FY_MUST_CHECK fy_code fy_program_make_tasks(fy_program *p, fy_error *err);
 // Offsets for all PLANNED values (layout.c).

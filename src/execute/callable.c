@@ -113,6 +113,10 @@ fy_code fy_callable_new(fy_graph *graph, const fy_output *feeds, int num_feeds,
 int fy_callable_num_args(const fy_callable *c) { return c->num_feeds; }
 int fy_callable_num_results(const fy_callable *c) { return c->num_fetches; }
 
+fy_dtype fy_callable_result_type(const fy_callable *c, int i) {
+  return fy_dtype_base(c->fetches[i].node->outputs[c->fetches[i].index].dtype);
+}
+
 static int space_of(const fy_tensor *t) { return t->device ? t->device->ordinal + 1 : 0; }
 
 static bool matches(const special *s, const fy_callable *c, fy_tensor *const *args) {

@@ -31,6 +31,7 @@ FY_MUST_CHECK fy_code fy_callable_new(fy_graph *graph, const fy_output *feeds, i
 void fy_callable_free(fy_callable *c);
 int fy_callable_num_args(const fy_callable *c);
 int fy_callable_num_results(const fy_callable *c);
+fy_dtype fy_callable_result_type(const fy_callable *c, int i);
 
 // Finds or compiles the program for these arguments; one reference is returned.
 FY_MUST_CHECK fy_code fy_callable_program(fy_callable *c, fy_tensor *const *args, fy_program **out,

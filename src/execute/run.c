@@ -2,6 +2,7 @@
 // run.c: run a program: the straight line on the caller's thread, tasks on the pools where there are
 // several. First error wins; everything a failed run made is let go and the program stays usable.
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,8 +14,34 @@
 #include "execute/trace.h"
 #include "memory/pool.h"
 
+static fy_view called_function(const fy_node *n) {
+  const fy_attr *f = strstr(n->op_name, "PartitionedCall") ? fy_attrs_get(&n->attrs, "f") : NULL;
+  return f && f->kind == FY_ATTR_FUNC && !f->is_list ? f->v.func->name : (fy_view){NULL, 0};
+}
+
+// A node called |function|, so the error may have happened in its body: then it names a node already.
+static bool name_caller(const fy_node *n, fy_error *err) {
+  if (!err) return false;
+  fy_view f = called_function(n);
+  char *at = strstr(err->heap ? err->heap : err->text, "[[{{node ");
+  if (!at || (!n->function && !f.n)) return false;
+  if (f.n) {
+    fy_error_prepend(err, "{{function_node %.*s}} {{function_node %.*s}} ", (int)f.n, f.p, (int)f.n,
+                     f.p);
+    fy_error_append(err, "\n\t [[%s]]", n->name);
+    return true;
+  }
+  char rest[256];
+  snprintf(rest, sizeof rest, "%s", at + 2);
+  err->len = (uint32_t)(at + 2 - (err->heap ? err->heap : err->text));
+  at[2] = 0;
+  fy_error_append(err, "{{function_node %s}}%s", n->op_name, rest);
+  return true;
+}
+
 static fy_code name_node(fy_code code, const fy_instr *ins, fy_error *err) {
-  if (ins->kind == FY_INSTR_KERNEL) fy_error_append(err, "\n\t [[{{node %s}}]]", ins->node->name);
+  if (ins->kind == FY_INSTR_KERNEL && !name_caller(ins->node, err))
+    fy_error_append(err, "\n\t [[{{node %s}}]]", ins->node->name);
   return code;
 }
 

@@ -239,17 +239,26 @@ void fy_session_run_args(fy_session *s, const fy_run_args *a, fy_run *run) {
                   .step_id = atomic_fetch_add_explicit(&s->steps, 1, memory_order_relaxed) + 1};
 }
 
+// Whoever noticed it and in whatever words: time was up.
+static fy_code run_timed(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
+                         fy_tensor **results, fy_error *err) {
+  fy_code code = fy_program_run(p, run, feeds, results, err);
+  if (FY_UNLIKELY(code && run->deadline_ns && fy_now_ns() > run->deadline_ns))
+    return fy_fail(err, FY_DEADLINE_EXCEEDED, "Timed out waiting for notification");
+  return code;
+}
+
 static fy_code run_program(fy_session *s, fy_program *p, const fy_run_args *a, fy_tensor **results,
                            fy_error *err) {
   fy_run run;
   fy_session_run_args(s, a, &run);
   if (FY_UNLIKELY(s->watch && !atomic_exchange(&p->seen, true))) s->watch(p);
-  if (FY_LIKELY(!a->trace)) return fy_program_run(p, &run, a->feed_values, results, err);
+  if (FY_LIKELY(!a->trace)) return run_timed(p, &run, a->feed_values, results, err);
   a->trace->start_ns = fy_now_ns();
   fy_program_retain(p);
   fy_program_release(a->trace->program);
   a->trace->program = p;
-  fy_code code = fy_program_run(p, &run, a->feed_values, results, err);
+  fy_code code = run_timed(p, &run, a->feed_values, results, err);
   a->trace->end_ns = fy_now_ns();
   return code;
 }

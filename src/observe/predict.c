@@ -155,7 +155,7 @@ fy_code fy_predict(const fy_predict_args *a, fy_prediction *out, fy_error *err) 
   uint32_t mask;
   *out = (fy_prediction){.first_exhausted = -1};
   fy_arena_init(&pr.arena);
-  list_memories(&pr, fy_session_devices(a->session));
+  list_memories(&pr, a->devices);
   fy_code code = copy_shapes(&pr, err);
   if (!code) code = plan(&pr, 0, &mask, &p, err);
   if (!code && p) describe(&pr, p);

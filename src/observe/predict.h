@@ -11,6 +11,7 @@
 
 typedef struct fy_predict_args {
   fy_session *session;
+  const fy_device_set *devices;  // the session's
   const fy_run_args *run;
   const fy_pshape *shapes;  // [num_feeds] as asked for
   const bool *batched;      // [num_feeds] the leading dimension is the batch

@@ -135,7 +135,7 @@ static fy_code while_compute(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // The loop's outputs are like its inputs only where output_shapes says so: a body may change them.
-#define FLAGS (FY_OP_SETS_OUTPUT | FY_OP_ANY_SPACE | FY_OP_NO_FOLD)
+#define FLAGS (FY_OP_SETS_OUTPUT | FY_OP_ANY_SPACE | FY_OP_NO_FOLD | FY_OP_CALLS_FUNCTIONS)
 FY_OP(If, .shape = fy_shape_from_output_shapes, .compute = if_compute, .flags = FLAGS,
       .host_inputs = 1);
 FY_OP(StatelessIf, .shape = fy_shape_from_output_shapes, .compute = if_compute, .flags = FLAGS,

@@ -3,6 +3,7 @@
 
 #include "support_graph.h"
 
+#include <sched.h>
 #include <stdio.h>
 
 #include "base/pool.h"
@@ -193,6 +194,42 @@ static void branches_run_in_parallel(void **state) {
   env_close(&e);
 }
 
+// A kernel that says which CPU it ran on.
+static fy_code which_cpu(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, 0, NULL, &out, err));
+  *(float *)out->data = (float)sched_getcpu();
+  return FY_OK;
+}
+
+static void dedicated_cores_do_their_devices_work(void **state) {
+  (void)state;
+  if (fy_cpu_count() < 2) skip();
+  env e;
+  env_open(&e, "cpu_devices=2; cores=CPU:1:1; optimize=off");
+  fy_node *x = placeholder(e.g, "x", FY_FLOAT);
+  fy_node *here = op_n(e.g, "Neg", "here", "/device:CPU:1", 1, &x);
+  fy_op_impl impl = *here->op->impl;
+  impl.compute = which_cpu;
+  impl.prepare = NULL;
+  impl.release = NULL;
+  fy_op op = *here->op;
+  op.impl = &impl;
+  here->op = &op;
+  fy_node *y = op_n(e.g, "Identity", "y", "/device:CPU:0", 1, &here);
+  env_session(&e);
+  fy_tensor *v = floats(0, NULL, (float[]){1}), *out = NULL;
+  fy_error err;
+  fy_error_init(&err);
+  for (int i = 0; i < 20; i++) {
+    if (run1(&e, x, v, y, &out, &err)) fail_msg("%s", fy_error_text(&err));
+    assert_true(*(float *)out->data == 1);
+    fy_tensor_release(out);
+  }
+  fy_tensor_release(v);
+  env_close(&e);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(adds),
@@ -201,6 +238,7 @@ int main(void) {
       cmocka_unit_test(crosses_to_a_device_once),
       cmocka_unit_test(many_threads_on_one_session),
       cmocka_unit_test(branches_run_in_parallel),
+      cmocka_unit_test(dedicated_cores_do_their_devices_work),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

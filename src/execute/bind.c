@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// bind.c: give every instruction its kernel; for a node that calls functions, check first that they
+// exist and fit. Errors in TensorFlow's words, which name the node only sometimes.
+
+#include <string.h>
+
+#include "execute/build.h"
+#include "execute/kernel_call.h"
+
+static bool is_call(const fy_node *n) {
+  return strcmp(n->op_name, "PartitionedCall") == 0 ||
+         strcmp(n->op_name, "StatefulPartitionedCall") == 0;
+}
+
+static bool is_while(const fy_node *n) {
+  return strcmp(n->op_name, "While") == 0 || strcmp(n->op_name, "StatelessWhile") == 0;
+}
+
+static fy_code check_exists(fy_program *p, const fy_node *n, const fy_func_attr *f, fy_error *err) {
+  const fy_function *found = fy_funclib_find(p->graph->functions, f->name.p, f->name.n);
+  if (!found && is_call(n))
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Failed to find function \"%.*s\" in function library: it has %u functions",
+                   (int)f->name.n, f->name.p, p->graph->functions->by_name.live);
+  if (!found)
+    return fy_fail(err, FY_NOT_FOUND, "Function %.*s is not defined.", (int)f->name.n, f->name.p);
+  return FY_OK;
+}
+
+static fy_code check_functions(fy_program *p, const fy_node *n, fy_error *err) {
+  for (int i = 0; i < n->spec->num_attrs; i++) {
+    if (n->spec->attrs[i].kind != FY_ATTR_FUNC) continue;
+    const fy_attr *a = fy_attrs_get(&n->attrs, n->spec->attrs[i].name);
+    if (!a || a->kind != FY_ATTR_FUNC) continue;
+    const fy_func_attr *f = a->is_list ? a->v.funcs : a->v.func;
+    for (uint32_t k = 0; k < (a->is_list ? a->n : 1); k++) FY_TRY(check_exists(p, n, &f[k], err));
+  }
+  return FY_OK;
+}
+
+static fy_code check_call(const fy_node *n, const fy_callable *f, fy_error *err) {
+  if (fy_callable_num_args(f) != (int)n->num_inputs)
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "InstantiateOptions.input_devices must have the same length as the number of "
+                   "arguments: input_devices length = %u number of arguments = %d\n\t [[{{node %s}}]]",
+                   n->num_inputs, fy_callable_num_args(f), n->name);
+  for (int i = 0; i < (int)n->num_outputs && i < fy_callable_num_results(f); i++) {
+    fy_dtype got = fy_callable_result_type(f, i), want = n->outputs[i].dtype;
+    if (got != want)
+      return fy_fail(err, FY_INTERNAL,
+                     "Output %d of type %s does not match declared output type %s for node {{node %s}}",
+                     i, fy_dtype_name(got), fy_dtype_name(want), n->name);
+  }
+  return FY_OK;
+}
+
+static fy_code check_body(const fy_node *n, const fy_callable *f, fy_error *err) {
+  for (int i = 0; i < (int)n->num_outputs && i < fy_callable_num_results(f); i++) {
+    fy_dtype got = fy_callable_result_type(f, i), want = n->outputs[i].dtype;
+    if (got != want)
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Expected type %s for return value %d but got %s.\n\t [[{{node %s_RetVal}}]]"
+                     "\n\t [[%s]]",
+                     fy_dtype_name(want), i, fy_dtype_name(got), n->name, n->name);
+  }
+  return FY_OK;
+}
+
+static fy_code bind(fy_program *p, fy_instr *ins, fy_error *err) {
+  const fy_node *n = ins->node;
+  bool calls = !n->function && n->op && n->op->impl && (n->op->impl->flags & FY_OP_CALLS_FUNCTIONS);
+  if (calls) FY_TRY(check_functions(p, n, err));
+  fy_code code = fy_site_bind(ins->site, p->callables, n->function ? n->op_name : NULL, err);
+  if (code) {
+    fy_error_append(err, "\n\t [[{{node %s}}]]", n->name);
+    return code;
+  }
+  if (calls && is_call(n) && ins->site->num_functions == 1)
+    FY_TRY(check_call(n, ins->site->functions[0], err));
+  if (calls && is_while(n) && ins->site->num_functions == 2)
+    FY_TRY(check_body(n, ins->site->functions[1], err));
+  if (ins->device->is_host && ins->site->op->impl) ins->fn = ins->site->op->impl->compute;
+  if (!ins->device->is_host) p->has_devices = true;
+  return FY_OK;
+}
+
+fy_code fy_program_bind(fy_program *p, fy_error *err) {
+  for (uint32_t i = 0; i < p->num_instrs; i++) {
+    fy_instr *ins = &p->instrs[i];
+    if (ins->kind != FY_INSTR_KERNEL) continue;
+    ins->site = &p->sites[ins->task];
+    ins->task = 0;
+    FY_TRY(bind(p, ins, err));
+  }
+  return FY_OK;
+}
