@@ -7,7 +7,9 @@
 #include "api/session.h"
 #include "base/alloc.h"
 #include "wire/config.h"
+#include "tensorflow/c/c_api_experimental.h"
 #include "wire/config_options.h"
+#include "wire/proto_util.h"
 
 TF_SessionOptions *TF_NewSessionOptions(void) {
   TF_SessionOptions *o = fy_calloc(1, sizeof *o);
@@ -84,4 +86,44 @@ void TF_SetConfig(TF_SessionOptions *options, const void *proto, size_t proto_le
   fy_free(fresh);
   fy_arena_free(&arena);
   fy_api_end(status, code);
+}
+
+// ------------------------------------------------------------------ ready-made messages
+static TF_Buffer *make_config(bool xla, bool growth, unsigned cpus, fy_arena *arena) {
+  Tensorflow__ConfigProto *c = fy_wire_new(&tensorflow__config_proto__descriptor, arena);
+  Tensorflow__GraphOptions *g = fy_wire_new(&tensorflow__graph_options__descriptor, arena);
+  Tensorflow__OptimizerOptions *o = fy_wire_new(&tensorflow__optimizer_options__descriptor, arena);
+  Tensorflow__GPUOptions *gpu = fy_wire_new(&tensorflow__gpuoptions__descriptor, arena);
+  Tensorflow__ConfigProto__DeviceCountEntry *count =
+      fy_wire_new(&tensorflow__config_proto__device_count_entry__descriptor, arena);
+  if (!c || !g || !o || !gpu || !count) return NULL;
+  o->global_jit_level = xla ? TENSORFLOW__OPTIMIZER_OPTIONS__GLOBAL_JIT_LEVEL__ON_1
+                            : TENSORFLOW__OPTIMIZER_OPTIONS__GLOBAL_JIT_LEVEL__OFF;
+  g->optimizer_options = o;
+  gpu->allow_growth = growth;
+  static char cpu[] = "CPU";
+  count->key = cpu;
+  count->value = (int32_t)cpus;
+  c->graph_options = g;
+  c->gpu_options = gpu;
+  c->device_count = &count;
+  c->n_device_count = 1;
+  c->inter_op_parallelism_threads = 1;
+  return fy_api_new_message_buffer(&c->base, NULL);
+}
+
+TF_Buffer *TF_CreateConfig(unsigned char enable_xla_compilation,
+                           unsigned char gpu_memory_allow_growth, unsigned int num_cpu_devices) {
+  fy_arena arena;
+  fy_arena_init(&arena);
+  TF_Buffer *b = make_config(enable_xla_compilation != 0, gpu_memory_allow_growth != 0,
+                             num_cpu_devices, &arena);
+  fy_arena_free(&arena);
+  return b;
+}
+
+TF_Buffer *TF_CreateRunOptions(unsigned char enable_full_trace) {
+  Tensorflow__RunOptions o = TENSORFLOW__RUN_OPTIONS__INIT;
+  if (enable_full_trace) o.trace_level = TENSORFLOW__RUN_OPTIONS__TRACE_LEVEL__FULL_TRACE;
+  return fy_api_new_message_buffer(&o.base, NULL);
 }

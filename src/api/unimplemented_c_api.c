@@ -57,10 +57,6 @@ ZERO(unsigned char, TF_GetXlaAutoJitEnabled, (void))
 NOTHING(TF_SetXlaMinClusterSize, (int size))
 ZERO(unsigned char, TF_GetXlaConstantFoldingDisabled, (void))
 NOTHING(TF_SetXlaConstantFoldingDisabled, (unsigned char should_enable))
-ZERO(TF_Buffer *, TF_CreateConfig,
-     (unsigned char enable_xla_compilation, unsigned char gpu_memory_allow_growth,
-      unsigned int num_cpu_devices))
-ZERO(TF_Buffer *, TF_CreateRunOptions, (unsigned char enable_full_trace))
 FAIL(TF_Tensor *, TF_DequeueNamedTensor, (TF_Session *session, int tensor_id, TF_Status *status))
 FAIL_VOID(TF_EnqueueNamedTensor,
           (TF_Session *session, int tensor_id, TF_Tensor *tensor, TF_Status *status))

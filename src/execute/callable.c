@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/function.h"
 
 #define MAX_FUNCTION_PROGRAMS 4  // then shapes are taken to be dynamic
 #define MAX_DEPTH 1000           // nested calls: a recursion without end is an error, not a crash
@@ -331,7 +332,7 @@ static int64_t index_of(const fy_node *n) {
 // Everything with an effect runs, whether or not a result needs it.
 static bool has_effect(const fy_node *n) {
   if (strcmp(n->op_name, "_Arg") == 0 || strcmp(n->op_name, "_Retval") == 0) return false;
-  if (n->mark == FY_NODE_CONTROL_RET) return true;
+  if (n->user_flags & FY_NODE_MUST_RUN) return true;
   if (n->function) return n->function->stateful;
   return n->spec && (n->spec->flags & FY_SPEC_STATEFUL) != 0;
 }

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
+#include "ops/vecmath.h"
 
 #define RELU(S, x)      ((x) < 0 ? 0 : (x))
 #define RELU6(S, x)     ((x) < 0 ? 0 : (x) > 6 ? 6 : (x))
@@ -25,7 +26,6 @@
                         : FY_MATH_##S(log1p)(FY_RD_##S(FY_MATH_##S(exp)(x))))
 #define SOFTPLUS_f16  (-4.931472f)  // log(epsilon) + 2
 #define SOFTPLUS_bf16 (-2.85203f)
-#define SOFTPLUS_f32  (-13.942385f)
 #define SOFTPLUS_f64  (-34.04365338911715)
 
 FY_REAL_TYPES(FY_UNARY_LOOP, relu, RELU)
@@ -34,17 +34,20 @@ FY_REAL_TYPES(FY_UNARY_LOOP, relu6, RELU6)
 FY_INT_TYPES(FY_UNARY_LOOP, relu6, RELU6_INT)
 FY_REAL_TYPES(FY_UNARY_LOOP, leaky, LEAKY)
 FY_INT_TYPES(FY_UNARY_LOOP, leaky, LEAKY_INT)
-FY_REAL_TYPES(FY_UNARY_LOOP, elu, ELU)
-FY_REAL_TYPES(FY_UNARY_LOOP, selu, SELU)
-FY_REAL_TYPES(FY_UNARY_LOOP, softplus, SOFTPLUS)
+FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, elu, ELU)
+FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, selu, SELU)
+FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, softplus, SOFTPLUS)
 FY_REAL_TYPES(FY_UNARY_LOOP, softsign, SOFTSIGN)
 
 static const fy_unary_loops relu_table = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, relu)}, 0.3};
 static const fy_unary_loops relu6_table = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, relu6)}, 0.3};
 static const fy_unary_loops leaky_table = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, leaky)}, 0.4};
-static const fy_unary_loops elu_table = {{FY_REAL_TYPES(FY_LOOP_ENTRY, elu)}, 8};
-static const fy_unary_loops selu_table = {{FY_REAL_TYPES(FY_LOOP_ENTRY, selu)}, 8};
-static const fy_unary_loops softplus_table = {{FY_REAL_TYPES(FY_LOOP_ENTRY, softplus)}, 15};
+static const fy_unary_loops elu_table = {
+    {FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, elu) [FY_FLOAT] = fy_vec_elu_f32}, 1};
+static const fy_unary_loops selu_table = {
+    {FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, selu) [FY_FLOAT] = fy_vec_selu_f32}, 1};
+static const fy_unary_loops softplus_table = {
+    {FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, softplus) [FY_FLOAT] = fy_vec_softplus_f32}, 1};
 static const fy_unary_loops softsign_table = {{FY_REAL_TYPES(FY_LOOP_ENTRY, softsign)}, 0.7};
 
 static fy_code leaky_prepare(fy_site *site, fy_error *err) {

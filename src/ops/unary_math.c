@@ -3,6 +3,7 @@
 
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
+#include "ops/vecmath.h"
 
 // ---------------------------------------------------------------- arithmetic
 #define NEG(S, x)         (-(x))
@@ -41,6 +42,8 @@ FY_INT_TYPES(FY_UNARY_LOOP, invert, INVERT)
   FY_REAL_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)       \
   FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
 #define REAL_FN(fn) FY_REAL_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
+// Those whose float loop is a vector function (vecmath.h).
+#define VEC_FN(fn) FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_##fn, CALL_##fn)
 #define CALL_sqrt(S, x)  FY_MATH_##S(sqrt)(x)
 #define CALL_exp(S, x)   FY_MATH_##S(exp)(x)
 #define CALL_log(S, x)   FY_MATH_##S(log)(x)
@@ -64,8 +67,10 @@ FY_INT_TYPES(FY_UNARY_LOOP, invert, INVERT)
 #define CALL_ceil(S, x)  FY_MATH_##S(ceil)(x)
 #define CALL_rint(S, x)  FY_MATH_##S(rint)(x)
 MATH_FN(sqrt)
-MATH_FN(exp)
-MATH_FN(log)
+VEC_FN(exp)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_exp, CALL_exp)
+VEC_FN(log)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_log, CALL_log)
 MATH_FN(sin)
 MATH_FN(cos)
 MATH_FN(tan)
@@ -77,10 +82,11 @@ MATH_FN(cosh)
 MATH_FN(asinh)
 MATH_FN(acosh)
 MATH_FN(atanh)
-MATH_FN(tanh)
-REAL_FN(expm1)
-REAL_FN(log1p)
-REAL_FN(erf)
+VEC_FN(tanh)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_tanh, CALL_tanh)
+VEC_FN(expm1)
+VEC_FN(log1p)
+VEC_FN(erf)
 REAL_FN(erfc)
 REAL_FN(floor)
 REAL_FN(ceil)
@@ -106,7 +112,7 @@ FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_expm1, EXPM1_CPLX)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_log1p, LOG1P_CPLX)
 
 #define SIGMOID(S, x) (1 / FY_RD_##S(1 + FY_RD_##S(FY_MATH_##S(exp)(-(x)))))
-FY_REAL_TYPES(FY_UNARY_LOOP, sigmoid, SIGMOID)
+FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, sigmoid, SIGMOID)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, sigmoid, SIGMOID)
 
 // Poles of the gamma function are +Inf for Lgamma and NaN for Digamma. glibc's lgamma writes the
@@ -153,6 +159,7 @@ FY_REAL_TYPES(FY_TEST_LOOP, is_finite, IS_FINITE)
 // ---------------------------------------------------------------- tables
 #define TABLE(name, ns_, ...) static const fy_unary_loops name##_table = {{__VA_ARGS__}, ns_}
 #define REALS(name)           FY_REAL_TYPES(FY_LOOP_ENTRY, name)
+#define VECS(name, fn)        FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, name) [FY_FLOAT] = fy_vec_##fn##_f32,
 #define COMPLEXES(name)       FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)
 #define SIGNEDS(name)         FY_SIGNED_TYPES(FY_LOOP_ENTRY, name)
 TABLE(neg, 0.3, REALS(neg) COMPLEXES(neg) SIGNEDS(neg));
@@ -163,10 +170,10 @@ TABLE(rsqrt, 1, REALS(rsqrt) COMPLEXES(rsqrt));
 TABLE(reciprocal, 0.6, REALS(reciprocal) COMPLEXES(reciprocal));
 TABLE(invert, 0.3, FY_INT_TYPES(FY_LOOP_ENTRY, invert));
 TABLE(sqrt, 1, REALS(m_sqrt) COMPLEXES(m_sqrt));
-TABLE(exp, 5, REALS(m_exp) COMPLEXES(m_exp));
-TABLE(expm1, 10, REALS(m_expm1) COMPLEXES(m_expm1));
-TABLE(log, 5, REALS(m_log) COMPLEXES(m_log));
-TABLE(log1p, 10, REALS(m_log1p) COMPLEXES(m_log1p));
+TABLE(exp, 1, VECS(m_exp, exp) COMPLEXES(m_exp));
+TABLE(expm1, 1, VECS(m_expm1, expm1) COMPLEXES(m_expm1));
+TABLE(log, 1, VECS(m_log, log) COMPLEXES(m_log));
+TABLE(log1p, 2, VECS(m_log1p, log1p) COMPLEXES(m_log1p));
 TABLE(sin, 8, REALS(m_sin) COMPLEXES(m_sin));
 TABLE(cos, 8, REALS(m_cos) COMPLEXES(m_cos));
 TABLE(tan, 15, REALS(m_tan) COMPLEXES(m_tan));
@@ -178,9 +185,9 @@ TABLE(cosh, 12, REALS(m_cosh) COMPLEXES(m_cosh));
 TABLE(asinh, 15, REALS(m_asinh) COMPLEXES(m_asinh));
 TABLE(acosh, 15, REALS(m_acosh) COMPLEXES(m_acosh));
 TABLE(atanh, 15, REALS(m_atanh) COMPLEXES(m_atanh));
-TABLE(tanh, 12, REALS(m_tanh) COMPLEXES(m_tanh));
-TABLE(sigmoid, 6, REALS(sigmoid) COMPLEXES(sigmoid));
-TABLE(erf, 10, REALS(m_erf));
+TABLE(tanh, 1, VECS(m_tanh, tanh) COMPLEXES(m_tanh));
+TABLE(sigmoid, 1, VECS(sigmoid, sigmoid) COMPLEXES(sigmoid));
+TABLE(erf, 2, VECS(m_erf, erf));
 TABLE(erfc, 15, REALS(m_erfc));
 TABLE(lgam, 25, REALS(lgam));
 TABLE(digam, 40, REALS(digam));
