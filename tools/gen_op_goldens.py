@@ -134,6 +134,8 @@ def infer(op, inputs, outputs, attrs):
     flat = [t for x in inputs for t in (x if isinstance(x, list) else [x])]
     if any(t.dtype not in (tf.float32, tf.int32, tf.int64, tf.bool) for t in flat):
         return
+    if op == "OneHot" and attrs.get("axis", 0) > len(flat[0].shape):
+        return  # TensorFlow infers a shape for what its kernel refuses
     if sum(int(np.prod(t.shape)) for t in flat if t.dtype != tf.float32) > 64:
         return
     key = (op, tuple((tuple(t.shape), t.dtype) for t in flat), str(sorted(attrs.items(), key=str)))

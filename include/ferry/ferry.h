@@ -136,6 +136,8 @@ typedef struct ferry_request {
 
 // Placement of every node with its reason, transfers with cause and bytes, memory of every device.
 FERRY_EXPORT int ferry_explain(ferry_session *s, const ferry_request *r, ferry_format format, char **out, ferry_error *err);
+// The same in one line: who does which share of the work, and what the transfers cost.
+FERRY_EXPORT int ferry_summary(ferry_session *s, const ferry_request *r, char **out, ferry_error *err);
 // One node's story: where it runs and why, what became of it in optimisation, the transfers it causes.
 FERRY_EXPORT int ferry_why(ferry_session *s, const ferry_request *r, const char *node, ferry_format format, char **out, ferry_error *err);
 // The program after a stage: "import", "optimize", "place", "partition", "memory", "program".

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // device_list.c: TF_DeviceList: what a session or an eager context runs on. The list keeps the devices.
 
+#include <string.h>
+
 #include "api/eager.h"
 #include "base/alloc.h"
 #include "devices/devices.h"
@@ -48,7 +50,9 @@ const char *TF_DeviceListType(const TF_DeviceList *list, int index, TF_Status *s
 
 int64_t TF_DeviceListMemoryBytes(const TF_DeviceList *list, int index, TF_Status *status) {
   const fy_device *d = get(list, index, status);
-  return d ? (int64_t)d->facts.memory_limit : -1;
+  if (!d) return -1;
+  // TensorFlow says 256 MiB for every CPU.
+  return strcmp(d->type, "CPU") == 0 ? (int64_t)256 << 20 : (int64_t)d->facts.memory_limit;
 }
 
 uint64_t TF_DeviceListIncarnation(const TF_DeviceList *list, int index, TF_Status *status) {

@@ -6,7 +6,61 @@
 #include "api/eager.h"
 #include "base/alloc.h"
 #include "graph/function.h"
+#include "wire/attr_proto.h"
 #include "wire/proto_util.h"
+#include "wire/text_format.h"
+
+// Marks |def| as made for eager execution, as TensorFlow does when a context takes a function.
+static fy_code mark_eager(Tensorflow__FunctionDef *def, fy_arena *arena, fy_error *err) {
+  static const char key[] = "_construction_context", value[] = "kEagerRuntime";
+  for (size_t i = 0; i < def->n_attr; i++)
+    if (strcmp(def->attr[i]->key, key) == 0) return FY_OK;
+  Tensorflow__FunctionDef__AttrEntry *e =
+      fy_wire_new(&tensorflow__function_def__attr_entry__descriptor, arena);
+  Tensorflow__FunctionDef__AttrEntry **all = fy_arena_array(arena, def->n_attr + 1, sizeof *all);
+  fy_attr *text = fy_arena_zalloc(arena, sizeof *text);
+  if (!e || !all || !text) return fy_fail_oom(err, sizeof *e);
+  *text = fy_attr_string(FY_VIEW(value));
+  e->key = (char *)(uintptr_t)key;
+  FY_TRY(fy_wire_attr_write(text, arena, &e->value, err));
+  if (def->n_attr) memcpy(all, def->attr, def->n_attr * sizeof *all);
+  all[def->n_attr++] = e;
+  def->attr = all;
+  fy_function_sort(&def->base);
+  return FY_OK;
+}
+
+static void explain_difference(const Tensorflow__FunctionDef *a, const Tensorflow__FunctionDef *b,
+                               fy_error *err) {
+  fy_str before, now;
+  fy_str_init(&before);
+  fy_str_init(&now);
+  fy_wire_text_print(&before, &a->base);
+  fy_wire_text_print(&now, &b->base);
+  fy_fail(err, FY_INVALID_ARGUMENT,
+          "Attempting to add a duplicate function with name: %s where the previous and current "
+          "definitions differ. Previous definition: goo.gle/debugstr \n%s and current definition: "
+          "goo.gle/debugstr \n%s",
+          b->signature->name, fy_str_text(&before), fy_str_text(&now));
+  fy_str_free(&before);
+  fy_str_free(&now);
+}
+
+static fy_code add(fy_eager *c, const Tensorflow__FunctionDef *def, fy_error *err) {
+  fy_funclib *lib = fy_eager_functions(c);
+  fy_arena arena;
+  Tensorflow__FunctionDef *own;
+  fy_arena_init(&arena);
+  fy_code code = fy_function_copy(def, &arena, &own, err);
+  if (!code) code = mark_eager(own, &arena, err);
+  if (!code) code = fy_funclib_add(lib, own, err);
+  const char *name = def->signature->name;
+  const fy_function *other = code == FY_INVALID_ARGUMENT && err ? fy_funclib_find(lib, name, strlen(name))
+                                                                : NULL;
+  if (other) explain_difference(other->def, own, err);
+  fy_arena_free(&arena);
+  return code;
+}
 
 void TFE_ContextAddFunctionDef(TFE_Context *ctx, const char *serialized_function_def, size_t size,
                                TF_Status *status) {
@@ -20,15 +74,14 @@ void TFE_ContextAddFunctionDef(TFE_Context *ctx, const char *serialized_function
   const Tensorflow__FunctionDef *def = (const Tensorflow__FunctionDef *)m;
   // TensorFlow takes an empty message for a function without a name; nobody can call it.
   bool nameless = !code && (!def->signature || !def->signature->name || !*def->signature->name);
-  if (!code && !nameless)
-    code = fy_funclib_add(fy_eager_functions(fy_api_eager(ctx)), def, err);
+  if (!code && !nameless) code = add(fy_api_eager(ctx), def, err);
   fy_arena_free(&arena);
   fy_api_end(status, code);
 }
 
 void TFE_ContextAddFunction(TFE_Context *ctx, TF_Function *function, TF_Status *status) {
   fy_error *err = fy_api_begin(status);
-  fy_api_end(status, fy_funclib_add(fy_eager_functions(fy_api_eager(ctx)), function->def, err));
+  fy_api_end(status, add(fy_api_eager(ctx), function->def, err));
 }
 
 void TFE_ContextRemoveFunction(TFE_Context *ctx, const char *name, TF_Status *status) {

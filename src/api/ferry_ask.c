@@ -40,8 +40,10 @@ static void answered(question *q) {
   fy_str_free(&q->log);
 }
 
-static fy_code report(ferry_session *s, const ferry_request *r, const char *node, ferry_format format,
-                      char **out, fy_error *err) {
+typedef enum subject { EVERYTHING, ONE_NODE, SUMMARY } subject;
+
+static fy_code report(ferry_session *s, const ferry_request *r, subject about, const char *node,
+                      ferry_format format, char **out, fy_error *err) {
   question q;
   fy_report rep;
   fy_str text;
@@ -52,7 +54,9 @@ static fy_code report(ferry_session *s, const ferry_request *r, const char *node
                          .program = q.program, .log = fy_str_text(&q.log)};
   fy_code code = fy_report_make(&args, &rep, err);
   if (!code) {
-    if (node) code = fy_report_why(&text, &rep, node, format == FERRY_JSON, width, err);
+    if (about == ONE_NODE)
+      code = fy_report_why(&text, &rep, node, format == FERRY_JSON, width, err);
+    else if (about == SUMMARY) fy_report_summary(&text, &rep);
     else if (format == FERRY_JSON) fy_report_json(&text, &rep);
     else fy_report_text(&text, &rep, width);
     fy_report_free(&rep);
@@ -68,16 +72,22 @@ int ferry_explain(ferry_session *s, const ferry_request *r, ferry_format format,
   fy_error e;
   fy_error_init(&e);
   *out = NULL;
-  return fy_ferry_end(report(s, r, NULL, format, out, &e), &e, err);
+  return fy_ferry_end(report(s, r, EVERYTHING, NULL, format, out, &e), &e, err);
 }
 
-// A node that the default fetches do not need may be asked about by itself.
+int ferry_summary(ferry_session *s, const ferry_request *r, char **out, ferry_error *err) {
+  fy_error e;
+  fy_error_init(&e);
+  *out = NULL;
+  return fy_ferry_end(report(s, r, SUMMARY, NULL, FERRY_TEXT, out, &e), &e, err);
+}
+
 int ferry_why(ferry_session *s, const ferry_request *r, const char *node, ferry_format format,
               char **out, ferry_error *err) {
   fy_error e;
   fy_error_init(&e);
   *out = NULL;
-  fy_code code = node && *node ? report(s, r, node, format, out, &e)
+  fy_code code = node && *node ? report(s, r, ONE_NODE, node, format, out, &e)
                                : fy_fail(&e, FY_INVALID_ARGUMENT, "which node?");
   return fy_ferry_end(code, &e, err);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/user_kernels.h"
 #include "base/alloc.h"
 #include "graph/export.h"
 #include "graph/node.h"
@@ -183,6 +184,22 @@ static fy_code add_op(lister *l, const fy_op_spec *spec, fy_error *err) {
   return FY_OK;
 }
 
+// Registrations of third parties.
+static fy_code add_user_kernels(lister *l, const fy_op *op, fy_error *err) {
+  Tensorflow__KernelDef **defs;
+  size_t n;
+  if (!op->user_kernels) return FY_OK;
+  FY_TRY(fy_api_user_kernel_defs(op, &l->tmp, &defs, &n, err));
+  size_t have = l->list.n_kernel;
+  Tensorflow__KernelDef **grown = fy_arena_array(&l->tmp, have + n + 1, sizeof *grown);
+  if (!grown) return fy_fail_oom(err, n * sizeof *grown);
+  if (have) memcpy(grown, l->list.kernel, have * sizeof *grown);
+  if (n) memcpy(grown + have, defs, n * sizeof *grown);
+  l->list.kernel = grown;
+  l->list.n_kernel = l->cap = have + n;
+  return FY_OK;
+}
+
 static TF_Buffer *list_kernels(const char *only, TF_Status *status) {
   fy_error *err = fy_api_begin(status);
   lister l = {0};
@@ -194,6 +211,7 @@ static TF_Buffer *list_kernels(const char *only, TF_Status *status) {
   for (size_t i = 0; !code && i < n; i++) {
     const fy_op *op = only ? fy_op_find(only, strlen(only)) : fy_op_at(i);
     if (op) code = add_op(&l, op->spec, err);
+    if (op && !code) code = add_user_kernels(&l, op, err);
   }
   if (!code) {
     out = fy_api_new_message_buffer(&l.list.base, err);

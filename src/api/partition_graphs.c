@@ -142,7 +142,7 @@ static fy_code new_def(const fy_cuts *c, const char *op, const char *name, const
 
 static fy_code add_simple(graphs *g, const fy_device *device, const char *op, const char *name,
                           const fy_attrs *attrs, const char *input, fy_error *err) {
-  Tensorflow__NodeDef *def;
+  Tensorflow__NodeDef *def = NULL;
   if (!input) return fy_fail_oom(err, sizeof *def);
   FY_TRY(new_def(g->cuts, op, name, attrs, *input ? input : NULL, &def, err));
   return add_def(g, device, def, err);

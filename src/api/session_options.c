@@ -45,6 +45,7 @@ static fy_code parse(const void *proto, size_t n, fy_arena *arena, fy_options *o
   Tensorflow__ConfigProto *config;
   fy_error why;
   fy_error_init(&why);
+  if (!proto && !n) return FY_OK;  // TensorFlow takes "nothing" but not "no bytes"
   fy_code code = n ? fy_wire_config_parse(proto, n, arena, &config, &why) : FY_INVALID_ARGUMENT;
   if (code == FY_INVALID_ARGUMENT) {
     fy_fail(err, code, "Unparseable ConfigProto");
@@ -75,7 +76,7 @@ void TF_SetConfig(TF_SessionOptions *options, const void *proto, size_t proto_le
     code = parse(proto, proto_len, &arena, fresh, err);
   }
   if (!code) {
-    memcpy(copy, proto, proto_len);
+    if (proto_len) memcpy(copy, proto, proto_len);
     options->options = *fresh;
     fy_free(options->config);
     options->config = copy;

@@ -42,11 +42,6 @@ TF_Tensor *TF_NewTensor(TF_DataType dtype, const int64_t *dims, int num_dims, vo
                         size_t len, void (*deallocator)(void *data, size_t len, void *arg),
                         void *deallocator_arg) {
   fy_tensor *t = NULL;
-  size_t need;
-  if (!bytes_needed(dtype, dims, num_dims, &need) || len < need) {
-    if (deallocator) deallocator(data, len, deallocator_arg);
-    return NULL;
-  }
   if ((uintptr_t)data % ALIGNMENT && fy_dtype_is_plain((fy_dtype)dtype)) {
     TF_Tensor *copy = copy_in(dtype, dims, num_dims, data, len);
     if (deallocator) deallocator(data, len, deallocator_arg);
@@ -60,7 +55,12 @@ TF_Tensor *TF_NewTensor(TF_DataType dtype, const int64_t *dims, int num_dims, vo
   b->user_dealloc = deallocator;
   b->release_arg = deallocator ? deallocator_arg : &client_memory;
   if (fy_tensor_over(b, data, (fy_dtype)dtype, num_dims, dims, &t, NULL)) t = NULL;
-  fy_buffer_release(b);
+  fy_buffer_release(b);  // the last reference, which calls the deallocator, if |t| was not made
+  size_t need;
+  if (t && (!fy_mul_size((size_t)t->count, fy_dtype_storage(t->dtype), &need) || need > len)) {
+    fy_tensor_release(t);
+    t = NULL;
+  }
   return fy_api_tf_tensor(t);
 }
 
@@ -80,13 +80,14 @@ static fy_tensor *allocate_larger(TF_DataType dtype, const int64_t *dims, int nu
 
 TF_Tensor *TF_AllocateTensor(TF_DataType dtype, const int64_t *dims, int num_dims, size_t len) {
   fy_tensor *t = NULL;
-  size_t need;
-  if (!bytes_needed(dtype, dims, num_dims, &need) || len < need) return NULL;
-  if (len > need)
-    t = allocate_larger(dtype, dims, num_dims, len);
-  else if (fy_tensor_new((fy_dtype)dtype, num_dims, dims, &t, NULL))
-    t = NULL;
-  if (t) t->buffer->release_arg = &client_memory;
+  if (fy_tensor_new((fy_dtype)dtype, num_dims, dims, &t, NULL)) return NULL;
+  if (FY_UNLIKELY(t->buffer->bytes != len)) {
+    bool larger = t->buffer->bytes < len;
+    fy_tensor_release(t);
+    t = larger ? allocate_larger(dtype, dims, num_dims, len) : NULL;
+    if (!t) return NULL;
+  }
+  t->buffer->release_arg = &client_memory;
   return fy_api_tf_tensor(t);
 }
 

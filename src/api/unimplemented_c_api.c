@@ -32,15 +32,6 @@ FAIL(TF_Session *, TF_LoadSessionFromSavedModel,
      (const TF_SessionOptions *session_options, const TF_Buffer *run_options,
       const char *export_dir, const char *const *tags, int tags_len, TF_Graph *graph,
       TF_Buffer *meta_graph_def, TF_Status *status))
-FAIL(TF_Library *, TF_LoadLibrary, (const char *library_filename, TF_Status *status))
-ZERO(TF_Buffer, TF_GetOpList, (TF_Library *lib_handle))
-NOTHING(TF_DeleteLibraryHandle, (TF_Library *lib_handle))
-FAIL(TF_ApiDefMap *, TF_NewApiDefMap, (TF_Buffer *op_list_buffer, TF_Status *status))
-NOTHING(TF_DeleteApiDefMap, (TF_ApiDefMap *apimap))
-FAIL_VOID(TF_ApiDefMapPut,
-          (TF_ApiDefMap *api_def_map, const char *text, size_t text_len, TF_Status *status))
-FAIL(TF_Buffer *, TF_ApiDefMapGet,
-     (TF_ApiDefMap *api_def_map, const char *name, size_t name_len, TF_Status *status))
 FAIL(TF_Server *, TF_NewServer, (const void *proto, size_t proto_len, TF_Status *status))
 FAIL_VOID(TF_ServerStart, (TF_Server *server, TF_Status *status))
 FAIL_VOID(TF_ServerStop, (TF_Server *server, TF_Status *status))
@@ -49,43 +40,15 @@ ZERO(const char *, TF_ServerTarget, (TF_Server *server))
 NOTHING(TF_DeleteServer, (TF_Server *server))
 FAIL_VOID(TF_RegisterFilesystemPlugin, (const char *plugin_filename, TF_Status *status))
 // tensorflow/c/c_api_experimental.h
-NOTHING(TF_EnableXLACompilation, (TF_SessionOptions *options, unsigned char enable))
-ZERO(unsigned char, TF_SetXlaEnableLazyCompilation, (unsigned char enable))
-ZERO(unsigned char, TF_SetTfXlaCpuGlobalJit, (unsigned char enable))
-NOTHING(TF_SetXlaAutoJitMode, (const char *mode))
-ZERO(unsigned char, TF_GetXlaAutoJitEnabled, (void))
-NOTHING(TF_SetXlaMinClusterSize, (int size))
-ZERO(unsigned char, TF_GetXlaConstantFoldingDisabled, (void))
-NOTHING(TF_SetXlaConstantFoldingDisabled, (unsigned char should_enable))
 FAIL(TF_Tensor *, TF_DequeueNamedTensor, (TF_Session *session, int tensor_id, TF_Status *status))
 FAIL_VOID(TF_EnqueueNamedTensor,
           (TF_Session *session, int tensor_id, TF_Tensor *tensor, TF_Status *status))
 FAIL(TF_Buffer *, TFE_GetServerDef, (const char *text_proto, TF_Status *status))
-FAIL_VOID(TF_MakeInternalErrorStatus, (TF_Status *status, const char *errMsg))
-FAIL(TF_CheckpointReader *, TF_NewCheckpointReader, (const char *filename, TF_Status *status))
-NOTHING(TF_DeleteCheckpointReader, (TF_CheckpointReader *reader))
-ZERO(int, TF_CheckpointReaderHasTensor, (TF_CheckpointReader *reader, const char *name))
-ZERO(const char *, TF_CheckpointReaderGetVariable, (TF_CheckpointReader *reader, int index))
-ZERO(int, TF_CheckpointReaderSize, (TF_CheckpointReader *reader))
-ZERO(TF_DataType, TF_CheckpointReaderGetVariableDataType,
-     (TF_CheckpointReader *reader, const char *name))
-FAIL_VOID(TF_CheckpointReaderGetVariableShape,
-          (TF_CheckpointReader *reader, const char *name, int64_t *dims, int num_dims,
-           TF_Status *status))
-ZERO(int, TF_CheckpointReaderGetVariableNumDims, (TF_CheckpointReader *reader, const char *name))
-FAIL(TF_Tensor *, TF_CheckpointReaderGetTensor,
-     (TF_CheckpointReader *reader, const char *name, TF_Status *status))
-NOTHING(TF_InitMain, (const char *usage, int *argc, char ***argv))
-ZERO(int, TF_PickUnusedPortOrDie, (void))
-FAIL(TFE_TensorHandle *, TFE_NewTensorHandleFromScalar,
-     (TF_DataType data_type, void *data, size_t len, TF_Status *status))
 FAIL_VOID(TFE_EnableCollectiveOps,
           (TFE_Context *ctx, const void *proto, size_t proto_len, TF_Status *status))
 NOTHING(TFE_AbortCollectiveOps, (TFE_Context *ctx, TF_Status *status))
 FAIL_VOID(TFE_CollectiveOpsCheckPeerHealth,
           (TFE_Context *ctx, const char *task, int64_t timeout_in_ms, TF_Status *status))
-FAIL(TF_Library *, TF_LoadPluggableDeviceLibrary, (const char *library_filename, TF_Status *status))
-NOTHING(TF_DeletePluggableDeviceLibraryHandle, (TF_Library *lib_handle))
 
 // tensorflow/c/experimental/saved_model/public/concrete_function.h
 ZERO(TF_FunctionMetadata *, TF_ConcreteFunctionGetMetadata, (TF_ConcreteFunction *func))

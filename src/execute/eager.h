@@ -125,6 +125,7 @@ void fy_handle_print(fy_str *out, fy_handle *h);
 // ---------------------------------------------------------------- ops (eager_op.c)
 #define FY_EAGER_INLINE_ATTRS 8
 #define FY_EAGER_INLINE_INPUTS 8
+#define FY_EAGER_RECENT 8
 
 struct fy_eager_op {
   fy_eager *context;
@@ -144,6 +145,10 @@ struct fy_eager_op {
   const fy_device *device;      // chosen by the last execution
   fy_cancel *cancel;
   uint32_t expected;            // inputs of the last execution, which took them
+  // Kernels that this op object used lately, by hash; it keeps them, so that using one again needs no
+  // lock. Dropped when the context's generation moves on.
+  fy_eager_kernel *recent[FY_EAGER_RECENT];
+  uint64_t generation;
   fy_arena arena;               // values of attributes
   fy_handle *inline_inputs[FY_EAGER_INLINE_INPUTS];
   fy_named_attr inline_attrs[FY_EAGER_INLINE_ATTRS];

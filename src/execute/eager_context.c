@@ -49,7 +49,7 @@ fy_code fy_eager_new(const fy_eager_options *options, fy_eager **out, fy_error *
   c->policy = (int)options->policy;
   atomic_init(&c->soft, c->options.soft_placement);
   atomic_init(&c->log, c->options.log_placement);
-  atomic_init(&c->step, 1);
+  atomic_init(&c->step, 0);
   c->mask = 1023;
   c->async = options->async;
   c->functions = fy_funclib_new();
@@ -86,6 +86,7 @@ static void drop_threads(fy_eager *c) {
 
 static void free_op(fy_eager_op *op) {
   if (!op) return;
+  fy_eager_drop_recent(op);
   fy_arena_free(&op->arena);
   if (op->inputs != op->inline_inputs) fy_free(op->inputs);
   if (op->attrs != op->inline_attrs) fy_free(op->attrs);
@@ -97,7 +98,6 @@ void fy_eager_release(fy_eager *c) {
   drop_threads(c);
   if (c->executor) fy_executor_release(c->executor);
   fy_eager_clear_caches(c);
-  for (int i = 0; i < FY_EAGER_SPARES; i++) free_op(atomic_exchange(&c->spares[i], NULL));
   fy_eager_drop_bodies(c->bodies);
   if (c->devices) drop_resources(c);
   if (c->functions) fy_funclib_unref(c->functions);
@@ -170,7 +170,9 @@ void fy_eager_clear_caches(fy_eager *c) {
     }
   }
   c->num_kernels = 0;
+  atomic_fetch_add(&c->generation, 1);
   fy_spin_unlock(&c->spin);
+  for (int i = 0; i < FY_EAGER_SPARES; i++) free_op(atomic_exchange(&c->spares[i], NULL));
   while (dead) {
     fy_eager_kernel *next = dead->next;
     fy_eager_kernel_put(dead);

@@ -73,6 +73,7 @@ struct fy_eager {
   fy_executor *executor;
   atomic_llong step;
   // prepared kernels
+  atomic_ullong generation;  // moves on when they are cleared
   fy_spin spin;
   fy_eager_kernel **buckets;
   uint32_t mask, num_kernels;
@@ -113,8 +114,10 @@ FY_MUST_CHECK fy_code fy_eager_place(fy_eager *c, const fy_eager_op *op, const f
                                      fy_device **out, fy_error *err);
 
 // eager_kernel.c
-// The kernel for the call that |op| describes, with one user added.
-FY_MUST_CHECK fy_code fy_eager_kernel_get(fy_eager_op *op, fy_eager_kernel **out, fy_error *err);
+// The kernel for the call that |op| describes. |*own|: nobody else knows it and the caller puts it;
+// otherwise |op| keeps it until its next execution.
+FY_MUST_CHECK fy_code fy_eager_kernel_get(fy_eager_op *op, fy_eager_kernel **out, bool *own, fy_error *err);
+void fy_eager_drop_recent(fy_eager_op *op);
 void fy_eager_kernel_free(fy_eager_kernel *k);
 static inline void fy_eager_kernel_put(fy_eager_kernel *k) {
   if (atomic_fetch_sub_explicit(&k->users, 1, memory_order_acq_rel) == 1) fy_eager_kernel_free(k);

@@ -177,14 +177,21 @@ static fy_code copy_types(fy_eager_kernel *k, const fy_arg_spec *args, int n, fy
   return FY_OK;
 }
 
+// The types of all inputs or outputs; texts as TensorFlow's where an attribute is missing or wrong.
 static fy_code arg_types(fy_eager_kernel *k, const fy_op_spec *spec, bool outputs, fy_dtype **types,
                          int *n, fy_error *err) {
   fy_code code = fy_spec_arg_types(spec, outputs, &k->attrs, &k->arena, types, n, err);
-  if (code == FY_NOT_FOUND && err && !strstr(fy_error_text(err), "{{node"))
-    fy_error_append(err, "\n\t [[{{node %s}}]]", spec->name);
-  if (!code)
-    for (int i = 0; i < *n; i++) (*types)[i] = fy_dtype_base((*types)[i]);
-  return code;
+  for (int i = 0; !code && i < *n; i++) (*types)[i] = fy_dtype_base((*types)[i]);
+  if (!code || !err) return code;
+  const char *text = fy_error_text(err), *tail = strstr(text, "\n\t for attr");
+  char head[FY_ERROR_INLINE];
+  size_t len = tail ? (size_t)(tail - text) : strlen(text);
+  if (len >= sizeof head) return code;
+  memcpy(head, text, len);
+  head[len] = '\0';
+  if (strncmp(head, "No attr named", 13) == 0)
+    return fy_fail(err, FY_NOT_FOUND, "%s\n\t [[{{node %s}}]]", head, spec->name);
+  return fy_fail(err, code, "%s", head);
 }
 
 static void print_types(fy_str *out, const fy_dtype *types, int n) {
@@ -366,15 +373,42 @@ static void publish(fy_eager *c, fy_eager_kernel *k) {
   fy_spin_unlock(&c->spin);
 }
 
-fy_code fy_eager_kernel_get(fy_eager_op *op, fy_eager_kernel **out, fy_error *err) {
+void fy_eager_drop_recent(fy_eager_op *op) {
+  for (int i = 0; i < FY_EAGER_RECENT; i++) {
+    if (op->recent[i]) fy_eager_kernel_put(op->recent[i]);
+    op->recent[i] = NULL;
+  }
+}
+
+static fy_code get_slow(fy_eager_op *op, const call_key *key, uint64_t hash, fy_eager_kernel **out,
+                        bool *own, fy_error *err) {
+  *out = key->too_long ? NULL : find(op->context, key, hash);
+  *own = key->too_long;
+  if (!*out) {
+    FY_TRY(make(op, key, hash, out, err));
+    if (!key->too_long) publish(op->context, *out);
+  }
+  if (*own) return FY_OK;
+  fy_eager_kernel **slot = &op->recent[hash >> 32 & (FY_EAGER_RECENT - 1)];
+  if (*slot) fy_eager_kernel_put(*slot);
+  *slot = *out;
+  return FY_OK;
+}
+
+fy_code fy_eager_kernel_get(fy_eager_op *op, fy_eager_kernel **out, bool *own, fy_error *err) {
   call_key key;
   make_key(op, &key);
   uint64_t hash = hash_of(&key);
-  if (FY_LIKELY(!key.too_long)) {
-    *out = find(op->context, &key, hash);
-    if (FY_LIKELY(*out != NULL)) return FY_OK;
+  uint64_t generation = atomic_load_explicit(&op->context->generation, memory_order_acquire);
+  if (FY_UNLIKELY(op->generation != generation)) {
+    fy_eager_drop_recent(op);
+    op->generation = generation;
   }
-  FY_TRY(make(op, &key, hash, out, err));
-  if (!key.too_long) publish(op->context, *out);
-  return FY_OK;
+  fy_eager_kernel *k = op->recent[hash >> 32 & (FY_EAGER_RECENT - 1)];
+  if (FY_LIKELY(k && k->hash == hash && !key.too_long && same_key(k, &key))) {
+    *out = k;
+    *own = false;
+    return FY_OK;
+  }
+  return get_slow(op, &key, hash, out, own, err);
 }

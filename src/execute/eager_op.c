@@ -101,6 +101,7 @@ void fy_eager_op_free(fy_eager_op *op) {
                                                 memory_order_relaxed))
       return;
   }
+  fy_eager_drop_recent(op);
   if (op->inputs != op->inline_inputs) fy_free(op->inputs);
   if (op->attrs != op->inline_attrs) fy_free(op->attrs);
   fy_free(op);
@@ -108,8 +109,8 @@ void fy_eager_op_free(fy_eager_op *op) {
 
 fy_code fy_eager_op_reset(fy_eager_op *op, const char *name, const char *device, fy_error *err) {
   const fy_device *ran_on = op->device;
-  clear(op);
   FY_TRY(set_name(op, name, err));
+  clear(op);
   op->device = ran_on;  // only shown if |device| is malformed
   fy_code code = fy_eager_op_set_device(op, device, err);
   op->device = NULL;
@@ -268,8 +269,7 @@ fy_code fy_eager_op_attrs(const fy_eager_op *op, bool defaults, fy_arena *arena,
   uint32_t first = 0;
   for (uint32_t i = 0; i < op->next_arg; i++) {
     uint32_t count = op->has_lists ? op->arg_counts[i] : 1;
-    // After an execution the inputs are gone and so is what they implied.
-    if (op->num_inputs) FY_TRY(implied_by_arg(op, &spec->inputs[i], first, count, arena, out, err));
+    FY_TRY(implied_by_arg(op, &spec->inputs[i], first, count, arena, out, err));
     first += count;
   }
   return defaults ? fy_spec_add_defaults(spec, out, arena, err) : FY_OK;
@@ -296,7 +296,7 @@ void fy_eager_op_print(fy_str *out, const fy_eager_op *op) {
     fy_str_printf(out,
                   "goo.gle/debugstr \nname: \"%s\"\ndevice_type: \"%s\"\nmemory_limit: %llu\n"
                   "locality {\n}\nincarnation: %llu\nxla_global_id: -1\n\n",
-                  d->name, d->type, (unsigned long long)d->facts.memory_limit,
+                  d->name, d->type, strcmp(d->type, "CPU") == 0 ? 256ull << 20 : (unsigned long long)d->facts.memory_limit,
                   (unsigned long long)d->incarnation);
   } else {
     fy_str_add(out, "[]\n");

@@ -242,23 +242,47 @@ static fy_code executor_status(fy_eager *c, fy_error *err) {
   return code;
 }
 
+// Every input is here, where it is wanted, and of the right type: nothing to wait for or to copy.
+static bool all_ready(const fy_eager_op *op, const fy_eager_kernel *k, fy_tensor **in) {
+  uint32_t n = op->num_inputs;
+  if (FY_UNLIKELY(n != (uint32_t)k->site.num_inputs || n > SMALL)) return false;
+  for (uint32_t i = 0; i < n; i++) {
+    const fy_handle *h = op->inputs[i];
+    if (FY_UNLIKELY(h->device != k->in_device[i] || h->dtype != k->site.in_types[i] || h->packed ||
+                    atomic_load_explicit(&h->state, memory_order_acquire) != FY_HANDLE_READY))
+      return false;
+    in[i] = h->tensor;
+  }
+  return true;
+}
+
+static fy_code execute(fy_eager_op *op, fy_eager_kernel *k, bool special, fy_handle **results,
+                       int room, fy_error *err) {
+  int n = k->site.num_outputs;
+  fy_tensor *in[SMALL], *out;
+  if (FY_UNLIKELY(n > room))
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expecting %d outputs, but *num_retvals is %d", n, room);
+  if (FY_LIKELY(n == 1 && !special && all_ready(op, k, in))) {
+    FY_TRY(call(op->context, k, op->cancel, in, &out, err));
+    results[0] = wrap(op->context, k, 0, out);
+    return FY_LIKELY(results[0] != NULL) ? FY_OK : fy_fail_oom(err, sizeof **results);
+  }
+  FY_TRY(check_inputs(op, k, err));
+  return special ? run_async(op, k, results, err) : run_now(op, k, results, err);
+}
+
 fy_code fy_eager_execute(fy_eager_op *op, fy_handle **results, int *num_results, fy_error *err) {
   fy_eager *c = op->context;
   fy_eager_kernel *k;
+  bool own;
   bool special = c->async || atomic_load_explicit(&c->num_threads, memory_order_relaxed) != 0;
   if (FY_UNLIKELY(special)) FY_TRY(executor_status(c, err));
   if (FY_UNLIKELY(op->expected && !op->num_inputs))
     return fy_fail(err, FY_INVALID_ARGUMENT, "expected %u inputs, got 0", op->expected);
-  FY_TRY(fy_eager_kernel_get(op, &k, err));
-  fy_code code = FY_OK;
-  int n = k->site.num_outputs;
-  if (FY_UNLIKELY(n > *num_results))
-    code = fy_fail(err, FY_INVALID_ARGUMENT, "Expecting %d outputs, but *num_retvals is %d", n, *num_results);
-  if (FY_LIKELY(!code)) code = check_inputs(op, k, err);
-  if (FY_LIKELY(!code))
-    code = FY_UNLIKELY(special) ? run_async(op, k, results, err) : run_now(op, k, results, err);
+  FY_TRY(fy_eager_kernel_get(op, &k, &own, err));
+  fy_code code = execute(op, k, special, results, *num_results, err);
   if (FY_LIKELY(!code)) {
-    *num_results = n;
+    *num_results = k->site.num_outputs;
     op->device = k->device;
     op->expected = op->num_inputs;
     fy_eager_op_drop_inputs(op);
@@ -266,6 +290,6 @@ fy_code fy_eager_execute(fy_eager_op *op, fy_handle **results, int *num_results,
     op->inferring = true;
     op->has_lists = op->has_resources = false;
   }
-  fy_eager_kernel_put(k);
+  if (FY_UNLIKELY(own)) fy_eager_kernel_put(k);
   return code;
 }

@@ -40,8 +40,12 @@ static bool name_caller(const fy_node *n, fy_error *err) {
 }
 
 static fy_code name_node(fy_code code, const fy_instr *ins, fy_error *err) {
-  if (ins->kind == FY_INSTR_KERNEL && !name_caller(ins->node, err))
+  if (ins->kind == FY_INSTR_KERNEL && ins->node->error_tail) {
+    fy_error_prepend(err, "%s", ins->node->error_head);
+    fy_error_append(err, "%s", ins->node->error_tail);
+  } else if (ins->kind == FY_INSTR_KERNEL && !name_caller(ins->node, err)) {
     fy_error_append(err, "\n\t [[{{node %s}}]]", ins->node->name);
+  }
   return code;
 }
 

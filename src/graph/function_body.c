@@ -7,6 +7,8 @@
 
 #include "base/alloc.h"
 #include "graph/function.h"
+
+#include "graph/node.h"
 #include "graph/import.h"
 #include "wire/attr_proto.h"
 #include "wire/proto_util.h"
@@ -284,8 +286,7 @@ static fy_code name_nodes(body *b, Tensorflow__NodeDef **copies, fy_error *err) 
     const fy_op *op = fy_op_find(n->op, strlen(n->op));
     const fy_function *f = op ? NULL : fy_funclib_find(b->lib, n->op, strlen(n->op));
     if (!op && !f)
-      return fy_fail(err, FY_NOT_FOUND, "Op type not registered '%s' in function '%s'", n->op,
-                     b->f->name);
+      return fy_op_not_registered(n->op, err);
     if (fy_map_gets(&b->names, n->name))
       return fy_fail(err, FY_INVALID_ARGUMENT, "Duplicated arg name '%s' in function '%s'", n->name,
                      b->f->name);

@@ -64,6 +64,7 @@ struct fy_node {
   const fy_tensor *const_value;  // of a Const or a folded node, else NULL
   const char *const *origins;    // original node names that this node stands for (after fusion), NULL = itself
   uint32_t num_origins;
+  const char *error_head, *error_tail;  // an inlined node's errors: put before and after; NULL = as usual
   uint32_t mark;                 // scratch for traversals
   uint64_t user_flags;           // api/: run by a session, mutated, …
   uint64_t explicit_zero;        // bit i: the NodeDef writes input i as "name:0" (TF_UpdateEdge, imports)

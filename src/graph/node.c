@@ -195,9 +195,14 @@ static bool room_for_inputs(fy_node_builder *b, size_t more) {
 
 // True if |input| names an output that exists; otherwise notes the error.
 static bool check_output(fy_node_builder *b, fy_output input) {
-  if (input.node && input.index >= 0 && (uint32_t)input.index < input.node->num_outputs)
+  if (input.node && input.node->graph == b->graph && input.index >= 0 &&
+      (uint32_t)input.index < input.node->num_outputs)
     return true;
-  if (!input.node) {
+  if (input.node && input.node->graph != b->graph) {
+    add_error(b, &b->index_errors,
+              "Attempt to add output %d of %s, a node of another graph, to node with type %s",
+              input.index, input.node->name, b->node->op_name);
+  } else if (!input.node) {
     add_error(b, &b->index_errors, "Attempt to add nullptr Node to node with type %s",
               b->node->op_name);
   } else {

@@ -116,6 +116,10 @@ extern fy_code fy_user_shape_infer(const fy_op *op, fy_shape_ctx *ctx, fy_error 
 fy_code fy_graph_infer_node(fy_graph *g, fy_node *node, fy_error *err) {
   const fy_op *op = node->op;
   bool user = op && op->user_shape_fn;
+  if (op && !user && !op->impl && (op->spec->flags & FY_SPEC_CUSTOM))
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "No shape inference function exists for op '%s', did you forget to define it?",
+                   op->spec->name);
   if (!op || (!user && (!op->impl || !op->impl->shape))) return FY_OK;
   fy_arena tmp;
   fy_arena_init(&tmp);

@@ -14,15 +14,15 @@
 #define SOFTSIGN(S, x)  ((x) / FY_RD_##S(FY_MATH_##S(fabs)(x) + 1))
 #define SELU_SCALE      1.0507009873554804934193349852946
 #define SELU_ALPHA      1.7580993408473768599402175208123  // scale * 1.6732632423543772
-#define SELU(S, x)                                                               \
-  ((x) < 0 ? FY_RD_##S((fy_a_##S)SELU_ALPHA) * FY_RD_##S(FY_MATH_##S(expm1)(x))  \
+#define SELU(S, x)                                                              \
+  ((x) < 0 ? FY_RD_##S((fy_a_##S)SELU_ALPHA) * FY_RD_##S(FY_MATH_##S(expm1)(x)) \
            : FY_RD_##S((fy_a_##S)SELU_SCALE) * (x))
 #define LEAKY(S, x)     ((x) > 0 ? (x) : FY_RD_##S((fy_a_##S) * (const float *)param) * (x))
 #define LEAKY_INT(S, x) ((x) > 0 ? (x) : (fy_a_##S)((double)(x) * (double)*(const float *)param))
 // log(1 + exp(x)); beyond the threshold the smaller term is lost in rounding.
-#define SOFTPLUS(S, x)                                                          \
-  ((x) > -SOFTPLUS_##S ? (x)                                                    \
-   : (x) < SOFTPLUS_##S ? FY_MATH_##S(exp)(x)                                   \
+#define SOFTPLUS(S, x)                        \
+  ((x) > -SOFTPLUS_##S  ? (x)                 \
+   : (x) < SOFTPLUS_##S ? FY_MATH_##S(exp)(x) \
                         : FY_MATH_##S(log1p)(FY_RD_##S(FY_MATH_##S(exp)(x))))
 #define SOFTPLUS_f16  (-4.931472f)  // log(epsilon) + 2
 #define SOFTPLUS_bf16 (-2.85203f)
@@ -43,11 +43,11 @@ static const fy_unary_loops relu_table = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, relu)
 static const fy_unary_loops relu6_table = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, relu6)}, 0.3};
 static const fy_unary_loops leaky_table = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, leaky)}, 0.4};
 static const fy_unary_loops elu_table = {
-    {FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, elu) [FY_FLOAT] = fy_vec_elu_f32}, 1};
+    {FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, elu)[FY_FLOAT] = fy_vec_elu_f32}, 1};
 static const fy_unary_loops selu_table = {
-    {FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, selu) [FY_FLOAT] = fy_vec_selu_f32}, 1};
+    {FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, selu)[FY_FLOAT] = fy_vec_selu_f32}, 1};
 static const fy_unary_loops softplus_table = {
-    {FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, softplus) [FY_FLOAT] = fy_vec_softplus_f32}, 1};
+    {FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, softplus)[FY_FLOAT] = fy_vec_softplus_f32}, 1};
 static const fy_unary_loops softsign_table = {{FY_REAL_TYPES(FY_LOOP_ENTRY, softsign)}, 0.7};
 
 static fy_code leaky_prepare(fy_site *site, fy_error *err) {
@@ -73,15 +73,15 @@ static const fy_sample leaky_samples[] = {
     {"f32[3]=-10,0,10", "alpha=0.5", FY_OK, "-5,0,10"},
 };
 
-#define ACTIVATION(Name, name, array, ew)                                                  \
-  FY_OP(Name, .shape = fy_shape_unchanged, .compute = fy_unary_compute,                    \
-        .aux = &name##_table, .flags = FY_OP_INPLACE, .elementwise = ew, FY_SAMPLES(array))
+#define ACTIVATION(Name, name, array, ew)                                                     \
+  FY_OP(Name, .shape = fy_shape_unchanged, .compute = fy_unary_compute, .aux = &name##_table, \
+        .flags = FY_OP_INPLACE, .elementwise = ew, FY_SAMPLES(array))
 ACTIVATION(Relu, relu, relu_samples, FY_EW_RELU);
 ACTIVATION(Relu6, relu6, relu_samples, FY_EW_RELU6);
 ACTIVATION(Elu, elu, samples, FY_EW_ELU);
 ACTIVATION(Selu, selu, samples, FY_EW_SELU);
 ACTIVATION(Softplus, softplus, samples, FY_EW_SOFTPLUS);
 ACTIVATION(Softsign, softsign, samples, FY_EW_SOFTSIGN);
-FY_OP(LeakyRelu, .shape = fy_shape_unchanged, .prepare = leaky_prepare,
-      .compute = fy_unary_compute, .release = fy_free, .aux = &leaky_table,
-      .flags = FY_OP_INPLACE, .elementwise = FY_EW_LEAKY_RELU, FY_SAMPLES(leaky_samples));
+FY_OP(LeakyRelu, .shape = fy_shape_unchanged, .prepare = leaky_prepare, .compute = fy_unary_compute,
+      .release = fy_free, .aux = &leaky_table, .flags = FY_OP_INPLACE,
+      .elementwise = FY_EW_LEAKY_RELU, FY_SAMPLES(leaky_samples));

@@ -82,18 +82,21 @@ static fy_code bias_add(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_tensor_shape_text(value, x));
   }
   if (bias->rank != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Biases must be 1D: %s", fy_tensor_shape_text(bias, x));
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Biases must be 1D: %s",
+                   fy_tensor_shape_text(bias, x));
   }
   const bool nchw = fy_view_is(fy_site_string(ctx->site, "data_format"), "NCHW");
   const int32_t channel = nchw ? 1 : value->rank - 1;
   if (bias->count != value->dims[channel]) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Must provide as many biases as the last dimension of the input tensor: %s vs. %s",
-                   fy_tensor_shape_text(bias, x), fy_tensor_shape_text(value, y));
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Must provide as many biases as the last dimension of the input tensor: %s vs. %s",
+        fy_tensor_shape_text(bias, x), fy_tensor_shape_text(value, y));
   }
   const fy_binary_loop loop = fy_add_loops.loop[value->dtype];
   if (!loop || bias->dtype != value->dtype) {
-    return fy_fail(err, FY_UNIMPLEMENTED, "BiasAdd has no loop for %s", fy_dtype_name(value->dtype));
+    return fy_fail(err, FY_UNIMPLEMENTED, "BiasAdd has no loop for %s",
+                   fy_dtype_name(value->dtype));
   }
   int64_t bias_dims[FY_MAX_RANK];
   for (int32_t d = 0; d < value->rank; d++) bias_dims[d] = d == channel ? bias->count : 1;

@@ -22,23 +22,23 @@ static inline void put_index(fy_tensor *t, int64_t i, int64_t value) {
 }
 
 // The first of equals wins; a NaN is never better than anything.
-#define ARG(E, S, name, BETTER, WORST)                                                     \
-  static void name##_##S(void *arg, int64_t begin, int64_t end) {                          \
-    const arg_job *j = arg;                                                                \
-    const fy_t_##S *in = j->in;                                                            \
-    for (int64_t o = begin; o < end; o++) {                                                \
-      const int64_t base = o / j->inner * j->along * j->inner + o % j->inner;              \
-      fy_a_##S best = (fy_a_##S)(WORST);                                                   \
-      int64_t at = 0;                                                                      \
-      for (int64_t k = 0; k < j->along; k++) {                                             \
-        const fy_a_##S x = FY_LD_##S(in[base + k * j->inner]);                             \
-        if (x BETTER best) {                                                               \
-          best = x;                                                                        \
-          at = k;                                                                          \
-        }                                                                                  \
-      }                                                                                    \
-      put_index(j->out, o, at);                                                            \
-    }                                                                                      \
+#define ARG(E, S, name, BETTER, WORST)                                        \
+  static void name##_##S(void *arg, int64_t begin, int64_t end) {             \
+    const arg_job *j = arg;                                                   \
+    const fy_t_##S *in = j->in;                                               \
+    for (int64_t o = begin; o < end; o++) {                                   \
+      const int64_t base = o / j->inner * j->along * j->inner + o % j->inner; \
+      fy_a_##S best = (fy_a_##S)(WORST);                                      \
+      int64_t at = 0;                                                         \
+      for (int64_t k = 0; k < j->along; k++) {                                \
+        const fy_a_##S x = FY_LD_##S(in[base + k * j->inner]);                \
+        if (x BETTER best) {                                                  \
+          best = x;                                                           \
+          at = k;                                                             \
+        }                                                                     \
+      }                                                                       \
+      put_index(j->out, o, at);                                               \
+    }                                                                         \
   }
 #define ARG_MAX_INT(E, S, _) ARG(E, S, arg_max, >, FY_MIN_##S)
 #define ARG_MIN_INT(E, S, _) ARG(E, S, arg_min, <, FY_MAX_##S)
@@ -69,8 +69,9 @@ static fy_code arg_reduce(fy_kernel_ctx *ctx, fy_error *err) {
   }
   int64_t axis = fy_tensor_int(axis_in, 0);
   if (axis < -in->rank || axis >= in->rank) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected dimension in the range [%d, %d), but got %lld",
-                   -in->rank, in->rank, (long long)axis);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Expected dimension in the range [%d, %d), but got %lld", -in->rank, in->rank,
+                   (long long)axis);
   }
   if (axis < 0) axis += in->rank;
   if (in->dims[axis] == 0) {
@@ -116,44 +117,44 @@ typedef struct top_job {
   int64_t *heaps;  // [rows, k] column numbers
 } top_job;
 
-#define TOP(E, S, _)                                                                       \
-  static inline bool worse_##S(const fy_t_##S *row, int64_t a, int64_t b) {                \
-    const fy_a_##S x = FY_LD_##S(row[a]), y = FY_LD_##S(row[b]);                           \
-    return x < y || (!(x > y) && a > b);                                                   \
-  }                                                                                        \
-  static void sift_##S(const fy_t_##S *row, int64_t *heap, int64_t n, int64_t i) {         \
-    for (;;) {                                                                             \
-      int64_t low = i;                                                                     \
-      for (int64_t c = 2 * i + 1; c <= 2 * i + 2 && c < n; c++) {                          \
-        if (worse_##S(row, heap[c], heap[low])) low = c;                                   \
-      }                                                                                    \
-      if (low == i) return;                                                                \
-      const int64_t t = heap[i];                                                           \
-      heap[i] = heap[low];                                                                 \
-      heap[low] = t;                                                                       \
-      i = low;                                                                             \
-    }                                                                                      \
-  }                                                                                        \
-  static void top_##S(void *arg, int64_t begin, int64_t end) {                             \
-    const top_job *j = arg;                                                                \
-    for (int64_t r = begin; r < end; r++) {                                                \
-      const fy_t_##S *row = (const fy_t_##S *)j->in + r * j->cols;                         \
-      fy_t_##S *values = (fy_t_##S *)j->values->data + r * j->k;                           \
-      int64_t *heap = j->heaps + r * j->k, k = j->k;                                       \
-      for (int64_t i = 0; i < k; i++) heap[i] = i;                                         \
-      for (int64_t i = k / 2 - 1; i >= 0; i--) sift_##S(row, heap, k, i);                  \
-      for (int64_t c = k; c < j->cols; c++) {                                              \
-        if (worse_##S(row, c, heap[0])) continue;                                          \
-        heap[0] = c;                                                                       \
-        sift_##S(row, heap, k, 0);                                                         \
-      }                                                                                    \
-      for (int64_t n = k; n > 0; n--) {                                                    \
-        values[n - 1] = row[heap[0]];                                                      \
-        put_index(j->indices, r * k + n - 1, heap[0]);                                     \
-        heap[0] = heap[n - 1];                                                             \
-        sift_##S(row, heap, n - 1, 0);                                                     \
-      }                                                                                    \
-    }                                                                                      \
+#define TOP(E, S, _)                                                               \
+  static inline bool worse_##S(const fy_t_##S *row, int64_t a, int64_t b) {        \
+    const fy_a_##S x = FY_LD_##S(row[a]), y = FY_LD_##S(row[b]);                   \
+    return x < y || (!(x > y) && a > b);                                           \
+  }                                                                                \
+  static void sift_##S(const fy_t_##S *row, int64_t *heap, int64_t n, int64_t i) { \
+    for (;;) {                                                                     \
+      int64_t low = i;                                                             \
+      for (int64_t c = 2 * i + 1; c <= 2 * i + 2 && c < n; c++) {                  \
+        if (worse_##S(row, heap[c], heap[low])) low = c;                           \
+      }                                                                            \
+      if (low == i) return;                                                        \
+      const int64_t t = heap[i];                                                   \
+      heap[i] = heap[low];                                                         \
+      heap[low] = t;                                                               \
+      i = low;                                                                     \
+    }                                                                              \
+  }                                                                                \
+  static void top_##S(void *arg, int64_t begin, int64_t end) {                     \
+    const top_job *j = arg;                                                        \
+    for (int64_t r = begin; r < end; r++) {                                        \
+      const fy_t_##S *row = (const fy_t_##S *)j->in + r * j->cols;                 \
+      fy_t_##S *values = (fy_t_##S *)j->values->data + r * j->k;                   \
+      int64_t *heap = j->heaps + r * j->k, k = j->k;                               \
+      for (int64_t i = 0; i < k; i++) heap[i] = i;                                 \
+      for (int64_t i = k / 2 - 1; i >= 0; i--) sift_##S(row, heap, k, i);          \
+      for (int64_t c = k; c < j->cols; c++) {                                      \
+        if (worse_##S(row, c, heap[0])) continue;                                  \
+        heap[0] = c;                                                               \
+        sift_##S(row, heap, k, 0);                                                 \
+      }                                                                            \
+      for (int64_t n = k; n > 0; n--) {                                            \
+        values[n - 1] = row[heap[0]];                                              \
+        put_index(j->indices, r *k + n - 1, heap[0]);                              \
+        heap[0] = heap[n - 1];                                                     \
+        sift_##S(row, heap, n - 1, 0);                                             \
+      }                                                                            \
+    }                                                                              \
   }
 FY_ORDERED_TYPES(TOP, _)
 static const arg_table top_table = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, top)}};
@@ -173,8 +174,10 @@ static fy_code top_k(fy_kernel_ctx *ctx, fy_error *err) {
   }
   const int64_t cols = in->dims[in->rank - 1];
   if (cols < k) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "input must have at least k columns. Had %lld, needed "
-                   "%lld", (long long)cols, (long long)k);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "input must have at least k columns. Had %lld, needed "
+                   "%lld",
+                   (long long)cols, (long long)k);
   }
   const arg_fn fn = top_table.fn[in->dtype];
   if (!fn) {
@@ -200,10 +203,16 @@ static fy_code top_k_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
   if (in.rank < 0) return FY_OK;
   const bool known = fy_shape_int_value(ctx, 1, &k);
+  if (known && k < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Dimension size, given by scalar input 1, must be non-negative but is %lld",
+                   (long long)k);
+  }
   const int64_t last = in.dims[in.rank - 1];
   if (known && last >= 0 && k >= 0 && last < k) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "input must have last dimension >= k = %lld but is %lld",
-                   (long long)k, (long long)last);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "input must have last dimension >= k = %lld but is %lld", (long long)k,
+                   (long long)last);
   }
   for (int32_t d = 0; d < in.rank; d++) dims[d] = d == in.rank - 1 ? (k < 0 ? -1 : k) : in.dims[d];
   FY_TRY(fy_shape_set(ctx, 0, in.rank, dims, err));
@@ -211,9 +220,9 @@ static fy_code top_k_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- Where
-#define IS_SET(E, S, _)                                             \
-  static bool set_##S(const void *p, int64_t i) {                   \
-    return FY_LD_##S(((const fy_t_##S *)p)[i]) != 0;                \
+#define IS_SET(E, S, _)                              \
+  static bool set_##S(const void *p, int64_t i) {    \
+    return FY_LD_##S(((const fy_t_##S *)p)[i]) != 0; \
   }
 FY_NUMERIC_TYPES(IS_SET, _)
 IS_SET(FY_BOOL, b, _)

@@ -26,29 +26,30 @@ FY_COMPLEX_TYPES(FY_BINARY_LOOP, mul, TIMES_CPLX)
 FY_INT_TYPES(FY_BINARY_LOOP, mul, TIMES_INT)
 
 // ---------------------------------------------------------------- division
-#define DIV_SIGNED(S, x, y)                                                   \
-  ((y) == 0 ? (*bad = 1, (fy_a_##S)0)                                         \
-            : (y) == -1 ? (fy_a_##S)(0 - (fy_u_##S)(x)) : (fy_a_##S)((x) / (y)))
+#define DIV_SIGNED(S, x, y)                    \
+  ((y) == 0    ? (*bad = 1, (fy_a_##S)0)       \
+   : (y) == -1 ? (fy_a_##S)(0 - (fy_u_##S)(x)) \
+               : (fy_a_##S)((x) / (y)))
 #define DIV_UNSIGNED(S, x, y) ((y) == 0 ? (*bad = 1, (fy_a_##S)0) : (fy_a_##S)((x) / (y)))
-#define FLOOR_DIV_SIGNED(S, x, y)                                                              \
-  ((y) == 0    ? (*bad = 1, (fy_a_##S)0)                                                       \
-   : (y) == -1 ? (fy_a_##S)(0 - (fy_u_##S)(x))                                                 \
+#define FLOOR_DIV_SIGNED(S, x, y)              \
+  ((y) == 0    ? (*bad = 1, (fy_a_##S)0)       \
+   : (y) == -1 ? (fy_a_##S)(0 - (fy_u_##S)(x)) \
                : (fy_a_##S)((x) / (y) - ((x) % (y) != 0 && ((x) < 0) != ((y) < 0))))
 #define MOD_SIGNED(S, x, y) \
   ((y) == 0 ? (*bad = 1, (fy_a_##S)0) : (y) == -1 ? (fy_a_##S)0 : (fy_a_##S)((x) % (y)))
 #define MOD_UNSIGNED(S, x, y) ((y) == 0 ? (*bad = 1, (fy_a_##S)0) : (fy_a_##S)((x) % (y)))
-#define FLOOR_MOD_SIGNED(S, x, y)                                                      \
-  ((y) == 0    ? (*bad = 1, (fy_a_##S)0)                                               \
-   : (y) == -1 ? (fy_a_##S)0                                                           \
+#define FLOOR_MOD_SIGNED(S, x, y)        \
+  ((y) == 0    ? (*bad = 1, (fy_a_##S)0) \
+   : (y) == -1 ? (fy_a_##S)0             \
                : (fy_a_##S)((x) % (y) + (((x) % (y) != 0 && ((x) < 0) != ((y) < 0)) ? (y) : 0)))
 #define FLOOR_DIV_REAL(S, x, y) FY_MATH_##S(floor)(FY_RD_##S((x) / (y)))
 #define TRUNC_DIV_REAL(S, x, y) FY_MATH_##S(trunc)(FY_RD_##S((x) / (y)))
 #define MOD_REAL(S, x, y)       FY_MATH_##S(fmod)(x, y)
 #define FLOOR_MOD_REAL(S, x, y) floor_mod_real_##S(x, y)
-#define FLOOR_MOD_FN(E, S, name)                                                   \
-  static inline fy_a_##S floor_mod_real_##S(fy_a_##S x, fy_a_##S y) {              \
-    const fy_a_##S m = FY_MATH_##S(fmod)(x, y);                                    \
-    return m != 0 && (m < 0) != (y < 0) ? m + y : m;                               \
+#define FLOOR_MOD_FN(E, S, name)                                      \
+  static inline fy_a_##S floor_mod_real_##S(fy_a_##S x, fy_a_##S y) { \
+    const fy_a_##S m = FY_MATH_##S(fmod)(x, y);                       \
+    return m != 0 && (m < 0) != (y < 0) ? m + y : m;                  \
   }
 FY_REAL_TYPES(FLOOR_MOD_FN, _)
 
@@ -76,29 +77,27 @@ FY_INT_TYPES(FY_BINARY_LOOP, max, MAX_INT)
 FY_INT_TYPES(FY_BINARY_LOOP, min, MIN_INT)
 
 #define SQDIFF_REAL(S, x, y) (FY_RD_##S((x) - (y)) * FY_RD_##S((x) - (y)))
-#define SQDIFF_INT(S, x, y) \
-  (((fy_u_##S)(x) - (fy_u_##S)(y)) * ((fy_u_##S)(x) - (fy_u_##S)(y)))
+#define SQDIFF_INT(S, x, y)  (((fy_u_##S)(x) - (fy_u_##S)(y)) * ((fy_u_##S)(x) - (fy_u_##S)(y)))
 #define SQDIFF_CPLX(S, x, y) fy_cmul_##S((x) - (y), FY_MATH_##S(onj)((x) - (y)))
 FY_REAL_TYPES(FY_BINARY_LOOP, sqdiff, SQDIFF_REAL)
 FY_INDEX_TYPES(FY_BINARY_LOOP, sqdiff, SQDIFF_INT)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, sqdiff, SQDIFF_CPLX)
 
 #define POW_REAL(S, x, y) FY_MATH_##S(pow)(x, y)
-#define POW_CPLX(S, x, y) \
-  ((y) == 0 ? (fy_a_##S)1 : (x) == 0 ? (fy_a_##S)0 : FY_MATH_##S(pow)(x, y))
-#define POW_INT(S, x, y) pow_int_##S(x, y, bad)
-#define POW_INT_FN(E, S, name)                                                      \
-  static inline fy_u_##S pow_int_##S(fy_a_##S base, fy_a_##S exponent, int *bad) {  \
-    if (exponent < 0) {                                                             \
-      *bad = 1;                                                                     \
-      return 0;                                                                     \
-    }                                                                               \
-    fy_u_##S result = 1, factor = (fy_u_##S)base;                                   \
-    for (fy_a_##S e = exponent; e > 0; e = (fy_a_##S)(e >> 1)) {                    \
-      if (e & 1) result *= factor;                                                  \
-      factor *= factor;                                                             \
-    }                                                                               \
-    return result;                                                                  \
+#define POW_CPLX(S, x, y) ((y) == 0 ? (fy_a_##S)1 : (x) == 0 ? (fy_a_##S)0 : FY_MATH_##S(pow)(x, y))
+#define POW_INT(S, x, y)  pow_int_##S(x, y, bad)
+#define POW_INT_FN(E, S, name)                                                     \
+  static inline fy_u_##S pow_int_##S(fy_a_##S base, fy_a_##S exponent, int *bad) { \
+    if (exponent < 0) {                                                            \
+      *bad = 1;                                                                    \
+      return 0;                                                                    \
+    }                                                                              \
+    fy_u_##S result = 1, factor = (fy_u_##S)base;                                  \
+    for (fy_a_##S e = exponent; e > 0; e = (fy_a_##S)(e >> 1)) {                   \
+      if (e & 1) result *= factor;                                                 \
+      factor *= factor;                                                            \
+    }                                                                              \
+    return result;                                                                 \
   }
 FY_SIGNED_TYPES(POW_INT_FN, _)
 FY_REAL_TYPES(FY_BINARY_LOOP, pow, POW_REAL)
@@ -110,9 +109,9 @@ FY_COMPLEX_TYPES(FY_BINARY_LOOP, pow, POW_CPLX)
 #define MUL_NO_NAN(S, x, y)      ((y) == 0 ? 0 : (x) * (y))
 #define MUL_NO_NAN_CPLX(S, x, y) ((y) == 0 ? 0 : fy_cmul_##S(x, y))
 #define XDIVY(S, x, y)           ((x) == 0 ? 0 : (x) / (y))
-#define XLOGY(S, x, y)           ((x) == 0 ? 0 : (x) * FY_RD_##S(FY_MATH_##S(log)(y)))
+#define XLOGY(S, x, y)           ((x) == 0 ? 0 : (x)*FY_RD_##S(FY_MATH_##S(log)(y)))
 #define XLOGY_CPLX(S, x, y)      ((x) == 0 ? 0 : fy_cmul_##S(x, FY_MATH_##S(log)(y)))
-#define XLOG1PY(S, x, y)         ((x) == 0 ? 0 : (x) * FY_RD_##S(FY_MATH_##S(log1p)(y)))
+#define XLOG1PY(S, x, y)         ((x) == 0 ? 0 : (x)*FY_RD_##S(FY_MATH_##S(log1p)(y)))
 #define XLOG1PY_CPLX(S, x, y)    ((x) == 0 ? 0 : fy_cmul_##S(x, FY_MATH_##S(log)(1 + (y))))
 #define ATAN2(S, x, y)           FY_MATH_##S(atan2)(x, y)
 FY_REAL_TYPES(FY_BINARY_LOOP, div_no_nan, DIV_NO_NAN)
@@ -151,24 +150,31 @@ static const fy_binary_loops real_div_loops = {
     {FY_REAL_TYPES(FY_LOOP_ENTRY, div) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, div)}, NULL, 0.6};
 static const fy_binary_loops floor_div_loops = {
     {FY_REAL_TYPES(FY_LOOP_ENTRY, floor_div) FY_SIGNED_TYPES(FY_LOOP_ENTRY, floor_div)
-         FY_UNSIGNED_TYPES(FY_LOOP_ENTRY, div)}, ZERO_DIV, 3};
+         FY_UNSIGNED_TYPES(FY_LOOP_ENTRY, div)},
+    ZERO_DIV,
+    3};
 static const fy_binary_loops trunc_div_loops = {
     {FY_REAL_TYPES(FY_LOOP_ENTRY, trunc_div) FY_INT_TYPES(FY_LOOP_ENTRY, div)}, ZERO_DIV, 2};
 static const fy_binary_loops mod_loops = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, mod)}, ZERO_DIV, 6};
 static const fy_binary_loops floor_mod_loops = {
     {FY_REAL_TYPES(FY_LOOP_ENTRY, floor_mod) FY_SIGNED_TYPES(FY_LOOP_ENTRY, floor_mod)
-         FY_UNSIGNED_TYPES(FY_LOOP_ENTRY, mod)}, ZERO_DIV, 6};
+         FY_UNSIGNED_TYPES(FY_LOOP_ENTRY, mod)},
+    ZERO_DIV,
+    6};
 static const fy_binary_loops max_loops = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, max)}, NULL, 0.4};
 static const fy_binary_loops min_loops = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, min)}, NULL, 0.4};
 static const fy_binary_loops sqdiff_loops = {
     {FY_REAL_TYPES(FY_LOOP_ENTRY, sqdiff) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, sqdiff)
-         FY_INDEX_TYPES(FY_LOOP_ENTRY, sqdiff)}, NULL, 0.4};
+         FY_INDEX_TYPES(FY_LOOP_ENTRY, sqdiff)},
+    NULL,
+    0.4};
 static const fy_binary_loops pow_loops = {
     {FY_REAL_TYPES(FY_LOOP_ENTRY, pow) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, pow)
          FY_SIGNED_TYPES(FY_LOOP_ENTRY, pow)},
-    "Integers to negative integer powers are not allowed", 20};
-#define REAL_OR_COMPLEX(name, ns_)                       \
-  static const fy_binary_loops name##_loops = {          \
+    "Integers to negative integer powers are not allowed",
+    20};
+#define REAL_OR_COMPLEX(name, ns_)              \
+  static const fy_binary_loops name##_loops = { \
       {FY_REAL_TYPES(FY_LOOP_ENTRY, name) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)}, NULL, ns_}
 REAL_OR_COMPLEX(div_no_nan, 0.7);
 REAL_OR_COMPLEX(mul_no_nan, 0.5);
@@ -214,8 +220,9 @@ static fy_code add_compute(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code truncate_mod_compute(fy_kernel_ctx *ctx, fy_error *err) {
   fy_code code = fy_binary_compute(ctx, err);
   if (code == FY_INVALID_ARGUMENT && err && !strcmp(fy_error_text(err), ZERO_DIV)) {
-    return fy_fail(err, FY_INTERNAL, "Unexpected error in binary operator (only integer div and "
-                                     "mod should have errors)");
+    return fy_fail(err, FY_INTERNAL,
+                   "Unexpected error in binary operator (only integer div and "
+                   "mod should have errors)");
   }
   return code;
 }
@@ -254,8 +261,8 @@ static const fy_sample bit_samples[] = {
     {"i64[2]=-1,5; i64[2]=1,2", NULL, FY_OK, NULL},
 };
 
-#define BINARY_OP(Name, table, sample_array, ...)                                             \
-  FY_OP(Name, .shape = fy_shape_broadcast, .compute = fy_binary_compute, .aux = &(table),     \
+#define BINARY_OP(Name, table, sample_array, ...)                                         \
+  FY_OP(Name, .shape = fy_shape_broadcast, .compute = fy_binary_compute, .aux = &(table), \
         .flags = FY_OP_INPLACE, FY_SAMPLES(sample_array), __VA_ARGS__)
 
 FY_OP(Add, .shape = fy_shape_broadcast, .compute = add_compute, .aux = &fy_add_loops,
@@ -268,8 +275,8 @@ BINARY_OP(RealDiv, real_div_loops, real_samples, .elementwise = FY_EW_DIV);
 BINARY_OP(FloorDiv, floor_div_loops, div_samples, .elementwise = FY_EW_NONE);
 BINARY_OP(TruncateDiv, trunc_div_loops, div_samples, .elementwise = FY_EW_NONE);
 BINARY_OP(Mod, mod_loops, mod_samples, .elementwise = FY_EW_NONE);
-FY_OP(TruncateMod, .shape = fy_shape_broadcast, .compute = truncate_mod_compute,
-      .aux = &mod_loops, .flags = FY_OP_INPLACE, FY_SAMPLES(mod_samples));
+FY_OP(TruncateMod, .shape = fy_shape_broadcast, .compute = truncate_mod_compute, .aux = &mod_loops,
+      .flags = FY_OP_INPLACE, FY_SAMPLES(mod_samples));
 BINARY_OP(FloorMod, floor_mod_loops, mod_samples, .elementwise = FY_EW_NONE);
 BINARY_OP(Maximum, max_loops, real_samples, .elementwise = FY_EW_MAX);
 BINARY_OP(Minimum, min_loops, real_samples, .elementwise = FY_EW_MIN);

@@ -99,7 +99,8 @@ fy_code fy_bcast_init(fy_bcast *b, int operands, const fy_tensor *const *in, fy_
 }
 
 void fy_bcast_rows(const fy_bcast *b, int64_t begin, int64_t end,
-                   void (*row)(void *arg, const int64_t *at, int64_t out_at, int64_t n), void *arg) {
+                   void (*row)(void *arg, const int64_t *at, int64_t out_at, int64_t n),
+                   void *arg) {
   if (begin >= end) return;
   int64_t index[FY_MAX_RANK];
   int64_t at[FY_BCAST_OPERANDS] = {0};

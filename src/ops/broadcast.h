@@ -13,9 +13,9 @@
 typedef struct fy_bcast {
   int operands;
   int32_t out_rank;
-  int64_t count;      // elements of the output
-  int32_t rank;       // collapsed, at least 1
-  int64_t inner;      // size of the last collapsed dim
+  int64_t count;                                    // elements of the output
+  int32_t rank;                                     // collapsed, at least 1
+  int64_t inner;                                    // size of the last collapsed dim
   int64_t inner_stride[FY_BCAST_OPERANDS];          // 0 or 1
   int64_t out_dims[FY_MAX_RANK];                    // [out_rank]
   int64_t dims[FY_MAX_RANK];                        // [rank] collapsed

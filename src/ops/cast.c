@@ -71,36 +71,43 @@ typedef struct cast_row {
   cast_fn to[FY_DTYPE_COUNT];
 } cast_row;
 
-#define CAST_LOOP(D, name, S, VALUE)                                            \
-  static void name(const void *pi, void *po, int64_t n) {                       \
-    const fy_t_##S *restrict in = pi;                                           \
-    fy_t_##D *restrict out = po;                                                \
-    for (int64_t i = 0; i < n; i++) {                                           \
-      const fy_a_##S x = FY_LD_##S(in[i]);                                      \
-      out[i] = VALUE;                                                           \
-    }                                                                           \
+#define CAST_LOOP(D, name, S, VALUE)                      \
+  static void name(const void *pi, void *po, int64_t n) { \
+    const fy_t_##S *restrict in = pi;                     \
+    fy_t_##D *restrict out = po;                          \
+    for (int64_t i = 0; i < n; i++) {                     \
+      const fy_a_##S x = FY_LD_##S(in[i]);                \
+      out[i] = VALUE;                                     \
+    }                                                     \
   }
-#define REAL_CAST(E, D, S) CAST_LOOP(D, cast_##S##_##D, S, REAL_TO_##D(NUM_##S(x)))
-#define INT_CAST(E, D, S)  CAST_LOOP(D, cast_##S##_##D, S, INT_TO_##D(x))
+#define REAL_CAST(E, D, S)  CAST_LOOP(D, cast_##S##_##D, S, REAL_TO_##D(NUM_##S(x)))
+#define INT_CAST(E, D, S)   CAST_LOOP(D, cast_##S##_##D, S, INT_TO_##D(x))
 #define CAST_ENTRY(E, D, S) [E] = cast_##S##_##D,
 // Written apart from FY_NUMERIC_TYPES because a macro cannot expand inside itself.
-#define TARGETS(X, S)                                                                          \
-  X(FY_HALF, f16, S) X(FY_BFLOAT16, bf16, S) X(FY_FLOAT, f32, S) X(FY_DOUBLE, f64, S)          \
-  X(FY_INT8, i8, S) X(FY_INT16, i16, S) X(FY_INT32, i32, S) X(FY_INT64, i64, S)                \
-  X(FY_UINT8, u8, S) X(FY_UINT16, u16, S) X(FY_UINT32, u32, S) X(FY_UINT64, u64, S)            \
-  X(FY_BOOL, b, S) X(FY_COMPLEX64, c64, S) X(FY_COMPLEX128, c128, S)
-#define REAL_SOURCE(E, S, _) TARGETS(REAL_CAST, S)
-#define INT_SOURCE(E, S, _)  TARGETS(INT_CAST, S)
+#define TARGETS(X, S)                                                                 \
+  X(FY_HALF, f16, S)                                                                  \
+  X(FY_BFLOAT16, bf16, S)                                                             \
+  X(FY_FLOAT, f32, S)                                                                 \
+  X(FY_DOUBLE, f64, S)                                                                \
+  X(FY_INT8, i8, S)                                                                   \
+  X(FY_INT16, i16, S) X(FY_INT32, i32, S) X(FY_INT64, i64, S) X(FY_UINT8, u8, S)      \
+      X(FY_UINT16, u16, S) X(FY_UINT32, u32, S) X(FY_UINT64, u64, S) X(FY_BOOL, b, S) \
+          X(FY_COMPLEX64, c64, S) X(FY_COMPLEX128, c128, S)
+#define REAL_SOURCE(E, S, _)  TARGETS(REAL_CAST, S)
+#define INT_SOURCE(E, S, _)   TARGETS(INT_CAST, S)
 #define SOURCE_ENTRY(E, S, _) [E] = {{TARGETS(CAST_ENTRY, S)}},
 FY_REAL_TYPES(REAL_SOURCE, _)
 FY_INT_TYPES(INT_SOURCE, _)
 INT_SOURCE(FY_BOOL, b, _)
 // Complex to complex keeps both parts.
-#define REAL_TARGETS(X, S)                                                                     \
-  X(FY_HALF, f16, S) X(FY_BFLOAT16, bf16, S) X(FY_FLOAT, f32, S) X(FY_DOUBLE, f64, S)          \
-  X(FY_INT8, i8, S) X(FY_INT16, i16, S) X(FY_INT32, i32, S) X(FY_INT64, i64, S)                \
-  X(FY_UINT8, u8, S) X(FY_UINT16, u16, S) X(FY_UINT32, u32, S) X(FY_UINT64, u64, S)            \
-  X(FY_BOOL, b, S)
+#define REAL_TARGETS(X, S)                                                       \
+  X(FY_HALF, f16, S)                                                             \
+  X(FY_BFLOAT16, bf16, S)                                                        \
+  X(FY_FLOAT, f32, S)                                                            \
+  X(FY_DOUBLE, f64, S)                                                           \
+  X(FY_INT8, i8, S)                                                              \
+  X(FY_INT16, i16, S) X(FY_INT32, i32, S) X(FY_INT64, i64, S) X(FY_UINT8, u8, S) \
+      X(FY_UINT16, u16, S) X(FY_UINT32, u32, S) X(FY_UINT64, u64, S) X(FY_BOOL, b, S)
 REAL_TARGETS(REAL_CAST, c64)
 REAL_TARGETS(REAL_CAST, c128)
 CAST_LOOP(c64, cast_c64_c64, c64, x)
@@ -135,8 +142,10 @@ static void cast_range(void *arg, int64_t begin, int64_t end) {
     memcpy(chunk, in, (size_t)n * j->size_in);
     uint32_t *narrow = (uint32_t *)(void *)chunk;
     for (int64_t k = 0; k < n; k++) {
-      if (j->size_in == 8) chunk[k] &= ~0ull << j->clear_bits;
-      else narrow[k] &= ~0u << j->clear_bits;
+      if (j->size_in == 8)
+        chunk[k] &= ~0ull << j->clear_bits;
+      else
+        narrow[k] &= ~0u << j->clear_bits;
     }
     j->fn(chunk, out, n);
     in += (size_t)n * j->size_in;
@@ -156,8 +165,8 @@ static fy_code cast(fy_kernel_ctx *ctx, fy_error *err) {
   if (same) return fy_out_alias(ctx, 0, 0, in->rank, in->dims, err);
   const cast_fn fn = casts[in->dtype].to[to];
   if (!fn) {
-    return fy_fail(err, FY_UNIMPLEMENTED, "Cast %s to %s is not supported", fy_dtype_name(in->dtype),
-                   fy_dtype_name(to));
+    return fy_fail(err, FY_UNIMPLEMENTED, "Cast %s to %s is not supported",
+                   fy_dtype_name(in->dtype), fy_dtype_name(to));
   }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   cast_job job = {fn, in->data, out->data, fy_dtype_storage(in->dtype), fy_dtype_storage(to), 0};
@@ -220,11 +229,12 @@ static fy_code bitcast_shape(fy_shape_ctx *ctx, fy_error *err) {
       bitcast_dims(in.rank, in.dims, ctx->in_types[0], ctx->out_types[0], &rank, dims) == FY_OK) {
     return fy_shape_set(ctx, 0, rank, dims, err);
   }
-  return fy_fail(err, FY_INVALID_ARGUMENT,
-                 "Cannot bitcast from %d to %d due to shape. %lld does not match %lld",
-                 (int)ctx->in_types[0], (int)ctx->out_types[0], in.rank > 0 ? (long long)in.dims[in.rank - 1] : 0LL,
-                 (long long)(fy_dtype_size(ctx->out_types[0]) /
-                             (fy_dtype_size(ctx->in_types[0]) ? fy_dtype_size(ctx->in_types[0]) : 1)));
+  return fy_fail(
+      err, FY_INVALID_ARGUMENT,
+      "Cannot bitcast from %d to %d due to shape. %lld does not match %lld", (int)ctx->in_types[0],
+      (int)ctx->out_types[0], in.rank > 0 ? (long long)in.dims[in.rank - 1] : 0LL,
+      (long long)(fy_dtype_size(ctx->out_types[0]) /
+                  (fy_dtype_size(ctx->in_types[0]) ? fy_dtype_size(ctx->in_types[0]) : 1)));
 }
 
 static const fy_sample cast_samples[] = {

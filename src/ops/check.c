@@ -12,17 +12,17 @@ typedef struct check_job {
   int found;
 } check_job;
 
-#define CHECK(E, S, _)                                                                      \
-  static void check_##S(void *arg, int64_t begin, int64_t end) {                            \
-    check_job *j = arg;                                                                     \
-    const fy_t_##S *in = j->in;                                                             \
-    int found = 0;                                                                          \
-    for (int64_t i = begin; i < end; i++) {                                                 \
-      const fy_a_##S x = FY_LD_##S(in[i]);                                                  \
-      found |= (x != x ? HAS_NAN : 0) | (x == (fy_a_##S)INFINITY ? HAS_POSITIVE : 0) |      \
-               (x == (fy_a_##S)-INFINITY ? HAS_NEGATIVE : 0);                               \
-    }                                                                                       \
-    if (found) __atomic_fetch_or(&j->found, found, __ATOMIC_RELAXED);                       \
+#define CHECK(E, S, _)                                                                 \
+  static void check_##S(void *arg, int64_t begin, int64_t end) {                       \
+    check_job *j = arg;                                                                \
+    const fy_t_##S *in = j->in;                                                        \
+    int found = 0;                                                                     \
+    for (int64_t i = begin; i < end; i++) {                                            \
+      const fy_a_##S x = FY_LD_##S(in[i]);                                             \
+      found |= (x != x ? HAS_NAN : 0) | (x == (fy_a_##S)INFINITY ? HAS_POSITIVE : 0) | \
+               (x == (fy_a_##S) - INFINITY ? HAS_NEGATIVE : 0);                        \
+    }                                                                                  \
+    if (found) __atomic_fetch_or(&j->found, found, __ATOMIC_RELAXED);                  \
   }
 FY_REAL_TYPES(CHECK, _)
 typedef void (*check_fn)(void *arg, int64_t begin, int64_t end);
@@ -30,8 +30,8 @@ static const check_fn table[FY_DTYPE_COUNT] = {FY_REAL_TYPES(FY_LOOP_ENTRY, chec
 
 // By bits: 1 NaN, 2 +Inf, 4 -Inf.
 static const char *const signed_texts[8] = {
-    "", "NaN", "+Inf", "+Inf and NaN", "-Inf", "-Inf and NaN", "-Inf and +Inf",
-    "-Inf, +Inf, and NaN"};
+    "",     "NaN",          "+Inf",          "+Inf and NaN",
+    "-Inf", "-Inf and NaN", "-Inf and +Inf", "-Inf, +Inf, and NaN"};
 
 static fy_code check(fy_kernel_ctx *ctx, bool with_sign, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
@@ -44,8 +44,10 @@ static fy_code check(fy_kernel_ctx *ctx, bool with_sign, fy_error *err) {
   if (job.found) {
     const fy_view message = fy_site_string(ctx->site, "message");
     const bool nan = job.found & HAS_NAN, inf = job.found & (HAS_POSITIVE | HAS_NEGATIVE);
-    const char *what = with_sign ? signed_texts[job.found & 7]
-                       : nan && inf ? "Inf and NaN" : nan ? "NaN" : "Inf";
+    const char *what = with_sign    ? signed_texts[job.found & 7]
+                       : nan && inf ? "Inf and NaN"
+                       : nan        ? "NaN"
+                                    : "Inf";
     return fy_fail(err, FY_INVALID_ARGUMENT, "%.*s : Tensor had %s values", (int)message.n,
                    message.p, what);
   }

@@ -45,13 +45,15 @@ static void not_equal_s(const void *a, int64_t sa, const void *b, int64_t sb, vo
   strings_equal(a, sa, b, sb, out, n, false);
 }
 
-#define EQUALITY_TABLE(name)                                                            \
-  static const fy_binary_loops name##_loops = {                                         \
-      {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, name) FY_QUANTIZED_ENTRIES(name)                 \
-       [FY_BOOL] = name##_b, [FY_STRING] = name##_s}, NULL, 0.3}
+#define EQUALITY_TABLE(name)                                                                 \
+  static const fy_binary_loops name##_loops = {                                              \
+      {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, name) FY_QUANTIZED_ENTRIES(name)[FY_BOOL] = name##_b, \
+       [FY_STRING] = name##_s},                                                              \
+      NULL,                                                                                  \
+      0.3}
 EQUALITY_TABLE(equal);
 EQUALITY_TABLE(not_equal);
-#define ORDER_TABLE(name)                  \
+#define ORDER_TABLE(name) \
   static const fy_binary_loops name##_loops = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, name)}, NULL, 0.3}
 ORDER_TABLE(less);
 ORDER_TABLE(less_equal);
@@ -104,7 +106,7 @@ static const fy_sample logic_samples[] = {
 };
 static const fy_sample not_samples[] = {{"b[2]=true,false", NULL, FY_OK, "0,1"}};
 
-#define COMPARE_OP(Name, table, array) \
+#define COMPARE_OP(Name, table, array)                                                    \
   FY_OP(Name, .shape = fy_shape_broadcast, .compute = fy_binary_compute, .aux = &(table), \
         FY_SAMPLES(array))
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // concat.c: joining and cutting along one axis: Concat, ConcatV2, Pack, Split, SplitV, Unpack.
-// All are the same two-sided copy: a tensor seen as [outer, along, inner] against pieces of |along|.
+// All are the same two-sided copy: a tensor seen as [outer, along, inner] against pieces of
+// |along|.
 
 #include "ops/shape_fns.h"
 #include "ops/values.h"
@@ -36,11 +37,17 @@ static void join_rows(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-static fy_code copy_pieces(fy_kernel_ctx *ctx, bool join, fy_tensor **pieces, int n, fy_tensor *whole,
-                           int64_t outer, const int64_t *runs, fy_error *err) {
+static fy_code copy_pieces(fy_kernel_ctx *ctx, bool join, fy_tensor **pieces, int n,
+                           fy_tensor *whole, int64_t outer, const int64_t *runs, fy_error *err) {
   if (whole->count == 0) return FY_OK;
-  join_job j = {.type = whole->dtype, .pieces = pieces, .num_pieces = n, .runs = runs,
-                .whole = whole->data, .row = whole->count / outer, .join = join, .err = err};
+  join_job j = {.type = whole->dtype,
+                .pieces = pieces,
+                .num_pieces = n,
+                .runs = runs,
+                .whole = whole->data,
+                .row = whole->count / outer,
+                .join = join,
+                .err = err};
   if (fy_dtype_is_plain(whole->dtype)) {
     const double ns = 5.0 * n + 0.1 * (double)j.row * (double)fy_dtype_storage(whole->dtype);
     fy_parallel(ctx, outer, ns, join_rows, &j);
@@ -69,9 +76,10 @@ static fy_code concat(fy_kernel_ctx *ctx, int axis_input, int first, fy_error *e
                    "ConcatOp : Can't concatenate scalars (use tf.stack instead)");
   }
   if (axis < -like->rank || axis >= like->rank) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "ConcatOp : Expected concatenating dimensions in the range [%d, %d), but got %lld",
-                   -like->rank, like->rank, (long long)axis);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "ConcatOp : Expected concatenating dimensions in the range [%d, %d), but got %lld",
+        -like->rank, like->rank, (long long)axis);
   }
   if (axis < 0) axis += like->rank;
   void *memory;
@@ -142,8 +150,7 @@ static fy_code concat_shape(fy_shape_ctx *ctx, int axis_input, int first, fy_err
   for (int i = 0; i < n; i++) {
     if (ctx->in[first + i].rank < 0) continue;
     if (ctx->in[first + i].rank == 0) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Can't concatenate scalars (use tf.stack instead)");
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Can't concatenate scalars (use tf.stack instead)");
     }
     if (rank < 0) rank = ctx->in[first + i].rank;
     FY_TRY(fy_shape_rank_is(ctx->in[first + i], rank, err));
@@ -392,11 +399,12 @@ static fy_code split_v(fy_kernel_ctx *ctx, fy_error *err) {
   }
   const int64_t have = in->dims[axis];
   if (missing < 0 ? sum != have : sum > have) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Determined shape must either match input shape along split_dim exactly if fully "
-                   "specified, or be less than the size of the input along split_dim if not fully "
-                   "specified.  Got: %lld",
-                   (long long)sum);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Determined shape must either match input shape along split_dim exactly if fully "
+        "specified, or be less than the size of the input along split_dim if not fully "
+        "specified.  Got: %lld",
+        (long long)sum);
   }
   if (missing >= 0) runs[missing] = have - sum;
   return split_at(ctx, in, axis, runs, err);
@@ -413,10 +421,11 @@ static fy_code split_shape(fy_shape_ctx *ctx, fy_error *err) {
     FY_TRY(fy_shape_axis(axis, in.rank, &d, err));
     if (dims[d] >= 0 && ctx->num_outputs > 0) {
       if (dims[d] % ctx->num_outputs) {
-        return fy_fail(err, FY_INVALID_ARGUMENT,
-                       "Dimension size must be evenly divisible by %d but is %lld\n\tNumber of ways to "
-                       "split should evenly divide the split dimension",
-                       ctx->num_outputs, (long long)dims[d]);
+        return fy_fail(
+            err, FY_INVALID_ARGUMENT,
+            "Dimension size must be evenly divisible by %d but is %lld\n\tNumber of ways to "
+            "split should evenly divide the split dimension",
+            ctx->num_outputs, (long long)dims[d]);
       }
       dims[d] /= ctx->num_outputs;
     }
@@ -439,7 +448,8 @@ static fy_code split_v_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t sum = 0;
   int missing = 0;
   if (have && n != ctx->num_outputs) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Length of size_splits should be equal to num_outputs");
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Length of size_splits should be equal to num_outputs");
   }
   for (int i = 0; have && i < n; i++) {
     if (!known_size[i] || sizes[i] == -1) {
@@ -459,11 +469,18 @@ static fy_code split_v_shape(fy_shape_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "can't split axis of size %lld into pieces of size %s",
                    (long long)in.dims[d], fy_shape_text(n, sizes, x));
   }
+  for (int i = 0; have && missing == 1 && in.dims[d] >= 0 && i < n; i++) {
+    if (known_size[i] && sizes[i] >= 0) continue;
+    if (in.dims[d] >= sum) break;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Split size at index %d must be >= 0. Got: %lld", i,
+                   (long long)(in.dims[d] - sum));
+  }
   for (int i = 0; i < ctx->num_outputs; i++) {
     if (known) {
       const bool one = have && i < n && known_size[i];
-      dims[d] = one && sizes[i] >= 0 ? sizes[i]
-                : one && missing == 1 && in.dims[d] >= sum ? in.dims[d] - sum : -1;
+      dims[d] = one && sizes[i] >= 0                       ? sizes[i]
+                : one && missing == 1 && in.dims[d] >= sum ? in.dims[d] - sum
+                                                           : -1;
     }
     FY_TRY(fy_shape_set(ctx, i, in.rank, dims, err));
   }

@@ -23,8 +23,8 @@ static fy_code call_and_publish(fy_kernel_ctx *ctx, int index, int first, fy_err
   FY_TRY(function_of(ctx, index, &fn, err));
   fy_tensor **results = fy_calloc((size_t)(n > 0 ? n : 1), sizeof(fy_tensor *));
   if (!results) return fy_fail_oom(err, (size_t)n * sizeof *results);
-  fy_code code = ctx->svc->call(ctx, fn, ctx->in + first, ctx->site->num_inputs - first, results, n,
-                                err);
+  fy_code code =
+      ctx->svc->call(ctx, fn, ctx->in + first, ctx->site->num_inputs - first, results, n, err);
   for (int i = 0; code == FY_OK && i < n; i++) {
     if (results[i]->dtype != ctx->site->out_types[i]) {
       code = fy_fail(err, FY_INVALID_ARGUMENT, "Expected type %s for return value %d but got %s.",

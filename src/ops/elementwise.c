@@ -96,8 +96,12 @@ fy_code fy_unary_compute(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   if (!out->count) return FY_OK;
-  unary_job job = {loop, in->data, out->data, fy_dtype_storage(in->dtype),
-                   fy_dtype_storage(out->dtype), ctx->site->state};
+  unary_job job = {loop,
+                   in->data,
+                   out->data,
+                   fy_dtype_storage(in->dtype),
+                   fy_dtype_storage(out->dtype),
+                   ctx->site->state};
   fy_parallel(ctx, out->count, loops->ns > 0 ? loops->ns : 0.5, unary_range, &job);
   return FY_OK;
 }

@@ -12,11 +12,11 @@ typedef struct fill_job {
   size_t size;
 } fill_job;
 
-#define FILL_AS(T)                                                     \
-  {                                                                    \
-    T v, *o = (T *)(void *)j->out;                                     \
-    memcpy(&v, j->value, sizeof v);                                    \
-    for (int64_t i = begin; i < end; i++) o[i] = v;                    \
+#define FILL_AS(T)                                  \
+  {                                                 \
+    T v, *o = (T *)(void *)j->out;                  \
+    memcpy(&v, j->value, sizeof v);                 \
+    for (int64_t i = begin; i < end; i++) o[i] = v; \
   }
 typedef struct bytes16 {
   uint64_t a, b;
@@ -67,6 +67,11 @@ static fy_code fill(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code fill_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[0], 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
+  const fy_tensor *sizes = ctx->in_value[0];
+  for (int64_t i = 0; sizes && i < sizes->count; i++) {
+    if (fy_tensor_int(sizes, i) >= 0) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Fill dimensions must be >= 0");
+  }
   FY_TRY(fy_shape_from_first(ctx, err));
   // A vector filled with a known number is a shape.
   const fy_pshape out = ctx->out[0];
@@ -98,11 +103,11 @@ static fy_code zeros_like(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code ones_like(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_dtype t = ctx->in[0]->dtype;
   _Alignas(16) char one[16] = {0};
-#define ONE(E, S, _)                          \
-  case E: {                                   \
-    const fy_t_##S v = FY_ST_##S(1);          \
-    memcpy(one, &v, sizeof v);                \
-    break;                                    \
+#define ONE(E, S, _)                 \
+  case E: {                          \
+    const fy_t_##S v = FY_ST_##S(1); \
+    memcpy(one, &v, sizeof v);       \
+    break;                           \
   }
   switch ((int)t) {
     FY_NUMERIC_TYPES(ONE, _)
@@ -118,49 +123,49 @@ static fy_code ones_like(fy_kernel_ctx *ctx, fy_error *err) {
 // ---------------------------------------------------------------- Range
 // Sizes as TensorFlow finds them: exactly for integers, ceil(|(limit - start) / delta|) for floats,
 // the quotient in double and the elements by repeated addition in the type itself.
-#define RANGE_REAL(E, S, _)                                                                       \
-  static fy_code range_##S(fy_kernel_ctx *ctx, fy_error *err) {                                   \
-    const fy_a_##S start = FY_LD_##S(*(const fy_t_##S *)ctx->in[0]->data);                        \
-    const fy_a_##S limit = FY_LD_##S(*(const fy_t_##S *)ctx->in[1]->data);                        \
-    const fy_a_##S delta = FY_LD_##S(*(const fy_t_##S *)ctx->in[2]->data);                        \
-    FY_TRY(check_range((double)start, (double)limit, (double)delta, err));                        \
-    const fy_a_##S span = FY_RD_##S(FY_RD_##S(limit - start) / delta);                            \
-    const double size = ceil(fabs((double)span));                                                 \
-    if (!(size < 9.2e18)) {                                                                       \
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Requires ((limit - start) / delta) <= %lld",      \
-                     (long long)INT64_MAX);                                                       \
-    }                                                                                             \
-    fy_tensor *out;                                                                               \
-    FY_TRY(fy_out(ctx, 0, 1, (const int64_t[]){(int64_t)size}, &out, err));                       \
-    fy_t_##S *o = out->data;                                                                      \
-    fy_a_##S value = start;                                                                       \
-    for (int64_t i = 0; i < out->count; i++) {                                                    \
-      o[i] = FY_ST_##S(value);                                                                    \
-      value = FY_RD_##S(value + delta);                                                           \
-    }                                                                                             \
-    return FY_OK;                                                                                 \
+#define RANGE_REAL(E, S, _)                                                                  \
+  static fy_code range_##S(fy_kernel_ctx *ctx, fy_error *err) {                              \
+    const fy_a_##S start = FY_LD_##S(*(const fy_t_##S *)ctx->in[0]->data);                   \
+    const fy_a_##S limit = FY_LD_##S(*(const fy_t_##S *)ctx->in[1]->data);                   \
+    const fy_a_##S delta = FY_LD_##S(*(const fy_t_##S *)ctx->in[2]->data);                   \
+    FY_TRY(check_range((double)start, (double)limit, (double)delta, err));                   \
+    const fy_a_##S span = FY_RD_##S(FY_RD_##S(limit - start) / delta);                       \
+    const double size = ceil(fabs((double)span));                                            \
+    if (!(size < 9.2e18)) {                                                                  \
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Requires ((limit - start) / delta) <= %lld", \
+                     (long long)INT64_MAX);                                                  \
+    }                                                                                        \
+    fy_tensor *out;                                                                          \
+    FY_TRY(fy_out(ctx, 0, 1, (const int64_t[]){(int64_t)size}, &out, err));                  \
+    fy_t_##S *o = out->data;                                                                 \
+    fy_a_##S value = start;                                                                  \
+    for (int64_t i = 0; i < out->count; i++) {                                               \
+      o[i] = FY_ST_##S(value);                                                               \
+      value = FY_RD_##S(value + delta);                                                      \
+    }                                                                                        \
+    return FY_OK;                                                                            \
   }
-#define RANGE_INT(E, S, _)                                                                        \
-  static fy_code range_##S(fy_kernel_ctx *ctx, fy_error *err) {                                   \
-    const fy_a_##S start = *(const fy_t_##S *)ctx->in[0]->data;                                   \
-    const fy_a_##S limit = *(const fy_t_##S *)ctx->in[1]->data;                                   \
-    const fy_a_##S delta = *(const fy_t_##S *)ctx->in[2]->data;                                   \
-    FY_TRY(check_int_range(start, limit, delta, err));                                            \
-    const uint64_t span = delta > 0 ? (uint64_t)(int64_t)limit - (uint64_t)(int64_t)start         \
-                                    : (uint64_t)(int64_t)start - (uint64_t)(int64_t)limit;        \
-    const uint64_t by = delta > 0 ? (uint64_t)delta : 0 - (uint64_t)(int64_t)delta;               \
-    const uint64_t size = span / by + (span % by != 0);                                           \
-    if (size > INT64_MAX) {                                                                       \
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Requires ((limit - start) / delta) <= %lld",      \
-                     (long long)INT64_MAX);                                                       \
-    }                                                                                             \
-    fy_tensor *out;                                                                               \
-    FY_TRY(fy_out(ctx, 0, 1, (const int64_t[]){(int64_t)size}, &out, err));                       \
-    fy_t_##S *o = out->data;                                                                      \
-    for (int64_t i = 0; i < out->count; i++) {                                                    \
-      o[i] = (fy_t_##S)((uint64_t)(int64_t)start + (uint64_t)i * (uint64_t)(int64_t)delta);       \
-    }                                                                                             \
-    return FY_OK;                                                                                 \
+#define RANGE_INT(E, S, _)                                                                   \
+  static fy_code range_##S(fy_kernel_ctx *ctx, fy_error *err) {                              \
+    const fy_a_##S start = *(const fy_t_##S *)ctx->in[0]->data;                              \
+    const fy_a_##S limit = *(const fy_t_##S *)ctx->in[1]->data;                              \
+    const fy_a_##S delta = *(const fy_t_##S *)ctx->in[2]->data;                              \
+    FY_TRY(check_int_range(start, limit, delta, err));                                       \
+    const uint64_t span = delta > 0 ? (uint64_t)(int64_t)limit - (uint64_t)(int64_t)start    \
+                                    : (uint64_t)(int64_t)start - (uint64_t)(int64_t)limit;   \
+    const uint64_t by = delta > 0 ? (uint64_t)delta : 0 - (uint64_t)(int64_t)delta;          \
+    const uint64_t size = span / by + (span % by != 0);                                      \
+    if (size > INT64_MAX) {                                                                  \
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Requires ((limit - start) / delta) <= %lld", \
+                     (long long)INT64_MAX);                                                  \
+    }                                                                                        \
+    fy_tensor *out;                                                                          \
+    FY_TRY(fy_out(ctx, 0, 1, (const int64_t[]){(int64_t)size}, &out, err));                  \
+    fy_t_##S *o = out->data;                                                                 \
+    for (int64_t i = 0; i < out->count; i++) {                                               \
+      o[i] = (fy_t_##S)((uint64_t)(int64_t)start + (uint64_t)i * (uint64_t)(int64_t)delta);  \
+    }                                                                                        \
+    return FY_OK;                                                                            \
   }
 
 static fy_code check_int_range(int64_t start, int64_t limit, int64_t delta, fy_error *err) {
@@ -192,7 +197,8 @@ static fy_code range(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be a scalar, not shape %s", names[i],
                    fy_tensor_shape_text(ctx->in[i], x));
   }
-#define CASE(E, S, _) case E: return range_##S(ctx, err);
+#define CASE(E, S, _) \
+  case E: return range_##S(ctx, err);
   switch ((int)ctx->in[0]->dtype) {
     FY_REAL_TYPES(CASE, _)
     FY_INDEX_TYPES(CASE, _)
@@ -215,8 +221,10 @@ static fy_code range_shape(fy_shape_ctx *ctx, fy_error *err) {
     known = known && fy_shape_int_value(ctx, i, &v[i]);
   }
   if (known) {
+    if (v[2] == 0) return fy_fail(err, FY_INVALID_ARGUMENT, "Requires delta != 0");
     FY_TRY(check_int_range(v[0], v[1], v[2], err));
-    const uint64_t span = v[2] > 0 ? (uint64_t)v[1] - (uint64_t)v[0] : (uint64_t)v[0] - (uint64_t)v[1];
+    const uint64_t span =
+        v[2] > 0 ? (uint64_t)v[1] - (uint64_t)v[0] : (uint64_t)v[0] - (uint64_t)v[1];
     const uint64_t by = v[2] > 0 ? (uint64_t)v[2] : 0 - (uint64_t)v[2];
     const uint64_t n = span / by + (span % by != 0);
     if (n <= INT64_MAX) size = (int64_t)n;
@@ -237,15 +245,15 @@ static fy_code range_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- LinSpace
-#define LIN(E, S, _)                                                                     \
-  static void lin_##S(const fy_tensor *from, const fy_tensor *to, fy_tensor *out) {      \
-    const fy_a_##S a = FY_LD_##S(*(const fy_t_##S *)from->data);                         \
-    const fy_a_##S b = FY_LD_##S(*(const fy_t_##S *)to->data);                           \
-    const int64_t n = out->count;                                                        \
-    fy_t_##S *o = out->data;                                                             \
-    const fy_a_##S step = n > 1 ? (b - a) / (fy_a_##S)(n - 1) : 0;                       \
-    for (int64_t i = 0; i < n; i++) o[i] = FY_ST_##S(a + step * (fy_a_##S)i);            \
-    if (n > 1) o[n - 1] = FY_ST_##S(b);                                                  \
+#define LIN(E, S, _)                                                                \
+  static void lin_##S(const fy_tensor *from, const fy_tensor *to, fy_tensor *out) { \
+    const fy_a_##S a = FY_LD_##S(*(const fy_t_##S *)from->data);                    \
+    const fy_a_##S b = FY_LD_##S(*(const fy_t_##S *)to->data);                      \
+    const int64_t n = out->count;                                                   \
+    fy_t_##S *o = out->data;                                                        \
+    const fy_a_##S step = n > 1 ? (b - a) / (fy_a_##S)(n - 1) : 0;                  \
+    for (int64_t i = 0; i < n; i++) o[i] = FY_ST_##S(a + step * (fy_a_##S)i);       \
+    if (n > 1) o[n - 1] = FY_ST_##S(b);                                             \
   }
 FY_REAL_TYPES(LIN, _)
 
@@ -261,7 +269,8 @@ static fy_code lin_space(fy_kernel_ctx *ctx, fy_error *err) {
   if (n <= 0) return fy_fail(err, FY_INVALID_ARGUMENT, "Requires num > 0: %lld", (long long)n);
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, 1, &n, &out, err));
-#define CASE(E, S, _) case E: lin_##S(ctx->in[0], ctx->in[1], out); return FY_OK;
+#define CASE(E, S, _) \
+  case E: lin_##S(ctx->in[0], ctx->in[1], out); return FY_OK;
   switch ((int)out->dtype) {
     FY_REAL_TYPES(CASE, _)
     default: break;
@@ -287,7 +296,8 @@ static fy_code lin_space_shape(fy_shape_ctx *ctx, fy_error *err) {
 
 // ---------------------------------------------------------------- OneHot
 static fy_code one_hot(fy_kernel_ctx *ctx, fy_error *err) {
-  const fy_tensor *indices = ctx->in[0], *depth_in = ctx->in[1], *on = ctx->in[2], *off = ctx->in[3];
+  const fy_tensor *indices = ctx->in[0], *depth_in = ctx->in[1], *on = ctx->in[2],
+                  *off = ctx->in[3];
   const int64_t axis_attr = fy_site_int(ctx->site, "axis");
   const int32_t rank = indices->rank + 1;
   char x[128];
@@ -331,7 +341,10 @@ static fy_code one_hot_shape(fy_shape_ctx *ctx, fy_error *err) {
   const int64_t axis_attr = fy_shape_attr_int(ctx, "axis", -1);
   int64_t depth = -1;
   if (axis_attr < -1) return fy_fail(err, FY_INVALID_ARGUMENT, "axis must be >= -1");
-  for (int i = 1; i < 4; i++) FY_TRY(fy_shape_rank_is(ctx->in[i], 0, err));
+  if (ctx->in_value[1] && ctx->in_value[1]->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input must be scalar but has rank %d",
+                   ctx->in_value[1]->rank);
+  }
   if (fy_shape_int_value(ctx, 1, &depth) && depth < 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Dimension size, given by scalar input 1, must be non-negative but is %lld",
@@ -339,7 +352,11 @@ static fy_code one_hot_shape(fy_shape_ctx *ctx, fy_error *err) {
   }
   const fy_pshape in = ctx->in[0];
   if (in.rank < 0) return FY_OK;
-  FY_TRY(fy_shape_rank_at_least(in, (int32_t)(axis_attr < 0 ? 0 : axis_attr), err));
+  if (axis_attr > in.rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Expected axis to be -1 or between [0, %d).  But received: %lld", in.rank + 1,
+                   (long long)axis_attr);
+  }
   const int32_t axis = axis_attr < 0 ? in.rank : (int32_t)axis_attr;
   int64_t dims[FY_MAX_RANK + 1];
   for (int32_t d = 0; d <= in.rank; d++) {

@@ -97,8 +97,8 @@ static fy_code gather_at(fy_kernel_ctx *ctx, int64_t axis, int64_t batch_dims, f
     if (batch_dims < 0) batch_dims += indices->rank;
     if (batch_dims >= params->rank) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "batch_dims (%lld) must be less than rank(params) (%d).", (long long)batch_dims,
-                     params->rank);
+                     "batch_dims (%lld) must be less than rank(params) (%d).",
+                     (long long)batch_dims, params->rank);
     }
     if (axis < batch_dims) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -122,10 +122,14 @@ static fy_code gather_at(fy_kernel_ctx *ctx, int64_t axis, int64_t batch_dims, f
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
   if (out->count == 0) return FY_OK;
   const int32_t b = (int32_t)batch_dims, a = (int32_t)axis;
-  gather_job j = {.params = params, .indices = indices, .out = out,
-                  .outer = fy_product(params->dims + b, a - b), .limit = params->dims[a],
+  gather_job j = {.params = params,
+                  .indices = indices,
+                  .out = out,
+                  .outer = fy_product(params->dims + b, a - b),
+                  .limit = params->dims[a],
                   .run = fy_product(params->dims + a + 1, params->rank - 1 - a),
-                  .per_batch = fy_product(indices->dims + b, indices->rank - b), .bad = -1};
+                  .per_batch = fy_product(indices->dims + b, indices->rank - b),
+                  .bad = -1};
   j.run_bytes = (size_t)j.run * fy_dtype_storage(params->dtype);
   const int64_t items = fy_product(params->dims, a) * j.per_batch;
   if (fy_dtype_is_plain(params->dtype)) {
@@ -171,16 +175,9 @@ static fy_code gather_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
   }
   FY_TRY(fy_shape_rank_at_least(p, (int32_t)(axis < 0 ? -axis : axis + 1), err));
   if (axis < 0) axis += p.rank;
-  if (axis < batch) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "axis must be greater than or equal to batch_dims");
-  }
   int64_t dims[2 * FY_MAX_RANK];
   int32_t rank = 0;
-  for (int32_t d = 0; d < axis; d++) {
-    dims[rank] = p.dims[d];
-    if (d < batch) FY_TRY(fy_dim_merge(p.dims[d], i.dims[d], &dims[rank], err));
-    rank++;
-  }
+  for (int32_t d = 0; d < axis; d++) dims[rank++] = p.dims[d];
   for (int32_t d = (int32_t)batch; d < i.rank; d++) dims[rank++] = i.dims[d];
   for (int32_t d = (int32_t)axis + 1; d < p.rank; d++) dims[rank++] = p.dims[d];
   FY_TRY(fy_shape_set(ctx, 0, rank, dims, err));
@@ -214,14 +211,15 @@ static fy_code fail_nd(const fy_kernel_ctx *ctx, int64_t row, int64_t depth, fy_
     rest %= step;
   }
   return fy_fail(err, FY_INVALID_ARGUMENT,
-                 "indices[%s] = [%s] does not index into param shape %s, node name: %s", place, list,
-                 fy_tensor_shape_text(params, shape), ctx->site->node_name);
+                 "indices[%s] = [%s] does not index into param shape %s, node name: %s", place,
+                 list, fy_tensor_shape_text(params, shape), ctx->site->node_name);
 }
 
 static fy_code gather_nd(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *params = ctx->in[0], *indices = ctx->in[1];
   char x[128];
-  if (params->rank < 1) return fy_fail(err, FY_INVALID_ARGUMENT, "params must be at least a vector");
+  if (params->rank < 1)
+    return fy_fail(err, FY_INVALID_ARGUMENT, "params must be at least a vector");
   if (indices->rank < 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "indices must be at least a vector");
   }
@@ -263,10 +261,11 @@ static fy_code gather_nd_shape(fy_shape_ctx *ctx, fy_error *err) {
   if (p.rank < 0 || i.rank < 0 || i.dims[i.rank - 1] < 0) return FY_OK;
   const int64_t depth = i.dims[i.rank - 1];
   if (depth > p.rank) {
+    char x[128], y[128];
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "indices.shape[-1] must be <= params.rank, but saw indices.shape[-1] = %lld and "
-                   "params.rank = %d",
-                   (long long)depth, p.rank);
+                   "indices.shape[-1] must be <= params.rank, but saw indices shape: %s and params "
+                   "shape: %s",
+                   fy_shape_text(i.rank, i.dims, x), fy_shape_text(p.rank, p.dims, y));
   }
   int64_t dims[2 * FY_MAX_RANK];
   int32_t rank = 0;

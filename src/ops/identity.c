@@ -72,7 +72,8 @@ static fy_code ensure_shape(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_attr *a = fy_site_attr(ctx->site, "shape");
   const fy_pshape want = a && a->kind == FY_ATTR_SHAPE ? a->v.shape : FY_UNKNOWN_SHAPE;
   bool ok = want.rank < 0 || want.rank == in->rank;
-  for (int32_t i = 0; ok && i < want.rank; i++) ok = want.dims[i] < 0 || want.dims[i] == in->dims[i];
+  for (int32_t i = 0; ok && i < want.rank; i++)
+    ok = want.dims[i] < 0 || want.dims[i] == in->dims[i];
   if (!ok) {
     char x[128], y[128];
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -117,7 +118,6 @@ FY_OP(PreventGradient, .shape = fy_shape_identity, .compute = identity, .flags =
       FY_SAMPLES(identity_samples));
 FY_OP(Snapshot, .shape = fy_shape_unchanged, .compute = identity, .flags = PASS_FLAGS,
       FY_SAMPLES(plain_samples));
-FY_OP(NoOp, .shape = fy_shape_none, .compute = no_op, .flags = FY_OP_CHEAP,
-      FY_SAMPLES(no_samples));
+FY_OP(NoOp, .shape = fy_shape_none, .compute = no_op, .flags = FY_OP_CHEAP, FY_SAMPLES(no_samples));
 FY_OP(EnsureShape, .shape = ensure_shape_shape, .compute = ensure_shape, .flags = PASS_FLAGS,
       FY_SAMPLES(ensure_samples));

@@ -2,8 +2,8 @@
 // matmul.c: MatMul, BatchMatMul, BatchMatMulV2: the reference product of matrices.
 //
 // Operands that are transposed are copied into the plain layout first (and 16-bit floats widened to
-// float, so that they accumulate in float); then one loop per type does C += A B in blocks that stay
-// in the caches, four rows of A at a time, the innermost loop running along rows of B and C.
+// float, so that they accumulate in float); then one loop per type does C += A B in blocks that
+// stay in the caches, four rows of A at a time, the innermost loop running along rows of B and C.
 // Not here: the fast products of devices/cpu.
 
 #include "base/alloc.h"
@@ -24,43 +24,43 @@ typedef void (*pack_fn)(const void *in, void *out, int64_t rows, int64_t cols, b
 #define MADD_CPLX(S, acc, x, y) ((acc) + fy_cmul_##S(x, y))
 
 // a [m, k], b [k, n], c [m, n], all of the arithmetic type.
-#define GEMM(E, S, MADD)                                                                           \
-  static void gemm_##S(const void *pa, const void *pb, void *pc, int64_t m, int64_t k,             \
-                       int64_t n) {                                                                \
-    const fy_a_##S *a = pa, *b = pb;                                                               \
-    fy_a_##S *c = pc;                                                                              \
-    for (int64_t i = 0; i < m * n; i++) c[i] = 0;                                                  \
-    for (int64_t k0 = 0; k0 < k; k0 += BLOCK_K) {                                                  \
-      const int64_t k1 = k0 + BLOCK_K < k ? k0 + BLOCK_K : k;                                      \
-      for (int64_t n0 = 0; n0 < n; n0 += BLOCK_N) {                                                \
-        const int64_t w = n - n0 < BLOCK_N ? n - n0 : BLOCK_N;                                     \
-        int64_t i = 0;                                                                             \
-        for (; i + 4 <= m; i += 4) {                                                               \
-          fy_a_##S *restrict c0 = c + i * n + n0, *restrict c1 = c0 + n;                           \
-          fy_a_##S *restrict c2 = c1 + n, *restrict c3 = c2 + n;                                   \
-          for (int64_t p = k0; p < k1; p++) {                                                      \
-            const fy_a_##S *restrict row = b + p * n + n0;                                         \
-            const fy_a_##S x0 = a[i * k + p], x1 = a[(i + 1) * k + p];                             \
-            const fy_a_##S x2 = a[(i + 2) * k + p], x3 = a[(i + 3) * k + p];                       \
-            for (int64_t j = 0; j < w; j++) {                                                      \
-              const fy_a_##S y = row[j];                                                           \
-              c0[j] = (fy_a_##S)MADD(S, c0[j], x0, y);                                             \
-              c1[j] = (fy_a_##S)MADD(S, c1[j], x1, y);                                             \
-              c2[j] = (fy_a_##S)MADD(S, c2[j], x2, y);                                             \
-              c3[j] = (fy_a_##S)MADD(S, c3[j], x3, y);                                             \
-            }                                                                                      \
-          }                                                                                        \
-        }                                                                                          \
-        for (; i < m; i++) {                                                                       \
-          fy_a_##S *restrict c0 = c + i * n + n0;                                                  \
-          for (int64_t p = k0; p < k1; p++) {                                                      \
-            const fy_a_##S *restrict row = b + p * n + n0;                                         \
-            const fy_a_##S x0 = a[i * k + p];                                                      \
-            for (int64_t j = 0; j < w; j++) c0[j] = (fy_a_##S)MADD(S, c0[j], x0, row[j]);          \
-          }                                                                                        \
-        }                                                                                          \
-      }                                                                                            \
-    }                                                                                              \
+#define GEMM(E, S, MADD)                                                                  \
+  static void gemm_##S(const void *pa, const void *pb, void *pc, int64_t m, int64_t k,    \
+                       int64_t n) {                                                       \
+    const fy_a_##S *a = pa, *b = pb;                                                      \
+    fy_a_##S *c = pc;                                                                     \
+    for (int64_t i = 0; i < m * n; i++) c[i] = 0;                                         \
+    for (int64_t k0 = 0; k0 < k; k0 += BLOCK_K) {                                         \
+      const int64_t k1 = k0 + BLOCK_K < k ? k0 + BLOCK_K : k;                             \
+      for (int64_t n0 = 0; n0 < n; n0 += BLOCK_N) {                                       \
+        const int64_t w = n - n0 < BLOCK_N ? n - n0 : BLOCK_N;                            \
+        int64_t i = 0;                                                                    \
+        for (; i + 4 <= m; i += 4) {                                                      \
+          fy_a_##S *restrict c0 = c + i * n + n0, *restrict c1 = c0 + n;                  \
+          fy_a_##S *restrict c2 = c1 + n, *restrict c3 = c2 + n;                          \
+          for (int64_t p = k0; p < k1; p++) {                                             \
+            const fy_a_##S *restrict row = b + p * n + n0;                                \
+            const fy_a_##S x0 = a[i * k + p], x1 = a[(i + 1) * k + p];                    \
+            const fy_a_##S x2 = a[(i + 2) * k + p], x3 = a[(i + 3) * k + p];              \
+            for (int64_t j = 0; j < w; j++) {                                             \
+              const fy_a_##S y = row[j];                                                  \
+              c0[j] = (fy_a_##S)MADD(S, c0[j], x0, y);                                    \
+              c1[j] = (fy_a_##S)MADD(S, c1[j], x1, y);                                    \
+              c2[j] = (fy_a_##S)MADD(S, c2[j], x2, y);                                    \
+              c3[j] = (fy_a_##S)MADD(S, c3[j], x3, y);                                    \
+            }                                                                             \
+          }                                                                               \
+        }                                                                                 \
+        for (; i < m; i++) {                                                              \
+          fy_a_##S *restrict c0 = c + i * n + n0;                                         \
+          for (int64_t p = k0; p < k1; p++) {                                             \
+            const fy_a_##S *restrict row = b + p * n + n0;                                \
+            const fy_a_##S x0 = a[i * k + p];                                             \
+            for (int64_t j = 0; j < w; j++) c0[j] = (fy_a_##S)MADD(S, c0[j], x0, row[j]); \
+          }                                                                               \
+        }                                                                                 \
+      }                                                                                   \
+    }                                                                                     \
   }
 FY_FULL_REAL_TYPES(GEMM, MADD_REAL)
 FY_COMPLEX_TYPES(GEMM, MADD_CPLX)
@@ -69,22 +69,22 @@ FY_INT_TYPES(GEMM, MADD_INT)
 // out [rows, cols] in the arithmetic type; in is [cols, rows] when |transpose|.
 #define NO_CONJ(S, x) (x)
 #define CONJ(S, x)    FY_MATH_##S(onj)(x)
-#define PACK(E, S, CONJUGATE)                                                                   \
-  static void pack_##S(const void *pi, void *po, int64_t rows, int64_t cols, bool transpose,    \
-                       bool conjugate) {                                                        \
-    const fy_t_##S *in = pi;                                                                    \
-    fy_a_##S *out = po;                                                                         \
-    const int64_t step_r = transpose ? 1 : cols, step_c = transpose ? rows : 1;                 \
-    for (int64_t r0 = 0; r0 < rows; r0 += 32) {                                                 \
-      for (int64_t c0 = 0; c0 < cols; c0 += 32) {                                               \
-        for (int64_t r = r0; r < rows && r < r0 + 32; r++) {                                    \
-          for (int64_t c = c0; c < cols && c < c0 + 32; c++) {                                  \
-            const fy_a_##S x = FY_LD_##S(in[r * step_r + c * step_c]);                          \
-            out[r * cols + c] = conjugate ? CONJUGATE(S, x) : x;                                \
-          }                                                                                     \
-        }                                                                                       \
-      }                                                                                         \
-    }                                                                                           \
+#define PACK(E, S, CONJUGATE)                                                                \
+  static void pack_##S(const void *pi, void *po, int64_t rows, int64_t cols, bool transpose, \
+                       bool conjugate) {                                                     \
+    const fy_t_##S *in = pi;                                                                 \
+    fy_a_##S *out = po;                                                                      \
+    const int64_t step_r = transpose ? 1 : cols, step_c = transpose ? rows : 1;              \
+    for (int64_t r0 = 0; r0 < rows; r0 += 32) {                                              \
+      for (int64_t c0 = 0; c0 < cols; c0 += 32) {                                            \
+        for (int64_t r = r0; r < rows && r < r0 + 32; r++) {                                 \
+          for (int64_t c = c0; c < cols && c < c0 + 32; c++) {                               \
+            const fy_a_##S x = FY_LD_##S(in[r * step_r + c * step_c]);                       \
+            out[r * cols + c] = conjugate ? CONJUGATE(S, x) : x;                             \
+          }                                                                                  \
+        }                                                                                    \
+      }                                                                                      \
+    }                                                                                        \
   }
 FY_REAL_TYPES(PACK, NO_CONJ)
 FY_INT_TYPES(PACK, NO_CONJ)
@@ -160,9 +160,14 @@ static fy_code multiply(fy_kernel_ctx *ctx, const product *p, fy_tensor *out, fy
     return FY_OK;
   }
   const bool narrow = t == FY_HALF || t == FY_BFLOAT16;
-  gemm_job job = {.type = t, .gemm = gemms[t], .m = p->m, .k = p->k, .n = p->n,
+  gemm_job job = {.type = t,
+                  .gemm = gemms[t],
+                  .m = p->m,
+                  .k = p->k,
+                  .n = p->n,
                   .wide = narrow ? sizeof(float) : fy_dtype_storage(t),
-                  .a_index = p->a_index, .b_index = p->b_index};
+                  .a_index = p->a_index,
+                  .b_index = p->b_index};
   FY_TRY(plain_operand(ctx, a, p->batch_a, p->m, p->k, p->transpose_a,
                        p->transpose_a && p->conjugate, job.wide, &job.a, err));
   FY_TRY(plain_operand(ctx, b, p->batch_b, p->k, p->n, p->transpose_b,
@@ -201,7 +206,9 @@ static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
   product p = {.transpose_a = fy_site_bool(ctx->site, "transpose_a"),
                .transpose_b = fy_site_bool(ctx->site, "transpose_b"),
-               .batch = 1, .batch_a = 1, .batch_b = 1};
+               .batch = 1,
+               .batch_a = 1,
+               .batch_b = 1};
   if (a->rank != b->rank) return fail_ndims(a, b, err);
   if (a->rank != 2) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "In[0] and In[1] ndims must be == 2: %d", a->rank);
@@ -218,7 +225,8 @@ static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code batch_matmul(fy_kernel_ctx *ctx, bool broadcast, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
   product p = {.transpose_a = fy_site_bool(ctx->site, "adj_x"),
-               .transpose_b = fy_site_bool(ctx->site, "adj_y"), .conjugate = true};
+               .transpose_b = fy_site_bool(ctx->site, "adj_y"),
+               .conjugate = true};
   char x[128], y[128];
   if (!broadcast) {
     if (a->rank != b->rank) return fail_ndims(a, b, err);
@@ -292,7 +300,8 @@ static fy_code matmul_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape a = ctx->in[0], b = ctx->in[1];
   FY_TRY(fy_shape_rank_is(a, 2, err));
   FY_TRY(fy_shape_rank_is(b, 2, err));
-  const bool ta = fy_shape_attr_bool(ctx, "transpose_a"), tb = fy_shape_attr_bool(ctx, "transpose_b");
+  const bool ta = fy_shape_attr_bool(ctx, "transpose_a"),
+             tb = fy_shape_attr_bool(ctx, "transpose_b");
   int64_t k;
   FY_TRY(fy_dim_merge(fy_dim_of(a, ta ? 0 : 1), fy_dim_of(b, tb ? 1 : 0), &k, err));
   const int64_t dims[] = {fy_dim_of(a, ta ? 1 : 0), fy_dim_of(b, tb ? 0 : 1)};

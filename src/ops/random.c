@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// random.c: RandomUniform, RandomStandardNormal, TruncatedNormal, RandomUniformInt, and the stateless
-// RandomUniform and RandomNormal. The same numbers as TensorFlow's for the same seeds.
+// random.c: RandomUniform, RandomStandardNormal, TruncatedNormal, RandomUniformInt, and the
+// stateless RandomUniform and RandomNormal. The same numbers as TensorFlow's for the same seeds.
 //
 // The output is made in groups (four values, or two of 64 bits); group g takes the blocks of the
 // generator from g on, so threads can start anywhere. A stateful op keeps its generator in the site
@@ -67,7 +67,7 @@ typedef struct random_job {
   fy_dtype type;
   void *out;
   int64_t count;
-  int64_t low;     // RandomUniformInt
+  int64_t low;  // RandomUniformInt
   uint64_t range;
 } random_job;
 
@@ -237,17 +237,18 @@ static fy_code random_integers(fy_kernel_ctx *ctx, fy_error *err) {
   char x[128];
   if (low->rank != 0 || high->rank != 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be 0-D, got shape %s",
-                   low->rank ? "minval" : "maxval", fy_tensor_shape_text(low->rank ? low : high, x));
+                   low->rank ? "minval" : "maxval",
+                   fy_tensor_shape_text(low->rank ? low : high, x));
   }
   FY_TRY(shaped_output(ctx, &out, err));
   if (out->count == 0) return FY_OK;
   const int64_t lo = fy_tensor_int(low, 0), hi = fy_tensor_int(high, 0);
   if (lo >= hi) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Need minval < maxval, got %lld >= %lld", (long long)lo,
-                   (long long)hi);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Need minval < maxval, got %lld >= %lld",
+                   (long long)lo, (long long)hi);
   }
-  random_job job = {.generator = reserve(ctx, out->count), .low = lo,
-                    .range = (uint64_t)hi - (uint64_t)lo};
+  random_job job = {
+      .generator = reserve(ctx, out->count), .low = lo, .range = (uint64_t)hi - (uint64_t)lo};
   fill(ctx, &job, out);
   return FY_OK;
 }
@@ -303,10 +304,9 @@ static const fy_sample stateless_samples[] = {
     {"i32[1]=5; i64[1]=1", "dtype=float", FY_INVALID_ARGUMENT, "seed must have shape [2], not [1]"},
 };
 
-#define RANDOM_OP(Name, kind)                                                               \
-  FY_OP(Name, .shape = fy_shape_from_first, .prepare = random_prepare,                      \
-        .compute = random_stateful, .release = random_release, .aux = &(kind),              \
-        .host_inputs = 1, FY_SAMPLES(samples))
+#define RANDOM_OP(Name, kind)                                                                      \
+  FY_OP(Name, .shape = fy_shape_from_first, .prepare = random_prepare, .compute = random_stateful, \
+        .release = random_release, .aux = &(kind), .host_inputs = 1, FY_SAMPLES(samples))
 RANDOM_OP(RandomUniform, uniform_kind);
 RANDOM_OP(RandomStandardNormal, normal_kind);
 RANDOM_OP(TruncatedNormal, truncated_kind);

@@ -3,8 +3,8 @@
 //
 // Adjacent dims that are both kept or both reduced are merged, so the input is [.., kept, reduced]
 // or [.., reduced, kept]. In the first case each output element sums rows; in the second each
-// output row is a sum of rows. Rows are summed in blocks and the blocks pairwise, so the error grows
-// with the logarithm of the length and the result does not depend on the number of threads.
+// output row is a sum of rows. Rows are summed in blocks and the blocks pairwise, so the error
+// grows with the logarithm of the length and the result does not depend on the number of threads.
 // 16-bit floats accumulate in float.
 
 #include <float.h>
@@ -14,13 +14,13 @@
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
-#define BLOCK 512    // elements summed straight before going pairwise
-#define LANES 16     // independent accumulators in a block
+#define BLOCK   512   // elements summed straight before going pairwise
+#define LANES   16    // independent accumulators in a block
 #define COLUMNS 1024  // output elements handled at once when rows are added to rows
 
-typedef void (*row_fn)(const void *in, int64_t n, void *acc);      // acc = acc op reduce(in[0..n))
-typedef void (*add_fn)(const void *in, int64_t n, void *acc);      // acc[i] = acc[i] op in[i]
-typedef void (*start_fn)(void *acc, int64_t n);                    // acc[i] = identity
+typedef void (*row_fn)(const void *in, int64_t n, void *acc);  // acc = acc op reduce(in[0..n))
+typedef void (*add_fn)(const void *in, int64_t n, void *acc);  // acc[i] = acc[i] op in[i]
+typedef void (*start_fn)(void *acc, int64_t n);                // acc[i] = identity
 typedef void (*finish_fn)(const void *acc, void *out, int64_t n, int64_t reduced);
 
 typedef struct reduce_loops {
@@ -32,82 +32,83 @@ typedef struct reduce_loops {
 } reduce_loops;
 
 // One set of loops per (op, dtype). ACC is the accumulator's type, COMBINE(x, y) the operation.
-#define REDUCE_LOOPS(E, S, name, ACC, COMBINE, IDENTITY, FINISH)                                  \
-  static void name##_start_##S(void *pa, int64_t n) {                                             \
-    ACC *acc = pa;                                                                                \
-    for (int64_t i = 0; i < n; i++) acc[i] = (ACC)(IDENTITY);                                     \
-  }                                                                                               \
-  static ACC name##_tree_##S(const fy_t_##S *in, int64_t n) {                                     \
-    if (n > BLOCK) {                                                                              \
-      const int64_t left = (n / 2 + BLOCK - 1) / BLOCK * BLOCK;                                   \
-      const ACC x = name##_tree_##S(in, left), y = name##_tree_##S(in + left, n - left);          \
-      return (ACC)COMBINE(S, x, y);                                                               \
-    }                                                                                             \
-    ACC lane[LANES];                                                                              \
-    for (int k = 0; k < LANES; k++) lane[k] = (ACC)(IDENTITY);                                    \
-    int64_t i = 0;                                                                                \
-    for (; i + LANES <= n; i += LANES) {                                                          \
-      for (int k = 0; k < LANES; k++) {                                                           \
-        const ACC x = lane[k], y = (ACC)FY_LD_##S(in[i + k]);                                     \
-        lane[k] = (ACC)COMBINE(S, x, y);                                                          \
-      }                                                                                           \
-    }                                                                                             \
-    for (int k = 0; i < n; i++, k++) {                                                            \
-      const ACC x = lane[k], y = (ACC)FY_LD_##S(in[i]);                                           \
-      lane[k] = (ACC)COMBINE(S, x, y);                                                            \
-    }                                                                                             \
-    for (int w = LANES / 2; w > 0; w /= 2) {                                                      \
-      for (int k = 0; k < w; k++) {                                                               \
-        const ACC x = lane[k], y = lane[k + w];                                                   \
-        lane[k] = (ACC)COMBINE(S, x, y);                                                          \
-      }                                                                                           \
-    }                                                                                             \
-    return lane[0];                                                                               \
-  }                                                                                               \
-  static void name##_row_##S(const void *pi, int64_t n, void *pa) {                               \
-    const ACC x = *(const ACC *)pa, y = name##_tree_##S(pi, n);                                   \
-    *(ACC *)pa = (ACC)COMBINE(S, x, y);                                                           \
-  }                                                                                               \
-  static void name##_add_##S(const void *pi, int64_t n, void *pa) {                               \
-    const fy_t_##S *restrict in = pi;                                                             \
-    ACC *restrict acc = pa;                                                                       \
-    for (int64_t i = 0; i < n; i++) {                                                             \
-      const ACC x = acc[i], y = (ACC)FY_LD_##S(in[i]);                                            \
-      acc[i] = (ACC)COMBINE(S, x, y);                                                             \
-    }                                                                                             \
-  }                                                                                               \
-  static void name##_finish_##S(const void *pa, void *po, int64_t n, int64_t reduced) {           \
-    const ACC *acc = pa;                                                                          \
-    fy_t_##S *out = po;                                                                           \
-    (void)reduced;                                                                                \
-    for (int64_t i = 0; i < n; i++) {                                                             \
-      const ACC x = acc[i];                                                                       \
-      out[i] = FY_ST_##S(FINISH(S, x));                                                           \
-    }                                                                                             \
+#define REDUCE_LOOPS(E, S, name, ACC, COMBINE, IDENTITY, FINISH)                         \
+  static void name##_start_##S(void *pa, int64_t n) {                                    \
+    ACC *acc = pa;                                                                       \
+    for (int64_t i = 0; i < n; i++) acc[i] = (ACC)(IDENTITY);                            \
+  }                                                                                      \
+  static ACC name##_tree_##S(const fy_t_##S *in, int64_t n) {                            \
+    if (n > BLOCK) {                                                                     \
+      const int64_t left = (n / 2 + BLOCK - 1) / BLOCK * BLOCK;                          \
+      const ACC x = name##_tree_##S(in, left), y = name##_tree_##S(in + left, n - left); \
+      return (ACC)COMBINE(S, x, y);                                                      \
+    }                                                                                    \
+    ACC lane[LANES];                                                                     \
+    for (int k = 0; k < LANES; k++) lane[k] = (ACC)(IDENTITY);                           \
+    int64_t i = 0;                                                                       \
+    for (; i + LANES <= n; i += LANES) {                                                 \
+      for (int k = 0; k < LANES; k++) {                                                  \
+        const ACC x = lane[k], y = (ACC)FY_LD_##S(in[i + k]);                            \
+        lane[k] = (ACC)COMBINE(S, x, y);                                                 \
+      }                                                                                  \
+    }                                                                                    \
+    for (int k = 0; i < n; i++, k++) {                                                   \
+      const ACC x = lane[k], y = (ACC)FY_LD_##S(in[i]);                                  \
+      lane[k] = (ACC)COMBINE(S, x, y);                                                   \
+    }                                                                                    \
+    for (int w = LANES / 2; w > 0; w /= 2) {                                             \
+      for (int k = 0; k < w; k++) {                                                      \
+        const ACC x = lane[k], y = lane[k + w];                                          \
+        lane[k] = (ACC)COMBINE(S, x, y);                                                 \
+      }                                                                                  \
+    }                                                                                    \
+    return lane[0];                                                                      \
+  }                                                                                      \
+  static void name##_row_##S(const void *pi, int64_t n, void *pa) {                      \
+    const ACC x = *(const ACC *)pa, y = name##_tree_##S(pi, n);                          \
+    *(ACC *)pa = (ACC)COMBINE(S, x, y);                                                  \
+  }                                                                                      \
+  static void name##_add_##S(const void *pi, int64_t n, void *pa) {                      \
+    const fy_t_##S *restrict in = pi;                                                    \
+    ACC *restrict acc = pa;                                                              \
+    for (int64_t i = 0; i < n; i++) {                                                    \
+      const ACC x = acc[i], y = (ACC)FY_LD_##S(in[i]);                                   \
+      acc[i] = (ACC)COMBINE(S, x, y);                                                    \
+    }                                                                                    \
+  }                                                                                      \
+  static void name##_finish_##S(const void *pa, void *po, int64_t n, int64_t reduced) {  \
+    const ACC *acc = pa;                                                                 \
+    fy_t_##S *out = po;                                                                  \
+    (void)reduced;                                                                       \
+    for (int64_t i = 0; i < n; i++) {                                                    \
+      const ACC x = acc[i];                                                              \
+      out[i] = FY_ST_##S(FINISH(S, x));                                                  \
+    }                                                                                    \
   }
-#define REDUCE_ENTRY_SIZED(E, S, name, ACC)                                                       \
+#define REDUCE_ENTRY_SIZED(E, S, name, ACC) \
   [E] = {name##_row_##S, name##_add_##S, name##_start_##S, name##_finish_##S, sizeof(ACC)},
 #define REDUCE_ENTRY(E, S, name) REDUCE_ENTRY_SIZED(E, S, name, fy_a_##S)
 
-#define JUST(S, x)        (x)
-#define PLUS(S, x, y)     ((x) + (y))
-#define TIMES(S, x, y)    ((x) * (y))
-#define PLUS_INT(S, x, y) ((fy_u_##S)(x) + (fy_u_##S)(y))
-#define TIMES_INT(S, x, y) ((fy_u_##S)(x) * (fy_u_##S)(y))
+#define JUST(S, x)          (x)
+#define PLUS(S, x, y)       ((x) + (y))
+#define TIMES(S, x, y)      ((x) * (y))
+#define PLUS_INT(S, x, y)   ((fy_u_##S)(x) + (fy_u_##S)(y))
+#define TIMES_INT(S, x, y)  ((fy_u_##S)(x) * (fy_u_##S)(y))
 #define TIMES_CPLX(S, x, y) fy_cmul_##S(x, y)
-#define MAX_REAL(S, x, y) ((x) != (x) ? (x) : (y) != (y) ? (y) : (x) < (y) ? (y) : (x))
-#define MIN_REAL(S, x, y) ((x) != (x) ? (x) : (y) != (y) ? (y) : (y) < (x) ? (y) : (x))
-#define MAX_INT(S, x, y)  ((x) < (y) ? (y) : (x))
-#define MIN_INT(S, x, y)  ((y) < (x) ? (y) : (x))
-#define AND(S, x, y)      ((x) & (y))
-#define OR(S, x, y)       ((x) | (y))
-#define MEAN_REAL(S, x)   ((x) / (fy_a_##S)reduced)
-#define MEAN_INT(S, x)    (reduced ? mean_##S(x, reduced) : 0)
-#define MEAN_INT_FN(E, S, name)                                                 \
-  static inline fy_a_##S mean_##S(fy_a_##S sum, int64_t n) {                    \
-    const fy_a_##S by = (fy_a_##S)n;                                            \
-    return by == 0 ? 0 : by == (fy_a_##S)-1 ? (fy_a_##S)(0 - (fy_u_##S)sum)     \
-                                            : (fy_a_##S)(sum / by);             \
+#define MAX_REAL(S, x, y)   ((x) != (x) ? (x) : (y) != (y) ? (y) : (x) < (y) ? (y) : (x))
+#define MIN_REAL(S, x, y)   ((x) != (x) ? (x) : (y) != (y) ? (y) : (y) < (x) ? (y) : (x))
+#define MAX_INT(S, x, y)    ((x) < (y) ? (y) : (x))
+#define MIN_INT(S, x, y)    ((y) < (x) ? (y) : (x))
+#define AND(S, x, y)        ((x) & (y))
+#define OR(S, x, y)         ((x) | (y))
+#define MEAN_REAL(S, x)     ((x) / (fy_a_##S)reduced)
+#define MEAN_INT(S, x)      (reduced ? mean_##S(x, reduced) : 0)
+#define MEAN_INT_FN(E, S, name)                                   \
+  static inline fy_a_##S mean_##S(fy_a_##S sum, int64_t n) {      \
+    const fy_a_##S by = (fy_a_##S)n;                              \
+    return by == 0                ? 0                             \
+           : by == (fy_a_##S) - 1 ? (fy_a_##S)(0 - (fy_u_##S)sum) \
+                                  : (fy_a_##S)(sum / by);         \
   }
 FY_SIGNED_TYPES(MEAN_INT_FN, _)
 #define MEAN_UINT(S, x) ((fy_a_##S)reduced ? (x) / (fy_a_##S)reduced : 0)
@@ -129,14 +130,14 @@ FY_INT_TYPES(LOOPS_MIN, min)
 LOOPS(FY_BOOL, b, all, AND, 1, JUST)
 LOOPS(FY_BOOL, b, any, OR, 0, JUST)
 // Mean is Sum with another end.
-#define MEAN_FINISH(E, S, FINISH)                                                        \
-  static void mean_finish_##S(const void *pa, void *po, int64_t n, int64_t reduced) {    \
-    const fy_a_##S *acc = pa;                                                            \
-    fy_t_##S *out = po;                                                                  \
-    for (int64_t i = 0; i < n; i++) {                                                    \
-      const fy_a_##S x = acc[i];                                                         \
-      out[i] = FY_ST_##S(FINISH(S, x));                                                  \
-    }                                                                                    \
+#define MEAN_FINISH(E, S, FINISH)                                                     \
+  static void mean_finish_##S(const void *pa, void *po, int64_t n, int64_t reduced) { \
+    const fy_a_##S *acc = pa;                                                         \
+    fy_t_##S *out = po;                                                               \
+    for (int64_t i = 0; i < n; i++) {                                                 \
+      const fy_a_##S x = acc[i];                                                      \
+      out[i] = FY_ST_##S(FINISH(S, x));                                               \
+    }                                                                                 \
   }
 #define MEAN_CPLX(S, x) ((x) / (fy_r_##S)reduced)
 FY_REAL_TYPES(MEAN_FINISH, MEAN_REAL)
@@ -209,8 +210,10 @@ static void make_plan(reduce_plan *p, const fy_tensor *in, const bool *reduced, 
     } else if (reduced[d] == last_reduced) {
       int32_t n = last_reduced ? p->reduced : p->kept;
       int64_t *dims = last_reduced ? p->reduced_dims : p->kept_dims;
-      if (n == 0) p->inner *= size;  // still the run that holds |inner|
-      else dims[n - 1] *= size;
+      if (n == 0)
+        p->inner *= size;  // still the run that holds |inner|
+      else
+        dims[n - 1] *= size;
     } else {
       last_reduced = reduced[d];
       int32_t *n = last_reduced ? &p->reduced : &p->kept;
@@ -336,7 +339,10 @@ static fy_code reduce(fy_kernel_ctx *ctx, fy_error *err) {
   make_plan(&plan, in, reduced, fy_site_bool(ctx->site, "keep_dims"));
   FY_TRY(fy_out(ctx, 0, plan.out_rank, plan.out_dims, &out, err));
   if (out->count == 0) return FY_OK;
-  reduce_job job = {.plan = &plan, .loops = loops, .in = in->data, .out = out->data,
+  reduce_job job = {.plan = &plan,
+                    .loops = loops,
+                    .in = in->data,
+                    .out = out->data,
                     .size = fy_dtype_storage(in->dtype)};
   if (in->count == 0) {  // nothing to add: identities
     _Alignas(16) char acc[16];
@@ -389,8 +395,8 @@ static const fy_sample bool_samples[] = {
     {"b[0]=; i32[1]=0", NULL, FY_OK, NULL},
 };
 
-#define REDUCE_OP(Name, name, array)                                                        \
-  FY_OP(Name, .shape = fy_shape_reduction, .compute = reduce, .cost = reduce_cost,          \
+#define REDUCE_OP(Name, name, array)                                               \
+  FY_OP(Name, .shape = fy_shape_reduction, .compute = reduce, .cost = reduce_cost, \
         .aux = name##_table, .host_inputs = 1 << 1, FY_SAMPLES(array))
 REDUCE_OP(Sum, sum, sum_samples);
 REDUCE_OP(Mean, mean, any_reduce_samples);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// reshape.c: the same elements under another shape, and questions about a shape: Reshape, ExpandDims,
-// Squeeze, Shape, ShapeN, Size, Rank.
+// reshape.c: the same elements under another shape, and questions about a shape: Reshape,
+// ExpandDims, Squeeze, Shape, ShapeN, Size, Rank.
 
 #include "base/alloc.h"
 #include "ops/shape_fns.h"
@@ -17,7 +17,8 @@ static fy_code reshape(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_tensor_shape_text(sizes, text));
   }
   if (sizes->count > FY_MAX_RANK) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "too many dimensions: must be < 254, but received %lld",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "too many dimensions: must be < 254, but received %lld",
                    (long long)sizes->count);
   }
   const int32_t rank = (int32_t)sizes->count;
@@ -66,9 +67,10 @@ static fy_code reshape(fy_kernel_ctx *ctx, fy_error *err) {
   }
   int64_t count;
   if (!fy_shape_count(rank, dims, &count) || count != in->count) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Input to reshape is a tensor with %lld values, but the requested shape has %lld",
-                   (long long)in->count, (long long)(unknown >= 0 ? dims[unknown] * wanted : wanted));
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Input to reshape is a tensor with %lld values, but the requested shape has %lld",
+        (long long)in->count, (long long)(unknown >= 0 ? dims[unknown] * wanted : wanted));
   }
   return fy_out_alias(ctx, 0, 0, rank, dims, err);
 }
@@ -82,12 +84,16 @@ static fy_code reshape_shape(fy_shape_ctx *ctx, fy_error *err) {
   int32_t missing = 0, unknown = -1, in_missing = 0, in_unknown = -1;
   for (int32_t i = 0; i < want.rank; i++) {
     dims[i] = want.dims[i];
-    if (dims[i] < 0) missing++, unknown = i;
-    else if (__builtin_mul_overflow(known, dims[i], &known)) return FY_OK;
+    if (dims[i] < 0)
+      missing++, unknown = i;
+    else if (__builtin_mul_overflow(known, dims[i], &known))
+      return FY_OK;
   }
   for (int32_t i = 0; i < in.rank; i++) {
-    if (in.dims[i] < 0) in_missing++, in_unknown = i;
-    else if (__builtin_mul_overflow(have, in.dims[i], &have)) return FY_OK;
+    if (in.dims[i] < 0)
+      in_missing++, in_unknown = i;
+    else if (__builtin_mul_overflow(have, in.dims[i], &have))
+      return FY_OK;
   }
   if (in.rank >= 0 && in_missing == 0) {
     if (missing == 0 && known != have) {
@@ -198,7 +204,8 @@ static fy_code squeeze(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   int64_t dims[FY_MAX_RANK];
   int32_t rank;
-  FY_TRY(squeeze_dims(in->rank, in->dims, fy_site_attr(ctx->site, "squeeze_dims"), dims, &rank, err));
+  FY_TRY(
+      squeeze_dims(in->rank, in->dims, fy_site_attr(ctx->site, "squeeze_dims"), dims, &rank, err));
   return fy_out_alias(ctx, 0, 0, rank, dims, err);
 }
 

@@ -159,10 +159,11 @@ fy_code fy_resource_object(const fy_tensor *handle, const fy_object_type *type, 
   fy_object *o = *(fy_object *const *)handle->data;
   if (!o) return fy_fail(err, FY_INVALID_ARGUMENT, "The resource handle is empty");
   if (o->type != type) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Trying to access a handle's resource using the wrong type. The handle points to "
-                   "a resource of type '%s' but you are trying to access the resource as type '%s'",
-                   o->type->name, type->name);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Trying to access a handle's resource using the wrong type. The handle points to "
+        "a resource of type '%s' but you are trying to access the resource as type '%s'",
+        o->type->name, type->name);
   }
   *out = o;
   return FY_OK;

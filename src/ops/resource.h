@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // resource.h: what outlives a step: named, shared objects such as variables.
-// A manager maps (container, name, type) to a refcounted object; a handle tensor holds a reference to
-// the object itself, so reading a variable needs no lookup. Thread-safe.
+// A manager maps (container, name, type) to a refcounted object; a handle tensor holds a reference
+// to the object itself, so reading a variable needs no lookup. Thread-safe.
 // Not here: what a queue, a table or an iterator does; each of those derives from fy_object too.
 
 #ifndef FY_OPS_RESOURCE_H

@@ -39,10 +39,10 @@ static bool parse_type(fy_view name, fy_dtype *out) {
     const char *name;
     fy_dtype type;
   } short_names[] = {
-      {"f16", FY_HALF},     {"bf16", FY_BFLOAT16}, {"f32", FY_FLOAT},  {"f64", FY_DOUBLE},
-      {"i8", FY_INT8},      {"i16", FY_INT16},     {"i32", FY_INT32},  {"i64", FY_INT64},
-      {"u8", FY_UINT8},     {"u16", FY_UINT16},    {"u32", FY_UINT32}, {"u64", FY_UINT64},
-      {"c64", FY_COMPLEX64}, {"c128", FY_COMPLEX128}, {"b", FY_BOOL},  {"s", FY_STRING}};
+      {"f16", FY_HALF},      {"bf16", FY_BFLOAT16},   {"f32", FY_FLOAT},  {"f64", FY_DOUBLE},
+      {"i8", FY_INT8},       {"i16", FY_INT16},       {"i32", FY_INT32},  {"i64", FY_INT64},
+      {"u8", FY_UINT8},      {"u16", FY_UINT16},      {"u32", FY_UINT32}, {"u64", FY_UINT64},
+      {"c64", FY_COMPLEX64}, {"c128", FY_COMPLEX128}, {"b", FY_BOOL},     {"s", FY_STRING}};
   for (size_t i = 0; i < sizeof short_names / sizeof short_names[0]; i++) {
     if (fy_view_is(name, short_names[i].name)) {
       *out = short_names[i].type;
@@ -79,8 +79,10 @@ static bool is_real_like(fy_dtype t) {
 }
 
 static void put_number(fy_tensor *t, int64_t i, double v) {
-  if (is_real_like(t->dtype)) put_double(t, i, v);
-  else put_int(t, i, (uint64_t)(int64_t)v);
+  if (is_real_like(t->dtype))
+    put_double(t, i, v);
+  else
+    put_int(t, i, (uint64_t)(int64_t)v);
 }
 
 static double special(fy_dtype t, int64_t i) {
@@ -93,7 +95,8 @@ static double special(fy_dtype t, int64_t i) {
     case 3: return 0;
     case 4: return -0.0;
     case 5: return narrow ? 0x1p-24 : wide ? 0x1p-1074 : t == FY_BFLOAT16 ? 0x1p-133 : 0x1p-149;
-    case 6: return narrow ? 65504 : wide ? DBL_MAX : t == FY_BFLOAT16 ? 0x1.fep127 : (double)FLT_MAX;
+    case 6:
+      return narrow ? 65504 : wide ? DBL_MAX : t == FY_BFLOAT16 ? 0x1.fep127 : (double)FLT_MAX;
     case 7: return narrow ? 0x1p-14 : wide ? DBL_MIN : (double)FLT_MIN;
     case 8: return -1.5;
     default: return 1;
@@ -117,7 +120,10 @@ static bool generate(fy_view name, fy_tensor *t) {
   if (!(normal || uniform || iota || ones || odd || zeros)) return false;
   for (int64_t i = 0; i < t->count; i++) {
     const uint64_t k = (uint64_t)i * 2;
-    double v = iota ? (double)i : ones ? 1 : odd && is_real_like(t->dtype) ? special(t->dtype, i) : 0;
+    double v = iota                            ? (double)i
+               : ones                          ? 1
+               : odd && is_real_like(t->dtype) ? special(t->dtype, i)
+                                               : 0;
     if (normal) v = sqrt(-2 * log(unit(k) + 0x1p-54)) * cos(2 * M_PI * unit(k + 1));
     if (uniform) v = unit(k);
     if ((normal || uniform) && !is_real_like(t->dtype)) v = floor(v * 50);
@@ -143,9 +149,12 @@ static fy_code parse_value(reader *r, fy_tensor *t, int64_t i, fy_error *err) {
     return FY_OK;
   }
   char *end;
-  if (is_real_like(t->dtype)) put_double(t, i, strtod(r->at, &end));
-  else if (*r->at == '-') put_int(t, i, (uint64_t)strtoll(r->at, &end, 10));
-  else put_int(t, i, strtoull(r->at, &end, 10));
+  if (is_real_like(t->dtype))
+    put_double(t, i, strtod(r->at, &end));
+  else if (*r->at == '-')
+    put_int(t, i, (uint64_t)strtoll(r->at, &end, 10));
+  else
+    put_int(t, i, strtoull(r->at, &end, 10));
   if (end == r->at) return fail_at(r, "a number", err);
   r->at = end;
   return FY_OK;
@@ -191,8 +200,10 @@ fy_code fy_sample_parse_inputs(const char *text, fy_sample_inputs *out, fy_error
     fy_dtype type;
     int64_t dims[FY_MAX_RANK];
     int32_t rank;
-    if (out->n == FY_SAMPLE_INPUTS) code = fail_at(&r, "fewer inputs", err);
-    else if (!parse_type(word(&r), &type)) code = fail_at(&r, "a type", err);
+    if (out->n == FY_SAMPLE_INPUTS)
+      code = fail_at(&r, "fewer inputs", err);
+    else if (!parse_type(word(&r), &type))
+      code = fail_at(&r, "a type", err);
     if (!code) code = parse_dims(&r, &rank, dims, err);
     if (!code && !take(&r, '=')) code = fail_at(&r, "'='", err);
     if (!code) code = fy_tensor_new(type, rank, dims, &out->in[out->n], err);
@@ -242,12 +253,8 @@ static fy_code parse_scalar(reader *r, fy_attr_kind kind, fy_arena *arena, fy_at
       r->at = close + 1;
       return FY_OK;
     }
-    case FY_ATTR_INT:
-      out->v.i = strtoll(r->at, &end, 10);
-      break;
-    case FY_ATTR_FLOAT:
-      out->v.f = strtof(r->at, &end);
-      break;
+    case FY_ATTR_INT: out->v.i = strtoll(r->at, &end, 10); break;
+    case FY_ATTR_FLOAT: out->v.f = strtof(r->at, &end); break;
     case FY_ATTR_BOOL:
       out->v.b = *r->at == 't';
       word(r);
@@ -280,10 +287,10 @@ static fy_code parse_list(reader *r, fy_attr_kind kind, fy_arena *arena, fy_attr
     FY_TRY(parse_scalar(r, kind, arena, &items[n++], err));
   }
   *out = (fy_attr){.kind = kind, .is_list = true, .n = n};
-#define COPY(member, list)                                              \
-  out->v.list = fy_arena_array(arena, n + 1, sizeof *out->v.list);      \
-  if (!out->v.list) return fy_fail_oom(err, n);                         \
-  for (uint32_t i = 0; i < n; i++) out->v.list[i] = items[i].v.member;  \
+#define COPY(member, list)                                             \
+  out->v.list = fy_arena_array(arena, n + 1, sizeof *out->v.list);     \
+  if (!out->v.list) return fy_fail_oom(err, n);                        \
+  for (uint32_t i = 0; i < n; i++) out->v.list[i] = items[i].v.member; \
   return FY_OK
   switch ((int)kind) {
     case FY_ATTR_STRING: COPY(s, strings);
@@ -310,8 +317,10 @@ fy_code fy_sample_parse_attrs(const char *text, const fy_op_spec *spec, fy_attrs
     const fy_attr_spec *a = fy_spec_attr(spec, copy);
     if (!a) return fail_at(&r, "an attribute that the op has", err);
     if (!take(&r, '=')) return fail_at(&r, "'='", err);
-    if (a->is_list) FY_TRY(parse_list(&r, a->kind, arena, &value, err));
-    else FY_TRY(parse_scalar(&r, a->kind, arena, &value, err));
+    if (a->is_list)
+      FY_TRY(parse_list(&r, a->kind, arena, &value, err));
+    else
+      FY_TRY(parse_scalar(&r, a->kind, arena, &value, err));
     FY_TRY(fy_attrs_set(attrs, arena, copy, &value, err));
     skip_space(&r);
     if (*r.at && !take(&r, ';')) return fail_at(&r, "';'", err);

@@ -6,8 +6,8 @@
 //   type:    f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 c64 c128 b s, or any dtype name
 //   values:  a comma-separated list (numbers, true/false, nan, inf, -inf, 'text'), or a generator:
 //            normal uniform (fixed pseudo-random), iota (0, 1, 2 …), zeros, ones,
-//            special (NaN, Inf, -Inf, 0, -0, the smallest denormal, the largest, the smallest normal,
-//            then -1.5, 1 … repeating)
+//            special (NaN, Inf, -Inf, 0, -0, the smallest denormal, the largest, the smallest
+//            normal, then -1.5, 1 … repeating)
 //   attrs:   name "=" value ("; " name "=" value)*
 //   value:   true/false, 12, 0.5, "text", float (a dtype), [2,?] (a shape when the op says so),
 //            [1,2] [float,int32] (lists)
@@ -25,7 +25,8 @@ typedef struct fy_sample_inputs {
 } fy_sample_inputs;
 
 // Parses |text|. INVALID_ARGUMENT names the place. Release with fy_sample_inputs_free.
-FY_MUST_CHECK fy_code fy_sample_parse_inputs(const char *text, fy_sample_inputs *out, fy_error *err);
+FY_MUST_CHECK fy_code fy_sample_parse_inputs(const char *text, fy_sample_inputs *out,
+                                             fy_error *err);
 void fy_sample_inputs_free(fy_sample_inputs *inputs);
 // Adds the attributes of |text| (may be NULL) to |attrs|, read as |spec| types them.
 FY_MUST_CHECK fy_code fy_sample_parse_attrs(const char *text, const fy_op_spec *spec,

@@ -18,23 +18,24 @@ typedef struct scan_job {
 #define TIMES_INT(S, x, y)  ((fy_u_##S)(x) * (fy_u_##S)(y))
 #define TIMES_CPLX(S, x, y) fy_cmul_##S(x, y)
 
-// Items are the (outer, inner) lanes; each is walked with a running value that rounds at every step.
-#define SCAN(E, S, name, COMBINE, FIRST)                                                  \
-  static void name##_##S(void *arg, int64_t begin, int64_t end) {                         \
-    const scan_job *j = arg;                                                              \
-    const fy_t_##S *in = j->in;                                                           \
-    fy_t_##S *out = j->out;                                                               \
-    for (int64_t lane = begin; lane < end; lane++) {                                      \
-      const int64_t base = lane / j->inner * j->along * j->inner + lane % j->inner;       \
-      fy_t_##S sum = FY_ST_##S(FIRST);                                                    \
-      for (int64_t k = 0; k < j->along; k++) {                                            \
-        const int64_t at = base + (j->reverse ? j->along - 1 - k : k) * j->inner;         \
-        const fy_a_##S x = FY_LD_##S(sum), y = FY_LD_##S(in[at]);                         \
-        const fy_t_##S next = FY_ST_##S(COMBINE(S, x, y));                                \
-        out[at] = j->exclusive ? sum : next;                                              \
-        sum = next;                                                                       \
-      }                                                                                   \
-    }                                                                                     \
+// Items are the (outer, inner) lanes; each is walked with a running value that rounds at every
+// step.
+#define SCAN(E, S, name, COMBINE, FIRST)                                            \
+  static void name##_##S(void *arg, int64_t begin, int64_t end) {                   \
+    const scan_job *j = arg;                                                        \
+    const fy_t_##S *in = j->in;                                                     \
+    fy_t_##S *out = j->out;                                                         \
+    for (int64_t lane = begin; lane < end; lane++) {                                \
+      const int64_t base = lane / j->inner * j->along * j->inner + lane % j->inner; \
+      fy_t_##S sum = FY_ST_##S(FIRST);                                              \
+      for (int64_t k = 0; k < j->along; k++) {                                      \
+        const int64_t at = base + (j->reverse ? j->along - 1 - k : k) * j->inner;   \
+        const fy_a_##S x = FY_LD_##S(sum), y = FY_LD_##S(in[at]);                   \
+        const fy_t_##S next = FY_ST_##S(COMBINE(S, x, y));                          \
+        out[at] = j->exclusive ? sum : next;                                        \
+        sum = next;                                                                 \
+      }                                                                             \
+    }                                                                               \
   }
 FY_REAL_TYPES(SCAN, sum, PLUS, 0)
 FY_COMPLEX_TYPES(SCAN, sum, PLUS, 0)
@@ -72,9 +73,12 @@ static fy_code scan(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   if (out->count == 0) return FY_OK;
-  scan_job job = {in->data, out->data, in->dims[axis],
+  scan_job job = {in->data,
+                  out->data,
+                  in->dims[axis],
                   fy_product(in->dims + axis + 1, in->rank - 1 - (int32_t)axis),
-                  fy_site_bool(ctx->site, "exclusive"), fy_site_bool(ctx->site, "reverse")};
+                  fy_site_bool(ctx->site, "exclusive"),
+                  fy_site_bool(ctx->site, "reverse")};
   fy_parallel(ctx, in->count / job.along, 1.5 * (double)job.along, fn, &job);
   return FY_OK;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// select.c: Select (condition of the same shape, a scalar, or one per row) and SelectV2 (broadcasts).
+// select.c: Select (condition of the same shape, a scalar, or one per row) and SelectV2
+// (broadcasts).
 
 #include "ops/broadcast.h"
 #include "ops/shape_fns.h"
@@ -16,10 +17,10 @@ typedef struct select_job {
   fy_error *err;
 } select_job;
 
-#define PICK(T)                                                                               \
+#define PICK(T)                                                                                   \
   static void pick_##T(const bool *c, int64_t sc, const T *y, int64_t sy, const T *n, int64_t sn, \
-                       T *out, int64_t count) {                                               \
-    for (int64_t i = 0; i < count; i++) out[i] = c[i * sc] ? y[i * sy] : n[i * sn];           \
+                       T *out, int64_t count) {                                                   \
+    for (int64_t i = 0; i < count; i++) out[i] = c[i * sc] ? y[i * sy] : n[i * sn];               \
   }
 typedef struct bytes16 {
   uint64_t a, b;
@@ -40,13 +41,12 @@ static void select_row(void *arg, const int64_t *at, int64_t out_at, int64_t n) 
   if (!fy_dtype_is_plain(j->type)) {
     for (int64_t i = 0; i < n && !j->code; i++) {
       const bool yes_here = c[i * sc];
-      j->code = fy_copy_run(j->type, out, i, yes_here ? yes : no, yes_here ? i * sy : i * sn, 1,
-                            j->err);
+      j->code =
+          fy_copy_run(j->type, out, i, yes_here ? yes : no, yes_here ? i * sy : i * sn, 1, j->err);
     }
     return;
   }
-#define CASE(T) \
-  pick_##T(c, sc, (const void *)yes, sy, (const void *)no, sn, (T *)(void *)out, n)
+#define CASE(T) pick_##T(c, sc, (const void *)yes, sy, (const void *)no, sn, (T *)(void *)out, n)
   switch (j->size) {
     case 1: CASE(uint8_t); break;
     case 2: CASE(uint16_t); break;
@@ -66,9 +66,14 @@ static fy_code run(fy_kernel_ctx *ctx, const fy_bcast *bcast, int32_t rank, cons
                    fy_error *err) {
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
-  select_job job = {.bcast = bcast, .type = out->dtype, .size = fy_dtype_storage(out->dtype),
-                    .cond = ctx->in[0]->data, .yes = ctx->in[1]->data, .no = ctx->in[2]->data,
-                    .out = out->data, .err = err};
+  select_job job = {.bcast = bcast,
+                    .type = out->dtype,
+                    .size = fy_dtype_storage(out->dtype),
+                    .cond = ctx->in[0]->data,
+                    .yes = ctx->in[1]->data,
+                    .no = ctx->in[2]->data,
+                    .out = out->data,
+                    .err = err};
   if (out->count == 0) return FY_OK;
   if (fy_dtype_is_plain(out->dtype)) {
     fy_parallel(ctx, out->count, 0.6, select_rows, &job);
@@ -86,12 +91,12 @@ static fy_code select_v2(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code fail_sizes(fy_kernel_ctx *ctx, int other, fy_error *err) {
   char x[128], y[128];
-  return fy_fail(err, FY_INVALID_ARGUMENT,
-                 "Inputs to operation %s of type %s must have the same size and shape.  Input 0: %s "
-                 "!= input %d: %s",
-                 ctx->site->node_name, ctx->site->op->impl->name,
-                 fy_tensor_shape_text(ctx->in[0], x), other,
-                 fy_tensor_shape_text(ctx->in[other], y));
+  return fy_fail(
+      err, FY_INVALID_ARGUMENT,
+      "Inputs to operation %s of type %s must have the same size and shape.  Input 0: %s "
+      "!= input %d: %s",
+      ctx->site->node_name, ctx->site->op->impl->name, fy_tensor_shape_text(ctx->in[0], x), other,
+      fy_tensor_shape_text(ctx->in[other], y));
 }
 
 static fy_code select_v1(fy_kernel_ctx *ctx, fy_error *err) {
@@ -138,11 +143,13 @@ static fy_code select_v1_shape(fy_shape_ctx *ctx, fy_error *err) {
   }
   const fy_pshape cond = ctx->in[0];
   if (cond.rank == 1 && data.rank > 1) {
-    int64_t first;
-    FY_TRY(fy_dim_merge(data.dims[0], cond.dims[0], &first, err));
+    const fy_pshape first = {1, data.dims};
+    fy_pshape merged;
+    FY_TRY(fy_shape_merge(ctx, cond, first, &merged, err));
   } else if (cond.rank > 0 && data.rank >= 0) {
     fy_pshape merged;
-    FY_TRY(fy_shape_merge(ctx, data, cond, &merged, err));
+    FY_TRY(data.rank == 0 ? fy_shape_merge(ctx, data, cond, &merged, err)
+                          : fy_shape_merge(ctx, cond, data, &merged, err));
     data = merged;
   } else if (cond.rank > 1) {
     data = cond;
@@ -153,7 +160,7 @@ static fy_code select_v1_shape(fy_shape_ctx *ctx, fy_error *err) {
 static fy_code select_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
   fy_pshape data;
   FY_TRY(fy_shape_broadcast_two(ctx, ctx->in[1], ctx->in[2], &data, err));
-  return fy_shape_broadcast_two(ctx, data, ctx->in[0], &ctx->out[0], err);
+  return fy_shape_broadcast_two(ctx, ctx->in[0], data, &ctx->out[0], err);
 }
 
 static const fy_sample v1_samples[] = {

@@ -249,7 +249,7 @@ fy_code fy_shape_broadcast_or_unknown(fy_shape_ctx *ctx, fy_error *err) {
 fy_code fy_shape_merge_all(fy_shape_ctx *ctx, fy_error *err) {
   fy_pshape all = FY_UNKNOWN_SHAPE;
   for (int i = ctx->num_inputs - 1; i >= 0; i--) {
-    fy_code code = fy_shape_merge(ctx, all, ctx->in[i], &all, err);
+    fy_code code = fy_shape_merge(ctx, ctx->in[i], all, &all, err);
     if (code) {
       fy_error_append(err, "\n\tFrom merging shape %d with other shapes.", i);
       return code;

@@ -55,17 +55,18 @@ int64_t fy_shape_attr_int(const fy_shape_ctx *ctx, const char *name, int64_t oth
 bool fy_shape_attr_bool(const fy_shape_ctx *ctx, const char *name);
 
 // --- whole shape functions ---
-fy_code fy_shape_none(fy_shape_ctx *ctx, fy_error *err);       // no outputs, or nothing known
-fy_code fy_shape_scalar(fy_shape_ctx *ctx, fy_error *err);     // every output is a scalar
-fy_code fy_shape_unchanged(fy_shape_ctx *ctx, fy_error *err);  // output 0 like input 0
+fy_code fy_shape_none(fy_shape_ctx *ctx, fy_error *err);        // no outputs, or nothing known
+fy_code fy_shape_scalar(fy_shape_ctx *ctx, fy_error *err);      // every output is a scalar
+fy_code fy_shape_unchanged(fy_shape_ctx *ctx, fy_error *err);   // output 0 like input 0
 fy_code fy_shape_at_least_1(fy_shape_ctx *ctx, fy_error *err);  // the same, rank >= 1
-fy_code fy_shape_identity(fy_shape_ctx *ctx, fy_error *err);  // output i is input i: value, handle too
+fy_code fy_shape_identity(fy_shape_ctx *ctx,
+                          fy_error *err);  // output i is input i: value, handle too
 fy_code fy_shape_broadcast(fy_shape_ctx *ctx, fy_error *err);  // of inputs 0 and 1
 fy_code fy_shape_broadcast_or_unknown(fy_shape_ctx *ctx, fy_error *err);
-fy_code fy_shape_merge_all(fy_shape_ctx *ctx, fy_error *err);  // all inputs alike (AddN)
-fy_code fy_shape_from_attr(fy_shape_ctx *ctx, fy_error *err);  // attribute "shape"
+fy_code fy_shape_merge_all(fy_shape_ctx *ctx, fy_error *err);   // all inputs alike (AddN)
+fy_code fy_shape_from_attr(fy_shape_ctx *ctx, fy_error *err);   // attribute "shape"
 fy_code fy_shape_from_first(fy_shape_ctx *ctx, fy_error *err);  // input 0 is a shape (Fill, random)
-fy_code fy_shape_reduction(fy_shape_ctx *ctx, fy_error *err);  // input, axes; attribute keep_dims
+fy_code fy_shape_reduction(fy_shape_ctx *ctx, fy_error *err);   // input, axes; attribute keep_dims
 fy_code fy_shape_from_output_shapes(fy_shape_ctx *ctx, fy_error *err);  // attribute "output_shapes"
 
 #endif

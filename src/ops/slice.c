@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// slice.c: Slice and StridedSlice. The masks of StridedSlice are resolved once, by the same function
-// for kernels (all sizes known) and shape inference (some not).
+// slice.c: Slice and StridedSlice. The masks of StridedSlice are resolved once, by the same
+// function for kernels (all sizes known) and shape inference (some not).
 
 #include "ops/shape_fns.h"
 #include "ops/strided.h"
@@ -87,9 +87,9 @@ typedef struct slice_spec {
 } slice_spec;
 
 typedef struct slice_result {
-  int32_t rank;                     // of the walk: one entry per input dim
-  int64_t dims[FY_MAX_RANK];        // elements taken; -1 unknown
-  int64_t start[FY_MAX_RANK];       // first element
+  int32_t rank;                // of the walk: one entry per input dim
+  int64_t dims[FY_MAX_RANK];   // elements taken; -1 unknown
+  int64_t start[FY_MAX_RANK];  // first element
   int64_t step[FY_MAX_RANK];
   int32_t out_rank;
   int64_t out_dims[2 * FY_MAX_RANK];  // new axes may exceed the limit until it is checked
@@ -130,7 +130,8 @@ static fy_code resolve_dim(const slice_spec *s, int32_t i, int32_t dim, int64_t 
     return FY_OK;
   }
   const bool free_begin = bit(s->begin_mask, i), free_end = bit(s->end_mask, i);
-  if (size < 0 || !stride_known || (!begin_known && !free_begin) || (!end_known && !free_end)) return FY_OK;
+  if (size < 0 || !stride_known || (!begin_known && !free_begin) || (!end_known && !free_end))
+    return FY_OK;
   const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
   int64_t b = s->begin[i], e = s->end[i];
   if (b < 0) b = b < -size ? -1 : b + size;
@@ -193,11 +194,12 @@ static fy_code strided_slice(fy_kernel_ctx *ctx, fy_error *err) {
   char x[128], y[128], z[128];
   if (begin->rank != 1 || end->rank != 1 || step->rank != 1 || begin->count != end->count ||
       begin->count != step->count || begin->count >= 32) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Expected begin, end, and strides to be 1D equal size tensors, but got shapes %s, "
-                   "%s, and %s instead.",
-                   fy_tensor_shape_text(begin, x), fy_tensor_shape_text(end, y),
-                   fy_tensor_shape_text(step, z));
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Expected begin, end, and strides to be 1D equal size tensors, but got shapes %s, "
+        "%s, and %s instead.",
+        fy_tensor_shape_text(begin, x), fy_tensor_shape_text(end, y),
+        fy_tensor_shape_text(step, z));
   }
   int64_t b[32], e[32], s[32];
   for (int32_t i = 0; i < begin->count; i++) {
@@ -206,7 +208,10 @@ static fy_code strided_slice(fy_kernel_ctx *ctx, fy_error *err) {
     s[i] = fy_tensor_int(step, i);
   }
   const fy_site *site = ctx->site;
-  const slice_spec spec = {.n = (int32_t)begin->count, .begin = b, .end = e, .strides = s,
+  const slice_spec spec = {.n = (int32_t)begin->count,
+                           .begin = b,
+                           .end = e,
+                           .strides = s,
                            .begin_mask = fy_site_int(site, "begin_mask"),
                            .end_mask = fy_site_int(site, "end_mask"),
                            .ellipsis_mask = fy_site_int(site, "ellipsis_mask"),
@@ -258,8 +263,12 @@ static fy_code strided_slice_shape(fy_shape_ctx *ctx, fy_error *err) {
   }
   if (ctx->in[0].rank < 0) return FY_OK;
   // -1 in a partly known begin or end is "unknown"; in a constant it counts from the end.
-  const slice_spec spec = {.n = n[0], .begin = v[0], .end = v[1], .strides = v[2],
-                           .begin_known = known[0], .end_known = known[1],
+  const slice_spec spec = {.n = n[0],
+                           .begin = v[0],
+                           .end = v[1],
+                           .strides = v[2],
+                           .begin_known = known[0],
+                           .end_known = known[1],
                            .strides_known = known[2],
                            .begin_mask = fy_shape_attr_int(ctx, "begin_mask", 0),
                            .end_mask = fy_shape_attr_int(ctx, "end_mask", 0),

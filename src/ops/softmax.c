@@ -14,37 +14,37 @@ typedef struct softmax_job {
   bool log;
 } softmax_job;
 
-#define SOFTMAX(E, S, _)                                                                  \
-  static void softmax_##S(void *arg, int64_t begin, int64_t end) {                        \
-    const softmax_job *j = arg;                                                           \
-    for (int64_t r = begin; r < end; r++) {                                               \
-      const fy_t_##S *in = (const fy_t_##S *)j->in + r * j->cols;                         \
-      fy_t_##S *out = (fy_t_##S *)j->out + r * j->cols;                                   \
-      fy_a_##S top = FY_LD_##S(in[0]), sum = 0;                                           \
-      for (int64_t c = 1; c < j->cols; c++) {                                             \
-        const fy_a_##S x = FY_LD_##S(in[c]);                                              \
-        top = x > top ? x : top;                                                          \
-      }                                                                                   \
-      if (j->log) {                                                                       \
-        for (int64_t c = 0; c < j->cols; c++) {                                           \
-          sum += FY_MATH_##S(exp)(FY_LD_##S(in[c]) - top);                                \
-        }                                                                                 \
-        const fy_a_##S shift = FY_MATH_##S(log)(sum);                                     \
-        for (int64_t c = 0; c < j->cols; c++) {                                           \
-          out[c] = FY_ST_##S(FY_LD_##S(in[c]) - top - shift);                             \
-        }                                                                                 \
-        continue;                                                                         \
-      }                                                                                   \
-      for (int64_t c = 0; c < j->cols; c++) {                                             \
-        const fy_a_##S x = FY_MATH_##S(exp)(FY_LD_##S(in[c]) - top);                      \
-        sum += x;                                                                         \
-        out[c] = FY_ST_##S(x);                                                            \
-      }                                                                                   \
-      const fy_a_##S scale = 1 / sum;                                                     \
-      for (int64_t c = 0; c < j->cols; c++) {                                             \
-        out[c] = FY_ST_##S(FY_LD_##S(out[c]) * scale);                                    \
-      }                                                                                   \
-    }                                                                                     \
+#define SOFTMAX(E, S, _)                                             \
+  static void softmax_##S(void *arg, int64_t begin, int64_t end) {   \
+    const softmax_job *j = arg;                                      \
+    for (int64_t r = begin; r < end; r++) {                          \
+      const fy_t_##S *in = (const fy_t_##S *)j->in + r * j->cols;    \
+      fy_t_##S *out = (fy_t_##S *)j->out + r * j->cols;              \
+      fy_a_##S top = FY_LD_##S(in[0]), sum = 0;                      \
+      for (int64_t c = 1; c < j->cols; c++) {                        \
+        const fy_a_##S x = FY_LD_##S(in[c]);                         \
+        top = x > top ? x : top;                                     \
+      }                                                              \
+      if (j->log) {                                                  \
+        for (int64_t c = 0; c < j->cols; c++) {                      \
+          sum += FY_MATH_##S(exp)(FY_LD_##S(in[c]) - top);           \
+        }                                                            \
+        const fy_a_##S shift = FY_MATH_##S(log)(sum);                \
+        for (int64_t c = 0; c < j->cols; c++) {                      \
+          out[c] = FY_ST_##S(FY_LD_##S(in[c]) - top - shift);        \
+        }                                                            \
+        continue;                                                    \
+      }                                                              \
+      for (int64_t c = 0; c < j->cols; c++) {                        \
+        const fy_a_##S x = FY_MATH_##S(exp)(FY_LD_##S(in[c]) - top); \
+        sum += x;                                                    \
+        out[c] = FY_ST_##S(x);                                       \
+      }                                                              \
+      const fy_a_##S scale = 1 / sum;                                \
+      for (int64_t c = 0; c < j->cols; c++) {                        \
+        out[c] = FY_ST_##S(FY_LD_##S(out[c]) * scale);               \
+      }                                                              \
+    }                                                                \
   }
 FY_REAL_TYPES(SOFTMAX, _)
 

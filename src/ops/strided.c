@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // strided.c: see strided.h. Dims that follow each other in both tensors are merged first. What is
-// left is rows: copied whole, repeated, or gathered; a transposition is done in square tiles so that
-// both sides stay in the cache.
+// left is rows: copied whole, repeated, or gathered; a transposition is done in square tiles so
+// that both sides stay in the cache.
 
 #include "ops/strided.h"
 
@@ -26,24 +26,24 @@ typedef struct copy_job {
   fy_error *err;
 } copy_job;
 
-#define TILED(T)                                                                                   \
-  static void tiled_##T(const plane *p, T *out, const T *in) {                                     \
-    if (p->rows == 1 && p->col_stride_in == 0) {                                                   \
-      const T x = *in;                                                                             \
-      for (int64_t c = 0; c < p->cols; c++) out[c] = x;                                            \
-      return;                                                                                      \
-    }                                                                                              \
-    for (int64_t r0 = 0; r0 < p->rows; r0 += TILE) {                                               \
-      const int64_t r1 = r0 + TILE < p->rows ? r0 + TILE : p->rows;                                \
-      for (int64_t c0 = 0; c0 < p->cols; c0 += TILE) {                                             \
-        const int64_t c1 = c0 + TILE < p->cols ? c0 + TILE : p->cols;                              \
-        for (int64_t r = r0; r < r1; r++) {                                                        \
-          T *o = out + r * p->row_stride_out;                                                      \
-          const T *i = in + r * p->row_stride_in;                                                  \
-          for (int64_t c = c0; c < c1; c++) o[c] = i[c * p->col_stride_in];                        \
-        }                                                                                          \
-      }                                                                                            \
-    }                                                                                              \
+#define TILED(T)                                                            \
+  static void tiled_##T(const plane *p, T *out, const T *in) {              \
+    if (p->rows == 1 && p->col_stride_in == 0) {                            \
+      const T x = *in;                                                      \
+      for (int64_t c = 0; c < p->cols; c++) out[c] = x;                     \
+      return;                                                               \
+    }                                                                       \
+    for (int64_t r0 = 0; r0 < p->rows; r0 += TILE) {                        \
+      const int64_t r1 = r0 + TILE < p->rows ? r0 + TILE : p->rows;         \
+      for (int64_t c0 = 0; c0 < p->cols; c0 += TILE) {                      \
+        const int64_t c1 = c0 + TILE < p->cols ? c0 + TILE : p->cols;       \
+        for (int64_t r = r0; r < r1; r++) {                                 \
+          T *o = out + r * p->row_stride_out;                               \
+          const T *i = in + r * p->row_stride_in;                           \
+          for (int64_t c = c0; c < c1; c++) o[c] = i[c * p->col_stride_in]; \
+        }                                                                   \
+      }                                                                     \
+    }                                                                       \
   }
 typedef struct bytes16 {
   uint64_t a, b;

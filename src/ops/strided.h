@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// strided.h: the one loop behind Slice, StridedSlice, Transpose, Tile, BroadcastTo, Reverse: a dense
-// output, each of whose dims walks the input with a stride of its own (0 repeats, negative reverses).
+// strided.h: the one loop behind Slice, StridedSlice, Transpose, Tile, BroadcastTo, Reverse: a
+// dense output, each of whose dims walks the input with a stride of its own (0 repeats, negative
+// reverses).
 
 #ifndef FY_OPS_STRIDED_H
 #define FY_OPS_STRIDED_H

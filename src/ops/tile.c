@@ -47,13 +47,17 @@ static fy_code tile_shape(fy_shape_ctx *ctx, fy_error *err) {
   fy_pshape by;
   const fy_pshape in = ctx->in[0];
   FY_TRY(fy_shape_from_input(ctx, 1, &by, err));
-  if (in.rank < 0 || by.rank < 0) return by.rank < 0 && in.rank >= 0
-                                             ? fy_shape_set(ctx, 0, in.rank, NULL, err) : FY_OK;
-  FY_TRY(fy_shape_rank_is(in, by.rank, err));
+  if (in.rank < 0 || by.rank < 0)
+    return by.rank < 0 && in.rank >= 0 ? fy_shape_set(ctx, 0, in.rank, NULL, err) : FY_OK;
+  FY_TRY(fy_shape_rank_is(by, in.rank, err));
   int64_t dims[FY_MAX_RANK];
   for (int32_t d = 0; d < in.rank; d++) {
-    if (in.dims[d] < 0 || by.dims[d] < 0 || __builtin_mul_overflow(in.dims[d], by.dims[d], &dims[d]))
+    if (in.dims[d] == 0 || by.dims[d] == 0)
+      dims[d] = 0;
+    else if (in.dims[d] < 0 || by.dims[d] < 0 ||
+             __builtin_mul_overflow(in.dims[d], by.dims[d], &dims[d])) {
       dims[d] = -1;
+    }
   }
   return fy_shape_set(ctx, 0, in.rank, dims, err);
 }
@@ -67,8 +71,8 @@ static fy_code broadcast_to(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_value_shape(ctx->in[1], &rank, dims, err));
   if (in->rank > rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Rank of input (%d) must be no greater than rank of output shape (%d).", in->rank,
-                   rank);
+                   "Rank of input (%d) must be no greater than rank of output shape (%d).",
+                   in->rank, rank);
   }
   fy_dense_strides(in->rank, in->dims, own);
   for (int32_t d = 0; d < rank; d++) {
@@ -79,21 +83,25 @@ static fy_code broadcast_to(fy_kernel_ctx *ctx, fy_error *err) {
                      fy_tensor_shape_text(in, x), fy_shape_text(rank, dims, y));
     }
   }
-  if (fy_shape_equal(in->rank, in->dims, rank, dims)) return fy_out_alias(ctx, 0, 0, rank, dims, err);
+  if (fy_shape_equal(in->rank, in->dims, rank, dims))
+    return fy_out_alias(ctx, 0, 0, rank, dims, err);
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
   return fy_strided_copy(ctx, out, in, rank, dims, strides, 0, err);
 }
 
 static fy_code broadcast_to_shape(fy_shape_ctx *ctx, fy_error *err) {
-  fy_pshape want, both;
+  fy_pshape want;
+  const fy_pshape in = ctx->in[0];
   FY_TRY(fy_shape_from_input(ctx, 1, &want, err));
   if (want.rank < 0) return FY_OK;
-  if (ctx->in[0].rank < 0) return fy_shape_set(ctx, 0, want.rank, want.dims, err);
-  FY_TRY(fy_shape_rank_at_most(ctx->in[0], want.rank, err));
-  FY_TRY(fy_shape_broadcast_two(ctx, ctx->in[0], want, &both, err));
+  if (in.rank < 0) return fy_shape_set(ctx, 0, want.rank, want.dims, err);
+  FY_TRY(fy_shape_rank_at_most(in, want.rank, err));
   int64_t dims[FY_MAX_RANK];
-  for (int32_t d = 0; d < want.rank; d++) dims[d] = want.dims[d] >= 0 ? want.dims[d] : both.dims[d];
+  for (int32_t d = want.rank - 1, k = in.rank - 1; d >= 0; d--, k--) {  // from the right
+    dims[d] = want.dims[d];
+    if (k >= 0 && in.dims[k] != 1) FY_TRY(fy_dim_merge(in.dims[k], want.dims[d], &dims[d], err));
+  }
   return fy_shape_set(ctx, 0, want.rank, dims, err);
 }
 
@@ -114,8 +122,10 @@ static fy_code broadcast_args(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, 1, (const int64_t[]){b.out_rank}, &out, err));
   for (int32_t i = 0; i < b.out_rank; i++) {
-    if (out->dtype == FY_INT64) ((int64_t *)out->data)[i] = b.out_dims[i];
-    else ((int32_t *)out->data)[i] = (int32_t)b.out_dims[i];
+    if (out->dtype == FY_INT64)
+      ((int64_t *)out->data)[i] = b.out_dims[i];
+    else
+      ((int32_t *)out->data)[i] = (int32_t)b.out_dims[i];
   }
   return FY_OK;
 }
@@ -216,7 +226,8 @@ static fy_code pad_shape(fy_shape_ctx *ctx, fy_error *err) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Paddings must be non-negative");
     }
     dims[d] = in.dims[d] < 0 || in.dims[d] > INT64_MAX / 4 || a > INT64_MAX / 4 || b > INT64_MAX / 4
-                  ? -1 : in.dims[d] + a + b;
+                  ? -1
+                  : in.dims[d] + a + b;
   }
   return fy_shape_set(ctx, 0, rank, dims, err);
 }
@@ -243,7 +254,7 @@ static const fy_sample pad_v2_samples[] = {
 FY_OP(Tile, .shape = tile_shape, .compute = tile, .host_inputs = 1 << 1, FY_SAMPLES(tile_samples));
 FY_OP(BroadcastTo, .shape = broadcast_to_shape, .compute = broadcast_to, .host_inputs = 1 << 1,
       FY_SAMPLES(to_samples));
-FY_OP(BroadcastArgs, .shape = broadcast_args_shape, .compute = broadcast_args,
-      .flags = FY_OP_CHEAP, .host_inputs = 3, .host_outputs = 1, FY_SAMPLES(args_samples));
+FY_OP(BroadcastArgs, .shape = broadcast_args_shape, .compute = broadcast_args, .flags = FY_OP_CHEAP,
+      .host_inputs = 3, .host_outputs = 1, FY_SAMPLES(args_samples));
 FY_OP(Pad, .shape = pad_shape, .compute = pad, .host_inputs = 1 << 1, FY_SAMPLES(pad_samples));
 FY_OP(PadV2, .shape = pad_shape, .compute = pad, .host_inputs = 1 << 1, FY_SAMPLES(pad_v2_samples));

@@ -17,7 +17,8 @@ static fy_code read_perm(const fy_tensor *perm, int32_t rank, int32_t *out, fy_e
     int64_t d = fy_tensor_int(perm, i);
     if (d < 0) d += rank;
     if (d < 0 || d >= rank) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "%lld is out of range [0 .. %d)", (long long)d, rank);
+      return fy_fail(err, FY_INVALID_ARGUMENT, "%lld is out of range [0 .. %d)", (long long)d,
+                     rank);
     }
     seen[d] = true;
     out[i] = (int32_t)d;
@@ -26,8 +27,8 @@ static fy_code read_perm(const fy_tensor *perm, int32_t rank, int32_t *out, fy_e
     if (seen[i]) continue;
     fy_str_init(&list);
     for (int32_t k = 0; k < rank; k++) fy_str_printf(&list, "%s%d", k ? "," : "", out[k]);
-    fy_code code = fy_fail(err, FY_INVALID_ARGUMENT, "%d is missing from {%s}.", i,
-                           fy_str_text(&list));
+    fy_code code =
+        fy_fail(err, FY_INVALID_ARGUMENT, "%d is missing from {%s}.", i, fy_str_text(&list));
     fy_str_free(&list);
     return code;
   }
@@ -65,8 +66,9 @@ static fy_code transpose_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_tensor *perm_in = ctx->in_value[1];
   FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
   const int64_t perm_size = ctx->in[1].rank == 1 ? ctx->in[1].dims[0] : -1;
-  int32_t rank = in.rank >= 0 ? in.rank : perm_size >= 0 && perm_size <= FY_MAX_RANK
-                                              ? (int32_t)perm_size : -1;
+  int32_t rank = in.rank >= 0                                 ? in.rank
+                 : perm_size >= 0 && perm_size <= FY_MAX_RANK ? (int32_t)perm_size
+                                                              : -1;
   if (rank < 0) return FY_OK;
   if (in.rank >= 0 && perm_size >= 0 && perm_size != in.rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension must be %d but is %lld", in.rank,
@@ -76,17 +78,15 @@ static fy_code transpose_shape(fy_shape_ctx *ctx, fy_error *err) {
     if (rank <= 1 && in.rank >= 0) return fy_shape_unchanged(ctx, err);
     return fy_shape_set(ctx, 0, rank, NULL, err);
   }
-  int32_t perm[FY_MAX_RANK];
   int64_t dims[FY_MAX_RANK];
-  for (int32_t i = 0; i < rank; i++) {
+  for (int32_t i = 0; i < rank && i < perm_in->count; i++) {
     const int64_t d = fy_tensor_int(perm_in, i);
     if (d < -rank || d >= rank) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "perm dim %lld is out of range of input rank %d", (long long)d, rank);
+      return fy_fail(err, FY_INVALID_ARGUMENT, "perm dim %lld is out of range of input rank %d",
+                     (long long)d, rank);
     }
+    dims[i] = in.dims[d < 0 ? d + rank : d];  // that each dim comes once is the kernel's to check
   }
-  FY_TRY(read_perm(perm_in, rank, perm, err));
-  for (int32_t i = 0; i < rank; i++) dims[i] = in.dims[perm[i]];
   return fy_shape_set(ctx, 0, rank, dims, err);
 }
 
@@ -118,6 +118,25 @@ static fy_code reverse(fy_kernel_ctx *ctx, fy_error *err) {
   return fy_strided_copy(ctx, out, in, in->rank, in->dims, strides, offset, err);
 }
 
+static fy_code reverse_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0];
+  const fy_tensor *axes = ctx->in_value[1];
+  bool flipped[FY_MAX_RANK] = {false};
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
+  for (int64_t i = 0; axes && in.rank >= 0 && i < axes->count; i++) {
+    const int64_t axis = fy_tensor_int(axes, i), d = axis < 0 ? axis + in.rank : axis;
+    if (d < 0 || d >= in.rank) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "'axis'[%lld] = %lld is out of valid range [0, %d",
+                     (long long)i, (long long)axis, in.rank - 1);
+    }
+    if (flipped[d]) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "axis %lld specified more than once.", (long long)d);
+    }
+    flipped[d] = true;
+  }
+  return fy_shape_unchanged(ctx, err);
+}
+
 // ---------------------------------------------------------------- InvertPermutation
 static fy_code invert_permutation(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
@@ -130,8 +149,10 @@ static fy_code invert_permutation(fy_kernel_ctx *ctx, fy_error *err) {
   int32_t *narrow_out = out->data;
   int64_t *wide_out = out->data;
   for (int64_t i = 0; i < in->count; i++) {
-    if (wide) wide_out[i] = -1;
-    else narrow_out[i] = -1;
+    if (wide)
+      wide_out[i] = -1;
+    else
+      narrow_out[i] = -1;
   }
   for (int64_t i = 0; i < in->count; i++) {
     const int64_t d = fy_tensor_int(in, i);
@@ -142,15 +163,17 @@ static fy_code invert_permutation(fy_kernel_ctx *ctx, fy_error *err) {
     if ((wide ? wide_out[d] : narrow_out[d]) != -1) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "%lld is duplicated in the input.", (long long)d);
     }
-    if (wide) wide_out[d] = i;
-    else narrow_out[d] = (int32_t)i;
+    if (wide)
+      wide_out[d] = i;
+    else
+      narrow_out[d] = (int32_t)i;
   }
   return FY_OK;
 }
 
 static fy_code vector_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[0], 1, err));
-  return fy_shape_unchanged(ctx, err);
+  return fy_shape_set(ctx, 0, 1, ctx->in[0].dims, err);
 }
 
 static const fy_sample transpose_samples[] = {
@@ -172,7 +195,7 @@ static const fy_sample invert_samples[] = {
 
 FY_OP(Transpose, .shape = transpose_shape, .compute = transpose, .host_inputs = 1 << 1,
       FY_SAMPLES(transpose_samples));
-FY_OP(ReverseV2, .shape = fy_shape_unchanged, .compute = reverse, .host_inputs = 1 << 1,
+FY_OP(ReverseV2, .shape = reverse_shape, .compute = reverse, .host_inputs = 1 << 1,
       FY_SAMPLES(reverse_samples));
 FY_OP(InvertPermutation, .shape = vector_shape, .compute = invert_permutation, .flags = FY_OP_CHEAP,
       FY_SAMPLES(invert_samples));

@@ -26,6 +26,8 @@
 #include "tensor/dtype.h"
 
 #if defined(__clang__)
+// A loop that calls libm cannot be vectorised; that is no reason to warn.
+#pragma clang diagnostic ignored "-Wpass-failed"
 #define FY_VECTOR _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
 #define FY_VECTOR _Pragma("GCC ivdep")
@@ -146,23 +148,23 @@ typedef double fy_r_c128;
 
 // ---------------------------------------------------------------- lists: X(enum, suffix, …)
 #define FY_FULL_REAL_TYPES(X, ...) X(FY_FLOAT, f32, __VA_ARGS__) X(FY_DOUBLE, f64, __VA_ARGS__)
-#define FY_REAL_TYPES(X, ...)                                           \
-  X(FY_HALF, f16, __VA_ARGS__) X(FY_BFLOAT16, bf16, __VA_ARGS__)        \
-  FY_FULL_REAL_TYPES(X, __VA_ARGS__)
-#define FY_COMPLEX_TYPES(X, ...) X(FY_COMPLEX64, c64, __VA_ARGS__) X(FY_COMPLEX128, c128, __VA_ARGS__)
-#define FY_SIGNED_TYPES(X, ...)                                                         \
-  X(FY_INT8, i8, __VA_ARGS__) X(FY_INT16, i16, __VA_ARGS__) X(FY_INT32, i32, __VA_ARGS__) \
-  X(FY_INT64, i64, __VA_ARGS__)
-#define FY_UNSIGNED_TYPES(X, ...)                                                         \
-  X(FY_UINT8, u8, __VA_ARGS__) X(FY_UINT16, u16, __VA_ARGS__) X(FY_UINT32, u32, __VA_ARGS__) \
-  X(FY_UINT64, u64, __VA_ARGS__)
+#define FY_REAL_TYPES(X, ...) \
+  X(FY_HALF, f16, __VA_ARGS__) X(FY_BFLOAT16, bf16, __VA_ARGS__) FY_FULL_REAL_TYPES(X, __VA_ARGS__)
+#define FY_COMPLEX_TYPES(X, ...) \
+  X(FY_COMPLEX64, c64, __VA_ARGS__) X(FY_COMPLEX128, c128, __VA_ARGS__)
+#define FY_SIGNED_TYPES(X, ...) \
+  X(FY_INT8, i8, __VA_ARGS__)   \
+  X(FY_INT16, i16, __VA_ARGS__) X(FY_INT32, i32, __VA_ARGS__) X(FY_INT64, i64, __VA_ARGS__)
+#define FY_UNSIGNED_TYPES(X, ...) \
+  X(FY_UINT8, u8, __VA_ARGS__)    \
+  X(FY_UINT16, u16, __VA_ARGS__) X(FY_UINT32, u32, __VA_ARGS__) X(FY_UINT64, u64, __VA_ARGS__)
 #define FY_INT_TYPES(X, ...)     FY_SIGNED_TYPES(X, __VA_ARGS__) FY_UNSIGNED_TYPES(X, __VA_ARGS__)
 #define FY_INDEX_TYPES(X, ...)   X(FY_INT32, i32, __VA_ARGS__) X(FY_INT64, i64, __VA_ARGS__)
 #define FY_ORDERED_TYPES(X, ...) FY_REAL_TYPES(X, __VA_ARGS__) FY_INT_TYPES(X, __VA_ARGS__)
 #define FY_NUMERIC_TYPES(X, ...) FY_ORDERED_TYPES(X, __VA_ARGS__) FY_COMPLEX_TYPES(X, __VA_ARGS__)
 // The quantized types are integers to everything that only compares or moves them.
-#define FY_QUANTIZED_ENTRIES(name)                                                             \
-  [FY_QINT8] = name##_i8, [FY_QUINT8] = name##_u8, [FY_QINT16] = name##_i16,                   \
+#define FY_QUANTIZED_ENTRIES(name)                                           \
+  [FY_QINT8] = name##_i8, [FY_QUINT8] = name##_u8, [FY_QINT16] = name##_i16, \
   [FY_QUINT16] = name##_u16, [FY_QINT32] = name##_i32,
 
 #define FY_LOOP_ENTRY(E, S, name) [E] = name##_##S,
@@ -185,45 +187,45 @@ typedef void (*fy_binary_loop)(const void *a, int64_t stride_a, const void *b, i
                                void *out, int64_t n, int *bad);
 typedef void (*fy_unary_loop)(const void *in, void *out, int64_t n, const void *param);
 
-#define FY_BINARY_LOOP_TO(E, S, name, EXPR, OUT, STORE)                                          \
-  static void name##_##S(const void *pa, int64_t sa, const void *pb, int64_t sb, void *po,       \
-                         int64_t n, int *bad) {                                                  \
-    const fy_t_##S *a = pa, *b = pb;                                                             \
-    OUT *o = po;                                                                                 \
-    (void)bad;                                                                                   \
-    if (sa == sb) {                                                                              \
-      FY_VECTOR for (int64_t i = 0; i < n; i++) {                                                \
-        const fy_a_##S x = FY_LD_##S(a[i]), y = FY_LD_##S(b[i]);                                 \
-        o[i] = STORE(EXPR(S, x, y));                                                             \
-      }                                                                                          \
-    } else if (sa) {                                                                             \
-      const fy_a_##S y = FY_LD_##S(b[0]);                                                        \
-      FY_VECTOR for (int64_t i = 0; i < n; i++) {                                                \
-        const fy_a_##S x = FY_LD_##S(a[i]);                                                      \
-        o[i] = STORE(EXPR(S, x, y));                                                             \
-      }                                                                                          \
-    } else {                                                                                     \
-      const fy_a_##S x = FY_LD_##S(a[0]);                                                        \
-      FY_VECTOR for (int64_t i = 0; i < n; i++) {                                                \
-        const fy_a_##S y = FY_LD_##S(b[i]);                                                      \
-        o[i] = STORE(EXPR(S, x, y));                                                             \
-      }                                                                                          \
-    }                                                                                            \
+#define FY_BINARY_LOOP_TO(E, S, name, EXPR, OUT, STORE)                                    \
+  static void name##_##S(const void *pa, int64_t sa, const void *pb, int64_t sb, void *po, \
+                         int64_t n, int *bad) {                                            \
+    const fy_t_##S *a = pa, *b = pb;                                                       \
+    OUT *o = po;                                                                           \
+    (void)bad;                                                                             \
+    if (sa == sb) {                                                                        \
+      FY_VECTOR for (int64_t i = 0; i < n; i++) {                                          \
+        const fy_a_##S x = FY_LD_##S(a[i]), y = FY_LD_##S(b[i]);                           \
+        o[i] = STORE(EXPR(S, x, y));                                                       \
+      }                                                                                    \
+    } else if (sa) {                                                                       \
+      const fy_a_##S y = FY_LD_##S(b[0]);                                                  \
+      FY_VECTOR for (int64_t i = 0; i < n; i++) {                                          \
+        const fy_a_##S x = FY_LD_##S(a[i]);                                                \
+        o[i] = STORE(EXPR(S, x, y));                                                       \
+      }                                                                                    \
+    } else {                                                                               \
+      const fy_a_##S x = FY_LD_##S(a[0]);                                                  \
+      FY_VECTOR for (int64_t i = 0; i < n; i++) {                                          \
+        const fy_a_##S y = FY_LD_##S(b[i]);                                                \
+        o[i] = STORE(EXPR(S, x, y));                                                       \
+      }                                                                                    \
+    }                                                                                      \
   }
-#define FY_BINARY_LOOP(E, S, name, EXPR) FY_BINARY_LOOP_TO(E, S, name, EXPR, fy_t_##S, FY_ST_##S)
+#define FY_BINARY_LOOP(E, S, name, EXPR)  FY_BINARY_LOOP_TO(E, S, name, EXPR, fy_t_##S, FY_ST_##S)
 #define FY_COMPARE_LOOP(E, S, name, EXPR) FY_BINARY_LOOP_TO(E, S, name, EXPR, bool, FY_ST_b)
 
-#define FY_UNARY_LOOP_TO(E, S, name, EXPR, OUT, STORE)                                           \
-  static void name##_##S(const void *pi, void *po, int64_t n, const void *param) {               \
-    const fy_t_##S *in = pi;                                                                     \
-    OUT *o = po;                                                                                 \
-    (void)param;                                                                                 \
-    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                                  \
-      const fy_a_##S x = FY_LD_##S(in[i]);                                                       \
-      o[i] = STORE(EXPR(S, x));                                                                  \
-    }                                                                                            \
+#define FY_UNARY_LOOP_TO(E, S, name, EXPR, OUT, STORE)                             \
+  static void name##_##S(const void *pi, void *po, int64_t n, const void *param) { \
+    const fy_t_##S *in = pi;                                                       \
+    OUT *o = po;                                                                   \
+    (void)param;                                                                   \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                    \
+      const fy_a_##S x = FY_LD_##S(in[i]);                                         \
+      o[i] = STORE(EXPR(S, x));                                                    \
+    }                                                                              \
   }
 #define FY_UNARY_LOOP(E, S, name, EXPR) FY_UNARY_LOOP_TO(E, S, name, EXPR, fy_t_##S, FY_ST_##S)
-#define FY_TEST_LOOP(E, S, name, EXPR) FY_UNARY_LOOP_TO(E, S, name, EXPR, bool, FY_ST_b)
+#define FY_TEST_LOOP(E, S, name, EXPR)  FY_UNARY_LOOP_TO(E, S, name, EXPR, bool, FY_ST_b)
 
 #endif

@@ -38,12 +38,12 @@ FY_COMPLEX_TYPES(FY_UNARY_LOOP, reciprocal, RECIPROCAL)
 FY_INT_TYPES(FY_UNARY_LOOP, invert, INVERT)
 
 // ---------------------------------------------------------------- functions of libm
-#define MATH_FN(fn)                                     \
-  FY_REAL_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)       \
+#define MATH_FN(fn)                               \
+  FY_REAL_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn) \
   FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
 #define REAL_FN(fn) FY_REAL_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
 // Those whose float loop is a vector function (vecmath.h).
-#define VEC_FN(fn) FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_##fn, CALL_##fn)
+#define VEC_FN(fn)       FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_##fn, CALL_##fn)
 #define CALL_sqrt(S, x)  FY_MATH_##S(sqrt)(x)
 #define CALL_exp(S, x)   FY_MATH_##S(exp)(x)
 #define CALL_log(S, x)   FY_MATH_##S(log)(x)
@@ -95,17 +95,17 @@ REAL_FN(rint)
 // exp(z) - 1 and log(1 + z) that keep the digits of small z.
 #define EXPM1_CPLX(S, z) expm1_##S(z)
 #define LOG1P_CPLX(S, z) log1p_##S(z)
-#define COMPLEX_FNS(E, S, R)                                                                      \
-  static inline fy_a_##S expm1_##S(fy_a_##S z) {                                                  \
-    const double re = (double)creal(z), im = (double)cimag(z), half = sin(im / 2);                \
-    const double e = expm1(re);                                                                   \
-    return __builtin_complex((fy_r_##S)(e * cos(im) - 2 * half * half),                           \
-                             (fy_r_##S)((e + 1) * sin(im)));                                      \
-  }                                                                                               \
-  static inline fy_a_##S log1p_##S(fy_a_##S z) {                                                  \
-    const double re = (double)creal(z), im = (double)cimag(z);                                    \
-    const double norm = 0.5 * log1p(re * (2 + re) + im * im);                                     \
-    return __builtin_complex((fy_r_##S)norm, (fy_r_##S)atan2(im, 1 + re));                        \
+#define COMPLEX_FNS(E, S, R)                                                       \
+  static inline fy_a_##S expm1_##S(fy_a_##S z) {                                   \
+    const double re = (double)creal(z), im = (double)cimag(z), half = sin(im / 2); \
+    const double e = expm1(re);                                                    \
+    return __builtin_complex((fy_r_##S)(e * cos(im) - 2 * half * half),            \
+                             (fy_r_##S)((e + 1) * sin(im)));                       \
+  }                                                                                \
+  static inline fy_a_##S log1p_##S(fy_a_##S z) {                                   \
+    const double re = (double)creal(z), im = (double)cimag(z);                     \
+    const double norm = 0.5 * log1p(re * (2 + re) + im * im);                      \
+    return __builtin_complex((fy_r_##S)norm, (fy_r_##S)atan2(im, 1 + re));         \
   }
 FY_COMPLEX_TYPES(COMPLEX_FNS, _)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_expm1, EXPM1_CPLX)
@@ -138,12 +138,13 @@ static double digamma(double x) {
   }
   const double z = 1 / (x * x);
   const double series =
-      z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 -
-      z * (691.0 / 32760 - z / 12))))));
+      z * (1.0 / 12 - z * (1.0 / 120 -
+                           z * (1.0 / 252 -
+                                z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
   return result + log(x) - 0.5 / x - series + shift;
 }
-#define LGAMMA(S, x)  (fy_a_##S)lgamma_pure((double)(x))
-#define DIGAMMA(S, x) (fy_a_##S)digamma((double)(x))
+#define LGAMMA(S, x)  (fy_a_##S) lgamma_pure((double)(x))
+#define DIGAMMA(S, x) (fy_a_##S) digamma((double)(x))
 FY_REAL_TYPES(FY_UNARY_LOOP, lgam, LGAMMA)
 FY_REAL_TYPES(FY_UNARY_LOOP, digam, DIGAMMA)
 
@@ -159,7 +160,7 @@ FY_REAL_TYPES(FY_TEST_LOOP, is_finite, IS_FINITE)
 // ---------------------------------------------------------------- tables
 #define TABLE(name, ns_, ...) static const fy_unary_loops name##_table = {{__VA_ARGS__}, ns_}
 #define REALS(name)           FY_REAL_TYPES(FY_LOOP_ENTRY, name)
-#define VECS(name, fn)        FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, name) [FY_FLOAT] = fy_vec_##fn##_f32,
+#define VECS(name, fn)        FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, name)[FY_FLOAT] = fy_vec_##fn##_f32,
 #define COMPLEXES(name)       FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)
 #define SIGNEDS(name)         FY_SIGNED_TYPES(FY_LOOP_ENTRY, name)
 TABLE(neg, 0.3, REALS(neg) COMPLEXES(neg) SIGNEDS(neg));
@@ -205,10 +206,8 @@ static const fy_sample signed_samples[] = {
     {"f16[2,3]=normal", NULL, FY_OK, NULL},
 };
 static const fy_sample real_samples[] = {
-    {"f32[8]=special", NULL, FY_OK, NULL},
-    {"f32[33]=uniform", NULL, FY_OK, NULL},
-    {"f64[3,5]=normal", NULL, FY_OK, NULL},
-    {"bf16[4]=uniform", NULL, FY_OK, NULL},
+    {"f32[8]=special", NULL, FY_OK, NULL},  {"f32[33]=uniform", NULL, FY_OK, NULL},
+    {"f64[3,5]=normal", NULL, FY_OK, NULL}, {"bf16[4]=uniform", NULL, FY_OK, NULL},
     {"f32[0]=", NULL, FY_OK, ""},
 };
 static const fy_sample float_samples[] = {
@@ -217,12 +216,12 @@ static const fy_sample float_samples[] = {
 };
 static const fy_sample int_samples[] = {{"u8[3]=0,1,255", NULL, FY_OK, "255,254,0"}};
 
-#define UNARY_OP(Name, name, array, ew)                                                   \
-  FY_OP(Name, .shape = fy_shape_unchanged, .compute = fy_unary_compute,                   \
-        .aux = &name##_table, .flags = FY_OP_INPLACE, .elementwise = ew, FY_SAMPLES(array))
-#define TEST_OP(Name, name)                                                               \
-  FY_OP(Name, .shape = fy_shape_unchanged, .compute = fy_unary_compute,                   \
-        .aux = &name##_table, FY_SAMPLES(real_samples))
+#define UNARY_OP(Name, name, array, ew)                                                       \
+  FY_OP(Name, .shape = fy_shape_unchanged, .compute = fy_unary_compute, .aux = &name##_table, \
+        .flags = FY_OP_INPLACE, .elementwise = ew, FY_SAMPLES(array))
+#define TEST_OP(Name, name)                                                                   \
+  FY_OP(Name, .shape = fy_shape_unchanged, .compute = fy_unary_compute, .aux = &name##_table, \
+        FY_SAMPLES(real_samples))
 
 UNARY_OP(Neg, neg, signed_samples, FY_EW_NEG);
 UNARY_OP(Abs, abs, signed_samples, FY_EW_ABS);

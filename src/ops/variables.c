@@ -99,11 +99,12 @@ static fy_code read_variable(fy_kernel_ctx *ctx, fy_error *err) {
   if (!value) {
     char why[256];
     describe_missing(ctx, v, fy_variable_type.name, why, sizeof why);
-    return fy_fail(err, FY_FAILED_PRECONDITION,
-                   "Could not find variable %s. This could mean that the variable has been deleted. "
-                   "In TF1, it can also mean the variable is uninitialized. Debug info: "
-                   "container=%s, status error message=%s",
-                   v->name, v->container, why);
+    return fy_fail(
+        err, FY_FAILED_PRECONDITION,
+        "Could not find variable %s. This could mean that the variable has been deleted. "
+        "In TF1, it can also mean the variable is uninitialized. Debug info: "
+        "container=%s, status error message=%s",
+        v->name, v->container, why);
   }
   const fy_dtype want = fy_site_type(ctx->site, "dtype");
   if (value->dtype != want) {
@@ -132,7 +133,8 @@ static fy_code fresh(fy_kernel_ctx *ctx, const fy_tensor *like, fy_tensor **out,
 // Input 1 as a tensor that may be kept: itself if it owns its memory, else a copy.
 static fy_code keep_input(fy_kernel_ctx *ctx, fy_tensor **out, fy_error *err) {
   fy_tensor *in = ctx->in[1];
-  if (in->buffer && !in->device) return fy_tensor_alias(in, in->dtype, in->rank, in->dims, out, err);
+  if (in->buffer && !in->device)
+    return fy_tensor_alias(in, in->dtype, in->rank, in->dims, out, err);
   FY_TRY(fresh(ctx, in, out, err));
   fy_tensor storage;
   fy_tensor *to = view_of(ctx, *out, &storage);
@@ -161,9 +163,10 @@ static fy_code assign_variable(fy_kernel_ctx *ctx, fy_error *err) {
     if (!same) fy_shape_text(old->rank, old->dims, x);
     fy_tensor_release(old);
     if (!same) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Trying to assign to variable with tensor with wrong shape. Expected %s got %s",
-                     x, fy_shape_text(in->rank, in->dims, y));
+      return fy_fail(
+          err, FY_INVALID_ARGUMENT,
+          "Trying to assign to variable with tensor with wrong shape. Expected %s got %s", x,
+          fy_shape_text(in->rank, in->dims, y));
     }
   }
   FY_TRY(keep_input(ctx, &value, err));

@@ -81,6 +81,23 @@ static fy_code add_no_op(const inliner *in, const char *part, fy_node *const *co
   return set_origins(in, *out, err);
 }
 
+// Errors still speak of the function and of the node in it, as TensorFlow's do.
+static fy_code set_errors(const inliner *in, const fy_node *from, fy_node *made, fy_error *err) {
+  fy_arena *a = &in->r->graph->arena;
+  const fy_node *call = in->call;
+  if (call->function) {
+    made->error_head = "";
+    made->error_tail = fy_arena_printf(a, "\n\t [[{{function_node %s}}{{node %s}}]]", call->op_name,
+                                       from->name);
+  } else {
+    fy_view f = fy_attrs_get(&call->attrs, "f")->v.func->name;
+    made->error_head = fy_arena_printf(a, "{{function_node %.*s}} {{function_node %.*s}} ", (int)f.n,
+                                       f.p, (int)f.n, f.p);
+    made->error_tail = fy_arena_printf(a, "\n\t [[{{node %s}}]]\n\t [[%s]]", from->name, call->name);
+  }
+  return made->error_head && made->error_tail ? FY_OK : fy_fail_oom(err, 64);
+}
+
 static fy_code copy_node(inliner *in, const fy_node *node, fy_error *err) {
   fy_graph *g = in->r->graph;
   fy_arena *a = &in->r->scratch;
@@ -118,6 +135,7 @@ static fy_code copy_node(inliner *in, const fy_node *node, fy_error *err) {
   }
   memcpy(made->input_types, node->input_types, node->num_inputs * sizeof *made->input_types);
   FY_TRY(set_origins(in, made, err));
+  FY_TRY(set_errors(in, node, made, err));
   for (uint32_t i = 0; i < node->num_outputs; i++) values[i] = (fy_output){made, (int32_t)i};
   in->value[node->id] = values;
   in->copy[node->id] = made;
@@ -215,6 +233,23 @@ static fy_code copy_body(inliner *in, fy_error *err) {
   return hand_over(in, order, n, err);
 }
 
+// Does the call give what the body takes, and take what it gives? If not, the call itself will say so.
+static bool fits(const fy_node *call, const fy_graph *body) {
+  uint32_t args = 0, results = 0;
+  for (size_t i = 0; i < body->num_nodes; i++) {
+    const fy_node *n = body->nodes[i];
+    if (!n) continue;
+    if (fy_node_is(n, "_Arg")) args++;
+    if (!fy_node_is(n, "_Retval")) continue;
+    int64_t at = index_of(n);
+    results++;
+    if (at < 0 || at >= call->num_outputs ||
+        fy_dtype_base(fy_output_type(n->inputs[0])) != fy_dtype_base(call->outputs[at].dtype))
+      return false;
+  }
+  return args == call->num_inputs && results == call->num_outputs;
+}
+
 // A body that cannot be made is left to fail when the call runs.
 static fy_code visit(fy_rewriter *r, fy_node *node, fy_error *err) {
   const fy_attrs *attrs;
@@ -227,7 +262,7 @@ static fy_code visit(fy_rewriter *r, fy_node *node, fy_error *err) {
   fy_code code = fy_function_instantiate(r->graph->functions, f, attrs, &in.body, &why);
   fy_error_clear(&why);
   if (code) return FY_OK;
-  code = copy_body(&in, err);
+  if (fits(node, in.body)) code = copy_body(&in, err);
   fy_graph_free(in.body);
   return code;
 }

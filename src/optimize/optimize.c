@@ -28,6 +28,21 @@ static bool enabled(const fy_opt_ctx *ctx, const fy_pass *pass) {
   return true;
 }
 
+static fy_code check_names(const fy_opt_ctx *ctx, fy_error *err) {
+  const char *names[sizeof fy_passes / sizeof fy_passes[0]];
+  for (size_t i = 0; i < fy_pass_count; i++) names[i] = fy_passes[i]->name;
+  for (size_t i = 0; ctx->disabled && ctx->disabled[i]; i++) {
+    bool known = false;
+    for (size_t k = 0; k < fy_pass_count; k++) known |= strcmp(names[k], ctx->disabled[i]) == 0;
+    if (known) continue;
+    const char *near = fy_nearest(ctx->disabled[i], names, fy_pass_count);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "there is no optimisation pass '%s'%s%s%s",
+                   ctx->disabled[i], near ? "; did you mean '" : "", near ? near : "",
+                   near ? "'?" : "");
+  }
+  return FY_OK;
+}
+
 static fy_code run_passes(fy_opt_ctx *ctx, bool once, bool *changed, fy_error *err) {
   for (size_t i = 0; i < fy_pass_count; i++) {
     bool did = false;
@@ -41,6 +56,7 @@ static fy_code run_passes(fy_opt_ctx *ctx, bool once, bool *changed, fy_error *e
 
 fy_code fy_optimize_run(fy_opt_ctx *ctx, fy_error *err) {
   if (ctx->fold_limit_bytes <= 0) ctx->fold_limit_bytes = FOLD_LIMIT_BYTES;
+  FY_TRY(check_names(ctx, err));
   bool changed = true;
   for (int round = 0; changed && round < MAX_ROUNDS; round++) {
     changed = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// local_runner.h: runs one op on the host with nothing but the contract of ops/op.h: plain memory, no
-// graph, no devices. For unit tests of ops.
+// local_runner.h: runs one op on the host with nothing but the contract of ops/op.h: plain memory,
+// no graph, no devices. For unit tests of ops.
 
 #ifndef FY_TESTS_LOCAL_RUNNER_H
 #define FY_TESTS_LOCAL_RUNNER_H
@@ -53,9 +53,12 @@ static inline int64_t local_step_id(fy_kernel_ctx *ctx) {
   (void)ctx;
   return 1;
 }
-static const fy_services local_services = {
-    .output = local_output, .scratch = local_scratch, .parallel = local_parallel,
-    .cancelled = local_cancelled, .resources = local_resources, .step_id = local_step_id};
+static const fy_services local_services = {.output = local_output,
+                                           .scratch = local_scratch,
+                                           .parallel = local_parallel,
+                                           .cancelled = local_cancelled,
+                                           .resources = local_resources,
+                                           .step_id = local_step_id};
 
 // A site bound to an op and attributes; |arena| owns what it points to.
 static inline fy_code local_bind(const fy_op *op, fy_attrs *attrs, fy_tensor *const *in, int n,
@@ -84,8 +87,12 @@ static inline fy_code local_call(const fy_site *site, local_run *run, fy_tensor 
                                  fy_tensor **out, fy_error *err) {
   bool owned[LOCAL_OUTPUTS] = {false};
   memset(out, 0, (size_t)site->num_outputs * sizeof *out);
-  fy_kernel_ctx ctx = {.site = site, .svc = &local_services, .in = in, .out = out,
-                       .out_owned = owned, .run = run,
+  fy_kernel_ctx ctx = {.site = site,
+                       .svc = &local_services,
+                       .in = in,
+                       .out = out,
+                       .out_owned = owned,
+                       .run = run,
                        .threads = run->pool ? fy_pool_threads(run->pool) : 1};
   run->num_scratch = 0;
   fy_code code = site->op->impl->compute(&ctx, err);
@@ -123,11 +130,21 @@ static inline fy_code local_infer(const fy_site *site, fy_tensor *const *in, boo
     out[i] = out_as_shape[i] = FY_UNKNOWN_SHAPE;
     out_handles[i] = (fy_handle_shape){FY_INVALID, FY_UNKNOWN_SHAPE};
   }
-  fy_shape_ctx ctx = {.spec = site->op->spec, .attrs = site->attrs, .node_name = site->node_name,
-                      .num_inputs = site->num_inputs, .num_outputs = site->num_outputs,
-                      .in_types = site->in_types, .out_types = site->out_types, .in = shapes,
-                      .in_value = value, .in_as_shape = as_shape, .in_handle = handles, .out = out,
-                      .out_handle = out_handles, .out_as_shape = out_as_shape, .arena = arena};
+  fy_shape_ctx ctx = {.spec = site->op->spec,
+                      .attrs = site->attrs,
+                      .node_name = site->node_name,
+                      .num_inputs = site->num_inputs,
+                      .num_outputs = site->num_outputs,
+                      .in_types = site->in_types,
+                      .out_types = site->out_types,
+                      .in = shapes,
+                      .in_value = value,
+                      .in_as_shape = as_shape,
+                      .in_handle = handles,
+                      .out = out,
+                      .out_handle = out_handles,
+                      .out_as_shape = out_as_shape,
+                      .arena = arena};
   return site->op->impl->shape(&ctx, err);
 }
 

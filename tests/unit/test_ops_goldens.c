@@ -30,13 +30,13 @@ typedef struct golden {
 } golden;
 
 static int failures;
-#define COMPLAIN(g, ...)                                        \
-  do {                                                          \
-    if (failures++ < 40) {                                      \
+#define COMPLAIN(g, ...)                                                \
+  do {                                                                  \
+    if (failures++ < 40) {                                              \
       print_error("line %d: %s(%s): ", (g)->line, (g)->op, (g)->attrs); \
-      print_error(__VA_ARGS__);                                 \
-      print_error("\n");                                        \
-    }                                                           \
+      print_error(__VA_ARGS__);                                         \
+      print_error("\n");                                                \
+    }                                                                   \
   } while (0)
 
 static int hex_digit(char c) {
@@ -93,8 +93,8 @@ static bool close_enough(double got, double want, double relative, double absolu
 
 static bool exact_op(const char *op) {
   return !strncmp(op, "RandomUniform", 13) || !strcmp(op, "StatelessRandomUniform") ||
-         strstr(op, "Normal") ||
-         !strcmp(op, "Cast") || !strcmp(op, "AddV2") || !strcmp(op, "Mul") || !strcmp(op, "Transpose");
+         strstr(op, "Normal") || !strcmp(op, "Cast") || !strcmp(op, "AddV2") ||
+         !strcmp(op, "Mul") || !strcmp(op, "Transpose");
 }
 
 // Adds many terms, some of which cancel.
@@ -134,8 +134,10 @@ static void compare(const golden *g, int i, const fy_tensor *got) {
     return;
   }
   // Units in the last place; sums of many terms may differ by their order.
-  double unit = t == FY_HALF ? 0x1p-10 : t == FY_BFLOAT16 ? 0x1p-7
-                : t == FY_DOUBLE || t == FY_COMPLEX128 ? 0x1p-52 : 0x1p-23;
+  double unit = t == FY_HALF                           ? 0x1p-10
+                : t == FY_BFLOAT16                     ? 0x1p-7
+                : t == FY_DOUBLE || t == FY_COMPLEX128 ? 0x1p-52
+                                                       : 0x1p-23;
   double relative = exact_op(g->op) ? 0 : t == FY_DOUBLE || t == FY_COMPLEX128 ? 1e-13 : 8 * unit;
   if (t == FY_HALF || t == FY_BFLOAT16) relative = exact_op(g->op) ? 0 : 2 * unit;
   const int64_t n = complex_type ? want->count * 2 : want->count;
@@ -150,8 +152,9 @@ static void compare(const golden *g, int i, const fy_tensor *got) {
       x = fy_tensor_double(got, k), y = fy_tensor_double(want, k);
     }
     if (isfinite(y)) scale = fabs(y) > scale ? fabs(y) : scale;
-    const double absolute = exact_op(g->op) ? 0 : complex_type ? scale * relative * 4
-                            : unit * (summing_op(g->op) ? 128 : 0.25);
+    const double absolute = exact_op(g->op) ? 0
+                            : complex_type  ? scale * relative * 4
+                                            : unit * (summing_op(g->op) ? 128 : 0.25);
     if (!close_enough(x, y, relative, absolute)) {
       COMPLAIN(g, "%s output %d: element %lld is %.17g, wanted %.17g", fy_dtype_name(t), i,
                (long long)k, x, y);

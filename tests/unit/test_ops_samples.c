@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// test_ops_samples.c: every sample of every op gives what it promises, and the shape functions agree
-// with the kernels: what they infer from shapes (and values) fits what comes out.
+// test_ops_samples.c: every sample of every op gives what it promises, and the shape functions
+// agree with the kernels: what they infer from shapes (and values) fits what comes out.
 
 #include <setjmp.h>
 #include <stdarg.h>

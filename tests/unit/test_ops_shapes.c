@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// test_ops_shapes.c: shape functions infer what TensorFlow infers, or more (tests/data/shape_goldens.txt, made
-// by tools/gen_op_goldens.py) and refuse what it refuses, in its words.
+// test_ops_shapes.c: shape functions infer what TensorFlow infers, or more
+// (tests/data/shape_goldens.txt, made by tools/gen_op_goldens.py) and refuse what it refuses, in
+// its words.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,13 +28,13 @@ typedef struct shape_case {
 } shape_case;
 
 static int failures;
-#define COMPLAIN(c, ...)                                                          \
-  do {                                                                            \
-    if (failures++ < 60) {                                                        \
-      print_error("line %d: %s(%s): ", (c)->line, (c)->op, (c)->attrs);           \
-      print_error(__VA_ARGS__);                                                   \
-      print_error("\n");                                                          \
-    }                                                                             \
+#define COMPLAIN(c, ...)                                                \
+  do {                                                                  \
+    if (failures++ < 60) {                                              \
+      print_error("line %d: %s(%s): ", (c)->line, (c)->op, (c)->attrs); \
+      print_error(__VA_ARGS__);                                         \
+      print_error("\n");                                                \
+    }                                                                   \
   } while (0)
 
 static int hex_digit(char c) {
@@ -84,8 +85,8 @@ static void run_case(shape_case *c) {
   fy_arena arena;
   fy_attrs attrs = {0};
   fy_error err;
-  fy_dtype *in_types, *out_types;
-  int num_in, num_out;
+  fy_dtype *in_types = NULL, *out_types = NULL;
+  int num_in = 0, num_out = 0;
   fy_pshape out[LOCAL_OUTPUTS], as_shape[MAX_ARGS], out_as_shape[LOCAL_OUTPUTS];
   fy_handle_shape handles[MAX_ARGS], out_handles[LOCAL_OUTPUTS];
   assert_true(op && op->impl);
@@ -104,14 +105,25 @@ static void run_case(shape_case *c) {
     out[i] = out_as_shape[i] = FY_UNKNOWN_SHAPE;
     out_handles[i] = (fy_handle_shape){FY_INVALID, FY_UNKNOWN_SHAPE};
   }
-  fy_shape_ctx ctx = {.spec = op->spec, .attrs = &attrs, .node_name = "n", .num_inputs = num_in,
-                      .num_outputs = num_out, .in_types = in_types, .out_types = out_types,
-                      .in = c->in, .in_value = (const fy_tensor *const *)c->value,
-                      .in_as_shape = as_shape, .in_handle = handles, .out = out,
-                      .out_handle = out_handles, .out_as_shape = out_as_shape, .arena = &arena};
+  fy_shape_ctx ctx = {.spec = op->spec,
+                      .attrs = &attrs,
+                      .node_name = "n",
+                      .num_inputs = num_in,
+                      .num_outputs = num_out,
+                      .in_types = in_types,
+                      .out_types = out_types,
+                      .in = c->in,
+                      .in_value = (const fy_tensor *const *)c->value,
+                      .in_as_shape = as_shape,
+                      .in_handle = handles,
+                      .out = out,
+                      .out_handle = out_handles,
+                      .out_as_shape = out_as_shape,
+                      .arena = &arena};
   code = op->impl->shape(&ctx, &err);
   if (*c->error) {
-    if (!code) COMPLAIN(c, "accepted, wanted \"%s\"", c->error);
+    if (!code)
+      COMPLAIN(c, "accepted, wanted \"%s\"", c->error);
     else if (strcmp(fy_error_text(&err), c->error)) {
       COMPLAIN(c, "said \"%s\", wanted \"%s\"", fy_error_text(&err), c->error);
     }
@@ -166,8 +178,10 @@ static void all_shapes(void **state) {
     } else if (!strncmp(line, "error ", 6)) {
       char *to = c.error;
       for (const char *p = line + 6; *p && to < c.error + sizeof c.error - 1; p++) {
-        if (*p == '\\') p++, *to++ = *p == 'n' ? '\n' : '\t';
-        else *to++ = *p;
+        if (*p == '\\')
+          p++, *to++ = *p == 'n' ? '\n' : '\t';
+        else
+          *to++ = *p;
       }
       *to = 0;
     }

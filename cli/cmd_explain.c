@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+typedef struct question {
+  const char *path, *why;
+  cli_list fetch, feed, shapes;
+  int64_t batch;
+  bool memory, json;
+} question;
+
+static int read_arguments(int argc, char **argv, question *q) {
+  static const cli_option options[] = {{"--fetch", true}, {"--feed", true},  {"--shape", true},
+                                       {"--batch", true}, {"--why", true},   {"--memory", false},
+                                       {"--json", false}};
+  cli_args a = {&command_explain, argc, 0, argv};
+  const char *value;
+  for (int o; (o = cli_next(&a, options, 7, &value)) != CLI_END;) {
+    switch (o) {
+      case CLI_BAD: return EXIT_USAGE;
+      case CLI_WORD:
+        if (q->path) return cli_usage(a.command, "'%s' is one word too many", value);
+        q->path = value;
+        break;
+      case 0: cli_list_add(&q->fetch, ",", value); break;
+      case 1: cli_list_add(&q->feed, ",", value); break;
+      case 2: cli_list_add(&q->shapes, ";", value); break;
+      case 3:
+        if (!cli_number(value, &q->batch) || q->batch < 1)
+          return cli_usage(a.command, "--batch is a number from 1, not '%s'", value);
+        break;
+      case 4: q->why = value; break;
+      case 5: q->memory = true; break;
+      default: q->json = true; break;
+    }
+  }
+  if (!q->path) return cli_usage(a.command, "which graph?");
+  if (q->why && q->memory) return cli_usage(a.command, "--why and --memory are two questions");
+  return EXIT_OK;
+}
+
+static void memory_text(const ferry_prediction *p) {
+  char a[32], b[32], c[32], d[32], e[32], line[512];
+  snprintf(line, sizeof line, "%-7s %11s %11s %13s %11s %11s %13s  %s\n", "DEVICE", "WEIGHTS", "PLANNED",
+           "FEEDS+RESULTS", "PEAK", "LIMIT", "LARGEST BATCH", "FULLEST AT");
+  cli_print(line);
+  for (int i = 0; i < p->num_devices; i++) {
+    const struct ferry_device_prediction *m = &p->devices[i];
+    char batch[32] = "-";
+    if (m->largest_batch >= 0) snprintf(batch, sizeof batch, "%lld", (long long)m->largest_batch);
+    snprintf(line, sizeof line, " %-7s %11s %11s %13s %11s %11s %13s  %s\n", m->device,
+             cli_bytes((double)m->weights_bytes, a), cli_bytes((double)m->planned_bytes, b),
+             cli_bytes((double)m->other_bytes, c), cli_bytes((double)m->peak_bytes, d),
+             m->limit_bytes ? cli_bytes((double)m->limit_bytes, e) : "none", batch,
+             *m->peak_node ? m->peak_node : "-");
+    cli_print(line + 1);
+  }
+  if (*p->first_exhausted) {
+    for (int i = 0; i < p->num_devices; i++)
+      if (strcmp(p->devices[i].device, p->first_exhausted) == 0 && p->devices[i].largest_batch >= 0)
+        printf("\nThe memory of %s runs out first: a batch of %lld still fits, %lld does not.\n",
+               p->first_exhausted, (long long)p->devices[i].largest_batch,
+               (long long)p->devices[i].largest_batch + 1);
+  } else {
+    printf("\nNo memory runs out as the batch grows, or the graph has no batch dimension.\n");
+  }
+}
+
+static void memory_json(const ferry_prediction *p) {
+  fputs("{\"devices\": [", stdout);
+  for (int i = 0; i < p->num_devices; i++) {
+    const struct ferry_device_prediction *m = &p->devices[i];
+    fputs(i ? ",\n  {\"device\": " : "\n  {\"device\": ", stdout);
+    cli_json_text(m->device);
+    printf(", \"weights_bytes\": %llu, \"planned_bytes\": %llu, \"other_bytes\": %llu, "
+           "\"peak_bytes\": %llu, \"limit_bytes\": %llu, \"largest_batch\": ",
+           (unsigned long long)m->weights_bytes, (unsigned long long)m->planned_bytes,
+           (unsigned long long)m->other_bytes, (unsigned long long)m->peak_bytes,
+           (unsigned long long)m->limit_bytes);
+    if (m->largest_batch < 0) fputs("null", stdout);
+    else printf("%lld", (long long)m->largest_batch);
+    fputs(", \"peak_node\": ", stdout);
+    cli_json_text(m->peak_node);
+    putchar('}');
+  }
+  fputs("\n], \"first_exhausted\": ", stdout);
+  if (*p->first_exhausted) cli_json_text(p->first_exhausted);
+  else fputs("null", stdout);
+  printf(", \"transfers\": %lld, \"transfer_bytes\": %lld, \"compute_ns\": %.17g, \"transfer_ns\": %.17g}\n",
+         (long long)p->transfers, (long long)p->transfer_bytes, p->compute_ns, p->transfer_ns);
+}
+
+static int answer(const question *q, const cli_model *m) {
+  ferry_error err;
+  ferry_request r = {.fetch = q->fetch.text, .feed = q->feed.text, .shapes = q->shapes.text,
+                     .batch = q->batch, .width = cli_width()};
+  ferry_format format = q->json ? FERRY_JSON : FERRY_TEXT;
+  if (q->memory) {
+    ferry_prediction p;
+    cli_progress_start("planning");
+    int bad = ferry_predict(m->session, &r, &p, &err);
+    cli_progress_stop();
+    if (bad) return cli_fail(NULL, &err);
+    if (q->json) memory_json(&p);
+    else memory_text(&p);
+    return EXIT_OK;
+  }
+  char *text;
+  if (q->why ? ferry_why(m->session, &r, q->why, format, &text, &err)
+             : ferry_explain(m->session, &r, format, &text, &err))
+    return cli_fail(NULL, &err);
+  cli_print(text);
+  ferry_free_text(text);
+  return EXIT_OK;
+}
+
+static int run(int argc, char **argv) {
+  question q = {0};
+  cli_model m;
+  int code = read_arguments(argc, argv, &q);
+  if (!code) code = cli_model_open(q.path, &m);
+  if (!code) {
+    code = answer(&q, &m);
+    cli_model_close(&m);
+  }
+  free(q.fetch.text);
+  free(q.feed.text);
+  free(q.shapes.text);
+  return code;
+}
+
+const cli_command command_explain = {
+    "explain", "where every node runs and why, transfers, memory; without running",
+    "Usage: ferry explain GRAPH [--fetch NAME] [--feed NAME] [--shape X=[32,784]] [--batch N]\n"
+    "                     [--why NODE | --memory] [--json]\n"
+    "\n"
+    "Compiles what a run would execute and reports it. GRAPH is a GraphDef, binary or text.\n"
+    "  --fetch NAME   what would be fetched: y or y:1, repeated or comma-separated; else every output\n"
+    "  --feed NAME    what would be fed besides the placeholders that are needed\n"
+    "  --shape X=[..] shape of a feed, ? for what is not known; repeated for several\n"
+    "  --batch N      takes the place of unknown leading dimensions\n"
+    "  --why NODE     one node's story: its device, the reason, what other devices say, its transfers\n"
+    "  --memory       memory per device, the largest batch that fits, and which memory runs out first\n"
+    "  --json         for programs; keys are stable\n"
+    "\n"
+    "Example\n"
+    "  ferry explain examples/models/digits.pb --batch 4096 --sim gpu:1\n"
+    "  ferry explain examples/models/digits.pb --batch 4096 --sim gpu:1 --why hidden1\n",
+    run};
