@@ -33,7 +33,7 @@ struct TF_SessionOptions {
   fy_options options;
   uint8_t *config;  // the ConfigProto as given, fy_malloc; NULL if none was
   size_t config_bytes;
-  char *target;     // fy_malloc; NULL = ""
+  char *target;  // fy_malloc; NULL = ""
 };
 
 struct TF_Function {
@@ -49,17 +49,27 @@ struct TF_OperationDescription {
 // ---- conversions
 _Static_assert(sizeof(TF_Output) == sizeof(fy_output), "TF_Output is fy_output");
 _Static_assert(sizeof(TF_Input) == sizeof(fy_use), "TF_Input is fy_use");
-static inline fy_graph *fy_api_graph(TF_Graph *g) { return (fy_graph *)g; }
-static inline fy_node *fy_api_node(const TF_Operation *op) { return (fy_node *)(uintptr_t)op; }
-static inline TF_Operation *fy_api_oper(const fy_node *n) { return (TF_Operation *)(uintptr_t)n; }
+static inline fy_graph *fy_api_graph(TF_Graph *g) {
+  return (fy_graph *)g;
+}
+static inline fy_node *fy_api_node(const TF_Operation *op) {
+  return (fy_node *)(uintptr_t)op;
+}
+static inline TF_Operation *fy_api_oper(const fy_node *n) {
+  return (TF_Operation *)(uintptr_t)n;
+}
 static inline fy_output fy_api_output(TF_Output o) {
   return (fy_output){(fy_node *)o.oper, o.index};
 }
 static inline TF_Output fy_api_tf_output(fy_output o) {
   return (TF_Output){fy_api_oper(o.node), o.index};
 }
-static inline fy_tensor *fy_api_tensor(const TF_Tensor *t) { return (fy_tensor *)(uintptr_t)t; }
-static inline TF_Tensor *fy_api_tf_tensor(fy_tensor *t) { return (TF_Tensor *)t; }
+static inline fy_tensor *fy_api_tensor(const TF_Tensor *t) {
+  return (fy_tensor *)(uintptr_t)t;
+}
+static inline TF_Tensor *fy_api_tf_tensor(fy_tensor *t) {
+  return (TF_Tensor *)t;
+}
 // Sets the graph of an object that is shared with sessions free when nobody uses it any more.
 void fy_api_graph_unref(fy_graph *g);
 // Whether |node| is a node of |g| now.
@@ -77,8 +87,9 @@ void fy_api_status(TF_Status *status, fy_code code, fy_error *err);
 
 // ---- buffers
 // Makes |buffer|, which must be empty, own |bytes| (fy_malloc).
-FY_MUST_CHECK fy_code fy_api_fill_buffer(TF_Buffer *buffer, uint8_t *bytes, size_t n, fy_error *err);
-// Serializes |message| into |buffer|; "Passing non-empty output_buffer is invalid." if it is not empty.
+FY_MUST_CHECK fy_code fy_api_fill_buffer(TF_Buffer *buffer, uint8_t *bytes, size_t n,
+                                         fy_error *err);
+// Serializes |message| into |buffer|; INVALID_ARGUMENT if that is not empty.
 FY_MUST_CHECK fy_code fy_api_message_to_buffer(const ProtobufCMessage *message, TF_Buffer *buffer,
                                                fy_error *err);
 // A new buffer with |message|, or NULL.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// api_def.c: TF_ApiDefMap: for every op of a list, how a language binding should show it. The base is
-// made from the OpDefs; Put merges overrides on top.
-// Not here: replacing argument names inside of descriptions, which TensorFlow does for its own docs.
+// api_def.c: TF_ApiDefMap: for every op of a list, how a language binding should show it. The base
+// is made from the OpDefs; Put merges overrides on top.
+// Not here: replacing argument names inside of descriptions, as TensorFlow does for its docs.
 
 #include <string.h>
 
@@ -49,7 +49,8 @@ static fy_code base_def(fy_arena *a, const Tensorflow__OpDef *op, api_def **out,
   d->n_endpoint = 1;
   FY_TRY(base_args(a, op->input_arg, op->n_input_arg, &d->in_arg, &d->n_in_arg, err));
   FY_TRY(base_args(a, op->output_arg, op->n_output_arg, &d->out_arg, &d->n_out_arg, err));
-  for (size_t i = 0; i < op->n_input_arg; i++) d->arg_order[d->n_arg_order++] = op->input_arg[i]->name;
+  for (size_t i = 0; i < op->n_input_arg; i++)
+    d->arg_order[d->n_arg_order++] = op->input_arg[i]->name;
   for (size_t i = 0; i < op->n_attr; i++) {
     Tensorflow__ApiDef__Attr *attr = fy_wire_new(&tensorflow__api_def__attr__descriptor, a);
     if (!attr) return fy_fail_oom(err, sizeof *attr);
@@ -72,7 +73,7 @@ static fy_code fill(TF_ApiDefMap *m, const TF_Buffer *bytes, fy_error *err) {
   if (code) return code;
   const Tensorflow__OpList *list = (Tensorflow__OpList *)message;
   for (size_t i = 0; i < list->n_op; i++) {
-    api_def *d;
+    api_def *d = NULL;
     FY_TRY(base_def(&m->arena, list->op[i], &d, err));
     if (!fy_map_puts(&m->by_name, d->graph_op_name, d)) return fy_fail_oom(err, sizeof *d);
   }
@@ -134,8 +135,9 @@ static fy_code merge_attrs(api_def *base, const api_def *from, fy_error *err) {
 static fy_code merge_order(api_def *base, const api_def *from, fy_error *err) {
   if (from->n_arg_order == 0) return FY_OK;
   if (from->n_arg_order != base->n_arg_order)
-    return fy_fail(err, FY_FAILED_PRECONDITION, "Invalid number of arguments %zu for %s. Expected: %zu",
-                   from->n_arg_order, base->graph_op_name, base->n_arg_order);
+    return fy_fail(err, FY_FAILED_PRECONDITION,
+                   "Invalid number of arguments %zu for %s. Expected: %zu", from->n_arg_order,
+                   base->graph_op_name, base->n_arg_order);
   for (size_t i = 0; i < base->n_arg_order; i++) {
     size_t k = 0;
     while (k < from->n_arg_order && strcmp(base->arg_order[i], from->arg_order[k]) != 0) k++;
@@ -179,8 +181,8 @@ static void quote_blocks(fy_str *out, const char *text, size_t n) {
     const char *mark = NULL;
     for (const char *p = at; p + 1 < line_end && !mark; p++)
       if (p[0] == '<' && p[1] == '<') mark = p;
-    bool colon = mark && memchr(at, ':', (size_t)(mark - at)) &&
-                 !memchr(at, '"', (size_t)(mark - at));
+    bool colon =
+        mark && memchr(at, ':', (size_t)(mark - at)) && !memchr(at, '"', (size_t)(mark - at));
     if (!colon) {
       fy_str_addn(out, at, (size_t)(line_end - at));
       fy_str_addc(out, '\n');
@@ -209,10 +211,10 @@ static fy_code put(TF_ApiDefMap *m, const char *text, size_t n, fy_error *err) {
   ProtobufCMessage *message;
   fy_str_init(&plain);
   quote_blocks(&plain, text, n);
-  fy_code code = plain.failed ? fy_fail_oom(err, n)
-                              : fy_wire_text_parse(&tensorflow__api_defs__descriptor,
-                                                   fy_str_text(&plain), plain.len, &m->arena,
-                                                   &message, err);
+  fy_code code = plain.failed
+                     ? fy_fail_oom(err, n)
+                     : fy_wire_text_parse(&tensorflow__api_defs__descriptor, fy_str_text(&plain),
+                                          plain.len, &m->arena, &message, err);
   fy_str_free(&plain);
   if (code) return code;
   const Tensorflow__ApiDefs *defs = (Tensorflow__ApiDefs *)message;

@@ -46,10 +46,25 @@ void TF_AttrBuilderSetType(TF_AttrBuilder *builder, const char *attr_name, TF_Da
 
 void TF_AttrBuilderSetTypeList(TF_AttrBuilder *builder, const char *attr_name,
                                const TF_DataType *values, int num_values) {
-  fy_attr a = {.kind = FY_ATTR_TYPE, .is_list = true,
+  fy_attr a = {.kind = FY_ATTR_TYPE,
+               .is_list = true,
                .n = num_values > 0 ? (uint32_t)num_values : 0,
                .v.types = (fy_dtype *)(uintptr_t)values};
   set(builder, attr_name, &a);
+}
+
+// Whether TensorFlow registers kernels of the op for this type of device, or for any.
+static bool registered_on(const fy_op *op, const char *device_type) {
+  if (strcmp(device_type, "CPU") == 0) return true;  // fy_op_has_kernel knows
+  for (const char *p = op->spec->kernels; *p;) {
+    size_t n = strcspn(p, ":{ ");
+    if ((n == 7 && memcmp(p, "DEFAULT", 7) == 0) ||
+        (n == strlen(device_type) && memcmp(p, device_type, n) == 0))
+      return true;
+    p += strcspn(p, " ");
+    p += *p == ' ';
+  }
+  return false;
 }
 
 // TensorFlow's text for a kernel that is not there.
@@ -85,7 +100,8 @@ void TF_AttrBuilderCheckCanRunOnDevice(TF_AttrBuilder *builder, const char *devi
   const fy_op *op = fy_op_find(builder->op_name, strlen(builder->op_name));
   fy_code code = builder->short_of_memory ? fy_fail_oom(err, sizeof *builder) : FY_OK;
   if (!code && op) code = fy_spec_add_defaults(op->spec, &builder->attrs, &builder->arena, err);
-  if (!code && (!op || !fy_op_has_kernel(op, &builder->attrs, device_type, err)))
+  if (!code && (!op || !registered_on(op, device_type) ||
+                !fy_op_has_kernel(op, &builder->attrs, device_type, err)))
     code = no_kernel(builder, op, device_type, err);
   fy_api_end(status, code);
 }

@@ -57,7 +57,7 @@ TF_DataType TF_CheckpointReaderGetVariableDataType(TF_CheckpointReader *reader, 
   fy_dtype dtype;
   fy_pshape shape;
   return fy_wire_bundle_info(reader->bundle, name, &dtype, &shape, NULL) ? (TF_DataType)0
-                                                                        : (TF_DataType)dtype;
+                                                                         : (TF_DataType)dtype;
 }
 
 int TF_CheckpointReaderGetVariableNumDims(TF_CheckpointReader *reader, const char *name) {

@@ -11,9 +11,9 @@ enum { MAX_INPUTS = 256, MAX_NODES = 4096, MAX_BYTES = 10 << 20 };
 
 typedef struct evaluator {
   fy_arena tmp;
-  fy_imap index;          // node address -> position + 1 in |nodes|
-  fy_node **nodes;        // inputs before users
-  fy_tensor ***values;    // [num_nodes][num_outputs], owned
+  fy_imap index;        // node address -> position + 1 in |nodes|
+  fy_node **nodes;      // inputs before users
+  fy_tensor ***values;  // [num_nodes][num_outputs], owned
   size_t num_nodes;
   bool constant;
 } evaluator;
@@ -23,6 +23,26 @@ static bool can_evaluate(const fy_node *n) {
   if (!n->op || !n->op->impl || !n->op->impl->compute || n->num_controls) return false;
   if (n->num_inputs == 0 || n->num_inputs > MAX_INPUTS) return false;
   return !(n->spec->flags & FY_SPEC_STATEFUL) && !(n->op->impl->flags & FY_OP_NO_FOLD);
+}
+
+// The shape of something that is not constant itself, but whose shape is fully known.
+static bool is_known_shape(const fy_node *n) {
+  if (strcmp(n->op_name, "Shape") != 0 || n->num_controls) return false;
+  fy_pshape in = n->inputs[0].node->outputs[n->inputs[0].index].shape;
+  for (int32_t i = 0; i < in.rank; i++)
+    if (in.dims[i] < 0) return false;
+  return in.rank >= 0;
+}
+
+static fy_code make_shape(const fy_node *n, fy_tensor **out, fy_error *err) {
+  fy_pshape in = n->inputs[0].node->outputs[n->inputs[0].index].shape;
+  int64_t rank = in.rank;
+  FY_TRY(fy_tensor_new(n->outputs[0].dtype, 1, &rank, out, err));
+  for (int32_t i = 0; i < in.rank; i++) {
+    if ((*out)->dtype == FY_INT64) ((int64_t *)(*out)->data)[i] = in.dims[i];
+    else ((int32_t *)(*out)->data)[i] = (int32_t)in.dims[i];
+  }
+  return FY_OK;
 }
 
 // Depth first without recursion. Clears |constant| when something is not.
@@ -40,7 +60,8 @@ static fy_code collect(evaluator *e, fy_node *root, fy_error *err) {
     struct frame *f = &stack[depth - 1];
     if (!can_evaluate(f->node)) {
       e->constant = false;
-    } else if (f->node->const_value || f->next == f->node->num_inputs) {
+    } else if (f->node->const_value || is_known_shape(f->node) ||
+               f->next == f->node->num_inputs) {
       e->nodes[e->num_nodes++] = f->node;
       if (!fy_imap_put(&e->index, (uintptr_t)f->node, e->num_nodes)) return fy_fail_oom(err, 1);
       depth--;
@@ -71,6 +92,7 @@ static fy_code evaluate_node(evaluator *e, size_t i, fy_error *err) {
     fy_tensor_retain(e->values[i][0]);
     return FY_OK;
   }
+  if (is_known_shape(n)) return make_shape(n, &e->values[i][0], err);
   for (uint32_t k = 0; k < n->num_inputs; k++) {
     uint64_t at = 0;
     fy_imap_get(&e->index, (uintptr_t)n->inputs[k].node, &at);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// device_list.c: TF_DeviceList: what a session or an eager context runs on. The list keeps the devices.
+// device_list.c: TF_DeviceList: what a session or an eager context runs on. The list keeps the
+// devices.
 
 #include <string.h>
 

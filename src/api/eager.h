@@ -18,11 +18,21 @@ struct TFE_ContextOptions {
   fy_error error;  // of the environment, told by TFE_NewContext
 };
 
-static inline fy_eager *fy_api_eager(TFE_Context *c) { return (fy_eager *)c; }
-static inline TFE_Context *fy_api_tfe_context(fy_eager *c) { return (TFE_Context *)c; }
-static inline fy_handle *fy_api_handle(TFE_TensorHandle *h) { return (fy_handle *)h; }
-static inline TFE_TensorHandle *fy_api_tfe_handle(fy_handle *h) { return (TFE_TensorHandle *)h; }
-static inline fy_eager_op *fy_api_op(const TFE_Op *op) { return (fy_eager_op *)(uintptr_t)op; }
+static inline fy_eager *fy_api_eager(TFE_Context *c) {
+  return (fy_eager *)c;
+}
+static inline TFE_Context *fy_api_tfe_context(fy_eager *c) {
+  return (TFE_Context *)c;
+}
+static inline fy_handle *fy_api_handle(TFE_TensorHandle *h) {
+  return (fy_handle *)h;
+}
+static inline TFE_TensorHandle *fy_api_tfe_handle(fy_handle *h) {
+  return (TFE_TensorHandle *)h;
+}
+static inline fy_eager_op *fy_api_op(const TFE_Op *op) {
+  return (fy_eager_op *)(uintptr_t)op;
+}
 
 // fy_api_begin for the hot calls: a status that is OK needs no call.
 static inline fy_error *fy_api_begin_fast(TF_Status *status) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// eager_attrs.c: attributes of a TFE_Op: setters, types, as a whole.
-// Values are copied into the op's arena. Where a setter has no status, a failed allocation leaves the
-// attribute unset, and TFE_Execute says that it is missing.
+// eager_attrs.c: attributes of a TFE_Op: setters, types, as a whole. Values are copied into the
+// op's arena. Where a setter has no status, a failed allocation leaves the attribute unset, and
+// TFE_Execute says that it is missing.
 
 #include <string.h>
 
@@ -50,8 +50,8 @@ static fy_code copy_shape(TFE_Op *op, const char *name, const int64_t *dims, int
                           fy_pshape *out, fy_error *err) {
   if (num_dims > FY_MAX_RANK)
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Value specified for `%s` has %d dimensions which is over the limit of %d.", name,
-                   num_dims, FY_MAX_RANK);
+                   "Value specified for `%s` has %d dimensions which is over the limit of %d.",
+                   name, num_dims, FY_MAX_RANK);
   *out = (fy_pshape){-1, NULL};
   if (num_dims < 0) return FY_OK;
   out->rank = num_dims;
@@ -122,12 +122,14 @@ void TFE_OpSetAttrStringList(TFE_Op *op, const char *attr_name, const void *cons
   set(op, attr_name, &a);
 }
 
-void TFE_OpSetAttrIntList(TFE_Op *op, const char *attr_name, const int64_t *values, int num_values) {
+void TFE_OpSetAttrIntList(TFE_Op *op, const char *attr_name, const int64_t *values,
+                          int num_values) {
   fy_attr a = list_of(FY_ATTR_INT, num_values);
   if ((a.v.ints = copy(op, values, a.n * sizeof *values))) set(op, attr_name, &a);
 }
 
-void TFE_OpSetAttrFloatList(TFE_Op *op, const char *attr_name, const float *values, int num_values) {
+void TFE_OpSetAttrFloatList(TFE_Op *op, const char *attr_name, const float *values,
+                            int num_values) {
   fy_attr a = list_of(FY_ATTR_FLOAT, num_values);
   if ((a.v.floats = copy(op, values, a.n * sizeof *values))) set(op, attr_name, &a);
 }
@@ -180,7 +182,8 @@ void TFE_OpSetAttrValueProto(const TFE_Op *op, const char *attr_name, const void
   ProtobufCMessage *m;
   fy_attr a;
   fy_arena_init(&tmp);
-  fy_code code = fy_wire_unpack(&tensorflow__attr_value__descriptor, proto, proto_len, NULL, &tmp, &m, err);
+  fy_code code =
+      fy_wire_unpack(&tensorflow__attr_value__descriptor, proto, proto_len, NULL, &tmp, &m, err);
   if (code == FY_INVALID_ARGUMENT) fy_fail(err, code, "Unparseable AttrValue proto");
   if (!code) code = fy_wire_attr_read((Tensorflow__AttrValue *)m, arena_of(op), NULL, &a, err);
   if (!code && !set(changed, attr_name, &a)) code = fy_fail_oom(err, sizeof a);

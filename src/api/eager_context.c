@@ -65,8 +65,10 @@ TFE_Context *TFE_NewContext(const TFE_ContextOptions *opts, TF_Status *status) {
   fy_error *err = fy_api_begin(status);
   fy_eager *c = NULL;
   fy_code code = opts->error.code;
-  if (code) fy_fail(err, code, "%s", fy_error_text(&opts->error));
-  else code = fy_eager_new(&opts->options, &c, err);
+  if (code)
+    fy_fail(err, code, "%s", fy_error_text(&opts->error));
+  else
+    code = fy_eager_new(&opts->options, &c, err);
   fy_api_end(status, code);
   return fy_api_tfe_context(c);
 }
@@ -146,10 +148,18 @@ void TFE_ContextEndStep(TFE_Context *ctx) {
 }
 
 // TensorFlow's own eager run metadata is empty unless remote or traced functions ran.
-void TFE_ContextEnableRunMetadata(TFE_Context *ctx) { (void)ctx; }
-void TFE_ContextDisableRunMetadata(TFE_Context *ctx) { (void)ctx; }
-void TFE_ContextEnableGraphCollection(TFE_Context *ctx) { (void)ctx; }
-void TFE_ContextDisableGraphCollection(TFE_Context *ctx) { (void)ctx; }
+void TFE_ContextEnableRunMetadata(TFE_Context *ctx) {
+  (void)ctx;
+}
+void TFE_ContextDisableRunMetadata(TFE_Context *ctx) {
+  (void)ctx;
+}
+void TFE_ContextEnableGraphCollection(TFE_Context *ctx) {
+  (void)ctx;
+}
+void TFE_ContextDisableGraphCollection(TFE_Context *ctx) {
+  (void)ctx;
+}
 
 void TFE_ContextExportRunMetadata(TFE_Context *ctx, TF_Buffer *buf, TF_Status *status) {
   fy_error *err = fy_api_begin(status);
@@ -169,7 +179,9 @@ void TFE_GetExecutedOpNames(TFE_Context *ctx, TF_Buffer *buf, TF_Status *status)
 }
 
 // ---------------------------------------------------------------- executors
-static fy_executor *executor_of(TFE_Executor *e) { return (fy_executor *)e; }
+static fy_executor *executor_of(TFE_Executor *e) {
+  return (fy_executor *)e;
+}
 
 TFE_Executor *TFE_NewExecutor(bool is_async, bool enable_streaming_enqueue, int limit) {
   (void)enable_streaming_enqueue;
@@ -209,7 +221,9 @@ void TFE_ContextAsyncWait(TFE_Context *ctx, TF_Status *status) {
 }
 
 // ---------------------------------------------------------------- cancellation
-static fy_cancel *cancel_of(TFE_CancellationManager *m) { return (fy_cancel *)m; }
+static fy_cancel *cancel_of(TFE_CancellationManager *m) {
+  return (fy_cancel *)m;
+}
 
 TFE_CancellationManager *TFE_NewCancellationManager(void) {
   return (TFE_CancellationManager *)fy_cancel_new();

@@ -42,11 +42,14 @@ static const struct {
   fy_dtype dtype;
   uint8_t code, bits;
 } types[] = {
-    {FY_HALF, DL_FLOAT, 16},      {FY_FLOAT, DL_FLOAT, 32},      {FY_DOUBLE, DL_FLOAT, 64},
-    {FY_BFLOAT16, DL_BFLOAT, 16}, {FY_INT8, DL_INT, 8},          {FY_INT16, DL_INT, 16},
-    {FY_INT32, DL_INT, 32},       {FY_INT64, DL_INT, 64},        {FY_UINT8, DL_UINT, 8},
-    {FY_UINT16, DL_UINT, 16},     {FY_UINT32, DL_UINT, 32},      {FY_UINT64, DL_UINT, 64},
-    {FY_COMPLEX64, DL_COMPLEX, 64}, {FY_COMPLEX128, DL_COMPLEX, 128}, {FY_BOOL, DL_BOOL, 8},
+    {FY_HALF, DL_FLOAT, 16},        {FY_FLOAT, DL_FLOAT, 32},
+    {FY_DOUBLE, DL_FLOAT, 64},      {FY_BFLOAT16, DL_BFLOAT, 16},
+    {FY_INT8, DL_INT, 8},           {FY_INT16, DL_INT, 16},
+    {FY_INT32, DL_INT, 32},         {FY_INT64, DL_INT, 64},
+    {FY_UINT8, DL_UINT, 8},         {FY_UINT16, DL_UINT, 16},
+    {FY_UINT32, DL_UINT, 32},       {FY_UINT64, DL_UINT, 64},
+    {FY_COMPLEX64, DL_COMPLEX, 64}, {FY_COMPLEX128, DL_COMPLEX, 128},
+    {FY_BOOL, DL_BOOL, 8},
 };
 enum { NUM_TYPES = sizeof types / sizeof types[0] };
 
@@ -84,7 +87,8 @@ static fy_code to_dlpack(const fy_handle *h, dl_managed **out, fy_error *err) {
   size_t i = 0, rank = (size_t)t->rank;
   while (i < NUM_TYPES && types[i].dtype != t->dtype) i++;
   if (i == NUM_TYPES)
-    return fy_fail(err, FY_INVALID_ARGUMENT, "%s is not supported by dlpack", fy_dtype_enum_name(t->dtype));
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s is not supported by dlpack",
+                   fy_dtype_enum_name(t->dtype));
   exported *e = fy_calloc(1, sizeof *e + 2 * rank * sizeof *e->dims);
   if (!e) return fy_fail_oom(err, sizeof *e);
   fy_tensor_retain(t);
@@ -93,11 +97,14 @@ static fy_code to_dlpack(const fy_handle *h, dl_managed **out, fy_error *err) {
     e->dims[k] = t->dims[k];
     e->dims[rank + k] = k + 1 == rank ? 1 : e->dims[rank + k + 1] * t->dims[k + 1];
   }
-  e->managed = (dl_managed){
-      .tensor = {.data = t->data, .device = device_of(h), .ndim = t->rank,
-                 .dtype = {types[i].code, types[i].bits, 1},
-                 .shape = e->dims, .strides = rank ? e->dims + rank : NULL},
-      .context = e, .deleter = delete_exported};
+  e->managed = (dl_managed){.tensor = {.data = t->data,
+                                       .device = device_of(h),
+                                       .ndim = t->rank,
+                                       .dtype = {types[i].code, types[i].bits, 1},
+                                       .shape = e->dims,
+                                       .strides = rank ? e->dims + rank : NULL},
+                            .context = e,
+                            .deleter = delete_exported};
   *out = &e->managed;
   return FY_OK;
 }
@@ -125,7 +132,8 @@ static fy_code type_from(dl_type t, fy_dtype *out, fy_error *err) {
     return FY_OK;
   }
   if (t.code == DL_BOOL)
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Only DLPack bools of bitwidth 8 are supported, got: %d", t.bits);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Only DLPack bools of bitwidth 8 are supported, got: %d", t.bits);
   if (t.code <= DL_COMPLEX && names[t.code])
     return fy_fail(err, FY_INVALID_ARGUMENT, "Unsupported %s bits: %d", names[t.code], t.bits);
   return fy_fail(err, FY_INVALID_ARGUMENT, "Unsupported Type Codes: %d", t.code);

@@ -55,8 +55,8 @@ static fy_code add(fy_eager *c, const Tensorflow__FunctionDef *def, fy_error *er
   if (!code) code = mark_eager(own, &arena, err);
   if (!code) code = fy_funclib_add(lib, own, err);
   const char *name = def->signature->name;
-  const fy_function *other = code == FY_INVALID_ARGUMENT && err ? fy_funclib_find(lib, name, strlen(name))
-                                                                : NULL;
+  const fy_function *other =
+      code == FY_INVALID_ARGUMENT && err ? fy_funclib_find(lib, name, strlen(name)) : NULL;
   if (other) explain_difference(other->def, own, err);
   fy_arena_free(&arena);
   return code;
@@ -68,8 +68,8 @@ void TFE_ContextAddFunctionDef(TFE_Context *ctx, const char *serialized_function
   fy_arena arena;
   ProtobufCMessage *m;
   fy_arena_init(&arena);
-  fy_code code = fy_wire_unpack(&tensorflow__function_def__descriptor, serialized_function_def, size,
-                                NULL, &arena, &m, err);
+  fy_code code = fy_wire_unpack(&tensorflow__function_def__descriptor, serialized_function_def,
+                                size, NULL, &arena, &m, err);
   if (code == FY_INVALID_ARGUMENT) fy_fail(err, code, "Invalid FunctionDef proto");
   const Tensorflow__FunctionDef *def = (const Tensorflow__FunctionDef *)m;
   // TensorFlow takes an empty message for a function without a name; nobody can call it.
@@ -105,8 +105,10 @@ void TFE_ContextGetFunctionDef(TFE_Context *ctx, const char *function_name, TF_B
   fy_error *err = fy_api_begin(status);
   const fy_function *f = find(ctx, function_name);
   fy_code code;
-  if (f) code = fy_api_message_to_buffer(f->def, buf, err);
-  else code = fy_fail(err, FY_NOT_FOUND, "Unable to find FunctionDef with name: %s", function_name);
+  if (f)
+    code = fy_api_message_to_buffer(f->def, buf, err);
+  else
+    code = fy_fail(err, FY_NOT_FOUND, "Unable to find FunctionDef with name: %s", function_name);
   fy_api_end(status, code);
 }
 

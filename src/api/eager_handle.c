@@ -91,8 +91,8 @@ int64_t TFE_TensorHandleDim(TFE_TensorHandle *h, int dim_index, TF_Status *statu
   const fy_tensor *t = wait_for(h, status);
   if (!t) return -1;
   if (dim_index >= 0 && dim_index < t->rank) return t->dims[dim_index];
-  fy_fail(fy_api_begin(status), FY_INVALID_ARGUMENT, "dimension %d of a tensor of rank %d", dim_index,
-          (int)t->rank);
+  fy_fail(fy_api_begin(status), FY_INVALID_ARGUMENT, "dimension %d of a tensor of rank %d",
+          dim_index, (int)t->rank);
   return -1;
 }
 
@@ -152,9 +152,12 @@ TFE_TensorHandle *TFE_TensorHandleCopyToDevice(TFE_TensorHandle *h, TFE_Context 
   fy_handle *out = NULL;
   fy_device *d = h ? fy_eager_find_device(fy_api_eager(ctx), device_name) : NULL;
   fy_code code;
-  if (!h) code = invalid(err);
-  else if (!d) code = fy_fail(err, FY_INVALID_ARGUMENT, "%s unknown device.", device_name);
-  else code = fy_handle_copy_to(fy_api_handle(h), fy_api_eager(ctx), d, &out, err);
+  if (!h)
+    code = invalid(err);
+  else if (!d)
+    code = fy_fail(err, FY_INVALID_ARGUMENT, "%s unknown device.", device_name);
+  else
+    code = fy_handle_copy_to(fy_api_handle(h), fy_api_eager(ctx), d, &out, err);
   fy_api_end(status, code);
   return fy_api_tfe_handle(out);
 }
@@ -163,7 +166,8 @@ TFE_TensorHandle *TFE_CreatePackedTensorHandle(TFE_Context *ctx, TFE_TensorHandl
                                                int *num_handles, TF_Status *status) {
   fy_error *err = fy_api_begin(status);
   fy_handle *out = NULL;
-  fy_api_end(status, fy_handle_pack(fy_api_eager(ctx), (fy_handle **)handles, *num_handles, &out, err));
+  fy_api_end(status,
+             fy_handle_pack(fy_api_eager(ctx), (fy_handle **)handles, *num_handles, &out, err));
   return fy_api_tfe_handle(out);
 }
 
@@ -211,7 +215,8 @@ static fy_code handle_from_memory(fy_eager *c, const char *device_name, fy_dtype
   fy_device *d = fy_eager_find_device(c, device_name);
   if (!d) return fy_fail(err, FY_INVALID_ARGUMENT, "%s unknown device.", device_name);
   if (!fy_dtype_is_plain(dtype))
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Trying to create a tensor with a pointer to non-pod memory.");
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Trying to create a tensor with a pointer to non-pod memory.");
   const fy_device *at = d == fy_eager_devices(c)->client ? NULL : d;
   if (!d->is_host) b->device = d;
   FY_TRY(fy_tensor_over(b, b->data, dtype, num_dims, dims, &t, err));
@@ -234,8 +239,8 @@ TFE_TensorHandle *TFE_NewTensorHandleFromDeviceMemory(
   }
   b->user_dealloc = deallocator;
   b->release_arg = deallocator_arg;
-  fy_code code = handle_from_memory(fy_api_eager(ctx), device_name, (fy_dtype)dtype, dims, num_dims, b,
-                                    &out, err);
+  fy_code code = handle_from_memory(fy_api_eager(ctx), device_name, (fy_dtype)dtype, dims, num_dims,
+                                    b, &out, err);
   fy_buffer_release(b);
   fy_api_end(status, code);
   return fy_api_tfe_handle(out);

@@ -17,7 +17,8 @@ TFE_Op *TFE_NewOp(TFE_Context *ctx, const char *op_or_function_name, TF_Status *
 void TFE_OpReset(TFE_Op *op_to_reset, const char *op_or_function_name, const char *raw_device_name,
                  TF_Status *status) {
   fy_error *err = fy_api_begin(status);
-  fy_api_end(status, fy_eager_op_reset(fy_api_op(op_to_reset), op_or_function_name, raw_device_name, err));
+  fy_api_end(status,
+             fy_eager_op_reset(fy_api_op(op_to_reset), op_or_function_name, raw_device_name, err));
 }
 
 void TFE_DeleteOp(TFE_Op *op) {
@@ -71,13 +72,14 @@ TFE_TensorHandle *TFE_OpGetFlatInput(const TFE_Op *op, int index, TF_Status *sta
 
 // ---------------------------------------------------------------- lengths
 static fy_code not_registered(const char *name, fy_error *err) {
-  return fy_fail(err, FY_NOT_FOUND,
-                 "Op type not registered '%s' in binary running on %s. Make sure the Op and Kernel are "
-                 "registered in the binary running in this process. Note that if you are loading a "
-                 "saved graph which used ops from tf.contrib (e.g. `tf.contrib.resampler`), accessing "
-                 "should be done before importing the graph, as contrib ops are lazily registered when "
-                 "the module is first accessed.",
-                 name, fy_eager_host());
+  return fy_fail(
+      err, FY_NOT_FOUND,
+      "Op type not registered '%s' in binary running on %s. Make sure the Op and Kernel are "
+      "registered in the binary running in this process. Note that if you are loading a "
+      "saved graph which used ops from tf.contrib (e.g. `tf.contrib.resampler`), accessing "
+      "should be done before importing the graph, as contrib ops are lazily registered when "
+      "the module is first accessed.",
+      name, fy_eager_host());
 }
 
 static fy_code arg_length(const fy_eager_op *op, const char *name, bool outputs, int *out,
@@ -90,7 +92,8 @@ static fy_code arg_length(const fy_eager_op *op, const char *name, bool outputs,
   int n = outputs ? spec->num_outputs : spec->num_inputs, begin = 0, end = 0, i = 0;
   while (i < n && strcmp(args[i].name, name) != 0) i++;
   if (i == n)
-    return fy_fail(err, FY_INVALID_ARGUMENT, "%s '%s' not found", outputs ? "Output" : "Input", name);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s '%s' not found", outputs ? "Output" : "Input",
+                   name);
   fy_arena_init(&arena);
   fy_code code = fy_eager_op_attrs(op, true, &arena, &attrs, err);
   const char *counted = args[i].number_attr ? args[i].number_attr : args[i].type_list_attr;

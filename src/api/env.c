@@ -83,8 +83,10 @@ void TF_DeleteRecursively(const char *dirname, int64_t *undeleted_file_count,
     fy_fail(err, FY_NOT_FOUND, "%s not found", dirname);
     return;
   }
-  if (S_ISDIR(st.st_mode)) delete_tree(dirname, undeleted_file_count, undeleted_dir_count, status);
-  else TF_DeleteFile(dirname, status);
+  if (S_ISDIR(st.st_mode))
+    delete_tree(dirname, undeleted_file_count, undeleted_dir_count, status);
+  else
+    TF_DeleteFile(dirname, status);
 }
 
 void TF_FileStat(const char *filename, TF_FileStatistics *stats, TF_Status *status) {
@@ -114,8 +116,10 @@ void TF_NewWritableFile(const char *filename, TF_WritableFileHandle **handle, TF
   memcpy(h->name, filename, n);
   h->file = fopen(filename, "wb");
   settle(status, !h->file, filename);
-  if (h->file) *handle = h;
-  else fy_free(h);
+  if (h->file)
+    *handle = h;
+  else
+    fy_free(h);
 }
 
 void TF_AppendWritableFile(TF_WritableFileHandle *handle, const char *data, size_t length,
@@ -209,7 +213,8 @@ char *TF_GetTempFileName(const char *extension) {
   char *name;  // freed with free()
   if (asprintf(&name, "%s/ferry-%d-%llx-%u%s%s", dir ? dir : ".", (int)getpid(),
                (unsigned long long)TF_NowNanos(), atomic_fetch_add(&counter, 1),
-               extension && *extension && *extension != '.' ? "." : "", extension ? extension : "") < 0)
+               extension && *extension && *extension != '.' ? "." : "",
+               extension ? extension : "") < 0)
     return NULL;
   return name;
 }
@@ -221,8 +226,12 @@ uint64_t TF_NowNanos(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-uint64_t TF_NowMicros(void) { return TF_NowNanos() / 1000; }
-uint64_t TF_NowSeconds(void) { return TF_NowNanos() / 1000000000u; }
+uint64_t TF_NowMicros(void) {
+  return TF_NowNanos() / 1000;
+}
+uint64_t TF_NowSeconds(void) {
+  return TF_NowNanos() / 1000000000u;
+}
 
 void TF_DefaultThreadOptions(TF_ThreadOptions *options) {
   *options = (TF_ThreadOptions){.numa_node = -1};
@@ -270,7 +279,9 @@ void *TF_GetSymbolFromLibrary(void *handle, const char *symbol_name, TF_Status *
   fy_error *err = fy_api_begin(status);
   void *symbol = handle ? dlsym(handle, symbol_name) : NULL;
   const char *why = symbol ? NULL : handle ? dlerror() : "library handle cannot be null";
-  if (!handle) fy_fail(err, FY_INVALID_ARGUMENT, "%s", why);
-  else if (!symbol) fy_fail(err, FY_NOT_FOUND, "%s", why ? why : symbol_name);
+  if (!handle)
+    fy_fail(err, FY_INVALID_ARGUMENT, "%s", why);
+  else if (!symbol)
+    fy_fail(err, FY_NOT_FOUND, "%s", why ? why : symbol_name);
   return symbol;
 }

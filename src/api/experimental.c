@@ -33,9 +33,15 @@ void TF_SetXlaAutoJitMode(const char *mode) {
   atomic_store(&auto_jit, mode && *mode && strcmp(mode, "0") != 0);
 }
 
-unsigned char TF_GetXlaAutoJitEnabled(void) { return atomic_load(&auto_jit); }
-void TF_SetXlaMinClusterSize(int size) { (void)size; }
-unsigned char TF_GetXlaConstantFoldingDisabled(void) { return atomic_load(&folding_disabled); }
+unsigned char TF_GetXlaAutoJitEnabled(void) {
+  return atomic_load(&auto_jit);
+}
+void TF_SetXlaMinClusterSize(int size) {
+  (void)size;
+}
+unsigned char TF_GetXlaConstantFoldingDisabled(void) {
+  return atomic_load(&folding_disabled);
+}
 
 void TF_SetXlaConstantFoldingDisabled(unsigned char should_enable) {
   atomic_store(&folding_disabled, should_enable != 0);
@@ -83,7 +89,9 @@ TF_Shape *TF_NewShape(void) {
   return s;
 }
 
-int TF_ShapeDims(const TF_Shape *shape) { return shape->num_dims; }
+int TF_ShapeDims(const TF_Shape *shape) {
+  return shape->num_dims;
+}
 
 int64_t TF_ShapeDimSize(const TF_Shape *shape, int d) {
   return d >= 0 && d < shape->num_dims ? shape->dims[d] : -1;

@@ -21,13 +21,19 @@ TF_Function *TF_GraphToFunctionWithControlOutputs(
   (void)opts;
   fy_error *err = fy_api_begin(status);
   fy_graph *g = (fy_graph *)(uintptr_t)fn_body;
-  fy_function_source source = {
-      .name = fn_name, .append_hash = append_hash_to_fn_name != 0, .num_nodes = num_opers,
-      .nodes = (const fy_node *const *)opers, .num_inputs = ninputs > 0 ? ninputs : 0,
-      .inputs = (const fy_output *)inputs, .num_outputs = noutputs > 0 ? noutputs : 0,
-      .outputs = (const fy_output *)outputs, .output_names = output_names,
-      .num_controls = ncontrol_outputs, .controls = (const fy_node *const *)control_outputs,
-      .control_names = control_output_names, .description = description};
+  fy_function_source source = {.name = fn_name,
+                               .append_hash = append_hash_to_fn_name != 0,
+                               .num_nodes = num_opers,
+                               .nodes = (const fy_node *const *)opers,
+                               .num_inputs = ninputs > 0 ? ninputs : 0,
+                               .inputs = (const fy_output *)inputs,
+                               .num_outputs = noutputs > 0 ? noutputs : 0,
+                               .outputs = (const fy_output *)outputs,
+                               .output_names = output_names,
+                               .num_controls = ncontrol_outputs,
+                               .controls = (const fy_node *const *)control_outputs,
+                               .control_names = control_output_names,
+                               .description = description};
   TF_Function *f = fy_calloc(1, sizeof *f);
   fy_arena tmp;
   fy_arena_init(&tmp);
@@ -109,8 +115,7 @@ static fy_code set_attr(TF_Function *f, const char *name, const void *proto, siz
   Tensorflow__FunctionDef__AttrEntry *e = find_attr(f, name);
   if (!e) {
     size_t n = f->def->n_attr;
-    Tensorflow__FunctionDef__AttrEntry **grown =
-        fy_arena_array(&f->arena, n + 1, sizeof *grown);
+    Tensorflow__FunctionDef__AttrEntry **grown = fy_arena_array(&f->arena, n + 1, sizeof *grown);
     e = fy_wire_new(&tensorflow__function_def__attr_entry__descriptor, &f->arena);
     if (!grown || !e) return fy_fail_oom(err, sizeof *e);
     e->key = fy_arena_strdup(&f->arena, name);
@@ -139,8 +144,8 @@ void TF_FunctionGetAttrValueProto(TF_Function *func, const char *attr_name,
   const Tensorflow__FunctionDef__AttrEntry *e = find_attr(func, attr_name);
   fy_code code;
   if (e)
-    code = fy_api_message_to_buffer(e->value ? &e->value->base : &unset.base, output_attr_value,
-                                    err);
+    code =
+        fy_api_message_to_buffer(e->value ? &e->value->base : &unset.base, output_attr_value, err);
   else
     code = fy_fail(err, FY_INVALID_ARGUMENT, "Function '%s' has no attr named '%s'.",
                    TF_FunctionName(func), attr_name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // graph.c: graphs and the building of operations.
-// A description works on the graph's arena, so each step takes the graph's lock, unless the caller of
-// TF_NewOperationLocked holds it all the time.
+// A description works on the graph's arena, so each step takes the graph's lock, unless the caller
+// of TF_NewOperationLocked holds it all the time.
 
 #include <string.h>
 

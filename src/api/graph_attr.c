@@ -57,7 +57,9 @@ void TF_SetAttrInt(TF_OperationDescription *desc, const char *attr_name, int64_t
 
 void TF_SetAttrIntList(TF_OperationDescription *desc, const char *attr_name, const int64_t *values,
                        int num_values) {
-  fy_attr a = {.kind = FY_ATTR_INT, .is_list = true, .n = length(num_values),
+  fy_attr a = {.kind = FY_ATTR_INT,
+               .is_list = true,
+               .n = length(num_values),
                .v.ints = (int64_t *)(uintptr_t)values};
   set(desc, attr_name, &a);
 }
@@ -69,7 +71,9 @@ void TF_SetAttrFloat(TF_OperationDescription *desc, const char *attr_name, float
 
 void TF_SetAttrFloatList(TF_OperationDescription *desc, const char *attr_name, const float *values,
                          int num_values) {
-  fy_attr a = {.kind = FY_ATTR_FLOAT, .is_list = true, .n = length(num_values),
+  fy_attr a = {.kind = FY_ATTR_FLOAT,
+               .is_list = true,
+               .n = length(num_values),
                .v.floats = (float *)(uintptr_t)values};
   set(desc, attr_name, &a);
 }
@@ -102,7 +106,9 @@ _Static_assert(sizeof(TF_DataType) == sizeof(fy_dtype), "types are passed as the
 
 void TF_SetAttrTypeList(TF_OperationDescription *desc, const char *attr_name,
                         const TF_DataType *values, int num_values) {
-  fy_attr a = {.kind = FY_ATTR_TYPE, .is_list = true, .n = length(num_values),
+  fy_attr a = {.kind = FY_ATTR_TYPE,
+               .is_list = true,
+               .n = length(num_values),
                .v.types = (fy_dtype *)(uintptr_t)values};
   set(desc, attr_name, &a);
 }
@@ -242,8 +248,8 @@ void TF_SetAttrValueProto(TF_OperationDescription *desc, const char *attr_name, 
   fy_arena_init(&tmp);
   ProtobufCMessage *m;
   fy_attr a;
-  fy_code code = fy_wire_unpack(&tensorflow__attr_value__descriptor, proto, proto_len, NULL, &tmp,
-                                &m, err);
+  fy_code code =
+      fy_wire_unpack(&tensorflow__attr_value__descriptor, proto, proto_len, NULL, &tmp, &m, err);
   if (code == FY_INVALID_ARGUMENT) fy_fail(err, code, "Unparseable AttrValue proto");
   if (!code) code = fy_wire_attr_read((Tensorflow__AttrValue *)m, &tmp, NULL, &a, err);
   if (!code && strcmp(attr_name, "_class") == 0 && a.kind == FY_ATTR_NONE) a.is_list = true;

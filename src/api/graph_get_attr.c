@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // graph_get_attr.c: TF_OperationGetAttr…: attributes of an operation.
-// Two families, as in TensorFlow: those that look the attribute up by find() leave an earlier failure
-// in the status alone and stop; those that use expect() always set the status.
+// Two families, as in TensorFlow: those that look the attribute up by find() leave an earlier
+// failure in the status alone and stop; those that use expect() always set the status.
 
 #include <string.h>
 
@@ -43,7 +43,8 @@ static const fy_attr *expect(TF_Operation *oper, const char *name, fy_attr_kind 
     fy_fail(err, FY_INVALID_ARGUMENT, "AttrValue missing value with expected type '%s%s%s'",
             is_list ? "list(" : "", kind_name(kind), is_list ? ")" : "");
   else
-    fy_fail(err, FY_INVALID_ARGUMENT, "AttrValue had value with type '%s%s%s' when '%s%s%s' expected",
+    fy_fail(err, FY_INVALID_ARGUMENT,
+            "AttrValue had value with type '%s%s%s' when '%s%s%s' expected",
             a->is_list ? "list(" : "", kind_name(a->kind), a->is_list ? ")" : "",
             is_list ? "list(" : "", kind_name(kind), is_list ? ")" : "");
   return NULL;
@@ -69,8 +70,8 @@ static TF_AttrType attr_type(fy_attr_kind kind) {
 }
 
 static TF_AttrMetadata list_metadata(const fy_node *node, const char *name, const fy_attr *a) {
-  TF_AttrMetadata m = {.is_list = 1, .list_size = a->n, .type = attr_type(a->kind),
-                       .total_size = -1};
+  TF_AttrMetadata m = {
+      .is_list = 1, .list_size = a->n, .type = attr_type(a->kind), .total_size = -1};
   if (a->n == 0) {  // only the signature can tell what it would hold
     const fy_attr_spec *spec = fy_spec_attr(node->spec, name);
     m.type = spec && spec->is_list ? attr_type(spec->kind) : TF_ATTR_PLACEHOLDER;
@@ -94,7 +95,8 @@ TF_AttrMetadata TF_OperationGetAttrMetadata(TF_Operation *oper, const char *attr
   if (a->kind == FY_ATTR_STRING) m.total_size = (int64_t)a->v.s.n;
   if (a->kind == FY_ATTR_SHAPE) m.total_size = a->v.shape.rank;
   if (a->kind == FY_ATTR_NONE)
-    fy_fail(fy_api_begin(status), FY_INVALID_ARGUMENT, "Attribute '%s' has no value set", attr_name);
+    fy_fail(fy_api_begin(status), FY_INVALID_ARGUMENT, "Attribute '%s' has no value set",
+            attr_name);
   return m;
 }
 
@@ -213,8 +215,8 @@ void TF_OperationGetAttrShape(TF_Operation *oper, const char *attr_name, int64_t
 }
 
 void TF_OperationGetAttrShapeList(TF_Operation *oper, const char *attr_name, int64_t **dims,
-                                  int *num_dims, int num_shapes, int64_t *storage,
-                                  int storage_size, TF_Status *status) {
+                                  int *num_dims, int num_shapes, int64_t *storage, int storage_size,
+                                  TF_Status *status) {
   const fy_attr *a = expect(oper, attr_name, FY_ATTR_SHAPE, true, status);
   if (!a) return;
   int used = 0;

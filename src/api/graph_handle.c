@@ -107,8 +107,8 @@ static fy_code read_entry(const field *entry, fy_arena *tmp, fy_handle_shape *ou
       out->dtype = (fy_dtype)f.value;
     if (f.number != 1 || f.wire != BYTES) continue;
     ProtobufCMessage *m;
-    fy_code code = fy_wire_unpack(&tensorflow__tensor_shape_proto__descriptor, f.p, f.n, NULL, tmp,
-                                  &m, err);
+    fy_code code =
+        fy_wire_unpack(&tensorflow__tensor_shape_proto__descriptor, f.p, f.n, NULL, tmp, &m, err);
     if (!code) code = fy_wire_shape_read((Tensorflow__TensorShapeProto *)m, tmp, &out->shape, err);
     if (code) return code == FY_INVALID_ARGUMENT ? bad_handle(err) : code;
   }
@@ -132,7 +132,8 @@ static fy_code read_handle(const void *proto, size_t len, fy_arena *tmp, fy_hand
 static fy_code set_handle(fy_graph *g, TF_Output output, const fy_handle_shape *h, fy_error *err) {
   fy_node *n = fy_api_node(output.oper);
   if (!fy_api_in_graph(g, n))
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Node %s was not found in the graph", n ? n->name : "");
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Node %s was not found in the graph",
+                   n ? n->name : "");
   if (output.index < 0 || (uint32_t)output.index >= n->num_outputs)
     return fy_fail(err, FY_INVALID_ARGUMENT, "Node %s has no output %d", n->name, output.index);
   fy_pshape shape = {-1, NULL};

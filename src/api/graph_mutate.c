@@ -35,7 +35,8 @@ static fy_code update_edge(fy_graph *g, fy_output src, fy_use dst, fy_error *err
   if (code == FY_INVALID_ARGUMENT) {
     char a[128], b[128];
     return fy_fail(err, code, "Cannot update edge, incompatible shapes: %s and %s.",
-                   fy_shape_text(now->rank, now->dims, a), fy_shape_text(merged.rank, merged.dims, b));
+                   fy_shape_text(now->rank, now->dims, a),
+                   fy_shape_text(merged.rank, merged.dims, b));
   }
   if (code) return fy_fail_oom(err, sizeof merged);
   FY_TRY(fy_graph_set_input(g, dst.node, (uint32_t)dst.index, src, err));

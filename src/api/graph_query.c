@@ -44,7 +44,8 @@ static int list_length(TF_Operation *oper, const char *arg_name, bool outputs, T
     fy_api_end(status, code);
     return code ? -1 : end - begin;
   }
-  fy_fail(err, FY_INVALID_ARGUMENT, "%s arg '%s' not found", outputs ? "Output" : "Input", arg_name);
+  fy_fail(err, FY_INVALID_ARGUMENT, "%s arg '%s' not found", outputs ? "Output" : "Input",
+          arg_name);
   return -1;
 }
 
@@ -232,7 +233,8 @@ static fy_code find_output(fy_graph *g, TF_Output output, fy_node_out **out, fy_
   fy_node *n = fy_api_node(output.oper);
   *out = NULL;
   if (!fy_api_in_graph(g, n))
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Node %s was not found in the graph", n ? n->name : "");
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Node %s was not found in the graph",
+                   n ? n->name : "");
   if (output.index < 0 || (uint32_t)output.index >= n->num_outputs)
     return fy_fail(err, FY_OUT_OF_RANGE,
                    "Node '%s' (type: '%s', num of outputs: %u) does not have output %d", n->name,

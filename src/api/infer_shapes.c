@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // infer_shapes.c: TFE_InferShapes: a shape function on given shapes, without a graph or values.
-// The op becomes a node whose inputs are stand-ins that know a shape and perhaps a value; they are in
-// no graph, so the names may repeat.
+// The op becomes a node whose inputs are stand-ins that know a shape and perhaps a value; they are
+// in no graph, so the names may repeat.
 
 #include <string.h>
 
@@ -91,7 +91,11 @@ static fy_code make_input(fy_graph *g, const known *k, int i, fy_dtype type, fy_
   fy_node *n = fy_arena_zalloc(&g->arena, sizeof *n);
   fy_node_out *o = fy_arena_zalloc(&g->arena, sizeof *o);
   if (!n || !o) return fy_fail_oom(err, sizeof *n);
-  *n = (fy_node){.graph = g, .name = "dummy_input", .op_name = "_Arg", .device = "", .outputs = o,
+  *n = (fy_node){.graph = g,
+                 .name = "dummy_input",
+                 .op_name = "_Arg",
+                 .device = "",
+                 .outputs = o,
                  .num_outputs = 1};
   o->dtype = type;
   o->shape = shape_of(&k->shapes->items[i]);

@@ -31,10 +31,9 @@ static const char *const kind_names[] = {"none", "string", "int",    "float", "b
                                          "type", "shape",  "tensor", "func",  "placeholder"};
 
 static const fy_attr *wrong_kind(const fy_attr *a, fy_attr_kind kind, bool list, fy_error *err) {
-  fy_fail(err, FY_INVALID_ARGUMENT,
-          "AttrValue had value with type '%s%s%s' when '%s%s%s' expected", a->is_list ? "list(" : "",
-          kind_names[a->kind], a->is_list ? ")" : "", list ? "list(" : "", kind_names[kind],
-          list ? ")" : "");
+  fy_fail(err, FY_INVALID_ARGUMENT, "AttrValue had value with type '%s%s%s' when '%s%s%s' expected",
+          a->is_list ? "list(" : "", kind_names[a->kind], a->is_list ? ")" : "",
+          list ? "list(" : "", kind_names[kind], list ? ")" : "");
   return NULL;
 }
 
@@ -54,14 +53,14 @@ static const fy_attr *scalar(TF_OpKernelConstruction *ctx, const char *name, fy_
 static const fy_attr *find(TF_OpKernelConstruction *ctx, const char *name, fy_error *err) {
   const fy_attr *a = fy_attrs_get(ctx->site->attrs, name);
   if (!a)
-    fy_fail(err, FY_INVALID_ARGUMENT, "Operation '%s' has no attr named '%s'.", ctx->site->node_name,
-            name);
+    fy_fail(err, FY_INVALID_ARGUMENT, "Operation '%s' has no attr named '%s'.",
+            ctx->site->node_name, name);
   return a;
 }
 
 // The list attribute |name|; |*n| is how many of its values fit |max|.
-static const fy_attr *list(TF_OpKernelConstruction *ctx, const char *name, fy_attr_kind kind, int max,
-                           uint32_t *n, TF_Status *status) {
+static const fy_attr *list(TF_OpKernelConstruction *ctx, const char *name, fy_attr_kind kind,
+                           int max, uint32_t *n, TF_Status *status) {
   fy_error *err = fy_api_begin(status);
   const fy_attr *a = find(ctx, name, err);
   if (!a) return NULL;
@@ -104,8 +103,8 @@ void TF_OpKernelConstruction_GetAttrType(TF_OpKernelConstruction *ctx, const cha
 
 static bool fits_int32(const char *name, int64_t value, TF_Status *status) {
   if (value == (int32_t)value) return true;
-  fy_fail(fy_api_begin(status), FY_INVALID_ARGUMENT, "Attr %s has value %lld out of range for an int32",
-          name, (long long)value);
+  fy_fail(fy_api_begin(status), FY_INVALID_ARGUMENT,
+          "Attr %s has value %lld out of range for an int32", name, (long long)value);
   return false;
 }
 
@@ -262,8 +261,9 @@ TF_Buffer *TF_OpKernelConstruction_GetNodeDef(TF_OpKernelConstruction *ctx, TF_S
   tensorflow__node_def__init(&node);
   node.name = (char *)(uintptr_t)ctx->site->node_name;
   node.op = (char *)(uintptr_t)ctx->site->op->spec->name;
-  fy_code code = fy_wire_attrs_write(ctx->site->attrs, &tensorflow__node_def__attr_entry__descriptor,
-                                     &arena, &node.n_attr, &node.attr, err);
+  fy_code code =
+      fy_wire_attrs_write(ctx->site->attrs, &tensorflow__node_def__attr_entry__descriptor, &arena,
+                          &node.n_attr, &node.attr, err);
   if (!code && !(out = fy_api_new_message_buffer(&node.base, err))) code = FY_RESOURCE_EXHAUSTED;
   fy_arena_free(&arena);
   fy_api_end(status, code);

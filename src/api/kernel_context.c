@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernel_context.c: what a kernel of a third party may ask and do while it computes.
-// Tensors that it gets are views of what the runner holds: valid as long as its context, which is all
-// that the contract promises. What it publishes gets memory of its own if it was borrowed.
+// kernel_context.c: what a kernel of a third party may ask and do while it computes. Tensors that
+// it gets are views of what the runner holds: valid as long as its context, which is all that the
+// contract promises. What it publishes gets memory of its own if it was borrowed.
 
 #include <string.h>
 
@@ -22,12 +22,17 @@ static TF_StringView view_of(const char *s) {
 }
 
 // ---------------------------------------------------------------- facts
-int TF_NumInputs(TF_OpKernelContext *ctx) { return ctx->ctx->site->num_inputs; }
-int TF_NumOutputs(TF_OpKernelContext *ctx) { return ctx->ctx->site->num_outputs; }
+int TF_NumInputs(TF_OpKernelContext *ctx) {
+  return ctx->ctx->site->num_inputs;
+}
+int TF_NumOutputs(TF_OpKernelContext *ctx) {
+  return ctx->ctx->site->num_outputs;
+}
 
 TF_DataType TF_InputDatatype(TF_OpKernelContext *ctx, int index) {
   const fy_site *s = ctx->ctx->site;
-  return index >= 0 && index < s->num_inputs ? (TF_DataType)ctx->ctx->in[index]->dtype : (TF_DataType)0;
+  return index >= 0 && index < s->num_inputs ? (TF_DataType)ctx->ctx->in[index]->dtype
+                                             : (TF_DataType)0;
 }
 
 TF_DataType TF_ExpectedOutputDataType(TF_OpKernelContext *ctx, int i) {
@@ -35,11 +40,24 @@ TF_DataType TF_ExpectedOutputDataType(TF_OpKernelContext *ctx, int i) {
   return i >= 0 && i < s->num_outputs ? (TF_DataType)s->out_types[i] : (TF_DataType)0;
 }
 
-int64_t TF_StepId(TF_OpKernelContext *ctx) { return ctx->ctx->svc->step_id(ctx->ctx); }
-int64_t TF_GetStepId(TF_OpKernelContext *ctx) { return TF_StepId(ctx); }
-uint64_t TF_GetFrameId(TF_OpKernelContext *ctx) { (void)ctx; return 0; }
-int64_t TF_GetIterId(TF_OpKernelContext *ctx) { (void)ctx; return 0; }
-int TF_GetGraphDefVersion(TF_OpKernelContext *ctx) { (void)ctx; return FY_GRAPH_DEF_VERSION; }
+int64_t TF_StepId(TF_OpKernelContext *ctx) {
+  return ctx->ctx->svc->step_id(ctx->ctx);
+}
+int64_t TF_GetStepId(TF_OpKernelContext *ctx) {
+  return TF_StepId(ctx);
+}
+uint64_t TF_GetFrameId(TF_OpKernelContext *ctx) {
+  (void)ctx;
+  return 0;
+}
+int64_t TF_GetIterId(TF_OpKernelContext *ctx) {
+  (void)ctx;
+  return 0;
+}
+int TF_GetGraphDefVersion(TF_OpKernelContext *ctx) {
+  (void)ctx;
+  return FY_GRAPH_DEF_VERSION;
+}
 
 int TF_GetDeviceId(TF_OpKernelContext *ctx) {
   const struct fy_device *d = ctx->ctx->site->device;
@@ -146,9 +164,10 @@ void TF_GetInputByName(TF_OpKernelContext *ctx, const char *inputName, TF_Tensor
   int begin = 0, end = 0;
   fy_code code = arg_range(ctx->ctx->site, inputName, &begin, &end, err);
   if (!code && end != begin + 1)
-    code = fy_fail(err, FY_INVALID_ARGUMENT,
-                   "OpKernel used list-valued input name '%s' when single-valued input was expected",
-                   inputName);
+    code =
+        fy_fail(err, FY_INVALID_ARGUMENT,
+                "OpKernel used list-valued input name '%s' when single-valued input was expected",
+                inputName);
   fy_api_end(status, code);
   if (!code) TF_GetInput(ctx, begin, tensor, status);
 }
@@ -190,11 +209,12 @@ TF_Tensor *TF_AllocateOutput(TF_OpKernelContext *context, int index, TF_DataType
   fy_tensor *t = NULL;
   fy_code code = FY_OK;
   if (index < 0 || index >= s->num_outputs)
-    code = fy_fail(err, FY_INTERNAL, "allocate_output with bad index=%d num_outputs=%d kernel=%s", index,
-                   s->num_outputs, s->node_name);
+    code = fy_fail(err, FY_INTERNAL, "allocate_output with bad index=%d num_outputs=%d kernel=%s",
+                   index, s->num_outputs, s->node_name);
   else if ((fy_dtype)dtype != s->out_types[index])
-    code = fy_fail(err, FY_INVALID_ARGUMENT, "output %d of %s is of type %s, not %s", index, s->node_name,
-                   fy_dtype_name(s->out_types[index]), fy_dtype_name((fy_dtype)dtype));
+    code =
+        fy_fail(err, FY_INVALID_ARGUMENT, "output %d of %s is of type %s, not %s", index,
+                s->node_name, fy_dtype_name(s->out_types[index]), fy_dtype_name((fy_dtype)dtype));
   else
     code = fy_out(context->ctx, index, num_dims, dims, &t, err);
   fy_api_end(status, code);
@@ -233,8 +253,12 @@ TF_Tensor *TF_AllocateTemp(TF_OpKernelContext *context, TF_DataType dtype, const
 }
 
 // ---------------------------------------------------------------- what only other builds have
-void TF_IncNumDeferredOps(TF_OpKernelContext *context) { (void)context; }
-void TF_DecNumDeferredOps(TF_OpKernelContext *context) { (void)context; }
+void TF_IncNumDeferredOps(TF_OpKernelContext *context) {
+  (void)context;
+}
+void TF_DecNumDeferredOps(TF_OpKernelContext *context) {
+  (void)context;
+}
 
 SP_Stream TF_GetStream(TF_OpKernelContext *ctx, TF_Status *status) {
   (void)ctx;
@@ -243,7 +267,8 @@ SP_Stream TF_GetStream(TF_OpKernelContext *ctx, TF_Status *status) {
   return NULL;
 }
 
-void TF_GetSerializedFunctionDefLibrary(TF_OpKernelContext *ctx, TF_Buffer *buffer, TF_Status *status) {
+void TF_GetSerializedFunctionDefLibrary(TF_OpKernelContext *ctx, TF_Buffer *buffer,
+                                        TF_Status *status) {
   (void)ctx;
   fy_error *err = fy_api_begin(status);
   Tensorflow__FunctionDefLibrary library;

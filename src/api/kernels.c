@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels.c: registering kernels from outside, and their life: create once per site, compute, delete.
-// Registrations live as long as the process. The newest of an op stands first, as in TensorFlow.
+// kernels.c: registering kernels from outside, and their life: create once per site, compute,
+// delete. Registrations live as long as the process. The newest of an op stands first, as in
+// TensorFlow.
 
 #include "tensorflow/c/kernels.h"
 
@@ -119,8 +120,10 @@ void TF_KernelBuilder_Priority(TF_KernelBuilder *b, int32_t priority_number) {
 
 void TF_KernelBuilder_Label(TF_KernelBuilder *b, const char *label) {
   char *copy = fy_arena_strdup(&b->arena, label);
-  if (copy) b->kernel.label = copy;
-  else b->failed = true;
+  if (copy)
+    b->kernel.label = copy;
+  else
+    b->failed = true;
 }
 
 // ---------------------------------------------------------------- what fits
@@ -148,7 +151,8 @@ static bool fits(const fy_user_kernel *k, const fy_attrs *attrs, const char *dev
   return true;
 }
 
-static bool any_fits(const fy_user_kernel *kernels, const fy_attrs *attrs, const char *device_type) {
+static bool any_fits(const fy_user_kernel *kernels, const fy_attrs *attrs,
+                     const char *device_type) {
   for (const fy_user_kernel *k = kernels; k; k = k->next)
     if (fits(k, attrs, device_type)) return true;
   return false;
@@ -177,9 +181,11 @@ static fy_code copy_kernel(const fy_user_kernel *from, fy_user_kernel **out, fy_
   if (!k) return fy_fail_oom(err, sizeof *k);
   k->device = fy_arena_strdup(&registry, from->device);
   k->label = fy_arena_strdup(&registry, from->label);
-  k->constraints = longer(&registry, from->constraints, from->num_constraints, sizeof *k->constraints);
+  k->constraints =
+      longer(&registry, from->constraints, from->num_constraints, sizeof *k->constraints);
   k->host_args = longer(&registry, from->host_args, from->num_host_args, sizeof *k->host_args);
-  if (!k->device || !k->label || !k->constraints || !k->host_args) return fy_fail_oom(err, sizeof *k);
+  if (!k->device || !k->label || !k->constraints || !k->host_args)
+    return fy_fail_oom(err, sizeof *k);
   for (uint32_t i = 0; i < k->num_constraints; i++) {
     fy_kernel_constraint *c = &k->constraints[i];
     c->name = fy_arena_strdup(&registry, c->name);
@@ -212,8 +218,10 @@ static fy_code add(const char *name, const fy_user_kernel *kernel, fy_error *err
   } else if (!code) {
     orphan *o = fy_arena_zalloc(&registry, sizeof *o);
     if (o) *o = (orphan){orphans, fy_arena_strdup(&registry, name), k};
-    if (o && o->op) orphans = o;
-    else code = fy_fail_oom(err, sizeof *o);
+    if (o && o->op)
+      orphans = o;
+    else
+      code = fy_fail_oom(err, sizeof *o);
   }
   fy_op_unlock();
   return code;
@@ -235,15 +243,17 @@ void fy_api_adopt_kernels(const fy_op *op) {
   fy_op_unlock();
 }
 
-void TF_RegisterKernelBuilder(const char *kernel_name, TF_KernelBuilder *builder, TF_Status *status) {
+void TF_RegisterKernelBuilder(const char *kernel_name, TF_KernelBuilder *builder,
+                              TF_Status *status) {
   TF_RegisterKernelBuilderWithKernelDef(NULL, kernel_name, builder, status);
 }
 
-// Replaces what the builder says by a serialized KernelDef (NUL-terminated, as TensorFlow takes it).
+// Replaces what the builder says by a serialized KernelDef (NUL-terminated, as TensorFlow takes
+// it).
 static fy_code read_def(TF_KernelBuilder *b, const char *bytes, fy_error *err) {
   ProtobufCMessage *m;
-  FY_TRY(fy_wire_unpack(&tensorflow__kernel_def__descriptor, bytes, strlen(bytes), NULL, &b->arena, &m,
-                        err));
+  FY_TRY(fy_wire_unpack(&tensorflow__kernel_def__descriptor, bytes, strlen(bytes), NULL, &b->arena,
+                        &m, err));
   const Tensorflow__KernelDef *def = (const Tensorflow__KernelDef *)m;
   fy_user_kernel *k = &b->kernel;
   b->op = def->op;
@@ -259,7 +269,8 @@ static fy_code read_def(TF_KernelBuilder *b, const char *bytes, fy_error *err) {
     fy_attr a;
     FY_TRY(fy_wire_attr_read(def->constraint[i]->allowed_values, &b->arena, NULL, &a, err));
     for (uint32_t t = 0; a.is_list && a.kind == FY_ATTR_TYPE && t < a.n; t++)
-      TF_KernelBuilder_TypeConstraint(b, def->constraint[i]->name, (TF_DataType)a.v.types[t], &unused);
+      TF_KernelBuilder_TypeConstraint(b, def->constraint[i]->name, (TF_DataType)a.v.types[t],
+                                      &unused);
   }
   return FY_OK;
 }
@@ -296,7 +307,9 @@ static fy_code write_def(const fy_op *op, const fy_user_kernel *k, fy_arena *are
     const fy_kernel_constraint *from = &k->constraints[i];
     fy_attr *types = fy_arena_zalloc(arena, sizeof *types);
     if (!types) return fy_fail_oom(err, sizeof *types);
-    *types = (fy_attr){.kind = FY_ATTR_TYPE, .is_list = true, .n = from->num_types,
+    *types = (fy_attr){.kind = FY_ATTR_TYPE,
+                       .is_list = true,
+                       .n = from->num_types,
                        .v.types = (fy_dtype *)(uintptr_t)from->types};
     c->name = (char *)(uintptr_t)from->name;
     FY_TRY(fy_wire_attr_write(types, arena, &c->allowed_values, err));
@@ -342,8 +355,8 @@ static const fy_user_kernel *choose(const fy_site *site) {
 fy_code fy_user_kernel_bind(fy_site *site, fy_error *err) {
   const fy_user_kernel *k = choose(site);
   if (!k)
-    return fy_fail(err, FY_NOT_FOUND, "No registered '%s' OpKernel fits node %s", site->op->spec->name,
-                   site->node_name);
+    return fy_fail(err, FY_NOT_FOUND, "No registered '%s' OpKernel fits node %s",
+                   site->op->spec->name, site->node_name);
   bound *b = fy_malloc(sizeof *b);
   if (!b) return fy_fail_oom(err, sizeof *b);
   *b = (bound){k, NULL};

@@ -7,8 +7,8 @@
 #include "api/api.h"
 #include "ops/op.h"
 
-// Called for every op registered through the C API: |op| (NULL: nothing new) or the failure. True if
-// the calling thread is loading a library, which then answers for the failure.
+// Called for every op registered through the C API: |op| (NULL: nothing new) or the failure. True
+// if the calling thread is loading a library, which then answers for the failure.
 bool fy_api_library_note(const fy_op *op, fy_code code, const fy_error *err);
 
 #endif

@@ -220,8 +220,10 @@ void TF_ShapeInferenceContextSetOutput(TF_ShapeInferenceContext *ctx, int i, TF_
   }
   size_t bytes = handle->rank > 0 ? (size_t)handle->rank * sizeof *handle->dims : 0;
   const int64_t *dims = bytes ? fy_arena_memdup(c->arena, handle->dims, bytes) : NULL;
-  if (bytes && !dims) fy_fail_oom(err, bytes);
-  else c->out[i] = (fy_pshape){handle->rank, dims};
+  if (bytes && !dims)
+    fy_fail_oom(err, bytes);
+  else
+    c->out[i] = (fy_pshape){handle->rank, dims};
 }
 
 void TF_ShapeInferenceContextSetUnknownShape(TF_ShapeInferenceContext *ctx, TF_Status *status) {
@@ -278,8 +280,8 @@ void TF_ShapeInferenceContextWithRank(TF_ShapeInferenceContext *ctx, TF_ShapeHan
     for (int64_t i = 0; i < rank; i++) unknown[i] = -1;
     code = put(result, (int32_t)rank, unknown, err);
   } else {
-    code = fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be rank %lld but is rank %d", (long long)rank,
-                   (int)handle->rank);
+    code = fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be rank %lld but is rank %d",
+                   (long long)rank, (int)handle->rank);
   }
   fy_api_end(status, code);
 }
@@ -341,18 +343,22 @@ void TF_ShapeInferenceContextSubshape(TF_ShapeInferenceContext *ctx, TF_ShapeHan
   if (rank < 0)
     code = put(result, -1, NULL, err);
   else if (start < 0 && from < 0)
-    code = fy_fail(err, FY_INVALID_ARGUMENT, "Subshape start out of bounds: %lld, for shape with rank %lld",
-                   (long long)start, (long long)rank);
-  else if (end < 0 && to < 0)
-    code = fy_fail(err, FY_INVALID_ARGUMENT, "Subshape end out of bounds: %lld, for shape with rank %lld",
-                   (long long)end, (long long)rank);
-  else if (from > to)
     code = fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Subshape must have computed start <= end, but is %lld and %lld (computed from start "
-                   "%lld and end %lld over shape with rank %lld)",
-                   (long long)from, (long long)to, (long long)start, (long long)end, (long long)rank);
+                   "Subshape start out of bounds: %lld, for shape with rank %lld", (long long)start,
+                   (long long)rank);
+  else if (end < 0 && to < 0)
+    code = fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Subshape end out of bounds: %lld, for shape with rank %lld", (long long)end,
+                   (long long)rank);
+  else if (from > to)
+    code = fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Subshape must have computed start <= end, but is %lld and %lld (computed from start "
+        "%lld and end %lld over shape with rank %lld)",
+        (long long)from, (long long)to, (long long)start, (long long)end, (long long)rank);
   else
-    code = put(result, (int32_t)(to - from), shape_handle->dims ? shape_handle->dims + from : NULL, err);
+    code = put(result, (int32_t)(to - from), shape_handle->dims ? shape_handle->dims + from : NULL,
+               err);
   fy_api_end(status, code);
 }
 

@@ -68,8 +68,7 @@ void TF_SetPayload(TF_Status *s, const char *key, const char *value) {
     return;
   }
   char *name = fy_strdup(key);
-  if (name &&
-      fy_grow(&s->payloads, &s->cap_payloads, s->num_payloads + 1, sizeof *s->payloads)) {
+  if (name && fy_grow(&s->payloads, &s->cap_payloads, s->num_payloads + 1, sizeof *s->payloads)) {
     s->payloads[s->num_payloads++] = (fy_payload){name, copy};
     return;
   }
@@ -93,39 +92,79 @@ const char *TF_Message(const TF_Status *s) {
 static fy_code code_of_errno(int e) {
   switch (e) {
     case 0: return FY_OK;
-    case EINVAL: case ENAMETOOLONG: case E2BIG: case EDESTADDRREQ: case EDOM: case EFAULT:
-    case EILSEQ: case ENOPROTOOPT: case ENOSTR: case ENOTSOCK: case ENOTTY: case EPROTOTYPE:
-    case ESPIPE:
-      return FY_INVALID_ARGUMENT;
-    case ETIMEDOUT: case ETIME:
-      return FY_DEADLINE_EXCEEDED;
-    case ENODEV: case ENOENT: case ENXIO: case ESRCH:
-      return FY_NOT_FOUND;
-    case EEXIST: case EADDRNOTAVAIL: case EALREADY:
-      return FY_ALREADY_EXISTS;
-    case EPERM: case EACCES: case EROFS:
-      return FY_PERMISSION_DENIED;
-    case ENOTEMPTY: case EISDIR: case ENOTDIR: case EADDRINUSE: case EBADF: case EBUSY:
-    case ECHILD: case EISCONN: case ENOTBLK: case ENOTCONN: case EPIPE: case ETXTBSY:
-      return FY_FAILED_PRECONDITION;
-    case ENOSPC: case EDQUOT: case EMFILE: case EMLINK: case ENFILE: case ENOBUFS: case ENODATA:
-    case ENOMEM: case ENOSR: case EUSERS:
-      return FY_RESOURCE_EXHAUSTED;
-    case EFBIG: case EOVERFLOW: case ERANGE:
-      return FY_OUT_OF_RANGE;
-    case ENOSYS: case ENOTSUP: case EAFNOSUPPORT: case EPFNOSUPPORT: case EPROTONOSUPPORT:
-    case ESOCKTNOSUPPORT: case EXDEV:
-      return FY_UNIMPLEMENTED;
-    case EAGAIN: case ECONNREFUSED: case ECONNABORTED: case ECONNRESET: case EINTR:
-    case EHOSTDOWN: case EHOSTUNREACH: case ENETDOWN: case ENETRESET: case ENETUNREACH:
-    case ENOLCK: case ENOLINK:
-      return FY_UNAVAILABLE;
-    case EDEADLK: case ESTALE:
-      return FY_ABORTED;
-    case ECANCELED:
-      return FY_CANCELLED;
-    default:
-      return FY_UNKNOWN;
+    case EINVAL:
+    case ENAMETOOLONG:
+    case E2BIG:
+    case EDESTADDRREQ:
+    case EDOM:
+    case EFAULT:
+    case EILSEQ:
+    case ENOPROTOOPT:
+    case ENOSTR:
+    case ENOTSOCK:
+    case ENOTTY:
+    case EPROTOTYPE:
+    case ESPIPE: return FY_INVALID_ARGUMENT;
+    case ETIMEDOUT:
+    case ETIME: return FY_DEADLINE_EXCEEDED;
+    case ENODEV:
+    case ENOENT:
+    case ENXIO:
+    case ESRCH: return FY_NOT_FOUND;
+    case EEXIST:
+    case EADDRNOTAVAIL:
+    case EALREADY: return FY_ALREADY_EXISTS;
+    case EPERM:
+    case EACCES:
+    case EROFS: return FY_PERMISSION_DENIED;
+    case ENOTEMPTY:
+    case EISDIR:
+    case ENOTDIR:
+    case EADDRINUSE:
+    case EBADF:
+    case EBUSY:
+    case ECHILD:
+    case EISCONN:
+    case ENOTBLK:
+    case ENOTCONN:
+    case EPIPE:
+    case ETXTBSY: return FY_FAILED_PRECONDITION;
+    case ENOSPC:
+    case EDQUOT:
+    case EMFILE:
+    case EMLINK:
+    case ENFILE:
+    case ENOBUFS:
+    case ENODATA:
+    case ENOMEM:
+    case ENOSR:
+    case EUSERS: return FY_RESOURCE_EXHAUSTED;
+    case EFBIG:
+    case EOVERFLOW:
+    case ERANGE: return FY_OUT_OF_RANGE;
+    case ENOSYS:
+    case ENOTSUP:
+    case EAFNOSUPPORT:
+    case EPFNOSUPPORT:
+    case EPROTONOSUPPORT:
+    case ESOCKTNOSUPPORT:
+    case EXDEV: return FY_UNIMPLEMENTED;
+    case EAGAIN:
+    case ECONNREFUSED:
+    case ECONNABORTED:
+    case ECONNRESET:
+    case EINTR:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case ENETRESET:
+    case ENETUNREACH:
+    case ENOLCK:
+    case ENOLINK: return FY_UNAVAILABLE;
+    case EDEADLK:
+    case ESTALE: return FY_ABORTED;
+    case ECANCELED: return FY_CANCELLED;
+    default: return FY_UNKNOWN;
   }
 }
 

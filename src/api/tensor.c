@@ -204,8 +204,7 @@ void TF_TensorFromProto(const TF_Buffer *from, TF_Tensor *to, TF_Status *status)
   fy_arena_init(&tmp);
   fy_code code = fy_wire_unpack(&tensorflow__tensor_proto__descriptor, from->data, from->length,
                                 NULL, &tmp, &m, err);
-  if (code == FY_INVALID_ARGUMENT)
-    fy_fail(err, code, "Unparseable tensorflow.TensorProto proto");
+  if (code == FY_INVALID_ARGUMENT) fy_fail(err, code, "Unparseable tensorflow.TensorProto proto");
   if (!code) {
     forgive((Tensorflow__TensorProto *)m);
     code = fy_wire_tensor_read((Tensorflow__TensorProto *)m, NULL, &t, err);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// user_kernels.h: kernels of third parties (kernels.h of the C API). Private to api/kernel*.c, except
-// for the list of definitions that op_list.c shows.
+// user_kernels.h: kernels of third parties (kernels.h of the C API). Private to api/kernel*.c,
+// except for the list of definitions that op_list.c shows.
 
 #ifndef FY_API_USER_KERNELS_H
 #define FY_API_USER_KERNELS_H

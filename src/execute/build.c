@@ -188,6 +188,8 @@ static bool elide_alias(builder *b, fy_node *node, uint32_t in, uint32_t out, fy
   if (!node_has_flag(node, FY_OP_ALIAS) || node->num_outputs != 1 || vo->rank < 0 ||
       vi->space != vo->space || vi->dtype != vo->dtype)
     return false;
+  for (uint32_t i = 1; i < node->num_inputs; i++)  // a shape that is computed has to be checked
+    if (!node->inputs[i].node->const_value) return false;
   if (vi->storage == FY_STORE_CONST && vi->constant) {
     if (vi->constant->count != 0 && vi->bytes != vo->bytes) return false;
     if (fy_tensor_alias(vi->constant, vo->dtype, vo->rank, vo->dims, &vo->constant, err) != FY_OK) {

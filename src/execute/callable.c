@@ -23,6 +23,7 @@ struct fy_callable {
   fy_mutex lock;
   fy_graph *graph;
   bool owns_graph, results_anywhere;
+  bool distrust;  // programs do not count on the declared shapes of variables
   fy_output *feeds, *fetches;
   fy_node **targets;
   int num_feeds, num_fetches, num_targets;
@@ -191,6 +192,22 @@ static fy_code adopt_colocations(const fy_graph *from, fy_graph *copy, bool soft
   return FY_OK;
 }
 
+// Variables turned out to change their shapes: forget what their handles promise.
+static fy_code distrust_handles(fy_graph *copy, fy_error *err) {
+  fy_attr unknown = {.kind = FY_ATTR_SHAPE, .v.shape = {-1, NULL}};
+  for (size_t i = 0; i < copy->num_nodes; i++) {
+    fy_node *n = copy->nodes[i];
+    if (!n) continue;
+    if (strcmp(n->op_name, "_Arg") == 0) n->outputs[0].handle.shape = (fy_pshape){-1, NULL};
+    if (strcmp(n->op_name, "VarHandleOp") != 0) continue;
+    fy_attrs attrs = {0};  // the original's are shared with it
+    FY_TRY(fy_attrs_copy(&attrs, &n->attrs, &copy->arena, err));
+    FY_TRY(fy_attrs_set(&attrs, &copy->arena, "shape", &unknown, err));
+    n->attrs = attrs;
+  }
+  return FY_OK;
+}
+
 // Compiles for these shapes (NULL or rank -1: unknown). Called under c->lock.
 static fy_code compile(fy_callable *c, const fy_pshape *shapes, const int *spaces, const char *stop_after,
                        fy_str *log, fy_program **out, fy_error *err) {
@@ -202,6 +219,7 @@ static fy_code compile(fy_callable *c, const fy_pshape *shapes, const int *space
   fy_code adopted =
       code ? FY_OK : adopt_colocations(c->graph, copy, c->options->soft_placement, err);
   fy_unlock(&c->graph->lock);
+  if (!code && !adopted && c->distrust) adopted = distrust_handles(copy, err);
   if (adopted) fy_graph_free(copy);
   if (code || adopted) return code ? code : adopted;
   fy_arena *a = &copy->arena;
@@ -302,6 +320,10 @@ fy_code fy_callable_program(fy_callable *c, fy_tensor *const *args, fy_program *
   fy_code code = FY_OK;
   fy_program *p = NULL;
   fy_lock(&c->lock);
+  if (FY_UNLIKELY(fy_variable_shapes_vary() && !c->distrust)) {
+    forget_programs(c);
+    c->distrust = true;
+  }
   for (size_t i = 0; i < c->num_specials && !p; i++) {
     if (!matches(&c->specials[i], c, args)) continue;
     p = c->specials[i].program;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // eager.h: run one operation at a time.
 //
-// A *context* owns devices, functions, resources and prepared kernels. A *handle* is one reference to
-// a value that may still be computed by an async executor. An *op* is a call being put together.
-// The idea: a call that was made before finds its prepared kernel by a short key (op, attributes set,
-// input types, device request), so that the second call handles no string and checks nothing twice.
+// A *context* owns devices, functions, resources and prepared kernels. A *handle* is one reference
+// to a value that may still be computed by an async executor. An *op* is a call being put together.
+// The idea: a call that was made before finds its prepared kernel by a short key (op, attributes
+// set, input types, device request), so that the second call handles no string and checks nothing
+// twice.
 //
 // Threads: contexts, handles and executors may be shared; an op belongs to one thread.
-// Device pointers of handles: NULL is CPU:0 of whatever context; handles elsewhere keep their context.
+// Devices of handles: NULL is CPU:0 of whatever context; handles elsewhere keep their context.
 // Not here: TensorFlow's C types (api/eager_*.c).
 
 #ifndef FY_EXECUTE_EAGER_H
@@ -27,7 +28,7 @@ typedef struct fy_eager_op fy_eager_op;
 typedef struct fy_eager_kernel fy_eager_kernel;
 typedef struct fy_executor fy_executor;
 
-#define FY_HOST_NAME "/job:localhost/replica:0/task:0/device:CPU:0"
+#define FY_HOST_NAME    "/job:localhost/replica:0/task:0/device:CPU:0"
 #define FY_HOST_ADDRESS "/job:localhost/replica:0/task:0"
 
 typedef enum fy_copy_policy {  // an input lies elsewhere than the op wants it
@@ -61,12 +62,13 @@ void fy_eager_functions_changed(fy_eager *c);
 void fy_eager_set_soft(fy_eager *c, bool soft);
 void fy_eager_set_as_function(fy_eager *c, bool on);
 void fy_eager_set_log(fy_eager *c, bool on);
-fy_copy_policy fy_eager_policy(fy_eager *c);                       // of the calling thread
+fy_copy_policy fy_eager_policy(fy_eager *c);  // of the calling thread
 FY_MUST_CHECK fy_code fy_eager_set_policy(fy_eager *c, fy_copy_policy policy, fy_error *err);
 // NULL: the context's own. |e| is retained. The result of get carries a reference.
 FY_MUST_CHECK fy_code fy_eager_set_executor(fy_eager *c, fy_executor *e, fy_error *err);
 fy_executor *fy_eager_get_executor(fy_eager *c);
-FY_MUST_CHECK fy_code fy_eager_wait(fy_eager *c, fy_error *err);  // for all executors of the context
+FY_MUST_CHECK fy_code fy_eager_wait(fy_eager *c,
+                                    fy_error *err);  // for all executors of the context
 void fy_eager_step(fy_eager *c, bool begin);
 // The names TensorFlow's device manager knows: full, "/device:CPU:0", "CPU:0"; "" is CPU:0.
 fy_device *fy_eager_find_device(fy_eager *c, const char *name);
@@ -74,22 +76,26 @@ fy_device *fy_eager_find_device(fy_eager *c, const char *name);
 // ---------------------------------------------------------------- handles (eager_handle.c)
 struct fy_handle {
   atomic_int refs;
-  atomic_int state;          // fy_handle_state; RELEASE after the rest is written
+  atomic_int state;  // fy_handle_state; RELEASE after the rest is written
   fy_dtype dtype;
   bool packed;
-  fy_tensor *tensor;         // READY: one reference
-  const fy_device *device;   // where the memory is; NULL = CPU:0
+  fy_tensor *tensor;                 // READY: one reference
+  const fy_device *device;           // where the memory is; NULL = CPU:0
   const fy_device *op_device;        // the device of the op that made it; NULL = CPU:0
   const fy_device *resource_device;  // of the resource that the handle holds; NULL = CPU:0
-  fy_eager *context;         // retained if any device is set or the value is pending, else NULL
-  struct fy_handle_extra *extra;     // copies on other devices, error, parts of a packed handle
+  fy_eager *context;  // retained if any device is set or the value is pending, else NULL
+  struct fy_handle_extra *extra;  // copies on other devices, error, parts of a packed handle
 };
-typedef enum fy_handle_state { FY_HANDLE_READY, FY_HANDLE_PENDING, FY_HANDLE_FAILED } fy_handle_state;
+typedef enum fy_handle_state {
+  FY_HANDLE_READY,
+  FY_HANDLE_PENDING,
+  FY_HANDLE_FAILED
+} fy_handle_state;
 
 // Takes over one reference to |t|, also on failure (NULL result).
 fy_handle *fy_handle_new(fy_tensor *t);
-fy_handle *fy_handle_on(fy_tensor *t, fy_eager *c, const fy_device *device, const fy_device *op_device,
-                        const fy_device *resource_device);
+fy_handle *fy_handle_on(fy_tensor *t, fy_eager *c, const fy_device *device,
+                        const fy_device *op_device, const fy_device *resource_device);
 fy_handle *fy_handle_pending(fy_eager *c, fy_dtype dtype, const fy_device *device,
                              const fy_device *op_device);
 void fy_handle_resolve(fy_handle *h, fy_tensor *t);  // takes over one reference; wakes who waits
@@ -106,7 +112,8 @@ static inline void fy_handle_release(fy_handle *h) {
 FY_MUST_CHECK fy_code fy_handle_wait_slow(fy_handle *h, fy_error *err);
 // Waits for the value; the error is the one that it failed with.
 static inline fy_code fy_handle_wait(fy_handle *h, fy_error *err) {
-  if (FY_LIKELY(atomic_load_explicit(&h->state, memory_order_acquire) == FY_HANDLE_READY)) return FY_OK;
+  if (FY_LIKELY(atomic_load_explicit(&h->state, memory_order_acquire) == FY_HANDLE_READY))
+    return FY_OK;
   return fy_handle_wait_slow(h, err);
 }
 const char *fy_handle_device_name(const fy_handle *h);          // of the op
@@ -115,47 +122,48 @@ const char *fy_handle_backing_device_name(const fy_handle *h);  // of the memory
 // |*out| is borrowed from the handle. Waits.
 FY_MUST_CHECK fy_code fy_handle_tensor_on(fy_handle *h, const fy_device *device, fy_tensor **out,
                                           fy_error *err);
-FY_MUST_CHECK fy_code fy_handle_copy_to(fy_handle *h, fy_eager *c, fy_device *device, fy_handle **out,
-                                        fy_error *err);
+FY_MUST_CHECK fy_code fy_handle_copy_to(fy_handle *h, fy_eager *c, fy_device *device,
+                                        fy_handle **out, fy_error *err);
 FY_MUST_CHECK fy_code fy_handle_pack(fy_eager *c, fy_handle **handles, int n, fy_handle **out,
                                      fy_error *err);
 // As TensorFlow describes a handle in errors.
 void fy_handle_print(fy_str *out, fy_handle *h);
 
 // ---------------------------------------------------------------- ops (eager_op.c)
-#define FY_EAGER_INLINE_ATTRS 8
+#define FY_EAGER_INLINE_ATTRS  8
 #define FY_EAGER_INLINE_INPUTS 8
-#define FY_EAGER_RECENT 8
+#define FY_EAGER_RECENT        8
 
 struct fy_eager_op {
   fy_eager *context;
-  const fy_op *op;              // NULL: a call of |function|
+  const fy_op *op;  // NULL: a call of |function|
   const fy_function *function;
   const char *name;
-  fy_handle **inputs;           // flat; references of ours
+  fy_handle **inputs;  // flat; references of ours
   uint32_t num_inputs, cap_inputs;
   uint32_t num_attrs, cap_attrs;
-  fy_named_attr *attrs;         // in the order they were set; the first setting of a name counts
-  uint32_t next_arg;            // input arguments seen while inferring
-  bool inferring;               // false once a list came as single inputs
+  fy_named_attr *attrs;  // in the order they were set; the first setting of a name counts
+  uint32_t next_arg;     // input arguments seen while inferring
+  bool inferring;        // false once a list came as single inputs
   bool has_lists;
   bool has_resources;
-  uint32_t *arg_counts;         // [next_arg] tensors per argument, valid if has_lists
-  int32_t request;              // device request: index in the context's table; 0 = none
-  const fy_device *device;      // chosen by the last execution
+  uint32_t *arg_counts;     // [next_arg] tensors per argument, valid if has_lists
+  int32_t request;          // device request: index in the context's table; 0 = none
+  const fy_device *device;  // chosen by the last execution
   fy_cancel *cancel;
-  uint32_t expected;            // inputs of the last execution, which took them
-  // Kernels that this op object used lately, by hash; it keeps them, so that using one again needs no
-  // lock. Dropped when the context's generation moves on.
+  uint32_t expected;  // inputs of the last execution, which took them
+  // Kernels that this op object used lately, by hash; it keeps them, so that using one again needs
+  // no lock. Dropped when the context's generation moves on.
   fy_eager_kernel *recent[FY_EAGER_RECENT];
   uint64_t generation;
-  fy_arena arena;               // values of attributes
+  fy_arena arena;  // values of attributes
   fy_handle *inline_inputs[FY_EAGER_INLINE_INPUTS];
   fy_named_attr inline_attrs[FY_EAGER_INLINE_ATTRS];
 };
 
 // Finds the op or function. NOT_FOUND as TensorFlow says it.
-FY_MUST_CHECK fy_code fy_eager_op_new(fy_eager *c, const char *name, fy_eager_op **out, fy_error *err);
+FY_MUST_CHECK fy_code fy_eager_op_new(fy_eager *c, const char *name, fy_eager_op **out,
+                                      fy_error *err);
 FY_MUST_CHECK fy_code fy_eager_op_reset(fy_eager_op *op, const char *name, const char *device,
                                         fy_error *err);
 void fy_eager_op_free(fy_eager_op *op);

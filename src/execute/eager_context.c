@@ -136,7 +136,8 @@ fy_code fy_eager_set_cpus(fy_eager *c, int count, fy_error *err) {
   for (int i = 0; i < c->devices->n; i++) now += strcmp(c->devices->items[i]->type, "CPU") == 0;
   if (count <= now) return FY_OK;
   if (count > FY_MAX_CPU_DEVICES)
-    return fy_fail(err, FY_INVALID_ARGUMENT, "at most %d CPU devices, not %d", FY_MAX_CPU_DEVICES, count);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "at most %d CPU devices, not %d", FY_MAX_CPU_DEVICES,
+                   count);
   fy_device_set *old = c->devices;
   fy_resources **old_resources = c->resources;
   if (!fy_grow(&c->old_sets, &c->cap_old_sets, c->num_old_sets + 1, sizeof *c->old_sets))
@@ -252,7 +253,8 @@ static fy_eager_thread *this_thread(fy_eager *c, bool make) {
 
 fy_copy_policy fy_eager_policy(fy_eager *c) {
   int policy = c->policy;
-  if (atomic_load_explicit(&c->num_threads, memory_order_relaxed) == 0) return (fy_copy_policy)policy;
+  if (atomic_load_explicit(&c->num_threads, memory_order_relaxed) == 0)
+    return (fy_copy_policy)policy;
   fy_lock(&c->lock);
   const fy_eager_thread *t = this_thread(c, false);
   if (t && t->policy >= 0) policy = t->policy;
@@ -339,8 +341,10 @@ fy_code fy_eager_request_of(fy_eager *c, const char *text, int32_t *out, bool *m
       if (!c->num_requests) c->requests[c->num_requests++] = (fy_eager_request){0};
       char *copy = fy_strdup(fy_str_text(&full));
       i = c->num_requests;
-      if (copy) c->requests[c->num_requests++] = (fy_eager_request){copy, name};
-      else code = fy_fail_oom(err, full.len);
+      if (copy)
+        c->requests[c->num_requests++] = (fy_eager_request){copy, name};
+      else
+        code = fy_fail_oom(err, full.len);
     }
   }
   fy_unlock(&c->lock);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // eager_executor.c: a queue of calls and, if it is async, one thread that works it off in order.
-// The first error stops the executor: what is queued is poisoned with it, and so is everything added
-// later, until the error is cleared.
+// The first error stops the executor: what is queued is poisoned with it, and so is everything
+// added later, until the error is cleared.
 
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "execute/eager.h"
 
 static const char explanation[] =
-    "\n\tEncountered when executing an operation using EagerExecutor. This error cancels all future "
-    "operations and poisons their output tensors.";
+    "\n\tEncountered when executing an operation using EagerExecutor. This error cancels all "
+    "future operations and poisons their output tensors.";
 
 struct fy_executor {
   atomic_int refs;
@@ -124,8 +124,10 @@ fy_code fy_executor_add(fy_executor *e, fy_executor_task *task, fy_error *err) {
     return fy_fail(err, FY_RESOURCE_EXHAUSTED, "cannot start a thread for an eager executor");
   }
   e->running = true;
-  if (e->last) e->last->next = task;
-  else e->first = task;
+  if (e->last)
+    e->last->next = task;
+  else
+    e->first = task;
   e->last = task;
   e->busy = true;
   fy_cond_signal(&e->work);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// eager_handle.c: handles: values with a place, perhaps not computed yet.
-// One lock and one condition serve all pending handles of the process: waiting is rare and ends soon,
-// and a handle stays small.
+// eager_handle.c: handles: values with a place, perhaps not computed yet. One lock and one
+// condition serve all pending handles of the process: waiting is rare and ends soon, and a handle
+// stays small.
 
 #include <stdio.h>
 #include <string.h>
@@ -24,8 +24,8 @@ fy_handle *fy_handle_new(fy_tensor *t) {
   return h;
 }
 
-fy_handle *fy_handle_on(fy_tensor *t, fy_eager *c, const fy_device *device, const fy_device *op_device,
-                        const fy_device *resource_device) {
+fy_handle *fy_handle_on(fy_tensor *t, fy_eager *c, const fy_device *device,
+                        const fy_device *op_device, const fy_device *resource_device) {
   fy_handle *h = fy_handle_new(t);
   if (!h || (!device && !op_device && !resource_device)) return h;
   h->device = device;
@@ -93,7 +93,8 @@ fy_code fy_handle_wait_slow(fy_handle *h, fy_error *err) {
     fy_cond_wait(&pending_done, &pending_lock);
   if (atomic_load_explicit(&h->state, memory_order_acquire) == FY_HANDLE_FAILED) {
     const fy_error *e = h->extra ? &h->extra->error : NULL;
-    code = e && e->code ? fy_fail(err, e->code, "%s", fy_error_text(e)) : fy_fail_oom(err, sizeof *h);
+    code =
+        e && e->code ? fy_fail(err, e->code, "%s", fy_error_text(e)) : fy_fail_oom(err, sizeof *h);
   }
   fy_unlock(&pending_lock);
   return code;
@@ -148,7 +149,8 @@ fy_code fy_handle_tensor_on(fy_handle *h, const fy_device *device, fy_tensor **o
   return code;
 }
 
-fy_code fy_handle_copy_to(fy_handle *h, fy_eager *c, fy_device *device, fy_handle **out, fy_error *err) {
+fy_code fy_handle_copy_to(fy_handle *h, fy_eager *c, fy_device *device, fy_handle **out,
+                          fy_error *err) {
   fy_tensor *t;
   *out = NULL;
   const fy_device *slot = fy_eager_slot(c, device);

@@ -22,25 +22,25 @@ typedef struct fy_eager_bodies {
   fy_callables *callables;
 } fy_eager_bodies;
 
-#define FY_EAGER_MAX_KEY 64            // words; a longer one is not cached
-#define FY_EAGER_MAX_KERNELS 4096      // then everything idle goes
-#define FY_EAGER_ANYWHERE ((const fy_device *)(uintptr_t)1)  // takes an input wherever it is
+#define FY_EAGER_MAX_KEY     64                                 // words; a longer one is not cached
+#define FY_EAGER_MAX_KERNELS 4096                               // then everything idle goes
+#define FY_EAGER_ANYWHERE    ((const fy_device *)(uintptr_t)1)  // takes an input wherever it is
 
 struct fy_eager_kernel {
-  fy_eager_kernel *next;     // in its bucket, or in a list of the dead
-  atomic_int users;          // running calls + 1 while in the table
+  fy_eager_kernel *next;  // in its bucket, or in a list of the dead
+  atomic_int users;       // running calls + 1 while in the table
   uint64_t hash;
   uint32_t key_words;
   uint64_t *key;
   fy_site site;
   fy_attrs attrs;
   fy_device *device;
-  const fy_device *op_device;     // NULL = CPU:0
-  const fy_device **in_device;    // [num_inputs] where each input is wanted
-  const fy_device **out_device;   // [num_outputs] where each output is
+  const fy_device *op_device;    // NULL = CPU:0
+  const fy_device **in_device;   // [num_inputs] where each input is wanted
+  const fy_device **out_device;  // [num_outputs] where each output is
   fy_resources *resources;
-  const char *function;           // a call: the function's name for error texts
-  int prefixes;                   // how often an error names the function
+  const char *function;  // a call: the function's name for error texts
+  int prefixes;          // how often an error names the function
   fy_eager_bodies *bodies;
   fy_arena arena;
 };
@@ -69,7 +69,7 @@ struct fy_eager {
   fy_funclib *functions;
   atomic_bool soft, log, as_function;
   int policy;
-  bool async;                // the default executor's
+  bool async;  // the default executor's
   fy_executor *executor;
   atomic_llong step;
   // prepared kernels
@@ -81,7 +81,7 @@ struct fy_eager {
   fy_mutex lock;
   fy_eager_bodies *bodies;
   fy_eager_thread *threads;
-  atomic_int num_threads;    // 0: nobody asked for anything special
+  atomic_int num_threads;  // 0: nobody asked for anything special
   fy_eager_request *requests;
   size_t num_requests, cap_requests;
   _Atomic(fy_eager_op *) spares[FY_EAGER_SPARES];
@@ -92,7 +92,7 @@ struct fy_handle_extra {
   struct fy_handle_copy {
     const fy_device *device;
     fy_tensor *tensor;
-  } *copies;
+  } * copies;
   size_t num_copies, cap_copies;
   fy_handle **parts;
   int num_parts;
@@ -103,8 +103,8 @@ static inline const fy_device *fy_eager_slot(const fy_eager *c, const fy_device 
 }
 
 // eager_context.c
-FY_MUST_CHECK fy_code fy_eager_request_of(fy_eager *c, const char *text, int32_t *out, bool *malformed,
-                                          fy_error *err);
+FY_MUST_CHECK fy_code fy_eager_request_of(fy_eager *c, const char *text, int32_t *out,
+                                          bool *malformed, fy_error *err);
 fy_eager_bodies *fy_eager_take_bodies(fy_eager *c);  // a reference; NULL when memory is short
 void fy_eager_drop_bodies(fy_eager_bodies *b);
 
@@ -116,7 +116,8 @@ FY_MUST_CHECK fy_code fy_eager_place(fy_eager *c, const fy_eager_op *op, const f
 // eager_kernel.c
 // The kernel for the call that |op| describes. |*own|: nobody else knows it and the caller puts it;
 // otherwise |op| keeps it until its next execution.
-FY_MUST_CHECK fy_code fy_eager_kernel_get(fy_eager_op *op, fy_eager_kernel **out, bool *own, fy_error *err);
+FY_MUST_CHECK fy_code fy_eager_kernel_get(fy_eager_op *op, fy_eager_kernel **out, bool *own,
+                                          fy_error *err);
 void fy_eager_drop_recent(fy_eager_op *op);
 void fy_eager_kernel_free(fy_eager_kernel *k);
 static inline void fy_eager_kernel_put(fy_eager_kernel *k) {

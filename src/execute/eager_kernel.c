@@ -19,8 +19,10 @@ typedef struct call_key {
 } call_key;
 
 static void add(call_key *k, uint64_t word) {
-  if (k->n < FY_EAGER_MAX_KEY) k->words[k->n++] = word;
-  else k->too_long = true;
+  if (k->n < FY_EAGER_MAX_KEY)
+    k->words[k->n++] = word;
+  else
+    k->too_long = true;
 }
 
 static void add_bytes(call_key *k, const void *p, size_t n) {
@@ -119,8 +121,10 @@ static void add_rest(call_key *k, const fy_eager_op *op) {
       if (op->inputs[i]->dtype == FY_RESOURCE) add(k, (uintptr_t)op->inputs[i]->resource_device);
   for (uint32_t i = 0; i < op->num_attrs; i++) {
     const char *name = op->attrs[i].name;
-    if (is_declared(op, name)) add(k, (uintptr_t)name);
-    else add_bytes(k, name, strlen(name));
+    if (is_declared(op, name))
+      add(k, (uintptr_t)name);
+    else
+      add_bytes(k, name, strlen(name));
     add_attr(k, &op->attrs[i].value);
   }
 }
@@ -205,10 +209,11 @@ static fy_code check_count(const fy_eager_op *op, const fy_dtype *types, int n, 
   fy_str_init(&spec);
   print_types(&list, types, n);
   fy_spec_print(&spec, op->op->spec);
-  fy_code code = fy_fail(err, FY_INVALID_ARGUMENT,
-                         "NodeDef expected inputs '%s' do not match %u inputs specified; %s; NodeDef: "
-                         "{{node %s}}",
-                         fy_str_text(&list), op->num_inputs, fy_str_text(&spec), op->name);
+  fy_code code =
+      fy_fail(err, FY_INVALID_ARGUMENT,
+              "NodeDef expected inputs '%s' do not match %u inputs specified; %s; NodeDef: "
+              "{{node %s}}",
+              fy_str_text(&list), op->num_inputs, fy_str_text(&spec), op->name);
   fy_str_free(&list);
   fy_str_free(&spec);
   return code;
@@ -224,9 +229,14 @@ static fy_code locate(fy_eager *c, fy_eager_kernel *k, fy_error *err) {
   fy_node_out *outs = fy_arena_array(&k->arena, (size_t)s->num_outputs + 1, sizeof *outs);
   if (!k->in_device || !k->out_device || !outs) return fy_fail_oom(err, sizeof *outs);
   for (int i = 0; i < s->num_outputs; i++) outs[i].dtype = s->out_types[i];
-  fy_node node = {.op = s->op, .spec = s->op->spec, .attrs = k->attrs, .name = s->node_name,
-                  .num_inputs = (uint32_t)s->num_inputs, .num_outputs = (uint32_t)s->num_outputs,
-                  .input_types = (fy_dtype *)(uintptr_t)s->in_types, .outputs = outs};
+  fy_node node = {.op = s->op,
+                  .spec = s->op->spec,
+                  .attrs = k->attrs,
+                  .name = s->node_name,
+                  .num_inputs = (uint32_t)s->num_inputs,
+                  .num_outputs = (uint32_t)s->num_outputs,
+                  .input_types = (fy_dtype *)(uintptr_t)s->in_types,
+                  .outputs = outs};
   const fy_device *slot = fy_eager_slot(c, k->device);
   k->op_device = slot;
   for (int i = 0; i < s->num_inputs; i++) {
@@ -250,16 +260,19 @@ static fy_code find_callee(const fy_eager_op *op, const fy_attrs *attrs, const f
   *out = op->function;
   if (!op->op) return FY_OK;
   const char *name = op->op->spec->name;
-  if (strcmp(name, "PartitionedCall") != 0 && strcmp(name, "StatefulPartitionedCall") != 0) return FY_OK;
+  if (strcmp(name, "PartitionedCall") != 0 && strcmp(name, "StatefulPartitionedCall") != 0)
+    return FY_OK;
   const fy_attr *f = fy_attrs_get(attrs, "f");
   if (!f || f->kind != FY_ATTR_FUNC || f->is_list) return FY_OK;
   fy_view view = f->v.func->name;
   *out = fy_funclib_find(op->context->functions, view.p, view.n);
   if (*out) return FY_OK;
-  return fy_fail(err, FY_NOT_FOUND, "Failed to find definition for function \"%.*s\"", (int)view.n, view.p);
+  return fy_fail(err, FY_NOT_FOUND, "Failed to find definition for function \"%.*s\"", (int)view.n,
+                 view.p);
 }
 
-static fy_code prepare_call(fy_eager_op *op, fy_eager_kernel *k, const fy_function *f, fy_error *err) {
+static fy_code prepare_call(fy_eager_op *op, fy_eager_kernel *k, const fy_function *f,
+                            fy_error *err) {
   fy_site *s = &k->site;
   const fy_op_spec *spec = f->spec;
   fy_dtype *in, *out;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// eager_op.c: a call being put together: name, inputs, attributes, device.
-// Attributes that inputs imply are not stored: they follow from the inputs' types and the arguments'
-// lengths, and are worked out only when a kernel is prepared or somebody asks (fy_eager_op_attrs).
-// As in TensorFlow the first value of an attribute counts, be it set or implied by an input.
+// eager_op.c: a call being put together: name, inputs, attributes, device. Attributes that inputs
+// imply are not stored: they follow from the inputs' types and the arguments' lengths, and are
+// worked out only when a kernel is prepared or somebody asks (fy_eager_op_attrs). As in TensorFlow
+// the first value of an attribute counts, be it set or implied by an input.
 
 #include <string.h>
 
@@ -13,11 +13,12 @@
 #include "wire/text_format.h"
 
 fy_code fy_eager_unknown_op(const char *name, fy_error *err) {
-  return fy_fail(err, FY_NOT_FOUND,
-                 "'%s' is neither a type of a primitive operation nor a name of a function registered "
-                 "in binary running on %s. Make sure the operation or function is registered in the "
-                 "binary running in this process.",
-                 name, fy_eager_host());
+  return fy_fail(
+      err, FY_NOT_FOUND,
+      "'%s' is neither a type of a primitive operation nor a name of a function registered "
+      "in binary running on %s. Make sure the operation or function is registered in the "
+      "binary running in this process.",
+      name, fy_eager_host());
 }
 
 const fy_op_spec *fy_eager_op_spec(const fy_eager_op *op) {
@@ -166,7 +167,8 @@ fy_code fy_eager_op_add_input(fy_eager_op *op, fy_handle *h, fy_error *err) {
     const fy_op_spec *spec = op->op->spec;
     if (op->next_arg < spec->num_inputs) {
       const fy_arg_spec *arg = &spec->inputs[op->next_arg];
-      // The end of a list that comes piece by piece cannot be seen: from here on nothing is inferred.
+      // The end of a list that comes piece by piece cannot be seen: from here on nothing is
+      // inferred.
       if (FY_UNLIKELY(arg->number_attr || arg->type_list_attr)) {
         op->inferring = false;
       } else {
@@ -283,8 +285,8 @@ static void print_attrs(fy_str *out, const fy_eager_op *op) {
   tensorflow__node_def__init(&node);
   fy_arena_init(&arena);
   if (fy_eager_op_attrs(op, false, &arena, &attrs, NULL) == FY_OK &&
-      fy_wire_attrs_write(&attrs, &tensorflow__node_def__attr_entry__descriptor, &arena, &node.n_attr,
-                          &node.attr, NULL) == FY_OK)
+      fy_wire_attrs_write(&attrs, &tensorflow__node_def__attr_entry__descriptor, &arena,
+                          &node.n_attr, &node.attr, NULL) == FY_OK)
     fy_wire_text_print(out, &node.base);
   fy_arena_free(&arena);
 }
@@ -293,11 +295,13 @@ void fy_eager_op_print(fy_str *out, const fy_eager_op *op) {
   const fy_device *d = op->device;
   fy_str_printf(out, "Name: %s\nDevice Name: [%s]\nDevice: ", op->name, fy_eager_op_device(op));
   if (d) {
-    fy_str_printf(out,
-                  "goo.gle/debugstr \nname: \"%s\"\ndevice_type: \"%s\"\nmemory_limit: %llu\n"
-                  "locality {\n}\nincarnation: %llu\nxla_global_id: -1\n\n",
-                  d->name, d->type, strcmp(d->type, "CPU") == 0 ? 256ull << 20 : (unsigned long long)d->facts.memory_limit,
-                  (unsigned long long)d->incarnation);
+    fy_str_printf(
+        out,
+        "goo.gle/debugstr \nname: \"%s\"\ndevice_type: \"%s\"\nmemory_limit: %llu\n"
+        "locality {\n}\nincarnation: %llu\nxla_global_id: -1\n\n",
+        d->name, d->type,
+        strcmp(d->type, "CPU") == 0 ? 256ull << 20 : (unsigned long long)d->facts.memory_limit,
+        (unsigned long long)d->incarnation);
   } else {
     fy_str_add(out, "[]\n");
   }

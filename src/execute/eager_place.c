@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// eager_place.c: where one call runs (SEMANTICS §2.6): with its resource, else as asked, else on the
-// device whose type comes first among those that have a kernel. Nothing is weighed by cost: a single
-// call does not know what comes next.
+// eager_place.c: where one call runs (SEMANTICS §2.6): with its resource, else as asked, else on
+// the device whose type comes first among those that have a kernel. Nothing is weighed by cost: a
+// single call does not know what comes next.
 
 #include <string.h>
 
@@ -18,7 +18,8 @@ static int type_rank(const char *type) {
 static bool is_supported(const fy_eager_op *op, const fy_attrs *attrs, fy_device *d) {
   if (!op->op) return true;
   if (!fy_op_has_kernel(op->op, attrs, d->type, NULL)) return false;
-  return d->is_host || !d->ops->supports || d->ops->supports(d, op->op, (const struct fy_attrs *)attrs, NULL);
+  return d->is_host || !d->ops->supports ||
+         d->ops->supports(d, op->op, (const struct fy_attrs *)attrs, NULL);
 }
 
 // The best supported device that |name| (NULL: any) admits.
@@ -29,7 +30,8 @@ static fy_device *best(const fy_eager *c, const fy_eager_op *op, const fy_attrs 
     fy_device *d = c->devices->items[i];
     fy_devname full;
     if (found && type_rank(d->type) >= type_rank(found->type)) continue;
-    if (name && (!fy_devname_parse(d->name, &full) || !fy_devname_is_specification(name, &full))) continue;
+    if (name && (!fy_devname_parse(d->name, &full) || !fy_devname_is_specification(name, &full)))
+      continue;
     if (is_supported(op, attrs, d)) found = d;
   }
   return found;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// eager_run.c: execute a call: find its kernel, bring inputs where it wants them, run it now or hand
-// it to an async executor. The straight road of a repeated call on the host: one lookup, the kernel,
-// one handle per output.
+// eager_run.c: execute a call: find its kernel, bring inputs where it wants them, run it now or
+// hand it to an async executor. The straight road of a repeated call on the host: one lookup, the
+// kernel, one handle per output.
 
 #include <string.h>
 
 #include "base/alloc.h"
 #include "execute/eager_impl.h"
+#include "memory/pool.h"
 
 #define SMALL 16  // inputs or outputs for which the stack serves
 
@@ -16,7 +17,8 @@ static const char *name_of(const fy_device *d) {
 }
 
 // An input is not where the kernel wants it: is copying allowed?
-static fy_code may_copy(const fy_eager_op *op, const fy_eager_kernel *k, uint32_t i, fy_error *err) {
+static fy_code may_copy(const fy_eager_op *op, const fy_eager_kernel *k, uint32_t i,
+                        fy_error *err) {
   const fy_handle *h = op->inputs[i];
   fy_copy_policy policy = fy_eager_policy(op->context);
   if (policy == FY_COPY_SILENT || policy == FY_COPY_WARN) return FY_OK;
@@ -24,13 +26,14 @@ static fy_code may_copy(const fy_eager_op *op, const fy_eager_kernel *k, uint32_
   if (strcmp(op->name, "Identity") == 0 || strcmp(op->name, "IdentityN") == 0 ||
       strcmp(op->name, "_EagerConst") == 0)
     return FY_OK;
-  return fy_fail(err, FY_INVALID_ARGUMENT,
-                 "Tensors on conflicting devices: cannot compute %s as input #%u was expected to be on "
-                 "%s but is actually on %s (operation running on %s) Tensors can be copied explicitly "
-                 "using: `with tf.device(device_name): x = tf.identity(x)` or transparently copied by "
-                 "using tf.config.experimental.set_device_policy('silent'). Copying tensors between "
-                 "devices may slow down your model",
-                 op->name, i, name_of(k->in_device[i]), name_of(h->device), k->device->name);
+  return fy_fail(
+      err, FY_INVALID_ARGUMENT,
+      "Tensors on conflicting devices: cannot compute %s as input #%u was expected to be on "
+      "%s but is actually on %s (operation running on %s) Tensors can be copied explicitly "
+      "using: `with tf.device(device_name): x = tf.identity(x)` or transparently copied by "
+      "using tf.config.experimental.set_device_policy('silent'). Copying tensors between "
+      "devices may slow down your model",
+      op->name, i, name_of(k->in_device[i]), name_of(h->device), k->device->name);
 }
 
 static fy_code check_inputs(const fy_eager_op *op, const fy_eager_kernel *k, fy_error *err) {
@@ -40,18 +43,21 @@ static fy_code check_inputs(const fy_eager_op *op, const fy_eager_kernel *k, fy_
   for (uint32_t i = 0; i < op->num_inputs; i++) {
     const fy_handle *h = op->inputs[i];
     const fy_device *want = k->in_device[i];
-    if (FY_UNLIKELY(h->device != want && want != FY_EAGER_ANYWHERE)) FY_TRY(may_copy(op, k, i, err));
+    if (FY_UNLIKELY(h->device != want && want != FY_EAGER_ANYWHERE))
+      FY_TRY(may_copy(op, k, i, err));
     if (FY_UNLIKELY(h->dtype != k->site.in_types[i]))
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "cannot compute %s as input #%u(zero-based) was expected to be a %s tensor but is "
-                     "a %s tensor",
-                     op->name, i, fy_dtype_name(k->site.in_types[i]), fy_dtype_name(h->dtype));
+      return fy_fail(
+          err, FY_INVALID_ARGUMENT,
+          "cannot compute %s as input #%u(zero-based) was expected to be a %s tensor but is "
+          "a %s tensor",
+          op->name, i, fy_dtype_name(k->site.in_types[i]), fy_dtype_name(h->dtype));
   }
   return FY_OK;
 }
 
 // Waits for values and copies what lies elsewhere; |in| borrows from the handles.
-static fy_code gather(const fy_eager_kernel *k, fy_handle **handles, fy_tensor **in, fy_error *err) {
+static fy_code gather(const fy_eager_kernel *k, fy_handle **handles, fy_tensor **in,
+                      fy_error *err) {
   for (int i = 0; i < k->site.num_inputs; i++) {
     fy_handle *h = handles[i];
     const fy_device *want = k->in_device[i];
@@ -79,24 +85,26 @@ static fy_code decorate(const fy_eager *c, const fy_eager_kernel *k, fy_code cod
     fy_error_prepend(err, "{{function_node __wrapped__%s_device_%s}} ", k->site.node_name,
                      k->device->name);
   if (code == FY_UNAVAILABLE) {
-    fy_error_append(err,
-                    "\nExecuting non-communication op <%s> originally returned UnavailableError, and "
-                    "was replaced by InternalError to avoid invoking TF network error handling logic.",
-                    k->site.node_name);
+    fy_error_append(
+        err,
+        "\nExecuting non-communication op <%s> originally returned UnavailableError, and "
+        "was replaced by InternalError to avoid invoking TF network error handling logic.",
+        k->site.node_name);
     err->code = code = FY_INTERNAL;
   }
   return code;
 }
 
-static fy_code call(fy_eager *c, fy_eager_kernel *k, fy_cancel *cancel, fy_tensor **in, fy_tensor **out,
-                    fy_error *err) {
+static fy_code call(fy_eager *c, fy_eager_kernel *k, fy_cancel *cancel, fy_tensor **in,
+                    fy_tensor **out, fy_error *err) {
   fy_run run = {.resources = k->resources,
                 .cancel = cancel,
                 .step_id = atomic_load_explicit(&c->step, memory_order_relaxed)};
   fy_code code = FY_OK;
   if (FY_UNLIKELY(cancel && k->function && fy_cancel_requested(cancel)))
     code = fy_fail(err, FY_CANCELLED, "Function was cancelled before it was started");
-  if (!code) code = fy_kernel_call(&k->site, &run, k->bodies ? k->bodies->callables : NULL, in, out, err);
+  if (!code)
+    code = fy_kernel_call(&k->site, &run, k->bodies ? k->bodies->callables : NULL, in, out, err);
   if (FY_UNLIKELY(code != FY_OK)) return decorate(c, k, code, err);
   for (int i = 0; i < k->site.num_outputs; i++) {
     if (FY_LIKELY(out[i] != NULL)) continue;
@@ -163,22 +171,37 @@ static void free_task(task *t) {
   fy_free(t);
 }
 
+// Where a function leaves its results is known only afterwards, but their handles are out already
+// and say CPU:0.
+static fy_code bring_home(fy_tensor **out, int n, fy_error *err) {
+  fy_code code = FY_OK;
+  for (int i = 0; i < n && !code; i++) {
+    fy_tensor *copy;
+    if (!out[i]->device) continue;
+    code = fy_memory_copy_tensor(out[i], NULL, &copy, err);
+    if (code) break;
+    fy_tensor_release(out[i]);
+    out[i] = copy;
+  }
+  for (int i = 0; code && i < n; i++) fy_tensor_release(out[i]);
+  return code;
+}
+
 static fy_code run_task(fy_executor_task *base, const fy_error *poison, fy_error *err) {
   task *t = (task *)base;
   int n = t->kernel->site.num_outputs;
   fy_code code;
-  if (poison) code = fy_fail(err, poison->code, "%s", fy_error_text(poison));
-  else code = gather(t->kernel, t->inputs, t->in, err);
+  if (poison)
+    code = fy_fail(err, poison->code, "%s", fy_error_text(poison));
+  else
+    code = gather(t->kernel, t->inputs, t->in, err);
   if (!code) code = call(t->context, t->kernel, t->cancel, t->in, t->out, err);
+  if (!code && t->kernel->function) code = bring_home(t->out, n, err);
   for (int i = 0; i < n; i++) {
-    fy_handle *h = t->outputs[i];
-    if (code) {
-      fy_handle_fail(h, err);
-    } else {
-      if (t->kernel->function && t->out[i]->device)
-        h->device = h->op_device = fy_eager_slot(t->context, t->out[i]->device);
-      fy_handle_resolve(h, t->out[i]);
-    }
+    if (code)
+      fy_handle_fail(t->outputs[i], err);
+    else
+      fy_handle_resolve(t->outputs[i], t->out[i]);
   }
   free_task(t);
   return code;
@@ -199,7 +222,8 @@ static fy_code run_later(fy_eager_op *op, fy_eager_kernel *k, fy_executor *execu
   t->out = t->in + in;
   for (size_t i = 0; i < out; i++) {
     const fy_device *at = k->function ? NULL : k->out_device[i];
-    t->outputs[i] = fy_handle_pending(op->context, k->site.out_types[i], at, k->function ? NULL : k->op_device);
+    t->outputs[i] =
+        fy_handle_pending(op->context, k->site.out_types[i], at, k->function ? NULL : k->op_device);
     if (t->outputs[i]) continue;
     while (i-- > 0) fy_handle_release(t->outputs[i]);
     fy_free(t);
@@ -261,7 +285,8 @@ static fy_code execute(fy_eager_op *op, fy_eager_kernel *k, bool special, fy_han
   int n = k->site.num_outputs;
   fy_tensor *in[SMALL], *out;
   if (FY_UNLIKELY(n > room))
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Expecting %d outputs, but *num_retvals is %d", n, room);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expecting %d outputs, but *num_retvals is %d", n,
+                   room);
   if (FY_LIKELY(n == 1 && !special && all_ready(op, k, in))) {
     FY_TRY(call(op->context, k, op->cancel, in, &out, err));
     results[0] = wrap(op->context, k, 0, out);

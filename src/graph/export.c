@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// export.c: a graph as a GraphDef. Attributes come out with their defaults filled in, as they are held.
+// export.c: a graph as a GraphDef. Attributes come out as they are held: defaults filled in.
 
 #include "graph/export.h"
 

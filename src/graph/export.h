@@ -22,7 +22,7 @@ FY_MUST_CHECK fy_code fy_graph_export_versions(const fy_graph *g, fy_arena *aren
                                                Tensorflow__VersionDef **out, fy_error *err);
 FY_MUST_CHECK fy_code fy_spec_to_opdef(const fy_op_spec *spec, fy_arena *arena,
                                        Tensorflow__OpDef **out, fy_error *err);
-// Copies everything into |arena|. INVALID_ARGUMENT on an attribute type or argument that is not sound.
+// Copies everything into |arena|. INVALID_ARGUMENT if an attribute or argument is not sound.
 FY_MUST_CHECK fy_code fy_spec_from_opdef(const Tensorflow__OpDef *def, fy_arena *arena,
                                          fy_op_spec **out, fy_error *err);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // function.h: function libraries and the two ways between a FunctionDef and a graph.
 // A FunctionDef is kept as it came; its body becomes a graph when somebody needs it.
-// Threads: library functions take the library's lock; a fy_function found stays valid as long as the
-// library, even if it is removed.
+// Threads: library functions take the library's lock; a fy_function found stays valid as long as
+// the library, even if it is removed.
 
 #ifndef FY_GRAPH_FUNCTION_H
 #define FY_GRAPH_FUNCTION_H
@@ -18,8 +18,8 @@ typedef struct fy_funclib_mark {
   uint64_t serial;
 } fy_funclib_mark;
 
-// Adds a copy. An equal function of that name is fine; INVALID_ARGUMENT if another one, or an op, has
-// the name, or if the signature is not sound.
+// Adds a copy. An equal function of that name is fine; INVALID_ARGUMENT if another one, or an op,
+// has the name, or if the signature is not sound.
 FY_MUST_CHECK fy_code fy_funclib_add(fy_funclib *lib, const Tensorflow__FunctionDef *def,
                                      fy_error *err);
 FY_MUST_CHECK fy_code fy_funclib_add_gradient(fy_funclib *lib, const char *function,

@@ -8,12 +8,12 @@
 #include "base/alloc.h"
 #include "graph/function.h"
 
-#include "graph/node.h"
 #include "graph/import.h"
+#include "graph/node.h"
 #include "wire/attr_proto.h"
 #include "wire/proto_util.h"
 
-typedef struct source {  // what a name in the body stands for
+typedef struct source {            // what a name in the body stands for
   const char *node;                // name of a node of the GraphDef
   const Tensorflow__NodeDef *def;  // a body node, or NULL: an argument
   const fy_op_spec *spec;          // of a body node
@@ -79,8 +79,9 @@ static fy_code bind_value(body *b, const Tensorflow__AttrValue *from, Tensorflow
   if (from->value_case == TENSORFLOW__ATTR_VALUE__VALUE_PLACEHOLDER) {
     const fy_attr *v = bound(b, from->placeholder);
     if (!v)
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Failed to bind all placeholders in %s: no attr '%s'",
-                     b->f->name, from->placeholder);
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Failed to bind all placeholders in %s: no attr '%s'", b->f->name,
+                     from->placeholder);
     return fy_wire_attr_write(v, &b->tmp, out, err);
   }
   bool func = from->value_case == TENSORFLOW__ATTR_VALUE__VALUE_FUNC && from->func->n_attr;
@@ -285,8 +286,7 @@ static fy_code name_nodes(body *b, Tensorflow__NodeDef **copies, fy_error *err) 
     copies[i] = n;
     const fy_op *op = fy_op_find(n->op, strlen(n->op));
     const fy_function *f = op ? NULL : fy_funclib_find(b->lib, n->op, strlen(n->op));
-    if (!op && !f)
-      return fy_op_not_registered(n->op, err);
+    if (!op && !f) return fy_op_not_registered(n->op, err);
     if (fy_map_gets(&b->names, n->name))
       return fy_fail(err, FY_INVALID_ARGUMENT, "Duplicated arg name '%s' in function '%s'", n->name,
                      b->f->name);

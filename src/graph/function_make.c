@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // function_make.c: part of a graph as a FunctionDef (TF_GraphToFunction).
 // Names: arguments and results are lower-cased and stripped of odd characters; then every name,
-// including those of the body's nodes, is made unique by "_0", "_1", … in the order outputs, inputs,
-// nodes, exactly as TensorFlow does.
+// including those of the body's nodes, is made unique by "_0", "_1", … in the order outputs,
+// inputs, nodes, exactly as TensorFlow does.
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +18,23 @@ typedef struct maker {
   const fy_function_source *s;
   fy_arena *arena;
   Tensorflow__FunctionDef *def;
-  fy_map used;                 // name -> next suffix + 1
-  const char **node_name;      // [num_nodes] new name of a body node or an input's node, or NULL
-  const char ***tensor_name;   // [num_nodes][num_outputs] name inside the function, or NULL
-  const fy_node **nodes;       // the body
+  fy_map used;                // name -> next suffix + 1
+  const char **node_name;     // [num_nodes] new name of a body node or an input's node, or NULL
+  const char ***tensor_name;  // [num_nodes][num_outputs] name inside the function, or NULL
+  const fy_node **nodes;      // the body
   size_t num_nodes;
 } maker;
 
 // ---------------------------------------------------------------- names
-static bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-static bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_lower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+static bool is_upper(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 static char *normalize(fy_arena *arena, const char *name) {
   char *copy = fy_arena_strdup(arena, name);
@@ -202,8 +208,8 @@ static fy_code describe_input(maker *m, uint32_t i, const fy_node *node, fy_dtyp
   }
   const fy_attr *id = fy_attrs_get(&attrs, "_resource_arg_unique_id");
   if (id && id->kind == FY_ATTR_INT && id->v.i >= 0) {
-    Tensorflow__FunctionDef__ResourceArgUniqueIdEntry *e = fy_wire_new(
-        &tensorflow__function_def__resource_arg_unique_id_entry__descriptor, m->arena);
+    Tensorflow__FunctionDef__ResourceArgUniqueIdEntry *e =
+        fy_wire_new(&tensorflow__function_def__resource_arg_unique_id_entry__descriptor, m->arena);
     if (!e) return fy_fail_oom(err, sizeof *e);
     e->key = i;
     e->value = (uint32_t)id->v.i;
@@ -217,9 +223,8 @@ static fy_code describe_input(maker *m, uint32_t i, const fy_node *node, fy_dtyp
   e->value = fy_wire_new(&tensorflow__function_def__arg_attrs__descriptor, m->arena);
   if (!e->value) return fy_fail_oom(err, sizeof *e);
   fy_wire_attr_entry **entries;
-  FY_TRY(fy_wire_attrs_write(&attrs,
-                             &tensorflow__function_def__arg_attrs__attr_entry__descriptor, m->arena,
-                             &e->value->n_attr, &entries, err));
+  FY_TRY(fy_wire_attrs_write(&attrs, &tensorflow__function_def__arg_attrs__attr_entry__descriptor,
+                             m->arena, &e->value->n_attr, &entries, err));
   e->value->attr = (Tensorflow__FunctionDef__ArgAttrs__AttrEntry **)entries;
   m->def->arg_attr[m->def->n_arg_attr++] = e;
   return FY_OK;
@@ -319,8 +324,7 @@ static fy_code add_parameters(maker *m, const fy_node *n, fy_map *seen, fy_error
                      n->attrs.items[i].name, n->spec->name);
     Tensorflow__OpDef__AttrDef *def =
         fy_wire_new(&tensorflow__op_def__attr_def__descriptor, m->arena);
-    Tensorflow__OpDef__AttrDef **grown =
-        fy_arena_array(m->arena, sig->n_attr + 1, sizeof *grown);
+    Tensorflow__OpDef__AttrDef **grown = fy_arena_array(m->arena, sig->n_attr + 1, sizeof *grown);
     if (!def || !grown || !fy_map_put(seen, v->v.s.p, v->v.s.n, def))
       return fy_fail_oom(err, sizeof *def);
     def->name = fy_arena_strndup(m->arena, v->v.s.p, v->v.s.n);
@@ -456,8 +460,8 @@ static fy_code make(maker *m, fy_error *err) {
   return fill_controls(m, err);
 }
 
-fy_code fy_function_from_graph(const fy_graph *g, const fy_function_source *source,
-                               fy_arena *arena, Tensorflow__FunctionDef **out, fy_error *err) {
+fy_code fy_function_from_graph(const fy_graph *g, const fy_function_source *source, fy_arena *arena,
+                               Tensorflow__FunctionDef **out, fy_error *err) {
   maker m = {.g = g, .s = source, .arena = arena};
   fy_map_init(&m.used);
   fy_code code = make(&m, err);

@@ -3,8 +3,8 @@
 // The idea: nodes are made in the graph's arena but linked into the graph only after everything was
 // checked, so a failure leaves the graph as it was. A node is made when its inputs are; among the
 // ready ones the first of the GraphDef goes first, as TensorFlow does, so ids are the same.
-// Loops: a Merge that reads a NextIteration waits for one other input only; the rest are back edges,
-// filled in at the end.
+// Loops: a Merge that reads a NextIteration waits for one other input only; the rest are back
+// edges, filled in at the end.
 
 #include "graph/import.h"
 
@@ -393,8 +393,8 @@ static fy_code return_outputs(fy_import *im, fy_arena *arena, fy_import_results 
     }
     uintptr_t at = (uintptr_t)fy_map_gets(&im->index, id->name);
     if (!at)
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Requested return tensor '%s:%d' not found in graph def",
-                     id->name, id->index);
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Requested return tensor '%s:%d' not found in graph def", id->name, id->index);
     fy_node *node = im->made[at - 1];
     if ((id->index < 0 || (uint32_t)id->index >= node->num_outputs) &&
         id->index != FY_IMPORT_CONTROL)
@@ -438,7 +438,8 @@ static fy_code return_unused(fy_import *im, fy_arena *arena, fy_import_results *
     if (!key) return fy_fail_oom(err, len);
     if (im->map_used[i] || fy_map_get(&im->maps, key, len) != m) continue;
     uintptr_t at = (uintptr_t)fy_map_gets(&im->index, m->src);
-    if (at && (m->src_index < 0 || (uint32_t)m->src_index < im->made[at - 1]->num_outputs)) continue;
+    if (at && (m->src_index < 0 || (uint32_t)m->src_index < im->made[at - 1]->num_outputs))
+      continue;
     char *name = fy_arena_strdup(arena, m->src);
     if (!name) return fy_fail_oom(err, len);
     r->unused[r->num_unused++] = (fy_import_id){name, m->src_index};
@@ -475,10 +476,11 @@ static fy_code check_versions(const Tensorflow__VersionDef *v, fy_error *err) {
                    "Please upgrade TensorFlow.",
                    v->min_consumer, FY_GRAPH_DEF_VERSION, FY_TF_VERSION);
   if (v->producer < FY_GRAPH_DEF_MIN_PRODUCER)
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "GraphDef producer version %d below min producer %d supported by TensorFlow %s.  "
-                   "Please regenerate your graph.",
-                   v->producer, FY_GRAPH_DEF_MIN_PRODUCER, FY_TF_VERSION);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "GraphDef producer version %d below min producer %d supported by TensorFlow %s.  "
+        "Please regenerate your graph.",
+        v->producer, FY_GRAPH_DEF_MIN_PRODUCER, FY_TF_VERSION);
   for (size_t i = 0; i < v->n_bad_consumers; i++)
     if (v->bad_consumers[i] == FY_GRAPH_DEF_VERSION)
       return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -538,7 +540,9 @@ fy_code fy_graph_import(fy_graph *g, const Tensorflow__GraphDef *def,
                         const fy_import_options *options, fy_arena *arena,
                         fy_import_results *results, fy_error *err) {
   static const fy_import_options none = {0};
-  fy_import im = {.g = g, .def = def, .options = options ? options : &none,
+  fy_import im = {.g = g,
+                  .def = def,
+                  .options = options ? options : &none,
                   .splat_budget = FY_WIRE_SPLAT_BYTES};
   if (results) *results = (fy_import_results){0};
   if (!im.options->function_body) FY_TRY(check_versions(def->versions, err));

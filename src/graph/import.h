@@ -37,9 +37,9 @@ typedef struct fy_import_options {
 
 // Arrays in the caller's arena.
 typedef struct fy_import_results {
-  fy_output *outputs;           // [num_return_outputs]
-  fy_node **nodes;              // [num_return_nodes]
-  fy_import_id *unused;         // mappings whose source the GraphDef does not have, sorted
+  fy_output *outputs;    // [num_return_outputs]
+  fy_node **nodes;       // [num_return_nodes]
+  fy_import_id *unused;  // mappings whose source the GraphDef does not have, sorted
   size_t num_unused;
 } fy_import_results;
 

@@ -11,10 +11,10 @@
 #define FY_IMPORT_CONTROL (-1)
 
 typedef struct fy_import_input {
-  fy_view name;       // as written
-  int32_t index;      // output number, or FY_IMPORT_CONTROL
-  int32_t source;     // number of the node in the GraphDef, or -1: |node| exists already
-  fy_node *node;      // NULL while the source is not made: a back edge
+  fy_view name;    // as written
+  int32_t index;   // output number, or FY_IMPORT_CONTROL
+  int32_t source;  // number of the node in the GraphDef, or -1: |node| exists already
+  fy_node *node;   // NULL while the source is not made: a back edge
   bool explicit_zero;
 } fy_import_input;
 
@@ -23,15 +23,15 @@ typedef struct fy_import {
   const Tensorflow__GraphDef *def;
   const fy_import_options *options;
   fy_arena tmp;
-  char *prefix;             // with its "/", or ""
-  fy_map index;             // name -> number + 1
-  fy_map def_prefixes;      // scopes of the GraphDef's names
-  fy_map graph_prefixes;    // scopes of the names that were there
-  fy_map maps;              // "index:name" -> fy_import_map*
-  uint8_t *map_used;        // [num_maps]
-  fy_map renamed;           // name -> new name
-  fy_node **made;           // [n_node]
-  fy_node **order;          // nodes in the order of making
+  char *prefix;           // with its "/", or ""
+  fy_map index;           // name -> number + 1
+  fy_map def_prefixes;    // scopes of the GraphDef's names
+  fy_map graph_prefixes;  // scopes of the names that were there
+  fy_map maps;            // "index:name" -> fy_import_map*
+  uint8_t *map_used;      // [num_maps]
+  fy_map renamed;         // name -> new name
+  fy_node **made;         // [n_node]
+  fy_node **order;        // nodes in the order of making
   size_t num_made;
   uint32_t *pending;        // [n_node] inputs still to come
   uint32_t *out_at, *outs;  // who reads node i: outs[out_at[i] .. out_at[i + 1])
@@ -48,7 +48,7 @@ bool fy_import_is_next(const char *op);
 const fy_import_map *fy_import_find_map(fy_import *im, fy_view name, int32_t index, fy_error *err,
                                         fy_code *code);
 bool fy_import_name_taken(const fy_import *im, const char *name);
-// A name of the form "name_1" that neither the graph nor the GraphDef has; NULL when short of memory.
+// A name like "name_1" that neither the graph nor the GraphDef has; NULL when short of memory.
 const char *fy_import_unique(fy_import *im, const char *name);
 // Makes node |number|: all its inputs but back edges exist. Appends to |order|.
 FY_MUST_CHECK fy_code fy_import_make(fy_import *im, size_t number, fy_error *err);

@@ -99,7 +99,8 @@ static fy_code check_inputs(const fy_import *im, const Tensorflow__NodeDef *def,
     const fy_import_input *in = &im->inputs[i];
     if (!in->node) {
       back_edge = true;
-    } else if (in->index != FY_IMPORT_CONTROL && (in->index < 0 || (uint32_t)in->index >= in->node->num_outputs)) {
+    } else if (in->index != FY_IMPORT_CONTROL &&
+               (in->index < 0 || (uint32_t)in->index >= in->node->num_outputs)) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "Node '%s': Connecting to invalid output %d of source node %.*s which has %u "
                      "outputs.%s",
@@ -202,8 +203,7 @@ static fy_code take_output_shapes(fy_import *im, fy_node *node, fy_error *err) {
   for (uint32_t i = 0; i < node->num_outputs && i < list->n; i++) {
     fy_error why;
     fy_error_init(&why);
-    fy_code code =
-        fy_graph_merge_shape(im->g, &node->outputs[i].shape, list->v.shapes[i], &why);
+    fy_code code = fy_graph_merge_shape(im->g, &node->outputs[i].shape, list->v.shapes[i], &why);
     if (code == FY_RESOURCE_EXHAUSTED || (code && !lenient)) {
       fy_fail(err, code,
               "Node '%s' has an _output_shapes attribute inconsistent with the GraphDef for output "

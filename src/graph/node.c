@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // node.c: build one node: collect inputs, attributes and constraints, then check and add.
-// As in TensorFlow every input is compared with the signature when it comes, so that the errors of a
-// wrong call appear in the order of the calls; nothing is reported before the end.
+// As in TensorFlow every input is compared with the signature when it comes, so that the errors of
+// a wrong call appear in the order of the calls; nothing is reported before the end.
 // Everything is made in the graph's arena. A node that is given up stays there unused.
 
 #include "graph/node.h"
@@ -120,8 +120,7 @@ void fy_node_set_attr(fy_node_builder *b, const char *name, const fy_attr *value
   const fy_attr_spec *spec = b->node->spec ? fy_spec_attr(b->node->spec, name) : NULL;
   const char *own = spec ? spec->name : fy_arena_strdup(&b->graph->arena, name);
   fy_attr copy = *value;
-  if (!own ||
-      (!is_flat(value) && fy_attr_copy(&copy, value, &b->graph->arena, NULL) != FY_OK)) {
+  if (!own || (!is_flat(value) && fy_attr_copy(&copy, value, &b->graph->arena, NULL) != FY_OK)) {
     b->short_of_memory = true;
     return;
   }
@@ -147,8 +146,7 @@ fy_code fy_node_begin(fy_graph *g, const char *op_name, const char *name, fy_nod
   } else {
     fy_error why;
     fy_error_init(&why);
-    if (fy_node_find_op(g, n, &why) != FY_OK)
-      add_error(b, &b->errors, "%s", fy_error_text(&why));
+    if (fy_node_find_op(g, n, &why) != FY_OK) add_error(b, &b->errors, "%s", fy_error_text(&why));
     fy_error_clear(&why);
   }
   uint32_t attrs = n->spec ? n->spec->num_attrs : 0u;
@@ -180,9 +178,8 @@ static bool room_for_inputs(fy_node_builder *b, size_t more) {
   size_t cap = b->cap_inputs ? 2u * b->cap_inputs : 0u;
   if (cap < need) cap = need;
   if (b->node->spec && cap < b->node->spec->num_inputs) cap = b->node->spec->num_inputs;
-  fy_output *inputs = cap <= UINT32_MAX / 2
-                          ? fy_arena_alloc(&b->graph->arena, cap * sizeof *inputs)
-                          : NULL;
+  fy_output *inputs =
+      cap <= UINT32_MAX / 2 ? fy_arena_alloc(&b->graph->arena, cap * sizeof *inputs) : NULL;
   if (!inputs) {
     b->short_of_memory = true;
     return false;
@@ -383,8 +380,7 @@ static fy_code wrong_count(const fy_node *node, int want, const fy_dtype *types,
                            fy_error *err) {
   fy_str s;
   fy_str_init(&s);
-  for (int i = 0; i < want; i++)
-    fy_str_printf(&s, "%s%s", i ? ", " : "", fy_dtype_name(types[i]));
+  for (int i = 0; i < want; i++) fy_str_printf(&s, "%s%s", i ? ", " : "", fy_dtype_name(types[i]));
   fy_str_printf(&s, "' do not match %u inputs specified; ", have);
   fy_spec_print(&s, node->spec);
   fy_fail(err, FY_INVALID_ARGUMENT, "NodeDef expected inputs '%s; NodeDef: {{node %s}}",
@@ -401,7 +397,8 @@ fy_code fy_node_resolve(fy_graph *g, fy_node *node, uint32_t num_inputs, fy_erro
   FY_TRY(fy_spec_arg_types(node->spec, false, &node->attrs, &g->arena, &node->input_types, &want,
                            err));
   FY_TRY(fy_spec_arg_types(node->spec, true, &node->attrs, &g->arena, &out_types, &outputs, err));
-  if ((uint32_t)want != num_inputs) return wrong_count(node, want, node->input_types, num_inputs, err);
+  if ((uint32_t)want != num_inputs)
+    return wrong_count(node, want, node->input_types, num_inputs, err);
   node->num_inputs = num_inputs;
   node->outputs = fy_arena_array(&g->arena, (size_t)outputs, sizeof *node->outputs);
   if (!node->outputs) return fy_fail_oom(err, (size_t)outputs * sizeof *node->outputs);
@@ -470,7 +467,9 @@ static fy_code finish(fy_node_builder *b, fy_error *err) {
   if (fy_graph_find(g, n->name))
     return fy_fail(err, FY_INVALID_ARGUMENT, "Duplicate node name in graph: '%s'", n->name);
   if (b->num_colocations) {
-    fy_attr list = {.kind = FY_ATTR_STRING, .is_list = true, .n = b->num_colocations,
+    fy_attr list = {.kind = FY_ATTR_STRING,
+                    .is_list = true,
+                    .n = b->num_colocations,
                     .v.strings = b->colocations};
     put_attr(b, "_class", &list);
   }

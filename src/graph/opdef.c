@@ -58,7 +58,8 @@ fy_code fy_spec_to_opdef(const fy_op_spec *spec, fy_arena *arena, Tensorflow__Op
   *out = NULL;
   if (!def) return fy_fail_oom(err, sizeof *def);
   def->name = borrow(spec->name);
-  FY_TRY(write_args(spec->inputs, spec->num_inputs, arena, &def->n_input_arg, &def->input_arg, err));
+  FY_TRY(
+      write_args(spec->inputs, spec->num_inputs, arena, &def->n_input_arg, &def->input_arg, err));
   FY_TRY(write_args(spec->outputs, spec->num_outputs, arena, &def->n_output_arg, &def->output_arg,
                     err));
   def->attr = fy_arena_array(arena, spec->num_attrs, sizeof *def->attr);
@@ -206,8 +207,8 @@ fy_code fy_spec_from_opdef(const Tensorflow__OpDef *def, fy_arena *arena, fy_op_
   FY_TRY(copy_text(&r, def->name, &spec->name));
   FY_TRY(read_attrs(&r, spec));
   FY_TRY(read_args(&r, spec, def->input_arg, def->n_input_arg, &spec->inputs, &spec->num_inputs));
-  FY_TRY(read_args(&r, spec, def->output_arg, def->n_output_arg, &spec->outputs,
-                   &spec->num_outputs));
+  FY_TRY(
+      read_args(&r, spec, def->output_arg, def->n_output_arg, &spec->outputs, &spec->num_outputs));
   unsigned flags = 0;
   if (def->is_stateful) flags |= FY_SPEC_STATEFUL;
   if (def->is_commutative) flags |= FY_SPEC_COMMUTATIVE;

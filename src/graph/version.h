@@ -4,9 +4,9 @@
 #ifndef FY_GRAPH_VERSION_H
 #define FY_GRAPH_VERSION_H
 
-#define FY_TF_VERSION "2.21.0"
-#define FY_GRAPH_DEF_VERSION 2474
+#define FY_TF_VERSION             "2.21.0"
+#define FY_GRAPH_DEF_VERSION      2474
 #define FY_GRAPH_DEF_MIN_PRODUCER 0
-#define FY_FORWARD_WINDOW 21  // producers up to this much newer are promised to work
+#define FY_FORWARD_WINDOW         21  // producers up to this much newer are promised to work
 
 #endif

@@ -84,15 +84,14 @@ typedef struct cast_row {
 #define INT_CAST(E, D, S)   CAST_LOOP(D, cast_##S##_##D, S, INT_TO_##D(x))
 #define CAST_ENTRY(E, D, S) [E] = cast_##S##_##D,
 // Written apart from FY_NUMERIC_TYPES because a macro cannot expand inside itself.
-#define TARGETS(X, S)                                                                 \
-  X(FY_HALF, f16, S)                                                                  \
-  X(FY_BFLOAT16, bf16, S)                                                             \
-  X(FY_FLOAT, f32, S)                                                                 \
-  X(FY_DOUBLE, f64, S)                                                                \
-  X(FY_INT8, i8, S)                                                                   \
-  X(FY_INT16, i16, S) X(FY_INT32, i32, S) X(FY_INT64, i64, S) X(FY_UINT8, u8, S)      \
-      X(FY_UINT16, u16, S) X(FY_UINT32, u32, S) X(FY_UINT64, u64, S) X(FY_BOOL, b, S) \
-          X(FY_COMPLEX64, c64, S) X(FY_COMPLEX128, c128, S)
+// clang-format off
+#define REAL_TARGETS(X, S)                                                                     \
+  X(FY_HALF, f16, S) X(FY_BFLOAT16, bf16, S) X(FY_FLOAT, f32, S) X(FY_DOUBLE, f64, S)          \
+  X(FY_INT8, i8, S) X(FY_INT16, i16, S) X(FY_INT32, i32, S) X(FY_INT64, i64, S)                \
+  X(FY_UINT8, u8, S) X(FY_UINT16, u16, S) X(FY_UINT32, u32, S) X(FY_UINT64, u64, S)            \
+  X(FY_BOOL, b, S)
+#define TARGETS(X, S) REAL_TARGETS(X, S) X(FY_COMPLEX64, c64, S) X(FY_COMPLEX128, c128, S)
+// clang-format on
 #define REAL_SOURCE(E, S, _)  TARGETS(REAL_CAST, S)
 #define INT_SOURCE(E, S, _)   TARGETS(INT_CAST, S)
 #define SOURCE_ENTRY(E, S, _) [E] = {{TARGETS(CAST_ENTRY, S)}},
@@ -100,14 +99,6 @@ FY_REAL_TYPES(REAL_SOURCE, _)
 FY_INT_TYPES(INT_SOURCE, _)
 INT_SOURCE(FY_BOOL, b, _)
 // Complex to complex keeps both parts.
-#define REAL_TARGETS(X, S)                                                       \
-  X(FY_HALF, f16, S)                                                             \
-  X(FY_BFLOAT16, bf16, S)                                                        \
-  X(FY_FLOAT, f32, S)                                                            \
-  X(FY_DOUBLE, f64, S)                                                           \
-  X(FY_INT8, i8, S)                                                              \
-  X(FY_INT16, i16, S) X(FY_INT32, i32, S) X(FY_INT64, i64, S) X(FY_UINT8, u8, S) \
-      X(FY_UINT16, u16, S) X(FY_UINT32, u32, S) X(FY_UINT64, u64, S) X(FY_BOOL, b, S)
 REAL_TARGETS(REAL_CAST, c64)
 REAL_TARGETS(REAL_CAST, c128)
 CAST_LOOP(c64, cast_c64_c64, c64, x)

@@ -197,6 +197,7 @@ fy_code fy_variable_new(fy_view container, fy_view name, fy_dtype dtype, fy_vari
   v->object.type = &fy_variable_type;
   fy_mutex_init(&v->lock);
   v->dtype = dtype;
+  v->rank = -1;
   container = or_default(container);
   v->container = fy_strndup(container.p, container.n);
   v->name = fy_strndup(name.n ? name.p : "", name.n);
@@ -216,7 +217,22 @@ fy_tensor *fy_variable_read(fy_variable *v) {
   return t;
 }
 
+static atomic_bool shapes_vary;
+
+bool fy_variable_shapes_vary(void) {
+  return atomic_load_explicit(&shapes_vary, memory_order_relaxed);
+}
+
+static bool is_as_declared(const fy_variable *v, const fy_tensor *t) {
+  if (v->rank < 0) return true;
+  if (v->rank != t->rank) return false;
+  for (int32_t i = 0; i < t->rank; i++)
+    if (v->dims[i] >= 0 && v->dims[i] != t->dims[i]) return false;
+  return true;
+}
+
 void fy_variable_assign(fy_variable *v, fy_tensor *value) {
+  if (value && FY_UNLIKELY(!is_as_declared(v, value))) atomic_store(&shapes_vary, true);
   fy_lock(&v->lock);
   fy_tensor *old = v->value;
   v->value = value;

@@ -50,11 +50,17 @@ typedef struct fy_variable {
   fy_tensor *value;  // NULL: not initialised (or destroyed)
   fy_dtype dtype;
   char *container, *name;
+  int32_t rank;  // as declared; -1: anything goes
+  int64_t dims[FY_INLINE_RANK];
 } fy_variable;
+
+// Whether any variable of this process was given a shape that its declaration does not allow, as
+// TensorFlow permits. From then on programs do not count on declared shapes.
+bool fy_variable_shapes_vary(void);
 
 extern const fy_object_type fy_variable_type;
 
-// A variable without a value. One reference.
+// A variable without a value, of any shape. One reference.
 FY_MUST_CHECK fy_code fy_variable_new(fy_view container, fy_view name, fy_dtype dtype,
                                       fy_variable **out, fy_error *err);
 // The value with a reference of the caller's own, or NULL if there is none.

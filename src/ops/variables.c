@@ -47,8 +47,14 @@ static fy_code assign_shape(fy_shape_ctx *ctx, fy_error *err) {
 // ---------------------------------------------------------------- handles
 static fy_code make_variable(fy_view container, fy_view name, const void *arg, fy_object **out,
                              fy_error *err) {
+  const fy_site *site = arg;
+  const fy_attr *shape = fy_attrs_get(site->attrs, "shape");
   fy_variable *v;
-  FY_TRY(fy_variable_new(container, name, *(const fy_dtype *)arg, &v, err));
+  FY_TRY(fy_variable_new(container, name, fy_site_type(site, "dtype"), &v, err));
+  if (shape && shape->kind == FY_ATTR_SHAPE && shape->v.shape.rank <= FY_INLINE_RANK) {
+    v->rank = shape->v.shape.rank;
+    for (int32_t i = 0; i < v->rank; i++) v->dims[i] = shape->v.shape.dims[i];
+  }
   *out = &v->object;
   return FY_OK;
 }
@@ -56,17 +62,15 @@ static fy_code make_variable(fy_view container, fy_view name, const void *arg, f
 static fy_code var_handle(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_site *site = ctx->site;
   const fy_view container = fy_site_string(site, "container");
-  fy_view name = fy_site_string(site, "shared_name");
-  const fy_dtype dtype = fy_site_type(site, "dtype");
+  const fy_view name = fy_site_string(site, "shared_name");  // "" is a name like any other
   fy_resources *r = ctx->svc->resources ? ctx->svc->resources(ctx) : NULL;
   fy_tensor *out;
   fy_object *object;
   FY_TRY(fy_out(ctx, 0, 0, NULL, &out, err));
-  if (name.n == 0 && site->node_name) name = fy_view_of(site->node_name);
   if (!r || fy_view_is(name, ANONYMOUS)) {
-    FY_TRY(make_variable(container, name, &dtype, &object, err));
+    FY_TRY(make_variable(container, name, site, &object, err));
   } else {
-    FY_TRY(fy_resources_get(r, &fy_variable_type, container, name, make_variable, &dtype, &object,
+    FY_TRY(fy_resources_get(r, &fy_variable_type, container, name, make_variable, site, &object,
                             err));
   }
   fy_resource_put(out, object);

@@ -29,7 +29,9 @@ static bool is_identity_permutation(const fy_tensor *perm) {
 // The ops that can leave their input as it is, and do.
 static bool is_no_op(const fy_rewriter *r, const fy_node *node) {
   switch (node->op_name[0]) {
-    case 'R': return fy_node_is(node, "Reshape") && keeps_shape(r, node);
+    case 'R':  // a shape that is computed has to be checked
+      return fy_node_is(node, "Reshape") && node->inputs[1].node->const_value &&
+             keeps_shape(r, node);
     case 'S': return fy_node_is(node, "Squeeze") && keeps_shape(r, node);
     case 'B': return fy_node_is(node, "BroadcastTo") && keeps_shape(r, node);
     case 'C':

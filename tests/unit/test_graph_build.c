@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building nodes: edges at both ends, inference of attributes, refusals, and an allocation that fails
-// at every point, after which the graph is as it was.
+// Building nodes: edges at both ends, inference of attributes, refusals, and an allocation that
+// fails at every point, after which the graph is as it was.
 
 #include "support_graph.h"
 
@@ -104,7 +104,8 @@ static void refuses(void **state) {
                    FY_INVALID_ARGUMENT);
   try_op(g, "NoOp", "a", 0, NULL, "Duplicate node name in graph: 'a'");
   try_op(g, "Neg", "x", 0, NULL, "0 inputs specified of 1 inputs");
-  try_op(g, "Neg", "x", 2, (fy_output[]){{a, 0}, {a, 0}}, "More Input() calls than the 1 input_args");
+  try_op(g, "Neg", "x", 2, (fy_output[]){{a, 0}, {a, 0}},
+         "More Input() calls than the 1 input_args");
   try_op(g, "Neg", "x", 1, (fy_output[]){{a, 1}}, "not in range [0, 1)");
   try_op(g, "Neg", "x", 1, (fy_output[]){{a, -1}}, "not in range [0, 1)");
   try_op(g, "Neg", "x", 1, (fy_output[]){{NULL, 0}}, "nullptr");
@@ -188,7 +189,8 @@ static void prints(void **state) {
                       "{{node m}} = AddV2[T=DT_FLOAT, _device=\"/device:CPU:0\"](a, a, ^a)");
   fy_str_free(&s);
   fy_graph_dump(&s, g);
-  assert_non_null(strstr(fy_str_text(&s), "m = AddV2[T=DT_FLOAT](a, a, ^a) @/device:CPU:0 : float"));
+  assert_non_null(
+      strstr(fy_str_text(&s), "m = AddV2[T=DT_FLOAT](a, a, ^a) @/device:CPU:0 : float"));
   fy_str_free(&s);
   fy_graph_free(g);
 }

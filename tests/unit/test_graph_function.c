@@ -45,7 +45,8 @@ static fy_graph *instantiate(fy_funclib *lib, const fy_function *f, const fy_att
 static const char polymorphic[] =
     "signature { name: 'Poly' input_arg { name: 'x' type_attr: 'T' } "
     "input_arg { name: 'l' type_attr: 'T' number_attr: 'N' } "
-    "output_arg { name: 'y' type_attr: 'T' } output_arg { name: 'z' type_attr: 'T' number_attr: 'N' } "
+    "output_arg { name: 'y' type_attr: 'T' } output_arg { name: 'z' type_attr: 'T' number_attr: "
+    "'N' } "
     "attr { name: 'T' type: 'type' } attr { name: 'N' type: 'int' default_value { i: 2 } } } "
     "node_def { name: 'sum' op: 'AddN' input: 'l' attr { key: 'T' value { placeholder: 'T' } } "
     "  attr { key: 'N' value { placeholder: 'N' } } } "
@@ -93,8 +94,12 @@ static void back_and_forth(void **state) {
   fy_node *s = op2(g, "AddV2", "scope/Sum", x, y);
   fy_node *n = op1(g, "Neg", "sum", s);
   fy_output in[] = {{x, 0}, {y, 0}}, out[] = {{s, 0}, {n, 0}, {s, 0}};
-  fy_function_source source = {.name = "F", .num_nodes = -1, .num_inputs = 2, .inputs = in,
-                               .num_outputs = 3, .outputs = out};
+  fy_function_source source = {.name = "F",
+                               .num_nodes = -1,
+                               .num_inputs = 2,
+                               .inputs = in,
+                               .num_outputs = 3,
+                               .outputs = out};
   fy_arena a;
   fy_arena_init(&a);
   Tensorflow__FunctionDef *def;
@@ -125,11 +130,12 @@ static void recursion_ends(void **state) {
   (void)state;
   fy_graph *g = fy_graph_new();
   // Twice each: without a limit the number of bodies would double at every level.
-  add(g->functions, "signature { name: 'R' input_arg { name: 'x' type: DT_FLOAT } "
-                    "output_arg { name: 'y' type: DT_FLOAT } } "
-                    "node_def { name: 'a' op: 'R' input: 'x' } "
-                    "node_def { name: 'b' op: 'R' input: 'a:y:0' } "
-                    "ret { key: 'y' value: 'b:y:0' }");
+  add(g->functions,
+      "signature { name: 'R' input_arg { name: 'x' type: DT_FLOAT } "
+      "output_arg { name: 'y' type: DT_FLOAT } } "
+      "node_def { name: 'a' op: 'R' input: 'x' } "
+      "node_def { name: 'b' op: 'R' input: 'a:y:0' } "
+      "ret { key: 'y' value: 'b:y:0' }");
   fy_node *x = placeholder(g, "x", FY_FLOAT);
   assert_int_equal(op1(g, "R", "r", x)->outputs[0].shape.rank, -1);
   fy_graph_free(g);
@@ -148,20 +154,27 @@ static void refuse(const char *text, const char *expect) {
   fy_funclib_unref(lib);
 }
 
-#define SIG "signature { name: 'F' input_arg { name: 'x' type: DT_FLOAT } output_arg { name: 'y' type: DT_FLOAT } } "
+#define SIG                                                                                    \
+  "signature { name: 'F' input_arg { name: 'x' type: DT_FLOAT } output_arg { name: 'y' type: " \
+  "DT_FLOAT } } "
 
 static void refuses(void **state) {
   (void)state;
   refuse(SIG, "Return y missing");
   refuse(SIG "ret { key: 'y' value: 'nobody' }", "input nobody is not found");
   refuse(SIG "ret { key: 'y' value: 'x:7' }", "input x:7 is not found");
-  refuse(SIG "node_def { name: 'n' op: 'Neg' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } } "
-             "ret { key: 'y' value: 'n:nothing:0' }", "is not found");
+  refuse(SIG
+         "node_def { name: 'n' op: 'Neg' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } } "
+         "ret { key: 'y' value: 'n:nothing:0' }",
+         "is not found");
   refuse(SIG "node_def { name: 'x' op: 'NoOp' } ret { key: 'y' value: 'x' }", "Duplicated");
   refuse(SIG "node_def { name: 'n' op: 'Nope' } ret { key: 'y' value: 'x' }", "Nope");
-  refuse(SIG "node_def { name: 'n' op: 'Neg' input: 'x' attr { key: 'T' value { placeholder: 'Q' } } } "
-             "ret { key: 'y' value: 'n:y:0' }", "no attr 'Q'");
-  refuse(SIG "node_def { name: 'n' op: 'NoOp' input: '^q' } ret { key: 'y' value: 'x' }", "not found");
+  refuse(SIG
+         "node_def { name: 'n' op: 'Neg' input: 'x' attr { key: 'T' value { placeholder: 'Q' } } } "
+         "ret { key: 'y' value: 'n:y:0' }",
+         "no attr 'Q'");
+  refuse(SIG "node_def { name: 'n' op: 'NoOp' input: '^q' } ret { key: 'y' value: 'x' }",
+         "not found");
 }
 
 static bool whole_way(void) {
@@ -185,9 +198,15 @@ static bool whole_way(void) {
   Tensorflow__FunctionDef *def;
   fy_output in = {x, 0}, out = {y, 0};
   const fy_node *control = y;
-  fy_function_source source = {.name = "F", .append_hash = true, .num_nodes = -1, .num_inputs = 1,
-                               .inputs = &in, .num_outputs = 1, .outputs = &out,
-                               .num_controls = 1, .controls = &control};
+  fy_function_source source = {.name = "F",
+                               .append_hash = true,
+                               .num_nodes = -1,
+                               .num_inputs = 1,
+                               .inputs = &in,
+                               .num_outputs = 1,
+                               .outputs = &out,
+                               .num_controls = 1,
+                               .controls = &control};
   sound = sound && fy_function_from_graph(g, &source, &a, &def, NULL) == FY_OK;
   sound = sound && fy_funclib_add(g->functions, def, NULL) == FY_OK;
   fy_graph *body = NULL;
@@ -224,8 +243,10 @@ static void allocation_fails_at_every_point(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(lists_and_placeholders), cmocka_unit_test(back_and_forth),
-      cmocka_unit_test(recursion_ends),         cmocka_unit_test(refuses),
+      cmocka_unit_test(lists_and_placeholders),
+      cmocka_unit_test(back_and_forth),
+      cmocka_unit_test(recursion_ends),
+      cmocka_unit_test(refuses),
       cmocka_unit_test(allocation_fails_at_every_point),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

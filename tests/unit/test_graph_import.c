@@ -37,7 +37,7 @@ static fy_code import(fy_graph *g, const char *text, const fy_import_options *o,
 }
 
 #define NODE(name, op, rest) "node { name: '" name "' op: '" op "' " rest " } "
-#define FLOAT_ATTR(key) "attr { key: '" key "' value { type: DT_FLOAT } } "
+#define FLOAT_ATTR(key)      "attr { key: '" key "' value { type: DT_FLOAT } } "
 
 static fy_tensor *zero(void) {
   fy_tensor *t;
@@ -56,8 +56,11 @@ static fy_graph *random_graph(unsigned seed, int n) {
     snprintf(name, sizeof name, "s%d/n%d", rand() % 4, i);
     fy_node_builder b;
     int kind = i < 2 ? 0 : rand() % 5;
-    const char *op = kind == 0 ? "Placeholder" : kind == 1 ? unary[rand() % 5]
-                     : kind == 2 ? "AddV2" : kind == 3 ? "Split" : "AddN";
+    const char *op = kind == 0   ? "Placeholder"
+                     : kind == 1 ? unary[rand() % 5]
+                     : kind == 2 ? "AddV2"
+                     : kind == 3 ? "Split"
+                                 : "AddN";
     assert_int_equal(fy_node_begin(g, op, name, &b, NULL), FY_OK);
     if (kind == 0) {
       fy_attr t = fy_attr_type(FY_FLOAT);
@@ -147,11 +150,12 @@ static void round_trips(void **state) {
 static void keeps_extras(void **state) {
   (void)state;
   fy_graph *g = fy_graph_new();
-  assert_int_equal(
-      import(g, NODE("n", "NoOp", "experimental_debug_info { original_node_names: 'o' } "
-                                  "experimental_type { type_id: TFT_TENSOR } "),
-             NULL, NULL, NULL, 0),
-      FY_OK);
+  assert_int_equal(import(g,
+                          NODE("n", "NoOp",
+                               "experimental_debug_info { original_node_names: 'o' } "
+                               "experimental_type { type_id: TFT_TENSOR } "),
+                          NULL, NULL, NULL, 0),
+                   FY_OK);
   char *text = text_of(g);
   assert_non_null(strstr(text, "original_node_names: \"o\""));
   assert_non_null(strstr(text, "type_id: TFT_TENSOR"));
@@ -160,12 +164,12 @@ static void keeps_extras(void **state) {
 }
 
 // ---------------------------------------------------------------- loops and cycles
-static const char loop[] =
-    NODE("x", "Placeholder", FLOAT_ATTR("dtype"))
-    NODE("enter", "Enter", "input: 'x' " FLOAT_ATTR("T") "attr { key: 'frame_name' value { s: 'f' } }")
-    NODE("merge", "Merge", "input: 'enter' input: 'next' " FLOAT_ATTR("T") "attr { key: 'N' value { i: 2 } }")
-    NODE("body", "Neg", "input: 'merge' " FLOAT_ATTR("T"))
-    NODE("next", "NextIteration", "input: 'body' " FLOAT_ATTR("T"));
+static const char loop[] = NODE("x", "Placeholder", FLOAT_ATTR("dtype")) NODE(
+    "enter", "Enter", "input: 'x' " FLOAT_ATTR("T") "attr { key: 'frame_name' value { s: 'f' } }")
+    NODE("merge", "Merge",
+         "input: 'enter' input: 'next' " FLOAT_ATTR("T") "attr { key: 'N' value { i: 2 } }")
+        NODE("body", "Neg", "input: 'merge' " FLOAT_ATTR("T"))
+            NODE("next", "NextIteration", "input: 'body' " FLOAT_ATTR("T"));
 
 static void loops(void **state) {
   (void)state;
@@ -204,7 +208,8 @@ static void refuse(const char *text, const char *expect) {
 
 static void refuses(void **state) {
   (void)state;
-  refuse(NODE("a", "Neg", "input: 'b' " FLOAT_ATTR("T")) NODE("b", "Neg", "input: 'a' " FLOAT_ATTR("T")),
+  refuse(NODE("a", "Neg", "input: 'b' " FLOAT_ATTR("T"))
+             NODE("b", "Neg", "input: 'a' " FLOAT_ATTR("T")),
          "2 nodes in a cycle");
   refuse(NODE("a", "Neg", "input: 'a' " FLOAT_ATTR("T")), "1 nodes in a cycle");
   refuse(NODE("a", "NoOp", "input: '^a' "), "1 nodes in a cycle");
@@ -215,13 +220,17 @@ static void refuses(void **state) {
   refuse(NODE("a", "NoOp", "input: '^' "), "Unknown input node '^'");
   refuse(NODE("a", "NoOp", "input: ':0' "), "Unknown input node ':0'");
   refuse(NODE("x", "Placeholder", FLOAT_ATTR("dtype"))
-         NODE("a", "Neg", "input: 'x:99999999999999999999' " FLOAT_ATTR("T")),
+             NODE("a", "Neg", "input: 'x:99999999999999999999' " FLOAT_ATTR("T")),
          "Connecting to invalid output");
   refuse(NODE("x", "Placeholder", FLOAT_ATTR("dtype"))
-         NODE("a", "Split", "input: 'x' input: 'x' " FLOAT_ATTR("T")
-              "attr { key: 'num_split' value { i: 9000000000 } }"), "too big");
-  refuse(NODE("m", "Merge", "input: 'n:5' input: 'n' " FLOAT_ATTR("T") "attr { key: 'N' value { i: 2 } }")
-         NODE("n", "NextIteration", "input: 'm' " FLOAT_ATTR("T")), "in a cycle");
+             NODE("a", "Split",
+                  "input: 'x' input: 'x' " FLOAT_ATTR(
+                      "T") "attr { key: 'num_split' value { i: 9000000000 } }"),
+         "too big");
+  refuse(NODE("m", "Merge",
+              "input: 'n:5' input: 'n' " FLOAT_ATTR("T") "attr { key: 'N' value { i: 2 } }")
+             NODE("n", "NextIteration", "input: 'm' " FLOAT_ATTR("T")),
+         "in a cycle");
   refuse("library { function { signature { name: 'F' } } } " NODE("a", "NoSuch", ""), "NoSuch");
   refuse("library { function { signature { name: 'Neg' } } } ", "an op with the same name");
 }
@@ -247,16 +256,20 @@ static void deep_chain(void **state) {
 
 // ---------------------------------------------------------------- options
 static const char pair[] = NODE("a", "Placeholder", FLOAT_ATTR("dtype"))
-    NODE("b", "Neg", "input: 'a' " FLOAT_ATTR("T") "attr { key: '_class' value { list { s: 'loc:@a' } } }");
+    NODE("b", "Neg",
+         "input: 'a' " FLOAT_ATTR("T") "attr { key: '_class' value { list { s: 'loc:@a' } } }");
 
 static void options(void **state) {
   (void)state;
   fy_graph *g = fy_graph_new();
   fy_node *x = placeholder(g, "x", FY_FLOAT);
   fy_import_map maps[] = {{"a", 0, {x, 0}}, {"zz", 3, {x, 0}}, {"b", 9, {x, 0}}};
-  fy_import_options o = {.prefix = "p", .maps = maps, .num_maps = 3,
+  fy_import_options o = {.prefix = "p",
+                         .maps = maps,
+                         .num_maps = 3,
                          .return_outputs = (fy_import_id[]){{"b", 0}, {"a", 0}},
-                         .num_return_outputs = 2, .return_nodes = (const char *[]){"a"},
+                         .num_return_outputs = 2,
+                         .return_nodes = (const char *[]){"a"},
                          .num_return_nodes = 1};
   fy_arena a;
   fy_import_results r;
@@ -291,13 +304,17 @@ static bool import_and_export(fy_graph *g, const uint8_t *bytes, size_t n, fy_no
   fy_arena a;
   ProtobufCMessage *m;
   fy_import_results r;
-  fy_import_options o = {.uniquify_names = true, .controls = &control, .num_controls = 1,
-                         .return_nodes = (const char *[]){"x"}, .num_return_nodes = 1};
+  fy_import_options o = {.uniquify_names = true,
+                         .controls = &control,
+                         .num_controls = 1,
+                         .return_nodes = (const char *[]){"x"},
+                         .num_return_nodes = 1};
   Tensorflow__GraphDef *def;
   size_t before = g->num_nodes, functions = fy_funclib_count(g->functions);
   uint32_t outs = control->num_control_outs;
   fy_arena_init(&a);
-  bool sound = fy_wire_unpack(&tensorflow__graph_def__descriptor, bytes, n, NULL, &a, &m, NULL) == FY_OK;
+  bool sound =
+      fy_wire_unpack(&tensorflow__graph_def__descriptor, bytes, n, NULL, &a, &m, NULL) == FY_OK;
   if (sound) {
     sound = fy_graph_import(g, (Tensorflow__GraphDef *)m, &o, &a, &r, NULL) == FY_OK;
     if (!sound) {
@@ -344,8 +361,12 @@ static void allocation_fails_at_every_point(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(round_trips),  cmocka_unit_test(keeps_extras), cmocka_unit_test(loops),
-      cmocka_unit_test(refuses),      cmocka_unit_test(deep_chain),   cmocka_unit_test(options),
+      cmocka_unit_test(round_trips),
+      cmocka_unit_test(keeps_extras),
+      cmocka_unit_test(loops),
+      cmocka_unit_test(refuses),
+      cmocka_unit_test(deep_chain),
+      cmocka_unit_test(options),
       cmocka_unit_test(allocation_fails_at_every_point),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -350,8 +350,11 @@ static void check_seed(fy_device_set *devices, const fy_options *base, uint64_t 
   assert_non_null(m->g);
   build(m, seed);
   int n = 1 + (int)roll(m, MAX_FETCHES);
-  for (int i = 0; i < n; i++) fetches[i] = i ? m->v[roll(m, (uint32_t)m->n)].out : m->v[m->n - 1].out;
-  targets[0] = m->v[roll(m, (uint32_t)m->n)].out.node;
+  // The first values are the feeds, which are not fetched.
+  const uint32_t made = (uint32_t)(m->n - m->num_feeds);
+  for (int i = 0; i < n; i++)
+    fetches[i] = i ? m->v[m->num_feeds + (int)roll(m, made)].out : m->v[m->n - 1].out;
+  targets[0] = m->v[m->num_feeds + (int)roll(m, made)].out.node;
   fy_run_args args = {.feeds = m->feeds, .feed_values = m->feed_values, .num_feeds = m->num_feeds,
                       .fetches = fetches, .num_fetches = n, .targets = targets,
                       .num_targets = (int)roll(m, 2)};
