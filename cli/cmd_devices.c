@@ -36,13 +36,13 @@ static void print_json(const ferry_runtime *rt) {
 static void print_text(const ferry_runtime *rt) {
   ferry_device d;
   char line[512], limit[32];
-  snprintf(line, sizeof line, "%-8s %-8s %11s  %s\n", "DEVICE", "BACKEND", "MEMORY", "WHAT IT IS");
+  snprintf(line, sizeof line, "  %-8s %-8s %11s  %s\n", "DEVICE", "BACKEND", "MEMORY", "WHAT IT IS");
   cli_print(line);
   for (int i = 0; i < ferry_device_count(rt); i++) {
     if (ferry_device_get(rt, i, &d)) continue;
-    snprintf(line, sizeof line, " %-8s%-8s %11s  %s\n", short_name(&d), d.backend,
+    snprintf(line, sizeof line, "  %-8s %-8s %11s  %s\n", short_name(&d), d.backend,
              cli_bytes((double)d.memory_limit, limit), d.description);
-    cli_print(line + 1);
+    cli_print(line);
   }
 }
 

@@ -44,19 +44,19 @@ static int read_arguments(int argc, char **argv, question *q) {
 
 static void memory_text(const ferry_prediction *p) {
   char a[32], b[32], c[32], d[32], e[32], line[512];
-  snprintf(line, sizeof line, "%-7s %11s %11s %13s %11s %11s %13s  %s\n", "DEVICE", "WEIGHTS", "PLANNED",
+  snprintf(line, sizeof line, "  %-7s %11s %11s %13s %11s %11s %13s  %s\n", "DEVICE", "WEIGHTS", "PLANNED",
            "FEEDS+RESULTS", "PEAK", "LIMIT", "LARGEST BATCH", "FULLEST AT");
   cli_print(line);
   for (int i = 0; i < p->num_devices; i++) {
     const struct ferry_device_prediction *m = &p->devices[i];
     char batch[32] = "-";
     if (m->largest_batch >= 0) snprintf(batch, sizeof batch, "%lld", (long long)m->largest_batch);
-    snprintf(line, sizeof line, " %-7s %11s %11s %13s %11s %11s %13s  %s\n", m->device,
+    snprintf(line, sizeof line, "  %-7s %11s %11s %13s %11s %11s %13s  %s\n", m->device,
              cli_bytes((double)m->weights_bytes, a), cli_bytes((double)m->planned_bytes, b),
              cli_bytes((double)m->other_bytes, c), cli_bytes((double)m->peak_bytes, d),
              m->limit_bytes ? cli_bytes((double)m->limit_bytes, e) : "none", batch,
              *m->peak_node ? m->peak_node : "-");
-    cli_print(line + 1);
+    cli_print(line);
   }
   if (*p->first_exhausted) {
     for (int i = 0; i < p->num_devices; i++)

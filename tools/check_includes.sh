@@ -4,7 +4,7 @@
 # Edit the list, or `allowed`, when the design changes: never one without the other's reason.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
-order='base tensor wire ops graph grad optimize place partition memory execute devices data model observe api'
+order='base tensor wire ops graph grad optimize place partition memory devices execute data model observe api'
 # Exceptions as "from:to", each with its reason on the line above.
 allowed=''
 

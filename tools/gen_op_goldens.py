@@ -186,6 +186,8 @@ def graph_op(g, op, inputs, attrs):
             a.s = v.encode()
         elif v and isinstance(v[0], tf.DType):
             a.list.type.extend(x.as_datatype_enum for x in v)
+        elif v and isinstance(v[0], float):
+            a.list.f.extend(v)
         else:
             a.list.i.extend(v)
         protos[k] = a

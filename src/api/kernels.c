@@ -173,7 +173,12 @@ static void print(fy_str *out, const fy_user_kernel *kernels) {
   }
 }
 
-static const fy_user_kernel_hooks hooks = {.matches = any_fits, .print = print};
+static fy_code bind(fy_site *site, fy_error *err);
+static void unbind(fy_site *site);
+static fy_code compute(fy_kernel_ctx *ctx, fy_error *err);
+
+static const fy_user_kernel_hooks hooks = {
+    .matches = any_fits, .print = print, .bind = bind, .unbind = unbind, .compute = compute};
 
 // ---------------------------------------------------------------- registration
 static fy_code copy_kernel(const fy_user_kernel *from, fy_user_kernel **out, fy_error *err) {
@@ -352,7 +357,7 @@ static const fy_user_kernel *choose(const fy_site *site) {
   return best;
 }
 
-fy_code fy_user_kernel_bind(fy_site *site, fy_error *err) {
+static fy_code bind(fy_site *site, fy_error *err) {
   const fy_user_kernel *k = choose(site);
   if (!k)
     return fy_fail(err, FY_NOT_FOUND, "No registered '%s' OpKernel fits node %s",
@@ -379,7 +384,7 @@ fy_code fy_user_kernel_bind(fy_site *site, fy_error *err) {
   return code;
 }
 
-void fy_user_kernel_unbind(fy_site *site) {
+static void unbind(fy_site *site) {
   bound *b = site->state;
   if (!b) return;
   if (b->kernel->destroy) b->kernel->destroy(b->object);
@@ -400,7 +405,7 @@ void TF_RunAsyncOpKernelDoneCallback(TF_AsyncOpKernelDoneCallback *done) {
   fy_unlock(&done->lock);
 }
 
-fy_code fy_user_kernel_compute(fy_kernel_ctx *ctx, fy_error *err) {
+static fy_code compute(fy_kernel_ctx *ctx, fy_error *err) {
   const bound *b = ctx->site->state;
   TF_OpKernelContext c = {.ctx = ctx, .kernel = b->kernel};
   fy_error_init(&c.error);

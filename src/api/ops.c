@@ -103,6 +103,8 @@ void TF_OpDefinitionBuilderSetShapeInferenceFunction(
   builder->shape_fn = shape_inference_func;
 }
 
+static fy_code infer_by_user(const fy_op *op, fy_shape_ctx *ctx, fy_error *err);
+
 static fy_code register_op(TF_OpDefinitionBuilder *b, const fy_op **out, fy_error *err) {
   fy_op_spec *spec;
   if (b->failed) return fy_fail_oom(err, sizeof *b);
@@ -114,6 +116,7 @@ static fy_code register_op(TF_OpDefinitionBuilder *b, const fy_op **out, fy_erro
   b->text.num_outputs = b->outputs.n;
   FY_TRY(fy_spec_parse(&b->text, &b->arena, &spec, err));
   const fy_op *before = fy_op_find(spec->name, strlen(spec->name));
+  fy_op_set_user_shape_hook(infer_by_user);
   FY_TRY(fy_op_register(spec, (void *)(uintptr_t)b->shape_fn, out, err));
   fy_api_adopt_kernels(*out);
   if (before) *out = NULL;  // nothing new
@@ -145,9 +148,7 @@ struct TF_DimensionHandle {
 };
 
 // Defined here, called by graph/shape.c.
-fy_code fy_user_shape_infer(const fy_op *op, fy_shape_ctx *ctx, fy_error *err);
-
-fy_code fy_user_shape_infer(const fy_op *op, fy_shape_ctx *ctx, fy_error *err) {
+static fy_code infer_by_user(const fy_op *op, fy_shape_ctx *ctx, fy_error *err) {
   void (*fn)(TF_ShapeInferenceContext *, TF_Status *);
   *(void **)&fn = op->user_shape_fn;
   TF_ShapeInferenceContext c = {ctx};

@@ -51,8 +51,5 @@ FY_MUST_CHECK fy_code fy_api_user_kernel_defs(const fy_op *op, fy_arena *arena,
 void fy_api_adopt_kernels(const fy_op *op);
 
 // What execute/ calls.
-FY_MUST_CHECK fy_code fy_user_kernel_bind(fy_site *site, fy_error *err);
-void fy_user_kernel_unbind(fy_site *site);
-FY_MUST_CHECK fy_code fy_user_kernel_compute(fy_kernel_ctx *ctx, fy_error *err);
 
 #endif

@@ -37,16 +37,13 @@ static fy_code bind_functions(fy_site *site, fy_callables *callables, fy_error *
   return FY_OK;
 }
 
-fy_code fy_user_kernel_bind(fy_site *site, fy_error *err) __attribute__((weak));
-void fy_user_kernel_unbind(fy_site *site) __attribute__((weak));
-
 fy_code fy_site_bind(fy_site *site, fy_callables *callables, const char *call, fy_error *err) {
   const fy_op_impl *impl = site->op->impl;
   if (call)
     FY_TRY(add_function(site, callables, fy_view_of(call), site->attrs, err));
   else if (impl && (impl->flags & FY_OP_CALLS_FUNCTIONS))
     FY_TRY(bind_functions(site, callables, err));
-  if (site->op->user_kernels && fy_user_kernel_bind && (!impl || !impl->compute))
+  if (site->op->user_kernels && (!impl || !impl->compute))
     return fy_user_kernel_bind(site, err);
   if (impl && impl->prepare && !call) return impl->prepare(site, err);
   return FY_OK;
@@ -55,7 +52,7 @@ fy_code fy_site_bind(fy_site *site, fy_callables *callables, const char *call, f
 void fy_site_deinit(fy_site *site) {
   if (!site->op) return;
   const fy_op_impl *impl = site->op->impl;
-  if (site->op->user_kernels && fy_user_kernel_unbind && (!impl || !impl->compute))
+  if (site->op->user_kernels && (!impl || !impl->compute))
     fy_user_kernel_unbind(site);
   else if (site->state && impl && impl->release)
     impl->release(site->state);

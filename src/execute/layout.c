@@ -12,6 +12,7 @@ typedef struct group {
   uint32_t last;
   uint32_t task;  // of the readers; MIXED when they are in several
   bool fetched;
+  bool lent;      // read by a kernel that may pass it on under another name
 } group;
 
 enum { NO_TASK = UINT32_MAX, MIXED = UINT32_MAX - 1 };
@@ -38,9 +39,17 @@ static void collect_groups(fy_program *p, group *g) {
     if (p->values[v].last_use > r->last) r->last = p->values[v].last_use;
     r->fetched |= p->values[v].fetched;
   }
-  for (uint32_t at = 0; at < p->num_instrs; at++)
-    for (uint32_t i = 0; i < p->instrs[at].num_in; i++)
-      join_task(&g[root_of(p, p->args[p->instrs[at].in + i])], p->instrs[at].task);
+  for (uint32_t at = 0; at < p->num_instrs; at++) {
+    const fy_instr *ins = &p->instrs[at];
+    const fy_op_impl *impl = ins->kind == FY_INSTR_KERNEL ? ins->site->op->impl : NULL;
+    bool lends = ins->kind == FY_INSTR_KERNEL &&
+                 (!impl || (impl->flags & (FY_OP_ALIAS | FY_OP_SETS_OUTPUT | FY_OP_DYNAMIC)));
+    for (uint32_t i = 0; i < ins->num_in; i++) {
+      group *r = &g[root_of(p, p->args[ins->in + i])];
+      join_task(r, ins->task);
+      r->lent |= lends;
+    }
+  }
 }
 
 static bool may_overwrite(fy_program *p, const group *g, uint32_t in, uint32_t out, uint32_t at) {
@@ -49,7 +58,7 @@ static bool may_overwrite(fy_program *p, const group *g, uint32_t in, uint32_t o
   const fy_value *root = &p->values[r];
   return root->storage == FY_STORE_PLANNED && vi->space == vo->space && vi->dtype == vo->dtype &&
          vi->bytes == vo->bytes && vi->bytes > 0 && root->bytes == vi->bytes && g[r].last == at &&
-         g[r].task != MIXED && !g[r].fetched;
+         g[r].task != MIXED && !g[r].fetched && !g[r].lent;
 }
 
 // Results of in-place kernels take over the memory of an input that dies with them.
@@ -69,6 +78,7 @@ static void share_in_place(fy_program *p, group *g) {
       if (g[out].last > g[root].last) g[root].last = g[out].last;
       if (g[out].task != NO_TASK) join_task(&g[root], g[out].task);
       g[root].fetched |= g[out].fetched;
+      g[root].lent |= g[out].lent;
       break;
     }
   }

@@ -44,7 +44,17 @@ static fy_code name_node(fy_code code, const fy_instr *ins, fy_error *err) {
     fy_error_prepend(err, "%s", ins->node->error_head);
     fy_error_append(err, "%s", ins->node->error_tail);
   } else if (ins->kind == FY_INSTR_KERNEL && !name_caller(ins->node, err)) {
-    fy_error_append(err, "\n\t [[{{node %s}}]]", ins->node->name);
+    // TensorFlow names the node of a missing output only once.
+    if (err && strncmp(fy_error_text(err), "Missing ", 8) != 0)
+      fy_error_append(err, "\n\t [[{{node %s}}]]", ins->node->name);
+  }
+  const fy_op *op = ins->kind == FY_INSTR_KERNEL && ins->site ? ins->site->op : NULL;
+  if (code == FY_UNAVAILABLE && err && op && op->user_kernels && !op->impl) {
+    fy_error_append(err,
+                    "\nExecuting non-communication op <%s> originally returned UnavailableError, and "
+                    "was replaced by InternalError to avoid invoking TF network error handling logic.",
+                    ins->node->name);
+    err->code = code = FY_INTERNAL;
   }
   return code;
 }

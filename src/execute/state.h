@@ -52,9 +52,6 @@ fy_exec *fy_exec_new(fy_run_state *s);
 void fy_exec_free(fy_exec *e);
 void fy_exec_end_scratch(fy_exec *e);
 
-// A kernel registered through TF_RegisterKernelBuilder (api/); weak until that is linked.
-fy_code fy_user_kernel_compute(fy_kernel_ctx *ctx, fy_error *err);
-
 // Runs one instruction; on failure |err| names the node.
 FY_MUST_CHECK fy_code fy_exec_instr(fy_exec *e, const fy_instr *ins, fy_error *err);
 

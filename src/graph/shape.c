@@ -84,7 +84,8 @@ static fy_code publish(fy_graph *g, fy_node *node, const fy_shape_ctx *ctx, fy_e
 // TensorFlow's wrapping: "<text> for '{{node n}} = Op[…](a, b)' with input shapes: [2], [3] and with
 // computed input tensors: input[1] = <…>."
 static void explain(const fy_node *node, const fy_shape_ctx *ctx, fy_error *err) {
-  if (!err) return;
+  // This one arises while a value is read, before there is a shape function to name.
+  if (!err || strncmp(fy_error_text(err), "Invalid value in tensor used for shape", 38) == 0) return;
   fy_str s;
   fy_str_init(&s);
   fy_str_add(&s, " for '");
@@ -98,20 +99,28 @@ static void explain(const fy_node *node, const fy_shape_ctx *ctx, fy_error *err)
       fy_shape_print(&s, ctx->in[i].rank, ctx->in[i].dims);
   }
   bool first = true;
-  for (int i = 0; i < ctx->num_inputs; i++) {
-    if (!ctx->in_value[i] || ctx->in_value[i]->dtype == FY_STRING) continue;
+  for (int i = 0; i < ctx->num_inputs && i < 64; i++) {
+    const fy_tensor *v = ctx->in_value[i];
+    if (!v || !(ctx->asked_values >> i & 1)) continue;
     fy_str_add(&s, first ? " and with computed input tensors: " : ", ");
     first = false;
     fy_str_printf(&s, "input[%d] = <", i);
-    fy_tensor_print(&s, ctx->in_value[i], 32);
+    fy_tensor_print(&s, v, 32);
     fy_str_add(&s, ">");
+  }
+  first = true;
+  for (int i = 0; i < ctx->num_inputs && i < 64; i++) {
+    fy_pshape p = ctx->in_as_shape[i];
+    if (p.rank < 0 || !(ctx->asked_shapes >> i & 1)) continue;
+    fy_str_add(&s, first ? " and with input tensors computed as partial shapes: " : ", ");
+    first = false;
+    fy_str_printf(&s, "input[%d] = ", i);
+    fy_shape_print(&s, p.rank, p.dims);
   }
   fy_str_add(&s, ".");
   fy_error_append(err, "%s", fy_str_text(&s));
   fy_str_free(&s);
 }
-
-extern fy_code fy_user_shape_infer(const fy_op *op, fy_shape_ctx *ctx, fy_error *err);
 
 fy_code fy_graph_infer_node(fy_graph *g, fy_node *node, fy_error *err) {
   const fy_op *op = node->op;

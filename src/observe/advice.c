@@ -48,8 +48,9 @@ fy_code fy_report_advise(fy_report *r, fy_report_transfer *e, fy_error *err) {
   if (e->once)
     e->advice = fy_arena_printf(a, "nothing: it crosses once and stays on %s", e->to);
   else if (!cause)
-    e->advice = fy_arena_printf(a, "fetch something smaller (a mean or an ArgMax of it), or run '%s' on %s",
-                                fy_report_label(v), fy_report_device_name(set->client));
+    e->advice = fy_arena_printf(a, "do not fetch '%s' in every run%s, or run it on %s", fy_report_label(v),
+                                v->outputs[t->value.index].shape.rank > 1 ? " (or fetch something smaller)" : "",
+                                fy_report_device_name(set->client));
   else if (t->to_space == 0 && !placed(r, cause)->device->is_host)
     e->advice = fy_arena_printf(a, "make '%s' a constant: %s reads it from host memory on every device",
                                 fy_report_label(v), cause->op_name);

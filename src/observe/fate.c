@@ -26,6 +26,7 @@ typedef struct judge {
   uint8_t *needed;       // [original id]
   const fy_instr **work; // [program node id] its instruction
   uint8_t *led;          // [program node id] some entry shows its cost
+  uint64_t *sent;        // [program node id] bit per memory a constant is copied to (63 = any further)
 } judge;
 
 static bool is_fed(const fy_run_args *run, fy_output o) {
@@ -87,6 +88,11 @@ static fy_code map_heirs(judge *j, fy_error *err) {
     const fy_instr *ins = &j->a->program->instrs[i];
     if (ins->kind == FY_INSTR_KERNEL) j->work[ins->node->id] = ins;
   }
+  const fy_parts *parts = j->a->program->parts;
+  for (size_t i = 0; i < parts->num_transfers; i++) {
+    int to = parts->transfers[i].to_space;
+    j->sent[parts->transfers[i].value.node->id] |= 1ull << (to < 63 ? to : 63);
+  }
   return ok ? FY_OK : fy_fail_oom(err, sizeof j->heirs);
 }
 
@@ -136,13 +142,29 @@ static const char *placed_text(const judge *j, const fy_node *now) {
   return text && *text ? text : fy_why_name(p->nodes[now->id].why);
 }
 
+// Which devices get a copy of constant |n| at the first run.
+static void tell_copies(const judge *j, fy_str *out, const fy_node *n) {
+  const fy_device_set *set = j->a->program->devices;
+  const char *sep = ", copied once to ";
+  for (int i = 0; i < set->n; i++) {
+    if (!(j->sent[n->id] >> (i + 1 < 63 ? i + 1 : 63) & 1)) continue;
+    fy_str_printf(out, "%s%s", sep, fy_report_device_name(set->items[i]));
+    sep = " and ";
+  }
+}
+
 static const char *tell(judge *j, fy_fate fate, const fy_node *o, const fy_node *now) {
   fy_str s;
   fy_str_init(&s);
   const char *label = fy_report_label(now);
   switch (fate) {
+    case FY_FATE_CONSTANT:
+      fy_str_add(&s, "kept in host memory");
+      tell_copies(j, &s, now);
+      break;
     case FY_FATE_FOLDED:
       fy_str_add(&s, "computed ahead of time: everything it depends on is constant");
+      tell_copies(j, &s, now);
       break;
     case FY_FATE_MERGED:
       fy_str_printf(&s, "merged into '%s', which computes the same", label);
@@ -170,7 +192,8 @@ static const char *log_line(const char *log, const char *name, size_t *len) {
   size_t n = strlen(name);
   for (const char *p = log; p && *p;) {
     size_t line = strcspn(p, "\n");
-    for (const char *q = p; q + n <= p + line; q++) {
+    bool says = strncmp(p, "prune", 5) != 0;  // that it is gone is known
+    for (const char *q = p; says && q + n <= p + line; q++) {
       bool starts = q == p || strchr(" '(,:[", q[-1]), ends = q + n == p + line || strchr(" '),:;.]", q[n]);
       if (starts && ends && memcmp(q, name, n) == 0) {
         *len = line;
@@ -196,9 +219,11 @@ static const char *tell_removed(judge *j, const fy_node *o) {
     for (uint32_t i = 0; i < o->num_outputs && !reader; i++)
       for (uint32_t u = 0; u < o->outputs[i].num_uses && !reader; u++)
         if (j->needed[o->outputs[i].uses[u].node->id]) reader = o->outputs[i].uses[u].node;
-    if (reader)
-      fy_str_printf(&s, "used up: '%s', which read it, was computed ahead of time or rewritten",
-                    reader->name);
+    const fy_node *heir = reader ? fy_map_gets(&j->heirs, reader->name) : NULL;
+    if (reader && heir && heir->const_value)
+      fy_str_printf(&s, "used up in computing '%s' ahead of time", reader->name);
+    else if (reader)
+      fy_str_printf(&s, "its reader '%s' was rewritten and does not need it", reader->name);
     else
       fy_str_add(&s, "nothing reads it any more after optimisation");
   }
@@ -254,7 +279,8 @@ static fy_code judge_node(judge *j, const fy_node *o, fy_error *err) {
   }
   if (!e->reason) return fy_fail_oom(err, 64);
   bool gone = !e->device || e->fate == FY_FATE_FOLDED;
-  if (gone || !e->why) e->why = fy_fate_name(e->fate);
+  if (e->fate == FY_FATE_CONSTANT) e->device = j->a->program->devices->client;
+  if (gone || !e->why || e->fate == FY_FATE_CONSTANT) e->why = fy_fate_name(e->fate);
   if (e->fate == FY_FATE_FOLDED) e->device = NULL;
   return FY_OK;
 }
@@ -288,8 +314,9 @@ fy_code fy_report_fates(fy_report *r, const fy_report_args *a, fy_error *err) {
   j.needed = fy_arena_array(&r->arena, n + 1, 1);
   j.led = fy_arena_array(&r->arena, m + 1, 1);
   j.work = fy_arena_array(&r->arena, m + 1, sizeof *j.work);
+  j.sent = fy_arena_array(&r->arena, m + 1, sizeof *j.sent);
   r->nodes = fy_arena_array(&r->arena, n + m + 1, sizeof *r->nodes);
-  if (!j.needed || !j.led || !j.work || !r->nodes) return fy_fail_oom(err, n * sizeof *r->nodes);
+  if (!j.needed || !j.led || !j.work || !j.sent || !r->nodes) return fy_fail_oom(err, n * sizeof *r->nodes);
   fy_map_init(&j.heirs);
   fy_code code = mark_needed(&j, err);
   if (!code) code = map_heirs(&j, err);

@@ -10,7 +10,7 @@
 #include "observe/report_json.h"
 #include "observe/table.h"
 
-#define MARGIN 14
+#define MARGIN 16
 
 static const fy_report_node *find(const fy_report *r, const char *name, fy_error *err) {
   for (size_t i = 0; i < r->num_nodes; i++)

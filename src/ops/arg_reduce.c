@@ -100,8 +100,10 @@ static fy_code arg_shape(fy_shape_ctx *ctx, fy_error *err) {
   if (in.rank <= 1) return fy_shape_scalar(ctx, err);
   if (!fy_shape_int_value(ctx, 1, &axis)) return fy_shape_set(ctx, 0, in.rank - 1, NULL, err);
   if (axis < -in.rank || axis >= in.rank) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension (%lld) must be in the range [%d, %d)",
-                   (long long)axis, -in.rank, in.rank);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Dimension (%lld) must be in the range [%d, %d), where %d is the number of "
+                   "dimensions in the input.",
+                   (long long)axis, -in.rank, in.rank, in.rank);
   }
   if (axis < 0) axis += in.rank;
   for (int32_t d = 0; d + 1 < in.rank; d++) dims[d] = in.dims[d < axis ? d : d + 1];

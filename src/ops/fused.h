@@ -63,11 +63,14 @@ typedef struct fy_fused_instr {
   uint32_t arg;  // slot or constant
 } fy_fused_instr;
 
-typedef struct fy_fused_regs {  // what the code of one block works on
+typedef struct fy_fused_regs {  // what the code works on
   const fy_lanes_fn *table;
   void **slots;         // inputs, outputs, temporaries: where this block's elements are
   const void *consts;   // elements
   void *save;           // accumulators across a pause, 64-byte aligned
+  int64_t blocks;       // how many to run, at least one
+  const uint32_t *moving;  // [num_moving] slots that go on by a block from block to block
+  uint32_t num_moving;
   const fy_fused_instr *resume;
 } fy_fused_regs;
 

@@ -10,16 +10,23 @@
 #define UNARY_OPS_COMMON(X)                                                                \
   X(FY_EW_NEG, neg) X(FY_EW_ABS, abs) X(FY_EW_SQUARE, square) X(FY_EW_RELU, relu)          \
   X(FY_EW_RELU6, relu6) X(FY_EW_SIGN, sign)
-#define UNARY_OPS_f32(X)                                                                   \
+#define UNARY_OPS_REAL(X)                                                                  \
   UNARY_OPS_COMMON(X)                                                                      \
-  X(FY_EW_SQRT, sqrt) X(FY_EW_RSQRT, rsqrt) X(FY_EW_EXP, exp) X(FY_EW_LOG, log)            \
-  X(FY_EW_LOG1P, log1p) X(FY_EW_EXPM1, expm1) X(FY_EW_TANH, tanh) X(FY_EW_SIGMOID, sigmoid) \
-  X(FY_EW_ELU, elu) X(FY_EW_SELU, selu) X(FY_EW_SOFTPLUS, softplus)                        \
-  X(FY_EW_SOFTSIGN, softsign) X(FY_EW_SIN, sin) X(FY_EW_COS, cos) X(FY_EW_ERF, erf)        \
-  X(FY_EW_FLOOR, floor) X(FY_EW_CEIL, ceil) X(FY_EW_RINT, rint) X(FY_EW_RECIPROCAL, recip)
-#define UNARY_OPS_f64(X) UNARY_OPS_f32(X)
+  X(FY_EW_SQRT, sqrt) X(FY_EW_RSQRT, rsqrt) X(FY_EW_SOFTSIGN, softsign) X(FY_EW_SIN, sin)  \
+  X(FY_EW_COS, cos) X(FY_EW_FLOOR, floor) X(FY_EW_CEIL, ceil) X(FY_EW_RINT, rint)          \
+  X(FY_EW_RECIPROCAL, recip)
+#define LONG_OPS(X)                                                                        \
+  X(FY_EW_EXP, exp) X(FY_EW_LOG, log) X(FY_EW_LOG1P, log1p) X(FY_EW_EXPM1, expm1)          \
+  X(FY_EW_TANH, tanh) X(FY_EW_SIGMOID, sigmoid) X(FY_EW_ELU, elu) X(FY_EW_SELU, selu)      \
+  X(FY_EW_SOFTPLUS, softplus) X(FY_EW_ERF, erf)
+#define UNARY_OPS_f32(X) UNARY_OPS_REAL(X)
+#define UNARY_OPS_f64(X) UNARY_OPS_REAL(X) LONG_OPS(X)
 #define UNARY_OPS_i32(X) UNARY_OPS_COMMON(X)
 #define UNARY_OPS_i64(X) UNARY_OPS_COMMON(X)
+#define GROUPED_OPS_f32(X) LONG_OPS(X)
+#define GROUPED_OPS_f64(X)
+#define GROUPED_OPS_i32(X)
+#define GROUPED_OPS_i64(X)
 #define BINARY_OPS_COMMON(X)                                                               \
   X(FY_EW_ADD, add) X(FY_EW_SUB, sub) X(FY_EW_MUL, mul) X(FY_EW_MAX, max) X(FY_EW_MIN, min) \
   X(FY_EW_SQDIFF, sqdiff)
@@ -34,6 +41,7 @@
 #define MAP_NARROW(M, x) M(0, x)
 
 #define MAP MAP_WIDE
+#define NUM_ACCS 8
 #define NAME(x) PASTE(PASTE(wide_, S), _##x)
 #define S f32
 #include "ops/lanes_fused.h"
@@ -48,9 +56,11 @@
 #include "ops/lanes_fused.h"
 #undef S
 #undef MAP
+#undef NUM_ACCS
 #undef NAME
 
 #define MAP MAP_NARROW
+#define NUM_ACCS 1
 #define NAME(x) PASTE(PASTE(narrow_, S), _##x)
 #define S f32
 #include "ops/lanes_fused.h"
@@ -65,33 +75,33 @@
 #include "ops/lanes_fused.h"
 #undef S
 #undef MAP
+#undef NUM_ACCS
 #undef NAME
 
 // Whole arrays, for ops that run alone; in place is fine. The last few lanes go through a buffer.
 #define ARRAY(op, fn)                                                \
   static void array_##fn(const float *in, float *out, int64_t n) {   \
     const int64_t lanes = LANE_BYTES / (int64_t)sizeof(float);       \
-    vec_f32 v;                                                       \
+    vec_f32 v[GROUP];                                                \
     int64_t i = 0;                                                   \
-    for (; i + lanes <= n; i += lanes) {                             \
-      memcpy(&v, in + i, sizeof v);                                  \
-      v = lane_##fn##_f32(v);                                        \
-      memcpy(out + i, &v, sizeof v);                                 \
+    for (; i + GROUP * lanes <= n; i += GROUP * lanes) {             \
+      UNROLL for (int k = 0; k < GROUP; k++)                         \
+          memcpy(&v[k], in + i + k * lanes, sizeof v[k]);            \
+      group_##fn##_f32(v, GROUP);                                    \
+      UNROLL for (int k = 0; k < GROUP; k++)                         \
+          memcpy(out + i + k * lanes, &v[k], sizeof v[k]);           \
     }                                                                \
-    if (i == n) return;                                              \
-    float rest[LANE_BYTES / sizeof(float)] = {0};                    \
-    memcpy(rest, in + i, (size_t)(n - i) * sizeof(float));           \
-    memcpy(&v, rest, sizeof v);                                      \
-    v = lane_##fn##_f32(v);                                          \
-    memcpy(rest, &v, sizeof v);                                      \
-    memcpy(out + i, rest, (size_t)(n - i) * sizeof(float));          \
+    while (i < n) {                                                  \
+      const int64_t rest = n - i < lanes ? n - i : lanes;            \
+      vec_f32 one = splat_f32(0);                                    \
+      memcpy(&one, in + i, (size_t)rest * sizeof(float));            \
+      group_##fn##_f32(&one, 1);                                     \
+      memcpy(out + i, &one, (size_t)rest * sizeof(float));           \
+      i += rest;                                                     \
+    }                                                                \
   }
-#define ARRAY_OPS(X)                                                                          \
-  X(FY_EW_EXP, exp) X(FY_EW_LOG, log) X(FY_EW_LOG1P, log1p) X(FY_EW_EXPM1, expm1)             \
-  X(FY_EW_TANH, tanh) X(FY_EW_SIGMOID, sigmoid) X(FY_EW_ELU, elu) X(FY_EW_SELU, selu)         \
-  X(FY_EW_SOFTPLUS, softplus) X(FY_EW_ERF, erf)
 #define ARRAY_ENTRY(op, fn) [op] = array_##fn,
-ARRAY_OPS(ARRAY)
+LONG_OPS(ARRAY)
 
 const fy_lanes LANES_TABLE = {
     .name = LANES_NAME,
@@ -100,5 +110,5 @@ const fy_lanes LANES_TABLE = {
                {wide_i32_table, narrow_i32_table}, {wide_i64_table, narrow_i64_table}},
     .run = {{wide_f32_run, narrow_f32_run}, {wide_f64_run, narrow_f64_run},
             {wide_i32_run, narrow_i32_run}, {wide_i64_run, narrow_i64_run}},
-    .unary_f32 = {ARRAY_OPS(ARRAY_ENTRY)},
+    .unary_f32 = {LONG_OPS(ARRAY_ENTRY)},
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // lanes_fused.h: the fused kernel's instructions for one element type and one width. Included by
-// lanes_all.h once for each, with S (suffix), MAP (over the accumulators) and NAME(x) set.
+// lanes_all.h once for each, with S (suffix), MAP (over the accumulators), NUM_ACCS and
+// NAME(x) set.
 //
 // Threaded code: every instruction is a function that works on accumulators, which travel in vector
 // registers, and ends by calling the next one. Compilers turn that call into a jump, so a chain of
@@ -36,6 +37,7 @@ static inline void NAME(put)(E *p, V v) { memcpy(p, &v, sizeof v); }
 #define ACC_CONST(i, fn) (a##i = fn(a##i, k))
 #define ACC_REVERSED(i, fn) (a##i = fn(NAME(get)(AT(i)), a##i))
 #define ACC_REVERSED_CONST(i, fn) (a##i = fn(k, a##i))
+#define ACC_BACK(i, x) (a##i = t[i])
 #define FN(fn) PASTE(lane_##fn##_, S)
 
 static void NAME(load)(PARAMS) {
@@ -69,7 +71,17 @@ static void NAME(end)(PARAMS) {
     MAP(ACC_UNARY, FN(fn));                            \
     NEXT;                                              \
   }
+// Functions of several vectors at a time.
+#define GROUPED(op, fn)                                                   \
+  static void NAME(u_##fn)(PARAMS) {                                      \
+    V t[NUM_ACCS] = {MAP(ACC_NAME, 0)};                                   \
+    UNROLL for (int g = 0; g < NUM_ACCS; g += GROUP)                      \
+        PASTE(group_##fn##_, S)(t + g, NUM_ACCS < GROUP ? NUM_ACCS : GROUP); \
+    MAP(ACC_BACK, 0);                                                     \
+    NEXT;                                                                 \
+  }
 #define UNARY_ENTRY(op, fn) [op] = (fy_lanes_fn)NAME(u_##fn),
+// The function to use with a constant, where there is a simpler one.
 #define BINARY(op, fn)                                                         \
   static void NAME(b_##fn)(PARAMS) {                                           \
     const E *p = c->slots[ip->arg];                                            \
@@ -78,7 +90,7 @@ static void NAME(end)(PARAMS) {
   }                                                                            \
   static void NAME(k_##fn)(PARAMS) {                                           \
     const V k = PASTE(splat_, S)(((const E *)c->consts)[ip->arg]);             \
-    MAP(ACC_CONST, FN(fn));                                                    \
+    MAP(ACC_CONST, FN(K_##fn));                                                 \
     NEXT;                                                                      \
   }                                                                            \
   static void NAME(rb_##fn)(PARAMS) {                                          \
@@ -97,6 +109,7 @@ static void NAME(end)(PARAMS) {
   [(op) + FY_FUSED_REVERSED + FY_FUSED_BY_CONST] = (fy_lanes_fn)NAME(rk_##fn),
 
 PASTE(UNARY_OPS_, S)(UNARY)
+PASTE(GROUPED_OPS_, S)(GROUPED)
 PASTE(BINARY_OPS_, S)(BINARY)
 
 static const fy_lanes_fn NAME(table)[FY_FUSED_CODES] = {
@@ -105,18 +118,30 @@ static const fy_lanes_fn NAME(table)[FY_FUSED_CODES] = {
     [FY_FUSED_STORE] = (fy_lanes_fn)NAME(store),
     [FY_FUSED_PAUSE] = (fy_lanes_fn)NAME(pause),
     [FY_FUSED_END] = (fy_lanes_fn)NAME(end),
-    PASTE(UNARY_OPS_, S)(UNARY_ENTRY) PASTE(BINARY_OPS_, S)(BINARY_ENTRY)};
+    PASTE(UNARY_OPS_, S)(UNARY_ENTRY) PASTE(GROUPED_OPS_, S)(UNARY_ENTRY) PASTE(BINARY_OPS_, S)(BINARY_ENTRY)};
 
-#define ACC_START(i, x) a##i = NAME(get)(AT(i))
+#define ACC_ZERO(i, x) a##i = {0}
+#define ACC_START(i, x) (a##i = NAME(get)(AT(i)))
 
+// Runs |c->blocks| blocks; slots listed in |c->moving| go on by a block each time.
 static void NAME(run)(const fy_fused_instr *code, fy_fused_regs *c) {
   c->table = NAME(table);
-  while (code) {
-    const E *p = c->save;
-    V MAP(ACC_START, 0);
+  for (;;) {
+    V MAP(ACC_ZERO, 0);
     c->resume = NULL;
     GO(code);
-    code = c->resume;
+    while (c->resume) {
+      const fy_fused_instr *at = c->resume;
+      const E *p = c->save;
+      MAP(ACC_START, 0);
+      c->resume = NULL;
+      GO(at);
+    }
+    if (--c->blocks == 0) return;
+    for (uint32_t i = 0; i < c->num_moving; i++) {
+      char **slot = (char **)&c->slots[c->moving[i]];
+      *slot += NUM_ACCS * LANE_BYTES;
+    }
   }
 }
 
@@ -134,6 +159,9 @@ static void NAME(run)(const fy_fused_instr *code, fy_fused_regs *c) {
 #undef ACC_SPLAT
 #undef ACC_UNUSED
 #undef ACC_START
+#undef ACC_ZERO
+#undef ACC_BACK
+#undef GROUPED
 #undef ACC_UNARY
 #undef ACC_BINARY
 #undef ACC_CONST

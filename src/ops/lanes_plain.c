@@ -20,6 +20,10 @@ static inline vec_f32 select_f32(vec_i32 m, vec_f32 a, vec_f32 b) {
 static inline vec_f64 select_f64(vec_i64 m, vec_f64 a, vec_f64 b) {
   return (vec_f64)((m & (vec_i64)a) | (~m & (vec_i64)b));
 }
+// a where x has its sign bit set, else b.
+static inline vec_f32 by_sign_f32(vec_f32 x, vec_f32 a, vec_f32 b) {
+  return select_f32((vec_i32)x >> 31, a, b);
+}
 // Where a product and a sum may round once or twice: here twice.
 static inline vec_f32 fma_f32(vec_f32 a, vec_f32 b, vec_f32 c) { return a * b + c; }
 // a < b ? a : b and a > b ? a : b, with b where they do not compare.

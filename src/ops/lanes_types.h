@@ -11,3 +11,11 @@ typedef float elem_f32;
 typedef double elem_f64;
 typedef int32_t elem_i32;
 typedef int64_t elem_i64;
+
+// Loops of a few vectors are unrolled, so that their arrays live in registers.
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#endif
+#define ALWAYS_INLINE static inline __attribute__((always_inline))

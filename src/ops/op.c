@@ -30,8 +30,11 @@ fy_code fy_out_alias(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64
       fy_shape_equal(planned->rank, planned->dims, rank, dims))
     return FY_OK;
   fy_tensor *t = NULL;
-  if (!in->buffer && in->data) {
-    // Borrowed memory must not outlive its program: the output gets its own.
+  bool own = planned && planned->data && planned->dtype == in->dtype &&
+             fy_shape_equal(planned->rank, planned->dims, rank, dims);
+  if (own || (!in->buffer && in->data)) {
+    // An output with memory of its own uses it: the planner may let a later kernel overwrite the
+    // input. Borrowed memory must not outlive its program.
     FY_TRY(fy_out(ctx, i, rank, dims, &t, err));
     return fy_elements_copy(in->dtype, t->data, in->data, in->count, err);
   }

@@ -41,6 +41,7 @@ struct fy_shape_ctx {
   fy_pshape *out;                    // [num_outputs] preset to unknown rank
   fy_handle_shape *out_handle;       // [num_outputs] preset to unknown
   fy_pshape *out_as_shape;           // [num_outputs] preset to unknown: value of a small 1-D output
+  uint64_t asked_values, asked_shapes;  // bit per input that the function looked into, for errors
   const void *functions;             // function library (graph/) for functional ops
   fy_arena *arena;                   // for dims of results
 };
@@ -212,8 +213,17 @@ typedef struct fy_user_kernel_hooks {
   bool (*matches)(const struct fy_user_kernel *kernels, const fy_attrs *attrs,
                   const char *device_type);
   void (*print)(fy_str *out, const struct fy_user_kernel *kernels);  // lines as below
+  fy_code (*bind)(fy_site *site, fy_error *err);  // makes the kernel object of a site
+  void (*unbind)(fy_site *site);
+  fy_code (*compute)(fy_kernel_ctx *ctx, fy_error *err);
 } fy_user_kernel_hooks;
 void fy_op_set_user_kernel_hooks(const fy_user_kernel_hooks *hooks);
+void fy_op_set_user_shape_hook(fy_code (*infer)(const fy_op *op, fy_shape_ctx *ctx, fy_error *err));
+// What the hooks do; UNIMPLEMENTED while none are installed.
+FY_MUST_CHECK fy_code fy_user_kernel_bind(fy_site *site, fy_error *err);
+void fy_user_kernel_unbind(fy_site *site);
+FY_MUST_CHECK fy_code fy_user_kernel_compute(fy_kernel_ctx *ctx, fy_error *err);
+FY_MUST_CHECK fy_code fy_user_shape_infer(const fy_op *op, fy_shape_ctx *ctx, fy_error *err);
 
 // "  device='CPU'; T in [DT_FLOAT]\n…" of every registration, as TensorFlow lists them.
 void fy_op_print_kernels(fy_str *out, const fy_op *op);

@@ -12,8 +12,37 @@
 
 static _Atomic(const fy_user_kernel_hooks *) user_hooks;
 
+typedef fy_code (*infer_fn)(const fy_op *op, fy_shape_ctx *ctx, fy_error *err);
+static _Atomic(infer_fn) user_infer;
+
 void fy_op_set_user_kernel_hooks(const fy_user_kernel_hooks *hooks) {
   atomic_store(&user_hooks, hooks);
+}
+
+void fy_op_set_user_shape_hook(infer_fn infer) { atomic_store(&user_infer, infer); }
+
+static fy_code no_hooks(fy_error *err) {
+  return fy_fail(err, FY_UNIMPLEMENTED, "third-party kernels are not available");
+}
+
+fy_code fy_user_kernel_bind(fy_site *site, fy_error *err) {
+  const fy_user_kernel_hooks *hooks = atomic_load(&user_hooks);
+  return hooks ? hooks->bind(site, err) : no_hooks(err);
+}
+
+void fy_user_kernel_unbind(fy_site *site) {
+  const fy_user_kernel_hooks *hooks = atomic_load(&user_hooks);
+  if (hooks) hooks->unbind(site);
+}
+
+fy_code fy_user_kernel_compute(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_user_kernel_hooks *hooks = atomic_load(&user_hooks);
+  return hooks ? hooks->compute(ctx, err) : no_hooks(err);
+}
+
+fy_code fy_user_shape_infer(const fy_op *op, fy_shape_ctx *ctx, fy_error *err) {
+  infer_fn infer = atomic_load(&user_infer);
+  return infer ? infer(op, ctx, err) : no_hooks(err);
 }
 
 // ---------------------------------------------------------------- reading registrations

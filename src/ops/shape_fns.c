@@ -116,7 +116,8 @@ fy_code fy_shape_broadcast_two(fy_shape_ctx *ctx, fy_pshape a, fy_pshape b, fy_p
 }
 
 // ---------------------------------------------------------------- inputs as values
-bool fy_shape_int_value(const fy_shape_ctx *ctx, int i, int64_t *out) {
+bool fy_shape_int_value(fy_shape_ctx *ctx, int i, int64_t *out) {
+  ctx->asked_values |= 1ull << (i & 63);
   const fy_tensor *v = ctx->in_value[i];
   if (v && v->count == 1 && !v->device && fy_dtype_is_integer(v->dtype)) {
     *out = fy_tensor_int(v, 0);
@@ -131,6 +132,7 @@ bool fy_shape_int_value(const fy_shape_ctx *ctx, int i, int64_t *out) {
 }
 
 bool fy_shape_values(fy_shape_ctx *ctx, int i, int32_t *n, int64_t **values, bool **known) {
+  ctx->asked_values |= 1ull << (i & 63);
   const fy_tensor *v = ctx->in_value[i];
   const fy_pshape s = ctx->in_as_shape[i];
   const bool constant = v && v->rank <= 1 && !v->device && fy_dtype_is_integer(v->dtype);
@@ -164,7 +166,11 @@ fy_code fy_shape_from_input(fy_shape_ctx *ctx, int i, fy_pshape *out, fy_error *
   int32_t n;
   int64_t *values;
   bool *known;
-  if (!fy_shape_values(ctx, i, &n, &values, &known)) return FY_OK;
+  const uint64_t before = ctx->asked_values;
+  const bool any = fy_shape_values(ctx, i, &n, &values, &known);
+  ctx->asked_values = before;
+  ctx->asked_shapes |= 1ull << (i & 63);
+  if (!any) return FY_OK;
   for (int32_t k = 0; k < n; k++) {
     if (known[k] && values[k] < -1) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid value in tensor used for shape: %lld",
@@ -281,6 +287,7 @@ fy_code fy_shape_reduction(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   const bool keep = fy_shape_attr_bool(ctx, "keep_dims");
   const fy_tensor *axes = ctx->in_value[1];
+  ctx->asked_values |= 2;
   if (in.rank < 0) return FY_OK;
   if (!axes) {
     if (keep) return fy_shape_set(ctx, 0, in.rank, NULL, err);

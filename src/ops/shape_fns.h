@@ -41,7 +41,7 @@ FY_MUST_CHECK fy_code fy_shape_broadcast_two(fy_shape_ctx *ctx, fy_pshape a, fy_
                                              fy_pshape *out, fy_error *err);
 
 // --- inputs as values ---
-bool fy_shape_int_value(const fy_shape_ctx *ctx, int i, int64_t *out);  // a scalar, fully known
+bool fy_shape_int_value(fy_shape_ctx *ctx, int i, int64_t *out);  // a scalar, fully known
 // Known elements of a 1-D (or scalar) integer input: *n values, -1... where |known| is false. False
 // when not even the length is known. Arrays in the arena.
 bool fy_shape_values(fy_shape_ctx *ctx, int i, int32_t *n, int64_t **values, bool **known);

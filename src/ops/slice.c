@@ -2,6 +2,8 @@
 // slice.c: Slice and StridedSlice. The masks of StridedSlice are resolved once, by the same
 // function for kernels (all sizes known) and shape inference (some not).
 
+#include <string.h>
+
 #include "ops/shape_fns.h"
 #include "ops/strided.h"
 #include "ops/values.h"
@@ -48,6 +50,10 @@ static fy_code slice_shape(fy_shape_ctx *ctx, fy_error *err) {
   int32_t nb, ns, rank = in.rank;
   int64_t *b, *s, dims[FY_MAX_RANK];
   bool *bk, *sk;
+  for (int i = 2; i > 0; i--)
+    if (in.rank >= 0 && ctx->in[i].rank == 1 && ctx->in[i].dims[0] >= 0 && ctx->in[i].dims[0] != in.rank)
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be rank %lld but is rank %d",
+                     (long long)ctx->in[i].dims[0], in.rank);
   const bool has_b = fy_shape_values(ctx, 1, &nb, &b, &bk);
   const bool has_s = fy_shape_values(ctx, 2, &ns, &s, &sk);
   if (rank < 0) rank = has_s ? ns : has_b ? nb : -1;
@@ -276,7 +282,12 @@ static fy_code strided_slice_shape(fy_shape_ctx *ctx, fy_error *err) {
                            .new_axis_mask = fy_shape_attr_int(ctx, "new_axis_mask", 0),
                            .shrink_mask = fy_shape_attr_int(ctx, "shrink_axis_mask", 0)};
   slice_result r;
-  FY_TRY(resolve(&spec, ctx->in[0].rank, ctx->in[0].dims, &r, err));
+  const fy_code code = resolve(&spec, ctx->in[0].rank, ctx->in[0].dims, &r, err);
+  if (code) {
+    // Only an index that is out of bounds needed begin and end.
+    if (strncmp(fy_error_text(err), "slice index", 11) != 0) ctx->asked_values = 8;
+    return code;
+  }
   FY_TRY(fy_shape_set(ctx, 0, r.out_rank, r.out_dims, err));
   if (ctx->in[0].rank == 1 && spec.new_axis_mask == 0) return sliced_value(ctx, &r, err);
   return FY_OK;

@@ -81,7 +81,7 @@ uint64_t fy_attrs_hash(const fy_attrs *a, uint64_t seed);
 // As TensorFlow summarises: `T=DT_FLOAT`, `shape=[2,?]`, `value=Tensor<type: float shape: [] values: 1>`,
 // lists `[1, 2]`, strings quoted, functions `f[a=1]`.
 void fy_attr_print(fy_str *out, const fy_attr *a);
-void fy_attrs_print(fy_str *out, const fy_attrs *a);  // "T=DT_FLOAT, N=2", without names starting '_'
+void fy_attrs_print(fy_str *out, const fy_attrs *a);  // "T=DT_FLOAT, N=2"
 
 // Short-hands to make values.
 static inline fy_attr fy_attr_int(int64_t i) {

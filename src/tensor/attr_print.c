@@ -41,13 +41,10 @@ static void print_tensor(fy_str *out, const fy_tensor *t) {
   fy_str_addc(out, '>');
 }
 
-static void print_items(fy_str *out, const fy_attrs *a, bool internal) {
-  bool first = true;
+static void print_items(fy_str *out, const fy_attrs *a) {
   for (uint32_t i = 0; i < a->n; i++) {
     const fy_named_attr *item = &a->items[i];
-    if (!internal && item->name[0] == '_') continue;
-    if (!first) fy_str_add(out, ", ");
-    first = false;
+    if (i) fy_str_add(out, ", ");
     fy_str_add(out, item->name);
     fy_str_addc(out, '=');
     fy_attr_print(out, &item->value);
@@ -57,7 +54,7 @@ static void print_items(fy_str *out, const fy_attrs *a, bool internal) {
 static void print_func(fy_str *out, const fy_func_attr *f) {
   fy_str_addn(out, f->name.p, f->name.n);
   fy_str_addc(out, '[');
-  print_items(out, &f->attrs, true);
+  print_items(out, &f->attrs);
   fy_str_addc(out, ']');
 }
 
@@ -119,5 +116,5 @@ void fy_attr_print(fy_str *out, const fy_attr *a) {
 }
 
 void fy_attrs_print(fy_str *out, const fy_attrs *a) {
-  print_items(out, a, false);
+  print_items(out, a);
 }

@@ -121,10 +121,10 @@ static tr_pb sample(void) {
 static void naming(void) {
   tr_pb s = sample();
   fresh("plain import");
-  import_keep("import", &s);
+  TF_DeleteImportGraphDefResults(import_keep("import", &s));
   list_all();
   tr_case("import twice");
-  import_keep("again", &s);
+  TF_DeleteImportGraphDefResults(import_keep("again", &s));
   list_all();
   tr_case("prefix");
   TF_ImportGraphDefOptionsSetPrefix(o, "pre");
@@ -154,7 +154,7 @@ static void naming(void) {
   list_all();
   fresh("default device");
   TF_ImportGraphDefOptionsSetDefaultDevice(o, "/device:CPU:1");
-  import_keep("import", &s);
+  TF_DeleteImportGraphDefResults(import_keep("import", &s));
   list_all();
   fresh("prefix and existing op of the prefix name");
   tg_cf(g, 1, "pre");

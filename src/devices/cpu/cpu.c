@@ -12,7 +12,6 @@
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "devices/devices.h"
-#include "execute/state.h"
 
 #define LAUNCH_NS          30
 #define MEMORY_BYTES_PER_S 12e9  // one core's share; measured machines differ by less than 3x
@@ -78,13 +77,11 @@ static int cpu_copy(fy_device *d, fy_copy_kind kind, void *dst, const void *src,
   return (int)code;
 }
 
-// api/ brings third parties' kernels; a program without it links too.
-fy_code fy_user_kernel_compute(fy_kernel_ctx *ctx, fy_error *err) __attribute__((weak));
 
 static fy_code run_kernel(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_op *op = ctx->site->op;
   if (op->impl && op->impl->compute) return op->impl->compute(ctx, err);
-  if (op->user_kernels && fy_user_kernel_compute) return fy_user_kernel_compute(ctx, err);
+  if (op->user_kernels) return fy_user_kernel_compute(ctx, err);
   return fy_fail(err, FY_UNIMPLEMENTED, "operation %s has no kernel in Ferry", op->spec->name);
 }
 

@@ -21,6 +21,10 @@ static inline vec_f32 select_f32(vec_i32 m, vec_f32 a, vec_f32 b) {
 static inline vec_f64 select_f64(vec_i64 m, vec_f64 a, vec_f64 b) {
   return (vec_f64)_mm256_blendv_pd((__m256d)b, (__m256d)a, (__m256d)m);
 }
+// a where x has its sign bit set, else b.
+static inline vec_f32 by_sign_f32(vec_f32 x, vec_f32 a, vec_f32 b) {
+  return (vec_f32)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)x);
+}
 static inline vec_f32 fma_f32(vec_f32 a, vec_f32 b, vec_f32 c) {
   return (vec_f32)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 }

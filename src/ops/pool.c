@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// pool.c: MaxPool, MaxPoolV2, MaxPool3D, MaxPoolWithArgmax, AvgPool, AvgPool3D.
+// A window at the border covers only what is there: averages leave the padding out.
+// As in TensorFlow a NaN loses against any number in MaxPool, and sums of 16-bit floats round at every
+// step (of volumes: at the end).
+
+#include <float.h>
+
+#include "base/alloc.h"
+#include "ops/pool.h"
+#include "ops/shape_fns.h"
+#include "ops/typed.h"
+#include "ops/values.h"
+
+typedef struct pool_job {
+  fy_pool_geometry g;
+  const void *in;
+  void *out, *index;
+  fy_dtype index_type;
+  bool batch_in_index;
+} pool_job;
+
+#define LOWEST_f16  (-65504.0f)
+#define LOWEST_bf16 (-3.38953139e38f)
+#define LOWEST_f32  (-FLT_MAX)
+#define LOWEST_f64  (-DBL_MAX)
+#define LOWEST_i8   FY_MIN_i8
+#define LOWEST_i16  FY_MIN_i16
+#define LOWEST_i32  FY_MIN_i32
+#define LOWEST_i64  FY_MIN_i64
+#define LOWEST_u8   0
+#define LOWEST_u16  0
+#define LOWEST_u32  0
+#define LOWEST_u64  0
+
+// Items of all loops: rows (image, depth, height) of the output. EACH(in) runs for every input pixel
+// under the window of output pixel x, in order; |at| is its position in the image.
+#define OVER_WINDOW(S, g, in, at, EACH)                                              \
+  for (int64_t iz = fy_pool_start(&(g)->w[0], z); iz < fy_pool_end(&(g)->w[0], z); iz++) {     \
+    for (int64_t iy = fy_pool_start(&(g)->w[1], y); iy < fy_pool_end(&(g)->w[1], y); iy++) {   \
+      for (int64_t ix = fy_pool_start(&(g)->w[2], x); ix < fy_pool_end(&(g)->w[2], x); ix++) { \
+        const int64_t at = ((iz * (g)->w[1].in + iy) * (g)->w[2].in + ix) * (g)->depth;        \
+        const fy_t_##S *in = (const fy_t_##S *)j->in + image * (g)->in_image + at;             \
+        EACH                                                                                   \
+      }                                                                                        \
+    }                                                                                          \
+  }
+#define ROW(g)                                                                 \
+  const int64_t y = row % (g)->w[1].out, z = row / (g)->w[1].out % (g)->w[0].out; \
+  const int64_t image = row / (g)->w[1].out / (g)->w[0].out;
+
+#define MAX_POOL(E, S, _)                                                                    \
+  static void max_##S(void *arg, int64_t begin, int64_t end) {                               \
+    const pool_job *j = arg;                                                                 \
+    const fy_pool_geometry *g = &j->g;                                                       \
+    for (int64_t row = begin; row < end; row++) {                                            \
+      ROW(g)                                                                                 \
+      for (int64_t x = 0; x < g->w[2].out; x++) {                                            \
+        fy_t_##S *restrict out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth;    \
+        for (int64_t k = 0; k < g->depth; k++) out[k] = FY_ST_##S(LOWEST_##S);               \
+        OVER_WINDOW(S, g, in, at, {                                                          \
+          for (int64_t k = 0; k < g->depth; k++) {                                           \
+            const fy_t_##S v = in[k];                                                        \
+            out[k] = FY_LD_##S(v) > FY_LD_##S(out[k]) ? v : out[k];                          \
+          }                                                                                  \
+        })                                                                                   \
+      }                                                                                      \
+    }                                                                                        \
+  }                                                                                          \
+  /* the maximum over |depth_window| channels */                                             \
+  static void max_depth_##S(void *arg, int64_t begin, int64_t end) {                         \
+    const pool_job *j = arg;                                                                 \
+    const int64_t n = j->g.depth_window;                                                     \
+    for (int64_t i = begin; i < end; i++) {                                                  \
+      const fy_t_##S *in = (const fy_t_##S *)j->in + i * n;                                  \
+      fy_t_##S top = in[0];                                                                  \
+      for (int64_t k = 1; k < n; k++) {                                                      \
+        if (FY_LD_##S(in[k]) > FY_LD_##S(top)) top = in[k];                                  \
+      }                                                                                      \
+      ((fy_t_##S *)j->out)[i] = top;                                                         \
+    }                                                                                        \
+  }                                                                                          \
+  /* the first of equal maxima; a NaN that comes first stays */                              \
+  static void arg_max_##S(void *arg, int64_t begin, int64_t end) {                           \
+    const pool_job *j = arg;                                                                 \
+    const fy_pool_geometry *g = &j->g;                                                       \
+    for (int64_t row = begin; row < end; row++) {                                            \
+      ROW(g)                                                                                 \
+      for (int64_t x = 0; x < g->w[2].out; x++) {                                            \
+        const int64_t to = (row * g->w[2].out + x) * g->depth;                               \
+        for (int64_t k = 0; k < g->depth; k++) {                                             \
+          fy_t_##S top = FY_ST_##S(LOWEST_##S);                                              \
+          int64_t index = -1;                                                                \
+          OVER_WINDOW(S, g, in, at, {                                                        \
+            if (index < 0 || FY_LD_##S(in[k]) > FY_LD_##S(top)) {                            \
+              top = in[k];                                                                   \
+              index = at + k;                                                                \
+            }                                                                                \
+          })                                                                                 \
+          if (j->batch_in_index && index >= 0) index += image * g->in_image;                 \
+          ((fy_t_##S *)j->out)[to + k] = top;                                                \
+          if (j->index_type == FY_INT32) {                                                   \
+            ((int32_t *)j->index)[to + k] = (int32_t)index;                                  \
+          } else {                                                                           \
+            ((int64_t *)j->index)[to + k] = index;                                           \
+          }                                                                                  \
+        }                                                                                    \
+      }                                                                                      \
+    }                                                                                        \
+  }
+FY_ORDERED_TYPES(MAX_POOL, _)
+
+// The count is a number of the same type: bfloat16 counts to 256, half to 2048.
+#define MOST_f16  2048
+#define MOST_bf16 256
+#define MOST_f32  (1 << 24)
+#define MOST_f64  (1ll << 53)
+#define AVG_POOL(E, S, _)                                                                     \
+  static void avg_##S(void *arg, int64_t begin, int64_t end) {                                \
+    const pool_job *j = arg;                                                                  \
+    const fy_pool_geometry *g = &j->g;                                                        \
+    for (int64_t row = begin; row < end; row++) {                                             \
+      ROW(g)                                                                                  \
+      for (int64_t x = 0; x < g->w[2].out; x++) {                                             \
+        fy_t_##S *restrict out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth;     \
+        int64_t count = 0;                                                                    \
+        for (int64_t k = 0; k < g->depth; k++) out[k] = 0;                                    \
+        OVER_WINDOW(S, g, in, at, {                                                           \
+          count += 1;                                                                         \
+          for (int64_t k = 0; k < g->depth; k++) {                                            \
+            out[k] = FY_ST_##S(FY_LD_##S(out[k]) + FY_LD_##S(in[k]));                         \
+          }                                                                                   \
+        })                                                                                    \
+        const fy_a_##S n = (fy_a_##S)(count > MOST_##S ? MOST_##S : count);                   \
+        for (int64_t k = 0; k < g->depth; k++) out[k] = FY_ST_##S(FY_LD_##S(out[k]) / n);     \
+      }                                                                                       \
+    }                                                                                         \
+  }                                                                                           \
+  static void avg3d_##S(void *arg, int64_t begin, int64_t end) {                              \
+    const pool_job *j = arg;                                                                  \
+    const fy_pool_geometry *g = &j->g;                                                        \
+    for (int64_t row = begin; row < end; row++) {                                             \
+      ROW(g)                                                                                  \
+      for (int64_t x = 0; x < g->w[2].out; x++) {                                             \
+        fy_t_##S *out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth;              \
+        for (int64_t k = 0; k < g->depth; k++) {                                              \
+          fy_a_##S sum = 0, n = 0;                                                            \
+          OVER_WINDOW(S, g, in, at, {                                                         \
+            n += 1;                                                                           \
+            sum += FY_LD_##S(in[k]);                                                          \
+          })                                                                                  \
+          out[k] = FY_ST_##S(sum / n);                                                        \
+        }                                                                                     \
+      }                                                                                       \
+    }                                                                                         \
+  }
+FY_REAL_TYPES(AVG_POOL, _)
+
+typedef void (*items_fn)(void *arg, int64_t begin, int64_t end);
+typedef struct pool_table {
+  items_fn fn[FY_DTYPE_COUNT];
+} pool_table;
+static const pool_table maxes = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, max)[FY_QINT8] = max_i8}};
+static const pool_table depth_maxes = {
+    {FY_ORDERED_TYPES(FY_LOOP_ENTRY, max_depth)[FY_QINT8] = max_depth_i8}};
+static const pool_table arg_maxes = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, arg_max)}};
+static const pool_table averages = {{FY_REAL_TYPES(FY_LOOP_ENTRY, avg)}};
+static const pool_table averages3d = {{FY_REAL_TYPES(FY_LOOP_ENTRY, avg3d)}};
+
+static fy_code run(fy_kernel_ctx *ctx, const pool_table *table, int sizes, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  pool_job j = {.batch_in_index = fy_site_bool(ctx->site, "include_batch_in_index")};
+  fy_tensor *out, *index = NULL;
+  FY_TRY(fy_pool_resolve(ctx, in->rank, in->dims, sizes, &j.g, err));
+  const fy_pool_geometry *g = &j.g;
+  if (g->depth_window != 1 && table != &maxes) {
+    return fy_fail(err, FY_UNIMPLEMENTED,
+                   table == &arg_maxes
+                       ? "MaxPoolWithArgmax is not yet supported on the depth dimension."
+                       : "Non-spatial pooling is not yet supported. Volunteers? :)");
+  }
+  if (g->depth_window != 1) table = &depth_maxes;
+  FY_TRY(fy_out(ctx, 0, g->rank, g->out_dims, &out, err));
+  if (ctx->site->num_outputs > 1) FY_TRY(fy_out(ctx, 1, g->rank, g->out_dims, &index, err));
+  if (!table->fn[in->dtype]) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
+                   fy_dtype_name(in->dtype));
+  }
+  if (out->count == 0) return FY_OK;
+  j.in = in->data;
+  j.out = out->data;
+  if (index) {
+    j.index = index->data;
+    j.index_type = index->dtype;
+  }
+  if (table == &depth_maxes) {
+    fy_parallel(ctx, out->count, 0.5 * (double)g->depth_window, table->fn[in->dtype], &j);
+    return FY_OK;
+  }
+  const double window = (double)g->w[0].size * (double)g->w[1].size * (double)g->w[2].size;
+  fy_parallel(ctx, g->batch * g->w[0].out * g->w[1].out,
+              0.4 * window * (double)g->w[2].out * (double)g->depth + 20, table->fn[in->dtype], &j);
+  return FY_OK;
+}
+
+static fy_code pool(fy_kernel_ctx *ctx, fy_error *err) {
+  return run(ctx, ctx->site->op->impl->aux, 0, err);
+}
+static fy_code pool_v2(fy_kernel_ctx *ctx, fy_error *err) {
+  return run(ctx, ctx->site->op->impl->aux, 1, err);
+}
+
+#define WINDOW2 "ksize=[1,2,2,1]; strides=[1,2,2,1]; "
+static const fy_sample max_samples[] = {
+    {"f32[1,2,4,1]=1,2,3,4,5,6,7,8", WINDOW2 "padding=\"VALID\"", FY_OK, "6,8"},
+    {"i8[1,3,3,1]=-1,-2,-3,-4,-5,-6,-7,-8,-9", WINDOW2 "padding=\"SAME\"", FY_OK, "-1,-3,-7,-9"},
+    {"f32[1,1,2,2]=1,2,3,4", "ksize=[1,1,2,2]; strides=[1,1,2,2]; padding=\"SAME\"; "
+     "data_format=\"NCHW\"", FY_OK, "4"},
+    {"f32[1,1,1,4]=1,2,4,3", "ksize=[1,1,1,2]; strides=[1,1,1,2]; padding=\"SAME\"", FY_OK, "2,4"},
+    {"f16[2,5,5,3]=normal", "ksize=[1,3,3,1]; strides=[1,2,2,1]; padding=\"EXPLICIT\"; "
+     "explicit_paddings=[0,0,1,1,1,0,0,0]", FY_OK, NULL},
+    {"f32[2,2,1]=ones", WINDOW2 "padding=\"SAME\"", FY_INVALID_ARGUMENT,
+     "tensor_in must be 4-dimensional"},
+};
+static const fy_sample max_v2_samples[] = {
+    {"f32[1,2,4,1]=1,2,3,4,5,6,7,8; i32[4]=1,2,2,1; i32[4]=1,2,2,1", "padding=\"VALID\"", FY_OK,
+     "6,8"},
+};
+static const fy_sample arg_samples[] = {
+    {"f32[1,2,4,1]=1,2,3,4,5,6,8,8", WINDOW2 "padding=\"VALID\"", FY_OK, "6,8"},
+};
+static const fy_sample avg_samples[] = {
+    {"f32[1,3,3,1]=iota", WINDOW2 "padding=\"SAME\"", FY_OK, "2,3.5,6.5,8"},
+    {"f16[1,5,5,3]=normal", WINDOW2 "padding=\"VALID\"", FY_OK, NULL},
+};
+#define WINDOW3 "ksize=[1,2,2,2,1]; strides=[1,2,2,2,1]; "
+static const fy_sample max3_samples[] = {
+    {"f32[1,2,2,2,1]=iota", WINDOW3 "padding=\"VALID\"", FY_OK, "7"},
+};
+static const fy_sample avg3_samples[] = {
+    {"f32[1,2,2,2,1]=iota", WINDOW3 "padding=\"VALID\"", FY_OK, "3.5"},
+};
+
+#define POOL(Name, shape_fn, prepare_fn, compute_fn, table, hosts, array)                     \
+  FY_OP(Name, .shape = shape_fn, .prepare = prepare_fn, .compute = compute_fn,                \
+        .release = fy_free, .aux = &table, .host_inputs = hosts, FY_SAMPLES(array))
+POOL(MaxPool, fy_pool2d_shape, fy_pool_prepare_2d, pool, maxes, 0, max_samples);
+POOL(MaxPoolV2, fy_pool2d_v2_shape, fy_pool_prepare_2d, pool_v2, maxes, 6, max_v2_samples);
+POOL(MaxPoolWithArgmax, fy_pool2d_shape, fy_pool_prepare_2d, pool, arg_maxes, 0, arg_samples);
+POOL(AvgPool, fy_pool2d_shape, fy_pool_prepare_avg, pool, averages, 0, avg_samples);
+POOL(MaxPool3D, fy_pool3d_shape, fy_pool_prepare_3d, pool, maxes, 0, max3_samples);
+POOL(AvgPool3D, fy_pool3d_shape, fy_pool_prepare_3d, pool, averages3d, 0, avg3_samples);

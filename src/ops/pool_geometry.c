@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// pool_geometry.c: see pool.h. Checks are TensorFlow's, in its order and words.
+
+#include "base/alloc.h"
+#include "ops/pool.h"
+#include "ops/shape_fns.h"
+
+static fy_code check_sizes(const fy_window_attrs *a, const int lengths[3], fy_error *err) {
+  const int want = a->spatial + 2;
+  if (lengths[0] != want) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Sliding window ksize field must specify %d dimensions",
+                   want);
+  }
+  if (lengths[1] != want) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Sliding window stride field must specify %d dimensions",
+                   want);
+  }
+  const bool small = a->ksize_n <= 0 || a->ksize_c <= 0 || a->ksize[0] <= 0 || a->ksize[1] <= 0 ||
+                     a->ksize[2] <= 0;
+  if (small) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Sliding window ksize must be positive.");
+  }
+  if (a->ksize_n != 1 || a->stride_n != 1) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "Pooling is not yet supported on the batch dimension.");
+  }
+  return FY_OK;
+}
+
+static fy_code check_strides(const fy_window_attrs *a, fy_error *err) {
+  const int64_t all[] = {a->stride_n, a->strides[0], a->strides[1], a->strides[2], a->stride_c};
+  for (int i = 0; i < 5; i++) {
+    if (all[i] > 0) continue;
+    const int d = i == 0 ? 0 : i == 4 ? a->spatial + 1 : i - (3 - a->spatial);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Sliding window stride field for dimension %d must be positive but is %lld", d,
+                   (long long)all[i]);
+  }
+  return FY_OK;
+}
+
+static fy_code prepare(fy_site *site, int spatial, bool average, fy_error *err) {
+  int lengths[3];
+  fy_window_attrs a;
+  fy_window_read(site->attrs, spatial, &a, lengths);
+  if (lengths[0] >= 0) {
+    FY_TRY(check_sizes(&a, lengths, err));
+    if (average || spatial == 3) FY_TRY(check_strides(&a, err));
+    if (spatial == 3 && (a.ksize_c != 1 || a.stride_c != 1)) {
+      return fy_fail(err, FY_UNIMPLEMENTED,
+                     "Pooling is not yet supported on the depth dimension.");
+    }
+  }
+  FY_TRY(fy_window_check_padding(site->attrs, &a, err));
+  fy_window_attrs *state = fy_malloc(sizeof *state);
+  if (!state) return fy_fail_oom(err, sizeof *state);
+  *state = a;
+  site->state = state;
+  return FY_OK;
+}
+fy_code fy_pool_prepare_2d(fy_site *site, fy_error *err) {
+  return prepare(site, 2, false, err);
+}
+fy_code fy_pool_prepare_avg(fy_site *site, fy_error *err) {
+  return prepare(site, 2, true, err);
+}
+fy_code fy_pool_prepare_3d(fy_site *site, fy_error *err) {
+  return prepare(site, 3, false, err);
+}
+
+// ksize and strides that come as inputs.
+static fy_code read_inputs(fy_kernel_ctx *ctx, int sizes, fy_window_attrs *a, fy_error *err) {
+  int lengths[3] = {0, 0, 0};
+  for (int i = 0; i < 2; i++) {
+    const fy_tensor *t = ctx->in[sizes + i];
+    lengths[i] = t->count == a->spatial + 2 ? a->spatial + 2 : -1;
+    if (lengths[i] < 0) continue;
+    int64_t *to = i == 0 ? a->ksize : a->strides;
+    *(i == 0 ? &a->ksize_n : &a->stride_n) = fy_tensor_int(t, 0);
+    *(i == 0 ? &a->ksize_c : &a->stride_c) = fy_tensor_int(t, fy_channel_dim(a));
+    for (int k = 0; k < a->spatial; k++) {
+      to[3 - a->spatial + k] = fy_tensor_int(t, fy_spatial_dim(a, k));
+    }
+  }
+  return check_sizes(a, lengths, err);
+}
+
+static int64_t times(int64_t a, int64_t b) {
+  int64_t p;
+  return __builtin_mul_overflow(a, b, &p) ? INT64_MAX : p;
+}
+
+fy_code fy_pool_resolve(fy_kernel_ctx *ctx, int32_t rank, const int64_t *dims, int sizes,
+                        fy_pool_geometry *out, fy_error *err) {
+  fy_window_attrs a = *(const fy_window_attrs *)ctx->site->state;
+  if (sizes) FY_TRY(read_inputs(ctx, sizes, &a, err));
+  if (rank != a.spatial + 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "tensor_in must be %d-dimensional", a.spatial + 2);
+  }
+  out->rank = rank;
+  out->depth_window = a.ksize_c;
+  out->depth = dims[fy_channel_dim(&a)];
+  if (a.ksize_c != 1 && (a.ksize[1] != 1 || a.ksize[2] != 1)) {
+    return fy_fail(err, FY_UNIMPLEMENTED,
+                   "MaxPooling supports exactly one of pooling across depth or pooling across "
+                   "width/height.");
+  }
+  int64_t spatial[3] = {1, 1, 1};
+  for (int i = 0; i < 3; i++) {
+    const int d = i - (3 - a.spatial);
+    out->w[i] = (fy_window){.in = d < 0 ? 1 : dims[fy_spatial_dim(&a, d)], .size = a.ksize[i],
+                            .stride = a.strides[i], .dilation = 1, .before = a.before[i],
+                            .after = a.after[i], .out = 1};
+    if (a.ksize_c != 1) {
+      out->w[i].out = out->w[i].in;
+    } else if (d >= 0) {
+      FY_TRY(fy_window_resolve(&out->w[i], a.padding, err));
+    }
+    spatial[i] = out->w[i].out;
+  }
+  int64_t depth = out->depth;
+  if (a.ksize_c != 1) {
+    if (a.padding == FY_PAD_EXPLICIT) {
+      return fy_fail(err, FY_UNIMPLEMENTED,
+                     "Depthwise max pooling does not support explicit padding.");
+    }
+    if (depth % a.ksize_c) {
+      return fy_fail(err, FY_UNIMPLEMENTED,
+                     "Depthwise max pooling requires the depth window to evenly divide the input "
+                     "depth");
+    }
+    if (a.stride_c != a.ksize_c) {
+      return fy_fail(err, FY_UNIMPLEMENTED,
+                     "Depthwise max pooling requires the depth window to equal the depth stride");
+    }
+    depth /= a.ksize_c;
+  }
+  if (a.padding == FY_PAD_EXPLICIT) {
+    for (int i = 0; i < 3; i++) {
+      if (out->w[i].before < out->w[i].size && out->w[i].after < out->w[i].size) continue;
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Pad size must be smaller than the kernel size.");
+    }
+  }
+  fy_window_shape(&a, dims[0], spatial, depth, out->out_dims);
+  out->batch = dims[0];
+  if (!a.channels_last && a.ksize_c == 1) {
+    out->batch = times(out->batch, out->depth);
+    out->depth = 1;
+  }
+  out->in_image = out->out_image = out->depth;
+  for (int i = 0; i < 3; i++) {
+    out->in_image = times(out->in_image, out->w[i].in);
+    out->out_image = times(out->out_image, out->w[i].out);
+  }
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- shape functions
+static fy_code infer(fy_shape_ctx *ctx, const fy_window_attrs *a, fy_error *err) {
+  const fy_pshape in = ctx->in[0];
+  int64_t spatial[3] = {1, 1, 1}, depth, dims[5];
+  for (int i = 0; i < a->spatial; i++) {
+    const int k = 3 - a->spatial + i;
+    FY_TRY(fy_window_infer(fy_dim_of(in, fy_spatial_dim(a, i)), a->ksize[k], a->strides[k], 1,
+                           a->padding, a->before[k], a->after[k], &spatial[k], err));
+  }
+  const fy_padding along = a->padding == FY_PAD_EXPLICIT ? FY_PAD_VALID : a->padding;
+  FY_TRY(fy_window_infer(fy_dim_of(in, fy_channel_dim(a)), a->ksize_c, a->stride_c, 1, along, 0, 0,
+                         &depth, err));
+  fy_window_shape(a, fy_dim_of(in, 0), spatial, depth, dims);
+  FY_TRY(fy_shape_set(ctx, 0, a->spatial + 2, dims, err));
+  return ctx->num_outputs > 1 ? fy_shape_set(ctx, 1, a->spatial + 2, dims, err) : FY_OK;
+}
+
+static fy_code pool_shape(fy_shape_ctx *ctx, int spatial, fy_error *err) {
+  fy_window_attrs a;
+  int lengths[3];
+  FY_TRY(fy_shape_rank_is(ctx->in[0], spatial + 2, err));
+  fy_window_read(ctx->attrs, spatial, &a, lengths);
+  const char *name = strstr(ctx->spec->name, "Avg") ? "AvgPool" : "MaxPool";
+  for (int i = 0; i < 2; i++) {
+    if (lengths[i] == spatial + 2) continue;
+    if (spatial == 3) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Pool3D ops require the %s attribute to contain 5 values, but got: %d",
+                     i == 0 ? "ksize" : "stride", lengths[i]);
+    }
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "%s requires the %s attribute to contain 4 values, but got: %d", name,
+                   i == 0 ? "ksize" : "stride", lengths[i]);
+  }
+  FY_TRY(fy_window_check_padding(ctx->attrs, &a, err));
+  return infer(ctx, &a, err);
+}
+fy_code fy_pool2d_shape(fy_shape_ctx *ctx, fy_error *err) {
+  return pool_shape(ctx, 2, err);
+}
+fy_code fy_pool3d_shape(fy_shape_ctx *ctx, fy_error *err) {
+  return pool_shape(ctx, 3, err);
+}
+
+fy_code fy_pool2d_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
+  fy_window_attrs a;
+  int lengths[3];
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 4, err));
+  const int first = ctx->num_inputs - 2;
+  fy_window_read(ctx->attrs, 2, &a, lengths);
+  for (int i = 0; i < 2; i++) {
+    const fy_tensor *v = ctx->in_value[first + i];
+    if (!v || v->device) return FY_OK;
+    if (v->count != 4) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be rank 4 but is rank %lld",
+                     (long long)v->count);
+    }
+    int64_t *to = i == 0 ? a.ksize : a.strides;
+    *(i == 0 ? &a.ksize_n : &a.stride_n) = fy_tensor_int(v, 0);
+    *(i == 0 ? &a.ksize_c : &a.stride_c) = fy_tensor_int(v, fy_channel_dim(&a));
+    for (int k = 0; k < 2; k++) to[1 + k] = fy_tensor_int(v, fy_spatial_dim(&a, k));
+  }
+  return infer(ctx, &a, err);
+}
+
+static fy_code like_first(fy_shape_ctx *ctx, int32_t rank, fy_error *err) {
+  FY_TRY(fy_shape_rank_is(ctx->in[0], rank, err));
+  return fy_shape_set(ctx, 0, rank, ctx->in[0].rank < 0 ? NULL : ctx->in[0].dims, err);
+}
+fy_code fy_pool_grad2d_shape(fy_shape_ctx *ctx, fy_error *err) {
+  return like_first(ctx, 4, err);
+}
+fy_code fy_pool_grad3d_shape(fy_shape_ctx *ctx, fy_error *err) {
+  return like_first(ctx, 5, err);
+}
+
+fy_code fy_pool_avg_grad_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const int32_t rank = strstr(ctx->spec->name, "3D") ? 5 : 4;
+  fy_pshape shape;
+  FY_TRY(fy_shape_from_input(ctx, 0, &shape, err));
+  FY_TRY(fy_shape_rank_is(shape, rank, err));
+  return fy_shape_set(ctx, 0, rank, shape.rank < 0 ? NULL : shape.dims, err);
+}
+
+fy_code fy_pool_grad_grad_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const bool volume = strstr(ctx->spec->name, "3D") != NULL;
+  fy_pshape merged;
+  FY_TRY(ctx->num_inputs > 3 ? fy_pool2d_v2_shape(ctx, err) : pool_shape(ctx, volume ? 3 : 2, err));
+  FY_TRY(fy_shape_merge(ctx, ctx->in[0], ctx->in[2], &merged, err));
+  FY_TRY(fy_shape_merge(ctx, ctx->in[1], ctx->out[0], &merged, err));
+  return fy_shape_set(ctx, 0, merged.rank, merged.dims, err);
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// resource_scatter.c: reading and updating parts of a variable: ResourceGather, ResourceGatherNd,
+// ResourceScatter* and ResourceScatterNd*. A value that somebody else holds is copied first.
+
+#include <stdio.h>
+
+#include "ops/resource.h"
+#include "ops/scatter.h"
+#include "ops/shape_fns.h"
+#include "ops/values.h"
+
+static fy_code variable_of(fy_kernel_ctx *ctx, fy_variable **out, fy_error *err) {
+  fy_object *o = NULL;
+  fy_code code = fy_resource_object(ctx->in[0], &fy_variable_type, &o, err);
+  *out = (fy_variable *)o;
+  return code;
+}
+
+static fy_code fail_missing(const fy_variable *v, fy_error *err) {
+  return fy_fail(err, FY_NOT_FOUND, "Resource %s/%s/%s does not exist.", v->container, v->name,
+                 fy_variable_type.name);
+}
+
+static fy_tensor *view_of(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage) {
+  return ctx->svc->view ? ctx->svc->view(ctx, t, storage) : t;
+}
+
+// ---------------------------------------------------------------- updates
+static fy_code fail_index(const fy_tensor *indices, int64_t at, int64_t limit, fy_error *err) {
+  char place[128];
+  return fy_fail(err, FY_INVALID_ARGUMENT, "indices%s = %lld is not in [0, %lld)",
+                 fy_place_text(indices->rank, indices->dims, at, place),
+                 (long long)fy_tensor_int(indices, at), (long long)limit);
+}
+
+static fy_code scatter_rows(fy_scatter_kind kind, fy_tensor *to, const fy_tensor *indices,
+                            const fy_tensor *updates, fy_error *err) {
+  const int64_t limit = to->rank > 0 ? to->dims[0] : 0;
+  const int64_t run = to->rank > 0 ? fy_product(to->dims + 1, to->rank - 1) : 0;
+  const fy_scatter_loop loop = fy_scatter_find(kind, to->dtype);
+  const size_t size = fy_dtype_storage(to->dtype);
+  for (int64_t i = 0; i < indices->count; i++) {
+    const int64_t at = fy_tensor_int(indices, i);
+    if ((uint64_t)at >= (uint64_t)limit) return fail_index(indices, i, limit, err);
+    if (updates->rank > 0) {
+      FY_TRY(fy_scatter_apply(kind, loop, to, at * run, updates, i * run, run, err));
+    } else if (loop) {
+      loop((char *)to->data + (size_t)(at * run) * size, updates->data, run, 0);
+    } else {
+      for (int64_t k = 0; k < run; k++) {
+        FY_TRY(fy_scatter_apply(kind, loop, to, at * run + k, updates, 0, 1, err));
+      }
+    }
+  }
+  return FY_OK;
+}
+
+static fy_code check_rows(const fy_tensor *to, const fy_tensor *indices, const fy_tensor *updates,
+                          fy_error *err) {
+  char x[128], y[128];
+  if (updates->rank == 0 || indices->count == 0) return FY_OK;
+  const bool prefix = updates->rank >= indices->rank &&
+                      fy_shape_equal(indices->rank, indices->dims, indices->rank, updates->dims);
+  if (!prefix) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "The shape of indices (%s) must be a prefix of the shape of updates (%s)",
+                   fy_tensor_shape_text(indices, x), fy_tensor_shape_text(updates, y));
+  }
+  const int64_t run = to->rank > 0 ? fy_product(to->dims + 1, to->rank - 1) : 0;
+  if (updates->count != indices->count * run) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "shape of indices (%s) is not compatible with the shape of updates (%s)",
+                   fy_tensor_shape_text(indices, x), fy_tensor_shape_text(updates, y));
+  }
+  return FY_OK;
+}
+
+typedef struct resource_scatter {
+  fy_scatter_kind kind;
+  bool nd;
+} resource_scatter;
+
+static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **garbage,
+                             fy_error *err) {
+  const resource_scatter *how = ctx->site->op->impl->aux;
+  const fy_tensor *indices = ctx->in[1], *updates = ctx->in[2];
+  if (!v->value) return fail_missing(v, err);
+  if (v->value->dtype != updates->dtype) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "DType of scatter resource and updates does not match.");
+  }
+  if (how->nd) {
+    FY_TRY(fy_scatter_nd_check(v->value, indices, updates, err));
+  } else {
+    FY_TRY(check_rows(v->value, indices, updates, err));
+  }
+  fy_tensor *target = v->value;
+  fy_tensor old_storage, new_storage;
+  fy_tensor *to = view_of(ctx, target, &old_storage);
+  if (!fy_tensor_is_exclusive(target)) {
+    const fy_tensor *from = to;
+    if (ctx->svc->allocate) {
+      FY_TRY(ctx->svc->allocate(ctx, target->dtype, target->rank, target->dims, &target, err));
+    } else {
+      FY_TRY(fy_tensor_new(target->dtype, target->rank, target->dims, &target, err));
+    }
+    to = view_of(ctx, target, &new_storage);
+    fy_code code = fy_copy_run(to->dtype, to->data, 0, from->data, 0, to->count, err);
+    if (code) {
+      fy_tensor_release(target);
+      return code;
+    }
+    *garbage = v->value;
+    v->value = target;
+  }
+  if (how->nd) return fy_scatter_nd_run(ctx->site, how->kind, to, indices, updates, err);
+  return scatter_rows(how->kind, to, indices, updates, err);
+}
+
+static fy_code scatter_variable(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_variable *v;
+  fy_tensor *garbage = NULL;
+  FY_TRY(variable_of(ctx, &v, err));
+  fy_lock(&v->lock);
+  fy_code code = update_locked(ctx, v, &garbage, err);
+  fy_unlock(&v->lock);
+  fy_tensor_release(garbage);
+  return code;
+}
+
+// ---------------------------------------------------------------- reads: out of the value as it is now
+static fy_code gather_rows(fy_kernel_ctx *ctx, const fy_tensor *params, fy_error *err) {
+  const fy_tensor *indices = ctx->in[1];
+  const int64_t batch_dims = fy_site_int(ctx->site, "batch_dims");
+  if (params->rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "params must be at least 1 dimensional");
+  }
+  if (batch_dims < 0 || batch_dims > indices->rank || batch_dims >= params->rank ||
+      !fy_shape_equal((int32_t)batch_dims, params->dims, (int32_t)batch_dims, indices->dims)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "batch_dims (%lld) does not fit the shapes of params and indices",
+                   (long long)batch_dims);
+  }
+  const int32_t b = (int32_t)batch_dims;
+  int64_t dims[2 * FY_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d < indices->rank; d++) dims[rank++] = indices->dims[d];
+  for (int32_t d = b + 1; d < params->rank; d++) dims[rank++] = params->dims[d];
+  if (rank > FY_MAX_RANK) return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  const int64_t limit = params->dims[b], per_batch = fy_product(indices->dims + b, indices->rank - b);
+  const int64_t run = fy_product(params->dims + b + 1, params->rank - 1 - b);
+  for (int64_t i = 0; i < indices->count; i++) {
+    const int64_t at = fy_tensor_int(indices, i);
+    if ((uint64_t)at >= (uint64_t)limit) return fail_index(indices, i, limit, err);
+    FY_TRY(fy_copy_run(out->dtype, out->data, i * run, params->data,
+                       (i / per_batch * limit + at) * run, run, err));
+  }
+  return FY_OK;
+}
+
+static fy_code gather_nd(fy_kernel_ctx *ctx, const fy_tensor *params, fy_error *err) {
+  const fy_tensor *indices = ctx->in[1];
+  if (params->rank < 1)
+    return fy_fail(err, FY_INVALID_ARGUMENT, "params must be at least a vector");
+  if (indices->rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "indices must be at least a vector");
+  }
+  const int64_t depth = indices->dims[indices->rank - 1];
+  if (depth > params->rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "index innermost dimension length must be <= params rank; saw: %lld vs. %d",
+                   (long long)depth, params->rank);
+  }
+  int64_t dims[2 * FY_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d + 1 < indices->rank; d++) dims[rank++] = indices->dims[d];
+  for (int32_t d = (int32_t)depth; d < params->rank; d++) dims[rank++] = params->dims[d];
+  if (rank > FY_MAX_RANK) return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  const int64_t rows = fy_product(indices->dims, indices->rank - 1);
+  const int64_t run = fy_product(params->dims + depth, params->rank - (int32_t)depth);
+  for (int64_t r = 0; r < rows; r++) {
+    int64_t from = 0;
+    for (int64_t k = 0; k < depth; k++) {
+      const int64_t at = fy_tensor_int(indices, r * depth + k);
+      if ((uint64_t)at >= (uint64_t)params->dims[k]) {
+        char place[128], shape[128];
+        return fy_fail(err, FY_INVALID_ARGUMENT, "indices%s does not index into param shape %s",
+                       fy_place_text(indices->rank - 1, indices->dims, r, place),
+                       fy_tensor_shape_text(params, shape));
+      }
+      from = from * params->dims[k] + at;
+    }
+    FY_TRY(fy_copy_run(out->dtype, out->data, r * run, params->data, from * run, run, err));
+  }
+  return FY_OK;
+}
+
+static fy_code gather_variable(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_variable *v;
+  FY_TRY(variable_of(ctx, &v, err));
+  fy_tensor *value = fy_variable_read(v), storage;
+  if (!value) return fail_missing(v, err);
+  const fy_tensor *params = view_of(ctx, value, &storage);
+  fy_code code;
+  if (params->dtype != fy_site_type(ctx->site, "dtype")) {
+    code = fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Trying to read variable with wrong dtype. Expected %s got %s",
+                   fy_dtype_name(fy_site_type(ctx->site, "dtype")), fy_dtype_name(params->dtype));
+  } else {
+    code = ctx->site->op->impl->aux ? gather_nd(ctx, params, err) : gather_rows(ctx, params, err);
+  }
+  fy_tensor_release(value);
+  return code;
+}
+
+// ---------------------------------------------------------------- shapes
+static fy_code gather_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape p = ctx->in_handle[0].shape, i = ctx->in[1];
+  const int64_t batch = fy_shape_attr_int(ctx, "batch_dims", 0);
+  if (ctx->in_handle[0].dtype == FY_INVALID || p.rank < 0 || i.rank < 0) return FY_OK;
+  FY_TRY(fy_shape_rank_at_least(p, 1, err));
+  if (batch < 0 || batch >= p.rank || batch > i.rank) return FY_OK;
+  int64_t dims[2 * FY_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d < i.rank; d++) dims[rank++] = i.dims[d];
+  for (int32_t d = (int32_t)batch + 1; d < p.rank; d++) dims[rank++] = p.dims[d];
+  return fy_shape_set(ctx, 0, rank, dims, err);
+}
+static fy_code gather_nd_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape p = ctx->in_handle[0].shape, i = ctx->in[1];
+  FY_TRY(fy_shape_rank_at_least(i, 1, err));
+  if (ctx->in_handle[0].dtype == FY_INVALID || p.rank < 0 || i.rank < 0) return FY_OK;
+  const int64_t depth = i.dims[i.rank - 1];
+  if (depth < 0 || depth > p.rank) return FY_OK;
+  int64_t dims[2 * FY_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d + 1 < i.rank; d++) dims[rank++] = i.dims[d];
+  for (int32_t d = (int32_t)depth; d < p.rank; d++) dims[rank++] = p.dims[d];
+  return fy_shape_set(ctx, 0, rank, dims, err);
+}
+
+#define RESOURCE_SCATTER(Name, kind, nd)                                              \
+  static const resource_scatter how_##Name = {kind, nd};                              \
+  FY_OP(Name, .shape = fy_shape_none, .compute = scatter_variable, .host_inputs = 1, \
+        .aux = &how_##Name)
+RESOURCE_SCATTER(ResourceScatterUpdate, FY_SCATTER_UPDATE, false);
+RESOURCE_SCATTER(ResourceScatterAdd, FY_SCATTER_ADD, false);
+RESOURCE_SCATTER(ResourceScatterSub, FY_SCATTER_SUB, false);
+RESOURCE_SCATTER(ResourceScatterMul, FY_SCATTER_MUL, false);
+RESOURCE_SCATTER(ResourceScatterDiv, FY_SCATTER_DIV, false);
+RESOURCE_SCATTER(ResourceScatterMin, FY_SCATTER_MIN, false);
+RESOURCE_SCATTER(ResourceScatterMax, FY_SCATTER_MAX, false);
+RESOURCE_SCATTER(ResourceScatterNdUpdate, FY_SCATTER_UPDATE, true);
+RESOURCE_SCATTER(ResourceScatterNdAdd, FY_SCATTER_ADD, true);
+RESOURCE_SCATTER(ResourceScatterNdSub, FY_SCATTER_SUB, true);
+RESOURCE_SCATTER(ResourceScatterNdMin, FY_SCATTER_MIN, true);
+RESOURCE_SCATTER(ResourceScatterNdMax, FY_SCATTER_MAX, true);
+FY_OP(ResourceGather, .shape = gather_shape, .compute = gather_variable, .host_inputs = 1);
+FY_OP(ResourceGatherNd, .shape = gather_nd_shape, .compute = gather_variable, .host_inputs = 1,
+      .aux = "nd");

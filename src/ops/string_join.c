@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// string_join.c: ops that join many strings into one: ReduceJoin, UnsortedSegmentJoin,
+// StringNGrams.
+
+#include "base/alloc.h"
+#include "ops/shape_fns.h"
+#include "ops/text.h"
+#include "ops/values.h"
+
+static void add(fy_str *s, fy_view v) {
+  if (v.n) fy_str_addn(s, v.p, v.n);
+}
+
+// ---------------------------------------------------------------- ReduceJoin
+static fy_code reduce_join(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0], *axes = ctx->in[1];
+  const fy_view separator = fy_site_string(ctx->site, "separator");
+  const bool keep = fy_site_bool(ctx->site, "keep_dims");
+  bool reduced[FY_MAX_RANK] = {false};
+  int32_t order[FY_MAX_RANK], num_axes = 0;
+  if (axes->count > FY_MAX_RANK) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Duplicate reduction dimension");
+  }
+  for (int64_t i = 0; i < axes->count; i++) {
+    int64_t axis = fy_tensor_int(axes, i);
+    if (axis < -in->rank || axis >= in->rank) {
+      return fy_fail(err, FY_OUT_OF_RANGE,
+                     "Invalid reduction dimension %lld for input with %d dimension(s)",
+                     (long long)axis, in->rank);
+    }
+    if (axis < 0) axis += in->rank;
+    if (reduced[axis]) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Duplicate reduction dimension %lld",
+                     (long long)axis);
+    }
+    reduced[axis] = true;
+    order[num_axes++] = (int32_t)axis;
+  }
+  int64_t dims[FY_MAX_RANK], steps[FY_MAX_RANK], run = 1, pieces = 1;
+  int32_t rank = 0, kept[FY_MAX_RANK], num_kept = 0;
+  for (int32_t d = in->rank - 1; d >= 0; d--) {
+    steps[d] = run;
+    run *= in->dims[d];
+  }
+  for (int32_t d = 0; d < in->rank; d++) {
+    if (reduced[d]) {
+      pieces *= in->dims[d];
+      if (keep) dims[rank++] = 1;
+    } else {
+      kept[num_kept++] = d;
+      dims[rank++] = in->dims[d];
+    }
+  }
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  fy_str s;
+  fy_str_init(&s);
+  fy_code code = FY_OK;
+  for (int64_t k = 0; k < out->count && !code; k++) {
+    int64_t base = 0, rest = k;
+    for (int32_t i = num_kept - 1; i >= 0; i--) {
+      base += rest % in->dims[kept[i]] * steps[kept[i]];
+      rest /= in->dims[kept[i]];
+    }
+    for (int64_t p = 0; p < pieces; p++) {  // the axes count in the order given, the last fastest
+      int64_t at = base;
+      rest = p;
+      for (int32_t i = num_axes - 1; i >= 0; i--) {
+        at += rest % in->dims[order[i]] * steps[order[i]];
+        rest /= in->dims[order[i]];
+      }
+      if (p) add(&s, separator);
+      add(&s, fy_tensor_string(in, at));
+    }
+    code = fy_text_put_str(out, k, &s, err);
+  }
+  fy_str_free(&s);
+  return code;
+}
+
+// ---------------------------------------------------------------- UnsortedSegmentJoin
+static fy_code segment_join_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0], ids = ctx->in[1];
+  FY_TRY(fy_shape_rank_is(ctx->in[2], 0, err));
+  if (in.rank < 0 || ids.rank < 0 || ids.rank > in.rank) return FY_OK;
+  int64_t dims[FY_MAX_RANK], n = -1;
+  if (!fy_shape_int_value(ctx, 2, &n) || n < 0) n = -1;
+  dims[0] = n;
+  for (int32_t d = ids.rank; d < in.rank; d++) dims[1 + d - ids.rank] = in.dims[d];
+  return fy_shape_set(ctx, 0, 1 + in.rank - ids.rank, dims, err);
+}
+
+static fy_code segment_join(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0], *ids = ctx->in[1], *num = ctx->in[2];
+  const fy_view separator = fy_site_string(ctx->site, "separator");
+  char x[128], y[128];
+  if (num->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Number of segments should be a scalar");
+  }
+  const int64_t n = fy_tensor_int(num, 0);
+  if (n < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Number of segments must be non-negative, got %lld",
+                   (long long)n);
+  }
+  if (ids->rank < 1 || ids->rank > in->rank ||
+      !fy_shape_equal(ids->rank, ids->dims, ids->rank, in->dims)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "segment_ids' shape must be a prefix of inputs' shape: %s vs %s",
+                   fy_tensor_shape_text(ids, x), fy_tensor_shape_text(in, y));
+  }
+  for (int64_t i = 0; i < ids->count; i++) {
+    if (fy_tensor_int(ids, i) >= n) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "segment_ids must be less than num_segments, got %lld",
+                     (long long)fy_tensor_int(ids, i));
+    }
+  }
+  int64_t dims[FY_MAX_RANK] = {n}, inner = 1;
+  for (int32_t d = ids->rank; d < in->rank; d++) {
+    dims[1 + d - ids->rank] = in->dims[d];
+    inner *= in->dims[d];
+  }
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, 1 + in->rank - ids->rank, dims, &out, err));
+  if (out->count == 0) return FY_OK;
+  fy_str *parts = fy_calloc((size_t)out->count, sizeof *parts);
+  bool *begun = fy_calloc((size_t)out->count, sizeof *begun);
+  fy_code code = parts && begun ? FY_OK : fy_fail_oom(err, (size_t)out->count * sizeof *parts);
+  for (int64_t i = 0; !code && i < ids->count; i++) {
+    const int64_t id = fy_tensor_int(ids, i);
+    for (int64_t k = 0; id >= 0 && k < inner; k++) {
+      fy_str *s = &parts[id * inner + k];
+      if (begun[id * inner + k]) add(s, separator);
+      begun[id * inner + k] = true;
+      add(s, fy_tensor_string(in, i * inner + k));
+    }
+  }
+  for (int64_t k = 0; !code && k < out->count; k++) code = fy_text_put_str(out, k, &parts[k], err);
+  for (int64_t k = 0; parts && k < out->count; k++) fy_str_free(&parts[k]);
+  fy_free(parts);
+  fy_free(begun);
+  return code;
+}
+
+// ---------------------------------------------------------------- StringNGrams
+static fy_code ngrams_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 1, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
+  FY_TRY(fy_shape_set(ctx, 0, 1, (const int64_t[]){-1}, err));
+  return fy_shape_set(ctx, 1, 1, ctx->in[1].dims, err);
+}
+
+static int64_t pad_of(int64_t pad_width, int64_t width) {  // -1: as many as make sense
+  const int64_t most = width > 0 ? width - 1 : 0;
+  return pad_width < 0 || pad_width > most ? most : pad_width;
+}
+
+static int64_t ngrams_of(int64_t length, int64_t width, int64_t pad) {
+  const int64_t n = length + 2 * pad - width + 1;
+  return n > 0 && length > 0 ? n : 0;
+}
+
+// One n-gram: |width| words from position |at| of |pad| + length + |pad|.
+static void one_ngram(const fy_site *site, fy_str *s, const fy_tensor *data, int64_t begin,
+                      int64_t length, int64_t pad, int64_t at, int64_t width) {
+  const fy_view separator = fy_site_string(site, "separator");
+  const fy_view left = fy_site_string(site, "left_pad"), right = fy_site_string(site, "right_pad");
+  for (int64_t i = at; i < at + width; i++) {
+    if (i > at) add(s, separator);
+    if (i < pad)
+      add(s, left);
+    else if (i < pad + length)
+      add(s, fy_tensor_string(data, begin + i - pad));
+    else
+      add(s, right);
+  }
+}
+
+static fy_code check_splits(const fy_tensor *data, const fy_tensor *splits, fy_error *err) {
+  if (splits->count == 0) return FY_OK;
+  const int64_t first = fy_tensor_int(splits, 0), last = fy_tensor_int(splits, splits->count - 1);
+  if (first != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "First split value must be 0, got %lld",
+                   (long long)first);
+  }
+  int64_t before = 0;
+  for (int64_t i = 1; i < splits->count; i++) {
+    const int64_t v = fy_tensor_int(splits, i);
+    if (v < before) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Invalid split value %lld, must be in [%lld, %lld]", (long long)v,
+                     (long long)before, (long long)data->count);
+    }
+    if (v > data->count) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Invalid split value %lld, must be in [%lld, %lld]", (long long)v,
+                     (long long)before, (long long)data->count);
+    }
+    before = v;
+  }
+  if (last != data->count) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Last split value must be data size. Expected %lld, got %lld",
+                   (long long)data->count, (long long)last);
+  }
+  return FY_OK;
+}
+
+static void put_split(fy_tensor *t, int64_t i, int64_t v) {
+  if (t->dtype == FY_INT32)
+    ((int32_t *)t->data)[i] = (int32_t)v;
+  else
+    ((int64_t *)t->data)[i] = v;
+}
+
+static fy_code ngrams(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *data = ctx->in[0], *splits = ctx->in[1];
+  const fy_attr *widths = fy_site_attr(ctx->site, "ngram_widths");
+  const int64_t pad_width = fy_site_int(ctx->site, "pad_width");
+  const bool short_too = fy_site_bool(ctx->site, "preserve_short_sequences");
+  FY_TRY(check_splits(data, splits, err));
+  fy_tensor *out, *out_splits;
+  FY_TRY(fy_out(ctx, 1, 1, splits->dims, &out_splits, err));
+  if (data->count == 0 || splits->count == 0) {
+    for (int64_t i = 0; i < splits->count; i++) put_split(out_splits, i, 0);
+    return fy_out(ctx, 0, 1, (const int64_t[]){0}, &out, err);
+  }
+  for (uint32_t w = 0; w < widths->n; w++) {
+    if (widths->v.ints[w] <= 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "ngram_widths must contain positive values");
+    }
+  }
+  put_split(out_splits, 0, 0);
+  int64_t total = 0;
+  for (int64_t r = 0; r + 1 < splits->count; r++) {
+    const int64_t length = fy_tensor_int(splits, r + 1) - fy_tensor_int(splits, r);
+    const int64_t before = total;
+    for (uint32_t w = 0; w < widths->n; w++) {
+      const int64_t width = widths->v.ints[w];
+      const int64_t n = ngrams_of(length, width, pad_of(pad_width, width));
+      if (__builtin_add_overflow(total, n, &total)) {
+        return fy_fail(err, FY_INVALID_ARGUMENT, "too many ngrams");
+      }
+    }
+    if (short_too && total == before && length > 0 && widths->n) total++;
+    put_split(out_splits, r + 1, total);
+  }
+  FY_TRY(fy_out(ctx, 0, 1, &total, &out, err));
+  fy_str s;
+  fy_str_init(&s);
+  fy_code code = FY_OK;
+  int64_t k = 0;
+  for (int64_t r = 0; r + 1 < splits->count && !code; r++) {
+    const int64_t begin = fy_tensor_int(splits, r), length = fy_tensor_int(splits, r + 1) - begin;
+    const int64_t before = k;
+    for (uint32_t w = 0; w < widths->n && !code; w++) {
+      const int64_t width = widths->v.ints[w], pad = pad_of(pad_width, width);
+      const int64_t n = ngrams_of(length, width, pad);
+      for (int64_t at = 0; at < n && !code; at++) {
+        one_ngram(ctx->site, &s, data, begin, length, pad, at, width);
+        code = fy_text_put_str(out, k++, &s, err);
+      }
+    }
+    if (!code && short_too && k == before && length > 0 && widths->n) {
+      const int64_t pad = pad_of(pad_width, widths->v.ints[0]);
+      one_ngram(ctx->site, &s, data, begin, length, pad, 0, length + 2 * pad);
+      code = fy_text_put_str(out, k++, &s, err);
+    }
+  }
+  fy_str_free(&s);
+  return code;
+}
+
+static const fy_sample reduce_samples[] = {
+    {"s[2,2]='a','b','c','d'; i32[]=0", "separator=\".\"", FY_OK, "'a.c','b.d'"},
+    {"s[2,2]='a','b','c','d'; i32[2]=1,0", NULL, FY_OK, "'acbd'"},
+};
+static const fy_sample segment_samples[] = {
+    {"s[3]='a','b','c'; i32[3]=1,0,1; i32[]=2", "separator=\":\"", FY_OK, "'b','a:c'"}};
+static const fy_sample ngram_samples[] = {
+    {"s[3]='a','b','c'; i64[2]=0,3",
+     "separator=\" \"; ngram_widths=[2]; left_pad=\"\"; right_pad=\"\"; pad_width=0; "
+     "preserve_short_sequences=false",
+     FY_OK, "'a b','b c'"}};
+
+FY_OP(ReduceJoin, .shape = fy_shape_reduction, .compute = reduce_join, .flags = FY_OP_HOST,
+      FY_SAMPLES(reduce_samples));
+FY_OP(UnsortedSegmentJoin, .shape = segment_join_shape, .compute = segment_join,
+      .flags = FY_OP_HOST, FY_SAMPLES(segment_samples));
+FY_OP(StringNGrams, .shape = ngrams_shape, .compute = ngrams, .flags = FY_OP_HOST | FY_OP_DYNAMIC,
+      FY_SAMPLES(ngram_samples));
