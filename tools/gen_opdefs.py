@@ -24,8 +24,10 @@ HEAD = """\
 # flags      S stateful, C commutative, A aggregate, U uninitialized input allowed,
 #            D distributed communication, G has a gradient in TensorFlow's Python registry
 # cpu_kernels  sets of constraints, in TensorFlow's order: T=float,Tidx=int32|int64;T=double
+#            After a set: !priority, @host+memory+arguments; after the last: @@those+of+every+set
 # kernels    every group in TensorFlow's order: DEVICE[:label]{sets}; CPU alone stands for
-#            cpu_kernels; empty = only those. After a set: !priority, @host+memory+arguments
+#            cpu_kernels; empty = only those
+# Operations of Ferry's own (_Ferry...) are written by hand; the generator keeps their lines.
 # deprecation  version explanation
 """
 
@@ -110,7 +112,7 @@ def arg(a):
   return text + (a.type_attr or dtype(a.type))
 
 
-def kernel_set(kernel, with_details):
+def kernel_set(kernel, with_host):
   parts = []
   for constraint in kernel.constraint:
     values = constraint.allowed_values.list
@@ -120,16 +122,23 @@ def kernel_set(kernel, with_details):
   text = ",".join(parts) or "any"
   if kernel.priority:
     text += "!%d" % kernel.priority
-  if with_details and kernel.host_memory_arg:
+  if with_host and kernel.host_memory_arg:
     text += "@" + "+".join(kernel.host_memory_arg)
   return text
+
+
+def kernel_sets(members):
+  hosts = {tuple(k.host_memory_arg) for k in members}
+  if len(members) > 1 and len(hosts) == 1 and hosts != {()}:  # said once for all
+    return ";".join(kernel_set(k, False) for k in members) + "@@" + "+".join(hosts.pop())
+  return ";".join(kernel_set(k, True) for k in members)
 
 
 def kernel_columns(registered):
   groups = {}
   for kernel in registered:
     groups.setdefault((kernel.device_type, kernel.label), []).append(kernel)
-  cpu = ";".join(kernel_set(k, False) for k in groups.get(("CPU", ""), []))
+  cpu = kernel_sets(groups.get(("CPU", ""), []))
   if not groups or list(groups) == [("CPU", "")]:
     return cpu, ""
   shown = []
@@ -137,8 +146,7 @@ def kernel_columns(registered):
     if (device, label) == ("CPU", ""):
       shown.append("CPU")
     else:
-      sets = ";".join(kernel_set(k, device != "CPU") for k in members)
-      shown.append(device + (":" + label if label else "") + "{" + sets + "}")
+      shown.append(device + (":" + label if label else "") + "{" + kernel_sets(members) + "}")
   return cpu, " ".join(shown)
 
 
@@ -166,6 +174,14 @@ def line(op, registered):
   return text.rstrip("\t")
 
 
+def own_lines(path):
+  """The lines of Ferry's own operations, by name."""
+  if not os.path.exists(path):
+    return {}
+  with open(path, encoding="ascii") as old:
+    return {text.split("\t")[0]: text.rstrip("\n") for text in old if text.startswith("_Ferry")}
+
+
 def main():
   op_list = op_def_pb2.OpList.FromString(c_api.TF_GetBuffer(c_api.TF_GetAllOpList()))
   registered = {}
@@ -173,10 +189,12 @@ def main():
     registered.setdefault(kernel.op, []).append(kernel)
   defs = {op.name: op for op in LATE}
   defs.update((op.name, op) for op in op_list.op)
+  lines = {name: line(op, registered.get(name, [])) for name, op in defs.items()}
+  lines.update(own_lines(sys.argv[1]))
   with open(sys.argv[1], "w", encoding="ascii", newline="\n") as out:
     out.write(HEAD % tensorflow.__version__)
-    for name in sorted(defs):
-      out.write(line(defs[name], registered.get(name, [])) + "\n")
+    for name in sorted(lines):
+      out.write(lines[name] + "\n")
 
 
 if __name__ == "__main__":

@@ -120,8 +120,21 @@ static size_t constraints_end(fy_view set) {
   return i;
 }
 
+static fy_code add_host_args(lister *l, Tensorflow__KernelDef *k, fy_view args, fy_error *err) {
+  fy_view one;
+  k->host_memory_arg = fy_arena_array(&l->tmp, args.n + 1, sizeof *k->host_memory_arg);
+  if (!k->host_memory_arg) return fy_fail_oom(err, args.n);
+  while (args.n && cut(&args, '+', &one)) {
+    char *arg = copy(l, one);
+    if (!arg) return fy_fail_oom(err, one.n);
+    k->host_memory_arg[k->n_host_memory_arg++] = arg;
+  }
+  return FY_OK;
+}
+
+// |host| are the host-memory arguments that all sets of the group share; a set may name its own.
 static fy_code add_kernel(lister *l, const fy_op_spec *spec, fy_view device, fy_view label,
-                          fy_view set, fy_error *err) {
+                          fy_view set, fy_view host, fy_error *err) {
   Tensorflow__KernelDef *k = fy_wire_new(&tensorflow__kernel_def__descriptor, &l->tmp);
   if (!k) return fy_fail_oom(err, sizeof *k);
   if (l->list.n_kernel == l->cap) {
@@ -143,25 +156,23 @@ static fy_code add_kernel(lister *l, const fy_op_spec *spec, fy_view device, fy_
     k->priority = (int32_t)strtol(tail.p + 1, NULL, 10);
     while (tail.n && tail.p[0] != '@') tail = (fy_view){tail.p + 1, tail.n - 1};
   }
-  if (tail.n) {
-    fy_view rest = {tail.p + 1, tail.n - 1}, one;
-    k->host_memory_arg = fy_arena_array(&l->tmp, tail.n, sizeof *k->host_memory_arg);
-    if (!k->host_memory_arg) return fy_fail_oom(err, tail.n);
-    while (cut(&rest, '+', &one)) {
-      char *arg = copy(l, one);
-      if (!arg) return fy_fail_oom(err, one.n);
-      k->host_memory_arg[k->n_host_memory_arg++] = arg;
-    }
-  }
+  if (tail.n) host = (fy_view){tail.p + 1, tail.n - 1};
+  FY_TRY(add_host_args(l, k, host, err));
   l->list.kernel[l->list.n_kernel++] = k;
   return FY_OK;
 }
 
 static fy_code add_sets(lister *l, const fy_op_spec *spec, fy_view device, fy_view label,
                         fy_view sets, fy_error *err) {
-  fy_view set;
+  fy_view set, host = FY_VIEW("");
+  for (size_t i = sets.n; i-- > 1;) {  // "…@@args": of every set
+    if (sets.p[i] != '@' || sets.p[i - 1] != '@') continue;
+    host = (fy_view){sets.p + i + 1, sets.n - i - 1};
+    sets.n = i - 1;
+    break;
+  }
   if (sets.n == 0) return FY_OK;
-  while (cut(&sets, ';', &set)) FY_TRY(add_kernel(l, spec, device, label, set, err));
+  while (cut(&sets, ';', &set)) FY_TRY(add_kernel(l, spec, device, label, set, host, err));
   return FY_OK;
 }
 

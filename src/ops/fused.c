@@ -25,6 +25,8 @@ typedef struct fused {
   fy_fused_instr *code;
   void *consts;            // elements
   uint32_t num_temps;
+  uint32_t *moving;        // [num_moving] slots that go on from block to block
+  uint32_t num_moving;
   double ns;               // of one element
   int32_t rank;
   const int64_t *dims;
@@ -42,6 +44,7 @@ typedef struct coder {
   uint32_t num_free, num_temps;
   fy_fused_instr *code;
   uint32_t n;
+  int type;  // FY_LANES_*
 } coder;
 
 static void emit(coder *c, uint32_t code, uint32_t arg) {
@@ -76,10 +79,30 @@ static void keep(coder *c, uint32_t i) {
   emit(c, FY_FUSED_STORE, slot_of(c, c->first + i));
 }
 
+static bool is_nan(const coder *c, uint32_t v) {
+  if (v == FY_FUSED_NONE || !is_const(c, v)) return false;
+  const uint64_t *bits = &c->p->consts[v - c->p->num_inputs];
+  float f;
+  double d;
+  memcpy(&f, bits, sizeof f);
+  memcpy(&d, bits, sizeof d);
+  return c->type == FY_LANES_F32 ? f != f : c->type == FY_LANES_F64 && d != d;
+}
+
+// The larger or smaller of anything and NaN is NaN; the instructions for constants rely on it.
+static bool emit_nan(coder *c, const fy_fused_op *op) {
+  if (op->op != FY_EW_MAX && op->op != FY_EW_MIN) return false;
+  if (!is_nan(c, op->a) && !is_nan(c, op->b)) return false;
+  emit_with(c, FY_FUSED_LOAD, is_nan(c, op->a) ? op->a : op->b);
+  return true;
+}
+
 static void emit_op(coder *c, uint32_t i) {
   const fy_fused_op *op = &c->p->ops[i];
   const uint32_t acc = i ? c->first + i - 1 : FY_FUSED_NONE;  // what the accumulator holds
-  if (op->b == FY_FUSED_NONE) {
+  if (emit_nan(c, op)) {
+    // done
+  } else if (op->b == FY_FUSED_NONE) {
     if (op->a != acc) emit_with(c, FY_FUSED_LOAD, op->a);
     emit(c, op->op, 0);
   } else if (op->b == acc && op->a != acc) {
@@ -114,7 +137,7 @@ static void emit_outputs(coder *c) {
 
 static fy_code make_code(fused *f, fy_error *err) {
   const fy_fused_program *p = &f->p;
-  coder c = {.p = p, .first = p->num_inputs + p->num_consts};
+  coder c = {.p = p, .first = p->num_inputs + p->num_consts, .type = f->type};
   // Per operation at most a load, itself and a store; per output a load and a store; pauses.
   size_t most = (size_t)p->num_ops * 3 + (size_t)p->num_outputs * 2 + 2;
   most += most / (PAUSE_EVERY - 1) + 2;
@@ -174,6 +197,10 @@ static fy_code read_site(const fy_site *site, fused *f, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "_FerryFused has a program for other inputs");
   char *consts = fy_arena_alloc(&f->arena, f->p.num_consts * f->elem + 1);
   if (!consts || !f->dims) return fy_fail_oom(err, f->p.num_consts * f->elem);
+  f->moving = fy_arena_alloc(&f->arena, (f->p.num_inputs + f->p.num_outputs) * sizeof *f->moving);
+  if (!f->moving) return fy_fail_oom(err, f->p.num_inputs * sizeof *f->moving);
+  for (uint32_t i = 0; i < f->p.num_inputs + f->p.num_outputs; i++)
+    if (i >= f->p.num_inputs || f->p.kinds[i] != FY_FUSED_SCALAR) f->moving[f->num_moving++] = i;
   f->consts = consts;
   for (uint32_t i = 0; i < f->p.num_consts; i++)
     memcpy(consts + i * f->elem, &f->p.consts[i], f->elem);
@@ -220,6 +247,8 @@ static void lay_out(const job *j, char *work, bool narrow, void **slots, fy_fuse
   char *at = work + align_up((ni + no + f->num_temps) * sizeof *slots);
   regs->slots = slots;
   regs->consts = f->consts;
+  regs->moving = f->moving;
+  regs->num_moving = f->num_moving;
   regs->save = at;
   memset(at, 0, WIDE_VECTORS * (size_t)f->lanes->bytes);
   at += WIDE_VECTORS * (size_t)f->lanes->bytes;
@@ -254,6 +283,30 @@ static void aim(const job *j, void **slots, int64_t pos) {
     slots[f->p.num_inputs + k] = j->out[k] + (size_t)pos * f->elem;
 }
 
+// How many blocks from |pos| on read every row in one piece, at most |want|.
+static int64_t run_length(const job *j, int64_t pos, int64_t block, int64_t want) {
+  for (uint32_t i = 0; i < j->f->p.num_inputs; i++) {
+    if (!j->period[i]) continue;
+    const int64_t fit = (j->period[i] - pos % j->period[i] + block - 1) / block;
+    if (fit < want) want = fit;
+  }
+  return want;
+}
+
+// Runs whole blocks of [pos, end); returns where they end.
+static int64_t run_whole(const job *j, fy_fused_regs *regs, bool narrow, int64_t pos, int64_t end) {
+  const fused *f = j->f;
+  const int64_t block = block_elems(f, narrow);
+  while (end - pos >= block) {
+    const int64_t n = run_length(j, pos, block, (end - pos) / block);
+    aim(j, regs->slots, pos);
+    regs->blocks = n;
+    f->lanes->run[f->type][narrow](f->code, regs);
+    pos += n * block;
+  }
+  return pos;
+}
+
 // The last few elements: copied to whole vectors in |pad| and back.
 static void run_rest(const job *j, fy_fused_regs *regs, char *pad, int64_t pos, int64_t n) {
   const fused *f = j->f;
@@ -268,6 +321,7 @@ static void run_rest(const job *j, fy_fused_regs *regs, char *pad, int64_t pos, 
   char *out = pad;
   for (uint32_t k = 0; k < f->p.num_outputs; k++)
     regs->slots[f->p.num_inputs + k] = out + k * vector;
+  regs->blocks = 1;
   f->lanes->run[f->type][1](f->code, regs);
   for (uint32_t k = 0; k < f->p.num_outputs; k++)
     memcpy(j->out[k] + (size_t)pos * f->elem, out + k * vector, bytes);
@@ -278,20 +332,13 @@ static void run_elems(const job *j, char *work, int64_t begin, int64_t end) {
   void **slots = (void **)(void *)work;
   fy_fused_regs regs;
   int64_t pos = begin;
-  const int64_t wide = block_elems(f, false), narrow = block_elems(f, true);
-  if (end - pos >= wide) {
+  if (end - pos >= block_elems(f, false)) {
     lay_out(j, work, false, slots, &regs);
-    for (; end - pos >= wide; pos += wide) {
-      aim(j, slots, pos);
-      f->lanes->run[f->type][0](f->code, &regs);
-    }
+    pos = run_whole(j, &regs, false, pos, end);
   }
   if (pos == end) return;
   lay_out(j, work, true, slots, &regs);
-  for (; end - pos >= narrow; pos += narrow) {
-    aim(j, slots, pos);
-    f->lanes->run[f->type][1](f->code, &regs);
-  }
+  pos = run_whole(j, &regs, true, pos, end);
   char *pad = work + j->work_bytes - ALIGNMENT -
               (f->p.num_inputs + f->p.num_outputs) * (size_t)f->lanes->bytes;
   if (pos < end) run_rest(j, &regs, pad, pos, end - pos);

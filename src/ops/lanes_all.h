@@ -28,10 +28,11 @@
 #define GROUPED_OPS_i32(X)
 #define GROUPED_OPS_i64(X)
 #define BINARY_OPS_COMMON(X)                                                               \
-  X(FY_EW_ADD, add) X(FY_EW_SUB, sub) X(FY_EW_MUL, mul) X(FY_EW_MAX, max) X(FY_EW_MIN, min) \
-  X(FY_EW_SQDIFF, sqdiff)
-#define BINARY_OPS_f32(X) \
-  BINARY_OPS_COMMON(X) X(FY_EW_DIV, div) X(FY_EW_POW, pow) X(FY_EW_LEAKY_RELU, leaky)
+  X(FY_EW_ADD, add, add) X(FY_EW_SUB, sub, sub) X(FY_EW_MUL, mul, mul)                     \
+  X(FY_EW_MAX, max, max_k) X(FY_EW_MIN, min, min_k) X(FY_EW_SQDIFF, sqdiff, sqdiff)
+#define BINARY_OPS_f32(X)                                                                  \
+  BINARY_OPS_COMMON(X)                                                                     \
+  X(FY_EW_DIV, div, div) X(FY_EW_POW, pow, pow) X(FY_EW_LEAKY_RELU, leaky, leaky)
 #define BINARY_OPS_f64(X) BINARY_OPS_f32(X)
 #define BINARY_OPS_i32(X) BINARY_OPS_COMMON(X)
 #define BINARY_OPS_i64(X) BINARY_OPS_COMMON(X)

@@ -81,8 +81,8 @@ static void NAME(end)(PARAMS) {
     NEXT;                                                                 \
   }
 #define UNARY_ENTRY(op, fn) [op] = (fy_lanes_fn)NAME(u_##fn),
-// The function to use with a constant, where there is a simpler one.
-#define BINARY(op, fn)                                                         \
+// |by_const| is the function for a constant operand, where there is a simpler one.
+#define BINARY(op, fn, by_const)                                                    \
   static void NAME(b_##fn)(PARAMS) {                                           \
     const E *p = c->slots[ip->arg];                                            \
     MAP(ACC_BINARY, FN(fn));                                                   \
@@ -90,7 +90,7 @@ static void NAME(end)(PARAMS) {
   }                                                                            \
   static void NAME(k_##fn)(PARAMS) {                                           \
     const V k = PASTE(splat_, S)(((const E *)c->consts)[ip->arg]);             \
-    MAP(ACC_CONST, FN(K_##fn));                                                 \
+    MAP(ACC_CONST, FN(by_const));                                                 \
     NEXT;                                                                      \
   }                                                                            \
   static void NAME(rb_##fn)(PARAMS) {                                          \
@@ -103,7 +103,7 @@ static void NAME(end)(PARAMS) {
     MAP(ACC_REVERSED_CONST, FN(fn));                                           \
     NEXT;                                                                      \
   }
-#define BINARY_ENTRY(op, fn)                                                             \
+#define BINARY_ENTRY(op, fn, by_const)                                                   \
   [op] = (fy_lanes_fn)NAME(b_##fn), [(op) + FY_FUSED_BY_CONST] = (fy_lanes_fn)NAME(k_##fn), \
   [(op) + FY_FUSED_REVERSED] = (fy_lanes_fn)NAME(rb_##fn),                               \
   [(op) + FY_FUSED_REVERSED + FY_FUSED_BY_CONST] = (fy_lanes_fn)NAME(rk_##fn),

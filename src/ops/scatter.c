@@ -295,6 +295,7 @@ static fy_code scatter_nd_shape(fy_shape_ctx *ctx, fy_error *err) {
   return scatter_shape(ctx, target, ctx->in[0], ctx->in[1], err);
 }
 static fy_code tensor_scatter_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_at_least(ctx->in[0], 1, err));
   return scatter_shape(ctx, ctx->in[0], ctx->in[1], ctx->in[2], err);
 }
 

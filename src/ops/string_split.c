@@ -32,29 +32,34 @@ static bool in_set(fy_view set, char c) {
   return set.n && memchr(set.p, c, set.n);
 }
 
-// Python's str.split(): runs of white space separate, none at either end.
+// Python's str.split(): runs of white space separate, none at the front. As in TensorFlow, a limit
+// that was reached makes a last piece of the rest, even of nothing.
 static bool next_word(splitter *s, fy_view *out) {
   fy_view r = s->rest;
+  if (s->done) return false;
+  if (s->maxsplit == 0) {
+    *out = r;
+    s->done = true;
+    return true;
+  }
   while (r.n && is_space(r.p[0])) r.p++, r.n--;
+  if (s->maxsplit > 0 && s->taken == s->maxsplit) {
+    *out = r;
+    s->done = true;
+    return true;
+  }
   if (r.n == 0) return false;
   size_t n = 0;
-  if (s->maxsplit >= 0 && s->taken >= s->maxsplit) {
-    n = r.n;
-    // The last piece keeps what follows, but not white space at the very end.
-    while (n > 0 && is_space(r.p[n - 1])) n--;
-  } else {
-    while (n < r.n && !is_space(r.p[n])) n++;
-  }
+  while (n < r.n && !is_space(r.p[n])) n++;
   *out = (fy_view){r.p, n};
   s->rest = (fy_view){r.p + n, r.n - n};
-  if (s->maxsplit >= 0 && s->taken >= s->maxsplit) s->rest.n = 0;
   s->taken++;
   return true;
 }
 
 static bool next_piece(splitter *s, fy_view *out) {
   const fy_view r = s->rest;
-  if (s->done) return false;
+  if (s->done || (s->any_of && r.n == 0 && s->taken == 0)) return false;
   if (s->maxsplit < 0 || s->taken < s->maxsplit) {
     if (s->any_of && s->separator.n == 0) {  // every byte
       s->done = r.n <= 1;
@@ -117,7 +122,7 @@ static fy_code split(fy_kernel_ctx *ctx, const splitter *how, fy_error *err) {
   return FY_OK;
 }
 
-static fy_code check_inputs(fy_kernel_ctx *ctx, const char *name, bool shapes, fy_error *err) {
+static fy_code check_inputs(fy_kernel_ctx *ctx, const char *name, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *by = ctx->in[1];
   char x[128];
   if (in->rank != 1) {
@@ -128,12 +133,11 @@ static fy_code check_inputs(fy_kernel_ctx *ctx, const char *name, bool shapes, f
     return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be a scalar, got shape: %s", name,
                    fy_tensor_shape_text(by, x));
   }
-  (void)shapes;
   return FY_OK;
 }
 
 static fy_code split_v1(fy_kernel_ctx *ctx, fy_error *err) {
-  FY_TRY(check_inputs(ctx, "delimiter", true, err));
+  FY_TRY(check_inputs(ctx, "delimiter", err));
   const splitter how = {.separator = fy_tensor_string(ctx->in[1], 0),
                         .maxsplit = -1,
                         .skip_empty = fy_site_bool(ctx->site, "skip_empty"),
@@ -142,7 +146,7 @@ static fy_code split_v1(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 static fy_code split_v2(fy_kernel_ctx *ctx, fy_error *err) {
-  FY_TRY(check_inputs(ctx, "sep", true, err));
+  FY_TRY(check_inputs(ctx, "sep", err));
   const splitter how = {.separator = fy_tensor_string(ctx->in[1], 0),
                         .maxsplit = fy_site_int(ctx->site, "maxsplit")};
   return split(ctx, &how, err);

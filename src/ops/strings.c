@@ -112,6 +112,8 @@ static bool is_final_sigma(fy_view s, size_t at) {
 
 static void map_utf8(fy_str *out, fy_view s, bool lower) {
   size_t len;
+  const char *nul = s.n ? memchr(s.p, 0, s.n) : NULL;  // TensorFlow hands ICU a C string
+  if (nul) s.n = (size_t)(nul - s.p);
   for (size_t i = 0; i < s.n; i += len) {
     uint32_t c = fy_utf8_next(s.p + i, s.n - i, &len), to[3];
     if (c == FY_BAD_CHAR) c = 0xFFFD;
@@ -208,8 +210,8 @@ static bool char_offset(fy_view s, int64_t pos, size_t *out) {
 
 // Narrows |*s| to the part asked for; false if |pos| is out of range.
 static bool cut(fy_view *s, int64_t pos, int64_t len, bool chars) {
-  if (len < 0) len = 0;
   if (chars) {
+    if (len < 0) len = 0;
     size_t from, n;
     if (!char_offset(*s, pos, &from)) return false;
     fy_view rest = {s->p + from, s->n - from};
@@ -220,7 +222,7 @@ static bool cut(fy_view *s, int64_t pos, int64_t len, bool chars) {
   const int64_t size = (int64_t)s->n;
   if (pos < -size || pos > size) return false;
   if (pos < 0) pos += size;
-  if (len > size - pos) len = size - pos;
+  if (len < 0 || len > size - pos) len = size - pos;
   *s = (fy_view){s->p + pos, (size_t)len};
   return true;
 }
@@ -268,15 +270,15 @@ static fy_code substr(fy_kernel_ctx *ctx, fy_error *err) {
     fy_view s = fy_tensor_string(in, i);
     const int64_t from = fy_tensor_int(pos, p);
     if (!cut(&s, from, fy_tensor_int(len, p), chars)) {
-      char index[64] = "";
-      if (same && in->rank > 0) snprintf(index, sizeof index, " at index %lld", (long long)k);
-      if (!same && rank == 2) {
-        snprintf(index, sizeof index, " at index (%lld, %lld)", (long long)at[0], (long long)at[1]);
-      } else if (!same) {
-        snprintf(index, sizeof index, " at index %lld", (long long)k);
+      char index[64];
+      if (same || rank < 2 || chars) {
+        snprintf(index, sizeof index, "%lld", (long long)(same || rank < 2 ? k : at[0]));
+      } else {
+        snprintf(index, sizeof index, "(%lld, %lld)", (long long)at[0], (long long)at[1]);
       }
-      return fy_fail(err, FY_INVALID_ARGUMENT, "pos %lld out of range for string%s%s",
-                     (long long)from, same ? " b'" : "", index);
+      return fy_fail(err, FY_INVALID_ARGUMENT, "pos %lld out of range for string%s%.*s%s at index %s",
+                     (long long)from, chars ? "" : " b'", chars ? 0 : (int)s.n, s.p,
+                     chars ? "" : "'", index);
     }
     FY_TRY(fy_text_put(out, k, s.p, s.n, err));
     for (int32_t d = rank - 1; d >= 0 && ++at[d] == dims[d]; d--) at[d] = 0;
