@@ -32,7 +32,8 @@ static TFE_TensorHandle *multiply(TFE_Context *ctx, TFE_TensorHandle *a, TFE_Ten
                                   const char *device) {
   TFE_Op *op = TFE_NewOp(ctx, "MatMul", status);
   check();
-  if (device) TFE_OpSetDevice(op, device, status);
+  TFE_OpSetDevice(op, device, status);
+  check();
   TFE_OpAddInput(op, a, status);
   check();
   TFE_OpAddInput(op, b, status);
@@ -63,12 +64,12 @@ int main(void) {
   TFE_DeleteContextOptions(options);
 
   TFE_TensorHandle *a = matrix((float[4]){1, 2, 3, 4}), *b = matrix((float[4]){0, 1, 1, 0});
-  TFE_TensorHandle *on_cpu = multiply(ctx, a, b, "CPU:0");
+  TFE_TensorHandle *on_cpu = multiply(ctx, a, b, "/device:CPU:0");
   print("a * b", on_cpu);
 
-  TFE_TensorHandle *there = TFE_TensorHandleCopyToDevice(on_cpu, ctx, "GPU:0", status);
+  TFE_TensorHandle *there = TFE_TensorHandleCopyToDevice(on_cpu, ctx, "/device:GPU:0", status);
   check();
-  TFE_TensorHandle *on_gpu = multiply(ctx, there, there, "GPU:0");
+  TFE_TensorHandle *on_gpu = multiply(ctx, there, there, "/device:GPU:0");
   print("(a * b)^2", on_gpu);
 
   TFE_TensorHandle *all[] = {a, b, on_cpu, there, on_gpu};

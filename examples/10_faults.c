@@ -54,7 +54,7 @@ static int try_runs(const char *config, int times) {
 int main(void) {
   int good = try_runs("sim=gpu:1,fail_launch=3", 3);  // one run fails, the others do not notice
   good += try_runs("sim=gpu:1,fail_copy=2", 3);
-  good += try_runs("sim=gpu:1,lost_after=2", 3);      // lost: every later run says so
+  good += try_runs("sim=gpu:1,lost_after=3", 3);      // lost: every later run says so
   good += try_runs("soft_placement=true", 3);         // no GPU at all: falls back, and it is reported
   return good == 2 + 2 + 1 + 3 ? 0 : 1;
 }

@@ -90,7 +90,8 @@ def segments():
         case(name, [data(F, [2]), i32(0, 1, 1), s32(2)])
         case(name, [data(F, [2]), i32(0, 1), s32(-1)])
         case(name, [data(F, [2]), i32(0, 1), i32(1, 2)])
-        case(name, [data(F, [2]), tf.constant([0, 1], tf.int16), s32(3)])
+        if op == "Sum":
+            case(name, [data(F, [2]), tf.constant([0, 1], tf.int16), s32(3)])
     for op in ("Sum", "Mean", "SqrtN"):
         name = "SparseSegment" + op
         for t in cpu_types(name):
@@ -219,8 +220,8 @@ def diagonals():
         case("MatrixSetDiagV3", [data(t, [3, 4]), data(t, [3, 3]), i32(-1, 1)])
     z = data(F, [])
     for align in ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT"):
-        for shape in ([3, 5], [5, 3], [4, 4], [2, 3, 4]):
-            for k in ([0], [1], [-1], [-1, 1], [-2, 0], [1, 2], [-2, -1]):
+        for shape in ([3, 4], [4, 2], [2, 2, 3]):
+            for k in ([0], [1], [-1, 1], [-1, 0], [1, 2]):
                 x = data(F, shape)
                 case("MatrixDiagPartV3", [x, tf.constant(k, tf.int32), z], align=align)
                 try:

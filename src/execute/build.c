@@ -210,7 +210,15 @@ static fy_code emit_kernel(builder *b, fy_node *node, fy_device *device, fy_erro
   fy_program *p = b->p;
   uint32_t *in = fy_arena_alloc(&p->arena, (node->num_inputs + 1) * sizeof *in);
   if (!in) return fy_fail_oom(err, sizeof *in);
-  for (uint32_t i = 0; i < node->num_inputs; i++) FY_TRY(input_value(b, node, i, &in[i], err));
+  for (uint32_t i = 0; i < node->num_inputs; i++) {
+    fy_dtype have = node->inputs[i].node->outputs[node->inputs[i].index].dtype;
+    if (fy_dtype_base(have) != fy_dtype_base(node->input_types[i]))  // an edge moved by TF_UpdateEdge
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Input %u of node {{node %s}} was passed %s from %s:%d incompatible with expected %s.", i,
+                     node->name, fy_dtype_name(have), node->inputs[i].node->name, node->inputs[i].index,
+                     fy_dtype_name(node->input_types[i]));
+    FY_TRY(input_value(b, node, i, &in[i], err));
+  }
   FY_TRY(make_outputs(b, node, device, err));
   uint32_t out = b->first_value[node->id];
   if (node->num_inputs && elide_alias(b, node, in[0], out, err)) return FY_OK;

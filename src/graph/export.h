@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// export.h: nodes, graphs and signatures as messages.
+// export.h: nodes and graphs as messages; signatures: ops/spec_proto.h.
 // Messages live in |arena| and borrow strings and tensors: the graph must outlive their use. The
 // caller holds the graph's lock.
 
@@ -8,7 +8,7 @@
 
 #include "graph.pb-c.h"
 #include "graph/graph.h"
-#include "op_def.pb-c.h"
+#include "ops/spec_proto.h"
 
 FY_MUST_CHECK fy_code fy_graph_export(fy_graph *g, fy_arena *arena, Tensorflow__GraphDef **out,
                                       fy_error *err);
@@ -20,10 +20,5 @@ FY_MUST_CHECK fy_code fy_node_export_bare(const fy_node *node, fy_arena *arena,
                                           Tensorflow__NodeDef **out, fy_error *err);
 FY_MUST_CHECK fy_code fy_graph_export_versions(const fy_graph *g, fy_arena *arena,
                                                Tensorflow__VersionDef **out, fy_error *err);
-FY_MUST_CHECK fy_code fy_spec_to_opdef(const fy_op_spec *spec, fy_arena *arena,
-                                       Tensorflow__OpDef **out, fy_error *err);
-// Copies everything into |arena|. INVALID_ARGUMENT if an attribute or argument is not sound.
-FY_MUST_CHECK fy_code fy_spec_from_opdef(const Tensorflow__OpDef *def, fy_arena *arena,
-                                         fy_op_spec **out, fy_error *err);
 
 #endif

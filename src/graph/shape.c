@@ -81,6 +81,12 @@ static fy_code publish(fy_graph *g, fy_node *node, const fy_shape_ctx *ctx, fy_e
   return FY_OK;
 }
 
+// A value that the caller gave for an input that is no constant (TFE_InferShapes).
+static bool given(const fy_node *node, int i) {
+  const fy_node *from = node->inputs[i].node;
+  return from->const_value && strcmp(from->op_name, "Const") != 0;
+}
+
 // TensorFlow's wrapping: "<text> for '{{node n}} = Op[…](a, b)' with input shapes: [2], [3] and with
 // computed input tensors: input[1] = <…>."
 static void explain(const fy_node *node, const fy_shape_ctx *ctx, fy_error *err) {
@@ -101,7 +107,8 @@ static void explain(const fy_node *node, const fy_shape_ctx *ctx, fy_error *err)
   bool first = true;
   for (int i = 0; i < ctx->num_inputs && i < 64; i++) {
     const fy_tensor *v = ctx->in_value[i];
-    if (!v || !(ctx->asked_values >> i & 1)) continue;
+    uint64_t asked = ctx->asked_values | (given(node, i) ? ctx->asked_shapes : 0);
+    if (!v || !(asked >> i & 1)) continue;
     fy_str_add(&s, first ? " and with computed input tensors: " : ", ");
     first = false;
     fy_str_printf(&s, "input[%d] = <", i);
@@ -111,7 +118,7 @@ static void explain(const fy_node *node, const fy_shape_ctx *ctx, fy_error *err)
   first = true;
   for (int i = 0; i < ctx->num_inputs && i < 64; i++) {
     fy_pshape p = ctx->in_as_shape[i];
-    if (p.rank < 0 || !(ctx->asked_shapes >> i & 1)) continue;
+    if (p.rank < 0 || !(ctx->asked_shapes >> i & 1) || given(node, i)) continue;
     fy_str_add(&s, first ? " and with input tensors computed as partial shapes: " : ", ");
     first = false;
     fy_str_printf(&s, "input[%d] = ", i);

@@ -73,6 +73,10 @@ static fy_code fill_shape(fy_shape_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid value in tensor used for shape: %lld",
                    (long long)fy_tensor_int(sizes, i));
   }
+  for (int64_t i = 0; sizes && i < sizes->count; i++) {
+    if (fy_tensor_int(sizes, i) >= 0) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Fill dimensions must be >= 0");
+  }
   FY_TRY(fy_shape_from_first(ctx, err));
   // A vector filled with a known number is a shape.
   const fy_pshape out = ctx->out[0];

@@ -211,7 +211,8 @@ static fy_code fail_nd(const fy_kernel_ctx *ctx, int64_t row, int64_t depth, fy_
     rest %= step;
   }
   return fy_fail(err, FY_INVALID_ARGUMENT,
-                 "indices[%s] = [%s] does not index into param shape %s, node name: %s", place,
+                 "indices%s%s%s = [%s] does not index into param shape %s, node name: %s",
+                 *place ? "[" : "", place, *place ? "]" : "",
                  list, fy_tensor_shape_text(params, shape), ctx->site->node_name);
 }
 

@@ -77,7 +77,8 @@ static fy_code ensure_shape(fy_kernel_ctx *ctx, fy_error *err) {
   if (!ok) {
     char x[128], y[128];
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Shape of tensor %s %s is not compatible with expected shape %s.", "input",
+                   "Shape of tensor %s %s is not compatible with expected shape %s.",
+                   "dummy_input",
                    fy_tensor_shape_text(in, x), fy_shape_text(want.rank, want.dims, y));
   }
   return fy_out_alias(ctx, 0, 0, in->rank, in->dims, err);
@@ -95,7 +96,7 @@ static const fy_sample identity_n_samples[] = {
 static const fy_sample ensure_samples[] = {
     {"f32[2]=1,2", "shape=[?]", FY_OK, "1,2"},
     {"f32[2]=1,2", "shape=[3]", FY_INVALID_ARGUMENT,
-     "Shape of tensor input [2] is not compatible with expected shape [3]."},
+     "Shape of tensor dummy_input [2] is not compatible with expected shape [3]."},
 };
 static const fy_sample no_samples[] = {{"", NULL, FY_OK, NULL}};
 

@@ -15,7 +15,7 @@
   ((void (*)(const fy_fused_instr *, fy_fused_regs *, MAP(ACC_TYPE, 0)))c->table[(at)->code])( \
       (at), c, MAP(ACC_NAME, 0))
 #define NEXT GO(ip + 1)
-#define AT(i) (p + (i) * (LANE_BYTES / sizeof(E)))
+#define AT(i) (p + (i) * (int)(LANE_BYTES / sizeof(E)))
 
 #define ACC_PARAM(i, x) V a##i
 #define ACC_TYPE(i, x) V
@@ -37,7 +37,6 @@ static inline void NAME(put)(E *p, V v) { memcpy(p, &v, sizeof v); }
 #define ACC_CONST(i, fn) (a##i = fn(a##i, k))
 #define ACC_REVERSED(i, fn) (a##i = fn(NAME(get)(AT(i)), a##i))
 #define ACC_REVERSED_CONST(i, fn) (a##i = fn(k, a##i))
-#define ACC_BACK(i, x) (a##i = t[i])
 #define FN(fn) PASTE(lane_##fn##_, S)
 
 static void NAME(load)(PARAMS) {
@@ -71,13 +70,20 @@ static void NAME(end)(PARAMS) {
     MAP(ACC_UNARY, FN(fn));                            \
     NEXT;                                              \
   }
-// Functions of several vectors at a time.
+// Functions of several vectors at a time. The accumulators wait in memory meanwhile: a group wants
+// all registers.
 #define GROUPED(op, fn)                                                   \
   static void NAME(u_##fn)(PARAMS) {                                      \
-    V t[NUM_ACCS] = {MAP(ACC_NAME, 0)};                                   \
-    UNROLL for (int g = 0; g < NUM_ACCS; g += GROUP)                      \
-        PASTE(group_##fn##_, S)(t + g, NUM_ACCS < GROUP ? NUM_ACCS : GROUP); \
-    MAP(ACC_BACK, 0);                                                     \
+    E *p = c->save;                                                       \
+    MAP(ACC_STORE, 0);                                                    \
+    for (int g = 0; g < NUM_ACCS; g += GROUP) {                           \
+      const int n = NUM_ACCS < GROUP ? NUM_ACCS : GROUP;                  \
+      V t[GROUP];                                                         \
+      EACH t[i] = NAME(get)(AT(g + i));                                   \
+      PASTE(group_##fn##_, S)(t, n);                                      \
+      EACH NAME(put)(AT(g + i), t[i]);                                    \
+    }                                                                     \
+    MAP(ACC_LOAD, 0);                                                     \
     NEXT;                                                                 \
   }
 #define UNARY_ENTRY(op, fn) [op] = (fy_lanes_fn)NAME(u_##fn),
@@ -160,7 +166,6 @@ static void NAME(run)(const fy_fused_instr *code, fy_fused_regs *c) {
 #undef ACC_UNUSED
 #undef ACC_START
 #undef ACC_ZERO
-#undef ACC_BACK
 #undef GROUPED
 #undef ACC_UNARY
 #undef ACC_BINARY

@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "attr_value.pb-c.h"
+#include "ops/spec_proto.h"
 #include "ops/spec_table.h"
 #include "wire/attr_proto.h"
+#include "wire/proto_util.h"
 #include "wire/text_format.h"
 
 typedef struct parser {
@@ -248,6 +250,35 @@ static bool store_allowed(parser *s, const allowed *a, fy_attr_spec *attr) {
   return true;
 }
 
+// How much of |text| counts: TensorFlow's reader skips words that name no field of AttrValue, so
+// that "1 junk" is 1.
+static size_t without_junk(const char *text, size_t n) {
+  static const char *const fields[] = {"s",     "i",      "f",    "b",    "type",
+                                       "shape", "tensor", "list", "func", "placeholder"};
+  for (;;) {
+    while (n && isspace((unsigned char)text[n - 1])) n--;
+    size_t at = n;
+    while (at && (isalnum((unsigned char)text[at - 1]) || text[at - 1] == '_')) at--;
+    if (at == n || at == 0 || !isspace((unsigned char)text[at - 1])) return n;
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+      if (fy_view_is((fy_view){text + at, n - at}, fields[i])) return n;
+    }
+    n = at;
+  }
+}
+
+// A tensor keeps the form it was written in, to be shown again.
+static bool keep_form(parser *s, const Tensorflow__AttrValue *value, fy_attr *out) {
+  if (value->value_case != TENSORFLOW__ATTR_VALUE__VALUE_TENSOR) return true;
+  size_t n = protobuf_c_message_get_packed_size(&value->tensor->base);
+  fy_view *form = fy_arena_alloc(s->arena, sizeof *form);
+  uint8_t *bytes = fy_arena_alloc(s->arena, n);
+  if (!form || !bytes) return no_memory(s);
+  *form = (fy_view){(const char *)bytes, protobuf_c_message_pack(&value->tensor->base, bytes)};
+  out->v.form = form;
+  return true;
+}
+
 // A default is protobuf text of AttrValue's field for the type; a list must wear its brackets.
 static bool read_default(parser *s, fy_attr_spec *attr) {
   static const char *const fields[] = {"", "s", "i", "f", "b", "type", "shape", "tensor", "func"};
@@ -265,16 +296,18 @@ static bool read_default(parser *s, fy_attr_spec *attr) {
     }
     fy_str_printf(&text, "list { %s: %s }", fields[attr->kind], s->p);
   } else {
-    fy_str_printf(&text, "%s: %s", fields[attr->kind], s->p);
+    fy_str_printf(&text, "%s: %.*s", fields[attr->kind], (int)without_junk(s->p, n), s->p);
   }
   ProtobufCMessage *message = NULL;
+  const Tensorflow__AttrValue *value;
   fy_error ignored;
   fy_error_init(&ignored);
   ok = ok && !text.failed &&
        !fy_wire_text_parse(&tensorflow__attr_value__descriptor, text.p, text.len, s->arena,
-                           &message, &ignored) &&
-       !fy_wire_attr_read((const Tensorflow__AttrValue *)message, s->arena, NULL,
-                          &attr->default_value, &ignored);
+                           &message, &ignored);
+  value = (const Tensorflow__AttrValue *)message;
+  ok = ok && !fy_wire_attr_read(value, s->arena, NULL, &attr->default_value, &ignored) &&
+       keep_form(s, value, &attr->default_value);
   if (text.failed || ignored.code == FY_RESOURCE_EXHAUSTED) s->short_of_memory = true;
   fy_error_clear(&ignored);
   fy_str_free(&text);
@@ -492,6 +525,18 @@ fy_code fy_spec_parse(const fy_spec_text *text, fy_arena *arena, fy_op_spec **ou
 }
 
 // ---------------------------------------------------------------- validation
+static void append_opdef(const fy_op_spec *spec, fy_error *err) {
+  fy_arena tmp;
+  fy_str text;
+  Tensorflow__OpDef *def;
+  fy_arena_init(&tmp);
+  fy_str_init(&text);
+  if (!fy_spec_to_opdef(spec, &tmp, &def, NULL)) fy_wire_text_print_line(&text, &def->base);
+  fy_error_append(err, "; in OpDef: goo.gle/debug %s", fy_str_text(&text));
+  fy_str_free(&text);
+  fy_arena_free(&tmp);
+}
+
 static fy_code invalid(const fy_op_spec *spec, fy_error *err, const char *format, ...)
     FY_PRINTF(3, 4);
 static fy_code invalid(const fy_op_spec *spec, fy_error *err, const char *format, ...) {
@@ -499,7 +544,7 @@ static fy_code invalid(const fy_op_spec *spec, fy_error *err, const char *format
   va_start(args, format);
   fy_failv(err, FY_INVALID_ARGUMENT, format, args);
   va_end(args);
-  if (err) fy_error_append(err, "; in OpDef: name: \"%s\"", spec->name);
+  if (err) append_opdef(spec, err);
   return FY_INVALID_ARGUMENT;
 }
 
@@ -509,14 +554,10 @@ static const char *name_of(const fy_op_spec *spec, size_t i) {
   return i < spec->num_inputs ? spec->inputs[i].name : spec->outputs[i - spec->num_inputs].name;
 }
 
-// Attributes and inputs share one set of names, attributes and outputs another.
-static fy_code check_unique(const fy_op_spec *spec, bool any_name, fy_error *err) {
+static fy_code check_unique(const fy_op_spec *spec, fy_error *err) {
   size_t n = (size_t)spec->num_attrs + spec->num_inputs + spec->num_outputs;
-  size_t first_input = spec->num_attrs, first_output = first_input + spec->num_inputs;
-  if (any_name) return FY_OK;  // a function's input and output may be namesakes
   for (size_t i = 0; i < n; i++) {
     for (size_t k = 0; k < i; k++) {
-      if (k >= first_input && k < first_output && i >= first_output) continue;
       if (strcmp(name_of(spec, i), name_of(spec, k)) != 0) continue;
       return invalid(spec, err, "Duplicate name: %s", name_of(spec, i));
     }
@@ -570,7 +611,7 @@ fy_code fy_spec_validate(const fy_op_spec *spec, bool any_name, fy_error *err) {
   if (!any_name && (!isupper((unsigned char)*first) || first[rest])) {
     return invalid(spec, err, "Invalid name: %s (Did you use CamelCase?)", spec->name);
   }
-  FY_TRY(check_unique(spec, any_name, err));
+  if (!any_name) FY_TRY(check_unique(spec, err));  // a function's may be namesakes
   for (size_t i = 0; i < spec->num_attrs; i++) {
     const fy_attr_spec *attr = &spec->attrs[i];
     if (attr->has_minimum && !attr->is_list && attr->kind != FY_ATTR_INT) {

@@ -135,13 +135,22 @@ static bool own_func(fy_func_attr *f, fy_arena *arena) {
   return true;
 }
 
+static bool own_form(const fy_view **form, fy_arena *arena) {
+  if (!*form) return true;
+  fy_view *copy = fy_arena_memdup(arena, *form, sizeof *copy);
+  *form = copy;
+  return copy && own_view(copy, arena);
+}
+
 // |*a| is a flat copy whose element |i| still points to foreign memory: makes that the arena's.
 static bool own_element(fy_attr *a, uint32_t i, fy_arena *arena) {
   switch (a->kind) {
     case FY_ATTR_STRING:
     case FY_ATTR_PLACEHOLDER: return own_view(a->is_list ? &a->v.strings[i] : &a->v.s, arena);
     case FY_ATTR_SHAPE: return own_shape(a->is_list ? &a->v.shapes[i] : &a->v.shape, arena);
-    case FY_ATTR_TENSOR: return keep_tensor(arena, a->is_list ? a->v.tensors[i] : a->v.tensor);
+    case FY_ATTR_TENSOR:
+      return keep_tensor(arena, a->is_list ? a->v.tensors[i] : a->v.tensor) &&
+             (a->is_list || own_form(&a->v.form, arena));
     case FY_ATTR_FUNC:
       if (!a->is_list) {
         a->v.func = fy_arena_memdup(arena, a->v.func, sizeof *a->v.func);

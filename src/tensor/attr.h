@@ -36,7 +36,10 @@ typedef struct fy_attr {
     bool b;
     fy_dtype type;
     fy_pshape shape;
-    fy_tensor *tensor;
+    struct {
+      fy_tensor *tensor;
+      const fy_view *form;  // the TensorProto it was read from, to be written again; or NULL
+    };
     fy_func_attr *func;
     // lists of n
     fy_view *strings;

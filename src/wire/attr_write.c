@@ -138,6 +138,10 @@ static fy_code write_value(const fy_attr *a, fy_arena *arena, Tensorflow__AttrVa
       return fy_wire_shape_write(&a->v.shape, arena, &proto->shape, err);
     case FY_ATTR_TENSOR:
       proto->value_case = TENSORFLOW__ATTR_VALUE__VALUE_TENSOR;
+      if (a->v.form) {
+        return fy_wire_unpack(&tensorflow__tensor_proto__descriptor, a->v.form->p, a->v.form->n,
+                              NULL, arena, (ProtobufCMessage **)&proto->tensor, err);
+      }
       return fy_wire_tensor_write(a->v.tensor, arena, &proto->tensor, err);
     case FY_ATTR_FUNC:
       proto->value_case = TENSORFLOW__ATTR_VALUE__VALUE_FUNC;

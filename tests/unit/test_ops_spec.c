@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/thread.h"
-#include "graph/opdef_proto.h"
+#include "ops/spec_proto.h"
 #include "ops/op.h"
 #include "ops/spec_parse.h"
 #include "wire/attr_proto.h"
@@ -352,8 +352,8 @@ static void opdef_round_trip(void **state) {
     Tensorflow__OpDef *def;
     fy_op_spec *back;
     const fy_op_spec *spec = fy_op_at(i)->spec;
-    assert_int_equal(fy_opdef_write(spec, &arena, &def, NULL), FY_OK);
-    assert_int_equal(fy_opdef_read(def, &arena, &back, NULL), FY_OK);
+    assert_int_equal(fy_spec_to_opdef(spec, &arena, &def, NULL), FY_OK);
+    assert_int_equal(fy_spec_from_opdef(def, &arena, &back, NULL), FY_OK);
     assert_true(fy_spec_equal(spec, back));
     if (spec->name[0] != '_') assert_int_equal(fy_spec_validate(back, true, NULL), FY_OK);
     fy_arena_free(&arena);

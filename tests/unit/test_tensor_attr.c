@@ -219,7 +219,7 @@ static void list_text(void **state) {
   fy_str s;
   fy_str_init(&s);
   fy_attrs_print(&s, &attrs);
-  assert_string_equal(s.p, "N=2, T=DT_FLOAT");
+  assert_string_equal(s.p, "N=2, T=DT_FLOAT, _class=2");
   fy_str_free(&s);
   assert_int_equal(fy_attrs_copy(&copy, &attrs, &arena, NULL), FY_OK);
   assert_true(fy_attrs_equal(&attrs, &copy));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// opdef.c: signatures to and from OpDef: for TF_GetAllOpList, and for functions used as ops.
+// spec_proto.c: see spec_proto.h. protobuf-c wants writable pointers, but only reads ours.
+
+#include "ops/spec_proto.h"
 
 #include <string.h>
 
-#include "graph/export.h"
 #include "ops/spec_table.h"
 #include "wire/attr_proto.h"
 #include "wire/proto_util.h"
@@ -188,6 +189,9 @@ static fy_code read_attrs(reader *r, fy_op_spec *spec) {
     if (!a->default_value) continue;
     attrs[i].has_default = true;
     FY_TRY(fy_wire_attr_read(a->default_value, r->arena, NULL, &attrs[i].default_value, r->err));
+    if (attrs[i].is_list && !attrs[i].default_value.n) {  // an empty list does not say of what
+      attrs[i].default_value = (fy_attr){.kind = attrs[i].kind, .is_list = true};
+    }
     FY_TRY(fy_spec_check_attr(&attrs[i], &attrs[i].default_value, r->err));
   }
   spec->attrs = attrs;

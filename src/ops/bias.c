@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// bias.c: BiasAddV1, and BiasAddGrad: the gradient summed over everything but the channels.
+// Sums of floats are in double, of 16-bit floats in float (as TensorFlow's), of integers wrap.
+
+#include "base/alloc.h"
+#include "ops/elementwise.h"
+#include "ops/shape_fns.h"
+#include "ops/values.h"
+
+typedef struct bias_job {
+  const void *in;
+  void *out, *sums;
+  int64_t outer, channels, inner;  // the gradient is [outer, channels, inner]
+} bias_job;
+
+typedef double sum_f32, sum_f64;
+typedef float sum_f16, sum_bf16;
+typedef float _Complex sum_c64;
+typedef double _Complex sum_c128;
+typedef int64_t sum_i8, sum_i16, sum_i32, sum_u8, sum_u16, sum_u32;
+typedef uint64_t sum_i64, sum_u64;
+
+// Item: a channel when |inner| > 1; otherwise a range of channels walked row by row.
+#define BIAS_GRAD(E, S, _)                                                           \
+  static void bias_grad_##S(void *arg, int64_t begin, int64_t end) {                 \
+    const bias_job *j = arg;                                                         \
+    const fy_t_##S *in = j->in;                                                      \
+    sum_##S *sums = j->sums;                                                         \
+    for (int64_t c = begin; c < end; c++) sums[c] = 0;                               \
+    for (int64_t o = 0; o < j->outer; o++) {                                         \
+      const fy_t_##S *row = in + o * j->channels * j->inner;                         \
+      if (j->inner == 1) {                                                           \
+        for (int64_t c = begin; c < end; c++) sums[c] += (sum_##S)FY_LD_##S(row[c]); \
+        continue;                                                                    \
+      }                                                                              \
+      for (int64_t c = begin; c < end; c++) {                                        \
+        sum_##S sum = 0;                                                             \
+        for (int64_t i = 0; i < j->inner; i++) {                                     \
+          sum += (sum_##S)FY_LD_##S(row[c * j->inner + i]);                          \
+        }                                                                            \
+        sums[c] += sum;                                                              \
+      }                                                                              \
+    }                                                                                \
+    for (int64_t c = begin; c < end; c++) {                                          \
+      ((fy_t_##S *)j->out)[c] = FY_ST_##S((fy_a_##S)sums[c]);                        \
+    }                                                                                \
+  }
+FY_NUMERIC_TYPES(BIAS_GRAD, _)
+typedef void (*items_fn)(void *arg, int64_t begin, int64_t end);
+static const items_fn grads[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, bias_grad)};
+
+static fy_code bias_grad(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  char x[128];
+  if (in->rank < 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input tensor must be at least 2D: %s",
+                   fy_tensor_shape_text(in, x));
+  }
+  if (!grads[in->dtype]) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "BiasAddGrad has no loop for %s",
+                   fy_dtype_name(in->dtype));
+  }
+  const bool nchw = fy_view_is(fy_site_string(ctx->site, "data_format"), "NCHW");
+  const int32_t channel = nchw ? 1 : in->rank - 1;
+  bias_job j = {.in = in->data, .outer = fy_product(in->dims, channel),
+                .channels = in->dims[channel],
+                .inner = fy_product(in->dims + channel + 1, in->rank - channel - 1)};
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, 1, &j.channels, &out, err));
+  if (out->count == 0) return FY_OK;
+  if (in->count == 0) {
+    memset(out->data, 0, fy_tensor_bytes(out));
+    return FY_OK;
+  }
+  FY_TRY(fy_scratch(ctx, (size_t)j.channels * sizeof(double _Complex), &j.sums, err));
+  j.out = out->data;
+  fy_parallel(ctx, j.channels, 0.5 * (double)j.outer * (double)j.inner, grads[in->dtype], &j);
+  return FY_OK;
+}
+
+static fy_code bias_grad_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_attr *format = fy_attrs_get(ctx->attrs, "data_format");
+  const bool nchw = format && format->kind == FY_ATTR_STRING && fy_view_is(format->v.s, "NCHW");
+  const fy_pshape in = ctx->in[0];
+  FY_TRY(fy_shape_rank_at_least(in, nchw ? 3 : 2, err));
+  const int64_t n = in.rank < 0 ? -1 : in.dims[nchw ? 1 : in.rank - 1];
+  return fy_shape_set(ctx, 0, 1, &n, err);
+}
+
+static fy_code bias_add_v1(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *value = ctx->in[0], *bias = ctx->in[1];
+  char x[128], y[128];
+  if (value->rank < 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input tensor must be at least 2D: %s",
+                   fy_tensor_shape_text(value, x));
+  }
+  if (bias->rank != 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Biases must be 1D: %s", fy_tensor_shape_text(bias, x));
+  }
+  if (bias->count != value->dims[value->rank - 1]) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Must provide as many biases as the last dimension of the input tensor: %s vs. %s",
+                   fy_tensor_shape_text(bias, x), fy_tensor_shape_text(value, y));
+  }
+  const fy_binary_loop loop = fy_add_loops.loop[value->dtype];
+  if (!loop || bias->dtype != value->dtype) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "BiasAddV1 has no loop for %s",
+                   fy_dtype_name(value->dtype));
+  }
+  return fy_binary_run(ctx, loop, 0.4, NULL, err);
+}
+
+static fy_code bias_add_v1_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0];
+  FY_TRY(fy_shape_rank_at_least(in, 2, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
+  if (in.rank < 0) return FY_OK;
+  FY_TRY(fy_shape_unchanged(ctx, err));
+  int64_t *dims = (int64_t *)(uintptr_t)ctx->out[0].dims;
+  return fy_dim_merge(in.dims[in.rank - 1], fy_dim_of(ctx->in[1], 0), &dims[in.rank - 1], err);
+}
+
+static const fy_sample grad_samples[] = {
+    {"f32[2,3]=1,2,3,4,5,6", NULL, FY_OK, "5,7,9"},
+    {"i8[1,2,2]=127,1,2,3", "data_format=\"NCHW\"", FY_OK, "-128,5"},
+    {"f32[2]=1,2", NULL, FY_INVALID_ARGUMENT, "Input tensor must be at least 2D: [2]"},
+};
+static const fy_sample v1_samples[] = {
+    {"f32[2,2]=1,2,3,4; f32[2]=10,20", NULL, FY_OK, "11,22,13,24"},
+    {"f32[1,2]=1,2; f32[3]=1,2,3", NULL, FY_INVALID_ARGUMENT,
+     "Must provide as many biases as the last dimension of the input tensor: [3] vs. [1,2]"},
+};
+FY_OP(BiasAddGrad, .shape = bias_grad_shape, .compute = bias_grad, FY_SAMPLES(grad_samples));
+FY_OP(BiasAddV1, .shape = bias_add_v1_shape, .compute = bias_add_v1, .flags = FY_OP_INPLACE,
+      FY_SAMPLES(v1_samples));

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// histogram.c: counting and ranking values: Bincount, DenseBincount, HistogramFixedWidth,
+// Bucketize, LowerBound, UpperBound.
+
+#include "ops/shape_fns.h"
+#include "ops/typed.h"
+#include "ops/values.h"
+
+// ---------------------------------------------------------------- Bincount
+// bins[at] += weight |w| of |weights| (NULL or empty: 1), or = 1.
+#define COUNT(E, S, _)                                                                         \
+  static void count_##S(void *bins, int64_t at, const fy_tensor *weights, int64_t w, bool once) { \
+    fy_t_##S *b = (fy_t_##S *)bins + at;                                                       \
+    const fy_t_##S by = weights->count ? ((const fy_t_##S *)weights->data)[w] : 1;             \
+    *b = once ? 1 : PLUS_##S(*b, by);                                                          \
+  }
+#define PLUS_i32(x, y) (int32_t)((uint32_t)(x) + (uint32_t)(y))
+#define PLUS_i64(x, y) (int64_t)((uint64_t)(x) + (uint64_t)(y))
+#define PLUS_f32(x, y) ((x) + (y))
+#define PLUS_f64(x, y) ((x) + (y))
+FY_INDEX_TYPES(COUNT, _)
+FY_FULL_REAL_TYPES(COUNT, _)
+typedef void (*count_fn)(void *bins, int64_t at, const fy_tensor *weights, int64_t w, bool once);
+static const count_fn counts[FY_DTYPE_COUNT] = {
+    FY_INDEX_TYPES(FY_LOOP_ENTRY, count) FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, count)};
+
+static fy_code count_into(fy_kernel_ctx *ctx, int64_t batch, int64_t size, bool once,
+                          const char *negative, fy_tensor *out, fy_error *err) {
+  const fy_tensor *in = ctx->in[0], *weights = ctx->in[2];
+  const count_fn count = counts[out->dtype];
+  if (!count || weights->dtype != out->dtype) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
+                   fy_dtype_name(out->dtype));
+  }
+  if (out->count) memset(out->data, 0, fy_tensor_bytes(out));
+  const int64_t each = batch ? in->count / batch : 0;
+  for (int64_t i = 0; i < in->count; i++) {
+    const int64_t v = fy_tensor_int(in, i);
+    if (v < 0) return fy_fail(err, FY_INVALID_ARGUMENT, negative, (long long)v);
+    if (v < size) count(out->data, i / each * size + v, weights, i, once);
+  }
+  return FY_OK;
+}
+
+static fy_code read_size(const fy_tensor *t, int64_t *size, fy_error *err) {
+  if (t->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be rank 0 but is rank %d", t->rank);
+  }
+  *size = fy_tensor_int(t, 0);
+  if (*size >= 0) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "size (%lld) must be non-negative", (long long)*size);
+}
+
+static fy_code bincount(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0], *weights = ctx->in[2];
+  int64_t size;
+  fy_tensor *out;
+  FY_TRY(read_size(ctx->in[1], &size, err));
+  if (weights->count && weights->count != in->count) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input indices and weights must have the same size.");
+  }
+  FY_TRY(fy_out(ctx, 0, 1, &size, &out, err));
+  return count_into(ctx, 1, size, false, "Input arr must be non-negative!", out, err);
+}
+
+static fy_code dense_bincount(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0], *weights = ctx->in[2];
+  const bool once = fy_site_bool(ctx->site, "binary_output");
+  int64_t size;
+  fy_tensor *out;
+  char x[128];
+  if (in->rank > 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be at most rank 2 but is rank %d",
+                   in->rank);
+  }
+  FY_TRY(read_size(ctx->in[1], &size, err));
+  if (weights->count && !fy_shape_equal(in->rank, in->dims, weights->rank, weights->dims)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "`weights` must be the same shape as `arr` or a length-0 `Tensor`, in which case "
+                   "it acts as all weights equal to 1. Received %s",
+                   fy_tensor_shape_text(weights, x));
+  }
+  if (in->rank < 2) {
+    FY_TRY(fy_out(ctx, 0, 1, &size, &out, err));
+    return count_into(ctx, 1, size, once, "Input arr must be non-negative!", out, err);
+  }
+  FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){in->dims[0], size}, &out, err));
+  return count_into(ctx, in->dims[0], size, once,
+                    "Input 'in' must be non-negative! Negative input value found: %lld", out, err);
+}
+
+static fy_code bincount_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const bool dense = ctx->spec->name[0] == 'D';
+  const fy_pshape in = ctx->in[0];
+  int64_t size = -1;
+  if (dense) FY_TRY(fy_shape_rank_at_most(in, 2, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
+  if (fy_shape_int_value(ctx, 1, &size) && size < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "size (%lld) must be non-negative", (long long)size);
+  }
+  if (!dense || (in.rank >= 0 && in.rank < 2)) return fy_shape_set(ctx, 0, 1, &size, err);
+  if (in.rank < 0) return FY_OK;
+  return fy_shape_set(ctx, 0, 2, (const int64_t[]){in.dims[0], size}, err);
+}
+
+// ---------------------------------------------------------------- HistogramFixedWidth
+// The bin of each value; differences are taken in the value's own type.
+#define BIN(E, S, DIFF)                                                            \
+  static int64_t bin_##S(const void *values, int64_t i, const void *range, int64_t n) { \
+    const fy_t_##S *r = range, v = ((const fy_t_##S *)values)[i];                  \
+    const double step = (double)DIFF(S, r[1], r[0]) / (double)n;                   \
+    const double at = (double)DIFF(S, v > r[0] ? v : r[0], r[0]) / step;           \
+    return at < (double)n - 1 ? (int64_t)at : n - 1;                               \
+  }
+#define DIFF_REAL(S, x, y) ((x) - (y))
+#define DIFF_INT(S, x, y)  ((fy_t_##S)((fy_u_##S)(x) - (fy_u_##S)(y)))
+FY_FULL_REAL_TYPES(BIN, DIFF_REAL)
+FY_INDEX_TYPES(BIN, DIFF_INT)
+typedef int64_t (*bin_fn)(const void *values, int64_t i, const void *range, int64_t n);
+static const bin_fn bins[FY_DTYPE_COUNT] = {
+    FY_INDEX_TYPES(FY_LOOP_ENTRY, bin) FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, bin)};
+
+static fy_code histogram(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *values = ctx->in[0], *range = ctx->in[1], *number = ctx->in[2];
+  const bin_fn bin = bins[values->dtype];
+  fy_tensor *out;
+  if (!bin) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
+                   fy_dtype_name(values->dtype));
+  }
+  if (range->rank != 1 || range->count != 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "value_range should be a vector of 2 elements.");
+  }
+  if (number->rank != 0) return fy_fail(err, FY_INVALID_ARGUMENT, "nbins should be a scalar.");
+  const bool real = fy_dtype_is_floating(range->dtype);
+  const double low = fy_tensor_double(range, 0), high = fy_tensor_double(range, 1);
+  const bool below =
+      real ? low < high : fy_tensor_int(range, 0) < fy_tensor_int(range, 1);
+  const int64_t n = fy_tensor_int(number, 0);
+  if (!below) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "value_range should satisfy value_range[0] < value_range[1], but got '[%g, %g]'",
+                   low, high);
+  }
+  if (n <= 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "nbins should be a positive number, but got '%lld'",
+                   (long long)n);
+  }
+  FY_TRY(fy_out(ctx, 0, 1, &n, &out, err));
+  memset(out->data, 0, fy_tensor_bytes(out));
+  for (int64_t i = 0; i < values->count; i++) {
+    int64_t at = bin(values->data, i, range->data, n);
+    if (at < 0) at = 0;
+    if (out->dtype == FY_INT32) {
+      ((int32_t *)out->data)[at]++;
+    } else {
+      ((int64_t *)out->data)[at]++;
+    }
+  }
+  return FY_OK;
+}
+
+static fy_code histogram_shape(fy_shape_ctx *ctx, fy_error *err) {
+  int64_t n = -1;
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
+  if (ctx->in[1].rank == 1 && ctx->in[1].dims[0] >= 0 && ctx->in[1].dims[0] != 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension must be 2 but is %lld",
+                   (long long)ctx->in[1].dims[0]);
+  }
+  FY_TRY(fy_shape_rank_is(ctx->in[2], 0, err));
+  if (fy_shape_int_value(ctx, 2, &n) && n <= 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Requires nbins > 0: %lld", (long long)n);
+  }
+  return fy_shape_set(ctx, 0, 1, &n, err);
+}
+
+// ---------------------------------------------------------------- Bucketize
+static fy_code bucketize(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  const fy_attr *edges = fy_site_attr(ctx->site, "boundaries");
+  const uint32_t n = edges ? edges->n : 0;
+  const fy_dtype t = in->dtype;
+  fy_tensor *out;
+  for (uint32_t i = 1; i < n; i++) {
+    if (edges->v.floats[i] < edges->v.floats[i - 1]) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Expected sorted boundaries");
+    }
+  }
+  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+  for (int64_t i = 0; i < in->count; i++) {
+    const double v = t == FY_INT32   ? (double)(float)((const int32_t *)in->data)[i]
+                     : t == FY_INT64 ? (double)(float)((const int64_t *)in->data)[i]
+                                     : fy_tensor_double(in, i);
+    uint32_t low = 0, high = n;
+    while (low < high) {
+      const uint32_t middle = low + (high - low) / 2;
+      if (v < (double)edges->v.floats[middle]) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    ((int32_t *)out->data)[i] = (int32_t)low;
+  }
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- LowerBound, UpperBound
+#define BOUND(E, S, _)                                                                         \
+  static int64_t bound_##S(const void *row, int64_t n, const void *values, int64_t i, bool upper) { \
+    const fy_t_##S *sorted = row;                                                              \
+    const fy_a_##S v = FY_LD_##S(((const fy_t_##S *)values)[i]);                               \
+    int64_t low = 0, high = n;                                                                 \
+    while (low < high) {                                                                       \
+      const int64_t middle = low + (high - low) / 2;                                           \
+      const fy_a_##S x = FY_LD_##S(sorted[middle]);                                            \
+      if (upper ? !(v < x) : x < v) {                                                          \
+        low = middle + 1;                                                                      \
+      } else {                                                                                 \
+        high = middle;                                                                         \
+      }                                                                                        \
+    }                                                                                          \
+    return low;                                                                                \
+  }
+FY_ORDERED_TYPES(BOUND, _)
+typedef int64_t (*bound_fn)(const void *row, int64_t n, const void *values, int64_t i, bool upper);
+static const bound_fn bounds[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(FY_LOOP_ENTRY, bound)};
+
+static fy_code bound(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *sorted = ctx->in[0], *values = ctx->in[1];
+  const bool upper = ctx->site->op->impl->aux != NULL;
+  const bound_fn find = bounds[sorted->dtype];
+  fy_tensor *out;
+  for (int i = 0; i < 2; i++) {
+    if (ctx->in[i]->rank == 2) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be rank 2 but is rank %d for `%s` argument",
+                   ctx->in[i]->rank, i ? "values" : "sorted_inputs");
+  }
+  if (sorted->dims[0] != values->dims[0]) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Leading dim_size of both tensors must match.");
+  }
+  if (!find) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
+                   fy_dtype_name(sorted->dtype));
+  }
+  FY_TRY(fy_out_like(ctx, 0, values, &out, err));
+  const int64_t n = sorted->dims[1], each = values->dims[1];
+  const size_t size = fy_dtype_storage(sorted->dtype);
+  for (int64_t i = 0; i < values->count; i++) {
+    const int64_t at = find((const char *)sorted->data + (size_t)(i / each * n) * size, n,
+                            values->data, i, upper);
+    if (out->dtype == FY_INT32) {
+      ((int32_t *)out->data)[i] = (int32_t)at;
+    } else {
+      ((int64_t *)out->data)[i] = at;
+    }
+  }
+  return FY_OK;
+}
+
+static fy_code bound_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 2, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 2, err));
+  return fy_shape_set(ctx, 0, ctx->in[1].rank, ctx->in[1].dims, err);
+}
+
+static const fy_sample bincount_samples[] = {
+    {"i32[4]=1,3,1,9; i32[]=4; f32[0]=", NULL, FY_OK, "0,2,0,1"},
+    {"i32[2]=1,1; i32[]=2; i64[2]=5,6", NULL, FY_OK, "0,11"},
+    {"i32[1]=-1; i32[]=2; f32[0]=", NULL, FY_INVALID_ARGUMENT, "Input arr must be non-negative!"},
+};
+static const fy_sample dense_samples[] = {
+    {"i64[2,2]=1,1,0,9; i64[]=2; f32[0]=", NULL, FY_OK, "0,2,1,0"},
+    {"i32[2]=1,1; i32[]=2; i32[0]=", "binary_output=true", FY_OK, "0,1"},
+    {"i32[1]=1; i32[]=-2; f32[0]=", NULL, FY_INVALID_ARGUMENT, "size (-2) must be non-negative"},
+};
+static const fy_sample histogram_samples[] = {
+    {"f32[6]=-1,0,1.5,2,5,15; f32[2]=0,5; i32[]=5", NULL, FY_OK, "2,1,1,0,2"},
+    {"f32[1]=0; f32[2]=5,5; i32[]=5", NULL, FY_INVALID_ARGUMENT, "value_range should satisfy"},
+};
+static const fy_sample bucketize_samples[] = {
+    {"f32[3]=-5,10,1000", "boundaries=[0,10,100]", FY_OK, "0,2,3"},
+    {"f32[1]=1", "boundaries=[3,1]", FY_INVALID_ARGUMENT, "Expected sorted boundaries"},
+};
+static const fy_sample bound_samples[] = {
+    {"i32[1,5]=0,3,9,9,10; i32[1,3]=2,4,11", NULL, FY_OK, "1,2,5"},
+    {"f32[2,1]=1,2; f32[1,1]=1", NULL, FY_INVALID_ARGUMENT,
+     "Leading dim_size of both tensors must match."},
+};
+
+FY_OP(Bincount, .shape = bincount_shape, .compute = bincount, .host_inputs = 1 << 1,
+      FY_SAMPLES(bincount_samples));
+FY_OP(DenseBincount, .shape = bincount_shape, .compute = dense_bincount, .host_inputs = 1 << 1,
+      FY_SAMPLES(dense_samples));
+FY_OP(HistogramFixedWidth, .shape = histogram_shape, .compute = histogram,
+      .host_inputs = 1 << 1 | 1 << 2, FY_SAMPLES(histogram_samples));
+FY_OP(Bucketize, .shape = fy_shape_unchanged, .compute = bucketize, FY_SAMPLES(bucketize_samples));
+FY_OP(LowerBound, .shape = bound_shape, .compute = bound, FY_SAMPLES(bound_samples));
+FY_OP(UpperBound, .shape = bound_shape, .compute = bound, .aux = "upper",
+      FY_SAMPLES(bound_samples));

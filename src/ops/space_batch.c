@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// space_batch.c: SpaceToBatch(ND) and BatchToSpace(ND).
+//
+// Both pair a "wide" tensor [batch, spatial…, rest…] with a "deep" one whose batch is |blocks| times
+// larger: deep[offset * batch + b, p…] is wide[b, p * block + offset - start…], or padding where that
+// lies outside. One copies deep <- wide, the other wide <- deep.
+
+#include "ops/shape_fns.h"
+#include "ops/values.h"
+
+#define MAX_BLOCKS 64
+
+typedef struct space {
+  int32_t m;  // block dims
+  int64_t block[MAX_BLOCKS], start[MAX_BLOCKS], end[MAX_BLOCKS];
+  int64_t blocks;  // their product
+} space;
+
+typedef struct space_job {
+  const space *s;
+  int64_t batch;                 // of the wide tensor
+  const int64_t *deep, *wide;    // spatial dims
+  int64_t rows, size;            // positions of a deep image; bytes of what follows a position
+  const char *from;
+  char *to;
+  bool to_deep;
+} space_job;
+
+// Item: an image of the deep tensor.
+static void copy_images(void *arg, int64_t begin, int64_t end) {
+  const space_job *j = arg;
+  const space *s = j->s;
+  for (int64_t image = begin; image < end; image++) {
+    int64_t offset[MAX_BLOCKS], rest = image / j->batch;
+    for (int32_t d = s->m - 1; d >= 0; d--) {
+      offset[d] = rest % s->block[d];
+      rest /= s->block[d];
+    }
+    for (int64_t p = 0; p < j->rows; p++) {
+      int64_t at = p, wide_at = 0, step = 1;
+      bool inside = true;
+      for (int32_t d = s->m - 1; d >= 0; d--) {
+        const int64_t x = at % j->deep[d] * s->block[d] + offset[d] - s->start[d];
+        at /= j->deep[d];
+        inside = inside && x >= 0 && x < j->wide[d];
+        wide_at += x * step;
+        step *= j->wide[d];
+      }
+      const size_t size = (size_t)j->size, deep = (size_t)(image * j->rows + p) * size;
+      const size_t wide = (size_t)(image % j->batch * step + wide_at) * size;
+      if (inside) {
+        memcpy(j->to + (j->to_deep ? deep : wide), j->from + (j->to_deep ? wide : deep), size);
+      } else if (j->to_deep) {
+        memset(j->to + deep, 0, size);
+      }
+    }
+  }
+}
+
+static fy_code read_space(fy_kernel_ctx *ctx, const fy_tensor *block, const fy_tensor *edges,
+                          bool to_deep, space *s, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  char x[128];
+  if (block) {
+    if (block->rank != 1) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "block rank should be 1 instead of %d", block->rank);
+    }
+    s->m = block->count > MAX_BLOCKS ? MAX_BLOCKS + 1 : (int32_t)block->count;
+  } else {
+    s->m = 2;
+  }
+  if (in->rank < 1 + s->m) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "input rank should be >= %d instead of %d", 1 + s->m,
+                   in->rank);
+  }
+  if (s->m > MAX_BLOCKS) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "block_shape has more than %d elements", MAX_BLOCKS);
+  }
+  if (edges->rank != 2 || edges->dims[0] != s->m || edges->dims[1] != 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s should have shape [%d, 2] instead of %s",
+                   to_deep ? "paddings" : "crops", s->m, fy_tensor_shape_text(edges, x));
+  }
+  s->blocks = 1;
+  for (int32_t d = 0; d < s->m; d++) {
+    s->block[d] = block ? fy_tensor_int(block, d) : fy_site_int(ctx->site, "block_size");
+    s->start[d] = fy_tensor_int(edges, 2 * d);
+    s->end[d] = fy_tensor_int(edges, 2 * d + 1);
+    if (s->block[d] < 1) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "All values in block_shape must be positive, got value, %lld at index %d.",
+                     (long long)s->block[d], d);
+    }
+    if (__builtin_mul_overflow(s->blocks, s->block[d], &s->blocks)) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Product of block sizes must be positive, got %d", 0);
+    }
+  }
+  return FY_OK;
+}
+
+static fy_code run(fy_kernel_ctx *ctx, bool to_deep, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  const bool nd = ctx->site->num_inputs == 3;
+  space s;
+  int64_t dims[FY_MAX_RANK];
+  FY_TRY(read_space(ctx, nd ? ctx->in[1] : NULL, ctx->in[nd ? 2 : 1], to_deep, &s, err));
+  if (!fy_dtype_is_plain(in->dtype)) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
+                   fy_dtype_name(in->dtype));
+  }
+  memcpy(dims, in->dims, (size_t)in->rank * sizeof *dims);
+  if (!to_deep && in->dims[0] % s.blocks) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Input batch dimension (%lld) is not divisible by product of block sizes (%lld)",
+                   (long long)in->dims[0], (long long)s.blocks);
+  }
+  if (to_deep ? __builtin_mul_overflow(in->dims[0], s.blocks, &dims[0])
+              : (dims[0] = in->dims[0] / s.blocks, false)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "the output is too large");
+  }
+  for (int32_t d = 0; d < s.m; d++) {
+    const int64_t size = in->dims[1 + d];
+    int64_t other;
+    if (s.start[d] < 0 || s.end[d] < 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be non-negative",
+                     to_deep ? "Paddings" : "Crops");
+    }
+    if (to_deep) {
+      if (__builtin_add_overflow(size, s.start[d], &other) ||
+          __builtin_add_overflow(other, s.end[d], &other)) {
+        return fy_fail(err, FY_INVALID_ARGUMENT, "the output is too large");
+      }
+      if (other % s.block[d]) {
+        return fy_fail(err, FY_INVALID_ARGUMENT,
+                       "padded_shape[%d]=%lld is not divisible by block_shape[%d]=%lld", d,
+                       (long long)other, d, (long long)s.block[d]);
+      }
+      dims[1 + d] = other / s.block[d];
+    } else {
+      if (__builtin_mul_overflow(size, s.block[d], &other)) {
+        return fy_fail(err, FY_INVALID_ARGUMENT, "the output is too large");
+      }
+      other = other < s.start[d] ? -1 : other - s.start[d];
+      other = other < 0 ? other : other - s.end[d];
+      if (other < 0) {
+        return fy_fail(err, FY_INVALID_ARGUMENT, "cropped_shape[%d]=%lld must be non-negative", d,
+                       (long long)(size * s.block[d] - s.start[d] - s.end[d]));
+      }
+      dims[1 + d] = other;
+    }
+  }
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, in->rank, dims, &out, err));
+  if (out->count == 0) return FY_OK;
+  if (in->count == 0) {
+    memset(out->data, 0, fy_tensor_bytes(out));
+    return FY_OK;
+  }
+  const fy_tensor *deep = to_deep ? out : in, *wide = to_deep ? in : out;
+  space_job j = {.s = &s, .batch = wide->dims[0], .deep = deep->dims + 1, .wide = wide->dims + 1,
+                 .rows = fy_product(deep->dims + 1, s.m), .from = in->data, .to = out->data,
+                 .to_deep = to_deep,
+                 .size = fy_product(in->dims + 1 + s.m, in->rank - 1 - s.m) *
+                         (int64_t)fy_dtype_storage(in->dtype)};
+  fy_parallel(ctx, deep->dims[0], (double)j.rows * (10 + 0.1 * (double)j.size), copy_images, &j);
+  return FY_OK;
+}
+static fy_code to_batch(fy_kernel_ctx *ctx, fy_error *err) {
+  return run(ctx, true, err);
+}
+static fy_code to_space(fy_kernel_ctx *ctx, fy_error *err) {
+  return run(ctx, false, err);
+}
+
+// ---------------------------------------------------------------- shapes
+static fy_code infer(fy_shape_ctx *ctx, bool to_deep, fy_error *err) {
+  const fy_pshape in = ctx->in[0];
+  const bool nd = ctx->num_inputs == 3;
+  const int edges_in = nd ? 2 : 1;
+  const fy_tensor *block = nd ? ctx->in_value[1] : NULL, *edges = ctx->in_value[edges_in];
+  int64_t m = 2, blocks = 1, dims[FY_MAX_RANK];
+  if (nd) {
+    FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
+    m = fy_dim_of(ctx->in[1], 0);
+  }
+  FY_TRY(fy_shape_rank_is(ctx->in[edges_in], 2, err));
+  if (m < 0) return FY_OK;
+  if (m > FY_MAX_RANK - 1) return FY_OK;
+  FY_TRY(fy_shape_rank_at_least(in, (int32_t)m + 1, err));
+  int64_t merged;
+  FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[edges_in], 0), m, &merged, err));
+  FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[edges_in], 1), 2, &merged, err));
+  if (in.rank < 0) return FY_OK;
+  for (int32_t d = 0; d < in.rank; d++) dims[d] = d <= m ? -1 : in.dims[d];
+  const bool block_known = !nd || (block && !block->device && block->count == m);
+  for (int64_t d = 0; d < m && block_known; d++) {
+    const int64_t b = nd ? fy_tensor_int(block, d) : fy_shape_attr_int(ctx, "block_size", 2);
+    if (b < 1) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "block_shape must be positive");
+    }
+    if (__builtin_mul_overflow(blocks, b, &blocks)) return fy_shape_set(ctx, 0, in.rank, dims, err);
+    if (!edges || edges->device || edges->count != 2 * m) continue;
+    const int64_t lo = fy_tensor_int(edges, 2 * d), hi = fy_tensor_int(edges, 2 * d + 1);
+    if (lo < 0 || hi < 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, to_deep ? "paddings cannot be negative"
+                                                       : "crops cannot be negative");
+    }
+    int64_t size = in.dims[1 + d];
+    if (size < 0 || lo > INT32_MAX || hi > INT32_MAX || size > INT32_MAX || b > INT32_MAX) continue;
+    if (to_deep) {
+      size += lo + hi;
+      if (size % b) {
+        return fy_fail(err, FY_INVALID_ARGUMENT,
+                       "Dimension size must be evenly divisible by %lld but is %lld", (long long)b,
+                       (long long)size);
+      }
+      dims[1 + d] = size / b;
+    } else {
+      size *= b;
+      if (size < lo + hi) {
+        return fy_fail(err, FY_INVALID_ARGUMENT,
+                       "Negative dimension size caused by subtracting %lld from %lld",
+                       (long long)(lo + hi), (long long)size);
+      }
+      dims[1 + d] = size - lo - hi;
+    }
+  }
+  if (block_known && in.dims[0] >= 0) {
+    if (to_deep) {
+      if (__builtin_mul_overflow(in.dims[0], blocks, &dims[0])) dims[0] = -1;
+    } else {
+      if (in.dims[0] % blocks) {
+        return fy_fail(err, FY_INVALID_ARGUMENT,
+                       "Dimension size must be evenly divisible by %lld but is %lld",
+                       (long long)blocks, (long long)in.dims[0]);
+      }
+      dims[0] = in.dims[0] / blocks;
+    }
+  }
+  return fy_shape_set(ctx, 0, in.rank, dims, err);
+}
+static fy_code to_batch_shape(fy_shape_ctx *ctx, fy_error *err) {
+  return infer(ctx, true, err);
+}
+static fy_code to_space_shape(fy_shape_ctx *ctx, fy_error *err) {
+  return infer(ctx, false, err);
+}
+
+static const fy_sample batch_nd_samples[] = {
+    {"f32[1,2,2,1]=1,2,3,4; i32[2]=2,2; i32[2,2]=0,0,0,0", NULL, FY_OK, "1,2,3,4"},
+    {"i32[1,3]=1,2,3; i32[1]=2; i32[1,2]=1,0", NULL, FY_OK, "0,2,1,3"},
+    {"f32[1,3]=1,2,3; i32[1]=2; i32[1,2]=0,0", NULL, FY_INVALID_ARGUMENT,
+     "padded_shape[0]=3 is not divisible by block_shape[0]=2"},
+};
+static const fy_sample batch_samples[] = {
+    {"f32[1,2,2,1]=1,2,3,4; i32[2,2]=0,0,0,0", "block_size=2", FY_OK, "1,2,3,4"},
+};
+static const fy_sample space_nd_samples[] = {
+    {"f32[4,1,1,1]=1,2,3,4; i32[2]=2,2; i32[2,2]=0,0,0,0", NULL, FY_OK, "1,2,3,4"},
+    {"i32[2,2]=0,2,1,3; i32[1]=2; i32[1,2]=1,0", NULL, FY_OK, "1,2,3"},
+    {"f32[3,1]=zeros; i32[1]=2; i32[1,2]=0,0", NULL, FY_INVALID_ARGUMENT,
+     "Input batch dimension (3) is not divisible by product of block sizes (2)"},
+};
+static const fy_sample space_samples[] = {
+    {"f32[4,1,1,1]=1,2,3,4; i32[2,2]=0,0,0,0", "block_size=2", FY_OK, "1,2,3,4"},
+};
+FY_OP(SpaceToBatchND, .shape = to_batch_shape, .compute = to_batch, .host_inputs = 6,
+      FY_SAMPLES(batch_nd_samples));
+FY_OP(SpaceToBatch, .shape = to_batch_shape, .compute = to_batch, .host_inputs = 2,
+      FY_SAMPLES(batch_samples));
+FY_OP(BatchToSpaceND, .shape = to_space_shape, .compute = to_space, .host_inputs = 6,
+      FY_SAMPLES(space_nd_samples));
+FY_OP(BatchToSpace, .shape = to_space_shape, .compute = to_space, .host_inputs = 2,
+      FY_SAMPLES(space_samples));

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// unique.c: Unique, UniqueV2, UniqueWithCounts(V2), ListDiff: equal slices found by hashing. Order
+// is that of first appearance; NaN equals nothing, -0 equals 0.
+
+#include "base/map.h"
+#include "ops/shape_fns.h"
+#include "ops/typed.h"
+#include "ops/values.h"
+
+// Slices along an axis: slice i of [outer, n, inner] is outer runs of inner elements.
+typedef struct slices {
+  const fy_tensor *t;
+  int64_t outer, n, inner;
+} slices;
+
+static uint64_t element_hash(const fy_tensor *t, int64_t i) {
+  const char *p = (const char *)t->data + (size_t)i * fy_dtype_storage(t->dtype);
+  if (t->dtype == FY_STRING) {
+    const fy_view v = fy_tensor_string(t, i);
+    return fy_hash64(v.p, v.n, 1);
+  }
+  if (fy_dtype_is_floating(t->dtype)) {
+    const double d = fy_tensor_double(t, i) + 0.0;  // -0 becomes 0
+    return fy_hash64(&d, sizeof d, 1);
+  }
+  return fy_hash64(p, fy_dtype_storage(t->dtype), 1);
+}
+static bool element_equal(const fy_tensor *a, int64_t i, const fy_tensor *b, int64_t k) {
+  const size_t size = fy_dtype_storage(a->dtype);
+  if (a->dtype == FY_STRING) return fy_view_eq(fy_tensor_string(a, i), fy_tensor_string(b, k));
+  if (fy_dtype_is_floating(a->dtype)) return fy_tensor_double(a, i) == fy_tensor_double(b, k);
+  return !memcmp((const char *)a->data + (size_t)i * size, (const char *)b->data + (size_t)k * size,
+                 size);
+}
+static uint64_t slice_hash(const slices *s, int64_t i) {
+  uint64_t h = 0;
+  for (int64_t o = 0; o < s->outer; o++) {
+    for (int64_t k = 0; k < s->inner; k++) {
+      h = fy_hash_mix(h, element_hash(s->t, (o * s->n + i) * s->inner + k));
+    }
+  }
+  return h;
+}
+static bool slice_equal(const slices *a, int64_t i, const slices *b, int64_t j) {
+  for (int64_t o = 0; o < a->outer; o++) {
+    for (int64_t k = 0; k < a->inner; k++) {
+      if (!element_equal(a->t, (o * a->n + i) * a->inner + k, b->t,
+                         (o * b->n + j) * b->inner + k)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Open addressing: slot = 1 + slice, 0 = free.
+typedef struct slice_set {
+  int64_t *slots;
+  uint64_t mask;
+} slice_set;
+
+static fy_code set_init(fy_kernel_ctx *ctx, int64_t n, slice_set *set, fy_error *err) {
+  uint64_t size = 16;
+  while (size < (uint64_t)n * 2) size *= 2;
+  void *memory;
+  FY_TRY(fy_scratch(ctx, (size_t)size * sizeof(int64_t), &memory, err));
+  memset(memory, 0, (size_t)size * sizeof(int64_t));
+  *set = (slice_set){memory, size - 1};
+  return FY_OK;
+}
+// The slice of |in| equal to slice |i| of |s|, or -1 with |*free_slot| where it would go.
+static int64_t set_find(const slice_set *set, const slices *in, const slices *s, int64_t i,
+                        uint64_t *free_slot) {
+  uint64_t at = slice_hash(s, i) & set->mask;
+  for (; set->slots[at]; at = (at + 1) & set->mask) {
+    if (slice_equal(in, set->slots[at] - 1, s, i)) return set->slots[at] - 1;
+  }
+  *free_slot = at;
+  return -1;
+}
+
+static void put_index(fy_tensor *t, int64_t i, int64_t v) {
+  if (t->dtype == FY_INT32) {
+    ((int32_t *)t->data)[i] = (int32_t)v;
+  } else {
+    ((int64_t *)t->data)[i] = v;
+  }
+}
+
+static fy_code pick_axis(const fy_tensor *x, const fy_tensor *axis, int32_t *out, fy_error *err) {
+  if (axis && axis->rank != 1) return fy_fail(err, FY_INVALID_ARGUMENT, "axis expects a 1D vector.");
+  if (axis && axis->count > 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "axis does not support input tensors larger than 1 elements");
+  }
+  *out = 0;
+  if (!axis || axis->count == 0) {
+    if (x->rank == 1) return FY_OK;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "unique expects a 1D vector.");
+  }
+  int64_t a = fy_tensor_int(axis, 0);
+  if (a < 0) a += x->rank;
+  if (a < 0 || a >= x->rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "axis has to be between [0, %d)", x->rank);
+  }
+  *out = (int32_t)a;
+  return FY_OK;
+}
+
+static fy_code unique(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *x = ctx->in[0];
+  const bool counted = ctx->site->num_outputs > 2;
+  int32_t axis;
+  FY_TRY(pick_axis(x, ctx->site->num_inputs > 1 ? ctx->in[1] : NULL, &axis, err));
+  const slices s = {x, fy_product(x->dims, axis), x->dims[axis],
+                    fy_product(x->dims + axis + 1, x->rank - axis - 1)};
+  slice_set set;
+  void *memory;
+  fy_tensor *y, *idx, *count;
+  FY_TRY(set_init(ctx, s.n, &set, err));
+  FY_TRY(fy_scratch(ctx, (size_t)(s.n + 1) * 3 * sizeof(int64_t), &memory, err));
+  int64_t *first = memory, *rank = first + s.n, *times = rank + s.n;  // of the unique; of slices
+  int64_t found = 0;
+  FY_TRY(fy_out(ctx, 1, 1, &s.n, &idx, err));
+  for (int64_t i = 0; i < s.n; i++) {
+    uint64_t slot = 0;
+    const int64_t same = set_find(&set, &s, &s, i, &slot);
+    if (same < 0) {
+      set.slots[slot] = 1 + i;
+      first[found] = i;
+      times[found] = 0;
+      rank[i] = found++;
+    } else {
+      rank[i] = rank[same];
+    }
+    times[rank[i]]++;
+    put_index(idx, i, rank[i]);
+  }
+  int64_t dims[FY_MAX_RANK];
+  for (int32_t d = 0; d < x->rank; d++) dims[d] = d == axis ? found : x->dims[d];
+  FY_TRY(fy_out(ctx, 0, x->rank, dims, &y, err));
+  for (int64_t o = 0; o < s.outer; o++) {
+    for (int64_t k = 0; k < found; k++) {
+      FY_TRY(fy_copy_run(y->dtype, y->data, (o * found + k) * s.inner, x->data,
+                         (o * s.n + first[k]) * s.inner, s.inner, err));
+    }
+  }
+  if (!counted) return FY_OK;
+  FY_TRY(fy_out(ctx, 2, 1, &found, &count, err));
+  for (int64_t k = 0; k < found; k++) put_index(count, k, times[k]);
+  return FY_OK;
+}
+
+static fy_code list_diff(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *x = ctx->in[0], *y = ctx->in[1];
+  if (x->rank != 1) return fy_fail(err, FY_INVALID_ARGUMENT, "x should be a 1D vector.");
+  if (y->rank != 1) return fy_fail(err, FY_INVALID_ARGUMENT, "y should be a 1D vector.");
+  const slices sx = {x, 1, x->count, 1}, sy = {y, 1, y->count, 1};
+  slice_set set;
+  void *memory;
+  fy_tensor *out, *idx;
+  uint64_t slot = 0;
+  FY_TRY(set_init(ctx, y->count, &set, err));
+  FY_TRY(fy_scratch(ctx, (size_t)(x->count + 1) * sizeof(int64_t), &memory, err));
+  int64_t *kept = memory, n = 0;
+  for (int64_t i = 0; i < y->count; i++) {
+    if (set_find(&set, &sy, &sy, i, &slot) < 0) set.slots[slot] = 1 + i;
+  }
+  for (int64_t i = 0; i < x->count; i++) {
+    if (set_find(&set, &sy, &sx, i, &slot) < 0) kept[n++] = i;
+  }
+  FY_TRY(fy_out(ctx, 0, 1, &n, &out, err));
+  FY_TRY(fy_out(ctx, 1, 1, &n, &idx, err));
+  for (int64_t i = 0; i < n; i++) {
+    FY_TRY(fy_copy_run(out->dtype, out->data, i, x->data, kept[i], 1, err));
+    put_index(idx, i, kept[i]);
+  }
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- shapes
+static fy_code unique_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const int64_t unknown = -1;
+  const fy_pshape x = ctx->in[0];
+  FY_TRY(fy_shape_rank_is(x, 1, err));
+  const int64_t n = x.rank == 1 ? x.dims[0] : -1;
+  FY_TRY(fy_shape_set(ctx, 0, 1, &unknown, err));
+  FY_TRY(fy_shape_set(ctx, 1, 1, &n, err));
+  return ctx->num_outputs > 2 ? fy_shape_set(ctx, 2, 1, &unknown, err) : FY_OK;
+}
+
+static fy_code unique_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape x = ctx->in[0], a = ctx->in[1];
+  const int64_t unknown = -1;
+  int64_t n = -1;
+  int32_t count;
+  int64_t *axis;
+  bool *known;
+  if (a.rank >= 0 && a.rank != 1 && ctx->in_value[1]) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "axis expects a 1D vector.");
+  }
+  if (fy_shape_values(ctx, 1, &count, &axis, &known) && x.rank >= 0 && ctx->in_value[1]) {
+    if (count > 1) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "axis does not support input tensors larger than 1 elements.");
+    }
+    if (count == 0) {
+      if (x.rank != 1) return fy_fail(err, FY_INVALID_ARGUMENT, "x expects a 1D vector.");
+      n = x.dims[0];
+      FY_TRY(fy_shape_set(ctx, 0, 1, &unknown, err));
+    } else {
+      int64_t at = axis[0] < 0 ? axis[0] + x.rank : axis[0];
+      if (at < 0 || at >= x.rank) {
+        return fy_fail(err, FY_INVALID_ARGUMENT, "axis expects to be in the range [%d, %d)",
+                       -x.rank, x.rank);
+      }
+      int64_t dims[FY_MAX_RANK];
+      for (int32_t d = 0; d < x.rank; d++) dims[d] = d == at ? -1 : x.dims[d];
+      n = x.dims[at];
+      FY_TRY(fy_shape_set(ctx, 0, x.rank, dims, err));
+    }
+  }
+  FY_TRY(fy_shape_set(ctx, 1, 1, &n, err));
+  return ctx->num_outputs > 2 ? fy_shape_set(ctx, 2, 1, &unknown, err) : FY_OK;
+}
+
+static fy_code list_diff_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const int64_t unknown = -1;
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 1, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
+  FY_TRY(fy_shape_set(ctx, 0, 1, &unknown, err));
+  return fy_shape_set(ctx, 1, 1, &unknown, err);
+}
+
+static const fy_sample samples[] = {
+    {"i32[6]=1,1,2,4,4,1", NULL, FY_OK, "1,2,4"},
+    {"s[3]='a','b','a'", NULL, FY_OK, NULL},
+    {"f32[0]=", NULL, FY_OK, ""},
+    {"i32[2,1]=1,1", NULL, FY_INVALID_ARGUMENT, "unique expects a 1D vector."},
+};
+static const fy_sample v2_samples[] = {
+    {"i32[2,3]=1,2,1,3,4,3; i64[1]=1", NULL, FY_OK, "1,2,3,4"},
+    {"i32[3]=1,2,1; i64[0]=", NULL, FY_OK, "1,2"},
+    {"i32[2]=1,1; i64[1]=3", NULL, FY_INVALID_ARGUMENT, "axis has to be between [0, 1)"},
+};
+static const fy_sample diff_samples[] = {
+    {"i32[6]=1,2,3,4,5,6; i32[3]=1,3,5", NULL, FY_OK, "2,4,6"},
+    {"f32[]=1; f32[1]=1", NULL, FY_INVALID_ARGUMENT, "x should be a 1D vector."},
+};
+#define UNIQUE(Name, shape_fn, array)                                               \
+  FY_OP(Name, .shape = shape_fn, .compute = unique, .flags = FY_OP_DYNAMIC,         \
+        .host_inputs = 1 << 1, FY_SAMPLES(array))
+UNIQUE(Unique, unique_shape, samples);
+UNIQUE(UniqueWithCounts, unique_shape, samples);
+UNIQUE(UniqueV2, unique_v2_shape, v2_samples);
+UNIQUE(UniqueWithCountsV2, unique_v2_shape, v2_samples);
+FY_OP(ListDiff, .shape = list_diff_shape, .compute = list_diff, .flags = FY_OP_DYNAMIC,
+      FY_SAMPLES(diff_samples));
