@@ -32,11 +32,7 @@ static fy_code encode(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 static fy_code decode_one(fy_view v, fy_str *s, fy_error *err) {
-  if (v.n % 4 == 0 && v.n && v.p[v.n - 1] == '=') v.n -= v.n > 1 && v.p[v.n - 2] == '=' ? 2 : 1;
-  else if (v.n % 4 == 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Base64 string length cannot be 1 modulo 4");
-  }
+  if (v.n % 4 == 0 && v.n && v.p[v.n - 1] == '=') v.n -= v.p[v.n - 2] == '=' ? 2 : 1;
   uint32_t w = 0;
   for (size_t k = 0; k < v.n; k++) {
     const char *at = v.p[k] ? strchr(alphabet, v.p[k]) : NULL;
@@ -48,6 +44,9 @@ static fy_code decode_one(fy_view v, fy_str *s, fy_error *err) {
       fy_str_addc(s, (char)w);
       w = 0;
     }
+  }
+  if (v.n % 4 == 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Base64 string length cannot be 1 modulo 4.");
   }
   if (v.n % 4 == 2) fy_str_addc(s, (char)(w >> 4));
   if (v.n % 4 == 3) {

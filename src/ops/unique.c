@@ -220,6 +220,7 @@ static fy_code unique_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
       FY_TRY(fy_shape_set(ctx, 0, x.rank, dims, err));
     }
   }
+  if (ctx->out[0].rank < 0) FY_TRY(fy_shape_set(ctx, 0, x.rank, NULL, err));
   FY_TRY(fy_shape_set(ctx, 1, 1, &n, err));
   return ctx->num_outputs > 2 ? fy_shape_set(ctx, 2, 1, &unknown, err) : FY_OK;
 }

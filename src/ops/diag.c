@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0
+// diag.c: diagonals: Diag, DiagPart, MatrixDiag, MatrixDiagPart, MatrixSetDiag (V1, V2 and V3: a
+// band of diagonals, each aligned left or right in its row), MatrixBandPart.
+
+#include "ops/shape_fns.h"
+#include "ops/values.h"
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+// ---------------------------------------------------------------- a band of diagonals
+typedef struct band {
+  int64_t lower, upper;
+  bool left_super, left_sub;  // alignment in a row that is longer than the diagonal
+  int64_t rows, cols, longest;
+} band;
+
+// k is input |i|; ops without one have the main diagonal only.
+static fy_code read_band(const fy_kernel_ctx *ctx, int i, band *b, fy_error *err) {
+  char x[128];
+  *b = (band){.left_super = true, .left_sub = true};
+  if (fy_site_attr(ctx->site, "align")) {
+    const fy_view align = fy_site_string(ctx->site, "align");
+    b->left_super = align.n > 1 && align.p[0] == 'L';
+    b->left_sub = fy_view_is(align, "LEFT_LEFT") || fy_view_is(align, "RIGHT_LEFT");
+  }
+  if (i >= ctx->site->num_inputs) return FY_OK;
+  const fy_tensor *k = ctx->in[i];
+  if (k->rank > 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "diag_index must be a scalar or vector, received shape: %s",
+                   fy_tensor_shape_text(k, x));
+  }
+  if (k->count < 1 || k->count > 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "diag_index must have only one or two elements, received %lld elements.",
+                   (long long)k->count);
+  }
+  b->lower = fy_tensor_int(k, 0);
+  b->upper = fy_tensor_int(k, k->count - 1);
+  return FY_OK;
+}
+
+static fy_code check_order(const band *b, fy_error *err) {
+  if (b->lower <= b->upper) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "lower_diag_index must not be larger than upper_diag_index: %lld > %lld",
+                 (long long)b->lower, (long long)b->upper);
+}
+
+static fy_code check_band(band *b, const fy_tensor *in, const char *dot, fy_error *err) {
+  b->rows = in->dims[in->rank - 2];
+  b->cols = in->dims[in->rank - 1];
+  const int64_t k[2] = {b->lower, b->upper};
+  for (int i = 0; i < 2; i++) {
+    if ((-b->rows < k[i] && k[i] < b->cols) || k[i] == 0) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "%s_diag_index is out of bound: %lld%s It must be between %lld and %lld",
+                   i ? "upper" : "lower", (long long)k[i], i ? "" : dot, (long long)-b->rows,
+                   (long long)b->cols);
+  }
+  FY_TRY(check_order(b, err));
+  b->longest = least(b->rows + least(b->upper, 0), b->cols - most(b->lower, 0));
+  return FY_OK;
+}
+
+static int64_t length_of(const band *b, int64_t d) {
+  return least(b->rows + least(d, 0), b->cols - most(d, 0));
+}
+static int64_t offset_of(const band *b, int64_t d) {
+  const bool left = (d >= 0 && b->left_super) || (d <= 0 && b->left_sub);
+  return left ? 0 : b->longest - length_of(b, d);
+}
+
+static fy_code fail_rank(const fy_tensor *t, const char *what, int rank, fy_error *err) {
+  char x[128];
+  return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be at least %d-dim, received shape: %s", what,
+                 rank, fy_tensor_shape_text(t, x));
+}
+
+// Fills |out| with the scalar |value|, or zeros.
+static fy_code fill_out(fy_tensor *out, const fy_tensor *value, fy_error *err) {
+  if (value && value->rank != 0) return fy_fail(err, FY_INVALID_ARGUMENT, "Padding must be scalar.");
+  if (out->count == 0) return FY_OK;
+  if (!fy_dtype_is_plain(out->dtype)) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "diagonals of %s", fy_dtype_name(out->dtype));
+  }
+  const size_t size = fy_dtype_storage(out->dtype);
+  if (!value) {
+    memset(out->data, 0, fy_tensor_bytes(out));
+    return FY_OK;
+  }
+  for (int64_t i = 0; i < out->count; i++) {
+    memcpy((char *)out->data + (size_t)i * size, value->data, size);
+  }
+  return FY_OK;
+}
+
+static void copy_one(fy_tensor *to, int64_t i, const fy_tensor *from, int64_t k) {
+  const size_t size = fy_dtype_storage(to->dtype);
+  memcpy((char *)to->data + (size_t)i * size, (const char *)from->data + (size_t)k * size, size);
+}
+
+// Walks the band: |matrix| holds [batch, rows, cols], |diagonal| [batch, diagonals, longest].
+static void walk(const band *b, fy_tensor *matrix, fy_tensor *diagonal, bool to_matrix) {
+  const int64_t each = b->rows * b->cols, bands = b->upper - b->lower + 1;
+  const int64_t batch = each ? matrix->count / each : 0;
+  for (int64_t m = 0; m < batch; m++) {
+    for (int64_t d = b->upper; d >= b->lower; d--) {
+      const int64_t n = length_of(b, d);
+      const int64_t start = (m * bands + b->upper - d) * b->longest + offset_of(b, d);
+      for (int64_t i = 0; i < n; i++) {
+        const int64_t at = m * each + (i + most(0, -d)) * b->cols + i + most(0, d);
+        if (to_matrix) {
+          copy_one(matrix, at, diagonal, start + i);
+        } else {
+          copy_one(diagonal, start + i, matrix, at);
+        }
+      }
+    }
+  }
+}
+
+static fy_code matrix_diag_part(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_tensor *in = ctx->in[0], *out;
+  band b;
+  int64_t dims[FY_MAX_RANK];
+  if (in->rank < 2) return fail_rank(in, "input", 2, err);
+  FY_TRY(read_band(ctx, 1, &b, err));
+  FY_TRY(check_band(&b, in, ".", err));
+  int32_t rank = 0;
+  for (; rank < in->rank - 2; rank++) dims[rank] = in->dims[rank];
+  if (b.lower < b.upper) dims[rank++] = b.upper - b.lower + 1;
+  dims[rank++] = b.longest;
+  const fy_tensor *padding = ctx->site->num_inputs > 2 ? ctx->in[2] : NULL;
+  if (padding && padding->rank) return fy_fail(err, FY_INVALID_ARGUMENT, "Padding must be scalar.");
+  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  FY_TRY(fill_out(out, padding, err));
+  if (out->count) walk(&b, in, out, false);
+  return FY_OK;
+}
+
+static fy_code matrix_diag(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_tensor *diagonal = ctx->in[0], *out;
+  const bool plain = ctx->site->num_inputs == 1;
+  band b;
+  int64_t dims[FY_MAX_RANK + 1], rows = -1, cols = -1;
+  if (diagonal->rank < 1) return fail_rank(diagonal, "diagonal", 1, err);
+  FY_TRY(read_band(ctx, 1, &b, err));
+  FY_TRY(check_order(&b, err));
+  for (int i = 2; !plain && i < 4; i++) {
+    if (ctx->in[i]->rank == 0) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be a scalar", i == 2 ? "num_rows" : "num_cols");
+  }
+  if (!plain) {
+    rows = fy_tensor_int(ctx->in[2], 0);
+    cols = fy_tensor_int(ctx->in[3], 0);
+  }
+  const bool many = b.lower < b.upper;
+  if (many && (diagonal->rank < 2 ||
+               diagonal->dims[diagonal->rank - 2] != b.upper - b.lower + 1)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "The number of diagonals provided in the input does not match the "
+                   "lower_diag_index and upper_diag_index range.");
+  }
+  b.longest = diagonal->dims[diagonal->rank - 1];
+  const int64_t min_rows = b.longest - least(b.upper, 0), min_cols = b.longest + most(b.lower, 0);
+  if (rows != -1 && rows < min_rows) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "The number of rows is too small.");
+  }
+  if (cols != -1 && cols < min_cols) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "The number of columns is too small.");
+  }
+  if (rows == -1 && cols == -1) rows = cols = most(min_rows, min_cols);
+  if (rows == -1) rows = min_rows;
+  if (cols == -1) cols = min_cols;
+  if (rows != min_rows && cols != min_cols) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "The number of rows or columns is not consistent with the specified d_lower, "
+                   "d_upper, and diagonal.");
+  }
+  b.rows = rows;
+  b.cols = cols;
+  const int32_t batch = diagonal->rank - (many ? 2 : 1);
+  if (batch + 2 > FY_MAX_RANK) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
+  }
+  for (int32_t d = 0; d < batch; d++) dims[d] = diagonal->dims[d];
+  dims[batch] = rows;
+  dims[batch + 1] = cols;
+  if (!plain && ctx->in[4]->rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Padding must be scalar.");
+  }
+  FY_TRY(fy_out(ctx, 0, batch + 2, dims, &out, err));
+  FY_TRY(fill_out(out, plain ? NULL : ctx->in[4], err));
+  if (out->count && diagonal->count) walk(&b, out, diagonal, true);
+  return FY_OK;
+}
+
+static fy_code matrix_set_diag(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_tensor *in = ctx->in[0], *diagonal = ctx->in[1], *out;
+  band b;
+  if (in->rank < 2) return fail_rank(in, "input", 2, err);
+  if (diagonal->rank < 1) return fail_rank(diagonal, "diagonal", 1, err);
+  FY_TRY(read_band(ctx, 2, &b, err));
+  FY_TRY(check_band(&b, in, "", err));
+  int64_t want[FY_MAX_RANK];
+  int32_t rank = 0;
+  for (; rank < in->rank - 2; rank++) want[rank] = in->dims[rank];
+  if (b.lower < b.upper) want[rank++] = b.upper - b.lower + 1;
+  want[rank++] = b.longest;
+  if (!fy_shape_equal(rank, want, diagonal->rank, diagonal->dims)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Either first dimensions of diagonal don't match input.shape[:-2], or "
+                   "diagonal.shape[:-1] is not equal to the longests diagonal in range "
+                   "[lower_diag_index:upper_diag_index].");
+  }
+  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+  FY_TRY(fy_copy_run(out->dtype, out->data, 0, in->data, 0, in->count, err));
+  if (out->count && fy_dtype_is_plain(out->dtype)) walk(&b, out, diagonal, true);
+  return FY_OK;
+}
+
+static fy_code band_part(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  fy_tensor *out;
+  char x[128];
+  if (in->rank < 2) return fail_rank(in, "input", 2, err);
+  const int64_t rows = in->dims[in->rank - 2], cols = in->dims[in->rank - 1];
+  int64_t keep[2];
+  for (int i = 0; i < 2; i++) {
+    const char *name = i ? "num_upper" : "num_lower";
+    const int64_t limit = i ? cols : rows;
+    if (ctx->in[i + 1]->rank != 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be scalar, got shape %s", name,
+                     fy_tensor_shape_text(ctx->in[i + 1], x));
+    }
+    keep[i] = fy_tensor_int(ctx->in[i + 1], 0);
+    if (keep[i] > limit) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "%s must be negative or less or equal to number of %s (%lld) got: %lld", name,
+                     i ? "columns" : "rows", (long long)limit, (long long)keep[i]);
+    }
+  }
+  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+  FY_TRY(fill_out(out, NULL, err));
+  const int64_t lines = cols ? in->count / cols : 0;
+  for (int64_t line = 0; line < lines; line++) {
+    const int64_t r = line % rows;
+    const int64_t begin = keep[0] < 0 ? 0 : most(0, r - keep[0]);
+    const int64_t end = keep[1] < 0 ? cols : least(cols, r + keep[1] + 1);
+    if (begin >= end) continue;
+    FY_TRY(fy_copy_run(out->dtype, out->data, line * cols + begin, in->data, line * cols + begin,
+                       end - begin, err));
+  }
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- Diag, DiagPart: any rank
+static fy_code diag(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  fy_tensor *out;
+  int64_t dims[2 * FY_MAX_RANK];
+  if (in->rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input must be at least rank 1, got 0");
+  }
+  if (2 * in->rank > FY_MAX_RANK) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
+  }
+  for (int32_t d = 0; d < in->rank; d++) dims[d] = dims[d + in->rank] = in->dims[d];
+  FY_TRY(fy_out(ctx, 0, 2 * in->rank, dims, &out, err));
+  FY_TRY(fill_out(out, NULL, err));
+  for (int64_t i = 0; i < in->count; i++) copy_one(out, i * (in->count + 1), in, i);
+  return FY_OK;
+}
+
+static fy_code diag_part(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  fy_tensor *out;
+  char x[128];
+  const int32_t half = in->rank / 2;
+  if (in->rank % 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "The rank of the tensor should be                                          even "
+                   "and positive, got shape %s",
+                   fy_tensor_shape_text(in, x));
+  }
+  for (int32_t d = 0; d < half; d++) {
+    if (in->dims[d] == in->dims[d + half]) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid shape %s: dimensions %d and %d do not match.",
+                   fy_tensor_shape_text(in, x), d, d + half);
+  }
+  FY_TRY(fy_out(ctx, 0, half, in->dims, &out, err));
+  for (int64_t i = 0; i < out->count; i++) copy_one(out, i, in, i * (out->count + 1));
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- shapes
+static fy_code diag_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0];
+  int64_t dims[2 * FY_MAX_RANK];
+  FY_TRY(fy_shape_rank_at_least(in, 1, err));
+  if (in.rank < 0) return FY_OK;
+  for (int32_t d = 0; d < in.rank; d++) dims[d] = dims[d + in.rank] = in.dims[d];
+  return fy_shape_set(ctx, 0, 2 * in.rank, dims, err);
+}
+static fy_code diag_part_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0];
+  int64_t dims[FY_MAX_RANK];
+  if (in.rank < 0) return FY_OK;
+  if (in.rank % 2 || in.rank == 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Input must have even and non-zero rank, input rank is %d", in.rank);
+  }
+  for (int32_t d = 0; d < in.rank / 2; d++) {
+    FY_TRY(fy_dim_merge(in.dims[d], in.dims[d + in.rank / 2], &dims[d], err));
+  }
+  return fy_shape_set(ctx, 0, in.rank / 2, dims, err);
+}
+
+// Input |i| as the band's ends; false when they are not known.
+static bool shape_band(fy_shape_ctx *ctx, int i, int64_t *lower, int64_t *upper) {
+  int32_t n;
+  int64_t *values;
+  bool *known;
+  *lower = *upper = 0;
+  if (i >= ctx->num_inputs) return true;
+  if (!ctx->in_value[i] || !fy_shape_values(ctx, i, &n, &values, &known)) return false;
+  if (n < 1 || n > 2 || !known[0] || !known[n - 1]) return false;
+  *lower = values[0];
+  *upper = values[n - 1];
+  return *lower <= *upper;
+}
+
+static fy_code matrix_diag_part_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0];
+  int64_t lower, upper, dims[FY_MAX_RANK];
+  FY_TRY(fy_shape_rank_at_least(in, 2, err));
+  if (in.rank < 0 || !shape_band(ctx, 1, &lower, &upper)) return FY_OK;
+  const int64_t rows = in.dims[in.rank - 2], cols = in.dims[in.rank - 1];
+  int32_t rank = 0;
+  for (; rank < in.rank - 2; rank++) dims[rank] = in.dims[rank];
+  if (lower < upper) dims[rank++] = upper - lower + 1;
+  dims[rank++] =
+      rows < 0 || cols < 0 ? -1 : least(rows + least(upper, 0), cols - most(lower, 0));
+  if (dims[rank - 1] < -1) return FY_OK;
+  return fy_shape_set(ctx, 0, rank, dims, err);
+}
+
+static fy_code matrix_diag_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0];
+  int64_t lower, upper, rows = -1, cols = -1, dims[FY_MAX_RANK + 1];
+  FY_TRY(fy_shape_rank_at_least(in, 1, err));
+  if (in.rank < 0 || !shape_band(ctx, 1, &lower, &upper)) return FY_OK;
+  const int32_t batch = in.rank - (lower < upper ? 2 : 1);
+  if (batch < 0) return FY_OK;
+  for (int32_t d = 0; d < batch; d++) dims[d] = in.dims[d];
+  const int64_t n = in.dims[in.rank - 1];
+  bool known = true;
+  if (ctx->num_inputs > 1) {
+    known = fy_shape_int_value(ctx, 2, &rows);
+    known &= fy_shape_int_value(ctx, 3, &cols);
+  }
+  if (!known || n < 0) {
+    rows = known ? rows : -1;
+    cols = known ? cols : -1;
+  } else {
+    const int64_t min_rows = n - least(upper, 0), min_cols = n + most(lower, 0);
+    if (rows == -1 && cols == -1) rows = cols = most(min_rows, min_cols);
+    if (rows == -1) rows = min_rows;
+    if (cols == -1) cols = min_cols;
+  }
+  dims[batch] = rows < 0 ? -1 : rows;
+  dims[batch + 1] = cols < 0 ? -1 : cols;
+  return fy_shape_set(ctx, 0, batch + 2, dims, err);
+}
+
+static fy_code matrix_set_diag_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0], d = ctx->in[1];
+  int64_t lower, upper, merged;
+  FY_TRY(fy_shape_rank_at_least(in, 2, err));
+  FY_TRY(fy_shape_rank_at_least(d, 1, err));
+  if (in.rank >= 0 && d.rank >= 0 && shape_band(ctx, 2, &lower, &upper)) {
+    const int32_t implied = d.rank + (lower < upper ? 0 : 1);
+    if (implied != in.rank) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Shapes must be equal rank, but are %d and %d",
+                     in.rank, implied);
+    }
+    const int64_t rows = in.dims[in.rank - 2], cols = in.dims[in.rank - 1];
+    if (ctx->num_inputs == 2 && rows >= 0 && cols >= 0) {
+      FY_TRY(fy_dim_merge(least(rows, cols), d.dims[d.rank - 1], &merged, err));
+    }
+  }
+  return fy_shape_set(ctx, 0, in.rank, in.dims, err);
+}
+
+static const fy_sample diag_samples[] = {
+    {"i32[2]=3,4", NULL, FY_OK, "3,0,0,4"},
+    {"f32[]=3", NULL, FY_INVALID_ARGUMENT, "Input must be at least rank 1, got 0"},
+};
+static const fy_sample diag_part_samples[] = {
+    {"i32[2,2]=iota", NULL, FY_OK, "0,3"},
+    {"f32[2,3]=iota", NULL, FY_INVALID_ARGUMENT, "dimensions 0 and 1 do not match"},
+};
+static const fy_sample matrix_diag_samples[] = {{"i32[1,2]=3,4", NULL, FY_OK, "3,0,0,4"}};
+static const fy_sample matrix_diag_v2_samples[] = {
+    {"i32[2]=3,4; i32[1]=1; i32[]=-1; i32[]=-1; i32[]=9", NULL, FY_OK, "9,3,9,9,9,4,9,9,9"},
+    {"i32[2]=3,4; i32[1]=0; i32[]=1; i32[]=-1; i32[]=9", NULL, FY_INVALID_ARGUMENT,
+     "The number of rows is too small."},
+};
+static const fy_sample part_samples[] = {
+    {"i32[2,3]=iota", NULL, FY_OK, "0,4"},
+    {"i32[3]=iota", NULL, FY_INVALID_ARGUMENT, "input must be at least 2-dim"},
+};
+static const fy_sample part_v2_samples[] = {
+    {"i32[2,3]=iota; i32[2]=0,1; i32[]=9", NULL, FY_OK, "1,5,0,4"},
+    {"i32[2,3]=iota; i32[1]=7; i32[]=9", NULL, FY_INVALID_ARGUMENT,
+     "lower_diag_index is out of bound: 7. It must be between -2 and 3"},
+};
+static const fy_sample set_samples[] = {
+    {"i32[2,2]=iota; i32[2]=8,9", NULL, FY_OK, "8,1,2,9"},
+};
+static const fy_sample set_v2_samples[] = {
+    {"i32[2,2]=iota; i32[1]=8; i32[]=1", NULL, FY_OK, "0,8,2,3"},
+    {"i32[2,2]=iota; i32[3]=8,9,9; i32[]=0", NULL, FY_INVALID_ARGUMENT,
+     "Either first dimensions of diagonal don't match"},
+};
+static const fy_sample band_samples[] = {
+    {"i32[3,3]=iota; i64[]=0; i64[]=-1", NULL, FY_OK, "0,1,2,0,4,5,0,0,8"},
+    {"i32[1,1]=iota; i64[]=5; i64[]=-1", NULL, FY_INVALID_ARGUMENT, "num_lower must be negative"},
+};
+
+FY_OP(Diag, .shape = diag_shape, .compute = diag, FY_SAMPLES(diag_samples));
+FY_OP(DiagPart, .shape = diag_part_shape, .compute = diag_part, FY_SAMPLES(diag_part_samples));
+FY_OP(MatrixDiag, .shape = matrix_diag_shape, .compute = matrix_diag,
+      FY_SAMPLES(matrix_diag_samples));
+FY_OP(MatrixDiagV2, .shape = matrix_diag_shape, .compute = matrix_diag, .host_inputs = 0x1E,
+      FY_SAMPLES(matrix_diag_v2_samples));
+FY_OP(MatrixDiagV3, .shape = matrix_diag_shape, .compute = matrix_diag, .host_inputs = 0x1E,
+      FY_SAMPLES(matrix_diag_v2_samples));
+FY_OP(MatrixDiagPart, .shape = matrix_diag_part_shape, .compute = matrix_diag_part,
+      FY_SAMPLES(part_samples));
+FY_OP(MatrixDiagPartV2, .shape = matrix_diag_part_shape, .compute = matrix_diag_part,
+      .host_inputs = 0x6, FY_SAMPLES(part_v2_samples));
+FY_OP(MatrixDiagPartV3, .shape = matrix_diag_part_shape, .compute = matrix_diag_part,
+      .host_inputs = 0x6, FY_SAMPLES(part_v2_samples));
+FY_OP(MatrixSetDiag, .shape = matrix_set_diag_shape, .compute = matrix_set_diag,
+      FY_SAMPLES(set_samples));
+FY_OP(MatrixSetDiagV2, .shape = matrix_set_diag_shape, .compute = matrix_set_diag,
+      .host_inputs = 1 << 2, FY_SAMPLES(set_v2_samples));
+FY_OP(MatrixSetDiagV3, .shape = matrix_set_diag_shape, .compute = matrix_set_diag,
+      .host_inputs = 1 << 2, FY_SAMPLES(set_v2_samples));
+FY_OP(MatrixBandPart, .shape = fy_shape_unchanged, .compute = band_part, .host_inputs = 0x6,
+      FY_SAMPLES(band_samples));
