@@ -7,6 +7,7 @@
 
 #include "api/api.h"
 #include "base/alloc.h"
+#include "execute/constant.h"
 #include "graph/version.h"
 
 const char *TF_Version(void) {
@@ -14,6 +15,7 @@ const char *TF_Version(void) {
 }
 
 TF_Graph *TF_NewGraph(void) {
+  fy_graph_set_evaluator(fy_constant_for_shapes);
   return (TF_Graph *)fy_graph_new();
 }
 

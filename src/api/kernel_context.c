@@ -221,15 +221,22 @@ TF_Tensor *TF_AllocateOutput(TF_OpKernelContext *context, int index, TF_DataType
   return code ? NULL : view_tensor(t, status);
 }
 
-// An input's memory is never taken: whether anybody else needs it is the runner's knowledge.
 TF_Tensor *TF_ForwardInputOrAllocateOutput(TF_OpKernelContext *context,
                                            const int *candidate_input_indices,
                                            int num_candidate_input_indices, int output_index,
                                            const int64_t *output_dims, int output_num_dims,
                                            int *forwarded_input, TF_Status *status) {
-  (void)candidate_input_indices;
-  (void)num_candidate_input_indices;
+  fy_kernel_ctx *c = context->ctx;
+  bool sound = output_index >= 0 && output_index < c->site->num_outputs && c->svc->forward;
   if (forwarded_input) *forwarded_input = -1;
+  for (int k = 0; sound && k < num_candidate_input_indices; k++) {
+    int j = candidate_input_indices[k];
+    if (j < 0 || j >= c->site->num_inputs) continue;
+    if (!c->svc->forward(c, output_index, j, output_num_dims, output_dims)) continue;
+    if (forwarded_input) *forwarded_input = j;
+    fy_api_begin(status);
+    return view_tensor(c->out[output_index], status);
+  }
   TF_DataType type = TF_ExpectedOutputDataType(context, output_index);
   return TF_AllocateOutput(context, output_index, type, output_dims, output_num_dims, 0, status);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// log.c: the one place that may write to stderr, and only what the user asked for (log_device_placement)
-// while no listener is registered.
+// log.c: the one place that may write to stderr, and only what the user asked for
+// (log_device_placement) while no listener is registered.
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,7 +11,9 @@
 typedef void (*listener_fn)(const char *);
 static _Atomic(listener_fn) log_listener;
 
-void TF_RegisterLogListener(void (*listener)(const char *)) { atomic_store(&log_listener, listener); }
+void TF_RegisterLogListener(void (*listener)(const char *)) {
+  atomic_store(&log_listener, listener);
+}
 
 void fy_api_log(const char *text) {
   listener_fn fn = atomic_load(&log_listener);

@@ -82,8 +82,7 @@ void fy_cuts_free(fy_cuts *c) {
 }
 
 const char *fy_cuts_name(const fy_cuts *c, fy_output value, const fy_device *device) {
-  const fy_cut *cut =
-      fy_cuts_device(c, value.node) == device ? NULL : find(c, value, device);
+  const fy_cut *cut = fy_cuts_device(c, value.node) == device ? NULL : find(c, value, device);
   if (value.index < 0)
     return fy_arena_printf(c->arena, "^%s", cut ? cut->arrived : value.node->name);
   if (cut) return cut->recv;
@@ -98,7 +97,9 @@ typedef struct graphs {
   size_t *caps;
 } graphs;
 
-static char *borrow(const char *s) { return (char *)(uintptr_t)s; }
+static char *borrow(const char *s) {
+  return (char *)(uintptr_t)s;
+}
 
 static fy_code add_def(graphs *g, const fy_device *device, Tensorflow__NodeDef *def,
                        fy_error *err) {
@@ -159,8 +160,8 @@ static fy_code cut_attrs(const fy_cuts *c, const fy_cut *cut, fy_attrs *attrs, f
   fy_attr to = fy_attr_string(fy_view_of(cut->to->name));
   FY_TRY(set(c, attrs, "tensor_name", edge, err));
   FY_TRY(set(c, attrs, "send_device", from, err));
-  FY_TRY(set(c, attrs, "send_device_incarnation", fy_attr_int((int64_t)cut->from->incarnation),
-             err));
+  FY_TRY(
+      set(c, attrs, "send_device_incarnation", fy_attr_int((int64_t)cut->from->incarnation), err));
   FY_TRY(set(c, attrs, "recv_device", to, err));
   FY_TRY(set(c, attrs, "client_terminated", fy_attr_bool(false), err));
   FY_TRY(set(c, attrs, "_src", fy_attr_string(fy_view_of(cut->node->name)), err));
@@ -186,8 +187,8 @@ static fy_code add_signal(graphs *g, const fy_cut *cut, fy_error *err) {
 static fy_code add_cut(graphs *g, const fy_cut *cut, fy_error *err) {
   const fy_cuts *c = g->cuts;
   fy_output value = {(fy_node *)(uintptr_t)cut->node, cut->index};
-  fy_attr type = fy_attr_type(
-      cut->index < 0 ? FY_FLOAT : fy_dtype_base(cut->node->outputs[cut->index].dtype));
+  fy_attr type =
+      fy_attr_type(cut->index < 0 ? FY_FLOAT : fy_dtype_base(cut->node->outputs[cut->index].dtype));
   fy_attrs send = {0}, recv = {0}, pass = {0};
   if (cut->index < 0) FY_TRY(add_signal(g, cut, err));
   FY_TRY(cut_attrs(c, cut, &send, err));
@@ -207,8 +208,8 @@ static fy_code add_node(graphs *g, const fy_node *n, fy_error *err) {
   const fy_device *here = fy_cuts_device(c, n);
   Tensorflow__NodeDef *def;
   FY_TRY(fy_node_export_bare(n, c->arena, &def, err));
-  def->input = fy_arena_array(c->arena, (size_t)n->num_inputs + n->num_controls + 1,
-                              sizeof *def->input);
+  def->input =
+      fy_arena_array(c->arena, (size_t)n->num_inputs + n->num_controls + 1, sizeof *def->input);
   if (!def->input) return fy_fail_oom(err, sizeof *def->input);
   for (uint32_t i = 0; i < n->num_inputs + n->num_controls; i++) {
     fy_output from =
@@ -225,8 +226,8 @@ static fy_code add_retval(graphs *g, int fetch, fy_error *err) {
   const fy_device *client = c->program->devices->client;
   fy_output from = fy_cuts_fetch(c, fetch);
   fy_attrs attrs = {0};
-  FY_TRY(set(c, &attrs, "T", fy_attr_type(fy_dtype_base(from.node->outputs[from.index].dtype)),
-             err));
+  FY_TRY(
+      set(c, &attrs, "T", fy_attr_type(fy_dtype_base(from.node->outputs[from.index].dtype)), err));
   FY_TRY(set(c, &attrs, "index", fy_attr_int(fetch), err));
   return add_simple(g, client, "_Retval", fy_cuts_retval(c, fetch), &attrs,
                     fy_cuts_name(c, from, client), err);
@@ -236,7 +237,8 @@ fy_code fy_cuts_graphs(const fy_cuts *c, size_t *out_n, Tensorflow__GraphDef ***
                        fy_error *err) {
   const fy_program *p = c->program;
   size_t devices = (size_t)p->devices->n;
-  graphs g = {.cuts = c, .defs = fy_arena_array(c->arena, devices, sizeof *g.defs),
+  graphs g = {.cuts = c,
+              .defs = fy_arena_array(c->arena, devices, sizeof *g.defs),
               .caps = fy_arena_array(c->arena, devices, sizeof *g.caps)};
   if (!g.defs || !g.caps) return fy_fail_oom(err, devices * sizeof *g.defs);
   for (size_t id = 0; id < p->graph->num_nodes; id++)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// partition_graphs.h: a program as TensorFlow would show it: one graph per device, joined by _Send and
-// _Recv. Ferry itself has no such nodes: CPU devices share memory, and transfers are instructions.
+// partition_graphs.h: a program as TensorFlow would show it: one graph per device, joined by _Send
+// and _Recv. Ferry itself has no such nodes: CPU devices share memory, and transfers are
+// instructions.
 
 #ifndef FY_API_PARTITION_GRAPHS_H
 #define FY_API_PARTITION_GRAPHS_H
@@ -12,7 +13,7 @@ typedef struct fy_cut {  // one value (or, index -1, the end of a node) on its w
   const fy_node *node;
   int32_t index;
   const fy_device *from, *to;
-  const char *dst;                // who needed it first
+  const char *dst;                 // who needed it first
   const char *constant, *arrived;  // control only: what is sent, and what waits for it
   const char *send, *recv, *edge;
 } fy_cut;

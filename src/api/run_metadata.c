@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// run_metadata.c: what happened in a run as a RunMetadata: one DeviceStepStats per device, a transfer
-// under "<device>/memcpy", and the partition graphs. What ran is what is listed: constants and nodes
-// that the optimiser made vanish are not. _SOURCE, arguments and results are there as TensorFlow has
-// them, since tools expect them.
+// run_metadata.c: what happened in a run as a RunMetadata: one DeviceStepStats per device, a
+// transfer under "<device>/memcpy", and the partition graphs. What ran is what is listed: constants
+// and nodes that the optimiser made vanish are not. _SOURCE, arguments and results are there as
+// TensorFlow has them, since tools expect them.
 
 #include <string.h>
 
@@ -26,7 +26,9 @@ typedef struct stats {
   size_t *caps;  // of node_stats, by position in |all|
 } stats;
 
-static char *borrow(const char *s) { return (char *)(uintptr_t)s; }
+static char *borrow(const char *s) {
+  return (char *)(uintptr_t)s;
+}
 
 static bool grow(fy_arena *a, void *array_ptr, size_t n, size_t *cap, size_t elem) {
   if (n < *cap) return true;
@@ -47,7 +49,8 @@ static Tensorflow__DeviceStepStats *device_stats(stats *s, const char *name, siz
   if (!grow(s->arena, &s->caps, *at, &caps, sizeof *s->caps) ||
       !grow(s->arena, &s->all->dev_stats, *at, &s->cap_devices, sizeof *s->all->dev_stats))
     return NULL;
-  Tensorflow__DeviceStepStats *d = fy_wire_new(&tensorflow__device_step_stats__descriptor, s->arena);
+  Tensorflow__DeviceStepStats *d =
+      fy_wire_new(&tensorflow__device_step_stats__descriptor, s->arena);
   if (!d) return NULL;
   d->device = borrow(name);
   s->all->dev_stats[s->all->n_dev_stats++] = d;
@@ -177,7 +180,9 @@ static fy_code add_sources(stats *s, fy_error *err) {
 static fy_code fill(const fy_trace *trace, bool want_stats, bool partitions, fy_arena *arena,
                     const fy_cuts *cuts, Tensorflow__RunMetadata *m, fy_error *err) {
   if (want_stats) {
-    stats s = {.trace = trace, .cuts = cuts, .arena = arena,
+    stats s = {.trace = trace,
+               .cuts = cuts,
+               .arena = arena,
                .to_wall_ns = fy_wall_micros() * 1000 - fy_now_ns(),
                .all = fy_wire_new(&tensorflow__step_stats__descriptor, arena)};
     if (!s.all) return fy_fail_oom(err, sizeof *s.all);

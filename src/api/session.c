@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// session.c: TF_Session: make, run, extend, close. The run itself is execute/session.h; a TF_Output is
-// an fy_output and a TF_Tensor an fy_tensor, so nothing is converted on the way.
+// session.c: TF_Session: make, run, extend, close. The run itself is execute/session.h; a TF_Output
+// is an fy_output and a TF_Tensor an fy_tensor, so nothing is converted on the way.
 
 #include "api/session.h"
 
@@ -8,8 +8,8 @@
 
 #include "api/eager.h"
 #include "base/alloc.h"
-#include "execute/trace.h"
 #include "config.pb-c.h"
+#include "execute/trace.h"
 #include "wire/proto_util.h"
 
 // ------------------------------------------------------------------ all open sessions
@@ -88,6 +88,7 @@ static fy_code new_session(fy_graph *g, const TF_SessionOptions *o, TF_Session *
     free_session(s);
     return code;
   }
+  fy_session_be_strict(s->session);
   if (o->options.log_placement) fy_session_watch(s->session, log_placement);
   enlist(s);
   *out = s;
@@ -211,8 +212,8 @@ void TF_SessionRun(TF_Session *session, const TF_Buffer *run_options, const TF_O
   fy_error *err = fy_api_begin(status);
   fy_run_args a =
       run_args(inputs, input_values, ninputs, outputs, noutputs, target_opers, ntargets);
-  fy_code code = fy_api_session_run(session, run_options, &a, (fy_tensor **)output_values,
-                                    run_metadata, err);
+  fy_code code =
+      fy_api_session_run(session, run_options, &a, (fy_tensor **)output_values, run_metadata, err);
   fy_api_end(status, code);
 }
 
@@ -234,6 +235,5 @@ void TF_SessionPRun(TF_Session *session, const char *handle, const TF_Output *in
   fy_error *err = fy_api_begin(status);
   fy_run_args a =
       run_args(inputs, input_values, ninputs, outputs, noutputs, target_opers, ntargets);
-  fy_api_end(status,
-             fy_api_partial_run(session, handle, &a, (fy_tensor **)output_values, err));
+  fy_api_end(status, fy_api_partial_run(session, handle, &a, (fy_tensor **)output_values, err));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// session_legacy.c: TF_DeprecatedSession: a session with a graph of its own that grows by GraphDefs;
-// tensors are named "node:0" or "node". Names are looked up, then everything is as in session.c.
+// session_legacy.c: TF_DeprecatedSession: a session with a graph of its own that grows by
+// GraphDefs; tensors are named "node:0" or "node". Names are looked up, then everything is as in
+// session.c.
 
 #include "api/session.h"
 #include "base/alloc.h"
@@ -47,8 +48,7 @@ TF_DeviceList *TF_DeprecatedSessionListDevices(TF_DeprecatedSession *session, TF
 static fy_code extend(TF_DeprecatedSession *s, const void *proto, size_t n, fy_arena *arena,
                       fy_error *err) {
   ProtobufCMessage *m;
-  fy_code code =
-      fy_wire_unpack(&tensorflow__graph_def__descriptor, proto, n, NULL, arena, &m, err);
+  fy_code code = fy_wire_unpack(&tensorflow__graph_def__descriptor, proto, n, NULL, arena, &m, err);
   if (code == FY_INVALID_ARGUMENT) return fy_fail(err, code, "Invalid GraphDef");
   if (code) return code;
   const Tensorflow__GraphDef *def = (const Tensorflow__GraphDef *)m;
@@ -127,12 +127,16 @@ static fy_code look_up(TF_DeprecatedSession *s, const char *what, const char **i
   fy_lock(&s->graph->lock);
   fy_code code = FY_OK;
   if (!s->created)
-    code = fy_fail(err, FY_INVALID_ARGUMENT, "Session was not created with a graph before %s!",
-                   what);
+    code =
+        fy_fail(err, FY_INVALID_ARGUMENT, "Session was not created with a graph before %s!", what);
   if (!code) code = find_all(s->graph, in, nin, out, nout, targets, ntargets, n, err);
   fy_unlock(&s->graph->lock);
-  *args = (fy_run_args){.feeds = n->feeds, .num_feeds = nin, .fetches = n->fetches,
-                        .num_fetches = nout, .targets = n->targets, .num_targets = ntargets};
+  *args = (fy_run_args){.feeds = n->feeds,
+                        .num_feeds = nin,
+                        .fetches = n->fetches,
+                        .num_fetches = nout,
+                        .targets = n->targets,
+                        .num_targets = ntargets};
   return code;
 }
 
@@ -183,8 +187,7 @@ void TF_PRun(TF_DeprecatedSession *session, const char *handle, const char **inp
   fy_code code = look_up(session, "PRun()", input_names, ninputs, output_names, noutputs,
                          target_oper_names, ntargets, &n, &a, err);
   a.feed_values = (fy_tensor *const *)inputs;
-  if (!code)
-    code = fy_api_partial_run(session->session, handle, &a, (fy_tensor **)outputs, err);
+  if (!code) code = fy_api_partial_run(session->session, handle, &a, (fy_tensor **)outputs, err);
   fy_arena_free(&n.arena);
   fy_api_end(status, code);
 }

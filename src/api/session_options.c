@@ -6,8 +6,8 @@
 
 #include "api/session.h"
 #include "base/alloc.h"
-#include "wire/config.h"
 #include "tensorflow/c/c_api_experimental.h"
+#include "wire/config.h"
 #include "wire/config_options.h"
 #include "wire/proto_util.h"
 
@@ -105,6 +105,13 @@ static TF_Buffer *make_config(bool xla, bool growth, unsigned cpus, fy_arena *ar
   static char cpu[] = "CPU";
   count->key = cpu;
   count->value = (int32_t)cpus;
+  // A map's value is written even when it is zero; protobuf-c would leave it out.
+  ProtobufCMessageUnknownField zero = {
+      .tag = 2, .wire_type = PROTOBUF_C_WIRE_TYPE_VARINT, .len = 1, .data = (uint8_t[]){0}};
+  if (cpus == 0) {
+    count->base.n_unknown_fields = 1;
+    count->base.unknown_fields = &zero;
+  }
   c->graph_options = g;
   c->gpu_options = gpu;
   c->device_count = &count;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// session_partial.c: handles of partial runs. A handle is a number as text: whatever the client does
-// with its string, the run itself belongs to the session.
+// session_partial.c: handles of partial runs. A handle is a number as text: whatever the client
+// does with its string, the run itself belongs to the session.
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -82,4 +82,6 @@ fy_code fy_api_partial_run(TF_Session *s, const char *handle, const fy_run_args 
   return code;
 }
 
-void TF_DeletePRunHandle(const char *handle) { fy_free((void *)(uintptr_t)handle); }
+void TF_DeletePRunHandle(const char *handle) {
+  fy_free((void *)(uintptr_t)handle);
+}

@@ -40,16 +40,18 @@ static fy_code check_functions(fy_program *p, const fy_node *n, fy_error *err) {
 
 static fy_code check_call(const fy_node *n, const fy_callable *f, fy_error *err) {
   if (fy_callable_num_args(f) != (int)n->num_inputs)
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "InstantiateOptions.input_devices must have the same length as the number of "
-                   "arguments: input_devices length = %u number of arguments = %d\n\t [[{{node %s}}]]",
-                   n->num_inputs, fy_callable_num_args(f), n->name);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "InstantiateOptions.input_devices must have the same length as the number of "
+        "arguments: input_devices length = %u number of arguments = %d\n\t [[{{node %s}}]]",
+        n->num_inputs, fy_callable_num_args(f), n->name);
   for (int i = 0; i < (int)n->num_outputs && i < fy_callable_num_results(f); i++) {
     fy_dtype got = fy_callable_result_type(f, i), want = n->outputs[i].dtype;
     if (got != want)
-      return fy_fail(err, FY_INTERNAL,
-                     "Output %d of type %s does not match declared output type %s for node {{node %s}}",
-                     i, fy_dtype_name(got), fy_dtype_name(want), n->name);
+      return fy_fail(
+          err, FY_INTERNAL,
+          "Output %d of type %s does not match declared output type %s for node {{node %s}}", i,
+          fy_dtype_name(got), fy_dtype_name(want), n->name);
   }
   return FY_OK;
 }

@@ -13,6 +13,7 @@ typedef struct group {
   uint32_t task;  // of the readers; MIXED when they are in several
   bool fetched;
   bool lent;      // read by a kernel that may pass it on under another name
+  bool shared;  // other values have this one\'s memory
 } group;
 
 enum { NO_TASK = UINT32_MAX, MIXED = UINT32_MAX - 1 };
@@ -38,6 +39,7 @@ static void collect_groups(fy_program *p, group *g) {
     group *r = &g[root_of(p, v)];
     if (p->values[v].last_use > r->last) r->last = p->values[v].last_use;
     r->fetched |= p->values[v].fetched;
+    r->shared |= p->values[v].root != v;
   }
   for (uint32_t at = 0; at < p->num_instrs; at++) {
     const fy_instr *ins = &p->instrs[at];
@@ -183,10 +185,26 @@ static fy_code list_frees(fy_program *p, fy_error *err) {
   return FY_OK;
 }
 
+// Kernels of third parties may take over the memory of an input (fy_services.forward), which an
+// arena cannot give away: what they read gets memory of its own.
+static void unplan_forwardable(fy_program *p, const group *g) {
+  for (uint32_t at = 0; at < p->num_instrs; at++) {
+    const fy_instr *ins = &p->instrs[at];
+    if (ins->kind != FY_INSTR_KERNEL || ins->site->op->impl) continue;
+    for (uint32_t i = 0; i < ins->num_in; i++) {
+      uint32_t v = p->args[ins->in + i];
+      fy_value *val = &p->values[v];
+      if (val->storage == FY_STORE_PLANNED && val->root == v && !g[v].shared && !g[v].fetched)
+        val->storage = FY_STORE_DYNAMIC;
+    }
+  }
+}
+
 fy_code fy_program_layout(fy_program *p, fy_error *err) {
   group *g = fy_calloc(p->num_values + 1, sizeof *g);
   if (!g) return fy_fail_oom(err, p->num_values * sizeof *g);
   collect_groups(p, g);
+  unplan_forwardable(p, g);
   share_in_place(p, g);
   fy_code code = mark_fetched(p, g, err);
   if (!code) code = plan_lives(p, g, err);

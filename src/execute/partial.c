@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// partial.c: a run in pieces. The part of the graph that was declared is copied once. Each call runs
-// the nodes that its fetches need and that have not run yet, with every value that an earlier call
-// made for them as a feed, and keeps what later calls will read: so each node runs at most once.
+// partial.c: a run in pieces. The part of the graph that was declared is copied once. Each call
+// runs the nodes that its fetches need and that have not run yet, with every value that an earlier
+// call made for them as a feed, and keeps what later calls will read: so each node runs at most
+// once.
 
 #include <string.h>
 
@@ -73,7 +74,7 @@ fy_code fy_partial_new(fy_session *s, const fy_run_args *args, fy_partial **out,
   p->session = s;
   fy_mutex_init(&p->lock);
   fy_lock(&s->graph->lock);
-  fy_code code = fy_request_make(s->graph, atomic_load(&s->known), args, &p->request, err);
+  fy_code code = fy_request_make(s->graph, atomic_load(&s->known), false, args, &p->request, err);
   fy_unlock(&s->graph->lock);
   if (!code) code = copy_part(p, err);
   if (code) {
@@ -107,12 +108,14 @@ static fy_code check(fy_partial *p, const fy_run_args *a, call *c, fy_error *err
     int k = c->feeds[i] = index_of(r->feeds, r->num_feeds, f);
     if (k < 0)
       return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "The feed %s:%d was not specified in partial_run_setup.", f.node->name, f.index);
+                     "The feed %s:%d was not specified in partial_run_setup.", f.node->name,
+                     f.index);
     if (p->fed[k])
       return fy_fail(err, FY_INVALID_ARGUMENT, "The feed %s:%d has already been fed.", f.node->name,
                      f.index);
     if (!a->feed_values[i])
-      return fy_fail(err, FY_INVALID_ARGUMENT, "The feed %s:%d has no value.", f.node->name, f.index);
+      return fy_fail(err, FY_INVALID_ARGUMENT, "The feed %s:%d has no value.", f.node->name,
+                     f.index);
     if (a->feed_values[i]->dtype != r->feed_types[k])
       return fy_fail(err, FY_INVALID_ARGUMENT, "Expects arg[%d] to be %s but %s is provided", k,
                      fy_dtype_name(r->feed_types[k]), fy_dtype_name(a->feed_values[i]->dtype));
@@ -137,7 +140,8 @@ static void want(fy_partial *p, call *c, size_t *top, fy_node *node) {
   c->stack[(*top)++] = node;
 }
 
-// Marks what |root| still needs. False, with the marks undone, if that includes argument |*missing|.
+// Marks what |root| still needs. False, with the marks undone, if that includes argument
+// |*missing|.
 static bool mark(fy_partial *p, call *c, fy_node *root, int *missing) {
   size_t top = 0, next = 0;
   *missing = -1;
@@ -291,15 +295,15 @@ fy_code fy_partial_run(fy_partial *p, const fy_run_args *a, fy_tensor **results,
   fy_lock(&p->lock);
   size_t nodes = p->graph->num_nodes + 1, outputs = 1;
   for (size_t i = 0; i < p->graph->num_nodes; i++) outputs += p->graph->nodes[i]->num_outputs;
-  call c = {.feeds = fy_arena_array(&arena, (size_t)a->num_feeds + 1, sizeof *c.feeds),
-            .fetches = fy_arena_array(&arena, (size_t)a->num_fetches + 1, sizeof *c.fetches),
-            .stack = fy_arena_array(&arena, nodes, sizeof *c.stack),
-            .in = fy_arena_array(&arena, outputs, sizeof *c.in),
-            .in_values = fy_arena_array(&arena, outputs, sizeof *c.in_values),
-            .out = fy_arena_array(&arena, outputs, sizeof *c.out),
-            .out_values = fy_arena_array(&arena, outputs, sizeof *c.out_values),
-            .targets = fy_arena_array(&arena, (size_t)p->request.num_targets + 1,
-                                      sizeof *c.targets)};
+  call c = {
+      .feeds = fy_arena_array(&arena, (size_t)a->num_feeds + 1, sizeof *c.feeds),
+      .fetches = fy_arena_array(&arena, (size_t)a->num_fetches + 1, sizeof *c.fetches),
+      .stack = fy_arena_array(&arena, nodes, sizeof *c.stack),
+      .in = fy_arena_array(&arena, outputs, sizeof *c.in),
+      .in_values = fy_arena_array(&arena, outputs, sizeof *c.in_values),
+      .out = fy_arena_array(&arena, outputs, sizeof *c.out),
+      .out_values = fy_arena_array(&arena, outputs, sizeof *c.out_values),
+      .targets = fy_arena_array(&arena, (size_t)p->request.num_targets + 1, sizeof *c.targets)};
   fy_code code = FY_OK;
   if (!c.feeds || !c.fetches || !c.stack || !c.in || !c.in_values || !c.out || !c.out_values ||
       !c.targets)

@@ -50,9 +50,11 @@ static fy_code find_targets(fy_graph *g, size_t known, const fy_run_args *a, fy_
   return code;
 }
 
-static uint64_t key_of(fy_output o) { return (uint64_t)o.node->id << 32 | (uint32_t)o.index; }
+static uint64_t key_of(fy_output o) {
+  return (uint64_t)o.node->id << 32 | (uint32_t)o.index;
+}
 
-static fy_code check_overlap(const fy_request *r, fy_error *err) {
+static fy_code check_overlap(const fy_request *r, bool fetch_fed, fy_error *err) {
   fy_imap fed;
   uint64_t at;
   fy_code code = FY_OK;
@@ -64,7 +66,7 @@ static fy_code check_overlap(const fy_request *r, fy_error *err) {
     else if (!fy_imap_put(&fed, key_of(r->feeds[i]), 1))
       code = fy_fail_oom(err, sizeof at);
   }
-  for (int i = 0; i < r->num_fetches && !code; i++)
+  for (int i = 0; i < r->num_fetches && !code && !fetch_fed; i++)
     if (fy_imap_get(&fed, key_of(r->fetches[i]), &at))
       code = fy_fail(err, FY_INVALID_ARGUMENT, "%s:%d is both fed and fetched.",
                      r->fetches[i].node->name, r->fetches[i].index);
@@ -80,7 +82,8 @@ void fy_request_free(fy_request *r) {
   *r = (fy_request){0};
 }
 
-static fy_code fill(fy_graph *g, size_t known, const fy_run_args *a, fy_request *r, fy_error *err) {
+static fy_code fill(fy_graph *g, size_t known, bool fetch_fed, const fy_run_args *a, fy_request *r,
+                    fy_error *err) {
   for (int i = 0; i < a->num_feeds; i++) {
     FY_TRY(find_output(g, known, a->feeds[i], &r->feeds[i], err));
     r->feed_types[i] = fy_dtype_base(r->feeds[i].node->outputs[r->feeds[i].index].dtype);
@@ -90,14 +93,14 @@ static fy_code fill(fy_graph *g, size_t known, const fy_run_args *a, fy_request 
   if (!a->num_fetches && !a->num_targets)
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Must specify at least one target to fetch or execute.");
-  FY_TRY(check_overlap(r, err));
+  FY_TRY(check_overlap(r, fetch_fed, err));
   return find_targets(g, known, a, r, err);
 }
 
-fy_code fy_request_make(fy_graph *g, size_t known, const fy_run_args *a, fy_request *out,
-                        fy_error *err) {
-  fy_request r = {.num_feeds = a->num_feeds, .num_fetches = a->num_fetches,
-                  .num_targets = a->num_targets};
+fy_code fy_request_make(fy_graph *g, size_t known, bool fetch_fed, const fy_run_args *a,
+                        fy_request *out, fy_error *err) {
+  fy_request r = {
+      .num_feeds = a->num_feeds, .num_fetches = a->num_fetches, .num_targets = a->num_targets};
   *out = (fy_request){0};
   if (a->num_feeds < 0 || a->num_fetches < 0 || a->num_targets < 0)
     return fy_fail(err, FY_INVALID_ARGUMENT, "A number of feeds, fetches or targets is negative");
@@ -107,7 +110,7 @@ fy_code fy_request_make(fy_graph *g, size_t known, const fy_run_args *a, fy_requ
   r.targets = fy_malloc((size_t)a->num_targets * sizeof *r.targets);
   fy_code code = FY_OK;
   if (!r.feeds || !r.feed_types || !r.fetches || !r.targets) code = fy_fail_oom(err, sizeof r);
-  if (!code) code = fill(g, known, a, &r, err);
+  if (!code) code = fill(g, known, fetch_fed, a, &r, err);
   if (code)
     fy_request_free(&r);
   else
@@ -119,8 +122,8 @@ fy_code fy_request_check_values(const fy_dtype *types, fy_tensor *const *values,
                                 fy_error *err) {
   for (int i = 0; i < n; i++) {
     if (FY_UNLIKELY(!values[i]))
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Expects arg[%d] to be %s but nothing is provided", i,
-                     fy_dtype_name(types[i]));
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Expects arg[%d] to be %s but nothing is provided",
+                     i, fy_dtype_name(types[i]));
     if (FY_UNLIKELY(values[i]->dtype != types[i]))
       return fy_fail(err, FY_INVALID_ARGUMENT, "Expects arg[%d] to be %s but %s is provided", i,
                      fy_dtype_name(types[i]), fy_dtype_name(values[i]->dtype));

@@ -10,25 +10,43 @@
 #include "execute/state.h"
 #include "memory/pool.h"
 
-// An input whose memory may become the output's: made at run time, dead after this instruction, and
-// referred to by nobody else.
-static fy_tensor *forwardable(fy_exec *e, int i, int32_t rank, const int64_t *dims) {
+// Whether input |t| may become output |i| of |count| elements: made at run time, dead after this
+// instruction, and referred to by nobody else.
+static bool may_take(const fy_exec *e, const fy_tensor *t, int i, int64_t count) {
   const fy_instr *ins = e->instr;
   const fy_program *p = e->state->program;
+  if (t->count != count || t->dtype != ins->site->out_types[i] || !fy_tensor_is_exclusive(t))
+    return false;
+  for (uint32_t k = 0; k < ins->num_free; k++) {
+    uint32_t v = p->args[ins->free_at + k];
+    if (e->state->slots[v] == t && e->state->owned[v])
+      return p->values[v].producer != (uint32_t)(ins - p->instrs);
+  }
+  return false;
+}
+
+// The input whose memory an in-place op's output 0 takes, or NULL.
+static fy_tensor *forwardable(fy_exec *e, int i, int32_t rank, const int64_t *dims) {
+  const fy_instr *ins = e->instr;
   int64_t count;
   if (i != 0 || !ins->site->op->impl || !(ins->site->op->impl->flags & FY_OP_INPLACE) ||
       !fy_shape_count(rank, dims, &count))
     return NULL;
-  for (uint32_t k = 0; k < ins->num_free; k++) {
-    uint32_t v = p->args[ins->free_at + k];
-    fy_tensor *t = e->state->slots[v];
-    if (!t || !e->state->owned[v] || !fy_tensor_is_exclusive(t) || t->count != count ||
-        t->dtype != ins->site->out_types[0] || p->values[v].producer == (uint32_t)(ins - p->instrs))
-      continue;
-    for (uint32_t n = 0; n < ins->num_in; n++)
-      if (e->in[n] == t) return t;
-  }
+  for (uint32_t n = 0; n < ins->num_in; n++)
+    if (may_take(e, e->in[n], i, count)) return e->in[n];
   return NULL;
+}
+
+static bool forward(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64_t *dims) {
+  fy_exec *e = ctx->run;
+  fy_tensor *from = ctx->in[j], *t;
+  int64_t count;
+  for (int n = 0; n < ctx->site->num_inputs; n++)
+    if (n != j && ctx->in[n] == from) return false;
+  if (!fy_shape_count(rank, dims, &count) || !may_take(e, from, i, count)) return false;
+  if (fy_tensor_alias(from, from->dtype, rank, dims, &t, NULL)) return false;
+  fy_out_set(ctx, i, t);
+  return true;
 }
 
 static fy_code output(fy_kernel_ctx *ctx, int i, int32_t rank, const int64_t *dims, fy_error *err) {
@@ -114,4 +132,5 @@ static fy_tensor *view(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage) {
 
 const fy_services fy_program_services = {
     .output = output, .scratch = scratch, .parallel = parallel, .cancelled = cancelled,
-    .resources = resources, .call = call, .step_id = step_id, .allocate = allocate, .view = view};
+    .resources = resources, .call = call, .step_id = step_id, .allocate = allocate, .view = view,
+    .forward = forward};

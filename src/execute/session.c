@@ -59,11 +59,14 @@ void fy_session_free(fy_session *s) {
   fy_free(s);
 }
 
-fy_resources *fy_session_resources(fy_session *s) { return s->resources; }
+fy_resources *fy_session_resources(fy_session *s) {
+  return s->resources;
+}
 
 void fy_session_counts(fy_session *s, fy_counts *out) {
   fy_counters *c = fy_callables_counters(s->callables);
-  *out = (fy_counts){.runs = atomic_load(&s->steps), .programs = atomic_load(&c->programs),
+  *out = (fy_counts){.runs = atomic_load(&s->steps),
+                     .programs = atomic_load(&c->programs),
                      .constants = atomic_load(&c->constants),
                      .constant_bytes = atomic_load(&c->constant_bytes)};
   for (int i = 0; i < FY_COPY_KINDS; i++) {
@@ -72,9 +75,17 @@ void fy_session_counts(fy_session *s, fy_counts *out) {
   }
 }
 
-void fy_session_close(fy_session *s) { fy_cancel_start(s->cancel); }
+void fy_session_close(fy_session *s) {
+  fy_cancel_start(s->cancel);
+}
 
-void fy_session_watch(fy_session *s, void (*fn)(const fy_program *program)) { s->watch = fn; }
+void fy_session_watch(fy_session *s, void (*fn)(const fy_program *program)) {
+  s->watch = fn;
+}
+
+void fy_session_be_strict(fy_session *s) {
+  s->strict = true;
+}
 
 static size_t graph_size(const fy_graph *g) {
   return __atomic_load_n(&g->num_nodes, __ATOMIC_RELAXED);
@@ -198,11 +209,14 @@ static fy_code new_signature(fy_session *s, fy_request *r, uint64_t hash, signat
 static fy_code learn(fy_session *s, const fy_run_args *a, signature **out, fy_error *err) {
   fy_request r;
   fy_lock(&s->graph->lock);
-  fy_code code = fy_request_make(s->graph, atomic_load(&s->known), a, &r, err);
+  fy_code code = fy_request_make(s->graph, atomic_load(&s->known), !s->strict, a, &r, err);
   fy_unlock(&s->graph->lock);
   if (code) return code;
-  fy_run_args own = {.feeds = r.feeds, .num_feeds = r.num_feeds, .fetches = r.fetches,
-                     .num_fetches = r.num_fetches, .targets = r.targets,
+  fy_run_args own = {.feeds = r.feeds,
+                     .num_feeds = r.num_feeds,
+                     .fetches = r.fetches,
+                     .num_fetches = r.num_fetches,
+                     .targets = r.targets,
                      .num_targets = r.num_targets};
   uint64_t hash = hash_args(&own);
   *out = find_signature(s, &own, hash);
@@ -233,7 +247,8 @@ static void release(signature *sig) {
 // ------------------------------------------------------------------ runs
 void fy_session_run_args(fy_session *s, const fy_run_args *a, fy_run *run) {
   int64_t timeout = a->timeout_ms > 0 ? a->timeout_ms : s->options.operation_timeout_ms;
-  *run = (fy_run){.resources = s->resources, .cancel = a->cancel ? a->cancel : s->cancel,
+  *run = (fy_run){.resources = s->resources,
+                  .cancel = a->cancel ? a->cancel : s->cancel,
                   .trace = a->trace,
                   .deadline_ns = timeout > 0 ? fy_now_ns() + timeout * 1000000 : 0,
                   .step_id = atomic_fetch_add_explicit(&s->steps, 1, memory_order_relaxed) + 1};
@@ -269,7 +284,8 @@ fy_code fy_session_run(fy_session *s, const fy_run_args *a, fy_tensor **results,
   for (int i = 0; i < a->num_fetches; i++) results[i] = NULL;
   FY_TRY(fy_session_ready(s, err));
   FY_TRY(acquire(s, a, &sig, err));
-  fy_code code = fy_request_check_values(sig->request.feed_types, a->feed_values, a->num_feeds, err);
+  fy_code code =
+      fy_request_check_values(sig->request.feed_types, a->feed_values, a->num_feeds, err);
   if (!code) code = fy_callable_program(sig->callable, a->feed_values, &p, err);
   if (!code) {
     code = run_program(s, p, a, results, err);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// session.h: run graphs. A session compiles (feeds, fetches, targets, feed shapes) once into a program
-// and keeps it; running a program costs nanoseconds per node.
+// session.h: run graphs. A session compiles (feeds, fetches, targets, feed shapes) once into a
+// program and keeps it; running a program costs nanoseconds per node.
 // A session sees the nodes its graph had when it was last extended: by every run, until somebody
 // calls fy_session_extend; from then on only by those calls, as in TensorFlow.
 // Threads: fy_session_run may be called from many threads at once on one session.
@@ -26,9 +26,11 @@ fy_resources *fy_session_resources(fy_session *s);
 void fy_session_counts(fy_session *s, fy_counts *out);  // since the session was made
 // Ends the runs in progress (CANCELLED) and refuses later ones. Safe from any thread.
 void fy_session_close(fy_session *s);
-// Takes in the nodes added to the graph since last time. INVALID_ARGUMENT on a name that no GraphDef
-// could hold: then none is taken in.
+// Takes in the nodes added to the graph since last time. INVALID_ARGUMENT on a name that no
+// GraphDef could hold: then none is taken in.
 FY_MUST_CHECK fy_code fy_session_extend(fy_session *s, fy_error *err);
+// Refuses to fetch what is fed, as TensorFlow does. To be called before the first run.
+void fy_session_be_strict(fy_session *s);
 // Called once for every program that the session compiles for itself (log_device_placement).
 void fy_session_watch(fy_session *s, void (*fn)(const fy_program *program));
 
@@ -45,13 +47,14 @@ typedef struct fy_run_args {
   struct fy_trace *trace;  // may be NULL: per-node times, transfers, memory (execute/trace.h)
 } fy_run_args;
 
-// |results[i]| receives one reference each; on failure all are NULL. First error wins; its text ends
-// with "\n\t [[{{node n}}]]".
+// |results[i]| receives one reference each; on failure all are NULL. First error wins; its text
+// ends with "\n\t [[{{node n}}]]".
 FY_MUST_CHECK fy_code fy_session_run(fy_session *s, const fy_run_args *args, fy_tensor **results,
                                      fy_error *err);
 // The program that such a run would use, compiled afresh and not kept; a reference is returned.
 // |feed_shapes| gives what is known of the feeds (NULL: nothing). For explain, dump and predict.
-// |stop_after| ("optimize", "place", "partition" or NULL) and |log| (rewrites, may be NULL): see compile.c.
+// |stop_after| ("optimize", "place", "partition" or NULL) and |log| (rewrites, may be NULL): see
+// compile.c.
 FY_MUST_CHECK fy_code fy_session_program(fy_session *s, const fy_run_args *args,
                                          const fy_pshape *feed_shapes, const char *stop_after,
                                          fy_str *log, fy_program **out, fy_error *err);

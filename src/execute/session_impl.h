@@ -17,6 +17,7 @@ struct fy_session {
   void (*watch)(const fy_program *program);
   atomic_size_t known;  // nodes of the graph that belong to the session
   atomic_bool auto_extend;
+  bool strict;  // what is fed may not be fetched
   atomic_int_least64_t steps;
   fy_mutex lock;  // guards what follows
   struct signature **items;

@@ -158,6 +158,9 @@ void fy_graph_unlink_last(fy_graph *g, fy_node *named);
 // ---- shapes (shape.c)
 // Runs the shape function of |node| with what is known of its inputs; merges into the node's outputs.
 FY_MUST_CHECK fy_code fy_graph_infer_node(fy_graph *g, fy_node *node, fy_error *err);
+// How shape functions get a value that is computed from constants: |evaluate| gives a fresh tensor or
+// NULL. Only called when a value is asked for that is no plain constant. Set once, early (execute/).
+void fy_graph_set_evaluator(fy_tensor *(*evaluate)(fy_output output));
 // Merges what |b| knows into |*a|; INVALID_ARGUMENT when they contradict.
 FY_MUST_CHECK fy_code fy_graph_merge_shape(fy_graph *g, fy_pshape *a, fy_pshape b, fy_error *err);
 // All nodes in order; used after pruning with concrete feed shapes. A node whose shape function fails

@@ -2,6 +2,7 @@
 // shape.c: run shape functions over nodes. What is known only grows: a result is merged with what the
 // node's outputs already had (set by the user or by an earlier pass); a contradiction is an error.
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -43,11 +44,10 @@ fy_code fy_graph_merge_shape(fy_graph *g, fy_pshape *a, fy_pshape b, fy_error *e
   return merge(a, b, &g->arena, err);
 }
 
-// Input |i| as a shape: from a constant value or from what its producer knows of it.
-static fy_pshape input_as_shape(const fy_node *node, uint32_t i, fy_arena *arena) {
+// Input |i| as a shape: from its value |v| or from what its producer knows of it.
+static fy_pshape input_as_shape(const fy_node *node, int i, const fy_tensor *v, fy_arena *arena) {
   fy_output in = node->inputs[i];
-  const fy_tensor *v = in.node->const_value;
-  if (in.index == 0 && v && v->rank == 1 && v->count <= FY_MAX_RANK && !v->device &&
+  if (v && v->rank == 1 && v->count <= FY_MAX_RANK && !v->device &&
       (v->dtype == FY_INT32 || v->dtype == FY_INT64)) {
     int64_t *dims = fy_arena_alloc(arena, (size_t)v->count * sizeof *dims);
     if (!dims) return unknown_shape;
@@ -59,6 +59,31 @@ static fy_pshape input_as_shape(const fy_node *node, uint32_t i, fy_arena *arena
   }
   const fy_node_out *o = &in.node->outputs[in.index];
   return o->as_shape ? *o->as_shape : unknown_shape;
+}
+
+// ---- values computed from constants, when a shape function asks for them
+static _Atomic(fy_tensor *(*)(fy_output)) evaluator;
+
+void fy_graph_set_evaluator(fy_tensor *(*evaluate)(fy_output output)) {
+  atomic_store(&evaluator, evaluate);
+}
+
+static void release(void *t) {
+  fy_tensor_release(t);
+}
+
+static const fy_tensor *evaluate_input(fy_shape_ctx *ctx, int i) {
+  fy_tensor *(*evaluate)(fy_output) = atomic_load(&evaluator);
+  const fy_node *node = ctx->node;
+  fy_tensor *t = evaluate ? evaluate(node->inputs[i]) : NULL;
+  if (!t) return NULL;
+  if (fy_arena_defer(ctx->arena, release, t) != 0) {
+    fy_tensor_release(t);
+    return NULL;
+  }
+  ((const fy_tensor **)(uintptr_t)ctx->in_value)[i] = t;
+  ((fy_pshape *)(uintptr_t)ctx->in_as_shape)[i] = input_as_shape(node, i, t, ctx->arena);
+  return t;
 }
 
 static fy_code publish(fy_graph *g, fy_node *node, const fy_shape_ctx *ctx, fy_error *err) {
@@ -129,6 +154,41 @@ static void explain(const fy_node *node, const fy_shape_ctx *ctx, fy_error *err)
   fy_str_free(&s);
 }
 
+// TensorFlow runs a shape function without values first and again with those that it asked for; the
+// text shows what the run that failed was given. Finds that run, its error and its values.
+static void find_failing_run(const fy_node *node, fy_shape_ctx *ctx, fy_error *err) {
+  size_t n = (size_t)ctx->num_inputs;
+  const fy_tensor **values = fy_arena_array(ctx->arena, n + 1, sizeof *values);
+  fy_pshape *shapes = fy_arena_array(ctx->arena, n + 1, sizeof *shapes);
+  fy_shape_ctx c = *ctx;
+  uint64_t given_values = 0, given_shapes = 0;
+  if (!values || !shapes || !err || n > 64) return;
+  c.in_value = values;
+  c.in_as_shape = shapes;
+  c.evaluate = NULL;
+  for (int round = 0; round < 64; round++) {
+    for (size_t i = 0; i < n; i++) {
+      bool known = (given_values | given_shapes) >> i & 1;
+      values[i] = known ? ctx->in_value[i] : NULL;
+      shapes[i] = known ? ctx->in_as_shape[i] : unknown_shape;
+    }
+    c.asked_values = c.asked_shapes = 0;
+    fy_error e;
+    fy_error_init(&e);
+    fy_code code = node->op->impl->shape(&c, &e);
+    if (code) fy_fail(err, code, "%s", fy_error_text(&e));
+    fy_error_clear(&e);
+    if (code) {
+      ctx->asked_values = c.asked_values & given_values;
+      ctx->asked_shapes = c.asked_shapes & given_shapes;
+      return;
+    }
+    if (!(c.asked_values & ~given_values) && !(c.asked_shapes & ~given_shapes)) return;
+    given_values |= c.asked_values;
+    given_shapes |= c.asked_shapes;
+  }
+}
+
 fy_code fy_graph_infer_node(fy_graph *g, fy_node *node, fy_error *err) {
   const fy_op *op = node->op;
   bool user = op && op->user_shape_fn;
@@ -159,7 +219,7 @@ fy_code fy_graph_infer_node(fy_graph *g, fy_node *node, fy_error *err) {
     in[i] = o->shape;
     in_h[i] = o->handle;
     value[i] = src.index == 0 ? src.node->const_value : NULL;
-    in_as[i] = input_as_shape(node, i, &tmp);
+    in_as[i] = input_as_shape(node, (int)i, value[i], &tmp);
   }
   for (uint32_t i = 0; i < no; i++) {
     out_types[i] = node->outputs[i].dtype;
@@ -170,8 +230,10 @@ fy_code fy_graph_infer_node(fy_graph *g, fy_node *node, fy_error *err) {
                       .num_inputs = (int)ni, .num_outputs = (int)no, .in_types = node->input_types,
                       .out_types = out_types, .in = in, .in_value = value, .in_as_shape = in_as,
                       .in_handle = in_h, .out = out, .out_handle = out_h, .out_as_shape = out_as,
-                      .functions = g->functions, .arena = &tmp};
+                      .evaluate = evaluate_input, .node = node, .functions = g->functions,
+                      .arena = &tmp};
   code = user ? fy_user_shape_infer(op, &ctx, err) : op->impl->shape(&ctx, err);
+  if (code && code != FY_RESOURCE_EXHAUSTED && !user) find_failing_run(node, &ctx, err);
   if (code)
     explain(node, &ctx, err);
   else

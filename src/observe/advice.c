@@ -17,7 +17,7 @@ static const char *move_node(fy_report *r, const fy_node *n, const fy_device *wh
   fy_arena *a = &r->arena;
   switch (p->why) {
     case FY_WHY_REQUESTED:
-      return fy_arena_printf(a, "ask for '%s' on %s: it asks for '%s'", name, there, n->device);
+      return fy_arena_printf(a, "ask for %s for '%s', which now asks for '%s'", there, name, n->device);
     case FY_WHY_COLOCATED:
       return fy_arena_printf(a, "take '%s' out of its colocation group", name);
     case FY_WHY_RESOURCE:
@@ -36,6 +36,18 @@ static const char *move_node(fy_report *r, const fy_node *n, const fy_device *wh
       return fy_arena_printf(a, "ask for '%s' on %s (device '/device:%s'); the cost model found that slower",
                              name, there, there);
   }
+}
+
+#define MAX_ISLANDS 4096  // transfers: looking for islands takes the square of that
+
+// A value's producer reads across from where the value goes: moving it there removes both transfers.
+static const fy_node *island(const fy_report *r, const fy_transfer *t) {
+  const fy_parts *parts = r->program->parts;
+  const fy_node *v = t->value.node;
+  if (strcmp(v->op_name, "_Arg") == 0 || v->const_value || parts->num_transfers > MAX_ISLANDS) return NULL;
+  for (size_t i = 0; i < parts->num_transfers; i++)
+    if (parts->transfers[i].cause == v && parts->transfers[i].from_space == t->to_space) return v;
+  return NULL;
 }
 
 fy_code fy_report_advise(fy_report *r, fy_report_transfer *e, fy_error *err) {
@@ -58,6 +70,8 @@ fy_code fy_report_advise(fy_report *r, fy_report_transfer *e, fy_error *err) {
     e->advice = fy_arena_printf(a, "run '%s' on %s; the cost model found that slower. A constant or variable "
                                 "instead of the feed '%s' would cross only once",
                                 fy_report_label(cause), e->from, fy_report_label(v));
+  else if (island(r, t))
+    e->advice = move_node(r, v, t->to);
   else
     e->advice = move_node(r, cause, from);
   return e->advice ? FY_OK : fy_fail_oom(err, 64);

@@ -51,7 +51,7 @@ static void print_nodes(fy_str *out, const fy_report *r, int width) {
     if (n->fate == FY_FATE_NOT_NEEDED && idle > MAX_IDLE_ROWS) continue;
     fy_str why;
     fy_str_init(&why);
-    fy_str_printf(&why, "%s: ", n->why);
+    if (!strstr(n->reason, n->why)) fy_str_printf(&why, "%s: ", n->why);
     fy_table_add(&t, n->name);
     fy_table_add(&t, op_name(n->op));
     fy_table_add(&t, n->device ? fy_report_device_name(n->device) : "-");
@@ -157,8 +157,10 @@ void fy_report_summary(fy_str *out, const fy_report *r) {
       const fy_report_device *d = &r->devices[i];
       double share = r->flops > 0 ? 100 * d->flops / r->flops : 0;
       if ((share >= 50) == (pass == 1) || (d->ns <= 0 && share <= 0)) continue;
+      bool fine = (share > 0 && share < 10) || (share > 99 && share < 100);
+      if (share > 99.9 && share < 100) share = 99.9;
       fy_str_printf(out, shown++ ? ", %s %.*f %%" : "%s does %.*f %% of the FLOPs",
-                    fy_report_device_name(d->device), share > 0 && share < 10 ? 1 : 0, share);
+                    fy_report_device_name(d->device), fine ? 1 : 0, share);
       if (share < 50) list_ops(out, r, d->device);
     }
   if (!shown) fy_str_add(out, "nothing is left to compute");

@@ -67,7 +67,8 @@ static void why_text(fy_str *out, const fy_report *r, const fy_report_node *e, i
   line(out, "runs on", fy_str_text(&s), width);
   fy_str_free(&s);
   fy_str_init(&s);
-  fy_str_printf(&s, "%s: %s", e->why, e->reason);
+  if (!strstr(e->reason, e->why)) fy_str_printf(&s, "%s: ", e->why);
+  fy_str_add(&s, e->reason);
   line(out, "because", fy_str_text(&s), width);
   fy_str_free(&s);
   if (e->wanted) line(out, "asked for", e->wanted, width);

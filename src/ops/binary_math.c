@@ -216,8 +216,8 @@ static fy_code add_compute(fy_kernel_ctx *ctx, fy_error *err) {
   return code;
 }
 
-// TruncateMod reports a zero divisor as INTERNAL, in these words.
-static fy_code truncate_mod_compute(fy_kernel_ctx *ctx, fy_error *err) {
+// TruncateDiv and TruncateMod report a zero divisor as INTERNAL, in these words.
+static fy_code truncate_compute(fy_kernel_ctx *ctx, fy_error *err) {
   fy_code code = fy_binary_compute(ctx, err);
   if (code == FY_INVALID_ARGUMENT && err && !strcmp(fy_error_text(err), ZERO_DIV)) {
     return fy_fail(err, FY_INTERNAL,
@@ -239,6 +239,11 @@ static const fy_sample div_samples[] = {
     {"i32[4]=7,-7,7,-7; i32[4]=2,2,-2,-2", NULL, FY_OK, NULL},
     {"i32[2]=-2147483648,1; i32[]=-1", NULL, FY_OK, "-2147483648,-1"},
     {"i64[1]=1; i64[1]=0", NULL, FY_INVALID_ARGUMENT, "Integer division by zero"},
+    {"f32[8]=special; f32[8]=normal", NULL, FY_OK, NULL},
+};
+static const fy_sample trunc_samples[] = {
+    {"i32[4]=7,-7,7,-7; i32[4]=2,2,-2,-2", NULL, FY_OK, "3,-3,-3,3"},
+    {"i64[1]=1; i64[1]=0", NULL, FY_INTERNAL, "Unexpected error in binary operator"},
     {"f32[8]=special; f32[8]=normal", NULL, FY_OK, NULL},
 };
 static const fy_sample real_samples[] = {
@@ -273,9 +278,10 @@ BINARY_OP(Mul, mul_loops, real_samples, .elementwise = FY_EW_MUL);
 BINARY_OP(Div, div_loops, div_samples, .elementwise = FY_EW_NONE);
 BINARY_OP(RealDiv, real_div_loops, real_samples, .elementwise = FY_EW_DIV);
 BINARY_OP(FloorDiv, floor_div_loops, div_samples, .elementwise = FY_EW_NONE);
-BINARY_OP(TruncateDiv, trunc_div_loops, div_samples, .elementwise = FY_EW_NONE);
+FY_OP(TruncateDiv, .shape = fy_shape_broadcast, .compute = truncate_compute,
+      .aux = &trunc_div_loops, .flags = FY_OP_INPLACE, FY_SAMPLES(trunc_samples));
 BINARY_OP(Mod, mod_loops, mod_samples, .elementwise = FY_EW_NONE);
-FY_OP(TruncateMod, .shape = fy_shape_broadcast, .compute = truncate_mod_compute, .aux = &mod_loops,
+FY_OP(TruncateMod, .shape = fy_shape_broadcast, .compute = truncate_compute, .aux = &mod_loops,
       .flags = FY_OP_INPLACE, FY_SAMPLES(mod_samples));
 BINARY_OP(FloorMod, floor_mod_loops, mod_samples, .elementwise = FY_EW_NONE);
 BINARY_OP(Maximum, max_loops, real_samples, .elementwise = FY_EW_MAX);

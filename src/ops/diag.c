@@ -389,6 +389,11 @@ static fy_code matrix_set_diag_shape(fy_shape_ctx *ctx, fy_error *err) {
     if (ctx->num_inputs == 2 && rows >= 0 && cols >= 0) {
       FY_TRY(fy_dim_merge(least(rows, cols), d.dims[d.rank - 1], &merged, err));
     }
+    int64_t dims[FY_MAX_RANK];
+    for (int32_t i = 0; i < in.rank; i++) {
+      dims[i] = in.dims[i] < 0 && i < in.rank - 2 ? d.dims[i] : in.dims[i];
+    }
+    return fy_shape_set(ctx, 0, in.rank, dims, err);
   }
   return fy_shape_set(ctx, 0, in.rank, in.dims, err);
 }

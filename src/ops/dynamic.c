@@ -98,7 +98,7 @@ static fy_code check_stitch(const fy_kernel_ctx *ctx, int n, int64_t *rows, fy_e
 static fy_code dynamic_stitch(fy_kernel_ctx *ctx, fy_error *err) {
   const int n = ctx->site->num_inputs / 2;
   const fy_tensor *i0 = ctx->in[0], *d0 = ctx->in[n];
-  int64_t rows, dims[FY_MAX_RANK + 1];
+  int64_t rows = 0, dims[FY_MAX_RANK + 1];
   int32_t rank = 1;
   fy_tensor *out;
   FY_TRY(check_stitch(ctx, n, &rows, err));
@@ -306,8 +306,8 @@ static const fy_sample partition_samples[] = {
      "partitions[0] = 2 is not in [0, 2)"},
 };
 static const fy_sample stitch_samples[] = {
-    {"i32[2]=2,0; i32[]=1; f32[2]=5,6; f32[]=7", "N=2", FY_OK, "6,7,5"},
-    {"i32[1]=-1; f32[1]=5", "N=1", FY_INVALID_ARGUMENT, "indices[0] is out of range"},
+    {"i32[2]=2,0; i32[]=1; f32[2]=5,6; f32[]=7", "N=2; T=float", FY_OK, "6,7,5"},
+    {"i32[1]=-1; f32[1]=5", "N=1; T=float", FY_INVALID_ARGUMENT, "indices[0] is out of range"},
 };
 static const fy_sample roll_samples[] = {
     {"i32[2,3]=iota; i32[2]=1,-1; i32[2]=0,1", NULL, FY_OK, "4,5,3,1,2,0"},

@@ -185,15 +185,17 @@ static fy_code read_site(const fy_site *site, fused *f, fy_error *err) {
   const fy_dtype t = fy_site_type(site, "T");
   const fy_attr *shape = fy_site_attr(site, "shape");
   f->type = lanes_type(t);
-  if (f->type < 0 || !shape || shape->kind != FY_ATTR_SHAPE ||
-      shape->v.shape.rank < 0 || !fy_shape_count(shape->v.shape.rank, shape->v.shape.dims, &f->count))
+  const bool known = shape && shape->kind == FY_ATTR_SHAPE && shape->v.shape.rank >= 0 &&
+                     fy_shape_count(shape->v.shape.rank, shape->v.shape.dims, &f->count);
+  if (f->type < 0 || !known)
     return fy_fail(err, FY_INVALID_ARGUMENT, "_FerryFused needs a type it knows and a full shape");
   f->rank = shape->v.shape.rank;
   f->dims = fy_arena_memdup(&f->arena, shape->v.shape.dims, (size_t)f->rank * sizeof *f->dims);
   f->elem = fy_dtype_storage(t);
   f->lanes = fy_lanes_best();
   FY_TRY(fy_fused_decode(fy_site_string(site, "program"), t, &f->arena, &f->p, err));
-  if ((int64_t)f->p.num_inputs != site->num_inputs || (int64_t)f->p.num_outputs != site->num_outputs)
+  if ((int64_t)f->p.num_inputs != site->num_inputs ||
+      (int64_t)f->p.num_outputs != site->num_outputs)
     return fy_fail(err, FY_INVALID_ARGUMENT, "_FerryFused has a program for other inputs");
   char *consts = fy_arena_alloc(&f->arena, f->p.num_consts * f->elem + 1);
   if (!consts || !f->dims) return fy_fail_oom(err, f->p.num_consts * f->elem);

@@ -11,7 +11,7 @@
 #define V PASTE(vec_, S)
 #define E PASTE(elem_, S)
 #define PARAMS const fy_fused_instr *ip, fy_fused_regs *c, MAP(ACC_PARAM, 0)
-#define GO(at)                                                                                \
+#define GO(at)                                                                                 \
   ((void (*)(const fy_fused_instr *, fy_fused_regs *, MAP(ACC_TYPE, 0)))c->table[(at)->code])( \
       (at), c, MAP(ACC_NAME, 0))
 #define NEXT GO(ip + 1)
@@ -37,6 +37,7 @@ static inline void NAME(put)(E *p, V v) { memcpy(p, &v, sizeof v); }
 #define ACC_CONST(i, fn) (a##i = fn(a##i, k))
 #define ACC_REVERSED(i, fn) (a##i = fn(NAME(get)(AT(i)), a##i))
 #define ACC_REVERSED_CONST(i, fn) (a##i = fn(k, a##i))
+#define ACC_BACK(i, x) (a##i = t[i])
 #define FN(fn) PASTE(lane_##fn##_, S)
 
 static void NAME(load)(PARAMS) {
@@ -65,53 +66,46 @@ static void NAME(end)(PARAMS) {
   MAP(ACC_UNUSED, 0);
 }
 
-#define UNARY(op, fn)                                  \
-  static void NAME(u_##fn)(PARAMS) {                   \
-    MAP(ACC_UNARY, FN(fn));                            \
-    NEXT;                                              \
+#define UNARY(op, fn)                \
+  static void NAME(u_##fn)(PARAMS) { \
+    MAP(ACC_UNARY, FN(fn));          \
+    NEXT;                            \
   }
-// Functions of several vectors at a time. The accumulators wait in memory meanwhile: a group wants
-// all registers.
-#define GROUPED(op, fn)                                                   \
-  static void NAME(u_##fn)(PARAMS) {                                      \
-    E *p = c->save;                                                       \
-    MAP(ACC_STORE, 0);                                                    \
-    for (int g = 0; g < NUM_ACCS; g += GROUP) {                           \
-      const int n = NUM_ACCS < GROUP ? NUM_ACCS : GROUP;                  \
-      V t[GROUP];                                                         \
-      EACH t[i] = NAME(get)(AT(g + i));                                   \
-      PASTE(group_##fn##_, S)(t, n);                                      \
-      EACH NAME(put)(AT(g + i), t[i]);                                    \
-    }                                                                     \
-    MAP(ACC_LOAD, 0);                                                     \
-    NEXT;                                                                 \
+// Functions of several vectors at a time.
+#define GROUPED(op, fn)                                                      \
+  static void NAME(u_##fn)(PARAMS) {                                         \
+    V t[NUM_ACCS] = {MAP(ACC_NAME, 0)};                                      \
+    UNROLL for (int g = 0; g < NUM_ACCS; g += GROUP)                         \
+        PASTE(group_##fn##_, S)(t + g, NUM_ACCS < GROUP ? NUM_ACCS : GROUP); \
+    MAP(ACC_BACK, 0);                                                        \
+    NEXT;                                                                    \
   }
 #define UNARY_ENTRY(op, fn) [op] = (fy_lanes_fn)NAME(u_##fn),
 // |by_const| is the function for a constant operand, where there is a simpler one.
-#define BINARY(op, fn, by_const)                                                    \
-  static void NAME(b_##fn)(PARAMS) {                                           \
-    const E *p = c->slots[ip->arg];                                            \
-    MAP(ACC_BINARY, FN(fn));                                                   \
-    NEXT;                                                                      \
-  }                                                                            \
-  static void NAME(k_##fn)(PARAMS) {                                           \
-    const V k = PASTE(splat_, S)(((const E *)c->consts)[ip->arg]);             \
-    MAP(ACC_CONST, FN(by_const));                                                 \
-    NEXT;                                                                      \
-  }                                                                            \
-  static void NAME(rb_##fn)(PARAMS) {                                          \
-    const E *p = c->slots[ip->arg];                                            \
-    MAP(ACC_REVERSED, FN(fn));                                                 \
-    NEXT;                                                                      \
-  }                                                                            \
-  static void NAME(rk_##fn)(PARAMS) {                                          \
-    const V k = PASTE(splat_, S)(((const E *)c->consts)[ip->arg]);             \
-    MAP(ACC_REVERSED_CONST, FN(fn));                                           \
-    NEXT;                                                                      \
+#define BINARY(op, fn, by_const)                                   \
+  static void NAME(b_##fn)(PARAMS) {                               \
+    const E *p = c->slots[ip->arg];                                \
+    MAP(ACC_BINARY, FN(fn));                                       \
+    NEXT;                                                          \
+  }                                                                \
+  static void NAME(k_##fn)(PARAMS) {                               \
+    const V k = PASTE(splat_, S)(((const E *)c->consts)[ip->arg]); \
+    MAP(ACC_CONST, FN(by_const));                                  \
+    NEXT;                                                          \
+  }                                                                \
+  static void NAME(rb_##fn)(PARAMS) {                              \
+    const E *p = c->slots[ip->arg];                                \
+    MAP(ACC_REVERSED, FN(fn));                                     \
+    NEXT;                                                          \
+  }                                                                \
+  static void NAME(rk_##fn)(PARAMS) {                              \
+    const V k = PASTE(splat_, S)(((const E *)c->consts)[ip->arg]); \
+    MAP(ACC_REVERSED_CONST, FN(fn));                               \
+    NEXT;                                                          \
   }
-#define BINARY_ENTRY(op, fn, by_const)                                                   \
+#define BINARY_ENTRY(op, fn, by_const)                                                      \
   [op] = (fy_lanes_fn)NAME(b_##fn), [(op) + FY_FUSED_BY_CONST] = (fy_lanes_fn)NAME(k_##fn), \
-  [(op) + FY_FUSED_REVERSED] = (fy_lanes_fn)NAME(rb_##fn),                               \
+  [(op) + FY_FUSED_REVERSED] = (fy_lanes_fn)NAME(rb_##fn),                                  \
   [(op) + FY_FUSED_REVERSED + FY_FUSED_BY_CONST] = (fy_lanes_fn)NAME(rk_##fn),
 
 PASTE(UNARY_OPS_, S)(UNARY)
@@ -124,7 +118,8 @@ static const fy_lanes_fn NAME(table)[FY_FUSED_CODES] = {
     [FY_FUSED_STORE] = (fy_lanes_fn)NAME(store),
     [FY_FUSED_PAUSE] = (fy_lanes_fn)NAME(pause),
     [FY_FUSED_END] = (fy_lanes_fn)NAME(end),
-    PASTE(UNARY_OPS_, S)(UNARY_ENTRY) PASTE(GROUPED_OPS_, S)(UNARY_ENTRY) PASTE(BINARY_OPS_, S)(BINARY_ENTRY)};
+    PASTE(UNARY_OPS_, S)(UNARY_ENTRY) PASTE(GROUPED_OPS_, S)(UNARY_ENTRY)
+        PASTE(BINARY_OPS_, S)(BINARY_ENTRY)};
 
 #define ACC_ZERO(i, x) a##i = {0}
 #define ACC_START(i, x) (a##i = NAME(get)(AT(i)))
@@ -145,8 +140,8 @@ static void NAME(run)(const fy_fused_instr *code, fy_fused_regs *c) {
     }
     if (--c->blocks == 0) return;
     for (uint32_t i = 0; i < c->num_moving; i++) {
-      char **slot = (char **)&c->slots[c->moving[i]];
-      *slot += NUM_ACCS * LANE_BYTES;
+      void **slot = &c->slots[c->moving[i]];
+      *slot = (char *)*slot + NUM_ACCS * LANE_BYTES;
     }
   }
 }
@@ -173,6 +168,7 @@ static void NAME(run)(const fy_fused_instr *code, fy_fused_regs *c) {
 #undef ACC_REVERSED
 #undef ACC_REVERSED_CONST
 #undef FN
+#undef ACC_BACK
 #undef UNARY
 #undef UNARY_ENTRY
 #undef BINARY

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// lanes_math.h: the functions of one vector: exp, log, tanh … for float in polynomials and ratios
+// lanes_math.h: the functions of one vector: exp, log, tanh ... for float in polynomials
 // (errors measured against double over all exponents: tests/unit/test_ops_vecmath.c), everything
-// else exactly as the plain loops of ops/ compute it. Part of lanes_plain.c and its like, which give
-// splat_, select_, by_sign_, fma_, less_, more_, sqrt_, floor_, ceil_ and rint_ for their vectors.
+// else exactly as the plain loops of ops/ compute it. Part of lanes_plain.c and its like, which
+// give splat_, select_, by_sign_, fma_, less_, more_, sqrt_, floor_, ceil_ and rint_ for their vectors.
 // NaN goes through everything; every lane is independent of its neighbours.
-
 //
 // The long functions work on |n| vectors step by step: the steps of one vector depend on each other,
 // those of several do not, and a processor looks ahead only so far.
 
 #define K(x) splat_f32(x)
 #define TANH_ONE 9.02f  // tanh is 1 from here on
-#define GROUP 4         // the most vectors at a time
+#define GROUP 8         // the most vectors at a time
 #define EACH UNROLL for (int i = 0; i < n; i++)
 
 static inline vec_f32 exp2_int(vec_i32 n) { return (vec_f32)((n + 127) << 23); }

@@ -160,11 +160,9 @@ static fy_code remove_row(table *t, const fy_tensor *keys, int64_t row, fy_error
   if (at < 0) return FY_OK;
   if (at != last) {
     // Copy first: nothing has changed yet if memory is short.
-    const int64_t last_slot = find_slot(t, t->keys, last);
     FY_TRY(fy_copy_run(t->value_type, t->values->data, at * t->value_count, t->values->data,
                        last * t->value_count, t->value_count, err));
     clear_slot(t, s);
-    (void)last_slot;
     fy_code code = fy_copy_run(t->key_type, t->keys->data, at * t->key_count, t->keys->data,
                                last * t->key_count, t->key_count, err);
     if (code) {
@@ -461,13 +459,17 @@ static fy_code insert_rows(table *t, const fy_tensor *keys, const fy_tensor *val
   return FY_OK;
 }
 
+static fy_code initialize(fy_kernel_ctx *ctx, fy_error *err);
+
 static fy_code change(fy_kernel_ctx *ctx, bool replace_all, fy_error *err) {
   table *t;
   int64_t rows;
   FY_TRY(table_of(ctx, &t, err));
+  if (t->kind == STATIC && replace_all) return initialize(ctx, err);  // the first one counts
   FY_TRY(check_pairs(t, ctx->in[1], ctx->in[2], &rows, err));
-  if (t->kind == STATIC && !replace_all) {
-    return fy_fail(err, FY_UNIMPLEMENTED, "Insert not supported by InitializableLookupTable implementations");
+  if (t->kind == STATIC) {
+    return fy_fail(err, FY_UNIMPLEMENTED,
+                   "Insert not supported by InitializableLookupTable implementations");
   }
   fy_lock(&t->lock);
   if (replace_all) {
@@ -475,7 +477,6 @@ static fy_code change(fy_kernel_ctx *ctx, bool replace_all, fy_error *err) {
     if (t->slots) memset(t->slots, 0, (size_t)(t->mask + 1) * sizeof *t->slots);
   }
   fy_code code = insert_rows(t, ctx->in[1], ctx->in[2], rows, err);
-  if (replace_all && !code) t->initialized = true;
   fy_unlock(&t->lock);
   return code;
 }
@@ -492,7 +493,8 @@ static fy_code remove_keys(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(table_of(ctx, &t, err));
   FY_TRY(check_keys(t, ctx->in[1], &rows, err));
   if (t->kind == STATIC) {
-    return fy_fail(err, FY_UNIMPLEMENTED, "Remove not supported by InitializableLookupTable implementations");
+    return fy_fail(err, FY_UNIMPLEMENTED,
+                   "Remove not supported by InitializableLookupTable implementations");
   }
   fy_lock(&t->lock);
   fy_code code = FY_OK;

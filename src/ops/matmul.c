@@ -294,6 +294,16 @@ static fy_code batch_matmul_v1(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code batch_matmul_v2(fy_kernel_ctx *ctx, fy_error *err) {
   return batch_matmul(ctx, true, err);
 }
+// V3 may mix types; here all three are one.
+static fy_code batch_matmul_v3(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_dtype *in = ctx->site->in_types;
+  if (in[0] != in[1] || in[0] != ctx->site->out_types[0]) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "BatchMatMulV3 of %s and %s to %s is not implemented",
+                   fy_dtype_name(in[0]), fy_dtype_name(in[1]),
+                   fy_dtype_name(ctx->site->out_types[0]));
+  }
+  return batch_matmul(ctx, true, err);
+}
 
 // ---------------------------------------------------------------- shapes and cost
 static fy_code matmul_shape(fy_shape_ctx *ctx, fy_error *err) {
@@ -370,6 +380,9 @@ static const fy_sample batch_samples[] = {
     {"c64[1,1,2]=1,2; c64[1,1,2]=3,4", "adj_y=true", FY_OK, NULL},
     {"f32[2,3,4]=ones; f32[2,5,5]=ones", NULL, FY_INVALID_ARGUMENT, "Matrix size-incompatible"},
 };
+static const fy_sample v3_samples[] = {
+    {"f32[2,1,2]=1,2,3,4; f32[2,2,1]=1,1,2,2", "Tout=float", FY_OK, "3,14"},
+};
 
 FY_OP(MatMul, .shape = matmul_shape, .compute = matmul, .cost = matmul_cost,
       FY_SAMPLES(matmul_samples));
@@ -377,3 +390,5 @@ FY_OP(BatchMatMul, .shape = batch_shape_v1, .compute = batch_matmul_v1, .cost = 
       .aux = "batch", FY_SAMPLES(batch_samples));
 FY_OP(BatchMatMulV2, .shape = batch_shape_v2, .compute = batch_matmul_v2, .cost = matmul_cost,
       .aux = "batch", FY_SAMPLES(batch_samples));
+FY_OP(BatchMatMulV3, .shape = batch_shape_v2, .compute = batch_matmul_v3, .cost = matmul_cost,
+      .aux = "batch", FY_SAMPLES(v3_samples));

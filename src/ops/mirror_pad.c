@@ -44,7 +44,9 @@ static void copy_rows(void *arg, int64_t begin, int64_t end) {
     }
     char *to = (char *)j->out + (size_t)(row * n) * size;
     const char *from = (const char *)j->in + (size_t)at * size;
-    for (int64_t i = 0; i < n; i++) memcpy(to + (size_t)i * size, from + (size_t)source[i] * size, size);
+    for (int64_t i = 0; i < n; i++) {
+      memcpy(to + (size_t)i * size, from + (size_t)source[i] * size, size);
+    }
   }
 }
 
@@ -108,9 +110,8 @@ static fy_code mirror(fy_kernel_ctx *ctx, bool gradient, fy_error *err) {
   }
   if (in->rank != paddings->dims[0]) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "The first dimension of paddings must be the rank of inputs%s%s, %s",
-                   fy_tensor_shape_text(paddings, x), gradient ? "" : "",
-                   fy_tensor_shape_text(in, y));
+                   "The first dimension of paddings must be the rank of inputs%s, %s",
+                   fy_tensor_shape_text(paddings, x), fy_tensor_shape_text(in, y));
   }
   for (int32_t d = 0; d < in->rank; d++) {
     const int64_t lo = fy_tensor_int(paddings, 2 * d), hi = fy_tensor_int(paddings, 2 * d + 1);
@@ -119,6 +120,7 @@ static fy_code mirror(fy_kernel_ctx *ctx, bool gradient, fy_error *err) {
                      gradient ? "Paddings" : "paddings", (long long)lo, (long long)hi);
     }
     int64_t size = in->dims[d];
+    if (size > INT64_MAX / 4) return fy_fail(err, FY_INVALID_ARGUMENT, "the output is too large");
     if (gradient) {
       size = lo > size || hi > size - lo ? -1 : size - lo - hi;
       if (size < 0) {

@@ -42,6 +42,10 @@ struct fy_shape_ctx {
   fy_handle_shape *out_handle;       // [num_outputs] preset to unknown
   fy_pshape *out_as_shape;           // [num_outputs] preset to unknown: value of a small 1-D output
   uint64_t asked_values, asked_shapes;  // bit per input that the function looked into, for errors
+  // Finds out the value of input |i|, which then is in in_value; NULL if it is not known.
+  const fy_tensor *(*evaluate)(fy_shape_ctx *ctx, int i);
+  uint64_t evaluated;                // bit per input: evaluate() was asked
+  const void *node;                  // evaluate()'s own
   const void *functions;             // function library (graph/) for functional ops
   fy_arena *arena;                   // for dims of results
 };
@@ -84,6 +88,9 @@ typedef struct fy_services {
   // touch, |storage| filled with a view of the same bytes. For tensors that are neither in nor out,
   // such as a variable's value or what allocate() made.
   fy_tensor *(*view)(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage);
+  // Makes output |i| from the memory of input |j| if it fits and nobody else needs it; else false.
+  // NULL: never.
+  bool (*forward)(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64_t *dims);
 } fy_services;
 
 struct fy_kernel_ctx {

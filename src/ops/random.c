@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// random.c: RandomUniform, RandomStandardNormal, TruncatedNormal, RandomUniformInt, and the
-// stateless RandomUniform and RandomNormal. The same numbers as TensorFlow's for the same seeds.
+// random.c: RandomUniform, RandomStandardNormal, TruncatedNormal, RandomUniformInt, the stateless
+// ops by seed and by key and counter (V2), Multinomial and RandomShuffle. The same numbers as
+// TensorFlow's for the same seeds.
 //
 // The output is made in groups (four values, or two of 64 bits); group g takes the blocks of the
 // generator from g on, so threads can start anywhere. A stateful op keeps its generator in the site
@@ -68,7 +69,7 @@ typedef struct random_job {
   void *out;
   int64_t count;
   int64_t low;  // RandomUniformInt
-  uint64_t range;
+  uint64_t range;  // 0: all 2^32 or 2^64
 } random_job;
 
 // Writes a group's values; a last group may be cut short.
@@ -181,17 +182,17 @@ static void integers(void *arg, int64_t begin, int64_t end) {
   for (int64_t group = begin; group < end; group++) {
     uint32_t x[4];
     fy_philox_next(&g, x);
-    if (j->type == FY_INT64) {
+    if (fy_dtype_storage(j->type) == 8) {
       int64_t v[2];
       for (int i = 0; i < 2; i++) {
         const uint64_t bits = (uint64_t)x[2 * i] | (uint64_t)x[2 * i + 1] << 32;
-        v[i] = (int64_t)((uint64_t)j->low + bits % j->range);
+        v[i] = (int64_t)((uint64_t)j->low + (j->range ? bits % j->range : bits));
       }
       put_group(j, group, 2, v, sizeof v[0]);
     } else {
       int32_t v[4];
       for (int i = 0; i < 4; i++) {
-        v[i] = (int32_t)((uint32_t)j->low + x[i] % (uint32_t)j->range);
+        v[i] = (int32_t)((uint32_t)j->low + (j->range ? x[i] % (uint32_t)j->range : x[i]));
       }
       put_group(j, group, 4, v, sizeof v[0]);
     }
@@ -254,24 +255,259 @@ static fy_code random_integers(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // The user's seed is scrambled once, so that a weak one (0, 1, 2 …) still gives strong keys.
-static fy_code random_stateless(fy_kernel_ctx *ctx, fy_error *err) {
-  const fy_tensor *seed = ctx->in[1];
-  fy_tensor *out;
+static fy_code generator_of_seed(const fy_tensor *seed, fy_philox *out, fy_error *err) {
   char x[128];
   if (seed->rank != 1 || seed->count != 2) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "seed must have shape [2], not %s",
                    fy_tensor_shape_text(seed, x));
   }
-  FY_TRY(shaped_output(ctx, &out, err));
-  if (out->count == 0) return FY_OK;
   const uint64_t s0 = (uint64_t)fy_tensor_int(seed, 0), s1 = (uint64_t)fy_tensor_int(seed, 1);
   fy_philox mixer = {{(uint32_t)s0, (uint32_t)(s0 >> 32), (uint32_t)s1, (uint32_t)(s1 >> 32)},
                      {0x3EC8F720u, 0x02461E29u}};
   uint32_t mix[4];
   fy_philox_next(&mixer, mix);
-  random_job job = {.generator = {{0, 0, mix[2], mix[3]}, {mix[0], mix[1]}}};
-  fill(ctx, &job, out);
+  *out = (fy_philox){{0, 0, mix[2], mix[3]}, {mix[0], mix[1]}};
   return FY_OK;
+}
+
+// Inputs |i|, |i| + 1, |i| + 2 are key, counter and algorithm (1: Philox, 3: whatever fits).
+static fy_code generator_of_key(const fy_kernel_ctx *ctx, int i, fy_philox *out, fy_error *err) {
+  const fy_tensor *key = ctx->in[i], *counter = ctx->in[i + 1], *alg = ctx->in[i + 2];
+  char x[128];
+  if (alg->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "input %d (0-based) must have shape [], not %s", i + 2,
+                   fy_tensor_shape_text(alg, x));
+  }
+  const int32_t id = *(const int32_t *)alg->data;
+  if (id != 1 && id != 3) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Unsupported algorithm id: %d", id);
+  }
+  if (key->rank != 1 || key->count != 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "key must have shape [1], not %s",
+                   fy_tensor_shape_text(key, x));
+  }
+  if (counter->rank != 1 || counter->count < 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "counter must be a vector with length at least 2; got shape: %s",
+                   fy_tensor_shape_text(counter, x));
+  }
+  const uint64_t k = *(const uint64_t *)key->data, *c = counter->data;
+  *out = (fy_philox){{(uint32_t)c[0], (uint32_t)(c[0] >> 32), (uint32_t)c[1], (uint32_t)(c[1] >> 32)},
+                     {(uint32_t)k, (uint32_t)(k >> 32)}};
+  return FY_OK;
+}
+
+static fy_code draw(fy_kernel_ctx *ctx, random_job *job, fy_error *err) {
+  fy_tensor *out;
+  FY_TRY(shaped_output(ctx, &out, err));
+  if (out->count) fill(ctx, job, out);
+  return FY_OK;
+}
+
+static fy_code random_stateless(fy_kernel_ctx *ctx, fy_error *err) {
+  random_job job = {0};
+  FY_TRY(generator_of_seed(ctx->in[1], &job.generator, err));
+  return draw(ctx, &job, err);
+}
+static fy_code random_keyed(fy_kernel_ctx *ctx, fy_error *err) {
+  random_job job = {0};
+  FY_TRY(generator_of_key(ctx, 1, &job.generator, err));
+  return draw(ctx, &job, err);
+}
+
+static fy_code bounded(const fy_kernel_ctx *ctx, int i, random_job *job, fy_error *err) {
+  const fy_tensor *low = ctx->in[i], *high = ctx->in[i + 1];
+  char x[128];
+  for (int k = 0; k < 2; k++) {
+    if (ctx->in[i + k]->rank == 0) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be 0-D, got shape %s",
+                   k ? "maxval" : "minval", fy_tensor_shape_text(ctx->in[i + k], x));
+  }
+  const int64_t lo = fy_tensor_int(low, 0), hi = fy_tensor_int(high, 0);
+  if (lo >= hi) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Need minval < maxval, got %lld >= %lld",
+                   (long long)lo, (long long)hi);
+  }
+  job->low = lo;
+  job->range = (uint64_t)hi - (uint64_t)lo;
+  return FY_OK;
+}
+static fy_code integers_stateless(fy_kernel_ctx *ctx, fy_error *err) {
+  random_job job = {0};
+  FY_TRY(generator_of_seed(ctx->in[1], &job.generator, err));
+  FY_TRY(bounded(ctx, 2, &job, err));
+  return draw(ctx, &job, err);
+}
+static fy_code integers_keyed(fy_kernel_ctx *ctx, fy_error *err) {
+  random_job job = {0};
+  FY_TRY(generator_of_key(ctx, 1, &job.generator, err));
+  FY_TRY(bounded(ctx, 4, &job, err));
+  return draw(ctx, &job, err);
+}
+
+static fy_code put_algorithm(fy_kernel_ctx *ctx, int i, fy_error *err) {
+  fy_tensor *alg;
+  FY_TRY(fy_out(ctx, i, 0, NULL, &alg, err));
+  *(int32_t *)alg->data = 1;
+  return FY_OK;
+}
+static fy_code get_algorithm(fy_kernel_ctx *ctx, fy_error *err) {
+  return put_algorithm(ctx, 0, err);
+}
+static fy_code get_key_counter(fy_kernel_ctx *ctx, fy_error *err) {
+  const int64_t one = 1, two = 2;
+  fy_philox g;
+  fy_tensor *key, *counter;
+  FY_TRY(generator_of_seed(ctx->in[0], &g, err));
+  FY_TRY(fy_out(ctx, 0, 1, &one, &key, err));
+  FY_TRY(fy_out(ctx, 1, 1, &two, &counter, err));
+  *(uint64_t *)key->data = (uint64_t)g.key[1] << 32 | g.key[0];
+  uint64_t *c = counter->data;
+  c[0] = (uint64_t)g.counter[1] << 32 | g.counter[0];
+  c[1] = (uint64_t)g.counter[3] << 32 | g.counter[2];
+  return ctx->site->num_outputs > 2 ? put_algorithm(ctx, 2, err) : FY_OK;
+}
+
+// ---------------------------------------------------------------- one 32-bit number after another
+typedef struct singles {
+  fy_philox generator;
+  uint32_t block[4];
+  int used;
+} singles;
+
+static uint32_t next_single(singles *s) {
+  if (s->used == 0) fy_philox_next(&s->generator, s->block);
+  const uint32_t v = s->block[s->used];
+  s->used = (s->used + 1) & 3;
+  return v;
+}
+
+// A row of logits becomes a running sum of weights; a uniform number picks a class from it.
+static fy_code pick_classes(fy_kernel_ctx *ctx, fy_philox generator, fy_tensor *out,
+                            fy_error *err) {
+  const fy_tensor *logits = ctx->in[0];
+  const int64_t classes = logits->dims[1], samples = out->dims[1];
+  singles from = {.generator = generator};
+  void *memory;
+  FY_TRY(fy_scratch(ctx, (size_t)(classes + 1) * sizeof(double), &memory, err));
+  double *sums = memory;
+  for (int64_t b = 0; b < logits->dims[0]; b++) {
+    double top = -INFINITY, total = 0;
+    for (int64_t c = 0; c < classes; c++) {
+      const double x = fy_tensor_double(logits, b * classes + c);
+      if (isfinite(x) && x > top) top = x;
+    }
+    for (int64_t c = 0; c < classes; c++) {
+      const double x = fy_tensor_double(logits, b * classes + c);
+      if (isfinite(x)) total += exp(x - top);
+      sums[c] = total;
+    }
+    for (int64_t i = 0; i < samples; i++) {
+      const uint32_t x0 = next_single(&from), x1 = next_single(&from);
+      const double find = fy_bits_to_unit_double(x0, x1) * total;
+      int64_t low = 0, high = classes;
+      while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (find < sums[middle]) {
+          high = middle;
+        } else {
+          low = middle + 1;
+        }
+      }
+      if (out->dtype == FY_INT32) {
+        ((int32_t *)out->data)[b * samples + i] = (int32_t)low;
+      } else {
+        ((int64_t *)out->data)[b * samples + i] = low;
+      }
+    }
+  }
+  return FY_OK;
+}
+
+static fy_code multinomial(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *logits = ctx->in[0], *number = ctx->in[1];
+  const bool stateless = ctx->site->num_inputs > 2;
+  char x[128];
+  fy_philox g;
+  fy_tensor *out;
+  if (logits->rank != 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "logits should be a matrix, got shape %s",
+                   fy_tensor_shape_text(logits, x));
+  }
+  if (number->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "num_samples should be a scalar, got shape %s",
+                   fy_tensor_shape_text(number, x));
+  }
+  const int64_t samples = fy_tensor_int(number, 0), rows = logits->dims[0];
+  if (samples < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "num_samples should be non-negative, got %lld",
+                   (long long)samples);
+  }
+  if (logits->dims[1] <= 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "num_classes should be positive, got %lld",
+                   (long long)logits->dims[1]);
+  }
+  FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){rows, samples}, &out, err));
+  if (out->count == 0) return FY_OK;
+  if (stateless) {
+    FY_TRY(generator_of_seed(ctx->in[2], &g, err));
+  } else {
+    g = reserve(ctx, rows * ((samples + 3) / 4 * 4) * 2);
+  }
+  return pick_classes(ctx, g, out, err);
+}
+
+static fy_code multinomial_shape(fy_shape_ctx *ctx, fy_error *err) {
+  int64_t n = -1;
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 2, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
+  if (fy_shape_int_value(ctx, 1, &n) && n < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Dimension size, given by scalar input 1, must be non-negative but is %lld",
+                   (long long)n);
+  }
+  return fy_shape_set(ctx, 0, 2, (const int64_t[]){fy_dim_of(ctx->in[0], 0), n}, err);
+}
+
+static fy_code shuffle(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  random_state *s = ctx->site->state;
+  fy_tensor *out;
+  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+  if (in->count <= 1 || in->dims[0] <= 1) {
+    return fy_copy_run(in->dtype, out->data, 0, in->data, 0, in->count, err);
+  }
+  const int64_t n = in->dims[0], run = in->count / n;
+  void *memory;
+  FY_TRY(fy_scratch(ctx, (size_t)n * sizeof(int64_t), &memory, err));
+  int64_t *order = memory;
+  fy_lock(&s->lock);
+  singles from = {.generator = s->generator};
+  fy_philox_skip(&s->generator, (uint64_t)(n - 1 + 3) / 4);
+  fy_unlock(&s->lock);
+  for (int64_t i = 0; i < n; i++) order[i] = i;
+  for (int64_t i = 0; i + 1 < n; i++) {
+    const int64_t with = i + (int64_t)(next_single(&from) % (uint32_t)(n - i));
+    const int64_t kept = order[i];
+    order[i] = order[with];
+    order[with] = kept;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    FY_TRY(fy_copy_run(in->dtype, out->data, i * run, in->data, order[i] * run, run, err));
+  }
+  return FY_OK;
+}
+
+static fy_code key_counter_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const int64_t one = 1, two = 2;
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 1, err));
+  if (ctx->in[0].rank == 1 && ctx->in[0].dims[0] >= 0 && ctx->in[0].dims[0] != 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension must be 2 but is %lld",
+                   (long long)ctx->in[0].dims[0]);
+  }
+  FY_TRY(fy_shape_set(ctx, 0, 1, &one, err));
+  FY_TRY(fy_shape_set(ctx, 1, 1, &two, err));
+  return ctx->num_outputs > 2 ? fy_shape_set(ctx, 2, 0, NULL, err) : FY_OK;
 }
 
 static fy_code integers_shape(fy_shape_ctx *ctx, fy_error *err) {
@@ -289,6 +525,31 @@ static fy_code stateless_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_from_first(ctx, err);
 }
 
+static fy_code keyed_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[3], 0, err));
+  return fy_shape_from_first(ctx, err);
+}
+static fy_code scalar_bounds(fy_shape_ctx *ctx, int i, fy_error *err) {
+  char x[128];
+  for (int k = 0; k < 2; k++) {
+    const fy_pshape s = ctx->in[i + k];
+    if (s.rank <= 0) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be a scalar; got a tensor of shape %s",
+                   k ? "maxval" : "minval", fy_shape_text(s.rank, s.dims, x));
+  }
+  return FY_OK;
+}
+static fy_code stateless_int_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(scalar_bounds(ctx, 2, err));
+  return stateless_shape(ctx, err);
+}
+static fy_code keyed_int_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(scalar_bounds(ctx, 4, err));
+  return keyed_shape(ctx, err);
+}
+
 static const fy_sample samples[] = {
     {"i32[1]=5", "dtype=float; seed=1; seed2=2", FY_OK, NULL},
     {"i64[2]=3,3", "dtype=double; seed=7", FY_OK, NULL},
@@ -304,6 +565,37 @@ static const fy_sample stateless_samples[] = {
     {"i32[1]=5; i64[1]=1", "dtype=float", FY_INVALID_ARGUMENT, "seed must have shape [2], not [1]"},
 };
 
+static const fy_sample full_samples[] = {
+    {"i32[1]=5; i64[2]=1,2", "dtype=uint64", FY_OK, NULL},
+    {"i32[1]=5; i64[2]=1,2", "dtype=int32", FY_OK, NULL},
+};
+static const fy_sample stateless_int_samples[] = {
+    {"i32[1]=5; i64[2]=1,2; i32[]=0; i32[]=1", NULL, FY_OK, "0,0,0,0,0"},
+    {"i32[1]=5; i64[2]=1,2; i32[]=1; i32[]=1", NULL, FY_INVALID_ARGUMENT,
+     "Need minval < maxval, got 1 >= 1"},
+};
+static const fy_sample keyed_samples[] = {
+    {"i32[1]=5; u64[1]=7; u64[2]=1,2; i32[]=1", "dtype=float", FY_OK, NULL},
+    {"i32[1]=5; u64[1]=7; u64[2]=1,2; i32[]=9", "dtype=float", FY_INVALID_ARGUMENT,
+     "Unsupported algorithm id: 9"},
+};
+static const fy_sample keyed_int_samples[] = {
+    {"i32[1]=5; u64[1]=7; u64[2]=1,2; i32[]=1", "dtype=uint32", FY_OK, NULL},
+};
+static const fy_sample keyed_range_samples[] = {
+    {"i32[1]=3; u64[1]=7; u64[2]=1,2; i32[]=1; i64[]=4; i64[]=5", NULL, FY_OK, "4,4,4"},
+};
+static const fy_sample key_samples[] = {{"i64[2]=1,2", NULL, FY_OK, NULL}};
+static const fy_sample alg_samples[] = {{"", NULL, FY_OK, "1"}};
+static const fy_sample multinomial_samples[] = {
+    {"f32[1,2]=-inf,0; i32[]=3", "seed=1", FY_OK, "1,1,1"},
+    {"f32[2]=-inf,0; i32[]=3", "seed=1", FY_INVALID_ARGUMENT, "logits should be a matrix"},
+};
+static const fy_sample stateless_multinomial_samples[] = {
+    {"f32[1,2]=-inf,0; i32[]=3; i64[2]=1,2", NULL, FY_OK, "1,1,1"},
+};
+static const fy_sample shuffle_samples[] = {{"f32[5,2]=iota", "seed=1; seed2=2", FY_OK, NULL}};
+
 #define RANDOM_OP(Name, kind)                                                                      \
   FY_OP(Name, .shape = fy_shape_from_first, .prepare = random_prepare, .compute = random_stateful, \
         .release = random_release, .aux = &(kind), .host_inputs = 1, FY_SAMPLES(samples))
@@ -317,3 +609,30 @@ FY_OP(StatelessRandomUniform, .shape = stateless_shape, .compute = random_statel
       .aux = &uniform_kind, .host_inputs = 3, FY_SAMPLES(stateless_samples));
 FY_OP(StatelessRandomNormal, .shape = stateless_shape, .compute = random_stateless,
       .aux = &normal_kind, .host_inputs = 3, FY_SAMPLES(stateless_samples));
+FY_OP(StatelessTruncatedNormal, .shape = stateless_shape, .compute = random_stateless,
+      .aux = &truncated_kind, .host_inputs = 3, FY_SAMPLES(stateless_samples));
+FY_OP(StatelessRandomUniformFullInt, .shape = stateless_shape, .compute = random_stateless,
+      .aux = &integers_kind, .host_inputs = 3, FY_SAMPLES(full_samples));
+FY_OP(StatelessRandomUniformInt, .shape = stateless_int_shape, .compute = integers_stateless,
+      .aux = &integers_kind, .host_inputs = 0xF, FY_SAMPLES(stateless_int_samples));
+#define KEYED_OP(Name, kind, array)                                                    \
+  FY_OP(Name, .shape = keyed_shape, .compute = random_keyed, .aux = &(kind), .host_inputs = 0xF, \
+        FY_SAMPLES(array))
+KEYED_OP(StatelessRandomUniformV2, uniform_kind, keyed_samples);
+KEYED_OP(StatelessRandomNormalV2, normal_kind, keyed_samples);
+KEYED_OP(StatelessTruncatedNormalV2, truncated_kind, keyed_samples);
+KEYED_OP(StatelessRandomUniformFullIntV2, integers_kind, keyed_int_samples);
+FY_OP(StatelessRandomUniformIntV2, .shape = keyed_int_shape, .compute = integers_keyed,
+      .aux = &integers_kind, .host_inputs = 0x3F, FY_SAMPLES(keyed_range_samples));
+FY_OP(StatelessRandomGetKeyCounter, .shape = key_counter_shape, .compute = get_key_counter,
+      .host_inputs = 1, .host_outputs = 3, FY_SAMPLES(key_samples));
+FY_OP(StatelessRandomGetKeyCounterAlg, .shape = key_counter_shape, .compute = get_key_counter,
+      .host_inputs = 1, .host_outputs = 7, FY_SAMPLES(key_samples));
+FY_OP(StatelessRandomGetAlg, .shape = fy_shape_scalar, .compute = get_algorithm,
+      .host_outputs = 1, FY_SAMPLES(alg_samples));
+FY_OP(Multinomial, .shape = multinomial_shape, .prepare = random_prepare, .compute = multinomial,
+      .release = random_release, .host_inputs = 1 << 1, FY_SAMPLES(multinomial_samples));
+FY_OP(StatelessMultinomial, .shape = multinomial_shape, .compute = multinomial,
+      .host_inputs = 0x6, FY_SAMPLES(stateless_multinomial_samples));
+FY_OP(RandomShuffle, .shape = fy_shape_unchanged, .prepare = random_prepare, .compute = shuffle,
+      .release = random_release, FY_SAMPLES(shuffle_samples));

@@ -116,9 +116,18 @@ fy_code fy_shape_broadcast_two(fy_shape_ctx *ctx, fy_pshape a, fy_pshape b, fy_p
 }
 
 // ---------------------------------------------------------------- inputs as values
+const fy_tensor *fy_shape_tensor(fy_shape_ctx *ctx, int i) {
+  const uint64_t bit = 1ull << (i & 63);
+  ctx->asked_values |= bit;
+  if (ctx->in_value[i] || !ctx->evaluate || (ctx->evaluated & bit)) return ctx->in_value[i];
+  ctx->evaluated |= bit;
+  return ctx->evaluate(ctx, i);
+}
+
 bool fy_shape_int_value(fy_shape_ctx *ctx, int i, int64_t *out) {
   ctx->asked_values |= 1ull << (i & 63);
   const fy_tensor *v = ctx->in_value[i];
+  if (!v && !fy_shape_known(ctx->in_as_shape[i])) v = fy_shape_tensor(ctx, i);
   if (v && v->count == 1 && !v->device && fy_dtype_is_integer(v->dtype)) {
     *out = fy_tensor_int(v, 0);
     return true;
@@ -134,6 +143,7 @@ bool fy_shape_int_value(fy_shape_ctx *ctx, int i, int64_t *out) {
 bool fy_shape_values(fy_shape_ctx *ctx, int i, int32_t *n, int64_t **values, bool **known) {
   ctx->asked_values |= 1ull << (i & 63);
   const fy_tensor *v = ctx->in_value[i];
+  if (!v && !fy_shape_known(ctx->in_as_shape[i])) v = fy_shape_tensor(ctx, i);
   const fy_pshape s = ctx->in_as_shape[i];
   const bool constant = v && v->rank <= 1 && !v->device && fy_dtype_is_integer(v->dtype);
   if (constant && v->count <= FY_MAX_RANK) {
@@ -286,8 +296,7 @@ fy_code fy_shape_from_output_shapes(fy_shape_ctx *ctx, fy_error *err) {
 fy_code fy_shape_reduction(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   const bool keep = fy_shape_attr_bool(ctx, "keep_dims");
-  const fy_tensor *axes = ctx->in_value[1];
-  ctx->asked_values |= 2;
+  const fy_tensor *axes = fy_shape_tensor(ctx, 1);
   if (in.rank < 0) return FY_OK;
   if (!axes) {
     if (keep) return fy_shape_set(ctx, 0, in.rank, NULL, err);

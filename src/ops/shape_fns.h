@@ -41,6 +41,8 @@ FY_MUST_CHECK fy_code fy_shape_broadcast_two(fy_shape_ctx *ctx, fy_pshape a, fy_
                                              fy_pshape *out, fy_error *err);
 
 // --- inputs as values ---
+// The value of input |i| if it is known ahead: a constant, or computed from constants. Else NULL.
+const fy_tensor *fy_shape_tensor(fy_shape_ctx *ctx, int i);
 bool fy_shape_int_value(fy_shape_ctx *ctx, int i, int64_t *out);  // a scalar, fully known
 // Known elements of a 1-D (or scalar) integer input: *n values, -1... where |known| is false. False
 // when not even the length is known. Arrays in the arena.

@@ -261,6 +261,13 @@ static fy_code strided_slice_shape(fy_shape_ctx *ctx, fy_error *err) {
   bool *known[3];
   for (int i = 0; i < 3; i++) {
     FY_TRY(fy_shape_rank_is(ctx->in[1 + i], 1, err));
+    int64_t merged = -1;
+    if (!i) continue;
+    const int64_t a = fy_dim_of(ctx->in[i], 0), b = fy_dim_of(ctx->in[1 + i], 0);
+    FY_TRY(fy_dim_merge(a, b, &merged, err));
+  }
+  if (!fy_shape_tensor(ctx, 3)) return FY_OK;  // as TensorFlow: without strides nothing is known
+  for (int i = 0; i < 3; i++) {
     if (!fy_shape_values(ctx, 1 + i, &n[i], &v[i], &known[i])) return FY_OK;
   }
   if (n[0] != n[1] || n[0] != n[2]) {

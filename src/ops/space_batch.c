@@ -86,7 +86,8 @@ static fy_code read_space(fy_kernel_ctx *ctx, const fy_tensor *block, const fy_t
     s->start[d] = fy_tensor_int(edges, 2 * d);
     s->end[d] = fy_tensor_int(edges, 2 * d + 1);
     if (s->block[d] < 1) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "All values in block_shape must be positive, got value, %lld at index %d.",
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "All values in block_shape must be positive, got value, %lld at index %d.",
                      (long long)s->block[d], d);
     }
     if (__builtin_mul_overflow(s->blocks, s->block[d], &s->blocks)) {
@@ -142,7 +143,8 @@ static fy_code run(fy_kernel_ctx *ctx, bool to_deep, fy_error *err) {
       other = other < 0 ? other : other - s.end[d];
       if (other < 0) {
         return fy_fail(err, FY_INVALID_ARGUMENT, "cropped_shape[%d]=%lld must be non-negative", d,
-                       (long long)(size * s.block[d] - s.start[d] - s.end[d]));
+                       (long long)((uint64_t)size * (uint64_t)s.block[d] - (uint64_t)s.start[d] -
+                                   (uint64_t)s.end[d]));
       }
       dims[1 + d] = other;
     }

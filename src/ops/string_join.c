@@ -227,7 +227,14 @@ static fy_code ngrams(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out(ctx, 1, 1, splits->dims, &out_splits, err));
   if (data->count == 0 || splits->count == 0) {
     for (int64_t i = 0; i < splits->count; i++) put_split(out_splits, i, 0);
-    return fy_out(ctx, 0, 1, (const int64_t[]){0}, &out, err);
+    return fy_out(ctx, 0, 1, data->dims, &out, err);  // empty strings, as TensorFlow has it
+  }
+  const bool no_widths = widths->n == 0;
+  if (no_widths && short_too && pad_width < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Pad width should be >= 0 when preserve_short_sequences is True and "
+                   "ngram_widths are not provided, got %lld",
+                   (long long)pad_width);
   }
   for (uint32_t w = 0; w < widths->n; w++) {
     if (widths->v.ints[w] <= 0) {
@@ -246,7 +253,7 @@ static fy_code ngrams(fy_kernel_ctx *ctx, fy_error *err) {
         return fy_fail(err, FY_INVALID_ARGUMENT, "too many ngrams");
       }
     }
-    if (short_too && total == before && length > 0 && widths->n) total++;
+    if (short_too && total == before && length > 0) total++;
     put_split(out_splits, r + 1, total);
   }
   FY_TRY(fy_out(ctx, 0, 1, &total, &out, err));
@@ -265,8 +272,12 @@ static fy_code ngrams(fy_kernel_ctx *ctx, fy_error *err) {
         code = fy_text_put_str(out, k++, &s, err);
       }
     }
-    if (!code && short_too && k == before && length > 0 && widths->n) {
-      const int64_t pad = pad_of(pad_width, widths->v.ints[0]);
+    if (!code && short_too && k == before && length > 0) {
+      const int64_t pad = no_widths ? pad_width : pad_of(pad_width, widths->v.ints[0]);
+      if (pad > INT32_MAX) {
+        code = fy_fail(err, FY_INVALID_ARGUMENT, "pad_width %lld is too large", (long long)pad);
+        break;
+      }
       one_ngram(ctx->site, &s, data, begin, length, pad, 0, length + 2 * pad);
       code = fy_text_put_str(out, k++, &s, err);
     }

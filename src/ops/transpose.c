@@ -63,7 +63,6 @@ static fy_code transpose(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code transpose_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
-  const fy_tensor *perm_in = ctx->in_value[1];
   FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
   const int64_t perm_size = ctx->in[1].rank == 1 ? ctx->in[1].dims[0] : -1;
   int32_t rank = in.rank >= 0                                 ? in.rank
@@ -74,6 +73,7 @@ static fy_code transpose_shape(fy_shape_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension must be %d but is %lld", in.rank,
                    (long long)perm_size);
   }
+  const fy_tensor *perm_in = fy_shape_tensor(ctx, 1);
   if (!perm_in || in.rank < 0) {
     if (rank <= 1 && in.rank >= 0) return fy_shape_unchanged(ctx, err);
     return fy_shape_set(ctx, 0, rank, NULL, err);
@@ -120,9 +120,9 @@ static fy_code reverse(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code reverse_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
-  const fy_tensor *axes = ctx->in_value[1];
   bool flipped[FY_MAX_RANK] = {false};
   FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
+  const fy_tensor *axes = fy_shape_tensor(ctx, 1);
   for (int64_t i = 0; axes && in.rank >= 0 && i < axes->count; i++) {
     const int64_t axis = fy_tensor_int(axes, i), d = axis < 0 ? axis + in.rank : axis;
     if (d < 0 || d >= in.rank) {

@@ -61,7 +61,8 @@ static fy_code publish(fy_rewriter *r, fy_node *node, fy_tensor **values, fy_err
       continue;
     }
     code = fy_graph_add_const(r->graph, node, i, values[i], &made, err);
-    if (!code) code = fy_rewrite_forward(r, (fy_output){node, (int32_t)i}, (fy_output){made, 0}, err);
+    if (!code)
+      code = fy_rewrite_forward(r, (fy_output){node, (int32_t)i}, (fy_output){made, 0}, err);
     if (!code && i == 0) fy_rewrite_instead(r, node, made);
   }
   return code;

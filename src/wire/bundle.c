@@ -78,38 +78,69 @@ static fy_code visit(void *arg, fy_view key, fy_view value, fy_error *err) {
 }
 
 static fy_code finish_open(fy_wire_bundle *b, const char *prefix, const uint8_t *index, size_t n,
-                           fy_error *err) {
+                           bool v1, fy_error *err) {
   b->prefix = fy_arena_strdup(&b->arena, prefix);
   if (!b->prefix) return fy_fail_oom(err, strlen(prefix));
-  FY_TRY(fy_wire_table_scan(index, n, visit, b, err));
-  if (!b->has_header) return fy_fail(err, FY_DATA_LOSS, "the index has no header");
+  if (v1) {
+    FY_TRY(fy_wire_bundle_scan_v1(b, index, n, err));
+  } else {
+    FY_TRY(fy_wire_table_scan(index, n, visit, b, err));
+    if (!b->has_header) return fy_fail(err, FY_DATA_LOSS, "the index has no header");
+  }
   b->names = fy_arena_array(&b->arena, b->n, sizeof *b->names);
   b->shards = fy_arena_array(&b->arena, (size_t)b->num_shards, sizeof *b->shards);
   if (!b->names || !b->shards) return fy_fail_oom(err, b->n * sizeof *b->names);
   for (int32_t i = 0; i < b->num_shards; i++) b->shards[i].fd = -1;
   for (size_t i = 0; i < b->n; i++) {
     // The key of a slice starts with an encoded zero; no name does.
-    if (b->items[i]->key.p[0] != 0) b->names[b->num_names++] = b->items[i]->key;
+    if (b->items[i]->key.n && b->items[i]->key.p[0] != 0) b->names[b->num_names++] = b->items[i]->key;
   }
   return FY_OK;
 }
 
-fy_code fy_wire_bundle_open_index(const char *prefix, const uint8_t *index, size_t n,
-                                  fy_wire_bundle **out, fy_error *err) {
+static fy_code open_table(const char *prefix, const uint8_t *index, size_t n, bool v1,
+                          fy_wire_bundle **out, fy_error *err) {
   *out = NULL;
   fy_wire_bundle *b = fy_calloc(1, sizeof *b);
   if (!b) return fy_fail_oom(err, sizeof *b);
   fy_arena_init(&b->arena);
   fy_map_init(&b->by_key);
   fy_mutex_init(&b->lock);
-  fy_code code = finish_open(b, prefix, index, n, err);
+  fy_code code = finish_open(b, prefix, index, n, v1, err);
   if (code != FY_OK) {
-    if (err) fy_error_prepend(err, "%s.index: ", prefix);
+    if (err && !v1) fy_error_prepend(err, "%s.index: ", prefix);
     fy_wire_bundle_close(b);
     return code;
   }
   *out = b;
   return FY_OK;
+}
+
+fy_code fy_wire_bundle_open_index(const char *prefix, const uint8_t *index, size_t n,
+                                  fy_wire_bundle **out, fy_error *err) {
+  return open_table(prefix, index, n, false, out, err);
+}
+
+// |path| itself is the checkpoint, in version 1.
+static fy_code open_v1(const char *path, fy_wire_bundle **out, fy_error *err) {
+  uint8_t *table;
+  size_t n;
+  fy_code code = fy_wire_file_load(path, MAX_INDEX_BYTES, &table, &n, err);
+  if (code == FY_NOT_FOUND) {
+    return fy_fail(err, FY_NOT_FOUND,
+                   "Unsuccessful TensorSliceReader constructor: Failed to find any matching files "
+                   "for %s",
+                   path);
+  }
+  if (code != FY_OK) return code;
+  code = open_table(path, table, n, true, out, err);
+  if (code == FY_DATA_LOSS && err) {
+    fy_error_prepend(err, "Unable to open table file %s: DATA_LOSS: ", path);
+    fy_error_append(err, ": perhaps your file is in a different file format and you need to use a "
+                         "different restore operator?");
+  }
+  fy_free(table);
+  return code;
 }
 
 fy_code fy_wire_bundle_open(const char *prefix, fy_wire_bundle **out, fy_error *err) {
@@ -122,12 +153,7 @@ fy_code fy_wire_bundle_open(const char *prefix, fy_wire_bundle **out, fy_error *
   size_t n;
   fy_code code = fy_wire_file_load(path.p, MAX_INDEX_BYTES, &index, &n, err);
   fy_str_free(&path);
-  if (code == FY_NOT_FOUND) {
-    return fy_fail(err, FY_NOT_FOUND,
-                   "Unsuccessful TensorSliceReader constructor: Failed to find any matching files "
-                   "for %s",
-                   prefix);
-  }
+  if (code == FY_NOT_FOUND) return open_v1(prefix, out, err);
   if (code != FY_OK) return code;
   code = fy_wire_bundle_open_index(prefix, index, n, out, err);
   fy_free(index);
@@ -164,7 +190,8 @@ bool fy_wire_bundle_has(const fy_wire_bundle *b, const char *name) {
   return find_name(b, name) != NULL;
 }
 
-static fy_code missing(const char *name, fy_error *err) {
+static fy_code missing(const fy_wire_bundle *b, const char *name, fy_error *err) {
+  if (b->is_v1) return fy_fail(err, FY_NOT_FOUND, "%s not found in checkpoint file", name);
   return fy_fail(err, FY_NOT_FOUND, "Key %s not found in checkpoint", name);
 }
 
@@ -173,7 +200,7 @@ fy_code fy_wire_bundle_info(const fy_wire_bundle *b, const char *name, fy_dtype 
   const fy_wire_bundle_item *item = find_name(b, name);
   *out_dtype = item ? item->dtype : FY_INVALID;
   *out_shape = item ? item->shape : (fy_pshape){.rank = -1};
-  return item ? FY_OK : missing(name, err);
+  return item ? FY_OK : missing(b, name, err);
 }
 
 // --- the shards ---
@@ -301,7 +328,8 @@ fy_code fy_wire_bundle_read_item(fy_wire_bundle *b, const fy_wire_bundle_item *i
 fy_code fy_wire_bundle_read(fy_wire_bundle *b, const char *name, fy_tensor **out, fy_error *err) {
   *out = NULL;
   const fy_wire_bundle_item *item = find_name(b, name);
-  if (!item) return missing(name, err);
+  if (!item) return missing(b, name, err);
+  if (b->is_v1) return fy_wire_bundle_read_v1(item, out, err);
   fy_code code = item->proto->n_slices ? fy_wire_bundle_read_sliced(b, item, out, err)
                                        : fy_wire_bundle_read_item(b, item, out, err);
   if (code != FY_OK && err) fy_error_prepend(err, "%s: tensor %.200s: ", b->prefix, name);

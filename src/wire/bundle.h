@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bundle.h: read TensorFlow checkpoints (format V2, "tensor bundle").
+// bundle.h: read TensorFlow checkpoints (format V2, "tensor bundle"; V1, a single table file).
 // PREFIX.index is a table from tensor name to entry (dtype, shape, shard, offset, size, checksum);
 // PREFIX.data-XXXXX-of-YYYYY hold the bytes. A partitioned variable is an entry that lists slices,
 // each stored under a key of its own; reading it puts the slices together.

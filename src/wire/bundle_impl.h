@@ -17,6 +17,8 @@ typedef struct fy_wire_bundle_item {
   fy_dtype dtype;
   fy_pshape shape;
   int64_t count;  // elements
+  const Tensorflow__TensorProto *data;  // version 1: the values, and in how many parts
+  int num_parts;
 } fy_wire_bundle_item;
 
 struct fy_wire_bundle {
@@ -31,6 +33,7 @@ struct fy_wire_bundle {
   fy_mutex lock;         // guards opening shards
   fy_wire_file *shards;  // num_shards; fd -1 until first used
   bool has_header;
+  bool is_v1;
 };
 
 const fy_wire_bundle_item *fy_wire_bundle_find(const fy_wire_bundle *b, const char *key, size_t n);
@@ -43,5 +46,11 @@ FY_MUST_CHECK fy_code fy_wire_bundle_read_item(fy_wire_bundle *b, const fy_wire_
 // Reads an item that lists slices.
 FY_MUST_CHECK fy_code fy_wire_bundle_read_sliced(fy_wire_bundle *b, const fy_wire_bundle_item *item,
                                                  fy_tensor **out, fy_error *err);
+
+// Version 1 (bundle_v1.c): everything is in one table.
+FY_MUST_CHECK fy_code fy_wire_bundle_scan_v1(fy_wire_bundle *b, const uint8_t *table, size_t n,
+                                             fy_error *err);
+FY_MUST_CHECK fy_code fy_wire_bundle_read_v1(const fy_wire_bundle_item *item, fy_tensor **out,
+                                             fy_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # compare.sh GOLDEN PROGRAM [ARG ...]: runs the program and compares what it prints with GOLDEN,
-# which TensorFlow printed for the same program (run_golden.sh).
+# which TensorFlow printed for the same program (run_golden.sh). Where known_gaps/NAME.diff exists,
+# the lines that differ must be exactly those recorded there: a gap that closes is news, too.
 set -uo pipefail
 golden=$1
 shift
@@ -15,6 +16,19 @@ trap 'rm -rf "$dir"' EXIT
 code=$?
 diff -u --label tensorflow --label ferry "$golden" "$dir/stdout" >"$dir/diff"
 same=$?
+gaps=$(dirname "$(dirname "$golden")")/known_gaps/$(basename "$golden" .txt).diff
+changed() { grep '^[-+]' "$1" | tail -n +3; }  # without the two lines of the head
+if [ -f "$gaps" ]; then
+  if [ $same -eq 0 ]; then
+    echo "nothing differs any more: remove $gaps and its line in docs/DIFFERENCES.md"
+    exit 1
+  fi
+  if [ "$(changed "$gaps")" = "$(changed "$dir/diff")" ]; then
+    same=0
+  else
+    echo "the difference is not the one recorded in $gaps"
+  fi
+fi
 if [ $code -ne 0 ] || [ $same -ne 0 ]; then
   [ $code -eq 0 ] || { echo "exit code $code; end of stderr:"; tail -n 20 "$dir/stderr"; }
   printf '%s of %s lines differ\n' "$(grep -c '^-[^-]' "$dir/diff")" "$(wc -l <"$golden")"

@@ -101,7 +101,8 @@ static bool exact_op(const char *op) {
 
 // Adds many terms, some of which cancel.
 static bool summing_op(const char *op) {
-  return strstr(op, "MatMul") || !strcmp(op, "Sum") || !strcmp(op, "Mean") || !strcmp(op, "Cumsum");
+  return strstr(op, "MatMul") || !strcmp(op, "Sum") || !strcmp(op, "Mean") || !strcmp(op, "Cumsum") ||
+         !strcmp(op, "Einsum");
 }
 
 static void compare(const golden *g, int i, const fy_tensor *got) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// test_session_faults.c: the session half of the C API when memory is short: the N-th allocation fails,
-// for every N. A call then reports RESOURCE_EXHAUSTED or gives its result; nothing crashes or leaks.
+// test_session_faults.c: the session half of the C API when memory is short: the N-th allocation
+// fails, for every N. A call then reports RESOURCE_EXHAUSTED or gives its result; nothing crashes
+// or leaks.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,8 +69,10 @@ static void use_session(world *w, TF_Session *session, TF_Status *s) {
   TF_Buffer *metadata = TF_NewBuffer();
   TF_SessionRun(session, w->full, &w->x, &w->one, 1, &w->z, &out, 1, NULL, 0, metadata, s);
   assert_true(short_or_ok(s));
-  if (TF_GetCode(s) == TF_OK) assert_true(*(float *)TF_TensorData(out) == -2.0f);
-  else assert_null(out);
+  if (TF_GetCode(s) == TF_OK)
+    assert_true(*(float *)TF_TensorData(out) == -2.0f);
+  else
+    assert_null(out);
   TF_DeleteTensor(out);
   TF_DeleteBuffer(metadata);
 

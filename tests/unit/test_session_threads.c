@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// test_session_threads.c: one session used by many threads: runs of several signatures and shapes while
-// the graph grows; closing while runs are in progress; partial runs side by side. Meant for TSan.
+// test_session_threads.c: one session used by many threads: runs of several signatures and shapes
+// while the graph grows; closing while runs are in progress; partial runs side by side. Meant for
+// TSan.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -105,8 +106,7 @@ static void test_runs(void **state) {
   w.product = add_op(w.graph, "Mul", "product", w.sum, w.x, s);
   w.session = new_session(w.graph, s);
   fy_thread threads[THREADS + 1];
-  for (int i = 0; i < THREADS; i++)
-    assert_true(fy_thread_start(&threads[i], run_many, &w, "run"));
+  for (int i = 0; i < THREADS; i++) assert_true(fy_thread_start(&threads[i], run_many, &w, "run"));
   assert_true(fy_thread_start(&threads[THREADS], grow_graph, &w, "grow"));
   for (int i = 0; i <= THREADS; i++) fy_thread_join(threads[i]);
   assert_int_equal(atomic_load(&w.failures), 0);
@@ -120,8 +120,7 @@ static void add_function(TF_Graph *g, const char *name, bool cond, TF_Status *s)
   TF_Graph *body = TF_NewGraph();
   TF_Output x = placeholder(body, "x", s), none = {NULL, 0};
   TF_Output y = cond ? add_op(body, "Equal", "y", x, x, s) : add_op(body, "Abs", "y", x, none, s);
-  TF_Function *f =
-      TF_GraphToFunction(body, name, 0, -1, NULL, 1, &x, 1, &y, NULL, NULL, NULL, s);
+  TF_Function *f = TF_GraphToFunction(body, name, 0, -1, NULL, 1, &x, 1, &y, NULL, NULL, NULL, s);
   assert_int_equal(TF_GetCode(s), TF_OK);
   TF_GraphCopyFunction(g, f, NULL, s);
   TF_DeleteFunction(f);

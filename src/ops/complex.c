@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// complex.c: Complex, Real, Imag, Conj, Angle, ComplexAbs; and small functions of two or three
+// numbers: NextAfter, ApproximateEqual, ClipByValue, CumulativeLogsumexp.
+
+#include "ops/elementwise.h"
+#include "ops/shape_fns.h"
+#include "ops/values.h"
+
+// ---------------------------------------------------------------- parts of complex numbers
+#define REAL_PART(S, x) FY_MATH_##S(real)(x)
+#define IMAG_PART(S, x) FY_MATH_##S(imag)(x)
+#define CONJ(S, x)      FY_MATH_##S(onj)(x)
+#define ANGLE(S, x)     FY_MATH_##S(arg)(x)
+#define MAGNITUDE(S, x) FY_MATH_##S(abs)(x)
+#define PART(E, S, name, EXPR) FY_UNARY_LOOP_TO(E, S, name, EXPR, fy_r_##S, )
+FY_COMPLEX_TYPES(PART, real, REAL_PART)
+FY_COMPLEX_TYPES(PART, imag, IMAG_PART)
+FY_COMPLEX_TYPES(PART, angle, ANGLE)
+FY_COMPLEX_TYPES(PART, magnitude, MAGNITUDE)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, conj, CONJ)
+#define TABLE(name, ns_) \
+  static const fy_unary_loops name##_table = {{FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)}, ns_}
+TABLE(real, 0.4);
+TABLE(imag, 0.4);
+TABLE(angle, 20);
+TABLE(magnitude, 5);
+TABLE(conj, 0.5);
+
+#define JOIN(E, S, COMPLEX)                                                              \
+  static void join_##S(const void *pa, int64_t sa, const void *pb, int64_t sb, void *po, \
+                       int64_t n, int *bad) {                                            \
+    const fy_t_##S *a = pa, *b = pb;                                                     \
+    COMPLEX *o = po;                                                                     \
+    (void)bad;                                                                           \
+    for (int64_t i = 0; i < n; i++) o[i] = __builtin_complex(a[i * sa], b[i * sb]);      \
+  }
+JOIN(FY_FLOAT, f32, float _Complex)
+JOIN(FY_DOUBLE, f64, double _Complex)
+static const fy_binary_loops join_loops = {.loop = {[FY_FLOAT] = join_f32, [FY_DOUBLE] = join_f64}};
+
+#define NEXT(S, x, y) FY_MATH_##S(nextafter)(x, y)
+FY_FULL_REAL_TYPES(FY_BINARY_LOOP, next, NEXT)
+static const fy_binary_loops next_loops = {.loop = {FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, next)}};
+
+// ---------------------------------------------------------------- ApproximateEqual
+static fy_code approximate_equal(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
+  const float tolerance = fy_site_float(ctx->site, "tolerance");
+  char x[128], y[128];
+  fy_tensor *out;
+  if (!fy_shape_equal(a->rank, a->dims, b->rank, b->dims)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "x and y must be of the same shape. x shape: %s. y shape: %s",
+                   fy_tensor_shape_text(a, x), fy_tensor_shape_text(b, y));
+  }
+  FY_TRY(fy_out_like(ctx, 0, a, &out, err));
+  for (int64_t i = 0; i < a->count; i++) {
+    const double d = fy_tensor_double(a, i) - fy_tensor_double(b, i);
+    ((bool *)out->data)[i] = (a->dtype == FY_FLOAT ? (double)(float)fabs(d) : fabs(d)) <
+                             (double)tolerance;
+  }
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- ClipByValue
+#define CLIP(E, S, _)                                                                        \
+  static void clip_##S(const void *pt, const void *pl, int64_t sl, const void *ph, int64_t sh, \
+                       void *po, int64_t n) {                                                \
+    const fy_t_##S *t = pt, *lows = pl, *highs = ph;                                         \
+    fy_t_##S *o = po;                                                                        \
+    for (int64_t i = 0; i < n; i++) {                                                        \
+      const fy_a_##S x = FY_LD_##S(t[i]), low = FY_LD_##S(lows[i * sl]),                     \
+                     high = FY_LD_##S(highs[i * sh]);                                        \
+      const fy_a_##S capped = high < x ? high : x;                                           \
+      o[i] = FY_ST_##S(capped < low ? low : capped);                                         \
+    }                                                                                        \
+  }
+FY_ORDERED_TYPES(CLIP, _)
+typedef void (*clip_fn)(const void *t, const void *low, int64_t step_low, const void *high,
+                        int64_t step_high, void *out, int64_t n);
+static const clip_fn clips[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(FY_LOOP_ENTRY, clip)};
+
+static fy_code clip_by_value(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *t = ctx->in[0], *low = ctx->in[1], *high = ctx->in[2];
+  char x[128], y[128], z[128];
+  fy_tensor *out;
+  for (int i = 1; i < 3; i++) {
+    const fy_tensor *edge = ctx->in[i];
+    if (edge->rank == 0 || fy_shape_equal(edge->rank, edge->dims, t->rank, t->dims)) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "clip_value_min and clip_value_max must be either of the same shape as input, "
+                   "or a scalar. input shape: %sclip_value_min shape: %sclip_value_max shape: %s",
+                   fy_tensor_shape_text(t, x), fy_tensor_shape_text(low, y),
+                   fy_tensor_shape_text(high, z));
+  }
+  if (!clips[t->dtype]) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "ClipByValue has no loop for %s",
+                   fy_dtype_name(t->dtype));
+  }
+  FY_TRY(fy_out_like(ctx, 0, t, &out, err));
+  clips[t->dtype](t->data, low->data, low->rank > 0, high->data, high->rank > 0, out->data,
+                  t->count);
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- CumulativeLogsumexp
+static double log_add(double a, double b) {
+  if (isnan(a) || isnan(b)) return NAN;
+  const double top = a > b ? a : b, low = a > b ? b : a;
+  return top == -INFINITY ? top : top == INFINITY ? top : top + log1p(exp(low - top));
+}
+#define LOG_SCAN(E, S, LOWEST)                                                         \
+  static void log_scan_##S(const void *pi, void *po, int64_t n, int64_t step, bool exclusive, \
+                           bool reverse) {                                             \
+    const fy_t_##S *in = pi;                                                           \
+    fy_t_##S *out = po;                                                                \
+    double sum = -INFINITY;                                                            \
+    for (int64_t k = 0; k < n; k++) {                                                  \
+      const int64_t at = (reverse ? n - 1 - k : k) * step;                             \
+      const double next = log_add(sum, (double)FY_LD_##S(in[at]));                     \
+      const double v = exclusive ? sum : next;                                         \
+      out[at] = exclusive && k == 0 ? LOWEST : FY_ST_##S((fy_a_##S)v);                 \
+      sum = next;                                                                      \
+    }                                                                                  \
+  }
+// What nothing adds up to is the lowest finite number, as in TensorFlow.
+LOG_SCAN(FY_HALF, f16, 0xFBFF)
+LOG_SCAN(FY_BFLOAT16, bf16, 0xFF7F)
+LOG_SCAN(FY_FLOAT, f32, -0x1.fffffep127f)
+LOG_SCAN(FY_DOUBLE, f64, -0x1.fffffffffffffp1023)
+typedef void (*log_scan_fn)(const void *in, void *out, int64_t n, int64_t step, bool exclusive,
+                            bool reverse);
+static const log_scan_fn log_scans[FY_DTYPE_COUNT] = {FY_REAL_TYPES(FY_LOOP_ENTRY, log_scan)};
+
+static fy_code cumulative_logsumexp(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0], *axis = ctx->in[1];
+  const bool exclusive = fy_site_bool(ctx->site, "exclusive"),
+             reverse = fy_site_bool(ctx->site, "reverse");
+  char x[128];
+  fy_tensor *out;
+  if (axis->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "ScanOp: axis must be a scalar, not %s",
+                   fy_tensor_shape_text(axis, x));
+  }
+  const int64_t given = fy_tensor_int(axis, 0), a = given < 0 ? given + in->rank : given;
+  if (a < 0 || a >= in->rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "ScanOp: Expected scan axis in the range [%d, %d), but got %lld", -in->rank,
+                   in->rank, (long long)given);
+  }
+  const log_scan_fn scan = log_scans[in->dtype];
+  if (!scan) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "no loop for %s", fy_dtype_name(in->dtype));
+  }
+  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+  if (in->count == 0) return FY_OK;
+  const int64_t n = in->dims[a], inner = fy_product(in->dims + a + 1, in->rank - 1 - (int32_t)a);
+  const size_t size = fy_dtype_storage(in->dtype);
+  for (int64_t lane = 0; lane < in->count / n; lane++) {
+    const size_t base = (size_t)(lane / inner * n * inner + lane % inner) * size;
+    scan((const char *)in->data + base, (char *)out->data + base, n, inner, exclusive, reverse);
+  }
+  return FY_OK;
+}
+
+static fy_code same_shape(fy_shape_ctx *ctx, fy_error *err) {
+  fy_pshape merged;
+  FY_TRY(fy_shape_merge(ctx, ctx->in[0], ctx->in[1], &merged, err));
+  return fy_shape_set(ctx, 0, merged.rank, merged.dims, err);
+}
+
+static const fy_sample join_samples[] = {
+    {"f32[2]=1,2; f32[]=3", "Tout=complex64", FY_OK, NULL},
+    {"f64[2]=1,2; f64[2]=3,4", "Tout=complex128", FY_OK, NULL},
+};
+static const fy_sample part_samples[] = {
+    {"c64[2]=1,2", "Tout=float", FY_OK, NULL},
+    {"c128[2]=1,2", "Tout=double", FY_OK, NULL},
+};
+static const fy_sample conj_samples[] = {{"c64[2]=1,2", NULL, FY_OK, NULL}};
+static const fy_sample next_samples[] = {
+    {"f32[2]=1,2; f32[]=2", NULL, FY_OK, NULL},
+    {"f64[1]=1; f64[1]=1", NULL, FY_OK, "1"},
+};
+static const fy_sample equal_samples[] = {
+    {"f32[2]=1,2; f32[2]=1,3", "tolerance=0.1", FY_OK, "1,0"},
+    {"f32[2]=1,2; f32[1]=1", NULL, FY_INVALID_ARGUMENT, "x and y must be of the same shape"},
+};
+static const fy_sample clip_samples[] = {
+    {"i32[4]=0,5,10,15; i32[]=4; i32[]=11", NULL, FY_OK, "4,5,10,11"},
+    {"f32[2]=1,2; f32[1]=1; f32[]=2", NULL, FY_INVALID_ARGUMENT, "clip_value_min"},
+};
+static const fy_sample scan_samples[] = {
+    {"f32[2,3]=normal; i32[]=1", NULL, FY_OK, NULL},
+    {"f32[3]=normal; i32[]=1", NULL, FY_INVALID_ARGUMENT, "ScanOp: Expected scan axis"},
+};
+
+#define PART_OP(Name, name)                                                                   \
+  FY_OP(Name, .shape = fy_shape_unchanged, .compute = fy_unary_compute, .aux = &name##_table, \
+        FY_SAMPLES(part_samples))
+PART_OP(Real, real);
+PART_OP(Imag, imag);
+PART_OP(Angle, angle);
+PART_OP(ComplexAbs, magnitude);
+FY_OP(Conj, .shape = fy_shape_unchanged, .compute = fy_unary_compute, .aux = &conj_table,
+      .flags = FY_OP_INPLACE, FY_SAMPLES(conj_samples));
+FY_OP(Complex, .shape = fy_shape_broadcast, .compute = fy_binary_compute, .aux = &join_loops,
+      FY_SAMPLES(join_samples));
+FY_OP(NextAfter, .shape = fy_shape_broadcast, .compute = fy_binary_compute, .aux = &next_loops,
+      .flags = FY_OP_INPLACE, FY_SAMPLES(next_samples));
+FY_OP(ApproximateEqual, .shape = same_shape, .compute = approximate_equal,
+      FY_SAMPLES(equal_samples));
+FY_OP(ClipByValue, .shape = fy_shape_unchanged, .compute = clip_by_value, FY_SAMPLES(clip_samples));
+FY_OP(CumulativeLogsumexp, .shape = fy_shape_unchanged, .compute = cumulative_logsumexp,
+      .host_inputs = 1 << 1, FY_SAMPLES(scan_samples));

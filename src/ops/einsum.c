@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+// einsum.c: Einsum of one or two tensors. Every label is of one of four groups: in both inputs and
+// the output (batch), in the first and the output (rows), in the second and the output (columns),
+// or not in the output (summed). Offsets of a group's positions are tabled once, the second input
+// is packed to [batch, summed, columns], and what is left is a product of matrices.
+
+#include <ctype.h>
+
+#include "ops/shape_fns.h"
+#include "ops/typed.h"
+#include "ops/values.h"
+
+#define LABELS (256 + FY_MAX_RANK)  // a character, or 256 + place of a dim of "..." from the right
+
+typedef struct term {
+  int32_t rank;
+  int32_t label[FY_MAX_RANK];
+} term;
+
+typedef struct equation {
+  int inputs;
+  term in[2], out;
+  int64_t size[LABELS];
+} equation;
+
+static fy_code read_term(fy_view text, int32_t dots, term *t, fy_error *err) {
+  t->rank = 0;
+  for (size_t i = 0; i < text.n; i++) {
+    const char c = text.p[i];
+    if (t->rank + dots >= FY_MAX_RANK) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
+    }
+    if (c == '.' && i + 2 < text.n && text.p[i + 1] == '.' && text.p[i + 2] == '.') {
+      for (int32_t d = dots - 1; d >= 0; d--) t->label[t->rank++] = 256 + d;
+      i += 2;
+    } else if (isalpha((unsigned char)c)) {
+      t->label[t->rank++] = (unsigned char)c;
+    } else if (c != ' ') {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Invalid character '%c' in einsum subscript '%.*s'", c, (int)text.n, text.p);
+    }
+  }
+  return FY_OK;
+}
+
+static int32_t named(fy_view text, bool *ellipsis) {
+  int32_t n = 0, points = 0;
+  for (size_t i = 0; i < text.n; i++) {
+    n += isalpha((unsigned char)text.p[i]) != 0;
+    points += text.p[i] == '.';
+  }
+  *ellipsis = points >= 3;
+  return n;
+}
+
+static fy_code read_equation(fy_view text, const fy_pshape *in, int inputs, equation *e,
+                             fy_error *err) {
+  fy_view part[3] = {{text.p, 0}, {text.p, 0}, {text.p, 0}};
+  char x[128], y[128];
+  size_t arrow = text.n;
+  int arrows = 0, parts = 1;
+  for (size_t i = 0; i + 1 < text.n; i++) {
+    if (text.p[i] != '-' || text.p[i + 1] != '>') continue;
+    if (arrows++ == 0) arrow = i;
+  }
+  if (arrows != 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expecting exactly one '->' in einsum equation: %.*s",
+                   (int)text.n, text.p);
+  }
+  for (size_t i = 0; i < arrow; i++) {
+    if (text.p[i] == ',') {
+      if (++parts <= 2) part[1] = (fy_view){text.p + i + 1, 0};
+    } else if (parts <= 2) {
+      part[parts - 1].n++;
+    }
+  }
+  if (parts > 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Expecting 1 or 2 input subscripts in equation '%.*s' but got: %d", (int)text.n,
+                   text.p, parts);
+  }
+  if (parts != inputs) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Expecting %d inputs for equation '%.*s' but got: %d", parts, (int)text.n, text.p,
+                   inputs);
+  }
+  part[2] = (fy_view){text.p + arrow + 2, text.n - arrow - 2};
+  e->inputs = inputs;
+  for (int l = 0; l < LABELS; l++) e->size[l] = -2;  // -2: not seen, -1: unknown
+  int32_t most_dots = 0;
+  for (int i = 0; i < inputs; i++) {
+    bool ellipsis;
+    const int32_t letters = named(part[i], &ellipsis), dots = in[i].rank - letters;
+    if (dots < 0 || (!ellipsis && dots != 0)) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Expected input %d to have rank %s%d but got: %d", i,
+                     ellipsis ? "at least " : "", letters, in[i].rank);
+    }
+    most_dots = dots > most_dots ? dots : most_dots;
+    FY_TRY(read_term(part[i], dots, &e->in[i], err));
+    for (int32_t d = 0; d < e->in[i].rank; d++) {
+      int64_t *size = &e->size[e->in[i].label[d]];
+      const int64_t n = in[i].dims[d];
+      if (e->in[i].label[d] >= 256) {
+        if (*size < 0 || *size == 1) {
+          *size = n < 0 && *size == 1 ? -1 : n;
+        } else if (n > 1 && n != *size) {
+          return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid broadcasting dimensions: %s vs. %s",
+                         fy_shape_text(in[0].rank, in[0].dims, x),
+                         fy_shape_text(in[1].rank, in[1].dims, y));
+        }
+      } else if (*size < 0) {
+        *size = n;
+      } else if (n >= 0 && n != *size) {
+        return fy_fail(err, FY_INVALID_ARGUMENT,
+                       "Expected dimension %lld at axis %d of the input shaped %s but got "
+                       "dimension %lld",
+                       (long long)*size, d, fy_shape_text(in[i].rank, in[i].dims, x), (long long)n);
+      }
+    }
+  }
+  FY_TRY(read_term(part[2], most_dots, &e->out, err));
+  for (int32_t d = 0; d < e->out.rank; d++) {
+    if (e->size[e->out.label[d]] != -2) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Einsum output subscripts contain a label that no input has: '%.*s'",
+                   (int)text.n, text.p);
+  }
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- offsets
+typedef struct group {
+  int32_t rank;
+  int32_t label[2 * FY_MAX_RANK];
+  int64_t count;
+} group;
+
+static void add_strides(const term *t, const int64_t *dims, int64_t stride[LABELS]) {
+  int64_t step = 1;
+  for (int l = 0; l < LABELS; l++) stride[l] = 0;
+  for (int32_t d = t->rank - 1; d >= 0; d--) {
+    if (dims[d] != 1) stride[t->label[d]] += step;  // 1 repeats
+    step *= dims[d];
+  }
+}
+
+static fy_code offsets(fy_kernel_ctx *ctx, const equation *e, const group *g,
+                       const int64_t stride[LABELS], int64_t **out, fy_error *err) {
+  void *memory;
+  FY_TRY(fy_scratch(ctx, (size_t)(g->count + 1) * sizeof(int64_t), &memory, err));
+  int64_t *at = memory;
+  for (int64_t i = 0; i < g->count; i++) {
+    int64_t rest = i;
+    at[i] = 0;
+    for (int32_t k = g->rank - 1; k >= 0; k--) {
+      const int64_t n = e->size[g->label[k]];
+      at[i] += rest % n * stride[g->label[k]];
+      rest /= n;
+    }
+  }
+  *out = at;
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- loops
+typedef struct einsum_job {
+  const void *a, *b;                 // b NULL: ones
+  void *out, *packed, *sums;
+  int64_t batch, rows, cols, inner;  // sizes of the groups
+  const int64_t *a_batch, *a_rows, *a_inner, *b_batch, *b_cols, *b_inner;
+  const int64_t *o_batch, *o_rows, *o_cols;
+} einsum_job;
+
+#define MADD_REAL(S, s, x, y) ((s) + (x) * (y))
+#define MADD_INT(S, s, x, y)  (fy_a_##S)((fy_u_##S)(s) + (fy_u_##S)(x) * (fy_u_##S)(y))
+#define MADD_CPLX(S, s, x, y) ((s) + fy_cmul_##S(x, y))
+#define EINSUM(E, S, MADD)                                                                   \
+  static void pack_##S(void *arg, int64_t begin, int64_t end) {                              \
+    const einsum_job *j = arg;                                                               \
+    const fy_t_##S *b = j->b;                                                                \
+    fy_a_##S *to = j->packed;                                                                \
+    for (int64_t i = begin; i < end; i++) {                                                  \
+      const int64_t from = j->b_batch[i / j->inner] + j->b_inner[i % j->inner];              \
+      for (int64_t c = 0; c < j->cols; c++) {                                                \
+        to[i * j->cols + c] = b ? FY_LD_##S(b[from + j->b_cols[c]]) : 1;                     \
+      }                                                                                      \
+    }                                                                                        \
+  }                                                                                          \
+  static void rows_##S(void *arg, int64_t begin, int64_t end) {                              \
+    const einsum_job *j = arg;                                                               \
+    const fy_t_##S *a = j->a;                                                                \
+    fy_t_##S *out = j->out;                                                                  \
+    for (int64_t i = begin; i < end; i++) {                                                  \
+      const int64_t m = i / j->rows, r = i % j->rows, from = j->a_batch[m] + j->a_rows[r];   \
+      fy_a_##S *restrict sum = (fy_a_##S *)j->sums + i * j->cols;                            \
+      for (int64_t c = 0; c < j->cols; c++) sum[c] = 0;                                      \
+      for (int64_t k = 0; k < j->inner; k++) {                                               \
+        const fy_a_##S x = FY_LD_##S(a[from + j->a_inner[k]]);                               \
+        const fy_a_##S *restrict b =                                                         \
+            (const fy_a_##S *)j->packed + (m * j->inner + k) * j->cols;                      \
+        for (int64_t c = 0; c < j->cols; c++) sum[c] = MADD(S, sum[c], x, b[c]);             \
+      }                                                                                      \
+      fy_t_##S *to = out + j->o_batch[m] + j->o_rows[r];                                     \
+      for (int64_t c = 0; c < j->cols; c++) to[j->o_cols[c]] = FY_ST_##S(sum[c]);            \
+    }                                                                                        \
+  }
+FY_REAL_TYPES(EINSUM, MADD_REAL)
+FY_COMPLEX_TYPES(EINSUM, MADD_CPLX)
+FY_INDEX_TYPES(EINSUM, MADD_INT)
+typedef void (*range_fn)(void *arg, int64_t begin, int64_t end);
+#define LOOPS(name)                                                                \
+  {FY_REAL_TYPES(FY_LOOP_ENTRY, name) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)        \
+       FY_INDEX_TYPES(FY_LOOP_ENTRY, name)}
+static const range_fn packs[FY_DTYPE_COUNT] = LOOPS(pack), rows[FY_DTYPE_COUNT] = LOOPS(rows);
+
+static bool has(const term *t, int32_t label) {
+  for (int32_t d = 0; d < t->rank; d++) {
+    if (t->label[d] == label) return true;
+  }
+  return false;
+}
+
+// Every label once, each in its group: 0 batch, 1 rows, 2 columns, 3 summed.
+static void divide(const equation *e, group g[4]) {
+  for (int k = 0; k < 4; k++) g[k] = (group){.count = 1};
+  for (int32_t l = 0; l < LABELS; l++) {
+    if (e->size[l] == -2) continue;
+    const bool a = has(&e->in[0], l), b = e->inputs > 1 && has(&e->in[1], l);
+    group *to = &g[!has(&e->out, l) ? 3 : a && b ? 0 : a ? 1 : 2];
+    to->label[to->rank++] = l;
+  }
+  // Labels of the output in its order, so that rows of it are written straight.
+  for (int k = 0; k < 3; k++) {
+    int32_t n = 0;
+    int32_t found[2 * FY_MAX_RANK];
+    for (int32_t d = 0; d < e->out.rank; d++) {
+      bool member = false, done = false;
+      for (int32_t i = 0; i < g[k].rank; i++) member |= g[k].label[i] == e->out.label[d];
+      for (int32_t i = 0; i < n; i++) done |= found[i] == e->out.label[d];
+      if (member && !done) found[n++] = e->out.label[d];
+    }
+    for (int32_t i = 0; i < n; i++) g[k].label[i] = found[i];
+  }
+  for (int k = 0; k < 4; k++) {
+    for (int32_t i = 0; i < g[k].rank; i++) g[k].count *= e->size[g[k].label[i]];
+  }
+}
+
+static fy_code multiply(fy_kernel_ctx *ctx, const equation *e, fy_tensor *out, fy_error *err) {
+  const fy_tensor *a = ctx->in[0], *b = e->inputs > 1 ? ctx->in[1] : NULL;
+  int64_t stride[LABELS];
+  int64_t *t[9];
+  group g[4];
+  divide(e, g);
+  einsum_job j = {.a = a->data,
+                  .b = b ? b->data : NULL,
+                  .out = out->data,
+                  .batch = g[0].count,
+                  .rows = g[1].count,
+                  .cols = g[2].count,
+                  .inner = g[3].count};
+  add_strides(&e->in[0], a->dims, stride);
+  FY_TRY(offsets(ctx, e, &g[0], stride, &t[0], err));
+  FY_TRY(offsets(ctx, e, &g[1], stride, &t[1], err));
+  FY_TRY(offsets(ctx, e, &g[3], stride, &t[2], err));
+  if (b) {
+    add_strides(&e->in[1], b->dims, stride);
+  } else {
+    memset(stride, 0, sizeof stride);
+  }
+  FY_TRY(offsets(ctx, e, &g[0], stride, &t[3], err));
+  FY_TRY(offsets(ctx, e, &g[2], stride, &t[4], err));
+  FY_TRY(offsets(ctx, e, &g[3], stride, &t[5], err));
+  add_strides(&e->out, out->dims, stride);
+  for (int k = 0; k < 3; k++) FY_TRY(offsets(ctx, e, &g[k], stride, &t[6 + k], err));
+  j.a_batch = t[0], j.a_rows = t[1], j.a_inner = t[2];
+  j.b_batch = t[3], j.b_cols = t[4], j.b_inner = t[5];
+  j.o_batch = t[6], j.o_rows = t[7], j.o_cols = t[8];
+  const size_t wide = fy_dtype_storage(a->dtype) < 4 ? 4 : fy_dtype_storage(a->dtype);
+  FY_TRY(fy_scratch(ctx, (size_t)(j.batch * j.inner * j.cols + 1) * wide, &j.packed, err));
+  FY_TRY(fy_scratch(ctx, (size_t)(j.batch * j.rows * j.cols + 1) * wide, &j.sums, err));
+  if (j.inner) fy_parallel(ctx, j.batch * j.inner, 2.0 * (double)j.cols, packs[a->dtype], &j);
+  fy_parallel(ctx, j.batch * j.rows, 0.3 * (double)j.inner * (double)j.cols + 1, rows[a->dtype],
+              &j);
+  return FY_OK;
+}
+
+static fy_code einsum(fy_kernel_ctx *ctx, fy_error *err) {
+  const int n = ctx->site->num_inputs;
+  fy_pshape in[2];
+  int64_t dims[FY_MAX_RANK];
+  fy_tensor *out;
+  equation e;
+  for (int i = 0; i < n && i < 2; i++) in[i] = (fy_pshape){ctx->in[i]->rank, ctx->in[i]->dims};
+  if (!rows[ctx->in[0]->dtype]) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "Einsum has no loop for %s",
+                   fy_dtype_name(ctx->in[0]->dtype));
+  }
+  if (n > 2) {
+    const fy_view text = fy_site_string(ctx->site, "equation");
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Expecting 1 or 2 input subscripts in equation '%.*s' but got: %d", (int)text.n,
+                   text.p, n);
+  }
+  FY_TRY(read_equation(fy_site_string(ctx->site, "equation"), in, n, &e, err));
+  for (int32_t d = 0; d < e.out.rank; d++) dims[d] = e.size[e.out.label[d]];
+  FY_TRY(fy_out(ctx, 0, e.out.rank, dims, &out, err));
+  if (out->count == 0) return FY_OK;
+  memset(out->data, 0, fy_tensor_bytes(out));
+  return multiply(ctx, &e, out, err);
+}
+
+static fy_code einsum_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_attr *text = fy_attrs_get(ctx->attrs, "equation");
+  int64_t dims[FY_MAX_RANK];
+  equation e;
+  if (!text || text->kind != FY_ATTR_STRING || ctx->num_inputs > 2) return FY_OK;
+  fy_pshape in[2];
+  for (int i = 0; i < ctx->num_inputs; i++) in[i] = ctx->in[i];
+  int32_t letters[2] = {0, 0};
+  int at = 0;
+  for (size_t k = 0; k < text->v.s.n && text->v.s.p[k] != '-'; k++) {
+    if (text->v.s.p[k] == '.' && (in[0].rank < 0 || in[ctx->num_inputs - 1].rank < 0)) return FY_OK;
+    if (text->v.s.p[k] == ',') at = 1;
+    letters[at] += isalpha((unsigned char)text->v.s.p[k]) != 0;
+  }
+  for (int i = 0; i < ctx->num_inputs; i++) {  // the equation tells the rank
+    if (in[i].rank >= 0 || letters[i] > FY_MAX_RANK) continue;
+    in[i] = (fy_pshape){letters[i], fy_shape_dims(ctx, letters[i])};
+    if (!in[i].dims) return fy_fail_oom(err, (size_t)letters[i] * sizeof(int64_t));
+  }
+  FY_TRY(read_equation(text->v.s, in, ctx->num_inputs, &e, err));
+  for (int32_t d = 0; d < e.out.rank; d++) dims[d] = e.size[e.out.label[d]];
+  return fy_shape_set(ctx, 0, e.out.rank, dims, err);
+}
+
+static const fy_sample samples[] = {
+    {"f32[2,3]=1,2,3,4,5,6; f32[3,2]=1,2,3,4,5,6", "equation=\"ab,bc->ca\"", FY_OK, "22,49,28,64"},
+    {"i32[2,2]=iota", "equation=\"aa->\"", FY_OK, "3"},
+    {"f32[2,2,3]=normal; f32[3,2]=normal", "equation=\"...ab,bc->...ac\"", FY_OK, NULL},
+    {"f32[2,2]=iota", "equation=\"ab\"", FY_INVALID_ARGUMENT, "Expecting exactly one '->'"},
+};
+FY_OP(Einsum, .shape = einsum_shape, .compute = einsum, FY_SAMPLES(samples));

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0
+// tensor_array.c: TensorArrayV3 and its family: a resource that holds tensors by index. Every
+// element is written once; reading may clear it. A "flow" scalar orders the ops in the graph.
+// Not here: TensorArrayGrad.
+
+#include "base/alloc.h"
+#include "ops/shape_fns.h"
+#include "ops/tensor_list.h"
+#include "ops/values.h"
+
+typedef struct tensor_array {
+  fy_object object;
+  fy_mutex lock;
+  fy_tensor_list *list;  // NULL once closed
+  bool *cleared;         // [list->n]
+  size_t cap;
+  bool dynamic, clear_after_read, identical;
+} tensor_array;
+
+static void destroy(fy_object *self) {
+  tensor_array *a = (tensor_array *)self;
+  if (a->list) fy_object_release(&a->list->object);
+  fy_free(a->cleared);
+  fy_mutex_destroy(&a->lock);
+  fy_free(a);
+}
+
+static const fy_object_type array_type = {"N10tensorflow11TensorArrayE", destroy};
+
+static fy_code open_array(fy_kernel_ctx *ctx, tensor_array **out, fy_error *err) {
+  fy_object *o = NULL;
+  FY_TRY(fy_resource_object(ctx->in[0], &array_type, &o, err));
+  tensor_array *a = (tensor_array *)o;
+  fy_lock(&a->lock);
+  if (!a->list) {
+    fy_unlock(&a->lock);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "TensorArray has already been closed.");
+  }
+  *out = a;
+  return FY_OK;
+}
+
+static fy_code resize(tensor_array *a, int64_t n, fy_error *err) {
+  const int64_t before = a->list->n;
+  if (!fy_grow(&a->cleared, &a->cap, (size_t)n, sizeof *a->cleared)) {
+    return fy_fail_oom(err, (size_t)n);
+  }
+  FY_TRY(fy_tensor_list_resize(a->list, n, err));
+  for (int64_t i = before; i < n; i++) a->cleared[i] = false;
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- shapes
+static fy_code new_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 0, err));
+  return fy_shape_scalar(ctx, err);
+}
+static fy_code gather_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_attr *a = fy_attrs_get(ctx->attrs, "element_shape");
+  int64_t dims[FY_MAX_RANK];
+  if (!a || a->kind != FY_ATTR_SHAPE || a->v.shape.rank < 0 || a->v.shape.rank >= FY_MAX_RANK) {
+    return FY_OK;
+  }
+  dims[0] = ctx->in[1].rank == 1 ? ctx->in[1].dims[0] : -1;
+  for (int32_t i = 0; i < a->v.shape.rank; i++) dims[i + 1] = a->v.shape.dims[i];
+  return fy_shape_set(ctx, 0, a->v.shape.rank + 1, dims, err);
+}
+static fy_code concat_shape(fy_shape_ctx *ctx, fy_error *err) {
+  return fy_shape_set(ctx, 1, 1, (const int64_t[]){-1}, err);
+}
+
+// ---------------------------------------------------------------- TensorArrayV3
+static fy_code put_flow(fy_kernel_ctx *ctx, int i, fy_error *err) {
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, i, 0, NULL, &out, err));
+  *(float *)out->data = 0;
+  return FY_OK;
+}
+
+static fy_code new_array(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_site *site = ctx->site;
+  const fy_attr *shape = fy_site_attr(site, "element_shape");
+  const bool has_shape = shape && shape->kind == FY_ATTR_SHAPE;
+  char x[128];
+  fy_tensor *out;
+  if (ctx->in[0]->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "TensorArray size must be scalar, but had shape: %s",
+                   fy_tensor_shape_text(ctx->in[0], x));
+  }
+  const int64_t n = fy_tensor_int(ctx->in[0], 0);
+  if (n < 0) return fy_fail(err, FY_INVALID_ARGUMENT, "Size should be >= 0.");
+  FY_TRY(put_flow(ctx, 1, err));
+  FY_TRY(fy_out(ctx, 0, 0, NULL, &out, err));
+  tensor_array *a = fy_calloc(1, sizeof *a);
+  if (!a) return fy_fail_oom(err, sizeof *a);
+  atomic_init(&a->object.refs, 1);
+  a->object.type = &array_type;
+  fy_mutex_init(&a->lock);
+  a->dynamic = fy_site_bool(site, "dynamic_size");
+  a->clear_after_read = fy_site_bool(site, "clear_after_read");
+  a->identical = fy_site_bool(site, "identical_element_shapes");
+  fy_code code = fy_tensor_list_new(fy_site_type(site, "dtype"), has_shape ? shape->v.shape.rank : -1,
+                                    has_shape ? shape->v.shape.dims : NULL, 0, &a->list, err);
+  if (!code) code = resize(a, n, err);
+  if (code) {
+    destroy(&a->object);
+    return code;
+  }
+  fy_resource_put(out, &a->object);
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- writing
+static bool fits(const fy_tensor_list *l, int32_t rank, const int64_t *dims) {
+  if (l->rank < 0) return true;
+  if (l->rank != rank) return false;
+  for (int32_t i = 0; i < rank; i++) {
+    if (l->dims[i] >= 0 && l->dims[i] != dims[i]) return false;
+  }
+  return true;
+}
+
+// Takes over one reference to |item|, also when it fails.
+static fy_code write_item(tensor_array *a, int64_t at, fy_tensor *item, fy_error *err) {
+  fy_tensor_list *l = a->list;
+  char x[128], y[128];
+  fy_code code = FY_OK;
+  if (item->dtype != l->dtype) {
+    code = fy_fail(err, FY_INVALID_ARGUMENT,
+                   "TensorArray dtype is %s but Op is trying to write dtype %s.",
+                   fy_dtype_name(l->dtype), fy_dtype_name(item->dtype));
+  } else if (at < 0 || (at >= l->n && !a->dynamic)) {
+    code = fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Tried to write to index %lld but array %s size is: %lld", (long long)at,
+                   a->dynamic ? "is resizeable and" : "is not resizeable and", (long long)l->n);
+  } else if (!fits(l, item->rank, item->dims)) {
+    code = fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Could not write to TensorArray index %lld because the value shape is %s which "
+                   "is incompatible with the TensorArray's inferred element shape: %s (consider "
+                   "setting infer_shape=False).",
+                   (long long)at, fy_tensor_shape_text(item, x), fy_shape_text(l->rank, l->dims, y));
+  } else if (at >= l->n) {
+    code = resize(a, at + 1, err);
+  }
+  if (!code && a->cleared[at]) {
+    code = fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Could not write to TensorArray index %lld because it has already been read.",
+                   (long long)at);
+  } else if (!code && l->items[at]) {
+    code = fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Could not write to TensorArray index %lld because it has already been written to.",
+                   (long long)at);
+  }
+  if (code) {
+    fy_tensor_release(item);
+    return code;
+  }
+  l->items[at] = item;
+  return FY_OK;
+}
+
+static fy_code slice(const fy_tensor *t, int64_t from, int32_t rank, const int64_t *dims,
+                     fy_tensor **out, fy_error *err) {
+  FY_TRY(fy_tensor_new(t->dtype, rank, dims, out, err));
+  fy_code code = fy_copy_run(t->dtype, (*out)->data, 0, t->data, from, (*out)->count, err);
+  if (code) fy_tensor_release(*out);
+  return code;
+}
+
+static fy_code write(fy_kernel_ctx *ctx, fy_error *err) {
+  tensor_array *a;
+  fy_tensor *item;
+  char x[128];
+  if (ctx->in[1]->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "TensorArray index must be scalar, but had shape: %s",
+                   fy_tensor_shape_text(ctx->in[1], x));
+  }
+  const fy_tensor *v = ctx->in[2];
+  FY_TRY(put_flow(ctx, 0, err));
+  FY_TRY(slice(v, 0, v->rank, v->dims, &item, err));
+  fy_code code = open_array(ctx, &a, err);
+  if (code) {
+    fy_tensor_release(item);
+    return code;
+  }
+  code = write_item(a, fy_tensor_int(ctx->in[1], 0), item, err);
+  fy_unlock(&a->lock);
+  return code;
+}
+
+static fy_code scatter_locked(fy_kernel_ctx *ctx, tensor_array *a, fy_error *err) {
+  const fy_tensor *indices = ctx->in[1], *v = ctx->in[2];
+  const int64_t each = v->dims[0] ? v->count / v->dims[0] : 0;
+  for (int64_t i = 0; i < indices->count; i++) {
+    fy_tensor *item;
+    FY_TRY(slice(v, i * each, v->rank - 1, v->dims + 1, &item, err));
+    FY_TRY(write_item(a, fy_tensor_int(indices, i), item, err));
+  }
+  return FY_OK;
+}
+
+static fy_code scatter(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *indices = ctx->in[1], *v = ctx->in[2];
+  tensor_array *a;
+  char x[128];
+  if (indices->rank != 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected indices to be a vector, but received shape: %s",
+                   fy_tensor_shape_text(indices, x));
+  }
+  if (v->rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Input value for unpack must be at least a vector but received shape: %s",
+                   fy_tensor_shape_text(v, x));
+  }
+  if (indices->count != v->dims[0]) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Expected len(indices) == values.shape[0], but saw: %lld vs. %lld",
+                   (long long)indices->count, (long long)v->dims[0]);
+  }
+  FY_TRY(put_flow(ctx, 0, err));
+  FY_TRY(open_array(ctx, &a, err));
+  fy_code code = scatter_locked(ctx, a, err);
+  fy_unlock(&a->lock);
+  return code;
+}
+
+static fy_code split_locked(fy_kernel_ctx *ctx, tensor_array *a, fy_error *err) {
+  const fy_tensor *v = ctx->in[1], *lengths = ctx->in[2];
+  const int64_t each = fy_product(v->dims + 1, v->rank - 1);
+  int64_t dims[FY_MAX_RANK], at = 0;
+  memcpy(dims, v->dims, (size_t)v->rank * sizeof *dims);
+  if (lengths->count != a->list->n && !a->dynamic) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "TensorArray's size is not equal to the size of lengths (%lld vs. %lld), and the "
+                   "TensorArray is not marked as dynamically resizeable",
+                   (long long)a->list->n, (long long)lengths->count);
+  }
+  for (int64_t i = 0; i < lengths->count; i++) {
+    fy_tensor *item;
+    dims[0] = fy_tensor_int(lengths, i);
+    FY_TRY(slice(v, at * each, v->rank, dims, &item, err));
+    FY_TRY(write_item(a, i, item, err));
+    at += dims[0];
+  }
+  return FY_OK;
+}
+
+static fy_code split(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *v = ctx->in[1], *lengths = ctx->in[2];
+  tensor_array *a;
+  char x[128];
+  int64_t total = 0;
+  if (lengths->rank != 1 || v->rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   lengths->rank != 1 ? "Expected lengths to be a vector, received shape: %s"
+                                      : "Expected value to be at least a vector, but received shape: %s",
+                   fy_tensor_shape_text(lengths->rank != 1 ? lengths : v, x));
+  }
+  for (int64_t i = 0; i < lengths->count; i++) {
+    const int64_t n = fy_tensor_int(lengths, i);
+    if (n < 0 || __builtin_add_overflow(total, n, &total)) total = -1;
+    if (total < 0) break;
+  }
+  if (total != v->dims[0]) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
+                   "%lld and value's shape is: %s ",
+                   (long long)total, fy_tensor_shape_text(v, x));
+  }
+  FY_TRY(put_flow(ctx, 0, err));
+  FY_TRY(open_array(ctx, &a, err));
+  fy_code code = split_locked(ctx, a, err);
+  fy_unlock(&a->lock);
+  return code;
+}
+
+// ---------------------------------------------------------------- reading
+// |*out| is what element |at| holds, retained; NULL if it was never written (then zeros).
+static fy_code read_item(tensor_array *a, int64_t at, fy_tensor **out, fy_error *err) {
+  fy_tensor_list *l = a->list;
+  char x[128];
+  *out = NULL;
+  if (at < 0 || at >= l->n) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Tried to read from index %lld but array size is: %lld", (long long)at,
+                   (long long)l->n);
+  }
+  if (a->cleared[at]) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Could not read index %lld twice because it was cleared after a previous read "
+                   "(perhaps try setting clear_after_read = false?)",
+                   (long long)at);
+  }
+  if (!l->items[at]) {
+    bool known = l->rank >= 0;
+    for (int32_t i = 0; i < l->rank; i++) known = known && l->dims[i] >= 0;
+    if (!known) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Could not read from TensorArray index %lld.  Furthermore, the element shape is "
+                     "not fully defined: %s.  It is possible you are working with a resizeable "
+                     "TensorArray and stop_gradients is not allowing the gradients to be written.  "
+                     "If you set the full element_shape property on the forward TensorArray, the "
+                     "proper all-zeros tensor will be returned instead of incurring this error.",
+                     (long long)at, fy_shape_text(l->rank, l->dims, x));
+    }
+    FY_TRY(fy_tensor_new(l->dtype, l->rank, l->dims, out, err));
+    if ((*out)->count && fy_dtype_is_plain(l->dtype)) memset((*out)->data, 0, fy_tensor_bytes(*out));
+    return FY_OK;
+  }
+  *out = l->items[at];
+  fy_tensor_retain(*out);
+  if (a->clear_after_read) {
+    fy_tensor_release(l->items[at]);
+    l->items[at] = NULL;
+    a->cleared[at] = true;
+  }
+  return FY_OK;
+}
+
+static fy_code check_read_type(const tensor_array *a, const fy_site *site, fy_error *err) {
+  const fy_dtype want = fy_site_type(site, "dtype");
+  if (want == a->list->dtype) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "TensorArray dtype is %s but Op requested dtype %s.", fy_dtype_name(a->list->dtype),
+                 fy_dtype_name(want));
+}
+
+static fy_code read(fy_kernel_ctx *ctx, fy_error *err) {
+  tensor_array *a;
+  fy_tensor *item = NULL;
+  char x[128];
+  if (ctx->in[1]->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "TensorArray index must be scalar, but had shape: %s",
+                   fy_tensor_shape_text(ctx->in[1], x));
+  }
+  FY_TRY(open_array(ctx, &a, err));
+  fy_code code = check_read_type(a, ctx->site, err);
+  if (!code) code = read_item(a, fy_tensor_int(ctx->in[1], 0), &item, err);
+  fy_unlock(&a->lock);
+  if (!code) fy_out_set(ctx, 0, item);
+  return code;
+}
+
+// Joins elements: stacked (gather) or end to end (concat; |lengths| is output 1).
+static fy_code join(fy_kernel_ctx *ctx, tensor_array *a, const fy_tensor *indices, fy_tensor **items,
+                    int64_t n, bool stacked, fy_error *err) {
+  char x[128], y[128];
+  int64_t dims[FY_MAX_RANK], total = 0, at = 0;
+  fy_tensor *out, *lengths = NULL;
+  const fy_attr *shape = fy_site_attr(ctx->site, stacked ? "element_shape" : "element_shape_except0");
+  FY_TRY(check_read_type(a, ctx->site, err));
+  for (int64_t i = 0; i < n; i++) {
+    FY_TRY(read_item(a, indices ? fy_tensor_int(indices, i) : i, &items[i], err));
+    const fy_tensor *first = items[0], *t = items[i];
+    const int32_t skip = stacked ? 0 : 1;
+    if (t->rank < skip || t->rank >= FY_MAX_RANK) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Concat saw a scalar shape at index %lld but requires at least vectors.  Did you "
+                     "mean to call pack?",
+                     (long long)i);
+    }
+    if (t->rank != first->rank ||
+        !fy_shape_equal(t->rank - skip, t->dims + skip, first->rank - skip, first->dims + skip)) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "TensorArray has inconsistent shapes.  Index 0 has shape: %s but index %lld has "
+                     "shape: %s",
+                     fy_tensor_shape_text(first, x), (long long)i, fy_tensor_shape_text(t, y));
+    }
+    total += stacked ? 1 : t->dims[0];
+  }
+  int32_t rank = 0;
+  const int64_t *from = NULL;
+  if (n) {
+    rank = items[0]->rank - (stacked ? 0 : 1);
+    from = items[0]->dims + (stacked ? 0 : 1);
+  } else {  // nothing to look at: the declared shape must tell
+    const bool list_knows = a->list->rank >= (stacked ? 0 : 1);
+    rank = shape && shape->kind == FY_ATTR_SHAPE ? shape->v.shape.rank : -1;
+    from = rank > 0 ? shape->v.shape.dims : NULL;
+    if (rank < 0 && list_knows) {
+      rank = a->list->rank - (stacked ? 0 : 1);
+      from = a->list->dims + (stacked ? 0 : 1);
+    }
+    bool known = rank >= 0 && rank < FY_MAX_RANK;
+    for (int32_t i = 0; known && i < rank; i++) known = from[i] >= 0;
+    if (!known) {
+      return fy_fail(err, FY_UNIMPLEMENTED,
+                     "TensorArray has size zero, but element shape %s is not fully defined. Currently "
+                     "only static shapes are supported when %s zero-size TensorArrays.",
+                     fy_shape_text(rank, from, x), stacked ? "packing" : "concatenating");
+    }
+  }
+  dims[0] = total;
+  for (int32_t i = 0; i < rank; i++) dims[i + 1] = from[i];
+  FY_TRY(fy_out(ctx, 0, rank + 1, dims, &out, err));
+  if (!stacked) FY_TRY(fy_out(ctx, 1, 1, &n, &lengths, err));
+  for (int64_t i = 0; i < n; i++) {
+    FY_TRY(fy_copy_run(out->dtype, out->data, at, items[i]->data, 0, items[i]->count, err));
+    at += items[i]->count;
+    if (lengths) ((int64_t *)lengths->data)[i] = items[i]->dims[0];
+  }
+  return FY_OK;
+}
+
+static fy_code join_all(fy_kernel_ctx *ctx, const fy_tensor *indices, bool stacked, fy_error *err) {
+  tensor_array *a;
+  FY_TRY(open_array(ctx, &a, err));
+  const int64_t n = indices ? indices->count : a->list->n;
+  fy_tensor **items = fy_calloc((size_t)n + 1, sizeof *items);
+  fy_code code = items ? join(ctx, a, indices, items, n, stacked, err)
+                       : fy_fail_oom(err, (size_t)n * sizeof *items);
+  fy_unlock(&a->lock);
+  for (int64_t i = 0; items && i < n; i++) fy_tensor_release(items[i]);
+  fy_free(items);
+  return code;
+}
+static fy_code gather(fy_kernel_ctx *ctx, fy_error *err) {
+  char x[128];
+  if (ctx->in[1]->rank != 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected indices to be a vector, but received shape: %s",
+                   fy_tensor_shape_text(ctx->in[1], x));
+  }
+  return join_all(ctx, ctx->in[1], true, err);
+}
+static fy_code concat(fy_kernel_ctx *ctx, fy_error *err) {
+  return join_all(ctx, NULL, false, err);
+}
+
+static fy_code size(fy_kernel_ctx *ctx, fy_error *err) {
+  tensor_array *a;
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, 0, NULL, &out, err));
+  FY_TRY(open_array(ctx, &a, err));
+  *(int32_t *)out->data = (int32_t)a->list->n;
+  fy_unlock(&a->lock);
+  return FY_OK;
+}
+
+static fy_code close_array(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_object *o = NULL;
+  FY_TRY(fy_resource_object(ctx->in[0], &array_type, &o, err));
+  tensor_array *a = (tensor_array *)o;
+  fy_lock(&a->lock);
+  fy_tensor_list *list = a->list;
+  a->list = NULL;
+  fy_unlock(&a->lock);
+  if (list) fy_object_release(&list->object);
+  return FY_OK;
+}
+
+#define FLAGS .flags = FY_OP_HOST | FY_OP_DYNAMIC | FY_OP_NO_FOLD
+static const fy_sample new_samples[] = {
+    {"i32[]=3", "dtype=float; element_shape=[2]", FY_OK, NULL},
+    {"i32[1]=3", "dtype=float", FY_INVALID_ARGUMENT, "TensorArray size must be scalar"},
+};
+
+FY_OP(TensorArrayV3, .shape = new_shape, .compute = new_array, FLAGS, FY_SAMPLES(new_samples));
+FY_OP(TensorArrayWriteV3, .shape = fy_shape_scalar, .compute = write, FLAGS);
+FY_OP(TensorArrayScatterV3, .shape = fy_shape_scalar, .compute = scatter, FLAGS);
+FY_OP(TensorArraySplitV3, .shape = fy_shape_scalar, .compute = split, FLAGS);
+FY_OP(TensorArrayReadV3, .shape = fy_shape_none, .compute = read,
+      .flags = FY_OP_HOST | FY_OP_DYNAMIC | FY_OP_NO_FOLD | FY_OP_SETS_OUTPUT);
+FY_OP(TensorArrayGatherV3, .shape = gather_shape, .compute = gather, FLAGS);
+FY_OP(TensorArrayConcatV3, .shape = concat_shape, .compute = concat, FLAGS);
+FY_OP(TensorArraySizeV3, .shape = fy_shape_scalar, .compute = size, FLAGS);
+FY_OP(TensorArrayCloseV3, .shape = fy_shape_none, .compute = close_array, FLAGS);

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// bundle_v1.c: checkpoints of version 1: one table file; the entry "" lists the tensors, the others
+// hold the slices' values as messages. Everything is read when the file is opened: such files are
+// old and small.
+// Not here: tensors in several slices of version 1, and files that a pattern of names would match.
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "saved_tensor_slice.pb-c.h"
+#include "wire/bundle_impl.h"
+#include "wire/proto_util.h"
+#include "wire/table.h"
+#include "wire/tensor_proto.h"
+
+static fy_code read_meta(fy_wire_bundle *b, const Tensorflow__SavedTensorSliceMeta *meta,
+                         fy_error *err) {
+  for (size_t i = 0; meta && i < meta->n_tensor; i++) {
+    const Tensorflow__SavedSliceMeta *from = meta->tensor[i];
+    fy_wire_bundle_item *item = fy_arena_zalloc(&b->arena, sizeof *item);
+    if (!item) return fy_fail_oom(err, sizeof *item);
+    item->key = fy_view_of(from->name ? from->name : "");
+    int dtype = (int)from->type;
+    if (!fy_dtype_valid(dtype) || dtype == FY_INVALID || dtype > FY_REF_BIT) {
+      return fy_fail(err, FY_DATA_LOSS, "%d is no data type of a tensor", dtype);
+    }
+    item->dtype = (fy_dtype)dtype;
+    FY_TRY(fy_wire_shape_read(from->shape, &b->arena, &item->shape, err));
+    if (item->shape.rank < 0 || !fy_shape_count(item->shape.rank, item->shape.dims, &item->count)) {
+      return fy_fail(err, FY_DATA_LOSS, "the shape is not fully known or too large");
+    }
+    if (!fy_grow(&b->items, &b->cap, b->n + 1, sizeof *b->items) ||
+        !fy_map_put(&b->by_key, item->key.p, item->key.n, item)) {
+      return fy_fail_oom(err, sizeof *b->items);
+    }
+    b->items[b->n++] = item;
+  }
+  return FY_OK;
+}
+
+static fy_code visit(void *arg, fy_view key, fy_view value, fy_error *err) {
+  fy_wire_bundle *b = arg;
+  ProtobufCMessage *msg;
+  FY_TRY(fy_wire_unpack(&tensorflow__saved_tensor_slices__descriptor, value.p, value.n, NULL,
+                        &b->arena, &msg, err));
+  const Tensorflow__SavedTensorSlices *all = (Tensorflow__SavedTensorSlices *)msg;
+  if (key.n == 0) return read_meta(b, all->meta, err);
+  const char *name = all->data && all->data->name ? all->data->name : "";
+  fy_wire_bundle_item *item = fy_map_gets(&b->by_key, name);
+  if (!item || !all->data->data) return FY_OK;
+  item->num_parts++;
+  item->data = all->data->data;
+  return FY_OK;
+}
+
+fy_code fy_wire_bundle_scan_v1(fy_wire_bundle *b, const uint8_t *table, size_t n, fy_error *err) {
+  b->is_v1 = true;
+  return fy_wire_table_scan(table, n, visit, b, err);
+}
+
+// The message holds bare values: type and shape are the list's.
+fy_code fy_wire_bundle_read_v1(const fy_wire_bundle_item *item, fy_tensor **out, fy_error *err) {
+  fy_arena tmp;
+  *out = NULL;
+  if (item->num_parts > 1) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "a partitioned tensor of a version 1 checkpoint");
+  }
+  fy_arena_init(&tmp);
+  Tensorflow__TensorProto proto = TENSORFLOW__TENSOR_PROTO__INIT;
+  if (item->data) proto = *item->data;
+  proto.dtype = (Tensorflow__DataType)item->dtype;
+  fy_code code = fy_wire_shape_write(&item->shape, &tmp, &proto.tensor_shape, err);
+  if (!code) code = fy_wire_tensor_read(&proto, NULL, out, err);
+  fy_arena_free(&tmp);
+  return code;
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// test_ops_lists.c: ops that need more than one call to show what they do: TensorList, TensorArray
+// and lookup tables. Answers and texts are TensorFlow's.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "local_runner.h"
+
+static local_run run;
+static fy_arena arena;
+static fy_error err;
+
+static int setup(void **state) {
+  (void)state;
+  memset(&run, 0, sizeof run);
+  run.resources = fy_resources_new();
+  fy_arena_init(&arena);
+  fy_error_init(&err);
+  return run.resources ? 0 : -1;
+}
+static int teardown(void **state) {
+  (void)state;
+  fy_resources_release(run.resources);
+  fy_error_clear(&err);
+  fy_arena_free(&arena);
+  return 0;
+}
+
+// Runs |name| on |in| followed by the tensors of |text|. |out| gets up to two outputs.
+static fy_code call(const char *name, const char *attr_text, fy_tensor *first, const char *text,
+                    fy_tensor **out) {
+  const fy_op *op = fy_op_find(name, strlen(name));
+  fy_attrs attrs = {0};
+  fy_site site = {0};
+  fy_sample_inputs more;
+  fy_tensor *in[FY_SAMPLE_INPUTS + 1], *outs[LOCAL_OUTPUTS];
+  int n = 0;
+  assert_true(op && op->impl);
+  assert_int_equal(fy_sample_parse_inputs(text, &more, &err), FY_OK);
+  if (first) in[n++] = first;
+  for (int i = 0; i < more.n; i++) in[n++] = more.in[i];
+  assert_int_equal(fy_sample_parse_attrs(attr_text, op->spec, &attrs, &arena, &err), FY_OK);
+  fy_code code = local_bind(op, &attrs, in, n, &arena, &site, &err);
+  if (code) fail_msg("%s: %s", name, fy_error_text(&err));
+  code = local_call(&site, &run, in, outs, &err);
+  fy_pshape shapes[LOCAL_OUTPUTS];
+  assert_int_equal(local_infer(&site, in, true, &arena, shapes, NULL), FY_OK);
+  for (int i = 0; !code && i < site.num_outputs; i++) {
+    if (out && i < 2)
+      out[i] = outs[i];
+    else
+      fy_tensor_release(outs[i]);
+  }
+  local_unbind(&site);
+  fy_sample_inputs_free(&more);
+  return code;
+}
+
+static void expect(fy_tensor *got, const char *values) {
+  fy_tensor *want;
+  assert_int_equal(fy_sample_parse_expected(values, got, &want, &err), FY_OK);
+  if (!fy_tensor_equal(got, want)) fail_msg("not %s", values);
+  fy_tensor_release(want);
+  fy_tensor_release(got);
+}
+
+// Consumes |list|.
+static fy_tensor *changed(const char *name, const char *attrs, fy_tensor *list, const char *text) {
+  fy_tensor *out[2] = {NULL, NULL};
+  if (call(name, attrs, list, text, out)) fail_msg("%s: %s", name, fy_error_text(&err));
+  fy_tensor_release(list);
+  return out[0];
+}
+
+#define F "element_dtype=float"
+
+static void lists(void **state) {
+  (void)state;
+  fy_tensor *list, *out[2], *older;
+  assert_int_equal(call("TensorListReserve", F, NULL, "i32[1]=2; i32[]=3", &list), FY_OK);
+  list = changed("TensorListSetItem", NULL, list, "i32[]=1; f32[2]=5,6");
+  assert_int_equal(call("TensorListStack", F, list, "i32[1]=2", out), FY_OK);
+  expect(out[0], "0,0,5,6,0,0");
+  assert_int_equal(call("TensorListGetItem", F, list, "i32[]=1; i32[1]=2", out), FY_OK);
+  expect(out[0], "5,6");
+  assert_int_equal(call("TensorListGetItem", F, list, "i32[]=3; i32[1]=2", out),
+                   FY_INVALID_ARGUMENT);
+  assert_string_equal(fy_error_text(&err),
+                      "Trying to access element 3 in a list with 3 elements.");
+  // A list is a value: whoever holds the older one sees no change.
+  older = list;
+  fy_tensor_retain(older);
+  list = changed("TensorListPushBack", NULL, list, "f32[2]=7,8");
+  assert_int_equal(call("TensorListLength", NULL, older, "", out), FY_OK);
+  expect(out[0], "3");
+  assert_int_equal(call("TensorListLength", NULL, list, "", out), FY_OK);
+  expect(out[0], "4");
+  fy_tensor_release(older);
+  assert_int_equal(call("TensorListPushBack", NULL, list, "f32[3]=7,8,9", out),
+                   FY_INVALID_ARGUMENT);
+  assert_int_equal(call("TensorListPopBack", F, list, "i32[1]=2", out), FY_OK);
+  fy_tensor_release(list);
+  list = out[0];
+  expect(out[1], "7,8");
+  assert_int_equal(call("TensorListGather", F, list, "i32[2]=1,0; i32[1]=-1", out), FY_OK);
+  expect(out[0], "5,6,0,0");
+  list = changed("TensorListResize", NULL, list, "i32[]=2");
+  assert_int_equal(call("TensorListElementShape", "shape_type=int32", list, "", out), FY_OK);
+  expect(out[0], "2");
+  list = changed("TensorListScatterIntoExistingList", NULL, list, "f32[2,2]=1,2,3,4; i32[2]=2,0");
+  assert_int_equal(call("TensorListStack", F, list, "i32[]=-1", out), FY_OK);
+  expect(out[0], "3,4,5,6,1,2");
+  fy_tensor_release(list);
+  assert_int_equal(call("TensorListSplit", NULL, NULL, "f32[3]=1,2,3; i32[1]=-1; i64[2]=1,2", &list),
+                   FY_OK);
+  assert_int_equal(call("TensorListConcatV2", F, list, "i32[1]=-1; i64[0]=", out), FY_OK);
+  expect(out[0], "1,2,3");
+  expect(out[1], "1,2");
+  fy_tensor_release(list);
+}
+
+static void arrays(void **state) {
+  (void)state;
+  fy_tensor *a[2], *out[2];
+  assert_int_equal(call("TensorArrayV3", "dtype=float; dynamic_size=true", NULL, "i32[]=1", a),
+                   FY_OK);
+  fy_tensor_release(a[1]);
+  assert_int_equal(call("TensorArrayWriteV3", NULL, a[0], "i32[]=2; f32[2]=1,2; f32[]=0", NULL),
+                   FY_OK);
+  assert_int_equal(call("TensorArrayWriteV3", NULL, a[0], "i32[]=2; f32[2]=1,2; f32[]=0", NULL),
+                   FY_INVALID_ARGUMENT);
+  assert_int_equal(
+      call("TensorArrayScatterV3", NULL, a[0], "i32[2]=0,1; f32[2,2]=3,4,5,6; f32[]=0", NULL),
+      FY_OK);
+  assert_int_equal(call("TensorArraySizeV3", NULL, a[0], "f32[]=0", out), FY_OK);
+  expect(out[0], "3");
+  assert_int_equal(call("TensorArrayGatherV3", "dtype=float", a[0], "i32[2]=2,0; f32[]=0", out),
+                   FY_OK);
+  expect(out[0], "1,2,3,4");
+  assert_int_equal(call("TensorArrayReadV3", "dtype=float", a[0], "i32[]=1; f32[]=0", out), FY_OK);
+  expect(out[0], "5,6");
+  assert_int_equal(call("TensorArrayReadV3", "dtype=float", a[0], "i32[]=1; f32[]=0", out),
+                   FY_INVALID_ARGUMENT);
+  assert_string_equal(fy_error_text(&err),
+                      "Could not read index 1 twice because it was cleared after a previous read "
+                      "(perhaps try setting clear_after_read = false?)");
+  assert_int_equal(call("TensorArrayCloseV3", NULL, a[0], "", NULL), FY_OK);
+  assert_int_equal(call("TensorArraySizeV3", NULL, a[0], "f32[]=0", out), FY_INVALID_ARGUMENT);
+  fy_tensor_release(a[0]);
+  assert_int_equal(call("TensorArrayV3", "dtype=float", NULL, "i32[]=2", a), FY_OK);
+  fy_tensor_release(a[1]);
+  assert_int_equal(call("TensorArraySplitV3", NULL, a[0], "f32[3]=1,2,3; i64[2]=1,2; f32[]=0", NULL),
+                   FY_OK);
+  assert_int_equal(call("TensorArrayConcatV3", "dtype=float", a[0], "f32[]=0", out), FY_OK);
+  expect(out[0], "1,2,3");
+  expect(out[1], "1,2");
+  fy_tensor_release(a[0]);
+}
+
+static void tables(void **state) {
+  (void)state;
+  const char *make = "key_dtype=string; value_dtype=int64; shared_name=\"t\"";
+  fy_tensor *t, *same, *out[2];
+  assert_int_equal(call("HashTableV2", make, NULL, "", &t), FY_OK);
+  assert_int_equal(call("HashTableV2", make, NULL, "", &same), FY_OK);
+  assert_int_equal(call("LookupTableFindV2", NULL, t, "s[1]='a'; i64[]=-1", out),
+                   FY_FAILED_PRECONDITION);
+  assert_string_equal(fy_error_text(&err), "Table not initialized.");
+  assert_int_equal(call("LookupTableImportV2", NULL, t, "s[2]='a','b'; i64[2]=1,2", NULL), FY_OK);
+  assert_int_equal(call("LookupTableFindV2", NULL, same, "s[2,2]='b','x','a','b'; i64[]=-1", out),
+                   FY_OK);
+  expect(out[0], "2,-1,1,2");
+  assert_int_equal(call("LookupTableSizeV2", NULL, t, "", out), FY_OK);
+  expect(out[0], "2");
+  fy_tensor_release(t);
+  fy_tensor_release(same);
+
+  assert_int_equal(call("MutableHashTableV2", "key_dtype=int64; value_dtype=string", NULL, "", &t),
+                   FY_OK);
+  for (int i = 0; i < 100; i++) {
+    char text[64];
+    snprintf(text, sizeof text, "i64[1]=%d; s[1]='v%d'", i * 7, i);
+    assert_int_equal(call("LookupTableInsertV2", NULL, t, text, NULL), FY_OK);
+  }
+  for (int i = 0; i < 100; i += 2) {
+    char text[64];
+    snprintf(text, sizeof text, "i64[1]=%d", i * 7);
+    assert_int_equal(call("LookupTableRemoveV2", NULL, t, text, NULL), FY_OK);
+  }
+  for (int i = 0; i < 100; i++) {
+    char text[64], want[16];
+    snprintf(text, sizeof text, "i64[]=%d; s[]='none'", i * 7);
+    snprintf(want, sizeof want, i % 2 ? "'v%d'" : "'none'", i);
+    assert_int_equal(call("LookupTableFindV2", NULL, t, text, out), FY_OK);
+    expect(out[0], want);
+  }
+  assert_int_equal(
+      call("LookupTableExportV2", "Tkeys=int64; Tvalues=string", t, "", out), FY_OK);
+  assert_int_equal(out[0]->count, 50);
+  fy_tensor_release(out[0]);
+  fy_tensor_release(out[1]);
+  assert_int_equal(call("LookupTableFindV2", NULL, t, "s[]='k'; s[]='x'", out),
+                   FY_INVALID_ARGUMENT);
+  fy_tensor_release(t);
+
+  assert_int_equal(call("MutableDenseHashTableV2", "value_dtype=float; value_shape=[2]", NULL,
+                        "i64[]=-1; i64[]=-2", &t),
+                   FY_OK);
+  assert_int_equal(call("LookupTableInsertV2", NULL, t, "i64[2]=3,4; f32[2,2]=1,2,3,4", NULL), FY_OK);
+  assert_int_equal(call("LookupTableFindV2", NULL, t, "i64[2]=4,9; f32[2]=0,0", out), FY_OK);
+  expect(out[0], "3,4,0,0");
+  assert_int_equal(call("LookupTableInsertV2", NULL, t, "i64[1]=-1; f32[1,2]=1,2", NULL),
+                   FY_INVALID_ARGUMENT);
+  fy_tensor_release(t);
+}
+
+static void text_file(void **state) {
+  (void)state;
+  char path[] = "/tmp/ferry_vocab_XXXXXX", text[96];
+  const int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  assert_int_equal(write(fd, "un\ndeux\ntrois\n", 14), 14);
+  close(fd);
+  fy_tensor *t, *out[2];
+  assert_int_equal(call("HashTableV2", "key_dtype=string; value_dtype=int64", NULL, "", &t), FY_OK);
+  snprintf(text, sizeof text, "s[]='%s'", path);
+  assert_int_equal(
+      call("InitializeTableFromTextFileV2", "key_index=-2; value_index=-1", t, text, NULL), FY_OK);
+  assert_int_equal(call("LookupTableFindV2", NULL, t, "s[2]='trois','x'; i64[]=-1", out), FY_OK);
+  expect(out[0], "2,-1");
+  assert_int_equal(call("ReadFile", NULL, NULL, text, out), FY_OK);
+  assert_true(fy_view_is(fy_tensor_string(out[0], 0), "un\ndeux\ntrois\n"));
+  fy_tensor_release(out[0]);
+  fy_tensor_release(t);
+  unlink(path);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(lists, setup, teardown),
+      cmocka_unit_test_setup_teardown(arrays, setup, teardown),
+      cmocka_unit_test_setup_teardown(tables, setup, teardown),
+      cmocka_unit_test_setup_teardown(text_file, setup, teardown),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
