@@ -159,7 +159,8 @@ typedef struct ferry_prediction {
   int64_t transfers, transfer_bytes;
   double compute_ns, transfer_ns;  // modelled, one run
 } ferry_prediction;
-// Plans without running. The runner uses the same planner.
+// Plans without running, with the planner that the runner uses. Scratch memory that a single kernel
+// takes during its call is not planned.
 FERRY_EXPORT int ferry_predict(ferry_session *s, const ferry_request *r, ferry_prediction *out, ferry_error *err);
 
 // ------------------------------------------------------------------ operations

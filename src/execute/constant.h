@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// constant.h: run what depends on constants (and known shapes) only: TF_TryEvaluateConstant, and the
-// values that shape functions ask for (graph/shape.c, through a hook).
+// constant.h: run what depends on constants (and known shapes) only: TF_TryEvaluateConstant, and
+// the values that shape functions ask for (graph/shape.c, through a hook).
 // Not here: folding a graph for good (optimize/fold.c).
 
 #ifndef FY_EXECUTE_CONSTANT_H

@@ -7,11 +7,11 @@
 #include "ops/values.h"
 
 // ---------------------------------------------------------------- parts of complex numbers
-#define REAL_PART(S, x) FY_MATH_##S(real)(x)
-#define IMAG_PART(S, x) FY_MATH_##S(imag)(x)
-#define CONJ(S, x)      FY_MATH_##S(onj)(x)
-#define ANGLE(S, x)     FY_MATH_##S(arg)(x)
-#define MAGNITUDE(S, x) FY_MATH_##S(abs)(x)
+#define REAL_PART(S, x)        FY_MATH_##S(real)(x)
+#define IMAG_PART(S, x)        FY_MATH_##S(imag)(x)
+#define CONJ(S, x)             FY_MATH_##S(onj)(x)
+#define ANGLE(S, x)            FY_MATH_##S(arg)(x)
+#define MAGNITUDE(S, x)        FY_MATH_##S(abs)(x)
 #define PART(E, S, name, EXPR) FY_UNARY_LOOP_TO(E, S, name, EXPR, fy_r_##S, )
 FY_COMPLEX_TYPES(PART, real, REAL_PART)
 FY_COMPLEX_TYPES(PART, imag, IMAG_PART)
@@ -56,24 +56,24 @@ static fy_code approximate_equal(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out_like(ctx, 0, a, &out, err));
   for (int64_t i = 0; i < a->count; i++) {
     const double d = fy_tensor_double(a, i) - fy_tensor_double(b, i);
-    ((bool *)out->data)[i] = (a->dtype == FY_FLOAT ? (double)(float)fabs(d) : fabs(d)) <
-                             (double)tolerance;
+    ((bool *)out->data)[i] =
+        (a->dtype == FY_FLOAT ? (double)(float)fabs(d) : fabs(d)) < (double)tolerance;
   }
   return FY_OK;
 }
 
 // ---------------------------------------------------------------- ClipByValue
-#define CLIP(E, S, _)                                                                        \
+#define CLIP(E, S, _)                                                                          \
   static void clip_##S(const void *pt, const void *pl, int64_t sl, const void *ph, int64_t sh, \
-                       void *po, int64_t n) {                                                \
-    const fy_t_##S *t = pt, *lows = pl, *highs = ph;                                         \
-    fy_t_##S *o = po;                                                                        \
-    for (int64_t i = 0; i < n; i++) {                                                        \
-      const fy_a_##S x = FY_LD_##S(t[i]), low = FY_LD_##S(lows[i * sl]),                     \
-                     high = FY_LD_##S(highs[i * sh]);                                        \
-      const fy_a_##S capped = high < x ? high : x;                                           \
-      o[i] = FY_ST_##S(capped < low ? low : capped);                                         \
-    }                                                                                        \
+                       void *po, int64_t n) {                                                  \
+    const fy_t_##S *t = pt, *lows = pl, *highs = ph;                                           \
+    fy_t_##S *o = po;                                                                          \
+    for (int64_t i = 0; i < n; i++) {                                                          \
+      const fy_a_##S x = FY_LD_##S(t[i]), low = FY_LD_##S(lows[i * sl]),                       \
+                     high = FY_LD_##S(highs[i * sh]);                                          \
+      const fy_a_##S capped = high < x ? high : x;                                             \
+      o[i] = FY_ST_##S(capped < low ? low : capped);                                           \
+    }                                                                                          \
   }
 FY_ORDERED_TYPES(CLIP, _)
 typedef void (*clip_fn)(const void *t, const void *low, int64_t step_low, const void *high,
@@ -109,25 +109,21 @@ static double log_add(double a, double b) {
   const double top = a > b ? a : b, low = a > b ? b : a;
   return top == -INFINITY ? top : top == INFINITY ? top : top + log1p(exp(low - top));
 }
-#define LOG_SCAN(E, S, LOWEST)                                                         \
+#define LOG_SCAN(E, S, _)                                                                     \
   static void log_scan_##S(const void *pi, void *po, int64_t n, int64_t step, bool exclusive, \
-                           bool reverse) {                                             \
-    const fy_t_##S *in = pi;                                                           \
-    fy_t_##S *out = po;                                                                \
-    double sum = -INFINITY;                                                            \
-    for (int64_t k = 0; k < n; k++) {                                                  \
-      const int64_t at = (reverse ? n - 1 - k : k) * step;                             \
-      const double next = log_add(sum, (double)FY_LD_##S(in[at]));                     \
-      const double v = exclusive ? sum : next;                                         \
-      out[at] = exclusive && k == 0 ? LOWEST : FY_ST_##S((fy_a_##S)v);                 \
-      sum = next;                                                                      \
-    }                                                                                  \
+                           bool reverse) {                                                    \
+    const fy_t_##S *in = pi;                                                                  \
+    fy_t_##S *out = po;                                                                       \
+    double sum = -INFINITY;                                                                   \
+    for (int64_t k = 0; k < n; k++) {                                                         \
+      const int64_t at = (reverse ? n - 1 - k : k) * step;                                    \
+      const double next = log_add(sum, (double)FY_LD_##S(in[at]));                            \
+      const double v = exclusive ? sum : next;                                                \
+      out[at] = FY_ST_##S((fy_a_##S)v);                                                       \
+      sum = next;                                                                             \
+    }                                                                                         \
   }
-// What nothing adds up to is the lowest finite number, as in TensorFlow.
-LOG_SCAN(FY_HALF, f16, 0xFBFF)
-LOG_SCAN(FY_BFLOAT16, bf16, 0xFF7F)
-LOG_SCAN(FY_FLOAT, f32, -0x1.fffffep127f)
-LOG_SCAN(FY_DOUBLE, f64, -0x1.fffffffffffffp1023)
+FY_REAL_TYPES(LOG_SCAN, _)
 typedef void (*log_scan_fn)(const void *in, void *out, int64_t n, int64_t step, bool exclusive,
                             bool reverse);
 static const log_scan_fn log_scans[FY_DTYPE_COUNT] = {FY_REAL_TYPES(FY_LOOP_ENTRY, log_scan)};

@@ -61,9 +61,10 @@ static fy_code decode_raw(fy_kernel_ctx *ctx, fy_error *err) {
                    (long long)i, n, other);
   }
   if (n % size) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Input to DecodeRaw has length %zu that is not a multiple of %zu, the size of %s",
-                   n, size, fy_dtype_name(ctx->site->out_types[0]));
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Input to DecodeRaw has length %zu that is not a multiple of %zu, the size of %s", n, size,
+        fy_dtype_name(ctx->site->out_types[0]));
   }
   FY_TRY(make_output(ctx, (int64_t)(n / size), &out, err));
   for (int64_t i = 0; i < in->count && n; i++) {
@@ -94,8 +95,8 @@ static fy_code decode_padded(fy_kernel_ctx *ctx, fy_error *err) {
                    (long long)fixed, size);
   }
   if (fixed <= 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "fixed_length (%lld) must be greater than zero.", (long long)fixed);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "fixed_length (%lld) must be greater than zero.",
+                   (long long)fixed);
   }
   FY_TRY(make_output(ctx, fixed / (int64_t)size, &out, err));
   for (int64_t i = 0; i < in->count; i++) {
@@ -124,15 +125,16 @@ static fy_code parse_tensor(fy_kernel_ctx *ctx, fy_error *err) {
   fy_error why;
   fy_error_init(&why);
   fy_arena_init(&arena);
-  fy_code code = fy_wire_unpack(&tensorflow__tensor_proto__descriptor, v.p, v.n, NULL, &arena,
-                                &message, &why);
+  fy_code code =
+      fy_wire_unpack(&tensorflow__tensor_proto__descriptor, v.p, v.n, NULL, &arena, &message, &why);
   if (code) {
-    fy_fail(err, code, "Could not parse `serialized` as TensorProto: '%.*s'", (int)v.n, v.p);
+    fy_fail(err, code, "Could not parse `serialized` as TensorProto: %s", fy_error_text(&why));
   } else {
     const Tensorflow__TensorProto *proto = (const Tensorflow__TensorProto *)message;
     const fy_dtype want = ctx->site->out_types[0];
     if ((int)proto->dtype != (int)want) {
-      code = fy_fail(err, FY_INVALID_ARGUMENT, "Type mismatch between parsed tensor (%s) and dtype (%s)",
+      code = fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Type mismatch between parsed tensor (%s) and dtype (%s)",
                      fy_dtype_name((fy_dtype)proto->dtype), fy_dtype_name(want));
     } else {
       code = fy_wire_tensor_read(proto, NULL, &t, err);
@@ -144,7 +146,20 @@ static fy_code parse_tensor(fy_kernel_ctx *ctx, fy_error *err) {
   return code;
 }
 
-// Numbers always as tensor_content, unlike in attributes.
+static fy_code list_strings(const fy_tensor *t, Tensorflow__TensorProto *proto, fy_arena *arena,
+                            fy_error *err) {
+  proto->string_val = fy_arena_array(arena, (size_t)t->count + 1, sizeof *proto->string_val);
+  if (!proto->string_val) return fy_fail_oom(err, (size_t)t->count);
+  proto->n_string_val = (size_t)t->count;
+  for (int64_t i = 0; i < t->count; i++) {
+    const fy_view v = fy_tensor_string(t, i);
+    proto->string_val[i].data = (uint8_t *)(uintptr_t)v.p;
+    proto->string_val[i].len = v.n;
+  }
+  return FY_OK;
+}
+
+// Numbers always as tensor_content and strings always as a list, unlike in attributes.
 static fy_code serialize(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *t = ctx->in[0];
   fy_arena arena;
@@ -154,15 +169,19 @@ static fy_code serialize(fy_kernel_ctx *ctx, fy_error *err) {
   size_t n = 0;
   fy_arena_init(&arena);
   fy_code code;
-  if (fy_dtype_is_plain(t->dtype)) {
+  if (fy_dtype_is_plain(t->dtype) || t->dtype == FY_STRING) {
     const fy_pshape shape = {t->rank, t->dims};
     proto = fy_wire_new(&tensorflow__tensor_proto__descriptor, &arena);
     code = proto ? fy_wire_shape_write(&shape, &arena, &proto->tensor_shape, err)
                  : fy_fail_oom(err, sizeof *proto);
     if (!code) {
       proto->dtype = (Tensorflow__DataType)t->dtype;
-      proto->tensor_content.data = t->data;
-      proto->tensor_content.len = fy_tensor_bytes(t);
+      if (t->dtype == FY_STRING) {
+        code = list_strings(t, proto, &arena, err);
+      } else {
+        proto->tensor_content.data = t->data;
+        proto->tensor_content.len = fy_tensor_bytes(t);
+      }
     }
   } else {
     code = fy_wire_tensor_write(t, &arena, &proto, err);

@@ -5,8 +5,12 @@
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+static int64_t most(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
 
 // ---------------------------------------------------------------- a band of diagonals
 typedef struct band {
@@ -27,7 +31,8 @@ static fy_code read_band(const fy_kernel_ctx *ctx, int i, band *b, fy_error *err
   if (i >= ctx->site->num_inputs) return FY_OK;
   const fy_tensor *k = ctx->in[i];
   if (k->rank > 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "diag_index must be a scalar or vector, received shape: %s",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "diag_index must be a scalar or vector, received shape: %s",
                    fy_tensor_shape_text(k, x));
   }
   if (k->count < 1 || k->count > 2) {
@@ -79,7 +84,8 @@ static fy_code fail_rank(const fy_tensor *t, const char *what, int rank, fy_erro
 
 // Fills |out| with the scalar |value|, or zeros.
 static fy_code fill_out(fy_tensor *out, const fy_tensor *value, fy_error *err) {
-  if (value && value->rank != 0) return fy_fail(err, FY_INVALID_ARGUMENT, "Padding must be scalar.");
+  if (value && value->rank != 0)
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Padding must be scalar.");
   if (out->count == 0) return FY_OK;
   if (!fy_dtype_is_plain(out->dtype)) {
     return fy_fail(err, FY_UNIMPLEMENTED, "diagonals of %s", fy_dtype_name(out->dtype));
@@ -149,15 +155,15 @@ static fy_code matrix_diag(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(check_order(&b, err));
   for (int i = 2; !plain && i < 4; i++) {
     if (ctx->in[i]->rank == 0) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be a scalar", i == 2 ? "num_rows" : "num_cols");
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be a scalar",
+                   i == 2 ? "num_rows" : "num_cols");
   }
   if (!plain) {
     rows = fy_tensor_int(ctx->in[2], 0);
     cols = fy_tensor_int(ctx->in[3], 0);
   }
   const bool many = b.lower < b.upper;
-  if (many && (diagonal->rank < 2 ||
-               diagonal->dims[diagonal->rank - 2] != b.upper - b.lower + 1)) {
+  if (many && (diagonal->rank < 2 || diagonal->dims[diagonal->rank - 2] != b.upper - b.lower + 1)) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "The number of diagonals provided in the input does not match the "
                    "lower_diag_index and upper_diag_index range.");
@@ -340,8 +346,7 @@ static fy_code matrix_diag_part_shape(fy_shape_ctx *ctx, fy_error *err) {
   int32_t rank = 0;
   for (; rank < in.rank - 2; rank++) dims[rank] = in.dims[rank];
   if (lower < upper) dims[rank++] = upper - lower + 1;
-  dims[rank++] =
-      rows < 0 || cols < 0 ? -1 : least(rows + least(upper, 0), cols - most(lower, 0));
+  dims[rank++] = rows < 0 || cols < 0 ? -1 : least(rows + least(upper, 0), cols - most(lower, 0));
   if (dims[rank - 1] < -1) return FY_OK;
   return fy_shape_set(ctx, 0, rank, dims, err);
 }

@@ -12,7 +12,8 @@ static fy_code dynamic_partition(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *data = ctx->in[0], *parts = ctx->in[1];
   const int n = ctx->site->num_outputs;
   char x[128], y[128];
-  if (data->rank < parts->rank || !fy_shape_equal(parts->rank, parts->dims, parts->rank, data->dims)) {
+  if (data->rank < parts->rank ||
+      !fy_shape_equal(parts->rank, parts->dims, parts->rank, data->dims)) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "data.shape must start with partitions.shape, got data.shape = %s, "
                    "partitions.shape = %s",
@@ -218,8 +219,7 @@ static fy_code reverse(fy_kernel_ctx *ctx, fy_error *err) {
                    in->rank, (long long)dims->count);
   }
   if (in->rank > 8) {
-    return fy_fail(err, FY_UNIMPLEMENTED,
-                   "reverse is not implemented for tensors of rank > 8");
+    return fy_fail(err, FY_UNIMPLEMENTED, "reverse is not implemented for tensors of rank > 8");
   }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   if (in->count == 0) return FY_OK;
@@ -247,20 +247,18 @@ static fy_code reverse_shape(fy_shape_ctx *ctx, fy_error *err) {
 
 // ---------------------------------------------------------------- Cross
 #define MINUS_REAL(S, a, b, c, d) (FY_RD_##S((a) * (b)) - FY_RD_##S((c) * (d)))
-#define MINUS_INT(S, a, b, c, d) \
-  ((fy_u_##S)(a) * (fy_u_##S)(b) - (fy_u_##S)(c) * (fy_u_##S)(d))
-#define CROSS(E, S, MINUS)                                                       \
-  static void cross_##S(const void *pa, const void *pb, void *po, int64_t n) {   \
-    const fy_t_##S *a = pa, *b = pb;                                             \
-    fy_t_##S *o = po;                                                            \
-    for (int64_t i = 0; i < n; i += 3) {                                         \
-      const fy_a_##S a0 = FY_LD_##S(a[i]), a1 = FY_LD_##S(a[i + 1]),             \
-                     a2 = FY_LD_##S(a[i + 2]), b0 = FY_LD_##S(b[i]),             \
-                     b1 = FY_LD_##S(b[i + 1]), b2 = FY_LD_##S(b[i + 2]);         \
-      o[i] = FY_ST_##S(MINUS(S, a1, b2, a2, b1));                                \
-      o[i + 1] = FY_ST_##S(MINUS(S, a2, b0, a0, b2));                            \
-      o[i + 2] = FY_ST_##S(MINUS(S, a0, b1, a1, b0));                            \
-    }                                                                            \
+#define MINUS_INT(S, a, b, c, d)  ((fy_u_##S)(a) * (fy_u_##S)(b) - (fy_u_##S)(c) * (fy_u_##S)(d))
+#define CROSS(E, S, MINUS)                                                                     \
+  static void cross_##S(const void *pa, const void *pb, void *po, int64_t n) {                 \
+    const fy_t_##S *a = pa, *b = pb;                                                           \
+    fy_t_##S *o = po;                                                                          \
+    for (int64_t i = 0; i < n; i += 3) {                                                       \
+      const fy_a_##S a0 = FY_LD_##S(a[i]), a1 = FY_LD_##S(a[i + 1]), a2 = FY_LD_##S(a[i + 2]), \
+                     b0 = FY_LD_##S(b[i]), b1 = FY_LD_##S(b[i + 1]), b2 = FY_LD_##S(b[i + 2]); \
+      o[i] = FY_ST_##S(MINUS(S, a1, b2, a2, b1));                                              \
+      o[i + 1] = FY_ST_##S(MINUS(S, a2, b0, a0, b2));                                          \
+      o[i + 2] = FY_ST_##S(MINUS(S, a0, b1, a1, b0));                                          \
+    }                                                                                          \
   }
 FY_REAL_TYPES(CROSS, MINUS_REAL)
 FY_INT_TYPES(CROSS, MINUS_INT)

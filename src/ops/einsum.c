@@ -36,8 +36,8 @@ static fy_code read_term(fy_view text, int32_t dots, term *t, fy_error *err) {
     } else if (isalpha((unsigned char)c)) {
       t->label[t->rank++] = (unsigned char)c;
     } else if (c != ' ') {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Invalid character '%c' in einsum subscript '%.*s'", c, (int)text.n, text.p);
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid character '%c' in einsum subscript '%.*s'",
+                     c, (int)text.n, text.p);
     }
   }
   return FY_OK;
@@ -80,9 +80,8 @@ static fy_code read_equation(fy_view text, const fy_pshape *in, int inputs, equa
                    text.p, parts);
   }
   if (parts != inputs) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Expecting %d inputs for equation '%.*s' but got: %d", parts, (int)text.n, text.p,
-                   inputs);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expecting %d inputs for equation '%.*s' but got: %d",
+                   parts, (int)text.n, text.p, inputs);
   }
   part[2] = (fy_view){text.p + arrow + 2, text.n - arrow - 2};
   e->inputs = inputs;
@@ -164,7 +163,7 @@ static fy_code offsets(fy_kernel_ctx *ctx, const equation *e, const group *g,
 
 // ---------------------------------------------------------------- loops
 typedef struct einsum_job {
-  const void *a, *b;                 // b NULL: ones
+  const void *a, *b;  // b NULL: ones
   void *out, *packed, *sums;
   int64_t batch, rows, cols, inner;  // sizes of the groups
   const int64_t *a_batch, *a_rows, *a_inner, *b_batch, *b_cols, *b_inner;
@@ -174,43 +173,44 @@ typedef struct einsum_job {
 #define MADD_REAL(S, s, x, y) ((s) + (x) * (y))
 #define MADD_INT(S, s, x, y)  (fy_a_##S)((fy_u_##S)(s) + (fy_u_##S)(x) * (fy_u_##S)(y))
 #define MADD_CPLX(S, s, x, y) ((s) + fy_cmul_##S(x, y))
-#define EINSUM(E, S, MADD)                                                                   \
-  static void pack_##S(void *arg, int64_t begin, int64_t end) {                              \
-    const einsum_job *j = arg;                                                               \
-    const fy_t_##S *b = j->b;                                                                \
-    fy_a_##S *to = j->packed;                                                                \
-    for (int64_t i = begin; i < end; i++) {                                                  \
-      const int64_t from = j->b_batch[i / j->inner] + j->b_inner[i % j->inner];              \
-      for (int64_t c = 0; c < j->cols; c++) {                                                \
-        to[i * j->cols + c] = b ? FY_LD_##S(b[from + j->b_cols[c]]) : 1;                     \
-      }                                                                                      \
-    }                                                                                        \
-  }                                                                                          \
-  static void rows_##S(void *arg, int64_t begin, int64_t end) {                              \
-    const einsum_job *j = arg;                                                               \
-    const fy_t_##S *a = j->a;                                                                \
-    fy_t_##S *out = j->out;                                                                  \
-    for (int64_t i = begin; i < end; i++) {                                                  \
-      const int64_t m = i / j->rows, r = i % j->rows, from = j->a_batch[m] + j->a_rows[r];   \
-      fy_a_##S *restrict sum = (fy_a_##S *)j->sums + i * j->cols;                            \
-      for (int64_t c = 0; c < j->cols; c++) sum[c] = 0;                                      \
-      for (int64_t k = 0; k < j->inner; k++) {                                               \
-        const fy_a_##S x = FY_LD_##S(a[from + j->a_inner[k]]);                               \
-        const fy_a_##S *restrict b =                                                         \
-            (const fy_a_##S *)j->packed + (m * j->inner + k) * j->cols;                      \
-        for (int64_t c = 0; c < j->cols; c++) sum[c] = MADD(S, sum[c], x, b[c]);             \
-      }                                                                                      \
-      fy_t_##S *to = out + j->o_batch[m] + j->o_rows[r];                                     \
-      for (int64_t c = 0; c < j->cols; c++) to[j->o_cols[c]] = FY_ST_##S(sum[c]);            \
-    }                                                                                        \
+#define EINSUM(E, S, MADD)                                                                       \
+  static void pack_##S(void *arg, int64_t begin, int64_t end) {                                  \
+    const einsum_job *j = arg;                                                                   \
+    const fy_t_##S *b = j->b;                                                                    \
+    fy_a_##S *to = j->packed;                                                                    \
+    for (int64_t i = begin; i < end; i++) {                                                      \
+      const int64_t from = j->b_batch[i / j->inner] + j->b_inner[i % j->inner];                  \
+      for (int64_t c = 0; c < j->cols; c++) {                                                    \
+        to[i * j->cols + c] = b ? FY_LD_##S(b[from + j->b_cols[c]]) : 1;                         \
+      }                                                                                          \
+    }                                                                                            \
+  }                                                                                              \
+  static void rows_##S(void *arg, int64_t begin, int64_t end) {                                  \
+    const einsum_job *j = arg;                                                                   \
+    const fy_t_##S *a = j->a;                                                                    \
+    fy_t_##S *out = j->out;                                                                      \
+    for (int64_t i = begin; i < end; i++) {                                                      \
+      const int64_t m = i / j->rows, r = i % j->rows, from = j->a_batch[m] + j->a_rows[r];       \
+      fy_a_##S *restrict sum = (fy_a_##S *)j->sums + i * j->cols;                                \
+      for (int64_t c = 0; c < j->cols; c++) sum[c] = 0;                                          \
+      for (int64_t k = 0; k < j->inner; k++) {                                                   \
+        const fy_a_##S x = FY_LD_##S(a[from + j->a_inner[k]]);                                   \
+        const fy_a_##S *restrict b = (const fy_a_##S *)j->packed + (m * j->inner + k) * j->cols; \
+        for (int64_t c = 0; c < j->cols; c++) sum[c] = MADD(S, sum[c], x, b[c]);                 \
+      }                                                                                          \
+      fy_t_##S *to = out + j->o_batch[m] + j->o_rows[r];                                         \
+      for (int64_t c = 0; c < j->cols; c++) to[j->o_cols[c]] = FY_ST_##S(sum[c]);                \
+    }                                                                                            \
   }
 FY_REAL_TYPES(EINSUM, MADD_REAL)
 FY_COMPLEX_TYPES(EINSUM, MADD_CPLX)
 FY_INDEX_TYPES(EINSUM, MADD_INT)
 typedef void (*range_fn)(void *arg, int64_t begin, int64_t end);
-#define LOOPS(name)                                                                \
-  {FY_REAL_TYPES(FY_LOOP_ENTRY, name) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)        \
-       FY_INDEX_TYPES(FY_LOOP_ENTRY, name)}
+#define LOOPS(name)                                                           \
+  {                                                                           \
+    FY_REAL_TYPES(FY_LOOP_ENTRY, name)                                        \
+    FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name) FY_INDEX_TYPES(FY_LOOP_ENTRY, name) \
+  }
 static const range_fn packs[FY_DTYPE_COUNT] = LOOPS(pack), rows[FY_DTYPE_COUNT] = LOOPS(rows);
 
 static bool has(const term *t, int32_t label) {

@@ -64,7 +64,10 @@ static fy_code write_file(fy_kernel_ctx *ctx, fy_error *err) {
   const int why = errno;
   if (f && fclose(f)) good = false;
   if (!good) {
-    code = fy_fail(err, why == ENOENT ? FY_NOT_FOUND : why == EACCES ? FY_PERMISSION_DENIED : FY_UNKNOWN,
+    code = fy_fail(err,
+                   why == ENOENT   ? FY_NOT_FOUND
+                   : why == EACCES ? FY_PERMISSION_DENIED
+                                   : FY_UNKNOWN,
                    "%s; %s", path, strerror(why));
   }
   fy_free(path);
@@ -132,7 +135,8 @@ static fy_code sharded(fy_kernel_ctx *ctx, bool spec, fy_error *err) {
   if (spec) {
     snprintf(number, sizeof number, "-\?\?\?\?\?-of-%05lld", a);
   } else {
-    snprintf(number, sizeof number, "-%05lld-of-%05lld", a, (long long)fy_tensor_int(ctx->in[2], 0));
+    snprintf(number, sizeof number, "-%05lld-of-%05lld", a,
+             (long long)fy_tensor_int(ctx->in[2], 0));
   }
   fy_str_add(&s, number);
   fy_code code = fy_text_put_str(out, 0, &s, err);
@@ -194,15 +198,15 @@ static fy_code restore(fy_kernel_ctx *ctx, fy_error *err) {
   }
   if (names->rank != 1 || slices->rank != 1) {
     const bool first = names->rank != 1;
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Input %s should be an 1-D tensor, got %s instead.",
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input %s should be an 1-D tensor, got %s instead.",
                    first ? "tensor_names" : "shape_and_slices",
                    fy_tensor_shape_text(first ? names : slices, x));
   }
   if (names->count != slices->count) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "tensor_names and shape_and_slices have different number of elements: %lld vs. %lld",
-                   (long long)names->count, (long long)slices->count);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "tensor_names and shape_and_slices have different number of elements: %lld vs. %lld",
+        (long long)names->count, (long long)slices->count);
   }
   if (names->count != ctx->site->num_outputs) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Got %lld tensor names, but %d expected dtypes.",
@@ -268,7 +272,8 @@ static fy_code print(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code check_stream(fy_site *site, fy_error *err) {
   const fy_view w = fy_site_string(site, "output_stream");
-  static const char *const known[] = {"stdout", "stderr", "log(info)", "log(warning)", "log(error)"};
+  static const char *const known[] = {"stdout", "stderr", "log(info)", "log(warning)",
+                                      "log(error)"};
   for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
     if (fy_view_is(w, known[i])) return FY_OK;
   }
@@ -296,8 +301,8 @@ static const fy_sample print_samples[] = {
     {"s[1]='x'", NULL, FY_INVALID_ARGUMENT, "Input is expected to be scalar, but got [1]"},
 };
 
-FY_OP(ReadFile, .shape = scalar_in_shape, .compute = read_file,
-      .flags = FY_OP_HOST | FY_OP_NO_FOLD, FY_SAMPLES(read_samples));
+FY_OP(ReadFile, .shape = scalar_in_shape, .compute = read_file, .flags = FY_OP_HOST | FY_OP_NO_FOLD,
+      FY_SAMPLES(read_samples));
 FY_OP(WriteFile, .shape = scalar_in_shape, .compute = write_file,
       .flags = FY_OP_HOST | FY_OP_NO_FOLD, FY_SAMPLES(write_samples));
 FY_OP(MatchingFiles, .shape = matching_shape, .compute = matching_files,

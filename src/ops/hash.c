@@ -187,10 +187,10 @@ static fy_code bucket(fy_kernel_ctx *ctx, int which, fy_error *err) {
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   for (int64_t i = 0; i < in->count; i++) {
     const fy_view v = fy_tensor_string(in, i);
-    const uint64_t h = which == FAST ? fy_fingerprint64(v.p, v.n)
-                       : which == STRONG
-                           ? fy_siphash((uint64_t)key->v.ints[0], (uint64_t)key->v.ints[1], v.p, v.n)
-                           : fy_tf_hash64(v.p, v.n, 0xDECAFCAFFEull);
+    const uint64_t h =
+        which == FAST     ? fy_fingerprint64(v.p, v.n)
+        : which == STRONG ? fy_siphash((uint64_t)key->v.ints[0], (uint64_t)key->v.ints[1], v.p, v.n)
+                          : fy_tf_hash64(v.p, v.n, 0xDECAFCAFFEull);
     ((int64_t *)out->data)[i] = (int64_t)(h % buckets);
   }
   return FY_OK;
@@ -215,8 +215,8 @@ static fy_code fingerprint_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_at_least(ctx->in[0], 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
   const fy_tensor *method = ctx->in_value[1];
-  const bool farm = method && method->count == 1 &&
-                    fy_view_is(fy_tensor_string(method, 0), "farmhash64");
+  const bool farm =
+      method && method->count == 1 && fy_view_is(fy_tensor_string(method, 0), "farmhash64");
   return fy_shape_set(ctx, 0, 2, (const int64_t[]){fy_dim_of(ctx->in[0], 0), farm ? 8 : -1}, err);
 }
 

@@ -8,11 +8,11 @@
 
 // ---------------------------------------------------------------- Bincount
 // bins[at] += weight |w| of |weights| (NULL or empty: 1), or = 1.
-#define COUNT(E, S, _)                                                                         \
+#define COUNT(E, S, _)                                                                            \
   static void count_##S(void *bins, int64_t at, const fy_tensor *weights, int64_t w, bool once) { \
-    fy_t_##S *b = (fy_t_##S *)bins + at;                                                       \
-    const fy_t_##S by = weights->count ? ((const fy_t_##S *)weights->data)[w] : 1;             \
-    *b = once ? 1 : PLUS_##S(*b, by);                                                          \
+    fy_t_##S *b = (fy_t_##S *)bins + at;                                                          \
+    const fy_t_##S by = weights->count ? ((const fy_t_##S *)weights->data)[w] : 1;                \
+    *b = once ? 1 : PLUS_##S(*b, by);                                                             \
   }
 #define PLUS_i32(x, y) (int32_t)((uint32_t)(x) + (uint32_t)(y))
 #define PLUS_i64(x, y) (int64_t)((uint64_t)(x) + (uint64_t)(y))
@@ -21,8 +21,8 @@
 FY_INDEX_TYPES(COUNT, _)
 FY_FULL_REAL_TYPES(COUNT, _)
 typedef void (*count_fn)(void *bins, int64_t at, const fy_tensor *weights, int64_t w, bool once);
-static const count_fn counts[FY_DTYPE_COUNT] = {
-    FY_INDEX_TYPES(FY_LOOP_ENTRY, count) FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, count)};
+static const count_fn counts[FY_DTYPE_COUNT] = {FY_INDEX_TYPES(FY_LOOP_ENTRY, count)
+                                                    FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, count)};
 
 static fy_code count_into(fy_kernel_ctx *ctx, int64_t batch, int64_t size, bool once,
                           const char *negative, fy_tensor *out, fy_error *err) {
@@ -75,10 +75,11 @@ static fy_code dense_bincount(fy_kernel_ctx *ctx, fy_error *err) {
   }
   FY_TRY(read_size(ctx->in[1], &size, err));
   if (weights->count && !fy_shape_equal(in->rank, in->dims, weights->rank, weights->dims)) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "`weights` must be the same shape as `arr` or a length-0 `Tensor`, in which case "
-                   "it acts as all weights equal to 1. Received %s",
-                   fy_tensor_shape_text(weights, x));
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "`weights` must be the same shape as `arr` or a length-0 `Tensor`, in which case "
+        "it acts as all weights equal to 1. Received %s",
+        fy_tensor_shape_text(weights, x));
   }
   if (in->rank < 2) {
     FY_TRY(fy_out(ctx, 0, 1, &size, &out, err));
@@ -105,20 +106,20 @@ static fy_code bincount_shape(fy_shape_ctx *ctx, fy_error *err) {
 
 // ---------------------------------------------------------------- HistogramFixedWidth
 // The bin of each value; differences are taken in the value's own type.
-#define BIN(E, S, DIFF)                                                            \
+#define BIN(E, S, DIFF)                                                                 \
   static int64_t bin_##S(const void *values, int64_t i, const void *range, int64_t n) { \
-    const fy_t_##S *r = range, v = ((const fy_t_##S *)values)[i];                  \
-    const double step = (double)DIFF(S, r[1], r[0]) / (double)n;                   \
-    const double at = (double)DIFF(S, v > r[0] ? v : r[0], r[0]) / step;           \
-    return at < (double)n - 1 ? (int64_t)at : n - 1;                               \
+    const fy_t_##S *r = range, v = ((const fy_t_##S *)values)[i];                       \
+    const double step = (double)DIFF(S, r[1], r[0]) / (double)n;                        \
+    const double at = (double)DIFF(S, v > r[0] ? v : r[0], r[0]) / step;                \
+    return at < (double)n - 1 ? (int64_t)at : n - 1;                                    \
   }
 #define DIFF_REAL(S, x, y) ((x) - (y))
 #define DIFF_INT(S, x, y)  ((fy_t_##S)((fy_u_##S)(x) - (fy_u_##S)(y)))
 FY_FULL_REAL_TYPES(BIN, DIFF_REAL)
 FY_INDEX_TYPES(BIN, DIFF_INT)
 typedef int64_t (*bin_fn)(const void *values, int64_t i, const void *range, int64_t n);
-static const bin_fn bins[FY_DTYPE_COUNT] = {
-    FY_INDEX_TYPES(FY_LOOP_ENTRY, bin) FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, bin)};
+static const bin_fn bins[FY_DTYPE_COUNT] = {FY_INDEX_TYPES(FY_LOOP_ENTRY, bin)
+                                                FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, bin)};
 
 static fy_code histogram(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *values = ctx->in[0], *range = ctx->in[1], *number = ctx->in[2];
@@ -134,8 +135,7 @@ static fy_code histogram(fy_kernel_ctx *ctx, fy_error *err) {
   if (number->rank != 0) return fy_fail(err, FY_INVALID_ARGUMENT, "nbins should be a scalar.");
   const bool real = fy_dtype_is_floating(range->dtype);
   const double low = fy_tensor_double(range, 0), high = fy_tensor_double(range, 1);
-  const bool below =
-      real ? low < high : fy_tensor_int(range, 0) < fy_tensor_int(range, 1);
+  const bool below = real ? low < high : fy_tensor_int(range, 0) < fy_tensor_int(range, 1);
   const int64_t n = fy_tensor_int(number, 0);
   if (!below) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -206,21 +206,22 @@ static fy_code bucketize(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- LowerBound, UpperBound
-#define BOUND(E, S, _)                                                                         \
-  static int64_t bound_##S(const void *row, int64_t n, const void *values, int64_t i, bool upper) { \
-    const fy_t_##S *sorted = row;                                                              \
-    const fy_a_##S v = FY_LD_##S(((const fy_t_##S *)values)[i]);                               \
-    int64_t low = 0, high = n;                                                                 \
-    while (low < high) {                                                                       \
-      const int64_t middle = low + (high - low) / 2;                                           \
-      const fy_a_##S x = FY_LD_##S(sorted[middle]);                                            \
-      if (upper ? !(v < x) : x < v) {                                                          \
-        low = middle + 1;                                                                      \
-      } else {                                                                                 \
-        high = middle;                                                                         \
-      }                                                                                        \
-    }                                                                                          \
-    return low;                                                                                \
+#define BOUND(E, S, _)                                                                \
+  static int64_t bound_##S(const void *row, int64_t n, const void *values, int64_t i, \
+                           bool upper) {                                              \
+    const fy_t_##S *sorted = row;                                                     \
+    const fy_a_##S v = FY_LD_##S(((const fy_t_##S *)values)[i]);                      \
+    int64_t low = 0, high = n;                                                        \
+    while (low < high) {                                                              \
+      const int64_t middle = low + (high - low) / 2;                                  \
+      const fy_a_##S x = FY_LD_##S(sorted[middle]);                                   \
+      if (upper ? !(v < x) : x < v) {                                                 \
+        low = middle + 1;                                                             \
+      } else {                                                                        \
+        high = middle;                                                                \
+      }                                                                               \
+    }                                                                                 \
+    return low;                                                                       \
   }
 FY_ORDERED_TYPES(BOUND, _)
 typedef int64_t (*bound_fn)(const void *row, int64_t n, const void *values, int64_t i, bool upper);
@@ -233,8 +234,9 @@ static fy_code bound(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   for (int i = 0; i < 2; i++) {
     if (ctx->in[i]->rank == 2) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be rank 2 but is rank %d for `%s` argument",
-                   ctx->in[i]->rank, i ? "values" : "sorted_inputs");
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Shape must be rank 2 but is rank %d for `%s` argument", ctx->in[i]->rank,
+                   i ? "values" : "sorted_inputs");
   }
   if (sorted->dims[0] != values->dims[0]) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Leading dim_size of both tensors must match.");
@@ -247,8 +249,8 @@ static fy_code bound(fy_kernel_ctx *ctx, fy_error *err) {
   const int64_t n = sorted->dims[1], each = values->dims[1];
   const size_t size = fy_dtype_storage(sorted->dtype);
   for (int64_t i = 0; i < values->count; i++) {
-    const int64_t at = find((const char *)sorted->data + (size_t)(i / each * n) * size, n,
-                            values->data, i, upper);
+    const int64_t at =
+        find((const char *)sorted->data + (size_t)(i / each * n) * size, n, values->data, i, upper);
     if (out->dtype == FY_INT32) {
       ((int32_t *)out->data)[i] = (int32_t)at;
     } else {

@@ -24,7 +24,7 @@ typedef struct table {
   int32_t key_rank, value_rank;  // shape of one key and one value
   int64_t key_dims[FY_INLINE_RANK], value_dims[FY_INLINE_RANK];
   int64_t key_count, value_count;
-  bool initialized;      // STATIC
+  bool initialized;            // STATIC
   fy_tensor *empty, *deleted;  // DENSE: keys that nobody may use
   fy_tensor *keys, *values;    // [cap, …]
   int64_t n, cap;
@@ -263,12 +263,11 @@ static fy_code handle(fy_kernel_ctx *ctx, kind k, fy_error *err) {
   const table *t = (const table *)object;
   if (t->key_type != fy_site_type(site, "key_dtype") ||
       t->value_type != fy_site_type(site, "value_dtype")) {
-    fy_code code = fy_fail(err, FY_INVALID_ARGUMENT,
-                           "Conflicting key/value dtypes %s->%s with %s-%s for table %.*s",
-                           fy_dtype_name(fy_site_type(site, "key_dtype")),
-                           fy_dtype_name(fy_site_type(site, "value_dtype")),
-                           fy_dtype_name(t->key_type), fy_dtype_name(t->value_type), (int)name.n,
-                           name.p);
+    fy_code code = fy_fail(
+        err, FY_INVALID_ARGUMENT, "Conflicting key/value dtypes %s->%s with %s-%s for table %.*s",
+        fy_dtype_name(fy_site_type(site, "key_dtype")),
+        fy_dtype_name(fy_site_type(site, "value_dtype")), fy_dtype_name(t->key_type),
+        fy_dtype_name(t->value_type), (int)name.n, name.p);
     fy_object_release(object);
     return code;
   }
@@ -338,12 +337,10 @@ static fy_code check_pairs(const table *t, const fy_tensor *keys, const fy_tenso
 static fy_code check_reserved(const table *t, const fy_tensor *keys, int64_t row, fy_error *err) {
   if (t->kind != DENSE) return FY_OK;
   if (same_key(t, t->empty, 0, keys, row)) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Using the empty_key as a table key is not allowed");
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Using the empty_key as a table key is not allowed");
   }
   if (same_key(t, t->deleted, 0, keys, row)) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Using the deleted_key as a table key is not allowed");
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Using the deleted_key as a table key is not allowed");
   }
   return FY_OK;
 }
@@ -390,12 +387,11 @@ static fy_code find(fy_kernel_ctx *ctx, fy_error *err) {
   for (int32_t i = 0; i < lead; i++) dims[i] = keys->dims[i];
   for (int32_t i = 0; i < t->value_rank; i++) dims[lead + i] = t->value_dims[i];
   const bool one = fy_shape_equal(otherwise->rank, otherwise->dims, t->value_rank, t->value_dims);
-  const bool all = t->kind != STATIC && fy_shape_equal(otherwise->rank, otherwise->dims,
-                                                       lead + t->value_rank, dims);
+  const bool all = t->kind != STATIC &&
+                   fy_shape_equal(otherwise->rank, otherwise->dims, lead + t->value_rank, dims);
   if (!one && !all) {
     if (t->kind == STATIC) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Default value must be a scalar, got shape %s",
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Default value must be a scalar, got shape %s",
                      fy_tensor_shape_text(otherwise, x));
     }
     return fy_fail(err, FY_INVALID_ARGUMENT, "Expected shape %s or %s for default value, got %s",
@@ -632,9 +628,8 @@ static fy_code read_lines(fy_kernel_ctx *ctx, table *t, fy_view text, const char
   if (text.n && text.p[text.n - 1] != '\n') lines++;
   lines = lines > offset ? lines - offset : 0;
   if (vocab >= 0 && lines < vocab) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Invalid vocab_size in %s: expected %lld but got %lld", path, (long long)vocab,
-                   (long long)lines);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid vocab_size in %s: expected %lld but got %lld",
+                   path, (long long)vocab, (long long)lines);
   }
   if (vocab < 0) vocab = lines;
   fy_tensor *keys = NULL, *values = NULL;
@@ -665,8 +660,8 @@ static fy_code initialize_from_file(fy_kernel_ctx *ctx, fy_error *err) {
   size_t n = 0;
   FY_TRY(table_of(ctx, &t, err));
   if (file->rank != 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "filename should be a single string, but got %s", fy_tensor_shape_text(file, x));
+    return fy_fail(err, FY_INVALID_ARGUMENT, "filename should be a single string, but got %s",
+                   fy_tensor_shape_text(file, x));
   }
   const fy_view name = fy_tensor_string(file, 0);
   if (name.n == 0) return fy_fail(err, FY_INVALID_ARGUMENT, "filename cannot be empty.");

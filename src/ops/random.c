@@ -68,7 +68,7 @@ typedef struct random_job {
   fy_dtype type;
   void *out;
   int64_t count;
-  int64_t low;  // RandomUniformInt
+  int64_t low;     // RandomUniformInt
   uint64_t range;  // 0: all 2^32 or 2^64
 } random_job;
 
@@ -292,8 +292,9 @@ static fy_code generator_of_key(const fy_kernel_ctx *ctx, int i, fy_philox *out,
                    fy_tensor_shape_text(counter, x));
   }
   const uint64_t k = *(const uint64_t *)key->data, *c = counter->data;
-  *out = (fy_philox){{(uint32_t)c[0], (uint32_t)(c[0] >> 32), (uint32_t)c[1], (uint32_t)(c[1] >> 32)},
-                     {(uint32_t)k, (uint32_t)(k >> 32)}};
+  *out =
+      (fy_philox){{(uint32_t)c[0], (uint32_t)(c[0] >> 32), (uint32_t)c[1], (uint32_t)(c[1] >> 32)},
+                  {(uint32_t)k, (uint32_t)(k >> 32)}};
   return FY_OK;
 }
 
@@ -615,7 +616,7 @@ FY_OP(StatelessRandomUniformFullInt, .shape = stateless_shape, .compute = random
       .aux = &integers_kind, .host_inputs = 3, FY_SAMPLES(full_samples));
 FY_OP(StatelessRandomUniformInt, .shape = stateless_int_shape, .compute = integers_stateless,
       .aux = &integers_kind, .host_inputs = 0xF, FY_SAMPLES(stateless_int_samples));
-#define KEYED_OP(Name, kind, array)                                                    \
+#define KEYED_OP(Name, kind, array)                                                              \
   FY_OP(Name, .shape = keyed_shape, .compute = random_keyed, .aux = &(kind), .host_inputs = 0xF, \
         FY_SAMPLES(array))
 KEYED_OP(StatelessRandomUniformV2, uniform_kind, keyed_samples);
@@ -628,11 +629,11 @@ FY_OP(StatelessRandomGetKeyCounter, .shape = key_counter_shape, .compute = get_k
       .host_inputs = 1, .host_outputs = 3, FY_SAMPLES(key_samples));
 FY_OP(StatelessRandomGetKeyCounterAlg, .shape = key_counter_shape, .compute = get_key_counter,
       .host_inputs = 1, .host_outputs = 7, FY_SAMPLES(key_samples));
-FY_OP(StatelessRandomGetAlg, .shape = fy_shape_scalar, .compute = get_algorithm,
-      .host_outputs = 1, FY_SAMPLES(alg_samples));
+FY_OP(StatelessRandomGetAlg, .shape = fy_shape_scalar, .compute = get_algorithm, .host_outputs = 1,
+      FY_SAMPLES(alg_samples));
 FY_OP(Multinomial, .shape = multinomial_shape, .prepare = random_prepare, .compute = multinomial,
       .release = random_release, .host_inputs = 1 << 1, FY_SAMPLES(multinomial_samples));
-FY_OP(StatelessMultinomial, .shape = multinomial_shape, .compute = multinomial,
-      .host_inputs = 0x6, FY_SAMPLES(stateless_multinomial_samples));
+FY_OP(StatelessMultinomial, .shape = multinomial_shape, .compute = multinomial, .host_inputs = 0x6,
+      FY_SAMPLES(stateless_multinomial_samples));
 FY_OP(RandomShuffle, .shape = fy_shape_unchanged, .prepare = random_prepare, .compute = shuffle,
       .release = random_release, FY_SAMPLES(shuffle_samples));

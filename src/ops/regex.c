@@ -11,7 +11,7 @@
 #include "ops/text.h"
 
 #define MAX_REPEAT 1000
-#define MAX_DEPTH 200
+#define MAX_DEPTH  200
 #define MAX_GROUPS 64
 
 // ---------------------------------------------------------------- classes
@@ -26,8 +26,20 @@ typedef struct charset {
 
 enum { FOLD = 1, DOT_NL = 2, MULTI = 4, UNGREEDY = 8 };
 
-typedef enum node_kind { EMPTY, SET, CAT, ALT, REPEAT, GROUP, BEGIN_TEXT, END_TEXT, BEGIN_LINE,
-                         END_LINE, WORD, NOT_WORD } node_kind;
+typedef enum node_kind {
+  EMPTY,
+  SET,
+  CAT,
+  ALT,
+  REPEAT,
+  GROUP,
+  BEGIN_TEXT,
+  END_TEXT,
+  BEGIN_LINE,
+  END_LINE,
+  WORD,
+  NOT_WORD
+} node_kind;
 typedef struct node {
   node_kind kind;
   struct node *a, *b;  // CAT, ALT: both; REPEAT, GROUP: a
@@ -173,15 +185,20 @@ typedef struct named_class {
   const char *name;
   range ranges[5];
 } named_class;
-static const named_class posix[] = {
-    {"alnum", {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}}, {"alpha", {{'A', 'Z'}, {'a', 'z'}}},
-    {"ascii", {{0, 0x7F}}},                          {"blank", {{'\t', '\t'}, {' ', ' '}}},
-    {"cntrl", {{0, 0x1F}, {0x7F, 0x7F}}},            {"digit", {{'0', '9'}}},
-    {"graph", {{'!', '~'}}},                         {"lower", {{'a', 'z'}}},
-    {"print", {{' ', '~'}}},                         {"punct", {{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}}},
-    {"space", {{'\t', '\r'}, {' ', ' '}}},           {"upper", {{'A', 'Z'}}},
-    {"word", {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}},
-    {"xdigit", {{'0', '9'}, {'A', 'F'}, {'a', 'f'}}}};
+static const named_class posix[] = {{"alnum", {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}},
+                                    {"alpha", {{'A', 'Z'}, {'a', 'z'}}},
+                                    {"ascii", {{0, 0x7F}}},
+                                    {"blank", {{'\t', '\t'}, {' ', ' '}}},
+                                    {"cntrl", {{0, 0x1F}, {0x7F, 0x7F}}},
+                                    {"digit", {{'0', '9'}}},
+                                    {"graph", {{'!', '~'}}},
+                                    {"lower", {{'a', 'z'}}},
+                                    {"print", {{' ', '~'}}},
+                                    {"punct", {{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}}},
+                                    {"space", {{'\t', '\r'}, {' ', ' '}}},
+                                    {"upper", {{'A', 'Z'}}},
+                                    {"word", {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}},
+                                    {"xdigit", {{'0', '9'}, {'A', 'F'}, {'a', 'f'}}}};
 static const named_class perl[] = {{"d", {{'0', '9'}}},
                                    {"s", {{'\t', '\n'}, {'\f', '\r'}, {' ', ' '}}},
                                    {"w", {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}}};
@@ -211,14 +228,16 @@ static bool category_matches(fy_view name, uint32_t c) {
 static const struct {
   const char *name;
   int32_t code;
-} scripts[] = {{"Arabic", 2},   {"Armenian", 3}, {"Bengali", 4},    {"Cyrillic", 8}, {"Devanagari", 10},
-               {"Georgian", 12}, {"Greek", 14},  {"Gujarati", 15},  {"Han", 17},     {"Hangul", 18},
-               {"Hebrew", 19},   {"Hiragana", 20}, {"Katakana", 22}, {"Khmer", 23},  {"Lao", 24},
-               {"Latin", 25},    {"Tamil", 35},  {"Telugu", 36},    {"Thai", 38},    {"Common", 0}};
+} scripts[] = {{"Arabic", 2},      {"Armenian", 3},  {"Bengali", 4}, {"Cyrillic", 8},
+               {"Devanagari", 10}, {"Georgian", 12}, {"Greek", 14},  {"Gujarati", 15},
+               {"Han", 17},        {"Hangul", 18},   {"Hebrew", 19}, {"Hiragana", 20},
+               {"Katakana", 22},   {"Khmer", 23},    {"Lao", 24},    {"Latin", 25},
+               {"Tamil", 35},      {"Telugu", 36},   {"Thai", 38},   {"Common", 0}};
 
 static bool is_category_name(fy_view n) {
-  static const char *const all = "C Cc Cf Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf "
-                                 "Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs ";
+  static const char *const all =
+      "C Cc Cf Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf "
+      "Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs ";
   for (const char *p = all; *p;) {
     const char *space = strchr(p, ' ');
     if (fy_view_eq(n, (fy_view){p, (size_t)(space - p)})) return true;
@@ -263,8 +282,8 @@ static bool parse_property(parser *ps, charset *s, bool negated, const char *fro
   uint32_t low = 0;
   bool inside = false;
   for (uint32_t c = 0; c <= 0x110000; c++) {
-    const bool in = c <= 0x10FFFF &&
-                    (any || (script >= 0 ? fy_unicode_script(c) == script : category_matches(name, c))) != negated;
+    const bool in = c <= 0x10FFFF && (any || (script >= 0 ? fy_unicode_script(c) == script
+                                                          : category_matches(name, c))) != negated;
     if (in && !inside) low = c;
     if (!in && inside && !add_range(ps, s, low, c - 1)) return false;
     inside = in;
@@ -273,9 +292,10 @@ static bool parse_property(parser *ps, charset *s, bool negated, const char *fro
 }
 
 static int hex(char c) {
-  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                      : c >= 'A' && c <= 'F'   ? c - 'A' + 10
-                                                               : -1;
+  return c >= '0' && c <= '9'   ? c - '0'
+         : c >= 'a' && c <= 'f' ? c - 'a' + 10
+         : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                : -1;
 }
 
 // One escaped character; the parser is at the backslash.
@@ -436,7 +456,8 @@ static node *parse_group(parser *ps) {
   if (ps->p < ps->end && *ps->p == '?') {
     ps->p++;
     const bool p_name = ps->end - ps->p > 1 && ps->p[0] == 'P' && ps->p[1] == '<';
-    const bool name_only = ps->end - ps->p > 1 && ps->p[0] == '<' && ps->p[1] != '=' && ps->p[1] != '!';
+    const bool name_only =
+        ps->end - ps->p > 1 && ps->p[0] == '<' && ps->p[1] != '=' && ps->p[1] != '!';
     if (p_name || name_only) {
       const char *name = ps->p + (p_name ? 2 : 1);
       const char *close = memchr(name, '>', (size_t)(ps->end - name));
@@ -445,7 +466,8 @@ static node *parse_group(parser *ps) {
       bool good = v.n > 0;
       for (size_t i = 0; i < v.n; i++) {
         const char c = v.p[i];
-        good = good && (c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'));
+        good = good && (c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                        (c >= 'A' && c <= 'Z'));
       }
       if (!good) return fail(ps, "invalid named capture group", from, close + 1);
       ps->p = close + 1;
@@ -456,7 +478,11 @@ static node *parse_group(parser *ps) {
       for (;; ps->p++) {
         if (ps->p >= ps->end) return fail(ps, "invalid perl operator", from, ps->end);
         const char c = *ps->p;
-        const int bit = c == 'i' ? FOLD : c == 's' ? DOT_NL : c == 'm' ? MULTI : c == 'U' ? UNGREEDY : 0;
+        const int bit = c == 'i'   ? FOLD
+                        : c == 's' ? DOT_NL
+                        : c == 'm' ? MULTI
+                        : c == 'U' ? UNGREEDY
+                                   : 0;
         if (bit) {
           flags = negated ? flags & ~bit : flags | bit;
           any = true;
@@ -514,8 +540,11 @@ static node *parse_atom(parser *ps) {
   }
   if (ps->end - ps->p > 1) {
     const char e = ps->p[1];
-    const node_kind kind = e == 'A' ? BEGIN_TEXT : e == 'z' ? END_TEXT : e == 'b' ? WORD : e == 'B' ? NOT_WORD
-                                                                                              : EMPTY;
+    const node_kind kind = e == 'A'   ? BEGIN_TEXT
+                           : e == 'z' ? END_TEXT
+                           : e == 'b' ? WORD
+                           : e == 'B' ? NOT_WORD
+                                      : EMPTY;
     if (kind != EMPTY) {
       ps->p += 2;
       return new_node(ps, kind, NULL, NULL);
@@ -716,7 +745,8 @@ fy_code fy_regex_new(fy_view pattern, fy_regex **out, fy_error *err) {
   fy_regex *re = fy_calloc(1, sizeof *re);
   if (!re) return fy_fail_oom(err, sizeof *re);
   fy_arena_init(&re->arena);
-  parser ps = {.re = re, .p = pattern.p, .start = pattern.p, .end = pattern.p + pattern.n, .err = err};
+  parser ps = {
+      .re = re, .p = pattern.p, .start = pattern.p, .end = pattern.p + pattern.n, .err = err};
   node *tree = parse_alt(&ps);
   if (tree && ps.p < ps.end) tree = fail(&ps, "unexpected )", ps.start, ps.end);
   if (tree) {
@@ -744,7 +774,7 @@ int fy_regex_groups(const fy_regex *re) {
 
 // ---------------------------------------------------------------- machine
 typedef struct thread_list {
-  int *pc;       // [n] in order of preference
+  int *pc;        // [n] in order of preference
   size_t *slots;  // [n, num_slots]
   int n;
 } thread_list;
@@ -838,7 +868,7 @@ fy_code fy_regex_match(const fy_regex *re, fy_view text, size_t from, bool full,
   next.pc = at_ints + n;
   m.stack_pc = at_ints + 2 * n;
   m.mark = (uint32_t *)(at_ints + 2 * n + 3 * n + 8);
-  for (size_t at = from;; ) {
+  for (size_t at = from;;) {
     size_t len = 1;
     uint32_t c = 0;
     if (at < text.n) c = fy_utf8_next(text.p + at, text.n - at, &len);

@@ -16,7 +16,7 @@ typedef struct fy_regex fy_regex;
 
 // INVALID_ARGUMENT with RE2's words ("missing ): (a"). The caller frees |*out|.
 FY_MUST_CHECK fy_code fy_regex_new(fy_view pattern, fy_regex **out, fy_error *err);
-void fy_regex_free(fy_regex *re);  // NULL is fine
+void fy_regex_free(fy_regex *re);         // NULL is fine
 int fy_regex_groups(const fy_regex *re);  // capturing groups, without the whole match
 
 typedef struct fy_span {

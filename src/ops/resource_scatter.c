@@ -86,7 +86,8 @@ static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **gar
   const fy_tensor *indices = ctx->in[1], *updates = ctx->in[2];
   if (!v->value) return fail_missing(v, err);
   if (v->value->dtype != updates->dtype) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "DType of scatter resource and updates does not match.");
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "DType of scatter resource and updates does not match.");
   }
   if (how->nd) {
     FY_TRY(fy_scatter_nd_check(v->value, indices, updates, err));
@@ -127,7 +128,7 @@ static fy_code scatter_variable(fy_kernel_ctx *ctx, fy_error *err) {
   return code;
 }
 
-// ---------------------------------------------------------------- reads: out of the value as it is now
+// ---------------------------------------------------------------- reads of the value as it is now
 static fy_code gather_rows(fy_kernel_ctx *ctx, const fy_tensor *params, fy_error *err) {
   const fy_tensor *indices = ctx->in[1];
   const int64_t batch_dims = fy_site_int(ctx->site, "batch_dims");
@@ -148,7 +149,8 @@ static fy_code gather_rows(fy_kernel_ctx *ctx, const fy_tensor *params, fy_error
   if (rank > FY_MAX_RANK) return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
-  const int64_t limit = params->dims[b], per_batch = fy_product(indices->dims + b, indices->rank - b);
+  const int64_t limit = params->dims[b],
+                per_batch = fy_product(indices->dims + b, indices->rank - b);
   const int64_t run = fy_product(params->dims + b + 1, params->rank - 1 - b);
   for (int64_t i = 0; i < indices->count; i++) {
     const int64_t at = fy_tensor_int(indices, i);
@@ -242,8 +244,8 @@ static fy_code gather_nd_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 0, rank, dims, err);
 }
 
-#define RESOURCE_SCATTER(Name, kind, nd)                                              \
-  static const resource_scatter how_##Name = {kind, nd};                              \
+#define RESOURCE_SCATTER(Name, kind, nd)                                             \
+  static const resource_scatter how_##Name = {kind, nd};                             \
   FY_OP(Name, .shape = fy_shape_none, .compute = scatter_variable, .host_inputs = 1, \
         .aux = &how_##Name)
 RESOURCE_SCATTER(ResourceScatterUpdate, FY_SCATTER_UPDATE, false);

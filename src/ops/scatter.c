@@ -11,14 +11,14 @@
 #include "ops/values.h"
 
 // ---------------------------------------------------------------- loops
-#define LOOP(E, S, name, EXPR)                                                        \
-  static void name##_##S(void *pt, const void *pf, int64_t n, int64_t step) {         \
-    fy_t_##S *to = pt;                                                                \
-    const fy_t_##S *from = pf;                                                        \
-    for (int64_t i = 0; i < n; i++) {                                                 \
-      const fy_a_##S x = FY_LD_##S(to[i]), y = FY_LD_##S(from[i * step]);             \
-      to[i] = FY_ST_##S(EXPR(S, x, y));                                               \
-    }                                                                                 \
+#define LOOP(E, S, name, EXPR)                                                \
+  static void name##_##S(void *pt, const void *pf, int64_t n, int64_t step) { \
+    fy_t_##S *to = pt;                                                        \
+    const fy_t_##S *from = pf;                                                \
+    for (int64_t i = 0; i < n; i++) {                                         \
+      const fy_a_##S x = FY_LD_##S(to[i]), y = FY_LD_##S(from[i * step]);     \
+      to[i] = FY_ST_##S(EXPR(S, x, y));                                       \
+    }                                                                         \
   }
 #define PLUS(S, x, y)      ((x) + (y))
 #define MINUS(S, x, y)     ((x) - (y))
@@ -55,9 +55,12 @@ FY_ORDERED_TYPES(LOOP, max, HIGHER)
 #define NUMBERS(name) FY_NUMERIC_TYPES(FY_LOOP_ENTRY, name)
 #define ORDERED(name) FY_ORDERED_TYPES(FY_LOOP_ENTRY, name)
 static const fy_scatter_loop loops[FY_SCATTER_KINDS][FY_DTYPE_COUNT] = {
-    [FY_SCATTER_ADD] = {NUMBERS(add)[FY_BOOL] = add_b}, [FY_SCATTER_SUB] = {NUMBERS(sub)},
-    [FY_SCATTER_MUL] = {NUMBERS(mul)},                  [FY_SCATTER_DIV] = {NUMBERS(quo)},
-    [FY_SCATTER_MIN] = {ORDERED(min)},                  [FY_SCATTER_MAX] = {ORDERED(max)},
+    [FY_SCATTER_ADD] = {NUMBERS(add)[FY_BOOL] = add_b},
+    [FY_SCATTER_SUB] = {NUMBERS(sub)},
+    [FY_SCATTER_MUL] = {NUMBERS(mul)},
+    [FY_SCATTER_DIV] = {NUMBERS(quo)},
+    [FY_SCATTER_MIN] = {ORDERED(min)},
+    [FY_SCATTER_MAX] = {ORDERED(max)},
 };
 
 fy_scatter_loop fy_scatter_find(fy_scatter_kind kind, fy_dtype t) {
@@ -73,7 +76,8 @@ static fy_code join(fy_tensor *to, int64_t to_at, const fy_tensor *from, int64_t
     fy_str_init(&both);
     fy_str_addn(&both, a.p, a.n);
     fy_str_addn(&both, b.p, b.n);
-    const bool ok = !both.failed && fy_tensor_set_string(to, to_at + i, fy_str_text(&both), both.len);
+    const bool ok =
+        !both.failed && fy_tensor_set_string(to, to_at + i, fy_str_text(&both), both.len);
     fy_str_free(&both);
     if (!ok) return fy_fail_oom(err, a.n + b.n);
   }
@@ -87,8 +91,8 @@ fy_code fy_scatter_apply(fy_scatter_kind kind, fy_scatter_loop loop, fy_tensor *
   }
   if (loop) {
     const size_t size = fy_dtype_storage(to->dtype);
-    loop((char *)to->data + (size_t)to_at * size,
-         (const char *)from->data + (size_t)from_at * size, count, 1);
+    loop((char *)to->data + (size_t)to_at * size, (const char *)from->data + (size_t)from_at * size,
+         count, 1);
     return FY_OK;
   }
   if (kind == FY_SCATTER_ADD && to->dtype == FY_STRING) {
@@ -154,12 +158,10 @@ fy_code fy_scatter_nd_run(const fy_site *site, fy_scatter_kind kind, fy_tensor *
 
 static fy_code check_ranks(const fy_tensor *indices, const fy_tensor *updates, fy_error *err) {
   if (indices->rank < 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Indices shape must have rank at least one. Found:[]");
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Indices shape must have rank at least one. Found:[]");
   }
   if (updates->rank < 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Updates shape must have rank at least one. Found:[]");
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Updates shape must have rank at least one. Found:[]");
   }
   return FY_OK;
 }
@@ -315,8 +317,8 @@ static const fy_sample tensor_samples[] = {
 
 FY_OP(ScatterNd, .shape = scatter_nd_shape, .compute = scatter_nd, .host_inputs = 1 << 2,
       FY_SAMPLES(nd_samples));
-#define TENSOR_SCATTER(Name, kind)                                                     \
-  static const fy_scatter_kind kind_of_##Name = kind;                                  \
+#define TENSOR_SCATTER(Name, kind)                                                              \
+  static const fy_scatter_kind kind_of_##Name = kind;                                           \
   FY_OP(Name, .shape = tensor_scatter_shape, .compute = tensor_scatter, .aux = &kind_of_##Name, \
         FY_SAMPLES(tensor_samples))
 TENSOR_SCATTER(TensorScatterUpdate, FY_SCATTER_UPDATE);

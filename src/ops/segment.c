@@ -32,24 +32,24 @@ typedef struct sum_loops {
 #define MEAN_SIGNED(S, x) \
   ((fy_a_##S)count == -1 ? (fy_a_##S)(0 - (fy_u_##S)(x)) : (fy_a_##S)MEAN_INT(S, x))
 #define ROOT_REAL(S, x) ((x) / (fy_a_##S)sqrt((double)count))
-#define SUM_LOOPS(E, S, ADD, MEAN)                                                      \
-  static void add_##S(void *pa, const void *pr, int64_t n) {                            \
-    fy_a_##S *acc = pa;                                                                 \
-    const fy_t_##S *row = pr;                                                           \
-    for (int64_t i = 0; i < n; i++) {                                                   \
-      const fy_a_##S x = acc[i], y = FY_LD_##S(row[i]);                                 \
-      acc[i] = ADD(S, x, y);                                                            \
-    }                                                                                   \
-  }                                                                                     \
+#define SUM_LOOPS(E, S, ADD, MEAN)                                                         \
+  static void add_##S(void *pa, const void *pr, int64_t n) {                               \
+    fy_a_##S *acc = pa;                                                                    \
+    const fy_t_##S *row = pr;                                                              \
+    for (int64_t i = 0; i < n; i++) {                                                      \
+      const fy_a_##S x = acc[i], y = FY_LD_##S(row[i]);                                    \
+      acc[i] = ADD(S, x, y);                                                               \
+    }                                                                                      \
+  }                                                                                        \
   static void put_##S(void *po, const void *pa, int64_t n, finish_kind f, int64_t count) { \
-    fy_t_##S *out = po;                                                                 \
-    const fy_a_##S *acc = pa;                                                           \
-    for (int64_t i = 0; i < n; i++) {                                                   \
-      const fy_a_##S x = acc[i];                                                        \
-      out[i] = f == FINISH_SUM    ? FY_ST_##S(x)                                        \
-               : f == FINISH_MEAN ? FY_ST_##S(MEAN(S, x))                               \
-                                  : FY_ST_##S(ROOT_REAL(S, x));                         \
-    }                                                                                   \
+    fy_t_##S *out = po;                                                                    \
+    const fy_a_##S *acc = pa;                                                              \
+    for (int64_t i = 0; i < n; i++) {                                                      \
+      const fy_a_##S x = acc[i];                                                           \
+      out[i] = f == FINISH_SUM    ? FY_ST_##S(x)                                           \
+               : f == FINISH_MEAN ? FY_ST_##S(MEAN(S, x))                                  \
+                                  : FY_ST_##S(ROOT_REAL(S, x));                            \
+    }                                                                                      \
   }
 FY_REAL_TYPES(SUM_LOOPS, ADD_REAL, MEAN_REAL)
 FY_COMPLEX_TYPES(SUM_LOOPS, ADD_REAL, MEAN_REAL)
@@ -59,14 +59,14 @@ FY_UNSIGNED_TYPES(SUM_LOOPS, ADD_INT, MEAN_INT)
 static const sum_loops sums[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(SUM_ENTRY, _)};
 
 // ---------------------------------------------------------------- values a segment starts with
-#define FILL(E, S, LOW, HIGH)                                                       \
-  static void fill_##S(void *po, int64_t n, fy_scatter_kind kind) {                 \
-    fy_t_##S *out = po;                                                             \
-    const fy_t_##S v = kind == FY_SCATTER_MUL   ? FY_ST_##S(1)                      \
-                       : kind == FY_SCATTER_MIN ? HIGH                              \
-                       : kind == FY_SCATTER_MAX ? LOW                               \
-                                                : FY_ST_##S(0);                     \
-    for (int64_t i = 0; i < n; i++) out[i] = v;                                     \
+#define FILL(E, S, LOW, HIGH)                                       \
+  static void fill_##S(void *po, int64_t n, fy_scatter_kind kind) { \
+    fy_t_##S *out = po;                                             \
+    const fy_t_##S v = kind == FY_SCATTER_MUL   ? FY_ST_##S(1)      \
+                       : kind == FY_SCATTER_MIN ? HIGH              \
+                       : kind == FY_SCATTER_MAX ? LOW               \
+                                                : FY_ST_##S(0);     \
+    for (int64_t i = 0; i < n; i++) out[i] = v;                     \
   }
 #define FILL_INT(E, S, _) FILL(E, S, (fy_t_##S)FY_MIN_##S, (fy_t_##S)FY_MAX_##S)
 FILL(FY_HALF, f16, 0xFBFF, 0x7BFF)
@@ -342,11 +342,11 @@ static const segment_op op_sum = {FY_SCATTER_ADD, FINISH_SUM},
 #define SEGMENT(Name, op)                                                                       \
   FY_OP(Name, .shape = segment_shape, .compute = segment, .aux = &(op), .flags = FY_OP_DYNAMIC, \
         FY_SAMPLES(samples))
-#define UNSORTED(Name, op)                                                            \
-  FY_OP(Name, .shape = unsorted_shape, .compute = unsorted_segment, .aux = &(op),     \
+#define UNSORTED(Name, op)                                                        \
+  FY_OP(Name, .shape = unsorted_shape, .compute = unsorted_segment, .aux = &(op), \
         .host_inputs = 1 << 2, FY_SAMPLES(unsorted_samples))
-#define SPARSE(Name, op, array, hosts)                                                    \
-  FY_OP(Name, .shape = sparse_segment_shape, .compute = sparse_segment, .aux = &(op),     \
+#define SPARSE(Name, op, array, hosts)                                                \
+  FY_OP(Name, .shape = sparse_segment_shape, .compute = sparse_segment, .aux = &(op), \
         .host_inputs = hosts, .flags = FY_OP_DYNAMIC, FY_SAMPLES(array))
 SEGMENT(SegmentSum, op_sum);
 SEGMENT(SegmentMean, op_mean);

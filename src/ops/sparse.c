@@ -10,8 +10,12 @@
 #include "ops/typed.h"
 #include "ops/values.h"
 
-static int64_t at64(const fy_tensor *t, int64_t i) { return ((const int64_t *)t->data)[i]; }
-static int64_t *data64(fy_tensor *t) { return t->data; }
+static int64_t at64(const fy_tensor *t, int64_t i) {
+  return ((const int64_t *)t->data)[i];
+}
+static int64_t *data64(fy_tensor *t) {
+  return t->data;
+}
 
 static const char *row_text(const fy_tensor *indices, int64_t row, int32_t rank, char buf[160]) {
   size_t len = 0;
@@ -87,10 +91,10 @@ static fy_code sparse_to_dense(fy_kernel_ctx *ctx, fy_error *err) {
                      row_text(indices, i, rank, text), fy_shape_text(rank, dims, x));
     }
     if (strict && at <= before) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "indices[%lld] = [%s] is %s", (long long)i,
-                     row_text(indices, i, rank, text),
-                     at == before ? "repeated"
-                                  : "out of order. Many sparse ops require sorted indices.");
+      return fy_fail(
+          err, FY_INVALID_ARGUMENT, "indices[%lld] = [%s] is %s", (long long)i,
+          row_text(indices, i, rank, text),
+          at == before ? "repeated" : "out of order. Many sparse ops require sorted indices.");
     }
     before = at;
     FY_TRY(fy_copy_run(out->dtype, out->data, at, values->data, values->rank ? i : 0, 1, err));
@@ -168,7 +172,8 @@ static fy_code sparse_reshape(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Input tensor rank must match input shape length.");
   }
   if (to->rank != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Target shape should be a vector but received shape %s",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Target shape should be a vector but received shape %s",
                    fy_tensor_shape_text(to, x));
   }
   if (to->count > FY_MAX_RANK || from->count > FY_MAX_RANK) {
@@ -231,10 +236,11 @@ static fy_code fill_checks(const fy_kernel_ctx *ctx, fy_error *err) {
                    (long long)values->dims[0], (long long)indices->dims[0]);
   }
   if (indices->dims[1] != shape->dims[0]) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "The length of `dense_shape` (%lld) must match the second dimension of `indices` "
-                   "(%lld).",
-                   (long long)shape->dims[0], (long long)indices->dims[1]);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "The length of `dense_shape` (%lld) must match the second dimension of `indices` "
+        "(%lld).",
+        (long long)shape->dims[0], (long long)indices->dims[1]);
   }
   if (ctx->in[3]->rank != 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "default_value must be a scalar, saw: %s",
@@ -330,8 +336,9 @@ static int by_index(const void *pa, const void *pb) {
 }
 
 // Sorts |n| rows of indices and moves the values along.
-static fy_code put_sorted(fy_kernel_ctx *ctx, const int64_t *indices, const fy_tensor *const *values,
-                          int parts, int64_t n, int64_t rank, fy_error *err) {
+static fy_code put_sorted(fy_kernel_ctx *ctx, const int64_t *indices,
+                          const fy_tensor *const *values, int parts, int64_t n, int64_t rank,
+                          fy_error *err) {
   void *memory;
   fy_tensor *out, *out_values;
   FY_TRY(fy_scratch(ctx, (size_t)(n + 1) * sizeof(keyed), &memory, err));
@@ -412,16 +419,18 @@ static fy_code concat_checks(const fy_kernel_ctx *ctx, int n, int64_t axis, fy_e
                      (long long)indices->dims[0], (long long)values->count);
     }
     if (shape->count != first->count || indices->dims[1] != shape->count) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Ranks of all input tensors must match: expected %lld but got %lld at position "
-                     "%d",
-                     (long long)first->count, (long long)shape->count, i);
+      return fy_fail(
+          err, FY_INVALID_ARGUMENT,
+          "Ranks of all input tensors must match: expected %lld but got %lld at position "
+          "%d",
+          (long long)first->count, (long long)shape->count, i);
     }
   }
   const int64_t rank = first->count;
   if (axis < -rank || axis >= rank) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Concat dimension must be in range [%lld, %lld), got %lld",
-                   (long long)-rank, (long long)rank, (long long)axis);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Concat dimension must be in range [%lld, %lld), got %lld", (long long)-rank,
+                   (long long)rank, (long long)axis);
   }
   if (axis < 0) axis += rank;
   for (int i = 1; i < n; i++) {
@@ -498,7 +507,8 @@ static fy_code sparse_slice(fy_kernel_ctx *ctx, fy_error *err) {
   const int64_t rank = shape->count;
   for (int i = 3; i < 5; i++) {
     if (ctx->in[i]->count == rank) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected %s to be a vector of length %lld but got length %lld",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Expected %s to be a vector of length %lld but got length %lld",
                    i == 3 ? "start" : "size", (long long)rank, (long long)ctx->in[i]->count);
   }
   if (indices->dims[0] != values->count || indices->dims[1] != rank) {
@@ -557,22 +567,22 @@ typedef struct product {
 #define MADD_REAL(S, s, x, y) ((s) + (x) * (y))
 #define MADD_INT(S, s, x, y)  (fy_a_##S)((fy_u_##S)(s) + (fy_u_##S)(x) * (fy_u_##S)(y))
 #define MADD_CPLX(S, s, x, y) ((s) + fy_cmul_##S(x, y))
-#define SPARSE_MATMUL(E, S, MADD, CJ)                                                        \
-  static void sparse_matmul_##S(const product *p, fy_tensor *out) {                          \
-    fy_a_##S *sums = p->sums;                                                                \
-    const fy_t_##S *values = p->values->data, *b = p->b->data;                               \
-    for (int64_t i = 0; i < p->values->count; i++) {                                         \
-      const int64_t r = fy_tensor_int(p->indices, 2 * i + (p->adjoint_a ? 1 : 0));           \
-      const int64_t k = fy_tensor_int(p->indices, 2 * i + (p->adjoint_a ? 0 : 1));           \
-      fy_a_##S a = FY_LD_##S(values[i]);                                                     \
-      if (p->adjoint_a) a = CJ(S, a);                                                        \
-      for (int64_t c = 0; c < p->n; c++) {                                                   \
-        fy_a_##S y = FY_LD_##S(b[p->adjoint_b ? c * p->k + k : k * p->n + c]);               \
-        if (p->adjoint_b) y = CJ(S, y);                                                      \
-        const fy_a_##S s = sums[r * p->n + c];                                               \
-        sums[r * p->n + c] = MADD(S, s, a, y);                                               \
-      }                                                                                      \
-    }                                                                                        \
+#define SPARSE_MATMUL(E, S, MADD, CJ)                                                         \
+  static void sparse_matmul_##S(const product *p, fy_tensor *out) {                           \
+    fy_a_##S *sums = p->sums;                                                                 \
+    const fy_t_##S *values = p->values->data, *b = p->b->data;                                \
+    for (int64_t i = 0; i < p->values->count; i++) {                                          \
+      const int64_t r = fy_tensor_int(p->indices, 2 * i + (p->adjoint_a ? 1 : 0));            \
+      const int64_t k = fy_tensor_int(p->indices, 2 * i + (p->adjoint_a ? 0 : 1));            \
+      fy_a_##S a = FY_LD_##S(values[i]);                                                      \
+      if (p->adjoint_a) a = CJ(S, a);                                                         \
+      for (int64_t c = 0; c < p->n; c++) {                                                    \
+        fy_a_##S y = FY_LD_##S(b[p->adjoint_b ? c * p->k + k : k * p->n + c]);                \
+        if (p->adjoint_b) y = CJ(S, y);                                                       \
+        const fy_a_##S s = sums[r * p->n + c];                                                \
+        sums[r * p->n + c] = MADD(S, s, a, y);                                                \
+      }                                                                                       \
+    }                                                                                         \
     for (int64_t i = 0; i < out->count; i++) ((fy_t_##S *)out->data)[i] = FY_ST_##S(sums[i]); \
   }
 FY_REAL_TYPES(SPARSE_MATMUL, MADD_REAL, NO_CONJ)
@@ -618,12 +628,13 @@ static fy_code sparse_matmul(fy_kernel_ctx *ctx, fy_error *err) {
   p.n = b->dims[p.adjoint_b ? 0 : 1];
   const int64_t inner = b->dims[p.adjoint_b ? 1 : 0];
   if (inner != p.k) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Cannot multiply A and B because inner dimension does not match: %lld vs. %lld.  "
-                   "Did you forget a transpose?  Dimensions of A: [%lld, %lld).  Dimensions of B: "
-                   "%s",
-                   (long long)p.k, (long long)inner, (long long)p.m, (long long)p.k,
-                   fy_tensor_shape_text(b, x));
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Cannot multiply A and B because inner dimension does not match: %lld vs. %lld.  "
+        "Did you forget a transpose?  Dimensions of A: [%lld, %lld).  Dimensions of B: "
+        "%s",
+        (long long)p.k, (long long)inner, (long long)p.m, (long long)p.k,
+        fy_tensor_shape_text(b, x));
   }
   if (p.m < 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension %lld must be >= 0", (long long)p.m);
@@ -637,12 +648,14 @@ static fy_code sparse_matmul(fy_kernel_ctx *ctx, fy_error *err) {
     const int64_t r = fy_tensor_int(indices, 2 * i + (p.adjoint_a ? 1 : 0));
     const int64_t k = fy_tensor_int(indices, 2 * i + (p.adjoint_a ? 0 : 1));
     if ((uint64_t)k >= (uint64_t)p.k) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "k (%lld) from index[%lld,%d] out of bounds (>=%lld)",
-                     (long long)k, (long long)i, p.adjoint_a ? 0 : 1, (long long)p.k);
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "k (%lld) from index[%lld,%d] out of bounds (>=%lld)", (long long)k,
+                     (long long)i, p.adjoint_a ? 0 : 1, (long long)p.k);
     }
     if ((uint64_t)r >= (uint64_t)p.m) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "m (%lld) from index[%lld,%d] out of bounds (>=%lld)",
-                     (long long)r, (long long)i, p.adjoint_a ? 1 : 0, (long long)p.m);
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "m (%lld) from index[%lld,%d] out of bounds (>=%lld)", (long long)r,
+                     (long long)i, p.adjoint_a ? 1 : 0, (long long)p.m);
     }
   }
   if (out->count == 0) return FY_OK;
@@ -698,8 +711,8 @@ static const fy_sample matmul_samples[] = {
 
 FY_OP(SparseToDense, .shape = sparse_to_dense_shape, .compute = sparse_to_dense,
       .host_inputs = 1 << 1, FY_SAMPLES(dense_samples));
-FY_OP(SparseReshape, .shape = sparse_reshape_shape, .compute = sparse_reshape,
-      .host_inputs = 0x6, .host_outputs = 0x2, FY_SAMPLES(reshape_samples));
+FY_OP(SparseReshape, .shape = sparse_reshape_shape, .compute = sparse_reshape, .host_inputs = 0x6,
+      .host_outputs = 0x2, FY_SAMPLES(reshape_samples));
 FY_OP(SparseFillEmptyRows, .shape = fill_empty_rows_shape, .compute = fill_empty_rows,
       .host_inputs = 1 << 2, .flags = FY_OP_DYNAMIC, FY_SAMPLES(fill_samples));
 FY_OP(SparseReorder, .shape = sparse_reorder_shape, .compute = sparse_reorder,

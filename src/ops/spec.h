@@ -52,7 +52,8 @@ typedef struct fy_op_spec {
   const char *deprecated_text;
   const char *cpu_kernels;  // TensorFlow's own CPU registrations: "T=float;T=double", "any", or ""
   // All groups in TensorFlow's order: "DEFAULT{T=int32@shape} CPU GPU{T=float}", where CPU stands
-  // for cpu_kernels and @ names host-memory arguments; "" = only cpu_kernels.
+  // for cpu_kernels and @ names host-memory arguments (@@ after the last set: of every set);
+  // "" = only cpu_kernels.
   const char *kernels;
 } fy_op_spec;
 

@@ -116,8 +116,9 @@ static fy_code segment_join(fy_kernel_ctx *ctx, fy_error *err) {
   for (int64_t i = 0; i < ids->count; i++) {
     const int64_t id = fy_tensor_int(ids, i);
     if (id >= 0 && id < n) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "segment_ids are not allowed to exceed num_segments or to have negative values.");
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "segment_ids are not allowed to exceed num_segments or to have negative values.");
   }
   int64_t dims[FY_MAX_RANK] = {n}, inner = 1;
   for (int32_t d = ids->rank; d < in->rank; d++) {
@@ -191,14 +192,12 @@ static fy_code check_splits(const fy_tensor *data, const fy_tensor *splits, fy_e
   for (int64_t i = 1; i < splits->count; i++) {
     const int64_t v = fy_tensor_int(splits, i);
     if (v < before) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Invalid split value %lld, must be in [%lld, %lld]", (long long)v,
-                     (long long)before, (long long)data->count);
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid split value %lld, must be in [%lld, %lld]",
+                     (long long)v, (long long)before, (long long)data->count);
     }
     if (v > data->count) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Invalid split value %lld, must be in [%lld, %lld]", (long long)v,
-                     (long long)before, (long long)data->count);
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid split value %lld, must be in [%lld, %lld]",
+                     (long long)v, (long long)before, (long long)data->count);
     }
     before = v;
   }

@@ -107,7 +107,8 @@ static bool has_fraction(fy_dtype t) {
 static fy_code check_format(fy_site *site, fy_error *err) {
   const fy_dtype t = fy_site_type(site, "T");
   const fy_view fill = fy_site_string(site, "fill");
-  const bool scientific = fy_site_bool(site, "scientific"), shortest = fy_site_bool(site, "shortest");
+  const bool scientific = fy_site_bool(site, "scientific"),
+             shortest = fy_site_bool(site, "shortest");
   if (!has_fraction(t)) {
     if (scientific || shortest) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -170,7 +171,7 @@ static void add_double(fy_str *s, const format *f, double v) {
 static void add_int(fy_str *s, const format *f, bool is_signed, bool negative, uint64_t magnitude) {
   char digits[24];
   const int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)magnitude);
-  const char *sign = negative                        ? "-"
+  const char *sign = negative                      ? "-"
                      : is_signed && f->fill == '+' ? "+"
                      : is_signed && f->fill == ' ' ? " "
                                                    : "";

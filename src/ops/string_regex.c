@@ -111,7 +111,8 @@ static fy_code match_all(fy_kernel_ctx *ctx, const fy_regex *re, fy_error *err) 
   fy_tensor *out;
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   for (int64_t i = 0; i < in->count; i++) {
-    FY_TRY(fy_regex_match(re, fy_tensor_string(in, i), 0, true, NULL, 0, (bool *)out->data + i, err));
+    FY_TRY(
+        fy_regex_match(re, fy_tensor_string(in, i), 0, true, NULL, 0, (bool *)out->data + i, err));
   }
   return FY_OK;
 }

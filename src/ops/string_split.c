@@ -70,8 +70,8 @@ static bool next_piece(splitter *s, fy_view *out) {
     }
     const size_t step = s->any_of ? 1 : s->separator.n;
     for (size_t i = 0; i + step <= r.n; i++) {
-      const bool hit = s->any_of ? in_set(s->separator, r.p[i])
-                                 : memcmp(r.p + i, s->separator.p, step) == 0;
+      const bool hit =
+          s->any_of ? in_set(s->separator, r.p[i]) : memcmp(r.p + i, s->separator.p, step) == 0;
       if (!hit) continue;
       *out = (fy_view){r.p, i};
       s->rest = (fy_view){r.p + i + step, r.n - i - step};

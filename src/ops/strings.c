@@ -238,7 +238,8 @@ static fy_code substr(fy_kernel_ctx *ctx, fy_error *err) {
   const bool chars = by_chars(ctx->site);
   char x[128], y[128];
   if (!fy_shape_equal(pos->rank, pos->dims, len->rank, len->dims)) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "pos and len should have the same shape, got: %s vs. %s",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "pos and len should have the same shape, got: %s vs. %s",
                    fy_tensor_shape_text(pos, x), fy_tensor_shape_text(len, y));
   }
   const bool same = pos->rank == 0 || fy_shape_equal(in->rank, in->dims, pos->rank, pos->dims);
@@ -276,9 +277,9 @@ static fy_code substr(fy_kernel_ctx *ctx, fy_error *err) {
       } else {
         snprintf(index, sizeof index, "(%lld, %lld)", (long long)at[0], (long long)at[1]);
       }
-      return fy_fail(err, FY_INVALID_ARGUMENT, "pos %lld out of range for string%s%.*s%s at index %s",
-                     (long long)from, chars ? "" : " b'", chars ? 0 : (int)s.n, s.p,
-                     chars ? "" : "'", index);
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "pos %lld out of range for string%s%.*s%s at index %s", (long long)from,
+                     chars ? "" : " b'", chars ? 0 : (int)s.n, s.p, chars ? "" : "'", index);
     }
     FY_TRY(fy_text_put(out, k, s.p, s.n, err));
     for (int32_t d = rank - 1; d >= 0 && ++at[d] == dims[d]; d--) at[d] = 0;

@@ -84,8 +84,7 @@ static fy_code new_array(fy_kernel_ctx *ctx, fy_error *err) {
   char x[128];
   fy_tensor *out;
   if (ctx->in[0]->rank != 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "TensorArray size must be scalar, but had shape: %s",
+    return fy_fail(err, FY_INVALID_ARGUMENT, "TensorArray size must be scalar, but had shape: %s",
                    fy_tensor_shape_text(ctx->in[0], x));
   }
   const int64_t n = fy_tensor_int(ctx->in[0], 0);
@@ -100,8 +99,9 @@ static fy_code new_array(fy_kernel_ctx *ctx, fy_error *err) {
   a->dynamic = fy_site_bool(site, "dynamic_size");
   a->clear_after_read = fy_site_bool(site, "clear_after_read");
   a->identical = fy_site_bool(site, "identical_element_shapes");
-  fy_code code = fy_tensor_list_new(fy_site_type(site, "dtype"), has_shape ? shape->v.shape.rank : -1,
-                                    has_shape ? shape->v.shape.dims : NULL, 0, &a->list, err);
+  fy_code code =
+      fy_tensor_list_new(fy_site_type(site, "dtype"), has_shape ? shape->v.shape.rank : -1,
+                         has_shape ? shape->v.shape.dims : NULL, 0, &a->list, err);
   if (!code) code = resize(a, n, err);
   if (code) {
     destroy(&a->object);
@@ -135,11 +135,12 @@ static fy_code write_item(tensor_array *a, int64_t at, fy_tensor *item, fy_error
                    "Tried to write to index %lld but array %s size is: %lld", (long long)at,
                    a->dynamic ? "is resizeable and" : "is not resizeable and", (long long)l->n);
   } else if (!fits(l, item->rank, item->dims)) {
-    code = fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Could not write to TensorArray index %lld because the value shape is %s which "
-                   "is incompatible with the TensorArray's inferred element shape: %s (consider "
-                   "setting infer_shape=False).",
-                   (long long)at, fy_tensor_shape_text(item, x), fy_shape_text(l->rank, l->dims, y));
+    code =
+        fy_fail(err, FY_INVALID_ARGUMENT,
+                "Could not write to TensorArray index %lld because the value shape is %s which "
+                "is incompatible with the TensorArray's inferred element shape: %s (consider "
+                "setting infer_shape=False).",
+                (long long)at, fy_tensor_shape_text(item, x), fy_shape_text(l->rank, l->dims, y));
   } else if (at >= l->n) {
     code = resize(a, at + 1, err);
   }
@@ -148,9 +149,10 @@ static fy_code write_item(tensor_array *a, int64_t at, fy_tensor *item, fy_error
                    "Could not write to TensorArray index %lld because it has already been read.",
                    (long long)at);
   } else if (!code && l->items[at]) {
-    code = fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Could not write to TensorArray index %lld because it has already been written to.",
-                   (long long)at);
+    code =
+        fy_fail(err, FY_INVALID_ARGUMENT,
+                "Could not write to TensorArray index %lld because it has already been written to.",
+                (long long)at);
   }
   if (code) {
     fy_tensor_release(item);
@@ -173,8 +175,7 @@ static fy_code write(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *item;
   char x[128];
   if (ctx->in[1]->rank != 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "TensorArray index must be scalar, but had shape: %s",
+    return fy_fail(err, FY_INVALID_ARGUMENT, "TensorArray index must be scalar, but had shape: %s",
                    fy_tensor_shape_text(ctx->in[1], x));
   }
   const fy_tensor *v = ctx->in[2];
@@ -206,7 +207,8 @@ static fy_code scatter(fy_kernel_ctx *ctx, fy_error *err) {
   tensor_array *a;
   char x[128];
   if (indices->rank != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected indices to be a vector, but received shape: %s",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Expected indices to be a vector, but received shape: %s",
                    fy_tensor_shape_text(indices, x));
   }
   if (v->rank < 1) {
@@ -232,10 +234,11 @@ static fy_code split_locked(fy_kernel_ctx *ctx, tensor_array *a, fy_error *err) 
   int64_t dims[FY_MAX_RANK], at = 0;
   memcpy(dims, v->dims, (size_t)v->rank * sizeof *dims);
   if (lengths->count != a->list->n && !a->dynamic) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "TensorArray's size is not equal to the size of lengths (%lld vs. %lld), and the "
-                   "TensorArray is not marked as dynamically resizeable",
-                   (long long)a->list->n, (long long)lengths->count);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "TensorArray's size is not equal to the size of lengths (%lld vs. %lld), and the "
+        "TensorArray is not marked as dynamically resizeable",
+        (long long)a->list->n, (long long)lengths->count);
   }
   for (int64_t i = 0; i < lengths->count; i++) {
     fy_tensor *item;
@@ -254,8 +257,9 @@ static fy_code split(fy_kernel_ctx *ctx, fy_error *err) {
   int64_t total = 0;
   if (lengths->rank != 1 || v->rank < 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   lengths->rank != 1 ? "Expected lengths to be a vector, received shape: %s"
-                                      : "Expected value to be at least a vector, but received shape: %s",
+                   lengths->rank != 1
+                       ? "Expected lengths to be a vector, received shape: %s"
+                       : "Expected value to be at least a vector, but received shape: %s",
                    fy_tensor_shape_text(lengths->rank != 1 ? lengths : v, x));
   }
   for (int64_t i = 0; i < lengths->count; i++) {
@@ -297,16 +301,18 @@ static fy_code read_item(tensor_array *a, int64_t at, fy_tensor **out, fy_error 
     bool known = l->rank >= 0;
     for (int32_t i = 0; i < l->rank; i++) known = known && l->dims[i] >= 0;
     if (!known) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Could not read from TensorArray index %lld.  Furthermore, the element shape is "
-                     "not fully defined: %s.  It is possible you are working with a resizeable "
-                     "TensorArray and stop_gradients is not allowing the gradients to be written.  "
-                     "If you set the full element_shape property on the forward TensorArray, the "
-                     "proper all-zeros tensor will be returned instead of incurring this error.",
-                     (long long)at, fy_shape_text(l->rank, l->dims, x));
+      return fy_fail(
+          err, FY_INVALID_ARGUMENT,
+          "Could not read from TensorArray index %lld.  Furthermore, the element shape is "
+          "not fully defined: %s.  It is possible you are working with a resizeable "
+          "TensorArray and stop_gradients is not allowing the gradients to be written.  "
+          "If you set the full element_shape property on the forward TensorArray, the "
+          "proper all-zeros tensor will be returned instead of incurring this error.",
+          (long long)at, fy_shape_text(l->rank, l->dims, x));
     }
     FY_TRY(fy_tensor_new(l->dtype, l->rank, l->dims, out, err));
-    if ((*out)->count && fy_dtype_is_plain(l->dtype)) memset((*out)->data, 0, fy_tensor_bytes(*out));
+    if ((*out)->count && fy_dtype_is_plain(l->dtype))
+      memset((*out)->data, 0, fy_tensor_bytes(*out));
     return FY_OK;
   }
   *out = l->items[at];
@@ -322,9 +328,8 @@ static fy_code read_item(tensor_array *a, int64_t at, fy_tensor **out, fy_error 
 static fy_code check_read_type(const tensor_array *a, const fy_site *site, fy_error *err) {
   const fy_dtype want = fy_site_type(site, "dtype");
   if (want == a->list->dtype) return FY_OK;
-  return fy_fail(err, FY_INVALID_ARGUMENT,
-                 "TensorArray dtype is %s but Op requested dtype %s.", fy_dtype_name(a->list->dtype),
-                 fy_dtype_name(want));
+  return fy_fail(err, FY_INVALID_ARGUMENT, "TensorArray dtype is %s but Op requested dtype %s.",
+                 fy_dtype_name(a->list->dtype), fy_dtype_name(want));
 }
 
 static fy_code read(fy_kernel_ctx *ctx, fy_error *err) {
@@ -332,8 +337,7 @@ static fy_code read(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *item = NULL;
   char x[128];
   if (ctx->in[1]->rank != 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "TensorArray index must be scalar, but had shape: %s",
+    return fy_fail(err, FY_INVALID_ARGUMENT, "TensorArray index must be scalar, but had shape: %s",
                    fy_tensor_shape_text(ctx->in[1], x));
   }
   FY_TRY(open_array(ctx, &a, err));
@@ -345,29 +349,32 @@ static fy_code read(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // Joins elements: stacked (gather) or end to end (concat; |lengths| is output 1).
-static fy_code join(fy_kernel_ctx *ctx, tensor_array *a, const fy_tensor *indices, fy_tensor **items,
-                    int64_t n, bool stacked, fy_error *err) {
+static fy_code join(fy_kernel_ctx *ctx, tensor_array *a, const fy_tensor *indices,
+                    fy_tensor **items, int64_t n, bool stacked, fy_error *err) {
   char x[128], y[128];
   int64_t dims[FY_MAX_RANK], total = 0, at = 0;
   fy_tensor *out, *lengths = NULL;
-  const fy_attr *shape = fy_site_attr(ctx->site, stacked ? "element_shape" : "element_shape_except0");
+  const fy_attr *shape =
+      fy_site_attr(ctx->site, stacked ? "element_shape" : "element_shape_except0");
   FY_TRY(check_read_type(a, ctx->site, err));
   for (int64_t i = 0; i < n; i++) {
     FY_TRY(read_item(a, indices ? fy_tensor_int(indices, i) : i, &items[i], err));
     const fy_tensor *first = items[0], *t = items[i];
     const int32_t skip = stacked ? 0 : 1;
     if (t->rank < skip || t->rank >= FY_MAX_RANK) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Concat saw a scalar shape at index %lld but requires at least vectors.  Did you "
-                     "mean to call pack?",
-                     (long long)i);
+      return fy_fail(
+          err, FY_INVALID_ARGUMENT,
+          "Concat saw a scalar shape at index %lld but requires at least vectors.  Did you "
+          "mean to call pack?",
+          (long long)i);
     }
     if (t->rank != first->rank ||
         !fy_shape_equal(t->rank - skip, t->dims + skip, first->rank - skip, first->dims + skip)) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "TensorArray has inconsistent shapes.  Index 0 has shape: %s but index %lld has "
-                     "shape: %s",
-                     fy_tensor_shape_text(first, x), (long long)i, fy_tensor_shape_text(t, y));
+      return fy_fail(
+          err, FY_INVALID_ARGUMENT,
+          "TensorArray has inconsistent shapes.  Index 0 has shape: %s but index %lld has "
+          "shape: %s",
+          fy_tensor_shape_text(first, x), (long long)i, fy_tensor_shape_text(t, y));
     }
     total += stacked ? 1 : t->dims[0];
   }
@@ -387,10 +394,11 @@ static fy_code join(fy_kernel_ctx *ctx, tensor_array *a, const fy_tensor *indice
     bool known = rank >= 0 && rank < FY_MAX_RANK;
     for (int32_t i = 0; known && i < rank; i++) known = from[i] >= 0;
     if (!known) {
-      return fy_fail(err, FY_UNIMPLEMENTED,
-                     "TensorArray has size zero, but element shape %s is not fully defined. Currently "
-                     "only static shapes are supported when %s zero-size TensorArrays.",
-                     fy_shape_text(rank, from, x), stacked ? "packing" : "concatenating");
+      return fy_fail(
+          err, FY_UNIMPLEMENTED,
+          "TensorArray has size zero, but element shape %s is not fully defined. Currently "
+          "only static shapes are supported when %s zero-size TensorArrays.",
+          fy_shape_text(rank, from, x), stacked ? "packing" : "concatenating");
     }
   }
   dims[0] = total;
@@ -420,7 +428,8 @@ static fy_code join_all(fy_kernel_ctx *ctx, const fy_tensor *indices, bool stack
 static fy_code gather(fy_kernel_ctx *ctx, fy_error *err) {
   char x[128];
   if (ctx->in[1]->rank != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected indices to be a vector, but received shape: %s",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Expected indices to be a vector, but received shape: %s",
                    fy_tensor_shape_text(ctx->in[1], x));
   }
   return join_all(ctx, ctx->in[1], true, err);

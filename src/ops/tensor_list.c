@@ -3,9 +3,9 @@
 // A list is a refcounted object that is never changed once it is published: an op that changes a
 // list copies its pointers, never its elements.
 
+#include "ops/tensor_list.h"
 #include "base/alloc.h"
 #include "ops/shape_fns.h"
-#include "ops/tensor_list.h"
 #include "ops/values.h"
 
 // ---------------------------------------------------------------- the object
@@ -118,8 +118,9 @@ static fy_code read_shape(const fy_tensor *t, eshape *out, fy_error *err) {
   if (t->rank == 0) {
     const int64_t v = fy_tensor_int(t, 0);
     if (v == -1) return FY_OK;
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "The only valid scalar shape tensor is the fully unknown shape specified as -1.");
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "The only valid scalar shape tensor is the fully unknown shape specified as -1.");
   }
   if (t->rank != 1 || t->count > FY_MAX_RANK) {
     char x[128];
@@ -171,8 +172,9 @@ static bool fully_known(const eshape *e) {
 static fy_code check_dtype(fy_kernel_ctx *ctx, const fy_tensor_list *l, fy_error *err) {
   const fy_dtype want = fy_site_type(ctx->site, "element_dtype");
   if (want == l->dtype) return FY_OK;
-  return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid data types; op elements %s but list elements %s",
-                 fy_dtype_name(want), fy_dtype_name(l->dtype));
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "Invalid data types; op elements %s but list elements %s", fy_dtype_name(want),
+                 fy_dtype_name(l->dtype));
 }
 
 static fy_code check_item(const fy_tensor_list *l, const fy_tensor *t, fy_error *err) {
@@ -315,7 +317,8 @@ static fy_code reserve(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor_list *l;
   FY_TRY(read_shape(ctx->in[0], &e, err));
   if (ctx->in[1]->rank != 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "The num_elements to reserve must be a tensor size 1, but got %lld",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "The num_elements to reserve must be a tensor size 1, but got %lld",
                    (long long)ctx->in[1]->count);
   }
   FY_TRY(scalar_int(ctx->in[1], "num_elements", &n, err));
@@ -380,7 +383,8 @@ static fy_code scatter_into(fy_tensor_list *l, const fy_tensor *t, const fy_tens
 static fy_code check_scatter(const fy_tensor *t, const fy_tensor *indices, fy_error *err) {
   char x[128];
   if (indices->rank != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected indices to be a vector, but received shape: %s",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Expected indices to be a vector, but received shape: %s",
                    fy_tensor_shape_text(indices, x));
   }
   if (t->rank < 1) {
@@ -422,8 +426,7 @@ static fy_code scatter(fy_kernel_ctx *ctx, fy_error *err) {
     }
     if (given < -1) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "TensorListScatter expects num_elements >= -1, found: %lld",
-                     (long long)given);
+                     "TensorListScatter expects num_elements >= -1, found: %lld", (long long)given);
     }
     if (given > n) n = given;
   }
@@ -540,8 +543,8 @@ static fy_code resize(fy_kernel_ctx *ctx, fy_error *err) {
   int64_t n;
   FY_TRY(scalar_int(ctx->in[1], "size", &n, err));
   if (n < 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "TensorListSlice expects size to be non-negative. Got: %lld",
-                   (long long)n);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "TensorListSlice expects size to be non-negative. Got: %lld", (long long)n);
   }
   FY_TRY(take_list(ctx, 0, &l, err));
   fy_code code = fy_tensor_list_resize(l, n, err);
@@ -566,7 +569,8 @@ static fy_code concat_lists(fy_kernel_ctx *ctx, fy_error *err) {
   for (int64_t i = 0; i < a->count; i++) {
     const fy_tensor_list *p = ((fy_tensor_list *const *)a->data)[i];
     const fy_tensor_list *q = ((fy_tensor_list *const *)b->data)[i];
-    if (!p || !q || p->object.type != &fy_tensor_list_type || q->object.type != &fy_tensor_list_type) {
+    if (!p || !q || p->object.type != &fy_tensor_list_type ||
+        q->object.type != &fy_tensor_list_type) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "input_%s is not a TensorList at index %lld",
                      !p || p->object.type != &fy_tensor_list_type ? "a" : "b", (long long)i);
     }
@@ -661,9 +665,10 @@ static fy_code put_item(fy_kernel_ctx *ctx, int i, const fy_tensor_list *l, int6
   }
   FY_TRY(element_shape(l, shape, true, &e, err));
   if (!fully_known(&e)) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Trying to read an uninitialized tensor but element_shape is not fully defined. %s",
-                   fy_shape_text(e.rank, e.dims, x));
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Trying to read an uninitialized tensor but element_shape is not fully defined. %s",
+        fy_shape_text(e.rank, e.dims, x));
   }
   return put_zeros(ctx, i, &e, err);
 }
@@ -770,9 +775,10 @@ static fy_code stack(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(check_dtype(ctx, l, err));
   const int64_t n = fy_site_int(ctx->site, "num_elements");
   if (n != -1 && n != l->n) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Operation expected a list with %lld elements but got a list with %lld elements.",
-                   (long long)n, (long long)l->n);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Operation expected a list with %lld elements but got a list with %lld elements.",
+        (long long)n, (long long)l->n);
   }
   return stack_items(ctx, l, NULL, ctx->in[1], err);
 }
@@ -800,7 +806,8 @@ static fy_code concat(fy_kernel_ctx *ctx, fy_error *err) {
     if (a && a->kind == FY_ATTR_SHAPE) merge(&e, a->v.shape.rank, a->v.shape.dims);
   }
   if (e.rank == 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Concat requires elements to be at least vectors, found "
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Concat requires elements to be at least vectors, found "
                    "scalars instead.");
   }
   // Everything but the first dim must agree.
@@ -820,14 +827,15 @@ static fy_code concat(fy_kernel_ctx *ctx, fy_error *err) {
     int64_t n = leading && i < leading->count ? fy_tensor_int(leading, i) : first;
     if (t) {
       if (t->rank < 1) {
-        return fy_fail(err, FY_INVALID_ARGUMENT, "Concat saw a scalar shape at index %lld but requires "
-                       "at least vectors.", (long long)i);
+        return fy_fail(err, FY_INVALID_ARGUMENT,
+                       "Concat saw a scalar shape at index %lld but requires "
+                       "at least vectors.",
+                       (long long)i);
       }
       if (!merge(&rest, t->rank - 1, t->dims + 1)) {
-        return fy_fail(err, FY_INVALID_ARGUMENT,
-                       "Tried to concat tensors with unequal shapes: %s vs %s",
-                       fy_shape_text(rest.rank, rest.dims, x),
-                       fy_shape_text(t->rank - 1, t->dims + 1, y));
+        return fy_fail(
+            err, FY_INVALID_ARGUMENT, "Tried to concat tensors with unequal shapes: %s vs %s",
+            fy_shape_text(rest.rank, rest.dims, x), fy_shape_text(t->rank - 1, t->dims + 1, y));
       }
       n = t->dims[0];
     } else if (n < 0) {
@@ -881,7 +889,8 @@ static fy_code split(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Tensor must be at least a vector, but saw shape: %s",
                    fy_tensor_shape_text(t, x));
   }
-  if (e.rank == 0 || (e.rank > 0 && !compatible(e.rank - 1, e.dims + 1, t->rank - 1, t->dims + 1))) {
+  if (e.rank == 0 ||
+      (e.rank > 0 && !compatible(e.rank - 1, e.dims + 1, t->rank - 1, t->dims + 1))) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "tensor shape %s is not compatible with element_shape %s",
                    fy_tensor_shape_text(t, x), fy_shape_text(e.rank, e.dims, y));
@@ -899,7 +908,8 @@ static fy_code split(fy_kernel_ctx *ctx, fy_error *err) {
     }
   }
   if (total != t->dims[0]) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Unused values in tensor. Length of tensor: %lld Values used: %lld",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Unused values in tensor. Length of tensor: %lld Values used: %lld",
                    (long long)t->dims[0], (long long)total);
   }
   FY_TRY(fy_tensor_list_new(t->dtype, e.rank, e.dims, lengths->count, &l, err));
@@ -922,7 +932,8 @@ static fy_code split(fy_kernel_ctx *ctx, fy_error *err) {
 #define READS FY_OP_HOST | FY_OP_DYNAMIC | FY_OP_NO_FOLD | FY_OP_SETS_OUTPUT
 static const fy_sample empty_samples[] = {
     {"i32[1]=2; i32[]=-1", "element_dtype=float", FY_OK, NULL},
-    {"i32[]=3; i32[]=-1", "element_dtype=float", FY_INVALID_ARGUMENT, "The only valid scalar shape"},
+    {"i32[]=3; i32[]=-1", "element_dtype=float", FY_INVALID_ARGUMENT,
+     "The only valid scalar shape"},
 };
 static const fy_sample reserve_samples[] = {
     {"i32[1]=2; i32[]=4", "element_dtype=float", FY_OK, NULL},

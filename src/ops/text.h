@@ -21,10 +21,37 @@ static inline bool fy_utf8_is_trail(char c) {
 
 // General categories, in the order of unicode_data.inc.
 typedef enum fy_category {
-  FY_CAT_CN, FY_CAT_LU, FY_CAT_LL, FY_CAT_LT, FY_CAT_LM, FY_CAT_LO, FY_CAT_MN, FY_CAT_MC,
-  FY_CAT_ME, FY_CAT_ND, FY_CAT_NL, FY_CAT_NO, FY_CAT_PC, FY_CAT_PD, FY_CAT_PS, FY_CAT_PE,
-  FY_CAT_PI, FY_CAT_PF, FY_CAT_PO, FY_CAT_SM, FY_CAT_SC, FY_CAT_SK, FY_CAT_SO, FY_CAT_ZS,
-  FY_CAT_ZL, FY_CAT_ZP, FY_CAT_CC, FY_CAT_CF, FY_CAT_CO, FY_CAT_CS, FY_CAT_COUNT
+  FY_CAT_CN,
+  FY_CAT_LU,
+  FY_CAT_LL,
+  FY_CAT_LT,
+  FY_CAT_LM,
+  FY_CAT_LO,
+  FY_CAT_MN,
+  FY_CAT_MC,
+  FY_CAT_ME,
+  FY_CAT_ND,
+  FY_CAT_NL,
+  FY_CAT_NO,
+  FY_CAT_PC,
+  FY_CAT_PD,
+  FY_CAT_PS,
+  FY_CAT_PE,
+  FY_CAT_PI,
+  FY_CAT_PF,
+  FY_CAT_PO,
+  FY_CAT_SM,
+  FY_CAT_SC,
+  FY_CAT_SK,
+  FY_CAT_SO,
+  FY_CAT_ZS,
+  FY_CAT_ZL,
+  FY_CAT_ZP,
+  FY_CAT_CC,
+  FY_CAT_CF,
+  FY_CAT_CO,
+  FY_CAT_CS,
+  FY_CAT_COUNT
 } fy_category;
 fy_category fy_unicode_category(uint32_t c);
 int32_t fy_unicode_script(uint32_t c);  // ICU's UScriptCode

@@ -29,14 +29,8 @@ uint32_t fy_utf8_next(const char *text, size_t n, size_t *len) {
   uint32_t c = p[0] & (0x7Fu >> want);
   for (int i = 1; i < want; i++) {
     // The second byte also rules out overlong forms, surrogates and what is above U+10FFFF.
-    const unsigned char low = i > 1          ? 0x80
-                              : p[0] == 0xE0 ? 0xA0
-                              : p[0] == 0xF0 ? 0x90
-                                             : 0x80;
-    const unsigned char high = i > 1          ? 0xBF
-                               : p[0] == 0xED ? 0x9F
-                               : p[0] == 0xF4 ? 0x8F
-                                              : 0xBF;
+    const unsigned char low = i > 1 ? 0x80 : p[0] == 0xE0 ? 0xA0 : p[0] == 0xF0 ? 0x90 : 0x80;
+    const unsigned char high = i > 1 ? 0xBF : p[0] == 0xED ? 0x9F : p[0] == 0xF4 ? 0x8F : 0xBF;
     if ((size_t)i >= n || p[i] < low || p[i] > high) {
       *len = (size_t)i;
       return FY_BAD_CHAR;

@@ -88,7 +88,8 @@ static void put_index(fy_tensor *t, int64_t i, int64_t v) {
 }
 
 static fy_code pick_axis(const fy_tensor *x, const fy_tensor *axis, int32_t *out, fy_error *err) {
-  if (axis && axis->rank != 1) return fy_fail(err, FY_INVALID_ARGUMENT, "axis expects a 1D vector.");
+  if (axis && axis->rank != 1)
+    return fy_fail(err, FY_INVALID_ARGUMENT, "axis expects a 1D vector.");
   if (axis && axis->count > 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "axis does not support input tensors larger than 1 elements");
@@ -248,9 +249,9 @@ static const fy_sample diff_samples[] = {
     {"i32[6]=1,2,3,4,5,6; i32[3]=1,3,5", NULL, FY_OK, "2,4,6"},
     {"f32[]=1; f32[1]=1", NULL, FY_INVALID_ARGUMENT, "x should be a 1D vector."},
 };
-#define UNIQUE(Name, shape_fn, array)                                               \
-  FY_OP(Name, .shape = shape_fn, .compute = unique, .flags = FY_OP_DYNAMIC,         \
-        .host_inputs = 1 << 1, FY_SAMPLES(array))
+#define UNIQUE(Name, shape_fn, array)                                                              \
+  FY_OP(Name, .shape = shape_fn, .compute = unique, .flags = FY_OP_DYNAMIC, .host_inputs = 1 << 1, \
+        FY_SAMPLES(array))
 UNIQUE(Unique, unique_shape, samples);
 UNIQUE(UniqueWithCounts, unique_shape, samples);
 UNIQUE(UniqueV2, unique_v2_shape, v2_samples);

@@ -270,8 +270,35 @@ static fy_code destroy_resource(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+// The shape of what the variable holds now.
+static fy_code variable_shape(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_variable *v;
+  FY_TRY(variable_of(ctx, &v, err));
+  fy_tensor *value = fy_variable_read(v);
+  if (!value) return fy_fail(err, FY_FAILED_PRECONDITION, "Variable %s is not initialized", v->name);
+  const int64_t rank = value->rank;
+  fy_tensor *out;
+  fy_code code = fy_out(ctx, 0, 1, &rank, &out, err);
+  for (int32_t d = 0; !code && d < value->rank; d++) {
+    if (out->dtype == FY_INT64) ((int64_t *)out->data)[d] = value->dims[d];
+    else ((int32_t *)out->data)[d] = (int32_t)value->dims[d];
+  }
+  fy_tensor_release(value);
+  return code;
+}
+
+static fy_code variable_shape_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape held = ctx->in_handle[0].dtype == FY_INVALID ? FY_UNKNOWN_SHAPE : ctx->in_handle[0].shape;
+  const int64_t rank = held.rank;
+  FY_TRY(fy_shape_set(ctx, 0, 1, &rank, err));
+  if (held.rank >= 0) return fy_shape_set_value(ctx, 0, held.rank, held.dims, err);
+  return FY_OK;
+}
+
 FY_OP(VarHandleOp, .shape = handle_shape, .compute = var_handle, .flags = FY_OP_CHEAP,
       .host_outputs = 1);
+FY_OP(VariableShape, .shape = variable_shape_shape, .compute = variable_shape,
+      .flags = FY_OP_CHEAP | FY_OP_ANY_DEVICE_HOST_DATA);
 FY_OP(ReadVariableOp, .shape = read_shape, .compute = read_variable,
       .flags = FY_OP_CHEAP | FY_OP_SETS_OUTPUT, .host_inputs = 1);
 FY_OP(AssignVariableOp, .shape = assign_shape, .compute = assign_variable, .host_inputs = 1);

@@ -54,9 +54,7 @@ static fy_code run_passes(fy_opt_ctx *ctx, bool once, bool *changed, fy_error *e
   return FY_OK;
 }
 
-fy_code fy_optimize_run(fy_opt_ctx *ctx, fy_error *err) {
-  if (ctx->fold_limit_bytes <= 0) ctx->fold_limit_bytes = FOLD_LIMIT_BYTES;
-  FY_TRY(check_names(ctx, err));
+static fy_code run_all(fy_opt_ctx *ctx, fy_error *err) {
   bool changed = true;
   for (int round = 0; changed && round < MAX_ROUNDS; round++) {
     changed = false;
@@ -66,4 +64,16 @@ fy_code fy_optimize_run(fy_opt_ctx *ctx, fy_error *err) {
   FY_TRY(run_passes(ctx, true, &changed, err));
   if (changed && enabled(ctx, &pass_prune)) FY_TRY(pass_prune.run(ctx, &changed, err));
   return FY_OK;
+}
+
+fy_code fy_optimize_run(fy_opt_ctx *ctx, fy_error *err) {
+  fy_opt_order order = {.nodes = NULL};
+  if (ctx->fold_limit_bytes <= 0) ctx->fold_limit_bytes = FOLD_LIMIT_BYTES;
+  FY_TRY(check_names(ctx, err));
+  fy_arena_init(&order.arena);
+  ctx->order = &order;
+  fy_code code = run_all(ctx, err);
+  ctx->order = NULL;
+  fy_arena_free(&order.arena);
+  return code;
 }

@@ -25,6 +25,7 @@ typedef struct fy_opt_ctx {
   const char *const *disabled;  // names, NULL-terminated, or NULL
   int64_t fold_limit_bytes;     // larger constants are not made by folding; 0 = 10 MiB
   fy_str *log;                  // one line per rewrite, or NULL
+  struct fy_opt_order *order;   // fy_optimize_run's own: the nodes in order, until a pass rewrites
 } fy_opt_ctx;
 
 typedef struct fy_pass {

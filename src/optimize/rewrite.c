@@ -8,6 +8,20 @@
 
 #include "base/alloc.h"
 
+static fy_code find_order(fy_rewriter *r, fy_error *err) {
+  fy_opt_order *o = r->ctx->order;
+  if (!o) return fy_graph_order(r->graph, &r->scratch, &r->order, &r->n, err);
+  if (!o->nodes || o->version != r->graph->version) {
+    fy_arena_free(&o->arena);
+    o->nodes = NULL;
+    FY_TRY(fy_graph_order(r->graph, &o->arena, &o->nodes, &o->n, err));
+    o->version = r->graph->version;
+  }
+  r->order = o->nodes;
+  r->n = o->n;
+  return FY_OK;
+}
+
 fy_code fy_rewrite_begin(fy_rewriter *r, fy_opt_ctx *ctx, fy_error *err) {
   memset(r, 0, sizeof *r);
   r->ctx = ctx;
@@ -22,7 +36,7 @@ fy_code fy_rewrite_begin(fy_rewriter *r, fy_opt_ctx *ctx, fy_error *err) {
   fy_code code = FY_OK;
   if (!r->forward || !r->instead || !r->flags || !r->fetched)
     code = fy_fail_oom(err, n * sizeof *r->forward);
-  if (!code) code = fy_graph_order(r->graph, &r->scratch, &r->order, &r->n, err);
+  if (!code) code = find_order(r, err);
   if (code) {
     fy_arena_free(&r->scratch);
     return code;
@@ -235,10 +249,6 @@ fy_code fy_rewrite_end(fy_rewriter *r, fy_code code, bool *changed, fy_error *er
 }
 
 // ------------------------------------------------------------------ facts
-bool fy_node_is(const fy_node *node, const char *op_name) {
-  return strcmp(node->op_name, op_name) == 0;
-}
-
 static bool is_handle(fy_dtype t) {
   return fy_dtype_is_ref(t) || t == FY_RESOURCE || t == FY_VARIANT;
 }

@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // rewrite.h: what the passes share. A pass walks the nodes in order, and instead of editing edges
-// one by one it says what stands for what; fy_rewrite_end applies all of that in one sweep, so a pass
-// takes time linear in the graph however many uses a value has.
+// one by one it says what stands for what; fy_rewrite_end applies all of that in one sweep, so a
+// pass takes time linear in the graph however many uses a value has.
 // During the walk, inputs of nodes seen later may still name replaced outputs: read them through
 // fy_rewrite_input. The lists of uses are those of before the pass until fy_rewrite_end.
 
 #ifndef FY_OPTIMIZE_REWRITE_H
 #define FY_OPTIMIZE_REWRITE_H
 
+#include <string.h>
+
 #include "optimize/optimize.h"
+
+// The order of the graph's nodes while nothing changes: passes that find nothing to do share it.
+typedef struct fy_opt_order {
+  fy_arena arena;
+  fy_node **nodes;
+  size_t n;
+  uint64_t version;  // of the graph
+} fy_opt_order;
 
 typedef struct fy_rewriter {
   fy_opt_ctx *ctx;
@@ -44,7 +54,9 @@ bool fy_rewrite_is_target(const fy_rewriter *r, const fy_node *node);
 void fy_rewrite_log(const fy_rewriter *r, const char *format, ...) FY_PRINTF(2, 3);
 
 // ---- facts about nodes
-bool fy_node_is(const fy_node *node, const char *op_name);
+static inline bool fy_node_is(const fy_node *node, const char *op_name) {
+  return node->op_name[0] == op_name[0] && strcmp(node->op_name, op_name) == 0;
+}
 // Known op without side effects or state, no references or resources in or out, not a call.
 bool fy_node_is_pure(const fy_node *node);
 // May |node|'s work be taken over by |other|'s node: no request of its own, or the same one?

@@ -93,7 +93,8 @@ static fy_code finish_open(fy_wire_bundle *b, const char *prefix, const uint8_t 
   for (int32_t i = 0; i < b->num_shards; i++) b->shards[i].fd = -1;
   for (size_t i = 0; i < b->n; i++) {
     // The key of a slice starts with an encoded zero; no name does.
-    if (b->items[i]->key.n && b->items[i]->key.p[0] != 0) b->names[b->num_names++] = b->items[i]->key;
+    fy_view key = b->items[i]->key;
+    if (key.n && key.p[0] != 0) b->names[b->num_names++] = key;
   }
   return FY_OK;
 }
@@ -328,6 +329,11 @@ fy_code fy_wire_bundle_read_item(fy_wire_bundle *b, const fy_wire_bundle_item *i
 fy_code fy_wire_bundle_read(fy_wire_bundle *b, const char *name, fy_tensor **out, fy_error *err) {
   *out = NULL;
   const fy_wire_bundle_item *item = find_name(b, name);
+  if (!*name && !b->is_v1) {  // the header, read as the entry of a tensor: its shards are the type
+    return fy_fail(err, FY_DATA_LOSS,
+                   "Invalid size in bundle entry: key ; stored size 0; expected size %zu",
+                   fy_dtype_valid(b->num_shards) ? fy_dtype_size((fy_dtype)b->num_shards) : 0);
+  }
   if (!item) return missing(b, name, err);
   if (b->is_v1) return fy_wire_bundle_read_v1(item, out, err);
   fy_code code = item->proto->n_slices ? fy_wire_bundle_read_sliced(b, item, out, err)

@@ -41,8 +41,11 @@ static fy_code read_meta(fy_wire_bundle *b, const Tensorflow__SavedTensorSliceMe
 static fy_code visit(void *arg, fy_view key, fy_view value, fy_error *err) {
   fy_wire_bundle *b = arg;
   ProtobufCMessage *msg;
-  FY_TRY(fy_wire_unpack(&tensorflow__saved_tensor_slices__descriptor, value.p, value.n, NULL,
-                        &b->arena, &msg, err));
+  fy_code code = fy_wire_unpack(&tensorflow__saved_tensor_slices__descriptor, value.p, value.n,
+                                NULL, &b->arena, &msg, err);
+  // As protobuf has it, fields of other messages are unknown ones: a V2 index reads as empty.
+  if (code == FY_INVALID_ARGUMENT) return FY_OK;
+  if (code) return code;
   const Tensorflow__SavedTensorSlices *all = (Tensorflow__SavedTensorSlices *)msg;
   if (key.n == 0) return read_meta(b, all->meta, err);
   const char *name = all->data && all->data->name ? all->data->name : "";

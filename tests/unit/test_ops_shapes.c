@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // test_ops_shapes.c: shape functions infer what TensorFlow infers, or more
-// (tests/data/shape_goldens.txt, made by tools/gen_op_goldens.py) and refuse what it refuses, in
-// its words.
+// (tests/data/shape_goldens*.txt, made by tools/gen_op_goldens.py and goldens_array.py) and refuse
+// what it refuses, in its words.
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -146,14 +146,13 @@ static void finish(shape_case *c) {
   memset(c, 0, sizeof *c);
 }
 
-static void all_shapes(void **state) {
-  (void)state;
+static void check_file(const char *name) {
   const char *source = getenv("FERRY_SOURCE");
   char path[512];
   static char line[1 << 14];
   static shape_case c;
   int number = 0, cases = 0;
-  snprintf(path, sizeof path, "%s/tests/data/shape_goldens.txt", source ? source : ".");
+  snprintf(path, sizeof path, "%s/tests/data/%s", source ? source : ".", name);
   FILE *f = fopen(path, "r");
   if (!f) fail_msg("cannot open %s", path);
   while (fgets(line, sizeof line, f)) {
@@ -190,6 +189,12 @@ static void all_shapes(void **state) {
   fclose(f);
   print_message("%d cases, %d differ\n", cases, failures);
   assert_int_equal(failures, 0);
+}
+
+static void all_shapes(void **state) {
+  (void)state;
+  check_file("shape_goldens.txt");
+  check_file("shape_goldens_array.txt");
 }
 
 int main(void) {
