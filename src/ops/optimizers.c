@@ -233,8 +233,7 @@ static fy_code check_variables(fy_kernel_ctx *ctx, const optimizer *o, fy_variab
   char x[128], y[128];
   for (int i = 0; i < o->vars; i++) {
     if (!vars[i]->value) {
-      return fy_fail(err, FY_FAILED_PRECONDITION, "Resource %s/%s/%s does not exist.",
-                     vars[i]->container, vars[i]->name, fy_variable_type.name);
+      return fy_fail(err, FY_INTERNAL, "Invalid variable reference.");
     }
     if (vars[i]->value->dtype != grad->dtype) {
       return fy_fail(err, FY_INVALID_ARGUMENT,

@@ -171,7 +171,7 @@ static fy_code slice(const fy_tensor *t, int64_t from, int32_t rank, const int64
 }
 
 static fy_code write(fy_kernel_ctx *ctx, fy_error *err) {
-  tensor_array *a;
+  tensor_array *a = NULL;
   fy_tensor *item;
   char x[128];
   if (ctx->in[1]->rank != 0) {
@@ -204,7 +204,7 @@ static fy_code scatter_locked(fy_kernel_ctx *ctx, tensor_array *a, fy_error *err
 
 static fy_code scatter(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *indices = ctx->in[1], *v = ctx->in[2];
-  tensor_array *a;
+  tensor_array *a = NULL;
   char x[128];
   if (indices->rank != 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -252,7 +252,7 @@ static fy_code split_locked(fy_kernel_ctx *ctx, tensor_array *a, fy_error *err) 
 
 static fy_code split(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *v = ctx->in[1], *lengths = ctx->in[2];
-  tensor_array *a;
+  tensor_array *a = NULL;
   char x[128];
   int64_t total = 0;
   if (lengths->rank != 1 || v->rank < 1) {
@@ -333,7 +333,7 @@ static fy_code check_read_type(const tensor_array *a, const fy_site *site, fy_er
 }
 
 static fy_code read(fy_kernel_ctx *ctx, fy_error *err) {
-  tensor_array *a;
+  tensor_array *a = NULL;
   fy_tensor *item = NULL;
   char x[128];
   if (ctx->in[1]->rank != 0) {
@@ -414,7 +414,7 @@ static fy_code join(fy_kernel_ctx *ctx, tensor_array *a, const fy_tensor *indice
 }
 
 static fy_code join_all(fy_kernel_ctx *ctx, const fy_tensor *indices, bool stacked, fy_error *err) {
-  tensor_array *a;
+  tensor_array *a = NULL;
   FY_TRY(open_array(ctx, &a, err));
   const int64_t n = indices ? indices->count : a->list->n;
   fy_tensor **items = fy_calloc((size_t)n + 1, sizeof *items);
@@ -439,7 +439,7 @@ static fy_code concat(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 static fy_code size(fy_kernel_ctx *ctx, fy_error *err) {
-  tensor_array *a;
+  tensor_array *a = NULL;
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, 0, NULL, &out, err));
   FY_TRY(open_array(ctx, &a, err));

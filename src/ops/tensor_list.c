@@ -417,7 +417,7 @@ static fy_code scatter(fy_kernel_ctx *ctx, fy_error *err) {
     if (at + 1 > n) n = at + 1;
   }
   if (ctx->site->num_inputs > 3) {
-    int64_t given;
+    int64_t given = 0;
     FY_TRY(scalar_int(ctx->in[3], "num_elements", &given, err));
     if (given >= 0 && given < n) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -505,7 +505,7 @@ static fy_code push(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code set_item(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor_list *l, *old;
   fy_tensor *item;
-  int64_t at;
+  int64_t at = 0;
   char x[128], y[128];
   FY_TRY(list_of(ctx->in[0], &old, err));
   FY_TRY(check_dtype(ctx, old, err));
@@ -675,7 +675,7 @@ static fy_code put_item(fy_kernel_ctx *ctx, int i, const fy_tensor_list *l, int6
 
 static fy_code get_item(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor_list *l;
-  int64_t at;
+  int64_t at = 0;
   FY_TRY(list_of(ctx->in[0], &l, err));
   FY_TRY(check_dtype(ctx, l, err));
   FY_TRY(scalar_int(ctx->in[1], "index", &at, err));

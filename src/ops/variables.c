@@ -3,6 +3,7 @@
 // an update writes in place when nobody else holds the value, and makes a new one otherwise.
 
 #include <stdio.h>
+#include <string.h>
 
 #include "ops/elementwise.h"
 #include "ops/resource.h"
@@ -100,6 +101,11 @@ static fy_code read_variable(fy_kernel_ctx *ctx, fy_error *err) {
   fy_variable *v;
   FY_TRY(variable_of(ctx, &v, err));
   fy_tensor *value = fy_variable_read(v);
+  if (!value && strcmp(v->name, ANONYMOUS) == 0) {
+    // TensorFlow gives an anonymous variable an empty value at birth.
+    fy_tensor *out;
+    return fy_out(ctx, 0, 1, (const int64_t[]){0}, &out, err);
+  }
   if (!value) {
     char why[256];
     describe_missing(ctx, v, fy_variable_type.name, why, sizeof why);
