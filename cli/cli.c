@@ -33,7 +33,8 @@ int cli_usage(const cli_command *c, const char *format, ...) {
 }
 
 int cli_fail(const char *what, const ferry_error *err) {
-  cli_error("%s%s%s [%s]", what ? what : "", what ? ": " : "", err->text, ferry_code_name(err->code));
+  cli_error("%s%s%s [%s]", what ? what : "", what ? ": " : "", err->text,
+            ferry_code_name(err->code));
   return EXIT_FAILED;
 }
 
@@ -112,8 +113,10 @@ void cli_list_add(cli_list *l, const char *separator, const char *item) {
     l->failed = true;
     return;
   }
-  if (!have) grown[0] = 0;
-  else strcat(grown, separator);
+  if (!have)
+    grown[0] = 0;
+  else
+    strcat(grown, separator);
   l->text = strcat(grown, item);
 }
 
@@ -168,9 +171,12 @@ void cli_json_text(const char *text) {
   putchar('"');
   for (; *text; text++) {
     unsigned char c = (unsigned char)*text;
-    if (c == '"' || c == '\\') printf("\\%c", c);
-    else if (c < 32) printf("\\u%04x", c);
-    else putchar(c);
+    if (c == '"' || c == '\\')
+      printf("\\%c", c);
+    else if (c < 32)
+      printf("\\u%04x", c);
+    else
+      putchar(c);
   }
   putchar('"');
 }

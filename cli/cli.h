@@ -16,8 +16,8 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 typedef struct cli_command {
   const char *name;
-  const char *what;  // one line for the list
-  const char *help;  // usage, options, an example
+  const char *what;                   // one line for the list
+  const char *help;                   // usage, options, an example
   int (*run)(int argc, char **argv);  // argv[0] is the command's name
 } cli_command;
 
@@ -41,7 +41,7 @@ int cli_next(cli_args *a, const cli_option *options, size_t n, const char **valu
 // "ferry: " and a line on stderr.
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_usage(const cli_command *c, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));             // says it, points to help; EXIT_USAGE
+    __attribute__((format(printf, 2, 3)));               // says it, points to help; EXIT_USAGE
 int cli_fail(const char *what, const ferry_error *err);  // says it; EXIT_FAILED
 const char *cli_nearest(const char *word, const char *const *names, size_t n);
 
@@ -50,7 +50,7 @@ int cli_width(void);                // of the terminal that stdout is; 0 = it is
 bool cli_colors(void);              // stdout is a terminal and nobody said NO_COLOR
 void cli_print(const char *text);   // to stdout, with headings and devices coloured on a terminal
 bool cli_number(const char *text, int64_t *out);
-const char *cli_config(void);       // what --config said, or NULL
+const char *cli_config(void);  // what --config said, or NULL
 const char *cli_bytes(double bytes, char out[32]);
 void cli_json_text(const char *text);  // quoted and escaped
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cmd_demo.c: Ferry's main job in a second: a small bundled network that reads handwritten digits, on
-// the CPU and one simulated GPU. A batch of one stays on the CPU because moving it would cost more
-// than it saves; a large batch goes to the GPU. Both decisions are shown with their reasons.
+// cmd_demo.c: Ferry's main job in a second: a small bundled network that reads handwritten digits,
+// on the CPU and one simulated GPU. A batch of one stays on the CPU because moving it would cost
+// more than it saves; a large batch goes to the GPU. Both decisions are shown with their reasons.
 
 #include <limits.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 
 #include "cli.h"
 
-#define PIXELS 64
+#define PIXELS      64
 #define LARGE_BATCH 4096
-#define SIM "gpu:1,memory=256MiB"
+#define SIM         "gpu:1,memory=256MiB"
 
 typedef struct demo {
   char directory[PATH_MAX];
@@ -33,9 +33,12 @@ static bool find_models(char out[PATH_MAX]) {
   static const char *const below[] = {"/../share/ferry/models", "/../../examples/models",
                                       "/../../../examples/models"};
   for (int i = said ? -1 : 0; i < 4; i++) {
-    if (i < 0) snprintf(out, PATH_MAX, "%s", said);
-    else if (i < 3) snprintf(out, PATH_MAX, "%s%s", exe, below[i]);
-    else snprintf(out, PATH_MAX, "examples/models");
+    if (i < 0)
+      snprintf(out, PATH_MAX, "%s", said);
+    else if (i < 3)
+      snprintf(out, PATH_MAX, "%s%s", exe, below[i]);
+    else
+      snprintf(out, PATH_MAX, "examples/models");
     snprintf(path, sizeof path, "%.*s/digits.pb", PATH_MAX - 16, out);
     if (access(path, R_OK) == 0) return true;
   }
@@ -95,7 +98,8 @@ static int classify(const demo *d, int64_t count, ferry_tensor *results[2]) {
   ferry_error err;
   ferry_tensor *x;
   int64_t dims[2] = {count, PIXELS};
-  if (ferry_tensor_new(ferry_tensor_dtype(d->x), 2, dims, NULL, &x, &err)) return cli_fail(NULL, &err);
+  if (ferry_tensor_new(ferry_tensor_dtype(d->x), 2, dims, NULL, &x, &err))
+    return cli_fail(NULL, &err);
   unsigned char *to = ferry_tensor_data(x), *from = ferry_tensor_data(d->x);
   for (int64_t i = 0; i < count; i++)
     memcpy(to + i * PIXELS, from + i % d->samples * PIXELS, PIXELS);
@@ -132,7 +136,8 @@ static int one_digit(const demo *d) {
       putchar(shades[shade]);
     }
     if (row == 3) printf("    it is a %lld, with probability %.3f", (long long)digit, p[digit]);
-    if (row == 4) printf("    (the label says %lld)", (long long)*(int64_t *)ferry_tensor_data(d->y));
+    if (row == 4)
+      printf("    (the label says %lld)", (long long)*(int64_t *)ferry_tensor_data(d->y));
     putchar('\n');
   }
   ferry_tensor_free(r[0]);
@@ -149,12 +154,14 @@ static int large_batch(const demo *d) {
   ferry_tensor_free(r[0]);
   ferry_tensor_free(r[1]);
   char a[32], b[32], c[32];
-  printf("\nCounted while running it: %lld to the device (%s), %lld back (%s); %s of weights stay there.\n",
-         (long long)(after.transfers_to_device - before.transfers_to_device),
-         cli_bytes((double)(after.bytes_to_device - before.bytes_to_device), a),
-         (long long)(after.transfers_to_host - before.transfers_to_host),
-         cli_bytes((double)(after.bytes_to_host - before.bytes_to_host), b),
-         cli_bytes((double)(after.constant_bytes - before.constant_bytes), c));
+  printf(
+      "\nCounted while running it: %lld to the device (%s), %lld back (%s); %s of weights stay "
+      "there.\n",
+      (long long)(after.transfers_to_device - before.transfers_to_device),
+      cli_bytes((double)(after.bytes_to_device - before.bytes_to_device), a),
+      (long long)(after.transfers_to_host - before.transfers_to_host),
+      cli_bytes((double)(after.bytes_to_host - before.bytes_to_host), b),
+      cli_bytes((double)(after.constant_bytes - before.constant_bytes), c));
   return EXIT_OK;
 }
 
@@ -167,7 +174,8 @@ static int memory(const demo *d) {
     char a[32], b[32], batch[64] = "no batch is too large";
     const struct ferry_device_prediction *m = &p.devices[i];
     if (m->largest_batch >= 0)
-      snprintf(batch, sizeof batch, "the largest batch that fits is %lld", (long long)m->largest_batch);
+      snprintf(batch, sizeof batch, "the largest batch that fits is %lld",
+               (long long)m->largest_batch);
     printf("%-6s %s of %s in use at the peak; %s\n", m->device, cli_bytes((double)m->peak_bytes, a),
            cli_bytes((double)m->limit_bytes, b), batch);
   }
@@ -176,8 +184,9 @@ static int memory(const demo *d) {
 }
 
 static int show(const demo *d) {
-  printf("A network that reads 8 x 8 digits (%zu nodes), on this machine's CPU and a simulated GPU.\n",
-         ferry_graph_size(d->model.graph));
+  printf(
+      "A network that reads 8 x 8 digits (%zu nodes), on this machine's CPU and a simulated GPU.\n",
+      ferry_graph_size(d->model.graph));
   heading("One image: is the GPU worth the trip?");
   int code = explain(d, 1);
   if (!code) heading("4096 images at once");
@@ -212,8 +221,10 @@ const cli_command command_demo = {
     "demo", "a small network on the CPU and a simulated GPU: where it runs, why, and the result",
     "Usage: ferry demo\n"
     "\n"
-    "Runs the bundled network that reads handwritten digits: first one image, then 4096, each with its\n"
-    "placement and the reasons, transfers and memory; then the result. Without --sim or --config it\n"
+    "Runs the bundled network that reads handwritten digits: first one image, then 4096, each with "
+    "its\n"
+    "placement and the reasons, transfers and memory; then the result. Without --sim or --config "
+    "it\n"
     "simulates one GPU.\n"
     "\n"
     "Example\n"

@@ -22,13 +22,16 @@ static void print_json(const ferry_runtime *rt) {
     cli_json_text(d.backend);
     fputs(", \"description\": ", stdout);
     cli_json_text(d.description);
-    printf(", \"simulated\": %s, \"memory_limit\": %llu, \"memory_in_use\": %llu, \"memory_peak\": %llu, "
-           "\"memory_reserved\": %llu, \"largest_free\": %llu, \"flops\": %.17g, \"memory_bytes_per_s\": %.17g, "
-           "\"link_bytes_per_s\": %.17g, \"link_latency_ns\": %.17g, \"launch_ns\": %.17g}",
-           d.simulated ? "true" : "false", (unsigned long long)d.memory_limit,
-           (unsigned long long)d.memory_in_use, (unsigned long long)d.memory_peak,
-           (unsigned long long)d.memory_reserved, (unsigned long long)d.largest_free, d.flops,
-           d.memory_bytes_per_s, d.link_bytes_per_s, d.link_latency_ns, d.launch_ns);
+    printf(
+        ", \"simulated\": %s, \"memory_limit\": %llu, \"memory_in_use\": %llu, \"memory_peak\": "
+        "%llu, "
+        "\"memory_reserved\": %llu, \"largest_free\": %llu, \"flops\": %.17g, "
+        "\"memory_bytes_per_s\": %.17g, "
+        "\"link_bytes_per_s\": %.17g, \"link_latency_ns\": %.17g, \"launch_ns\": %.17g}",
+        d.simulated ? "true" : "false", (unsigned long long)d.memory_limit,
+        (unsigned long long)d.memory_in_use, (unsigned long long)d.memory_peak,
+        (unsigned long long)d.memory_reserved, (unsigned long long)d.largest_free, d.flops,
+        d.memory_bytes_per_s, d.link_bytes_per_s, d.link_latency_ns, d.launch_ns);
   }
   fputs("\n]\n", stdout);
 }
@@ -36,7 +39,8 @@ static void print_json(const ferry_runtime *rt) {
 static void print_text(const ferry_runtime *rt) {
   ferry_device d;
   char line[512], limit[32];
-  snprintf(line, sizeof line, "  %-8s %-8s %11s  %s\n", "DEVICE", "BACKEND", "MEMORY", "WHAT IT IS");
+  snprintf(line, sizeof line, "  %-8s %-8s %11s  %s\n", "DEVICE", "BACKEND", "MEMORY",
+           "WHAT IT IS");
   cli_print(line);
   for (int i = 0; i < ferry_device_count(rt); i++) {
     if (ferry_device_get(rt, i, &d)) continue;
@@ -58,8 +62,10 @@ static int run(int argc, char **argv) {
   }
   ferry_runtime *rt;
   if (cli_open(&rt)) return EXIT_FAILED;
-  if (json) print_json(rt);
-  else print_text(rt);
+  if (json)
+    print_json(rt);
+  else
+    print_text(rt);
   ferry_close(rt);
   return EXIT_OK;
 }

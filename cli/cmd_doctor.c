@@ -27,7 +27,8 @@ const cli_command command_doctor = {
     "doctor", "every backend: usable, or exactly why not; the options in force",
     "Usage: ferry doctor [--json]\n"
     "\n"
-    "For every backend (cpu, sim, opencl, cuda) says whether it can be used here and, if not, what was\n"
+    "For every backend (cpu, sim, opencl, cuda) says whether it can be used here and, if not, what "
+    "was\n"
     "looked for and what the loader or driver answered. Then the devices, the environment and all\n"
     "options with their values. Fails (1) if the configuration opens no device.\n"
     "\n"

@@ -4,8 +4,8 @@
 #include "cli.h"
 
 static int run(int argc, char **argv) {
-  static const cli_option options[] = {{"--after", true}, {"--fetch", true}, {"--feed", true},
-                                       {"--shape", true}, {"--batch", true}};
+  static const cli_option options[] = {
+      {"--after", true}, {"--fetch", true}, {"--feed", true}, {"--shape", true}, {"--batch", true}};
   cli_args a = {&command_dump, argc, 0, argv};
   const char *value, *path = NULL, *stage = "program";
   cli_list fetch = {0}, feed = {0}, shapes = {0};
@@ -53,7 +53,8 @@ done:
 
 const cli_command command_dump = {
     "dump", "the program after a stage of compiling, as text",
-    "Usage: ferry dump GRAPH [--after STAGE] [--fetch NAME] [--feed NAME] [--shape X=[..]] [--batch N]\n"
+    "Usage: ferry dump GRAPH [--after STAGE] [--fetch NAME] [--feed NAME] [--shape X=[..]] "
+    "[--batch N]\n"
     "\n"
     "  --after STAGE     import     the graph as read\n"
     "                    optimize   after the rewrites, which are listed first\n"

@@ -13,8 +13,8 @@ typedef struct question {
 } question;
 
 static int read_arguments(int argc, char **argv, question *q) {
-  static const cli_option options[] = {{"--fetch", true}, {"--feed", true},  {"--shape", true},
-                                       {"--batch", true}, {"--why", true},   {"--memory", false},
+  static const cli_option options[] = {{"--fetch", true}, {"--feed", true}, {"--shape", true},
+                                       {"--batch", true}, {"--why", true},  {"--memory", false},
                                        {"--json", false}};
   cli_args a = {&command_explain, argc, 0, argv};
   const char *value;
@@ -44,8 +44,8 @@ static int read_arguments(int argc, char **argv, question *q) {
 
 static void memory_text(const ferry_prediction *p) {
   char a[32], b[32], c[32], d[32], e[32], line[512];
-  snprintf(line, sizeof line, "  %-7s %11s %11s %13s %11s %11s %13s  %s\n", "DEVICE", "WEIGHTS", "PLANNED",
-           "FEEDS+RESULTS", "PEAK", "LIMIT", "LARGEST BATCH", "FULLEST AT");
+  snprintf(line, sizeof line, "  %-7s %11s %11s %13s %11s %11s %13s  %s\n", "DEVICE", "WEIGHTS",
+           "PLANNED", "FEEDS+RESULTS", "PEAK", "LIMIT", "LARGEST BATCH", "FULLEST AT");
   cli_print(line);
   for (int i = 0; i < p->num_devices; i++) {
     const struct ferry_device_prediction *m = &p->devices[i];
@@ -75,28 +75,38 @@ static void memory_json(const ferry_prediction *p) {
     const struct ferry_device_prediction *m = &p->devices[i];
     fputs(i ? ",\n  {\"device\": " : "\n  {\"device\": ", stdout);
     cli_json_text(m->device);
-    printf(", \"weights_bytes\": %llu, \"planned_bytes\": %llu, \"other_bytes\": %llu, "
-           "\"peak_bytes\": %llu, \"limit_bytes\": %llu, \"largest_batch\": ",
-           (unsigned long long)m->weights_bytes, (unsigned long long)m->planned_bytes,
-           (unsigned long long)m->other_bytes, (unsigned long long)m->peak_bytes,
-           (unsigned long long)m->limit_bytes);
-    if (m->largest_batch < 0) fputs("null", stdout);
-    else printf("%lld", (long long)m->largest_batch);
+    printf(
+        ", \"weights_bytes\": %llu, \"planned_bytes\": %llu, \"other_bytes\": %llu, "
+        "\"peak_bytes\": %llu, \"limit_bytes\": %llu, \"largest_batch\": ",
+        (unsigned long long)m->weights_bytes, (unsigned long long)m->planned_bytes,
+        (unsigned long long)m->other_bytes, (unsigned long long)m->peak_bytes,
+        (unsigned long long)m->limit_bytes);
+    if (m->largest_batch < 0)
+      fputs("null", stdout);
+    else
+      printf("%lld", (long long)m->largest_batch);
     fputs(", \"peak_node\": ", stdout);
     cli_json_text(m->peak_node);
     putchar('}');
   }
   fputs("\n], \"first_exhausted\": ", stdout);
-  if (*p->first_exhausted) cli_json_text(p->first_exhausted);
-  else fputs("null", stdout);
-  printf(", \"transfers\": %lld, \"transfer_bytes\": %lld, \"compute_ns\": %.17g, \"transfer_ns\": %.17g}\n",
-         (long long)p->transfers, (long long)p->transfer_bytes, p->compute_ns, p->transfer_ns);
+  if (*p->first_exhausted)
+    cli_json_text(p->first_exhausted);
+  else
+    fputs("null", stdout);
+  printf(
+      ", \"transfers\": %lld, \"transfer_bytes\": %lld, \"compute_ns\": %.17g, \"transfer_ns\": "
+      "%.17g}\n",
+      (long long)p->transfers, (long long)p->transfer_bytes, p->compute_ns, p->transfer_ns);
 }
 
 static int answer(const question *q, const cli_model *m) {
   ferry_error err;
-  ferry_request r = {.fetch = q->fetch.text, .feed = q->feed.text, .shapes = q->shapes.text,
-                     .batch = q->batch, .width = cli_width()};
+  ferry_request r = {.fetch = q->fetch.text,
+                     .feed = q->feed.text,
+                     .shapes = q->shapes.text,
+                     .batch = q->batch,
+                     .width = cli_width()};
   ferry_format format = q->json ? FERRY_JSON : FERRY_TEXT;
   if (q->memory) {
     ferry_prediction p;
@@ -104,8 +114,10 @@ static int answer(const question *q, const cli_model *m) {
     int bad = ferry_predict(m->session, &r, &p, &err);
     cli_progress_stop();
     if (bad) return cli_fail(NULL, &err);
-    if (q->json) memory_json(&p);
-    else memory_text(&p);
+    if (q->json)
+      memory_json(&p);
+    else
+      memory_text(&p);
     return EXIT_OK;
   }
   char *text;
@@ -138,12 +150,15 @@ const cli_command command_explain = {
     "                     [--why NODE | --memory] [--json]\n"
     "\n"
     "Compiles what a run would execute and reports it. GRAPH is a GraphDef, binary or text.\n"
-    "  --fetch NAME   what would be fetched: y or y:1, repeated or comma-separated; else every output\n"
+    "  --fetch NAME   what would be fetched: y or y:1, repeated or comma-separated; else every "
+    "output\n"
     "  --feed NAME    what would be fed besides the placeholders that are needed\n"
     "  --shape X=[..] shape of a feed, ? for what is not known; repeated for several\n"
     "  --batch N      takes the place of unknown leading dimensions\n"
-    "  --why NODE     one node's story: its device, the reason, what other devices say, its transfers\n"
-    "  --memory       memory per device, the largest batch that fits, and which memory runs out first\n"
+    "  --why NODE     one node's story: its device, the reason, what other devices say, its "
+    "transfers\n"
+    "  --memory       memory per device, the largest batch that fits, and which memory runs out "
+    "first\n"
     "  --json         for programs; keys are stable\n"
     "\n"
     "Example\n"

@@ -48,7 +48,8 @@ static int add_fetches(job *j, const char *value) {
     value += strspn(value, ", ");
     size_t n = strcspn(value, ", ");
     if (!n) break;
-    if (j->num_fetches == MAX_NAMES) return cli_usage(&command_run, "more than %d fetches", MAX_NAMES);
+    if (j->num_fetches == MAX_NAMES)
+      return cli_usage(&command_run, "more than %d fetches", MAX_NAMES);
     if (!(j->fetch_names[j->num_fetches] = copy_of(value, n))) return EXIT_FAILED;
     j->num_fetches++;
     value += n;
@@ -61,14 +62,16 @@ static bool read_timeout(const char *text, int64_t *out) {
   char *end;
   double n = strtod(text, &end);
   if (end == text || !(n > 0) || n > 1e12) return false;
-  if (strcmp(end, "s") == 0) n *= 1000;
-  else if (*end && strcmp(end, "ms") != 0) return false;
+  if (strcmp(end, "s") == 0)
+    n *= 1000;
+  else if (*end && strcmp(end, "ms") != 0)
+    return false;
   *out = n < 1 ? 1 : (int64_t)n;
   return true;
 }
 
 static int read_arguments(int argc, char **argv, job *j) {
-  static const cli_option options[] = {{"--feed", true},   {"--fetch", true},  {"--output", true},
+  static const cli_option options[] = {{"--feed", true},    {"--fetch", true},  {"--output", true},
                                        {"--timeout", true}, {"--repeat", true}, {"--print", true},
                                        {"--quiet", false}};
   cli_args a = {&command_run, argc, 0, argv};
@@ -207,7 +210,8 @@ static int save_results(const job *j) {
 static void print_results(const job *j) {
   for (int i = 0; i < j->num_fetches; i++) {
     char *text;
-    if (!j->results[i]) printf("%s ran\n", j->fetch_names[i]);
+    if (!j->results[i])
+      printf("%s ran\n", j->fetch_names[i]);
     else if (ferry_tensor_text(j->results[i], j->elements, &text) == 0) {
       printf("%s = %s\n", j->fetch_names[i], text);
       ferry_free_text(text);
@@ -226,13 +230,16 @@ static int work(job *j) {
   if (!code && !j->num_fetches) {
     if (ferry_graph_outputs(m.graph, &outputs) == 0) code = add_fetches(j, outputs);
     ferry_free_text(outputs);
-    if (!code && !j->num_fetches) code = cli_usage(&command_run, "the graph has no output: name one with --fetch");
+    if (!code && !j->num_fetches)
+      code = cli_usage(&command_run, "the graph has no output: name one with --fetch");
   }
   if (!code) code = run_graph(j, m.session);
   if (!code && !j->quiet) print_summary(j, m.session);
   if (!code) {
-    if (j->output) code = save_results(j);
-    else print_results(j);
+    if (j->output)
+      code = save_results(j);
+    else
+      print_results(j);
   }
   free_results(j);
   for (int i = 0; i < j->num_feeds; i++) ferry_tensor_free(j->feeds[i]);
@@ -254,9 +261,11 @@ const cli_command command_run = {
     "Usage: ferry run GRAPH --feed NAME=FILE.npy … [--fetch NAME …] [--output DIR|FILE.npy]\n"
     "                 [--timeout TIME] [--repeat N] [--print N] [--quiet]\n"
     "\n"
-    "Runs a GraphDef (binary or text). Results go to standard output, what ran where to standard error.\n"
+    "Runs a GraphDef (binary or text). Results go to standard output, what ran where to standard "
+    "error.\n"
     "  --feed NAME=FILE.npy  value of a placeholder (or of any other output: x:1=…)\n"
-    "  --fetch NAME          what to compute: y or y:1, repeated or comma-separated; else every output\n"
+    "  --fetch NAME          what to compute: y or y:1, repeated or comma-separated; else every "
+    "output\n"
     "  --output PATH         save as PATH if it ends in .npy, else as PATH/NAME.npy\n"
     "  --timeout TIME        give up after 500ms or 2s\n"
     "  --repeat N            run N times and report the time\n"

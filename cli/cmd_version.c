@@ -11,10 +11,10 @@ static int run(int argc, char **argv) {
   return EXIT_OK;
 }
 
-const cli_command command_version = {
-    "version", "Ferry's version and the TensorFlow whose C API it speaks",
-    "Usage: ferry version\n"
-    "\n"
-    "Example\n"
-    "  ferry version\n",
-    run};
+const cli_command command_version = {"version",
+                                     "Ferry's version and the TensorFlow whose C API it speaks",
+                                     "Usage: ferry version\n"
+                                     "\n"
+                                     "Example\n"
+                                     "  ferry version\n",
+                                     run};

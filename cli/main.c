@@ -57,8 +57,10 @@ static int take_globals(int argc, char **argv, bool *help) {
       cli_error("%s needs a value, as in --config \"sim=gpu:1\" or --sim gpu:1,memory=2GiB", a);
       return -1;
     }
-    if (is_config) config = value;
-    else if (setenv("FERRY_SIM", value, 1) != 0) return -1;
+    if (is_config)
+      config = value;
+    else if (setenv("FERRY_SIM", value, 1) != 0)
+      return -1;
   }
   argv[n] = NULL;
   return n;

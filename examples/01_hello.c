@@ -22,8 +22,10 @@ int main(void) {
   check(ferry_open(NULL, &rt, &err), &err);
   check(ferry_graph_new(rt, &g, &err), &err);
 
-  // y = x * 2 + 1. Inputs and attributes are text; a misspelt name is answered with the nearest one.
-  check(ferry_graph_add(g, "Placeholder", "x", NULL, "dtype=float; shape=[?]", NULL, NULL, &err), &err);
+  // y = x * 2 + 1. Inputs and attributes are text; a misspelt name is answered with the nearest
+  // one.
+  check(ferry_graph_add(g, "Placeholder", "x", NULL, "dtype=float; shape=[?]", NULL, NULL, &err),
+        &err);
   check(ferry_graph_add(g, "Const", "two", NULL, "dtype=float; value=2", NULL, NULL, &err), &err);
   check(ferry_graph_add(g, "Const", "one", NULL, "dtype=float; value=1", NULL, NULL, &err), &err);
   check(ferry_graph_add(g, "Mul", "double", "x, two", NULL, NULL, NULL, &err), &err);

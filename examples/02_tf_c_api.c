@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 02_tf_c_api: a program that knows only TensorFlow's C API. It compiles and links unchanged against
-// TensorFlow's libtensorflow and against Ferry (cc 02_tf_c_api.c -ltensorflow).
+// 02_tf_c_api: a program that knows only TensorFlow's C API. It compiles and links unchanged
+// against TensorFlow's libtensorflow and against Ferry (cc 02_tf_c_api.c -ltensorflow).
 
 #include <stdio.h>
 #include <stdlib.h>

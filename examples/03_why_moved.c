@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // 03_why_moved: "When and why does TensorFlow transfer data between the CPU and the GPU?"
-// A transfer happens exactly where a value's memory and its reader's memory differ, once per value and
-// destination. Here a mean is asked for on the CPU in the middle of work on the GPU: Ferry shows the
-// transfers with bytes, cause and the change that removes each; then the counters of real runs agree.
+// A transfer happens exactly where a value's memory and its reader's memory differ, once per value
+// and destination. Here a mean is asked for on the CPU in the middle of work on the GPU: Ferry
+// shows the transfers with bytes, cause and the change that removes each; then the counters of
+// real runs agree.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@ static void check(int code, const ferry_error *err) {
 static ferry_error err;
 static ferry_graph *g;
 
-static void add(const char *op, const char *name, const char *in, const char *attrs, const char *device) {
+static void add(const char *op, const char *name, const char *in, const char *attrs,
+                const char *device) {
   check(ferry_graph_add(g, op, name, in, attrs, device, NULL, &err), &err);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // 04_why_cpu: "Why do some operations run on the CPU although I asked for the GPU?"
-// The simulated GPU lacks float64. Asking for it is a contract: without soft placement it is an error
-// that names the reason; with soft placement the node falls back, and the report says from where and why.
+// The simulated GPU lacks float64. Asking for it is a contract: without soft placement it is an
+// error that names the reason; with soft placement the node falls back, and the report says from
+// where and why.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@ static ferry_graph *model(ferry_runtime *rt) {
   ferry_graph *g;
   const char *gpu = "/device:GPU:0";
   check(ferry_graph_new(rt, &g, &err));
-  check(ferry_graph_add(g, "Placeholder", "x", NULL, "dtype=float; shape=[512,512]", NULL, NULL, &err));
+  check(ferry_graph_add(g, "Placeholder", "x", NULL, "dtype=float; shape=[512,512]", NULL, NULL,
+                        &err));
   check(ferry_graph_add(g, "MatMul", "product", "x, x", NULL, gpu, NULL, &err));
   check(ferry_graph_add(g, "Cast", "precise", "product", "DstT=double", gpu, NULL, &err));
   check(ferry_graph_add(g, "Sqrt", "root", "precise", NULL, gpu, NULL, &err));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // 05_memory: "Which memory does TensorFlow run out of, and how large may my batch be?"
-// Ferry plans memory before running, with the planner that the run itself uses: per device the weights,
-// the peak and where it is, the largest batch that fits, and whose memory gives out first. Then the
-// forecast is put to the test.
+// Ferry plans memory before running, with the planner that the run itself uses: per device the
+// weights, the peak and where it is, the largest batch that fits, and whose memory gives out
+// first. Then the forecast is put to the test.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,8 @@ int main(void) {
   check(ferry_open("sim=gpu:1,memory=16MiB", &rt, &err));
   check(ferry_graph_new(rt, &g, &err));
   check(ferry_tensor_new(1, 2, (int64_t[]){1024, 1024}, NULL, &w, &err));  // 4 MiB of weights
-  check(ferry_graph_add(g, "Placeholder", "x", NULL, "dtype=float; shape=[?,1024]", NULL, NULL, &err));
+  check(ferry_graph_add(g, "Placeholder", "x", NULL, "dtype=float; shape=[?,1024]", NULL, NULL,
+                        &err));
   check(ferry_graph_add(g, "Const", "w", NULL, NULL, NULL, w, &err));
   check(ferry_graph_add(g, "MatMul", "hidden", "x, w", NULL, gpu, NULL, &err));
   check(ferry_graph_add(g, "Relu", "active", "hidden", NULL, gpu, NULL, &err));
@@ -46,17 +47,19 @@ int main(void) {
   ferry_prediction p;
   ferry_request r = {.fetch = "y", .batch = 256};
   check(ferry_predict(s, &r, &p, &err));
-  printf("%-7s %12s %12s %12s %12s  %s\n", "device", "weights", "peak", "limit", "max batch", "fullest at");
+  printf("%-7s %12s %12s %12s %12s  %s\n", "device", "weights", "peak", "limit", "max batch",
+         "fullest at");
   int64_t largest = 0;
   for (int i = 0; i < p.num_devices; i++) {
     printf("%-7s %12llu %12llu %12llu %12lld  %s\n", p.devices[i].device,
-           (unsigned long long)p.devices[i].weights_bytes, (unsigned long long)p.devices[i].peak_bytes,
+           (unsigned long long)p.devices[i].weights_bytes,
+           (unsigned long long)p.devices[i].peak_bytes,
            (unsigned long long)p.devices[i].limit_bytes, (long long)p.devices[i].largest_batch,
            p.devices[i].peak_node);
     if (strcmp(p.devices[i].device, p.first_exhausted) == 0) largest = p.devices[i].largest_batch;
   }
-  printf("\n%s runs out first: batch %lld fits, %lld does not\n", p.first_exhausted, (long long)largest,
-         (long long)largest + 1);
+  printf("\n%s runs out first: batch %lld fits, %lld does not\n", p.first_exhausted,
+         (long long)largest, (long long)largest + 1);
 
   // Is it true?
   check(run(s, largest));

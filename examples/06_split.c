@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // 06_split: "How do I distribute work over the GPU and the CPU?"
-// Two towers over one input: a heavy one for the GPU, a light one for a CPU device with a core of its
-// own, joined at the end. What asks for nothing is placed by cost.
+// Two towers over one input: a heavy one for the GPU, a light one for a CPU device with a core of
+// its own, joined at the end. What asks for nothing is placed by cost.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,8 @@ static void check(int code) {
   exit(1);
 }
 
-static void add(const char *op, const char *name, const char *in, const char *attrs, const char *device) {
+static void add(const char *op, const char *name, const char *in, const char *attrs,
+                const char *device) {
   check(ferry_graph_add(g, op, name, in, attrs, device, NULL, &err));
 }
 
@@ -57,7 +58,8 @@ int main(void) {
 
   ferry_tensor *x, *y;
   check(ferry_tensor_new(1, 2, (int64_t[]){256, 512}, NULL, &x, &err));
-  for (int64_t i = 0; i < ferry_tensor_count(x); i++) ((float *)ferry_tensor_data(x))[i] = (float)(i % 5);
+  for (int64_t i = 0; i < ferry_tensor_count(x); i++)
+    ((float *)ferry_tensor_data(x))[i] = (float)(i % 5);
   check(ferry_run(s, 1, (const char *[]){"x"}, &x, 1, (const char *[]){"y"}, &y, 0, &err));
   if (ferry_tensor_text(y, 4, &text) == 0) printf("y = %s\n", text);
   ferry_free_text(text);

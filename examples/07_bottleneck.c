@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // 07_bottleneck: "Is the transfer between CPU and GPU my bottleneck?"
-// For growing batches: how long would the run compute, how long would it move data, and what share is
-// that? Twice: for a fast link and for a slow one. Then the one-line summary of each.
+// For growing batches: how long would the run compute, how long would it move data, and what share
+// is that? Twice: for a fast link and for a slow one. Then the one-line summary of each.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,8 @@ static void study(const char *config) {
   check(ferry_open(config, &rt, &err));
   check(ferry_graph_new(rt, &g, &err));
   check(ferry_tensor_new(1, 2, (int64_t[]){1024, 1024}, NULL, &w, &err));
-  check(ferry_graph_add(g, "Placeholder", "x", NULL, "dtype=float; shape=[?,1024]", NULL, NULL, &err));
+  check(ferry_graph_add(g, "Placeholder", "x", NULL, "dtype=float; shape=[?,1024]", NULL, NULL,
+                        &err));
   check(ferry_graph_add(g, "Const", "w", NULL, NULL, NULL, w, &err));
   check(ferry_graph_add(g, "MatMul", "h1", "x, w", NULL, "/device:GPU:0", NULL, &err));
   check(ferry_graph_add(g, "MatMul", "h2", "h1, w", NULL, "/device:GPU:0", NULL, &err));
@@ -37,8 +38,8 @@ static void study(const char *config) {
     ferry_request r = {.fetch = "y", .batch = batch};
     check(ferry_predict(s, &r, &p, &err));
     double total = p.compute_ns + p.transfer_ns;
-    printf("%8lld %14.1f %14.1f %8.0f %%\n", (long long)batch, p.compute_ns / 1e3, p.transfer_ns / 1e3,
-           100 * p.transfer_ns / total);
+    printf("%8lld %14.1f %14.1f %8.0f %%\n", (long long)batch, p.compute_ns / 1e3,
+           p.transfer_ns / 1e3, 100 * p.transfer_ns / total);
   }
   char *line;
   ferry_request r = {.fetch = "y", .batch = 4096};

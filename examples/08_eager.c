@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 08_eager: operations one by one through TensorFlow's eager C API, on the CPU and then on a (simulated)
-// GPU, with explicit copies between the two.
+// 08_eager: operations one by one through TensorFlow's eager C API, on the CPU and then on a
+// (simulated) GPU, with explicit copies between the two.
 
 #define _POSIX_C_SOURCE 200112L  // setenv
 
@@ -50,8 +50,8 @@ static void print(const char *what, TFE_TensorHandle *h) {
   TF_Tensor *t = TFE_TensorHandleResolve(h, status);  // copies to the host if it must
   check();
   const float *v = TF_TensorData(t);
-  printf("%-10s [[%g %g][%g %g]] on %s\n", what, (double)v[0], (double)v[1], (double)v[2], (double)v[3],
-         TFE_TensorHandleDeviceName(h, status));
+  printf("%-10s [[%g %g][%g %g]] on %s\n", what, (double)v[0], (double)v[1], (double)v[2],
+         (double)v[3], TFE_TensorHandleDeviceName(h, status));
   TF_DeleteTensor(t);
 }
 

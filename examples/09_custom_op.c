@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 09_custom_op: an operation that Ferry does not know: its signature and shape function (ops.h), its
-// kernel (kernels.h), and a graph that uses it. "Leap" turns years into 1 (leap year) or 0.
+// 09_custom_op: an operation that Ferry does not know: its signature and shape function (ops.h),
+// its kernel (kernels.h), and a graph that uses it. "Leap" turns years into 1 (leap year) or 0.
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,13 +71,15 @@ int main(void) {
   register_leap();
   const int32_t values[4] = {1900, 2000, 2023, 2024};
   if (ferry_open(NULL, &rt, &err) || ferry_graph_new(rt, &g, &err) ||
-      ferry_graph_add(g, "Placeholder", "years", NULL, "dtype=int32; shape=[?]", NULL, NULL, &err) ||
+      ferry_graph_add(g, "Placeholder", "years", NULL, "dtype=int32; shape=[?]", NULL, NULL,
+                      &err) ||
       ferry_graph_add(g, "Leap", "leap", "years", NULL, NULL, NULL, &err) ||
       ferry_graph_add(g, "Const", "axis", NULL, "dtype=int32; value=0", NULL, NULL, &err) ||
       ferry_graph_add(g, "Sum", "count", "leap, axis", NULL, NULL, NULL, &err) ||
       ferry_session_new(rt, g, &s, &err) ||
       ferry_tensor_new(3 /* int32 */, 1, (int64_t[]){4}, values, &years, &err) ||
-      ferry_run(s, 1, (const char *[]){"years"}, &years, 2, (const char *[]){"leap", "count"}, out, 0, &err))
+      ferry_run(s, 1, (const char *[]){"years"}, &years, 2, (const char *[]){"leap", "count"}, out,
+                0, &err))
     stop(err.text);
   for (int i = 0; i < 2; i++) {
     char *text;

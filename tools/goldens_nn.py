@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/data/op_goldens_nn.txt and shape_goldens_nn.txt: TensorFlow's answers for neural-network
-operations, their gradients, image resizing and optimizers.
+"""Writes tests/data/op_goldens_nn.txt, op_goldens_image.txt and shape_goldens_nn.txt: TensorFlow's answers
+for neural-network operations, their gradients, image resizing and optimizers.
 
-Run with a Python that has TensorFlow:  /opt/tfvenv/bin/python tools/goldens_nn.py [FAMILY…]
+Run with a Python that has TensorFlow:  /opt/tfvenv/bin/python tools/goldens_nn.py
 Same text as gen_op_goldens.py writes, whose helpers this uses, and three more lines:
   terms N                so many numbers are added up in an element of the result
   var TYPE DIMS HEX      an input that is a variable with this value
@@ -66,16 +66,17 @@ def shuffled(t, shape):
 def conv():
     one, two = [1, 1, 1, 1], [1, 2, 2, 1]
     for t in types("Conv2D"):
-        x = data(t, [2, 6, 7, 3])
+        x = data(t, [1, 5, 6, 2])
         for pad in ("SAME", "VALID"):
             for strides in (one, two):
-                case("Conv2D", [x, data(t, [3, 2, 3, 5])], terms=60, strides=strides, padding=pad)
-        case("Conv2D", [data(t, [1, 4, 5, 7]), data(t, [1, 1, 7, 9])], terms=30, strides=one, padding="SAME")
-        case("Conv2D", [data(t, [1, 7, 6, 4]), data(t, [3, 3, 2, 6])], terms=60, strides=one, padding="SAME")
-        case("Conv2D", [x, data(t, [2, 2, 3, 4])], terms=60, strides=one, padding="EXPLICIT",
+                if (pad, strides) != ("VALID", two):
+                    case("Conv2D", [x, data(t, [3, 2, 2, 3])], terms=60, strides=strides, padding=pad)
+        case("Conv2D", [data(t, [1, 2, 5, 3]), data(t, [1, 1, 3, 9])], terms=30, strides=one, padding="SAME")
+        case("Conv2D", [data(t, [1, 4, 3, 4]), data(t, [3, 3, 2, 4])], terms=60, strides=one, padding="SAME")
+        case("Conv2D", [x, data(t, [2, 2, 2, 2])], terms=60, strides=one, padding="EXPLICIT",
              explicit_paddings=[0, 0, 1, 2, 0, 1, 0, 0])
         if t != tf.int32:
-            case("Conv2D", [x, data(t, [2, 2, 3, 4])], terms=60, strides=one, padding="SAME",
+            case("Conv2D", [x, data(t, [2, 2, 2, 2])], terms=60, strides=one, padding="SAME",
                  dilations=[1, 2, 3, 1])
     x, w = data(D, [1, 3, 4, 2]), data(D, [2, 2, 2, 3])
     for a in (dict(strides=[1, 1, 1], padding="SAME"), dict(strides=[2, 1, 1, 1], padding="SAME"),
@@ -95,18 +96,18 @@ def conv():
         for t in (D, F):
             case("Conv2D", [data(t, s), data(t, k)], strides=one, padding="VALID")
     for t in types("Conv2DBackpropInput"):
-        for strides, out in ((one, [2, 6, 7, 5]), (two, [2, 3, 4, 5])):
-            case("Conv2DBackpropInput", [i32(2, 6, 7, 3), data(t, [3, 2, 3, 5]), data(t, out)], terms=60,
+        for strides, out in ((one, [1, 5, 6, 3]), (two, [1, 3, 3, 3])):
+            case("Conv2DBackpropInput", [i32(1, 5, 6, 2), data(t, [3, 2, 2, 3]), data(t, out)], terms=60,
                  strides=strides, padding="SAME")
-        case("Conv2DBackpropInput", [i32(6, 7), data(t, [3, 2, 3, 5]), data(t, [2, 4, 6, 5])], terms=60,
+        case("Conv2DBackpropInput", [i32(4, 5), data(t, [3, 2, 2, 3]), data(t, [1, 2, 4, 3])], terms=60,
              strides=one, padding="VALID")
-        case("Conv2DBackpropInput", [i32(1, 5, 5, 2), data(t, [2, 2, 2, 3]), data(t, [1, 7, 5, 3])],
+        case("Conv2DBackpropInput", [i32(1, 3, 3, 2), data(t, [2, 2, 2, 2]), data(t, [1, 5, 3, 2])],
              terms=60, strides=one, padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 0, 1, 0, 0])
     for t in types("Conv2DBackpropFilter"):
-        for strides, out in ((one, [2, 6, 7, 5]), (two, [2, 3, 4, 5])):
-            case("Conv2DBackpropFilter", [data(t, [2, 6, 7, 3]), i32(3, 2, 3, 5), data(t, out)], terms=200,
+        for strides, out in ((one, [1, 5, 6, 3]), (two, [1, 3, 3, 3])):
+            case("Conv2DBackpropFilter", [data(t, [1, 5, 6, 2]), i32(3, 2, 2, 3), data(t, out)], terms=200,
                  strides=strides, padding="SAME")
-        case("Conv2DBackpropFilter", [data(t, [1, 5, 5, 2]), i32(2, 2, 2, 3), data(t, [1, 7, 5, 3])],
+        case("Conv2DBackpropFilter", [data(t, [1, 3, 3, 2]), i32(2, 2, 2, 2), data(t, [1, 5, 3, 2])],
              terms=60, strides=one, padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 0, 1, 0, 0])
     for sizes, k, out in (([1, 3, 4], [2, 2, 2, 3], [1, 2, 3, 3]), ([1, 3, 4, 2], [2, 2, 2], [1, 2, 3, 3]),
                           ([1, 3, 4, 2], [2, 2, 2, 3], [2, 2, 3, 3]), ([1, 3, 4, 2], [2, 2, 2, 3], [1, 2, 3, 2]),
@@ -126,14 +127,14 @@ def conv():
 def conv3d():
     one, two = [1] * 5, [1, 2, 2, 2, 1]
     for t in types("Conv3D"):
-        x = data(t, [1, 4, 5, 4, 2])
-        for strides, pad, out in ((one, "SAME", [1, 4, 5, 4, 3]), (two, "SAME", [1, 2, 3, 2, 3]),
-                                  (one, "VALID", [1, 3, 3, 3, 3])):
-            w = data(t, [2, 3, 2, 2, 3])
+        x = data(t, [1, 3, 4, 3, 2])
+        for strides, pad, out in ((one, "SAME", [1, 3, 4, 3, 2]), (two, "SAME", [1, 2, 2, 2, 2]),
+                                  (one, "VALID", [1, 2, 2, 2, 2])):
+            w = data(t, [2, 3, 2, 2, 2])
             case("Conv3D", [x, w], terms=60, strides=strides, padding=pad)
-            case("Conv3DBackpropInputV2", [i32(1, 4, 5, 4, 2), w, data(t, out)], terms=60, strides=strides,
+            case("Conv3DBackpropInputV2", [i32(1, 3, 4, 3, 2), w, data(t, out)], terms=60, strides=strides,
                  padding=pad)
-            case("Conv3DBackpropFilterV2", [x, i32(2, 3, 2, 2, 3), data(t, out)], terms=200,
+            case("Conv3DBackpropFilterV2", [x, i32(2, 3, 2, 2, 2), data(t, out)], terms=200,
                  strides=strides, padding=pad)
     for s, k in (([1, 2, 3, 4], [1, 2, 2, 2, 3]), ([1, 2, 3, 4, 2], [2, 2, 2, 3]),
                  ([1, 2, 3, 4, 2], [1, 2, 2, 3, 3]), ([1, 2, 3, 4, 2], [3, 2, 2, 2, 3]),
@@ -155,14 +156,14 @@ def depthwise():
     name = "DepthwiseConv2dNative"
     for t in types(name):
         for mul in (1, 3):
-            x, w = data(t, [2, 5, 6, 4]), data(t, [3, 2, 4, mul])
-            for strides, pad, out in ((one, "SAME", [2, 5, 6]), (two, "SAME", [2, 3, 3]), (one, "VALID", [2, 3, 5])):
+            x, w = data(t, [1, 4, 5, 2]), data(t, [3, 2, 2, mul])
+            for strides, pad, out in ((one, "SAME", [1, 4, 5]), (two, "SAME", [1, 2, 3]), (one, "VALID", [1, 2, 4])):
                 case(name, [x, w], terms=20, strides=strides, padding=pad)
                 if mul == 3 and pad == "VALID":
                     continue
-                y = data(t, out + [4 * mul])
-                case(name + "BackpropInput", [i32(2, 5, 6, 4), w, y], terms=40, strides=strides, padding=pad)
-                case(name + "BackpropFilter", [x, i32(3, 2, 4, mul), y], terms=200, strides=strides, padding=pad)
+                y = data(t, out + [2 * mul])
+                case(name + "BackpropInput", [i32(1, 4, 5, 2), w, y], terms=40, strides=strides, padding=pad)
+                case(name + "BackpropFilter", [x, i32(3, 2, 2, mul), y], terms=200, strides=strides, padding=pad)
         case(name, [x, w], terms=20, strides=one, padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 0, 1, 0, 0])
     for s, k in (([1, 3, 4], [2, 2, 2, 3]), ([1, 3, 4, 2], [2, 2, 2]), ([1, 3, 4, 2], [2, 2, 3, 3]),
                  ([1, 3, 4, 2], [4, 2, 2, 1]), ([0, 3, 4, 2], [2, 2, 2, 1]), ([1, 3, 4, 2], [2, 2, 2, 0])):
@@ -182,24 +183,24 @@ def depthwise():
 def onednn():
     """What only oneDNN's kernels answer."""
     one, two = [1, 1, 1, 1], [1, 1, 2, 2]
-    x, w, wg = data(F, [2, 4, 6, 7]), data(F, [3, 2, 4, 6]), data(F, [3, 2, 2, 6])
-    for strides, out in ((one, [2, 6, 6, 7]), (two, [2, 6, 3, 4])):
+    x, w, wg = data(F, [2, 4, 3, 5]), data(F, [3, 2, 4, 4]), data(F, [3, 2, 2, 4])
+    for strides, out in ((one, [2, 4, 3, 5]), (two, [2, 4, 2, 3])):
         a = dict(strides=strides, padding="SAME", data_format="NCHW")
         y = data(F, out)
         case("Conv2D", [x, w], terms=60, **a)
         case("Conv2D", [x, wg], terms=60, **a)
-        case("Conv2DBackpropInput", [i32(2, 4, 6, 7), w, y], terms=80, **a)
-        case("Conv2DBackpropFilter", [x, i32(3, 2, 4, 6), y], terms=300, **a)
+        case("Conv2DBackpropInput", [i32(2, 4, 3, 5), w, y], terms=80, **a)
+        case("Conv2DBackpropFilter", [x, i32(3, 2, 4, 4), y], terms=300, **a)
         case("DepthwiseConv2dNative", [x, data(F, [3, 2, 4, 2])], terms=20, **a)
         case("MaxPool", [x], ksize=[1, 1, 2, 3], **a)
         case("AvgPool", [x], ksize=[1, 1, 2, 3], **a)
-    x = data(F, [1, 6, 7, 4])
+    x = data(F, [1, 5, 4, 4])
     for dilations in (one, [1, 2, 2, 1]):
         a = dict(strides=one, padding="SAME", dilations=dilations)
-        for filt in ([3, 2, 4, 6], [3, 2, 2, 6]):
-            w, y = data(F, filt), data(F, [1, 6, 7, 6])
+        for filt in ([3, 2, 4, 4], [3, 2, 2, 4]):
+            w, y = data(F, filt), data(F, [1, 5, 4, 4])
             case("Conv2D", [x, w], terms=60, **a)
-            case("Conv2DBackpropInput", [i32(1, 6, 7, 4), w, y], terms=80, **a)
+            case("Conv2DBackpropInput", [i32(1, 5, 4, 4), w, y], terms=80, **a)
             case("Conv2DBackpropFilter", [x, i32(*filt), y], terms=300, **a)
         case("DepthwiseConv2dNative", [x, data(F, [3, 2, 4, 2])], terms=20, **a)
     a = dict(strides=[1] * 5, padding="SAME", data_format="NCDHW")
@@ -214,7 +215,9 @@ def pools():
     for t in types("MaxPool"):
         for k, s in windows:
             for pad in ("SAME", "VALID"):
-                x = shuffled(t, [2, 5, 5, 2])
+                if t in INTS and t != tf.int32 and (pad == "SAME") == (k == [1, 2, 2, 1]):
+                    continue
+                x = shuffled(t, [1, 3, 4, 2] if t not in (F, D) else [2, 3, 4, 2])
                 case("MaxPool", [x], ksize=k, strides=s, padding=pad)
                 y = tf.raw_ops.MaxPool(input=x, ksize=k, strides=s, padding=pad)
                 dy = data(t, y.shape)
@@ -239,10 +242,10 @@ def pools():
     for t in types("AvgPool"):
         for k, s in windows:
             for pad, out in (("SAME", None), ("VALID", None)):
-                x = data(t, [2, 5, 5, 2])
+                x = data(t, [1, 4, 5, 2])
                 case("AvgPool", [x], terms=9, ksize=k, strides=s, padding=pad)
                 y = tf.raw_ops.AvgPool(value=x, ksize=k, strides=s, padding=pad)
-                case("AvgPoolGrad", [i32(2, 5, 5, 2), data(t, y.shape)], terms=9, ksize=k, strides=s, padding=pad)
+                case("AvgPoolGrad", [i32(1, 4, 5, 2), data(t, y.shape)], terms=9, ksize=k, strides=s, padding=pad)
     x = data(D, [1, 5, 4, 2])
     case("MaxPool", [x], ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="EXPLICIT",
          explicit_paddings=[0, 0, 1, 2, 0, 1, 0, 0])
@@ -283,14 +286,14 @@ def pools3d():
         for k, s in (([1, 2, 2, 2, 1], [1, 2, 2, 2, 1]), ([1, 1, 3, 2, 1], [1, 1, 1, 2, 1])):
             for pad in ("SAME", "VALID"):
                 a = dict(ksize=k, strides=s, padding=pad)
-                x = shuffled(t, [1, 3, 4, 5, 2])
+                x = shuffled(t, [1, 2, 3, 4, 2])
                 case("MaxPool3D", [x], **a)
                 case("AvgPool3D", [x], terms=12, **a)
                 y = tf.raw_ops.MaxPool3D(input=x, **a)
                 dy = data(t, y.shape)
                 case("MaxPool3DGrad", [x, y, dy], **a)
                 case("MaxPool3DGradGrad", [x, y, data(t, x.shape)], **a)
-                case("AvgPool3DGrad", [i32(1, 3, 4, 5, 2), dy], terms=12, **a)
+                case("AvgPool3DGrad", [i32(1, 2, 3, 4, 2), dy], terms=12, **a)
     good = dict(ksize=[1, 1, 2, 2, 1], strides=[1, 1, 2, 2, 1], padding="VALID")
     x, y = data(F, [1, 2, 5, 4, 2]), data(F, [1, 2, 2, 2, 2])
     for b in (dict(ksize=[2, 1, 2, 2, 1]), dict(ksize=[1, 1, 2, 2, 2]), dict(ksize=[1, 0, 2, 2, 1]),
@@ -419,7 +422,7 @@ def losses():
 def dilations():
     op = "Dilation2D"
     for t in types(op):
-        x, w = data(t, [2, 5, 6, 2], integer_high=50), data(t, [2, 3, 2], integer_high=50)
+        x, w = data(t, [1, 4, 5, 2], integer_high=50), data(t, [2, 2, 2], integer_high=50)
         for pad in ("SAME", "VALID"):
             for s, r in (([1, 1, 1, 1], [1, 1, 1, 1]), ([1, 2, 1, 1], [1, 2, 2, 1])):
                 a = dict(strides=s, rates=r, padding=pad)
@@ -442,8 +445,8 @@ def dilations():
 def spaces():
     anything = [F, tf.int8, tf.int64, tf.complex128, tf.bool, tf.string]
     for t in anything:
-        case("SpaceToDepth", [data(t, [2, 4, 6, 2])], block_size=2)
-        case("DepthToSpace", [data(t, [2, 2, 3, 8])], block_size=2)
+        case("SpaceToDepth", [data(t, [1, 4, 6, 1])], block_size=2)
+        case("DepthToSpace", [data(t, [1, 2, 3, 4])], block_size=2)
     for s in ([1, 3, 4, 1], [4, 4, 1], [0, 4, 4, 1], [1, 4, 5, 1]):
         case("SpaceToDepth", [data(F, s)], block_size=2)
     for s in ([1, 2, 2, 3], [2, 2, 4], [0, 2, 2, 4]):
@@ -464,9 +467,9 @@ def spaces():
     case("BatchToSpace", [data(F, [3, 2, 2, 1]), pads(0, 0, 0, 0)], block_size=2)
     for mode in ("REFLECT", "SYMMETRIC"):
         for t in types("MirrorPad"):
-            case("MirrorPad", [data(t, [3, 2, 4]), pads(2, 1, 1, 0, 0, 3)], mode=mode)
+            case("MirrorPad", [data(t, [3, 2, 3]), pads(2, 1, 1, 0, 0, 2)], mode=mode)
         for t in types("MirrorPadGrad"):
-            case("MirrorPadGrad", [data(t, [6, 3, 7]), pads(2, 1, 1, 0, 0, 3)], mode=mode, terms=16)
+            case("MirrorPadGrad", [data(t, [6, 3, 5]), pads(2, 1, 1, 0, 0, 2)], mode=mode, terms=16)
         for s, p in (([3], [3, 0]), ([3], [4, 0]), ([3], [-1, 0]), ([3], [0, 0, 0, 0]), ([0, 2], [0, 0, 1, 1]),
                      ([1, 1, 1, 1, 1, 1], [0] * 12), ([], [])):
             case("MirrorPad", [data(F, s), pads(*p)], mode=mode)
@@ -474,7 +477,7 @@ def spaces():
         case("MirrorPad", [data(F, [3]), i32(1, 1)], mode=mode)
         case("MirrorPadGrad", [data(F, [3]), pads(1, 1)], mode=mode)
     for t in types("ExtractImagePatches"):
-        case("ExtractImagePatches", [data(t, [2, 4, 5, 2])], ksizes=[1, 3, 2, 1], strides=[1, 2, 1, 1],
+        case("ExtractImagePatches", [data(t, [1, 3, 4, 2])], ksizes=[1, 3, 2, 1], strides=[1, 2, 1, 1],
              rates=[1, 1, 2, 1], padding="SAME")
     good = dict(ksizes=[1, 2, 2, 1], strides=[1, 2, 2, 1], rates=[1, 1, 1, 1], padding="VALID")
     for b in ({}, dict(ksizes=[2, 2, 2, 1]), dict(strides=[1, 0, 1, 1]), dict(rates=[1, 0, 1, 1]), dict(ksizes=[1] * 5),
@@ -693,14 +696,17 @@ def optimizers():
              [tf.constant(-1.0 if scalars[0] == 0 else 1.0), tf.constant(scalars[3])])
 
 
-FAMILIES = [conv, conv3d, depthwise, pools, pools3d, norms, activations, losses, dilations, spaces, resizes,
-            suppressions, small, optimizers]
+NETWORKS = [conv, conv3d, depthwise, pools, pools3d, norms, activations, losses, optimizers]
+IMAGES = [dilations, spaces, resizes, suppressions, small]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def sensible(blocks):
-    """Without the shapes of cases that only oneDNN computes; graph mode knows no difference."""
-    return blocks
+def write(name, lines):
+    path = os.path.join(os.environ.get("OUT", os.path.join(HERE, "../tests/data")), name)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("# Made by tools/goldens_nn.py with TensorFlow %s.\n" % tf.__version__)
+        f.write("\n".join(lines) + "\n")
+    print("%s: %d cases, %d bytes" % (name, sum(1 for x in lines if x[:3] == "op "), os.path.getsize(path)))
 
 
 def main():
@@ -708,23 +714,18 @@ def main():
         onednn()
         sys.stdout.write("\n".join(g.lines))
         return
-    for family in FAMILIES:
-        if len(sys.argv) < 2 or family.__name__ in sys.argv[1:]:
+    for name, families in (("op_goldens_nn.txt", NETWORKS), ("op_goldens_image.txt", IMAGES)):
+        for family in families:
             family()
-    if len(sys.argv) < 2 or "onednn" in sys.argv[1:]:
-        with tempfile.TemporaryFile("w+") as f:
-            subprocess.run([sys.executable, os.path.abspath(__file__)], env=dict(os.environ, GOLDENS_ONEDNN="1"),
-                           stdout=f, check=True)
-            f.seek(0)
-            g.lines.extend(f.read().split("\n"))
-    path = os.environ.get("OUT", os.path.join(HERE, "../tests/data/op_goldens_nn.txt"))
-    with open(path, "w", encoding="utf-8") as f:
-        f.write("# Made by tools/goldens_nn.py with TensorFlow %s.\n" % tf.__version__)
-        f.write("\n".join(g.lines) + "\n")
-    with open(path.replace("op_goldens", "shape_goldens"), "w", encoding="utf-8") as f:
-        f.write("# Made by tools/goldens_nn.py with TensorFlow %s.\n" % tf.__version__)
-        f.write("\n".join(sensible(g.shape_lines)) + "\n")
-    print("%d cases of %d ops, %d bytes" % (sum(g.counts.values()), len(g.counts), os.path.getsize(path)))
+        if families is NETWORKS:
+            with tempfile.TemporaryFile("w+") as f:
+                subprocess.run([sys.executable, os.path.abspath(__file__)], stdout=f, check=True,
+                               env=dict(os.environ, GOLDENS_ONEDNN="1"))
+                f.seek(0)
+                g.lines.extend(f.read().split("\n"))
+        write(name, g.lines)
+        g.lines.clear()
+    write("shape_goldens_nn.txt", g.shape_lines)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// ferry.h: what TensorFlow's API cannot say: open devices from a line of text, build or load a graph,
-// run it, ask why anything happened, and predict before running.
+// ferry.h: what TensorFlow's API cannot say: open devices from a line of text, build or load a
+// graph, run it, ask why anything happened, and predict before running.
 //
 //   ferry_runtime *rt;  ferry_graph *g;  ferry_session *s;  ferry_error err;
 //   ferry_open("sim=gpu:1,memory=2GiB", &rt, &err);
 //   ferry_graph_load(rt, "model.pb", &g, &err);
 //   ferry_session_new(rt, g, &s, &err);
-//   char *text;  ferry_explain(s, &(ferry_request){.fetch = "y", .shapes = "x=[32,784]"}, FERRY_TEXT, &text, &err);
+//   char *text;  ferry_request r = {.fetch = "y", .shapes = "x=[32,784]"};
+//   ferry_explain(s, &r, FERRY_TEXT, &text, &err);
 //
-// Every function that can fail returns a TensorFlow status code (0 = OK) and fills |err| (may be NULL).
-// Texts returned through `char **` belong to the caller: ferry_free_text.
-// Threads: a runtime and a session may be used from many threads at once; a graph may not be changed
-// while another thread uses it.
+// Every function that can fail returns a TensorFlow status code (0 = OK) and fills |err| (may be
+// NULL). Texts returned through `char **` belong to the caller: ferry_free_text.
+// Threads: a runtime and a session may be used from many threads at once; a graph may not be
+// changed while another thread uses it.
 
 #ifndef FERRY_FERRY_H
 #define FERRY_FERRY_H
@@ -36,14 +37,14 @@ typedef struct ferry_session ferry_session;
 typedef struct ferry_tensor ferry_tensor;
 
 typedef struct ferry_error {
-  int code;         // TensorFlow's: 3 = INVALID_ARGUMENT, 5 = NOT_FOUND, 8 = RESOURCE_EXHAUSTED, …
+  int code;  // TensorFlow's: 3 = INVALID_ARGUMENT, 5 = NOT_FOUND, 8 = RESOURCE_EXHAUSTED, …
   char text[2048];  // cut if longer
 } ferry_error;
 
 typedef enum ferry_format { FERRY_TEXT = 0, FERRY_JSON = 1 } ferry_format;
 
-FERRY_EXPORT const char *ferry_version(void);             // "0.1.0"
-FERRY_EXPORT const char *ferry_code_name(int code);       // "INVALID_ARGUMENT"
+FERRY_EXPORT const char *ferry_version(void);        // "0.1.0"
+FERRY_EXPORT const char *ferry_code_name(int code);  // "INVALID_ARGUMENT"
 FERRY_EXPORT void ferry_free_text(char *text);
 
 // ------------------------------------------------------------------ devices
@@ -65,15 +66,19 @@ typedef struct ferry_device {
 FERRY_EXPORT int ferry_device_count(const ferry_runtime *rt);
 FERRY_EXPORT int ferry_device_get(const ferry_runtime *rt, int index, ferry_device *out);
 // Gives unused memory back to the device; keeps at most |keep_bytes|. |device| as in "GPU:0".
-FERRY_EXPORT int ferry_trim(ferry_runtime *rt, const char *device, uint64_t keep_bytes, ferry_error *err);
-FERRY_EXPORT int ferry_set_memory_limit(ferry_runtime *rt, const char *device, uint64_t bytes, ferry_error *err);
+FERRY_EXPORT int ferry_trim(ferry_runtime *rt, const char *device, uint64_t keep_bytes,
+                            ferry_error *err);
+FERRY_EXPORT int ferry_set_memory_limit(ferry_runtime *rt, const char *device, uint64_t bytes,
+                                        ferry_error *err);
 // Every backend: usable, or exactly why not; the options in force; the machine.
-FERRY_EXPORT int ferry_doctor(const char *config, ferry_format format, char **out, ferry_error *err);
+FERRY_EXPORT int ferry_doctor(const char *config, ferry_format format, char **out,
+                              ferry_error *err);
 
 // ------------------------------------------------------------------ tensors
 // dtype numbers are TensorFlow's (1 = float, 3 = int32 …). Memory is the host's.
 FERRY_EXPORT int ferry_tensor_new(int dtype, int rank, const int64_t *dims, const void *data,
-                                  ferry_tensor **out, ferry_error *err);  // copies |data|; NULL = zeros
+                                  ferry_tensor **out,
+                                  ferry_error *err);  // copies |data|; NULL = zeros
 FERRY_EXPORT int ferry_tensor_strings(int rank, const int64_t *dims, const char *const *values,
                                       ferry_tensor **out, ferry_error *err);
 FERRY_EXPORT int ferry_tensor_load(const char *npy_path, ferry_tensor **out, ferry_error *err);
@@ -90,15 +95,18 @@ FERRY_EXPORT int ferry_tensor_text(const ferry_tensor *t, int64_t limit, char **
 // ------------------------------------------------------------------ graphs
 FERRY_EXPORT int ferry_graph_new(ferry_runtime *rt, ferry_graph **out, ferry_error *err);
 // GraphDef, binary or text (.pb, .pbtxt), found out by looking. The error names the byte or line.
-FERRY_EXPORT int ferry_graph_load(ferry_runtime *rt, const char *path, ferry_graph **out, ferry_error *err);
-FERRY_EXPORT int ferry_graph_parse(ferry_runtime *rt, const void *bytes, size_t n, ferry_graph **out, ferry_error *err);
-FERRY_EXPORT int ferry_graph_save(const ferry_graph *g, const char *path, bool text, ferry_error *err);
+FERRY_EXPORT int ferry_graph_load(ferry_runtime *rt, const char *path, ferry_graph **out,
+                                  ferry_error *err);
+FERRY_EXPORT int ferry_graph_parse(ferry_runtime *rt, const void *bytes, size_t n,
+                                   ferry_graph **out, ferry_error *err);
+FERRY_EXPORT int ferry_graph_save(const ferry_graph *g, const char *path, bool text,
+                                  ferry_error *err);
 FERRY_EXPORT void ferry_graph_free(ferry_graph *g);
 // One node: inputs as text "a, b:1, ^control", attributes as text "transpose_a=true; T=float",
 // device as TensorFlow writes it, or NULL. A Const takes its value from |value| (else NULL).
-FERRY_EXPORT int ferry_graph_add(ferry_graph *g, const char *op, const char *name, const char *inputs,
-                                 const char *attrs, const char *device, const ferry_tensor *value,
-                                 ferry_error *err);
+FERRY_EXPORT int ferry_graph_add(ferry_graph *g, const char *op, const char *name,
+                                 const char *inputs, const char *attrs, const char *device,
+                                 const ferry_tensor *value, ferry_error *err);
 FERRY_EXPORT int ferry_graph_dump(const ferry_graph *g, char **out, ferry_error *err);
 FERRY_EXPORT size_t ferry_graph_size(const ferry_graph *g);  // nodes
 // Names of nodes that nothing reads (likely fetches) or that must be fed, comma-separated.
@@ -109,15 +117,18 @@ struct TF_Graph;
 FERRY_EXPORT struct TF_Graph *ferry_graph_tf(ferry_graph *g);
 
 // ------------------------------------------------------------------ running
-FERRY_EXPORT int ferry_session_new(ferry_runtime *rt, ferry_graph *g, ferry_session **out, ferry_error *err);
+FERRY_EXPORT int ferry_session_new(ferry_runtime *rt, ferry_graph *g, ferry_session **out,
+                                   ferry_error *err);
 FERRY_EXPORT void ferry_session_free(ferry_session *s);
-// Feeds and fetches by name ("x", "x:0"). |results[i]| are the caller's. A fetch "^init", or of a node
-// without outputs, is only run: its result is NULL. |timeout_ms| 0 = none.
+// Feeds and fetches by name ("x", "x:0"). |results[i]| are the caller's. A fetch "^init", or of a
+// node without outputs, is only run: its result is NULL. |timeout_ms| 0 = none.
 FERRY_EXPORT int ferry_run(ferry_session *s, int num_feeds, const char *const *feed_names,
-                           ferry_tensor *const *feeds, int num_fetches, const char *const *fetch_names,
-                           ferry_tensor **results, int64_t timeout_ms, ferry_error *err);
+                           ferry_tensor *const *feeds, int num_fetches,
+                           const char *const *fetch_names, ferry_tensor **results,
+                           int64_t timeout_ms, ferry_error *err);
 
-typedef struct ferry_stats {  // since the session was made; transfers are counted in the release build
+typedef struct
+    ferry_stats {  // since the session was made; transfers are counted in the release build
   int64_t runs, programs_compiled;
   int64_t transfers_to_device, transfers_to_host, transfers_between_devices;
   int64_t bytes_to_device, bytes_to_host, bytes_between_devices;
@@ -135,38 +146,45 @@ typedef struct ferry_request {
 } ferry_request;
 
 // Placement of every node with its reason, transfers with cause and bytes, memory of every device.
-FERRY_EXPORT int ferry_explain(ferry_session *s, const ferry_request *r, ferry_format format, char **out, ferry_error *err);
+FERRY_EXPORT int ferry_explain(ferry_session *s, const ferry_request *r, ferry_format format,
+                               char **out, ferry_error *err);
 // The same in one line: who does which share of the work, and what the transfers cost.
-FERRY_EXPORT int ferry_summary(ferry_session *s, const ferry_request *r, char **out, ferry_error *err);
-// One node's story: where it runs and why, what became of it in optimisation, the transfers it causes.
-FERRY_EXPORT int ferry_why(ferry_session *s, const ferry_request *r, const char *node, ferry_format format, char **out, ferry_error *err);
+FERRY_EXPORT int ferry_summary(ferry_session *s, const ferry_request *r, char **out,
+                               ferry_error *err);
+// One node's story: where it runs and why, what became of it in optimisation, the transfers it
+// causes.
+FERRY_EXPORT int ferry_why(ferry_session *s, const ferry_request *r, const char *node,
+                           ferry_format format, char **out, ferry_error *err);
 // The program after a stage: "import", "optimize", "place", "partition", "memory", "program".
-FERRY_EXPORT int ferry_dump(ferry_session *s, const ferry_request *r, const char *stage, char **out, ferry_error *err);
+FERRY_EXPORT int ferry_dump(ferry_session *s, const ferry_request *r, const char *stage, char **out,
+                            ferry_error *err);
 
 typedef struct ferry_prediction {
   int num_devices;
   struct ferry_device_prediction {
-    char device[32];          // "GPU:0"
-    uint64_t weights_bytes;   // constants that stay
-    uint64_t planned_bytes;   // arena of one run
-    uint64_t other_bytes;     // feeds, results, and what only the run makes
-    uint64_t peak_bytes;      // the sum
-    uint64_t limit_bytes;     // 0 = none
-    char peak_node[128];      // where the peak is
-    int64_t largest_batch;    // that fits; -1 = no batch dimension or no limit found
+    char device[32];         // "GPU:0"
+    uint64_t weights_bytes;  // constants that stay
+    uint64_t planned_bytes;  // arena of one run
+    uint64_t other_bytes;    // feeds, results, and what only the run makes
+    uint64_t peak_bytes;     // the sum
+    uint64_t limit_bytes;    // 0 = none
+    char peak_node[128];     // where the peak is
+    int64_t largest_batch;   // that fits; -1 = no batch dimension or no limit found
   } devices[16];
-  char first_exhausted[32];   // device whose memory runs out first as the batch grows, "" = none
+  char first_exhausted[32];  // device whose memory runs out first as the batch grows, "" = none
   int64_t transfers, transfer_bytes;
   double compute_ns, transfer_ns;  // modelled, one run
 } ferry_prediction;
 // Plans without running, with the planner that the runner uses. Scratch memory that a single kernel
 // takes during its call is not planned.
-FERRY_EXPORT int ferry_predict(ferry_session *s, const ferry_request *r, ferry_prediction *out, ferry_error *err);
+FERRY_EXPORT int ferry_predict(ferry_session *s, const ferry_request *r, ferry_prediction *out,
+                               ferry_error *err);
 
 // ------------------------------------------------------------------ operations
 // Signature, dtypes, kernels per device type of one op; or the table of all (NULL).
 FERRY_EXPORT int ferry_op_help(const char *op, ferry_format format, char **out, ferry_error *err);
-FERRY_EXPORT int ferry_ops_missing(char **out, ferry_error *err);  // known ops without a kernel, one per line
+FERRY_EXPORT int ferry_ops_missing(char **out,
+                                   ferry_error *err);  // known ops without a kernel, one per line
 
 #ifdef __cplusplus
 }

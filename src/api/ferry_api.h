@@ -25,8 +25,12 @@ struct ferry_session {
   fy_options options;
 };
 
-static inline fy_graph *fy_ferry_graph(const ferry_graph *g) { return (fy_graph *)(uintptr_t)g; }
-static inline fy_tensor *fy_ferry_tensor(const ferry_tensor *t) { return (fy_tensor *)(uintptr_t)t; }
+static inline fy_graph *fy_ferry_graph(const ferry_graph *g) {
+  return (fy_graph *)(uintptr_t)g;
+}
+static inline fy_tensor *fy_ferry_tensor(const ferry_tensor *t) {
+  return (fy_tensor *)(uintptr_t)t;
+}
 
 // Moves |from| into the caller's |err| (may be NULL), cut if longer; returns the code as an int.
 int fy_ferry_end(fy_code code, fy_error *from, ferry_error *err);
@@ -35,7 +39,8 @@ fy_code fy_ferry_text(fy_str *s, char **out, fy_error *err);
 // Environment, then |config| in whichever form it is.
 FY_MUST_CHECK fy_code fy_ferry_options(const char *config, fy_options *out, fy_error *err);
 
-// "name" or "name:1" of |g|; NOT_FOUND suggests the nearest name. The caller holds the graph's lock.
+// "name" or "name:1" of |g|; NOT_FOUND suggests the nearest name. The caller holds the graph's
+// lock.
 FY_MUST_CHECK fy_code fy_ferry_find(const fy_graph *g, fy_view text, fy_output *out, fy_error *err);
 FY_MUST_CHECK fy_code fy_ferry_find_node(const fy_graph *g, fy_view name, fy_node **out,
                                          fy_error *err);

@@ -22,9 +22,12 @@ static fy_code ask(ferry_session *s, const ferry_request *r, const char *stop_af
   *out = (question){0};
   fy_str_init(&out->log);
   FY_TRY(fy_ferry_query_make(s->graph, r, &out->q, err));
-  out->run = (fy_run_args){.feeds = out->q.feeds, .num_feeds = out->q.num_feeds,
-                           .fetches = out->q.fetches, .num_fetches = out->q.num_fetches,
-                           .targets = out->q.targets, .num_targets = out->q.num_targets};
+  out->run = (fy_run_args){.feeds = out->q.feeds,
+                           .num_feeds = out->q.num_feeds,
+                           .fetches = out->q.fetches,
+                           .num_fetches = out->q.num_fetches,
+                           .targets = out->q.targets,
+                           .num_targets = out->q.num_targets};
   fy_code code = fy_session_program(s->session, &out->run, out->q.shapes, stop_after, &out->log,
                                     &out->program, err);
   if (code) {
@@ -50,19 +53,27 @@ static fy_code report(ferry_session *s, const ferry_request *r, subject about, c
   int width = r ? r->width : 0;
   FY_TRY(ask(s, r, NULL, &q, err));
   fy_str_init(&text);
-  fy_report_args args = {.graph = s->graph, .run = &q.run, .shapes = q.q.shapes,
-                         .program = q.program, .log = fy_str_text(&q.log)};
+  fy_report_args args = {.graph = s->graph,
+                         .run = &q.run,
+                         .shapes = q.q.shapes,
+                         .program = q.program,
+                         .log = fy_str_text(&q.log)};
   fy_code code = fy_report_make(&args, &rep, err);
   if (!code) {
     if (about == ONE_NODE)
       code = fy_report_why(&text, &rep, node, format == FERRY_JSON, width, err);
-    else if (about == SUMMARY) fy_report_summary(&text, &rep);
-    else if (format == FERRY_JSON) fy_report_json(&text, &rep);
-    else fy_report_text(&text, &rep, width);
+    else if (about == SUMMARY)
+      fy_report_summary(&text, &rep);
+    else if (format == FERRY_JSON)
+      fy_report_json(&text, &rep);
+    else
+      fy_report_text(&text, &rep, width);
     fy_report_free(&rep);
   }
-  if (code) fy_str_free(&text);
-  else code = fy_ferry_text(&text, out, err);
+  if (code)
+    fy_str_free(&text);
+  else
+    code = fy_ferry_text(&text, out, err);
   answered(&q);
   return code;
 }
@@ -93,7 +104,8 @@ int ferry_why(ferry_session *s, const ferry_request *r, const char *node, ferry_
 }
 
 // ------------------------------------------------------------------ dump
-static const char *const stages[] = {"import", "optimize", "place", "partition", "memory", "program"};
+static const char *const stages[] = {"import",    "optimize", "place",
+                                     "partition", "memory",   "program"};
 
 static void dump_memory(fy_str *out, const fy_program *p) {
   for (int s = 0; s < p->plan.num_spaces; s++) {
@@ -104,8 +116,8 @@ static void dump_memory(fy_str *out, const fy_program *p) {
     for (size_t i = 0; i < p->num_lives; i++) {
       const fy_life *l = &p->lives[i];
       if (l->space != s) continue;
-      fy_str_printf(out, "  %10zu + %-10zu steps %u..%u  %s\n", l->offset, l->bytes, l->first, l->last,
-                    l->owner);
+      fy_str_printf(out, "  %10zu + %-10zu steps %u..%u  %s\n", l->offset, l->bytes, l->first,
+                    l->last, l->owner);
     }
   }
 }
@@ -118,8 +130,10 @@ static fy_code dump(ferry_session *s, const ferry_request *r, const char *stage,
   if (known == n) {
     const char *near = fy_nearest(stage ? stage : "", stages, n);
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "there is no stage '%s'%s%s%s; stages are: import, optimize, place, partition, memory, program",
-                   stage ? stage : "", near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+                   "there is no stage '%s'%s%s%s; stages are: import, optimize, place, partition, "
+                   "memory, program",
+                   stage ? stage : "", near ? " (did you mean '" : "", near ? near : "",
+                   near ? "'?)" : "");
   }
   if (known == 0) {
     fy_lock(&s->graph->lock);
@@ -155,14 +169,17 @@ int ferry_dump(ferry_session *s, const ferry_request *r, const char *stage, char
   fy_str_init(&text);
   *out = NULL;
   fy_code code = dump(s, r, stage, &text, &e);
-  if (code) fy_str_free(&text);
-  else code = fy_ferry_text(&text, out, &e);
+  if (code)
+    fy_str_free(&text);
+  else
+    code = fy_ferry_text(&text, out, &e);
   return fy_ferry_end(code, &e, err);
 }
 
 // ------------------------------------------------------------------ predict
 _Static_assert(sizeof(((ferry_prediction *)0)->devices) / sizeof(struct ferry_device_prediction) ==
-                   FY_PREDICT_DEVICES, "as many devices");
+                   FY_PREDICT_DEVICES,
+               "as many devices");
 
 static void hand_over(const fy_prediction *p, ferry_prediction *out) {
   out->num_devices = p->num_memory;
@@ -187,7 +204,8 @@ static void hand_over(const fy_prediction *p, ferry_prediction *out) {
   out->transfer_ns = p->transfer_ns;
 }
 
-int ferry_predict(ferry_session *s, const ferry_request *r, ferry_prediction *out, ferry_error *err) {
+int ferry_predict(ferry_session *s, const ferry_request *r, ferry_prediction *out,
+                  ferry_error *err) {
   fy_error e;
   fy_ferry_query q;
   fy_prediction p;
@@ -195,11 +213,17 @@ int ferry_predict(ferry_session *s, const ferry_request *r, ferry_prediction *ou
   memset(out, 0, sizeof *out);
   fy_code code = fy_ferry_query_make(s->graph, r, &q, &e);
   if (!code) {
-    fy_run_args run = {.feeds = q.feeds, .num_feeds = q.num_feeds, .fetches = q.fetches,
-                       .num_fetches = q.num_fetches, .targets = q.targets,
+    fy_run_args run = {.feeds = q.feeds,
+                       .num_feeds = q.num_feeds,
+                       .fetches = q.fetches,
+                       .num_fetches = q.num_fetches,
+                       .targets = q.targets,
                        .num_targets = q.num_targets};
-    fy_predict_args args = {.session = s->session, .devices = s->devices, .run = &run,
-                            .shapes = q.shapes, .batched = q.batched};
+    fy_predict_args args = {.session = s->session,
+                            .devices = s->devices,
+                            .run = &run,
+                            .shapes = q.shapes,
+                            .batched = q.batched};
     code = fy_predict(&args, &p, &e);
     if (!code) hand_over(&p, out);
     fy_ferry_query_free(&q);

@@ -73,7 +73,8 @@ fy_code fy_ferry_shape(fy_view text, fy_arena *arena, fy_pshape *out, fy_error *
     return fy_fail(err, FY_INVALID_ARGUMENT, "a shape has at most %d dimensions", FY_MAX_RANK);
   for (size_t i = 0; i < n; i++) {
     fy_view d = fy_ferry_cut(&inside, ',');
-    if (fy_view_is(d, "?") || fy_view_is(d, "-1") || fy_view_is(d, "None")) dims[i] = -1;
+    if (fy_view_is(d, "?") || fy_view_is(d, "-1") || fy_view_is(d, "None"))
+      dims[i] = -1;
     else if (!parse_int(d, &dims[i]) || dims[i] < 0)
       return fy_fail(err, FY_INVALID_ARGUMENT, "'%.*s' is not a dimension: write a number or ?",
                      (int)(d.n < 200 ? d.n : 200), d.p);
@@ -84,8 +85,8 @@ fy_code fy_ferry_shape(fy_view text, fy_arena *arena, fy_pshape *out, fy_error *
 
 // Quotes are taken off and the usual escapes undone; a bare word is itself.
 static fy_code read_string(fy_view text, fy_arena *arena, fy_view *out, fy_error *err) {
-  bool quoted = text.n >= 2 && (text.p[0] == '"' || text.p[0] == '\'') &&
-                text.p[text.n - 1] == text.p[0];
+  bool quoted =
+      text.n >= 2 && (text.p[0] == '"' || text.p[0] == '\'') && text.p[text.n - 1] == text.p[0];
   if (quoted) text = (fy_view){text.p + 1, text.n - 2};
   char *to = fy_arena_alloc(arena, text.n + 1);
   if (!to) return fy_fail_oom(err, text.n);
@@ -125,10 +126,14 @@ static bool set_number(fy_tensor *t, int64_t i, fy_view v) {
   }
   if (!whole) return false;
   switch ((int)t->dtype) {
-    case FY_INT8: case FY_UINT8: ((uint8_t *)t->data)[i] = (uint8_t)k; return true;
-    case FY_INT16: case FY_UINT16: ((uint16_t *)t->data)[i] = (uint16_t)k; return true;
-    case FY_INT32: case FY_UINT32: ((uint32_t *)t->data)[i] = (uint32_t)k; return true;
-    case FY_INT64: case FY_UINT64: ((int64_t *)t->data)[i] = k; return true;
+    case FY_INT8:
+    case FY_UINT8: ((uint8_t *)t->data)[i] = (uint8_t)k; return true;
+    case FY_INT16:
+    case FY_UINT16: ((uint16_t *)t->data)[i] = (uint16_t)k; return true;
+    case FY_INT32:
+    case FY_UINT32: ((uint32_t *)t->data)[i] = (uint32_t)k; return true;
+    case FY_INT64:
+    case FY_UINT64: ((int64_t *)t->data)[i] = k; return true;
     default: return false;
   }
 }
@@ -160,9 +165,10 @@ static fy_code read_tensor(fy_view text, const char *name, fy_dtype dtype, fy_ar
   if (dtype == FY_INVALID) {
     int64_t k;
     bool b;
-    dtype = parse_int(first, &k)    ? FY_INT32
-            : parse_bool(first, &b) ? FY_BOOL
-            : first.n && (first.p[0] == '"' || first.p[0] == '\'') ? FY_STRING : FY_FLOAT;
+    dtype = parse_int(first, &k)                                   ? FY_INT32
+            : parse_bool(first, &b)                                ? FY_BOOL
+            : first.n && (first.p[0] == '"' || first.p[0] == '\'') ? FY_STRING
+                                                                   : FY_FLOAT;
   }
   fy_tensor *t;
   FY_TRY(fy_tensor_new(dtype, rank, dims, &t, err));
@@ -201,16 +207,13 @@ static fy_code read_one(fy_attr_kind kind, fy_view text, const char *name, fy_dt
       if (code) fy_error_prepend(err, "attribute '%s': ", name);
       return code;
     }
-    case FY_ATTR_STRING:
-      return read_string(text, arena, &out->v.s, err);
+    case FY_ATTR_STRING: return read_string(text, arena, &out->v.s, err);
     case FY_ATTR_FUNC:
       out->v.func = fy_arena_zalloc(arena, sizeof *out->v.func);
       if (!out->v.func) return fy_fail_oom(err, sizeof *out->v.func);
       return read_string(text, arena, &out->v.func->name, err);
-    case FY_ATTR_TENSOR:
-      return read_tensor(text, name, dtype, arena, out, err);
-    default:
-      return bad(text, name, "a value that can be written as text", err);
+    case FY_ATTR_TENSOR: return read_tensor(text, name, dtype, arena, out, err);
+    default: return bad(text, name, "a value that can be written as text", err);
   }
 }
 

@@ -32,12 +32,13 @@ static fy_code parse(const void *bytes, size_t n, fy_graph **out, fy_error *err)
   fy_graph *g = fy_graph_new();
   fy_code code = g ? FY_OK : fy_fail_oom(err, sizeof *g);
   if (!code)
-    code = fy_wire_parse_either(&tensorflow__graph_def__descriptor, bytes, n, &arena, &def, NULL,
-                                err);
+    code =
+        fy_wire_parse_either(&tensorflow__graph_def__descriptor, bytes, n, &arena, &def, NULL, err);
   if (!code) {
     fy_import_options options = {0};
     fy_lock(&g->lock);
-    code = fy_graph_import(g, (const Tensorflow__GraphDef *)(void *)def, &options, &arena, NULL, err);
+    code =
+        fy_graph_import(g, (const Tensorflow__GraphDef *)(void *)def, &options, &arena, NULL, err);
     fy_unlock(&g->lock);
   }
   fy_arena_free(&arena);

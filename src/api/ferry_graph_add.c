@@ -24,8 +24,8 @@ static const fy_attr_spec *find_attr(const fy_op_spec *spec, fy_view name, fy_er
   const char *near = fy_nearest(word, names, n);
   fy_str_init(&known);
   for (size_t i = 0; i < n; i++) fy_str_printf(&known, "%s%s", i ? ", " : "", names[i]);
-  fy_fail(err, FY_INVALID_ARGUMENT, "op %s has no attribute '%s'%s%s%s; it has: %s", spec->name, word,
-          near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "",
+  fy_fail(err, FY_INVALID_ARGUMENT, "op %s has no attribute '%s'%s%s%s; it has: %s", spec->name,
+          word, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "",
           n ? fy_str_text(&known) : "none");
   fy_str_free(&known);
   return NULL;
@@ -34,9 +34,12 @@ static const fy_attr_spec *find_attr(const fy_op_spec *spec, fy_view name, fy_er
 // An attribute that starts with '_' is anybody's: its kind is read off the value.
 static fy_attr_spec guess_spec(const char *name, fy_view value) {
   fy_attr_spec s = {.name = name, .kind = FY_ATTR_STRING};
-  if (value.n && value.p[0] == '[') s.is_list = true;
-  else if (fy_view_is(value, "true") || fy_view_is(value, "false")) s.kind = FY_ATTR_BOOL;
-  else if (value.n && strspn(value.p, "-0123456789") >= value.n) s.kind = FY_ATTR_INT;
+  if (value.n && value.p[0] == '[')
+    s.is_list = true;
+  else if (fy_view_is(value, "true") || fy_view_is(value, "false"))
+    s.kind = FY_ATTR_BOOL;
+  else if (value.n && strspn(value.p, "-0123456789") >= value.n)
+    s.kind = FY_ATTR_INT;
   return s;
 }
 
@@ -61,7 +64,8 @@ static fy_code set_attrs(fy_node_builder *b, const fy_op_spec *spec, const char 
     FY_TRY(fy_ferry_attr(want, value, dtype, arena, &a, err));
     if (a.kind == FY_ATTR_TYPE && !a.is_list && strcmp(name, "dtype") == 0) dtype = a.v.type;
     fy_node_set_attr(b, name, &a);
-    if (a.kind == FY_ATTR_TENSOR && !a.is_list && dtype == FY_INVALID && fy_spec_attr(spec, "dtype")) {
+    if (a.kind == FY_ATTR_TENSOR && !a.is_list && dtype == FY_INVALID &&
+        fy_spec_attr(spec, "dtype")) {
       fy_attr t = fy_attr_type(a.v.tensor->dtype);
       fy_node_set_attr(b, "dtype", &t);
     }
@@ -86,15 +90,17 @@ static fy_code read_list(const fy_graph *g, fy_view text, inputs *out, fy_error 
   return FY_OK;
 }
 
-static bool is_list(const fy_arg_spec *a) { return a->number_attr || a->type_list_attr; }
+static bool is_list(const fy_arg_spec *a) {
+  return a->number_attr || a->type_list_attr;
+}
 
 // Tensors of the single list argument when the others take one each.
 static int unbracketed_length(const fy_op_spec *spec, int pieces, fy_error *err) {
   int lists = 0;
   for (uint16_t i = 0; i < spec->num_inputs; i++) lists += is_list(&spec->inputs[i]);
   if (lists > 1) {
-    fy_fail(err, FY_INVALID_ARGUMENT, "op %s takes several lists: write each in brackets, as in [a,b],[c]",
-            spec->name);
+    fy_fail(err, FY_INVALID_ARGUMENT,
+            "op %s takes several lists: write each in brackets, as in [a,b],[c]", spec->name);
     return -1;
   }
   int n = pieces - (spec->num_inputs - 1);

@@ -43,7 +43,9 @@ static void attr_line(fy_str *out, const fy_attr_spec *a) {
   fy_str_addc(out, '\n');
 }
 
-static bool runs(const fy_op *op) { return op->impl || op->user_kernels; }
+static bool runs(const fy_op *op) {
+  return op->impl || op->user_kernels;
+}
 
 static void op_text(fy_str *out, const fy_op *op) {
   const fy_op_spec *s = op->spec;
@@ -52,17 +54,21 @@ static void op_text(fy_str *out, const fy_op *op) {
   if (s->num_attrs) fy_str_add(out, "\nAttributes\n");
   for (uint16_t i = 0; i < s->num_attrs; i++) attr_line(out, &s->attrs[i]);
   fy_str_add(out, "\nProperties\n");
-  fy_str_printf(out, "  %s\n", s->flags & FY_SPEC_STATEFUL ? "stateful: never folded, merged or dropped"
-                                                           : "stateless: may be folded, merged and moved");
+  fy_str_printf(out, "  %s\n",
+                s->flags & FY_SPEC_STATEFUL ? "stateful: never folded, merged or dropped"
+                                            : "stateless: may be folded, merged and moved");
   if (s->flags & FY_SPEC_COMMUTATIVE) fy_str_add(out, "  commutative\n");
-  if (op->impl && op->impl->elementwise) fy_str_add(out, "  element-wise: can be fused with its neighbours\n");
-  if (op->impl && (op->impl->flags & FY_OP_ALIAS)) fy_str_add(out, "  renames memory: never copies\n");
+  if (op->impl && op->impl->elementwise)
+    fy_str_add(out, "  element-wise: can be fused with its neighbours\n");
+  if (op->impl && (op->impl->flags & FY_OP_ALIAS))
+    fy_str_add(out, "  renames memory: never copies\n");
   if (s->deprecated_version)
     fy_str_printf(out, "  deprecated since GraphDef version %d: %s\n", s->deprecated_version,
                   s->deprecated_text ? s->deprecated_text : "");
   fy_str_add(out, "\nKernels here\n");
   if (!runs(op))
-    fy_str_add(out, "  none: graphs with it can be loaded, checked, placed and inspected, not run\n");
+    fy_str_add(out,
+               "  none: graphs with it can be loaded, checked, placed and inspected, not run\n");
   else
     fy_op_print_kernels(out, op);
 }
@@ -148,8 +154,10 @@ static fy_code help(const char *name, ferry_format format, fy_str *out, fy_error
       return fy_fail(err, FY_NOT_FOUND, "there is no op '%s'%s%s%s", name,
                      near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
     }
-    if (format == FERRY_JSON) op_json(out, op, true);
-    else op_text(out, op);
+    if (format == FERRY_JSON)
+      op_json(out, op, true);
+    else
+      op_text(out, op);
     if (format == FERRY_JSON) fy_str_addc(out, '\n');
     return FY_OK;
   }
@@ -173,8 +181,10 @@ int ferry_op_help(const char *op, ferry_format format, char **out, ferry_error *
   fy_str_init(&s);
   *out = NULL;
   fy_code code = help(op, format, &s, &e);
-  if (code) fy_str_free(&s);
-  else code = fy_ferry_text(&s, out, &e);
+  if (code)
+    fy_str_free(&s);
+  else
+    code = fy_ferry_text(&s, out, &e);
   return fy_ferry_end(code, &e, err);
 }
 

@@ -25,7 +25,8 @@ static bool is_placeholder(const fy_node *n) {
          strcmp(n->op_name, "_Arg") == 0;
 }
 
-// Every output of the graph; if there is none (a lone constant or placeholder), whatever nobody reads.
+// Every output of the graph; if there is none (a lone constant or placeholder), whatever nobody
+// reads.
 static void default_fetches(reader *rd) {
   for (int again = 0; again < 2 && !rd->q->num_fetches; again++)
     for (size_t i = 0; i < rd->g->num_nodes; i++) {
@@ -77,13 +78,13 @@ static fy_code default_feeds(reader *rd, fy_error *err) {
   uint8_t *seen = fy_arena_array(rd->a, n + 1, 1);
   fy_node **stack = fy_arena_array(rd->a, n + 1, sizeof *stack);
   if (!seen || !stack) return fy_fail_oom(err, n * sizeof *stack);
-#define VISIT(node_)                           \
-  do {                                         \
-    fy_node *v_ = (node_);                     \
-    if (v_ && !seen[v_->id]) {                 \
-      seen[v_->id] = 1;                        \
-      stack[top++] = v_;                       \
-    }                                          \
+#define VISIT(node_)           \
+  do {                         \
+    fy_node *v_ = (node_);     \
+    if (v_ && !seen[v_->id]) { \
+      seen[v_->id] = 1;        \
+      stack[top++] = v_;       \
+    }                          \
   } while (0)
   for (int i = 0; i < q->num_fetches; i++)
     if (!is_fed(q, q->fetches[i])) VISIT(q->fetches[i].node);
@@ -133,7 +134,8 @@ static fy_code give_shape(reader *rd, fy_view name, fy_view text, fy_error *err)
     if (given.rank >= 0) *known = given;
     return FY_OK;
   }
-  return fy_fail(err, FY_INVALID_ARGUMENT, "a shape is given for '%s', which is not fed", o.node->name);
+  return fy_fail(err, FY_INVALID_ARGUMENT, "a shape is given for '%s', which is not fed",
+                 o.node->name);
 }
 
 static fy_code read_shapes(reader *rd, fy_error *err) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ferry_runtime.c: open devices from a line of text, look at them, and say what each backend can do.
+// ferry_runtime.c: open devices from a line of text, look at them, and say what each backend can
+// do.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,8 +59,10 @@ fy_view fy_ferry_cut(fy_view *rest, char stop) {
   for (; n < rest->n; n++) {
     char c = rest->p[n];
     if (quote) {
-      if (c == '\\' && n + 1 < rest->n) n++;
-      else if (c == quote) quote = 0;
+      if (c == '\\' && n + 1 < rest->n)
+        n++;
+      else if (c == quote)
+        quote = 0;
     } else if (c == '"' || c == '\'') {
       quote = c;
     } else if (c == '[' || c == '(') {

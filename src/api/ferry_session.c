@@ -106,11 +106,18 @@ static fy_code resolve(fy_graph *g, call *c, int num_feeds, const char *const *f
   return FY_OK;
 }
 
-static fy_code run(ferry_session *s, call *c, int num_feeds, int num_fetches, ferry_tensor **results,
-                   int64_t timeout_ms, struct fy_trace *trace, fy_error *err) {
-  fy_run_args args = {.feeds = c->feeds, .feed_values = c->values, .num_feeds = num_feeds,
-                      .fetches = c->fetches, .num_fetches = c->num_fetches, .targets = c->targets,
-                      .num_targets = c->num_targets, .timeout_ms = timeout_ms, .trace = trace};
+static fy_code run(ferry_session *s, call *c, int num_feeds, int num_fetches,
+                   ferry_tensor **results, int64_t timeout_ms, struct fy_trace *trace,
+                   fy_error *err) {
+  fy_run_args args = {.feeds = c->feeds,
+                      .feed_values = c->values,
+                      .num_feeds = num_feeds,
+                      .fetches = c->fetches,
+                      .num_fetches = c->num_fetches,
+                      .targets = c->targets,
+                      .num_targets = c->num_targets,
+                      .timeout_ms = timeout_ms,
+                      .trace = trace};
   FY_TRY(fy_session_run(s->session, &args, c->results, err));
   for (int i = 0; i < num_fetches; i++)
     results[i] = c->result_of[i] < 0 ? NULL : (ferry_tensor *)c->results[c->result_of[i]];

@@ -13,7 +13,8 @@
 static fy_code check_shape(int rank, const int64_t *dims, fy_error *err) {
   int64_t count;
   if (rank < 0 || rank > FY_MAX_RANK)
-    return fy_fail(err, FY_INVALID_ARGUMENT, "a tensor's rank is 0 to %d, not %d", FY_MAX_RANK, rank);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "a tensor's rank is 0 to %d, not %d", FY_MAX_RANK,
+                   rank);
   if (rank && !dims) return fy_fail(err, FY_INVALID_ARGUMENT, "dims is NULL for rank %d", rank);
   if (!fy_shape_count(rank, dims, &count)) {
     char text[128];
@@ -31,12 +32,15 @@ int ferry_tensor_new(int dtype, int rank, const int64_t *dims, const void *data,
   *out = NULL;
   fy_code code = check_shape(rank, dims, &e);
   if (!code && (!fy_dtype_valid(dtype) || !fy_dtype_is_plain((fy_dtype)dtype)))
-    code = fy_fail(&e, FY_INVALID_ARGUMENT,
-                   "dtype %d is not a type of plain numbers (strings: ferry_tensor_strings)", dtype);
+    code =
+        fy_fail(&e, FY_INVALID_ARGUMENT,
+                "dtype %d is not a type of plain numbers (strings: ferry_tensor_strings)", dtype);
   if (!code) code = fy_tensor_new((fy_dtype)dtype, rank, dims, &t, &e);
   if (!code) {
-    if (data && fy_tensor_bytes(t)) memcpy(t->data, data, fy_tensor_bytes(t));
-    else if (fy_tensor_bytes(t)) memset(t->data, 0, fy_tensor_bytes(t));
+    if (data && fy_tensor_bytes(t))
+      memcpy(t->data, data, fy_tensor_bytes(t));
+    else if (fy_tensor_bytes(t))
+      memset(t->data, 0, fy_tensor_bytes(t));
     *out = (ferry_tensor *)t;
   }
   return fy_ferry_end(code, &e, err);
@@ -53,8 +57,10 @@ int ferry_tensor_strings(int rank, const int64_t *dims, const char *const *value
   for (int64_t i = 0; !code && i < t->count; i++)
     if (values && values[i] && !fy_tensor_set_string(t, i, values[i], strlen(values[i])))
       code = fy_fail_oom(&e, strlen(values[i]));
-  if (code) fy_tensor_release(t);
-  else *out = (ferry_tensor *)t;
+  if (code)
+    fy_tensor_release(t);
+  else
+    *out = (ferry_tensor *)t;
   return fy_ferry_end(code, &e, err);
 }
 
@@ -78,14 +84,15 @@ fy_code fy_ferry_write_file(const char *path, const uint8_t *bytes, size_t n, fy
   int failed = 0;
   while (done < n && !failed) {
     ssize_t k = write(fd, bytes + done, n - done);
-    if (k > 0) done += (size_t)k;
-    else if (k < 0 && errno != EINTR) failed = errno;
+    if (k > 0)
+      done += (size_t)k;
+    else if (k < 0 && errno != EINTR)
+      failed = errno;
   }
   if (close(fd) != 0 && !failed) failed = errno;
   if (!failed) return FY_OK;
   return fy_fail(err, FY_UNKNOWN, "%s; %s", path, strerror(failed));
 }
-
 
 int ferry_tensor_save(const ferry_tensor *t, const char *npy_path, ferry_error *err) {
   fy_error e;

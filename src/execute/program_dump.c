@@ -21,8 +21,8 @@ static void print_list(fy_str *out, const fy_program *p, uint32_t at, uint32_t n
 }
 
 void fy_program_dump(fy_str *out, const fy_program *p) {
-  fy_str_printf(out, "program: %u instructions, %u values, %u task%s\n", p->num_instrs, p->num_values,
-                p->num_tasks, p->num_tasks == 1 ? "" : "s");
+  fy_str_printf(out, "program: %u instructions, %u values, %u task%s\n", p->num_instrs,
+                p->num_values, p->num_tasks, p->num_tasks == 1 ? "" : "s");
   for (int s = 0; s < p->plan.num_spaces; s++)
     if (s == 0 || p->plan.arena_bytes[s])
       fy_str_printf(out, "memory %d (%s): arena %zu bytes, live peak %zu\n", s,

@@ -10,23 +10,25 @@
 #include "observe/report.h"
 
 static const char *const names[FY_FATE_COUNT] = {
-    [FY_FATE_RUNS] = "runs",           [FY_FATE_FED] = "fed",
-    [FY_FATE_CONSTANT] = "constant",   [FY_FATE_FOLDED] = "folded",
-    [FY_FATE_MERGED] = "merged",       [FY_FATE_BYPASSED] = "bypassed",
-    [FY_FATE_FUSED] = "fused",         [FY_FATE_REWRITTEN] = "rewritten",
-    [FY_FATE_REMOVED] = "removed",     [FY_FATE_NOT_NEEDED] = "not needed",
+    [FY_FATE_RUNS] = "runs",         [FY_FATE_FED] = "fed",
+    [FY_FATE_CONSTANT] = "constant", [FY_FATE_FOLDED] = "folded",
+    [FY_FATE_MERGED] = "merged",     [FY_FATE_BYPASSED] = "bypassed",
+    [FY_FATE_FUSED] = "fused",       [FY_FATE_REWRITTEN] = "rewritten",
+    [FY_FATE_REMOVED] = "removed",   [FY_FATE_NOT_NEEDED] = "not needed",
     [FY_FATE_ADDED] = "added"};
 
-const char *fy_fate_name(fy_fate fate) { return (unsigned)fate < FY_FATE_COUNT ? names[fate] : "?"; }
+const char *fy_fate_name(fy_fate fate) {
+  return (unsigned)fate < FY_FATE_COUNT ? names[fate] : "?";
+}
 
 typedef struct judge {
   fy_report *r;
   const fy_report_args *a;
-  fy_map heirs;          // original name -> node of the program that stands for it
-  uint8_t *needed;       // [original id]
-  const fy_instr **work; // [program node id] its instruction
-  uint8_t *led;          // [program node id] some entry shows its cost
-  uint64_t *sent;        // [program node id] bit per memory a constant is copied to (63 = any further)
+  fy_map heirs;           // original name -> node of the program that stands for it
+  uint8_t *needed;        // [original id]
+  const fy_instr **work;  // [program node id] its instruction
+  uint8_t *led;           // [program node id] some entry shows its cost
+  uint64_t *sent;  // [program node id] bit per memory a constant is copied to (63 = any further)
 } judge;
 
 static bool is_fed(const fy_run_args *run, fy_output o) {
@@ -47,24 +49,28 @@ static fy_code mark_needed(judge *j, fy_error *err) {
   fy_node **stack = fy_malloc((g->num_nodes + 1) * sizeof *stack);
   size_t top = 0;
   if (!stack) return fy_fail_oom(err, g->num_nodes * sizeof *stack);
-#define NEED(node_)                    \
-  do {                                 \
-    fy_node *n_ = (node_);             \
-    if (!j->needed[n_->id]) {          \
-      j->needed[n_->id] = 1;           \
-      stack[top++] = n_;               \
-    }                                  \
+#define NEED(node_)           \
+  do {                        \
+    fy_node *n_ = (node_);    \
+    if (!j->needed[n_->id]) { \
+      j->needed[n_->id] = 1;  \
+      stack[top++] = n_;      \
+    }                         \
   } while (0)
   for (int i = 0; i < run->num_fetches; i++) {
-    if (is_fed(run, run->fetches[i])) j->needed[run->fetches[i].node->id] = 1;
-    else NEED(run->fetches[i].node);
+    if (is_fed(run, run->fetches[i]))
+      j->needed[run->fetches[i].node->id] = 1;
+    else
+      NEED(run->fetches[i].node);
   }
   for (int i = 0; i < run->num_targets; i++) NEED(run->targets[i]);
   while (top) {
     fy_node *n = stack[--top];
     for (uint32_t i = 0; i < n->num_inputs; i++) {
-      if (is_fed(run, n->inputs[i])) j->needed[n->inputs[i].node->id] = 1;
-      else NEED(n->inputs[i].node);
+      if (is_fed(run, n->inputs[i]))
+        j->needed[n->inputs[i].node->id] = 1;
+      else
+        NEED(n->inputs[i].node);
     }
     for (uint32_t i = 0; i < n->num_controls; i++) NEED(n->controls[i]);
   }
@@ -78,7 +84,8 @@ static fy_code map_heirs(judge *j, fy_error *err) {
   bool ok = true;
   // First every node under its own name, then origins that nobody bears as a name.
   for (size_t i = 0; i < p->num_nodes; i++)
-    if (p->nodes[i] && !p->nodes[i]->origins) ok &= fy_map_puts(&j->heirs, p->nodes[i]->name, p->nodes[i]);
+    if (p->nodes[i] && !p->nodes[i]->origins)
+      ok &= fy_map_puts(&j->heirs, p->nodes[i]->name, p->nodes[i]);
   for (size_t i = 0; i < p->num_nodes; i++) {
     fy_node *n = p->nodes[i];
     for (uint32_t k = 0; n && n->origins && k < n->num_origins; k++)
@@ -97,18 +104,22 @@ static fy_code map_heirs(judge *j, fy_error *err) {
 }
 
 static bool hands_on(const fy_node *n) {
-  static const char *const ops[] = {"Identity", "IdentityN", "StopGradient", "PreventGradient",
-                                    "Snapshot", "PlaceholderWithDefault", "CheckNumerics"};
+  static const char *const ops[] = {"Identity",        "IdentityN", "StopGradient",
+                                    "PreventGradient", "Snapshot",  "PlaceholderWithDefault",
+                                    "CheckNumerics"};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (strcmp(n->op_name, ops[i]) == 0) return true;
   return false;
 }
 
-static bool is_fused(const fy_node *n) { return strncmp(n->op_name, "_Ferry", 6) == 0; }
+static bool is_fused(const fy_node *n) {
+  return strncmp(n->op_name, "_Ferry", 6) == 0;
+}
 
 static fy_fate judge_fate(const judge *j, const fy_node *o, const fy_node *now) {
   bool same = strcmp(o->name, now->name) == 0;
-  if (strcmp(now->op_name, "_Arg") == 0) return feeds_node(j->a->run, o) ? FY_FATE_FED : FY_FATE_BYPASSED;
+  if (strcmp(now->op_name, "_Arg") == 0)
+    return feeds_node(j->a->run, o) ? FY_FATE_FED : FY_FATE_BYPASSED;
   if (now->const_value) {
     if (o->const_value) return same ? FY_FATE_CONSTANT : FY_FATE_MERGED;
     return hands_on(o) && !same ? FY_FATE_BYPASSED : FY_FATE_FOLDED;
@@ -124,8 +135,10 @@ static void list_origins(fy_str *out, const fy_node *n, const char *but) {
   int shown = 0, left = 0;
   for (uint32_t i = 0; i < n->num_origins; i++) {
     if (strcmp(n->origins[i], but) == 0) continue;
-    if (shown == 8) left++;
-    else fy_str_printf(out, "%s%s", shown++ ? ", " : "", n->origins[i]);
+    if (shown == 8)
+      left++;
+    else
+      fy_str_printf(out, "%s%s", shown++ ? ", " : "", n->origins[i]);
   }
   if (left) fy_str_printf(out, " and %d more", left);
 }
@@ -180,9 +193,7 @@ static const char *tell(judge *j, fy_fate fate, const fy_node *o, const fy_node 
     case FY_FATE_REWRITTEN:
       fy_str_printf(&s, "now a %s; %s", now->op_name, placed_text(j, now));
       break;
-    default:
-      fy_str_add(&s, placed_text(j, now));
-      break;
+    default: fy_str_add(&s, placed_text(j, now)); break;
   }
   return keep(j, &s);
 }
@@ -194,7 +205,8 @@ static const char *log_line(const char *log, const char *name, size_t *len) {
     size_t line = strcspn(p, "\n");
     bool says = strncmp(p, "prune", 5) != 0;  // that it is gone is known
     for (const char *q = p; says && q + n <= p + line; q++) {
-      bool starts = q == p || strchr(" '(,:[", q[-1]), ends = q + n == p + line || strchr(" '),:;.]", q[n]);
+      bool starts = q == p || strchr(" '(,:[", q[-1]),
+           ends = q + n == p + line || strchr(" '),:;.]", q[n]);
       if (starts && ends && memcmp(q, name, n) == 0) {
         *len = line;
         return p;
@@ -274,8 +286,10 @@ static fy_code judge_node(judge *j, const fy_node *o, fy_error *err) {
     e->fate = judge_fate(j, o, now);
     e->reason = tell(j, e->fate, o, now);
     e->out_bytes = bytes_of(now);
-    if (e->fate != FY_FATE_BYPASSED && e->fate != FY_FATE_MERGED) fill_work(j, e, now);
-    else e->now = now;
+    if (e->fate != FY_FATE_BYPASSED && e->fate != FY_FATE_MERGED)
+      fill_work(j, e, now);
+    else
+      e->now = now;
   }
   if (!e->reason) return fy_fail_oom(err, 64);
   bool gone = !e->device || e->fate == FY_FATE_FOLDED;
@@ -292,8 +306,8 @@ static fy_code judge_added(judge *j, fy_error *err) {
     const fy_node *n = p->nodes[i];
     if (!n || j->led[i] || strcmp(n->op_name, "_Arg") == 0 || !j->work[i]) continue;
     fy_report_node *e = &j->r->nodes[j->r->num_nodes++];
-    *e = (fy_report_node){.name = n->name, .op = n->op_name, .fate = FY_FATE_ADDED,
-                          .out_bytes = bytes_of(n)};
+    *e = (fy_report_node){
+        .name = n->name, .op = n->op_name, .fate = FY_FATE_ADDED, .out_bytes = bytes_of(n)};
     fill_work(j, e, n);
     fy_str s;
     fy_str_init(&s);
@@ -316,7 +330,8 @@ fy_code fy_report_fates(fy_report *r, const fy_report_args *a, fy_error *err) {
   j.work = fy_arena_array(&r->arena, m + 1, sizeof *j.work);
   j.sent = fy_arena_array(&r->arena, m + 1, sizeof *j.sent);
   r->nodes = fy_arena_array(&r->arena, n + m + 1, sizeof *r->nodes);
-  if (!j.needed || !j.led || !j.work || !j.sent || !r->nodes) return fy_fail_oom(err, n * sizeof *r->nodes);
+  if (!j.needed || !j.led || !j.work || !j.sent || !r->nodes)
+    return fy_fail_oom(err, n * sizeof *r->nodes);
   fy_map_init(&j.heirs);
   fy_code code = mark_needed(&j, err);
   if (!code) code = map_heirs(&j, err);

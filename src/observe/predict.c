@@ -31,7 +31,8 @@ static uint32_t exhausted_by(const probe *pr, const fy_program *p) {
     if (m.limit_bytes && m.peak_bytes > m.limit_bytes) mask |= 1u << i;
     for (size_t n = 0; n < p->placement->n; n++) {
       const fy_placed *e = &p->placement->nodes[n];
-      if (p->graph->nodes[n] && e->why == FY_WHY_MEMORY && strncmp(e->text, name, strlen(name)) == 0)
+      if (p->graph->nodes[n] && e->why == FY_WHY_MEMORY &&
+          strncmp(e->text, name, strlen(name)) == 0)
         mask |= 1u << i;
     }
   }
@@ -64,8 +65,10 @@ static fy_code plan(probe *pr, int64_t batch, uint32_t *mask, fy_program **keep,
   }
   if (code) return code;
   *mask = exhausted_by(pr, p);
-  if (keep) *keep = p;
-  else fy_program_release(p);
+  if (keep)
+    *keep = p;
+  else
+    fy_program_release(p);
   return FY_OK;
 }
 
@@ -112,8 +115,8 @@ static void describe(probe *pr, const fy_program *p) {
   }
 }
 
-// Doubles from 1; then for each memory that gave out, bisects between the last batch that fitted and
-// the first that did not.
+// Doubles from 1; then for each memory that gave out, bisects between the last batch that fitted
+// and the first that did not.
 static fy_code search(probe *pr, fy_error *err) {
   fy_prediction *out = pr->out;
   int64_t fits[FY_PREDICT_DEVICES] = {0}, fails[FY_PREDICT_DEVICES] = {0};
@@ -127,8 +130,10 @@ static fy_code search(probe *pr, fy_error *err) {
     if (code) break;  // a size that the graph itself forbids
     for (int i = 0; i < out->num_memory; i++) {
       if (done >> i & 1) continue;
-      if (!(mask >> i & 1)) fits[i] = batch;
-      else fails[i] = batch, done |= 1u << i;
+      if (!(mask >> i & 1))
+        fits[i] = batch;
+      else
+        fails[i] = batch, done |= 1u << i;
     }
   }
   for (int i = 0; i < out->num_memory; i++) {
@@ -139,8 +144,10 @@ static fy_code search(probe *pr, fy_error *err) {
       fy_error_init(&e);
       fy_code code = plan(pr, middle, &mask, NULL, &e);
       fy_error_clear(&e);
-      if (code || (mask >> i & 1)) fails[i] = middle;
-      else fits[i] = middle;
+      if (code || (mask >> i & 1))
+        fails[i] = middle;
+      else
+        fits[i] = middle;
     }
     out->largest_batch[i] = fits[i];
     if (out->first_exhausted < 0 || fits[i] < out->largest_batch[out->first_exhausted])
@@ -163,8 +170,10 @@ fy_code fy_predict(const fy_predict_args *a, fy_prediction *out, fy_error *err) 
     fy_program_release(p);
     bool any = false;
     for (int i = 0; i < a->run->num_feeds; i++) any |= a->batched[i] && pr.dims[i];
-    if (any) code = search(&pr, err);
-    else if (mask) out->first_exhausted = __builtin_ctz(mask);
+    if (any)
+      code = search(&pr, err);
+    else if (mask)
+      out->first_exhausted = __builtin_ctz(mask);
   }
   fy_arena_free(&pr.arena);
   return code;

@@ -20,9 +20,9 @@ typedef struct fy_predict_args {
 typedef struct fy_prediction {
   fy_space_memory memory[FY_PREDICT_DEVICES];  // host first; |peak_node| is copied below
   char peak_node[FY_PREDICT_DEVICES][128];
-  int64_t largest_batch[FY_PREDICT_DEVICES];   // -1 = no batch dimension, or no end found
+  int64_t largest_batch[FY_PREDICT_DEVICES];  // -1 = no batch dimension, or no end found
   int num_memory;
-  int first_exhausted;                         // index into memory, -1 = none
+  int first_exhausted;  // index into memory, -1 = none
   int64_t transfers, transfer_bytes;
   double compute_ns, transfer_ns;
 } fy_prediction;

@@ -28,10 +28,14 @@ const char *fy_report_bytes(double bytes, char out[32]) {
 }
 
 const char *fy_report_ns(double ns, char out[32]) {
-  if (ns < 1e3) snprintf(out, 32, "%.0f ns", ns);
-  else if (ns < 1e6) snprintf(out, 32, "%.1f us", ns / 1e3);
-  else if (ns < 1e9) snprintf(out, 32, "%.2f ms", ns / 1e6);
-  else snprintf(out, 32, "%.2f s", ns / 1e9);
+  if (ns < 1e3)
+    snprintf(out, 32, "%.0f ns", ns);
+  else if (ns < 1e6)
+    snprintf(out, 32, "%.1f us", ns / 1e3);
+  else if (ns < 1e9)
+    snprintf(out, 32, "%.2f ms", ns / 1e6);
+  else
+    snprintf(out, 32, "%.2f s", ns / 1e9);
   return out;
 }
 
@@ -80,8 +84,7 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
         if (!renames(val->node)) out->dynamic_bytes += known ? val->bytes : 0;
         out->unknown_values += !known;
         break;
-      default:
-        break;
+      default: break;
     }
   }
   if (space < p->plan.num_spaces) {
@@ -120,7 +123,9 @@ static fy_code collect_transfers(fy_report *r, fy_error *err) {
     fy_report_transfer *e = &r->transfers[r->num_transfers++];
     const fy_device_set *set = r->program->devices;
     const fy_device *from = t->from_space ? set->items[t->from_space - 1] : set->client;
-    const fy_device *to = t->to_space ? set->items[t->to_space - 1] : t->to->is_host ? t->to : set->client;
+    const fy_device *to = t->to_space      ? set->items[t->to_space - 1]
+                          : t->to->is_host ? t->to
+                                           : set->client;
     e->transfer = t;
     e->once = t->value.node->const_value != NULL;
     e->value = fy_arena_printf(&r->arena, "%s:%d", fy_report_label(t->value.node), t->value.index);
@@ -207,4 +212,6 @@ fy_code fy_report_make(const fy_report_args *a, fy_report *r, fy_error *err) {
   return code;
 }
 
-void fy_report_free(fy_report *r) { fy_arena_free(&r->arena); }
+void fy_report_free(fy_report *r) {
+  fy_arena_free(&r->arena);
+}

@@ -27,37 +27,37 @@ typedef enum fy_fate {  // what became of a node of the original graph
 } fy_fate;
 
 typedef struct fy_report_node {
-  const char *name, *op;     // in the original graph
+  const char *name, *op;  // in the original graph
   fy_fate fate;
-  const fy_node *now;        // who does its work in the program; NULL = nobody
-  const fy_device *device;   // NULL = nowhere
-  const char *why;           // "cheaper", "requested", …; of a node that is gone: the fate
-  const char *reason;        // one sentence
-  const char *wanted;        // device string that was not honoured, or NULL
-  bool leads;                // the entry that |now|'s cost is shown with
+  const fy_node *now;       // who does its work in the program; NULL = nobody
+  const fy_device *device;  // NULL = nowhere
+  const char *why;          // "cheaper", "requested", …; of a node that is gone: the fate
+  const char *reason;       // one sentence
+  const char *wanted;       // device string that was not honoured, or NULL
+  bool leads;               // the entry that |now|'s cost is shown with
   double ns, flops;
-  int64_t out_bytes;         // -1 = only run time can tell
+  int64_t out_bytes;  // -1 = only run time can tell
 } fy_report_node;
 
 typedef struct fy_report_transfer {
   const fy_transfer *transfer;
-  char *value;               // "x:0"
-  const char *from, *to;     // "CPU:0"
-  const char *cause;         // node that needs it; NULL = the client fetches it
+  char *value;            // "x:0"
+  const char *from, *to;  // "CPU:0"
+  const char *cause;      // node that needs it; NULL = the client fetches it
   const char *cause_op;
-  const char *advice;        // the one change that would remove it
-  bool once;                 // a constant: crosses at the first run and stays
-  double ns;                 // modelled
+  const char *advice;  // the one change that would remove it
+  bool once;           // a constant: crosses at the first run and stays
+  double ns;           // modelled
 } fy_report_transfer;
 
 typedef struct fy_space_memory {  // one memory: the host's or a device's own
   const fy_device *device;
-  uint64_t weights_bytes;    // constants that stay
-  uint64_t planned_bytes;    // arena of one run
+  uint64_t weights_bytes;  // constants that stay
+  uint64_t planned_bytes;  // arena of one run
   uint64_t feed_bytes, result_bytes, dynamic_bytes;
   uint64_t peak_bytes, limit_bytes;  // the sum; 0 = no limit
-  const char *peak_node;     // where the arena is fullest; "" = it is empty
-  uint32_t unknown_values;   // sizes that only run time can tell
+  const char *peak_node;             // where the arena is fullest; "" = it is empty
+  uint32_t unknown_values;           // sizes that only run time can tell
 } fy_space_memory;
 
 typedef struct fy_report_device {
@@ -68,7 +68,7 @@ typedef struct fy_report_device {
 
 typedef struct fy_report {
   fy_arena arena;
-  const fy_graph *graph;     // as the user gave it
+  const fy_graph *graph;  // as the user gave it
   const fy_program *program;
   const char *const *fetch_names;
   int num_fetches;
@@ -79,23 +79,24 @@ typedef struct fy_report {
   size_t num_nodes, num_needed;
   fy_report_transfer *transfers;
   size_t num_transfers;
-  fy_space_memory *memory;   // one per memory that is used or limited, host first
+  fy_space_memory *memory;  // one per memory that is used or limited, host first
   int num_memory;
-  fy_report_device *devices; // [number of devices]
+  fy_report_device *devices;  // [number of devices]
   int num_devices;
   double compute_ns, transfer_ns, flops;
-  int64_t moves, once_moves; // transfers per run, at the first run
+  int64_t moves, once_moves;                               // transfers per run, at the first run
   int64_t bytes_in, bytes_out, bytes_between, once_bytes;  // to devices, to the host, between
-  bool sizes_unknown;        // some dims count as 1
+  bool sizes_unknown;                                      // some dims count as 1
 } fy_report;
 
-// What was asked: the session's graph, its request and the program compiled for it (compile log too).
+// What was asked: the session's graph, its request and the program compiled for it (compile log
+// too).
 typedef struct fy_report_args {
   fy_graph *graph;
   const fy_run_args *run;
-  const fy_pshape *shapes;   // [num_feeds]
+  const fy_pshape *shapes;  // [num_feeds]
   const fy_program *program;
-  const char *log;           // of the rewrites, "" = none
+  const char *log;  // of the rewrites, "" = none
 } fy_report_args;
 
 // The report borrows graph and program: both must outlive it.

@@ -49,7 +49,8 @@ void fy_json_node(fy_str *out, const fy_report_node *n) {
   more(out, "reason", n->reason);
   more(out, "wanted", n->wanted);
   more(out, "runs_as", n->now ? fy_report_label(n->now) : NULL);
-  if (n->now && n->now->num_origins > 1) names(out, "stands_for", n->now->origins, n->now->num_origins);
+  if (n->now && n->now->num_origins > 1)
+    names(out, "stands_for", n->now->origins, n->now->num_origins);
   number(out, "modelled_ns", n->leads ? n->ns : 0);
   number(out, "flops", n->leads ? n->flops : 0);
   whole(out, "output_bytes", n->out_bytes);

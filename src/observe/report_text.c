@@ -40,9 +40,11 @@ static void print_nodes(fy_str *out, const fy_report *r, int width) {
   char b[32];
   size_t idle = r->num_nodes;
   for (size_t i = 0; i < r->num_nodes; i++) idle -= r->nodes[i].fate != FY_FATE_NOT_NEEDED;
-  fy_str_printf(out, "Placement of %zu node%s, %s\n\n", r->num_needed, r->num_needed == 1 ? "" : "s",
-                r->program->placement->mode == FY_PLACE_TENSORFLOW ? "by TensorFlow's rules (place=tensorflow)"
-                                                                   : "by cost (place=auto)");
+  fy_str_printf(out, "Placement of %zu node%s, %s\n\n", r->num_needed,
+                r->num_needed == 1 ? "" : "s",
+                r->program->placement->mode == FY_PLACE_TENSORFLOW
+                    ? "by TensorFlow's rules (place=tensorflow)"
+                    : "by cost (place=auto)");
   fy_table_init(&t, 5, 1 << 3);
   static const char *const heads[] = {"NODE", "OP", "DEVICE", "MODELLED", "WHY"};
   for (int i = 0; i < 5; i++) fy_table_add(&t, heads[i]);
@@ -81,7 +83,8 @@ static void print_moves(fy_str *out, const fy_report *r, int width) {
   if (r->num_transfers) fy_str_addc(out, '\n');
   fy_table t;
   fy_table_init(&t, 7, 1 << 3 | 1 << 4);
-  static const char *const heads[] = {"VALUE", "FROM", "TO", "BYTES", "MODELLED", "WHEN", "NEEDED BY"};
+  static const char *const heads[] = {"VALUE",    "FROM", "TO",       "BYTES",
+                                      "MODELLED", "WHEN", "NEEDED BY"};
   for (int i = 0; i < 7 && r->num_transfers; i++) fy_table_add(&t, heads[i]);
   for (size_t i = 0; i < r->num_transfers; i++) {
     const fy_report_transfer *m = &r->transfers[i];
@@ -110,8 +113,8 @@ static void print_memory(fy_str *out, const fy_report *r, int width) {
   fy_table t;
   fy_str_add(out, "\nMemory of one run\n\n");
   fy_table_init(&t, 7, 0x3e);
-  static const char *const heads[] = {"DEVICE", "WEIGHTS", "PLANNED", "FEEDS+RESULTS", "PEAK", "LIMIT",
-                                      "FULLEST AT"};
+  static const char *const heads[] = {"DEVICE", "WEIGHTS", "PLANNED",   "FEEDS+RESULTS",
+                                      "PEAK",   "LIMIT",   "FULLEST AT"};
   for (int i = 0; i < 7; i++) fy_table_add(&t, heads[i]);
   for (int i = 0; i < r->num_memory; i++) {
     const fy_space_memory *m = &r->memory[i];
@@ -138,7 +141,9 @@ static void list_ops(fy_str *out, const fy_report *r, const fy_device *d) {
     bool before = false;
     for (size_t k = 0; k < r->num_nodes; k++) {
       const fy_report_node *o = &r->nodes[k];
-      if (!o->leads || o->device != d || o->ns <= 0 || strcmp(o->now->op_name, n->now->op_name) != 0) continue;
+      if (!o->leads || o->device != d || o->ns <= 0 ||
+          strcmp(o->now->op_name, n->now->op_name) != 0)
+        continue;
       before |= k < i;
       count++;
     }
@@ -166,17 +171,19 @@ void fy_report_summary(fy_str *out, const fy_report *r) {
   if (!shown) fy_str_add(out, "nothing is left to compute");
   double total = r->compute_ns + r->transfer_ns;
   if (r->moves) {
-    fy_str_printf(out, "; %lld transfer%s, %s to devices", (long long)r->moves, r->moves == 1 ? "" : "s",
-                  fy_report_bytes((double)r->bytes_in, a));
+    fy_str_printf(out, "; %lld transfer%s, %s to devices", (long long)r->moves,
+                  r->moves == 1 ? "" : "s", fy_report_bytes((double)r->bytes_in, a));
     fy_str_printf(out, " and %s back per run", fy_report_bytes((double)r->bytes_out, b));
-    if (r->bytes_between) fy_str_printf(out, " (%s between devices)", fy_report_bytes((double)r->bytes_between, a));
+    if (r->bytes_between)
+      fy_str_printf(out, " (%s between devices)", fy_report_bytes((double)r->bytes_between, a));
     fy_str_printf(out, ", modelled %s = %.0f %% of the run", fy_report_ns(r->transfer_ns, a),
                   total > 0 ? 100 * r->transfer_ns / total : 0);
   } else {
     fy_str_add(out, "; no transfers per run");
   }
   if (r->once_moves)
-    fy_str_printf(out, "; %s of weights go to devices once", fy_report_bytes((double)r->once_bytes, a));
+    fy_str_printf(out, "; %s of weights go to devices once",
+                  fy_report_bytes((double)r->once_bytes, a));
 }
 
 static void print_summary(fy_str *out, const fy_report *r, int width) {

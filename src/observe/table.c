@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 
-#define GAP 2
+#define GAP      2
 #define MIN_WRAP 20  // columns left for the last cell, or it is not broken at all
 
 void fy_table_init(fy_table *t, int columns, uint32_t right) {

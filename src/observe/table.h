@@ -13,7 +13,7 @@ typedef struct fy_table {
   const char **cells;  // row by row; borrowed
   size_t n, cap;
   int columns;
-  uint32_t right;      // bit per column that is aligned to the right
+  uint32_t right;  // bit per column that is aligned to the right
   bool failed;
 } fy_table;
 
@@ -21,7 +21,8 @@ void fy_table_init(fy_table *t, int columns, uint32_t right);
 void fy_table_free(fy_table *t);
 void fy_table_add(fy_table *t, const char *cell);  // the next cell; NULL = ""
 void fy_table_print(fy_str *out, const fy_table *t, int indent, int width);
-// |text| at column |at|, broken at spaces so that no line passes |width| (0 = not broken), with "\n".
+// |text| at column |at|, broken at spaces so that no line passes |width| (0 = not broken), with
+// "\n".
 void fy_text_wrap(fy_str *out, const char *text, int at, int width);
 
 #endif

@@ -19,8 +19,8 @@ static const fy_report_node *find(const fy_report *r, const char *name, fy_error
   for (size_t i = 0; names && i < r->num_nodes; i++) names[i] = r->nodes[i].name;
   const char *near = names ? fy_nearest(name, names, r->num_nodes) : NULL;
   fy_free(names);
-  fy_fail(err, FY_NOT_FOUND, "the graph has no node '%s'%s%s%s", name, near ? " (did you mean '" : "",
-          near ? near : "", near ? "'?)" : "");
+  fy_fail(err, FY_NOT_FOUND, "the graph has no node '%s'%s%s%s", name,
+          near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
   return NULL;
 }
 
@@ -39,9 +39,13 @@ static void verdict(fy_str *out, const fy_node *n, fy_device *d) {
   fy_error why;
   char ns[32];
   fy_error_init(&why);
-  if (n->function || !n->op) fy_str_add(out, "decided inside the function");
-  else if (fy_place_supported(n, d, &why)) fy_str_printf(out, "could run it: the work alone is modelled at %s", fy_report_ns(fy_place_cost_ns(n, d), ns));
-  else fy_str_printf(out, "cannot: %s", fy_error_text(&why));
+  if (n->function || !n->op)
+    fy_str_add(out, "decided inside the function");
+  else if (fy_place_supported(n, d, &why))
+    fy_str_printf(out, "could run it: the work alone is modelled at %s",
+                  fy_report_ns(fy_place_cost_ns(n, d), ns));
+  else
+    fy_str_printf(out, "cannot: %s", fy_error_text(&why));
   fy_error_clear(&why);
 }
 
@@ -51,7 +55,9 @@ static bool touches(const fy_report_transfer *t, const fy_node *n) {
 
 static const char *story_of(const fy_report_node *e) {
   switch (e->fate) {
-    case FY_FATE_RUNS: case FY_FATE_FED: case FY_FATE_CONSTANT: return "kept as it is";
+    case FY_FATE_RUNS:
+    case FY_FATE_FED:
+    case FY_FATE_CONSTANT: return "kept as it is";
     case FY_FATE_ADDED: return "made by inlining or rewriting";
     default: return fy_fate_name(e->fate);
   }
@@ -62,8 +68,10 @@ static void why_text(fy_str *out, const fy_report *r, const fy_report_node *e, i
   char b[32], when[96];
   fy_str_init(&s);
   fy_str_printf(out, "%s (%s)\n", e->name, e->op);
-  if (e->device) fy_str_printf(&s, "%s", fy_report_device_name(e->device));
-  else fy_str_printf(&s, "nowhere: %s", fy_fate_name(e->fate));
+  if (e->device)
+    fy_str_printf(&s, "%s", fy_report_device_name(e->device));
+  else
+    fy_str_printf(&s, "nowhere: %s", fy_fate_name(e->fate));
   line(out, "runs on", fy_str_text(&s), width);
   fy_str_free(&s);
   fy_str_init(&s);
@@ -85,8 +93,11 @@ static void why_text(fy_str *out, const fy_report *r, const fy_report_node *e, i
     const fy_report_transfer *t = &r->transfers[i];
     if (!touches(t, e->now)) continue;
     fy_str_init(&s);
-    snprintf(when, sizeof when, "%s", t->transfer->bytes < 0 ? "unknown size" : fy_report_bytes((double)t->transfer->bytes, b));
-    fy_str_printf(&s, "%s from %s to %s, %s, %s: ", t->value, t->from, t->to, when, t->once ? "once" : "every run");
+    snprintf(
+        when, sizeof when, "%s",
+        t->transfer->bytes < 0 ? "unknown size" : fy_report_bytes((double)t->transfer->bytes, b));
+    fy_str_printf(&s, "%s from %s to %s, %s, %s: ", t->value, t->from, t->to, when,
+                  t->once ? "once" : "every run");
     fy_str_add(&s, t->transfer->why);
     line(out, shown++ ? "" : "transfers", fy_str_text(&s), width);
     fy_str_free(&s);
@@ -131,7 +142,9 @@ fy_code fy_report_why(fy_str *out, const fy_report *r, const char *node, bool js
                       fy_error *err) {
   const fy_report_node *e = find(r, node, err);
   if (!e) return FY_NOT_FOUND;
-  if (json) why_json(out, r, e);
-  else why_text(out, r, e, width);
+  if (json)
+    why_json(out, r, e);
+  else
+    why_text(out, r, e, width);
   return FY_OK;
 }

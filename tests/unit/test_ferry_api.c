@@ -28,10 +28,16 @@ static void refuses(int code, int want, const char *text) {
 
 static void opens_every_form_of_config(void **state) {
   (void)state;
-  static const struct { const char *config; int devices; } good[] = {
-      {NULL, 1}, {"", 1}, {"sim=gpu:2", 3}, {" cpu_devices = 2 ; sim = gpu:1,memory=2MiB ", 3},
-      {"device_count { key: \"CPU\" value: 2 }", 2}, {"allow_soft_placement: true", 1},
-      {"gpu_options { allow_growth: true } inter_op_parallelism_threads: 2", 1}};
+  static const struct {
+    const char *config;
+    int devices;
+  } good[] = {{NULL, 1},
+              {"", 1},
+              {"sim=gpu:2", 3},
+              {" cpu_devices = 2 ; sim = gpu:1,memory=2MiB ", 3},
+              {"device_count { key: \"CPU\" value: 2 }", 2},
+              {"allow_soft_placement: true", 1},
+              {"gpu_options { allow_growth: true } inter_op_parallelism_threads: 2", 1}};
   ferry_runtime *rt;
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
     ok(ferry_open(good[i].config, &rt, &err));
@@ -138,13 +144,15 @@ static void runs_and_round_trips(void **state) {
     assert_int_equal(ferry_graph_size(g), 4);
     ok(ferry_session_new(rt, g, &s, &err));
     ok(ferry_tensor_new(1, 1, (int64_t[]){3}, (float[]){1, 2, 3}, &x, &err));
-    ok(ferry_run(s, 1, (const char *[]){"x"}, &x, 3, (const char *[]){"y", "x:0", "done"}, r, 0, &err));
+    ok(ferry_run(s, 1, (const char *[]){"x"}, &x, 3, (const char *[]){"y", "x:0", "done"}, r, 0,
+                 &err));
     assert_true(((float *)ferry_tensor_data(r[0]))[2] == 6);
     assert_int_equal(ferry_tensor_dim(r[0], 0), 3);
     assert_null(r[2]);
     ferry_tensor_free(r[0]);
     ferry_tensor_free(r[1]);
-    refuses(ferry_run(s, 1, (const char *[]){"z"}, &x, 1, (const char *[]){"y"}, r, 0, &err), 5, "no node 'z'");
+    refuses(ferry_run(s, 1, (const char *[]){"z"}, &x, 1, (const char *[]){"y"}, r, 0, &err), 5,
+            "no node 'z'");
     refuses(ferry_run(s, 0, NULL, NULL, 1, (const char *[]){"y"}, r, 0, &err), 3, "x");
     assert_null(r[0]);
     ferry_tensor_free(x);
@@ -187,11 +195,13 @@ static int life(void) {
   ferry_tensor *x = NULL, *y = NULL;
   int code = ferry_open("sim=gpu:1", &r, &err);
   if (!code) code = ferry_graph_new(r, &graph, &err);
-  if (!code) code = ferry_graph_add(graph, "Placeholder", "x", NULL, "dtype=float", NULL, NULL, &err);
+  if (!code)
+    code = ferry_graph_add(graph, "Placeholder", "x", NULL, "dtype=float", NULL, NULL, &err);
   if (!code) code = ferry_graph_add(graph, "Neg", "y", "x", NULL, "GPU:0", NULL, &err);
   if (!code) code = ferry_session_new(r, graph, &s, &err);
   if (!code) code = ferry_tensor_new(1, 0, NULL, NULL, &x, &err);
-  if (!code) code = ferry_run(s, 1, (const char *[]){"x"}, &x, 1, (const char *[]){"y"}, &y, 0, &err);
+  if (!code)
+    code = ferry_run(s, 1, (const char *[]){"x"}, &x, 1, (const char *[]){"y"}, &y, 0, &err);
   ferry_tensor_free(x);
   ferry_tensor_free(y);
   ferry_session_free(s);
@@ -208,7 +218,8 @@ static void survives_any_failed_allocation(void **state) {
     int code = life();
     bool over = fy_fault_hits(FY_FAULT_ALLOC) < n;
     fy_fault_disarm(FY_FAULT_ALLOC);
-    if (code && code != 8) fail_msg("allocation %lld: %s: %s", (long long)n, ferry_code_name(code), err.text);
+    if (code && code != 8)
+      fail_msg("allocation %lld: %s: %s", (long long)n, ferry_code_name(code), err.text);
     if (over) break;
   }
   ok(life());
@@ -233,9 +244,12 @@ int main(void) {
   unsetenv("FERRY_SIM");
   unsetenv("FERRY_CONFIG");
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(opens_every_form_of_config), cmocka_unit_test(devices_and_limits),
-      cmocka_unit_test(builds_graphs_from_text),    cmocka_unit_test(runs_and_round_trips),
-      cmocka_unit_test(tensors),                    cmocka_unit_test(survives_any_failed_allocation),
+      cmocka_unit_test(opens_every_form_of_config),
+      cmocka_unit_test(devices_and_limits),
+      cmocka_unit_test(builds_graphs_from_text),
+      cmocka_unit_test(runs_and_round_trips),
+      cmocka_unit_test(tensors),
+      cmocka_unit_test(survives_any_failed_allocation),
       cmocka_unit_test(helps_with_operations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

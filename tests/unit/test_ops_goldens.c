@@ -26,6 +26,9 @@ typedef struct golden {
   char attrs[1024];
   fy_tensor *in[MAX_TENSORS], *out[MAX_TENSORS];
   int num_in, num_out;
+  fy_variable *var[MAX_TENSORS];   // the first inputs are handles of these
+  fy_tensor *after[MAX_TENSORS];   // what they hold afterwards
+  int num_vars, num_after, terms;  // terms: numbers added up in an element of the result
   fy_code code;
   char text[1024];
 } golden;
@@ -79,9 +82,24 @@ static fy_tensor *read_tensor(char *text) {
   return t;
 }
 
+// An input that is a variable: its handle.
+static fy_tensor *read_variable(golden *g, char *text) {
+  fy_tensor *value = read_tensor(text), *handle = NULL;
+  fy_variable *v = NULL;
+  assert_int_equal(fy_variable_new(fy_view_of(""), fy_view_of("v"), value->dtype, &v, NULL), FY_OK);
+  fy_variable_assign(v, value);
+  assert_int_equal(fy_tensor_new(FY_RESOURCE, 0, NULL, &handle, NULL), FY_OK);
+  fy_object_retain(&v->object);
+  fy_resource_put(handle, &v->object);
+  g->var[g->num_vars++] = v;
+  return handle;
+}
+
 static void free_golden(golden *g) {
   for (int i = 0; i < g->num_in; i++) fy_tensor_release(g->in[i]);
   for (int i = 0; i < g->num_out; i++) fy_tensor_release(g->out[i]);
+  for (int i = 0; i < g->num_vars; i++) fy_object_release(&g->var[i]->object);
+  for (int i = 0; i < g->num_after; i++) fy_tensor_release(g->after[i]);
   memset(g, 0, sizeof *g);
 }
 
@@ -105,8 +123,7 @@ static bool summing_op(const char *op) {
          !strcmp(op, "Einsum");
 }
 
-static void compare(const golden *g, int i, const fy_tensor *got) {
-  const fy_tensor *want = g->out[i];
+static void compare(const golden *g, int i, const fy_tensor *want, const fy_tensor *got) {
   char a[128], b[128];
   if (got->dtype != want->dtype || !fy_shape_equal(got->rank, got->dims, want->rank, want->dims)) {
     COMPLAIN(g, "output %d is %s %s, wanted %s %s", i, fy_dtype_name(got->dtype),
@@ -143,6 +160,7 @@ static void compare(const golden *g, int i, const fy_tensor *got) {
                                                        : 0x1p-23;
   double relative = exact_op(g->op) ? 0 : t == FY_DOUBLE || t == FY_COMPLEX128 ? 1e-13 : 8 * unit;
   if (t == FY_HALF || t == FY_BFLOAT16) relative = exact_op(g->op) ? 0 : 2 * unit;
+  const bool narrow = (t == FY_HALF || t == FY_BFLOAT16) && !summing_op(g->op);
   const int64_t n = complex_type ? want->count * 2 : want->count;
   double scale = 0;  // complex: relative to the number, not to each part
   for (int64_t k = 0; k < n; k++) {
@@ -157,7 +175,8 @@ static void compare(const golden *g, int i, const fy_tensor *got) {
     if (isfinite(y)) scale = fabs(y) > scale ? fabs(y) : scale;
     const double absolute = exact_op(g->op) ? 0
                             : complex_type  ? scale * relative * 4
-                                            : unit * (summing_op(g->op) ? 128 : 0.25);
+                            : narrow        ? unit * 0.25
+                                            : unit * (summing_op(g->op) ? 128 : 0.25 + g->terms);
     if (!close_enough(x, y, relative, absolute)) {
       COMPLAIN(g, "%s output %d: element %lld is %.17g, wanted %.17g", fy_dtype_name(t), i,
                (long long)k, x, y);
@@ -204,7 +223,12 @@ static void run_golden(golden *g, fy_pool *pool) {
   } else if (!code && site.num_outputs != g->num_out) {
     COMPLAIN(g, "%d outputs, wanted %d", site.num_outputs, g->num_out);
   } else {
-    for (int i = 0; !code && i < g->num_out; i++) compare(g, i, out[i]);
+    for (int i = 0; !code && i < g->num_out; i++) compare(g, i, g->out[i], out[i]);
+    for (int i = 0; !code && i < g->num_after; i++) {
+      fy_tensor *value = fy_variable_read(g->var[i]);
+      compare(g, i, g->after[i], value);
+      fy_tensor_release(value);
+    }
   }
   for (int values = 0; !code && g->code == FY_OK && values < 2; values++) {
     fy_pshape shapes[LOCAL_OUTPUTS];
@@ -249,6 +273,14 @@ static int run_file(const char *path) {
     } else if (!strncmp(line, "in ", 3)) {
       assert_true(g.num_in < MAX_TENSORS);
       g.in[g.num_in++] = read_tensor(line + 3);
+    } else if (!strncmp(line, "terms ", 6)) {
+      g.terms = atoi(line + 6);
+    } else if (!strncmp(line, "var ", 4)) {
+      assert_true(g.num_in < MAX_TENSORS);
+      g.in[g.num_in++] = read_variable(&g, line + 4);
+    } else if (!strncmp(line, "after ", 6)) {
+      assert_true(g.num_after < MAX_TENSORS);
+      g.after[g.num_after++] = read_tensor(line + 6);
     } else if (!strncmp(line, "out ", 4)) {
       assert_true(g.num_out < MAX_TENSORS);
       g.out[g.num_out++] = read_tensor(line + 4);

@@ -195,6 +195,7 @@ static void all_shapes(void **state) {
   (void)state;
   check_file("shape_goldens.txt");
   check_file("shape_goldens_array.txt");
+  check_file("shape_goldens_nn.txt");
 }
 
 int main(void) {
