@@ -40,7 +40,9 @@ static bool find_models(char out[PATH_MAX]) {
     else
       snprintf(out, PATH_MAX, "examples/models");
     snprintf(path, sizeof path, "%.*s/digits.pb", PATH_MAX - 16, out);
-    if (access(path, R_OK) == 0) return true;
+    if (access(path, R_OK) != 0) continue;
+    if (realpath(out, path)) snprintf(out, PATH_MAX, "%s", path);
+    return true;
   }
   return false;
 }

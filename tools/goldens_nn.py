@@ -4,8 +4,9 @@
 for neural-network operations, their gradients, image resizing and optimizers.
 
 Run with a Python that has TensorFlow:  /opt/tfvenv/bin/python tools/goldens_nn.py
-Same text as gen_op_goldens.py writes, whose helpers this uses, and three more lines:
+Same text as gen_op_goldens.py writes, whose helpers this uses, and four more lines:
   terms N                so many numbers are added up in an element of the result
+  rough N                TensorFlow adds up 16-bit floats in 16 bits: it is off by so many units
   var TYPE DIMS HEX      an input that is a variable with this value
   after TYPE DIMS HEX    what the variables hold afterwards, in order
 TensorFlow's plain kernels answer; oneDNN's only where the plain ones refuse (NCHW, groups and
@@ -30,7 +31,7 @@ F, D, H = tf.float32, tf.float64, tf.half
 errors = tf.errors
 
 
-def case(op, inputs, outputs=None, terms=0, **attrs):
+def case(op, inputs, outputs=None, terms=0, rough=0, **attrs):
     inverse = {v: k for k, v in g.NAMES.items()}
     for name, default in re.findall(r"(\w+):type(?:\{[^}]*\})?=(\w+)", SPECS[op][3]):
         if not re.search(r":(?:\w+\*)?%s\b" % name, SPECS[op][1]):
@@ -43,6 +44,8 @@ def case(op, inputs, outputs=None, terms=0, **attrs):
     g.case(op, inputs, outputs, **attrs)
     if terms and len(g.lines) > at:
         g.lines.insert(at + 1, "terms %d" % terms)
+    if rough and len(g.lines) > at and any(t in (H, tf.bfloat16) for x in inputs for t in [getattr(x, "dtype", 0)]):
+        g.lines.insert(at + 1, "rough %d" % rough)
 
 
 def types(op, attr="T"):
@@ -97,18 +100,18 @@ def conv():
             case("Conv2D", [data(t, s), data(t, k)], strides=one, padding="VALID")
     for t in types("Conv2DBackpropInput"):
         for strides, out in ((one, [1, 5, 6, 3]), (two, [1, 3, 3, 3])):
-            case("Conv2DBackpropInput", [i32(1, 5, 6, 2), data(t, [3, 2, 2, 3]), data(t, out)], terms=60,
+            case("Conv2DBackpropInput", [i32(1, 5, 6, 2), data(t, [3, 2, 2, 3]), data(t, out)], terms=60, rough=32,
                  strides=strides, padding="SAME")
-        case("Conv2DBackpropInput", [i32(4, 5), data(t, [3, 2, 2, 3]), data(t, [1, 2, 4, 3])], terms=60,
+        case("Conv2DBackpropInput", [i32(4, 5), data(t, [3, 2, 2, 3]), data(t, [1, 2, 4, 3])], terms=60, rough=32,
              strides=one, padding="VALID")
         case("Conv2DBackpropInput", [i32(1, 3, 3, 2), data(t, [2, 2, 2, 2]), data(t, [1, 5, 3, 2])],
-             terms=60, strides=one, padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 0, 1, 0, 0])
+             terms=60, rough=32, strides=one, padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 0, 1, 0, 0])
     for t in types("Conv2DBackpropFilter"):
         for strides, out in ((one, [1, 5, 6, 3]), (two, [1, 3, 3, 3])):
-            case("Conv2DBackpropFilter", [data(t, [1, 5, 6, 2]), i32(3, 2, 2, 3), data(t, out)], terms=200,
+            case("Conv2DBackpropFilter", [data(t, [1, 5, 6, 2]), i32(3, 2, 2, 3), data(t, out)], terms=200, rough=32,
                  strides=strides, padding="SAME")
         case("Conv2DBackpropFilter", [data(t, [1, 3, 3, 2]), i32(2, 2, 2, 2), data(t, [1, 5, 3, 2])],
-             terms=60, strides=one, padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 0, 1, 0, 0])
+             terms=60, rough=32, strides=one, padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 0, 1, 0, 0])
     for sizes, k, out in (([1, 3, 4], [2, 2, 2, 3], [1, 2, 3, 3]), ([1, 3, 4, 2], [2, 2, 2], [1, 2, 3, 3]),
                           ([1, 3, 4, 2], [2, 2, 2, 3], [2, 2, 3, 3]), ([1, 3, 4, 2], [2, 2, 2, 3], [1, 2, 3, 2]),
                           ([1, 3, 4, 2], [2, 2, 2, 3], [1, 3, 3, 3]), ([1, 3, 4, 2], [2, 2, 3, 3], [1, 2, 3, 3]),
@@ -131,10 +134,10 @@ def conv3d():
         for strides, pad, out in ((one, "SAME", [1, 3, 4, 3, 2]), (two, "SAME", [1, 2, 2, 2, 2]),
                                   (one, "VALID", [1, 2, 2, 2, 2])):
             w = data(t, [2, 3, 2, 2, 2])
-            case("Conv3D", [x, w], terms=60, strides=strides, padding=pad)
-            case("Conv3DBackpropInputV2", [i32(1, 3, 4, 3, 2), w, data(t, out)], terms=60, strides=strides,
+            case("Conv3D", [x, w], terms=60, rough=32, strides=strides, padding=pad)
+            case("Conv3DBackpropInputV2", [i32(1, 3, 4, 3, 2), w, data(t, out)], terms=60, rough=32, strides=strides,
                  padding=pad)
-            case("Conv3DBackpropFilterV2", [x, i32(2, 3, 2, 2, 2), data(t, out)], terms=200,
+            case("Conv3DBackpropFilterV2", [x, i32(2, 3, 2, 2, 2), data(t, out)], terms=200, rough=32,
                  strides=strides, padding=pad)
     for s, k in (([1, 2, 3, 4], [1, 2, 2, 2, 3]), ([1, 2, 3, 4, 2], [2, 2, 2, 3]),
                  ([1, 2, 3, 4, 2], [1, 2, 2, 3, 3]), ([1, 2, 3, 4, 2], [3, 2, 2, 2, 3]),
@@ -158,13 +161,13 @@ def depthwise():
         for mul in (1, 3):
             x, w = data(t, [1, 4, 5, 2]), data(t, [3, 2, 2, mul])
             for strides, pad, out in ((one, "SAME", [1, 4, 5]), (two, "SAME", [1, 2, 3]), (one, "VALID", [1, 2, 4])):
-                case(name, [x, w], terms=20, strides=strides, padding=pad)
+                case(name, [x, w], terms=20, rough=16, strides=strides, padding=pad)
                 if mul == 3 and pad == "VALID":
                     continue
                 y = data(t, out + [2 * mul])
-                case(name + "BackpropInput", [i32(1, 4, 5, 2), w, y], terms=40, strides=strides, padding=pad)
-                case(name + "BackpropFilter", [x, i32(3, 2, 2, mul), y], terms=200, strides=strides, padding=pad)
-        case(name, [x, w], terms=20, strides=one, padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 0, 1, 0, 0])
+                case(name + "BackpropInput", [i32(1, 4, 5, 2), w, y], terms=40, rough=32, strides=strides, padding=pad)
+                case(name + "BackpropFilter", [x, i32(3, 2, 2, mul), y], terms=200, rough=64, strides=strides, padding=pad)
+        case(name, [x, w], terms=20, rough=16, strides=one, padding="EXPLICIT", explicit_paddings=[0, 0, 1, 2, 0, 1, 0, 0])
     for s, k in (([1, 3, 4], [2, 2, 2, 3]), ([1, 3, 4, 2], [2, 2, 2]), ([1, 3, 4, 2], [2, 2, 3, 3]),
                  ([1, 3, 4, 2], [4, 2, 2, 1]), ([0, 3, 4, 2], [2, 2, 2, 1]), ([1, 3, 4, 2], [2, 2, 2, 0])):
         case(name, [data(D, s), data(D, k)], strides=one, padding="VALID")
@@ -205,7 +208,7 @@ def onednn():
         case("DepthwiseConv2dNative", [x, data(F, [3, 2, 4, 2])], terms=20, **a)
     a = dict(strides=[1] * 5, padding="SAME", data_format="NCDHW")
     x, w = data(F, [1, 2, 3, 4, 3]), data(F, [2, 3, 2, 2, 3])
-    case("Conv3D", [x, w], terms=60, **a)
+    case("Conv3D", [x, w], terms=60, rough=32, **a)
     case("MaxPool3D", [x], ksize=[1, 1, 2, 2, 2], **a)
     case("AvgPool3D", [x], ksize=[1, 1, 2, 2, 2], **a)
 
@@ -253,7 +256,7 @@ def pools():
     bad = (dict(ksize=[2, 2, 2, 1]), dict(strides=[2, 2, 2, 1]), dict(ksize=[1, 2, 2, 2]),
            dict(ksize=[1, 0, 2, 1]), dict(strides=[1, 0, 2, 1]), dict(ksize=[1, 2, 2, 1, 1]),
            dict(strides=[1] * 5), dict(ksize=[1, 6, 2, 1]), dict(ksize=[1, 1, 1, 2]),
-           dict(ksize=[1, 1, 1, 3], strides=[1, 1, 1, 3]), dict(ksize=[1, 1, 1, 2], strides=[1, 1, 1, 2]),
+           dict(ksize=[1, 1, 1, 3], strides=[1, 1, 1, 3]),
            dict(ksize=[1, 9, 2, 1]))
     y = data(D, [1, 2, 2, 2])
     for b in bad:
@@ -261,11 +264,13 @@ def pools():
         case("MaxPool", [x], **a)
         case("AvgPool", [x], **a)
         case("MaxPoolWithArgmax", [x], **a)
-        case("MaxPoolGrad", [x, y, y], **a)
-        case("MaxPoolGradGrad", [x, y, x], **a)
-        case("AvgPoolGrad", [i32(1, 5, 4, 2), y], **a)
+        if a["ksize"][1] in (1, 2) and len(a["ksize"]) == 4:  # there, TensorFlow goes on with nonsense
+            case("MaxPoolGrad", [x, y, y], **a)
+            case("MaxPoolGradGrad", [x, y, x], **a)
+            case("AvgPoolGrad", [i32(1, 5, 4, 2), y], **a)
         case("MaxPoolV2", [x, i32(*a["ksize"]), i32(*a["strides"])], padding="VALID")
-        case("MaxPoolGradV2", [x, y, y, i32(*a["ksize"]), i32(*a["strides"])], padding="VALID")
+        if a["ksize"][1]:
+            case("MaxPoolGradV2", [x, y, y, i32(*a["ksize"]), i32(*a["strides"])], padding="VALID")
     for s in ([5, 4, 2], [0, 5, 4, 2], [1, 1, 4, 2], [1, 5, 4, 0]):
         case("MaxPool", [data(D, s)], **good)
         case("AvgPool", [data(D, s)], **good)
@@ -275,7 +280,8 @@ def pools():
                     ([1, 5, 4, 2], [1, 2, 2, 2], [1, 2, 1, 2]), ([0, 5, 4, 2], [0, 2, 2, 2], [0, 2, 2, 2])):
         case("MaxPoolGrad", [data(D, a), data(D, b), data(D, c)], **good)
         case("MaxPoolGradGrad", [data(D, a), data(D, b), data(D, a)], **good)
-        case("AvgPoolGrad", [i32(*a), data(D, c)], **good)
+        if c != [1, 2, 1, 2]:
+            case("AvgPoolGrad", [i32(*a), data(D, c)], **good)
         case("MaxPoolGradWithArgmax", [data(D, a), data(D, c), tf.zeros(c, tf.int64)], **good)
     case("AvgPoolGrad", [s32(1), data(D, [1, 2, 2, 2])], **good)
     case("AvgPoolGrad", [i32(1, 5, -4, 2), data(D, [1, 2, 2, 2])], **good)
@@ -301,14 +307,14 @@ def pools3d():
         a = dict(good, **b)
         case("MaxPool3D", [x], **a)
         case("AvgPool3D", [x], **a)
-        case("MaxPool3DGrad", [x, y, y], **a)
+        if a["ksize"][1]:
+            case("MaxPool3DGrad", [x, y, y], **a)
         case("AvgPool3DGrad", [i32(1, 2, 5, 4, 2), y], **a)
     case("MaxPool3D", [data(F, [1, 5, 4, 2])], **good)
     case("AvgPool3D", [data(F, [1, 5, 4, 2])], **good)
     case("MaxPool3DGrad", [x, data(F, [1, 2, 2, 1, 2]), y], **good)
     case("MaxPool3DGrad", [x, y, data(F, [1, 2, 2, 1, 2])], **good)
     case("AvgPool3DGrad", [i32(1, 5, 4, 2), y], **good)
-    case("AvgPool3DGrad", [i32(1, 2, 5, 4, 2), data(F, [1, 2, 1, 2, 2])], **good)
 
 
 def norms():
@@ -335,7 +341,7 @@ def norms():
             for factor in (1.0, 0.5):
                 if op == "FusedBatchNormV3" and vs[2].shape != [0] and training and factor == 1.0:
                     continue
-                case("FusedBatchNormV3", [x] + vs, is_training=training, exponential_avg_factor=factor)
+                case("FusedBatchNormV3", [x] + vs, terms=8, is_training=training, exponential_avg_factor=factor)
     case("FusedBatchNormV3", [data(F, [2, 3]), v(), v(), v(), v()])
     case("FusedBatchNorm", [data(F, [1, 1, 1, 3]), v(), v(), v(), v()], terms=4)
     for gs, xs, n in (([1, 2, 2, 3], [1, 2, 2, 2], 3), ([1, 2, 2, 3], [1, 2, 2, 3], 2), ([2, 3], [2, 3], 3)):
@@ -345,7 +351,7 @@ def norms():
         y = tf.raw_ops.LRN(input=x, depth_radius=2, bias=1.5, alpha=0.5, beta=0.75)
         case("LRN", [x], terms=16, depth_radius=2, bias=1.5, alpha=0.5, beta=0.75)
         case("LRN", [x], terms=16)
-        case("LRNGrad", [data(t, x.shape), x, y], terms=64, depth_radius=2, bias=1.5, alpha=0.5, beta=0.75)
+        case("LRNGrad", [data(t, x.shape), x, y], terms=64, rough=4, depth_radius=2, bias=1.5, alpha=0.5, beta=0.75)
     case("LRN", [data(F, [2, 2, 3])])
     case("LRN", [data(F, [0, 2, 2, 3])])
     case("LRN", [data(F, [1, 2, 2, 3])], depth_radius=2**33)
@@ -385,8 +391,8 @@ def activations():
 def losses():
     op = "SoftmaxCrossEntropyWithLogits"
     for t in types(op):
-        case(op, [data(t, [3, 5]), data(t, [3, 5], 0, 1)], terms=8)
-        case(op, [data(t, [3, 5]), data(t, [1, 5], 0, 1)], terms=8)
+        case(op, [data(t, [3, 5]), data(t, [3, 5], 0, 1)], terms=8, rough=2)
+        case(op, [data(t, [3, 5]), data(t, [1, 5], 0, 1)], terms=8, rough=2)
     for a, b in (([2, 3], [2, 2]), ([3], [3]), ([1, 1, 3], [1, 1, 3]), ([2, 3], [3]), ([2, 0], [2, 0]), ([0, 3], [0, 3]),
                  ([2, 3], [2, 1]), ([1, 3], [4, 3]), ([2, 1], [2, 3])):
         case(op, [data(D, a), data(D, b, 0, 1)], terms=8)
@@ -394,7 +400,7 @@ def losses():
     op = "SparseSoftmaxCrossEntropyWithLogits"
     for t in types(op):
         for lt in (tf.int32, tf.int64):
-            case(op, [data(t, [3, 5]), tf.constant([4, 0, 2], lt)], terms=8)
+            case(op, [data(t, [3, 5]), tf.constant([4, 0, 2], lt)], terms=8, rough=2)
     for s, l in (([2, 3], [0, 3]), ([2, 3], [0, -1]), ([2, 3], [0]), ([3], [0]), ([2, 3], [[0, 1]]), ([2, 0], [0, 0]),
                  ([0, 3], [])):
         case(op, [data(F, s), tf.constant(l, tf.int64)])
@@ -433,8 +439,8 @@ def dilations():
                     case(op + "BackpropFilter", [x, w, y], **a)
     good = dict(strides=[1, 1, 1, 1], rates=[1, 1, 1, 1], padding="VALID")
     x, w = data(F, [1, 3, 3, 2]), data(F, [2, 2, 2])
-    for b in (dict(strides=[2, 1, 1, 1]), dict(rates=[2, 1, 1, 1]), dict(strides=[1, 0, 1, 1]), dict(rates=[1, 0, 1, 1]),
-              dict(strides=[1] * 5), dict(rates=[1, 9, 9, 1])):
+    for b in (dict(strides=[2, 1, 1, 1]), dict(rates=[2, 1, 1, 1]), dict(strides=[1, 0, 1, 1]), dict(strides=[1] * 5),
+              dict(rates=[1, 9, 9, 1])):
         case(op, [x, w], **dict(good, **b))
     for s, k in (([3, 3, 2], [2, 2, 2]), ([1, 3, 3, 2], [1, 2, 2, 2]), ([1, 3, 3, 2], [2, 2, 3]), ([0, 3, 3, 2], [2, 2, 2])):
         case(op, [data(F, s), data(F, k)], **good)
@@ -469,7 +475,7 @@ def spaces():
         for t in types("MirrorPad"):
             case("MirrorPad", [data(t, [3, 2, 3]), pads(2, 1, 1, 0, 0, 2)], mode=mode)
         for t in types("MirrorPadGrad"):
-            case("MirrorPadGrad", [data(t, [6, 3, 5]), pads(2, 1, 1, 0, 0, 2)], mode=mode, terms=16)
+            case("MirrorPadGrad", [data(t, [6, 3, 5]), pads(2, 1, 1, 0, 0, 2)], mode=mode, terms=16, rough=4)
         for s, p in (([3], [3, 0]), ([3], [4, 0]), ([3], [-1, 0]), ([3], [0, 0, 0, 0]), ([0, 2], [0, 0, 1, 1]),
                      ([1, 1, 1, 1, 1, 1], [0] * 12), ([], [])):
             case("MirrorPad", [data(F, s), pads(*p)], mode=mode)
@@ -480,7 +486,7 @@ def spaces():
         case("ExtractImagePatches", [data(t, [1, 3, 4, 2])], ksizes=[1, 3, 2, 1], strides=[1, 2, 1, 1],
              rates=[1, 1, 2, 1], padding="SAME")
     good = dict(ksizes=[1, 2, 2, 1], strides=[1, 2, 2, 1], rates=[1, 1, 1, 1], padding="VALID")
-    for b in ({}, dict(ksizes=[2, 2, 2, 1]), dict(strides=[1, 0, 1, 1]), dict(rates=[1, 0, 1, 1]), dict(ksizes=[1] * 5),
+    for b in ({}, dict(ksizes=[2, 2, 2, 1]), dict(strides=[1, 0, 1, 1]), dict(rates=[1, 0, 1, 1]),
               dict(strides=[1, 1, 1, 2]), dict(rates=[1, 9, 9, 1])):
         case("ExtractImagePatches", [data(F, [1, 4, 4, 2])], **dict(good, **b))
     case("ExtractImagePatches", [data(F, [4, 4, 2])], **good)
@@ -688,6 +694,8 @@ def optimizers():
             wrong[i] = data(F, [3])
             step(op, values, wrong)
         for i in range(1, slots):
+            if (name, i) in (("AdamWithAmsgrad", 3), ("Adadelta", 2), ("CenteredRMSProp", 1)):
+                continue  # not looked at, or told wrongly
             step(op, values[:i] + [data(F, [4])] + values[i + 1:], ok)
     f = [data(F, [2], 1.) for _ in range(3)]
     for scalars in ((-.1, .05, .2, -.5), (.1, -.05, .2, -.5), (.1, .05, -.2, -.5), (.1, .05, .2, .5), (0., .05, .2, -.5)):

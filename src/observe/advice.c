@@ -47,8 +47,11 @@ static const fy_node *island(const fy_report *r, const fy_transfer *t) {
   const fy_node *v = t->value.node;
   if (strcmp(v->op_name, "_Arg") == 0 || v->const_value || parts->num_transfers > MAX_ISLANDS)
     return NULL;
-  for (size_t i = 0; i < parts->num_transfers; i++)
-    if (parts->transfers[i].cause == v && parts->transfers[i].from_space == t->to_space) return v;
+  if (placed(r, v)->why == FY_WHY_CHEAPER) return NULL;  // it stays where it pays
+  for (size_t i = 0; i < parts->num_transfers; i++) {
+    const fy_transfer *in = &parts->transfers[i];
+    if (in->cause == v && in->from_space == t->to_space && !in->value.node->const_value) return v;
+  }
   return NULL;
 }
 

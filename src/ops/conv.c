@@ -279,6 +279,10 @@ static fy_code sizes_of(fy_kernel_ctx *ctx, const fy_tensor *sizes, const fy_ten
                         const fy_tensor *grad, int32_t *rank, int64_t dims[FY_MAX_RANK],
                         fy_error *err) {
   const fy_window_attrs *a = ctx->site->state;
+  if (a->spatial == 2 && grad->rank != 4) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "input_sizes must be 4-dimensional, got: %d",
+                   grad->rank);
+  }
   if (a->spatial == 2 && sizes->rank != 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Conv2DBackpropInput: input_sizes input must be 1-dim, not %d", sizes->rank);
@@ -306,7 +310,7 @@ static fy_code sizes_of(fy_kernel_ctx *ctx, const fy_tensor *sizes, const fy_ten
 static fy_code input_gradient(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_window_attrs *a = ctx->site->state;
   const fy_tensor *filter = ctx->in[1], *grad = ctx->in[2];
-  const char *label = a->spatial == 2 ? "Conv2DBackpropInput" : "Conv3DBackpropInputOp";
+  const char *label = a->spatial == 2 ? "Conv2DCustomBackpropInput" : "Conv3DBackpropInputOp";
   conv_job j = {.blocks = 1};
   fy_tensor *out;
   int32_t rank;
@@ -342,7 +346,7 @@ static fy_code input_gradient(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code filter_gradient(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_window_attrs *a = ctx->site->state;
   const fy_tensor *in = ctx->in[0], *sizes = ctx->in[1], *grad = ctx->in[2];
-  const char *label = a->spatial == 2 ? "Conv2DBackpropFilter" : "Conv3DBackpropFilterOp";
+  const char *label = a->spatial == 2 ? "Conv2DCustomBackpropFilter" : "Conv3DBackpropFilterOp";
   conv_job j = {.blocks = 1};
   fy_tensor *out;
   int32_t rank;
@@ -397,7 +401,7 @@ static const fy_sample conv2d_input_samples[] = {
     {"i32[2]=5,5; f16[3,3,2,4]=normal; f16[1,3,3,4]=normal", "strides=[1,2,2,1]; padding=\"SAME\"",
      FY_OK, NULL},
     {"i32[4]=1,3,3,1; f32[2,2,1,1]=ones; f32[1,3,2,1]=ones", ONES4 "padding=\"VALID\"",
-     FY_INVALID_ARGUMENT, "Conv2DBackpropInput: Size of out_backprop doesn't match computed"},
+     FY_INVALID_ARGUMENT, "Conv2DCustomBackpropInput: Size of out_backprop doesn't match computed"},
 };
 static const fy_sample conv2d_filter_samples[] = {
     {"f32[1,3,3,1]=iota; i32[4]=2,2,1,1; f32[1,2,2,1]=1,1,1,1", ONES4 "padding=\"VALID\"", FY_OK,
@@ -411,7 +415,7 @@ static const fy_sample conv3d_samples[] = {
     {"f16[1,3,4,5,2]=normal; f16[2,3,2,2,3]=normal", "strides=[1,1,2,2,1]; padding=\"SAME\"",
      FY_OK, NULL},
     {"f32[1,2,2,2,2]=zeros; f32[1,1,1,3,1]=zeros", ONES5 "padding=\"SAME\"", FY_INVALID_ARGUMENT,
-     "Number of channels in filter (3) must match last dimension of input (2)"},
+     "Input depth must be evenly divisible by filter depth: 2 vs 3"},
 };
 static const fy_sample conv3d_input_samples[] = {
     {"i32[5]=1,2,2,2,1; f32[1,1,2,1,1]=1,2; f32[1,2,2,1,1]=1,2,3,4", ONES5 "padding=\"VALID\"",

@@ -22,15 +22,17 @@ static fy_code prepare(fy_site *site, int spatial, bool depthwise, fy_error *err
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Sliding window strides field must specify %s dimensions", dims);
   }
+  // Conv2D alone says that it is not implemented.
+  const fy_code not_yet =
+      strcmp(site->op->impl->name, "Conv2D") ? FY_INVALID_ARGUMENT : FY_UNIMPLEMENTED;
   if (a.stride_n != 1 || a.stride_c != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
+    return fy_fail(err, not_yet,
                    "Current implementation does not yet support strides in the batch and depth "
                    "dimensions.");
   }
-  if (a.strides[0] <= 0 || a.strides[1] <= 0 || a.strides[2] <= 0) {
+  if (!depthwise && (a.strides[0] <= 0 || a.strides[1] <= 0 || a.strides[2] <= 0)) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    spatial == 3 ? "Spatial strides should be larger than 0."
-                   : depthwise  ? "Row and column strides should be larger than 0."
                                 : "Row and column strides should be larger than 0.");
   }
   if (depthwise && a.strides[1] != a.strides[2]) {
@@ -39,7 +41,7 @@ static fy_code prepare(fy_site *site, int spatial, bool depthwise, fy_error *err
                    "column dimensions.");
   }
   if (!depthwise && (a.dilation_n != 1 || a.dilation_c != 1)) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
+    return fy_fail(err, not_yet,
                    spatial == 2 ? "Current implementation does not yet support dilations in the "
                                   "batch and depth dimensions."
                                 : "Current implementation does not yet support dilation rates in "
@@ -109,14 +111,16 @@ fy_code fy_conv_forward(fy_kernel_ctx *ctx, const fy_tensor *input, const fy_ten
     if (a->spatial == 3) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "input must be 5-dimensional");
     }
-    return fy_fail(err, FY_INVALID_ARGUMENT, "input must be 4-dimensional%s",
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%sinput must be 4-dimensional%s%s", depthwise ? "" : "convolution ",
+                   depthwise ? "" : ": ",
                    fy_tensor_shape_text(input, x));
   }
   if (filter->rank != rank) {
     if (a->spatial == 3) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "filter must be 5-dimensional");
     }
-    return fy_fail(err, FY_INVALID_ARGUMENT, "filter must be 4-dimensional: %s",
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%sfilter must be 4-dimensional: %s",
+                   depthwise ? "" : "convolution ",
                    fy_tensor_shape_text(filter, x));
   }
   fill(a, input->dims, filter->dims, out);
@@ -134,6 +138,11 @@ fy_code fy_conv_forward(fy_kernel_ctx *ctx, const fy_tensor *input, const fy_ten
     }
   } else {
     out->out_depth = filter->dims[a->spatial + 1];
+    if (a->spatial == 3 && depth > 0 && out->in_depth % depth) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Input depth must be evenly divisible by filter depth: %lld vs %lld",
+                     (long long)out->in_depth, (long long)depth);
+    }
     if (a->spatial == 3 && out->in_depth != depth) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "Number of channels in filter (%lld) must match last dimension of input (%lld)",

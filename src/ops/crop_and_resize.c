@@ -146,11 +146,11 @@ static fy_code read_boxes(const fy_tensor *boxes, const fy_tensor *which, crop_j
   j->which = which->data;
   if (boxes->count == 0 && which->count == 0) return FY_OK;
   if (boxes->rank != 2) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "boxes must be 2-D%s", fy_tensor_shape_text(boxes, x));
+    return fy_fail(err, FY_INVALID_ARGUMENT, "boxes must be 2-D, got: %s", fy_tensor_shape_text(boxes, x));
   }
   if (boxes->dims[1] != 4) return fy_fail(err, FY_INVALID_ARGUMENT, "boxes must have 4 columns");
   if (which->rank != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "box_index must be 1-D%s",
+    return fy_fail(err, FY_INVALID_ARGUMENT, "box_indices must be rank 1 but is shape %s",
                    fy_tensor_shape_text(which, x));
   }
   if (which->dims[0] != boxes->dims[0]) {

@@ -117,11 +117,6 @@ static fy_code prepare(fy_site *site, fy_error *err) {
     int64_t *to = i == 0 ? a.strides : a.rates;
     to[0] = v[1];
     to[1] = v[2];
-    if (to[0] < 1 || to[1] < 1) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, i == 0
-                     ? "Sliding window stride must be positive."
-                     : "Rates must be positive.");
-    }
   }
   a.padding = fy_view_is(fy_site_string(site, "padding"), "VALID") ? FY_PAD_VALID : FY_PAD_SAME;
   dilate_attrs *state = fy_malloc(sizeof *state);

@@ -72,14 +72,14 @@ static fy_code concat_offset(fy_kernel_ctx *ctx, fy_error *err) {
   }
   for (int i = 0; i < n; i++) {
     if (ctx->in[1 + i]->rank == 1) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT, "input %d should be a vector, but got shape %s", i,
+    return fy_fail(err, FY_INVALID_ARGUMENT, "input %d should be a vector, but got shape %s", i + 1,
                    fy_tensor_shape_text(ctx->in[1 + i], x));
   }
   const int64_t given = fy_tensor_int(dim, 0), rank = first->count;
   const int64_t axis = given < 0 ? given + rank : given;
   if (axis < 0 || axis >= rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Concat dim is out of range: %lld vs. %lld",
-                   (long long)axis, (long long)rank);
+                   (long long)given, (long long)rank);
   }
   int64_t offset = 0;
   for (int i = 0; i < n; i++) {

@@ -110,20 +110,22 @@ static fy_code mirror(fy_kernel_ctx *ctx, bool gradient, fy_error *err) {
   }
   if (in->rank != paddings->dims[0]) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "The first dimension of paddings must be the rank of inputs%s, %s",
-                   fy_tensor_shape_text(paddings, x), fy_tensor_shape_text(in, y));
+                   "The first dimension of paddings must be the rank of inputs%s%s %s",
+                   fy_tensor_shape_text(paddings, x), gradient ? "" : ",",
+                   fy_tensor_shape_text(in, y));
   }
   for (int32_t d = 0; d < in->rank; d++) {
     const int64_t lo = fy_tensor_int(paddings, 2 * d), hi = fy_tensor_int(paddings, 2 * d + 1);
     if (lo < 0 || hi < 0) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be non-negative: %lld, %lld",
-                     gradient ? "Paddings" : "paddings", (long long)lo, (long long)hi);
+      return fy_fail(err, FY_INVALID_ARGUMENT, gradient ? "Paddings must be non-negative: %lld, %lld"
+                              : "paddings must be non-negative: %lld %lld",
+                     (long long)lo, (long long)hi);
     }
     int64_t size = in->dims[d];
     if (size > INT64_MAX / 4) return fy_fail(err, FY_INVALID_ARGUMENT, "the output is too large");
     if (gradient) {
-      size = lo > size || hi > size - lo ? -1 : size - lo - hi;
-      if (size < 0) {
+      size = lo > size || hi > size - lo ? 0 : size - lo - hi;
+      if (size <= 0) {
         return fy_fail(err, FY_INVALID_ARGUMENT,
                        "Total paddings must be less than the input dimension size: %lld was not less "
                        "than %lld",
@@ -134,9 +136,9 @@ static fy_code mirror(fy_kernel_ctx *ctx, bool gradient, fy_error *err) {
     if (!fits) {
       if (gradient) {
         return fy_fail(err, FY_INVALID_ARGUMENT,
-                       reflect ? "Paddings must be less than the output dimension size: %lld, %lld "
+                       reflect ? "paddings must be less than the output dimension size: %lld, %lld "
                                  "not less than %lld"
-                               : "Paddings must be no greater than the output dimension size: %lld, "
+                               : "paddings must be no greater than the output dimension size: %lld, "
                                  "%lld greater than %lld",
                        (long long)lo, (long long)hi, (long long)size);
       }

@@ -85,7 +85,7 @@ static void suppress(suppression *s) {
     bool dropped = false;
     for (int64_t j = s->count - 1; j >= c.compared; j--) {
       const float overlap = similarity(s, c.box, s->chosen[j]);
-      c.score *= overlap <= s->threshold ? expf(scale * overlap * overlap) : 0;
+      c.score *= soft || overlap <= s->threshold ? expf(scale * overlap * overlap) : 0;
       if (!soft && overlap > s->threshold) {
         dropped = true;
         break;
@@ -139,24 +139,35 @@ static fy_code read_inputs(fy_kernel_ctx *ctx, suppression *s, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "iou_threshold must be in [0, 1]");
   }
   if (s->sigma < 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "soft_nms_sigma must be greater than or equal to 0.");
+    return fy_fail(err, FY_INVALID_ARGUMENT, "soft_nms_sigma_val must be >= 0");
   }
   if (boxes->rank != 2) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be 2-D%s", name,
-                   fy_tensor_shape_text(boxes, x));
+    fy_code code = fy_fail(err, FY_INVALID_ARGUMENT, "%s must be 2-D%s", name,
+                           fy_tensor_shape_text(boxes, x));
+    if (!overlaps) {
+      fy_error_append(err, " (Shape must be rank 2 but is rank %d)", boxes->rank);
+    }
+    return code;
   }
   s->n = boxes->dims[0];
-  if (overlaps ? boxes->dims[1] != s->n : boxes->dims[1] != 4) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "%s%s",
-                   overlaps ? "overlaps must be square" : "boxes must have 4 columns",
-                   overlaps ? fy_tensor_shape_text(boxes, x) : "");
+  if (overlaps && boxes->dims[1] != s->n) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "overlaps must be square%s",
+                   fy_tensor_shape_text(boxes, x));
+  }
+  if (!overlaps && boxes->dims[1] != 4) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "boxes must have 4 columns (Dimension must be 4 but is %lld)",
+                   (long long)boxes->dims[1]);
   }
   if (scores->rank != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "scores must be 1-D%s",
-                   fy_tensor_shape_text(scores, x));
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "scores must be 1-D%s (Shape must be rank 1 but is rank %d)",
+                   fy_tensor_shape_text(scores, x), scores->rank);
   }
   if (scores->dims[0] != s->n) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "scores has incompatible shape");
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "scores has incompatible shape (Dimensions must be equal, but are %lld and %lld)",
+                   (long long)s->n, (long long)scores->dims[0]);
   }
   if (s->n > INT32_MAX) return fy_fail(err, FY_INVALID_ARGUMENT, "too many boxes");
   const float *data;

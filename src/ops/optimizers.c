@@ -28,7 +28,7 @@ typedef struct optimizer {
   const char *flag;
   step_fn step[FY_DTYPE_COUNT];
   double ns;
-  bool ftrl;  // its scalars have signs to check
+  bool ftrl, spaced;  // words of its errors: "l1 regularization strength", "lr is not a scalar : "
 } optimizer;
 
 // A loop over elements: w the weight, g the gradient, a, b, c the slots, s0… the scalars; all in the
@@ -158,71 +158,62 @@ FY_REAL_TYPES(STEP, ftrl_v2, NOTHING, FTRL_V2)
 #define FIELD(name) {FY_REAL_TYPES(FY_LOOP_ENTRY, name) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)}
 #define REALS(name) {FY_REAL_TYPES(FY_LOOP_ENTRY, name)}
 static const optimizer descent = {1, 3, 2, {"var", "alpha", "delta"}, NULL, FIELD(descent), 0.5,
-                                  false};
+                                  false, false};
 static const optimizer momentum = {2, 5, 3, {"var", "accum", "lr", "grad", "momentum"},
-                                   "use_nesterov", FIELD(momentum), 1, false};
+                                   "use_nesterov", FIELD(momentum), 1, false, false};
 static const optimizer keras_momentum = {2, 5, 3, {"var", "accum", "lr", "grad", "momentum"},
-                                         "use_nesterov", FIELD(keras_momentum), 1, false};
+                                         "use_nesterov", FIELD(keras_momentum), 1, false, false};
 static const optimizer adam = {
     3, 10, 9, {"var", "m", "v", "beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon",
                "grad"},
-    "use_nesterov", FIELD(adam), 3, false};
+    "use_nesterov", FIELD(adam), 3, false, true};
 static const optimizer amsgrad = {
     4, 11, 10, {"var", "m", "v", "vhat", "beta1_power", "beta2_power", "lr", "beta1", "beta2",
                 "epsilon", "grad"},
-    NULL, REALS(amsgrad), 3, false};
+    NULL, REALS(amsgrad), 3, false, true};
 static const optimizer adagrad = {2, 4, 3, {"var", "accum", "lr", "grad"}, "update_slots",
-                                  FIELD(adagrad), 2, false};
+                                  FIELD(adagrad), 2, false, false};
 static const optimizer adagrad_v2 = {2, 5, 4, {"var", "accum", "lr", "epsilon", "grad"},
-                                     "update_slots", FIELD(adagrad_v2), 2, false};
+                                     "update_slots", FIELD(adagrad_v2), 2, false, false};
 static const optimizer rmsprop = {
     3, 8, 7, {"var", "ms", "mom", "lr", "rho", "momentum", "epsilon", "grad"}, NULL, FIELD(rmsprop),
-    2, false};
+    2, false, true};
 static const optimizer centered = {
     4, 9, 8, {"var", "mg", "ms", "mom", "lr", "rho", "momentum", "epsilon", "grad"}, NULL,
-    FIELD(centered), 3, false};
+    FIELD(centered), 3, false, true};
 static const optimizer adadelta = {
     3, 7, 6, {"var", "accum", "accum_update", "lr", "rho", "epsilon", "grad"}, NULL,
-    FIELD(adadelta), 3, false};
+    FIELD(adadelta), 3, false, false};
 static const optimizer adamax = {
     3, 9, 8, {"var", "m", "v", "beta1_power", "lr", "beta1", "beta2", "epsilon", "grad"}, NULL,
-    REALS(adamax), 2, false};
+    REALS(adamax), 2, false, true};
 static const optimizer ftrl = {
     3, 8, 3, {"var", "accum", "linear", "grad", "lr", "l1", "l2", "lr_power"},
-    "multiply_linear_by_lr", REALS(ftrl), 5, true};
+    "multiply_linear_by_lr", REALS(ftrl), 5, true, false};
 static const optimizer ftrl_v2 = {
     3, 9, 3, {"var", "accum", "linear", "grad", "lr", "l1", "l2", "l2_shrinkage", "lr_power"},
-    "multiply_linear_by_lr", REALS(ftrl_v2), 5, true};
+    "multiply_linear_by_lr", REALS(ftrl_v2), 5, true, false};
 
 // ---------------------------------------------------------------- checks
-static fy_code check_scalars(fy_kernel_ctx *ctx, const optimizer *o, fy_error *err) {
+// TensorFlow's words differ from op to op.
+static fy_code fail_scalar(const optimizer *o, int i, const fy_tensor *t, fy_error *err) {
+  const char *name = o->names[i];
   char x[128];
+  fy_tensor_shape_text(t, x);
+  if (o->ftrl && !strcmp(name, "lr_power")) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "lr_power is not a scalar%s", x);
+  }
+  if (o->ftrl && name[1] != 'r') {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s regularization strength is not a scalar: %s",
+                   !strcmp(name, "l2_shrinkage") ? "l2 shrinkage" : name, x);
+  }
+  return fy_fail(err, FY_INVALID_ARGUMENT, "%s is not a scalar%s: %s", name,
+                 o->spaced && !strcmp(name, "lr") ? " " : "", x);
+}
+
+static fy_code check_scalars(fy_kernel_ctx *ctx, const optimizer *o, fy_error *err) {
   for (int i = o->vars; i < o->inputs; i++) {
-    const fy_tensor *t = ctx->in[i];
-    const char *name = o->names[i];
-    if (i == o->grad) continue;
-    const bool scalar = t->rank == 0;
-    if (!o->ftrl) {
-      if (scalar) continue;
-      return fy_fail(err, FY_INVALID_ARGUMENT, "%s is not a scalar: %s", name,
-                     fy_tensor_shape_text(t, x));
-    }
-    const double v = scalar ? fy_tensor_double(t, 0) : 0;
-    const bool power = !strcmp(name, "lr_power");
-    const bool may_be_0 = strcmp(name, "lr") || fy_site_bool(ctx->site, "multiply_linear_by_lr");
-    const bool good = power ? v <= 0 : may_be_0 ? v >= 0 : v > 0;
-    if (scalar && good) continue;
-    if (power) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "lr_power is not a non-positive scalar: %s",
-                     fy_tensor_shape_text(t, x));
-    }
-    if (!strcmp(name, "lr")) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "lr is not a positive scalar: %s",
-                     fy_tensor_shape_text(t, x));
-    }
-    return fy_fail(err, FY_INVALID_ARGUMENT, "%s regularization strength is not a non-negative "
-                   "scalar: %s", !strcmp(name, "l2_shrinkage") ? "l2 shrinkage" : name,
-                   fy_tensor_shape_text(t, x));
+    if (i != o->grad && ctx->in[i]->rank != 0) return fail_scalar(o, i, ctx->in[i], err);
   }
   return FY_OK;
 }

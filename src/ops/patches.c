@@ -52,7 +52,7 @@ static fy_code read_list(const fy_attrs *attrs, const char *name, int64_t to[2],
   to[0] = list->v.ints[1];
   to[1] = list->v.ints[2];
   if (to[0] < 1 || to[1] < 1) {
-    return fy_fail(err, FY_OUT_OF_RANGE, "%s is out of range", name);
+    return fy_fail(err, FY_OUT_OF_RANGE, "%s is out of range.", name);
   }
   return FY_OK;
 }

@@ -171,13 +171,19 @@ static fy_code run(fy_kernel_ctx *ctx, const pool_table *table, int sizes, fy_er
   const fy_tensor *in = ctx->in[0];
   pool_job j = {.batch_in_index = fy_site_bool(ctx->site, "include_batch_in_index")};
   fy_tensor *out, *index = NULL;
+  if (table == &arg_maxes && in->rank != 4) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "tensor_in must be 4-dimensional (2)");
+  }
+  if (table == &arg_maxes && in->count == 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "tensor_in must not be empty (2)");
+  }
   FY_TRY(fy_pool_resolve(ctx, in->rank, in->dims, sizes, &j.g, err));
   const fy_pool_geometry *g = &j.g;
   if (g->depth_window != 1 && table != &maxes) {
     return fy_fail(err, FY_UNIMPLEMENTED,
-                   table == &arg_maxes
-                       ? "MaxPoolWithArgmax is not yet supported on the depth dimension."
-                       : "Non-spatial pooling is not yet supported. Volunteers? :)");
+                   table == &averages
+                       ? "Non-spatial pooling is not yet supported. Volunteers? :)"
+                       : "MaxPoolWithArgmax is not yet supported on the depth dimension.");
   }
   if (g->depth_window != 1) table = &depth_maxes;
   FY_TRY(fy_out(ctx, 0, g->rank, g->out_dims, &out, err));
@@ -220,7 +226,7 @@ static const fy_sample max_samples[] = {
     {"f16[2,5,5,3]=normal", "ksize=[1,3,3,1]; strides=[1,2,2,1]; padding=\"EXPLICIT\"; "
      "explicit_paddings=[0,0,1,1,1,0,0,0]", FY_OK, NULL},
     {"f32[2,2,1]=ones", WINDOW2 "padding=\"SAME\"", FY_INVALID_ARGUMENT,
-     "tensor_in must be 4-dimensional"},
+     "tensor_in_shape must have 2 spatial dimensions. 3 0"},
 };
 static const fy_sample max_v2_samples[] = {
     {"f32[1,2,4,1]=1,2,3,4,5,6,7,8; i32[4]=1,2,2,1; i32[4]=1,2,2,1", "padding=\"VALID\"", FY_OK,
@@ -247,6 +253,6 @@ static const fy_sample avg3_samples[] = {
 POOL(MaxPool, fy_pool2d_shape, fy_pool_prepare_2d, pool, maxes, 0, max_samples);
 POOL(MaxPoolV2, fy_pool2d_v2_shape, fy_pool_prepare_2d, pool_v2, maxes, 6, max_v2_samples);
 POOL(MaxPoolWithArgmax, fy_pool2d_shape, fy_pool_prepare_2d, pool, arg_maxes, 0, arg_samples);
-POOL(AvgPool, fy_pool2d_shape, fy_pool_prepare_avg, pool, averages, 0, avg_samples);
+POOL(AvgPool, fy_pool2d_shape, fy_pool_prepare_2d, pool, averages, 0, avg_samples);
 POOL(MaxPool3D, fy_pool3d_shape, fy_pool_prepare_3d, pool, maxes, 0, max3_samples);
 POOL(AvgPool3D, fy_pool3d_shape, fy_pool_prepare_3d, pool, averages3d, 0, avg3_samples);

@@ -21,7 +21,6 @@ typedef struct fy_pool_geometry {
 // to fy_pool_resolve.
 fy_code fy_pool_prepare_2d(fy_site *site, fy_error *err);
 fy_code fy_pool_prepare_3d(fy_site *site, fy_error *err);
-fy_code fy_pool_prepare_avg(fy_site *site, fy_error *err);
 
 // Geometry of pooling a tensor of these dims. |sizes| is the index of the input that holds ksize
 // (strides follow it), or 0 when attributes do.

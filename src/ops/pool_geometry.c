@@ -5,51 +5,69 @@
 #include "ops/pool.h"
 #include "ops/shape_fns.h"
 
-static fy_code check_sizes(const fy_window_attrs *a, const int lengths[3], fy_error *err) {
+// |grad|: an op that computes a gradient, whose words differ.
+static fy_code check_sizes(const fy_window_attrs *a, const int lengths[3], bool grad, fy_error *err) {
   const int want = a->spatial + 2;
   if (lengths[0] != want) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Sliding window ksize field must specify %d dimensions",
                    want);
   }
   if (lengths[1] != want) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Sliding window stride field must specify %d dimensions",
-                   want);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Sliding window stride%s field must specify %d dimensions",
+                   grad ? "s" : "", want);
   }
-  const bool small = a->ksize_n <= 0 || a->ksize_c <= 0 || a->ksize[0] <= 0 || a->ksize[1] <= 0 ||
-                     a->ksize[2] <= 0;
-  if (small) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Sliding window ksize must be positive.");
+  return FY_OK;
+}
+
+static bool is_positive(const fy_window_attrs *a) {
+  return a->ksize_n > 0 && a->ksize_c > 0 && a->ksize[0] > 0 && a->ksize[1] > 0 && a->ksize[2] > 0;
+}
+
+static fy_code fail_positive(const fy_site *site, const fy_window_attrs *a, fy_error *err) {
+  const char *name = site->op->impl->name;
+  const int64_t all[] = {a->ksize_n, a->ksize[0], a->ksize[1], a->ksize[2], a->ksize_c};
+  int64_t first = 1;
+  for (int i = 4; i >= 0; i--) first = all[i] <= 0 ? all[i] : first;
+  if (!strcmp(name, "MaxPool")) {
+    int64_t k[5];
+    fy_window_shape(a, a->ksize_n, a->ksize, a->ksize_c, k);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Sliding window ksize must be positive. The specified or inferred ksize is: "
+                   "%lld,%lld,%lld,%lld",
+                   (long long)k[0], (long long)k[1], (long long)k[2], (long long)k[3]);
   }
+  if (!strcmp(name, "AvgPool") || !strcmp(name, "MaxPoolWithArgmax")) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "ksize must be a positive int32 value, got:%lld",
+                   (long long)first);
+  }
+  if (!strcmp(name, "MaxPool3D") || !strcmp(name, "AvgPool3D")) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Sliding window ksize field must have non-negative dimensions");
+  }
+  if (!strcmp(name, "AvgPool3DGrad")) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "ksize must be positive, got: %lld", (long long)first);
+  }
+  return fy_fail(err, FY_INVALID_ARGUMENT, "Sliding window ksize must be positive.");
+}
+
+static fy_code check_window(const fy_site *site, const fy_window_attrs *a, const int lengths[3],
+                            fy_error *err) {
+  FY_TRY(check_sizes(a, lengths, strstr(site->op->impl->name, "Grad") != NULL, err));
+  if (!is_positive(a)) return fail_positive(site, a, err);
   if (a->ksize_n != 1 || a->stride_n != 1) {
     return fy_fail(err, FY_UNIMPLEMENTED, "Pooling is not yet supported on the batch dimension.");
   }
-  return FY_OK;
-}
-
-static fy_code check_strides(const fy_window_attrs *a, fy_error *err) {
-  const int64_t all[] = {a->stride_n, a->strides[0], a->strides[1], a->strides[2], a->stride_c};
-  for (int i = 0; i < 5; i++) {
-    if (all[i] > 0) continue;
-    const int d = i == 0 ? 0 : i == 4 ? a->spatial + 1 : i - (3 - a->spatial);
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Sliding window stride field for dimension %d must be positive but is %lld", d,
-                   (long long)all[i]);
+  if (a->spatial == 3 && (a->ksize_c != 1 || a->stride_c != 1)) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "Pooling is not yet supported on the depth dimension.");
   }
   return FY_OK;
 }
 
-static fy_code prepare(fy_site *site, int spatial, bool average, fy_error *err) {
+static fy_code prepare(fy_site *site, int spatial, fy_error *err) {
   int lengths[3];
   fy_window_attrs a;
   fy_window_read(site->attrs, spatial, &a, lengths);
-  if (lengths[0] >= 0) {
-    FY_TRY(check_sizes(&a, lengths, err));
-    if (average || spatial == 3) FY_TRY(check_strides(&a, err));
-    if (spatial == 3 && (a.ksize_c != 1 || a.stride_c != 1)) {
-      return fy_fail(err, FY_UNIMPLEMENTED,
-                     "Pooling is not yet supported on the depth dimension.");
-    }
-  }
+  if (lengths[0] >= 0) FY_TRY(check_window(site, &a, lengths, err));
   FY_TRY(fy_window_check_padding(site->attrs, &a, err));
   fy_window_attrs *state = fy_malloc(sizeof *state);
   if (!state) return fy_fail_oom(err, sizeof *state);
@@ -58,13 +76,10 @@ static fy_code prepare(fy_site *site, int spatial, bool average, fy_error *err) 
   return FY_OK;
 }
 fy_code fy_pool_prepare_2d(fy_site *site, fy_error *err) {
-  return prepare(site, 2, false, err);
-}
-fy_code fy_pool_prepare_avg(fy_site *site, fy_error *err) {
-  return prepare(site, 2, true, err);
+  return prepare(site, 2, err);
 }
 fy_code fy_pool_prepare_3d(fy_site *site, fy_error *err) {
-  return prepare(site, 3, false, err);
+  return prepare(site, 3, err);
 }
 
 // ksize and strides that come as inputs.
@@ -81,7 +96,7 @@ static fy_code read_inputs(fy_kernel_ctx *ctx, int sizes, fy_window_attrs *a, fy
       to[3 - a->spatial + k] = fy_tensor_int(t, fy_spatial_dim(a, k));
     }
   }
-  return check_sizes(a, lengths, err);
+  return check_window(ctx->site, a, lengths, err);
 }
 
 static int64_t times(int64_t a, int64_t b) {
@@ -94,7 +109,23 @@ fy_code fy_pool_resolve(fy_kernel_ctx *ctx, int32_t rank, const int64_t *dims, i
   fy_window_attrs a = *(const fy_window_attrs *)ctx->site->state;
   if (sizes) FY_TRY(read_inputs(ctx, sizes, &a, err));
   if (rank != a.spatial + 2) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "tensor_in must be %d-dimensional", a.spatial + 2);
+    if (a.spatial == 2) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "tensor_in_shape must have 2 spatial dimensions. %d %d", rank,
+                     a.channels_last ? 0 : 1);
+    }
+    return fy_fail(err, FY_INVALID_ARGUMENT, "tensor_in must be 5-dimensional");
+  }
+  if (a.ksize_c != 1) {
+    const char *name = ctx->site->op->impl->name;
+    if (!strcmp(name, "AvgPoolGrad")) {
+      return fy_fail(err, FY_UNIMPLEMENTED,
+                     "Non-spatial pooling is not yet supported. Volunteers? :)");
+    }
+    if (strstr(name, "Grad")) {
+      return fy_fail(err, FY_UNIMPLEMENTED, "%s is not yet supported on the depth dimension.",
+                     strstr(name, "GradGrad") ? "MaxPoolingGradGrad" : "MaxPoolingGrad");
+    }
   }
   out->rank = rank;
   out->depth_window = a.ksize_c;

@@ -146,11 +146,6 @@ static fy_code fail_type(fy_kernel_ctx *ctx, fy_dtype t, fy_error *err) {
                  fy_dtype_name(t));
 }
 
-static fy_code check_depth(const fy_pool_geometry *g, const char *what, fy_error *err) {
-  if (g->depth_window == 1) return FY_OK;
-  return fy_fail(err, FY_UNIMPLEMENTED, "%s is not yet supported on the depth dimension.", what);
-}
-
 static fy_code check_shape(const fy_tensor *t, const char *name, int32_t rank, const int64_t *dims,
                            fy_error *err) {
   char x[128], y[128];
@@ -178,15 +173,12 @@ static fy_code max_gradient(fy_kernel_ctx *ctx, bool second, fy_error *err) {
   }
   FY_TRY(fy_pool_resolve(ctx, in->rank, in->dims, ctx->site->num_inputs > 3 ? 3 : 0, &j.g, err));
   const fy_pool_geometry *g = &j.g;
-  FY_TRY(check_depth(g, second ? "MaxPoolingGradGrad" : "MaxPoolingGrad", err));
-  FY_TRY(check_shape(maxima, a->spatial == 3 ? "tensor_out" : "orig_output", g->rank, g->out_dims,
-                     err));
+  FY_TRY(check_shape(maxima, "orig_output", g->rank, g->out_dims, err));
   if (second) {
-    FY_TRY(check_shape(grad, a->spatial == 3 ? "out_grad_backprop" : "grad", in->rank, in->dims,
-                       err));
+    FY_TRY(check_shape(grad, "grad", in->rank, in->dims, err));
     FY_TRY(fy_out(ctx, 0, g->rank, g->out_dims, &out, err));
   } else {
-    FY_TRY(check_shape(grad, a->spatial == 3 ? "out_backprop" : "grad", g->rank, g->out_dims, err));
+    FY_TRY(check_shape(grad, "grad", g->rank, g->out_dims, err));
     FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   }
   const items_fn fn = (second ? max_grad_grads : max_grads)[in->dtype];
@@ -249,12 +241,14 @@ static fy_code avg_grad(fy_kernel_ctx *ctx, fy_error *err) {
   if (grad->rank != rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "out_backprop must be %d-dimensional", rank);
   }
+  for (int64_t i = 0; i < sizes->count; i++) {
+    if (fy_tensor_int(sizes, i) >= 0) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected a non-negative size, got %lld",
+                   (long long)fy_tensor_int(sizes, i));
+  }
   FY_TRY(fy_value_shape(sizes, &in_rank, dims, err));
   FY_TRY(fy_pool_resolve(ctx, in_rank, dims, 0, &j.g, err));
   const fy_pool_geometry *g = &j.g;
-  if (g->depth_window != 1) {
-    return fy_fail(err, FY_UNIMPLEMENTED, "Non-spatial pooling is not yet supported. Volunteers? :)");
-  }
   FY_TRY(fy_out(ctx, 0, in_rank, dims, &out, err));
   if (!avg_grads[grad->dtype]) return fail_type(ctx, grad->dtype, err);
   if (out->count == 0) return FY_OK;
@@ -311,7 +305,7 @@ GRADIENT(MaxPoolGradGrad, fy_pool_grad_grad_shape, fy_pool_prepare_2d, max_grad_
 GRADIENT(MaxPoolGradGradV2, fy_pool_grad_grad_shape, fy_pool_prepare_2d, max_grad_grad, 24,
          second_v2_samples);
 GRADIENT(MaxPoolGradWithArgmax, fy_pool_grad2d_shape, fy_pool_prepare_2d, arg_grad, 0, arg_samples);
-GRADIENT(AvgPoolGrad, fy_pool_avg_grad_shape, fy_pool_prepare_avg, avg_grad, 1, avg_samples);
+GRADIENT(AvgPoolGrad, fy_pool_avg_grad_shape, fy_pool_prepare_2d, avg_grad, 1, avg_samples);
 GRADIENT(MaxPool3DGrad, fy_pool_grad3d_shape, fy_pool_prepare_3d, max_grad, 0, max3_samples);
 GRADIENT(MaxPool3DGradGrad, fy_pool_grad_grad_shape, fy_pool_prepare_3d, max_grad_grad, 0,
          second3_samples);

@@ -7,6 +7,7 @@
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
 #include "ops/values.h"
+#include "ops/window.h"
 
 typedef struct sample_at {  // one output row or column of bilinear interpolation
   int64_t low, high;
@@ -123,8 +124,7 @@ static fy_code resize_nearest_grad(fy_kernel_ctx *ctx, fy_error *err) {
   r.in_h = fy_tensor_int(size, 0);
   r.in_w = fy_tensor_int(size, 1);
   if (r.in_h < 1 || r.in_w < 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Output height and width must be positive: %lld, %lld",
-                   (long long)r.in_h, (long long)r.in_w);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "shape_t's elements must be positive");
   }
   const int64_t dims[] = {r.batch, r.in_h, r.in_w, r.channels};
   FY_TRY(fy_out(ctx, 0, 4, dims, &out, err));
@@ -212,13 +212,14 @@ static fy_code resize_bilinear(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+// Item: an image. Sums of 16-bit floats are in float and rounded at the end (by the caller).
 #define BILINEAR_GRAD(E, S, _)                                                                  \
   static void bilinear_grad_##S(void *arg, int64_t begin, int64_t end) {                        \
     const resize_job *j = arg;                                                                  \
     const fy_resize *r = j->r;                                                                  \
     const int64_t c = r->channels;                                                              \
     for (int64_t image = begin; image < end; image++) {                                         \
-      fy_t_##S *out = (fy_t_##S *)j->out + image * r->in_h * r->in_w * c;                       \
+      fy_a_##S *out = (fy_a_##S *)j->out + image * r->in_h * r->in_w * c;                       \
       const float *in = (const float *)j->in + image * r->out_h * r->out_w * c;                 \
       memset(out, 0, (size_t)(r->in_h * r->in_w * c) * sizeof *out);                            \
       for (int64_t p = 0; p < r->out_h * r->out_w; p++, in += c) {                              \
@@ -229,17 +230,15 @@ static fy_code resize_bilinear(fy_kernel_ctx *ctx, fy_error *err) {
         const float wy[] = {1 - y->part, y->part}, wx[] = {1 - x->part, x->part};               \
         for (int64_t k = 0; k < c; k++) {                                                       \
           for (int q = 0; q < 4; q++) {                                                         \
-            fy_t_##S *o = &out[to[q] + k];                                                      \
-            const fy_a_##S part = FY_RD_##S((fy_a_##S)(in[k] * wy[q / 2] * wx[q % 2]));         \
-            *o = FY_ST_##S(FY_LD_##S(*o) + part);                                               \
+            out[to[q] + k] += (fy_a_##S)(in[k] * wy[q / 2] * wx[q % 2]);                        \
           }                                                                                     \
         }                                                                                       \
       }                                                                                         \
     }                                                                                           \
   }
-FY_REAL_TYPES(BILINEAR_GRAD, _)
+FY_FULL_REAL_TYPES(BILINEAR_GRAD, _)
 static const items_fn bilinear_grads[FY_DTYPE_COUNT] = {
-    FY_REAL_TYPES(FY_LOOP_ENTRY, bilinear_grad)};
+    FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, bilinear_grad)};
 
 static fy_code resize_bilinear_grad(fy_kernel_ctx *ctx, fy_error *err) {
   fy_resize r;
@@ -248,15 +247,16 @@ static fy_code resize_bilinear_grad(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_resize_check_grad(ctx, &r, err));
   const int64_t dims[] = {r.batch, r.in_h, r.in_w, r.channels};
   FY_TRY(fy_out(ctx, 0, 4, dims, &out, err));
-  if (!bilinear_grads[out->dtype] || ctx->in[0]->dtype != FY_FLOAT) {
+  const items_fn loop = bilinear_grads[fy_plain_type(out->dtype)];
+  if (!loop || ctx->in[0]->dtype != FY_FLOAT) {
     return fy_fail(err, FY_UNIMPLEMENTED, "ResizeBilinearGrad has no loop for %s",
                    fy_dtype_name(out->dtype));
   }
   if (out->count == 0) return FY_OK;
   FY_TRY(bilinear_tables(ctx, &r, &j, err));
-  j.out = out->data;
-  fy_parallel(ctx, r.batch, 6.0 * (double)(r.out_h * r.out_w * r.channels),
-              bilinear_grads[out->dtype], &j);
+  FY_TRY(fy_plain_room(ctx, out->dtype, out->data, out->count, true, &j.out, err));
+  fy_parallel(ctx, r.batch, 6.0 * (double)(r.out_h * r.out_w * r.channels), loop, &j);
+  fy_plain_store(out->dtype, j.out, out->data, 1, 1, out->count, true);
   return FY_OK;
 }
 

@@ -25,18 +25,17 @@ typedef struct cubic_job {
 } cubic_job;
 
 // The two branches of the kernel at |step| / STEPS: near (|t| < 1) and far (1 <= |t| < 2).
-static float near_weight(int64_t step, float a) {
-  const float x = (float)((double)step * 1.0 / STEPS);
-  return ((a + 2) * x - (a + 3)) * x * x + 1;
+static float near_weight(int64_t step, double a) {
+  const double x = (double)step / STEPS;
+  return (float)(((a + 2) * x - (a + 3)) * x * x + 1);
 }
-static float far_weight(int64_t step, float a) {
-  float x = (float)((double)step * 1.0 / STEPS);
-  x += 1.0f;
-  return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+static float far_weight(int64_t step, double a) {
+  const double x = (double)step / STEPS + 1;
+  return (float)(((a * x - 5 * a) * x + 8 * a) * x - 4 * a);
 }
 
 static void cubic_along(const fy_resize *r, int64_t out, float scale, int64_t limit, cubic *to) {
-  const float a = r->half_pixel ? -0.5f : -0.75f;
+  const double a = r->half_pixel ? -0.5 : -0.75;
   for (int64_t i = 0; i < out; i++, to++) {
     const float p = fy_resize_at(r, i, scale);
     const int64_t at = (int64_t)floorf(p);
@@ -122,7 +121,7 @@ static fy_code resize_bicubic(fy_kernel_ctx *ctx, fy_error *err) {
         for (int q = 0; q < 16; q++) {                                                       \
           fy_t_##S *to = out + (y->index[q / 4] * r->in_w + x->index[q % 4]) * c;            \
           for (int64_t k = 0; k < c; k++) {                                                  \
-            to[k] += (fy_t_##S)(in[k] * y->weight[q / 4] * x->weight[q % 4]);                \
+            to[k] += (fy_t_##S)in[k] * (fy_t_##S)y->weight[q / 4] * (fy_t_##S)x->weight[q % 4]; \
           }                                                                                  \
         }                                                                                    \
       }                                                                                      \

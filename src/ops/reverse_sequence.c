@@ -46,13 +46,13 @@ static fy_code reverse(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *lengths = ctx->in[1];
   const int64_t batch = fy_site_int(ctx->site, "batch_dim"), seq = fy_site_int(ctx->site, "seq_dim");
   if (lengths->rank != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "seq_lens input must be 1-dim, not %d", lengths->rank);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "seq_lengths must be 1-dim, not %d", lengths->rank);
   }
   if (batch == seq) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "batch_dim == seq_dim == %lld", (long long)seq);
   }
   if (seq < 0 || batch < 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "%s_dim must be >=0, got %lld", seq < 0 ? "seq" : "batch",
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid %s_dim %lld", seq < 0 ? "seq" : "batch",
                    (long long)(seq < 0 ? seq : batch));
   }
   if (seq >= in->rank) {
@@ -65,7 +65,7 @@ static fy_code reverse(fy_kernel_ctx *ctx, fy_error *err) {
   }
   if (lengths->count != in->dims[batch]) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Length of seq_lens != input.dims(%lld), (%lld vs. %lld)", (long long)batch,
+                   "Length of seq_lengths != input.dims(%lld), (%lld vs. %lld)", (long long)batch,
                    (long long)lengths->count, (long long)in->dims[batch]);
   }
   for (int64_t i = 0; i < lengths->count; i++) {

@@ -63,7 +63,7 @@ static fy_code read_space(fy_kernel_ctx *ctx, const fy_tensor *block, const fy_t
   char x[128];
   if (block) {
     if (block->rank != 1) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "block rank should be 1 instead of %d", block->rank);
+      return fy_fail(err, FY_INVALID_ARGUMENT, "block_shape rank should be 1 instead of %d", block->rank);
     }
     s->m = block->count > MAX_BLOCKS ? MAX_BLOCKS + 1 : (int32_t)block->count;
   } else {
@@ -85,6 +85,10 @@ static fy_code read_space(fy_kernel_ctx *ctx, const fy_tensor *block, const fy_t
     s->block[d] = block ? fy_tensor_int(block, d) : fy_site_int(ctx->site, "block_size");
     s->start[d] = fy_tensor_int(edges, 2 * d);
     s->end[d] = fy_tensor_int(edges, 2 * d + 1);
+    if (s->block[d] < 1 && !to_deep) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Product of block sizes must be positive, got %lld",
+                     (long long)s->block[d]);
+    }
     if (s->block[d] < 1) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "All values in block_shape must be positive, got value, %lld at index %d.",

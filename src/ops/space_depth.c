@@ -23,15 +23,17 @@ static fy_code run(fy_kernel_ctx *ctx, bool to_depth, fy_error *err) {
                    ctx->site->op->impl->name);
   }
   if (in->rank != 4) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Input rank should be: 4 instead of: %d", in->rank);
+    return fy_fail(err, FY_INVALID_ARGUMENT, to_depth ? "Input rank should be 4 instead of %d"
+                                                      : "Input rank should be: 4 instead of: %d",
+                   in->rank);
   }
   const layout l = layout_of(format);
   const int64_t n = in->dims[0], h = in->dims[l.h], w = in->dims[l.w], c = in->dims[l.c];
   if (b > INT32_MAX) return fy_fail(err, FY_INVALID_ARGUMENT, "Block size is too large");
   if (to_depth && (h % b || w % b)) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Image height %lld and width %lld should be divisible by block_size: %lld",
-                   (long long)h, (long long)w, (long long)b);
+                   "Image width %lld and height %lld should be divisible by block_size: %lld",
+                   (long long)w, (long long)h, (long long)b);
   }
   if (!to_depth && c % (b * b)) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -116,7 +118,7 @@ static const fy_sample depth_samples[] = {
     {"s[1,2,2,1]='a','b','c','d'", "block_size=2", FY_OK, NULL},
     {"i32[1,1,2,4]=iota", "block_size=2; data_format=\"NCHW\"", FY_OK, "0,2,1,3,4,6,5,7"},
     {"f32[1,3,4,1]=iota", "block_size=2", FY_INVALID_ARGUMENT,
-     "Image height 3 and width 4 should be divisible by block_size: 2"},
+     "Image width 4 and height 3 should be divisible by block_size: 2"},
 };
 static const fy_sample space_samples[] = {
     {"f32[1,1,2,4]=0,1,4,5,2,3,6,7", "block_size=2", FY_OK, "0,1,2,3,4,5,6,7"},

@@ -168,7 +168,7 @@ static fy_code apply_origins(const fy_rewriter *r, fy_error *err) {
     const char **list = (const char **)(uintptr_t)heir->origins;
     if (!gone->origins) {
       list[heir->num_origins++] = gone->name;
-    } else {
+    } else if (gone->num_origins) {
       memcpy(&list[heir->num_origins], gone->origins, gone->num_origins * sizeof *list);
       heir->num_origins += gone->num_origins;
     }
@@ -229,6 +229,16 @@ static fy_code rebuild_uses(fy_graph *g, fy_error *err) {
   return FY_OK;
 }
 
+// Replaced nodes go at once: whether or not prune runs, nothing refers to them any more.
+static void drop_replaced(const fy_rewriter *r) {
+  fy_graph *g = r->graph;
+  for (size_t i = 0; i < r->num_ids; i++) {
+    if (!r->instead[i]) continue;
+    fy_map_remove(&g->by_name, g->nodes[i]->name, strlen(g->nodes[i]->name));
+    g->nodes[i] = NULL;
+  }
+}
+
 fy_code fy_rewrite_end(fy_rewriter *r, fy_code code, bool *changed, fy_error *err) {
   if (!code && r->rewrites) {
     fy_opt_ctx *ctx = r->ctx;
@@ -239,6 +249,7 @@ fy_code fy_rewrite_end(fy_rewriter *r, fy_code code, bool *changed, fy_error *er
         ctx->fetches[i] = fy_rewrite_value(r, ctx->fetches[i]);
       for (int i = 0; i < ctx->num_targets; i++)
         ctx->targets[i] = heir_of(r, ctx->targets[i]);
+      drop_replaced(r);
       code = rebuild_uses(r->graph, err);
       r->graph->version++;
       *changed = true;

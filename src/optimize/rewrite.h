@@ -45,7 +45,8 @@ fy_output fy_rewrite_input(const fy_rewriter *r, const fy_node *node, uint32_t i
 // Every use of |from|, and every fetch of it, becomes one of |to|.
 FY_MUST_CHECK fy_code fy_rewrite_forward(fy_rewriter *r, fy_output from, fy_output to,
                                          fy_error *err);
-// |heir| takes over the control outputs, the origins and the role as a target of |gone|.
+// |heir| takes over the control outputs, the origins and the role as a target of |gone|, which is
+// removed: the pass has forwarded every output of it that anybody still reads.
 void fy_rewrite_instead(fy_rewriter *r, fy_node *gone, fy_node *heir);
 // The node was edited in place (its inputs, its op): counts as a rewrite.
 void fy_rewrite_touch(fy_rewriter *r);

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # explain, why, memory and dump: every node has a device or a fate, and a reason.
+# shellcheck disable=SC2154  # $work is support.bash's
 set -uo pipefail
 here=$(dirname "$0")
 # shellcheck source=support.bash

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # run, demo, devices, doctor, ops: results, files, timeouts, and models that are no models.
+# shellcheck disable=SC2154  # $work is support.bash's
 set -uo pipefail
 here=$(dirname "$0")
 # shellcheck source=support.bash

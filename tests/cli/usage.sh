@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Exit codes, help, and what a wrong word is answered with.
+# shellcheck disable=SC2154  # $work is support.bash's
 set -uo pipefail
 here=$(dirname "$0")
 # shellcheck source=support.bash

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // ferry.h: opening from text, graphs from text, running by name, and errors that help.
 
+// cmocka.h wants these before it
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
+#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
