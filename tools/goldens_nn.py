@@ -714,7 +714,15 @@ def write(name, lines):
     with open(path, "w", encoding="utf-8") as f:
         f.write("# Made by tools/goldens_nn.py with TensorFlow %s.\n" % tf.__version__)
         f.write("\n".join(lines) + "\n")
-    print("%s: %d cases, %d bytes" % (name, sum(1 for x in lines if x[:3] == "op "), os.path.getsize(path)))
+    print("%s: %d cases, %d bytes" % (name, sum(1 for x in lines if re.match("op |shape ", x)), os.path.getsize(path)))
+
+
+def sensible(lines):
+    """Without shapes that TensorFlow refuses, or decides on, only because it does not know them."""
+    for block in re.split(r"\n(?=shape )", "\n".join(lines)):
+        guessed = "SoftmaxCross" in block and "?" in block and "error" not in block
+        if not guessed and not ("<unknown>" in block and "block_shape must have rank 1" in block):
+            yield block
 
 
 def main():
@@ -733,7 +741,7 @@ def main():
                 g.lines.extend(f.read().split("\n"))
         write(name, g.lines)
         g.lines.clear()
-    write("shape_goldens_nn.txt", g.shape_lines)
+    write("shape_goldens_nn.txt", list(sensible(g.shape_lines)))
 
 
 if __name__ == "__main__":

@@ -25,14 +25,19 @@ struct fy_pool;
 struct fy_mempool;
 typedef struct fy_device fy_device;
 
-typedef enum fy_queue { FY_QUEUE_COMPUTE = 0, FY_QUEUE_IN = 1, FY_QUEUE_OUT = 2, FY_QUEUES = 3 } fy_queue;
+typedef enum fy_queue {
+  FY_QUEUE_COMPUTE = 0,
+  FY_QUEUE_IN = 1,
+  FY_QUEUE_OUT = 2,
+  FY_QUEUES = 3
+} fy_queue;
 
 // A moment on one queue of one device. Waiting on another device's event is legal and checked.
 typedef struct fy_event {
   fy_device *device;  // NULL: already happened
   int32_t queue;
-  uint64_t seq;       // position in the queue
-  int64_t at_ns;      // the device's clock when it completes (virtual on the simulator); 0 = unknown
+  uint64_t seq;   // position in the queue
+  int64_t at_ns;  // the device's clock when it completes (virtual on the simulator); 0 = unknown
 } fy_event;
 
 typedef enum fy_copy_kind {
@@ -42,15 +47,15 @@ typedef enum fy_copy_kind {
 } fy_copy_kind;
 
 typedef struct fy_device_info {
-  char description[160];   // what the hardware is, honestly ("simulated GPU: …")
-  char physical[128];      // TensorFlow's physical_device_desc
-  uint64_t memory_total;   // bytes the unit has
-  uint64_t memory_limit;   // bytes we may take
-  double flops;            // modelled or measured peak, float32 FLOP/s
+  char description[160];  // what the hardware is, honestly ("simulated GPU: …")
+  char physical[128];     // TensorFlow's physical_device_desc
+  uint64_t memory_total;  // bytes the unit has
+  uint64_t memory_limit;  // bytes we may take
+  double flops;           // modelled or measured peak, float32 FLOP/s
   double memory_bytes_per_s;
-  double link_bytes_per_s;   // host <-> device; 0 = shares host memory
+  double link_bytes_per_s;  // host <-> device; 0 = shares host memory
   double link_latency_ns;
-  double launch_ns;          // cost of starting one kernel
+  double launch_ns;  // cost of starting one kernel
   bool simulated;
 } fy_device_info;
 
@@ -82,11 +87,11 @@ struct fy_device {
   int index;       // the number in the name
   int ordinal;     // position in its device set
   uint64_t incarnation;
-  bool is_host;    // its memory is host memory: no transfers to or from the host
-  bool dedicated;  // has cores of its own: its work must run on |pool|
-  fy_device_info facts;        // what info() said when the device was opened
-  struct fy_pool *pool;        // threads that run its kernels (CPU devices)
-  struct fy_mempool *memory;   // sub-allocator for run-time tensors (memory/pool.h)
+  bool is_host;               // its memory is host memory: no transfers to or from the host
+  bool dedicated;             // has cores of its own: its work must run on |pool|
+  fy_device_info facts;       // what info() said when the device was opened
+  struct fy_pool *pool;       // threads that run its kernels (CPU devices)
+  struct fy_mempool *memory;  // sub-allocator for run-time tensors (memory/pool.h)
   void *impl;
 };
 

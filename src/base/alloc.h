@@ -41,9 +41,11 @@ typedef enum fy_fault {
   FY_FAULT_KINDS,
 } fy_fault;
 
-void fy_fault_arm(fy_fault kind, int64_t nth, bool sticky);  // the nth call from now fails (1 = next)
+void fy_fault_arm(fy_fault kind, int64_t nth,
+                  bool sticky);  // the nth call from now fails (1 = next)
 void fy_fault_disarm(fy_fault kind);
-int64_t fy_fault_hits(fy_fault kind);  // calls seen since arming; tells a test when N exceeds them all
+int64_t fy_fault_hits(
+    fy_fault kind);  // calls seen since arming; tells a test when N exceeds them all
 bool fy_fault_due_slow(fy_fault kind);
 extern int fy_fault_armed;  // nonzero while any kind is armed
 static inline bool fy_fault_due(fy_fault kind) {

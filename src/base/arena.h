@@ -19,7 +19,8 @@ typedef struct fy_arena {
 } fy_arena;
 
 void fy_arena_init(fy_arena *a);
-void fy_arena_free(fy_arena *a);  // runs the cleanups, newest first; the arena is empty and reusable after
+void fy_arena_free(
+    fy_arena *a);  // runs the cleanups, newest first; the arena is empty and reusable after
 void *fy_arena_alloc(fy_arena *a, size_t bytes);   // 16-byte aligned, NULL on failure, not zeroed
 void *fy_arena_zalloc(fy_arena *a, size_t bytes);  // zeroed
 void *fy_arena_array(fy_arena *a, size_t count, size_t bytes);  // zeroed, overflow-checked

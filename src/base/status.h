@@ -37,20 +37,20 @@ typedef enum fy_code {
 // Not copyable by assignment once it holds heap text: use fy_error_move.
 typedef struct fy_error {
   fy_code code;
-  uint32_t len;   // bytes of text, without the final NUL
-  char *heap;     // NULL while the text fits inline
+  uint32_t len;  // bytes of text, without the final NUL
+  char *heap;    // NULL while the text fits inline
   char text[FY_ERROR_INLINE];
 } fy_error;
 
-#define FY_MUST_CHECK __attribute__((warn_unused_result))
+#define FY_MUST_CHECK   __attribute__((warn_unused_result))
 #define FY_PRINTF(f, a) __attribute__((format(printf, f, a)))
-#define FY_LIKELY(x) __builtin_expect(!!(x), 1)
-#define FY_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define FY_LIKELY(x)    __builtin_expect(!!(x), 1)
+#define FY_UNLIKELY(x)  __builtin_expect(!!(x), 0)
 
 // The one macro that hides control flow: returns the code of |expr| if it is not FY_OK.
-#define FY_TRY(expr)                             \
-  do {                                           \
-    fy_code fy_try_code_ = (expr);               \
+#define FY_TRY(expr)                                             \
+  do {                                                           \
+    fy_code fy_try_code_ = (expr);                               \
     if (FY_UNLIKELY(fy_try_code_ != FY_OK)) return fy_try_code_; \
   } while (0)
 

@@ -17,11 +17,15 @@ typedef struct fy_view {  // bytes somebody else owns; not NUL-terminated in gen
 } fy_view;
 
 #define FY_VIEW(literal) ((fy_view){(literal), sizeof(literal) - 1})
-static inline fy_view fy_view_of(const char *s) { return (fy_view){s, s ? strlen(s) : 0}; }
+static inline fy_view fy_view_of(const char *s) {
+  return (fy_view){s, s ? strlen(s) : 0};
+}
 static inline bool fy_view_eq(fy_view a, fy_view b) {
   return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
-static inline bool fy_view_is(fy_view a, const char *s) { return fy_view_eq(a, fy_view_of(s)); }
+static inline bool fy_view_is(fy_view a, const char *s) {
+  return fy_view_eq(a, fy_view_of(s));
+}
 
 typedef struct fy_str {
   char *p;  // NUL-terminated once anything was added; may be NULL before

@@ -12,27 +12,45 @@ typedef pthread_mutex_t fy_mutex;
 typedef pthread_cond_t fy_cond;
 typedef pthread_t fy_thread;
 #define FY_MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
-#define FY_COND_INIT PTHREAD_COND_INITIALIZER
+#define FY_COND_INIT  PTHREAD_COND_INITIALIZER
 
-static inline void fy_mutex_init(fy_mutex *m) { pthread_mutex_init(m, NULL); }
-static inline void fy_mutex_destroy(fy_mutex *m) { pthread_mutex_destroy(m); }
-static inline void fy_lock(fy_mutex *m) { pthread_mutex_lock(m); }
-static inline void fy_unlock(fy_mutex *m) { pthread_mutex_unlock(m); }
+static inline void fy_mutex_init(fy_mutex *m) {
+  pthread_mutex_init(m, NULL);
+}
+static inline void fy_mutex_destroy(fy_mutex *m) {
+  pthread_mutex_destroy(m);
+}
+static inline void fy_lock(fy_mutex *m) {
+  pthread_mutex_lock(m);
+}
+static inline void fy_unlock(fy_mutex *m) {
+  pthread_mutex_unlock(m);
+}
 void fy_cond_init(fy_cond *c);  // waits use the monotonic clock
-static inline void fy_cond_destroy(fy_cond *c) { pthread_cond_destroy(c); }
-static inline void fy_cond_wait(fy_cond *c, fy_mutex *m) { pthread_cond_wait(c, m); }
+static inline void fy_cond_destroy(fy_cond *c) {
+  pthread_cond_destroy(c);
+}
+static inline void fy_cond_wait(fy_cond *c, fy_mutex *m) {
+  pthread_cond_wait(c, m);
+}
 bool fy_cond_wait_until(fy_cond *c, fy_mutex *m, int64_t deadline_ns);  // false on timeout
-static inline void fy_cond_signal(fy_cond *c) { pthread_cond_signal(c); }
-static inline void fy_cond_broadcast(fy_cond *c) { pthread_cond_broadcast(c); }
+static inline void fy_cond_signal(fy_cond *c) {
+  pthread_cond_signal(c);
+}
+static inline void fy_cond_broadcast(fy_cond *c) {
+  pthread_cond_broadcast(c);
+}
 
 bool fy_thread_start(fy_thread *out, void *(*fn)(void *), void *arg, const char *name);
 void fy_thread_bind(fy_thread t, int cpu);  // a wish: an unknown CPU leaves the thread unbound
-static inline void fy_thread_join(fy_thread t) { pthread_join(t, NULL); }
+static inline void fy_thread_join(fy_thread t) {
+  pthread_join(t, NULL);
+}
 
-int64_t fy_now_ns(void);        // monotonic
-int64_t fy_wall_micros(void);   // since 1970
+int64_t fy_now_ns(void);       // monotonic
+int64_t fy_wall_micros(void);  // since 1970
 void fy_sleep_ns(int64_t ns);
-int fy_cpu_count(void);         // CPUs this process may run on, at least 1
+int fy_cpu_count(void);  // CPUs this process may run on, at least 1
 static inline void fy_cpu_relax(void) {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();

@@ -15,8 +15,8 @@
 typedef struct builder {
   fy_program *p;
   const fy_compile_args *a;
-  uint32_t *first_value;      // [node id] value number of output 0
-  uint32_t *transfer_value;   // [transfer] value number once the copy is emitted
+  uint32_t *first_value;     // [node id] value number of output 0
+  uint32_t *transfer_value;  // [transfer] value number once the copy is emitted
   size_t cap_values, cap_instrs, cap_args, cap_sites;
 } builder;
 
@@ -35,7 +35,9 @@ fy_program *fy_program_new(const fy_compile_args *a) {
   return p;
 }
 
-void fy_program_retain(fy_program *p) { atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed); }
+void fy_program_retain(fy_program *p) {
+  atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+}
 
 void fy_program_release(fy_program *p) {
   if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
@@ -65,9 +67,16 @@ static fy_code new_value(builder *b, fy_node *node, uint32_t output, int space, 
     return fy_fail_oom(err, sizeof *p->values);
   const fy_node_out *o = &node->outputs[output];
   fy_value *v = &p->values[p->num_values];
-  *v = (fy_value){.dtype = fy_dtype_base(o->dtype), .rank = -1, .space = space,
-                  .storage = FY_STORE_DYNAMIC, .producer = FY_NO_VALUE, .last_use = 0,
-                  .root = p->num_values, .feed = -1, .node = node, .output = (int32_t)output};
+  *v = (fy_value){.dtype = fy_dtype_base(o->dtype),
+                  .rank = -1,
+                  .space = space,
+                  .storage = FY_STORE_DYNAMIC,
+                  .producer = FY_NO_VALUE,
+                  .last_use = 0,
+                  .root = p->num_values,
+                  .feed = -1,
+                  .node = node,
+                  .output = (int32_t)output};
   int64_t count;
   if (o->shape.rank >= 0 && fy_shape_count(o->shape.rank, o->shape.dims, &count)) {
     size_t bytes;
@@ -97,7 +106,9 @@ static fy_code new_instr(builder *b, fy_instr **out, fy_error *err) {
   return FY_OK;
 }
 
-static bool shape_known(const fy_value *v) { return v->rank >= 0 && fy_dtype_is_plain(v->dtype); }
+static bool shape_known(const fy_value *v) {
+  return v->rank >= 0 && fy_dtype_is_plain(v->dtype);
+}
 
 static bool node_has_flag(const fy_node *node, uint32_t flag) {
   return node->op && node->op->impl && (node->op->impl->flags & flag);
@@ -156,7 +167,8 @@ static fy_code make_outputs(builder *b, fy_node *node, fy_device *device, fy_err
   return FY_OK;
 }
 
-static fy_code make_site(builder *b, fy_node *node, fy_device *device, uint32_t *out, fy_error *err) {
+static fy_code make_site(builder *b, fy_node *node, fy_device *device, uint32_t *out,
+                         fy_error *err) {
   fy_program *p = b->p;
   fy_arena *a = &p->arena;
   if (!fy_grow(&p->sites, &b->cap_sites, p->num_sites + 1, sizeof *p->sites))
@@ -174,10 +186,16 @@ static fy_code make_site(builder *b, fy_node *node, fy_device *device, uint32_t 
     values[i] = in.index == 0 ? in.node->const_value : NULL;
   }
   const fy_op *op = node->function ? fy_op_find("StatefulPartitionedCall", 23) : node->op;
-  *s = (fy_site){.op = op, .attrs = &node->attrs, .node_name = node->name,
-                 .num_inputs = (int)node->num_inputs, .num_outputs = (int)node->num_outputs,
-                 .in_types = node->input_types, .out_types = out_types, .device = device,
-                 .in_shapes = shapes, .in_value = values};
+  *s = (fy_site){.op = op,
+                 .attrs = &node->attrs,
+                 .node_name = node->name,
+                 .num_inputs = (int)node->num_inputs,
+                 .num_outputs = (int)node->num_outputs,
+                 .in_types = node->input_types,
+                 .out_types = out_types,
+                 .device = device,
+                 .in_shapes = shapes,
+                 .in_value = values};
   *out = p->num_sites++;
   return FY_OK;
 }
@@ -212,11 +230,13 @@ static fy_code emit_kernel(builder *b, fy_node *node, fy_device *device, fy_erro
   if (!in) return fy_fail_oom(err, sizeof *in);
   for (uint32_t i = 0; i < node->num_inputs; i++) {
     fy_dtype have = node->inputs[i].node->outputs[node->inputs[i].index].dtype;
-    if (fy_dtype_base(have) != fy_dtype_base(node->input_types[i]))  // an edge moved by TF_UpdateEdge
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Input %u of node {{node %s}} was passed %s from %s:%d incompatible with expected %s.", i,
-                     node->name, fy_dtype_name(have), node->inputs[i].node->name, node->inputs[i].index,
-                     fy_dtype_name(node->input_types[i]));
+    if (fy_dtype_base(have) !=
+        fy_dtype_base(node->input_types[i]))  // an edge moved by TF_UpdateEdge
+      return fy_fail(
+          err, FY_INVALID_ARGUMENT,
+          "Input %u of node {{node %s}} was passed %s from %s:%d incompatible with expected %s.", i,
+          node->name, fy_dtype_name(have), node->inputs[i].node->name, node->inputs[i].index,
+          fy_dtype_name(node->input_types[i]));
     FY_TRY(input_value(b, node, i, &in[i], err));
   }
   FY_TRY(make_outputs(b, node, device, err));
@@ -224,8 +244,10 @@ static fy_code emit_kernel(builder *b, fy_node *node, fy_device *device, fy_erro
   if (node->num_inputs && elide_alias(b, node, in[0], out, err)) return FY_OK;
   if (!node->function && (!node->op || !node->op->impl)) {
     if (!node->op || !node->op->user_kernels)
-      return fy_fail(err, FY_NOT_FOUND, "No registered '%s' OpKernel for '%s' devices compatible with node {{node %s}}",
-                     node->op_name, device->type, node->name);
+      return fy_fail(
+          err, FY_NOT_FOUND,
+          "No registered '%s' OpKernel for '%s' devices compatible with node {{node %s}}",
+          node->op_name, device->type, node->name);
   }
   uint32_t site = 0;
   FY_TRY(make_site(b, node, device, &site, err));
@@ -245,7 +267,8 @@ static fy_code emit_kernel(builder *b, fy_node *node, fy_device *device, fy_erro
     p->values[in[i]].last_use = at;
   }
   p->instrs[at].out = p->num_args;
-  bool sets = node->function || !node->op->impl || node_has_flag(node, FY_OP_SETS_OUTPUT | FY_OP_DYNAMIC | FY_OP_ALIAS);
+  bool sets = node->function || !node->op->impl ||
+              node_has_flag(node, FY_OP_SETS_OUTPUT | FY_OP_DYNAMIC | FY_OP_ALIAS);
   for (uint32_t i = 0; i < node->num_outputs; i++) {
     fy_value *v = &p->values[out + i];
     FY_TRY(add_arg(b, out + i, err));

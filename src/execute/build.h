@@ -6,9 +6,9 @@
 
 #include "execute/program.h"
 
-#define FY_MAX_PASSES 32
+#define FY_MAX_PASSES      32
 #define FY_FOLD_MAX_INPUTS 64
-#define FY_NO_VALUE UINT32_MAX
+#define FY_NO_VALUE        UINT32_MAX
 
 fy_program *fy_program_new(const fy_compile_args *a);  // takes over a->graph when not NULL
 FY_MUST_CHECK fy_code fy_program_build(fy_program *p, const fy_compile_args *a, fy_error *err);

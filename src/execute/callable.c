@@ -9,8 +9,8 @@
 #include "graph/function.h"
 #include "place/device_name.h"
 
-#define MAX_FUNCTION_PROGRAMS 4  // then shapes are taken to be dynamic
-#define MAX_DEPTH 1000           // nested calls: a recursion without end is an error, not a crash
+#define MAX_FUNCTION_PROGRAMS 4     // then shapes are taken to be dynamic
+#define MAX_DEPTH             1000  // nested calls: a recursion without end is an error, not a crash
 
 typedef struct special {
   fy_program *program;
@@ -47,7 +47,7 @@ struct fy_callables {
     fy_attrs attrs;
     const fy_device *device;
     fy_callable *callable;
-  } *items;
+  } * items;
   size_t n, cap;
   fy_arena arena;
   fy_counters counters;
@@ -100,8 +100,9 @@ fy_code fy_callable_new(fy_graph *graph, const fy_output *feeds, int num_feeds,
   c->options = options;
   c->callables = callables;
   c->results_anywhere = results_anywhere;
-  c->max_specials = results_anywhere ? MAX_FUNCTION_PROGRAMS
-                                     : (size_t)(options->max_programs > 0 ? options->max_programs : 1);
+  c->max_specials = results_anywhere
+                        ? MAX_FUNCTION_PROGRAMS
+                        : (size_t)(options->max_programs > 0 ? options->max_programs : 1);
   c->feeds = copy_array(feeds, num_feeds, sizeof *feeds);
   c->fetches = copy_array(fetches, num_fetches, sizeof *fetches);
   c->targets = copy_array(targets, num_targets, sizeof *targets);
@@ -113,14 +114,20 @@ fy_code fy_callable_new(fy_graph *graph, const fy_output *feeds, int num_feeds,
   return FY_OK;
 }
 
-int fy_callable_num_args(const fy_callable *c) { return c->num_feeds; }
-int fy_callable_num_results(const fy_callable *c) { return c->num_fetches; }
+int fy_callable_num_args(const fy_callable *c) {
+  return c->num_feeds;
+}
+int fy_callable_num_results(const fy_callable *c) {
+  return c->num_fetches;
+}
 
 fy_dtype fy_callable_result_type(const fy_callable *c, int i) {
   return fy_dtype_base(c->fetches[i].node->outputs[c->fetches[i].index].dtype);
 }
 
-static int space_of(const fy_tensor *t) { return t->device ? t->device->ordinal + 1 : 0; }
+static int space_of(const fy_tensor *t) {
+  return t->device ? t->device->ordinal + 1 : 0;
+}
 
 static bool matches(const special *s, const fy_callable *c, fy_tensor *const *args) {
   const int64_t *k = s->key;
@@ -209,8 +216,8 @@ static fy_code distrust_handles(fy_graph *copy, fy_error *err) {
 }
 
 // Compiles for these shapes (NULL or rank -1: unknown). Called under c->lock.
-static fy_code compile(fy_callable *c, const fy_pshape *shapes, const int *spaces, const char *stop_after,
-                       fy_str *log, fy_program **out, fy_error *err) {
+static fy_code compile(fy_callable *c, const fy_pshape *shapes, const int *spaces,
+                       const char *stop_after, fy_str *log, fy_program **out, fy_error *err) {
   fy_graph *copy;
   fy_node **map;
   fy_lock(&c->graph->lock);
@@ -247,12 +254,20 @@ static fy_code compile(fy_callable *c, const fy_pshape *shapes, const int *space
     }
     copy->nodes[i]->outputs[0].shape = (fy_pshape){shapes[i].rank, dims};
   }
-  fy_compile_args args = {.graph = copy, .fetches = fetches, .num_fetches = c->num_fetches,
-                          .num_feeds = c->num_feeds, .targets = targets,
-                          .num_targets = c->num_targets, .feed_spaces = spaces,
-                          .fetch_spaces = fetch_spaces, .devices = c->devices,
-                          .default_device = c->default_device, .options = c->options,
-                          .callables = c->callables, .log = log, .stop_after = stop_after};
+  fy_compile_args args = {.graph = copy,
+                          .fetches = fetches,
+                          .num_fetches = c->num_fetches,
+                          .num_feeds = c->num_feeds,
+                          .targets = targets,
+                          .num_targets = c->num_targets,
+                          .feed_spaces = spaces,
+                          .fetch_spaces = fetch_spaces,
+                          .devices = c->devices,
+                          .default_device = c->default_device,
+                          .options = c->options,
+                          .callables = c->callables,
+                          .log = log,
+                          .stop_after = stop_after};
   return fy_program_compile(&args, out, err);
 }
 
@@ -289,7 +304,8 @@ static void evict_oldest(fy_callable *c) {
   c->specials[old] = c->specials[--c->num_specials];
 }
 
-static fy_code add_special(fy_callable *c, fy_tensor *const *args, fy_program **out, fy_error *err) {
+static fy_code add_special(fy_callable *c, fy_tensor *const *args, fy_program **out,
+                           fy_error *err) {
   if (c->num_specials >= c->max_specials) {
     if (c->results_anywhere && all_on_host(c, args)) {
       if (!c->generic) FY_TRY(compile_for(c, args, false, &c->generic, err));
@@ -316,7 +332,8 @@ static fy_code add_special(fy_callable *c, fy_tensor *const *args, fy_program **
   return FY_OK;
 }
 
-fy_code fy_callable_program(fy_callable *c, fy_tensor *const *args, fy_program **out, fy_error *err) {
+fy_code fy_callable_program(fy_callable *c, fy_tensor *const *args, fy_program **out,
+                            fy_error *err) {
   fy_code code = FY_OK;
   fy_program *p = NULL;
   fy_lock(&c->lock);
@@ -336,16 +353,16 @@ fy_code fy_callable_program(fy_callable *c, fy_tensor *const *args, fy_program *
   return code;
 }
 
-fy_code fy_callable_explain(fy_callable *c, const fy_pshape *shapes, const char *stop_after, fy_str *log,
-                            fy_program **out, fy_error *err) {
+fy_code fy_callable_explain(fy_callable *c, const fy_pshape *shapes, const char *stop_after,
+                            fy_str *log, fy_program **out, fy_error *err) {
   fy_lock(&c->lock);
   fy_code code = compile(c, shapes, NULL, stop_after, log, out, err);
   fy_unlock(&c->lock);
   return code;
 }
 
-fy_code fy_callable_run(fy_callable *c, const fy_run *run, fy_tensor *const *args, fy_tensor **results,
-                        fy_error *err) {
+fy_code fy_callable_run(fy_callable *c, const fy_run *run, fy_tensor *const *args,
+                        fy_tensor **results, fy_error *err) {
   fy_program *p;
   for (int i = 0; i < c->num_fetches; i++) results[i] = NULL;
   FY_TRY(fy_callable_program(c, args, &p, err));
@@ -366,12 +383,14 @@ fy_code fy_callable_call(void *callable, const fy_run *run, fy_tensor *const *ar
                    c->num_fetches, num_results);
   fy_run inner = run ? *run : (fy_run){0};
   if (++inner.depth > MAX_DEPTH)
-    return fy_fail(err, FY_INVALID_ARGUMENT, "functions are nested more than %d deep: endless recursion?", MAX_DEPTH);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "functions are nested more than %d deep: endless recursion?", MAX_DEPTH);
   return fy_callable_run(c, &inner, args, results, err);
 }
 
 // ------------------------------------------------------------------ functions of a session
-fy_callables *fy_callables_new(fy_funclib *lib, const fy_device_set *devices, const fy_options *options) {
+fy_callables *fy_callables_new(fy_funclib *lib, const fy_device_set *devices,
+                               const fy_options *options) {
   fy_callables *c = fy_calloc(1, sizeof *c);
   if (!c) return NULL;
   fy_mutex_init(&c->lock);
@@ -382,7 +401,9 @@ fy_callables *fy_callables_new(fy_funclib *lib, const fy_device_set *devices, co
   return c;
 }
 
-fy_counters *fy_callables_counters(fy_callables *c) { return c ? &c->counters : NULL; }
+fy_counters *fy_callables_counters(fy_callables *c) {
+  return c ? &c->counters : NULL;
+}
 
 void fy_callables_free(fy_callables *c) {
   if (!c) return;
@@ -407,8 +428,8 @@ static bool has_effect(const fy_node *n) {
   return n->spec && (n->spec->flags & FY_SPEC_STATEFUL) != 0;
 }
 
-static fy_code from_body(fy_callables *c, fy_graph *body, const fy_device *device, fy_callable **out,
-                         fy_error *err) {
+static fy_code from_body(fy_callables *c, fy_graph *body, const fy_device *device,
+                         fy_callable **out, fy_error *err) {
   size_t n = body->num_nodes;
   fy_output *feeds = fy_calloc(n + 1, sizeof *feeds), *fetches = fy_calloc(n + 1, sizeof *fetches);
   fy_node **targets = fy_calloc(n + 1, sizeof *targets);
@@ -422,7 +443,8 @@ static fy_code from_body(fy_callables *c, fy_graph *body, const fy_device *devic
     if (!arg && !ret) continue;
     int64_t at = index_of(node);
     if (at < 0 || at >= (int64_t)n) {
-      code = fy_fail(err, FY_INVALID_ARGUMENT, "node '%s' of a function has a bad index", node->name);
+      code =
+          fy_fail(err, FY_INVALID_ARGUMENT, "node '%s' of a function has a bad index", node->name);
     } else if (arg) {
       feeds[at] = (fy_output){node, 0};
       if (at + 1 > nf) nf = (int)at + 1;
@@ -432,12 +454,14 @@ static fy_code from_body(fy_callables *c, fy_graph *body, const fy_device *devic
     }
   }
   for (int i = 0; !code && i < nf; i++)
-    if (!feeds[i].node) code = fy_fail(err, FY_INVALID_ARGUMENT, "a function lacks its argument %d", i);
+    if (!feeds[i].node)
+      code = fy_fail(err, FY_INVALID_ARGUMENT, "a function lacks its argument %d", i);
   for (int i = 0; !code && i < nr; i++)
-    if (!fetches[i].node) code = fy_fail(err, FY_INVALID_ARGUMENT, "a function lacks its result %d", i);
+    if (!fetches[i].node)
+      code = fy_fail(err, FY_INVALID_ARGUMENT, "a function lacks its result %d", i);
   if (!code)
-    code = fy_callable_new(body, feeds, nf, fetches, nr, targets, nt, c->devices, device, c->options, c,
-                           true, out, err);
+    code = fy_callable_new(body, feeds, nf, fetches, nr, targets, nt, c->devices, device,
+                           c->options, c, true, out, err);
   if (!code) (*out)->owns_graph = true;
   fy_free(feeds);
   fy_free(fetches);
@@ -445,8 +469,8 @@ static fy_code from_body(fy_callables *c, fy_graph *body, const fy_device *devic
   return code;
 }
 
-fy_code fy_callables_get(fy_callables *c, fy_view name, const fy_attrs *attrs, const fy_device *device,
-                         fy_callable **out, fy_error *err) {
+fy_code fy_callables_get(fy_callables *c, fy_view name, const fy_attrs *attrs,
+                         const fy_device *device, fy_callable **out, fy_error *err) {
   fy_code code = FY_OK;
   fy_graph *body = NULL;
   *out = NULL;

@@ -13,7 +13,8 @@ typedef struct fy_callable fy_callable;
 
 // Shared by all programs of one session or eager context: instantiated functions by (name, attrs).
 typedef struct fy_callables fy_callables;
-fy_callables *fy_callables_new(fy_funclib *lib, const fy_device_set *devices, const fy_options *options);
+fy_callables *fy_callables_new(fy_funclib *lib, const fy_device_set *devices,
+                               const fy_options *options);
 void fy_callables_free(fy_callables *c);
 fy_counters *fy_callables_counters(fy_callables *c);  // NULL for NULL
 

@@ -64,9 +64,13 @@ void fy_cancel_start(fy_cancel *c) {
   fy_unlock(&c->lock);
 }
 
-bool fy_cancel_in_progress(const fy_cancel *c) { return atomic_load(&((fy_cancel *)(uintptr_t)c)->running); }
+bool fy_cancel_in_progress(const fy_cancel *c) {
+  return atomic_load(&((fy_cancel *)(uintptr_t)c)->running);
+}
 
-int64_t fy_cancel_token(fy_cancel *c) { return atomic_fetch_add(&c->next_token, 1); }
+int64_t fy_cancel_token(fy_cancel *c) {
+  return atomic_fetch_add(&c->next_token, 1);
+}
 
 bool fy_cancel_register(fy_cancel *c, int64_t token, void (*fn)(void *), void *arg) {
   callback *cb = fy_malloc(sizeof *cb);

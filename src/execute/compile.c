@@ -32,15 +32,21 @@ static bool stops_after(const fy_compile_args *a, const char *stage) {
 }
 
 static fy_code optimise(fy_compile_args *a, fy_error *err) {
-  fy_opt_ctx ctx = {.graph = a->graph, .fetches = a->fetches, .num_fetches = a->num_fetches,
-                    .targets = a->targets, .num_targets = a->num_targets, .evaluate = evaluate,
-                    .fold_limit_bytes = FOLD_LIMIT_BYTES, .log = a->log};
+  fy_opt_ctx ctx = {.graph = a->graph,
+                    .fetches = a->fetches,
+                    .num_fetches = a->num_fetches,
+                    .targets = a->targets,
+                    .num_targets = a->num_targets,
+                    .evaluate = evaluate,
+                    .fold_limit_bytes = FOLD_LIMIT_BYTES,
+                    .log = a->log};
   const char *off[FY_MAX_PASSES + 1];
   char names[sizeof a->options->passes_off];
   size_t n = 0;
   memcpy(names, a->options->passes_off, sizeof names);
   char *save = NULL;
-  for (char *t = strtok_r(names, ",", &save); t && n < FY_MAX_PASSES; t = strtok_r(NULL, ",", &save))
+  for (char *t = strtok_r(names, ",", &save); t && n < FY_MAX_PASSES;
+       t = strtok_r(NULL, ",", &save))
     off[n++] = t;
   off[n] = NULL;
   ctx.disabled = off;
@@ -49,12 +55,14 @@ static fy_code optimise(fy_compile_args *a, fy_error *err) {
 
 static bool asks_for_devices(const fy_graph *g) {
   for (size_t i = 0; i < g->num_nodes; i++)
-    if (g->nodes[i] && (*g->nodes[i]->device || fy_attrs_get(&g->nodes[i]->attrs, "_class"))) return true;
+    if (g->nodes[i] && (*g->nodes[i]->device || fy_attrs_get(&g->nodes[i]->attrs, "_class")))
+      return true;
   return false;
 }
 
 // A request that cannot be met is an error even if optimisation would make its node vanish.
-static fy_code check_requests(const fy_compile_args *a, const fy_place_options *place, fy_error *err) {
+static fy_code check_requests(const fy_compile_args *a, const fy_place_options *place,
+                              fy_error *err) {
   fy_placement *p;
   if (!asks_for_devices(a->graph)) return FY_OK;
   fy_place_options tf = *place;

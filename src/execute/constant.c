@@ -71,8 +71,7 @@ static fy_code collect(evaluator *e, fy_node *root, fy_error *err) {
     struct frame *f = &stack[depth - 1];
     if (!can_evaluate(f->node)) {
       e->constant = false;
-    } else if (f->node->const_value || is_known_shape(f->node) ||
-               f->next == f->node->num_inputs) {
+    } else if (f->node->const_value || is_known_shape(f->node) || f->next == f->node->num_inputs) {
       e->nodes[e->num_nodes++] = f->node;
       if (!fy_imap_put(&e->index, (uintptr_t)f->node, e->num_nodes)) return fy_fail_oom(err, 1);
       depth--;

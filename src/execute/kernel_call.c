@@ -12,9 +12,11 @@
 #include "memory/pool.h"
 
 // ------------------------------------------------------------------ binding
-static fy_code add_function(fy_site *site, fy_callables *callables, fy_view name, const fy_attrs *attrs,
-                            fy_error *err) {
-  if (!callables) return fy_fail(err, FY_FAILED_PRECONDITION, "no function library to call '%.*s' from", (int)name.n, name.p);
+static fy_code add_function(fy_site *site, fy_callables *callables, fy_view name,
+                            const fy_attrs *attrs, fy_error *err) {
+  if (!callables)
+    return fy_fail(err, FY_FAILED_PRECONDITION, "no function library to call '%.*s' from",
+                   (int)name.n, name.p);
   void **grown = fy_realloc(site->functions, (size_t)(site->num_functions + 1) * sizeof *grown);
   if (!grown) return fy_fail_oom(err, sizeof *grown);
   site->functions = grown;
@@ -43,8 +45,7 @@ fy_code fy_site_bind(fy_site *site, fy_callables *callables, const char *call, f
     FY_TRY(add_function(site, callables, fy_view_of(call), site->attrs, err));
   else if (impl && (impl->flags & FY_OP_CALLS_FUNCTIONS))
     FY_TRY(bind_functions(site, callables, err));
-  if (site->op->user_kernels && (!impl || !impl->compute))
-    return fy_user_kernel_bind(site, err);
+  if (site->op->user_kernels && (!impl || !impl->compute)) return fy_user_kernel_bind(site, err);
   if (impl && impl->prepare && !call) return impl->prepare(site, err);
   return FY_OK;
 }
@@ -91,7 +92,8 @@ static fy_code scratch(fy_kernel_ctx *ctx, size_t bytes, void **out, fy_error *e
   *out = NULL;
   if (!fy_grow(&c->scratch, &c->cap_scratch, c->num_scratch + 1, sizeof *c->scratch) ||
       !(*out = fy_aligned_alloc(bytes)))
-    return fy_fail(err, FY_RESOURCE_EXHAUSTED, "OOM when allocating %zu bytes of temporary memory", bytes);
+    return fy_fail(err, FY_RESOURCE_EXHAUSTED, "OOM when allocating %zu bytes of temporary memory",
+                   bytes);
   c->scratch[c->num_scratch++] = *out;
   return FY_OK;
 }
@@ -115,7 +117,8 @@ static fy_resources *resources(fy_kernel_ctx *ctx) {
 
 static fy_code call(fy_kernel_ctx *ctx, void *fn, fy_tensor *const *args, int num_args,
                     fy_tensor **results, int num_results, fy_error *err) {
-  return fy_callable_call(fn, ((call_state *)ctx->run)->run, args, num_args, results, num_results, err);
+  return fy_callable_call(fn, ((call_state *)ctx->run)->run, args, num_args, results, num_results,
+                          err);
 }
 
 static int64_t step_id(fy_kernel_ctx *ctx) {
@@ -135,9 +138,15 @@ static fy_tensor *view(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage) {
   return t;
 }
 
-static const fy_services call_services = {
-    .output = output, .scratch = scratch, .parallel = parallel, .cancelled = cancelled,
-    .resources = resources, .call = call, .step_id = step_id, .allocate = allocate, .view = view};
+static const fy_services call_services = {.output = output,
+                                          .scratch = scratch,
+                                          .parallel = parallel,
+                                          .cancelled = cancelled,
+                                          .resources = resources,
+                                          .call = call,
+                                          .step_id = step_id,
+                                          .allocate = allocate,
+                                          .view = view};
 
 fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_callables *callables,
                        fy_tensor *const *in, fy_tensor **out, fy_error *err) {
@@ -148,8 +157,13 @@ fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_callables *cal
     return fy_fail_oom(err, (size_t)site->num_outputs);
   for (int i = 0; i < site->num_outputs; i++) out[i] = NULL;
   call_state c = {.run = run};
-  c.ctx = (fy_kernel_ctx){.site = site, .svc = &call_services, .in = (fy_tensor **)(uintptr_t)in,
-                          .out = out, .out_owned = owned, .run = &c, .threads = 1};
+  c.ctx = (fy_kernel_ctx){.site = site,
+                          .svc = &call_services,
+                          .in = (fy_tensor **)(uintptr_t)in,
+                          .out = out,
+                          .out_owned = owned,
+                          .run = &c,
+                          .threads = 1};
   fy_device *d = site->device;
   if (d && d->pool) c.ctx.threads = fy_pool_threads(d->pool);
   const fy_op_impl *impl = site->op->impl;
@@ -166,7 +180,8 @@ fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_callables *cal
   } else if (site->num_outputs == 0) {
     code = FY_OK;
   } else {
-    code = fy_fail(err, FY_UNIMPLEMENTED, "operation %s has no kernel in Ferry", site->op->spec->name);
+    code =
+        fy_fail(err, FY_UNIMPLEMENTED, "operation %s has no kernel in Ferry", site->op->spec->name);
   }
   if (code) {
     for (int i = 0; i < site->num_outputs; i++) {
@@ -180,14 +195,20 @@ fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_callables *cal
   return code;
 }
 
-fy_code fy_kernel_call_node(const fy_node *node, fy_tensor *const *in, fy_tensor **out, fy_error *err) {
+fy_code fy_kernel_call_node(const fy_node *node, fy_tensor *const *in, fy_tensor **out,
+                            fy_error *err) {
   fy_dtype types[16];
   if (!node->op || !node->op->impl || !node->op->impl->compute || node->num_outputs > 16)
-    return fy_fail(err, FY_UNIMPLEMENTED, "node '%s' cannot be evaluated ahead of time", node->name);
+    return fy_fail(err, FY_UNIMPLEMENTED, "node '%s' cannot be evaluated ahead of time",
+                   node->name);
   for (uint32_t i = 0; i < node->num_outputs; i++) types[i] = fy_dtype_base(node->outputs[i].dtype);
-  fy_site site = {.op = node->op, .attrs = &node->attrs, .node_name = node->name,
-                  .num_inputs = (int)node->num_inputs, .num_outputs = (int)node->num_outputs,
-                  .in_types = node->input_types, .out_types = types};
+  fy_site site = {.op = node->op,
+                  .attrs = &node->attrs,
+                  .node_name = node->name,
+                  .num_inputs = (int)node->num_inputs,
+                  .num_outputs = (int)node->num_outputs,
+                  .in_types = node->input_types,
+                  .out_types = types};
   fy_code code = fy_site_bind(&site, NULL, NULL, err);
   if (!code) code = fy_kernel_call(&site, NULL, NULL, in, out, err);
   for (int i = 0; !code && i < site.num_outputs; i++) {

@@ -12,7 +12,7 @@ typedef struct group {
   uint32_t last;
   uint32_t task;  // of the readers; MIXED when they are in several
   bool fetched;
-  bool lent;      // read by a kernel that may pass it on under another name
+  bool lent;    // read by a kernel that may pass it on under another name
   bool shared;  // other values have this one\'s memory
 } group;
 
@@ -141,8 +141,11 @@ static fy_code plan_lives(fy_program *p, const group *g, fy_error *err) {
     uint32_t first = val->producer, last = g[v].last;
     if (before) widen(p, before, &first, &last);
     life_of[v] = (uint32_t)p->num_lives;
-    p->lives[p->num_lives++] = (fy_life){.bytes = val->bytes, .first = first, .last = last,
-                                         .space = val->space, .owner = val->node->name};
+    p->lives[p->num_lives++] = (fy_life){.bytes = val->bytes,
+                                         .first = first,
+                                         .last = last,
+                                         .space = val->space,
+                                         .owner = val->node->name};
   }
   fy_free(before);
   FY_TRY(fy_memplan_make(p->lives, p->num_lives, spaces, &p->arena, &p->plan, err));

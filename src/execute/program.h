@@ -34,9 +34,9 @@ typedef enum fy_storage {
 
 typedef struct fy_value {
   fy_dtype dtype;
-  int32_t rank;         // -1 = shape not known before the run
+  int32_t rank;  // -1 = shape not known before the run
   const int64_t *dims;
-  size_t bytes;         // when the shape is known
+  size_t bytes;  // when the shape is known
   int space;
   fy_storage storage;
   uint32_t producer;    // instruction, or UINT32_MAX
@@ -53,36 +53,36 @@ typedef struct fy_value {
 typedef enum fy_instr_kind { FY_INSTR_KERNEL, FY_INSTR_COPY } fy_instr_kind;
 
 typedef struct fy_instr {
-  fy_compute_fn fn;     // host kernels: called directly
-  fy_site *site;        // NULL for copies
-  uint32_t in, out;     // positions in program->args of the value numbers
+  fy_compute_fn fn;  // host kernels: called directly
+  fy_site *site;     // NULL for copies
+  uint32_t in, out;  // positions in program->args of the value numbers
   uint16_t num_in, num_out;
-  uint16_t num_free;    // values whose last use is here and whose tensor must be let go
+  uint16_t num_free;  // values whose last use is here and whose tensor must be let go
   uint8_t kind;
-  bool check_shapes;    // a dynamic output has a static promise to verify
-  uint32_t free_at;     // position in program->args
+  bool check_shapes;  // a dynamic output has a static promise to verify
+  uint32_t free_at;   // position in program->args
   uint32_t task;
   fy_device *device;
-  fy_node *node;        // for errors and traces; cause of a copy
+  fy_node *node;  // for errors and traces; cause of a copy
   double cost_ns;
 } fy_instr;
 
 typedef struct fy_task {
-  uint32_t begin, end;     // instructions
+  uint32_t begin, end;  // instructions
   uint32_t num_deps;
   uint32_t next_at, num_next;  // tasks to notify, in program->task_next
-  fy_device *device;       // whose threads must run it, or NULL: any
+  fy_device *device;           // whose threads must run it, or NULL: any
 } fy_task;
 
 typedef struct fy_program {
   atomic_int refs;
   fy_arena arena;
-  fy_graph *graph;           // the optimised graph (owned)
-  fy_placement *placement;   // owned
-  fy_parts *parts;           // owned
+  fy_graph *graph;          // the optimised graph (owned)
+  fy_placement *placement;  // owned
+  fy_parts *parts;          // owned
   const fy_device_set *devices;
   fy_memplan plan;
-  fy_life *lives;            // what was planned, for reports
+  fy_life *lives;  // what was planned, for reports
   size_t num_lives;
   fy_value *values;
   fy_instr *instrs;
@@ -92,17 +92,17 @@ typedef struct fy_program {
   uint32_t num_values, num_instrs, num_tasks, num_args, num_sites;
   uint32_t max_in, max_out;
   int num_feeds, num_fetches;
-  uint32_t *feed_value;      // [num_feeds] value number or UINT32_MAX when nothing reads it
-  uint32_t *fetch_value;     // [num_fetches]
+  uint32_t *feed_value;   // [num_feeds] value number or UINT32_MAX when nothing reads it
+  uint32_t *fetch_value;  // [num_fetches]
   int *fetch_spaces;
-  bool has_devices;          // something runs off the host
+  bool has_devices;  // something runs off the host
   const fy_options *options;
   fy_mutex states_lock;
   struct fy_run_state *states;  // recycled
   int num_idle;
   atomic_bool constants_placed;  // those of device memory
-  atomic_bool seen;          // by the session's watcher
-  uint32_t *fresh;           // FETCH values, roots before aliases
+  atomic_bool seen;              // by the session's watcher
+  uint32_t *fresh;               // FETCH values, roots before aliases
   uint32_t num_fresh;
   struct fy_callables *callables;  // function instances shared by the session
   int64_t compile_ns;
@@ -111,20 +111,20 @@ typedef struct fy_program {
 // What a program is made from. Everything is borrowed except |graph|, which the program takes over
 // (also on failure).
 typedef struct fy_compile_args {
-  fy_graph *graph;            // pruned copy with concrete "_Arg" shapes where known
-  fy_output *fetches;         // in |graph|
+  fy_graph *graph;     // pruned copy with concrete "_Arg" shapes where known
+  fy_output *fetches;  // in |graph|
   int num_fetches, num_feeds;
   fy_node **targets;
   int num_targets;
-  const int *feed_spaces;     // NULL: host
-  const int *fetch_spaces;    // NULL: host; -1 = wherever it is
+  const int *feed_spaces;   // NULL: host
+  const int *fetch_spaces;  // NULL: host; -1 = wherever it is
   const fy_device_set *devices;
   const fy_device *default_device;
   const fy_options *options;
   struct fy_callables *callables;
-  fy_resources *resources;    // for folding: none needed
-  fy_str *log;                // rewrites and decisions, or NULL
-  const char *stop_after;     // "optimize", "place", "partition": for dumps; NULL = all
+  fy_resources *resources;  // for folding: none needed
+  fy_str *log;              // rewrites and decisions, or NULL
+  const char *stop_after;   // "optimize", "place", "partition": for dumps; NULL = all
 } fy_compile_args;
 
 // The whole road: optimise → place → partition → plan → ready to run. Read this one first (compile.c).
@@ -140,7 +140,7 @@ typedef struct fy_run {
   int64_t deadline_ns;       // 0 = none
   struct fy_trace *trace;    // may be NULL
   int64_t step_id;
-  int depth;                 // nesting of function calls
+  int depth;  // nesting of function calls
 } fy_run;
 
 // Runs once. |feeds[i]| are borrowed; |results[i]| get one reference each.

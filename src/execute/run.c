@@ -50,10 +50,11 @@ static fy_code name_node(fy_code code, const fy_instr *ins, fy_error *err) {
   }
   const fy_op *op = ins->kind == FY_INSTR_KERNEL && ins->site ? ins->site->op : NULL;
   if (code == FY_UNAVAILABLE && err && op && op->user_kernels && !op->impl) {
-    fy_error_append(err,
-                    "\nExecuting non-communication op <%s> originally returned UnavailableError, and "
-                    "was replaced by InternalError to avoid invoking TF network error handling logic.",
-                    ins->node->name);
+    fy_error_append(
+        err,
+        "\nExecuting non-communication op <%s> originally returned UnavailableError, and "
+        "was replaced by InternalError to avoid invoking TF network error handling logic.",
+        ins->node->name);
     err->code = code = FY_INTERNAL;
   }
   return code;
@@ -69,8 +70,11 @@ static fy_code wait_inputs(fy_exec *e, const fy_instr *ins, fy_error *err) {
 }
 
 static void record(fy_exec *e, const fy_instr *ins, int64_t start, const fy_event *done) {
-  fy_trace_event t = {.node = ins->node->name, .op = ins->node->op_name, .device = ins->device,
-                      .start_ns = start, .end_ns = fy_now_ns()};
+  fy_trace_event t = {.node = ins->node->name,
+                      .op = ins->node->op_name,
+                      .device = ins->device,
+                      .start_ns = start,
+                      .end_ns = fy_now_ns()};
   if (done && done->device) t.device_end_ns = done->at_ns;
   uint32_t out = ins->num_out ? e->state->program->args[ins->out] : FY_NO_VALUE;
   fy_tensor *o = out != FY_NO_VALUE ? e->state->slots[out] : NULL;
@@ -94,7 +98,8 @@ static fy_code run_copy(fy_exec *e, const fy_instr *ins, fy_event *done, fy_erro
   const fy_program *p = s->program;
   uint32_t vi = p->args[ins->in], vo = p->args[ins->out];
   fy_tensor *src = s->slots[vi], *dst = s->slots[vo];
-  fy_device *from = src->device, *to = p->values[vo].space ? p->devices->items[p->values[vo].space - 1] : NULL;
+  fy_device *from = src->device,
+            *to = p->values[vo].space ? p->devices->items[p->values[vo].space - 1] : NULL;
   if (!dst) {
     FY_TRY(fy_memory_tensor(to ? to : (fy_device *)p->devices->client, src->dtype, src->rank,
                             src->dims, ins->node->name, &dst, err));
@@ -104,13 +109,16 @@ static fy_code run_copy(fy_exec *e, const fy_instr *ins, fy_event *done, fy_erro
   size_t bytes = fy_tensor_bytes(src);
   if (!bytes) return FY_OK;
   fy_device *d = to ? to : from;
-  fy_copy_kind kind = !from ? FY_COPY_HOST_TO_DEVICE : !to ? FY_COPY_DEVICE_TO_HOST : FY_COPY_DEVICE_TO_DEVICE;
+  fy_copy_kind kind = !from ? FY_COPY_HOST_TO_DEVICE
+                      : !to ? FY_COPY_DEVICE_TO_HOST
+                            : FY_COPY_DEVICE_TO_DEVICE;
   fy_counters *counters = fy_callables_counters(p->callables);
   if (counters) {
     fy_count(&counters->transfers[kind], 1);
     fy_count(&counters->bytes[kind], (int64_t)bytes);
   }
-  return (fy_code)d->ops->copy(d, kind, dst->data, src->data, bytes, from, &s->events[vi], done, err);
+  return (fy_code)d->ops->copy(d, kind, dst->data, src->data, bytes, from, &s->events[vi], done,
+                               err);
 }
 
 static fy_code launch(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error *err) {
@@ -118,10 +126,11 @@ static fy_code launch(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error 
     if (e->state->events) FY_TRY(wait_inputs(e, ins, err));
     return ins->fn(&e->ctx, err);
   }
-  if (ins->device->is_host || (ins->site->op->impl && (ins->site->op->impl->flags &
-                                                       (FY_OP_ALIAS | FY_OP_ANY_SPACE)))) {
+  if (ins->device->is_host ||
+      (ins->site->op->impl && (ins->site->op->impl->flags & (FY_OP_ALIAS | FY_OP_ANY_SPACE)))) {
     // Renames memory or only steers: nothing to do on the device itself.
-    if (ins->site->op->impl && ins->site->op->impl->compute) return ins->site->op->impl->compute(&e->ctx, err);
+    if (ins->site->op->impl && ins->site->op->impl->compute)
+      return ins->site->op->impl->compute(&e->ctx, err);
     return fy_user_kernel_compute(&e->ctx, err);
   }
   int n = 0;
@@ -140,8 +149,8 @@ static fy_code check_outputs(fy_exec *e, const fy_instr *ins, fy_error *err) {
     const fy_tensor *t = e->out[i];
     if (!t || v->rank < 0 || fy_shape_equal(v->rank, v->dims, t->rank, t->dims)) continue;
     char a[128], b[128];
-    return fy_fail(err, FY_INVALID_ARGUMENT, "output %u of %s has shape %s where %s was expected", i,
-                   ins->node->op_name, fy_shape_text(t->rank, t->dims, a),
+    return fy_fail(err, FY_INVALID_ARGUMENT, "output %u of %s has shape %s where %s was expected",
+                   i, ins->node->op_name, fy_shape_text(t->rank, t->dims, a),
                    fy_shape_text(v->rank, v->dims, b));
   }
   return FY_OK;
@@ -183,7 +192,8 @@ fy_code fy_exec_instr(fy_exec *e, const fy_instr *ins, fy_error *err) {
     if (!code && ins->check_shapes) code = check_outputs(e, ins, err);
     for (uint32_t i = 0; !code && i < ins->num_out; i++)
       if (!s->slots[args[ins->out + i]])
-        code = fy_fail(err, FY_INTERNAL, "Missing %u-th output from {{node %s}}", i, ins->node->name);
+        code =
+            fy_fail(err, FY_INTERNAL, "Missing %u-th output from {{node %s}}", i, ins->node->name);
     if (s->events)
       for (uint32_t i = 0; i < ins->num_out; i++) s->events[args[ins->out + i]] = done;
   }
@@ -327,7 +337,8 @@ static fy_code check_feeds(const fy_program *p, fy_tensor *const *feeds, fy_erro
 
 // Constants that live on a device are copied there by the first run and stay.
 static fy_code place_constants(fy_program *p, fy_error *err) {
-  if (!p->has_devices || atomic_load_explicit(&p->constants_placed, memory_order_acquire)) return FY_OK;
+  if (!p->has_devices || atomic_load_explicit(&p->constants_placed, memory_order_acquire))
+    return FY_OK;
   fy_code code = FY_OK;
   fy_lock(&p->states_lock);
   for (uint32_t v = 0; v < p->num_values && !code; v++) {
@@ -358,12 +369,14 @@ static fy_code fill_slots(fy_run_state *s, fy_tensor *const *feeds, fy_error *er
     const fy_value *val = &p->values[v], *root = &p->values[val->root];
     if (val->root == v) {
       fy_device *d = val->space ? p->devices->items[val->space - 1] : p->devices->client;
-      FY_TRY(fy_memory_tensor(d, val->dtype, val->rank, val->dims, root->node->name, &s->slots[v], err));
+      FY_TRY(fy_memory_tensor(d, val->dtype, val->rank, val->dims, root->node->name, &s->slots[v],
+                              err));
     } else if (!val->fetched) {
       s->planned[v].data = s->slots[val->root]->data;
       continue;
     } else {
-      FY_TRY(fy_tensor_alias(s->slots[val->root], val->dtype, val->rank, val->dims, &s->slots[v], err));
+      FY_TRY(fy_tensor_alias(s->slots[val->root], val->dtype, val->rank, val->dims, &s->slots[v],
+                             err));
     }
     s->owned[v] = true;
   }
@@ -381,7 +394,8 @@ static fy_code take_results(fy_run_state *s, fy_tensor **results, fy_error *err)
       FY_TRY(fy_tensor_clone(t, &results[i], err));  // the caller may write into what it fetched
       continue;
     }
-    if (!t->buffer) return fy_fail(err, FY_INTERNAL, "fetched value %u has no memory of its own", v);
+    if (!t->buffer)
+      return fy_fail(err, FY_INTERNAL, "fetched value %u has no memory of its own", v);
     fy_tensor_retain(t);
     results[i] = t;
   }
@@ -400,8 +414,8 @@ static void clean(fy_run_state *s, bool all) {
     if (p->feed_value[i] != FY_NO_VALUE) s->slots[p->feed_value[i]] = NULL;
 }
 
-fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds, fy_tensor **results,
-                       fy_error *err) {
+fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
+                       fy_tensor **results, fy_error *err) {
   fy_run_state *s;
   for (int i = 0; i < p->num_fetches; i++) results[i] = NULL;
   FY_TRY(check_feeds(p, feeds, err));

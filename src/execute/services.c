@@ -58,10 +58,12 @@ static fy_code output(fy_kernel_ctx *ctx, int i, int32_t rank, const int64_t *di
   if (reuse) {
     FY_TRY(fy_tensor_alias(reuse, reuse->dtype, rank, dims, &t, err));
   } else if (v->space == 0) {
-    fy_device *host = ins->device->is_host ? ins->device : (fy_device *)e->state->program->devices->client;
+    fy_device *host =
+        ins->device->is_host ? ins->device : (fy_device *)e->state->program->devices->client;
     FY_TRY(fy_memory_tensor(host, ctx->site->out_types[i], rank, dims, ins->node->name, &t, err));
   } else {
-    FY_TRY(fy_memory_tensor(ins->device, ctx->site->out_types[i], rank, dims, ins->node->name, &t, err));
+    FY_TRY(fy_memory_tensor(ins->device, ctx->site->out_types[i], rank, dims, ins->node->name, &t,
+                            err));
   }
   fy_out_set(ctx, i, t);
   return FY_OK;
@@ -78,8 +80,9 @@ static fy_code scratch(fy_kernel_ctx *ctx, size_t bytes, void **out, fy_error *e
   }
   void *p = fy_aligned_alloc(bytes);
   if (!p)
-    return fy_fail(err, FY_RESOURCE_EXHAUSTED, "OOM when allocating %zu bytes of temporary memory on %s",
-                   bytes, ctx->site->device ? ctx->site->device->name : "the host");
+    return fy_fail(err, FY_RESOURCE_EXHAUSTED,
+                   "OOM when allocating %zu bytes of temporary memory on %s", bytes,
+                   ctx->site->device ? ctx->site->device->name : "the host");
   if (!e->scratch) {  // keep the first block for later calls
     e->scratch = p;
     e->scratch_bytes = bytes;
@@ -109,7 +112,9 @@ static bool cancelled(fy_kernel_ctx *ctx) {
   return e->timed_out;
 }
 
-static fy_resources *resources(fy_kernel_ctx *ctx) { return ((fy_exec *)ctx->run)->run->resources; }
+static fy_resources *resources(fy_kernel_ctx *ctx) {
+  return ((fy_exec *)ctx->run)->run->resources;
+}
 
 static fy_code call(fy_kernel_ctx *ctx, void *fn, fy_tensor *const *args, int num_args,
                     fy_tensor **results, int num_results, fy_error *err) {
@@ -117,7 +122,9 @@ static fy_code call(fy_kernel_ctx *ctx, void *fn, fy_tensor *const *args, int nu
   return fy_callable_call(fn, e->run, args, num_args, results, num_results, err);
 }
 
-static int64_t step_id(fy_kernel_ctx *ctx) { return ((fy_exec *)ctx->run)->run->step_id; }
+static int64_t step_id(fy_kernel_ctx *ctx) {
+  return ((fy_exec *)ctx->run)->run->step_id;
+}
 
 static fy_code allocate(fy_kernel_ctx *ctx, fy_dtype dtype, int32_t rank, const int64_t *dims,
                         fy_tensor **out, fy_error *err) {
@@ -130,7 +137,13 @@ static fy_tensor *view(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage) {
   return t;
 }
 
-const fy_services fy_program_services = {
-    .output = output, .scratch = scratch, .parallel = parallel, .cancelled = cancelled,
-    .resources = resources, .call = call, .step_id = step_id, .allocate = allocate, .view = view,
-    .forward = forward};
+const fy_services fy_program_services = {.output = output,
+                                         .scratch = scratch,
+                                         .parallel = parallel,
+                                         .cancelled = cancelled,
+                                         .resources = resources,
+                                         .call = call,
+                                         .step_id = step_id,
+                                         .allocate = allocate,
+                                         .view = view,
+                                         .forward = forward};

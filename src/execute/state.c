@@ -26,8 +26,12 @@ fy_exec *fy_exec_new(fy_run_state *s) {
   at += out * sizeof(fy_tensor *);
   e->out_owned = (bool *)at;
   e->state = s;
-  e->ctx = (fy_kernel_ctx){.svc = &fy_program_services, .in = e->in, .out = e->out,
-                           .out_owned = e->out_owned, .run = e, .threads = 1};
+  e->ctx = (fy_kernel_ctx){.svc = &fy_program_services,
+                           .in = e->in,
+                           .out = e->out,
+                           .out_owned = e->out_owned,
+                           .run = e,
+                           .threads = 1};
   return e;
 }
 
@@ -55,8 +59,8 @@ static fy_code make_arenas(fy_run_state *s, fy_error *err) {
                        "OOM when allocating %zu bytes of planned memory for a program on %s", bytes,
                        p->devices->client->name);
     } else {
-      FY_TRY(fy_mempool_alloc(p->devices->items[i - 1]->memory, bytes, "planned memory of a program",
-                              &s->arenas[i], err));
+      FY_TRY(fy_mempool_alloc(p->devices->items[i - 1]->memory, bytes,
+                              "planned memory of a program", &s->arenas[i], err));
     }
   }
   return FY_OK;

@@ -20,10 +20,10 @@ typedef struct fy_run_state {
   atomic_uint *pending;  // [num_tasks]
   atomic_uint tasks_left;
   atomic_bool failed;
-  bool finished;         // under |lock|
+  bool finished;  // under |lock|
   fy_mutex lock;
   fy_cond done;
-  fy_error error;        // first one
+  fy_error error;  // first one
   const fy_run *run;
 } fy_run_state;
 
@@ -36,9 +36,9 @@ typedef struct fy_exec {
   fy_tensor **in, **out;
   bool *out_owned;
   fy_event *after;
-  void *scratch;          // one growing block, valid until the instruction ends
+  void *scratch;  // one growing block, valid until the instruction ends
   size_t scratch_bytes;
-  void **extra;           // further scratch blocks of this instruction
+  void **extra;  // further scratch blocks of this instruction
   size_t num_extra, cap_extra;
   bool timed_out;
 } fy_exec;

@@ -9,10 +9,10 @@
 #include "execute/build.h"
 
 #define MIN_PARALLEL_NS 100000.0  // less work than this in all is never split
-#define MIN_GAIN 1.2              // total work over critical path
+#define MIN_GAIN        1.2       // total work over critical path
 
 typedef struct deps {
-  uint32_t *at;    // [num_instrs + 1] start of each instruction's predecessors in |list|
+  uint32_t *at;  // [num_instrs + 1] start of each instruction's predecessors in |list|
   uint32_t *list;
   size_t n, cap;
   uint32_t *fan_out;
@@ -93,7 +93,9 @@ static bool worth_splitting(const fy_program *p, const deps *d, double *finish) 
   return total > MIN_PARALLEL_NS && longest > 0 && total / longest > MIN_GAIN;
 }
 
-static fy_device *must_run_on(const fy_instr *ins) { return ins->device->dedicated ? ins->device : NULL; }
+static fy_device *must_run_on(const fy_instr *ins) {
+  return ins->device->dedicated ? ins->device : NULL;
+}
 
 // Grows a task only by the sole consumer of its last instruction whose inputs all end there.
 static uint32_t assign(fy_program *p, const deps *d, uint32_t *task_of, uint32_t *last_of) {
@@ -208,7 +210,8 @@ fy_code fy_program_make_tasks(fy_program *p, fy_error *err) {
   uint32_t *scratch = fy_calloc(n, sizeof *scratch);
   double *finish = fy_calloc(n, sizeof *finish);
   fy_code code = FY_OK;
-  bool ok = d.at && d.fan_out && instr_of && task_of && scratch && finish && collect(p, &d, instr_of);
+  bool ok =
+      d.at && d.fan_out && instr_of && task_of && scratch && finish && collect(p, &d, instr_of);
   if (ok && !dedicated && !worth_splitting(p, &d, finish)) {
     code = one_task(p, err);
   } else if (ok) {

@@ -26,9 +26,10 @@ void fy_trace_add(fy_trace *t, const fy_trace_event *e) {
     to->op = fy_arena_strdup(&t->arena, e->op);
     to->cause = e->cause ? fy_arena_strdup(&t->arena, e->cause) : NULL;
     to->why = e->why ? fy_arena_strdup(&t->arena, e->why) : NULL;
-    to->out_dims = e->out_dims && e->out_rank > 0
-                       ? fy_arena_memdup(&t->arena, e->out_dims, (size_t)e->out_rank * sizeof *e->out_dims)
-                       : NULL;
+    to->out_dims =
+        e->out_dims && e->out_rank > 0
+            ? fy_arena_memdup(&t->arena, e->out_dims, (size_t)e->out_rank * sizeof *e->out_dims)
+            : NULL;
     if (to->node && to->op && (to->out_dims || e->out_rank <= 0)) t->n++;
   }
   fy_unlock(&t->lock);

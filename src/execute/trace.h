@@ -10,13 +10,14 @@
 #include "execute/program.h"
 
 typedef struct fy_trace_event {
-  const char *node;    // name
-  const char *op;      // "MatMul", or "MemcpyHToD"/"MemcpyDToH"/"MemcpyDToD" for transfers
+  const char *node;  // name
+  const char *op;    // "MatMul", or "MemcpyHToD"/"MemcpyDToH"/"MemcpyDToD" for transfers
   fy_device *device;
-  int64_t start_ns, end_ns;      // host clock
-  int64_t device_start_ns, device_end_ns;  // the device's clock when it has one (simulator: virtual)
-  int64_t bytes;       // transfers: bytes moved
-  const char *cause;   // transfers: node that needed it
+  int64_t start_ns, end_ns;  // host clock
+  int64_t device_start_ns,
+      device_end_ns;  // the device's clock when it has one (simulator: virtual)
+  int64_t bytes;      // transfers: bytes moved
+  const char *cause;  // transfers: node that needed it
   const char *why;
   uint32_t thread;
   fy_dtype out_dtype;  // of output 0
@@ -31,7 +32,7 @@ typedef struct fy_trace {
   fy_trace_event *events;
   size_t n, cap;
   int64_t start_ns, end_ns;
-  fy_program *program;  // of the outermost run (retained)
+  fy_program *program;    // of the outermost run (retained)
   bool partition_graphs;  // caller wants them
 } fy_trace;
 

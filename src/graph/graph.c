@@ -53,7 +53,9 @@ void fy_graph_free(fy_graph *g) {
   fy_free(g);
 }
 
-fy_node *fy_graph_find(const fy_graph *g, const char *name) { return fy_map_gets(&g->by_name, name); }
+fy_node *fy_graph_find(const fy_graph *g, const char *name) {
+  return fy_map_gets(&g->by_name, name);
+}
 
 const char *fy_graph_unique_name(fy_graph *g, const char *prefix) {
   if (!fy_map_gets(&g->by_name, prefix)) return fy_arena_strdup(&g->arena, prefix);
@@ -150,7 +152,8 @@ static fy_code link_node(fy_graph *g, fy_node *node, fy_error *err) {
       continue;
     }
     fy_fail_oom(err, sizeof *from->control_outs);
-    while (i-- > 0) drop_from(node->controls[i]->control_outs, &node->controls[i]->num_control_outs, node);
+    while (i-- > 0)
+      drop_from(node->controls[i]->control_outs, &node->controls[i]->num_control_outs, node);
     goto undo;
   }
   node->id = (uint32_t)g->num_nodes;
@@ -175,7 +178,9 @@ void fy_graph_unlink_last(fy_graph *g, fy_node *named) {
   g->version++;
 }
 
-fy_code fy_graph_link(fy_graph *g, fy_node *node, fy_error *err) { return link_node(g, node, err); }
+fy_code fy_graph_link(fy_graph *g, fy_node *node, fy_error *err) {
+  return link_node(g, node, err);
+}
 
 fy_code fy_graph_add_raw(fy_graph *g, const char *op_name, const char *name, const char *device,
                          const fy_attrs *attrs, const fy_output *inputs, uint32_t num_inputs,
@@ -221,7 +226,8 @@ fy_code fy_graph_add_raw(fy_graph *g, const char *op_name, const char *name, con
   return FY_OK;
 }
 
-fy_code fy_graph_set_input(fy_graph *g, fy_node *node, uint32_t index, fy_output to, fy_error *err) {
+fy_code fy_graph_set_input(fy_graph *g, fy_node *node, uint32_t index, fy_output to,
+                           fy_error *err) {
   fy_output old = node->inputs[index];
   if (old.node == to.node && old.index == to.index) return FY_OK;
   FY_TRY(add_use(g, to, node, index, err));
@@ -257,7 +263,8 @@ fy_code fy_graph_replace_uses(fy_graph *g, fy_output from, fy_output to, fy_erro
 fy_code fy_graph_remove(fy_graph *g, fy_node *node, fy_error *err) {
   for (uint32_t i = 0; i < node->num_outputs; i++)
     if (node->outputs[i].num_uses)
-      return fy_fail(err, FY_INTERNAL, "cannot remove node '%s': its output %u is in use", node->name, i);
+      return fy_fail(err, FY_INTERNAL, "cannot remove node '%s': its output %u is in use",
+                     node->name, i);
   for (uint32_t o = 0; o < node->num_control_outs; o++) {
     for (uint32_t i = 0; i < node->num_controls; i++)
       if (node->controls[i] != node->control_outs[o])
@@ -296,7 +303,8 @@ static fy_node *dependency(const fy_node *node, uint32_t i) {
   return is_back_edge(from, node) ? NULL : from;
 }
 
-fy_code fy_graph_order(const fy_graph *g, fy_arena *arena, fy_node ***out, size_t *n, fy_error *err) {
+fy_code fy_graph_order(const fy_graph *g, fy_arena *arena, fy_node ***out, size_t *n,
+                       fy_error *err) {
   *out = NULL;
   *n = 0;
   uint8_t *state = fy_arena_array(arena, g->num_nodes + 1, 1);
@@ -323,8 +331,9 @@ fy_code fy_graph_order(const fy_graph *g, fy_arena *arena, fy_node ***out, size_
       fy_node *from = dependency(f->node, f->next++);
       if (!from || state[from->id] == DONE) continue;
       if (state[from->id] == OPEN) {
-        fy_fail(err, FY_INVALID_ARGUMENT, "Graph is invalid, contains a cycle with %zu nodes, including: %s, %s",
-                depth, from->name, f->node->name);
+        fy_fail(err, FY_INVALID_ARGUMENT,
+                "Graph is invalid, contains a cycle with %zu nodes, including: %s, %s", depth,
+                from->name, f->node->name);
         fy_free(stack);
         return FY_INVALID_ARGUMENT;
       }

@@ -35,9 +35,9 @@ typedef struct fy_use {  // one input of a node; same layout as TF_Input
 } fy_use;
 
 typedef struct fy_node_out {
-  fy_dtype dtype;          // may be a reference type
-  fy_pshape shape;         // inferred; dims in the graph's arena
-  fy_handle_shape handle;  // for resources
+  fy_dtype dtype;             // may be a reference type
+  fy_pshape shape;            // inferred; dims in the graph's arena
+  fy_handle_shape handle;     // for resources
   const fy_pshape *as_shape;  // known value of a small integer output read as a shape, or NULL
   fy_use *uses;
   uint32_t num_uses, cap_uses;
@@ -46,31 +46,33 @@ typedef struct fy_node_out {
 struct fy_node {
   uint32_t id;
   uint32_t num_inputs, num_outputs;
-  uint32_t num_controls, cap_controls;            // control inputs
+  uint32_t num_controls, cap_controls;  // control inputs
   uint32_t num_control_outs, cap_control_outs;
   fy_graph *graph;
   const char *name;
   const char *op_name;
-  const fy_op *op;               // NULL when |function| is set (a call by the function's name)
-  const fy_op_spec *spec;        // the op's or the function's signature
-  const fy_function *function;   // op_name names a function of the library
-  const char *device;            // requested, "" = none
-  fy_attrs attrs;                // with defaults filled in
-  fy_output *inputs;             // [num_inputs]
-  fy_dtype *input_types;         // [num_inputs] as the op wants them
-  fy_node_out *outputs;          // [num_outputs]
-  fy_node **controls;            // nodes that must finish first
+  const fy_op *op;              // NULL when |function| is set (a call by the function's name)
+  const fy_op_spec *spec;       // the op's or the function's signature
+  const fy_function *function;  // op_name names a function of the library
+  const char *device;           // requested, "" = none
+  fy_attrs attrs;               // with defaults filled in
+  fy_output *inputs;            // [num_inputs]
+  fy_dtype *input_types;        // [num_inputs] as the op wants them
+  fy_node_out *outputs;         // [num_outputs]
+  fy_node **controls;           // nodes that must finish first
   fy_node **control_outs;
   const fy_tensor *const_value;  // of a Const or a folded node, else NULL
-  const char *const *origins;    // original node names that this node stands for (after fusion), NULL = itself
+  const char *const
+      *origins;  // original node names that this node stands for (after fusion), NULL = itself
   uint32_t num_origins;
-  const char *error_head, *error_tail;  // an inlined node's errors: put before and after; NULL = as usual
-  uint32_t mark;                 // scratch for traversals
-  uint64_t user_flags;           // api/: run by a session, mutated, …
-  uint64_t explicit_zero;        // bit i: the NodeDef writes input i as "name:0" (TF_UpdateEdge, imports)
-  void *debug_info;              // packed NodeDef.experimental_debug_info kept for round trips, or NULL
+  const char *error_head,
+      *error_tail;         // an inlined node's errors: put before and after; NULL = as usual
+  uint32_t mark;           // scratch for traversals
+  uint64_t user_flags;     // api/: run by a session, mutated, …
+  uint64_t explicit_zero;  // bit i: the NodeDef writes input i as "name:0" (TF_UpdateEdge, imports)
+  void *debug_info;        // packed NodeDef.experimental_debug_info kept for round trips, or NULL
   size_t debug_info_bytes;
-  const char *experimental_type; // packed FullTypeDef, or NULL
+  const char *experimental_type;  // packed FullTypeDef, or NULL
   size_t experimental_type_bytes;
 };
 
@@ -80,12 +82,12 @@ struct fy_graph {
   fy_node **nodes;  // by id; NULL where a node was removed
   size_t num_nodes, cap_nodes;
   fy_map by_name;
-  fy_map name_counts;       // for unique names
-  fy_funclib *functions;    // owned
+  fy_map name_counts;              // for unique names
+  fy_funclib *functions;           // owned
   int32_t producer, min_consumer;  // VersionDef
-  uint64_t version;         // grows with every change: programs compiled from an older one are stale
-  uint64_t edits;           // grows when an existing node is changed: compiled programs are stale
-  int refs;                 // graph + sessions using it (api/)
+  uint64_t version;  // grows with every change: programs compiled from an older one are stale
+  uint64_t edits;    // grows when an existing node is changed: compiled programs are stale
+  int refs;          // graph + sessions using it (api/)
 };
 
 // ---- making graphs (graph.c)
@@ -97,15 +99,15 @@ const char *fy_graph_unique_name(fy_graph *g, const char *prefix);  // arena-own
 // ---- building nodes (node.c): collect, then finish. Errors are kept until finish, as TF does.
 typedef struct fy_node_builder {
   fy_graph *graph;
-  fy_node *node;           // arena-allocated, not yet in the graph; collects attrs and controls
-  fy_output *inputs;       // in the graph's arena
+  fy_node *node;      // arena-allocated, not yet in the graph; collects attrs and controls
+  fy_output *inputs;  // in the graph's arena
   uint32_t num_inputs, cap_inputs;
-  uint32_t num_args;       // input arguments given so far
-  fy_view *colocations;    // "loc:@name"
+  uint32_t num_args;     // input arguments given so far
+  fy_view *colocations;  // "loc:@name"
   uint32_t num_colocations, cap_colocations;
   uint32_t num_errors;
-  fy_str errors;           // of the definition, one per line
-  fy_str index_errors;     // inputs that do not exist; they are reported instead of the others
+  fy_str errors;        // of the definition, one per line
+  fy_str index_errors;  // inputs that do not exist; they are reported instead of the others
   bool short_of_memory;
 } fy_node_builder;
 
@@ -116,7 +118,8 @@ void fy_node_add_input(fy_node_builder *b, fy_output input);
 void fy_node_add_input_list(fy_node_builder *b, const fy_output *inputs, int n);
 void fy_node_add_control(fy_node_builder *b, fy_node *control);
 void fy_node_colocate(fy_node_builder *b, const fy_node *with);
-void fy_node_set_colocations(fy_node_builder *b, const fy_view *values, uint32_t n);  // "loc:@…"; replaces
+void fy_node_set_colocations(fy_node_builder *b, const fy_view *values,
+                             uint32_t n);  // "loc:@…"; replaces
 void fy_node_set_attr(fy_node_builder *b, const char *name, const fy_attr *value);  // deep-copies
 // Infers missing attributes from inputs, fills defaults, validates, infers shapes, adds the node.
 // On failure nothing was added. The builder is dead afterwards either way.
@@ -133,7 +136,8 @@ FY_MUST_CHECK fy_code fy_graph_add_raw(fy_graph *g, const char *op_name, const c
 FY_MUST_CHECK fy_code fy_graph_add_control(fy_graph *g, fy_node *from, fy_node *to, fy_error *err);
 void fy_graph_remove_control(fy_graph *g, fy_node *from, fy_node *to);
 // Points every data use of |from| to |to| (control edges stay).
-FY_MUST_CHECK fy_code fy_graph_replace_uses(fy_graph *g, fy_output from, fy_output to, fy_error *err);
+FY_MUST_CHECK fy_code fy_graph_replace_uses(fy_graph *g, fy_output from, fy_output to,
+                                            fy_error *err);
 FY_MUST_CHECK fy_code fy_graph_set_input(fy_graph *g, fy_node *node, uint32_t index, fy_output to,
                                          fy_error *err);
 // Removes a node without data uses; its control outputs inherit its control inputs.
@@ -147,8 +151,8 @@ FY_MUST_CHECK fy_code fy_graph_order(const fy_graph *g, fy_arena *arena, fy_node
 // new graph, indexed by old id) maps old nodes to new. Functions are shared by reference.
 FY_MUST_CHECK fy_code fy_graph_prune_copy(fy_graph *g, const fy_output *feeds, int num_feeds,
                                           const fy_output *fetches, int num_fetches,
-                                          fy_node *const *targets, int num_targets,
-                                          fy_graph **out, fy_node ***map_out, fy_error *err);
+                                          fy_node *const *targets, int num_targets, fy_graph **out,
+                                          fy_node ***map_out, fy_error *err);
 
 // Adds a node that is complete but for its id and the back links of its edges (node.c, import).
 FY_MUST_CHECK fy_code fy_graph_link(fy_graph *g, fy_node *node, fy_error *err);
@@ -170,22 +174,22 @@ FY_MUST_CHECK fy_code fy_graph_infer_all(fy_graph *g, fy_error *err);
 // ---- functions (function.c)
 struct fy_function {
   const char *name;
-  const fy_op_spec *spec;   // signature as an op
+  const fy_op_spec *spec;  // signature as an op
   fy_attrs attrs;
-  void *def;                // Tensorflow__FunctionDef in the library's arena
-  fy_graph *body;           // instantiated without attrs (lazily, under the library's lock), or NULL
+  void *def;       // Tensorflow__FunctionDef in the library's arena
+  fy_graph *body;  // instantiated without attrs (lazily, under the library's lock), or NULL
   bool stateful;
-  uint64_t serial;          // when it came into the library
+  uint64_t serial;  // when it came into the library
 };
 // fy_function_instantiate sets |mark| of nodes that the function's control outputs name to this.
 #define FY_NODE_CONTROL_RET 0xC0u
 struct fy_funclib {
-  int refs;                 // shared by clones of a graph
+  int refs;  // shared by clones of a graph
   fy_mutex lock;
   fy_arena arena;
-  fy_map by_name;           // name -> fy_function*
-  fy_map gradients;         // name -> gradient function name (char*)
-  uint64_t serial;          // of the newest entry
+  fy_map by_name;    // name -> fy_function*
+  fy_map gradients;  // name -> gradient function name (char*)
+  uint64_t serial;   // of the newest entry
 };
 fy_funclib *fy_funclib_new(void);
 fy_funclib *fy_funclib_ref(fy_funclib *lib);

@@ -36,13 +36,13 @@ static fy_code mark_needed(pruner *p, const fy_output *fetches, int num_fetches,
   fy_node **stack = fy_malloc(cap * sizeof *stack);
   if (!stack) return fy_fail_oom(err, cap * sizeof *stack);
   for (int i = 0; i < p->num_feeds; i++) p->need[p->feeds[i].node->id] |= 2;
-#define NEED(node_)                         \
-  do {                                      \
-    fy_node *n_ = (node_);                  \
-    if (!(p->need[n_->id] & 1)) {           \
-      p->need[n_->id] |= 1;                 \
-      stack[top++] = n_;                    \
-    }                                       \
+#define NEED(node_)               \
+  do {                            \
+    fy_node *n_ = (node_);        \
+    if (!(p->need[n_->id] & 1)) { \
+      p->need[n_->id] |= 1;       \
+      stack[top++] = n_;          \
+    }                             \
   } while (0)
   for (int i = 0; i < num_fetches; i++)
     if (feed_index(p, fetches[i]) < 0) NEED(fetches[i].node);
@@ -102,9 +102,8 @@ static fy_code copy_node(pruner *p, const fy_node *node, fy_error *err) {
   n->num_controls = 0;
   for (uint32_t i = 0; i < node->num_outputs; i++) {
     // Shapes are inferred anew from what is really fed: a feed may differ from its placeholder.
-    n->outputs[i] = (fy_node_out){.dtype = node->outputs[i].dtype,
-                                  .shape = {-1, NULL},
-                                  .handle = {FY_INVALID, {-1, NULL}}};
+    n->outputs[i] = (fy_node_out){
+        .dtype = node->outputs[i].dtype, .shape = {-1, NULL}, .handle = {FY_INVALID, {-1, NULL}}};
   }
   for (uint32_t i = 0; i < node->num_inputs; i++) {
     int feed = feed_index(p, node->inputs[i]);
@@ -153,8 +152,7 @@ fy_code fy_graph_prune_copy(fy_graph *g, const fy_output *feeds, int num_feeds,
   p.copy_of = fy_arena_array(&p.to->arena, g->num_nodes + 1, sizeof *p.copy_of);
   p.arg_of = fy_arena_array(&p.to->arena, (size_t)num_feeds + 1, sizeof *p.arg_of);
   p.need = fy_arena_array(&p.to->arena, g->num_nodes + 1, 1);
-  if (!p.copy_of || !p.arg_of || !p.need)
-    code = fy_fail_oom(err, g->num_nodes * sizeof *p.copy_of);
+  if (!p.copy_of || !p.arg_of || !p.need) code = fy_fail_oom(err, g->num_nodes * sizeof *p.copy_of);
   if (!code) code = mark_needed(&p, fetches, num_fetches, targets, num_targets, err);
   if (!code) code = add_args(&p, err);
   if (!code) code = copy_nodes(&p, err);

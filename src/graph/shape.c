@@ -20,15 +20,17 @@ static fy_code merge(fy_pshape *a, fy_pshape b, fy_arena *arena, fy_error *err) 
     return FY_OK;
   }
   if (a->rank != b.rank)
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Shapes must be equal rank, but are %d and %d", a->rank, b.rank);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Shapes must be equal rank, but are %d and %d",
+                   a->rank, b.rank);
   bool more = false;
   for (int32_t i = 0; i < b.rank; i++) {
     if (a->dims[i] >= 0 && b.dims[i] >= 0 && a->dims[i] != b.dims[i]) {
       char sa[128], sb[128];
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Dimension %d in both shapes must be equal, but are %lld and %lld. Shapes are %s and %s.",
-                     i, (long long)a->dims[i], (long long)b.dims[i],
-                     fy_shape_text(a->rank, a->dims, sa), fy_shape_text(b.rank, b.dims, sb));
+      return fy_fail(
+          err, FY_INVALID_ARGUMENT,
+          "Dimension %d in both shapes must be equal, but are %lld and %lld. Shapes are %s and %s.",
+          i, (long long)a->dims[i], (long long)b.dims[i], fy_shape_text(a->rank, a->dims, sa),
+          fy_shape_text(b.rank, b.dims, sb));
     }
     if (a->dims[i] < 0 && b.dims[i] >= 0) more = true;
   }
@@ -116,7 +118,8 @@ static bool given(const fy_node *node, int i) {
 // computed input tensors: input[1] = <…>."
 static void explain(const fy_node *node, const fy_shape_ctx *ctx, fy_error *err) {
   // This one arises while a value is read, before there is a shape function to name.
-  if (!err || strncmp(fy_error_text(err), "Invalid value in tensor used for shape", 38) == 0) return;
+  if (!err || strncmp(fy_error_text(err), "Invalid value in tensor used for shape", 38) == 0)
+    return;
   fy_str s;
   fy_str_init(&s);
   fy_str_add(&s, " for '");
@@ -226,11 +229,23 @@ fy_code fy_graph_infer_node(fy_graph *g, fy_node *node, fy_error *err) {
     out[i] = out_as[i] = unknown_shape;
     out_h[i] = (fy_handle_shape){FY_INVALID, unknown_shape};
   }
-  fy_shape_ctx ctx = {.spec = node->spec, .attrs = &node->attrs, .node_name = node->name,
-                      .num_inputs = (int)ni, .num_outputs = (int)no, .in_types = node->input_types,
-                      .out_types = out_types, .in = in, .in_value = value, .in_as_shape = in_as,
-                      .in_handle = in_h, .out = out, .out_handle = out_h, .out_as_shape = out_as,
-                      .evaluate = evaluate_input, .node = node, .functions = g->functions,
+  fy_shape_ctx ctx = {.spec = node->spec,
+                      .attrs = &node->attrs,
+                      .node_name = node->name,
+                      .num_inputs = (int)ni,
+                      .num_outputs = (int)no,
+                      .in_types = node->input_types,
+                      .out_types = out_types,
+                      .in = in,
+                      .in_value = value,
+                      .in_as_shape = in_as,
+                      .in_handle = in_h,
+                      .out = out,
+                      .out_handle = out_h,
+                      .out_as_shape = out_as,
+                      .evaluate = evaluate_input,
+                      .node = node,
+                      .functions = g->functions,
                       .arena = &tmp};
   code = user ? fy_user_shape_infer(op, &ctx, err) : op->impl->shape(&ctx, err);
   if (code && code != FY_RESOURCE_EXHAUSTED && !user) find_failing_run(node, &ctx, err);

@@ -294,11 +294,14 @@ static fy_code channel(fy_shape_ctx *ctx, int x, int first, int last, int64_t *o
   const bool last_dim = is_channels_last(ctx, &rank);
   FY_TRY(fy_shape_rank_is(ctx->in[x], rank, err));
   *out = fy_dim_of(ctx->in[x], last_dim ? rank - 1 : 1);
+  const fy_attr *factor = fy_attrs_get(ctx->attrs, "exponential_avg_factor");
+  const bool all_new = fy_shape_attr_bool(ctx, "is_training") &&
+                       (!factor || factor->kind != FY_ATTR_FLOAT || factor->v.f == 1);
   for (int i = first; i <= last; i++) {
     FY_TRY(fy_shape_rank_is(ctx->in[i], 1, err));
     const int64_t n = fy_dim_of(ctx->in[i], 0);
-    // While training, mean and variance may be empty.
-    if (i >= 3 && x == 0 && fy_shape_attr_bool(ctx, "is_training")) continue;
+    // Mean and variance may be empty when nothing of them is kept.
+    if (i >= 3 && x == 0 && all_new) continue;
     FY_TRY(fy_dim_merge(*out, n, out, err));
   }
   return FY_OK;
@@ -325,8 +328,12 @@ static fy_code gradient_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t channels, x_channels;
   const int64_t none = 0;
   FY_TRY(channel(ctx, 0, 2, 1, &channels, err));
-  FY_TRY(channel(ctx, 1, 2, 4, &x_channels, err));
+  FY_TRY(channel(ctx, 1, 2, 1, &x_channels, err));
   FY_TRY(fy_dim_merge(channels, x_channels, &channels, err));
+  for (int i = 2; i < 5; i++) {
+    FY_TRY(fy_shape_rank_is(ctx->in[i], 1, err));
+    FY_TRY(fy_dim_merge(channels, fy_dim_of(ctx->in[i], 0), &channels, err));
+  }
   FY_TRY(set_image(ctx, 0, channels, err));
   for (int i = 1; i < 3; i++) FY_TRY(fy_shape_set(ctx, i, 1, &channels, err));
   for (int i = 3; i < 5; i++) FY_TRY(fy_shape_set(ctx, i, 1, &none, err));

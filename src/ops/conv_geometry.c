@@ -334,8 +334,24 @@ static fy_code from_sizes(fy_shape_ctx *ctx, int sizes, fy_error *err) {
   const int32_t rank = strstr(ctx->spec->name, "3D") ? 5 : 4;
   fy_pshape shape;
   FY_TRY(fy_shape_from_input(ctx, sizes, &shape, err));
-  // Height and width alone: batch and depth are those of the gradient and the filter.
-  if (shape.rank == 2 && sizes == 0 && rank == 4) return fy_shape_set(ctx, 0, 4, NULL, err);
+  if (!strcmp(ctx->spec->name, "Conv2DBackpropInput")) {
+    int64_t dims[5];
+    int lengths[3];
+    fy_window_attrs a;
+    fy_window_read(ctx->attrs, 2, &a, lengths);
+    FY_TRY(fy_shape_rank_is(ctx->in[1], 4, err));
+    FY_TRY(fy_shape_rank_is(ctx->in[2], 4, err));
+    const int64_t batch = fy_dim_of(ctx->in[2], 0);
+    if (shape.rank == 2) {  // height and width alone
+      const int64_t spatial[3] = {1, shape.dims[0], shape.dims[1]};
+      fy_window_shape(&a, batch, spatial, fy_dim_of(ctx->in[1], 2), dims);
+      return fy_shape_set(ctx, 0, 4, dims, err);
+    }
+    FY_TRY(fy_shape_rank_is(shape, 4, err));
+    for (int i = 0; i < 4; i++) dims[i] = fy_dim_of(shape, i);
+    FY_TRY(fy_dim_merge(dims[0], batch, &dims[0], err));
+    return fy_shape_set(ctx, 0, 4, dims, err);
+  }
   FY_TRY(fy_shape_rank_is(shape, rank, err));
   return fy_shape_set(ctx, 0, rank, shape.rank < 0 ? NULL : shape.dims, err);
 }

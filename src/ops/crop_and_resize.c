@@ -304,22 +304,23 @@ static fy_code box_gradient(fy_kernel_ctx *ctx, fy_error *err) {
 
 // ---------------------------------------------------------------- shapes
 static fy_code boxes_dim(fy_shape_ctx *ctx, int boxes, int which, int64_t *n, fy_error *err) {
-  int64_t columns;
   FY_TRY(fy_shape_rank_is(ctx->in[boxes], 2, err));
   FY_TRY(fy_shape_rank_is(ctx->in[which], 1, err));
   FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[boxes], 0), fy_dim_of(ctx->in[which], 0), n, err));
-  return fy_dim_merge(fy_dim_of(ctx->in[boxes], 1), 4, &columns, err);
+  return fy_dim_is(fy_dim_of(ctx->in[boxes], 1), 4, err);
 }
 
 static fy_code crop_shape(fy_shape_ctx *ctx, fy_error *err) {
-  int64_t n, two;
+  int64_t n;
   FY_TRY(fy_shape_rank_is(ctx->in[0], 4, err));
   FY_TRY(boxes_dim(ctx, 1, 2, &n, err));
   FY_TRY(fy_shape_rank_is(ctx->in[3], 1, err));
-  FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[3], 0), 2, &two, err));
+  FY_TRY(fy_dim_is(fy_dim_of(ctx->in[3], 0), 2, err));
   int64_t dims[4] = {n, -1, -1, fy_dim_of(ctx->in[0], 3)};
   const fy_tensor *v = ctx->in_value[3];
-  for (int i = 0; v && !v->device && v->count == 2 && i < 2; i++) dims[1 + i] = fy_tensor_int(v, i);
+  for (int i = 0; v && !v->device && v->count == 2 && i < 2; i++) {
+    dims[1 + i] = fy_tensor_int(v, i) < 0 ? -1 : fy_tensor_int(v, i);
+  }
   return fy_shape_set(ctx, 0, 4, dims, err);
 }
 

@@ -113,11 +113,8 @@ static fy_code concat_offset(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 static fy_code concat_offset_shape(fy_shape_ctx *ctx, fy_error *err) {
-  FY_TRY(fy_shape_rank_is(ctx->in[0], 0, err));
   for (int i = 1; i < ctx->num_inputs; i++) {
-    FY_TRY(fy_shape_rank_is(ctx->in[i], 1, err));
-    const int64_t n = fy_dim_of(ctx->in[i], 0);
-    FY_TRY(fy_shape_set(ctx, i - 1, 1, &n, err));
+    FY_TRY(fy_shape_set(ctx, i - 1, ctx->in[i].rank, ctx->in[i].dims, err));
   }
   return FY_OK;
 }

@@ -56,7 +56,6 @@ static fy_code in_top_k_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t rows;
   FY_TRY(fy_shape_rank_is(ctx->in[0], 2, err));
   FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
-  if (ctx->num_inputs > 2) FY_TRY(fy_shape_rank_is(ctx->in[2], 0, err));
   FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[0], 0), fy_dim_of(ctx->in[1], 0), &rows, err));
   return fy_shape_set(ctx, 0, 1, &rows, err);
 }

@@ -193,9 +193,8 @@ static fy_code dense_shape(fy_shape_ctx *ctx, fy_error *err) {
   if (ctx->in[0].rank >= 0 && ctx->in[1].rank >= 0) {
     FY_TRY(fy_shape_broadcast_two(ctx, ctx->in[0], ctx->in[1], &out, err));
     if (out.rank != 2) {
-      char x[128];
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be broadcasted with rank 2, but is rank %d",
-                     fy_shape_text(out.rank, out.dims, x) ? out.rank : 0);
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Shape must be broadcasted with rank 2, but is rank %d", out.rank);
     }
   }
   FY_TRY(fy_shape_set(ctx, 0, 1, out.dims, err));

@@ -185,20 +185,23 @@ static fy_code mirror_pad_grad(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code infer(fy_shape_ctx *ctx, int sign, fy_error *err) {
   const fy_pshape in = ctx->in[0], p = ctx->in[1];
   const fy_tensor *v = ctx->in_value[1];
-  int64_t merged, rank, dims[FY_MAX_RANK];
+  int64_t dims[FY_MAX_RANK];
   FY_TRY(fy_shape_rank_is(p, 2, err));
-  FY_TRY(fy_dim_merge(fy_dim_of(p, 1), 2, &merged, err));
-  rank = fy_dim_of(p, 0);
-  if (in.rank >= 0) FY_TRY(fy_dim_merge(rank, in.rank, &rank, err));
-  if (rank < 0 || rank > FY_MAX_RANK) return FY_OK;
+  FY_TRY(fy_dim_is(fy_dim_of(p, 1), 2, err));
+  int64_t rank = fy_dim_of(p, 0);
+  if (rank > FY_MAX_RANK) return FY_OK;
+  if (rank >= 0) FY_TRY(fy_shape_rank_is(in, (int32_t)rank, err));
+  if (rank < 0) rank = in.rank;
+  if (rank < 0) return FY_OK;
   for (int32_t d = 0; d < rank; d++) {
     dims[d] = -1;
-    if (in.rank < 0 || in.dims[d] < 0 || !v || v->device || v->count != 2 * rank) continue;
+    if (!v || v->device || v->count != 2 * rank) continue;
     const int64_t lo = fy_tensor_int(v, 2 * d), hi = fy_tensor_int(v, 2 * d + 1);
     if (lo < 0 || hi < 0) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Paddings must be non-negative");
     }
-    if (lo > INT32_MAX || hi > INT32_MAX || in.dims[d] > INT64_MAX / 2) continue;
+    if (in.rank < 0 || in.dims[d] < 0 || in.dims[d] > INT64_MAX / 2) continue;
+    if (lo > INT32_MAX || hi > INT32_MAX) continue;
     dims[d] = in.dims[d] + sign * (lo + hi);
     if (dims[d] < 0) {
       return fy_fail(err, FY_INVALID_ARGUMENT,

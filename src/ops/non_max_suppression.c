@@ -222,12 +222,12 @@ static fy_code non_max(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code non_max_shape(fy_shape_ctx *ctx, fy_error *err) {
   const bool overlaps = strstr(ctx->spec->name, "Overlaps") != NULL;
-  int64_t n, columns, limit = -1;
+  int64_t n, limit = -1;
   FY_TRY(fy_shape_rank_is(ctx->in[0], 2, err));
   FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
   for (int i = 2; i < ctx->num_inputs; i++) FY_TRY(fy_shape_rank_is(ctx->in[i], 0, err));
   FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[0], 0), fy_dim_of(ctx->in[1], 0), &n, err));
-  if (!overlaps) FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[0], 1), 4, &columns, err));
+  if (!overlaps) FY_TRY(fy_dim_is(fy_dim_of(ctx->in[0], 1), 4, err));
   if (!fy_shape_attr_bool(ctx, "pad_to_max_output_size") || !fy_shape_int_value(ctx, 2, &limit)) {
     limit = -1;
   }

@@ -36,7 +36,7 @@ struct fy_shape_ctx {
   const fy_dtype *in_types, *out_types;
   const fy_pshape *in;
   const fy_tensor *const *in_value;  // [num_inputs] constant value of the input, or NULL
-  const fy_pshape *in_as_shape;      // [num_inputs] a 1-D integer input read as a shape: what is known
+  const fy_pshape *in_as_shape;  // [num_inputs] a 1-D integer input read as a shape: what is known
   const fy_handle_shape *in_handle;  // [num_inputs]
   fy_pshape *out;                    // [num_outputs] preset to unknown rank
   fy_handle_shape *out_handle;       // [num_outputs] preset to unknown
@@ -44,10 +44,10 @@ struct fy_shape_ctx {
   uint64_t asked_values, asked_shapes;  // bit per input that the function looked into, for errors
   // Finds out the value of input |i|, which then is in in_value; NULL if it is not known.
   const fy_tensor *(*evaluate)(fy_shape_ctx *ctx, int i);
-  uint64_t evaluated;                // bit per input: evaluate() was asked
-  const void *node;                  // evaluate()'s own
-  const void *functions;             // function library (graph/) for functional ops
-  fy_arena *arena;                   // for dims of results
+  uint64_t evaluated;     // bit per input: evaluate() was asked
+  const void *node;       // evaluate()'s own
+  const void *functions;  // function library (graph/) for functional ops
+  fy_arena *arena;        // for dims of results
 };
 typedef fy_code (*fy_shape_fn)(fy_shape_ctx *ctx, fy_error *err);
 
@@ -111,30 +111,61 @@ typedef struct fy_cost {
   double flops;
   double bytes;  // read + written
 } fy_cost;
-typedef void (*fy_cost_fn)(const fy_site *site, const fy_pshape *in, const fy_pshape *out, fy_cost *cost);
+typedef void (*fy_cost_fn)(const fy_site *site, const fy_pshape *in, const fy_pshape *out,
+                           fy_cost *cost);
 
 enum {
-  FY_OP_INPLACE = 1 << 0,    // output 0 may be the memory of an input of equal dtype and count
-  FY_OP_ALIAS = 1 << 1,      // output 0 is the memory of input 0 (Identity, Reshape…): never copies
-  FY_OP_HOST = 1 << 2,       // runs on the host only: no kernel on any other device
+  FY_OP_INPLACE = 1 << 0,  // output 0 may be the memory of an input of equal dtype and count
+  FY_OP_ALIAS = 1 << 1,    // output 0 is the memory of input 0 (Identity, Reshape…): never copies
+  FY_OP_HOST = 1 << 2,     // runs on the host only: no kernel on any other device
   FY_OP_ANY_DEVICE_HOST_DATA = 1 << 3,  // "runs" on any device but touches host memory only
-  FY_OP_DYNAMIC = 1 << 4,    // an output's shape depends on data: never planned
-  FY_OP_ASYNC = 1 << 5,      // may block (queues): never runs on the caller's straight line
-  FY_OP_NO_FOLD = 1 << 6,    // not to be evaluated ahead of time although stateless
-  FY_OP_CHEAP = 1 << 7,      // never worth a thread hand-off
-  FY_OP_SETS_OUTPUT = 1 << 8,  // publishes existing tensors by fy_out_set (variables, calls)
-  FY_OP_ANY_SPACE = 1 << 9,    // takes inputs wherever they are: functional control flow
+  FY_OP_DYNAMIC = 1 << 4,               // an output's shape depends on data: never planned
+  FY_OP_ASYNC = 1 << 5,             // may block (queues): never runs on the caller's straight line
+  FY_OP_NO_FOLD = 1 << 6,           // not to be evaluated ahead of time although stateless
+  FY_OP_CHEAP = 1 << 7,             // never worth a thread hand-off
+  FY_OP_SETS_OUTPUT = 1 << 8,       // publishes existing tensors by fy_out_set (variables, calls)
+  FY_OP_ANY_SPACE = 1 << 9,         // takes inputs wherever they are: functional control flow
   FY_OP_CALLS_FUNCTIONS = 1 << 10,  // runs the functions its attributes name (site->functions)
 };
 
 // Element-wise scalar functions that the fused kernel knows (optimize/fuse, devices). 0 = not fusable.
 typedef enum fy_ew {
   FY_EW_NONE = 0,
-  FY_EW_ADD, FY_EW_SUB, FY_EW_MUL, FY_EW_DIV, FY_EW_MAX, FY_EW_MIN, FY_EW_SQDIFF, FY_EW_POW,
-  FY_EW_NEG, FY_EW_ABS, FY_EW_SQUARE, FY_EW_SQRT, FY_EW_RSQRT, FY_EW_EXP, FY_EW_LOG, FY_EW_LOG1P,
-  FY_EW_EXPM1, FY_EW_TANH, FY_EW_SIGMOID, FY_EW_RELU, FY_EW_RELU6, FY_EW_ELU, FY_EW_SELU,
-  FY_EW_SOFTPLUS, FY_EW_SOFTSIGN, FY_EW_SIN, FY_EW_COS, FY_EW_ERF, FY_EW_FLOOR, FY_EW_CEIL,
-  FY_EW_RINT, FY_EW_RECIPROCAL, FY_EW_SIGN, FY_EW_LEAKY_RELU, FY_EW_COUNT
+  FY_EW_ADD,
+  FY_EW_SUB,
+  FY_EW_MUL,
+  FY_EW_DIV,
+  FY_EW_MAX,
+  FY_EW_MIN,
+  FY_EW_SQDIFF,
+  FY_EW_POW,
+  FY_EW_NEG,
+  FY_EW_ABS,
+  FY_EW_SQUARE,
+  FY_EW_SQRT,
+  FY_EW_RSQRT,
+  FY_EW_EXP,
+  FY_EW_LOG,
+  FY_EW_LOG1P,
+  FY_EW_EXPM1,
+  FY_EW_TANH,
+  FY_EW_SIGMOID,
+  FY_EW_RELU,
+  FY_EW_RELU6,
+  FY_EW_ELU,
+  FY_EW_SELU,
+  FY_EW_SOFTPLUS,
+  FY_EW_SOFTSIGN,
+  FY_EW_SIN,
+  FY_EW_COS,
+  FY_EW_ERF,
+  FY_EW_FLOOR,
+  FY_EW_CEIL,
+  FY_EW_RINT,
+  FY_EW_RECIPROCAL,
+  FY_EW_SIGN,
+  FY_EW_LEAKY_RELU,
+  FY_EW_COUNT
 } fy_ew;
 
 struct fy_op_impl {
@@ -143,7 +174,7 @@ struct fy_op_impl {
   fy_prepare_fn prepare;  // may be NULL
   fy_compute_fn compute;  // NULL: structural (Placeholder…), handled by the runner
   void (*release)(void *state);
-  fy_cost_fn cost;        // NULL: one flop per output element
+  fy_cost_fn cost;  // NULL: one flop per output element
   const fy_sample *samples;
   uint32_t num_samples;
   uint32_t flags;
@@ -151,14 +182,13 @@ struct fy_op_impl {
   uint64_t host_outputs;  // (shapes, axes, sizes, resource handles, strings need not be listed)
   uint64_t dtypes;        // bit per dtype the loop handles; 0 = whatever the spec's cpu_kernels say
   fy_ew elementwise;
-  const void *aux;        // static data of a family's shared prepare/compute (its table of loops)
+  const void *aux;  // static data of a family's shared prepare/compute (its table of loops)
 };
 
 // `FY_OP(Softmax, .shape = …, .compute = …, FY_SAMPLES(softmax_samples));` at the end of an op's file.
-#define FY_OP(op_name, ...) \
-  const fy_op_impl fy_impl_##op_name = {.name = #op_name, __VA_ARGS__}
-#define FY_SAMPLES(array) .samples = (array), .num_samples = sizeof(array) / sizeof((array)[0])
-#define FY_T(dtype) (1ull << (dtype))
+#define FY_OP(op_name, ...) const fy_op_impl fy_impl_##op_name = {.name = #op_name, __VA_ARGS__}
+#define FY_SAMPLES(array)   .samples = (array), .num_samples = sizeof(array) / sizeof((array)[0])
+#define FY_T(dtype)         (1ull << (dtype))
 
 // ---------------------------------------------------------------- outputs
 // Makes output |i| with this shape. Its memory may be that of an input if the op is INPLACE.
@@ -201,10 +231,11 @@ const fy_attr *fy_site_attr(const fy_site *site, const char *name);  // NULL if 
 
 // ---------------------------------------------------------------- samples: examples that test, bench and document
 struct fy_sample {
-  const char *inputs;  // "f32[2,3]=normal; i32[]=1": see tests/README or ops/sample.c for the grammar
-  const char *attrs;   // "transpose_a=true; T=float", or NULL
-  fy_code code;        // expected status
-  const char *text;    // expected part of the message when code is not OK, or the values of output 0
+  const char
+      *inputs;  // "f32[2,3]=normal; i32[]=1": see tests/README or ops/sample.c for the grammar
+  const char *attrs;  // "transpose_a=true; T=float", or NULL
+  fy_code code;       // expected status
+  const char *text;   // expected part of the message when code is not OK, or the values of output 0
 };
 
 // ---------------------------------------------------------------- registry
@@ -213,7 +244,8 @@ extern const size_t fy_op_impl_count;
 
 // Is there a kernel for this op with these attributes on |device_type| ("CPU", "GPU")? On no, |why|
 // (may be NULL) gets the reason: "no kernel for op X", "T=string not in [float, double]".
-bool fy_op_has_kernel(const fy_op *op, const fy_attrs *attrs, const char *device_type, fy_error *why);
+bool fy_op_has_kernel(const fy_op *op, const fy_attrs *attrs, const char *device_type,
+                      fy_error *why);
 // Kernels of third parties live in api/, which tells ops/ how to ask them. Set once, early.
 typedef struct fy_user_kernel_hooks {
   // Does any kernel of the chain fit? Called with the registry locked.

@@ -111,16 +111,31 @@ static fy_code extract(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+// Only lengths are looked at here; what the numbers must be, the kernel says.
 static fy_code extract_shape(fy_shape_ctx *ctx, fy_error *err) {
-  patch_attrs a;
+  static const char *const names[] = {"ksizes", "strides", "rates"};
   const fy_pshape in = ctx->in[0];
+  const int64_t *lists[3];
   FY_TRY(fy_shape_rank_is(in, 4, err));
-  FY_TRY(read_attrs(ctx->attrs, &a, err));
+  for (int i = 0; i < 3; i++) {
+    const fy_attr *list = fy_attrs_get(ctx->attrs, names[i]);
+    if (!list || !list->is_list || list->n != 4) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "ExtractImagePatches requires the %s attribute to contain 4 values, but got: %d",
+                     names[i], list ? (int)list->n : 0);
+    }
+    lists[i] = list->v.ints;
+  }
+  const fy_attr *p = fy_attrs_get(ctx->attrs, "padding");
+  const bool valid = p && p->kind == FY_ATTR_STRING && fy_view_is(p->v.s, "VALID");
   int64_t dims[4] = {fy_dim_of(in, 0), -1, -1, fy_dim_of(in, 3)};
   for (int i = 0; i < 2; i++) {
-    FY_TRY(fy_window_infer(fy_dim_of(in, 1 + i), a.sizes[i], a.strides[i], a.rates[i], a.padding, 0,
-                           0, &dims[1 + i], err));
-    if (dims[3] < 0 || __builtin_mul_overflow(dims[3], a.sizes[i], &dims[3])) dims[3] = -1;
+    const int64_t size = lists[0][1 + i], rate = lists[2][1 + i], n = fy_dim_of(in, 1 + i);
+    if (dims[3] < 0 || size < 0 || __builtin_mul_overflow(dims[3], size, &dims[3])) dims[3] = -1;
+    if (n < 0 || size < 0 || size > INT32_MAX || rate < 0 || rate > INT32_MAX) continue;
+    fy_window w = {.in = n, .size = (size - 1) * rate + 1, .stride = lists[1][1 + i], .dilation = 1};
+    FY_TRY(fy_window_resolve(&w, valid ? FY_PAD_VALID : FY_PAD_SAME, err));
+    dims[1 + i] = w.out;
   }
   return fy_shape_set(ctx, 0, 4, dims, err);
 }

@@ -195,8 +195,10 @@ static fy_code infer(fy_shape_ctx *ctx, const fy_window_attrs *a, fy_error *err)
                            a->padding, a->before[k], a->after[k], &spatial[k], err));
   }
   const fy_padding along = a->padding == FY_PAD_EXPLICIT ? FY_PAD_VALID : a->padding;
-  FY_TRY(fy_window_infer(fy_dim_of(in, fy_channel_dim(a)), a->ksize_c, a->stride_c, 1, along, 0, 0,
-                         &depth, err));
+  depth = fy_dim_of(in, fy_channel_dim(a));
+  if (a->spatial == 2) {
+    FY_TRY(fy_window_infer(depth, a->ksize_c, a->stride_c, 1, along, 0, 0, &depth, err));
+  }
   fy_window_shape(a, fy_dim_of(in, 0), spatial, depth, dims);
   FY_TRY(fy_shape_set(ctx, 0, a->spatial + 2, dims, err));
   return ctx->num_outputs > 1 ? fy_shape_set(ctx, 1, a->spatial + 2, dims, err) : FY_OK;
@@ -212,7 +214,7 @@ static fy_code pool_shape(fy_shape_ctx *ctx, int spatial, fy_error *err) {
     if (lengths[i] == spatial + 2) continue;
     if (spatial == 3) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Pool3D ops require the %s attribute to contain 5 values, but got: %d",
+                     "Pool3D requires the %s attribute to contain 5 values, but got: %d",
                      i == 0 ? "ksize" : "stride", lengths[i]);
     }
     return fy_fail(err, FY_INVALID_ARGUMENT,

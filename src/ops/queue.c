@@ -18,7 +18,7 @@ typedef struct queue {
   fy_cond changed;
   fy_tensor **items;  // ring of |cap| elements of |width| tensors each
   size_t cap, head, n, width;
-  int64_t limit;      // most elements it may hold
+  int64_t limit;  // most elements it may hold
   bool closed, cancel_enqueues;
   fy_dtype *types;
   char name[128];
@@ -37,7 +37,8 @@ static void destroy(fy_object *o) {
 
 static const fy_object_type queue_type = {"N10tensorflow14QueueInterfaceE", destroy};
 
-static fy_code make_queue(fy_view container, fy_view name, const void *arg, fy_object **out, fy_error *err) {
+static fy_code make_queue(fy_view container, fy_view name, const void *arg, fy_object **out,
+                          fy_error *err) {
   (void)container;
   const fy_site *site = arg;
   const fy_attr *types = fy_site_attr(site, "component_types");
@@ -79,7 +80,8 @@ static fy_code fifo_queue(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out(ctx, 0, 0, NULL, &out, err));
   bool named = shared.n || site->in_shapes;  // eagerly, an unnamed queue is nobody else's
   if (r && named)
-    FY_TRY(fy_resources_get(r, &queue_type, fy_site_string(site, "container"), name, make_queue, site, &object, err));
+    FY_TRY(fy_resources_get(r, &queue_type, fy_site_string(site, "container"), name, make_queue,
+                            site, &object, err));
   else
     FY_TRY(make_queue(FY_VIEW(""), name, site, &object, err));
   fy_resource_put(out, object);
@@ -103,11 +105,13 @@ static fy_code wait_change(fy_kernel_ctx *ctx, queue *q, const char *what, fy_er
 
 static fy_code check_components(const queue *q, fy_kernel_ctx *ctx, int first, fy_error *err) {
   if ((size_t)(ctx->site->num_inputs - first) != q->width)
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Wrong number of components in tuple. Expected %zu, got %d",
-                   q->width, ctx->site->num_inputs - first);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Wrong number of components in tuple. Expected %zu, got %d", q->width,
+                   ctx->site->num_inputs - first);
   for (size_t i = 0; i < q->width; i++)
     if (ctx->in[first + (int)i]->dtype != q->types[i])
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Type mismatch in tuple component %zu. Expected %s, got %s", i,
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Type mismatch in tuple component %zu. Expected %s, got %s", i,
                      fy_dtype_name(q->types[i]), fy_dtype_name(ctx->in[first + (int)i]->dtype));
   return FY_OK;
 }
@@ -140,11 +144,13 @@ static fy_code enqueue(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(check_components(q, ctx, 1, err));
   fy_lock(&q->lock);
   fy_code code = FY_OK;
-  while (!code && !q->closed && (int64_t)q->n >= q->limit) code = wait_change(ctx, q, "Enqueue", err);
+  while (!code && !q->closed && (int64_t)q->n >= q->limit)
+    code = wait_change(ctx, q, "Enqueue", err);
   if (!code && q->closed) code = fy_fail(err, FY_CANCELLED, "FIFOQueue '%s' is closed.", q->name);
   if (!code && !make_room(q)) code = fy_fail_oom(err, sizeof *q->items);
   size_t at = q->cap ? (q->head + q->n) % q->cap * q->width : 0, done = 0;
-  for (; !code && done < q->width; done++) code = own_copy(ctx->in[1 + done], &q->items[at + done], err);
+  for (; !code && done < q->width; done++)
+    code = own_copy(ctx->in[1 + done], &q->items[at + done], err);
   if (code) {
     for (size_t i = 0; i + 1 < done; i++) fy_tensor_release(q->items[at + i]);
   } else {
@@ -159,14 +165,17 @@ static fy_code dequeue(fy_kernel_ctx *ctx, fy_error *err) {
   queue *q;
   FY_TRY(queue_of(ctx, &q, err));
   if ((size_t)ctx->site->num_outputs != q->width)
-    return fy_fail(err, FY_INVALID_ARGUMENT, "the queue '%s' holds %zu components, %d were asked for", q->name,
-                   q->width, ctx->site->num_outputs);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "the queue '%s' holds %zu components, %d were asked for", q->name, q->width,
+                   ctx->site->num_outputs);
   fy_lock(&q->lock);
   fy_code code = FY_OK;
   while (!code && !q->n && !q->closed) code = wait_change(ctx, q, "Dequeue", err);
   if (!code && !q->n)
-    code = fy_fail(err, FY_OUT_OF_RANGE,
-                   "FIFOQueue '%s' is closed and has insufficient elements (requested 1, current size 0)", q->name);
+    code = fy_fail(
+        err, FY_OUT_OF_RANGE,
+        "FIFOQueue '%s' is closed and has insufficient elements (requested 1, current size 0)",
+        q->name);
   if (!code) {
     size_t at = q->head * q->width;
     for (size_t i = 0; i < q->width; i++) fy_out_set(ctx, (int)i, q->items[at + i]);
@@ -204,7 +213,8 @@ static fy_code queue_close(fy_kernel_ctx *ctx, fy_error *err) {
   queue *q;
   FY_TRY(queue_of(ctx, &q, err));
   fy_lock(&q->lock);
-  fy_code code = q->closed ? fy_fail(err, FY_CANCELLED, "Queue '%s' is already closed.", q->name) : FY_OK;
+  fy_code code =
+      q->closed ? fy_fail(err, FY_CANCELLED, "Queue '%s' is already closed.", q->name) : FY_OK;
   q->closed = true;
   fy_cond_broadcast(&q->changed);
   fy_unlock(&q->lock);
@@ -215,8 +225,8 @@ static const fy_sample queue_samples[] = {
     {"", "component_types=[float]; capacity=1", FY_OK, NULL},
 };
 
-FY_OP(FIFOQueueV2, .shape = fy_shape_scalar, .compute = fifo_queue, .flags = FY_OP_HOST | FY_OP_NO_FOLD,
-      FY_SAMPLES(queue_samples));
+FY_OP(FIFOQueueV2, .shape = fy_shape_scalar, .compute = fifo_queue,
+      .flags = FY_OP_HOST | FY_OP_NO_FOLD, FY_SAMPLES(queue_samples));
 FY_OP(QueueEnqueueV2, .compute = enqueue, .flags = FY_OP_HOST | FY_OP_ASYNC);
 FY_OP(QueueDequeueV2, .compute = dequeue, .flags = FY_OP_HOST | FY_OP_ASYNC | FY_OP_SETS_OUTPUT);
 FY_OP(QueueSizeV2, .shape = fy_shape_scalar, .compute = queue_size, .flags = FY_OP_HOST);

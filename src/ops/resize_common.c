@@ -120,19 +120,14 @@ fy_code fy_image_floats(fy_kernel_ctx *ctx, const fy_tensor *t, const float **ou
 // ---------------------------------------------------------------- shapes
 fy_code fy_resize_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0], size = ctx->in[1];
-  int64_t n;
   FY_TRY(fy_shape_rank_is(in, 4, err));
   FY_TRY(fy_shape_rank_is(size, 1, err));
-  FY_TRY(fy_dim_merge(fy_dim_of(size, 0), 2, &n, err));
+  FY_TRY(fy_dim_is(fy_dim_of(size, 0), 2, err));
   int64_t dims[4] = {fy_dim_of(in, 0), -1, -1, fy_dim_of(in, 3)};
   const fy_tensor *v = ctx->in_value[1];
   for (int i = 0; v && !v->device && v->count == 2 && i < 2; i++) {
     const int64_t s = fy_tensor_int(v, i);
-    if (s < 0) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension size, given by scalar input %d, must be "
-                     "non-negative but is %lld", i, (long long)s);
-    }
-    dims[1 + i] = s;
+    dims[1 + i] = s < 0 ? -1 : s;
   }
   return fy_shape_set(ctx, 0, 4, dims, err);
 }

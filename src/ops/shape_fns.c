@@ -71,6 +71,12 @@ fy_code fy_dim_merge(int64_t a, int64_t b, int64_t *out, fy_error *err) {
                  (long long)a, (long long)b);
 }
 
+fy_code fy_dim_is(int64_t dim, int64_t want, fy_error *err) {
+  if (dim < 0 || dim == want) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension must be %lld but is %lld", (long long)want,
+                 (long long)dim);
+}
+
 fy_code fy_shape_merge(fy_shape_ctx *ctx, fy_pshape a, fy_pshape b, fy_pshape *out, fy_error *err) {
   *out = a.rank < 0 ? b : a;
   if (a.rank < 0 || b.rank < 0) return FY_OK;

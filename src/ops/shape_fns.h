@@ -34,6 +34,7 @@ FY_MUST_CHECK fy_code fy_shape_rank_is(fy_pshape s, int32_t rank, fy_error *err)
 FY_MUST_CHECK fy_code fy_shape_rank_at_least(fy_pshape s, int32_t rank, fy_error *err);
 FY_MUST_CHECK fy_code fy_shape_rank_at_most(fy_pshape s, int32_t rank, fy_error *err);
 FY_MUST_CHECK fy_code fy_dim_merge(int64_t a, int64_t b, int64_t *out, fy_error *err);
+FY_MUST_CHECK fy_code fy_dim_is(int64_t dim, int64_t want, fy_error *err);
 // What both shapes say together; the result's dims are in the context's arena.
 FY_MUST_CHECK fy_code fy_shape_merge(fy_shape_ctx *ctx, fy_pshape a, fy_pshape b, fy_pshape *out,
                                      fy_error *err);

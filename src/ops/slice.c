@@ -51,7 +51,8 @@ static fy_code slice_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t *b, *s, dims[FY_MAX_RANK];
   bool *bk, *sk;
   for (int i = 2; i > 0; i--)
-    if (in.rank >= 0 && ctx->in[i].rank == 1 && ctx->in[i].dims[0] >= 0 && ctx->in[i].dims[0] != in.rank)
+    if (in.rank >= 0 && ctx->in[i].rank == 1 && ctx->in[i].dims[0] >= 0 &&
+        ctx->in[i].dims[0] != in.rank)
       return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be rank %lld but is rank %d",
                      (long long)ctx->in[i].dims[0], in.rank);
   const bool has_b = fy_shape_values(ctx, 1, &nb, &b, &bk);

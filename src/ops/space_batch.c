@@ -177,69 +177,80 @@ static fy_code to_space(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- shapes
+// One spatial dim of |size| (-1 unknown).
+static fy_code infer_dim(int64_t size, int64_t b, int64_t lo, int64_t hi, bool to_deep, int64_t *out,
+                         fy_error *err) {
+  *out = -1;
+  if (lo < 0 || hi < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, to_deep ? "paddings cannot be negative"
+                                                     : "crops cannot be negative");
+  }
+  if (size < 0 || lo > INT32_MAX || hi > INT32_MAX || size > INT32_MAX || b > INT32_MAX) return FY_OK;
+  if (to_deep) {
+    size += lo + hi;
+    if (size % b) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Dimension size must be evenly divisible by %lld but is %lld", (long long)b,
+                     (long long)size);
+    }
+    *out = size / b;
+    return FY_OK;
+  }
+  size *= b;
+  for (int side = 0; side < 2; side++) {
+    const int64_t cut = side == 0 ? lo : hi;
+    if (size < cut) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Negative dimension size caused by subtracting %lld from %lld", (long long)cut,
+                     (long long)size);
+    }
+    size -= cut;
+  }
+  *out = size;
+  return FY_OK;
+}
+
 static fy_code infer(fy_shape_ctx *ctx, bool to_deep, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   const bool nd = ctx->num_inputs == 3;
   const int edges_in = nd ? 2 : 1;
   const fy_tensor *block = nd ? ctx->in_value[1] : NULL, *edges = ctx->in_value[edges_in];
-  int64_t m = 2, blocks = 1, dims[FY_MAX_RANK];
+  int64_t m = 2, dims[FY_MAX_RANK];
   if (nd) {
-    FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
+    if (ctx->in[1].rank >= 0 && ctx->in[1].rank != 1) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "block_shape must have rank 1.");
+    }
     m = fy_dim_of(ctx->in[1], 0);
+  } else {
+    FY_TRY(fy_shape_rank_is(in, 4, err));
   }
-  FY_TRY(fy_shape_rank_is(ctx->in[edges_in], 2, err));
-  if (m < 0) return FY_OK;
-  if (m > FY_MAX_RANK - 1) return FY_OK;
+  if (m < 0 || m > FY_MAX_RANK - 1) return FY_OK;
   FY_TRY(fy_shape_rank_at_least(in, (int32_t)m + 1, err));
-  int64_t merged;
-  FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[edges_in], 0), m, &merged, err));
-  FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[edges_in], 1), 2, &merged, err));
-  if (in.rank < 0) return FY_OK;
+  fy_pshape merged;
+  const fy_pshape want = {2, (const int64_t[]){m, 2}};
+  FY_TRY(fy_shape_rank_is(ctx->in[edges_in], 2, err));
+  FY_TRY(fy_shape_merge(ctx, ctx->in[edges_in], want, &merged, err));
+  if (in.rank < 0) return nd ? FY_OK : fy_shape_set(ctx, 0, 4, NULL, err);
   for (int32_t d = 0; d < in.rank; d++) dims[d] = d <= m ? -1 : in.dims[d];
-  const bool block_known = !nd || (block && !block->device && block->count == m);
+  const bool block_known = !nd || m == 0 || (block && !block->device && block->count == m);
+  const bool edges_known = edges && !edges->device && edges->count == 2 * m;
+  if (block_known) dims[0] = in.dims[0];
   for (int64_t d = 0; d < m && block_known; d++) {
     const int64_t b = nd ? fy_tensor_int(block, d) : fy_shape_attr_int(ctx, "block_size", 2);
-    if (b < 1) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "block_shape must be positive");
-    }
-    if (__builtin_mul_overflow(blocks, b, &blocks)) return fy_shape_set(ctx, 0, in.rank, dims, err);
-    if (!edges || edges->device || edges->count != 2 * m) continue;
-    const int64_t lo = fy_tensor_int(edges, 2 * d), hi = fy_tensor_int(edges, 2 * d + 1);
-    if (lo < 0 || hi < 0) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, to_deep ? "paddings cannot be negative"
-                                                       : "crops cannot be negative");
-    }
-    int64_t size = in.dims[1 + d];
-    if (size < 0 || lo > INT32_MAX || hi > INT32_MAX || size > INT32_MAX || b > INT32_MAX) continue;
-    if (to_deep) {
-      size += lo + hi;
-      if (size % b) {
+    if (b < 1) return fy_fail(err, FY_INVALID_ARGUMENT, "block_shape must be positive");
+    if (dims[0] >= 0 && to_deep) {
+      if (__builtin_mul_overflow(dims[0], b, &dims[0])) dims[0] = -1;
+    } else if (dims[0] >= 0) {
+      if (dims[0] % b) {
         return fy_fail(err, FY_INVALID_ARGUMENT,
                        "Dimension size must be evenly divisible by %lld but is %lld", (long long)b,
-                       (long long)size);
+                       (long long)dims[0]);
       }
-      dims[1 + d] = size / b;
-    } else {
-      size *= b;
-      if (size < lo + hi) {
-        return fy_fail(err, FY_INVALID_ARGUMENT,
-                       "Negative dimension size caused by subtracting %lld from %lld",
-                       (long long)(lo + hi), (long long)size);
-      }
-      dims[1 + d] = size - lo - hi;
+      dims[0] /= b;
     }
-  }
-  if (block_known && in.dims[0] >= 0) {
-    if (to_deep) {
-      if (__builtin_mul_overflow(in.dims[0], blocks, &dims[0])) dims[0] = -1;
-    } else {
-      if (in.dims[0] % blocks) {
-        return fy_fail(err, FY_INVALID_ARGUMENT,
-                       "Dimension size must be evenly divisible by %lld but is %lld",
-                       (long long)blocks, (long long)in.dims[0]);
-      }
-      dims[0] = in.dims[0] / blocks;
-    }
+    if (!edges_known) continue;
+    FY_TRY(infer_dim(in.dims[1 + d], b, fy_tensor_int(edges, 2 * d), fy_tensor_int(edges, 2 * d + 1),
+                     to_deep, &dims[1 + d], err));
   }
   return fy_shape_set(ctx, 0, in.rank, dims, err);
 }

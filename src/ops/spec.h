@@ -26,8 +26,8 @@ typedef struct fy_attr_spec {
   bool has_default;
   bool has_minimum;
   fy_attr default_value;
-  int64_t minimum;              // of an int, or of a list's length
-  uint64_t allowed_types;       // bit per dtype; 0 = any
+  int64_t minimum;                     // of an int, or of a list's length
+  uint64_t allowed_types;              // bit per dtype; 0 = any
   const char *const *allowed_strings;  // NULL-terminated, or NULL = any
   const fy_dtype *allowed_list;        // allowed_types in the OpDef's order, FY_INVALID-terminated
 } fy_attr_spec;
@@ -38,7 +38,7 @@ enum {
   FY_SPEC_AGGREGATE = 4,
   FY_SPEC_UNINITIALIZED_OK = 8,
   FY_SPEC_DISTRIBUTED = 16,
-  FY_SPEC_CUSTOM = 32,  // registered at run time
+  FY_SPEC_CUSTOM = 32,        // registered at run time
   FY_SPEC_HAS_GRADIENT = 64,  // in TensorFlow's Python registry
 };
 

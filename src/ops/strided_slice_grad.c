@@ -157,6 +157,7 @@ static fy_code slice_grad(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 static fy_code slice_grad_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 1, err));
   return fy_shape_from_input(ctx, 0, &ctx->out[0], err);
 }
 

@@ -71,8 +71,8 @@ static fy_code var_handle(fy_kernel_ctx *ctx, fy_error *err) {
   if (!r || fy_view_is(name, ANONYMOUS)) {
     FY_TRY(make_variable(container, name, site, &object, err));
   } else {
-    FY_TRY(fy_resources_get(r, &fy_variable_type, container, name, make_variable, site, &object,
-                            err));
+    FY_TRY(
+        fy_resources_get(r, &fy_variable_type, container, name, make_variable, site, &object, err));
   }
   fy_resource_put(out, object);
   return FY_OK;
@@ -281,20 +281,24 @@ static fy_code variable_shape(fy_kernel_ctx *ctx, fy_error *err) {
   fy_variable *v;
   FY_TRY(variable_of(ctx, &v, err));
   fy_tensor *value = fy_variable_read(v);
-  if (!value) return fy_fail(err, FY_FAILED_PRECONDITION, "Variable %s is not initialized", v->name);
+  if (!value)
+    return fy_fail(err, FY_FAILED_PRECONDITION, "Variable %s is not initialized", v->name);
   const int64_t rank = value->rank;
   fy_tensor *out;
   fy_code code = fy_out(ctx, 0, 1, &rank, &out, err);
   for (int32_t d = 0; !code && d < value->rank; d++) {
-    if (out->dtype == FY_INT64) ((int64_t *)out->data)[d] = value->dims[d];
-    else ((int32_t *)out->data)[d] = (int32_t)value->dims[d];
+    if (out->dtype == FY_INT64)
+      ((int64_t *)out->data)[d] = value->dims[d];
+    else
+      ((int32_t *)out->data)[d] = (int32_t)value->dims[d];
   }
   fy_tensor_release(value);
   return code;
 }
 
 static fy_code variable_shape_shape(fy_shape_ctx *ctx, fy_error *err) {
-  const fy_pshape held = ctx->in_handle[0].dtype == FY_INVALID ? FY_UNKNOWN_SHAPE : ctx->in_handle[0].shape;
+  const fy_pshape held =
+      ctx->in_handle[0].dtype == FY_INVALID ? FY_UNKNOWN_SHAPE : ctx->in_handle[0].shape;
   const int64_t rank = held.rank;
   FY_TRY(fy_shape_set(ctx, 0, 1, &rank, err));
   if (held.rank >= 0) return fy_shape_set_value(ctx, 0, held.rank, held.dims, err);

@@ -7,7 +7,9 @@
 
 #include "base/alloc.h"
 
-static bool is_feed(const fy_node *n) { return strcmp(n->op_name, "_Arg") == 0; }
+static bool is_feed(const fy_node *n) {
+  return strcmp(n->op_name, "_Arg") == 0;
+}
 
 typedef struct cutter {
   fy_parts *parts;
@@ -34,19 +36,21 @@ static int64_t value_bytes(fy_output v) {
 }
 
 static const char *explain(cutter *c, fy_output v, const fy_node *cause, uint32_t input,
-                           const fy_device *from, const fy_device *to, int from_space, int to_space) {
+                           const fy_device *from, const fy_device *to, int from_space,
+                           int to_space) {
   fy_arena *a = &c->parts->arena;
   const char *origin = v.node->num_origins ? v.node->origins[0] : v.node->name;
-  const char *what = is_feed(v.node) ? "is fed by the client in host memory"
+  const char *what = is_feed(v.node)   ? "is fed by the client in host memory"
                      : from_space == 0 ? "is in host memory"
                                        : "is in the memory of its device";
   if (!cause)
-    return fy_arena_printf(a, "'%s' %s (%s) and is fetched by the client", origin, what, from->name);
+    return fy_arena_printf(a, "'%s' %s (%s) and is fetched by the client", origin, what,
+                           from->name);
   if (to_space == 0)
-    return fy_arena_printf(a, "'%s' %s (%s); input %u of '%s' (%s on %s) reads host memory", origin, what,
-                           from->name, input, cause->name, cause->op_name, to->name);
-  return fy_arena_printf(a, "'%s' %s (%s); '%s' (%s) runs on %s and reads it as input %u", origin, what,
-                         from->name, cause->name, cause->op_name, to->name, input);
+    return fy_arena_printf(a, "'%s' %s (%s); input %u of '%s' (%s on %s) reads host memory", origin,
+                           what, from->name, input, cause->name, cause->op_name, to->name);
+  return fy_arena_printf(a, "'%s' %s (%s); '%s' (%s) runs on %s and reads it as input %u", origin,
+                         what, from->name, cause->name, cause->op_name, to->name, input);
 }
 
 static fy_code need(cutter *c, fy_output v, int to_space, fy_node *cause, uint32_t input,
@@ -55,7 +59,9 @@ static fy_code need(cutter *c, fy_output v, int to_space, fy_node *cause, uint32
   int from_space = value_space(c, v);
   *out = -1;
   if (from_space == to_space) return FY_OK;
-  uint64_t key = ((uint64_t)v.node->id << 24) ^ ((uint64_t)(uint32_t)v.index << 8) ^ (uint64_t)to_space, at;
+  uint64_t key = ((uint64_t)v.node->id << 24) ^ ((uint64_t)(uint32_t)v.index << 8) ^
+                 (uint64_t)to_space,
+           at;
   if (fy_imap_get(&c->seen, key, &at)) {
     *out = (int32_t)at;
     return FY_OK;
@@ -69,10 +75,16 @@ static fy_code need(cutter *c, fy_output v, int to_space, fy_node *cause, uint32
     return fy_fail_oom(err, sizeof *parts->transfers);
   fy_device *from = is_feed(v.node) || v.node->const_value ? c->p->nodes[v.node->id].device
                                                            : c->p->nodes[v.node->id].device;
-  fy_transfer t = {.value = v, .from_space = from_space, .to_space = to_space, .from = from, .to = to,
-                   .cause = cause, .bytes = value_bytes(v)};
+  fy_transfer t = {.value = v,
+                   .from_space = from_space,
+                   .to_space = to_space,
+                   .from = from,
+                   .to = to,
+                   .cause = cause,
+                   .bytes = value_bytes(v)};
   t.why = explain(c, v, cause, input, from, to, from_space, to_space);
-  if (!t.why || !fy_imap_put(&c->seen, key, parts->num_transfers)) return fy_fail_oom(err, sizeof t);
+  if (!t.why || !fy_imap_put(&c->seen, key, parts->num_transfers))
+    return fy_fail_oom(err, sizeof t);
   *out = (int32_t)parts->num_transfers;
   parts->transfers[parts->num_transfers++] = t;
   return FY_OK;
@@ -114,8 +126,10 @@ fy_code fy_partition_run(const fy_graph *g, const fy_placement *p, const fy_outp
   fy_arena_init(&parts->arena);
   parts->graph = g;
   parts->placement = p;
-  parts->input_transfer = fy_arena_array(&parts->arena, g->num_nodes + 1, sizeof *parts->input_transfer);
-  parts->fetch_transfer = fy_arena_array(&parts->arena, (size_t)num_fetches + 1, sizeof *parts->fetch_transfer);
+  parts->input_transfer =
+      fy_arena_array(&parts->arena, g->num_nodes + 1, sizeof *parts->input_transfer);
+  parts->fetch_transfer =
+      fy_arena_array(&parts->arena, (size_t)num_fetches + 1, sizeof *parts->fetch_transfer);
   fy_code code = FY_OK;
   cutter c = {.parts = parts, .g = g, .p = p, .feed_spaces = feed_spaces};
   fy_imap_init(&c.seen);
@@ -125,7 +139,8 @@ fy_code fy_partition_run(const fy_graph *g, const fy_placement *p, const fy_outp
   for (int i = 0; !code && i < num_fetches; i++) {
     parts->fetch_transfer[i] = -1;
     int space = fetch_spaces ? fetch_spaces[i] : 0;
-    if (space >= 0) code = need(&c, fetches[i], space, NULL, 0, client, &parts->fetch_transfer[i], err);
+    if (space >= 0)
+      code = need(&c, fetches[i], space, NULL, 0, client, &parts->fetch_transfer[i], err);
   }
   fy_imap_free(&c.seen);
   if (code) {
@@ -146,7 +161,8 @@ void fy_parts_free(fy_parts *parts) {
 void fy_parts_dump(fy_str *out, const fy_parts *parts) {
   for (size_t i = 0; i < parts->num_transfers; i++) {
     const fy_transfer *t = &parts->transfers[i];
-    fy_str_printf(out, "%s:%d  %s -> %s  ", t->value.node->name, t->value.index, t->from->name, t->to->name);
+    fy_str_printf(out, "%s:%d  %s -> %s  ", t->value.node->name, t->value.index, t->from->name,
+                  t->to->name);
     if (t->bytes >= 0)
       fy_str_printf(out, "%lld bytes", (long long)t->bytes);
     else

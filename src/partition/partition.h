@@ -12,19 +12,19 @@
 typedef struct fy_transfer {
   fy_output value;
   int from_space, to_space;
-  fy_device *from, *to;     // devices of producer and first consumer
-  fy_node *cause;           // first node that needs it there; NULL: a fetch
-  int64_t bytes;            // -1 = only run time can tell
-  const char *why;          // "input 1 of 'd' (on CPU:0) is in host memory", …
+  fy_device *from, *to;  // devices of producer and first consumer
+  fy_node *cause;        // first node that needs it there; NULL: a fetch
+  int64_t bytes;         // -1 = only run time can tell
+  const char *why;       // "input 1 of 'd' (on CPU:0) is in host memory", …
 } fy_transfer;
 
 typedef struct fy_parts {
   fy_arena arena;
   fy_transfer *transfers;
   size_t num_transfers, cap_transfers;
-  size_t handovers;         // edges between CPU devices: same memory, no copy
-  int32_t **input_transfer; // [node id][input] index of the transfer that serves it, -1 = none
-  int32_t *fetch_transfer;  // [num_fetches]
+  size_t handovers;          // edges between CPU devices: same memory, no copy
+  int32_t **input_transfer;  // [node id][input] index of the transfer that serves it, -1 = none
+  int32_t *fetch_transfer;   // [num_fetches]
   const fy_graph *graph;
   const fy_placement *placement;
 } fy_parts;

@@ -15,7 +15,7 @@
 
 #include "base/alloc.h"
 
-#define MAX_SWEEPS 6
+#define MAX_SWEEPS  6
 #define MAX_REGIONS 64  // tried as a whole per sweep: each costs a pass over the graph
 
 typedef struct plan {
@@ -28,20 +28,23 @@ typedef struct model {
   const fy_graph *g;
   const fy_device_set *set;
   fy_placement *p;
-  fy_devmask *open;     // [root id] candidates; 0 bits elsewhere
-  float *node_ns;       // [node id * devices] cost without contention
-  double *free_share;   // [device] 1 - busy
-  uint32_t *next;       // [node id] next member of its group
-  uint32_t *head;       // [root id]
+  fy_devmask *open;    // [root id] candidates; 0 bits elsewhere
+  float *node_ns;      // [node id * devices] cost without contention
+  double *free_share;  // [device] 1 - busy
+  uint32_t *next;      // [node id] next member of its group
+  uint32_t *head;      // [root id]
   fy_arena arena;
-  uint64_t *limit;      // [device]
+  uint64_t *limit;  // [device]
 } model;
 
-static bool is_arg(const fy_node *n) { return strcmp(n->op_name, "_Arg") == 0; }
+static bool is_arg(const fy_node *n) {
+  return strcmp(n->op_name, "_Arg") == 0;
+}
 
 static double bytes_of(const fy_node_out *o) {
   double n = (double)fy_dtype_storage(fy_dtype_base(o->dtype));
-  for (int32_t i = 0; i < o->shape.rank; i++) n *= o->shape.dims[i] < 0 ? 1 : (double)o->shape.dims[i];
+  for (int32_t i = 0; i < o->shape.rank; i++)
+    n *= o->shape.dims[i] < 0 ? 1 : (double)o->shape.dims[i];
   return n;
 }
 
@@ -218,7 +221,8 @@ static double peak_bytes(const model *m, const plan *pl, int device, fy_node **o
       size_t last = i;
       for (uint32_t u = 0; u < out->num_uses; u++) {
         const fy_node *user = out->uses[u].node;
-        if (in_space(m, device_of(m, pl, user), user, (uint32_t)out->uses[u].index) == space) needed = true;
+        if (in_space(m, device_of(m, pl, user), user, (uint32_t)out->uses[u].index) == space)
+          needed = true;
         if (user->mark > last) last = user->mark;
       }
       if (!needed) continue;
@@ -252,10 +256,11 @@ static fy_code too_big(const model *m, int device, double bytes, fy_error *err) 
   char need[32], have[32];
   fy_human_bytes(bytes, need);
   fy_human_bytes((double)m->limit[device], have);
-  return fy_fail(err, FY_RESOURCE_EXHAUSTED,
-                 "the graph needs %s on %s, which may hold %s, and every node there was asked to be there; "
-                 "ask for less (a smaller batch), another device, or allow_soft_placement",
-                 need, m->set->items[device]->name, have);
+  return fy_fail(
+      err, FY_RESOURCE_EXHAUSTED,
+      "the graph needs %s on %s, which may hold %s, and every node there was asked to be there; "
+      "ask for less (a smaller batch), another device, or allow_soft_placement",
+      need, m->set->items[device]->name, have);
 }
 
 // Moves groups off devices that would overflow. |moved[root]| records the device they had to leave + 1.
@@ -274,7 +279,8 @@ static fy_code fit_memory(const model *m, plan *pl, int *moved, fy_error *err) {
       int best_to = 0;
       double best_score = INFINITY;
       for (size_t i = 0; i < m->g->num_nodes; i++) {
-        if (!m->g->nodes[i] || fy_groups_root(m->gr, (uint32_t)i) != i || pl->device[i] != d || !m->open[i])
+        if (!m->g->nodes[i] || fy_groups_root(m->gr, (uint32_t)i) != i || pl->device[i] != d ||
+            !m->open[i])
           continue;
         double size = group_bytes(m, (uint32_t)i);
         if (size <= 0) continue;
@@ -300,12 +306,17 @@ static fy_code fit_memory(const model *m, plan *pl, int *moved, fy_error *err) {
 }
 
 // ------------------------------------------------------------------ reasons
-static const char *short_name(const fy_device *d) { return strrchr(d->name, '/') + strlen("/device:"); }
+static const char *short_name(const fy_device *d) {
+  return strrchr(d->name, '/') + strlen("/device:");
+}
 
 static const char *human_ns(double ns, char out[32]) {
-  if (ns < 1e3) snprintf(out, 32, "%.0f ns", ns);
-  else if (ns < 1e6) snprintf(out, 32, "%.1f us", ns / 1e3);
-  else snprintf(out, 32, "%.2f ms", ns / 1e6);
+  if (ns < 1e3)
+    snprintf(out, 32, "%.0f ns", ns);
+  else if (ns < 1e6)
+    snprintf(out, 32, "%.1f us", ns / 1e3);
+  else
+    snprintf(out, 32, "%.2f ms", ns / 1e6);
   return out;
 }
 
@@ -335,20 +346,24 @@ static fy_code explain_group(const model *m, plan *pl, uint32_t root, int moved,
       char limit[32];
       fy_human_bytes((double)m->limit[moved - 1], limit);
       e->why = FY_WHY_MEMORY;
-      e->text = fy_arena_printf(&m->p->arena, "%s may hold %s and the rest of the graph fills it; moving this costs least",
-                                short_name(m->set->items[moved - 1]), limit);
+      e->text = fy_arena_printf(
+          &m->p->arena,
+          "%s may hold %s and the rest of the graph fills it; moving this costs least",
+          short_name(m->set->items[moved - 1]), limit);
     } else {
       bool busy = m->free_share[other] < 1 && !dother->is_host && dh->is_host &&
                   best * m->free_share[other] < mine;
       e->why = busy ? FY_WHY_BUSY : FY_WHY_CHEAPER;
       if (busy)
-        e->text = fy_arena_printf(&m->p->arena, "%s is kept %.0f %% busy by others: %s there, %s on %s",
-                                  short_name(dother), 100 * (1 - m->free_share[other]), human_ns(best, a),
-                                  human_ns(mine, b), short_name(dh));
+        e->text =
+            fy_arena_printf(&m->p->arena, "%s is kept %.0f %% busy by others: %s there, %s on %s",
+                            short_name(dother), 100 * (1 - m->free_share[other]), human_ns(best, a),
+                            human_ns(mine, b), short_name(dh));
       else
-        e->text = fy_arena_printf(&m->p->arena, "%s with transfers on %s against %s on %s (the work alone: %s)",
-                                  human_ns(mine, a), short_name(dh), human_ns(best, b), short_name(dother),
-                                  human_ns(compute_ns(m, n, here), c));
+        e->text = fy_arena_printf(&m->p->arena,
+                                  "%s with transfers on %s against %s on %s (the work alone: %s)",
+                                  human_ns(mine, a), short_name(dh), human_ns(best, b),
+                                  short_name(dother), human_ns(compute_ns(m, n, here), c));
     }
     if (!e->text) return fy_fail_oom(err, 64);
   }
@@ -387,7 +402,8 @@ static fy_code make_model(model *m, fy_groups *gr, fy_placement *p, fy_error *er
   return FY_OK;
 }
 
-static fy_code open_groups(model *m, plan *host, plan *tf, const fy_place_options *o, fy_error *err) {
+static fy_code open_groups(model *m, plan *host, plan *tf, const fy_place_options *o,
+                           fy_error *err) {
   for (size_t i = 0; i < m->g->num_nodes; i++) {
     if (!m->g->nodes[i] || fy_groups_root(m->gr, (uint32_t)i) != i) continue;
     fy_devmask c;
@@ -421,7 +437,9 @@ fy_code fy_place_by_cost(fy_groups *gr, const fy_place_options *o, fy_placement 
   int *moved = fy_arena_array(&m.arena, n + 1, sizeof *moved);
   uint32_t *mark = fy_arena_array(&m.arena, n + 1, sizeof *mark);
   uint32_t *stack = fy_arena_array(&m.arena, n + 1, sizeof *stack);
-  fy_code code = host.device && tf.device && moved && mark && stack ? FY_OK : fy_fail_oom(err, n * sizeof(int));
+  fy_code code = host.device && tf.device && moved && mark && stack
+                     ? FY_OK
+                     : fy_fail_oom(err, n * sizeof(int));
   if (!code) code = make_model(&m, gr, p, err);
   if (!code) code = open_groups(&m, &host, &tf, o, err);
   if (!code) {

@@ -48,8 +48,10 @@ static bool star_or_number(const char **p, bool *has, int *out) {
 
 static bool legacy(const char **p, fy_devname *d) {
   const char *type = NULL;
-  if (starts(p, "/cpu:") || starts(p, "/CPU:")) type = "CPU";
-  else if (starts(p, "/gpu:") || starts(p, "/GPU:")) type = "GPU";
+  if (starts(p, "/cpu:") || starts(p, "/CPU:"))
+    type = "CPU";
+  else if (starts(p, "/gpu:") || starts(p, "/GPU:"))
+    type = "GPU";
   if (!type) return false;
   d->has_type = true;
   strcpy(d->type, type);
@@ -134,8 +136,8 @@ static fy_code conflict(const char *what, const fy_devname *a, const fy_devname 
   fy_str_init(&sb);
   fy_devname_print(&sa, a);
   fy_devname_print(&sb, b);
-  fy_fail(err, FY_INVALID_ARGUMENT, "Cannot merge devices with incompatible %s: '%s' and '%s'", what,
-          fy_str_text(&sa), fy_str_text(&sb));
+  fy_fail(err, FY_INVALID_ARGUMENT, "Cannot merge devices with incompatible %s: '%s' and '%s'",
+          what, fy_str_text(&sa), fy_str_text(&sb));
   fy_str_free(&sa);
   fy_str_free(&sb);
   return FY_INVALID_ARGUMENT;

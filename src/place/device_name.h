@@ -13,14 +13,15 @@ typedef struct fy_devname {
   int replica, task, id;
 } fy_devname;
 
-bool fy_devname_parse(const char *text, fy_devname *out);        // full names; "" and "/" are all-absent
+bool fy_devname_parse(const char *text, fy_devname *out);  // full names; "" and "/" are all-absent
 bool fy_devname_parse_local(const char *text, fy_devname *out);  // "CPU:0", "gpu:1"
 void fy_devname_print(fy_str *out, const fy_devname *d);
 bool fy_devname_is_specification(const fy_devname *less, const fy_devname *more);
 bool fy_devname_compatible(const fy_devname *a, const fy_devname *b);
 bool fy_devname_same_address_space(const fy_devname *a, const fy_devname *b);
 // Merges |other| into |target|; error texts of TensorFlow. |soft|: conflicting type/id are cleared.
-FY_MUST_CHECK fy_code fy_devname_merge(fy_devname *target, const fy_devname *other, bool soft, fy_error *err);
+FY_MUST_CHECK fy_code fy_devname_merge(fy_devname *target, const fy_devname *other, bool soft,
+                                       fy_error *err);
 void fy_devname_merge_override(fy_devname *target, const fy_devname *other);
 void fy_devname_merge_unset(fy_devname *target, const fy_devname *other);
 void fy_devname_ensure(fy_devname *more, const fy_devname *less);

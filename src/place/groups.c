@@ -56,13 +56,15 @@ static fy_code supported_mask(fy_groups *gr, const fy_node *node, fy_devmask *ou
 static fy_code no_kernel(fy_groups *gr, const fy_node *node, fy_error *err) {
   fy_str s;
   fy_str_init(&s);
-  fy_str_printf(&s, "No OpKernel was registered to support Op '%s' used by {{node %s}} with these attrs: [",
-                node->op_name, node->name);
+  fy_str_printf(
+      &s, "No OpKernel was registered to support Op '%s' used by {{node %s}} with these attrs: [",
+      node->op_name, node->name);
   fy_attrs_print(&s, &node->attrs);
   fy_str_add(&s, "]\nRegistered devices: [");
   for (int i = 0; i < gr->set->n; i++) {
     bool seen = false;
-    for (int k = 0; k < i; k++) seen |= strcmp(gr->set->items[k]->type, gr->set->items[i]->type) == 0;
+    for (int k = 0; k < i; k++)
+      seen |= strcmp(gr->set->items[k]->type, gr->set->items[i]->type) == 0;
     if (!seen) fy_str_printf(&s, "%s%s", i ? ", " : "", gr->set->items[i]->type);
   }
   fy_str_add(&s, "]\nRegistered kernels:\n");
@@ -93,10 +95,11 @@ static fy_code init_member(fy_groups *gr, const fy_node *node, fy_error *err) {
     fy_str s;
     fy_str_init(&s);
     fy_node_print(&s, node);
-    fy_fail(err, FY_INVALID_ARGUMENT,
-            "Malformed device specification '%s' in node: {name:'%s' id:%u op device:{requested: '%s', "
-            "assigned: ''} def:{%s}}\n\t [[%s]]",
-            node->device, node->name, node->id + 2, node->device, fy_str_text(&s), node->name);
+    fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Malformed device specification '%s' in node: {name:'%s' id:%u op device:{requested: '%s', "
+        "assigned: ''} def:{%s}}\n\t [[%s]]",
+        node->device, node->name, node->id + 2, node->device, fy_str_text(&s), node->name);
     fy_str_free(&s);
     return FY_INVALID_ARGUMENT;
   }
@@ -122,9 +125,10 @@ static fy_code join(fy_groups *gr, uint32_t a, uint32_t b, bool over, fy_error *
   if (ga->has_resource && gb->has_resource) {
     fy_code code = fy_devname_merge(&resource, &gb->resource, false, err);
     if (code) {
-      fy_error_prepend(err,
-                       "Cannot place the graph because a reference or resource edge connects colocation "
-                       "groups with incompatible resource devices: ");
+      fy_error_prepend(
+          err,
+          "Cannot place the graph because a reference or resource edge connects colocation "
+          "groups with incompatible resource devices: ");
       return code;
     }
   } else if (gb->has_resource) {
@@ -139,7 +143,8 @@ static fy_code join(fy_groups *gr, uint32_t a, uint32_t b, bool over, fy_error *
   fy_devmask both = ga->supported & gb->supported;
   if (!both)
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "because no device type supports both of those nodes and the other nodes colocated with them.");
+                   "because no device type supports both of those nodes and the other nodes "
+                   "colocated with them.");
   if (ga->size < gb->size) {
     uint32_t t = ra;
     ra = rb;
@@ -161,10 +166,13 @@ static fy_code join(fy_groups *gr, uint32_t a, uint32_t b, bool over, fy_error *
 
 // Ops that may hold resources of other devices without living there.
 static bool exempt(const fy_node *n) {
-  static const char *const names[] = {"PartitionedCall", "StatefulPartitionedCall", "IdentityN", "If",
-                                      "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile",
-                                      "MapDataset", "GeneratorDataset", "DeleteMultiDeviceIterator",
-                                      "ReduceDataset", "_Retval"};
+  static const char *const names[] = {"PartitionedCall",  "StatefulPartitionedCall",
+                                      "IdentityN",        "If",
+                                      "StatelessIf",      "Case",
+                                      "StatelessCase",    "While",
+                                      "StatelessWhile",   "MapDataset",
+                                      "GeneratorDataset", "DeleteMultiDeviceIterator",
+                                      "ReduceDataset",    "_Retval"};
   if (n->function) return true;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (strcmp(n->op_name, names[i]) == 0) return true;
@@ -179,7 +187,8 @@ static fy_code join_resources(fy_groups *gr, const fy_node *node, fy_error *err)
     if (strcmp(src->op_name, "_Arg") == 0) continue;  // the handle itself says where it lives
     fy_code code = join(gr, src->id, node->id, true, err);
     if (code) {
-      fy_error_append(err, " The edge src node is %s , and the dst node is %s", src->name, node->name);
+      fy_error_append(err, " The edge src node is %s , and the dst node is %s", src->name,
+                      node->name);
       return code;
     }
     gr->items[node->id].bound_by = src->id;
@@ -217,7 +226,8 @@ static fy_code join_class(fy_groups *gr, const fy_node *node, fy_map *roots, fy_
         fy_groups_debug(gr, node->id, &debug);
       }
       fy_fail(err, FY_INVALID_ARGUMENT,
-              "Cannot colocate nodes {{colocation_node %s}} and {{colocation_node %s}}%s%s%s\n\t [[{{node %s}}]]",
+              "Cannot colocate nodes {{colocation_node %s}} and {{colocation_node %s}}%s%s%s\n\t "
+              "[[{{node %s}}]]",
               node->name, with->name, types ? " " : ": ", text, fy_str_text(&debug), node->name);
       fy_str_free(&debug);
       fy_error_clear(&why);
@@ -234,8 +244,9 @@ fy_code fy_groups_build(fy_groups *gr, const fy_graph *g, const fy_device_set *s
   fy_imap_init(&gr->kernels);
   fy_arena_init(&gr->arena);
   if (set->n > FY_PLACE_MAX_DEVICES)
-    return fy_fail(err, FY_INVALID_ARGUMENT, "%d devices are more than the %d that can be placed on",
-                   set->n, FY_PLACE_MAX_DEVICES);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "%d devices are more than the %d that can be placed on", set->n,
+                   FY_PLACE_MAX_DEVICES);
   gr->items = fy_arena_array(&gr->arena, g->num_nodes + 1, sizeof *gr->items);
   if (!gr->items) return fy_fail_oom(err, g->num_nodes * sizeof *gr->items);
   bool any_resource = false, any_class = false;
@@ -278,8 +289,10 @@ static void print_types(const fy_groups *gr, fy_devmask m, fy_str *out) {
 void fy_groups_debug(fy_groups *gr, uint32_t id, fy_str *out) {
   uint32_t root = fy_groups_root(gr, id);
   const fy_group *r = &gr->items[root];
-  fy_str_add(out, "\nColocation Debug Info:\nColocation group had the following types and supported devices: \n"
-                  "Root Member(assigned_device_name_index_=-1 requested_device_name_='");
+  fy_str_add(
+      out,
+      "\nColocation Debug Info:\nColocation group had the following types and supported devices: \n"
+      "Root Member(assigned_device_name_index_=-1 requested_device_name_='");
   fy_devname_print(out, &r->requested);
   fy_str_add(out, "' assigned_device_name_='' resource_device_name_='");
   if (r->has_resource) fy_devname_print(out, &r->resource);
@@ -295,7 +308,9 @@ void fy_groups_debug(fy_groups *gr, uint32_t id, fy_str *out) {
     print_types(gr, m, out);
     fy_str_add(out, " \n");
   }
-  fy_str_add(out, "\nColocation members, user-requested devices, and framework assigned devices, if any:\n");
+  fy_str_add(
+      out,
+      "\nColocation members, user-requested devices, and framework assigned devices, if any:\n");
   for (size_t i = 0; i < gr->g->num_nodes; i++) {
     const fy_node *n = gr->g->nodes[i];
     if (n && fy_groups_root(gr, n->id) == root)
@@ -320,7 +335,8 @@ fy_device *fy_groups_first(const fy_groups *gr, fy_devmask mask) {
 
 // ------------------------------------------------------------------ candidates and their errors
 static void list_devices(const fy_groups *gr, fy_str *out, const char *sep) {
-  for (int i = 0; i < gr->set->n; i++) fy_str_printf(out, "%s%s", i ? sep : "", gr->set->items[i]->name);
+  for (int i = 0; i < gr->set->n; i++)
+    fy_str_printf(out, "%s%s", i ? sep : "", gr->set->items[i]->name);
 }
 
 static bool any_gpu(const fy_groups *gr) {
@@ -336,28 +352,35 @@ static fy_code refuse(fy_groups *gr, uint32_t id, fy_error *err) {
   fy_str_init(&s);
   fy_str_init(&names);
   fy_devname own = {0};
-  if (*node->device && !fy_devname_parse(node->device, &own)) fy_devname_parse_local(node->device, &own);
+  if (*node->device && !fy_devname_parse(node->device, &own))
+    fy_devname_parse_local(node->device, &own);
   list_devices(gr, &names, ", ");
   if (*node->device && !fy_groups_matching(gr, &own)) {
-    fy_str_printf(&s, "{{node %s}} was explicitly assigned to %s but available devices are [ %s ]. Make sure the "
-                      "device specification refers to a valid device.",
-                  node->name, node->device, fy_str_text(&names));
+    fy_str_printf(
+        &s,
+        "{{node %s}} was explicitly assigned to %s but available devices are [ %s ]. Make sure the "
+        "device specification refers to a valid device.",
+        node->name, node->device, fy_str_text(&names));
     if (own.has_type && strcmp(own.type, "GPU") == 0 && !any_gpu(gr))
       fy_str_add(&s, " The requested device appears to be a GPU, but CUDA is not enabled.");
   } else if (*node->device && r->size > 1) {
     fy_str group;
     fy_str_init(&group);
     fy_devname_print(&group, &r->requested);
-    fy_str_printf(&s, "Could not satisfy explicit device specification '%s' because the node "
-                      "{{colocation_node %s}} was colocated with a group of nodes that required incompatible "
-                      "device '%s'. All available devices [%s]. ",
-                  node->device, node->name, fy_str_text(&group), fy_str_text(&names));
+    fy_str_printf(
+        &s,
+        "Could not satisfy explicit device specification '%s' because the node "
+        "{{colocation_node %s}} was colocated with a group of nodes that required incompatible "
+        "device '%s'. All available devices [%s]. ",
+        node->device, node->name, fy_str_text(&group), fy_str_text(&names));
     fy_str_free(&group);
     fy_groups_debug(gr, id, &s);
   } else {
-    fy_str_printf(&s, "Could not satisfy explicit device specification '%s' because no supported kernel for %s "
-                      "devices is available.",
-                  node->device, own.has_type ? own.type : "any");
+    fy_str_printf(
+        &s,
+        "Could not satisfy explicit device specification '%s' because no supported kernel for %s "
+        "devices is available.",
+        node->device, own.has_type ? own.type : "any");
     fy_groups_debug(gr, id, &s);
     fy_str_printf(&s, "\nOp: %s\nNode attrs: ", node->op_name);
     fy_attrs_print(&s, &node->attrs);
@@ -369,13 +392,14 @@ static fy_code refuse(fy_groups *gr, uint32_t id, fy_error *err) {
     for (int i = 0; i < gr->set->n; i++) {
       fy_error why;
       fy_error_init(&why);
-      if ((fy_groups_matching(gr, &own) >> i & 1) && !fy_place_supported(node, gr->set->items[i], &why))
+      if ((fy_groups_matching(gr, &own) >> i & 1) &&
+          !fy_place_supported(node, gr->set->items[i], &why))
         fy_str_printf(&s, "%s: %s\n", gr->set->items[i]->name, fy_error_text(&why));
       fy_error_clear(&why);
     }
   }
-  fy_fail(err, FY_INVALID_ARGUMENT, "Cannot assign a device for operation %s: %s\n\t [[%s]]", node->name,
-          fy_str_text(&s), node->name);
+  fy_fail(err, FY_INVALID_ARGUMENT, "Cannot assign a device for operation %s: %s\n\t [[%s]]",
+          node->name, fy_str_text(&s), node->name);
   fy_str_free(&s);
   fy_str_free(&names);
   return FY_INVALID_ARGUMENT;

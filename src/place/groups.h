@@ -12,24 +12,24 @@ __extension__ typedef unsigned __int128 fy_devmask;  // bit per device of the se
 #define FY_PLACE_MAX_DEVICES 128
 
 typedef struct fy_group {
-  uint32_t parent;         // by node id; a root is its own parent
+  uint32_t parent;  // by node id; a root is its own parent
   uint32_t size;
-  fy_devname requested;    // merged request of the members
-  fy_devname resource;     // requested by a resource's owner: never overridden
+  fy_devname requested;  // merged request of the members
+  fy_devname resource;   // requested by a resource's owner: never overridden
   bool has_resource;
-  fy_devmask supported;    // devices that have a kernel for every member
-  uint32_t by;             // node whose request (or limits) decided, for the reason
-  uint32_t bound_by;       // member through which the group came to be (resource edge or _class)
+  fy_devmask supported;  // devices that have a kernel for every member
+  uint32_t by;           // node whose request (or limits) decided, for the reason
+  uint32_t bound_by;     // member through which the group came to be (resource edge or _class)
   bool through_resource;
-  fy_device *assigned;     // once a member is placed
+  fy_device *assigned;  // once a member is placed
 } fy_group;
 
 typedef struct fy_groups {
   const fy_graph *g;
   const fy_device_set *set;
-  fy_group *items;         // by node id
+  fy_group *items;  // by node id
   bool soft;
-  fy_imap kernels;         // (op, types) -> index into masks
+  fy_imap kernels;  // (op, types) -> index into masks
   fy_devmask *masks;
   size_t num_masks, cap_masks;
   fy_arena arena;

@@ -58,7 +58,9 @@ bool fy_place_output_on_host(const fy_node *node, const fy_device *device, uint3
   return on_host(node, device, index, true, node->outputs[index].dtype);
 }
 
-int fy_space_of(const fy_device *d) { return !d || d->is_host ? 0 : d->ordinal + 1; }
+int fy_space_of(const fy_device *d) {
+  return !d || d->is_host ? 0 : d->ordinal + 1;
+}
 
 int fy_place_output_space(const fy_node *node, const fy_device *device, uint32_t index) {
   return fy_place_output_on_host(node, device, index) ? 0 : fy_space_of(device);
@@ -90,13 +92,17 @@ void fy_place_work(const fy_node *node, fy_cost *out) {
   *out = (fy_cost){0};
   if (node->const_value || strcmp(node->op_name, "_Arg") == 0) return;
   if (impl && (impl->flags & FY_OP_ALIAS)) return;
-  if (!impl || !impl->cost || node->num_inputs > MAX_COST_ARGS || node->num_outputs > MAX_COST_ARGS) {
+  if (!impl || !impl->cost || node->num_inputs > MAX_COST_ARGS ||
+      node->num_outputs > MAX_COST_ARGS) {
     default_cost(node, out);
     return;
   }
   fy_pshape in[MAX_COST_ARGS], outs[MAX_COST_ARGS];
-  fy_site site = {.op = node->op, .attrs = &node->attrs, .node_name = node->name,
-                  .num_inputs = (int)node->num_inputs, .num_outputs = (int)node->num_outputs,
+  fy_site site = {.op = node->op,
+                  .attrs = &node->attrs,
+                  .node_name = node->name,
+                  .num_inputs = (int)node->num_inputs,
+                  .num_outputs = (int)node->num_outputs,
                   .in_types = node->input_types};
   for (uint32_t i = 0; i < node->num_inputs; i++)
     in[i] = node->inputs[i].node->outputs[node->inputs[i].index].shape;

@@ -11,15 +11,25 @@
 #include "place/cost.h"
 #include "place/groups.h"
 
-static const char *const why_names[FY_WHY_COUNT] = {
-    [FY_WHY_ONLY_DEVICE] = "only device", [FY_WHY_REQUESTED] = "requested",
-    [FY_WHY_COLOCATED] = "colocated", [FY_WHY_RESOURCE] = "resource",
-    [FY_WHY_ONLY_KERNEL] = "only kernel", [FY_WHY_DEVICE_REFUSES] = "device refuses",
-    [FY_WHY_PRIORITY] = "priority", [FY_WHY_GENERATOR] = "generator", [FY_WHY_METADATA] = "metadata",
-    [FY_WHY_HOST_DATA] = "host data", [FY_WHY_CHEAPER] = "cheaper", [FY_WHY_MEMORY] = "memory",
-    [FY_WHY_BUSY] = "busy", [FY_WHY_SOFT] = "soft placement", [FY_WHY_FEED] = "feed"};
+static const char *const why_names[FY_WHY_COUNT] = {[FY_WHY_ONLY_DEVICE] = "only device",
+                                                    [FY_WHY_REQUESTED] = "requested",
+                                                    [FY_WHY_COLOCATED] = "colocated",
+                                                    [FY_WHY_RESOURCE] = "resource",
+                                                    [FY_WHY_ONLY_KERNEL] = "only kernel",
+                                                    [FY_WHY_DEVICE_REFUSES] = "device refuses",
+                                                    [FY_WHY_PRIORITY] = "priority",
+                                                    [FY_WHY_GENERATOR] = "generator",
+                                                    [FY_WHY_METADATA] = "metadata",
+                                                    [FY_WHY_HOST_DATA] = "host data",
+                                                    [FY_WHY_CHEAPER] = "cheaper",
+                                                    [FY_WHY_MEMORY] = "memory",
+                                                    [FY_WHY_BUSY] = "busy",
+                                                    [FY_WHY_SOFT] = "soft placement",
+                                                    [FY_WHY_FEED] = "feed"};
 
-const char *fy_why_name(fy_why why) { return (unsigned)why < FY_WHY_COUNT ? why_names[why] : "?"; }
+const char *fy_why_name(fy_why why) {
+  return (unsigned)why < FY_WHY_COUNT ? why_names[why] : "?";
+}
 
 void fy_placement_free(fy_placement *p) {
   if (!p) return;
@@ -80,7 +90,9 @@ static fy_device *default_choice(placer *pl, fy_devmask m) {
   return fy_groups_first(&pl->groups, m);
 }
 
-static bool candidate(fy_devmask m, const fy_device *d) { return d && (m >> d->ordinal & 1); }
+static bool candidate(fy_devmask m, const fy_device *d) {
+  return d && (m >> d->ordinal & 1);
+}
 
 static fy_code first_pass(placer *pl, fy_error *err) {
   for (size_t i = 0; i < pl->g->num_nodes; i++) {
@@ -138,7 +150,9 @@ static fy_code second_pass(placer *pl, fy_error *err) {
 }
 
 // ------------------------------------------------------------------ reasons
-static const char *type_of(const fy_device *d) { return strrchr(d->name, '/') + strlen("/device:"); }
+static const char *type_of(const fy_device *d) {
+  return strrchr(d->name, '/') + strlen("/device:");
+}
 
 // Why another device type was out of the question: the text its kernel lookup or device gave.
 static const char *refusal(placer *pl, const fy_node *n, const fy_device *placed, fy_device **who) {
@@ -158,21 +172,20 @@ static const char *refusal(placer *pl, const fy_node *n, const fy_device *placed
   return NULL;
 }
 
-static const char *say(fy_placement *p, const fy_node *n, fy_device *d, fy_why why, const char *detail) {
+static const char *say(fy_placement *p, const fy_node *n, fy_device *d, fy_why why,
+                       const char *detail) {
   fy_arena *a = &p->arena;
   switch (why) {
-    case FY_WHY_ONLY_DEVICE:
-      return "it is the only device";
-    case FY_WHY_FEED:
-      return "fed by the client, in host memory";
+    case FY_WHY_ONLY_DEVICE: return "it is the only device";
+    case FY_WHY_FEED: return "fed by the client, in host memory";
     case FY_WHY_GENERATOR:
       return fy_arena_printf(a, "it has no inputs and all its consumers are on %s", type_of(d));
     case FY_WHY_METADATA:
-      return fy_arena_printf(a, "it only looks at '%s', which is on %s", n->inputs[0].node->name, type_of(d));
+      return fy_arena_printf(a, "it only looks at '%s', which is on %s", n->inputs[0].node->name,
+                             type_of(d));
     case FY_WHY_PRIORITY:
       return fy_arena_printf(a, "%s comes first in TensorFlow's order of device types", type_of(d));
-    default:
-      return detail ? detail : fy_why_name(why);
+    default: return detail ? detail : fy_why_name(why);
   }
 }
 
@@ -187,7 +200,8 @@ static fy_code give_reason(placer *pl, const fy_node *n, fy_error *err) {
   bool soft = false;
   FY_TRY(fy_groups_candidates(&pl->groups, n->id, &m, &soft, err));
   fy_devname own = {0};
-  bool asked = *n->device && (fy_devname_parse(n->device, &own) || fy_devname_parse_local(n->device, &own)) &&
+  bool asked = *n->device &&
+               (fy_devname_parse(n->device, &own) || fy_devname_parse_local(n->device, &own)) &&
                (own.has_type || own.has_id);
   bool honoured = asked && (fy_groups_matching(&pl->groups, &own) >> e->device->ordinal & 1);
   fy_device *who = NULL;
@@ -197,10 +211,12 @@ static fy_code give_reason(placer *pl, const fy_node *n, fy_error *err) {
     fy_devmask match = fy_groups_matching(&pl->groups, &own);
     const char *detail = !match ? "no such device is open" : refusal(pl, n, e->device, &who);
     if (self->through_resource)
-      text = fy_arena_printf(a, "asked for %s, but it must be with '%s', whose resource it uses, on %s", n->device,
-                             pl->g->nodes[self->bound_by]->name, type_of(e->device));
+      text = fy_arena_printf(
+          a, "asked for %s, but it must be with '%s', whose resource it uses, on %s", n->device,
+          pl->g->nodes[self->bound_by]->name, type_of(e->device));
     else
-      text = fy_arena_printf(a, "asked for %s, fell back to %s (soft placement): %s", n->device, type_of(e->device),
+      text = fy_arena_printf(a, "asked for %s, fell back to %s (soft placement): %s", n->device,
+                             type_of(e->device),
                              detail ? detail : "its colocation group cannot run there");
     e->why = self->through_resource ? FY_WHY_RESOURCE : FY_WHY_SOFT;
   } else if (honoured) {
@@ -219,7 +235,8 @@ static fy_code give_reason(placer *pl, const fy_node *n, fy_error *err) {
   } else if (r->size > 1 && r->by != n->id && (self->bound_by != n->id || r->requested.has_type)) {
     e->why = FY_WHY_COLOCATED;
     text = fy_arena_printf(a, "colocated with '%s' on %s",
-                           pl->g->nodes[self->bound_by != n->id ? self->bound_by : r->by]->name, type_of(e->device));
+                           pl->g->nodes[self->bound_by != n->id ? self->bound_by : r->by]->name,
+                           type_of(e->device));
   } else if ((text = refusal(pl, n, e->device, &who)) != NULL) {
     bool kernel = fy_op_has_kernel(n->op, &n->attrs, who->type, NULL);
     e->why = kernel ? FY_WHY_DEVICE_REFUSES : FY_WHY_ONLY_KERNEL;
@@ -238,7 +255,8 @@ static fy_code give_reason(placer *pl, const fy_node *n, fy_error *err) {
 static bool trivial(const fy_graph *g, const fy_device_set *set) {
   if (set->n != 1) return false;
   for (size_t i = 0; i < g->num_nodes; i++)
-    if (g->nodes[i] && (*g->nodes[i]->device || fy_attrs_get(&g->nodes[i]->attrs, "_class"))) return false;
+    if (g->nodes[i] && (*g->nodes[i]->device || fy_attrs_get(&g->nodes[i]->attrs, "_class")))
+      return false;
   return true;
 }
 
@@ -264,7 +282,8 @@ fy_code fy_place_run(const fy_graph *g, const fy_device_set *set, const fy_place
   } else if (!code) {
     code = first_pass(&pl, err);
     if (!code) code = second_pass(&pl, err);
-    if (!code && o->mode == FY_PLACE_AUTO && set->n > 1) code = fy_place_by_cost(&pl.groups, o, pl.p, err);
+    if (!code && o->mode == FY_PLACE_AUTO && set->n > 1)
+      code = fy_place_by_cost(&pl.groups, o, pl.p, err);
     for (size_t i = 0; !code && i < g->num_nodes; i++)
       if (g->nodes[i]) code = give_reason(&pl, g->nodes[i], err);
   }

@@ -24,28 +24,28 @@ typedef enum fy_place_mode {
 } fy_place_mode;
 
 typedef enum fy_why {
-  FY_WHY_ONLY_DEVICE,   // there is just one
-  FY_WHY_REQUESTED,     // the node's own device string
-  FY_WHY_COLOCATED,     // _class or a group member's request
-  FY_WHY_RESOURCE,      // follows the variable or table it touches
-  FY_WHY_ONLY_KERNEL,   // no other device type has a kernel
+  FY_WHY_ONLY_DEVICE,     // there is just one
+  FY_WHY_REQUESTED,       // the node's own device string
+  FY_WHY_COLOCATED,       // _class or a group member's request
+  FY_WHY_RESOURCE,        // follows the variable or table it touches
+  FY_WHY_ONLY_KERNEL,     // no other device type has a kernel
   FY_WHY_DEVICE_REFUSES,  // the preferred device declined: its reason is in the text
-  FY_WHY_PRIORITY,      // TensorFlow's type order (GPU before CPU)
-  FY_WHY_GENERATOR,     // no inputs: goes where all its consumers are
-  FY_WHY_METADATA,      // Shape, Size, Rank, pass-through Identity: with its input
-  FY_WHY_HOST_DATA,     // its data is host memory anyway (strings, shapes)
-  FY_WHY_CHEAPER,       // cost model
-  FY_WHY_MEMORY,        // would not fit the other device
-  FY_WHY_BUSY,          // the other device is kept busy by others
-  FY_WHY_SOFT,          // asked for another device, fell back (soft placement)
-  FY_WHY_FEED,          // fed by the client
+  FY_WHY_PRIORITY,        // TensorFlow's type order (GPU before CPU)
+  FY_WHY_GENERATOR,       // no inputs: goes where all its consumers are
+  FY_WHY_METADATA,        // Shape, Size, Rank, pass-through Identity: with its input
+  FY_WHY_HOST_DATA,       // its data is host memory anyway (strings, shapes)
+  FY_WHY_CHEAPER,         // cost model
+  FY_WHY_MEMORY,          // would not fit the other device
+  FY_WHY_BUSY,            // the other device is kept busy by others
+  FY_WHY_SOFT,            // asked for another device, fell back (soft placement)
+  FY_WHY_FEED,            // fed by the client
   FY_WHY_COUNT,
 } fy_why;
 
 typedef struct fy_placed {
   fy_device *device;
   fy_why why;
-  const char *text;  // one sentence, names nodes, devices and numbers; placement's arena
+  const char *text;    // one sentence, names nodes, devices and numbers; placement's arena
   const char *wanted;  // the device string that was not honoured, or NULL
 } fy_placed;
 
@@ -59,17 +59,18 @@ typedef struct fy_placement {
 
 typedef struct fy_place_options {
   fy_place_mode mode;
-  bool soft;              // allow_soft_placement: explicit devices are `prefer`, else `require`
-  const fy_device *default_device;  // of the calling function or eager scope; may be NULL
-  const char *const *pinned_spaces; // reserved, NULL
-  uint64_t memory_margin_bytes;     // kept free on every device
+  bool soft;  // allow_soft_placement: explicit devices are `prefer`, else `require`
+  const fy_device *default_device;   // of the calling function or eager scope; may be NULL
+  const char *const *pinned_spaces;  // reserved, NULL
+  uint64_t memory_margin_bytes;      // kept free on every device
 } fy_place_options;
 
 // Places every node of |graph|. On success the caller owns |*out| (fy_placement_free).
 // INVALID_ARGUMENT if a pin names no device or no kernel exists anywhere; |err| names the node and
 // each device's reason, in TensorFlow's words. Thread-safe for distinct graphs.
 FY_MUST_CHECK fy_code fy_place_run(const fy_graph *graph, const fy_device_set *devices,
-                                   const fy_place_options *options, fy_placement **out, fy_error *err);
+                                   const fy_place_options *options, fy_placement **out,
+                                   fy_error *err);
 void fy_placement_free(fy_placement *p);
 const char *fy_why_name(fy_why why);  // "requested", "only kernel", …
 // `name: (Op): device  reason` per line, stable.

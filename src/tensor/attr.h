@@ -11,7 +11,7 @@
 #include "tensor/tensor.h"
 
 typedef enum fy_attr_kind {
-  FY_ATTR_NONE = 0,     // an AttrValue with no field set
+  FY_ATTR_NONE = 0,  // an AttrValue with no field set
   FY_ATTR_STRING = 1,
   FY_ATTR_INT = 2,
   FY_ATTR_FLOAT = 3,
@@ -75,8 +75,10 @@ FY_MUST_CHECK fy_code fy_attrs_set(fy_attrs *attrs, fy_arena *arena, const char 
                                    const fy_attr *value, fy_error *err);
 bool fy_attrs_remove(fy_attrs *attrs, const char *name);
 // Deep copy into |arena| (tensors are retained, not copied).
-FY_MUST_CHECK fy_code fy_attr_copy(fy_attr *to, const fy_attr *from, fy_arena *arena, fy_error *err);
-FY_MUST_CHECK fy_code fy_attrs_copy(fy_attrs *to, const fy_attrs *from, fy_arena *arena, fy_error *err);
+FY_MUST_CHECK fy_code fy_attr_copy(fy_attr *to, const fy_attr *from, fy_arena *arena,
+                                   fy_error *err);
+FY_MUST_CHECK fy_code fy_attrs_copy(fy_attrs *to, const fy_attrs *from, fy_arena *arena,
+                                    fy_error *err);
 bool fy_attr_equal(const fy_attr *a, const fy_attr *b);
 bool fy_attrs_equal(const fy_attrs *a, const fy_attrs *b);
 uint64_t fy_attr_hash(const fy_attr *a, uint64_t seed);

@@ -47,14 +47,18 @@ typedef enum fy_dtype {
   FY_REF_BIT = 100,  // a reference type is its base + 100
 } fy_dtype;
 
-static inline bool fy_dtype_is_ref(fy_dtype t) { return (int)t > FY_REF_BIT; }
+static inline bool fy_dtype_is_ref(fy_dtype t) {
+  return (int)t > FY_REF_BIT;
+}
 static inline fy_dtype fy_dtype_base(fy_dtype t) {
   return fy_dtype_is_ref(t) ? (fy_dtype)((int)t - FY_REF_BIT) : t;
 }
-bool fy_dtype_valid(int value);        // a known type, reference or not
-size_t fy_dtype_size(fy_dtype t);      // bytes per element; 0 for string, resource, variant as TF_DataTypeSize says
-size_t fy_dtype_storage(fy_dtype t);   // bytes one element takes in our buffers (string 24, handle 8)
-bool fy_dtype_is_plain(fy_dtype t);    // elements are bytes that memcpy may move
+bool fy_dtype_valid(int value);  // a known type, reference or not
+size_t fy_dtype_size(
+    fy_dtype t);  // bytes per element; 0 for string, resource, variant as TF_DataTypeSize says
+size_t fy_dtype_storage(
+    fy_dtype t);                     // bytes one element takes in our buffers (string 24, handle 8)
+bool fy_dtype_is_plain(fy_dtype t);  // elements are bytes that memcpy may move
 bool fy_dtype_is_floating(fy_dtype t);  // half, bfloat16, float, double (float8 too)
 bool fy_dtype_is_integer(fy_dtype t);   // signed or unsigned, not quantized, not bool
 bool fy_dtype_is_complex(fy_dtype t);

@@ -19,8 +19,8 @@
 #include "base/str.h"
 #include "tensor/dtype.h"
 
-#define FY_MAX_RANK 254   // TensorFlow's own limit
-#define FY_INLINE_RANK 6  // dims stored in the tensor itself
+#define FY_MAX_RANK    254  // TensorFlow's own limit
+#define FY_INLINE_RANK 6    // dims stored in the tensor itself
 
 struct fy_device;
 
@@ -74,7 +74,8 @@ bool fy_shape_count(int32_t rank, const int64_t *dims, int64_t *out);
 bool fy_shape_equal(int32_t rank_a, const int64_t *a, int32_t rank_b, const int64_t *b);
 // "[2,3]" / "[]" / "[?,3]" / "<unknown>" as TensorFlow prints shapes in errors.
 void fy_shape_print(fy_str *out, int32_t rank, const int64_t *dims);
-const char *fy_shape_text(int32_t rank, const int64_t *dims, char buf[128]);  // cut with "..." if long
+const char *fy_shape_text(int32_t rank, const int64_t *dims,
+                          char buf[128]);  // cut with "..." if long
 
 // --- buffers ---
 // New host buffer, 64-byte aligned, not zeroed unless its elements are objects or strings (those
@@ -94,7 +95,8 @@ FY_MUST_CHECK fy_code fy_tensor_over(fy_buffer *buffer, void *data, fy_dtype dty
 // Same memory, other dtype/shape of the same byte size (the caller checks sizes).
 FY_MUST_CHECK fy_code fy_tensor_alias(const fy_tensor *t, fy_dtype dtype, int32_t rank,
                                       const int64_t *dims, fy_tensor **out, fy_error *err);
-FY_MUST_CHECK fy_code fy_tensor_clone(const fy_tensor *t, fy_tensor **out, fy_error *err);  // host deep copy
+FY_MUST_CHECK fy_code fy_tensor_clone(const fy_tensor *t, fy_tensor **out,
+                                      fy_error *err);  // host deep copy
 void fy_tensor_retain(fy_tensor *t);
 void fy_tensor_release(fy_tensor *t);  // NULL is fine
 bool fy_tensor_is_exclusive(const fy_tensor *t);

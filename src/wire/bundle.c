@@ -137,8 +137,9 @@ static fy_code open_v1(const char *path, fy_wire_bundle **out, fy_error *err) {
   code = open_table(path, table, n, true, out, err);
   if (code == FY_DATA_LOSS && err) {
     fy_error_prepend(err, "Unable to open table file %s: DATA_LOSS: ", path);
-    fy_error_append(err, ": perhaps your file is in a different file format and you need to use a "
-                         "different restore operator?");
+    fy_error_append(err,
+                    ": perhaps your file is in a different file format and you need to use a "
+                    "different restore operator?");
   }
   fy_free(table);
   return code;

@@ -16,7 +16,7 @@ typedef struct fy_wire_bundle_item {
   const Tensorflow__BundleEntryProto *proto;
   fy_dtype dtype;
   fy_pshape shape;
-  int64_t count;  // elements
+  int64_t count;                        // elements
   const Tensorflow__TensorProto *data;  // version 1: the values, and in how many parts
   int num_parts;
 } fy_wire_bundle_item;

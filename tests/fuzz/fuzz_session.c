@@ -19,7 +19,8 @@ static void set_up(void) {
   fy_error err;
   fy_error_init(&err);
   fy_options_default(&options);
-  if (fy_options_text(&options, "sim=gpu:1,memory=16MiB; memory_limit.CPU=64MiB; soft_placement=true", &err) ||
+  if (fy_options_text(
+          &options, "sim=gpu:1,memory=16MiB; memory_limit.CPU=64MiB; soft_placement=true", &err) ||
       fy_devices_open(&options, &devices, &err))
     abort();
 }
@@ -51,10 +52,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   fy_error_init(&err);
   ProtobufCMessage *msg;
   bool text;
-  if (fy_wire_parse_either(&tensorflow__graph_def__descriptor, data, n, &arena, &msg, &text, &err) == FY_OK) {
+  if (fy_wire_parse_either(&tensorflow__graph_def__descriptor, data, n, &arena, &msg, &text,
+                           &err) == FY_OK) {
     fy_graph *g = fy_graph_new();
     fy_import_options o = {0};
-    if (g && fy_graph_import(g, (Tensorflow__GraphDef *)msg, &o, &arena, NULL, &err) == FY_OK) run_all(g);
+    if (g && fy_graph_import(g, (Tensorflow__GraphDef *)msg, &o, &arena, NULL, &err) == FY_OK)
+      run_all(g);
     fy_graph_free(g);
   }
   fy_error_clear(&err);

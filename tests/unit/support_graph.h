@@ -34,8 +34,8 @@ static inline fy_node *finish(fy_node_builder *b) {
   return n;
 }
 
-static inline fy_node *op_n(fy_graph *g, const char *op, const char *name, const char *device, int n,
-                            fy_node *const *in) {
+static inline fy_node *op_n(fy_graph *g, const char *op, const char *name, const char *device,
+                            int n, fy_node *const *in) {
   fy_node_builder b;
   fy_error err;
   fy_error_init(&err);
@@ -110,7 +110,10 @@ static inline void env_close(env *e) {
 static inline fy_code run1(env *e, fy_node *feed, fy_tensor *value, fy_node *fetch, fy_tensor **out,
                            fy_error *err) {
   fy_output f = {feed, 0}, y = {fetch, 0};
-  fy_run_args a = {.feeds = &f, .feed_values = &value, .num_feeds = feed ? 1 : 0, .fetches = &y,
+  fy_run_args a = {.feeds = &f,
+                   .feed_values = &value,
+                   .num_feeds = feed ? 1 : 0,
+                   .fetches = &y,
                    .num_fetches = 1};
   return fy_session_run(e->s, &a, out, err);
 }

@@ -26,7 +26,8 @@ static void adds(void **state) {
       fy_code code = run1(&e, x, in, z, &out, &err);
       if (code) fail_msg("%s", fy_error_text(&err));
       assert_int_equal(out->count, n);
-      for (int64_t i = 0; i < n; i++) assert_true(((float *)out->data)[i] == (v[i] + 2) * (v[i] + 2));
+      for (int64_t i = 0; i < n; i++)
+        assert_true(((float *)out->data)[i] == (v[i] + 2) * (v[i] + 2));
       fy_tensor_release(out);
     }
     fy_tensor_release(in);
@@ -47,7 +48,8 @@ static void fetches_feeds_and_constants(void **state) {
   fy_tensor *in = floats(0, NULL, (float[]){7}), *out[5] = {0};
   fy_output feeds[1] = {{x, 0}};
   fy_output fetches[5] = {{c, 0}, {i1, 0}, {n1, 0}, {i2, 0}, {n1, 0}};
-  fy_run_args a = {.feeds = feeds, .feed_values = &in, .num_feeds = 1, .fetches = fetches, .num_fetches = 5};
+  fy_run_args a = {
+      .feeds = feeds, .feed_values = &in, .num_feeds = 1, .fetches = fetches, .num_fetches = 5};
   fy_error err;
   fy_error_init(&err);
   if (fy_session_run(e.s, &a, out, &err)) fail_msg("%s", fy_error_text(&err));
@@ -68,10 +70,12 @@ static void errors_name_the_node(void **state) {
   fy_node *y = placeholder(e.g, "y", FY_FLOAT);
   fy_node *sum = op2(e.g, "AddV2", "sum", x, y);
   env_session(&e);
-  fy_tensor *a = floats(1, (int64_t[]){2}, (float[]){1, 2}), *b = floats(1, (int64_t[]){3}, (float[]){1, 2, 3});
+  fy_tensor *a = floats(1, (int64_t[]){2}, (float[]){1, 2}),
+            *b = floats(1, (int64_t[]){3}, (float[]){1, 2, 3});
   fy_tensor *in[2] = {a, b}, *out = NULL;
   fy_output feeds[2] = {{x, 0}, {y, 0}}, fetch = {sum, 0};
-  fy_run_args args = {.feeds = feeds, .feed_values = in, .num_feeds = 2, .fetches = &fetch, .num_fetches = 1};
+  fy_run_args args = {
+      .feeds = feeds, .feed_values = in, .num_feeds = 2, .fetches = &fetch, .num_fetches = 1};
   fy_error err;
   fy_error_init(&err);
   assert_int_equal(fy_session_run(e.s, &args, &out, &err), FY_INVALID_ARGUMENT);
@@ -103,14 +107,17 @@ static void crosses_to_a_device_once(void **state) {
   fy_error_init(&err);
   for (int i = 0; i < 3; i++) {
     if (run1(&e, x, v, d, &out, &err)) fail_msg("%s", fy_error_text(&err));
-    for (int k = 0; k < 4; k++) assert_true(((float *)out->data)[k] == (float)(k + 1) - (float)((k + 1) * (k + 1)));
+    for (int k = 0; k < 4; k++)
+      assert_true(((float *)out->data)[k] == (float)(k + 1) - (float)((k + 1) * (k + 1)));
     fy_tensor_release(out);
   }
   fy_output f = {x, 0}, y = {d, 0};
   fy_run_args args = {.feeds = &f, .num_feeds = 1, .fetches = &y, .num_fetches = 1};
   fy_program *p;
-  if (fy_session_program(e.s, &args, NULL, NULL, NULL, &p, &err)) fail_msg("%s", fy_error_text(&err));
-  assert_int_equal(p->parts->num_transfers, 2);  // x goes over once for its two readers; c comes back
+  if (fy_session_program(e.s, &args, NULL, NULL, NULL, &p, &err))
+    fail_msg("%s", fy_error_text(&err));
+  assert_int_equal(p->parts->num_transfers,
+                   2);  // x goes over once for its two readers; c comes back
   fy_program_release(p);
   fy_tensor_release(v);
   env_close(&e);
@@ -127,7 +134,8 @@ static void *hammer(void *arg) {
   for (int i = 0; i < 300; i++) {
     int64_t n = 1 + i % 3;
     fy_tensor *in = floats(1, &n, (float[]){1, 2, 3}), *out = NULL;
-    if (run1(j->e, j->x, in, j->z, &out, NULL) || out->count != n || *(float *)out->data != 9) j->bad++;
+    if (run1(j->e, j->x, in, j->z, &out, NULL) || out->count != n || *(float *)out->data != 9)
+      j->bad++;
     fy_tensor_release(out);
     fy_tensor_release(in);
   }
@@ -175,7 +183,8 @@ static void branches_run_in_parallel(void **state) {
   assert_int_equal(fy_tensor_new(FY_FLOAT, 2, dims, &v, NULL), FY_OK);
   for (int64_t i = 0; i < v->count; i++) ((float *)v->data)[i] = (float)(i % 5) * 0.125f;
   fy_output f = {x, 0}, y = {d, 0};
-  fy_run_args args = {.feeds = &f, .feed_values = &v, .num_feeds = 1, .fetches = &y, .num_fetches = 1};
+  fy_run_args args = {
+      .feeds = &f, .feed_values = &v, .num_feeds = 1, .fetches = &y, .num_fetches = 1};
   fy_program *p;
   fy_pshape shape = {2, dims};
   assert_int_equal(fy_session_program(e.s, &args, &shape, NULL, NULL, &p, NULL), FY_OK);
@@ -186,8 +195,10 @@ static void branches_run_in_parallel(void **state) {
     fy_tensor *out = NULL;
     assert_int_equal(fy_session_run(e.s, &args, &out, NULL), FY_OK);
     if (first) assert_true(fy_tensor_equal(first, out));
-    if (first) fy_tensor_release(out);
-    else first = out;
+    if (first)
+      fy_tensor_release(out);
+    else
+      first = out;
   }
   fy_tensor_release(first);
   fy_tensor_release(v);

@@ -26,8 +26,8 @@ typedef struct golden {
   char attrs[1024];
   fy_tensor *in[MAX_TENSORS], *out[MAX_TENSORS];
   int num_in, num_out;
-  fy_variable *var[MAX_TENSORS];   // the first inputs are handles of these
-  fy_tensor *after[MAX_TENSORS];   // what they hold afterwards
+  fy_variable *var[MAX_TENSORS];  // the first inputs are handles of these
+  fy_tensor *after[MAX_TENSORS];  // what they hold afterwards
   int num_vars, num_after;
   int terms, rough;  // numbers added up in an element of the result; so in 16 bits each
   fy_code code;
@@ -37,7 +37,7 @@ typedef struct golden {
 static int failures;
 #define COMPLAIN(g, ...)                                                \
   do {                                                                  \
-    if (failures++ < 400) {                                              \
+    if (failures++ < 400) {                                             \
       print_error("line %d: %s(%s): ", (g)->line, (g)->op, (g)->attrs); \
       print_error(__VA_ARGS__);                                         \
       print_error("\n");                                                \
@@ -120,8 +120,8 @@ static bool exact_op(const char *op) {
 
 // Adds many terms, some of which cancel.
 static bool summing_op(const char *op) {
-  return strstr(op, "MatMul") || !strcmp(op, "Sum") || !strcmp(op, "Mean") || !strcmp(op, "Cumsum") ||
-         !strcmp(op, "Einsum");
+  return strstr(op, "MatMul") || !strcmp(op, "Sum") || !strcmp(op, "Mean") ||
+         !strcmp(op, "Cumsum") || !strcmp(op, "Einsum");
 }
 
 static void compare(const golden *g, int i, const fy_tensor *want, const fy_tensor *got) {

@@ -29,11 +29,10 @@ static void check_values(const char *name, const char *text, const fy_tensor *ou
     fail_msg("%s: \"%s\": %s", name, text, fy_error_text(&err));
   }
   for (int64_t i = 0; i < out->count; i++) {
-    const bool same = out->dtype == FY_STRING ? fy_view_eq(fy_tensor_string(out, i),
-                                                           fy_tensor_string(want, i))
-                      : fy_dtype_is_floating(out->dtype)
-                          ? fy_tensor_double(out, i) == fy_tensor_double(want, i)
-                          : fy_tensor_int(out, i) == fy_tensor_int(want, i);
+    const bool same =
+        out->dtype == FY_STRING ? fy_view_eq(fy_tensor_string(out, i), fy_tensor_string(want, i))
+        : fy_dtype_is_floating(out->dtype) ? fy_tensor_double(out, i) == fy_tensor_double(want, i)
+                                           : fy_tensor_int(out, i) == fy_tensor_int(want, i);
     if (!same) fail_msg("%s: element %lld is not as in \"%s\"", name, (long long)i, text);
   }
   fy_tensor_release(want);

@@ -265,9 +265,11 @@ static void builder_complaints(void **state) {
       {NULL, "x: float zz", "Extra 'zz' unparsed at the end from Input(\"x: float zz\") for Op X"},
       {NULL, "x: 1",
        "Trouble parsing either a type or an attr name at '1' from Input(\"x: 1\") for Op X"},
-      {NULL, "x:O*float", "No attr with name 'O' for input 'x'; in OpDef: goo.gle/debug name: \"X\" "},
+      {NULL, "x:O*float",
+       "No attr with name 'O' for input 'x'; in OpDef: goo.gle/debug name: \"X\" "},
       {NULL, "x: N * L",
-       "Can't have both number_attr and type_list_attr for input 'x'; in OpDef: goo.gle/debug name: \"X\" "},
+       "Can't have both number_attr and type_list_attr for input 'x'; in OpDef: goo.gle/debug "
+       "name: \"X\" "},
       {"N: int", NULL, "Duplicate name: N; in OpDef: goo.gle/debug name: \"X\" "},
       {"T", "x",
        "Trouble parsing '<name>:' from Attr(\"T\") for Op X\nTrouble parsing 'name:' from "

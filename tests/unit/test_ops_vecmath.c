@@ -9,13 +9,19 @@
 
 #include "ops/fused.h"
 
-static double sigmoid(double x) { return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x)); }
-static double elu(double x) { return x < 0 ? expm1(x) : x; }
+static double sigmoid(double x) {
+  return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
+}
+static double elu(double x) {
+  return x < 0 ? expm1(x) : x;
+}
 static double selu(double x) {
   return x < 0 ? 1.7580993408473768599402175208123 * expm1(x)
                : 1.0507009873554804934193349852946 * x;
 }
-static double softplus(double x) { return x > 30 ? x : log1p(exp(x)); }
+static double softplus(double x) {
+  return x > 30 ? x : log1p(exp(x));
+}
 
 // Softplus is TensorFlow's, which gives up the smaller term a little early.
 static const struct function {
@@ -24,11 +30,11 @@ static const struct function {
   double (*exact)(double);
   double ulp;
 } functions[] = {
-    {"exp", FY_EW_EXP, exp, 1.2},        {"log", FY_EW_LOG, log, 1.0},
-    {"log1p", FY_EW_LOG1P, log1p, 1.7},  {"expm1", FY_EW_EXPM1, expm1, 1.8},
-    {"tanh", FY_EW_TANH, tanh, 2.6},     {"sigmoid", FY_EW_SIGMOID, sigmoid, 2.5},
-    {"erf", FY_EW_ERF, erf, 1.3},        {"elu", FY_EW_ELU, elu, 1.8},
-    {"selu", FY_EW_SELU, selu, 2.7},     {"softplus", FY_EW_SOFTPLUS, softplus, 8.0},
+    {"exp", FY_EW_EXP, exp, 1.2},       {"log", FY_EW_LOG, log, 1.0},
+    {"log1p", FY_EW_LOG1P, log1p, 1.7}, {"expm1", FY_EW_EXPM1, expm1, 1.8},
+    {"tanh", FY_EW_TANH, tanh, 2.6},    {"sigmoid", FY_EW_SIGMOID, sigmoid, 2.5},
+    {"erf", FY_EW_ERF, erf, 1.3},       {"elu", FY_EW_ELU, elu, 1.8},
+    {"selu", FY_EW_SELU, selu, 2.7},    {"softplus", FY_EW_SOFTPLUS, softplus, 8.0},
 };
 enum { NUM_FUNCTIONS = sizeof functions / sizeof functions[0], CHUNK = 1021, STEP = 9973 };
 
@@ -65,8 +71,9 @@ static void check_lanes(const fy_lanes *lanes) {
       lanes->unary_f32[functions[k].op](in, out, n);
       for (int i = 0; i < n; i++) check_one(lanes, &functions[k], in[i], out[i]);
     }
-    static const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 1e-45f,
-                                    -1e-45f, 3.4e38f, -3.4e38f, 88.7f, -88.7f, -103.9f, -104.1f};
+    static const float special[] = {0.0f,      -0.0f, 1.0f,   -1.0f,   INFINITY,
+                                    -INFINITY, NAN,   1e-45f, -1e-45f, 3.4e38f,
+                                    -3.4e38f,  88.7f, -88.7f, -103.9f, -104.1f};
     float y[sizeof special / sizeof special[0]];
     const int n = (int)(sizeof special / sizeof special[0]);
     lanes->unary_f32[functions[k].op](special, y, n);

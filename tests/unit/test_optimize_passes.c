@@ -70,11 +70,17 @@ static void optimise(fy_graph *g, const fy_output *fetches, int n, fy_node *targ
     if (strcmp(node->op_name, "_Arg") == 0)
       node->outputs[0].shape = feeds[index->v.i].node->outputs[0].shape;
   }
-  for (int i = 0; i < n; i++) r->fetches[i] = (fy_output){map[fetches[i].node->id], fetches[i].index};
+  for (int i = 0; i < n; i++)
+    r->fetches[i] = (fy_output){map[fetches[i].node->id], fetches[i].index};
   if (target) r->targets[0] = map[target->id];
   if (fy_graph_infer_all(r->g, &err)) fail_msg("%s", fy_error_text(&err));
-  fy_opt_ctx ctx = {.graph = r->g, .fetches = r->fetches, .num_fetches = n, .targets = r->targets,
-                    .num_targets = target ? 1 : 0, .evaluate = evaluate, .disabled = off,
+  fy_opt_ctx ctx = {.graph = r->g,
+                    .fetches = r->fetches,
+                    .num_fetches = n,
+                    .targets = r->targets,
+                    .num_targets = target ? 1 : 0,
+                    .evaluate = evaluate,
+                    .disabled = off,
                     .log = g->num_nodes < 1000 ? &r->log : NULL};
   const int64_t start = cpu_ns();
   if (fy_optimize_run(&ctx, &err)) fail_msg("%s", fy_error_text(&err));
@@ -241,8 +247,8 @@ static void arithmetic(void **state) {
   // Integers associate.
   fy_node *i = fed(g, "i", FY_INT32, 1, six);
   const int32_t c4 = 4, c5 = 5;
-  fy_node *sum = op2(g, "AddV2", "s1", op2(g, "AddV2", "s0", i, ints(g, "c4", 0, &c4)),
-                     ints(g, "c5", 0, &c5));
+  fy_node *sum =
+      op2(g, "AddV2", "s1", op2(g, "AddV2", "s0", i, ints(g, "c4", 0, &c4)), ints(g, "c5", 0, &c5));
   optimise1(g, sum, no_fuse, &r);
   assert_int_equal(count(&r, "AddV2"), 1);
   assert_int_equal(fy_tensor_int(r.fetches[0].node->inputs[1].node->const_value, 0), 9);
@@ -298,8 +304,9 @@ static void fusing(void **state) {
   assert_int_equal(fused->num_origins, 3);
   assert_string_equal(fused->origins[2], "c");
   fy_fused_program p;
-  assert_int_equal(fy_fused_decode(fy_attrs_get(&fused->attrs, "program")->v.s, FY_FLOAT,
-                                   &r.g->arena, &p, NULL), FY_OK);
+  assert_int_equal(
+      fy_fused_decode(fy_attrs_get(&fused->attrs, "program")->v.s, FY_FLOAT, &r.g->arena, &p, NULL),
+      FY_OK);
   assert_int_equal(p.num_ops, 3);
   assert_int_equal(p.kinds[1], FY_FUSED_ROW);
   done(&r);
@@ -329,15 +336,21 @@ static void fusing(void **state) {
 }
 
 // ------------------------------------------------------------------ functions
-static fy_node *arg(fy_graph *g, const char *name) { return placeholder(g, name, FY_FLOAT); }
+static fy_node *arg(fy_graph *g, const char *name) {
+  return placeholder(g, name, FY_FLOAT);
+}
 
 static void add_function(fy_graph *g, const char *name, fy_graph *body, fy_node *in, fy_node *out) {
   fy_arena arena;
   Tensorflow__FunctionDef *def;
   fy_error err;
   const fy_output i = {in, 0}, o = {out, 0};
-  const fy_function_source source = {.name = name, .num_nodes = -1, .num_inputs = 1, .inputs = &i,
-                                     .num_outputs = 1, .outputs = &o};
+  const fy_function_source source = {.name = name,
+                                     .num_nodes = -1,
+                                     .num_inputs = 1,
+                                     .inputs = &i,
+                                     .num_outputs = 1,
+                                     .outputs = &o};
   fy_arena_init(&arena);
   fy_error_init(&err);
   if (fy_function_from_graph(body, &source, &arena, &def, &err) ||
@@ -410,7 +423,8 @@ static void short_of_memory(void **state) {
     fy_error err;
     const fy_output feed = {x, 0}, fetch = {y, 0};
     fy_error_init(&err);
-    assert_int_equal(fy_graph_prune_copy(g, &feed, 1, &fetch, 1, NULL, 0, &copy, &map, &err), FY_OK);
+    assert_int_equal(fy_graph_prune_copy(g, &feed, 1, &fetch, 1, NULL, 0, &copy, &map, &err),
+                     FY_OK);
     fy_output out = {map[y->id], 0};
     for (size_t i = 0; i < copy->num_nodes; i++)
       if (strcmp(copy->nodes[i]->op_name, "_Arg") == 0)
@@ -454,10 +468,11 @@ static void long_chain(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(folding),   cmocka_unit_test(merging),    cmocka_unit_test(identities),
-      cmocka_unit_test(arithmetic), cmocka_unit_test(transposes), cmocka_unit_test(fusing),
-      cmocka_unit_test(inlining),  cmocka_unit_test(unknown_pass), cmocka_unit_test(long_chain),
-      cmocka_unit_test(short_of_memory),
+      cmocka_unit_test(folding),    cmocka_unit_test(merging),
+      cmocka_unit_test(identities), cmocka_unit_test(arithmetic),
+      cmocka_unit_test(transposes), cmocka_unit_test(fusing),
+      cmocka_unit_test(inlining),   cmocka_unit_test(unknown_pass),
+      cmocka_unit_test(long_chain), cmocka_unit_test(short_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

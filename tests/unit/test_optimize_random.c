@@ -99,8 +99,8 @@ static fy_output scalar(maker *m, fy_dtype t, double x) {
 }
 
 // An op with these inputs; now and then it waits for an earlier node.
-static fy_node *add_op(maker *m, const char *op, const fy_output *in, int n,
-                       const char *attr, const fy_attr *attr_value, bool list) {
+static fy_node *add_op(maker *m, const char *op, const fy_output *in, int n, const char *attr,
+                       const fy_attr *attr_value, bool list) {
   fy_node_builder b;
   fy_error err;
   fy_error_init(&err);
@@ -134,17 +134,21 @@ static value *pick_like(maker *m, fy_dtype t) {
   return NULL;
 }
 
-static bool is_real(fy_dtype t) { return t == FY_FLOAT || t == FY_DOUBLE; }
-static bool is_int(fy_dtype t) { return t == FY_INT32 || t == FY_INT64; }
+static bool is_real(fy_dtype t) {
+  return t == FY_FLOAT || t == FY_DOUBLE;
+}
+static bool is_int(fy_dtype t) {
+  return t == FY_INT32 || t == FY_INT64;
+}
 
 static void unary(maker *m) {
   static const char *const reals[] = {
-      "Neg", "Abs", "Square", "Sqrt", "Rsqrt", "Exp", "Log", "Log1p", "Expm1", "Tanh", "Sigmoid",
-      "Relu", "Relu6", "Elu", "Selu", "Softplus", "Softsign", "Sin", "Cos", "Erf", "Floor", "Ceil",
-      "Rint", "Reciprocal", "Sign", "LeakyRelu"};
+      "Neg",  "Abs",     "Square", "Sqrt",  "Rsqrt", "Exp",        "Log",      "Log1p",    "Expm1",
+      "Tanh", "Sigmoid", "Relu",   "Relu6", "Elu",   "Selu",       "Softplus", "Softsign", "Sin",
+      "Cos",  "Erf",     "Floor",  "Ceil",  "Rint",  "Reciprocal", "Sign",     "LeakyRelu"};
   static const char *const whole[] = {"Neg", "Abs", "Square", "Sign", "Relu", "Relu6"};
   value *x = pick(m);
-  const char *op = is_real(x->type) ? reals[roll(m, sizeof reals / sizeof reals[0])]
+  const char *op = is_real(x->type)  ? reals[roll(m, sizeof reals / sizeof reals[0])]
                    : is_int(x->type) ? whole[roll(m, sizeof whole / sizeof whole[0])]
                                      : "Identity";
   fy_output in = x->out;
@@ -156,10 +160,10 @@ static void unary(maker *m) {
 }
 
 static void binary(maker *m) {
-  static const char *const reals[] = {"AddV2", "Sub", "Mul", "RealDiv", "Maximum", "Minimum",
-                                      "SquaredDifference", "Pow"};
-  static const char *const whole[] = {"AddV2", "Sub", "Mul", "Maximum", "Minimum",
-                                      "SquaredDifference"};
+  static const char *const reals[] = {
+      "AddV2", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference", "Pow"};
+  static const char *const whole[] = {"AddV2",   "Sub",     "Mul",
+                                      "Maximum", "Minimum", "SquaredDifference"};
   static const double neutral[] = {0, 1, 2, -0.0, 0.25, 3, -4};
   value *x = pick(m);
   if (!is_real(x->type) && !is_int(x->type)) return;
@@ -183,9 +187,7 @@ static void shapes(maker *m) {
   int64_t count = 1;
   for (int i = 0; i < x.rank; i++) count *= x.dims[i];
   switch (roll(m, 8)) {
-    case 0:
-      add_op(m, roll(m, 2) ? "Identity" : "StopGradient", in, 1, NULL, NULL, false);
-      break;
+    case 0: add_op(m, roll(m, 2) ? "Identity" : "StopGradient", in, 1, NULL, NULL, false); break;
     case 1:
       dims[0] = (int32_t)count;
       in[1] = ints(m, dims, 1);
@@ -242,7 +244,7 @@ static void shapes(maker *m) {
 }
 
 static void build(maker *m, uint64_t seed) {
-  static const int64_t sizes[][3] = {{0, 0, 0}, {1, 7, 0}, {1, 64, 0}, {2, 3, 5}, {2, 4, 64},
+  static const int64_t sizes[][3] = {{0, 0, 0}, {1, 7, 0}, {1, 64, 0},  {2, 3, 5}, {2, 4, 64},
                                      {2, 1, 5}, {1, 5, 0}, {2, 40, 33}, {1, 1, 0}};
   static const fy_dtype types[] = {FY_FLOAT, FY_FLOAT, FY_FLOAT, FY_DOUBLE, FY_INT32, FY_INT64};
   m->state = seed * 2654435761u + 12345;
@@ -355,8 +357,12 @@ static void check_seed(fy_device_set *devices, const fy_options *base, uint64_t 
   for (int i = 0; i < n; i++)
     fetches[i] = i ? m->v[m->num_feeds + (int)roll(m, made)].out : m->v[m->n - 1].out;
   targets[0] = m->v[m->num_feeds + (int)roll(m, made)].out.node;
-  fy_run_args args = {.feeds = m->feeds, .feed_values = m->feed_values, .num_feeds = m->num_feeds,
-                      .fetches = fetches, .num_fetches = n, .targets = targets,
+  fy_run_args args = {.feeds = m->feeds,
+                      .feed_values = m->feed_values,
+                      .num_feeds = m->num_feeds,
+                      .fetches = fetches,
+                      .num_fetches = n,
+                      .targets = targets,
                       .num_targets = (int)roll(m, 2)};
   fy_options options = *base;
   options.optimize = false;

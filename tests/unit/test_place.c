@@ -10,14 +10,25 @@ static void names_parse_and_print(void **state) {
   (void)state;
   static const struct {
     const char *in, *out;  // out NULL: does not parse
-  } cases[] = {
-      {"", ""}, {"/", ""},
-      {"/job:a/replica:1/task:2/device:GPU:3", "/job:a/replica:1/task:2/device:GPU:3"},
-      {"/cpu:0", "/device:CPU:0"}, {"/GPU:1", "/device:GPU:1"}, {"/gpu:*", "/device:GPU:*"},
-      {"/device:GPU", "/device:GPU:*"}, {"/device:cpu:0", "/device:cpu:0"},
-      {"/device:*", ""}, {"/job:*/task:1", "/task:1"}, {"/task:1/job:w/task:2", "/job:w/task:2"},
-      {"/job:1a", NULL}, {"CPU:0", NULL}, {"/foo:0", NULL}, {"/job:", NULL}, {"/device:GPU:x", NULL},
-      {"/device:GPU:-1", NULL}, {"/replica:99999999999", NULL}, {"//", NULL}};
+  } cases[] = {{"", ""},
+               {"/", ""},
+               {"/job:a/replica:1/task:2/device:GPU:3", "/job:a/replica:1/task:2/device:GPU:3"},
+               {"/cpu:0", "/device:CPU:0"},
+               {"/GPU:1", "/device:GPU:1"},
+               {"/gpu:*", "/device:GPU:*"},
+               {"/device:GPU", "/device:GPU:*"},
+               {"/device:cpu:0", "/device:cpu:0"},
+               {"/device:*", ""},
+               {"/job:*/task:1", "/task:1"},
+               {"/task:1/job:w/task:2", "/job:w/task:2"},
+               {"/job:1a", NULL},
+               {"CPU:0", NULL},
+               {"/foo:0", NULL},
+               {"/job:", NULL},
+               {"/device:GPU:x", NULL},
+               {"/device:GPU:-1", NULL},
+               {"/replica:99999999999", NULL},
+               {"//", NULL}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     fy_devname d;
     bool ok = fy_devname_parse(cases[i].in, &d);
@@ -36,10 +47,13 @@ static void names_merge(void **state) {
   fy_devname a, b;
   fy_error err;
   fy_error_init(&err);
-  assert_true(fy_devname_parse("/job:w/device:GPU:0", &a) && fy_devname_parse("/task:1/device:GPU:1", &b));
+  assert_true(fy_devname_parse("/job:w/device:GPU:0", &a) &&
+              fy_devname_parse("/task:1/device:GPU:1", &b));
   fy_devname hard = a, soft = a;
   assert_int_equal(fy_devname_merge(&hard, &b, false, &err), FY_INVALID_ARGUMENT);
-  assert_string_equal(fy_error_text(&err), "Cannot merge devices with incompatible ids: '/job:w/task:1/device:GPU:0' and '/task:1/device:GPU:1'");
+  assert_string_equal(fy_error_text(&err),
+                      "Cannot merge devices with incompatible ids: '/job:w/task:1/device:GPU:0' "
+                      "and '/task:1/device:GPU:1'");
   fy_error_clear(&err);
   assert_int_equal(fy_devname_merge(&soft, &b, true, &err), FY_OK);
   assert_true(soft.has_type && !soft.has_id && soft.task == 1);
@@ -53,13 +67,15 @@ static void names_merge(void **state) {
 }
 
 // Compiles up to placement and gives the entry of the named node.
-static fy_program *placed(env *e, fy_node *fetch, const fy_pshape *shapes, fy_output *feeds, int n) {
+static fy_program *placed(env *e, fy_node *fetch, const fy_pshape *shapes, fy_output *feeds,
+                          int n) {
   fy_output y = {fetch, 0};
   fy_run_args a = {.feeds = feeds, .num_feeds = n, .fetches = &y, .num_fetches = 1};
   fy_program *p = NULL;
   fy_error err;
   fy_error_init(&err);
-  if (fy_session_program(e->s, &a, shapes, NULL, NULL, &p, &err)) fail_msg("%s", fy_error_text(&err));
+  if (fy_session_program(e->s, &a, shapes, NULL, NULL, &p, &err))
+    fail_msg("%s", fy_error_text(&err));
   for (size_t i = 0; i < p->graph->num_nodes; i++)
     if (p->graph->nodes[i]) {
       assert_non_null(p->placement->nodes[i].device);
@@ -190,7 +206,9 @@ static void hard_request_fails_soft_falls_back(void **state) {
       fy_program_release(p);
     } else {
       assert_int_equal(code, FY_INVALID_ARGUMENT);
-      assert_non_null(strstr(fy_error_text(&err), "{{node y}} was explicitly assigned to /device:GPU:0 but available devices are [ "));
+      assert_non_null(strstr(
+          fy_error_text(&err),
+          "{{node y}} was explicitly assigned to /device:GPU:0 but available devices are [ "));
     }
     fy_error_clear(&err);
     env_close(&e);

@@ -77,7 +77,6 @@ static int cpu_copy(fy_device *d, fy_copy_kind kind, void *dst, const void *src,
   return (int)code;
 }
 
-
 static fy_code run_kernel(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_op *op = ctx->site->op;
   if (op->impl && op->impl->compute) return op->impl->compute(ctx, err);

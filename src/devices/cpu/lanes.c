@@ -11,5 +11,7 @@ const fy_lanes *fy_lanes_best(void) {
   return &fy_lanes_plain;
 }
 #else
-const fy_lanes *fy_lanes_best(void) { return &fy_lanes_plain; }
+const fy_lanes *fy_lanes_best(void) {
+  return &fy_lanes_plain;
+}
 #endif

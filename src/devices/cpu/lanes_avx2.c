@@ -10,10 +10,18 @@
 #define LANE_BYTES 32
 #include "ops/lanes_types.h"
 
-static inline vec_f32 splat_f32(float x) { return (vec_f32)_mm256_set1_ps(x); }
-static inline vec_f64 splat_f64(double x) { return (vec_f64)_mm256_set1_pd(x); }
-static inline vec_i32 splat_i32(int32_t x) { return (vec_i32)_mm256_set1_epi32(x); }
-static inline vec_i64 splat_i64(int64_t x) { return (vec_i64)_mm256_set1_epi64x(x); }
+static inline vec_f32 splat_f32(float x) {
+  return (vec_f32)_mm256_set1_ps(x);
+}
+static inline vec_f64 splat_f64(double x) {
+  return (vec_f64)_mm256_set1_pd(x);
+}
+static inline vec_i32 splat_i32(int32_t x) {
+  return (vec_i32)_mm256_set1_epi32(x);
+}
+static inline vec_i64 splat_i64(int64_t x) {
+  return (vec_i64)_mm256_set1_epi64x(x);
+}
 
 static inline vec_f32 select_f32(vec_i32 m, vec_f32 a, vec_f32 b) {
   return (vec_f32)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)m);
@@ -41,20 +49,32 @@ static inline vec_f64 less_f64(vec_f64 a, vec_f64 b) {
 static inline vec_f64 more_f64(vec_f64 a, vec_f64 b) {
   return (vec_f64)_mm256_max_pd((__m256d)a, (__m256d)b);
 }
-static inline vec_f32 sqrt_f32(vec_f32 x) { return (vec_f32)_mm256_sqrt_ps((__m256)x); }
-static inline vec_f32 floor_f32(vec_f32 x) { return (vec_f32)_mm256_floor_ps((__m256)x); }
-static inline vec_f32 ceil_f32(vec_f32 x) { return (vec_f32)_mm256_ceil_ps((__m256)x); }
+static inline vec_f32 sqrt_f32(vec_f32 x) {
+  return (vec_f32)_mm256_sqrt_ps((__m256)x);
+}
+static inline vec_f32 floor_f32(vec_f32 x) {
+  return (vec_f32)_mm256_floor_ps((__m256)x);
+}
+static inline vec_f32 ceil_f32(vec_f32 x) {
+  return (vec_f32)_mm256_ceil_ps((__m256)x);
+}
 static inline vec_f32 rint_f32(vec_f32 x) {
   return (vec_f32)_mm256_round_ps((__m256)x, _MM_FROUND_CUR_DIRECTION);
 }
-static inline vec_f64 sqrt_f64(vec_f64 x) { return (vec_f64)_mm256_sqrt_pd((__m256d)x); }
-static inline vec_f64 floor_f64(vec_f64 x) { return (vec_f64)_mm256_floor_pd((__m256d)x); }
-static inline vec_f64 ceil_f64(vec_f64 x) { return (vec_f64)_mm256_ceil_pd((__m256d)x); }
+static inline vec_f64 sqrt_f64(vec_f64 x) {
+  return (vec_f64)_mm256_sqrt_pd((__m256d)x);
+}
+static inline vec_f64 floor_f64(vec_f64 x) {
+  return (vec_f64)_mm256_floor_pd((__m256d)x);
+}
+static inline vec_f64 ceil_f64(vec_f64 x) {
+  return (vec_f64)_mm256_ceil_pd((__m256d)x);
+}
 static inline vec_f64 rint_f64(vec_f64 x) {
   return (vec_f64)_mm256_round_pd((__m256d)x, _MM_FROUND_CUR_DIRECTION);
 }
 
 extern const fy_lanes fy_lanes_avx2;
 #define LANES_TABLE fy_lanes_avx2
-#define LANES_NAME "avx2"
+#define LANES_NAME  "avx2"
 #include "ops/lanes_all.h"
