@@ -44,7 +44,7 @@ static double measure(const fy_fused_program *program, int64_t elements, int thr
   fy_error err;
   fy_attrs attrs = {0};
   fy_view bytes = {NULL, 0};
-  fy_tensor *in, *out;
+  fy_tensor *in = NULL, *out = NULL;
   fy_arena_init(&arena);
   fy_error_init(&err);
   fy_attr t = fy_attr_type(FY_FLOAT);
@@ -62,12 +62,21 @@ static double measure(const fy_fused_program *program, int64_t elements, int thr
   memset(out->data, 0, (size_t)elements * sizeof(float));
   const fy_op *op = fy_op_find("_FerryFused", 11);
   const fy_dtype types[1] = {FY_FLOAT};
-  fy_site site = {.op = op, .attrs = &attrs, .node_name = "fused", .num_inputs = 1,
-                  .num_outputs = 1, .in_types = types, .out_types = types};
+  fy_site site = {.op = op,
+                  .attrs = &attrs,
+                  .node_name = "fused",
+                  .num_inputs = 1,
+                  .num_outputs = 1,
+                  .in_types = types,
+                  .out_types = types};
   if (op->impl->prepare(&site, &err)) die(&err);
   bool owned = false;
-  fy_kernel_ctx ctx = {.site = &site, .svc = &services, .in = &in, .out = &out,
-                       .out_owned = &owned, .threads = threads};
+  fy_kernel_ctx ctx = {.site = &site,
+                       .svc = &services,
+                       .in = &in,
+                       .out = &out,
+                       .out_owned = &owned,
+                       .threads = threads};
   double best = 1e18;
   const double stop = now_ns() + 0.25e9;
   do {
@@ -93,9 +102,9 @@ static void ten(void) {
   uint32_t kinds[1] = {FY_FUSED_FULL}, outputs[1] = {14};
   uint64_t consts[4] = {bits(0.5f), bits(0.1f), bits(-0.9f), bits(0.25f)};
   const uint32_t none = FY_FUSED_NONE;
-  fy_fused_op ops[10] = {{FY_EW_MUL, 0, 1},       {FY_EW_ADD, 5, 2},    {FY_EW_TANH, 6, none},
-                         {FY_EW_MAX, 7, 3},       {FY_EW_NEG, 8, none}, {FY_EW_SIGMOID, 9, none},
-                         {FY_EW_MUL, 10, 0},      {FY_EW_SUB, 11, 4},   {FY_EW_SQUARE, 12, none},
+  fy_fused_op ops[10] = {{FY_EW_MUL, 0, 1},    {FY_EW_ADD, 5, 2},    {FY_EW_TANH, 6, none},
+                         {FY_EW_MAX, 7, 3},    {FY_EW_NEG, 8, none}, {FY_EW_SIGMOID, 9, none},
+                         {FY_EW_MUL, 10, 0},   {FY_EW_SUB, 11, 4},   {FY_EW_SQUARE, 12, none},
                          {FY_EW_ABS, 13, none}};
   const fy_fused_program p = {1, 4, 10, 1, kinds, consts, ops, outputs};
   printf("ten_ops_1_thread %.4f ns/element\n", measure(&p, ELEMENTS, 1) / ELEMENTS);

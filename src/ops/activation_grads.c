@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// activation_grads.c: the gradients of activations and of the element-wise functions that TensorFlow
-// has gradient ops for. No broadcasting. 16-bit floats round after every operation.
+// activation_grads.c: the gradients of activations and of the element-wise functions that
+// TensorFlow has gradient ops for. No broadcasting. 16-bit floats round after every operation.
 
 #include "base/alloc.h"
 #include "ops/elementwise.h"
@@ -14,15 +14,15 @@ typedef struct pair_table {
   bool same_shape;  // the shapes must agree; else the counts
 } pair_table;
 
-#define PAIR_LOOP(E, S, name, EXPR)                                                       \
+#define PAIR_LOOP(E, S, name, EXPR)                                                          \
   static void name##_##S(const void *pa, const void *pb, void *po, int64_t n, float param) { \
-    const fy_t_##S *a = pa, *b = pb;                                                      \
-    fy_t_##S *o = po;                                                                     \
-    (void)param;                                                                          \
-    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                           \
-      const fy_a_##S x = FY_LD_##S(a[i]), y = FY_LD_##S(b[i]);                            \
-      o[i] = FY_ST_##S(EXPR(S, x, y));                                                    \
-    }                                                                                     \
+    const fy_t_##S *a = pa, *b = pb;                                                         \
+    fy_t_##S *o = po;                                                                        \
+    (void)param;                                                                             \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                              \
+      const fy_a_##S x = FY_LD_##S(a[i]), y = FY_LD_##S(b[i]);                               \
+      o[i] = FY_ST_##S(EXPR(S, x, y));                                                       \
+    }                                                                                        \
   }
 
 // ---- x is the gradient, y the feature or the output
@@ -30,24 +30,25 @@ typedef struct pair_table {
 #define RELU6(S, x, y)     ((x) * ((y) > 0 && (y) < 6 ? 1 : 0))
 #define RELU_INT(S, x, y)  ((y) > 0 ? (x) : 0)
 #define RELU6_INT(S, x, y) ((y) > 0 && (y) < 6 ? (x) : 0)
-#define LEAKY(S, x, y)     ((y) > 0 ? (x) : (x) * FY_RD_##S((fy_a_##S)param))
-#define LEAKY_INT(S, x, y) ((y) > 0 ? (x) : (fy_a_##S)((fy_u_##S)(x) * (fy_u_##S)(fy_a_##S)alpha_int(param)))
-#define ELU(S, x, y)       ((y) < 0 ? FY_RD_##S((y) + 1) * (x) : (x))
-#define SELU_SCALE         1.0507009873554804934193349852946
-#define SELU_ALPHA         1.7580993408473768599402175208123
-#define SELU(S, x, y)                                                  \
-  ((y) < 0 ? (x) * FY_RD_##S((y) + FY_RD_##S((fy_a_##S)SELU_ALPHA))    \
-           : (x) * FY_RD_##S((fy_a_##S)SELU_SCALE))
-#define SOFTPLUS(S, x, y)  ((x) / FY_RD_##S(FY_RD_##S(FY_MATH_##S(exp)(-(y))) + 1))
-#define SOFTSIGN(S, x, y)  ((x) / square_##S(FY_RD_##S(FY_MATH_##S(fabs)(y) + 1)))
+#define LEAKY(S, x, y)     ((y) > 0 ? (x) : (x)*FY_RD_##S((fy_a_##S)param))
+#define LEAKY_INT(S, x, y) \
+  ((y) > 0 ? (x) : (fy_a_##S)((fy_u_##S)(x) * (fy_u_##S)(fy_a_##S)alpha_int(param)))
+#define ELU(S, x, y) ((y) < 0 ? FY_RD_##S((y) + 1) * (x) : (x))
+#define SELU_SCALE   1.0507009873554804934193349852946
+#define SELU_ALPHA   1.7580993408473768599402175208123
+#define SELU(S, x, y)                                             \
+  ((y) < 0 ? (x)*FY_RD_##S((y) + FY_RD_##S((fy_a_##S)SELU_ALPHA)) \
+           : (x)*FY_RD_##S((fy_a_##S)SELU_SCALE))
+#define SOFTPLUS(S, x, y) ((x) / FY_RD_##S(FY_RD_##S(FY_MATH_##S(exp)(-(y))) + 1))
+#define SOFTSIGN(S, x, y) ((x) / square_##S(FY_RD_##S(FY_MATH_##S(fabs)(y) + 1)))
 
 // ---- x is the output of the function, y the gradient; no NaN comes of a gradient of 0
-#define SIGMOID(S, x, y) ((y) * FY_RD_##S((x) * FY_RD_##S(1 - (x))))
-#define TANH(S, x, y)    ((y) * FY_RD_##S(1 - FY_RD_##S((x) * (x))))
+#define SIGMOID(S, x, y) ((y)*FY_RD_##S((x)*FY_RD_##S(1 - (x))))
+#define TANH(S, x, y)    ((y)*FY_RD_##S(1 - FY_RD_##S((x) * (x))))
 #define INV(S, x, y)     ((y) == 0 ? 0 : -FY_RD_##S((x) * (x)) * (y))
 #define SQRT(S, x, y)    ((y) == 0 ? 0 : FY_RD_##S((fy_a_##S)0.5 / (x)) * (y))
-#define RSQRT(S, x, y)   \
-  ((y) == 0 ? 0 : FY_RD_##S((fy_a_##S)-0.5 * FY_RD_##S((x) * (x))) * FY_RD_##S((x) * (y)))
+#define RSQRT(S, x, y) \
+  ((y) == 0 ? 0 : FY_RD_##S((fy_a_##S) - 0.5 * FY_RD_##S((x) * (x))) * FY_RD_##S((x) * (y)))
 
 #define MUL(S, x, y)          fy_cmul_##S(x, y)
 #define CONJ(S, x)            FY_MATH_##S(onj)(x)
@@ -55,13 +56,12 @@ typedef struct pair_table {
 #define TANH_CPLX(S, x, y)    MUL(S, y, 1 - MUL(S, x, x))
 #define INV_CPLX(S, x, y)     ((y) == 0 ? 0 : -MUL(S, MUL(S, CONJ(S, x), CONJ(S, x)), y))
 #define SQRT_CPLX(S, x, y)    ((y) == 0 ? 0 : MUL(S, (fy_r_##S)0.5 / CONJ(S, x), y))
-#define RSQRT_CPLX(S, x, y)                                                               \
-  ((y) == 0 ? 0                                                                           \
-            : MUL(S, (fy_r_##S)-0.5 * MUL(S, CONJ(S, x), CONJ(S, x)), MUL(S, CONJ(S, x), y)))
+#define RSQRT_CPLX(S, x, y) \
+  ((y) == 0 ? 0 : MUL(S, (fy_r_##S) - 0.5 * MUL(S, CONJ(S, x), CONJ(S, x)), MUL(S, CONJ(S, x), y)))
 
-#define SQUARE(E, S, _)                                \
-  static inline fy_a_##S square_##S(fy_a_##S v) {      \
-    return FY_RD_##S(v * v);                           \
+#define SQUARE(E, S, _)                           \
+  static inline fy_a_##S square_##S(fy_a_##S v) { \
+    return FY_RD_##S(v * v);                      \
   }
 FY_REAL_TYPES(SQUARE, _)
 
@@ -131,10 +131,11 @@ static fy_code gradient(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_tensor_shape_text(b, y));
   }
   if (a->count != b->count) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "The two arguments to a cwise op must have same number of elements, got %lld and "
-                   "%lld",
-                   (long long)a->count, (long long)b->count);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "The two arguments to a cwise op must have same number of elements, got %lld and "
+        "%lld",
+        (long long)a->count, (long long)b->count);
   }
   const pair_loop loop = table->loop[a->dtype];
   if (!loop || b->dtype != a->dtype) {
@@ -143,7 +144,11 @@ static fy_code gradient(fy_kernel_ctx *ctx, fy_error *err) {
   }
   fy_tensor *out;
   FY_TRY(fy_out_like(ctx, 0, a, &out, err));
-  pair_job job = {loop, a->data, b->data, out->data, fy_dtype_storage(a->dtype),
+  pair_job job = {loop,
+                  a->data,
+                  b->data,
+                  out->data,
+                  fy_dtype_storage(a->dtype),
                   ctx->site->state ? *(const float *)ctx->site->state : 0};
   fy_parallel(ctx, out->count, table->ns, pair_range, &job);
   return FY_OK;
@@ -177,9 +182,9 @@ static const fy_sample samples[] = {
     {"f32[3]=ones; f32[2]=ones", NULL, FY_INVALID_ARGUMENT, "must have"},
 };
 
-#define GRADIENT(Name, table, shape_fn, array)                        \
-  FY_OP(Name, .shape = shape_fn, .compute = gradient, .aux = &table,  \
-        .flags = FY_OP_INPLACE, FY_SAMPLES(array))
+#define GRADIENT(Name, table, shape_fn, array)                                               \
+  FY_OP(Name, .shape = shape_fn, .compute = gradient, .aux = &table, .flags = FY_OP_INPLACE, \
+        FY_SAMPLES(array))
 GRADIENT(ReluGrad, relu_table, merged_shape, relu_samples);
 GRADIENT(Relu6Grad, relu6_table, merged_shape, relu_samples);
 GRADIENT(EluGrad, elu_table, merged_shape, samples);

@@ -20,64 +20,62 @@ typedef struct norm_job {
   const void *x, *grad;
   void *out;
   const float *shift, *scale, *offset;  // out = (x - shift) * scale + offset
-  const float *slope, *middle;          // gradient: out = scale * (grad - middle - (x - shift) * slope)
-  double *sums;                         // [2 * channels]
+  const float *slope, *middle;  // gradient: out = scale * (grad - middle - (x - shift) * slope)
+  double *sums;                 // [2 * channels]
 } norm_job;
 
 // First pass: sums and, given the means, squares of what is left; or, with a gradient, its sum and
 // that of its product with x - mean.
-#define NORM(E, S, _)                                                                          \
-  static void sum_##S(norm_job *j, bool squares) {                                             \
-    const fy_t_##S *x = j->x, *g = j->grad;                                                    \
-    for (int64_t o = 0; o < j->outer; o++) {                                                   \
-      for (int64_t c = 0; c < j->channels; c++) {                                              \
-        const int64_t at = (o * j->channels + c) * j->inner;                                   \
-        double a = 0, b = 0;                                                                   \
-        for (int64_t i = at; i < at + j->inner; i++) {                                         \
-          const double v = (double)FY_LD_##S(x[i]);                                            \
-          if (g) {                                                                             \
-            a += (double)FY_LD_##S(g[i]);                                                      \
-            b += (double)FY_LD_##S(g[i]) * (v - (double)j->shift[c]);                          \
-          } else if (squares) {                                                                \
-            const double d = v - (double)j->shift[c];                                          \
-            a += d * d;                                                                        \
-          } else {                                                                             \
-            a += v;                                                                            \
-          }                                                                                    \
-        }                                                                                      \
-        j->sums[c] += a;                                                                       \
-        j->sums[j->channels + c] += b;                                                         \
-      }                                                                                        \
-    }                                                                                          \
-  }                                                                                            \
-  static void apply_##S(void *arg, int64_t begin, int64_t end) {                               \
-    const norm_job *j = arg;                                                                   \
-    const fy_t_##S *x = j->x, *g = j->grad;                                                    \
-    fy_t_##S *out = j->out;                                                                    \
-    for (int64_t o = begin; o < end; o++) {                                                    \
-      if (j->inner == 1) {                                                                     \
-        const int64_t at = o * j->channels;                                                    \
-        FY_VECTOR for (int64_t c = 0; c < j->channels; c++) {                                  \
-          const float v = FY_LD_##S(x[at + c]) - j->shift[c];                                  \
-          out[at + c] = FY_ST_##S(                                                             \
-              g ? j->scale[c] * (FY_LD_##S(g[at + c]) - j->middle[c] - v * j->slope[c])        \
-                : v * j->scale[c] + j->offset[c]);                                             \
-        }                                                                                      \
-        continue;                                                                              \
-      }                                                                                        \
-      for (int64_t c = 0; c < j->channels; c++) {                                              \
-        const int64_t at = (o * j->channels + c) * j->inner;                                   \
-        FY_VECTOR for (int64_t i = at; i < at + j->inner; i++) {                               \
-          const float v = FY_LD_##S(x[i]) - j->shift[c];                                       \
-          out[i] =                                                                             \
-              FY_ST_##S(g ? j->scale[c] * (FY_LD_##S(g[i]) - j->middle[c] - v * j->slope[c])   \
-                          : v * j->scale[c] + j->offset[c]);                                   \
-        }                                                                                      \
-      }                                                                                        \
-    }                                                                                          \
+#define NORM(E, S, _)                                                                             \
+  static void sum_##S(norm_job *j, bool squares) {                                                \
+    const fy_t_##S *x = j->x, *g = j->grad;                                                       \
+    for (int64_t o = 0; o < j->outer; o++) {                                                      \
+      for (int64_t c = 0; c < j->channels; c++) {                                                 \
+        const int64_t at = (o * j->channels + c) * j->inner;                                      \
+        double a = 0, b = 0;                                                                      \
+        for (int64_t i = at; i < at + j->inner; i++) {                                            \
+          const double v = (double)FY_LD_##S(x[i]);                                               \
+          if (g) {                                                                                \
+            a += (double)FY_LD_##S(g[i]);                                                         \
+            b += (double)FY_LD_##S(g[i]) * (v - (double)j->shift[c]);                             \
+          } else if (squares) {                                                                   \
+            const double d = v - (double)j->shift[c];                                             \
+            a += d * d;                                                                           \
+          } else {                                                                                \
+            a += v;                                                                               \
+          }                                                                                       \
+        }                                                                                         \
+        j->sums[c] += a;                                                                          \
+        j->sums[j->channels + c] += b;                                                            \
+      }                                                                                           \
+    }                                                                                             \
+  }                                                                                               \
+  static void apply_##S(void *arg, int64_t begin, int64_t end) {                                  \
+    const norm_job *j = arg;                                                                      \
+    const fy_t_##S *x = j->x, *g = j->grad;                                                       \
+    fy_t_##S *out = j->out;                                                                       \
+    for (int64_t o = begin; o < end; o++) {                                                       \
+      if (j->inner == 1) {                                                                        \
+        const int64_t at = o * j->channels;                                                       \
+        FY_VECTOR for (int64_t c = 0; c < j->channels; c++) {                                     \
+          const float v = FY_LD_##S(x[at + c]) - j->shift[c];                                     \
+          out[at + c] =                                                                           \
+              FY_ST_##S(g ? j->scale[c] * (FY_LD_##S(g[at + c]) - j->middle[c] - v * j->slope[c]) \
+                          : v * j->scale[c] + j->offset[c]);                                      \
+        }                                                                                         \
+        continue;                                                                                 \
+      }                                                                                           \
+      for (int64_t c = 0; c < j->channels; c++) {                                                 \
+        const int64_t at = (o * j->channels + c) * j->inner;                                      \
+        FY_VECTOR for (int64_t i = at; i < at + j->inner; i++) {                                  \
+          const float v = FY_LD_##S(x[i]) - j->shift[c];                                          \
+          out[i] = FY_ST_##S(g ? j->scale[c] * (FY_LD_##S(g[i]) - j->middle[c] - v * j->slope[c]) \
+                               : v * j->scale[c] + j->offset[c]);                                 \
+        }                                                                                         \
+      }                                                                                           \
+    }                                                                                             \
   }
-#define NORM_TYPES(X, name) \
-  X(FY_HALF, f16, name) X(FY_BFLOAT16, bf16, name) X(FY_FLOAT, f32, name)
+#define NORM_TYPES(X, name) X(FY_HALF, f16, name) X(FY_BFLOAT16, bf16, name) X(FY_FLOAT, f32, name)
 NORM_TYPES(NORM, _)
 
 typedef void (*sum_fn)(norm_job *j, bool squares);
@@ -99,8 +97,8 @@ static fy_code prepare(fy_site *site, fy_error *err) {
   return FY_OK;
 }
 
-static fy_code check_vector(const fy_tensor *t, const char *name, int64_t channels, const char *when,
-                            fy_error *err) {
+static fy_code check_vector(const fy_tensor *t, const char *name, int64_t channels,
+                            const char *when, fy_error *err) {
   char x[128];
   if (channels < 0 && t->rank != 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be 1-dimensional%s", name,
@@ -159,10 +157,9 @@ static fy_code normalise(fy_kernel_ctx *ctx, fy_error *err) {
   for (int i = 1; i < 3; i++) FY_TRY(check_vector(ctx->in[i], roles[i], j.channels, "", err));
   const bool blend = a->training && a->factor != 1;
   for (int i = 3; i < 5 && (!a->training || blend); i++) {
-    FY_TRY(check_vector(ctx->in[i], roles[i], j.channels,
-                        a->training ? "When exponential_avg_factor != 1, "
-                                    : "When is_training=false, ",
-                        err));
+    FY_TRY(check_vector(
+        ctx->in[i], roles[i], j.channels,
+        a->training ? "When exponential_avg_factor != 1, " : "When is_training=false, ", err));
   }
   if (!is_float(ctx, 1, 4)) {
     return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for scales of %s",
@@ -220,7 +217,8 @@ static fy_code normalise(fy_kernel_ctx *ctx, fy_error *err) {
 
 // Inputs: y_backprop, x, scale, mean, variance [, unused].
 static fy_code gradient(fy_kernel_ctx *ctx, fy_error *err) {
-  static const char *const names[] = {"", "", "scale", "saved_mean", "saved_maybe_inv_var_or_pop_var"};
+  static const char *const names[] = {"", "", "scale", "saved_mean",
+                                      "saved_maybe_inv_var_or_pop_var"};
   static const char *const roles[] = {"", "", "scale", "reserve_space_1", "reserve_space_2"};
   const norm_attrs *a = ctx->site->state;
   const fy_tensor *grad = ctx->in[0], *x = ctx->in[1];
@@ -254,8 +252,8 @@ static fy_code gradient(fy_kernel_ctx *ctx, fy_error *err) {
     return FY_OK;
   }
   void *memory;
-  FY_TRY(fy_scratch(ctx, (size_t)j.channels * 2 * (sizeof(double) + 2 * sizeof(float)), &memory,
-                    err));
+  FY_TRY(
+      fy_scratch(ctx, (size_t)j.channels * 2 * (sizeof(double) + 2 * sizeof(float)), &memory, err));
   j.sums = memory;
   float *scale = (float *)(void *)(j.sums + 2 * j.channels), *slope = scale + j.channels;
   float *middle = slope + j.channels;
@@ -365,9 +363,9 @@ static const fy_sample grad_v3_samples[] = {
      "is_training=false; epsilon=0.0", FY_OK, "2,4"},
 };
 
-#define NORM_OP(Name, shape_fn, run, array)                               \
-  FY_OP(Name, .shape = shape_fn, .prepare = prepare, .compute = run,      \
-        .release = fy_free, FY_SAMPLES(array))
+#define NORM_OP(Name, shape_fn, run, array)                                              \
+  FY_OP(Name, .shape = shape_fn, .prepare = prepare, .compute = run, .release = fy_free, \
+        FY_SAMPLES(array))
 NORM_OP(FusedBatchNorm, normalise_shape, normalise, samples);
 NORM_OP(FusedBatchNormV2, normalise_shape, normalise, typed_samples);
 NORM_OP(FusedBatchNormV3, normalise_shape, normalise, typed_samples);

@@ -62,7 +62,8 @@ static fy_code bias_grad(fy_kernel_ctx *ctx, fy_error *err) {
   }
   const bool nchw = fy_view_is(fy_site_string(ctx->site, "data_format"), "NCHW");
   const int32_t channel = nchw ? 1 : in->rank - 1;
-  bias_job j = {.in = in->data, .outer = fy_product(in->dims, channel),
+  bias_job j = {.in = in->data,
+                .outer = fy_product(in->dims, channel),
                 .channels = in->dims[channel],
                 .inner = fy_product(in->dims + channel + 1, in->rank - channel - 1)};
   fy_tensor *out;
@@ -95,12 +96,14 @@ static fy_code bias_add_v1(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_tensor_shape_text(value, x));
   }
   if (bias->rank != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Biases must be 1D: %s", fy_tensor_shape_text(bias, x));
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Biases must be 1D: %s",
+                   fy_tensor_shape_text(bias, x));
   }
   if (bias->count != value->dims[value->rank - 1]) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Must provide as many biases as the last dimension of the input tensor: %s vs. %s",
-                   fy_tensor_shape_text(bias, x), fy_tensor_shape_text(value, y));
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Must provide as many biases as the last dimension of the input tensor: %s vs. %s",
+        fy_tensor_shape_text(bias, x), fy_tensor_shape_text(value, y));
   }
   const fy_binary_loop loop = fy_add_loops.loop[value->dtype];
   if (!loop || bias->dtype != value->dtype) {

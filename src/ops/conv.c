@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv.c: Conv2D, Conv3D and the gradients of their input and filter.
 //
-// All six are sums of small matrix products, one per tap of the window and row of the image: a row of
-// pixels, |stride| pixels apart, is a matrix whose rows are channels. No patches are copied.
+// All six are sums of small matrix products, one per tap of the window and row of the image: a row
+// of pixels, |stride| pixels apart, is a matrix whose rows are channels. No patches are copied.
 //   forward   out  row [x, oc] += in  row [x, ic] * filter[tap] [ic, oc]
 //   to input  grad row [x, ic] += out row [x, oc] * filter[tap]^T [oc, ic]
 //   to filter filter[tap] [ic, oc] += in row^T [ic, x] * out row [x, oc]
@@ -16,7 +16,7 @@
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
-#define PIXELS 64    // output pixels of one item
+#define PIXELS   64  // output pixels of one item
 #define CHANNELS 16  // filter rows of one item
 
 typedef struct conv_job {
@@ -31,169 +31,169 @@ typedef struct conv_job {
 
 // c [m, n] += a [m, k] b [k, n]; rows of a and c lie a_row and c_row apart, columns of a a_col.
 // A tile of 4 x 8 stays in registers.
-#define PRODUCT(E, S, MADD)                                                                      \
-  static void madd_##S(const fy_a_##S *a, int64_t a_row, int64_t a_col, const fy_a_##S *b,       \
-                       int64_t b_row, fy_a_##S *c, int64_t c_row, int64_t m, int64_t k,          \
-                       int64_t n) {                                                              \
-    int64_t i = 0;                                                                               \
-    for (; i + 4 <= m; i += 4) {                                                                 \
-      int64_t j = 0;                                                                             \
-      const fy_a_##S *rows = a + i * a_row;                                                      \
-      for (; j + 8 <= n; j += 8) {                                                               \
-        fy_a_##S acc[4][8];                                                                      \
-        for (int r = 0; r < 4; r++) {                                                            \
-          for (int q = 0; q < 8; q++) acc[r][q] = c[(i + r) * c_row + j + q];                    \
-        }                                                                                        \
-        for (int64_t p = 0; p < k; p++) {                                                        \
-          const fy_a_##S *y = b + p * b_row + j;                                                 \
-          for (int r = 0; r < 4; r++) {                                                          \
-            const fy_a_##S x = rows[r * a_row + p * a_col];                                      \
-            for (int q = 0; q < 8; q++) acc[r][q] = (fy_a_##S)MADD(S, acc[r][q], x, y[q]);       \
-          }                                                                                      \
-        }                                                                                        \
-        for (int r = 0; r < 4; r++) {                                                            \
-          for (int q = 0; q < 8; q++) c[(i + r) * c_row + j + q] = acc[r][q];                    \
-        }                                                                                        \
-      }                                                                                          \
-      for (; j < n; j++) {                                                                       \
-        for (int r = 0; r < 4; r++) {                                                            \
-          fy_a_##S acc = c[(i + r) * c_row + j];                                                 \
-          for (int64_t p = 0; p < k; p++) {                                                      \
-            acc = (fy_a_##S)MADD(S, acc, rows[r * a_row + p * a_col], b[p * b_row + j]);         \
-          }                                                                                      \
-          c[(i + r) * c_row + j] = acc;                                                          \
-        }                                                                                        \
-      }                                                                                          \
-    }                                                                                            \
-    for (; i < m; i++) {                                                                         \
-      fy_a_##S *restrict to = c + i * c_row;                                                     \
-      for (int64_t p = 0; p < k; p++) {                                                          \
-        const fy_a_##S x = a[i * a_row + p * a_col];                                             \
-        const fy_a_##S *restrict y = b + p * b_row;                                              \
-        for (int64_t j = 0; j < n; j++) to[j] = (fy_a_##S)MADD(S, to[j], x, y[j]);               \
-      }                                                                                          \
-    }                                                                                            \
+#define PRODUCT(E, S, MADD)                                                                \
+  static void madd_##S(const fy_a_##S *a, int64_t a_row, int64_t a_col, const fy_a_##S *b, \
+                       int64_t b_row, fy_a_##S *c, int64_t c_row, int64_t m, int64_t k,    \
+                       int64_t n) {                                                        \
+    int64_t i = 0;                                                                         \
+    for (; i + 4 <= m; i += 4) {                                                           \
+      int64_t j = 0;                                                                       \
+      const fy_a_##S *rows = a + i * a_row;                                                \
+      for (; j + 8 <= n; j += 8) {                                                         \
+        fy_a_##S acc[4][8];                                                                \
+        for (int r = 0; r < 4; r++) {                                                      \
+          for (int q = 0; q < 8; q++) acc[r][q] = c[(i + r) * c_row + j + q];              \
+        }                                                                                  \
+        for (int64_t p = 0; p < k; p++) {                                                  \
+          const fy_a_##S *y = b + p * b_row + j;                                           \
+          for (int r = 0; r < 4; r++) {                                                    \
+            const fy_a_##S x = rows[r * a_row + p * a_col];                                \
+            for (int q = 0; q < 8; q++) acc[r][q] = (fy_a_##S)MADD(S, acc[r][q], x, y[q]); \
+          }                                                                                \
+        }                                                                                  \
+        for (int r = 0; r < 4; r++) {                                                      \
+          for (int q = 0; q < 8; q++) c[(i + r) * c_row + j + q] = acc[r][q];              \
+        }                                                                                  \
+      }                                                                                    \
+      for (; j < n; j++) {                                                                 \
+        for (int r = 0; r < 4; r++) {                                                      \
+          fy_a_##S acc = c[(i + r) * c_row + j];                                           \
+          for (int64_t p = 0; p < k; p++) {                                                \
+            acc = (fy_a_##S)MADD(S, acc, rows[r * a_row + p * a_col], b[p * b_row + j]);   \
+          }                                                                                \
+          c[(i + r) * c_row + j] = acc;                                                    \
+        }                                                                                  \
+      }                                                                                    \
+    }                                                                                      \
+    for (; i < m; i++) {                                                                   \
+      fy_a_##S *restrict to = c + i * c_row;                                               \
+      for (int64_t p = 0; p < k; p++) {                                                    \
+        const fy_a_##S x = a[i * a_row + p * a_col];                                       \
+        const fy_a_##S *restrict y = b + p * b_row;                                        \
+        for (int64_t j = 0; j < n; j++) to[j] = (fy_a_##S)MADD(S, to[j], x, y[j]);         \
+      }                                                                                    \
+    }                                                                                      \
   }
 
 // Item: (image, depth, height, block of pixels) of the output.
-#define FORWARD(E, S, _)                                                                         \
-  static void forward_##S(void *arg, int64_t begin, int64_t end) {                               \
-    const conv_job *j = arg;                                                                     \
-    const fy_conv *c = &j->c;                                                                    \
-    const fy_window *wd = &c->w[0], *wh = &c->w[1], *ww = &c->w[2];                              \
-    const int64_t ic = c->in_depth, oc = c->out_depth, icg = c->filter_depth;                    \
-    const int64_t ocg = oc / c->groups;                                                          \
-    for (int64_t item = begin; item < end; item++) {                                             \
-      const int64_t row = item / j->blocks, x0 = item % j->blocks * PIXELS;                      \
-      const int64_t x1 = ww->out - x0 < PIXELS ? ww->out : x0 + PIXELS;                          \
-      const int64_t y = row % wh->out, z = row / wh->out % wd->out;                              \
-      const int64_t image = row / wh->out / wd->out;                                             \
-      fy_a_##S *out = (fy_a_##S *)j->out + row * ww->out * oc;                                   \
-      for (int64_t i = x0 * oc; i < x1 * oc; i++) out[i] = 0;                                    \
-      for (int64_t t = 0; t < c->taps; t++) {                                                    \
-        int64_t at[3], lo, hi;                                                                   \
-        fy_conv_tap(c, t, at);                                                                   \
-        const int64_t iz = z * wd->stride - wd->before + at[0] * wd->dilation;                   \
-        const int64_t iy = y * wh->stride - wh->before + at[1] * wh->dilation;                   \
-        if (iz < 0 || iz >= wd->in || iy < 0 || iy >= wh->in) continue;                          \
-        fy_window_range(ww, at[2], &lo, &hi);                                                    \
-        lo = lo < x0 ? x0 : lo;                                                                  \
-        hi = hi > x1 ? x1 : hi;                                                                  \
-        if (lo >= hi) continue;                                                                  \
-        const int64_t ix = lo * ww->stride - ww->before + at[2] * ww->dilation;                  \
-        const fy_a_##S *in = (const fy_a_##S *)j->in +                                           \
-                             (((image * wd->in + iz) * wh->in + iy) * ww->in + ix) * ic;         \
-        const fy_a_##S *filter = (const fy_a_##S *)j->filter + t * icg * oc;                     \
-        for (int64_t g = 0; g < c->groups; g++) {                                                \
-          madd_##S(in + g * icg, ww->stride * ic, 1, filter + g * ocg, oc,                       \
-                   out + lo * oc + g * ocg, oc, hi - lo, icg, ocg);                              \
-        }                                                                                        \
-      }                                                                                          \
-    }                                                                                            \
+#define FORWARD(E, S, _)                                                                          \
+  static void forward_##S(void *arg, int64_t begin, int64_t end) {                                \
+    const conv_job *j = arg;                                                                      \
+    const fy_conv *c = &j->c;                                                                     \
+    const fy_window *wd = &c->w[0], *wh = &c->w[1], *ww = &c->w[2];                               \
+    const int64_t ic = c->in_depth, oc = c->out_depth, icg = c->filter_depth;                     \
+    const int64_t ocg = oc / c->groups;                                                           \
+    for (int64_t item = begin; item < end; item++) {                                              \
+      const int64_t row = item / j->blocks, x0 = item % j->blocks * PIXELS;                       \
+      const int64_t x1 = ww->out - x0 < PIXELS ? ww->out : x0 + PIXELS;                           \
+      const int64_t y = row % wh->out, z = row / wh->out % wd->out;                               \
+      const int64_t image = row / wh->out / wd->out;                                              \
+      fy_a_##S *out = (fy_a_##S *)j->out + row * ww->out * oc;                                    \
+      for (int64_t i = x0 * oc; i < x1 * oc; i++) out[i] = 0;                                     \
+      for (int64_t t = 0; t < c->taps; t++) {                                                     \
+        int64_t at[3], lo, hi;                                                                    \
+        fy_conv_tap(c, t, at);                                                                    \
+        const int64_t iz = z * wd->stride - wd->before + at[0] * wd->dilation;                    \
+        const int64_t iy = y * wh->stride - wh->before + at[1] * wh->dilation;                    \
+        if (iz < 0 || iz >= wd->in || iy < 0 || iy >= wh->in) continue;                           \
+        fy_window_range(ww, at[2], &lo, &hi);                                                     \
+        lo = lo < x0 ? x0 : lo;                                                                   \
+        hi = hi > x1 ? x1 : hi;                                                                   \
+        if (lo >= hi) continue;                                                                   \
+        const int64_t ix = lo * ww->stride - ww->before + at[2] * ww->dilation;                   \
+        const fy_a_##S *in =                                                                      \
+            (const fy_a_##S *)j->in + (((image * wd->in + iz) * wh->in + iy) * ww->in + ix) * ic; \
+        const fy_a_##S *filter = (const fy_a_##S *)j->filter + t * icg * oc;                      \
+        for (int64_t g = 0; g < c->groups; g++) {                                                 \
+          madd_##S(in + g * icg, ww->stride * ic, 1, filter + g * ocg, oc,                        \
+                   out + lo * oc + g * ocg, oc, hi - lo, icg, ocg);                               \
+        }                                                                                         \
+      }                                                                                           \
+    }                                                                                             \
   }
 
 // Item: (image, depth, height) of the input. The filter is transposed: [tap, oc, ic of a group].
-#define TO_INPUT(E, S, _)                                                                        \
-  static void to_input_##S(void *arg, int64_t begin, int64_t end) {                              \
-    const conv_job *j = arg;                                                                     \
-    const fy_conv *c = &j->c;                                                                    \
-    const fy_window *wd = &c->w[0], *wh = &c->w[1], *ww = &c->w[2];                              \
-    const int64_t ic = c->in_depth, oc = c->out_depth, icg = c->filter_depth;                    \
-    const int64_t ocg = oc / c->groups;                                                          \
-    for (int64_t row = begin; row < end; row++) {                                                \
-      const int64_t iy = row % wh->in, iz = row / wh->in % wd->in;                               \
-      const int64_t image = row / wh->in / wd->in;                                               \
-      fy_a_##S *out = (fy_a_##S *)j->out + row * ww->in * ic;                                    \
-      for (int64_t i = 0; i < ww->in * ic; i++) out[i] = 0;                                      \
-      for (int64_t t = 0; t < c->taps; t++) {                                                    \
-        int64_t at[3], lo, hi;                                                                   \
-        fy_conv_tap(c, t, at);                                                                   \
-        const int64_t z = iz + wd->before - at[0] * wd->dilation;                                \
-        const int64_t y = iy + wh->before - at[1] * wh->dilation;                                \
-        if (z < 0 || y < 0 || z % wd->stride || y % wh->stride) continue;                        \
-        if (z / wd->stride >= wd->out || y / wh->stride >= wh->out) continue;                    \
-        fy_window_range(ww, at[2], &lo, &hi);                                                    \
-        if (lo >= hi) continue;                                                                  \
-        const int64_t ix = lo * ww->stride - ww->before + at[2] * ww->dilation;                  \
-        const fy_a_##S *grad =                                                                   \
-            (const fy_a_##S *)j->grad +                                                          \
+#define TO_INPUT(E, S, _)                                                                          \
+  static void to_input_##S(void *arg, int64_t begin, int64_t end) {                                \
+    const conv_job *j = arg;                                                                       \
+    const fy_conv *c = &j->c;                                                                      \
+    const fy_window *wd = &c->w[0], *wh = &c->w[1], *ww = &c->w[2];                                \
+    const int64_t ic = c->in_depth, oc = c->out_depth, icg = c->filter_depth;                      \
+    const int64_t ocg = oc / c->groups;                                                            \
+    for (int64_t row = begin; row < end; row++) {                                                  \
+      const int64_t iy = row % wh->in, iz = row / wh->in % wd->in;                                 \
+      const int64_t image = row / wh->in / wd->in;                                                 \
+      fy_a_##S *out = (fy_a_##S *)j->out + row * ww->in * ic;                                      \
+      for (int64_t i = 0; i < ww->in * ic; i++) out[i] = 0;                                        \
+      for (int64_t t = 0; t < c->taps; t++) {                                                      \
+        int64_t at[3], lo, hi;                                                                     \
+        fy_conv_tap(c, t, at);                                                                     \
+        const int64_t z = iz + wd->before - at[0] * wd->dilation;                                  \
+        const int64_t y = iy + wh->before - at[1] * wh->dilation;                                  \
+        if (z < 0 || y < 0 || z % wd->stride || y % wh->stride) continue;                          \
+        if (z / wd->stride >= wd->out || y / wh->stride >= wh->out) continue;                      \
+        fy_window_range(ww, at[2], &lo, &hi);                                                      \
+        if (lo >= hi) continue;                                                                    \
+        const int64_t ix = lo * ww->stride - ww->before + at[2] * ww->dilation;                    \
+        const fy_a_##S *grad =                                                                     \
+            (const fy_a_##S *)j->grad +                                                            \
             (((image * wd->out + z / wd->stride) * wh->out + y / wh->stride) * ww->out + lo) * oc; \
-        const fy_a_##S *filter = (const fy_a_##S *)j->filter + t * oc * icg;                     \
-        for (int64_t g = 0; g < c->groups; g++) {                                                \
-          madd_##S(grad + g * ocg, oc, 1, filter + g * ocg * icg, icg, out + ix * ic + g * icg,  \
-                   ww->stride * ic, hi - lo, ocg, icg);                                          \
-        }                                                                                        \
-      }                                                                                          \
-    }                                                                                            \
+        const fy_a_##S *filter = (const fy_a_##S *)j->filter + t * oc * icg;                       \
+        for (int64_t g = 0; g < c->groups; g++) {                                                  \
+          madd_##S(grad + g * ocg, oc, 1, filter + g * ocg * icg, icg, out + ix * ic + g * icg,    \
+                   ww->stride * ic, hi - lo, ocg, icg);                                            \
+        }                                                                                          \
+      }                                                                                            \
+    }                                                                                              \
   }
 
 // Item: (tap, group, block of input channels) of the filter.
-#define TO_FILTER(E, S, _)                                                                       \
-  static void to_filter_##S(void *arg, int64_t begin, int64_t end) {                             \
-    const conv_job *j = arg;                                                                     \
-    const fy_conv *c = &j->c;                                                                    \
-    const fy_window *wd = &c->w[0], *wh = &c->w[1], *ww = &c->w[2];                              \
-    const int64_t ic = c->in_depth, oc = c->out_depth, icg = c->filter_depth;                    \
-    const int64_t ocg = oc / c->groups;                                                          \
-    for (int64_t item = begin; item < end; item++) {                                             \
-      const int64_t first = item % j->blocks * CHANNELS, g = item / j->blocks % c->groups;       \
-      const int64_t t = item / j->blocks / c->groups;                                            \
-      const int64_t count = icg - first < CHANNELS ? icg - first : CHANNELS;                     \
-      fy_a_##S *out = (fy_a_##S *)j->out + (t * icg + first) * oc + g * ocg;                     \
-      int64_t at[3], lo, hi;                                                                     \
-      for (int64_t i = 0; i < count; i++) {                                                      \
-        for (int64_t k = 0; k < ocg; k++) out[i * oc + k] = 0;                                   \
-      }                                                                                          \
-      fy_conv_tap(c, t, at);                                                                     \
-      fy_window_range(ww, at[2], &lo, &hi);                                                      \
-      if (lo >= hi) continue;                                                                    \
-      const int64_t ix = lo * ww->stride - ww->before + at[2] * ww->dilation;                    \
-      for (int64_t row = 0; row < c->batch * wd->out * wh->out; row++) {                         \
-        const int64_t y = row % wh->out, z = row / wh->out % wd->out;                            \
-        const int64_t image = row / wh->out / wd->out;                                           \
-        const int64_t iz = z * wd->stride - wd->before + at[0] * wd->dilation;                   \
-        const int64_t iy = y * wh->stride - wh->before + at[1] * wh->dilation;                   \
-        if (iz < 0 || iz >= wd->in || iy < 0 || iy >= wh->in) continue;                          \
-        const fy_a_##S *in = (const fy_a_##S *)j->in +                                           \
-                             (((image * wd->in + iz) * wh->in + iy) * ww->in + ix) * ic +        \
-                             g * icg + first;                                                    \
-        const fy_a_##S *grad = (const fy_a_##S *)j->grad + (row * ww->out + lo) * oc + g * ocg;  \
-        madd_##S(in, 1, ww->stride * ic, grad, oc, out, oc, count, hi - lo, ocg);                \
-      }                                                                                          \
-    }                                                                                            \
+#define TO_FILTER(E, S, _)                                                                      \
+  static void to_filter_##S(void *arg, int64_t begin, int64_t end) {                            \
+    const conv_job *j = arg;                                                                    \
+    const fy_conv *c = &j->c;                                                                   \
+    const fy_window *wd = &c->w[0], *wh = &c->w[1], *ww = &c->w[2];                             \
+    const int64_t ic = c->in_depth, oc = c->out_depth, icg = c->filter_depth;                   \
+    const int64_t ocg = oc / c->groups;                                                         \
+    for (int64_t item = begin; item < end; item++) {                                            \
+      const int64_t first = item % j->blocks * CHANNELS, g = item / j->blocks % c->groups;      \
+      const int64_t t = item / j->blocks / c->groups;                                           \
+      const int64_t count = icg - first < CHANNELS ? icg - first : CHANNELS;                    \
+      fy_a_##S *out = (fy_a_##S *)j->out + (t * icg + first) * oc + g * ocg;                    \
+      int64_t at[3], lo, hi;                                                                    \
+      for (int64_t i = 0; i < count; i++) {                                                     \
+        for (int64_t k = 0; k < ocg; k++) out[i * oc + k] = 0;                                  \
+      }                                                                                         \
+      fy_conv_tap(c, t, at);                                                                    \
+      fy_window_range(ww, at[2], &lo, &hi);                                                     \
+      if (lo >= hi) continue;                                                                   \
+      const int64_t ix = lo * ww->stride - ww->before + at[2] * ww->dilation;                   \
+      for (int64_t row = 0; row < c->batch * wd->out * wh->out; row++) {                        \
+        const int64_t y = row % wh->out, z = row / wh->out % wd->out;                           \
+        const int64_t image = row / wh->out / wd->out;                                          \
+        const int64_t iz = z * wd->stride - wd->before + at[0] * wd->dilation;                  \
+        const int64_t iy = y * wh->stride - wh->before + at[1] * wh->dilation;                  \
+        if (iz < 0 || iz >= wd->in || iy < 0 || iy >= wh->in) continue;                         \
+        const fy_a_##S *in = (const fy_a_##S *)j->in +                                          \
+                             (((image * wd->in + iz) * wh->in + iy) * ww->in + ix) * ic +       \
+                             g * icg + first;                                                   \
+        const fy_a_##S *grad = (const fy_a_##S *)j->grad + (row * ww->out + lo) * oc + g * ocg; \
+        madd_##S(in, 1, ww->stride *ic, grad, oc, out, oc, count, hi - lo, ocg);                \
+      }                                                                                         \
+    }                                                                                           \
   }
 
 // [tap, ic, oc] -> [tap, oc, ic]
-#define TRANSPOSE(E, S, _)                                                                       \
-  static void transpose_##S(const void *from, void *to, int64_t taps, int64_t rows,              \
-                            int64_t cols) {                                                      \
-    const fy_a_##S *in = from;                                                                   \
-    fy_a_##S *out = to;                                                                          \
-    for (int64_t t = 0; t < taps; t++, in += rows * cols, out += rows * cols) {                  \
-      for (int64_t r = 0; r < rows; r++) {                                                       \
-        for (int64_t k = 0; k < cols; k++) out[k * rows + r] = in[r * cols + k];                 \
-      }                                                                                          \
-    }                                                                                            \
+#define TRANSPOSE(E, S, _)                                                          \
+  static void transpose_##S(const void *from, void *to, int64_t taps, int64_t rows, \
+                            int64_t cols) {                                         \
+    const fy_a_##S *in = from;                                                      \
+    fy_a_##S *out = to;                                                             \
+    for (int64_t t = 0; t < taps; t++, in += rows * cols, out += rows * cols) {     \
+      for (int64_t r = 0; r < rows; r++) {                                          \
+        for (int64_t k = 0; k < cols; k++) out[k * rows + r] = in[r * cols + k];    \
+      }                                                                             \
+    }                                                                               \
   }
 
 #define ALL_LOOPS(E, S, MADD) \
@@ -316,8 +316,8 @@ static fy_code input_gradient(fy_kernel_ctx *ctx, fy_error *err) {
   int32_t rank;
   int64_t dims[FY_MAX_RANK];
   FY_TRY(sizes_of(ctx, ctx->in[0], filter, grad, &rank, dims, err));
-  FY_TRY(fy_conv_backward(ctx, label, rank, dims, filter->rank, filter->dims, grad, false, &j.c,
-                          err));
+  FY_TRY(
+      fy_conv_backward(ctx, label, rank, dims, filter->rank, filter->dims, grad, false, &j.c, err));
   const fy_conv *c = &j.c;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
   const fy_dtype type = filter->dtype, plain = fy_plain_type(type);
@@ -386,8 +386,8 @@ static const fy_sample conv2d_samples[] = {
      "1,10,2,20,3,30,4,40"},
     {"f32[1,3,3,1]=iota; f32[2,2,1,1]=ones", ONES4 "padding=\"SAME\"", FY_OK,
      "8,12,7,20,24,13,13,15,8"},
-    {"f32[1,1,3,3]=iota; f32[2,2,1,1]=ones", ONES4 "padding=\"VALID\"; data_format=\"NCHW\"",
-     FY_OK, "8,12,20,24"},
+    {"f32[1,1,3,3]=iota; f32[2,2,1,1]=ones", ONES4 "padding=\"VALID\"; data_format=\"NCHW\"", FY_OK,
+     "8,12,20,24"},
     {"f16[2,5,5,4]=normal; f16[3,3,2,6]=normal", "strides=[1,2,2,1]; padding=\"SAME\"", FY_OK,
      NULL},
     {"f32[1,9,70,8]=normal; f32[3,3,8,17]=normal", ONES4 "padding=\"SAME\"; dilations=[1,2,2,1]",
@@ -396,8 +396,8 @@ static const fy_sample conv2d_samples[] = {
      "input depth must be evenly divisible by filter depth: 3 vs 2"},
 };
 static const fy_sample conv2d_input_samples[] = {
-    {"i32[4]=1,3,3,1; f32[2,2,1,1]=1,2,3,4; f32[1,2,2,1]=1,1,1,1", ONES4 "padding=\"VALID\"",
-     FY_OK, "1,3,2,4,10,6,3,7,4"},
+    {"i32[4]=1,3,3,1; f32[2,2,1,1]=1,2,3,4; f32[1,2,2,1]=1,1,1,1", ONES4 "padding=\"VALID\"", FY_OK,
+     "1,3,2,4,10,6,3,7,4"},
     {"i32[2]=5,5; f16[3,3,2,4]=normal; f16[1,3,3,4]=normal", "strides=[1,2,2,1]; padding=\"SAME\"",
      FY_OK, NULL},
     {"i32[4]=1,3,3,1; f32[2,2,1,1]=ones; f32[1,3,2,1]=ones", ONES4 "padding=\"VALID\"",
@@ -412,8 +412,8 @@ static const fy_sample conv2d_filter_samples[] = {
 #define ONES5 "strides=[1,1,1,1,1]; "
 static const fy_sample conv3d_samples[] = {
     {"f32[1,2,2,2,1]=iota; f32[2,2,2,1,1]=ones", ONES5 "padding=\"VALID\"", FY_OK, "28"},
-    {"f16[1,3,4,5,2]=normal; f16[2,3,2,2,3]=normal", "strides=[1,1,2,2,1]; padding=\"SAME\"",
-     FY_OK, NULL},
+    {"f16[1,3,4,5,2]=normal; f16[2,3,2,2,3]=normal", "strides=[1,1,2,2,1]; padding=\"SAME\"", FY_OK,
+     NULL},
     {"f32[1,2,2,2,2]=zeros; f32[1,1,1,3,1]=zeros", ONES5 "padding=\"SAME\"", FY_INVALID_ARGUMENT,
      "Input depth must be evenly divisible by filter depth: 2 vs 3"},
 };
@@ -426,8 +426,8 @@ static const fy_sample conv3d_filter_samples[] = {
      FY_OK, "40,50"},
 };
 
-#define CONV(Name, shape_fn, prepare_fn, run, hosts, array)                                   \
-  FY_OP(Name, .shape = shape_fn, .prepare = prepare_fn, .compute = run, .release = fy_free,   \
+#define CONV(Name, shape_fn, prepare_fn, run, hosts, array)                                 \
+  FY_OP(Name, .shape = shape_fn, .prepare = prepare_fn, .compute = run, .release = fy_free, \
         .cost = fy_conv_cost, .host_inputs = hosts, FY_SAMPLES(array))
 CONV(Conv2D, fy_conv2d_shape, fy_conv_prepare_2d, convolve, 0, conv2d_samples);
 CONV(Conv2DBackpropInput, fy_conv_input_shape, fy_conv_prepare_2d, input_gradient, 1,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv.h: the geometry of a convolution, forward and backward, checked once and shared by conv.c and
-// depthwise.c.
+// conv.h: the geometry of a convolution, forward and backward, checked once and shared by conv.c
+// and depthwise.c.
 
 #ifndef FY_OPS_CONV_H
 #define FY_OPS_CONV_H

@@ -73,8 +73,10 @@ static void fill(const fy_window_attrs *a, const int64_t *in, const int64_t *fil
   for (int i = 0; i < 3; i++) {
     const int d = i - (3 - a->spatial);  // spatial dim, or negative: the depth of an image
     c->w[i] = (fy_window){.in = d < 0 ? 1 : in[fy_spatial_dim(a, d)],
-                          .size = d < 0 ? 1 : filter[d], .stride = a->strides[i],
-                          .dilation = a->dilations[i], .before = a->before[i],
+                          .size = d < 0 ? 1 : filter[d],
+                          .stride = a->strides[i],
+                          .dilation = a->dilations[i],
+                          .before = a->before[i],
                           .after = a->after[i]};
   }
   c->batch = in[0];
@@ -111,8 +113,8 @@ fy_code fy_conv_forward(fy_kernel_ctx *ctx, const fy_tensor *input, const fy_ten
     if (a->spatial == 3) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "input must be 5-dimensional");
     }
-    return fy_fail(err, FY_INVALID_ARGUMENT, "%sinput must be 4-dimensional%s%s", depthwise ? "" : "convolution ",
-                   depthwise ? "" : ": ",
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%sinput must be 4-dimensional%s%s",
+                   depthwise ? "" : "convolution ", depthwise ? "" : ": ",
                    fy_tensor_shape_text(input, x));
   }
   if (filter->rank != rank) {
@@ -120,8 +122,7 @@ fy_code fy_conv_forward(fy_kernel_ctx *ctx, const fy_tensor *input, const fy_ten
       return fy_fail(err, FY_INVALID_ARGUMENT, "filter must be 5-dimensional");
     }
     return fy_fail(err, FY_INVALID_ARGUMENT, "%sfilter must be 4-dimensional: %s",
-                   depthwise ? "" : "convolution ",
-                   fy_tensor_shape_text(filter, x));
+                   depthwise ? "" : "convolution ", fy_tensor_shape_text(filter, x));
   }
   fill(a, input->dims, filter->dims, out);
   const int64_t depth = filter->dims[a->spatial];
@@ -144,13 +145,15 @@ fy_code fy_conv_forward(fy_kernel_ctx *ctx, const fy_tensor *input, const fy_ten
                      (long long)out->in_depth, (long long)depth);
     }
     if (a->spatial == 3 && out->in_depth != depth) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Number of channels in filter (%lld) must match last dimension of input (%lld)",
-                     (long long)depth, (long long)out->in_depth);
+      return fy_fail(
+          err, FY_INVALID_ARGUMENT,
+          "Number of channels in filter (%lld) must match last dimension of input (%lld)",
+          (long long)depth, (long long)out->in_depth);
     }
     if (a->spatial == 3 && out->out_depth == 0) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "filter must not have zero elements (i.e. all "
-                                               "dimensions must be non-zero)");
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "filter must not have zero elements (i.e. all "
+                     "dimensions must be non-zero)");
     }
     if (depth <= 0) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "filter depth must be stricly positive, got %lld",
@@ -180,7 +183,8 @@ fy_code fy_conv_backward(fy_kernel_ctx *ctx, const char *label, int32_t in_rank,
     return fy_fail(err, FY_INVALID_ARGUMENT, "%s: filter must be %d-dimensional", label, rank);
   }
   if (grad->rank != rank) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "%s: out_backprop must be %d-dimensional", label, rank);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s: out_backprop must be %d-dimensional", label,
+                   rank);
   }
   fill(a, in_dims, filter_dims, out);
   const int32_t channel = fy_channel_dim(a);
@@ -282,7 +286,8 @@ static fy_code infer(fy_shape_ctx *ctx, int spatial, bool depthwise, fy_error *e
     return fy_fail(err, FY_INVALID_ARGUMENT, "Dilated rates should be larger than 0.");
   }
   FY_TRY(fy_window_check_padding(ctx->attrs, &a, err));
-  const int64_t depth = fy_dim_of(in, fy_channel_dim(&a)), filter_depth = fy_dim_of(filter, spatial);
+  const int64_t depth = fy_dim_of(in, fy_channel_dim(&a)),
+                filter_depth = fy_dim_of(filter, spatial);
   int64_t out_depth = fy_dim_of(filter, spatial + 1), dims[5], spatial_out[3] = {1, 1, 1};
   if (depthwise) {
     int64_t merged;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// crop_and_resize.c: CropAndResize and its gradients to the image and to the boxes. A box is given in
-// fractions of the image; what falls outside it gets |extrapolation_value|.
+// crop_and_resize.c: CropAndResize and its gradients to the image and to the boxes. A box is given
+// in fractions of the image; what falls outside it gets |extrapolation_value|.
 
 #include "ops/resize.h"
 #include "ops/shape_fns.h"
@@ -47,8 +47,7 @@ static void crop_boxes(void *arg, int64_t begin, int64_t end) {
         continue;
       }
       if (j->nearest) {
-        const int64_t at =
-            clip(roundf(y), j->image_h) * j->image_w + clip(roundf(x), j->image_w);
+        const int64_t at = clip(roundf(y), j->image_h) * j->image_w + clip(roundf(x), j->image_w);
         for (int64_t k = 0; k < d; k++) to[k] = image[at * d + k];
         continue;
       }
@@ -65,32 +64,32 @@ static void crop_boxes(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-#define TO_IMAGE(E, S, _)                                                                       \
-  static void to_image_##S(const crop_job *j) {                                                 \
-    const int64_t d = j->depth;                                                                 \
-    for (int64_t b = 0; b < j->n; b++) {                                                        \
-      const float *box = j->boxes + 4 * b;                                                      \
+#define TO_IMAGE(E, S, _)                                                                        \
+  static void to_image_##S(const crop_job *j) {                                                  \
+    const int64_t d = j->depth;                                                                  \
+    for (int64_t b = 0; b < j->n; b++) {                                                         \
+      const float *box = j->boxes + 4 * b;                                                       \
       fy_t_##S *image = (fy_t_##S *)j->out + (int64_t)j->which[b] * j->image_h * j->image_w * d; \
-      const float *grad = j->grad + b * j->crop_h * j->crop_w * d;                              \
-      for (int64_t p = 0; p < j->crop_h * j->crop_w; p++, grad += d) {                          \
-        const float y = position(box[0], box[2], p / j->crop_w, j->crop_h, j->image_h);         \
-        const float x = position(box[1], box[3], p % j->crop_w, j->crop_w, j->image_w);         \
-        if (!inside(y, j->image_h) || !inside(x, j->image_w)) continue;                         \
-        const float ys[] = {floorf(y), ceilf(y)}, xs[] = {floorf(x), ceilf(x)};                 \
-        const float wy[] = {1 - (y - ys[0]), y - ys[0]}, wx[] = {1 - (x - xs[0]), x - xs[0]};   \
-        for (int q = 0; q < (j->nearest ? 1 : 4); q++) {                                        \
-          const int64_t row = clip(j->nearest ? roundf(y) : ys[q / 2], j->image_h);             \
-          const int64_t col = clip(j->nearest ? roundf(x) : xs[q % 2], j->image_w);             \
-          fy_t_##S *to = image + (row * j->image_w + col) * d;                                  \
-          for (int64_t k = 0; k < d; k++) {                                                     \
-            const float part = j->nearest ? grad[k]                                             \
-                               : q % 2 ? wx[1] * (wy[q / 2] * grad[k])                          \
-                                       : wx[0] * (wy[q / 2] * grad[k]);                         \
-            to[k] = FY_ST_##S(FY_LD_##S(to[k]) + FY_RD_##S((fy_a_##S)part));                    \
-          }                                                                                     \
-        }                                                                                       \
-      }                                                                                         \
-    }                                                                                           \
+      const float *grad = j->grad + b * j->crop_h * j->crop_w * d;                               \
+      for (int64_t p = 0; p < j->crop_h * j->crop_w; p++, grad += d) {                           \
+        const float y = position(box[0], box[2], p / j->crop_w, j->crop_h, j->image_h);          \
+        const float x = position(box[1], box[3], p % j->crop_w, j->crop_w, j->image_w);          \
+        if (!inside(y, j->image_h) || !inside(x, j->image_w)) continue;                          \
+        const float ys[] = {floorf(y), ceilf(y)}, xs[] = {floorf(x), ceilf(x)};                  \
+        const float wy[] = {1 - (y - ys[0]), y - ys[0]}, wx[] = {1 - (x - xs[0]), x - xs[0]};    \
+        for (int q = 0; q < (j->nearest ? 1 : 4); q++) {                                         \
+          const int64_t row = clip(j->nearest ? roundf(y) : ys[q / 2], j->image_h);              \
+          const int64_t col = clip(j->nearest ? roundf(x) : xs[q % 2], j->image_w);              \
+          fy_t_##S *to = image + (row * j->image_w + col) * d;                                   \
+          for (int64_t k = 0; k < d; k++) {                                                      \
+            const float part = j->nearest ? grad[k]                                              \
+                               : q % 2    ? wx[1] * (wy[q / 2] * grad[k])                        \
+                                          : wx[0] * (wy[q / 2] * grad[k]);                          \
+            to[k] = FY_ST_##S(FY_LD_##S(to[k]) + FY_RD_##S((fy_a_##S)part));                     \
+          }                                                                                      \
+        }                                                                                        \
+      }                                                                                          \
+    }                                                                                            \
   }
 FY_REAL_TYPES(TO_IMAGE, _)
 typedef void (*to_image_fn)(const crop_job *j);
@@ -105,18 +104,16 @@ static void to_boxes(void *arg, int64_t begin, int64_t end) {
     const float *image = j->image + (int64_t)j->which[b] * j->image_h * j->image_w * d;
     const float *grad = j->grad + b * j->crop_h * j->crop_w * d;
     float *out = (float *)j->out + 4 * b;
-    const float ratio_y =
-        j->crop_h > 1 ? (float)(j->image_h - 1) / (float)(j->crop_h - 1) : 0;
-    const float ratio_x =
-        j->crop_w > 1 ? (float)(j->image_w - 1) / (float)(j->crop_w - 1) : 0;
+    const float ratio_y = j->crop_h > 1 ? (float)(j->image_h - 1) / (float)(j->crop_h - 1) : 0;
+    const float ratio_x = j->crop_w > 1 ? (float)(j->image_w - 1) / (float)(j->crop_w - 1) : 0;
     for (int64_t p = 0; p < j->crop_h * j->crop_w; p++, grad += d) {
       const int64_t row = p / j->crop_w, col = p % j->crop_w;
-      const float y = j->crop_h > 1
-                          ? box[0] * (float)(j->image_h - 1) + (float)row * ((box[2] - box[0]) * ratio_y)
-                          : position(box[0], box[2], row, j->crop_h, j->image_h);
-      const float x = j->crop_w > 1
-                          ? box[1] * (float)(j->image_w - 1) + (float)col * ((box[3] - box[1]) * ratio_x)
-                          : position(box[1], box[3], col, j->crop_w, j->image_w);
+      const float y = j->crop_h > 1 ? box[0] * (float)(j->image_h - 1) +
+                                          (float)row * ((box[2] - box[0]) * ratio_y)
+                                    : position(box[0], box[2], row, j->crop_h, j->image_h);
+      const float x = j->crop_w > 1 ? box[1] * (float)(j->image_w - 1) +
+                                          (float)col * ((box[3] - box[1]) * ratio_x)
+                                    : position(box[1], box[3], col, j->crop_w, j->image_w);
       if (!inside(y, j->image_h) || !inside(x, j->image_w)) continue;
       const float *top = image + clip(floorf(y), j->image_h) * j->image_w * d;
       const float *bottom = image + clip(ceilf(y), j->image_h) * j->image_w * d;
@@ -146,7 +143,8 @@ static fy_code read_boxes(const fy_tensor *boxes, const fy_tensor *which, crop_j
   j->which = which->data;
   if (boxes->count == 0 && which->count == 0) return FY_OK;
   if (boxes->rank != 2) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "boxes must be 2-D, got: %s", fy_tensor_shape_text(boxes, x));
+    return fy_fail(err, FY_INVALID_ARGUMENT, "boxes must be 2-D, got: %s",
+                   fy_tensor_shape_text(boxes, x));
   }
   if (boxes->dims[1] != 4) return fy_fail(err, FY_INVALID_ARGUMENT, "boxes must have 4 columns");
   if (which->rank != 1) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// depthwise.c: DepthwiseConv2dNative and its gradients: every input channel has |multiplier| filters
-// of its own. Rows of channels are multiplied element by element; see conv.h for the geometry.
+// depthwise.c: DepthwiseConv2dNative and its gradients: every input channel has |multiplier|
+// filters of its own. Rows of channels are multiplied element by element; see conv.h for the
+// geometry.
 
 #include "base/alloc.h"
 #include "ops/conv.h"
@@ -18,102 +19,101 @@ typedef struct depth_job {
 #define SOURCE(w, at, tap) ((at) * (w)->stride - (w)->before + (tap) * (w)->dilation)
 
 // Item: (image, row) of the output.
-#define FORWARD(E, S, _)                                                                       \
-  static void forward_##S(void *arg, int64_t begin, int64_t end) {                             \
-    const depth_job *j = arg;                                                                  \
-    const fy_window *wh = &j->c.w[1], *ww = &j->c.w[2];                                        \
-    const int64_t ic = j->c.in_depth, oc = j->c.out_depth, mul = j->multiplier;                \
-    for (int64_t row = begin; row < end; row++) {                                              \
-      const int64_t y = row % wh->out, image = row / wh->out;                                  \
-      fy_a_##S *out = (fy_a_##S *)j->out + row * ww->out * oc;                                 \
-      for (int64_t i = 0; i < ww->out * oc; i++) out[i] = 0;                                   \
-      for (int64_t t = 0; t < j->c.taps; t++) {                                                \
-        int64_t at[3], lo, hi;                                                                 \
-        fy_conv_tap(&j->c, t, at);                                                             \
-        const int64_t iy = SOURCE(wh, y, at[1]);                                               \
-        if (iy < 0 || iy >= wh->in) continue;                                                  \
-        fy_window_range(ww, at[2], &lo, &hi);                                                  \
-        const fy_a_##S *f = (const fy_a_##S *)j->filter + t * oc;                              \
-        for (int64_t x = lo; x < hi; x++) {                                                    \
-          const fy_a_##S *in = (const fy_a_##S *)j->in +                                       \
-                               ((image * wh->in + iy) * ww->in + SOURCE(ww, x, at[2])) * ic;   \
-          fy_a_##S *restrict to = out + x * oc;                                                \
-          if (mul == 1) {                                                                      \
-            for (int64_t k = 0; k < ic; k++) to[k] += in[k] * f[k];                            \
-            continue;                                                                          \
-          }                                                                                    \
-          for (int64_t k = 0; k < ic; k++) {                                                   \
-            for (int64_t q = 0; q < mul; q++) to[k * mul + q] += in[k] * f[k * mul + q];       \
-          }                                                                                    \
-        }                                                                                      \
-      }                                                                                        \
-    }                                                                                          \
+#define FORWARD(E, S, _)                                                                     \
+  static void forward_##S(void *arg, int64_t begin, int64_t end) {                           \
+    const depth_job *j = arg;                                                                \
+    const fy_window *wh = &j->c.w[1], *ww = &j->c.w[2];                                      \
+    const int64_t ic = j->c.in_depth, oc = j->c.out_depth, mul = j->multiplier;              \
+    for (int64_t row = begin; row < end; row++) {                                            \
+      const int64_t y = row % wh->out, image = row / wh->out;                                \
+      fy_a_##S *out = (fy_a_##S *)j->out + row * ww->out * oc;                               \
+      for (int64_t i = 0; i < ww->out * oc; i++) out[i] = 0;                                 \
+      for (int64_t t = 0; t < j->c.taps; t++) {                                              \
+        int64_t at[3], lo, hi;                                                               \
+        fy_conv_tap(&j->c, t, at);                                                           \
+        const int64_t iy = SOURCE(wh, y, at[1]);                                             \
+        if (iy < 0 || iy >= wh->in) continue;                                                \
+        fy_window_range(ww, at[2], &lo, &hi);                                                \
+        const fy_a_##S *f = (const fy_a_##S *)j->filter + t * oc;                            \
+        for (int64_t x = lo; x < hi; x++) {                                                  \
+          const fy_a_##S *in = (const fy_a_##S *)j->in +                                     \
+                               ((image * wh->in + iy) * ww->in + SOURCE(ww, x, at[2])) * ic; \
+          fy_a_##S *restrict to = out + x * oc;                                              \
+          if (mul == 1) {                                                                    \
+            for (int64_t k = 0; k < ic; k++) to[k] += in[k] * f[k];                          \
+            continue;                                                                        \
+          }                                                                                  \
+          for (int64_t k = 0; k < ic; k++) {                                                 \
+            for (int64_t q = 0; q < mul; q++) to[k * mul + q] += in[k] * f[k * mul + q];     \
+          }                                                                                  \
+        }                                                                                    \
+      }                                                                                      \
+    }                                                                                        \
   }
 
 // Item: (image, row) of the input.
-#define TO_INPUT(E, S, _)                                                                      \
-  static void to_input_##S(void *arg, int64_t begin, int64_t end) {                            \
-    const depth_job *j = arg;                                                                  \
-    const fy_window *wh = &j->c.w[1], *ww = &j->c.w[2];                                        \
-    const int64_t ic = j->c.in_depth, oc = j->c.out_depth, mul = j->multiplier;                \
-    for (int64_t row = begin; row < end; row++) {                                              \
-      const int64_t iy = row % wh->in, image = row / wh->in;                                   \
-      fy_a_##S *out = (fy_a_##S *)j->out + row * ww->in * ic;                                  \
-      for (int64_t i = 0; i < ww->in * ic; i++) out[i] = 0;                                    \
-      for (int64_t t = 0; t < j->c.taps; t++) {                                                \
-        int64_t at[3], lo, hi;                                                                 \
-        fy_conv_tap(&j->c, t, at);                                                             \
-        const int64_t y = iy + wh->before - at[1] * wh->dilation;                              \
-        if (y < 0 || y % wh->stride || y / wh->stride >= wh->out) continue;                    \
-        fy_window_range(ww, at[2], &lo, &hi);                                                  \
-        const fy_a_##S *f = (const fy_a_##S *)j->filter + t * oc;                              \
-        for (int64_t x = lo; x < hi; x++) {                                                    \
-          const fy_a_##S *grad =                                                               \
-              (const fy_a_##S *)j->grad +                                                      \
-              ((image * wh->out + y / wh->stride) * ww->out + x) * oc;                         \
-          fy_a_##S *restrict to = out + SOURCE(ww, x, at[2]) * ic;                             \
-          if (mul == 1) {                                                                      \
-            for (int64_t k = 0; k < ic; k++) to[k] += grad[k] * f[k];                          \
-            continue;                                                                          \
-          }                                                                                    \
-          for (int64_t k = 0; k < ic; k++) {                                                   \
-            for (int64_t q = 0; q < mul; q++) to[k] += grad[k * mul + q] * f[k * mul + q];     \
-          }                                                                                    \
-        }                                                                                      \
-      }                                                                                        \
-    }                                                                                          \
+#define TO_INPUT(E, S, _)                                                                          \
+  static void to_input_##S(void *arg, int64_t begin, int64_t end) {                                \
+    const depth_job *j = arg;                                                                      \
+    const fy_window *wh = &j->c.w[1], *ww = &j->c.w[2];                                            \
+    const int64_t ic = j->c.in_depth, oc = j->c.out_depth, mul = j->multiplier;                    \
+    for (int64_t row = begin; row < end; row++) {                                                  \
+      const int64_t iy = row % wh->in, image = row / wh->in;                                       \
+      fy_a_##S *out = (fy_a_##S *)j->out + row * ww->in * ic;                                      \
+      for (int64_t i = 0; i < ww->in * ic; i++) out[i] = 0;                                        \
+      for (int64_t t = 0; t < j->c.taps; t++) {                                                    \
+        int64_t at[3], lo, hi;                                                                     \
+        fy_conv_tap(&j->c, t, at);                                                                 \
+        const int64_t y = iy + wh->before - at[1] * wh->dilation;                                  \
+        if (y < 0 || y % wh->stride || y / wh->stride >= wh->out) continue;                        \
+        fy_window_range(ww, at[2], &lo, &hi);                                                      \
+        const fy_a_##S *f = (const fy_a_##S *)j->filter + t * oc;                                  \
+        for (int64_t x = lo; x < hi; x++) {                                                        \
+          const fy_a_##S *grad =                                                                   \
+              (const fy_a_##S *)j->grad + ((image * wh->out + y / wh->stride) * ww->out + x) * oc; \
+          fy_a_##S *restrict to = out + SOURCE(ww, x, at[2]) * ic;                                 \
+          if (mul == 1) {                                                                          \
+            for (int64_t k = 0; k < ic; k++) to[k] += grad[k] * f[k];                              \
+            continue;                                                                              \
+          }                                                                                        \
+          for (int64_t k = 0; k < ic; k++) {                                                       \
+            for (int64_t q = 0; q < mul; q++) to[k] += grad[k * mul + q] * f[k * mul + q];         \
+          }                                                                                        \
+        }                                                                                          \
+      }                                                                                            \
+    }                                                                                              \
   }
 
 // Item: a tap of the filter.
-#define TO_FILTER(E, S, _)                                                                     \
-  static void to_filter_##S(void *arg, int64_t begin, int64_t end) {                           \
-    const depth_job *j = arg;                                                                  \
-    const fy_window *wh = &j->c.w[1], *ww = &j->c.w[2];                                        \
-    const int64_t ic = j->c.in_depth, oc = j->c.out_depth, mul = j->multiplier;                \
-    for (int64_t t = begin; t < end; t++) {                                                    \
-      fy_a_##S *restrict out = (fy_a_##S *)j->out + t * oc;                                    \
-      int64_t at[3], lo, hi;                                                                   \
-      for (int64_t i = 0; i < oc; i++) out[i] = 0;                                             \
-      fy_conv_tap(&j->c, t, at);                                                               \
-      fy_window_range(ww, at[2], &lo, &hi);                                                    \
-      for (int64_t row = 0; row < j->c.batch * wh->out; row++) {                               \
-        const int64_t iy = SOURCE(wh, row % wh->out, at[1]);                                   \
-        if (iy < 0 || iy >= wh->in) continue;                                                  \
-        for (int64_t x = lo; x < hi; x++) {                                                    \
-          const fy_a_##S *in =                                                                 \
-              (const fy_a_##S *)j->in +                                                        \
-              ((row / wh->out * wh->in + iy) * ww->in + SOURCE(ww, x, at[2])) * ic;            \
-          const fy_a_##S *grad = (const fy_a_##S *)j->grad + (row * ww->out + x) * oc;         \
-          if (mul == 1) {                                                                      \
-            for (int64_t k = 0; k < ic; k++) out[k] += in[k] * grad[k];                        \
-            continue;                                                                          \
-          }                                                                                    \
-          for (int64_t k = 0; k < ic; k++) {                                                   \
-            for (int64_t q = 0; q < mul; q++) out[k * mul + q] += in[k] * grad[k * mul + q];   \
-          }                                                                                    \
-        }                                                                                      \
-      }                                                                                        \
-    }                                                                                          \
+#define TO_FILTER(E, S, _)                                                                   \
+  static void to_filter_##S(void *arg, int64_t begin, int64_t end) {                         \
+    const depth_job *j = arg;                                                                \
+    const fy_window *wh = &j->c.w[1], *ww = &j->c.w[2];                                      \
+    const int64_t ic = j->c.in_depth, oc = j->c.out_depth, mul = j->multiplier;              \
+    for (int64_t t = begin; t < end; t++) {                                                  \
+      fy_a_##S *restrict out = (fy_a_##S *)j->out + t * oc;                                  \
+      int64_t at[3], lo, hi;                                                                 \
+      for (int64_t i = 0; i < oc; i++) out[i] = 0;                                           \
+      fy_conv_tap(&j->c, t, at);                                                             \
+      fy_window_range(ww, at[2], &lo, &hi);                                                  \
+      for (int64_t row = 0; row < j->c.batch * wh->out; row++) {                             \
+        const int64_t iy = SOURCE(wh, row % wh->out, at[1]);                                 \
+        if (iy < 0 || iy >= wh->in) continue;                                                \
+        for (int64_t x = lo; x < hi; x++) {                                                  \
+          const fy_a_##S *in =                                                               \
+              (const fy_a_##S *)j->in +                                                      \
+              ((row / wh->out * wh->in + iy) * ww->in + SOURCE(ww, x, at[2])) * ic;          \
+          const fy_a_##S *grad = (const fy_a_##S *)j->grad + (row * ww->out + x) * oc;       \
+          if (mul == 1) {                                                                    \
+            for (int64_t k = 0; k < ic; k++) out[k] += in[k] * grad[k];                      \
+            continue;                                                                        \
+          }                                                                                  \
+          for (int64_t k = 0; k < ic; k++) {                                                 \
+            for (int64_t q = 0; q < mul; q++) out[k * mul + q] += in[k] * grad[k * mul + q]; \
+          }                                                                                  \
+        }                                                                                    \
+      }                                                                                      \
+    }                                                                                        \
   }
 FY_FULL_REAL_TYPES(FORWARD, _)
 FY_FULL_REAL_TYPES(TO_INPUT, _)
@@ -192,8 +192,8 @@ static fy_code input_gradient(fy_kernel_ctx *ctx, fy_error *err) {
   int64_t dims[FY_MAX_RANK];
   const char *label = "DepthwiseConv2DBackpropInput";
   FY_TRY(sizes_of(ctx->in[0], label, "input_sizes", &rank, dims, err));
-  FY_TRY(fy_conv_backward(ctx, label, rank, dims, filter->rank, filter->dims, grad, true, &j.c,
-                          err));
+  FY_TRY(
+      fy_conv_backward(ctx, label, rank, dims, filter->rank, filter->dims, grad, true, &j.c, err));
   const fy_conv *c = &j.c;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
   const fy_dtype type = filter->dtype, plain = fy_plain_type(type);
@@ -245,7 +245,8 @@ static fy_code filter_gradient(fy_kernel_ctx *ctx, fy_error *err) {
 
 #define VALID "strides=[1,1,1,1]; padding=\"VALID\""
 static const fy_sample forward_samples[] = {
-    {"f32[1,2,2,2]=iota; f32[1,1,2,2]=1,2,3,4", VALID, FY_OK, "0,0,3,4,2,4,9,12,4,8,15,20,6,12,21,28"},
+    {"f32[1,2,2,2]=iota; f32[1,1,2,2]=1,2,3,4", VALID, FY_OK,
+     "0,0,3,4,2,4,9,12,4,8,15,20,6,12,21,28"},
     {"f16[1,5,5,3]=normal; f16[3,3,3,1]=normal", "strides=[1,2,2,1]; padding=\"SAME\"", FY_OK,
      NULL},
     {"f32[1,2,2,2]=zeros; f32[1,1,3,1]=zeros", VALID, FY_INVALID_ARGUMENT,
@@ -258,8 +259,8 @@ static const fy_sample filter_samples[] = {
     {"f32[1,1,2,1]=1,2; i32[4]=1,2,1,1; f32[1,1,1,1]=5", VALID, FY_OK, "5,10"},
 };
 
-#define DEPTHWISE(Name, shape_fn, run, hosts, array)                                      \
-  FY_OP(Name, .shape = shape_fn, .prepare = fy_conv_prepare_depthwise, .compute = run,    \
+#define DEPTHWISE(Name, shape_fn, run, hosts, array)                                   \
+  FY_OP(Name, .shape = shape_fn, .prepare = fy_conv_prepare_depthwise, .compute = run, \
         .release = fy_free, .cost = fy_conv_cost, .host_inputs = hosts, FY_SAMPLES(array))
 DEPTHWISE(DepthwiseConv2dNative, fy_depthwise_shape, convolve, 0, forward_samples);
 DEPTHWISE(DepthwiseConv2dNativeBackpropInput, fy_conv_input_shape, input_gradient, 1,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // dilation2d.c: grey-scale dilation, Dilation2D, and its gradients:
-// out[y, x, c] = max over taps of in[y * stride + dy * rate, x * stride + dx * rate, c] + filter[dy, dx, c].
-// The gradients go to the first tap that gave the maximum.
+// out[y, x, c] = max over taps of in[y * stride + dy * rate, x * stride + dx * rate, c] +
+// filter[dy, dx, c]. The gradients go to the first tap that gave the maximum.
 
 #include <float.h>
 
@@ -23,18 +23,18 @@ typedef struct dilate_job {
   void *out;
 } dilate_job;
 
-#define LOWEST_f16  (-65504.0f)
-#define LOWEST_bf16 (-3.38953139e38f)
-#define LOWEST_f32  (-FLT_MAX)
-#define LOWEST_f64  (-DBL_MAX)
-#define LOWEST_i8   FY_MIN_i8
-#define LOWEST_i16  FY_MIN_i16
-#define LOWEST_i32  FY_MIN_i32
-#define LOWEST_i64  FY_MIN_i64
-#define LOWEST_u8   0
-#define LOWEST_u16  0
-#define LOWEST_u32  0
-#define LOWEST_u64  0
+#define LOWEST_f16       (-65504.0f)
+#define LOWEST_bf16      (-3.38953139e38f)
+#define LOWEST_f32       (-FLT_MAX)
+#define LOWEST_f64       (-DBL_MAX)
+#define LOWEST_i8        FY_MIN_i8
+#define LOWEST_i16       FY_MIN_i16
+#define LOWEST_i32       FY_MIN_i32
+#define LOWEST_i64       FY_MIN_i64
+#define LOWEST_u8        0
+#define LOWEST_u16       0
+#define LOWEST_u32       0
+#define LOWEST_u64       0
 #define ADD(S, x, y)     ((x) + (y))
 #define ADD_INT(S, x, y) ((fy_a_##S)((fy_u_##S)(x) + (fy_u_##S)(y)))
 
@@ -104,15 +104,15 @@ static fy_code prepare(fy_site *site, fy_error *err) {
   for (int i = 0; i < 2; i++) {
     const fy_attr *list = fy_site_attr(site, names[i]);
     if (!list || !list->is_list || list->n != 4) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, i == 0
-                     ? "Sliding window stride field must specify 4 dimensions"
-                     : "Input stride (atrous rate) field must specify 4 dimensions");
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     i == 0 ? "Sliding window stride field must specify 4 dimensions"
+                            : "Input stride (atrous rate) field must specify 4 dimensions");
     }
     const int64_t *v = list->v.ints;
     if (v[0] != 1 || v[3] != 1) {
-      return fy_fail(err, FY_UNIMPLEMENTED, i == 0
-                     ? "Stride is only supported across spatial dimensions."
-                     : "Rate is only supported across spatial dimensions.");
+      return fy_fail(err, FY_UNIMPLEMENTED,
+                     i == 0 ? "Stride is only supported across spatial dimensions."
+                            : "Rate is only supported across spatial dimensions.");
     }
     int64_t *to = i == 0 ? a.strides : a.rates;
     to[0] = v[1];
@@ -146,7 +146,9 @@ static fy_code geometry(fy_kernel_ctx *ctx, dilate_job *j, fy_error *err) {
                    (long long)filter->dims[2]);
   }
   for (int i = 0; i < 2; i++) {
-    j->w[i] = (fy_window){.in = in->dims[1 + i], .size = filter->dims[i], .stride = a->strides[i],
+    j->w[i] = (fy_window){.in = in->dims[1 + i],
+                          .size = filter->dims[i],
+                          .stride = a->strides[i],
                           .dilation = a->rates[i]};
     FY_TRY(fy_window_resolve(&j->w[i], a->padding, err));
   }
@@ -214,14 +216,14 @@ static fy_code dilate_shape(fy_shape_ctx *ctx, fy_error *err) {
     lists[i] = list->v.ints;
   }
   const fy_attr *padding = fy_attrs_get(ctx->attrs, "padding");
-  const bool valid = padding && padding->kind == FY_ATTR_STRING &&
-                     fy_view_is(padding->v.s, "VALID");
+  const bool valid =
+      padding && padding->kind == FY_ATTR_STRING && fy_view_is(padding->v.s, "VALID");
   int64_t dims[4] = {fy_dim_of(in, 0), -1, -1, -1};
   FY_TRY(fy_dim_merge(fy_dim_of(in, 3), fy_dim_of(filter, 2), &dims[3], err));
   for (int i = 0; i < 2; i++) {
     FY_TRY(fy_window_infer(fy_dim_of(in, 1 + i), fy_dim_of(filter, i), lists[0][1 + i],
-                           lists[1][1 + i], valid ? FY_PAD_VALID : FY_PAD_SAME, 0, 0,
-                           &dims[1 + i], err));
+                           lists[1][1 + i], valid ? FY_PAD_VALID : FY_PAD_SAME, 0, 0, &dims[1 + i],
+                           err));
   }
   return fy_shape_set(ctx, 0, 4, dims, err);
 }
@@ -242,9 +244,9 @@ static const fy_sample input_samples[] = {
 static const fy_sample filter_samples[] = {
     {"f32[1,2,2,1]=1,2,3,4; f32[2,2,1]=0,0,0,0; f32[1,1,1,1]=9", ATTRS, FY_OK, "0,0,0,9"},
 };
-#define DILATION(Name, shape_fn, run, array)                              \
-  FY_OP(Name, .shape = shape_fn, .prepare = prepare, .compute = run,      \
-        .release = fy_free, FY_SAMPLES(array))
+#define DILATION(Name, shape_fn, run, array)                                             \
+  FY_OP(Name, .shape = shape_fn, .prepare = prepare, .compute = run, .release = fy_free, \
+        FY_SAMPLES(array))
 DILATION(Dilation2D, dilate_shape, dilate, samples);
 DILATION(Dilation2DBackpropInput, fy_shape_unchanged, to_input, input_samples);
 DILATION(Dilation2DBackpropFilter, like_filter, to_filter, filter_samples);

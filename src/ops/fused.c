@@ -13,34 +13,34 @@
 #include "ops/shape_fns.h"
 
 #define WIDE_VECTORS 8
-#define PAUSE_EVERY 200
-#define STACK_BYTES 12288
-#define ALIGNMENT 64
+#define PAUSE_EVERY  200
+#define STACK_BYTES  12288
+#define ALIGNMENT    64
 
 typedef struct fused {
   fy_fused_program p;
   const fy_lanes *lanes;
-  int type;                // FY_LANES_*
-  size_t elem;             // bytes of an element
+  int type;     // FY_LANES_*
+  size_t elem;  // bytes of an element
   fy_fused_instr *code;
-  void *consts;            // elements
+  void *consts;  // elements
   uint32_t num_temps;
-  uint32_t *moving;        // [num_moving] slots that go on from block to block
+  uint32_t *moving;  // [num_moving] slots that go on from block to block
   uint32_t num_moving;
-  double ns;               // of one element
+  double ns;  // of one element
   int32_t rank;
   const int64_t *dims;
   int64_t count;
-  fy_arena arena;          // of everything above
+  fy_arena arena;  // of everything above
 } fused;
 
 // ---------------------------------------------------------------- code
 typedef struct coder {
   const fy_fused_program *p;
-  uint32_t first;     // value number of the first operation
-  uint32_t *uses;     // [operations] readers still to come
-  uint32_t *temp;     // [operations] slot, or FY_FUSED_NONE
-  uint32_t *free;     // stack of temporaries
+  uint32_t first;  // value number of the first operation
+  uint32_t *uses;  // [operations] readers still to come
+  uint32_t *temp;  // [operations] slot, or FY_FUSED_NONE
+  uint32_t *free;  // stack of temporaries
   uint32_t num_free, num_temps;
   fy_fused_instr *code;
   uint32_t n;
@@ -53,7 +53,9 @@ static void emit(coder *c, uint32_t code, uint32_t arg) {
   c->code[c->n++] = (fy_fused_instr){(uint16_t)code, 0, arg};
 }
 
-static bool is_const(const coder *c, uint32_t v) { return v >= c->p->num_inputs && v < c->first; }
+static bool is_const(const coder *c, uint32_t v) {
+  return v >= c->p->num_inputs && v < c->first;
+}
 
 // Slots: inputs, outputs, temporaries.
 static uint32_t slot_of(const coder *c, uint32_t v) {
@@ -235,7 +237,9 @@ static int64_t block_elems(const fused *f, bool narrow) {
   return f->lanes->bytes / (int64_t)f->elem * (narrow ? 1 : WIDE_VECTORS);
 }
 
-static size_t align_up(size_t n) { return (n + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1); }
+static size_t align_up(size_t n) {
+  return (n + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+}
 
 static void fill(const fused *f, char *to, const char *element, int64_t n) {
   for (int64_t i = 0; i < n; i++) memcpy(to + (size_t)i * f->elem, element, f->elem);
@@ -385,9 +389,9 @@ static fy_code extend_row(fy_kernel_ctx *ctx, const fused *f, const fy_tensor *i
 static fy_code check_inputs(fy_kernel_ctx *ctx, const fused *f, fy_error *err) {
   for (uint32_t i = 0; i < f->p.num_inputs; i++) {
     const fy_tensor *t = ctx->in[i];
-    const bool fits = f->p.kinds[i] == FY_FUSED_FULL ? t->count == f->count
+    const bool fits = f->p.kinds[i] == FY_FUSED_FULL     ? t->count == f->count
                       : f->p.kinds[i] == FY_FUSED_SCALAR ? t->count == 1
-                      : t->count > 0 && f->count % t->count == 0;
+                                                         : t->count > 0 && f->count % t->count == 0;
     if (!fits)
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "input %u of a fused operation has %lld elements, which does not fit %lld", i,
@@ -437,8 +441,7 @@ static fy_code shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_attr *a = fy_attrs_get(ctx->attrs, "shape");
   if (!a || a->kind != FY_ATTR_SHAPE) return FY_OK;
   for (int i = 0; i < ctx->num_outputs; i++)
-    if (a->v.shape.rank >= 0)
-      FY_TRY(fy_shape_set(ctx, i, a->v.shape.rank, a->v.shape.dims, err));
+    if (a->v.shape.rank >= 0) FY_TRY(fy_shape_set(ctx, i, a->v.shape.rank, a->v.shape.dims, err));
   return FY_OK;
 }
 

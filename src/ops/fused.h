@@ -52,7 +52,7 @@ FY_MUST_CHECK fy_code fy_fused_decode(fy_view bytes, fy_dtype dtype, fy_arena *a
 void fy_fused_print(fy_str *out, const fy_fused_program *p, fy_dtype dtype);
 
 // ---------------------------------------------------------------- lanes: one build per machine
-// Kernels over SIMD lanes. The same source (lanes_*.h) is compiled for every instruction set;
+// Kernels over SIMD lanes. The same source (lanes_*.inc) is compiled for every instruction set;
 // devices/cpu/lanes.c chooses at run time. Ops run alone and fused use the same functions, so that
 // fusing changes no bit.
 typedef void (*fy_lanes_fn)(void);  // cast to what the table's type and width say
@@ -65,10 +65,10 @@ typedef struct fy_fused_instr {
 
 typedef struct fy_fused_regs {  // what the code works on
   const fy_lanes_fn *table;
-  void **slots;         // inputs, outputs, temporaries: where this block's elements are
-  const void *consts;   // elements
-  void *save;           // accumulators across a pause, 64-byte aligned
-  int64_t blocks;       // how many to run, at least one
+  void **slots;            // inputs, outputs, temporaries: where this block's elements are
+  const void *consts;      // elements
+  void *save;              // accumulators across a pause, 64-byte aligned
+  int64_t blocks;          // how many to run, at least one
   const uint32_t *moving;  // [num_moving] slots that go on by a block from block to block
   uint32_t num_moving;
   const fy_fused_instr *resume;

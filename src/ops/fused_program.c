@@ -13,6 +13,7 @@ typedef struct ew_info {
   double ns;
 } ew_info;
 
+// clang-format off
 static const ew_info info[FY_EW_COUNT] = {
     [FY_EW_ADD] = {"Add", true, true, 0.05},      [FY_EW_SUB] = {"Sub", true, true, 0.05},
     [FY_EW_MUL] = {"Mul", true, true, 0.05},      [FY_EW_DIV] = {"Div", true, false, 0.25},
@@ -35,9 +36,14 @@ static const ew_info info[FY_EW_COUNT] = {
     [FY_EW_SIGN] = {"Sign", false, true, 0.06},
     [FY_EW_LEAKY_RELU] = {"LeakyRelu", true, false, 0.08},
 };
+// clang-format on
 
-bool fy_ew_is_binary(fy_ew op) { return info[op].binary; }
-double fy_ew_ns(fy_ew op) { return info[op].ns; }
+bool fy_ew_is_binary(fy_ew op) {
+  return info[op].binary;
+}
+double fy_ew_ns(fy_ew op) {
+  return info[op].ns;
+}
 
 bool fy_fused_knows(fy_ew op, fy_dtype dtype) {
   if ((int)op <= FY_EW_NONE || op >= FY_EW_COUNT || !info[op].name) return false;

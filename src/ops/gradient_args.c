@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// gradient_args.c: the small integer ops that gradients are made of: BroadcastGradientArgs (which axes
-// a broadcast operand's gradient is summed over) and ConcatOffset (where the pieces of a concatenation
-// begin).
+// gradient_args.c: the small integer ops that gradients are made of: BroadcastGradientArgs (which
+// axes a broadcast operand's gradient is summed over) and ConcatOffset (where the pieces of a
+// concatenation begin).
 
 #include "ops/shape_fns.h"
 #include "ops/values.h"
@@ -86,8 +86,9 @@ static fy_code concat_offset(fy_kernel_ctx *ctx, fy_error *err) {
     const fy_tensor *t = ctx->in[1 + i];
     fy_tensor *out;
     if (t->count != rank) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "input %d should contain %lld elements, but got %lld",
-                     i, (long long)rank, (long long)t->count);
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "input %d should contain %lld elements, but got %lld", i, (long long)rank,
+                     (long long)t->count);
     }
     FY_TRY(fy_out_like(ctx, i, t, &out, err));
     for (int64_t d = 0; d < rank; d++) {

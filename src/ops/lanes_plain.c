@@ -7,12 +7,20 @@
 #include "ops/fused.h"
 
 #define LANE_BYTES 16
-#include "ops/lanes_types.h"
+#include "ops/lanes_types.inc"
 
-static inline vec_f32 splat_f32(float x) { return (vec_f32){x, x, x, x}; }
-static inline vec_f64 splat_f64(double x) { return (vec_f64){x, x}; }
-static inline vec_i32 splat_i32(int32_t x) { return (vec_i32){x, x, x, x}; }
-static inline vec_i64 splat_i64(int64_t x) { return (vec_i64){x, x}; }
+static inline vec_f32 splat_f32(float x) {
+  return (vec_f32){x, x, x, x};
+}
+static inline vec_f64 splat_f64(double x) {
+  return (vec_f64){x, x};
+}
+static inline vec_i32 splat_i32(int32_t x) {
+  return (vec_i32){x, x, x, x};
+}
+static inline vec_i64 splat_i64(int64_t x) {
+  return (vec_i64){x, x};
+}
 
 static inline vec_f32 select_f32(vec_i32 m, vec_f32 a, vec_f32 b) {
   return (vec_f32)((m & (vec_i32)a) | (~m & (vec_i32)b));
@@ -25,17 +33,27 @@ static inline vec_f32 by_sign_f32(vec_f32 x, vec_f32 a, vec_f32 b) {
   return select_f32((vec_i32)x >> 31, a, b);
 }
 // Where a product and a sum may round once or twice: here twice.
-static inline vec_f32 fma_f32(vec_f32 a, vec_f32 b, vec_f32 c) { return a * b + c; }
+static inline vec_f32 fma_f32(vec_f32 a, vec_f32 b, vec_f32 c) {
+  return a * b + c;
+}
 // a < b ? a : b and a > b ? a : b, with b where they do not compare.
-static inline vec_f32 less_f32(vec_f32 a, vec_f32 b) { return select_f32(a < b, a, b); }
-static inline vec_f32 more_f32(vec_f32 a, vec_f32 b) { return select_f32(a > b, a, b); }
-static inline vec_f64 less_f64(vec_f64 a, vec_f64 b) { return select_f64(a < b, a, b); }
-static inline vec_f64 more_f64(vec_f64 a, vec_f64 b) { return select_f64(a > b, a, b); }
+static inline vec_f32 less_f32(vec_f32 a, vec_f32 b) {
+  return select_f32(a < b, a, b);
+}
+static inline vec_f32 more_f32(vec_f32 a, vec_f32 b) {
+  return select_f32(a > b, a, b);
+}
+static inline vec_f64 less_f64(vec_f64 a, vec_f64 b) {
+  return select_f64(a < b, a, b);
+}
+static inline vec_f64 more_f64(vec_f64 a, vec_f64 b) {
+  return select_f64(a > b, a, b);
+}
 
-#define EACH_LANE(S, name, fn)                                        \
-  static inline vec_##S name(vec_##S x) {                             \
+#define EACH_LANE(S, name, fn)                                           \
+  static inline vec_##S name(vec_##S x) {                                \
     for (size_t i = 0; i < sizeof x / sizeof x[0]; i++) x[i] = fn(x[i]); \
-    return x;                                                         \
+    return x;                                                            \
   }
 EACH_LANE(f32, sqrt_f32, sqrtf)
 EACH_LANE(f32, floor_f32, floorf)
@@ -47,5 +65,5 @@ EACH_LANE(f64, ceil_f64, ceil)
 EACH_LANE(f64, rint_f64, rint)
 
 #define LANES_TABLE fy_lanes_plain
-#define LANES_NAME "plain"
-#include "ops/lanes_all.h"
+#define LANES_NAME  "plain"
+#include "ops/lanes_all.inc"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // losses.c: SoftmaxCrossEntropyWithLogits, SparseSoftmaxCrossEntropyWithLogits, L2Loss.
-// Each row's maximum is subtracted first, so that exp cannot overflow. 16-bit floats are computed in
-// float and rounded once.
+// Each row's maximum is subtracted first, so that exp cannot overflow. 16-bit floats are computed
+// in float and rounded once.
 
 #include "ops/broadcast.h"
 #include "ops/elementwise.h"
@@ -16,51 +16,51 @@ typedef struct loss_job {
   fy_dtype label_type;
 } loss_job;
 
-#define CROSS_ENTROPY(E, S, _)                                                             \
-  static void dense_##S(void *arg, int64_t begin, int64_t end) {                           \
-    const loss_job *j = arg;                                                               \
-    for (int64_t r = begin; r < end; r++) {                                                \
-      const fy_t_##S *x = (const fy_t_##S *)j->logits + r * j->logits_row;                 \
-      const fy_t_##S *y = (const fy_t_##S *)j->labels + r * j->labels_row;                 \
-      fy_t_##S *grad = (fy_t_##S *)j->grad + r * j->cols;                                  \
-      fy_a_##S top = FY_LD_##S(x[0]), sum = 0, loss = 0;                                   \
-      for (int64_t c = 1; c < j->cols; c++) {                                              \
-        const fy_a_##S v = FY_LD_##S(x[c * j->logits_col]);                                \
-        top = v > top ? v : top;                                                           \
-      }                                                                                    \
-      for (int64_t c = 0; c < j->cols; c++) {                                              \
-        sum += FY_MATH_##S(exp)(FY_LD_##S(x[c * j->logits_col]) - top);                    \
-      }                                                                                    \
-      const fy_a_##S log_sum = FY_MATH_##S(log)(sum);                                      \
-      for (int64_t c = 0; c < j->cols; c++) {                                              \
-        const fy_a_##S v = FY_LD_##S(x[c * j->logits_col]) - top;                          \
-        const fy_a_##S label = FY_LD_##S(y[c * j->labels_col]);                            \
-        loss += label * (log_sum - v);                                                     \
-        grad[c] = FY_ST_##S(FY_MATH_##S(exp)(v) / sum - label);                            \
-      }                                                                                    \
-      ((fy_t_##S *)j->loss)[r] = FY_ST_##S(loss);                                          \
-    }                                                                                      \
-  }                                                                                        \
-  static void sparse_##S(void *arg, int64_t begin, int64_t end) {                          \
-    const loss_job *j = arg;                                                               \
-    for (int64_t r = begin; r < end; r++) {                                                \
-      const fy_t_##S *x = (const fy_t_##S *)j->logits + r * j->cols;                       \
-      fy_t_##S *grad = (fy_t_##S *)j->grad + r * j->cols;                                  \
-      const int64_t label = j->label_type == FY_INT32 ? ((const int32_t *)j->labels)[r]    \
-                                                      : ((const int64_t *)j->labels)[r];   \
-      const fy_a_##S wanted = FY_LD_##S(x[label]);                                         \
-      fy_a_##S top = FY_LD_##S(x[0]), sum = 0;                                             \
-      for (int64_t c = 1; c < j->cols; c++) {                                              \
-        const fy_a_##S v = FY_LD_##S(x[c]);                                                \
-        top = v > top ? v : top;                                                           \
-      }                                                                                    \
+#define CROSS_ENTROPY(E, S, _)                                                              \
+  static void dense_##S(void *arg, int64_t begin, int64_t end) {                            \
+    const loss_job *j = arg;                                                                \
+    for (int64_t r = begin; r < end; r++) {                                                 \
+      const fy_t_##S *x = (const fy_t_##S *)j->logits + r * j->logits_row;                  \
+      const fy_t_##S *y = (const fy_t_##S *)j->labels + r * j->labels_row;                  \
+      fy_t_##S *grad = (fy_t_##S *)j->grad + r * j->cols;                                   \
+      fy_a_##S top = FY_LD_##S(x[0]), sum = 0, loss = 0;                                    \
+      for (int64_t c = 1; c < j->cols; c++) {                                               \
+        const fy_a_##S v = FY_LD_##S(x[c * j->logits_col]);                                 \
+        top = v > top ? v : top;                                                            \
+      }                                                                                     \
+      for (int64_t c = 0; c < j->cols; c++) {                                               \
+        sum += FY_MATH_##S(exp)(FY_LD_##S(x[c * j->logits_col]) - top);                     \
+      }                                                                                     \
+      const fy_a_##S log_sum = FY_MATH_##S(log)(sum);                                       \
+      for (int64_t c = 0; c < j->cols; c++) {                                               \
+        const fy_a_##S v = FY_LD_##S(x[c * j->logits_col]) - top;                           \
+        const fy_a_##S label = FY_LD_##S(y[c * j->labels_col]);                             \
+        loss += label * (log_sum - v);                                                      \
+        grad[c] = FY_ST_##S(FY_MATH_##S(exp)(v) / sum - label);                             \
+      }                                                                                     \
+      ((fy_t_##S *)j->loss)[r] = FY_ST_##S(loss);                                           \
+    }                                                                                       \
+  }                                                                                         \
+  static void sparse_##S(void *arg, int64_t begin, int64_t end) {                           \
+    const loss_job *j = arg;                                                                \
+    for (int64_t r = begin; r < end; r++) {                                                 \
+      const fy_t_##S *x = (const fy_t_##S *)j->logits + r * j->cols;                        \
+      fy_t_##S *grad = (fy_t_##S *)j->grad + r * j->cols;                                   \
+      const int64_t label = j->label_type == FY_INT32 ? ((const int32_t *)j->labels)[r]     \
+                                                      : ((const int64_t *)j->labels)[r];    \
+      const fy_a_##S wanted = FY_LD_##S(x[label]);                                          \
+      fy_a_##S top = FY_LD_##S(x[0]), sum = 0;                                              \
+      for (int64_t c = 1; c < j->cols; c++) {                                               \
+        const fy_a_##S v = FY_LD_##S(x[c]);                                                 \
+        top = v > top ? v : top;                                                            \
+      }                                                                                     \
       for (int64_t c = 0; c < j->cols; c++) sum += FY_MATH_##S(exp)(FY_LD_##S(x[c]) - top); \
-      for (int64_t c = 0; c < j->cols; c++) {                                              \
-        const fy_a_##S p = FY_MATH_##S(exp)(FY_LD_##S(x[c]) - top) / sum;                  \
-        grad[c] = FY_ST_##S(c == label ? p - 1 : p);                                       \
-      }                                                                                    \
-      ((fy_t_##S *)j->loss)[r] = FY_ST_##S(FY_MATH_##S(log)(sum) - (wanted - top));        \
-    }                                                                                      \
+      for (int64_t c = 0; c < j->cols; c++) {                                               \
+        const fy_a_##S p = FY_MATH_##S(exp)(FY_LD_##S(x[c]) - top) / sum;                   \
+        grad[c] = FY_ST_##S(c == label ? p - 1 : p);                                        \
+      }                                                                                     \
+      ((fy_t_##S *)j->loss)[r] = FY_ST_##S(FY_MATH_##S(log)(sum) - (wanted - top));         \
+    }                                                                                       \
   }
 FY_REAL_TYPES(CROSS_ENTROPY, _)
 
@@ -99,8 +99,11 @@ static fy_code dense_loss(fy_kernel_ctx *ctx, fy_error *err) {
     memset(loss->data, 0, fy_tensor_bytes(loss));
     return FY_OK;
   }
-  loss_job j = {.logits = logits->data, .labels = labels->data, .loss = loss->data,
-                .grad = grad->data, .cols = cols};
+  loss_job j = {.logits = logits->data,
+                .labels = labels->data,
+                .loss = loss->data,
+                .grad = grad->data,
+                .cols = cols};
   const fy_tensor *both[] = {logits, labels};
   int64_t *row[] = {&j.logits_row, &j.labels_row}, *col[] = {&j.logits_col, &j.labels_col};
   for (int i = 0; i < 2; i++) {
@@ -143,7 +146,8 @@ static fy_code sparse_loss(fy_kernel_ctx *ctx, fy_error *err) {
   }
   const int64_t cols = logits->dims[1];
   if (cols == 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Must have at least one class, but got logits shape %s",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Must have at least one class, but got logits shape %s",
                    fy_tensor_shape_text(logits, x));
   }
   if (!sparses[logits->dtype]) return fail_type(ctx, logits->dtype, err);
@@ -154,25 +158,29 @@ static fy_code sparse_loss(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *loss, *grad;
   FY_TRY(fy_out_like(ctx, 0, labels, &loss, err));
   FY_TRY(fy_out_like(ctx, 1, logits, &grad, err));
-  loss_job j = {.logits = logits->data, .labels = labels->data, .loss = loss->data,
-                .grad = grad->data, .cols = cols, .label_type = labels->dtype};
+  loss_job j = {.logits = logits->data,
+                .labels = labels->data,
+                .loss = loss->data,
+                .grad = grad->data,
+                .cols = cols,
+                .label_type = labels->dtype};
   fy_parallel(ctx, logits->dims[0], 15 * (double)cols, sparses[logits->dtype], &j);
   return FY_OK;
 }
 
 // ---------------------------------------------------------------- L2Loss
 // Sums in double, in blocks, so that the order of so many terms does not show.
-#define L2(E, S, _)                                                             \
-  static void l2_##S(const void *p, int64_t n, void *out) {                     \
-    const fy_t_##S *in = p;                                                     \
-    double sum = 0;                                                             \
-    for (int64_t i = 0; i < n;) {                                               \
-      const int64_t end = i + 1024 < n ? i + 1024 : n;                          \
-      double part = 0;                                                          \
+#define L2(E, S, _)                                                                     \
+  static void l2_##S(const void *p, int64_t n, void *out) {                             \
+    const fy_t_##S *in = p;                                                             \
+    double sum = 0;                                                                     \
+    for (int64_t i = 0; i < n;) {                                                       \
+      const int64_t end = i + 1024 < n ? i + 1024 : n;                                  \
+      double part = 0;                                                                  \
       for (; i < end; i++) part += (double)FY_LD_##S(in[i]) * (double)FY_LD_##S(in[i]); \
-      sum += part;                                                              \
-    }                                                                           \
-    *(fy_t_##S *)out = FY_ST_##S((fy_a_##S)(sum / 2));                          \
+      sum += part;                                                                      \
+    }                                                                                   \
+    *(fy_t_##S *)out = FY_ST_##S((fy_a_##S)(sum / 2));                                  \
   }
 FY_REAL_TYPES(L2, _)
 typedef void (*l2_fn)(const void *in, int64_t n, void *out);

@@ -19,47 +19,46 @@ typedef struct lrn_job {
   int64_t depth;
 } lrn_job;
 
-#define LRN_LOOPS(E, S, _)                                                                    \
+#define LRN_LOOPS(E, S, _)                                                                         \
   static float norm_##S(const lrn_job *j, const fy_t_##S *in, int64_t c, int64_t lo, int64_t hi) { \
-    float sum = 0;                                                                            \
-    (void)c;                                                                                  \
-    for (int64_t k = lo; k < hi; k++) sum += FY_LD_##S(in[k]) * FY_LD_##S(in[k]);             \
-    return sum * j->a->alpha + j->a->bias;                                                    \
-  }                                                                                           \
-  static void forward_##S(void *arg, int64_t begin, int64_t end) {                            \
-    const lrn_job *j = arg;                                                                   \
-    const int64_t r = j->a->radius;                                                           \
-    for (int64_t row = begin; row < end; row++) {                                             \
-      const fy_t_##S *in = (const fy_t_##S *)j->in + row * j->depth;                          \
-      fy_t_##S *out = (fy_t_##S *)j->out + row * j->depth;                                    \
-      for (int64_t c = 0; c < j->depth; c++) {                                                \
-        const int64_t lo = c > r ? c - r : 0, hi = j->depth - c > r ? c + r + 1 : j->depth;   \
-        out[c] = FY_ST_##S(FY_LD_##S(in[c]) * powf(norm_##S(j, in, c, lo, hi), -j->a->beta)); \
-      }                                                                                       \
-    }                                                                                         \
-  }                                                                                           \
-  static void backward_##S(void *arg, int64_t begin, int64_t end) {                           \
-    const lrn_job *j = arg;                                                                   \
-    const int64_t r = j->a->radius;                                                           \
-    for (int64_t row = begin; row < end; row++) {                                             \
-      const fy_t_##S *in = (const fy_t_##S *)j->in + row * j->depth;                          \
-      const fy_t_##S *image = (const fy_t_##S *)j->out_image + row * j->depth;                \
-      const fy_t_##S *grad = (const fy_t_##S *)j->grad + row * j->depth;                      \
-      fy_t_##S *out = (fy_t_##S *)j->out + row * j->depth;                                    \
-      for (int64_t c = 0; c < j->depth; c++) out[c] = 0;                                      \
-      for (int64_t c = 0; c < j->depth; c++) {                                                \
-        const int64_t lo = c > r ? c - r : 0, hi = j->depth - c > r ? c + r + 1 : j->depth;   \
-        const float norm = norm_##S(j, in, c, lo, hi), power = powf(norm, -j->a->beta);       \
-        for (int64_t k = lo; k < hi; k++) {                                                   \
+    float sum = 0;                                                                                 \
+    (void)c;                                                                                       \
+    for (int64_t k = lo; k < hi; k++) sum += FY_LD_##S(in[k]) * FY_LD_##S(in[k]);                  \
+    return sum * j->a->alpha + j->a->bias;                                                         \
+  }                                                                                                \
+  static void forward_##S(void *arg, int64_t begin, int64_t end) {                                 \
+    const lrn_job *j = arg;                                                                        \
+    const int64_t r = j->a->radius;                                                                \
+    for (int64_t row = begin; row < end; row++) {                                                  \
+      const fy_t_##S *in = (const fy_t_##S *)j->in + row * j->depth;                               \
+      fy_t_##S *out = (fy_t_##S *)j->out + row * j->depth;                                         \
+      for (int64_t c = 0; c < j->depth; c++) {                                                     \
+        const int64_t lo = c > r ? c - r : 0, hi = j->depth - c > r ? c + r + 1 : j->depth;        \
+        out[c] = FY_ST_##S(FY_LD_##S(in[c]) * powf(norm_##S(j, in, c, lo, hi), -j->a->beta));      \
+      }                                                                                            \
+    }                                                                                              \
+  }                                                                                                \
+  static void backward_##S(void *arg, int64_t begin, int64_t end) {                                \
+    const lrn_job *j = arg;                                                                        \
+    const int64_t r = j->a->radius;                                                                \
+    for (int64_t row = begin; row < end; row++) {                                                  \
+      const fy_t_##S *in = (const fy_t_##S *)j->in + row * j->depth;                               \
+      const fy_t_##S *image = (const fy_t_##S *)j->out_image + row * j->depth;                     \
+      const fy_t_##S *grad = (const fy_t_##S *)j->grad + row * j->depth;                           \
+      fy_t_##S *out = (fy_t_##S *)j->out + row * j->depth;                                         \
+      for (int64_t c = 0; c < j->depth; c++) out[c] = 0;                                           \
+      for (int64_t c = 0; c < j->depth; c++) {                                                     \
+        const int64_t lo = c > r ? c - r : 0, hi = j->depth - c > r ? c + r + 1 : j->depth;        \
+        const float norm = norm_##S(j, in, c, lo, hi), power = powf(norm, -j->a->beta);            \
+        for (int64_t k = lo; k < hi; k++) {                                                        \
           float d = -2 * j->a->alpha * j->a->beta * FY_LD_##S(in[k]) * FY_LD_##S(image[c]) / norm; \
-          if (k == c) d += power;                                                             \
-          out[k] = FY_ST_##S(FY_LD_##S(out[k]) + d * FY_LD_##S(grad[c]));                     \
-        }                                                                                     \
-      }                                                                                       \
-    }                                                                                         \
+          if (k == c) d += power;                                                                  \
+          out[k] = FY_ST_##S(FY_LD_##S(out[k]) + d * FY_LD_##S(grad[c]));                          \
+        }                                                                                          \
+      }                                                                                            \
+    }                                                                                              \
   }
-#define LRN_TYPES(X, name) \
-  X(FY_HALF, f16, name) X(FY_BFLOAT16, bf16, name) X(FY_FLOAT, f32, name)
+#define LRN_TYPES(X, name) X(FY_HALF, f16, name) X(FY_BFLOAT16, bf16, name) X(FY_FLOAT, f32, name)
 LRN_TYPES(LRN_LOOPS, _)
 typedef void (*rows_fn)(void *arg, int64_t begin, int64_t end);
 static const rows_fn forwards[FY_DTYPE_COUNT] = {LRN_TYPES(FY_LOOP_ENTRY, forward)};
@@ -136,7 +135,8 @@ static const fy_sample samples[] = {
     {"f32[2,3]=normal", NULL, FY_INVALID_ARGUMENT, "in must be 4-dimensional"},
 };
 static const fy_sample grad_samples[] = {
-    {"f32[1,1,2,3]=normal; f32[1,1,2,3]=normal; f32[1,1,2,3]=normal", "depth_radius=1", FY_OK, NULL},
+    {"f32[1,1,2,3]=normal; f32[1,1,2,3]=normal; f32[1,1,2,3]=normal", "depth_radius=1", FY_OK,
+     NULL},
     {"f32[1,1,2,3]=normal; f32[1,1,2,3]=normal; f32[1,1,1,3]=normal", NULL, FY_INVALID_ARGUMENT,
      "input_grads, input_image, and out_image should have the same shape"},
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// mirror_pad.c: MirrorPad and MirrorPadGrad. Along every dim a table says which element of the plain
-// tensor an element of the padded one mirrors; the gradient adds up what mirrors the same element.
+// mirror_pad.c: MirrorPad and MirrorPadGrad. Along every dim a table says which element of the
+// plain tensor an element of the padded one mirrors; the gradient adds up what mirrors the same
+// element.
 
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
@@ -52,19 +53,19 @@ static void copy_rows(void *arg, int64_t begin, int64_t end) {
 
 #define ADD(S, x, y)     ((x) + (y))
 #define ADD_INT(S, x, y) ((fy_u_##S)(x) + (fy_u_##S)(y))
-#define FOLD(E, S, PLUS)                                                                      \
-  static void fold_##S(const mirror_job *j, int64_t rows) {                                   \
-    const int64_t n = j->padded[j->rank - 1];                                                 \
-    const int64_t *source = j->source[j->rank - 1];                                           \
-    fy_t_##S *out = j->out;                                                                   \
-    for (int64_t row = 0; row < rows; row++) {                                                \
-      const int64_t at = row_at(j, row);                                                      \
-      const fy_t_##S *in = (const fy_t_##S *)j->in + row * n;                                 \
-      for (int64_t i = 0; i < n; i++) {                                                       \
-        fy_t_##S *to = &out[at + source[i]];                                                  \
-        *to = FY_ST_##S(PLUS(S, FY_LD_##S(*to), FY_LD_##S(in[i])));                           \
-      }                                                                                       \
-    }                                                                                         \
+#define FOLD(E, S, PLUS)                                            \
+  static void fold_##S(const mirror_job *j, int64_t rows) {         \
+    const int64_t n = j->padded[j->rank - 1];                       \
+    const int64_t *source = j->source[j->rank - 1];                 \
+    fy_t_##S *out = j->out;                                         \
+    for (int64_t row = 0; row < rows; row++) {                      \
+      const int64_t at = row_at(j, row);                            \
+      const fy_t_##S *in = (const fy_t_##S *)j->in + row * n;       \
+      for (int64_t i = 0; i < n; i++) {                             \
+        fy_t_##S *to = &out[at + source[i]];                        \
+        *to = FY_ST_##S(PLUS(S, FY_LD_##S(*to), FY_LD_##S(in[i]))); \
+      }                                                             \
+    }                                                               \
   }
 FY_REAL_TYPES(FOLD, ADD)
 FY_COMPLEX_TYPES(FOLD, ADD)
@@ -72,8 +73,8 @@ FY_INT_TYPES(FOLD, ADD_INT)
 typedef void (*fold_fn)(const mirror_job *j, int64_t rows);
 static const fold_fn folds[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, fold)};
 
-// Checks |paddings| against the plain shape |dims| (the gradient knows only the padded one), and fills
-// the tables. Memory is scratch.
+// Checks |paddings| against the plain shape |dims| (the gradient knows only the padded one), and
+// fills the tables. Memory is scratch.
 static fy_code fill_tables(fy_kernel_ctx *ctx, const fy_tensor *in, const int64_t *plain,
                            const int64_t *before, bool reflect, mirror_job *j, fy_error *err) {
   int64_t step = 1;
@@ -117,7 +118,8 @@ static fy_code mirror(fy_kernel_ctx *ctx, bool gradient, fy_error *err) {
   for (int32_t d = 0; d < in->rank; d++) {
     const int64_t lo = fy_tensor_int(paddings, 2 * d), hi = fy_tensor_int(paddings, 2 * d + 1);
     if (lo < 0 || hi < 0) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, gradient ? "Paddings must be non-negative: %lld, %lld"
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     gradient ? "Paddings must be non-negative: %lld, %lld"
                               : "paddings must be non-negative: %lld %lld",
                      (long long)lo, (long long)hi);
     }
@@ -126,20 +128,22 @@ static fy_code mirror(fy_kernel_ctx *ctx, bool gradient, fy_error *err) {
     if (gradient) {
       size = lo > size || hi > size - lo ? 0 : size - lo - hi;
       if (size <= 0) {
-        return fy_fail(err, FY_INVALID_ARGUMENT,
-                       "Total paddings must be less than the input dimension size: %lld was not less "
-                       "than %lld",
-                       (long long)(lo > INT64_MAX - hi ? INT64_MAX : lo + hi), (long long)in->dims[d]);
+        return fy_fail(
+            err, FY_INVALID_ARGUMENT,
+            "Total paddings must be less than the input dimension size: %lld was not less "
+            "than %lld",
+            (long long)(lo > INT64_MAX - hi ? INT64_MAX : lo + hi), (long long)in->dims[d]);
       }
     }
     const bool fits = reflect ? lo < size && hi < size : lo <= size && hi <= size;
     if (!fits) {
       if (gradient) {
         return fy_fail(err, FY_INVALID_ARGUMENT,
-                       reflect ? "paddings must be less than the output dimension size: %lld, %lld "
-                                 "not less than %lld"
-                               : "paddings must be no greater than the output dimension size: %lld, "
-                                 "%lld greater than %lld",
+                       reflect
+                           ? "paddings must be less than the output dimension size: %lld, %lld "
+                             "not less than %lld"
+                           : "paddings must be no greater than the output dimension size: %lld, "
+                             "%lld greater than %lld",
                        (long long)lo, (long long)hi, (long long)size);
       }
       return fy_fail(err, FY_INVALID_ARGUMENT,

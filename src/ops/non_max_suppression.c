@@ -2,8 +2,8 @@
 // non_max_suppression.c: NonMaxSuppression, V2 to V5, and WithOverlaps.
 //
 // Candidates leave a heap by score (the lower index first among equals). One that overlaps a chosen
-// box by more than the threshold is dropped; soft suppression (V5) lowers its score instead and puts
-// it back, so that it is measured again against the boxes chosen since.
+// box by more than the threshold is dropped; soft suppression (V5) lowers its score instead and
+// puts it back, so that it is measured again against the boxes chosen since.
 
 #include <float.h>
 #include <math.h>
@@ -142,8 +142,8 @@ static fy_code read_inputs(fy_kernel_ctx *ctx, suppression *s, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "soft_nms_sigma_val must be >= 0");
   }
   if (boxes->rank != 2) {
-    fy_code code = fy_fail(err, FY_INVALID_ARGUMENT, "%s must be 2-D%s", name,
-                           fy_tensor_shape_text(boxes, x));
+    fy_code code =
+        fy_fail(err, FY_INVALID_ARGUMENT, "%s must be 2-D%s", name, fy_tensor_shape_text(boxes, x));
     if (!overlaps) {
       fy_error_append(err, " (Shape must be rank 2 but is rank %d)", boxes->rank);
     }
@@ -165,9 +165,10 @@ static fy_code read_inputs(fy_kernel_ctx *ctx, suppression *s, fy_error *err) {
                    fy_tensor_shape_text(scores, x), scores->rank);
   }
   if (scores->dims[0] != s->n) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "scores has incompatible shape (Dimensions must be equal, but are %lld and %lld)",
-                   (long long)s->n, (long long)scores->dims[0]);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "scores has incompatible shape (Dimensions must be equal, but are %lld and %lld)",
+        (long long)s->n, (long long)scores->dims[0]);
   }
   if (s->n > INT32_MAX) return fy_fail(err, FY_INVALID_ARGUMENT, "too many boxes");
   const float *data;
@@ -232,8 +233,10 @@ static fy_code non_max_shape(fy_shape_ctx *ctx, fy_error *err) {
     limit = -1;
   }
   if (limit < -1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension size, given by scalar input 2, must be "
-                   "non-negative but is %lld", (long long)limit);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Dimension size, given by scalar input 2, must be "
+                   "non-negative but is %lld",
+                   (long long)limit);
   }
   FY_TRY(fy_shape_set(ctx, 0, 1, &limit, err));
   if (ctx->num_outputs == 3) FY_TRY(fy_shape_set(ctx, 1, 1, &limit, err));
@@ -259,8 +262,8 @@ static const fy_sample v5_samples[] = {
 static const fy_sample overlap_samples[] = {
     {"f32[2,2]=1,0.2,0.2,1; f32[2]=1,2; i32[]=2; f32[]=0.5; f32[]=0.0", NULL, FY_OK, "1,0"}};
 
-#define NON_MAX(Name, hosts, data, array)                                               \
-  FY_OP(Name, .shape = non_max_shape, .compute = non_max, .flags = FY_OP_DYNAMIC,       \
+#define NON_MAX(Name, hosts, data, array)                                         \
+  FY_OP(Name, .shape = non_max_shape, .compute = non_max, .flags = FY_OP_DYNAMIC, \
         .host_inputs = hosts, .aux = data, FY_SAMPLES(array))
 NON_MAX(NonMaxSuppression, 4, NULL, v1_samples);
 NON_MAX(NonMaxSuppressionV2, 12, NULL, v2_samples);

@@ -2,16 +2,16 @@
 // optimizers.c: ResourceApply*: one training step of a variable and its slots from a gradient.
 //
 // Inputs are some variables (the weight and its slots, all of one shape), then scalars and the
-// gradient in the order each op has them. All variables are locked in the order of their addresses; a
-// value that a reader holds is replaced, never written. 16-bit floats round after every operation, as
-// TensorFlow's do.
+// gradient in the order each op has them. All variables are locked in the order of their addresses;
+// a value that a reader holds is replaced, never written. 16-bit floats round after every
+// operation, as TensorFlow's do.
 
 #include "ops/elementwise.h"
 #include "ops/resource.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
-#define MAX_VARS 4
+#define MAX_VARS   4
 #define MAX_INPUTS 12
 
 typedef struct step_job {
@@ -31,29 +31,28 @@ typedef struct optimizer {
   bool ftrl, spaced;  // words of its errors: "l1 regularization strength", "lr is not a scalar : "
 } optimizer;
 
-// A loop over elements: w the weight, g the gradient, a, b, c the slots, s0… the scalars; all in the
-// type of arithmetic. R rounds.
-#define R(S, x) FY_RD_##S(x)
-#define SCALAR(S, i) \
-  (j->scalar[i] ? FY_LD_##S(*(const fy_t_##S *)j->scalar[i]) : (fy_a_##S)0)
-#define SLOT(S, i) (j->var[i] ? FY_LD_##S(((fy_t_##S *)j->var[i])[i_]) : (fy_a_##S)0)
-#define STEP(E, S, name, ONCE, EACH)                                               \
-  static void name##_##S(void *arg, int64_t begin, int64_t end) {                  \
-    const step_job *j = arg;                                                       \
-    const fy_a_##S s0 = SCALAR(S, 0), s1 = SCALAR(S, 1), s2 = SCALAR(S, 2);        \
-    const fy_a_##S s3 = SCALAR(S, 3), s4 = SCALAR(S, 4), s5 = SCALAR(S, 5);        \
-    const bool flag = j->flag;                                                     \
-    ONCE(S)                                                                        \
-    (void)s0, (void)s1, (void)s2, (void)s3, (void)s4, (void)s5, (void)flag;        \
-    for (int64_t i_ = begin; i_ < end; i_++) {                                     \
-      const fy_a_##S g = FY_LD_##S(((const fy_t_##S *)j->grad)[i_]);               \
-      fy_a_##S w = SLOT(S, 0), a = SLOT(S, 1), b = SLOT(S, 2), c = SLOT(S, 3);     \
-      EACH(S)                                                                      \
-      ((fy_t_##S *)j->var[0])[i_] = FY_ST_##S(w);                                  \
-      if (j->var[1]) ((fy_t_##S *)j->var[1])[i_] = FY_ST_##S(a);                   \
-      if (j->var[2]) ((fy_t_##S *)j->var[2])[i_] = FY_ST_##S(b);                   \
-      if (j->var[3]) ((fy_t_##S *)j->var[3])[i_] = FY_ST_##S(c);                   \
-    }                                                                              \
+// A loop over elements: w the weight, g the gradient, a, b, c the slots, s0… the scalars; all in
+// the type of arithmetic. R rounds.
+#define R(S, x)      FY_RD_##S(x)
+#define SCALAR(S, i) (j->scalar[i] ? FY_LD_##S(*(const fy_t_##S *)j->scalar[i]) : (fy_a_##S)0)
+#define SLOT(S, i)   (j->var[i] ? FY_LD_##S(((fy_t_##S *)j->var[i])[i_]) : (fy_a_##S)0)
+#define STEP(E, S, name, ONCE, EACH)                                           \
+  static void name##_##S(void *arg, int64_t begin, int64_t end) {              \
+    const step_job *j = arg;                                                   \
+    const fy_a_##S s0 = SCALAR(S, 0), s1 = SCALAR(S, 1), s2 = SCALAR(S, 2);    \
+    const fy_a_##S s3 = SCALAR(S, 3), s4 = SCALAR(S, 4), s5 = SCALAR(S, 5);    \
+    const bool flag = j->flag;                                                 \
+    ONCE(S)                                                                    \
+    (void)s0, (void)s1, (void)s2, (void)s3, (void)s4, (void)s5, (void)flag;    \
+    for (int64_t i_ = begin; i_ < end; i_++) {                                 \
+      const fy_a_##S g = FY_LD_##S(((const fy_t_##S *)j->grad)[i_]);           \
+      fy_a_##S w = SLOT(S, 0), a = SLOT(S, 1), b = SLOT(S, 2), c = SLOT(S, 3); \
+      EACH(S)                                                                  \
+      ((fy_t_##S *)j->var[0])[i_] = FY_ST_##S(w);                              \
+      if (j->var[1]) ((fy_t_##S *)j->var[1])[i_] = FY_ST_##S(a);               \
+      if (j->var[2]) ((fy_t_##S *)j->var[2])[i_] = FY_ST_##S(b);               \
+      if (j->var[3]) ((fy_t_##S *)j->var[3])[i_] = FY_ST_##S(c);               \
+    }                                                                          \
   }
 #define NOTHING(S)
 #define ROOT(S, x) R(S, FY_MATH_##S(sqrt)(x))
@@ -61,75 +60,73 @@ typedef struct optimizer {
 // alpha
 #define DESCENT(S) w = R(S, w - R(S, g * s0));
 // lr, momentum; accumulator a
-#define MOMENTUM(S)                                                              \
-  a = R(S, R(S, a * s1) + g);                                                    \
+#define MOMENTUM(S)           \
+  a = R(S, R(S, a * s1) + g); \
   w = R(S, w - (flag ? R(S, R(S, g * s0) + R(S, R(S, a * s1) * s0)) : R(S, a * s0)));
-#define KERAS_MOMENTUM(S)                                                        \
-  a = R(S, R(S, a * s1) - R(S, g * s0));                                         \
+#define KERAS_MOMENTUM(S)                \
+  a = R(S, R(S, a * s1) - R(S, g * s0)); \
   w = R(S, w + (flag ? R(S, R(S, a * s1) - R(S, g * s0)) : a));
 // beta1_power, beta2_power, lr, beta1, beta2, epsilon; m a, v b, maximum of v c
-#define ADAM_RATE(S) \
-  const fy_a_##S rate = R(S, R(S, s2 * ROOT(S, R(S, 1 - s1))) / R(S, 1 - s0));
-#define ADAM_MOMENTS(S)                                                          \
-  a = R(S, a + R(S, R(S, g - a) * R(S, 1 - s3)));                                \
+#define ADAM_RATE(S) const fy_a_##S rate = R(S, R(S, s2 * ROOT(S, R(S, 1 - s1))) / R(S, 1 - s0));
+#define ADAM_MOMENTS(S)                           \
+  a = R(S, a + R(S, R(S, g - a) * R(S, 1 - s3))); \
   b = R(S, b + R(S, R(S, R(S, g * g) - b) * R(S, 1 - s4)));
-#define ADAM(S)                                                                  \
-  ADAM_MOMENTS(S)                                                                \
-  const fy_a_##S mean = flag ? R(S, R(S, g * R(S, 1 - s3)) + R(S, s3 * a)) : a;  \
+#define ADAM(S)                                                                 \
+  ADAM_MOMENTS(S)                                                               \
+  const fy_a_##S mean = flag ? R(S, R(S, g * R(S, 1 - s3)) + R(S, s3 * a)) : a; \
   w = R(S, w - R(S, R(S, mean * rate) / R(S, ROOT(S, b) + s5)));
-#define AMSGRAD(S)                                                               \
-  ADAM_MOMENTS(S)                                                                \
-  c = c > b ? c : b;                                                             \
+#define AMSGRAD(S)   \
+  ADAM_MOMENTS(S)    \
+  c = c > b ? c : b; \
   w = R(S, w - R(S, R(S, a * rate) / R(S, ROOT(S, c) + s5)));
 // lr (, epsilon); sum of squares a
-#define ADAGRAD(S)                                                               \
-  if (flag) a = R(S, a + R(S, g * g));                                           \
+#define ADAGRAD(S)                     \
+  if (flag) a = R(S, a + R(S, g * g)); \
   w = R(S, w - R(S, R(S, g * s0) * R(S, 1 / FY_MATH_##S(sqrt)(a))));
-#define ADAGRAD_V2(S)                                                            \
-  if (flag) a = R(S, a + R(S, g * g));                                           \
+#define ADAGRAD_V2(S)                  \
+  if (flag) a = R(S, a + R(S, g * g)); \
   w = R(S, w - R(S, R(S, g * s0) / R(S, ROOT(S, a) + s1)));
 // lr, rho, momentum, epsilon; mean square a, momentum b
-#define RMSPROP(S)                                                               \
-  a = R(S, a + R(S, R(S, R(S, g * g) - a) * R(S, 1 - s1)));                      \
-  b = R(S, R(S, b * s2) + R(S, R(S, g * s0) / ROOT(S, R(S, a + s3))));           \
+#define RMSPROP(S)                                                     \
+  a = R(S, a + R(S, R(S, R(S, g * g) - a) * R(S, 1 - s1)));            \
+  b = R(S, R(S, b * s2) + R(S, R(S, g * s0) / ROOT(S, R(S, a + s3)))); \
   w = R(S, w - b);
 // mean gradient a, mean square b, momentum c
-#define CENTERED(S)                                                              \
-  b = R(S, b + R(S, R(S, R(S, g * g) - b) * R(S, 1 - s1)));                      \
-  a = R(S, a + R(S, R(S, g - a) * R(S, 1 - s1)));                                \
-  c = R(S, R(S, c * s2) +                                                        \
-               R(S, R(S, g * s0) / ROOT(S, R(S, R(S, b - R(S, a * a)) + s3))));  \
+#define CENTERED(S)                                                                        \
+  b = R(S, b + R(S, R(S, R(S, g * g) - b) * R(S, 1 - s1)));                                \
+  a = R(S, a + R(S, R(S, g - a) * R(S, 1 - s1)));                                          \
+  c = R(S, R(S, c * s2) + R(S, R(S, g * s0) / ROOT(S, R(S, R(S, b - R(S, a * a)) + s3)))); \
   w = R(S, w - c);
 // lr, rho, epsilon; mean square a, of updates b
-#define ADADELTA(S)                                                              \
-  a = R(S, R(S, a * s1) + R(S, R(S, g * g) * R(S, 1 - s1)));                     \
-  const fy_a_##S update =                                                        \
+#define ADADELTA(S)                                                                      \
+  a = R(S, R(S, a * s1) + R(S, R(S, g * g) * R(S, 1 - s1)));                             \
+  const fy_a_##S update =                                                                \
       R(S, R(S, ROOT(S, R(S, b + s2)) * R(S, 1 / FY_MATH_##S(sqrt)(R(S, a + s2)))) * g); \
-  w = R(S, w - R(S, update * s0));                                               \
+  w = R(S, w - R(S, update * s0));                                                       \
   b = R(S, R(S, b * s1) + R(S, R(S, update * update) * R(S, 1 - s1)));
 // beta1_power, lr, beta1, beta2, epsilon; m a, v b
-#define ADAMAX(S)                                                                \
-  a = R(S, a + R(S, R(S, g - a) * R(S, 1 - s2)));                                \
-  const fy_a_##S size = FY_MATH_##S(fabs)(g), kept = R(S, s3 * b);               \
-  b = kept > size ? kept : size;                                                 \
+#define ADAMAX(S)                                                  \
+  a = R(S, a + R(S, R(S, g - a) * R(S, 1 - s2)));                  \
+  const fy_a_##S size = FY_MATH_##S(fabs)(g), kept = R(S, s3 * b); \
+  b = kept > size ? kept : size;                                   \
   w = R(S, w - R(S, R(S, s1 / R(S, 1 - s0)) * R(S, a / R(S, b + s4))));
 // lr, l1, l2, (l2_shrinkage,) lr_power; sum of squares a, linear term b
-#define FTRL_BODY(S, grad, power)                                                      \
-  const fy_a_##S sum = R(S, a + R(S, g * g));                                          \
-  const fy_a_##S now = (power) == (fy_a_##S)-0.5 ? ROOT(S, sum)                        \
-                                                 : R(S, FY_MATH_##S(pow)(sum, -(power))); \
-  const fy_a_##S was = (power) == (fy_a_##S)-0.5 ? ROOT(S, a)                          \
-                                                 : R(S, FY_MATH_##S(pow)(a, -(power))); \
-  const fy_a_##S lr = flag ? (fy_a_##S)1 : s0, by = flag ? s0 : (fy_a_##S)1;           \
-  b = R(S, b + R(S, R(S, (grad) * by) - R(S, R(S, R(S, now - was) / lr) * w)));        \
-  const fy_a_##S edge = R(S, s1 * by);                                                 \
-  const fy_a_##S pull = R(S, R(S, edge * (fy_a_##S)((b > 0) - (b < 0))) - b);          \
-  const fy_a_##S push = R(S, R(S, now / lr) + R(S, R(S, 2 * s2) * by));                \
-  w = FY_MATH_##S(fabs)(b) > edge ? R(S, pull / push) : 0;                             \
+#define FTRL_BODY(S, grad, power)                                                         \
+  const fy_a_##S sum = R(S, a + R(S, g * g));                                             \
+  const fy_a_##S now =                                                                    \
+      (power) == (fy_a_##S) - 0.5 ? ROOT(S, sum) : R(S, FY_MATH_##S(pow)(sum, -(power))); \
+  const fy_a_##S was =                                                                    \
+      (power) == (fy_a_##S) - 0.5 ? ROOT(S, a) : R(S, FY_MATH_##S(pow)(a, -(power)));     \
+  const fy_a_##S lr = flag ? (fy_a_##S)1 : s0, by = flag ? s0 : (fy_a_##S)1;              \
+  b = R(S, b + R(S, R(S, (grad)*by) - R(S, R(S, R(S, now - was) / lr) * w)));             \
+  const fy_a_##S edge = R(S, s1 * by);                                                    \
+  const fy_a_##S pull = R(S, R(S, edge * (fy_a_##S)((b > 0) - (b < 0))) - b);             \
+  const fy_a_##S push = R(S, R(S, now / lr) + R(S, R(S, 2 * s2) * by));                   \
+  w = FY_MATH_##S(fabs)(b) > edge ? R(S, pull / push) : 0;                                \
   a = sum;
 #define FTRL(S) FTRL_BODY(S, g, s3)
-#define FTRL_V2(S)                                                                     \
-  const fy_a_##S shrunk = R(S, g + R(S, R(S, 2 * s3) * w));                            \
+#define FTRL_V2(S)                                          \
+  const fy_a_##S shrunk = R(S, g + R(S, R(S, 2 * s3) * w)); \
   FTRL_BODY(S, shrunk, s4)
 
 FY_REAL_TYPES(STEP, descent, NOTHING, DESCENT)
@@ -155,44 +152,92 @@ FY_REAL_TYPES(STEP, adamax, NOTHING, ADAMAX)
 FY_REAL_TYPES(STEP, ftrl, NOTHING, FTRL)
 FY_REAL_TYPES(STEP, ftrl_v2, NOTHING, FTRL_V2)
 
-#define FIELD(name) {FY_REAL_TYPES(FY_LOOP_ENTRY, name) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)}
-#define REALS(name) {FY_REAL_TYPES(FY_LOOP_ENTRY, name)}
-static const optimizer descent = {1, 3, 2, {"var", "alpha", "delta"}, NULL, FIELD(descent), 0.5,
-                                  false, false};
-static const optimizer momentum = {2, 5, 3, {"var", "accum", "lr", "grad", "momentum"},
-                                   "use_nesterov", FIELD(momentum), 1, false, false};
-static const optimizer keras_momentum = {2, 5, 3, {"var", "accum", "lr", "grad", "momentum"},
-                                         "use_nesterov", FIELD(keras_momentum), 1, false, false};
+#define FIELD(name) \
+  { FY_REAL_TYPES(FY_LOOP_ENTRY, name) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name) }
+#define REALS(name) \
+  { FY_REAL_TYPES(FY_LOOP_ENTRY, name) }
+static const optimizer descent = {1,   3,     2,    {"var", "alpha", "delta"}, NULL, FIELD(descent),
+                                  0.5, false, false};
+static const optimizer momentum = {
+    2, 5,     3,    {"var", "accum", "lr", "grad", "momentum"}, "use_nesterov", FIELD(momentum),
+    1, false, false};
+static const optimizer keras_momentum = {2,
+                                         5,
+                                         3,
+                                         {"var", "accum", "lr", "grad", "momentum"},
+                                         "use_nesterov",
+                                         FIELD(keras_momentum),
+                                         1,
+                                         false,
+                                         false};
 static const optimizer adam = {
-    3, 10, 9, {"var", "m", "v", "beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon",
-               "grad"},
-    "use_nesterov", FIELD(adam), 3, false, true};
-static const optimizer amsgrad = {
-    4, 11, 10, {"var", "m", "v", "vhat", "beta1_power", "beta2_power", "lr", "beta1", "beta2",
-                "epsilon", "grad"},
-    NULL, REALS(amsgrad), 3, false, true};
-static const optimizer adagrad = {2, 4, 3, {"var", "accum", "lr", "grad"}, "update_slots",
-                                  FIELD(adagrad), 2, false, false};
-static const optimizer adagrad_v2 = {2, 5, 4, {"var", "accum", "lr", "epsilon", "grad"},
-                                     "update_slots", FIELD(adagrad_v2), 2, false, false};
+    3,
+    10,
+    9,
+    {"var", "m", "v", "beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon", "grad"},
+    "use_nesterov",
+    FIELD(adam),
+    3,
+    false,
+    true};
+static const optimizer amsgrad = {4,
+                                  11,
+                                  10,
+                                  {"var", "m", "v", "vhat", "beta1_power", "beta2_power", "lr",
+                                   "beta1", "beta2", "epsilon", "grad"},
+                                  NULL,
+                                  REALS(amsgrad),
+                                  3,
+                                  false,
+                                  true};
+static const optimizer adagrad = {
+    2, 4, 3, {"var", "accum", "lr", "grad"}, "update_slots", FIELD(adagrad), 2, false, false};
+static const optimizer adagrad_v2 = {
+    2, 5,     4,    {"var", "accum", "lr", "epsilon", "grad"}, "update_slots", FIELD(adagrad_v2),
+    2, false, false};
 static const optimizer rmsprop = {
-    3, 8, 7, {"var", "ms", "mom", "lr", "rho", "momentum", "epsilon", "grad"}, NULL, FIELD(rmsprop),
-    2, false, true};
+    3,    8,
+    7,    {"var", "ms", "mom", "lr", "rho", "momentum", "epsilon", "grad"},
+    NULL, FIELD(rmsprop),
+    2,    false,
+    true};
 static const optimizer centered = {
-    4, 9, 8, {"var", "mg", "ms", "mom", "lr", "rho", "momentum", "epsilon", "grad"}, NULL,
-    FIELD(centered), 3, false, true};
+    4,    9,
+    8,    {"var", "mg", "ms", "mom", "lr", "rho", "momentum", "epsilon", "grad"},
+    NULL, FIELD(centered),
+    3,    false,
+    true};
 static const optimizer adadelta = {
-    3, 7, 6, {"var", "accum", "accum_update", "lr", "rho", "epsilon", "grad"}, NULL,
-    FIELD(adadelta), 3, false, false};
+    3,    7,
+    6,    {"var", "accum", "accum_update", "lr", "rho", "epsilon", "grad"},
+    NULL, FIELD(adadelta),
+    3,    false,
+    false};
 static const optimizer adamax = {
-    3, 9, 8, {"var", "m", "v", "beta1_power", "lr", "beta1", "beta2", "epsilon", "grad"}, NULL,
-    REALS(adamax), 2, false, true};
-static const optimizer ftrl = {
-    3, 8, 3, {"var", "accum", "linear", "grad", "lr", "l1", "l2", "lr_power"},
-    "multiply_linear_by_lr", REALS(ftrl), 5, true, false};
+    3,    9,
+    8,    {"var", "m", "v", "beta1_power", "lr", "beta1", "beta2", "epsilon", "grad"},
+    NULL, REALS(adamax),
+    2,    false,
+    true};
+static const optimizer ftrl = {3,
+                               8,
+                               3,
+                               {"var", "accum", "linear", "grad", "lr", "l1", "l2", "lr_power"},
+                               "multiply_linear_by_lr",
+                               REALS(ftrl),
+                               5,
+                               true,
+                               false};
 static const optimizer ftrl_v2 = {
-    3, 9, 3, {"var", "accum", "linear", "grad", "lr", "l1", "l2", "l2_shrinkage", "lr_power"},
-    "multiply_linear_by_lr", REALS(ftrl_v2), 5, true, false};
+    3,
+    9,
+    3,
+    {"var", "accum", "linear", "grad", "lr", "l1", "l2", "l2_shrinkage", "lr_power"},
+    "multiply_linear_by_lr",
+    REALS(ftrl_v2),
+    5,
+    true,
+    false};
 
 // ---------------------------------------------------------------- checks
 // TensorFlow's words differ from op to op.

@@ -46,8 +46,7 @@ static fy_code read_list(const fy_attrs *attrs, const char *name, int64_t to[2],
                    name, list ? (int)list->n : 0);
   }
   if (list->v.ints[0] != 1 || list->v.ints[3] != 1) {
-    return fy_fail(err, FY_UNIMPLEMENTED,
-                   "Only support %s across space.", name);
+    return fy_fail(err, FY_UNIMPLEMENTED, "Only support %s across space.", name);
   }
   to[0] = list->v.ints[1];
   to[1] = list->v.ints[2];
@@ -62,8 +61,8 @@ static fy_code read_attrs(const fy_attrs *attrs, patch_attrs *a, fy_error *err) 
   FY_TRY(read_list(attrs, "strides", a->strides, err));
   FY_TRY(read_list(attrs, "rates", a->rates, err));
   const fy_attr *p = fy_attrs_get(attrs, "padding");
-  a->padding = p && p->kind == FY_ATTR_STRING && fy_view_is(p->v.s, "VALID") ? FY_PAD_VALID
-                                                                             : FY_PAD_SAME;
+  a->padding =
+      p && p->kind == FY_ATTR_STRING && fy_view_is(p->v.s, "VALID") ? FY_PAD_VALID : FY_PAD_SAME;
   return FY_OK;
 }
 
@@ -92,7 +91,9 @@ static fy_code extract(fy_kernel_ctx *ctx, fy_error *err) {
   }
   int64_t dims[4] = {in->dims[0], 0, 0, in->dims[3]};
   for (int i = 0; i < 2; i++) {
-    j.w[i] = (fy_window){.in = in->dims[1 + i], .size = a->sizes[i], .stride = a->strides[i],
+    j.w[i] = (fy_window){.in = in->dims[1 + i],
+                         .size = a->sizes[i],
+                         .stride = a->strides[i],
                          .dilation = a->rates[i]};
     FY_TRY(fy_window_resolve(&j.w[i], a->padding, err));
     dims[1 + i] = j.w[i].out;
@@ -120,9 +121,10 @@ static fy_code extract_shape(fy_shape_ctx *ctx, fy_error *err) {
   for (int i = 0; i < 3; i++) {
     const fy_attr *list = fy_attrs_get(ctx->attrs, names[i]);
     if (!list || !list->is_list || list->n != 4) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "ExtractImagePatches requires the %s attribute to contain 4 values, but got: %d",
-                     names[i], list ? (int)list->n : 0);
+      return fy_fail(
+          err, FY_INVALID_ARGUMENT,
+          "ExtractImagePatches requires the %s attribute to contain 4 values, but got: %d",
+          names[i], list ? (int)list->n : 0);
     }
     lists[i] = list->v.ints;
   }
@@ -133,7 +135,8 @@ static fy_code extract_shape(fy_shape_ctx *ctx, fy_error *err) {
     const int64_t size = lists[0][1 + i], rate = lists[2][1 + i], n = fy_dim_of(in, 1 + i);
     if (dims[3] < 0 || size < 0 || __builtin_mul_overflow(dims[3], size, &dims[3])) dims[3] = -1;
     if (n < 0 || size < 0 || size > INT32_MAX || rate < 0 || rate > INT32_MAX) continue;
-    fy_window w = {.in = n, .size = (size - 1) * rate + 1, .stride = lists[1][1 + i], .dilation = 1};
+    fy_window w = {
+        .in = n, .size = (size - 1) * rate + 1, .stride = lists[1][1 + i], .dilation = 1};
     FY_TRY(fy_window_resolve(&w, valid ? FY_PAD_VALID : FY_PAD_SAME, err));
     dims[1 + i] = w.out;
   }

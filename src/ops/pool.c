@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool.c: MaxPool, MaxPoolV2, MaxPool3D, MaxPoolWithArgmax, AvgPool, AvgPool3D.
 // A window at the border covers only what is there: averages leave the padding out.
-// As in TensorFlow a NaN loses against any number in MaxPool, and sums of 16-bit floats round at every
-// step (of volumes: at the end).
+// As in TensorFlow a NaN loses against any number in MaxPool, and sums of 16-bit floats round at
+// every step (of volumes: at the end).
 
 #include <float.h>
 
@@ -33,9 +33,9 @@ typedef struct pool_job {
 #define LOWEST_u32  0
 #define LOWEST_u64  0
 
-// Items of all loops: rows (image, depth, height) of the output. EACH(in) runs for every input pixel
-// under the window of output pixel x, in order; |at| is its position in the image.
-#define OVER_WINDOW(S, g, in, at, EACH)                                              \
+// Items of all loops: rows (image, depth, height) of the output. EACH(in) runs for every input
+// pixel under the window of output pixel x, in order; |at| is its position in the image.
+#define OVER_WINDOW(S, g, in, at, EACH)                                                        \
   for (int64_t iz = fy_pool_start(&(g)->w[0], z); iz < fy_pool_end(&(g)->w[0], z); iz++) {     \
     for (int64_t iy = fy_pool_start(&(g)->w[1], y); iy < fy_pool_end(&(g)->w[1], y); iy++) {   \
       for (int64_t ix = fy_pool_start(&(g)->w[2], x); ix < fy_pool_end(&(g)->w[2], x); ix++) { \
@@ -45,68 +45,68 @@ typedef struct pool_job {
       }                                                                                        \
     }                                                                                          \
   }
-#define ROW(g)                                                                 \
+#define ROW(g)                                                                    \
   const int64_t y = row % (g)->w[1].out, z = row / (g)->w[1].out % (g)->w[0].out; \
   const int64_t image = row / (g)->w[1].out / (g)->w[0].out;
 
-#define MAX_POOL(E, S, _)                                                                    \
-  static void max_##S(void *arg, int64_t begin, int64_t end) {                               \
-    const pool_job *j = arg;                                                                 \
-    const fy_pool_geometry *g = &j->g;                                                       \
-    for (int64_t row = begin; row < end; row++) {                                            \
-      ROW(g)                                                                                 \
-      for (int64_t x = 0; x < g->w[2].out; x++) {                                            \
-        fy_t_##S *restrict out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth;    \
-        for (int64_t k = 0; k < g->depth; k++) out[k] = FY_ST_##S(LOWEST_##S);               \
-        OVER_WINDOW(S, g, in, at, {                                                          \
-          for (int64_t k = 0; k < g->depth; k++) {                                           \
-            const fy_t_##S v = in[k];                                                        \
-            out[k] = FY_LD_##S(v) > FY_LD_##S(out[k]) ? v : out[k];                          \
-          }                                                                                  \
-        })                                                                                   \
-      }                                                                                      \
-    }                                                                                        \
-  }                                                                                          \
-  /* the maximum over |depth_window| channels */                                             \
-  static void max_depth_##S(void *arg, int64_t begin, int64_t end) {                         \
-    const pool_job *j = arg;                                                                 \
-    const int64_t n = j->g.depth_window;                                                     \
-    for (int64_t i = begin; i < end; i++) {                                                  \
-      const fy_t_##S *in = (const fy_t_##S *)j->in + i * n;                                  \
-      fy_t_##S top = in[0];                                                                  \
-      for (int64_t k = 1; k < n; k++) {                                                      \
-        if (FY_LD_##S(in[k]) > FY_LD_##S(top)) top = in[k];                                  \
-      }                                                                                      \
-      ((fy_t_##S *)j->out)[i] = top;                                                         \
-    }                                                                                        \
-  }                                                                                          \
-  /* the first of equal maxima; a NaN that comes first stays */                              \
-  static void arg_max_##S(void *arg, int64_t begin, int64_t end) {                           \
-    const pool_job *j = arg;                                                                 \
-    const fy_pool_geometry *g = &j->g;                                                       \
-    for (int64_t row = begin; row < end; row++) {                                            \
-      ROW(g)                                                                                 \
-      for (int64_t x = 0; x < g->w[2].out; x++) {                                            \
-        const int64_t to = (row * g->w[2].out + x) * g->depth;                               \
-        for (int64_t k = 0; k < g->depth; k++) {                                             \
-          fy_t_##S top = FY_ST_##S(LOWEST_##S);                                              \
-          int64_t index = -1;                                                                \
-          OVER_WINDOW(S, g, in, at, {                                                        \
-            if (index < 0 || FY_LD_##S(in[k]) > FY_LD_##S(top)) {                            \
-              top = in[k];                                                                   \
-              index = at + k;                                                                \
-            }                                                                                \
-          })                                                                                 \
-          if (j->batch_in_index && index >= 0) index += image * g->in_image;                 \
-          ((fy_t_##S *)j->out)[to + k] = top;                                                \
-          if (j->index_type == FY_INT32) {                                                   \
-            ((int32_t *)j->index)[to + k] = (int32_t)index;                                  \
-          } else {                                                                           \
-            ((int64_t *)j->index)[to + k] = index;                                           \
-          }                                                                                  \
-        }                                                                                    \
-      }                                                                                      \
-    }                                                                                        \
+#define MAX_POOL(E, S, _)                                                                 \
+  static void max_##S(void *arg, int64_t begin, int64_t end) {                            \
+    const pool_job *j = arg;                                                              \
+    const fy_pool_geometry *g = &j->g;                                                    \
+    for (int64_t row = begin; row < end; row++) {                                         \
+      ROW(g)                                                                              \
+      for (int64_t x = 0; x < g->w[2].out; x++) {                                         \
+        fy_t_##S *restrict out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth; \
+        for (int64_t k = 0; k < g->depth; k++) out[k] = FY_ST_##S(LOWEST_##S);            \
+        OVER_WINDOW(S, g, in, at, {                                                       \
+          for (int64_t k = 0; k < g->depth; k++) {                                        \
+            const fy_t_##S v = in[k];                                                     \
+            out[k] = FY_LD_##S(v) > FY_LD_##S(out[k]) ? v : out[k];                       \
+          }                                                                               \
+        })                                                                                \
+      }                                                                                   \
+    }                                                                                     \
+  }                                                                                       \
+  /* the maximum over |depth_window| channels */                                          \
+  static void max_depth_##S(void *arg, int64_t begin, int64_t end) {                      \
+    const pool_job *j = arg;                                                              \
+    const int64_t n = j->g.depth_window;                                                  \
+    for (int64_t i = begin; i < end; i++) {                                               \
+      const fy_t_##S *in = (const fy_t_##S *)j->in + i * n;                               \
+      fy_t_##S top = in[0];                                                               \
+      for (int64_t k = 1; k < n; k++) {                                                   \
+        if (FY_LD_##S(in[k]) > FY_LD_##S(top)) top = in[k];                               \
+      }                                                                                   \
+      ((fy_t_##S *)j->out)[i] = top;                                                      \
+    }                                                                                     \
+  }                                                                                       \
+  /* the first of equal maxima; a NaN that comes first stays */                           \
+  static void arg_max_##S(void *arg, int64_t begin, int64_t end) {                        \
+    const pool_job *j = arg;                                                              \
+    const fy_pool_geometry *g = &j->g;                                                    \
+    for (int64_t row = begin; row < end; row++) {                                         \
+      ROW(g)                                                                              \
+      for (int64_t x = 0; x < g->w[2].out; x++) {                                         \
+        const int64_t to = (row * g->w[2].out + x) * g->depth;                            \
+        for (int64_t k = 0; k < g->depth; k++) {                                          \
+          fy_t_##S top = FY_ST_##S(LOWEST_##S);                                           \
+          int64_t index = -1;                                                             \
+          OVER_WINDOW(S, g, in, at, {                                                     \
+            if (index < 0 || FY_LD_##S(in[k]) > FY_LD_##S(top)) {                         \
+              top = in[k];                                                                \
+              index = at + k;                                                             \
+            }                                                                             \
+          })                                                                              \
+          if (j->batch_in_index && index >= 0) index += image * g->in_image;              \
+          ((fy_t_##S *)j->out)[to + k] = top;                                             \
+          if (j->index_type == FY_INT32) {                                                \
+            ((int32_t *)j->index)[to + k] = (int32_t)index;                               \
+          } else {                                                                        \
+            ((int64_t *)j->index)[to + k] = index;                                        \
+          }                                                                               \
+        }                                                                                 \
+      }                                                                                   \
+    }                                                                                     \
   }
 FY_ORDERED_TYPES(MAX_POOL, _)
 
@@ -115,44 +115,44 @@ FY_ORDERED_TYPES(MAX_POOL, _)
 #define MOST_bf16 256
 #define MOST_f32  (1 << 24)
 #define MOST_f64  (1ll << 53)
-#define AVG_POOL(E, S, _)                                                                     \
-  static void avg_##S(void *arg, int64_t begin, int64_t end) {                                \
-    const pool_job *j = arg;                                                                  \
-    const fy_pool_geometry *g = &j->g;                                                        \
-    for (int64_t row = begin; row < end; row++) {                                             \
-      ROW(g)                                                                                  \
-      for (int64_t x = 0; x < g->w[2].out; x++) {                                             \
-        fy_t_##S *restrict out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth;     \
-        int64_t count = 0;                                                                    \
-        for (int64_t k = 0; k < g->depth; k++) out[k] = 0;                                    \
-        OVER_WINDOW(S, g, in, at, {                                                           \
-          count += 1;                                                                         \
-          for (int64_t k = 0; k < g->depth; k++) {                                            \
-            out[k] = FY_ST_##S(FY_LD_##S(out[k]) + FY_LD_##S(in[k]));                         \
-          }                                                                                   \
-        })                                                                                    \
-        const fy_a_##S n = (fy_a_##S)(count > MOST_##S ? MOST_##S : count);                   \
-        for (int64_t k = 0; k < g->depth; k++) out[k] = FY_ST_##S(FY_LD_##S(out[k]) / n);     \
-      }                                                                                       \
-    }                                                                                         \
-  }                                                                                           \
-  static void avg3d_##S(void *arg, int64_t begin, int64_t end) {                              \
-    const pool_job *j = arg;                                                                  \
-    const fy_pool_geometry *g = &j->g;                                                        \
-    for (int64_t row = begin; row < end; row++) {                                             \
-      ROW(g)                                                                                  \
-      for (int64_t x = 0; x < g->w[2].out; x++) {                                             \
-        fy_t_##S *out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth;              \
-        for (int64_t k = 0; k < g->depth; k++) {                                              \
-          fy_a_##S sum = 0, n = 0;                                                            \
-          OVER_WINDOW(S, g, in, at, {                                                         \
-            n += 1;                                                                           \
-            sum += FY_LD_##S(in[k]);                                                          \
-          })                                                                                  \
-          out[k] = FY_ST_##S(sum / n);                                                        \
-        }                                                                                     \
-      }                                                                                       \
-    }                                                                                         \
+#define AVG_POOL(E, S, _)                                                                 \
+  static void avg_##S(void *arg, int64_t begin, int64_t end) {                            \
+    const pool_job *j = arg;                                                              \
+    const fy_pool_geometry *g = &j->g;                                                    \
+    for (int64_t row = begin; row < end; row++) {                                         \
+      ROW(g)                                                                              \
+      for (int64_t x = 0; x < g->w[2].out; x++) {                                         \
+        fy_t_##S *restrict out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth; \
+        int64_t count = 0;                                                                \
+        for (int64_t k = 0; k < g->depth; k++) out[k] = 0;                                \
+        OVER_WINDOW(S, g, in, at, {                                                       \
+          count += 1;                                                                     \
+          for (int64_t k = 0; k < g->depth; k++) {                                        \
+            out[k] = FY_ST_##S(FY_LD_##S(out[k]) + FY_LD_##S(in[k]));                     \
+          }                                                                               \
+        })                                                                                \
+        const fy_a_##S n = (fy_a_##S)(count > MOST_##S ? MOST_##S : count);               \
+        for (int64_t k = 0; k < g->depth; k++) out[k] = FY_ST_##S(FY_LD_##S(out[k]) / n); \
+      }                                                                                   \
+    }                                                                                     \
+  }                                                                                       \
+  static void avg3d_##S(void *arg, int64_t begin, int64_t end) {                          \
+    const pool_job *j = arg;                                                              \
+    const fy_pool_geometry *g = &j->g;                                                    \
+    for (int64_t row = begin; row < end; row++) {                                         \
+      ROW(g)                                                                              \
+      for (int64_t x = 0; x < g->w[2].out; x++) {                                         \
+        fy_t_##S *out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth;          \
+        for (int64_t k = 0; k < g->depth; k++) {                                          \
+          fy_a_##S sum = 0, n = 0;                                                        \
+          OVER_WINDOW(S, g, in, at, {                                                     \
+            n += 1;                                                                       \
+            sum += FY_LD_##S(in[k]);                                                      \
+          })                                                                              \
+          out[k] = FY_ST_##S(sum / n);                                                    \
+        }                                                                                 \
+      }                                                                                   \
+    }                                                                                     \
   }
 FY_REAL_TYPES(AVG_POOL, _)
 
@@ -220,11 +220,15 @@ static fy_code pool_v2(fy_kernel_ctx *ctx, fy_error *err) {
 static const fy_sample max_samples[] = {
     {"f32[1,2,4,1]=1,2,3,4,5,6,7,8", WINDOW2 "padding=\"VALID\"", FY_OK, "6,8"},
     {"i8[1,3,3,1]=-1,-2,-3,-4,-5,-6,-7,-8,-9", WINDOW2 "padding=\"SAME\"", FY_OK, "-1,-3,-7,-9"},
-    {"f32[1,1,2,2]=1,2,3,4", "ksize=[1,1,2,2]; strides=[1,1,2,2]; padding=\"SAME\"; "
-     "data_format=\"NCHW\"", FY_OK, "4"},
+    {"f32[1,1,2,2]=1,2,3,4",
+     "ksize=[1,1,2,2]; strides=[1,1,2,2]; padding=\"SAME\"; "
+     "data_format=\"NCHW\"",
+     FY_OK, "4"},
     {"f32[1,1,1,4]=1,2,4,3", "ksize=[1,1,1,2]; strides=[1,1,1,2]; padding=\"SAME\"", FY_OK, "2,4"},
-    {"f16[2,5,5,3]=normal", "ksize=[1,3,3,1]; strides=[1,2,2,1]; padding=\"EXPLICIT\"; "
-     "explicit_paddings=[0,0,1,1,1,0,0,0]", FY_OK, NULL},
+    {"f16[2,5,5,3]=normal",
+     "ksize=[1,3,3,1]; strides=[1,2,2,1]; padding=\"EXPLICIT\"; "
+     "explicit_paddings=[0,0,1,1,1,0,0,0]",
+     FY_OK, NULL},
     {"f32[2,2,1]=ones", WINDOW2 "padding=\"SAME\"", FY_INVALID_ARGUMENT,
      "tensor_in_shape must have 2 spatial dimensions. 3 0"},
 };
@@ -247,9 +251,9 @@ static const fy_sample avg3_samples[] = {
     {"f32[1,2,2,2,1]=iota", WINDOW3 "padding=\"VALID\"", FY_OK, "3.5"},
 };
 
-#define POOL(Name, shape_fn, prepare_fn, compute_fn, table, hosts, array)                     \
-  FY_OP(Name, .shape = shape_fn, .prepare = prepare_fn, .compute = compute_fn,                \
-        .release = fy_free, .aux = &table, .host_inputs = hosts, FY_SAMPLES(array))
+#define POOL(Name, shape_fn, prepare_fn, compute_fn, table, hosts, array)                          \
+  FY_OP(Name, .shape = shape_fn, .prepare = prepare_fn, .compute = compute_fn, .release = fy_free, \
+        .aux = &table, .host_inputs = hosts, FY_SAMPLES(array))
 POOL(MaxPool, fy_pool2d_shape, fy_pool_prepare_2d, pool, maxes, 0, max_samples);
 POOL(MaxPoolV2, fy_pool2d_v2_shape, fy_pool_prepare_2d, pool_v2, maxes, 6, max_v2_samples);
 POOL(MaxPoolWithArgmax, fy_pool2d_shape, fy_pool_prepare_2d, pool, arg_maxes, 0, arg_samples);

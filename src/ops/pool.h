@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool.h: the geometry of pooling, shared by pool.c (forward) and pool_grad.c.
 //
-// A channel is pooled on its own, so [n, c, h, w] is pooled as [n * c, h, w, 1]: no format is copied.
+// A channel is pooled on its own, so [n, c, h, w] is pooled as [n * c, h, w, 1]: no format is
+// copied.
 
 #ifndef FY_OPS_POOL_H
 #define FY_OPS_POOL_H
@@ -9,9 +10,9 @@
 #include "ops/window.h"
 
 typedef struct fy_pool_geometry {
-  fy_window w[3];         // depth, height, width
-  int64_t batch, depth;   // as pooled
-  int64_t depth_window;   // > 1: the maximum is over channels instead
+  fy_window w[3];               // depth, height, width
+  int64_t batch, depth;         // as pooled
+  int64_t depth_window;         // > 1: the maximum is over channels instead
   int64_t in_image, out_image;  // elements of an image, as pooled
   int32_t rank;
   int64_t out_dims[5];

@@ -6,15 +6,17 @@
 #include "ops/shape_fns.h"
 
 // |grad|: an op that computes a gradient, whose words differ.
-static fy_code check_sizes(const fy_window_attrs *a, const int lengths[3], bool grad, fy_error *err) {
+static fy_code check_sizes(const fy_window_attrs *a, const int lengths[3], bool grad,
+                           fy_error *err) {
   const int want = a->spatial + 2;
   if (lengths[0] != want) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Sliding window ksize field must specify %d dimensions",
-                   want);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Sliding window ksize field must specify %d dimensions", want);
   }
   if (lengths[1] != want) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Sliding window stride%s field must specify %d dimensions",
-                   grad ? "s" : "", want);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Sliding window stride%s field must specify %d dimensions", grad ? "s" : "",
+                   want);
   }
   return FY_OK;
 }
@@ -138,9 +140,13 @@ fy_code fy_pool_resolve(fy_kernel_ctx *ctx, int32_t rank, const int64_t *dims, i
   int64_t spatial[3] = {1, 1, 1};
   for (int i = 0; i < 3; i++) {
     const int d = i - (3 - a.spatial);
-    out->w[i] = (fy_window){.in = d < 0 ? 1 : dims[fy_spatial_dim(&a, d)], .size = a.ksize[i],
-                            .stride = a.strides[i], .dilation = 1, .before = a.before[i],
-                            .after = a.after[i], .out = 1};
+    out->w[i] = (fy_window){.in = d < 0 ? 1 : dims[fy_spatial_dim(&a, d)],
+                            .size = a.ksize[i],
+                            .stride = a.strides[i],
+                            .dilation = 1,
+                            .before = a.before[i],
+                            .after = a.after[i],
+                            .out = 1};
     if (a.ksize_c != 1) {
       out->w[i].out = out->w[i].in;
     } else if (d >= 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// pool_grad.c: gradients of pooling. That of a maximum goes to the first element that is the maximum;
-// that of an average is spread evenly over what the window covered. Sums of 16-bit floats round at
-// every step, as TensorFlow's do. Work is split over images, which nobody else writes.
+// pool_grad.c: gradients of pooling. That of a maximum goes to the first element that is the
+// maximum; that of an average is spread evenly over what the window covered. Sums of 16-bit floats
+// round at every step, as TensorFlow's do. Work is split over images, which nobody else writes.
 
 #include "base/alloc.h"
 #include "ops/pool.h"
@@ -23,13 +23,13 @@ typedef struct grad_job {
 #define ADD_INT(S, x, y) ((fy_u_##S)(x) + (fy_u_##S)(y))
 
 // Runs BODY for every output pixel of image |image|: y, x, z and |pixel|, its index in the image.
-#define OVER_OUTPUTS(g, pixel, BODY)                                              \
+#define OVER_OUTPUTS(g, pixel, BODY)                                                        \
   for (int64_t pixel = 0; pixel < (g)->w[0].out * (g)->w[1].out * (g)->w[2].out; pixel++) { \
     const int64_t x = pixel % (g)->w[2].out, y = pixel / (g)->w[2].out % (g)->w[1].out;     \
     const int64_t z = pixel / (g)->w[2].out / (g)->w[1].out;                                \
     BODY                                                                                    \
   }
-#define OVER_WINDOW(g, at, BODY)                                                              \
+#define OVER_WINDOW(g, at, BODY)                                                               \
   for (int64_t iz = fy_pool_start(&(g)->w[0], z); iz < fy_pool_end(&(g)->w[0], z); iz++) {     \
     for (int64_t iy = fy_pool_start(&(g)->w[1], y); iy < fy_pool_end(&(g)->w[1], y); iy++) {   \
       for (int64_t ix = fy_pool_start(&(g)->w[2], x); ix < fy_pool_end(&(g)->w[2], x); ix++) { \
@@ -39,98 +39,97 @@ typedef struct grad_job {
     }                                                                                          \
   }
 
-#define MAX_GRAD(E, S, PLUS)                                                                   \
-  static void max_grad_##S(void *arg, int64_t begin, int64_t end) {                            \
-    const grad_job *j = arg;                                                                   \
-    const fy_pool_geometry *g = &j->g;                                                         \
-    for (int64_t image = begin; image < end; image++) {                                        \
-      const fy_t_##S *in = (const fy_t_##S *)j->in + image * g->in_image;                      \
-      const fy_t_##S *grad = (const fy_t_##S *)j->grad + image * g->out_image;                 \
-      fy_t_##S *out = (fy_t_##S *)j->out + image * g->in_image;                                \
-      memset(out, 0, (size_t)g->in_image * sizeof *out);                                       \
-      OVER_OUTPUTS(g, pixel, {                                                                 \
-        for (int64_t k = 0; k < g->depth; k++) {                                               \
-          int64_t top = -1;                                                                    \
-          OVER_WINDOW(g, at, {                                                                 \
-            if (top < 0 || FY_LD_##S(in[at + k]) > FY_LD_##S(in[top])) top = at + k;           \
-          })                                                                                   \
-          if (top < 0) continue;                                                               \
-          out[top] = FY_ST_##S(                                                                \
-              PLUS(S, FY_LD_##S(out[top]), FY_LD_##S(grad[pixel * g->depth + k])));            \
-        }                                                                                      \
-      })                                                                                       \
-    }                                                                                          \
-  }                                                                                            \
-  /* the gradient of that gradient: picks what lies where the maximum was */                   \
-  static void max_grad_grad_##S(void *arg, int64_t begin, int64_t end) {                       \
-    const grad_job *j = arg;                                                                   \
-    const fy_pool_geometry *g = &j->g;                                                         \
-    for (int64_t image = begin; image < end; image++) {                                        \
-      const fy_t_##S *in = (const fy_t_##S *)j->in + image * g->in_image;                      \
-      const fy_t_##S *grad = (const fy_t_##S *)j->grad + image * g->in_image;                  \
-      const fy_t_##S *maxima = (const fy_t_##S *)j->maxima + image * g->out_image;             \
-      fy_t_##S *out = (fy_t_##S *)j->out + image * g->out_image;                               \
-      OVER_OUTPUTS(g, pixel, {                                                                 \
-        for (int64_t k = 0; k < g->depth; k++) {                                               \
-          const fy_a_##S top = FY_LD_##S(maxima[pixel * g->depth + k]);                        \
-          fy_t_##S found = 0;                                                                  \
-          bool done = false;                                                                   \
-          OVER_WINDOW(g, at, {                                                                 \
-            if (!done && FY_LD_##S(in[at + k]) == top) {                                       \
-              found = grad[at + k];                                                            \
-              done = true;                                                                     \
-            }                                                                                  \
-          })                                                                                   \
-          out[pixel * g->depth + k] = found;                                                   \
-        }                                                                                      \
-      })                                                                                       \
-    }                                                                                          \
-  }                                                                                            \
-  static void scatter_##S(void *arg, int64_t begin, int64_t end) {                             \
-    grad_job *j = arg;                                                                         \
-    const fy_pool_geometry *g = &j->g;                                                         \
-    fy_t_##S *out = j->out;                                                                    \
-    for (int64_t i = begin * g->out_image; i < end * g->out_image; i++) {                      \
-      int64_t at = j->index_type == FY_INT32 ? ((const int32_t *)j->index)[i]                  \
-                                             : ((const int64_t *)j->index)[i];                 \
-      const int64_t image = i / g->out_image;                                                  \
-      if (at < 0 || at >= j->out_count) {                                                      \
-        __atomic_store_n(&j->bad, 1, __ATOMIC_RELAXED);                                        \
-        return;                                                                                \
-      }                                                                                        \
-      if (!j->batch_in_index) at += image * g->in_image;                                       \
-      if (at / g->in_image != image) {                                                         \
-        __atomic_store_n(&j->bad, 1, __ATOMIC_RELAXED);                                        \
-        return;                                                                                \
-      }                                                                                        \
-      out[at] =                                                                                \
-          FY_ST_##S(PLUS(S, FY_LD_##S(out[at]), FY_LD_##S(((const fy_t_##S *)j->grad)[i])));   \
-    }                                                                                          \
+#define MAX_GRAD(E, S, PLUS)                                                                       \
+  static void max_grad_##S(void *arg, int64_t begin, int64_t end) {                                \
+    const grad_job *j = arg;                                                                       \
+    const fy_pool_geometry *g = &j->g;                                                             \
+    for (int64_t image = begin; image < end; image++) {                                            \
+      const fy_t_##S *in = (const fy_t_##S *)j->in + image * g->in_image;                          \
+      const fy_t_##S *grad = (const fy_t_##S *)j->grad + image * g->out_image;                     \
+      fy_t_##S *out = (fy_t_##S *)j->out + image * g->in_image;                                    \
+      memset(out, 0, (size_t)g->in_image * sizeof *out);                                           \
+      OVER_OUTPUTS(g, pixel, {                                                                     \
+        for (int64_t k = 0; k < g->depth; k++) {                                                   \
+          int64_t top = -1;                                                                        \
+          OVER_WINDOW(g, at, {                                                                     \
+            if (top < 0 || FY_LD_##S(in[at + k]) > FY_LD_##S(in[top])) top = at + k;               \
+          })                                                                                       \
+          if (top < 0) continue;                                                                   \
+          out[top] =                                                                               \
+              FY_ST_##S(PLUS(S, FY_LD_##S(out[top]), FY_LD_##S(grad[pixel * g->depth + k])));      \
+        }                                                                                          \
+      })                                                                                           \
+    }                                                                                              \
+  }                                                                                                \
+  /* the gradient of that gradient: picks what lies where the maximum was */                       \
+  static void max_grad_grad_##S(void *arg, int64_t begin, int64_t end) {                           \
+    const grad_job *j = arg;                                                                       \
+    const fy_pool_geometry *g = &j->g;                                                             \
+    for (int64_t image = begin; image < end; image++) {                                            \
+      const fy_t_##S *in = (const fy_t_##S *)j->in + image * g->in_image;                          \
+      const fy_t_##S *grad = (const fy_t_##S *)j->grad + image * g->in_image;                      \
+      const fy_t_##S *maxima = (const fy_t_##S *)j->maxima + image * g->out_image;                 \
+      fy_t_##S *out = (fy_t_##S *)j->out + image * g->out_image;                                   \
+      OVER_OUTPUTS(g, pixel, {                                                                     \
+        for (int64_t k = 0; k < g->depth; k++) {                                                   \
+          const fy_a_##S top = FY_LD_##S(maxima[pixel * g->depth + k]);                            \
+          fy_t_##S found = 0;                                                                      \
+          bool done = false;                                                                       \
+          OVER_WINDOW(g, at, {                                                                     \
+            if (!done && FY_LD_##S(in[at + k]) == top) {                                           \
+              found = grad[at + k];                                                                \
+              done = true;                                                                         \
+            }                                                                                      \
+          })                                                                                       \
+          out[pixel * g->depth + k] = found;                                                       \
+        }                                                                                          \
+      })                                                                                           \
+    }                                                                                              \
+  }                                                                                                \
+  static void scatter_##S(void *arg, int64_t begin, int64_t end) {                                 \
+    grad_job *j = arg;                                                                             \
+    const fy_pool_geometry *g = &j->g;                                                             \
+    fy_t_##S *out = j->out;                                                                        \
+    for (int64_t i = begin * g->out_image; i < end * g->out_image; i++) {                          \
+      int64_t at = j->index_type == FY_INT32 ? ((const int32_t *)j->index)[i]                      \
+                                             : ((const int64_t *)j->index)[i];                     \
+      const int64_t image = i / g->out_image;                                                      \
+      if (at < 0 || at >= j->out_count) {                                                          \
+        __atomic_store_n(&j->bad, 1, __ATOMIC_RELAXED);                                            \
+        return;                                                                                    \
+      }                                                                                            \
+      if (!j->batch_in_index) at += image * g->in_image;                                           \
+      if (at / g->in_image != image) {                                                             \
+        __atomic_store_n(&j->bad, 1, __ATOMIC_RELAXED);                                            \
+        return;                                                                                    \
+      }                                                                                            \
+      out[at] = FY_ST_##S(PLUS(S, FY_LD_##S(out[at]), FY_LD_##S(((const fy_t_##S *)j->grad)[i]))); \
+    }                                                                                              \
   }
 FY_REAL_TYPES(MAX_GRAD, ADD)
 FY_INT_TYPES(MAX_GRAD, ADD_INT)
 
-#define AVG_GRAD(E, S, _)                                                                      \
-  static void avg_grad_##S(void *arg, int64_t begin, int64_t end) {                            \
-    const grad_job *j = arg;                                                                   \
-    const fy_pool_geometry *g = &j->g;                                                         \
-    for (int64_t image = begin; image < end; image++) {                                        \
-      const fy_t_##S *grad = (const fy_t_##S *)j->grad + image * g->out_image;                 \
-      fy_t_##S *out = (fy_t_##S *)j->out + image * g->in_image;                                \
-      memset(out, 0, (size_t)g->in_image * sizeof *out);                                       \
-      OVER_OUTPUTS(g, pixel, {                                                                 \
-        const int64_t n = (fy_pool_end(&g->w[0], z) - fy_pool_start(&g->w[0], z)) *            \
-                          (fy_pool_end(&g->w[1], y) - fy_pool_start(&g->w[1], y)) *            \
-                          (fy_pool_end(&g->w[2], x) - fy_pool_start(&g->w[2], x));             \
-        const fy_a_##S share = FY_RD_##S((fy_a_##S)(1.0 / (double)n));                         \
-        OVER_WINDOW(g, at, {                                                                   \
-          for (int64_t k = 0; k < g->depth; k++) {                                             \
-            const fy_a_##S part = FY_RD_##S(share * FY_LD_##S(grad[pixel * g->depth + k]));    \
-            out[at + k] = FY_ST_##S(FY_LD_##S(out[at + k]) + part);                            \
-          }                                                                                    \
-        })                                                                                     \
-      })                                                                                       \
-    }                                                                                          \
+#define AVG_GRAD(E, S, _)                                                                   \
+  static void avg_grad_##S(void *arg, int64_t begin, int64_t end) {                         \
+    const grad_job *j = arg;                                                                \
+    const fy_pool_geometry *g = &j->g;                                                      \
+    for (int64_t image = begin; image < end; image++) {                                     \
+      const fy_t_##S *grad = (const fy_t_##S *)j->grad + image * g->out_image;              \
+      fy_t_##S *out = (fy_t_##S *)j->out + image * g->in_image;                             \
+      memset(out, 0, (size_t)g->in_image * sizeof *out);                                    \
+      OVER_OUTPUTS(g, pixel, {                                                              \
+        const int64_t n = (fy_pool_end(&g->w[0], z) - fy_pool_start(&g->w[0], z)) *         \
+                          (fy_pool_end(&g->w[1], y) - fy_pool_start(&g->w[1], y)) *         \
+                          (fy_pool_end(&g->w[2], x) - fy_pool_start(&g->w[2], x));          \
+        const fy_a_##S share = FY_RD_##S((fy_a_##S)(1.0 / (double)n));                      \
+        OVER_WINDOW(g, at, {                                                                \
+          for (int64_t k = 0; k < g->depth; k++) {                                          \
+            const fy_a_##S part = FY_RD_##S(share * FY_LD_##S(grad[pixel * g->depth + k])); \
+            out[at + k] = FY_ST_##S(FY_LD_##S(out[at + k]) + part);                         \
+          }                                                                                 \
+        })                                                                                  \
+      })                                                                                    \
+    }                                                                                       \
   }
 FY_REAL_TYPES(AVG_GRAD, _)
 
@@ -219,8 +218,9 @@ static fy_code arg_grad(fy_kernel_ctx *ctx, fy_error *err) {
   j.out_count = out->count;
   fy_parallel(ctx, j.g.batch, image_ns(&j.g), scatters[in->dtype], &j);
   if (j.bad) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "MaxPoolGradWithArgmax: an index of argmax is out of "
-                                             "bounds");
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "MaxPoolGradWithArgmax: an index of argmax is out of "
+                   "bounds");
   }
   return FY_OK;
 }
@@ -295,9 +295,9 @@ static const fy_sample avg3_samples[] = {
     {"i32[5]=1,1,2,2,1; f32[1,1,1,1,1]=8", WINDOW3, FY_OK, "2,2,2,2"},
 };
 
-#define GRADIENT(Name, shape_fn, prepare_fn, compute_fn, hosts, array)           \
-  FY_OP(Name, .shape = shape_fn, .prepare = prepare_fn, .compute = compute_fn,   \
-        .release = fy_free, .host_inputs = hosts, FY_SAMPLES(array))
+#define GRADIENT(Name, shape_fn, prepare_fn, compute_fn, hosts, array)                             \
+  FY_OP(Name, .shape = shape_fn, .prepare = prepare_fn, .compute = compute_fn, .release = fy_free, \
+        .host_inputs = hosts, FY_SAMPLES(array))
 GRADIENT(MaxPoolGrad, fy_pool_grad2d_shape, fy_pool_prepare_2d, max_grad, 0, max_samples);
 GRADIENT(MaxPoolGradV2, fy_pool_grad2d_shape, fy_pool_prepare_2d, max_grad, 24, max_v2_samples);
 GRADIENT(MaxPoolGradGrad, fy_pool_grad_grad_shape, fy_pool_prepare_2d, max_grad_grad, 0,

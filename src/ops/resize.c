@@ -18,9 +18,9 @@ typedef struct resize_job {
   const fy_resize *r;
   const void *in;
   void *out;
-  const int64_t *rows, *cols;      // nearest
-  const sample_at *y, *x;          // bilinear
-  size_t size;                     // bytes of a pixel
+  const int64_t *rows, *cols;  // nearest
+  const sample_at *y, *x;      // bilinear
+  size_t size;                 // bytes of a pixel
 } resize_job;
 
 // ---------------------------------------------------------------- nearest
@@ -32,7 +32,8 @@ static int64_t nearest(const fy_resize *r, int64_t at, float scale, int64_t limi
 }
 
 // Both tables of positions: for |out| the pixel of |in| it is taken from.
-static fy_code nearest_tables(fy_kernel_ctx *ctx, const fy_resize *r, resize_job *j, fy_error *err) {
+static fy_code nearest_tables(fy_kernel_ctx *ctx, const fy_resize *r, resize_job *j,
+                              fy_error *err) {
   void *memory;
   FY_TRY(fy_scratch(ctx, (size_t)(r->out_h + r->out_w) * sizeof(int64_t), &memory, err));
   int64_t *rows = memory, *cols = rows + r->out_h;
@@ -68,7 +69,8 @@ static fy_code resize_nearest(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(nearest_tables(ctx, &r, &j, err));
   j.out = out->data;
   j.size = (size_t)r.channels * fy_dtype_storage(in->dtype);
-  fy_parallel(ctx, r.batch * r.out_h, (double)r.out_w * (2 + 0.1 * (double)j.size), nearest_rows, &j);
+  fy_parallel(ctx, r.batch * r.out_h, (double)r.out_w * (2 + 0.1 * (double)j.size), nearest_rows,
+              &j);
   return FY_OK;
 }
 
@@ -141,7 +143,8 @@ static fy_code resize_nearest_grad(fy_kernel_ctx *ctx, fy_error *err) {
   r.scale_w = fy_resize_scale(r.in_w, r.out_w, r.align_corners);
   FY_TRY(nearest_tables(ctx, &r, &j, err));
   j.out = out->data;
-  fy_parallel(ctx, r.batch, (double)(r.out_h * r.out_w * r.channels), nearest_grads[grad->dtype], &j);
+  fy_parallel(ctx, r.batch, (double)(r.out_h * r.out_w * r.channels), nearest_grads[grad->dtype],
+              &j);
   return FY_OK;
 }
 
@@ -208,33 +211,34 @@ static fy_code resize_bilinear(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(bilinear_tables(ctx, &r, &j, err));
   j.in = pixels;
   j.out = out->data;
-  fy_parallel(ctx, r.batch * r.out_h, 2.0 * (double)r.out_w * (double)r.channels, bilinear_rows, &j);
+  fy_parallel(ctx, r.batch * r.out_h, 2.0 * (double)r.out_w * (double)r.channels, bilinear_rows,
+              &j);
   return FY_OK;
 }
 
 // Item: an image. Sums of 16-bit floats are in float and rounded at the end (by the caller).
-#define BILINEAR_GRAD(E, S, _)                                                                  \
-  static void bilinear_grad_##S(void *arg, int64_t begin, int64_t end) {                        \
-    const resize_job *j = arg;                                                                  \
-    const fy_resize *r = j->r;                                                                  \
-    const int64_t c = r->channels;                                                              \
-    for (int64_t image = begin; image < end; image++) {                                         \
-      fy_a_##S *out = (fy_a_##S *)j->out + image * r->in_h * r->in_w * c;                       \
-      const float *in = (const float *)j->in + image * r->out_h * r->out_w * c;                 \
-      memset(out, 0, (size_t)(r->in_h * r->in_w * c) * sizeof *out);                            \
-      for (int64_t p = 0; p < r->out_h * r->out_w; p++, in += c) {                              \
-        const sample_at *y = &j->y[p / r->out_w], *x = &j->x[p % r->out_w];                     \
+#define BILINEAR_GRAD(E, S, _)                                                                   \
+  static void bilinear_grad_##S(void *arg, int64_t begin, int64_t end) {                         \
+    const resize_job *j = arg;                                                                   \
+    const fy_resize *r = j->r;                                                                   \
+    const int64_t c = r->channels;                                                               \
+    for (int64_t image = begin; image < end; image++) {                                          \
+      fy_a_##S *out = (fy_a_##S *)j->out + image * r->in_h * r->in_w * c;                        \
+      const float *in = (const float *)j->in + image * r->out_h * r->out_w * c;                  \
+      memset(out, 0, (size_t)(r->in_h * r->in_w * c) * sizeof *out);                             \
+      for (int64_t p = 0; p < r->out_h * r->out_w; p++, in += c) {                               \
+        const sample_at *y = &j->y[p / r->out_w], *x = &j->x[p % r->out_w];                      \
         const int64_t to[] = {(y->low * r->in_w + x->low) * c, (y->low * r->in_w + x->high) * c, \
-                              (y->high * r->in_w + x->low) * c,                                 \
-                              (y->high * r->in_w + x->high) * c};                               \
-        const float wy[] = {1 - y->part, y->part}, wx[] = {1 - x->part, x->part};               \
-        for (int64_t k = 0; k < c; k++) {                                                       \
-          for (int q = 0; q < 4; q++) {                                                         \
-            out[to[q] + k] += (fy_a_##S)(in[k] * wy[q / 2] * wx[q % 2]);                        \
-          }                                                                                     \
-        }                                                                                       \
-      }                                                                                         \
-    }                                                                                           \
+                              (y->high * r->in_w + x->low) * c,                                  \
+                              (y->high * r->in_w + x->high) * c};                                \
+        const float wy[] = {1 - y->part, y->part}, wx[] = {1 - x->part, x->part};                \
+        for (int64_t k = 0; k < c; k++) {                                                        \
+          for (int q = 0; q < 4; q++) {                                                          \
+            out[to[q] + k] += (fy_a_##S)(in[k] * wy[q / 2] * wx[q % 2]);                         \
+          }                                                                                      \
+        }                                                                                        \
+      }                                                                                          \
+    }                                                                                            \
   }
 FY_FULL_REAL_TYPES(BILINEAR_GRAD, _)
 static const items_fn bilinear_grads[FY_DTYPE_COUNT] = {

@@ -14,7 +14,8 @@ typedef struct fy_resize {
 
 // Of a resizer: in[0] images [n, h, w, c], in[1] the new height and width.
 FY_MUST_CHECK fy_code fy_resize_check(fy_kernel_ctx *ctx, fy_resize *r, fy_error *err);
-// Of its gradient: in[0] gradients (float), in[1] the original images. |r| is that of the forward op.
+// Of its gradient: in[0] gradients (float), in[1] the original images. |r| is that of the forward
+// op.
 FY_MUST_CHECK fy_code fy_resize_check_grad(fy_kernel_ctx *ctx, fy_resize *r, fy_error *err);
 
 float fy_resize_scale(int64_t in, int64_t out, bool align_corners);
@@ -27,7 +28,7 @@ static inline float fy_resize_at(const fy_resize *r, int64_t at, float scale) {
 FY_MUST_CHECK fy_code fy_image_floats(fy_kernel_ctx *ctx, const fy_tensor *t, const float **out,
                                       fy_error *err);
 
-fy_code fy_resize_shape(fy_shape_ctx *ctx, fy_error *err);       // of images and of gradients by size
+fy_code fy_resize_shape(fy_shape_ctx *ctx, fy_error *err);  // of images and of gradients by size
 fy_code fy_resize_grad_shape(fy_shape_ctx *ctx, fy_error *err);  // like input 1
 
 #endif

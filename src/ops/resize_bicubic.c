@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// resize_bicubic.c: ResizeBicubic and its gradient. Weights are those of TensorFlow's table: the cubic
-// at multiples of 1/1024, with a = -0.75, or -0.5 (Keys) and no weight outside the image when pixel
-// centres are at half.
+// resize_bicubic.c: ResizeBicubic and its gradient. Weights are those of TensorFlow's table: the
+// cubic at multiples of 1/1024, with a = -0.75, or -0.5 (Keys) and no weight outside the image when
+// pixel centres are at half.
 
 #include <float.h>
 
@@ -40,8 +40,8 @@ static void cubic_along(const fy_resize *r, int64_t out, float scale, int64_t li
     const float p = fy_resize_at(r, i, scale);
     const int64_t at = (int64_t)floorf(p);
     const int64_t step = lrintf((p - (float)at) * STEPS);
-    const float weights[] = {far_weight(step, a), near_weight(step, a), near_weight(STEPS - step, a),
-                             far_weight(STEPS - step, a)};
+    const float weights[] = {far_weight(step, a), near_weight(step, a),
+                             near_weight(STEPS - step, a), far_weight(STEPS - step, a)};
     float sum = 0;
     for (int k = 0; k < 4; k++) {
       const int64_t want = at - 1 + k;
@@ -103,29 +103,30 @@ static fy_code resize_bicubic(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_image_floats(ctx, ctx->in[0], &j.in, err));
   FY_TRY(tables(ctx, &r, &j, err));
   j.out = out->data;
-  fy_parallel(ctx, r.batch * r.out_h, 15.0 * (double)r.out_w * (double)r.channels, bicubic_rows, &j);
+  fy_parallel(ctx, r.batch * r.out_h, 15.0 * (double)r.out_w * (double)r.channels, bicubic_rows,
+              &j);
   return FY_OK;
 }
 
-#define BICUBIC_GRAD(E, S, _)                                                                \
-  static void bicubic_grad_##S(void *arg, int64_t begin, int64_t end) {                      \
-    const cubic_job *j = arg;                                                                \
-    const fy_resize *r = j->r;                                                               \
-    const int64_t c = r->channels;                                                           \
-    for (int64_t image = begin; image < end; image++) {                                      \
-      fy_t_##S *out = (fy_t_##S *)j->out + image * r->in_h * r->in_w * c;                    \
-      const float *in = j->in + image * r->out_h * r->out_w * c;                             \
-      memset(out, 0, (size_t)(r->in_h * r->in_w * c) * sizeof *out);                         \
-      for (int64_t p = 0; p < r->out_h * r->out_w; p++, in += c) {                           \
-        const cubic *y = &j->y[p / r->out_w], *x = &j->x[p % r->out_w];                      \
-        for (int q = 0; q < 16; q++) {                                                       \
-          fy_t_##S *to = out + (y->index[q / 4] * r->in_w + x->index[q % 4]) * c;            \
-          for (int64_t k = 0; k < c; k++) {                                                  \
+#define BICUBIC_GRAD(E, S, _)                                                                   \
+  static void bicubic_grad_##S(void *arg, int64_t begin, int64_t end) {                         \
+    const cubic_job *j = arg;                                                                   \
+    const fy_resize *r = j->r;                                                                  \
+    const int64_t c = r->channels;                                                              \
+    for (int64_t image = begin; image < end; image++) {                                         \
+      fy_t_##S *out = (fy_t_##S *)j->out + image * r->in_h * r->in_w * c;                       \
+      const float *in = j->in + image * r->out_h * r->out_w * c;                                \
+      memset(out, 0, (size_t)(r->in_h * r->in_w * c) * sizeof *out);                            \
+      for (int64_t p = 0; p < r->out_h * r->out_w; p++, in += c) {                              \
+        const cubic *y = &j->y[p / r->out_w], *x = &j->x[p % r->out_w];                         \
+        for (int q = 0; q < 16; q++) {                                                          \
+          fy_t_##S *to = out + (y->index[q / 4] * r->in_w + x->index[q % 4]) * c;               \
+          for (int64_t k = 0; k < c; k++) {                                                     \
             to[k] += (fy_t_##S)in[k] * (fy_t_##S)y->weight[q / 4] * (fy_t_##S)x->weight[q % 4]; \
-          }                                                                                  \
-        }                                                                                    \
-      }                                                                                      \
-    }                                                                                        \
+          }                                                                                     \
+        }                                                                                       \
+      }                                                                                         \
+    }                                                                                           \
   }
 FY_FULL_REAL_TYPES(BICUBIC_GRAD, _)
 typedef void (*items_fn)(void *arg, int64_t begin, int64_t end);

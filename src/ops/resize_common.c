@@ -92,10 +92,10 @@ fy_code fy_resize_check_grad(fy_kernel_ctx *ctx, fy_resize *r, fy_error *err) {
   return FY_OK;
 }
 
-#define TO_FLOAT(E, S, _)                                                             \
-  static void floats_##S(const void *in, float *out, int64_t n) {                     \
-    const fy_t_##S *from = in;                                                        \
-    for (int64_t i = 0; i < n; i++) out[i] = (float)FY_LD_##S(from[i]);               \
+#define TO_FLOAT(E, S, _)                                               \
+  static void floats_##S(const void *in, float *out, int64_t n) {       \
+    const fy_t_##S *from = in;                                          \
+    for (int64_t i = 0; i < n; i++) out[i] = (float)FY_LD_##S(from[i]); \
   }
 FY_ORDERED_TYPES(TO_FLOAT, _)
 typedef void (*floats_fn)(const void *in, float *out, int64_t n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// reverse_sequence.c: ReverseSequence: the first seq_lengths[b] elements along seq_dim are reversed in
-// slice b of batch_dim.
+// reverse_sequence.c: ReverseSequence: the first seq_lengths[b] elements along seq_dim are reversed
+// in slice b of batch_dim.
 
 #include "ops/shape_fns.h"
 #include "ops/values.h"
@@ -44,7 +44,8 @@ static void copy_runs(void *arg, int64_t begin, int64_t end) {
 
 static fy_code reverse(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *lengths = ctx->in[1];
-  const int64_t batch = fy_site_int(ctx->site, "batch_dim"), seq = fy_site_int(ctx->site, "seq_dim");
+  const int64_t batch = fy_site_int(ctx->site, "batch_dim"),
+                seq = fy_site_int(ctx->site, "seq_dim");
   if (lengths->rank != 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "seq_lengths must be 1-dim, not %d", lengths->rank);
   }
@@ -76,8 +77,12 @@ static fy_code reverse(fy_kernel_ctx *ctx, fy_error *err) {
                      (long long)seq);
     }
   }
-  sequence_job j = {.type = in->dtype, .in = in, .lengths = lengths, .seq = (int32_t)seq,
-                    .batch = (int32_t)batch, .err = err};
+  sequence_job j = {.type = in->dtype,
+                    .in = in,
+                    .lengths = lengths,
+                    .seq = (int32_t)seq,
+                    .batch = (int32_t)batch,
+                    .err = err};
   FY_TRY(fy_out_like(ctx, 0, in, &j.out, err));
   if (in->count == 0) return FY_OK;
   const int32_t last = j.seq > j.batch ? j.seq : j.batch;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // space_batch.c: SpaceToBatch(ND) and BatchToSpace(ND).
 //
-// Both pair a "wide" tensor [batch, spatial…, rest…] with a "deep" one whose batch is |blocks| times
-// larger: deep[offset * batch + b, p…] is wide[b, p * block + offset - start…], or padding where that
-// lies outside. One copies deep <- wide, the other wide <- deep.
+// Both pair a "wide" tensor [batch, spatial…, rest…] with a "deep" one whose batch is |blocks|
+// times larger: deep[offset * batch + b, p…] is wide[b, p * block + offset - start…], or padding
+// where that lies outside. One copies deep <- wide, the other wide <- deep.
 
 #include "ops/shape_fns.h"
 #include "ops/values.h"
@@ -18,9 +18,9 @@ typedef struct space {
 
 typedef struct space_job {
   const space *s;
-  int64_t batch;                 // of the wide tensor
-  const int64_t *deep, *wide;    // spatial dims
-  int64_t rows, size;            // positions of a deep image; bytes of what follows a position
+  int64_t batch;               // of the wide tensor
+  const int64_t *deep, *wide;  // spatial dims
+  int64_t rows, size;          // positions of a deep image; bytes of what follows a position
   const char *from;
   char *to;
   bool to_deep;
@@ -63,7 +63,8 @@ static fy_code read_space(fy_kernel_ctx *ctx, const fy_tensor *block, const fy_t
   char x[128];
   if (block) {
     if (block->rank != 1) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "block_shape rank should be 1 instead of %d", block->rank);
+      return fy_fail(err, FY_INVALID_ARGUMENT, "block_shape rank should be 1 instead of %d",
+                     block->rank);
     }
     s->m = block->count > MAX_BLOCKS ? MAX_BLOCKS + 1 : (int32_t)block->count;
   } else {
@@ -95,7 +96,8 @@ static fy_code read_space(fy_kernel_ctx *ctx, const fy_tensor *block, const fy_t
                      (long long)s->block[d], d);
     }
     if (__builtin_mul_overflow(s->blocks, s->block[d], &s->blocks)) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Product of block sizes must be positive, got %d", 0);
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Product of block sizes must be positive, got %d",
+                     0);
     }
   }
   return FY_OK;
@@ -161,8 +163,13 @@ static fy_code run(fy_kernel_ctx *ctx, bool to_deep, fy_error *err) {
     return FY_OK;
   }
   const fy_tensor *deep = to_deep ? out : in, *wide = to_deep ? in : out;
-  space_job j = {.s = &s, .batch = wide->dims[0], .deep = deep->dims + 1, .wide = wide->dims + 1,
-                 .rows = fy_product(deep->dims + 1, s.m), .from = in->data, .to = out->data,
+  space_job j = {.s = &s,
+                 .batch = wide->dims[0],
+                 .deep = deep->dims + 1,
+                 .wide = wide->dims + 1,
+                 .rows = fy_product(deep->dims + 1, s.m),
+                 .from = in->data,
+                 .to = out->data,
                  .to_deep = to_deep,
                  .size = fy_product(in->dims + 1 + s.m, in->rank - 1 - s.m) *
                          (int64_t)fy_dtype_storage(in->dtype)};
@@ -178,14 +185,15 @@ static fy_code to_space(fy_kernel_ctx *ctx, fy_error *err) {
 
 // ---------------------------------------------------------------- shapes
 // One spatial dim of |size| (-1 unknown).
-static fy_code infer_dim(int64_t size, int64_t b, int64_t lo, int64_t hi, bool to_deep, int64_t *out,
-                         fy_error *err) {
+static fy_code infer_dim(int64_t size, int64_t b, int64_t lo, int64_t hi, bool to_deep,
+                         int64_t *out, fy_error *err) {
   *out = -1;
   if (lo < 0 || hi < 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, to_deep ? "paddings cannot be negative"
-                                                     : "crops cannot be negative");
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   to_deep ? "paddings cannot be negative" : "crops cannot be negative");
   }
-  if (size < 0 || lo > INT32_MAX || hi > INT32_MAX || size > INT32_MAX || b > INT32_MAX) return FY_OK;
+  if (size < 0 || lo > INT32_MAX || hi > INT32_MAX || size > INT32_MAX || b > INT32_MAX)
+    return FY_OK;
   if (to_deep) {
     size += lo + hi;
     if (size % b) {
@@ -249,8 +257,8 @@ static fy_code infer(fy_shape_ctx *ctx, bool to_deep, fy_error *err) {
       dims[0] /= b;
     }
     if (!edges_known) continue;
-    FY_TRY(infer_dim(in.dims[1 + d], b, fy_tensor_int(edges, 2 * d), fy_tensor_int(edges, 2 * d + 1),
-                     to_deep, &dims[1 + d], err));
+    FY_TRY(infer_dim(in.dims[1 + d], b, fy_tensor_int(edges, 2 * d),
+                     fy_tensor_int(edges, 2 * d + 1), to_deep, &dims[1 + d], err));
   }
   return fy_shape_set(ctx, 0, in.rank, dims, err);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// space_depth.c: SpaceToDepth and DepthToSpace: blocks of pixels become channels, and back. Both are
-// one strided copy of a six-dimensional view.
+// space_depth.c: SpaceToDepth and DepthToSpace: blocks of pixels become channels, and back. Both
+// are one strided copy of a six-dimensional view.
 
 #include "ops/shape_fns.h"
 #include "ops/strided.h"
@@ -23,8 +23,9 @@ static fy_code run(fy_kernel_ctx *ctx, bool to_depth, fy_error *err) {
                    ctx->site->op->impl->name);
   }
   if (in->rank != 4) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, to_depth ? "Input rank should be 4 instead of %d"
-                                                      : "Input rank should be: 4 instead of: %d",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   to_depth ? "Input rank should be 4 instead of %d"
+                            : "Input rank should be: 4 instead of: %d",
                    in->rank);
   }
   const layout l = layout_of(format);
@@ -80,7 +81,8 @@ static fy_code depth_to_space(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code infer(fy_shape_ctx *ctx, bool to_depth, fy_error *err) {
   const fy_attr *format = fy_attrs_get(ctx->attrs, "data_format");
-  const fy_view name = format && format->kind == FY_ATTR_STRING ? format->v.s : (fy_view){"NHWC", 4};
+  const fy_view name =
+      format && format->kind == FY_ATTR_STRING ? format->v.s : (fy_view){"NHWC", 4};
   const int64_t b = fy_shape_attr_int(ctx, "block_size", 2);
   const fy_pshape in = ctx->in[0];
   if (fy_view_is(name, "NCHW_VECT_C")) return FY_OK;

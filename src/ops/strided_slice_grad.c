@@ -11,7 +11,7 @@
 typedef struct target {  // where the gradient goes
   int32_t rank;
   int64_t size[FY_MAX_RANK], start[FY_MAX_RANK], step[FY_MAX_RANK];
-  int32_t out_rank;                   // the gradient's own
+  int32_t out_rank;  // the gradient's own
   int64_t out_dims[2 * FY_MAX_RANK];
 } target;
 
@@ -115,7 +115,8 @@ static fy_code scatter(const target *t, const int64_t *dims, const fy_tensor *dy
       FY_TRY(fy_copy_run(out->dtype, out->data, to, dy->data, at, run, err));
     } else {
       for (int64_t i = 0; i < run; i++) {
-        FY_TRY(fy_copy_run(out->dtype, out->data, to + i * t->step[last], dy->data, at + i, 1, err));
+        FY_TRY(
+            fy_copy_run(out->dtype, out->data, to + i * t->step[last], dy->data, at + i, 1, err));
       }
     }
     for (int32_t d = last - 1; d >= 0 && ++index[d] == t->size[d]; d--) index[d] = 0;
@@ -136,11 +137,12 @@ static fy_code slice_grad(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_value_shape(shape, &rank, dims, err));
   if (begin->rank != 1 || end->rank != 1 || strides->rank != 1 || begin->count != end->count ||
       begin->count != strides->count || begin->count > MAX_ENTRIES) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Expected begin, end, and strides to be 1D equal size tensors, but got shapes %s, "
-                   "%s, and %s instead.",
-                   fy_tensor_shape_text(begin, x), fy_tensor_shape_text(end, y),
-                   fy_tensor_shape_text(strides, z));
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Expected begin, end, and strides to be 1D equal size tensors, but got shapes %s, "
+        "%s, and %s instead.",
+        fy_tensor_shape_text(begin, x), fy_tensor_shape_text(end, y),
+        fy_tensor_shape_text(strides, z));
   }
   target t;
   FY_TRY(resolve(ctx, rank, dims, &t, err));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vecmath.h: functions of float arrays on the machine's best lanes (lanes_math.h), as loops for the
-// tables of unary ops. The fused kernel uses the same functions: fusing changes no bit.
+// vecmath.h: functions of float arrays on the machine's best lanes (lanes_math.inc), as loops for
+// the tables of unary ops. The fused kernel uses the same functions: fusing changes no bit.
 // Errors are at most 2.5 ulp (measured by tests/unit/test_ops_vecmath.c).
 
 #ifndef FY_OPS_VECMATH_H

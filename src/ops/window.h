@@ -36,7 +36,8 @@ typedef struct fy_window_attrs {
 
 // Reads data_format, strides, dilations, padding, explicit_paddings, ksize where |attrs| has them.
 // A list of a wrong length gives "|what| must specify 4 dimensions"-like texts of the caller: here
-// only its length is returned through |lengths| (ksize, strides, dilations; -1 = no such attribute).
+// only its length is returned through |lengths| (ksize, strides, dilations; -1 = no such
+// attribute).
 void fy_window_read(const fy_attrs *attrs, int spatial, fy_window_attrs *out, int lengths[3]);
 // TensorFlow's CheckValidPadding.
 FY_MUST_CHECK fy_code fy_window_check_padding(const fy_attrs *attrs, const fy_window_attrs *a,

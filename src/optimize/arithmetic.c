@@ -53,9 +53,10 @@ static bool is_neutral(const fy_rewriter *r, const fy_node *node, uint32_t i) {
     case FY_EW_SUB: return i == 1 && all_are(t, 0);
     case FY_EW_MUL: return all_are(t, 1);
     case FY_EW_DIV: return i == 1 && all_are(t, 1);
-    default: return i == 1 && ints && all_are(t, 1) &&
-                    (fy_node_is(node, "FloorDiv") || fy_node_is(node, "TruncateDiv") ||
-                     fy_node_is(node, "Div"));
+    default:
+      return i == 1 && ints && all_are(t, 1) &&
+             (fy_node_is(node, "FloorDiv") || fy_node_is(node, "TruncateDiv") ||
+              fy_node_is(node, "Div"));
   }
 }
 

@@ -10,7 +10,7 @@
 #include "optimize/rewrite.h"
 
 #define MAY_GROW_BYTES 10240
-#define MAX_OUTPUTS 16
+#define MAX_OUTPUTS    16
 
 static bool may_fold(const fy_rewriter *r, const fy_node *node) {
   if (!node->num_inputs || !node->num_outputs || node->num_outputs > MAX_OUTPUTS ||

@@ -5,8 +5,8 @@
 // itself through a node outside. Stages see to that: along an edge between nodes of one class the
 // stage may stay, along every other edge (data or control) it grows by one; so a path that leaves a
 // group never comes back to its stage. First every node gets its earliest stage, then each is moved
-// as late as its readers allow, which brings it next to them. Connected nodes of one class and stage
-// are a group; a group that grew too large is cut along the order of its nodes.
+// as late as its readers allow, which brings it next to them. Connected nodes of one class and
+// stage are a group; a group that grew too large is cut along the order of its nodes.
 
 #include <string.h>
 
@@ -15,19 +15,19 @@
 #include "optimize/rewrite.h"
 
 #define NO_CLASS 0u
-#define MAX_OPS 16384
+#define MAX_OPS  16384
 #define MAX_ARGS 256  // inputs of a group; also its outputs
 
 typedef struct fuser {
   fy_rewriter r;
-  uint32_t *class_of;   // [num_ids] NO_CLASS: not fusable
-  uint32_t *stage;      // [num_ids]
-  uint32_t *leader;     // [num_ids] union-find
-  uint32_t *next;       // [num_ids] next member of the group in order, or UINT32_MAX
-  uint32_t *last;       // [num_ids] last member of the leader's group so far
-  uint32_t *group;      // [num_ids] 1 + number of the group being built, for membership
-  uint32_t *seen;       // [num_ids] last group that counted this node as an input
-  uint32_t *value;      // [num_ids] value number of a member's result
+  uint32_t *class_of;  // [num_ids] NO_CLASS: not fusable
+  uint32_t *stage;     // [num_ids]
+  uint32_t *leader;    // [num_ids] union-find
+  uint32_t *next;      // [num_ids] next member of the group in order, or UINT32_MAX
+  uint32_t *last;      // [num_ids] last member of the leader's group so far
+  uint32_t *group;     // [num_ids] 1 + number of the group being built, for membership
+  uint32_t *seen;      // [num_ids] last group that counted this node as an input
+  uint32_t *value;     // [num_ids] value number of a member's result
   uint32_t num_classes;
   fy_map by_key;
 } fuser;
@@ -165,15 +165,15 @@ static void form_groups(fuser *f) {
 // ------------------------------------------------------------------ building one node
 typedef struct builder {
   fuser *f;
-  fy_node **members;      // [num_members] in order
+  fy_node **members;  // [num_members] in order
   uint32_t num_members;
-  uint32_t number;        // of the group
-  fy_output *inputs;      // [cap] distinct
+  uint32_t number;    // of the group
+  fy_output *inputs;  // [cap] distinct
   uint32_t *kinds;
   uint64_t *consts;
   fy_output *const_from;
   fy_fused_op *ops;
-  uint32_t *outputs;      // member numbers whose results leave
+  uint32_t *outputs;  // member numbers whose results leave
   uint32_t num_inputs, num_consts, num_outputs;
 } builder;
 
@@ -189,10 +189,10 @@ static bool is_inlined(fy_output o, const fy_node *member) {
 
 // Values are numbered inputs, constants, members; inputs and constants are not all known yet, so
 // that operands are first written with a tag that number_values replaces.
-#define TAG_INPUT 0u
-#define TAG_CONST (1u << 29)
+#define TAG_INPUT  0u
+#define TAG_CONST  (1u << 29)
 #define TAG_MEMBER (2u << 29)
-#define TAG_MASK (3u << 29)
+#define TAG_MASK   (3u << 29)
 
 static uint32_t add_const(builder *b, uint64_t bits) {
   // The last few: enough for what graphs repeat; CSE has merged the rest.
@@ -247,8 +247,9 @@ static void add_member(builder *b, uint32_t i) {
 static void number_value(const builder *b, uint32_t *v) {
   if (*v == FY_FUSED_NONE) return;
   uint32_t tag = *v & TAG_MASK, i = *v & ~TAG_MASK;
-  *v = tag == TAG_INPUT ? i : tag == TAG_CONST ? b->num_inputs + i
-                                               : b->num_inputs + b->num_consts + i;
+  *v = tag == TAG_INPUT   ? i
+       : tag == TAG_CONST ? b->num_inputs + i
+                          : b->num_inputs + b->num_consts + i;
 }
 
 static bool leaves(const builder *b, const fy_node *m) {
@@ -265,7 +266,7 @@ static fy_code node_attrs(const builder *b, fy_attrs *attrs, fy_error *err) {
   fy_arena *a = &g->arena;
   const fy_node_out *like = &b->members[0]->outputs[0];
   const fy_fused_program p = {b->num_inputs, b->num_consts, b->num_members, b->num_outputs,
-                              b->kinds, b->consts, b->ops, b->outputs};
+                              b->kinds,      b->consts,     b->ops,         b->outputs};
   fy_view bytes;
   FY_TRY(fy_fused_encode(&p, a, &bytes, err));
   fy_attr t = fy_attr_type(like->dtype), n = fy_attr_int(b->num_inputs);
@@ -421,8 +422,8 @@ static fy_code run(fuser *f, fy_error *err) {
   f->group = fy_arena_array(a, n, sizeof *f->group);
   f->value = fy_arena_array(a, n, sizeof *f->value);
   f->seen = fy_arena_array(a, n, sizeof *f->seen);
-  if (!f->class_of || !f->stage || !f->leader || !f->next || !f->last || !f->group ||
-      !f->value || !f->seen)
+  if (!f->class_of || !f->stage || !f->leader || !f->next || !f->last || !f->group || !f->value ||
+      !f->seen)
     return fy_fail_oom(err, n * sizeof *f->stage);
   for (size_t i = 0; i < r->n; i++)
     if (is_fusable(r, r->order[i]))

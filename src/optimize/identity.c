@@ -87,8 +87,8 @@ static fy_code visit(fy_rewriter *r, fy_node *node, fy_error *err) {
     // Waiting for a node of several inputs is waiting for all of them.
     if (node->num_inputs > 1 && node->num_control_outs && pass) return FY_OK;
     for (uint32_t i = 0; i < node->num_outputs; i++)
-      FY_TRY(fy_rewrite_forward(r, (fy_output){node, (int32_t)i}, fy_rewrite_input(r, node, i),
-                                err));
+      FY_TRY(
+          fy_rewrite_forward(r, (fy_output){node, (int32_t)i}, fy_rewrite_input(r, node, i), err));
     fy_rewrite_instead(r, node, fy_rewrite_input(r, node, 0).node);
   } else if (undoes(r, node, &skip) && fy_node_same_request(node, skip.node)) {
     FY_TRY(fy_rewrite_forward(r, (fy_output){node, 0}, skip, err));

@@ -87,13 +87,14 @@ static fy_code set_errors(const inliner *in, const fy_node *from, fy_node *made,
   const fy_node *call = in->call;
   if (call->function) {
     made->error_head = "";
-    made->error_tail = fy_arena_printf(a, "\n\t [[{{function_node %s}}{{node %s}}]]", call->op_name,
-                                       from->name);
+    made->error_tail =
+        fy_arena_printf(a, "\n\t [[{{function_node %s}}{{node %s}}]]", call->op_name, from->name);
   } else {
     fy_view f = fy_attrs_get(&call->attrs, "f")->v.func->name;
-    made->error_head = fy_arena_printf(a, "{{function_node %.*s}} {{function_node %.*s}} ", (int)f.n,
-                                       f.p, (int)f.n, f.p);
-    made->error_tail = fy_arena_printf(a, "\n\t [[{{node %s}}]]\n\t [[%s]]", from->name, call->name);
+    made->error_head = fy_arena_printf(a, "{{function_node %.*s}} {{function_node %.*s}} ",
+                                       (int)f.n, f.p, (int)f.n, f.p);
+    made->error_tail =
+        fy_arena_printf(a, "\n\t [[{{node %s}}]]\n\t [[%s]]", from->name, call->name);
   }
   return made->error_head && made->error_tail ? FY_OK : fy_fail_oom(err, 64);
 }
@@ -233,7 +234,7 @@ static fy_code copy_body(inliner *in, fy_error *err) {
   return hand_over(in, order, n, err);
 }
 
-// Does the call give what the body takes, and take what it gives? If not, the call itself will say so.
+// Does the call give what the body takes, and take what it gives? If not, the call will say so.
 static bool fits(const fy_node *call, const fy_graph *body) {
   uint32_t args = 0, results = 0;
   for (size_t i = 0; i < body->num_nodes; i++) {

@@ -7,7 +7,7 @@
 
 #include "optimize/rewrite.h"
 
-#define MAX_ROUNDS 4
+#define MAX_ROUNDS       4
 #define FOLD_LIMIT_BYTES (10 << 20)
 
 #define FY_PASS(name_, once_, what_) \

@@ -14,9 +14,9 @@
 
 typedef struct fy_opt_ctx {
   fy_graph *graph;
-  fy_output *fetches;   // [num_fetches] updated in place when an output is replaced
+  fy_output *fetches;  // [num_fetches] updated in place when an output is replaced
   int num_fetches;
-  fy_node **targets;    // [num_targets] must still run; updated in place
+  fy_node **targets;  // [num_targets] must still run; updated in place
   int num_targets;
   // Evaluates |node| on the host with constant inputs; results get one reference each.
   // NULL: no folding.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // prune.c: removes nodes that no fetch or target needs, data and control edges alike. The graph was
-// pruned when it was copied, so this takes away what other passes left behind. Linear: dead nodes go
-// together, and each list of a live node is filtered once.
+// pruned when it was copied, so this takes away what other passes left behind. Linear: dead nodes
+// go together, and each list of a live node is filtered once.
 
 #include <string.h>
 
@@ -40,7 +40,9 @@ static void filter_lists(fy_node *node, const uint8_t *live) {
   node->num_control_outs = kept;
 }
 
-static bool is_arg(const fy_node *node) { return strcmp(node->op_name, "_Arg") == 0; }
+static bool is_arg(const fy_node *node) {
+  return strcmp(node->op_name, "_Arg") == 0;
+}
 
 fy_code fy_pass_prune(fy_opt_ctx *ctx, bool *changed, fy_error *err) {
   fy_graph *g = ctx->graph;

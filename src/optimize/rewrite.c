@@ -75,7 +75,9 @@ void fy_rewrite_instead(fy_rewriter *r, fy_node *gone, fy_node *heir) {
   r->rewrites++;
 }
 
-void fy_rewrite_touch(fy_rewriter *r) { r->rewrites++; }
+void fy_rewrite_touch(fy_rewriter *r) {
+  r->rewrites++;
+}
 
 bool fy_rewrite_is_fetched(const fy_rewriter *r, const fy_node *node, uint32_t output) {
   return node->id < r->num_ids && (r->fetched[node->id] >> (output < 63 ? output : 63) & 1);
@@ -247,8 +249,7 @@ fy_code fy_rewrite_end(fy_rewriter *r, fy_code code, bool *changed, fy_error *er
       apply_edges(r);
       for (int i = 0; i < ctx->num_fetches; i++)
         ctx->fetches[i] = fy_rewrite_value(r, ctx->fetches[i]);
-      for (int i = 0; i < ctx->num_targets; i++)
-        ctx->targets[i] = heir_of(r, ctx->targets[i]);
+      for (int i = 0; i < ctx->num_targets; i++) ctx->targets[i] = heir_of(r, ctx->targets[i]);
       drop_replaced(r);
       code = rebuild_uses(r->graph, err);
       r->graph->version++;
@@ -280,15 +281,21 @@ bool fy_node_same_request(const fy_node *node, const fy_node *other) {
   return !node->device[0] || strcmp(node->device, other->device) == 0;
 }
 
-bool fy_node_colocated(const fy_node *node) { return fy_attrs_get(&node->attrs, "_class") != NULL; }
+bool fy_node_colocated(const fy_node *node) {
+  return fy_attrs_get(&node->attrs, "_class") != NULL;
+}
 
 const fy_tensor *fy_rewrite_const(const fy_rewriter *r, const fy_node *node, uint32_t i) {
   fy_output in = fy_rewrite_input(r, node, i);
   return in.index == 0 && !in.node->num_controls ? in.node->const_value : NULL;
 }
 
-fy_pshape fy_output_shape(fy_output o) { return o.node->outputs[o.index].shape; }
-fy_dtype fy_output_type(fy_output o) { return o.node->outputs[o.index].dtype; }
+fy_pshape fy_output_shape(fy_output o) {
+  return o.node->outputs[o.index].shape;
+}
+fy_dtype fy_output_type(fy_output o) {
+  return o.node->outputs[o.index].dtype;
+}
 
 bool fy_shape_static(fy_pshape s, int64_t *count) {
   return s.rank >= 0 && fy_shape_count(s.rank, s.dims, count);
@@ -311,8 +318,7 @@ static fy_code const_attrs(fy_graph *g, fy_tensor *value, fy_attrs *out, fy_erro
 }
 
 static fy_code set_value(fy_graph *g, fy_node *node, const fy_tensor *value, fy_error *err) {
-  const int64_t *dims =
-      fy_arena_memdup(&g->arena, value->dims, (size_t)value->rank * sizeof *dims);
+  const int64_t *dims = fy_arena_memdup(&g->arena, value->dims, (size_t)value->rank * sizeof *dims);
   if (!dims) return fy_fail_oom(err, (size_t)value->rank * sizeof *dims);
   node->outputs[0].shape = (fy_pshape){value->rank, dims};
   node->const_value = value;

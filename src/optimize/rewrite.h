@@ -23,8 +23,8 @@ typedef struct fy_opt_order {
 typedef struct fy_rewriter {
   fy_opt_ctx *ctx;
   fy_graph *graph;
-  fy_arena scratch;     // freed by fy_rewrite_end
-  fy_node **order;      // [n] inputs first; nodes added by the pass are not in it
+  fy_arena scratch;  // freed by fy_rewrite_end
+  fy_node **order;   // [n] inputs first; nodes added by the pass are not in it
   size_t n;
   size_t num_ids;       // ids below this have entries in the tables
   fy_output **forward;  // [num_ids] per output, what stands for it; NULL = nothing replaced

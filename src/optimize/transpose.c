@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// transpose.c: a transpose of a transpose is one transpose, or none. Element-wise operations between
-// two transposes that undo each other work on the untransposed data just as well.
+// transpose.c: a transpose of a transpose is one transpose, or none. Element-wise operations
+// between two transposes that undo each other work on the untransposed data just as well.
 
 #include <string.h>
 
@@ -117,8 +117,7 @@ static fy_code visit(fy_rewriter *r, fy_node *node, fy_error *err) {
   if (!is_transpose(node) || fy_rewrite_is_target(r, node) || fy_node_colocated(node)) return FY_OK;
   fy_node *inner = fy_rewrite_input(r, node, 0).node;
   if (!is_transpose(inner)) return push_through(r, node, err);
-  if (strcmp(inner->device, node->device) != 0 ||
-      !compose(r, node, inner, composed, &n, &identity))
+  if (strcmp(inner->device, node->device) != 0 || !compose(r, node, inner, composed, &n, &identity))
     return FY_OK;
   fy_output x = fy_rewrite_input(r, inner, 0);
   if (identity && fy_node_same_request(node, x.node)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimised graphs give what the graphs as written give, bit for bit: random graphs of several types,
-// shapes, control edges and fetches, with all passes, with each pass alone, and with each left out.
+// Optimised graphs give what the graphs as written give, bit for bit: random graphs of several
+// types, shapes, control edges and fetches, with all passes, with each pass alone, and with each
+// left out.
 // FERRY_TEST_SEED and FERRY_TEST_GRAPHS choose other graphs; a failure prints the seed.
 
 #include "support_graph.h"

@@ -8,7 +8,7 @@
 #include "ops/fused.h"
 
 #define LANE_BYTES 32
-#include "ops/lanes_types.h"
+#include "ops/lanes_types.inc"
 
 static inline vec_f32 splat_f32(float x) {
   return (vec_f32)_mm256_set1_ps(x);
@@ -77,4 +77,4 @@ static inline vec_f64 rint_f64(vec_f64 x) {
 extern const fy_lanes fy_lanes_avx2;
 #define LANES_TABLE fy_lanes_avx2
 #define LANES_NAME  "avx2"
-#include "ops/lanes_all.h"
+#include "ops/lanes_all.inc"
