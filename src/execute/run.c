@@ -160,7 +160,9 @@ static void drop_owned(fy_run_state *s, uint32_t v) {
   if (!s->owned[v]) return;
   s->owned[v] = false;
   fy_tensor_release(s->slots[v]);
-  s->slots[v] = NULL;
+  // A planned value whose kernel brought its own tensor goes back to its place in the arena.
+  s->slots[v] =
+      atomic_load_explicit(&s->planned[v].refs, memory_order_relaxed) ? &s->planned[v] : NULL;
 }
 
 fy_code fy_exec_instr(fy_exec *e, const fy_instr *ins, fy_error *err) {
@@ -182,14 +184,19 @@ fy_code fy_exec_instr(fy_exec *e, const fy_instr *ins, fy_error *err) {
     e->ctx.site = ins->site;
     code = launch(e, ins, &done, err);
     if (e->num_extra) fy_exec_end_scratch(e);
+    bool replaced = false;
     for (uint32_t i = 0; i < ins->num_out; i++) {
       if (!e->out_owned[i]) continue;
       uint32_t v = args[ins->out + i];
-      if (s->owned[v]) fy_tensor_release(s->slots[v]);
+      if (s->owned[v])
+        fy_tensor_release(s->slots[v]);
+      else if (s->slots[v])
+        replaced = true;
       s->slots[v] = e->out[i];
       s->owned[v] = true;
     }
-    if (!code && ins->check_shapes) code = check_outputs(e, ins, err);
+    if (FY_UNLIKELY(replaced)) atomic_store_explicit(&s->replaced, true, memory_order_relaxed);
+    if (!code && (ins->check_shapes || replaced)) code = check_outputs(e, ins, err);
     for (uint32_t i = 0; !code && i < ins->num_out; i++)
       if (!s->slots[args[ins->out + i]])
         code =
@@ -404,7 +411,8 @@ static fy_code take_results(fy_run_state *s, fy_tensor **results, fy_error *err)
 
 static void clean(fy_run_state *s, bool all) {
   fy_program *p = s->program;
-  if (all || p->num_tasks > 1) {
+  if (all || p->num_tasks > 1 || atomic_load_explicit(&s->replaced, memory_order_relaxed)) {
+    atomic_store_explicit(&s->replaced, false, memory_order_relaxed);
     for (uint32_t v = 0; v < p->num_values; v++) drop_owned(s, v);
   } else {
     for (uint32_t k = 0; k < p->num_fresh; k++) drop_owned(s, p->fresh[k]);

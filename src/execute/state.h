@@ -20,7 +20,8 @@ typedef struct fy_run_state {
   atomic_uint *pending;  // [num_tasks]
   atomic_uint tasks_left;
   atomic_bool failed;
-  bool finished;  // under |lock|
+  atomic_bool replaced;  // a kernel brought its own tensor for a planned value
+  bool finished;         // under |lock|
   fy_mutex lock;
   fy_cond done;
   fy_error error;  // first one

@@ -16,8 +16,9 @@
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
-#define PIXELS   64  // output pixels of one item
-#define CHANNELS 16  // filter rows of one item
+#define PIXELS   64   // output pixels of one item
+#define CHANNELS 16   // filter rows of one item
+#define DEPTH    128  // columns of four rows that are laid side by side
 
 typedef struct conv_job {
   fy_conv c;
@@ -30,49 +31,58 @@ typedef struct conv_job {
 #define MADD_INT(S, acc, x, y)  ((fy_u_##S)(acc) + (fy_u_##S)(x) * (fy_u_##S)(y))
 
 // c [m, n] += a [m, k] b [k, n]; rows of a and c lie a_row and c_row apart, columns of a a_col.
-// A tile of 4 x 8 stays in registers.
-#define PRODUCT(E, S, MADD)                                                                \
-  static void madd_##S(const fy_a_##S *a, int64_t a_row, int64_t a_col, const fy_a_##S *b, \
-                       int64_t b_row, fy_a_##S *c, int64_t c_row, int64_t m, int64_t k,    \
-                       int64_t n) {                                                        \
-    int64_t i = 0;                                                                         \
-    for (; i + 4 <= m; i += 4) {                                                           \
-      int64_t j = 0;                                                                       \
-      const fy_a_##S *rows = a + i * a_row;                                                \
-      for (; j + 8 <= n; j += 8) {                                                         \
-        fy_a_##S acc[4][8];                                                                \
-        for (int r = 0; r < 4; r++) {                                                      \
-          for (int q = 0; q < 8; q++) acc[r][q] = c[(i + r) * c_row + j + q];              \
-        }                                                                                  \
-        for (int64_t p = 0; p < k; p++) {                                                  \
-          const fy_a_##S *y = b + p * b_row + j;                                           \
-          for (int r = 0; r < 4; r++) {                                                    \
-            const fy_a_##S x = rows[r * a_row + p * a_col];                                \
-            for (int q = 0; q < 8; q++) acc[r][q] = (fy_a_##S)MADD(S, acc[r][q], x, y[q]); \
-          }                                                                                \
-        }                                                                                  \
-        for (int r = 0; r < 4; r++) {                                                      \
-          for (int q = 0; q < 8; q++) c[(i + r) * c_row + j + q] = acc[r][q];              \
-        }                                                                                  \
-      }                                                                                    \
-      for (; j < n; j++) {                                                                 \
-        for (int r = 0; r < 4; r++) {                                                      \
-          fy_a_##S acc = c[(i + r) * c_row + j];                                           \
-          for (int64_t p = 0; p < k; p++) {                                                \
-            acc = (fy_a_##S)MADD(S, acc, rows[r * a_row + p * a_col], b[p * b_row + j]);   \
-          }                                                                                \
-          c[(i + r) * c_row + j] = acc;                                                    \
-        }                                                                                  \
-      }                                                                                    \
-    }                                                                                      \
-    for (; i < m; i++) {                                                                   \
-      fy_a_##S *restrict to = c + i * c_row;                                               \
-      for (int64_t p = 0; p < k; p++) {                                                    \
-        const fy_a_##S x = a[i * a_row + p * a_col];                                       \
-        const fy_a_##S *restrict y = b + p * b_row;                                        \
-        for (int64_t j = 0; j < n; j++) to[j] = (fy_a_##S)MADD(S, to[j], x, y[j]);         \
-      }                                                                                    \
-    }                                                                                      \
+// A tile of 4 x 8 stays in registers; four rows of a are laid side by side first, which keeps the
+// compiler from vectorising along k.
+#define PRODUCT(E, S, MADD)                                                                       \
+  static void rows4_##S(const fy_a_##S(*x)[4], const fy_a_##S *b, int64_t b_row, fy_a_##S *c,     \
+                        int64_t c_row, int64_t k, int64_t n) {                                    \
+    int64_t j = 0;                                                                                \
+    for (; j + 8 <= n; j += 8) {                                                                  \
+      fy_a_##S acc[4][8];                                                                         \
+      for (int r = 0; r < 4; r++) {                                                               \
+        for (int q = 0; q < 8; q++) acc[r][q] = c[r * c_row + j + q];                             \
+      }                                                                                           \
+      for (int64_t p = 0; p < k; p++) {                                                           \
+        const fy_a_##S *y = b + p * b_row + j;                                                    \
+        for (int r = 0; r < 4; r++) {                                                             \
+          for (int q = 0; q < 8; q++) acc[r][q] = (fy_a_##S)MADD(S, acc[r][q], x[p][r], y[q]);    \
+        }                                                                                         \
+      }                                                                                           \
+      for (int r = 0; r < 4; r++) {                                                               \
+        for (int q = 0; q < 8; q++) c[r * c_row + j + q] = acc[r][q];                             \
+      }                                                                                           \
+    }                                                                                             \
+    for (; j < n; j++) {                                                                          \
+      for (int r = 0; r < 4; r++) {                                                               \
+        fy_a_##S acc = c[r * c_row + j];                                                          \
+        for (int64_t p = 0; p < k; p++) acc = (fy_a_##S)MADD(S, acc, x[p][r], b[p * b_row + j]);  \
+        c[r * c_row + j] = acc;                                                                   \
+      }                                                                                           \
+    }                                                                                             \
+  }                                                                                               \
+  static void madd_##S(const fy_a_##S *a, int64_t a_row, int64_t a_col, const fy_a_##S *b,        \
+                       int64_t b_row, fy_a_##S *c, int64_t c_row, int64_t m, int64_t k,           \
+                       int64_t n) {                                                               \
+    fy_a_##S x[DEPTH][4];                                                                         \
+    int64_t i = 0;                                                                                \
+    for (; i + 4 <= m; i += 4) {                                                                  \
+      for (int64_t p0 = 0; p0 < k; p0 += DEPTH) {                                                 \
+        const int64_t some = k - p0 < DEPTH ? k - p0 : DEPTH;                                     \
+        const fy_a_##S *from = a + i * a_row + p0 * a_col;                                        \
+        for (int64_t p = 0; p < some; p++) {                                                      \
+          for (int r = 0; r < 4; r++) x[p][r] = from[r * a_row + p * a_col];                      \
+        }                                                                                         \
+        rows4_##S((const fy_a_##S(*)[4])x, b + p0 * b_row, b_row, c + i * c_row, c_row, some, n); \
+      }                                                                                           \
+    }                                                                                             \
+    for (; i < m; i++) {                                                                          \
+      fy_a_##S *restrict to = c + i * c_row;                                                      \
+      for (int64_t p = 0; p < k; p++) {                                                           \
+        const fy_a_##S v = a[i * a_row + p * a_col];                                              \
+        const fy_a_##S *restrict y = b + p * b_row;                                               \
+        for (int64_t j = 0; j < n; j++) to[j] = (fy_a_##S)MADD(S, to[j], v, y[j]);                \
+      }                                                                                           \
+    }                                                                                             \
   }
 
 // Item: (image, depth, height, block of pixels) of the output.

@@ -82,9 +82,7 @@ static void crop_boxes(void *arg, int64_t begin, int64_t end) {
           const int64_t col = clip(j->nearest ? roundf(x) : xs[q % 2], j->image_w);              \
           fy_t_##S *to = image + (row * j->image_w + col) * d;                                   \
           for (int64_t k = 0; k < d; k++) {                                                      \
-            const float part = j->nearest ? grad[k]                                              \
-                               : q % 2    ? wx[1] * (wy[q / 2] * grad[k])                        \
-                                          : wx[0] * (wy[q / 2] * grad[k]);                          \
+            const float part = j->nearest ? grad[k] : wx[q % 2] * (wy[q / 2] * grad[k]);         \
             to[k] = FY_ST_##S(FY_LD_##S(to[k]) + FY_RD_##S((fy_a_##S)part));                     \
           }                                                                                      \
         }                                                                                        \

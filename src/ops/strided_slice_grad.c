@@ -45,7 +45,7 @@ static fy_code resolve(fy_kernel_ctx *ctx, int32_t rank, const int64_t *dims, ta
   const int64_t new_axis = fy_site_int(site, "new_axis_mask");
   const int64_t shrink = fy_site_int(site, "shrink_axis_mask");
   const int32_t n = (int32_t)begin->count;
-  if (ellipsis_mask & (ellipsis_mask - 1)) {
+  if ((uint64_t)ellipsis_mask & ((uint64_t)ellipsis_mask - 1)) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Multiple ellipses in slice spec not allowed");
   }
   t->rank = rank;

@@ -17,7 +17,7 @@ fy_code fy_window_resolve(fy_window *w, fy_padding padding, fy_error *err) {
   }
   int64_t reach, padded;
   if (__builtin_mul_overflow(w->size - 1, w->dilation, &reach) || reach >= INT64_MAX / 4 ||
-      w->in >= INT64_MAX / 4 || w->stride >= INT64_MAX / 4) {
+      reach <= -INT64_MAX / 4 || w->in >= INT64_MAX / 4 || w->stride >= INT64_MAX / 4) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "window too large");
   }
   reach += 1;
@@ -158,7 +158,7 @@ fy_code fy_window_infer(int64_t in, int64_t size, int64_t stride, int64_t dilati
   }
   int64_t reach;
   if (size < 0 || __builtin_mul_overflow(size - 1, dilation, &reach) || reach > INT64_MAX / 4 ||
-      before > INT64_MAX / 8 || after > INT64_MAX / 8) {
+      reach < -INT64_MAX / 4 || before > INT64_MAX / 8 || after > INT64_MAX / 8) {
     return FY_OK;
   }
   if (padding == FY_PAD_EXPLICIT) in += before + after;
