@@ -34,8 +34,9 @@ typedef struct conv_job {
 // A tile of 4 x 8 stays in registers; four rows of a are laid side by side first, which keeps the
 // compiler from vectorising along k.
 #define PRODUCT(E, S, MADD)                                                                       \
-  static void rows4_##S(const fy_a_##S(*x)[4], const fy_a_##S *b, int64_t b_row, fy_a_##S *c,     \
-                        int64_t c_row, int64_t k, int64_t n) {                                    \
+  __attribute__((noinline)) static void rows4_##S(const fy_a_##S(*x)[4], const fy_a_##S *b,       \
+                                                  int64_t b_row, fy_a_##S *c, int64_t c_row,      \
+                                                  int64_t k, int64_t n) {                         \
     int64_t j = 0;                                                                                \
     for (; j + 8 <= n; j += 8) {                                                                  \
       fy_a_##S acc[4][8];                                                                         \
