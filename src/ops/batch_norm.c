@@ -24,30 +24,43 @@ typedef struct norm_job {
   double *sums;                 // [2 * channels]
 } norm_job;
 
-// First pass: sums and, given the means, squares of what is left; or, with a gradient, its sum and
-// that of its product with x - mean.
+// First pass: the sum of a channel, or (given its mean) of the squares of what is left, or (given a
+// gradient) the gradient's sum and that of its product with what is left. Channels that come last
+// are walked row by row.
 #define NORM(E, S, _)                                                                             \
+  static void sum_row_##S(const fy_t_##S *x, const fy_t_##S *g, const float *shift, bool squares, \
+                          int64_t n, double *restrict a, double *restrict b) {                    \
+    if (g) {                                                                                      \
+      for (int64_t c = 0; c < n; c++) {                                                           \
+        a[c] += (double)FY_LD_##S(g[c]);                                                          \
+        b[c] += (double)FY_LD_##S(g[c]) * ((double)FY_LD_##S(x[c]) - (double)shift[c]);           \
+      }                                                                                           \
+    } else if (squares) {                                                                         \
+      for (int64_t c = 0; c < n; c++) {                                                           \
+        const double d = (double)FY_LD_##S(x[c]) - (double)shift[c];                              \
+        a[c] += d * d;                                                                            \
+      }                                                                                           \
+    } else {                                                                                      \
+      for (int64_t c = 0; c < n; c++) a[c] += (double)FY_LD_##S(x[c]);                            \
+    }                                                                                             \
+  }                                                                                               \
   static void sum_##S(norm_job *j, bool squares) {                                                \
     const fy_t_##S *x = j->x, *g = j->grad;                                                       \
-    for (int64_t o = 0; o < j->outer; o++) {                                                      \
-      for (int64_t c = 0; c < j->channels; c++) {                                                 \
-        const int64_t at = (o * j->channels + c) * j->inner;                                      \
-        double a = 0, b = 0;                                                                      \
-        for (int64_t i = at; i < at + j->inner; i++) {                                            \
-          const double v = (double)FY_LD_##S(x[i]);                                               \
-          if (g) {                                                                                \
-            a += (double)FY_LD_##S(g[i]);                                                         \
-            b += (double)FY_LD_##S(g[i]) * (v - (double)j->shift[c]);                             \
-          } else if (squares) {                                                                   \
-            const double d = v - (double)j->shift[c];                                             \
-            a += d * d;                                                                           \
-          } else {                                                                                \
-            a += v;                                                                               \
-          }                                                                                       \
-        }                                                                                         \
-        j->sums[c] += a;                                                                          \
-        j->sums[j->channels + c] += b;                                                            \
+    const int64_t n = j->channels;                                                                \
+    for (int64_t o = 0; o < j->outer && j->inner == 1; o++) {                                     \
+      sum_row_##S(x + o * n, g ? g + o * n : NULL, j->shift, squares, n, j->sums, j->sums + n);   \
+    }                                                                                             \
+    for (int64_t row = 0; row < j->outer * n && j->inner != 1; row++) {                           \
+      const int64_t at = row * j->inner, c = row % n;                                             \
+      const double shift = j->shift ? (double)j->shift[c] : 0;                                    \
+      double a = 0, b = 0;                                                                        \
+      for (int64_t i = at; i < at + j->inner; i++) {                                              \
+        const double v = (double)FY_LD_##S(x[i]) - shift;                                         \
+        a += g ? (double)FY_LD_##S(g[i]) : squares ? v * v : v;                                   \
+        b += g ? (double)FY_LD_##S(g[i]) * v : 0;                                                 \
       }                                                                                           \
+      j->sums[c] += a;                                                                            \
+      j->sums[n + c] += b;                                                                        \
     }                                                                                             \
   }                                                                                               \
   static void apply_##S(void *arg, int64_t begin, int64_t end) {                                  \

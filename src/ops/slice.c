@@ -158,7 +158,7 @@ static fy_code resolve_dim(const slice_spec *s, int32_t i, int32_t dim, int64_t 
 
 static fy_code resolve(const slice_spec *s, int32_t rank, const int64_t *dims, slice_result *r,
                        fy_error *err) {
-  if (s->ellipsis_mask & (s->ellipsis_mask - 1)) {
+  if (s->ellipsis_mask & ((int64_t)((uint64_t)s->ellipsis_mask - 1))) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Multiple ellipses in slice spec not allowed");
   }
   r->rank = rank;

@@ -37,7 +37,7 @@ typedef struct golden {
 static int failures;
 #define COMPLAIN(g, ...)                                                \
   do {                                                                  \
-    if (failures++ < 40) {                                             \
+    if (failures++ < 40) {                                              \
       print_error("line %d: %s(%s): ", (g)->line, (g)->op, (g)->attrs); \
       print_error(__VA_ARGS__);                                         \
       print_error("\n");                                                \
