@@ -103,8 +103,7 @@ static fy_code call(fy_eager *c, fy_eager_kernel *k, fy_cancel *cancel, fy_tenso
   fy_code code = FY_OK;
   if (FY_UNLIKELY(cancel && k->function && fy_cancel_requested(cancel)))
     code = fy_fail(err, FY_CANCELLED, "Function was cancelled before it was started");
-  if (!code)
-    code = fy_kernel_call(&k->site, &run, k->bodies ? k->bodies->callables : NULL, in, out, err);
+  if (!code) code = fy_kernel_call(&k->site, &run, in, out, err);
   if (FY_UNLIKELY(code != FY_OK)) return decorate(c, k, code, err);
   for (int i = 0; i < k->site.num_outputs; i++) {
     if (FY_LIKELY(out[i] != NULL)) continue;

@@ -148,9 +148,8 @@ static const fy_services call_services = {.output = output,
                                           .allocate = allocate,
                                           .view = view};
 
-fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_callables *callables,
-                       fy_tensor *const *in, fy_tensor **out, fy_error *err) {
-  (void)callables;
+fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_tensor *const *in,
+                       fy_tensor **out, fy_error *err) {
   bool owned_small[16] = {0};
   bool *owned = owned_small;
   if (site->num_outputs > 16 && !(owned = fy_calloc((size_t)site->num_outputs, 1)))
@@ -210,7 +209,7 @@ fy_code fy_kernel_call_node(const fy_node *node, fy_tensor *const *in, fy_tensor
                   .in_types = node->input_types,
                   .out_types = types};
   fy_code code = fy_site_bind(&site, NULL, NULL, err);
-  if (!code) code = fy_kernel_call(&site, NULL, NULL, in, out, err);
+  if (!code) code = fy_kernel_call(&site, NULL, in, out, err);
   for (int i = 0; !code && i < site.num_outputs; i++) {
     if (out[i]) continue;
     code = fy_fail(err, FY_INTERNAL, "Missing %d-th output from {{node %s}}", i, node->name);

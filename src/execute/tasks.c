@@ -154,11 +154,9 @@ static bool reorder(fy_program *p, uint32_t tasks, const uint32_t *task_of, uint
 static bool link_tasks(fy_program *p, const deps *d, const uint32_t *task_of, uint32_t tasks) {
   size_t edges = d->n, n = 0;
   uint64_t *pairs = fy_malloc((edges + 1) * sizeof *pairs);
-  uint32_t *seen = fy_calloc(tasks + 1, sizeof *seen);
   p->task_next = fy_arena_alloc(&p->arena, (edges + 1) * sizeof *p->task_next);
-  if (!pairs || !seen || !p->task_next) {
+  if (!pairs || !p->task_next) {
     fy_free(pairs);
-    fy_free(seen);
     return false;
   }
   for (uint32_t i = 0; i < p->num_instrs; i++)
@@ -182,7 +180,6 @@ static bool link_tasks(fy_program *p, const deps *d, const uint32_t *task_of, ui
     p->tasks[to].num_deps++;
   }
   fy_free(pairs);
-  fy_free(seen);
   return true;
 }
 

@@ -73,8 +73,7 @@ static fy_code need(cutter *c, fy_output v, int to_space, fy_node *cause, uint32
   if (!fy_grow(&parts->transfers, &parts->cap_transfers, parts->num_transfers + 1,
                sizeof *parts->transfers))
     return fy_fail_oom(err, sizeof *parts->transfers);
-  fy_device *from = is_feed(v.node) || v.node->const_value ? c->p->nodes[v.node->id].device
-                                                           : c->p->nodes[v.node->id].device;
+  fy_device *from = c->p->nodes[v.node->id].device;
   fy_transfer t = {.value = v,
                    .from_space = from_space,
                    .to_space = to_space,

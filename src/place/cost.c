@@ -306,10 +306,6 @@ static fy_code fit_memory(const model *m, plan *pl, int *moved, fy_error *err) {
 }
 
 // ------------------------------------------------------------------ reasons
-static const char *short_name(const fy_device *d) {
-  return strrchr(d->name, '/') + strlen("/device:");
-}
-
 static const char *human_ns(double ns, char out[32]) {
   if (ns < 1e3)
     snprintf(out, 32, "%.0f ns", ns);
@@ -349,7 +345,7 @@ static fy_code explain_group(const model *m, plan *pl, uint32_t root, int moved,
       e->text = fy_arena_printf(
           &m->p->arena,
           "%s may hold %s and the rest of the graph fills it; moving this costs least",
-          short_name(m->set->items[moved - 1]), limit);
+          fy_groups_short_name(m->set->items[moved - 1]), limit);
     } else {
       bool busy = m->free_share[other] < 1 && !dother->is_host && dh->is_host &&
                   best * m->free_share[other] < mine;
@@ -357,13 +353,13 @@ static fy_code explain_group(const model *m, plan *pl, uint32_t root, int moved,
       if (busy)
         e->text =
             fy_arena_printf(&m->p->arena, "%s is kept %.0f %% busy by others: %s there, %s on %s",
-                            short_name(dother), 100 * (1 - m->free_share[other]), human_ns(best, a),
-                            human_ns(mine, b), short_name(dh));
+                            fy_groups_short_name(dother), 100 * (1 - m->free_share[other]),
+                            human_ns(best, a), human_ns(mine, b), fy_groups_short_name(dh));
       else
-        e->text = fy_arena_printf(&m->p->arena,
-                                  "%s with transfers on %s against %s on %s (the work alone: %s)",
-                                  human_ns(mine, a), short_name(dh), human_ns(best, b),
-                                  short_name(dother), human_ns(compute_ns(m, n, here), c));
+        e->text = fy_arena_printf(
+            &m->p->arena, "%s with transfers on %s against %s on %s (the work alone: %s)",
+            human_ns(mine, a), fy_groups_short_name(dh), human_ns(best, b),
+            fy_groups_short_name(dother), human_ns(compute_ns(m, n, here), c));
     }
     if (!e->text) return fy_fail_oom(err, 64);
   }

@@ -16,6 +16,10 @@ uint32_t fy_groups_root(fy_groups *gr, uint32_t id) {
   return id;
 }
 
+const char *fy_groups_short_name(const fy_device *d) {
+  return strrchr(d->name, '/') + strlen("/device:");
+}
+
 fy_devmask fy_groups_matching(const fy_groups *gr, const fy_devname *name) {
   fy_devmask m = 0;
   for (int i = 0; i < gr->set->n; i++) {

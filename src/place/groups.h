@@ -47,6 +47,7 @@ FY_MUST_CHECK fy_code fy_groups_candidates(fy_groups *gr, uint32_t id, fy_devmas
                                            bool *soft_fallback, fy_error *err);
 // The first device of |mask|: GPUs before CPUs, then by name.
 fy_device *fy_groups_first(const fy_groups *gr, fy_devmask mask);
+const char *fy_groups_short_name(const fy_device *d);  // "GPU:0"
 void fy_groups_debug(fy_groups *gr, uint32_t id, fy_str *out);
 
 #endif

@@ -150,10 +150,6 @@ static fy_code second_pass(placer *pl, fy_error *err) {
 }
 
 // ------------------------------------------------------------------ reasons
-static const char *type_of(const fy_device *d) {
-  return strrchr(d->name, '/') + strlen("/device:");
-}
-
 // Why another device type was out of the question: the text its kernel lookup or device gave.
 static const char *refusal(placer *pl, const fy_node *n, const fy_device *placed, fy_device **who) {
   for (int i = 0; i < pl->set->n; i++) {
@@ -179,12 +175,14 @@ static const char *say(fy_placement *p, const fy_node *n, fy_device *d, fy_why w
     case FY_WHY_ONLY_DEVICE: return "it is the only device";
     case FY_WHY_FEED: return "fed by the client, in host memory";
     case FY_WHY_GENERATOR:
-      return fy_arena_printf(a, "it has no inputs and all its consumers are on %s", type_of(d));
+      return fy_arena_printf(a, "it has no inputs and all its consumers are on %s",
+                             fy_groups_short_name(d));
     case FY_WHY_METADATA:
       return fy_arena_printf(a, "it only looks at '%s', which is on %s", n->inputs[0].node->name,
-                             type_of(d));
+                             fy_groups_short_name(d));
     case FY_WHY_PRIORITY:
-      return fy_arena_printf(a, "%s comes first in TensorFlow's order of device types", type_of(d));
+      return fy_arena_printf(a, "%s comes first in TensorFlow's order of device types",
+                             fy_groups_short_name(d));
     default: return detail ? detail : fy_why_name(why);
   }
 }
@@ -213,10 +211,10 @@ static fy_code give_reason(placer *pl, const fy_node *n, fy_error *err) {
     if (self->through_resource)
       text = fy_arena_printf(
           a, "asked for %s, but it must be with '%s', whose resource it uses, on %s", n->device,
-          pl->g->nodes[self->bound_by]->name, type_of(e->device));
+          pl->g->nodes[self->bound_by]->name, fy_groups_short_name(e->device));
     else
       text = fy_arena_printf(a, "asked for %s, fell back to %s (soft placement): %s", n->device,
-                             type_of(e->device),
+                             fy_groups_short_name(e->device),
                              detail ? detail : "its colocation group cannot run there");
     e->why = self->through_resource ? FY_WHY_RESOURCE : FY_WHY_SOFT;
   } else if (honoured) {
@@ -231,16 +229,16 @@ static fy_code give_reason(placer *pl, const fy_node *n, fy_error *err) {
   } else if (self->through_resource) {
     e->why = FY_WHY_RESOURCE;
     text = fy_arena_printf(a, "it uses the resource of '%s', which lives on %s",
-                           pl->g->nodes[self->bound_by]->name, type_of(e->device));
+                           pl->g->nodes[self->bound_by]->name, fy_groups_short_name(e->device));
   } else if (r->size > 1 && r->by != n->id && (self->bound_by != n->id || r->requested.has_type)) {
     e->why = FY_WHY_COLOCATED;
     text = fy_arena_printf(a, "colocated with '%s' on %s",
                            pl->g->nodes[self->bound_by != n->id ? self->bound_by : r->by]->name,
-                           type_of(e->device));
+                           fy_groups_short_name(e->device));
   } else if ((text = refusal(pl, n, e->device, &who)) != NULL) {
     bool kernel = fy_op_has_kernel(n->op, &n->attrs, who->type, NULL);
     e->why = kernel ? FY_WHY_DEVICE_REFUSES : FY_WHY_ONLY_KERNEL;
-    text = fy_arena_printf(a, "%s cannot run it: %s", type_of(who), text);
+    text = fy_arena_printf(a, "%s cannot run it: %s", fy_groups_short_name(who), text);
   } else if (e->text) {
     return FY_OK;  // cost.c said it
   } else {

@@ -60,9 +60,7 @@ typedef struct fy_placement {
 typedef struct fy_place_options {
   fy_place_mode mode;
   bool soft;  // allow_soft_placement: explicit devices are `prefer`, else `require`
-  const fy_device *default_device;   // of the calling function or eager scope; may be NULL
-  const char *const *pinned_spaces;  // reserved, NULL
-  uint64_t memory_margin_bytes;      // kept free on every device
+  const fy_device *default_device;  // of the calling function or eager scope; may be NULL
 } fy_place_options;
 
 // Places every node of |graph|. On success the caller owns |*out| (fy_placement_free).
