@@ -130,7 +130,7 @@ static fy_code launch(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error 
       (ins->site->op->impl && (ins->site->op->impl->flags & (FY_OP_ALIAS | FY_OP_ANY_SPACE)))) {
     // Renames memory or only steers: nothing to do on the device itself.
     if (ins->site->op->impl && ins->site->op->impl->compute)
-      return ins->site->op->impl->compute(&e->ctx, err);
+      return fy_site_compute(ins->site)(&e->ctx, err);
     return fy_user_kernel_compute(&e->ctx, err);
   }
   int n = 0;

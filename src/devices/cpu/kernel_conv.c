@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// kernel_conv.c: convolutions of floats and doubles in NHWC, forward and towards the input, by the
+// kernel of gemm.h; depthwise convolution of floats. Filters are packed, once if they are steady.
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "devices/cpu/gemm.h"
+#include "devices/cpu/kernels.h"
+#include "ops/values.h"
+
+static fy_code reference(fy_kernel_ctx *ctx, fy_error *err) {
+  return ctx->site->op->impl->compute(ctx, err);
+}
+
+static bool is_point(const fy_conv *c) {
+  for (int i = 0; i < 3; i++) {
+    const fy_window *w = &c->w[i];
+    if (w->size != 1 || w->stride != 1 || w->before || w->after) return false;
+  }
+  return true;
+}
+
+// Runs |j| once per group: |step_a|, |step_b|, |step_c| elements from one to the next.
+static void run_groups(fy_kernel_ctx *ctx, fy_gemm_job *j, int64_t groups, int64_t step_a,
+                       size_t packed_bytes, int64_t step_c, size_t size) {
+  const char *b = j->b;
+  char *c = j->c;
+  for (int64_t g = 0; g < groups; g++) {
+    j->first = g * step_a;
+    j->b = b + (size_t)g * packed_bytes;
+    j->c = c + (size_t)(g * step_c) * size;
+    fy_gemm_run(ctx, j);
+  }
+}
+
+static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_window_attrs *attrs = ctx->site->state;
+  const fy_tensor *in = ctx->in[0], *filter = ctx->in[1];
+  fy_conv c;
+  if (!attrs->channels_last || in->dtype != filter->dtype) return reference(ctx, err);
+  FY_TRY(fy_conv_forward(ctx, in, filter, false, &c, err));
+  if (!in->count || !filter->count || c.groups < 1 || c.out_depth % c.groups || c.out_spatial < 1)
+    return reference(ctx, err);
+  const fy_gemm_type type = in->dtype == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32;
+  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const int64_t columns = c.out_depth / c.groups, k = c.taps * c.filter_depth;
+  fy_gemm_job j = {.type = type,
+                   .m = c.batch * c.out_spatial,
+                   .n = columns,
+                   .depth = c.filter_depth,
+                   .taps = c.taps,
+                   .conv = &c,
+                   .pixel = c.in_depth,
+                   .a = in->data,
+                   .ldc = c.out_depth,
+                   .lo = -INFINITY,
+                   .hi = INFINITY};
+  size_t bytes, group_bytes;
+  if (!fy_gemm_can(&j) || !fy_gemm_packed_bytes(type, k, columns, c.groups, &bytes) ||
+      !fy_gemm_packed_bytes(type, k, columns, 1, &group_bytes))
+    return reference(ctx, err);
+  if (is_point(&c) && c.groups == 1) {
+    j.conv = NULL;
+    j.row_step = c.in_depth;
+    j.k_step = 1;
+  }
+  const int64_t spatial[3] = {c.w[0].out, c.w[1].out, c.w[2].out};
+  int64_t dims[5];
+  fy_tensor *out;
+  void *zeros;
+  fy_window_shape(attrs, c.batch, spatial, c.out_depth, dims);
+  FY_TRY(fy_out(ctx, 0, attrs->spatial + 2, dims, &out, err));
+  FY_TRY(fy_scratch(ctx, (size_t)c.filter_depth * size, &zeros, err));
+  memset(zeros, 0, (size_t)c.filter_depth * size);
+  j.zeros = zeros;
+  j.c = out->data;
+  fy_pack_cache *cache = ctx->site->fast_state;
+  fy_packed *packed;
+  bool fresh;
+  FY_TRY(fy_pack_acquire(ctx, cache, 1, 1, bytes, &packed, &fresh, err));
+  for (int64_t g = 0; fresh && g < c.groups; g++)
+    fy_gemm_pack(ctx, type, (const char *)filter->data + (size_t)(g * columns) * size, k, columns,
+                 c.out_depth, 1, NULL, (char *)packed->data + (size_t)g * group_bytes);
+  j.b = packed->data;
+  run_groups(ctx, &j, c.groups, c.filter_depth, group_bytes, columns, size);
+  fy_pack_release(cache, packed, true);
+  return FY_OK;
+}
+
+// The gradient of the input is the gradient of the output seen through the window backwards.
+static fy_code conv_input(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_window_attrs *attrs = ctx->site->state;
+  const fy_tensor *sizes = ctx->in[0], *filter = ctx->in[1], *grad = ctx->in[2];
+  fy_conv c;
+  int32_t rank;
+  int64_t dims[FY_MAX_RANK];
+  if (!attrs->channels_last || grad->dtype != filter->dtype || !grad->count || !filter->count ||
+      (filter->dtype != FY_FLOAT && filter->dtype != FY_DOUBLE) || sizes->rank != 1 ||
+      sizes->count != attrs->spatial + 2)
+    return reference(ctx, err);
+  if (fy_value_shape(sizes, &rank, dims, err) ||
+      fy_conv_backward(ctx, "", rank, dims, filter->rank, filter->dims, grad, false, &c, err)) {
+    fy_error_clear(err);
+    return reference(ctx, err);
+  }
+  const fy_gemm_type type = filter->dtype == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32;
+  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const int64_t deep = c.out_depth / c.groups, wide = c.filter_depth, k = c.taps * deep;
+  fy_gemm_job j = {.type = type,
+                   .m = c.batch * c.in_spatial,
+                   .n = wide,
+                   .depth = deep,
+                   .taps = c.taps,
+                   .conv = &c,
+                   .backward = true,
+                   .pixel = c.out_depth,
+                   .a = grad->data,
+                   .ldc = c.in_depth,
+                   .lo = -INFINITY,
+                   .hi = INFINITY};
+  size_t bytes, group_bytes;
+  if (!fy_gemm_can(&j) || j.m < 1 || !fy_gemm_packed_bytes(type, k, wide, c.groups, &bytes) ||
+      !fy_gemm_packed_bytes(type, k, wide, 1, &group_bytes))
+    return reference(ctx, err);
+  fy_tensor *out;
+  void *memory;
+  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  if (!out->count) return FY_OK;
+  const size_t zero_bytes = ((size_t)deep * size + 63) & ~(size_t)63;
+  const size_t turned_bytes = ((size_t)(k * wide) * size + 63) & ~(size_t)63;
+  FY_TRY(fy_scratch(ctx, zero_bytes + turned_bytes + bytes, &memory, err));
+  memset(memory, 0, zero_bytes);
+  char *turned = (char *)memory + zero_bytes, *packed = turned + turned_bytes;
+  for (int64_t g = 0; g < c.groups; g++) {
+    // [tap, ic, oc] -> [tap, oc, ic] of the group, then panels of ic.
+    for (int64_t t = 0; t < c.taps; t++) {
+      for (int64_t i = 0; i < wide; i++) {
+        const int64_t from = (t * wide + i) * c.out_depth + g * deep;
+        for (int64_t o = 0; o < deep; o++) {
+          const int64_t to = (t * deep + o) * wide + i;
+          if (type == FY_GEMM_F32)
+            ((float *)(void *)turned)[to] = ((const float *)filter->data)[from + o];
+          else
+            ((double *)(void *)turned)[to] = ((const double *)filter->data)[from + o];
+        }
+      }
+    }
+    fy_gemm_pack(ctx, type, turned, k, wide, wide, 1, NULL, packed + (size_t)g * group_bytes);
+  }
+  j.zeros = memory;
+  j.b = packed;
+  j.c = out->data;
+  run_groups(ctx, &j, c.groups, deep, group_bytes, wide, size);
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- depthwise
+#define ROW_PIXELS 16
+#define MOST_TAPS  128
+
+typedef struct depth_job {
+  const fy_conv *c;
+  const fy_gemm_kernels *kernels;
+  const float *in, *filter, *bias, *zeros;
+  float lo, hi;
+  float *out;
+} depth_job;
+
+// Item: (image, row) of the output.
+static void depth_rows(void *arg, int64_t begin, int64_t end) {
+  const depth_job *j = arg;
+  const fy_window *wh = &j->c->w[1], *ww = &j->c->w[2];
+  const int64_t ch = j->c->in_depth, taps = j->c->taps;
+  const float *rows[ROW_PIXELS * MOST_TAPS];
+  for (int64_t row = begin; row < end; row++) {
+    const int64_t y = row % wh->out, image = row / wh->out;
+    float *out = j->out + row * ww->out * ch;
+    for (int64_t x0 = 0; x0 < ww->out; x0 += ROW_PIXELS) {
+      const int64_t n = ww->out - x0 < ROW_PIXELS ? ww->out - x0 : ROW_PIXELS;
+      for (int64_t r = 0; r < wh->size; r++) {
+        const int64_t iy = y * wh->stride - wh->before + r * wh->dilation;
+        const bool inside = iy >= 0 && iy < wh->in;
+        const float *line = j->in + (inside ? (image * wh->in + iy) * ww->in * ch : 0);
+        for (int64_t i = 0; i < n; i++) {
+          const float **at = rows + i * taps + r * ww->size;
+          int64_t ix = (x0 + i) * ww->stride - ww->before;
+          for (int64_t q = 0; q < ww->size; q++, ix += ww->dilation)
+            at[q] = inside && ix >= 0 && ix < ww->in ? line + ix * ch : j->zeros;
+        }
+      }
+      j->kernels->depthwise(rows, j->filter, taps, ch, j->bias, j->lo, j->hi, out + x0 * ch, n);
+    }
+  }
+}
+
+static fy_code depthwise(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_window_attrs *attrs = ctx->site->state;
+  const fy_tensor *in = ctx->in[0], *filter = ctx->in[1];
+  fy_conv c;
+  if (!attrs->channels_last || in->dtype != filter->dtype) return reference(ctx, err);
+  FY_TRY(fy_conv_forward(ctx, in, filter, true, &c, err));
+  if (!in->count || !filter->count || c.out_depth != c.in_depth || c.taps > MOST_TAPS ||
+      c.out_spatial < 1)
+    return reference(ctx, err);
+  const int64_t spatial[3] = {1, c.w[1].out, c.w[2].out};
+  int64_t dims[5];
+  fy_tensor *out;
+  void *zeros;
+  fy_window_shape(attrs, c.batch, spatial, c.out_depth, dims);
+  FY_TRY(fy_out(ctx, 0, 4, dims, &out, err));
+  FY_TRY(fy_scratch(ctx, (size_t)c.in_depth * sizeof(float), &zeros, err));
+  memset(zeros, 0, (size_t)c.in_depth * sizeof(float));
+  depth_job j = {.c = &c,
+                 .kernels = fy_gemm_best(),
+                 .in = in->data,
+                 .filter = filter->data,
+                 .zeros = zeros,
+                 .lo = -INFINITY,
+                 .hi = INFINITY,
+                 .out = out->data};
+  fy_parallel(ctx, c.batch * c.w[1].out,
+              0.06 * (double)c.w[2].out * (double)c.in_depth * (double)c.taps, depth_rows, &j);
+  return FY_OK;
+}
+
+static fy_code new_cache(fy_site *site, fy_error *err) {
+  site->fast_state = fy_pack_cache_new();
+  return site->fast_state ? FY_OK : fy_fail_oom(err, sizeof(fy_pack_cache));
+}
+
+#define REALS (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
+extern const fy_fast_kernel fy_fast_conv2d, fy_fast_conv3d, fy_fast_conv2d_input, fy_fast_depthwise;
+const fy_fast_kernel fy_fast_conv2d = {.op = "Conv2D",
+                                       .name = "gemm",
+                                       .dtypes = REALS,
+                                       .prepare = new_cache,
+                                       .compute = conv,
+                                       .release = fy_pack_cache_free};
+const fy_fast_kernel fy_fast_conv3d = {.op = "Conv3D",
+                                       .name = "gemm",
+                                       .dtypes = REALS,
+                                       .prepare = new_cache,
+                                       .compute = conv,
+                                       .release = fy_pack_cache_free};
+// Input 0 is a shape: its type says nothing.
+const fy_fast_kernel fy_fast_conv2d_input = {
+    .op = "Conv2DBackpropInput", .name = "gemm", .dtypes = FY_T(FY_INT32), .compute = conv_input};
+const fy_fast_kernel fy_fast_depthwise = {.op = "DepthwiseConv2dNative",
+                                          .name = "depthwise",
+                                          .dtypes = FY_T(FY_FLOAT),
+                                          .compute = depthwise};
