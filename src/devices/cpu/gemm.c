@@ -309,7 +309,7 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
   const int64_t n1 = p1 * r->columns < j->n ? p1 * r->columns : j->n;
   for (int64_t m = m0; j->finish && m < m1; m++) {
     float *c = (float *)j->c + m * j->ldc + n0;
-    j->finish(c, c, n1 - n0);
+    j->finish(j->finish_arg, c, n1 - n0);
   }
 }
 

@@ -81,11 +81,13 @@ typedef struct fy_gemm_job {
   int64_t ldb;    // 0: packed
   void *c;
   int64_t ldc;
-  const void *bias;  // [n] rounded up to whole panels; NULL: none
-  const void *add;   // [m, n] rows of ldc; NULL: none
+  const void *bias;   // [n] rounded up to whole panels; NULL: none
+  int64_t bias_step;  // the caller's own: elements from one group's bias to the next
+  const void *add;    // [m, n] rows of ldc; NULL: none
   double lo, hi;
-  // Applied to each finished row of a block; NULL: none.
-  void (*finish)(const float *in, float *out, int64_t n);
+  // Applied to each finished row of floats; NULL: none.
+  void (*finish)(const void *arg, float *row, int64_t n);
+  const void *finish_arg;
 } fy_gemm_job;
 
 // Splits over the threads of |ctx| where that pays; NULL: runs here.

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "devices/cpu/gemm.h"
-#include "devices/cpu/kernels.h"
+#include "devices/cpu/epilogue.h"
 #include "ops/values.h"
 
 static fy_code reference(fy_kernel_ctx *ctx, fy_error *err) {
@@ -25,18 +24,58 @@ static bool is_point(const fy_conv *c) {
 // Runs |j| once per group: |step_a|, |step_b|, |step_c| elements from one to the next.
 static void run_groups(fy_kernel_ctx *ctx, fy_gemm_job *j, int64_t groups, int64_t step_a,
                        size_t packed_bytes, int64_t step_c, size_t size) {
-  const char *b = j->b;
+  const char *b = j->b, *bias = j->bias, *add = j->add;
   char *c = j->c;
   for (int64_t g = 0; g < groups; g++) {
     j->first = g * step_a;
     j->b = b + (size_t)g * packed_bytes;
     j->c = c + (size_t)(g * step_c) * size;
+    if (bias) j->bias = bias + (size_t)(g * j->bias_step) * size;
+    if (add) j->add = add + (size_t)(g * step_c) * size;
     fy_gemm_run(ctx, j);
   }
 }
 
+// Columns of one group's bias, whole panels.
+static int64_t padded_columns(const fy_conv *c, fy_gemm_type type) {
+  const int64_t panel = fy_gemm_best()->columns[type], n = c->out_depth / c->groups;
+  return (n + panel - 1) / panel * panel;
+}
+
+// The packed filter, and after it the bias of each group.
+static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *c,
+                       fy_gemm_type type, size_t bytes, size_t group_bytes, fy_packed **out,
+                       fy_error *err) {
+  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const int64_t columns = c->out_depth / c->groups, k = c->taps * c->filter_depth;
+  const int64_t padded = padded_columns(c, type);
+  const size_t bias_bytes = (size_t)(padded * c->groups) * size;
+  const size_t all_bytes = (size_t)c->out_depth * size;
+  fy_pack_cache *cache = ctx->site->fast_state;
+  bool fresh;
+  FY_TRY(fy_pack_acquire(ctx, cache, 1, fy_epilogue_weights(e), bytes + bias_bytes + 2 * all_bytes,
+                         out, &fresh, err));
+  if (!fresh) return FY_OK;
+  char *packed = (*out)->data, *bias = packed + bytes;
+  char *scale = bias + bias_bytes, *flat = scale + all_bytes;
+  const char *filter = ctx->in[1]->data;
+  const bool has_bias = fy_epilogue_fold(ctx, e, type, c->out_depth, c->out_depth, scale, flat);
+  if (has_bias) {
+    (*out)->bias = bias;
+    memset(bias, 0, bias_bytes);
+  }
+  for (int64_t g = 0; g < c->groups; g++) {
+    const size_t first = (size_t)(g * columns) * size;
+    fy_gemm_pack(ctx, type, filter + first, k, columns, c->out_depth, 1,
+                 e && e->norm >= 0 ? scale + first : NULL, packed + (size_t)g * group_bytes);
+    if (has_bias) memcpy(bias + (size_t)(g * padded) * size, flat + first, (size_t)columns * size);
+  }
+  return FY_OK;
+}
+
 static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_window_attrs *attrs = ctx->site->state;
+  const fy_epilogue *e = fy_epilogue_of(ctx->site);
   const fy_tensor *in = ctx->in[0], *filter = ctx->in[1];
   fy_conv c;
   if (!attrs->channels_last || in->dtype != filter->dtype) return reference(ctx, err);
@@ -59,7 +98,8 @@ static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
                    .hi = INFINITY};
   size_t bytes, group_bytes;
   if (!fy_gemm_can(&j) || !fy_gemm_packed_bytes(type, k, columns, c.groups, &bytes) ||
-      !fy_gemm_packed_bytes(type, k, columns, 1, &group_bytes))
+      !fy_gemm_packed_bytes(type, k, columns, 1, &group_bytes) ||
+      !fy_epilogue_fits(ctx, e, c.out_depth, j.m * c.out_depth))
     return reference(ctx, err);
   if (is_point(&c) && c.groups == 1) {
     j.conv = NULL;
@@ -76,16 +116,17 @@ static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
   memset(zeros, 0, (size_t)c.filter_depth * size);
   j.zeros = zeros;
   j.c = out->data;
-  fy_pack_cache *cache = ctx->site->fast_state;
+  if (e && e->add >= 0) j.add = ctx->in[e->add]->data;
+  fy_epilogue_clamp(e, &j.lo, &j.hi);
+  j.finish = fy_epilogue_finish(e);
+  j.finish_arg = e;
   fy_packed *packed;
-  bool fresh;
-  FY_TRY(fy_pack_acquire(ctx, cache, 1, 1, bytes, &packed, &fresh, err));
-  for (int64_t g = 0; fresh && g < c.groups; g++)
-    fy_gemm_pack(ctx, type, (const char *)filter->data + (size_t)(g * columns) * size, k, columns,
-                 c.out_depth, 1, NULL, (char *)packed->data + (size_t)g * group_bytes);
+  FY_TRY(weights(ctx, e, &c, type, bytes, group_bytes, &packed, err));
   j.b = packed->data;
+  j.bias = packed->bias;
+  j.bias_step = padded_columns(&c, type);
   run_groups(ctx, &j, c.groups, c.filter_depth, group_bytes, columns, size);
-  fy_pack_release(cache, packed, true);
+  fy_pack_release(ctx->site->fast_state, packed, true);
   return FY_OK;
 }
 
@@ -165,8 +206,18 @@ typedef struct depth_job {
   const fy_gemm_kernels *kernels;
   const float *in, *filter, *bias, *zeros;
   float lo, hi;
+  const float *add;
+  fy_finish_fn finish;
+  const void *finish_arg;
   float *out;
 } depth_job;
+
+// A clamp that has to wait for an addend.
+static void finish_clamp(const void *arg, float *row, int64_t n) {
+  const fy_epilogue *e = arg;
+  const float hi = e->act == FY_EW_RELU6 ? 6 : INFINITY;
+  for (int64_t i = 0; i < n; i++) row[i] = row[i] < 0 ? 0 : row[i] > hi ? hi : row[i];
+}
 
 // Item: (image, row) of the output.
 static void depth_rows(void *arg, int64_t begin, int64_t end) {
@@ -192,22 +243,27 @@ static void depth_rows(void *arg, int64_t begin, int64_t end) {
       }
       j->kernels->depthwise(rows, j->filter, taps, ch, j->bias, j->lo, j->hi, out + x0 * ch, n);
     }
+    for (int64_t i = 0; j->add && i < ww->out * ch; i++) out[i] += j->add[row * ww->out * ch + i];
+    if (j->finish) j->finish(j->finish_arg, out, ww->out * ch);
   }
 }
 
 static fy_code depthwise(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_window_attrs *attrs = ctx->site->state;
+  const fy_epilogue *e = fy_epilogue_of(ctx->site);
   const fy_tensor *in = ctx->in[0], *filter = ctx->in[1];
   fy_conv c;
   if (!attrs->channels_last || in->dtype != filter->dtype) return reference(ctx, err);
   FY_TRY(fy_conv_forward(ctx, in, filter, true, &c, err));
   if (!in->count || !filter->count || c.out_depth != c.in_depth || c.taps > MOST_TAPS ||
-      c.out_spatial < 1)
+      c.out_spatial < 1 ||
+      !fy_epilogue_fits(ctx, e, c.out_depth, c.batch * c.out_spatial * c.out_depth))
     return reference(ctx, err);
   const int64_t spatial[3] = {1, c.w[1].out, c.w[2].out};
   int64_t dims[5];
   fy_tensor *out;
   void *zeros;
+  double lo, hi;
   fy_window_shape(attrs, c.batch, spatial, c.out_depth, dims);
   FY_TRY(fy_out(ctx, 0, 4, dims, &out, err));
   FY_TRY(fy_scratch(ctx, (size_t)c.in_depth * sizeof(float), &zeros, err));
@@ -217,11 +273,34 @@ static fy_code depthwise(fy_kernel_ctx *ctx, fy_error *err) {
                  .in = in->data,
                  .filter = filter->data,
                  .zeros = zeros,
-                 .lo = -INFINITY,
-                 .hi = INFINITY,
+                 .add = e && e->add >= 0 ? ctx->in[e->add]->data : NULL,
+                 .finish = fy_epilogue_finish(e),
+                 .finish_arg = e,
                  .out = out->data};
+  fy_epilogue_clamp(e, &lo, &hi);
+  if (j.add && !j.finish && lo == 0) j.finish = finish_clamp;
+  j.lo = j.finish ? -INFINITY : (float)lo;
+  j.hi = j.finish ? INFINITY : (float)hi;
+  fy_packed *packed = NULL;
+  if (e && e->norm >= 0) {
+    const int64_t n = c.in_depth, bytes = n * (c.taps + 2) * (int64_t)sizeof(float);
+    bool fresh;
+    FY_TRY(fy_pack_acquire(ctx, ctx->site->fast_state, 1, fy_epilogue_weights(e), (size_t)bytes,
+                           &packed, &fresh, err));
+    float *scaled = packed->data, *bias = scaled + n * c.taps, *scale = bias + n;
+    if (fresh) {
+      fy_epilogue_fold(ctx, e, FY_GEMM_F32, n, n, scale, bias);
+      for (int64_t i = 0; i < n * c.taps; i++) scaled[i] = j.filter[i] * scale[i % n];
+      packed->bias = bias;
+    }
+    j.filter = scaled;
+    j.bias = bias;
+  } else if (e && e->bias >= 0) {
+    j.bias = ctx->in[e->bias]->data;
+  }
   fy_parallel(ctx, c.batch * c.w[1].out,
               0.06 * (double)c.w[2].out * (double)c.in_depth * (double)c.taps, depth_rows, &j);
+  if (packed) fy_pack_release(ctx->site->fast_state, packed, true);
   return FY_OK;
 }
 
@@ -231,7 +310,8 @@ static fy_code new_cache(fy_site *site, fy_error *err) {
 }
 
 #define REALS (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
-extern const fy_fast_kernel fy_fast_conv2d, fy_fast_conv3d, fy_fast_conv2d_input, fy_fast_depthwise;
+extern const fy_fast_kernel fy_fast_conv2d, fy_fast_conv3d, fy_fast_conv2d_input, fy_fast_depthwise,
+    fy_fast_fused_conv2d, fy_fast_fused_depthwise;
 const fy_fast_kernel fy_fast_conv2d = {.op = "Conv2D",
                                        .name = "gemm",
                                        .dtypes = REALS,
@@ -251,3 +331,15 @@ const fy_fast_kernel fy_fast_depthwise = {.op = "DepthwiseConv2dNative",
                                           .name = "depthwise",
                                           .dtypes = FY_T(FY_FLOAT),
                                           .compute = depthwise};
+const fy_fast_kernel fy_fast_fused_conv2d = {.op = "_FerryConv2D",
+                                             .name = "gemm",
+                                             .dtypes = REALS,
+                                             .prepare = new_cache,
+                                             .compute = conv,
+                                             .release = fy_pack_cache_free};
+const fy_fast_kernel fy_fast_fused_depthwise = {.op = "_FerryDepthwise",
+                                                .name = "depthwise",
+                                                .dtypes = FY_T(FY_FLOAT),
+                                                .prepare = new_cache,
+                                                .compute = depthwise,
+                                                .release = fy_pack_cache_free};

@@ -7,8 +7,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "devices/cpu/gemm.h"
-#include "devices/cpu/kernels.h"
+#include "devices/cpu/epilogue.h"
 #include "ops/broadcast.h"
 
 #define FEW_ROWS 3      // fewer rows than this and one: B is read as it lies
@@ -85,6 +84,49 @@ static fy_gemm_job job_of(const shape *s, fy_gemm_type type, const void *a, void
                        .hi = INFINITY};
 }
 
+// The bias in whole panels.
+static fy_code pad_bias(fy_kernel_ctx *ctx, const fy_epilogue *e, fy_gemm_type type, int64_t n,
+                        const void **out, fy_error *err) {
+  const int64_t panel = fy_gemm_best()->columns[type];
+  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  void *room;
+  *out = ctx->in[e->bias]->data;
+  if (n % panel == 0) return FY_OK;
+  FY_TRY(fy_scratch(ctx, (size_t)((n + panel - 1) / panel * panel) * size, &room, err));
+  memset((char *)room + (size_t)(n / panel * panel) * size, 0, (size_t)panel * size);
+  memcpy(room, *out, (size_t)n * size);
+  *out = room;
+  return FY_OK;
+}
+
+#define FINISH(REAL)                                                \
+  do {                                                              \
+    REAL *y = out->data;                                            \
+    const REAL *bias = e->bias < 0 ? NULL : ctx->in[e->bias]->data; \
+    const REAL *add = e->add < 0 ? NULL : ctx->in[e->add]->data;    \
+    for (int64_t r = 0, i = 0; r < out->dims[0]; r++) {             \
+      for (int64_t c = 0; c < out->dims[1]; c++, i++) {             \
+        REAL x = y[i];                                              \
+        if (bias) x += bias[c];                                     \
+        if (add) x += add[i];                                       \
+        x = x < (REAL)lo ? (REAL)lo : x;                            \
+        y[i] = x > (REAL)hi ? (REAL)hi : x;                         \
+      }                                                             \
+    }                                                               \
+  } while (0)
+
+// The epilogue of few rows, once they are done.
+static void finish_rows(fy_kernel_ctx *ctx, const fy_epilogue *e, fy_tensor *out) {
+  double lo, hi;
+  fy_epilogue_clamp(e, &lo, &hi);
+  const fy_finish_fn finish = fy_epilogue_finish(e);
+  if (out->dtype == FY_FLOAT)
+    FINISH(float);
+  else
+    FINISH(double);
+  if (finish) finish(e, out->data, out->count);
+}
+
 static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
   shape s = {.ta = fy_site_bool(ctx->site, "transpose_a"),
@@ -94,15 +136,23 @@ static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   s.m = a->dims[s.ta];
   s.k = a->dims[!s.ta];
   s.n = b->dims[!s.tb];
-  if (s.k != b->dims[s.tb]) return reference(ctx, err);
+  const fy_epilogue *e = fy_epilogue_of(ctx->site);
+  if (s.k != b->dims[s.tb] || !fy_epilogue_fits(ctx, e, s.n, s.m * s.n) || (e && e->norm >= 0))
+    return reference(ctx, err);
   const fy_gemm_type type = type_of(a->dtype);
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){s.m, s.n}, &out, err));
   if (s.m <= FEW_ROWS && !s.ta && !s.tb) {
     few_rows(ctx, type, a->data, b->data, out->data, s.m, s.k, s.n);
+    if (e) finish_rows(ctx, e, out);
     return FY_OK;
   }
   fy_gemm_job j = job_of(&s, type, a->data, out->data);
+  if (e && e->add >= 0) j.add = ctx->in[e->add]->data;
+  fy_epilogue_clamp(e, &j.lo, &j.hi);
+  j.finish = fy_epilogue_finish(e);
+  j.finish_arg = e;
+  if (e && e->bias >= 0) FY_TRY(pad_bias(ctx, e, type, s.n, &j.bias, err));
   if (reads_in_place(&s, type, ctx->site->steady_inputs & 2)) {
     j.b = b->data;
     j.ldb = s.n;
@@ -237,14 +287,20 @@ static fy_code new_cache(fy_site *site, fy_error *err) {
 }
 
 #define REALS (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
-extern const fy_fast_kernel fy_fast_matmul, fy_fast_batch_matmul, fy_fast_batch_matmul_v2,
-    fy_fast_batch_matmul_v3;
+extern const fy_fast_kernel fy_fast_fused_matmul, fy_fast_matmul, fy_fast_batch_matmul,
+    fy_fast_batch_matmul_v2, fy_fast_batch_matmul_v3;
 const fy_fast_kernel fy_fast_matmul = {.op = "MatMul",
                                        .name = "gemm",
                                        .dtypes = REALS,
                                        .prepare = new_cache,
                                        .compute = matmul,
                                        .release = fy_pack_cache_free};
+const fy_fast_kernel fy_fast_fused_matmul = {.op = "_FerryMatMul",
+                                             .name = "gemm",
+                                             .dtypes = REALS,
+                                             .prepare = new_cache,
+                                             .compute = matmul,
+                                             .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_batch_matmul = {
     .op = "BatchMatMul", .name = "gemm", .dtypes = REALS, .compute = batch_matmul};
 const fy_fast_kernel fy_fast_batch_matmul_v2 = {
