@@ -196,6 +196,7 @@ static void all_shapes(void **state) {
   check_file("shape_goldens.txt");
   check_file("shape_goldens_array.txt");
   check_file("shape_goldens_nn.txt");
+  check_file("shape_goldens_parse.txt");
 }
 
 int main(void) {

@@ -1,0 +1,424 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes tests/data/op_goldens_parse*.txt and shape_goldens_parse.txt: what the real TensorFlow
+answers to parsing, unicode, sequence, sampling, summary and LSTM ops, in the language of
+gen_op_goldens.py.
+
+Run with a Python that has TensorFlow:  /opt/tfvenv/bin/python tools/goldens_parse.py [SECTION…]
+"""
+import os
+import sys
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import attr_value_pb2
+from tensorflow.core.framework import node_def_pb2
+from tensorflow.python.eager import context
+from tensorflow.python.eager import execute as eager_execute
+from tensorflow.python.framework import errors
+from tensorflow.python.framework import ops as tf_ops
+
+context.ensure_initialized()
+CTX = context.context()
+rng = np.random.RandomState(17)
+HERE = os.path.dirname(os.path.abspath(__file__))
+lines, shape_lines, counts = [], [], {}
+NAMES = {tf.half: "half", tf.bfloat16: "bfloat16", tf.float32: "float", tf.float64: "double",
+         tf.int8: "int8", tf.int16: "int16", tf.int32: "int32", tf.int64: "int64",
+         tf.uint8: "uint8", tf.uint16: "uint16", tf.uint32: "uint32", tf.uint64: "uint64",
+         tf.complex64: "complex64", tf.complex128: "complex128", tf.bool: "bool",
+         tf.string: "string"}
+
+
+def specs():
+    with open(os.path.join(HERE, "../src/ops/opdefs.tsv"), encoding="utf-8") as f:
+        rows = [line.rstrip("\n").split("\t") for line in f if not line.startswith("#")]
+    return {r[0]: r for r in rows}
+
+
+SPECS = specs()
+
+
+def hexed(t):
+    a = t.numpy()
+    if t.dtype == tf.string:
+        return ",".join("x" + bytes(s).hex() for s in np.asarray(a, dtype=object).reshape(-1)) or "-"
+    return np.ascontiguousarray(a).tobytes().hex() or "-"
+
+
+def tensor_line(kind, t):
+    dims = "[" + ",".join(str(d) for d in t.shape) + "]"
+    return "%s %s %s %s" % (kind, NAMES[t.dtype], dims, hexed(t))
+
+
+def attr_text(v):
+    if isinstance(v, bool):
+        return "true" if v else "false"
+    if isinstance(v, tf.DType):
+        return NAMES[v]
+    if isinstance(v, tf.TensorShape):
+        return "[" + ",".join("?" if d is None else str(d) for d in v.as_list()) + "]"
+    if isinstance(v, (list, tuple)):
+        return "[" + ",".join(attr_text(x) for x in v) + "]"
+    if isinstance(v, (str, bytes)):
+        return '"%s"' % (v if isinstance(v, str) else v.decode())
+    return repr(v)
+
+
+def raw_attr(v):
+    if isinstance(v, tf.DType):
+        return v.as_datatype_enum
+    if isinstance(v, tf.TensorShape):
+        return [-1 if d is None else d for d in v.as_list()]
+    if isinstance(v, (list, tuple)):
+        return [raw_attr(x) for x in v]
+    return v
+
+
+def type_attrs(op, inputs, attrs):
+    known = dict(attrs)
+    for arg, x in zip([a.strip() for a in SPECS[op][1].split(",") if a.strip()], inputs):
+        kind = arg.split(":", 1)[1]
+        if "*" in kind:
+            n, kind = kind.split("*")
+            known.setdefault(n, len(x))
+        elif kind.startswith("list("):
+            known.setdefault(kind[5:-1], [t.dtype for t in x])
+            continue
+        if isinstance(x, list) and not x:
+            continue
+        first = (x if isinstance(x, list) else [x])[0]
+        if kind not in NAMES.values() and kind != "resource":
+            known.setdefault(kind, first.dtype)
+    return known
+
+
+def case(op, *inputs, outputs=1, terms=None, rough=None, shapes=False, **attrs):
+    """Runs |op| on tensors (a list stands for a list argument) and records the answer."""
+    flat = []
+    for x in inputs:
+        flat.extend(x if isinstance(x, list) else [x])
+    known = type_attrs(op, inputs, attrs)
+    raw = []
+    for k, v in known.items():
+        raw += [k, raw_attr(v)]
+    block = ["op " + op]
+    block += ["attr %s %s" % (k, attr_text(v)) for k, v in sorted(known.items())]
+    if terms:
+        block.append("terms %d" % terms)
+    if rough:
+        block.append("rough %d" % rough)
+    block += [tensor_line("in", t) for t in flat]
+    result = None
+    try:
+        result = eager_execute.execute(op.encode(), outputs, inputs=flat, attrs=tuple(raw), ctx=CTX)
+        block += [tensor_line("out", t) for t in result or []]
+    except errors.OpError as e:
+        text = str(e.message).split("}} ", 1)[-1].split(" [Op:")[0]
+        if "Could not parse example" in text and ("\n" in text or "\0" in text):
+            text = text.split("value: '")[0] + "..."  # the message's own bytes
+        text = text.split("\n")[0]
+        if "Could not find device" in text or "No OpKernel" in text or "No attr named" in text:
+            return None
+        block.append("error %d %s" % (e.error_code, text))
+    lines.extend(block)
+    counts[op] = counts.get(op, 0) + 1
+    if shapes:
+        infer(op, flat, known)
+    return result
+
+
+def dims_text(shape):
+    if shape.rank is None:
+        return "<unknown>"
+    return "[" + ",".join("?" if d is None else str(d) for d in shape.as_list()) + "]"
+
+
+def attr_proto(v):
+    a = attr_value_pb2.AttrValue()
+    if isinstance(v, bool):
+        a.b = v
+    elif isinstance(v, tf.DType):
+        a.type = v.as_datatype_enum
+    elif isinstance(v, int):
+        a.i = v
+    elif isinstance(v, float):
+        a.f = v
+    elif isinstance(v, str):
+        a.s = v.encode()
+    elif isinstance(v, tf.TensorShape):
+        a.shape.CopyFrom(v.as_proto())
+    else:
+        a.list.SetInParent()
+        for x in v:
+            if isinstance(x, tf.DType):
+                a.list.type.append(x.as_datatype_enum)
+            elif isinstance(x, tf.TensorShape):
+                a.list.shape.append(x.as_proto())
+            elif isinstance(x, str):
+                a.list.s.append(x.encode())
+            elif isinstance(x, float):
+                a.list.f.append(x)
+            else:
+                a.list.i.append(x)
+    return a
+
+
+def infer(op, flat, attrs):
+    """The same case in graph mode: constants, full shapes, one dim unknown, rank unknown."""
+    for how in ("constants", "shapes", "holes", "nothing"):
+        with tf.Graph().as_default() as g:
+            args, block = [], ["shape " + op]
+            block += ["attr %s %s" % (k, attr_text(v)) for k, v in sorted(attrs.items())]
+            for k, t in enumerate(flat):
+                small = t.dtype in (tf.int32, tf.int64) and how in ("constants", "holes")
+                shape = t.shape.as_list()
+                if how == "holes" and not small and shape:
+                    shape[k % len(shape)] = None
+                if how == "nothing":
+                    shape = None
+                text = "in %s %s" % (NAMES[t.dtype], dims_text(tf.TensorShape(shape)))
+                if small:
+                    args.append(tf.constant(t.numpy(), t.dtype))
+                    text += " " + hexed(t)
+                else:
+                    args.append(tf.compat.v1.placeholder(t.dtype, shape))
+                block.append(text)
+            node = node_def_pb2.NodeDef(name="n", op=op)
+            for k, v in attrs.items():
+                node.attr[k].CopyFrom(attr_proto(v))
+            try:
+                c_op = tf_ops._create_c_op(g, node, args, control_inputs=[])
+                made = g._create_op_from_tf_operation(c_op)
+                block += ["out " + dims_text(t.shape) for t in made.outputs]
+            except ValueError as e:
+                block.append("error " + str(e).split(" for '{{node")[0].replace("\n", "\\n").replace(
+                    "\t", "\\t"))
+            shape_lines.extend(block)
+
+
+def s(v):
+    return tf.constant(v, tf.string)
+
+
+def i32(v):
+    return tf.constant(v, tf.int32)
+
+
+def i64(v):
+    return tf.constant(v, tf.int64)
+
+
+def f32(v):
+    return tf.constant(v, tf.float32)
+
+
+EMPTY = tf.zeros([0], tf.string)
+S = tf.TensorShape
+
+
+# ---------------------------------------------------------------- wire bytes by hand
+def varint(n):
+    n &= (1 << 64) - 1
+    out = b""
+    while n >= 128:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+
+def field(number, payload):
+    return varint(number << 3 | 2) + varint(len(payload)) + payload
+
+
+def ints(*v, packed=True):
+    body = field(1, b"".join(varint(x) for x in v)) if packed else b"".join(
+        b"\x08" + varint(x) for x in v)
+    return field(3, body if v else b"")
+
+
+def floats(*v, packed=True):
+    raw = [np.float32(x).tobytes() for x in v]
+    body = field(1, b"".join(raw)) if packed else b"".join(b"\x0d" + x for x in raw)
+    return field(2, body if v else b"")
+
+
+def texts(*v):
+    return field(1, b"".join(field(1, x) for x in v))
+
+
+def entry(key, value):
+    return field(1, field(1, key.encode()) + field(2, value))
+
+
+def example(*pairs):
+    return field(1, b"".join(entry(k, v) for k, v in pairs))
+
+
+def parse_all(serialized, sparse=(), dense=(), ragged=(), names=EMPTY, shapes=False):
+    """sparse: (key, type); dense: (key, type, shape, default); ragged: (key, type, split)."""
+    sk, st = [k for k, _ in sparse], [t for _, t in sparse]
+    dk, dt = [d[0] for d in dense], [d[1] for d in dense]
+    ds, dd = [S(d[2]) for d in dense], [d[3] for d in dense]
+    def keys(v):
+        return s(v) if v else EMPTY
+    one = serialized.shape.rank == 0
+    if not one and not ragged:
+        case("ParseExample", serialized, names, [s(k) for k in sk], [s(k) for k in dk], dd,
+             outputs=3 * len(sk) + len(dk), sparse_types=st, Tdense=dt, dense_shapes=ds, shapes=shapes)
+    if one and not ragged:
+        case("ParseSingleExample", serialized, dd, outputs=3 * len(sk) + len(dk), num_sparse=len(sk),
+             sparse_keys=sk, dense_keys=dk, sparse_types=st, Tdense=dt, dense_shapes=ds, shapes=shapes)
+    case("ParseExampleV2", serialized, names, keys(sk), keys(dk), keys([r[0] for r in ragged]), dd,
+         outputs=3 * len(sk) + len(dk) + 2 * len(ragged), Tdense=dt, num_sparse=len(sk),
+         sparse_types=st, ragged_value_types=[r[1] for r in ragged],
+         ragged_split_types=[r[2] for r in ragged], dense_shapes=ds, shapes=shapes)
+
+
+def examples():
+    none = {t: tf.zeros([0], t) for t in (tf.int64, tf.float32, tf.string)}
+    full = example(("i", ints(1, -2, 3)), ("f", floats(1.5, -0.0)), ("t", texts(b"ab", b"c" * 40)),
+                   ("other", ints(9)))
+    unpacked = example(("i", ints(4, 1 << 62, -1, packed=False)), ("f", floats(7, np.nan, packed=False)),
+                       ("t", texts(b"", b"\x00\xff")))
+    short = example(("i", ints(5)), ("t", texts()))
+    wanted = dict(sparse=[("i", tf.int64), ("f", tf.float32), ("t", tf.string)])
+    for batch in ([full, unpacked, short, b""], [full], [b""], []):
+        x = s(batch) if batch else EMPTY
+        parse_all(x, **wanted, shapes=len(batch) == 4)
+        parse_all(x, ragged=[("i", tf.int64, tf.int32), ("f", tf.float32, tf.int64),
+                             ("t", tf.string, tf.int64), ("gone", tf.int64, tf.int64)],
+                  shapes=len(batch) == 4)
+        parse_all(x, dense=[("i", tf.int64, [None], i64([-7])), ("f", tf.float32, [None], f32([0.5])),
+                            ("t", tf.string, [None], s([b"pad"]))], shapes=len(batch) == 4)
+        parse_all(x, dense=[("i", tf.int64, [3], i64([7, 8, 9])),
+                            ("f", tf.float32, [2], f32([-1, -2])),
+                            ("t", tf.string, [2, 1], s([["x"], ["y"]]))], shapes=len(batch) == 4)
+        parse_all(x, sparse=[("i", tf.int64)], dense=[("f", tf.float32, [2, 1], none[tf.float32])],
+                  ragged=[("t", tf.string, tf.int32)])
+    for one in (full, unpacked, short, b""):
+        x = s(one)
+        parse_all(x, **wanted, shapes=one == full)
+        parse_all(x, ragged=[("i", tf.int64, tf.int32), ("t", tf.string, tf.int64)], shapes=one == full)
+        parse_all(x, dense=[("i", tf.int64, [None], i64([-7])), ("t", tf.string, [None, 2], s([b"p"]))],
+                  shapes=one == full)
+        parse_all(x, dense=[("i", tf.int64, [3], none[tf.int64]), ("f", tf.float32, [], f32(2.0))],
+                  shapes=one == full)
+        parse_all(x, dense=[("f", tf.float32, [2], f32([1, 2]))])
+    # Duplicates, order, concatenated and unknown fields.
+    odd = [example(("i", ints(1)), ("i", ints(2, 3))),
+           example(("i", ints(1)), ("i", b"")),
+           example(("i", ints(1)), ("i", floats(1))),
+           example(("i", floats(1)), ("i", ints(1))),
+           example(("i", ints(1)), ("i", b"\x22\x00")),
+           example(("i", b"\x22\x00"), ("i", ints(1))),
+           example(("i", ints(1))) + example(("i", ints(5))),
+           example(("i", ints(1)), ("f", floats(2)), ("i", ints(3, 4)), ("f", ints(2))),
+           b"\x10\x05" + example(("i", ints(1))),
+           b"\x11abcdefgh" + example(("i", ints(1))),
+           b"\x15abcd" + example(("i", ints(1))),
+           b"\x12\x03abc" + example(("i", ints(1))),
+           b"\x12\x63abc",
+           b"\x13" + example(("i", ints(1))) + b"\x14",
+           b"\x0b", b"\x0c", b"\x16", b"\x00", b"\x00\x00", b"\x0a", b"\x0a\x05", b"\x0a\x00",
+           field(1, field(1, field(2, ints(1)) + field(1, b"i"))),
+           field(1, field(1, field(1, b"i"))),
+           field(1, field(1, b"")),
+           field(1, field(1, field(1, b"i") + field(2, ints(1)) + field(3, b""))),
+           field(1, field(1, field(1, b"x") + field(1, b"i"))),
+           field(1, field(2, b"")),
+           example(("i", b"\x1a")), example(("i", b"\x1a\x00")), example(("i", b"\x1a\x05")),
+           example(("i", b"\x1a\x02\x0a\x00")), example(("i", b"\x1a\x03\x0a\x01\x05")),
+           example(("i", b"\x1a\x03\x0a\x09\x05")), example(("i", b"\x1a\x63\x0a\x01\x05")),
+           example(("i", b"\x1a\x03\x0a\x01\x85")), example(("i", b"\x1a\x02\x08\x05")),
+           example(("i", b"\x1a\x01\x08")), example(("i", b"\x1a\x02\x10\x05")),
+           example(("i", b"\x1a\x06\x0a\x01\x05\x0a\x01\x06")),
+           example(("i", b"\x1a\x05\x08\x05\x0a\x01\x06")),
+           example(("i", b"\x1a\x05\x0a\x01\x05\x08\x06")),
+           example(("i", b"\x1a\x0c\x0a\x0a" + b"\xff" * 9 + b"\x01")),
+           example(("i", b"\x1a\x0d\x0a\x0b" + b"\xff" * 10 + b"\x01")),
+           example(("i", ints(1) + ints(2))),
+           example(("i", ints(1) + floats(2)))]
+    for x in odd:
+        parse_all(s([x]), sparse=[("i", tf.int64)])
+        parse_all(s([example(("i", ints(1))), x]), dense=[("i", tf.int64, [1], i64([7]))])
+        parse_all(s([x]), ragged=[("i", tf.int64, tf.int64)])
+        parse_all(s(x), sparse=[("i", tf.int64)])
+        parse_all(s(x), dense=[("i", tf.int64, [1], none[tf.int64])])
+    for x in (b"\x12", b"\x12\x00", b"\x12\x05", b"\x12\x02\x0a\x00", b"\x12\x03\x0a\x01x",
+              b"\x12\x06\x0a\x04\x00\x00\x80\x3f", b"\x12\x07\x0a\x05\x00\x00\x80\x3fx",
+              b"\x12\x06\x0a\x09\x00\x00\x80\x3f", b"\x12\x05\x0d\x00\x00\x80\x3f",
+              b"\x12\x04\x0d\x00\x00\x80", b"\x12\x02\x08\x05", b"\x12\x0c" + b"\x0a\x04\x00\x00\x80\x3f" * 2):
+        e = example(("f", x))
+        parse_all(s([e]), sparse=[("f", tf.float32)])
+        parse_all(s([e]), dense=[("f", tf.float32, [1], none[tf.float32])])
+        parse_all(s([e]), dense=[("f", tf.float32, [None], f32([0]))])
+        parse_all(s(e), sparse=[("f", tf.float32)])
+    for x in (b"\x0a", b"\x0a\x00", b"\x0a\x05", b"\x0a\x02\x0a\x00", b"\x0a\x03\x0a\x01x",
+              b"\x0a\x03\x0a\x05x", b"\x0a\x02\x08\x05", b"\x0a\x07\x0a\x01x\x0a\x02yz"):
+        e = example(("t", x))
+        parse_all(s([e]), sparse=[("t", tf.string)])
+        parse_all(s([e]), dense=[("t", tf.string, [1], none[tf.string])])
+        parse_all(s(e), dense=[("t", tf.string, [None], s([""]))])
+    # Wrong kinds and counts, names in the texts.
+    for names in (EMPTY, s(["first", "second"])):
+        for key, t, shape, default in (("i", tf.float32, [3], f32([1, 2, 3])), ("i", tf.int64, [2], i64([1, 2])),
+                                       ("f", tf.float32, [1], f32([1])), ("t", tf.string, [3], none[tf.string]),
+                                       ("t", tf.int64, [None], i64([0])), ("i", tf.int64, [None, 2], i64([0])),
+                                       ("f", tf.float32, [None, 3], f32([0])), ("t", tf.string, [None, 3], s([""])),
+                                       ("missing", tf.int64, [2], none[tf.int64]),
+                                       ("missing", tf.int64, [None], i64([3]))):
+            parse_all(s([full, full]), dense=[(key, t, shape, default)], names=names)
+            parse_all(s(full), dense=[(key, t, shape, default)])
+        parse_all(s([short, full]), sparse=[("i", tf.string)], names=names)
+        parse_all(s([short, full]), ragged=[("i", tf.string, tf.int32)], names=names)
+    parse_all(s(full), sparse=[("i", tf.string)])
+    parse_all(s(full), ragged=[("i", tf.string, tf.int32)])
+    parse_all(s([full, short]), dense=[("i", tf.int64, [None, 1], i64([0]))])
+    # Bad arguments.
+    parse_all(s([full]), dense=[("i", tf.int64, [None], none[tf.int64])])
+    parse_all(s([full]), dense=[("i", tf.int64, [None], i64([1, 2]))])
+    parse_all(s([full]), dense=[("i", tf.int64, [3], i64([1, 2]))])
+    parse_all(s([full]), dense=[("i", tf.int64, [3], i64(4))])
+    parse_all(s([full]), dense=[("i", tf.int64, [2, None], i64([1]))])
+    parse_all(s([[full]]), sparse=[("i", tf.int64)], shapes=True)
+    parse_all(s([full]), sparse=[("i", tf.int64)], names=s(["a", "b"]))
+    # A key asked for twice is not shown: TensorFlow then finds nothing at all.
+    parse_all(s([full]))
+    case("ParseExampleV2", s([full]), EMPTY, s(["i", "j"]), EMPTY, EMPTY, [], outputs=3, Tdense=[],
+         num_sparse=1, sparse_types=[tf.int64], ragged_value_types=[], ragged_split_types=[], dense_shapes=[])
+    case("ParseExampleV2", s([full]), EMPTY, EMPTY, s(["i", "j"]), EMPTY, [i64([1])], outputs=1,
+         num_sparse=0, sparse_types=[], ragged_value_types=[], ragged_split_types=[], dense_shapes=[S([1])])
+    case("ParseExampleV2", s([full]), EMPTY, EMPTY, EMPTY, s(["i", "j"]), [], outputs=2, Tdense=[],
+         num_sparse=0, sparse_types=[], ragged_value_types=[tf.int64], ragged_split_types=[tf.int64],
+         dense_shapes=[])
+    case("ParseExample", s([full]), EMPTY, [s(["i"])], [], [], outputs=3, Tdense=[],
+         sparse_types=[tf.int64], dense_shapes=[])
+    many = [example(("i", ints(*range(k % 5))), ("t", texts(*[b"x" * (k % 30)] * (k % 3)))) for k in range(70)]
+    parse_all(s(many), sparse=[("i", tf.int64)], dense=[("t", tf.string, [None], s(["-"]))],
+              ragged=[("i2", tf.int64, tf.int32)])
+
+
+FILES = {"parse": [examples]}
+
+
+def main():
+    wanted = sys.argv[1:] or list(FILES)
+    for name in wanted:
+        lines.clear()
+        shape_lines.clear()
+        counts.clear()
+        for section in FILES[name]:
+            section()
+        for kind, text in (("op", lines), ("shape", shape_lines)):
+            if not text:
+                continue
+            path = os.path.join(HERE, "../tests/data/%s_goldens_%s.txt" % (kind, name))
+            with open(path, "w", encoding="utf-8", errors="surrogateescape") as f:
+                f.write("# Made by tools/goldens_parse.py with TensorFlow %s.\n" % tf.__version__)
+                f.write("\n".join(text) + "\n")
+            print(path, sum(counts.values()), "cases of", len(counts), "ops,", os.path.getsize(path), "bytes")
+
+
+if __name__ == "__main__":
+    main()
