@@ -399,7 +399,100 @@ def examples():
               ragged=[("i2", tf.int64, tf.int32)])
 
 
-FILES = {"parse": [examples]}
+def csv():
+    f, i, l, d, t = f32([0.5]), i32([7]), i64([8]), tf.constant([0.25], tf.float64), s(["def"])
+    def rows(x, defaults, **attrs):
+        case("DecodeCSV", s(x), defaults, outputs=len(defaults), **attrs)
+    for quotes in (True, False):
+        for x in ('"a""b",c', '"a,b",c', '"a"', '"a",', ',"b"', '"",""', '"', '"a', 'a"b,c', '"a"b,c', '"a" ,c',
+                  "a,b\n", "\na,b", "a\r\nb,c", '"a\nb",c', "a,b,", ",", "a,,b", '"a""",b', '""",",b', '"""",b',
+                  '"a"\n,b', " a , b ", 'a,"b"\n', "", "\n"):
+            rows([x], [t, t], use_quote_delim=quotes)
+    for bad in ("x", "1.5", "1e3", " 1", "0x1", "", "-", "9" * 12, "9" * 25, "+3", "-3", "inf", "nan", "1 2"):
+        for v in (f, i, l, d):
+            rows([bad + ",q"], [v, t])
+            rows([bad], [v[:0]])
+    rows(["NA,NA,NA,NA,NA"], [f, i, l, d, t], na_value="NA")
+    rows(["NA,NA"], [f[:0], t], na_value="NA")
+    rows(["NA,x"], [t, t], na_value="NA")
+    rows(["1;2", "3;4"], [i, l], field_delim=";")
+    rows(["1 2"], [i, l], field_delim=" ")
+    rows(["1,2"], [i, l], field_delim="")
+    rows(["a,1,b,2", "c,,d,4"], [i, i], select_cols=[1, 3])
+    rows(["a,1,b,"], [i, i], select_cols=[1, 3])
+    rows(["a,1"], [i, i], select_cols=[1, 3])
+    rows(["a,1,b"], [t], select_cols=[0])
+    rows(["1,2"], [i, i], select_cols=[1, 0])
+    rows(["1,2"], [i, i], select_cols=[1, 1])
+    rows(["1,2"], [i, i], select_cols=[-1, 1])
+    rows(["1,2"], [i, i], select_cols=[1])
+    rows("1,2", [i32(3), i32(4)], shapes=True)
+    rows([["1,"], [",2"]], [i, i], shapes=True)
+    rows(["1,"], [i, i32([[1]])], shapes=True)
+    rows(["1,"], [i, i32([1, 2])], shapes=True)
+    case("DecodeCSV", EMPTY, [i], outputs=1)
+
+
+def compressed():
+    import gzip
+    import zlib
+    text = b"hello hello hello " * 20 + bytes(range(256))
+    raw = zlib.compressobj(9, zlib.DEFLATED, -15)
+    raw = raw.compress(text) + raw.flush()
+    stored = zlib.compressobj(0)
+    stored = stored.compress(text) + stored.flush()
+    fixed = zlib.compressobj(9, zlib.DEFLATED, 15, 9, zlib.Z_FIXED)
+    fixed = fixed.compress(text) + fixed.flush()
+    flushed = zlib.compressobj()
+    flushed = flushed.compress(text[:50]) + flushed.flush(zlib.Z_FULL_FLUSH) + flushed.compress(text[50:]) + flushed.flush()
+    asks = zlib.compressobj(zdict=b"hello")
+    asks = asks.compress(text) + asks.flush()
+    z, g = zlib.compress(text), gzip.compress(text, mtime=0)
+    named = g[:3] + b"\x1c" + g[4:10] + b"\x03\x00abc" + b"name\x00" + b"comment\x00" + g[10:]
+    for kind, all_of in (("ZLIB", (z, stored, fixed, flushed, asks, g, raw, z[:-1], z[:-4], z[:-5], z[:20], z[:2], z[:1],
+                                   b"", b"abc", z[:-1] + b"x", z + b"extra", z + z, stored[:50], b"\x79\x9c", b"\x78\x9d",
+                                   b"\x88\x1c", z[:4] + b"\xff" * 3 + z[7:], zlib.compress(b""),
+                                   b"\x78\x01\x01\x05\x00\x00\x00hello", b"\x78\x01\x07")),
+                         ("GZIP", (g, z, named, g + g, g[:-1], g[:-8], g[:15], g[:-1] + b"x", g[:-6] + b"x" + g[-5:], g[:9],
+                                   g[:2] + b"\x09" + g[3:], g[:3] + b"\xe0" + g[4:], b"\x1f", b"", g + b"junk", g + b"\x00"))):
+        for x in all_of:
+            case("DecodeCompressed", s(x), compression_type=kind)
+    case("DecodeCompressed", s([[z], [stored]]), compression_type="ZLIB", shapes=True)
+    case("DecodeCompressed", s(["a", "b"]))
+    case("DecodeCompressed", s(["a", "b"]), compression_type="BZIP")
+    case("DecodeCompressed", EMPTY, compression_type="ZLIB")
+
+
+def more_unicode():
+    upper = s([bytes([b]) for b in range(128, 256)])
+    lower = s(bytes(range(0, 128)))
+    for n in (["US-ASCII", "ascii", "latin1", "utf_8", "UTF8", "iso_8859_1"] +
+              ["ISO-8859-%d" % k for k in list(range(1, 12)) + [12, 13, 14, 15]] +
+              ["windows-%d" % k for k in list(range(1250, 1259)) + [874]] + ["KOI8-R", "KOI8-U", "TIS-620", "macintosh",
+                                                                           "IBM437", "cp850", "IBM852", "IBM866", ""]):
+        case("UnicodeDecode", upper, outputs=2, input_encoding=n, replacement_char=63)
+        case("UnicodeTranscode", lower, input_encoding=n, output_encoding="UTF-8")
+    case("UnicodeEncode", i32([0xFFFE, 0xFDD0, 0x1FFFF, 0x10FFFF, 0, 0xDFFF, 0xD7FF]), i64([0, 4, 7]),
+         output_encoding="UTF-8", errors="replace", shapes=True)
+    case("UnicodeEncode", i32([0xFFFE]), i64([0, 1]), output_encoding="UTF-8", errors="strict")
+    case("UnicodeEncode", tf.zeros([0], tf.int32), i64([0]), output_encoding="UTF-8", shapes=True)
+    case("UnicodeEncode", tf.zeros([0], tf.int32), i64([0, 0]), output_encoding="UTF-16-BE")
+    case("UnicodeScript", i32(list(range(0, 0x3000, 97)) + list(range(0x3000, 0x110000, 6007))), shapes=True)
+    for n in ("UTF-16", "UTF-16LE", "UTF-16BE", "UTF-32", "UTF-32LE", "UTF-32-LE", "UTF-16-LE"):
+        x = s([b"\xff\xfea\x00", b"\xfe\xff\x00a", b"a\x00b\x00", b"\x3d\xd8\x00\xde", b"\xd8\x3d\xde\x00", b"\x00\xd8",
+               b"\xff\xfe\x00\x00a\x00\x00\x00", b"\x00\x00\xfe\xff\x00\x00\x00a", b"\x00\x00\x00a", b"", b"a", b"\xff\xfe"])
+        case("UnicodeDecodeWithOffsets", x, outputs=3, input_encoding=n, shapes=n == "UTF-16")
+        case("UnicodeDecodeWithOffsets", x, outputs=3, input_encoding=n, errors="ignore")
+    case("UnicodeDecodeWithOffsets", s([b"\xef\xbb\xbfab", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\x80", b"\xe0\x80\x80x",
+                                        b"\xf0\x9f\x98", b"\xe2\x28\xa1", b"\xf8\x88\x80\x80\x80"]), outputs=3, input_encoding="UTF-8")
+    odd = s(["ŉ ǰ ΐ ΰ և ẖ ẞ ß ﬀ ﬁ ﬗ ᾀ ᾳ ᾼ ῼ İ ı ſ K Å Ω", "ΑΣ ΑΣ. Σ Σ1 1Σ ΑΣ\u00adΑ Α\u0345Σ a\u0307i̇", "ǅ ǆ Ǆ ǉ ǌ ǳ",
+             "ა Ა ᲀ ꭰ Ꭰ ᏸ", "𐐀𐐨 𞤀𞤢 𐓐", "Ⅷ ⅷ Ⓐ ⓐ", "\u1e9e \ua64a \u1c88 \ua7ae \ua7c5", b"ABC\xff\xc3\x28\xe2\x82def"])
+    for op in ("StringLower", "StringUpper"):
+        case(op, odd, encoding="utf-8")
+        case(op, odd)
+
+
+FILES = {"parse": [examples], "text": [csv, compressed, more_unicode]}
 
 
 def main():

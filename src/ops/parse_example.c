@@ -615,7 +615,11 @@ static fy_code parse_shape(fy_shape_ctx *ctx, fy_error *err) {
   if (two) FY_TRY(fy_shape_rank_at_most(in, 1, err));
   if (!single && !two) FY_TRY(fy_shape_rank_is(in, 1, err));
   if (two && in.rank < 0) {
-    for (int i = 0; i < num_sparse; i++) FY_TRY(fy_shape_set(ctx, num_sparse + i, 1, NULL, err));
+    for (int i = 0; i < num_sparse; i++) {
+      FY_TRY(fy_shape_set(ctx, i, 2, NULL, err));
+      FY_TRY(fy_shape_set(ctx, num_sparse + i, 1, NULL, err));
+      FY_TRY(fy_shape_set(ctx, 2 * num_sparse + i, 1, NULL, err));
+    }
     for (int i = 0; i < num_ragged; i++) {
       FY_TRY(fy_shape_set(ctx, 3 * num_sparse + num_dense + i, 1, NULL, err));
       FY_TRY(fy_shape_set(ctx, 3 * num_sparse + num_dense + num_ragged + i, 1, NULL, err));

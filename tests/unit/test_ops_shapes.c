@@ -197,6 +197,7 @@ static void all_shapes(void **state) {
   check_file("shape_goldens_array.txt");
   check_file("shape_goldens_nn.txt");
   check_file("shape_goldens_parse.txt");
+  check_file("shape_goldens_text.txt");
 }
 
 int main(void) {
