@@ -117,7 +117,8 @@ def case(op, *inputs, outputs=1, terms=None, rough=None, shapes=False, **attrs):
         text = str(e.message).split("}} ", 1)[-1].split(" [Op:")[0]
         if "Could not parse example" in text and ("\n" in text or "\0" in text):
             text = text.split("value: '")[0] + "..."  # the message's own bytes
-        text = text.split("\n")[0]
+        if "\n" in text:
+            text = text.split("\n")[0] + "..."
         if "Could not find device" in text or "No OpKernel" in text or "No attr named" in text:
             return None
         block.append("error %d %s" % (e.error_code, text))
@@ -492,7 +493,131 @@ def more_unicode():
         case(op, odd)
 
 
-FILES = {"parse": [examples], "text": [csv, compressed, more_unicode]}
+def ctc():
+    for t in (tf.float32, tf.float64):
+        # TensorFlow adds logarithms in float even for doubles.
+        slack = 64 if t == tf.float32 else 1 << 30
+        for time, batch, classes in ((4, 2, 3), (1, 1, 2), (9, 2, 5)) if t == tf.float32 else ((5, 2, 4),):
+            x = tf.constant(rng.normal(size=[time, batch, classes]) * 2, t)
+            full = i32([time] * batch)
+            part = i32([max(time - k, 0) for k in range(batch)])
+            for n in (full, part):
+                for merge in (False, True):
+                    for blank in (-1, 0, classes - 1, -classes):
+                        case("CTCGreedyDecoder", x, n, outputs=4, terms=slack, merge_repeated=merge, blank_index=blank,
+                             shapes=blank == 0 and time == 4)
+                    for width, paths in ((1, 1), (3, 1), (5, 2), (50, 2)):
+                        case("CTCBeamSearchDecoder", x, n, outputs=3 * paths + 1, terms=slack, beam_width=width,
+                             top_paths=paths, merge_repeated=merge, shapes=width == 5 and time == 4)
+                labels = [list(rng.randint(0, classes - 1, max(1, min(int(k) // 2, 4)))) for k in n.numpy()]
+                where = [[b, k] for b, l in enumerate(labels) for k in range(len(l))]
+                flat = [v for l in labels for v in l]
+                for collapse in (False, True):
+                    for merge in (False, True):
+                        for longer in (False, True):
+                            case("CTCLoss", x, i64(where), i32(flat), n, outputs=2, terms=slack,
+                                 preprocess_collapse_repeated=collapse, ctc_merge_repeated=merge,
+                                 ignore_longer_outputs_than_inputs=longer, shapes=collapse and merge and time == 4)
+    x = tf.constant(rng.normal(size=[4, 2, 3]), tf.float32)
+    for n in ([4, 2, 1], [5, 2], [[4, 2]], [-1, 2], [0, 0]):
+        case("CTCGreedyDecoder", x, i32(n), outputs=4, shapes=True)
+        case("CTCBeamSearchDecoder", x, i32(n), outputs=4, beam_width=2, top_paths=1)
+        case("CTCBeamSearchDecoder", x, i32(n), outputs=7, beam_width=2, top_paths=2)
+        case("CTCLoss", x, i64([[0, 0], [1, 0]]), i32([0, 1]), i32(n), outputs=2, shapes=True)
+    case("CTCBeamSearchDecoder", x, i32([4, 4]), outputs=10, beam_width=2, top_paths=3)
+    for b in (3, -4):
+        case("CTCGreedyDecoder", x, i32([4, 4]), outputs=4, blank_index=b)
+    for y in (x[0], x[:0], x[:, :, :0]):
+        case("CTCGreedyDecoder", y, i32([0, 0]), outputs=4)
+        case("CTCBeamSearchDecoder", y, i32([0, 0]), outputs=4, beam_width=2, top_paths=1)
+        if y.shape.rank != 3 or y.shape[2]:
+            case("CTCLoss", y, i64([[0, 0], [1, 0]]), i32([0, 1]), i32([0, 0]), outputs=2)
+    case("CTCLoss", x[:, :0], tf.zeros([0, 2], tf.int64), tf.zeros([0], tf.int32), tf.zeros([0], tf.int32), outputs=2)
+    four = i32([4, 2])
+    for where, v in (([[0, 0], [0, 1], [1, 0]], [0, 0, 1]), ([[0, 0], [1, 0]], [2, 1]), ([[0, 0], [1, 0]], [5, 1]),
+                     ([[0, 0], [1, 0]], [-1, 1]), ([[0, 0]], [0]), ([[0, 0], [2, 0]], [0, 1]), ([[1, 0], [0, 0]], [0, 1]),
+                     ([[0, 0], [0, 0], [1, 0]], [0, 1, 1]), ([[0, 0], [1, 0]], [0]), ([[0, 0], [0, 1], [1, 0]], [2, 0, 1]),
+                     ([[0, 0], [0, 1], [1, 0]], [0, 2, 1]), ([[0, 0], [0, 5], [1, 0]], [0, 1, 1]), ([[0, -1], [1, 0]], [0, 1]),
+                     ([[0, 0], [0, 1], [0, 2], [0, 3], [0, 4], [1, 0]], [0, 1, 0, 1, 0, 1])):
+        for longer in (False, True):
+            case("CTCLoss", x, i64(where), i32(v), four, outputs=2, terms=16, ignore_longer_outputs_than_inputs=longer)
+    case("CTCLoss", x, i64([0, 1]), i32([0, 1]), four, outputs=2)
+    case("CTCLoss", x, i64([[0, 0], [1, 0]]), i32([[0, 1]]), four, outputs=2)
+    case("CTCLoss", x * 200.0, i64([[0, 0], [1, 0]]), i32([0, 1]), four, outputs=2, terms=16)
+    case("CTCLoss", x[:, :, :1], i64([[0, 0], [1, 0]]), i32([0, 1]), four, outputs=2, terms=16)
+
+
+def distances():
+    def sparse(rows, t):
+        where = [list(k) + [i] for k, v in rows for i in range(len(v))]
+        return i64(where or np.zeros([0, len(rows[0][0]) + 1])), tf.constant([x for _, v in rows for x in v], t)
+    def both(h, hs, t, ts, kind, **attrs):
+        a, b = sparse(h, kind), sparse(t, kind)
+        case("EditDistance", a[0], a[1], i64(hs), b[0], b[1], i64(ts), **attrs)
+    for kind in (tf.int32, tf.int64, tf.float32, tf.float64, tf.half, tf.bfloat16, tf.string, tf.bool, tf.int8, tf.uint8,
+                 tf.int16, tf.uint16, tf.uint32, tf.uint64, tf.complex64, tf.complex128):
+        def v(*x):
+            return [str(k) for k in x] if kind == tf.string else [bool(k & 1) for k in x] if kind == tf.bool else list(x)
+        h = [((0, 0), v(1, 2, 3)), ((0, 1), v(4)), ((1, 1), v(1, 1, 2, 5))]
+        t = [((0, 0), v(2, 3, 3, 4)), ((1, 0), v(7, 8)), ((1, 1), v(1, 2, 5))]
+        for n in (True, False):
+            both(h, [2, 2, 4], t, [2, 2, 4], kind, normalize=n, shapes=kind == tf.int32)
+            both(h, [2, 3, 4], t, [3, 2, 4], kind, normalize=n)
+    nan = tf.constant([np.nan, 1.0], tf.float32)
+    one = i64([[0, 0], [0, 1]])
+    case("EditDistance", one, nan, i64([1, 2]), one, nan, i64([1, 2]))
+    i2 = i32([1, 2])
+    for hi, hv, hs, ti, tv, ts in (
+            ([[0, 0], [1, 0]], [1], [2, 1], [[0, 0], [0, 1]], [1, 3], [2, 2]), ([0, 1], [1, 2], [2, 1], [[0, 0], [0, 1]], [1, 3], [2, 2]),
+            ([[0, 0], [1, 0]], [1, 2], [2, 1], [[0, 0, 0], [0, 1, 0]], [1, 3], [2, 2, 1]),
+            ([[0, 0], [5, 0]], [1, 2], [2, 1], [[0, 0], [0, 1]], [1, 3], [2, 2]),
+            ([[0, 0], [1, 0]], [1, 2], [2], [[0, 0], [0, 1]], [1, 3], [2, 2]),
+            ([[1, 0], [0, 0]], [1, 2], [2, 1], [[0, 0], [0, 1]], [1, 3], [2, 2]),
+            ([[0, 0], [1, 0]], [1, 2], [2, 1], [[0, 0], [3, 1]], [1, 3], [2, 2]),
+            ([[0, 0], [1, 0]], [1, 2], [2, 1], [[0, 0], [0, 1]], [[1, 3]], [2, 2]),
+            ([[0], [1]], [1, 2], [2], [[0], [1]], [1, 3], [2]), ([[0, 0], [-1, 0]], [1, 2], [2, 1], [[0, 0], [0, 1]], [1, 3], [2, 2]),
+            ([[0, 0]], [1], [-1, 1], [[0, 0]], [1], [2, 2]), ([[0, 9]], [1], [2, 1], [[0, 0]], [1], [2, 2]),
+            ([[0, 0], [1, 0]], [1, 2], [[2, 1]], [[0, 0], [0, 1]], [1, 3], [2, 2])):
+        case("EditDistance", i64(hi), i32(hv), i64(hs), i64(ti), i32(tv), i64(ts))
+    none = tf.zeros([0, 2], tf.int64), tf.zeros([0], tf.int32)
+    case("EditDistance", none[0], none[1], i64([2, 0]), none[0], none[1], i64([2, 0]), shapes=True)
+    case("EditDistance", none[0], none[1], i64([0, 0]), none[0], none[1], i64([0, 3]))
+
+
+def samplers():
+    seed = [100]
+    def one(op, true, n, unique, **attrs):
+        seed[0] += 1  # a kernel of its own for every case: the generator moves on with each call
+        case(op, i64(true), outputs=3, num_true=len(true[0]), num_sampled=n, unique=unique, seed=seed[0], seed2=7 * seed[0], **attrs)
+    for n, top in ((1, 1), (5, 5), (5, 7), (20, 64), (40, 1000), (10, 2 ** 20)):
+        for unique in (True, False):
+            true = [[0, top - 1], [top // 2, top // 3]]
+            for op in ("UniformCandidateSampler", "LogUniformCandidateSampler", "LearnedUnigramCandidateSampler",
+                       "ThreadUnsafeUnigramCandidateSampler"):
+                if top < 2 ** 20 or op in ("UniformCandidateSampler", "LogUniformCandidateSampler"):
+                    one(op, true, n, unique, range_max=top)
+            one("AllCandidateSampler", true, n, unique)
+            if top <= 64:
+                w = [float(k % 5 + 1) for k in range(top)]
+                for distortion in (1.0, 0.75, 0.0):
+                    one("FixedUnigramCandidateSampler", true, n, unique, range_max=top, unigrams=w, distortion=distortion)
+    one("FixedUnigramCandidateSampler", [[0]], 3, True, range_max=5, unigrams=[1.0, 2.0, 3.0], num_reserved_ids=2)
+    one("FixedUnigramCandidateSampler", [[9]], 3, False, range_max=2, unigrams=[1.0, 2.0, 3.0, 4.0], num_shards=2, shard=1)
+    one("FixedUnigramCandidateSampler", [[0]], 3, True, range_max=4, unigrams=[1.0, 2.0, 3.0])
+    one("FixedUnigramCandidateSampler", [[0]], 3, True, range_max=4)
+    for op in ("UniformCandidateSampler", "LogUniformCandidateSampler", "LearnedUnigramCandidateSampler"):
+        one(op, [[0]], 6, True, range_max=5)
+        case(op, i64([0]), outputs=3, num_true=1, num_sampled=2, unique=True, range_max=5, seed=5, shapes=True)
+        case(op, i64([[0, 1]]), outputs=3, num_true=1, num_sampled=2, unique=True, range_max=5, seed=5, shapes=True)
+    case("ComputeAccidentalHits", i64([[1, 2], [3, 4], [5, 1]]), i64([1, 9, 4, 1, 3]), outputs=3, num_true=2, shapes=True)
+    case("ComputeAccidentalHits", i64([[1], [3]]), i64([7]), outputs=3, num_true=1)
+    case("ComputeAccidentalHits", i64([[1], [3]]), i64([[7]]), outputs=3, num_true=1, shapes=True)
+    case("ComputeAccidentalHits", i64([[1], [3]]), i64([7]), outputs=3, num_true=2, shapes=True)
+    case("ComputeAccidentalHits", i64([1]), i64([7]), outputs=3, num_true=1)
+    case("ComputeAccidentalHits", tf.zeros([0, 2], tf.int64), i64([7]), outputs=3, num_true=2)
+
+
+FILES = {"parse": [examples], "text": [csv, compressed, more_unicode], "sequence": [ctc, distances, samplers]}
 
 
 def main():

@@ -198,6 +198,7 @@ static void all_shapes(void **state) {
   check_file("shape_goldens_nn.txt");
   check_file("shape_goldens_parse.txt");
   check_file("shape_goldens_text.txt");
+  check_file("shape_goldens_sequence.txt");
 }
 
 int main(void) {
