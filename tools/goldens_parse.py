@@ -617,7 +617,50 @@ def samplers():
     case("ComputeAccidentalHits", tf.zeros([0, 2], tf.int64), i64([7]), outputs=3, num_true=2)
 
 
-FILES = {"parse": [examples], "text": [csv, compressed, more_unicode], "sequence": [ctc, distances, samplers]}
+def summaries():
+    from tensorflow.core.framework import summary_pb2
+    numbers = [tf.float32, tf.float64, tf.int32, tf.uint8, tf.int16, tf.int8, tf.int64, tf.bfloat16, tf.uint16, tf.half,
+               tf.uint32, tf.uint64]
+    for t in numbers:
+        case("ScalarSummary", s("a"), tf.constant(3, t), shapes=t == tf.float32)
+        case("ScalarSummary", s(["a", "bc"]), tf.constant([0, 100], t))
+        case("HistogramSummary", s("h"), tf.constant([[1, 2, 3], [0, 100, 7]], t), shapes=t == tf.float32)
+    case("ScalarSummary", s([["a"], [""]]), f32([[np.nan], [-np.inf]]))
+    case("ScalarSummary", tf.zeros([0], tf.string), f32([])[:0])
+    case("ScalarSummary", s(["a", "b"]), f32([1]))
+    case("ScalarSummary", s(["a"]), f32([[1]]))
+    case("ScalarSummary", s("a"), f32([1]))
+    for v in ([1.0, 2.0, 2.1, -5.0, 0.0], [], [1.0, np.nan], [np.inf], [-np.inf, np.nan], [1e38, -1e38, 1e-30], [1e-12, -1e-12],
+              [-0.0], list(rng.normal(size=50))):
+        case("HistogramSummary", s("h"), f32(v) if v else f32([0])[:0])
+    case("HistogramSummary", s("h"), tf.constant([1e300, -1e300, 1e-20], tf.float64))
+    case("HistogramSummary", s("h"), tf.constant([2 ** 64 - 1, 2 ** 63], tf.uint64))
+    case("HistogramSummary", s(["h"]), f32([1]))
+    for v in (f32([1, 2]), s(["a", ""]), i64([[1], [2]]), tf.constant(True), tf.zeros([0, 3]), tf.constant([1 + 2j]), f32(0),
+              tf.constant([1, 2], tf.half)):
+        case("TensorSummary", v, description="d", labels=["x"], display_name="n", shapes=v.dtype == tf.float32)
+        case("TensorSummaryV2", s("t"), v, s(""))
+        case("TensorSummaryV2", s(""), v, s(summary_pb2.SummaryMetadata(display_name="q", plugin_data=summary_pb2.SummaryMetadata.PluginData(
+            plugin_name="p", content=b"x")).SerializeToString()))
+    case("TensorSummaryV2", s(["t"]), f32(1), s(""))
+    case("TensorSummaryV2", s("t"), f32(1), s([""]))
+    case("TensorSummaryV2", s("t"), f32(1), s(b"\xff"))
+    for v in ([[0.0, 0.5, -1.0, 2.0]], np.linspace(-2, 2, 12).reshape(2, 3, 2), np.linspace(-1, 1, 8).reshape(4, 2)):
+        for most in (1, 3):
+            case("AudioSummaryV2", s("a"), f32(v), f32(44100), max_outputs=most)
+    case("AudioSummaryV2", s("a"), f32([[0.25]]), f32(0.0))
+    case("AudioSummaryV2", s("a"), f32([[0.25]]), f32(-1.0))
+    case("AudioSummaryV2", s("a"), f32([[0.25]]), f32([1.0]))
+    case("AudioSummaryV2", s(["a"]), f32([[0.25]]), f32(1.0))
+    case("AudioSummaryV2", s("a"), f32([0.25]), f32(1.0))
+    a = tf.raw_ops.ScalarSummary(tags="a", values=1.5)
+    b = tf.raw_ops.ScalarSummary(tags="b", values=1.5)
+    n = tf.raw_ops.TensorSummary(tensor=1.0)
+    for v in ([a], [a, b], [a, a], [n, n, a], [a, s(b"\xff")], [tf.stack([a, b])], [tf.stack([a, b]), a], [s("")], [s(b"\x0a\x05ab")]):
+        case("MergeSummary", v)
+
+
+FILES = {"parse": [examples], "text": [csv, compressed, more_unicode], "sequence": [ctc, distances, samplers], "summary": [summaries]}
 
 
 def main():

@@ -199,6 +199,7 @@ static void all_shapes(void **state) {
   check_file("shape_goldens_parse.txt");
   check_file("shape_goldens_text.txt");
   check_file("shape_goldens_sequence.txt");
+  check_file("shape_goldens_summary.txt");
 }
 
 int main(void) {
