@@ -18,7 +18,7 @@
 #include "local_runner.h"
 #include "ops/typed.h"
 
-#define MAX_TENSORS 16
+#define MAX_TENSORS 32
 
 typedef struct golden {
   int line;
@@ -124,6 +124,13 @@ static bool summing_op(const char *op) {
          !strcmp(op, "Cumsum") || !strcmp(op, "Einsum");
 }
 
+// A text that ends in "..." stands for all that start as it does.
+static bool same_text(const char *said, const char *want) {
+  const size_t n = strlen(want);
+  if (n > 3 && !strcmp(want + n - 3, "...") && !strncmp(said, want, n - 3)) return true;
+  return !strcmp(said, want);
+}
+
 static void compare(const golden *g, int i, const fy_tensor *want, const fy_tensor *got) {
   char a[128], b[128];
   if (got->dtype != want->dtype || !fy_shape_equal(got->rank, got->dims, want->rank, want->dims)) {
@@ -219,7 +226,7 @@ static void run_golden(golden *g, fy_pool *pool) {
   code = local_call(&site, &run, g->in, out, &err);
   if (code != g->code) {
     COMPLAIN(g, "code %d (%s), wanted %d %s", code, fy_error_text(&err), g->code, g->text);
-  } else if (code && strcmp(fy_error_text(&err), g->text)) {
+  } else if (code && !same_text(fy_error_text(&err), g->text)) {
     COMPLAIN(g, "said \"%s\", wanted \"%s\"", fy_error_text(&err), g->text);
   } else if (!code && site.num_outputs != g->num_out) {
     COMPLAIN(g, "%d outputs, wanted %d", site.num_outputs, g->num_out);

@@ -196,6 +196,10 @@ static void all_shapes(void **state) {
   check_file("shape_goldens.txt");
   check_file("shape_goldens_array.txt");
   check_file("shape_goldens_nn.txt");
+  check_file("shape_goldens_parse.txt");
+  check_file("shape_goldens_text.txt");
+  check_file("shape_goldens_sequence.txt");
+  check_file("shape_goldens_summary.txt");
 }
 
 int main(void) {
