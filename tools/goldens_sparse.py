@@ -49,8 +49,10 @@ def crosses():
     for strong in (False, True):
         for salt in ([0, 0], [137, 173], [-1, 2**40]):
             for buckets in (0, 10):
-                case("SparseCrossHashed", [at, at], [words, numbers], [shape, shape], [dense, dense_numbers],
-                     c64(buckets), tf.constant(strong), c64(salt), outputs=3)
+                # TensorFlow crashes on dense columns with a strong hash.
+                case("SparseCrossHashed", [at, at], [words, numbers], [shape, shape],
+                     [] if strong else [dense, dense_numbers], c64(buckets), tf.constant(strong), c64(salt),
+                     outputs=3)
         case("SparseCrossHashed", [at], [words], [shape], [], c64(0), tf.constant(strong), c64([5, 6]),
              outputs=3)
     case("SparseCrossHashed", [at], [words], [shape], [], c64([0]), tf.constant(True), c64([5, 6]),
@@ -141,7 +143,6 @@ def dense_ops():
         case(op, tf.zeros([0, 2], tf.int64), f[:0], shape, data(F, [3, 3]))
         case(op, tf.zeros([0, 2], tf.int64), f[:0], c64([0, 3]), data(F, [3]))
         case(op, a, tf.constant([np.nan, np.inf, 0.0, -0.0]), shape, tf.zeros([3, 3]))
-    case("SparseDenseCwiseDiv", a, c32([5, -7, 9, 1]), shape, tf.zeros([3, 3], tf.int32))
 
 
 def reductions():
@@ -165,7 +166,6 @@ def reductions():
         case(op, at, f[:4], shape, c32([1]), outputs=n, keep_dims=False)
         case(op, at, f, c64([3, 3]), c32([1]), outputs=n, keep_dims=False)
         case(op, at[0], f, shape, c32([1]), outputs=n, keep_dims=False)
-        case(op, at, f, c64([3, 3, 2]), c32([1]), outputs=n, keep_dims=False)
         case(op, tf.gather(at, [4, 0, 2, 1, 3]), f, shape, c32([1]), outputs=n, keep_dims=False)
         case(op, at, tf.constant([np.nan, 1.0, -np.inf, np.inf, -0.0]), shape, c32([2]), outputs=n,
              keep_dims=False)
@@ -203,8 +203,6 @@ def elementwise():
     case("SparseSoftmax", a, f[None], shape)
     case("SparseSoftmax", a, f, c64([[3, 3]]))
     case("SparseSoftmax", a, f, c64([3, 3, 3]))
-    case("SparseSoftmax", a + 1, f, shape)
-    case("SparseSoftmax", tf.reverse(a, [0]), f, shape)
 
 
 def splits():
@@ -257,8 +255,9 @@ def segment_grads():
                     case(op, data(F, [3, 2]), tf.constant([0, 3, 3], i), tf.constant([0, 2, 2], s), c32(4),
                          outputs=n)
             f = data(F, [3, 2])
-            case(op, f, c32([]), c32([]), c32(4), outputs=n)
-            case(op, f[:0], c32([]), c32([]), c32(4), outputs=n)
+            if version:  # without, TensorFlow leaves the result as it finds it
+                case(op, f, c32([]), c32([]), c32(4), outputs=n)
+                case(op, f[:0], c32([]), c32([]), c32(4), outputs=n)
             case(op, data(F, [3]), c32([1, 1]), c32([0, 1]), c32(2), outputs=n)
             case(op, f, c32([0, 4]), c32([0, 1]), c32(4), outputs=n)
             case(op, f, c32([0, -1]), c32([0, 1]), c32(4), outputs=n)
@@ -436,7 +435,8 @@ def matrices():
                 rows = 3 if full["transpose_a"] or full["adjoint_a"] else 4
                 b = [2, rows] if full["transpose_b"] or full["adjoint_b"] else [rows, 2]
                 again("SparseMatrixMatMul", m, data(t, lead + b), **full)
-            (d,) = keep(from_dense, data(t, lead + [4, 3]), a if a is not at else at[:2], )
+            (d,) = keep(from_dense, data(t, lead + [4, 3]), c64([[0, 0], [2, 2], [3, 1]]) if a is at else
+                        c64([[0, 0, 1], [0, 3, 0], [1, 1, 2]]))
             for flags in ({}, {"transpose_a": True, "transpose_b": True},
                           {"adjoint_a": True, "adjoint_b": True}):
                 full = dict(transpose_a=False, transpose_b=False, adjoint_a=False, adjoint_b=False)
@@ -470,9 +470,13 @@ def matrices():
     case(from_dense, data(F, [3, 4]), at[0])
 
 
-FAMILIES = {f.__name__: f for f in (crosses, adds, dense_ops, reductions, elementwise, splits,
-                                    segment_grads, serialized, maps, sets, matrices)}
+FIRST = {f.__name__: f for f in (crosses, adds, dense_ops, reductions, elementwise, splits)}
+SECOND = {f.__name__: f for f in (segment_grads, serialized, maps, sets, matrices)}
+FAMILIES = {**FIRST, **SECOND}
 
 if __name__ == "__main__":
-    g.rng.seed(22)
-    r.write("sparse", FAMILIES, sys.argv[1:])
+    for name, families in (("sparse", FIRST), ("sparse_more", SECOND)):
+        g.rng.seed(22)
+        g.lines.clear()
+        g.shape_lines.clear()
+        r.write(name, families, [f for f in sys.argv[1:] if f in families])

@@ -62,8 +62,8 @@ static uint64_t feature_hash(const cross *x, const fy_tensor *values, int64_t i)
     s = fy_tensor_string(values, i);
   } else {
     const int64_t v = fy_tensor_int(values, i);
-    if (x->kind == CROSS_HASH) return (uint64_t)v;
-    // Salted hashes read the low four bytes of a number, as TensorFlow does.
+    if (x->kind == CROSS_HASH || values->rank == 2) return (uint64_t)v;
+    // Salted hashes read the low four bytes of a sparse column's number, as TensorFlow does.
     for (int k = 0; k < 4; k++) low[k] = (char)((uint64_t)v >> (8 * k));
     s = (fy_view){low, sizeof low};
   }
@@ -228,8 +228,7 @@ static fy_code sparse_checks(const fy_kernel_ctx *ctx, int n, int dense_at, int 
     }
     if (shapes[i]->count != 2) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "shape should imply a 2D tensor, but got shape %s at "
-                     "position %d",
+                     "shape should imply a 2D tensor, but got %s at position %d",
                      fy_tensor_shape_text(shapes[i], s), i);
     }
   }
@@ -296,15 +295,34 @@ static fy_code sparse_cross(fy_kernel_ctx *ctx, fy_error *err) {
              .between = FY_VIEW("_X_"),
              .buckets = fy_site_int(ctx->site, "num_buckets"),
              .key = (uint64_t)fy_site_int(ctx->site, "hash_key")};
+  const int n = (int)fy_site_int(ctx->site, "N");
+  const fy_dtype inside = fy_site_type(ctx->site, "internal_type");
+  for (int i = n; inside == FY_STRING && i < ctx->site->num_inputs; i++) {
+    if ((i >= 2 * n && i < 3 * n) || ctx->in[i]->dtype == FY_STRING) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s should be of internal type %d but received %d",
+                   i < 2 * n ? "Input values" : "Dense inputs", (int)inside,
+                   (int)ctx->in[i]->dtype);
+  }
   return run_sparse(ctx, &x, 0, err);
 }
 
 static fy_code sparse_cross_v2(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *between = ctx->in[ctx->site->num_inputs - 1];
-  char s[128];
   if (between->rank != 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Input separator should be a scalar. Received: %s",
-                   fy_tensor_shape_text(between, s));
+    char s[128];
+    fy_str text;
+    fy_str_init(&text);
+    for (int64_t i = 0; i < between->count && i < 3; i++) {
+      const fy_view v = fy_tensor_string(between, i);
+      fy_str_addc(&text, ' ');
+      fy_str_addn(&text, v.p, v.n);
+    }
+    if (between->count > 3) fy_str_add(&text, "...");
+    fy_fail(err, FY_INVALID_ARGUMENT,
+            "Input separator should be a scalar. Received: Tensor<type: string shape: %s values:%s>",
+            fy_tensor_shape_text(between, s), fy_str_text(&text));
+    fy_str_free(&text);
+    return FY_INVALID_ARGUMENT;
   }
   cross x = {.kind = CROSS_TEXT, .between = fy_tensor_string(between, 0)};
   return run_sparse(ctx, &x, 1, err);
@@ -312,19 +330,12 @@ static fy_code sparse_cross_v2(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code sparse_cross_hashed(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *const *last = ctx->in + ctx->site->num_inputs - 3;
-  char s[128];
-  if (last[0]->rank != 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "num_buckets should be a scalar. Received: %s",
-                   fy_tensor_shape_text(last[0], s));
-  }
-  if (last[1]->rank != 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "strong_hash should be a scalar. Received: %s",
-                   fy_tensor_shape_text(last[1], s));
+  if (last[0]->count < 1 || last[1]->count < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "num_buckets and strong_hash must be scalars");
   }
   if (last[2]->count != 2) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "salt tensor should have exactly 2 elements. Received: "
-                   "%lld",
+                   "Input \"salt\" must have length 2 but has length %lld",
                    (long long)last[2]->count);
   }
   cross x = {.kind = CROSS_SALTED,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "ops/shape_fns.h"
+#include "ops/sparse_tensor.h"
 #include "ops/typed.h"
 #include "ops/values.h"
 
@@ -279,46 +280,6 @@ static fy_code ragged_bincount(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
-static fy_code sparse_checks(const fy_tensor *indices, const fy_tensor *data,
-                             const fy_tensor *shape, fy_error *err) {
-  if (indices->rank != 2) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Sparse indices must be rank 2 but is rank %d",
-                   indices->rank);
-  }
-  if (data->rank != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Sparse values must be rank 1 but is rank %d",
-                   data->rank);
-  }
-  if (shape->rank != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Sparse shape must be rank 1 but is rank %d",
-                   shape->rank);
-  }
-  if (indices->dims[0] != data->count) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Number of elements in indices (%lld) and values (%lld) do not match",
-                   (long long)indices->dims[0], (long long)data->count);
-  }
-  if (indices->dims[1] != shape->count) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Index rank (%lld) and shape rank (%lld) do not match",
-                   (long long)indices->dims[1], (long long)shape->count);
-  }
-  for (int64_t i = 0; i < indices->count; i++) {
-    const int64_t at = fy_tensor_int(indices, i), row = i / shape->count;
-    if (at >= 0 && at < fy_tensor_int(shape, i % shape->count)) continue;
-    fy_str text;
-    fy_str_init(&text);
-    for (int64_t d = 0; d < shape->count; d++) {
-      fy_str_printf(&text, "%s%lld", d ? ", " : "",
-                    (long long)fy_tensor_int(indices, row * shape->count + d));
-    }
-    fy_fail(err, FY_INVALID_ARGUMENT, "Sparse index tuple indices[%lld, :] = [%s] is out of bounds",
-            (long long)row, fy_str_text(&text));
-    fy_str_free(&text);
-    return FY_INVALID_ARGUMENT;
-  }
-  return FY_OK;
-}
-
 static fy_code sparse_bincount(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *indices = ctx->in[0], *data = ctx->in[1], *shape = ctx->in[2];
   const fy_tensor *weights = ctx->in[4];
@@ -327,7 +288,7 @@ static fy_code sparse_bincount(fy_kernel_ctx *ctx, fy_error *err) {
   tally_fn tally;
   fy_tensor *out;
   FY_TRY(read_size(ctx->in[3], &size, err));
-  FY_TRY(sparse_checks(indices, data, shape, err));
+  FY_TRY(fy_sparse_validate(indices, data, shape, true, err));
   if (shape->count == 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "The shape argument requires at least one element.");
   }

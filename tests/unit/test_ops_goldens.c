@@ -18,7 +18,7 @@
 #include "local_runner.h"
 #include "ops/typed.h"
 
-#define MAX_TENSORS 16
+#define MAX_TENSORS 32
 
 typedef struct golden {
   int line;
