@@ -399,8 +399,6 @@ def sets():
     case(ss, at1[:0], x[:0], sh, at2[:0], y[:0], c64([3, 2]), **kw)
     case(ss, c64([[0, 0, 0], [1, 1, 2]]), x[:2], c64([2, 2, 4]), c64([[0, 0, 0], [0, 1, 2]]), y[:2],
          c64([2, 2, 4]), **kw)
-    case(ss, tf.reverse(at1, [0]), x, sh, at2, y, c64([3, 2]), outputs=3, set_operation="union",
-         validate_indices=False)
     case("SetSize", at1[:0], x[:0], sh, validate_indices=True)
     case("SetSize", tf.reverse(at1, [0]), x, sh, validate_indices=True)
     case("SetSize", at1 + 2, x, sh, validate_indices=True)

@@ -318,9 +318,10 @@ static fy_code sparse_cross_v2(fy_kernel_ctx *ctx, fy_error *err) {
       fy_str_addn(&text, v.p, v.n);
     }
     if (between->count > 3) fy_str_add(&text, "...");
-    fy_fail(err, FY_INVALID_ARGUMENT,
-            "Input separator should be a scalar. Received: Tensor<type: string shape: %s values:%s>",
-            fy_tensor_shape_text(between, s), fy_str_text(&text));
+    fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Input separator should be a scalar. Received: Tensor<type: string shape: %s values:%s>",
+        fy_tensor_shape_text(between, s), fy_str_text(&text));
     fy_str_free(&text);
     return FY_INVALID_ARGUMENT;
   }

@@ -13,16 +13,16 @@
 typedef enum grad_kind { GRAD_SUM, GRAD_MEAN, GRAD_SQRT_N } grad_kind;
 
 // out[i] += in[i] * scale in |n| elements; the factor is rounded to the type first.
-#define ADD_SCALED(E, S, _)                                                              \
+#define ADD_SCALED(E, S, _)                                                                   \
   static void add_scaled_##S(void *po, const void *pi, int64_t n, double scale, bool first) { \
-    fy_t_##S *out = po;                                                                  \
-    const fy_t_##S *in = pi;                                                             \
-    const fy_a_##S by = FY_RD_##S((fy_a_##S)scale);                                      \
-    for (int64_t i = 0; i < n; i++) {                                                    \
-      const fy_a_##S x = FY_RD_##S(FY_LD_##S(in[i]) * by);                               \
-      const fy_a_##S before = first ? 0 : FY_LD_##S(out[i]);                             \
-      out[i] = FY_ST_##S(before + x);                                                    \
-    }                                                                                    \
+    fy_t_##S *out = po;                                                                       \
+    const fy_t_##S *in = pi;                                                                  \
+    const fy_a_##S by = FY_RD_##S((fy_a_##S)scale);                                           \
+    for (int64_t i = 0; i < n; i++) {                                                         \
+      const fy_a_##S x = FY_RD_##S(FY_LD_##S(in[i]) * by);                                    \
+      const fy_a_##S before = first ? 0 : FY_LD_##S(out[i]);                                  \
+      out[i] = FY_ST_##S(before + x);                                                         \
+    }                                                                                         \
   }
 FY_REAL_TYPES(ADD_SCALED, _)
 typedef void (*add_fn)(void *out, const void *in, int64_t n, double scale, bool first);
@@ -166,9 +166,9 @@ static const fy_sample samples[] = {
     {"f32[2,1]=5,6; i32[2]=2,3; i32[2]=0,1; i32[]=3", NULL, FY_INVALID_ARGUMENT,
      "Index 3 out of range [0, 3)."},
 };
-#define GRAD(Name, k)                                                                           \
+#define GRAD(Name, k)                                                                            \
   FY_OP(SparseSegment##Name##Grad, .shape = grad_shape, .compute = dense_grad, .aux = &kinds[k], \
-        .host_inputs = 1 << 3, .flags = FY_OP_DYNAMIC, FY_SAMPLES(samples));                    \
+        .host_inputs = 1 << 3, .flags = FY_OP_DYNAMIC, FY_SAMPLES(samples));                     \
   FY_OP(SparseSegment##Name##GradV2, .shape = grad_shape, .compute = sparse_grad,                \
         .aux = &kinds[k], .host_inputs = 1 << 3, .flags = FY_OP_DYNAMIC, FY_SAMPLES(samples))
 GRAD(Sum, 0);

@@ -90,8 +90,8 @@ static fy_code add_members(fy_kernel_ctx *ctx, const operand *o, int side, membe
   const int64_t groups = o->rank - 1, count = o->values->count;
   if (o->indices) {
     for (int64_t i = 0; i < count; i++) {
-      members[(*n)++] = (member){(const int64_t *)o->indices->data + i * o->rank, o->values, i,
-                                 groups, side};
+      members[(*n)++] =
+          (member){(const int64_t *)o->indices->data + i * o->rank, o->values, i, groups, side};
     }
     return FY_OK;
   }
@@ -136,6 +136,7 @@ static fy_code read_kind(fy_view name, set_kind *out, fy_error *err) {
   static const char *const names[] = {"a-b", "b-a", "intersection", "union"};
   char lower[32];
   size_t n = name.n < sizeof lower - 1 ? name.n : sizeof lower - 1;
+  *out = SET_UNION;
   for (size_t i = 0; i < n; i++) lower[i] = (char)tolower((unsigned char)name.p[i]);
   lower[n] = 0;
   for (int k = 0; k < 4; k++) {

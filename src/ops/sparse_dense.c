@@ -42,22 +42,25 @@ static fy_code add_checks(const fy_tensor *at, const fy_tensor *values, const fy
   for (int32_t d = 0; d < b->rank; d++) {
     const int64_t want = fy_tensor_int(shape, d);
     if (want == b->dims[d]) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Dimension %d does not equal (no broadcasting is supported): sparse side %lld vs "
-                   "dense side %lld",
-                   d, (long long)want, (long long)b->dims[d]);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Dimension %d does not equal (no broadcasting is supported): sparse side %lld vs "
+        "dense side %lld",
+        d, (long long)want, (long long)b->dims[d]);
   }
   return FY_OK;
 }
 
-static fy_code fail_index(const fy_tensor *b, int64_t row, int32_t d, int64_t index, fy_error *err) {
+static fy_code fail_index(const fy_tensor *b, int64_t row, int32_t d, int64_t index,
+                          fy_error *err) {
   fy_str text;
   fy_str_init(&text);
   for (int32_t k = 0; k < b->rank; k++) fy_str_printf(&text, " %lld", (long long)b->dims[k]);
-  fy_fail(err, FY_INVALID_ARGUMENT,
-          "Sparse tensor has an invalid index on dimension %d: a_indices(%lld,%d) = %lld, dense tensor "
-          "shape:%s",
-          d, (long long)row, d, (long long)index, fy_str_text(&text));
+  fy_fail(
+      err, FY_INVALID_ARGUMENT,
+      "Sparse tensor has an invalid index on dimension %d: a_indices(%lld,%d) = %lld, dense tensor "
+      "shape:%s",
+      d, (long long)row, d, (long long)index, fy_str_text(&text));
   fy_str_free(&text);
   return FY_INVALID_ARGUMENT;
 }
@@ -117,10 +120,11 @@ static fy_code cwise_checks(const fy_tensor *at, const fy_tensor *values, const 
                    (long long)values->count, (long long)at->dims[0]);
   }
   if (at->dims[1] != shape->count) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Number of dimensions must match second dimension of indices. Got %lld dimensions, "
-                   "indices shape: %s",
-                   (long long)shape->count, fy_tensor_shape_text(at, x));
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Number of dimensions must match second dimension of indices. Got %lld dimensions, "
+        "indices shape: %s",
+        (long long)shape->count, fy_tensor_shape_text(at, x));
   }
   // The dense side may be smaller, never larger.
   bool fits = dense->rank <= shape->count;
@@ -134,10 +138,11 @@ static fy_code cwise_checks(const fy_tensor *at, const fy_tensor *values, const 
   for (int64_t d = 0; d < shape->count; d++) {
     fy_str_printf(&text, "%s%lld", d ? "," : "", (long long)fy_tensor_int(shape, d));
   }
-  fy_fail(err, FY_INVALID_ARGUMENT,
-          "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: [%s] "
-          "vs. %s",
-          fy_str_text(&text), fy_tensor_shape_text(dense, y));
+  fy_fail(
+      err, FY_INVALID_ARGUMENT,
+      "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: [%s] "
+      "vs. %s",
+      fy_str_text(&text), fy_tensor_shape_text(dense, y));
   fy_str_free(&text);
   return FY_INVALID_ARGUMENT;
 }
@@ -166,8 +171,9 @@ static fy_code cwise(fy_kernel_ctx *ctx, fy_error *err) {
                    "Provided indices are out-of-bounds w.r.t. dense side with broadcasted shape");
   }
   if (kind == FY_SCATTER_DIV && has_zero(dense)) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "SparseDenseCwiseDiv cannot divide by zero,but input dense tensor contains zero");
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "SparseDenseCwiseDiv cannot divide by zero,but input dense tensor contains zero");
   }
   FY_TRY(fy_out_like(ctx, 0, values, &out, err));
   FY_TRY(fy_copy_run(values->dtype, out->data, 0, values->data, 0, values->count, err));

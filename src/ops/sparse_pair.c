@@ -8,7 +8,8 @@
 #include "ops/typed.h"
 #include "ops/values.h"
 
-static int compare_rows(const fy_tensor *a, int64_t i, const fy_tensor *b, int64_t j, int64_t rank) {
+static int compare_rows(const fy_tensor *a, int64_t i, const fy_tensor *b, int64_t j,
+                        int64_t rank) {
   const int64_t *x = (const int64_t *)a->data + i * rank, *y = (const int64_t *)b->data + j * rank;
   for (int64_t d = 0; d < rank; d++) {
     if (x[d] != y[d]) return x[d] < y[d] ? -1 : 1;
@@ -25,27 +26,27 @@ static int next_row(const fy_tensor *a, int64_t i, const fy_tensor *b, int64_t j
 
 // ---------------------------------------------------------------- SparseAdd
 // Is |value| (of |t|'s type, or complex of it) large enough to stay?
-#define LARGE_REAL(E, S, _)                                                  \
-  static bool large_##S(const void *v, const void *thresh) {                 \
-    const fy_a_##S x = *(const fy_t_##S *)v, t = *(const fy_t_##S *)thresh;  \
-    return t <= (x < 0 ? -x : x);                                            \
+#define LARGE_REAL(E, S, _)                                                 \
+  static bool large_##S(const void *v, const void *thresh) {                \
+    const fy_a_##S x = *(const fy_t_##S *)v, t = *(const fy_t_##S *)thresh; \
+    return t <= (x < 0 ? -x : x);                                           \
   }
-#define LARGE_INT(E, S, _)                                                        \
-  static bool large_##S(const void *v, const void *thresh) {                      \
-    const fy_t_##S x = *(const fy_t_##S *)v, t = *(const fy_t_##S *)thresh;       \
-    return t <= (fy_t_##S)(x < 0 ? (fy_u_##S)0 - (fy_u_##S)x : (fy_u_##S)x);      \
-  }
-#define LARGE_CPLX(E, S, _)                                                  \
+#define LARGE_INT(E, S, _)                                                   \
   static bool large_##S(const void *v, const void *thresh) {                 \
+    const fy_t_##S x = *(const fy_t_##S *)v, t = *(const fy_t_##S *)thresh;  \
+    return t <= (fy_t_##S)(x < 0 ? (fy_u_##S)0 - (fy_u_##S)x : (fy_u_##S)x); \
+  }
+#define LARGE_CPLX(E, S, _)                                                     \
+  static bool large_##S(const void *v, const void *thresh) {                    \
     return *(const fy_r_##S *)thresh <= FY_MATH_##S(abs)(*(const fy_t_##S *)v); \
   }
 FY_FULL_REAL_TYPES(LARGE_REAL, _)
 FY_SIGNED_TYPES(LARGE_INT, _)
 FY_COMPLEX_TYPES(LARGE_CPLX, _)
 typedef bool (*large_fn)(const void *v, const void *thresh);
-static const large_fn larges[FY_DTYPE_COUNT] = {
-    FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, large) FY_SIGNED_TYPES(FY_LOOP_ENTRY, large)
-        FY_COMPLEX_TYPES(FY_LOOP_ENTRY, large)};
+static const large_fn larges[FY_DTYPE_COUNT] = {FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, large)
+                                                    FY_SIGNED_TYPES(FY_LOOP_ENTRY, large)
+                                                        FY_COMPLEX_TYPES(FY_LOOP_ENTRY, large)};
 
 static fy_code same_shapes(const fy_tensor *a, const fy_tensor *b, fy_error *err) {
   if (a->count != b->count) {
@@ -76,8 +77,9 @@ static fy_code same_shapes(const fy_tensor *a, const fy_tensor *b, fy_error *err
 static fy_code add_checks(fy_tensor *const *in, fy_error *err) {
   char x[128], y[128];
   if (in[0]->rank != 2 || in[3]->rank != 2) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Input indices should be matrices but received shapes: "
-                                             "%s and %s",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Input indices should be matrices but received shapes: "
+                   "%s and %s",
                    fy_tensor_shape_text(in[0], x), fy_tensor_shape_text(in[3], y));
   }
   if (in[1]->rank != 1 || in[4]->rank != 1) {
@@ -98,7 +100,8 @@ static fy_code add_checks(fy_tensor *const *in, fy_error *err) {
   }
   FY_TRY(same_shapes(in[2], in[5], err));
   if (in[6]->rank != 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "The magnitude threshold must be a scalar: got shape %s",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "The magnitude threshold must be a scalar: got shape %s",
                    fy_tensor_shape_text(in[6], x));
   }
   return FY_OK;
@@ -186,15 +189,17 @@ static fy_code add_grad(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_tensor_shape_text(grad, x));
   }
   if (a->dims[1] != b->dims[1] || b->dims[1] != sum->dims[1]) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "The densified operands should have the same ndims; for A, B, sum got: %lld%lld%lld",
-                   (long long)a->dims[1], (long long)b->dims[1], (long long)sum->dims[1]);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "The densified operands should have the same ndims; for A, B, sum got: %lld%lld%lld",
+        (long long)a->dims[1], (long long)b->dims[1], (long long)sum->dims[1]);
   }
   if (grad->count != sum->dims[0]) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "# elements of backprop_val_grad and # rows of sum_indices should match (#nnz of "
-                   "sum): got %lld and %lld",
-                   (long long)grad->count, (long long)sum->dims[0]);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "# elements of backprop_val_grad and # rows of sum_indices should match (#nnz of "
+        "sum): got %lld and %lld",
+        (long long)grad->count, (long long)sum->dims[0]);
   }
   const size_t size = fy_dtype_storage(grad->dtype);
   for (int o = 0; o < 2; o++) {

@@ -32,8 +32,9 @@ static fy_code read_axes(const fy_tensor *axes, int64_t rank, bool *gone, fy_err
   for (int64_t i = 0; i < axes->count; i++) {
     const int64_t axis = fy_tensor_int(axes, i), at = axis < 0 ? axis + rank : axis;
     if (at < 0 || at >= rank) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid reduction dimension %lld, for input with "
-                                               "%lld dimensions.",
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Invalid reduction dimension %lld, for input with "
+                     "%lld dimensions.",
                      (long long)axis, (long long)rank);
     }
     gone[at] = true;
@@ -60,8 +61,9 @@ static fy_code make_groups(fy_kernel_ctx *ctx, const bool *gone, group_key **out
     for (int64_t d = 0; d < rank; d++) {
       const int64_t v = fy_tensor_int(at, i * rank + d);
       if (v < 0 || v >= fy_tensor_int(shape, d)) {
-        return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid index %lld in dimension %lld of size %lld",
-                       (long long)v, (long long)d, (long long)fy_tensor_int(shape, d));
+        return fy_fail(err, FY_INVALID_ARGUMENT,
+                       "Invalid index %lld in dimension %lld of size %lld", (long long)v,
+                       (long long)d, (long long)fy_tensor_int(shape, d));
       }
       if (!gone[d]) *dims++ = v;
     }
@@ -165,7 +167,8 @@ static fy_code dense_shape(fy_shape_ctx *ctx, fy_error *err) {
   }
   FY_TRY(read_axes(axes, shape.rank, gone, err));
   for (int32_t d = 0; d < shape.rank; d++) {
-    if (!gone[d] || fy_shape_attr_bool(ctx, "keep_dims")) dims[rank++] = gone[d] ? 1 : shape.dims[d];
+    if (!gone[d] || fy_shape_attr_bool(ctx, "keep_dims"))
+      dims[rank++] = gone[d] ? 1 : shape.dims[d];
   }
   return fy_shape_set(ctx, 0, rank, dims, err);
 }
@@ -177,25 +180,25 @@ static fy_code sparse_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- SparseSoftmax
-#define SOFTMAX(E, S, _)                                                                    \
-  static void softmax_##S(const void *pi, const group_key *keys, int64_t n, void *po) {     \
-    const fy_t_##S *in = pi;                                                                \
-    fy_t_##S *out = po;                                                                     \
-    fy_a_##S top = FY_LD_##S(in[keys[0].at]), sum = 0;                                      \
-    for (int64_t i = 1; i < n; i++) {                                                       \
-      const fy_a_##S x = FY_LD_##S(in[keys[i].at]);                                         \
-      if (x > top) top = x;                                                                 \
-    }                                                                                       \
-    for (int64_t i = 0; i < n; i++) {                                                       \
-      const fy_a_##S x = FY_LD_##S(in[keys[i].at]);                                         \
-      const fy_a_##S e = FY_RD_##S(FY_MATH_##S(exp)(FY_RD_##S(x - top)));                   \
-      out[keys[i].at] = FY_ST_##S(e);                                                       \
-      sum = FY_RD_##S(sum + e);                                                             \
-    }                                                                                       \
-    for (int64_t i = 0; i < n; i++) {                                                       \
-      const fy_a_##S e = FY_LD_##S(out[keys[i].at]);                                        \
-      out[keys[i].at] = FY_ST_##S(e / sum);                                                 \
-    }                                                                                       \
+#define SOFTMAX(E, S, _)                                                                \
+  static void softmax_##S(const void *pi, const group_key *keys, int64_t n, void *po) { \
+    const fy_t_##S *in = pi;                                                            \
+    fy_t_##S *out = po;                                                                 \
+    fy_a_##S top = FY_LD_##S(in[keys[0].at]), sum = 0;                                  \
+    for (int64_t i = 1; i < n; i++) {                                                   \
+      const fy_a_##S x = FY_LD_##S(in[keys[i].at]);                                     \
+      if (x > top) top = x;                                                             \
+    }                                                                                   \
+    for (int64_t i = 0; i < n; i++) {                                                   \
+      const fy_a_##S x = FY_LD_##S(in[keys[i].at]);                                     \
+      const fy_a_##S e = FY_RD_##S(FY_MATH_##S(exp)(FY_RD_##S(x - top)));               \
+      out[keys[i].at] = FY_ST_##S(e);                                                   \
+      sum = FY_RD_##S(sum + e);                                                         \
+    }                                                                                   \
+    for (int64_t i = 0; i < n; i++) {                                                   \
+      const fy_a_##S e = FY_LD_##S(out[keys[i].at]);                                    \
+      out[keys[i].at] = FY_ST_##S(e / sum);                                             \
+    }                                                                                   \
   }
 SOFTMAX(FY_HALF, f16, _)
 FY_FULL_REAL_TYPES(SOFTMAX, _)

@@ -187,11 +187,12 @@ static fy_code deserialize(fy_kernel_ctx *ctx, fy_error *err) {
     if (!code) code = get_part(in, 3 * i + 2, &parts[i].shape, err);
     if (!code) code = fy_sparse_check_part(&parts[i], i, dtype, err);
     if (!code && parts[i].shape->count != parts[0].shape->count) {
-      code = fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Inconsistent shape across SparseTensors: rank prior to SparseTensor[%lld] was: "
-                     "%lld but rank of SparseTensor[%lld] is: %lld",
-                     (long long)i, (long long)parts[0].shape->count, (long long)i,
-                     (long long)parts[i].shape->count);
+      code =
+          fy_fail(err, FY_INVALID_ARGUMENT,
+                  "Inconsistent shape across SparseTensors: rank prior to SparseTensor[%lld] was: "
+                  "%lld but rank of SparseTensor[%lld] is: %lld",
+                  (long long)i, (long long)parts[0].shape->count, (long long)i,
+                  (long long)parts[i].shape->count);
     }
   }
   if (!code) code = fy_sparse_stack(ctx, parts, n, lead, in->dims, err);

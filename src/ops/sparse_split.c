@@ -6,7 +6,8 @@
 #include "ops/values.h"
 
 static fy_code sparse_split(fy_kernel_ctx *ctx, fy_error *err) {
-  const fy_tensor *axis_in = ctx->in[0], *at = ctx->in[1], *values = ctx->in[2], *shape = ctx->in[3];
+  const fy_tensor *axis_in = ctx->in[0], *at = ctx->in[1], *values = ctx->in[2],
+                  *shape = ctx->in[3];
   const int n = (int)fy_site_int(ctx->site, "num_split");
   char x[128];
   if (axis_in->rank != 0) {
@@ -36,10 +37,11 @@ static fy_code sparse_split(fy_kernel_ctx *ctx, fy_error *err) {
   }
   const int64_t whole = fy_tensor_int(shape, axis);
   if (n < 1 || n > whole) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Input num_split should be between 1 and the splitting dimension size (%lld), got "
-                   "%d",
-                   (long long)whole, n);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Input num_split should be between 1 and the splitting dimension size (%lld), got "
+        "%d",
+        (long long)whole, n);
   }
   const int64_t each = whole / n, larger = whole % n;
   for (int k = 0; k < n; k++) {
@@ -110,10 +112,11 @@ static fy_code slice_grad(fy_kernel_ctx *ctx, fy_error *err) {
                    (long long)sliced->dims[0], (long long)in->dims[0]);
   }
   if (grad->count != sliced->dims[0]) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "# elements of backprop_val_grad and # rows of output_indices should match (#nnz "
-                   "of sum): got %lld and %lld",
-                   (long long)grad->count, (long long)sliced->dims[0]);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "# elements of backprop_val_grad and # rows of output_indices should match (#nnz "
+        "of sum): got %lld and %lld",
+        (long long)grad->count, (long long)sliced->dims[0]);
   }
   if (start->rank != 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -139,9 +142,10 @@ static fy_code slice_grad(fy_kernel_ctx *ctx, fy_error *err) {
     if (same) FY_TRY(fy_copy_run(grad->dtype, out->data, i, grad->data, used++, 1, err));
   }
   if (used == grad->count) return FY_OK;
-  return fy_fail(err, FY_INTERNAL,
-                 "Elements of backprop_val_grad aren't all propagated. Num elements:%lld, used: %lld",
-                 (long long)grad->count, (long long)used);
+  return fy_fail(
+      err, FY_INTERNAL,
+      "Elements of backprop_val_grad aren't all propagated. Num elements:%lld, used: %lld",
+      (long long)grad->count, (long long)used);
 }
 
 static fy_code slice_grad_shape(fy_shape_ctx *ctx, fy_error *err) {
@@ -160,5 +164,4 @@ static const fy_sample grad_samples[] = {
 };
 FY_OP(SparseSplit, .shape = split_shape, .compute = sparse_split, .host_inputs = 1,
       .flags = FY_OP_DYNAMIC, FY_SAMPLES(split_samples));
-FY_OP(SparseSliceGrad, .shape = slice_grad_shape, .compute = slice_grad,
-      FY_SAMPLES(grad_samples));
+FY_OP(SparseSliceGrad, .shape = slice_grad_shape, .compute = slice_grad, FY_SAMPLES(grad_samples));

@@ -6,7 +6,8 @@
 #include "ops/values.h"
 
 // "1,2" (or "1, 2") of row |row|, and the shape as "[3,4]".
-static void print_row(fy_str *out, const fy_tensor *t, int64_t row, int64_t rank, const char *comma) {
+static void print_row(fy_str *out, const fy_tensor *t, int64_t row, int64_t rank,
+                      const char *comma) {
   for (int64_t d = 0; d < rank; d++) {
     fy_str_printf(out, "%s%lld", d ? comma : "", (long long)fy_tensor_int(t, row * rank + d));
   }
@@ -65,7 +66,8 @@ fy_code fy_sparse_check_order(const fy_tensor *indices, const fy_tensor *shape, 
     int order = i ? 0 : 1;  // against the row before
     for (int64_t d = 0; d < rank; d++) {
       const int64_t v = fy_tensor_int(indices, i * rank + d);
-      if (v < 0 || v >= fy_tensor_int(shape, d)) return fail_row(indices, shape, i, true, false, err);
+      if (v < 0 || v >= fy_tensor_int(shape, d))
+        return fail_row(indices, shape, i, true, false, err);
       if (order) continue;
       const int64_t before = fy_tensor_int(indices, (i - 1) * rank + d);
       order = v > before ? 1 : v < before ? -1 : 0;
@@ -179,8 +181,8 @@ fy_code fy_sparse_check_part(const fy_sparse *s, int64_t i, fy_dtype dtype, fy_e
   }
   if (s->shape->rank != 1 || s->shape->dtype != FY_INT64) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Expected serialized_sparse[%lld, 1] to be a shape vector but its shape is %s", at,
-                   fy_tensor_shape_text(s->shape, x));
+                   "Expected serialized_sparse[%lld, 1] to be a shape vector but its shape is %s",
+                   at, fy_tensor_shape_text(s->shape, x));
   }
   if (dtype != s->values->dtype) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -226,9 +228,11 @@ fy_code fy_sparse_stack(fy_kernel_ctx *ctx, const fy_sparse *parts, int64_t n, i
         at[d] = rest % lead[d];
         rest /= lead[d];
       }
-      for (int64_t d = 0; d < rank; d++) at[lead_rank + d] = fy_tensor_int(s->indices, k * rank + d);
+      for (int64_t d = 0; d < rank; d++)
+        at[lead_rank + d] = fy_tensor_int(s->indices, k * rank + d);
     }
-    FY_TRY(fy_copy_run(values->dtype, values->data, row, s->values->data, 0, s->values->count, err));
+    FY_TRY(
+        fy_copy_run(values->dtype, values->data, row, s->values->data, 0, s->values->count, err));
     row += s->values->count;
   }
   return FY_OK;
