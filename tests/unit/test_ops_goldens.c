@@ -37,7 +37,7 @@ typedef struct golden {
 static int failures;
 #define COMPLAIN(g, ...)                                                \
   do {                                                                  \
-    if (failures++ < 40) {                                              \
+    if (failures++ < 400) {                                              \
       print_error("line %d: %s(%s): ", (g)->line, (g)->op, (g)->attrs); \
       print_error(__VA_ARGS__);                                         \
       print_error("\n");                                                \
@@ -175,7 +175,7 @@ static void compare(const golden *g, int i, const fy_tensor *want, const fy_tens
     }
     if (isfinite(y)) scale = fabs(y) > scale ? fabs(y) : scale;
     const double absolute = exact_op(g->op) ? 0
-                            : complex_type  ? scale * relative * 4
+                            : complex_type  ? scale * relative * 4 + unit * g->terms
                             : narrow        ? unit * (0.25 + g->rough)
                                             : unit * (summing_op(g->op) ? 128 : 0.25 + g->terms);
     if (!close_enough(x, y, relative, absolute)) {

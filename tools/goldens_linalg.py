@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes tests/data/op_goldens_{linalg,fft,special,rng}.txt: TensorFlow's answers for linear
+algebra, Fourier transforms, special functions and random distributions.
+
+Run with a Python that has TensorFlow:  /opt/tfvenv/bin/python tools/goldens_linalg.py [FILE…]
+Same text as gen_op_goldens.py writes, whose helpers this uses, and 'terms N' as goldens_nn.py.
+"""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import gen_op_goldens as g
+import numpy as np
+import tensorflow as tf
+from gen_op_goldens import COMPLEX, SPECS, data, i32, s32
+
+F, D = tf.float32, tf.float64
+ALL = [F, D] + COMPLEX
+INVERSE = {v: k for k, v in g.NAMES.items()}
+INFER = g.infer
+
+
+def infer(*args):
+    """Ops that newer graphs may not contain still run eagerly."""
+    try:
+        INFER(*args)
+    except tf.errors.UnimplementedError:
+        pass
+
+
+g.infer = infer
+
+
+def case(op, inputs, terms=0, rough=0, **attrs):
+    """Vectors that were not asked for come as a scalar with whatever was in the memory, and graph
+    mode infers another shape than that: zero and unknown stand for them here."""
+    outputs = len([a for a in SPECS[op][2].split(",") if a.strip()])
+    for name, default in re.findall(r"(\w+):type(?:\{[^}]*\})?=(\w+)", SPECS[op][3]):
+        if not re.search(r":(?:\w+\*)?%s\b" % name, SPECS[op][1]):
+            attrs.setdefault(name, INVERSE[default])
+    at, shape_at = len(g.lines), len(g.shape_lines)
+    g.case(op, inputs, outputs, **attrs)
+    if attrs.get("compute_uv", True) is False or attrs.get("compute_v", True) is False:
+        for i in range(at, len(g.lines)):
+            g.lines[i] = re.sub(r"^(out \w+ \[\]) (\w+)", lambda m: m[1] + " " + "0" * len(m[2]), g.lines[i])
+        for i in range(shape_at, len(g.shape_lines)):
+            g.shape_lines[i] = re.sub(r"^out \[0\]$", "out <unknown>", g.shape_lines[i])
+    if op == "Cholesky" and any("out" in x and ("0000c07f" in x or "0000c0ff" in x or "f87f" in x or "f8ff" in x) for x in g.lines[at:]):
+        n = inputs[0].shape[-1]  # above the NaNs is what was in the memory
+        clean = np.where(np.tril(np.ones([n, n])) > 0, np.nan, 0.0).astype(inputs[0].dtype.as_numpy_dtype)
+        g.lines[-1] = g.tensor_line("out", tf.constant(clean))
+    if rough and len(g.lines) > at:
+        g.lines.insert(at + 1, "rough %d" % rough)
+    if terms and len(g.lines) > at:
+        g.lines.insert(at + 1, "terms %d" % terms)
+
+
+def const(v, t=F):
+    return tf.constant(v, t)
+
+
+def good(t, *shape):
+    """Matrices far from singular."""
+    x = data(t, list(shape)).numpy()
+    n = min(shape[-2:])
+    x[..., range(n), range(n)] += 4
+    return tf.constant(x)
+
+
+def positive(t, *shape):
+    x = data(t, list(shape)).numpy()
+    n = shape[-1]
+    a = x @ np.conj(np.swapaxes(x, -1, -2)) + 0.5 * np.eye(n, dtype=x.dtype)
+    return tf.constant(a.astype(x.dtype))
+
+
+def linalg():
+    one = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]
+    for t in ALL:
+        for shape in ([1, 1], [3, 3], [2, 1, 2, 2], [2, 4, 4], [0, 0], [0, 3, 3], [2, 0, 0], [17, 17]):
+            if shape == [17, 17] and t != F:
+                continue
+            p = positive(t, *shape)
+            x = good(t, *shape)
+            case("Cholesky", [p], 400)
+            case("MatrixInverse", [x], 400)
+            case("MatrixInverse", [x], 400, adjoint=True)
+            if shape != [17, 17]:
+                case("MatrixDeterminant", [x], 4000)
+            case("LogMatrixDeterminant", [x], 400)
+            case("Lu", [x], 400)
+            case("Lu", [x], 400, output_idx_type=tf.int64)
+            case("SelfAdjointEigV2", [p], 4000)
+            case("SelfAdjointEigV2", [p], 4000, compute_v=False)
+            case("Eig", [x], 4000, Tout=t if t in COMPLEX else tf.complex64 if t == F else tf.complex128)
+            if t in COMPLEX:
+                case("MatrixLogarithm", [x], 4000)
+            case("MatrixSquareRoot", [p], 4000)
+            for k in (1, 3) if t in (F, tf.complex64) and shape == [3, 3] else (2,):
+                rhs = data(t, shape[:-1] + [k])
+                for adjoint in (False, True):
+                    case("MatrixSolve", [x, rhs], 400, adjoint=adjoint)
+                    for lower in (False, True):
+                        case("MatrixTriangularSolve", [x, rhs], 400, adjoint=adjoint, lower=lower)
+        for shape in ([4, 3], [3, 4], [2, 5, 2], [2, 2, 4], [0, 3], [3, 0], [2, 0, 3], [1, 3], [3, 1],
+                      [3, 3], [1, 1], [0, 2, 3]):
+            x = data(t, shape)
+            for full in (False, True):
+                case("Qr", [x], 400, full_matrices=full)
+                case("Svd", [x], 1000, full_matrices=full)
+            case("Svd", [x], 1000, compute_uv=False)
+            if 0 in shape[-2:]:
+                continue  # MatrixSolveLs gives what was in the memory
+            rhs = data(t, shape[:-1] + [2])
+            for fast in (True, False):
+                for l2 in (0.0, 0.5):
+                    case("MatrixSolveLs", [x, rhs, const(l2, D)], 1000, fast=fast)
+        case("Svd", [data(t, [20, 17])], 2000, compute_uv=False)
+        case("Svd", [data(t, [3, 20])], 2000, compute_uv=False)
+        case("Qr", [data(t, [20, 17])], 1000)
+        case("Svd", [tf.zeros([3, 2], t)])
+        case("Qr", [tf.zeros([3, 2], t)])
+        case("Eig", [tf.linalg.diag(data(t, [3]))], 400,
+             Tout=t if t in COMPLEX else tf.complex64 if t == F else tf.complex128)
+        case("MatrixTriangularSolve", [good(t, 2, 1, 3, 3), data(t, [3, 3, 2])], 400)
+        case("MatrixTriangularSolve", [good(t, 3, 3), data(t, [2, 3, 2])], 400)
+        case("MatrixTriangularSolve", [good(t, 2, 2, 2), data(t, [3, 2, 2])])
+        case("TridiagonalMatMul", [data(t, [2, 1, 4]), data(t, [2, 1, 4]), data(t, [2, 1, 4]),
+                                   data(t, [2, 4, 3])], 40)
+        case("TridiagonalMatMul", [data(t, [1, 1]), data(t, [1, 1]), data(t, [1, 1]), data(t, [1, 3])], 40)
+        for pivot in (True, False):
+            for shape in ([1], [2], [5]):
+                n = shape[0]
+                d = np.array(data(t, [2, 3, n]).numpy())
+                d[:, 1] += 6
+                case("TridiagonalSolve", [tf.constant(d), data(t, [2, n, 3])], 400, partial_pivoting=pivot)
+                case("TridiagonalSolve", [tf.constant(d[0]), data(t, [n, 1])], 400, partial_pivoting=pivot)
+        case("TridiagonalSolve", [data(t, [3, 5]), data(t, [5, 2])], 4000)
+        bands = data(t, [2, 3, 5]).numpy()
+        for adjoint in (False, True):
+            for lower in (False, True):
+                b = np.array(bands)
+                b[:, 0 if lower else 2] += 4
+                b[:, 2 if lower else 0] += 4
+                case("BandedTriangularSolve", [tf.constant(b), data(t, [2, 5, 2])], 400, adjoint=adjoint,
+                     lower=lower)
+                case("BandedTriangularSolve", [tf.constant(b[0]), data(t, [2, 5, 1])], 400,
+                     adjoint=adjoint, lower=lower)
+    for t in (F, D):
+        for shape in ([1, 1], [3, 3], [2, 4, 4], [0, 0], [9, 9]):
+            low = tf.linalg.band_part(good(t, *shape), -1, 0)
+            case("CholeskyGrad", [low, data(t, shape)], 4000)
+        case("MatrixSquareRoot", [const([[1.0, 2.0], [-3.0, 4.0]], t)], 400)
+        case("MatrixSquareRoot", [const([[-1.0, 0.0], [0.0, 4.0]], t)], 400)
+        case("MatrixSquareRoot", [good(t, 5, 5)], 4000)
+        for singular in (one, [[1.0, 2.0], [2.0, 4.0]], [[0.0, 0.0], [0.0, 0.0]]):
+            x = const(singular, t)
+            for op in ("MatrixInverse", "MatrixDeterminant", "LogMatrixDeterminant", "Lu", "Qr"):
+                case(op, [x], 400)
+            case("MatrixSolve", [x, data(t, [len(singular), 1])], 4000)
+            case("MatrixTriangularSolve", [x, data(t, [len(singular), 1])], 4000)
+            case("Cholesky", [x])
+            case("Svd", [x], 1000, compute_uv=False)
+            case("SelfAdjointEigV2", [x], 1000)
+            case("Eig", [x], 1000, Tout=tf.complex64 if t == F else tf.complex128, compute_v=False)
+            case("MatrixSolveLs", [x, data(t, [len(singular), 1]), const(0.0, D)])
+            case("MatrixSolveLs", [x, data(t, [len(singular), 1]), const(0.0, D)], 4000, fast=False)
+    case("MatrixInverse", [tf.cast(good(F, 3, 3), tf.half)], 4000, 16)
+    case("Qr", [tf.cast(data(F, [4, 3]), tf.half)], 4000, 16)
+    bad = const([[1.0, np.nan], [2.0, 3.0]])
+    for op in ("Cholesky", "MatrixInverse", "MatrixDeterminant", "LogMatrixDeterminant", "SelfAdjointEigV2",
+               "Svd", "Qr"):
+        case(op, [bad])
+    case("Eig", [bad], Tout=tf.complex64)
+    case("Cholesky", [const([[1.0, 2.0], [2.0, 1.0]])])
+    case("TridiagonalSolve", [const([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 1.0, 1.0]]), data(F, [3, 1])])
+    case("TridiagonalSolve", [const([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 1.0, 1.0]]), data(F, [3, 1])],
+         partial_pivoting=False)
+    case("TridiagonalSolve", [data(F, [3, 0]), data(F, [0, 2])])
+    case("TridiagonalSolve", [data(F, [2, 3]), data(F, [3, 2])])
+    case("TridiagonalSolve", [data(F, [3, 3]), data(F, [4, 2])])
+    case("TridiagonalSolve", [data(F, [3, 3]), data(F, [3])])
+    case("TridiagonalSolve", [data(F, [3]), data(F, [3, 2])])
+    case("TridiagonalSolve", [data(F, [2, 3, 3]), data(F, [3, 3, 2])])
+    case("TridiagonalMatMul", [data(F, [1, 4]), data(F, [1, 3]), data(F, [1, 4]), data(F, [4, 3])])
+    case("TridiagonalMatMul", [data(F, [4]), data(F, [4]), data(F, [4]), data(F, [4, 3])])
+    case("TridiagonalMatMul", [data(F, [2, 4]), data(F, [1, 4]), data(F, [1, 4]), data(F, [4, 3])])
+    case("BandedTriangularSolve", [data(F, [3]), data(F, [3, 1])])
+    case("BandedTriangularSolve", [data(F, [2, 3]), data(F, [4, 1])])
+    case("BandedTriangularSolve", [tf.zeros([2, 3]), data(F, [3, 1])])
+    case("BandedTriangularSolve", [data(F, [2, 0]), data(F, [0, 1])])
+    for op in ("Cholesky", "MatrixInverse", "MatrixDeterminant", "LogMatrixDeterminant", "SelfAdjointEigV2",
+               "Svd", "Qr", "MatrixSquareRoot", "Lu"):
+        for shape in ([3], [], [2, 3], [2, 2, 3]):
+            case(op, [data(F, shape)])
+    case("Eig", [data(F, [2, 3])], Tout=tf.complex64)
+    case("Eig", [data(F, [3])], Tout=tf.complex64)
+    case("MatrixLogarithm", [data(tf.complex64, [2, 3])])
+    case("MatrixLogarithm", [tf.zeros([2, 2], tf.complex64)])
+    for op in ("MatrixSolve", "MatrixTriangularSolve", "MatrixSolveLs", "CholeskyGrad"):
+        extra = [const(0.0, D)] if op == "MatrixSolveLs" else []
+        for a, b in (([3, 3], [2, 3]), ([2, 3], [2, 3]), ([3], [3, 1]), ([3, 3], [3]), ([2, 3, 3], [3, 3]),
+                     ([2, 3, 3], [3, 3, 3]), ([0, 0], [0, 2]), ([3, 3], [3, 0]), ([3, 3], [4, 2])):
+            case(op, [data(F, a), data(F, b)] + extra)
+    case("MatrixSolveLs", [data(F, [3, 3]), data(F, [3, 1]), const(-1.0, D)])
+    case("MatrixSolveLs", [data(F, [3, 3]), data(F, [3, 1]), const([0.0], D)])
+
+
+FILES = [linalg]
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    for family in FILES:
+        if len(sys.argv) > 1 and family.__name__ not in sys.argv[1:]:
+            continue
+        g.rng.seed(23)
+        g.lines.clear()
+        g.shape_lines.clear()
+        g.counts.clear()
+        family()
+        path = os.path.join(here, "../tests/data/op_goldens_%s.txt" % family.__name__)
+        for name, lines in ((path, g.lines), (path.replace("op_goldens", "shape_goldens"), g.shape_lines)):
+            with open(name, "w", encoding="utf-8") as f:
+                f.write("# Made by tools/goldens_linalg.py with TensorFlow %s.\n" % tf.__version__)
+                f.write("\n".join(lines) + "\n")
+        print("%s: %d cases of %d ops, %d bytes" % (family.__name__, sum(g.counts.values()), len(g.counts),
+                                                   os.path.getsize(path)))
+
+
+if __name__ == "__main__":
+    main()
