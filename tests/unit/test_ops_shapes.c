@@ -195,6 +195,8 @@ static void all_shapes(void **state) {
   (void)state;
   check_file("shape_goldens.txt");
   check_file("shape_goldens_array.txt");
+  check_file("shape_goldens_fft.txt");
+  check_file("shape_goldens_linalg.txt");
   check_file("shape_goldens_nn.txt");
 }
 
