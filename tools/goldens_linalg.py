@@ -40,6 +40,8 @@ def case(op, inputs, terms=0, rough=0, **attrs):
     for name, default in re.findall(r"(\w+):type(?:\{[^}]*\})?=(\w+)", SPECS[op][3]):
         if not re.search(r":(?:\w+\*)?%s\b" % name, SPECS[op][1]):
             attrs.setdefault(name, INVERSE[default])
+    if os.environ.get("VERBOSE"):
+        print(op, inputs, attrs, flush=True)
     at, shape_at = len(g.lines), len(g.shape_lines)
     g.case(op, inputs, outputs, **attrs)
     if attrs.get("compute_uv", True) is False or attrs.get("compute_v", True) is False:
@@ -252,7 +254,131 @@ def fft():
     case("IRFFT", [data(c128, [5]), i32(5)], Treal=F)
 
 
-FILES = [linalg, linalg_complex, fft]
+def i64(*v):
+    return tf.constant(list(v), tf.int64)
+
+
+def generator(op, state, rest, **attrs):
+    """An op on a generator whose state is a variable."""
+    if os.environ.get("VERBOSE"):
+        print(op, state, rest, attrs, flush=True)
+    v = tf.Variable(tf.zeros_like(state))
+    v.assign(state + tf.zeros_like(state))  # memory of its own: a shared one is not updated
+    outputs = len([a for a in SPECS[op][2].split(",") if a.strip()])
+    block = ["op " + op] + ["attr %s %s" % (k, g.attr_text(x)) for k, x in sorted(attrs.items())]
+    block += [g.tensor_line("var", state)] + [g.tensor_line("in", x) for x in rest]
+    raw = []
+    for k, x in attrs.items():
+        raw += [k, x.as_datatype_enum]
+    try:
+        out = g.eager_execute.execute(op.encode(), outputs, inputs=[v.handle] + rest, attrs=tuple(raw),
+                                      ctx=g.CTX)
+        block += [g.tensor_line("out", x) for x in out or []] + [g.tensor_line("after", v.read_value())]
+    except tf.errors.OpError as e:
+        block.append("error %d %s" % (e.error_code, str(e.message).split("}} ", 1)[-1].split(" [Op:")[0]))
+    g.lines.extend(block)
+    g.counts[op] = g.counts.get(op, 0) + 1
+
+
+def rng():
+    H, reals = tf.half, [tf.half, F, D]
+    ints = [tf.int32, tf.int64]
+    seeds = iter(range(1, 10000))  # an eager kernel keeps its generator: every case its own seed
+    for t in reals:
+        for alpha in ([0.3, 1.0, 2.5], [7.0]):
+            for shape in (i32(5), i64(2, 3)):
+                case("RandomGamma", [shape, const(alpha, t)], seed=3, seed2=next(seeds))
+                tail = tf.concat([shape, tf.cast([len(alpha)], shape.dtype)], 0)
+                case("StatelessRandomGammaV2", [tail, i64(next(seeds), 5), const(alpha, t)])
+                case("StatelessRandomGammaV3", [tail, tf.constant([next(seeds)], tf.uint64),
+                                                tf.constant([4, 5], tf.uint64), s32(1), const(alpha, t)])
+    case("StatelessRandomGammaV2", [i32(2, 3), i32(1, 5), const([1.0, 2.0])])
+    case("StatelessRandomGammaV2", [i32(0, 2), i32(1, 5), const([1.0, 2.0])])
+    case("StatelessRandomGammaV2", [i32(3, 2), i32(1, 5, 6), const([1.0, 2.0])])
+    case("StatelessRandomGammaV2", [i32(3), i32(1, 5), const(2.0)])
+    case("RandomGamma", [i32(0), const([1.0, 2.0])], seed=3, seed2=next(seeds))
+    case("RandomGamma", [s32(3), const([1.0, 2.0])], seed=3, seed2=next(seeds))
+    case("RandomGamma", [i32(-3), const([1.0, 2.0])], seed=3, seed2=next(seeds))
+    case("RandomGamma", [i32(3), const([])], seed=3, seed2=next(seeds))
+    for r in reals + ints:
+        for t in reals + ints:
+            if r == H or t == H or (r, t) in ((F, D), (D, tf.int32), (tf.int64, F), (F, tf.int64), (D, D)):
+                case("RandomPoissonV2", [i32(4), const([1, 3, 12, 50], r)], seed=3, seed2=next(seeds), dtype=t)
+                case("StatelessRandomPoisson", [i32(3, 4), i64(next(seeds), 2), const([1, 3, 12, 50], r)], dtype=t)
+    case("StatelessRandomPoisson", [i32(3, 4), i64(1, 2), const([1.0, 2.0])], dtype=F)
+    case("StatelessRandomPoisson", [i32(3, 2), i64(1, 2), const([0.0, np.inf])], dtype=F)
+    case("RandomPoissonV2", [i32(0), const([1.0, 2.0])], seed=3, seed2=next(seeds), dtype=F)
+    for r in reals:
+        for t in reals + ints:
+            case("StatelessRandomBinomial", [i32(3, 4), i64(next(seeds), 2), const([5, 40, 60, 100], r),
+                                             const([0.2, 0.3, 0.7, 0.95], r)], dtype=t)
+    case("StatelessRandomBinomial", [i32(2, 2, 3), i64(4, 2), const([[10.0], [90.0]]), const([0.0, 0.5, 1.0])],
+         dtype=tf.int64)
+    case("StatelessRandomBinomial", [i32(2, 3), i64(4, 2), const(10.0), const([0.1, np.nan, 0.9])], dtype=F)
+    case("StatelessRandomBinomial", [i32(2, 2), i64(4, 2), const(10.0), const([0.1, 0.2, 0.9])], dtype=F)
+    case("StatelessRandomBinomial", [i32(2, 2), i64(4), const(10.0), const([0.1, 0.9])], dtype=F)
+    case("StatelessRandomBinomial", [i32(2, 2), i64(4, 2), const([1.0, 2.0, 3.0]), const([0.1, 0.9])], dtype=F)
+    for t in reals:
+        for low, high in ((-1.0, 1.0), (-2.0, 3.0), (0.5, 1.0), (3.0, 9.0), (-9.0, -4.0), (-np.inf, 1.0),
+                          (2.0, np.inf)):
+            params = [const(x, t) for x in (0.25, 1.5, low, high)]
+            case("ParameterizedTruncatedNormal", [i32(11)] + params, seed=3, seed2=next(seeds))
+            case("StatelessParameterizedTruncatedNormal", [i32(9), i64(next(seeds), 2)] + params)
+        case("ParameterizedTruncatedNormal", [i32(2, 3), const([0.0, 5.0], t), const([1.0, 2.0], t),
+                                              const([-1.0, 3.0], t), const([1.0, 9.0], t)], seed=3,
+             seed2=next(seeds))
+        case("StatelessParameterizedTruncatedNormal",
+             [i32(4, 2, 2), i64(7, 2), const([[0.0], [5.0]], t), const([1.0, 2.0], t), const(-1.0, t),
+              const([[1.0], [9.0]], t)])
+    bad = [const(0.0), const(-1.0), const(0.0), const(1.0)]
+    case("ParameterizedTruncatedNormal", [i32(3)] + bad, seed=3, seed2=next(seeds))
+    case("ParameterizedTruncatedNormal", [s32(3)] + bad, seed=3, seed2=next(seeds))
+    case("ParameterizedTruncatedNormal", [i32(3), const([[0.0]])] + bad[1:], seed=3, seed2=next(seeds))
+    case("StatelessParameterizedTruncatedNormal", [i32(3), i64(1, 2)] + bad)
+    case("StatelessParameterizedTruncatedNormal", [i32(3), i64(1, 2), const([0.0, 1.0])] + bad[1:])
+    key, counter = tf.constant([9], tf.uint64), tf.constant([3, 4], tf.uint64)
+    for t in (F, tf.int64, tf.string, tf.bool, tf.complex64):
+        case("StatelessShuffle", [data(t, [7, 2]), key, counter, s32(1)])
+    case("StatelessShuffle", [data(F, [20]), key, counter, s32(3)])
+    case("StatelessShuffle", [data(F, []), key, counter, s32(1)])
+    case("StatelessShuffle", [data(F, [5]), key, counter, s32(2)])
+    for t in (tf.int32, tf.uint32, tf.int64, tf.uint64):
+        for most in (0, 1, 9, 255, 1000, 65536, 70000, 2000000000):
+            at = [x for x in (0, 1, 5, 200, 999, 65000, 1999999999) if x <= most]
+            case("RandomIndexShuffle", [const(at, t), const([5, 6, 7], tf.int32), const(most, t)])
+        case("RandomIndexShuffle", [const(3, t), const([5, 6, 7], tf.int64), const(10, t)], rounds=8)
+        case("RandomIndexShuffle", [const([3, 4], t), const([[5, 6, 7], [1, 2, 3]], tf.uint32), const([10, 20], t)])
+    case("RandomIndexShuffle", [const(2**40, tf.int64), const([5, 6, 7], tf.int32), const(2**41, tf.int64)])
+    case("RandomIndexShuffle", [const(2**40, tf.int64), const([5, 6, 7], tf.int32), const(2**62 + 1, tf.int64)])
+    state = i64(7, -3, 99)
+    one = const(1, tf.int64)
+    for shape in (i64(5), i32(2, 3), i32(0)):
+        kind = {"shape_dtype": shape.dtype}
+        for t in reals + [tf.bfloat16]:
+            generator("StatefulStandardNormalV2", state, [one, shape], dtype=t, **kind)
+            generator("StatefulUniform", state, [one, shape], dtype=t, **kind)
+            generator("StatefulTruncatedNormal", state, [one, shape], dtype=t, **kind)
+        for t in (tf.int32, tf.int64, tf.uint32, tf.uint64):
+            generator("StatefulUniformFullInt", state, [one, shape], dtype=t, **kind)
+        for t in ints:
+            generator("StatefulUniformInt", state, [one, shape, const(-5, t), const(90, t)], dtype=t, **kind)
+        generator("StatefulRandomBinomial", state, [one, tf.concat([tf.cast(shape, tf.int32), [2]], 0), const([8.0, 60.0], D),
+                                                   const([0.3, 0.6], D)], dtype=F, T=D, S=tf.int32)
+    kind = {"dtype": F, "shape_dtype": tf.int64}
+    generator("StatefulUniform", state, [const(7, tf.int64), i64(3)], **kind)
+    generator("StatefulUniform", state, [i64(1), i64(3)], **kind)
+    generator("StatefulUniform", i64(1, 2), [one, i64(3)], **kind)
+    generator("StatefulUniform", tf.constant([[1, 2, 3]], tf.int64), [one, i64(3)], **kind)
+    generator("StatefulUniform", tf.constant([1, 2, 3], tf.int32), [one, i64(3)], **kind)
+    generator("StatefulUniformInt", state, [one, i64(3), const(5, tf.int64), const(5, tf.int64)], dtype=tf.int64,
+              shape_dtype=tf.int64)
+    generator("RngSkip", state, [one, const(5, tf.int64)])
+    generator("RngSkip", state, [const(9, tf.int64), const(5, tf.int64)])
+    generator("RngReadAndSkip", state, [s32(1), tf.constant(2**60, tf.uint64)])
+    generator("RngReadAndSkip", state, [s32(1), tf.constant(3, tf.uint64)])
+
+
+FILES = [linalg, linalg_complex, fft, rng]
 
 
 def main():
@@ -267,6 +393,8 @@ def main():
         family()
         path = os.path.join(here, "../tests/data/op_goldens_%s.txt" % family.__name__)
         for name, lines in ((path, g.lines), (path.replace("op_goldens", "shape_goldens"), g.shape_lines)):
+            if not lines:
+                continue
             with open(name, "w", encoding="utf-8") as f:
                 f.write("# Made by tools/goldens_linalg.py with TensorFlow %s.\n" % tf.__version__)
                 f.write("\n".join(lines) + "\n")

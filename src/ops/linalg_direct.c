@@ -189,9 +189,15 @@ static fy_code square_shape(fy_shape_ctx *ctx, fy_error *err) {
   return s.rank < 0 ? FY_OK : fy_shape_set(ctx, 0, s.rank, s.dims, err);
 }
 
+static int64_t back(fy_pshape s, int32_t from_end) {
+  return s.rank < 0 ? -1 : s.dims[s.rank - from_end];
+}
+
 static fy_code determinant_shape(fy_shape_ctx *ctx, fy_error *err) {
-  fy_pshape s;
-  FY_TRY(fy_la_shape_square(ctx, ctx->in[0], &s, err));
+  const fy_pshape s = ctx->in[0];
+  int64_t n;
+  FY_TRY(fy_shape_rank_at_least(s, 2, err));
+  FY_TRY(fy_dim_merge(back(s, 1), back(s, 2), &n, err));
   for (int i = 0; i < ctx->num_outputs; i++) FY_TRY(fy_la_shape_tail(ctx, i, s, 0, NULL, err));
   return FY_OK;
 }
@@ -216,10 +222,6 @@ static fy_code solved_shape(fy_shape_ctx *ctx, fy_pshape batch, int64_t rows, in
   dims[batch.rank] = rows;
   dims[batch.rank + 1] = cols;
   return fy_shape_set(ctx, 0, batch.rank + 2, dims, err);
-}
-
-static int64_t back(fy_pshape s, int32_t from_end) {
-  return s.rank < 0 ? -1 : s.dims[s.rank - from_end];
 }
 
 fy_code fy_la_solve_shape(fy_shape_ctx *ctx, fy_error *err) {

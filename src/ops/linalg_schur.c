@@ -76,7 +76,7 @@ static fy_code function_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 static const fy_sample eig_samples[] = {
-    {"f32[2,2]=2,0,0,1", "Tout=complex64", FY_OK, "1,2"},
+    {"f32[2,2]=2,0,0,1", "Tout=complex64", FY_OK, "2,1"},
     {"c128[2,3,3]=normal", "Tout=complex128", FY_OK, NULL},
 };
 static const fy_sample root_samples[] = {{"f32[2,2]=4,0,0,9", NULL, FY_OK, "2,0,0,3"}};

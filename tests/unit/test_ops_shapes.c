@@ -198,6 +198,7 @@ static void all_shapes(void **state) {
   check_file("shape_goldens_fft.txt");
   check_file("shape_goldens_linalg.txt");
   check_file("shape_goldens_nn.txt");
+  check_file("shape_goldens_rng.txt");
 }
 
 int main(void) {
