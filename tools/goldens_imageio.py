@@ -208,7 +208,9 @@ def jpegs():
     case("DecodeBmp", [big])
     case("ExtractJpegShape", [b""])
     case("ExtractJpegShape", [tf.constant([b"", b""])])
-    case("DecodeWebP", [files[0]])
+    case("DecodeWebP", [b"nonsense"])
+    case("DecodeWebP", [b"nonsense"], channels=3)
+    case("DecodeJxl", [b"nonsense"], channels=4)
     for c in (1, 3):
         for h, w in ((5, 7), (17, 20)):
             a = tf.constant(picture(h, w, c))

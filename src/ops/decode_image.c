@@ -359,9 +359,10 @@ static fy_code gif_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 static fy_code webp_shape(fy_shape_ctx *ctx, fy_error *err) {
+  int64_t dims[] = {-1, -1, -1, -1};
   FY_TRY(fy_shape_rank_is(ctx->in[0], 0, err));
-  int64_t channels;
-  return channels_dim(ctx, &channels, err);  // files of other formats give other ranks
+  FY_TRY(channels_dim(ctx, &dims[3], err));
+  return fy_shape_set(ctx, 0, 4, dims, err);
 }
 
 static fy_code image_shape(fy_shape_ctx *ctx, fy_error *err) {
@@ -401,6 +402,6 @@ DECODER(DecodePng, plain_shape, samples);
 DECODER(DecodeGif, gif_shape, samples);
 DECODER(DecodeBmp, plain_shape, bmp_samples);
 DECODER(DecodeWebP, webp_shape, samples);
-DECODER(DecodeJxl, webp_shape, samples);
+DECODER(DecodeJxl, plain_shape, samples);
 FY_OP(ExtractJpegShape, .shape = shape3_shape, .compute = jpeg_shape, .flags = FY_OP_HOST,
       FY_SAMPLES(shape_samples));

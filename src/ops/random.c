@@ -7,59 +7,15 @@
 // generator from g on, so threads can start anywhere. A stateful op keeps its generator in the site
 // and each call moves it on by 256 blocks per value, whatever the call really used.
 
-#include <stdio.h>
-
 #include "base/alloc.h"
-#include "base/thread.h"
-#include "ops/philox.h"
+#include "ops/random_source.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
 #define RESERVED_PER_VALUE 256
 
-typedef struct random_state {
-  fy_mutex lock;
-  fy_philox generator;
-} random_state;
-
-static uint64_t entropy(void) {
-  uint64_t bits = 0;
-  FILE *f = fopen("/dev/urandom", "rb");
-  if (f) {
-    if (fread(&bits, sizeof bits, 1, f) != 1) bits = 0;
-    fclose(f);
-  }
-  return bits ? bits : (uint64_t)fy_now_ns() * 0x9E3779B97F4A7C15ull;
-}
-
-static fy_code random_prepare(fy_site *site, fy_error *err) {
-  random_state *s = fy_calloc(1, sizeof *s);
-  if (!s) return fy_fail_oom(err, sizeof *s);
-  uint64_t seed = (uint64_t)fy_site_int(site, "seed"), seed2 = (uint64_t)fy_site_int(site, "seed2");
-  if (seed == 0 && seed2 == 0) {
-    seed = entropy();
-    seed2 = entropy();
-  }
-  fy_mutex_init(&s->lock);
-  s->generator = fy_philox_seed(seed, seed2);
-  site->state = s;
-  return FY_OK;
-}
-
-static void random_release(void *state) {
-  random_state *s = state;
-  if (!s) return;
-  fy_mutex_destroy(&s->lock);
-  fy_free(s);
-}
-
 static fy_philox reserve(const fy_kernel_ctx *ctx, int64_t values) {
-  random_state *s = ctx->site->state;
-  fy_lock(&s->lock);
-  const fy_philox g = s->generator;
-  fy_philox_skip(&s->generator, (uint64_t)values * RESERVED_PER_VALUE);
-  fy_unlock(&s->lock);
-  return g;
+  return fy_random_reserve(ctx, (uint64_t)values * RESERVED_PER_VALUE);
 }
 
 // ---------------------------------------------------------------- groups
@@ -254,22 +210,6 @@ static fy_code random_integers(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
-// The user's seed is scrambled once, so that a weak one (0, 1, 2 …) still gives strong keys.
-static fy_code generator_of_seed(const fy_tensor *seed, fy_philox *out, fy_error *err) {
-  char x[128];
-  if (seed->rank != 1 || seed->count != 2) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "seed must have shape [2], not %s",
-                   fy_tensor_shape_text(seed, x));
-  }
-  const uint64_t s0 = (uint64_t)fy_tensor_int(seed, 0), s1 = (uint64_t)fy_tensor_int(seed, 1);
-  fy_philox mixer = {{(uint32_t)s0, (uint32_t)(s0 >> 32), (uint32_t)s1, (uint32_t)(s1 >> 32)},
-                     {0x3EC8F720u, 0x02461E29u}};
-  uint32_t mix[4];
-  fy_philox_next(&mixer, mix);
-  *out = (fy_philox){{0, 0, mix[2], mix[3]}, {mix[0], mix[1]}};
-  return FY_OK;
-}
-
 // Inputs |i|, |i| + 1, |i| + 2 are key, counter and algorithm (1: Philox, 3: whatever fits).
 static fy_code generator_of_key(const fy_kernel_ctx *ctx, int i, fy_philox *out, fy_error *err) {
   const fy_tensor *key = ctx->in[i], *counter = ctx->in[i + 1], *alg = ctx->in[i + 2];
@@ -307,7 +247,7 @@ static fy_code draw(fy_kernel_ctx *ctx, random_job *job, fy_error *err) {
 
 static fy_code random_stateless(fy_kernel_ctx *ctx, fy_error *err) {
   random_job job = {0};
-  FY_TRY(generator_of_seed(ctx->in[1], &job.generator, err));
+  FY_TRY(fy_random_of_seed(ctx->in[1], &job.generator, err));
   return draw(ctx, &job, err);
 }
 static fy_code random_keyed(fy_kernel_ctx *ctx, fy_error *err) {
@@ -335,7 +275,7 @@ static fy_code bounded(const fy_kernel_ctx *ctx, int i, random_job *job, fy_erro
 }
 static fy_code integers_stateless(fy_kernel_ctx *ctx, fy_error *err) {
   random_job job = {0};
-  FY_TRY(generator_of_seed(ctx->in[1], &job.generator, err));
+  FY_TRY(fy_random_of_seed(ctx->in[1], &job.generator, err));
   FY_TRY(bounded(ctx, 2, &job, err));
   return draw(ctx, &job, err);
 }
@@ -359,7 +299,7 @@ static fy_code get_key_counter(fy_kernel_ctx *ctx, fy_error *err) {
   const int64_t one = 1, two = 2;
   fy_philox g;
   fy_tensor *key, *counter;
-  FY_TRY(generator_of_seed(ctx->in[0], &g, err));
+  FY_TRY(fy_random_of_seed(ctx->in[0], &g, err));
   FY_TRY(fy_out(ctx, 0, 1, &one, &key, err));
   FY_TRY(fy_out(ctx, 1, 1, &two, &counter, err));
   *(uint64_t *)key->data = (uint64_t)g.key[1] << 32 | g.key[0];
@@ -451,7 +391,7 @@ static fy_code multinomial(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){rows, samples}, &out, err));
   if (out->count == 0) return FY_OK;
   if (stateless) {
-    FY_TRY(generator_of_seed(ctx->in[2], &g, err));
+    FY_TRY(fy_random_of_seed(ctx->in[2], &g, err));
   } else {
     g = reserve(ctx, rows * ((samples + 3) / 4 * 4) * 2);
   }
@@ -472,7 +412,6 @@ static fy_code multinomial_shape(fy_shape_ctx *ctx, fy_error *err) {
 
 static fy_code shuffle(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
-  random_state *s = ctx->site->state;
   fy_tensor *out;
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   if (in->count <= 1 || in->dims[0] <= 1) {
@@ -482,10 +421,7 @@ static fy_code shuffle(fy_kernel_ctx *ctx, fy_error *err) {
   void *memory;
   FY_TRY(fy_scratch(ctx, (size_t)n * sizeof(int64_t), &memory, err));
   int64_t *order = memory;
-  fy_lock(&s->lock);
-  singles from = {.generator = s->generator};
-  fy_philox_skip(&s->generator, (uint64_t)(n - 1 + 3) / 4);
-  fy_unlock(&s->lock);
+  singles from = {.generator = fy_random_reserve(ctx, (uint64_t)(n - 1 + 3) / 4)};
   for (int64_t i = 0; i < n; i++) order[i] = i;
   for (int64_t i = 0; i + 1 < n; i++) {
     const int64_t with = i + (int64_t)(next_single(&from) % (uint32_t)(n - i));
@@ -597,14 +533,15 @@ static const fy_sample stateless_multinomial_samples[] = {
 };
 static const fy_sample shuffle_samples[] = {{"f32[5,2]=iota", "seed=1; seed2=2", FY_OK, NULL}};
 
-#define RANDOM_OP(Name, kind)                                                                      \
-  FY_OP(Name, .shape = fy_shape_from_first, .prepare = random_prepare, .compute = random_stateful, \
-        .release = random_release, .aux = &(kind), .host_inputs = 1, FY_SAMPLES(samples))
+#define RANDOM_OP(Name, kind)                                                     \
+  FY_OP(Name, .shape = fy_shape_from_first, .prepare = fy_random_prepare,         \
+        .compute = random_stateful, .release = fy_random_release, .aux = &(kind), \
+        .host_inputs = 1, FY_SAMPLES(samples))
 RANDOM_OP(RandomUniform, uniform_kind);
 RANDOM_OP(RandomStandardNormal, normal_kind);
 RANDOM_OP(TruncatedNormal, truncated_kind);
-FY_OP(RandomUniformInt, .shape = integers_shape, .prepare = random_prepare,
-      .compute = random_integers, .release = random_release, .aux = &integers_kind,
+FY_OP(RandomUniformInt, .shape = integers_shape, .prepare = fy_random_prepare,
+      .compute = random_integers, .release = fy_random_release, .aux = &integers_kind,
       .host_inputs = 7, FY_SAMPLES(int_samples));
 FY_OP(StatelessRandomUniform, .shape = stateless_shape, .compute = random_stateless,
       .aux = &uniform_kind, .host_inputs = 3, FY_SAMPLES(stateless_samples));
@@ -631,9 +568,9 @@ FY_OP(StatelessRandomGetKeyCounterAlg, .shape = key_counter_shape, .compute = ge
       .host_inputs = 1, .host_outputs = 7, FY_SAMPLES(key_samples));
 FY_OP(StatelessRandomGetAlg, .shape = fy_shape_scalar, .compute = get_algorithm, .host_outputs = 1,
       FY_SAMPLES(alg_samples));
-FY_OP(Multinomial, .shape = multinomial_shape, .prepare = random_prepare, .compute = multinomial,
-      .release = random_release, .host_inputs = 1 << 1, FY_SAMPLES(multinomial_samples));
+FY_OP(Multinomial, .shape = multinomial_shape, .prepare = fy_random_prepare, .compute = multinomial,
+      .release = fy_random_release, .host_inputs = 1 << 1, FY_SAMPLES(multinomial_samples));
 FY_OP(StatelessMultinomial, .shape = multinomial_shape, .compute = multinomial, .host_inputs = 0x6,
       FY_SAMPLES(stateless_multinomial_samples));
-FY_OP(RandomShuffle, .shape = fy_shape_unchanged, .prepare = random_prepare, .compute = shuffle,
-      .release = random_release, FY_SAMPLES(shuffle_samples));
+FY_OP(RandomShuffle, .shape = fy_shape_unchanged, .prepare = fy_random_prepare, .compute = shuffle,
+      .release = fy_random_release, FY_SAMPLES(shuffle_samples));

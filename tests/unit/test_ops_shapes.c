@@ -196,6 +196,9 @@ static void all_shapes(void **state) {
   check_file("shape_goldens.txt");
   check_file("shape_goldens_array.txt");
   check_file("shape_goldens_nn.txt");
+  check_file("shape_goldens_imageio.txt");
+  check_file("shape_goldens_picture.txt");
+  check_file("shape_goldens_quant.txt");
 }
 
 int main(void) {
