@@ -10,6 +10,7 @@
 #include "ops/resource.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
+#include "ops/variable.h"
 
 #define MAX_VARS   4
 #define MAX_INPUTS 12
@@ -289,21 +290,6 @@ static fy_code check_variables(fy_kernel_ctx *ctx, const optimizer *o, fy_variab
   return FY_OK;
 }
 
-// The value of |v| as nobody else holds it; the old one goes to |*garbage|.
-static fy_code own_value(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **garbage, fy_error *err) {
-  fy_tensor *old = v->value, *copy = NULL, old_view, new_view;
-  if (fy_tensor_is_exclusive(old)) return FY_OK;
-  const fy_services *svc = ctx->svc;
-  FY_TRY(svc->allocate ? svc->allocate(ctx, old->dtype, old->rank, old->dims, &copy, err)
-                       : fy_tensor_new(old->dtype, old->rank, old->dims, &copy, err));
-  const fy_tensor *from = svc->view ? svc->view(ctx, old, &old_view) : old;
-  fy_tensor *to = svc->view ? svc->view(ctx, copy, &new_view) : copy;
-  if (old->count) memcpy(to->data, from->data, fy_tensor_bytes(old));
-  v->value = copy;
-  *garbage = old;
-  return FY_OK;
-}
-
 static fy_code step_locked(fy_kernel_ctx *ctx, const optimizer *o, fy_variable **vars,
                            fy_tensor **garbage, fy_error *err) {
   const fy_tensor *grad = ctx->in[o->grad];
@@ -321,11 +307,20 @@ static fy_code step_locked(fy_kernel_ctx *ctx, const optimizer *o, fy_variable *
   }
   for (int i = 0; i < o->vars; i++) {
     fy_tensor view;
-    FY_TRY(own_value(ctx, vars[i], &garbage[i], err));
+    FY_TRY(fy_variable_own(ctx, vars[i], &garbage[i], err));
     j.var[i] = (ctx->svc->view ? ctx->svc->view(ctx, vars[i]->value, &view) : vars[i]->value)->data;
   }
   if (grad->count) fy_parallel(ctx, grad->count, o->ns, step, &j);
   return FY_OK;
+}
+
+// ApplyAdam … take references to variables, ResourceApplyAdam … resources.
+static fy_code variable_of(fy_kernel_ctx *ctx, int i, fy_variable **out, fy_error *err) {
+  fy_object *object = NULL;
+  if (fy_dtype_is_ref(ctx->site->in_types[i])) return fy_ref_variable(ctx->in[i], out, err);
+  fy_code code = fy_resource_object(ctx->in[i], &fy_variable_type, &object, err);
+  *out = (fy_variable *)object;
+  return code;
 }
 
 static fy_code apply(fy_kernel_ctx *ctx, fy_error *err) {
@@ -334,9 +329,7 @@ static fy_code apply(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *garbage[MAX_VARS] = {NULL};
   int n = 0;
   for (int i = 0; i < o->vars; i++) {
-    fy_object *object;
-    FY_TRY(fy_resource_object(ctx->in[i], &fy_variable_type, &object, err));
-    vars[i] = (fy_variable *)object;
+    FY_TRY(variable_of(ctx, i, &vars[i], err));
     int at = n;
     while (at > 0 && (uintptr_t)order[at - 1] > (uintptr_t)vars[i]) at--;
     if (at > 0 && order[at - 1] == vars[i]) continue;  // the same one twice
@@ -348,6 +341,7 @@ static fy_code apply(fy_kernel_ctx *ctx, fy_error *err) {
   fy_code code = step_locked(ctx, o, vars, garbage, err);
   for (int i = n - 1; i >= 0; i--) fy_unlock(&order[i]->lock);
   for (int i = 0; i < o->vars; i++) fy_tensor_release(garbage[i]);
+  if (!code) code = fy_out_ref(ctx, err);
   return code;
 }
 
@@ -359,16 +353,17 @@ static const optimizer *by_name(const char *name) {
 static fy_code apply_shape(fy_shape_ctx *ctx, fy_error *err) {
   const optimizer *o = by_name(ctx->spec->name);
   if (!o || ctx->num_inputs != o->inputs) return FY_OK;
-  fy_pshape all = ctx->in_handle[0].shape;
+  const bool refs = fy_dtype_is_ref(ctx->in_types[0]);
+  fy_pshape all = refs ? ctx->in[0] : ctx->in_handle[0].shape;
   for (int i = 1; i < o->inputs; i++) {
     if (i < o->vars || i == o->grad) {
-      const fy_pshape s = i < o->vars ? ctx->in_handle[i].shape : ctx->in[i];
+      const fy_pshape s = i < o->vars && !refs ? ctx->in_handle[i].shape : ctx->in[i];
       FY_TRY(fy_shape_merge(ctx, all, s, &all, err));
     } else {
       FY_TRY(fy_shape_rank_is(ctx->in[i], 0, err));
     }
   }
-  return FY_OK;
+  return refs ? fy_shape_set(ctx, 0, all.rank, all.dims, err) : FY_OK;
 }
 
 #define OPTIMIZER(Name, table) \
@@ -399,3 +394,18 @@ OPTIMIZER(ResourceApplyAdadelta, adadelta);
 OPTIMIZER(ResourceApplyAdaMax, adamax);
 OPTIMIZER(ResourceApplyFtrl, ftrl);
 OPTIMIZER(ResourceApplyFtrlV2, ftrl_v2);
+
+#define REF_OPTIMIZER(Name, table)                                                                 \
+  FY_OP(Name, .shape = apply_shape, .compute = apply, .aux = &table, .host_inputs = HOSTS_##table, \
+        .host_outputs = 1, .flags = FY_OP_SETS_OUTPUT)
+REF_OPTIMIZER(ApplyGradientDescent, descent);
+REF_OPTIMIZER(ApplyMomentum, momentum);
+REF_OPTIMIZER(ApplyAdam, adam);
+REF_OPTIMIZER(ApplyAdagrad, adagrad);
+REF_OPTIMIZER(ApplyAdagradV2, adagrad_v2);
+REF_OPTIMIZER(ApplyRMSProp, rmsprop);
+REF_OPTIMIZER(ApplyCenteredRMSProp, centered);
+REF_OPTIMIZER(ApplyAdadelta, adadelta);
+REF_OPTIMIZER(ApplyAdaMax, adamax);
+REF_OPTIMIZER(ApplyFtrl, ftrl);
+REF_OPTIMIZER(ApplyFtrlV2, ftrl_v2);
