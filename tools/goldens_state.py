@@ -72,6 +72,7 @@ class Case:
             text = re.sub(r"^(?s:.*)\nNode: '[^\n]*'\n", "", text)
             text = text.replace("Graph execution error:\n\n", "")
             text = text.split("\n\t [[")[0].split("\n")[0]
+            text = text.split(" with these attrs:")[0]  # which come in any order
             lines += [f"fetch {t.name} 0 s -" for t in fetches]
             lines.append(f"error {e.error_code} {text}")
         lines += [f"target {t.name}" for t in targets]

@@ -102,6 +102,20 @@ static fy_code check_ref_rows(const fy_tensor *to, const fy_tensor *indices,
                  fy_tensor_shape_text(to, z));
 }
 
+static fy_code check_ref_prefix(const fy_tensor *indices, const fy_tensor *updates, fy_error *err) {
+  const int32_t n = indices->rank - 1;
+  char x[128], y[128];
+  for (int32_t d = 0; d < n && d < updates->rank; d++) {
+    if (indices->dims[d] == updates->dims[d]) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Dimensions [0,%d) of indices[shape=%s] = %lld must match dimensions [0,%d) of "
+                   "updates[shape=%s] = %lld",
+                   n, fy_tensor_shape_text(indices, x), (long long)indices->dims[d], n,
+                   fy_tensor_shape_text(updates, y), (long long)updates->dims[d]);
+  }
+  return FY_OK;
+}
+
 typedef struct resource_scatter {
   fy_scatter_kind kind;
   bool nd;
@@ -117,6 +131,7 @@ static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **gar
                    "DType of scatter resource and updates does not match.");
   }
   if (how->nd) {
+    if (is_ref(ctx->site)) FY_TRY(check_ref_prefix(indices, updates, err));
     FY_TRY(fy_scatter_nd_check(v->value, indices, updates, err));
   } else {
     FY_TRY(is_ref(ctx->site) ? check_ref_rows(v->value, indices, updates, err)
