@@ -264,6 +264,9 @@ SPARSE = ["Adadelta", "Adagrad", "AdagradV2", "AdagradDA", "CenteredRMSProp", "F
           "Momentum", "ProximalAdagrad", "ProximalGradientDescent", "RMSProp"]
 
 
+NO_HALF = ["ProximalAdagrad", "ProximalGradientDescent", "AdagradDA"]
+
+
 def start(slot, shape, dtype):
     n = int(np.prod(shape))
     base = {"var": 1.0, "linear": .3, "mg": .05, "m": .2}.get(slot, .5)
@@ -284,6 +287,8 @@ def optimizers(resource):
         for value in ([False, True] if flag else [None]):
             for dtype in [tf.float32, tf.float64, tf.float16]:
                 if dtype != tf.float32 and value is False:
+                    continue
+                if dtype == tf.float16 and op in NO_HALF:  # Ferry has loops that TensorFlow lacks
                     continue
                 name = f"{kind}{'Sparse' if sparse else ''}Apply{op}"
                 with Case(out, f"{name} {dtype.name} {value}") as c:
@@ -315,8 +320,6 @@ def optimizers(resource):
                         kw["indices"] = index
                     if flag:
                         kw[flag] = value
-                    if sparse and op == "ProximalGradientDescent":
-                        pass
                     step = getattr(raw, name)(**kw, name="step")
                     target = step if resource else step.op
                     feed = {"g": np.array([[.5, -1], [.25, 0], [-.125, 2]], nt)}
@@ -339,7 +342,101 @@ def optimizers(resource):
     write(f"state_optimizers_{'resource' if resource else 'ref'}.txt", out)
 
 
-GROUPS = {"refs": refs, "optimizers_ref": lambda: optimizers(False),
+# ---------------------------------------------------------------- checkpoints
+FILES = "/tmp/ferry_state_goldens"  # test_state_replay makes it anew
+
+
+def checkpoints():
+    import shutil
+    shutil.rmtree(FILES, ignore_errors=True)
+    os.makedirs(FILES)
+    out = []
+    a = np.arange(6, dtype=f32).reshape(2, 3)
+
+    def save(prefix, names, slices, tensors):
+        return raw.SaveV2(prefix=prefix, tensor_names=names, shape_and_slices=slices, tensors=tensors)
+
+    def restore(prefix, names, slices, dtypes):
+        return raw.RestoreV2(prefix=prefix, tensor_names=names, shape_and_slices=slices,
+                             dtypes=dtypes)
+
+    def dump(c, name):  # the files themselves, byte by byte
+        c.run(raw.ReadFile(filename=f"{FILES}/{name}"))
+
+    with Case(out, "every dtype") as c:
+        values = [np.array([1, 0, 3]).astype(t.as_numpy_dtype) for t in DTYPES]
+        values += [np.array([b"hi", b"", b"long" * 80], object), np.zeros([0, 2], f32), f32(7),
+                   np.array([], object).reshape(0, 3)]
+        names = [f"t{i}/.ATTRIBUTES/VARIABLE_VALUE" for i in range(len(values))]
+        types = DTYPES + [tf.string, tf.float32, tf.float32, tf.string]
+        tensors = [tf.constant(v, t, shape=np.shape(v)) for v, t in zip(values, types)]
+        c.run(targets=save(FILES + "/all", names, [""] * len(names), tensors))
+        dump(c, "all.index")
+        dump(c, "all.data-00000-of-00001")
+        c.run(restore(FILES + "/all", names, [""] * len(names), types))
+        c.run(restore(FILES + "/all", names[:1], [""], [tf.int32]))
+        c.run(restore(FILES + "/all", ["nope"], [""], [tf.int32]))
+    with Case(out, "many keys") as c:
+        names = [f"layer_{i // 7}/w_{i}" for i in range(60)]
+        c.run(targets=save(FILES + "/many", names, [""] * 60, [tf.constant(i) for i in range(60)]))
+        dump(c, "many.index")
+        c.run(restore(FILES + "/many", names[::9], [""] * 7, [tf.int32] * 7))
+    with Case(out, "slices and merging") as c:
+        c.run(targets=save(FILES + "/b", ["p"], ["4 3 0,2:-"], [a]))
+        c.run(targets=save(FILES + "/c", ["p", "zz"], ["4 3 2,2:-", ""], [a, tf.constant(True)]))
+        dump(c, "b.index")
+        c.run(restore(FILES + "/b", ["p"], [""], [tf.float32]))
+        c.run(restore(FILES + "/b", ["p"], ["4 3 1,1:-"], [tf.float32]))
+        c.run(targets=raw.MergeV2Checkpoints(checkpoint_prefixes=[FILES + "/b", FILES + "/c"],
+                                             destination_prefix=FILES + "/m",
+                                             delete_old_dirs=False))
+        for name in ["m.index", "m.data-00000-of-00002", "m.data-00001-of-00002"]:
+            dump(c, name)
+        for spec in ["", "4 3 1,2:0,1", "4 3 -:2,1", "4 4 1,2:0,1", "4 3 1,9:0,1", "4 3", "a 3 -:-",
+                     "4 3 -", "4 3 -:x", "4 3 -:0,0"]:
+            place = tf.constant([spec])
+            c.run(restore(FILES + "/m", ["p"], v1.placeholder_with_default(place, [1]), [tf.float32]))
+        c.run(targets=raw.MergeV2Checkpoints(checkpoint_prefixes=[FILES + "/nope"],
+                                             destination_prefix=FILES + "/n"))
+        c.run(targets=raw.MergeV2Checkpoints(checkpoint_prefixes=[FILES + "/nope", FILES + "/m"],
+                                             destination_prefix=FILES + "/n",
+                                             allow_missing_files=True))
+        dump(c, "n.index")
+        c.run(restore(FILES + "/n", ["p"], [""], [tf.float32]))
+        c.run(targets=save(FILES + "/q", ["x", "x"], ["2 3 0,1:-", "2 3 1,1:-"], [a[:1], a[1:]]))
+        dump(c, "q.index")
+        c.run(restore(FILES + "/q", ["x", "x"], ["", "2 3 -:1,2"], [tf.float32] * 2))
+    with Case(out, "refusals") as c:
+        c.run(targets=save(FILES + "/x", ["x"], ["2 3 0,1:-"], [a]))
+        c.run(targets=save(FILES + "/x", ["x", "x"], ["", ""], [a, a]))
+        c.run(targets=save("/proc/nope/x", ["x"], [""], [a]))
+        c.run(targets=save(FILES + "/new/deep/x", ["x"], [""], [a]))
+        c.run(targets=save(FILES + "/new/x", ["x"], [""], [a]))
+        c.run(restore(FILES + "/new/x", ["x"], [""], [tf.float32]))
+    with Case(out, "version 1") as c:
+        values = [a, np.array([b"k", b"ll"]), np.int32(5), np.array([1, 2], np.int64),
+                  np.array([True, False]), np.array([1.5], np.float64)]
+        names = [f"v{i}" for i in range(len(values))]
+        types = [tf.float32, tf.string, tf.int32, tf.int64, tf.bool, tf.float64]
+        c.run(targets=raw.Save(filename=FILES + "/v1", tensor_names=names, data=values))
+        c.run(targets=raw.SaveSlices(filename=FILES + "/v1s", tensor_names=["x", "x"],
+                                     shapes_and_slices=["2 3 0,1:-", "2 3 1,1:-"],
+                                     data=[a[:1], a[1:]]))
+        for n, t in zip(names, types):
+            c.run(raw.Restore(file_pattern=FILES + "/v1", tensor_name=n, dt=t))
+        c.run(raw.Restore(file_pattern=FILES + "/v1", tensor_name="v0", dt=tf.int32))
+        c.run(raw.Restore(file_pattern=FILES + "/v1", tensor_name="nope", dt=tf.int32))
+        c.run(raw.Restore(file_pattern=FILES + "/none", tensor_name="v0", dt=tf.int32))
+        c.run(raw.Restore(file_pattern=FILES + "/v1s", tensor_name="x", dt=tf.float32))
+        c.run(raw.RestoreSlice(file_pattern=FILES + "/v1s", tensor_name="x",
+                               shape_and_slice="2 3 -:1,2", dt=tf.float32))
+        c.run(restore(FILES + "/v1", names, [""] * len(names), types))
+    write("state_checkpoints.txt", out)
+
+
+DTYPES = [tf.float32, tf.float64, tf.float16, tf.bfloat16, tf.int8, tf.int16, tf.int32, tf.int64,
+          tf.uint8, tf.uint16, tf.uint32, tf.uint64, tf.bool, tf.complex64, tf.complex128]
+GROUPS = {"checkpoints": checkpoints, "refs": refs, "optimizers_ref": lambda: optimizers(False),
           "optimizers_resource": lambda: optimizers(True)}
 
 if __name__ == "__main__":
