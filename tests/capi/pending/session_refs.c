@@ -1,37 +1,40 @@
 /* Variables and other state kept by a session. */
 #include "transcript_graph.h"
 
-static TF_Graph* g;
+static TF_Graph *g;
 
-static TF_Operation* var(const char* name, const char* shared, TF_DataType t, const int64_t* dims, int nd) {
-  TF_OperationDescription* d = TF_NewOperation(g, "VarHandleOp", name);
+static TF_Operation *var(const char *name, const char *shared, TF_DataType t, const int64_t *dims,
+                         int nd) {
+  TF_OperationDescription *d = TF_NewOperation(g, "VarHandleOp", name);
   TF_SetAttrType(d, "dtype", t);
   TF_SetAttrShape(d, "shape", dims, nd);
   if (shared) TF_SetAttrString(d, "shared_name", shared, strlen(shared));
   return tg_finish(d);
 }
-static TF_Operation* typed(const char* op, const char* name, TF_Operation* v, TF_Operation* x, TF_Operation* after) {
-  TF_OperationDescription* d = x ? tg_desc(g, op, name, 2, v, x) : tg_desc(g, op, name, 1, v);
-  if (strcmp(op, "DestroyResourceOp") && strcmp(op, "VarIsInitializedOp")) TF_SetAttrType(d, "dtype", TF_FLOAT);
+static TF_Operation *typed(const char *op, const char *name, TF_Operation *v, TF_Operation *x,
+                           TF_Operation *after) {
+  TF_OperationDescription *d = x ? tg_desc(g, op, name, 2, v, x) : tg_desc(g, op, name, 1, v);
+  if (strcmp(op, "DestroyResourceOp") && strcmp(op, "VarIsInitializedOp"))
+    TF_SetAttrType(d, "dtype", TF_FLOAT);
   if (after) TF_AddControlInput(d, after);
   return tg_finish_show(d, name);
 }
 
 int main(void) {
   tg_begin();
-  TF_OperationDescription* d;
-  TF_Operation* one;
-  TF_Session* s;
+  TF_OperationDescription *d;
+  TF_Operation *one;
+  TF_Session *s;
   tr_case("reference variables");
   g = TF_NewGraph();
   d = TF_NewOperation(g, "VariableV2", "rv");
   TF_SetAttrType(d, "dtype", TF_FLOAT);
   TF_SetAttrShape(d, "shape", NULL, 0);
-  TF_Operation* rv = tg_finish_show(d, "rv");
+  TF_Operation *rv = tg_finish_show(d, "rv");
   one = tg_cf(g, 1, "one");
-  TF_Operation* as = tg_op_show(g, "Assign", "as", 2, rv, one);
-  TF_Operation* aa = tg_op_show(g, "AssignAdd", "aa", 2, rv, one);
-  TF_Operation* id = tg_op_show(g, "Identity", "id", 1, rv);
+  TF_Operation *as = tg_op_show(g, "Assign", "as", 2, rv, one);
+  TF_Operation *aa = tg_op_show(g, "AssignAdd", "aa", 2, rv, one);
+  TF_Operation *id = tg_op_show(g, "Identity", "id", 1, rv);
   s = tg_session(g);
   tg_fetch(s, "uninitialised", id);
   tg_fetch(s, "fetch the ref itself", rv);
