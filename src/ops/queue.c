@@ -57,7 +57,7 @@ static fy_code make_queue(fy_view container, fy_view name, const void *arg, fy_o
   q->types = fy_calloc(q->width + 1, sizeof *q->types);
   if (!q->types) {
     destroy(&q->object);
-    return fy_fail_oom(err, q->width);
+    return fy_fail_oom(err, types->n * sizeof *q->types);
   }
   memcpy(q->types, types->v.types, q->width * sizeof *q->types);
   snprintf(q->name, sizeof q->name, "%.*s", (int)name.n, name.p);

@@ -34,6 +34,8 @@ int main(void) {
   TFE_MonitoringBoolGauge0 *dg = TFE_MonitoringNewBoolGauge0("/ferry/test/c0", S, "gauge");
   ec_st("same name, other kind");
   printf("gauge %s\n", dg ? "not null" : "null");
+  if (dup) TFE_MonitoringDeleteCounter0(dup);
+  if (dg) TFE_MonitoringDeleteBoolGauge0(dg);
   TFE_MonitoringDeleteCounter0(c0);
   c0 = TFE_MonitoringNewCounter0("/ferry/test/c0", S, "counts");
   ec_st("after deleting the first");

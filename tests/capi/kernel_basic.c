@@ -291,6 +291,7 @@ static void eager(void) {
   TFE_Execute(op, r, &n, S);
   ec_st("FerryLater");
   printf("outputs %d\n", n);
+  TFE_DeleteTensorHandle(r[0]);
   TFE_DeleteOp(op);
 
   tr_case("inside a function");

@@ -26,6 +26,7 @@ static void spec(const char *name, const char *attr, const char *in, const char 
   } else {
     printf("  library %s\n", l ? "not null" : "null");
   }
+  if (l) TF_DeleteLibraryHandle(l);
   unlink(file);
 }
 
