@@ -12,6 +12,7 @@ static void legacy(void) {
   const char *in[1] = {"p:0"}, *out[2] = {"n:0", "n:0"}, *target[1] = {"n"};
   TF_Tensor *v[1] = {tr_f32(3)}, *r[2] = {NULL, NULL};
   TF_Run(s, NULL, in, v, 1, out, r, 1, NULL, 0, NULL, st);
+  TF_DeleteTensor(v[0]);
   tr_status("run before a graph", st);
   TF_Graph *g = TF_NewGraph();
   TF_Operation *p = tg_ph(g, TF_FLOAT, "p", NULL, -1);
@@ -28,6 +29,7 @@ static void legacy(void) {
   tr_status("extend with nothing", st);
   v[0] = tr_f32(3);
   TF_Run(s, NULL, in, v, 1, out, r, 2, target, 1, NULL, st);
+  TF_DeleteTensor(v[0]);
   if (tr_status("run", st))
     for (int i = 0; i < 2; i++) tr_show_free("  out", r[i]);
   r[0] = r[1] = NULL;
@@ -35,6 +37,7 @@ static void legacy(void) {
   in[0] = "p";
   out[0] = "n";
   TF_Run(s, NULL, in, v, 1, out, r, 1, NULL, 0, NULL, st);
+  TF_DeleteTensor(v[0]);
   if (tr_status("names without an index", st)) tr_show_free("  out", r[0]);
   r[0] = NULL;
   static const char *const odd[] = {"n:1", "n:-1", "nope:0", "", "n:0:0", "^n", "n:x"};
@@ -42,6 +45,7 @@ static void legacy(void) {
     out[0] = odd[i];
     v[0] = tr_f32(3);
     TF_Run(s, NULL, in, v, 1, out, r, 1, NULL, 0, NULL, st);
+    TF_DeleteTensor(v[0]);
     if (tr_status(odd[i], st)) tr_show_free("  out", r[0]);
     r[0] = NULL;
   }
@@ -49,11 +53,13 @@ static void legacy(void) {
   target[0] = "nope";
   v[0] = tr_f32(3);
   TF_Run(s, NULL, in, v, 1, out, r, 0, target, 1, NULL, st);
+  TF_DeleteTensor(v[0]);
   tr_status("unknown target", st);
   TF_CloseDeprecatedSession(s, st);
   tr_status("close", st);
   v[0] = tr_f32(3);
   TF_Run(s, NULL, in, v, 1, out, r, 1, NULL, 0, NULL, st);
+  TF_DeleteTensor(v[0]);
   tr_status("run after close", st);
   TF_CloseDeprecatedSession(s, st);
   tr_status("close again", st);
