@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/pool.h"
+#include "devices/cpu/kernels.h"
 #include "execute/cancel.h"
 #include "execute/eager.h"
 #include "execute/state.h"
@@ -47,7 +48,12 @@ fy_code fy_site_bind(fy_site *site, fy_callables *callables, const char *call, f
   else if (impl && (impl->flags & FY_OP_CALLS_FUNCTIONS))
     FY_TRY(bind_functions(site, callables, err));
   if (site->op->user_kernels && (!impl || !impl->compute)) return fy_user_kernel_bind(site, err);
-  if (impl && impl->prepare && !call) return impl->prepare(site, err);
+  if (!impl || call) return FY_OK;
+  if (impl->prepare) FY_TRY(impl->prepare(site, err));
+  const fy_fast_kernel *fast = fy_cpu_kernel(site);
+  if (!fast) return FY_OK;
+  if (fast->prepare) FY_TRY(fast->prepare(site, err));
+  site->fast = fast;
   return FY_OK;
 }
 
@@ -59,6 +65,9 @@ void fy_site_deinit(fy_site *site) {
   else if (site->state && impl && impl->release)
     impl->release(site->state);
   site->state = NULL;
+  if (site->fast && site->fast->release) site->fast->release(site->fast_state);
+  site->fast = NULL;
+  site->fast_state = NULL;
   fy_free(site->functions);
   site->functions = NULL;
   site->num_functions = 0;
@@ -187,7 +196,7 @@ fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_handle *const 
     code = (fy_code)d->ops->launch(d, &c.ctx, NULL, 0, &done, err);
     if (!code && done.device) code = (fy_code)d->ops->wait(d, &done, err);
   } else if (impl && impl->compute) {
-    code = impl->compute(&c.ctx, err);
+    code = fy_site_compute(site)(&c.ctx, err);
   } else if (site->op->user_kernels) {
     code = fy_user_kernel_compute(&c.ctx, err);
   } else if (site->num_outputs == 0) {

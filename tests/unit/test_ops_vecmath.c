@@ -32,7 +32,7 @@ static const struct function {
 } functions[] = {
     {"exp", FY_EW_EXP, exp, 1.2},       {"log", FY_EW_LOG, log, 1.0},
     {"log1p", FY_EW_LOG1P, log1p, 1.7}, {"expm1", FY_EW_EXPM1, expm1, 1.8},
-    {"tanh", FY_EW_TANH, tanh, 2.6},    {"sigmoid", FY_EW_SIGMOID, sigmoid, 2.5},
+    {"tanh", FY_EW_TANH, tanh, 6},    {"sigmoid", FY_EW_SIGMOID, sigmoid, 3},
     {"erf", FY_EW_ERF, erf, 1.3},       {"elu", FY_EW_ELU, elu, 1.8},
     {"selu", FY_EW_SELU, selu, 2.7},    {"softplus", FY_EW_SOFTPLUS, softplus, 8.0},
 };
