@@ -96,7 +96,7 @@ typedef struct fy_program {
   uint32_t *feed_value;   // [num_feeds] value number or UINT32_MAX when nothing reads it
   uint32_t *fetch_value;  // [num_fetches]
   int *fetch_spaces;
-  bool has_devices;  // something runs off the host
+  bool has_devices;  // something runs or lies off the host
   const fy_options *options;
   fy_mutex states_lock;
   struct fy_run_state *states;  // recycled
