@@ -142,6 +142,11 @@ FY_MUST_CHECK fy_code fy_graph_set_input(fy_graph *g, fy_node *node, uint32_t in
                                          fy_error *err);
 // Removes a node without data uses; its control outputs inherit its control inputs.
 FY_MUST_CHECK fy_code fy_graph_remove(fy_graph *g, fy_node *node, fy_error *err);
+// Takes out |nodes| at once, whatever is between them: nobody else reads their outputs any more. What
+// is linked to them by control edges loses those.
+void fy_graph_take_out(fy_graph *g, fy_node *const *nodes, size_t n);
+// From a NextIteration to a Merge: the only edges that may close a cycle.
+bool fy_graph_is_back_edge(const fy_node *from, const fy_node *to);
 // Nodes in an order where inputs and controls come first (creation order where free). Array in |arena|.
 // INVALID_ARGUMENT naming a node on a cycle.
 FY_MUST_CHECK fy_code fy_graph_order(const fy_graph *g, fy_arena *arena, fy_node ***out, size_t *n,
