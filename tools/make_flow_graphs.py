@@ -350,7 +350,6 @@ case("while_grow", while_grow, [({"n:0": np.int32(n)}, ["y:0"], []) for n in (0,
 case("while_effects", while_effects, [({}, [], ["init"]), ({"n:0": np.int32(5)}, ["v_after:0", "i:0"], []), ({"n:0": np.int32(3)}, ["v_after:0"], [])])
 case("while_vars", while_vars, [({"n:0": np.int32(n)}, ["r%d:0" % k for k in range(13)], []) for n in (0, 5, 21)])
 case("while_strings", while_strings, [({"s:0": np.array(b"ab")}, ["t:0"], [])])
-case("while_grad", while_grad, [({"x:0": f32([.1, .2, .3])}, ["y:0", "g:0"], [])])
 case("cond_grad", cond_grad, [({"x:0": f32([.1, .2, .3]), "p:0": B(v)}, ["y:0", "g:0"], []) for v in (True, False)])
 case("case_v1", case_v1, [({"i:0": np.int32(i), "x:0": f32(x)}, ["y:0", "z:0"], []) for i, x in ((0, 3), (1, 30), (2, -3), (9, 4))])
 case("scan_map", scan_map, [({"x:0": np.arange(12, dtype=np.float32).reshape(4, 3)}, ["m:0", "s:0", "f:0"], [])])
@@ -358,6 +357,7 @@ case("in_function", in_function, [({"p:0": B(v), "n:0": np.int32(3), "x:0": f32(
 case("frames_mixed", frames_mixed, [({"x:0": f32(2)}, ["bad:0"], []), ({"x:0": f32(2)}, ["straight:0"], []), ({"x:0": f32(2)}, ["through:0"], [])])
 case("fetch_inside", fetch_inside, [({}, ["i:0"], []), ({}, ["w/inc:0"], []), ({"w/Identity:0": np.int32(7)}, ["w/inc:0"], []),
                                     ({}, ["w/Switch:0"], []), ({}, ["w/Merge:1"], []), ({}, ["w/Enter:0"], []), ({"w/Less:0": B(False)}, ["i:0"], [])])
+case("while_grad", while_grad, [({"x:0": f32([.1, .2, .3])}, ["y:0", "g:0"], [])])
 
 with open(os.path.join(HERE, "cases.txt"), "w") as f:
   f.write("# Made by tools/make_flow_graphs.py with TensorFlow %s.\n" % tf.__version__)

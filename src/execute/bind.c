@@ -105,7 +105,10 @@ static fy_code bind(fy_program *p, fy_instr *ins, fy_error *err) {
 fy_code fy_program_bind(fy_program *p, fy_error *err) {
   for (uint32_t i = 0; i < p->num_instrs; i++) {
     fy_instr *ins = &p->instrs[i];
-    if (ins->kind != FY_INSTR_KERNEL) continue;
+    if (ins->kind != FY_INSTR_KERNEL) {  // an argument may be in a device's memory
+      p->has_devices = true;
+      continue;
+    }
     ins->site = &p->sites[ins->task];
     ins->task = 0;
     FY_TRY(bind(p, ins, err));

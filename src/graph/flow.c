@@ -29,7 +29,6 @@ typedef struct analyser {
   size_t num_literals, cap_literals, num_conds, cap_conds, cap_frames;
   fy_map cond_of;       // bytes of the set -> number
   fy_map literal_of;    // bytes of the literal -> number + 1
-  uint32_t *distance;   // [node id] from the nodes without inputs
   uint32_t **out_cond;  // [node id] per output where they differ (Switch), else NULL
 } analyser;
 
@@ -95,41 +94,72 @@ static fy_code frame_of_enter(analyser *a, const fy_node *node, uint32_t parent,
   return FY_OK;
 }
 
-static fy_code mixed_frames(const analyser *a, const fy_node *node, const fy_node *x,
-                            const fy_node *y, fy_error *err) {
-  const fy_flow_info *f = a->f;
-  return fy_fail(err, FY_INVALID_ARGUMENT,
-                 "{{node %s}} has inputs from different frames. The input {{node %s}} is in frame "
-                 "'%s'. The input {{node %s}} is in frame '%s'.",
-                 node->name, x->name, f->frames[f->nodes[x->id].out_frame].name, y->name,
-                 f->frames[f->nodes[y->id].out_frame].name);
-}
-
 static fy_node *edge_from(const fy_node *node, uint32_t i, int *output) {
   *output = i < node->num_inputs ? node->inputs[i].index : -1;
   return i < node->num_inputs ? node->inputs[i].node : node->controls[i - node->num_inputs];
 }
 
-// The input nearest to the beginning of the graph: TensorFlow, which walks it breadth first, takes the
-// frame from that one and names it last when another disagrees.
-static const fy_node *nearest(const analyser *a, const fy_node *node, int64_t not_in_frame) {
-  const fy_node *best = NULL;
+// The frame of what |from| gives to |to|, as far as the walk below has come.
+static uint32_t leads_to(const analyser *a, const fy_node *from, const uint32_t *frame) {
+  const fy_flow_kind kind = a->f->nodes[from->id].kind;
+  if (kind == FY_FLOW_EXIT) return a->f->frames[frame[from->id]].parent;
+  return kind == FY_FLOW_ENTER ? a->f->nodes[from->id].out_frame : frame[from->id];
+}
+
+// Frames do not fit. TensorFlow walks the graph breadth first and names the first contradiction it
+// meets: the input that it came by, and the one that it had reached the node by before.
+static fy_code explain_mixed(const analyser *a, fy_error *err) {
+  const fy_graph *g = a->g;
+  fy_arena *ar = &a->f->arena;
+  const fy_node **queue = fy_arena_array(ar, g->num_nodes + 1, sizeof *queue);
+  const fy_node **by = fy_arena_array(ar, g->num_nodes + 1, sizeof *by);
+  uint32_t *frame = fy_arena_array(ar, g->num_nodes + 1, sizeof *frame);
+  uint8_t *seen = fy_arena_array(ar, g->num_nodes + 1, 1);
+  size_t head = 0, tail = 0;
+  if (!queue || !by || !frame || !seen) return fy_fail_oom(err, g->num_nodes * sizeof *queue);
+  for (size_t i = 0; i < g->num_nodes; i++) {
+    const fy_node *n = g->nodes[i];
+    if (!n || n->num_inputs + n->num_controls) continue;
+    seen[n->id] = 1;
+    queue[tail++] = n;
+  }
+  while (head < tail) {
+    const fy_node *from = queue[head++];
+    const uint32_t now = leads_to(a, from, frame);
+    for (uint32_t o = 0; o <= from->num_outputs; o++) {
+      const bool controls = o == from->num_outputs;
+      for (uint32_t k = 0; k < (controls ? from->num_control_outs : from->outputs[o].num_uses);
+           k++) {
+        const fy_node *to = controls ? from->control_outs[k] : from->outputs[o].uses[k].node;
+        if (!seen[to->id]) {
+          seen[to->id] = 1;
+          frame[to->id] = now;
+          by[to->id] = from;
+          queue[tail++] = to;
+        } else if (frame[to->id] != now) {
+          return fy_fail(
+              err, FY_INVALID_ARGUMENT,
+              "{{node %s}} has inputs from different frames. The input {{node %s}} is in "
+              "frame '%s'. The input {{node %s}} is in frame '%s'.",
+              to->name, from->name, a->f->frames[now].name,
+              by[to->id] ? by[to->id]->name : to->name, a->f->frames[frame[to->id]].name);
+        }
+      }
+    }
+  }
+  return fy_fail(err, FY_INVALID_ARGUMENT, "a node has inputs from different frames");
+}
+
+static fy_code set_frame(analyser *a, const fy_node *node, bool *mixed, fy_error *err) {
+  fy_flow_node *n = &a->f->nodes[node->id];
+  const fy_node *first = NULL;
   for (uint32_t i = 0; i < node->num_inputs + node->num_controls; i++) {
     int output;
     const fy_node *from = edge_from(node, i, &output);
-    if (fy_graph_is_back_edge(from, node) || a->f->nodes[from->id].out_frame == not_in_frame)
-      continue;
-    if (!best || a->distance[from->id] < a->distance[best->id]) best = from;
+    if (fy_graph_is_back_edge(from, node)) continue;
+    if (!first) first = from;
+    *mixed |= a->f->nodes[from->id].out_frame != a->f->nodes[first->id].out_frame;
   }
-  return best;
-}
-
-static fy_code set_frame(analyser *a, const fy_node *node, fy_error *err) {
-  fy_flow_node *n = &a->f->nodes[node->id];
-  const fy_node *first = nearest(a, node, -1);
-  a->distance[node->id] = first ? a->distance[first->id] + 1 : 0;
-  const fy_node *other = first ? nearest(a, node, a->f->nodes[first->id].out_frame) : NULL;
-  if (other) return mixed_frames(a, node, other, first, err);
   n->frame = n->out_frame = first ? a->f->nodes[first->id].out_frame : 0;
   if (n->kind == FY_FLOW_ENTER) return frame_of_enter(a, node, n->frame, &n->out_frame, err);
   if (n->kind == FY_FLOW_EXIT) n->out_frame = a->f->frames[n->frame].parent;
@@ -140,17 +170,17 @@ static fy_code set_frame(analyser *a, const fy_node *node, fy_error *err) {
 }
 
 // Back edges stay in their frame.
-static fy_code check_back_edges(const analyser *a, fy_error *err) {
+static bool back_edges_fit(const analyser *a) {
   for (size_t i = 0; i < a->f->n; i++) {
     const fy_node *node = a->f->order[i];
     for (uint32_t k = 0; k < node->num_inputs; k++) {
       const fy_node *from = node->inputs[k].node;
       if (fy_graph_is_back_edge(from, node) &&
           a->f->nodes[from->id].out_frame != a->f->nodes[node->id].frame)
-        return mixed_frames(a, node, from, nearest(a, node, -1), err);
+        return false;
     }
   }
-  return FY_OK;
+  return true;
 }
 
 // ------------------------------------------------------------------ conditions
@@ -504,10 +534,8 @@ fy_code fy_flow_analyse(const fy_graph *g, fy_flow_info *out, fy_error *err) {
   fy_map_init(&a.literal_of);
   out->nodes = fy_arena_array(&out->arena, g->num_nodes + 1, sizeof *out->nodes);
   a.out_cond = fy_arena_array(&out->arena, g->num_nodes + 1, sizeof *a.out_cond);
-  a.distance = fy_arena_array(&out->arena, g->num_nodes + 1, sizeof *a.distance);
   fy_code code = FY_OK;
-  if (!out->nodes || !a.out_cond || !a.distance ||
-      !fy_grow(&out->frames, &a.cap_frames, 1, sizeof *out->frames) ||
+  if (!out->nodes || !a.out_cond || !fy_grow(&out->frames, &a.cap_frames, 1, sizeof *out->frames) ||
       !fy_grow(&a.conds, &a.cap_conds, 1, sizeof *a.conds))
     code = fy_fail_oom(err, g->num_nodes * sizeof *out->nodes);
   if (!code) {
@@ -515,12 +543,13 @@ fy_code fy_flow_analyse(const fy_graph *g, fy_flow_info *out, fy_error *err) {
     a.conds[a.num_conds++] = (cond){NULL, 0};
     code = fy_graph_order(g, &out->arena, &out->order, &out->n, err);
   }
+  bool mixed = false;
   for (size_t i = 0; !code && i < out->n; i++) {
     out->nodes[out->order[i]->id].kind = fy_flow_kind_of(out->order[i]);
-    code = set_frame(&a, out->order[i], err);
-    if (!code) code = set_cond(&a, out->order[i], err);
+    code = set_frame(&a, out->order[i], &mixed, err);
   }
-  if (!code) code = check_back_edges(&a, err);
+  if (!code && (mixed || !back_edges_fit(&a))) code = explain_mixed(&a, err);
+  for (size_t i = 0; !code && i < out->n; i++) code = set_cond(&a, out->order[i], err);
   if (!code) code = make_regions(&a, err);
   fy_map_free(&a.cond_of);
   fy_map_free(&a.literal_of);
