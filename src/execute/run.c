@@ -418,8 +418,10 @@ static fy_code take_results(fy_run_state *s, fy_tensor **results, fy_error *err)
       FY_TRY(fy_tensor_clone(t, &results[i], err));  // the caller may write into what it fetched
       continue;
     }
-    if (!t->buffer)
-      return fy_fail(err, FY_INTERNAL, "fetched value %u has no memory of its own", v);
+    if (!t->buffer) {  // an argument handed through, whose memory is planned by the caller's program
+      FY_TRY(fy_memory_copy_tensor(t, t->device, &results[i], err));
+      continue;
+    }
     fy_tensor_retain(t);
     results[i] = t;
   }

@@ -53,6 +53,16 @@ void fy_graph_free(fy_graph *g) {
   fy_free(g);
 }
 
+void fy_graph_empty(fy_graph *g) {
+  fy_map_free(&g->by_name);
+  fy_map_free(&g->name_counts);
+  fy_map_init(&g->by_name);
+  fy_map_init(&g->name_counts);
+  __atomic_store_n(&g->num_nodes, 0, __ATOMIC_RELAXED);
+  g->version++;
+  g->edits++;
+}
+
 fy_node *fy_graph_find(const fy_graph *g, const char *name) {
   return fy_map_gets(&g->by_name, name);
 }

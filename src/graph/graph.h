@@ -93,6 +93,8 @@ struct fy_graph {
 // ---- making graphs (graph.c)
 fy_graph *fy_graph_new(void);  // NULL when memory is short
 void fy_graph_free(fy_graph *g);
+// Takes out every node; nobody may keep a pointer to one.
+void fy_graph_empty(fy_graph *g);
 fy_node *fy_graph_find(const fy_graph *g, const char *name);
 const char *fy_graph_unique_name(fy_graph *g, const char *prefix);  // arena-owned; NULL when short
 
