@@ -88,6 +88,7 @@ struct fy_graph {
   uint64_t version;  // grows with every change: programs compiled from an older one are stale
   uint64_t edits;    // grows when an existing node is changed: compiled programs are stale
   int refs;          // graph + sessions using it (api/)
+  const struct fy_graph_loop *loop;  // api/: the graph is part of a loop being built, or NULL
 };
 
 // ---- making graphs (graph.c)
