@@ -21,18 +21,28 @@ static bool exists(const char *path) {
   return access(path, F_OK) == 0;
 }
 
+// TensorFlow tells a file that ends too early from one that is wrong before its end, which it notices
+// when a refill of its 16 bytes of lookahead fails.
+static bool ends_early(const char *why, size_t n) {
+  const char *at = strstr(why, "at byte ");
+  return !at || strstr(why, "past the end") || strstr(why, "is cut off") ||
+         strtoull(at + 8, NULL, 10) + 16 >= n;
+}
+
 static fy_code read_binary(fy_saved_model *m, const uint8_t *bytes, size_t n,
                            ProtobufCMessage **out, fy_error *err) {
   fy_error why;
   fy_error_init(&why);
   fy_code code =
       fy_wire_unpack(&tensorflow__saved_model__descriptor, bytes, n, NULL, &m->arena, out, &why);
-  if (code ==
-      FY_INVALID_ARGUMENT)  // what TensorFlow says of any file below 8 MiB that is no message
-    code = fy_fail(err, FY_OUT_OF_RANGE, "Read less bytes than requested\n\t %s: %s", m->file,
-                   fy_error_text(&why));
+  const char *text = fy_error_text(&why);
+  if (code == FY_INVALID_ARGUMENT && ends_early(text, n))
+    code =
+        fy_fail(err, FY_OUT_OF_RANGE, "Read less bytes than requested\n\t %s: %s", m->file, text);
+  else if (code == FY_INVALID_ARGUMENT)
+    code = fy_fail(err, FY_DATA_LOSS, "Can't parse %s as binary proto\n\t %s", m->file, text);
   else if (code)
-    fy_fail(err, code, "%s", fy_error_text(&why));
+    fy_fail(err, code, "%s", text);
   fy_error_clear(&why);
   return code;
 }
