@@ -378,7 +378,47 @@ def rng():
     generator("RngReadAndSkip", state, [s32(1), tf.constant(3, tf.uint64)])
 
 
-FILES = [linalg, linalg_complex, fft, rng]
+def special():
+    from gen_op_goldens import cpu_types
+    wild = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, 1e-3, 30.0]
+    ranges = {"Ndtri": (0.001, 0.999), "Erfinv": (-0.999, 0.999), "Expint": (0.01, 60), "Dawsn": (-8, 8),
+              "FresnelCos": (-6, 6), "FresnelSin": (-6, 6), "Spence": (0, 9)}
+    for op in list(ranges) + ["Bessel" + x for x in "I0 I0e I1 I1e J0 J1 K0 K0e K1 K1e Y0 Y1".split()]:
+        low, high = ranges.get(op, (-20, 20) if op[6:7] in "IJ" else (0.01, 20))
+        for t in cpu_types(op):
+            case(op, [data(t, [3, 8], low, high)], 8, 4)
+            case(op, [data(t, [12], low / 8, high / 8)], 8, 4)
+            case(op, [const(wild, t)], 8, 4)
+            case(op, [data(t, [0])])
+            case(op, [data(t, [], low, high)], 8, 4)
+    for t in (F, D):
+        many = 100 if t == F else 1000
+        for op in ("Igamma", "Igammac", "IgammaGradA", "RandomGammaGrad"):
+            case(op, [data(t, [4, 1], 0.1, 9), data(t, [6], 0, 20)], many)
+            case(op, [data(t, [12], 0.1, 60), data(t, [12], 0, 80)], many)
+            case(op, [const([1.0, 0.0, -1.0, 2.0, np.nan, 3.0, 1.0], t),
+                      const([0.0, 1.0, 1.0, -1.0, 1.0, np.nan, 1e-3], t)], many)
+            case(op, [data(t, [0]), data(t, [1])])
+        for op in ("Igamma", "Igammac"):
+            case(op, [const([np.inf, 1.0, np.inf], t), const([1.0, np.inf, np.inf], t)])
+        case("Zeta", [data(t, [12], 1.1, 9), data(t, [12], 0.1, 9)], many)
+        case("Zeta", [const([2.0, 3.0, 1.0, 0.5, 2.5, 2.0, np.nan, 4.0], t),
+                      const([-1.0, -2.0, 3.0, 3.0, -1.5, -1.5, 1.0, np.nan], t)], many)
+        case("Polygamma", [const([0, 1, 2, 3, 5, 1.5, -1, 0, 1], t),
+                           const([2.5, 0.5, 3.0, 7.0, 1.5, 2.0, 2.0, -0.5, -1.0], t)], many)
+        case("Betainc", [data(t, [12], 0.1, 20), data(t, [12], 0.1, 20), data(t, [12], 0, 1)], many)
+        case("Betainc", [const(2.0, t), data(t, [3], 0.1, 5), const(0.25, t)], many)
+        case("Betainc", [const(2.0, t), const(3.0, t), const(0.25, t)], many)
+        case("Betainc", [const([1.0, -1.0, 1.0, 0.0, 2.0, 3.0, np.nan], t), const([1.0, 1.0, 0.0, 1.0, 2.0, 3.0, 1.0], t),
+                         const([0.0, 0.5, 0.5, 0.5, 1.0, 1.5, 0.5], t)], many)
+        case("Betainc", [data(t, [2], 0.1), data(t, [3], 0.1), data(t, [2], 0.1)])
+        case("Betainc", [const(1.0, t), data(t, [3], 0.1), data(t, [2], 0.1)])
+    for t in g.INTS:
+        case("PopulationCount", [data(t, [3, 5])])
+    case("PopulationCount", [const([-1, -2**63, 2**62], tf.int64)])
+
+
+FILES = [linalg, linalg_complex, fft, rng, special]
 
 
 def main():

@@ -199,6 +199,7 @@ static void all_shapes(void **state) {
   check_file("shape_goldens_linalg.txt");
   check_file("shape_goldens_nn.txt");
   check_file("shape_goldens_rng.txt");
+  check_file("shape_goldens_special.txt");
 }
 
 int main(void) {
