@@ -200,6 +200,7 @@ static void all_shapes(void **state) {
   check_file("shape_goldens_nn.txt");
   check_file("shape_goldens_rng.txt");
   check_file("shape_goldens_special.txt");
+  check_file("shape_goldens_various.txt");
 }
 
 int main(void) {
