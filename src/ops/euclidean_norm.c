@@ -23,24 +23,24 @@ static void advance(places *p) {
 }
 
 typedef void (*norm_fn)(const fy_tensor *in, places p, void *sums, fy_tensor *out);
-#define NORM(E, S, ACC, SQUARE, ROOT)                                                     \
-  static void norm_##S(const fy_tensor *in, places p, void *memory, fy_tensor *out) {     \
-    const fy_t_##S *x = in->data;                                                         \
-    fy_t_##S *o = out->data;                                                              \
-    ACC *sums = memory;                                                                   \
-    memset(sums, 0, (size_t)out->count * sizeof *sums);                                   \
-    for (int64_t i = 0; i < in->count; i++, advance(&p)) {                                \
-      const fy_a_##S v = FY_LD_##S(x[i]);                                                 \
-      sums[p.at] = (ACC)SQUARE(S, sums[p.at], v);                                         \
-    }                                                                                     \
-    for (int64_t i = 0; i < out->count; i++) o[i] = FY_ST_##S(ROOT(S, sums[i]));          \
+#define NORM(E, S, ACC, SQUARE, ROOT)                                                 \
+  static void norm_##S(const fy_tensor *in, places p, void *memory, fy_tensor *out) { \
+    const fy_t_##S *x = in->data;                                                     \
+    fy_t_##S *o = out->data;                                                          \
+    ACC *sums = memory;                                                               \
+    memset(sums, 0, (size_t)out->count * sizeof *sums);                               \
+    for (int64_t i = 0; i < in->count; i++, advance(&p)) {                            \
+      const fy_a_##S v = FY_LD_##S(x[i]);                                             \
+      sums[p.at] = (ACC)SQUARE(S, sums[p.at], v);                                     \
+    }                                                                                 \
+    for (int64_t i = 0; i < out->count; i++) o[i] = FY_ST_##S(ROOT(S, sums[i]));      \
   }
 #define SQUARE_REAL(S, s, v) ((s) + (double)FY_RD_##S((v) * (v)))
 #define SQUARE_INT(S, s, v)  ((fy_u_##S)(s) + (fy_u_##S)(v) * (fy_u_##S)(v))
 #define SQUARE_CPLX(S, s, v) \
   ((s) + (double)creal(v) * (double)creal(v) + (double)cimag(v) * (double)cimag(v))
-#define ROOT_REAL(S, v)   ((fy_a_##S)sqrt(v))
-#define ROOT_INT(S, v)    ((fy_a_##S)sqrt(fmax((double)(v), 0)))
+#define ROOT_REAL(S, v)      ((fy_a_##S)sqrt(v))
+#define ROOT_INT(S, v)       ((fy_a_##S)sqrt(fmax((double)(v), 0)))
 #define NORM_INT(E, S, name) NORM(E, S, fy_a_##S, SQUARE_INT, ROOT_INT)
 FY_REAL_TYPES(NORM, double, SQUARE_REAL, ROOT_REAL)
 FY_COMPLEX_TYPES(NORM, double, SQUARE_CPLX, ROOT_REAL)

@@ -76,7 +76,8 @@ static fy_code complex_axes(fy_kernel_ctx *ctx, fft_job *j, bool twice, int32_t 
   return FY_OK;
 }
 
-static fy_code real_lines(fy_kernel_ctx *ctx, fft_job *j, bool twice, int64_t lines, fy_error *err) {
+static fy_code real_lines(fy_kernel_ctx *ctx, fft_job *j, bool twice, int64_t lines,
+                          fy_error *err) {
   const int64_t half = j->n / 2;
   if (j->n % 2 == 0) {
     FY_TRY(fy_scratch(ctx, (size_t)(half + 1) * (twice ? 16 : 8), &j->roots, err));
@@ -217,9 +218,9 @@ static fy_code real_shape(fy_shape_ctx *ctx, int32_t rank, bool forward, fy_erro
   }
   return fy_shape_set(ctx, 0, s.rank, dims, err);
 }
-#define REAL_SHAPE(name, rank, forward)                           \
-  static fy_code name(fy_shape_ctx *ctx, fy_error *err) {         \
-    return real_shape(ctx, rank, forward, err);                   \
+#define REAL_SHAPE(name, rank, forward)                   \
+  static fy_code name(fy_shape_ctx *ctx, fy_error *err) { \
+    return real_shape(ctx, rank, forward, err);           \
   }
 REAL_SHAPE(forward_1, 1, true)
 REAL_SHAPE(forward_2, 2, true)
@@ -242,10 +243,10 @@ static const fy_sample back_1[] = {{"c64[4]=normal; i32[1]=6", NULL, FY_OK, NULL
 static const fy_sample back_2[] = {{"c64[3,4]=normal; i32[2]=3,5", NULL, FY_OK, NULL}};
 static const fy_sample back_3[] = {{"c64[2,3,4]=normal; i32[3]=2,2,6", NULL, FY_OK, NULL}};
 
-#define FFT_OP(Name, rank_, real_, inverse_, shape_, array)                                   \
-  static const fft_kind kind_##Name = {.rank = rank_, .real = real_, .inverse = inverse_};    \
-  FY_OP(Name, .shape = (shape_), .compute = fft, .aux = &kind_##Name,                         \
-        .flags = (real_) ? 0u : (uint32_t)FY_OP_INPLACE, .host_inputs = (real_) ? 2 : 0,      \
+#define FFT_OP(Name, rank_, real_, inverse_, shape_, array)                                \
+  static const fft_kind kind_##Name = {.rank = rank_, .real = real_, .inverse = inverse_}; \
+  FY_OP(Name, .shape = (shape_), .compute = fft, .aux = &kind_##Name,                      \
+        .flags = (real_) ? 0u : (uint32_t)FY_OP_INPLACE, .host_inputs = (real_) ? 2 : 0,   \
         FY_SAMPLES(array))
 FFT_OP(FFT, 1, false, false, shape_1, samples_1);
 FFT_OP(IFFT, 1, false, true, shape_1, samples_1);

@@ -27,8 +27,9 @@ typedef struct fy_fft_plan {
   int64_t length;  // of the passes: n, or the convolution's
   int factors;
   int64_t factor[FY_FFT_FACTORS];
-  void *roots;   // for each pass: [factor - 1][length / (done * factor)], then the factor's own roots
-  void *chirp;   // Bluestein: [n], and the transform of its mirror: [length]. NULL = not needed
+  void
+      *roots;  // for each pass: [factor - 1][length / (done * factor)], then the factor's own roots
+  void *chirp;  // Bluestein: [n], and the transform of its mirror: [length]. NULL = not needed
   void *filter;
 } fy_fft_plan;
 

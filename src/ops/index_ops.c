@@ -37,9 +37,10 @@ static fy_code unravel(fy_kernel_ctx *ctx, fy_error *err) {
   for (int64_t d = 0; d < dims->count; d++) {
     const int64_t n = fy_tensor_int(dims, d);
     if (n == 0) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Input dims cannot contain a dim of zero, but dims contains zero at index %lld",
-                     (long long)d);
+      return fy_fail(
+          err, FY_INVALID_ARGUMENT,
+          "Input dims cannot contain a dim of zero, but dims contains zero at index %lld",
+          (long long)d);
     }
     if (n < 0) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -75,24 +76,24 @@ static fy_code unravel_shape(fy_shape_ctx *ctx, fy_error *err) {
   if (indices.rank < 0 || dims.rank < 0) return FY_OK;
   if (indices.rank == 0) return fy_shape_set(ctx, 0, 1, dims.dims, err);
   int64_t n = 1;
-  for (int32_t d = 0; d < indices.rank; d++) n = n < 0 || indices.dims[d] < 0 ? -1 : n * indices.dims[d];
+  for (int32_t d = 0; d < indices.rank; d++)
+    n = n < 0 || indices.dims[d] < 0 ? -1 : n * indices.dims[d];
   return fy_shape_set(ctx, 0, 2, (const int64_t[]){dims.dims[0], n}, err);
 }
 
 // ---------------------------------------------------------------- NthElement
 typedef void (*nth_fn)(const void *in, void *work, void *out, int64_t rows, int64_t n, int64_t k);
-#define NTH(E, S, name)                                                                       \
-  static int compare_##S(const void *a, const void *b) {                                      \
-    const fy_a_##S x = FY_LD_##S(*(const fy_t_##S *)a), y = FY_LD_##S(*(const fy_t_##S *)b);  \
-    return (x > y) - (x < y);                                                                 \
-  }                                                                                           \
-  static void nth_##S(const void *in, void *work, void *out, int64_t rows, int64_t n,         \
-                      int64_t k) {                                                            \
-    for (int64_t r = 0; r < rows; r++) {                                                      \
-      memcpy(work, (const fy_t_##S *)in + r * n, (size_t)n * sizeof(fy_t_##S));               \
-      qsort(work, (size_t)n, sizeof(fy_t_##S), compare_##S);                                  \
-      ((fy_t_##S *)out)[r] = ((const fy_t_##S *)work)[k];                                     \
-    }                                                                                         \
+#define NTH(E, S, name)                                                                            \
+  static int compare_##S(const void *a, const void *b) {                                           \
+    const fy_a_##S x = FY_LD_##S(*(const fy_t_##S *)a), y = FY_LD_##S(*(const fy_t_##S *)b);       \
+    return (x > y) - (x < y);                                                                      \
+  }                                                                                                \
+  static void nth_##S(const void *in, void *work, void *out, int64_t rows, int64_t n, int64_t k) { \
+    for (int64_t r = 0; r < rows; r++) {                                                           \
+      memcpy(work, (const fy_t_##S *)in + r * n, (size_t)n * sizeof(fy_t_##S));                    \
+      qsort(work, (size_t)n, sizeof(fy_t_##S), compare_##S);                                       \
+      ((fy_t_##S *)out)[r] = ((const fy_t_##S *)work)[k];                                          \
+    }                                                                                              \
   }
 FY_ORDERED_TYPES(NTH, _)
 static const nth_fn nths[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(FY_LOOP_ENTRY, nth)};
@@ -129,7 +130,10 @@ static fy_code nth_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   int64_t k;
   FY_TRY(fy_shape_rank_at_least(in, 1, err));
-  FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
+  const fy_tensor *known = fy_shape_tensor(ctx, 1);
+  if (known && known->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input must be scalar but has rank %d", known->rank);
+  }
   if (fy_shape_int_value(ctx, 1, &k)) {
     if (k < 0) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -137,8 +141,9 @@ static fy_code nth_shape(fy_shape_ctx *ctx, fy_error *err) {
                      (long long)k);
     }
     if (in.rank > 0 && in.dims[in.rank - 1] >= 0 && in.dims[in.rank - 1] <= k) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Input must have last dimension > n = %lld but is %lld",
-                     (long long)k, (long long)in.dims[in.rank - 1]);
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Input must have last dimension > n = %lld but is %lld", (long long)k,
+                     (long long)in.dims[in.rank - 1]);
     }
   }
   return in.rank < 0 ? FY_OK : fy_shape_set(ctx, 0, in.rank - 1, in.dims, err);
@@ -148,8 +153,8 @@ static fy_code nth_shape(fy_shape_ctx *ctx, fy_error *err) {
 static fy_code check_formats(fy_view from, fy_view to, fy_error *err) {
   if (from.n != 4 && from.n != 5) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Source format must be of length 4 or 5, received src_format = %.*s", (int)from.n,
-                   from.p);
+                   "Source format must be of length 4 or 5, received src_format = %.*s",
+                   (int)from.n, from.p);
   }
   if (to.n != 4 && to.n != 5) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -198,8 +203,8 @@ static fy_code vec_permute(fy_kernel_ctx *ctx, fy_error *err) {
   const int64_t n = in->dims[0], full = (int64_t)from.n;
   if (n != full && n != full - 2) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be of size %lld or %lld, but got shape %s",
-                   in->rank == 1 ? "1D input" : "First dimension of 2D input",
-                   (long long)full - 2, (long long)full, fy_tensor_shape_text(in, x));
+                   in->rank == 1 ? "1D input" : "First dimension of 2D input", (long long)full - 2,
+                   (long long)full, fy_tensor_shape_text(in, x));
   }
   if (in->rank == 2 && in->dims[1] != 2) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -212,8 +217,8 @@ static fy_code vec_permute(fy_kernel_ctx *ctx, fy_error *err) {
     if (n == full || (to.p[i] != 'N' && to.p[i] != 'C')) b[nb++] = to.p[i];
   }
   if (na != n || nb != n) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Format specifier must contain H and W for %lldD case", (long long)full - 2);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Format specifier must contain H and W for %lldD case",
+                   (long long)full - 2);
   }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   const int64_t each = in->rank == 2 ? 2 : 1;

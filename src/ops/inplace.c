@@ -14,7 +14,8 @@ static fy_code check_update(const fy_tensor *x, const fy_tensor *i, const fy_ten
     return fy_fail(err, FY_INVALID_ARGUMENT, "i must be a vector. %s", fy_tensor_shape_text(i, a));
   }
   if (x->rank != v->rank) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "x and v shape doesn't match (ranks differ): %s vs. %s",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "x and v shape doesn't match (ranks differ): %s vs. %s",
                    fy_tensor_shape_text(x, a), fy_tensor_shape_text(v, b));
   }
   for (int32_t d = 1; d < x->rank; d++) {
@@ -97,9 +98,10 @@ static fy_code parallel_concat(fy_kernel_ctx *ctx, fy_error *err) {
         fy_shape_equal(t->rank, t->dims, first->rank, first->dims)) {
       continue;
     }
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "ParallelConcat: input %d has shape %s; all must be alike and 1 in their first dim",
-                   i, fy_tensor_shape_text(t, a));
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "ParallelConcat: input %d has shape %s; all must be alike and 1 in their first dim", i,
+        fy_tensor_shape_text(t, a));
   }
   memcpy(dims, first->dims, (size_t)first->rank * sizeof dims[0]);
   dims[0] = n;
@@ -110,8 +112,8 @@ static fy_code parallel_concat(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out(ctx, 0, first->rank, dims, &out, err));
   if (dims[0] > n && fy_dtype_is_plain(out->dtype)) memset(out->data, 0, fy_tensor_bytes(out));
   for (int i = 0; i < n; i++) {
-    FY_TRY(fy_copy_run(first->dtype, out->data, i * first->count, ctx->in[i]->data, 0,
-                       first->count, err));
+    FY_TRY(fy_copy_run(first->dtype, out->data, i * first->count, ctx->in[i]->data, 0, first->count,
+                       err));
   }
   return FY_OK;
 }

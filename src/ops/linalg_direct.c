@@ -157,8 +157,9 @@ static fy_code solve_broadcast(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_dtype_name(a->dtype), fy_tensor_shape_text(a, x));
   }
   if (b->dims[b->rank - 2] != job.n) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "In[0] mismatch In[1] shape: %lld vs. %lld: %s %s %d %d",
-                   (long long)job.n, (long long)b->dims[b->rank - 2], fy_tensor_shape_text(a, x),
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "In[0] mismatch In[1] shape: %lld vs. %lld: %s %s %d %d", (long long)job.n,
+                   (long long)b->dims[b->rank - 2], fy_tensor_shape_text(a, x),
                    fy_tensor_shape_text(b, y), job.lower, job.adjoint);
   }
   int64_t all[FY_MAX_RANK];
@@ -297,8 +298,7 @@ LINALG_OP(CholeskyGrad, square_shape, gradient, gradient_fns, gradient_samples);
 LINALG_OP(BatchCholeskyGrad, square_shape, gradient, gradient_fns, gradient_samples);
 LINALG_OP(MatrixInverse, square_shape, like_input, invert_fns, inverse_samples);
 LINALG_OP(BatchMatrixInverse, square_shape, like_input, invert_fns, inverse_samples);
-LINALG_OP(MatrixDeterminant, determinant_shape, determinants, determinant_fns,
-          determinant_samples);
+LINALG_OP(MatrixDeterminant, determinant_shape, determinants, determinant_fns, determinant_samples);
 LINALG_OP(BatchMatrixDeterminant, determinant_shape, determinants, determinant_fns,
           determinant_samples);
 LINALG_OP(LogMatrixDeterminant, determinant_shape, determinants, log_determinant_fns,

@@ -167,8 +167,7 @@ typedef struct reduce_plan {
   int64_t reduced_dims[FY_MAX_RANK], reduced_strides[FY_MAX_RANK];  // without |inner|
 } reduce_plan;
 
-fy_code fy_reduce_axes(const fy_tensor *in, const fy_tensor *axes, bool *reduced,
-                       fy_error *err) {
+fy_code fy_reduce_axes(const fy_tensor *in, const fy_tensor *axes, bool *reduced, fy_error *err) {
   for (int64_t i = 0; i < axes->count; i++) {
     const int64_t axis = fy_tensor_int(axes, i);
     if (axis < -in->rank || axis >= in->rank) {

@@ -40,17 +40,25 @@ static fy_code sparse_matmul(fy_kernel_ctx *ctx, fy_error *err) {
   char x[128], y[128];
   if (a->rank != 2) return fy_fail(err, FY_INVALID_ARGUMENT, "a is not a matrix");
   if (b->rank != 2) return fy_fail(err, FY_INVALID_ARGUMENT, "b is not a matrix");
-  const bool ta = fy_site_bool(ctx->site, "transpose_a"), tb = fy_site_bool(ctx->site, "transpose_b");
+  const bool ta = fy_site_bool(ctx->site, "transpose_a"),
+             tb = fy_site_bool(ctx->site, "transpose_b");
   const int64_t m = a->dims[ta ? 1 : 0], k = a->dims[ta ? 0 : 1], n = b->dims[tb ? 0 : 1];
   if (k != b->dims[tb ? 1 : 0]) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Matrix size incompatible: a: %s, b: %s", fy_tensor_shape_text(a, x),
-                   fy_tensor_shape_text(b, y));
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Matrix size incompatible: a: %s, b: %s",
+                   fy_tensor_shape_text(a, x), fy_tensor_shape_text(b, y));
   }
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){m, n}, &out, err));
   if (out->count == 0) return FY_OK;
-  rows_job job = {a, b, k, n, ta ? 1 : k, ta ? m : 1, tb ? 1 : n, tb ? k : 1,
-                  fy_site_bool(ctx->site, "a_is_sparse"), fy_site_bool(ctx->site, "b_is_sparse"),
+  rows_job job = {a,
+                  b,
+                  k,
+                  n,
+                  ta ? 1 : k,
+                  ta ? m : 1,
+                  tb ? 1 : n,
+                  tb ? k : 1,
+                  fy_site_bool(ctx->site, "a_is_sparse"),
+                  fy_site_bool(ctx->site, "b_is_sparse"),
                   out->data};
   fy_parallel(ctx, m, (double)k * (double)n, rows, &job);
   return FY_OK;
@@ -58,7 +66,8 @@ static fy_code sparse_matmul(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code matmul_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape a = ctx->in[0], b = ctx->in[1];
-  const bool ta = fy_shape_attr_bool(ctx, "transpose_a"), tb = fy_shape_attr_bool(ctx, "transpose_b");
+  const bool ta = fy_shape_attr_bool(ctx, "transpose_a"),
+             tb = fy_shape_attr_bool(ctx, "transpose_b");
   int64_t k;
   FY_TRY(fy_shape_rank_is(a, 2, err));
   FY_TRY(fy_shape_rank_is(b, 2, err));

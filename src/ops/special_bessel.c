@@ -102,10 +102,10 @@ static const fy_sample samples[] = {
     {"f16[4]=uniform", NULL, FY_OK, NULL},
     {"f32[0]=", NULL, FY_OK, ""},
 };
-#define BESSEL_OP(Name, name, EXPR)                                                             \
-  FY_REAL_TYPES(FY_UNARY_LOOP, name, EXPR)                                                      \
-  static const fy_unary_loops name##_table = {{FY_REAL_TYPES(FY_LOOP_ENTRY, name)}, 60};        \
-  FY_OP(Name, .shape = fy_shape_unchanged, .compute = fy_unary_compute, .aux = &name##_table,   \
+#define BESSEL_OP(Name, name, EXPR)                                                           \
+  FY_REAL_TYPES(FY_UNARY_LOOP, name, EXPR)                                                    \
+  static const fy_unary_loops name##_table = {{FY_REAL_TYPES(FY_LOOP_ENTRY, name)}, 60};      \
+  FY_OP(Name, .shape = fy_shape_unchanged, .compute = fy_unary_compute, .aux = &name##_table, \
         .flags = FY_OP_INPLACE, FY_SAMPLES(samples))
 BESSEL_OP(BesselI0, i0, I0);
 BESSEL_OP(BesselI0e, i0e, I0E);

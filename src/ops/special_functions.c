@@ -196,7 +196,8 @@ SPECIAL_OP(FresnelCos, fresnel_cos_loop, FRESNEL_COS);
 SPECIAL_OP(FresnelSin, fresnel_sin_loop, FRESNEL_SIN);
 SPECIAL_OP(Spence, spence_loop, SPENCE);
 
-#define BITS(S, x) __builtin_popcountll((unsigned long long)(x) & (~0ull >> (64 - 8 * sizeof(fy_t_##S))))
+#define BITS(S, x) \
+  __builtin_popcountll((unsigned long long)(x) & (~0ull >> (64 - 8 * sizeof(fy_t_##S))))
 #define BITS_LOOP(E, S, name) FY_UNARY_LOOP_TO(E, S, name, BITS, uint8_t, FY_ST_u8)
 FY_INT_TYPES(BITS_LOOP, bits)
 static const fy_unary_loops bits_table = {{FY_INT_TYPES(FY_LOOP_ENTRY, bits)}, 1};

@@ -20,9 +20,10 @@ static double psi(double x) {  // for x > 0
   }
   const double z = 1 / (x * x);
   return result + log(x) - 0.5 / x -
-         z * (1.0 / 12 - z * (1.0 / 120 -
-                              z * (1.0 / 252 -
-                                   z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
+         z * (1.0 / 12 -
+              z * (1.0 / 120 -
+                   z * (1.0 / 252 -
+                        z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
 }
 
 // ---------------------------------------------------------------- incomplete gamma
@@ -56,8 +57,8 @@ static void upper_fraction(double a, double x, double *value, double *slope) {
     dp2 = dp1, dp1 = dp, dq2 = dq1, dq1 = dq;
     if (q != 0) {
       const double r = p / q, d_r = (dp - r * dq) / q;
-      const bool done = fabs(answer - r) <= fabs(r) * 1e-16 &&
-                        fabs(d_answer - d_r) <= fabs(d_r) * 1e-15;
+      const bool done =
+          fabs(answer - r) <= fabs(r) * 1e-16 && fabs(d_answer - d_r) <= fabs(d_r) * 1e-15;
       answer = r, d_answer = d_r;
       if (done) break;
     }
@@ -201,7 +202,8 @@ static double beta(double a, double b, double x) {
   if (!(a > 0) || !(b > 0) || !(x >= 0) || !(x <= 1)) return NAN;
   if (x == 0 || x == 1) return x;
   if (isinf(a) || isinf(b)) return NAN;
-  const double front = exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log1p(-x));
+  const double front =
+      exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log1p(-x));
   if (x < (a + 1) / (a + b + 2)) return front * beta_fraction(a, b, x) / a;
   return 1 - front * beta_fraction(b, a, 1 - x) / b;
 }
@@ -271,11 +273,11 @@ static const fy_sample beta_samples[] = {
     {"f32[]=1; f32[]=1; f32[3]=0,0.25,1", NULL, FY_OK, "0,0.25,1"},
     {"f64[2]=1,1; f64[]=1; f64[3]=0,0.25,1", NULL, FY_INVALID_ARGUMENT, "inconsistent"},
 };
-#define GAMMA_OP(Name, name, EXPR)                                                             \
-  FY_FULL_REAL_TYPES(FY_BINARY_LOOP, name, EXPR)                                               \
+#define GAMMA_OP(Name, name, EXPR)                                                                \
+  FY_FULL_REAL_TYPES(FY_BINARY_LOOP, name, EXPR)                                                  \
   static const fy_binary_loops name##_table = {.loop = {FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, name)}, \
-                                               .ns = 200};                                     \
-  FY_OP(Name, .shape = fy_shape_broadcast, .compute = fy_binary_compute, .aux = &name##_table, \
+                                               .ns = 200};                                        \
+  FY_OP(Name, .shape = fy_shape_broadcast, .compute = fy_binary_compute, .aux = &name##_table,    \
         FY_SAMPLES(samples))
 GAMMA_OP(Igamma, lower_loop, LOWER);
 GAMMA_OP(Igammac, upper_loop, UPPER);
