@@ -46,13 +46,17 @@ void fy_random_release(void *state) {
   fy_free(s);
 }
 
-fy_philox fy_random_reserve(const fy_kernel_ctx *ctx, int64_t values) {
+fy_philox fy_random_reserve_blocks(const fy_kernel_ctx *ctx, uint64_t blocks) {
   fy_random_state *s = ctx->site->state;
   fy_lock(&s->lock);
   const fy_philox g = s->generator;
-  fy_philox_skip(&s->generator, (uint64_t)values * FY_RANDOM_RESERVED);
+  fy_philox_skip(&s->generator, blocks);
   fy_unlock(&s->lock);
   return g;
+}
+
+fy_philox fy_random_reserve(const fy_kernel_ctx *ctx, int64_t values) {
+  return fy_random_reserve_blocks(ctx, (uint64_t)values * FY_RANDOM_RESERVED);
 }
 
 // ---------------------------------------------------------------- groups

@@ -19,6 +19,7 @@ typedef struct fy_random_state {
 fy_code fy_random_prepare(fy_site *site, fy_error *err);
 void fy_random_release(void *state);
 fy_philox fy_random_reserve(const fy_kernel_ctx *ctx, int64_t values);
+fy_philox fy_random_reserve_blocks(const fy_kernel_ctx *ctx, uint64_t blocks);
 uint64_t fy_random_entropy(void);
 
 // --- stateless ops ---
@@ -61,6 +62,17 @@ static inline uint32_t fy_philox_single(fy_philox_singles *s) {
   const uint32_t v = s->block[s->used];
   s->used = (s->used + 1) & 3;
   return v;
+}
+// Uniform in [0, n), without bias.
+static inline uint32_t fy_philox_below(fy_philox_singles *s, uint32_t n) {
+  if (n == 0) return fy_philox_single(s) * n;
+  if ((n & (n - 1)) == 0) return fy_philox_single(s) & (n - 1);
+  const uint32_t skip = UINT32_MAX % n + 1;
+  uint32_t bits;
+  do {
+    bits = fy_philox_single(s);
+  } while (bits < skip);
+  return bits % n;
 }
 
 #endif
