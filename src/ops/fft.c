@@ -13,7 +13,7 @@ typedef struct fft_job {
   fy_fft_plan plan;
   const void *in;
   void *out;
-  int64_t n, inner, in_line;
+  int64_t n, inner, in_line, lines;
   bool inverse;
   void *roots;
   // Which line of the input is line i of the output: the dims between batch and line are cut.
@@ -35,17 +35,25 @@ static int64_t source_line(const fft_job *j, int64_t i) {
 #define FN(name) name##_f32
 #define R        float
 #define Z        fy_fft_f32
+#define W        fy_fft_root_f32
+#define LINES    FY_FFT_LINES_f32
 #include "ops/fft.inc"
 #undef FN
 #undef R
 #undef Z
+#undef W
+#undef LINES
 #define FN(name) name##_f64
 #define R        double
 #define Z        fy_fft_f64
+#define W        fy_fft_root_f64
+#define LINES    FY_FFT_LINES_f64
 #include "ops/fft.inc"
 #undef FN
 #undef R
 #undef Z
+#undef W
+#undef LINES
 
 typedef struct fft_kind {
   int32_t rank;
@@ -58,7 +66,10 @@ static fy_code run_lines(fy_kernel_ctx *ctx, fft_job *j, bool twice, int64_t n, 
   fy_code code = twice ? fy_fft_plan_f64(&j->plan, n, err) : fy_fft_plan_f32(&j->plan, n, err);
   if (!code) {
     const double steps = (double)(j->plan.length) * (log2((double)(n + 1)) + 1);
-    fy_parallel(ctx, lines, steps * (j->plan.chirp ? 4 : 1), twice ? twice_fn : single_fn, j);
+    const int64_t together = twice ? FY_FFT_LINES_f64 : FY_FFT_LINES_f32;
+    j->lines = lines;
+    fy_parallel(ctx, (lines + together - 1) / together, steps * (j->plan.chirp ? 8 : 2),
+                twice ? twice_fn : single_fn, j);
     if (j->short_of_memory) code = fy_fail_oom(err, (size_t)n * 16);
   }
   fy_fft_plan_free(&j->plan);
