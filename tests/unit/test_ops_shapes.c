@@ -14,7 +14,7 @@
 
 #include "local_runner.h"
 
-#define MAX_ARGS 16
+#define MAX_ARGS 32
 
 typedef struct shape_case {
   int line;
@@ -187,8 +187,7 @@ static void check_file(const char *name) {
   }
   finish(&c);
   fclose(f);
-  print_message("%d cases, %d differ\n", cases, failures);
-  assert_int_equal(failures, 0);
+  print_message("%s: %d cases, %d differ so far\n", name, cases, failures);
 }
 
 static void all_shapes(void **state) {
@@ -196,6 +195,10 @@ static void all_shapes(void **state) {
   check_file("shape_goldens.txt");
   check_file("shape_goldens_array.txt");
   check_file("shape_goldens_nn.txt");
+  check_file("shape_goldens_ragged.txt");
+  check_file("shape_goldens_sparse.txt");
+  check_file("shape_goldens_sparse_more.txt");
+  assert_int_equal(failures, 0);
 }
 
 int main(void) {
