@@ -43,7 +43,7 @@ static fy_resources *resources;  // of all cases of a file
 static int failures;
 #define COMPLAIN(g, ...)                                                \
   do {                                                                  \
-    if (failures++ < 40) {                                              \
+    if (failures++ < 400) {                                              \
       print_error("line %d: %s(%s): ", (g)->line, (g)->op, (g)->attrs); \
       print_error(__VA_ARGS__);                                         \
       print_error("\n");                                                \
@@ -120,7 +120,7 @@ static bool close_enough(double got, double want, double relative, double absolu
 
 static bool exact_op(const char *op) {
   return !strncmp(op, "RandomUniform", 13) || !strcmp(op, "StatelessRandomUniform") ||
-         strstr(op, "Normal") || !strcmp(op, "Cast") || !strcmp(op, "AddV2") ||
+         strstr(op, "Normal") || strstr(op, "Binomial") || strstr(op, "Poisson") ||!strcmp(op, "Cast") || !strcmp(op, "AddV2") ||
          !strcmp(op, "Mul") || !strcmp(op, "Transpose");
 }
 
@@ -128,6 +128,13 @@ static bool exact_op(const char *op) {
 static bool summing_op(const char *op) {
   return strstr(op, "MatMul") || !strcmp(op, "Sum") || !strcmp(op, "Mean") ||
          !strcmp(op, "Cumsum") || !strcmp(op, "Einsum");
+}
+
+// A text that ends in "..." stands for all that start as it does.
+static bool same_text(const char *said, const char *want) {
+  const size_t n = strlen(want);
+  if (n > 3 && !strcmp(want + n - 3, "...") && !strncmp(said, want, n - 3)) return true;
+  return !strcmp(said, want);
 }
 
 static void compare(const golden *g, int i, const fy_tensor *want, const fy_tensor *got) {
@@ -181,7 +188,7 @@ static void compare(const golden *g, int i, const fy_tensor *want, const fy_tens
     }
     if (isfinite(y)) scale = fabs(y) > scale ? fabs(y) : scale;
     const double absolute = exact_op(g->op) ? 0
-                            : complex_type  ? scale * relative * 4
+                            : complex_type  ? scale * relative * 4 + unit * g->terms
                             : narrow        ? unit * (0.25 + g->rough)
                                             : unit * (summing_op(g->op) ? 128 : 0.25 + g->terms);
     if (!close_enough(x, y, relative, absolute)) {
@@ -229,7 +236,7 @@ static void run_golden(golden *g, fy_pool *pool) {
   code = local_call(&site, &run, g->in, out, &err);
   if (code != g->code) {
     COMPLAIN(g, "code %d (%s), wanted %d %s", code, fy_error_text(&err), g->code, g->text);
-  } else if (code && strcmp(fy_error_text(&err), g->text)) {
+  } else if (code && !same_text(fy_error_text(&err), g->text)) {
     COMPLAIN(g, "said \"%s\", wanted \"%s\"", fy_error_text(&err), g->text);
   } else if (g->keep) {
     for (int i = 0; i < site.num_outputs; i++) {
