@@ -165,7 +165,27 @@ def computing():
             kw = dict(padding="VALID") if v2 else pool
             case(op, x, tf.constant(np.asarray(x).reshape(1, 2, 2, 2, 2, 1).max((2, 4)), t), d, *extra,
                  data_format="NHWC", **({} if v2 else dict(explicit_paddings=[])), **kw)
-    case("Cast", data(tf.float32, [4]), SrcT=tf.float32, DstT=X.float8_e5m2, Truncate=False)
+    for t in types("MaxPoolGradGrad"):
+        x, d = data(t, [1, 4, 4, 1]), data(t, [1, 4, 4, 1])
+        top = tf.constant(np.asarray(x).reshape(1, 2, 2, 2, 2, 1).max((2, 4)), t)
+        case("MaxPoolGradGrad", x, top, d, data_format="NHWC", **pool)
+        case("MaxPoolGradGradV2", x, top, d, c32([1, 2, 2, 1]), c32([1, 2, 2, 1]), data_format="NHWC",
+             padding="VALID")
+    for t in types("MaxPoolWithArgmax"):
+        x = data(t, [1, 4, 4, 1])
+        case("MaxPoolWithArgmax", x, outputs=2, Targmax=tf.int64, include_batch_in_index=False, **pool)
+        case("MaxPoolGradWithArgmax", x, data(t, [1, 2, 2, 1]), c64([[[[0], [2]], [[9], [15]]]]),
+             include_batch_in_index=False, **pool)
+    case("MirrorPadGrad", data(tf.float32, [4, 4]), c64([[1, 0], [0, 1]]), mode="REFLECT")
+    case("CropAndResizeGradImage", data(tf.float32, [1, 2, 2, 1]), tf.constant([[0.0, 0.0, 1.0, 1.0]]),
+         c32([0]), c32([1, 3, 3, 1]), T=tf.half, method="bilinear")
+    for t in types("StatelessShuffle"):
+        case("StatelessShuffle", any_data(t, [5]), tf.constant([1], tf.uint64),
+             tf.constant([2, 3], tf.uint64), c32(1))
+    for t in types("TensorSummary"):
+        case("TensorSummary", any_data(t, [2]), description="d", labels=["x"], display_name="n")
+        case("TensorSummaryV2", tf.constant("t"), any_data(t, [2]), tf.constant(""))
+    case("RaggedFillEmptyRows", c64([0, 2]), data(tf.uint64, [2]), c64(3), data(tf.uint64, []), outputs=4)
 
 
 def casts():
@@ -283,7 +303,6 @@ def variables():
         step(op, f, [c32([]), data(tf.float32, [0, 2])])
         step(op, f, [c32([3]), data(tf.float32, [1, 2], 1)])
         step(op, f, [c32([-1]), data(tf.float32, [1, 2], 1)])
-        step(op, f, [c32([0]), data(tf.float32, [1, 3], 1)])
     for kind in ("Update", "Add", "Sub", "Min", "Max"):
         op = "ResourceScatterNd" + kind
         kw = dict(use_locking=True, bad_indices_policy="")
@@ -298,6 +317,23 @@ def variables():
         step("ResourceGather", any_data(t, [3, 2]), [c32([2, 0])], outputs=1, batch_dims=0,
              validate_indices=True)
         step("ResourceGatherNd", any_data(t, [3, 2]), [c32([[2, 0]])], outputs=1)
+    for t in QUANTIZED + [tf.string, tf.bool] + F8:
+        if t in QUANTIZED:
+            continue  # TensorFlow cannot copy such a variable
+        v = any_data(t, [3, 2])
+        if t in types("ResourceGather", "dtype"):
+            step("ResourceGather", v, [c32([2, 0])], outputs=1, batch_dims=0, validate_indices=True)
+        if t in types("ResourceGatherNd", "dtype"):
+            step("ResourceGatherNd", v, [c32([[2, 0]])], outputs=1)
+        if t in types("ResourceScatterUpdate", "dtype"):
+            step("ResourceScatterUpdate", v, [c32([2]), any_data(t, [1, 2])])
+        for kind in ("Update", "Add", "Sub"):
+            if t in types("ResourceScatterNd" + kind):
+                step("ResourceScatterNd" + kind, v, [c32([[2]]), any_data(t, [1, 2])], use_locking=True,
+                     bad_indices_policy="")
+        if t in types("ResourceStridedSliceAssign"):
+            step("ResourceStridedSliceAssign", v, [c32([0, 1]), c32([3, 2]), c32([2, 1]), any_data(t, [2, 1])],
+                 begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0)
     f = data(tf.float32, [3, 2])
     step("ResourceGather", f, [c64([[2], [0]])], outputs=1, batch_dims=0, validate_indices=True)
     step("ResourceGather", f, [c64([[1], [0], [1]])], outputs=1, batch_dims=1, validate_indices=True)
@@ -321,16 +357,23 @@ def lists():
     def full(x):
         return keep("TensorListFromTensor", x, c32([2]), element_dtype=x.dtype, shape_type=tf.int32)[0]
 
-    for t in (tf.float32, tf.int64, tf.string, tf.bool):
+    for t in r.PLAIN + QUANTIZED:
         a, b = full(any_data(t, [3, 2])), None
         case("TensorListStack", a, c32([2]), element_dtype=t, num_elements=-1)
+        if t not in (tf.float32, tf.int64, tf.string, tf.bool):
+            a, b = full(any_data(t, [1, 2])), full(any_data(t, [1, 2]))
+            (batch,) = keep("Pack", [a, b], axis=0)
+            (pushed,) = keep("TensorListPushBackBatch", batch, any_data(t, [2, 2]), element_dtype=t)
+            (one, two) = keep("Unpack", pushed, outputs=2, axis=0, num=2)
+            case("TensorListStack", two, c32([2]), element_dtype=t, num_elements=2)
+            continue
         a, b = full(any_data(t, [3, 2])), full(any_data(t, [1, 2]))
         (both,) = keep("TensorListConcatLists", a, b, element_dtype=t)
         case("TensorListStack", both, c32([2]), element_dtype=t, num_elements=4)
         a = full(any_data(t, [3, 2]))
         case("TensorListConcatV2", a, c32([2]), c64([]), outputs=2, element_dtype=t, shape_type=tf.int32)
         a = full(any_data(t, [3, 2]))
-        case("TensorListConcat", a, outputs=2, element_dtype=t, element_shape=tf.TensorShape([2]))
+        case("TensorListConcat", a, outputs=2, element_dtype=t, element_shape=[2])
         a, b = full(any_data(t, [2, 2])), full(any_data(t, [1, 2]))
         (batch,) = keep("Pack", [a, b], axis=0)
         (pushed,) = keep("TensorListPushBackBatch", batch, any_data(t, [2, 2]), element_dtype=t)
