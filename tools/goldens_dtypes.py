@@ -361,6 +361,11 @@ def lists():
         a, b = full(any_data(t, [3, 2])), None
         case("TensorListStack", a, c32([2]), element_dtype=t, num_elements=-1)
         if t not in (tf.float32, tf.int64, tf.string, tf.bool):
+            a = full(any_data(t, [1, 2]))
+            case("TensorListConcatV2", a, c32([2]), c64([]), outputs=2, element_dtype=t,
+                 shape_type=tf.int32)
+            a = full(any_data(t, [1, 2]))
+            case("TensorListConcat", a, outputs=2, element_dtype=t, element_shape=[2])
             a, b = full(any_data(t, [1, 2])), full(any_data(t, [1, 2]))
             (batch,) = keep("Pack", [a, b], axis=0)
             (pushed,) = keep("TensorListPushBackBatch", batch, any_data(t, [2, 2]), element_dtype=t)
