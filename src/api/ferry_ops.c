@@ -102,6 +102,11 @@ static void notes(fy_str *out, const fy_op *op, const char *comma) {
   }
 }
 
+static void cut(fy_str *s, size_t len) {  // takes back what turned out empty
+  s->len = len;
+  if (s->p) s->p[len] = 0;
+}
+
 static void op_text(fy_str *out, const fy_op *op) {
   const fy_op_spec *s = op->spec;
   signature(out, s);
@@ -129,15 +134,17 @@ static void op_text(fy_str *out, const fy_op *op) {
     const size_t named = out->len;
     attr_types(out, s, s->attrs[i].name);
     if (out->len == named) {
-      out->len = start;  // any
-      if (out->p) out->p[start] = 0;
+      cut(out, start);  // any
     } else {
       fy_str_addc(out, '\n');
     }
   }
+  const size_t before = out->len;
   fy_str_add(out, "\nNotes\n  ");
+  const size_t headed = out->len;
   notes(out, op, "\n  ");
-  fy_str_add(out, "\n\nKernels here\n");
+  if (out->len == headed) cut(out, before);
+  fy_str_add(out, out->len == before ? "\nKernels here\n" : "\n\nKernels here\n");
   if (!runs(op))
     fy_str_add(out,
                "  none: graphs with it can be loaded, checked, placed and inspected, not run\n");
@@ -222,15 +229,14 @@ static void all_text(fy_str *out) {
 static void all_markdown(fy_str *out) {
   size_t here = 0;
   for (size_t i = 0; i < fy_op_count(); i++) here += fy_op_at(i)->impl != NULL;
-  fy_str_printf(
-      out,
-      "# Operations\n\n"
-      "%zu of TensorFlow's operations run here. This file is made by `ferry ops --markdown`; "
-      "`ferry ops OP`\nshows the same of one, with its attributes and kernels. Types are "
-      "those of the CPU kernels; an attribute\nthat is not listed takes any type its "
-      "signature allows.\n\n"
-      "| Signature | Types | Runs on | Notes |\n|---|---|---|---|\n",
-      here);
+  fy_str_printf(out,
+                "# Operations\n\n"
+                "%zu operations run here. This file is made by `ferry ops --markdown`; "
+                "`ferry ops OP`\nshows the same of one, with its attributes and kernels. Types are "
+                "those of the CPU kernels; an attribute\nthat is not listed takes any type its "
+                "signature allows.\n\n"
+                "| Signature | Types | Runs on | Notes |\n|---|---|---|---|\n",
+                here);
   for (size_t i = 0; i < fy_op_count(); i++) {
     const fy_op *op = fy_op_at(i);
     if (!op->impl) continue;
