@@ -386,10 +386,67 @@ def lists():
         case("TensorListStack", two, c32([2]), element_dtype=t, num_elements=2)
 
 
+def tables():
+    """Lookup tables: made, filled and read in consecutive cases that keep the handle."""
+    words, numbers = tf.constant(["a", "bc", "d"]), c64([7, -8, 9])
+    pairs = ((words, numbers, c64(-1)), (numbers, words, tf.constant("?")),
+             (c64([1, 2, 3]), tf.constant([0.5, 1.5, 2.5]), tf.constant(-1.0)),
+             (words, tf.constant(["x", "y", "z"]), tf.constant("")))
+    n = 0
+    for keys, found, default in pairs:
+        kw = dict(key_dtype=keys.dtype, value_dtype=found.dtype, container="")
+        asked = tf.concat([keys[1:], keys[:1], keys[1:2]], 0)
+        other = tf.constant(["zz", "yy"]) if keys.dtype == tf.string else c64([98, 99])
+        unknown, defaults = tf.concat([keys[:1], other], 0), tf.reverse(found, [0])
+        n += 1
+        (h,) = keep("HashTableV2", shared_name="h%d" % n, use_node_name_sharing=False, **kw)
+        r.again("LookupTableSizeV2", h)
+        r.again("LookupTableFindV2", h, asked, default)
+        r.again("InitializeTableV2", h, keys, found, outputs=0)
+        r.again("InitializeTableV2", h, keys, found, outputs=0)
+        r.again("LookupTableSizeV2", h)
+        r.again("LookupTableFindV2", h, tf.reshape(asked, [2, 2]), default)
+        r.again("LookupTableFindV2", h, asked, tf.stack([default, default]))
+        r.again("LookupTableFindV2", h, unknown, default)
+        r.again("LookupTableFindV2", h, unknown, defaults)
+        case("LookupTableInsertV2", h, keys, found, outputs=0)
+        n += 1
+        (h,) = keep("HashTableV2", shared_name="h%d" % n, use_node_name_sharing=False, **kw)
+        r.again("InitializeTableV2", h, keys, found[:2], outputs=0)
+        case("InitializeTableV2", h, tf.concat([keys, keys[:1]], 0), tf.concat([found, found[1:2]], 0),
+             outputs=0)
+        n += 1
+        made = keep("MutableHashTableV2", shared_name="h%d" % n, use_node_name_sharing=False, **kw)
+        if not made:
+            continue  # no kernel for these types
+        (h,) = made
+        r.again("LookupTableSizeV2", h)
+        r.again("LookupTableInsertV2", h, keys, found, outputs=0)
+        r.again("LookupTableInsertV2", h, keys[:1], found[1:2], outputs=0)
+        r.again("LookupTableFindV2", h, asked, default)
+        r.again("LookupTableFindV2", h, unknown, defaults)
+        r.again("LookupTableRemoveV2", h, keys[1:], outputs=0)
+        r.again("LookupTableSizeV2", h)
+        r.again("LookupTableExportV2", h, outputs=2, Tkeys=keys.dtype, Tvalues=found.dtype)
+        r.again("LookupTableImportV2", h, keys[2:], found[:1], outputs=0)
+        r.again("LookupTableExportV2", h, outputs=2, Tkeys=keys.dtype, Tvalues=found.dtype)
+        case("LookupTableInsertV2", h, keys, found[:2], outputs=0)
+        n += 1
+        (h,) = keep("MutableHashTableOfTensorsV2", shared_name="h%d" % n, use_node_name_sharing=False,
+                    value_shape=[2], **kw)
+        r.again("LookupTableInsertV2", h, keys, tf.stack([found, found], 1), outputs=0)
+        r.again("LookupTableFindV2", h, asked, tf.stack([default, default]))
+        r.again("LookupTableFindV2", h, asked, default)
+        r.again("LookupTableSizeV2", h)
+        case("LookupTableInsertV2", h, keys, found, outputs=0)
+
+
 FAMILIES = {f.__name__: f for f in (moving, computing, casts, variants, variables,
                                     lists)}
 
 if __name__ == "__main__":
     g.rng.seed(23)
     g.infer = lambda *ignored: None  # shapes do not depend on types
-    r.write("dtypes", FAMILIES, sys.argv[1:])
+    r.write("dtypes", FAMILIES, [f for f in sys.argv[1:] if f in FAMILIES])
+    g.lines.clear()
+    r.write("tables", {"tables": tables}, [])
