@@ -25,7 +25,7 @@ ALLOWED = [
      r"ParallelDynamicStitch|Transpose|StridedSliceGrad|SparseConcat|SparseSplit|SparseFillEmptyRows|"
      r"RaggedFillEmptyRows|SerializeManySparse|AddManySparseToTensorsMap|"
      r"TakeManySparseFromTensorsMap|Conj|SerializeTensor|TensorSummary|TensorSummaryV2|Gather|AddN|"
-     r"ZerosLike|TensorList.*|Resource.*)",
+     r"ZerosLike|TensorList.*|Resource.*|MutableHashTableV2)",
      r".*", r"variant",
      "the same copy loop as the variants shown for GatherV2, Pack, Slice and SparseSlice; TensorFlow "
      "refuses or aborts where elements would have to be made or written"),

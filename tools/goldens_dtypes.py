@@ -391,12 +391,16 @@ def tables():
     words, numbers = tf.constant(["a", "bc", "d"]), c64([7, -8, 9])
     pairs = ((words, numbers, c64(-1)), (numbers, words, tf.constant("?")),
              (c64([1, 2, 3]), tf.constant([0.5, 1.5, 2.5]), tf.constant(-1.0)),
+             (c32([1, 2, 3]), tf.constant([0.5, 1.5, 2.5], tf.float64), tf.constant(-1.0, tf.float64)),
+             (words, c32([4, 5, 6]), c32(-1)),
+             (words, tf.constant([True, False, True]), tf.constant(False)),
              (words, tf.constant(["x", "y", "z"]), tf.constant("")))
     n = 0
     for keys, found, default in pairs:
         kw = dict(key_dtype=keys.dtype, value_dtype=found.dtype, container="")
         asked = tf.concat([keys[1:], keys[:1], keys[1:2]], 0)
-        other = tf.constant(["zz", "yy"]) if keys.dtype == tf.string else c64([98, 99])
+        other = (tf.constant(["zz", "yy"]) if keys.dtype == tf.string else
+                 tf.constant([98, 99], keys.dtype))
         unknown, defaults = tf.concat([keys[:1], other], 0), tf.reverse(found, [0])
         n += 1
         (h,) = keep("HashTableV2", shared_name="h%d" % n, use_node_name_sharing=False, **kw)
