@@ -291,7 +291,8 @@ static fy_code from_dense_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape dense = ctx->in[0], at = ctx->in[1];
   if (dense.rank != 2 && dense.rank != 3) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Invalid rank of dense: %d.  Expected a known rank of either 2 or 3.", dense.rank);
+                   "Invalid rank of dense: %d.  Expected a known rank of either 2 or 3.",
+                   dense.rank);
   }
   if (at.rank >= 0 && at.rank != 2) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "indices must be a matrix; but its rank is not 2: %d",

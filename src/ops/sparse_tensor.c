@@ -148,8 +148,9 @@ fy_code fy_sparse_validate_shapes(fy_shape_ctx *ctx, int first, fy_error *err) {
   }
   const int64_t width = fy_dim_of(in[0], 1), rank = fy_dim_of(in[2], 0);
   if (width >= 0 && rank >= 0 && width != rank) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Index rank (%lld) and shape rank (%lld) do not match.",
-                   (long long)width, (long long)rank);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Index rank (%lld) and shape rank (%lld) do not match.", (long long)width,
+                   (long long)rank);
   }
   return FY_OK;
 }

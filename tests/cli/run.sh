@@ -67,6 +67,7 @@ json
 expect 0 "$FERRY" ops --json
 json
 json_is "len(d) > 1500" True
+expect 0 "$FERRY" ops --markdown
 expect 0 "$FERRY" ops --missing
 grep -qx MatMul "$work/out" && fail 'MatMul is not missing'
 expect 0 "$FERRY" ops
