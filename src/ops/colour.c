@@ -255,8 +255,11 @@ static fy_code adjust(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code colour_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   FY_TRY(fy_shape_rank_at_least(in, 1, err));
-  if (in.rank > 0) FY_TRY(fy_dim_is(in.dims[in.rank - 1], 3, err));
-  return fy_shape_set(ctx, 0, in.rank, in.dims, err);
+  if (in.rank < 0 || in.rank > FY_MAX_RANK) return FY_OK;
+  FY_TRY(fy_dim_is(in.dims[in.rank - 1], 3, err));
+  int64_t dims[FY_MAX_RANK];
+  for (int32_t d = 0; d < in.rank; d++) dims[d] = d == in.rank - 1 ? 3 : in.dims[d];
+  return fy_shape_set(ctx, 0, in.rank, dims, err);
 }
 static fy_code image_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_at_least(ctx->in[0], 3, err));

@@ -70,7 +70,8 @@ static fy_code prepare(fy_site *site, int spatial, fy_error *err) {
   fy_window_attrs a;
   fy_window_read(site->attrs, spatial, &a, lengths);
   if (lengths[0] >= 0) FY_TRY(check_window(site, &a, lengths, err));
-  FY_TRY(fy_window_check_padding(site->attrs, &a, err));
+  // What stands in explicit_paddings is of interest when they are asked for.
+  if (a.padding == FY_PAD_EXPLICIT) FY_TRY(fy_window_check_padding(site->attrs, &a, err));
   fy_window_attrs *state = fy_malloc(sizeof *state);
   if (!state) return fy_fail_oom(err, sizeof *state);
   *state = a;
@@ -202,7 +203,7 @@ static fy_code infer(fy_shape_ctx *ctx, const fy_window_attrs *a, fy_error *err)
   }
   const fy_padding along = a->padding == FY_PAD_EXPLICIT ? FY_PAD_VALID : a->padding;
   depth = fy_dim_of(in, fy_channel_dim(a));
-  if (a->spatial == 2) {
+  if (a->spatial == 2 && !strstr(ctx->spec->name, "Avg")) {
     FY_TRY(fy_window_infer(depth, a->ksize_c, a->stride_c, 1, along, 0, 0, &depth, err));
   }
   fy_window_shape(a, fy_dim_of(in, 0), spatial, depth, dims);
