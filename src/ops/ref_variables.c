@@ -201,9 +201,11 @@ static fy_code count_up_to(fy_kernel_ctx *ctx, fy_error *err) {
   fy_lock(&v->lock);
   fy_code code = FY_OK;
   if (!v->value || v->value->rank != 0 || v->value->dtype != out->dtype) {
-    code = v->value ? fy_fail(err, FY_INVALID_ARGUMENT, "input is not a scalar: ")
-                    : fy_fail(err, FY_NOT_FOUND, "Resource %s/%s/%s does not exist.", v->container,
-                              v->name, v->object.type->name);
+    char why[256];
+    fy_variable_missing(ctx, v, v->object.type->name, why, sizeof why);
+    code = v->value ? fy_fail(err, FY_INVALID_ARGUMENT, "input is not a scalar: %s",
+                              fy_tensor_shape_text(v->value, why))
+                    : fy_fail(err, FY_NOT_FOUND, "%s", why);
   } else {
     const int64_t now = fy_tensor_int(v->value, 0);
     if (now >= limit)

@@ -88,8 +88,8 @@ static fy_code variable_of(fy_kernel_ctx *ctx, fy_variable **out, fy_error *err)
 }
 
 // "Resource localhost/v/… does not exist." or its container does not.
-static void describe_missing(fy_kernel_ctx *ctx, const fy_variable *v, const char *type, char *buf,
-                             size_t n) {
+void fy_variable_missing(fy_kernel_ctx *ctx, const fy_variable *v, const char *type, char *buf,
+                         size_t n) {
   fy_resources *r = ctx->svc->resources ? ctx->svc->resources(ctx) : NULL;
   if (r && fy_resources_touched(r, v->container)) {
     snprintf(buf, n, "Resource %s/%s/%s does not exist.", v->container, v->name, type);
@@ -110,7 +110,7 @@ static fy_code read_variable(fy_kernel_ctx *ctx, fy_error *err) {
   }
   if (!value) {
     char why[256];
-    describe_missing(ctx, v, fy_variable_type.name, why, sizeof why);
+    fy_variable_missing(ctx, v, fy_variable_type.name, why, sizeof why);
     return fy_fail(
         err, FY_FAILED_PRECONDITION,
         "Could not find variable %s. This could mean that the variable has been deleted. "
@@ -226,7 +226,7 @@ static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **gar
   const fy_binary_loops *loops = ctx->site->op->impl->aux;
   char x[256], y[128];
   if (!v->value) {
-    describe_missing(ctx, v, fy_variable_type.name, x, sizeof x);
+    fy_variable_missing(ctx, v, fy_variable_type.name, x, sizeof x);
     return fy_fail(err, FY_NOT_FOUND, "%s", x);
   }
   if (v->value->dtype != in->dtype) {
@@ -290,7 +290,7 @@ static fy_code destroy_resource(fy_kernel_ctx *ctx, fy_error *err) {
   fy_unlock(&v->lock);
   if (!old && !fy_site_bool(ctx->site, "ignore_lookup_error")) {
     char why[256];
-    describe_missing(ctx, v, "<unknown>", why, sizeof why);
+    fy_variable_missing(ctx, v, "<unknown>", why, sizeof why);
     return fy_fail(err, FY_NOT_FOUND, "%s", why);
   }
   fy_tensor_release(old);

@@ -256,7 +256,7 @@ static void replay_file(const char *file) {
   if (r.failures) fail_msg("%d differences in %s", r.failures, file);
 }
 
-#define REPLAYS(X) X(checkpoints) X(refs) X(optimizers_ref) X(optimizers_resource)
+#define REPLAYS(X) X(checkpoints) X(containers) X(more) X(refs) X(optimizers_ref) X(optimizers_resource)
 #define TEST(name)                   \
   static void name(void **state) {   \
     (void)state;                     \
