@@ -58,8 +58,9 @@ class Case:
         if self.session is None:
             config = v1.ConfigProto()
             config.graph_options.rewrite_options.disable_meta_optimizer = True
+            config.operation_timeout_in_ms = 20000
             self.session = v1.Session(graph=self.graph, config=config)
-        fetches = [fetches] if isinstance(fetches, tf.Tensor) else list(fetches)
+        fetches = tf.nest.flatten(fetches)
         targets = [targets] if isinstance(targets, tf.Operation) else list(targets)
         feeds = {self.graph.get_tensor_by_name(k + ":0") if isinstance(k, str) else k: v
                  for k, v in (feeds or {}).items()}
@@ -658,6 +659,28 @@ def more():
             c.run(sizes)
             c.run(targets=[getattr(raw, m + "Clear")(**kw)])
             c.run(sizes)
+    with Case(out, "Barrier") as c:
+        b = raw.Barrier(component_types=[tf.float32, tf.string], shapes=[[2], []], shared_name="b")
+        k, x, y = ph(tf.string, "k"), ph(name="x"), ph(tf.string, "y")
+        first = raw.BarrierInsertMany(handle=b, keys=k, values=x, component_index=0)
+        second = raw.BarrierInsertMany(handle=b, keys=k, values=y, component_index=1)
+        sizes = [raw.BarrierReadySize(handle=b), raw.BarrierIncompleteSize(handle=b)]
+
+        def take(n, **kw):
+            return raw.BarrierTakeMany(handle=b, num_elements=n,
+                                       component_types=[tf.float32, tf.string], **kw)
+
+        c.run(targets=[first], feeds={"k": ["a", "b", "c"], "x": f32([[1, 2], [3, 4], [5, 6]])})
+        c.run(targets=[second], feeds={"k": ["c", "a"], "y": ["C", "A"]})
+        c.run(sizes)
+        c.run(take(2))
+        c.run(targets=[first], feeds={"k": ["b"], "x": f32([[1, 2]])})
+        c.run(targets=[raw.BarrierClose(handle=b)])
+        c.run(targets=[first], feeds={"k": ["new"], "x": f32([[1, 2]])})
+        c.run(targets=[second], feeds={"k": ["b"], "y": ["B"]})
+        c.run(take(2))
+        c.run(take(2, allow_small_batch=True))
+        c.run(sizes)
     with Case(out, "optionals and maps") as c:
         o = raw.OptionalFromValue(components=[tf.constant([1., 2.]), tf.constant("a")])
         n = raw.OptionalNone()
