@@ -132,6 +132,10 @@ static fy_code allocate(fy_kernel_ctx *ctx, fy_dtype dtype, int32_t rank, const 
   return fy_memory_tensor(ctx->site->device, dtype, rank, dims, ctx->site->node_name, out, err);
 }
 
+static fy_code bring(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
+  return fy_memory_copy_tensor(t, ctx->site->device, out, err);
+}
+
 static fy_tensor *view(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage) {
   (void)ctx;
   (void)storage;
@@ -146,6 +150,7 @@ static const fy_services call_services = {.output = output,
                                           .call = call,
                                           .step_id = step_id,
                                           .allocate = allocate,
+                                          .bring = bring,
                                           .view = view};
 
 fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_tensor *const *in,

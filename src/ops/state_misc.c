@@ -60,7 +60,8 @@ static fy_code read_variables(fy_kernel_ctx *ctx, fy_error *err) {
     fy_object *o;
     FY_TRY(fy_resource_object(ctx->in[i], &fy_variable_type, &o, err));
     fy_variable *v = (fy_variable *)o;
-    fy_tensor *value = fy_variable_read(v);
+    fy_tensor *value;
+    FY_TRY(fy_variable_get(ctx, v, &value, err));
     if (!value)
       return fy_fail(err, FY_FAILED_PRECONDITION,
                      "Error while reading resource variable %s from Container: %s. This could mean "
