@@ -78,11 +78,6 @@ static fy_code read_variables(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
-static fy_code disable_copy_on_read(fy_kernel_ctx *ctx, fy_error *err) {
-  fy_object *o;  // values are never copied when they are read
-  return fy_resource_object(ctx->in[0], &fy_variable_type, &o, err);
-}
-
 // A handle that keeps what it names alive: an anonymous one.
 static fy_code is_ref_counting(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
@@ -268,7 +263,6 @@ static const fy_sample abort_samples[] = {
 FY_OP(_VarHandlesOp, .shape = var_handles_shape, .compute = var_handles, HOST);
 FY_OP(_ReadVariablesOp, .shape = read_variables_shape, .compute = read_variables,
       .flags = FY_OP_HOST | FY_OP_NO_FOLD | FY_OP_SETS_OUTPUT);
-FY_OP(DisableCopyOnRead, .shape = fy_shape_none, .compute = disable_copy_on_read, HOST);
 FY_OP(IsResourceHandleRefCounting, .shape = fy_shape_scalar, .compute = is_ref_counting, HOST);
 FY_OP(MutexV2, .shape = fy_shape_scalar, .compute = new_mutex, HOST);
 FY_OP(MutexLock, .shape = fy_shape_scalar, .compute = lock_mutex,
