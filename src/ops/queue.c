@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/queue.h"
 #include "ops/resource.h"
 #include "ops/shape_fns.h"
 
@@ -182,6 +183,37 @@ static fy_code dequeue(fy_kernel_ctx *ctx, fy_error *err) {
     q->head = (q->head + 1) % q->cap;
     q->n--;
     fy_cond_broadcast(&q->changed);
+  }
+  fy_unlock(&q->lock);
+  return code;
+}
+
+fy_code fy_queue_take_string(fy_kernel_ctx *ctx, const fy_tensor *handle, fy_tensor **out,
+                             fy_error *err) {
+  fy_object *o;
+  FY_TRY(fy_resource_object(handle, &queue_type, &o, err));
+  queue *q = (queue *)o;
+  if (q->width != 1 || q->types[0] != FY_STRING) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Queue must have single string component");
+  }
+  fy_lock(&q->lock);
+  fy_code code = FY_OK;
+  while (!code && !q->n && !q->closed) code = wait_change(ctx, q, "Dequeue", err);
+  if (!code && !q->n) {
+    code = fy_fail(
+        err, FY_OUT_OF_RANGE,
+        "FIFOQueue '%s' is closed and has insufficient elements (requested 1, current size 0)",
+        q->name);
+  }
+  if (!code) {
+    *out = q->items[q->head];
+    q->head = (q->head + 1) % q->cap;
+    q->n--;
+    fy_cond_broadcast(&q->changed);
+    if ((*out)->count != 1) {
+      fy_tensor_release(*out);
+      code = fy_fail(err, FY_INVALID_ARGUMENT, "Expected to dequeue a one-element string tensor");
+    }
   }
   fy_unlock(&q->lock);
   return code;
