@@ -200,6 +200,7 @@ static void all_shapes(void **state) {
   check_file("shape_goldens_text.txt");
   check_file("shape_goldens_sequence.txt");
   check_file("shape_goldens_summary.txt");
+  check_file("shape_goldens_rnn.txt");
 }
 
 int main(void) {
