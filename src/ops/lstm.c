@@ -278,7 +278,10 @@ static fy_code block_grad_shape(fy_shape_ctx *ctx, fy_error *err) {
   static const int32_t ranks[] = {3, 2, 2, 2, 1, 1, 1, 1};
   for (int i = 0; i < 8; i++) {
     FY_TRY(fy_shape_rank_is(ctx->in[i + 1], ranks[i], err));
-    ctx->out[i] = ctx->in[i + 1];
+    if (ctx->in[i + 1].rank < 0)
+      FY_TRY(fy_shape_set(ctx, i, ranks[i], NULL, err));
+    else
+      ctx->out[i] = ctx->in[i + 1];
   }
   return FY_OK;
 }

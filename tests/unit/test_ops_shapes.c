@@ -14,7 +14,7 @@
 
 #include "local_runner.h"
 
-#define MAX_ARGS 16
+#define MAX_ARGS 32
 
 typedef struct shape_case {
   int line;
@@ -201,6 +201,7 @@ static void all_shapes(void **state) {
   check_file("shape_goldens_sequence.txt");
   check_file("shape_goldens_summary.txt");
   check_file("shape_goldens_rnn.txt");
+  check_file("shape_goldens_parse_sequence.txt");
 }
 
 int main(void) {
