@@ -81,7 +81,7 @@ static fy_code bind(fy_program *p, fy_instr *ins, fy_error *err) {
     FY_TRY(check_call(n, ins->site->functions[0], err));
   if (calls && is_while(n) && ins->site->num_functions == 2)
     FY_TRY(check_body(n, ins->site->functions[1], err));
-  if (ins->device->is_host && ins->site->op->impl) ins->fn = ins->site->op->impl->compute;
+  if (ins->device->is_host && ins->site->op->impl) ins->fn = fy_site_compute(ins->site);
   if (!ins->device->is_host) p->has_devices = true;
   return FY_OK;
 }
@@ -89,7 +89,11 @@ static fy_code bind(fy_program *p, fy_instr *ins, fy_error *err) {
 fy_code fy_program_bind(fy_program *p, fy_error *err) {
   for (uint32_t i = 0; i < p->num_instrs; i++) {
     fy_instr *ins = &p->instrs[i];
-    if (ins->kind != FY_INSTR_KERNEL) continue;
+    if (ins->kind !=
+        FY_INSTR_KERNEL) {  // a copy: an argument may lie on a device that runs nothing
+      p->has_devices = true;
+      continue;
+    }
     ins->site = &p->sites[ins->task];
     ins->task = 0;
     FY_TRY(bind(p, ins, err));

@@ -291,9 +291,24 @@ static fy_code read_one(reader *r, fy_str *key, fy_str *value, bool *got, fy_err
   return key->failed || value->failed ? fy_fail_oom(err, value->len) : FY_OK;
 }
 
+// The next name from the queue, which must hold single strings.
+static fy_code take_name(fy_kernel_ctx *ctx, fy_tensor **out, fy_error *err) {
+  fy_object *o;
+  int64_t taken;
+  FY_TRY(fy_resource_object(ctx->in[1], &fy_queue_type, &o, err));
+  fy_queue *q = (fy_queue *)o;
+  if (q->width != 1 || q->types[0] != FY_STRING) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Queue must have single string component");
+  }
+  FY_TRY(fy_queue_take(ctx, q, 1, false, out, &taken, err));
+  if ((*out)->count == 1) return FY_OK;
+  fy_tensor_release(*out);
+  return fy_fail(err, FY_INVALID_ARGUMENT, "Expected to dequeue a one-element string tensor");
+}
+
 static fy_code start_work(fy_kernel_ctx *ctx, reader *r, fy_error *err) {
   fy_tensor *name;
-  FY_TRY(fy_queue_take_string(ctx, ctx->in[1], &name, err));
+  FY_TRY(take_name(ctx, &name, err));
   const fy_view v = fy_tensor_string(name, 0);
   r->work = fy_strndup(v.p, v.n);
   fy_tensor_release(name);
