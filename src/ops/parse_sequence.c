@@ -140,9 +140,9 @@ static fy_code bad_feature(const call *c, int k, int64_t e, int64_t row, fy_erro
   return fy_fail(err, FY_INVALID_ARGUMENT,
                  "Name: %.*s, %s: %.*s%s.  Data types don't match. Expected type: %s%s",
                  (int)name.n, name.p,
-                 !f->list ? "Context feature"
-                 : c->one ? "Feature List"
-                          : "Feature list",
+                 !f->list                      ? "Context feature"
+                 : c->one && f->kind == SPARSE ? "Feature List"
+                                               : "Feature list",
                  (int)key.n, key.p, index, fy_dtype_name(f->type),
                  c->one ? "  Feature is: of another type" : "");
 }
