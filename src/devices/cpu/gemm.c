@@ -172,6 +172,13 @@ static void see(const run *r, const pixel *p, const void **out, int64_t stride) 
   }
 }
 
+// Rows of the next block when |left| are left: all blocks of a tile are about equal, because one
+// with a single row costs as much as one with three.
+static int64_t block_rows(int64_t left) {
+  const int64_t blocks = (left + FY_GEMM_ROWS - 1) / FY_GEMM_ROWS;
+  return (left + blocks - 1) / blocks;
+}
+
 // Pointers to the rows [m0, m1), group by group: [group][tap][row of the group].
 static void find_rows(const run *r, int64_t m0, int64_t m1, const void **out) {
   const fy_gemm_job *j = r->job;
@@ -181,8 +188,8 @@ static void find_rows(const run *r, int64_t m0, int64_t m1, const void **out) {
     return;
   }
   pixel p = pixel_of(j, m0);
-  for (int64_t g = m0; g < m1; g += FY_GEMM_ROWS) {
-    const int64_t rows = m1 - g < FY_GEMM_ROWS ? m1 - g : FY_GEMM_ROWS;
+  for (int64_t g = m0, rows; g < m1; g += rows) {
+    rows = block_rows(m1 - g);
     for (int64_t i = 0; i < rows; i++) {
       see(r, &p, out + i, rows);
       next_pixel(j, &p);
@@ -261,8 +268,8 @@ static void panel(const run *r, const piece *s, int64_t m0, int64_t m1, int64_t 
   if (j->bias) b.bias = (const char *)j->bias + (size_t)(p * r->columns) * r->size;
   const bool half = width * 2 == r->columns, whole = width == r->columns || half;
   const fy_gemm_fn *kernels = (half ? r->kernels->half : r->kernels->block)[j->type];
-  for (int64_t m = m0; m < m1; m += FY_GEMM_ROWS) {
-    const int64_t n = m1 - m < FY_GEMM_ROWS ? m1 - m : FY_GEMM_ROWS;
+  for (int64_t m = m0, n; m < m1; m += n) {
+    n = block_rows(m1 - m);
     const size_t at = (size_t)(m * j->ldc + p * r->columns) * r->size;
     b.rows = rows + s->tap * n;
     b.c = (char *)j->c + at;
@@ -342,6 +349,7 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   r.chunk = r.panels;
   r.chunks = 1;
   int64_t tiles = (j->m + r.tile_rows - 1) / r.tile_rows;
+  r.tile_rows = round_up((j->m + tiles - 1) / tiles, FY_GEMM_ROWS);  // no short one at the end
   const int64_t want = ctx && ctx->threads > 1 ? 3 * (int64_t)ctx->threads : 1;
   // Few rows: share out the columns, each thread its part of B; then smaller tiles.
   while (tiles * r.chunks < want && r.chunk > 2) {
