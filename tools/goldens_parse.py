@@ -119,6 +119,8 @@ def case(op, *inputs, outputs=1, terms=None, rough=None, shapes=False, fix=None,
         text = str(e.message).split("}} ", 1)[-1].split(" [Op:")[0]
         if "Could not parse example" in text and ("\n" in text or "\0" in text):
             text = text.split("value: '")[0] + "..."  # the message's own bytes
+        if "parsing JSON" in text:
+            text = "Error while parsing JSON: ..."
         if "Feature is: " in text:
             text = text.split("Feature is: ")[0] + "Feature is: ..."
         if "\n" in text:
@@ -791,8 +793,35 @@ def sequences():
     parse(s(b"\x0a\x05"), cs=[("i", tf.int64)])
 
 
-FILES = {"parse": [examples], "text": [csv, compressed, more_unicode], "sequence": [ctc, distances, samplers], "summary": [summaries],
-         "rnn": [recurrent], "parse_sequence": [sequences]}
+def json_examples():
+    whole = '{"features":{"feature":{%s}}}'
+    def one(text):
+        case("DecodeJSONExample", s(whole % text))
+    one('"a":{"int64List":{"value":["1",2,-3]}},"f":{"floatList":{"value":[1.5,"NaN","-Infinity","Infinity",3,"2.5",1e3]}},'
+        '"t":{"bytesList":{"value":["aGVsbG8=","YWJj","YQ","","-_-_"]}}')
+    for v in ("1", "[]", "[1,]", "null", "[1.5]", "[1.0]", "[1e2]", '["x"]', "[true]", "[null]", '["9223372036854775807"]', "[9223372036854775808]",
+              '[" 1"]', "{}", '"5"', "[[1]]", "[1 2]", "[,1]", "[1"):
+        one('"a":{"int64List":{"value":%s}}' % v)
+    for v in ("1", "[1,]", "[1e40]", '["nan"]', '["1.5"]', "[-0.0]", "[true]", '["inf"]', "[1e-50]"):
+        one('"a":{"floatList":{"value":%s}}' % v)
+    for v in ('"YQ=="', '["###"]', '["YQ="]', '["Y"]', "[1]", '["YW Jj"]', "[\\'YWJj\\']".replace("\\", "")):
+        one('"a":{"bytesList":{"value":%s}}' % v)
+    for text in ("", '"a":{}', '"a":{"int64List":{}}', '"a":{"int64_list":{"value":[1]}}', '"a":{"int64List":null}', '"a":null',
+                 '"a":{"int64List":{"value":[1]},"floatList":{"value":[1]}}', '"a":{"int64List":{"value":[1]}},"a":{"int64List":{"value":[2]}}',
+                 '"b":{"int64List":{"value":[1]}},"a":{"int64List":{"value":[1]}}', "a:{int64List:{value:[1]}}",
+                 "'a':{'int64List':{'value':[1]}}", '"a":{"int64List":{"value":[1],}},', '"a":{"int64List":{"val":[1]}}', '"a":{"doubleList":{}}',
+                 '"a":{"int64List":{"value":[1],"value":[2]}}', '"\\u00e9\\n\\ud83d\\ude00":{}', '"a":[]', '"a" {}', '"a":{', '"":{}',
+                 '"a":{"int64List":[1]}'):
+        one(text)
+    for text in ("{}", "", " { } ", "[1]", '{"x":1}', '{"features":null}', '{"features":{}}', '{"features":{"feature":null}}', "{features:{feature:{}}}",
+                 '{"features":{},"features":{}}', "{} x", "null", "1", '{"features":[]}', '{"features":{"feature":[]}}', "{,}", '{"features"}'):
+        case("DecodeJSONExample", s(text))
+    case("DecodeJSONExample", s([["{}", "{}"]]), shapes=True)
+    case("DecodeJSONExample", EMPTY)
+
+
+FILES = {"parse": [examples], "text": [csv, compressed, more_unicode, json_examples], "sequence": [ctc, distances, samplers],
+         "summary": [summaries], "rnn": [recurrent], "parse_sequence": [sequences]}
 
 
 def main():
