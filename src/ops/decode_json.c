@@ -140,12 +140,17 @@ static bool scalar(json *j) {
 }
 
 // ---------------------------------------------------------------- values
+static bool padded(fy_view w) {
+  return w.n == 0 || (unsigned char)w.p[0] <= ' ' || (unsigned char)w.p[w.n - 1] <= ' ';
+}
+
 static bool put_int(json *j, fy_str *out) {
   const fy_view w = {j->word.p, j->word.len};
   int64_t v;
+  if (padded(w)) return bad(j, "an integer was expected");
   if (!fy_text_to_number(w, FY_INT64, &v)) {
     double d;
-    if (!fy_text_to_number(w, FY_DOUBLE, &d) || d != floor(d) || fabs(d) >= 9.3e18) {
+    if (!fy_text_to_number(w, FY_DOUBLE, &d) || d != floor(d) || fabs(d) >= 0x1p63) {
       return bad(j, "an integer was expected");
     }
     v = (int64_t)d;
@@ -162,7 +167,8 @@ static bool put_float(json *j, fy_str *out) {
     d = NAN;
   } else if (fy_view_is(w, "Infinity") || fy_view_is(w, "-Infinity")) {
     d = w.p[0] == '-' ? -INFINITY : INFINITY;
-  } else if (!fy_text_to_number(w, FY_DOUBLE, &d) || !isfinite((float)d)) {
+  } else if (padded(w) || !fy_text_to_number(w, FY_DOUBLE, &d) ||
+             (isfinite(d) && !isfinite((float)d))) {
     return bad(j, "a number was expected");
   }
   fy_put_float(out, 1, (float)d);
@@ -194,7 +200,7 @@ static bool put_bytes(json *j, fy_str *out) {
       fy_str_addc(&bytes, (char)(bits >> held));
     }
   }
-  fine = fine && held < 6;
+  fine = fine && held < 6 && (n == j->word.len || j->word.len % 4 == 0);
   if (fine) fy_put_str(out, 1, &bytes);
   fy_str_free(&bytes);
   return fine || bad(j, "corrupt base64");
@@ -202,11 +208,28 @@ static bool put_bytes(json *j, fy_str *out) {
 
 typedef bool (*put_fn)(json *j, fy_str *out);
 
+// A null among the values stands for 0 or nothing; lists in lists are one list.
 static bool value_list(json *j, put_fn put, fy_str *out) {
+  int depth = 1;
   if (take_null(j)) return true;
   if (!take(j, '[')) return scalar(j) && put(j, out);
-  while (!take(j, ']')) {
-    if (!scalar(j) || !put(j, out)) return false;
+  while (depth) {
+    if (take(j, '[')) {
+      depth++;
+      continue;
+    }
+    if (take(j, ']')) {
+      depth--;
+      if (depth) take(j, ',');
+      continue;
+    }
+    if (take_null(j)) {
+      j->word.len = 0;
+      if (put != put_bytes) fy_str_addn(&j->word, "0", 2), j->word.len--;
+    } else if (!scalar(j)) {
+      return false;
+    }
+    if (!put(j, out)) return false;
     if (!take(j, ',') && !(j->at < j->end && *j->at == ']'))
       return bad(j, "',' or ']' was expected");
   }
@@ -230,14 +253,11 @@ static bool object(json *j, field_fn field, void *arg) {
 typedef struct list {
   fy_str *out;
   put_fn put;
-  bool seen;
 } list;
 
 static bool list_field(json *j, void *arg) {
   list *l = arg;
   if (!is_word(j, "value", "value")) return bad(j, "no such field");
-  if (l->seen) return bad(j, "a field was set twice");
-  l->seen = true;
   return value_list(j, l->put, l->out);
 }
 
@@ -296,26 +316,18 @@ static bool map_field(json *j, void *arg) {
   fy_str_init(&body);
   fy_put_bytes(&entry, 1, m->keys[m->n - 1], m->lengths[m->n - 1]);
   feature f = {.out = &body};
-  const bool fine = object(j, feature_field, &f);
-  fy_put_str(&entry, 2, &body);
+  const bool null = take_null(j), fine = null || object(j, feature_field, &f);
+  if (!null) fy_put_str(&entry, 2, &body);
   fy_put_str(m->out, 1, &entry);
   fy_str_free(&entry);
   fy_str_free(&body);
   return fine;
 }
 
-typedef struct part {
-  fy_str *out;
-  bool seen;
-} part;
-
 static bool features_field(json *j, void *arg) {
-  part *p = arg;
   if (!is_word(j, "feature", "feature")) return bad(j, "no such field");
-  if (p->seen) return bad(j, "a field was set twice");
   if (take_null(j)) return true;
-  p->seen = true;
-  map m = {.out = p->out};
+  map m = {.out = arg};
   const bool fine = object(j, map_field, &m);
   for (size_t i = 0; i < m.n; i++) fy_free(m.keys[i]);
   fy_free(m.keys);
@@ -324,16 +336,12 @@ static bool features_field(json *j, void *arg) {
 }
 
 static bool example_field(json *j, void *arg) {
-  part *p = arg, inner = {0};
   fy_str body;
   if (!is_word(j, "features", "features")) return bad(j, "no such field");
-  if (p->seen) return bad(j, "a field was set twice");
   if (take_null(j)) return true;
-  p->seen = true;
   fy_str_init(&body);
-  inner.out = &body;
-  const bool fine = object(j, features_field, &inner);
-  fy_put_str(p->out, 1, &body);
+  const bool fine = object(j, features_field, &body);
+  fy_put_str(arg, 1, &body);
   fy_str_free(&body);
   return fine;
 }
@@ -349,11 +357,10 @@ static fy_code decode(fy_kernel_ctx *ctx, fy_error *err) {
   fy_str_init(&j.word);
   for (int64_t i = 0; i < in->count && !code; i++) {
     const fy_view v = fy_tensor_string(in, i);
-    part p = {.out = &s};
     j.at = j.start = v.p;
     j.end = v.p + v.n;
     j.why = NULL;
-    bool fine = object(&j, example_field, &p);
+    bool fine = object(&j, example_field, &s);
     skip_space(&j);
     if (fine && j.at < j.end) fine = bad(&j, "more after the message");
     if (!fine) {
