@@ -156,6 +156,7 @@ static void lines(void **state) {
   assert_int_equal(out[1]->count, 1);
   assert_true(fy_view_is(fy_tensor_string(out[1], 0), "last"));
   assert_int_equal(count(&r, "ReaderNumWorkUnitsCompletedV2"), 2);
+  fy_tensor_release(out[1]);
   expect_failure(&r, FY_OUT_OF_RANGE, "is closed and has insufficient elements");
   assert_int_equal(call("ReaderSerializeStateV2", NULL, &r.reader, 1, out + 1), FY_UNIMPLEMENTED);
   assert_int_equal(call("ReaderResetV2", NULL, &r.reader, 1, NULL), FY_OK);
