@@ -820,8 +820,43 @@ def json_examples():
     case("DecodeJSONExample", EMPTY)
 
 
+def images():
+    """ImageSummary has a tensor among its attributes, which eager calls cannot give: a session."""
+    def one(tag, x, most=3):
+        block = ["op ImageSummary", "attr T " + NAMES[x.dtype], "attr max_images %d" % most, tensor_line("in", tag), tensor_line("in", x)]
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            fed = tf.compat.v1.placeholder(tf.string), tf.compat.v1.placeholder(x.dtype)
+            made = tf.raw_ops.ImageSummary(tag=fed[0], tensor=fed[1], max_images=most)
+            try:
+                block.append("out string [] x" + session.run(made, {fed[0]: TAG[tag.shape.rank], fed[1]: x_value(x)}).hex())
+            except errors.OpError as e:
+                text = str(e.message).split("\n")
+                node = [k for k, line in enumerate(text) if line.startswith("\t [[")][0]
+                block.append("error %d %s" % (e.error_code, text[node - 1]))
+        lines.extend(block)
+        counts["ImageSummary"] = counts.get("ImageSummary", 0) + 1
+    TAG = {0: b"i", 1: [b"i"]}
+    def x_value(x):
+        return x.numpy()
+    for t in (tf.uint8, tf.float32, tf.half, tf.float64):
+        for shape in ([2, 3, 4, 3], [1, 2, 2, 1], [1, 5, 3, 4]):
+            x = rng.uniform(0, 200, shape)
+            for v in ([x] if t == tf.uint8 else [x, x - 100, x * 0, x / 1e9 - 1e-9]):
+                one(s("i"), tf.constant(v, t))
+        one(s("i"), tf.constant(rng.uniform(0, 9, [4, 2, 2, 3]), t), most=1)
+    odd = rng.uniform(-1, 1, [1, 3, 3, 3])
+    odd[0, 1, 1, 0] = np.nan
+    odd[0, 0, 2, 2] = np.inf
+    one(s("i"), f32(odd))
+    one(s("i"), f32(odd * np.nan))
+    for shape in ([1, 2, 2, 2], [2, 2, 3], [1, 2, 2, 5]):
+        one(s("i"), tf.zeros(shape, tf.uint8))
+    one(s(["i"]), tf.zeros([1, 2, 2, 1], tf.uint8))
+    one(s("i"), tf.zeros([0, 2, 2, 1], tf.uint8))
+
+
 FILES = {"parse": [examples], "text": [csv, compressed, more_unicode, json_examples], "sequence": [ctc, distances, samplers],
-         "summary": [summaries], "rnn": [recurrent], "parse_sequence": [sequences]}
+         "summary": [summaries, images], "rnn": [recurrent], "parse_sequence": [sequences]}
 
 
 def main():
