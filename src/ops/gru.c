@@ -16,6 +16,7 @@ static fy_code open_cell(fy_kernel_ctx *ctx, cell *c, fy_error *err) {
   c->batch = in[0]->dims[0];
   c->inputs = in[0]->dims[1];
   c->cells = in[1]->dims[1];
+  FY_TRY(fy_rnn_sizes(c->inputs, c->cells, err));
   FY_TRY(fy_rnn_dim(in[1], 0, c->batch, "h_prev.dims(0) != batch_size", err));
   FY_TRY(fy_rnn_rank(in[2], 2, "w_ru", err));
   FY_TRY(fy_rnn_dim(in[2], 0, c->inputs + c->cells, "w_ru.dim_size(0) != input_size + cell_size",

@@ -30,6 +30,7 @@ static fy_code open_cell(fy_kernel_ctx *ctx, int first, bool sequence, cell *c, 
   c->inputs = in[0]->dims[x_rank - 1];
   FY_TRY(fy_rnn_dim(in[1], 0, c->batch, "cs_prev.dims(0) != batch_size", err));
   c->cells = in[1]->dims[1];
+  FY_TRY(fy_rnn_sizes(c->inputs, c->cells, err));
   FY_TRY(fy_rnn_rank(in[2], 2, "h_prev", err));
   FY_TRY(fy_rnn_dim(in[2], 0, c->batch, "h_prev.dims(0) != batch_size", err));
   FY_TRY(fy_rnn_dim(in[2], 1, c->cells, "h_prev.dims(1) != cell_size", err));

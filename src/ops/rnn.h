@@ -64,6 +64,13 @@ FY_MUST_CHECK static inline fy_code fy_rnn_rank(const fy_tensor *t, int32_t rank
   return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be %dD", name, (int)rank);
 }
 
+// Sizes whose products and sums are safe to form, also where a batch of none hides them.
+FY_MUST_CHECK static inline fy_code fy_rnn_sizes(int64_t inputs, int64_t cells, fy_error *err) {
+  if (inputs < (int64_t)1 << 40 && cells < (int64_t)1 << 40) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "A cell of %lld inputs and %lld units is too large",
+                 (long long)inputs, (long long)cells);
+}
+
 // out[m, n] += a[m, k] * b[k, n]; rows of |a| are |lda| apart.
 static inline void fy_rnn_product(const float *a, int64_t lda, const float *b, float *out,
                                   int64_t m, int64_t k, int64_t n) {
