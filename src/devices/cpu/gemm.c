@@ -172,15 +172,23 @@ static void see(const run *r, const pixel *p, const void **out, int64_t stride) 
   }
 }
 
-// Rows of the next block when |left| are left: all blocks of a tile are about equal, because one
-// with a single row costs as much as one with three.
-static int64_t block_rows(int64_t left) {
-  const int64_t blocks = (left + FY_GEMM_ROWS - 1) / FY_GEMM_ROWS;
-  return (left + blocks - 1) / blocks;
+typedef struct blocks {  // of a tile's rows
+  int n;
+  uint8_t rows[TILE_GROUPS];
+} blocks;
+
+// All blocks are about equal, because one with a single row costs as much as one with three.
+static blocks cut(int64_t rows) {
+  blocks b = {.n = (int)((rows + FY_GEMM_ROWS - 1) / FY_GEMM_ROWS)};
+  for (int i = 0; i < b.n; i++) {
+    b.rows[i] = (uint8_t)((rows + b.n - i - 1) / (b.n - i));
+    rows -= b.rows[i];
+  }
+  return b;
 }
 
 // Pointers to the rows [m0, m1), group by group: [group][tap][row of the group].
-static void find_rows(const run *r, int64_t m0, int64_t m1, const void **out) {
+static void find_rows(const run *r, const blocks *k, int64_t m0, int64_t m1, const void **out) {
   const fy_gemm_job *j = r->job;
   if (!j->conv) {
     for (int64_t m = m0; m < m1; m++)
@@ -188,8 +196,8 @@ static void find_rows(const run *r, int64_t m0, int64_t m1, const void **out) {
     return;
   }
   pixel p = pixel_of(j, m0);
-  for (int64_t g = m0, rows; g < m1; g += rows) {
-    rows = block_rows(m1 - g);
+  for (int g = 0; g < k->n; g++) {
+    const int64_t rows = k->rows[g];
     for (int64_t i = 0; i < rows; i++) {
       see(r, &p, out + i, rows);
       next_pixel(j, &p);
@@ -246,7 +254,7 @@ typedef struct piece {  // of the sum
   bool first, last;
 } piece;
 
-static void panel(const run *r, const piece *s, int64_t m0, int64_t m1, int64_t p,
+static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, int64_t p,
                   const void *const *rows, int64_t taps, int64_t depth) {
   const fy_gemm_job *j = r->job;
   const int64_t left = j->n - p * r->columns, width = left < r->columns ? left : r->columns;
@@ -268,8 +276,8 @@ static void panel(const run *r, const piece *s, int64_t m0, int64_t m1, int64_t 
   if (j->bias) b.bias = (const char *)j->bias + (size_t)(p * r->columns) * r->size;
   const bool half = width * 2 == r->columns, whole = width == r->columns || half;
   const fy_gemm_fn *kernels = (half ? r->kernels->half : r->kernels->block)[j->type];
-  for (int64_t m = m0, n; m < m1; m += n) {
-    n = block_rows(m1 - m);
+  for (int i = 0; i < cuts->n; i++) {
+    const int64_t n = cuts->rows[i];
     const size_t at = (size_t)(m * j->ldc + p * r->columns) * r->size;
     b.rows = rows + s->tap * n;
     b.c = (char *)j->c + at;
@@ -279,6 +287,7 @@ static void panel(const run *r, const piece *s, int64_t m0, int64_t m1, int64_t 
     else
       edge(r, &b, n, width);
     rows += n * taps;
+    m += n;
   }
 }
 
@@ -290,13 +299,14 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
   const int64_t p1 = p0 + r->chunk < r->panels ? p0 + r->chunk : r->panels;
   const void *rows[MAX_POINTERS];
   _Alignas(64) char buffer[GATHER_BYTES];
+  const blocks cuts = cut(m1 - m0);
   int64_t taps = j->taps, depth = j->depth;
   if (r->gather) {
     gather_rows(r, m0, m1, buffer, rows);
     depth *= taps;
     taps = 1;
   } else {
-    find_rows(r, m0, m1, rows);
+    find_rows(r, &cuts, m0, m1, rows);
   }
   const int64_t some = depth < KC ? (KC / depth < taps ? KC / depth : taps) : 1;
   // Equal pieces: no short one at the end.
@@ -308,7 +318,7 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
       s.depth = s.taps > 1 || depth <= most ? depth : most;
       if (s.depth > depth - s.at) s.depth = depth - s.at;
       s.last = s.tap + s.taps == taps && s.at + s.depth == depth;
-      for (int64_t p = p0; p < p1; p++) panel(r, &s, m0, m1, p, rows, taps, depth);
+      for (int64_t p = p0; p < p1; p++) panel(r, &s, &cuts, m0, p, rows, taps, depth);
       s.first = false;
     }
   }
