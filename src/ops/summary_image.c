@@ -73,10 +73,8 @@ static void scale(const fy_tensor *t, int64_t i, int64_t pixels, int64_t depth, 
   }
 }
 
-static fy_code image(fy_kernel_ctx *ctx, fy_error *err) {
-  const fy_tensor *tag = ctx->in[0], *t = ctx->in[1];
-  const fy_tensor *color = fy_site_attr(ctx->site, "bad_color")->v.tensor;
-  const int64_t most = fy_site_int(ctx->site, "max_images");
+fy_code fy_put_images(fy_kernel_ctx *ctx, fy_str *s, const fy_tensor *tag, const fy_tensor *t,
+                      const fy_tensor *color, int64_t most, fy_error *err) {
   char a[128], name[48];
   void *pixels = NULL;
   if (tag->rank != 0) return fy_fail(err, FY_INVALID_ARGUMENT, "Tags must be a scalar");
@@ -97,9 +95,8 @@ static fy_code image(fy_kernel_ctx *ctx, fy_error *err) {
   const int64_t n = t->dims[0] < most ? t->dims[0] : most;
   const fy_view base = fy_tensor_string(tag, 0);
   if (t->dtype != FY_UINT8) FY_TRY(fy_scratch(ctx, (size_t)(h * w * depth) + 1, &pixels, err));
-  fy_str s, value, part, png;
+  fy_str value, part, png;
   fy_code code = FY_OK;
-  fy_str_init(&s);
   fy_str_init(&value);
   fy_str_init(&part);
   fy_str_init(&png);
@@ -123,15 +120,24 @@ static fy_code image(fy_kernel_ctx *ctx, fy_error *err) {
     fy_put_int(&part, 3, depth);
     fy_put_str(&part, 4, &png);
     fy_put_str(&value, 4, &part);
-    fy_put_str(&s, 1, &value);
+    fy_put_str(s, 1, &value);
   }
-  fy_tensor *out;
-  if (!code) code = fy_out(ctx, 0, 0, NULL, &out, err);
-  if (!code) code = fy_text_put_str(out, 0, &s, err);
-  fy_str_free(&s);
   fy_str_free(&value);
   fy_str_free(&part);
   fy_str_free(&png);
+  return code;
+}
+
+static fy_code image(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *color = fy_site_attr(ctx->site, "bad_color")->v.tensor;
+  fy_tensor *out;
+  fy_str s;
+  fy_str_init(&s);
+  fy_code code = fy_put_images(ctx, &s, ctx->in[0], ctx->in[1], color,
+                               fy_site_int(ctx->site, "max_images"), err);
+  if (!code) code = fy_out(ctx, 0, 0, NULL, &out, err);
+  if (!code) code = fy_text_put_str(out, 0, &s, err);
+  fy_str_free(&s);
   return code;
 }
 

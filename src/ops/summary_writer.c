@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // summary_writer.c: TensorBoard event files: SummaryWriter, CreateSummaryFileWriter, WriteSummary,
-// WriteScalarSummary, WriteHistogramSummary, WriteRawProtoSummary, WriteGraphSummary, ImportEvent,
+// WriteScalarSummary, WriteHistogramSummary, WriteAudioSummary, WriteImageSummary,
+// WriteRawProtoSummary, WriteGraphSummary, ImportEvent,
 // FlushSummaryWriter, CloseSummaryWriter.
 //
 // A file is a sequence of Event messages framed as TFRecords (length, masked checksum, bytes, masked
@@ -304,6 +305,23 @@ static fy_code write_tensor(fy_kernel_ctx *ctx, fy_error *err) {
   return finish(ctx, 5, &s, code, err);
 }
 
+static fy_code write_audio(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_str s;
+  FY_TRY(need_one(ctx->in[4], "sample_rate", err));
+  fy_str_init(&s);
+  const fy_code code = fy_put_audio(&s, ctx->in[2], ctx->in[3], *(const float *)ctx->in[4]->data,
+                                    fy_site_int(ctx->site, "max_outputs"), err);
+  return finish(ctx, 5, &s, code, err);
+}
+
+static fy_code write_image(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_str s;
+  fy_str_init(&s);
+  const fy_code code = fy_put_images(ctx, &s, ctx->in[2], ctx->in[3], ctx->in[4],
+                                     fy_site_int(ctx->site, "max_images"), err);
+  return finish(ctx, 5, &s, code, err);
+}
+
 static bool well_formed(fy_view v) {
   fy_bytes b = fy_bytes_of(v);
   fy_view part;
@@ -380,5 +398,7 @@ WRITER_OP(WriteScalarSummary, write_scalar);
 WRITER_OP(WriteHistogramSummary, write_histogram);
 WRITER_OP(WriteSummary, write_tensor);
 WRITER_OP(WriteRawProtoSummary, write_raw);
+WRITER_OP(WriteAudioSummary, write_audio);
+WRITER_OP(WriteImageSummary, write_image);
 WRITER_OP(WriteGraphSummary, write_graph);
 WRITER_OP(ImportEvent, import_event);

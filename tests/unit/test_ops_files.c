@@ -287,6 +287,9 @@ static void events(void **state) {
                    FY_OK);
   fy_tensor *whole[] = {w, step, numbers, tag, meta};
   assert_int_equal(call("WriteSummary", NULL, whole, 5, NULL), FY_OK);
+  fy_tensor *sound = tensor("f32[1,3]=0,0.5,-1"), *rate = tensor("f32[]=8000");
+  fy_tensor *heard[] = {w, step, tag, sound, rate};
+  assert_int_equal(call("WriteAudioSummary", NULL, heard, 5, NULL), FY_OK);
   assert_int_equal(call("FlushSummaryWriter", NULL, &w, 1, NULL), FY_OK);
   assert_int_equal(call("CloseSummaryWriter", NULL, &w, 1, NULL), FY_OK);
   assert_int_equal(call("FlushSummaryWriter", NULL, &w, 1, NULL), FY_NOT_FOUND);
@@ -301,7 +304,7 @@ static void events(void **state) {
   const char *const file[] = {found.gl_pathv[0], NULL};
   reading r = open_reader("TFRecordReaderV2", "", file);
   static const char scalar_event[] = "\x10\x07\x2a\x0d\x0a\x0b\x0a\x04loss\x15\0\0\xc0\x3f";
-  for (int i = 0; i < 5; i++) {
+  for (int i = 0; i < 6; i++) {
     fy_tensor *out[2];
     const fy_code code = call("ReaderReadV2", NULL, (fy_tensor *[]){r.reader, r.queue}, 2, out);
     if (code) fail_msg("%s", fy_error_text(&err));
@@ -325,8 +328,8 @@ static void events(void **state) {
   const char *keep = getenv("FERRY_KEEP_EVENTS");
   if (keep) assert_int_equal(rename(found.gl_pathv[0], keep), 0);
   globfree(&found);
-  fy_tensor *all[] = {w,      step, tag, value,   log, queue, millis,
-                      suffix, bad,  nan, numbers, raw, meta};
+  fy_tensor *all[] = {w,   step, tag,     value, log,  queue, millis, suffix,
+                      bad, nan,  numbers, raw,   meta, sound, rate};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) fy_tensor_release(all[i]);
 }
 
