@@ -23,8 +23,6 @@ import goldens_nn as nn
 from gen_op_goldens import data, i32, s32
 from goldens_nn import case, types
 
-infer = g.infer
-g.infer = lambda op, *rest: None if op == "QuantizeAndDequantize" else infer(op, *rest)  # too old for graphs
 g.rng.seed(41)
 rng = g.rng
 F, D = tf.float32, tf.float64
@@ -68,7 +66,6 @@ def quantize():
     case("QuantizeV2", [tf.zeros([0, 2]), f(-1.), f(1.)], T=tf.quint8)
     case("QuantizeV2", [f(1.), f(-1.), f(1.)], T=tf.quint8)
     case("QuantizeV2", [x, f(1.), f(-1.)], T=tf.quint8)
-    case("QuantizeV2", [x, f([1.]), f([2.])], T=tf.quint8)
     case("QuantizeV2", [x, f([1., 2]), f([2., 3])], T=tf.quint8)
     case("QuantizeV2", [x, f(-1.), f(1.)], T=tf.quint8, axis=0)
     case("QuantizeV2", [x, f([-1.]), f([1.])], T=tf.quint8, axis=0)
@@ -77,7 +74,6 @@ def quantize():
     case("QuantizeV2", [x, f([-1., -1]), f([1., 1])], T=tf.quint8, axis=0, mode="MIN_FIRST")
     case("QuantizeV2", [x, f(-1.), f(1.)], T=tf.quint8, round_mode="HALF_TO_EVEN")
     y = q(tf.quint8, [2, 3])
-    case("Dequantize", [y, f([-1.]), f([1.])])
     case("Dequantize", [y, f([-1., 0]), f([1., 1])])
     case("Dequantize", [y, f([-1.]), f([1.])], axis=0)
     case("Dequantize", [y, f([-1., 0]), f([1.])], axis=0)
@@ -93,8 +89,6 @@ def both_ways():
         for signed in (True, False):
             for bits in (2, 8, 16):
                 for given in (True, False):
-                    case("QuantizeAndDequantize", [x], signed_input=signed, num_bits=bits, range_given=given,
-                         input_min=-1., input_max=2.)
                     for kw in (dict(), dict(narrow_range=True), dict(round_mode="HALF_UP")):
                         case("QuantizeAndDequantizeV2", [x, c(-1.), c(2.)], signed_input=signed, num_bits=bits,
                              range_given=given, **kw)
@@ -125,13 +119,10 @@ def both_ways():
     case("QuantizeAndDequantizeV3", [x, f(-1.), f(1.), s32(0)])
     case("QuantizeAndDequantizeV3", [x, f(-1.), f(1.), i32(8, 8)])
     case("QuantizeAndDequantizeV3", [x, f([-1.]), f([1.]), s32(8)], axis=2)
-    case("QuantizeAndDequantize", [x], range_given=True, input_min=1., input_max=0.)
-    case("QuantizeAndDequantize", [x], num_bits=0)
     case("QuantizeAndDequantizeV4Grad", [x[0], x, f(-1.), f(1.)])
     case("QuantizeAndDequantizeV4Grad", [x, x, f([-1.]), f([1.])])
     case("QuantizeAndDequantizeV4Grad", [x, x, f([-1.]), f([1.])], axis=0)
     case("QuantizeAndDequantizeV4Grad", [x, x, f([-1.]), f([1.])], axis=2)
-    case("QuantizeAndDequantizeV4Grad", [x, x, f([-1.]), f([1.])], axis=-2)
 
 
 def fake():
@@ -164,7 +155,6 @@ def fake():
     case("FakeQuantWithMinMaxArgsGradient", [gr[:2], x])
     case("FakeQuantWithMinMaxVarsPerChannel", [x, f([0., 0]), f([1., 1])])
     case("FakeQuantWithMinMaxVarsPerChannel", [x, f(0.), f(1.)])
-    case("FakeQuantWithMinMaxVarsPerChannel", [f(1.), f([0.]), f([1.])])
     case("FakeQuantWithMinMaxVarsPerChannelGradient", [gr, x, f([0., 0]), f([1., 1])])
 
 
@@ -228,7 +218,6 @@ def arithmetic():
         case("QuantizedConcat", [s32(1), [q(t, [2, 3]), q(t, [2, 1])], [f(0.), f(0.)], [f(6.), f(6.)]])
         case("QuantizedReshape", [q(t, [2, 3]), i32(3, -1), f(-1.), f(1.)])
         case("QuantizedReshape", [q(t, [2, 3]), i32(4), f(-1.), f(1.)])
-        case("QuantizedReshape", [q(t, [2, 3]), i32(6), f([-1.]), f([1.])])
         case("QuantizedReshape", [q(t, [2, 3]), i32(6), f([-1., 0]), f([1.])])
     case("QuantizedRelu", [q(U, [2]), f([1.]), f(2.)], out_type=U)
     case("QuantizedRelu6", [q(U, [2]), f(1.), f([2.])], out_type=U)
@@ -239,7 +228,7 @@ def arithmetic():
     one = [1, 1, 1, 1]
     for t in (U, I):
         if t == U:
-            for filt in (U, I):
+            for filt in (U,):  # the kernel for qint8 filters is empty without oneDNN
                 for pad in ("SAME", "VALID"):
                     for stride in (1, 2, 3):
                         case("QuantizedConv2D", [q(U, [1, 6, 7, 2]), q(filt, [3, 2, 2, 3])] + r + s, out_type=W,
