@@ -171,7 +171,31 @@ def main():
     print(sum(g.counts.values()), "cases", g.counts)
 
 
-EXTRA = []
+def sound():
+    x = tf.constant(np.sin(np.arange(60).reshape(20, 3) * .7), F)
+    for w, st in ((4, 2), (5, 3), (8, 8), (16, 1), (20, 4), (21, 1), (3, 1)):
+        for sq in (False, True):
+            case("AudioSpectrogram", [x], window_size=w, stride=st, magnitude_squared=sq, terms=8)
+    case("AudioSpectrogram", [x], window_size=1, stride=1)
+    case("AudioSpectrogram", [x], window_size=4, stride=0)
+    case("AudioSpectrogram", [x[0]], window_size=4, stride=1)
+    case("AudioSpectrogram", [x[:, :0]], window_size=4, stride=1)
+    s = data(F, [1, 2, 129], 0, 4)
+    for kw in (dict(), dict(upper_frequency_limit=6000., lower_frequency_limit=100.), dict(filterbank_channel_count=20),
+               dict(dct_coefficient_count=5), dict(filterbank_channel_count=12, dct_coefficient_count=12)):
+        case("Mfcc", [s, s32(16000)], terms=8, **kw)
+    case("Mfcc", [tf.zeros([1, 1, 9]), s32(8000)], terms=8)
+    case("Mfcc", [s[0], s32(16000)])
+    case("Mfcc", [s, i32(1, 2)])
+    case("Mfcc", [s, s32(0)])
+    case("Mfcc", [s[:, :, :1], s32(16000)])
+    case("Mfcc", [s, s32(16000)], upper_frequency_limit=10.)
+    case("Mfcc", [s, s32(16000)], filterbank_channel_count=0)
+    case("Mfcc", [s, s32(16000)], dct_coefficient_count=0)
+    case("Mfcc", [s, s32(16000)], dct_coefficient_count=50)
+
+
+EXTRA = [sound]
 
 if __name__ == "__main__":
     main()
