@@ -271,7 +271,54 @@ def fused():
                  TArgs=[t] * 4, strides=[1, 2, 2, 1], padding="VALID", terms=60, epsilon=.01)
 
 
-EXTRA = [requantize, arithmetic, fused]
+def uniform():
+    I, W = tf.qint8, tf.qint32
+    x = data(F, [3, 4], -40, 40)
+
+    def lim(*names):
+        return {k: v for n in names for k, v in ((n + "quantization_min_val", -128), (n + "quantization_max_val", 127))}
+    for t in (I, tf.quint8, W):
+        for sc, z in ((.3, 0), (.05, 7), (2., -3)):
+            case("UniformQuantize", [x, f(sc), s32(z)], Tout=t, **lim(""))
+            case("UniformDequantize", [q(t, [3, 4]), f(sc), s32(z)], Tout=F, **lim(""))
+        for axis, n in ((0, 3), (1, 4)):
+            sc, z = data(F, [n], .1, 2), data(tf.int32, [n], integer_high=20)
+            case("UniformQuantize", [x, sc, z], Tout=t, quantization_axis=axis, **lim(""))
+            case("UniformDequantize", [q(t, [3, 4]), sc, z], Tout=F, quantization_axis=axis, **lim(""))
+    for t in (I, W):
+        for sc, so in ((.3, .5), (.5, .3), (1e-4, 3.)):
+            case("UniformRequantize", [q(t, [3, 4]), f(sc), s32(3), f(so), s32(-5)], Tout=I, **lim("input_", "output_"))
+        sc, z = data(F, [4], .1, 2), data(tf.int32, [4], integer_high=20)
+        case("UniformRequantize", [q(t, [3, 4]), sc, z, f(.4), s32(2)], Tout=I, input_quantization_axis=1,
+             **lim("input_", "output_"))
+        case("UniformRequantize", [q(t, [3, 4]), f(.4), s32(2), sc, z], Tout=I, output_quantization_axis=1,
+             **lim("input_", "output_"))
+        case("UniformRequantize", [q(t, [3, 4]), sc, z, sc + .1, z], Tout=I, output_quantization_axis=1,
+             input_quantization_axis=1, **lim("input_", "output_"))
+    wide = dict(output_quantization_min_val=-2147483648, output_quantization_max_val=2147483647)
+    one = lambda v, z: [f(v), s32(z)]
+    a, b = q(I, [3, 5]), q(I, [5, 4])
+    case("UniformQuantizedDot", [a, b] + one(.5, 3) + one(.2, -4) + one(.1, 9), Tout=W, **lim("lhs_", "rhs_"), **wide)
+    sc, z = data(F, [4], .1, 2), data(tf.int32, [4], integer_high=20)
+    case("UniformQuantizedDot", [a, b] + one(.5, 3) + [sc, z] + one(.1, 9), Tout=W, rhs_quantization_axis=1,
+         **lim("lhs_", "rhs_"), **wide)
+    case("UniformQuantizedDot", [a, b] + one(.5, 3) + [sc, z] + [sc, z], Tout=W, rhs_quantization_axis=1,
+         output_quantization_axis=1, **lim("lhs_", "rhs_"), **wide)
+    case("UniformQuantizedDot", [a, b[0]] + one(.5, 3) + one(.2, -4) + one(.1, 9), Tout=W, **lim("lhs_", "rhs_"), **wide)
+    case("UniformQuantizedDot", [a, a] + one(.5, 3) + one(.2, -4) + one(.1, 9), Tout=W, **lim("lhs_", "rhs_"), **wide)
+    case("UniformQuantizedDotHybrid", [data(F, [3, 5]), b] + one(.2, -4), Tout=F, **lim("rhs_"))
+    case("UniformQuantizedDotHybrid", [data(F, [3, 5], 1, 2), b, sc, z], Tout=F, rhs_quantization_axis=1, **lim("rhs_"))
+    case("UniformQuantizedDotHybrid", [tf.zeros([2, 5]), b] + one(.2, -4), Tout=F, **lim("rhs_"))
+    big = lambda *s: q(W, list(s), -100000, 100000)
+    for s, t in (([3, 4], [3, 4]), ([3, 4], [4]), ([4], [2, 3, 4]), ([3, 4], [])):
+        case("UniformQuantizedAdd", [big(*s), big(*t)] + one(.5, 3) + one(.2, -4) + one(.7, 9), **lim("lhs_", "rhs_"), **wide)
+    case("UniformQuantizedClipByValue", [big(3, 4), big(), big()] + one(.5, 3), quantization_min_val=-2147483648,
+         quantization_max_val=2147483647)
+    case("UniformQuantizedClipByValue", [big(3, 4), big(4), big(4), sc, z], quantization_axis=1,
+         quantization_min_val=-2147483648, quantization_max_val=2147483647)
+
+
+EXTRA = [requantize, arithmetic, fused, uniform]
 
 
 def main():
