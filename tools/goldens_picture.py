@@ -195,7 +195,42 @@ def sound():
     case("Mfcc", [s, s32(16000)], dct_coefficient_count=50)
 
 
-EXTRA = [sound]
+def pools():
+    n = 0
+    for op in ("FractionalMaxPool", "FractionalAvgPool"):
+        for t in types(op):
+            for pseudo in (True, False):
+                for over in (True, False):
+                    n += 1
+                    x = data(t, [2, 9, 7, 2])
+                    case(op, [x], pooling_ratio=[1., 1.44, 1.73, 1.], pseudo_random=pseudo, overlapping=over, seed=n,
+                         seed2=n + 1, deterministic=True, terms=2)
+                    rows, cols = tf.constant([0, 2, 3, 5, 7, 9], tf.int64), tf.constant([0, 2, 5, 7], tf.int64)
+                    if op == "FractionalAvgPool":
+                        case(op + "Grad", [tf.constant([2, 9, 7, 2], tf.int64), data(t, [2, 5, 3, 2]), rows, cols],
+                             overlapping=over, terms=8)
+                    else:
+                        v = x.numpy()
+                        best = np.stack([np.stack([v[:, a:b + over, c:d + over].max((1, 2)) for c, d in ((0, 2), (2, 5), (5, 7))], 1)
+                                         for a, b in ((0, 2), (2, 3), (3, 5), (5, 7), (7, 9))], 1)
+                        case(op + "Grad", [x, tf.constant(best), data(t, [2, 5, 3, 2]), rows, cols], overlapping=over, terms=8)
+                        case(op + "Grad", [x, tf.constant(best + 1), data(t, [2, 5, 3, 2]), rows, cols], overlapping=over)
+        case(op, [data(F, [9, 7, 2])], pooling_ratio=[1., 1.44, 1.73, 1.])
+        case(op, [data(F, [1, 9, 7, 2])], pooling_ratio=[1., 2., 2., 1.], seed=91, seed2=1, deterministic=True, pseudo_random=True)
+        case(op, [data(F, [1, 8, 6, 2])], pooling_ratio=[1., 2., 2., 1.], seed=92, seed2=2, deterministic=True)
+        case(op, [data(F, [1, 8, 6, 2])], pooling_ratio=[1., .5, 2., 1.])
+    for t in types("ExtractVolumePatches"):
+        for pad in ("SAME", "VALID"):
+            case("ExtractVolumePatches", [data(t, [1, 3, 4, 3, 2])], ksizes=[1, 2, 2, 1, 1], strides=[1, 1, 2, 2, 1],
+                 padding=pad)
+    x = data(F, [1, 3, 4, 3, 2])
+    case("ExtractVolumePatches", [x[0]], ksizes=[1, 2, 2, 1, 1], strides=[1, 1, 2, 2, 1], padding="SAME")
+    case("ExtractVolumePatches", [x], ksizes=[2, 2, 2, 1, 1], strides=[1, 1, 2, 2, 1], padding="SAME")
+    case("ExtractVolumePatches", [x], ksizes=[1, 0, 2, 1, 1], strides=[1, 1, 2, 2, 1], padding="SAME")
+    case("ExtractVolumePatches", [x], ksizes=[1, 5, 2, 1, 1], strides=[1, 1, 2, 2, 1], padding="VALID")
+
+
+EXTRA = [sound, pools]
 
 if __name__ == "__main__":
     main()

@@ -257,17 +257,17 @@ def fused():
     acts = ["Relu", "Relu6", "Elu", "LeakyRelu", "Tanh", "Sigmoid"]
     for t in (F, tf.bfloat16, tf.half):
         a, b, c = data(t, [3, 4]), data(t, [4, 5]), data(t, [5])
-        for act in [[]] + [[x] for x in acts + ["GeluApproximate", "GeluExact"]]:
+        for act in [[]] + [[x] for x in acts]:
             case("_FusedMatMul", [a, b, [c]], fused_ops=["BiasAdd"] + act, terms=40, rough=8)
     case("_FusedMatMul", [data(F, [4, 3]), data(F, [5, 4]), [data(F, [5])]], fused_ops=["BiasAdd", "Relu"],
          transpose_a=True, transpose_b=True, terms=40)
     for t in (F, D):
         x, w, bias = data(t, [1, 4, 5, 2]), data(t, [2, 2, 2, 3]), data(t, [3])
-        for act in [[]] + [[y] for y in acts]:
-            case("_FusedConv2D", [x, w, [bias], []], fused_ops=["BiasAdd"] + act, num_args=1, num_host_args=0, TArgs=[t],
+        for act in [[]] + [[y] for y in acts[:4]]:
+            case("_FusedConv2D", [x, w, [bias]], fused_ops=["BiasAdd"] + act, num_args=1, num_host_args=0, TArgs=[t],
                  strides=[1, 1, 1, 1], padding="SAME", terms=40)
             norm = [data(t, [3], .5, 2), data(t, [3]), data(t, [3]), data(t, [3], .5, 2)]
-            case("_FusedConv2D", [x, w, norm, []], fused_ops=["FusedBatchNorm"] + act, num_args=4, num_host_args=0,
+            case("_FusedConv2D", [x, w, norm], fused_ops=["FusedBatchNorm"] + act, num_args=4, num_host_args=0,
                  TArgs=[t] * 4, strides=[1, 2, 2, 1], padding="VALID", terms=60, epsilon=.01)
 
 
@@ -289,11 +289,12 @@ def uniform():
         for sc, so in ((.3, .5), (.5, .3), (1e-4, 3.)):
             case("UniformRequantize", [q(t, [3, 4]), f(sc), s32(3), f(so), s32(-5)], Tout=I, **lim("input_", "output_"))
         sc, z = data(F, [4], .1, 2), data(tf.int32, [4], integer_high=20)
-        case("UniformRequantize", [q(t, [3, 4]), sc, z, f(.4), s32(2)], Tout=I, input_quantization_axis=1,
+        part = q(t, [3, 4], -100, 100)
+        case("UniformRequantize", [part, sc, z, f(.4), s32(2)], Tout=I, input_quantization_axis=1,
              **lim("input_", "output_"))
-        case("UniformRequantize", [q(t, [3, 4]), f(.4), s32(2), sc, z], Tout=I, output_quantization_axis=1,
+        case("UniformRequantize", [part, f(.4), s32(2), sc, z], Tout=I, output_quantization_axis=1,
              **lim("input_", "output_"))
-        case("UniformRequantize", [q(t, [3, 4]), sc, z, sc + .1, z], Tout=I, output_quantization_axis=1,
+        case("UniformRequantize", [part, sc, z, sc + .1, z], Tout=I, output_quantization_axis=1,
              input_quantization_axis=1, **lim("input_", "output_"))
     wide = dict(output_quantization_min_val=-2147483648, output_quantization_max_val=2147483647)
     one = lambda v, z: [f(v), s32(z)]
@@ -312,9 +313,9 @@ def uniform():
     big = lambda *s: q(W, list(s), -100000, 100000)
     for s, t in (([3, 4], [3, 4]), ([3, 4], [4]), ([4], [2, 3, 4]), ([3, 4], [])):
         case("UniformQuantizedAdd", [big(*s), big(*t)] + one(.5, 3) + one(.2, -4) + one(.7, 9), **lim("lhs_", "rhs_"), **wide)
-    case("UniformQuantizedClipByValue", [big(3, 4), big(), big()] + one(.5, 3), quantization_min_val=-2147483648,
+    case("UniformQuantizedClipByValue", [big(3, 4), q(W, [], -50000, 0), q(W, [], 1, 50000)] + one(.5, 3), quantization_min_val=-2147483648,
          quantization_max_val=2147483647)
-    case("UniformQuantizedClipByValue", [big(3, 4), big(4), big(4), sc, z], quantization_axis=1,
+    case("UniformQuantizedClipByValue", [big(3, 4), q(W, [4], -50000, 0), q(W, [4], 1, 50000), sc, z], quantization_axis=1,
          quantization_min_val=-2147483648, quantization_max_val=2147483647)
 
 

@@ -124,7 +124,8 @@ static fy_code dequantize(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   for (int64_t i = 0; i < in->count; i++) {
     const int64_t c = channel(&s, i);
-    const int32_t q = (int32_t)fy_q_get(in->dtype, in->data, i);
+    // TensorFlow's qint32 becomes an int32 by way of float.
+    const int32_t q = (int32_t)fy_q_int32((float)fy_q_get(in->dtype, in->data, i));
     ((float *)out->data)[i] = (float)wrap_add(q, -s.zero[c]) * s.scale[c];
   }
   return FY_OK;
