@@ -319,7 +319,31 @@ def uniform():
          quantization_min_val=-2147483648, quantization_max_val=2147483647)
 
 
-EXTRA = [requantize, arithmetic, fused, uniform]
+def moved():
+    """Ops that only move or compare elements, for every quantized type."""
+    plain = {tf.qint8: tf.int8, tf.quint8: tf.uint8, tf.qint16: tf.int16, tf.quint16: tf.uint16, tf.qint32: tf.int32}
+    for t, p in plain.items():
+        x = q(t, [2, 3])
+        case("Identity", [x])
+        case("Reshape", [x, i32(3, 2)])
+        case("ConcatV2", [[x, x], s32(1)], Tidx=tf.int32)
+        case("Pack", [[x, x]], axis=1)
+        case("GatherV2", [x, i32(1, 0), s32(0)])
+        case("Slice", [x, i32(0, 1), i32(2, 1)])
+        case("Split", [s32(1), x], 3, num_split=3)
+        case("ExpandDims", [x, s32(0)])
+        case("Squeeze", [q(t, [1, 3])])
+        case("Bitcast", [x], type=p)
+        case("Pad", [x, tf.constant([[1, 0], [0, 1]])])
+        case("Fill", [i32(2, 2), q(t, [])])
+        case("Equal", [x, q(t, [2, 3])])
+        case("Shape", [x], out_type=tf.int32)
+        for d in (F, tf.int32, tf.int64, p):
+            case("Cast", [x], SrcT=t, DstT=d, Truncate=False)
+            case("Cast", [data(d, [5], -100, 100)], SrcT=d, DstT=t, Truncate=False)
+
+
+EXTRA = [requantize, arithmetic, fused, uniform, moved]
 
 
 def main():

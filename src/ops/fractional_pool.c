@@ -85,23 +85,21 @@ static area area_of(const job *j, int64_t y, int64_t x) {
     fy_t_##S *out = po;                                                                     \
     for (int64_t p = 0; p < j->batch * j->out_h * j->out_w; p++) {                          \
       const area a = area_of(j, p / j->out_w % j->out_h, p % j->out_w);                     \
-      const int64_t b = p / j->out_w / j->out_h, n = (a.y1 - a.y0 + 1) * (a.x1 - a.x0 + 1); \
+      const int64_t b = p / j->out_w / j->out_h;                                            \
       for (int64_t d = 0; d < j->depth; d++) {                                              \
-        const fy_t_##S g = grad[p * j->depth + d];                                          \
         int64_t best = ((b * j->h + a.y0) * j->w + a.x0) * j->depth + d;                    \
         for (int64_t y = a.y0; y <= a.y1; y++) {                                            \
           for (int64_t x = a.x0; x <= a.x1; x++) {                                          \
             const int64_t at = ((b * j->h + y) * j->w + x) * j->depth + d;                  \
-            if (j->average) {                                                               \
-              out[at] = ADD_##S(out[at], (fy_t_##S)((double)g / (double)n));                \
-            } else if (in[at] > in[best]) {                                                 \
-              best = at;                                                                    \
-            }                                                                               \
+            if (in[at] > in[best]) best = at;                                               \
           }                                                                                 \
         }                                                                                   \
-        if (!j->average) out[best] = ADD_##S(out[best], g);                                 \
+        out[best] = ADD_##S(out[best], grad[p * j->depth + d]);                             \
       }                                                                                     \
     }                                                                                       \
+  }                                                                                         \
+  static void store_##S(const double *from, void *to, int64_t n) {                          \
+    for (int64_t i = 0; i < n; i++) ((fy_t_##S *)to)[i] = (fy_t_##S)from[i];                \
   }
 #define ADD_f32(a, b)      ((a) + (b))
 #define ADD_f64(a, b)      ((a) + (b))
@@ -112,7 +110,25 @@ POOL_TYPES(POOL, _)
 typedef void (*pool_fn)(const job *j, const void *in, void *out);
 typedef void (*spread_fn)(const job *j, const void *in, const void *grad, void *out);
 static const pool_fn pools[FY_DTYPE_COUNT] = {POOL_TYPES(FY_LOOP_ENTRY, pool)};
+typedef void (*store_fn)(const double *from, void *to, int64_t n);
 static const spread_fn spreads[FY_DTYPE_COUNT] = {POOL_TYPES(FY_LOOP_ENTRY, spread)};
+static const store_fn stores[FY_DTYPE_COUNT] = {POOL_TYPES(FY_LOOP_ENTRY, store)};
+
+// The gradient of an average goes to all in equal parts; sums are in double precision.
+static void share(const job *j, const fy_tensor *grad, double *out) {
+  for (int64_t p = 0; p < j->batch * j->out_h * j->out_w; p++) {
+    const area a = area_of(j, p / j->out_w % j->out_h, p % j->out_w);
+    const int64_t b = p / j->out_w / j->out_h, n = (a.y1 - a.y0 + 1) * (a.x1 - a.x0 + 1);
+    for (int64_t d = 0; d < j->depth; d++) {
+      const double part = fy_tensor_double(grad, p * j->depth + d) / (double)n;
+      for (int64_t y = a.y0; y <= a.y1; y++) {
+        for (int64_t x = a.x0; x <= a.x1; x++) {
+          out[((b * j->h + y) * j->w + x) * j->depth + d] += part;
+        }
+      }
+    }
+  }
+}
 
 // ---------------------------------------------------------------- forward
 static fy_code prepare(fy_site *site, fy_error *err) {
@@ -258,15 +274,23 @@ static fy_code gradient(fy_kernel_ctx *ctx, fy_error *err) {
                  ctx->in[at + 2]->data,
                  fy_site_bool(ctx->site, "overlapping"),
                  average};
-  if (!average && grad->count) {  // what the gradient belongs to must be what was pooled
-    void *pooled;
-    FY_TRY(fy_scratch(ctx, fy_tensor_bytes(grad), &pooled, err));
-    pools[out->dtype](&j, in->data, pooled);
-    if (memcmp(pooled, ctx->in[1]->data, fy_tensor_bytes(grad)) != 0) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "tensor_out_dup is not the same as tensor_out");
-    }
+  void *memory;
+  if (average) {
+    const size_t bytes = (size_t)out->count * sizeof(double);
+    FY_TRY(fy_scratch(ctx, bytes, &memory, err));
+    memset(memory, 0, bytes);
+    share(&j, grad, memory);
+    stores[out->dtype](memory, out->data, out->count);
+    return FY_OK;
   }
-  spreads[out->dtype](&j, average ? grad->data : in->data, grad->data, out->data);
+  if (grad->count == 0) return FY_OK;
+  // What the gradient belongs to must be what was pooled.
+  FY_TRY(fy_scratch(ctx, fy_tensor_bytes(grad), &memory, err));
+  pools[out->dtype](&j, in->data, memory);
+  if (memcmp(memory, ctx->in[1]->data, fy_tensor_bytes(grad)) != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "tensor_out_dup is not the same as tensor_out");
+  }
+  spreads[out->dtype](&j, in->data, grad->data, out->data);
   return FY_OK;
 }
 

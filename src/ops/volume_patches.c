@@ -91,8 +91,13 @@ static fy_code extract_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t dims[5] = {fy_dim_of(ctx->in[0], 0), -1, -1, -1, -1};
   const fy_padding how = fy_view_is(padding->v.s, "SAME") ? FY_PAD_SAME : FY_PAD_VALID;
   for (int i = 1; i < 4; i++) {
-    FY_TRY(fy_window_infer(fy_dim_of(ctx->in[0], i), k->v.ints[i], s->v.ints[i], 1, how, 0, 0,
-                           &dims[i], err));
+    fy_window w = {.in = fy_dim_of(ctx->in[0], i),
+                   .size = k->v.ints[i],
+                   .stride = s->v.ints[i],
+                   .dilation = 1};
+    if (w.in < 0) continue;
+    FY_TRY(fy_window_resolve(&w, how, err));
+    dims[i] = w.out;
   }
   const int64_t depth = fy_dim_of(ctx->in[0], 4);
   if (depth >= 0 &&
