@@ -148,13 +148,25 @@ static int mantissa_bits(fy_dtype t) {
   return t == FY_DOUBLE ? 52 : t == FY_FLOAT ? 23 : t == FY_HALF ? 10 : t == FY_BFLOAT16 ? 7 : 0;
 }
 
+// Quantized types are cast as the integers they are stored in.
+static fy_dtype plain_integer(fy_dtype t) {
+  switch (t) {
+    case FY_QINT8: return FY_INT8;
+    case FY_QUINT8: return FY_UINT8;
+    case FY_QINT16: return FY_INT16;
+    case FY_QUINT16: return FY_UINT16;
+    case FY_QINT32: return FY_INT32;
+    default: return t;
+  }
+}
+
 static fy_code cast(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   const fy_dtype to = ctx->site->out_types[0];
   fy_tensor *out;
   const bool same = in->dtype == to;
   if (same) return fy_out_alias(ctx, 0, 0, in->rank, in->dims, err);
-  const cast_fn fn = casts[in->dtype].to[to];
+  const cast_fn fn = casts[plain_integer(in->dtype)].to[plain_integer(to)];
   if (!fn) {
     return fy_fail(err, FY_UNIMPLEMENTED, "Cast %s to %s is not supported",
                    fy_dtype_name(in->dtype), fy_dtype_name(to));
