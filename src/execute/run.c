@@ -39,6 +39,11 @@ static bool name_caller(const fy_node *n, fy_error *err) {
   return true;
 }
 
+// What the user calls |n|: for a node that a pass made, the first it stands for.
+static const char *user_name(const fy_node *n) {
+  return n->num_origins ? n->origins[0] : n->name;
+}
+
 static fy_code name_node(fy_code code, const fy_instr *ins, fy_error *err) {
   if (ins->kind == FY_INSTR_KERNEL && ins->node->error_tail) {
     fy_error_prepend(err, "%s", ins->node->error_head);
@@ -46,7 +51,7 @@ static fy_code name_node(fy_code code, const fy_instr *ins, fy_error *err) {
   } else if (ins->kind == FY_INSTR_KERNEL && !name_caller(ins->node, err)) {
     // TensorFlow names the node of a missing output only once.
     if (err && strncmp(fy_error_text(err), "Missing ", 8) != 0)
-      fy_error_append(err, "\n\t [[{{node %s}}]]", ins->node->name);
+      fy_error_append(err, "\n\t [[{{node %s}}]]", user_name(ins->node));
   }
   const fy_op *op = ins->kind == FY_INSTR_KERNEL && ins->site ? ins->site->op : NULL;
   if (code == FY_UNAVAILABLE && err && op && op->user_kernels && !op->impl) {
@@ -130,7 +135,7 @@ static fy_code launch(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error 
       (ins->site->op->impl && (ins->site->op->impl->flags & (FY_OP_ALIAS | FY_OP_ANY_SPACE)))) {
     // Renames memory or only steers: nothing to do on the device itself.
     if (ins->site->op->impl && ins->site->op->impl->compute)
-      return ins->site->op->impl->compute(&e->ctx, err);
+      return fy_site_compute(ins->site)(&e->ctx, err);
     return fy_user_kernel_compute(&e->ctx, err);
   }
   int n = 0;
@@ -139,6 +144,22 @@ static fy_code launch(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error 
     if (ev->device) e->after[n++] = *ev;
   }
   return (fy_code)ins->device->ops->launch(ins->device, &e->ctx, e->after, n, done, err);
+}
+
+// What a call returns may be in any memory; the program counts on where the value should be.
+static fy_code move_results(fy_exec *e, const fy_instr *ins, fy_error *err) {
+  const fy_program *p = e->state->program;
+  for (uint32_t i = 0; i < ins->num_out; i++) {
+    fy_tensor *t = e->out[i], *moved;
+    int space = p->values[p->args[ins->out + i]].space;
+    if (!t || !e->out_owned[i] || (t->device ? t->device->ordinal + 1 : 0) == space ||
+        !fy_dtype_is_plain(t->dtype))
+      continue;
+    FY_TRY(fy_memory_copy_tensor(t, space ? p->devices->items[space - 1] : NULL, &moved, err));
+    fy_tensor_release(t);
+    e->out[i] = moved;
+  }
+  return FY_OK;
 }
 
 // A kernel that made its own output must keep the promise its shape function gave.
@@ -182,7 +203,9 @@ fy_code fy_exec_instr(fy_exec *e, const fy_instr *ins, fy_error *err) {
       e->out_owned[i] = false;
     }
     e->ctx.site = ins->site;
-    code = launch(e, ins, &done, err);
+    code = FY_UNLIKELY(ins->check_refs) ? fy_exec_check_refs(ins->node, e->in, err) : FY_OK;
+    if (!code) code = launch(e, ins, &done, err);
+    if (!code && FY_UNLIKELY(s->program->has_devices)) code = move_results(e, ins, err);
     if (e->num_extra) fy_exec_end_scratch(e);
     bool replaced = false;
     for (uint32_t i = 0; i < ins->num_out; i++) {
@@ -401,8 +424,10 @@ static fy_code take_results(fy_run_state *s, fy_tensor **results, fy_error *err)
       FY_TRY(fy_tensor_clone(t, &results[i], err));  // the caller may write into what it fetched
       continue;
     }
-    if (!t->buffer)
-      return fy_fail(err, FY_INTERNAL, "fetched value %u has no memory of its own", v);
+    if (!t->buffer) {  // an argument handed through, whose memory is planned by the caller's program
+      FY_TRY(fy_memory_copy_tensor(t, t->device, &results[i], err));
+      continue;
+    }
     fy_tensor_retain(t);
     results[i] = t;
   }

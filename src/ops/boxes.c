@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "ops/random_source.h"
+#include "ops/random.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
 #include "ops/values.h"
@@ -144,7 +144,7 @@ static int32_t rounded(float v) {
 }
 
 // A rectangle of |aspect| (width over height) whose area is within the range, if there is one.
-static bool propose(int32_t w, int32_t h, const float area[2], float aspect, fy_random_stream *s,
+static bool propose(int32_t w, int32_t h, const float area[2], float aspect, fy_philox_singles *s,
                     rectangle *out) {
   if (area[1] <= 0 || aspect <= 0 || w <= 0 || h <= 0 || area[0] > area[1]) return false;
   const float least = area[0] * (float)w * (float)h, most = area[1] * (float)w * (float)h;
@@ -156,7 +156,7 @@ static bool propose(int32_t w, int32_t h, const float area[2], float aspect, fy_
   if (highest > h) highest = h;
   if (height >= highest) height = highest;
   if (height < highest) {
-    height += (int32_t)fy_random_below(s, (uint32_t)(highest - height + 1));
+    height += (int32_t)fy_philox_below(s, (uint32_t)(highest - height + 1));
   }
   int32_t width = rounded((float)height * aspect);
   float got = area_of((rectangle){0, 0, width, height});
@@ -173,8 +173,8 @@ static bool propose(int32_t w, int32_t h, const float area[2], float aspect, fy_
   if (got < least || got > most || width > w || height > h || width <= 0 || height <= 0) {
     return false;
   }
-  const int32_t y = height < h ? (int32_t)fy_random_below(s, (uint32_t)(h - height)) : 0;
-  const int32_t x = width < w ? (int32_t)fy_random_below(s, (uint32_t)(w - width)) : 0;
+  const int32_t y = height < h ? (int32_t)fy_philox_below(s, (uint32_t)(h - height)) : 0;
+  const int32_t x = width < w ? (int32_t)fy_philox_below(s, (uint32_t)(w - width)) : 0;
   *out = (rectangle){x, y, x + width, y + height};
   return true;
 }
@@ -286,7 +286,7 @@ static fy_code sample_box(fy_kernel_ctx *ctx, fy_error *err) {
   if (stateless) {
     FY_TRY(fy_random_of_seed(ctx->in[3], &generator, err));
   } else {
-    generator = fy_random_reserve(ctx, (uint64_t)a.attempts);
+    generator = fy_random_reserve_blocks(ctx, (uint64_t)a.attempts);
   }
   if (size->rank != 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "image_size must be 1-dimensional%s",
@@ -323,10 +323,10 @@ static fy_code sample_box(fy_kernel_ctx *ctx, fy_error *err) {
   rectangle *list = NULL, crop = {0, 0, (int32_t)w, (int32_t)h}, found;
   int64_t n;
   FY_TRY(read_boxes(ctx, &a, (int32_t)w, (int32_t)h, &list, &n, err));
-  fy_random_stream s = fy_random_stream_of(generator);
+  fy_philox_singles s = {.generator = generator};
   for (int64_t i = 0; i < a.attempts; i++) {
     const float aspect =
-        fy_bits_to_unit_float(fy_random_bits(&s)) * (a.aspect[1] - a.aspect[0]) + a.aspect[0];
+        fy_bits_to_unit_float(fy_philox_single(&s)) * (a.aspect[1] - a.aspect[0]) + a.aspect[0];
     if (propose((int32_t)w, (int32_t)h, a.area, aspect, &s, &found) &&
         covers(found, a.covered, list, n)) {
       crop = found;
@@ -384,10 +384,10 @@ static fy_code random_crop(fy_kernel_ctx *ctx, fy_error *err) {
         (long long)image->dims[tall ? 0 : 1], tall ? "height" : "width", (long long)(tall ? h : w));
   }
   FY_TRY(fy_out(ctx, 0, 3, (const int64_t[]){h, w, c}, &out, err));
-  fy_random_stream s = fy_random_stream_of(fy_random_reserve(ctx, 1));
+  fy_philox_singles s = {.generator = fy_random_reserve_blocks(ctx, 1)};
   const int64_t rows = image->dims[0] - h + 1, cols = image->dims[1] - w + 1;
-  const int64_t y0 = rows > 1 ? (int64_t)fy_random_below(&s, (uint32_t)rows) : 0;
-  const int64_t x0 = cols > 1 ? (int64_t)fy_random_below(&s, (uint32_t)cols) : 0;
+  const int64_t y0 = rows > 1 ? (int64_t)fy_philox_below(&s, (uint32_t)rows) : 0;
+  const int64_t x0 = cols > 1 ? (int64_t)fy_philox_below(&s, (uint32_t)cols) : 0;
   for (int64_t y = 0; y < h; y++) {
     FY_TRY(fy_copy_run(image->dtype, out->data, y * w * c, image->data,
                        ((y0 + y) * image->dims[1] + x0) * c, w * c, err));

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/thread.h"
-#include "ops/random_source.h"
+#include "ops/random.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
@@ -41,7 +41,7 @@ static fy_code prepare(fy_site *site, fy_error *err) {
 
 // Noise with the spread of the image: within its extremes.
 static void fill_noise(noise how, const float *image, int64_t n, float *out, int64_t count,
-                       fy_random_stream *s) {
+                       fy_philox_singles *s) {
   if (how == ZERO || n == 0) {
     memset(out, 0, (size_t)count * sizeof *out);
     return;
@@ -58,11 +58,11 @@ static void fill_noise(noise how, const float *image, int64_t n, float *out, int
   const float sigma = (float)sqrt(squares / (double)n);
   for (int64_t i = 0; i < count; i++) {
     if (how == UNIFORM) {
-      out[i] = fy_bits_to_unit_float(fy_random_bits(s)) * (high - low) + low;
+      out[i] = fy_bits_to_unit_float(fy_philox_single(s)) * (high - low) + low;
       continue;
     }
     float a, b;
-    fy_normal_float(fy_random_bits(s), fy_random_bits(s), &a, &b);
+    fy_normal_float(fy_philox_single(s), fy_philox_single(s), &a, &b);
     const float v = a * sigma + (float)mean;
     out[i] = v < low ? low : v > high ? high : v;
   }
@@ -127,7 +127,7 @@ static fy_code extract(fy_kernel_ctx *ctx, fy_error *err) {
   }
   FY_TRY(fy_out(ctx, 0, 4, (const int64_t[]){n, gh, gw, c}, &out, err));
   if (out->count == 0) return FY_OK;
-  fy_random_stream stream = fy_random_stream_of(fy_philox_seed((uint64_t)fy_now_ns(), 1));
+  fy_philox_singles stream = {.generator = fy_philox_seed((uint64_t)fy_now_ns(), 1)};
   for (int64_t b = 0; b < n; b++) {
     const float *at = (const float *)offsets->data + 2 * b;
     const int64_t y0 = start_of(at[0], h, gh, normalized, centered, second);

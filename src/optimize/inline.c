@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/flow.h"
 #include "graph/function.h"
 #include "optimize/rewrite.h"
 
@@ -240,6 +241,8 @@ static bool fits(const fy_node *call, const fy_graph *body) {
   for (size_t i = 0; i < body->num_nodes; i++) {
     const fy_node *n = body->nodes[i];
     if (!n) continue;
+    for (uint32_t k = 0; k < n->num_outputs; k++)  // readings are made per program (execute/refs.c)
+      if (fy_dtype_is_ref(n->outputs[k].dtype)) return false;
     if (fy_node_is(n, "_Arg")) args++;
     if (!fy_node_is(n, "_Retval")) continue;
     int64_t at = index_of(n);
@@ -263,7 +266,8 @@ static fy_code visit(fy_rewriter *r, fy_node *node, fy_error *err) {
   fy_code code = fy_function_instantiate(r->graph->functions, f, attrs, &in.body, &why);
   fy_error_clear(&why);
   if (code) return FY_OK;
-  if (fits(node, in.body)) code = copy_body(&in, err);
+  // Frames of TensorFlow 1's loops are told apart by name: two copies would run into one another.
+  if (fits(node, in.body) && !fy_flow_any(in.body)) code = copy_body(&in, err);
   fy_graph_free(in.body);
   return code;
 }
