@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "ops/random_source.h"
+#include "ops/random.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
 #include "ops/values.h"
@@ -32,10 +32,10 @@ static void cut_pseudo(fy_philox *g, int64_t length, int64_t n, int64_t *out) {
 static void cut_random(fy_philox *g, int64_t length, int64_t n, int64_t *out) {
   int64_t *piece = out + 1;
   for (int64_t i = 0; i < n; i++) piece[i] = length / n + (i < length % n ? 1 : 0);
-  fy_random_stream s = fy_random_stream_of(*g);
+  fy_philox_singles s = {.generator = *g};
   fy_philox_skip(g, (uint64_t)(n + 3) / 4);
   for (int64_t i = 0; i + 1 < n; i++) {
-    const int64_t with = i + (int64_t)(fy_random_bits(&s) % (uint32_t)(n - i)), kept = piece[i];
+    const int64_t with = i + (int64_t)(fy_philox_single(&s) % (uint32_t)(n - i)), kept = piece[i];
     piece[i] = piece[with];
     piece[with] = kept;
   }
@@ -188,7 +188,8 @@ static fy_code forward(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out(ctx, 2, 1, (const int64_t[]){dims[2] + 1}, &cols, err));
   // A deterministic op cuts every time where it did the first time.
   const bool again = fy_site_bool(ctx->site, "deterministic");
-  fy_philox g = fy_random_reserve(ctx, again ? 0 : (uint64_t)(dims[1] + dims[2] + 6) / 4 + 2);
+  fy_philox g =
+      fy_random_reserve_blocks(ctx, again ? 0 : (uint64_t)(dims[1] + dims[2] + 6) / 4 + 2);
   (pseudo ? cut_pseudo : cut_random)(&g, in->dims[1], dims[1], rows->data);
   (pseudo ? cut_pseudo : cut_random)(&g, in->dims[2], dims[2], cols->data);
   if (!pools[in->dtype]) {
