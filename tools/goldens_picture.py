@@ -115,6 +115,8 @@ def geometry():
         x = data(t, [2, 4, 5, 1], integer_high=50)
         for how in ("NEAREST", "BILINEAR"):
             for mode in ("CONSTANT", "REFLECT", "WRAP", "NEAREST"):
+                if t not in (F, tf.uint8) and (mode == "NEAREST") != (how == "NEAREST"):
+                    continue
                 m = tf.constant([turn, far], F)
                 case("ImageProjectiveTransformV2", [x, m, i32(4, 5)], interpolation=how, fill_mode=mode, rough=2)
         case("ImageProjectiveTransformV3", [x, tf.constant([turn], F), i32(3, 7), tf.constant(7.)],
@@ -129,7 +131,7 @@ def geometry():
         case("ImageProjectiveTransformV2", [im, tf.constant(m), s], interpolation="NEAREST")
     for k in ("lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle", "keyscubic", "mitchellcubic"):
         for anti in (True, False):
-            for out, scale, shift in (([5, 4], [1.3, .7], [.2, -.5]), ([9, 8], [2., 2.], [0., 0.]),
+            for out, scale, shift in (([5, 4], [1.3, .7], [.2, -.5]), ([7, 5], [2., 1.], [0., 0.]),
                                       ([3, 2], [.5, .4], [0., .3])):
                 case("ScaleAndTranslate", [data(F, [1, 4, 5, 1]), i32(*out), tf.constant(scale), tf.constant(shift)],
                      kernel_type=k, antialias=anti, terms=8)
@@ -184,7 +186,7 @@ def sound():
     case("AudioSpectrogram", [x], window_size=4, stride=0)
     case("AudioSpectrogram", [x[0]], window_size=4, stride=1)
     case("AudioSpectrogram", [x[:, :0]], window_size=4, stride=1)
-    s = data(F, [1, 2, 129], 0, 4)
+    s = data(F, [1, 1, 129], 0, 4)
     for kw in (dict(), dict(upper_frequency_limit=6000., lower_frequency_limit=100.), dict(filterbank_channel_count=20),
                dict(dct_coefficient_count=5), dict(filterbank_channel_count=12, dct_coefficient_count=12)):
         case("Mfcc", [s, s32(16000)], terms=8, **kw)
