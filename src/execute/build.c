@@ -78,6 +78,13 @@ static fy_code new_value(builder *b, fy_node *node, uint32_t output, int space, 
                   .node = node,
                   .output = (int32_t)output};
   int64_t count;
+  if (fy_dtype_is_ref(o->dtype)) {  // a handle (refs.c)
+    v->dtype = FY_RESOURCE;
+    v->rank = 0;
+    v->bytes = fy_dtype_storage(FY_RESOURCE);
+    *out = p->num_values++;
+    return FY_OK;
+  }
   if (o->shape.rank >= 0 && fy_shape_count(o->shape.rank, o->shape.dims, &count)) {
     size_t bytes;
     if (fy_mul_size((size_t)count, fy_dtype_storage(v->dtype), &bytes)) {
@@ -190,7 +197,8 @@ static fy_code make_site(builder *b, fy_node *node, fy_device *device, uint32_t 
   const fy_tensor **values = fy_arena_alloc(a, (node->num_inputs + 1) * sizeof *values);
   if (!out_types || !shapes || !values) return fy_fail_oom(err, sizeof *s);
   for (uint32_t i = 0; i < node->num_outputs; i++)
-    out_types[i] = fy_dtype_base(node->outputs[i].dtype);
+    out_types[i] =
+        fy_dtype_is_ref(node->outputs[i].dtype) ? FY_RESOURCE : node->outputs[i].dtype;
   uint64_t steady = 0;
   for (uint32_t i = 0; i < node->num_inputs; i++) {
     fy_output in = node->inputs[i];
@@ -275,6 +283,7 @@ static fy_code emit_kernel(builder *b, fy_node *node, fy_device *device, fy_erro
   ins->num_in = (uint16_t)node->num_inputs;
   ins->num_out = (uint16_t)node->num_outputs;
   ins->cost_ns = fy_place_cost_ns(node, device);
+  ins->check_refs = fy_refs_checked(node);
   ins->in = p->num_args;
   for (uint32_t i = 0; i < node->num_inputs; i++) {
     FY_TRY(add_arg(b, in[i], err));

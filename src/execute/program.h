@@ -60,6 +60,7 @@ typedef struct fy_instr {
   uint16_t num_free;  // values whose last use is here and whose tensor must be let go
   uint8_t kind;
   bool check_shapes;  // a dynamic output has a static promise to verify
+  bool check_refs;    // the variables of its reference inputs must have values
   uint32_t free_at;   // position in program->args
   uint32_t task;
   fy_device *device;

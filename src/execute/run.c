@@ -187,7 +187,8 @@ fy_code fy_exec_instr(fy_exec *e, const fy_instr *ins, fy_error *err) {
       e->out_owned[i] = false;
     }
     e->ctx.site = ins->site;
-    code = launch(e, ins, &done, err);
+    code = FY_UNLIKELY(ins->check_refs) ? fy_exec_check_refs(ins->node, e->in, err) : FY_OK;
+    if (!code) code = launch(e, ins, &done, err);
     if (e->num_extra) fy_exec_end_scratch(e);
     bool replaced = false;
     for (uint32_t i = 0; i < ins->num_out; i++) {

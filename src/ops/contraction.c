@@ -19,14 +19,21 @@ static fy_code step(fy_view word, int *args, fy_epilogue *e, fy_error *err) {
   } acts[] = {{"relu", FY_EW_RELU},       {"relu6", FY_EW_RELU6}, {"tanh", FY_EW_TANH},
               {"sigmoid", FY_EW_SIGMOID}, {"elu", FY_EW_ELU},     {"leaky", FY_EW_LEAKY_RELU},
               {"swish", FY_EW_SIGMOID}};
+  static const struct {
+    const char *name;
+    fy_affine_kind kind;
+    int args;
+  } affine[] = {{"bias", FY_AFFINE_BIAS, 1},
+                {"minus", FY_AFFINE_MINUS, 1},
+                {"scale", FY_AFFINE_SCALE, 1},
+                {"norm", FY_AFFINE_NORM, 4}};
   const bool late = e->act != FY_EW_NONE;
-  if (fy_view_is(word, "bias") && e->bias < 0 && e->norm < 0 && e->add < 0 && !late) {
-    e->bias = (*args)++;
-    return FY_OK;
-  }
-  if (fy_view_is(word, "norm") && e->norm < 0 && e->add < 0 && !late) {
-    e->norm = *args;
-    *args += 4;
+  for (size_t i = 0; !late && e->add < 0 && i < sizeof affine / sizeof affine[0]; i++) {
+    if (!fy_view_is(word, affine[i].name) || e->num_affine == FY_EPILOGUE_STEPS) continue;
+    e->affine[e->num_affine++] = (fy_affine){affine[i].kind, *args};
+    *args += affine[i].args;
+    e->num_vectors += affine[i].args;
+    e->scales |= affine[i].kind == FY_AFFINE_SCALE || affine[i].kind == FY_AFFINE_NORM;
     return FY_OK;
   }
   if (fy_view_is(word, "add") && e->add < 0 && !late) {
@@ -44,7 +51,7 @@ static fy_code step(fy_view word, int *args, fy_epilogue *e, fy_error *err) {
 }
 
 fy_code fy_epilogue_read(const fy_attrs *attrs, fy_epilogue *out, fy_error *err) {
-  *out = (fy_epilogue){.bias = -1, .norm = -1, .add = -1, .alpha = 0.2f};
+  *out = (fy_epilogue){.add = -1, .alpha = 0.2f};
   const fy_attr *a = fy_attrs_get(attrs, "alpha"), *n = fy_attrs_get(attrs, "N");
   if (a && a->kind == FY_ATTR_FLOAT) out->alpha = a->v.f;
   if ((a = fy_attrs_get(attrs, "epsilon")) && a->kind == FY_ATTR_FLOAT) out->epsilon = a->v.f;
@@ -99,24 +106,30 @@ static double activate(const fy_epilogue *e, double x) {
   }
 }
 
-#define APPLY(REAL)                                                                   \
-  do {                                                                                \
-    REAL *y = out->data;                                                              \
-    const REAL *bias = e->bias < 0 ? NULL : ctx->in[e->bias]->data;                   \
-    const REAL *add = e->add < 0 ? NULL : ctx->in[e->add]->data;                      \
-    const REAL *norm[4] = {NULL, NULL, NULL, NULL};                                   \
-    for (int i = 0; e->norm >= 0 && i < 4; i++) norm[i] = ctx->in[e->norm + i]->data; \
-    for (int64_t i = 0; i < out->count; i++) {                                        \
-      const int64_t c = i % channels;                                                 \
-      REAL x = y[i];                                                                  \
-      if (bias) x += bias[c];                                                         \
-      if (norm[0])                                                                    \
-        x = (REAL)((double)(x - norm[2][c]) * (double)norm[0][c] /                    \
-                   sqrt((double)norm[3][c] + (double)e->epsilon)) +                   \
-            norm[1][c];                                                               \
-      if (add) x += add[i];                                                           \
-      y[i] = (REAL)activate(e, (double)x);                                            \
-    }                                                                                 \
+#define APPLY(REAL)                                                                           \
+  do {                                                                                        \
+    REAL *y = out->data;                                                                      \
+    const REAL *add = e->add < 0 ? NULL : ctx->in[e->add]->data;                              \
+    for (int64_t i = 0; i < out->count; i++) {                                                \
+      const int64_t c = i % channels;                                                         \
+      REAL x = y[i];                                                                          \
+      for (int k = 0; k < e->num_affine; k++) {                                               \
+        fy_tensor *const *from = ctx->in + e->affine[k].arg;                                  \
+        const REAL v = ((const REAL *)from[0]->data)[c];                                      \
+        switch (e->affine[k].kind) {                                                          \
+          case FY_AFFINE_BIAS: x += v; break;                                                 \
+          case FY_AFFINE_MINUS: x -= v; break;                                                \
+          case FY_AFFINE_SCALE: x *= v; break;                                                \
+          case FY_AFFINE_NORM:                                                                \
+            x = (REAL)((double)(x - ((const REAL *)from[2]->data)[c]) * (double)v /           \
+                       sqrt((double)((const REAL *)from[3]->data)[c] + (double)e->epsilon)) + \
+                ((const REAL *)from[1]->data)[c];                                             \
+            break;                                                                            \
+        }                                                                                     \
+      }                                                                                       \
+      if (add) x += add[i];                                                                   \
+      y[i] = (REAL)activate(e, (double)x);                                                    \
+    }                                                                                         \
   } while (0)
 
 static fy_code apply(fy_kernel_ctx *ctx, fy_error *err) {
@@ -165,8 +178,10 @@ static const fy_sample conv_samples[] = {
      "T=float; N=5; epilogue=\"bias,norm,relu6\"; epsilon=0.001; strides=[1,2,1,1]; "
      "padding=\"SAME\"",
      FY_OK, NULL},
-    {"f32[1,5,5,4]=normal; f32[1,1,4,18]=normal; f32[1,5,5,18]=normal",
-     "T=float; N=1; epilogue=\"add,swish\"; strides=[1,1,1,1]; padding=\"VALID\"", FY_OK, NULL},
+    {"f32[1,5,5,4]=normal; f32[1,1,4,18]=normal; f32[18]=normal; f32[18]=normal; "
+     "f32[1,5,5,18]=normal",
+     "T=float; N=3; epilogue=\"scale,minus,add,swish\"; strides=[1,1,1,1]; padding=\"VALID\"",
+     FY_OK, NULL},
 };
 static const fy_sample depthwise_samples[] = {
     {"f32[1,6,6,19]=normal; f32[3,3,19,1]=normal; f32[19]=normal",

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // contract.c: a product or convolution takes in what is done to its result before anybody else reads
 // it: bias, batch normalisation (not in training), the other branch of a residual sum, activation
-// (ops/contraction.h). The sums are the same; only a normalisation, which is folded into the
-// weights, may round differently.
+// (ops/contraction.h), and zeros put around its input. The sums are the same; only what multiplies
+// the result, which is folded into the weights, may round differently.
 
 #include <string.h>
 
 #include "optimize/rewrite.h"
 
-#define MOST_ARGS 6
+#define MOST_ARGS    8
+#define MOST_MEMBERS 9
+#define MOST_AFFINE  4  // FY_EPILOGUE_STEPS
 
 typedef struct chain {
-  fy_node *head, *last;  // the product; the node whose output the new node stands for
-  fy_node *members[6];   // in order, the head first
-  int num_members;
+  fy_node *head, *last;            // the product; the node whose output the new node stands for
+  fy_node *members[MOST_MEMBERS];  // the head first
+  int num_members, num_affine;
+  fy_node *pad;  // zeros around the head's input, or NULL
+  int64_t padding[8];
   fy_output args[MOST_ARGS];
   int num_args;
   char steps[64];
@@ -53,9 +57,14 @@ static void join(chain *c, fy_node *n, const char *step) {
   strcat(c->steps, step);
 }
 
-static bool is_vector(fy_output o, int64_t n) {
+// One number for each channel; dims of one before them say nothing, up to the result's rank.
+static bool is_vector(const chain *c, fy_output o) {
   const fy_pshape s = fy_output_shape(o);
-  return s.rank == 1 && s.dims[0] == n;
+  if (s.rank < 1 || s.rank > c->head->outputs[0].shape.rank || s.dims[s.rank - 1] != c->channels)
+    return false;
+  for (int32_t i = 0; i < s.rank - 1; i++)
+    if (s.dims[i] != 1) return false;
+  return true;
 }
 
 // The other operand of a sum of two in which the chain is one.
@@ -68,42 +77,53 @@ static bool is_sum(const fy_node *n) {
   return (fy_node_is(n, "AddV2") || fy_node_is(n, "Add")) && n->num_inputs == 2;
 }
 
-static void take_bias(const fy_rewriter *r, chain *c) {
+// A number for each channel, added, subtracted or multiplied.
+static bool take_vector(const fy_rewriter *r, chain *c) {
   fy_node *n = only_reader(r, c->last);
-  if (!n || !may_join(r, c, n)) return;
-  fy_output bias;
-  if (fy_node_is(n, "BiasAdd") && has_nhwc(n) && fy_rewrite_input(r, n, 0).node == c->last)
-    bias = fy_rewrite_input(r, n, 1);
-  else if (is_sum(n))
-    bias = other_operand(r, c, n);
-  else
-    return;
-  if (bias.node == c->last || !is_vector(bias, c->channels)) return;
-  c->args[c->num_args++] = bias;
-  join(c, n, "bias");
+  if (!n || !may_join(r, c, n) || c->num_args == MOST_ARGS) return false;
+  fy_output v;
+  const char *step = "bias";
+  if (fy_node_is(n, "BiasAdd") && has_nhwc(n) && fy_rewrite_input(r, n, 0).node == c->last) {
+    v = fy_rewrite_input(r, n, 1);
+  } else if (is_sum(n) || (fy_node_is(n, "Mul") && n->num_inputs == 2)) {
+    v = other_operand(r, c, n);
+    if (fy_node_is(n, "Mul")) step = "scale";
+  } else if (fy_node_is(n, "Sub") && fy_rewrite_input(r, n, 0).node == c->last) {
+    v = fy_rewrite_input(r, n, 1);
+    step = "minus";
+  } else {
+    return false;
+  }
+  if (v.node == c->last || !is_vector(c, v)) return false;
+  c->args[c->num_args++] = v;
+  join(c, n, step);
+  return true;
 }
 
-static void take_norm(const fy_rewriter *r, chain *c) {
+static bool take_norm(const fy_rewriter *r, chain *c) {
   fy_node *n = only_reader(r, c->last);
   if (!n || !is_float(c->head) || fy_node_is(c->head, "MatMul") ||
       strncmp(n->op_name, "FusedBatchNorm", 14) != 0 || strstr(n->op_name, "Grad") ||
-      !may_join(r, c, n) || n->num_inputs < 5 || !has_nhwc(n))
-    return;
+      !may_join(r, c, n) || n->num_inputs < 5 || c->epsilon != 0 || c->num_args > MOST_ARGS - 4 ||
+      !has_nhwc(n))
+    return false;
   const fy_attr *training = fy_attrs_get(&n->attrs, "is_training");
   const fy_attr *epsilon = fy_attrs_get(&n->attrs, "epsilon");
-  if (!training || training->v.b || !epsilon || fy_rewrite_input(r, n, 0).node != c->last) return;
+  if (!training || training->v.b || !epsilon || fy_rewrite_input(r, n, 0).node != c->last)
+    return false;
   for (uint32_t i = 1; i < n->num_outputs; i++)
-    if (n->outputs[i].num_uses || fy_rewrite_is_fetched(r, n, i)) return;
+    if (n->outputs[i].num_uses || fy_rewrite_is_fetched(r, n, i)) return false;
   for (uint32_t i = 1; i < 5; i++)
-    if (!is_vector(fy_rewrite_input(r, n, i), c->channels)) return;
+    if (!is_vector(c, fy_rewrite_input(r, n, i))) return false;
   for (uint32_t i = 1; i < 5; i++) c->args[c->num_args++] = fy_rewrite_input(r, n, i);
   c->epsilon = epsilon->v.f;
   join(c, n, "norm");
+  return true;
 }
 
 static void take_sum(const fy_rewriter *r, chain *c) {
   fy_node *n = only_reader(r, c->last);
-  if (!n || !is_sum(n) || !may_join(r, c, n)) return;
+  if (!n || !is_sum(n) || !may_join(r, c, n) || c->num_args == MOST_ARGS) return;
   const fy_output other = other_operand(r, c, n);
   if (other.node == c->last || !fy_shape_same(fy_output_shape(other), c->head->outputs[0].shape))
     return;
@@ -143,6 +163,23 @@ static void take_activation(const fy_rewriter *r, chain *c) {
   }
 }
 
+// Zeros put around the image for this convolution alone become its own padding.
+static void take_pad(const fy_rewriter *r, chain *c) {
+  const fy_output in = fy_rewrite_input(r, c->head, 0);
+  fy_node *n = in.node;
+  const fy_attr *padding = fy_attrs_get(&c->head->attrs, "padding");
+  if (!fy_node_is(n, "Pad") || !padding || !fy_view_is(padding->v.s, "VALID") ||
+      !may_join(r, c, n) || only_reader(r, n) != c->head)
+    return;
+  const fy_tensor *p = fy_rewrite_const(r, n, 1);
+  if (!p || p->device || p->count != 8) return;
+  for (int i = 0; i < 8; i++) {
+    c->padding[i] = fy_tensor_int(p, i);
+    if (c->padding[i] < 0 || c->padding[i] > 1 << 20 || ((i < 2 || i > 5) && c->padding[i])) return;
+  }
+  c->pad = n;
+}
+
 static bool start(const fy_rewriter *r, fy_node *n, chain *c) {
   *c = (chain){.head = n, .last = n, .alpha = 0.2f};
   c->op = fy_node_is(n, "Conv2D")                  ? "_FerryConv2D"
@@ -168,6 +205,14 @@ static fy_code set_attrs(const fy_rewriter *r, const chain *c, fy_attrs *out, fy
     const fy_attr *v = fy_attrs_get(&c->head->attrs, kept[i]);
     if (v) FY_TRY(fy_attrs_set(out, a, kept[i], v, err));
   }
+  if (c->pad) {
+    int64_t *dims = fy_arena_memdup(a, c->padding, sizeof c->padding);
+    if (!dims) return fy_fail_oom(err, sizeof c->padding);
+    const fy_attr list = {.kind = FY_ATTR_INT, .is_list = true, .n = 8, .v.ints = dims};
+    const fy_attr explicit_ = fy_attr_string(fy_view_of("EXPLICIT"));
+    FY_TRY(fy_attrs_set(out, a, "padding", &explicit_, err));
+    FY_TRY(fy_attrs_set(out, a, "explicit_paddings", &list, err));
+  }
   const char *steps = fy_arena_strdup(a, c->steps);
   if (!steps) return fy_fail_oom(err, sizeof c->steps);
   const fy_attr n = fy_attr_int(c->num_args), epilogue = fy_attr_string(fy_view_of(steps));
@@ -181,7 +226,7 @@ static fy_code set_attrs(const fy_rewriter *r, const chain *c, fy_attrs *out, fy
 static fy_code replace(fy_rewriter *r, const chain *c, fy_error *err) {
   fy_graph *g = r->graph;
   fy_attrs attrs = {0};
-  fy_output inputs[2 + MOST_ARGS] = {fy_rewrite_input(r, c->head, 0),
+  fy_output inputs[2 + MOST_ARGS] = {fy_rewrite_input(r, c->pad ? c->pad : c->head, 0),
                                      fy_rewrite_input(r, c->head, 1)};
   memcpy(inputs + 2, c->args, (size_t)c->num_args * sizeof *c->args);
   FY_TRY(set_attrs(r, c, &attrs, err));
@@ -199,6 +244,10 @@ static fy_code replace(fy_rewriter *r, const chain *c, fy_error *err) {
     r->flags[c->members[i]->id] = 1;
     fy_rewrite_instead(r, c->members[i], made);
   }
+  if (c->pad) {
+    r->flags[c->pad->id] = 1;
+    fy_rewrite_instead(r, c->pad, made);
+  }
   fy_rewrite_log(r, "contract: %s = %s with %s\n", made->name, c->head->name, c->steps);
   return FY_OK;
 }
@@ -207,11 +256,11 @@ static fy_code run(fy_rewriter *r, fy_error *err) {
   for (size_t i = 0; i < r->n; i++) {
     chain c;
     if (r->flags[r->order[i]->id] || !start(r, r->order[i], &c)) continue;
-    take_bias(r, &c);
-    take_norm(r, &c);
+    take_pad(r, &c);
+    while (c.num_affine < MOST_AFFINE && (take_vector(r, &c) || take_norm(r, &c))) c.num_affine++;
     take_sum(r, &c);
     take_activation(r, &c);
-    if (c.num_members > 1) FY_TRY(replace(r, &c, err));
+    if (c.num_members > 1 || c.pad) FY_TRY(replace(r, &c, err));
   }
   return FY_OK;
 }

@@ -26,30 +26,43 @@ bool fy_epilogue_fits(fy_kernel_ctx *ctx, const fy_epilogue *e, int64_t channels
 }
 
 int fy_epilogue_weights(const fy_epilogue *e) {
-  return 1 + (e && e->bias >= 0) + (e && e->norm >= 0 ? 4 : 0);
+  return 1 + (e ? e->num_vectors : 0);
 }
 
-#define FOLD(REAL)                                                                            \
-  do {                                                                                        \
-    const REAL *from = e->bias < 0 ? NULL : ctx->in[e->bias]->data;                           \
-    const REAL *norm[4] = {NULL, NULL, NULL, NULL};                                           \
-    REAL *s = scale, *b = bias;                                                               \
-    for (int i = 0; e->norm >= 0 && i < 4; i++) norm[i] = ctx->in[e->norm + i]->data;         \
-    memset(b, 0, (size_t)padded * sizeof(REAL));                                              \
-    for (int64_t i = 0; i < n; i++) {                                                         \
-      double x = from ? (double)from[i] : 0;                                                  \
-      if (norm[0]) {                                                                          \
-        const double by = (double)norm[0][i] / sqrt((double)norm[3][i] + (double)e->epsilon); \
-        s[i] = (REAL)by;                                                                      \
-        x = (x - (double)norm[2][i]) * by + (double)norm[1][i];                               \
-      }                                                                                       \
-      b[i] = (REAL)x;                                                                         \
-    }                                                                                         \
+#define FOLD(REAL)                                                                       \
+  do {                                                                                   \
+    REAL *s = scale, *b = bias;                                                          \
+    memset(b, 0, (size_t)padded * sizeof(REAL));                                         \
+    for (int64_t i = 0; i < n; i++) {                                                    \
+      double by = 1, plus = 0;                                                           \
+      for (int k = 0; k < e->num_affine; k++) {                                          \
+        fy_tensor *const *from = ctx->in + e->affine[k].arg;                             \
+        const double v = (double)((const REAL *)from[0]->data)[i];                       \
+        switch (e->affine[k].kind) {                                                     \
+          case FY_AFFINE_BIAS: plus += v; break;                                         \
+          case FY_AFFINE_MINUS: plus -= v; break;                                        \
+          case FY_AFFINE_SCALE:                                                          \
+            by *= v;                                                                     \
+            plus *= v;                                                                   \
+            break;                                                                       \
+          case FY_AFFINE_NORM: {                                                         \
+            const double m =                                                             \
+                v / sqrt((double)((const REAL *)from[3]->data)[i] + (double)e->epsilon); \
+            plus = (plus - (double)((const REAL *)from[2]->data)[i]) * m +               \
+                   (double)((const REAL *)from[1]->data)[i];                             \
+            by *= m;                                                                     \
+            break;                                                                       \
+          }                                                                              \
+        }                                                                                \
+      }                                                                                  \
+      s[i] = (REAL)by;                                                                   \
+      b[i] = (REAL)plus;                                                                 \
+    }                                                                                    \
   } while (0)
 
 bool fy_epilogue_fold(fy_kernel_ctx *ctx, const fy_epilogue *e, fy_gemm_type type, int64_t n,
                       int64_t padded, void *scale, void *bias) {
-  if (!e || (e->bias < 0 && e->norm < 0)) return false;
+  if (!e || !e->num_affine) return false;
   if (type == FY_GEMM_F32)
     FOLD(float);
   else

@@ -17,8 +17,8 @@ const fy_epilogue *fy_epilogue_of(const fy_site *site);
 bool fy_epilogue_fits(fy_kernel_ctx *ctx, const fy_epilogue *e, int64_t channels, int64_t count);
 // How many inputs, from the weights (input 1) on, the packed form depends on.
 int fy_epilogue_weights(const fy_epilogue *e);
-// One number per channel: what the weights are multiplied by (only with a norm), and the bias. Fill
-// [0, n), the rest up to |padded| is zero. Returns false if there is no bias at all.
+// One number per channel: what the weights are multiplied by and the bias, which is zero from n up to
+// |padded|. False: there is nothing of that kind.
 bool fy_epilogue_fold(fy_kernel_ctx *ctx, const fy_epilogue *e, fy_gemm_type type, int64_t n,
                       int64_t padded, void *scale, void *bias);
 // Sets lo, hi and finish.

@@ -67,7 +67,7 @@ static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *
   for (int64_t g = 0; g < c->groups; g++) {
     const size_t first = (size_t)(g * columns) * size;
     fy_gemm_pack(ctx, type, filter + first, k, columns, c->out_depth, 1,
-                 e && e->norm >= 0 ? scale + first : NULL, packed + (size_t)g * group_bytes);
+                 e && e->scales ? scale + first : NULL, packed + (size_t)g * group_bytes);
     if (has_bias) memcpy(bias + (size_t)(g * padded) * size, flat + first, (size_t)columns * size);
   }
   return FY_OK;
@@ -282,7 +282,7 @@ static fy_code depthwise(fy_kernel_ctx *ctx, fy_error *err) {
   j.lo = j.finish ? -INFINITY : (float)lo;
   j.hi = j.finish ? INFINITY : (float)hi;
   fy_packed *packed = NULL;
-  if (e && e->norm >= 0) {
+  if (e && e->num_affine) {
     const int64_t n = c.in_depth, bytes = n * (c.taps + 2) * (int64_t)sizeof(float);
     bool fresh;
     FY_TRY(fy_pack_acquire(ctx, ctx->site->fast_state, 1, fy_epilogue_weights(e), (size_t)bytes,
@@ -295,8 +295,6 @@ static fy_code depthwise(fy_kernel_ctx *ctx, fy_error *err) {
     }
     j.filter = scaled;
     j.bias = bias;
-  } else if (e && e->bias >= 0) {
-    j.bias = ctx->in[e->bias]->data;
   }
   fy_parallel(ctx, c.batch * c.w[1].out,
               0.06 * (double)c.w[2].out * (double)c.in_depth * (double)c.taps, depth_rows, &j);

@@ -84,47 +84,59 @@ static fy_gemm_job job_of(const shape *s, fy_gemm_type type, const void *a, void
                        .hi = INFINITY};
 }
 
-// The bias in whole panels.
-static fy_code pad_bias(fy_kernel_ctx *ctx, const fy_epilogue *e, fy_gemm_type type, int64_t n,
-                        const void **out, fy_error *err) {
-  const int64_t panel = fy_gemm_best()->columns[type];
-  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
-  void *room;
-  *out = ctx->in[e->bias]->data;
-  if (n % panel == 0) return FY_OK;
-  FY_TRY(fy_scratch(ctx, (size_t)((n + panel - 1) / panel * panel) * size, &room, err));
-  memset((char *)room + (size_t)(n / panel * panel) * size, 0, (size_t)panel * size);
-  memcpy(room, *out, (size_t)n * size);
-  *out = room;
-  return FY_OK;
-}
-
-#define FINISH(REAL)                                                \
-  do {                                                              \
-    REAL *y = out->data;                                            \
-    const REAL *bias = e->bias < 0 ? NULL : ctx->in[e->bias]->data; \
-    const REAL *add = e->add < 0 ? NULL : ctx->in[e->add]->data;    \
-    for (int64_t r = 0, i = 0; r < out->dims[0]; r++) {             \
-      for (int64_t c = 0; c < out->dims[1]; c++, i++) {             \
-        REAL x = y[i];                                              \
-        if (bias) x += bias[c];                                     \
-        if (add) x += add[i];                                       \
-        x = x < (REAL)lo ? (REAL)lo : x;                            \
-        y[i] = x > (REAL)hi ? (REAL)hi : x;                         \
-      }                                                             \
-    }                                                               \
+#define FINISH(REAL)                                             \
+  do {                                                           \
+    REAL *y = out->data;                                         \
+    const REAL *add = e->add < 0 ? NULL : ctx->in[e->add]->data; \
+    const REAL *by = scale, *plus = bias;                        \
+    for (int64_t r = 0, i = 0; r < out->dims[0]; r++) {          \
+      for (int64_t c = 0; c < out->dims[1]; c++, i++) {          \
+        REAL x = y[i];                                           \
+        if (e->scales) x *= by[c];                               \
+        if (has_bias) x += plus[c];                              \
+        if (add) x += add[i];                                    \
+        x = x < (REAL)lo ? (REAL)lo : x;                         \
+        y[i] = x > (REAL)hi ? (REAL)hi : x;                      \
+      }                                                          \
+    }                                                            \
   } while (0)
 
 // The epilogue of few rows, once they are done.
-static void finish_rows(fy_kernel_ctx *ctx, const fy_epilogue *e, fy_tensor *out) {
-  double lo, hi;
-  fy_epilogue_clamp(e, &lo, &hi);
+static fy_code finish_rows(fy_kernel_ctx *ctx, const fy_epilogue *e, fy_gemm_type type,
+                           fy_tensor *out, fy_error *err) {
+  const int64_t n = out->dims[1];
+  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
   const fy_finish_fn finish = fy_epilogue_finish(e);
-  if (out->dtype == FY_FLOAT)
+  double lo, hi;
+  void *scale = NULL, *bias = NULL;
+  if (e->num_affine) {
+    FY_TRY(fy_scratch(ctx, 2 * (size_t)n * size, &scale, err));
+    bias = (char *)scale + (size_t)n * size;
+  }
+  const bool has_bias = fy_epilogue_fold(ctx, e, type, n, n, scale, bias);
+  fy_epilogue_clamp(e, &lo, &hi);
+  if (type == FY_GEMM_F32)
     FINISH(float);
   else
     FINISH(double);
   if (finish) finish(e, out->data, out->count);
+  return FY_OK;
+}
+
+// B packed, its bias after it.
+static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const shape *s, fy_gemm_type type,
+                       size_t bytes, fy_packed **out, fy_error *err) {
+  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const int64_t panel = fy_gemm_best()->columns[type], padded = (s->n + panel - 1) / panel * panel;
+  bool fresh;
+  FY_TRY(fy_pack_acquire(ctx, ctx->site->fast_state, 1, fy_epilogue_weights(e),
+                         bytes + (size_t)(padded + s->n) * size, out, &fresh, err));
+  if (!fresh) return FY_OK;
+  char *bias = (char *)(*out)->data + bytes, *scale = bias + (size_t)padded * size;
+  if (fy_epilogue_fold(ctx, e, type, s->n, padded, scale, bias)) (*out)->bias = bias;
+  fy_gemm_pack(ctx, type, ctx->in[1]->data, s->k, s->n, s->tb ? 1 : s->n, s->tb ? s->k : 1,
+               e && e->scales ? scale : NULL, (*out)->data);
+  return FY_OK;
 }
 
 static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
@@ -137,23 +149,20 @@ static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   s.k = a->dims[!s.ta];
   s.n = b->dims[!s.tb];
   const fy_epilogue *e = fy_epilogue_of(ctx->site);
-  if (s.k != b->dims[s.tb] || !fy_epilogue_fits(ctx, e, s.n, s.m * s.n) || (e && e->norm >= 0))
-    return reference(ctx, err);
+  if (s.k != b->dims[s.tb] || !fy_epilogue_fits(ctx, e, s.n, s.m * s.n)) return reference(ctx, err);
   const fy_gemm_type type = type_of(a->dtype);
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){s.m, s.n}, &out, err));
   if (s.m <= FEW_ROWS && !s.ta && !s.tb) {
     few_rows(ctx, type, a->data, b->data, out->data, s.m, s.k, s.n);
-    if (e) finish_rows(ctx, e, out);
-    return FY_OK;
+    return e ? finish_rows(ctx, e, type, out, err) : FY_OK;
   }
   fy_gemm_job j = job_of(&s, type, a->data, out->data);
   if (e && e->add >= 0) j.add = ctx->in[e->add]->data;
   fy_epilogue_clamp(e, &j.lo, &j.hi);
   j.finish = fy_epilogue_finish(e);
   j.finish_arg = e;
-  if (e && e->bias >= 0) FY_TRY(pad_bias(ctx, e, type, s.n, &j.bias, err));
-  if (reads_in_place(&s, type, ctx->site->steady_inputs & 2)) {
+  if (fy_epilogue_weights(e) == 1 && reads_in_place(&s, type, ctx->site->steady_inputs & 2)) {
     j.b = b->data;
     j.ldb = s.n;
     fy_gemm_run(ctx, &j);
@@ -161,15 +170,12 @@ static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   }
   size_t bytes;
   fy_packed *packed;
-  bool fresh;
   if (!fy_gemm_packed_bytes(type, s.k, s.n, 1, &bytes)) return reference(ctx, err);
-  fy_pack_cache *cache = ctx->site->fast_state;
-  FY_TRY(fy_pack_acquire(ctx, cache, 1, 1, bytes, &packed, &fresh, err));
-  if (fresh)
-    fy_gemm_pack(ctx, type, b->data, s.k, s.n, s.tb ? 1 : s.n, s.tb ? s.k : 1, NULL, packed->data);
+  FY_TRY(weights(ctx, e, &s, type, bytes, &packed, err));
   j.b = packed->data;
+  j.bias = packed->bias;
   fy_gemm_run(ctx, &j);
-  fy_pack_release(cache, packed, true);
+  fy_pack_release(ctx->site->fast_state, packed, true);
   return FY_OK;
 }
 

@@ -15,7 +15,7 @@ const fy_fast_kernel *fy_cpu_kernel_at(size_t i);  // NULL at the end, for lists
 // ---------------------------------------------------------------- packed weights
 // What a kernel made of some inputs (its weights), kept as long as these are the same tensors. Where
 // an input is steady (site->steady_inputs) a reference is kept, so that nobody writes to it unseen.
-#define FY_PACK_INPUTS 6
+#define FY_PACK_INPUTS 8
 typedef struct fy_packed {
   int refs;  // under the cache's lock
   int n;
