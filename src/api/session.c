@@ -72,7 +72,7 @@ static void free_session(TF_Session *s) {
   fy_free(s);
 }
 
-static fy_code new_session(fy_graph *g, const TF_SessionOptions *o, TF_Session **out,
+fy_code fy_api_session_new(fy_graph *g, const TF_SessionOptions *o, TF_Session **out,
                            fy_error *err) {
   FY_TRY(check_options(o, err));
   TF_Session *s = fy_calloc(1, sizeof *s);
@@ -95,10 +95,16 @@ static fy_code new_session(fy_graph *g, const TF_SessionOptions *o, TF_Session *
   return FY_OK;
 }
 
+void fy_api_session_free(TF_Session *s) {
+  delist(s);
+  fy_session_close(s->session);
+  free_session(s);
+}
+
 TF_Session *TF_NewSession(TF_Graph *graph, const TF_SessionOptions *opts, TF_Status *status) {
   fy_error *err = fy_api_begin(status);
   TF_Session *s = NULL;
-  fy_api_end(status, new_session(fy_api_graph(graph), opts, &s, err));
+  fy_api_end(status, fy_api_session_new(fy_api_graph(graph), opts, &s, err));
   return s;
 }
 
@@ -109,10 +115,7 @@ void TF_CloseSession(TF_Session *session, TF_Status *status) {
 
 void TF_DeleteSession(TF_Session *session, TF_Status *status) {
   fy_api_begin(status);
-  if (!session) return;
-  delist(session);
-  fy_session_close(session->session);
-  free_session(session);
+  if (session) fy_api_session_free(session);
 }
 
 void TF_ExtendSession(TF_Session *session, TF_Status *status) {

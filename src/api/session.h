@@ -27,6 +27,9 @@ struct TF_Session {
   struct TF_Session *next, *prev;  // all open sessions, for TF_Reset
 };
 
+FY_MUST_CHECK fy_code fy_api_session_new(fy_graph *g, const TF_SessionOptions *o, TF_Session **out,
+                                         fy_error *err);
+void fy_api_session_free(TF_Session *s);
 // A run with its options and metadata as the C API takes them; either may be NULL.
 FY_MUST_CHECK fy_code fy_api_session_run(TF_Session *s, const TF_Buffer *run_options,
                                          fy_run_args *args, fy_tensor **results,

@@ -19,19 +19,12 @@
 // clang-format off
 
 // tensorflow/c/c_api.h
-FAIL(TF_WhileParams, TF_NewWhile, (TF_Graph *g, TF_Output *inputs, int ninputs, TF_Status *status))
-FAIL_VOID(TF_FinishWhile, (const TF_WhileParams *params, TF_Status *status, TF_Output *outputs))
-NOTHING(TF_AbortWhile, (const TF_WhileParams *params))
 FAIL_VOID(TF_AddGradients,
           (TF_Graph *g, TF_Output *y, int ny, TF_Output *x, int nx, TF_Output *dx,
            TF_Status *status, TF_Output *dy))
 FAIL_VOID(TF_AddGradientsWithPrefix,
           (TF_Graph *g, const char *prefix, TF_Output *y, int ny, TF_Output *x, int nx,
            TF_Output *dx, TF_Status *status, TF_Output *dy))
-FAIL(TF_Session *, TF_LoadSessionFromSavedModel,
-     (const TF_SessionOptions *session_options, const TF_Buffer *run_options,
-      const char *export_dir, const char *const *tags, int tags_len, TF_Graph *graph,
-      TF_Buffer *meta_graph_def, TF_Status *status))
 FAIL(TF_Server *, TF_NewServer, (const void *proto, size_t proto_len, TF_Status *status))
 FAIL_VOID(TF_ServerStart, (TF_Server *server, TF_Status *status))
 FAIL_VOID(TF_ServerStop, (TF_Server *server, TF_Status *status))

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "execute/build.h"
 #include "execute/kernel_call.h"
 
@@ -68,6 +69,20 @@ static fy_code check_body(const fy_node *n, const fy_callable *f, fy_error *err)
   return FY_OK;
 }
 
+// A region with control flow: its callable is the program's own.
+static fy_code bind_flow(fy_program *p, fy_instr *ins, fy_error *err) {
+  const fy_attr *flow = fy_attrs_get(&ins->node->attrs, "flow");
+  if (!flow || flow->kind != FY_ATTR_INT || flow->v.i < 0 || (size_t)flow->v.i >= p->num_flows)
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "%s is an operation of Ferry's own and cannot be in a graph\n\t [[{{node %s}}]]",
+                   ins->node->op_name, ins->node->name);
+  ins->site->functions = fy_malloc(sizeof *ins->site->functions);
+  if (!ins->site->functions) return fy_fail_oom(err, sizeof *ins->site->functions);
+  ins->site->functions[0] = p->flows[flow->v.i];
+  ins->site->num_functions = 1;
+  return FY_OK;
+}
+
 static fy_code bind(fy_program *p, fy_instr *ins, fy_error *err) {
   const fy_node *n = ins->node;
   bool calls = !n->function && n->op && n->op->impl && (n->op->impl->flags & FY_OP_CALLS_FUNCTIONS);
@@ -77,6 +92,7 @@ static fy_code bind(fy_program *p, fy_instr *ins, fy_error *err) {
     fy_error_append(err, "\n\t [[{{node %s}}]]", n->name);
     return code;
   }
+  if (calls && strcmp(n->op_name, "_FerryFlow") == 0) FY_TRY(bind_flow(p, ins, err));
   if (calls && is_call(n) && ins->site->num_functions == 1)
     FY_TRY(check_call(n, ins->site->functions[0], err));
   if (calls && is_while(n) && ins->site->num_functions == 2)
@@ -89,8 +105,7 @@ static fy_code bind(fy_program *p, fy_instr *ins, fy_error *err) {
 fy_code fy_program_bind(fy_program *p, fy_error *err) {
   for (uint32_t i = 0; i < p->num_instrs; i++) {
     fy_instr *ins = &p->instrs[i];
-    if (ins->kind !=
-        FY_INSTR_KERNEL) {  // a copy: an argument may lie on a device that runs nothing
+    if (ins->kind != FY_INSTR_KERNEL) {  // an argument may be in a device's memory
       p->has_devices = true;
       continue;
     }

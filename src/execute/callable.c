@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "execute/frames.h"
 #include "graph/function.h"
 #include "place/device_name.h"
 
@@ -35,6 +36,7 @@ struct fy_callable {
   size_t num_specials, cap_specials, max_specials;
   fy_program *generic;  // compiled with unknown shapes, or NULL
   uint64_t clock;
+  fy_frames *frames;  // not NULL: this is a region with control flow, and nothing above is used
 };
 
 struct fy_callables {
@@ -66,6 +68,7 @@ static void forget_programs(fy_callable *c) {
 
 void fy_callable_free(fy_callable *c) {
   if (!c) return;
+  fy_frames_free(c->frames);
   forget_programs(c);
   fy_free(c->specials);
   fy_free(c->feeds);
@@ -110,6 +113,20 @@ fy_code fy_callable_new(fy_graph *graph, const fy_output *feeds, int num_feeds,
     fy_callable_free(c);
     return fy_fail_oom(err, sizeof *c);
   }
+  *out = c;
+  return FY_OK;
+}
+
+fy_code fy_callable_new_frames(fy_frames *frames, fy_callable **out, fy_error *err) {
+  fy_callable *c = fy_calloc(1, sizeof *c);
+  if (!c) {
+    fy_frames_free(frames);
+    return fy_fail_oom(err, sizeof *c);
+  }
+  fy_mutex_init(&c->lock);
+  c->frames = frames;
+  c->num_feeds = fy_frames_num_args(frames);
+  c->num_fetches = fy_frames_num_results(frames);
   *out = c;
   return FY_OK;
 }
@@ -184,7 +201,7 @@ static fy_code adopt_request(const fy_node *from, fy_node *to, bool soft, fy_are
   return FY_OK;
 }
 
-static fy_code adopt_colocations(const fy_graph *from, fy_graph *copy, bool soft, fy_error *err) {
+fy_code fy_adopt_colocations(const fy_graph *from, fy_graph *copy, bool soft, fy_error *err) {
   for (size_t i = 0; i < copy->num_nodes; i++) {
     fy_node *n = copy->nodes[i];
     const fy_attr *a = n ? fy_attrs_get(&n->attrs, "_class") : NULL;
@@ -225,7 +242,7 @@ static fy_code compile(fy_callable *c, const fy_pshape *shapes, const int *space
   fy_code code = fy_graph_prune_copy(c->graph, c->feeds, c->num_feeds, c->fetches, c->num_fetches,
                                      c->targets, c->num_targets, &copy, &map, err);
   fy_code adopted =
-      code ? FY_OK : adopt_colocations(c->graph, copy, c->options->soft_placement, err);
+      code ? FY_OK : fy_adopt_colocations(c->graph, copy, c->options->soft_placement, err);
   fy_unlock(&c->graph->lock);
   if (!code && !adopted && c->distrust) adopted = distrust_handles(copy, err);
   if (adopted) fy_graph_free(copy);
@@ -366,6 +383,7 @@ fy_code fy_callable_run(fy_callable *c, const fy_run *run, fy_tensor *const *arg
                         fy_tensor **results, fy_error *err) {
   fy_program *p;
   for (int i = 0; i < c->num_fetches; i++) results[i] = NULL;
+  if (c->frames) return fy_frames_run(c->frames, run, args, results, err);
   FY_TRY(fy_callable_program(c, args, &p, err));
   fy_code code = fy_program_run(p, run, args, results, err);
   fy_program_release(p);

@@ -29,10 +29,18 @@ FY_MUST_CHECK fy_code fy_callable_new(fy_graph *graph, const fy_output *feeds, i
                                       const fy_device_set *devices, const fy_device *default_device,
                                       const fy_options *options, fy_callables *callables,
                                       bool results_anywhere, fy_callable **out, fy_error *err);
+// Takes over |frames|, also on failure (frames.h).
+struct fy_frames;
+FY_MUST_CHECK fy_code fy_callable_new_frames(struct fy_frames *frames, fy_callable **out,
+                                             fy_error *err);
 void fy_callable_free(fy_callable *c);
 int fy_callable_num_args(const fy_callable *c);
 int fy_callable_num_results(const fy_callable *c);
 fy_dtype fy_callable_result_type(const fy_callable *c, int i);
+
+// Nodes of |copy| that are tied (_class) to one that only |from| has get that one's device request.
+FY_MUST_CHECK fy_code fy_adopt_colocations(const fy_graph *from, fy_graph *copy, bool soft,
+                                           fy_error *err);
 
 // Finds or compiles the program for these arguments; one reference is returned.
 FY_MUST_CHECK fy_code fy_callable_program(fy_callable *c, fy_tensor *const *args, fy_program **out,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // compile.c: the whole road of a program in one function: start reading Ferry here.
 //
-//   graph ──refs──> no hidden reads ──infer──> shapes ──optimize──> fewer nodes ──place──> devices + reasons
-//         ──partition──> transfers ──build──> instructions, memory plan, prepared kernels
+//   graph ──refs──> no hidden reads ──infer──> shapes ──extract──> no control flow of TensorFlow 1
+//         ──optimize──> fewer nodes ──place──> devices + reasons ──partition──> transfers
+//         ──build──> instructions, memory plan, prepared kernels
 //
 // Each step is a folder; each result can be dumped (`ferry dump --after STAGE`).
 
@@ -10,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "execute/build.h"
+#include "execute/frames.h"
 #include "execute/kernel_call.h"
 #include "execute/program.h"
 #include "optimize/optimize.h"
@@ -86,7 +88,9 @@ fy_code fy_program_compile(fy_compile_args *a, fy_program **out, fy_error *err) 
       .default_device = a->default_device};
   fy_code code = fy_refs_lower(a, err);
   if (!code) code = fy_graph_infer_all(a->graph, err);
-  if (!code && a->options->optimize) code = check_requests(a, &place, err);
+  if (!code && (a->options->optimize || fy_flow_any(a->graph)))
+    code = check_requests(a, &place, err);
+  if (!code) code = fy_frames_extract(a, p, err);
   if (!code && a->options->optimize) code = optimise(a, err);
   if (!code && !stops_after(a, "optimize")) {
     code = fy_place_run(a->graph, a->devices, &place, &p->placement, err);

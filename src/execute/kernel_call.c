@@ -160,6 +160,17 @@ static bool forward(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64_
   return true;
 }
 
+static fy_code to_host(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
+  (void)ctx;
+  return fy_memory_copy_tensor(t, NULL, out, err);
+}
+
+static fy_code keep(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
+  (void)ctx;
+  if (t->buffer) return fy_tensor_alias(t, t->dtype, t->rank, t->dims, out, err);
+  return fy_memory_copy_tensor(t, t->device, out, err);
+}
+
 static const fy_services call_services = {.output = output,
                                           .scratch = scratch,
                                           .parallel = parallel,
@@ -169,7 +180,9 @@ static const fy_services call_services = {.output = output,
                                           .step_id = step_id,
                                           .allocate = allocate,
                                           .view = view,
-                                          .forward = forward};
+                                          .forward = forward,
+                                          .to_host = to_host,
+                                          .keep = keep};
 
 fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_handle *const *handles,
                        fy_tensor *const *in, fy_tensor **out, fy_error *err) {

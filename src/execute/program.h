@@ -106,6 +106,8 @@ typedef struct fy_program {
   uint32_t *fresh;               // FETCH values, roots before aliases
   uint32_t num_fresh;
   struct fy_callables *callables;  // function instances shared by the session
+  struct fy_callable **flows;      // [num_flows] regions with control flow (frames.h), owned
+  size_t num_flows, cap_flows;
   int64_t compile_ns;
 } fy_program;
 

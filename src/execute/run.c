@@ -146,6 +146,22 @@ static fy_code launch(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error 
   return (fy_code)ins->device->ops->launch(ins->device, &e->ctx, e->after, n, done, err);
 }
 
+// What a call returns may be in any memory; the program counts on where the value should be.
+static fy_code move_results(fy_exec *e, const fy_instr *ins, fy_error *err) {
+  const fy_program *p = e->state->program;
+  for (uint32_t i = 0; i < ins->num_out; i++) {
+    fy_tensor *t = e->out[i], *moved;
+    int space = p->values[p->args[ins->out + i]].space;
+    if (!t || !e->out_owned[i] || (t->device ? t->device->ordinal + 1 : 0) == space ||
+        !fy_dtype_is_plain(t->dtype))
+      continue;
+    FY_TRY(fy_memory_copy_tensor(t, space ? p->devices->items[space - 1] : NULL, &moved, err));
+    fy_tensor_release(t);
+    e->out[i] = moved;
+  }
+  return FY_OK;
+}
+
 // A kernel that made its own output must keep the promise its shape function gave.
 static fy_code check_outputs(fy_exec *e, const fy_instr *ins, fy_error *err) {
   const fy_program *p = e->state->program;
@@ -189,6 +205,7 @@ fy_code fy_exec_instr(fy_exec *e, const fy_instr *ins, fy_error *err) {
     e->ctx.site = ins->site;
     code = FY_UNLIKELY(ins->check_refs) ? fy_exec_check_refs(ins->node, e->in, err) : FY_OK;
     if (!code) code = launch(e, ins, &done, err);
+    if (!code && FY_UNLIKELY(s->program->has_devices)) code = move_results(e, ins, err);
     if (e->num_extra) fy_exec_end_scratch(e);
     bool replaced = false;
     for (uint32_t i = 0; i < ins->num_out; i++) {
@@ -407,8 +424,10 @@ static fy_code take_results(fy_run_state *s, fy_tensor **results, fy_error *err)
       FY_TRY(fy_tensor_clone(t, &results[i], err));  // the caller may write into what it fetched
       continue;
     }
-    if (!t->buffer)
-      return fy_fail(err, FY_INTERNAL, "fetched value %u has no memory of its own", v);
+    if (!t->buffer) {  // an argument handed through, whose memory is planned by the caller's program
+      FY_TRY(fy_memory_copy_tensor(t, t->device, &results[i], err));
+      continue;
+    }
     fy_tensor_retain(t);
     results[i] = t;
   }

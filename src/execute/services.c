@@ -137,6 +137,17 @@ static fy_tensor *view(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage) {
   return t;
 }
 
+static fy_code to_host(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
+  (void)ctx;
+  return fy_memory_copy_tensor(t, NULL, out, err);
+}
+
+static fy_code keep(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
+  (void)ctx;
+  if (t->buffer) return fy_tensor_alias(t, t->dtype, t->rank, t->dims, out, err);
+  return fy_memory_copy_tensor(t, t->device, out, err);
+}
+
 const fy_services fy_program_services = {.output = output,
                                          .scratch = scratch,
                                          .parallel = parallel,
@@ -146,4 +157,6 @@ const fy_services fy_program_services = {.output = output,
                                          .step_id = step_id,
                                          .allocate = allocate,
                                          .view = view,
-                                         .forward = forward};
+                                         .forward = forward,
+                                         .to_host = to_host,
+                                         .keep = keep};

@@ -53,6 +53,16 @@ void fy_graph_free(fy_graph *g) {
   fy_free(g);
 }
 
+void fy_graph_empty(fy_graph *g) {
+  fy_map_free(&g->by_name);
+  fy_map_free(&g->name_counts);
+  fy_map_init(&g->by_name);
+  fy_map_init(&g->name_counts);
+  __atomic_store_n(&g->num_nodes, 0, __ATOMIC_RELAXED);
+  g->version++;
+  g->edits++;
+}
+
 fy_node *fy_graph_find(const fy_graph *g, const char *name) {
   return fy_map_gets(&g->by_name, name);
 }
@@ -141,8 +151,8 @@ static fy_code link_node(fy_graph *g, fy_node *node, fy_error *err) {
   if (!fy_grow(&g->nodes, &g->cap_nodes, g->num_nodes + 1, sizeof *g->nodes))
     return fy_fail_oom(err, sizeof *g->nodes);
   if (!fy_map_puts(&g->by_name, node->name, node)) return fy_fail_oom(err, sizeof *node);
-  for (; done < node->num_inputs; done++) {
-    if (add_use(g, node->inputs[done], node, done, err)) goto undo;
+  for (; done < node->num_inputs; done++) {  // the back edge of a loop may still be open
+    if (node->inputs[done].node && add_use(g, node->inputs[done], node, done, err)) goto undo;
   }
   for (uint32_t i = 0; i < node->num_controls; i++) {
     fy_node *from = node->controls[i];
@@ -163,7 +173,8 @@ static fy_code link_node(fy_graph *g, fy_node *node, fy_error *err) {
   g->version++;
   return FY_OK;
 undo:
-  while (done-- > 0) drop_use(node->inputs[done], node, done);
+  while (done-- > 0)
+    if (node->inputs[done].node) drop_use(node->inputs[done], node, done);
   give_name_back(g, node, named);
   return FY_RESOURCE_EXHAUSTED;
 }
@@ -283,8 +294,26 @@ fy_code fy_graph_remove(fy_graph *g, fy_node *node, fy_error *err) {
   return FY_OK;
 }
 
-static bool is_back_edge(const fy_node *from, const fy_node *to) {
-  return strcmp(from->op_name, "NextIteration") == 0 && strcmp(to->op_name, "Merge") == 0;
+void fy_graph_take_out(fy_graph *g, fy_node *const *nodes, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    fy_node *node = nodes[i];
+    for (uint32_t k = 0; k < node->num_inputs; k++) drop_use(node->inputs[k], node, k);
+    for (uint32_t k = 0; k < node->num_controls; k++)
+      drop_from(node->controls[k]->control_outs, &node->controls[k]->num_control_outs, node);
+    for (uint32_t k = 0; k < node->num_control_outs; k++)
+      drop_from(node->control_outs[k]->controls, &node->control_outs[k]->num_controls, node);
+    if (fy_graph_find(g, node->name) == node)
+      fy_map_remove(&g->by_name, node->name, strlen(node->name));
+    g->nodes[node->id] = NULL;
+  }
+  g->version++;
+}
+
+// The only edges that may close a cycle: they lead to the next iteration of a loop.
+bool fy_graph_is_back_edge(const fy_node *from, const fy_node *to) {
+  return (strcmp(from->op_name, "NextIteration") == 0 ||
+          strcmp(from->op_name, "RefNextIteration") == 0) &&
+         (strcmp(to->op_name, "Merge") == 0 || strcmp(to->op_name, "RefMerge") == 0);
 }
 
 // Depth-first from every node in creation order, inputs first: where edges leave a choice the order of
@@ -300,7 +329,7 @@ enum { UNSEEN, OPEN, DONE };
 static fy_node *dependency(const fy_node *node, uint32_t i) {
   if (i >= node->num_inputs) return node->controls[i - node->num_inputs];
   fy_node *from = node->inputs[i].node;
-  return is_back_edge(from, node) ? NULL : from;
+  return fy_graph_is_back_edge(from, node) ? NULL : from;
 }
 
 fy_code fy_graph_order(const fy_graph *g, fy_arena *arena, fy_node ***out, size_t *n,

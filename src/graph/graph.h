@@ -88,11 +88,14 @@ struct fy_graph {
   uint64_t version;  // grows with every change: programs compiled from an older one are stale
   uint64_t edits;    // grows when an existing node is changed: compiled programs are stale
   int refs;          // graph + sessions using it (api/)
+  const struct fy_graph_loop *loop;  // api/: the graph is part of a loop being built, or NULL
 };
 
 // ---- making graphs (graph.c)
 fy_graph *fy_graph_new(void);  // NULL when memory is short
 void fy_graph_free(fy_graph *g);
+// Takes out every node; nobody may keep a pointer to one.
+void fy_graph_empty(fy_graph *g);
 fy_node *fy_graph_find(const fy_graph *g, const char *name);
 const char *fy_graph_unique_name(fy_graph *g, const char *prefix);  // arena-owned; NULL when short
 
@@ -142,6 +145,11 @@ FY_MUST_CHECK fy_code fy_graph_set_input(fy_graph *g, fy_node *node, uint32_t in
                                          fy_error *err);
 // Removes a node without data uses; its control outputs inherit its control inputs.
 FY_MUST_CHECK fy_code fy_graph_remove(fy_graph *g, fy_node *node, fy_error *err);
+// Takes out |nodes| at once, whatever is between them: nobody else reads their outputs any more. What
+// is linked to them by control edges loses those.
+void fy_graph_take_out(fy_graph *g, fy_node *const *nodes, size_t n);
+// From a NextIteration to a Merge: the only edges that may close a cycle.
+bool fy_graph_is_back_edge(const fy_node *from, const fy_node *to);
 // Nodes in an order where inputs and controls come first (creation order where free). Array in |arena|.
 // INVALID_ARGUMENT naming a node on a cycle.
 FY_MUST_CHECK fy_code fy_graph_order(const fy_graph *g, fy_arena *arena, fy_node ***out, size_t *n,

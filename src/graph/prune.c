@@ -14,6 +14,7 @@ typedef struct pruner {
   fy_node **arg_of;   // [num_feeds] the _Arg node in |to|
   fy_node **copy_of;  // [from->num_nodes]
   uint8_t *need;      // [from->num_nodes] 1 = needed, 2 = has fed outputs
+  bool open_inputs;   // some input of a copy waits for a node that comes later
 } pruner;
 
 static int feed_index(const pruner *p, fy_output o) {
@@ -109,9 +110,10 @@ static fy_code copy_node(pruner *p, const fy_node *node, fy_error *err) {
     int feed = feed_index(p, node->inputs[i]);
     if (feed >= 0) {
       n->inputs[i] = (fy_output){p->arg_of[feed], 0};
-    } else {
+    } else {  // NULL: the back edge of a loop, closed when all nodes are there
       fy_node *from = p->copy_of[node->inputs[i].node->id];
       n->inputs[i] = (fy_output){from, node->inputs[i].index};
+      p->open_inputs |= !from;
     }
   }
   for (uint32_t i = 0; i < node->num_controls; i++)
@@ -119,6 +121,19 @@ static fy_code copy_node(pruner *p, const fy_node *node, fy_error *err) {
       n->controls[n->num_controls++] = p->copy_of[node->controls[i]->id];
   p->copy_of[node->id] = n;
   return fy_graph_link(p->to, n, err);
+}
+
+static fy_code close_loops(pruner *p, fy_error *err) {
+  for (size_t i = 0; i < p->from->num_nodes; i++) {
+    const fy_node *old = p->from->nodes[i];
+    fy_node *n = old ? p->copy_of[old->id] : NULL;
+    for (uint32_t k = 0; n && k < n->num_inputs; k++) {
+      if (n->inputs[k].node) continue;
+      const fy_output from = {p->copy_of[old->inputs[k].node->id], old->inputs[k].index};
+      FY_TRY(fy_graph_set_input(p->to, n, k, from, err));
+    }
+  }
+  return FY_OK;
 }
 
 static fy_code copy_nodes(pruner *p, fy_error *err) {
@@ -129,6 +144,7 @@ static fy_code copy_nodes(pruner *p, fy_error *err) {
   fy_code code = fy_graph_order(p->from, &scratch, &order, &n, err);
   for (size_t i = 0; code == FY_OK && i < n; i++)
     if (p->need[order[i]->id] & 1) code = copy_node(p, order[i], err);
+  if (!code && p->open_inputs) code = close_loops(p, err);
   fy_arena_free(&scratch);
   return code;
 }

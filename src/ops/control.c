@@ -62,6 +62,20 @@ static fy_code to_bool(const fy_tensor *t, bool *out, fy_error *err) {
   return FY_OK;
 }
 
+// The same of a function's result, which may be in a device's memory.
+static fy_code take_bool(fy_kernel_ctx *ctx, fy_tensor *t, bool *out, fy_error *err) {
+  fy_code code = FY_OK;
+  if (t->device && ctx->svc->to_host) {
+    fy_tensor *host = NULL;
+    code = ctx->svc->to_host(ctx, t, &host, err);
+    fy_tensor_release(t);
+    t = host;
+  }
+  if (!code) code = to_bool(t, out, err);
+  fy_tensor_release(t);
+  return code;
+}
+
 static fy_code if_compute(fy_kernel_ctx *ctx, fy_error *err) {
   bool yes = false;
   FY_TRY(to_bool(ctx->in[0], &yes, err));
@@ -80,6 +94,12 @@ static fy_code call_compute(fy_kernel_ctx *ctx, fy_error *err) {
   return call_and_publish(ctx, 0, 0, err);
 }
 
+static fy_code keep(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
+  if (ctx->svc->keep) return ctx->svc->keep(ctx, t, out, err);
+  if (t->buffer) return fy_tensor_alias(t, t->dtype, t->rank, t->dims, out, err);
+  return fy_tensor_clone(t, out, err);
+}
+
 // ---------------------------------------------------------------- While
 // |args| are ours: references we hold. The body's results replace them each time round.
 static fy_code while_loop(fy_kernel_ctx *ctx, void *cond, void *body, fy_tensor **args,
@@ -91,8 +111,7 @@ static fy_code while_loop(fy_kernel_ctx *ctx, void *cond, void *body, fy_tensor 
       return fy_fail(err, FY_CANCELLED, "Function was cancelled before it was started");
     }
     FY_TRY(ctx->svc->call(ctx, cond, args, n, &answer, 1, err));
-    fy_code code = to_bool(answer, &go, err);
-    fy_tensor_release(answer);
+    fy_code code = take_bool(ctx, answer, &go, err);
     if (code || !go) return code;
     for (int i = 0; i < n; i++) next[i] = NULL;
     FY_TRY(ctx->svc->call(ctx, body, args, n, next, n, err));
@@ -118,9 +137,7 @@ static fy_code while_compute(fy_kernel_ctx *ctx, fy_error *err) {
   if (!args) return fy_fail_oom(err, (size_t)n * 2 * sizeof *args);
   fy_code code = FY_OK;
   for (int i = 0; i < n && code == FY_OK; i++) {
-    const fy_tensor *in = ctx->in[i];
-    code = in->buffer ? fy_tensor_alias(in, in->dtype, in->rank, in->dims, &args[i], err)
-                      : fy_tensor_clone(in, &args[i], err);
+    code = keep(ctx, ctx->in[i], &args[i], err);
   }
   if (code == FY_OK) code = while_loop(ctx, cond, body, args, args + n, n, err);
   for (int i = 0; i < n; i++) {
@@ -132,6 +149,77 @@ static fy_code while_compute(fy_kernel_ctx *ctx, fy_error *err) {
   }
   fy_free(args);
   return code;
+}
+
+// ---------------------------------------------------------------- For
+// body(i, values...) -> values... for i from start to limit by delta.
+static fy_code for_loop(fy_kernel_ctx *ctx, void *body, int32_t start, int32_t limit, int32_t delta,
+                        fy_tensor **args, fy_tensor **next, int n, fy_error *err) {
+  for (int64_t i = start; delta > 0 ? i < limit : i > limit; i += delta) {
+    const int32_t index = (int32_t)i;
+    fy_tensor_release(args[0]);
+    args[0] = NULL;
+    FY_TRY(fy_tensor_from(FY_INT32, 0, NULL, &index, &args[0], err));
+    if (ctx->svc->cancelled && ctx->svc->cancelled(ctx))
+      return fy_fail(err, FY_CANCELLED, "Function was cancelled before it was started");
+    for (int k = 0; k < n; k++) next[k] = NULL;
+    FY_TRY(ctx->svc->call(ctx, body, args, n + 1, next, n, err));
+    fy_code code = FY_OK;
+    for (int k = 0; k < n; k++) {
+      const fy_dtype want = ctx->site->out_types[k], got = next[k]->dtype;
+      fy_tensor_release(args[k + 1]);
+      args[k + 1] = next[k];
+      if (want != got && code == FY_OK)
+        code = fy_fail(err, FY_INVALID_ARGUMENT, "Expected type %s for return value %d but got %s.",
+                       fy_dtype_name(want), k, fy_dtype_name(got));
+    }
+    if (code) return code;
+  }
+  return FY_OK;
+}
+
+static fy_code for_compute(fy_kernel_ctx *ctx, fy_error *err) {
+  static const char *const names[] = {"start", "limit", "delta"};
+  const int n = ctx->site->num_outputs;
+  int32_t v[3];
+  for (int i = 0; i < 3; i++) {
+    if (ctx->in[i]->rank != 0)
+      return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be a scalar", names[i]);
+    v[i] = *(const int32_t *)ctx->in[i]->data;
+  }
+  if (v[2] == 0 && v[0] != v[1])
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid start/limit/delta: %d %d %d", v[0], v[1],
+                   v[2]);
+  if ((v[2] > 0 && v[0] > v[1]) || (v[2] < 0 && v[0] < v[1]))
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid start/limit/delta: %d %d %d", v[0], v[1],
+                   v[2]);
+  void *body = NULL;
+  FY_TRY(function_of(ctx, 0, &body, err));
+  fy_tensor **args = fy_calloc((size_t)n + 1, 2 * sizeof(fy_tensor *));
+  if (!args) return fy_fail_oom(err, (size_t)n * 2 * sizeof *args);
+  fy_code code = FY_OK;
+  for (int i = 0; i < n && code == FY_OK; i++) {
+    code = keep(ctx, ctx->in[i + 3], &args[i + 1], err);
+  }
+  if (code == FY_OK) code = for_loop(ctx, body, v[0], v[1], v[2], args, args + n + 1, n, err);
+  fy_tensor_release(args[0]);
+  for (int i = 0; i < n; i++) {
+    if (code) {
+      fy_tensor_release(args[i + 1]);
+    } else {
+      fy_out_set(ctx, i, args[i + 1]);
+    }
+  }
+  fy_free(args);
+  return code;
+}
+
+// ---------------------------------------------------------------- RemoteCall
+// Every device of this process can run any function: the target only has to be one of them, which
+// placement inside the function decides again.
+static fy_code remote_call_compute(fy_kernel_ctx *ctx, fy_error *err) {
+  if (ctx->in[0]->rank != 0) return fy_fail(err, FY_INVALID_ARGUMENT, "target must be a scalar");
+  return call_and_publish(ctx, 0, 1, err);
 }
 
 // The loop's outputs are like its inputs only where output_shapes says so: a body may change them.
@@ -147,5 +235,11 @@ FY_OP(StatelessCase, .shape = fy_shape_from_output_shapes, .compute = case_compu
 FY_OP(While, .shape = fy_shape_from_output_shapes, .compute = while_compute, .flags = FLAGS);
 FY_OP(StatelessWhile, .shape = fy_shape_from_output_shapes, .compute = while_compute,
       .flags = FLAGS);
+FY_OP(_If, .shape = fy_shape_none, .compute = if_compute, .flags = FLAGS, .host_inputs = 1);
+FY_OP(_While, .shape = fy_shape_none, .compute = while_compute, .flags = FLAGS);
+FY_OP(For, .shape = fy_shape_none, .compute = for_compute, .flags = FLAGS, .host_inputs = 7);
+FY_OP(RemoteCall, .shape = fy_shape_none, .compute = remote_call_compute, .flags = FLAGS,
+      .host_inputs = 1);
+FY_OP(_FerryFlow, .shape = fy_shape_none, .compute = call_compute, .flags = FLAGS);
 FY_OP(PartitionedCall, .shape = fy_shape_none, .compute = call_compute, .flags = FLAGS);
 FY_OP(StatefulPartitionedCall, .shape = fy_shape_none, .compute = call_compute, .flags = FLAGS);

@@ -97,6 +97,10 @@ typedef struct fy_services {
   // Makes output |i| from the memory of input |j| if it fits and nobody else needs it; else false.
   // NULL: never.
   bool (*forward)(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64_t *dims);
+  // A copy of |t|, which is in a device's memory, on the host. NULL: nothing is ever elsewhere.
+  fy_code (*to_host)(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err);
+  // |t| where it is, as a tensor that may outlive the call: shares |t|'s memory if that may.
+  fy_code (*keep)(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err);
 } fy_services;
 
 struct fy_kernel_ctx {

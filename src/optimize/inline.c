@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/flow.h"
 #include "graph/function.h"
 #include "optimize/rewrite.h"
 
@@ -265,7 +266,8 @@ static fy_code visit(fy_rewriter *r, fy_node *node, fy_error *err) {
   fy_code code = fy_function_instantiate(r->graph->functions, f, attrs, &in.body, &why);
   fy_error_clear(&why);
   if (code) return FY_OK;
-  if (fits(node, in.body)) code = copy_body(&in, err);
+  // Frames of TensorFlow 1's loops are told apart by name: two copies would run into one another.
+  if (fits(node, in.body) && !fy_flow_any(in.body)) code = copy_body(&in, err);
   fy_graph_free(in.body);
   return code;
 }

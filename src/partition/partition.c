@@ -94,12 +94,18 @@ static bool takes_anything(const fy_node *node) {
          (node->op && node->op->impl && (node->op->impl->flags & FY_OP_ANY_SPACE));
 }
 
+static bool asks_for_host(const fy_node *node, uint32_t input) {
+  return node->op && node->op->impl && input < 64 && (node->op->impl->host_inputs >> input & 1) &&
+         fy_dtype_is_plain(fy_dtype_base(node->input_types[input]));
+}
+
 static fy_code cut_node(cutter *c, fy_node *node, fy_error *err) {
   fy_device *d = c->p->nodes[node->id].device;
   for (uint32_t i = 0; i < node->num_inputs; i++) {
     fy_output v = node->inputs[i];
-    if (takes_anything(node)) continue;
-    int want = fy_place_input_on_host(node, d, i) ? 0 : fy_space_of(d);
+    // A call takes its arguments wherever they are, but what it looks at itself must be on the host.
+    if (takes_anything(node) && !asks_for_host(node, i)) continue;
+    int want = takes_anything(node) || fy_place_input_on_host(node, d, i) ? 0 : fy_space_of(d);
     fy_device *src = c->p->nodes[v.node->id].device;
     if (src != d && src->is_host && d->is_host && !v.node->const_value) c->parts->handovers++;
     int32_t t;

@@ -176,7 +176,10 @@ static bool exempt(const fy_node *n) {
                                       "StatelessCase",    "While",
                                       "StatelessWhile",   "MapDataset",
                                       "GeneratorDataset", "DeleteMultiDeviceIterator",
-                                      "ReduceDataset",    "_Retval"};
+                                      "ReduceDataset",    "_Retval",
+                                      "_FerryFlow",       "_If",
+                                      "_While",           "For",
+                                      "RemoteCall"};
   if (n->function) return true;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (strcmp(n->op_name, names[i]) == 0) return true;

@@ -6,6 +6,8 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 TF_DIR=${TF_DIR:-/opt/tfvenv/lib/python3.11/site-packages/tensorflow}
+FERRY_SOURCE=${FERRY_SOURCE:-$(cd "$here/../.." && pwd)}
+export FERRY_SOURCE
 CC=${CC:-cc}
 OUT=${OUT:-$here/golden}
 mkdir -p "$OUT"

@@ -1,8 +1,8 @@
-/* Partial runs, the deprecated session interface, timeouts, TF_Reset. */
+/* A loop made with TF_NewWhile runs. */
 #include "transcript_graph.h"
 
 static TF_Graph *g;
-static TF_Operation *a, *b, *plus2, *plusb;
+static TF_Operation *a;
 
 static void whiles(void) {
   tr_case("TF_NewWhile");

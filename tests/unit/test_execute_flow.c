@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorFlow 1's control flow: the graphs of tests/data/flow with what the real TensorFlow made of them
+// (tools/make_flow_graphs.py), on the CPU and with a simulated GPU, optimised and not.
+
+#include "support_graph.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "graph/import.h"
+#include "wire/file.h"
+#include "wire/proto_util.h"
+
+#define MAX_ENDS 32
+
+typedef struct run_case {
+  fy_output feeds[MAX_ENDS], fetches[MAX_ENDS];
+  fy_tensor *values[MAX_ENDS], *want[MAX_ENDS], *got[MAX_ENDS];
+  fy_node *targets[MAX_ENDS];
+  int num_feeds, num_fetches, num_targets;
+  int code;
+  char error[1024];
+} run_case;
+
+static void load_graph(fy_graph *g, const char *name) {
+  char path[256];
+  uint8_t *bytes;
+  size_t n;
+  fy_arena a;
+  fy_error err;
+  fy_error_init(&err);
+  fy_arena_init(&a);
+  snprintf(path, sizeof path, "tests/data/flow/%s.pb", name);
+  if (fy_wire_file_load(path, 1 << 24, &bytes, &n, &err)) fail_msg("%s", fy_error_text(&err));
+  ProtobufCMessage *m;
+  if (fy_wire_unpack(&tensorflow__graph_def__descriptor, bytes, n, NULL, &a, &m, &err))
+    fail_msg("%s: %s", path, fy_error_text(&err));
+  if (fy_graph_import(g, (const Tensorflow__GraphDef *)m, NULL, &a, NULL, &err))
+    fail_msg("%s: %s", path, fy_error_text(&err));
+  fy_free(bytes);
+  fy_arena_free(&a);
+}
+
+static fy_output find(fy_graph *g, const char *tensor) {
+  int32_t index;
+  fy_view v = fy_graph_parse_input(tensor, &index);
+  char name[256];
+  snprintf(name, sizeof name, "%.*s", (int)v.n, v.p);
+  fy_node *n = fy_graph_find(g, name);
+  if (!n) fail_msg("no node %s", tensor);
+  return (fy_output){n, index};
+}
+
+static int hex(char c) {
+  return c <= '9' ? c - '0' : c - 'a' + 10;
+}
+
+static void set_element(fy_tensor *t, int64_t i, const char *text) {
+  switch (t->dtype) {
+    case FY_FLOAT: ((float *)t->data)[i] = strtof(text, NULL); break;
+    case FY_DOUBLE: ((double *)t->data)[i] = strtod(text, NULL); break;
+    case FY_INT32: ((int32_t *)t->data)[i] = atoi(text); break;
+    case FY_INT64: ((int64_t *)t->data)[i] = atoll(text); break;
+    case FY_BOOL: ((bool *)t->data)[i] = text[0] == '1'; break;
+    case FY_STRING: {
+      char bytes[256];
+      size_t n = 0;
+      for (; text[0] != '-' && text[2 * n]; n++)
+        bytes[n] = (char)(hex(text[2 * n]) * 16 + hex(text[2 * n + 1]));
+      assert_true(fy_tensor_set_string(t, i, bytes, n));
+      break;
+    }
+    default: fail_msg("a type that these tests do not know");
+  }
+}
+
+static fy_tensor *parse_tensor(char *text) {
+  char *save, *dtype = strtok_r(text, " ", &save), *shape = strtok_r(NULL, " ", &save);
+  int64_t dims[8];
+  int32_t rank = 0;
+  fy_dtype t;
+  if (!dtype) return NULL;
+  assert_true(fy_dtype_parse(dtype, strlen(dtype), &t));
+  if (shape[0] != '-')
+    for (char *p = shape; *p; p += *p == ',') dims[rank++] = strtoll(p, &p, 10);
+  fy_tensor *out;
+  assert_int_equal(fy_tensor_new(t, rank, dims, &out, NULL), FY_OK);
+  for (int64_t i = 0; i < out->count; i++) set_element(out, i, strtok_r(NULL, " ", &save));
+  return out;
+}
+
+static void compare(const char *where, const char *name, const fy_tensor *want,
+                    const fy_tensor *got) {
+  char a[128], b[128];
+  if (want->dtype != got->dtype || !fy_shape_equal(want->rank, want->dims, got->rank, got->dims))
+    fail_msg("%s %s: %s%s where %s%s was expected", where, name, fy_dtype_name(got->dtype),
+             fy_shape_text(got->rank, got->dims, a), fy_dtype_name(want->dtype),
+             fy_shape_text(want->rank, want->dims, b));
+  for (int64_t i = 0; i < want->count; i++) {
+    if (want->dtype == FY_STRING) {
+      fy_view v = fy_tensor_string(want, i), w = fy_tensor_string(got, i);
+      if (v.n != w.n || memcmp(v.p, w.p, v.n) != 0)
+        fail_msg("%s %s[%d]: '%.*s' where '%.*s' was expected", where, name, (int)i, (int)w.n, w.p,
+                 (int)v.n, v.p);
+    } else if (want->dtype == FY_FLOAT || want->dtype == FY_DOUBLE) {
+      double x = fy_tensor_double(want, i), y = fy_tensor_double(got, i);
+      if (!(fabs(x - y) <= 2e-6 * fmax(1, fabs(x))) && !(isnan(x) && isnan(y)))
+        fail_msg("%s %s[%d]: %.9g where %.9g was expected", where, name, (int)i, y, x);
+    } else if (want->dtype == FY_BOOL ? ((bool *)want->data)[i] != ((bool *)got->data)[i]
+                                      : fy_tensor_int(want, i) != fy_tensor_int(got, i)) {
+      fail_msg("%s %s[%d]: %lld where %lld was expected", where, name, (int)i,
+               (long long)fy_tensor_int(got, i), (long long)fy_tensor_int(want, i));
+    }
+  }
+}
+
+static void run(env *e, run_case *c, const char *where) {
+  fy_error err;
+  fy_error_init(&err);
+  fy_run_args args = {.feeds = c->feeds,
+                      .feed_values = c->values,
+                      .num_feeds = c->num_feeds,
+                      .fetches = c->fetches,
+                      .num_fetches = c->num_fetches,
+                      .targets = c->targets,
+                      .num_targets = c->num_targets};
+  for (int again = 0; again < (c->num_fetches && !c->num_targets && c->code ? 2 : 1); again++) {
+    fy_code code = fy_session_run(e->s, &args, c->got, &err);
+    const char *text = fy_error_text(&err);
+    if ((int)code != c->code)
+      fail_msg("%s: code %d (%s) where %d was expected", where, (int)code, text, c->code);
+    if (code && (strncmp(text, c->error, strlen(c->error)) != 0))
+      fail_msg("%s: '%s' where '%s' was expected", where, text, c->error);
+    fy_error_clear(&err);
+    for (int i = 0; !code && i < c->num_fetches; i++) {
+      compare(where, c->fetches[i].node->name, c->want[i], c->got[i]);
+      fy_tensor_release(c->got[i]);
+    }
+  }
+  for (int i = 0; i < c->num_feeds; i++) fy_tensor_release(c->values[i]);
+  for (int i = 0; i < c->num_fetches; i++) fy_tensor_release(c->want[i]);
+}
+
+static int play(const char *config) {
+  FILE *in = fopen("tests/data/flow/cases.txt", "r");
+  if (!in) fail_msg("tests/data/flow/cases.txt is missing");
+  char *line = NULL, name[64] = "", where[256];
+  size_t cap = 0;
+  env e;
+  bool open = false;
+  run_case c = {0};
+  int runs = 0, line_number = 0;
+  while (getline(&line, &cap, in) > 0) {
+    line_number++;
+    line[strcspn(line, "\n")] = 0;
+    char *save, *word = strtok_r(line, " ", &save), *arg = strtok_r(NULL, " ", &save);
+    if (!word || word[0] == '#') continue;
+    if (strcmp(word, "case") == 0) {
+      if (open) env_close(&e);
+      env_open(&e, config);
+      snprintf(name, sizeof name, "%s", arg);
+      load_graph(e.g, name);
+      env_session(&e);
+      open = true;
+    } else if (strcmp(word, "run") == 0) {
+      c = (run_case){0};
+    } else if (strcmp(word, "feed") == 0) {
+      c.feeds[c.num_feeds] = find(e.g, arg);
+      c.values[c.num_feeds++] = parse_tensor(save);
+    } else if (strcmp(word, "fetch") == 0) {
+      c.fetches[c.num_fetches] = find(e.g, arg);
+      c.want[c.num_fetches++] = parse_tensor(save);
+    } else if (strcmp(word, "target") == 0) {
+      c.targets[c.num_targets++] = find(e.g, arg).node;
+    } else if (strcmp(word, "error") == 0) {
+      c.code = atoi(arg);
+      snprintf(c.error, sizeof c.error, "%s", save);
+    } else if (strcmp(word, "end") == 0) {
+      snprintf(where, sizeof where, "%s (line %d, %s)", name, line_number,
+               config ? config : "as usual");
+      run(&e, &c, where);
+      runs++;
+    }
+  }
+  if (open) env_close(&e);
+  free(line);
+  fclose(in);
+  return runs;
+}
+
+static void on_cpu(void **state) {
+  (void)state;
+  assert_true(play(NULL) > 80);
+}
+static void not_optimised(void **state) {
+  (void)state;
+  play("optimize=off");
+}
+static void with_gpu(void **state) {
+  (void)state;
+  play("sim=gpu:1,memory=64MiB");
+}
+static void placed_as_tensorflow(void **state) {
+  (void)state;
+  play("sim=gpu:1,memory=64MiB; place=tensorflow");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(on_cpu),
+      cmocka_unit_test(not_optimised),
+      cmocka_unit_test(with_gpu),
+      cmocka_unit_test(placed_as_tensorflow),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// The models of tests/data/zoo (tools/make_zoo.py): each is loaded as a SavedModel, its variables
+// restored and tables filled, and every signature must answer what TensorFlow answered.
+
+#include "support_graph.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "graph/import.h"
+#include "model/saved_model.h"
+#include "wire/file.h"
+#include "wire/npy.h"
+#include "wire/proto_util.h"
+
+#define MAX_ENDS 16
+
+typedef struct loaded {
+  env e;
+  fy_saved_model m;
+  fy_arena arena;
+  fy_signature *signatures;
+  size_t num_signatures;
+} loaded;
+
+static fy_code load(loaded *l, const char *dir, const char *config, fy_error *err) {
+  static const char *const tags[] = {"serve"};
+  fy_model_step steps[FY_MODEL_MAX_STEPS];
+  int n = 0;
+  env_open(&l->e, config);
+  fy_arena_init(&l->arena);
+  fy_code code = fy_saved_model_open(dir, &l->m, err);
+  if (!code) code = fy_saved_model_pick(&l->m, tags, 1, err);
+  if (!code) code = fy_graph_import(l->e.g, l->m.meta->graph_def, NULL, &l->arena, NULL, err);
+  if (!code) code = fy_saved_model_steps(&l->m, l->e.g, &l->arena, steps, &n, err);
+  if (!code)
+    code = fy_saved_model_signatures(l->m.meta, &l->arena, &l->signatures, &l->num_signatures, err);
+  if (code) return code;
+  env_session(&l->e);
+  for (int i = 0; !code && i < n; i++) {
+    fy_run_args args = {.feeds = steps[i].feeds,
+                        .feed_values = steps[i].values,
+                        .num_feeds = steps[i].num_feeds,
+                        .targets = &steps[i].target,
+                        .num_targets = 1};
+    code = fy_session_run(l->e.s, &args, NULL, err);
+  }
+  return code;
+}
+
+static void unload(loaded *l) {
+  env_close(&l->e);
+  fy_saved_model_close(&l->m);
+  fy_arena_free(&l->arena);
+}
+
+static fy_output tensor_of(const loaded *l, const fy_signature_value *v) {
+  int32_t index;
+  fy_view name = fy_graph_parse_input(v->tensor, &index);
+  fy_node *node = fy_map_get(&l->e.g->by_name, name.p, name.n);
+  if (!node) fail_msg("no node %s", v->tensor);
+  return (fy_output){node, index};
+}
+
+static const fy_signature_value *value_of(const loaded *l, const char *signature, bool input,
+                                          const char *key) {
+  for (size_t i = 0; i < l->num_signatures; i++) {
+    const fy_signature *s = &l->signatures[i];
+    if (strcmp(s->key, signature) != 0) continue;
+    const fy_signature_value *v = input ? s->inputs : s->outputs;
+    for (uint32_t k = 0; k < (input ? s->num_inputs : s->num_outputs); k++)
+      if (strcmp(v[k].key, key) == 0) return &v[k];
+  }
+  fail_msg("no %s in signature %s", key, signature);
+  return NULL;
+}
+
+// Golden strings carry one "|" behind them.
+static fy_tensor *plain(fy_tensor *t) {
+  for (int64_t i = 0; t->dtype == FY_STRING && i < t->count; i++) {
+    fy_view v = fy_tensor_string(t, i);
+    assert_true(v.n > 0 && v.p[v.n - 1] == '|');
+    char *copy = malloc(v.n);
+    memcpy(copy, v.p, v.n - 1);
+    assert_true(fy_tensor_set_string(t, i, copy, v.n - 1));
+    free(copy);
+  }
+  return t;
+}
+
+static void compare(const char *where, const char *name, const fy_tensor *want,
+                    const fy_tensor *got) {
+  char a[128], b[128];
+  if (want->dtype != got->dtype || !fy_shape_equal(want->rank, want->dims, got->rank, got->dims))
+    fail_msg("%s %s: %s%s where %s%s was expected", where, name, fy_dtype_name(got->dtype),
+             fy_shape_text(got->rank, got->dims, a), fy_dtype_name(want->dtype),
+             fy_shape_text(want->rank, want->dims, b));
+  for (int64_t i = 0; i < want->count; i++) {
+    if (want->dtype == FY_STRING) {
+      fy_view v = fy_tensor_string(want, i), w = fy_tensor_string(got, i);
+      if (v.n != w.n || memcmp(v.p, w.p, v.n) != 0)
+        fail_msg("%s %s[%d]: '%.*s' where '%.*s' was expected", where, name, (int)i, (int)w.n, w.p,
+                 (int)v.n, v.p);
+    } else if (want->dtype == FY_FLOAT) {
+      double x = fy_tensor_double(want, i), y = fy_tensor_double(got, i);
+      if (!(fabs(x - y) <= 5e-6 * fmax(1, fabs(x))))
+        fail_msg("%s %s[%d]: %.9g where %.9g was expected", where, name, (int)i, y, x);
+    } else if (fy_tensor_int(want, i) != fy_tensor_int(got, i)) {
+      fail_msg("%s %s[%d]: %lld where %lld was expected", where, name, (int)i,
+               (long long)fy_tensor_int(got, i), (long long)fy_tensor_int(want, i));
+    }
+  }
+}
+
+typedef struct run_case {
+  fy_output feeds[MAX_ENDS], fetches[MAX_ENDS];
+  fy_tensor *values[MAX_ENDS], *want[MAX_ENDS], *got[MAX_ENDS];
+  char keys[MAX_ENDS][64];
+  int num_feeds, num_fetches;
+} run_case;
+
+static void run(loaded *l, run_case *c, const char *where) {
+  fy_error err;
+  fy_error_init(&err);
+  fy_run_args args = {.feeds = c->feeds,
+                      .feed_values = c->values,
+                      .num_feeds = c->num_feeds,
+                      .fetches = c->fetches,
+                      .num_fetches = c->num_fetches};
+  if (fy_session_run(l->e.s, &args, c->got, &err)) fail_msg("%s: %s", where, fy_error_text(&err));
+  for (int i = 0; i < c->num_fetches; i++) {
+    compare(where, c->keys[i], c->want[i], c->got[i]);
+    fy_tensor_release(c->want[i]);
+    fy_tensor_release(c->got[i]);
+  }
+  for (int i = 0; i < c->num_feeds; i++) fy_tensor_release(c->values[i]);
+}
+
+// Members are "number|signature|in or out|key"; those of one number are one run.
+static void replay(loaded *l, const char *name, const char *config) {
+  char path[256], where[400];
+  uint8_t *bytes;
+  size_t n;
+  fy_wire_npz *z;
+  fy_error err;
+  fy_error_init(&err);
+  snprintf(path, sizeof path, "tests/data/zoo/%s.golden.npz", name);
+  if (fy_wire_file_load(path, 1 << 24, &bytes, &n, &err)) fail_msg("%s", fy_error_text(&err));
+  if (fy_wire_npz_open(bytes, n, &z, &err)) fail_msg("%s", fy_error_text(&err));
+  int runs = 0;
+  for (int i = 0;; i++) {
+    run_case c = {0};
+    for (size_t k = 0; k < fy_wire_npz_count(z); k++) {
+      fy_view member = fy_wire_npz_name(z, k);
+      char text[256], *save;
+      snprintf(text, sizeof text, "%.*s", (int)member.n, member.p);
+      if (atoi(strtok_r(text, "|", &save)) != i) continue;
+      const char *signature = strtok_r(NULL, "|", &save), *side = strtok_r(NULL, "|", &save);
+      const char *key = strtok_r(NULL, "|", &save);
+      bool input = strcmp(side, "in") == 0;
+      fy_tensor *t;
+      if (fy_wire_npz_read(z, k, &t, &err)) fail_msg("%s", fy_error_text(&err));
+      fy_output o = tensor_of(l, value_of(l, signature, input, key));
+      if (input) {
+        c.feeds[c.num_feeds] = o;
+        c.values[c.num_feeds++] = plain(t);
+      } else {
+        snprintf(c.keys[c.num_fetches], sizeof c.keys[0], "%s", key);
+        c.fetches[c.num_fetches] = o;
+        c.want[c.num_fetches++] = plain(t);
+      }
+    }
+    if (!c.num_fetches) break;
+    snprintf(where, sizeof where, "%s, run %d (%s)", name, i, config ? config : "as usual");
+    run(l, &c, where);
+    runs++;
+  }
+  assert_true(runs > 0);
+  fy_wire_npz_close(z);
+  fy_free(bytes);
+}
+
+static void model(void **state) {
+  const char *name = *state;
+  static const char *const configs[] = {NULL, "optimize=off", "sim=gpu:1,memory=64MiB",
+                                        "sim=gpu:1,memory=64MiB; place=tensorflow"};
+  char dir[256];
+  snprintf(dir, sizeof dir, "tests/data/zoo/%s", name);
+  for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
+    loaded l;
+    fy_error err;
+    fy_error_init(&err);
+    if (load(&l, dir, configs[i], &err)) fail_msg("%s: %s", name, fy_error_text(&err));
+    replay(&l, name, configs[i]);
+    unload(&l);
+  }
+}
+
+// ------------------------------------------------------------------ bad input
+static void write_file(const char *path, const void *bytes, size_t n) {
+  FILE *f = fopen(path, "wb");
+  assert_non_null(f);
+  assert_int_equal(fwrite(bytes, 1, n, f), n);
+  fclose(f);
+}
+
+// Whatever bit is wrong, loading says so or works; it never crashes.
+static void every_bit_may_be_wrong(void **state) {
+  (void)state;
+  char dir[] = "/tmp/ferry_zoo_XXXXXX", path[64];
+  uint8_t *bytes;
+  size_t n;
+  fy_error err;
+  fy_error_init(&err);
+  assert_non_null(mkdtemp(dir));
+  snprintf(path, sizeof path, "%s/saved_model.pb", dir);
+  assert_int_equal(
+      fy_wire_file_load("tests/data/zoo/tf1_while/saved_model.pb", 1 << 24, &bytes, &n, &err),
+      FY_OK);
+  for (size_t at = 0; at < n; at += 7) {
+    loaded l;
+    bytes[at] ^= (uint8_t)(1u << (at % 8));
+    write_file(path, bytes, n);
+    bytes[at] ^= (uint8_t)(1u << (at % 8));
+    (void)!load(&l, dir, NULL, &err);
+    fy_error_clear(&err);
+    unload(&l);
+  }
+  for (size_t keep = 0; keep < n; keep += 97) {
+    loaded l;
+    write_file(path, bytes, keep);
+    fy_code code = load(&l, dir, NULL, &err);
+    assert_true(code != FY_OK || keep == 0);
+    fy_error_clear(&err);
+    unload(&l);
+  }
+  fy_free(bytes);
+  unlink(path);
+  rmdir(dir);
+}
+
+static void assets_stay_inside(void **state) {
+  (void)state;
+  static const char *const bad[] = {"../secret", "/etc/passwd", "a/../../b", "..", ""};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    Tensorflow__TensorInfo info = TENSORFLOW__TENSOR_INFO__INIT;
+    Tensorflow__AssetFileDef def = TENSORFLOW__ASSET_FILE_DEF__INIT, *defs = &def;
+    Tensorflow__MetaGraphDef meta = TENSORFLOW__META_GRAPH_DEF__INIT;
+    char name[] = "x:0", file[64];
+    info.encoding_case = TENSORFLOW__TENSOR_INFO__ENCODING_NAME;
+    info.name = name;
+    snprintf(file, sizeof file, "%s", bad[i]);
+    def.filename = file;
+    def.tensor_info = &info;
+    meta.asset_file_def = &defs;
+    meta.n_asset_file_def = 1;
+    fy_saved_model m = {.dir = "/models/a", .file = "/models/a/saved_model.pb", .meta = &meta};
+    fy_arena a;
+    fy_asset *assets;
+    size_t n;
+    fy_error err;
+    fy_error_init(&err);
+    fy_arena_init(&a);
+    assert_int_equal(fy_saved_model_assets(&m, &a, &assets, &n, &err), FY_INVALID_ARGUMENT);
+    assert_non_null(strstr(fy_error_text(&err), "asset_file_def[0].filename"));
+    snprintf(file, sizeof file, "words..txt");
+    assert_int_equal(fy_saved_model_assets(&m, &a, &assets, &n, &err), FY_OK);
+    assert_string_equal(assets[0].path, "/models/a/assets/words..txt");
+    fy_error_clear(&err);
+    fy_arena_free(&a);
+  }
+}
+
+#define MODEL(name) \
+  { "model_" name, model, NULL, NULL, (void *)name }
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      MODEL("cnn"),
+      MODEL("keras_strings"),
+      MODEL("lstm"),
+      MODEL("mlp"),
+      MODEL("rnn_unrolled"),
+      MODEL("several_signatures"),
+      MODEL("text_pb"),
+      MODEL("tf1_examples"),
+      MODEL("tf1_refs"),
+      MODEL("tf1_while"),
+      MODEL("transformer"),
+      MODEL("vocabulary"),
+      cmocka_unit_test(every_bit_may_be_wrong),
+      cmocka_unit_test(assets_stay_inside),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
