@@ -72,7 +72,8 @@ static TF_Tensor *read_tensor(replay *r, char *line, TF_Output *where) {
   assert_non_null(where->oper);
   const TF_DataType dtype = (TF_DataType)atoi(type);
   if (!dtype) return NULL;
-  for (char *d = *dims_text == 's' ? NULL : dims_text; d; d = strchr(d, ',') ? strchr(d, ',') + 1 : NULL)
+  for (char *d = *dims_text == 's' ? NULL : dims_text; d;
+       d = strchr(d, ',') ? strchr(d, ',') + 1 : NULL)
     dims[rank++] = atoll(d);
   for (int i = 0; i < rank; i++) count *= dims[i];
   if (dtype == TF_STRING) {
@@ -169,8 +170,8 @@ static void run(replay *r) {
       char a[600], b[600], detail[1300];
       describe(got[i], a, sizeof a);
       describe(r->wants[i], b, sizeof b);
-      snprintf(detail, sizeof detail, "%s: got %s, want %s",
-               TF_OperationName(r->fetches[i].oper), a, b);
+      snprintf(detail, sizeof detail, "%s: got %s, want %s", TF_OperationName(r->fetches[i].oper),
+               a, b);
       complain(r, "value of", detail);
     }
     if (got[i]) TF_DeleteTensor(got[i]);
@@ -257,9 +258,9 @@ static void replay_file(const char *file) {
 }
 
 #define REPLAYS(X) X(checkpoints) X(refs) X(optimizers_ref) X(optimizers_resource)
-#define TEST(name)                   \
-  static void name(void **state) {   \
-    (void)state;                     \
+#define TEST(name)                      \
+  static void name(void **state) {      \
+    (void)state;                        \
     replay_file("state_" #name ".txt"); \
   }
 REPLAYS(TEST)
