@@ -45,8 +45,8 @@ static fy_code load(loaded *l, const char *dir, const char *config, fy_error *er
     fy_run_args args = {.feeds = steps[i].feeds,
                         .feed_values = steps[i].values,
                         .num_feeds = steps[i].num_feeds,
-                        .targets = &steps[i].target,
-                        .num_targets = 1};
+                        .targets = steps[i].targets,
+                        .num_targets = steps[i].num_targets};
     code = fy_session_run(l->e.s, &args, NULL, err);
   }
   return code;
