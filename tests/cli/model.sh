@@ -23,11 +23,12 @@ expect 0 "$FERRY" inspect "$zoo/tf1_meta"
 contains 'model.ckpt-7.meta'
 
 # 2 by 2 floats 1 2 3 4
-printf "\x93NUMPY\x01\x00\x46\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }         \n" >"$work/x.npy"
+printf '\x93NUMPY\x01\x00\x46\x00%-69s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }" >"$work/x.npy"
 printf '\0\0\x80\x3f\0\0\0\x40\0\0\x40\x40\0\0\x80\x40' >>"$work/x.npy"
 expect 0 "$FERRY" run "$zoo/text_pb" --feed "x=$work/x.npy" --tags serve
 contains 'y = float[2,2] [1 0][3 0]'
-expect 0 "$FERRY" run "$zoo/text_pb" --feed "x=$work/x.npy" --fetch y --output "$work/out" --tags serve --quiet
-[ -s "$work/out/y.npy" ] || fail 'y.npy was not written'
+expect 0 "$FERRY" run "$zoo/text_pb" --feed "x=$work/x.npy" --fetch y --output "$work/results" --tags serve --quiet
+[ -s "$work/results/y.npy" ] || fail 'y.npy was not written'
 expect 1 "$FERRY" run "$model" --signature nope
 contains "no signature 'nope'; it has: branch, predict, step"
+finish
