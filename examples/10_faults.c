@@ -23,7 +23,7 @@ static ferry_graph *model(ferry_runtime *rt) {
   check(
       ferry_graph_add(g, "Placeholder", "x", NULL, "dtype=float; shape=[?,64]", NULL, NULL, &err));
   check(ferry_graph_add(g, "MatMul", "square", "x, x", "transpose_b=true", gpu, NULL, &err));
-  check(ferry_graph_add(g, "Tanh", "y", "square", NULL, gpu, NULL, &err));
+  check(ferry_graph_add(g, "Softmax", "y", "square", NULL, gpu, NULL, &err));
   return g;
 }
 

@@ -17,6 +17,9 @@ libcmocka-dev         unit tests
 libhwloc-dev          which cores and caches this machine has (*)
 libdnnl-dev           fast matrix products and convolutions on the CPU (*)
 libsleef-dev          fast exp, tanh and friends on vectors (*)
+libjpeg-dev           reads and writes JPEG images (*)
+libpng-dev            reads and writes PNG images (*)
+libgif-dev            reads GIF images (*)
 ocl-icd-opencl-dev    talks to OpenCL devices (*)
 pocl-opencl-icd       an OpenCL device on the CPU, so that the OpenCL tests run anywhere (*)
 '

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/eager.h"
+#include "api/session.h"
 #include "base/alloc.h"
 #include "config.pb-c.h"
 #include "wire/config.h"
@@ -18,6 +19,7 @@ TFE_ContextOptions *TFE_NewContextOptions(void) {
   fy_code code = fy_options_environment(&o->options.options, &o->error);
   (void)code;  // kept in |error|
   o->options.policy = FY_COPY_SILENT;
+  o->options.log = fy_api_log_eager;
   return o;
 }
 

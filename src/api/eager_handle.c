@@ -140,7 +140,11 @@ TFE_TensorHandle *TFE_TensorHandleCopySharingTensor(TFE_TensorHandle *h, TF_Stat
 TF_Tensor *TFE_TensorHandleResolve(TFE_TensorHandle *h, TF_Status *status) {
   fy_error *err = fy_api_begin(status);
   fy_tensor *t = NULL, *own = NULL;
-  fy_code code = h ? fy_handle_tensor_on(fy_api_handle(h), NULL, &t, err) : invalid(err);
+  fy_code code;
+  if (h && fy_api_handle(h)->packed)
+    code = fy_fail(err, FY_INVALID_ARGUMENT, "Resolve() is not supported on packed TensorHandles.");
+  else
+    code = h ? fy_handle_tensor_on(fy_api_handle(h), NULL, &t, err) : invalid(err);
   if (!code) code = fy_tensor_alias(t, t->dtype, t->rank, t->dims, &own, err);
   fy_api_end(status, code);
   return fy_api_tf_tensor(own);
@@ -199,6 +203,11 @@ int64_t TFE_TensorDebugInfoOnDeviceDim(TFE_TensorDebugInfo *debug_info, int dim_
 
 // ---------------------------------------------------------------- device memory
 void *TFE_TensorHandleDevicePointer(TFE_TensorHandle *h, TF_Status *status) {
+  if (h && fy_api_handle(h)->packed) {
+    fy_fail(fy_api_begin(status), FY_INVALID_ARGUMENT,
+            "TFE_TensorHandleDevicePointer may not be called on a PACKED tensor handle.");
+    return NULL;
+  }
   const fy_tensor *t = wait_for(h, status);
   return t ? t->data : NULL;
 }

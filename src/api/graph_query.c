@@ -247,6 +247,11 @@ static fy_code set_shape(fy_graph *g, TF_Output output, const int64_t *dims, int
                          fy_error *err) {
   fy_node_out *o;
   int64_t known[FY_MAX_RANK];
+  const fy_node *n = fy_api_node(output.oper);
+  if (fy_api_in_graph(g, n) && (output.index < 0 || (uint32_t)output.index >= n->num_outputs))
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "output_port '%d' is out of range, node '%s' has %u outputs", output.index,
+                   n->name, n->num_outputs);
   FY_TRY(find_output(g, output, &o, err));
   if (num_dims < 0) return FY_OK;
   if (num_dims > FY_MAX_RANK)

@@ -15,6 +15,15 @@ void TF_RegisterLogListener(void (*listener)(const char *)) {
   atomic_store(&log_listener, listener);
 }
 
+// Listeners hear of placement only, as TensorFlow's do.
+void fy_api_log_eager(bool warning, const char *text) {
+  listener_fn fn = warning ? NULL : atomic_load(&log_listener);
+  if (fn)
+    fn(text);
+  else
+    fprintf(stderr, warning ? "%s\n" : "%s", text);
+}
+
 void fy_api_log(const char *text) {
   listener_fn fn = atomic_load(&log_listener);
   if (fn)

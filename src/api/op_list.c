@@ -15,6 +15,11 @@
 #include "wire/attr_proto.h"
 #include "wire/proto_util.h"
 
+// What the optimiser makes is nobody else's business.
+static bool is_private(const fy_op *op) {
+  return strncmp(op->spec->name, "_Ferry", 6) == 0;
+}
+
 TF_Buffer *TF_GetAllOpList(void) {
   fy_arena tmp;
   Tensorflow__OpList list;
@@ -26,6 +31,7 @@ TF_Buffer *TF_GetAllOpList(void) {
   bool sound = list.op != NULL;
   for (size_t i = 0; sound && i < n; i++) {
     const fy_op *op = fy_op_at(i);
+    if (op && is_private(op)) continue;
     sound = op && fy_spec_to_opdef(op->spec, &tmp, &list.op[list.n_op++], NULL) == FY_OK;
   }
   if (sound) out = fy_api_new_message_buffer(&list.base, NULL);
@@ -221,6 +227,7 @@ static TF_Buffer *list_kernels(const char *only, TF_Status *status) {
   fy_code code = FY_OK;
   for (size_t i = 0; !code && i < n; i++) {
     const fy_op *op = only ? fy_op_find(only, strlen(only)) : fy_op_at(i);
+    if (op && !only && is_private(op)) continue;
     if (op) code = add_op(&l, op->spec, err);
     if (op && !code) code = add_user_kernels(&l, op, err);
   }

@@ -119,8 +119,14 @@ void TF_DeleteSession(TF_Session *session, TF_Status *status) {
 }
 
 void TF_ExtendSession(TF_Session *session, TF_Status *status) {
-  fy_error *err = fy_api_begin(status);
-  fy_api_end(status, fy_session_extend(session->session, err));
+  // With nothing new TensorFlow leaves the status as it was.
+  fy_error unused, *err = &unused;
+  bool current = fy_session_is_current(session->session);
+  fy_error_init(&unused);
+  if (!current) err = fy_api_begin(status);
+  fy_code code = fy_session_extend(session->session, err);
+  if (!current) fy_api_end(status, code);
+  fy_error_clear(&unused);
 }
 
 TF_DeviceList *TF_SessionListDevices(TF_Session *session, TF_Status *status) {

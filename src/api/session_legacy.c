@@ -89,7 +89,7 @@ static fy_code find_output(const fy_graph *g, fy_arena *arena, const char *text,
   char *name = fy_arena_strndup(arena, view.p, view.n);
   if (!name) return fy_fail_oom(err, view.n);
   out->node = fy_graph_find(g, name);
-  out->index = index;
+  out->index = index < 0 ? INT32_MAX : index;  // "^n": an output that no operation has
   if (out->node) return FY_OK;
   return fy_fail(err, FY_INVALID_ARGUMENT,
                  "Tensor %s:%d, specified in either feed_devices or fetch_devices was not found in "

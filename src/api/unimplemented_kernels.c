@@ -18,19 +18,10 @@ FAIL_VOID(TF_GetSerializedResourceHandleProto,
 ZERO(TF_RendezvousThunk, TF_GetRendezvous, (TF_OpKernelContext *ctx))
 
 // tensorflow/c/kernels_experimental.h
-FAIL_VOID(TF_AssignVariable,
-          (TF_OpKernelContext *ctx, int input_index, int value_index, bool validate_shape,
-           void (*copyFunc)(TF_OpKernelContext *ctx, TF_Tensor *source, TF_Tensor *dest),
-           TF_Status *status))
 FAIL_VOID(TF_AssignRefVariable,
           (TF_OpKernelContext *ctx, int input_ref_index, int output_ref_index, int value_index,
            bool use_locking, bool validate_shape,
            void (*copyFunc)(TF_OpKernelContext *ctx, TF_Tensor *source, TF_Tensor *dest),
-           TF_Status *status))
-FAIL_VOID(TF_AssignUpdateVariable,
-          (TF_OpKernelContext *ctx, int input_index, int value_index, int Op, int isVariantType,
-           void (*copyFunc)(TF_OpKernelContext *ctx, TF_Tensor *source, TF_Tensor *dest),
-           void (*updateFunc)(TF_OpKernelContext *ctx, TF_Tensor *tensor, TF_Tensor *value, int Op),
            TF_Status *status))
 FAIL_VOID(TF_TemporaryVariable,
           (TF_OpKernelContext *ctx, TF_DataType dtype, const int64_t *dims, int num_dims,
@@ -38,23 +29,5 @@ FAIL_VOID(TF_TemporaryVariable,
            TF_DataType, const int64_t *, int, TF_Status *), TF_Status *status))
 FAIL_VOID(TF_DestroyTemporaryVariable,
           (TF_OpKernelContext *ctx, const int index, TF_StringView *var_name, TF_Status *status))
-FAIL_VOID(TF_MaybeLockVariableInputMutexesInOrder,
-          (TF_OpKernelContext *ctx, bool do_lock, bool sparse, const int *const inputs, size_t len,
-           void (*copyFunc)(TF_OpKernelContext *ctx, TF_Tensor *source, TF_Tensor *dest),
-           TF_VariableInputLockHolder **lockHolder, TF_Status *status))
-FAIL_VOID(TF_GetInputTensorFromVariable,
-          (TF_OpKernelContext *ctx, int input, bool lock_held, bool isVariantType, bool sparse,
-           void (*copyFunc)(TF_OpKernelContext *ctx, TF_Tensor *source, TF_Tensor *dest),
-           TF_Tensor **out, TF_Status *status))
 NOTHING(TF_OpKernelContext_ForwardRefInputToRefOutput,
         (TF_OpKernelContext *ctx, int32_t input_index, int32_t output_index))
-NOTHING(TF_ReleaseVariableInputLockHolder, (TF_VariableInputLockHolder *lockHolder))
-FAIL_VOID(TF_AddNVariant,
-          (
-    TF_OpKernelContext *ctx,
-    void (*binary_add_func)(TF_OpKernelContext *ctx, TF_Tensor *a, TF_Tensor *b, TF_Tensor *out),
-    TF_Status *status))
-FAIL_VOID(TF_ZerosLikeVariant,
-          (TF_OpKernelContext *ctx,
-           void (*zeros_like_func)(TF_OpKernelContext *ctx, TF_Tensor *input, TF_Tensor *out),
-           TF_Status *status))

@@ -97,7 +97,7 @@ static fy_code bind(fy_program *p, fy_instr *ins, fy_error *err) {
     FY_TRY(check_call(n, ins->site->functions[0], err));
   if (calls && is_while(n) && ins->site->num_functions == 2)
     FY_TRY(check_body(n, ins->site->functions[1], err));
-  if (ins->device->is_host && ins->site->op->impl) ins->fn = ins->site->op->impl->compute;
+  if (ins->device->is_host && ins->site->op->impl) ins->fn = fy_site_compute(ins->site);
   if (!ins->device->is_host) p->has_devices = true;
   return FY_OK;
 }

@@ -80,6 +80,13 @@ static fy_code new_value(builder *b, fy_node *node, uint32_t output, int space, 
                   .node = node,
                   .output = (int32_t)output};
   int64_t count;
+  if (fy_dtype_is_ref(o->dtype)) {  // a handle (refs.c)
+    v->dtype = FY_RESOURCE;
+    v->rank = 0;
+    v->bytes = fy_dtype_storage(FY_RESOURCE);
+    *out = p->num_values++;
+    return FY_OK;
+  }
   if (o->shape.rank >= 0 && fy_shape_count(o->shape.rank, o->shape.dims, &count)) {
     size_t bytes;
     if (fy_mul_size((size_t)count, fy_dtype_storage(v->dtype), &bytes)) {
@@ -169,6 +176,17 @@ static fy_code make_outputs(builder *b, fy_node *node, fy_device *device, fy_err
   return FY_OK;
 }
 
+// Is what input |in| carries written by nothing here? A constant, or a variable that is only read.
+static bool is_steady(fy_output in) {
+  if (in.node->const_value) return true;
+  if (strcmp(in.node->op_name, "ReadVariableOp") != 0) return false;
+  const fy_output handle = in.node->inputs[0];
+  const fy_node_out *o = &handle.node->outputs[handle.index];
+  for (uint32_t i = 0; i < o->num_uses; i++)
+    if (strcmp(o->uses[i].node->op_name, "ReadVariableOp") != 0) return false;
+  return true;
+}
+
 static fy_code make_site(builder *b, fy_node *node, fy_device *device, uint32_t *out,
                          fy_error *err) {
   fy_program *p = b->p;
@@ -181,11 +199,14 @@ static fy_code make_site(builder *b, fy_node *node, fy_device *device, uint32_t 
   const fy_tensor **values = fy_arena_alloc(a, (node->num_inputs + 1) * sizeof *values);
   if (!out_types || !shapes || !values) return fy_fail_oom(err, sizeof *s);
   for (uint32_t i = 0; i < node->num_outputs; i++)
-    out_types[i] = fy_dtype_base(node->outputs[i].dtype);
+    out_types[i] =
+        fy_dtype_is_ref(node->outputs[i].dtype) ? FY_RESOURCE : node->outputs[i].dtype;
+  uint64_t steady = 0;
   for (uint32_t i = 0; i < node->num_inputs; i++) {
     fy_output in = node->inputs[i];
     shapes[i] = in.node->outputs[in.index].shape;
     values[i] = in.index == 0 ? in.node->const_value : NULL;
+    if (i < 64 && is_steady(in)) steady |= 1ull << i;
   }
   const fy_op *op = node->function ? fy_op_find("StatefulPartitionedCall", 23) : node->op;
   *s = (fy_site){.op = op,
@@ -197,7 +218,8 @@ static fy_code make_site(builder *b, fy_node *node, fy_device *device, uint32_t 
                  .out_types = out_types,
                  .device = device,
                  .in_shapes = shapes,
-                 .in_value = values};
+                 .in_value = values,
+                 .steady_inputs = steady};
   *out = p->num_sites++;
   return FY_OK;
 }
@@ -263,6 +285,7 @@ static fy_code emit_kernel(builder *b, fy_node *node, fy_device *device, fy_erro
   ins->num_in = (uint16_t)node->num_inputs;
   ins->num_out = (uint16_t)node->num_outputs;
   ins->cost_ns = fy_place_cost_ns(node, device);
+  ins->check_refs = fy_refs_checked(node);
   ins->in = p->num_args;
   for (uint32_t i = 0; i < node->num_inputs; i++) {
     FY_TRY(add_arg(b, in[i], err));

@@ -12,6 +12,12 @@
 
 fy_program *fy_program_new(const fy_compile_args *a);  // takes over a->graph when not NULL
 FY_MUST_CHECK fy_code fy_program_build(fy_program *p, const fy_compile_args *a, fy_error *err);
+// Reference edges become handles and readings; the first step (refs.c).
+#define FY_REF_READ "_FerryRefRead"
+FY_MUST_CHECK fy_code fy_refs_lower(fy_compile_args *a, fy_error *err);
+// Whether fy_exec_check_refs must be asked before |node| runs.
+bool fy_refs_checked(const fy_node *node);
+FY_MUST_CHECK fy_code fy_exec_check_refs(const fy_node *node, fy_tensor *const *in, fy_error *err);
 // Binds every kernel of the instructions, whose sites have stopped moving (bind.c).
 FY_MUST_CHECK fy_code fy_program_bind(fy_program *p, fy_error *err);
 // Splits the instructions into tasks where a hand-off pays (tasks.c). Fills tasks and instr.task.

@@ -223,10 +223,11 @@ static fy_code distrust_handles(fy_graph *copy, fy_error *err) {
     fy_node *n = copy->nodes[i];
     if (!n) continue;
     if (strcmp(n->op_name, "_Arg") == 0) n->outputs[0].handle.shape = (fy_pshape){-1, NULL};
-    if (strcmp(n->op_name, "VarHandleOp") != 0) continue;
+    const bool ref = strcmp(n->op_name, "VariableV2") == 0 || strcmp(n->op_name, "Variable") == 0;
+    if (!ref && strcmp(n->op_name, "VarHandleOp") != 0) continue;
     fy_attrs attrs = {0};  // the original's are shared with it
     FY_TRY(fy_attrs_copy(&attrs, &n->attrs, &copy->arena, err));
-    FY_TRY(fy_attrs_set(&attrs, &copy->arena, "shape", &unknown, err));
+    FY_TRY(fy_attrs_set(&attrs, &copy->arena, ref ? "_any_shape" : "shape", &unknown, err));
     n->attrs = attrs;
   }
   return FY_OK;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // compile.c: the whole road of a program in one function: start reading Ferry here.
 //
-//   graph ──infer──> shapes ──extract──> no control flow of TensorFlow 1 ──optimize──> fewer nodes
-//         ──place──> devices + reasons ──partition──> transfers
+//   graph ──refs──> no hidden reads ──infer──> shapes ──extract──> no control flow of TensorFlow 1
+//         ──optimize──> fewer nodes ──place──> devices + reasons ──partition──> transfers
 //         ──build──> instructions, memory plan, prepared kernels
 //
 // Each step is a folder; each result can be dumped (`ferry dump --after STAGE`).
@@ -86,7 +86,8 @@ fy_code fy_program_compile(fy_compile_args *a, fy_program **out, fy_error *err) 
       .mode = a->options->place_tensorflow ? FY_PLACE_TENSORFLOW : FY_PLACE_AUTO,
       .soft = a->options->soft_placement,
       .default_device = a->default_device};
-  fy_code code = fy_graph_infer_all(a->graph, err);
+  fy_code code = fy_refs_lower(a, err);
+  if (!code) code = fy_graph_infer_all(a->graph, err);
   if (!code && (a->options->optimize || fy_flow_any(a->graph)))
     code = check_requests(a, &place, err);
   if (!code) code = fy_frames_extract(a, p, err);

@@ -34,10 +34,14 @@ static bool can_evaluate(const fy_node *n) {
   return true;
 }
 
-// The shape of something that is not constant itself, but whose shape is fully known.
+// Shape, Size or Rank of something that is not constant itself, but whose shape is known.
 static bool is_known_shape(const fy_node *n) {
-  if (strcmp(n->op_name, "Shape") != 0 || n->num_controls) return false;
+  bool rank = strcmp(n->op_name, "Rank") == 0;
+  if ((!rank && strcmp(n->op_name, "Shape") != 0 && strcmp(n->op_name, "Size") != 0) ||
+      n->num_controls)
+    return false;
   fy_pshape in = n->inputs[0].node->outputs[n->inputs[0].index].shape;
+  if (rank) return in.rank >= 0;
   for (int32_t i = 0; i < in.rank; i++)
     if (in.dims[i] < 0) return false;
   return in.rank >= 0;
@@ -45,13 +49,23 @@ static bool is_known_shape(const fy_node *n) {
 
 static fy_code make_shape(const fy_node *n, fy_tensor **out, fy_error *err) {
   fy_pshape in = n->inputs[0].node->outputs[n->inputs[0].index].shape;
-  int64_t rank = in.rank;
-  FY_TRY(fy_tensor_new(n->outputs[0].dtype, 1, &rank, out, err));
-  for (int32_t i = 0; i < in.rank; i++) {
-    if ((*out)->dtype == FY_INT64)
-      ((int64_t *)(*out)->data)[i] = in.dims[i];
+  bool shape = strcmp(n->op_name, "Shape") == 0;
+  int64_t rank = in.rank, one = in.rank;
+  if (strcmp(n->op_name, "Size") == 0 && !fy_shape_count(in.rank, in.dims, &one))
+    return fy_fail(err, FY_INVALID_ARGUMENT, "the size of '%s' overflows", n->name);
+  const int64_t *values = shape ? in.dims : &one;
+  int64_t count = shape ? in.rank : 1;
+  bool wide = n->outputs[0].dtype == FY_INT64;
+  for (int64_t i = 0; !wide && i < count; i++)
+    if (values[i] > INT32_MAX)
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Value is out of int32 range: %lld",
+                     (long long)values[i]);
+  FY_TRY(fy_tensor_new(n->outputs[0].dtype, shape ? 1 : 0, shape ? &rank : NULL, out, err));
+  for (int64_t i = 0; i < count; i++) {
+    if (wide)
+      ((int64_t *)(*out)->data)[i] = values[i];
     else
-      ((int32_t *)(*out)->data)[i] = (int32_t)in.dims[i];
+      ((int32_t *)(*out)->data)[i] = (int32_t)values[i];
   }
   return FY_OK;
 }

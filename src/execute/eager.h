@@ -43,6 +43,8 @@ typedef struct fy_eager_options {
   fy_options options;
   fy_copy_policy policy;
   bool async;
+  // Says what was asked for (log_device_placement) or, |warning|, what the policy warns of.
+  void (*log)(bool warning, const char *text);  // NULL: nobody listens
 } fy_eager_options;
 
 FY_MUST_CHECK fy_code fy_eager_new(const fy_eager_options *options, fy_eager **out, fy_error *err);
@@ -147,6 +149,7 @@ struct fy_eager_op {
   bool inferring;        // false once a list came as single inputs
   bool has_lists;
   bool has_resources;
+  bool has_packed;
   uint32_t *arg_counts;     // [next_arg] tensors per argument, valid if has_lists
   int32_t request;          // device request: index in the context's table; 0 = none
   const fy_device *device;  // chosen by the last execution

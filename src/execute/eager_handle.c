@@ -106,6 +106,7 @@ const char *fy_handle_device_name(const fy_handle *h) {
 }
 
 const char *fy_handle_backing_device_name(const fy_handle *h) {
+  if (h->packed) return fy_handle_device_name(h);
   return h->device ? h->device->name : FY_HOST_NAME;
 }
 
@@ -113,7 +114,7 @@ const char *fy_handle_backing_device_name(const fy_handle *h) {
 fy_code fy_handle_tensor_on(fy_handle *h, const fy_device *device, fy_tensor **out, fy_error *err) {
   *out = NULL;
   if (h->packed)
-    return fy_fail(err, FY_UNIMPLEMENTED, "a packed handle cannot be used as one tensor by Ferry");
+    return fy_fail(err, FY_INTERNAL, "Invalid Tensor call on a PACKED handle: %p", (void *)h);
   FY_TRY(fy_handle_wait(h, err));
   // Host devices share memory: the tensor itself serves them all.
   fy_device *to = (fy_device *)(uintptr_t)device;

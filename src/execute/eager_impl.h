@@ -69,7 +69,8 @@ struct fy_eager {
   fy_funclib *functions;
   atomic_bool soft, log, as_function;
   int policy;
-  bool async;  // the default executor's
+  bool async;                                   // the default executor's
+  void (*say)(bool warning, const char *text);  // NULL: nobody listens
   fy_executor *executor;
   atomic_llong step;
   // prepared kernels
@@ -112,6 +113,10 @@ void fy_eager_drop_bodies(fy_eager_bodies *b);
 // Chooses where |op| runs. |resource| (found if |has_resource|) wins over the request.
 FY_MUST_CHECK fy_code fy_eager_place(fy_eager *c, const fy_eager_op *op, const fy_attrs *attrs,
                                      fy_device **out, fy_error *err);
+
+// eager_packed.c
+// Puts plain handles in the place of packed ones among the inputs.
+FY_MUST_CHECK fy_code fy_eager_unpack_inputs(fy_eager_op *op, fy_error *err);
 
 // eager_kernel.c
 // The kernel for the call that |op| describes. |*own|: nobody else knows it and the caller puts it;

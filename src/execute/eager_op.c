@@ -72,6 +72,7 @@ static void clear(fy_eager_op *op) {
   op->inferring = true;
   op->has_lists = false;
   op->has_resources = false;
+  op->has_packed = false;
   op->arg_counts = NULL;
   op->request = 0;
   op->device = NULL;
@@ -163,6 +164,7 @@ fy_code fy_eager_op_add_input(fy_eager_op *op, fy_handle *h, fy_error *err) {
   fy_handle_retain(h);
   op->inputs[op->num_inputs++] = h;
   if (FY_UNLIKELY(h->dtype == FY_RESOURCE)) op->has_resources = true;
+  if (FY_UNLIKELY(h->packed)) op->has_packed = true;
   if (op->inferring && FY_LIKELY(op->op != NULL)) {
     const fy_op_spec *spec = op->op->spec;
     if (op->next_arg < spec->num_inputs) {
@@ -196,6 +198,7 @@ fy_code fy_eager_op_add_inputs(fy_eager_op *op, fy_handle **handles, int n, fy_e
     fy_handle_retain(handles[i]);
     op->inputs[op->num_inputs++] = handles[i];
     if (handles[i]->dtype == FY_RESOURCE) op->has_resources = true;
+    if (handles[i]->packed) op->has_packed = true;
   }
   if (!op->op || !op->inferring || op->next_arg >= op->op->spec->num_inputs) return FY_OK;
   const fy_arg_spec *arg = &op->op->spec->inputs[op->next_arg];

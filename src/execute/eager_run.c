@@ -16,12 +16,39 @@ static const char *name_of(const fy_device *d) {
   return d ? d->name : FY_HOST_NAME;
 }
 
+static void warn_of_copy(const fy_eager_op *op, const fy_eager_kernel *k, uint32_t i) {
+  fy_str text;
+  if (!op->context->say) return;
+  fy_str_init(&text);
+  fy_str_printf(&text,
+                "before computing %s input #%u was expected to be on %s but is actually on %s "
+                "(operation running on %s). This triggers a copy which can be a performance "
+                "bottleneck.",
+                op->name, i, name_of(k->in_device[i]), name_of(op->inputs[i]->device),
+                k->device->name);
+  if (!text.failed) op->context->say(true, text.p);
+  fy_str_free(&text);
+}
+
+static void log_placement(const fy_eager_op *op, const fy_eager_kernel *k) {
+  fy_str text;
+  if (!op->context->say) return;
+  fy_str_init(&text);
+  fy_str_printf(&text, "Executing op %s in device %s\n", op->name, k->device->name);
+  if (!text.failed) op->context->say(false, text.p);
+  fy_str_free(&text);
+}
+
 // An input is not where the kernel wants it: is copying allowed?
 static fy_code may_copy(const fy_eager_op *op, const fy_eager_kernel *k, uint32_t i,
                         fy_error *err) {
   const fy_handle *h = op->inputs[i];
   fy_copy_policy policy = fy_eager_policy(op->context);
-  if (policy == FY_COPY_SILENT || policy == FY_COPY_WARN) return FY_OK;
+  if (policy == FY_COPY_SILENT) return FY_OK;
+  if (policy == FY_COPY_WARN) {
+    warn_of_copy(op, k, i);
+    return FY_OK;
+  }
   if (policy == FY_COPY_SILENT_INT32 && h->dtype == FY_INT32) return FY_OK;
   if (strcmp(op->name, "Identity") == 0 || strcmp(op->name, "IdentityN") == 0 ||
       strcmp(op->name, "_EagerConst") == 0)
@@ -63,13 +90,13 @@ static fy_code gather(const fy_eager_kernel *k, fy_handle **handles, fy_tensor *
     const fy_device *want = k->in_device[i];
     if (FY_UNLIKELY(atomic_load_explicit(&h->state, memory_order_acquire) != FY_HANDLE_READY))
       FY_TRY(fy_handle_wait(h, err));
-    if (FY_LIKELY(!h->packed && (h->device == want || want == FY_EAGER_ANYWHERE))) {
+    if (FY_LIKELY(h->device == want || want == FY_EAGER_ANYWHERE)) {
       in[i] = h->tensor;
       continue;
     }
     fy_code code = fy_handle_tensor_on(h, want == FY_EAGER_ANYWHERE ? NULL : want, &in[i], err);
     if (!code) continue;
-    if (!h->packed && err)
+    if (err)
       fy_error_prepend(err, "Failed copying input tensor from %s to %s in order to run %s: ",
                        name_of(h->device), name_of(want), k->site.node_name);
     return code;
@@ -95,15 +122,15 @@ static fy_code decorate(const fy_eager *c, const fy_eager_kernel *k, fy_code cod
   return code;
 }
 
-static fy_code call(fy_eager *c, fy_eager_kernel *k, fy_cancel *cancel, fy_tensor **in,
-                    fy_tensor **out, fy_error *err) {
+static fy_code call(fy_eager *c, fy_eager_kernel *k, fy_cancel *cancel, fy_handle *const *handles,
+                    fy_tensor **in, fy_tensor **out, fy_error *err) {
   fy_run run = {.resources = k->resources,
                 .cancel = cancel,
                 .step_id = atomic_load_explicit(&c->step, memory_order_relaxed)};
   fy_code code = FY_OK;
   if (FY_UNLIKELY(cancel && k->function && fy_cancel_requested(cancel)))
     code = fy_fail(err, FY_CANCELLED, "Function was cancelled before it was started");
-  if (!code) code = fy_kernel_call(&k->site, &run, in, out, err);
+  if (!code) code = fy_kernel_call(&k->site, &run, handles, in, out, err);
   if (FY_UNLIKELY(code != FY_OK)) return decorate(c, k, code, err);
   for (int i = 0; i < k->site.num_outputs; i++) {
     if (FY_LIKELY(out[i] != NULL)) continue;
@@ -136,7 +163,7 @@ static fy_code run_now(fy_eager_op *op, fy_eager_kernel *k, fy_handle **results,
   if (num_in > SMALL) in = fy_malloc((size_t)num_in * sizeof *in);
   if (num_out > SMALL) out = fy_malloc((size_t)num_out * sizeof *out);
   fy_code code = in && out ? gather(k, op->inputs, in, err) : fy_fail_oom(err, sizeof *in);
-  if (!code) code = call(c, k, op->cancel, in, out, err);
+  if (!code) code = call(c, k, op->cancel, op->inputs, in, out, err);
   if (!code) {
     for (int i = 0; i < num_out; i++) {
       results[i] = wrap(c, k, i, out[i]);
@@ -194,7 +221,7 @@ static fy_code run_task(fy_executor_task *base, const fy_error *poison, fy_error
     code = fy_fail(err, poison->code, "%s", fy_error_text(poison));
   else
     code = gather(t->kernel, t->inputs, t->in, err);
-  if (!code) code = call(t->context, t->kernel, t->cancel, t->in, t->out, err);
+  if (!code) code = call(t->context, t->kernel, t->cancel, t->inputs, t->in, t->out, err);
   if (!code && t->kernel->function) code = bring_home(t->out, n, err);
   for (int i = 0; i < n; i++) {
     if (code)
@@ -271,7 +298,7 @@ static bool all_ready(const fy_eager_op *op, const fy_eager_kernel *k, fy_tensor
   if (FY_UNLIKELY(n != (uint32_t)k->site.num_inputs || n > SMALL)) return false;
   for (uint32_t i = 0; i < n; i++) {
     const fy_handle *h = op->inputs[i];
-    if (FY_UNLIKELY(h->device != k->in_device[i] || h->dtype != k->site.in_types[i] || h->packed ||
+    if (FY_UNLIKELY(h->device != k->in_device[i] || h->dtype != k->site.in_types[i] ||
                     atomic_load_explicit(&h->state, memory_order_acquire) != FY_HANDLE_READY))
       return false;
     in[i] = h->tensor;
@@ -287,7 +314,7 @@ static fy_code execute(fy_eager_op *op, fy_eager_kernel *k, bool special, fy_han
     return fy_fail(err, FY_INVALID_ARGUMENT, "Expecting %d outputs, but *num_retvals is %d", n,
                    room);
   if (FY_LIKELY(n == 1 && !special && all_ready(op, k, in))) {
-    FY_TRY(call(op->context, k, op->cancel, in, &out, err));
+    FY_TRY(call(op->context, k, op->cancel, op->inputs, in, &out, err));
     results[0] = wrap(op->context, k, 0, out);
     return FY_LIKELY(results[0] != NULL) ? FY_OK : fy_fail_oom(err, sizeof **results);
   }
@@ -303,7 +330,9 @@ fy_code fy_eager_execute(fy_eager_op *op, fy_handle **results, int *num_results,
   if (FY_UNLIKELY(special)) FY_TRY(executor_status(c, err));
   if (FY_UNLIKELY(op->expected && !op->num_inputs))
     return fy_fail(err, FY_INVALID_ARGUMENT, "expected %u inputs, got 0", op->expected);
+  if (FY_UNLIKELY(op->has_packed)) FY_TRY(fy_eager_unpack_inputs(op, err));
   FY_TRY(fy_eager_kernel_get(op, &k, &own, err));
+  if (FY_UNLIKELY(atomic_load_explicit(&c->log, memory_order_relaxed))) log_placement(op, k);
   fy_code code = execute(op, k, special, results, *num_results, err);
   if (FY_LIKELY(!code)) {
     *num_results = k->site.num_outputs;

@@ -7,7 +7,9 @@
 
 #include "base/alloc.h"
 #include "base/pool.h"
+#include "devices/cpu/kernels.h"
 #include "execute/cancel.h"
+#include "execute/eager.h"
 #include "execute/state.h"
 #include "memory/pool.h"
 
@@ -46,7 +48,12 @@ fy_code fy_site_bind(fy_site *site, fy_callables *callables, const char *call, f
   else if (impl && (impl->flags & FY_OP_CALLS_FUNCTIONS))
     FY_TRY(bind_functions(site, callables, err));
   if (site->op->user_kernels && (!impl || !impl->compute)) return fy_user_kernel_bind(site, err);
-  if (impl && impl->prepare && !call) return impl->prepare(site, err);
+  if (!impl || call) return FY_OK;
+  if (impl->prepare) FY_TRY(impl->prepare(site, err));
+  const fy_fast_kernel *fast = fy_cpu_kernel(site);
+  if (!fast) return FY_OK;
+  if (fast->prepare) FY_TRY(fast->prepare(site, err));
+  site->fast = fast;
   return FY_OK;
 }
 
@@ -58,6 +65,9 @@ void fy_site_deinit(fy_site *site) {
   else if (site->state && impl && impl->release)
     impl->release(site->state);
   site->state = NULL;
+  if (site->fast && site->fast->release) site->fast->release(site->fast_state);
+  site->fast = NULL;
+  site->fast_state = NULL;
   fy_free(site->functions);
   site->functions = NULL;
   site->num_functions = 0;
@@ -67,14 +77,11 @@ void fy_site_deinit(fy_site *site) {
 typedef struct call_state {
   fy_kernel_ctx ctx;
   const fy_run *run;
-  fy_device *host;
+  fy_handle *const *handles;
   void **scratch;
   size_t num_scratch, cap_scratch;
-  bool timed_out;
 } call_state;
 
-// Eager inputs that nobody else refers to could be overwritten; handles keep a reference, so they never
-// qualify here and no check is made.
 static fy_code output(fy_kernel_ctx *ctx, int i, int32_t rank, const int64_t *dims, fy_error *err) {
   fy_tensor *t;
   fy_dtype dtype = ctx->site->out_types[i];
@@ -149,6 +156,21 @@ static fy_code keep(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error 
   return fy_memory_copy_tensor(t, t->device, out, err);
 }
 
+// Only this call holds the handle, and only the handle holds the memory.
+static bool forward(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64_t *dims) {
+  const call_state *c = ctx->run;
+  fy_tensor *from = ctx->in[j], *t;
+  int64_t count;
+  if (!c->handles || c->handles[j]->tensor != from ||
+      atomic_load_explicit(&c->handles[j]->refs, memory_order_acquire) != 1 ||
+      from->dtype != ctx->site->out_types[i] || !fy_tensor_is_exclusive(from) ||
+      !fy_shape_count(rank, dims, &count) || count != from->count)
+    return false;
+  if (fy_tensor_alias(from, from->dtype, rank, dims, &t, NULL)) return false;
+  fy_out_set(ctx, i, t);
+  return true;
+}
+
 static const fy_services call_services = {.output = output,
                                           .scratch = scratch,
                                           .parallel = parallel,
@@ -158,17 +180,18 @@ static const fy_services call_services = {.output = output,
                                           .step_id = step_id,
                                           .allocate = allocate,
                                           .view = view,
+                                          .forward = forward,
                                           .to_host = to_host,
                                           .keep = keep};
 
-fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_tensor *const *in,
-                       fy_tensor **out, fy_error *err) {
+fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_handle *const *handles,
+                       fy_tensor *const *in, fy_tensor **out, fy_error *err) {
   bool owned_small[16] = {0};
   bool *owned = owned_small;
   if (site->num_outputs > 16 && !(owned = fy_calloc((size_t)site->num_outputs, 1)))
     return fy_fail_oom(err, (size_t)site->num_outputs);
   for (int i = 0; i < site->num_outputs; i++) out[i] = NULL;
-  call_state c = {.run = run};
+  call_state c = {.run = run, .handles = handles};
   c.ctx = (fy_kernel_ctx){.site = site,
                           .svc = &call_services,
                           .in = (fy_tensor **)(uintptr_t)in,
@@ -186,7 +209,7 @@ fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_tensor *const 
     code = (fy_code)d->ops->launch(d, &c.ctx, NULL, 0, &done, err);
     if (!code && done.device) code = (fy_code)d->ops->wait(d, &done, err);
   } else if (impl && impl->compute) {
-    code = impl->compute(&c.ctx, err);
+    code = fy_site_compute(site)(&c.ctx, err);
   } else if (site->op->user_kernels) {
     code = fy_user_kernel_compute(&c.ctx, err);
   } else if (site->num_outputs == 0) {
@@ -222,7 +245,7 @@ fy_code fy_kernel_call_node(const fy_node *node, fy_tensor *const *in, fy_tensor
                   .in_types = node->input_types,
                   .out_types = types};
   fy_code code = fy_site_bind(&site, NULL, NULL, err);
-  if (!code) code = fy_kernel_call(&site, NULL, in, out, err);
+  if (!code) code = fy_kernel_call(&site, NULL, NULL, in, out, err);
   for (int i = 0; !code && i < site.num_outputs; i++) {
     if (out[i]) continue;
     code = fy_fail(err, FY_INTERNAL, "Missing %d-th output from {{node %s}}", i, node->name);

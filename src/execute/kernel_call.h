@@ -7,10 +7,14 @@
 #include "execute/callable.h"
 #include "execute/program.h"
 
+struct fy_handle;  // eager.h
+
 // Runs |site| with |in|; |out[i]| receive one reference each, NULL if the kernel did not set it (TF
 // allows that eagerly). Host devices run in place, others through
 // the device's launch (inputs must already be in the right space).
-FY_MUST_CHECK fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_tensor *const *in,
+// |handles|, or NULL: who holds the inputs; what only this call holds may become an output.
+FY_MUST_CHECK fy_code fy_kernel_call(const fy_site *site, const fy_run *run,
+                                     struct fy_handle *const *handles, fy_tensor *const *in,
                                      fy_tensor **out, fy_error *err);
 // Prepares a throw-away site for |node| on the host and calls it (folding).
 FY_MUST_CHECK fy_code fy_kernel_call_node(const fy_node *node, fy_tensor *const *in,

@@ -60,6 +60,7 @@ typedef struct fy_instr {
   uint16_t num_free;  // values whose last use is here and whose tensor must be let go
   uint8_t kind;
   bool check_shapes;  // a dynamic output has a static promise to verify
+  bool check_refs;    // the variables of its reference inputs must have values
   uint32_t free_at;   // position in program->args
   uint32_t task;
   fy_device *device;
@@ -95,7 +96,7 @@ typedef struct fy_program {
   uint32_t *feed_value;   // [num_feeds] value number or UINT32_MAX when nothing reads it
   uint32_t *fetch_value;  // [num_fetches]
   int *fetch_spaces;
-  bool has_devices;  // something runs off the host
+  bool has_devices;  // something runs or lies off the host
   const fy_options *options;
   fy_mutex states_lock;
   struct fy_run_state *states;  // recycled

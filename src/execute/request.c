@@ -25,10 +25,15 @@ static fy_code find_output(fy_graph *g, size_t known, fy_output from, fy_output 
                    "Tensor %s:%d, specified in either feed_devices or fetch_devices was not found "
                    "in the Graph",
                    from.node->name, from.index);
-  if (from.index < 0 || (uint32_t)from.index >= node->num_outputs)
+  if (from.index < 0)  // TensorFlow reads "c:-1" as a name
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Tensor %s:%d:0, specified in either feed_devices or fetch_devices was not "
+                   "found in the Graph",
+                   node->name, from.index);
+  if ((uint32_t)from.index >= node->num_outputs)
     return fy_fail(err, FY_OUT_OF_RANGE,
                    "Node '%s' (type: '%s', num of outputs: %u) does not have output %d", node->name,
-                   node->op_name, node->num_outputs, from.index);
+                   node->op_name, node->num_outputs, from.index == INT32_MAX ? -1 : from.index);
   *out = (fy_output){node, from.index};
   return FY_OK;
 }
@@ -135,8 +140,7 @@ fy_code fy_request_check_nodes(const fy_graph *g, size_t from, size_t to, fy_err
   for (size_t i = from; i < to; i++) {
     const fy_node *n = g->nodes[i];
     if (!n) continue;
-    const char *name = *n->name == '_' ? n->name + 1 : n->name;  // TensorFlow's own may start so
-    if (!fy_graph_name_is_valid(name, strlen(name)))
+    if (!fy_graph_name_is_valid(n->name, strlen(n->name)))
       return fy_fail(err, FY_INVALID_ARGUMENT, "Node '%s': Node name contains invalid characters",
                      n->name);
     if (fy_graph_find(g, n->name) != n)

@@ -39,6 +39,11 @@ static bool name_caller(const fy_node *n, fy_error *err) {
   return true;
 }
 
+// What the user calls |n|: for a node that a pass made, the first it stands for.
+static const char *user_name(const fy_node *n) {
+  return n->num_origins ? n->origins[0] : n->name;
+}
+
 static fy_code name_node(fy_code code, const fy_instr *ins, fy_error *err) {
   if (ins->kind == FY_INSTR_KERNEL && ins->node->error_tail) {
     fy_error_prepend(err, "%s", ins->node->error_head);
@@ -46,7 +51,7 @@ static fy_code name_node(fy_code code, const fy_instr *ins, fy_error *err) {
   } else if (ins->kind == FY_INSTR_KERNEL && !name_caller(ins->node, err)) {
     // TensorFlow names the node of a missing output only once.
     if (err && strncmp(fy_error_text(err), "Missing ", 8) != 0)
-      fy_error_append(err, "\n\t [[{{node %s}}]]", ins->node->name);
+      fy_error_append(err, "\n\t [[{{node %s}}]]", user_name(ins->node));
   }
   const fy_op *op = ins->kind == FY_INSTR_KERNEL && ins->site ? ins->site->op : NULL;
   if (code == FY_UNAVAILABLE && err && op && op->user_kernels && !op->impl) {
@@ -130,7 +135,7 @@ static fy_code launch(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error 
       (ins->site->op->impl && (ins->site->op->impl->flags & (FY_OP_ALIAS | FY_OP_ANY_SPACE)))) {
     // Renames memory or only steers: nothing to do on the device itself.
     if (ins->site->op->impl && ins->site->op->impl->compute)
-      return ins->site->op->impl->compute(&e->ctx, err);
+      return fy_site_compute(ins->site)(&e->ctx, err);
     return fy_user_kernel_compute(&e->ctx, err);
   }
   int n = 0;
@@ -198,7 +203,8 @@ fy_code fy_exec_instr(fy_exec *e, const fy_instr *ins, fy_error *err) {
       e->out_owned[i] = false;
     }
     e->ctx.site = ins->site;
-    code = launch(e, ins, &done, err);
+    code = FY_UNLIKELY(ins->check_refs) ? fy_exec_check_refs(ins->node, e->in, err) : FY_OK;
+    if (!code) code = launch(e, ins, &done, err);
     if (!code && FY_UNLIKELY(s->program->has_devices)) code = move_results(e, ins, err);
     if (e->num_extra) fy_exec_end_scratch(e);
     bool replaced = false;

@@ -107,6 +107,10 @@ static fy_code take_in_new(fy_session *s, fy_error *err) {
   return code;
 }
 
+bool fy_session_is_current(const fy_session *s) {
+  return atomic_load(&s->known) >= graph_size(s->graph);
+}
+
 fy_code fy_session_extend(fy_session *s, fy_error *err) {
   atomic_store(&s->auto_extend, false);
   return take_in_new(s, err);

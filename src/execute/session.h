@@ -28,6 +28,7 @@ void fy_session_counts(fy_session *s, fy_counts *out);  // since the session was
 void fy_session_close(fy_session *s);
 // Takes in the nodes added to the graph since last time. INVALID_ARGUMENT on a name that no
 // GraphDef could hold: then none is taken in.
+bool fy_session_is_current(const fy_session *s);  // the graph has nothing new
 FY_MUST_CHECK fy_code fy_session_extend(fy_session *s, fy_error *err);
 // Refuses to fetch what is fed, as TensorFlow does. To be called before the first run.
 void fy_session_be_strict(fy_session *s);

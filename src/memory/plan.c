@@ -7,15 +7,15 @@
 //              and backwards. A life goes to the end of its gap whose neighbour lives longer, so
 //              that the space left over stays in one piece: optimal on chains (even steps low, odd
 //              steps high) and on the nested lives of training. O(n x gaps).
+//   from peak  packs the lives at the fullest step without a hole, then replays both sides of it.
 //   by order   places one life after the other (large first, long first, …) into the tightest gap
-//              among those already placed that overlap it in time. O(n^2): for small n only.
+//              among those already placed that overlap it in time. O(n x overlapping lives).
 //   promoted   by order again, with the lives that stick out at the top moved to the front.
-// It stops at the lower bound (real models mostly reach it) or within 0.4 % of it, or when the work
-// is used up. Work is counted, not timed, so that the same lives always get the same plan.
+// It stops at the lower bound (real models mostly reach it) or near it, or when the work is used up. Work is counted, not timed, so that the same lives always get the same plan.
 // Invariant: times are compressed to the T distinct start steps; two lives overlap before exactly
 // if they overlap after, because an overlap always contains a start.
 
-#include "memory/plan.h"
+#include "memory/plan_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,201 +23,9 @@
 #include "base/alloc.h"
 
 #define ALIGN        64
-#define WORK_LIMIT   4000000  // pairs of lives looked at, over all attempts by order
+#define WORK_LIMIT   14000000  // pairs of lives looked at, over all attempts by order
 #define MAX_ATTEMPTS 24
-#define NONE         UINT32_MAX
-
-typedef struct item {
-  size_t bytes, offset;
-  uint32_t first, last;  // compressed steps
-  uint32_t life;         // position in the caller's array
-  uint32_t next;         // by time: in the list of its end step
-  uint32_t piece;        // by time: its memory
-} item;
-
-typedef struct placed {  // by order: sorted by begin
-  size_t begin, end;
-  uint32_t first, last;
-} placed;
-
-// By time: memory is a list of pieces in address order, each one item or free; free ones are in a
-// list of their own too. Two free pieces never touch. Piece 0 and 1 are the walls.
-typedef struct piece {
-  size_t begin, bytes;
-  uint32_t below, above;
-  uint32_t free_before, free_after;
-  uint32_t until;  // step after which it is free; NONE for walls
-  bool is_free;
-} piece;
-
-typedef struct planner {
-  item *items;
-  uint32_t n, steps;
-  uint32_t *order;                         // [n] sequence of placing
-  uint32_t *heads;                         // [n] by time: items that end at a step
-  placed *placed;                          // [n]
-  piece *pieces;                           // [2n + 3]
-  uint32_t num_pieces, spare, first_free;  // spare: pieces to reuse, linked by free_after
-  size_t *best;                            // [n] offsets of the best plan so far
-  uint32_t *best_order;
-  size_t bound, best_bytes;
-} planner;
-
-// --- by time ---
-
-static void free_link(planner *p, uint32_t i) {
-  p->pieces[i].is_free = true;
-  p->pieces[i].free_before = NONE;
-  p->pieces[i].free_after = p->first_free;
-  if (p->first_free != NONE) p->pieces[p->first_free].free_before = i;
-  p->first_free = i;
-}
-
-static void free_unlink(planner *p, uint32_t i) {
-  piece *x = &p->pieces[i];
-  x->is_free = false;
-  if (x->free_after != NONE) p->pieces[x->free_after].free_before = x->free_before;
-  if (x->free_before != NONE)
-    p->pieces[x->free_before].free_after = x->free_after;
-  else
-    p->first_free = x->free_after;
-}
-
-static uint32_t piece_insert_above(planner *p, uint32_t below, size_t begin, size_t bytes) {
-  uint32_t i = p->spare;
-  if (i != NONE)
-    p->spare = p->pieces[i].free_after;
-  else
-    i = p->num_pieces++;
-  uint32_t above = p->pieces[below].above;
-  p->pieces[i] = (piece){.begin = begin, .bytes = bytes, .below = below, .above = above};
-  p->pieces[below].above = i;
-  p->pieces[above].below = i;
-  return i;
-}
-
-static void piece_remove(planner *p, uint32_t i) {
-  piece *x = &p->pieces[i];
-  p->pieces[x->below].above = x->above;
-  p->pieces[x->above].below = x->below;
-  x->free_after = p->spare;
-  p->spare = i;
-}
-
-// A free piece with at least |bytes|: the smallest, or one made by moving the ceiling up.
-static uint32_t find_room(planner *p, size_t bytes) {
-  uint32_t found = NONE;
-  for (uint32_t i = p->first_free; i != NONE; i = p->pieces[i].free_after) {
-    if (p->pieces[i].bytes < bytes) continue;
-    if (found == NONE || p->pieces[i].bytes < p->pieces[found].bytes) found = i;
-    if (p->pieces[i].bytes == bytes) break;
-  }
-  if (found != NONE) return found;
-  piece *ceiling = &p->pieces[1];
-  uint32_t last = ceiling->below;
-  if (p->pieces[last].is_free) {
-    ceiling->begin = p->pieces[last].begin + bytes;
-    p->pieces[last].bytes = bytes;
-    return last;
-  }
-  last = piece_insert_above(p, last, p->pieces[1].begin, bytes);
-  p->pieces[1].begin += bytes;
-  free_link(p, last);
-  return last;
-}
-
-static void take_room(planner *p, item *it, uint32_t until) {
-  uint32_t i = find_room(p, it->bytes);
-  piece *x = &p->pieces[i];
-  size_t left = x->bytes - it->bytes;
-  bool high = p->pieces[x->above].until > p->pieces[x->below].until;
-  it->piece = i;
-  if (left == 0) {
-    free_unlink(p, i);
-  } else if (high) {
-    x->bytes = left;
-    it->piece = piece_insert_above(p, i, x->begin + left, it->bytes);
-  } else {
-    it->piece = piece_insert_above(p, x->below, x->begin, it->bytes);
-    x->begin += it->bytes;
-    x->bytes = left;
-  }
-  p->pieces[it->piece].until = until;
-  it->offset = p->pieces[it->piece].begin;
-}
-
-static void give_back(planner *p, uint32_t i) {
-  piece *x = &p->pieces[i];
-  uint32_t below = x->below, above = x->above;
-  if (p->pieces[below].is_free) {
-    x->begin = p->pieces[below].begin;
-    x->bytes += p->pieces[below].bytes;
-    free_unlink(p, below);
-    piece_remove(p, below);
-  }
-  if (p->pieces[above].is_free) {
-    x->bytes += p->pieces[above].bytes;
-    free_unlink(p, above);
-    piece_remove(p, above);
-  }
-  free_link(p, i);
-}
-
-// Replays the run. |order| holds the items by start (larger first within a step); backwards, by
-// end.
-static size_t place_by_time(planner *p, bool backwards) {
-  memset(p->heads, 0xff, p->steps * sizeof *p->heads);
-  p->spare = p->first_free = NONE;
-  p->num_pieces = 2;
-  p->pieces[0] = (piece){.above = 1, .until = NONE};
-  p->pieces[1] = (piece){.begin = p->bound, .until = NONE};
-  free_link(p, piece_insert_above(p, 0, 0, p->bound));
-  uint32_t at = 0;
-  for (uint32_t s = 0; s < p->steps; s++) {
-    for (; at < p->n; at++) {
-      item *it = &p->items[p->order[at]];
-      if ((backwards ? p->steps - 1 - it->last : it->first) != s) break;
-      uint32_t end = backwards ? p->steps - 1 - it->first : it->last;
-      take_room(p, it, end);
-      it->next = p->heads[end];
-      p->heads[end] = p->order[at];
-    }
-    for (uint32_t i = p->heads[s]; i != NONE; i = p->items[i].next) give_back(p, p->items[i].piece);
-  }
-  return p->pieces[1].begin;
-}
-
-// --- by order ---
-
-static size_t place_by_order(planner *p) {
-  size_t most = 0;
-  for (uint32_t n = 0; n < p->n; n++) {
-    item *it = &p->items[p->order[n]];
-    size_t top = 0, least = SIZE_MAX, at = SIZE_MAX;
-    for (uint32_t i = 0; i < n; i++) {
-      const placed *x = &p->placed[i];
-      if (x->first > it->last || x->last < it->first || x->end <= top) continue;
-      if (x->begin > top && x->begin - top >= it->bytes && x->begin - top < least) {
-        least = x->begin - top;
-        at = top;
-      }
-      top = x->end;
-    }
-    it->offset = at != SIZE_MAX ? at : top;
-    if (it->offset + it->bytes > most) most = it->offset + it->bytes;
-    uint32_t lo = 0, hi = n;
-    while (lo < hi) {
-      uint32_t mid = (lo + hi) / 2;
-      if (p->placed[mid].begin < it->offset)
-        lo = mid + 1;
-      else
-        hi = mid;
-    }
-    memmove(p->placed + lo + 1, p->placed + lo, (n - lo) * sizeof *p->placed);
-    p->placed[lo] = (placed){it->offset, it->offset + it->bytes, it->first, it->last};
-  }
-  return most;
-}
+#define MANY_LIVES   4000
 
 // --- choosing ---
 
@@ -276,30 +84,67 @@ static void promote(planner *p, size_t bytes) {
 }
 
 // The lower bound, or so near that looking further is not worth the time.
+// With many lives every attempt costs milliseconds: then 3.5 % is near.
 static bool is_good(const planner *p) {
-  return p->best_bytes != SIZE_MAX && p->best_bytes - p->bound <= p->bound / 256;
+  size_t allowed = p->bound / (p->n > MANY_LIVES ? 28 : 256);
+  return p->best_bytes != SIZE_MAX && p->best_bytes - p->bound <= allowed;
 }
 
-static bool search(planner *p) {
-  static const sort_key keys[] = {BY_START, BY_END, BY_BYTES, BY_AREA, BY_LENGTH};
-  uint64_t cost = (uint64_t)p->n * p->n / 2, work = 0;
-  int attempts = 0;
-  for (size_t k = 0; k < 5 && !is_good(p); k++) {
-    bool by_time = keys[k] == BY_START || keys[k] == BY_END;
-    if (!by_time && (work += cost) > WORK_LIMIT) return true;
-    if (!sort_order(p, keys[k])) return false;
-    keep_if_better(p, by_time ? place_by_time(p, keys[k] == BY_END) : place_by_order(p));
-    attempts++;
+// From the peak outwards: nothing is wasted where nothing may be, and further away there is room
+// for holes. |key| says which lives at the peak lie lowest.
+static bool try_from_peak(planner *p, sort_key key) {
+  if (!sort_order(p, key)) return false;
+  p->num_peak = 0;
+  for (uint32_t k = 0; k < p->n; k++) {
+    const item *it = &p->items[p->order[k]];
+    if (it->first <= p->peak && it->last >= p->peak) p->peak_order[p->num_peak++] = p->order[k];
   }
-  // What does not fit well is tried first next time; sequences that helped are kept.
-  if (is_good(p)) return true;
+  if (!sort_order(p, BY_START)) return false;
+  size_t after = fy_plan_beside_peak(p, false);
+  if (after >= p->best_bytes) return true;
+  if (!sort_order(p, BY_END)) return false;
+  size_t before = fy_plan_beside_peak(p, true);
+  keep_if_better(p, after > before ? after : before);
+  return true;
+}
+
+static bool try_by_time(planner *p, bool backwards) {
+  if (!sort_order(p, backwards ? BY_END : BY_START)) return false;
+  keep_if_better(p, fy_plan_by_time(p, backwards));
+  return true;
+}
+
+// Each sequence in turn; then what does not fit well is tried first, as long as that helps at times.
+static bool try_by_order(planner *p) {
+  static const sort_key keys[] = {BY_AREA, BY_BYTES, BY_LENGTH};
+  if (!fy_plan_slots(p)) return false;
+  uint64_t cost = 0;  // of one attempt, about
+  for (uint32_t i = 0; i < p->n; i++) {
+    uint32_t end = p->items[i].last / p->slot_steps;
+    for (uint32_t k = p->items[i].first / p->slot_steps; k <= end; k++) {
+      cost += (p->slot_begin[k + 1] - p->slot_begin[k]) / 2;
+    }
+  }
+  p->work = 0;
+  size_t tried = 0;
+  for (; tried < 3 && !is_good(p) && p->work + cost <= WORK_LIMIT; tried++) {
+    if (!sort_order(p, keys[tried])) return false;
+    keep_if_better(p, fy_plan_by_order(p));
+  }
   memcpy(p->order, p->best_order, p->n * sizeof *p->order);
-  while (!is_good(p) && attempts++ < MAX_ATTEMPTS && (work += cost) <= WORK_LIMIT) {
-    size_t bytes = place_by_order(p);
+  for (; tried < MAX_ATTEMPTS && !is_good(p) && p->work + cost <= WORK_LIMIT; tried++) {
+    size_t bytes = fy_plan_by_order(p);
     keep_if_better(p, bytes);
     promote(p, bytes);
   }
   return true;
+}
+
+static bool search(planner *p) {
+  static const sort_key stacks[] = {BY_START, BY_END, BY_LENGTH, BY_BYTES};
+  bool ok = try_by_time(p, false) && (is_good(p) || try_by_time(p, true));
+  for (size_t k = 0; ok && k < 4 && !is_good(p); k++) ok = try_from_peak(p, stacks[k]);
+  return ok && (is_good(p) || try_by_order(p));
 }
 
 // --- setting up ---
@@ -343,7 +188,10 @@ static bool compress(planner *p, uint32_t *out_peak_step) {
     int64_t bytes = 0;
     for (uint32_t s = 0; s < steps; s++) {
       bytes += change[s];
-      if ((size_t)bytes > p->bound) p->bound = (size_t)bytes, *out_peak_step = starts[s];
+      if ((size_t)bytes <= p->bound) continue;
+      p->bound = (size_t)bytes;
+      p->peak = s;
+      *out_peak_step = starts[s];
     }
   }
   fy_free(starts);
@@ -355,7 +203,11 @@ static void planner_free(planner *p) {
   fy_free(p->items);
   fy_free(p->order);
   fy_free(p->heads);
-  fy_free(p->placed);
+  fy_free(p->peak_order);
+  fy_free(p->filed);
+  fy_free(p->found);
+  fy_free(p->slot_begin);
+  fy_free(p->slot_count);
   fy_free(p->pieces);
   fy_free(p->best);
   fy_free(p->best_order);
@@ -367,11 +219,15 @@ static bool planner_init(planner *p, size_t n) {
   p->items = fy_calloc(n, sizeof *p->items);
   p->order = fy_calloc(n, sizeof *p->order);
   p->heads = fy_calloc(n, sizeof *p->heads);
-  p->placed = fy_calloc(n, sizeof *p->placed);
+  p->peak_order = fy_calloc(n, sizeof *p->peak_order);
+  p->found = fy_calloc(n, sizeof *p->found);
+  p->slot_begin = fy_calloc(n + 1, sizeof *p->slot_begin);
+  p->slot_count = fy_calloc(n + 1, sizeof *p->slot_count);
   p->pieces = fy_calloc(2 * n + 3, sizeof *p->pieces);
   p->best = fy_calloc(n, sizeof *p->best);
   p->best_order = fy_calloc(n, sizeof *p->best_order);
-  return p->items && p->order && p->heads && p->placed && p->pieces && p->best && p->best_order;
+  return p->items && p->order && p->heads && p->peak_order && p->found && p->slot_begin &&
+         p->slot_count && p->pieces && p->best && p->best_order;
 }
 
 static fy_code plan_space(planner *p, fy_life *lives, size_t n, int space, fy_memplan *out,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // files.c: ops that touch the file system, the clock or the terminal: ReadFile, WriteFile,
-// MatchingFiles, ShardedFilename, ShardedFilespec, RestoreV2, Timestamp, PrintV2.
+// MatchingFiles, ShardedFilename, ShardedFilespec, Timestamp, PrintV2.
 
 #include <errno.h>
 #include <glob.h>
@@ -12,7 +12,6 @@
 #include "ops/shape_fns.h"
 #include "ops/text.h"
 #include "ops/values.h"
-#include "wire/bundle.h"
 #include "wire/file.h"
 
 #define MAX_FILE ((uint64_t)1 << 36)
@@ -150,85 +149,6 @@ static fy_code sharded_filespec(fy_kernel_ctx *ctx, fy_error *err) {
   return sharded(ctx, true, err);
 }
 
-// ---------------------------------------------------------------- RestoreV2
-// With a slice given as "dims spec", the dims are the whole tensor's; only "-" everywhere is whole.
-static bool is_whole(fy_view slice) {
-  const char *space = NULL;
-  for (size_t i = 0; i < slice.n; i++) {
-    if (slice.p[i] == ' ') space = slice.p + i;
-  }
-  if (!space) return true;
-  for (const char *p = space + 1; p < slice.p + slice.n; p++) {
-    if (*p != '-' && *p != ':') return false;
-  }
-  return true;
-}
-
-static fy_code restore_one(fy_kernel_ctx *ctx, fy_wire_bundle *b, int i, fy_error *err) {
-  const fy_view name = fy_tensor_string(ctx->in[1], i), slice = fy_tensor_string(ctx->in[2], i);
-  const fy_dtype want = ctx->site->out_types[i];
-  fy_dtype dtype;
-  fy_pshape shape;
-  fy_tensor *t = NULL;
-  char *key = fy_strndup(name.p, name.n);
-  if (!key) return fy_fail_oom(err, name.n);
-  fy_code code = fy_wire_bundle_info(b, key, &dtype, &shape, err);
-  if (!code && dtype != want) {
-    code = fy_fail(err, FY_INVALID_ARGUMENT,
-                   "tensor_name = %s; expected dtype %s does not equal original dtype %s", key,
-                   fy_dtype_name(want), fy_dtype_name(dtype));
-  }
-  if (!code && !is_whole(slice)) {
-    code = fy_fail(err, FY_UNIMPLEMENTED, "RestoreV2 of a slice of %s: \"%.*s\"", key, (int)slice.n,
-                   slice.p);
-  }
-  if (!code) code = fy_wire_bundle_read(b, key, &t, err);
-  if (!code) fy_out_set(ctx, i, t);
-  fy_free(key);
-  return code;
-}
-
-static fy_code restore(fy_kernel_ctx *ctx, fy_error *err) {
-  const fy_tensor *names = ctx->in[1], *slices = ctx->in[2];
-  char x[128], *prefix;
-  if (ctx->in[0]->count != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Input prefix should have a single element, got %lld instead.",
-                   (long long)ctx->in[0]->count);
-  }
-  if (names->rank != 1 || slices->rank != 1) {
-    const bool first = names->rank != 1;
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Input %s should be an 1-D tensor, got %s instead.",
-                   first ? "tensor_names" : "shape_and_slices",
-                   fy_tensor_shape_text(first ? names : slices, x));
-  }
-  if (names->count != slices->count) {
-    return fy_fail(
-        err, FY_INVALID_ARGUMENT,
-        "tensor_names and shape_and_slices have different number of elements: %lld vs. %lld",
-        (long long)names->count, (long long)slices->count);
-  }
-  if (names->count != ctx->site->num_outputs) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Got %lld tensor names, but %d expected dtypes.",
-                   (long long)names->count, ctx->site->num_outputs);
-  }
-  const fy_view v = fy_tensor_string(ctx->in[0], 0);
-  fy_wire_bundle *b = NULL;
-  prefix = fy_strndup(v.p, v.n);
-  if (!prefix) return fy_fail_oom(err, v.n);
-  fy_code code = fy_wire_bundle_open(prefix, &b, err);
-  for (int i = 0; i < ctx->site->num_outputs && !code; i++) code = restore_one(ctx, b, i, err);
-  fy_wire_bundle_close(b);
-  fy_free(prefix);
-  return code;
-}
-
-static fy_code restore_shape(fy_shape_ctx *ctx, fy_error *err) {
-  FY_TRY(fy_shape_rank_is(ctx->in[0], 0, err));
-  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
-  return fy_shape_rank_is(ctx->in[2], 1, err);
-}
-
 // ---------------------------------------------------------------- Timestamp, PrintV2
 static fy_code timestamp(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
@@ -293,14 +213,12 @@ static const fy_sample filename_samples[] = {
     {"s[]='ckpt'; i32[]=3; i32[]=10", NULL, FY_OK, "'ckpt-00003-of-00010'"}};
 static const fy_sample filespec_samples[] = {
     {"s[]='ckpt'; i32[]=10", NULL, FY_OK, "'ckpt-\?\?\?\?\?-of-00010'"}};
-static const fy_sample restore_samples[] = {
-    {"s[]='/nonexistent/ckpt'; s[1]='v'; s[1]=''", "dtypes=[float]", FY_NOT_FOUND, NULL}};
+
 static const fy_sample timestamp_samples[] = {{"", NULL, FY_OK, NULL}};
 static const fy_sample print_samples[] = {
     {"s[]=''", "end=\"\"", FY_OK, NULL},
     {"s[1]='x'", NULL, FY_INVALID_ARGUMENT, "Input is expected to be scalar, but got [1]"},
 };
-
 FY_OP(ReadFile, .shape = scalar_in_shape, .compute = read_file, .flags = FY_OP_HOST | FY_OP_NO_FOLD,
       FY_SAMPLES(read_samples));
 FY_OP(WriteFile, .shape = scalar_in_shape, .compute = write_file,
@@ -311,9 +229,6 @@ FY_OP(ShardedFilename, .shape = scalar_in_shape, .compute = sharded_filename, .f
       FY_SAMPLES(filename_samples));
 FY_OP(ShardedFilespec, .shape = scalar_in_shape, .compute = sharded_filespec, .flags = FY_OP_HOST,
       FY_SAMPLES(filespec_samples));
-FY_OP(RestoreV2, .shape = restore_shape, .compute = restore,
-      .flags = FY_OP_HOST | FY_OP_NO_FOLD | FY_OP_DYNAMIC | FY_OP_SETS_OUTPUT,
-      FY_SAMPLES(restore_samples));
 FY_OP(Timestamp, .shape = fy_shape_scalar, .compute = timestamp, .flags = FY_OP_HOST,
       FY_SAMPLES(timestamp_samples));
 FY_OP(PrintV2, .shape = scalar_in_shape, .prepare = check_stream, .compute = print,

@@ -52,16 +52,6 @@ static fy_code loop_cond_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 0, 0, NULL, err);
 }
 
-static fy_code ref_select_shape(fy_shape_ctx *ctx, fy_error *err) {
-  FY_TRY(fy_shape_rank_is(ctx->in[0], 0, err));
-  if (ctx->num_inputs < 2 || !fy_shape_known(ctx->in[1])) return FY_OK;
-  for (int i = 2; i < ctx->num_inputs; i++)
-    if (!fy_shape_known(ctx->in[i]) ||
-        !fy_shape_equal(ctx->in[i].rank, ctx->in[i].dims, ctx->in[1].rank, ctx->in[1].dims))
-      return FY_OK;
-  return pass_on(ctx, 0, 1, err);
-}
-
 // ---------------------------------------------------------------- kernels
 static fy_code scalar_index(const fy_kernel_ctx *ctx, const fy_tensor *t, const char *what,
                             int64_t *out, fy_error *err) {
@@ -95,22 +85,6 @@ static fy_code pass_compute(fy_kernel_ctx *ctx, fy_error *err) {
   return fy_out_alias(ctx, 0, 0, ctx->in[0]->rank, ctx->in[0]->dims, err);
 }
 
-// The tensor itself, not a copy of it: it is a reference.
-static fy_code ref_select_compute(fy_kernel_ctx *ctx, fy_error *err) {
-  const int n = ctx->site->num_inputs - 1;
-  int64_t i;
-  if (ctx->in[0]->rank != 0)
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Index must be a scalar, but it has shape %lld dims",
-                   (long long)ctx->in[0]->rank);
-  i = fy_tensor_int(ctx->in[0], 0);
-  if (i < 0 || i >= n)
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Index must be in the range [0, %d) but got %lld", n,
-                   (long long)i);
-  fy_tensor_retain(ctx->in[1 + i]);
-  fy_out_set(ctx, 0, ctx->in[1 + i]);
-  return FY_OK;
-}
-
 #define FLAGS (FY_OP_SETS_OUTPUT | FY_OP_NO_FOLD | FY_OP_CHEAP)
 #define PASS  (FY_OP_ALIAS | FY_OP_NO_FOLD | FY_OP_CHEAP)
 FY_OP(Switch, .shape = switch_shape, .compute = switch_compute, .flags = FLAGS, .host_inputs = 2);
@@ -128,5 +102,3 @@ FY_OP(RefNextIteration, .shape = same_shape, .compute = pass_compute, .flags = P
 FY_OP(LoopCond, .shape = loop_cond_shape, .compute = pass_compute, .flags = PASS, .host_inputs = 1,
       .host_outputs = 1);
 FY_OP(ControlTrigger, .shape = fy_shape_none);
-FY_OP(RefSelect, .shape = ref_select_shape, .compute = ref_select_compute, .flags = FLAGS,
-      .host_inputs = 1);

@@ -212,8 +212,8 @@ static fy_code fail_nd(const fy_kernel_ctx *ctx, int64_t row, int64_t depth, fy_
   }
   return fy_fail(err, FY_INVALID_ARGUMENT,
                  "indices%s%s%s = [%s] does not index into param shape %s, node name: %s",
-                 *place ? "[" : "", place, *place ? "]" : "",
-                 list, fy_tensor_shape_text(params, shape), ctx->site->node_name);
+                 *place ? "[" : "", place, *place ? "]" : "", list,
+                 fy_tensor_shape_text(params, shape), ctx->site->node_name);
 }
 
 static fy_code gather_nd(fy_kernel_ctx *ctx, fy_error *err) {

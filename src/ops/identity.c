@@ -77,8 +77,7 @@ static fy_code ensure_shape(fy_kernel_ctx *ctx, fy_error *err) {
   if (!ok) {
     char x[128], y[128];
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Shape of tensor %s %s is not compatible with expected shape %s.",
-                   "dummy_input",
+                   "Shape of tensor %s %s is not compatible with expected shape %s.", "dummy_input",
                    fy_tensor_shape_text(in, x), fy_shape_text(want.rank, want.dims, y));
   }
   return fy_out_alias(ctx, 0, 0, in->rank, in->dims, err);

@@ -680,15 +680,25 @@ static fy_code initialize_from_file(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- shapes
+// The handles of version 1 are references to two strings, to shape functions at least.
+static fy_code handle_rank(fy_shape_ctx *ctx, fy_error *err) {
+  return fy_shape_rank_is(ctx->in[0], fy_dtype_is_ref(ctx->in_types[0]) ? 1 : 0, err);
+}
 static fy_code find_shape(fy_shape_ctx *ctx, fy_error *err) {
-  FY_TRY(fy_shape_rank_is(ctx->in[0], 0, err));
-  return FY_OK;
+  return handle_rank(ctx, err);
 }
 static fy_code export_shape(fy_shape_ctx *ctx, fy_error *err) {
-  return fy_shape_rank_is(ctx->in[0], 0, err);
+  return handle_rank(ctx, err);
 }
 static fy_code pairs_shape(fy_shape_ctx *ctx, fy_error *err) {
-  return fy_shape_rank_is(ctx->in[0], 0, err);
+  return handle_rank(ctx, err);
+}
+static fy_code size_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(handle_rank(ctx, err));
+  return fy_shape_scalar(ctx, err);
+}
+static fy_code ref_shape(fy_shape_ctx *ctx, fy_error *err) {
+  return fy_shape_set(ctx, 0, 1, (const int64_t[]){2}, err);
 }
 
 #define FLAGS .flags = FY_OP_HOST | FY_OP_DYNAMIC
@@ -714,10 +724,26 @@ FY_OP(AnonymousMutableHashTable, .shape = fy_shape_scalar, .compute = mutable_ha
 FY_OP(AnonymousMutableDenseHashTable, .shape = fy_shape_scalar, .compute = dense_handle, FLAGS,
       FY_SAMPLES(dense_samples));
 FY_OP(LookupTableFindV2, .shape = find_shape, .compute = find, FLAGS);
-FY_OP(LookupTableSizeV2, .shape = fy_shape_scalar, .compute = size, FLAGS);
+FY_OP(LookupTableSizeV2, .shape = size_shape, .compute = size, FLAGS);
 FY_OP(LookupTableExportV2, .shape = export_shape, .compute = export, FLAGS);
 FY_OP(LookupTableInsertV2, .shape = pairs_shape, .compute = insert, FLAGS);
 FY_OP(LookupTableImportV2, .shape = pairs_shape, .compute = import, FLAGS);
 FY_OP(LookupTableRemoveV2, .shape = pairs_shape, .compute = remove_keys, FLAGS);
 FY_OP(InitializeTableV2, .shape = pairs_shape, .compute = initialize, FLAGS);
 FY_OP(InitializeTableFromTextFileV2, .shape = pairs_shape, .compute = initialize_from_file, FLAGS);
+FY_OP(MutableHashTableOfTensorsV2, .shape = fy_shape_scalar, .compute = mutable_handle, FLAGS,
+      FY_SAMPLES(table_samples));
+FY_OP(AnonymousMutableHashTableOfTensors, .shape = fy_shape_scalar, .compute = mutable_handle,
+      FLAGS, FY_SAMPLES(anonymous_samples));
+
+// Version 1.
+FY_OP(HashTable, .shape = ref_shape, .compute = static_handle, FLAGS);
+FY_OP(MutableHashTable, .shape = ref_shape, .compute = mutable_handle, FLAGS);
+FY_OP(MutableHashTableOfTensors, .shape = ref_shape, .compute = mutable_handle, FLAGS);
+FY_OP(LookupTableFind, .shape = find_shape, .compute = find, FLAGS);
+FY_OP(LookupTableSize, .shape = size_shape, .compute = size, FLAGS);
+FY_OP(LookupTableExport, .shape = export_shape, .compute = export, FLAGS);
+FY_OP(LookupTableInsert, .shape = pairs_shape, .compute = insert, FLAGS);
+FY_OP(LookupTableImport, .shape = pairs_shape, .compute = import, FLAGS);
+FY_OP(InitializeTable, .shape = pairs_shape, .compute = initialize, FLAGS);
+FY_OP(InitializeTableFromTextFile, .shape = pairs_shape, .compute = initialize_from_file, FLAGS);

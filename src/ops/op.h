@@ -18,6 +18,7 @@
 
 struct fy_device;
 typedef struct fy_site fy_site;
+typedef struct fy_fast_kernel fy_fast_kernel;
 typedef struct fy_kernel_ctx fy_kernel_ctx;
 typedef struct fy_shape_ctx fy_shape_ctx;
 typedef struct fy_sample fy_sample;
@@ -62,6 +63,11 @@ struct fy_site {
   const fy_pshape *in_shapes;        // what the compiler knows; NULL in eager mode
   const fy_tensor *const *in_value;  // constants known at compile time; NULL in eager mode
   void *state;                       // prepare()'s; freed by release()
+  const fy_fast_kernel *fast;  // a device's better kernel, or NULL: op->impl->compute
+  void *fast_state;            // its own; freed by its release()
+  // Bit per input whose memory nothing in this program writes: a kernel that keeps a reference to it
+  // may keep what it made of it (packed weights). Constants, and variables that are only read.
+  uint64_t steady_inputs;
   void **functions;   // instantiated functions in attribute order: If then, else; While cond, body;
   int num_functions;  // Case its branches; PartitionedCall f (execute/)
   uint32_t flags;
@@ -109,6 +115,16 @@ struct fy_kernel_ctx {
 
 typedef fy_code (*fy_compute_fn)(fy_kernel_ctx *ctx, fy_error *err);
 typedef fy_code (*fy_prepare_fn)(fy_site *site, fy_error *err);
+
+// A faster kernel of a device for some cases of an op; the device has a list of them. What compute()
+// does not know it hands to the reference, op->impl->compute, which also words the errors.
+struct fy_fast_kernel {
+  const char *op, *name;  // the name tells users what ran: "gemm"
+  uint64_t dtypes;        // bit per dtype of input 0
+  fy_prepare_fn prepare;  // sets site->fast_state; may be NULL
+  fy_compute_fn compute;
+  void (*release)(void *state);
+};
 
 // Estimated cost of one call, from shapes alone. Unknown dims count as 1.
 typedef struct fy_cost {
@@ -188,6 +204,11 @@ struct fy_op_impl {
   fy_ew elementwise;
   const void *aux;  // static data of a family's shared prepare/compute (its table of loops)
 };
+
+// What runs: the device's kernel, or the reference; NULL for structural ops and those of users.
+static inline fy_compute_fn fy_site_compute(const fy_site *site) {
+  return site->fast ? site->fast->compute : site->op->impl ? site->op->impl->compute : NULL;
+}
 
 // `FY_OP(Softmax, .shape = …, .compute = …, FY_SAMPLES(softmax_samples));` at the end of an op's file.
 #define FY_OP(op_name, ...) const fy_op_impl fy_impl_##op_name = {.name = #op_name, __VA_ARGS__}

@@ -19,7 +19,9 @@ void fy_op_set_user_kernel_hooks(const fy_user_kernel_hooks *hooks) {
   atomic_store(&user_hooks, hooks);
 }
 
-void fy_op_set_user_shape_hook(infer_fn infer) { atomic_store(&user_infer, infer); }
+void fy_op_set_user_shape_hook(infer_fn infer) {
+  atomic_store(&user_infer, infer);
+}
 
 static fy_code no_hooks(fy_error *err) {
   return fy_fail(err, FY_UNIMPLEMENTED, "third-party kernels are not available");

@@ -1,35 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// optimizers.c: ResourceApply*: one training step of a variable and its slots from a gradient.
+// optimizers.c: Apply*, ResourceApply* and their sparse forms: one training step of a variable and its
+// slots from a gradient.
 //
 // Inputs are some variables (the weight and its slots, all of one shape), then scalars and the
 // gradient in the order each op has them. All variables are locked in the order of their addresses;
 // a value that a reader holds is replaced, never written. 16-bit floats round after every
 // operation, as TensorFlow's do.
 
-#include "ops/elementwise.h"
-#include "ops/resource.h"
-#include "ops/shape_fns.h"
-#include "ops/values.h"
-
-#define MAX_VARS   4
-#define MAX_INPUTS 12
-
-typedef struct step_job {
-  void *var[MAX_VARS];
-  const void *grad;
-  const void *scalar[MAX_INPUTS];  // in input order, without the gradient
-  bool flag;                       // use_nesterov, update_slots or multiply_linear_by_lr
-} step_job;
-
-typedef void (*step_fn)(void *arg, int64_t begin, int64_t end);
-typedef struct optimizer {
-  int vars, inputs, grad;  // how many variables and inputs; which input is the gradient
-  const char *names[MAX_INPUTS];
-  const char *flag;
-  step_fn step[FY_DTYPE_COUNT];
-  double ns;
-  bool ftrl, spaced;  // words of its errors: "l1 regularization strength", "lr is not a scalar : "
-} optimizer;
+#include "ops/optimizers.h"
+#include "ops/typed.h"
 
 // A loop over elements: w the weight, g the gradient, a, b, c the slots, s0… the scalars; all in
 // the type of arithmetic. R rounds.
@@ -38,7 +17,7 @@ typedef struct optimizer {
 #define SLOT(S, i)   (j->var[i] ? FY_LD_##S(((fy_t_##S *)j->var[i])[i_]) : (fy_a_##S)0)
 #define STEP(E, S, name, ONCE, EACH)                                           \
   static void name##_##S(void *arg, int64_t begin, int64_t end) {              \
-    const step_job *j = arg;                                                   \
+    const fy_step_job *j = arg;                                                \
     const fy_a_##S s0 = SCALAR(S, 0), s1 = SCALAR(S, 1), s2 = SCALAR(S, 2);    \
     const fy_a_##S s3 = SCALAR(S, 3), s4 = SCALAR(S, 4), s5 = SCALAR(S, 5);    \
     const bool flag = j->flag;                                                 \
@@ -129,6 +108,39 @@ typedef struct optimizer {
   const fy_a_##S shrunk = R(S, g + R(S, R(S, 2 * s3) * w)); \
   FTRL_BODY(S, shrunk, s4)
 
+// m a; lr, alpha or logbase, sign_decay, beta
+#define SIGN(S, x) (fy_a_##S)(((x) > 0) - ((x) < 0))
+#define ADD_SIGN(S)                               \
+  a = R(S, a + R(S, R(S, g - a) * R(S, 1 - s3))); \
+  w = R(S, w - R(S, R(S, s0 * R(S, s1 + R(S, s2 * R(S, SIGN(S, g) * SIGN(S, a))))) * g));
+#define POWER_SIGN(S)                                                         \
+  a = R(S, a + R(S, R(S, g - a) * R(S, 1 - s3)));                             \
+  const fy_a_##S power = R(S, R(S, s1 * s2) * R(S, SIGN(S, g) * SIGN(S, a))); \
+  w = R(S, w - R(S, R(S, s0 * R(S, FY_MATH_##S(exp)(power))) * g));
+// alpha or lr, l1, l2; sum of squares a
+#define SHRINK(S, rate)                                                                  \
+  if (s1 > 0) {                                                                          \
+    const fy_a_##S over = R(S, FY_MATH_##S(fabs)(near) - R(S, (rate)*s1));               \
+    w = R(S, R(S, SIGN(S, near) * (over > 0 ? over : 0)) / R(S, 1 + R(S, s2 * (rate)))); \
+  } else {                                                                               \
+    w = R(S, near / R(S, 1 + R(S, s2 * (rate))));                                        \
+  }
+#define PROXIMAL(S)                             \
+  const fy_a_##S near = R(S, w - R(S, g * s0)); \
+  SHRINK(S, s0)
+#define PROXIMAL_ADAGRAD(S)                                        \
+  a = R(S, a + R(S, g * g));                                       \
+  const fy_a_##S rate = R(S, s0 * R(S, 1 / FY_MATH_##S(sqrt)(a))); \
+  const fy_a_##S near = R(S, w - R(S, g * rate));                  \
+  SHRINK(S, rate)
+// lr, l1, l2, global_step; sum of gradients a, of their squares b
+#define ADAGRAD_DA(S)                                                      \
+  a = R(S, a + g);                                                         \
+  b = R(S, b + R(S, g * g));                                               \
+  const fy_a_##S over = R(S, FY_MATH_##S(fabs)(a) - R(S, s1 * s3));        \
+  const fy_a_##S pull = s1 > 0 ? -SIGN(S, a) * (over > 0 ? over : 0) : -a; \
+  w = R(S, R(S, s0 * pull) / R(S, R(S, R(S, s2 * s3) * s0) + ROOT(S, b)));
+
 FY_REAL_TYPES(STEP, descent, NOTHING, DESCENT)
 FY_COMPLEX_TYPES(STEP, descent, NOTHING, DESCENT)
 FY_REAL_TYPES(STEP, momentum, NOTHING, MOMENTUM)
@@ -151,26 +163,31 @@ FY_COMPLEX_TYPES(STEP, adadelta, NOTHING, ADADELTA)
 FY_REAL_TYPES(STEP, adamax, NOTHING, ADAMAX)
 FY_REAL_TYPES(STEP, ftrl, NOTHING, FTRL)
 FY_REAL_TYPES(STEP, ftrl_v2, NOTHING, FTRL_V2)
+FY_REAL_TYPES(STEP, add_sign, NOTHING, ADD_SIGN)
+FY_REAL_TYPES(STEP, power_sign, NOTHING, POWER_SIGN)
+FY_REAL_TYPES(STEP, proximal, NOTHING, PROXIMAL)
+FY_REAL_TYPES(STEP, proximal_adagrad, NOTHING, PROXIMAL_ADAGRAD)
+FY_REAL_TYPES(STEP, adagrad_da, NOTHING, ADAGRAD_DA)
 
 #define FIELD(name) \
   { FY_REAL_TYPES(FY_LOOP_ENTRY, name) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name) }
 #define REALS(name) \
   { FY_REAL_TYPES(FY_LOOP_ENTRY, name) }
-static const optimizer descent = {1,   3,     2,    {"var", "alpha", "delta"}, NULL, FIELD(descent),
-                                  0.5, false, false};
-static const optimizer momentum = {
+static const fy_optimizer descent = {
+    1, 3, 2, {"var", "alpha", "delta"}, NULL, FIELD(descent), 0.5, false, false};
+static const fy_optimizer momentum = {
     2, 5,     3,    {"var", "accum", "lr", "grad", "momentum"}, "use_nesterov", FIELD(momentum),
     1, false, false};
-static const optimizer keras_momentum = {2,
-                                         5,
-                                         3,
-                                         {"var", "accum", "lr", "grad", "momentum"},
-                                         "use_nesterov",
-                                         FIELD(keras_momentum),
-                                         1,
-                                         false,
-                                         false};
-static const optimizer adam = {
+static const fy_optimizer keras_momentum = {2,
+                                            5,
+                                            3,
+                                            {"var", "accum", "lr", "grad", "momentum"},
+                                            "use_nesterov",
+                                            FIELD(keras_momentum),
+                                            1,
+                                            false,
+                                            false};
+static const fy_optimizer adam = {
     3,
     10,
     9,
@@ -180,55 +197,55 @@ static const optimizer adam = {
     3,
     false,
     true};
-static const optimizer amsgrad = {4,
-                                  11,
-                                  10,
-                                  {"var", "m", "v", "vhat", "beta1_power", "beta2_power", "lr",
-                                   "beta1", "beta2", "epsilon", "grad"},
-                                  NULL,
-                                  REALS(amsgrad),
-                                  3,
-                                  false,
-                                  true};
-static const optimizer adagrad = {
+static const fy_optimizer amsgrad = {4,
+                                     11,
+                                     10,
+                                     {"var", "m", "v", "vhat", "beta1_power", "beta2_power", "lr",
+                                      "beta1", "beta2", "epsilon", "grad"},
+                                     NULL,
+                                     REALS(amsgrad),
+                                     3,
+                                     false,
+                                     true};
+static const fy_optimizer adagrad = {
     2, 4, 3, {"var", "accum", "lr", "grad"}, "update_slots", FIELD(adagrad), 2, false, false};
-static const optimizer adagrad_v2 = {
+static const fy_optimizer adagrad_v2 = {
     2, 5,     4,    {"var", "accum", "lr", "epsilon", "grad"}, "update_slots", FIELD(adagrad_v2),
     2, false, false};
-static const optimizer rmsprop = {
+static const fy_optimizer rmsprop = {
     3,    8,
     7,    {"var", "ms", "mom", "lr", "rho", "momentum", "epsilon", "grad"},
     NULL, FIELD(rmsprop),
     2,    false,
     true};
-static const optimizer centered = {
+static const fy_optimizer centered = {
     4,    9,
     8,    {"var", "mg", "ms", "mom", "lr", "rho", "momentum", "epsilon", "grad"},
     NULL, FIELD(centered),
     3,    false,
     true};
-static const optimizer adadelta = {
+static const fy_optimizer adadelta = {
     3,    7,
     6,    {"var", "accum", "accum_update", "lr", "rho", "epsilon", "grad"},
     NULL, FIELD(adadelta),
     3,    false,
     false};
-static const optimizer adamax = {
+static const fy_optimizer adamax = {
     3,    9,
     8,    {"var", "m", "v", "beta1_power", "lr", "beta1", "beta2", "epsilon", "grad"},
     NULL, REALS(adamax),
     2,    false,
     true};
-static const optimizer ftrl = {3,
-                               8,
-                               3,
-                               {"var", "accum", "linear", "grad", "lr", "l1", "l2", "lr_power"},
-                               "multiply_linear_by_lr",
-                               REALS(ftrl),
-                               5,
-                               true,
-                               false};
-static const optimizer ftrl_v2 = {
+static const fy_optimizer ftrl = {3,
+                                  8,
+                                  3,
+                                  {"var", "accum", "linear", "grad", "lr", "l1", "l2", "lr_power"},
+                                  "multiply_linear_by_lr",
+                                  REALS(ftrl),
+                                  5,
+                                  true,
+                                  false};
+static const fy_optimizer ftrl_v2 = {
     3,
     9,
     3,
@@ -239,153 +256,56 @@ static const optimizer ftrl_v2 = {
     true,
     false};
 
-// ---------------------------------------------------------------- checks
-// TensorFlow's words differ from op to op.
-static fy_code fail_scalar(const optimizer *o, int i, const fy_tensor *t, fy_error *err) {
-  const char *name = o->names[i];
-  char x[128];
-  fy_tensor_shape_text(t, x);
-  if (o->ftrl && !strcmp(name, "lr_power")) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "lr_power is not a scalar%s", x);
-  }
-  if (o->ftrl && name[1] != 'r') {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "%s regularization strength is not a scalar: %s",
-                   !strcmp(name, "l2_shrinkage") ? "l2 shrinkage" : name, x);
-  }
-  return fy_fail(err, FY_INVALID_ARGUMENT, "%s is not a scalar%s: %s", name,
-                 o->spaced && !strcmp(name, "lr") ? " " : "", x);
-}
+static const fy_optimizer add_sign = {
+    2,    7,
+    6,    {"var", "m", "lr", "alpha", "sign_decay", "beta", "grad"},
+    NULL, REALS(add_sign),
+    2,    false,
+    false};
+static const fy_optimizer power_sign = {
+    2,    7,
+    6,    {"var", "m", "lr", "logbase", "sign_decay", "beta", "grad"},
+    NULL, REALS(power_sign),
+    5,    false,
+    false};
+static const fy_optimizer proximal = {
+    1, 5, 4, {"var", "alpha", "l1", "l2", "delta"}, NULL, REALS(proximal), 2, false, false};
+static const fy_optimizer proximal_adagrad = {
+    2, 6,     5,    {"var", "accum", "lr", "l1", "l2", "grad"}, NULL, REALS(proximal_adagrad),
+    2, false, false};
+static const fy_optimizer adagrad_da = {
+    3,
+    8,
+    3,
+    {"var", "gradient_accumulator", "gradient_squared_accumulator", "grad", "lr", "l1", "l2",
+     "global_step"},
+    NULL,
+    REALS(adagrad_da),
+    3,
+    false,
+    false};
 
-static fy_code check_scalars(fy_kernel_ctx *ctx, const optimizer *o, fy_error *err) {
-  for (int i = o->vars; i < o->inputs; i++) {
-    if (i != o->grad && ctx->in[i]->rank != 0) return fail_scalar(o, i, ctx->in[i], err);
-  }
-  return FY_OK;
-}
-
-static fy_code check_variables(fy_kernel_ctx *ctx, const optimizer *o, fy_variable **vars,
-                               fy_error *err) {
-  const fy_tensor *grad = ctx->in[o->grad];
-  char x[128], y[128];
-  for (int i = 0; i < o->vars; i++) {
-    if (!vars[i]->value) {
-      return fy_fail(err, FY_INTERNAL, "Invalid variable reference.");
-    }
-    if (vars[i]->value->dtype != grad->dtype) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Trying to update variable %s of type %s with a gradient of type %s",
-                     vars[i]->name, fy_dtype_name(vars[i]->value->dtype),
-                     fy_dtype_name(grad->dtype));
-    }
-  }
-  const fy_tensor *w = vars[0]->value;
-  for (int i = 1; i <= o->vars; i++) {
-    const fy_tensor *t = i < o->vars ? vars[i]->value : grad;
-    if (fy_shape_equal(w->rank, w->dims, t->rank, t->dims)) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT, "var and %s do not have the same shape%s %s",
-                   o->names[i < o->vars ? i : o->grad], fy_tensor_shape_text(w, x),
-                   fy_tensor_shape_text(t, y));
-  }
-  return FY_OK;
-}
-
-// The value of |v| as nobody else holds it; the old one goes to |*garbage|.
-static fy_code own_value(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **garbage, fy_error *err) {
-  fy_tensor *old = v->value, *copy = NULL, old_view, new_view;
-  if (fy_tensor_is_exclusive(old)) return FY_OK;
-  const fy_services *svc = ctx->svc;
-  FY_TRY(svc->allocate ? svc->allocate(ctx, old->dtype, old->rank, old->dims, &copy, err)
-                       : fy_tensor_new(old->dtype, old->rank, old->dims, &copy, err));
-  const fy_tensor *from = svc->view ? svc->view(ctx, old, &old_view) : old;
-  fy_tensor *to = svc->view ? svc->view(ctx, copy, &new_view) : copy;
-  if (old->count) memcpy(to->data, from->data, fy_tensor_bytes(old));
-  v->value = copy;
-  *garbage = old;
-  return FY_OK;
-}
-
-static fy_code step_locked(fy_kernel_ctx *ctx, const optimizer *o, fy_variable **vars,
-                           fy_tensor **garbage, fy_error *err) {
-  const fy_tensor *grad = ctx->in[o->grad];
-  FY_TRY(check_variables(ctx, o, vars, err));
-  FY_TRY(check_scalars(ctx, o, err));
-  const step_fn step = o->step[grad->dtype];
-  if (!step) {
-    return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
-                   fy_dtype_name(grad->dtype));
-  }
-  step_job j = {.grad = grad->data, .flag = o->flag && fy_site_bool(ctx->site, o->flag)};
-  int scalars = 0;
-  for (int i = o->vars; i < o->inputs; i++) {
-    if (i != o->grad) j.scalar[scalars++] = ctx->in[i]->data;
-  }
-  for (int i = 0; i < o->vars; i++) {
-    fy_tensor view;
-    FY_TRY(own_value(ctx, vars[i], &garbage[i], err));
-    j.var[i] = (ctx->svc->view ? ctx->svc->view(ctx, vars[i]->value, &view) : vars[i]->value)->data;
-  }
-  if (grad->count) fy_parallel(ctx, grad->count, o->ns, step, &j);
-  return FY_OK;
-}
-
-static fy_code apply(fy_kernel_ctx *ctx, fy_error *err) {
-  const optimizer *o = ctx->site->op->impl->aux;
-  fy_variable *vars[MAX_VARS], *order[MAX_VARS];
-  fy_tensor *garbage[MAX_VARS] = {NULL};
-  int n = 0;
-  for (int i = 0; i < o->vars; i++) {
-    fy_object *object;
-    FY_TRY(fy_resource_object(ctx->in[i], &fy_variable_type, &object, err));
-    vars[i] = (fy_variable *)object;
-    int at = n;
-    while (at > 0 && (uintptr_t)order[at - 1] > (uintptr_t)vars[i]) at--;
-    if (at > 0 && order[at - 1] == vars[i]) continue;  // the same one twice
-    for (int k = n; k > at; k--) order[k] = order[k - 1];
-    order[at] = vars[i];
-    n++;
-  }
-  for (int i = 0; i < n; i++) fy_lock(&order[i]->lock);
-  fy_code code = step_locked(ctx, o, vars, garbage, err);
-  for (int i = n - 1; i >= 0; i--) fy_unlock(&order[i]->lock);
-  for (int i = 0; i < o->vars; i++) fy_tensor_release(garbage[i]);
-  return code;
-}
-
-static const optimizer *by_name(const char *name) {
-  const fy_op *op = fy_op_find(name, strlen(name));
-  return op && op->impl ? op->impl->aux : NULL;
-}
-
-static fy_code apply_shape(fy_shape_ctx *ctx, fy_error *err) {
-  const optimizer *o = by_name(ctx->spec->name);
-  if (!o || ctx->num_inputs != o->inputs) return FY_OK;
-  fy_pshape all = ctx->in_handle[0].shape;
-  for (int i = 1; i < o->inputs; i++) {
-    if (i < o->vars || i == o->grad) {
-      const fy_pshape s = i < o->vars ? ctx->in_handle[i].shape : ctx->in[i];
-      FY_TRY(fy_shape_merge(ctx, all, s, &all, err));
-    } else {
-      FY_TRY(fy_shape_rank_is(ctx->in[i], 0, err));
-    }
-  }
-  return FY_OK;
-}
-
-#define OPTIMIZER(Name, table) \
-  FY_OP(Name, .shape = apply_shape, .compute = apply, .aux = &table, .host_inputs = HOSTS_##table)
-#define HOSTS_descent        1
-#define HOSTS_momentum       3
-#define HOSTS_keras_momentum 3
-#define HOSTS_adam           7
-#define HOSTS_amsgrad        15
-#define HOSTS_adagrad        3
-#define HOSTS_adagrad_v2     3
-#define HOSTS_rmsprop        7
-#define HOSTS_centered       15
-#define HOSTS_adadelta       7
-#define HOSTS_adamax         7
-#define HOSTS_ftrl           7
-#define HOSTS_ftrl_v2        7
+#define OPTIMIZER(Name, table)                                                           \
+  FY_OP(Name, .shape = fy_optimizer_shape, .compute = fy_optimizer_apply, .aux = &table, \
+        .host_inputs = HOSTS_##table)
+#define HOSTS_descent          1
+#define HOSTS_momentum         3
+#define HOSTS_keras_momentum   3
+#define HOSTS_adam             7
+#define HOSTS_amsgrad          15
+#define HOSTS_adagrad          3
+#define HOSTS_adagrad_v2       3
+#define HOSTS_rmsprop          7
+#define HOSTS_centered         15
+#define HOSTS_adadelta         7
+#define HOSTS_adamax           7
+#define HOSTS_ftrl             7
+#define HOSTS_ftrl_v2          7
+#define HOSTS_add_sign         3
+#define HOSTS_power_sign       3
+#define HOSTS_proximal         1
+#define HOSTS_proximal_adagrad 3
+#define HOSTS_adagrad_da       7
 OPTIMIZER(ResourceApplyGradientDescent, descent);
 OPTIMIZER(ResourceApplyMomentum, momentum);
 OPTIMIZER(ResourceApplyKerasMomentum, keras_momentum);
@@ -399,3 +319,51 @@ OPTIMIZER(ResourceApplyAdadelta, adadelta);
 OPTIMIZER(ResourceApplyAdaMax, adamax);
 OPTIMIZER(ResourceApplyFtrl, ftrl);
 OPTIMIZER(ResourceApplyFtrlV2, ftrl_v2);
+
+#define REF_OPTIMIZER(Name, table)                                                       \
+  FY_OP(Name, .shape = fy_optimizer_shape, .compute = fy_optimizer_apply, .aux = &table, \
+        .host_inputs = HOSTS_##table, .host_outputs = 1, .flags = FY_OP_SETS_OUTPUT)
+REF_OPTIMIZER(ApplyGradientDescent, descent);
+REF_OPTIMIZER(ApplyMomentum, momentum);
+REF_OPTIMIZER(ApplyAdam, adam);
+REF_OPTIMIZER(ApplyAdagrad, adagrad);
+REF_OPTIMIZER(ApplyAdagradV2, adagrad_v2);
+REF_OPTIMIZER(ApplyRMSProp, rmsprop);
+REF_OPTIMIZER(ApplyCenteredRMSProp, centered);
+REF_OPTIMIZER(ApplyAdadelta, adadelta);
+REF_OPTIMIZER(ApplyAdaMax, adamax);
+REF_OPTIMIZER(ApplyFtrl, ftrl);
+REF_OPTIMIZER(ApplyFtrlV2, ftrl_v2);
+REF_OPTIMIZER(ApplyAddSign, add_sign);
+OPTIMIZER(ResourceApplyAddSign, add_sign);
+REF_OPTIMIZER(ApplyPowerSign, power_sign);
+OPTIMIZER(ResourceApplyPowerSign, power_sign);
+REF_OPTIMIZER(ApplyProximalGradientDescent, proximal);
+OPTIMIZER(ResourceApplyProximalGradientDescent, proximal);
+REF_OPTIMIZER(ApplyProximalAdagrad, proximal_adagrad);
+OPTIMIZER(ResourceApplyProximalAdagrad, proximal_adagrad);
+REF_OPTIMIZER(ApplyAdagradDA, adagrad_da);
+OPTIMIZER(ResourceApplyAdagradDA, adagrad_da);
+REF_OPTIMIZER(SparseApplyAdadelta, adadelta);
+OPTIMIZER(ResourceSparseApplyAdadelta, adadelta);
+REF_OPTIMIZER(SparseApplyAdagrad, adagrad);
+OPTIMIZER(ResourceSparseApplyAdagrad, adagrad);
+REF_OPTIMIZER(SparseApplyAdagradV2, adagrad_v2);
+OPTIMIZER(ResourceSparseApplyAdagradV2, adagrad_v2);
+REF_OPTIMIZER(SparseApplyAdagradDA, adagrad_da);
+OPTIMIZER(ResourceSparseApplyAdagradDA, adagrad_da);
+REF_OPTIMIZER(SparseApplyCenteredRMSProp, centered);
+OPTIMIZER(ResourceSparseApplyCenteredRMSProp, centered);
+REF_OPTIMIZER(SparseApplyFtrl, ftrl);
+OPTIMIZER(ResourceSparseApplyFtrl, ftrl);
+REF_OPTIMIZER(SparseApplyFtrlV2, ftrl_v2);
+OPTIMIZER(ResourceSparseApplyFtrlV2, ftrl_v2);
+REF_OPTIMIZER(SparseApplyMomentum, momentum);
+OPTIMIZER(ResourceSparseApplyMomentum, momentum);
+REF_OPTIMIZER(SparseApplyProximalAdagrad, proximal_adagrad);
+OPTIMIZER(ResourceSparseApplyProximalAdagrad, proximal_adagrad);
+REF_OPTIMIZER(SparseApplyProximalGradientDescent, proximal);
+OPTIMIZER(ResourceSparseApplyProximalGradientDescent, proximal);
+REF_OPTIMIZER(SparseApplyRMSProp, rmsprop);
+OPTIMIZER(ResourceSparseApplyRMSProp, rmsprop);
+OPTIMIZER(ResourceSparseApplyKerasMomentum, keras_momentum);

@@ -11,18 +11,11 @@
 
 #include "base/alloc.h"
 #include "base/thread.h"
-#include "ops/philox.h"
+#include "ops/random.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
-#define RESERVED_PER_VALUE 256
-
-typedef struct random_state {
-  fy_mutex lock;
-  fy_philox generator;
-} random_state;
-
-static uint64_t entropy(void) {
+uint64_t fy_random_entropy(void) {
   uint64_t bits = 0;
   FILE *f = fopen("/dev/urandom", "rb");
   if (f) {
@@ -32,13 +25,13 @@ static uint64_t entropy(void) {
   return bits ? bits : (uint64_t)fy_now_ns() * 0x9E3779B97F4A7C15ull;
 }
 
-static fy_code random_prepare(fy_site *site, fy_error *err) {
-  random_state *s = fy_calloc(1, sizeof *s);
+fy_code fy_random_prepare(fy_site *site, fy_error *err) {
+  fy_random_state *s = fy_calloc(1, sizeof *s);
   if (!s) return fy_fail_oom(err, sizeof *s);
   uint64_t seed = (uint64_t)fy_site_int(site, "seed"), seed2 = (uint64_t)fy_site_int(site, "seed2");
   if (seed == 0 && seed2 == 0) {
-    seed = entropy();
-    seed2 = entropy();
+    seed = fy_random_entropy();
+    seed2 = fy_random_entropy();
   }
   fy_mutex_init(&s->lock);
   s->generator = fy_philox_seed(seed, seed2);
@@ -46,34 +39,29 @@ static fy_code random_prepare(fy_site *site, fy_error *err) {
   return FY_OK;
 }
 
-static void random_release(void *state) {
-  random_state *s = state;
+void fy_random_release(void *state) {
+  fy_random_state *s = state;
   if (!s) return;
   fy_mutex_destroy(&s->lock);
   fy_free(s);
 }
 
-static fy_philox reserve(const fy_kernel_ctx *ctx, int64_t values) {
-  random_state *s = ctx->site->state;
+fy_philox fy_random_reserve_blocks(const fy_kernel_ctx *ctx, uint64_t blocks) {
+  fy_random_state *s = ctx->site->state;
   fy_lock(&s->lock);
   const fy_philox g = s->generator;
-  fy_philox_skip(&s->generator, (uint64_t)values * RESERVED_PER_VALUE);
+  fy_philox_skip(&s->generator, blocks);
   fy_unlock(&s->lock);
   return g;
 }
 
-// ---------------------------------------------------------------- groups
-typedef struct random_job {
-  fy_philox generator;
-  fy_dtype type;
-  void *out;
-  int64_t count;
-  int64_t low;     // RandomUniformInt
-  uint64_t range;  // 0: all 2^32 or 2^64
-} random_job;
+fy_philox fy_random_reserve(const fy_kernel_ctx *ctx, int64_t values) {
+  return fy_random_reserve_blocks(ctx, (uint64_t)values * FY_RANDOM_RESERVED);
+}
 
+// ---------------------------------------------------------------- groups
 // Writes a group's values; a last group may be cut short.
-static void put_group(const random_job *j, int64_t group, int per_group, const void *values,
+static void put_group(const fy_random_job *j, int64_t group, int per_group, const void *values,
                       size_t size) {
   const int64_t at = group * per_group;
   const int64_t n = j->count - at < per_group ? j->count - at : per_group;
@@ -81,7 +69,7 @@ static void put_group(const random_job *j, int64_t group, int per_group, const v
 }
 
 static void uniform(void *arg, int64_t begin, int64_t end) {
-  const random_job *j = arg;
+  const fy_random_job *j = arg;
   fy_philox g = j->generator;
   fy_philox_skip(&g, (uint64_t)begin);
   for (int64_t group = begin; group < end; group++) {
@@ -104,7 +92,7 @@ static void uniform(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-static void put_floats(const random_job *j, int64_t group, const float f[4]) {
+static void put_floats(const fy_random_job *j, int64_t group, const float f[4]) {
   uint16_t h[4];
   if (j->type == FY_FLOAT) {
     put_group(j, group, 4, f, sizeof f[0]);
@@ -117,7 +105,7 @@ static void put_floats(const random_job *j, int64_t group, const float f[4]) {
 }
 
 static void normal(void *arg, int64_t begin, int64_t end) {
-  const random_job *j = arg;
+  const fy_random_job *j = arg;
   fy_philox g = j->generator;
   fy_philox_skip(&g, (uint64_t)begin);
   for (int64_t group = begin; group < end; group++) {
@@ -138,11 +126,11 @@ static void normal(void *arg, int64_t begin, int64_t end) {
 
 // Values beyond two deviations are drawn again, so that a group needs blocks of its own.
 static void truncated(void *arg, int64_t begin, int64_t end) {
-  const random_job *j = arg;
+  const fy_random_job *j = arg;
   const int per_group = j->type == FY_DOUBLE ? 2 : 4;
   for (int64_t group = begin; group < end; group++) {
     fy_philox g = j->generator;
-    fy_philox_skip(&g, (uint64_t)group * (uint64_t)per_group * RESERVED_PER_VALUE / 4);
+    fy_philox_skip(&g, (uint64_t)group * (uint64_t)per_group * FY_RANDOM_RESERVED / 4);
     float f[4];
     double d[2];
     uint32_t x[4];
@@ -176,7 +164,7 @@ static void truncated(void *arg, int64_t begin, int64_t end) {
 }
 
 static void integers(void *arg, int64_t begin, int64_t end) {
-  const random_job *j = arg;
+  const fy_random_job *j = arg;
   fy_philox g = j->generator;
   fy_philox_skip(&g, (uint64_t)begin);
   for (int64_t group = begin; group < end; group++) {
@@ -199,21 +187,19 @@ static void integers(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-typedef void (*groups_fn)(void *arg, int64_t begin, int64_t end);
-typedef struct random_kind {
-  groups_fn fn;
-  double ns;  // per group
-} random_kind;
-static const random_kind uniform_kind = {uniform, 20}, normal_kind = {normal, 60},
-                         truncated_kind = {truncated, 80}, integers_kind = {integers, 30};
+const fy_random_kind fy_random_uniform = {uniform, 20}, fy_random_normal = {normal, 60},
+                     fy_random_truncated = {truncated, 80}, fy_random_integers = {integers, 30};
 
-static void fill(fy_kernel_ctx *ctx, random_job *job, const fy_tensor *out) {
-  const random_kind *kind = ctx->site->op->impl->aux;
+void fy_random_fill(fy_kernel_ctx *ctx, const fy_random_kind *kind, fy_random_job *job,
+                    const fy_tensor *out) {
   const int per_group = fy_dtype_storage(out->dtype) == 8 ? 2 : 4;
   job->type = out->dtype;
   job->out = out->data;
   job->count = out->count;
   fy_parallel(ctx, (out->count + per_group - 1) / per_group, kind->ns, kind->fn, job);
+}
+static void fill(fy_kernel_ctx *ctx, fy_random_job *job, const fy_tensor *out) {
+  fy_random_fill(ctx, ctx->site->op->impl->aux, job, out);
 }
 
 static fy_code shaped_output(fy_kernel_ctx *ctx, fy_tensor **out, fy_error *err) {
@@ -227,7 +213,7 @@ static fy_code random_stateful(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   FY_TRY(shaped_output(ctx, &out, err));
   if (out->count == 0) return FY_OK;
-  random_job job = {.generator = reserve(ctx, out->count)};
+  fy_random_job job = {.generator = fy_random_reserve(ctx, out->count)};
   fill(ctx, &job, out);
   return FY_OK;
 }
@@ -248,14 +234,14 @@ static fy_code random_integers(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Need minval < maxval, got %lld >= %lld",
                    (long long)lo, (long long)hi);
   }
-  random_job job = {
-      .generator = reserve(ctx, out->count), .low = lo, .range = (uint64_t)hi - (uint64_t)lo};
+  fy_random_job job = {
+      .generator = fy_random_reserve(ctx, out->count), .low = lo, .range = (uint64_t)hi - (uint64_t)lo};
   fill(ctx, &job, out);
   return FY_OK;
 }
 
 // The user's seed is scrambled once, so that a weak one (0, 1, 2 …) still gives strong keys.
-static fy_code generator_of_seed(const fy_tensor *seed, fy_philox *out, fy_error *err) {
+fy_code fy_random_of_seed(const fy_tensor *seed, fy_philox *out, fy_error *err) {
   char x[128];
   if (seed->rank != 1 || seed->count != 2) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "seed must have shape [2], not %s",
@@ -271,7 +257,7 @@ static fy_code generator_of_seed(const fy_tensor *seed, fy_philox *out, fy_error
 }
 
 // Inputs |i|, |i| + 1, |i| + 2 are key, counter and algorithm (1: Philox, 3: whatever fits).
-static fy_code generator_of_key(const fy_kernel_ctx *ctx, int i, fy_philox *out, fy_error *err) {
+fy_code fy_random_of_key(const fy_kernel_ctx *ctx, int i, fy_philox *out, fy_error *err) {
   const fy_tensor *key = ctx->in[i], *counter = ctx->in[i + 1], *alg = ctx->in[i + 2];
   char x[128];
   if (alg->rank != 0) {
@@ -298,7 +284,7 @@ static fy_code generator_of_key(const fy_kernel_ctx *ctx, int i, fy_philox *out,
   return FY_OK;
 }
 
-static fy_code draw(fy_kernel_ctx *ctx, random_job *job, fy_error *err) {
+static fy_code draw(fy_kernel_ctx *ctx, fy_random_job *job, fy_error *err) {
   fy_tensor *out;
   FY_TRY(shaped_output(ctx, &out, err));
   if (out->count) fill(ctx, job, out);
@@ -306,17 +292,17 @@ static fy_code draw(fy_kernel_ctx *ctx, random_job *job, fy_error *err) {
 }
 
 static fy_code random_stateless(fy_kernel_ctx *ctx, fy_error *err) {
-  random_job job = {0};
-  FY_TRY(generator_of_seed(ctx->in[1], &job.generator, err));
+  fy_random_job job = {0};
+  FY_TRY(fy_random_of_seed(ctx->in[1], &job.generator, err));
   return draw(ctx, &job, err);
 }
 static fy_code random_keyed(fy_kernel_ctx *ctx, fy_error *err) {
-  random_job job = {0};
-  FY_TRY(generator_of_key(ctx, 1, &job.generator, err));
+  fy_random_job job = {0};
+  FY_TRY(fy_random_of_key(ctx, 1, &job.generator, err));
   return draw(ctx, &job, err);
 }
 
-static fy_code bounded(const fy_kernel_ctx *ctx, int i, random_job *job, fy_error *err) {
+static fy_code bounded(const fy_kernel_ctx *ctx, int i, fy_random_job *job, fy_error *err) {
   const fy_tensor *low = ctx->in[i], *high = ctx->in[i + 1];
   char x[128];
   for (int k = 0; k < 2; k++) {
@@ -334,14 +320,14 @@ static fy_code bounded(const fy_kernel_ctx *ctx, int i, random_job *job, fy_erro
   return FY_OK;
 }
 static fy_code integers_stateless(fy_kernel_ctx *ctx, fy_error *err) {
-  random_job job = {0};
-  FY_TRY(generator_of_seed(ctx->in[1], &job.generator, err));
+  fy_random_job job = {0};
+  FY_TRY(fy_random_of_seed(ctx->in[1], &job.generator, err));
   FY_TRY(bounded(ctx, 2, &job, err));
   return draw(ctx, &job, err);
 }
 static fy_code integers_keyed(fy_kernel_ctx *ctx, fy_error *err) {
-  random_job job = {0};
-  FY_TRY(generator_of_key(ctx, 1, &job.generator, err));
+  fy_random_job job = {0};
+  FY_TRY(fy_random_of_key(ctx, 1, &job.generator, err));
   FY_TRY(bounded(ctx, 4, &job, err));
   return draw(ctx, &job, err);
 }
@@ -359,7 +345,7 @@ static fy_code get_key_counter(fy_kernel_ctx *ctx, fy_error *err) {
   const int64_t one = 1, two = 2;
   fy_philox g;
   fy_tensor *key, *counter;
-  FY_TRY(generator_of_seed(ctx->in[0], &g, err));
+  FY_TRY(fy_random_of_seed(ctx->in[0], &g, err));
   FY_TRY(fy_out(ctx, 0, 1, &one, &key, err));
   FY_TRY(fy_out(ctx, 1, 1, &two, &counter, err));
   *(uint64_t *)key->data = (uint64_t)g.key[1] << 32 | g.key[0];
@@ -369,26 +355,12 @@ static fy_code get_key_counter(fy_kernel_ctx *ctx, fy_error *err) {
   return ctx->site->num_outputs > 2 ? put_algorithm(ctx, 2, err) : FY_OK;
 }
 
-// ---------------------------------------------------------------- one 32-bit number after another
-typedef struct singles {
-  fy_philox generator;
-  uint32_t block[4];
-  int used;
-} singles;
-
-static uint32_t next_single(singles *s) {
-  if (s->used == 0) fy_philox_next(&s->generator, s->block);
-  const uint32_t v = s->block[s->used];
-  s->used = (s->used + 1) & 3;
-  return v;
-}
-
 // A row of logits becomes a running sum of weights; a uniform number picks a class from it.
 static fy_code pick_classes(fy_kernel_ctx *ctx, fy_philox generator, fy_tensor *out,
                             fy_error *err) {
   const fy_tensor *logits = ctx->in[0];
   const int64_t classes = logits->dims[1], samples = out->dims[1];
-  singles from = {.generator = generator};
+  fy_philox_singles from = {.generator = generator};
   void *memory;
   FY_TRY(fy_scratch(ctx, (size_t)(classes + 1) * sizeof(double), &memory, err));
   double *sums = memory;
@@ -404,7 +376,7 @@ static fy_code pick_classes(fy_kernel_ctx *ctx, fy_philox generator, fy_tensor *
       sums[c] = total;
     }
     for (int64_t i = 0; i < samples; i++) {
-      const uint32_t x0 = next_single(&from), x1 = next_single(&from);
+      const uint32_t x0 = fy_philox_single(&from), x1 = fy_philox_single(&from);
       const double find = fy_bits_to_unit_double(x0, x1) * total;
       int64_t low = 0, high = classes;
       while (low < high) {
@@ -451,9 +423,9 @@ static fy_code multinomial(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){rows, samples}, &out, err));
   if (out->count == 0) return FY_OK;
   if (stateless) {
-    FY_TRY(generator_of_seed(ctx->in[2], &g, err));
+    FY_TRY(fy_random_of_seed(ctx->in[2], &g, err));
   } else {
-    g = reserve(ctx, rows * ((samples + 3) / 4 * 4) * 2);
+    g = fy_random_reserve(ctx, rows * ((samples + 3) / 4 * 4) * 2);
   }
   return pick_classes(ctx, g, out, err);
 }
@@ -470,10 +442,13 @@ static fy_code multinomial_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 0, 2, (const int64_t[]){fy_dim_of(ctx->in[0], 0), n}, err);
 }
 
+// RandomShuffle with the site's generator, StatelessShuffle with that of its key and counter.
 static fy_code shuffle(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
-  random_state *s = ctx->site->state;
+  fy_random_state *s = ctx->site->state;
+  fy_philox_singles from = {0};
   fy_tensor *out;
+  if (!s) FY_TRY(fy_random_of_key(ctx, 1, &from.generator, err));
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   if (in->count <= 1 || in->dims[0] <= 1) {
     return fy_copy_run(in->dtype, out->data, 0, in->data, 0, in->count, err);
@@ -482,13 +457,15 @@ static fy_code shuffle(fy_kernel_ctx *ctx, fy_error *err) {
   void *memory;
   FY_TRY(fy_scratch(ctx, (size_t)n * sizeof(int64_t), &memory, err));
   int64_t *order = memory;
-  fy_lock(&s->lock);
-  singles from = {.generator = s->generator};
-  fy_philox_skip(&s->generator, (uint64_t)(n - 1 + 3) / 4);
-  fy_unlock(&s->lock);
+  if (s) {
+    fy_lock(&s->lock);
+    from.generator = s->generator;
+    fy_philox_skip(&s->generator, (uint64_t)(n - 1 + 3) / 4);
+    fy_unlock(&s->lock);
+  }
   for (int64_t i = 0; i < n; i++) order[i] = i;
   for (int64_t i = 0; i + 1 < n; i++) {
-    const int64_t with = i + (int64_t)(next_single(&from) % (uint32_t)(n - i));
+    const int64_t with = i + (int64_t)(fy_philox_single(&from) % (uint32_t)(n - i));
     const int64_t kept = order[i];
     order[i] = order[with];
     order[with] = kept;
@@ -531,6 +508,12 @@ static fy_code keyed_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[3], 0, err));
   return fy_shape_from_first(ctx, err);
+}
+static fy_code shuffle_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[3], 0, err));
+  return fy_shape_unchanged(ctx, err);
 }
 static fy_code scalar_bounds(fy_shape_ctx *ctx, int i, fy_error *err) {
   char x[128];
@@ -597,43 +580,49 @@ static const fy_sample stateless_multinomial_samples[] = {
 };
 static const fy_sample shuffle_samples[] = {{"f32[5,2]=iota", "seed=1; seed2=2", FY_OK, NULL}};
 
+static const fy_sample stateless_shuffle_samples[] = {
+    {"f32[5,2]=iota; u64[1]=7; u64[2]=1,2; i32[]=1", NULL, FY_OK, NULL},
+};
+
 #define RANDOM_OP(Name, kind)                                                                      \
-  FY_OP(Name, .shape = fy_shape_from_first, .prepare = random_prepare, .compute = random_stateful, \
-        .release = random_release, .aux = &(kind), .host_inputs = 1, FY_SAMPLES(samples))
-RANDOM_OP(RandomUniform, uniform_kind);
-RANDOM_OP(RandomStandardNormal, normal_kind);
-RANDOM_OP(TruncatedNormal, truncated_kind);
-FY_OP(RandomUniformInt, .shape = integers_shape, .prepare = random_prepare,
-      .compute = random_integers, .release = random_release, .aux = &integers_kind,
+  FY_OP(Name, .shape = fy_shape_from_first, .prepare = fy_random_prepare, .compute = random_stateful, \
+        .release = fy_random_release, .aux = &(kind), .host_inputs = 1, FY_SAMPLES(samples))
+RANDOM_OP(RandomUniform, fy_random_uniform);
+RANDOM_OP(RandomStandardNormal, fy_random_normal);
+RANDOM_OP(TruncatedNormal, fy_random_truncated);
+FY_OP(RandomUniformInt, .shape = integers_shape, .prepare = fy_random_prepare,
+      .compute = random_integers, .release = fy_random_release, .aux = &fy_random_integers,
       .host_inputs = 7, FY_SAMPLES(int_samples));
 FY_OP(StatelessRandomUniform, .shape = stateless_shape, .compute = random_stateless,
-      .aux = &uniform_kind, .host_inputs = 3, FY_SAMPLES(stateless_samples));
+      .aux = &fy_random_uniform, .host_inputs = 3, FY_SAMPLES(stateless_samples));
 FY_OP(StatelessRandomNormal, .shape = stateless_shape, .compute = random_stateless,
-      .aux = &normal_kind, .host_inputs = 3, FY_SAMPLES(stateless_samples));
+      .aux = &fy_random_normal, .host_inputs = 3, FY_SAMPLES(stateless_samples));
 FY_OP(StatelessTruncatedNormal, .shape = stateless_shape, .compute = random_stateless,
-      .aux = &truncated_kind, .host_inputs = 3, FY_SAMPLES(stateless_samples));
+      .aux = &fy_random_truncated, .host_inputs = 3, FY_SAMPLES(stateless_samples));
 FY_OP(StatelessRandomUniformFullInt, .shape = stateless_shape, .compute = random_stateless,
-      .aux = &integers_kind, .host_inputs = 3, FY_SAMPLES(full_samples));
+      .aux = &fy_random_integers, .host_inputs = 3, FY_SAMPLES(full_samples));
 FY_OP(StatelessRandomUniformInt, .shape = stateless_int_shape, .compute = integers_stateless,
-      .aux = &integers_kind, .host_inputs = 0xF, FY_SAMPLES(stateless_int_samples));
+      .aux = &fy_random_integers, .host_inputs = 0xF, FY_SAMPLES(stateless_int_samples));
 #define KEYED_OP(Name, kind, array)                                                              \
   FY_OP(Name, .shape = keyed_shape, .compute = random_keyed, .aux = &(kind), .host_inputs = 0xF, \
         FY_SAMPLES(array))
-KEYED_OP(StatelessRandomUniformV2, uniform_kind, keyed_samples);
-KEYED_OP(StatelessRandomNormalV2, normal_kind, keyed_samples);
-KEYED_OP(StatelessTruncatedNormalV2, truncated_kind, keyed_samples);
-KEYED_OP(StatelessRandomUniformFullIntV2, integers_kind, keyed_int_samples);
+KEYED_OP(StatelessRandomUniformV2, fy_random_uniform, keyed_samples);
+KEYED_OP(StatelessRandomNormalV2, fy_random_normal, keyed_samples);
+KEYED_OP(StatelessTruncatedNormalV2, fy_random_truncated, keyed_samples);
+KEYED_OP(StatelessRandomUniformFullIntV2, fy_random_integers, keyed_int_samples);
 FY_OP(StatelessRandomUniformIntV2, .shape = keyed_int_shape, .compute = integers_keyed,
-      .aux = &integers_kind, .host_inputs = 0x3F, FY_SAMPLES(keyed_range_samples));
+      .aux = &fy_random_integers, .host_inputs = 0x3F, FY_SAMPLES(keyed_range_samples));
 FY_OP(StatelessRandomGetKeyCounter, .shape = key_counter_shape, .compute = get_key_counter,
       .host_inputs = 1, .host_outputs = 3, FY_SAMPLES(key_samples));
 FY_OP(StatelessRandomGetKeyCounterAlg, .shape = key_counter_shape, .compute = get_key_counter,
       .host_inputs = 1, .host_outputs = 7, FY_SAMPLES(key_samples));
 FY_OP(StatelessRandomGetAlg, .shape = fy_shape_scalar, .compute = get_algorithm, .host_outputs = 1,
       FY_SAMPLES(alg_samples));
-FY_OP(Multinomial, .shape = multinomial_shape, .prepare = random_prepare, .compute = multinomial,
-      .release = random_release, .host_inputs = 1 << 1, FY_SAMPLES(multinomial_samples));
+FY_OP(Multinomial, .shape = multinomial_shape, .prepare = fy_random_prepare, .compute = multinomial,
+      .release = fy_random_release, .host_inputs = 1 << 1, FY_SAMPLES(multinomial_samples));
 FY_OP(StatelessMultinomial, .shape = multinomial_shape, .compute = multinomial, .host_inputs = 0x6,
       FY_SAMPLES(stateless_multinomial_samples));
-FY_OP(RandomShuffle, .shape = fy_shape_unchanged, .prepare = random_prepare, .compute = shuffle,
-      .release = random_release, FY_SAMPLES(shuffle_samples));
+FY_OP(RandomShuffle, .shape = fy_shape_unchanged, .prepare = fy_random_prepare, .compute = shuffle,
+      .release = fy_random_release, FY_SAMPLES(shuffle_samples));
+FY_OP(StatelessShuffle, .shape = shuffle_shape, .compute = shuffle, .host_inputs = 0xE,
+      FY_SAMPLES(stateless_shuffle_samples));

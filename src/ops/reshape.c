@@ -7,6 +7,17 @@
 #include "ops/values.h"
 
 // ---------------------------------------------------------------- Reshape
+static fy_code too_many_elements(const fy_tensor *sizes, fy_error *err) {
+  fy_str text;
+  fy_str_init(&text);
+  for (int64_t i = 0; i < sizes->count; i++)
+    fy_str_printf(&text, "%s%lld", i ? ", " : "", (long long)fy_tensor_int(sizes, i));
+  fy_code code =
+      fy_fail(err, FY_INVALID_ARGUMENT, "Shape [%s] has too many elements", fy_str_text(&text));
+  fy_str_free(&text);
+  return code;
+}
+
 static fy_code reshape(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *sizes = ctx->in[1];
   int64_t dims[FY_MAX_RANK];
@@ -39,8 +50,7 @@ static fy_code reshape(fy_kernel_ctx *ctx, fy_error *err) {
     } else if (size == 0) {
       zero = true;
     } else if (__builtin_mul_overflow(known, size, &known)) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Shape %s would have more than 2**63 - 1 elements",
-                     fy_shape_text(rank, dims, text));
+      return too_many_elements(sizes, err);
     }
   }
   const int64_t wanted = zero ? 0 : known;

@@ -187,6 +187,20 @@ static void destroy_variable(fy_object *self) {
 }
 
 const fy_object_type fy_variable_type = {"N10tensorflow3VarE", destroy_variable};
+const fy_object_type fy_ref_variable_type = {"N10tensorflow9LegacyVarE", destroy_variable};
+const fy_object_type fy_temp_variable_type = {"N10tensorflow19TemporaryVariableOp6TmpVarE",
+                                              destroy_variable};
+
+fy_code fy_ref_variable(const fy_tensor *handle, fy_variable **out, fy_error *err) {
+  fy_object *o = handle->dtype == FY_RESOURCE && handle->count == 1
+                     ? *(fy_object *const *)handle->data
+                     : NULL;
+  const bool fits = o && (o->type == &fy_ref_variable_type || o->type == &fy_temp_variable_type ||
+                          o->type == &fy_variable_type);
+  *out = fits ? (fy_variable *)o : NULL;
+  if (fits) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "Expected a reference to a variable");
+}
 
 fy_code fy_variable_new(fy_view container, fy_view name, fy_dtype dtype, fy_variable **out,
                         fy_error *err) {

@@ -59,12 +59,16 @@ typedef struct fy_variable {
 bool fy_variable_shapes_vary(void);
 
 extern const fy_object_type fy_variable_type;
+extern const fy_object_type fy_ref_variable_type;   // of VariableV2: found under another key
+extern const fy_object_type fy_temp_variable_type;  // of TemporaryVariable
 
 // A variable without a value, of any shape. One reference.
 FY_MUST_CHECK fy_code fy_variable_new(fy_view container, fy_view name, fy_dtype dtype,
                                       fy_variable **out, fy_error *err);
 // The value with a reference of the caller's own, or NULL if there is none.
 fy_tensor *fy_variable_read(fy_variable *v);
+// The variable of a handle, be it a resource or what a reference edge carries; INVALID_ARGUMENT else.
+FY_MUST_CHECK fy_code fy_ref_variable(const fy_tensor *handle, fy_variable **out, fy_error *err);
 // Takes over one reference to |value|.
 void fy_variable_assign(fy_variable *v, fy_tensor *value);
 

@@ -8,9 +8,16 @@
 #include "ops/scatter.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
+#include "ops/variable.h"
+
+// The ops on references (ScatterAdd …) are the same loops; they return the reference.
+static bool is_ref(const fy_site *site) {
+  return site->num_outputs == 1;
+}
 
 static fy_code variable_of(fy_kernel_ctx *ctx, fy_variable **out, fy_error *err) {
   fy_object *o = NULL;
+  if (fy_dtype_is_ref(ctx->site->in_types[0])) return fy_ref_variable(ctx->in[0], out, err);
   fy_code code = fy_resource_object(ctx->in[0], &fy_variable_type, &o, err);
   *out = (fy_variable *)o;
   return code;
@@ -75,6 +82,40 @@ static fy_code check_rows(const fy_tensor *to, const fy_tensor *indices, const f
   return FY_OK;
 }
 
+static fy_code check_ref_rows(const fy_tensor *to, const fy_tensor *indices,
+                              const fy_tensor *updates, fy_error *err) {
+  char x[128], y[128], z[128];
+  if (to->rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "params must be at least 1-D, got shape %s",
+                   fy_tensor_shape_text(to, x));
+  }
+  const int32_t rest = to->rank - 1;
+  if (updates->rank == 0 ||
+      (updates->rank == indices->rank + rest &&
+       fy_shape_equal(indices->rank, indices->dims, indices->rank, updates->dims) &&
+       fy_shape_equal(rest, to->dims + 1, rest, updates->dims + indices->rank)))
+    return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = "
+                 "[], got updates.shape %s, indices.shape %s, params.shape %s",
+                 fy_tensor_shape_text(updates, x), fy_tensor_shape_text(indices, y),
+                 fy_tensor_shape_text(to, z));
+}
+
+static fy_code check_ref_prefix(const fy_tensor *indices, const fy_tensor *updates, fy_error *err) {
+  const int32_t n = indices->rank - 1;
+  char x[128], y[128];
+  for (int32_t d = 0; d < n && d < updates->rank; d++) {
+    if (indices->dims[d] == updates->dims[d]) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Dimensions [0,%d) of indices[shape=%s] = %lld must match dimensions [0,%d) of "
+                   "updates[shape=%s] = %lld",
+                   n, fy_tensor_shape_text(indices, x), (long long)indices->dims[d], n,
+                   fy_tensor_shape_text(updates, y), (long long)updates->dims[d]);
+  }
+  return FY_OK;
+}
+
 typedef struct resource_scatter {
   fy_scatter_kind kind;
   bool nd;
@@ -90,29 +131,15 @@ static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **gar
                    "DType of scatter resource and updates does not match.");
   }
   if (how->nd) {
+    if (is_ref(ctx->site)) FY_TRY(check_ref_prefix(indices, updates, err));
     FY_TRY(fy_scatter_nd_check(v->value, indices, updates, err));
   } else {
-    FY_TRY(check_rows(v->value, indices, updates, err));
+    FY_TRY(is_ref(ctx->site) ? check_ref_rows(v->value, indices, updates, err)
+                             : check_rows(v->value, indices, updates, err));
   }
-  fy_tensor *target = v->value;
-  fy_tensor old_storage, new_storage;
-  fy_tensor *to = view_of(ctx, target, &old_storage);
-  if (!fy_tensor_is_exclusive(target)) {
-    const fy_tensor *from = to;
-    if (ctx->svc->allocate) {
-      FY_TRY(ctx->svc->allocate(ctx, target->dtype, target->rank, target->dims, &target, err));
-    } else {
-      FY_TRY(fy_tensor_new(target->dtype, target->rank, target->dims, &target, err));
-    }
-    to = view_of(ctx, target, &new_storage);
-    fy_code code = fy_copy_run(to->dtype, to->data, 0, from->data, 0, to->count, err);
-    if (code) {
-      fy_tensor_release(target);
-      return code;
-    }
-    *garbage = v->value;
-    v->value = target;
-  }
+  fy_tensor storage;
+  FY_TRY(fy_variable_own(ctx, v, garbage, err));
+  fy_tensor *to = view_of(ctx, v->value, &storage);
   if (how->nd) return fy_scatter_nd_run(ctx->site, how->kind, to, indices, updates, err);
   return scatter_rows(how->kind, to, indices, updates, err);
 }
@@ -125,6 +152,7 @@ static fy_code scatter_variable(fy_kernel_ctx *ctx, fy_error *err) {
   fy_code code = update_locked(ctx, v, &garbage, err);
   fy_unlock(&v->lock);
   fy_tensor_release(garbage);
+  if (!code) code = fy_out_ref(ctx, err);
   return code;
 }
 
@@ -260,6 +288,37 @@ RESOURCE_SCATTER(ResourceScatterNdAdd, FY_SCATTER_ADD, true);
 RESOURCE_SCATTER(ResourceScatterNdSub, FY_SCATTER_SUB, true);
 RESOURCE_SCATTER(ResourceScatterNdMin, FY_SCATTER_MIN, true);
 RESOURCE_SCATTER(ResourceScatterNdMax, FY_SCATTER_MAX, true);
+
+// ---------------------------------------------------------------- references
+static fy_code ref_rows_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape var = ctx->in[0], i = ctx->in[1], u = ctx->in[2];
+  FY_TRY(fy_shape_set(ctx, 0, var.rank, var.dims, err));
+  if (!fy_rank_known(u) || u.rank == 0 || !fy_rank_known(i) || !fy_rank_known(var)) return FY_OK;
+  if (var.rank < 1) return fy_shape_rank_at_least(var, 1, err);
+  int64_t dims[2 * FY_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d < i.rank; d++) dims[rank++] = i.dims[d];
+  for (int32_t d = 1; d < var.rank; d++) dims[rank++] = var.dims[d];
+  fy_pshape merged;
+  return fy_shape_merge(ctx, (fy_pshape){rank, dims}, u, &merged, err);
+}
+
+#define REF_SCATTER(Name, kind, nd)                                                           \
+  static const resource_scatter how_##Name = {kind, nd};                                      \
+  FY_OP(Name, .shape = nd ? fy_shape_unchanged : ref_rows_shape, .compute = scatter_variable, \
+        .flags = FY_OP_SETS_OUTPUT, .host_inputs = 1, .host_outputs = 1, .aux = &how_##Name)
+REF_SCATTER(ScatterUpdate, FY_SCATTER_UPDATE, false);
+REF_SCATTER(ScatterAdd, FY_SCATTER_ADD, false);
+REF_SCATTER(ScatterSub, FY_SCATTER_SUB, false);
+REF_SCATTER(ScatterMul, FY_SCATTER_MUL, false);
+REF_SCATTER(ScatterDiv, FY_SCATTER_DIV, false);
+REF_SCATTER(ScatterMin, FY_SCATTER_MIN, false);
+REF_SCATTER(ScatterMax, FY_SCATTER_MAX, false);
+REF_SCATTER(ScatterNdUpdate, FY_SCATTER_UPDATE, true);
+REF_SCATTER(ScatterNdAdd, FY_SCATTER_ADD, true);
+REF_SCATTER(ScatterNdSub, FY_SCATTER_SUB, true);
+REF_SCATTER(ScatterNdMin, FY_SCATTER_MIN, true);
+REF_SCATTER(ScatterNdMax, FY_SCATTER_MAX, true);
 FY_OP(ResourceGather, .shape = gather_shape, .compute = gather_variable, .host_inputs = 1);
 FY_OP(ResourceGatherNd, .shape = gather_nd_shape, .compute = gather_variable, .host_inputs = 1,
       .aux = "nd");

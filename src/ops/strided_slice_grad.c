@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// strided_slice_grad.c: StridedSliceGrad: zeros of the given shape with the gradient written where
-// StridedSlice (slice.c) would have read.
+// strided_slice_grad.c: writing where StridedSlice (slice.c) would have read: StridedSliceGrad into
+// zeros, TensorStridedSliceUpdate into a copy, StridedSliceAssign and ResourceStridedSliceAssign into
+// a variable.
 
 #include "ops/shape_fns.h"
 #include "ops/strided.h"
 #include "ops/values.h"
+#include "ops/variable.h"
 
 #define MAX_ENTRIES 31
 
@@ -124,17 +126,9 @@ static fy_code scatter(const target *t, const int64_t *dims, const fy_tensor *dy
   return FY_OK;
 }
 
-static fy_code slice_grad(fy_kernel_ctx *ctx, fy_error *err) {
-  const fy_tensor *shape = ctx->in[0], *begin = ctx->in[1], *end = ctx->in[2];
-  const fy_tensor *strides = ctx->in[3], *dy = ctx->in[4];
+static fy_code check_entries(const fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *begin = ctx->in[1], *end = ctx->in[2], *strides = ctx->in[3];
   char x[128], y[128], z[128];
-  int32_t rank;
-  int64_t dims[FY_MAX_RANK];
-  if (shape->rank != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "shape must be 1-D, got shape.shape = %s",
-                   fy_tensor_shape_text(shape, x));
-  }
-  FY_TRY(fy_value_shape(shape, &rank, dims, err));
   if (begin->rank != 1 || end->rank != 1 || strides->rank != 1 || begin->count != end->count ||
       begin->count != strides->count || begin->count > MAX_ENTRIES) {
     return fy_fail(
@@ -144,6 +138,20 @@ static fy_code slice_grad(fy_kernel_ctx *ctx, fy_error *err) {
         fy_tensor_shape_text(begin, x), fy_tensor_shape_text(end, y),
         fy_tensor_shape_text(strides, z));
   }
+  return FY_OK;
+}
+
+static fy_code slice_grad(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *shape = ctx->in[0], *dy = ctx->in[4];
+  char x[128], y[128];
+  int32_t rank;
+  int64_t dims[FY_MAX_RANK];
+  if (shape->rank != 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "shape must be 1-D, got shape.shape = %s",
+                   fy_tensor_shape_text(shape, x));
+  }
+  FY_TRY(fy_value_shape(shape, &rank, dims, err));
+  FY_TRY(check_entries(ctx, err));
   target t;
   FY_TRY(resolve(ctx, rank, dims, &t, err));
   if (!fy_shape_equal(t.out_rank, t.out_dims, dy->rank, dy->dims)) {
@@ -163,6 +171,88 @@ static fy_code slice_grad_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_from_input(ctx, 0, &ctx->out[0], err);
 }
 
+// ---------------------------------------------------------------- updates
+// |value| repeated to fill |dims|; one reference.
+static fy_code fill_out(const fy_tensor *value, int32_t rank, const int64_t *dims, fy_tensor **out,
+                        fy_error *err) {
+  char x[128], y[128];
+  const int32_t shift = rank - value->rank;
+  bool fits = shift >= 0;
+  for (int32_t d = 0; fits && d < value->rank; d++)
+    fits = value->dims[d] == 1 || value->dims[d] == dims[d + shift];
+  if (!fits) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Cannot broadcast input shape %s into final shape %s",
+                   fy_tensor_shape_text(value, x), fy_shape_text(rank, dims, y));
+  }
+  FY_TRY(fy_tensor_new(value->dtype, rank, dims, out, err));
+  int64_t strides[FY_MAX_RANK];
+  fy_dense_strides(value->rank, value->dims, strides);
+  fy_code code = FY_OK;
+  for (int64_t i = 0; !code && i < (*out)->count; i++) {
+    int64_t from = 0, rest = i;
+    for (int32_t d = rank - 1; d >= 0; d--) {
+      const int64_t at = rest % dims[d];
+      rest /= dims[d];
+      if (d >= shift && value->dims[d - shift] > 1) from += at * strides[d - shift];
+    }
+    code = fy_copy_run(value->dtype, (*out)->data, i, value->data, from, 1, err);
+  }
+  if (code) fy_tensor_release(*out);
+  return code;
+}
+
+static fy_code write_slice(fy_kernel_ctx *ctx, fy_tensor *to, fy_error *err) {
+  const fy_tensor *value = ctx->in[4];
+  target t;
+  FY_TRY(check_entries(ctx, err));
+  FY_TRY(resolve(ctx, to->rank, to->dims, &t, err));
+  if (fy_shape_equal(t.out_rank, t.out_dims, value->rank, value->dims))
+    return value->count ? scatter(&t, to->dims, value, to, err) : FY_OK;
+  fy_tensor *filled;
+  FY_TRY(fill_out(value, t.out_rank, t.out_dims, &filled, err));
+  fy_code code = filled->count ? scatter(&t, to->dims, filled, to, err) : FY_OK;
+  fy_tensor_release(filled);
+  return code;
+}
+
+static fy_code update_tensor(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  fy_tensor *out;
+  if (ctx->svc->forward && ctx->svc->forward(ctx, 0, 0, in->rank, in->dims)) {
+    out = ctx->out[0];
+  } else {
+    FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+    FY_TRY(fy_copy_run(in->dtype, out->data, 0, in->data, 0, in->count, err));
+  }
+  return write_slice(ctx, out, err);
+}
+
+static fy_code assign_slice(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_variable *v;
+  fy_tensor *garbage = NULL, storage;
+  FY_TRY(fy_ref_variable(ctx->in[0], &v, err));
+  fy_lock(&v->lock);
+  fy_code code = FY_OK;
+  if (!v->value || v->value->dtype != ctx->in[4]->dtype) {
+    code = !v->value ? fy_fail(err, FY_NOT_FOUND, "Resource %s/%s/%s does not exist.", v->container,
+                               v->name, v->object.type->name)
+                     : fy_fail(err, FY_INVALID_ARGUMENT,
+                               "l-value dtype %s does not match r-value dtype %s",
+                               fy_dtype_name(v->value->dtype), fy_dtype_name(ctx->in[4]->dtype));
+  }
+  if (!code) code = fy_variable_own(ctx, v, &garbage, err);
+  if (!code) code = write_slice(ctx, fy_variable_view(ctx, v->value, &storage), err);
+  fy_unlock(&v->lock);
+  fy_tensor_release(garbage);
+  return code ? code : fy_out_ref(ctx, err);
+}
+
+static const fy_sample update_samples[] = {
+    {"f32[5]=1,2,3,4,5; i32[1]=4; i32[1]=0; i32[1]=-2; f32[2]=7,8", NULL, FY_OK, "1,2,8,4,7"},
+    {"f32[2,2]=1,2,3,4; i32[1]=0; i32[1]=1; i32[1]=1; f32[]=9", NULL, FY_OK, "9,9,3,4"},
+    {"f32[2]=1,2; i32[1]=0; i32[1]=1; i32[1]=1; f32[3]=9,8,7", NULL, FY_INVALID_ARGUMENT,
+     "Cannot broadcast input shape [3] into final shape [1]"},
+};
 static const fy_sample samples[] = {
     {"i32[1]=5; i32[1]=4; i32[1]=0; i32[1]=-2; f32[2]=1,2", NULL, FY_OK, "0,0,2,0,1"},
     {"i32[2]=2,3; i32[2]=0,-1; i32[2]=0,0; i32[2]=1,1; f32[2]=1,2",
@@ -172,3 +262,9 @@ static const fy_sample samples[] = {
 };
 FY_OP(StridedSliceGrad, .shape = slice_grad_shape, .compute = slice_grad, .host_inputs = 15,
       FY_SAMPLES(samples));
+FY_OP(TensorStridedSliceUpdate, .shape = fy_shape_unchanged, .compute = update_tensor,
+      .host_inputs = 14, FY_SAMPLES(update_samples));
+FY_OP(StridedSliceAssign, .shape = fy_shape_unchanged, .compute = assign_slice,
+      .flags = FY_OP_SETS_OUTPUT, .host_inputs = 15, .host_outputs = 1);
+FY_OP(ResourceStridedSliceAssign, .shape = fy_shape_none, .compute = assign_slice,
+      .host_inputs = 15);

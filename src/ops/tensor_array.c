@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // tensor_array.c: TensorArrayV3 and its family: a resource that holds tensors by index. Every
-// element is written once; reading may clear it. A "flow" scalar orders the ops in the graph.
-// Not here: TensorArrayGrad.
+// element is written once; reading may clear it. A "flow" scalar orders the ops in the graph. The
+// gradient of an array is an array of the same size whose elements add up what is written to them.
+// The handles of version 1 are references (execute/refs.c) to the same resource.
+// Not here: version 2, whose handles are strings, and TensorArrayGrad of version 1, which takes one.
 
 #include "base/alloc.h"
+#include "ops/elementwise.h"
 #include "ops/shape_fns.h"
 #include "ops/tensor_list.h"
 #include "ops/values.h"
@@ -15,10 +18,27 @@ typedef struct tensor_array {
   bool *cleared;         // [list->n]
   size_t cap;
   bool dynamic, clear_after_read, identical;
+  bool adds;  // of a gradient: several writes are summed
+  int64_t num_like;
+  fy_tensor **like;  // [num_like] shapes of what was cleared; of a gradient: of its zeros; or NULL
+  struct gradient {  // by source
+    struct gradient *next;
+    struct tensor_array *array;
+    char source[];
+  } * gradients;
 } tensor_array;
 
 static void destroy(fy_object *self) {
   tensor_array *a = (tensor_array *)self;
+  if (a->like)
+    for (int64_t i = 0; i < a->num_like; i++) fy_tensor_release(a->like[i]);
+  fy_free(a->like);
+  while (a->gradients) {
+    struct gradient *g = a->gradients;
+    a->gradients = g->next;
+    fy_object_release(&g->array->object);
+    fy_free(g);
+  }
   if (a->list) fy_object_release(&a->list->object);
   fy_free(a->cleared);
   fy_mutex_destroy(&a->lock);
@@ -65,6 +85,10 @@ static fy_code gather_shape(fy_shape_ctx *ctx, fy_error *err) {
   for (int32_t i = 0; i < a->v.shape.rank; i++) dims[i + 1] = a->v.shape.dims[i];
   return fy_shape_set(ctx, 0, a->v.shape.rank + 1, dims, err);
 }
+static fy_code ref_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 0, err));
+  return fy_shape_set(ctx, 0, 1, (const int64_t[]){2}, err);
+}
 static fy_code concat_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 1, 1, (const int64_t[]){-1}, err);
 }
@@ -89,7 +113,7 @@ static fy_code new_array(fy_kernel_ctx *ctx, fy_error *err) {
   }
   const int64_t n = fy_tensor_int(ctx->in[0], 0);
   if (n < 0) return fy_fail(err, FY_INVALID_ARGUMENT, "Size should be >= 0.");
-  FY_TRY(put_flow(ctx, 1, err));
+  if (site->num_outputs > 1) FY_TRY(put_flow(ctx, 1, err));
   FY_TRY(fy_out(ctx, 0, 0, NULL, &out, err));
   tensor_array *a = fy_calloc(1, sizeof *a);
   if (!a) return fy_fail_oom(err, sizeof *a);
@@ -98,7 +122,8 @@ static fy_code new_array(fy_kernel_ctx *ctx, fy_error *err) {
   fy_mutex_init(&a->lock);
   a->dynamic = fy_site_bool(site, "dynamic_size");
   a->clear_after_read = fy_site_bool(site, "clear_after_read");
-  a->identical = fy_site_bool(site, "identical_element_shapes");
+  a->identical = fy_site_attr(site, "identical_element_shapes") &&
+                 fy_site_bool(site, "identical_element_shapes");
   fy_code code =
       fy_tensor_list_new(fy_site_type(site, "dtype"), has_shape ? shape->v.shape.rank : -1,
                          has_shape ? shape->v.shape.dims : NULL, 0, &a->list, err);
@@ -119,6 +144,29 @@ static bool fits(const fy_tensor_list *l, int32_t rank, const int64_t *dims) {
     if (l->dims[i] >= 0 && l->dims[i] != dims[i]) return false;
   }
   return true;
+}
+
+// Element |at| of a gradient becomes its sum with |item|, which is let go.
+static fy_code add_item(tensor_array *a, int64_t at, fy_tensor *item, fy_error *err) {
+  fy_tensor *old = a->list->items[at], *sum = NULL;
+  const fy_binary_loop loop = fy_add_loops.loop[item->dtype];
+  char x[128], y[128];
+  int bad = 0;
+  fy_code code = FY_OK;
+  if (!fy_shape_equal(old->rank, old->dims, item->rank, item->dims) || !loop) {
+    code = fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Could not aggregate to TensorArray index %lld because the existing shape is %s "
+                   "but the new input shape is %s.",
+                   (long long)at, fy_tensor_shape_text(old, x), fy_tensor_shape_text(item, y));
+  }
+  if (!code) code = fy_tensor_new(item->dtype, item->rank, item->dims, &sum, err);
+  if (!code) {
+    if (item->count) loop(old->data, 1, item->data, 1, sum->data, item->count, &bad);
+    a->list->items[at] = sum;
+    fy_tensor_release(old);
+  }
+  fy_tensor_release(item);
+  return code;
 }
 
 // Takes over one reference to |item|, also when it fails.
@@ -148,6 +196,8 @@ static fy_code write_item(tensor_array *a, int64_t at, fy_tensor *item, fy_error
     code = fy_fail(err, FY_INVALID_ARGUMENT,
                    "Could not write to TensorArray index %lld because it has already been read.",
                    (long long)at);
+  } else if (!code && l->items[at] && a->adds) {
+    return add_item(a, at, item, err);
   } else if (!code && l->items[at]) {
     code =
         fy_fail(err, FY_INVALID_ARGUMENT,
@@ -281,6 +331,22 @@ static fy_code split(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- reading
+// A gradient made later still has to know the shape of what is cleared now.
+static fy_code remember_shape(tensor_array *a, int64_t at, fy_error *err) {
+  if (a->num_like < a->list->n) {
+    fy_tensor **more = fy_realloc(a->like, (size_t)a->list->n * sizeof *more);
+    if (!more) return fy_fail_oom(err, (size_t)a->list->n * sizeof *more);
+    for (int64_t i = a->num_like; i < a->list->n; i++) more[i] = NULL;
+    a->like = more;
+    a->num_like = a->list->n;
+  }
+  const fy_tensor *t = a->list->items[at];
+  const int64_t rank = t->rank;
+  fy_tensor_release(a->like[at]);
+  a->like[at] = NULL;
+  return fy_tensor_from(FY_INT64, 1, &rank, t->dims, &a->like[at], err);
+}
+
 // |*out| is what element |at| holds, retained; NULL if it was never written (then zeros).
 static fy_code read_item(tensor_array *a, int64_t at, fy_tensor **out, fy_error *err) {
   fy_tensor_list *l = a->list;
@@ -296,6 +362,13 @@ static fy_code read_item(tensor_array *a, int64_t at, fy_tensor **out, fy_error 
                    "Could not read index %lld twice because it was cleared after a previous read "
                    "(perhaps try setting clear_after_read = false?)",
                    (long long)at);
+  }
+  if (!l->items[at] && a->like && at < a->num_like && a->like[at]) {
+    const fy_tensor *like = a->like[at];
+    FY_TRY(fy_tensor_new(l->dtype, (int32_t)like->count, like->data, out, err));
+    if ((*out)->count && fy_dtype_is_plain(l->dtype))
+      memset((*out)->data, 0, fy_tensor_bytes(*out));
+    return FY_OK;
   }
   if (!l->items[at]) {
     bool known = l->rank >= 0;
@@ -318,6 +391,7 @@ static fy_code read_item(tensor_array *a, int64_t at, fy_tensor **out, fy_error 
   *out = l->items[at];
   fy_tensor_retain(*out);
   if (a->clear_after_read) {
+    FY_TRY(remember_shape(a, at, err));
     fy_tensor_release(l->items[at]);
     l->items[at] = NULL;
     a->cleared[at] = true;
@@ -460,6 +534,94 @@ static fy_code close_array(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+// ---------------------------------------------------------------- gradients
+// The shapes of all elements, also of those that were read and cleared.
+static fy_code copy_shapes(tensor_array *g, const tensor_array *from, const fy_tensor *lead,
+                           fy_error *err) {
+  const int32_t extra = lead ? (int32_t)lead->count : 0;
+  g->num_like = from->list->n;
+  g->like = fy_calloc((size_t)g->num_like + 1, sizeof *g->like);
+  if (!g->like) return fy_fail_oom(err, (size_t)g->num_like * sizeof *g->like);
+  for (int64_t i = 0; i < g->num_like; i++) {
+    const fy_tensor *t = from->list->items[i], *kept = NULL;
+    int64_t dims[FY_MAX_RANK];
+    if (!t && from->like && i < from->num_like) kept = from->like[i];
+    const int64_t own = t ? t->rank : kept ? kept->count : FY_MAX_RANK, rank = own + extra;
+    if ((!t && !kept) || rank > FY_MAX_RANK) continue;
+    for (int32_t d = 0; d < extra; d++) dims[d] = fy_tensor_int(lead, d);
+    for (int64_t d = 0; d < own; d++) dims[extra + d] = t ? t->dims[d] : fy_tensor_int(kept, d);
+    FY_TRY(fy_tensor_from(FY_INT64, 1, &rank, dims, &g->like[i], err));
+  }
+  return FY_OK;
+}
+
+static fy_code make_gradient(tensor_array *a, const fy_tensor *lead, tensor_array **out,
+                             fy_error *err) {
+  tensor_array *g = fy_calloc(1, sizeof *g);
+  int64_t dims[FY_MAX_RANK];
+  int32_t rank = a->list->rank;
+  if (!g) return fy_fail_oom(err, sizeof *g);
+  atomic_init(&g->object.refs, 1);
+  g->object.type = &array_type;
+  fy_mutex_init(&g->lock);
+  g->adds = true;
+  if (lead && rank >= 0) {
+    const int32_t extra = (int32_t)lead->count;
+    if (rank + extra > FY_MAX_RANK) {
+      destroy(&g->object);
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
+    }
+    for (int32_t d = 0; d < extra; d++) dims[d] = fy_tensor_int(lead, d);
+    for (int32_t d = 0; d < rank; d++) dims[extra + d] = a->list->dims[d];
+    rank += extra;
+  } else if (rank >= 0) {
+    for (int32_t d = 0; d < rank; d++) dims[d] = a->list->dims[d];
+  }
+  a->dynamic = false;  // it has its final size
+  fy_code code = fy_tensor_list_new(a->list->dtype, rank, dims, 0, &g->list, err);
+  if (!code) code = resize(g, a->list->n, err);
+  if (!code) code = copy_shapes(g, a, lead, err);
+  if (code)
+    destroy(&g->object);
+  else
+    *out = g;
+  return code;
+}
+
+static fy_code gradient(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_view source = fy_site_string(ctx->site, "source");
+  const fy_tensor *lead = ctx->site->num_inputs > 2 ? ctx->in[2] : NULL;
+  tensor_array *a = NULL, *g = NULL;
+  fy_tensor *out;
+  if (lead && lead->rank != 1)
+    return fy_fail(err, FY_INVALID_ARGUMENT, "shape_to_prepend must be a vector");
+  if (ctx->site->num_outputs > 1) FY_TRY(put_flow(ctx, 1, err));
+  FY_TRY(fy_out(ctx, 0, 0, NULL, &out, err));
+  FY_TRY(open_array(ctx, &a, err));
+  fy_code code = FY_OK;
+  for (struct gradient *e = a->gradients; e && !g; e = e->next)
+    if (fy_view_is(source, e->source)) g = e->array;
+  if (!g) {
+    struct gradient *e = fy_malloc(sizeof *e + source.n + 1);
+    code = e ? make_gradient(a, lead, &g, err) : fy_fail_oom(err, sizeof *e);
+    if (code) {
+      fy_free(e);
+    } else {
+      if (source.n) memcpy(e->source, source.p, source.n);
+      e->source[source.n] = 0;
+      e->array = g;
+      e->next = a->gradients;
+      a->gradients = e;
+    }
+  }
+  if (!code) {
+    fy_object_retain(&g->object);
+    fy_resource_put(out, &g->object);
+  }
+  fy_unlock(&a->lock);
+  return code;
+}
+
 #define FLAGS .flags = FY_OP_HOST | FY_OP_DYNAMIC | FY_OP_NO_FOLD
 static const fy_sample new_samples[] = {
     {"i32[]=3", "dtype=float; element_shape=[2]", FY_OK, NULL},
@@ -476,3 +638,17 @@ FY_OP(TensorArrayGatherV3, .shape = gather_shape, .compute = gather, FLAGS);
 FY_OP(TensorArrayConcatV3, .shape = concat_shape, .compute = concat, FLAGS);
 FY_OP(TensorArraySizeV3, .shape = fy_shape_scalar, .compute = size, FLAGS);
 FY_OP(TensorArrayCloseV3, .shape = fy_shape_none, .compute = close_array, FLAGS);
+FY_OP(TensorArrayGradV3, .shape = fy_shape_scalar, .compute = gradient, FLAGS);
+FY_OP(TensorArrayGradWithShape, .shape = fy_shape_scalar, .compute = gradient, FLAGS);
+
+// Version 1.
+FY_OP(TensorArray, .shape = ref_shape, .compute = new_array, FLAGS);
+FY_OP(TensorArrayWrite, .shape = fy_shape_scalar, .compute = write, FLAGS);
+FY_OP(TensorArrayScatter, .shape = fy_shape_scalar, .compute = scatter, FLAGS);
+FY_OP(TensorArraySplit, .shape = fy_shape_scalar, .compute = split, FLAGS);
+FY_OP(TensorArrayRead, .shape = fy_shape_none, .compute = read,
+      .flags = FY_OP_HOST | FY_OP_DYNAMIC | FY_OP_NO_FOLD | FY_OP_SETS_OUTPUT);
+FY_OP(TensorArrayGather, .shape = gather_shape, .compute = gather, FLAGS);
+FY_OP(TensorArrayConcat, .shape = concat_shape, .compute = concat, FLAGS);
+FY_OP(TensorArraySize, .shape = fy_shape_scalar, .compute = size, FLAGS);
+FY_OP(TensorArrayClose, .shape = fy_shape_none, .compute = close_array, FLAGS);

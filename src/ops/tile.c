@@ -33,9 +33,8 @@ static fy_code tile(fy_kernel_ctx *ctx, fy_error *err) {
     dims[2 * d + 1] = in->dims[d];
     strides[2 * d + 1] = own[d];
     if (__builtin_mul_overflow(m, in->dims[d], &out_dims[d])) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Encountered overflow when multiplying %lld with %lld, result: -1",
-                     (long long)in->dims[d], (long long)m);
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Expected a non-negative size, got %lld",
+                     (long long)out_dims[d]);
     }
   }
   fy_tensor *out;

@@ -23,8 +23,8 @@ fy_code fy_value_shape(const fy_tensor *t, int32_t *rank, int64_t dims[FY_MAX_RA
   }
   int64_t count;
   if (!fy_shape_count(*rank, dims, &count)) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Encountered overflow when multiplying shape dimensions");
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Shape %s would have more than 2**63 - 1 elements",
+                   fy_shape_text(*rank, dims, text));
   }
   return FY_OK;
 }

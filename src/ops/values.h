@@ -19,6 +19,14 @@ static inline int64_t fy_product(const int64_t *dims, int32_t n) {
 static inline const char *fy_tensor_shape_text(const fy_tensor *t, char buf[128]) {
   return fy_shape_text(t->rank, t->dims, buf);
 }
+// Element |i| of an int32 or int64 tensor := |v|, which fits.
+static inline void fy_index_put(fy_tensor *t, int64_t i, int64_t v) {
+  if (t->dtype == FY_INT32) {
+    ((int32_t *)t->data)[i] = (int32_t)v;
+  } else {
+    ((int64_t *)t->data)[i] = v;
+  }
+}
 // Copies |count| elements of |t|'s type from |src| + from to |dst| + to (offsets in elements).
 FY_MUST_CHECK static inline fy_code fy_copy_run(fy_dtype type, void *dst, int64_t to,
                                                 const void *src, int64_t from, int64_t count,

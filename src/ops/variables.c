@@ -8,6 +8,8 @@
 #include "ops/elementwise.h"
 #include "ops/resource.h"
 #include "ops/shape_fns.h"
+#include "ops/values.h"
+#include "ops/variable.h"
 
 // TensorFlow's name for "give me a variable nobody else can find".
 #define ANONYMOUS "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
@@ -133,6 +135,10 @@ static fy_tensor *view_of(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage) 
   return ctx->svc->view ? ctx->svc->view(ctx, t, storage) : t;
 }
 
+fy_tensor *fy_variable_view(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage) {
+  return view_of(ctx, t, storage);
+}
+
 static fy_code fresh(fy_kernel_ctx *ctx, const fy_tensor *like, fy_tensor **out, fy_error *err) {
   if (ctx->svc->allocate) {
     return ctx->svc->allocate(ctx, like->dtype, like->rank, like->dims, out, err);
@@ -140,9 +146,24 @@ static fy_code fresh(fy_kernel_ctx *ctx, const fy_tensor *like, fy_tensor **out,
   return fy_tensor_new(like->dtype, like->rank, like->dims, out, err);
 }
 
-// Input 1 as a tensor that may be kept: itself if it owns its memory, else a copy.
-static fy_code keep_input(fy_kernel_ctx *ctx, fy_tensor **out, fy_error *err) {
-  fy_tensor *in = ctx->in[1];
+fy_code fy_variable_own(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **garbage, fy_error *err) {
+  fy_tensor *old = v->value, *copy = NULL, old_view, new_view;
+  if (fy_tensor_is_exclusive(old)) return FY_OK;
+  FY_TRY(fresh(ctx, old, &copy, err));
+  const fy_tensor *from = view_of(ctx, old, &old_view);
+  fy_tensor *to = view_of(ctx, copy, &new_view);
+  fy_code code = fy_copy_run(old->dtype, to->data, 0, from->data, 0, old->count, err);
+  if (code) {
+    fy_tensor_release(copy);
+    return code;
+  }
+  v->value = copy;
+  *garbage = old;
+  return FY_OK;
+}
+
+fy_code fy_variable_keep(fy_kernel_ctx *ctx, int i, fy_tensor **out, fy_error *err) {
+  fy_tensor *in = ctx->in[i];
   if (in->buffer && !in->device)
     return fy_tensor_alias(in, in->dtype, in->rank, in->dims, out, err);
   FY_TRY(fresh(ctx, in, out, err));
@@ -179,7 +200,7 @@ static fy_code assign_variable(fy_kernel_ctx *ctx, fy_error *err) {
           fy_shape_text(in->rank, in->dims, y));
     }
   }
-  FY_TRY(keep_input(ctx, &value, err));
+  FY_TRY(fy_variable_keep(ctx, 1, &value, err));
   fy_variable_assign(v, value);
   if (ctx->svc->resources) fy_resources_touch(ctx->svc->resources(ctx), v->container);
   return FY_OK;

@@ -241,6 +241,8 @@ static bool fits(const fy_node *call, const fy_graph *body) {
   for (size_t i = 0; i < body->num_nodes; i++) {
     const fy_node *n = body->nodes[i];
     if (!n) continue;
+    for (uint32_t k = 0; k < n->num_outputs; k++)  // readings are made per program (execute/refs.c)
+      if (fy_dtype_is_ref(n->outputs[k].dtype)) return false;
     if (fy_node_is(n, "_Arg")) args++;
     if (!fy_node_is(n, "_Retval")) continue;
     int64_t at = index_of(n);

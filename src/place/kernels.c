@@ -39,7 +39,9 @@ static bool listed(const fy_attrs *attrs, const char *name, uint32_t index) {
 
 static bool on_host(const fy_node *node, const fy_device *device, uint32_t index, bool outputs,
                     fy_dtype dtype) {
-  if (!device || device->is_host || !fy_dtype_is_plain(fy_dtype_base(dtype))) return true;
+  if (!device || device->is_host || fy_dtype_is_ref(dtype) ||
+      !fy_dtype_is_plain(fy_dtype_base(dtype)))
+    return true;
   const fy_op_impl *impl = node->op ? node->op->impl : NULL;
   if (listed(&node->attrs, outputs ? "_output_hostmem" : "_input_hostmem", index)) return true;
   if (!impl) return node->function && fy_dtype_base(dtype) == FY_INT32;

@@ -336,6 +336,11 @@ fy_code fy_wire_bundle_read(fy_wire_bundle *b, const char *name, fy_tensor **out
                    fy_dtype_valid(b->num_shards) ? fy_dtype_size((fy_dtype)b->num_shards) : 0);
   }
   if (!item) return missing(b, name, err);
+  if (b->is_v1 && item->num_parts > 1) {
+    fy_tensor_slice all = {.rank = item->shape.rank};
+    for (int32_t d = 0; d < all.rank && d < FY_INLINE_RANK; d++) all.length[d] = -1;
+    return fy_wire_bundle_read_slice(b, name, &all, out, err);
+  }
   if (b->is_v1) return fy_wire_bundle_read_v1(item, out, err);
   fy_code code = item->proto->n_slices ? fy_wire_bundle_read_sliced(b, item, out, err)
                                        : fy_wire_bundle_read_item(b, item, out, err);

@@ -33,4 +33,21 @@ FY_MUST_CHECK fy_code fy_wire_bundle_info(const fy_wire_bundle *b, const char *n
 FY_MUST_CHECK fy_code fy_wire_bundle_read(fy_wire_bundle *b, const char *name, fy_tensor **out,
                                           fy_error *err);
 
+// A part of a tensor: |start| and |length| per dim; length -1 is the whole dim.
+typedef struct fy_tensor_slice {
+  int32_t rank;
+  int64_t start[FY_INLINE_RANK], length[FY_INLINE_RANK];
+} fy_tensor_slice;
+
+// Reads a part of a tensor, putting together what it needs of the slices that the checkpoint has.
+// INVALID_ARGUMENT: "Does not have sufficient slices for partitioned tensor x …".
+FY_MUST_CHECK fy_code fy_wire_bundle_read_slice(fy_wire_bundle *b, const char *name,
+                                                const fy_tensor_slice *want, fy_tensor **out,
+                                                fy_error *err);
+// "4 3 0,2:-" (shape, then slice) as in shape_and_slices of SaveV2; TensorFlow's texts. |resolved| is
+// the slice with every whole dim written out; its lengths are the shape of the part.
+FY_MUST_CHECK fy_code fy_slice_parse(fy_view spec, int64_t shape[FY_INLINE_RANK],
+                                     fy_tensor_slice *slice, fy_tensor_slice *resolved,
+                                     fy_error *err);
+
 #endif

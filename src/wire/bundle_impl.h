@@ -19,6 +19,7 @@ typedef struct fy_wire_bundle_item {
   int64_t count;                        // elements
   const Tensorflow__TensorProto *data;  // version 1: the values, and in how many parts
   int num_parts;
+  const struct Tensorflow__SavedSlice **parts;  // version 1: all of them
 } fy_wire_bundle_item;
 
 struct fy_wire_bundle {
@@ -46,10 +47,19 @@ FY_MUST_CHECK fy_code fy_wire_bundle_read_item(fy_wire_bundle *b, const fy_wire_
 // Reads an item that lists slices.
 FY_MUST_CHECK fy_code fy_wire_bundle_read_sliced(fy_wire_bundle *b, const fy_wire_bundle_item *item,
                                                  fy_tensor **out, fy_error *err);
+// |s| as a message in |arena| (bundle_write.c).
+FY_MUST_CHECK fy_code fy_slice_message(const fy_tensor_slice *s, fy_arena *arena,
+                                       Tensorflow__TensorSliceProto **out, fy_error *err);
+// Appends the key under which a slice is stored; false when memory is short.
+bool fy_wire_slice_key(fy_str *key, fy_view name, const Tensorflow__TensorSliceProto *proto);
 
 // Version 1 (bundle_v1.c): everything is in one table.
 FY_MUST_CHECK fy_code fy_wire_bundle_scan_v1(fy_wire_bundle *b, const uint8_t *table, size_t n,
                                              fy_error *err);
+// The values of part |i|, whose shape is given.
+FY_MUST_CHECK fy_code fy_wire_bundle_read_v1_part(const fy_wire_bundle_item *item, int i,
+                                                  fy_pshape shape, fy_tensor **out, fy_error *err);
+const Tensorflow__TensorSliceProto *fy_wire_bundle_v1_slice(const fy_wire_bundle_item *item, int i);
 FY_MUST_CHECK fy_code fy_wire_bundle_read_v1(const fy_wire_bundle_item *item, fy_tensor **out,
                                              fy_error *err);
 

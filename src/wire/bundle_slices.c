@@ -55,7 +55,7 @@ static void put_signed(fy_str *key, int64_t v) {
   fy_str_addn(key, (char *)begin, len);
 }
 
-static bool slice_key(fy_str *key, fy_view name, const Tensorflow__TensorSliceProto *proto) {
+bool fy_wire_slice_key(fy_str *key, fy_view name, const Tensorflow__TensorSliceProto *proto) {
   put_number(key, 0);
   put_text(key, name);
   put_number(key, proto->n_extent);
@@ -89,7 +89,7 @@ static fy_code place_slice(fy_wire_bundle *b, const fy_wire_bundle_item *item,
   }
   fy_str key;
   fy_str_init(&key);
-  bool made = slice_key(&key, item->key, proto);
+  bool made = fy_wire_slice_key(&key, item->key, proto);
   out->item = made ? fy_wire_bundle_find(b, key.p, key.len) : NULL;
   fy_str_free(&key);
   if (!made) return fy_fail_oom(err, item->key.n);
@@ -176,4 +176,132 @@ fy_code fy_wire_bundle_read_sliced(fy_wire_bundle *b, const fy_wire_bundle_item 
   }
   *out = t;
   return FY_OK;
+}
+
+// ---------------------------------------------------------------- parts of a tensor
+typedef struct region {
+  int64_t start[FY_INLINE_RANK], length[FY_INLINE_RANK];
+} region;
+
+static fy_code region_of(const fy_wire_bundle_item *item, const Tensorflow__TensorSliceProto *proto,
+                         region *out, fy_error *err) {
+  for (int32_t d = 0; d < item->shape.rank; d++) {
+    const Tensorflow__TensorSliceProto__Extent *e =
+        proto && (size_t)d < proto->n_extent ? proto->extent[d] : NULL;
+    const int64_t dim = item->shape.dims[d];
+    out->start[d] = e && !is_whole(e) ? e->start : 0;
+    out->length[d] = e && !is_whole(e) ? e->length : dim;
+    if (out->start[d] < 0 || out->start[d] > dim || out->length[d] < 0 ||
+        out->length[d] > dim - out->start[d])
+      return fy_fail(err, FY_DATA_LOSS, "a slice lies outside of the tensor");
+  }
+  return FY_OK;
+}
+
+// Copies what |from|, at |a| of the whole, and |to|, at |b|, have in common; adds its size to |*done|.
+static fy_code copy_common(const fy_tensor *from, const region *a, fy_tensor *to, const region *b,
+                           int64_t *done, fy_error *err) {
+  const int32_t rank = to->rank;
+  int64_t low[FY_INLINE_RANK], size[FY_INLINE_RANK], index[FY_INLINE_RANK] = {0}, rows = 1;
+  for (int32_t d = 0; d < rank; d++) {
+    const int64_t end_a = a->start[d] + a->length[d], end_b = b->start[d] + b->length[d];
+    low[d] = a->start[d] > b->start[d] ? a->start[d] : b->start[d];
+    size[d] = (end_a < end_b ? end_a : end_b) - low[d];
+    if (size[d] <= 0) return FY_OK;
+    if (d < rank - 1) rows *= size[d];
+  }
+  const int64_t run = rank ? size[rank - 1] : 1;
+  const size_t element = fy_dtype_storage(to->dtype);
+  for (int64_t r = 0; r < rows; r++) {
+    int64_t src = 0, dst = 0;
+    for (int32_t d = 0; d < rank; d++) {
+      const int64_t at = low[d] + (d < rank - 1 ? index[d] : 0);
+      src = src * a->length[d] + at - a->start[d];
+      dst = dst * b->length[d] + at - b->start[d];
+    }
+    FY_TRY(fy_elements_copy(to->dtype, (char *)to->data + (size_t)dst * element,
+                            (const char *)from->data + (size_t)src * element, run, err));
+    for (int32_t d = rank - 2; d >= 0 && ++index[d] == size[d]; d--) index[d] = 0;
+  }
+  *done += rows * run;
+  return FY_OK;
+}
+
+static bool meet(const region *a, const region *b, int32_t rank) {
+  for (int32_t d = 0; d < rank; d++)
+    if (a->start[d] + a->length[d] <= b->start[d] || b->start[d] + b->length[d] <= a->start[d])
+      return false;
+  return true;
+}
+
+static fy_code read_part(fy_wire_bundle *b, const fy_wire_bundle_item *item, size_t i,
+                         const region *at, fy_tensor **out, fy_error *err) {
+  if (b->is_v1)
+    return fy_wire_bundle_read_v1_part(item, (int)i, (fy_pshape){item->shape.rank, at->length}, out,
+                                       err);
+  if (!item->proto->n_slices) return fy_wire_bundle_read_item(b, item, out, err);
+  slice s;
+  FY_TRY(place_slice(b, item, item->proto->slices[i], &s, err));
+  return fy_wire_bundle_read_item(b, s.item, out, err);
+}
+
+static void print_slice(fy_str *out, const fy_tensor_slice *s) {
+  for (int32_t d = 0; d < s->rank; d++) {
+    if (d) fy_str_addc(out, ':');
+    if (s->length[d] < 0)
+      fy_str_addc(out, '-');
+    else
+      fy_str_printf(out, "%" PRId64 ",%" PRId64, s->start[d], s->length[d]);
+  }
+}
+
+fy_code fy_wire_bundle_read_slice(fy_wire_bundle *b, const char *name, const fy_tensor_slice *want,
+                                  fy_tensor **out, fy_error *err) {
+  const fy_wire_bundle_item *item = fy_wire_bundle_find(b, name, strlen(name));
+  *out = NULL;
+  if (!item || item->shape.rank != want->rank || want->rank > FY_INLINE_RANK)
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s has no such slice", name);
+  region need;
+  for (int32_t d = 0; d < want->rank; d++) {
+    const bool whole = want->length[d] < 0;
+    const int64_t dim = item->shape.dims[d];
+    need.start[d] = whole ? 0 : want->start[d];
+    need.length[d] = whole ? dim : want->length[d];
+    if (need.start[d] < 0 || need.start[d] > dim || need.length[d] > dim - need.start[d])
+      return fy_fail(err, FY_INVALID_ARGUMENT, "%s has no such slice", name);
+  }
+  const size_t stored = b->is_v1 ? (size_t)item->num_parts : item->proto->n_slices;
+  const size_t n = stored ? stored : 1;
+  fy_tensor *t;
+  FY_TRY(fy_tensor_new(item->dtype, want->rank, need.length, &t, err));
+  fy_code code = FY_OK;
+  int64_t done = 0;
+  for (size_t i = 0; i < n && !code; i++) {
+    region at;
+    fy_tensor *part;
+    const Tensorflow__TensorSliceProto *proto = !stored    ? NULL
+                                                : b->is_v1 ? fy_wire_bundle_v1_slice(item, (int)i)
+                                                           : item->proto->slices[i];
+    code = region_of(item, proto, &at, err);
+    if (code || !meet(&at, &need, want->rank)) continue;
+    code = read_part(b, item, i, &at, &part, err);
+    if (code) break;
+    code = copy_common(part, &at, t, &need, &done, err);
+    fy_tensor_release(part);
+  }
+  if (!code && done < t->count) {
+    fy_str text;
+    fy_str_init(&text);
+    print_slice(&text, want);
+    code = fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Does not have sufficient slices for partitioned tensor %s to restore in "
+                   "slice_spec: %s",
+                   name, fy_str_text(&text));
+    fy_str_free(&text);
+  }
+  if (code)
+    fy_tensor_release(t);
+  else
+    *out = t;
+  return code;
 }

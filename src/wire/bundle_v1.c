@@ -2,7 +2,7 @@
 // bundle_v1.c: checkpoints of version 1: one table file; the entry "" lists the tensors, the others
 // hold the slices' values as messages. Everything is read when the file is opened: such files are
 // old and small.
-// Not here: tensors in several slices of version 1, and files that a pattern of names would match.
+// Not here: files that a pattern of names would match.
 
 #include <string.h>
 
@@ -51,9 +51,21 @@ static fy_code visit(void *arg, fy_view key, fy_view value, fy_error *err) {
   const char *name = all->data && all->data->name ? all->data->name : "";
   fy_wire_bundle_item *item = fy_map_gets(&b->by_key, name);
   if (!item || !all->data->data) return FY_OK;
-  item->num_parts++;
+  const size_t n = (size_t)item->num_parts;
+  if ((n & (n - 1)) == 0) {  // grows at every power of two
+    const Tensorflow__SavedSlice **more = fy_arena_array(&b->arena, n ? 2 * n : 1, sizeof *more);
+    if (!more) return fy_fail_oom(err, sizeof *more);
+    if (n) memcpy(more, item->parts, n * sizeof *more);
+    item->parts = more;
+  }
+  item->parts[item->num_parts++] = all->data;
   item->data = all->data->data;
   return FY_OK;
+}
+
+const Tensorflow__TensorSliceProto *fy_wire_bundle_v1_slice(const fy_wire_bundle_item *item,
+                                                            int i) {
+  return item->parts[i]->slice;
 }
 
 fy_code fy_wire_bundle_scan_v1(fy_wire_bundle *b, const uint8_t *table, size_t n, fy_error *err) {
@@ -62,18 +74,20 @@ fy_code fy_wire_bundle_scan_v1(fy_wire_bundle *b, const uint8_t *table, size_t n
 }
 
 // The message holds bare values: type and shape are the list's.
-fy_code fy_wire_bundle_read_v1(const fy_wire_bundle_item *item, fy_tensor **out, fy_error *err) {
+fy_code fy_wire_bundle_read_v1_part(const fy_wire_bundle_item *item, int i, fy_pshape shape,
+                                    fy_tensor **out, fy_error *err) {
   fy_arena tmp;
   *out = NULL;
-  if (item->num_parts > 1) {
-    return fy_fail(err, FY_UNIMPLEMENTED, "a partitioned tensor of a version 1 checkpoint");
-  }
   fy_arena_init(&tmp);
   Tensorflow__TensorProto proto = TENSORFLOW__TENSOR_PROTO__INIT;
-  if (item->data) proto = *item->data;
+  if (i < item->num_parts) proto = *item->parts[i]->data;
   proto.dtype = (Tensorflow__DataType)item->dtype;
-  fy_code code = fy_wire_shape_write(&item->shape, &tmp, &proto.tensor_shape, err);
+  fy_code code = fy_wire_shape_write(&shape, &tmp, &proto.tensor_shape, err);
   if (!code) code = fy_wire_tensor_read(&proto, NULL, out, err);
   fy_arena_free(&tmp);
   return code;
+}
+
+fy_code fy_wire_bundle_read_v1(const fy_wire_bundle_item *item, fy_tensor **out, fy_error *err) {
+  return fy_wire_bundle_read_v1_part(item, 0, item->shape, out, err);
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // inflate.c: DEFLATE with canonical Huffman codes, decoded by counting (a bit at a time).
-// It serves small archives that would otherwise need a library of their own.
+// It serves small archives that would otherwise need a library of their own. Output is either a
+// buffer of known size or one that grows.
 
 #include "wire/inflate.h"
 
 #include <string.h>
+
+#include "base/alloc.h"
 
 enum { MAX_BITS = 15, LITERALS = 288, DISTANCES = 30 };
 
@@ -14,6 +17,10 @@ typedef struct stream {
   unsigned count;  // of them
   uint8_t *out;
   size_t at, room;
+  bool grows;  // |out| is ours to enlarge
+  bool cut;    // the input ended too early
+  bool no_memory;
+  const char *why;  // what is malformed, in zlib's words
 } stream;
 
 // Symbols ordered by code; count[n] codes have n bits.
@@ -25,7 +32,10 @@ typedef struct huffman {
 // |need| bits (at most 16), or -1 at the end.
 static int take(stream *s, unsigned need) {
   while (s->count < need) {
-    if (s->p == s->end) return -1;
+    if (s->p == s->end) {
+      s->cut = true;
+      return -1;
+    }
     s->bits |= (uint32_t)*s->p++ << s->count;
     s->count += 8;
   }
@@ -33,6 +43,19 @@ static int take(stream *s, unsigned need) {
   s->bits >>= need;
   s->count -= need;
   return value;
+}
+
+static bool bad(stream *s, const char *why) {
+  if (!s->why) s->why = why;
+  return false;
+}
+
+// Room for |n| more bytes.
+static bool reserve(stream *s, size_t n) {
+  if (n <= s->room - s->at) return true;
+  if (!s->grows) return false;
+  s->no_memory = !fy_grow(&s->out, &s->room, s->at + n, 1);
+  return !s->no_memory;
 }
 
 static int decode(stream *s, const huffman *h) {
@@ -78,20 +101,21 @@ static bool run_codes(stream *s, const huffman *literals, const huffman *distanc
       193, 257, 385, 513, 769, 1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577};
   for (;;) {
     int symbol = decode(s, literals);
-    if (symbol < 0) return false;
+    if (symbol < 0) return bad(s, "invalid literal/length code");
     if (symbol == 256) return true;
     if (symbol < 256) {
-      if (s->at == s->room) return false;
+      if (!reserve(s, 1)) return false;
       s->out[s->at++] = (uint8_t)symbol;
       continue;
     }
-    if (symbol > 285) return false;
+    if (symbol > 285) return bad(s, "invalid literal/length code");
     int more = take(s, extra[symbol - 257]), far = decode(s, distances);
-    if (more < 0 || far < 0 || far >= DISTANCES) return false;
+    if (more < 0 || far < 0 || far >= DISTANCES) return bad(s, "invalid distance code");
     size_t len = (size_t)base[symbol - 257] + (size_t)more;
     int far_more = take(s, far < 4 ? 0 : (unsigned)(far / 2 - 1));
     size_t distance = (size_t)far_base[far] + (size_t)(far_more < 0 ? 0 : far_more);
-    if (far_more < 0 || distance > s->at || len > s->room - s->at) return false;
+    if (far_more < 0 || distance > s->at) return bad(s, "invalid distance too far back");
+    if (!reserve(s, len)) return false;
     for (; len; len--, s->at++) s->out[s->at] = s->out[s->at - distance];
   }
 }
@@ -115,7 +139,9 @@ static bool run_dynamic(stream *s) {
   uint8_t lengths[LITERALS + 32] = {0};
   huffman literals, distances;
   int nlit = take(s, 5), ndist = take(s, 5), ncode = take(s, 4);
-  if (nlit < 0 || ndist < 0 || ncode < 0 || nlit > 29 || ndist > 29) return false;
+  if (nlit < 0 || ndist < 0 || ncode < 0 || nlit > 29 || ndist > 29) {
+    return bad(s, "too many length or distance symbols");
+  }
   nlit += 257;
   ndist += 1;
   for (int i = 0; i < ncode + 4; i++) {
@@ -123,7 +149,7 @@ static bool run_dynamic(stream *s) {
     if (len < 0) return false;
     lengths[order[i]] = (uint8_t)len;
   }
-  if (!build(&literals, lengths, 19)) return false;
+  if (!build(&literals, lengths, 19)) return bad(s, "invalid code lengths set");
   memset(lengths, 0, 19);
   for (int i = 0; i < nlit + ndist;) {
     int symbol = decode(s, &literals);
@@ -133,45 +159,82 @@ static bool run_dynamic(stream *s) {
       continue;
     }
     int repeat = take(s, symbol == 16 ? 2 : symbol == 17 ? 3 : 7);
-    if (repeat < 0 || (symbol == 16 && i == 0)) return false;
+    if (repeat < 0 || (symbol == 16 && i == 0)) return bad(s, "invalid bit length repeat");
     repeat += symbol == 18 ? 11 : 3;
-    if (repeat > nlit + ndist - i) return false;
+    if (repeat > nlit + ndist - i) return bad(s, "invalid bit length repeat");
     memset(lengths + i, symbol == 16 ? lengths[i - 1] : 0, (size_t)repeat);
     i += repeat;
   }
-  return build(&literals, lengths, nlit) && build(&distances, lengths + nlit, ndist) &&
-         run_codes(s, &literals, &distances);
+  if (!build(&literals, lengths, nlit)) return bad(s, "invalid literal/lengths set");
+  if (!build(&distances, lengths + nlit, ndist)) return bad(s, "invalid distances set");
+  return run_codes(s, &literals, &distances);
 }
 
 static bool run_stored(stream *s) {
-  s->bits = 0;  // the rest of the byte is padding; no more than that is ever held back
+  s->p -= s->count / 8;  // whole bytes that were held back; the rest of one is padding
+  s->bits = 0;
   s->count = 0;
-  if (s->end - s->p < 4) return false;
+  if (s->end - s->p < 4) {
+    s->cut = true;
+    return false;
+  }
   size_t len = (size_t)s->p[0] | (size_t)s->p[1] << 8;
   size_t check = (size_t)s->p[2] | (size_t)s->p[3] << 8;
   s->p += 4;
-  if (len != (~check & 0xFFFF) || len > (size_t)(s->end - s->p) || len > s->room - s->at) {
-    return false;
+  if (len != (~check & 0xFFFF)) return bad(s, "invalid stored block lengths");
+  const size_t left = (size_t)(s->end - s->p), some = len < left ? len : left;
+  if (!reserve(s, some)) return false;
+  if (some) memcpy(s->out + s->at, s->p, some);
+  s->p += some;
+  s->at += some;
+  s->cut = some < len;
+  return !s->cut;
+}
+
+static bool run_blocks(stream *s) {
+  int last = 0;
+  while (!last) {
+    last = take(s, 1);
+    int kind = last < 0 ? -1 : take(s, 2);
+    bool good = kind == 0   ? run_stored(s)
+                : kind == 1 ? run_fixed(s)
+                : kind == 2 ? run_dynamic(s)
+                            : bad(s, "invalid block type");
+    if (!good) return false;
   }
-  memcpy(s->out + s->at, s->p, len);
-  s->p += len;
-  s->at += len;
   return true;
 }
 
 bool fy_wire_inflate(const uint8_t *bytes, size_t n, uint8_t *out, size_t room) {
   stream s = {.p = bytes, .end = bytes + n, .out = out, .room = room};
-  int last = 0;
-  while (!last) {
-    last = take(&s, 1);
-    int kind = last < 0 ? -1 : take(&s, 2);
-    bool good = kind == 0   ? run_stored(&s)
-                : kind == 1 ? run_fixed(&s)
-                : kind == 2 ? run_dynamic(&s)
-                            : false;
-    if (!good) return false;
+  return run_blocks(&s) && s.at == room;
+}
+
+fy_wire_inflated fy_wire_inflate_more(const uint8_t **bytes, const uint8_t *end, uint8_t **out,
+                                      size_t *out_n, size_t *out_cap, const char **why) {
+  stream s = {.p = *bytes, .end = end, .grows = true};  // matches stay within this member
+  const size_t start = *out_n;
+  const bool done = run_blocks(&s);
+  *bytes = s.p - s.count / 8;
+  *why = s.why ? s.why : "invalid data";
+  fy_wire_inflated result = done          ? FY_INFLATE_DONE
+                            : s.no_memory ? FY_INFLATE_NO_MEMORY
+                            : s.cut       ? FY_INFLATE_CUT
+                                          : FY_INFLATE_BAD;
+  if (start == 0 && !*out) {
+    *out = s.out;
+    *out_n = s.at;
+    *out_cap = s.room;
+    return result;
   }
-  return s.at == room;
+  if (s.at && fy_grow(out, out_cap, start + s.at, 1)) {
+    memcpy(*out + start, s.out, s.at);
+    *out_n = start + s.at;
+  } else if (s.at) {
+    result = FY_INFLATE_NO_MEMORY;
+  }
+  fy_free(s.out);
+  return result;
 }
 
 uint32_t fy_wire_crc32(const uint8_t *bytes, size_t n) {

@@ -1,7 +1,7 @@
 /* Attributes of eager operations: setting every kind, types, errors. */
 #include "eager_common.h"
 
-static void attr_type(TFE_Context* c, const char* op, const char* attr) {
+static void attr_type(TFE_Context *c, const char *op, const char *attr) {
   unsigned char is_list = 9;
   TF_AttrType t = TFE_OpNameGetAttrType(c, op, attr, &is_list, S);
   int ok = TF_GetCode(S) == TF_OK;
@@ -10,21 +10,31 @@ static void attr_type(TFE_Context* c, const char* op, const char* attr) {
   if (ok) printf("  %d list %d\n", (int)t, (int)is_list);
 }
 
-static void types(TFE_Context* c) {
+static void types(TFE_Context *c) {
   tr_case("attr types by op name");
-  static const char* const q[][2] = {
-      {"MatMul", "T"}, {"MatMul", "transpose_a"}, {"Const", "value"},
-      {"Const", "dtype"}, {"Conv2D", "strides"}, {"Conv2D", "padding"},
-      {"LeakyRelu", "alpha"}, {"VarHandleOp", "shape"}, {"IdentityN", "T"},
-      {"If", "then_branch"}, {"If", "output_shapes"}, {"Case", "branches"},
-      {"VarHandleOp", "allowed_devices"}, {"Bucketize", "boundaries"},
-      {"ConcatV2", "N"}, {"MatMul", "nope"}, {"NoSuchOp", "T"},
-      {"VarHandleOp", "container"}, {"_NoSuchOp", "x"}};
-  for (size_t i = 0; i < sizeof q / sizeof *q; i++)
-    attr_type(c, q[i][0], q[i][1]);
+  static const char *const q[][2] = {{"MatMul", "T"},
+                                     {"MatMul", "transpose_a"},
+                                     {"Const", "value"},
+                                     {"Const", "dtype"},
+                                     {"Conv2D", "strides"},
+                                     {"Conv2D", "padding"},
+                                     {"LeakyRelu", "alpha"},
+                                     {"VarHandleOp", "shape"},
+                                     {"IdentityN", "T"},
+                                     {"If", "then_branch"},
+                                     {"If", "output_shapes"},
+                                     {"Case", "branches"},
+                                     {"VarHandleOp", "allowed_devices"},
+                                     {"Bucketize", "boundaries"},
+                                     {"ConcatV2", "N"},
+                                     {"MatMul", "nope"},
+                                     {"NoSuchOp", "T"},
+                                     {"VarHandleOp", "container"},
+                                     {"_NoSuchOp", "x"}};
+  for (size_t i = 0; i < sizeof q / sizeof *q; i++) attr_type(c, q[i][0], q[i][1]);
 
   tr_case("attr types by op");
-  TFE_Op* op = ec_op(c, "Conv2D");
+  TFE_Op *op = ec_op(c, "Conv2D");
   unsigned char is_list = 9;
   int t = (int)TFE_OpGetAttrType(op, "strides", &is_list, S);
   printf("strides %d list %d ", t, is_list);
@@ -37,8 +47,8 @@ static void types(TFE_Context* c) {
   TFE_DeleteOp(op);
 }
 
-static void show_attrs(TFE_Op* op, const char* label) {
-  TF_Buffer* b = TF_NewBuffer();
+static void show_attrs(TFE_Op *op, const char *label) {
+  TF_Buffer *b = TF_NewBuffer();
   TFE_OpAttrsSerialize(TFE_OpGetAttrs(op), b, S);
   if (ec_st(label)) {
     /* NameAttrList: 1 = name, 2 = attr map */
@@ -47,9 +57,9 @@ static void show_attrs(TFE_Op* op, const char* label) {
   TF_DeleteBuffer(b);
 }
 
-static void serialize(TFE_Context* c) {
+static void serialize(TFE_Context *c) {
   tr_case("serialize attrs of every kind");
-  TFE_Op* op = ec_op(c, "VarHandleOp");
+  TFE_Op *op = ec_op(c, "VarHandleOp");
   show_attrs(op, "fresh");
   TFE_OpSetAttrString(op, "container", "box", 3);
   TFE_OpSetAttrString(op, "shared_name", "a\0b", 3);
@@ -57,7 +67,7 @@ static void serialize(TFE_Context* c) {
   int64_t dims[3] = {2, -1, 3};
   TFE_OpSetAttrShape(op, "shape", dims, 3, S);
   ec_st("shape");
-  const void* sl[2] = {"x", "yz"};
+  const void *sl[2] = {"x", "yz"};
   size_t ll[2] = {1, 2};
   TFE_OpSetAttrStringList(op, "allowed_devices", sl, ll, 2);
   show_attrs(op, "VarHandleOp");
@@ -87,12 +97,12 @@ static void serialize(TFE_Context* c) {
   TFE_DeleteOp(op);
 
   op = ec_op(c, "If");
-  TFE_Op* f = ec_op(c, "NoOp");
+  TFE_Op *f = ec_op(c, "NoOp");
   TFE_OpSetAttrFunction(op, "then_branch", f);
   TFE_OpSetAttrFunctionName(op, "else_branch", "other", 5);
   TFE_OpSetAttrTypeList(op, "Tout", (TF_DataType[]){TF_FLOAT, TF_STRING}, 2);
   TFE_OpSetAttrTypeList(op, "Tin", NULL, 0);
-  const int64_t* sd[3] = {dims, NULL, NULL};
+  const int64_t *sd[3] = {dims, NULL, NULL};
   int nd[3] = {2, 0, -1};
   TFE_OpSetAttrShapeList(op, "output_shapes", sd, nd, 3, S);
   ec_st("shape list");
@@ -100,14 +110,14 @@ static void serialize(TFE_Context* c) {
   TFE_DeleteOp(op);
 
   op = ec_op(c, "Case");
-  const TFE_Op* fl[2] = {f, f};
+  const TFE_Op *fl[2] = {f, f};
   TFE_OpSetAttrFunctionList(op, "branches", fl, 2);
   show_attrs(op, "Case");
   TFE_DeleteOp(op);
   TFE_DeleteOp(f);
 
   op = ec_op(c, "Const");
-  TF_Tensor* t = tr_vec(TF_INT32, 3, (int32_t[]){7, 8, 9});
+  TF_Tensor *t = tr_vec(TF_INT32, 3, (int32_t[]){7, 8, 9});
   TFE_OpSetAttrTensor(op, "value", t, S);
   ec_st("tensor");
   TFE_OpSetAttrType(op, "dtype", TF_INT32);
@@ -132,12 +142,12 @@ static void serialize(TFE_Context* c) {
   ec_st("garbage");
   TFE_OpSetAttrValueProto(op, "Truncate", "", 0, S);
   ec_st("empty");
-  TFE_TensorHandle* h = ec_f0(1.75f);
+  TFE_TensorHandle *h = ec_f0(1.75f);
   ec_in(op, h);
   ec_exec("Cast", op, 1);
 
   tr_case("add attrs of another op");
-  TFE_Op* src = ec_op(c, "Cast");
+  TFE_Op *src = ec_op(c, "Cast");
   TFE_OpSetAttrType(src, "DstT", TF_INT64);
   op = ec_op(c, "Cast");
   TFE_OpAddAttrs(op, TFE_OpGetAttrs(src));
@@ -160,7 +170,7 @@ static void serialize(TFE_Context* c) {
   show_attrs(op, "two inputs");
   TFE_DeleteOp(op);
   op = ec_op(c, "ConcatV2");
-  TFE_TensorHandle* l[2] = {h, h};
+  TFE_TensorHandle *l[2] = {h, h};
   TFE_OpAddInputList(op, l, 2, S);
   show_attrs(op, "list");
   TFE_DeleteOp(op);
@@ -171,13 +181,13 @@ static void serialize(TFE_Context* c) {
   TFE_DeleteTensorHandle(h);
 }
 
-static void execution(TFE_Context* c) {
+static void execution(TFE_Context *c) {
   int64_t d22[2] = {2, 2}, d23[2] = {2, 3};
-  TFE_TensorHandle* m = ec_ramp(2, d22);
-  TFE_TensorHandle* m23 = ec_ramp(2, d23);
+  TFE_TensorHandle *m = ec_ramp(2, d22);
+  TFE_TensorHandle *m23 = ec_ramp(2, d23);
 
   tr_case("bool attr");
-  TFE_Op* op = ec_op(c, "MatMul");
+  TFE_Op *op = ec_op(c, "MatMul");
   ec_in(op, m);
   ec_in(op, m);
   TFE_OpSetAttrBool(op, "transpose_a", 1);
@@ -192,12 +202,12 @@ static void execution(TFE_Context* c) {
   op = ec_op(c, "Const");
   ec_exec("Const without attrs", op, 1);
   op = ec_op(c, "Split");
-  TFE_TensorHandle* z = ec_i0(0);
+  TFE_TensorHandle *z = ec_i0(0);
   ec_in(op, z);
   ec_in(op, m);
   ec_exec("Split without num_split", op, 2);
   op = ec_op(c, "RandomUniform");
-  TFE_TensorHandle* sh = ec_i1(1, (int32_t[]){2});
+  TFE_TensorHandle *sh = ec_i1(1, (int32_t[]){2});
   ec_in(op, sh);
   ec_exec("RandomUniform without dtype", op, 1);
   op = ec_op(c, "VarHandleOp");
@@ -233,7 +243,7 @@ static void execution(TFE_Context* c) {
 
   tr_case("attr value not allowed");
   int64_t d4[4] = {1, 2, 2, 1};
-  TFE_TensorHandle* img = ec_ramp(4, d4);
+  TFE_TensorHandle *img = ec_ramp(4, d4);
   op = ec_op(c, "MaxPool");
   ec_in(op, img);
   TFE_OpSetAttrIntList(op, "ksize", (int64_t[]){1, 2, 2, 1}, 4);
@@ -267,7 +277,7 @@ static void execution(TFE_Context* c) {
 
   tr_case("float, list and shape attrs at work");
   op = ec_op(c, "LeakyRelu");
-  TFE_TensorHandle* neg = ec_f1(3, (float[]){-4, 0, 4});
+  TFE_TensorHandle *neg = ec_f1(3, (float[]){-4, 0, 4});
   ec_in(op, neg);
   ec_exec("LeakyRelu default", op, 1);
   op = ec_op(c, "LeakyRelu");
@@ -294,14 +304,13 @@ static void execution(TFE_Context* c) {
   TFE_OpSetAttrShape(op, "shape", (int64_t[]){3, -1}, 2, S);
   ec_exec("EnsureShape bad", op, 1);
 
-  TFE_TensorHandle* all[] = {m, m23, z, sh, img, neg};
-  for (size_t q = 0; q < sizeof all / sizeof *all; q++)
-    TFE_DeleteTensorHandle(all[q]);
+  TFE_TensorHandle *all[] = {m, m23, z, sh, img, neg};
+  for (size_t q = 0; q < sizeof all / sizeof *all; q++) TFE_DeleteTensorHandle(all[q]);
 }
 
 int main(void) {
   ec_open();
-  TFE_Context* c = ec_ctx();
+  TFE_Context *c = ec_ctx();
   types(c);
   serialize(c);
   execution(c);

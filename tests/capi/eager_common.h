@@ -13,30 +13,30 @@
 #include "transcript.h"
 
 #define EC_UNUSED __attribute__((unused))
-#define EC_FN static EC_UNUSED
+#define EC_FN     static EC_UNUSED
 
 /* One status for the whole program; every printed call leaves it OK again. */
-static TF_Status* S;
+static TF_Status *S;
 
 /* Print a text with the parts that differ between machines and runs masked:
    the host name, device incarnations, protobuf's debug marker (random words
    and blanks), and (unless ec_show_kernels is set) lists of the kernels of a
    built-in op. */
 static EC_UNUSED int ec_show_kernels;
-EC_FN int ec_str_cmp(const void* a, const void* b) {
-  return strcmp(*(const char* const*)a, *(const char* const*)b);
+EC_FN int ec_str_cmp(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 /* Print "a, b, c]..." up to the bracket with its parts sorted; TensorFlow
    gives them in hash order. Returns what was consumed. */
-EC_FN size_t ec_sorted(const char* m) {
+EC_FN size_t ec_sorted(const char *m) {
   char buf[512];
-  char* part[32];
+  char *part[32];
   int n = 0;
   size_t len = strcspn(m, "]");
   if (len == 0 || len >= sizeof buf) return 0;
   memcpy(buf, m, len);
   buf[len] = 0;
-  for (char* p = buf; p && n < 32;) {
+  for (char *p = buf; p && n < 32;) {
     part[n++] = p;
     p = strstr(p, ", ");
     if (p) {
@@ -49,12 +49,15 @@ EC_FN size_t ec_sorted(const char* m) {
   return len;
 }
 
-EC_FN void ec_text(const char* m) {
-  static const char* const mark[] = {
-      "binary running on ", "incarnation: ", "goo.gle/debug", "with these attrs: [",
-      ", KernelDef: ",
-      ".  Registered:  ", "All kernels registered for op "};
-  static const char* const mask[] = {"HOST", "N", " ", "", "FIRST", "LIST", "LIST"};
+EC_FN void ec_text(const char *m) {
+  static const char *const mark[] = {"binary running on ",
+                                     "incarnation: ",
+                                     "goo.gle/debug",
+                                     "with these attrs: [",
+                                     ", KernelDef: ",
+                                     ".  Registered:  ",
+                                     "All kernels registered for op "};
+  static const char *const mask[] = {"HOST", "N", " ", "", "FIRST", "LIST", "LIST"};
   while (*m) {
     int hit = -1;
     for (int k = 0; k < (ec_show_kernels ? 4 : 7); k++)
@@ -65,8 +68,10 @@ EC_FN void ec_text(const char* m) {
     }
     printf("%s%s", mark[hit], mask[hit]);
     m += strlen(mark[hit]);
-    if (hit == 0) while (*m && strncmp(m, ". Make", 6) != 0) m++;
-    if (hit == 1) while (*m >= '0' && *m <= '9') m++;
+    if (hit == 0)
+      while (*m && strncmp(m, ". Make", 6) != 0) m++;
+    if (hit == 1)
+      while (*m >= '0' && *m <= '9') m++;
     if (hit == 2) {
       while (*m >= 'a' && *m <= 'z') m++;
       while (*m == ' ') m++;
@@ -76,7 +81,7 @@ EC_FN void ec_text(const char* m) {
   }
 }
 
-EC_FN void ec_pst(const char* what, const TF_Status* s) {
+EC_FN void ec_pst(const char *what, const TF_Status *s) {
   printf("%s: %s", what, tr_code_name(TF_GetCode(s)));
   if (TF_Message(s)[0]) printf(" ");
   ec_text(TF_Message(s));
@@ -84,7 +89,7 @@ EC_FN void ec_pst(const char* what, const TF_Status* s) {
 }
 
 /* Print S and clear it; returns 1 when it was OK. */
-EC_FN int ec_st(const char* label) {
+EC_FN int ec_st(const char *label) {
   int ok = TF_GetCode(S) == TF_OK;
   ec_pst(label, S);
   TF_SetStatus(S, TF_OK, "");
@@ -92,7 +97,7 @@ EC_FN int ec_st(const char* label) {
 }
 
 /* Stop the program when a set-up call that cannot fail failed. */
-EC_FN void ec_must(const char* label) {
+EC_FN void ec_must(const char *label) {
   if (TF_GetCode(S) != TF_OK) {
     ec_pst(label, S);
     printf("FATAL\n");
@@ -100,78 +105,83 @@ EC_FN void ec_must(const char* label) {
   }
 }
 
-EC_FN TF_Tensor* ec_new(TF_DataType dt, int nd, const int64_t* dims,
-                        const void* data) {
+EC_FN TF_Tensor *ec_new(TF_DataType dt, int nd, const int64_t *dims, const void *data) {
   return tr_tensor(dt, dims, nd, data);
 }
 
-EC_FN TFE_TensorHandle* ec_h(TF_Tensor* t) {
-  TFE_TensorHandle* h = TFE_NewTensorHandle(t, S);
+EC_FN TFE_TensorHandle *ec_h(TF_Tensor *t) {
+  TFE_TensorHandle *h = TFE_NewTensorHandle(t, S);
   ec_must("NewTensorHandle");
   TF_DeleteTensor(t);
   return h;
 }
 
 /* Handles of common kinds. */
-EC_FN TFE_TensorHandle* ec_f0(float v) { return ec_h(ec_new(TF_FLOAT, 0, 0, &v)); }
-EC_FN TFE_TensorHandle* ec_i0(int32_t v) { return ec_h(ec_new(TF_INT32, 0, 0, &v)); }
-EC_FN TFE_TensorHandle* ec_b0(int v) {
+EC_FN TFE_TensorHandle *ec_f0(float v) {
+  return ec_h(ec_new(TF_FLOAT, 0, 0, &v));
+}
+EC_FN TFE_TensorHandle *ec_i0(int32_t v) {
+  return ec_h(ec_new(TF_INT32, 0, 0, &v));
+}
+EC_FN TFE_TensorHandle *ec_b0(int v) {
   uint8_t b = (uint8_t)v;
   return ec_h(ec_new(TF_BOOL, 0, 0, &b));
 }
-EC_FN TFE_TensorHandle* ec_f1(int64_t n, const float* v) {
+EC_FN TFE_TensorHandle *ec_f1(int64_t n, const float *v) {
   return ec_h(ec_new(TF_FLOAT, 1, &n, v));
 }
-EC_FN TFE_TensorHandle* ec_i1(int64_t n, const int32_t* v) {
+EC_FN TFE_TensorHandle *ec_i1(int64_t n, const int32_t *v) {
   return ec_h(ec_new(TF_INT32, 1, &n, v));
 }
-EC_FN TFE_TensorHandle* ec_f2(int64_t r, int64_t c, const float* v) {
+EC_FN TFE_TensorHandle *ec_f2(int64_t r, int64_t c, const float *v) {
   int64_t d[2] = {r, c};
   return ec_h(ec_new(TF_FLOAT, 2, d, v));
 }
 /* float ramp 1,2,3.. of the given shape */
-EC_FN TFE_TensorHandle* ec_ramp(int nd, const int64_t* dims) {
+EC_FN TFE_TensorHandle *ec_ramp(int nd, const int64_t *dims) {
   float v[256];
   for (int i = 0; i < 256; i++) v[i] = (float)(i + 1);
   return ec_h(ec_new(TF_FLOAT, nd, dims, v));
 }
 
-EC_FN void ec_handle(const char* label, TFE_TensorHandle* h) {
+EC_FN void ec_handle(const char *label, TFE_TensorHandle *h) {
   if (!h) {
     printf("%s: null handle\n", label);
     return;
   }
-  TF_Status* s = TF_NewStatus();
-  TF_Tensor* t = TFE_TensorHandleResolve(h, s);
-  if (TF_GetCode(s) != TF_OK) ec_pst(label, s);
-  else tr_show(label, t);
+  TF_Status *s = TF_NewStatus();
+  TF_Tensor *t = TFE_TensorHandleResolve(h, s);
+  if (TF_GetCode(s) != TF_OK)
+    ec_pst(label, s);
+  else
+    tr_show(label, t);
   if (t) TF_DeleteTensor(t);
   TF_DeleteStatus(s);
 }
 
-EC_FN TFE_Context* ec_ctx(void) {
-  TFE_ContextOptions* o = TFE_NewContextOptions();
-  TFE_Context* c = TFE_NewContext(o, S);
+EC_FN TFE_Context *ec_ctx(void) {
+  TFE_ContextOptions *o = TFE_NewContextOptions();
+  TFE_Context *c = TFE_NewContext(o, S);
   ec_must("NewContext");
   TFE_DeleteContextOptions(o);
   return c;
 }
 
-EC_FN TFE_Op* ec_op(TFE_Context* c, const char* name) {
-  TFE_Op* op = TFE_NewOp(c, name, S);
+EC_FN TFE_Op *ec_op(TFE_Context *c, const char *name) {
+  TFE_Op *op = TFE_NewOp(c, name, S);
   ec_must(name);
   return op;
 }
 
-EC_FN void ec_in(TFE_Op* op, TFE_TensorHandle* h) {
+EC_FN void ec_in(TFE_Op *op, TFE_TensorHandle *h) {
   TFE_OpAddInput(op, h, S);
   ec_must("OpAddInput");
 }
 
 /* Execute with room for `room` outputs, print status and outputs, delete op.
    Returns output 0 (or NULL); other outputs are deleted. */
-EC_FN TFE_TensorHandle* ec_exec_keep(const char* label, TFE_Op* op, int room) {
-  TFE_TensorHandle* r[16] = {0};
+EC_FN TFE_TensorHandle *ec_exec_keep(const char *label, TFE_Op *op, int room) {
+  TFE_TensorHandle *r[16] = {0};
   int n = room;
   TFE_Execute(op, r, &n, S);
   int ok = TF_GetCode(S) == TF_OK;
@@ -189,15 +199,15 @@ EC_FN TFE_TensorHandle* ec_exec_keep(const char* label, TFE_Op* op, int room) {
   TFE_DeleteOp(op);
   return ok && n > 0 ? r[0] : NULL;
 }
-EC_FN void ec_exec(const char* label, TFE_Op* op, int room) {
-  TFE_TensorHandle* h = ec_exec_keep(label, op, room);
+EC_FN void ec_exec(const char *label, TFE_Op *op, int room) {
+  TFE_TensorHandle *h = ec_exec_keep(label, op, room);
   if (h) TFE_DeleteTensorHandle(h);
 }
 
 /* name(a[,b[,c]]) with attrs left to inference */
-EC_FN void ec_run(TFE_Context* c, const char* name, TFE_TensorHandle* a,
-                  TFE_TensorHandle* b, TFE_TensorHandle* d) {
-  TFE_Op* op = ec_op(c, name);
+EC_FN void ec_run(TFE_Context *c, const char *name, TFE_TensorHandle *a, TFE_TensorHandle *b,
+                  TFE_TensorHandle *d) {
+  TFE_Op *op = ec_op(c, name);
   if (a) ec_in(op, a);
   if (b) ec_in(op, b);
   if (d) ec_in(op, d);
@@ -207,7 +217,7 @@ EC_FN void ec_run(TFE_Context* c, const char* name, TFE_TensorHandle* a,
 /* Wire dumper: prints a serialized proto field by field. A length-delimited
    field is shown as text when printable, otherwise as a message when it parses
    as one, otherwise as hex. */
-EC_FN int ec_wire_ok(const uint8_t* p, size_t n) {
+EC_FN int ec_wire_ok(const uint8_t *p, size_t n) {
   size_t i = 0;
   while (i < n) {
     uint64_t v[2] = {0, 0};
@@ -221,8 +231,14 @@ EC_FN int ec_wire_ok(const uint8_t* p, size_t n) {
       if (k == 0) {
         if ((v[0] >> 3) == 0 || (v[0] >> 3) > 4000) return 0;
         int w = (int)(v[0] & 7);
-        if (w == 1) { i += 8; break; }
-        if (w == 5) { i += 4; break; }
+        if (w == 1) {
+          i += 8;
+          break;
+        }
+        if (w == 5) {
+          i += 4;
+          break;
+        }
         if (w != 0 && w != 2) return 0;
       } else if ((v[0] & 7) == 2) {
         if (v[1] > n - i) return 0;
@@ -234,7 +250,7 @@ EC_FN int ec_wire_ok(const uint8_t* p, size_t n) {
   return 1;
 }
 
-EC_FN uint64_t ec_varint(const uint8_t* p, size_t* i) {
+EC_FN uint64_t ec_varint(const uint8_t *p, size_t *i) {
   uint64_t v = 0;
   int sh = 0;
   do v |= (uint64_t)(p[*i] & 127) << sh, sh += 7;
@@ -242,8 +258,8 @@ EC_FN uint64_t ec_varint(const uint8_t* p, size_t* i) {
   return v;
 }
 
-EC_FN void ec_wire(const void* data, size_t n, int indent) {
-  const uint8_t* p = data;
+EC_FN void ec_wire(const void *data, size_t n, int indent) {
+  const uint8_t *p = data;
   size_t i = 0;
   while (i < n) {
     uint64_t key = ec_varint(p, &i);
@@ -272,7 +288,7 @@ EC_FN void ec_wire(const void* data, size_t n, int indent) {
         ec_wire(p + i, m, indent + 2);
         printf("%*s}\n", indent, "");
       } else if (text) {
-        printf(": \"%.*s\"\n", (int)m, (const char*)p + i);
+        printf(": \"%.*s\"\n", (int)m, (const char *)p + i);
       } else {
         printf(": hex ");
         for (size_t k = 0; k < m; k++) printf("%02x", p[i + k]);
@@ -283,10 +299,12 @@ EC_FN void ec_wire(const void* data, size_t n, int indent) {
   }
 }
 
-EC_FN void ec_buf(const char* label, const TF_Buffer* b) {
+EC_FN void ec_buf(const char *label, const TF_Buffer *b) {
   printf("%s: %zu bytes\n", label, b->length);
-  if (!ec_wire_ok(b->data, b->length)) printf("  not a proto\n");
-  else ec_wire(b->data, b->length, 2);
+  if (!ec_wire_ok(b->data, b->length))
+    printf("  not a proto\n");
+  else
+    ec_wire(b->data, b->length, 2);
 }
 
 EC_FN void ec_open(void) {
@@ -294,13 +312,16 @@ EC_FN void ec_open(void) {
   S = TF_NewStatus();
 }
 /* Go to the directory of this source file, so that data has relative names. */
-EC_FN void ec_chdir(const char* file) {
+EC_FN void ec_chdir(const char *file) {
   char dir[4096];
-  const char* env = getenv("FERRY_CAPI_DIR");
-  const char* slash = strrchr(file, '/');
-  if (env) snprintf(dir, sizeof dir, "%s", env);
-  else if (slash) snprintf(dir, sizeof dir, "%.*s", (int)(slash - file), file);
-  else return;
+  const char *env = getenv("FERRY_CAPI_DIR");
+  const char *slash = strrchr(file, '/');
+  if (env)
+    snprintf(dir, sizeof dir, "%s", env);
+  else if (slash)
+    snprintf(dir, sizeof dir, "%.*s", (int)(slash - file), file);
+  else
+    return;
   if (chdir(dir) != 0) {
     printf("FATAL chdir\n");
     exit(1);
@@ -308,13 +329,13 @@ EC_FN void ec_chdir(const char* file) {
 }
 /* Copy the plug-in NAME.so of this program to file `to` of the current
    directory. It is in FERRY_PLUGIN_DIR, else in the current directory. */
-EC_FN void ec_plugin(const char* name, const char* to) {
+EC_FN void ec_plugin(const char *name, const char *to) {
   char from[4096], buf[4096];
-  const char* dir = getenv("FERRY_PLUGIN_DIR");
+  const char *dir = getenv("FERRY_PLUGIN_DIR");
   snprintf(from, sizeof from, "%s/%s", dir ? dir : ".", name);
   if (!dir && strcmp(from, to) == 0) return;
-  FILE* a = fopen(from, "rb");
-  FILE* b = fopen(to, "wb");
+  FILE *a = fopen(from, "rb");
+  FILE *b = fopen(to, "wb");
   if (!a || !b) {
     printf("FATAL no plug-in %s\n", from);
     exit(1);

@@ -1,32 +1,30 @@
 /* Run-time errors of eager operations: shapes, ranges, dtypes. */
 #include "eager_common.h"
 
-static TFE_Context* C;
+static TFE_Context *C;
 
-static TFE_TensorHandle* f(int nd, int64_t a, int64_t b, int64_t c) {
+static TFE_TensorHandle *f(int nd, int64_t a, int64_t b, int64_t c) {
   int64_t d[3] = {a, b, c};
   return ec_ramp(nd, d);
 }
 
 /* Inputs are consumed. */
-static void run(const char* name, TFE_TensorHandle* a, TFE_TensorHandle* b,
-                TFE_TensorHandle* d) {
+static void run(const char *name, TFE_TensorHandle *a, TFE_TensorHandle *b, TFE_TensorHandle *d) {
   ec_run(C, name, a, b, d);
   if (a) TFE_DeleteTensorHandle(a);
   if (b) TFE_DeleteTensorHandle(b);
   if (d) TFE_DeleteTensorHandle(d);
 }
 
-static TFE_TensorHandle* iv(int n, int32_t a, int32_t b, int32_t c) {
+static TFE_TensorHandle *iv(int n, int32_t a, int32_t b, int32_t c) {
   int32_t v[3] = {a, b, c};
   return ec_i1(n, v);
 }
 
-static void concat(const char* label, TFE_TensorHandle* a, TFE_TensorHandle* b,
-                   int axis) {
-  TFE_TensorHandle* l[2] = {a, b};
-  TFE_TensorHandle* x = ec_i0(axis);
-  TFE_Op* op = ec_op(C, "ConcatV2");
+static void concat(const char *label, TFE_TensorHandle *a, TFE_TensorHandle *b, int axis) {
+  TFE_TensorHandle *l[2] = {a, b};
+  TFE_TensorHandle *x = ec_i0(axis);
+  TFE_Op *op = ec_op(C, "ConcatV2");
   TFE_OpAddInputList(op, l, 2, S);
   ec_must("list");
   ec_in(op, x);
@@ -36,9 +34,9 @@ static void concat(const char* label, TFE_TensorHandle* a, TFE_TensorHandle* b,
   TFE_DeleteTensorHandle(x);
 }
 
-static void split(const char* label, TFE_TensorHandle* v, int axis, int n) {
-  TFE_TensorHandle* x = ec_i0(axis);
-  TFE_Op* op = ec_op(C, "Split");
+static void split(const char *label, TFE_TensorHandle *v, int axis, int n) {
+  TFE_TensorHandle *x = ec_i0(axis);
+  TFE_Op *op = ec_op(C, "Split");
   ec_in(op, x);
   ec_in(op, v);
   TFE_OpSetAttrInt(op, "num_split", n);
@@ -47,10 +45,9 @@ static void split(const char* label, TFE_TensorHandle* v, int axis, int n) {
   TFE_DeleteTensorHandle(x);
 }
 
-static void pack(const char* label, TFE_TensorHandle* a, TFE_TensorHandle* b,
-                 int axis) {
-  TFE_TensorHandle* l[2] = {a, b};
-  TFE_Op* op = ec_op(C, "Pack");
+static void pack(const char *label, TFE_TensorHandle *a, TFE_TensorHandle *b, int axis) {
+  TFE_TensorHandle *l[2] = {a, b};
+  TFE_Op *op = ec_op(C, "Pack");
   TFE_OpAddInputList(op, l, 2, S);
   ec_must("list");
   TFE_OpSetAttrInt(op, "axis", axis);
@@ -174,20 +171,20 @@ int main(void) {
   run("L2Loss", f(1, 3, 0, 0), NULL, NULL);
 
   tr_case("strings and checks");
-  const char* sv[2] = {"12", "x1"};
+  const char *sv[2] = {"12", "x1"};
   int64_t two = 2;
   run("StringToNumber", ec_h(tr_strings(&two, 1, sv)), NULL, NULL);
   run("CheckNumerics", ec_f0(1), NULL, NULL);
-  TFE_Op* op = ec_op(C, "CheckNumerics");
-  TFE_TensorHandle* z = ec_f1(2, (float[]){1.0f / 3, 0});
-  TFE_TensorHandle* inf = ec_f1(2, (float[]){(float)1e30 * (float)1e30, 1});
+  TFE_Op *op = ec_op(C, "CheckNumerics");
+  TFE_TensorHandle *z = ec_f1(2, (float[]){1.0f / 3, 0});
+  TFE_TensorHandle *inf = ec_f1(2, (float[]){(float)1e30 * (float)1e30, 1});
   ec_in(op, inf);
   TFE_OpSetAttrString(op, "message", "my check", 8);
   ec_exec("CheckNumerics inf", op, 1);
   op = ec_op(C, "Assert");
-  TFE_TensorHandle* no = ec_b0(0);
+  TFE_TensorHandle *no = ec_b0(0);
   ec_in(op, no);
-  TFE_TensorHandle* l[1] = {z};
+  TFE_TensorHandle *l[1] = {z};
   TFE_OpAddInputList(op, l, 1, S);
   ec_exec("Assert", op, 0);
   TFE_DeleteTensorHandle(z);

@@ -1,9 +1,9 @@
 /* Building and running primitive eager operations. */
 #include "eager_common.h"
 
-static void building(TFE_Context* c) {
+static void building(TFE_Context *c) {
   tr_case("unknown op");
-  TFE_Op* op = TFE_NewOp(c, "NoSuchOp", S);
+  TFE_Op *op = TFE_NewOp(c, "NoSuchOp", S);
   printf("op %s\n", op ? "not null" : "null");
   ec_st("NewOp");
   op = TFE_NewOp(c, "", S);
@@ -17,21 +17,29 @@ static void building(TFE_Context* c) {
   printf("flat inputs %d\n", TFE_OpGetFlatInputCount(op, S));
   ec_st("count");
   int64_t d22[2] = {2, 2};
-  TFE_TensorHandle* m = ec_ramp(2, d22);
+  TFE_TensorHandle *m = ec_ramp(2, d22);
   ec_in(op, m);
   printf("flat inputs %d\n", TFE_OpGetFlatInputCount(op, S));
-  TFE_TensorHandle* got = TFE_OpGetFlatInput(op, 0, S);
+  TFE_TensorHandle *got = TFE_OpGetFlatInput(op, 0, S);
   ec_st("flat input 0");
   printf("same handle %d\n", got == m);
   ec_in(op, m);
   ec_exec("run", op, 1);
 
   tr_case("set device");
-  static const char* const dev[] = {
-      "", "CPU:0", "/cpu:0", "/device:CPU:0", "/device:CPU:*",
-      "/job:localhost/replica:0/task:0/device:CPU:0", "/job:localhost",
-      "/device:CPU:7", "/device:GPU:0", "/job:worker/device:CPU:0", "garbage",
-      "/device:TPU", "/job:"};
+  static const char *const dev[] = {"",
+                                    "CPU:0",
+                                    "/cpu:0",
+                                    "/device:CPU:0",
+                                    "/device:CPU:*",
+                                    "/job:localhost/replica:0/task:0/device:CPU:0",
+                                    "/job:localhost",
+                                    "/device:CPU:7",
+                                    "/device:GPU:0",
+                                    "/job:worker/device:CPU:0",
+                                    "garbage",
+                                    "/device:TPU",
+                                    "/job:"};
   for (size_t i = 0; i < sizeof dev / sizeof *dev; i++) {
     op = ec_op(c, "Neg");
     ec_in(op, m);
@@ -47,10 +55,10 @@ static void building(TFE_Context* c) {
   ec_in(op, m);
   TFE_OpReset(op, "Square", "/device:CPU:0", S);
   ec_st("reset to Square");
-  printf("name %s device [%s] inputs %d\n", TFE_OpGetName(op, S),
-         TFE_OpGetDevice(op, S), TFE_OpGetFlatInputCount(op, S));
+  printf("name %s device [%s] inputs %d\n", TFE_OpGetName(op, S), TFE_OpGetDevice(op, S),
+         TFE_OpGetFlatInputCount(op, S));
   ec_in(op, m);
-  TFE_TensorHandle* r[4] = {0};
+  TFE_TensorHandle *r[4] = {0};
   int n = 1;
   TFE_Execute(op, r, &n, S);
   ec_st("run");
@@ -81,13 +89,13 @@ static void building(TFE_Context* c) {
   TFE_DeleteTensorHandle(m);
 }
 
-static void lists(TFE_Context* c) {
+static void lists(TFE_Context *c) {
   tr_case("input and output lengths");
-  TFE_TensorHandle* a = ec_f1(2, (float[]){1, 2});
-  TFE_TensorHandle* b = ec_f1(3, (float[]){3, 4, 5});
-  TFE_TensorHandle* ab[2] = {a, b};
-  TFE_TensorHandle* axis = ec_i0(0);
-  TFE_Op* op = ec_op(c, "ConcatV2");
+  TFE_TensorHandle *a = ec_f1(2, (float[]){1, 2});
+  TFE_TensorHandle *b = ec_f1(3, (float[]){3, 4, 5});
+  TFE_TensorHandle *ab[2] = {a, b};
+  TFE_TensorHandle *axis = ec_i0(0);
+  TFE_Op *op = ec_op(c, "ConcatV2");
   printf("%d ", TFE_OpGetInputLength(op, "values", S));
   ec_st("values before");
   TFE_OpAddInputList(op, ab, 2, S);
@@ -115,8 +123,8 @@ static void lists(TFE_Context* c) {
   ec_exec("with T", op, 1);
 
   tr_case("input list of type list");
-  TFE_TensorHandle* i = ec_i0(9);
-  TFE_TensorHandle* mix[3] = {a, i, b};
+  TFE_TensorHandle *i = ec_i0(9);
+  TFE_TensorHandle *mix[3] = {a, i, b};
   op = ec_op(c, "IdentityN");
   TFE_OpAddInputList(op, mix, 3, S);
   ec_st("add list");
@@ -146,7 +154,7 @@ static void lists(TFE_Context* c) {
   printf("%d ", TFE_OpGetOutputLength(op, "output", S));
   ec_st("after attr");
   ec_in(op, axis);
-  TFE_TensorHandle* f4 = ec_f1(4, (float[]){1, 2, 3, 4});
+  TFE_TensorHandle *f4 = ec_f1(4, (float[]){1, 2, 3, 4});
   ec_in(op, f4);
   ec_exec("Split", op, 2);
 
@@ -170,12 +178,12 @@ static void lists(TFE_Context* c) {
 
   tr_case("many outputs");
   op = ec_op(c, "TopKV2");
-  TFE_TensorHandle* k = ec_i0(2);
+  TFE_TensorHandle *k = ec_i0(2);
   ec_in(op, f4);
   ec_in(op, k);
   ec_exec("TopKV2", op, 2);
   op = ec_op(c, "Unique");
-  TFE_TensorHandle* u = ec_i1(5, (int32_t[]){4, 1, 4, 2, 1});
+  TFE_TensorHandle *u = ec_i1(5, (int32_t[]){4, 1, 4, 2, 1});
   ec_in(op, u);
   ec_exec("Unique", op, 2);
   op = ec_op(c, "Unpack");
@@ -220,12 +228,11 @@ static void lists(TFE_Context* c) {
   tr_case("outputs alias inputs");
   op = ec_op(c, "Identity");
   ec_in(op, a);
-  TFE_TensorHandle* id = ec_exec_keep("Identity", op, 1);
+  TFE_TensorHandle *id = ec_exec_keep("Identity", op, 1);
   printf("same memory %d same handle %d\n",
-         TFE_TensorHandleDevicePointer(id, S) == TFE_TensorHandleDevicePointer(a, S),
-         id == a);
+         TFE_TensorHandleDevicePointer(id, S) == TFE_TensorHandleDevicePointer(a, S), id == a);
   TFE_DeleteTensorHandle(id);
-  TFE_TensorHandle* sh = ec_i1(2, (int32_t[]){2, 2});
+  TFE_TensorHandle *sh = ec_i1(2, (int32_t[]){2, 2});
   op = ec_op(c, "Reshape");
   ec_in(op, f4);
   ec_in(op, sh);
@@ -235,14 +242,13 @@ static void lists(TFE_Context* c) {
   printf("device %s\n", TFE_TensorHandleDeviceName(id, S));
   printf("backing %s\n", TFE_TensorHandleBackingDeviceName(id, S));
   TFE_DeleteTensorHandle(id);
-  TFE_TensorHandle* all[] = {a, b, axis, i, f4, k, u, sh};
-  for (size_t q = 0; q < sizeof all / sizeof *all; q++)
-    TFE_DeleteTensorHandle(all[q]);
+  TFE_TensorHandle *all[] = {a, b, axis, i, f4, k, u, sh};
+  for (size_t q = 0; q < sizeof all / sizeof *all; q++) TFE_DeleteTensorHandle(all[q]);
 }
 
 int main(void) {
   ec_open();
-  TFE_Context* c = ec_ctx();
+  TFE_Context *c = ec_ctx();
   building(c);
   lists(c);
   TFE_DeleteContext(c);

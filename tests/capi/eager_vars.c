@@ -1,27 +1,26 @@
 /* Resource variables run eagerly. */
 #include "eager_common.h"
 
-static TFE_Context* C;
+static TFE_Context *C;
 
-static TFE_TensorHandle* var(const char* name, TF_DataType dt, int nd,
-                             const int64_t* dims) {
-  TFE_Op* op = ec_op(C, "VarHandleOp");
+static TFE_TensorHandle *var(const char *name, TF_DataType dt, int nd, const int64_t *dims) {
+  TFE_Op *op = ec_op(C, "VarHandleOp");
   TFE_OpSetAttrType(op, "dtype", dt);
   TFE_OpSetAttrShape(op, "shape", dims, nd, S);
   TFE_OpSetAttrString(op, "shared_name", name, strlen(name));
   return ec_exec_keep("VarHandleOp", op, 1);
 }
 
-static void assign(const char* kind, TFE_TensorHandle* v, TFE_TensorHandle* x) {
-  TFE_Op* op = ec_op(C, kind);
+static void assign(const char *kind, TFE_TensorHandle *v, TFE_TensorHandle *x) {
+  TFE_Op *op = ec_op(C, kind);
   ec_in(op, v);
   ec_in(op, x);
   ec_exec(kind, op, 0);
   TFE_DeleteTensorHandle(x);
 }
 
-static void assign_validate(TFE_TensorHandle* v, TFE_TensorHandle* x) {
-  TFE_Op* op = ec_op(C, "AssignVariableOp");
+static void assign_validate(TFE_TensorHandle *v, TFE_TensorHandle *x) {
+  TFE_Op *op = ec_op(C, "AssignVariableOp");
   ec_in(op, v);
   ec_in(op, x);
   TFE_OpSetAttrBool(op, "validate_shape", 1);
@@ -29,21 +28,21 @@ static void assign_validate(TFE_TensorHandle* v, TFE_TensorHandle* x) {
   TFE_DeleteTensorHandle(x);
 }
 
-static void rd(TFE_TensorHandle* v, TF_DataType dt) {
-  TFE_Op* op = ec_op(C, "ReadVariableOp");
+static void rd(TFE_TensorHandle *v, TF_DataType dt) {
+  TFE_Op *op = ec_op(C, "ReadVariableOp");
   ec_in(op, v);
   TFE_OpSetAttrType(op, "dtype", dt);
   ec_exec("ReadVariableOp", op, 1);
 }
 
-static void is_init(TFE_TensorHandle* v) {
-  TFE_Op* op = ec_op(C, "VarIsInitializedOp");
+static void is_init(TFE_TensorHandle *v) {
+  TFE_Op *op = ec_op(C, "VarIsInitializedOp");
   ec_in(op, v);
   ec_exec("VarIsInitializedOp", op, 1);
 }
 
-static void destroy(TFE_TensorHandle* v, int ignore) {
-  TFE_Op* op = ec_op(C, "DestroyResourceOp");
+static void destroy(TFE_TensorHandle *v, int ignore) {
+  TFE_Op *op = ec_op(C, "DestroyResourceOp");
   ec_in(op, v);
   TFE_OpSetAttrBool(op, "ignore_lookup_error", (unsigned char)ignore);
   ec_exec("DestroyResourceOp", op, 0);
@@ -56,9 +55,8 @@ int main(void) {
   const float f12[2] = {1, 2}, f34[2] = {3, 4}, f3[3] = {7, 8, 9};
 
   tr_case("fresh variable");
-  TFE_TensorHandle* v = var("v", TF_FLOAT, 1, d2);
-  printf("dtype %s dims %d elements %" PRId64 "\n",
-         tr_dtype_name((int)TFE_TensorHandleDataType(v)),
+  TFE_TensorHandle *v = var("v", TF_FLOAT, 1, d2);
+  printf("dtype %s dims %d elements %" PRId64 "\n", tr_dtype_name((int)TFE_TensorHandleDataType(v)),
          TFE_TensorHandleNumDims(v, S), TFE_TensorHandleNumElements(v, S));
   printf("device %s\n", TFE_TensorHandleDeviceName(v, S));
   printf("backing %s\n", TFE_TensorHandleBackingDeviceName(v, S));
@@ -76,10 +74,10 @@ int main(void) {
   rd(v, TF_FLOAT);
 
   tr_case("read keeps its value after a later write");
-  TFE_Op* op = ec_op(C, "ReadVariableOp");
+  TFE_Op *op = ec_op(C, "ReadVariableOp");
   ec_in(op, v);
   TFE_OpSetAttrType(op, "dtype", TF_FLOAT);
-  TFE_TensorHandle* old = ec_exec_keep("ReadVariableOp", op, 1);
+  TFE_TensorHandle *old = ec_exec_keep("ReadVariableOp", op, 1);
   assign("AssignAddVariableOp", v, ec_f1(2, f12));
   ec_handle("old read", old);
   rd(v, TF_FLOAT);
@@ -92,7 +90,7 @@ int main(void) {
   ec_in(op, v);
   ec_exec("ReadVariableOp without dtype", op, 1);
   op = ec_op(C, "AssignVariableOp");
-  TFE_TensorHandle* x = ec_f1(2, f12);
+  TFE_TensorHandle *x = ec_f1(2, f12);
   ec_in(op, v);
   ec_in(op, x);
   TFE_OpSetAttrType(op, "dtype", TF_INT32);
@@ -114,13 +112,13 @@ int main(void) {
   ec_exec("VariableShape", op, 1);
 
   tr_case("same shared name is the same variable");
-  TFE_TensorHandle* v2 = var("v", TF_FLOAT, 1, d2);
+  TFE_TensorHandle *v2 = var("v", TF_FLOAT, 1, d2);
   rd(v2, TF_FLOAT);
-  TFE_TensorHandle* w = var("w", TF_FLOAT, 1, d2);
+  TFE_TensorHandle *w = var("w", TF_FLOAT, 1, d2);
   is_init(w);
 
   tr_case("same shared name, other dtype");
-  TFE_TensorHandle* vi = var("v", TF_INT32, 1, d2);
+  TFE_TensorHandle *vi = var("v", TF_INT32, 1, d2);
   if (vi) {
     is_init(vi);
     rd(vi, TF_INT32);
@@ -132,16 +130,16 @@ int main(void) {
   tr_case("identity of a handle");
   op = ec_op(C, "Identity");
   ec_in(op, v);
-  TFE_TensorHandle* vid = ec_exec_keep("Identity", op, 1);
+  TFE_TensorHandle *vid = ec_exec_keep("Identity", op, 1);
   rd(vid, TF_FLOAT);
   TFE_DeleteTensorHandle(vid);
 
   tr_case("resolve a resource handle");
-  TF_Tensor* t = TFE_TensorHandleResolve(v, S);
+  TF_Tensor *t = TFE_TensorHandleResolve(v, S);
   ec_st("resolve");
   if (t) {
     printf("dtype %s dims %d\n", tr_dtype_name((int)TF_TensorType(t)), TF_NumDims(t));
-    TFE_TensorHandle* again = TFE_NewTensorHandle(t, S);
+    TFE_TensorHandle *again = TFE_NewTensorHandle(t, S);
     ec_st("handle from the resolved tensor");
     if (again) {
       rd(again, TF_FLOAT);
@@ -151,10 +149,10 @@ int main(void) {
   }
 
   tr_case("scatter and gather");
-  TFE_TensorHandle* idx = ec_i1(2, (int32_t[]){0, 2});
-  TFE_TensorHandle* bad = ec_i1(2, (int32_t[]){0, 5});
-  TFE_TensorHandle* up = ec_f1(2, (float[]){100, 200});
-  static const char* const sc[] = {"ResourceScatterUpdate", "ResourceScatterAdd",
+  TFE_TensorHandle *idx = ec_i1(2, (int32_t[]){0, 2});
+  TFE_TensorHandle *bad = ec_i1(2, (int32_t[]){0, 5});
+  TFE_TensorHandle *up = ec_f1(2, (float[]){100, 200});
+  static const char *const sc[] = {"ResourceScatterUpdate", "ResourceScatterAdd",
                                    "ResourceScatterMul"};
   for (int i = 0; i < 3; i++) {
     op = ec_op(C, sc[i]);
@@ -183,8 +181,8 @@ int main(void) {
   ec_exec("ResourceGather out of range", op, 1);
 
   tr_case("optimizer step");
-  TFE_TensorHandle* lr = ec_f0(0.5f);
-  TFE_TensorHandle* g = ec_f1(3, (float[]){2, 4, 6});
+  TFE_TensorHandle *lr = ec_f0(0.5f);
+  TFE_TensorHandle *g = ec_f1(3, (float[]){2, 4, 6});
   op = ec_op(C, "ResourceApplyGradientDescent");
   ec_in(op, v);
   ec_in(op, lr);
@@ -215,32 +213,29 @@ int main(void) {
   destroy(v, 0);
 
   tr_case("anonymous variable");
-  TFE_TensorHandle* anon =
-      var("cd2c89b7-88b7-44c8-ad83-06c2a9158347", TF_FLOAT, 1, d2);
+  TFE_TensorHandle *anon = var("cd2c89b7-88b7-44c8-ad83-06c2a9158347", TF_FLOAT, 1, d2);
   assign("AssignVariableOp", anon, ec_f1(2, f34));
   rd(anon, TF_FLOAT);
-  TFE_TensorHandle* anon2 =
-      var("cd2c89b7-88b7-44c8-ad83-06c2a9158347", TF_FLOAT, 1, d2);
+  TFE_TensorHandle *anon2 = var("cd2c89b7-88b7-44c8-ad83-06c2a9158347", TF_FLOAT, 1, d2);
   is_init(anon2);
   rd(anon2, TF_FLOAT);
 
   tr_case("other dtypes");
-  const char* sv[1] = {"text"};
-  TFE_TensorHandle* vs = var("s", TF_STRING, 0, NULL);
+  const char *sv[1] = {"text"};
+  TFE_TensorHandle *vs = var("s", TF_STRING, 0, NULL);
   assign("AssignVariableOp", vs, ec_h(tr_strings(NULL, 0, sv)));
   rd(vs, TF_STRING);
   assign("AssignAddVariableOp", vs, ec_h(tr_strings(NULL, 0, sv)));
-  TFE_TensorHandle* vb = var("b", TF_BOOL, 0, NULL);
+  TFE_TensorHandle *vb = var("b", TF_BOOL, 0, NULL);
   assign("AssignVariableOp", vb, ec_b0(1));
   rd(vb, TF_BOOL);
-  TFE_TensorHandle* vu = var("u", TF_FLOAT, -1, NULL);
+  TFE_TensorHandle *vu = var("u", TF_FLOAT, -1, NULL);
   assign("AssignVariableOp", vu, ec_f0(5));
   assign("AssignVariableOp", vu, ec_f1(2, f12));
   rd(vu, TF_FLOAT);
 
-  TFE_TensorHandle* all[] = {v, v2, w, idx, bad, up, lr, g, anon, anon2, vs, vb, vu};
-  for (size_t q = 0; q < sizeof all / sizeof *all; q++)
-    TFE_DeleteTensorHandle(all[q]);
+  TFE_TensorHandle *all[] = {v, v2, w, idx, bad, up, lr, g, anon, anon2, vs, vb, vu};
+  for (size_t q = 0; q < sizeof all / sizeof *all; q++) TFE_DeleteTensorHandle(all[q]);
   TFE_DeleteContext(C);
   return ec_close();
 }

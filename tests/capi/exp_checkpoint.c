@@ -1,11 +1,11 @@
 /* Checkpoint reader over the files of data/ckpt. */
 #include "eager_common.h"
 
-static int cmp(const void* a, const void* b) {
-  return strcmp(*(const char* const*)a, *(const char* const*)b);
+static int cmp(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void show(TF_CheckpointReader* r, const char* name) {
+static void show(TF_CheckpointReader *r, const char *name) {
   printf("%s has %d", name, TF_CheckpointReaderHasTensor(r, name));
   printf(" dtype %s", tr_dtype_name((int)TF_CheckpointReaderGetVariableDataType(r, name)));
   int nd = TF_CheckpointReaderGetVariableNumDims(r, name);
@@ -15,22 +15,22 @@ static void show(TF_CheckpointReader* r, const char* name) {
   ec_must("shape");
   for (int i = 0; i < nd; i++) printf("%s%" PRId64, i ? "," : "", d[i]);
   printf("]\n");
-  TF_Tensor* t = TF_CheckpointReaderGetTensor(r, name, S);
+  TF_Tensor *t = TF_CheckpointReaderGetTensor(r, name, S);
   ec_st("get");
   if (t && strcmp(name, "_CHECKPOINTABLE_OBJECT_GRAPH") != 0) tr_show("  value", t);
   if (t) TF_DeleteTensor(t);
 }
 
-static TF_CheckpointReader* open_list(const char* file) {
+static TF_CheckpointReader *open_list(const char *file) {
   printf("[%s] ", file);
-  TF_CheckpointReader* r = TF_NewCheckpointReader(file, S);
+  TF_CheckpointReader *r = TF_NewCheckpointReader(file, S);
   if (!ec_st("open")) {
     printf("reader %s\n", r ? "not null" : "null");
     return NULL;
   }
   int n = TF_CheckpointReaderSize(r);
   printf("size %d\n", n);
-  const char* names[64];
+  const char *names[64];
   for (int i = 0; i < n && i < 64; i++) names[i] = TF_CheckpointReaderGetVariable(r, i);
   int sorted = 1;
   for (int i = 1; i < n; i++)
@@ -46,11 +46,11 @@ int main(void) {
   ec_chdir(__FILE__);
 
   tr_case("plain bundle");
-  TF_CheckpointReader* r = open_list("data/ckpt/plain");
+  TF_CheckpointReader *r = open_list("data/ckpt/plain");
 
   tr_case("missing variable");
   printf("has %d\n", TF_CheckpointReaderHasTensor(r, "nope"));
-  TF_Tensor* t = TF_CheckpointReaderGetTensor(r, "nope", S);
+  TF_Tensor *t = TF_CheckpointReaderGetTensor(r, "nope", S);
   ec_st("get");
   printf("tensor %s\n", t ? "not null" : "null");
   TF_CheckpointReaderGetTensor(r, "", S);
@@ -84,7 +84,7 @@ int main(void) {
   }
 
   tr_case("files that are not there");
-  static const char* const bad[] = {"data/ckpt/absent", "data/ckpt/plain.index",
+  static const char *const bad[] = {"data/ckpt/absent", "data/ckpt/plain.index",
                                     "data/ckpt/make_ckpt.py", "absent/dir/x"};
   for (int i = 0; i < 4; i++) {
     r = open_list(bad[i]);

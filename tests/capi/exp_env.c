@@ -2,21 +2,21 @@
 #include "eager_common.h"
 #include "tensorflow/c/env.h"
 
-static int cmp(const void* a, const void* b) {
-  return strcmp(*(const char* const*)a, *(const char* const*)b);
+static int cmp(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void children(const char* dir) {
-  TF_StringStream* l = TF_GetChildren(dir, S);
+static void children(const char *dir) {
+  TF_StringStream *l = TF_GetChildren(dir, S);
   printf("[%s] ", dir);
   if (!ec_st("children")) {
     printf("stream %s\n", l ? "not null" : "null");
     if (l) TF_StringStreamDone(l);
     return;
   }
-  char* names[32];
+  char *names[32];
   int n = 0;
-  const char* s;
+  const char *s;
   while (TF_StringStreamNext(l, &s) && n < 32) {
     names[n] = malloc(strlen(s) + 1);
     strcpy(names[n++], s);
@@ -31,17 +31,19 @@ static void children(const char* dir) {
   printf("\n");
 }
 
-static void stat_of(const char* f) {
+static void stat_of(const char *f) {
   TF_FileStatistics st = {-1, -1, 0};
   TF_FileStat(f, &st, S);
   printf("[%s] ", f);
   if (!ec_st("stat")) return;
-  if (st.is_directory) printf("  directory, mtime known %d\n", st.mtime_nsec > 0);
-  else printf("  length %" PRId64 " directory 0 mtime known %d\n", st.length, st.mtime_nsec > 0);
+  if (st.is_directory)
+    printf("  directory, mtime known %d\n", st.mtime_nsec > 0);
+  else
+    printf("  length %" PRId64 " directory 0 mtime known %d\n", st.length, st.mtime_nsec > 0);
 }
 
-static void put(const char* f, const char* text) {
-  TF_WritableFileHandle* h = NULL;
+static void put(const char *f, const char *text) {
+  TF_WritableFileHandle *h = NULL;
   TF_NewWritableFile(f, &h, S);
   printf("[%s] ", f);
   if (!ec_st("new writable")) return;
@@ -56,7 +58,9 @@ static void put(const char* f, const char* text) {
 }
 
 static int ran;
-static void work(void* p) { ran += *(int*)p; }
+static void work(void *p) {
+  ran += *(int *)p;
+}
 
 int main(void) {
   ec_open();
@@ -112,14 +116,14 @@ int main(void) {
   printf("undeleted %" PRId64 " %" PRId64 "\n", nf, nd);
 
   tr_case("temporary names");
-  TF_StringStream* l = TF_GetLocalTempDirectories();
-  const char* s;
+  TF_StringStream *l = TF_GetLocalTempDirectories();
+  const char *s;
   int n = 0;
   while (TF_StringStreamNext(l, &s)) n++;
   TF_StringStreamDone(l);
   printf("temp directories > 0: %d\n", n > 0);
-  char* a = TF_GetTempFileName(".ext");
-  char* b = TF_GetTempFileName(".ext");
+  char *a = TF_GetTempFileName(".ext");
+  char *b = TF_GetTempFileName(".ext");
   printf("extension %d, differ %d\n", strstr(a, ".ext") != NULL, strcmp(a, b) != 0);
   TF_DeleteFile(a, S);
   TF_SetStatus(S, TF_OK, "");
@@ -130,8 +134,8 @@ int main(void) {
 
   tr_case("clock");
   uint64_t ns = TF_NowNanos(), us = TF_NowMicros(), sec = TF_NowSeconds();
-  printf("agree %d\n", us >= ns / 1000 && us - ns / 1000 < 5000000 &&
-                           sec >= ns / 1000000000 - 1 && sec - ns / 1000000000 < 5);
+  printf("agree %d\n", us >= ns / 1000 && us - ns / 1000 < 5000000 && sec >= ns / 1000000000 - 1 &&
+                           sec - ns / 1000000000 < 5);
 
   tr_case("threads");
   TF_ThreadOptions o;
@@ -139,27 +143,25 @@ int main(void) {
   TF_DefaultThreadOptions(&o);
   printf("stack %zu guard %zu numa %d\n", o.stack_size, o.guard_size, o.numa_node);
   int add = 5;
-  TF_Thread* t = TF_StartThread(&o, "worker", work, &add);
+  TF_Thread *t = TF_StartThread(&o, "worker", work, &add);
   TF_JoinThread(t);
   printf("ran %d\n", ran);
 
   tr_case("shared libraries");
-  void* h = TF_LoadSharedLibrary("./no_such_library.so", S);
+  void *h = TF_LoadSharedLibrary("./no_such_library.so", S);
   ec_st("load missing");
   printf("handle %s\n", h ? "not null" : "null");
   h = TF_LoadSharedLibrary("libm.so.6", S);
   ec_st("load libm");
   if (h) {
-    void* sym = TF_GetSymbolFromLibrary(h, "cos", S);
+    void *sym = TF_GetSymbolFromLibrary(h, "cos", S);
     ec_st("symbol");
     printf("found %d\n", sym != NULL);
     sym = TF_GetSymbolFromLibrary(h, "no_such_symbol", S);
     if (TF_GetCode(S) != TF_OK) {
       /* the loader's text holds the library's path */
-      printf("missing symbol: %s, names the symbol %d, null %d\n",
-             tr_code_name(TF_GetCode(S)),
-             strstr(TF_Message(S), "undefined symbol: no_such_symbol") != NULL,
-             sym == NULL);
+      printf("missing symbol: %s, names the symbol %d, null %d\n", tr_code_name(TF_GetCode(S)),
+             strstr(TF_Message(S), "undefined symbol: no_such_symbol") != NULL, sym == NULL);
     }
   }
   return ec_close();

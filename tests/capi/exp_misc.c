@@ -9,9 +9,9 @@ static void configs(void) {
     char label[64];
     snprintf(label, sizeof label, "create config %d %d %u", xla[k], grow[k], cpus[k]);
     tr_case(label);
-    TF_Buffer* b = TF_CreateConfig(xla[k], grow[k], cpus[k]);
+    TF_Buffer *b = TF_CreateConfig(xla[k], grow[k], cpus[k]);
     ec_buf("config", b);
-    TF_SessionOptions* o = TF_NewSessionOptions();
+    TF_SessionOptions *o = TF_NewSessionOptions();
     TF_SetConfig(o, b->data, b->length, S);
     ec_st("SetConfig");
     TF_DeleteSessionOptions(o);
@@ -19,7 +19,7 @@ static void configs(void) {
   }
   tr_case("create run options");
   for (unsigned char k = 0; k < 2; k++) {
-    TF_Buffer* b = TF_CreateRunOptions(k);
+    TF_Buffer *b = TF_CreateRunOptions(k);
     ec_buf("run options", b);
     TF_DeleteBuffer(b);
   }
@@ -30,7 +30,7 @@ static void configs(void) {
   int port = TF_PickUnusedPortOrDie();
   printf("in range %d\n", port > 0 && port < 65536);
   tr_case("server def text");
-  TF_Buffer* b = TFE_GetServerDef("job_name: \"worker\" task_index: 1 protocol: \"grpc\"", S);
+  TF_Buffer *b = TFE_GetServerDef("job_name: \"worker\" task_index: 1 protocol: \"grpc\"", S);
   ec_st("good");
   if (b) {
     ec_buf("server def", b);
@@ -43,14 +43,14 @@ static void configs(void) {
 
 static void debug_strings(void) {
   tr_case("graph debug string");
-  TF_Graph* g = TF_NewGraph();
+  TF_Graph *g = TF_NewGraph();
   size_t len = 0;
-  const char* s = TF_GraphDebugString(g, &len);
+  const char *s = TF_GraphDebugString(g, &len);
   printf("empty graph: length ok %d\n", strlen(s) == len);
   ec_text(s);
   printf("\n");
-  free((void*)s);
-  TF_OperationDescription* d = TF_NewOperation(g, "Placeholder", "x");
+  free((void *)s);
+  TF_OperationDescription *d = TF_NewOperation(g, "Placeholder", "x");
   TF_SetAttrType(d, "dtype", TF_FLOAT);
   TF_SetAttrShape(d, "shape", (int64_t[]){-1, 3}, 2);
   TF_Output x = {TF_FinishOperation(d, S), 0};
@@ -63,12 +63,12 @@ static void debug_strings(void) {
   s = TF_GraphDebugString(g, &len);
   ec_text(s);
   printf("\n");
-  free((void*)s);
+  free((void *)s);
   tr_case("function debug string");
-  TF_Function* f = TF_GraphToFunction(g, "F", 0, -1, NULL, 1, &x, 1, &y, NULL,
-                                      NULL, "a description", S);
+  TF_Function *f =
+      TF_GraphToFunction(g, "F", 0, -1, NULL, 1, &x, 1, &y, NULL, NULL, "a description", S);
   ec_st("GraphToFunction");
-  char* fs = TF_FunctionDebugString(f, &len);
+  char *fs = TF_FunctionDebugString(f, &len);
   printf("length ok %d\n", strlen(fs) == len);
   ec_text(fs);
   printf("\n");
@@ -87,38 +87,44 @@ static void debug_strings(void) {
 
 static void attr_builders(void) {
   tr_case("attr builder");
-  static const struct { const char* op; const char* attr; TF_DataType dt; const char* dev; } q[] = {
-      {"MatMul", "T", TF_FLOAT, "CPU"}, {"MatMul", "T", TF_INT8, "CPU"},
-      {"MatMul", "T", TF_FLOAT, "GPU"}, {"MatMul", "T", TF_FLOAT, "XYZ"},
-      {"NoSuchOp", "T", TF_FLOAT, "CPU"}, {"Identity", "T", TF_STRING, "CPU"}};
+  static const struct {
+    const char *op;
+    const char *attr;
+    TF_DataType dt;
+    const char *dev;
+  } q[] = {{"MatMul", "T", TF_FLOAT, "CPU"},   {"MatMul", "T", TF_INT8, "CPU"},
+           {"MatMul", "T", TF_FLOAT, "GPU"},   {"MatMul", "T", TF_FLOAT, "XYZ"},
+           {"NoSuchOp", "T", TF_FLOAT, "CPU"}, {"Identity", "T", TF_STRING, "CPU"}};
   for (size_t i = 0; i < sizeof q / sizeof *q; i++) {
-    TF_AttrBuilder* b = TF_NewAttrBuilder(q[i].op);
+    TF_AttrBuilder *b = TF_NewAttrBuilder(q[i].op);
     TF_AttrBuilderSetType(b, q[i].attr, q[i].dt);
     TF_AttrBuilderCheckCanRunOnDevice(b, q[i].dev, S);
     printf("%s %s on %s ", q[i].op, tr_dtype_name((int)q[i].dt), q[i].dev);
     ec_st("check");
     TF_DeleteAttrBuilder(b);
   }
-  TF_AttrBuilder* b = TF_NewAttrBuilder("IdentityN");
+  TF_AttrBuilder *b = TF_NewAttrBuilder("IdentityN");
   TF_AttrBuilderSetTypeList(b, "T", (TF_DataType[]){TF_FLOAT, TF_STRING}, 2);
   TF_AttrBuilderCheckCanRunOnDevice(b, "CPU", S);
   ec_st("IdentityN list");
   TF_DeleteAttrBuilder(b);
 
   tr_case("number attr of a list input");
-  static const struct { const char* op; int i; } n[] = {
-      {"ConcatV2", 0}, {"ConcatV2", 1}, {"Pack", 0}, {"IdentityN", 0},
-      {"Neg", 0}, {"Neg", 1}, {"Neg", -1}, {"NoSuchOp", 0}, {"AddN", 0}};
+  static const struct {
+    const char *op;
+    int i;
+  } n[] = {{"ConcatV2", 0}, {"ConcatV2", 1}, {"Pack", 0},     {"IdentityN", 0}, {"Neg", 0},
+           {"Neg", 1},      {"Neg", -1},     {"NoSuchOp", 0}, {"AddN", 0}};
   for (size_t i = 0; i < sizeof n / sizeof *n; i++) {
-    const char* r = TF_GetNumberAttrForOpListInput(n[i].op, n[i].i, S);
+    const char *r = TF_GetNumberAttrForOpListInput(n[i].op, n[i].i, S);
     printf("%s %d -> %s ", n[i].op, n[i].i, r ? r : "null");
     ec_st("get");
   }
 
   tr_case("stateful ops");
-  static const char* const ops[] = {"Neg", "RandomUniform", "VarHandleOp", "Const",
-                                    "ReadVariableOp", "If", "StatelessIf",
-                                    "StatefulPartitionedCall", "NoSuchOp", "Print"};
+  static const char *const ops[] = {
+      "Neg",         "RandomUniform",           "VarHandleOp", "Const", "ReadVariableOp", "If",
+      "StatelessIf", "StatefulPartitionedCall", "NoSuchOp",    "Print"};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
     int r = TF_OpIsStateful(ops[i], S);
     printf("%s %d ", ops[i], r);
@@ -128,18 +134,18 @@ static void attr_builders(void) {
 
 static void names_and_metadata(void) {
   tr_case("executed op names and run metadata");
-  TFE_Context* c = ec_ctx();
-  TF_Buffer* b = TF_NewBuffer();
+  TFE_Context *c = ec_ctx();
+  TF_Buffer *b = TF_NewBuffer();
   TFE_GetExecutedOpNames(c, b, S);
   ec_st("names");
   printf("length %zu\n", b->length);
   TF_DeleteBuffer(b);
-  TFE_TensorHandle* x = ec_f0(2);
+  TFE_TensorHandle *x = ec_f0(2);
   ec_run(c, "Neg", x, NULL, NULL);
   b = TF_NewBuffer();
   TFE_GetExecutedOpNames(c, b, S);
   ec_st("names");
-  printf("[%.*s]\n", (int)b->length, (const char*)b->data);
+  printf("[%.*s]\n", (int)b->length, (const char *)b->data);
   TF_DeleteBuffer(b);
   b = TF_NewBuffer();
   TFE_ContextExportRunMetadata(c, b, S);
@@ -164,7 +170,7 @@ static void names_and_metadata(void) {
   TFE_DeleteTensorHandle(x);
 
   tr_case("context ids");
-  TFE_Context* c2 = ec_ctx();
+  TFE_Context *c2 = ec_ctx();
   printf("differ %d\n", TFE_GetContextId(c) != TFE_GetContextId(c2));
   TFE_DeleteContext(c2);
 
@@ -174,8 +180,8 @@ static void names_and_metadata(void) {
   x = ec_f0(3);
   ec_run(c, "Neg", x, NULL, NULL);
   int64_t d22[2] = {2, 2}, d33[2] = {3, 3};
-  TFE_TensorHandle* a = ec_ramp(2, d22);
-  TFE_TensorHandle* w = ec_ramp(2, d33);
+  TFE_TensorHandle *a = ec_ramp(2, d22);
+  TFE_TensorHandle *w = ec_ramp(2, d33);
   ec_run(c, "MatMul", a, w, NULL);
   TFE_ContextSetRunEagerOpAsFunction(c, 0, S);
   ec_st("unset");
@@ -183,9 +189,9 @@ static void names_and_metadata(void) {
   ec_st("jit off");
 
   tr_case("packed handle");
-  TFE_TensorHandle* l[2] = {x, x};
+  TFE_TensorHandle *l[2] = {x, x};
   int n = 2;
-  TFE_TensorHandle* p = TFE_CreatePackedTensorHandle(c, l, &n, S);
+  TFE_TensorHandle *p = TFE_CreatePackedTensorHandle(c, l, &n, S);
   ec_st("pack");
   if (p) {
     printf("device %s ", TFE_TensorHandleDeviceName(p, S));
@@ -202,8 +208,10 @@ static void names_and_metadata(void) {
   if (p) TFE_DeleteTensorHandle(p);
 
   tr_case("custom devices");
-  printf("CPU:0 is custom %d\n", TFE_IsCustomDevice(c, "/job:localhost/replica:0/task:0/device:CPU:0"));
-  printf("CUSTOM:0 is custom %d\n", TFE_IsCustomDevice(c, "/job:localhost/replica:0/task:0/device:CUSTOM:0"));
+  printf("CPU:0 is custom %d\n",
+         TFE_IsCustomDevice(c, "/job:localhost/replica:0/task:0/device:CPU:0"));
+  printf("CUSTOM:0 is custom %d\n",
+         TFE_IsCustomDevice(c, "/job:localhost/replica:0/task:0/device:CUSTOM:0"));
 
   tr_case("collectives without setup");
   TFE_CollectiveOpsCheckPeerHealth(c, "/job:localhost/replica:0/task:0", 1000, S);

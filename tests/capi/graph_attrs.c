@@ -1,15 +1,19 @@
 /* Attribute getters: metadata, values, truncation and error texts. */
 #include "transcript_graph.h"
 
-static TF_Graph* g;
-static TF_Operation* n;
+static TF_Graph *g;
+static TF_Operation *n;
 
 /* Several getters leave the status alone when they succeed. */
-static void ok(void) { TF_SetStatus(st, TF_OK, ""); }
+static void ok(void) {
+  TF_SetStatus(st, TF_OK, "");
+}
 
-static int by_name(const void* a, const void* b) { return strcmp((const char*)a, (const char*)b); }
+static int by_name(const void *a, const void *b) {
+  return strcmp((const char *)a, (const char *)b);
+}
 
-static void meta(TF_Operation* op, const char* a) {
+static void meta(TF_Operation *op, const char *a) {
   TF_AttrMetadata m = TF_OperationGetAttrMetadata(op, a, st);
   char w[64];
   snprintf(w, sizeof w, "%s meta", a);
@@ -17,11 +21,11 @@ static void meta(TF_Operation* op, const char* a) {
     tr_status(w, st);
     return;
   }
-  printf("%s: is_list %d list_size %" PRId64 " type %d total_size %" PRId64 "\n", w, m.is_list, m.list_size, (int)m.type,
-         m.total_size);
+  printf("%s: is_list %d list_size %" PRId64 " type %d total_size %" PRId64 "\n", w, m.is_list,
+         m.list_size, (int)m.type, m.total_size);
 }
 
-static void ints(const char* a, int max) {
+static void ints(const char *a, int max) {
   int64_t v[8] = {-77, -77, -77, -77, -77, -77, -77, -77};
   ok();
   TF_OperationGetAttrIntList(n, a, v, max, st);
@@ -32,17 +36,17 @@ static void ints(const char* a, int max) {
 }
 
 static void build(void) {
-  TF_OperationDescription* d = TF_NewOperation(g, "NoOp", "n");
-  const void* sv[3] = {"one", "", "three"};
+  TF_OperationDescription *d = TF_NewOperation(g, "NoOp", "n");
+  const void *sv[3] = {"one", "", "three"};
   size_t sl[3] = {3, 0, 5};
   int64_t iv[3] = {1, -2, INT64_C(3000000000)};
   float fv[2] = {0.5f, -2.25f};
   unsigned char bv[3] = {1, 0, 1};
   TF_DataType tv[2] = {TF_INT32, TF_STRING};
   int64_t d0[2] = {2, 3}, d1[1] = {-1};
-  const int64_t* dv[4] = {d0, d1, NULL, NULL};
+  const int64_t *dv[4] = {d0, d1, NULL, NULL};
   int nv[4] = {2, 1, -1, 0};
-  TF_Tensor* ts[2] = {tr_f32(1.5f), tr_str("text")};
+  TF_Tensor *ts[2] = {tr_f32(1.5f), tr_str("text")};
   TF_SetAttrString(d, "_s", "hello", 5);
   TF_SetAttrString(d, "_s0", "", 0);
   TF_SetAttrStringList(d, "_sl", sv, sl, 3);
@@ -70,7 +74,7 @@ static void build(void) {
   tr_pb_msg(&sh, 2, &dim);
   TF_SetAttrTensorShapeProto(d, "_shp", sh.data, sh.len, st);
   tr_status("shape proto", st);
-  const void* pp[2] = {sh.data, sh.data};
+  const void *pp[2] = {sh.data, sh.data};
   size_t pl[2] = {sh.len, sh.len};
   TF_SetAttrTensorShapeProtoList(d, "_shpl", pp, pl, 2, st);
   tr_status("shape proto list", st);
@@ -87,9 +91,10 @@ static void build(void) {
 }
 
 static void all_meta(void) {
-  static const char* const a[] = {"_s", "_s0", "_sl", "_i", "_il", "_f", "_fl", "_b", "_bl", "_t", "_tl", "_sh", "_shu", "_sh0",
-                                  "_shl", "_te", "_tel", "_fn", "_ph", "_il0", "_sl0", "_tl0", "_shp", "_shpl", "_vp", "_empty",
-                                  "_none"};
+  static const char *const a[] = {"_s",   "_s0",  "_sl",   "_i",  "_il",    "_f",   "_fl",
+                                  "_b",   "_bl",  "_t",    "_tl", "_sh",    "_shu", "_sh0",
+                                  "_shl", "_te",  "_tel",  "_fn", "_ph",    "_il0", "_sl0",
+                                  "_tl0", "_shp", "_shpl", "_vp", "_empty", "_none"};
   tr_case("metadata");
   for (size_t i = 0; i < sizeof a / sizeof a[0]; ++i) meta(n, a[i]);
   tr_case("number of attrs and names (sorted)");
@@ -133,16 +138,16 @@ static void values(void) {
   TF_OperationGetAttrString(n, "_s", buf, 20, st);
   if (tr_status("20 bytes", st)) printf("%.8s\n", buf);
   tr_case("string list");
-  void* ptr[3];
+  void *ptr[3];
   size_t len[3];
   char store[32];
   ok();
   TF_OperationGetAttrStringList(n, "_sl", ptr, len, 3, store, sizeof store, st);
   if (tr_status("_sl", st))
-    for (int k = 0; k < 3; ++k) printf("%zu \"%.*s\"\n", len[k], (int)len[k], (char*)ptr[k]);
+    for (int k = 0; k < 3; ++k) printf("%zu \"%.*s\"\n", len[k], (int)len[k], (char *)ptr[k]);
   ok();
   TF_OperationGetAttrStringList(n, "_sl", ptr, len, 1, store, sizeof store, st);
-  if (tr_status("max 1", st)) printf("%zu \"%.*s\"\n", len[0], (int)len[0], (char*)ptr[0]);
+  if (tr_status("max 1", st)) printf("%zu \"%.*s\"\n", len[0], (int)len[0], (char *)ptr[0]);
   ok();
   TF_OperationGetAttrStringList(n, "_sl", ptr, len, 3, store, 4, st);
   tr_status("storage 4", st);
@@ -203,7 +208,7 @@ static void values(void) {
   TF_OperationGetAttrShape(n, "_sh0", d, 0, st);
   tr_status("_sh0", st);
   tr_case("shape list");
-  int64_t* dp[4];
+  int64_t *dp[4];
   int nd[4];
   int64_t store2[8];
   ok();
@@ -221,7 +226,7 @@ static void values(void) {
   TF_OperationGetAttrShapeList(n, "_shl", dp, nd, 1, store2, 8, st);
   if (tr_status("max 1", st)) printf("%d\n", nd[0]);
   tr_case("shape protos");
-  TF_Buffer* bb = TF_NewBuffer();
+  TF_Buffer *bb = TF_NewBuffer();
   ok();
   TF_OperationGetAttrTensorShapeProto(n, "_shp", bb, st);
   if (tr_status("_shp", st)) tr_dump_buffer("Shape", bb);
@@ -231,7 +236,7 @@ static void values(void) {
   TF_OperationGetAttrTensorShapeProto(n, "_shu", bb, st);
   if (tr_status("_shu", st)) tr_dump_buffer("Shape", bb);
   TF_DeleteBuffer(bb);
-  TF_Buffer* bl2[4] = {NULL, NULL, NULL, NULL};
+  TF_Buffer *bl2[4] = {NULL, NULL, NULL, NULL};
   ok();
   TF_OperationGetAttrTensorShapeProtoList(n, "_shl", bl2, 4, st);
   tr_status("_shl", st);
@@ -242,12 +247,12 @@ static void values(void) {
       TF_DeleteBuffer(bl2[k]);
     }
   tr_case("tensors");
-  TF_Tensor* te = NULL;
+  TF_Tensor *te = NULL;
   ok();
   TF_OperationGetAttrTensor(n, "_te", &te, st);
   tr_status("_te", st);
   tr_show_free("_te", te);
-  TF_Tensor* tel[2] = {NULL, NULL};
+  TF_Tensor *tel[2] = {NULL, NULL};
   ok();
   TF_OperationGetAttrTensorList(n, "_tel", tel, 2, st);
   tr_status("_tel", st);
@@ -260,7 +265,8 @@ static void values(void) {
   tr_show_free("0", tel[0]);
   tr_show_free("1", tel[1]);
   tr_case("value protos");
-  static const char* const a[] = {"_s", "_sl", "_il", "_b", "_tl", "_shl", "_te", "_fn", "_ph", "_il0", "_empty", "_none"};
+  static const char *const a[] = {"_s",  "_sl", "_il", "_b",   "_tl",    "_shl",
+                                  "_te", "_fn", "_ph", "_il0", "_empty", "_none"};
   for (size_t k = 0; k < sizeof a / sizeof a[0]; ++k) {
     bb = TF_NewBuffer();
     ok();
@@ -276,18 +282,18 @@ static void errors(void) {
   float f;
   unsigned char b;
   TF_DataType t;
-  TF_Tensor* te = NULL;
-  void* ptr[3];
+  TF_Tensor *te = NULL;
+  void *ptr[3];
   size_t len[3];
   int nd[3];
-  int64_t* dp[3];
-  TF_Buffer* bb = TF_NewBuffer();
-  static const char* const name[] = {"_none", "_i", "_il", "_s"};
+  int64_t *dp[3];
+  TF_Buffer *bb = TF_NewBuffer();
+  static const char *const name[] = {"_none", "_i", "_il", "_s"};
   for (int k = 0; k < 4; ++k) {
     char w[32];
     snprintf(w, sizeof w, "getters on %s", name[k]);
     tr_case(w);
-    const char* a = name[k];
+    const char *a = name[k];
     ok();
     if (k != 3) TF_OperationGetAttrString(n, a, buf, 5, st), tr_status("string", st);
     ok();
@@ -348,30 +354,30 @@ static void stale(void) {
 
 static void registered(void) {
   tr_case("attrs of registered ops");
-  TF_Operation* c = tg_cf(g, 1, "c");
+  TF_Operation *c = tg_cf(g, 1, "c");
   meta(c, "value");
   meta(c, "dtype");
   meta(c, "nope");
-  TF_Operation* p = tg_ph(g, TF_INT32, "p", NULL, -2);
+  TF_Operation *p = tg_ph(g, TF_INT32, "p", NULL, -2);
   meta(p, "shape");
-  TF_Operation* q = tg_op(g, "Squeeze", "q", 1, p);
+  TF_Operation *q = tg_op(g, "Squeeze", "q", 1, p);
   meta(q, "squeeze_dims");
   meta(q, "T");
-  TF_Operation* pf = tg_ph(g, TF_FLOAT, "pf", NULL, -1);
-  TF_Operation* m = tg_op(g, "MatMul", "m", 2, pf, pf);
+  TF_Operation *pf = tg_ph(g, TF_FLOAT, "pf", NULL, -1);
+  TF_Operation *m = tg_op(g, "MatMul", "m", 2, pf, pf);
   meta(m, "transpose_a");
   int64_t d[2] = {2, 3};
-  TF_Tensor* t = TF_AllocateTensor(TF_FLOAT, d, 2, 24);
+  TF_Tensor *t = TF_AllocateTensor(TF_FLOAT, d, 2, 24);
   memset(TF_TensorData(t), 0, 24);
-  TF_Operation* k = tg_const(g, t, "k");
+  TF_Operation *k = tg_const(g, t, "k");
   meta(k, "value");
-  TF_Tensor* got = NULL;
+  TF_Tensor *got = NULL;
   TF_OperationGetAttrTensor(k, "value", &got, st);
   tr_status("value", st);
   tr_show_free("value", got);
-  TF_OperationDescription* dd = tg_desc(g, "Neg", "co", 1, c);
+  TF_OperationDescription *dd = tg_desc(g, "Neg", "co", 1, c);
   TF_ColocateWith(dd, k);
-  TF_Operation* co = tg_finish_show(dd, "co");
+  TF_Operation *co = tg_finish_show(dd, "co");
   meta(co, "_class");
 }
 

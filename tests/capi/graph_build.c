@@ -1,18 +1,20 @@
 /* Building operations: success paths and every construction error text. */
 #include "transcript_graph.h"
 
-static TF_Graph* g;
+static TF_Graph *g;
 
 static void basics(void) {
   tr_case("placeholder and const");
-  TF_Operation* p = tg_ph(g, TF_FLOAT, "p", NULL, -1);
-  TF_Operation* c = tg_cf(g, 2.0f, "c");
-  printf("%s %s %s %s\n", TF_OperationName(p), TF_OperationOpType(p), TF_OperationName(c), TF_OperationOpType(c));
+  TF_Operation *p = tg_ph(g, TF_FLOAT, "p", NULL, -1);
+  TF_Operation *c = tg_cf(g, 2.0f, "c");
+  printf("%s %s %s %s\n", TF_OperationName(p), TF_OperationOpType(p), TF_OperationName(c),
+         TF_OperationOpType(c));
   tr_case("binary with device");
-  TF_OperationDescription* d = tg_desc(g, "AddV2", "sum", 2, p, c);
+  TF_OperationDescription *d = tg_desc(g, "AddV2", "sum", 2, p, c);
   TF_SetDevice(d, "/job:localhost/replica:0/task:0/device:CPU:0");
-  TF_Operation* s = tg_finish_show(d, "add");
-  printf("device \"%s\" inputs %d outputs %d\n", TF_OperationDevice(s), TF_OperationNumInputs(s), TF_OperationNumOutputs(s));
+  TF_Operation *s = tg_finish_show(d, "add");
+  printf("device \"%s\" inputs %d outputs %d\n", TF_OperationDevice(s), TF_OperationNumInputs(s),
+         TF_OperationNumOutputs(s));
   tr_case("slash names");
   tg_op_show(g, "NoOp", "a/b/c", 0);
   tg_op_show(g, "NoOp", "A.b_c-d", 0);
@@ -23,7 +25,7 @@ static void basics(void) {
   TF_AddControlInput(d, p);
   TF_AddControlInput(d, c);
   TF_AddControlInput(d, p);
-  TF_Operation* n = tg_finish_show(d, "noop");
+  TF_Operation *n = tg_finish_show(d, "noop");
   printf("control inputs %d\n", TF_OperationNumControlInputs(n));
   tr_case("colocate");
   d = tg_desc(g, "Neg", "neg", 1, p);
@@ -31,7 +33,7 @@ static void basics(void) {
   TF_ColocateWith(d, p);
   TF_ColocateWith(d, c);
   n = tg_finish_show(d, "neg");
-  TF_Buffer* b = TF_NewBuffer();
+  TF_Buffer *b = TF_NewBuffer();
   TF_OperationToNodeDef(n, b, st);
   tr_dump_buffer("NodeDef", b);
   TF_DeleteBuffer(b);
@@ -72,23 +74,24 @@ static void names(void) {
   tg_op_show(g, "NoOp", "double//slash", 0);
   tg_op_show(g, "NoOp", "caf\xc3\xa9", 0);
   tr_case("bad devices");
-  static const char* const dev[] = {"nonsense", "/device:", "/device:GPU:x", "/job:1a/device:CPU:0", "/gpu:0", "CPU:0", "/device:CPU:*",
-                                    "/job:worker/task:3", "/replica:0/bad:1"};
+  static const char *const dev[] = {
+      "nonsense", "/device:",      "/device:GPU:x",      "/job:1a/device:CPU:0", "/gpu:0",
+      "CPU:0",    "/device:CPU:*", "/job:worker/task:3", "/replica:0/bad:1"};
   for (int i = 0; i < 9; ++i) {
     char nm[16];
     snprintf(nm, sizeof nm, "dev%d", i);
-    TF_OperationDescription* d = TF_NewOperation(g, "NoOp", nm);
+    TF_OperationDescription *d = TF_NewOperation(g, "NoOp", nm);
     TF_SetDevice(d, dev[i]);
-    TF_Operation* n = tg_finish_show(d, dev[i]);
+    TF_Operation *n = tg_finish_show(d, dev[i]);
     if (n) printf("kept \"%s\"\n", TF_OperationDevice(n));
   }
 }
 
 static void inputs(void) {
-  TF_Operation* f = TF_GraphOperationByName(g, "c");
-  TF_Operation* i = tg_ci(g, 3, "i");
-  TF_Operation* noop = tg_op(g, "NoOp", "noop", 0);
-  TF_OperationDescription* d;
+  TF_Operation *f = TF_GraphOperationByName(g, "c");
+  TF_Operation *i = tg_ci(g, 3, "i");
+  TF_Operation *noop = tg_op(g, "NoOp", "noop", 0);
+  TF_OperationDescription *d;
   tr_case("missing input");
   tg_op_show(g, "AddV2", "m1", 1, f);
   tg_op_show(g, "AddV2", "m2", 0);
@@ -103,8 +106,8 @@ static void inputs(void) {
   tg_op_show(g, "LogicalAnd", "t3", 2, f, i);
   tg_op_show(g, "Reshape", "t4", 2, f, f);
   tr_case("type not allowed");
-  TF_Operation* s = tg_const(g, tr_str("x"), "s");
-  TF_Operation* b = tg_const(g, tr_bool(true), "b");
+  TF_Operation *s = tg_const(g, tr_str("x"), "s");
+  TF_Operation *b = tg_const(g, tr_bool(true), "b");
   tg_op_show(g, "MatMul", "t5", 2, s, s);
   tg_op_show(g, "Neg", "t6", 1, b);
   tg_op_show(g, "Sqrt", "t7", 1, i);
@@ -146,9 +149,11 @@ static void inputs(void) {
   tg_finish_show(d, "Pack N=2 of 1");
   d = TF_NewOperation(g, "IdentityN", "l9");
   TF_AddInputList(d, l, 2);
-  TF_Operation* n = tg_finish_show(d, "IdentityN");
-  if (n) printf("outputs %d: %s %s\n", TF_OperationNumOutputs(n), tr_dtype_name(TF_OperationOutputType(tg_out(n, 0))),
-                tr_dtype_name(TF_OperationOutputType(tg_out(n, 1))));
+  TF_Operation *n = tg_finish_show(d, "IdentityN");
+  if (n)
+    printf("outputs %d: %s %s\n", TF_OperationNumOutputs(n),
+           tr_dtype_name(TF_OperationOutputType(tg_out(n, 0))),
+           tr_dtype_name(TF_OperationOutputType(tg_out(n, 1))));
   d = TF_NewOperation(g, "IdentityN", "l10");
   TF_AddInputList(d, l, 2);
   TF_DataType two[2] = {TF_FLOAT, TF_FLOAT};
@@ -169,23 +174,24 @@ static void inputs(void) {
   d = TF_NewOperation(g, "VariableV2", "var");
   TF_SetAttrType(d, "dtype", TF_FLOAT);
   TF_SetAttrShape(d, "shape", &two1, 1);
-  TF_Operation* var = tg_finish_show(d, "VariableV2");
+  TF_Operation *var = tg_finish_show(d, "VariableV2");
   printf("output type %s\n", tr_dtype_name(TF_OperationOutputType(tg_out(var, 0))));
   float vv[2] = {1, 2};
-  TF_Operation* v2 = tg_const(g, tr_vec(TF_FLOAT, 2, vv), "v2");
+  TF_Operation *v2 = tg_const(g, tr_vec(TF_FLOAT, 2, vv), "v2");
   n = tg_op_show(g, "Assign", "r1", 2, var, v2);
   if (n) printf("output type %s\n", tr_dtype_name(TF_OperationOutputType(tg_out(n, 0))));
   tg_op_show(g, "Assign", "r2", 2, v2, v2);
   n = tg_op_show(g, "Neg", "r3", 1, var);
-  if (n) printf("input type %s output type %s\n", tr_dtype_name(TF_OperationInputType(tg_in(n, 0))),
-                tr_dtype_name(TF_OperationOutputType(tg_out(n, 0))));
+  if (n)
+    printf("input type %s output type %s\n", tr_dtype_name(TF_OperationInputType(tg_in(n, 0))),
+           tr_dtype_name(TF_OperationOutputType(tg_out(n, 0))));
   tg_op_show(g, "Assign", "r4", 2, var, i);
   tg_op_show(g, "RefIdentity", "r5", 1, v2);
 }
 
 static void attrs(void) {
-  TF_Operation* f = TF_GraphOperationByName(g, "c");
-  TF_OperationDescription* d;
+  TF_Operation *f = TF_GraphOperationByName(g, "c");
+  TF_OperationDescription *d;
   tr_case("missing attr");
   tg_op_show(g, "Placeholder", "a1", 0);
   tg_op_show(g, "Const", "a2", 0);
@@ -221,7 +227,7 @@ static void attrs(void) {
   tg_finish_show(d, "nope");
   d = TF_NewOperation(g, "NoOp", "u2");
   TF_SetAttrInt(d, "_private", 3);
-  TF_Operation* n = tg_finish_show(d, "_private");
+  TF_Operation *n = tg_finish_show(d, "_private");
   int64_t iv = 0;
   if (n) {
     TF_OperationGetAttrInt(n, "_private", &iv, st);
@@ -234,7 +240,7 @@ static void attrs(void) {
   d = TF_NewOperation(g, "Placeholder", "v1b");
   TF_SetAttrType(d, "dtype", (TF_DataType)77);
   tg_finish_show(d, "dtype 77");
-  TF_Operation* img = tg_ph(g, TF_FLOAT, "img", NULL, -1);
+  TF_Operation *img = tg_ph(g, TF_FLOAT, "img", NULL, -1);
   int64_t strides[4] = {1, 1, 1, 1};
   d = tg_desc(g, "Conv2D", "v2c", 2, img, img);
   TF_SetAttrIntList(d, "strides", strides, 4);
@@ -264,7 +270,7 @@ static void attrs(void) {
   n = tg_finish_show(d, "other value");
   if (n) printf("type %s\n", tr_dtype_name(TF_OperationOutputType(tg_out(n, 0))));
   tr_case("const dtype disagrees with value");
-  TF_Tensor* t = tr_i32(5);
+  TF_Tensor *t = tr_i32(5);
   d = TF_NewOperation(g, "Const", "k1");
   TF_SetAttrTensor(d, "value", t, st);
   TF_SetAttrType(d, "dtype", TF_FLOAT);
@@ -276,7 +282,7 @@ static void attrs(void) {
   tr_status("value proto", st);
   TF_SetAttrTensorShapeProto(d, "shape", "\xff\xff", 2, st);
   tr_status("shape proto", st);
-  const void* ps[1] = {"\xff\xff"};
+  const void *ps[1] = {"\xff\xff"};
   size_t ls[1] = {2};
   TF_SetAttrTensorShapeProtoList(d, "shapes", ps, ls, 1, st);
   tr_status("shape proto list", st);

@@ -1,31 +1,31 @@
 /* Changing a finished graph: edges, attributes, devices, control inputs. */
 #include "transcript_graph.h"
 
-static TF_Graph* g;
+static TF_Graph *g;
 
-static void node_def(TF_Operation* op) {
-  TF_Buffer* b = TF_NewBuffer();
+static void node_def(TF_Operation *op) {
+  TF_Buffer *b = TF_NewBuffer();
   TF_OperationToNodeDef(op, b, st);
   if (tr_status(TF_OperationName(op), st)) tr_dump_buffer("NodeDef", b);
   TF_DeleteBuffer(b);
 }
 
-static void inputs(TF_Operation* op) {
+static void inputs(TF_Operation *op) {
   printf("%s <-", TF_OperationName(op));
   for (int i = 0; i < TF_OperationNumInputs(op); ++i) {
     TF_Output o = TF_OperationInput(tg_in(op, i));
     printf(" %s:%d", TF_OperationName(o.oper), o.index);
   }
-  TF_Operation* c[8];
+  TF_Operation *c[8];
   int n = TF_OperationGetControlInputs(op, c, 8);
   for (int i = 0; i < n; ++i) printf(" ^%s", TF_OperationName(c[i]));
   puts("");
 }
 
-static TF_Buffer* attr_int(int64_t v) {
+static TF_Buffer *attr_int(int64_t v) {
   tr_pb p = {0};
   tr_pb_int(&p, 3, v);
-  TF_Buffer* b = TF_NewBufferFromString(p.data, p.len);
+  TF_Buffer *b = TF_NewBufferFromString(p.data, p.len);
   tr_pb_free(&p);
   return b;
 }
@@ -34,12 +34,12 @@ int main(void) {
   tg_begin();
   g = TF_NewGraph();
   int64_t d23[2] = {2, 3}, d45[2] = {4, 5};
-  TF_Operation* a = tg_ph(g, TF_FLOAT, "a", d23, 2);
-  TF_Operation* b = tg_ph(g, TF_FLOAT, "b", d23, 2);
-  TF_Operation* c = tg_ph(g, TF_FLOAT, "c", d45, 2);
-  TF_Operation* i = tg_ph(g, TF_INT32, "i", d23, 2);
-  TF_Operation* add = tg_op(g, "AddV2", "add", 2, a, a);
-  TF_Operation* neg = tg_op(g, "Neg", "neg", 1, add);
+  TF_Operation *a = tg_ph(g, TF_FLOAT, "a", d23, 2);
+  TF_Operation *b = tg_ph(g, TF_FLOAT, "b", d23, 2);
+  TF_Operation *c = tg_ph(g, TF_FLOAT, "c", d45, 2);
+  TF_Operation *i = tg_ph(g, TF_INT32, "i", d23, 2);
+  TF_Operation *add = tg_op(g, "AddV2", "add", 2, a, a);
+  TF_Operation *neg = tg_op(g, "Neg", "neg", 1, add);
 
   tr_case("update edge");
   inputs(add);
@@ -77,7 +77,7 @@ int main(void) {
   printf("a control outputs %d\n", TF_OperationNumControlOutputs(a));
 
   tr_case("set attr");
-  TF_Buffer* v = attr_int(5);
+  TF_Buffer *v = attr_int(5);
   TF_SetAttr(g, neg, "_mine", v, st);
   tr_status("_mine", st);
   TF_SetAttr(g, neg, "public", v, st);
@@ -111,12 +111,12 @@ int main(void) {
   printf("device \"%s\"\n", TF_OperationDevice(neg));
 
   tr_case("mutating after a session ran");
-  TF_Graph* h = TF_NewGraph();
-  TF_Operation* x = tg_cf(h, 2, "x");
-  TF_Operation* y = tg_cf(h, 5, "y");
-  TF_Operation* n1 = tg_op(h, "Neg", "n1", 1, x);
-  TF_Operation* n2 = tg_op(h, "Identity", "n2", 1, n1);
-  TF_Session* s = tg_session(h);
+  TF_Graph *h = TF_NewGraph();
+  TF_Operation *x = tg_cf(h, 2, "x");
+  TF_Operation *y = tg_cf(h, 5, "y");
+  TF_Operation *n1 = tg_op(h, "Neg", "n1", 1, x);
+  TF_Operation *n2 = tg_op(h, "Identity", "n2", 1, n1);
+  TF_Session *s = tg_session(h);
   tg_fetch(s, "before", n2);
   TF_UpdateEdge(h, tg_out(y, 0), tg_in(n1, 0), st);
   tr_status("update edge", st);

@@ -2,27 +2,33 @@
 #include "tensorflow/c/c_api_experimental.h"
 #include "transcript_graph.h"
 
-static TF_Graph* g;
+static TF_Graph *g;
 
-static int cmp_str(const void* a, const void* b) { return strcmp((const char*)a, (const char*)b); }
+static int cmp_str(const void *a, const void *b) {
+  return strcmp((const char *)a, (const char *)b);
+}
 
-static const char* label(TF_Operation* op) { return op ? TF_OperationName(op) : "null"; }
+static const char *label(TF_Operation *op) {
+  return op ? TF_OperationName(op) : "null";
+}
 
-static void node_def(TF_Operation* op) {
-  TF_Buffer* b = TF_NewBuffer();
+static void node_def(TF_Operation *op) {
+  TF_Buffer *b = TF_NewBuffer();
   TF_OperationToNodeDef(op, b, st);
   if (tr_status(TF_OperationName(op), st)) tr_dump_buffer("NodeDef", b);
   TF_DeleteBuffer(b);
 }
 
-static void describe(TF_Operation* op) {
-  printf("%s %s device \"%s\" in %d out %d ctl-in %d ctl-out %d\n", TF_OperationName(op), TF_OperationOpType(op),
-         TF_OperationDevice(op), TF_OperationNumInputs(op), TF_OperationNumOutputs(op), TF_OperationNumControlInputs(op),
+static void describe(TF_Operation *op) {
+  printf("%s %s device \"%s\" in %d out %d ctl-in %d ctl-out %d\n", TF_OperationName(op),
+         TF_OperationOpType(op), TF_OperationDevice(op), TF_OperationNumInputs(op),
+         TF_OperationNumOutputs(op), TF_OperationNumControlInputs(op),
          TF_OperationNumControlOutputs(op));
   int n = TF_OperationNumInputs(op);
   for (int i = 0; i < n; ++i) {
     TF_Output s = TF_OperationInput(tg_in(op, i));
-    printf("  input %d %s:%d %s\n", i, label(s.oper), s.index, tr_dtype_name(TF_OperationInputType(tg_in(op, i))));
+    printf("  input %d %s:%d %s\n", i, label(s.oper), s.index,
+           tr_dtype_name(TF_OperationInputType(tg_in(op, i))));
   }
   n = TF_OperationNumOutputs(op);
   for (int i = 0; i < n; ++i) {
@@ -30,9 +36,11 @@ static void describe(TF_Operation* op) {
     TF_Input c[8];
     int total = TF_OperationOutputNumConsumers(o);
     int k = TF_OperationOutputConsumers(o, c, 8);
-    printf("  output %d %s consumers %d/%d:", i, tr_dtype_name(TF_OperationOutputType(o)), k, total);
+    printf("  output %d %s consumers %d/%d:", i, tr_dtype_name(TF_OperationOutputType(o)), k,
+           total);
     char lines[8][40];
-    for (int j = 0; j < k && j < 8; ++j) snprintf(lines[j], 40, "%s:%d", label(c[j].oper), c[j].index);
+    for (int j = 0; j < k && j < 8; ++j)
+      snprintf(lines[j], 40, "%s:%d", label(c[j].oper), c[j].index);
     qsort(lines, (size_t)(k < 8 ? k : 8), 40, cmp_str);
     for (int j = 0; j < k && j < 8; ++j) printf(" %s", lines[j]);
     puts("");
@@ -42,7 +50,7 @@ static void describe(TF_Operation* op) {
 
 static void list_all(void) {
   size_t pos = 0;
-  TF_Operation* op;
+  TF_Operation *op;
   while ((op = TF_GraphNextOperation(g, &pos)) != NULL) printf(" %s", TF_OperationName(op));
   puts("");
 }
@@ -52,25 +60,25 @@ static void edges(void) {
   size_t pos = 0;
   printf("next null %d\n", TF_GraphNextOperation(g, &pos) == NULL);
   int64_t d[2] = {2, 3};
-  TF_Operation* p = tg_ph(g, TF_FLOAT, "p", d, 2);
-  TF_Operation* c = tg_cf(g, 1, "c");
-  TF_Operation* add = tg_op(g, "AddV2", "add", 2, p, c);
-  TF_Operation* axis = tg_ci(g, 1, "axis");
-  TF_OperationDescription* dd = tg_desc(g, "Split", "split", 2, axis, add);
+  TF_Operation *p = tg_ph(g, TF_FLOAT, "p", d, 2);
+  TF_Operation *c = tg_cf(g, 1, "c");
+  TF_Operation *add = tg_op(g, "AddV2", "add", 2, p, c);
+  TF_Operation *axis = tg_ci(g, 1, "axis");
+  TF_OperationDescription *dd = tg_desc(g, "Split", "split", 2, axis, add);
   TF_SetAttrInt(dd, "num_split", 3);
   TF_SetDevice(dd, "/device:CPU:0");
   TF_AddControlInput(dd, c);
   TF_AddControlInput(dd, p);
-  TF_Operation* split = tg_finish(dd);
+  TF_Operation *split = tg_finish(dd);
   TF_Output l[3] = {tg_out(split, 2), tg_out(split, 0), tg_out(p, 0)};
   dd = TF_NewOperation(g, "ConcatV2", "cat");
   TF_AddInputList(dd, l, 3);
   TF_AddInput(dd, tg_out(axis, 0));
-  TF_Operation* cat = tg_finish(dd);
+  TF_Operation *cat = tg_finish(dd);
   dd = TF_NewOperation(g, "NoOp", "last");
   TF_AddControlInput(dd, cat);
   TF_AddControlInput(dd, split);
-  TF_Operation* last = tg_finish(dd);
+  TF_Operation *last = tg_finish(dd);
   tr_case("each operation");
   describe(p);
   describe(c);
@@ -88,7 +96,7 @@ static void edges(void) {
   TF_OperationAllInputs(cat, in, 2);
   printf("two: %s:%d %s:%d\n", label(in[0].oper), in[0].index, label(in[1].oper), in[1].index);
   tr_case("control inputs and outputs");
-  TF_Operation* ops[4];
+  TF_Operation *ops[4];
   int k = TF_OperationGetControlInputs(last, ops, 4);
   printf("last <-");
   for (int i = 0; i < k; ++i) printf(" %s", label(ops[i]));
@@ -101,7 +109,8 @@ static void edges(void) {
   printf("c -> %d\n", k);
   tr_case("consumers truncated");
   TF_Input cons[1];
-  printf("%d of %d\n", TF_OperationOutputConsumers(tg_out(p, 0), cons, 1), TF_OperationOutputNumConsumers(tg_out(p, 0)));
+  printf("%d of %d\n", TF_OperationOutputConsumers(tg_out(p, 0), cons, 1),
+         TF_OperationOutputNumConsumers(tg_out(p, 0)));
   tr_case("list lengths");
   printf("%d ", TF_OperationOutputListLength(split, "output", st));
   tr_status("output", st);
@@ -114,8 +123,9 @@ static void edges(void) {
   printf("%d ", TF_OperationOutputListLength(cat, "nope", st));
   tr_status("output nope", st);
   tr_case("by name");
-  printf("%s %s %s %s\n", label(TF_GraphOperationByName(g, "cat")), label(TF_GraphOperationByName(g, "none")),
-         label(TF_GraphOperationByName(g, "")), label(TF_GraphOperationByName(g, "cat:0")));
+  printf("%s %s %s %s\n", label(TF_GraphOperationByName(g, "cat")),
+         label(TF_GraphOperationByName(g, "none")), label(TF_GraphOperationByName(g, "")),
+         label(TF_GraphOperationByName(g, "cat:0")));
   tr_case("node defs");
   node_def(p);
   node_def(c);
@@ -123,7 +133,7 @@ static void edges(void) {
   node_def(cat);
   node_def(last);
   tr_case("graph def");
-  TF_Buffer* b = TF_NewBuffer();
+  TF_Buffer *b = TF_NewBuffer();
   TF_GraphToGraphDef(g, b, st);
   tr_status("to graph def", st);
   tr_dump_buffer("GraphDef", b);
@@ -136,13 +146,13 @@ static void edges(void) {
   TF_DeleteBuffer(b);
   tr_case("debug string");
   size_t len = 0;
-  const char* s = TF_GraphDebugString(g, &len);
+  const char *s = TF_GraphDebugString(g, &len);
   printf("length matches %d\n", s && strlen(s) == len);
-  free((void*)(uintptr_t)s);
+  free((void *)(uintptr_t)s);
 }
 
 static void shapes(void) {
-  TF_Operation* u = tg_ph(g, TF_FLOAT, "u", NULL, -1);
+  TF_Operation *u = tg_ph(g, TF_FLOAT, "u", NULL, -1);
   TF_Output o = tg_out(u, 0);
   int64_t d[4] = {2, -1, -1, 5};
   tr_case("set tensor shape");
@@ -165,7 +175,7 @@ static void shapes(void) {
   TF_GraphSetTensorShape(g, o, NULL, -1, st);
   tr_status("unknown again", st);
   tg_shape(g, "still", o);
-  TF_Operation* neg = tg_op(g, "Neg", "neg", 1, u);
+  TF_Operation *neg = tg_op(g, "Neg", "neg", 1, u);
   tg_shape(g, "consumer", tg_out(neg, 0));
   tr_case("get shape errors");
   int64_t got[4];
@@ -173,8 +183,8 @@ static void shapes(void) {
   tr_status("too few dims", st);
   TF_GraphGetTensorShape(g, o, got, 3, st);
   tr_status("too many dims", st);
-  TF_Graph* g2 = TF_NewGraph();
-  TF_Operation* other = tg_cf(g2, 1, "other");
+  TF_Graph *g2 = TF_NewGraph();
+  TF_Operation *other = tg_cf(g2, 1, "other");
   TF_GraphGetTensorNumDims(g, tg_out(other, 0), st);
   tr_status("foreign op", st);
   TF_GraphSetTensorShape(g, tg_out(other, 0), d, 1, st);
@@ -184,12 +194,12 @@ static void shapes(void) {
 
 static void handles(void) {
   tr_case("handle shape and type");
-  TF_OperationDescription* d = TF_NewOperation(g, "VarHandleOp", "v");
+  TF_OperationDescription *d = TF_NewOperation(g, "VarHandleOp", "v");
   int64_t dims[2] = {2, 3};
   TF_SetAttrType(d, "dtype", TF_FLOAT);
   TF_SetAttrShape(d, "shape", dims, 2);
-  TF_Operation* v = tg_finish_show(d, "v");
-  TF_Operation* ph = tg_ph(g, TF_RESOURCE, "ph", NULL, 0);
+  TF_Operation *v = tg_finish_show(d, "v");
+  TF_Operation *ph = tg_ph(g, TF_RESOURCE, "ph", NULL, 0);
   d = tg_desc(g, "ReadVariableOp", "r", 1, v);
   TF_SetAttrType(d, "dtype", TF_FLOAT);
   tg_shape(g, "read", tg_out(tg_finish_show(d, "r"), 0));
@@ -199,7 +209,7 @@ static void handles(void) {
   d = tg_desc(g, "ReadVariableOp", "r3", 1, ph);
   TF_SetAttrType(d, "dtype", TF_INT32);
   tg_shape(g, "read of placeholder", tg_out(tg_finish_show(d, "r3"), 0));
-  TF_Buffer* b = TF_GetHandleShapeAndType(g, tg_out(v, 0));
+  TF_Buffer *b = TF_GetHandleShapeAndType(g, tg_out(v, 0));
   tr_pb h = {0};
   tr_pb_raw(&h, b->data, b->length);
   const unsigned char *p = h.data, *e = h.data + h.len;
@@ -223,19 +233,20 @@ static void handles(void) {
 }
 
 static void op_defs(void) {
-  static const char* const names[] = {"Const", "MatMul", "AddN", "Split", "VarHandleOp", "While", "NoOp", "NoSuchOp"};
+  static const char *const names[] = {"Const",       "MatMul", "AddN", "Split",
+                                      "VarHandleOp", "While",  "NoOp", "NoSuchOp"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
     char w[64];
     snprintf(w, sizeof w, "op def %s", names[i]);
     tr_case(w);
-    TF_Buffer* b = TF_NewBuffer();
+    TF_Buffer *b = TF_NewBuffer();
     TF_GraphGetOpDef(g, names[i], b, st);
     if (tr_status("get", st)) tr_dump_buffer("OpDef", b);
     TF_DeleteBuffer(b);
   }
   tr_case("all op list");
-  TF_Buffer* b = TF_GetAllOpList();
-  const unsigned char *p = (const unsigned char*)b->data, *e = p + b->length;
+  TF_Buffer *b = TF_GetAllOpList();
+  const unsigned char *p = (const unsigned char *)b->data, *e = p + b->length;
   tr_field f, add = {0}, reshape = {0};
   int count = 0;
   while (tr_next(&p, e, &f)) {
@@ -257,30 +268,32 @@ static void op_defs(void) {
   tr_status("stateful NoSuchOp", st);
 }
 
-
-
-static void kernels_for(const char* op) {
+static void kernels_for(const char *op) {
   char w[64];
   snprintf(w, sizeof w, "CPU and DEFAULT kernels for %s", op);
   tr_case(w);
-  TF_Buffer* b = TF_GetRegisteredKernelsForOp(op, st);
+  TF_Buffer *b = TF_GetRegisteredKernelsForOp(op, st);
   if (!tr_status("get", st)) return;
-  const unsigned char *p = (const unsigned char*)b->data, *e = p + b->length;
+  const unsigned char *p = (const unsigned char *)b->data, *e = p + b->length;
   tr_field f;
   char line[64][160];
   int n = 0;
   while (tr_next(&p, e, &f) && n < 64) {
     tr_field dev = tr_get(f.p, f.n, 2), lab = tr_get(f.p, f.n, 5), pri = tr_get(f.p, f.n, 6);
-    if (!(dev.n == 3 && memcmp(dev.p, "CPU", 3) == 0) && !(dev.n == 7 && memcmp(dev.p, "DEFAULT", 7) == 0)) continue;
-    int k = snprintf(line[n], 160, "%.*s label \"%.*s\" priority %d", (int)dev.n, (const char*)dev.p, (int)lab.n, lab.p ? (const char*)lab.p : "", (int)pri.v);
+    if (!(dev.n == 3 && memcmp(dev.p, "CPU", 3) == 0) &&
+        !(dev.n == 7 && memcmp(dev.p, "DEFAULT", 7) == 0))
+      continue;
+    int k = snprintf(line[n], 160, "%.*s label \"%.*s\" priority %d", (int)dev.n,
+                     (const char *)dev.p, (int)lab.n, lab.p ? (const char *)lab.p : "", (int)pri.v);
     const unsigned char *q = f.p, *qe = f.p + f.n;
     tr_field c;
     while (tr_next(&q, qe, &c)) {
-      if (c.num == 4) k += snprintf(line[n] + k, 160 - (size_t)k, " host %.*s", (int)c.n, (const char*)c.p);
+      if (c.num == 4)
+        k += snprintf(line[n] + k, 160 - (size_t)k, " host %.*s", (int)c.n, (const char *)c.p);
       if (c.num != 3) continue;
       tr_field cn = tr_get(c.p, c.n, 1), av = tr_get(c.p, c.n, 2), li = tr_get(av.p, av.n, 1);
       tr_field ty = tr_get(li.p, li.n, 6);
-      k += snprintf(line[n] + k, 160 - (size_t)k, " %.*s=%s", (int)cn.n, (const char*)cn.p,
+      k += snprintf(line[n] + k, 160 - (size_t)k, " %.*s=%s", (int)cn.n, (const char *)cn.p,
                     tr_dtype_name(ty.wire == 2 ? ty.p[0] : (int)ty.v));
     }
     ++n;
@@ -315,7 +328,7 @@ int main(void) {
   kernels_for("Reshape");
   kernels_for("NoSuchOp");
   tr_case("all kernels");
-  TF_Buffer* b = TF_GetAllRegisteredKernels(st);
+  TF_Buffer *b = TF_GetAllRegisteredKernels(st);
   tr_status("get", st);
   printf("many %d\n", b->length > 10000);
   TF_DeleteBuffer(b);

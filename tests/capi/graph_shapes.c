@@ -1,12 +1,12 @@
 /* Shape inference at construction: results and failure texts. */
 #include "transcript_graph.h"
 
-static TF_Graph* g;
+static TF_Graph *g;
 static int serial;
 
 /* Placeholders and constants are named by their content and shared, so that
  * names do not depend on the order of evaluation of arguments. */
-static TF_Operation* ph(TF_DataType t, int nd, ...) {
+static TF_Operation *ph(TF_DataType t, int nd, ...) {
   int64_t d[8];
   char nm[64];
   va_list ap;
@@ -17,10 +17,10 @@ static TF_Operation* ph(TF_DataType t, int nd, ...) {
     k += snprintf(nm + k, sizeof nm - (size_t)k, "_%d", (int)d[i]);
   }
   va_end(ap);
-  TF_Operation* old = TF_GraphOperationByName(g, nm);
+  TF_Operation *old = TF_GraphOperationByName(g, nm);
   return old ? old : tg_ph(g, t, nm, d, nd);
 }
-static TF_Operation* ints(int n, ...) {
+static TF_Operation *ints(int n, ...) {
   int32_t d[8];
   char nm[64];
   va_list ap;
@@ -31,21 +31,21 @@ static TF_Operation* ints(int n, ...) {
     k += snprintf(nm + k, sizeof nm - (size_t)k, "_%d", d[i]);
   }
   va_end(ap);
-  TF_Operation* old = TF_GraphOperationByName(g, nm);
+  TF_Operation *old = TF_GraphOperationByName(g, nm);
   return old ? old : tg_const(g, tr_vec(TF_INT32, n, d), nm);
 }
-static TF_Operation* one_int(int v) {
+static TF_Operation *one_int(int v) {
   char nm[32];
   snprintf(nm, sizeof nm, "int_%d", v);
-  TF_Operation* old = TF_GraphOperationByName(g, nm);
+  TF_Operation *old = TF_GraphOperationByName(g, nm);
   return old ? old : tg_ci(g, v, nm);
 }
-static void fin(const char* what, TF_OperationDescription* d) {
-  TF_Operation* n = tg_finish_show(d, what);
+static void fin(const char *what, TF_OperationDescription *d) {
+  TF_Operation *n = tg_finish_show(d, what);
   if (n == NULL) return;
   for (int i = 0; i < TF_OperationNumOutputs(n) && i < 3; ++i) tg_shape(g, "  ->", tg_out(n, i));
 }
-static const char* nm(void) {
+static const char *nm(void) {
   static char b[16];
   snprintf(b, sizeof b, "n%d", serial++);
   return b;
@@ -55,7 +55,7 @@ static const char* nm(void) {
 int main(void) {
   tg_begin();
   g = TF_NewGraph();
-  TF_OperationDescription* d;
+  TF_OperationDescription *d;
   tr_case("binary broadcast");
   fin("2x3 + 3", tg_desc(g, "AddV2", nm(), 2, FLOATS(2, 2, 3), FLOATS(1, 3)));
   fin("2x1 + 1x3", tg_desc(g, "Mul", nm(), 2, FLOATS(2, 2, 1), FLOATS(2, 1, 3)));
@@ -76,8 +76,10 @@ int main(void) {
   d = tg_desc(g, "MatMul", nm(), 2, FLOATS(2, 2, 3), FLOATS(2, 4, 3));
   TF_SetAttrBool(d, "transpose_a", 1);
   fin("(2x3)' 4x3", d);
-  fin("batch 7x2x3 7x3x4", tg_desc(g, "BatchMatMulV2", nm(), 2, FLOATS(3, 7, 2, 3), FLOATS(3, 7, 3, 4)));
-  fin("batch 7x2x3 6x3x4", tg_desc(g, "BatchMatMulV2", nm(), 2, FLOATS(3, 7, 2, 3), FLOATS(3, 6, 3, 4)));
+  fin("batch 7x2x3 7x3x4",
+      tg_desc(g, "BatchMatMulV2", nm(), 2, FLOATS(3, 7, 2, 3), FLOATS(3, 7, 3, 4)));
+  fin("batch 7x2x3 6x3x4",
+      tg_desc(g, "BatchMatMulV2", nm(), 2, FLOATS(3, 7, 2, 3), FLOATS(3, 6, 3, 4)));
   tr_case("reshape");
   fin("6 to 2x3", tg_desc(g, "Reshape", nm(), 2, FLOATS(1, 6), ints(2, 2, 3)));
   fin("6 to 2x-1", tg_desc(g, "Reshape", nm(), 2, FLOATS(1, 6), ints(2, 2, -1)));
@@ -157,28 +159,40 @@ int main(void) {
   tr_case("slice and strided slice");
   fin("slice", tg_desc(g, "Slice", nm(), 3, FLOATS(2, 4, 5), ints(2, 1, 2), ints(2, 2, -1)));
   fin("slice beyond", tg_desc(g, "Slice", nm(), 3, FLOATS(2, 4, 5), ints(2, 1, 2), ints(2, 9, 1)));
-  fin("slice rank", tg_desc(g, "Slice", nm(), 3, FLOATS(2, 4, 5), ints(3, 1, 2, 0), ints(3, 1, 1, 1)));
-  fin("slice begin<0", tg_desc(g, "Slice", nm(), 3, FLOATS(2, 4, 5), ints(2, -1, 2), ints(2, 1, 1)));
-  fin("strided 1:3", tg_desc(g, "StridedSlice", nm(), 4, FLOATS(2, 4, 5), ints(1, 1), ints(1, 3), ints(1, 1)));
-  fin("strided ::-2", tg_desc(g, "StridedSlice", nm(), 4, FLOATS(1, 5), ints(1, 4), ints(1, -9), ints(1, -2)));
-  fin("strided step 0", tg_desc(g, "StridedSlice", nm(), 4, FLOATS(1, 5), ints(1, 0), ints(1, 2), ints(1, 0)));
+  fin("slice rank",
+      tg_desc(g, "Slice", nm(), 3, FLOATS(2, 4, 5), ints(3, 1, 2, 0), ints(3, 1, 1, 1)));
+  fin("slice begin<0",
+      tg_desc(g, "Slice", nm(), 3, FLOATS(2, 4, 5), ints(2, -1, 2), ints(2, 1, 1)));
+  fin("strided 1:3",
+      tg_desc(g, "StridedSlice", nm(), 4, FLOATS(2, 4, 5), ints(1, 1), ints(1, 3), ints(1, 1)));
+  fin("strided ::-2",
+      tg_desc(g, "StridedSlice", nm(), 4, FLOATS(1, 5), ints(1, 4), ints(1, -9), ints(1, -2)));
+  fin("strided step 0",
+      tg_desc(g, "StridedSlice", nm(), 4, FLOATS(1, 5), ints(1, 0), ints(1, 2), ints(1, 0)));
   d = tg_desc(g, "StridedSlice", nm(), 4, FLOATS(2, 4, 5), ints(1, 9), ints(1, 10), ints(1, 1));
   TF_SetAttrInt(d, "shrink_axis_mask", 1);
   fin("strided shrink out of range", d);
-  d = tg_desc(g, "StridedSlice", nm(), 4, FLOATS(2, 4, 5), ints(2, 0, 0), ints(2, 0, 1), ints(2, 1, 1));
+  d = tg_desc(g, "StridedSlice", nm(), 4, FLOATS(2, 4, 5), ints(2, 0, 0), ints(2, 0, 1),
+              ints(2, 1, 1));
   TF_SetAttrInt(d, "ellipsis_mask", 1);
   TF_SetAttrInt(d, "new_axis_mask", 2);
   fin("strided ..., newaxis", d);
-  fin("strided too many dims", tg_desc(g, "StridedSlice", nm(), 4, FLOATS(1, 5), ints(2, 0, 0), ints(2, 1, 1), ints(2, 1, 1)));
+  fin("strided too many dims", tg_desc(g, "StridedSlice", nm(), 4, FLOATS(1, 5), ints(2, 0, 0),
+                                       ints(2, 1, 1), ints(2, 1, 1)));
   tr_case("gather");
-  fin("gather axis 0", tg_desc(g, "GatherV2", nm(), 3, FLOATS(2, 4, 5), ph(TF_INT32, 2, 2, 3), one_int(0)));
-  fin("gather axis 1", tg_desc(g, "GatherV2", nm(), 3, FLOATS(2, 4, 5), ph(TF_INT32, 1, 7), one_int(1)));
-  fin("gather axis 2", tg_desc(g, "GatherV2", nm(), 3, FLOATS(2, 4, 5), ph(TF_INT32, 1, 7), one_int(2)));
-  fin("gather scalar params", tg_desc(g, "GatherV2", nm(), 3, FLOATS(0), ph(TF_INT32, 1, 7), one_int(0)));
+  fin("gather axis 0",
+      tg_desc(g, "GatherV2", nm(), 3, FLOATS(2, 4, 5), ph(TF_INT32, 2, 2, 3), one_int(0)));
+  fin("gather axis 1",
+      tg_desc(g, "GatherV2", nm(), 3, FLOATS(2, 4, 5), ph(TF_INT32, 1, 7), one_int(1)));
+  fin("gather axis 2",
+      tg_desc(g, "GatherV2", nm(), 3, FLOATS(2, 4, 5), ph(TF_INT32, 1, 7), one_int(2)));
+  fin("gather scalar params",
+      tg_desc(g, "GatherV2", nm(), 3, FLOATS(0), ph(TF_INT32, 1, 7), one_int(0)));
   tr_case("transpose, expand, squeeze, tile");
   fin("transpose", tg_desc(g, "Transpose", nm(), 2, FLOATS(3, 2, 3, 4), ints(3, 2, 0, 1)));
   fin("transpose short perm", tg_desc(g, "Transpose", nm(), 2, FLOATS(3, 2, 3, 4), ints(2, 1, 0)));
-  fin("transpose perm out of range", tg_desc(g, "Transpose", nm(), 2, FLOATS(2, 2, 3), ints(2, 0, 2)));
+  fin("transpose perm out of range",
+      tg_desc(g, "Transpose", nm(), 2, FLOATS(2, 2, 3), ints(2, 0, 2)));
   fin("expand 1", tg_desc(g, "ExpandDims", nm(), 2, FLOATS(2, 2, 3), one_int(1)));
   fin("expand -4", tg_desc(g, "ExpandDims", nm(), 2, FLOATS(2, 2, 3), one_int(-4)));
   fin("expand 3", tg_desc(g, "ExpandDims", nm(), 2, FLOATS(2, 2, 3), one_int(3)));
@@ -205,15 +219,17 @@ int main(void) {
   fin("softmax scalar", tg_desc(g, "Softmax", nm(), 1, FLOATS(0)));
   fin("softmax", tg_desc(g, "Softmax", nm(), 1, FLOATS(2, 2, 3)));
   fin("select", tg_desc(g, "SelectV2", nm(), 3, ph(TF_BOOL, 1, 3), FLOATS(2, 2, 3), FLOATS(0)));
-  fin("select mismatch", tg_desc(g, "SelectV2", nm(), 3, ph(TF_BOOL, 1, 3), FLOATS(2, 2, 4), FLOATS(0)));
-  fin("select v1 mismatch", tg_desc(g, "Select", nm(), 3, ph(TF_BOOL, 1, 3), FLOATS(2, 2, 4), FLOATS(2, 2, 4)));
+  fin("select mismatch",
+      tg_desc(g, "SelectV2", nm(), 3, ph(TF_BOOL, 1, 3), FLOATS(2, 2, 4), FLOATS(0)));
+  fin("select v1 mismatch",
+      tg_desc(g, "Select", nm(), 3, ph(TF_BOOL, 1, 3), FLOATS(2, 2, 4), FLOATS(2, 2, 4)));
   fin("bias add", tg_desc(g, "BiasAdd", nm(), 2, FLOATS(2, 2, 3), FLOATS(1, 4)));
   tr_case("shape inference through constants");
-  TF_Operation* sh = tg_op(g, "Shape", nm(), 1, FLOATS(2, 4, 6));
+  TF_Operation *sh = tg_op(g, "Shape", nm(), 1, FLOATS(2, 4, 6));
   fin("reshape by Shape", tg_desc(g, "Reshape", nm(), 2, FLOATS(1, 24), sh));
-  TF_Operation* part = tg_op(g, "StridedSlice", nm(), 4, sh, ints(1, 0), ints(1, 1), ints(1, 1));
+  TF_Operation *part = tg_op(g, "StridedSlice", nm(), 4, sh, ints(1, 0), ints(1, 1), ints(1, 1));
   fin("fill by slice of Shape", tg_desc(g, "Fill", nm(), 2, part, FLOATS(0)));
-  TF_Operation* two = tg_op(g, "Mul", nm(), 2, sh, ints(2, 2, 2));
+  TF_Operation *two = tg_op(g, "Mul", nm(), 2, sh, ints(2, 2, 2));
   fin("fill by computed", tg_desc(g, "Fill", nm(), 2, two, FLOATS(0)));
   TF_DeleteGraph(g);
   tg_end();

@@ -2,21 +2,23 @@
 #include "tensorflow/c/c_api_experimental.h"
 #include "transcript_graph.h"
 
-static TF_Graph* g;
-static TF_ImportGraphDefOptions* o;
+static TF_Graph *g;
+static TF_ImportGraphDefOptions *o;
 
-static const char* label(TF_Operation* op) { return op ? TF_OperationName(op) : "null"; }
+static const char *label(TF_Operation *op) {
+  return op ? TF_OperationName(op) : "null";
+}
 
 static void list_all(void) {
   size_t pos = 0;
-  TF_Operation* op;
+  TF_Operation *op;
   while ((op = TF_GraphNextOperation(g, &pos)) != NULL) {
     printf("  %s %s", TF_OperationName(op), TF_OperationOpType(op));
     for (int i = 0; i < TF_OperationNumInputs(op); ++i) {
       TF_Output s = TF_OperationInput(tg_in(op, i));
       printf(" %s:%d", label(s.oper), s.index);
     }
-    TF_Operation* c[8];
+    TF_Operation *c[8];
     int n = TF_OperationGetControlInputs(op, c, 8);
     for (int i = 0; i < n; ++i) printf(" ^%s", label(c[i]));
     if (TF_OperationDevice(op)[0]) printf(" on %s", TF_OperationDevice(op));
@@ -25,14 +27,14 @@ static void list_all(void) {
 }
 
 /* ---- GraphDef writer ---- */
-static void attr_type(tr_pb* n, const char* key, int type) {
+static void attr_type(tr_pb *n, const char *key, int type) {
   tr_pb e = {0}, v = {0};
   tr_pb_int(&v, 6, type);
   tr_pb_str(&e, 1, key);
   tr_pb_msg(&e, 2, &v);
   tr_pb_msg(n, 5, &e);
 }
-static void attr_class(tr_pb* n, const char* loc) {
+static void attr_class(tr_pb *n, const char *loc) {
   tr_pb e = {0}, v = {0}, l = {0};
   tr_pb_str(&l, 2, loc);
   tr_pb_msg(&v, 1, &l);
@@ -41,12 +43,13 @@ static void attr_class(tr_pb* n, const char* loc) {
   tr_pb_msg(n, 5, &e);
 }
 /* A float node: op with inputs in a comma separated list. */
-static void add(tr_pb* gd, const char* name, const char* op, const char* in, int type, const char* dev) {
+static void add(tr_pb *gd, const char *name, const char *op, const char *in, int type,
+                const char *dev) {
   tr_pb n = {0};
   tr_pb_str(&n, 1, name);
   tr_pb_str(&n, 2, op);
   while (in && *in) {
-    const char* e = strchr(in, ',');
+    const char *e = strchr(in, ',');
     size_t k = e ? (size_t)(e - in) : strlen(in);
     tr_pb_bytes(&n, 3, in, k);
     in += k + (e ? 1 : 0);
@@ -58,43 +61,43 @@ static void add(tr_pb* gd, const char* name, const char* op, const char* in, int
   if (type < 0) attr_type(&n, strcmp(op, "Placeholder") ? "T" : "dtype", 1);
   tr_pb_msg(gd, 1, &n);
 }
-static void version(tr_pb* gd, int producer, int min_consumer, int bad) {
+static void version(tr_pb *gd, int producer, int min_consumer, int bad) {
   tr_pb v = {0};
   if (producer) tr_pb_int(&v, 1, producer);
   if (min_consumer) tr_pb_int(&v, 2, min_consumer);
   if (bad) tr_pb_int(&v, 3, bad);
   tr_pb_msg(gd, 4, &v);
 }
-static void import(const char* what, tr_pb* gd) {
-  TF_Buffer* b = TF_NewBufferFromString(gd->data ? (const void*)gd->data : "", gd->len);
+static void import(const char *what, tr_pb *gd) {
+  TF_Buffer *b = TF_NewBufferFromString(gd->data ? (const void *)gd->data : "", gd->len);
   TF_GraphImportGraphDef(g, b, o, st);
   tr_status(what, st);
   TF_DeleteBuffer(b);
   tr_pb_free(gd);
 }
-static TF_ImportGraphDefResults* import_keep(const char* what, const tr_pb* gd) {
-  TF_Buffer* b = TF_NewBufferFromString(gd->data, gd->len);
-  TF_ImportGraphDefResults* r = TF_GraphImportGraphDefWithResults(g, b, o, st);
+static TF_ImportGraphDefResults *import_keep(const char *what, const tr_pb *gd) {
+  TF_Buffer *b = TF_NewBufferFromString(gd->data, gd->len);
+  TF_ImportGraphDefResults *r = TF_GraphImportGraphDefWithResults(g, b, o, st);
   tr_status(what, st);
   TF_DeleteBuffer(b);
   return r;
 }
-static void fresh(const char* name) {
+static void fresh(const char *name) {
   tr_case(name);
   if (g) TF_DeleteGraph(g);
   g = TF_NewGraph();
   if (o) TF_DeleteImportGraphDefOptions(o);
   o = TF_NewImportGraphDefOptions();
 }
-static void results(TF_ImportGraphDefResults* r) {
+static void results(TF_ImportGraphDefResults *r) {
   if (r == NULL) {
     puts("no results");
     return;
   }
   int n = 0, *idx = NULL;
-  TF_Output* out = NULL;
-  TF_Operation** ops = NULL;
-  const char** names = NULL;
+  TF_Output *out = NULL;
+  TF_Operation **ops = NULL;
+  const char **names = NULL;
   TF_ImportGraphDefResultsReturnOutputs(r, &n, &out);
   printf("outputs %d:", n);
   for (int i = 0; i < n; ++i) printf(" %s:%d", label(out[i].oper), out[i].index);
@@ -170,7 +173,8 @@ static void options(void) {
   TF_ImportGraphDefOptionsAddReturnOutput(o, "a", 0);
   TF_ImportGraphDefOptionsAddReturnOperation(o, "d");
   TF_ImportGraphDefOptionsAddReturnOperation(o, "c");
-  printf("%d %d\n", TF_ImportGraphDefOptionsNumReturnOutputs(o), TF_ImportGraphDefOptionsNumReturnOperations(o));
+  printf("%d %d\n", TF_ImportGraphDefOptionsNumReturnOutputs(o),
+         TF_ImportGraphDefOptionsNumReturnOperations(o));
   results(import_keep("import", &s));
   fresh("return errors");
   TF_ImportGraphDefOptionsAddReturnOutput(o, "zz", 0);
@@ -185,7 +189,7 @@ static void options(void) {
   fresh("import with return outputs");
   TF_ImportGraphDefOptionsAddReturnOutput(o, "c", 0);
   TF_Output out[2];
-  TF_Buffer* b = TF_NewBufferFromString(s.data, s.len);
+  TF_Buffer *b = TF_NewBufferFromString(s.data, s.len);
   TF_GraphImportGraphDefWithReturnOutputs(g, b, o, out, 1, st);
   if (tr_status("one", st)) printf("%s:%d\n", label(out[0].oper), out[0].index);
   TF_GraphImportGraphDefWithReturnOutputs(g, b, o, out, 2, st);
@@ -194,7 +198,7 @@ static void options(void) {
   tr_status("plain with return outputs set", st);
   TF_DeleteBuffer(b);
   fresh("input map");
-  TF_Operation* x = tg_ph(g, TF_FLOAT, "x", NULL, -1);
+  TF_Operation *x = tg_ph(g, TF_FLOAT, "x", NULL, -1);
   TF_ImportGraphDefOptionsSetPrefix(o, "imp");
   TF_ImportGraphDefOptionsAddInputMapping(o, "a", 0, tg_out(x, 0));
   TF_ImportGraphDefOptionsAddReturnOutput(o, "a", 0);
@@ -225,7 +229,7 @@ static void options(void) {
   results(import_keep("index 4", &s));
   fresh("control dependencies");
   x = tg_cf(g, 1, "x");
-  TF_Operation* y = tg_cf(g, 2, "y");
+  TF_Operation *y = tg_cf(g, 2, "y");
   TF_ImportGraphDefOptionsAddControlDependency(o, x);
   TF_ImportGraphDefOptionsAddControlDependency(o, y);
   results(import_keep("import", &s));
@@ -346,7 +350,7 @@ static void malformed(void) {
   import("producer 99999", &d);
   version(&d, 1000, 12, 0);
   import("min_consumer 12", &d);
-  TF_Buffer* b = TF_NewBuffer();
+  TF_Buffer *b = TF_NewBuffer();
   TF_GraphVersions(g, b, st);
   tr_dump_buffer("VersionDef", b);
   TF_DeleteBuffer(b);
@@ -358,13 +362,13 @@ static void malformed(void) {
   add(&d, "u", "Neg", "a", -1, NULL);
   TF_ImportGraphDefOptionsSetPrefix(o, "imp");
   import("loc:@a", &d);
-  TF_Operation* u = TF_GraphOperationByName(g, "imp/u");
+  TF_Operation *u = TF_GraphOperationByName(g, "imp/u");
   char buf[32];
-  void* p[1];
+  void *p[1];
   size_t l[1];
   if (u) {
     TF_OperationGetAttrStringList(u, "_class", p, l, 1, buf, 32, st);
-    printf("%.*s\n", (int)l[0], (char*)p[0]);
+    printf("%.*s\n", (int)l[0], (char *)p[0]);
   }
   fresh("colocation with unknown node");
   add(&d, "a", "Placeholder", "", 1, NULL);

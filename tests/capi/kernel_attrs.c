@@ -3,21 +3,28 @@
 #include "tensorflow/c/kernels.h"
 #include "tensorflow/c/ops.h"
 
-static const char* const specs[] = {
-    "s: string = 'text'", "i: int = 7", "big: int = 8589934592", "f: float = 1.5",
-    "b: bool = true", "t: type = DT_HALF",
+static const char *const specs[] = {
+    "s: string = 'text'",
+    "i: int = 7",
+    "big: int = 8589934592",
+    "f: float = 1.5",
+    "b: bool = true",
+    "t: type = DT_HALF",
     "sh: shape = { dim { size: 2 } dim { size: 3 } }",
     "shu: shape = { dim { size: -1 } }",
     "te: tensor = { dtype: DT_INT32 tensor_shape { dim { size: 2 } } int_val: 4 int_val: 5 }",
     "fn: func = { name: 'myfn' }",
-    "ls: list(string) = ['ab', '', 'cde']", "li: list(int) = [1, -2, 3]",
-    "lf: list(float) = [0.5, 2.5]", "lb: list(bool) = [true, false]",
-    "lt: list(type) = [DT_FLOAT, DT_STRING]", "le: list(int) = []",
+    "ls: list(string) = ['ab', '', 'cde']",
+    "li: list(int) = [1, -2, 3]",
+    "lf: list(float) = [0.5, 2.5]",
+    "lb: list(bool) = [true, false]",
+    "lt: list(type) = [DT_FLOAT, DT_STRING]",
+    "le: list(int) = []",
     "lsh: list(shape) = [{ dim { size: 2 } }, { unknown_rank: true }]",
     "lte: list(tensor) = [{ dtype: DT_FLOAT tensor_shape { } float_val: 9 }]"};
 
-static TF_Status* K;
-static int kst(const char* label) {
+static TF_Status *K;
+static int kst(const char *label) {
   int ok = TF_GetCode(K) == TF_OK;
   printf("  k ");
   ec_pst(label, K);
@@ -25,9 +32,9 @@ static int kst(const char* label) {
   return ok;
 }
 
-static void sizes(TF_OpKernelConstruction* c) {
-  static const char* const n[] = {"s", "i", "f", "b", "t", "sh", "shu", "te", "fn", "ls",
-                                  "li", "lf", "lb", "lt", "le", "lsh", "lte", "nope"};
+static void sizes(TF_OpKernelConstruction *c) {
+  static const char *const n[] = {"s",  "i",  "f",  "b",  "t",  "sh", "shu", "te",  "fn",
+                                  "ls", "li", "lf", "lb", "lt", "le", "lsh", "lte", "nope"};
   for (size_t k = 0; k < sizeof n / sizeof *n; k++) {
     int32_t list = -9, total = -9;
     TF_OpKernelConstruction_GetAttrSize(c, n[k], &list, &total, K);
@@ -36,7 +43,7 @@ static void sizes(TF_OpKernelConstruction* c) {
   }
 }
 
-static void* create(TF_OpKernelConstruction* c) {
+static void *create(TF_OpKernelConstruction *c) {
   K = TF_NewStatus();
   TF_StringView nm = TF_OpKernelConstruction_GetName(c);
   printf("  k name %.*s\n", (int)nm.len, nm.data);
@@ -77,16 +84,16 @@ static void* create(TF_OpKernelConstruction* c) {
   TF_OpKernelConstruction_GetAttrType(c, "t", &t, K);
   printf("  k t %s\n", tr_dtype_name((int)t));
   kst("type");
-  TF_Tensor* te = NULL;
+  TF_Tensor *te = NULL;
   TF_OpKernelConstruction_GetAttrTensor(c, "te", &te, K);
   if (kst("tensor")) tr_show_free("  k te", te);
-  TF_Buffer* fb = TF_OpKernelConstruction_GetAttrFunction(c, "fn", K);
+  TF_Buffer *fb = TF_OpKernelConstruction_GetAttrFunction(c, "fn", K);
   if (kst("function")) {
     tr_dump("FuncAttr", fb->data, fb->length, 6);
     TF_DeleteBuffer(fb);
   }
 
-  char* v[3];
+  char *v[3];
   size_t len[3];
   char store[16];
   TF_OpKernelConstruction_GetAttrStringList(c, "ls", v, len, 3, store, sizeof store, K);
@@ -120,7 +127,7 @@ static void* create(TF_OpKernelConstruction* c) {
   kst("type list");
   TF_OpKernelConstruction_GetAttrInt64List(c, "le", l64, 4, K);
   kst("empty list");
-  TF_Tensor* lte[1] = {NULL};
+  TF_Tensor *lte[1] = {NULL};
   TF_OpKernelConstruction_GetAttrTensorList(c, "lte", lte, 1, K);
   if (kst("tensor list")) tr_show_free("  k lte", lte[0]);
 
@@ -144,7 +151,7 @@ static void* create(TF_OpKernelConstruction* c) {
   TF_OpKernelConstruction_GetAttrStringList(c, "li", v, len, 3, store, 16, K);
   kst("string list of ints");
 
-  TF_Buffer* nd = TF_OpKernelConstruction_GetNodeDef(c, K);
+  TF_Buffer *nd = TF_OpKernelConstruction_GetNodeDef(c, K);
   if (kst("node def")) {
     /* in a session, graph passes leave private attrs behind */
     if (nm.len == strlen("FerryAttrs")) tr_dump("NodeDef", nd->data, nd->length, 6);
@@ -153,39 +160,45 @@ static void* create(TF_OpKernelConstruction* c) {
   TF_DeleteStatus(K);
   return NULL;
 }
-static void compute(void* k, TF_OpKernelContext* c) { (void)k; (void)c; }
-static void noshape(TF_ShapeInferenceContext* c, TF_Status* s) { (void)c; (void)s; }
+static void compute(void *k, TF_OpKernelContext *c) {
+  (void)k;
+  (void)c;
+}
+static void noshape(TF_ShapeInferenceContext *c, TF_Status *s) {
+  (void)c;
+  (void)s;
+}
 
 int main(void) {
   ec_open();
-  TF_OpDefinitionBuilder* b = TF_NewOpDefinitionBuilder("FerryAttrs");
+  TF_OpDefinitionBuilder *b = TF_NewOpDefinitionBuilder("FerryAttrs");
   for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
     TF_OpDefinitionBuilderAddAttr(b, specs[i]);
   TF_OpDefinitionBuilderSetIsStateful(b, true);
   TF_OpDefinitionBuilderSetShapeInferenceFunction(b, noshape);
   TF_RegisterOpDefinition(b, S);
   ec_must("op");
-  TF_KernelBuilder* kb = TF_NewKernelBuilder("FerryAttrs", "CPU", create, compute, NULL);
+  TF_KernelBuilder *kb = TF_NewKernelBuilder("FerryAttrs", "CPU", create, compute, NULL);
   TF_RegisterKernelBuilder("FerryAttrsKernel", kb, S);
   ec_must("kernel");
 
   tr_case("defaults, eagerly");
-  TFE_Context* c = ec_ctx();
+  TFE_Context *c = ec_ctx();
   ec_exec("FerryAttrs", ec_op(c, "FerryAttrs"), 0);
   TFE_DeleteContext(c);
 
   tr_case("set attrs, in a session");
-  TF_Graph* g = TF_NewGraph();
-  TF_OperationDescription* d = TF_NewOperation(g, "FerryAttrs", "node/name");
+  TF_Graph *g = TF_NewGraph();
+  TF_OperationDescription *d = TF_NewOperation(g, "FerryAttrs", "node/name");
   TF_SetAttrString(d, "s", "a longer text", 13);
   TF_SetAttrInt(d, "i", -1);
   TF_SetAttrIntList(d, "li", (int64_t[]){10, 20}, 2);
   TF_SetDevice(d, "/device:CPU:0");
-  TF_Operation* op = TF_FinishOperation(d, S);
+  TF_Operation *op = TF_FinishOperation(d, S);
   ec_must("finish");
-  TF_SessionOptions* so = TF_NewSessionOptions();
-  TF_Session* s = TF_NewSession(g, so, S);
-  const TF_Operation* target = op;
+  TF_SessionOptions *so = TF_NewSessionOptions();
+  TF_Session *s = TF_NewSession(g, so, S);
+  const TF_Operation *target = op;
   TF_SessionRun(s, NULL, NULL, NULL, 0, NULL, NULL, 0, &target, 1, NULL, S);
   ec_st("run");
   TF_DeleteSession(s, S);

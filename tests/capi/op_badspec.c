@@ -8,7 +8,7 @@
 #include "eager_common.h"
 
 static int count;
-static void spec(const char* name, const char* attr, const char* in, const char* out) {
+static void spec(const char *name, const char *attr, const char *in, const char *out) {
   char file[64];
   snprintf(file, sizeof file, "./op_badspec_%d.so", count++);
   ec_plugin("op_badspec.so", file);
@@ -17,7 +17,7 @@ static void spec(const char* name, const char* attr, const char* in, const char*
   setenv("OP_IN", in, 1);
   setenv("OP_OUT", out, 1);
   printf("[%s] attr [%s] in [%s] out [%s]\n", name, attr, in, out);
-  TF_Library* l = TF_LoadLibrary(file, S);
+  TF_Library *l = TF_LoadLibrary(file, S);
   int ok = TF_GetCode(S) == TF_OK;
   ec_st("  load");
   if (ok && l) {
@@ -26,14 +26,15 @@ static void spec(const char* name, const char* attr, const char* in, const char*
   } else {
     printf("  library %s\n", l ? "not null" : "null");
   }
+  if (l) TF_DeleteLibraryHandle(l);
   unlink(file);
 }
 
 int main(void) {
   ec_open();
   /* Start the registries before any library is loaded. */
-  TF_Buffer* b = TF_NewBuffer();
-  TF_Graph* g = TF_NewGraph();
+  TF_Buffer *b = TF_NewBuffer();
+  TF_Graph *g = TF_NewGraph();
   TF_GraphGetOpDef(g, "NoOp", b, S);
   ec_must("registry");
   TF_DeleteBuffer(b);
@@ -51,24 +52,47 @@ int main(void) {
   spec("1Ferry", "", "", "");
   spec("", "", "", "");
   tr_case("attrs");
-  static const char* const attrs[] = {
-      "T", "T type", ": type", "T: bogus", "T: list(bogus)", "T: list(int",
-      "T: {", "T: {}", "T: {bogus}", "T: {'x', int32}", "T: {'x'", "T: int = x",
-      "T: int = 1.5", "T: string = x", "T: bool = maybe", "T: type = float",
-      "T: type = DT_BOGUS", "T: shape = bad", "T: int >= x", "T: int >=",
-      "T: float >= 1", "T: string >= 1", "T: int = 1 junk", "T: int junk",
-      "T: {int32} = DT_FLOAT", "T: int >= 3 = 2", "T: list(int) >= 2 = [1]",
-      "T: {'a'} = 'b'", "_T: int", "t t: int", "T: int =", "T: list(int) = 3",
-      "1T: int"};
-  for (size_t i = 0; i < sizeof attrs / sizeof *attrs; i++)
-    spec("FerryBad", attrs[i], "", "");
+  static const char *const attrs[] = {"T",
+                                      "T type",
+                                      ": type",
+                                      "T: bogus",
+                                      "T: list(bogus)",
+                                      "T: list(int",
+                                      "T: {",
+                                      "T: {}",
+                                      "T: {bogus}",
+                                      "T: {'x', int32}",
+                                      "T: {'x'",
+                                      "T: int = x",
+                                      "T: int = 1.5",
+                                      "T: string = x",
+                                      "T: bool = maybe",
+                                      "T: type = float",
+                                      "T: type = DT_BOGUS",
+                                      "T: shape = bad",
+                                      "T: int >= x",
+                                      "T: int >=",
+                                      "T: float >= 1",
+                                      "T: string >= 1",
+                                      "T: int = 1 junk",
+                                      "T: int junk",
+                                      "T: {int32} = DT_FLOAT",
+                                      "T: int >= 3 = 2",
+                                      "T: list(int) >= 2 = [1]",
+                                      "T: {'a'} = 'b'",
+                                      "_T: int",
+                                      "t t: int",
+                                      "T: int =",
+                                      "T: list(int) = 3",
+                                      "1T: int"};
+  for (size_t i = 0; i < sizeof attrs / sizeof *attrs; i++) spec("FerryBad", attrs[i], "", "");
   tr_case("inputs");
-  static const char* const ins[] = {
-      "x", "x float", ": float", "x:", "x: bogus", "x: 3", "x: N * float",
-      "x: T", "x: T *", "x: T * float", "x: Ref(float", "x: Ref()", "X: float",
-      "_x: float", "x y: float", "x: float junk", "x: float*T", "1x: float"};
-  for (size_t i = 0; i < sizeof ins / sizeof *ins; i++)
-    spec("FerryBad", "T: string", ins[i], "");
+  static const char *const ins[] = {"x",          "x float",      ": float",      "x:",
+                                    "x: bogus",   "x: 3",         "x: N * float", "x: T",
+                                    "x: T *",     "x: T * float", "x: Ref(float", "x: Ref()",
+                                    "X: float",   "_x: float",    "x y: float",   "x: float junk",
+                                    "x: float*T", "1x: float"};
+  for (size_t i = 0; i < sizeof ins / sizeof *ins; i++) spec("FerryBad", "T: string", ins[i], "");
   tr_case("outputs");
   spec("FerryBad", "", "", "y");
   spec("FerryBad", "", "", "y: T");

@@ -2,26 +2,26 @@
 #include "eager_common.h"
 #include "tensorflow/c/ops.h"
 
-static TF_Graph* G;
+static TF_Graph *G;
 
-static void unknown(TF_ShapeInferenceContext* c, TF_Status* s) {
+static void unknown(TF_ShapeInferenceContext *c, TF_Status *s) {
   TF_ShapeInferenceContextSetUnknownShape(c, s);
 }
 
-static void finish(const char* name, TF_OpDefinitionBuilder* b) {
+static void finish(const char *name, TF_OpDefinitionBuilder *b) {
   TF_RegisterOpDefinition(b, S);
   ec_st("register");
-  TF_Buffer* o = TF_NewBuffer();
+  TF_Buffer *o = TF_NewBuffer();
   TF_GraphGetOpDef(G, name, o, S);
   ec_st("get op def");
   tr_dump_buffer("OpDef", o);
   TF_DeleteBuffer(o);
 }
 
-static void attr_case(const char* label, const char* name, const char* spec) {
+static void attr_case(const char *label, const char *name, const char *spec) {
   tr_case(label);
   printf("attr %s\n", spec);
-  TF_OpDefinitionBuilder* b = TF_NewOpDefinitionBuilder(name);
+  TF_OpDefinitionBuilder *b = TF_NewOpDefinitionBuilder(name);
   TF_OpDefinitionBuilderAddAttr(b, spec);
   finish(name, b);
 }
@@ -35,13 +35,13 @@ int main(void) {
 
   tr_case("deleted builder");
   TF_DeleteOpDefinitionBuilder(TF_NewOpDefinitionBuilder("FerryGone"));
-  TF_Buffer* o = TF_NewBuffer();
+  TF_Buffer *o = TF_NewBuffer();
   TF_GraphGetOpDef(G, "FerryGone", o, S);
   ec_st("get op def");
   TF_DeleteBuffer(o);
 
   tr_case("inputs and outputs");
-  TF_OpDefinitionBuilder* b = TF_NewOpDefinitionBuilder("FerryArgs");
+  TF_OpDefinitionBuilder *b = TF_NewOpDefinitionBuilder("FerryArgs");
   TF_OpDefinitionBuilderAddAttr(b, "T: type");
   TF_OpDefinitionBuilderAddAttr(b, "U: {float, int32} = DT_FLOAT");
   TF_OpDefinitionBuilderAddAttr(b, "N: int >= 2");
@@ -111,8 +111,8 @@ int main(void) {
   attr_case("attr spaces", "FerryD3", "a  :  int  >=  1  =  4  ");
 
   tr_case("use in a graph without a kernel");
-  TF_OperationDescription* d = TF_NewOperation(G, "FerryA6", "node");
-  TF_Operation* op = TF_FinishOperation(d, S);
+  TF_OperationDescription *d = TF_NewOperation(G, "FerryA6", "node");
+  TF_Operation *op = TF_FinishOperation(d, S);
   ec_st("finish");
   d = TF_NewOperation(G, "FerryA5", "node2");
   TF_FinishOperation(d, S);
@@ -130,7 +130,7 @@ int main(void) {
   ec_st("deprecated op");
 
   tr_case("use eagerly without a kernel");
-  TFE_Context* c = ec_ctx();
+  TFE_Context *c = ec_ctx();
   ec_show_kernels = 1;
   ec_exec("FerryA6", ec_op(c, "FerryA6"), 1);
 
@@ -151,11 +151,11 @@ int main(void) {
     printf("a = %" PRId64 "\n", v);
     printf("outputs %d\n", TF_OperationNumOutputs(op));
   }
-  TF_SessionOptions* so = TF_NewSessionOptions();
-  TF_Session* s = TF_NewSession(G, so, S);
+  TF_SessionOptions *so = TF_NewSessionOptions();
+  TF_Session *s = TF_NewSession(G, so, S);
   ec_st("session");
   if (op) {
-    const TF_Operation* target = op;
+    const TF_Operation *target = op;
     TF_SessionRun(s, NULL, NULL, NULL, 0, NULL, NULL, 0, &target, 1, NULL, S);
     ec_st("run");
   }

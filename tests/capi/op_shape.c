@@ -2,26 +2,28 @@
 #include "eager_common.h"
 #include "tensorflow/c/ops.h"
 
-static TF_Graph* G;
+static TF_Graph *G;
 static int quiet; /* shape functions print only while this is 0 */
 
-static void show(TF_ShapeInferenceContext* c, const char* label, TF_ShapeHandle* h) {
+static void show(TF_ShapeInferenceContext *c, const char *label, TF_ShapeHandle *h) {
   if (quiet) return;
-  printf("  fn %s: known %d rank %" PRId64 " [", label,
-         TF_ShapeInferenceContextRankKnown(c, h), TF_ShapeInferenceContextRank(c, h));
+  printf("  fn %s: known %d rank %" PRId64 " [", label, TF_ShapeInferenceContextRankKnown(c, h),
+         TF_ShapeInferenceContextRank(c, h));
   if (TF_ShapeInferenceContextRankKnown(c, h))
     for (int64_t i = 0; i < TF_ShapeInferenceContextRank(c, h); i++) {
-      TF_DimensionHandle* d = TF_NewDimensionHandle();
+      TF_DimensionHandle *d = TF_NewDimensionHandle();
       TF_ShapeInferenceContextDim(c, h, i, d);
       printf("%s", i ? "," : "");
-      if (TF_DimensionHandleValueKnown(d)) printf("%" PRId64, TF_DimensionHandleValue(d));
-      else printf("?(%" PRId64 ")", TF_DimensionHandleValue(d));
+      if (TF_DimensionHandleValueKnown(d))
+        printf("%" PRId64, TF_DimensionHandleValue(d));
+      else
+        printf("?(%" PRId64 ")", TF_DimensionHandleValue(d));
       TF_DeleteDimensionHandle(d);
     }
   printf("]\n");
 }
 
-static void fst(const char* label, TF_Status* s) {
+static void fst(const char *label, TF_Status *s) {
   if (!quiet) {
     printf("  fn ");
     ec_pst(label, s);
@@ -30,10 +32,10 @@ static void fst(const char* label, TF_Status* s) {
 }
 
 /* Looks at its input in every way, output = input. */
-static void look(TF_ShapeInferenceContext* c, TF_Status* s) {
+static void look(TF_ShapeInferenceContext *c, TF_Status *s) {
   if (!quiet) printf("  fn inputs %" PRId64 "\n", TF_ShapeInferenceContextNumInputs(c));
-  TF_ShapeHandle* h = TF_NewShapeHandle();
-  TF_ShapeHandle* r = TF_NewShapeHandle();
+  TF_ShapeHandle *h = TF_NewShapeHandle();
+  TF_ShapeHandle *r = TF_NewShapeHandle();
   TF_ShapeInferenceContextGetInput(c, 0, h, s);
   fst("GetInput 0", s);
   show(c, "input", h);
@@ -51,7 +53,7 @@ static void look(TF_ShapeInferenceContext* c, TF_Status* s) {
   if (TF_GetCode(s) == TF_OK) show(c, "WithRankAtMost 2", r);
   fst("WithRankAtMost 2", s);
   static const int64_t sub[][2] = {{0, 1}, {1, -1}, {-1, INT64_MAX}, {0, 9},
-                                   {5, 9}, {2, 1}, {-9, 2}};
+                                   {5, 9}, {2, 1},  {-9, 2}};
   for (int i = 0; i < 7; i++) {
     char label[64];
     TF_ShapeInferenceContextSubshape(c, h, sub[i][0], sub[i][1], r, s);
@@ -63,9 +65,9 @@ static void look(TF_ShapeInferenceContext* c, TF_Status* s) {
   TF_ShapeInferenceContextConcatenateShapes(c, h, h, r, s);
   if (TF_GetCode(s) == TF_OK) show(c, "Concatenate", r);
   fst("Concatenate", s);
-  TF_ShapeHandle* sc = TF_ShapeInferenceContextScalar(c);
+  TF_ShapeHandle *sc = TF_ShapeInferenceContextScalar(c);
   show(c, "Scalar", sc);
-  TF_ShapeHandle* v = TF_ShapeInferenceContextVectorFromSize(c, 7);
+  TF_ShapeHandle *v = TF_ShapeInferenceContextVectorFromSize(c, 7);
   show(c, "Vector 7", v);
   TF_ShapeInferenceContextConcatenateShapes(c, h, v, r, s);
   if (TF_GetCode(s) == TF_OK) show(c, "Concatenate 7", r);
@@ -88,32 +90,32 @@ static void look(TF_ShapeInferenceContext* c, TF_Status* s) {
   TF_DeleteShapeHandle(v);
 }
 
-static void fail(TF_ShapeInferenceContext* c, TF_Status* s) {
+static void fail(TF_ShapeInferenceContext *c, TF_Status *s) {
   (void)c;
   TF_SetStatus(s, TF_INVALID_ARGUMENT, "my shape function says no");
 }
-static void unknown(TF_ShapeInferenceContext* c, TF_Status* s) {
+static void unknown(TF_ShapeInferenceContext *c, TF_Status *s) {
   TF_ShapeInferenceContextSetUnknownShape(c, s);
 }
-static void scalar_vector(TF_ShapeInferenceContext* c, TF_Status* s) {
-  TF_ShapeHandle* a = TF_ShapeInferenceContextScalar(c);
-  TF_ShapeHandle* b = TF_ShapeInferenceContextVectorFromSize(c, 5);
+static void scalar_vector(TF_ShapeInferenceContext *c, TF_Status *s) {
+  TF_ShapeHandle *a = TF_ShapeInferenceContextScalar(c);
+  TF_ShapeHandle *b = TF_ShapeInferenceContextVectorFromSize(c, 5);
   TF_ShapeInferenceContextSetOutput(c, 0, a, s);
   TF_ShapeInferenceContextSetOutput(c, 1, b, s);
   TF_DeleteShapeHandle(a);
   TF_DeleteShapeHandle(b);
 }
-static void rank2(TF_ShapeInferenceContext* c, TF_Status* s) {
-  TF_ShapeHandle* h = TF_NewShapeHandle();
+static void rank2(TF_ShapeInferenceContext *c, TF_Status *s) {
+  TF_ShapeHandle *h = TF_NewShapeHandle();
   TF_ShapeInferenceContextGetInput(c, 0, h, s);
   if (TF_GetCode(s) == TF_OK) TF_ShapeInferenceContextWithRank(c, h, 2, h, s);
   if (TF_GetCode(s) == TF_OK) TF_ShapeInferenceContextSetOutput(c, 0, h, s);
   TF_DeleteShapeHandle(h);
 }
 
-static void def(const char* name, const char* out, const char* out2,
-                void (*fn)(TF_ShapeInferenceContext*, TF_Status*)) {
-  TF_OpDefinitionBuilder* b = TF_NewOpDefinitionBuilder(name);
+static void def(const char *name, const char *out, const char *out2,
+                void (*fn)(TF_ShapeInferenceContext *, TF_Status *)) {
+  TF_OpDefinitionBuilder *b = TF_NewOpDefinitionBuilder(name);
   TF_OpDefinitionBuilderAddAttr(b, "T: type");
   TF_OpDefinitionBuilderAddAttr(b, "k: int = 3");
   TF_OpDefinitionBuilderAddInput(b, "x: T");
@@ -124,8 +126,8 @@ static void def(const char* name, const char* out, const char* out2,
   ec_must("register");
 }
 
-static TF_Output ph(const char* name, int nd, const int64_t* dims) {
-  TF_OperationDescription* d = TF_NewOperation(G, "Placeholder", name);
+static TF_Output ph(const char *name, int nd, const int64_t *dims) {
+  TF_OperationDescription *d = TF_NewOperation(G, "Placeholder", name);
   TF_SetAttrType(d, "dtype", TF_FLOAT);
   if (nd >= 0) TF_SetAttrShape(d, "shape", dims, nd);
   TF_Output o = {TF_FinishOperation(d, S), 0};
@@ -133,10 +135,10 @@ static TF_Output ph(const char* name, int nd, const int64_t* dims) {
   return o;
 }
 
-static void use(const char* opname, const char* node, TF_Output x) {
-  TF_OperationDescription* d = TF_NewOperation(G, opname, node);
+static void use(const char *opname, const char *node, TF_Output x) {
+  TF_OperationDescription *d = TF_NewOperation(G, opname, node);
   TF_AddInput(d, x);
-  TF_Operation* op = TF_FinishOperation(d, S);
+  TF_Operation *op = TF_FinishOperation(d, S);
   if (!ec_st(node)) return;
   for (int i = 0; i < TF_OperationNumOutputs(op); i++) {
     TF_Output o = {op, i};
@@ -195,12 +197,12 @@ int main(void) {
   TF_Output r = {TF_GraphOperationByName(G, "rank_none"), 0};
   use("Neg", "neg_after", r);
   tr_case("infer shapes eagerly");
-  TFE_Context* c = ec_ctx();
-  TFE_Op* op = ec_op(c, "FerryRank");
+  TFE_Context *c = ec_ctx();
+  TFE_Op *op = ec_op(c, "FerryRank");
   TFE_OpSetAttrType(op, "T", TF_FLOAT);
-  TF_ShapeAndTypeList* in = TF_NewShapeAndTypeList(1);
+  TF_ShapeAndTypeList *in = TF_NewShapeAndTypeList(1);
   TF_ShapeAndTypeListSetUnknownShape(in, 0);
-  TF_ShapeAndTypeList* out = NULL;
+  TF_ShapeAndTypeList *out = NULL;
   TFE_InferShapes(op, in, NULL, NULL, NULL, &out, NULL, S);
   ec_st("infer");
   if (out) {

@@ -14,7 +14,7 @@ mkdir -p "$OUT"
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 if [ $# -eq 0 ]; then
-  set -- $(cd "$here" && ls ./*.c | sed 's|^\./||; s|\.c$||')
+  set -- "$here"/*.c
 fi
 bad=0
 for name in "$@"; do
@@ -31,7 +31,7 @@ for name in "$@"; do
       "$here/plugin/$name.c" -o "$tmp/$name.so"; then
     echo "$name: PLUGIN BUILD FAILED" >&2; bad=1; continue
   fi
-  (cd "$tmp" && TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 CUDA_VISIBLE_DEVICES= \
+  (cd "$tmp" && TF_CPP_MIN_LOG_LEVEL=3 TF_ENABLE_ONEDNN_OPTS=0 CUDA_VISIBLE_DEVICES='' \
       timeout 300 "./$name" >"$tmp/$name.txt" 2>"$tmp/$name.err")
   rc=$?
   if [ $rc -ne 0 ]; then

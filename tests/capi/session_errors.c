@@ -1,25 +1,30 @@
 /* Errors raised while running: the text, the code and the node named. */
 #include "transcript_graph.h"
 
-static TF_Graph* g;
-static TF_Session* s;
+static TF_Graph *g;
+static TF_Session *s;
 
-static TF_Operation* fp(const char* n) { return tg_ph(g, TF_FLOAT, n, NULL, -1); }
-static TF_Operation* ip(const char* n) { return tg_ph(g, TF_INT32, n, NULL, -1); }
-static TF_Tensor* F(int nd, int a, int b, float v) {
+static TF_Operation *fp(const char *n) {
+  return tg_ph(g, TF_FLOAT, n, NULL, -1);
+}
+static TF_Operation *ip(const char *n) {
+  return tg_ph(g, TF_INT32, n, NULL, -1);
+}
+static TF_Tensor *F(int nd, int a, int b, float v) {
   int64_t d[2] = {a, b};
   int64_t n = tr_count(d, nd);
   float buf[64];
   for (int64_t i = 0; i < n; ++i) buf[i] = v;
   return tr_tensor(TF_FLOAT, d, nd, buf);
 }
-static TF_Tensor* I(int n, int a, int b, int c) {
+static TF_Tensor *I(int n, int a, int b, int c) {
   int32_t v[3] = {a, b, c};
   return tr_vec(TF_INT32, n, v);
 }
-static void two(const char* what, TF_Operation* op, TF_Operation* a, TF_Tensor* av, TF_Operation* b, TF_Tensor* bv) {
+static void two(const char *what, TF_Operation *op, TF_Operation *a, TF_Tensor *av, TF_Operation *b,
+                TF_Tensor *bv) {
   TF_Output in[2] = {tg_out(a, 0), tg_out(b, 0)}, out = tg_out(op, 0);
-  TF_Tensor* v[2] = {av, bv};
+  TF_Tensor *v[2] = {av, bv};
   tg_run(s, what, in, v, 2, &out, 1, NULL, 0);
 }
 
@@ -27,8 +32,8 @@ int main(void) {
   tg_begin();
   g = TF_NewGraph();
   TF_Operation *a = fp("a"), *b = fp("b"), *i = ip("i"), *j = ip("j");
-  TF_OperationDescription* d;
-  TF_Operation* op;
+  TF_OperationDescription *d;
+  TF_Operation *op;
   s = tg_session(g);
   float zero = 0.0f;
 
@@ -51,13 +56,13 @@ int main(void) {
   op = tg_op(g, "Less", "less", 2, a, b);
   two("3 < 2", op, a, F(1, 3, 0, 1), b, F(1, 2, 0, 1));
   tr_case("integer division by zero");
-  static const char* const divs[] = {"FloorDiv", "Div", "TruncateDiv", "FloorMod", "Mod"};
+  static const char *const divs[] = {"FloorDiv", "Div", "TruncateDiv", "FloorMod", "Mod"};
   for (int k = 0; k < 5; ++k) {
     op = tg_op(g, divs[k], divs[k], 2, i, j);
     two(divs[k], op, i, I(2, 5, 6, 0), j, I(2, 1, 0, 0));
   }
   tr_case("gather");
-  TF_Operation* zero_axis = tg_ci(g, 0, "axis0");
+  TF_Operation *zero_axis = tg_ci(g, 0, "axis0");
   op = tg_op(g, "GatherV2", "gather", 3, a, i, zero_axis);
   two("index 7 of 3", op, a, F(1, 3, 0, 1), i, I(2, 1, 7, 0));
   two("index -1", op, a, F(1, 3, 0, 1), i, I(1, -1, 0, 0));
@@ -65,7 +70,7 @@ int main(void) {
   two("scalar params", op, a, F(0, 0, 0, 1), i, I(1, 0, 0, 0));
   op = tg_op(g, "GatherV2", "gather_axis", 3, a, i, j);
   TF_Output in3[3] = {tg_out(a, 0), tg_out(i, 0), tg_out(j, 0)}, o1 = tg_out(op, 0);
-  TF_Tensor* v3[3] = {F(1, 3, 0, 1), I(1, 0, 0, 0), I(-1, 4, 0, 0)};
+  TF_Tensor *v3[3] = {F(1, 3, 0, 1), I(1, 0, 0, 0), I(-1, 4, 0, 0)};
   tg_run(s, "axis 4", in3, v3, 3, &o1, 1, NULL, 0);
   tr_case("concat, split, pack");
   d = TF_NewOperation(g, "ConcatV2", "cat");
@@ -93,11 +98,11 @@ int main(void) {
   op = tg_op(g, "Slice", "slice", 3, a, i, j);
   TF_Output in4[3] = {tg_out(a, 0), tg_out(i, 0), tg_out(j, 0)};
   o1 = tg_out(op, 0);
-  TF_Tensor* v4[3] = {F(1, 4, 0, 1), I(1, 2, 0, 0), I(1, 5, 0, 0)};
+  TF_Tensor *v4[3] = {F(1, 4, 0, 1), I(1, 2, 0, 0), I(1, 5, 0, 0)};
   tg_run(s, "2..7 of 4", in4, v4, 3, &o1, 1, NULL, 0);
-  TF_Tensor* v5[3] = {F(1, 4, 0, 1), I(1, -1, 0, 0), I(1, 1, 0, 0)};
+  TF_Tensor *v5[3] = {F(1, 4, 0, 1), I(1, -1, 0, 0), I(1, 1, 0, 0)};
   tg_run(s, "from -1", in4, v5, 3, &o1, 1, NULL, 0);
-  TF_Tensor* v6[3] = {F(1, 4, 0, 1), I(2, 0, 0, 0), I(2, 1, 1, 0)};
+  TF_Tensor *v6[3] = {F(1, 4, 0, 1), I(2, 0, 0, 0), I(2, 1, 1, 0)};
   tg_run(s, "rank", in4, v6, 3, &o1, 1, NULL, 0);
   tr_case("transpose, expand, squeeze, tile, fill, range");
   op = tg_op(g, "Transpose", "tr", 2, a, i);
@@ -133,22 +138,22 @@ int main(void) {
   tg_fetch1(s, "inf", a, tr_f32(1 / zero), op);
   tg_fetch1(s, "nan", a, tr_f32(zero / zero * 0.0f), op);
   tr_case("Assert");
-  TF_Operation* cond = tg_ph(g, TF_BOOL, "cond", NULL, -1);
+  TF_Operation *cond = tg_ph(g, TF_BOOL, "cond", NULL, -1);
   d = TF_NewOperation(g, "Assert", "assert");
   TF_AddInput(d, tg_out(cond, 0));
   TF_AddInputList(d, l, 1);
   op = tg_finish(d);
   TF_Output in2[2] = {tg_out(cond, 0), tg_out(a, 0)};
-  TF_Tensor* v2[2] = {tr_bool(false), F(1, 5, 0, 2.5f)};
-  const TF_Operation* tgt[1] = {op};
+  TF_Tensor *v2[2] = {tr_bool(false), F(1, 5, 0, 2.5f)};
+  const TF_Operation *tgt[1] = {op};
   tg_run(s, "assert", in2, v2, 2, NULL, 0, tgt, 1);
   tr_case("two uses of the failing node");
   d = tg_desc(g, "Identity", "use1", 1, TF_GraphOperationByName(g, "mm"));
-  TF_Operation* u1 = tg_finish(d);
-  TF_Operation* u2 = tg_op(g, "Neg", "use2", 1, u1);
+  TF_Operation *u1 = tg_finish(d);
+  TF_Operation *u2 = tg_op(g, "Neg", "use2", 1, u1);
   two("through consumers", u2, a, F(2, 2, 3, 1), b, F(2, 4, 5, 1));
   tr_case("no kernel for a type");
-  TF_Operation* ps = tg_ph(g, TF_UINT16, "pu", NULL, -1);
+  TF_Operation *ps = tg_ph(g, TF_UINT16, "pu", NULL, -1);
   tg_op_show(g, "MatMul", "mmu", 2, ps, ps);
   tg_fetch(s, "another node", zero_axis);
   op = TF_GraphOperationByName(g, "mmu");

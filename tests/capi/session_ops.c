@@ -1,16 +1,16 @@
 /* Common operations computed through a session from constants. */
 #include "transcript_graph.h"
 
-static TF_Graph* g;
+static TF_Graph *g;
 static int serial;
 
-static const char* nm(void) {
+static const char *nm(void) {
   static char b[8][16];
-  char* r = b[serial & 7];
+  char *r = b[serial & 7];
   snprintf(r, 16, "n%d", serial++);
   return r;
 }
-static TF_Operation* f(int nd, int d0, int d1, ...) {
+static TF_Operation *f(int nd, int d0, int d1, ...) {
   float v[32];
   int64_t d[2] = {d0, d1};
   va_list ap;
@@ -19,7 +19,7 @@ static TF_Operation* f(int nd, int d0, int d1, ...) {
   va_end(ap);
   return tg_const(g, tr_tensor(TF_FLOAT, d, nd, v), nm());
 }
-static TF_Operation* iv(int n, ...) {
+static TF_Operation *iv(int n, ...) {
   int32_t v[32];
   va_list ap;
   va_start(ap, n);
@@ -27,7 +27,7 @@ static TF_Operation* iv(int n, ...) {
   va_end(ap);
   return tg_const(g, tr_vec(TF_INT32, n, v), nm());
 }
-static TF_Operation* bv(int n, ...) {
+static TF_Operation *bv(int n, ...) {
   unsigned char v[32];
   va_list ap;
   va_start(ap, n);
@@ -37,13 +37,13 @@ static TF_Operation* bv(int n, ...) {
 }
 
 /* Runs one op on a fresh session, grappler-visible as constants. */
-static void run(const char* what, TF_OperationDescription* d) {
-  TF_Operation* op = TF_FinishOperation(d, st);
+static void run(const char *what, TF_OperationDescription *d) {
+  TF_Operation *op = TF_FinishOperation(d, st);
   if (TF_GetCode(st) != TF_OK) {
     tr_status(what, st);
     return;
   }
-  TF_Session* s = tg_session(g);
+  TF_Session *s = tg_session(g);
   TF_Output o[4];
   int n = TF_OperationNumOutputs(op);
   for (int i = 0; i < n; ++i) o[i] = tg_out(op, i);
@@ -83,7 +83,7 @@ static void arithmetic(void) {
   run("Relu", OP("Relu", 1, b));
   run("Sigmoid", OP("Sigmoid", 1, f(1, 3, 0, 0., 2., -2.)));
   run("Tanh", OP("Tanh", 1, f(1, 3, 0, 0., 2., -2.)));
-  TF_OperationDescription* d = TF_NewOperation(g, "AddN", nm());
+  TF_OperationDescription *d = TF_NewOperation(g, "AddN", nm());
   TF_Output l[2] = {tg_out(a, 0), tg_out(a, 0)};
   TF_AddInputList(d, l, 2);
   run("AddN", d);
@@ -98,7 +98,7 @@ static void compare(void) {
   run("GreaterEqual", OP("GreaterEqual", 2, a, b));
   run("Equal", OP("Equal", 2, a, b));
   run("NotEqual", OP("NotEqual", 2, a, b));
-  TF_OperationDescription* d = OP("Equal", 2, a, f(1, 2, 0, 1., 2.));
+  TF_OperationDescription *d = OP("Equal", 2, a, f(1, 2, 0, 1., 2.));
   TF_SetAttrBool(d, "incompatible_shape_error", 0);
   run("Equal of incompatible shapes", d);
   TF_Operation *p = bv(4, 0, 0, 1, 1), *q = bv(4, 0, 1, 0, 1);
@@ -106,16 +106,17 @@ static void compare(void) {
   run("LogicalOr", OP("LogicalOr", 2, p, q));
   run("LogicalNot", OP("LogicalNot", 1, p));
   run("SelectV2", OP("SelectV2", 3, bv(3, 1, 0, 1), a, b));
-  run("Select", OP("Select", 3, bv(2, 1, 0), f(2, 2, 2, 1., 2., 3., 4.), f(2, 2, 2, 5., 6., 7., 8.)));
+  run("Select",
+      OP("Select", 3, bv(2, 1, 0), f(2, 2, 2, 1., 2., 3., 4.), f(2, 2, 2, 5., 6., 7., 8.)));
   run("All", OP("All", 2, p, iv(1, 0)));
   run("Any", OP("Any", 2, p, iv(1, 0)));
 }
 
 static void shapes(void) {
   tr_case("shapes and pieces");
-  TF_Operation* a = f(2, 2, 3, 1., 2., 3., 4., 5., 6.);
-  TF_Operation* b = f(2, 2, 3, 7., 8., 9., 10., 11., 12.);
-  TF_OperationDescription* d;
+  TF_Operation *a = f(2, 2, 3, 1., 2., 3., 4., 5., 6.);
+  TF_Operation *b = f(2, 2, 3, 7., 8., 9., 10., 11., 12.);
+  TF_OperationDescription *d;
   TF_Output l[2] = {tg_out(a, 0), tg_out(b, 0)};
   run("Reshape", OP("Reshape", 2, a, iv(2, 3, -1)));
   run("Shape", OP("Shape", 1, a));
@@ -156,7 +157,8 @@ static void shapes(void) {
   run("Tile", OP("Tile", 2, a, iv(2, 1, 2)));
   run("Fill", OP("Fill", 2, iv(2, 2, 2), f(0, 0, 0, 9.)));
   run("Range", OP("Range", 3, iv(-1, 3), iv(-1, -5), iv(-1, -3)));
-  run("Pad", OP("Pad", 2, f(1, 2, 0, 1., 2.), tg_op(g, "Reshape", nm(), 2, iv(2, 1, 2), iv(2, 1, 2))));
+  run("Pad",
+      OP("Pad", 2, f(1, 2, 0, 1., 2.), tg_op(g, "Reshape", nm(), 2, iv(2, 1, 2), iv(2, 1, 2))));
   run("ReverseV2", OP("ReverseV2", 2, a, iv(1, 1)));
   run("OneHot", OP("OneHot", 4, iv(3, 0, 2, 5), iv(-1, 3), f(0, 0, 0, 1.), f(0, 0, 0, 0.)));
   run("BroadcastTo", OP("BroadcastTo", 2, f(1, 3, 0, 1., 2., 3.), iv(2, 2, 3)));
@@ -177,8 +179,8 @@ static void shapes(void) {
 
 static void reduce(void) {
   tr_case("reductions");
-  TF_Operation* a = f(2, 2, 3, 1., 2., 3., 4., 5., 7.);
-  static const char* const ops[] = {"Sum", "Mean", "Max", "Min", "Prod"};
+  TF_Operation *a = f(2, 2, 3, 1., 2., 3., 4., 5., 7.);
+  static const char *const ops[] = {"Sum", "Mean", "Max", "Min", "Prod"};
   for (int i = 0; i < 5; ++i) {
     char w[32];
     snprintf(w, sizeof w, "%s axis 0", ops[i]);
@@ -187,7 +189,7 @@ static void reduce(void) {
     run(w, tg_desc(g, ops[i], nm(), 2, a, iv(2, 0, 1)));
     snprintf(w, sizeof w, "%s none", ops[i]);
     run(w, tg_desc(g, ops[i], nm(), 2, a, iv(0)));
-    TF_OperationDescription* d = tg_desc(g, ops[i], nm(), 2, a, iv(1, -1));
+    TF_OperationDescription *d = tg_desc(g, ops[i], nm(), 2, a, iv(1, -1));
     TF_SetAttrBool(d, "keep_dims", 1);
     snprintf(w, sizeof w, "%s -1 keep", ops[i]);
     run(w, d);
@@ -205,7 +207,7 @@ static void matmul(void) {
   tr_case("matmul");
   TF_Operation *a = f(2, 2, 3, 1., 2., 3., 4., 5., 6.), *b = f(2, 3, 2, 1., 0., 0., 1., 1., 1.);
   run("2x3 3x2", OP("MatMul", 2, a, b));
-  TF_OperationDescription* d = OP("MatMul", 2, a, a);
+  TF_OperationDescription *d = OP("MatMul", 2, a, a);
   TF_SetAttrBool(d, "transpose_b", 1);
   run("a a'", d);
   d = OP("MatMul", 2, a, a);

@@ -8,12 +8,13 @@ static void build(void) {
   g = TF_NewGraph();
   a = tg_ph(g, TF_FLOAT, "a", NULL, -1);
   b = tg_ph(g, TF_FLOAT, "b", NULL, -1);
-  TF_Operation* two = tg_cf(g, 2, "two");
+  TF_Operation *two = tg_cf(g, 2, "two");
   plus2 = tg_op(g, "AddV2", "plus2", 2, a, two);
   plusb = tg_op(g, "AddV2", "plusb", 2, plus2, b);
 }
 
-static void prun(TF_Session* s, const char* h, const char* what, TF_Operation* in, float v, TF_Operation* out) {
+static void prun(TF_Session *s, const char *h, const char *what, TF_Operation *in, float v,
+                 TF_Operation *out) {
   TF_Output i = tg_out(in, 0), o = tg_out(out, 0);
   TF_Tensor *iv = tr_f32(v), *ov = NULL;
   TF_SessionPRun(s, h, &i, &iv, 1, &o, &ov, 1, NULL, 0, st);
@@ -23,9 +24,9 @@ static void prun(TF_Session* s, const char* h, const char* what, TF_Operation* i
 
 static void partial(void) {
   build();
-  TF_Session* s = tg_session(g);
+  TF_Session *s = tg_session(g);
   TF_Output in[2] = {tg_out(a, 0), tg_out(b, 0)}, out[2] = {tg_out(plus2, 0), tg_out(plusb, 0)};
-  const char* h = NULL;
+  const char *h = NULL;
   tr_case("partial run");
   TF_SessionPRunSetup(s, in, 2, out, 2, NULL, 0, &h, st);
   tr_status("setup", st);
@@ -61,15 +62,15 @@ static void partial(void) {
 
 static void legacy(void) {
   build();
-  TF_Buffer* gd = TF_NewBuffer();
+  TF_Buffer *gd = TF_NewBuffer();
   TF_GraphToGraphDef(g, gd, st);
-  TF_SessionOptions* o = TF_NewSessionOptions();
+  TF_SessionOptions *o = TF_NewSessionOptions();
   tr_case("deprecated session");
-  TF_DeprecatedSession* s = TF_NewDeprecatedSession(o, st);
+  TF_DeprecatedSession *s = TF_NewDeprecatedSession(o, st);
   tr_status("new", st);
-  const char* in[1] = {"a:0"};
-  const char* out[2] = {"plus2:0", "plus2"};
-  const char* tgt[1] = {"plus2"};
+  const char *in[1] = {"a:0"};
+  const char *out[2] = {"plus2:0", "plus2"};
+  const char *tgt[1] = {"plus2"};
   TF_Tensor *iv[1] = {tr_f32(1)}, *ov[2] = {NULL, NULL};
   TF_Run(s, NULL, in, iv, 1, out, ov, 1, NULL, 0, NULL, st);
   tr_status("run before extend", st);
@@ -81,9 +82,9 @@ static void legacy(void) {
   tr_status("extend again", st);
   TF_ExtendGraph(s, "\xff\xff", 2, st);
   tr_status("bad bytes", st);
-  const char* none[1] = {"nothing:0"};
-  const char* badidx[1] = {"plus2:5"};
-  const char* badname[1] = {"plus2:x"};
+  const char *none[1] = {"nothing:0"};
+  const char *badidx[1] = {"plus2:5"};
+  const char *badname[1] = {"plus2:x"};
   TF_Run(s, NULL, in, iv, 1, none, ov, 1, NULL, 0, NULL, st);
   tr_status("unknown fetch", st);
   TF_Run(s, NULL, none, iv, 1, out, ov, 1, NULL, 0, NULL, st);
@@ -94,7 +95,7 @@ static void legacy(void) {
   tr_status("bad name", st);
   TF_Run(s, NULL, in, iv, 1, NULL, NULL, 0, none, 1, NULL, st);
   tr_status("unknown target", st);
-  TF_DeviceList* l = TF_DeprecatedSessionListDevices(s, st);
+  TF_DeviceList *l = TF_DeprecatedSessionListDevices(s, st);
   tr_status("devices", st);
   printf("some %d\n", TF_DeviceListCount(l) > 0);
   TF_DeleteDeviceList(l);
@@ -106,7 +107,7 @@ static void legacy(void) {
   tr_case("reset");
   TF_Reset(o, NULL, 0, st);
   tr_status("reset", st);
-  const char* cont[1] = {"box"};
+  const char *cont[1] = {"box"};
   TF_Reset(o, cont, 1, st);
   tr_status("reset a container", st);
   TF_DeleteSessionOptions(o);
@@ -118,20 +119,20 @@ static void timeouts(void) {
   tr_case("timeout of a dequeue that never returns");
   g = TF_NewGraph();
   TF_DataType ft = TF_FLOAT;
-  TF_OperationDescription* d = TF_NewOperation(g, "FIFOQueueV2", "q");
+  TF_OperationDescription *d = TF_NewOperation(g, "FIFOQueueV2", "q");
   TF_SetAttrTypeList(d, "component_types", &ft, 1);
-  TF_Operation* q = tg_finish(d);
+  TF_Operation *q = tg_finish(d);
   d = tg_desc(g, "QueueDequeueV2", "deq", 1, q);
   TF_SetAttrTypeList(d, "component_types", &ft, 1);
-  TF_Operation* deq = tg_finish(d);
-  TF_Operation* c = tg_cf(g, 1, "c");
-  TF_Session* s = tg_session(g);
+  TF_Operation *deq = tg_finish(d);
+  TF_Operation *c = tg_cf(g, 1, "c");
+  TF_Session *s = tg_session(g);
   tr_pb ro = {0};
   tr_pb_int(&ro, 2, 300);
-  TF_Buffer* b2 = TF_NewBufferFromString(ro.data, ro.len);
+  TF_Buffer *b2 = TF_NewBufferFromString(ro.data, ro.len);
   tr_pb_free(&ro);
   TF_Output o = tg_out(deq, 0);
-  TF_Tensor* ov = NULL;
+  TF_Tensor *ov = NULL;
   TF_SessionRun(s, b2, NULL, NULL, 0, &o, &ov, 1, NULL, 0, NULL, st);
   tr_status("dequeue", st);
   o = tg_out(c, 0);
@@ -144,12 +145,13 @@ static void timeouts(void) {
   tr_case("timeout of an endless While");
   g = TF_NewGraph();
   for (int k = 0; k < 2; ++k) {
-    TF_Graph* fb = TF_NewGraph();
-    TF_Operation* x = tg_ph(fb, TF_FLOAT, "x", NULL, 0);
-    TF_Operation* big = tg_cf(fb, k ? 1.0f : -1.0f, "big");
-    TF_Operation* r = k ? tg_op(fb, "Mul", "r", 2, x, big) : tg_op(fb, "Greater", "r", 2, x, big);
+    TF_Graph *fb = TF_NewGraph();
+    TF_Operation *x = tg_ph(fb, TF_FLOAT, "x", NULL, 0);
+    TF_Operation *big = tg_cf(fb, k ? 1.0f : -1.0f, "big");
+    TF_Operation *r = k ? tg_op(fb, "Mul", "r", 2, x, big) : tg_op(fb, "Greater", "r", 2, x, big);
     TF_Output fi = tg_out(x, 0), fo = tg_out(r, 0);
-    TF_Function* f = TF_GraphToFunction(fb, k ? "Same" : "Always", 0, -1, NULL, 1, &fi, 1, &fo, NULL, NULL, NULL, st);
+    TF_Function *f = TF_GraphToFunction(fb, k ? "Same" : "Always", 0, -1, NULL, 1, &fi, 1, &fo,
+                                        NULL, NULL, NULL, st);
     TF_GraphCopyFunction(g, f, NULL, st);
     TF_DeleteFunction(f);
     TF_DeleteGraph(fb);
@@ -160,9 +162,9 @@ static void timeouts(void) {
   TF_AddInputList(d, &l, 1);
   TF_SetAttrFuncName(d, "cond", "Always", 6);
   TF_SetAttrFuncName(d, "body", "Same", 4);
-  TF_Operation* w = tg_finish_show(d, "build");
+  TF_Operation *w = tg_finish_show(d, "build");
   s = tg_session(g);
-  TF_Tensor* iv = tr_f32(1);
+  TF_Tensor *iv = tr_f32(1);
   o = tg_out(w, 0);
   TF_SessionRun(s, b2, &l, &iv, 1, &o, &ov, 1, NULL, 0, NULL, st);
   tr_status("loop", st);

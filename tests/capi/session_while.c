@@ -11,12 +11,12 @@ static void whiles(void) {
   TF_Output in = tg_out(a, 0), out = {NULL, -1};
   TF_WhileParams p = TF_NewWhile(g, &in, 1, st);
   tr_status("new", st);
-  TF_Operation* lim = tg_ci(p.cond_graph, 10, "lim");
-  TF_OperationDescription* d = TF_NewOperation(p.cond_graph, "Less", "less");
+  TF_Operation *lim = tg_ci(p.cond_graph, 10, "lim");
+  TF_OperationDescription *d = TF_NewOperation(p.cond_graph, "Less", "less");
   TF_AddInput(d, p.cond_inputs[0]);
   TF_AddInput(d, tg_out(lim, 0));
   p.cond_output = tg_out(tg_finish(d), 0);
-  TF_Operation* one = tg_ci(p.body_graph, 3, "three");
+  TF_Operation *one = tg_ci(p.body_graph, 3, "three");
   d = TF_NewOperation(p.body_graph, "AddV2", "add");
   TF_AddInput(d, p.body_inputs[0]);
   TF_AddInput(d, tg_out(one, 0));
@@ -26,19 +26,19 @@ static void whiles(void) {
   tr_status("finish", st);
   printf("output %s:%d\n", TF_OperationName(out.oper), out.index);
   size_t pos = 0;
-  TF_Operation* op;
+  TF_Operation *op;
   while ((op = TF_GraphNextOperation(g, &pos)) != NULL) {
     printf("  %s %s", TF_OperationName(op), TF_OperationOpType(op));
     for (int i = 0; i < TF_OperationNumInputs(op); ++i) {
       TF_Output s = TF_OperationInput(tg_in(op, i));
       printf(" %s:%d", TF_OperationName(s.oper), s.index);
     }
-    TF_Operation* c[4];
+    TF_Operation *c[4];
     int n = TF_OperationGetControlInputs(op, c, 4);
     for (int i = 0; i < n; ++i) printf(" ^%s", TF_OperationName(c[i]));
     puts("");
   }
-  TF_Session* s = tg_session(g);
+  TF_Session *s = tg_session(g);
   tg_fetch1(s, "from 0", a, tr_i32(0), out.oper);
   tg_fetch1(s, "from 50", a, tr_i32(50), out.oper);
   tg_close(s);

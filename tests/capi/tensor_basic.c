@@ -3,21 +3,21 @@
 
 static int freed;
 static size_t freed_len;
-static void* freed_arg;
-static void count_free(void* data, size_t len, void* arg) {
+static void *freed_arg;
+static void count_free(void *data, size_t len, void *arg) {
   ++freed;
   freed_len = len;
   freed_arg = arg;
   free(data);
 }
-static void count_only(void* data, size_t len, void* arg) {
+static void count_only(void *data, size_t len, void *arg) {
   (void)data;
   ++freed;
   freed_len = len;
   freed_arg = arg;
 }
 
-static void facts(const char* what, const TF_Tensor* t) {
+static void facts(const char *what, const TF_Tensor *t) {
   if (t == NULL) {
     printf("%s: null\n", what);
     return;
@@ -39,7 +39,7 @@ static void data_type_sizes(void) {
 static void allocate(void) {
   tr_case("allocate");
   int64_t d[3] = {2, 3, 4};
-  TF_Tensor* t = TF_AllocateTensor(TF_FLOAT, d, 3, 96);
+  TF_Tensor *t = TF_AllocateTensor(TF_FLOAT, d, 3, 96);
   facts("float 2x3x4", t);
   memset(TF_TensorData(t), 0, 96);
   TF_DeleteTensor(t);
@@ -60,9 +60,9 @@ static void allocate(void) {
   facts("larger than needed", t);
   TF_DeleteTensor(t);
   printf("default alignment %zu\n", TF_TensorDefaultAlignment());
-  static const TF_DataType kinds[] = {TF_DOUBLE, TF_INT32, TF_UINT8, TF_INT16, TF_INT8, TF_COMPLEX64,
-                                      TF_QINT8, TF_QUINT8, TF_QINT32, TF_BFLOAT16, TF_QINT16, TF_QUINT16,
-                                      TF_UINT16, TF_HALF, TF_UINT32, TF_UINT64};
+  static const TF_DataType kinds[] = {
+      TF_DOUBLE, TF_INT32,    TF_UINT8,  TF_INT16,   TF_INT8,   TF_COMPLEX64, TF_QINT8,  TF_QUINT8,
+      TF_QINT32, TF_BFLOAT16, TF_QINT16, TF_QUINT16, TF_UINT16, TF_HALF,      TF_UINT32, TF_UINT64};
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; ++i) {
     int64_t n = 3;
     t = TF_AllocateTensor(kinds[i], &n, 1, 3 * TF_DataTypeSize(kinds[i]));
@@ -75,23 +75,24 @@ static void own_memory(void) {
   tr_case("new tensor, deallocator");
   int marker = 0;
   int64_t n = 4;
-  float* p = (float*)aligned_alloc(64, 64);
+  float *p = (float *)aligned_alloc(64, 64);
   for (int i = 0; i < 4; ++i) p[i] = (float)i + 0.5f;
   freed = 0;
-  TF_Tensor* t = TF_NewTensor(TF_FLOAT, &n, 1, p, 16, count_free, &marker);
+  TF_Tensor *t = TF_NewTensor(TF_FLOAT, &n, 1, p, 16, count_free, &marker);
   facts("aligned", t);
-  printf("same memory %d freed %d\n", TF_TensorData(t) == (void*)p, freed);
+  printf("same memory %d freed %d\n", TF_TensorData(t) == (void *)p, freed);
   tr_show("t", t);
   TF_DeleteTensor(t);
   printf("after delete freed %d len %zu arg %d\n", freed, freed_len, freed_arg == &marker);
 
   tr_case("new tensor, unaligned memory is copied");
-  char* q = (char*)aligned_alloc(64, 128);
+  char *q = (char *)aligned_alloc(64, 128);
   float v[4] = {1, 2, 3, 4};
   memcpy(q + 4, v, sizeof v);
   freed = 0;
   t = TF_NewTensor(TF_FLOAT, &n, 1, q + 4, 16, count_only, NULL);
-  printf("same memory %d freed %d len %zu\n", TF_TensorData(t) == (void*)(q + 4), freed, freed_len);
+  printf("same memory %d freed %d len %zu\n", TF_TensorData(t) == (void *)(q + 4), freed,
+         freed_len);
   facts("copied", t);
   tr_show("t", t);
   TF_DeleteTensor(t);
@@ -99,7 +100,7 @@ static void own_memory(void) {
   free(q);
 
   tr_case("new tensor, too few bytes");
-  p = (float*)aligned_alloc(64, 64);
+  p = (float *)aligned_alloc(64, 64);
   freed = 0;
   t = TF_NewTensor(TF_FLOAT, &n, 1, p, 12, count_free, NULL);
   facts("short", t);
@@ -107,7 +108,7 @@ static void own_memory(void) {
   if (t) TF_DeleteTensor(t);
 
   tr_case("new tensor, more bytes than needed");
-  p = (float*)aligned_alloc(64, 64);
+  p = (float *)aligned_alloc(64, 64);
   for (int i = 0; i < 16; ++i) p[i] = 7.0f;
   freed = 0;
   t = TF_NewTensor(TF_FLOAT, &n, 1, p, 64, count_free, NULL);
@@ -125,7 +126,7 @@ static void own_memory(void) {
   printf("after delete freed %d\n", freed);
 
   tr_case("new tensor, scalar");
-  int32_t* s = (int32_t*)aligned_alloc(64, 64);
+  int32_t *s = (int32_t *)aligned_alloc(64, 64);
   *s = -9;
   t = TF_NewTensor(TF_INT32, NULL, 0, s, 4, count_free, NULL);
   facts("scalar", t);
@@ -136,8 +137,8 @@ static void own_memory(void) {
 static void set_shape(void) {
   tr_case("set shape");
   int64_t d[2] = {2, 3}, e[3] = {3, 1, 2}, f = 6;
-  TF_Tensor* t = TF_AllocateTensor(TF_INT32, d, 2, 24);
-  for (int i = 0; i < 6; ++i) ((int32_t*)TF_TensorData(t))[i] = i;
+  TF_Tensor *t = TF_AllocateTensor(TF_INT32, d, 2, 24);
+  for (int i = 0; i < 6; ++i) ((int32_t *)TF_TensorData(t))[i] = i;
   TF_SetShape(t, e, 3);
   facts("3x1x2", t);
   TF_SetShape(t, &f, 1);
@@ -152,11 +153,11 @@ static void set_shape(void) {
 static void maybe_move(void) {
   tr_case("maybe move");
   int64_t d[2] = {2, 2};
-  TF_Tensor* t = TF_AllocateTensor(TF_FLOAT, d, 2, 16);
+  TF_Tensor *t = TF_AllocateTensor(TF_FLOAT, d, 2, 16);
   float v[4] = {1, 2, 3, 4};
   memcpy(TF_TensorData(t), v, 16);
-  void* p = TF_TensorData(t);
-  TF_Tensor* u = TF_TensorMaybeMove(t);
+  void *p = TF_TensorData(t);
+  TF_Tensor *u = TF_TensorMaybeMove(t);
   printf("allocated tensor moves: %d\n", u != NULL);
   if (u) {
     printf("same memory %d\n", TF_TensorData(u) == p);
@@ -165,7 +166,7 @@ static void maybe_move(void) {
   } else {
     TF_DeleteTensor(t);
   }
-  float* q = (float*)aligned_alloc(64, 64);
+  float *q = (float *)aligned_alloc(64, 64);
   memcpy(q, v, 16);
   freed = 0;
   t = TF_NewTensor(TF_FLOAT, d, 2, q, 16, count_free, NULL);
@@ -176,23 +177,25 @@ static void maybe_move(void) {
 }
 
 static void bitcast(void) {
-  TF_Status* st = TF_NewStatus();
+  TF_Status *st = TF_NewStatus();
   int64_t d[2] = {2, 2}, one = 1, two = 2, four = 4, b16 = 16, b15 = 15, b32 = 32;
   int64_t bad[2] = {3, 2};
-  TF_Tensor* t = TF_AllocateTensor(TF_FLOAT, d, 2, 16);
+  TF_Tensor *t = TF_AllocateTensor(TF_FLOAT, d, 2, 16);
   float v[4] = {1, 2, -1, 0.5f};
   memcpy(TF_TensorData(t), v, 16);
-  TF_Tensor* u = TF_AllocateTensor(TF_FLOAT, &one, 1, 4);
+  TF_Tensor *u = TF_AllocateTensor(TF_FLOAT, &one, 1, 4);
   struct {
-    const char* name;
+    const char *name;
     TF_DataType type;
-    const int64_t* dims;
+    const int64_t *dims;
     int nd;
   } c[] = {
-      {"int32 2x2", TF_INT32, d, 2},    {"int32 4", TF_INT32, &four, 1},  {"double 2", TF_DOUBLE, &two, 1},
-      {"uint8 16", TF_UINT8, &b16, 1},  {"uint8 15", TF_UINT8, &b15, 1},  {"int32 3x2", TF_INT32, bad, 2},
-      {"string 1", TF_STRING, &one, 1}, {"half 2x2", TF_HALF, d, 2},      {"uint8 32", TF_UINT8, &b32, 1},
-      {"scalar complex128", TF_COMPLEX128, NULL, 0}, {"resource 2x2", TF_RESOURCE, d, 2},
+      {"int32 2x2", TF_INT32, d, 2},       {"int32 4", TF_INT32, &four, 1},
+      {"double 2", TF_DOUBLE, &two, 1},    {"uint8 16", TF_UINT8, &b16, 1},
+      {"uint8 15", TF_UINT8, &b15, 1},     {"int32 3x2", TF_INT32, bad, 2},
+      {"string 1", TF_STRING, &one, 1},    {"half 2x2", TF_HALF, d, 2},
+      {"uint8 32", TF_UINT8, &b32, 1},     {"scalar complex128", TF_COMPLEX128, NULL, 0},
+      {"resource 2x2", TF_RESOURCE, d, 2},
   };
   for (size_t i = 0; i < sizeof c / sizeof c[0]; ++i) {
     char b[64];
@@ -215,13 +218,17 @@ static void bitcast(void) {
 }
 
 static void from_proto(void) {
-  TF_Status* st = TF_NewStatus();
+  TF_Status *st = TF_NewStatus();
   int64_t one = 1;
-  TF_Tensor* to = TF_AllocateTensor(TF_FLOAT, &one, 1, 4);
+  TF_Tensor *to = TF_AllocateTensor(TF_FLOAT, &one, 1, 4);
   for (int k = 0; k < 14; ++k) {
-    static const char* const name[] = {"float_val", "one value fills", "tensor_content", "content of wrong size",
-                                       "unknown dtype", "string_val", "bool_val", "bad bytes", "int64 scalar", "no value",
-                                       "negative dim", "half_val", "unknown rank", "more values than elements"};
+    static const char *const name[] = {"float_val",      "one value fills",
+                                       "tensor_content", "content of wrong size",
+                                       "unknown dtype",  "string_val",
+                                       "bool_val",       "bad bytes",
+                                       "int64 scalar",   "no value",
+                                       "negative dim",   "half_val",
+                                       "unknown rank",   "more values than elements"};
     tr_pb p = {0}, sh = {0}, dim = {0};
     char b[64];
     snprintf(b, sizeof b, "tensor from proto: %s", name[k]);
@@ -229,7 +236,8 @@ static void from_proto(void) {
     static const int dtype[] = {1, 3, 1, 1, 99, 7, 10, 1, 9, 1, 1, 19, 1, 1};
     static const int dims[] = {2, 3, 2, 2, 1, 2, 2, 1, -1, 2, -5, 2, -9, 1};
     tr_pb_int(&p, 1, dtype[k]);
-    if (dims[k] == -9) tr_pb_int(&sh, 3, 1);
+    if (dims[k] == -9)
+      tr_pb_int(&sh, 3, 1);
     else if (dims[k] != -1) {
       tr_pb_int(&dim, 1, dims[k]);
       tr_pb_msg(&sh, 2, &dim);
@@ -237,18 +245,28 @@ static void from_proto(void) {
     tr_pb_msg(&p, 2, &sh);
     float v[2] = {1.5f, -2.0f};
     switch (k) {
-      case 0: case 13: tr_pb_bytes(&p, 5, v, 8); break;
+      case 0:
+      case 13: tr_pb_bytes(&p, 5, v, 8); break;
       case 1: tr_pb_int(&p, 7, -7); break;
       case 2: tr_pb_bytes(&p, 4, v, 8); break;
       case 3: tr_pb_bytes(&p, 4, v, 7); break;
-      case 5: tr_pb_str(&p, 8, "ab"); tr_pb_str(&p, 8, "a longer string than fits in place"); break;
-      case 6: tr_pb_int(&p, 11, 1); tr_pb_int(&p, 11, 0); break;
+      case 5:
+        tr_pb_str(&p, 8, "ab");
+        tr_pb_str(&p, 8, "a longer string than fits in place");
+        break;
+      case 6:
+        tr_pb_int(&p, 11, 1);
+        tr_pb_int(&p, 11, 0);
+        break;
       case 7: tr_pb_raw(&p, "\x0a\xff\xff", 3); break;
       case 8: tr_pb_int(&p, 10, INT64_C(-5000000000)); break;
-      case 11: tr_pb_int(&p, 13, 0x3c00); tr_pb_int(&p, 13, 0xc000); break;
+      case 11:
+        tr_pb_int(&p, 13, 0x3c00);
+        tr_pb_int(&p, 13, 0xc000);
+        break;
       default: break;
     }
-    TF_Buffer* buf = TF_NewBufferFromString(p.data, p.len);
+    TF_Buffer *buf = TF_NewBufferFromString(p.data, p.len);
     TF_SetStatus(st, TF_OK, "");
     TF_TensorFromProto(buf, to, st);
     if (tr_status("status", st)) {

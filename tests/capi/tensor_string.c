@@ -1,8 +1,8 @@
 /* TF_TString and string tensors. */
 #include "transcript.h"
 
-static void facts(const char* what, const TF_TString* s) {
-  static const char* const kinds[] = {"small", "large", "offset", "view"};
+static void facts(const char *what, const TF_TString *s) {
+  static const char *const kinds[] = {"small", "large", "offset", "view"};
   printf("%s: type %s size %zu capacity %zu value \"", what, kinds[(int)TF_StringGetType(s) & 3],
          TF_StringGetSize(s), TF_StringGetCapacity(s));
   tr_escaped(TF_StringGetDataPointer(s), TF_StringGetSize(s));
@@ -10,7 +10,7 @@ static void facts(const char* what, const TF_TString* s) {
 }
 
 int main(void) {
-  static const char* const text = "the quick brown fox jumps over the lazy dog, twice";
+  static const char *const text = "the quick brown fox jumps over the lazy dog, twice";
   TF_TString s;
   printf("sizeof %zu\n", sizeof s);
   tr_case("init");
@@ -95,8 +95,8 @@ int main(void) {
 
   tr_case("string tensor");
   int64_t d[2] = {2, 2};
-  static const char* const v[4] = {"", "short", "a string that needs the heap to live", "x\ny"};
-  TF_Tensor* t = tr_strings(d, 2, v);
+  static const char *const v[4] = {"", "short", "a string that needs the heap to live", "x\ny"};
+  TF_Tensor *t = tr_strings(d, 2, v);
   printf("bytes %zu count %" PRId64 "\n", TF_TensorByteSize(t), TF_TensorElementCount(t));
   tr_show("t", t);
   TF_DeleteTensor(t);

@@ -18,23 +18,27 @@
 
 /* ---- text ------------------------------------------------------------- */
 
-static inline void tr_case(const char* name) {
+static inline void tr_case(const char *name) {
   printf("== %s\n", name);
   fflush(stdout);
 }
 
 /* Prints n bytes with control characters and non-ASCII escaped. */
-static inline void tr_escaped(const char* s, size_t n) {
+static inline void tr_escaped(const char *s, size_t n) {
   for (size_t i = 0; i < n; ++i) {
     unsigned char c = (unsigned char)s[i];
-    if (c == '\n') fputs("\\n", stdout);
-    else if (c == '\\') fputs("\\\\", stdout);
-    else if (c < 32 || c > 126) printf("\\x%02x", c);
-    else putchar(c);
+    if (c == '\n')
+      fputs("\\n", stdout);
+    else if (c == '\\')
+      fputs("\\\\", stdout);
+    else if (c < 32 || c > 126)
+      printf("\\x%02x", c);
+    else
+      putchar(c);
   }
 }
 
-static inline const char* tr_code_name(TF_Code c) {
+static inline const char *tr_code_name(TF_Code c) {
   switch ((int)c) {
     case 0: return "OK";
     case 1: return "CANCELLED";
@@ -58,14 +62,11 @@ static inline const char* tr_code_name(TF_Code c) {
 }
 
 /* Prints a message with host name and version numbers masked. */
-static inline void tr_message(const char* m) {
-  static const char* const after[] = {"in binary running on ",
-                                      "GraphDef version ", "current version ",
-                                      "TensorFlow ", "in function library: ",
-                                      "with these attrs: [",
-                                      "Registered kernels:",
-                                      "given session options: {",
-                                      "Registered factories are {"};
+static inline void tr_message(const char *m) {
+  static const char *const after[] = {
+      "in binary running on ", "GraphDef version ",        "current version ",
+      "TensorFlow ",           "in function library: ",    "with these attrs: [",
+      "Registered kernels:",   "given session options: {", "Registered factories are {"};
   while (*m) {
     size_t k = 0, n = 1;
     for (size_t i = 0; i < sizeof after / sizeof after[0]; ++i)
@@ -77,12 +78,12 @@ static inline void tr_message(const char* m) {
       fputs("LIBRARY", stdout);
       return;
     } else if (k > 5) { /* in hash order; every kernel linked in */
-      static const char* const stop[] = {"]", "\n\n", "} Reg", "}"};
-      const char* e = strstr(m, stop[k - 6]);
+      static const char *const stop[] = {"]", "\n\n", "} Reg", "}"};
+      const char *e = strstr(m, stop[k - 6]);
       fputs("...", stdout);
       m = e ? e : m + strlen(m);
     } else if (k == 1) {
-      const char* e = strstr(m, ". ");
+      const char *e = strstr(m, ". ");
       fputs("HOST", stdout);
       m = e ? e : m + strlen(m);
     } else if (k && *m >= '0' && *m <= '9') {
@@ -93,9 +94,9 @@ static inline void tr_message(const char* m) {
 }
 
 /* "what: CODE" or "what: CODE message"; returns true when OK. */
-static inline bool tr_status(const char* what, const TF_Status* s) {
+static inline bool tr_status(const char *what, const TF_Status *s) {
   TF_Code c = TF_GetCode(s);
-  const char* m = TF_Message(s);
+  const char *m = TF_Message(s);
   printf("%s: %s", what, tr_code_name(c));
   if (m != NULL && m[0] != '\0') {
     putchar(' ');
@@ -106,25 +107,53 @@ static inline bool tr_status(const char* what, const TF_Status* s) {
   return c == TF_OK;
 }
 
-static inline const char* tr_dtype_name(int t) {
-  static const char* const names[] = {
-      "invalid", "float", "double", "int32", "uint8", "int16", "int8",
-      "string", "complex64", "int64", "bool", "qint8", "quint8", "qint32",
-      "bfloat16", "qint16", "quint16", "uint16", "complex128", "half",
-      "resource", "variant", "uint32", "uint64", "float8_e5m2",
-      "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz",
-      "float8_e5m2fnuz", "int4", "uint4", "int2", "uint2"};
+static inline const char *tr_dtype_name(int t) {
+  static const char *const names[] = {"invalid",
+                                      "float",
+                                      "double",
+                                      "int32",
+                                      "uint8",
+                                      "int16",
+                                      "int8",
+                                      "string",
+                                      "complex64",
+                                      "int64",
+                                      "bool",
+                                      "qint8",
+                                      "quint8",
+                                      "qint32",
+                                      "bfloat16",
+                                      "qint16",
+                                      "quint16",
+                                      "uint16",
+                                      "complex128",
+                                      "half",
+                                      "resource",
+                                      "variant",
+                                      "uint32",
+                                      "uint64",
+                                      "float8_e5m2",
+                                      "float8_e4m3fn",
+                                      "float8_e4m3fnuz",
+                                      "float8_e4m3b11fnuz",
+                                      "float8_e5m2fnuz",
+                                      "int4",
+                                      "uint4",
+                                      "int2",
+                                      "uint2"};
   static char buf[4][32];
   static int turn = 0;
   int n = (int)(sizeof names / sizeof names[0]);
   if (t >= 0 && t < n) return names[t];
-  char* b = buf[turn = (turn + 1) & 3];
-  if (t > 100 && t - 100 < n) snprintf(b, 32, "%s_ref", names[t - 100]);
-  else snprintf(b, 32, "dtype%d", t);
+  char *b = buf[turn = (turn + 1) & 3];
+  if (t > 100 && t - 100 < n)
+    snprintf(b, 32, "%s_ref", names[t - 100]);
+  else
+    snprintf(b, 32, "dtype%d", t);
   return b;
 }
 
-static inline void tr_dims(const int64_t* d, int n) {
+static inline void tr_dims(const int64_t *d, int n) {
   putchar('[');
   for (int i = 0; i < n; ++i) printf("%s%" PRId64, i ? "," : "", d[i]);
   putchar(']');
@@ -132,33 +161,30 @@ static inline void tr_dims(const int64_t* d, int n) {
 
 /* ---- tensors ---------------------------------------------------------- */
 
-static inline void tr_free(void* data, size_t len, void* arg) {
+static inline void tr_free(void *data, size_t len, void *arg) {
   (void)len;
   (void)arg;
   free(data);
 }
 
-static inline int64_t tr_count(const int64_t* d, int n) {
+static inline int64_t tr_count(const int64_t *d, int n) {
   int64_t c = 1;
   for (int i = 0; i < n; ++i) c *= d[i];
   return c;
 }
 
 /* A tensor of a fixed-size type holding a copy of data (dims product items). */
-static inline TF_Tensor* tr_tensor(TF_DataType t, const int64_t* dims, int nd,
-                                   const void* data) {
+static inline TF_Tensor *tr_tensor(TF_DataType t, const int64_t *dims, int nd, const void *data) {
   size_t len = (size_t)tr_count(dims, nd) * TF_DataTypeSize(t);
-  TF_Tensor* r = TF_AllocateTensor(t, dims, nd, len);
+  TF_Tensor *r = TF_AllocateTensor(t, dims, nd, len);
   if (len > 0) memcpy(TF_TensorData(r), data, len);
   return r;
 }
 
-static inline TF_Tensor* tr_strings(const int64_t* dims, int nd,
-                                    const char* const* s) {
+static inline TF_Tensor *tr_strings(const int64_t *dims, int nd, const char *const *s) {
   int64_t n = tr_count(dims, nd);
-  TF_Tensor* r =
-      TF_AllocateTensor(TF_STRING, dims, nd, (size_t)n * sizeof(TF_TString));
-  TF_TString* p = (TF_TString*)TF_TensorData(r);
+  TF_Tensor *r = TF_AllocateTensor(TF_STRING, dims, nd, (size_t)n * sizeof(TF_TString));
+  TF_TString *p = (TF_TString *)TF_TensorData(r);
   for (int64_t i = 0; i < n; ++i) {
     TF_StringInit(&p[i]);
     TF_StringCopy(&p[i], s[i], strlen(s[i]));
@@ -167,58 +193,64 @@ static inline TF_Tensor* tr_strings(const int64_t* dims, int nd,
 }
 
 /* Vector (or, with n < 0, scalar) shorthands. */
-static inline TF_Tensor* tr_vec(TF_DataType t, int64_t n, const void* data) {
+static inline TF_Tensor *tr_vec(TF_DataType t, int64_t n, const void *data) {
   return tr_tensor(t, &n, n < 0 ? 0 : 1, data);
 }
-static inline TF_Tensor* tr_f32(float v) { return tr_vec(TF_FLOAT, -1, &v); }
-static inline TF_Tensor* tr_i32(int32_t v) { return tr_vec(TF_INT32, -1, &v); }
-static inline TF_Tensor* tr_i64(int64_t v) { return tr_vec(TF_INT64, -1, &v); }
-static inline TF_Tensor* tr_bool(bool v) {
+static inline TF_Tensor *tr_f32(float v) {
+  return tr_vec(TF_FLOAT, -1, &v);
+}
+static inline TF_Tensor *tr_i32(int32_t v) {
+  return tr_vec(TF_INT32, -1, &v);
+}
+static inline TF_Tensor *tr_i64(int64_t v) {
+  return tr_vec(TF_INT64, -1, &v);
+}
+static inline TF_Tensor *tr_bool(bool v) {
   unsigned char b = v ? 1 : 0;
   return tr_vec(TF_BOOL, -1, &b);
 }
-static inline TF_Tensor* tr_str(const char* v) {
+static inline TF_Tensor *tr_str(const char *v) {
   return tr_strings(NULL, 0, &v);
 }
 
 static inline void tr_num(double v) {
-  if (v != v) fputs("nan", stdout);
-  else printf("%.6g", v);
+  if (v != v)
+    fputs("nan", stdout);
+  else
+    printf("%.6g", v);
 }
 
-static inline void tr_element(TF_DataType t, const void* p, int64_t i) {
+static inline void tr_element(TF_DataType t, const void *p, int64_t i) {
   switch (t) {
-    case TF_FLOAT: tr_num((double)((const float*)p)[i]); break;
-    case TF_DOUBLE: tr_num(((const double*)p)[i]); break;
-    case TF_INT8: printf("%d", ((const int8_t*)p)[i]); break;
-    case TF_UINT8: printf("%d", ((const uint8_t*)p)[i]); break;
-    case TF_INT16: printf("%d", ((const int16_t*)p)[i]); break;
-    case TF_UINT16: printf("%d", ((const uint16_t*)p)[i]); break;
+    case TF_FLOAT: tr_num((double)((const float *)p)[i]); break;
+    case TF_DOUBLE: tr_num(((const double *)p)[i]); break;
+    case TF_INT8: printf("%d", ((const int8_t *)p)[i]); break;
+    case TF_UINT8: printf("%d", ((const uint8_t *)p)[i]); break;
+    case TF_INT16: printf("%d", ((const int16_t *)p)[i]); break;
+    case TF_UINT16: printf("%d", ((const uint16_t *)p)[i]); break;
     case TF_HALF:
-    case TF_BFLOAT16: printf("0x%04x", ((const uint16_t*)p)[i]); break;
-    case TF_INT32: printf("%" PRId32, ((const int32_t*)p)[i]); break;
-    case TF_UINT32: printf("%" PRIu32, ((const uint32_t*)p)[i]); break;
-    case TF_INT64: printf("%" PRId64, ((const int64_t*)p)[i]); break;
-    case TF_UINT64: printf("%" PRIu64, ((const uint64_t*)p)[i]); break;
-    case TF_BOOL:
-      fputs(((const unsigned char*)p)[i] ? "true" : "false", stdout);
-      break;
+    case TF_BFLOAT16: printf("0x%04x", ((const uint16_t *)p)[i]); break;
+    case TF_INT32: printf("%" PRId32, ((const int32_t *)p)[i]); break;
+    case TF_UINT32: printf("%" PRIu32, ((const uint32_t *)p)[i]); break;
+    case TF_INT64: printf("%" PRId64, ((const int64_t *)p)[i]); break;
+    case TF_UINT64: printf("%" PRIu64, ((const uint64_t *)p)[i]); break;
+    case TF_BOOL: fputs(((const unsigned char *)p)[i] ? "true" : "false", stdout); break;
     case TF_COMPLEX64:
       putchar('(');
-      tr_num((double)((const float*)p)[2 * i]);
+      tr_num((double)((const float *)p)[2 * i]);
       putchar(',');
-      tr_num((double)((const float*)p)[2 * i + 1]);
+      tr_num((double)((const float *)p)[2 * i + 1]);
       putchar(')');
       break;
     case TF_COMPLEX128:
       putchar('(');
-      tr_num(((const double*)p)[2 * i]);
+      tr_num(((const double *)p)[2 * i]);
       putchar(',');
-      tr_num(((const double*)p)[2 * i + 1]);
+      tr_num(((const double *)p)[2 * i + 1]);
       putchar(')');
       break;
     case TF_STRING: {
-      const TF_TString* s = &((const TF_TString*)p)[i];
+      const TF_TString *s = &((const TF_TString *)p)[i];
       putchar('"');
       tr_escaped(TF_StringGetDataPointer(s), TF_StringGetSize(s));
       putchar('"');
@@ -229,7 +261,7 @@ static inline void tr_element(TF_DataType t, const void* p, int64_t i) {
 }
 
 /* "what = dtype[dims] {a, b, ...}" (at most 64 elements). */
-static inline void tr_show(const char* what, const TF_Tensor* t) {
+static inline void tr_show(const char *what, const TF_Tensor *t) {
   if (t == NULL) {
     printf("%s = null\n", what);
     return;
@@ -243,7 +275,7 @@ static inline void tr_show(const char* what, const TF_Tensor* t) {
     printf("%s%" PRId64, i ? "," : "", TF_Dim(t, i));
   }
   fputs("] {", stdout);
-  const void* p = TF_TensorData(t);
+  const void *p = TF_TensorData(t);
   for (int64_t i = 0; i < n && i < 64; ++i) {
     if (i) fputs(", ", stdout);
     tr_element(ty, p, i);
@@ -252,7 +284,7 @@ static inline void tr_show(const char* what, const TF_Tensor* t) {
   fflush(stdout);
 }
 
-static inline void tr_show_free(const char* what, TF_Tensor* t) {
+static inline void tr_show_free(const char *what, TF_Tensor *t) {
   tr_show(what, t);
   if (t != NULL) TF_DeleteTensor(t);
 }
@@ -260,20 +292,20 @@ static inline void tr_show_free(const char* what, TF_Tensor* t) {
 /* ---- tiny protobuf writer --------------------------------------------- */
 
 typedef struct tr_pb {
-  unsigned char* data;
+  unsigned char *data;
   size_t len, cap;
 } tr_pb;
 
-static inline void tr_pb_raw(tr_pb* b, const void* p, size_t n) {
+static inline void tr_pb_raw(tr_pb *b, const void *p, size_t n) {
   if (b->len + n > b->cap) {
     b->cap = (b->len + n) * 2 + 64;
-    b->data = (unsigned char*)realloc(b->data, b->cap);
+    b->data = (unsigned char *)realloc(b->data, b->cap);
     if (b->data == NULL) abort();
   }
   if (n > 0) memcpy(b->data + b->len, p, n);
   b->len += n;
 }
-static inline void tr_pb_varint(tr_pb* b, uint64_t v) {
+static inline void tr_pb_varint(tr_pb *b, uint64_t v) {
   unsigned char c[10];
   size_t n = 0;
   do {
@@ -284,33 +316,33 @@ static inline void tr_pb_varint(tr_pb* b, uint64_t v) {
   } while (v);
   tr_pb_raw(b, c, n);
 }
-static inline void tr_pb_int(tr_pb* b, int field, int64_t v) {
+static inline void tr_pb_int(tr_pb *b, int field, int64_t v) {
   tr_pb_varint(b, (uint64_t)field << 3);
   tr_pb_varint(b, (uint64_t)v);
 }
-static inline void tr_pb_bytes(tr_pb* b, int field, const void* p, size_t n) {
+static inline void tr_pb_bytes(tr_pb *b, int field, const void *p, size_t n) {
   tr_pb_varint(b, (uint64_t)field << 3 | 2);
   tr_pb_varint(b, n);
   tr_pb_raw(b, p, n);
 }
-static inline void tr_pb_str(tr_pb* b, int field, const char* s) {
+static inline void tr_pb_str(tr_pb *b, int field, const char *s) {
   tr_pb_bytes(b, field, s, strlen(s));
 }
-static inline void tr_pb_f32(tr_pb* b, int field, float v) {
+static inline void tr_pb_f32(tr_pb *b, int field, float v) {
   tr_pb_varint(b, (uint64_t)field << 3 | 5);
   tr_pb_raw(b, &v, 4);
 }
-static inline void tr_pb_f64(tr_pb* b, int field, double v) {
+static inline void tr_pb_f64(tr_pb *b, int field, double v) {
   tr_pb_varint(b, (uint64_t)field << 3 | 1);
   tr_pb_raw(b, &v, 8);
 }
 /* Appends sub as a nested message and frees sub's memory. */
-static inline void tr_pb_msg(tr_pb* b, int field, tr_pb* sub) {
+static inline void tr_pb_msg(tr_pb *b, int field, tr_pb *sub) {
   tr_pb_bytes(b, field, sub->data, sub->len);
   free(sub->data);
   memset(sub, 0, sizeof *sub);
 }
-static inline void tr_pb_free(tr_pb* b) {
+static inline void tr_pb_free(tr_pb *b) {
   free(b->data);
   memset(b, 0, sizeof *b);
 }
@@ -319,15 +351,14 @@ static inline void tr_pb_free(tr_pb* b) {
 
 typedef struct tr_field {
   int num, wire, order;
-  uint64_t v;              /* varint / fixed value */
-  const unsigned char* p;  /* length-delimited payload */
+  uint64_t v;             /* varint / fixed value */
+  const unsigned char *p; /* length-delimited payload */
   size_t n;
 } tr_field;
 
 /* Reads one field; returns false at the end or on malformed input. */
-static inline bool tr_next(const unsigned char** pp, const unsigned char* end,
-                           tr_field* f) {
-  const unsigned char* p = *pp;
+static inline bool tr_next(const unsigned char **pp, const unsigned char *end, tr_field *f) {
+  const unsigned char *p = *pp;
   uint64_t v[2] = {0, 0};
   f->num = f->wire = 0;
   if (p >= end) return false;
@@ -372,12 +403,12 @@ static inline bool tr_next(const unsigned char** pp, const unsigned char* end,
  * U (map uint32 -> uint32), D (map uint32 -> ArgAttrs);
  * a leading + keeps zero values (oneof members). */
 typedef struct tr_schema {
-  const char* msg;
+  const char *msg;
   int num;
   const char *name, *type;
 } tr_schema;
 
-static inline const tr_schema* tr_find(const char* msg, int num) {
+static inline const tr_schema *tr_find(const char *msg, int num) {
   static const tr_schema s[] = {
       {"GraphDef", 1, "node", "mNodeDef"},
       {"GraphDef", 2, "library", "mLibrary"},
@@ -503,45 +534,47 @@ static inline const tr_schema* tr_find(const char* msg, int num) {
   return NULL;
 }
 
-static inline int tr_bytes_cmp(const unsigned char* a, size_t an,
-                               const unsigned char* b, size_t bn) {
+static inline int tr_bytes_cmp(const unsigned char *a, size_t an, const unsigned char *b,
+                               size_t bn) {
   int c = memcmp(a, b, an < bn ? an : bn);
   return c ? c : (an > bn) - (an < bn);
 }
 
 /* Field `num` of a message (the last one); .p NULL / .v 0 when absent. */
-static inline tr_field tr_get(const unsigned char* p, size_t n, int num) {
+static inline tr_field tr_get(const unsigned char *p, size_t n, int num) {
   tr_field f, r;
-  const unsigned char* end = p + n;
+  const unsigned char *end = p + n;
   memset(&r, 0, sizeof r);
   while (tr_next(&p, end, &f))
     if (f.num == num) r = f;
   return r;
 }
 
-static inline bool tr_is_map(const char* ty) {
+static inline bool tr_is_map(const char *ty) {
   return ty[0] == 'M' || ty[0] == 'S' || ty[0] == 'U' || ty[0] == 'D';
 }
 
-static inline int tr_field_cmp(const void* a, const void* b) {
-  const tr_field *x = (const tr_field*)a, *y = (const tr_field*)b;
+static inline int tr_field_cmp(const void *a, const void *b) {
+  const tr_field *x = (const tr_field *)a, *y = (const tr_field *)b;
   return x->num != y->num ? (x->num > y->num) - (x->num < y->num)
                           : (x->order > y->order) - (x->order < y->order);
 }
 
-static inline int tr_map_cmp(const void* a, const void* b) {
-  const tr_field *x = (const tr_field*)a, *y = (const tr_field*)b;
+static inline int tr_map_cmp(const void *a, const void *b) {
+  const tr_field *x = (const tr_field *)a, *y = (const tr_field *)b;
   tr_field kx = tr_get(x->p, x->n, 1), ky = tr_get(y->p, y->n, 1);
   if (kx.p == NULL || ky.p == NULL) return (kx.v > ky.v) - (kx.v < ky.v);
   return tr_bytes_cmp(kx.p, kx.n, ky.p, ky.n);
 }
 
-static inline void tr_scalar(const char* name, char ty, uint64_t v, int wire,
-                             int indent) {
+static inline void tr_scalar(const char *name, char ty, uint64_t v, int wire, int indent) {
   printf("%*s%s: ", indent, "", name);
-  if (ty == 'v') fputs("<set>", stdout);
-  else if (ty == 't') fputs(tr_dtype_name((int)v), stdout);
-  else if (ty == 'b') fputs(v ? "true" : "false", stdout);
+  if (ty == 'v')
+    fputs("<set>", stdout);
+  else if (ty == 't')
+    fputs(tr_dtype_name((int)v), stdout);
+  else if (ty == 'b')
+    fputs(v ? "true" : "false", stdout);
   else if (wire == 5) {
     float f;
     uint32_t w = (uint32_t)v;
@@ -551,21 +584,21 @@ static inline void tr_scalar(const char* name, char ty, uint64_t v, int wire,
     double d;
     memcpy(&d, &v, 8);
     tr_num(d);
-  } else printf("%" PRId64, (int64_t)v);
+  } else
+    printf("%" PRId64, (int64_t)v);
   putchar('\n');
 }
 
 /* Prints a message as indented text: fields by number, repeated fields in
  * order, map entries by key, zero scalars (proto3 defaults) left out. */
-static inline void tr_dump(const char* msg, const void* data, size_t len,
-                           int indent) {
-  const unsigned char *p = (const unsigned char*)data, *end = p + len;
+static inline void tr_dump(const char *msg, const void *data, size_t len, int indent) {
+  const unsigned char *p = (const unsigned char *)data, *end = p + len;
   tr_field *all = NULL, f;
   size_t n = 0, cap = 0;
   while (tr_next(&p, end, &f)) {
     if (n == cap) {
       cap = cap ? cap * 2 : 16;
-      all = (tr_field*)realloc(all, cap * sizeof *all);
+      all = (tr_field *)realloc(all, cap * sizeof *all);
       if (all == NULL) abort();
     }
     f.order = (int)n;
@@ -574,10 +607,10 @@ static inline void tr_dump(const char* msg, const void* data, size_t len,
   if (p != end) printf("%*s<malformed>\n", indent, "");
   if (n > 0) qsort(all, n, sizeof *all, tr_field_cmp);
   for (size_t i = 0; i < n;) {
-    const tr_schema* s = tr_find(msg, all[i].num);
+    const tr_schema *s = tr_find(msg, all[i].num);
     size_t j = i + 1;
     while (j < n && all[j].num == all[i].num) ++j;
-    const char* ty = s ? s->type : "?";
+    const char *ty = s ? s->type : "?";
     bool keep = ty[0] == '+';
     if (keep) ++ty;
     if (tr_is_map(ty)) qsort(all + i, j - i, sizeof *all, tr_map_cmp);
@@ -589,12 +622,14 @@ static inline void tr_dump(const char* msg, const void* data, size_t len,
       } else if (tr_is_map(ty)) {
         tr_field k = tr_get(f.p, f.n, 1), v = tr_get(f.p, f.n, 2);
         printf("%*s%s[", indent, "", s->name);
-        if (k.p) tr_escaped((const char*)k.p, k.n);
-        else if (ty[0] == 'U' || ty[0] == 'D') printf("%d", (int)k.v);
+        if (k.p)
+          tr_escaped((const char *)k.p, k.n);
+        else if (ty[0] == 'U' || ty[0] == 'D')
+          printf("%d", (int)k.v);
         fputs("]:", stdout);
         if (ty[0] == 'S') {
           fputs(" \"", stdout);
-          tr_escaped((const char*)v.p, v.n);
+          tr_escaped((const char *)v.p, v.n);
           puts("\"");
         } else if (ty[0] == 'U') {
           printf(" %d\n", (int)v.v);
@@ -608,7 +643,7 @@ static inline void tr_dump(const char* msg, const void* data, size_t len,
       } else if (ty[0] == 's') {
         if (f.n == 0 && !keep && j - i == 1 && f.num < 3) continue;
         printf("%*s%s: \"", indent, "", s->name);
-        tr_escaped((const char*)f.p, f.n);
+        tr_escaped((const char *)f.p, f.n);
         puts("\"");
       } else if (f.wire == 2) { /* packed */
         const unsigned char *q = f.p, *qe = f.p + f.n;
@@ -639,7 +674,7 @@ static inline void tr_dump(const char* msg, const void* data, size_t len,
   if (indent <= 2) fflush(stdout);
 }
 
-static inline void tr_dump_buffer(const char* msg, const TF_Buffer* b) {
+static inline void tr_dump_buffer(const char *msg, const TF_Buffer *b) {
   tr_dump(msg, b->data, b->length, 2);
 }
 

@@ -32,7 +32,7 @@ static const struct function {
 } functions[] = {
     {"exp", FY_EW_EXP, exp, 1.2},       {"log", FY_EW_LOG, log, 1.0},
     {"log1p", FY_EW_LOG1P, log1p, 1.7}, {"expm1", FY_EW_EXPM1, expm1, 1.8},
-    {"tanh", FY_EW_TANH, tanh, 2.6},    {"sigmoid", FY_EW_SIGMOID, sigmoid, 2.5},
+    {"tanh", FY_EW_TANH, tanh, 6},      {"sigmoid", FY_EW_SIGMOID, sigmoid, 4},
     {"erf", FY_EW_ERF, erf, 1.3},       {"elu", FY_EW_ELU, elu, 1.8},
     {"selu", FY_EW_SELU, selu, 2.7},    {"softplus", FY_EW_SOFTPLUS, softplus, 8.0},
 };
@@ -53,6 +53,8 @@ static void check_one(const fy_lanes *lanes, const struct function *f, float x, 
       fail_msg("%s: %s(%a) = %a, not %a", lanes->name, f->name, (double)x, (double)y, want);
     return;
   }
+  // A denormal sigmoid may be flushed, as TensorFlow's threads do.
+  if (f->op == FY_EW_SIGMOID && want < 0x1p-126 && y == 0) return;
   if (error_in_ulp(y, want) > f->ulp || (x == 0 && signbit(y) != signbit(rounded)))
     fail_msg("%s: %s(%a) = %a, not %a: %.2f ulp", lanes->name, f->name, (double)x, (double)y, want,
              error_in_ulp(y, want));

@@ -79,7 +79,7 @@ static int cpu_copy(fy_device *d, fy_copy_kind kind, void *dst, const void *src,
 
 static fy_code run_kernel(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_op *op = ctx->site->op;
-  if (op->impl && op->impl->compute) return op->impl->compute(ctx, err);
+  if (op->impl && op->impl->compute) return fy_site_compute(ctx->site)(ctx, err);
   if (op->user_kernels) return fy_user_kernel_compute(ctx, err);
   return fy_fail(err, FY_UNIMPLEMENTED, "operation %s has no kernel in Ferry", op->spec->name);
 }

@@ -251,7 +251,7 @@ static fy_code find_cost(const fy_kernel_ctx *ctx, fy_cost *cost, fy_error *err)
 static fy_code run_reference(fy_sim *s, fy_kernel_ctx *outer, fy_error *err) {
   call c;
   fy_code code = make_shadow(&c, s, outer, err);
-  if (!code) code = outer->site->op->impl->compute(&c.ctx, err);
+  if (!code) code = fy_site_compute(outer->site)(&c.ctx, err);
   for (int i = 0; !code && i < outer->site->num_outputs; i++) code = publish(&c, i, err);
   drop_shadow(&c);
   return code;

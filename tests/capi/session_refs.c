@@ -1,21 +1,7 @@
-/* Variables and other state kept by a session. */
+/* Reference variables. */
 #include "transcript_graph.h"
 
 static TF_Graph* g;
-
-static TF_Operation* var(const char* name, const char* shared, TF_DataType t, const int64_t* dims, int nd) {
-  TF_OperationDescription* d = TF_NewOperation(g, "VarHandleOp", name);
-  TF_SetAttrType(d, "dtype", t);
-  TF_SetAttrShape(d, "shape", dims, nd);
-  if (shared) TF_SetAttrString(d, "shared_name", shared, strlen(shared));
-  return tg_finish(d);
-}
-static TF_Operation* typed(const char* op, const char* name, TF_Operation* v, TF_Operation* x, TF_Operation* after) {
-  TF_OperationDescription* d = x ? tg_desc(g, op, name, 2, v, x) : tg_desc(g, op, name, 1, v);
-  if (strcmp(op, "DestroyResourceOp") && strcmp(op, "VarIsInitializedOp")) TF_SetAttrType(d, "dtype", TF_FLOAT);
-  if (after) TF_AddControlInput(d, after);
-  return tg_finish_show(d, name);
-}
 
 int main(void) {
   tg_begin();

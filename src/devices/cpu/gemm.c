@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm.c: cuts a product into blocks for the kernel (gemm.h).
+//
+// An item of work is a tile of rows times some panels of columns. Inside it the sum is cut into
+// pieces of about KC terms, so that a panel's piece stays in L1 while the rows of the tile, which
+// stay in L2, pass by. A window over few channels (the first layer of an image model) is copied out
+// for the tile, because the kernel wants longer runs than three channels.
+
+#include "devices/cpu/gemm.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+#define KC           384    // terms of the sum at a time
+#define TILE_GROUPS  16     // blocks of rows in a tile
+#define MAX_POINTERS 4096   // of a tile: its rows times the taps
+#define GATHER_DEPTH 16     // windows over fewer channels are copied out …
+#define GATHER_BYTES 65536  // … into this much memory
+
+#if defined(__x86_64__)
+extern const fy_gemm_kernels fy_gemm_avx2;
+#endif
+extern const fy_gemm_kernels fy_gemm_plain;
+
+const fy_gemm_kernels *fy_gemm_best(void) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &fy_gemm_avx2;
+#endif
+  return &fy_gemm_plain;
+}
+
+static size_t size_of(fy_gemm_type type) {
+  return type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+}
+
+static int64_t round_up(int64_t n, int64_t to) {
+  return (n + to - 1) / to * to;
+}
+
+// ---------------------------------------------------------------- packing
+bool fy_gemm_packed_bytes(fy_gemm_type type, int64_t k, int64_t n, int64_t groups, size_t *out) {
+  const int64_t columns = fy_gemm_best()->columns[type];
+  int64_t total;
+  if (k < 0 || n < 0 || n > INT64_MAX - columns ||
+      __builtin_mul_overflow(round_up(n, columns), k, &total) ||
+      __builtin_mul_overflow(total, groups, &total) ||
+      __builtin_mul_overflow(total, (int64_t)size_of(type), &total))
+    return false;
+  *out = (size_t)total;
+  return true;
+}
+
+typedef struct pack_job {
+  const void *b, *scale;
+  void *packed;
+  int64_t k, n, step_k, step_n, columns;
+} pack_job;
+
+#define PACK(S, REAL)                                                                        \
+  static void pack_##S(void *arg, int64_t begin, int64_t end) {                              \
+    const pack_job *j = arg;                                                                 \
+    const int64_t k = j->k, columns = j->columns;                                            \
+    for (int64_t p = begin; p < end; p++) {                                                  \
+      REAL *restrict to = (REAL *)j->packed + p * k * columns;                               \
+      const REAL *restrict from = (const REAL *)j->b + p * columns * j->step_n;              \
+      const REAL *scale = j->scale ? (const REAL *)j->scale + p * columns : NULL;            \
+      const int64_t left = j->n - p * columns, width = left < columns ? left : columns;      \
+      if (width < columns) memset(to, 0, (size_t)(k * columns) * sizeof(REAL));              \
+      if (j->step_n == 1 && width == columns && columns == 16) {                             \
+        for (int64_t i = 0; i < k; i++)                                                      \
+          memcpy(to + i * 16, from + i * j->step_k, 16 * sizeof(REAL));                      \
+      } else if (j->step_n == 1) {                                                           \
+        for (int64_t i = 0; i < k; i++)                                                      \
+          for (int64_t c = 0; c < width; c++) to[i * columns + c] = from[i * j->step_k + c]; \
+      } else {                                                                               \
+        for (int64_t i0 = 0; i0 < k; i0 += 64) {                                             \
+          const int64_t i1 = i0 + 64 < k ? i0 + 64 : k;                                      \
+          for (int64_t c = 0; c < width; c++) {                                              \
+            const REAL *column = from + c * j->step_n;                                       \
+            for (int64_t i = i0; i < i1; i++) to[i * columns + c] = column[i * j->step_k];   \
+          }                                                                                  \
+        }                                                                                    \
+      }                                                                                      \
+      for (int64_t i = 0; scale && i < k; i++)                                               \
+        for (int64_t c = 0; c < width; c++) to[i * columns + c] *= scale[c];                 \
+    }                                                                                        \
+  }
+PACK(f32, float)
+PACK(f64, double)
+
+void fy_gemm_pack(fy_kernel_ctx *ctx, fy_gemm_type type, const void *b, int64_t k, int64_t n,
+                  int64_t step_k, int64_t step_n, const void *scale, void *packed) {
+  const int64_t columns = fy_gemm_best()->columns[type];
+  pack_job j = {b, scale, packed, k, n, step_k, step_n, columns};
+  const int64_t panels = round_up(n, columns) / columns;
+  void (*fn)(void *, int64_t, int64_t) = type == FY_GEMM_F32 ? pack_f32 : pack_f64;
+  if (ctx)
+    fy_parallel(ctx, panels, 0.2 * (double)(k * columns), fn, &j);
+  else
+    fn(&j, 0, panels);
+}
+
+// ---------------------------------------------------------------- rows of a tile
+typedef struct run {
+  const fy_gemm_job *job;
+  const fy_gemm_kernels *kernels;
+  int64_t tile_rows, panels, chunk, chunks;  // panels of an item; items per tile
+  int columns;
+  size_t size;
+  bool gather;
+} run;
+
+typedef struct pixel {
+  int64_t image, at[3];  // depth, height, width
+} pixel;
+
+static int64_t extent(const fy_gemm_job *j, int d) {
+  return j->backward ? j->conv->w[d].in : j->conv->w[d].out;
+}
+
+static pixel pixel_of(const fy_gemm_job *j, int64_t row) {
+  pixel p;
+  for (int d = 2; d >= 0; d--) {
+    p.at[d] = row % extent(j, d);
+    row /= extent(j, d);
+  }
+  p.image = row;
+  return p;
+}
+
+static void next_pixel(const fy_gemm_job *j, pixel *p) {
+  for (int d = 2; d >= 0; d--) {
+    if (++p->at[d] < extent(j, d)) return;
+    p->at[d] = 0;
+  }
+  p->image++;
+}
+
+// Where output |at| looks through tap |tap| along one dim, or -1; backward: which output saw input
+// |at| through it.
+static inline int64_t source(const fy_window *w, int64_t at, int64_t tap, bool backward) {
+  if (!backward) {
+    const int64_t i = at * w->stride - w->before + tap * w->dilation;
+    return i < 0 || i >= w->in ? -1 : i;
+  }
+  const int64_t i = at + w->before - tap * w->dilation;
+  if (i < 0 || i % w->stride) return -1;
+  return i / w->stride < w->out ? i / w->stride : -1;
+}
+
+// The pixels that |p| sees, tap by tap, |stride| pointers apart.
+static void see(const run *r, const pixel *p, const void **out, int64_t stride) {
+  const fy_gemm_job *j = r->job;
+  const fy_conv *c = j->conv;
+  const fy_window *w = c->w;
+  const int64_t h = j->backward ? w[1].out : w[1].in, wd = j->backward ? w[2].out : w[2].in;
+  const int64_t dd = j->backward ? w[0].out : w[0].in;
+  const char *base = (const char *)j->a + (size_t)j->first * r->size;
+  for (int64_t z = 0; z < w[0].size; z++) {
+    const int64_t iz = source(&w[0], p->at[0], z, j->backward);
+    for (int64_t y = 0; y < w[1].size; y++) {
+      const int64_t iy = source(&w[1], p->at[1], y, j->backward);
+      const bool inside = iz >= 0 && iy >= 0;
+      const char *line = base + (size_t)(((p->image * dd + iz) * h + iy) * wd * j->pixel) * r->size;
+      for (int64_t x = 0; x < w[2].size; x++, out += stride) {
+        const int64_t ix = inside ? source(&w[2], p->at[2], x, j->backward) : -1;
+        *out = ix < 0 ? j->zeros : line + (size_t)(ix * j->pixel) * r->size;
+      }
+    }
+  }
+}
+
+// Pointers to the rows [m0, m1), group by group: [group][tap][row of the group].
+static void find_rows(const run *r, int64_t m0, int64_t m1, const void **out) {
+  const fy_gemm_job *j = r->job;
+  if (!j->conv) {
+    for (int64_t m = m0; m < m1; m++)
+      *out++ = (const char *)j->a + (size_t)(m * j->row_step) * r->size;
+    return;
+  }
+  pixel p = pixel_of(j, m0);
+  for (int64_t g = m0; g < m1; g += FY_GEMM_ROWS) {
+    const int64_t rows = m1 - g < FY_GEMM_ROWS ? m1 - g : FY_GEMM_ROWS;
+    for (int64_t i = 0; i < rows; i++) {
+      see(r, &p, out + i, rows);
+      next_pixel(j, &p);
+    }
+    out += rows * j->taps;
+  }
+}
+
+// The same for windows over few channels: what they see is copied to |buffer|, row by row.
+static void gather_rows(const run *r, int64_t m0, int64_t m1, char *buffer, const void **out) {
+  const fy_gemm_job *j = r->job;
+  const void *seen[GATHER_BYTES / sizeof(float) / FY_GEMM_ROWS];
+  const size_t bytes = (size_t)j->depth * r->size;
+  pixel p = pixel_of(j, m0);
+  for (int64_t m = m0; m < m1; m++) {
+    see(r, &p, seen, 1);
+    next_pixel(j, &p);
+    *out++ = buffer;
+    for (int64_t t = 0; t < j->taps; t++, buffer += bytes) {
+      if (bytes == 3 * sizeof(float))
+        memcpy(buffer, seen[t], 3 * sizeof(float));
+      else
+        memcpy(buffer, seen[t], bytes);
+    }
+  }
+}
+
+// ---------------------------------------------------------------- one item
+// A panel that is not full, through a block of its own.
+static void edge(const run *r, fy_gemm_block *b, int64_t rows, int64_t width) {
+  _Alignas(64) double c[FY_GEMM_ROWS * 16], add[FY_GEMM_ROWS * 16];
+  const fy_gemm_job *j = r->job;
+  const size_t bytes = (size_t)width * r->size, line = (size_t)r->columns * r->size;
+  char *to = b->c;
+  const char *extra = b->add;
+  memset(c, 0, sizeof c);
+  memset(add, 0, sizeof add);
+  for (int64_t i = 0; i < rows; i++) {
+    const size_t at = (size_t)(i * j->ldc) * r->size;
+    if (!b->first) memcpy((char *)c + (size_t)i * line, to + at, bytes);
+    if (extra) memcpy((char *)add + (size_t)i * line, extra + at, bytes);
+  }
+  b->c = c;
+  b->ldc = b->ldadd = r->columns;
+  if (extra) b->add = add;
+  (width * 2 <= r->columns ? r->kernels->half : r->kernels->block)[j->type][rows](b);
+  for (int64_t i = 0; i < rows; i++)
+    memcpy(to + (size_t)(i * j->ldc) * r->size, (const char *)c + (size_t)i * line, bytes);
+  b->ldc = b->ldadd = j->ldc;
+}
+
+typedef struct piece {  // of the sum
+  int64_t tap, taps, at, depth;
+  bool first, last;
+} piece;
+
+static void panel(const run *r, const piece *s, int64_t m0, int64_t m1, int64_t p,
+                  const void *const *rows, int64_t taps, int64_t depth) {
+  const fy_gemm_job *j = r->job;
+  const int64_t left = j->n - p * r->columns, width = left < r->columns ? left : r->columns;
+  const int64_t k = s->tap * depth + s->at;
+  fy_gemm_block b = {.taps = s->taps,
+                     .depth = s->depth,
+                     .step = j->conv ? 1 : j->k_step,
+                     .ldb = j->ldb ? j->ldb : r->columns,
+                     .ldc = j->ldc,
+                     .ldadd = j->ldc,
+                     .first = s->first,
+                     .last = s->last,
+                     .lo = j->lo,
+                     .hi = j->hi};
+  b.offset = s->at * b.step;
+  b.b = (const char *)j->b +
+        (size_t)(j->ldb ? k * j->ldb + p * r->columns : (p * taps * depth + k) * r->columns) *
+            r->size;
+  if (j->bias) b.bias = (const char *)j->bias + (size_t)(p * r->columns) * r->size;
+  const bool half = width * 2 == r->columns, whole = width == r->columns || half;
+  const fy_gemm_fn *kernels = (half ? r->kernels->half : r->kernels->block)[j->type];
+  for (int64_t m = m0; m < m1; m += FY_GEMM_ROWS) {
+    const int64_t n = m1 - m < FY_GEMM_ROWS ? m1 - m : FY_GEMM_ROWS;
+    const size_t at = (size_t)(m * j->ldc + p * r->columns) * r->size;
+    b.rows = rows + s->tap * n;
+    b.c = (char *)j->c + at;
+    b.add = j->add ? (const char *)j->add + at : NULL;
+    if (whole)
+      kernels[n](&b);
+    else
+      edge(r, &b, n, width);
+    rows += n * taps;
+  }
+}
+
+static void item(const run *r, int64_t tile, int64_t chunk) {
+  const fy_gemm_job *j = r->job;
+  const int64_t m0 = tile * r->tile_rows;
+  const int64_t m1 = m0 + r->tile_rows < j->m ? m0 + r->tile_rows : j->m;
+  const int64_t p0 = chunk * r->chunk;
+  const int64_t p1 = p0 + r->chunk < r->panels ? p0 + r->chunk : r->panels;
+  const void *rows[MAX_POINTERS];
+  _Alignas(64) char buffer[GATHER_BYTES];
+  int64_t taps = j->taps, depth = j->depth;
+  if (r->gather) {
+    gather_rows(r, m0, m1, buffer, rows);
+    depth *= taps;
+    taps = 1;
+  } else {
+    find_rows(r, m0, m1, rows);
+  }
+  const int64_t some = depth < KC ? (KC / depth < taps ? KC / depth : taps) : 1;
+  // Equal pieces: no short one at the end.
+  const int64_t pieces = (depth + KC - 1) / KC, most = (depth + pieces - 1) / pieces;
+  piece s = {.first = true};
+  for (s.tap = 0; s.tap < taps; s.tap += some) {
+    s.taps = taps - s.tap < some ? taps - s.tap : some;
+    for (s.at = 0; s.at < depth; s.at += s.depth) {
+      s.depth = s.taps > 1 || depth <= most ? depth : most;
+      if (s.depth > depth - s.at) s.depth = depth - s.at;
+      s.last = s.tap + s.taps == taps && s.at + s.depth == depth;
+      for (int64_t p = p0; p < p1; p++) panel(r, &s, m0, m1, p, rows, taps, depth);
+      s.first = false;
+    }
+  }
+  const int64_t n0 = p0 * r->columns;
+  const int64_t n1 = p1 * r->columns < j->n ? p1 * r->columns : j->n;
+  for (int64_t m = m0; j->finish && m < m1; m++) {
+    float *c = (float *)j->c + m * j->ldc + n0;
+    j->finish(j->finish_arg, c, n1 - n0);
+  }
+}
+
+static void items(void *arg, int64_t begin, int64_t end) {
+  const run *r = arg;
+  for (int64_t i = begin; i < end; i++) item(r, i / r->chunks, i % r->chunks);
+}
+
+// ---------------------------------------------------------------- the whole
+bool fy_gemm_can(const fy_gemm_job *j) {
+  return j->taps >= 1 && j->depth >= 1 && j->taps <= MAX_POINTERS / FY_GEMM_ROWS;
+}
+
+static int64_t tile_rows(const run *r) {
+  const fy_gemm_job *j = r->job;
+  int64_t groups = TILE_GROUPS;
+  const int64_t per_row = r->gather ? j->taps * j->depth * (int64_t)r->size : j->taps;
+  const int64_t room = r->gather ? GATHER_BYTES : MAX_POINTERS;
+  if (groups * FY_GEMM_ROWS * per_row > room) groups = room / per_row / FY_GEMM_ROWS;
+  return groups * FY_GEMM_ROWS;
+}
+
+void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
+  run r = {.job = j, .kernels = fy_gemm_best(), .size = size_of(j->type)};
+  r.columns = r.kernels->columns[j->type];
+  r.panels = round_up(j->n, r.columns) / r.columns;
+  r.gather = j->conv && !j->backward && j->taps > 1 && j->depth < GATHER_DEPTH &&
+             j->taps * j->depth * (int64_t)r.size * FY_GEMM_ROWS <= GATHER_BYTES;
+  r.tile_rows = tile_rows(&r);
+  r.chunk = r.panels;
+  r.chunks = 1;
+  int64_t tiles = (j->m + r.tile_rows - 1) / r.tile_rows;
+  const int64_t want = ctx && ctx->threads > 1 ? 3 * (int64_t)ctx->threads : 1;
+  // Few rows: share out the columns, each thread its part of B; then smaller tiles.
+  while (tiles * r.chunks < want && r.chunk > 2) {
+    r.chunk = (r.chunk + 1) / 2;
+    r.chunks = (r.panels + r.chunk - 1) / r.chunk;
+  }
+  while (tiles * r.chunks < want && r.tile_rows > 2 * FY_GEMM_ROWS) {
+    r.tile_rows = round_up(r.tile_rows / 2, FY_GEMM_ROWS);
+    tiles = (j->m + r.tile_rows - 1) / r.tile_rows;
+  }
+  if (!ctx) {
+    items(&r, 0, tiles * r.chunks);
+    return;
+  }
+  const double rows = (double)(j->m < r.tile_rows ? j->m : r.tile_rows);
+  fy_parallel(ctx, tiles * r.chunks,
+              0.025 * rows * (double)(r.chunk * r.columns) * (double)(j->taps * j->depth), items,
+              &r);
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm.h: products of matrices and convolutions on the CPU by one small kernel.
+//
+// C[m, n] = sum over taps t and depth d of  A_t[m][d] * B[t][d][n], where each tap has its own row
+// of A for every m: one tap is a matrix product; the taps of a window, each row a pixel (or zeros
+// outside of the image), are a convolution, with no copy of the image. B is packed into panels of
+// FY_GEMM columns once and kept when it does not change. The kernel holds a block of C in registers.
+// Measured on AVX2 (bench/README.md): as fast as oneDNN's and OpenBLAS' sgemm, and it shares our
+// threads, starts in no time and keeps activations in NHWC, so we use no library here.
+
+#ifndef FY_DEVICES_CPU_GEMM_H
+#define FY_DEVICES_CPU_GEMM_H
+
+#include "ops/conv.h"
+#include "ops/op.h"
+
+#define FY_GEMM_ROWS 6  // rows of C that the kernel holds
+
+typedef enum fy_gemm_type { FY_GEMM_F32, FY_GEMM_F64, FY_GEMM_TYPES } fy_gemm_type;
+
+// One call of the kernel: a block of at most FY_GEMM_ROWS rows and one panel of columns.
+typedef struct fy_gemm_block {
+  int64_t taps, depth;
+  const void *const *rows;  // [taps][number of rows of the block]
+  int64_t offset, step;     // first element in a row, distance to the next (elements)
+  const void *b;            // [taps * depth] rows of a panel
+  int64_t ldb;
+  void *c;
+  int64_t ldc;
+  bool first;        // C starts from zero, else it is added to
+  bool last;         // what follows is applied
+  const void *bias;  // one panel of columns; NULL: none
+  const void *add;   // like c, NULL: none
+  int64_t ldadd;
+  double lo, hi;  // the result is clamped; NaN stays
+} fy_gemm_block;
+
+typedef void (*fy_gemm_fn)(const fy_gemm_block *block);
+// A few rows times a wide matrix as it is: |n| columns of b (row length ldb).
+typedef void (*fy_gemm_row_fn)(const void *a, const void *b, int64_t ldb, int64_t k, int64_t n,
+                               void *c);
+
+typedef struct fy_gemm_kernels {
+  const char *name;
+  int columns[FY_GEMM_TYPES];                         // of a panel
+  fy_gemm_fn block[FY_GEMM_TYPES][FY_GEMM_ROWS + 1];  // by rows
+  fy_gemm_fn half[FY_GEMM_TYPES][FY_GEMM_ROWS + 1];   // only the first half of the columns
+  fy_gemm_row_fn row[FY_GEMM_TYPES];
+  // Depthwise: out[x][c] for |n| pixels of a row; |rows| as above, one pixel after the other.
+  void (*depthwise)(const float *const *rows, const float *filter, int64_t taps, int64_t channels,
+                    const float *bias, float lo, float hi, float *out, int64_t n);
+} fy_gemm_kernels;
+
+const fy_gemm_kernels *fy_gemm_best(void);
+#define FY_GEMM_TABLE(width, S)                                                \
+  {                                                                            \
+    NULL, block_##width##_1_##S, block_##width##_2_##S, block_##width##_3_##S, \
+        block_##width##_4_##S, block_##width##_5_##S, block_##width##_6_##S    \
+  }
+
+// ---------------------------------------------------------------- packed B
+// Bytes of |groups| x [taps * depth, n] packed.
+bool fy_gemm_packed_bytes(fy_gemm_type type, int64_t k, int64_t n, int64_t groups, size_t *out);
+// b(i, j) = b[i * step_k + j * step_n]; |scale| (may be NULL) multiplies columns.
+void fy_gemm_pack(fy_kernel_ctx *ctx, fy_gemm_type type, const void *b, int64_t k, int64_t n,
+                  int64_t step_k, int64_t step_n, const void *scale, void *packed);
+
+// ---------------------------------------------------------------- a whole product
+typedef struct fy_gemm_job {
+  fy_gemm_type type;
+  int64_t m, n, depth, taps;
+  // A: with |conv| the rows are the pixels of |a| seen through its window (channels [first,
+  // first + depth) of c->in_depth), else row i starts at a + i * row_step, elements k_step apart.
+  const fy_conv *conv;
+  bool backward;         // conv: m counts input pixels and a is the gradient of the output
+  int64_t first, pixel;  // first channel; elements per pixel
+  const void *a;
+  const void *zeros;  // conv: [depth] zeros, seen outside of the image
+  int64_t row_step, k_step;
+  const void *b;  // packed, or with ldb the matrix itself
+  int64_t ldb;    // 0: packed
+  void *c;
+  int64_t ldc;
+  const void *bias;   // [n] rounded up to whole panels; NULL: none
+  int64_t bias_step;  // the caller's own: elements from one group's bias to the next
+  const void *add;    // [m, n] rows of ldc; NULL: none
+  double lo, hi;
+  // Applied to each finished row of floats; NULL: none.
+  void (*finish)(const void *arg, float *row, int64_t n);
+  const void *finish_arg;
+} fy_gemm_job;
+
+// Splits over the threads of |ctx| where that pays; NULL: runs here.
+void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *job);
+// True if |job| can be run: windows of absurd size are left to the reference.
+bool fy_gemm_can(const fy_gemm_job *job);
+
+#endif

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+// kernel_conv.c: convolutions of floats and doubles in NHWC, forward and towards the input, by the
+// kernel of gemm.h; depthwise convolution of floats. Filters are packed, once if they are steady.
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "devices/cpu/epilogue.h"
+#include "ops/values.h"
+
+static fy_code reference(fy_kernel_ctx *ctx, fy_error *err) {
+  return ctx->site->op->impl->compute(ctx, err);
+}
+
+static bool is_point(const fy_conv *c) {
+  for (int i = 0; i < 3; i++) {
+    const fy_window *w = &c->w[i];
+    if (w->size != 1 || w->stride != 1 || w->before || w->after) return false;
+  }
+  return true;
+}
+
+// Runs |j| once per group: |step_a|, |step_b|, |step_c| elements from one to the next.
+static void run_groups(fy_kernel_ctx *ctx, fy_gemm_job *j, int64_t groups, int64_t step_a,
+                       size_t packed_bytes, int64_t step_c, size_t size) {
+  const char *b = j->b, *bias = j->bias, *add = j->add;
+  char *c = j->c;
+  for (int64_t g = 0; g < groups; g++) {
+    j->first = g * step_a;
+    j->b = b + (size_t)g * packed_bytes;
+    j->c = c + (size_t)(g * step_c) * size;
+    if (bias) j->bias = bias + (size_t)(g * j->bias_step) * size;
+    if (add) j->add = add + (size_t)(g * step_c) * size;
+    fy_gemm_run(ctx, j);
+  }
+}
+
+// Columns of one group's bias, whole panels.
+static int64_t padded_columns(const fy_conv *c, fy_gemm_type type) {
+  const int64_t panel = fy_gemm_best()->columns[type], n = c->out_depth / c->groups;
+  return (n + panel - 1) / panel * panel;
+}
+
+// The packed filter, and after it the bias of each group.
+static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *c,
+                       fy_gemm_type type, size_t bytes, size_t group_bytes, fy_packed **out,
+                       fy_error *err) {
+  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const int64_t columns = c->out_depth / c->groups, k = c->taps * c->filter_depth;
+  const int64_t padded = padded_columns(c, type);
+  const size_t bias_bytes = (size_t)(padded * c->groups) * size;
+  const size_t all_bytes = (size_t)c->out_depth * size;
+  fy_pack_cache *cache = ctx->site->fast_state;
+  bool fresh;
+  FY_TRY(fy_pack_acquire(ctx, cache, 1, fy_epilogue_weights(e), bytes + bias_bytes + 2 * all_bytes,
+                         out, &fresh, err));
+  if (!fresh) return FY_OK;
+  char *packed = (*out)->data, *bias = packed + bytes;
+  char *scale = bias + bias_bytes, *flat = scale + all_bytes;
+  const char *filter = ctx->in[1]->data;
+  const bool has_bias = fy_epilogue_fold(ctx, e, type, c->out_depth, c->out_depth, scale, flat);
+  if (has_bias) {
+    (*out)->bias = bias;
+    memset(bias, 0, bias_bytes);
+  }
+  for (int64_t g = 0; g < c->groups; g++) {
+    const size_t first = (size_t)(g * columns) * size;
+    fy_gemm_pack(ctx, type, filter + first, k, columns, c->out_depth, 1,
+                 e && e->scales ? scale + first : NULL, packed + (size_t)g * group_bytes);
+    if (has_bias) memcpy(bias + (size_t)(g * padded) * size, flat + first, (size_t)columns * size);
+  }
+  return FY_OK;
+}
+
+static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_window_attrs *attrs = ctx->site->state;
+  const fy_epilogue *e = fy_epilogue_of(ctx->site);
+  const fy_tensor *in = ctx->in[0], *filter = ctx->in[1];
+  fy_conv c;
+  if (!attrs->channels_last || in->dtype != filter->dtype) return reference(ctx, err);
+  FY_TRY(fy_conv_forward(ctx, in, filter, false, &c, err));
+  if (!in->count || !filter->count || c.groups < 1 || c.out_depth % c.groups || c.out_spatial < 1)
+    return reference(ctx, err);
+  const fy_gemm_type type = in->dtype == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32;
+  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const int64_t columns = c.out_depth / c.groups, k = c.taps * c.filter_depth;
+  fy_gemm_job j = {.type = type,
+                   .m = c.batch * c.out_spatial,
+                   .n = columns,
+                   .depth = c.filter_depth,
+                   .taps = c.taps,
+                   .conv = &c,
+                   .pixel = c.in_depth,
+                   .a = in->data,
+                   .ldc = c.out_depth,
+                   .lo = -INFINITY,
+                   .hi = INFINITY};
+  size_t bytes, group_bytes;
+  if (!fy_gemm_can(&j) || !fy_gemm_packed_bytes(type, k, columns, c.groups, &bytes) ||
+      !fy_gemm_packed_bytes(type, k, columns, 1, &group_bytes) ||
+      !fy_epilogue_fits(ctx, e, c.out_depth, j.m * c.out_depth))
+    return reference(ctx, err);
+  if (is_point(&c) && c.groups == 1) {
+    j.conv = NULL;
+    j.row_step = c.in_depth;
+    j.k_step = 1;
+  }
+  const int64_t spatial[3] = {c.w[0].out, c.w[1].out, c.w[2].out};
+  int64_t dims[5];
+  fy_tensor *out;
+  void *zeros;
+  fy_window_shape(attrs, c.batch, spatial, c.out_depth, dims);
+  FY_TRY(fy_out(ctx, 0, attrs->spatial + 2, dims, &out, err));
+  FY_TRY(fy_scratch(ctx, (size_t)c.filter_depth * size, &zeros, err));
+  memset(zeros, 0, (size_t)c.filter_depth * size);
+  j.zeros = zeros;
+  j.c = out->data;
+  if (e && e->add >= 0) j.add = ctx->in[e->add]->data;
+  fy_epilogue_clamp(e, &j.lo, &j.hi);
+  j.finish = fy_epilogue_finish(e);
+  j.finish_arg = e;
+  fy_packed *packed;
+  FY_TRY(weights(ctx, e, &c, type, bytes, group_bytes, &packed, err));
+  j.b = packed->data;
+  j.bias = packed->bias;
+  j.bias_step = padded_columns(&c, type);
+  run_groups(ctx, &j, c.groups, c.filter_depth, group_bytes, columns, size);
+  fy_pack_release(ctx->site->fast_state, packed, true);
+  return FY_OK;
+}
+
+// The gradient of the input is the gradient of the output seen through the window backwards.
+static fy_code conv_input(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_window_attrs *attrs = ctx->site->state;
+  const fy_tensor *sizes = ctx->in[0], *filter = ctx->in[1], *grad = ctx->in[2];
+  fy_conv c;
+  int32_t rank;
+  int64_t dims[FY_MAX_RANK];
+  if (!attrs->channels_last || grad->dtype != filter->dtype || !grad->count || !filter->count ||
+      (filter->dtype != FY_FLOAT && filter->dtype != FY_DOUBLE) || sizes->rank != 1 ||
+      sizes->count != attrs->spatial + 2)
+    return reference(ctx, err);
+  if (fy_value_shape(sizes, &rank, dims, err) ||
+      fy_conv_backward(ctx, "", rank, dims, filter->rank, filter->dims, grad, false, &c, err)) {
+    fy_error_clear(err);
+    return reference(ctx, err);
+  }
+  const fy_gemm_type type = filter->dtype == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32;
+  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const int64_t deep = c.out_depth / c.groups, wide = c.filter_depth, k = c.taps * deep;
+  fy_gemm_job j = {.type = type,
+                   .m = c.batch * c.in_spatial,
+                   .n = wide,
+                   .depth = deep,
+                   .taps = c.taps,
+                   .conv = &c,
+                   .backward = true,
+                   .pixel = c.out_depth,
+                   .a = grad->data,
+                   .ldc = c.in_depth,
+                   .lo = -INFINITY,
+                   .hi = INFINITY};
+  size_t bytes, group_bytes;
+  if (!fy_gemm_can(&j) || j.m < 1 || !fy_gemm_packed_bytes(type, k, wide, c.groups, &bytes) ||
+      !fy_gemm_packed_bytes(type, k, wide, 1, &group_bytes))
+    return reference(ctx, err);
+  fy_tensor *out;
+  void *memory;
+  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  if (!out->count) return FY_OK;
+  const size_t zero_bytes = ((size_t)deep * size + 63) & ~(size_t)63;
+  const size_t turned_bytes = ((size_t)(k * wide) * size + 63) & ~(size_t)63;
+  FY_TRY(fy_scratch(ctx, zero_bytes + turned_bytes + bytes, &memory, err));
+  memset(memory, 0, zero_bytes);
+  char *turned = (char *)memory + zero_bytes, *packed = turned + turned_bytes;
+  for (int64_t g = 0; g < c.groups; g++) {
+    // [tap, ic, oc] -> [tap, oc, ic] of the group, then panels of ic.
+    for (int64_t t = 0; t < c.taps; t++) {
+      for (int64_t i = 0; i < wide; i++) {
+        const int64_t from = (t * wide + i) * c.out_depth + g * deep;
+        for (int64_t o = 0; o < deep; o++) {
+          const int64_t to = (t * deep + o) * wide + i;
+          if (type == FY_GEMM_F32)
+            ((float *)(void *)turned)[to] = ((const float *)filter->data)[from + o];
+          else
+            ((double *)(void *)turned)[to] = ((const double *)filter->data)[from + o];
+        }
+      }
+    }
+    fy_gemm_pack(ctx, type, turned, k, wide, wide, 1, NULL, packed + (size_t)g * group_bytes);
+  }
+  j.zeros = memory;
+  j.b = packed;
+  j.c = out->data;
+  run_groups(ctx, &j, c.groups, deep, group_bytes, wide, size);
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- depthwise
+#define ROW_PIXELS 16
+#define MOST_TAPS  128
+
+typedef struct depth_job {
+  const fy_conv *c;
+  const fy_gemm_kernels *kernels;
+  const float *in, *filter, *bias, *zeros;
+  float lo, hi;
+  const float *add;
+  fy_finish_fn finish;
+  const void *finish_arg;
+  float *out;
+} depth_job;
+
+// A clamp that has to wait for an addend.
+static void finish_clamp(const void *arg, float *row, int64_t n) {
+  const fy_epilogue *e = arg;
+  const float hi = e->act == FY_EW_RELU6 ? 6 : INFINITY;
+  for (int64_t i = 0; i < n; i++) row[i] = row[i] < 0 ? 0 : row[i] > hi ? hi : row[i];
+}
+
+// Item: (image, row) of the output.
+static void depth_rows(void *arg, int64_t begin, int64_t end) {
+  const depth_job *j = arg;
+  const fy_window *wh = &j->c->w[1], *ww = &j->c->w[2];
+  const int64_t ch = j->c->in_depth, taps = j->c->taps;
+  const float *rows[ROW_PIXELS * MOST_TAPS];
+  for (int64_t row = begin; row < end; row++) {
+    const int64_t y = row % wh->out, image = row / wh->out;
+    float *out = j->out + row * ww->out * ch;
+    for (int64_t x0 = 0; x0 < ww->out; x0 += ROW_PIXELS) {
+      const int64_t n = ww->out - x0 < ROW_PIXELS ? ww->out - x0 : ROW_PIXELS;
+      for (int64_t r = 0; r < wh->size; r++) {
+        const int64_t iy = y * wh->stride - wh->before + r * wh->dilation;
+        const bool inside = iy >= 0 && iy < wh->in;
+        const float *line = j->in + (inside ? (image * wh->in + iy) * ww->in * ch : 0);
+        for (int64_t i = 0; i < n; i++) {
+          const float **at = rows + i * taps + r * ww->size;
+          int64_t ix = (x0 + i) * ww->stride - ww->before;
+          for (int64_t q = 0; q < ww->size; q++, ix += ww->dilation)
+            at[q] = inside && ix >= 0 && ix < ww->in ? line + ix * ch : j->zeros;
+        }
+      }
+      j->kernels->depthwise(rows, j->filter, taps, ch, j->bias, j->lo, j->hi, out + x0 * ch, n);
+    }
+    for (int64_t i = 0; j->add && i < ww->out * ch; i++) out[i] += j->add[row * ww->out * ch + i];
+    if (j->finish) j->finish(j->finish_arg, out, ww->out * ch);
+  }
+}
+
+static fy_code depthwise(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_window_attrs *attrs = ctx->site->state;
+  const fy_epilogue *e = fy_epilogue_of(ctx->site);
+  const fy_tensor *in = ctx->in[0], *filter = ctx->in[1];
+  fy_conv c;
+  if (!attrs->channels_last || in->dtype != filter->dtype) return reference(ctx, err);
+  FY_TRY(fy_conv_forward(ctx, in, filter, true, &c, err));
+  if (!in->count || !filter->count || c.out_depth != c.in_depth || c.taps > MOST_TAPS ||
+      c.out_spatial < 1 ||
+      !fy_epilogue_fits(ctx, e, c.out_depth, c.batch * c.out_spatial * c.out_depth))
+    return reference(ctx, err);
+  const int64_t spatial[3] = {1, c.w[1].out, c.w[2].out};
+  int64_t dims[5];
+  fy_tensor *out;
+  void *zeros;
+  double lo, hi;
+  fy_window_shape(attrs, c.batch, spatial, c.out_depth, dims);
+  FY_TRY(fy_out(ctx, 0, 4, dims, &out, err));
+  FY_TRY(fy_scratch(ctx, (size_t)c.in_depth * sizeof(float), &zeros, err));
+  memset(zeros, 0, (size_t)c.in_depth * sizeof(float));
+  depth_job j = {.c = &c,
+                 .kernels = fy_gemm_best(),
+                 .in = in->data,
+                 .filter = filter->data,
+                 .zeros = zeros,
+                 .add = e && e->add >= 0 ? ctx->in[e->add]->data : NULL,
+                 .finish = fy_epilogue_finish(e),
+                 .finish_arg = e,
+                 .out = out->data};
+  fy_epilogue_clamp(e, &lo, &hi);
+  if (j.add && !j.finish && lo == 0) j.finish = finish_clamp;
+  j.lo = j.finish ? -INFINITY : (float)lo;
+  j.hi = j.finish ? INFINITY : (float)hi;
+  fy_packed *packed = NULL;
+  if (e && e->num_affine) {
+    const int64_t n = c.in_depth, bytes = n * (c.taps + 2) * (int64_t)sizeof(float);
+    bool fresh;
+    FY_TRY(fy_pack_acquire(ctx, ctx->site->fast_state, 1, fy_epilogue_weights(e), (size_t)bytes,
+                           &packed, &fresh, err));
+    float *scaled = packed->data, *bias = scaled + n * c.taps, *scale = bias + n;
+    if (fresh) {
+      fy_epilogue_fold(ctx, e, FY_GEMM_F32, n, n, scale, bias);
+      for (int64_t i = 0; i < n * c.taps; i++) scaled[i] = j.filter[i] * scale[i % n];
+      packed->bias = bias;
+    }
+    j.filter = scaled;
+    j.bias = bias;
+  }
+  fy_parallel(ctx, c.batch * c.w[1].out,
+              0.06 * (double)c.w[2].out * (double)c.in_depth * (double)c.taps, depth_rows, &j);
+  if (packed) fy_pack_release(ctx->site->fast_state, packed, true);
+  return FY_OK;
+}
+
+static fy_code new_cache(fy_site *site, fy_error *err) {
+  site->fast_state = fy_pack_cache_new();
+  return site->fast_state ? FY_OK : fy_fail_oom(err, sizeof(fy_pack_cache));
+}
+
+#define REALS (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
+extern const fy_fast_kernel fy_fast_conv2d, fy_fast_conv3d, fy_fast_conv2d_input, fy_fast_depthwise,
+    fy_fast_fused_conv2d, fy_fast_fused_depthwise;
+const fy_fast_kernel fy_fast_conv2d = {.op = "Conv2D",
+                                       .name = "gemm",
+                                       .dtypes = REALS,
+                                       .prepare = new_cache,
+                                       .compute = conv,
+                                       .release = fy_pack_cache_free};
+const fy_fast_kernel fy_fast_conv3d = {.op = "Conv3D",
+                                       .name = "gemm",
+                                       .dtypes = REALS,
+                                       .prepare = new_cache,
+                                       .compute = conv,
+                                       .release = fy_pack_cache_free};
+// Input 0 is a shape: its type says nothing.
+const fy_fast_kernel fy_fast_conv2d_input = {
+    .op = "Conv2DBackpropInput", .name = "gemm", .dtypes = FY_T(FY_INT32), .compute = conv_input};
+const fy_fast_kernel fy_fast_depthwise = {.op = "DepthwiseConv2dNative",
+                                          .name = "depthwise",
+                                          .dtypes = FY_T(FY_FLOAT),
+                                          .compute = depthwise};
+const fy_fast_kernel fy_fast_fused_conv2d = {.op = "_FerryConv2D",
+                                             .name = "gemm",
+                                             .dtypes = REALS,
+                                             .prepare = new_cache,
+                                             .compute = conv,
+                                             .release = fy_pack_cache_free};
+const fy_fast_kernel fy_fast_fused_depthwise = {.op = "_FerryDepthwise",
+                                                .name = "depthwise",
+                                                .dtypes = FY_T(FY_FLOAT),
+                                                .prepare = new_cache,
+                                                .compute = depthwise,
+                                                .release = fy_pack_cache_free};

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// kernel_matmul.c: MatMul and BatchMatMul of floats and doubles by the kernel of gemm.h.
+//
+// A transposed left operand is read where it is. The right one is packed into panels, once if it is
+// steady; small ones and those that meet only a few rows are read as they lie.
+
+#include <math.h>
+
+#include "base/alloc.h"
+#include "devices/cpu/epilogue.h"
+#include "ops/broadcast.h"
+
+#define FEW_ROWS 3      // fewer rows than this and one: B is read as it lies
+#define SMALL_B  16384  // elements of B that need no packing
+
+static fy_gemm_type type_of(fy_dtype t) {
+  return t == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32;
+}
+
+static fy_code reference(fy_kernel_ctx *ctx, fy_error *err) {
+  return ctx->site->op->impl->compute(ctx, err);
+}
+
+// ---------------------------------------------------------------- few rows
+typedef struct row_job {
+  fy_gemm_row_fn fn;
+  const char *a, *b;
+  char *c;
+  int64_t m, k, n, block;
+  size_t size;
+} row_job;
+
+static void row_blocks(void *arg, int64_t begin, int64_t end) {
+  const row_job *j = arg;
+  const int64_t n0 = begin * j->block;
+  const int64_t n1 = end * j->block < j->n ? end * j->block : j->n;
+  for (int64_t i = 0; i < j->m; i++)
+    j->fn(j->a + (size_t)(i * j->k) * j->size, j->b + (size_t)n0 * j->size, j->n, j->k, n1 - n0,
+          j->c + (size_t)(i * j->n + n0) * j->size);
+}
+
+static void few_rows(fy_kernel_ctx *ctx, fy_gemm_type type, const void *a, const void *b, void *c,
+                     int64_t m, int64_t k, int64_t n) {
+  const fy_gemm_kernels *g = fy_gemm_best();
+  row_job j = {g->row[type],
+               a,
+               b,
+               c,
+               m,
+               k,
+               n,
+               4 * g->columns[type],
+               type == FY_GEMM_F32 ? sizeof(float) : sizeof(double)};
+  const int64_t blocks = (n + j.block - 1) / j.block;
+  if (ctx)
+    fy_parallel(ctx, blocks, 0.05 * (double)(m * k * j.block), row_blocks, &j);
+  else
+    row_blocks(&j, 0, blocks);
+}
+
+// ---------------------------------------------------------------- one product
+typedef struct shape {
+  int64_t m, k, n;
+  bool ta, tb;
+} shape;
+
+static bool reads_in_place(const shape *s, fy_gemm_type type, bool steady) {
+  const int64_t lanes = fy_gemm_best()->columns[type] / 2;
+  return !s->tb && !steady && s->n % lanes == 0 && (s->k * s->n <= SMALL_B || s->m <= 12);
+}
+
+static fy_gemm_job job_of(const shape *s, fy_gemm_type type, const void *a, void *c) {
+  return (fy_gemm_job){.type = type,
+                       .m = s->m,
+                       .n = s->n,
+                       .depth = s->k,
+                       .taps = 1,
+                       .a = a,
+                       .row_step = s->ta ? 1 : s->k,
+                       .k_step = s->ta ? s->m : 1,
+                       .c = c,
+                       .ldc = s->n,
+                       .lo = -INFINITY,
+                       .hi = INFINITY};
+}
+
+#define FINISH(REAL)                                             \
+  do {                                                           \
+    REAL *y = out->data;                                         \
+    const REAL *add = e->add < 0 ? NULL : ctx->in[e->add]->data; \
+    const REAL *by = scale, *plus = bias;                        \
+    for (int64_t r = 0, i = 0; r < out->dims[0]; r++) {          \
+      for (int64_t c = 0; c < out->dims[1]; c++, i++) {          \
+        REAL x = y[i];                                           \
+        if (e->scales) x *= by[c];                               \
+        if (has_bias) x += plus[c];                              \
+        if (add) x += add[i];                                    \
+        x = x < (REAL)lo ? (REAL)lo : x;                         \
+        y[i] = x > (REAL)hi ? (REAL)hi : x;                      \
+      }                                                          \
+    }                                                            \
+  } while (0)
+
+// The epilogue of few rows, once they are done.
+static fy_code finish_rows(fy_kernel_ctx *ctx, const fy_epilogue *e, fy_gemm_type type,
+                           fy_tensor *out, fy_error *err) {
+  const int64_t n = out->dims[1];
+  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const fy_finish_fn finish = fy_epilogue_finish(e);
+  double lo, hi;
+  void *scale = NULL, *bias = NULL;
+  if (e->num_affine) {
+    FY_TRY(fy_scratch(ctx, 2 * (size_t)n * size, &scale, err));
+    bias = (char *)scale + (size_t)n * size;
+  }
+  const bool has_bias = fy_epilogue_fold(ctx, e, type, n, n, scale, bias);
+  fy_epilogue_clamp(e, &lo, &hi);
+  if (type == FY_GEMM_F32)
+    FINISH(float);
+  else
+    FINISH(double);
+  if (finish) finish(e, out->data, out->count);
+  return FY_OK;
+}
+
+// B packed, its bias after it.
+static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const shape *s, fy_gemm_type type,
+                       size_t bytes, fy_packed **out, fy_error *err) {
+  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const int64_t panel = fy_gemm_best()->columns[type], padded = (s->n + panel - 1) / panel * panel;
+  bool fresh;
+  FY_TRY(fy_pack_acquire(ctx, ctx->site->fast_state, 1, fy_epilogue_weights(e),
+                         bytes + (size_t)(padded + s->n) * size, out, &fresh, err));
+  if (!fresh) return FY_OK;
+  char *bias = (char *)(*out)->data + bytes, *scale = bias + (size_t)padded * size;
+  if (fy_epilogue_fold(ctx, e, type, s->n, padded, scale, bias)) (*out)->bias = bias;
+  fy_gemm_pack(ctx, type, ctx->in[1]->data, s->k, s->n, s->tb ? 1 : s->n, s->tb ? s->k : 1,
+               e && e->scales ? scale : NULL, (*out)->data);
+  return FY_OK;
+}
+
+static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
+  shape s = {.ta = fy_site_bool(ctx->site, "transpose_a"),
+             .tb = fy_site_bool(ctx->site, "transpose_b")};
+  if (a->rank != 2 || b->rank != 2 || a->dtype != b->dtype || !a->count || !b->count)
+    return reference(ctx, err);
+  s.m = a->dims[s.ta];
+  s.k = a->dims[!s.ta];
+  s.n = b->dims[!s.tb];
+  const fy_epilogue *e = fy_epilogue_of(ctx->site);
+  if (s.k != b->dims[s.tb] || !fy_epilogue_fits(ctx, e, s.n, s.m * s.n)) return reference(ctx, err);
+  const fy_gemm_type type = type_of(a->dtype);
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){s.m, s.n}, &out, err));
+  if (s.m <= FEW_ROWS && !s.ta && !s.tb) {
+    few_rows(ctx, type, a->data, b->data, out->data, s.m, s.k, s.n);
+    return e ? finish_rows(ctx, e, type, out, err) : FY_OK;
+  }
+  fy_gemm_job j = job_of(&s, type, a->data, out->data);
+  if (e && e->add >= 0) j.add = ctx->in[e->add]->data;
+  fy_epilogue_clamp(e, &j.lo, &j.hi);
+  j.finish = fy_epilogue_finish(e);
+  j.finish_arg = e;
+  if (fy_epilogue_weights(e) == 1 && reads_in_place(&s, type, ctx->site->steady_inputs & 2)) {
+    j.b = b->data;
+    j.ldb = s.n;
+    fy_gemm_run(ctx, &j);
+    return FY_OK;
+  }
+  size_t bytes;
+  fy_packed *packed;
+  if (!fy_gemm_packed_bytes(type, s.k, s.n, 1, &bytes)) return reference(ctx, err);
+  FY_TRY(weights(ctx, e, &s, type, bytes, &packed, err));
+  j.b = packed->data;
+  j.bias = packed->bias;
+  fy_gemm_run(ctx, &j);
+  fy_pack_release(ctx->site->fast_state, packed, true);
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- many
+typedef struct batch_job {
+  shape s;
+  fy_gemm_type type;
+  size_t size, packed_bytes;
+  const char *a, *b;
+  char *c;
+  bool in_place;
+  int64_t steps_a[FY_MAX_RANK], steps_b[FY_MAX_RANK], dims[FY_MAX_RANK];
+  int32_t rank;
+  fy_kernel_ctx *inner;  // threads inside of a product, or NULL
+  atomic_bool failed;
+} batch_job;
+
+static void batch_items(void *arg, int64_t begin, int64_t end) {
+  batch_job *j = arg;
+  const shape *s = &j->s;
+  void *packed = NULL;
+  const bool rows = s->m <= FEW_ROWS && !s->ta && !s->tb;
+  if (!rows && !j->in_place && !(packed = fy_aligned_alloc(j->packed_bytes))) {
+    atomic_store(&j->failed, true);
+    return;
+  }
+  const void *last = NULL;
+  for (int64_t i = begin; i < end; i++) {
+    int64_t rest = i, ia = 0, ib = 0;
+    for (int32_t d = j->rank - 1; d >= 0; d--) {
+      const int64_t at = rest % j->dims[d];
+      rest /= j->dims[d];
+      ia += at * j->steps_a[d];
+      ib += at * j->steps_b[d];
+    }
+    const char *a = j->a + (size_t)(ia * s->m * s->k) * j->size;
+    const char *b = j->b + (size_t)(ib * s->k * s->n) * j->size;
+    char *c = j->c + (size_t)(i * s->m * s->n) * j->size;
+    if (rows) {
+      few_rows(j->inner, j->type, a, b, c, s->m, s->k, s->n);
+      continue;
+    }
+    fy_gemm_job g = job_of(s, j->type, a, c);
+    g.b = j->in_place ? b : packed;
+    g.ldb = j->in_place ? s->n : 0;
+    if (!j->in_place && b != last)
+      fy_gemm_pack(j->inner, j->type, b, s->k, s->n, s->tb ? 1 : s->n, s->tb ? s->k : 1, NULL,
+                   packed);
+    last = b;
+    fy_gemm_run(j->inner, &g);
+  }
+  fy_aligned_free(packed);
+}
+
+static fy_code batch_matmul(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
+  batch_job j = {
+      .s = {.ta = fy_site_bool(ctx->site, "adj_x"), .tb = fy_site_bool(ctx->site, "adj_y")}};
+  fy_bcast bcast;
+  if (a->rank < 2 || b->rank < 2 || a->dtype != b->dtype || !a->count || !b->count ||
+      ctx->site->out_types[0] != a->dtype)
+    return reference(ctx, err);
+  shape *s = &j.s;
+  const int64_t *da = a->dims + a->rank - 2, *db = b->dims + b->rank - 2;
+  s->m = da[s->ta];
+  s->k = da[!s->ta];
+  s->n = db[!s->tb];
+  const int32_t ranks[] = {a->rank - 2, b->rank - 2};
+  const int64_t *const dims[] = {a->dims, b->dims};
+  const bool broadcasts = strcmp(ctx->site->op->impl->name, "BatchMatMul") != 0;
+  if (s->k != db[s->tb] || (!broadcasts && !fy_shape_equal(ranks[0], a->dims, ranks[1], b->dims)))
+    return reference(ctx, err);
+  if (fy_bcast_init_dims(&bcast, 2, ranks, dims, err)) {
+    fy_error_clear(err);
+    return reference(ctx, err);
+  }
+  if (bcast.out_rank + 2 > FY_MAX_RANK || bcast.count < 1) return reference(ctx, err);
+  bcast.out_dims[bcast.out_rank] = s->m;
+  bcast.out_dims[bcast.out_rank + 1] = s->n;
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, bcast.out_rank + 2, bcast.out_dims, &out, err));
+  j.type = type_of(a->dtype);
+  j.size = j.type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  j.a = a->data;
+  j.b = b->data;
+  j.c = out->data;
+  j.rank = bcast.rank;
+  for (int32_t d = 0; d < bcast.rank; d++) {
+    j.dims[d] = bcast.dims[d];
+    j.steps_a[d] = bcast.strides[0][d];
+    j.steps_b[d] = bcast.strides[1][d];
+  }
+  // One matrix for all rows of a plain batch: one tall product, packed once.
+  if (ranks[1] == 0 && !s->ta && bcast.count > 1) {
+    s->m *= bcast.count;
+    j.rank = 0;
+    bcast.count = 1;
+  }
+  j.in_place = reads_in_place(s, j.type, false);
+  if (!fy_gemm_packed_bytes(j.type, s->k, s->n, 1, &j.packed_bytes)) return reference(ctx, err);
+  if (bcast.count >= ctx->threads && bcast.count > 1) {
+    fy_parallel(ctx, bcast.count, 0.025 * (double)s->m * (double)s->k * (double)s->n, batch_items,
+                &j);
+  } else {
+    j.inner = ctx;
+    batch_items(&j, 0, bcast.count);
+  }
+  if (atomic_load(&j.failed)) return fy_fail_oom(err, j.packed_bytes);
+  return FY_OK;
+}
+
+static fy_code new_cache(fy_site *site, fy_error *err) {
+  site->fast_state = fy_pack_cache_new();
+  return site->fast_state ? FY_OK : fy_fail_oom(err, sizeof(fy_pack_cache));
+}
+
+#define REALS (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
+extern const fy_fast_kernel fy_fast_fused_matmul, fy_fast_matmul, fy_fast_batch_matmul,
+    fy_fast_batch_matmul_v2, fy_fast_batch_matmul_v3;
+const fy_fast_kernel fy_fast_matmul = {.op = "MatMul",
+                                       .name = "gemm",
+                                       .dtypes = REALS,
+                                       .prepare = new_cache,
+                                       .compute = matmul,
+                                       .release = fy_pack_cache_free};
+const fy_fast_kernel fy_fast_fused_matmul = {.op = "_FerryMatMul",
+                                             .name = "gemm",
+                                             .dtypes = REALS,
+                                             .prepare = new_cache,
+                                             .compute = matmul,
+                                             .release = fy_pack_cache_free};
+const fy_fast_kernel fy_fast_batch_matmul = {
+    .op = "BatchMatMul", .name = "gemm", .dtypes = REALS, .compute = batch_matmul};
+const fy_fast_kernel fy_fast_batch_matmul_v2 = {
+    .op = "BatchMatMulV2", .name = "gemm", .dtypes = REALS, .compute = batch_matmul};
+const fy_fast_kernel fy_fast_batch_matmul_v3 = {
+    .op = "BatchMatMulV3", .name = "gemm", .dtypes = REALS, .compute = batch_matmul};

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// kernels.c: the list of fast kernels, and the cache of packed weights (kernels.h).
+
+#include "devices/cpu/kernels.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+#define FY_FAST(name) extern const fy_fast_kernel fy_fast_##name;
+#include "devices/cpu/kernels.inc"
+#undef FY_FAST
+#define FY_FAST(name) &fy_fast_##name,
+static const fy_fast_kernel *const kernels[] = {
+#include "devices/cpu/kernels.inc"
+    NULL};
+#undef FY_FAST
+
+const fy_fast_kernel *fy_cpu_kernel_at(size_t i) {
+  return i < sizeof kernels / sizeof kernels[0] ? kernels[i] : NULL;
+}
+
+const fy_fast_kernel *fy_cpu_kernel(const fy_site *site) {
+  if (!site->op->impl || site->num_inputs < 1) return NULL;
+  for (size_t i = 0; kernels[i]; i++) {
+    if (kernels[i]->dtypes & FY_T(fy_dtype_base(site->in_types[0])) &&
+        strcmp(kernels[i]->op, site->op->impl->name) == 0)
+      return kernels[i];
+  }
+  return NULL;
+}
+
+// ---------------------------------------------------------------- packed weights
+fy_pack_cache *fy_pack_cache_new(void) {
+  fy_pack_cache *c = fy_calloc(1, sizeof *c);
+  if (c) fy_mutex_init(&c->mu);
+  return c;
+}
+
+static void drop(fy_packed *p) {
+  for (int i = 0; i < p->n; i++) fy_tensor_release(p->from[i]);
+  fy_aligned_free(p->data);
+  fy_free(p);
+}
+
+void fy_pack_cache_free(void *cache) {
+  fy_pack_cache *c = cache;
+  if (!c) return;
+  if (c->current) drop(c->current);
+  fy_mutex_destroy(&c->mu);
+  fy_free(c);
+}
+
+// The same memory: a view of it counts, so that it does not matter how it got here.
+static bool is_from(const fy_packed *p, fy_kernel_ctx *ctx, int first, int n) {
+  if (p->n != n) return false;
+  for (int i = 0; i < n; i++) {
+    const fy_tensor *a = p->from[i], *b = ctx->in[first + i];
+    if (!a || a->data != b->data || a->buffer != b->buffer || a->count != b->count) return false;
+  }
+  return true;
+}
+
+static bool is_steady(fy_kernel_ctx *ctx, int first, int n) {
+  for (int i = first; i < first + n; i++) {
+    if (i >= 64 || !(ctx->site->steady_inputs >> i & 1)) return false;
+    if (!ctx->in[i]->buffer) return false;  // borrowed memory: nothing to hold on to
+  }
+  return true;
+}
+
+fy_code fy_pack_acquire(fy_kernel_ctx *ctx, fy_pack_cache *cache, int first, int n, size_t bytes,
+                        fy_packed **out, bool *fresh, fy_error *err) {
+  *fresh = false;
+  fy_lock(&cache->mu);
+  if (cache->current && is_from(cache->current, ctx, first, n)) {
+    cache->current->refs++;
+    *out = cache->current;
+    fy_unlock(&cache->mu);
+    return FY_OK;
+  }
+  fy_unlock(&cache->mu);
+  fy_packed *p = fy_calloc(1, sizeof *p);
+  if (!p || !(p->data = fy_aligned_alloc(bytes ? bytes : 64))) {
+    fy_free(p);
+    return fy_fail(err, FY_RESOURCE_EXHAUSTED, "OOM when allocating %zu bytes of packed weights",
+                   bytes);
+  }
+  p->refs = 1;
+  if (n <= FY_PACK_INPUTS && is_steady(ctx, first, n)) {
+    p->n = n;
+    for (int i = 0; i < n; i++) {
+      p->from[i] = ctx->in[first + i];
+      fy_tensor_retain(p->from[i]);
+    }
+  }
+  *out = p;
+  *fresh = true;
+  return FY_OK;
+}
+
+void fy_pack_release(fy_pack_cache *cache, fy_packed *packed, bool ok) {
+  fy_packed *old = NULL;
+  fy_lock(&cache->mu);
+  if (ok && packed->n && packed != cache->current) {
+    old = cache->current;
+    cache->current = packed;
+    packed->refs++;  // the cache's own
+  }
+  if (old && --old->refs > 0) old = NULL;
+  const bool last = --packed->refs == 0;
+  fy_unlock(&cache->mu);
+  if (old) drop(old);
+  if (last) drop(packed);
+}

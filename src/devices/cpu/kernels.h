@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// kernels.h: which ops have a kernel for the CPU that is faster than their reference loop. One kernel
+// = one file and one line in kernels.inc. The simulated GPU runs the same code.
+
+#ifndef FY_DEVICES_CPU_KERNELS_H
+#define FY_DEVICES_CPU_KERNELS_H
+
+#include "base/thread.h"
+#include "ops/op.h"
+
+// The kernel for |site|, which is bound otherwise, or NULL.
+const fy_fast_kernel *fy_cpu_kernel(const fy_site *site);
+const fy_fast_kernel *fy_cpu_kernel_at(size_t i);  // NULL at the end, for lists
+
+// ---------------------------------------------------------------- packed weights
+// What a kernel made of some inputs (its weights), kept as long as these are the same tensors. Where
+// an input is steady (site->steady_inputs) a reference is kept, so that nobody writes to it unseen.
+#define FY_PACK_INPUTS 8
+typedef struct fy_packed {
+  int refs;  // under the cache's lock
+  int n;
+  fy_tensor *from[FY_PACK_INPUTS];  // NULL: nothing is kept (the inputs are not steady)
+  void *data;                       // 64-byte aligned
+  void *bias;                       // inside |data|, or NULL
+} fy_packed;
+typedef struct fy_pack_cache {
+  fy_mutex mu;
+  fy_packed *current;
+} fy_pack_cache;
+
+fy_pack_cache *fy_pack_cache_new(void);
+void fy_pack_cache_free(void *cache);
+// Finds what was made of inputs first..first+n-1, or makes room of |bytes|; |*fresh| tells that the
+// caller has to fill it. Release it after use.
+FY_MUST_CHECK fy_code fy_pack_acquire(fy_kernel_ctx *ctx, fy_pack_cache *cache, int first, int n,
+                                      size_t bytes, fy_packed **out, bool *fresh, fy_error *err);
+// |ok|: it was filled and may be kept.
+void fy_pack_release(fy_pack_cache *cache, fy_packed *packed, bool ok);
+
+#endif

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan_time.c: offsets by replaying the run through a best-fit allocator (plan.c has the idea).
+// Memory is a list of pieces between two walls; the upper wall moves up when nothing fits.
+
+#include "memory/plan_impl.h"
+
+#include <string.h>
+
+static void free_link(planner *p, uint32_t i) {
+  p->pieces[i].is_free = true;
+  p->pieces[i].free_before = NONE;
+  p->pieces[i].free_after = p->first_free;
+  if (p->first_free != NONE) p->pieces[p->first_free].free_before = i;
+  p->first_free = i;
+}
+
+static void free_unlink(planner *p, uint32_t i) {
+  piece *x = &p->pieces[i];
+  x->is_free = false;
+  if (x->free_after != NONE) p->pieces[x->free_after].free_before = x->free_before;
+  if (x->free_before != NONE)
+    p->pieces[x->free_before].free_after = x->free_after;
+  else
+    p->first_free = x->free_after;
+}
+
+static uint32_t piece_insert_above(planner *p, uint32_t below, size_t begin, size_t bytes) {
+  uint32_t i = p->spare;
+  if (i != NONE)
+    p->spare = p->pieces[i].free_after;
+  else
+    i = p->num_pieces++;
+  uint32_t above = p->pieces[below].above;
+  p->pieces[i] = (piece){.begin = begin, .bytes = bytes, .below = below, .above = above};
+  p->pieces[below].above = i;
+  p->pieces[above].below = i;
+  return i;
+}
+
+static void piece_remove(planner *p, uint32_t i) {
+  piece *x = &p->pieces[i];
+  p->pieces[x->below].above = x->above;
+  p->pieces[x->above].below = x->below;
+  x->free_after = p->spare;
+  p->spare = i;
+}
+
+// A free piece with at least |bytes|: the smallest, or one made by moving the ceiling up.
+static uint32_t find_room(planner *p, size_t bytes) {
+  uint32_t found = NONE;
+  for (uint32_t i = p->first_free; i != NONE; i = p->pieces[i].free_after) {
+    if (p->pieces[i].bytes < bytes) continue;
+    if (found == NONE || p->pieces[i].bytes < p->pieces[found].bytes) found = i;
+    if (p->pieces[i].bytes == bytes) break;
+  }
+  if (found != NONE) return found;
+  piece *ceiling = &p->pieces[1];
+  uint32_t last = ceiling->below;
+  if (p->pieces[last].is_free) {
+    ceiling->begin = p->pieces[last].begin + bytes;
+    p->pieces[last].bytes = bytes;
+    return last;
+  }
+  last = piece_insert_above(p, last, p->pieces[1].begin, bytes);
+  p->pieces[1].begin += bytes;
+  free_link(p, last);
+  return last;
+}
+
+static void take_room(planner *p, item *it, uint32_t until) {
+  uint32_t i = find_room(p, it->bytes);
+  piece *x = &p->pieces[i];
+  size_t left = x->bytes - it->bytes;
+  bool high = p->pieces[x->above].until > p->pieces[x->below].until;
+  it->piece = i;
+  if (left == 0) {
+    free_unlink(p, i);
+  } else if (high) {
+    x->bytes = left;
+    it->piece = piece_insert_above(p, i, x->begin + left, it->bytes);
+  } else {
+    it->piece = piece_insert_above(p, x->below, x->begin, it->bytes);
+    x->begin += it->bytes;
+    x->bytes = left;
+  }
+  p->pieces[it->piece].until = until;
+  it->offset = p->pieces[it->piece].begin;
+}
+
+static void give_back(planner *p, uint32_t i) {
+  piece *x = &p->pieces[i];
+  uint32_t below = x->below, above = x->above;
+  if (p->pieces[below].is_free) {
+    x->begin = p->pieces[below].begin;
+    x->bytes += p->pieces[below].bytes;
+    free_unlink(p, below);
+    piece_remove(p, below);
+  }
+  if (p->pieces[above].is_free) {
+    x->bytes += p->pieces[above].bytes;
+    free_unlink(p, above);
+    piece_remove(p, above);
+  }
+  free_link(p, i);
+}
+
+// Nothing but the walls, as far apart as the bound.
+static void clear_room(planner *p) {
+  memset(p->heads, 0xff, p->steps * sizeof *p->heads);
+  p->spare = p->first_free = NONE;
+  p->num_pieces = 2;
+  p->pieces[0] = (piece){.above = 1, .until = NONE};
+  p->pieces[1] = (piece){.begin = p->bound, .until = NONE};
+}
+
+static void end_after(planner *p, uint32_t i, uint32_t step) {
+  p->items[i].next = p->heads[step];
+  p->heads[step] = i;
+}
+
+static void end_lives(planner *p, uint32_t step) {
+  for (uint32_t i = p->heads[step]; i != NONE; i = p->items[i].next) {
+    give_back(p, p->items[i].piece);
+  }
+}
+
+// Replays the run after step |from| (NONE: the whole) with the lives that begin there. |order| holds
+// the items by start (larger first within a step); backwards, by end, and steps count from the end.
+static size_t replay(planner *p, bool backwards, uint32_t from) {
+  uint32_t at = 0, mirror = p->steps - 1;
+  for (uint32_t s = from + 1; s < p->steps; s++) {
+    for (; at < p->n; at++) {
+      item *it = &p->items[p->order[at]];
+      uint32_t begin = backwards ? mirror - it->last : it->first;
+      uint32_t end = backwards ? mirror - it->first : it->last;
+      if (begin > s) break;
+      if (begin < s) continue;  // at the peak, or on its other side
+      take_room(p, it, end);
+      end_after(p, p->order[at], end);
+    }
+    end_lives(p, s);
+  }
+  return p->pieces[1].begin;
+}
+
+size_t fy_plan_by_time(planner *p, bool backwards) {
+  clear_room(p);
+  free_link(p, piece_insert_above(p, 0, 0, p->bound));
+  return replay(p, backwards, NONE);
+}
+
+size_t fy_plan_beside_peak(planner *p, bool backwards) {
+  uint32_t mirror = p->steps - 1, from = backwards ? mirror - p->peak : p->peak;
+  size_t offset = 0;
+  clear_room(p);
+  for (uint32_t n = 0; n < p->num_peak; n++) {
+    uint32_t i = p->peak_order[n];
+    item *it = &p->items[i];
+    uint32_t end = backwards ? mirror - it->first : it->last;
+    it->offset = offset;
+    it->piece = piece_insert_above(p, p->pieces[1].below, offset, it->bytes);
+    p->pieces[it->piece].until = end;
+    end_after(p, i, end);
+    offset += it->bytes;
+  }
+  end_lives(p, from);
+  return replay(p, backwards, from);
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// fake_quant.c: FakeQuantWithMinMaxArgs, …Vars, …VarsPerChannel and their gradients. The range is
+// nudged so that 0 is one of the levels; a gradient passes where the input was inside it.
+
+#include <math.h>
+
+#include "ops/shape_fns.h"
+#include "ops/values.h"
+
+typedef struct levels {
+  float low, high;  // quantized
+} levels;
+
+typedef struct nudged {
+  float min, max, scale;
+} nudged;
+
+static nudged nudge(float min, float max, levels q) {
+  nudged r = {.scale = (max - min) / (q.high - q.low)};
+  const float at = q.low - min / r.scale;
+  const float zero = at < q.low ? q.low : at > q.high ? q.high : roundf(at);
+  r.min = (q.low - zero) * r.scale;
+  r.max = (q.high - zero) * r.scale;
+  return r;
+}
+
+static fy_code levels_of(const fy_site *site, levels *out, fy_error *err) {
+  const int64_t bits = fy_site_int(site, "num_bits");
+  if (bits < 2 || bits > 16) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "num_bits must be between 2 and 16, inclusive");
+  }
+  *out = (levels){fy_site_bool(site, "narrow_range") ? 1 : 0, (float)((1 << bits) - 1)};
+  return FY_OK;
+}
+
+static fy_code args_prepare(fy_site *site, fy_error *err) {
+  const float min = fy_site_float(site, "min"), max = fy_site_float(site, "max");
+  levels q = {0, 1};
+  if (!(min < max)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "min has to be smaller than max, was: %g >= %g",
+                   (double)min, (double)max);
+  }
+  return levels_of(site, &q, err);
+}
+static fy_code vars_prepare(fy_site *site, fy_error *err) {
+  levels q = {0, 1};
+  return levels_of(site, &q, err);
+}
+
+// Every |step|-th of |n| elements.
+static void quantize(const float *in, float *out, int64_t n, int64_t step, float min, float max,
+                     levels q) {
+  if (min == 0 && max == 0) {
+    for (int64_t i = 0; i < n; i += step) out[i] = 0;
+    return;
+  }
+  const nudged r = nudge(min, max, q);
+  const float inverse = 1.0f / r.scale, zero = floorf(-r.min * inverse + 0.5f);
+  for (int64_t i = 0; i < n; i += step) {
+    float x = in[i];
+    x = x < r.max ? x : r.max;
+    x = x > r.min ? x : r.min;
+    out[i] = floorf((x - r.min) * inverse - zero + 0.5f) * r.scale;
+  }
+}
+
+typedef struct gradient_sums {
+  float min, max;
+} gradient_sums;
+
+static gradient_sums pass_back(const float *grad, const float *in, float *out, int64_t n,
+                               int64_t step, float min, float max, levels q) {
+  gradient_sums sums = {0, 0};
+  const bool all = min == 0 && max == 0;
+  const nudged r = nudge(min, max, q);
+  for (int64_t i = 0; i < n; i += step) {
+    out[i] = all || (in[i] >= r.min && in[i] <= r.max) ? grad[i] : 0;
+    if (all) continue;
+    if (in[i] < r.min) sums.min += grad[i];
+    if (in[i] > r.max) sums.max += grad[i];
+  }
+  return sums;
+}
+
+static fy_code same_size(const fy_tensor *a, const fy_tensor *b, fy_error *err) {
+  if (fy_shape_equal(a->rank, a->dims, b->rank, b->dims)) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "gradient and input must be the same size");
+}
+
+static fy_code args(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_tensor *out;
+  levels q = {0, 1};
+  FY_TRY(levels_of(ctx->site, &q, err));
+  FY_TRY(fy_out_like(ctx, 0, ctx->in[0], &out, err));
+  quantize(ctx->in[0]->data, out->data, out->count, 1, fy_site_float(ctx->site, "min"),
+           fy_site_float(ctx->site, "max"), q);
+  return FY_OK;
+}
+
+static fy_code args_gradient(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *grad = ctx->in[0], *in = ctx->in[1];
+  fy_tensor *out;
+  levels q = {0, 1};
+  FY_TRY(levels_of(ctx->site, &q, err));
+  FY_TRY(same_size(grad, in, err));
+  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+  (void)pass_back(grad->data, in->data, out->data, in->count, 1, fy_site_float(ctx->site, "min"),
+                  fy_site_float(ctx->site, "max"), q);
+  return FY_OK;
+}
+
+static fy_code need_scalar(const fy_tensor *t, const char *name, fy_error *err) {
+  if (t->rank == 0) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "`%s` must be rank 0 but is rank %d", name, t->rank);
+}
+
+static fy_code vars(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_tensor *out;
+  levels q = {0, 1};
+  FY_TRY(levels_of(ctx->site, &q, err));
+  FY_TRY(need_scalar(ctx->in[1], "min", err));
+  FY_TRY(need_scalar(ctx->in[2], "max", err));
+  FY_TRY(fy_out_like(ctx, 0, ctx->in[0], &out, err));
+  quantize(ctx->in[0]->data, out->data, out->count, 1, *(const float *)ctx->in[1]->data,
+           *(const float *)ctx->in[2]->data, q);
+  return FY_OK;
+}
+
+static fy_code vars_gradient(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *grad = ctx->in[0], *in = ctx->in[1];
+  fy_tensor *out, *min, *max;
+  levels q = {0, 1};
+  FY_TRY(levels_of(ctx->site, &q, err));
+  FY_TRY(same_size(grad, in, err));
+  FY_TRY(need_scalar(ctx->in[2], "min", err));
+  FY_TRY(need_scalar(ctx->in[3], "max", err));
+  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+  FY_TRY(fy_out(ctx, 1, 0, NULL, &min, err));
+  FY_TRY(fy_out(ctx, 2, 0, NULL, &max, err));
+  const gradient_sums s =
+      pass_back(grad->data, in->data, out->data, in->count, 1, *(const float *)ctx->in[2]->data,
+                *(const float *)ctx->in[3]->data, q);
+  *(float *)min->data = s.min;
+  *(float *)max->data = s.max;
+  return FY_OK;
+}
+
+static fy_code check_channels(const fy_kernel_ctx *ctx, const fy_tensor *in, int first,
+                              fy_error *err) {
+  if (in->rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input must be at least 1-D");
+  }
+  const int64_t depth = in->dims[in->rank - 1];
+  for (int i = 0; i < 2; i++) {
+    const fy_tensor *t = ctx->in[first + i];
+    const char *name = i ? "max" : "min";
+    if (t->rank != 1) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "`%s` must be rank 1 but is rank %d", name, t->rank);
+    }
+    if (t->count != depth) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "%s has incorrect size, expected %lld was %lld",
+                     name, (long long)depth, (long long)t->count);
+    }
+  }
+  return FY_OK;
+}
+
+static fy_code channels(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  fy_tensor *out;
+  levels q = {0, 1};
+  FY_TRY(levels_of(ctx->site, &q, err));
+  FY_TRY(check_channels(ctx, in, 1, err));
+  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+  const int64_t depth = in->dims[in->rank - 1];
+  for (int64_t c = 0; c < depth && in->count; c++) {
+    quantize((const float *)in->data + c, (float *)out->data + c, in->count - c, depth,
+             ((const float *)ctx->in[1]->data)[c], ((const float *)ctx->in[2]->data)[c], q);
+  }
+  return FY_OK;
+}
+
+static fy_code channels_gradient(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *grad = ctx->in[0], *in = ctx->in[1];
+  fy_tensor *out, *min, *max;
+  levels q = {0, 1};
+  FY_TRY(levels_of(ctx->site, &q, err));
+  FY_TRY(same_size(grad, in, err));
+  FY_TRY(check_channels(ctx, in, 2, err));
+  const int64_t depth = in->dims[in->rank - 1];
+  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+  FY_TRY(fy_out(ctx, 1, 1, &depth, &min, err));
+  FY_TRY(fy_out(ctx, 2, 1, &depth, &max, err));
+  for (int64_t c = 0; c < depth; c++) {
+    const gradient_sums s =
+        pass_back((const float *)grad->data + c, (const float *)in->data + c,
+                  (float *)out->data + c, in->count - c, depth,
+                  ((const float *)ctx->in[2]->data)[c], ((const float *)ctx->in[3]->data)[c], q);
+    ((float *)min->data)[c] = s.min;
+    ((float *)max->data)[c] = s.max;
+  }
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- shapes
+static fy_code vars_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_set(ctx, 0, ctx->in[0].rank, ctx->in[0].dims, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
+  return fy_shape_rank_is(ctx->in[2], 0, err);
+}
+static fy_code vars_gradient_shape(fy_shape_ctx *ctx, fy_error *err) {
+  fy_pshape both;
+  FY_TRY(fy_shape_merge(ctx, ctx->in[0], ctx->in[1], &both, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[2], 0, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[3], 0, err));
+  FY_TRY(fy_shape_set(ctx, 0, both.rank, both.dims, err));
+  FY_TRY(fy_shape_set(ctx, 1, 0, NULL, err));
+  return fy_shape_set(ctx, 2, 0, NULL, err);
+}
+static fy_code args_gradient_shape(fy_shape_ctx *ctx, fy_error *err) {
+  return fy_shape_set(ctx, 0, ctx->in[0].rank, ctx->in[0].dims, err);
+}
+static fy_code channels_shape(fy_shape_ctx *ctx, fy_error *err) {
+  int64_t depth = -1;
+  fy_pshape in = ctx->in[0];
+  FY_TRY(fy_shape_rank_at_least(in, 1, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
+  if (in.rank > 0) depth = in.dims[in.rank - 1];
+  FY_TRY(fy_dim_merge(depth, fy_dim_of(ctx->in[1], 0), &depth, err));
+  FY_TRY(fy_dim_merge(depth, fy_dim_of(ctx->in[2], 0), &depth, err));
+  if (in.rank < 0) return fy_shape_set(ctx, 0, -1, NULL, err);
+  int64_t *dims = fy_shape_dims(ctx, in.rank);
+  if (!dims) return fy_fail_oom(err, 0);
+  memcpy(dims, in.dims, (size_t)in.rank * sizeof *dims);
+  dims[in.rank - 1] = depth;
+  return fy_shape_set(ctx, 0, in.rank, dims, err);
+}
+static fy_code channels_gradient_shape(fy_shape_ctx *ctx, fy_error *err) {
+  int64_t depth = -1;
+  fy_pshape in;
+  FY_TRY(fy_shape_rank_at_least(ctx->in[0], 1, err));
+  FY_TRY(fy_shape_merge(ctx, ctx->in[0], ctx->in[1], &in, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[3], 1, err));
+  if (in.rank > 0) depth = in.dims[in.rank - 1];
+  FY_TRY(fy_dim_merge(depth, fy_dim_of(ctx->in[2], 0), &depth, err));
+  FY_TRY(fy_dim_merge(depth, fy_dim_of(ctx->in[3], 0), &depth, err));
+  if (in.rank >= 0) {
+    int64_t *dims = fy_shape_dims(ctx, in.rank);
+    if (!dims) return fy_fail_oom(err, 0);
+    memcpy(dims, in.dims, (size_t)in.rank * sizeof *dims);
+    dims[in.rank - 1] = depth;
+    FY_TRY(fy_shape_set(ctx, 0, in.rank, dims, err));
+  }
+  FY_TRY(fy_shape_set(ctx, 1, 1, &depth, err));
+  return fy_shape_set(ctx, 2, 1, &depth, err);
+}
+
+static const fy_sample args_samples[] = {
+    {"f32[3]=-7,0.01,7", "min=-6.0; max=6.0; num_bits=2", FY_OK, "-8,0,4"},
+};
+static const fy_sample args_grad_samples[] = {
+    {"f32[3]=1,2,3; f32[3]=-9,0,9", NULL, FY_OK, "0,2,0"},
+};
+static const fy_sample vars_samples[] = {
+    {"f32[3]=-1,0.3,1; f32[]=0; f32[]=3", "num_bits=2", FY_OK, "0,0,1"},
+};
+static const fy_sample vars_grad_samples[] = {
+    {"f32[3]=1,2,3; f32[3]=-9,0,9; f32[]=-6; f32[]=6", NULL, FY_OK, "0,2,0"},
+};
+static const fy_sample channel_samples[] = {
+    {"f32[2,2]=-1,0.3,1,9; f32[2]=0,0; f32[2]=3,3", "num_bits=2", FY_OK, "0,0,1,3"},
+};
+static const fy_sample channel_grad_samples[] = {
+    {"f32[2,2]=1,2,3,4; f32[2,2]=-1,0.3,1,9; f32[2]=0,0; f32[2]=3,3", "num_bits=2", FY_OK,
+     "0,2,3,0"},
+};
+FY_OP(FakeQuantWithMinMaxArgs, .shape = fy_shape_unchanged, .prepare = args_prepare,
+      .compute = args, FY_SAMPLES(args_samples));
+FY_OP(FakeQuantWithMinMaxArgsGradient, .shape = args_gradient_shape, .prepare = args_prepare,
+      .compute = args_gradient, FY_SAMPLES(args_grad_samples));
+FY_OP(FakeQuantWithMinMaxVars, .shape = vars_shape, .prepare = vars_prepare, .compute = vars,
+      FY_SAMPLES(vars_samples));
+FY_OP(FakeQuantWithMinMaxVarsGradient, .shape = vars_gradient_shape, .prepare = vars_prepare,
+      .compute = vars_gradient, FY_SAMPLES(vars_grad_samples));
+FY_OP(FakeQuantWithMinMaxVarsPerChannel, .shape = channels_shape, .prepare = vars_prepare,
+      .compute = channels, FY_SAMPLES(channel_samples));
+FY_OP(FakeQuantWithMinMaxVarsPerChannelGradient, .shape = channels_gradient_shape,
+      .prepare = vars_prepare, .compute = channels_gradient, FY_SAMPLES(channel_grad_samples));

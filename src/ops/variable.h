@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// variable.h: what kernels that change variables share (variables.c).
+
+#ifndef FY_OPS_VARIABLE_H
+#define FY_OPS_VARIABLE_H
+
+#include "ops/op.h"
+#include "ops/resource.h"
+
+// Input |i| as a tensor that may be kept: itself if it owns its memory, else a copy.
+FY_MUST_CHECK fy_code fy_variable_keep(fy_kernel_ctx *ctx, int i, fy_tensor **out, fy_error *err);
+// Makes sure that nobody else holds the value of |v|, which is locked and has one. A value that had
+// to be replaced goes to |*garbage|, to be released without the lock.
+FY_MUST_CHECK fy_code fy_variable_own(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **garbage,
+                                      fy_error *err);
+// |t| as the kernel may address it (fy_services.view).
+fy_tensor *fy_variable_view(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage);
+// Output 0, if the op has one, refers to the variable of input 0: the ops on references.
+FY_MUST_CHECK static inline fy_code fy_out_ref(fy_kernel_ctx *ctx, fy_error *err) {
+  return ctx->site->num_outputs == 1 ? fy_out_alias(ctx, 0, 0, 0, NULL, err) : FY_OK;
+}
+
+#endif

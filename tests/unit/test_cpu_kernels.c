@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU's fast products and convolutions against a plain sum in double precision: random sizes
+// (below, at and above every blocking limit), windows, strides, dilations, groups, types, threads,
+// and every epilogue; weights fed (packed at each run), constant (packed once) and run twice.
+// FERRY_TEST_SEED chooses other cases; a failure prints the case.
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ferry/ferry.h"
+
+static uint64_t state = 20261116;
+static ferry_error err;
+
+static int64_t roll(int64_t below) {
+  state = state * 6364136223846793005ull + 1442695040888963407ull;
+  return (int64_t)((state >> 33) % (uint64_t)below);
+}
+
+static int64_t pick(const int64_t *from, int n) {
+  return from[roll(n)];
+}
+
+typedef struct array {
+  int rank;
+  int64_t dims[5], count;
+  double *v;  // rounded to float: what both sides see
+} array;
+
+static array make(int rank, const int64_t *dims) {
+  array a = {.rank = rank, .count = 1};
+  for (int i = 0; i < rank; i++) a.count *= a.dims[i] = dims[i];
+  a.v = malloc((size_t)(a.count ? a.count : 1) * sizeof *a.v);
+  assert_non_null(a.v);
+  for (int64_t i = 0; i < a.count; i++) a.v[i] = (double)((float)(roll(2001) - 1000) / 512.0f);
+  return a;
+}
+
+static ferry_tensor *tensor(const array *a, int dtype) {
+  ferry_tensor *t;
+  assert_int_equal(ferry_tensor_new(dtype, a->rank, a->dims, NULL, &t, &err), 0);
+  for (int64_t i = 0; i < a->count; i++) {
+    if (dtype == 1)
+      ((float *)ferry_tensor_data(t))[i] = (float)a->v[i];
+    else
+      ((double *)ferry_tensor_data(t))[i] = a->v[i];
+  }
+  return t;
+}
+
+// ---------------------------------------------------------------- what is expected
+typedef struct conv {
+  int64_t n, h, w, ic, kh, kw, oc, groups, sh, sw, dh, dw, oh, ow, top, left;
+  bool depthwise;
+} conv;
+
+static void same_padding(int64_t in, int64_t k, int64_t s, int64_t d, int64_t *out, int64_t *pad) {
+  *out = (in + s - 1) / s;
+  int64_t total = (*out - 1) * s + (k - 1) * d + 1 - in;
+  *pad = total > 0 ? total / 2 : 0;
+}
+
+static double conv_at(const conv *c, const array *x, const array *f, int64_t n, int64_t y,
+                      int64_t xo, int64_t o) {
+  double sum = 0;
+  const int64_t per = c->ic / c->groups, g = o / (c->oc / c->groups);
+  for (int64_t r = 0; r < c->kh; r++) {
+    for (int64_t s = 0; s < c->kw; s++) {
+      const int64_t iy = y * c->sh - c->top + r * c->dh, ix = xo * c->sw - c->left + s * c->dw;
+      if (iy < 0 || iy >= c->h || ix < 0 || ix >= c->w) continue;
+      const double *in = x->v + ((n * c->h + iy) * c->w + ix) * c->ic;
+      if (c->depthwise) {
+        sum += in[o] * f->v[(r * c->kw + s) * c->ic + o];
+        continue;
+      }
+      for (int64_t i = 0; i < per; i++)
+        sum += in[g * per + i] * f->v[((r * c->kw + s) * per + i) * c->oc + o];
+    }
+  }
+  return sum;
+}
+
+typedef struct epilogue {
+  bool bias, norm, add;
+  int act;  // index into acts
+} epilogue;
+static const char *const acts[] = {NULL,  "Relu",      "Relu6",   "Tanh",
+                                   "Elu", "LeakyRelu", "Sigmoid", "swish"};
+
+static double activate(int act, double x) {
+  switch (act) {
+    case 1: return x < 0 ? 0 : x;
+    case 2: return x < 0 ? 0 : x > 6 ? 6 : x;
+    case 3: return tanh(x);
+    case 4: return x < 0 ? expm1(x) : x;
+    case 5: return x > 0 ? x : 0.2 * x;
+    case 6: return 1 / (1 + exp(-x));
+    case 7: return x / (1 + exp(-x));
+    default: return x;
+  }
+}
+
+// ---------------------------------------------------------------- building and running
+typedef struct builder {
+  ferry_runtime *rt;
+  ferry_graph *g;
+  int dtype;
+  bool constant;  // weights are constants
+  const char *feeds[8];
+  ferry_tensor *values[8];
+  int num_feeds;
+} builder;
+
+static void input(builder *b, const char *name, const array *a, bool weight) {
+  ferry_tensor *t = tensor(a, b->dtype);
+  char attrs[160];
+  if (weight && b->constant) {
+    assert_int_equal(ferry_graph_add(b->g, "Const", name, NULL, NULL, NULL, t, &err), 0);
+    ferry_tensor_free(t);
+    return;
+  }
+  snprintf(attrs, sizeof attrs, "dtype=%s", b->dtype == 1 ? "float" : "double");
+  assert_int_equal(ferry_graph_add(b->g, "Placeholder", name, NULL, attrs, NULL, NULL, &err), 0);
+  b->feeds[b->num_feeds] = name;
+  b->values[b->num_feeds++] = t;
+}
+
+static const char *node(builder *b, const char *op, const char *name, const char *inputs,
+                        const char *attrs) {
+  if (ferry_graph_add(b->g, op, name, inputs, attrs, NULL, NULL, &err))
+    fail_msg("%s(%s; %s): %s", op, inputs, attrs ? attrs : "", err.text);
+  return name;
+}
+
+static const char *add_epilogue(builder *b, const epilogue *e, const array *vec, const array *like,
+                                const char *at) {
+  static const char *const names[] = {"bias", "scale", "offset", "mean", "variance"};
+  char in[128];
+  for (int i = 0; i < 5; i++)
+    if (i == 0 ? e->bias : e->norm) input(b, names[i], &vec[i], true);
+  if (e->bias) {
+    snprintf(in, sizeof in, "%s, bias", at);
+    at = node(b, "BiasAdd", "biased", in, NULL);
+  }
+  if (e->norm) {
+    snprintf(in, sizeof in, "%s, scale, offset, mean, variance", at);
+    at = node(b, "FusedBatchNormV3", "norm", in, "is_training=false; epsilon=0.001; U=float");
+  }
+  if (e->add) {
+    input(b, "other", like, false);
+    snprintf(in, sizeof in, "other, %s", at);
+    at = node(b, "AddV2", "sum", in, NULL);
+  }
+  if (e->act == 7) {
+    snprintf(in, sizeof in, "%s, gate", at);
+    node(b, "Sigmoid", "gate", at, NULL);
+    at = node(b, "Mul", "y", in, NULL);
+  } else if (e->act) {
+    at = node(b, acts[e->act], "y", at, NULL);
+  }
+  return at;
+}
+
+static void compare(builder *b, const char *fetch, const double *want, int64_t count,
+                    const double *slack, const char *what) {
+  ferry_session *s;
+  assert_int_equal(ferry_session_new(b->rt, b->g, &s, &err), 0);
+  for (int run = 0; run < 2; run++) {
+    ferry_tensor *y = NULL;
+    if (ferry_run(s, b->num_feeds, b->feeds, b->values, 1, &fetch, &y, 0, &err))
+      fail_msg("%s: %s", what, err.text);
+    for (int64_t i = 0; i < count; i++) {
+      const double got = b->dtype == 1 ? (double)((float *)ferry_tensor_data(y))[i]
+                                       : ((double *)ferry_tensor_data(y))[i];
+      if (!(fabs(got - want[i]) <= slack[i]))
+        fail_msg("%s, run %d: element %lld is %.9g instead of %.9g", what, run, (long long)i, got,
+                 want[i]);
+    }
+    ferry_tensor_free(y);
+  }
+  ferry_session_free(s);
+  for (int i = 0; i < b->num_feeds; i++) ferry_tensor_free(b->values[i]);
+}
+
+static void begin(builder *b, ferry_runtime *rt, int dtype, bool constant) {
+  *b = (builder){.rt = rt, .dtype = dtype, .constant = constant};
+  assert_int_equal(ferry_graph_new(rt, &b->g, &err), 0);
+}
+
+// Applies |e| to |sum| in place and says how far a float may be off.
+static void expect(const epilogue *e, const array *vec, const array *like, int64_t channels,
+                   double terms, bool single, double *sum, double *slack, int64_t count) {
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t c = i % channels;
+    double x = sum[i], by = 1;
+    if (e->bias) x += vec[0].v[c];
+    if (e->norm) {
+      by = vec[1].v[c] / sqrt(vec[4].v[c] + (double)0.001f);
+      x = (x - vec[3].v[c]) * by + vec[2].v[c];
+    }
+    if (e->add) x += like->v[i];
+    sum[i] = activate(e->act, x);
+    slack[i] = (single ? 1e-6 : 1e-13) * (8 + 2 * sqrt(terms)) * (2 + fabs(by)) * 4;
+  }
+}
+
+static ferry_runtime *runtime(int threads) {
+  char config[64];
+  ferry_runtime *rt;
+  snprintf(config, sizeof config, "intra_threads=%d", threads);
+  if (ferry_open(config, &rt, &err)) fail_msg("%s", err.text);
+  return rt;
+}
+
+static epilogue some_epilogue(bool single, bool norm_allowed) {
+  epilogue e = {.bias = roll(2), .norm = single && norm_allowed && roll(2), .add = roll(3) == 0};
+  e.act = (int)roll(single ? 8 : 3);
+  return e;
+}
+
+static void make_vectors(array *vec, int64_t n) {
+  for (int i = 0; i < 5; i++) vec[i] = make(1, &n);
+  for (int64_t i = 0; i < n; i++) vec[4].v[i] = fabs(vec[4].v[i]) + 0.25;
+}
+
+static void free_arrays(array *a, int n) {
+  for (int i = 0; i < n; i++) free(a[i].v);
+}
+
+static void products(void **unused) {
+  (void)unused;
+  static const int64_t sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 13, 16, 17, 24, 33, 64, 97, 130, 400};
+  ferry_runtime *rts[] = {runtime(1), runtime(3)};
+  for (int round = 0; round < 120; round++) {
+    const int64_t m = pick(sizes, 17), k = round % 20 ? pick(sizes, 17) : 900;
+    const int64_t n = pick(sizes, 17);
+    const bool ta = roll(2), tb = roll(2), single = roll(4) != 0, constant = roll(2);
+    const epilogue e = some_epilogue(single, false);
+    array a = make(2, ta ? (int64_t[]){k, m} : (int64_t[]){m, k});
+    array b = make(2, tb ? (int64_t[]){n, k} : (int64_t[]){k, n});
+    array like = make(2, (int64_t[]){m, n}), vec[5];
+    make_vectors(vec, n);
+    double *want = malloc((size_t)(m * n) * sizeof *want);
+    double *slack = malloc((size_t)(m * n) * sizeof *slack);
+    for (int64_t i = 0; i < m; i++) {
+      for (int64_t j = 0; j < n; j++) {
+        double sum = 0;
+        for (int64_t p = 0; p < k; p++)
+          sum += a.v[ta ? p * m + i : i * k + p] * b.v[tb ? j * k + p : p * n + j];
+        want[i * n + j] = sum;
+      }
+    }
+    expect(&e, vec, &like, n, (double)k, single, want, slack, m * n);
+    builder g;
+    begin(&g, rts[roll(2)], single ? 1 : 2, constant);
+    input(&g, "a", &a, false);
+    input(&g, "b", &b, true);
+    char attrs[96], what[160];
+    snprintf(attrs, sizeof attrs, "transpose_a=%s; transpose_b=%s", ta ? "true" : "false",
+             tb ? "true" : "false");
+    snprintf(what, sizeof what, "MatMul %lldx%lldx%lld %s%s act %d%s%s", (long long)m, (long long)k,
+             (long long)n, attrs, single ? "" : " double", e.act, e.bias ? " bias" : "",
+             e.add ? " add" : "");
+    const char *at = node(&g, "MatMul", "product", "a, b", attrs);
+    at = add_epilogue(&g, &e, vec, &like, at);
+    compare(&g, at, want, m * n, slack, what);
+    ferry_graph_free(g.g);
+    free_arrays(vec, 5);
+    free(a.v), free(b.v), free(like.v), free(want), free(slack);
+  }
+  ferry_close(rts[0]);
+  ferry_close(rts[1]);
+}
+
+static void convolutions(void **unused) {
+  (void)unused;
+  static const int64_t depths[] = {1, 2, 3, 4, 8, 15, 16, 17, 24, 33, 64, 100};
+  static const int64_t windows[] = {1, 1, 2, 3, 3, 5, 7};
+  ferry_runtime *rts[] = {runtime(1), runtime(3)};
+  for (int round = 0; round < 160; round++) {
+    conv c = {.n = 1 + roll(3),
+              .h = 1 + roll(14),
+              .w = 1 + roll(14),
+              .ic = pick(depths, 12),
+              .kh = pick(windows, 7),
+              .kw = pick(windows, 7),
+              .oc = pick(depths, 12),
+              .groups = 1,
+              .sh = 1 + roll(3),
+              .dh = 1,
+              .dw = 1};
+    c.sw = c.sh;
+    if (c.sh == 1) c.dh = c.dw = 1 + roll(2);
+    c.depthwise = roll(4) == 0;
+    if (c.depthwise) c.oc = c.ic;
+    const bool single = roll(5) != 0, constant = roll(2), valid = roll(2);
+    if (!c.depthwise && c.ic % 2 == 0 && c.oc % 2 == 0 && roll(4) == 0) c.groups = 2;
+    const int64_t eh = (c.kh - 1) * c.dh + 1, ew = (c.kw - 1) * c.dw + 1;
+    if (valid && (eh > c.h || ew > c.w)) continue;
+    same_padding(c.h, c.kh, c.sh, c.dh, &c.oh, &c.top);
+    same_padding(c.w, c.kw, c.sw, c.dw, &c.ow, &c.left);
+    if (valid) {
+      c.top = c.left = 0;
+      c.oh = (c.h - eh) / c.sh + 1;
+      c.ow = (c.w - ew) / c.sw + 1;
+    }
+    const epilogue e = some_epilogue(single, true);
+    array x = make(4, (int64_t[]){c.n, c.h, c.w, c.ic});
+    array f = make(4, c.depthwise ? (int64_t[]){c.kh, c.kw, c.ic, 1}
+                                  : (int64_t[]){c.kh, c.kw, c.ic / c.groups, c.oc});
+    array like = make(4, (int64_t[]){c.n, c.oh, c.ow, c.oc}), vec[5];
+    make_vectors(vec, c.oc);
+    double *want = malloc((size_t)like.count * sizeof *want);
+    double *slack = malloc((size_t)like.count * sizeof *slack);
+    int64_t at_i = 0;
+    for (int64_t i = 0; i < c.n; i++)
+      for (int64_t y = 0; y < c.oh; y++)
+        for (int64_t xo = 0; xo < c.ow; xo++)
+          for (int64_t o = 0; o < c.oc; o++) want[at_i++] = conv_at(&c, &x, &f, i, y, xo, o);
+    expect(&e, vec, &like, c.oc, (double)(c.kh * c.kw * c.ic), single, want, slack, like.count);
+    builder g;
+    begin(&g, rts[roll(2)], single ? 1 : 2, constant);
+    input(&g, "x", &x, false);
+    input(&g, "f", &f, true);
+    char attrs[160], what[320];
+    snprintf(attrs, sizeof attrs,
+             "strides=[1,%lld,%lld,1]; dilations=[1,%lld,%lld,1]; padding=\"%s\"", (long long)c.sh,
+             (long long)c.sw, (long long)c.dh, (long long)c.dw, valid ? "VALID" : "SAME");
+    snprintf(what, sizeof what,
+             "%s [%lld,%lld,%lld,%lld] with [%lld,%lld,%lld] groups %lld %s act %d%s%s%s%s",
+             c.depthwise ? "Depthwise" : "Conv2D", (long long)c.n, (long long)c.h, (long long)c.w,
+             (long long)c.ic, (long long)c.kh, (long long)c.kw, (long long)c.oc,
+             (long long)c.groups, attrs, e.act, e.bias ? " bias" : "", e.norm ? " norm" : "",
+             e.add ? " add" : "", single ? "" : " double");
+    const char *at =
+        node(&g, c.depthwise ? "DepthwiseConv2dNative" : "Conv2D", "conv", "x, f", attrs);
+    at = add_epilogue(&g, &e, vec, &like, at);
+    compare(&g, at, want, like.count, slack, what);
+    ferry_graph_free(g.g);
+    free_arrays(vec, 5);
+    free(x.v), free(f.v), free(like.v), free(want), free(slack);
+  }
+  ferry_close(rts[0]);
+  ferry_close(rts[1]);
+}
+
+int main(void) {
+  if (getenv("FERRY_TEST_SEED")) state = strtoull(getenv("FERRY_TEST_SEED"), NULL, 10);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(convolutions)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
