@@ -348,9 +348,11 @@ static fy_code make_callable(builder *b, uint32_t item, fy_error *err) {
     if (is_last(b->copy_of[y->nodes.at[i]])) targets[num_targets++] = b->copy_of[y->nodes.at[i]];
   it->num_in = (uint32_t)y->args.n;
   it->num_out = (uint32_t)y->results.n;
-  return fy_callable_new(b->f->graph, feeds, (int)y->args.n, fetches, (int)y->results.n, targets,
+  FY_TRY(fy_callable_new(b->f->graph, feeds, (int)y->args.n, fetches, (int)y->results.n, targets,
                          num_targets, b->a->devices, b->a->default_device, b->a->options,
-                         b->a->callables, true, &it->call, err);
+                         b->a->callables, true, &it->call, err));
+  fy_callable_keep_refs(it->call);
+  return FY_OK;
 }
 
 // ------------------------------------------------------------------ the plan
@@ -478,6 +480,8 @@ static fy_code add_flow_node(builder *b, size_t number, fy_node **out, fy_error 
   FY_TRY(fy_graph_add_raw(b->g, "_FerryFlow", name, "", &attrs, b->args.at, (uint32_t)b->args.n,
                           b->waits, (uint32_t)b->num_waits, types, (uint32_t)b->results.n, out,
                           err));
+  for (size_t i = 0; i < b->args.n; i++)  // references stay what they are
+    (*out)->input_types[i] = b->args.at[i].node->outputs[b->args.at[i].index].dtype;
   (*out)->origins = origins;
   (*out)->num_origins = (uint32_t)b->num_members;
   (*out)->error_head = (*out)->error_tail = "";  // what fails inside has named itself
