@@ -377,7 +377,31 @@ def dead_loops():
   tf.identity(nested, "nested")
 
 
+def functional():
+  """For and RemoteCall: loops and calls by function that no pass of TensorFlow rewrites."""
+  from tensorflow.python.framework import function
+  from tensorflow.python.ops import functional_ops
+
+  @function.Defun(tf.int32, tf.float32, tf.float32, func_name="ForBody")
+  def body(i, a, b):
+    return a + tf.cast(i, tf.float32), b * 2.
+
+  @function.Defun(tf.float32, func_name="Remote")
+  def remote(x):
+    return x + 1., tf.reduce_sum(x)
+  n = tf1.placeholder(tf.int32, [], name="n")
+  d = tf1.placeholder(tf.int32, [], name="d")
+  x = tf1.placeholder(tf.float32, [2], name="x")
+  a, b = functional_ops.For(0, n, d, [x, 1.0], body, rewrite_with_while=False)
+  tf.identity(a, "a"); tf.identity(b, "b")
+  u, v = functional_ops.remote_call(target="/job:localhost/replica:0/task:0/device:CPU:0", args=[x], Tout=[tf.float32, tf.float32], f=remote)
+  tf.identity(u, "u"); tf.identity(v, "v")
+
+
 B = np.bool_
+case("functional", functional, [({"n:0": np.int32(n), "d:0": np.int32(d), "x:0": f32([1, 2])}, ["a:0", "b:0"], [])
+                                for n, d in ((0, 1), (5, 1), (5, 2), (-4, -1), (-4, 1), (3, 0), (4, -1))] +
+     [({"x:0": f32([1, 2])}, ["u:0", "v:0"], [])])
 case("cond_refs", cond_refs, [({}, [], ["init", "winit"]), ({"p:0": B(True)}, ["y:0"], []), ({}, ["now:0"], []), ({"p:0": B(False)}, ["y:0"], []),
                               ({}, ["now:0"], []), ({"p:0": B(True)}, ["merged:0", "which:0"], []), ({}, ["now:0"], []),
                               ({"p:0": B(False)}, ["merged:0", "which:0"], []), ({}, ["now:0"], []), ({"n:0": np.int32(5)}, ["i:0"], []), ({}, ["wnow:0"], [])])

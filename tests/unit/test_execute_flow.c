@@ -207,12 +207,50 @@ static void placed_as_tensorflow(void **state) {
   play("sim=gpu:1,memory=64MiB; place=tensorflow");
 }
 
+// A graph with a bit wrong is refused, or runs, or fails; it never crashes or hangs.
+static void damaged(void **state) {
+  (void)state;
+  static const char *const names[] = {"while_nested", "raw_switch", "dead_loops", "while_ta",
+                                      "cond_refs"};
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+    char path[256];
+    uint8_t *bytes;
+    size_t n;
+    fy_error err;
+    fy_error_init(&err);
+    snprintf(path, sizeof path, "tests/data/flow/%s.pb", names[k]);
+    assert_int_equal(fy_wire_file_load(path, 1 << 24, &bytes, &n, &err), FY_OK);
+    for (size_t at = 0; at < n; at += 11) {
+      env e;
+      fy_arena a;
+      ProtobufCMessage *m;
+      env_open(&e, NULL);
+      fy_arena_init(&a);
+      bytes[at] ^= (uint8_t)(1u << (at % 7));
+      fy_code code =
+          fy_wire_unpack(&tensorflow__graph_def__descriptor, bytes, n, NULL, &a, &m, &err);
+      if (!code) code = fy_graph_import(e.g, (const Tensorflow__GraphDef *)m, NULL, &a, NULL, &err);
+      bytes[at] ^= (uint8_t)(1u << (at % 7));
+      if (!code) env_session(&e);
+      for (size_t i = 0; !code && i < e.g->num_nodes; i += 3) {
+        fy_node *target = e.g->nodes[i];
+        fy_run_args args = {.targets = &target, .num_targets = 1, .timeout_ms = 200};
+        (void)!fy_session_run(e.s, &args, NULL, &err);
+        fy_error_clear(&err);
+      }
+      fy_error_clear(&err);
+      fy_arena_free(&a);
+      env_close(&e);
+    }
+    fy_free(bytes);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(on_cpu),
-      cmocka_unit_test(not_optimised),
-      cmocka_unit_test(with_gpu),
-      cmocka_unit_test(placed_as_tensorflow),
+      cmocka_unit_test(on_cpu),   cmocka_unit_test(not_optimised),
+      cmocka_unit_test(with_gpu), cmocka_unit_test(placed_as_tensorflow),
+      cmocka_unit_test(damaged),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
