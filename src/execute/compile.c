@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "execute/constant.h"
 #include "execute/build.h"
 #include "execute/frames.h"
 #include "execute/kernel_call.h"
@@ -86,6 +87,7 @@ fy_code fy_program_compile(fy_compile_args *a, fy_program **out, fy_error *err) 
       .mode = a->options->place_tensorflow ? FY_PLACE_TENSORFLOW : FY_PLACE_AUTO,
       .soft = a->options->soft_placement,
       .default_device = a->default_device};
+  fy_graph_set_evaluator(fy_constant_for_shapes);
   fy_code code = fy_refs_lower(a, err);
   if (!code) code = fy_graph_infer_all(a->graph, err);
   if (!code && (a->options->optimize || fy_flow_any(a->graph)))

@@ -97,11 +97,13 @@ static fy_code publish(fy_graph *g, fy_node *node, const fy_shape_ctx *ctx, fy_e
       o->handle.shape = unknown_shape;
       FY_TRY(merge(&o->handle.shape, ctx->out_handle[i].shape, &g->arena, err));
     }
-    if (ctx->out_as_shape[i].rank >= 0 && !o->as_shape) {
+    fy_pshape known = o->as_shape ? *o->as_shape : unknown_shape;
+    const int64_t *before = known.dims;
+    FY_TRY(merge(&known, ctx->out_as_shape[i], &g->arena, err));
+    if (known.rank >= 0 && (!o->as_shape || known.dims != before)) {
       fy_pshape *s = fy_arena_alloc(&g->arena, sizeof *s);
       if (!s) return fy_fail_oom(err, sizeof *s);
-      *s = unknown_shape;
-      FY_TRY(merge(s, ctx->out_as_shape[i], &g->arena, err));
+      *s = known;
       o->as_shape = s;
     }
   }

@@ -108,7 +108,7 @@ static fy_code read_flags(const fy_site *site, flags *f, fy_error *err) {
   return FY_OK;
 }
 static fy_code check_flags(fy_site *site, fy_error *err) {
-  flags f;
+  flags f = {{false, false}, {false, false}};
   return read_flags(site, &f, err);
 }
 
@@ -164,7 +164,7 @@ static fy_code multiply_dense(fy_kernel_ctx *ctx, const fy_csr *a, const dense_b
 static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *b = ctx->in[1];
   fy_csr *m, *a;
-  flags f;
+  flags f = {{false, false}, {false, false}};
   const csr_loops *loops;
   char x[128], y[128];
   FY_TRY(read_flags(ctx->site, &f, err));
@@ -263,7 +263,7 @@ static fy_code multiply_sparse(fy_kernel_ctx *ctx, const fy_csr *a, const fy_csr
 
 static fy_code sparse_matmul(fy_kernel_ctx *ctx, fy_error *err) {
   fy_csr *in[2], *side[2] = {NULL, NULL}, *out = NULL;
-  flags f;
+  flags f = {{false, false}, {false, false}};
   const csr_loops *loops;
   char x[128], y[128];
   FY_TRY(read_flags(ctx->site, &f, err));

@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 
+#include "ops/einsum.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
 #include "ops/values.h"
@@ -162,20 +163,12 @@ static fy_code offsets(fy_kernel_ctx *ctx, const equation *e, const group *g,
 }
 
 // ---------------------------------------------------------------- loops
-typedef struct einsum_job {
-  const void *a, *b;  // b NULL: ones
-  void *out, *packed, *sums;
-  int64_t batch, rows, cols, inner;  // sizes of the groups
-  const int64_t *a_batch, *a_rows, *a_inner, *b_batch, *b_cols, *b_inner;
-  const int64_t *o_batch, *o_rows, *o_cols;
-} einsum_job;
-
 #define MADD_REAL(S, s, x, y) ((s) + (x) * (y))
 #define MADD_INT(S, s, x, y)  (fy_a_##S)((fy_u_##S)(s) + (fy_u_##S)(x) * (fy_u_##S)(y))
 #define MADD_CPLX(S, s, x, y) ((s) + fy_cmul_##S(x, y))
 #define EINSUM(E, S, MADD)                                                                       \
   static void pack_##S(void *arg, int64_t begin, int64_t end) {                                  \
-    const einsum_job *j = arg;                                                                   \
+    const fy_einsum_job *j = arg;                                                                \
     const fy_t_##S *b = j->b;                                                                    \
     fy_a_##S *to = j->packed;                                                                    \
     for (int64_t i = begin; i < end; i++) {                                                      \
@@ -186,7 +179,7 @@ typedef struct einsum_job {
     }                                                                                            \
   }                                                                                              \
   static void rows_##S(void *arg, int64_t begin, int64_t end) {                                  \
-    const einsum_job *j = arg;                                                                   \
+    const fy_einsum_job *j = arg;                                                                \
     const fy_t_##S *a = j->a;                                                                    \
     fy_t_##S *out = j->out;                                                                      \
     for (int64_t i = begin; i < end; i++) {                                                      \
@@ -246,19 +239,20 @@ static void divide(const equation *e, group g[4]) {
   }
 }
 
-static fy_code multiply(fy_kernel_ctx *ctx, const equation *e, fy_tensor *out, fy_error *err) {
+static fy_code tables(fy_kernel_ctx *ctx, const equation *e, fy_tensor *out, fy_einsum_job *job,
+                      fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = e->inputs > 1 ? ctx->in[1] : NULL;
   int64_t stride[LABELS];
   int64_t *t[9];
   group g[4];
   divide(e, g);
-  einsum_job j = {.a = a->data,
-                  .b = b ? b->data : NULL,
-                  .out = out->data,
-                  .batch = g[0].count,
-                  .rows = g[1].count,
-                  .cols = g[2].count,
-                  .inner = g[3].count};
+  fy_einsum_job j = {.a = a->data,
+                     .b = b ? b->data : NULL,
+                     .out = out->data,
+                     .batch = g[0].count,
+                     .rows = g[1].count,
+                     .cols = g[2].count,
+                     .inner = g[3].count};
   add_strides(&e->in[0], a->dims, stride);
   FY_TRY(offsets(ctx, e, &g[0], stride, &t[0], err));
   FY_TRY(offsets(ctx, e, &g[1], stride, &t[1], err));
@@ -276,16 +270,21 @@ static fy_code multiply(fy_kernel_ctx *ctx, const equation *e, fy_tensor *out, f
   j.a_batch = t[0], j.a_rows = t[1], j.a_inner = t[2];
   j.b_batch = t[3], j.b_cols = t[4], j.b_inner = t[5];
   j.o_batch = t[6], j.o_rows = t[7], j.o_cols = t[8];
-  const size_t wide = fy_dtype_storage(a->dtype) < 4 ? 4 : fy_dtype_storage(a->dtype);
-  FY_TRY(fy_scratch(ctx, (size_t)(j.batch * j.inner * j.cols + 1) * wide, &j.packed, err));
-  FY_TRY(fy_scratch(ctx, (size_t)(j.batch * j.rows * j.cols + 1) * wide, &j.sums, err));
-  if (j.inner) fy_parallel(ctx, j.batch * j.inner, 2.0 * (double)j.cols, packs[a->dtype], &j);
-  fy_parallel(ctx, j.batch * j.rows, 0.3 * (double)j.inner * (double)j.cols + 1, rows[a->dtype],
-              &j);
+  *job = j;
   return FY_OK;
 }
 
-static fy_code einsum(fy_kernel_ctx *ctx, fy_error *err) {
+static fy_code multiply(fy_kernel_ctx *ctx, fy_einsum_job *j, fy_error *err) {
+  const fy_dtype t = ctx->in[0]->dtype;
+  const size_t wide = fy_dtype_storage(t) < 4 ? 4 : fy_dtype_storage(t);
+  FY_TRY(fy_scratch(ctx, (size_t)(j->batch * j->inner * j->cols + 1) * wide, &j->packed, err));
+  FY_TRY(fy_scratch(ctx, (size_t)(j->batch * j->rows * j->cols + 1) * wide, &j->sums, err));
+  if (j->inner) fy_parallel(ctx, j->batch * j->inner, 2.0 * (double)j->cols, packs[t], j);
+  fy_parallel(ctx, j->batch * j->rows, 0.3 * (double)j->inner * (double)j->cols + 1, rows[t], j);
+  return FY_OK;
+}
+
+fy_code fy_einsum_begin(fy_kernel_ctx *ctx, fy_einsum_job *job, fy_error *err) {
   const int n = ctx->site->num_inputs;
   fy_pshape in[2];
   int64_t dims[FY_MAX_RANK];
@@ -305,9 +304,16 @@ static fy_code einsum(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(read_equation(fy_site_string(ctx->site, "equation"), in, n, &e, err));
   for (int32_t d = 0; d < e.out.rank; d++) dims[d] = e.size[e.out.label[d]];
   FY_TRY(fy_out(ctx, 0, e.out.rank, dims, &out, err));
+  *job = (fy_einsum_job){.batch = 0};
   if (out->count == 0) return FY_OK;
   memset(out->data, 0, fy_tensor_bytes(out));
-  return multiply(ctx, &e, out, err);
+  return tables(ctx, &e, out, job, err);
+}
+
+static fy_code einsum(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_einsum_job job;
+  FY_TRY(fy_einsum_begin(ctx, &job, err));
+  return job.batch ? multiply(ctx, &job, err) : FY_OK;
 }
 
 static fy_code einsum_shape(fy_shape_ctx *ctx, fy_error *err) {

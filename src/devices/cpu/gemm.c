@@ -172,8 +172,23 @@ static void see(const run *r, const pixel *p, const void **out, int64_t stride) 
   }
 }
 
+typedef struct blocks {  // of a tile's rows
+  int n;
+  uint8_t rows[TILE_GROUPS];
+} blocks;
+
+// All blocks are about equal, because one with a single row costs as much as one with three.
+static blocks cut(int64_t rows) {
+  blocks b = {.n = (int)((rows + FY_GEMM_ROWS - 1) / FY_GEMM_ROWS)};
+  for (int i = 0; i < b.n; i++) {
+    b.rows[i] = (uint8_t)((rows + b.n - i - 1) / (b.n - i));
+    rows -= b.rows[i];
+  }
+  return b;
+}
+
 // Pointers to the rows [m0, m1), group by group: [group][tap][row of the group].
-static void find_rows(const run *r, int64_t m0, int64_t m1, const void **out) {
+static void find_rows(const run *r, const blocks *k, int64_t m0, int64_t m1, const void **out) {
   const fy_gemm_job *j = r->job;
   if (!j->conv) {
     for (int64_t m = m0; m < m1; m++)
@@ -181,8 +196,8 @@ static void find_rows(const run *r, int64_t m0, int64_t m1, const void **out) {
     return;
   }
   pixel p = pixel_of(j, m0);
-  for (int64_t g = m0; g < m1; g += FY_GEMM_ROWS) {
-    const int64_t rows = m1 - g < FY_GEMM_ROWS ? m1 - g : FY_GEMM_ROWS;
+  for (int g = 0; g < k->n; g++) {
+    const int64_t rows = k->rows[g];
     for (int64_t i = 0; i < rows; i++) {
       see(r, &p, out + i, rows);
       next_pixel(j, &p);
@@ -239,7 +254,7 @@ typedef struct piece {  // of the sum
   bool first, last;
 } piece;
 
-static void panel(const run *r, const piece *s, int64_t m0, int64_t m1, int64_t p,
+static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, int64_t p,
                   const void *const *rows, int64_t taps, int64_t depth) {
   const fy_gemm_job *j = r->job;
   const int64_t left = j->n - p * r->columns, width = left < r->columns ? left : r->columns;
@@ -261,8 +276,8 @@ static void panel(const run *r, const piece *s, int64_t m0, int64_t m1, int64_t 
   if (j->bias) b.bias = (const char *)j->bias + (size_t)(p * r->columns) * r->size;
   const bool half = width * 2 == r->columns, whole = width == r->columns || half;
   const fy_gemm_fn *kernels = (half ? r->kernels->half : r->kernels->block)[j->type];
-  for (int64_t m = m0; m < m1; m += FY_GEMM_ROWS) {
-    const int64_t n = m1 - m < FY_GEMM_ROWS ? m1 - m : FY_GEMM_ROWS;
+  for (int i = 0; i < cuts->n; i++) {
+    const int64_t n = cuts->rows[i];
     const size_t at = (size_t)(m * j->ldc + p * r->columns) * r->size;
     b.rows = rows + s->tap * n;
     b.c = (char *)j->c + at;
@@ -272,6 +287,7 @@ static void panel(const run *r, const piece *s, int64_t m0, int64_t m1, int64_t 
     else
       edge(r, &b, n, width);
     rows += n * taps;
+    m += n;
   }
 }
 
@@ -283,13 +299,14 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
   const int64_t p1 = p0 + r->chunk < r->panels ? p0 + r->chunk : r->panels;
   const void *rows[MAX_POINTERS];
   _Alignas(64) char buffer[GATHER_BYTES];
+  const blocks cuts = cut(m1 - m0);
   int64_t taps = j->taps, depth = j->depth;
   if (r->gather) {
     gather_rows(r, m0, m1, buffer, rows);
     depth *= taps;
     taps = 1;
   } else {
-    find_rows(r, m0, m1, rows);
+    find_rows(r, &cuts, m0, m1, rows);
   }
   const int64_t some = depth < KC ? (KC / depth < taps ? KC / depth : taps) : 1;
   // Equal pieces: no short one at the end.
@@ -301,7 +318,7 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
       s.depth = s.taps > 1 || depth <= most ? depth : most;
       if (s.depth > depth - s.at) s.depth = depth - s.at;
       s.last = s.tap + s.taps == taps && s.at + s.depth == depth;
-      for (int64_t p = p0; p < p1; p++) panel(r, &s, m0, m1, p, rows, taps, depth);
+      for (int64_t p = p0; p < p1; p++) panel(r, &s, &cuts, m0, p, rows, taps, depth);
       s.first = false;
     }
   }
@@ -342,6 +359,7 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   r.chunk = r.panels;
   r.chunks = 1;
   int64_t tiles = (j->m + r.tile_rows - 1) / r.tile_rows;
+  r.tile_rows = round_up((j->m + tiles - 1) / tiles, FY_GEMM_ROWS);  // no short one at the end
   const int64_t want = ctx && ctx->threads > 1 ? 3 * (int64_t)ctx->threads : 1;
   // Few rows: share out the columns, each thread its part of B; then smaller tiles.
   while (tiles * r.chunks < want && r.chunk > 2) {

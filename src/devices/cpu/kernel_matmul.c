@@ -230,6 +230,20 @@ static void batch_items(void *arg, int64_t begin, int64_t end) {
   fy_aligned_free(packed);
 }
 
+// All rows meet the same B.
+static fy_code one_b(fy_kernel_ctx *ctx, const shape *s, fy_gemm_type type, fy_tensor *out,
+                     fy_error *err) {
+  fy_gemm_job j = job_of(s, type, ctx->in[0]->data, out->data);
+  fy_packed *packed;
+  size_t bytes;
+  if (!fy_gemm_packed_bytes(type, s->k, s->n, 1, &bytes)) return reference(ctx, err);
+  FY_TRY(weights(ctx, NULL, s, type, bytes, &packed, err));
+  j.b = packed->data;
+  fy_gemm_run(ctx, &j);
+  fy_pack_release(ctx->site->fast_state, packed, true);
+  return FY_OK;
+}
+
 static fy_code batch_matmul(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
   batch_job j = {
@@ -274,6 +288,7 @@ static fy_code batch_matmul(fy_kernel_ctx *ctx, fy_error *err) {
     j.rank = 0;
     bcast.count = 1;
   }
+  if (bcast.count == 1 && j.rank == 0 && s->m > FEW_ROWS) return one_b(ctx, s, j.type, out, err);
   j.in_place = reads_in_place(s, j.type, false);
   if (!fy_gemm_packed_bytes(j.type, s->k, s->n, 1, &j.packed_bytes)) return reference(ctx, err);
   if (bcast.count >= ctx->threads && bcast.count > 1) {
@@ -307,9 +322,21 @@ const fy_fast_kernel fy_fast_fused_matmul = {.op = "_FerryMatMul",
                                              .prepare = new_cache,
                                              .compute = matmul,
                                              .release = fy_pack_cache_free};
-const fy_fast_kernel fy_fast_batch_matmul = {
-    .op = "BatchMatMul", .name = "gemm", .dtypes = REALS, .compute = batch_matmul};
-const fy_fast_kernel fy_fast_batch_matmul_v2 = {
-    .op = "BatchMatMulV2", .name = "gemm", .dtypes = REALS, .compute = batch_matmul};
-const fy_fast_kernel fy_fast_batch_matmul_v3 = {
-    .op = "BatchMatMulV3", .name = "gemm", .dtypes = REALS, .compute = batch_matmul};
+const fy_fast_kernel fy_fast_batch_matmul = {.op = "BatchMatMul",
+                                             .name = "gemm",
+                                             .dtypes = REALS,
+                                             .prepare = new_cache,
+                                             .compute = batch_matmul,
+                                             .release = fy_pack_cache_free};
+const fy_fast_kernel fy_fast_batch_matmul_v2 = {.op = "BatchMatMulV2",
+                                                .name = "gemm",
+                                                .dtypes = REALS,
+                                                .prepare = new_cache,
+                                                .compute = batch_matmul,
+                                                .release = fy_pack_cache_free};
+const fy_fast_kernel fy_fast_batch_matmul_v3 = {.op = "BatchMatMulV3",
+                                                .name = "gemm",
+                                                .dtypes = REALS,
+                                                .prepare = new_cache,
+                                                .compute = batch_matmul,
+                                                .release = fy_pack_cache_free};

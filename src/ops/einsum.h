@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// einsum.h: an Einsum as a batch of products of matrices, for faster kernels.
+
+#ifndef FY_OPS_EINSUM_H
+#define FY_OPS_EINSUM_H
+
+#include "ops/op.h"
+
+// Element (batch m, row r, summed k) of the first input is a[a_batch[m] + a_rows[r] + a_inner[k]];
+// the same for the second (m, k, column c) and the output (m, r, c). Tables are scratch memory.
+typedef struct fy_einsum_job {
+  const void *a, *b;  // b NULL: ones
+  void *out, *packed, *sums;
+  int64_t batch, rows, cols, inner;  // sizes of the groups; batch 0: the output is empty
+  const int64_t *a_batch, *a_rows, *a_inner, *b_batch, *b_cols, *b_inner;
+  const int64_t *o_batch, *o_rows, *o_cols;
+} fy_einsum_job;
+
+// Checks the equation and makes the output, which is zero, and the tables.
+FY_MUST_CHECK fy_code fy_einsum_begin(fy_kernel_ctx *ctx, fy_einsum_job *job, fy_error *err);
+
+#endif
