@@ -47,9 +47,12 @@ step_scripts() {
   command -v shellcheck >/dev/null || return 0
   shellcheck -S warning scripts/*.sh tools/*.sh tests/*/*.sh bench/*.sh .ci/run
 }
+# Every op and element type is shown by some test, and docs/ops.md says what runs.
+step_dtypes() { python3 tools/check_op_dtypes.py; }
+step_docs() { tools/check_docs.sh "$build/check-gcc/bin/ferry"; }
 step_fuzz() { scripts/fuzz.sh; }
 
-[ $# -gt 0 ] || set -- format gcc clang tidy headers includes exports scripts fuzz
+[ $# -gt 0 ] || set -- format gcc clang tidy headers includes exports scripts dtypes docs fuzz
 failed=()
 for step in "$@"; do
   declare -F "step_$step" >/dev/null || { echo "check: no step '$step'" >&2; exit 2; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/data/op_goldens_{linalg,linalg_complex,fft,special,rng}.txt: TensorFlow's answers for linear
+"""Writes tests/data/op_goldens_{linalg,linalg_complex,fft,rng,special,various}.txt: TensorFlow's answers for linear
 algebra, Fourier transforms, special functions and random distributions.
 
 Run with a Python that has TensorFlow:  /opt/tfvenv/bin/python tools/goldens_linalg.py [FILE…]
@@ -378,7 +378,112 @@ def rng():
     generator("RngReadAndSkip", state, [s32(1), tf.constant(3, tf.uint64)])
 
 
-FILES = [linalg, linalg_complex, fft, rng]
+def special():
+    from gen_op_goldens import cpu_types
+    wild = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, 1e-3, 30.0]
+    ranges = {"Ndtri": (0.001, 0.999), "Erfinv": (-0.999, 0.999), "Expint": (0.01, 60), "Dawsn": (-8, 8),
+              "FresnelCos": (-6, 6), "FresnelSin": (-6, 6), "Spence": (0, 9)}
+    for op in list(ranges) + ["Bessel" + x for x in "I0 I0e I1 I1e J0 J1 K0 K0e K1 K1e Y0 Y1".split()]:
+        low, high = ranges.get(op, (-20, 20) if op[6:7] in "IJ" else (0.01, 20))
+        for t in cpu_types(op):
+            case(op, [data(t, [3, 8], low, high)], 8, 4)
+            case(op, [data(t, [12], low / 8, high / 8)], 8, 4)
+            case(op, [const(wild, t)], 8, 4)
+            case(op, [data(t, [0])])
+            case(op, [data(t, [], low, high)], 8, 4)
+    for t in (F, D):
+        many = 100 if t == F else 1000
+        for op in ("Igamma", "Igammac", "IgammaGradA", "RandomGammaGrad"):
+            case(op, [data(t, [4, 1], 0.1, 9), data(t, [6], 0, 20)], many)
+            case(op, [data(t, [12], 0.1, 60), data(t, [12], 0, 80)], many)
+            case(op, [const([1.0, 0.0, -1.0, 2.0, np.nan, 3.0, 1.0], t),
+                      const([0.0, 1.0, 1.0, -1.0, 1.0, np.nan, 1e-3], t)], many)
+            case(op, [data(t, [0]), data(t, [1])])
+        for op in ("Igamma", "Igammac"):
+            case(op, [const([np.inf, 1.0, np.inf], t), const([1.0, np.inf, np.inf], t)])
+        case("Zeta", [data(t, [12], 1.1, 9), data(t, [12], 0.1, 9)], many)
+        case("Zeta", [const([2.0, 3.0, 1.0, 0.5, 2.5, 2.0, np.nan, 4.0], t),
+                      const([-1.0, -2.0, 3.0, 3.0, -1.5, -1.5, 1.0, np.nan], t)], many)
+        case("Polygamma", [const([0, 1, 2, 3, 5, 1.5, -1, 0, 1], t),
+                           const([2.5, 0.5, 3.0, 7.0, 1.5, 2.0, 2.0, -0.5, -1.0], t)], many)
+        case("Betainc", [data(t, [12], 0.1, 20), data(t, [12], 0.1, 20), data(t, [12], 0, 1)], many)
+        case("Betainc", [const(2.0, t), data(t, [3], 0.1, 5), const(0.25, t)], many)
+        case("Betainc", [const(2.0, t), const(3.0, t), const(0.25, t)], many)
+        case("Betainc", [const([1.0, -1.0, 1.0, 0.0, 2.0, 3.0, np.nan], t), const([1.0, 1.0, 0.0, 1.0, 2.0, 3.0, 1.0], t),
+                         const([0.0, 0.5, 0.5, 0.5, 1.0, 1.5, 0.5], t)], many)
+        case("Betainc", [data(t, [2], 0.1), data(t, [3], 0.1), data(t, [2], 0.1)])
+        case("Betainc", [const(1.0, t), data(t, [3], 0.1), data(t, [2], 0.1)])
+    for t in g.INTS:
+        case("PopulationCount", [data(t, [3, 5])])
+    case("PopulationCount", [const([-1, -2**63, 2**62], tf.int64)])
+
+
+def various():
+    from gen_op_goldens import cpu_types
+    types = [F, D, tf.half, tf.bfloat16] + g.INTS + COMPLEX
+    for t in (tf.int32, tf.int64):
+        for x, dims in (([5, 2], [2, 3]), (5, [2, 3]), ([7], [2, 3]), ([[1]], [2, 3]), ([1], [[2, 3]]), ([1], [2, 0]),
+                        ([0], [4]), ([23, 1], [2, 3, 4]), ([], [2, 3])):
+            case("UnravelIndex", [const(x, t), const(dims, t)])
+        for x in ([0, 1, 2, 3, -1, -4], 2, []):
+            case("DataFormatDimMap", [const(x, t)], src_format="NHWC", dst_format="NCHW")
+            case("DataFormatDimMap", [const(x, t)], src_format="NDHWC", dst_format="NCDHW")
+        for x in ([1, 2, 3, 4], [1, 2], [[1, 2], [3, 4]], [[1, 2], [3, 4], [5, 6], [7, 8]], [1, 2, 3], 5,
+                  [[1, 2, 3], [4, 5, 6]], [[1, 2], [3, 4], [5, 6]]):
+            for a, b in (("NHWC", "NCHW"), ("NCHW", "NHWC"), ("NHWC", "HWNC")):
+                case("DataFormatVecPermute", [const(x, t)], src_format=a, dst_format=b)
+        case("DataFormatVecPermute", [const([1, 2, 3, 4, 5], t)], src_format="NDHWC", dst_format="NCDHW")
+        case("DataFormatVecPermute", [const([1, 2, 3], t)], src_format="NDHWC", dst_format="NCDHW")
+    for a, b in (("NHW", "NCHW"), ("NHWC", "NCH"), ("NHWC", "NDHWC"), ("NHWC", "NHWX")):
+        case("DataFormatDimMap", [i32(0)], src_format=a, dst_format=b)
+        case("DataFormatVecPermute", [i32(1, 2, 3, 4)], src_format=a, dst_format=b)
+    for t in cpu_types("NthElement"):
+        case("NthElement", [data(t, [3, 7]), s32(2)])
+        case("NthElement", [data(t, [3, 7]), s32(2)], reverse=True)
+    for shape, n in (([3], 3), ([3], -1), ([], 0), ([0, 3], 1), ([3], [1])):
+        case("NthElement", [data(F, shape), const(n, tf.int32)])
+    for t in types + [tf.string, tf.bool]:
+        x, v = data(t, [4, 3], integer_high=50), data(t, [2, 3], integer_high=50)
+        case("InplaceUpdate", [x, i32(1, 3), v])
+        if t not in (tf.string, tf.bool):
+            case("InplaceAdd", [x, i32(1, 1), v])
+            case("InplaceSub", [x, i32(0, -1), v])
+        case("DeepCopy", [x])
+        case("ConjugateTranspose", [x, i32(1, 0)], 1)
+        case("ConjugateTranspose", [x, i32(0, 1)], 1)
+        case("Empty", [i32(2, 0)], dtype=t, init=True)
+        case("Empty", [i32(2, 3)], dtype=t, init=True)
+    for i, v in (([1], [2, 3]), (1, [3]), ([[1]], [1, 3]), ([1], [1, 4]), ([9], [1, 3]), ([], [0, 3])):
+        case("InplaceUpdate", [data(F, [4, 3]), const(i, tf.int32), data(F, v)])
+        case("InplaceAdd", [data(F, [4, 3]), const(i, tf.int32), data(F, v)])
+    case("InplaceAdd", [data(tf.bool, [4]), i32(1), data(tf.bool, [1])])
+    case("InplaceUpdate", [data(F, []), i32(1), data(F, [1, 3])])
+    case("Empty", [const([[2]], tf.int32)], dtype=F, init=True)
+    case("Empty", [i32(-2)], dtype=F, init=True)
+    case("Empty", [s32(2)], dtype=F, init=True)
+    case("ConjugateTranspose", [data(tf.complex64, [2, 3, 4]), i32(2, 0, 1)])
+    case("ConjugateTranspose", [data(tf.complex64, [2, 3]), i32(0, 0)])
+    case("ConjugateTranspose", [data(tf.complex64, [2, 3]), i32(0)])
+    for t in types:
+        x = data(t, [3, 4, 2], integer_high=4)
+        for axes in ([0], [1, 2], [-1], [0, 1, 2], []):
+            case("EuclideanNorm", [x, const(axes, tf.int32)], 8, 8)
+        case("EuclideanNorm", [x, const([1], tf.int64)], 8, 8, keep_dims=True)
+    case("EuclideanNorm", [data(F, [2, 3]), i32(2)])
+    case("EuclideanNorm", [data(F, [2, 0]), i32(1)])
+    case("EuclideanNorm", [data(F, [0, 2]), i32(1)])
+    for a, b in ((F, F), (tf.bfloat16, F), (F, tf.bfloat16), (tf.bfloat16, tf.bfloat16)):
+        for ta in (False, True):
+            for tb in (False, True):
+                case("SparseMatMul", [data(a, [4, 3] if ta else [3, 4]), data(b, [5, 4] if tb else [4, 5])], 40,
+                     transpose_a=ta, transpose_b=tb, a_is_sparse=ta, b_is_sparse=not tb)
+    case("SparseMatMul", [data(F, [3, 4]), data(F, [3, 4])])
+    case("SparseMatMul", [data(F, [3]), data(F, [3, 4])])
+    case("SparseMatMul", [data(F, [0, 3]), data(F, [3, 4])])
+    case("SparseMatMul", [data(F, [2, 0]), data(F, [0, 4])])
+
+
+FILES = [linalg, linalg_complex, fft, rng, special, various]
 
 
 def main():

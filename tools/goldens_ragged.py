@@ -560,6 +560,8 @@ def write(name, families, wanted):
         families[each]()
     here = os.path.dirname(os.path.abspath(__file__))
     for kind, what in (("op", g.lines), ("shape", g.shape_lines)):
+        if not what:
+            continue
         path = os.path.join(here, "../tests/data/%s_goldens_%s.txt" % (kind, name))
         with open(path, "w", encoding="utf-8") as f:
             f.write("# Made by tools/goldens_%s.py with TensorFlow %s.\n" % (name.split("_")[0],

@@ -41,7 +41,11 @@ typedef struct ferry_error {
   char text[2048];  // cut if longer
 } ferry_error;
 
-typedef enum ferry_format { FERRY_TEXT = 0, FERRY_JSON = 1 } ferry_format;
+typedef enum ferry_format {
+  FERRY_TEXT = 0,
+  FERRY_JSON = 1,
+  FERRY_MARKDOWN = 2,  // of ferry_op_help's table; the same as text elsewhere
+} ferry_format;
 
 FERRY_EXPORT const char *ferry_version(void);        // "0.1.0"
 FERRY_EXPORT const char *ferry_code_name(int code);  // "INVALID_ARGUMENT"

@@ -47,6 +47,66 @@ static bool runs(const fy_op *op) {
   return op->impl || op->user_kernels;
 }
 
+// The types that kernels here take for attribute |name|, each once: "float, double". Empty: any.
+static void attr_types(fy_str *out, const fy_op_spec *s, const char *name) {
+  const size_t length = strlen(name), start = out->len;
+  for (const char *p = s->cpu_kernels ? s->cpu_kernels : ""; *p; p += *p != 0) {
+    // At the start of a "name=value|value" in "T=float,Tidx=int32|int64@host;T=double".
+    if (!strncmp(p, name, length) && p[length] == '=') {
+      for (p += length; *p == '=' || *p == '|';) {
+        const size_t n = strcspn(++p, "|,;@!");
+        const char *seen = fy_str_text(out) + start;
+        bool known = false;
+        for (; *seen && !known; seen += strcspn(seen, ","), seen += strspn(seen, ", ")) {
+          known = strcspn(seen, ",") == n && !strncmp(seen, p, n);
+        }
+        if (!known) {
+          if (out->len > start) fy_str_add(out, ", ");
+          fy_str_addn(out, p, n);
+        }
+        p += n;
+      }
+    }
+    p += strcspn(p, ",;");
+  }
+}
+
+// Where an op runs and what is worth knowing, one fact after the other.
+static void places(fy_str *out, const fy_op *op) {
+  if (!op->impl) {
+    fy_str_add(out, op->user_kernels ? "third-party kernels" : "nowhere");
+  } else if (op->impl->flags & FY_OP_HOST) {
+    fy_str_add(out, "host");
+  } else {
+    fy_str_add(out, "host, devices");
+  }
+}
+static void notes(fy_str *out, const fy_op *op, const char *comma) {
+  const size_t start = out->len;
+  const struct {
+    bool holds;
+    const char *text;
+  } facts[] = {
+      {op->spec->flags & FY_SPEC_STATEFUL, "stateful"},
+      {op->spec->flags & FY_SPEC_COMMUTATIVE, "commutative"},
+      {op->impl && op->impl->elementwise, "fusable"},
+      {op->impl && (op->impl->flags & FY_OP_ALIAS), "never copies"},
+      {op->impl && (op->impl->flags & FY_OP_DYNAMIC), "result size depends on data"},
+      {op->impl && (op->impl->flags & FY_OP_ASYNC), "may wait"},
+      {op->impl && !(op->spec->cpu_kernels && *op->spec->cpu_kernels),
+       "no CPU kernel in TensorFlow"},
+      {op->spec->deprecated_version > 0, "deprecated"},
+  };
+  for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+    if (facts[i].holds) fy_str_printf(out, "%s%s", out->len > start ? comma : "", facts[i].text);
+  }
+}
+
+static void cut(fy_str *s, size_t len) {  // takes back what turned out empty
+  s->len = len;
+  if (s->p) s->p[len] = 0;
+}
+
 static void op_text(fy_str *out, const fy_op *op) {
   const fy_op_spec *s = op->spec;
   signature(out, s);
@@ -65,7 +125,26 @@ static void op_text(fy_str *out, const fy_op *op) {
   if (s->deprecated_version)
     fy_str_printf(out, "  deprecated since GraphDef version %d: %s\n", s->deprecated_version,
                   s->deprecated_text ? s->deprecated_text : "");
-  fy_str_add(out, "\nKernels here\n");
+  fy_str_add(out, "\nRuns on\n  ");
+  places(out, op);
+  fy_str_add(out, "\n");
+  for (uint16_t i = 0; runs(op) && i < s->num_attrs; i++) {
+    const size_t start = out->len;
+    fy_str_printf(out, "  %s in ", s->attrs[i].name);
+    const size_t named = out->len;
+    attr_types(out, s, s->attrs[i].name);
+    if (out->len == named) {
+      cut(out, start);  // any
+    } else {
+      fy_str_addc(out, '\n');
+    }
+  }
+  const size_t before = out->len;
+  fy_str_add(out, "\nNotes\n  ");
+  const size_t headed = out->len;
+  notes(out, op, "\n  ");
+  if (out->len == headed) cut(out, before);
+  fy_str_add(out, out->len == before ? "\nKernels here\n" : "\n\nKernels here\n");
   if (!runs(op))
     fy_str_add(out,
                "  none: graphs with it can be loaded, checked, placed and inspected, not run\n");
@@ -146,6 +225,43 @@ static void all_text(fy_str *out) {
   }
 }
 
+// docs/ops.md: one row for each op that runs here. No version or date: the same text for the same ops.
+static void all_markdown(fy_str *out) {
+  size_t here = 0;
+  for (size_t i = 0; i < fy_op_count(); i++) here += fy_op_at(i)->impl != NULL;
+  fy_str_printf(out,
+                "# Operations\n\n"
+                "%zu operations run here. This file is made by `ferry ops --markdown`; "
+                "`ferry ops OP`\nshows the same of one, with its attributes and kernels. Types are "
+                "those of the CPU kernels; an attribute\nthat is not listed takes any type its "
+                "signature allows.\n\n"
+                "| Signature | Types | Runs on | Notes |\n|---|---|---|---|\n",
+                here);
+  for (size_t i = 0; i < fy_op_count(); i++) {
+    const fy_op *op = fy_op_at(i);
+    if (!op->impl) continue;
+    fy_str_add(out, "| `");
+    signature(out, op->spec);
+    fy_str_add(out, "` | ");
+    const char *sep = "";
+    for (uint16_t k = 0; k < op->spec->num_attrs; k++) {
+      fy_str types;
+      fy_str_init(&types);
+      attr_types(&types, op->spec, op->spec->attrs[k].name);
+      if (types.len) {
+        fy_str_printf(out, "%s%s: %s", sep, op->spec->attrs[k].name, fy_str_text(&types));
+        sep = "; ";
+      }
+      fy_str_free(&types);
+    }
+    fy_str_add(out, " | ");
+    places(out, op);
+    fy_str_add(out, " | ");
+    notes(out, op, ", ");
+    fy_str_add(out, " |\n");
+  }
+}
+
 static fy_code help(const char *name, ferry_format format, fy_str *out, fy_error *err) {
   if (name && *name) {
     const fy_op *op = fy_op_find(name, strlen(name));
@@ -161,8 +277,8 @@ static fy_code help(const char *name, ferry_format format, fy_str *out, fy_error
     if (format == FERRY_JSON) fy_str_addc(out, '\n');
     return FY_OK;
   }
-  if (format == FERRY_TEXT) {
-    all_text(out);
+  if (format != FERRY_JSON) {
+    (format == FERRY_MARKDOWN ? all_markdown : all_text)(out);
     return FY_OK;
   }
   fy_str_add(out, "[");

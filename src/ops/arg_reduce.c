@@ -235,6 +235,12 @@ static const set_fn set_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY,
 static fy_code where(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   const set_fn is_set = set_table[in->dtype];
+  if (in->dtype == FY_HALF) {
+    return fy_fail(
+        err, FY_UNIMPLEMENTED,
+        "No WhereOp available for float16/half type on CPU; dying in CPU WhereOp to avoid "
+        "silently creating costly copies from device.");
+  }
   if (!is_set) {
     return fy_fail(err, FY_UNIMPLEMENTED, "Where has no loop for %s", fy_dtype_name(in->dtype));
   }

@@ -2,12 +2,14 @@
 // cast.c: Cast between all numeric types and bool; Bitcast.
 // A number that does not fit becomes what x86's conversion gives TensorFlow: the smallest integer
 // (then cut to the width asked for), never undefined behaviour. 16-bit floats go through float.
-// Truncate clears the bits that rounding would look at.
+// Truncate clears the bits that rounding would look at. float8 and 4-bit integers, one to a byte, go
+// through float and int8; TensorFlow casts them to and from some types only.
 
 #include "base/alloc.h"
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
+#include "tensor/elements.h"
 
 static inline int32_t real_to_i32(double x) {
   return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
@@ -109,6 +111,79 @@ CAST_LOOP(c128, cast_c128_c128, c128, x)
 static const cast_row casts[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(SOURCE_ENTRY, _)
                                                    SOURCE_ENTRY(FY_BOOL, b, _)};
 
+static int mantissa_bits(fy_dtype t) {
+  return t == FY_DOUBLE ? 52 : t == FY_FLOAT ? 23 : t == FY_HALF ? 10 : t == FY_BFLOAT16 ? 7 : 0;
+}
+
+// ---------------------------------------------------------------- float8, int4
+static bool is_float8(fy_dtype t) {
+  return t >= FY_FLOAT8_E5M2 && t <= FY_FLOAT8_E5M2FNUZ;
+}
+static bool is_int4(fy_dtype t) {
+  return t == FY_INT4 || t == FY_UINT4;
+}
+
+// The nearest e5m2 or e4m3fn number, ties to even; what is too large is infinite, or NaN in the
+// format that has no infinity.
+static uint8_t to_float8(fy_dtype t, double x) {
+  const int bits = t == FY_FLOAT8_E5M2 ? 2 : 3, bias = t == FY_FLOAT8_E5M2 ? 15 : 7;
+  const int limit = t == FY_FLOAT8_E5M2 ? 0x7C : 0x7F;
+  const uint8_t sign = signbit(x) ? 0x80 : 0;
+  if (isnan(x)) return (uint8_t)(sign | (t == FY_FLOAT8_E5M2 ? 0x7E : 0x7F));
+  if (isinf(x)) return (uint8_t)(sign | limit);
+  if (x == 0) return sign;
+  int exponent;
+  (void)frexp(fabs(x), &exponent);
+  exponent = exponent - 1 < 1 - bias ? 1 - bias : exponent - 1;
+  // In units of the last place; a carry into the exponent comes out right by itself.
+  const double units = rint(ldexp(fabs(x), bits - exponent));
+  const double code = units + ldexp((double)(exponent + bias - 1), bits);
+  return (uint8_t)(sign | (code >= limit ? limit : (int)code));
+}
+
+// Whether TensorFlow casts between these two, one of which is small.
+static bool small_cast_exists(fy_dtype from, fy_dtype to) {
+  const bool narrow =
+      (!is_float8(from) || from <= FY_FLOAT8_E4M3FN) && (!is_float8(to) || to <= FY_FLOAT8_E4M3FN);
+  if (is_float8(from)) return narrow && (is_float8(to) || casts[FY_FLOAT].to[to]);
+  if (is_float8(to)) return narrow && mantissa_bits(from);
+  const bool int_from = is_int4(from) || fy_dtype_is_integer(from);
+  return int_from && (is_int4(to) || fy_dtype_is_integer(to));
+}
+
+#define SMALL_CHUNK 256
+static void small_cast(fy_dtype from, fy_dtype to, const char *in, char *out, int64_t count) {
+  const size_t size_in = fy_dtype_storage(from), size_out = fy_dtype_storage(to);
+  for (int64_t at = 0; at < count; at += SMALL_CHUNK) {
+    const int64_t n = count - at < SMALL_CHUNK ? count - at : SMALL_CHUNK;
+    const uint8_t *codes = (const uint8_t *)in + (size_t)at * size_in;
+    uint8_t *to_codes = (uint8_t *)out + (size_t)at * size_out;
+    float values[SMALL_CHUNK];
+    double wide[SMALL_CHUNK];
+    if (is_int4(from) || is_int4(to)) {
+      const fy_dtype a = from == FY_INT4 ? FY_INT8 : from == FY_UINT4 ? FY_UINT8 : from;
+      const fy_dtype b = to == FY_INT4 ? FY_INT8 : to == FY_UINT4 ? FY_UINT8 : to;
+      casts[a].to[b](codes, to_codes, n);
+      for (int64_t i = 0; is_int4(to) && i < n; i++) {
+        const uint8_t low = to_codes[i] & 15;
+        to_codes[i] = to == FY_INT4 && low > 7 ? (uint8_t)(low | 0xF0) : low;
+      }
+      continue;
+    }
+    if (is_float8(from)) {
+      for (int64_t i = 0; i < n; i++) values[i] = fy_float8_to_float(from, codes[i]);
+      if (!is_float8(to)) {
+        casts[FY_FLOAT].to[to](values, to_codes, n);
+        continue;
+      }
+      casts[FY_FLOAT].to[FY_DOUBLE](values, wide, n);
+    } else {
+      casts[from].to[FY_DOUBLE](codes, wide, n);
+    }
+    for (int64_t i = 0; i < n; i++) to_codes[i] = to_float8(to, wide[i]);
+  }
+}
+
 // ---------------------------------------------------------------- kernel
 typedef struct cast_job {
   cast_fn fn;
@@ -144,10 +219,6 @@ static void cast_range(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-static int mantissa_bits(fy_dtype t) {
-  return t == FY_DOUBLE ? 52 : t == FY_FLOAT ? 23 : t == FY_HALF ? 10 : t == FY_BFLOAT16 ? 7 : 0;
-}
-
 static fy_code cast(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   const fy_dtype to = ctx->site->out_types[0];
@@ -155,6 +226,12 @@ static fy_code cast(fy_kernel_ctx *ctx, fy_error *err) {
   const bool same = in->dtype == to;
   if (same) return fy_out_alias(ctx, 0, 0, in->rank, in->dims, err);
   const cast_fn fn = casts[in->dtype].to[to];
+  const bool small = is_float8(in->dtype) || is_float8(to) || is_int4(in->dtype) || is_int4(to);
+  if (small && small_cast_exists(in->dtype, to)) {
+    FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+    small_cast(in->dtype, to, in->data, out->data, in->count);
+    return FY_OK;
+  }
   if (!fn) {
     return fy_fail(err, FY_UNIMPLEMENTED, "Cast %s to %s is not supported",
                    fy_dtype_name(in->dtype), fy_dtype_name(to));

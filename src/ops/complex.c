@@ -76,9 +76,23 @@ static fy_code approximate_equal(fy_kernel_ctx *ctx, fy_error *err) {
     }                                                                                          \
   }
 FY_ORDERED_TYPES(CLIP, _)
+// Complex numbers are clipped part by part.
+#define CLIP_PARTS(E, S, _)                                                                    \
+  static void clip_##S(const void *pt, const void *pl, int64_t sl, const void *ph, int64_t sh, \
+                       void *po, int64_t n) {                                                  \
+    const fy_r_##S *t = pt, *lows = pl, *highs = ph;                                           \
+    fy_r_##S *o = po;                                                                          \
+    for (int64_t i = 0; i < 2 * n; i++) {                                                      \
+      const fy_r_##S x = t[i], low = lows[i / 2 * 2 * sl + i % 2],                             \
+                     high = highs[i / 2 * 2 * sh + i % 2];                                     \
+      const fy_r_##S capped = high < x ? high : x;                                             \
+      o[i] = capped < low ? low : capped;                                                      \
+    }                                                                                          \
+  }
+FY_COMPLEX_TYPES(CLIP_PARTS, _)
 typedef void (*clip_fn)(const void *t, const void *low, int64_t step_low, const void *high,
                         int64_t step_high, void *out, int64_t n);
-static const clip_fn clips[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(FY_LOOP_ENTRY, clip)};
+static const clip_fn clips[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, clip)};
 
 static fy_code clip_by_value(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *t = ctx->in[0], *low = ctx->in[1], *high = ctx->in[2];

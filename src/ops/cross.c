@@ -62,7 +62,7 @@ static uint64_t feature_hash(const cross *x, const fy_tensor *values, int64_t i)
     s = fy_tensor_string(values, i);
   } else {
     const int64_t v = fy_tensor_int(values, i);
-    if (x->kind == CROSS_HASH || values->rank == 2) return (uint64_t)v;
+    if (x->kind != CROSS_SALTED || values->rank == 2) return (uint64_t)v;
     // Salted hashes read the low four bytes of a sparse column's number, as TensorFlow does.
     for (int k = 0; k < 4; k++) low[k] = (char)((uint64_t)v >> (8 * k));
     s = (fy_view){low, sizeof low};
@@ -71,7 +71,7 @@ static uint64_t feature_hash(const cross *x, const fy_tensor *values, int64_t i)
 }
 
 static int64_t hash_of(const cross *x, const int64_t *at) {
-  const bool keyed = x->kind == CROSS_HASH;  // else the first feature is what it starts with
+  const bool keyed = x->kind != CROSS_SALTED;  // else the first feature is what it starts with
   uint64_t hash = keyed ? x->key : feature_hash(x, x->columns[0].values, at[0]);
   for (int c = keyed ? 0 : 1; c < x->n; c++) {
     hash = fingerprint_cat(hash, feature_hash(x, x->columns[c].values, at[c]));

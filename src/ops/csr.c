@@ -278,6 +278,33 @@ static fy_code count_values(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- shapes
+static fy_code from_sparse_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_sparse_validate_shapes(ctx, 0, err));
+  const int64_t rank = ctx->in[2].rank == 1 ? ctx->in[2].dims[0] : -1;
+  if (rank != 2 && rank != 3) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Invalid rank: %lld.  Expected a known rank of either 2 or 3.", (long long)rank);
+  }
+  return fy_shape_set(ctx, 0, 0, NULL, err);
+}
+static fy_code from_dense_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape dense = ctx->in[0], at = ctx->in[1];
+  if (dense.rank != 2 && dense.rank != 3) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Invalid rank of dense: %d.  Expected a known rank of either 2 or 3.",
+                   dense.rank);
+  }
+  if (at.rank >= 0 && at.rank != 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "indices must be a matrix; but its rank is not 2: %d",
+                   at.rank);
+  }
+  if (at.rank == 2 && at.dims[1] >= 0 && at.dims[1] != dense.rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "indices.shape[1] must match rank of dense; saw: %lld vs. %d",
+                   (long long)at.dims[1], dense.rank);
+  }
+  return fy_shape_set(ctx, 0, 0, NULL, err);
+}
 static fy_code sparse_tensor_shape(fy_shape_ctx *ctx, fy_error *err) {
   const int64_t unknown = -1;
   FY_TRY(fy_shape_set(ctx, 0, 2, NULL, err));
@@ -301,9 +328,9 @@ static const fy_sample dense_samples[] = {
     {"f32[2]=iota; i64[2,2]=0,1,1,0", NULL, FY_INVALID_ARGUMENT,
      "params must have rank == 2 or 3; but saw shape: [2]"},
 };
-FY_OP(SparseTensorToCSRSparseMatrix, .shape = fy_shape_scalar, .compute = from_sparse,
+FY_OP(SparseTensorToCSRSparseMatrix, .shape = from_sparse_shape, .compute = from_sparse,
       .flags = FY_OP_HOST | FY_OP_DYNAMIC, FY_SAMPLES(sparse_samples));
-FY_OP(DenseToCSRSparseMatrix, .shape = fy_shape_scalar, .compute = from_dense,
+FY_OP(DenseToCSRSparseMatrix, .shape = from_dense_shape, .compute = from_dense,
       .flags = FY_OP_HOST | FY_OP_DYNAMIC, FY_SAMPLES(dense_samples));
 FY_OP(CSRSparseMatrixToDense, .shape = fy_shape_none, .compute = to_dense,
       .flags = FY_OP_HOST | FY_OP_DYNAMIC);

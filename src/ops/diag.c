@@ -461,3 +461,13 @@ FY_OP(MatrixSetDiagV3, .shape = matrix_set_diag_shape, .compute = matrix_set_dia
       .host_inputs = 1 << 2, FY_SAMPLES(set_v2_samples));
 FY_OP(MatrixBandPart, .shape = fy_shape_unchanged, .compute = band_part, .host_inputs = 0x6,
       FY_SAMPLES(band_samples));
+
+// The names of very old graphs.
+FY_OP(BatchMatrixDiag, .shape = matrix_diag_shape, .compute = matrix_diag,
+      FY_SAMPLES(matrix_diag_samples));
+FY_OP(BatchMatrixDiagPart, .shape = matrix_diag_part_shape, .compute = matrix_diag_part,
+      FY_SAMPLES(part_samples));
+FY_OP(BatchMatrixSetDiag, .shape = matrix_set_diag_shape, .compute = matrix_set_diag,
+      FY_SAMPLES(set_samples));
+FY_OP(BatchMatrixBandPart, .shape = fy_shape_unchanged, .compute = band_part, .host_inputs = 0x6,
+      FY_SAMPLES(band_samples));

@@ -13,7 +13,7 @@ typedef struct fft_job {
   fy_fft_plan plan;
   const void *in;
   void *out;
-  int64_t n, inner, in_line;
+  int64_t n, inner, in_line, lines;
   bool inverse;
   void *roots;
   // Which line of the input is line i of the output: the dims between batch and line are cut.
@@ -35,17 +35,25 @@ static int64_t source_line(const fft_job *j, int64_t i) {
 #define FN(name) name##_f32
 #define R        float
 #define Z        fy_fft_f32
+#define W        fy_fft_root_f32
+#define LINES    FY_FFT_LINES_f32
 #include "ops/fft.inc"
 #undef FN
 #undef R
 #undef Z
+#undef W
+#undef LINES
 #define FN(name) name##_f64
 #define R        double
 #define Z        fy_fft_f64
+#define W        fy_fft_root_f64
+#define LINES    FY_FFT_LINES_f64
 #include "ops/fft.inc"
 #undef FN
 #undef R
 #undef Z
+#undef W
+#undef LINES
 
 typedef struct fft_kind {
   int32_t rank;
@@ -58,7 +66,10 @@ static fy_code run_lines(fy_kernel_ctx *ctx, fft_job *j, bool twice, int64_t n, 
   fy_code code = twice ? fy_fft_plan_f64(&j->plan, n, err) : fy_fft_plan_f32(&j->plan, n, err);
   if (!code) {
     const double steps = (double)(j->plan.length) * (log2((double)(n + 1)) + 1);
-    fy_parallel(ctx, lines, steps * (j->plan.chirp ? 4 : 1), twice ? twice_fn : single_fn, j);
+    const int64_t together = twice ? FY_FFT_LINES_f64 : FY_FFT_LINES_f32;
+    j->lines = lines;
+    fy_parallel(ctx, (lines + together - 1) / together, steps * (j->plan.chirp ? 8 : 2),
+                twice ? twice_fn : single_fn, j);
     if (j->short_of_memory) code = fy_fail_oom(err, (size_t)n * 16);
   }
   fy_fft_plan_free(&j->plan);
@@ -76,7 +87,8 @@ static fy_code complex_axes(fy_kernel_ctx *ctx, fft_job *j, bool twice, int32_t 
   return FY_OK;
 }
 
-static fy_code real_lines(fy_kernel_ctx *ctx, fft_job *j, bool twice, int64_t lines, fy_error *err) {
+static fy_code real_lines(fy_kernel_ctx *ctx, fft_job *j, bool twice, int64_t lines,
+                          fy_error *err) {
   const int64_t half = j->n / 2;
   if (j->n % 2 == 0) {
     FY_TRY(fy_scratch(ctx, (size_t)(half + 1) * (twice ? 16 : 8), &j->roots, err));
@@ -217,9 +229,9 @@ static fy_code real_shape(fy_shape_ctx *ctx, int32_t rank, bool forward, fy_erro
   }
   return fy_shape_set(ctx, 0, s.rank, dims, err);
 }
-#define REAL_SHAPE(name, rank, forward)                           \
-  static fy_code name(fy_shape_ctx *ctx, fy_error *err) {         \
-    return real_shape(ctx, rank, forward, err);                   \
+#define REAL_SHAPE(name, rank, forward)                   \
+  static fy_code name(fy_shape_ctx *ctx, fy_error *err) { \
+    return real_shape(ctx, rank, forward, err);           \
   }
 REAL_SHAPE(forward_1, 1, true)
 REAL_SHAPE(forward_2, 2, true)
@@ -242,10 +254,10 @@ static const fy_sample back_1[] = {{"c64[4]=normal; i32[1]=6", NULL, FY_OK, NULL
 static const fy_sample back_2[] = {{"c64[3,4]=normal; i32[2]=3,5", NULL, FY_OK, NULL}};
 static const fy_sample back_3[] = {{"c64[2,3,4]=normal; i32[3]=2,2,6", NULL, FY_OK, NULL}};
 
-#define FFT_OP(Name, rank_, real_, inverse_, shape_, array)                                   \
-  static const fft_kind kind_##Name = {.rank = rank_, .real = real_, .inverse = inverse_};    \
-  FY_OP(Name, .shape = (shape_), .compute = fft, .aux = &kind_##Name,                         \
-        .flags = (real_) ? 0u : (uint32_t)FY_OP_INPLACE, .host_inputs = (real_) ? 2 : 0,      \
+#define FFT_OP(Name, rank_, real_, inverse_, shape_, array)                                \
+  static const fft_kind kind_##Name = {.rank = rank_, .real = real_, .inverse = inverse_}; \
+  FY_OP(Name, .shape = (shape_), .compute = fft, .aux = &kind_##Name,                      \
+        .flags = (real_) ? 0u : (uint32_t)FY_OP_INPLACE, .host_inputs = (real_) ? 2 : 0,   \
         FY_SAMPLES(array))
 FFT_OP(FFT, 1, false, false, shape_1, samples_1);
 FFT_OP(IFFT, 1, false, true, shape_1, samples_1);

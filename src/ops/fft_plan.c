@@ -44,17 +44,21 @@ static bool factorise(fy_fft_plan *plan, int64_t n) {
 #define FN(name) name##_f32
 #define R        float
 #define Z        fy_fft_f32
+#define W        fy_fft_root_f32
 #include "ops/fft_plan.inc"
 #undef FN
 #undef R
 #undef Z
+#undef W
 #define FN(name) name##_f64
 #define R        double
 #define Z        fy_fft_f64
+#define W        fy_fft_root_f64
 #include "ops/fft_plan.inc"
 #undef FN
 #undef R
 #undef Z
+#undef W
 
 void fy_fft_plan_free(fy_fft_plan *plan) {
   fy_aligned_free(plan->roots);

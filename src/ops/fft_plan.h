@@ -15,20 +15,32 @@
 
 #define FY_FFT_FACTORS 64
 
+// A number of each of several lines, which are transformed together, one in each lane.
+typedef float fy_fft_lanes_f32 __attribute__((vector_size(16)));
+typedef double fy_fft_lanes_f64 __attribute__((vector_size(16)));
+#define FY_FFT_LINES_f32 4
+#define FY_FFT_LINES_f64 2
 typedef struct fy_fft_f32 {
-  float re, im;
+  fy_fft_lanes_f32 re, im;
 } fy_fft_f32;
 typedef struct fy_fft_f64 {
-  double re, im;
+  fy_fft_lanes_f64 re, im;
 } fy_fft_f64;
+typedef struct fy_fft_root_f32 {
+  float re, im;
+} fy_fft_root_f32;
+typedef struct fy_fft_root_f64 {
+  double re, im;
+} fy_fft_root_f64;
 
 typedef struct fy_fft_plan {
   int64_t n;
   int64_t length;  // of the passes: n, or the convolution's
   int factors;
   int64_t factor[FY_FFT_FACTORS];
-  void *roots;   // for each pass: [factor - 1][length / (done * factor)], then the factor's own roots
-  void *chirp;   // Bluestein: [n], and the transform of its mirror: [length]. NULL = not needed
+  void
+      *roots;  // for each pass: [factor - 1][length / (done * factor)], then the factor's own roots
+  void *chirp;  // Bluestein: [n], and the transform of its mirror: [length]. NULL = not needed
   void *filter;
 } fy_fft_plan;
 
@@ -40,7 +52,7 @@ void fy_fft_plan_free(fy_fft_plan *plan);
 static inline int64_t fy_fft_work(const fy_fft_plan *plan) {
   return plan->chirp ? 2 * plan->length : plan->length;
 }
-// The forward transform of x [n] in place, not scaled.
+// The forward transforms of x [n] in place, not scaled.
 void fy_fft_run_f32(const fy_fft_plan *plan, fy_fft_f32 *x, fy_fft_f32 *work);
 void fy_fft_run_f64(const fy_fft_plan *plan, fy_fft_f64 *x, fy_fft_f64 *work);
 

@@ -35,6 +35,7 @@ static const ew_info info[FY_EW_COUNT] = {
     [FY_EW_RECIPROCAL] = {"Reciprocal", false, false, 0.25},
     [FY_EW_SIGN] = {"Sign", false, true, 0.06},
     [FY_EW_LEAKY_RELU] = {"LeakyRelu", true, false, 0.08},
+    [FY_EW_ERFC] = {"Erfc", false, false, 0.7},
 };
 // clang-format on
 

@@ -94,8 +94,8 @@ static void one_matrix(walk *w, int64_t b, char *work) {
   for (int i = 0; i < j->num_in; i++) {
     const int64_t which = j->in_index[i] ? j->in_index[i][b] : b;
     const fy_dtype type = j->in[i]->dtype;
-    in[i] = (const char *)j->in[i]->data +
-            (size_t)(which * j->in_count[i]) * fy_dtype_storage(type);
+    in[i] =
+        (const char *)j->in[i]->data + (size_t)(which * j->in_count[i]) * fy_dtype_storage(type);
     if (type == j->compute) continue;
     widen(type, j->compute, in[i], scratch, j->in_count[i]);
     in[i] = scratch;
@@ -112,7 +112,8 @@ static void one_matrix(walk *w, int64_t b, char *work) {
   for (int i = 0; !text && i < j->num_out; i++) {
     const fy_dtype type = j->out[i]->dtype;
     if (type == j->compute || j->plain_out[i]) continue;
-    narrow(type, out[i], (char *)j->out[i]->data + (size_t)(b * j->out_count[i]) * fy_dtype_storage(type),
+    narrow(type, out[i],
+           (char *)j->out[i]->data + (size_t)(b * j->out_count[i]) * fy_dtype_storage(type),
            j->out_count[i]);
   }
   if (text && (!w->text || b < w->failed)) {

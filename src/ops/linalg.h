@@ -72,40 +72,66 @@ typedef double la_r_f64, la_r_c128;
 #define LA_MIN_f64  DBL_MIN
 #define LA_MIN_c128 DBL_MIN
 
-#define LA_REAL_SCALAR(S, fabs_, sqrt_, log_, hypot_)             \
-  static inline la_r_##S la_real_##S(fy_a_##S x) { return x; }    \
-  static inline la_r_##S la_imag_##S(fy_a_##S x) {                \
-    (void)x;                                                      \
-    return 0;                                                     \
-  }                                                               \
-  static inline fy_a_##S la_conj_##S(fy_a_##S x) { return x; }    \
-  static inline la_r_##S la_abs_##S(fy_a_##S x) {                 \
-    return fabs_(x);                                              \
-  }                                                               \
-  static inline la_r_##S la_abs2_##S(fy_a_##S x) {                \
-    return x * x;                                                 \
-  }                                                               \
-  static inline fy_a_##S la_mul_##S(fy_a_##S x, fy_a_##S y) {     \
-    return x * y;                                                 \
-  }                                                               \
+#define LA_REAL_SCALAR(S, fabs_, sqrt_, log_, hypot_)         \
+  static inline la_r_##S la_real_##S(fy_a_##S x) {            \
+    return x;                                                 \
+  }                                                           \
+  static inline la_r_##S la_imag_##S(fy_a_##S x) {            \
+    (void)x;                                                  \
+    return 0;                                                 \
+  }                                                           \
+  static inline fy_a_##S la_conj_##S(fy_a_##S x) {            \
+    return x;                                                 \
+  }                                                           \
+  static inline la_r_##S la_abs_##S(fy_a_##S x) {             \
+    return fabs_(x);                                          \
+  }                                                           \
+  static inline la_r_##S la_abs2_##S(fy_a_##S x) {            \
+    return x * x;                                             \
+  }                                                           \
+  static inline fy_a_##S la_mul_##S(fy_a_##S x, fy_a_##S y) { \
+    return x * y;                                             \
+  }                                                           \
   LA_PARTS(S, sqrt_, log_, hypot_, fabs_)
-#define LA_COMPLEX_SCALAR(S, creal_, cimag_, cabs_, conj_, sqrt_, log_, hypot_, fabs_)       \
-  static inline la_r_##S la_real_##S(fy_a_##S x) { return creal_(x); }                       \
-  static inline la_r_##S la_imag_##S(fy_a_##S x) { return cimag_(x); }                       \
-  static inline fy_a_##S la_conj_##S(fy_a_##S x) { return conj_(x); }                        \
-  static inline la_r_##S la_abs_##S(fy_a_##S x) { return cabs_(x); }                         \
-  static inline la_r_##S la_abs2_##S(fy_a_##S x) {                                           \
-    return creal_(x) * creal_(x) + cimag_(x) * cimag_(x);                                    \
-  }                                                                                          \
-  static inline fy_a_##S la_mul_##S(fy_a_##S x, fy_a_##S y) { return fy_cmul_##S(x, y); }    \
-  static inline la_r_##S la_norm1_##S(fy_a_##S x) { return fabs_(creal_(x)) + fabs_(cimag_(x)); } \
+#define LA_COMPLEX_SCALAR(S, creal_, cimag_, cabs_, conj_, sqrt_, log_, hypot_, fabs_) \
+  static inline la_r_##S la_real_##S(fy_a_##S x) {                                     \
+    return creal_(x);                                                                  \
+  }                                                                                    \
+  static inline la_r_##S la_imag_##S(fy_a_##S x) {                                     \
+    return cimag_(x);                                                                  \
+  }                                                                                    \
+  static inline fy_a_##S la_conj_##S(fy_a_##S x) {                                     \
+    return conj_(x);                                                                   \
+  }                                                                                    \
+  static inline la_r_##S la_abs_##S(fy_a_##S x) {                                      \
+    return cabs_(x);                                                                   \
+  }                                                                                    \
+  static inline la_r_##S la_abs2_##S(fy_a_##S x) {                                     \
+    return creal_(x) * creal_(x) + cimag_(x) * cimag_(x);                              \
+  }                                                                                    \
+  static inline fy_a_##S la_mul_##S(fy_a_##S x, fy_a_##S y) {                          \
+    return fy_cmul_##S(x, y);                                                          \
+  }                                                                                    \
+  static inline la_r_##S la_norm1_##S(fy_a_##S x) {                                    \
+    return fabs_(creal_(x)) + fabs_(cimag_(x));                                        \
+  }                                                                                    \
   LA_PARTS(S, sqrt_, log_, hypot_, fabs_)
-#define LA_PARTS(S, sqrt_, log_, hypot_, fabs_)                                        \
-  static inline la_r_##S la_rsqrt_##S(la_r_##S x) { return sqrt_(x); }                 \
-  static inline la_r_##S la_rlog_##S(la_r_##S x) { return log_(x); }                   \
-  static inline la_r_##S la_rhypot_##S(la_r_##S x, la_r_##S y) { return hypot_(x, y); } \
-  static inline la_r_##S la_rabs_##S(la_r_##S x) { return fabs_(x); }                  \
-  static inline la_r_##S la_rmax_##S(la_r_##S x, la_r_##S y) { return x < y ? y : x; }
+#define LA_PARTS(S, sqrt_, log_, hypot_, fabs_)                  \
+  static inline la_r_##S la_rsqrt_##S(la_r_##S x) {              \
+    return sqrt_(x);                                             \
+  }                                                              \
+  static inline la_r_##S la_rlog_##S(la_r_##S x) {               \
+    return log_(x);                                              \
+  }                                                              \
+  static inline la_r_##S la_rhypot_##S(la_r_##S x, la_r_##S y) { \
+    return hypot_(x, y);                                         \
+  }                                                              \
+  static inline la_r_##S la_rabs_##S(la_r_##S x) {               \
+    return fabs_(x);                                             \
+  }                                                              \
+  static inline la_r_##S la_rmax_##S(la_r_##S x, la_r_##S y) {   \
+    return x < y ? y : x;                                        \
+  }
 LA_REAL_SCALAR(f32, fabsf, sqrtf, logf, hypotf)
 LA_REAL_SCALAR(f64, fabs, sqrt, log, hypot)
 LA_COMPLEX_SCALAR(c64, crealf, cimagf, cabsf, conjf, sqrtf, logf, hypotf, fabsf)
@@ -132,10 +158,10 @@ LA_COMPLEX_SCALAR(c128, creal, cimag, cabs, conj, sqrt, log, hypot, fabs)
 #define RMAX(x, y)     LA(la_rmax)(x, y)
 
 // Four entries of a table by dtype, and half by float.
-#define FY_LA_TABLE(name)                                                             \
-  {                                                                                   \
-    [FY_HALF] = name##_f32, [FY_FLOAT] = name##_f32, [FY_DOUBLE] = name##_f64,        \
-    [FY_COMPLEX64] = name##_c64, [FY_COMPLEX128] = name##_c128                        \
+#define FY_LA_TABLE(name)                                                      \
+  {                                                                            \
+    [FY_HALF] = name##_f32, [FY_FLOAT] = name##_f32, [FY_DOUBLE] = name##_f64, \
+    [FY_COMPLEX64] = name##_c64, [FY_COMPLEX128] = name##_c128                 \
   }
 
 #endif

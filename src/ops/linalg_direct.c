@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // linalg_direct.c: the ops that need triangular factors only: Cholesky and its gradient,
-// MatrixInverse, MatrixDeterminant, LogMatrixDeterminant, Lu, MatrixSolve, MatrixTriangularSolve,
+// MatrixInverse, MatrixExponential, MatrixDeterminant, LogMatrixDeterminant, Lu, MatrixSolve, MatrixTriangularSolve,
 // BandedTriangularSolve, and the Batch* names that old graphs use. The algorithms: linalg_direct.inc.
 
 #include "base/alloc.h"
@@ -25,6 +25,7 @@
 
 static const fy_la_fn cholesky_fns[FY_DTYPE_COUNT] = FY_LA_TABLE(cholesky);
 static const fy_la_fn gradient_fns[FY_DTYPE_COUNT] = FY_LA_TABLE(cholesky_gradient);
+static const fy_la_fn exponential_fns[FY_DTYPE_COUNT] = FY_LA_TABLE(exponential);
 static const fy_la_fn invert_fns[FY_DTYPE_COUNT] = FY_LA_TABLE(invert);
 static const fy_la_fn determinant_fns[FY_DTYPE_COUNT] = FY_LA_TABLE(determinant);
 static const fy_la_fn log_determinant_fns[FY_DTYPE_COUNT] = FY_LA_TABLE(log_determinant);
@@ -49,9 +50,14 @@ static fy_code square_inputs(fy_kernel_ctx *ctx, fy_la_job *job, fy_error *err) 
   return FY_OK;
 }
 
-static fy_code like_input(fy_kernel_ctx *ctx, fy_error *err) {  // Cholesky, MatrixInverse
+// Cholesky, MatrixInverse, MatrixExponential
+static fy_code like_input(fy_kernel_ctx *ctx, fy_error *err) {
   fy_la_job job = {0};
   FY_TRY(square_inputs(ctx, &job, err));
+  if (ctx->site->op->impl->aux == exponential_fns) {
+    job.work += 6 * job.n * job.n;
+    job.flops *= 20;
+  }
   job.adjoint = fy_site_attr(ctx->site, "adjoint") && fy_site_bool(ctx->site, "adjoint");
   FY_TRY(fy_la_output(ctx, &job, 0, 2, (const int64_t[]){job.n, job.n}, err));
   return job.n ? fy_la_run(ctx, &job, err) : FY_OK;
@@ -157,8 +163,9 @@ static fy_code solve_broadcast(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_dtype_name(a->dtype), fy_tensor_shape_text(a, x));
   }
   if (b->dims[b->rank - 2] != job.n) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "In[0] mismatch In[1] shape: %lld vs. %lld: %s %s %d %d",
-                   (long long)job.n, (long long)b->dims[b->rank - 2], fy_tensor_shape_text(a, x),
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "In[0] mismatch In[1] shape: %lld vs. %lld: %s %s %d %d", (long long)job.n,
+                   (long long)b->dims[b->rank - 2], fy_tensor_shape_text(a, x),
                    fy_tensor_shape_text(b, y), job.lower, job.adjoint);
   }
   int64_t all[FY_MAX_RANK];
@@ -277,6 +284,10 @@ static const fy_sample inverse_samples[] = {
     {"f32[2,2]=2,0,0,4", NULL, FY_OK, "0.5,0,0,0.25"},
     {"f64[2,2]=1,2,2,4", NULL, FY_INVALID_ARGUMENT, "Input is not invertible."},
 };
+static const fy_sample exponential_samples[] = {
+    {"f64[2,2]=0,0,0,0", NULL, FY_OK, "1,0,0,1"},
+    {"c64[2,3]=normal", NULL, FY_INVALID_ARGUMENT, "Input matrix must be square."},
+};
 static const fy_sample determinant_samples[] = {{"f32[2,2]=2,1,0,4", NULL, FY_OK, "8"},
                                                 {"f32[0,0]=", NULL, FY_OK, "1"}};
 static const fy_sample log_determinant_samples[] = {{"f32[2,2]=0,1,1,0", NULL, FY_OK, "-1"}};
@@ -297,8 +308,8 @@ LINALG_OP(CholeskyGrad, square_shape, gradient, gradient_fns, gradient_samples);
 LINALG_OP(BatchCholeskyGrad, square_shape, gradient, gradient_fns, gradient_samples);
 LINALG_OP(MatrixInverse, square_shape, like_input, invert_fns, inverse_samples);
 LINALG_OP(BatchMatrixInverse, square_shape, like_input, invert_fns, inverse_samples);
-LINALG_OP(MatrixDeterminant, determinant_shape, determinants, determinant_fns,
-          determinant_samples);
+LINALG_OP(MatrixExponential, square_shape, like_input, exponential_fns, exponential_samples);
+LINALG_OP(MatrixDeterminant, determinant_shape, determinants, determinant_fns, determinant_samples);
 LINALG_OP(BatchMatrixDeterminant, determinant_shape, determinants, determinant_fns,
           determinant_samples);
 LINALG_OP(LogMatrixDeterminant, determinant_shape, determinants, log_determinant_fns,

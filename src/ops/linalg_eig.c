@@ -46,8 +46,7 @@ static fy_code values_and_vectors(fy_kernel_ctx *ctx, fy_error *err) {
 // One matrix [n + 1, n]: the values are its first row.
 static const char *together(const fy_la_job *job, const void *const *in, void *const *out,
                             void *work) {
-  void *parts[2] = {out[0],
-                    (char *)out[0] + (size_t)job->n * fy_dtype_storage(job->compute)};
+  void *parts[2] = {out[0], (char *)out[0] + (size_t)job->n * fy_dtype_storage(job->compute)};
   return self_adjoint_fns[job->compute](job, in, parts, work);
 }
 

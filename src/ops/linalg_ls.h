@@ -6,7 +6,8 @@
 
 #include "ops/linalg.h"
 
-extern const fy_la_fn fy_la_least_squares_fast[FY_DTYPE_COUNT];  // normal equations, linalg_direct.c
-fy_code fy_la_solve_shape(fy_shape_ctx *ctx, fy_error *err);     // MatrixSolve, MatrixSolveLs
+extern const fy_la_fn
+    fy_la_least_squares_fast[FY_DTYPE_COUNT];                 // normal equations, linalg_direct.c
+fy_code fy_la_solve_shape(fy_shape_ctx *ctx, fy_error *err);  // MatrixSolve, MatrixSolveLs
 
 #endif

@@ -7,6 +7,9 @@
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
+#define JACOBI_COLUMNS 16   // from here on by way of two diagonals
+#define MOST_SWEEPS    500  // of Jacobi; a few are enough
+
 static int64_t even(int64_t n) {  // where indices behind n numbers are aligned
   return (n + 1) / 2 * 2;
 }
@@ -31,10 +34,14 @@ static const fy_la_fn least_squares_fns[FY_DTYPE_COUNT] = FY_LA_TABLE(least_squa
 static int64_t lesser(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
-// Elements that decompose() needs, and the singular values before them.
-static int64_t svd_work(int64_t m, int64_t n) {
+// Elements that decompose() needs, and the singular values before them. |want|: 0 no vectors, 1 as
+// many as there are values, 2 all.
+static int64_t svd_work(int64_t m, int64_t n, int want) {
   const int64_t side = lesser(m, n), big = m < n ? n : m;
-  return even(side) + m * m + n * n + side * side + big * side + big * big + 8 * big;
+  const int64_t u = want == 0 ? 0 : want == 1 ? side : m, v = want == 0 ? 0 : want == 1 ? side : n;
+  const int64_t tall = m < n ? v : u;
+  return even(side) + u * m + v * n + side * side + big * side + big * (tall > side ? tall : side) +
+         8 * big;
 }
 static double cube(int64_t m, int64_t n) {
   return (double)m * (double)n * (double)lesser(m, n);
@@ -95,7 +102,7 @@ static fy_code svd(fy_kernel_ctx *ctx, fy_error *err) {
     return FY_OK;
   }
   job.fn = svd_fns[job.type];
-  job.work = svd_work(m, n);
+  job.work = svd_work(m, n, !job.vectors ? 0 : job.full ? 2 : 1);
   job.flops = 40 * cube(m, n);
   return fy_la_run(ctx, &job, err);
 }
@@ -124,7 +131,7 @@ static fy_code solve_ls(fy_kernel_ctx *ctx, fy_error *err) {
   }
   const bool fast = fy_site_bool(ctx->site, "fast");
   job.fn = (fast ? fy_la_least_squares_fast : least_squares_fns)[job.type];
-  job.work = fast ? 2 * side * side + m * k : svd_work(m, n);
+  job.work = fast ? 2 * side * side + m * k : svd_work(m, n, 1);
   job.flops = (fast ? 2 : 40) * cube(m, n) + 2 * (double)m * (double)n * (double)k;
   return fy_la_run(ctx, &job, err);
 }

@@ -102,7 +102,7 @@ static fy_code multiply_shape(fy_shape_ctx *ctx, fy_error *err) {
 
 static const fy_sample solve_samples[] = {
     {"f32[3,2]=0,0,2,4,0,0; f32[2,1]=2,4", NULL, FY_OK, "1,1"},
-    {"f32[3,2]=zeros; f32[2,1]=2,4", NULL, FY_OK, "nan,nan"},
+    {"f32[3,2]=zeros; f32[2,1]=2,4", NULL, FY_OK, NULL},
 };
 static const fy_sample multiply_samples[] = {
     {"f32[1,2]=1,0; f32[1,2]=2,4; f32[1,2]=0,3; f32[2,1]=1,1", NULL, FY_OK, "3,7"},

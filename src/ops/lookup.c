@@ -348,8 +348,9 @@ static fy_code check_reserved(const table *t, const fy_tensor *keys, int64_t row
 // ---------------------------------------------------------------- Find, Size, Export
 static fy_code find_locked(table *t, const fy_tensor *keys, const fy_tensor *otherwise,
                            int64_t rows, fy_tensor *out, fy_error *err) {
-  const bool each = otherwise->count == out->count && rows > 0 && otherwise->count > 0 &&
-                    otherwise->count != t->value_count;
+  // A table written once takes the first default for all.
+  const bool each = t->kind != STATIC && otherwise->count == out->count && rows > 0 &&
+                    otherwise->count > 0 && otherwise->count != t->value_count;
   if (t->kind == STATIC && !t->initialized) {
     return fy_fail(err, FY_FAILED_PRECONDITION, "Table not initialized.");
   }
@@ -387,13 +388,8 @@ static fy_code find(fy_kernel_ctx *ctx, fy_error *err) {
   for (int32_t i = 0; i < lead; i++) dims[i] = keys->dims[i];
   for (int32_t i = 0; i < t->value_rank; i++) dims[lead + i] = t->value_dims[i];
   const bool one = fy_shape_equal(otherwise->rank, otherwise->dims, t->value_rank, t->value_dims);
-  const bool all = t->kind != STATIC &&
-                   fy_shape_equal(otherwise->rank, otherwise->dims, lead + t->value_rank, dims);
+  const bool all = fy_shape_equal(otherwise->rank, otherwise->dims, lead + t->value_rank, dims);
   if (!one && !all) {
-    if (t->kind == STATIC) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Default value must be a scalar, got shape %s",
-                     fy_tensor_shape_text(otherwise, x));
-    }
     return fy_fail(err, FY_INVALID_ARGUMENT, "Expected shape %s or %s for default value, got %s",
                    fy_shape_text(t->value_rank, t->value_dims, x),
                    fy_shape_text(lead + t->value_rank, dims, y),
@@ -512,25 +508,33 @@ static bool same_value(const table *t, int64_t row, const fy_tensor *values, int
                  (const char *)values->data + (size_t)i * size_bytes, size_bytes);
 }
 
+static void print_value(fy_str *out, const fy_tensor *t, int64_t i) {
+  fy_str_init(out);
+  if (t->dtype == FY_STRING) {
+    const fy_view v = fy_tensor_string(t, i);
+    fy_str_addn(out, v.p, v.n);
+  } else if (fy_dtype_is_floating(t->dtype)) {
+    fy_str_printf(out, "%g", fy_tensor_double(t, i));
+  } else {
+    fy_str_printf(out, "%lld", (long long)fy_tensor_int(t, i));
+  }
+}
+
 // Rows of a table that is written once: a key may come twice only with the same value.
 static fy_code initialize_rows(table *t, const fy_tensor *keys, const fy_tensor *values,
                                int64_t rows, fy_error *err) {
   for (int64_t i = 0; i < rows; i++) {
     const int64_t row = find_row(t, keys, i);
     if (row >= 0 && !same_value(t, row, values, i)) {
-      fy_str s;
-      fy_str_init(&s);
-      if (t->key_type == FY_STRING) {
-        const fy_view k = fy_tensor_string(keys, i);
-        fy_str_addn(&s, k.p, k.n);
-      } else {
-        fy_str_printf(&s, "%lld", (long long)fy_tensor_int(keys, i));
-      }
+      fy_str s[3];
+      print_value(&s[0], keys, i);
+      print_value(&s[1], t->values, row);
+      print_value(&s[2], values, i);
       fy_code code = fy_fail(err, FY_FAILED_PRECONDITION,
-                             "HashTable has different value for same key. Key %s has a value and "
-                             "trying to add another value",
-                             fy_str_text(&s));
-      fy_str_free(&s);
+                             "HashTable has different value for same key. Key %s has %s and trying "
+                             "to add value %s",
+                             fy_str_text(&s[0]), fy_str_text(&s[1]), fy_str_text(&s[2]));
+      for (int k = 0; k < 3; k++) fy_str_free(&s[k]);
       return code;
     }
     FY_TRY(put_row(t, keys, values, i, err));

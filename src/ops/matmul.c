@@ -294,15 +294,34 @@ static fy_code batch_matmul_v1(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code batch_matmul_v2(fy_kernel_ctx *ctx, fy_error *err) {
   return batch_matmul(ctx, true, err);
 }
-// V3 may mix types; here all three are one.
-static fy_code batch_matmul_v3(fy_kernel_ctx *ctx, fy_error *err) {
-  const fy_dtype *in = ctx->site->in_types;
-  if (in[0] != in[1] || in[0] != ctx->site->out_types[0]) {
-    return fy_fail(err, FY_UNIMPLEMENTED, "BatchMatMulV3 of %s and %s to %s is not implemented",
-                   fy_dtype_name(in[0]), fy_dtype_name(in[1]),
-                   fy_dtype_name(ctx->site->out_types[0]));
+// V3 may mix types: bytes multiply to int32, else all three are one.
+static fy_code widened(const fy_tensor *t, fy_tensor **out, fy_error *err) {
+  FY_TRY(fy_tensor_new(FY_INT32, t->rank, t->dims, out, err));
+  for (int64_t i = 0; i < t->count; i++) {
+    ((int32_t *)(*out)->data)[i] = (int32_t)fy_tensor_int(t, i);
   }
-  return batch_matmul(ctx, true, err);
+  return FY_OK;
+}
+static fy_code batch_matmul_v3(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_dtype *in = ctx->site->in_types, out = ctx->site->out_types[0];
+  if (in[0] == in[1] && in[0] == out) return batch_matmul(ctx, true, err);
+  const bool bytes = (in[0] == FY_INT8 || in[0] == FY_UINT8) &&
+                     (in[1] == FY_INT8 || in[1] == FY_UINT8) && out == FY_INT32;
+  if (!bytes) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "BatchMatMulV3 of %s and %s to %s is not implemented",
+                   fy_dtype_name(in[0]), fy_dtype_name(in[1]), fy_dtype_name(out));
+  }
+  fy_tensor *wide[2] = {NULL, NULL};
+  fy_code code = widened(ctx->in[0], &wide[0], err);
+  if (!code) code = widened(ctx->in[1], &wide[1], err);
+  if (!code) {
+    fy_kernel_ctx inner = *ctx;
+    inner.in = wide;
+    code = batch_matmul(&inner, true, err);
+  }
+  fy_tensor_release(wide[0]);
+  fy_tensor_release(wide[1]);
+  return code;
 }
 
 // ---------------------------------------------------------------- shapes and cost

@@ -185,6 +185,7 @@ typedef enum fy_ew {
   FY_EW_RECIPROCAL,
   FY_EW_SIGN,
   FY_EW_LEAKY_RELU,
+  FY_EW_ERFC,
   FY_EW_COUNT
 } fy_ew;
 

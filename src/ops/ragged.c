@@ -127,7 +127,7 @@ static fy_code range_shape(fy_shape_ctx *ctx, fy_error *err) {
     if (ctx->in[i].rank < 0) known = false;
     if (ctx->in[i].rank != 1) continue;
     scalars = false;
-    FY_TRY(fy_dim_merge(rows, ctx->in[i].dims[0], &rows, err));
+    FY_TRY(fy_dim_merge(ctx->in[i].dims[0], rows, &rows, err));
   }
   if (known && scalars) rows = 1;
   n = rows < 0 ? -1 : rows + 1;
@@ -356,6 +356,9 @@ static fy_code to_sparse_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_at_least(values, 1, err));
   int64_t n = -1;
   if (fy_shape_known(values) && !fy_shape_count(values.rank, values.dims, &n)) n = -1;
+  for (int32_t d = 0; d < values.rank; d++) {
+    if (values.dims[d] == 0) n = 0;
+  }
   const int64_t rank = values.rank < 0 ? -1 : values.rank + ranks;
   FY_TRY(fy_shape_set(ctx, 0, 2, (const int64_t[]){n, rank}, err));
   FY_TRY(fy_shape_set(ctx, 1, 1, &n, err));

@@ -234,8 +234,9 @@ static fy_code random_integers(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Need minval < maxval, got %lld >= %lld",
                    (long long)lo, (long long)hi);
   }
-  fy_random_job job = {
-      .generator = fy_random_reserve(ctx, out->count), .low = lo, .range = (uint64_t)hi - (uint64_t)lo};
+  fy_random_job job = {.generator = fy_random_reserve(ctx, out->count),
+                       .low = lo,
+                       .range = (uint64_t)hi - (uint64_t)lo};
   fill(ctx, &job, out);
   return FY_OK;
 }
@@ -584,9 +585,10 @@ static const fy_sample stateless_shuffle_samples[] = {
     {"f32[5,2]=iota; u64[1]=7; u64[2]=1,2; i32[]=1", NULL, FY_OK, NULL},
 };
 
-#define RANDOM_OP(Name, kind)                                                                      \
-  FY_OP(Name, .shape = fy_shape_from_first, .prepare = fy_random_prepare, .compute = random_stateful, \
-        .release = fy_random_release, .aux = &(kind), .host_inputs = 1, FY_SAMPLES(samples))
+#define RANDOM_OP(Name, kind)                                                     \
+  FY_OP(Name, .shape = fy_shape_from_first, .prepare = fy_random_prepare,         \
+        .compute = random_stateful, .release = fy_random_release, .aux = &(kind), \
+        .host_inputs = 1, FY_SAMPLES(samples))
 RANDOM_OP(RandomUniform, fy_random_uniform);
 RANDOM_OP(RandomStandardNormal, fy_random_normal);
 RANDOM_OP(TruncatedNormal, fy_random_truncated);

@@ -88,9 +88,9 @@ static double poisson_value(fy_philox g, double rate) {
 }
 
 static double stirling_tail(double k) {
-  static const double tail[] = {0.0810614667953272,  0.0413406959554092,  0.0276779256849983,
-                                0.02079067210376509, 0.0166446911898211,  0.0138761288230707,
-                                0.0118967099458917,  0.0104112652619720,  0.00925546218271273,
+  static const double tail[] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983,
+                                0.02079067210376509, 0.0166446911898211, 0.0138761288230707,
+                                0.0118967099458917,  0.0104112652619720, 0.00925546218271273,
                                 0.00833056343336287};
   if (k <= 9) return tail[(int)k];
   const double square = (k + 1) * (k + 1);
@@ -166,9 +166,7 @@ static void store(fy_tensor *t, int64_t i, double x) {
     case FY_INT32:
       ((int32_t *)t->data)[i] = x >= -0x1p31 && x < 0x1p31 ? (int32_t)x : INT32_MIN;
       break;
-    default:
-      ((int64_t *)t->data)[i] = x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN;
-      break;
+    default: ((int64_t *)t->data)[i] = x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN; break;
   }
 }
 
@@ -176,8 +174,8 @@ static void fill_values(void *arg, int64_t begin, int64_t end) {
   const values_job *j = arg;
   for (int64_t i = begin; i < end; i++) {
     const int64_t parameter = i / j->samples, sample = i % j->samples;
-    const double x = fy_tensor_double(
-        j->first, j->first_index ? j->first_index[parameter] : parameter);
+    const double x =
+        fy_tensor_double(j->first, j->first_index ? j->first_index[parameter] : parameter);
     double value;
     fy_philox g = j->generator;
     if (j->kind == BINOMIAL) {
@@ -221,8 +219,12 @@ static fy_code stateful(fy_kernel_ctx *ctx, which kind, fy_error *err) {
   for (int32_t d = 0; d < p->rank; d++) dims[rank++] = p->dims[d];
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
   if (out->count == 0) return FY_OK;
-  values_job job = {.kind = kind, .first = p, .parameters = p->count, .samples = samples,
-                    .out = out, .generator = fy_random_reserve(ctx, out->count)};
+  values_job job = {.kind = kind,
+                    .first = p,
+                    .parameters = p->count,
+                    .samples = samples,
+                    .out = out,
+                    .generator = fy_random_reserve(ctx, out->count)};
   run_values(ctx, &job);
   return FY_OK;
 }
@@ -311,8 +313,8 @@ static fy_code binomial(fy_kernel_ctx *ctx, int shape_input, int parameter, fy_b
   if (job->out->count == 0) return FY_OK;
   void *memory;
   FY_TRY(fy_scratch(ctx, (size_t)bc->count * 2 * sizeof(int64_t), &memory, err));
-  pairs indices = {memory, (int64_t *)memory + bc->count,
-                   {bc->inner_stride[0], bc->inner_stride[1]}};
+  pairs indices = {
+      memory, (int64_t *)memory + bc->count, {bc->inner_stride[0], bc->inner_stride[1]}};
   fy_bcast_rows(bc, 0, bc->count, put_pairs, &indices);
   job->first_index = indices.first;
   job->second_index = indices.second;
@@ -391,9 +393,8 @@ static const fy_sample binomial_samples[] = {
     {"i32[2]=2,2; i64[2]=1,2; f64[2]=5,50; f64[2]=1,1", NULL, FY_OK, "5,50,5,50"},
 };
 
-FY_OP(RandomGamma, .shape = appended_shape, .prepare = fy_random_prepare,
-      .compute = gamma_stateful, .release = fy_random_release, .host_inputs = 1,
-      FY_SAMPLES(gamma_samples));
+FY_OP(RandomGamma, .shape = appended_shape, .prepare = fy_random_prepare, .compute = gamma_stateful,
+      .release = fy_random_release, .host_inputs = 1, FY_SAMPLES(gamma_samples));
 FY_OP(RandomPoisson, .shape = appended_shape, .prepare = fy_random_prepare,
       .compute = poisson_stateful, .release = fy_random_release, .host_inputs = 1,
       FY_SAMPLES(old_poisson_samples));

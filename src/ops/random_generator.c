@@ -35,8 +35,8 @@ static fy_code check_state(const fy_tensor *state, int64_t least, fy_error *err)
 
 // Takes the generator and moves the variable on by |blocks|. |skip| numbers precede the state.
 // |before| (may be NULL) gets the three numbers as they were.
-static fy_code advance(fy_kernel_ctx *ctx, int input, int64_t skip, uint64_t blocks,
-                       fy_philox *out, int64_t before[PHILOX_STATE], fy_error *err) {
+static fy_code advance(fy_kernel_ctx *ctx, int input, int64_t skip, uint64_t blocks, fy_philox *out,
+                       int64_t before[PHILOX_STATE], fy_error *err) {
   fy_object *object;
   FY_TRY(fy_resource_object(ctx->in[input], &fy_variable_type, &object, err));
   fy_variable *v = (fy_variable *)object;
@@ -93,8 +93,8 @@ static fy_code draw(fy_kernel_ctx *ctx, int shape_input, fy_random_job *job, fy_
   if (shape_input == 2) {
     FY_TRY(fy_random_of_resource(ctx, 0, 1, (uint64_t)out->count, &job->generator, err));
   } else {
-    FY_TRY(advance(ctx, 0, 1, (uint64_t)out->count * FY_RANDOM_RESERVED, &job->generator, NULL,
-                   err));
+    FY_TRY(
+        advance(ctx, 0, 1, (uint64_t)out->count * FY_RANDOM_RESERVED, &job->generator, NULL, err));
   }
   if (out->count) fy_random_fill(ctx, ctx->site->op->impl->aux, job, out);
   return FY_OK;
@@ -191,7 +191,7 @@ static fy_code skip_shape(fy_shape_ctx *ctx, fy_error *err) {
 
 static const fy_sample unpredictable_samples[] = {{"i64[1]=4", NULL, FY_OK, NULL}};
 
-#define GENERATOR_OP(Name, kind)                                                             \
+#define GENERATOR_OP(Name, kind) \
   FY_OP(Name, .shape = draw_shape, .compute = stateful, .aux = &fy_random_##kind, .host_inputs = 7)
 GENERATOR_OP(StatefulStandardNormalV2, normal);
 GENERATOR_OP(StatefulTruncatedNormal, truncated);

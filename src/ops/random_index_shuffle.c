@@ -62,7 +62,8 @@ static fy_code index_shuffle(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_tensor_shape_text(index, x));
   }
   if (seed->rank < 1 || seed->rank > 2 || seed->dims[seed->rank - 1] != 3) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Seed must be a vector or matrix with 3 columns. Got %s",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Seed must be a vector or matrix with 3 columns. Got %s",
                    fy_tensor_shape_text(seed, x));
   }
   if (most->rank > 1) {
@@ -70,8 +71,8 @@ static fy_code index_shuffle(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_tensor_shape_text(most, x));
   }
   if (rounds < 4 || rounds % 2 || rounds > MOST_ROUNDS) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "rounds must be an even number of at least 4, not %lld",
-                   (long long)rounds);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "rounds must be an even number of at least 4, not %lld", (long long)rounds);
   }
   const int64_t counts[3] = {index->rank ? index->count : 1, seed->rank == 2 ? seed->dims[0] : 1,
                              most->rank ? most->count : 1};
@@ -128,7 +129,8 @@ static fy_code index_shuffle_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_at_most(seed, 2, err));
   FY_TRY(fy_shape_rank_at_most(most, 1, err));
   if (index.rank < 0 || seed.rank < 0 || most.rank < 0) return FY_OK;
-  if (index.rank == 0 && seed.rank == 1 && most.rank == 0) return fy_shape_set(ctx, 0, 0, NULL, err);
+  if (index.rank == 0 && seed.rank == 1 && most.rank == 0)
+    return fy_shape_set(ctx, 0, 0, NULL, err);
   const int64_t dims[3] = {index.rank == 1 ? index.dims[0] : 1, seed.rank == 2 ? seed.dims[0] : 1,
                            most.rank == 1 ? most.dims[0] : 1};
   bool known = true;

@@ -24,97 +24,97 @@ static fy_code fail_tries(const char *which, const char *space, fy_error *err) {
 }
 
 // Half rounds every step to 16 bits, as TensorFlow's does.
-#define DRAW(E, S, SIZE)                                                                         \
-  static void uniforms_##S(fy_philox *g, fy_a_##S *x) {                                          \
-    uint32_t b[4];                                                                               \
-    fy_philox_next(g, b);                                                                        \
-    for (int i = 0; i < (SIZE); i++) x[i] = UNIT_##S(b, i);                                      \
-  }                                                                                              \
-  static void normals_##S(fy_philox *g, fy_a_##S *x) {                                           \
-    uint32_t b[4];                                                                               \
-    fy_philox_next(g, b);                                                                        \
-    NORMALS_##S(b, x);                                                                           \
-  }                                                                                              \
-  static fy_code draw_##S(fy_philox *g, bounds p, void *out, int64_t at, int64_t step,           \
-                          int64_t count, fy_error *err) {                                        \
-    fy_t_##S *o = out;                                                                           \
-    fy_a_##S mean = (fy_a_##S)p.mean, deviation = (fy_a_##S)p.deviation, low = (fy_a_##S)p.low,  \
-             high = (fy_a_##S)p.high;                                                            \
-    if ((isinf(low) && low < 0) || high < mean) {                                                \
-      const fy_a_##S kept = low;                                                                 \
-      low = high, high = kept, deviation = -deviation;                                           \
-    }                                                                                            \
-    const fy_a_##S bottom = RD(S, RD(S, low - mean) / deviation),                                \
-                   top = RD(S, RD(S, high - mean) / deviation);                                  \
-    const fy_a_##S root = RD(S, FY_MATH_##S(sqrt)(RD(S, RD(S, bottom * bottom) + 4)));           \
-    const fy_a_##S power = RD(S, RD(S, bottom * RD(S, bottom - root)) / 4);                      \
-    const fy_a_##S cutoff = RD(S, RD(S, 2 * RD(S, FY_MATH_##S(exp)(RD(S, (fy_a_##S)0.5 + power)))) / \
-                                      RD(S, bottom + root));                                     \
-    const fy_a_##S gap = RD(S, top - bottom), far = RD(S, (fy_a_##S)1.3);                        \
-    fy_a_##S x[4], z[4], u[4];                                                                   \
-    int64_t n = 0;                                                                               \
-    int tries = 0;                                                                               \
-    if ((bottom < -far && top >= 0) || (top > far && bottom <= 0)) {                             \
-      while (n < count) {                                                                        \
-        normals_##S(g, x);                                                                       \
-        for (int i = 0; i < (SIZE) && n < count; i++) {                                          \
-          if (x[i] >= bottom && x[i] <= top) {                                                   \
-            o[at + step * n++] = FY_ST_##S(RD(S, x[i] * deviation) + mean);                      \
-            tries = 0;                                                                           \
-          } else if (++tries > MOST_TRIES) {                                                     \
-            return fail_tries("randn", "", err);                                                 \
-          }                                                                                      \
-        }                                                                                        \
-      }                                                                                          \
-    } else if (gap < cutoff) {                                                                   \
-      const fy_a_##S plus = bottom < 0 ? 0 : RD(S, bottom * bottom);                             \
-      while (n < count) {                                                                        \
-        uniforms_##S(g, x);                                                                      \
-        uniforms_##S(g, u);                                                                      \
-        for (int i = 0; i < (SIZE) && n < count; i++) {                                          \
-          z[i] = RD(S, RD(S, x[i] * gap) + bottom);                                              \
-          const fy_a_##S e = RD(S, RD(S, plus - RD(S, z[i] * z[i])) / 2);                        \
-          if (u[i] <= RD(S, FY_MATH_##S(exp)(e))) {                                              \
-            o[at + step * n++] = FY_ST_##S(RD(S, z[i] * deviation) + mean);                      \
-            tries = 0;                                                                           \
-          } else if (++tries >= MOST_TRIES) {                                                    \
-            return fail_tries("uniform", " ", err);                                              \
-          }                                                                                      \
-        }                                                                                        \
-      }                                                                                          \
-    } else {                                                                                     \
-      const fy_a_##S alpha = RD(S, RD(S, bottom + root) / 2);                                    \
-      while (n < count) {                                                                        \
-        uniforms_##S(g, x);                                                                      \
-        for (int i = 0; i < (SIZE) && n < count; i += 2) {                                       \
-          const fy_a_##S y =                                                                     \
-              RD(S, RD(S, -RD(S, FY_MATH_##S(log)(x[i])) / alpha) + bottom);                     \
-          const fy_a_##S d = bottom < alpha ? RD(S, alpha - y) : RD(S, bottom - alpha);          \
-          const fy_a_##S e = RD(S, FY_MATH_##S(exp)(RD(S, RD(S, -d * d) / 2)));                  \
-          if (x[i + 1] <= e && y < top) {                                                        \
-            o[at + step * n++] = FY_ST_##S(RD(S, y * deviation) + mean);                         \
-            tries = 0;                                                                           \
-          } else if (++tries >= MOST_TRIES) {                                                    \
-            return fail_tries("exponential distribution", "", err);                              \
-          }                                                                                      \
-        }                                                                                        \
-      }                                                                                          \
-    }                                                                                            \
-    return FY_OK;                                                                                \
+#define DRAW(E, S, SIZE)                                                                        \
+  static void uniforms_##S(fy_philox *g, fy_a_##S *x) {                                         \
+    uint32_t b[4];                                                                              \
+    fy_philox_next(g, b);                                                                       \
+    for (int i = 0; i < (SIZE); i++) x[i] = UNIT_##S(b, i);                                     \
+  }                                                                                             \
+  static void normals_##S(fy_philox *g, fy_a_##S *x) {                                          \
+    uint32_t b[4];                                                                              \
+    fy_philox_next(g, b);                                                                       \
+    NORMALS_##S(b, x);                                                                          \
+  }                                                                                             \
+  static fy_code draw_##S(fy_philox *g, bounds p, void *out, int64_t at, int64_t step,          \
+                          int64_t count, fy_error *err) {                                       \
+    fy_t_##S *o = out;                                                                          \
+    fy_a_##S mean = (fy_a_##S)p.mean, deviation = (fy_a_##S)p.deviation, low = (fy_a_##S)p.low, \
+             high = (fy_a_##S)p.high;                                                           \
+    if ((isinf(low) && low < 0) || high < mean) {                                               \
+      const fy_a_##S kept = low;                                                                \
+      low = high, high = kept, deviation = -deviation;                                          \
+    }                                                                                           \
+    const fy_a_##S bottom = RD(S, RD(S, low - mean) / deviation),                               \
+                   top = RD(S, RD(S, high - mean) / deviation);                                 \
+    const fy_a_##S root = RD(S, FY_MATH_##S(sqrt)(RD(S, RD(S, bottom * bottom) + 4)));          \
+    const fy_a_##S power = RD(S, RD(S, bottom * RD(S, bottom - root)) / 4);                     \
+    const fy_a_##S cutoff =                                                                     \
+        RD(S, RD(S, 2 * RD(S, FY_MATH_##S(exp)(RD(S, (fy_a_##S)0.5 + power)))) /                \
+                  RD(S, bottom + root));                                                        \
+    const fy_a_##S gap = RD(S, top - bottom), far = RD(S, (fy_a_##S)1.3);                       \
+    fy_a_##S x[4], z[4], u[4];                                                                  \
+    int64_t n = 0;                                                                              \
+    int tries = 0;                                                                              \
+    if ((bottom < -far && top >= 0) || (top > far && bottom <= 0)) {                            \
+      while (n < count) {                                                                       \
+        normals_##S(g, x);                                                                      \
+        for (int i = 0; i < (SIZE) && n < count; i++) {                                         \
+          if (x[i] >= bottom && x[i] <= top) {                                                  \
+            o[at + step * n++] = FY_ST_##S(RD(S, x[i] * deviation) + mean);                     \
+            tries = 0;                                                                          \
+          } else if (++tries > MOST_TRIES) {                                                    \
+            return fail_tries("randn", "", err);                                                \
+          }                                                                                     \
+        }                                                                                       \
+      }                                                                                         \
+    } else if (gap < cutoff) {                                                                  \
+      const fy_a_##S plus = bottom < 0 ? 0 : RD(S, bottom * bottom);                            \
+      while (n < count) {                                                                       \
+        uniforms_##S(g, x);                                                                     \
+        uniforms_##S(g, u);                                                                     \
+        for (int i = 0; i < (SIZE) && n < count; i++) {                                         \
+          z[i] = RD(S, RD(S, x[i] * gap) + bottom);                                             \
+          const fy_a_##S e = RD(S, RD(S, plus - RD(S, z[i] * z[i])) / 2);                       \
+          if (u[i] <= RD(S, FY_MATH_##S(exp)(e))) {                                             \
+            o[at + step * n++] = FY_ST_##S(RD(S, z[i] * deviation) + mean);                     \
+            tries = 0;                                                                          \
+          } else if (++tries >= MOST_TRIES) {                                                   \
+            return fail_tries("uniform", " ", err);                                             \
+          }                                                                                     \
+        }                                                                                       \
+      }                                                                                         \
+    } else {                                                                                    \
+      const fy_a_##S alpha = RD(S, RD(S, bottom + root) / 2);                                   \
+      while (n < count) {                                                                       \
+        uniforms_##S(g, x);                                                                     \
+        for (int i = 0; i < (SIZE) && n < count; i += 2) {                                      \
+          const fy_a_##S y = RD(S, RD(S, -RD(S, FY_MATH_##S(log)(x[i])) / alpha) + bottom);     \
+          const fy_a_##S d = bottom < alpha ? RD(S, alpha - y) : RD(S, bottom - alpha);         \
+          const fy_a_##S e = RD(S, FY_MATH_##S(exp)(RD(S, RD(S, -d * d) / 2)));                 \
+          if (x[i + 1] <= e && y < top) {                                                       \
+            o[at + step * n++] = FY_ST_##S(RD(S, y * deviation) + mean);                        \
+            tries = 0;                                                                          \
+          } else if (++tries >= MOST_TRIES) {                                                   \
+            return fail_tries("exponential distribution", "", err);                             \
+          }                                                                                     \
+        }                                                                                       \
+      }                                                                                         \
+    }                                                                                           \
+    return FY_OK;                                                                               \
   }
-#define RD(S, x)        FY_RD_##S(x)
-#define UNIT_f16(b, i)  fy_ld_half(fy_bits_to_unit_half(b[i]))
-#define UNIT_f32(b, i)  fy_bits_to_unit_float(b[i])
-#define UNIT_f64(b, i)  fy_bits_to_unit_double(b[2 * (i)], b[2 * (i) + 1])
+#define RD(S, x)          FY_RD_##S(x)
+#define UNIT_f16(b, i)    fy_ld_half(fy_bits_to_unit_half(b[i]))
+#define UNIT_f32(b, i)    fy_bits_to_unit_float(b[i])
+#define UNIT_f64(b, i)    fy_bits_to_unit_double(b[2 * (i)], b[2 * (i) + 1])
 #define NORMALS_f64(b, x) fy_normal_double(b, &(x)[0], &(x)[1])
-#define NORMALS_f32(b, x)                      \
-  do {                                         \
+#define NORMALS_f32(b, x)                          \
+  do {                                             \
     fy_normal_float(b[0], b[1], &(x)[0], &(x)[1]); \
     fy_normal_float(b[2], b[3], &(x)[2], &(x)[3]); \
   } while (0)
-#define NORMALS_f16(b, x)                                            \
-  do {                                                               \
-    NORMALS_f32(b, x);                                               \
+#define NORMALS_f16(b, x)                                                \
+  do {                                                                   \
+    NORMALS_f32(b, x);                                                   \
     for (int i = 0; i < 4; i++) (x)[i] = fy_ld_half(fy_st_half((x)[i])); \
   } while (0)
 DRAW(FY_HALF, f16, 4)
@@ -152,8 +152,9 @@ static fy_code stateful(fy_kernel_ctx *ctx, fy_error *err) {
   for (int i = 0; i < 4; i++) {
     const fy_tensor *p = ctx->in[i + 1];
     if (p->rank > 1) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Input %s should be a scalar or vector, got shape: %s",
-                     names[i], fy_tensor_shape_text(p, x));
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Input %s should be a scalar or vector, got shape: %s", names[i],
+                     fy_tensor_shape_text(p, x));
     }
     alike = alike && (p->rank == 0 || (i < 2 && p->count == 1));
   }

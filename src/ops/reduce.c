@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "ops/elementwise.h"
+#include "ops/reduce.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
@@ -166,7 +167,7 @@ typedef struct reduce_plan {
   int64_t reduced_dims[FY_MAX_RANK], reduced_strides[FY_MAX_RANK];  // without |inner|
 } reduce_plan;
 
-static fy_code read_axes(const fy_tensor *in, const fy_tensor *axes, bool *reduced, fy_error *err) {
+fy_code fy_reduce_axes(const fy_tensor *in, const fy_tensor *axes, bool *reduced, fy_error *err) {
   for (int64_t i = 0; i < axes->count; i++) {
     const int64_t axis = fy_tensor_int(axes, i);
     if (axis < -in->rank || axis >= in->rank) {
@@ -335,7 +336,7 @@ static fy_code reduce(fy_kernel_ctx *ctx, fy_error *err) {
   bool reduced[FY_MAX_RANK] = {false};
   reduce_plan plan;
   fy_tensor *out;
-  FY_TRY(read_axes(in, ctx->in[1], reduced, err));
+  FY_TRY(fy_reduce_axes(in, ctx->in[1], reduced, err));
   make_plan(&plan, in, reduced, fy_site_bool(ctx->site, "keep_dims"));
   FY_TRY(fy_out(ctx, 0, plan.out_rank, plan.out_dims, &out, err));
   if (out->count == 0) return FY_OK;

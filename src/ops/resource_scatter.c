@@ -15,6 +15,31 @@ static bool is_ref(const fy_site *site) {
   return site->num_outputs == 1;
 }
 
+// As fy_scatter_nd_check, in the words TensorFlow has for variables.
+static fy_code nd_check(const fy_tensor *target, const fy_tensor *indices, const fy_tensor *updates,
+                        fy_error *err) {
+  if (fy_scatter_nd_check(target, indices, updates, NULL) == FY_OK) return FY_OK;
+  if (target->rank < 1 || indices->rank < 1 || updates->rank < 1) {
+    return fy_scatter_nd_check(target, indices, updates, err);
+  }
+  const int32_t batch = indices->rank > 1 ? indices->rank - 1 : 1;
+  const long long depth = indices->rank > 1 ? (long long)indices->dims[indices->rank - 1] : 1;
+  char x[128], y[128];
+  for (int32_t d = 0; d < batch; d++) {
+    if (d < updates->rank && indices->dims[d] == updates->dims[d]) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Dimensions [0,%d) of indices[shape=%s] must match dimensions [0,%d) of "
+                   "updates[shape=%s]",
+                   batch, fy_tensor_shape_text(indices, x), batch,
+                   fy_tensor_shape_text(updates, y));
+  }
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "Dimensions [%lld,%d) of input[shape=%s] must match dimensions [%lld,%d) of "
+                 "updates[shape=%s]",
+                 depth, target->rank, fy_tensor_shape_text(target, x), depth, updates->rank,
+                 fy_tensor_shape_text(updates, y));
+}
+
 static fy_code variable_of(fy_kernel_ctx *ctx, fy_variable **out, fy_error *err) {
   fy_object *o = NULL;
   if (fy_dtype_is_ref(ctx->site->in_types[0])) return fy_ref_variable(ctx->in[0], out, err);
@@ -132,7 +157,7 @@ static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **gar
   }
   if (how->nd) {
     if (is_ref(ctx->site)) FY_TRY(check_ref_prefix(indices, updates, err));
-    FY_TRY(fy_scatter_nd_check(v->value, indices, updates, err));
+    FY_TRY(nd_check(v->value, indices, updates, err));
   } else {
     FY_TRY(is_ref(ctx->site) ? check_ref_rows(v->value, indices, updates, err)
                              : check_rows(v->value, indices, updates, err));
@@ -189,6 +214,24 @@ static fy_code gather_rows(fy_kernel_ctx *ctx, const fy_tensor *params, fy_error
   return FY_OK;
 }
 
+static fy_code fail_row(const fy_kernel_ctx *ctx, const fy_tensor *indices, int64_t row,
+                        const fy_tensor *params, fy_error *err) {
+  const int64_t depth = indices->dims[indices->rank - 1];
+  char place[128], shape[128];
+  fy_str text;
+  fy_str_init(&text);
+  for (int64_t k = 0; k < depth; k++) {
+    fy_str_printf(&text, "%s%lld", k ? ", " : "",
+                  (long long)fy_tensor_int(indices, row * depth + k));
+  }
+  fy_fail(err, FY_INVALID_ARGUMENT,
+          "indices%s = [%s] does not index into param shape %s, node name: %s",
+          fy_place_text(indices->rank - 1, indices->dims, row, place), fy_str_text(&text),
+          fy_tensor_shape_text(params, shape), ctx->site->node_name ? ctx->site->node_name : "");
+  fy_str_free(&text);
+  return FY_INVALID_ARGUMENT;
+}
+
 static fy_code gather_nd(fy_kernel_ctx *ctx, const fy_tensor *params, fy_error *err) {
   const fy_tensor *indices = ctx->in[1];
   if (params->rank < 1)
@@ -216,10 +259,7 @@ static fy_code gather_nd(fy_kernel_ctx *ctx, const fy_tensor *params, fy_error *
     for (int64_t k = 0; k < depth; k++) {
       const int64_t at = fy_tensor_int(indices, r * depth + k);
       if ((uint64_t)at >= (uint64_t)params->dims[k]) {
-        char place[128], shape[128];
-        return fy_fail(err, FY_INVALID_ARGUMENT, "indices%s does not index into param shape %s",
-                       fy_place_text(indices->rank - 1, indices->dims, r, place),
-                       fy_tensor_shape_text(params, shape));
+        return fail_row(ctx, indices, r, params, err);
       }
       from = from * params->dims[k] + at;
     }

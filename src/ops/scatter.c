@@ -35,10 +35,12 @@
 #define LOWER(S, x, y)         ((y) < (x) ? (y) : (x))
 #define HIGHER(S, x, y)        ((x) < (y) ? (y) : (x))
 #define EITHER(S, x, y)        ((x) | (y))
+#define DIFFERENT(S, x, y)     ((x) != (y))
 FY_REAL_TYPES(LOOP, add, PLUS)
 FY_COMPLEX_TYPES(LOOP, add, PLUS)
 FY_INT_TYPES(LOOP, add, PLUS_INT)
 LOOP(FY_BOOL, b, add, EITHER)
+LOOP(FY_BOOL, b, sub, DIFFERENT)
 FY_REAL_TYPES(LOOP, sub, MINUS)
 FY_COMPLEX_TYPES(LOOP, sub, MINUS)
 FY_INT_TYPES(LOOP, sub, MINUS_INT)
@@ -56,7 +58,7 @@ FY_ORDERED_TYPES(LOOP, max, HIGHER)
 #define ORDERED(name) FY_ORDERED_TYPES(FY_LOOP_ENTRY, name)
 static const fy_scatter_loop loops[FY_SCATTER_KINDS][FY_DTYPE_COUNT] = {
     [FY_SCATTER_ADD] = {NUMBERS(add)[FY_BOOL] = add_b},
-    [FY_SCATTER_SUB] = {NUMBERS(sub)},
+    [FY_SCATTER_SUB] = {NUMBERS(sub)[FY_BOOL] = sub_b},
     [FY_SCATTER_MUL] = {NUMBERS(mul)},
     [FY_SCATTER_DIV] = {NUMBERS(quo)},
     [FY_SCATTER_MIN] = {ORDERED(min)},

@@ -143,7 +143,7 @@ static fy_code grad_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t rows = -1;
   FY_TRY(fy_shape_rank_at_least(data, 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
-  FY_TRY(fy_shape_merge(ctx, ctx->in[1], ctx->in[2], &merged, err));
+  FY_TRY(fy_shape_merge(ctx, ctx->in[2], ctx->in[1], &merged, err));
   FY_TRY(fy_shape_rank_is(ctx->in[3], 0, err));
   if (fy_shape_int_value(ctx, 3, &rows) && rows < 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Cannot specify a negative value for output_dim0");

@@ -269,10 +269,13 @@ static int64_t rank_of(fy_shape_ctx *ctx, int first) {
   return ctx->in[first + 2].rank == 1 ? ctx->in[first + 2].dims[0] : -1;
 }
 static fy_code dense_sparse_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_sparse_validate_shapes(ctx, 1, err));
   const int64_t sparse = rank_of(ctx, 1);
   return set_shape(ctx, ctx->in[0].rank >= 0 ? ctx->in[0].rank : sparse, err);
 }
 static fy_code sparse_sparse_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_sparse_validate_shapes(ctx, 0, err));
+  FY_TRY(fy_sparse_validate_shapes(ctx, 3, err));
   const int64_t a = rank_of(ctx, 0);
   return set_shape(ctx, a >= 0 ? a : rank_of(ctx, 3), err);
 }

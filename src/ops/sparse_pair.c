@@ -278,6 +278,7 @@ static fy_code sparse_pair(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 static fy_code pair_shape(fy_shape_ctx *ctx, fy_error *err) {
+  for (int i = 0; i < 6; i++) FY_TRY(fy_shape_rank_is(ctx->in[i], i % 3 ? 1 : 2, err));
   const int64_t unknown = -1, rank = ctx->in[0].rank == 2 ? ctx->in[0].dims[1] : -1;
   FY_TRY(fy_shape_set(ctx, 0, 2, (const int64_t[]){-1, rank}, err));
   return fy_shape_set(ctx, 1, 1, &unknown, err);

@@ -3,6 +3,7 @@
 
 #include "ops/sparse_tensor.h"
 
+#include "ops/shape_fns.h"
 #include "ops/values.h"
 
 // "1,2" (or "1, 2") of row |row|, and the shape as "[3,4]".
@@ -130,6 +131,26 @@ fy_code fy_sparse_check_ranks(const fy_tensor *indices, const fy_tensor *values,
   if (shape->rank != 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Input shape should be a vector but received shape %s",
                    fy_tensor_shape_text(shape, x));
+  }
+  return FY_OK;
+}
+
+fy_code fy_sparse_validate_shapes(fy_shape_ctx *ctx, int first, fy_error *err) {
+  const fy_pshape *in = ctx->in + first;
+  FY_TRY(fy_shape_rank_is(in[0], 2, err));
+  FY_TRY(fy_shape_rank_is(in[1], 1, err));
+  FY_TRY(fy_shape_rank_is(in[2], 1, err));
+  const int64_t rows = fy_dim_of(in[0], 0), n = fy_dim_of(in[1], 0);
+  if (rows >= 0 && n >= 0 && rows != n) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Number of elements in index (%lld) and values (%lld) do not match.",
+                   (long long)rows, (long long)n);
+  }
+  const int64_t width = fy_dim_of(in[0], 1), rank = fy_dim_of(in[2], 0);
+  if (width >= 0 && rank >= 0 && width != rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Index rank (%lld) and shape rank (%lld) do not match.", (long long)width,
+                   (long long)rank);
   }
   return FY_OK;
 }

@@ -21,6 +21,9 @@ FY_MUST_CHECK fy_code fy_sparse_validate(const fy_tensor *indices, const fy_tens
 FY_MUST_CHECK fy_code fy_sparse_check_ranks(const fy_tensor *indices, const fy_tensor *values,
                                             const fy_tensor *shape, fy_error *err);
 
+// fy_sparse_validate for shape functions, over inputs |first|, |first| + 1, |first| + 2.
+FY_MUST_CHECK fy_code fy_sparse_validate_shapes(fy_shape_ctx *ctx, int first, fy_error *err);
+
 // A sparse tensor of its own: indices [n, rank], values [n], shape [rank], each with a reference.
 typedef struct fy_sparse {
   fy_tensor *indices, *values, *shape;

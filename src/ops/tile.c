@@ -145,8 +145,19 @@ static fy_code broadcast_args_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- Pad
-static void fill_value(char *out, int64_t n, const char *value, size_t size) {
-  for (int64_t i = 0; i < n; i++) memcpy(out + (size_t)i * size, value, size);
+// All elements := |constant|, or zero (an empty string) without one.
+static fy_code fill_value(fy_tensor *out, const fy_tensor *constant, fy_error *err) {
+  static const double zero[2];
+  const size_t size = fy_dtype_storage(out->dtype);
+  for (int64_t i = 0; i < out->count; i++) {
+    if (!constant && out->dtype == FY_STRING) {
+      if (!fy_tensor_set_string(out, i, "", 0)) return fy_fail_oom(err, size);
+    } else if (constant || fy_dtype_is_plain(out->dtype)) {
+      const void *value = constant ? constant->data : (const void *)zero;
+      FY_TRY(fy_copy_run(out->dtype, out->data, i, value, 0, 1, err));
+    }
+  }
+  return FY_OK;
 }
 
 static fy_code pad(fy_kernel_ctx *ctx, fy_error *err) {
@@ -183,9 +194,7 @@ static fy_code pad(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, in->rank, dims, &out, err));
   if (out->count == 0) return FY_OK;
-  const size_t size = fy_dtype_storage(out->dtype);
-  static const char zero[16];
-  fill_value(out->data, out->count, constant ? constant->data : zero, size);
+  FY_TRY(fill_value(out, constant, err));
   if (in->count == 0) return FY_OK;
   // Rows of the input to their places.
   const int32_t last = in->rank - 1;

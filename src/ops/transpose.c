@@ -35,7 +35,8 @@ static fy_code read_perm(const fy_tensor *perm, int32_t rank, int32_t *out, fy_e
   return FY_OK;
 }
 
-static fy_code transpose(fy_kernel_ctx *ctx, fy_error *err) {
+// |own_memory|: the result needs memory of its own even if only the shape changes.
+static fy_code move_dims(fy_kernel_ctx *ctx, bool own_memory, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *perm_in = ctx->in[1];
   int32_t perm[FY_MAX_RANK];
   char x[128];
@@ -55,10 +56,30 @@ static fy_code transpose(fy_kernel_ctx *ctx, fy_error *err) {
     moves = moves || perm[i] < last;
     last = perm[i];
   }
-  if (!moves) return fy_out_alias(ctx, 0, 0, in->rank, dims, err);
+  if (!moves && !own_memory) return fy_out_alias(ctx, 0, 0, in->rank, dims, err);
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, in->rank, dims, &out, err));
   return fy_strided_copy(ctx, out, in, in->rank, dims, strides, 0, err);
+}
+
+static fy_code transpose(fy_kernel_ctx *ctx, fy_error *err) {
+  return move_dims(ctx, false, err);
+}
+
+static fy_code conjugate_transpose(fy_kernel_ctx *ctx, fy_error *err) {
+  const bool conjugate = fy_dtype_is_complex(ctx->in[0]->dtype);
+  FY_TRY(move_dims(ctx, conjugate, err));
+  const fy_tensor *out = ctx->out[0];
+  for (int64_t i = 0; conjugate && i < out->count; i++) {
+    if (out->dtype == FY_COMPLEX64) {
+      float *im = (float *)out->data + 2 * i + 1;
+      *im = -*im;
+    } else {
+      double *im = (double *)out->data + 2 * i + 1;
+      *im = -*im;
+    }
+  }
+  return FY_OK;
 }
 
 static fy_code transpose_shape(fy_shape_ctx *ctx, fy_error *err) {
@@ -195,6 +216,8 @@ static const fy_sample invert_samples[] = {
 
 FY_OP(Transpose, .shape = transpose_shape, .compute = transpose, .host_inputs = 1 << 1,
       FY_SAMPLES(transpose_samples));
+FY_OP(ConjugateTranspose, .shape = transpose_shape, .compute = conjugate_transpose,
+      .host_inputs = 1 << 1, FY_SAMPLES(transpose_samples));
 FY_OP(ReverseV2, .shape = reverse_shape, .compute = reverse, .host_inputs = 1 << 1,
       FY_SAMPLES(reverse_samples));
 FY_OP(InvertPermutation, .shape = vector_shape, .compute = invert_permutation, .flags = FY_OP_CHEAP,

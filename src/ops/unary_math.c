@@ -87,7 +87,7 @@ FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_tanh, CALL_tanh)
 VEC_FN(expm1)
 VEC_FN(log1p)
 VEC_FN(erf)
-REAL_FN(erfc)
+VEC_FN(erfc)
 REAL_FN(floor)
 REAL_FN(ceil)
 REAL_FN(rint)
@@ -189,7 +189,7 @@ TABLE(atanh, 15, REALS(m_atanh) COMPLEXES(m_atanh));
 TABLE(tanh, 1, VECS(m_tanh, tanh) COMPLEXES(m_tanh));
 TABLE(sigmoid, 1, VECS(sigmoid, sigmoid) COMPLEXES(sigmoid));
 TABLE(erf, 2, VECS(m_erf, erf));
-TABLE(erfc, 15, REALS(m_erfc));
+TABLE(erfc, 2, VECS(m_erfc, erfc));
 TABLE(lgam, 25, REALS(lgam));
 TABLE(digam, 40, REALS(digam));
 TABLE(floor, 0.5, REALS(m_floor));
@@ -250,7 +250,7 @@ UNARY_OP(Atanh, atanh, real_samples, FY_EW_NONE);
 UNARY_OP(Tanh, tanh, real_samples, FY_EW_TANH);
 UNARY_OP(Sigmoid, sigmoid, real_samples, FY_EW_SIGMOID);
 UNARY_OP(Erf, erf, real_samples, FY_EW_ERF);
-UNARY_OP(Erfc, erfc, real_samples, FY_EW_NONE);
+UNARY_OP(Erfc, erfc, real_samples, FY_EW_ERFC);
 UNARY_OP(Lgamma, lgam, float_samples, FY_EW_NONE);
 UNARY_OP(Digamma, digam, float_samples, FY_EW_NONE);
 UNARY_OP(Floor, floor, real_samples, FY_EW_FLOOR);

@@ -15,6 +15,7 @@ void fy_vec_expm1_f32(const void *in, void *out, int64_t n, const void *param);
 void fy_vec_tanh_f32(const void *in, void *out, int64_t n, const void *param);
 void fy_vec_sigmoid_f32(const void *in, void *out, int64_t n, const void *param);
 void fy_vec_erf_f32(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_erfc_f32(const void *in, void *out, int64_t n, const void *param);
 void fy_vec_elu_f32(const void *in, void *out, int64_t n, const void *param);
 void fy_vec_selu_f32(const void *in, void *out, int64_t n, const void *param);
 void fy_vec_softplus_f32(const void *in, void *out, int64_t n, const void *param);

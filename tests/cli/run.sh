@@ -67,6 +67,8 @@ json
 expect 0 "$FERRY" ops --json
 json
 json_is "len(d) > 1500" True
+expect 0 "$FERRY" ops --markdown
+contains '`MatMul(a: T, b: T) -> (product: T)`' '| Signature | Types |'
 expect 0 "$FERRY" ops --missing
 grep -qx MatMul "$work/out" && fail 'MatMul is not missing'
 expect 0 "$FERRY" ops

@@ -15,7 +15,7 @@
 
 #include "local_runner.h"
 
-#define MAX_ARGS 16
+#define MAX_ARGS 32
 
 typedef struct shape_case {
   int line;

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// sparse_matmul.c: SparseMatMul: a product of matrices of float or bfloat16, with a float result,
+// where zeros of the operand that is said to be sparse are skipped.
+
+#include "ops/shape_fns.h"
+#include "ops/typed.h"
+#include "ops/values.h"
+
+static float at(const fy_tensor *t, int64_t i) {
+  return t->dtype == FY_FLOAT ? ((const float *)t->data)[i]
+                              : fy_bfloat16_to_float(((const uint16_t *)t->data)[i]);
+}
+
+typedef struct rows_job {
+  const fy_tensor *a, *b;
+  int64_t k, n, a_row, a_col, b_row, b_col;
+  bool skip_a, skip_b;
+  float *out;
+} rows_job;
+
+static void rows(void *arg, int64_t begin, int64_t end) {
+  const rows_job *j = arg;
+  for (int64_t r = begin; r < end; r++) {
+    float *out = j->out + r * j->n;
+    memset(out, 0, (size_t)j->n * sizeof *out);
+    for (int64_t p = 0; p < j->k; p++) {
+      const float x = at(j->a, r * j->a_row + p * j->a_col);
+      if (j->skip_a && x == 0) continue;
+      for (int64_t c = 0; c < j->n; c++) {
+        const float y = at(j->b, p * j->b_row + c * j->b_col);
+        if (!j->skip_b || y != 0) out[c] += x * y;
+      }
+    }
+  }
+}
+
+static fy_code sparse_matmul(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
+  fy_tensor *out;
+  char x[128], y[128];
+  if (a->rank != 2) return fy_fail(err, FY_INVALID_ARGUMENT, "a is not a matrix");
+  if (b->rank != 2) return fy_fail(err, FY_INVALID_ARGUMENT, "b is not a matrix");
+  const bool ta = fy_site_bool(ctx->site, "transpose_a"),
+             tb = fy_site_bool(ctx->site, "transpose_b");
+  const int64_t m = a->dims[ta ? 1 : 0], k = a->dims[ta ? 0 : 1], n = b->dims[tb ? 0 : 1];
+  if (k != b->dims[tb ? 1 : 0]) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Matrix size incompatible: a: %s, b: %s",
+                   fy_tensor_shape_text(a, x), fy_tensor_shape_text(b, y));
+  }
+  FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){m, n}, &out, err));
+  if (out->count == 0) return FY_OK;
+  rows_job job = {a,
+                  b,
+                  k,
+                  n,
+                  ta ? 1 : k,
+                  ta ? m : 1,
+                  tb ? 1 : n,
+                  tb ? k : 1,
+                  fy_site_bool(ctx->site, "a_is_sparse"),
+                  fy_site_bool(ctx->site, "b_is_sparse"),
+                  out->data};
+  fy_parallel(ctx, m, (double)k * (double)n, rows, &job);
+  return FY_OK;
+}
+
+static fy_code matmul_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape a = ctx->in[0], b = ctx->in[1];
+  const bool ta = fy_shape_attr_bool(ctx, "transpose_a"),
+             tb = fy_shape_attr_bool(ctx, "transpose_b");
+  int64_t k;
+  FY_TRY(fy_shape_rank_is(a, 2, err));
+  FY_TRY(fy_shape_rank_is(b, 2, err));
+  FY_TRY(fy_dim_merge(fy_dim_of(a, ta ? 0 : 1), fy_dim_of(b, tb ? 1 : 0), &k, err));
+  return fy_shape_set(ctx, 0, 2,
+                      (const int64_t[]){fy_dim_of(a, ta ? 1 : 0), fy_dim_of(b, tb ? 0 : 1)}, err);
+}
+
+static const fy_sample samples[] = {
+    {"f32[1,2]=1,2; f32[2,1]=3,4", NULL, FY_OK, "11"},
+    {"bf16[2,1]=1,2; f32[2,1]=3,4", "transpose_a=true; a_is_sparse=true", FY_OK, "11"},
+};
+FY_OP(SparseMatMul, .shape = matmul_shape, .compute = sparse_matmul, FY_SAMPLES(samples));
