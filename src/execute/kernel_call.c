@@ -149,6 +149,17 @@ static fy_tensor *view(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage) {
   return t;
 }
 
+static fy_code to_host(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
+  (void)ctx;
+  return fy_memory_copy_tensor(t, NULL, out, err);
+}
+
+static fy_code keep(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
+  (void)ctx;
+  if (t->buffer) return fy_tensor_alias(t, t->dtype, t->rank, t->dims, out, err);
+  return fy_memory_copy_tensor(t, t->device, out, err);
+}
+
 // Only this call holds the handle, and only the handle holds the memory.
 static bool forward(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64_t *dims) {
   const call_state *c = ctx->run;
@@ -162,17 +173,6 @@ static bool forward(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64_
   if (fy_tensor_alias(from, from->dtype, rank, dims, &t, NULL)) return false;
   fy_out_set(ctx, i, t);
   return true;
-}
-
-static fy_code to_host(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
-  (void)ctx;
-  return fy_memory_copy_tensor(t, NULL, out, err);
-}
-
-static fy_code keep(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
-  (void)ctx;
-  if (t->buffer) return fy_tensor_alias(t, t->dtype, t->rank, t->dims, out, err);
-  return fy_memory_copy_tensor(t, t->device, out, err);
 }
 
 static const fy_services call_services = {.output = output,
