@@ -307,6 +307,15 @@ static fy_code prepare_call(fy_eager_op *op, fy_eager_kernel *k, const fy_functi
   return fy_site_bind(s, k->bodies->callables, f->name, err);
 }
 
+// References need a graph: TensorFlow trips over them in these words.
+static fy_code refuse_refs(const fy_dtype *types, int n, fy_error *err) {
+  for (int i = 0; i < n; i++)
+    if (fy_dtype_is_ref(types[i]))
+      return fy_fail(err, FY_INVALID_ARGUMENT, "AttrValue must not have reference type value of %s",
+                     fy_dtype_name(types[i]));
+  return FY_OK;
+}
+
 static fy_code prepare_op(fy_eager_op *op, fy_eager_kernel *k, fy_error *err) {
   fy_site *s = &k->site;
   const fy_op_spec *spec = op->op->spec;
@@ -314,6 +323,8 @@ static fy_code prepare_op(fy_eager_op *op, fy_eager_kernel *k, fy_error *err) {
   FY_TRY(arg_types(k, spec, false, &in, &s->num_inputs, err));
   FY_TRY(arg_types(k, spec, true, &out, &s->num_outputs, err));
   FY_TRY(fy_spec_check_attrs(spec, &k->attrs, op->name, err));
+  FY_TRY(refuse_refs(out, s->num_outputs, err));
+  FY_TRY(refuse_refs(in, s->num_inputs, err));
   FY_TRY(check_count(op, in, s->num_inputs, err));
   s->in_types = in;
   s->out_types = out;

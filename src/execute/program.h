@@ -127,6 +127,7 @@ typedef struct fy_compile_args {
   struct fy_callables *callables;
   fy_resources *resources;  // for folding: none needed
   fy_str *log;              // rewrites and decisions, or NULL
+  bool keep_refs;           // a fetched reference is handed out as the handle it is
   const char *stop_after;   // "optimize", "place", "partition": for dumps; NULL = all
 } fy_compile_args;
 

@@ -131,6 +131,10 @@ static fy_code allocate(fy_kernel_ctx *ctx, fy_dtype dtype, int32_t rank, const 
   return fy_memory_tensor(ctx->site->device, dtype, rank, dims, ctx->site->node_name, out, err);
 }
 
+static fy_code bring(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
+  return fy_memory_copy_tensor(t, ctx->site->device, out, err);
+}
+
 static fy_tensor *view(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage) {
   (void)ctx;
   (void)storage;
@@ -156,6 +160,7 @@ const fy_services fy_program_services = {.output = output,
                                          .call = call,
                                          .step_id = step_id,
                                          .allocate = allocate,
+                                         .bring = bring,
                                          .view = view,
                                          .forward = forward,
                                          .to_host = to_host,

@@ -94,6 +94,9 @@ typedef struct fy_services {
   // touch, |storage| filled with a view of the same bytes. For tensors that are neither in nor out,
   // such as a variable's value or what allocate() made.
   fy_tensor *(*view)(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage);
+  // |t| (anywhere) in the memory of the kernel's device: itself or a copy, with a reference of the
+  // caller's own. For a variable that another run left elsewhere. NULL: everything is on the host.
+  fy_code (*bring)(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err);
   // Makes output |i| from the memory of input |j| if it fits and nobody else needs it; else false.
   // NULL: never.
   bool (*forward)(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64_t *dims);

@@ -257,7 +257,8 @@ static fy_code gather_nd(fy_kernel_ctx *ctx, const fy_tensor *params, fy_error *
 static fy_code gather_variable(fy_kernel_ctx *ctx, fy_error *err) {
   fy_variable *v;
   FY_TRY(variable_of(ctx, &v, err));
-  fy_tensor *value = fy_variable_read(v), storage;
+  fy_tensor *value, storage;
+  FY_TRY(fy_variable_get(ctx, v, &value, err));
   if (!value) return fail_missing(v, err);
   const fy_tensor *params = view_of(ctx, value, &storage);
   fy_code code;

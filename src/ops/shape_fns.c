@@ -29,6 +29,9 @@ static fy_code make(fy_shape_ctx *ctx, int32_t rank, const int64_t *dims, fy_psh
 }
 
 fy_code fy_shape_set(fy_shape_ctx *ctx, int i, int32_t rank, const int64_t *dims, fy_error *err) {
+  if (FY_UNLIKELY(i < 0 || i >= ctx->num_outputs)) {  // attributes that contradict each other
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s has no output %d", ctx->spec->name, i);
+  }
   if (rank < 0) {
     ctx->out[i] = FY_UNKNOWN_SHAPE;
     return FY_OK;

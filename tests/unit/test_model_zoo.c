@@ -45,8 +45,8 @@ static fy_code load(loaded *l, const char *dir, const char *config, fy_error *er
     fy_run_args args = {.feeds = steps[i].feeds,
                         .feed_values = steps[i].values,
                         .num_feeds = steps[i].num_feeds,
-                        .targets = &steps[i].target,
-                        .num_targets = 1};
+                        .targets = steps[i].targets,
+                        .num_targets = steps[i].num_targets};
     code = fy_session_run(l->e.s, &args, NULL, err);
   }
   return code;
@@ -200,6 +200,65 @@ static void model(void **state) {
   }
 }
 
+// ------------------------------------------------------------------ checkpoints of TensorFlow 1
+static fy_tensor *member(fy_wire_npz *z, const char *name) {
+  fy_tensor *t = NULL;
+  for (size_t k = 0; k < fy_wire_npz_count(z); k++)
+    if (fy_view_is(fy_wire_npz_name(z, k), name))
+      assert_int_equal(fy_wire_npz_read(z, k, &t, NULL), FY_OK);
+  assert_non_null(t);
+  return plain(t);
+}
+
+static void meta_and_checkpoint(void **state) {
+  (void)state;
+  static const char *const paths[] = {"tests/data/zoo/tf1_meta",
+                                      "tests/data/zoo/tf1_meta/model.ckpt-7.meta",
+                                      "tests/data/zoo/tf1_meta/model.ckpt-7"};
+  uint8_t *bytes;
+  size_t size;
+  fy_wire_npz *z;
+  assert_int_equal(
+      fy_wire_file_load("tests/data/zoo/tf1_meta.golden.npz", 1 << 20, &bytes, &size, NULL), FY_OK);
+  assert_int_equal(fy_wire_npz_open(bytes, size, &z, NULL), FY_OK);
+  for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+    loaded l;
+    fy_error err;
+    fy_model_step steps[FY_MODEL_MAX_STEPS];
+    int n;
+    fy_error_init(&err);
+    env_open(&l.e, NULL);
+    fy_arena_init(&l.arena);
+    if (fy_meta_graph_open(paths[i], &l.m, &err) ||
+        fy_graph_import(l.e.g, l.m.meta->graph_def, NULL, &l.arena, NULL, &err) ||
+        fy_saved_model_steps(&l.m, l.e.g, &l.arena, steps, &n, &err))
+      fail_msg("%s: %s", paths[i], fy_error_text(&err));
+    assert_int_equal(n, 2);
+    env_session(&l.e);
+    for (int k = 0; k < n; k++) {
+      fy_run_args args = {.feeds = steps[k].feeds,
+                          .feed_values = steps[k].values,
+                          .num_feeds = steps[k].num_feeds,
+                          .targets = steps[k].targets,
+                          .num_targets = steps[k].num_targets};
+      if (fy_session_run(l.e.s, &args, NULL, &err)) fail_msg("%s", fy_error_text(&err));
+    }
+    run_case c = {.num_feeds = 2, .num_fetches = 2, .keys = {"y", "number"}};
+    c.feeds[0] = (fy_output){fy_graph_find(l.e.g, "x"), 0};
+    c.feeds[1] = (fy_output){fy_graph_find(l.e.g, "word"), 0};
+    c.fetches[0] = (fy_output){fy_graph_find(l.e.g, "y"), 0};
+    c.fetches[1] = (fy_output){fy_graph_find(l.e.g, "number"), 0};
+    c.values[0] = member(z, "x");
+    c.values[1] = member(z, "word");
+    c.want[0] = member(z, "y");
+    c.want[1] = member(z, "number");
+    run(&l, &c, paths[i]);
+    unload(&l);
+  }
+  fy_wire_npz_close(z);
+  fy_free(bytes);
+}
+
 // ------------------------------------------------------------------ bad input
 static void write_file(const char *path, const void *bytes, size_t n) {
   FILE *f = fopen(path, "wb");
@@ -292,6 +351,7 @@ int main(void) {
       MODEL("tf1_while"),
       MODEL("transformer"),
       MODEL("vocabulary"),
+      cmocka_unit_test(meta_and_checkpoint),
       cmocka_unit_test(every_bit_may_be_wrong),
       cmocka_unit_test(assets_stay_inside),
   };

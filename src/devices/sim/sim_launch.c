@@ -92,6 +92,11 @@ static fy_code sim_allocate(fy_kernel_ctx *ctx, fy_dtype dtype, int32_t rank, co
   return fy_memory_tensor(d, dtype, rank, dims, ctx->site->node_name, out, err);
 }
 
+static fy_code sim_bring(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
+  return fy_memory_copy_tensor(t, fy_dtype_is_plain(t->dtype) ? call_of(ctx)->sim->device : NULL,
+                               out, err);
+}
+
 static fy_tensor *sim_view(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage) {
   return shadow(call_of(ctx)->sim, t, storage);
 }
@@ -144,6 +149,7 @@ static const fy_services services = {
     .call = sim_call,
     .step_id = sim_step_id,
     .allocate = sim_allocate,
+    .bring = sim_bring,
     .view = sim_view,
 };
 
