@@ -366,7 +366,7 @@ def change_type(r, case, spec):
     new = str(r.choice(choices))
     case["attrs"][attr] = ("type", new)
     for i, (_, kind) in enumerate(spec.arg_of(case)):
-        if kind == attr:
+        if kind == attr or (i < case["vars"] and attr in ("T", "dtype")):
             t = case["inputs"][i]
             case["inputs"][i] = from_array(new, cast_array(r, to_array(t), t[0], new))
     return True

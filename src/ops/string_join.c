@@ -226,7 +226,7 @@ static fy_code ngrams(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out_like(ctx, 1, splits, &out_splits, err));
   if (data->count == 0 || splits->count == 0) {
     for (int64_t i = 0; i < splits->count; i++) put_split(out_splits, i, 0);
-    return fy_out(ctx, 0, 1, data->dims, &out, err);  // empty strings, as TensorFlow has it
+    return fy_out_like(ctx, 0, data, &out, err);  // empty strings, as TensorFlow has it
   }
   const bool no_widths = widths->n == 0;
   if (no_widths && short_too && pad_width < 0) {
