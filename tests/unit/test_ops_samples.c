@@ -94,6 +94,7 @@ static void every_sample(void **state) {
     const fy_op *op = fy_op_find(impl->name, strlen(impl->name));
     assert_non_null(op);
     assert_ptr_equal(op->impl, impl);
+    if (!impl->shape) fail_msg("%s has no shape function", impl->name);
     if (i) assert_true(strcmp(fy_op_impls[i - 1]->name, impl->name) < 0);
     for (uint32_t k = 0; k < impl->num_samples; k++, samples++) {
       run_sample(op, &impl->samples[k], true);
