@@ -35,7 +35,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Ops that are not called at random, and why.
 SKIPPED = [
     (r"_.*", "internal: made by graph rewriting only"),
-    (r"(Ref)?(Enter|Exit|Switch|Merge|NextIteration|Select)|LoopCond|ControlTrigger", "control flow of graphs"),
+    (r"(Ref)?(Enter|Exit|Switch|Merge|NextIteration)|RefSelect|LoopCond|ControlTrigger", "control flow of graphs"),
     (r"Placeholder\w*|Const", "structural; every graph case has them"),
     (r"If|While|For|Case|Stateless(If|While|Case)|\w*PartitionedCall|RemoteCall", "needs functions"),
     (r"ReadFile|WriteFile|MatchingFiles|\w*Checkpoints?|Save\w*|Restore\w*|InitializeTableFromTextFile\w*",
@@ -411,8 +411,9 @@ class Fuzzer:
         kind = (case["op"], answer[0]) + (() if self.options.replay else (len(case["inputs"]) and case["inputs"][0][0],))
         if len(text) > 700 or self.kept[kind] >= self.options.per_op or self.kept_bytes > 390000:
             return
-        if answer[0] not in ("ok", "error") or (not graph and any(t[2] is None for t in answer[1] + answer[2]
-                                                                  if answer[0] == "ok")):
+        if answer[0] not in ("ok", "error"):
+            return
+        if answer[0] == "ok" and not graph and any(t[2] is None for t in answer[1] + answer[2]):
             return
         self.kept[kind] += 1
         self.kept_bytes += len(text)
