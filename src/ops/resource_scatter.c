@@ -252,6 +252,12 @@ static fy_code gather_nd(fy_kernel_ctx *ctx, const fy_tensor *params, fy_error *
                    "index innermost dimension length must be <= params rank; saw: %lld vs. %d",
                    (long long)depth, params->rank);
   }
+  if (params->count == 0 && fy_product(indices->dims, indices->rank - 1) > 0) {
+    char x[128];
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Requested more than 0 entries, but params is empty.  Params shape: %s",
+                   fy_tensor_shape_text(params, x));
+  }
   int64_t dims[2 * FY_MAX_RANK];
   int32_t rank = 0;
   for (int32_t d = 0; d + 1 < indices->rank; d++) dims[rank++] = indices->dims[d];
