@@ -103,16 +103,9 @@ typedef struct reduce_loops {
 #define AND(S, x, y)        ((x) & (y))
 #define OR(S, x, y)         ((x) | (y))
 #define MEAN_REAL(S, x)     ((x) / (fy_a_##S)reduced)
-#define MEAN_INT(S, x)      (reduced ? mean_##S(x, reduced) : 0)
-#define MEAN_INT_FN(E, S, name)                                   \
-  static inline fy_a_##S mean_##S(fy_a_##S sum, int64_t n) {      \
-    const fy_a_##S by = (fy_a_##S)n;                              \
-    return by == 0                ? 0                             \
-           : by == (fy_a_##S) - 1 ? (fy_a_##S)(0 - (fy_u_##S)sum) \
-                                  : (fy_a_##S)(sum / by);         \
-  }
-FY_SIGNED_TYPES(MEAN_INT_FN, _)
-#define MEAN_UINT(S, x) ((fy_a_##S)reduced ? (x) / (fy_a_##S)reduced : 0)
+#define PLUS_WIDE(S, x, y)  ((uint64_t)(x) + (uint64_t)(y))
+#define MEAN_INT(S, x)      ((fy_a_##S)(reduced ? (x) / reduced : 0))
+#define MEAN_UINT(S, x)     ((fy_a_##S)(reduced ? (x) / (uint64_t)reduced : 0))
 
 #define LOOPS(E, S, name, COMBINE, IDENTITY, FINISH) \
   REDUCE_LOOPS(E, S, name, fy_a_##S, COMBINE, IDENTITY, FINISH)
@@ -130,7 +123,10 @@ FY_INT_TYPES(LOOPS_MAX, max)
 FY_INT_TYPES(LOOPS_MIN, min)
 LOOPS(FY_BOOL, b, all, AND, 1, JUST)
 LOOPS(FY_BOOL, b, any, OR, 0, JUST)
-// Mean is Sum with another end.
+// Mean is Sum with another end; that of integers is added up in 64 bits.
+#define LOOPS_MEAN(E, S, ACC, FINISH) REDUCE_LOOPS(E, S, mean, ACC, PLUS_WIDE, 0, FINISH)
+FY_SIGNED_TYPES(LOOPS_MEAN, int64_t, MEAN_INT)
+FY_UNSIGNED_TYPES(LOOPS_MEAN, uint64_t, MEAN_UINT)
 #define MEAN_FINISH(E, S, FINISH)                                                     \
   static void mean_finish_##S(const void *pa, void *po, int64_t n, int64_t reduced) { \
     const fy_a_##S *acc = pa;                                                         \
@@ -143,13 +139,13 @@ LOOPS(FY_BOOL, b, any, OR, 0, JUST)
 #define MEAN_CPLX(S, x) ((x) / (fy_r_##S)reduced)
 FY_REAL_TYPES(MEAN_FINISH, MEAN_REAL)
 FY_COMPLEX_TYPES(MEAN_FINISH, MEAN_CPLX)
-FY_SIGNED_TYPES(MEAN_FINISH, MEAN_INT)
-FY_UNSIGNED_TYPES(MEAN_FINISH, MEAN_UINT)
 #define MEAN_ENTRY(E, S, name) \
   [E] = {sum_row_##S, sum_add_##S, sum_start_##S, mean_finish_##S, sizeof(fy_a_##S)},
 
 static const reduce_loops sum_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(REDUCE_ENTRY, sum)};
-static const reduce_loops mean_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(MEAN_ENTRY, _)};
+#define MEAN_WIDE_ENTRY(E, S, _) REDUCE_ENTRY_SIZED(E, S, mean, int64_t)
+static const reduce_loops mean_table[FY_DTYPE_COUNT] = {
+    FY_REAL_TYPES(MEAN_ENTRY, _) FY_COMPLEX_TYPES(MEAN_ENTRY, _) FY_INT_TYPES(MEAN_WIDE_ENTRY, _)};
 static const reduce_loops prod_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(REDUCE_ENTRY, prod)};
 static const reduce_loops max_table[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(REDUCE_ENTRY, max)};
 static const reduce_loops min_table[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(REDUCE_ENTRY, min)};
