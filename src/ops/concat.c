@@ -526,12 +526,25 @@ static const fy_sample split_v_samples[] = {
     {"f32[3]=iota; i32[2]=1,1; i32[]=0", "num_split=2", FY_INVALID_ARGUMENT, "Got: 2"},
 };
 
-FY_OP(Concat, .shape = concat_v1_shape, .compute = concat_v1, .host_inputs = 1,
-      FY_SAMPLES(concat_v1_samples));
-FY_OP(ConcatV2, .shape = concat_v2_shape, .compute = concat_v2, .host_inputs = 1 << 1,
-      FY_SAMPLES(concat_samples));
-FY_OP(Pack, .shape = pack_shape, .compute = pack, FY_SAMPLES(pack_samples));
-FY_OP(Unpack, .shape = unpack_shape, .compute = unpack, FY_SAMPLES(unpack_samples));
-FY_OP(Split, .shape = split_shape, .compute = split, .host_inputs = 1, FY_SAMPLES(split_samples));
-FY_OP(SplitV, .shape = split_v_shape, .compute = split_v, .host_inputs = 6,
+// A number per part; the larger of inputs and outputs is what it is about.
+static void parts_needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  const int in = ctx->site->num_inputs, parts = ctx->site->num_outputs;
+  const char *op = ctx->site->op->spec->name;
+  int n = parts;  // Unpack, Split, SplitV
+  if (op[0] == 'C') n = in - 1;
+  if (op[0] == 'P') n = in;
+  if (op[0] == 'S' && op[5] == 0 && n == 1) return;  // Split into one renames
+  out->scratch += fy_scratch_line((size_t)(n > 0 ? n : 1) * sizeof(int64_t));
+}
+
+FY_OP(Concat, .shape = concat_v1_shape, .compute = concat_v1, .needs = parts_needs,
+      .host_inputs = 1, FY_SAMPLES(concat_v1_samples));
+FY_OP(ConcatV2, .shape = concat_v2_shape, .compute = concat_v2, .needs = parts_needs,
+      .host_inputs = 1 << 1, FY_SAMPLES(concat_samples));
+FY_OP(Pack, .shape = pack_shape, .compute = pack, .needs = parts_needs, FY_SAMPLES(pack_samples));
+FY_OP(Unpack, .shape = unpack_shape, .compute = unpack, .needs = parts_needs,
+      FY_SAMPLES(unpack_samples));
+FY_OP(Split, .shape = split_shape, .compute = split, .needs = parts_needs, .host_inputs = 1,
+      FY_SAMPLES(split_samples));
+FY_OP(SplitV, .shape = split_v_shape, .compute = split_v, .needs = parts_needs, .host_inputs = 6,
       FY_SAMPLES(split_v_samples));

@@ -139,6 +139,30 @@ static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const shape *s,
   return FY_OK;
 }
 
+// As matmul() goes about it.
+static void matmul_needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
+  shape s = {.ta = fy_site_bool(ctx->site, "transpose_a"),
+             .tb = fy_site_bool(ctx->site, "transpose_b")};
+  if (a->rank != 2 || b->rank != 2 || a->dtype != b->dtype || !a->count || !b->count) return;
+  s.m = a->dims[s.ta];
+  s.k = a->dims[!s.ta];
+  s.n = b->dims[!s.tb];
+  const fy_epilogue *e = fy_epilogue_of(ctx->site);
+  const fy_gemm_type type = type_of(a->dtype);
+  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const int64_t panel = fy_gemm_best()->columns[type], padded = (s.n + panel - 1) / panel * panel;
+  size_t bytes;
+  if (s.k != b->dims[s.tb] || !fy_epilogue_fits(ctx, e, s.n, s.m * s.n)) return;
+  if (s.m <= FEW_ROWS && !s.ta && !s.tb) {
+    if (e && e->num_affine) out->scratch += fy_scratch_line(2 * (size_t)s.n * size);
+    return;
+  }
+  if (fy_epilogue_weights(e) == 1 && reads_in_place(&s, type, ctx->site->steady_inputs & 2)) return;
+  if (!fy_gemm_packed_bytes(type, s.k, s.n, 1, &bytes)) return;
+  fy_pack_needs(ctx, 1, fy_epilogue_weights(e), bytes + (size_t)(padded + s.n) * size, out);
+}
+
 static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
   shape s = {.ta = fy_site_bool(ctx->site, "transpose_a"),
@@ -322,12 +346,14 @@ const fy_fast_kernel fy_fast_matmul = {.op = "MatMul",
                                        .dtypes = REALS,
                                        .prepare = new_cache,
                                        .compute = matmul,
+                                       .needs = matmul_needs,
                                        .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_fused_matmul = {.op = "_FerryMatMul",
                                              .name = "gemm",
                                              .dtypes = REALS,
                                              .prepare = new_cache,
                                              .compute = matmul,
+                                             .needs = matmul_needs,
                                              .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_batch_matmul = {.op = "BatchMatMul",
                                              .name = "gemm",
