@@ -154,7 +154,7 @@ static fy_code ones_like(fy_kernel_ctx *ctx, fy_error *err) {
     fy_a_##S value = start;                                                                  \
     for (int64_t i = 0; i < out->count; i++) {                                               \
       o[i] = FY_ST_##S(value);                                                               \
-      value = FY_RD_##S(value + delta);                                                      \
+      value = value + delta;                                                                 \
     }                                                                                        \
     return FY_OK;                                                                            \
   }
