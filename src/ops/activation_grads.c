@@ -14,16 +14,30 @@ typedef struct pair_table {
   bool same_shape;  // the shapes must agree; else the counts
 } pair_table;
 
-#define PAIR_LOOP(E, S, name, EXPR)                                                          \
-  FY_CLONE_##S static void name##_##S(const void *pa, const void *pb, void *po, int64_t n,   \
-                                      float param) {                                         \
-    const fy_t_##S *a = pa, *b = pb;                                                         \
-    fy_t_##S *o = po;                                                                        \
-    (void)param;                                                                             \
-    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                              \
-      const fy_a_##S x = FY_LD_##S(a[i]), y = FY_LD_##S(b[i]);                               \
-      o[i] = FY_ST_##S(EXPR(S, x, y));                                                       \
-    }                                                                                        \
+#define PAIR_f32 FY_CLONES
+#define PAIR_f16
+#define PAIR_bf16
+#define PAIR_f64
+#define PAIR_c64
+#define PAIR_c128
+#define PAIR_i8
+#define PAIR_i16
+#define PAIR_i32
+#define PAIR_i64
+#define PAIR_u8
+#define PAIR_u16
+#define PAIR_u32
+#define PAIR_u64
+#define PAIR_LOOP(E, S, name, EXPR)                                                    \
+  PAIR_##S static void name##_##S(const void *pa, const void *pb, void *po, int64_t n, \
+                                  float param) {                                       \
+    const fy_t_##S *a = pa, *b = pb;                                                   \
+    fy_t_##S *o = po;                                                                  \
+    (void)param;                                                                       \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                        \
+      const fy_a_##S x = FY_LD_##S(a[i]), y = FY_LD_##S(b[i]);                         \
+      o[i] = FY_ST_##S(EXPR(S, x, y));                                                 \
+    }                                                                                  \
   }
 
 // ---- x is the gradient, y the feature or the output

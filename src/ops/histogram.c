@@ -7,12 +7,25 @@
 #include "ops/values.h"
 
 // ---------------------------------------------------------------- Bincount
-// bins[at] += weight |w| of |weights| (NULL or empty: 1), or = 1.
-#define COUNT(E, S, _)                                                                            \
-  static void count_##S(void *bins, int64_t at, const fy_tensor *weights, int64_t w, bool once) { \
-    fy_t_##S *b = (fy_t_##S *)bins + at;                                                          \
-    const fy_t_##S by = weights->count ? ((const fy_t_##S *)weights->data)[w] : 1;                \
-    *b = once ? 1 : PLUS_##S(*b, by);                                                             \
+// bins[v] += weight |i| of |weights| (NULL: 1), or = 1, for the values of one row. Returns the first
+// negative value, or -1.
+#define COUNT_FROM(T, S)                                          \
+  for (int64_t i = 0; i < n; i++) {                               \
+    const int64_t v = ((const T *)in)[i];                         \
+    if (v < 0) return i;                                          \
+    if (v < size) b[v] = once ? 1 : PLUS_##S(b[v], w ? w[i] : 1); \
+  }
+#define COUNT(E, S, _)                                                                     \
+  static int64_t count_##S(void *bins, int64_t size, const void *in, bool wide, int64_t n, \
+                           const void *weights, bool once) {                               \
+    fy_t_##S *b = bins;                                                                    \
+    const fy_t_##S *w = weights;                                                           \
+    if (wide) {                                                                            \
+      COUNT_FROM(int64_t, S)                                                               \
+    } else {                                                                               \
+      COUNT_FROM(int32_t, S)                                                               \
+    }                                                                                      \
+    return -1;                                                                             \
   }
 #define PLUS_i32(x, y) (int32_t)((uint32_t)(x) + (uint32_t)(y))
 #define PLUS_i64(x, y) (int64_t)((uint64_t)(x) + (uint64_t)(y))
@@ -20,7 +33,8 @@
 #define PLUS_f64(x, y) ((x) + (y))
 FY_INDEX_TYPES(COUNT, _)
 FY_FULL_REAL_TYPES(COUNT, _)
-typedef void (*count_fn)(void *bins, int64_t at, const fy_tensor *weights, int64_t w, bool once);
+typedef int64_t (*count_fn)(void *bins, int64_t size, const void *in, bool wide, int64_t n,
+                            const void *weights, bool once);
 static const count_fn counts[FY_DTYPE_COUNT] = {FY_INDEX_TYPES(FY_LOOP_ENTRY, count)
                                                     FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, count)};
 
@@ -34,10 +48,17 @@ static fy_code count_into(fy_kernel_ctx *ctx, int64_t batch, int64_t size, bool 
   }
   if (out->count) memset(out->data, 0, fy_tensor_bytes(out));
   const int64_t each = batch ? in->count / batch : 0;
-  for (int64_t i = 0; i < in->count; i++) {
-    const int64_t v = fy_tensor_int(in, i);
-    if (v < 0) return fy_fail(err, FY_INVALID_ARGUMENT, negative, (long long)v);
-    if (v < size) count(out->data, i / each * size + v, weights, i, once);
+  const bool wide = in->dtype == FY_INT64;
+  const size_t in_size = fy_dtype_storage(in->dtype), size_out = fy_dtype_storage(out->dtype);
+  for (int64_t r = 0; r < batch && in->count; r++) {
+    const char *weight =
+        weights->count ? (const char *)weights->data + (size_t)(r * each) * size_out : NULL;
+    const int64_t bad =
+        count((char *)out->data + (size_t)(r * size) * size_out, size,
+              (const char *)in->data + (size_t)(r * each) * in_size, wide, each, weight, once);
+    if (bad >= 0)
+      return fy_fail(err, FY_INVALID_ARGUMENT, negative,
+                     (long long)fy_tensor_int(in, r * each + bad));
   }
   return FY_OK;
 }

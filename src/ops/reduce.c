@@ -38,7 +38,7 @@ typedef struct reduce_loops {
     ACC *acc = pa;                                                                       \
     for (int64_t i = 0; i < n; i++) acc[i] = (ACC)(IDENTITY);                            \
   }                                                                                      \
-  FY_CLONE_##S static ACC name##_tree_##S(const fy_t_##S *in, int64_t n) {                            \
+  FY_CLONE_##S static ACC name##_tree_##S(const fy_t_##S *in, int64_t n) {               \
     if (n > BLOCK) {                                                                     \
       const int64_t left = (n / 2 + BLOCK - 1) / BLOCK * BLOCK;                          \
       const ACC x = name##_tree_##S(in, left), y = name##_tree_##S(in + left, n - left); \
@@ -69,7 +69,7 @@ typedef struct reduce_loops {
     const ACC x = *(const ACC *)pa, y = name##_tree_##S(pi, n);                          \
     *(ACC *)pa = (ACC)COMBINE(S, x, y);                                                  \
   }                                                                                      \
-  FY_CLONE_##S static void name##_add_##S(const void *pi, int64_t n, void *pa) {                      \
+  FY_CLONE_##S static void name##_add_##S(const void *pi, int64_t n, void *pa) {         \
     const fy_t_##S *restrict in = pi;                                                    \
     ACC *restrict acc = pa;                                                              \
     for (int64_t i = 0; i < n; i++) {                                                    \
@@ -117,31 +117,31 @@ FY_SIGNED_TYPES(MEAN_INT_FN, _)
 #define LOOPS(E, S, name, COMBINE, IDENTITY, FINISH) \
   REDUCE_LOOPS(E, S, name, fy_a_##S, COMBINE, IDENTITY, FINISH)
 // Halves are turned into floats a block at a time and handed to the loops of floats.
-#define HALF_LOOPS(name)                                                                     \
-  static void name##_row_f16(const void *pi, int64_t n, void *pa) {                          \
-    float x[BLOCK];                                                                          \
-    for (int64_t at = 0; at < n; at += BLOCK) {                                              \
-      const int64_t m = n - at < BLOCK ? n - at : BLOCK;                                     \
-      fy_halves_to_floats((const uint16_t *)pi + at, x, m);                                  \
-      name##_row_f32(x, m, pa);                                                              \
-    }                                                                                        \
-  }                                                                                          \
-  static void name##_add_f16(const void *pi, int64_t n, void *pa) {                          \
-    float x[BLOCK];                                                                          \
-    for (int64_t at = 0; at < n; at += BLOCK) {                                              \
-      const int64_t m = n - at < BLOCK ? n - at : BLOCK;                                     \
-      fy_halves_to_floats((const uint16_t *)pi + at, x, m);                                  \
-      name##_add_f32(x, m, (float *)pa + at);                                                \
-    }                                                                                        \
-  }                                                                                          \
-  static void name##_start_f16(void *pa, int64_t n) {                                        \
-    name##_start_f32(pa, n);                                                                 \
-  }                                                                                          \
-  static void name##_finish_f16(const void *pa, void *po, int64_t n, int64_t reduced) {      \
-    (void)reduced;                                                                           \
-    fy_floats_to_halves(pa, po, n);                                                          \
+#define HALF_LOOPS(name)                                                                \
+  static void name##_row_f16(const void *pi, int64_t n, void *pa) {                     \
+    float x[BLOCK];                                                                     \
+    for (int64_t at = 0; at < n; at += BLOCK) {                                         \
+      const int64_t m = n - at < BLOCK ? n - at : BLOCK;                                \
+      fy_halves_to_floats((const uint16_t *)pi + at, x, m);                             \
+      name##_row_f32(x, m, pa);                                                         \
+    }                                                                                   \
+  }                                                                                     \
+  static void name##_add_f16(const void *pi, int64_t n, void *pa) {                     \
+    float x[BLOCK];                                                                     \
+    for (int64_t at = 0; at < n; at += BLOCK) {                                         \
+      const int64_t m = n - at < BLOCK ? n - at : BLOCK;                                \
+      fy_halves_to_floats((const uint16_t *)pi + at, x, m);                             \
+      name##_add_f32(x, m, (float *)pa + at);                                           \
+    }                                                                                   \
+  }                                                                                     \
+  static void name##_start_f16(void *pa, int64_t n) {                                   \
+    name##_start_f32(pa, n);                                                            \
+  }                                                                                     \
+  static void name##_finish_f16(const void *pa, void *po, int64_t n, int64_t reduced) { \
+    (void)reduced;                                                                      \
+    fy_floats_to_halves(pa, po, n);                                                     \
   }
-#define WIDE_REALS(X, ...)         \
+#define WIDE_REALS(X, ...)          \
   X(FY_BFLOAT16, bf16, __VA_ARGS__) \
   FY_FULL_REAL_TYPES(X, __VA_ARGS__)
 WIDE_REALS(LOOPS, sum, PLUS, 0, JUST)

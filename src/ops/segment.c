@@ -32,24 +32,25 @@ typedef struct sum_loops {
 #define MEAN_SIGNED(S, x) \
   ((fy_a_##S)count == -1 ? (fy_a_##S)(0 - (fy_u_##S)(x)) : (fy_a_##S)MEAN_INT(S, x))
 #define ROOT_REAL(S, x) ((x) / (fy_a_##S)sqrt((double)count))
-#define SUM_LOOPS(E, S, ADD, MEAN)                                                         \
-  static void add_##S(void *pa, const void *pr, int64_t n) {                               \
-    fy_a_##S *acc = pa;                                                                    \
-    const fy_t_##S *row = pr;                                                              \
-    for (int64_t i = 0; i < n; i++) {                                                      \
-      const fy_a_##S x = acc[i], y = FY_LD_##S(row[i]);                                    \
-      acc[i] = ADD(S, x, y);                                                               \
-    }                                                                                      \
-  }                                                                                        \
-  static void put_##S(void *po, const void *pa, int64_t n, finish_kind f, int64_t count) { \
-    fy_t_##S *out = po;                                                                    \
-    const fy_a_##S *acc = pa;                                                              \
-    for (int64_t i = 0; i < n; i++) {                                                      \
-      const fy_a_##S x = acc[i];                                                           \
-      out[i] = f == FINISH_SUM    ? FY_ST_##S(x)                                           \
-               : f == FINISH_MEAN ? FY_ST_##S(MEAN(S, x))                                  \
-                                  : FY_ST_##S(ROOT_REAL(S, x));                            \
-    }                                                                                      \
+#define SUM_LOOPS(E, S, ADD, MEAN)                                                     \
+  FY_CLONE_##S static void add_##S(void *pa, const void *pr, int64_t n) {              \
+    fy_a_##S *acc = pa;                                                                \
+    const fy_t_##S *row = pr;                                                          \
+    for (int64_t i = 0; i < n; i++) {                                                  \
+      const fy_a_##S x = acc[i], y = FY_LD_##S(row[i]);                                \
+      acc[i] = ADD(S, x, y);                                                           \
+    }                                                                                  \
+  }                                                                                    \
+  FY_CLONE_##S static void put_##S(void *po, const void *pa, int64_t n, finish_kind f, \
+                                   int64_t count) {                                    \
+    fy_t_##S *out = po;                                                                \
+    const fy_a_##S *acc = pa;                                                          \
+    for (int64_t i = 0; i < n; i++) {                                                  \
+      const fy_a_##S x = acc[i];                                                       \
+      out[i] = f == FINISH_SUM    ? FY_ST_##S(x)                                       \
+               : f == FINISH_MEAN ? FY_ST_##S(MEAN(S, x))                              \
+                                  : FY_ST_##S(ROOT_REAL(S, x));                        \
+    }                                                                                  \
   }
 FY_REAL_TYPES(SUM_LOOPS, ADD_REAL, MEAN_REAL)
 FY_COMPLEX_TYPES(SUM_LOOPS, ADD_REAL, MEAN_REAL)

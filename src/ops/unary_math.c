@@ -71,17 +71,23 @@ VEC_FN(exp)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_exp, CALL_exp)
 VEC_FN(log)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_log, CALL_log)
-MATH_FN(sin)
-MATH_FN(cos)
+FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_sin, CALL_sin)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_sin, CALL_sin)
+FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_cos, CALL_cos)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_cos, CALL_cos)
 MATH_FN(tan)
-MATH_FN(asin)
-MATH_FN(acos)
-MATH_FN(atan)
+FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_asin, CALL_asin)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_asin, CALL_asin)
+FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_acos, CALL_acos)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_acos, CALL_acos)
+FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_atan, CALL_atan)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_atan, CALL_atan)
 MATH_FN(sinh)
 MATH_FN(cosh)
 MATH_FN(asinh)
 MATH_FN(acosh)
-MATH_FN(atanh)
+FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_atanh, CALL_atanh)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_atanh, CALL_atanh)
 VEC_FN(tanh)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_tanh, CALL_tanh)
 VEC_FN(expm1)
@@ -161,12 +167,12 @@ FY_REAL_TYPES(FY_TEST_LOOP, is_finite, IS_FINITE)
 #define TABLE(name, ns_, ...) static const fy_unary_loops name##_table = {{__VA_ARGS__}, ns_}
 #define REALS(name)           FY_REAL_TYPES(FY_LOOP_ENTRY, name)
 #define VECS(name, fn)        FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, name)[FY_FLOAT] = fy_vec_##fn##_f32,
-#define VECS_16(name, fn)                                                \
-  FY_LOOP_ENTRY(FY_DOUBLE, f64, name)[FY_FLOAT] = fy_vec_##fn##_f32,     \
-                                    [FY_HALF] = fy_vec_##fn##_f16,       \
-                                    [FY_BFLOAT16] = fy_vec_##fn##_bf16,
-#define COMPLEXES(name)       FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)
-#define SIGNEDS(name)         FY_SIGNED_TYPES(FY_LOOP_ENTRY, name)
+#define VECS_16(name, fn)             \
+  FY_LOOP_ENTRY(FY_DOUBLE, f64, name) \
+  [FY_FLOAT] = fy_vec_##fn##_f32,     \
+ [FY_HALF] = fy_vec_##fn##_f16, [FY_BFLOAT16] = fy_vec_##fn##_bf16,
+#define COMPLEXES(name) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)
+#define SIGNEDS(name)   FY_SIGNED_TYPES(FY_LOOP_ENTRY, name)
 TABLE(neg, 0.3, REALS(neg) COMPLEXES(neg) SIGNEDS(neg));
 TABLE(abs, 0.3, REALS(abs) SIGNEDS(abs));
 TABLE(sign, 0.5, REALS(sign) COMPLEXES(sign) SIGNEDS(sign));
@@ -179,17 +185,17 @@ TABLE(exp, 1, VECS_16(m_exp, exp) COMPLEXES(m_exp));
 TABLE(expm1, 1, VECS_16(m_expm1, expm1) COMPLEXES(m_expm1));
 TABLE(log, 1, VECS_16(m_log, log) COMPLEXES(m_log));
 TABLE(log1p, 2, VECS_16(m_log1p, log1p) COMPLEXES(m_log1p));
-TABLE(sin, 8, REALS(m_sin) COMPLEXES(m_sin));
-TABLE(cos, 8, REALS(m_cos) COMPLEXES(m_cos));
+TABLE(sin, 2, VECS(m_sin, sin) COMPLEXES(m_sin));
+TABLE(cos, 2, VECS(m_cos, cos) COMPLEXES(m_cos));
 TABLE(tan, 15, REALS(m_tan) COMPLEXES(m_tan));
-TABLE(asin, 10, REALS(m_asin) COMPLEXES(m_asin));
-TABLE(acos, 10, REALS(m_acos) COMPLEXES(m_acos));
-TABLE(atan, 10, REALS(m_atan) COMPLEXES(m_atan));
+TABLE(asin, 1, VECS(m_asin, asin) COMPLEXES(m_asin));
+TABLE(acos, 1, VECS(m_acos, acos) COMPLEXES(m_acos));
+TABLE(atan, 1, VECS(m_atan, atan) COMPLEXES(m_atan));
 TABLE(sinh, 12, REALS(m_sinh) COMPLEXES(m_sinh));
 TABLE(cosh, 12, REALS(m_cosh) COMPLEXES(m_cosh));
 TABLE(asinh, 15, REALS(m_asinh) COMPLEXES(m_asinh));
 TABLE(acosh, 15, REALS(m_acosh) COMPLEXES(m_acosh));
-TABLE(atanh, 15, REALS(m_atanh) COMPLEXES(m_atanh));
+TABLE(atanh, 2, VECS(m_atanh, atanh) COMPLEXES(m_atanh));
 TABLE(tanh, 1, VECS_16(m_tanh, tanh) COMPLEXES(m_tanh));
 TABLE(sigmoid, 1, VECS(sigmoid, sigmoid) COMPLEXES(sigmoid));
 TABLE(erf, 2, VECS_16(m_erf, erf));
