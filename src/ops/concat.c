@@ -27,8 +27,13 @@ typedef struct join_job {
     for (int64_t r = begin; r < end; r++)                                    \
       memcpy(to + (size_t)r * to_step, from + (size_t)r * from_step, BYTES); \
     break;
+#define SHORT_ROWS 1024  // at a time, so that they stay in the cache for all pieces
+static void join_short_rows(const join_job *j, int64_t begin, int64_t end);
 static void join_short(void *arg, int64_t begin, int64_t end) {
-  const join_job *j = arg;
+  for (int64_t r = begin; r < end; r += SHORT_ROWS)
+    join_short_rows(arg, r, r + SHORT_ROWS < end ? r + SHORT_ROWS : end);
+}
+static void join_short_rows(const join_job *j, int64_t begin, int64_t end) {
   const size_t size = fy_dtype_storage(j->type), row = (size_t)j->row * size;
   size_t at = 0;
   for (int i = 0; i < j->num_pieces; i++) {

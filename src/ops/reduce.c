@@ -293,8 +293,16 @@ static void reduce_to_elements(void *arg, int64_t begin, int64_t end) {
   const reduce_job *j = arg;
   const reduce_plan *p = j->plan;
   const int64_t rows = p->per_output / p->inner;
-  _Alignas(16) char acc[16];
-  for (int64_t o = begin; o < end; o++) {
+  _Alignas(16) char acc[64 * 16];
+  for (int64_t o = begin; rows == 1 && o < end; o += 64) {  // rows that follow each other
+    const int64_t n = end - o < 64 ? end - o : 64;
+    j->loops->start(acc, n);
+    for (int64_t i = 0; i < n; i++)
+      j->loops->row(j->in + (size_t)((o + i) * p->inner) * j->size, p->inner,
+                    acc + (size_t)i * j->loops->acc_size);
+    j->loops->finish(acc, j->out + (size_t)o * j->size, n, p->per_output);
+  }
+  for (int64_t o = begin; rows != 1 && o < end; o++) {
     const int64_t base = offset_of(o, p->kept, p->kept_dims, p->kept_strides);
     int64_t index[FY_MAX_RANK], at = 0;
     for (int32_t d = 0; d < p->reduced; d++) index[d] = 0;

@@ -101,6 +101,26 @@ static fy_code row_at(const rows *r, int64_t i, int64_t *row, fy_error *err) {
                  (long long)i, (long long)*row, (long long)r->limit);
 }
 
+// Sums of floats, some columns at a time so that they stay in registers.
+#define COLUMNS 32
+FY_CLONES static void sum_floats(const float *in, int64_t run, const int64_t *at, int64_t n,
+                                 float *out) {
+  int64_t c0 = 0;
+  for (; c0 + COLUMNS <= run; c0 += COLUMNS) {
+    float acc[COLUMNS] = {0};
+    for (int64_t i = 0; i < n; i++) {
+      const float *row = in + at[i] * run + c0;
+      for (int k = 0; k < COLUMNS; k++) acc[k] += row[k];
+    }
+    memcpy(out + c0, acc, sizeof acc);
+  }
+  for (; c0 < run; c0++) {
+    float sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += in[at[i] * run + c0];
+    out[c0] = sum;
+  }
+}
+
 // Output row |to| from the rows [begin, end).
 static fy_code one_segment(const rows *r, const segment_op *op, int64_t to, int64_t begin,
                            int64_t end, fy_error *err) {
@@ -109,6 +129,13 @@ static fy_code one_segment(const rows *r, const segment_op *op, int64_t to, int6
   char *out = (char *)r->out->data + (size_t)(to * r->run) * size;
   const char *in = r->data->data;
   int64_t row;
+  int64_t at[64];
+  if (op->kind == FY_SCATTER_ADD && t == FY_FLOAT && end - begin <= 64 && r->run >= 8) {
+    for (int64_t i = begin; i < end; i++) FY_TRY(row_at(r, i, &at[i - begin], err));
+    sum_floats(r->data->data, r->run, at, end - begin, r->acc);
+    sums[t].put(out, r->acc, r->run, op->finish, end - begin);
+    return FY_OK;
+  }
   if (op->kind == FY_SCATTER_ADD) {
     memset(r->acc, 0, (size_t)r->run * (size < 4 ? 4 : size));
     for (int64_t i = begin; i < end; i++) {
