@@ -16,7 +16,7 @@
 #include "ops/values.h"
 
 #define BLOCK   512   // elements summed straight before going pairwise
-#define LANES   16    // independent accumulators in a block
+#define LANES   32    // independent accumulators in a block
 #define COLUMNS 1024  // output elements handled at once when rows are added to rows
 
 typedef void (*row_fn)(const void *in, int64_t n, void *acc);  // acc = acc op reduce(in[0..n))
@@ -100,8 +100,6 @@ typedef struct reduce_loops {
 #define MIN_REAL(S, x, y)   ((x) != (x) ? (x) : (y) != (y) ? (y) : (y) < (x) ? (y) : (x))
 #define MAX_INT(S, x, y)    ((x) < (y) ? (y) : (x))
 #define MIN_INT(S, x, y)    ((y) < (x) ? (y) : (x))
-#define AND(S, x, y)        ((x) & (y))
-#define OR(S, x, y)         ((x) | (y))
 #define MEAN_REAL(S, x)     ((x) / (fy_a_##S)reduced)
 #define MEAN_INT(S, x)      (reduced ? mean_##S(x, reduced) : 0)
 #define MEAN_INT_FN(E, S, name)                                   \
@@ -160,8 +158,25 @@ HALF_LOOPS(min)
 #define LOOPS_MIN(E, S, name) LOOPS(E, S, name, MIN_INT, FY_MAX_##S, JUST)
 FY_INT_TYPES(LOOPS_MAX, max)
 FY_INT_TYPES(LOOPS_MIN, min)
-LOOPS(FY_BOOL, b, all, AND, 1, JUST)
-LOOPS(FY_BOOL, b, any, OR, 0, JUST)
+// Bools as bytes of 0 and 1; a row ends with the first that decides.
+#define BOOL_LOOPS(name, OP, IDENTITY, DECIDES)                                       \
+  static void name##_row_b(const void *in, int64_t n, void *pa) {                     \
+    if (memchr(in, DECIDES, (size_t)n)) *(uint8_t *)pa = DECIDES;                     \
+  }                                                                                   \
+  FY_CLONES static void name##_add_b(const void *pi, int64_t n, void *pa) {           \
+    const uint8_t *restrict in = pi;                                                  \
+    uint8_t *restrict acc = pa;                                                       \
+    for (int64_t i = 0; i < n; i++) acc[i] = acc[i] OP in[i];                         \
+  }                                                                                   \
+  static void name##_start_b(void *pa, int64_t n) {                                   \
+    memset(pa, IDENTITY, (size_t)n);                                                  \
+  }                                                                                   \
+  static void name##_finish_b(const void *pa, void *po, int64_t n, int64_t reduced) { \
+    (void)reduced;                                                                    \
+    memcpy(po, pa, (size_t)n);                                                        \
+  }
+BOOL_LOOPS(all, &, 1, 0)
+BOOL_LOOPS(any, |, 0, 1)
 // Mean is Sum with another end.
 #define MEAN_FINISH(E, S, FINISH)                                                     \
   static void mean_finish_##S(const void *pa, void *po, int64_t n, int64_t reduced) { \

@@ -31,7 +31,7 @@ FY_COMPLEX_TYPES(FY_UNARY_LOOP, sign, SIGN_CPLX)
 FY_REAL_TYPES(FY_UNARY_LOOP, square, SQUARE)
 FY_INT_TYPES(FY_UNARY_LOOP, square, SQUARE_INT)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, square, SQUARE_CPLX)
-FY_REAL_TYPES(FY_UNARY_LOOP, rsqrt, RSQRT)
+FY_FULL_REAL_TYPES(FY_UNARY_LOOP, rsqrt, RSQRT)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, rsqrt, RSQRT)
 FY_REAL_TYPES(FY_UNARY_LOOP, reciprocal, RECIPROCAL)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, reciprocal, RECIPROCAL)
@@ -118,7 +118,51 @@ FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_expm1, EXPM1_CPLX)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_log1p, LOG1P_CPLX)
 
 #define SIGMOID(S, x) (1 / FY_RD_##S(1 + FY_RD_##S(FY_MATH_##S(exp)(-(x)))))
-FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, sigmoid, SIGMOID)
+FY_UNARY_LOOP(FY_DOUBLE, f64, sigmoid, SIGMOID)
+// 16-bit floats: the same steps a chunk at a time, each rounded.
+static void round_f16(float *x, int64_t n) {
+  uint16_t h[FY_CHUNK];
+  fy_floats_to_halves(x, h, n);
+  fy_halves_to_floats(h, x, n);
+}
+static void widen_bf16(const uint16_t *in, float *out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = fy_bfloat16_to_float(in[i]);
+}
+static void narrow_bf16(const float *in, uint16_t *out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = fy_float_to_bfloat16(in[i]);
+}
+static void round_bf16(float *x, int64_t n) {
+  for (int64_t i = 0; i < n; i++) x[i] = FY_RD_bf16(x[i]);
+}
+#define STEPS_16(S, WIDEN, NARROW)                                                  \
+  static void sigmoid_##S(const void *pi, void *po, int64_t n, const void *param) { \
+    float x[FY_CHUNK];                                                              \
+    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                  \
+      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                      \
+      WIDEN((const uint16_t *)pi + at, x, m);                                       \
+      for (int64_t i = 0; i < m; i++) x[i] = -x[i];                                 \
+      fy_vec_exp_f32(x, x, m, param);                                               \
+      round_##S(x, m);                                                              \
+      for (int64_t i = 0; i < m; i++) x[i] += 1;                                    \
+      round_##S(x, m);                                                              \
+      for (int64_t i = 0; i < m; i++) x[i] = 1 / x[i];                              \
+      NARROW(x, (uint16_t *)po + at, m);                                            \
+    }                                                                               \
+  }                                                                                 \
+  static void rsqrt_##S(const void *pi, void *po, int64_t n, const void *param) {   \
+    float x[FY_CHUNK];                                                              \
+    (void)param;                                                                    \
+    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                  \
+      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                      \
+      WIDEN((const uint16_t *)pi + at, x, m);                                       \
+      for (int64_t i = 0; i < m; i++) x[i] = sqrtf(x[i]);                           \
+      round_##S(x, m);                                                              \
+      for (int64_t i = 0; i < m; i++) x[i] = 1 / x[i];                              \
+      NARROW(x, (uint16_t *)po + at, m);                                            \
+    }                                                                               \
+  }
+STEPS_16(f16, fy_halves_to_floats, fy_floats_to_halves)
+STEPS_16(bf16, widen_bf16, narrow_bf16)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, sigmoid, SIGMOID)
 
 // Poles of the gamma function are +Inf for Lgamma and NaN for Digamma. glibc's lgamma writes the
@@ -169,8 +213,7 @@ FY_REAL_TYPES(FY_TEST_LOOP, is_finite, IS_FINITE)
 #define VECS(name, fn)        FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, name)[FY_FLOAT] = fy_vec_##fn##_f32,
 #define VECS_16(name, fn)             \
   FY_LOOP_ENTRY(FY_DOUBLE, f64, name) \
-  [FY_FLOAT] = fy_vec_##fn##_f32,     \
- [FY_HALF] = fy_vec_##fn##_f16, [FY_BFLOAT16] = fy_vec_##fn##_bf16,
+  [FY_FLOAT] = fy_vec_##fn##_f32, [FY_HALF] = fy_vec_##fn##_f16, [FY_BFLOAT16] = fy_vec_##fn##_bf16,
 #define COMPLEXES(name) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)
 #define SIGNEDS(name)   FY_SIGNED_TYPES(FY_LOOP_ENTRY, name)
 TABLE(neg, 0.3, REALS(neg) COMPLEXES(neg) SIGNEDS(neg));
