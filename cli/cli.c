@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -187,13 +188,28 @@ int cli_open(ferry_runtime **out) {
   return ferry_open(cli_config(), out, &err) ? cli_fail(NULL, &err) : EXIT_OK;
 }
 
-int cli_model_open(const char *path, cli_model *m) {
+// A directory, or the graph of a checkpoint: more than a graph.
+static bool has_state(const char *path) {
+  struct stat st;
+  size_t n = strlen(path);
+  return (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) ||
+         (n > 5 && strcmp(path + n - 5, ".meta") == 0);
+}
+
+int cli_model_open(const char *path, const char *tags, cli_model *m) {
   ferry_error err;
   *m = (cli_model){0};
   if (cli_open(&m->rt)) return EXIT_FAILED;
   cli_progress_start("loading");
-  int bad = ferry_graph_load(m->rt, path, &m->graph, &err);
-  if (!bad) bad = ferry_session_new(m->rt, m->graph, &m->session, &err);
+  int bad;
+  if (has_state(path)) {
+    bad = ferry_model_load(m->rt, path, tags, &m->model, &err);
+    m->graph = bad ? NULL : ferry_model_graph(m->model);
+    m->session = bad ? NULL : ferry_model_session(m->model);
+  } else {
+    bad = ferry_graph_load(m->rt, path, &m->graph, &err);
+    if (!bad) bad = ferry_session_new(m->rt, m->graph, &m->session, &err);
+  }
   cli_progress_stop();
   if (!bad) return EXIT_OK;
   cli_fail(NULL, &err);
@@ -202,8 +218,12 @@ int cli_model_open(const char *path, cli_model *m) {
 }
 
 void cli_model_close(cli_model *m) {
-  ferry_session_free(m->session);
-  ferry_graph_free(m->graph);
+  if (m->model) {
+    ferry_model_free(m->model);
+  } else {
+    ferry_session_free(m->session);
+    ferry_graph_free(m->graph);
+  }
   ferry_close(m->rt);
   *m = (cli_model){0};
 }

@@ -68,10 +68,12 @@ void cli_progress_stop(void);
 // A graph with a session over it.
 typedef struct cli_model {
   ferry_runtime *rt;
+  ferry_model
+      *model;  // of a SavedModel or a checkpoint: owns graph and session; NULL for a GraphDef
   ferry_graph *graph;
   ferry_session *session;
 } cli_model;
-int cli_model_open(const char *path, cli_model *out);  // EXIT_OK or says why not
+int cli_model_open(const char *path, const char *tags, cli_model *out);  // EXIT_OK or says why not
 void cli_model_close(cli_model *m);
 
 #define COMMAND(name) extern const cli_command command_##name;

@@ -133,7 +133,7 @@ static int run(int argc, char **argv) {
   question q = {0};
   cli_model m;
   int code = read_arguments(argc, argv, &q);
-  if (!code) code = cli_model_open(q.path, &m);
+  if (!code) code = cli_model_open(q.path, NULL, &m);
   if (!code) {
     code = answer(&q, &m);
     cli_model_close(&m);

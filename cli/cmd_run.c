@@ -11,7 +11,7 @@
 #define MAX_NAMES 256
 
 typedef struct job {
-  const char *path, *output;
+  const char *path, *output, *signature, *tags;
   char *feed_names[MAX_NAMES];
   ferry_tensor *feeds[MAX_NAMES];
   const char *feed_paths[MAX_NAMES];
@@ -71,15 +71,16 @@ static bool read_timeout(const char *text, int64_t *out) {
 }
 
 static int read_arguments(int argc, char **argv, job *j) {
-  static const cli_option options[] = {{"--feed", true},    {"--fetch", true},  {"--output", true},
-                                       {"--timeout", true}, {"--repeat", true}, {"--print", true},
-                                       {"--quiet", false}};
+  static const cli_option options[] = {
+      {"--feed", true},    {"--fetch", true},     {"--output", true},
+      {"--timeout", true}, {"--repeat", true},    {"--print", true},
+      {"--quiet", false},  {"--signature", true}, {"--tags", true}};
   cli_args a = {&command_run, argc, 0, argv};
   const char *value;
   int code = EXIT_OK;
   j->repeat = 1;
   j->elements = 20;
-  for (int o; !code && (o = cli_next(&a, options, 7, &value)) != CLI_END;) {
+  for (int o; !code && (o = cli_next(&a, options, 9, &value)) != CLI_END;) {
     switch (o) {
       case CLI_BAD: return EXIT_USAGE;
       case CLI_WORD:
@@ -101,7 +102,9 @@ static int read_arguments(int argc, char **argv, job *j) {
         if (!cli_number(value, &j->elements) || j->elements < 1)
           return cli_usage(a.command, "--print is a number of elements, not '%s'", value);
         break;
-      default: j->quiet = true; break;
+      case 6: j->quiet = true; break;
+      case 7: j->signature = value; break;
+      default: j->tags = value; break;
     }
   }
   if (!code && !j->path) return cli_usage(a.command, "which graph?");
@@ -184,6 +187,12 @@ static bool ends_with(const char *text, const char *end) {
   return n >= m && strcmp(text + n - m, end) == 0;
 }
 
+// What the user calls results: keys where a signature gives them.
+static char *shown_names[MAX_NAMES];
+static const char *shown(const job *j, int i) {
+  return shown_names[i] ? shown_names[i] : j->fetch_names[i];
+}
+
 static int save_results(const job *j) {
   ferry_error err;
   if (ends_with(j->output, ".npy")) {
@@ -198,7 +207,7 @@ static int save_results(const job *j) {
   for (int i = 0; i < j->num_fetches; i++) {
     char path[4096];
     if (!j->results[i]) continue;
-    snprintf(path, sizeof path, "%s/%s.npy", j->output, j->fetch_names[i]);
+    snprintf(path, sizeof path, "%s/%s.npy", j->output, shown(j, i));
     for (char *p = path + strlen(j->output) + 1; *p; p++)
       if (*p == '/' || *p == ':') *p = '_';
     if (ferry_tensor_save(j->results[i], path, &err)) return cli_fail(NULL, &err);
@@ -211,22 +220,53 @@ static void print_results(const job *j) {
   for (int i = 0; i < j->num_fetches; i++) {
     char *text;
     if (!j->results[i])
-      printf("%s ran\n", j->fetch_names[i]);
+      printf("%s ran\n", shown(j, i));
     else if (ferry_tensor_text(j->results[i], j->elements, &text) == 0) {
-      printf("%s = %s\n", j->fetch_names[i], text);
+      printf("%s = %s\n", shown(j, i), text);
       ferry_free_text(text);
     }
   }
 }
 
+// Keys of a signature stand for tensors: replaces those of |names| that are keys.
+static int resolve_keys(const job *j, const ferry_model *m, bool input, char **names, int n) {
+  for (int i = 0; i < n; i++) {
+    const char *tensor = ferry_model_tensor(m, j->signature, input, names[i]);
+    if (!tensor) continue;  // may be the name of a node
+    char *copy = copy_of(tensor, strlen(tensor));
+    if (!copy) return EXIT_FAILED;
+    free(names[i]);
+    names[i] = copy;
+  }
+  return EXIT_OK;
+}
+
+static int use_signature(job *j, const ferry_model *m) {
+  ferry_error err;
+  int code = EXIT_OK;
+  if (!j->num_fetches) {
+    char *keys = NULL;
+    if (ferry_model_keys(m, j->signature, false, &keys, &err)) return cli_fail(NULL, &err);
+    code = add_fetches(j, keys);
+    ferry_free_text(keys);
+  }
+  for (int i = 0; !code && i < j->num_fetches; i++)
+    if (!(shown_names[i] = copy_of(j->fetch_names[i], strlen(j->fetch_names[i]))))
+      code = EXIT_FAILED;
+  if (!code) code = resolve_keys(j, m, true, j->feed_names, j->num_feeds);
+  if (!code) code = resolve_keys(j, m, false, j->fetch_names, j->num_fetches);
+  return code;
+}
+
 static int work(job *j) {
   cli_model m;
   ferry_error err;
-  int code = cli_model_open(j->path, &m);
+  int code = cli_model_open(j->path, j->tags, &m);
   if (code) return code;
   for (int i = 0; i < j->num_feeds && !code; i++)
     if (ferry_tensor_load(j->feed_paths[i], &j->feeds[i], &err)) code = cli_fail(NULL, &err);
   char *outputs = NULL;
+  if (!code && m.model) code = use_signature(j, m.model);
   if (!code && !j->num_fetches) {
     if (ferry_graph_outputs(m.graph, &outputs) == 0) code = add_fetches(j, outputs);
     ferry_free_text(outputs);
@@ -252,21 +292,28 @@ static int run(int argc, char **argv) {
   int code = read_arguments(argc, argv, &j);
   if (!code) code = work(&j);
   for (int i = 0; i < j.num_feeds; i++) free(j.feed_names[i]);
-  for (int i = 0; i < j.num_fetches; i++) free(j.fetch_names[i]);
+  for (int i = 0; i < j.num_fetches; i++) {
+    free(j.fetch_names[i]);
+    free(shown_names[i]);
+  }
   return code;
 }
 
 const cli_command command_run = {
-    "run", "run a graph on .npy files",
-    "Usage: ferry run GRAPH --feed NAME=FILE.npy … [--fetch NAME …] [--output DIR|FILE.npy]\n"
+    "run", "run a graph or a model on .npy files",
+    "Usage: ferry run GRAPH|MODEL --feed NAME=FILE.npy … [--fetch NAME …] [--output DIR|FILE.npy]\n"
     "                 [--timeout TIME] [--repeat N] [--print N] [--quiet]\n"
     "\n"
-    "Runs a GraphDef (binary or text). Results go to standard output, what ran where to standard "
+    "Runs a GraphDef (binary or text), a SavedModel (its directory) or a TensorFlow 1 checkpoint "
+    "(FILE.meta).\nOf a model, feeds and fetches are keys of a signature. Results go to standard "
+    "output, what ran where to standard "
     "error.\n"
     "  --feed NAME=FILE.npy  value of a placeholder (or of any other output: x:1=…)\n"
     "  --fetch NAME          what to compute: y or y:1, repeated or comma-separated; else every "
     "output\n"
     "  --output PATH         save as PATH if it ends in .npy, else as PATH/NAME.npy\n"
+    "  --signature KEY       of a model: which one (serving_default)\n"
+    "  --tags TAGS           of a SavedModel with several graphs: which one (serve)\n"
     "  --timeout TIME        give up after 500ms or 2s\n"
     "  --repeat N            run N times and report the time\n"
     "  --print N             print up to N elements of each result (20)\n"

@@ -140,6 +140,32 @@ typedef struct
 } ferry_stats;
 FERRY_EXPORT void ferry_session_stats(const ferry_session *s, ferry_stats *out);
 
+// ------------------------------------------------------------------ models with state
+// A SavedModel directory, or TensorFlow 1's PREFIX.meta (or the directory whose file "checkpoint" names
+// it): loads the graph, restores the variables, fills the tables. |tags|: "serve" or "serve,gpu";
+// NULL = the only graph, else the one tagged "serve".
+typedef struct ferry_model ferry_model;
+FERRY_EXPORT int ferry_model_load(ferry_runtime *rt, const char *path, const char *tags,
+                                  ferry_model **out, ferry_error *err);
+FERRY_EXPORT void ferry_model_free(ferry_model *m);
+FERRY_EXPORT ferry_graph *ferry_model_graph(ferry_model *m);      // the model's own
+FERRY_EXPORT ferry_session *ferry_model_session(ferry_model *m);  // the model's own
+// Tags, signatures with their tensors, assets.
+FERRY_EXPORT int ferry_model_describe(const ferry_model *m, ferry_format format, char **out,
+                                      ferry_error *err);
+// The keys of a signature's inputs or outputs, comma-separated. |signature| NULL = "serving_default",
+// else the only one.
+FERRY_EXPORT int ferry_model_keys(const ferry_model *m, const char *signature, bool inputs,
+                                  char **out, ferry_error *err);
+// The tensor that a key stands for: "serving_default_x:0". NULL if there is no such key.
+FERRY_EXPORT const char *ferry_model_tensor(const ferry_model *m, const char *signature, bool input,
+                                            const char *key);
+// ferry_run with keys of a signature for names.
+FERRY_EXPORT int ferry_model_run(ferry_model *m, const char *signature, int num_inputs,
+                                 const char *const *input_keys, ferry_tensor *const *inputs,
+                                 int num_outputs, const char *const *output_keys,
+                                 ferry_tensor **results, int64_t timeout_ms, ferry_error *err);
+
 // ------------------------------------------------------------------ asking
 typedef struct ferry_request {
   const char *fetch;   // "y, z:1"; NULL = every output of the graph

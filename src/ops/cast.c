@@ -263,13 +263,25 @@ static void cast_range(void *arg, int64_t begin, int64_t end) {
   }
 }
 
+// Quantized types are cast as the integers they are stored in.
+static fy_dtype plain_integer(fy_dtype t) {
+  switch (t) {
+    case FY_QINT8: return FY_INT8;
+    case FY_QUINT8: return FY_UINT8;
+    case FY_QINT16: return FY_INT16;
+    case FY_QUINT16: return FY_UINT16;
+    case FY_QINT32: return FY_INT32;
+    default: return t;
+  }
+}
+
 static fy_code cast(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   const fy_dtype to = ctx->site->out_types[0];
   fy_tensor *out;
   const bool same = in->dtype == to;
   if (same) return fy_out_alias(ctx, 0, 0, in->rank, in->dims, err);
-  const cast_fn fn = cast_between(in->dtype, to);
+  const cast_fn fn = cast_between(plain_integer(in->dtype), plain_integer(to));
   const bool small = is_float8(in->dtype) || is_float8(to) || is_int4(in->dtype) || is_int4(to);
   if (small && small_cast_exists(in->dtype, to)) {
     FY_TRY(fy_out_like(ctx, 0, in, &out, err));

@@ -7,25 +7,22 @@
 #include "ops/values.h"
 
 // ---------------------------------------------------------------- Bincount
-// bins[v] += weight |i| of |weights| (NULL: 1), or = 1, for the values of one row. Returns the first
-// negative value, or -1.
+// bins[v] += weight |i| of |weights| (NULL: 1), or = 1, for the values of one row, none negative.
 #define COUNT_FROM(T, S)                                          \
   for (int64_t i = 0; i < n; i++) {                               \
     const int64_t v = ((const T *)in)[i];                         \
-    if (v < 0) return i;                                          \
     if (v < size) b[v] = once ? 1 : PLUS_##S(b[v], w ? w[i] : 1); \
   }
-#define COUNT(E, S, _)                                                                     \
-  static int64_t count_##S(void *bins, int64_t size, const void *in, bool wide, int64_t n, \
-                           const void *weights, bool once) {                               \
-    fy_t_##S *b = bins;                                                                    \
-    const fy_t_##S *w = weights;                                                           \
-    if (wide) {                                                                            \
-      COUNT_FROM(int64_t, S)                                                               \
-    } else {                                                                               \
-      COUNT_FROM(int32_t, S)                                                               \
-    }                                                                                      \
-    return -1;                                                                             \
+#define COUNT(E, S, _)                                                                  \
+  static void count_##S(void *bins, int64_t size, const void *in, bool wide, int64_t n, \
+                        const void *weights, bool once) {                               \
+    fy_t_##S *b = bins;                                                                 \
+    const fy_t_##S *w = weights;                                                        \
+    if (wide) {                                                                         \
+      COUNT_FROM(int64_t, S)                                                            \
+    } else {                                                                            \
+      COUNT_FROM(int32_t, S)                                                            \
+    }                                                                                   \
   }
 #define PLUS_i32(x, y) (int32_t)((uint32_t)(x) + (uint32_t)(y))
 #define PLUS_i64(x, y) (int64_t)((uint64_t)(x) + (uint64_t)(y))
@@ -33,10 +30,21 @@
 #define PLUS_f64(x, y) ((x) + (y))
 FY_INDEX_TYPES(COUNT, _)
 FY_FULL_REAL_TYPES(COUNT, _)
-typedef int64_t (*count_fn)(void *bins, int64_t size, const void *in, bool wide, int64_t n,
-                            const void *weights, bool once);
+typedef void (*count_fn)(void *bins, int64_t size, const void *in, bool wide, int64_t n,
+                         const void *weights, bool once);
 static const count_fn counts[FY_DTYPE_COUNT] = {FY_INDEX_TYPES(FY_LOOP_ENTRY, count)
                                                     FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, count)};
+
+static int64_t lowest(const fy_tensor *in) {
+  int64_t wide = 0;
+  int32_t narrow = 0;
+  if (in->dtype == FY_INT64) {
+    for (int64_t i = 0; i < in->count; i++) wide |= ((const int64_t *)in->data)[i];
+  } else {
+    for (int64_t i = 0; i < in->count; i++) narrow |= ((const int32_t *)in->data)[i];
+  }
+  return wide < 0 || narrow < 0 ? -1 : 0;  // the sign of any shows in all of them together
+}
 
 static fy_code count_into(fy_kernel_ctx *ctx, int64_t batch, int64_t size, bool once,
                           const char *negative, fy_tensor *out, fy_error *err) {
@@ -46,6 +54,12 @@ static fy_code count_into(fy_kernel_ctx *ctx, int64_t batch, int64_t size, bool 
     return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
                    fy_dtype_name(out->dtype));
   }
+  const int64_t least = lowest(in);  // before much memory is touched
+  if (least < 0) {
+    int64_t i = 0;
+    while (fy_tensor_int(in, i) >= 0) i++;
+    return fy_fail(err, FY_INVALID_ARGUMENT, negative, (long long)fy_tensor_int(in, i));
+  }
   if (out->count) memset(out->data, 0, fy_tensor_bytes(out));
   const int64_t each = batch ? in->count / batch : 0;
   const bool wide = in->dtype == FY_INT64;
@@ -53,12 +67,8 @@ static fy_code count_into(fy_kernel_ctx *ctx, int64_t batch, int64_t size, bool 
   for (int64_t r = 0; r < batch && in->count; r++) {
     const char *weight =
         weights->count ? (const char *)weights->data + (size_t)(r * each) * size_out : NULL;
-    const int64_t bad =
-        count((char *)out->data + (size_t)(r * size) * size_out, size,
-              (const char *)in->data + (size_t)(r * each) * in_size, wide, each, weight, once);
-    if (bad >= 0)
-      return fy_fail(err, FY_INVALID_ARGUMENT, negative,
-                     (long long)fy_tensor_int(in, r * each + bad));
+    count((char *)out->data + (size_t)(r * size) * size_out, size,
+          (const char *)in->data + (size_t)(r * each) * in_size, wide, each, weight, once);
   }
   return FY_OK;
 }

@@ -101,16 +101,9 @@ typedef struct reduce_loops {
 #define MAX_INT(S, x, y)    ((x) < (y) ? (y) : (x))
 #define MIN_INT(S, x, y)    ((y) < (x) ? (y) : (x))
 #define MEAN_REAL(S, x)     ((x) / (fy_a_##S)reduced)
-#define MEAN_INT(S, x)      (reduced ? mean_##S(x, reduced) : 0)
-#define MEAN_INT_FN(E, S, name)                                   \
-  static inline fy_a_##S mean_##S(fy_a_##S sum, int64_t n) {      \
-    const fy_a_##S by = (fy_a_##S)n;                              \
-    return by == 0                ? 0                             \
-           : by == (fy_a_##S) - 1 ? (fy_a_##S)(0 - (fy_u_##S)sum) \
-                                  : (fy_a_##S)(sum / by);         \
-  }
-FY_SIGNED_TYPES(MEAN_INT_FN, _)
-#define MEAN_UINT(S, x) ((fy_a_##S)reduced ? (x) / (fy_a_##S)reduced : 0)
+#define PLUS_WIDE(S, x, y)  ((uint64_t)(x) + (uint64_t)(y))
+#define MEAN_INT(S, x)      ((fy_a_##S)(reduced ? (x) / reduced : 0))
+#define MEAN_UINT(S, x)     ((fy_a_##S)(reduced ? (x) / (uint64_t)reduced : 0))
 
 #define LOOPS(E, S, name, COMBINE, IDENTITY, FINISH) \
   REDUCE_LOOPS(E, S, name, fy_a_##S, COMBINE, IDENTITY, FINISH)
@@ -177,7 +170,10 @@ FY_INT_TYPES(LOOPS_MIN, min)
   }
 BOOL_LOOPS(all, &, 1, 0)
 BOOL_LOOPS(any, |, 0, 1)
-// Mean is Sum with another end.
+// Mean is Sum with another end; that of integers is added up in 64 bits.
+#define LOOPS_MEAN(E, S, ACC, FINISH) REDUCE_LOOPS(E, S, mean, ACC, PLUS_WIDE, 0, FINISH)
+FY_SIGNED_TYPES(LOOPS_MEAN, int64_t, MEAN_INT)
+FY_UNSIGNED_TYPES(LOOPS_MEAN, uint64_t, MEAN_UINT)
 #define MEAN_FINISH(E, S, FINISH)                                                     \
   static void mean_finish_##S(const void *pa, void *po, int64_t n, int64_t reduced) { \
     const fy_a_##S *acc = pa;                                                         \
@@ -190,13 +186,13 @@ BOOL_LOOPS(any, |, 0, 1)
 #define MEAN_CPLX(S, x) ((x) / (fy_r_##S)reduced)
 FY_REAL_TYPES(MEAN_FINISH, MEAN_REAL)
 FY_COMPLEX_TYPES(MEAN_FINISH, MEAN_CPLX)
-FY_SIGNED_TYPES(MEAN_FINISH, MEAN_INT)
-FY_UNSIGNED_TYPES(MEAN_FINISH, MEAN_UINT)
 #define MEAN_ENTRY(E, S, name) \
   [E] = {sum_row_##S, sum_add_##S, sum_start_##S, mean_finish_##S, sizeof(fy_a_##S)},
 
 static const reduce_loops sum_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(REDUCE_ENTRY, sum)};
-static const reduce_loops mean_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(MEAN_ENTRY, _)};
+#define MEAN_WIDE_ENTRY(E, S, _) REDUCE_ENTRY_SIZED(E, S, mean, int64_t)
+static const reduce_loops mean_table[FY_DTYPE_COUNT] = {
+    FY_REAL_TYPES(MEAN_ENTRY, _) FY_COMPLEX_TYPES(MEAN_ENTRY, _) FY_INT_TYPES(MEAN_WIDE_ENTRY, _)};
 static const reduce_loops prod_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(REDUCE_ENTRY, prod)};
 static const reduce_loops max_table[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(REDUCE_ENTRY, max)};
 static const reduce_loops min_table[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(REDUCE_ENTRY, min)};
@@ -396,10 +392,14 @@ static fy_code reduce_long_row(fy_kernel_ctx *ctx, reduce_job *j, fy_error *err)
   FY_TRY(fy_scratch(ctx, (size_t)j->blocks * j->loops->acc_size, &partial, err));
   j->partial = partial;
   fy_parallel(ctx, j->blocks, LONG_ROW * 0.3, reduce_block, j);
-  // Accumulators of 16-bit floats are floats: add them with the float loop's combine, in order.
+  // Accumulators of 16-bit floats are floats, those of a mean of integers have 64 bits: they are
+  // added with the loop of that type, in order.
   const fy_dtype t = ctx->in[0]->dtype;
-  const reduce_loops *table = ctx->site->op->impl->aux;
-  const reduce_loops *wide = t == FY_HALF || t == FY_BFLOAT16 ? &table[FY_FLOAT] : j->loops;
+  const reduce_loops *table = ctx->site->op->impl->aux, *wide = j->loops;
+  if (t == FY_HALF || t == FY_BFLOAT16)
+    wide = &table[FY_FLOAT];
+  else if (fy_dtype_is_integer(t) && wide->acc_size > j->size)
+    wide = &table[t == FY_UINT8 || t == FY_UINT16 || t == FY_UINT32 ? FY_UINT64 : FY_INT64];
   for (int64_t b = 1; b < j->blocks; b++) {
     wide->add(j->partial + (size_t)b * j->loops->acc_size, 1, j->partial);
   }

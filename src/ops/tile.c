@@ -48,19 +48,17 @@ static fy_code tile_shape(fy_shape_ctx *ctx, fy_error *err) {
   fy_pshape by;
   const fy_pshape in = ctx->in[0];
   FY_TRY(fy_shape_from_input(ctx, 1, &by, err));
-  if (in.rank < 0 || by.rank < 0)
-    return by.rank < 0 && in.rank >= 0 ? fy_shape_set(ctx, 0, in.rank, NULL, err) : FY_OK;
-  FY_TRY(fy_shape_rank_is(by, in.rank, err));
+  if (by.rank < 0) return in.rank >= 0 ? fy_shape_set(ctx, 0, in.rank, NULL, err) : FY_OK;
+  if (in.rank >= 0) FY_TRY(fy_shape_rank_is(by, in.rank, err));
   int64_t dims[FY_MAX_RANK];
-  for (int32_t d = 0; d < in.rank; d++) {
-    if (in.dims[d] == 0 || by.dims[d] == 0)
+  for (int32_t d = 0; d < by.rank; d++) {
+    const int64_t size = fy_dim_of(in, d);
+    if (size == 0 || by.dims[d] == 0)
       dims[d] = 0;
-    else if (in.dims[d] < 0 || by.dims[d] < 0 ||
-             __builtin_mul_overflow(in.dims[d], by.dims[d], &dims[d])) {
+    else if (size < 0 || by.dims[d] < 0 || __builtin_mul_overflow(size, by.dims[d], &dims[d]))
       dims[d] = -1;
-    }
   }
-  return fy_shape_set(ctx, 0, in.rank, dims, err);
+  return fy_shape_set(ctx, 0, by.rank, dims, err);
 }
 
 // ---------------------------------------------------------------- BroadcastTo
@@ -112,11 +110,15 @@ static fy_code broadcast_args(fy_kernel_ctx *ctx, fy_error *err) {
   char x[128];
   for (int i = 0; i < 2; i++) {
     const fy_tensor *t = ctx->in[i];
-    if (t->rank > 1) {
+    if (t->rank != 1) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "In[%d] must be a vector.%s", i,
                      fy_tensor_shape_text(t, x));
     }
-    FY_TRY(fy_value_shape(t, &ranks[i], dims[i], err));
+    if (t->count > FY_MAX_RANK) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
+    }
+    ranks[i] = (int32_t)t->count;
+    for (int32_t d = 0; d < ranks[i]; d++) dims[i][d] = fy_tensor_int(t, d);  // -1 as well
   }
   fy_bcast b;
   FY_TRY(fy_bcast_init_dims(&b, 2, ranks, (const int64_t *const[]){dims[0], dims[1]}, err));
