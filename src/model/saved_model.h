@@ -17,6 +17,7 @@
 typedef struct fy_saved_model {
   fy_arena arena;
   const char *dir, *file;  // file: the one that was read
+  const char *prefix;      // of the weights; NULL = <dir>/variables/variables, "" = there are none
   const Tensorflow__SavedModel *proto;
   const Tensorflow__MetaGraphDef *meta;  // the one picked, or NULL
 } fy_saved_model;
@@ -54,6 +55,10 @@ typedef struct fy_asset {
 } fy_asset;
 FY_MUST_CHECK fy_code fy_saved_model_assets(const fy_saved_model *m, fy_arena *arena,
                                             fy_asset **out, size_t *n, fy_error *err);
+
+// The name of the node that fills tables, or NULL.
+FY_MUST_CHECK fy_code fy_saved_model_init_node(const fy_saved_model *m, const char **out,
+                                               fy_error *err);
 
 typedef struct fy_model_step {  // one run: feeds, one target
   fy_output *feeds;

@@ -133,8 +133,7 @@ static fy_code new_step(const fy_saved_model *m, const fy_graph *g, fy_arena *ar
   return FY_OK;
 }
 
-// The name of the node that fills tables, or NULL.
-static fy_code init_node(const fy_saved_model *m, const char **out, fy_error *err) {
+fy_code fy_saved_model_init_node(const fy_saved_model *m, const char **out, fy_error *err) {
   const Tensorflow__MetaGraphDef *meta = m->meta;
   *out = NULL;
   for (size_t i = meta->n_signature_def; i-- > 0;) {
@@ -167,16 +166,18 @@ fy_code fy_saved_model_steps(const fy_saved_model *m, const fy_graph *g, fy_aren
   const Tensorflow__SaverDef *saver = m->meta->saver_def;
   const char *init;
   *n = 0;
-  const char *prefix = fy_arena_printf(arena, "%s/variables/variables", m->dir);
-  const char *index = fy_arena_printf(arena, "%s/variables/variables.index", m->dir);
-  if (!prefix || !index) return fy_fail_oom(err, strlen(m->dir));
-  // A model without variables has no such file.
-  if (saver && nonempty(saver->restore_op_name) && access(index, F_OK) == 0) {
+  const char *prefix =
+      m->prefix ? m->prefix : fy_arena_printf(arena, "%s/variables/variables", m->dir);
+  const char *index = prefix ? fy_arena_printf(arena, "%s.index", prefix) : NULL;
+  if (!index) return fy_fail_oom(err, strlen(m->dir));
+  // A model without variables has no such file. A checkpoint of version 1 has no index.
+  bool weights = access(index, F_OK) == 0 || (nonempty(m->prefix) && access(prefix, F_OK) == 0);
+  if (saver && nonempty(saver->restore_op_name) && weights) {
     FY_TRY(new_step(m, g, arena, saver->restore_op_name, "restore", &steps[*n], err));
     FY_TRY(add_feed(&steps[*n], g, arena, saver->filename_tensor_name, prefix, err));
     ++*n;
   }
-  FY_TRY(init_node(m, &init, err));
+  FY_TRY(fy_saved_model_init_node(m, &init, err));
   if (nonempty(init)) {
     FY_TRY(new_step(m, g, arena, init, "initialise", &steps[*n], err));
     ++*n;
