@@ -239,10 +239,23 @@ static void print_summary(ferry_session *s, int num_feeds, const char *const *fe
   free(feed.text);
 }
 
+// What a signature gives, if nobody asked for something else.
+static int signature_fetches(job *j, const ferry_signature *s) {
+  if (j->num_fetches) return EXIT_OK;
+  for (int i = 0; i < s->num_outputs && i < MAX_NAMES; i++) {
+    j->fetch_names[i] = copy_of(s->outputs[i].name, strlen(s->outputs[i].name));
+    if (!j->fetch_names[i]) return EXIT_FAILED;
+    j->num_fetches = i + 1;
+  }
+  return EXIT_OK;
+}
+
 static int default_fetches(job *j, const cli_model *m) {
   char *outputs = NULL;
   int code = EXIT_OK;
-  if (j->num_fetches) return EXIT_OK;
+  if (cli_ends_with(j->path, ".meta"))  // leaves out what saves and restores
+    code = signature_fetches(j, ferry_model_signature_at(m->model, 0));
+  if (code || j->num_fetches) return code;
   if (ferry_graph_outputs(m->graph, &outputs) == 0) code = add_fetches(j, outputs);
   ferry_free_text(outputs);
   if (!code && !j->num_fetches)
@@ -284,6 +297,7 @@ static int run_signature(job *j, const cli_model *m, const ferry_signature *s) {
   int code = EXIT_OK;
   j->reading.rt = m->rt;
   code = input_read(&j->inputs, s, &j->reading);
+  if (!code) code = signature_fetches(j, s);
   if (!code && strcmp(s->name, "default") == 0) {  // a plain graph: any node may be fetched
     for (int i = 0; i < j->inputs.n && !code; i++) {
       j->feed_names[i] = copy_of(j->inputs.names[i], strlen(j->inputs.names[i]));
@@ -293,12 +307,6 @@ static int run_signature(job *j, const cli_model *m, const ferry_signature *s) {
     }
     j->inputs.n = 0;  // theirs now
     return code ? code : run_graph(j, m);
-  }
-  for (int i = 0; i < s->num_outputs && !code && j->num_fetches < MAX_NAMES; i++) {
-    if (i == 0 && j->num_fetches) break;  // asked for by name
-    j->fetch_names[i] = copy_of(s->outputs[i].name, strlen(s->outputs[i].name));
-    if (!j->fetch_names[i]) return EXIT_FAILED;
-    j->num_fetches = i + 1;
   }
   if (!code) code = run_all(j, m, s->name);
   for (int i = 0; i < j->inputs.n; i++)

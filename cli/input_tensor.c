@@ -176,6 +176,10 @@ ferry_tensor *input_fit(const char *from, ferry_tensor *t, const ferry_model_val
     int64_t flat = dims[1] * dims[2];
     if (fits(want, 1, &flat)) return with_shape(t, 1, &flat);
   }
+  if (ferry_tensor_count(t) == 1 && want->rank >= 0 && want->rank <= MAX_RANK) {  // one value
+    for (int i = 0; i < want->rank; i++) dims[i] = 1;
+    if (fits(want, want->rank, dims)) return with_shape(t, want->rank, dims);
+  }
   input_describe(want, what);
   describe_tensor(t, came);
   cli_error("%s: %s is wanted, but %s came; ? may be any size, and a missing first dimension counts "

@@ -124,6 +124,31 @@ static fy_code add_value(ferry_model *m, const fy_node *n, ferry_model_value *li
   return copy_value(&m->arena, &v, &list[(*count)++], err);
 }
 
+// [id]: computed from something that is fed. Repeats while loops carry it further.
+static bool *fed_nodes(const fy_graph *g, fy_arena *a) {
+  bool *fed = fy_arena_array(a, g->num_nodes + 1, sizeof *fed);
+  for (bool again = fed != NULL; again;) {
+    again = false;
+    for (size_t i = 0; i < g->num_nodes; i++) {
+      const fy_node *n = g->nodes[i];
+      if (!n || fed[i]) continue;
+      bool now = is_input(n);
+      for (uint32_t k = 0; k < n->num_inputs && !now; k++)
+        now = n->inputs[k].node && fed[n->inputs[k].node->id];
+      fed[i] = now;
+      again |= now;
+    }
+  }
+  return fed;
+}
+
+// If something depends on what is fed, the rest (counters, checks) is left out.
+static bool drop_unfed(const fy_graph *g, const bool *fed, const char *scope) {
+  for (size_t i = 0; i < g->num_nodes; i++)
+    if (g->nodes[i] && fed[i] && is_output(g->nodes[i], scope)) return true;
+  return false;
+}
+
 static fy_code make_signature(ferry_model *m, const char *saver_scope, fy_error *err) {
   fy_graph *g = m->graph;
   size_t ins = 0, outs = 0;
@@ -137,12 +162,15 @@ static fy_code make_signature(ferry_model *m, const char *saver_scope, fy_error 
   ferry_model_value *in = fy_arena_array(&m->arena, ins + 1, sizeof *in);
   ferry_model_value *out = fy_arena_array(&m->arena, outs + 1, sizeof *out);
   if (!m->signatures || !m->defaults || !in || !out) return fy_fail_oom(err, (ins + outs) * 64);
+  bool *fed = fed_nodes(g, &m->arena);
+  if (!fed) return fy_fail_oom(err, g->num_nodes);
+  bool only_fed = drop_unfed(g, fed, saver_scope);
   ferry_signature *s = &m->signatures[0];
   *s = (ferry_signature){.name = "default", .method = "", .inputs = in, .outputs = out};
   for (size_t i = 0; i < g->num_nodes; i++) {
     const fy_node *n = g->nodes[i];
     if (n && is_input(n)) FY_TRY(add_value(m, n, in, &s->num_inputs, 0, err));
-    if (!n || !is_output(n, saver_scope)) continue;
+    if (!n || !is_output(n, saver_scope) || (only_fed && !fed[i])) continue;
     for (uint32_t k = 0; k < n->num_outputs; k++)
       if (is_value(n->outputs[k].dtype)) FY_TRY(add_value(m, n, out, &s->num_outputs, k, err));
   }

@@ -3,6 +3,7 @@
 
 #include "model/freeze.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -99,6 +100,22 @@ static bool reads_table(pruner *p, const node_def *n) {
   return false;
 }
 
+// Loading ran what fills the tables, so what it assigned to variables is in their values.
+static fy_code skip_assignments(pruner *p, size_t from, fy_error *err) {
+  for (size_t i = from; i < p->nodes.n; i++) {
+    node_def *n = p->nodes.items[i];
+    size_t controls = 0;
+    if (strcmp(n->op, "AssignVariableOp") != 0 && strcmp(n->op, "Assign") != 0) continue;
+    n->op = fy_arena_strdup(p->z.arena, "NoOp");
+    if (!n->op) return fy_fail_oom(err, 8);
+    for (size_t k = 0; k < n->n_input; k++)
+      if (n->input[k][0] == '^') n->input[controls++] = n->input[k];
+    n->n_input = controls;
+    n->n_attr = 0;
+  }
+  return FY_OK;
+}
+
 // Whoever reads a table waits for what fills it; filling it again with the same content is no error.
 static fy_code fill_tables(pruner *p, fy_error *err) {
   const char *init = p->z.args->init_node;
@@ -108,6 +125,7 @@ static fy_code fill_tables(pruner *p, fy_error *err) {
   if (!any || !init) return FY_OK;
   FY_TRY(take(p, init, err));
   FY_TRY(close_over(p, before, err));
+  FY_TRY(skip_assignments(p, before, err));
   int32_t index;
   fy_view name = fy_graph_parse_input(init, &index);
   const char *control = fy_arena_strndup(p->z.arena, name.p, name.n);
@@ -122,10 +140,17 @@ static fy_code set_assets(pruner *p, fy_error *err) {
   for (size_t i = 0; i < p->z.args->num_assets; i++) {
     const fy_asset *a = &p->z.args->assets[i];
     int32_t index;
-    fy_view name = fy_graph_parse_input(a->tensor, &index), path = fy_view_of(a->path);
+    fy_view name = fy_graph_parse_input(a->tensor, &index);
     node_def *n = fy_map_get(&p->kept, name.p, name.n), *constant;
     fy_tensor *t;
-    if (!n) continue;
+    bool again = false;
+    for (size_t k = i + 1; k < p->z.args->num_assets; k++)  // of equal tensors the last counts
+      again |= strcmp(p->z.args->assets[k].tensor, a->tensor) == 0;
+    if (!n || again) continue;
+    char *real = realpath(a->path, NULL);  // the graph may be run from anywhere
+    fy_view path = fy_view_of(real ? fy_arena_strdup(p->z.arena, real) : a->path);
+    free(real);
+    if (!path.p) return fy_fail_oom(err, 64);
     FY_TRY(fy_tensor_from_strings(0, NULL, &path, &t, err));
     FY_TRY(fy_freeze_keep(&p->z, t, err));
     FY_TRY(fy_freeze_constant(&p->z, n->name, t, &constant, err));
@@ -133,7 +158,7 @@ static fy_code set_assets(pruner *p, fy_error *err) {
     n->attr = constant->attr;
     n->n_attr = constant->n_attr;
     n->n_input = 0;
-    fy_str_printf(p->z.notes, "the graph reads the file %s\n", a->path);
+    fy_str_printf(p->z.notes, "the graph reads the file %s\n", path.p);
   }
   return FY_OK;
 }
@@ -257,7 +282,7 @@ static fy_code library(pruner *p, Tensorflow__GraphDef *out, fy_error *err) {
 static fy_code run(pruner *p, Tensorflow__GraphDef **out, fy_error *err) {
   const fy_freeze_args *args = p->z.args;
   const Tensorflow__GraphDef *g = args->graph;
-  scope top = {.nodes = &p->nodes, .where = ""};
+  scope top;
   for (size_t i = 0; i < g->n_node; i++)
     if (!fy_map_puts(&p->by_name, g->node[i]->name, g->node[i])) return fy_fail_oom(err, 64);
   for (size_t i = 0; g->library && i < g->library->n_function; i++)
@@ -275,10 +300,10 @@ static fy_code run(pruner *p, Tensorflow__GraphDef **out, fy_error *err) {
   FY_TRY(close_over(p, 0, err));
   FY_TRY(fill_tables(p, err));
   FY_TRY(set_assets(p, err));
-  fy_map_init(&top.frozen);
+  fy_freeze_scope_init(&top, &p->nodes, "");
   fy_code code = set_variables(p, &top, err);
   if (!code) code = fy_freeze_scope(&p->z, &top, err);
-  fy_map_free(&top.frozen);
+  fy_freeze_scope_free(&top);
   FY_TRY(code);
   FY_TRY(no_references(p, err));
   clean_groups(p);

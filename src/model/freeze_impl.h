@@ -30,9 +30,12 @@ typedef struct freezer {
 typedef struct scope {
   node_list *nodes;
   fy_map frozen;  // "name:index" (an argument: "name:0") -> its dtype as a pointer
-  const char *where;
+  fy_map renamed;     // nodes whose output is now called "output", in a function body
+  const char *where;  // the function; "" = the graph
 } scope;
 
+void fy_freeze_scope_init(scope *s, node_list *nodes, const char *where);
+void fy_freeze_scope_free(scope *s);
 fy_code fy_freeze_mark(freezer *z, scope *s, const char *name, int index, int dtype, fy_error *err);
 // Rewrites until nothing reads a handle that is a value now.
 FY_MUST_CHECK fy_code fy_freeze_scope(freezer *z, scope *s, fy_error *err);

@@ -102,6 +102,27 @@ fy_code fy_freeze_constant(freezer *z, const char *name, const fy_tensor *t, nod
 }
 
 // ------------------------------------------------------------------ marks
+void fy_freeze_scope_init(scope *s, node_list *nodes, const char *where) {
+  *s = (scope){.nodes = nodes, .where = where};
+  fy_map_init(&s->frozen);
+  fy_map_init(&s->renamed);
+}
+
+void fy_freeze_scope_free(scope *s) {
+  fy_map_free(&s->frozen);
+  fy_map_free(&s->renamed);
+}
+
+// In a function body "read:value:0" of a ReadVariableOp is "read:output:0" of the Identity it became.
+static fy_code rename_input(freezer *z, const scope *s, char **input, fy_error *err) {
+  size_t n = strcspn(*input, ":");
+  const char *last = strrchr(*input, ':');
+  if (!last || (*input)[0] == '^' || last == *input + n || !fy_map_get(&s->renamed, *input, n))
+    return FY_OK;
+  *input = fy_arena_printf(z->arena, "%.*s:output%s", (int)n, *input, last);
+  return *input ? FY_OK : fy_fail_oom(err, n);
+}
+
 fy_code fy_freeze_mark(freezer *z, scope *s, const char *name, int index, int dtype,
                        fy_error *err) {
   const char *key = fy_arena_printf(z->arena, "%s:%d", name, index);
@@ -186,16 +207,21 @@ static fy_code make(freezer *z, const function_def *from, const int *types, int 
   made->name = f->signature->name;
   clean_arguments(f, types, n);
   node_list nodes = {f->node_def, f->n_node_def, f->n_node_def};
-  scope s = {.nodes = &nodes, .where = f->signature->name};
-  fy_map_init(&s.frozen);
+  scope s;
+  fy_freeze_scope_init(&s, &nodes, from->signature->name);
   fy_code code = FY_OK;
   for (int i = 0; i < n && !code; i++)
     if (types[i]) code = fy_freeze_mark(z, &s, f->signature->input_arg[i]->name, 0, types[i], err);
   if (!code) code = fy_freeze_scope(z, &s, err);
   if (!code) code = mark_outputs(z, &s, f, made, err);
+  for (size_t i = 0; i < nodes.n && !code; i++)
+    for (size_t k = 0; k < nodes.items[i]->n_input && !code; k++)
+      code = rename_input(z, &s, &nodes.items[i]->input[k], err);
+  for (size_t i = 0; i < f->n_ret && !code; i++)
+    code = rename_input(z, &s, &f->ret[i]->value, err);
   f->node_def = nodes.items;
   f->n_node_def = nodes.n;
-  fy_map_free(&s.frozen);
+  fy_freeze_scope_free(&s);
   if (code) return code;
   if (z->num_added == z->cap_added) {
     size_t cap = z->cap_added ? 2 * z->cap_added : 16;
@@ -400,13 +426,14 @@ static fy_code rewrite(freezer *z, scope *s, node_def *n, const int *types, int 
   const char *op = n->op;
   bool known;
   int dtype = types[0];
-  if (dtype && strcmp(op, "ReadVariableOp") == 0)
-    return rename_attr(z, n, "Identity", "T", dtype, err);
+  bool reads = strcmp(op, "ReadVariableOp") == 0, asks = strcmp(op, "VarIsInitializedOp") == 0;
+  if ((reads || asks) && !fy_map_puts(&s->renamed, n->name, n)) return fy_fail_oom(err, 64);
+  if (dtype && reads) return rename_attr(z, n, "Identity", "T", dtype, err);
   if (dtype && strcmp(op, "ResourceGather") == 0) return rewrite_gather(z, s, n, dtype, err);
   if (dtype && strcmp(op, "ResourceGatherNd") == 0)
     return rename_attr(z, n, "GatherNd", "Tparams", dtype, err);
   if (dtype && strcmp(op, "VariableShape") == 0) return rename_attr(z, n, "Shape", "T", dtype, err);
-  if (strcmp(op, "VarIsInitializedOp") == 0) return always_true(z, n, err);
+  if (asks) return always_true(z, n, err);
   if (dtype && passes_on(op)) {
     if (!fy_freeze_set_type(z, n, "T", dtype)) return fy_fail_oom(err, 64);
     n->experimental_type = NULL;
