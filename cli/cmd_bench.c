@@ -41,9 +41,9 @@ static int read_batches(bench_job *j, const char *value) {
 
 static int read_arguments(int argc, char **argv, bench_job *j) {
   static const cli_option options[] = {
-      {"--signature", true}, {"--tags", true},  {"--batch", true}, {"--seconds", true},
-      {"--threads", true},   {"--input", true}, {"--json", false}, {"--scale", true},
-      {"--resize", false}};
+      {"--signature", true}, {"--tags", true},    {"--batch", true},
+      {"--seconds", true},   {"--threads", true}, {"--input", true},
+      {"--json", false},     {"--scale", true},   {"--resize", false}};
   cli_args a = {&command_bench, argc, 0, argv};
   const char *value;
   char *end;
@@ -251,10 +251,10 @@ static uint64_t peak_resident(void) {
 static void print_text(const bench_job *j, const ferry_signature *s, double load_ms,
                        const measured *r) {
   char a[32], line[256];
-  printf("%s, signature %s: loaded in %.1f ms; peak resident memory %s\n", j->path, s->name, load_ms,
-         cli_bytes((double)peak_resident(), a));
-  snprintf(line, sizeof line, "  %6s %9s %9s %9s %9s %9s %12s %7s %12s\n", "BATCH", "FIRST ms", "MIN ms",
-           "MEDIAN", "P90", "P99", "PER SECOND", "RUNS", "PLANNED PEAK");
+  printf("%s, signature %s: loaded in %.1f ms; peak resident memory %s\n", j->path, s->name,
+         load_ms, cli_bytes((double)peak_resident(), a));
+  snprintf(line, sizeof line, "  %6s %9s %9s %9s %9s %9s %12s %7s %12s\n", "BATCH", "FIRST ms",
+           "MIN ms", "MEDIAN", "P90", "P99", "PER SECOND", "RUNS", "PLANNED PEAK");
   cli_print(line);
   for (int i = 0; i < j->num_batches; i++)
     printf("  %6lld %9.3f %9.3f %9.3f %9.3f %9.3f %12.1f %7d %12s\n", (long long)r[i].batch,
@@ -272,12 +272,13 @@ static void print_json(const bench_job *j, const ferry_signature *s, double load
   printf(", \"load_ms\": %.6g, \"peak_resident_bytes\": %llu, \"batches\": [", load_ms,
          (unsigned long long)peak_resident());
   for (int i = 0; i < j->num_batches; i++)
-    printf("%s\n  {\"batch\": %lld, \"runs\": %d, \"first_ms\": %.6g, \"min_ms\": %.6g, "
-           "\"median_ms\": %.6g, \"p90_ms\": %.6g, \"p99_ms\": %.6g, \"mean_ms\": %.6g, "
-           "\"per_second\": %.6g, \"planned_peak_bytes\": %llu}",
-           i ? "," : "", (long long)r[i].batch, r[i].runs, r[i].first_ms, r[i].min_ms,
-           r[i].median_ms, r[i].p90_ms, r[i].p99_ms, r[i].mean_ms,
-           (double)r[i].batch * 1e3 / r[i].mean_ms, (unsigned long long)r[i].planned_peak);
+    printf(
+        "%s\n  {\"batch\": %lld, \"runs\": %d, \"first_ms\": %.6g, \"min_ms\": %.6g, "
+        "\"median_ms\": %.6g, \"p90_ms\": %.6g, \"p99_ms\": %.6g, \"mean_ms\": %.6g, "
+        "\"per_second\": %.6g, \"planned_peak_bytes\": %llu}",
+        i ? "," : "", (long long)r[i].batch, r[i].runs, r[i].first_ms, r[i].min_ms, r[i].median_ms,
+        r[i].p90_ms, r[i].p99_ms, r[i].mean_ms, (double)r[i].batch * 1e3 / r[i].mean_ms,
+        (unsigned long long)r[i].planned_peak);
   fputs("\n]}\n", stdout);
 }
 
@@ -317,10 +318,12 @@ const cli_command command_bench = {
     "Usage: ferry bench MODEL [--signature NAME] [--batch 1,8] [--seconds 5] [--threads N]\n"
     "                   [--input NAME=SOURCE …] [--tags TAGS] [--json]\n"
     "\n"
-    "Loads a model and calls a signature again and again: the time of loading and of the first run,\n"
+    "Loads a model and calls a signature again and again: the time of loading and of the first "
+    "run,\n"
     "then, after a warm-up, the fastest, median, 90th and 99th percentile, and what is done per\n"
     "second; the planned peak of memory and what the process really took.\n"
-    "Inputs are random floats of 0..1, zeros for integers and a short text for strings, of the shape\n"
+    "Inputs are random floats of 0..1, zeros for integers and a short text for strings, of the "
+    "shape\n"
     "that the signature says (an open first dimension is the batch, other open ones are 1).\n"
     "  --signature NAME     what to call (serving_default, or the only one)\n"
     "  --batch N,N          sizes of the batch, each measured (1)\n"

@@ -6,7 +6,8 @@
 enum { EXIT_SAME = 0, EXIT_DIFFERENT = 1, EXIT_TROUBLE = 2 };
 
 static int run(int argc, char **argv) {
-  static const cli_option options[] = {{"--tolerance", true}, {"--json", false}, {"--quiet", false}};
+  static const cli_option options[] = {
+      {"--tolerance", true}, {"--json", false}, {"--quiet", false}};
   cli_args a = {&command_diff, argc, 0, argv};
   const char *value, *paths[2] = {NULL, NULL};
   int n = 0;
@@ -46,7 +47,8 @@ const cli_command command_diff = {
     "diff", "what differs between two models or checkpoints",
     "Usage: ferry diff A B [--tolerance X] [--json] [--quiet]\n"
     "\n"
-    "Compares nodes (operation, inputs, attributes, device), functions, signatures and weights, each\n"
+    "Compares nodes (operation, inputs, attributes, device), functions, signatures and weights, "
+    "each\n"
     "by its name: + is only in B, - only in A, ~ differs. An attribute written with its default\n"
     "value equals one that is left out.\n"
     "  --tolerance X  values nearer than this are equal (0)\n"

@@ -90,13 +90,20 @@ enum {
   NUM_OPTIONS
 };
 static const cli_option options[NUM_OPTIONS] = {
-    [FEED] = {"--feed", true},       [FETCH] = {"--fetch", true},
-    [OUTPUT] = {"--output", true},   [TIMEOUT] = {"--timeout", true},
-    [REPEAT] = {"--repeat", true},   [PRINT] = {"--print", true},
-    [QUIET] = {"--quiet", false},    [INPUT] = {"--input", true},
-    [SIGNATURE] = {"--signature", true}, [TAGS] = {"--tags", true},
-    [SCALE] = {"--scale", true},     [RESIZE] = {"--resize", false},
-    [TOP] = {"--top", true},         [LABELS] = {"--labels", true},
+    [FEED] = {"--feed", true},
+    [FETCH] = {"--fetch", true},
+    [OUTPUT] = {"--output", true},
+    [TIMEOUT] = {"--timeout", true},
+    [REPEAT] = {"--repeat", true},
+    [PRINT] = {"--print", true},
+    [QUIET] = {"--quiet", false},
+    [INPUT] = {"--input", true},
+    [SIGNATURE] = {"--signature", true},
+    [TAGS] = {"--tags", true},
+    [SCALE] = {"--scale", true},
+    [RESIZE] = {"--resize", false},
+    [TOP] = {"--top", true},
+    [LABELS] = {"--labels", true},
 };
 
 static int add_input(job *j, const char *value) {
@@ -158,8 +165,9 @@ static int read_arguments(int argc, char **argv, job *j) {
   }
   if (!code && !j->path) return cli_usage(a.command, "which graph?");
   if (!code && j->num_feeds && j->inputs.num_given)
-    return cli_usage(a.command, "--feed names tensors of the graph, --input inputs of a signature: "
-                                "use one of them");
+    return cli_usage(a.command,
+                     "--feed names tensors of the graph, --input inputs of a signature: "
+                     "use one of them");
   return code;
 }
 
@@ -351,12 +359,15 @@ const cli_command command_run = {
     "Usage: ferry run MODEL [--signature NAME] --input NAME=SOURCE … [--output PATH] [--top N]\n"
     "       ferry run GRAPH --feed NAME=FILE.npy … [--fetch NAME …] [--output PATH]\n"
     "\n"
-    "Runs a SavedModel, a .meta file with its checkpoint, or a GraphDef (binary or text). Results go\n"
+    "Runs a SavedModel, a .meta file with its checkpoint, or a GraphDef (binary or text). Results "
+    "go\n"
     "to standard output, what ran where to standard error.\n"
     "  --signature NAME      what to call (serving_default, or the only one)\n"
     "  --tags TAGS           which graph of a SavedModel (serve, or the only one)\n"
-    "  --input NAME=SOURCE   value of an input; several for one NAME are a batch. SOURCE is a file,\n"
-    "                        - (standard input), or a value: 3, '\"text\"', '[[1,2],[3,4]]'. Files:\n"
+    "  --input NAME=SOURCE   value of an input; several for one NAME are a batch. SOURCE is a "
+    "file,\n"
+    "                        - (standard input), or a value: 3, '\"text\"', '[[1,2],[3,4]]'. "
+    "Files:\n"
     "                        .npy .npz  arrays\n"
     "                        .csv .txt  rows of numbers; for a string input, cells or lines\n"
     "                        .json      nested lists, or as TensorFlow Serving takes them\n"
@@ -367,7 +378,8 @@ const cli_command command_run = {
     "  --feed NAME=FILE.npy  value of a placeholder (or of any other output: x:1=…)\n"
     "  --fetch NAME          what to compute: y or y:1, repeated or comma-separated; else every "
     "output\n"
-    "  --output PATH         save as PATH if it ends in .npy, .npz or .json, else as PATH/NAME.npy\n"
+    "  --output PATH         save as PATH if it ends in .npy, .npz or .json, else as "
+    "PATH/NAME.npy\n"
     "  --top N               the N largest of each row, with their places\n"
     "  --labels FILE         names for these places, one per line\n"
     "  --timeout TIME        give up after 500ms or 2s\n"

@@ -368,8 +368,9 @@ static int read_file_for_all(input_set *set, const char *path, const ferry_signa
     set->tensors[set->n++] = t;
   }
   if (ok && set->n == before) {
-    cli_error("%s: nothing in it is named as an input of signature %s; name the input: --input NAME=%s",
-              path, s->name, path);
+    cli_error(
+        "%s: nothing in it is named as an input of signature %s; name the input: --input NAME=%s",
+        path, s->name, path);
     ok = false;
   }
   free(in.bytes);

@@ -110,7 +110,8 @@ ferry_tensor *input_cast(ferry_runtime *rt, const char *from, ferry_tensor *t,
   ferry_tensor *out = allowed ? convert(rt, t, want->dtype, &err) : NULL;
   if (out && is_integer(have) && is_integer(want->dtype)) {  // and back: did all values fit?
     ferry_tensor *back = convert(rt, out, have, &err);
-    bool same = back && memcmp(ferry_tensor_data(back), ferry_tensor_data(t), ferry_tensor_bytes(t)) == 0;
+    bool same =
+        back && memcmp(ferry_tensor_data(back), ferry_tensor_data(t), ferry_tensor_bytes(t)) == 0;
     ferry_tensor_free(back);
     if (!same) {
       ferry_tensor_free(out);
@@ -182,9 +183,10 @@ ferry_tensor *input_fit(const char *from, ferry_tensor *t, const ferry_model_val
   }
   input_describe(want, what);
   describe_tensor(t, came);
-  cli_error("%s: %s is wanted, but %s came; ? may be any size, and a missing first dimension counts "
-            "as a batch of one",
-            from, what, came);
+  cli_error(
+      "%s: %s is wanted, but %s came; ? may be any size, and a missing first dimension counts "
+      "as a batch of one",
+      from, what, came);
   ferry_tensor_free(t);
   return NULL;
 }
@@ -310,7 +312,8 @@ ferry_tensor *input_image(const char *from, const void *bytes, size_t n,
   }
   if (want->dtype == STRING) return input_fit(from, file, want);  // the model decodes it itself
   if (!picture_of(want, &p) || (want->dtype != UINT8 && !is_float(want->dtype))) {
-    cli_error("%s: %s does not take an image (uint8 or float, [height,width,channels])", from, what);
+    cli_error("%s: %s does not take an image (uint8 or float, [height,width,channels])", from,
+              what);
     ferry_tensor_free(file);
     return NULL;
   }
@@ -327,8 +330,8 @@ ferry_tensor *input_image(const char *from, const void *bytes, size_t n,
   if (other && !o->resize) {
     char wanted[64];
     snprintf(wanted, sizeof wanted, "%lld x %lld", (long long)p.height, (long long)p.width);
-    cli_error("%s: %s wants %s pixels (height x width), the image has %lld x %lld: add --resize", from,
-              what, wanted, (long long)h, (long long)w);
+    cli_error("%s: %s wants %s pixels (height x width), the image has %lld x %lld: add --resize",
+              from, what, wanted, (long long)h, (long long)w);
     ferry_tensor_free(t);
     return NULL;
   }

@@ -180,7 +180,8 @@ static char *next_cell(table_reader *r, size_t *n, bool *last) {
     }
     p += p < r->end;
   }
-  while (p < r->end && *p != '\n' && *p != ',' && *p != ';' && !(r->spaces && (*p == ' ' || *p == '\t')))
+  while (p < r->end && *p != '\n' && *p != ',' && *p != ';' &&
+         !(r->spaces && (*p == ' ' || *p == '\t')))
     out[len++] = *p++;
   if (len && out[len - 1] == '\r') len--;
   while (r->spaces && p < r->end && (*p == ' ' || *p == '\t' || *p == '\r')) p++;
@@ -195,8 +196,7 @@ static bool has_comma(const char *text, size_t n) {
   return memchr(text, ',', n) || memchr(text, ';', n);
 }
 
-bool input_from_table(const char *from, const char *text, size_t n, bool strings,
-                      input_values *v) {
+bool input_from_table(const char *from, const char *text, size_t n, bool strings, input_values *v) {
   table_reader r = {text, text + n, !strings && !has_comma(text, n)};
   int64_t columns = -1, line = 0, rows = 0;
   while (r.at < r.end) {
@@ -308,9 +308,9 @@ typedef struct integer_type {
 } integer_type;
 
 static const integer_type integers[] = {
-    {3, 4, INT32_MIN, INT32_MAX}, {4, 1, 0, UINT8_MAX},          {5, 2, INT16_MIN, INT16_MAX},
-    {6, 1, INT8_MIN, INT8_MAX},   {9, 8, INT64_MIN, INT64_MAX},  {BOOL, 1, 0, 1},
-    {17, 2, 0, UINT16_MAX},       {22, 4, 0, UINT32_MAX},        {23, 8, 0, UINT64_MAX},
+    {3, 4, INT32_MIN, INT32_MAX}, {4, 1, 0, UINT8_MAX},         {5, 2, INT16_MIN, INT16_MAX},
+    {6, 1, INT8_MIN, INT8_MAX},   {9, 8, INT64_MIN, INT64_MAX}, {BOOL, 1, 0, 1},
+    {17, 2, 0, UINT16_MAX},       {22, 4, 0, UINT32_MAX},       {23, 8, 0, UINT64_MAX},
 };
 
 static const integer_type *integer_of(int dtype) {
@@ -328,8 +328,9 @@ static bool put_integer(const char *from, const input_cell *c, const integer_typ
     value = (int64_t)c->number;
     whole = true;
   }
-  bool fits = whole && (c->is_unsigned ? (uint64_t)value <= t->most
-                                       : value >= t->least && (value < 0 || (uint64_t)value <= t->most));
+  bool fits =
+      whole && (c->is_unsigned ? (uint64_t)value <= t->most
+                               : value >= t->least && (value < 0 || (uint64_t)value <= t->most));
   if (!fits) {
     input_describe(want, what);
     cli_error("%s: %.17g does not fit %s", from, c->number, what);

@@ -153,7 +153,9 @@ static bool read_string(reader *r, char **out, size_t *out_n) {
 static bool read_number(reader *r, json_value *v) {
   char text[64], *end;
   size_t n = 0;
-  while (r->at + n < r->end && n < sizeof text - 1 && r->at[n] && strchr("+-.0123456789eE", r->at[n])) n++;
+  while (r->at + n < r->end && n < sizeof text - 1 && r->at[n] &&
+         strchr("+-.0123456789eE", r->at[n]))
+    n++;
   memcpy(text, r->at, n);
   text[n] = 0;
   v->kind = JSON_NUMBER;

@@ -19,7 +19,7 @@ typedef enum json_kind {
 
 typedef struct json_value {
   json_kind kind;
-  bool is_integer;  // written without a point or exponent, and fits
+  bool is_integer;   // written without a point or exponent, and fits
   bool is_unsigned;  // then above INT64_MAX: |integer| holds the bits
   int64_t integer;
   double number;  // also of an integer

@@ -40,9 +40,11 @@ static bool number_at(ferry_tensor *t, int64_t i, double *out, int64_t *whole) {
 // ------------------------------------------------------------------ JSON
 static bool is_utf8(const unsigned char *p, size_t n) {
   for (size_t i = 0; i < n;) {
-    size_t more = p[i] < 0x80 ? 0 : p[i] >= 0xc2 && p[i] < 0xe0 ? 1 : (p[i] & 0xf0) == 0xe0 ? 2
-                  : p[i] >= 0xf0 && p[i] < 0xf5                 ? 3
-                                                                : 9;
+    size_t more = p[i] < 0x80                   ? 0
+                  : p[i] >= 0xc2 && p[i] < 0xe0 ? 1
+                  : (p[i] & 0xf0) == 0xe0       ? 2
+                  : p[i] >= 0xf0 && p[i] < 0xf5 ? 3
+                                                : 9;
     if (more == 9 || more >= n - i) return false;
     for (size_t k = 1; k <= more; k++)
       if ((p[i + k] & 0xc0) != 0x80) return false;
@@ -298,7 +300,7 @@ int output_results(const output_options *o, int n, const char *const *names,
   if (cli_ends_with(o->path, ".npz")) return save_npz(o, n, names, results);
   if (!cli_ends_with(o->path, ".npy")) return save_directory(o, n, names, results);
   if (n != 1 || !results[0])
-    return cli_usage(&command_run, "%d fetches need a directory as --output, or a .npz or .json file",
-                     n);
+    return cli_usage(&command_run,
+                     "%d fetches need a directory as --output, or a .npz or .json file", n);
   return ferry_tensor_save(results[0], o->path, &err) ? cli_fail(NULL, &err) : EXIT_OK;
 }

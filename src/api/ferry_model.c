@@ -82,8 +82,7 @@ static fy_code read_signatures(ferry_model *m, const Tensorflow__MetaGraphDef *m
     s->num_inputs = (int)list[i].num_inputs;
     s->num_outputs = (int)list[i].num_outputs;
     if (!s->name || !s->method) code = fy_fail_oom(err, 64);
-    if (!code)
-      code = copy_values(&m->arena, list[i].inputs, list[i].num_inputs, &s->inputs, err);
+    if (!code) code = copy_values(&m->arena, list[i].inputs, list[i].num_inputs, &s->inputs, err);
     if (!code)
       code = copy_values(&m->arena, list[i].outputs, list[i].num_outputs, &s->outputs, err);
     if (!code) code = read_defaults(m, meta, (int)i, err);
@@ -207,7 +206,8 @@ static fy_code start(ferry_model *m, ferry_runtime *rt, const fy_model_file *f, 
   fy_arena_init(&scratch);
   fy_lock(&m->graph->lock);
   fy_code code = fy_graph_import(m->graph, f->graph, NULL, &scratch, NULL, err);
-  if (!code && f->saved.meta) code = fy_saved_model_steps(&f->saved, m->graph, &scratch, steps, &n, err);
+  if (!code && f->saved.meta)
+    code = fy_saved_model_steps(&f->saved, m->graph, &scratch, steps, &n, err);
   if (!code && f->saved.meta) code = read_signatures(m, f->saved.meta, err);
   if (!code && !m->num_signatures)
     code = make_signature(m, saver_scope(&scratch, f->saved.meta), err);

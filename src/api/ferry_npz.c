@@ -103,8 +103,7 @@ int ferry_npz_save(const char *path, int n, const char *const *names, ferry_tens
   fy_str_init(&bytes);
   fy_code code = fy_wire_npz_write(names, (const fy_tensor *const *)tensors, n < 0 ? 0 : (size_t)n,
                                    &bytes, &e);
-  if (!code)
-    code = fy_ferry_write_file(path, (const uint8_t *)fy_str_text(&bytes), bytes.len, &e);
+  if (!code) code = fy_ferry_write_file(path, (const uint8_t *)fy_str_text(&bytes), bytes.len, &e);
   fy_str_free(&bytes);
   return fy_ferry_end(code, &e, err);
 }

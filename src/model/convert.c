@@ -21,8 +21,8 @@ static fy_code write_message(const ProtobufCMessage *m, const char *to, fy_error
     fy_str s;
     fy_str_init(&s);
     fy_wire_text_print(&s, m);
-    fy_code code = s.failed ? fy_fail_oom(err, s.len)
-                            : fy_wire_file_save(to, fy_str_text(&s), s.len, err);
+    fy_code code =
+        s.failed ? fy_fail_oom(err, s.len) : fy_wire_file_save(to, fy_str_text(&s), s.len, err);
     fy_str_free(&s);
     return code;
   }
@@ -55,8 +55,7 @@ static fy_code bundle_to_npz(fy_wire_bundle *b, const char *to, fy_error *err) {
                        : fy_fail_oom(err, name.n);
     if (!code) have++;
   }
-  if (!code)
-    code = fy_wire_npz_write(names, (const fy_tensor *const *)tensors, have, &out, err);
+  if (!code) code = fy_wire_npz_write(names, (const fy_tensor *const *)tensors, have, &out, err);
   if (!code) code = fy_wire_file_save(to, fy_str_text(&out), out.len, err);
   for (size_t i = 0; i < have; i++) fy_tensor_release(tensors[i]);
   fy_str_free(&out);

@@ -63,7 +63,8 @@ static bool same_values(const fy_tensor *a, const fy_tensor *b, double tolerance
       if (fy_view_eq(fy_tensor_string(a, i), fy_tensor_string(b, i))) continue;
     } else if (!numbers) {
       size_t n = fy_dtype_storage(a->dtype);
-      if (memcmp((const char *)a->data + (size_t)i * n, (const char *)b->data + (size_t)i * n, n) == 0)
+      if (memcmp((const char *)a->data + (size_t)i * n, (const char *)b->data + (size_t)i * n, n) ==
+          0)
         continue;
     } else {
       double v = fy_tensor_double(a, i), w = fy_tensor_double(b, i);

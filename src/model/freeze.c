@@ -61,8 +61,7 @@ static fy_code take(pruner *p, const char *text, fy_error *err) {
   if (fy_map_get(&p->kept, name.p, name.n)) return FY_OK;
   const node_def *from = fy_map_get(&p->by_name, name.p, name.n);
   node_def *n;
-  if (!from)
-    return fy_fail(err, FY_NOT_FOUND, "the graph has no node '%.*s'", (int)name.n, name.p);
+  if (!from) return fy_fail(err, FY_NOT_FOUND, "the graph has no node '%.*s'", (int)name.n, name.p);
   if (fy_map_get(&p->feeds, name.p, name.n))
     FY_TRY(placeholder(p, from, &n, err));
   else
@@ -197,9 +196,9 @@ static fy_code set_variables(pruner *p, scope *s, fy_error *err) {
 static fy_code no_references(pruner *p, fy_error *err) {
   for (size_t i = 0; i < p->nodes.n; i++) {
     node_def *n = p->nodes.items[i];
-    static const char *const pairs[][2] = {{"RefSwitch", "Switch"}, {"RefEnter", "Enter"},
-                                           {"RefExit", "Exit"},     {"RefIdentity", "Identity"},
-                                           {"RefMerge", "Merge"},   {"RefNextIteration", "NextIteration"}};
+    static const char *const pairs[][2] = {
+        {"RefSwitch", "Switch"},     {"RefEnter", "Enter"}, {"RefExit", "Exit"},
+        {"RefIdentity", "Identity"}, {"RefMerge", "Merge"}, {"RefNextIteration", "NextIteration"}};
     for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
       if (strcmp(n->op, pairs[k][0]) == 0 && !(n->op = fy_arena_strdup(p->z.arena, pairs[k][1])))
         return fy_fail_oom(err, 16);

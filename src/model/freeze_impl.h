@@ -29,7 +29,7 @@ typedef struct freezer {
 // Nodes of one graph or function body, and which of their tensors are values now.
 typedef struct scope {
   node_list *nodes;
-  fy_map frozen;  // "name:index" (an argument: "name:0") -> its dtype as a pointer
+  fy_map frozen;      // "name:index" (an argument: "name:0") -> its dtype as a pointer
   fy_map renamed;     // nodes whose output is now called "output", in a function body
   const char *where;  // the function; "" = the graph
 } scope;

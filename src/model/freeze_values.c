@@ -46,8 +46,7 @@ void fy_freeze_drop_attr(node_def *n, const char *name) {
 
 attr_value *fy_freeze_attr(freezer *z, node_def *n, const char *name) {
   fy_freeze_drop_attr(n, name);
-  Tensorflow__NodeDef__AttrEntry **more =
-      fy_arena_array(z->arena, n->n_attr + 1, sizeof *more);
+  Tensorflow__NodeDef__AttrEntry **more = fy_arena_array(z->arena, n->n_attr + 1, sizeof *more);
   Tensorflow__NodeDef__AttrEntry *e =
       fy_wire_new(&tensorflow__node_def__attr_entry__descriptor, z->arena);
   if (!more || !e) return NULL;
@@ -198,7 +197,8 @@ static fy_code make(freezer *z, const function_def *from, const int *types, int 
   function_def *f;
   FY_TRY(fy_function_copy(from, z->arena, &f, err));
   for (int k = 0;; k++) {
-    char *name = fy_arena_printf(z->arena, k ? "%s_frozen_%d" : "%s_frozen", from->signature->name, k);
+    char *name =
+        fy_arena_printf(z->arena, k ? "%s_frozen_%d" : "%s_frozen", from->signature->name, k);
     if (!name) return fy_fail_oom(err, 64);
     if (fy_map_gets(&z->functions, name)) continue;
     f->signature->name = name;
@@ -217,8 +217,7 @@ static fy_code make(freezer *z, const function_def *from, const int *types, int 
   for (size_t i = 0; i < nodes.n && !code; i++)
     for (size_t k = 0; k < nodes.items[i]->n_input && !code; k++)
       code = rename_input(z, &s, &nodes.items[i]->input[k], err);
-  for (size_t i = 0; i < f->n_ret && !code; i++)
-    code = rename_input(z, &s, &f->ret[i]->value, err);
+  for (size_t i = 0; i < f->n_ret && !code; i++) code = rename_input(z, &s, &f->ret[i]->value, err);
   f->node_def = nodes.items;
   f->n_node_def = nodes.n;
   fy_freeze_scope_free(&s);
@@ -265,7 +264,8 @@ static fy_code specialise(freezer *z, const char *name, const int *types, int n,
 // The shape of a handle says nothing about its value's.
 static fy_code forget_shape(freezer *z, const node_def *n, int index, fy_error *err) {
   attr_value *v = fy_freeze_find_attr(n, "output_shapes");
-  if (!v || v->value_case != TENSORFLOW__ATTR_VALUE__VALUE_LIST || (size_t)index >= v->list->n_shape)
+  if (!v || v->value_case != TENSORFLOW__ATTR_VALUE__VALUE_LIST ||
+      (size_t)index >= v->list->n_shape)
     return FY_OK;
   Tensorflow__TensorShapeProto *shape =
       fy_wire_new(&tensorflow__tensor_shape_proto__descriptor, z->arena);
@@ -399,8 +399,9 @@ static fy_code rewrite_gather(freezer *z, scope *s, node_def *n, int dtype, fy_e
 
 // Hands the value on: every output is a value too.
 static bool passes_on(const char *op) {
-  static const char *const ops[] = {"Identity", "Enter",  "Exit",   "Merge",  "NextIteration",
-                                    "Switch",   "RefEnter", "RefExit", "RefIdentity", "StopGradient"};
+  static const char *const ops[] = {"Identity",      "Enter",       "Exit",     "Merge",
+                                    "NextIteration", "Switch",      "RefEnter", "RefExit",
+                                    "RefIdentity",   "StopGradient"};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
     if (strcmp(op, ops[i]) == 0) return true;
   return false;

@@ -9,15 +9,15 @@
 
 typedef struct op_count {
   const char *name;
-  size_t count, needed;   // nodes of this op; those that a signature or loading needs
+  size_t count, needed;  // nodes of this op; those that a signature or loading needs
   bool known, has_kernel;
-  uint64_t roots;         // who needs it
+  uint64_t roots;  // who needs it
 } op_count;
 
 typedef struct device_share {
   char name[32];
-  size_t nodes;       // that it could run, of |needed_nodes|
-  fy_str lacks;       // ops that it cannot run
+  size_t nodes;  // that it could run, of |needed_nodes|
+  fy_str lacks;  // ops that it cannot run
 } device_share;
 
 typedef struct weight {

@@ -53,7 +53,8 @@ static void text_head(const report *r, fy_str *out) {
   fy_human_bytes((double)r->file_bytes, size);
   fy_str_printf(out, "%s: %s%s", f->path, fy_model_kind_name(f->kind), f->text ? " as text" : "");
   if (f->graph) fy_str_printf(out, ", %s", size);
-  if (*tensorflow_version(r)) fy_str_printf(out, ", written by TensorFlow %s", tensorflow_version(r));
+  if (*tensorflow_version(r))
+    fy_str_printf(out, ", written by TensorFlow %s", tensorflow_version(r));
   if (f->graph) fy_str_printf(out, ", producer version %d", producer(r));
   fy_str_addc(out, '\n');
   if (f->kind != FY_MODEL_SAVED_MODEL) return;
@@ -150,7 +151,8 @@ static void text_weights(const report *r, fy_str *out) {
     fy_str_free(&type);
   }
   if (!all && r->num_weights > TEXT_WEIGHTS)
-    fy_str_printf(out, "  and %zu smaller ones (--json lists all)\n", r->num_weights - TEXT_WEIGHTS);
+    fy_str_printf(out, "  and %zu smaller ones (--json lists all)\n",
+                  r->num_weights - TEXT_WEIGHTS);
   fy_human_bytes((double)r->constant_bytes, size);
   if (r->constants) fy_str_printf(out, "Constants: %zu, %s\n", r->constants, size);
 }

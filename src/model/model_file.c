@@ -66,9 +66,9 @@ static fy_code pick(fy_model_file *f, const char *tags, fy_error *err) {
   fy_code code = fy_saved_model_pick(m, wanted, n, err);
   if (code == FY_NOT_FOUND && !tags && m->proto->n_meta_graphs == 1) {
     m->meta = m->proto->meta_graphs[0];
-    code = m->meta->graph_def
-               ? FY_OK
-               : fy_fail(err, FY_INVALID_ARGUMENT, "%s: MetaGraphDef.graph_def is missing", m->file);
+    code = m->meta->graph_def ? FY_OK
+                              : fy_fail(err, FY_INVALID_ARGUMENT,
+                                        "%s: MetaGraphDef.graph_def is missing", m->file);
   } else if (code == FY_NOT_FOUND) {
     fy_str have;
     fy_str_init(&have);
@@ -171,7 +171,8 @@ fy_code fy_model_file_open(const char *path, const char *tags, fy_model_file *f,
   if (is_directory(path)) return open_directory(f, tags, err);
   const char *base = strrchr(path, '/');
   base = base ? base + 1 : path;
-  if (is_file(path) && (strcmp(base, "saved_model.pb") == 0 || strcmp(base, "saved_model.pbtxt") == 0)) {
+  if (is_file(path) &&
+      (strcmp(base, "saved_model.pb") == 0 || strcmp(base, "saved_model.pbtxt") == 0)) {
     char *dir = fy_strdup(path);
     if (!dir) return fy_fail_oom(err, strlen(path));
     if (base > path)

@@ -22,10 +22,10 @@ typedef enum fy_model_kind {
 
 typedef struct fy_model_file {
   fy_model_kind kind;
-  bool text;               // the message was in text format
-  fy_saved_model saved;    // arena, dir, file; meta of a SavedModel or .meta
-  const char *path;        // as given
-  const char *checkpoint;  // prefix of the weights, or NULL
+  bool text;                          // the message was in text format
+  fy_saved_model saved;               // arena, dir, file; meta of a SavedModel or .meta
+  const char *path;                   // as given
+  const char *checkpoint;             // prefix of the weights, or NULL
   const Tensorflow__GraphDef *graph;  // NULL for a checkpoint
   const ProtobufCMessage *message;    // the whole file: SavedModel, MetaGraphDef or GraphDef
 } fy_model_file;

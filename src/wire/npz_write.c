@@ -21,9 +21,9 @@ static void put32(fy_str *s, uint32_t v) {
 // What a local and a central header have in common, from the flags to the length of the extra field.
 static void put_facts(fy_str *s, uint32_t crc, uint32_t bytes, size_t name) {
   put16(s, UTF8);
-  put16(s, 0);                  // stored
-  put16(s, 0);                  // time
-  put16(s, 0x21);               // date: 1980-01-01, so that equal arrays give equal files
+  put16(s, 0);     // stored
+  put16(s, 0);     // time
+  put16(s, 0x21);  // date: 1980-01-01, so that equal arrays give equal files
   put32(s, crc);
   put32(s, bytes);
   put32(s, bytes);
