@@ -199,7 +199,7 @@ int cli_open(ferry_runtime **out) {
   return ferry_open(cli_config(), out, &err) ? cli_fail(NULL, &err) : EXIT_OK;
 }
 
-int cli_model_load(const char *path, const char *tags, cli_model *m) {
+int cli_model_open(const char *path, const char *tags, cli_model *m) {
   ferry_error err;
   *m = (cli_model){0};
   if (cli_open(&m->rt)) return EXIT_FAILED;
@@ -214,10 +214,6 @@ int cli_model_load(const char *path, const char *tags, cli_model *m) {
   m->graph = ferry_model_graph(m->model);
   m->session = ferry_model_session(m->model);
   return EXIT_OK;
-}
-
-int cli_model_open(const char *path, cli_model *m) {
-  return cli_model_load(path, NULL, m);
 }
 
 void cli_model_close(cli_model *m) {

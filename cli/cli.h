@@ -74,8 +74,7 @@ typedef struct cli_model {
   ferry_graph *graph;
   ferry_session *session;
 } cli_model;
-int cli_model_load(const char *path, const char *tags, cli_model *out);  // EXIT_OK or says why not
-int cli_model_open(const char *path, cli_model *out);                    // without tags
+int cli_model_open(const char *path, const char *tags, cli_model *out);  // EXIT_OK or says why not
 void cli_model_close(cli_model *m);
 
 #define COMMAND(name) extern const cli_command command_##name;

@@ -288,7 +288,7 @@ static int work(bench_job *j) {
   const ferry_signature *s;
   measured results[MAX_BATCHES];
   double start = cli_now_ms();
-  int code = cli_model_load(j->path, j->tags, &m);
+  int code = cli_model_open(j->path, j->tags, &m);
   if (code) return code;
   double load_ms = cli_now_ms() - start;
   j->reading.rt = m.rt;

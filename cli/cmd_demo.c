@@ -55,7 +55,7 @@ static int open_demo(demo *d) {
     return EXIT_FAILED;
   }
   snprintf(path, sizeof path, "%s/digits.pb", d->directory);
-  if (cli_model_open(path, &d->model)) return EXIT_FAILED;
+  if (cli_model_open(path, NULL, &d->model)) return EXIT_FAILED;
   snprintf(path, sizeof path, "%s/digits_x.npy", d->directory);
   if (ferry_tensor_load(path, &d->x, &err)) return cli_fail(NULL, &err);
   snprintf(path, sizeof path, "%s/digits_y.npy", d->directory);

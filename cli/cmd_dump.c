@@ -32,7 +32,7 @@ static int run(int argc, char **argv) {
     goto done;
   }
   cli_model m;
-  code = cli_model_open(path, &m);
+  code = cli_model_open(path, NULL, &m);
   if (code) goto done;
   ferry_error err;
   char *text;

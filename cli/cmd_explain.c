@@ -150,7 +150,7 @@ static int run(int argc, char **argv) {
   question q = {0};
   cli_model m;
   int code = read_arguments(argc, argv, &q);
-  if (!code) code = cli_model_open(q.path, &m);
+  if (!code) code = cli_model_open(q.path, NULL, &m);
   if (!code) {
     code = use_signature(&q, &m);
     if (!code) code = answer(&q, &m);

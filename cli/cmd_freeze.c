@@ -59,7 +59,7 @@ static int run(int argc, char **argv) {
   if (!path) return cli_usage(a.command, "which model?");
   if (!output) return cli_usage(a.command, "--output GRAPH.pb says where to write");
   cli_model m;
-  int code = cli_model_load(path, tags, &m);
+  int code = cli_model_open(path, tags, &m);
   if (code) return code;
   code = freeze(m.model, signature, output, quiet);
   cli_model_close(&m);

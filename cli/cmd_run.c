@@ -18,6 +18,7 @@ typedef struct job {
   ferry_tensor *feeds[MAX_NAMES];
   const char *feed_paths[MAX_NAMES];
   char *fetch_names[MAX_NAMES];
+  char *shown_names[MAX_NAMES];  // what the user calls a fetch, where a signature names it; or NULL
   ferry_tensor *results[MAX_NAMES];
   int num_feeds, num_fetches;
   int64_t timeout_ms, repeat;
@@ -274,8 +275,36 @@ static int default_fetches(job *j, const cli_model *m) {
 static int finish(job *j, const cli_model *m) {
   j->writing.rt = m->rt;
   j->writing.quiet = j->quiet;
-  return output_results(&j->writing, j->num_fetches, (const char *const *)j->fetch_names,
-                        j->results);
+  const char *names[MAX_NAMES];
+  for (int i = 0; i < j->num_fetches; i++)
+    names[i] = j->shown_names[i] ? j->shown_names[i] : j->fetch_names[i];
+  return output_results(&j->writing, j->num_fetches, names, j->results);
+}
+
+static const char *tensor_of(const ferry_model_value *v, int n, const char *name) {
+  for (int i = 0; i < n; i++)
+    if (strcmp(v[i].name, name) == 0 && v[i].tensor) return v[i].tensor;
+  return name;
+}
+
+// Names of a signature stand for tensors among --feed and --fetch too; others are the graph's.
+static int resolve_names(job *j, const ferry_signature *s) {
+  for (int i = 0; i < j->num_feeds; i++) {
+    const char *tensor = tensor_of(s->inputs, s->num_inputs, j->feed_names[i]);
+    char *copy = copy_of(tensor, strlen(tensor));
+    if (!copy) return EXIT_FAILED;
+    free(j->feed_names[i]);
+    j->feed_names[i] = copy;
+  }
+  if (signature_fetches(j, s)) return EXIT_FAILED;
+  for (int i = 0; i < j->num_fetches; i++) {
+    const char *tensor = tensor_of(s->outputs, s->num_outputs, j->fetch_names[i]);
+    char *copy = copy_of(tensor, strlen(tensor));
+    if (!copy) return EXIT_FAILED;
+    j->shown_names[i] = j->fetch_names[i];
+    j->fetch_names[i] = copy;
+  }
+  return EXIT_OK;
 }
 
 // Feeds and fetches by the names of the graph.
@@ -291,12 +320,6 @@ static int run_graph(job *j, const cli_model *m) {
     print_summary(m->session, j->num_feeds, (const char *const *)j->feed_names, j->feeds,
                   j->num_fetches, (const char *const *)j->fetch_names);
   return code ? code : finish(j, m);
-}
-
-static const char *tensor_of(const ferry_model_value *v, int n, const char *name) {
-  for (int i = 0; i < n; i++)
-    if (strcmp(v[i].name, name) == 0) return v[i].tensor;
-  return name;
 }
 
 // Inputs and outputs by the names of a signature.
@@ -330,13 +353,14 @@ static int work(job *j) {
   cli_model m;
   ferry_error err;
   const ferry_signature *s = NULL;
-  int code = cli_model_load(j->path, j->tags, &m);
+  int code = cli_model_open(j->path, j->tags, &m);
   if (code) return code;
-  bool by_graph = !j->signature && !j->inputs.num_given &&
-                  (j->num_feeds || j->num_fetches ||
-                   strcmp(ferry_model_signature_at(m.model, 0)->name, "default") == 0);
-  if (!by_graph && ferry_model_signature(m.model, j->signature, &s, &err))
+  bool plain = strcmp(ferry_model_signature_at(m.model, 0)->name, "default") == 0;
+  bool by_graph = !j->inputs.num_given && (j->num_feeds || j->num_fetches || plain);
+  // A graph is fine without; who feeds and fetches tensors need not choose among signatures.
+  if (ferry_model_signature(m.model, j->signature, &s, &err) && (j->signature || !by_graph))
     code = cli_fail(NULL, &err);
+  if (!code && by_graph && s && !plain) code = resolve_names(j, s);
   if (!code) code = by_graph ? run_graph(j, &m) : run_signature(j, &m, s);
   free_results(j);
   for (int i = 0; i < j->num_feeds; i++) ferry_tensor_free(j->feeds[i]);
@@ -350,7 +374,10 @@ static int run(int argc, char **argv) {
   int code = read_arguments(argc, argv, &j);
   if (!code) code = work(&j);
   for (int i = 0; i < j.num_feeds; i++) free(j.feed_names[i]);
-  for (int i = 0; i < j.num_fetches; i++) free(j.fetch_names[i]);
+  for (int i = 0; i < j.num_fetches; i++) {
+    free(j.fetch_names[i]);
+    free(j.shown_names[i]);
+  }
   return code;
 }
 
@@ -375,7 +402,8 @@ const cli_command command_run = {
     "  --input FILE          .npz, .json or .csv with a header: values by the names of the inputs\n"
     "  --scale S             of images that become floats: 1/255, 0..1 or -1..1\n"
     "  --resize              images of another size are resized (bilinear)\n"
-    "  --feed NAME=FILE.npy  value of a placeholder (or of any other output: x:1=…)\n"
+    "  --feed NAME=FILE.npy  value of a placeholder (or of any other output: x:1=…), or of an "
+    "input\n"
     "  --fetch NAME          what to compute: y or y:1, repeated or comma-separated; else every "
     "output\n"
     "  --output PATH         save as PATH if it ends in .npy, .npz or .json, else as "

@@ -28,7 +28,10 @@ def case(op, inputs, **attrs):
         if ":type" in one and "=" in one:
             attrs.setdefault(one.split(":")[0], NAMES[one.split("=")[1]])
     outputs = sum(1 for o in SPECS[op][2].split(",") if o.strip())
-    g.case(op, [tf.constant(x) if isinstance(x, bytes) else x for x in inputs], outputs, **attrs)
+    try:
+        g.case(op, [tf.constant(x) if isinstance(x, bytes) else x for x in inputs], outputs, **attrs)
+    except UnicodeDecodeError:  # the error quotes bytes of the file that are no text
+        return
     # Inference with unknown string inputs: what gen_op_goldens leaves out.
     flat = [tf.constant(x) if isinstance(x, bytes) else x for x in inputs]
     key = (op, str(sorted(attrs.items(), key=str)))
@@ -103,9 +106,9 @@ def pngs():
     files = {}
     for colour, c in ((0, 1), (2, 3), (4, 2), (6, 4)):
         for depth in (8, 16):
-            a = picture(5, 7, c, np.uint16 if depth == 16 else np.uint8, smooth=False)
-            files["%d/%d" % (colour, depth)] = png(pack(a, depth), 7, 5, depth, colour)
-            files["%d/%d/i" % (colour, depth)] = png(adam7(a, depth), 7, 5, depth, colour, interlace=1)
+            a = picture(3, 5, c, np.uint16 if depth == 16 else np.uint8, smooth=False)
+            files["%d/%d" % (colour, depth)] = png(pack(a, depth), 5, 3, depth, colour)
+            files["%d/%d/i" % (colour, depth)] = png(adam7(a, depth), 5, 3, depth, colour, interlace=1)
     for depth in (1, 2, 4):
         a = rng.randint(0, 1 << depth, (5, 7, 1))
         files["0/%d" % depth] = png(pack(a, depth), 7, 5, depth, 0)
@@ -123,7 +126,7 @@ def pngs():
     for k, f in enumerate(files.values()):
         for channels in (0, 1, 3, 4):
             case("DecodePng", [f], channels=channels)
-            if channels in (0, 4):
+            if channels == 0 or k % 4 == 0:
                 case("DecodePng", [f], channels=channels, dtype=tf.uint16)
         if k % 3:
             continue
@@ -156,7 +159,7 @@ def pngs():
 def jpegs():
     files = []
     for c in (1, 3):
-        for h, w in ((5, 7), (11, 17), (1, 1)):
+        for h, w in ((5, 7), (9, 11), (1, 1)):
             a = picture(h, w, c)
             for kw in (dict(quality=80), dict(quality=95, chroma_downsampling=False),
                        dict(quality=40, progressive=True)):
@@ -166,23 +169,21 @@ def jpegs():
             case("DecodeJpeg", [f], channels=channels)
         case("DecodeJpeg", [f], dct_method="INTEGER_ACCURATE")
         case("DecodeJpeg", [f], dct_method="INTEGER_FAST", fancy_upscaling=False)
-        for ratio in (2, 4, 8):
-            case("DecodeJpeg", [f], ratio=ratio)
-        case("ExtractJpegShape", [f], output_type=tf.int32)
-        case("ExtractJpegShape", [f], output_type=tf.int64)
+        case("DecodeJpeg", [f], ratio=(2, 4, 8)[k // 2 % 3])
+        case("ExtractJpegShape", [f], output_type=tf.int32 if k % 2 else tf.int64)
         if k % 3 == 0:
             case("DecodeImage", [f], dtype=tf.float32, channels=3)
             case("DecodeImage", [f], dtype=tf.uint16)
             case("DecodePng", [f])
             case("DecodeGif", [f])
-    big = tf.io.encode_jpeg(picture(21, 27, 3), quality=60).numpy()
-    slow = tf.io.encode_jpeg(picture(21, 27, 3), quality=60, progressive=True).numpy()
-    grey = tf.io.encode_jpeg(picture(21, 27, 1), quality=60).numpy()
+    big = tf.io.encode_jpeg(picture(17, 20, 3), quality=60).numpy()
+    slow = tf.io.encode_jpeg(picture(17, 20, 3), quality=60, progressive=True).numpy()
+    grey = tf.io.encode_jpeg(picture(17, 20, 1), quality=60).numpy()
     for f in (big, slow, grey):
-        for window in ((0, 0, 21, 27), (3, 5, 10, 11), (16, 16, 5, 6), (20, 26, 1, 1), (0, 17, 21, 3), (5, 0, 9, 27)):
+        for window in ((0, 0, 17, 20), (3, 5, 10, 11), (16, 16, 1, 4), (16, 19, 1, 1), (0, 17, 17, 3), (5, 0, 9, 20)):
             case("DecodeAndCropJpeg", [f, i32(*window)])
         case("DecodeAndCropJpeg", [f, i32(2, 3, 5, 6)], ratio=2, fancy_upscaling=False, channels=1)
-    for window in ((0, 0, 22, 27), (-1, 0, 3, 3), (0, 0, 0, 3), (15, 0, 8, 3), (0, 2147483647, 1, 1)):
+    for window in ((0, 0, 18, 20), (-1, 0, 3, 3), (0, 0, 0, 3), (15, 0, 8, 3), (0, 2147483647, 1, 1)):
         case("DecodeAndCropJpeg", [big, i32(*window)])
     case("DecodeAndCropJpeg", [big, i32(1, 2, 3)])
     case("DecodeAndCropJpeg", [big, tf.constant([[1, 2, 3, 4]])])
@@ -190,7 +191,8 @@ def jpegs():
         for cut in (4, 20, 200, 400, len(f) // 2, len(f) - 20, len(f) - 2):
             case("DecodeJpeg", [f[:cut]])
             case("DecodeJpeg", [f[:cut]], try_recover_truncated=True)
-            case("DecodeJpeg", [f[:cut]], acceptable_fraction=0.3)
+            if cut >= 200:
+                case("DecodeJpeg", [f[:cut]], acceptable_fraction=0.3)
         case("ExtractJpegShape", [f[:100]])
         case("ExtractJpegShape", [f[:len(f) - 30]])
     sof = big.index(b"\xff\xc0")
@@ -212,7 +214,7 @@ def jpegs():
     case("DecodeWebP", [b"nonsense"], channels=3)
     case("DecodeJxl", [b"nonsense"], channels=4)
     for c in (1, 3):
-        for h, w in ((5, 7), (17, 20)):
+        for h, w in ((5, 7), (9, 11)):
             a = tf.constant(picture(h, w, c))
             for kw in (dict(), dict(quality=0), dict(quality=100), dict(progressive=True), dict(optimize_size=True),
                        dict(chroma_downsampling=False), dict(density_unit="cm", x_density=5, y_density=70000),

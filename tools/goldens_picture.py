@@ -18,6 +18,10 @@ import tensorflow as tf
 from gen_op_goldens import INTS, REAL, data, i32, s32
 from goldens_nn import case, types
 
+# TensorFlow infers one cut too few for the first two, and rank 4 for the third when it is not told all.
+WRONG = ("FractionalMaxPool", "FractionalAvgPool", "ExtractVolumePatches")
+infer = g.infer
+g.infer = lambda op, *rest: None if op in WRONG else infer(op, *rest)
 F, D, H = tf.float32, tf.float64, tf.half
 
 
@@ -44,7 +48,7 @@ def colours():
 def boxes():
     for t in types("DrawBoundingBoxes"):
         for d in (1, 3, 4):
-            x = data(t, [2, 6, 7, d], 0, 1)
+            x = data(t, [2, 4, 5, d], 0, 1)
             b = tf.constant([[[.1, .1, .5, .6], [-.5, .2, .4, 1.5], [0, 0, 1, 1]],
                              [[.9, .5, .1, .6], [1.5, 1.5, 2, 2], [.2, .2, .2, .2]]], F)
             case("DrawBoundingBoxes", [x, b])
@@ -80,20 +84,20 @@ def boxes():
     case("StatelessSampleDistortedBoundingBox", [i32(640, 480, 3), one, tf.constant(.1), i32(1)])
     case("SampleDistortedBoundingBoxV2", [i32(30, 20, 3), one, tf.constant(-.1)], seed=1)
     case("SampleDistortedBoundingBoxV2", [i32(30, 20, 3), one, f32(.1)], seed=1)
-    b, s = data(F, [2, 9, 1, 4], 0, 1), data(F, [2, 9, 3], 0, 1)
-    q = data(F, [2, 9, 3, 4], -.5, 1.5)
+    b, s = data(F, [2, 6, 1, 4], 0, 1), data(F, [2, 6, 2], 0, 1)
+    q = data(F, [2, 6, 2, 4], -.5, 1.5)
 
     def nms(b, s, per=3, total=7, iou=.5, score=.2, **kw):
         case("CombinedNonMaxSuppression", [b, s, s32(per), s32(total), tf.constant(iou), tf.constant(score)], **kw)
     for kw in (dict(), dict(pad_per_class=True), dict(clip_boxes=False)):
         nms(b, s, **kw)
         nms(q, s, **kw)
-        nms(q, s, 100, 50, **kw)
-        nms(q, s, 1, 100, .1, .6, **kw)
+        nms(q, s, 100, 14, **kw)
+        nms(q, s, 1, 9, .1, .6, **kw)
         nms(q, s, score=5., **kw)
     nms(b[0], s)
     nms(b, s[0])
-    nms(q[:, :, :2], s)
+    nms(tf.concat([q, q], 2), s)
     nms(b[..., :3], s)
     nms(b[:, :4], s)
     nms(b[:1], s)
@@ -108,11 +112,13 @@ def geometry():
     turn = [.8, .3, -1, -.3, .9, 1.5, .01, -.02]
     far = [1, 0, -9.5, 0, 1, 13.25, 0, 0]
     for t in types("ImageProjectiveTransformV2", "dtype"):
-        x = data(t, [2, 4, 5, 2], integer_high=50)
+        x = data(t, [2, 4, 5, 1], integer_high=50)
         for how in ("NEAREST", "BILINEAR"):
             for mode in ("CONSTANT", "REFLECT", "WRAP", "NEAREST"):
+                if t not in (F, tf.uint8) and (mode == "NEAREST") != (how == "NEAREST"):
+                    continue
                 m = tf.constant([turn, far], F)
-                case("ImageProjectiveTransformV2", [x, m, i32(5, 6)], interpolation=how, fill_mode=mode, rough=2)
+                case("ImageProjectiveTransformV2", [x, m, i32(4, 5)], interpolation=how, fill_mode=mode, rough=2)
         case("ImageProjectiveTransformV3", [x, tf.constant([turn], F), i32(3, 7), tf.constant(7.)],
              interpolation="BILINEAR", fill_mode="CONSTANT", rough=2)
     x = data(F, [1, 1, 1, 1])
@@ -125,11 +131,11 @@ def geometry():
         case("ImageProjectiveTransformV2", [im, tf.constant(m), s], interpolation="NEAREST")
     for k in ("lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle", "keyscubic", "mitchellcubic"):
         for anti in (True, False):
-            for out, scale, shift in (([5, 4], [1.3, .7], [.2, -.5]), ([9, 8], [2., 2.], [0., 0.]),
+            for out, scale, shift in (([5, 4], [1.3, .7], [.2, -.5]), ([7, 5], [2., 1.], [0., 0.]),
                                       ([3, 2], [.5, .4], [0., .3])):
-                case("ScaleAndTranslate", [data(F, [1, 4, 5, 2]), i32(*out), tf.constant(scale), tf.constant(shift)],
+                case("ScaleAndTranslate", [data(F, [1, 4, 5, 1]), i32(*out), tf.constant(scale), tf.constant(shift)],
                      kernel_type=k, antialias=anti, terms=8)
-                case("ScaleAndTranslateGrad", [data(F, [1] + out + [2]), data(F, [1, 4, 5, 2]), tf.constant(scale),
+                case("ScaleAndTranslateGrad", [data(F, [1] + out + [1]), data(F, [1, 4, 5, 1]), tf.constant(scale),
                      tf.constant(shift)], kernel_type=k, antialias=anti, terms=8)
     for t in types("ScaleAndTranslate"):
         case("ScaleAndTranslate", [data(t, [1, 3, 3, 1]), i32(4, 4), f32(1.2, 1.1), f32(0, 0)], terms=400)
@@ -140,7 +146,7 @@ def geometry():
               [x[..., :0], i32(4, 4), f32(1, 1), f32(0, 0)], [x[:0], i32(4, 4), f32(1, 1), f32(0, 0)]):
         case("ScaleAndTranslate", a)
     case("ScaleAndTranslate", [x, i32(4, 4), f32(1, 1), f32(0, 0)], kernel_type="what")
-    x = data(F, [2, 6, 7, 2])
+    x = data(F, [2, 6, 7, 1])
     for op in ("ExtractGlimpse", "ExtractGlimpseV2"):
         for norm in (True, False):
             for centre in (True, False):
@@ -171,7 +177,68 @@ def main():
     print(sum(g.counts.values()), "cases", g.counts)
 
 
-EXTRA = []
+def sound():
+    x = tf.constant(np.sin(np.arange(60).reshape(20, 3) * .7), F)
+    for w, st in ((4, 2), (5, 3), (8, 8), (16, 1), (20, 4), (21, 1), (3, 1)):
+        for sq in (False, True):
+            case("AudioSpectrogram", [x], window_size=w, stride=st, magnitude_squared=sq, terms=8)
+    case("AudioSpectrogram", [x], window_size=1, stride=1)
+    case("AudioSpectrogram", [x], window_size=4, stride=0)
+    case("AudioSpectrogram", [x[0]], window_size=4, stride=1)
+    case("AudioSpectrogram", [x[:, :0]], window_size=4, stride=1)
+    s = data(F, [1, 1, 129], 0, 4)
+    for kw in (dict(), dict(upper_frequency_limit=6000., lower_frequency_limit=100.), dict(filterbank_channel_count=20),
+               dict(dct_coefficient_count=5), dict(filterbank_channel_count=12, dct_coefficient_count=12)):
+        case("Mfcc", [s, s32(16000)], terms=8, **kw)
+    case("Mfcc", [tf.zeros([1, 1, 9]), s32(8000)], terms=8)
+    case("Mfcc", [s[0], s32(16000)])
+    case("Mfcc", [s, i32(1, 2)])
+    case("Mfcc", [s, s32(0)])
+    case("Mfcc", [s[:, :, :1], s32(16000)])
+    case("Mfcc", [s, s32(16000)], upper_frequency_limit=10.)
+    case("Mfcc", [s, s32(16000)], filterbank_channel_count=0)
+    case("Mfcc", [s, s32(16000)], dct_coefficient_count=0)
+    case("Mfcc", [s, s32(16000)], dct_coefficient_count=50)
+
+
+def pools():
+    n = 0
+    for op in ("FractionalMaxPool", "FractionalAvgPool"):
+        for t in types(op):
+            for pseudo in (True, False):
+                for over in (True, False):
+                    n += 1
+                    k = 2 if t == F and not pseudo else 1
+                    x = data(t, [k, 9, 7, k])
+                    case(op, [x], pooling_ratio=[1., 1.44, 1.73, 1.], pseudo_random=pseudo, overlapping=over, seed=n,
+                         seed2=n + 1, deterministic=True, terms=2)
+                    rows, cols = tf.constant([0, 2, 3, 5, 7, 9], tf.int64), tf.constant([0, 2, 5, 7], tf.int64)
+                    if op == "FractionalAvgPool":
+                        case(op + "Grad", [tf.constant([k, 9, 7, k], tf.int64), data(t, [k, 5, 3, k]), rows, cols],
+                             overlapping=over, terms=8)
+                    else:
+                        v = x.numpy()
+                        best = np.stack([np.stack([v[:, a:b + over, c:d + over].max((1, 2)) for c, d in ((0, 2), (2, 5), (5, 7))], 1)
+                                         for a, b in ((0, 2), (2, 3), (3, 5), (5, 7), (7, 9))], 1)
+                        case(op + "Grad", [x, tf.constant(best), data(t, [k, 5, 3, k]), rows, cols], overlapping=over, terms=8)
+                        if t == F:
+                            case(op + "Grad", [x, tf.constant(best + 1), data(t, [k, 5, 3, k]), rows, cols], overlapping=over)
+        case(op, [data(F, [9, 7, 2])], pooling_ratio=[1., 1.44, 1.73, 1.])
+        case(op, [data(F, [1, 9, 7, 2])], pooling_ratio=[1., 2., 2., 1.], seed=91, seed2=1, deterministic=True, pseudo_random=True)
+        case(op, [data(F, [1, 8, 6, 2])], pooling_ratio=[1., 2., 2., 1.], seed=92, seed2=2, deterministic=True)
+        case(op, [data(F, [1, 8, 6, 2])], pooling_ratio=[1., .5, 2., 1.])
+    for t in types("ExtractVolumePatches"):
+        for pad in ("SAME", "VALID"):
+            case("ExtractVolumePatches", [data(t, [1, 3, 4, 3, 1])], ksizes=[1, 2, 2, 1, 1], strides=[1, 1, 2, 2, 1],
+                 padding=pad)
+    x = data(F, [1, 3, 4, 3, 2])
+    case("ExtractVolumePatches", [x[0]], ksizes=[1, 2, 2, 1, 1], strides=[1, 1, 2, 2, 1], padding="SAME")
+    case("ExtractVolumePatches", [x], ksizes=[2, 2, 2, 1, 1], strides=[1, 1, 2, 2, 1], padding="SAME")
+    case("ExtractVolumePatches", [x], ksizes=[1, 0, 2, 1, 1], strides=[1, 1, 2, 2, 1], padding="SAME")
+    case("ExtractVolumePatches", [x], ksizes=[1, 5, 2, 1, 1], strides=[1, 1, 2, 2, 1], padding="VALID")
+
+
+EXTRA = [sound, pools]
 
 if __name__ == "__main__":
     main()

@@ -24,7 +24,7 @@ from gen_op_goldens import data, i32, s32
 from goldens_nn import case, types
 
 infer = g.infer
-g.infer = lambda op, *rest: None if op == "QuantizeAndDequantize" else infer(op, *rest)  # too old for graphs
+g.infer = lambda op, *rest: None if op.startswith("_") else infer(op, *rest)
 g.rng.seed(41)
 rng = g.rng
 F, D = tf.float32, tf.float64
@@ -68,7 +68,6 @@ def quantize():
     case("QuantizeV2", [tf.zeros([0, 2]), f(-1.), f(1.)], T=tf.quint8)
     case("QuantizeV2", [f(1.), f(-1.), f(1.)], T=tf.quint8)
     case("QuantizeV2", [x, f(1.), f(-1.)], T=tf.quint8)
-    case("QuantizeV2", [x, f([1.]), f([2.])], T=tf.quint8)
     case("QuantizeV2", [x, f([1., 2]), f([2., 3])], T=tf.quint8)
     case("QuantizeV2", [x, f(-1.), f(1.)], T=tf.quint8, axis=0)
     case("QuantizeV2", [x, f([-1.]), f([1.])], T=tf.quint8, axis=0)
@@ -77,7 +76,6 @@ def quantize():
     case("QuantizeV2", [x, f([-1., -1]), f([1., 1])], T=tf.quint8, axis=0, mode="MIN_FIRST")
     case("QuantizeV2", [x, f(-1.), f(1.)], T=tf.quint8, round_mode="HALF_TO_EVEN")
     y = q(tf.quint8, [2, 3])
-    case("Dequantize", [y, f([-1.]), f([1.])])
     case("Dequantize", [y, f([-1., 0]), f([1., 1])])
     case("Dequantize", [y, f([-1.]), f([1.])], axis=0)
     case("Dequantize", [y, f([-1., 0]), f([1.])], axis=0)
@@ -93,8 +91,6 @@ def both_ways():
         for signed in (True, False):
             for bits in (2, 8, 16):
                 for given in (True, False):
-                    case("QuantizeAndDequantize", [x], signed_input=signed, num_bits=bits, range_given=given,
-                         input_min=-1., input_max=2.)
                     for kw in (dict(), dict(narrow_range=True), dict(round_mode="HALF_UP")):
                         case("QuantizeAndDequantizeV2", [x, c(-1.), c(2.)], signed_input=signed, num_bits=bits,
                              range_given=given, **kw)
@@ -125,13 +121,10 @@ def both_ways():
     case("QuantizeAndDequantizeV3", [x, f(-1.), f(1.), s32(0)])
     case("QuantizeAndDequantizeV3", [x, f(-1.), f(1.), i32(8, 8)])
     case("QuantizeAndDequantizeV3", [x, f([-1.]), f([1.]), s32(8)], axis=2)
-    case("QuantizeAndDequantize", [x], range_given=True, input_min=1., input_max=0.)
-    case("QuantizeAndDequantize", [x], num_bits=0)
     case("QuantizeAndDequantizeV4Grad", [x[0], x, f(-1.), f(1.)])
     case("QuantizeAndDequantizeV4Grad", [x, x, f([-1.]), f([1.])])
     case("QuantizeAndDequantizeV4Grad", [x, x, f([-1.]), f([1.])], axis=0)
     case("QuantizeAndDequantizeV4Grad", [x, x, f([-1.]), f([1.])], axis=2)
-    case("QuantizeAndDequantizeV4Grad", [x, x, f([-1.]), f([1.])], axis=-2)
 
 
 def fake():
@@ -164,7 +157,6 @@ def fake():
     case("FakeQuantWithMinMaxArgsGradient", [gr[:2], x])
     case("FakeQuantWithMinMaxVarsPerChannel", [x, f([0., 0]), f([1., 1])])
     case("FakeQuantWithMinMaxVarsPerChannel", [x, f(0.), f(1.)])
-    case("FakeQuantWithMinMaxVarsPerChannel", [f(1.), f([0.]), f([1.])])
     case("FakeQuantWithMinMaxVarsPerChannelGradient", [gr, x, f([0., 0]), f([1., 1])])
 
 
@@ -228,7 +220,6 @@ def arithmetic():
         case("QuantizedConcat", [s32(1), [q(t, [2, 3]), q(t, [2, 1])], [f(0.), f(0.)], [f(6.), f(6.)]])
         case("QuantizedReshape", [q(t, [2, 3]), i32(3, -1), f(-1.), f(1.)])
         case("QuantizedReshape", [q(t, [2, 3]), i32(4), f(-1.), f(1.)])
-        case("QuantizedReshape", [q(t, [2, 3]), i32(6), f([-1.]), f([1.])])
         case("QuantizedReshape", [q(t, [2, 3]), i32(6), f([-1., 0]), f([1.])])
     case("QuantizedRelu", [q(U, [2]), f([1.]), f(2.)], out_type=U)
     case("QuantizedRelu6", [q(U, [2]), f(1.), f([2.])], out_type=U)
@@ -239,7 +230,7 @@ def arithmetic():
     one = [1, 1, 1, 1]
     for t in (U, I):
         if t == U:
-            for filt in (U, I):
+            for filt in (U,):  # the kernel for qint8 filters is empty without oneDNN
                 for pad in ("SAME", "VALID"):
                     for stride in (1, 2, 3):
                         case("QuantizedConv2D", [q(U, [1, 6, 7, 2]), q(filt, [3, 2, 2, 3])] + r + s, out_type=W,
@@ -262,7 +253,97 @@ def arithmetic():
     case("QuantizedMaxPool", [x] + [f([1.]), f(1.)], ksize=one, strides=one, padding="SAME")
 
 
-EXTRA = [requantize, arithmetic]
+def fused():
+    acts = ["Relu", "Relu6", "Elu", "LeakyRelu", "Tanh", "Sigmoid"]
+    for t in (F, tf.bfloat16, tf.half):
+        a, b, c = data(t, [3, 4]), data(t, [4, 5]), data(t, [5])
+        for act in [[]] + [[x] for x in acts]:
+            case("_FusedMatMul", [a, b, [c]], fused_ops=["BiasAdd"] + act, terms=40, rough=8)
+    case("_FusedMatMul", [data(F, [4, 3]), data(F, [5, 4]), [data(F, [5])]], fused_ops=["BiasAdd", "Relu"],
+         transpose_a=True, transpose_b=True, terms=40)
+    for t in (F, D):
+        x, w, bias = data(t, [1, 4, 5, 2]), data(t, [2, 2, 2, 3]), data(t, [3])
+        for act in [[]] + [[y] for y in acts[:4]]:
+            case("_FusedConv2D", [x, w, [bias]], fused_ops=["BiasAdd"] + act, num_args=1, num_host_args=0, TArgs=[t],
+                 strides=[1, 1, 1, 1], padding="SAME", terms=40)
+            norm = [data(t, [3], .5, 2), data(t, [3]), data(t, [3]), data(t, [3], .5, 2)]
+            case("_FusedConv2D", [x, w, norm], fused_ops=["FusedBatchNorm"] + act, num_args=4, num_host_args=0,
+                 TArgs=[t] * 4, strides=[1, 2, 2, 1], padding="VALID", terms=60, epsilon=.01)
+
+
+def uniform():
+    I, W = tf.qint8, tf.qint32
+    x = data(F, [3, 4], -40, 40)
+
+    def lim(*names):
+        return {k: v for n in names for k, v in ((n + "quantization_min_val", -128), (n + "quantization_max_val", 127))}
+    for t in (I, tf.quint8, W):
+        for sc, z in ((.3, 0), (.05, 7), (2., -3)):
+            case("UniformQuantize", [x, f(sc), s32(z)], Tout=t, **lim(""))
+            case("UniformDequantize", [q(t, [3, 4]), f(sc), s32(z)], Tout=F, **lim(""))
+        for axis, n in ((0, 3), (1, 4)):
+            sc, z = data(F, [n], .1, 2), data(tf.int32, [n], integer_high=20)
+            case("UniformQuantize", [x, sc, z], Tout=t, quantization_axis=axis, **lim(""))
+            case("UniformDequantize", [q(t, [3, 4]), sc, z], Tout=F, quantization_axis=axis, **lim(""))
+    for t in (I, W):
+        for sc, so in ((.3, .5), (.5, .3), (1e-4, 3.)):
+            case("UniformRequantize", [q(t, [3, 4]), f(sc), s32(3), f(so), s32(-5)], Tout=I, **lim("input_", "output_"))
+        sc, z = data(F, [4], .1, 2), data(tf.int32, [4], integer_high=20)
+        part = q(t, [3, 4], -100, 100)
+        case("UniformRequantize", [part, sc, z, f(.4), s32(2)], Tout=I, input_quantization_axis=1,
+             **lim("input_", "output_"))
+        case("UniformRequantize", [part, f(.4), s32(2), sc, z], Tout=I, output_quantization_axis=1,
+             **lim("input_", "output_"))
+        case("UniformRequantize", [part, sc, z, sc + .1, z], Tout=I, output_quantization_axis=1,
+             input_quantization_axis=1, **lim("input_", "output_"))
+    wide = dict(output_quantization_min_val=-2147483648, output_quantization_max_val=2147483647)
+    one = lambda v, z: [f(v), s32(z)]
+    a, b = q(I, [3, 5]), q(I, [5, 4])
+    case("UniformQuantizedDot", [a, b] + one(.5, 3) + one(.2, -4) + one(.1, 9), Tout=W, **lim("lhs_", "rhs_"), **wide)
+    sc, z = data(F, [4], .1, 2), data(tf.int32, [4], integer_high=20)
+    case("UniformQuantizedDot", [a, b] + one(.5, 3) + [sc, z] + one(.1, 9), Tout=W, rhs_quantization_axis=1,
+         **lim("lhs_", "rhs_"), **wide)
+    case("UniformQuantizedDot", [a, b] + one(.5, 3) + [sc, z] + [sc, z], Tout=W, rhs_quantization_axis=1,
+         output_quantization_axis=1, **lim("lhs_", "rhs_"), **wide)
+    case("UniformQuantizedDot", [a, b[0]] + one(.5, 3) + one(.2, -4) + one(.1, 9), Tout=W, **lim("lhs_", "rhs_"), **wide)
+    case("UniformQuantizedDot", [a, a] + one(.5, 3) + one(.2, -4) + one(.1, 9), Tout=W, **lim("lhs_", "rhs_"), **wide)
+    case("UniformQuantizedDotHybrid", [data(F, [3, 5]), b] + one(.2, -4), Tout=F, **lim("rhs_"))
+    case("UniformQuantizedDotHybrid", [data(F, [3, 5], 1, 2), b, sc, z], Tout=F, rhs_quantization_axis=1, **lim("rhs_"))
+    case("UniformQuantizedDotHybrid", [tf.zeros([2, 5]), b] + one(.2, -4), Tout=F, **lim("rhs_"))
+    big = lambda *s: q(W, list(s), -100000, 100000)
+    for s, t in (([3, 4], [3, 4]), ([3, 4], [4]), ([4], [2, 3, 4]), ([3, 4], [])):
+        case("UniformQuantizedAdd", [big(*s), big(*t)] + one(.5, 3) + one(.2, -4) + one(.7, 9), **lim("lhs_", "rhs_"), **wide)
+    case("UniformQuantizedClipByValue", [big(3, 4), q(W, [], -50000, 0), q(W, [], 1, 50000)] + one(.5, 3), quantization_min_val=-2147483648,
+         quantization_max_val=2147483647)
+    case("UniformQuantizedClipByValue", [big(3, 4), q(W, [4], -50000, 0), q(W, [4], 1, 50000), sc, z], quantization_axis=1,
+         quantization_min_val=-2147483648, quantization_max_val=2147483647)
+
+
+def moved():
+    """Ops that only move or compare elements, for every quantized type."""
+    plain = {tf.qint8: tf.int8, tf.quint8: tf.uint8, tf.qint16: tf.int16, tf.quint16: tf.uint16, tf.qint32: tf.int32}
+    for t, p in plain.items():
+        x = q(t, [2, 3])
+        case("Identity", [x])
+        case("Reshape", [x, i32(3, 2)])
+        case("ConcatV2", [[x, x], s32(1)], Tidx=tf.int32)
+        case("Pack", [[x, x]], axis=1)
+        case("GatherV2", [x, i32(1, 0), s32(0)])
+        case("Slice", [x, i32(0, 1), i32(2, 1)])
+        case("Split", [s32(1), x], 3, num_split=3)
+        case("ExpandDims", [x, s32(0)])
+        case("Squeeze", [q(t, [1, 3])])
+        case("Bitcast", [x], type=p)
+        case("Pad", [x, tf.constant([[1, 0], [0, 1]])])
+        case("Fill", [i32(2, 2), q(t, [])])
+        case("Equal", [x, q(t, [2, 3])])
+        case("Shape", [x], out_type=tf.int32)
+        for d in (F, tf.int32, tf.int64, p):
+            case("Cast", [x], SrcT=t, DstT=d, Truncate=False)
+            case("Cast", [data(d, [5], -100, 100)], SrcT=d, DstT=t, Truncate=False)
+
+
+EXTRA = [requantize, arithmetic, fused, uniform, moved]
 
 
 def main():

@@ -58,8 +58,9 @@ class Case:
         if self.session is None:
             config = v1.ConfigProto()
             config.graph_options.rewrite_options.disable_meta_optimizer = True
+            config.operation_timeout_in_ms = 20000
             self.session = v1.Session(graph=self.graph, config=config)
-        fetches = [fetches] if isinstance(fetches, tf.Tensor) else list(fetches)
+        fetches = tf.nest.flatten(fetches)
         targets = [targets] if isinstance(targets, tf.Operation) else list(targets)
         feeds = {self.graph.get_tensor_by_name(k + ":0") if isinstance(k, str) else k: v
                  for k, v in (feeds or {}).items()}
@@ -73,6 +74,9 @@ class Case:
             text = text.replace("Graph execution error:\n\n", "")
             text = text.split("\n\t [[")[0].split("\n")[0]
             text = text.split(" with these attrs:")[0]  # which come in any order
+            # names that count up in the whole process
+            text = re.sub(r"^(Stack\[[^\]]*\]|TensorArray [^ ]*@[a-z]*:) ", "", text)
+            text = re.sub(r"^\w+Queue '_\d+_q'", "", text)
             lines += [f"fetch {t.name} 0 s -" for t in fetches]
             lines.append(f"error {e.error_code} {text}")
         lines += [f"target {t.name}" for t in targets]
@@ -434,9 +438,300 @@ def checkpoints():
     write("state_checkpoints.txt", out)
 
 
+# ---------------------------------------------------------------- containers
+def containers():
+    out = []
+    for version in ["", "V2"]:
+        def op(name):
+            return getattr(raw, name + version)
+
+        with Case(out, "FIFOQueue" + version) as c:
+            q = op("FIFOQueue")(component_types=[tf.float32, tf.int32], shapes=[[2], []], capacity=4,
+                                name="q")
+            x, y, n = ph(name="x"), ph(tf.int32, "y"), ph(tf.int32, "n")
+            one = op("QueueEnqueue")(handle=q, components=[x, y])
+            many = op("QueueEnqueueMany")(handle=q, components=[x, y])
+            get = op("QueueDequeue")(handle=q, component_types=[tf.float32, tf.int32])
+            get_n = op("QueueDequeueMany")(handle=q, n=n, component_types=[tf.float32, tf.int32])
+            up_to = op("QueueDequeueUpTo")(handle=q, n=n, component_types=[tf.float32, tf.int32])
+            size, closed = op("QueueSize")(handle=q), op("QueueIsClosed")(handle=q)
+            c.run(targets=[one], feeds={"x": f32([1, 2]), "y": 3})
+            c.run(targets=[many], feeds={"x": f32([[4, 5], [6, 7]]), "y": [8, 9]})
+            c.run([size, closed])
+            c.run(get)
+            c.run(get_n, {"n": 2})
+            c.run(get_n, {"n": 0})
+            c.run(get_n, {"n": -1})
+            c.run(targets=[one], feeds={"x": f32([1, 2, 3]), "y": 3})
+            c.run(targets=[many], feeds={"x": f32([[1, 2]]), "y": [3, 4]})
+            c.run(targets=[many], feeds={"x": f32([[1, 2]] * 3), "y": [3, 4, 5]})
+            c.run(targets=[op("QueueClose")(handle=q)])
+            c.run([size, closed])
+            c.run(targets=[one], feeds={"x": f32([1, 2]), "y": 3})
+            c.run(get_n, {"n": 4})
+            c.run(size)
+            c.run(up_to, {"n": 2})
+            c.run(up_to, {"n": 2})
+            c.run(up_to, {"n": 2})
+            c.run(get)
+        with Case(out, "queue without shapes" + version) as c:
+            q = op("FIFOQueue")(component_types=[tf.string], name="q")
+            c.run(targets=[op("QueueEnqueue")(handle=q, components=[tf.constant(["a", "b"])])])
+            c.run(targets=[op("QueueEnqueue")(handle=q, components=[tf.constant("c")])])
+            c.run(op("QueueDequeueMany")(handle=q, n=1, component_types=[tf.string]))
+            get = op("QueueDequeue")(handle=q, component_types=[tf.string])
+            c.run(get)
+            c.run(get)
+        with Case(out, "PaddingFIFOQueue" + version) as c:
+            q = op("PaddingFIFOQueue")(component_types=[tf.float32], shapes=[[None, 2]], name="q")
+            x = ph(name="x")
+            put = op("QueueEnqueue")(handle=q, components=[x])
+            c.run(targets=[put], feeds={"x": f32([[1, 2]])})
+            c.run(targets=[put], feeds={"x": np.arange(6).reshape(3, 2).astype(f32)})
+            c.run(targets=[put], feeds={"x": np.zeros([0, 2], f32)})
+            c.run(targets=[put], feeds={"x": f32([[1, 2, 3]])})
+            c.run(op("QueueDequeueMany")(handle=q, n=3, component_types=[tf.float32]))
+        with Case(out, "RandomShuffleQueue" + version) as c:
+            q = op("RandomShuffleQueue")(component_types=[tf.int32], shapes=[[]], seed=5, seed2=6,
+                                         min_after_dequeue=0, name="q")
+            c.run(targets=[op("QueueEnqueueMany")(handle=q, components=[tf.range(20)])])
+            get = op("QueueDequeueMany")(handle=q, n=7, component_types=[tf.int32])
+            c.run(get)
+            c.run(get)
+            c.run(op("QueueDequeue")(handle=q, component_types=[tf.int32]))
+            c.run(targets=[op("QueueClose")(handle=q)])
+            c.run(get)
+        with Case(out, "PriorityQueue" + version) as c:
+            q = op("PriorityQueue")(component_types=[tf.string], shapes=[[]], name="q")
+            c.run(targets=[op("QueueEnqueueMany")(handle=q, components=[
+                np.array([3, 1, 2, 5, 4], np.int64), tf.constant(list("cabed"))])])
+            get = op("QueueDequeue")(handle=q, component_types=[tf.int64, tf.string])
+            c.run(get)
+            c.run(op("QueueDequeueMany")(handle=q, n=3, component_types=[tf.int64, tf.string]))
+            c.run(op("QueueSize")(handle=q))
+        with Case(out, "Stack" + version) as c:
+            s = raw.StackV2(max_size=2, elem_type=tf.float32, stack_name="s") if version else raw.Stack(
+                elem_type=tf.float32, stack_name="s")
+            a = op("StackPush")(handle=s, elem=[1., 2.])
+            with tf.control_dependencies([a]):
+                b = op("StackPush")(handle=s, elem=3.)
+            with tf.control_dependencies([b]):
+                p1 = op("StackPop")(handle=s, elem_type=tf.float32)
+            with tf.control_dependencies([p1]):
+                p2 = op("StackPop")(handle=s, elem_type=tf.float32)
+            with tf.control_dependencies([p2]):
+                p3 = op("StackPop")(handle=s, elem_type=tf.float32)
+            with tf.control_dependencies([p2]):
+                closing = op("StackClose")(handle=s)
+            c.run([a, b, p1, p2])
+            c.run([p1, p2], targets=[closing])
+            c.run(p3)
+            c.run(op("StackPush")(handle=s, elem=tf.constant(1)))
+            if version:
+                with tf.control_dependencies([b]):
+                    c.run(raw.StackPushV2(handle=s, elem=3.))
+        with Case(out, "tables" + version) as c:
+            t = op("HashTable")(key_dtype=tf.string, value_dtype=tf.int64, shared_name="t")
+            keys = ph(tf.string, "keys")
+            find = op("LookupTableFind")(table_handle=t, keys=keys,
+                                         default_value=tf.constant(-1, tf.int64))
+            c.run(find, {"keys": ["a"]})
+            c.run(targets=[op("InitializeTable")(table_handle=t, keys=["a", "b", "c"],
+                                                 values=np.array([1, 2, 3], np.int64))])
+            c.run(find, {"keys": [["b", "x"], ["a", "c"]]})
+            c.run(op("LookupTableSize")(table_handle=t))
+            m = op("MutableHashTable")(key_dtype=tf.int64, value_dtype=tf.string, shared_name="m")
+            c.run(targets=[op("LookupTableInsert")(table_handle=m, keys=np.array([4, 5], np.int64),
+                                                   values=["four", "five"])])
+            c.run(op("LookupTableFind")(table_handle=m, keys=np.array([5, 6], np.int64),
+                                        default_value="none"))
+            c.run(targets=[op("LookupTableImport")(table_handle=m, keys=np.array([7], np.int64),
+                                                   values=["seven"])])
+            c.run(op("LookupTableExport")(table_handle=m, Tkeys=tf.int64, Tvalues=tf.string))
+            v = op("MutableHashTableOfTensors")(key_dtype=tf.string, value_dtype=tf.float32,
+                                                value_shape=[2], shared_name="v")
+            c.run(targets=[op("LookupTableInsert")(table_handle=v, keys=["k"], values=[[1., 2.]])])
+            c.run(op("LookupTableFind")(table_handle=v, keys=["k", "l"], default_value=[0., -1.]))
+            path = FILES + "_vocab.txt"
+            with open(path, "w") as f:
+                f.write("x\ny\nz\n")
+            w = op("HashTable")(key_dtype=tf.string, value_dtype=tf.int64, shared_name="w")
+            c.run(targets=[raw.WriteFile(filename=path, contents="x\ny\nz\n")])
+            c.run(targets=[op("InitializeTableFromTextFile")(
+                table_handle=w, filename=path, key_index=-2, value_index=-1)])
+            c.run(op("LookupTableFind")(table_handle=w, keys=["z", "x", "q"],
+                                        default_value=tf.constant(9, tf.int64)))
+    with Case(out, "gradients of TensorArrays") as c:
+        for clear in [True, False]:
+            t, f0 = raw.TensorArrayV3(size=3, dtype=tf.float32, clear_after_read=clear,
+                                      dynamic_size=True)
+            f1 = raw.TensorArrayScatterV3(handle=t, indices=[0, 1], value=[[3., 4.], [5., 6.]],
+                                          flow_in=f0)
+            got = raw.TensorArrayReadV3(handle=t, index=0, dtype=tf.float32, flow_in=f1)
+            with tf.control_dependencies([got]):
+                g, gf = raw.TensorArrayGradV3(handle=t, flow_in=f1, source="gradients")
+                g2, gf2 = raw.TensorArrayGradV3(handle=t, flow_in=f1, source="gradients")
+                g3, gf3 = raw.TensorArrayGradWithShape(handle=t, flow_in=f1, source="other",
+                                                       shape_to_prepend=[2])
+            w1 = raw.TensorArrayWriteV3(handle=g, index=1, value=[1., 1.], flow_in=gf)
+            w2 = raw.TensorArrayWriteV3(handle=g2, index=1, value=[10., 20.], flow_in=w1)
+            c.run([got, raw.TensorArrayReadV3(handle=g, index=1, dtype=tf.float32, flow_in=w2),
+                   raw.TensorArrayReadV3(handle=g, index=0, dtype=tf.float32, flow_in=w2),
+                   raw.TensorArraySizeV3(handle=g, flow_in=w2)])
+            c.run(raw.TensorArrayReadV3(handle=g3, index=0, dtype=tf.float32, flow_in=gf3))
+            c.run(raw.TensorArrayReadV3(handle=g, index=2, dtype=tf.float32, flow_in=w2))
+            c.run(raw.TensorArrayWriteV3(handle=g2, index=1, value=[10.], flow_in=w1))
+            c.run(raw.TensorArrayWriteV3(handle=g2, index=3, value=[10.], flow_in=w1))
+    write("state_containers.txt", out)
+
+
+def more():
+    out = []
+    for kind in ["", "Resource"]:
+        with Case(out, kind + "ConditionalAccumulator") as c:
+            for reduction in ["MEAN", "SUM"]:
+                h = getattr(raw, kind + "ConditionalAccumulator")(
+                    dtype=tf.float32, shape=[None, 2], reduction_type=reduction,
+                    shared_name=reduction)
+                g, step = ph(), ph(tf.int64)
+                put = getattr(raw, kind + "AccumulatorApplyGradient")(handle=h, local_step=step,
+                                                                      gradient=g)
+                num = getattr(raw, kind + "AccumulatorNumAccumulated")(handle=h)
+                take = getattr(raw, kind + "AccumulatorTakeGradient")(handle=h, num_required=2,
+                                                                      dtype=tf.float32)
+                for k in range(2):
+                    c.run(targets=[put], feeds={g: f32([[1, 2]]) * (k + 1), step: 0})
+                c.run(targets=[put], feeds={g: f32([[1, 2, 3]]), step: 0})
+                c.run(targets=[put], feeds={g: f32([[1, 2], [3, 4]]), step: 0})
+                c.run(num)
+                c.run(take)
+                c.run(targets=[put], feeds={g: f32([[1, 2]]), step: 0})
+                c.run(num)
+                c.run(targets=[put], feeds={g: f32([[1, 2]]), step: 1})
+                c.run(num)
+                c.run(targets=[getattr(raw, kind + "AccumulatorSetGlobalStep")(
+                    handle=h, new_global_step=np.int64(5))])
+                c.run(targets=[put], feeds={g: f32([[1, 2]]), step: 4})
+                c.run(num)
+    with Case(out, "SparseConditionalAccumulator") as c:
+        for reduction in ["MEAN", "SUM"]:
+            h = raw.SparseConditionalAccumulator(dtype=tf.float32, shape=[None, 2],
+                                                 reduction_type=reduction, shared_name=reduction)
+            i, g = ph(tf.int64), ph()
+            put = raw.SparseAccumulatorApplyGradient(
+                handle=h, local_step=np.int64(0), gradient_indices=i, gradient_values=g,
+                gradient_shape=np.array([4, 2], np.int64), has_known_shape=True)
+            c.run(targets=[put], feeds={i: [0, 2], g: f32([[1, 2], [3, 4]])})
+            c.run(targets=[put], feeds={i: [1, 2], g: f32([[10, 20], [30, 40]])})
+            c.run(raw.AccumulatorNumAccumulated(handle=h))
+            c.run(raw.SparseAccumulatorTakeGradient(handle=h, num_required=2, dtype=tf.float32))
+    with Case(out, "Stage") as c:
+        kw = dict(capacity=5, dtypes=[tf.float32, tf.int32], shared_name="s")
+        x, y = ph(name="x"), ph(tf.int32, "y")
+        put = raw.Stage(values=[x, y], capacity=5, shared_name="s")
+        for k in range(3):
+            c.run(targets=[put], feeds={"x": f32([k, k]), "y": k})
+        c.run(raw.StageSize(**kw))
+        c.run(raw.StagePeek(index=1, **kw))
+        c.run(raw.Unstage(**kw))
+        c.run(raw.StageSize(**kw))
+        c.run(targets=[raw.StageClear(**kw)])
+        c.run(raw.StageSize(**kw))
+    for m in ["Map", "OrderedMap"]:
+        with Case(out, m + "Stage") as c:
+            kw = dict(dtypes=[tf.float32, tf.int32], shared_name="s")
+            key, x, y = ph(tf.int64, "key"), ph(name="x"), ph(tf.int32, "y")
+            both = getattr(raw, m + "Stage")(key=key, indices=[0, 1], values=[x, y], **kw)
+            first = getattr(raw, m + "Stage")(key=key, indices=[0], values=[x], **kw)
+            second = getattr(raw, m + "Stage")(key=key, indices=[1], values=[y], **kw)
+            sizes = [getattr(raw, m + "Size")(**kw), getattr(raw, m + "IncompleteSize")(**kw)]
+            c.run(targets=[both], feeds={"key": 5, "x": f32([5]), "y": 5})
+            c.run(targets=[first], feeds={"key": 3, "x": f32([3])})
+            c.run(sizes)
+            c.run(targets=[first], feeds={"key": 3, "x": f32([3])})
+            c.run(targets=[second], feeds={"key": 3, "y": 3})
+            c.run(sizes)
+            c.run(getattr(raw, m + "Peek")(key=key, indices=[0, 1], **kw), {"key": 3})
+            if m == "OrderedMap":
+                c.run(list(getattr(raw, m + "UnstageNoKey")(indices=[0, 1], **kw).values[:0]) or [
+                    getattr(raw, m + "UnstageNoKey")(indices=[0, 1], **kw).key])
+            c.run(getattr(raw, m + "Unstage")(key=key, indices=[0, 1], **kw), {"key": 5})
+            c.run(sizes)
+            c.run(targets=[getattr(raw, m + "Clear")(**kw)])
+            c.run(sizes)
+    with Case(out, "Barrier") as c:
+        b = raw.Barrier(component_types=[tf.float32, tf.string], shapes=[[2], []], shared_name="b")
+        k, x, y = ph(tf.string, "k"), ph(name="x"), ph(tf.string, "y")
+        first = raw.BarrierInsertMany(handle=b, keys=k, values=x, component_index=0)
+        second = raw.BarrierInsertMany(handle=b, keys=k, values=y, component_index=1)
+        sizes = [raw.BarrierReadySize(handle=b), raw.BarrierIncompleteSize(handle=b)]
+
+        def take(n, **kw):
+            return raw.BarrierTakeMany(handle=b, num_elements=n,
+                                       component_types=[tf.float32, tf.string], **kw)
+
+        c.run(targets=[first], feeds={"k": ["a", "b", "c"], "x": f32([[1, 2], [3, 4], [5, 6]])})
+        c.run(targets=[second], feeds={"k": ["c", "a"], "y": ["C", "A"]})
+        c.run(sizes)
+        c.run(take(2))
+        c.run(targets=[first], feeds={"k": ["b"], "x": f32([[1, 2]])})
+        c.run(targets=[raw.BarrierClose(handle=b)])
+        c.run(targets=[first], feeds={"k": ["new"], "x": f32([[1, 2]])})
+        c.run(targets=[second], feeds={"k": ["b"], "y": ["B"]})
+        c.run(take(2))
+        c.run(take(2, allow_small_batch=True))
+        c.run(sizes)
+    with Case(out, "optionals and maps") as c:
+        o = raw.OptionalFromValue(components=[tf.constant([1., 2.]), tf.constant("a")])
+        n = raw.OptionalNone()
+        c.run([raw.OptionalHasValue(optional=o), raw.OptionalHasValue(optional=n)])
+        types = dict(output_types=[tf.float32, tf.string], output_shapes=[[None], []])
+        c.run(raw.OptionalGetValue(optional=o, **types))
+        c.run(raw.OptionalGetValue(optional=n, **types))
+        c.run(raw.OptionalGetValue(optional=o, output_types=[tf.float32, tf.string],
+                                   output_shapes=[[3], []]))
+        c.run(raw.OptionalGetValue(optional=o, output_types=[tf.int32, tf.string],
+                                   output_shapes=[[2], []]))
+        c.run(raw.OptionalGetValue(optional=o, output_types=[tf.float32], output_shapes=[[2]]))
+        m = raw.TensorMapInsert(input_handle=raw.EmptyTensorMap(), key=1., value=[1, 2])
+        m = raw.TensorMapInsert(input_handle=m, key=2., value=[3, 4])
+        m2 = raw.TensorMapInsert(input_handle=m, key=1., value=[9])
+        c.run([raw.TensorMapSize(input_handle=m2),
+               raw.TensorMapHasKey(input_handle=m2, key=2.), raw.TensorMapHasKey(input_handle=m2, key=3.),
+               raw.TensorMapLookup(input_handle=m2, key=1., value_dtype=tf.int32),
+               raw.TensorMapLookup(input_handle=m, key=1., value_dtype=tf.int32),
+               raw.TensorMapSize(input_handle=raw.TensorMapErase(
+                   input_handle=m, key=2., value_dtype=tf.int32))])
+        c.run(raw.TensorMapLookup(input_handle=m, key=7., value_dtype=tf.int32))
+        c.run(raw.TensorMapErase(input_handle=m, key=7., value_dtype=tf.int32).op.outputs[:0],
+              targets=[raw.TensorMapErase(input_handle=m, key=7., value_dtype=tf.int32).op])
+    with Case(out, "resource variables") as c:
+        h = raw.VarHandleOp(dtype=tf.int32, shape=[], shared_name="n")
+        up = raw.ResourceCountUpTo(resource=h, limit=1, T=tf.int32)
+        c.run(up)
+        c.run(targets=[raw.AssignVariableOp(resource=h, value=0)])
+        c.run(up)
+        c.run(up)
+        w = raw.VarHandleOp(dtype=tf.float32, shape=[3], shared_name="w")
+        c.run(targets=[raw.AssignVariableOp(resource=w, value=[1., 2., 3.])])
+        c.run(targets=[raw.ResourceStridedSliceAssign(ref=w, begin=[0], end=[2], strides=[1],
+                                                      value=[7., 8.])])
+        c.run(raw.ReadVariableOp(resource=w, dtype=tf.float32))
+        c.run(raw.TensorStridedSliceUpdate(input=[1., 2., 3.], begin=[2], end=[0], strides=[-1],
+                                           value=[5., 6.]))
+        c.run(targets=[raw.DisableCopyOnRead(resource=w)])
+        mutex = raw.MutexV2(shared_name="m")
+        lock = raw.MutexLock(mutex=mutex)
+        c.run(targets=[raw.ConsumeMutexLock(mutex_lock=lock)])
+        c.run(targets=[raw.ConsumeMutexLock(mutex_lock=lock)])
+        c.run(raw.GuaranteeConst(input=tf.constant([1., 2.])))
+        c.run(raw.FakeParam(dtype=tf.float32, shape=[0, 2]))
+    write("state_more.txt", out)
+
+
 DTYPES = [tf.float32, tf.float64, tf.float16, tf.bfloat16, tf.int8, tf.int16, tf.int32, tf.int64,
           tf.uint8, tf.uint16, tf.uint32, tf.uint64, tf.bool, tf.complex64, tf.complex128]
-GROUPS = {"checkpoints": checkpoints, "refs": refs, "optimizers_ref": lambda: optimizers(False),
+GROUPS = {"checkpoints": checkpoints, "containers": containers, "more": more, "refs": refs, "optimizers_ref": lambda: optimizers(False),
           "optimizers_resource": lambda: optimizers(True)}
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def case(name, build, runs, grappler=False):
     build()
   d = g.as_graph_def()
   with open(os.path.join(HERE, name + ".pb"), "wb") as f:
-    f.write(d.SerializeToString())
+    f.write(d.SerializeToString(deterministic=True))
   # A fresh import forgets Python's marks about what may be fetched.
   g2 = tf1.Graph()
   with g2.as_default():
@@ -316,7 +316,99 @@ def fetch_inside():
   tf.identity(i, "i")
 
 
+def cond_refs():
+  """Reference variables reach the branches through RefSwitch."""
+  v = tf1.get_variable("v", initializer=tf.constant([1., 2.]), use_resource=False)
+  p = tf1.placeholder(tf.bool, [], name="p")
+  tf.group(v.initializer, name="init")
+  y = tf1.cond(p, lambda: tf1.assign_add(v, [10., 10.]), lambda: tf1.assign_sub(v, [1., 1.]), name="c")
+  tf.identity(y, "y")
+  tf.identity(v, "now")
+  f, t = gcf.ref_switch(v._variable, p, name="rs")
+  m, i = gcf.ref_merge([tf1.assign(f, [7., 7.]), tf1.assign(t, [8., 8.])], name="rm")
+  tf.identity(m, "merged")
+  tf.identity(i, "which")
+  w = tf1.get_variable("w", initializer=0, use_resource=False)
+  tf.group(w.initializer, name="winit")
+  n = tf1.placeholder(tf.int32, [], name="n")
+
+  def body(i):
+    with tf1.control_dependencies([tf1.assign_add(w, i)]):
+      return tf.identity(i + 1)
+  tf.identity(tf1.while_loop(lambda i: i < n, body, [0], parallel_iterations=1), "i")
+  tf.identity(w, "wnow")
+
+
+def dynamic_rnn():
+  """An RNN over sequences of several lengths, as TensorFlow 1 models have them."""
+  x = tf1.placeholder(tf.float32, [None, None, 3], name="x")
+  lengths = tf1.placeholder(tf.int32, [None], name="lengths")
+  w = tf.constant(np.linspace(-1, 1, 28).reshape(7, 4).astype(np.float32))
+  time, batch = tf.shape(x)[1], tf.shape(x)[0]
+  xs = tf1.TensorArray(tf.float32, size=time).unstack(tf.transpose(x, [1, 0, 2]))
+  ys = tf1.TensorArray(tf.float32, size=time)
+
+  def body(t, h, ys):
+    new = tf.tanh(tf.matmul(tf.concat([xs.read(t), h], 1), w))
+    done = tf.expand_dims(t >= lengths, 1)
+    out = tf.where(done, tf.zeros_like(new), new)
+    h = tf1.cond(t < tf.reduce_min(lengths), lambda: new, lambda: tf.where(done, h, new))
+    return t + 1, h, ys.write(t, out)
+  _, h, ys = tf1.while_loop(lambda t, *_: t < time, body, [0, tf.zeros([batch, 4]), ys])
+  tf.identity(h, "h")
+  tf.identity(tf.transpose(ys.stack(), [1, 0, 2]), "ys")
+
+
+def dead_loops():
+  """Loops that a branch does not enter, and loops that leave by several doors."""
+  p = tf1.placeholder(tf.bool, [], name="p")
+  x = tf1.placeholder(tf.float32, [], name="x")
+  f, t = gcf.switch(x, p)
+  a = tf1.while_loop(lambda v: v < 50., lambda v: v * 3., [t], name="a")
+  b, c = tf1.while_loop(lambda v, k: v < 10., lambda v, k: (v + k, k), [f, 2.], name="b")
+  m, i = gcf.merge([a, b], name="m")
+  tf.identity(m, "y")
+  tf.identity(i, "which")
+  tf.identity(a, "a_out")
+  with tf1.control_dependencies([a]):
+    tf.constant(1.0, name="after_a")
+  nested = tf1.cond(p, lambda: tf1.while_loop(lambda v: v < 5., lambda v: tf1.cond(v > 2., lambda: v + 2., lambda: v + 1.), [x]),
+                    lambda: tf1.while_loop(lambda v: v > -5., lambda v: v - 1., [x]))
+  tf.identity(nested, "nested")
+
+
+def functional():
+  """For and RemoteCall: loops and calls by function that no pass of TensorFlow rewrites."""
+  from tensorflow.python.framework import function
+  from tensorflow.python.ops import functional_ops
+
+  @function.Defun(tf.int32, tf.float32, tf.float32, func_name="ForBody")
+  def body(i, a, b):
+    return a + tf.cast(i, tf.float32), b * 2.
+
+  @function.Defun(tf.float32, func_name="Remote")
+  def remote(x):
+    return x + 1., tf.reduce_sum(x)
+  n = tf1.placeholder(tf.int32, [], name="n")
+  d = tf1.placeholder(tf.int32, [], name="d")
+  x = tf1.placeholder(tf.float32, [2], name="x")
+  a, b = functional_ops.For(0, n, d, [x, 1.0], body, rewrite_with_while=False)
+  tf.identity(a, "a"); tf.identity(b, "b")
+  u, v = functional_ops.remote_call(target="/job:localhost/replica:0/task:0/device:CPU:0", args=[x], Tout=[tf.float32, tf.float32], f=remote)
+  tf.identity(u, "u"); tf.identity(v, "v")
+
+
 B = np.bool_
+case("functional", functional, [({"n:0": np.int32(n), "d:0": np.int32(d), "x:0": f32([1, 2])}, ["a:0", "b:0"], [])
+                                for n, d in ((0, 1), (5, 1), (5, 2), (-4, -1), (-4, 1), (3, 0), (4, -1))] +
+     [({"x:0": f32([1, 2])}, ["u:0", "v:0"], [])])
+case("cond_refs", cond_refs, [({}, [], ["init", "winit"]), ({"p:0": B(True)}, ["y:0"], []), ({}, ["now:0"], []), ({"p:0": B(False)}, ["y:0"], []),
+                              ({}, ["now:0"], []), ({"p:0": B(True)}, ["merged:0", "which:0"], []), ({}, ["now:0"], []),
+                              ({"p:0": B(False)}, ["merged:0", "which:0"], []), ({}, ["now:0"], []), ({"n:0": np.int32(5)}, ["i:0"], []), ({}, ["wnow:0"], [])])
+case("dynamic_rnn", dynamic_rnn, [({"x:0": np.linspace(-2, 2, b * t * 3).reshape(b, t, 3).astype(np.float32), "lengths:0": np.array(l, np.int32)}, ["h:0", "ys:0"], [])
+                                  for b, t, l in ((2, 4, [4, 2]), (1, 1, [1]), (3, 6, [0, 6, 3]))])
+case("dead_loops", dead_loops, [({"p:0": B(v), "x:0": f32(1)}, k, []) for v in (True, False)
+                                for k in (["y:0", "which:0"], ["a_out:0"], ["after_a:0"], ["nested:0"], ["y:0", "nested:0"])])
 case("cond_simple", cond_simple, [({"p:0": B(v), "x:0": f32([1, 2, 3][:n])}, ["a:0", "b:0", "c:0", "after:0"], [])
                                   for v in (True, False) for n in (3, 1, 0)] +
      [({"p:0": B(True), "x:0": f32([1])}, ["cond/Merge:0", "cond/Merge:1", "cond/Merge_2:1"], []),

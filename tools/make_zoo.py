@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 tf.keras.utils.set_random_seed(7)
 tf1 = tf.compat.v1
-ZOO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "data", "zoo")
+ZOO = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "data", "zoo"))
 L = tf.keras.layers
 rng = np.random.default_rng(3)
 makers = {}
@@ -248,6 +248,32 @@ def tf1_examples():
       e.features.feature["hours"].int64_list.value.extend(hours)
     return e.SerializeToString(deterministic=True) + b""
   tf1_model("tf1_examples", build, [{"inputs": np.array([example(1.5, [b"pilot"]), example(-2., [b"cook", b"baker"], [4, 5])], dtype=object)}])
+
+
+@maker
+def tf1_meta():
+  """A training checkpoint: model.ckpt-7.meta, .index, .data and the file that names the latest."""
+  path = os.path.join(ZOO, "tf1_meta")
+  os.makedirs(path)
+  g = tf1.Graph()
+  with g.as_default(), tf1.Session(graph=g) as s:
+    x = tf1.placeholder(tf.float32, [None, 3], "x")
+    w = tf1.get_variable("w", initializer=normal(3, 2), use_resource=True)
+    keys = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([1, 2], tf.int64))
+    table = tf.lookup.StaticHashTable(keys, -1)
+    word = tf1.placeholder(tf.string, [None], "word")
+    tf.identity(table.lookup(word), "number")
+    y = tf.nn.relu(tf.matmul(x, w), name="y")
+    s.run([tf1.global_variables_initializer(), tf1.tables_initializer()])
+    saver = tf1.train.Saver()
+    saver.save(s, os.path.join(path, "model.ckpt"), global_step=7)
+    v = normal(2, 3)
+    words = np.array([b"b", b"c"])
+    yv, nv = s.run([y, "number:0"], {x: v, word: words})
+  np.savez(path + ".golden.npz", x=v, y=yv, word=as_bytes(words), number=nv)
+  state = os.path.join(path, "checkpoint")
+  text = open(state).read().replace(os.path.abspath(path) + "/", "")
+  open(state, "w").write(text)
 
 
 @maker

@@ -155,8 +155,8 @@ FERRY_EXPORT void ferry_session_stats(const ferry_session *s, ferry_stats *out);
 
 // ------------------------------------------------------------------ models
 // Whatever Python wrote, found out by looking: a SavedModel directory; a frozen GraphDef (.pb,
-// .pbtxt); a .meta file of TensorFlow 1 with its checkpoint beside it. Loading imports the graph,
-// restores variables and fills tables.
+// .pbtxt); a .meta file of TensorFlow 1 with its checkpoint beside it, or the directory whose file
+// "checkpoint" names it. Loading imports the graph, restores variables and fills tables.
 //
 //   ferry_model *m;  ferry_tensor *y;
 //   ferry_model_load(rt, "exported/", NULL, &m, &err);

@@ -186,16 +186,24 @@ static const char *saver_scope(fy_arena *a, const Tensorflow__MetaGraphDef *meta
 
 // ------------------------------------------------------------------ loading
 static fy_code keep_assets(ferry_model *m, const fy_model_file *f, fy_error *err) {
-  const char *init;
+  char *const *init = NULL;
+  size_t n;
   if (!f->saved.meta) return FY_OK;
-  FY_TRY(fy_saved_model_init_node(&f->saved, &init, err));
-  m->init_node = init ? fy_arena_strdup(&m->arena, init) : NULL;
+  FY_TRY(fy_saved_model_init_nodes(&f->saved, &init, &n, err));
+  m->init_nodes = fy_arena_array(&m->arena, n + 1, sizeof *m->init_nodes);
+  if (!m->init_nodes) return fy_fail_oom(err, n * sizeof *m->init_nodes);
+  for (size_t i = 0; i < n; i++) {
+    if (!init[i] || !*init[i]) continue;
+    const char *name = fy_arena_strdup(&m->arena, init[i]);
+    if (!name) return fy_fail_oom(err, 64);
+    m->init_nodes[m->num_init_nodes++] = name;
+  }
   FY_TRY(fy_saved_model_assets(&f->saved, &m->arena, &m->assets, &m->num_assets, err));
   for (size_t i = 0; i < m->num_assets; i++) {
     m->assets[i].tensor = fy_arena_strdup(&m->arena, m->assets[i].tensor);
     if (!m->assets[i].tensor) return fy_fail_oom(err, 64);
   }
-  return init && !m->init_node ? fy_fail_oom(err, 64) : FY_OK;
+  return FY_OK;
 }
 
 static fy_code start(ferry_model *m, ferry_runtime *rt, const fy_model_file *f, fy_error *err) {
@@ -219,8 +227,8 @@ static fy_code start(ferry_model *m, ferry_runtime *rt, const fy_model_file *f, 
     fy_run_args args = {.feeds = steps[i].feeds,
                         .feed_values = steps[i].values,
                         .num_feeds = steps[i].num_feeds,
-                        .targets = &steps[i].target,
-                        .num_targets = 1};
+                        .targets = steps[i].targets,
+                        .num_targets = steps[i].num_targets};
     code = fy_session_run(m->session->session, &args, NULL, err);
     if (code) fy_error_prepend(err, "%s: cannot %s: ", f->path, steps[i].what);
   }

@@ -14,7 +14,8 @@ struct ferry_model {
   ferry_signature *signatures;
   fy_tensor ***defaults;  // [signature][input] or NULL
   int num_signatures;
-  const char *init_node;  // that fills tables, or NULL
+  const char **init_nodes;  // that fill tables
+  size_t num_init_nodes;
   fy_asset *assets;
   size_t num_assets;
 };

@@ -54,7 +54,8 @@ static fy_code freeze(ferry_model *m, const ferry_signature *s, fy_graph *out, f
   fy_arena a;
   Tensorflow__GraphDef *whole = NULL, *frozen = NULL;
   fy_arena_init(&a);
-  fy_freeze_args args = {.init_node = m->init_node,
+  fy_freeze_args args = {.init_nodes = m->init_nodes,
+                         .num_init_nodes = m->num_init_nodes,
                          .assets = m->assets,
                          .num_assets = m->num_assets,
                          .value = variable_value,

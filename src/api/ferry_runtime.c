@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "graph/version.h"
 #include "memory/pool.h"
+#include "ops/image_codec.h"
 #include "wire/config.h"
 #include "wire/config_options.h"
 
@@ -220,7 +221,9 @@ static void doctor_text(fy_str *out, const fy_options *o, const fy_device_set *s
                   fy_str_text(&why));
     fy_str_free(&why);
   }
-  fy_str_add(out, "\nDevices\n");
+  fy_str_add(out, "\nImage files\n  ");
+  fy_image_libraries_report(out);
+  fy_str_add(out, "\n\nDevices\n");
   for (int i = 0; set && i < set->n; i++)
     fy_str_printf(out, "  %s:%d  %s\n", set->items[i]->type, set->items[i]->index,
                   set->items[i]->facts.description);
@@ -258,6 +261,11 @@ static void doctor_json(fy_str *out, const fy_options *o, const fy_device_set *s
   json_field(out, "version", FERRY_VERSION, false);
   json_field(out, "tensorflow_version", FY_TF_VERSION, false);
   json_field(out, "machine", fy_str_text(&text), true);
+  fy_str_free(&text);
+  fy_str_init(&text);
+  fy_image_libraries_report(&text);
+  fy_str_add(out, ", ");
+  json_field(out, "image_files", fy_str_text(&text), true);
   fy_str_free(&text);
   fy_str_add(out, ",\n  \"backends\": [");
   for (size_t i = 0; i < fy_backend_count; i++) {

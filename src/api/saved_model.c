@@ -25,8 +25,8 @@ static fy_code start(const fy_saved_model *m, fy_graph *g, const TF_SessionOptio
     fy_run_args args = {.feeds = steps[i].feeds,
                         .feed_values = steps[i].values,
                         .num_feeds = steps[i].num_feeds,
-                        .targets = &steps[i].target,
-                        .num_targets = 1};
+                        .targets = steps[i].targets,
+                        .num_targets = steps[i].num_targets};
     code = fy_api_session_run(s, run_options, &args, NULL, NULL, err);
   }
   fy_arena_free(&arena);

@@ -199,8 +199,7 @@ static fy_code make_site(builder *b, fy_node *node, fy_device *device, uint32_t 
   const fy_tensor **values = fy_arena_alloc(a, (node->num_inputs + 1) * sizeof *values);
   if (!out_types || !shapes || !values) return fy_fail_oom(err, sizeof *s);
   for (uint32_t i = 0; i < node->num_outputs; i++)
-    out_types[i] =
-        fy_dtype_is_ref(node->outputs[i].dtype) ? FY_RESOURCE : node->outputs[i].dtype;
+    out_types[i] = fy_dtype_is_ref(node->outputs[i].dtype) ? FY_RESOURCE : node->outputs[i].dtype;
   uint64_t steady = 0;
   for (uint32_t i = 0; i < node->num_inputs; i++) {
     fy_output in = node->inputs[i];

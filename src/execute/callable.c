@@ -23,7 +23,7 @@ typedef struct special {
 struct fy_callable {
   fy_mutex lock;
   fy_graph *graph;
-  bool owns_graph, results_anywhere;
+  bool owns_graph, results_anywhere, keep_refs;
   bool distrust;  // programs do not count on the declared shapes of variables
   fy_output *feeds, *fetches;
   fy_node **targets;
@@ -129,6 +129,10 @@ fy_code fy_callable_new_frames(fy_frames *frames, fy_callable **out, fy_error *e
   c->num_fetches = fy_frames_num_results(frames);
   *out = c;
   return FY_OK;
+}
+
+void fy_callable_keep_refs(fy_callable *c) {
+  c->keep_refs = true;
 }
 
 int fy_callable_num_args(const fy_callable *c) {
@@ -264,7 +268,8 @@ static fy_code compile(fy_callable *c, const fy_pshape *shapes, const int *space
   }
   for (int i = 0; i < c->num_targets; i++) targets[i] = map[c->targets[i]->id];
   for (int i = 0; i < c->num_feeds && shapes; i++) {
-    if (shapes[i].rank < 0) continue;
+    // Of a reference only the handle is fed, whose shape says nothing of the variable's.
+    if (shapes[i].rank < 0 || fy_dtype_is_ref(copy->nodes[i]->outputs[0].dtype)) continue;
     const int64_t *dims = fy_arena_memdup(a, shapes[i].dims, (size_t)shapes[i].rank * sizeof *dims);
     if (!dims) {
       fy_graph_free(copy);
@@ -284,6 +289,7 @@ static fy_code compile(fy_callable *c, const fy_pshape *shapes, const int *space
                           .default_device = c->default_device,
                           .options = c->options,
                           .callables = c->callables,
+                          .keep_refs = c->keep_refs,
                           .log = log,
                           .stop_after = stop_after};
   return fy_program_compile(&args, out, err);

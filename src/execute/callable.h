@@ -29,6 +29,8 @@ FY_MUST_CHECK fy_code fy_callable_new(fy_graph *graph, const fy_output *feeds, i
                                       const fy_device_set *devices, const fy_device *default_device,
                                       const fy_options *options, fy_callables *callables,
                                       bool results_anywhere, fy_callable **out, fy_error *err);
+// Results that are references are handed out as handles, not read (a part of a region, frames.h).
+void fy_callable_keep_refs(fy_callable *c);
 // Takes over |frames|, also on failure (frames.h).
 struct fy_frames;
 FY_MUST_CHECK fy_code fy_callable_new_frames(struct fy_frames *frames, fy_callable **out,

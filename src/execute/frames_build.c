@@ -92,6 +92,18 @@ static bool is_free_constant(const builder *b, const fy_node *n) {
   return !is_member(b, n) && n->const_value && n->num_controls == 0;
 }
 
+// The constant that |src| is for all iterations of all loops around, or NULL.
+static const fy_node *constant_behind(const builder *b, fy_output src) {
+  const fy_node *n = src.node;
+  for (;;) {
+    if (is_free_constant(b, n)) return n;
+    if (!is_member(b, n) || b->info->nodes[n->id].kind != FY_FLOW_ENTER || n->num_controls ||
+        !b->f->items[b->item_of[n->id]].is_constant)
+      return NULL;
+    n = n->inputs[0].node;
+  }
+}
+
 // ------------------------------------------------------------------ items
 static fy_code new_item(builder *b, fy_node *node, uint32_t *out, fy_error *err) {
   fy_frames *f = b->f;
@@ -155,27 +167,6 @@ static fy_code output_number(builder *b, fy_output src, uint32_t *out, fy_error 
   return is_callable(b, item) ? place_of(&b->bodies[item].results, src, out, &fresh, err) : FY_OK;
 }
 
-static fy_code wire_input(builder *b, const fy_node *node, uint32_t k, fy_error *err) {
-  uint32_t item = b->item_of[node->id], slot = k, output;
-  const fy_output src = node->inputs[k];
-  const bool inside = is_member(b, src.node), calls = is_callable(b, item);
-  bool fresh = true;
-  if (inside && calls && b->item_of[src.node->id] == item) return FY_OK;
-  if (calls && is_free_constant(b, src.node)) return FY_OK;
-  if (calls) FY_TRY(place_of(&b->bodies[item].args, src, &slot, &fresh, err));
-  if (!fresh) return FY_OK;
-  if (inside) {
-    FY_TRY(output_number(b, src, &output, err));
-    return connect(b, b->item_of[src.node->id], output, (fy_edge){item, slot}, err);
-  }
-  uint32_t arg;
-  FY_TRY(place_of(&b->args, src, &arg, &fresh, err));
-  if (!add_number(&b->arg_wires, arg) || !add_number(&b->arg_wires, item) ||
-      !add_number(&b->arg_wires, slot))
-    return fy_fail_oom(err, sizeof arg);
-  return FY_OK;
-}
-
 static fy_code wire_control(builder *b, const fy_node *node, fy_node *from, fy_error *err) {
   if (!is_member(b, from)) {
     for (size_t i = 0; i < b->num_waits; i++)
@@ -195,6 +186,29 @@ static fy_code wire_control(builder *b, const fy_node *node, fy_node *from, fy_e
   b->controls[b->num_controls].from = pair[0];
   b->controls[b->num_controls++].to = pair[1];
   b->f->items[pair[1]].num_controls++;
+  return FY_OK;
+}
+
+static fy_code wire_input(builder *b, const fy_node *node, uint32_t k, fy_error *err) {
+  uint32_t item = b->item_of[node->id], slot = k, output;
+  const fy_output src = node->inputs[k];
+  const bool inside = is_member(b, src.node), calls = is_callable(b, item);
+  bool fresh = true;
+  if (inside && calls && b->item_of[src.node->id] == item) return FY_OK;
+  const fy_node *constant = calls ? constant_behind(b, src) : NULL;
+  // What enters a loop still says when an iteration begins.
+  if (constant) return constant == src.node ? FY_OK : wire_control(b, node, src.node, err);
+  if (calls) FY_TRY(place_of(&b->bodies[item].args, src, &slot, &fresh, err));
+  if (!fresh) return FY_OK;
+  if (inside) {
+    FY_TRY(output_number(b, src, &output, err));
+    return connect(b, b->item_of[src.node->id], output, (fy_edge){item, slot}, err);
+  }
+  uint32_t arg;
+  FY_TRY(place_of(&b->args, src, &arg, &fresh, err));
+  if (!add_number(&b->arg_wires, arg) || !add_number(&b->arg_wires, item) ||
+      !add_number(&b->arg_wires, slot))
+    return fy_fail_oom(err, sizeof arg);
   return FY_OK;
 }
 
@@ -288,11 +302,12 @@ static fy_code body_input(builder *b, uint32_t item, fy_output src, fy_node *con
     *out = (fy_output){b->copy_of[src.node->id], src.index};
     return FY_OK;
   }
-  if (is_free_constant(b, src.node)) {
+  const fy_node *constant = constant_behind(b, src);
+  if (constant) {
     fy_node *c;
-    FY_TRY(copy_node(b, src.node, &c, err));
+    FY_TRY(copy_node(b, constant, &c, err));
     FY_TRY(fy_graph_link(b->f->graph, c, err));
-    *out = (fy_output){c, src.index};
+    *out = (fy_output){c, 0};
     return FY_OK;
   }
   for (size_t i = 0; i < y->args.n; i++)
@@ -348,9 +363,11 @@ static fy_code make_callable(builder *b, uint32_t item, fy_error *err) {
     if (is_last(b->copy_of[y->nodes.at[i]])) targets[num_targets++] = b->copy_of[y->nodes.at[i]];
   it->num_in = (uint32_t)y->args.n;
   it->num_out = (uint32_t)y->results.n;
-  return fy_callable_new(b->f->graph, feeds, (int)y->args.n, fetches, (int)y->results.n, targets,
+  FY_TRY(fy_callable_new(b->f->graph, feeds, (int)y->args.n, fetches, (int)y->results.n, targets,
                          num_targets, b->a->devices, b->a->default_device, b->a->options,
-                         b->a->callables, true, &it->call, err);
+                         b->a->callables, true, &it->call, err));
+  fy_callable_keep_refs(it->call);
+  return FY_OK;
 }
 
 // ------------------------------------------------------------------ the plan
@@ -478,6 +495,8 @@ static fy_code add_flow_node(builder *b, size_t number, fy_node **out, fy_error 
   FY_TRY(fy_graph_add_raw(b->g, "_FerryFlow", name, "", &attrs, b->args.at, (uint32_t)b->args.n,
                           b->waits, (uint32_t)b->num_waits, types, (uint32_t)b->results.n, out,
                           err));
+  for (size_t i = 0; i < b->args.n; i++)  // references stay what they are
+    (*out)->input_types[i] = b->args.at[i].node->outputs[b->args.at[i].index].dtype;
   (*out)->origins = origins;
   (*out)->num_origins = (uint32_t)b->num_members;
   (*out)->error_head = (*out)->error_tail = "";  // what fails inside has named itself

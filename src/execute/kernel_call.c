@@ -139,10 +139,25 @@ static fy_code allocate(fy_kernel_ctx *ctx, fy_dtype dtype, int32_t rank, const 
   return fy_memory_tensor(ctx->site->device, dtype, rank, dims, ctx->site->node_name, out, err);
 }
 
+static fy_code bring(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
+  return fy_memory_copy_tensor(t, ctx->site->device, out, err);
+}
+
 static fy_tensor *view(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage) {
   (void)ctx;
   (void)storage;
   return t;
+}
+
+static fy_code to_host(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
+  (void)ctx;
+  return fy_memory_copy_tensor(t, NULL, out, err);
+}
+
+static fy_code keep(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
+  (void)ctx;
+  if (t->buffer) return fy_tensor_alias(t, t->dtype, t->rank, t->dims, out, err);
+  return fy_memory_copy_tensor(t, t->device, out, err);
 }
 
 // Only this call holds the handle, and only the handle holds the memory.
@@ -160,17 +175,6 @@ static bool forward(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64_
   return true;
 }
 
-static fy_code to_host(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
-  (void)ctx;
-  return fy_memory_copy_tensor(t, NULL, out, err);
-}
-
-static fy_code keep(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
-  (void)ctx;
-  if (t->buffer) return fy_tensor_alias(t, t->dtype, t->rank, t->dims, out, err);
-  return fy_memory_copy_tensor(t, t->device, out, err);
-}
-
 static const fy_services call_services = {.output = output,
                                           .scratch = scratch,
                                           .parallel = parallel,
@@ -179,6 +183,7 @@ static const fy_services call_services = {.output = output,
                                           .call = call,
                                           .step_id = step_id,
                                           .allocate = allocate,
+                                          .bring = bring,
                                           .view = view,
                                           .forward = forward,
                                           .to_host = to_host,

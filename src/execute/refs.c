@@ -122,7 +122,7 @@ fy_code fy_refs_lower(fy_compile_args *a, fy_error *err) {
     fy_node *node = g->nodes[i];
     for (uint32_t k = 0; node && k < node->num_inputs; k++) FY_TRY(lower_input(g, node, k, err));
   }
-  for (int i = 0; i < a->num_fetches; i++) {
+  for (int i = 0; i < a->num_fetches && !a->keep_refs; i++) {
     const fy_output f = a->fetches[i];
     if (!fy_dtype_is_ref(type_of(f))) continue;
     char *reader = fy_arena_printf(&g->arena, "_retval_%s_%d_%d", f.node->name, f.index, i);

@@ -63,7 +63,9 @@ static fy_code mark_needed(pruner *p, const fy_output *fetches, int num_fetches,
 static fy_code add_args(pruner *p, fy_error *err) {
   for (int i = 0; i < p->num_feeds; i++) {
     const fy_node_out *o = &p->feeds[i].node->outputs[p->feeds[i].index];
-    fy_dtype dtype = fy_dtype_base(o->dtype);
+    // An argument that is a reference stays one; any other output is fed by value.
+    fy_dtype dtype =
+        strcmp(p->feeds[i].node->op_name, "_Arg") == 0 ? o->dtype : fy_dtype_base(o->dtype);
     fy_attrs attrs = {0};
     fy_attr t = fy_attr_type(dtype), index = fy_attr_int(i);
     FY_TRY(fy_attrs_set(&attrs, &p->to->arena, "T", &t, err));

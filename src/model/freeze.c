@@ -117,21 +117,25 @@ static fy_code skip_assignments(pruner *p, size_t from, fy_error *err) {
 
 // Whoever reads a table waits for what fills it; filling it again with the same content is no error.
 static fy_code fill_tables(pruner *p, fy_error *err) {
-  const char *init = p->z.args->init_node;
+  const fy_freeze_args *args = p->z.args;
   size_t before = p->nodes.n;
   bool any = false;
   for (size_t i = 0; i < before; i++) any |= is_table(p->nodes.items[i]->op);
-  if (!any || !init) return FY_OK;
-  FY_TRY(take(p, init, err));
+  if (!any) return FY_OK;
+  for (size_t k = 0; k < args->num_init_nodes; k++) FY_TRY(take(p, args->init_nodes[k], err));
   FY_TRY(close_over(p, before, err));
   FY_TRY(skip_assignments(p, before, err));
-  int32_t index;
-  fy_view name = fy_graph_parse_input(init, &index);
-  const char *control = fy_arena_strndup(p->z.arena, name.p, name.n);
-  if (!control) return fy_fail_oom(err, name.n);
-  for (size_t i = 0; i < before; i++)
-    if (reads_table(p, p->nodes.items[i])) FY_TRY(add_control(p, p->nodes.items[i], control, err));
-  fy_str_printf(p->z.notes, "tables are filled by '%s', which runs before every lookup\n", control);
+  for (size_t k = 0; k < args->num_init_nodes; k++) {
+    int32_t index;
+    fy_view name = fy_graph_parse_input(args->init_nodes[k], &index);
+    const char *control = fy_arena_strndup(p->z.arena, name.p, name.n);
+    if (!control) return fy_fail_oom(err, name.n);
+    for (size_t i = 0; i < before; i++)
+      if (reads_table(p, p->nodes.items[i]))
+        FY_TRY(add_control(p, p->nodes.items[i], control, err));
+    fy_str_printf(p->z.notes, "tables are filled by '%s', which runs before every lookup\n",
+                  control);
+  }
   return FY_OK;
 }
 

@@ -15,7 +15,8 @@ typedef struct fy_freeze_args {
   const char *const *inputs;   // tensor names, e.g. "serving_default_x:0": become placeholders
   const char *const *outputs;  // tensor names
   int num_inputs, num_outputs;
-  const char *init_node;  // that fills tables, or NULL; kept, and run before lookups, if needed
+  const char *const *init_nodes;  // that fill tables; kept, and run before lookups, if needed
+  size_t num_init_nodes;
   const fy_asset *assets;
   size_t num_assets;
   // The value of a variable by its node's name; one reference.

@@ -28,12 +28,13 @@ static fy_code walk_roots(report *r, fy_walk *w, fy_error *err) {
   for (size_t i = 0; i < r->num_signatures; i++)
     FY_TRY(add_root(r, w, r->signatures[i].key, &r->signatures[i], err));
   if (m->meta) {
-    const char *init = NULL;
-    FY_TRY(fy_saved_model_init_node(m, &init, err));
+    char *const *init = NULL;
+    size_t num_init;
+    FY_TRY(fy_saved_model_init_nodes(m, &init, &num_init, err));
     FY_TRY(add_root(r, w, "(loading)", NULL, err));
     if (m->meta->saver_def && r->file->checkpoint)
       FY_TRY(fy_walk_from(w, m->meta->saver_def->restore_op_name, r->num_roots - 1, err));
-    FY_TRY(fy_walk_from(w, init, r->num_roots - 1, err));
+    for (size_t i = 0; i < num_init; i++) FY_TRY(fy_walk_from(w, init[i], r->num_roots - 1, err));
   }
   if (r->num_signatures) return FY_OK;
   FY_TRY(add_root(r, w, "(the graph)", NULL, err));  // no signature: all of it

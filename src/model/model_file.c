@@ -88,30 +88,19 @@ static fy_code open_saved_model(const char *dir, const char *tags, fy_model_file
   f->message = &f->saved.proto->base;
   FY_TRY(pick(f, tags, err));
   f->graph = f->saved.meta->graph_def;
-  const char *prefix = fy_arena_printf(&f->saved.arena, "%s/variables/variables", dir);
-  if (!prefix) return fy_fail_oom(err, strlen(dir));
-  f->checkpoint = has_index(&f->saved.arena, prefix) ? prefix : NULL;
+  if (has_index(&f->saved.arena, f->saved.checkpoint)) f->checkpoint = f->saved.checkpoint;
   return FY_OK;
 }
 
 // ------------------------------------------------------------------ files
-static fy_code open_meta(fy_model_file *f, const uint8_t *bytes, size_t n, fy_error *err) {
-  ProtobufCMessage *message;
-  fy_arena *a = &f->saved.arena;
+static fy_code open_meta(fy_model_file *f, fy_error *err) {
   f->kind = FY_MODEL_META;
-  FY_TRY(fy_wire_parse_either(&tensorflow__meta_graph_def__descriptor, bytes, n, a, &message,
-                              &f->text, err));
-  f->message = message;
-  f->saved.meta = (const Tensorflow__MetaGraphDef *)message;
+  fy_arena_free(&f->saved.arena);  // fy_meta_graph_open begins with its own
+  FY_TRY(fy_meta_graph_open(f->path, &f->saved, err));
+  f->message = &f->saved.meta->base;
   f->graph = f->saved.meta->graph_def;
-  if (!f->graph)
-    return fy_fail(err, FY_INVALID_ARGUMENT, "MetaGraphDef.graph_def is missing: no model");
-  const char *prefix = fy_arena_strndup(a, f->path, strlen(f->path) - strlen(".meta"));
-  const char *slash = strrchr(f->path, '/');
-  f->saved.dir = slash ? fy_arena_strndup(a, f->path, (size_t)(slash - f->path)) : ".";
-  if (!prefix || !f->saved.dir) return fy_fail_oom(err, strlen(f->path));
-  if (has_index(a, prefix) || is_file(prefix)) f->checkpoint = prefix;
-  f->saved.prefix = f->checkpoint ? f->checkpoint : "";
+  const char *prefix = f->saved.checkpoint;
+  if (has_index(&f->saved.arena, prefix) || is_file(prefix)) f->checkpoint = prefix;
   return FY_OK;
 }
 
@@ -130,9 +119,7 @@ static fy_code open_file(fy_model_file *f, fy_error *err) {
   fy_code code = FY_OK;
   f->kind = FY_MODEL_GRAPH;
   f->saved.file = f->path;
-  if (ends_with(f->path, ".meta")) {
-    code = open_meta(f, bytes, n, err);
-  } else if (is_table(bytes, n)) {
+  if (is_table(bytes, n)) {
     f->kind = FY_MODEL_CHECKPOINT;
     f->checkpoint = f->path;
   } else if (n == 0) {
@@ -158,8 +145,11 @@ static const char *checkpoint_prefix(fy_arena *a, const char *path) {
 
 static fy_code open_directory(fy_model_file *f, const char *tags, fy_error *err) {
   fy_code code = open_saved_model(f->path, tags, f, err);
-  if (code == FY_NOT_FOUND && !f->saved.file)
-    fy_error_append(err, " (a frozen graph, a .meta file or a checkpoint is named itself)");
+  if (code != FY_NOT_FOUND || f->saved.file) return code;
+  const char *state = fy_arena_printf(&f->saved.arena, "%s/checkpoint", f->path);
+  if (!state) return fy_fail_oom(err, strlen(f->path));
+  if (is_file(state)) return open_meta(f, err);  // a directory of checkpoints: the latest
+  fy_error_append(err, " (a frozen graph, a .meta file or a checkpoint is named itself)");
   return code;
 }
 
@@ -190,7 +180,7 @@ fy_code fy_model_file_open(const char *path, const char *tags, fy_model_file *f,
     f->checkpoint = prefix;
     return FY_OK;
   }
-  return open_file(f, err);
+  return ends_with(path, ".meta") ? open_meta(f, err) : open_file(f, err);
 }
 
 void fy_model_file_close(fy_model_file *f) {

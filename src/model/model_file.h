@@ -2,7 +2,7 @@
 // model_file.h: whatever a path names that may be a model or its weights, found out by looking:
 //
 //   a directory with saved_model.pb(txt), or that file     SavedModel, the graph with the tags
-//   NAME.meta                                              MetaGraphDef; weights in NAME.index beside it
+//   NAME.meta, a directory whose file "checkpoint" names it  MetaGraphDef; weights in NAME.index
 //   any other file                                         GraphDef, binary or text
 //   NAME where NAME.index is, NAME.index, a V1 table file  checkpoint: weights and no graph
 //

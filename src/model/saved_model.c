@@ -68,7 +68,8 @@ fy_code fy_saved_model_open(const char *dir, fy_saved_model *m, fy_error *err) {
   m->dir = fy_arena_strdup(&m->arena, dir);
   const char *binary = fy_arena_printf(&m->arena, "%s/saved_model.pb", dir);
   const char *text = fy_arena_printf(&m->arena, "%s/saved_model.pbtxt", dir);
-  if (!m->dir || !binary || !text) return fy_fail_oom(err, strlen(dir));
+  m->checkpoint = fy_arena_printf(&m->arena, "%s/variables/variables", dir);
+  if (!m->dir || !binary || !text || !m->checkpoint) return fy_fail_oom(err, strlen(dir));
   m->file = exists(binary) ? binary : exists(text) ? text : NULL;
   if (!m->file)
     return fy_fail(err, FY_NOT_FOUND,

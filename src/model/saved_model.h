@@ -6,6 +6,8 @@
 //   fy_saved_model_steps  the runs that restore variables and initialise tables, for a graph into which
 //                         model->meta->graph_def was imported; whoever loads runs them in a session
 //
+// A TensorFlow 1 training checkpoint (model.ckpt-100.meta with its checkpoint beside) is opened by
+// fy_meta_graph_open into the same value; it needs no picking.
 // The directory is taken as hostile: sizes are bounded (wire/), names of assets may not leave it.
 
 #ifndef FY_MODEL_SAVED_MODEL_H
@@ -17,15 +19,17 @@
 typedef struct fy_saved_model {
   fy_arena arena;
   const char *dir, *file;  // file: the one that was read
-  const char *prefix;      // of the weights; NULL = <dir>/variables/variables, "" = there are none
   const Tensorflow__SavedModel *proto;
   const Tensorflow__MetaGraphDef *meta;  // the one picked, or NULL
+  const char *checkpoint;                // prefix of the files that hold the variables
 } fy_saved_model;
 
 // NOT_FOUND if there is no model; OUT_OF_RANGE or DATA_LOSS if it cannot be read: as TensorFlow, and
 // then what is wrong where. fy_saved_model_close is needed in every case.
 FY_MUST_CHECK fy_code fy_saved_model_open(const char *dir, fy_saved_model *out, fy_error *err);
 void fy_saved_model_close(fy_saved_model *m);
+// |path|: a .meta file (binary or text), or a directory whose file "checkpoint" names the latest one.
+FY_MUST_CHECK fy_code fy_meta_graph_open(const char *path, fy_saved_model *out, fy_error *err);
 FY_MUST_CHECK fy_code fy_saved_model_pick(fy_saved_model *m, const char *const *tags, int num_tags,
                                           fy_error *err);
 
@@ -56,15 +60,16 @@ typedef struct fy_asset {
 FY_MUST_CHECK fy_code fy_saved_model_assets(const fy_saved_model *m, fy_arena *arena,
                                             fy_asset **out, size_t *n, fy_error *err);
 
-// The name of the node that fills tables, or NULL.
-FY_MUST_CHECK fy_code fy_saved_model_init_node(const fy_saved_model *m, const char **out,
-                                               fy_error *err);
+// The names of the nodes that fill tables; none: |*n| is 0.
+FY_MUST_CHECK fy_code fy_saved_model_init_nodes(const fy_saved_model *m, char *const **out,
+                                                size_t *n, fy_error *err);
 
-typedef struct fy_model_step {  // one run: feeds, one target
+typedef struct fy_model_step {  // one run
   fy_output *feeds;
   fy_tensor **values;  // one reference each, held by the arena
   int num_feeds;
-  fy_node *target;
+  fy_node **targets;
+  int num_targets;
   const char *what;  // "restore", "initialise"
 } fy_model_step;
 #define FY_MODEL_MAX_STEPS 2

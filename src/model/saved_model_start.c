@@ -116,7 +116,8 @@ static fy_code add_feed(fy_model_step *s, const fy_graph *g, fy_arena *arena, co
 }
 
 static fy_code new_step(const fy_saved_model *m, const fy_graph *g, fy_arena *arena,
-                        const char *target, const char *what, fy_model_step *out, fy_error *err) {
+                        char *const *targets, size_t num_targets, const char *what,
+                        fy_model_step *out, fy_error *err) {
   fy_asset *assets;
   size_t n;
   int32_t index;
@@ -124,62 +125,75 @@ static fy_code new_step(const fy_saved_model *m, const fy_graph *g, fy_arena *ar
   *out = (fy_model_step){.what = what};
   out->feeds = fy_arena_array(arena, n + 2, sizeof *out->feeds);
   out->values = fy_arena_array(arena, n + 2, sizeof *out->values);
-  if (!out->feeds || !out->values) return fy_fail_oom(err, n * sizeof *out->feeds);
-  out->target = find_node(g, target, &index);
-  if (!out->target)
-    return fy_fail(err, FY_NOT_FOUND, "PruneForTargets: Some target nodes not found: %s", target);
+  out->targets = fy_arena_array(arena, num_targets + 1, sizeof(fy_node *));
+  if (!out->feeds || !out->values || !out->targets) return fy_fail_oom(err, n * sizeof *out->feeds);
+  for (size_t i = 0; i < num_targets; i++) {
+    out->targets[i] = find_node(g, targets[i], &index);
+    if (!out->targets[i])
+      return fy_fail(err, FY_NOT_FOUND, "PruneForTargets: Some target nodes not found: %s",
+                     targets[i]);
+  }
+  out->num_targets = (int)num_targets;
   for (size_t i = 0; i < n; i++)
     FY_TRY(add_feed(out, g, arena, assets[i].tensor, assets[i].path, err));
   return FY_OK;
 }
 
-fy_code fy_saved_model_init_node(const fy_saved_model *m, const char **out, fy_error *err) {
+fy_code fy_saved_model_init_nodes(const fy_saved_model *m, char *const **out, size_t *n,
+                                  fy_error *err) {
   const Tensorflow__MetaGraphDef *meta = m->meta;
-  *out = NULL;
+  *n = 0;
   for (size_t i = meta->n_signature_def; i-- > 0;) {
     const Tensorflow__SignatureDef *d = meta->signature_def[i]->value;
     if (!d || strcmp(meta->signature_def[i]->key, INIT_KEY) != 0) continue;
     for (size_t k = 0; k < d->n_outputs; k++)
       if (strcmp(d->outputs[k]->key, INIT_KEY) == 0 && d->outputs[k]->value &&
-          d->outputs[k]->value->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_NAME)
-        *out = d->outputs[k]->value->name;
-    if (!*out)
+          d->outputs[k]->value->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_NAME) {
+        *out = &d->outputs[k]->value->name;
+        *n = 1;
+      }
+    if (!*n)
       return fy_fail(err, FY_FAILED_PRECONDITION,
                      "%s: signature_def[\"" INIT_KEY "\"] names no operation", m->file);
     return FY_OK;
   }
   const Tensorflow__CollectionDef *c = collection(meta, "saved_model_main_op");
   if (!c) c = collection(meta, "legacy_init_op");
+  // A training checkpoint has only what its program would have run by itself.
+  const bool tables = !c && !m->proto && (c = collection(meta, "table_initializer")) != NULL;
   if (!c) return FY_OK;
-  if (c->kind_case != TENSORFLOW__COLLECTION_DEF__KIND_NODE_LIST || c->node_list->n_value != 1)
+  if (c->kind_case != TENSORFLOW__COLLECTION_DEF__KIND_NODE_LIST ||
+      (c->node_list->n_value != 1 && !tables))
     return fy_fail(err, FY_FAILED_PRECONDITION, "Expected exactly one main op in : %s", m->dir);
-  *out = c->node_list->value[0];
+  *out = c->node_list->value;
+  *n = c->node_list->n_value;
   return FY_OK;
 }
 
-static bool nonempty(const char *s) {
-  return s && *s;
+// Both formats of checkpoints: an index with data beside it, or the single file of old.
+static fy_code has_checkpoint(const fy_saved_model *m, fy_arena *arena, bool *out, fy_error *err) {
+  const char *index = fy_arena_printf(arena, "%s.index", m->checkpoint);
+  if (!index) return fy_fail_oom(err, strlen(m->checkpoint));
+  *out = access(index, F_OK) == 0 || (!m->proto && access(m->checkpoint, F_OK) == 0);
+  return FY_OK;
 }
 
 fy_code fy_saved_model_steps(const fy_saved_model *m, const fy_graph *g, fy_arena *arena,
                              fy_model_step steps[FY_MODEL_MAX_STEPS], int *n, fy_error *err) {
   const Tensorflow__SaverDef *saver = m->meta->saver_def;
-  const char *init;
+  char *const *init = NULL;
+  size_t num_init;
+  bool restore = false;
   *n = 0;
-  const char *prefix =
-      m->prefix ? m->prefix : fy_arena_printf(arena, "%s/variables/variables", m->dir);
-  const char *index = prefix ? fy_arena_printf(arena, "%s.index", prefix) : NULL;
-  if (!index) return fy_fail_oom(err, strlen(m->dir));
-  // A model without variables has no such file. A checkpoint of version 1 has no index.
-  bool weights = access(index, F_OK) == 0 || (nonempty(m->prefix) && access(prefix, F_OK) == 0);
-  if (saver && nonempty(saver->restore_op_name) && weights) {
-    FY_TRY(new_step(m, g, arena, saver->restore_op_name, "restore", &steps[*n], err));
-    FY_TRY(add_feed(&steps[*n], g, arena, saver->filename_tensor_name, prefix, err));
+  FY_TRY(has_checkpoint(m, arena, &restore, err));
+  if (saver && saver->restore_op_name && *saver->restore_op_name && restore) {
+    FY_TRY(new_step(m, g, arena, &saver->restore_op_name, 1, "restore", &steps[*n], err));
+    FY_TRY(add_feed(&steps[*n], g, arena, saver->filename_tensor_name, m->checkpoint, err));
     ++*n;
   }
-  FY_TRY(fy_saved_model_init_node(m, &init, err));
-  if (nonempty(init)) {
-    FY_TRY(new_step(m, g, arena, init, "initialise", &steps[*n], err));
+  FY_TRY(fy_saved_model_init_nodes(m, &init, &num_init, err));
+  if (num_init && init[0] && *init[0]) {
+    FY_TRY(new_step(m, g, arena, init, num_init, "initialise", &steps[*n], err));
     ++*n;
   }
   return FY_OK;

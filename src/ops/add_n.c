@@ -135,6 +135,16 @@ static const fy_sample bias_samples[] = {
      "Must provide as many biases as the last dimension of the input tensor: [3] vs. [1,2]"},
 };
 
+static fy_code accumulate_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_attr *a = fy_attrs_get(ctx->attrs, "shape");
+  FY_TRY(fy_shape_merge_all(ctx, err));
+  if (!a || a->kind != FY_ATTR_SHAPE || a->v.shape.rank < 0) return FY_OK;
+  fy_pshape merged;
+  FY_TRY(fy_shape_merge(ctx, ctx->out[0], a->v.shape, &merged, err));
+  return fy_shape_set(ctx, 0, merged.rank, merged.dims, err);
+}
+
+FY_OP(AccumulateNV2, .shape = accumulate_shape, .compute = add_n);
 FY_OP(AddN, .shape = fy_shape_merge_all, .compute = add_n, FY_SAMPLES(add_n_samples));
 FY_OP(BiasAdd, .shape = bias_add_shape, .compute = bias_add, .flags = FY_OP_INPLACE,
       FY_SAMPLES(bias_samples));

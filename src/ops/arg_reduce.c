@@ -162,13 +162,13 @@ FY_ORDERED_TYPES(TOP, _)
 static const arg_table top_table = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, top)}};
 
 static fy_code top_k(fy_kernel_ctx *ctx, fy_error *err) {
-  const fy_tensor *in = ctx->in[0], *k_in = ctx->in[1];
+  const fy_tensor *in = ctx->in[0], *k_in = ctx->site->num_inputs > 1 ? ctx->in[1] : NULL;
   char x[128];
-  if (k_in->rank != 0) {
+  if (k_in && k_in->rank != 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "k must be scalar, got shape %s",
                    fy_tensor_shape_text(k_in, x));
   }
-  const int64_t k = fy_tensor_int(k_in, 0);
+  const int64_t k = k_in ? fy_tensor_int(k_in, 0) : fy_site_int(ctx->site, "k");  // else TopK
   if (k < 0) return fy_fail(err, FY_INVALID_ARGUMENT, "Need k >= 0, got %lld", (long long)k);
   if (in->rank < 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "input must be >= 1-D, got shape %s",
@@ -202,9 +202,11 @@ static fy_code top_k_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   int64_t k = -1, dims[FY_MAX_RANK];
   FY_TRY(fy_shape_rank_at_least(in, 1, err));
-  FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
+  const bool attr = ctx->num_inputs == 1;
+  if (!attr) FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
   if (in.rank < 0) return FY_OK;
-  const bool known = fy_shape_int_value(ctx, 1, &k);
+  if (attr) k = fy_shape_attr_int(ctx, "k", -1);
+  const bool known = attr || fy_shape_int_value(ctx, 1, &k);
   if (known && k < 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Dimension size, given by scalar input 1, must be non-negative but is %lld",
@@ -244,6 +246,9 @@ static fy_code where(fy_kernel_ctx *ctx, fy_error *err) {
   if (!is_set) {
     return fy_fail(err, FY_UNIMPLEMENTED, "Where has no loop for %s", fy_dtype_name(in->dtype));
   }
+  if (in->rank < 1 || in->rank > 8) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "WhereOp : Unhandled input dimensions: %d", in->rank);
+  }
   int64_t n = 0;
   for (int64_t i = 0; i < in->count; i++) n += is_set(in->data, i);
   fy_tensor *out;
@@ -278,6 +283,11 @@ static const fy_sample top_samples[] = {
     {"f32[2]=ones; i32[]=3", NULL, FY_INVALID_ARGUMENT,
      "input must have at least k columns. Had 2, needed 3"},
 };
+static const fy_sample old_top_k_samples[] = {
+    {"f32[4]=1,4,2,3", "k=2", FY_OK, "4,3"},
+    {"f32[2]=ones", "k=3", FY_INVALID_ARGUMENT,
+     "input must have at least k columns. Had 2, needed 3"},
+};
 static const fy_sample where_samples[] = {
     {"b[2,2]=true,false,false,true", NULL, FY_OK, "0,0,1,1"},
     {"f32[3]=0,1,2", NULL, FY_OK, "1,2"},
@@ -287,6 +297,7 @@ FY_OP(ArgMax, .shape = arg_shape, .compute = arg_reduce, .aux = &max_table, .hos
       FY_SAMPLES(arg_samples));
 FY_OP(ArgMin, .shape = arg_shape, .compute = arg_reduce, .aux = &min_table, .host_inputs = 1 << 1,
       FY_SAMPLES(arg_samples));
+FY_OP(TopK, .shape = top_k_shape, .compute = top_k, FY_SAMPLES(old_top_k_samples));
 FY_OP(TopKV2, .shape = top_k_shape, .compute = top_k, .host_inputs = 1 << 1,
       FY_SAMPLES(top_samples));
 FY_OP(Where, .shape = where_shape, .compute = where, .flags = FY_OP_DYNAMIC,

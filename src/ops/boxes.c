@@ -397,7 +397,14 @@ static fy_code random_crop(fy_kernel_ctx *ctx, fy_error *err) {
 
 // ---------------------------------------------------------------- shapes
 static fy_code draw_shape(fy_shape_ctx *ctx, fy_error *err) {
-  FY_TRY(fy_shape_rank_at_least(ctx->in[0], 3, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 4, err));
+  const int64_t depth = fy_dim_of(ctx->in[0], 3);
+  if (depth >= 0 && depth != 1 && depth != 3 && depth != 4) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)");
+  }
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 3, err));
+  FY_TRY(fy_dim_is(fy_dim_of(ctx->in[1], 2), 4, err));
   return fy_shape_set(ctx, 0, ctx->in[0].rank, ctx->in[0].dims, err);
 }
 
@@ -407,6 +414,10 @@ static fy_code sample_shape(fy_shape_ctx *ctx, fy_error *err) {
   if (ctx->num_inputs > 2) FY_TRY(fy_shape_rank_is(ctx->in[2], 0, err));
   FY_TRY(fy_dim_is(fy_dim_of(ctx->in[0], 0), 3, err));
   FY_TRY(fy_dim_is(fy_dim_of(ctx->in[1], 2), 4, err));
+  if (ctx->num_inputs > 3) {
+    FY_TRY(fy_shape_rank_is(ctx->in[3], 1, err));
+    FY_TRY(fy_dim_is(fy_dim_of(ctx->in[3], 0), 2, err));
+  }
   FY_TRY(fy_shape_set(ctx, 0, 1, (const int64_t[]){3}, err));
   FY_TRY(fy_shape_set(ctx, 1, 1, (const int64_t[]){3}, err));
   return fy_shape_set(ctx, 2, 3, (const int64_t[]){1, 1, 4}, err);

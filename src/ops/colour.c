@@ -255,8 +255,18 @@ static fy_code adjust(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code colour_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   FY_TRY(fy_shape_rank_at_least(in, 1, err));
-  if (in.rank > 0) FY_TRY(fy_dim_is(in.dims[in.rank - 1], 3, err));
-  return fy_shape_set(ctx, 0, in.rank, in.dims, err);
+  if (in.rank < 0) return FY_OK;
+  FY_TRY(fy_dim_is(in.dims[in.rank - 1], 3, err));
+  int64_t *dims = fy_shape_dims(ctx, in.rank);
+  if (!dims) return fy_fail_oom(err, 0);
+  memcpy(dims, in.dims, (size_t)in.rank * sizeof *dims);
+  dims[in.rank - 1] = 3;
+  return fy_shape_set(ctx, 0, in.rank, dims, err);
+}
+static fy_code contrast_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_at_least(ctx->in[0], 3, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
+  return fy_shape_set(ctx, 0, ctx->in[0].rank, ctx->in[0].dims, err);
 }
 static fy_code image_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_at_least(ctx->in[0], 3, err));
@@ -284,6 +294,6 @@ static const fy_sample saturation_samples[] = {
 static const char is_hue;
 FY_OP(RGBToHSV, .shape = colour_shape, .compute = convert, .aux = to_hsv, FY_SAMPLES(hsv_samples));
 FY_OP(HSVToRGB, .shape = colour_shape, .compute = convert, .aux = to_rgb, FY_SAMPLES(rgb_samples));
-FY_OP(AdjustContrastv2, .shape = image_shape, .compute = contrast, FY_SAMPLES(contrast_samples));
+FY_OP(AdjustContrastv2, .shape = contrast_shape, .compute = contrast, FY_SAMPLES(contrast_samples));
 FY_OP(AdjustHue, .shape = image_shape, .compute = adjust, .aux = &is_hue, FY_SAMPLES(hue_samples));
 FY_OP(AdjustSaturation, .shape = image_shape, .compute = adjust, FY_SAMPLES(saturation_samples));

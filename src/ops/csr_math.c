@@ -97,6 +97,7 @@ typedef struct flags {
 static fy_code read_flags(const fy_site *site, flags *f, fy_error *err) {
   static const char *const names[2][2] = {{"transpose_a", "adjoint_a"},
                                           {"transpose_b", "adjoint_b"}};
+  *f = (flags){0};
   for (int i = 0; i < 2; i++) {
     f->transpose[i] = fy_site_bool(site, names[i][0]);
     f->adjoint[i] = fy_site_bool(site, names[i][1]);

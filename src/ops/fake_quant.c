@@ -101,8 +101,15 @@ static fy_code args_gradient(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *grad = ctx->in[0], *in = ctx->in[1];
   fy_tensor *out;
   levels q = {0, 1};
+  char x[128], y[128];
   FY_TRY(levels_of(ctx->site, &q, err));
-  FY_TRY(same_size(grad, in, err));
+  if (!fy_shape_equal(grad->rank, grad->dims, in->rank, in->dims)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Inputs to operation %s of type %s must have the same size and shape.  Input 0: "
+                   "%s != input 1: %s",
+                   ctx->site->node_name, ctx->site->op->impl->name, fy_tensor_shape_text(grad, x),
+                   fy_tensor_shape_text(in, y));
+  }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   (void)pass_back(grad->data, in->data, out->data, in->count, 1, fy_site_float(ctx->site, "min"),
                   fy_site_float(ctx->site, "max"), q);
@@ -244,8 +251,11 @@ static fy_code channels_gradient_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[3], 1, err));
   if (in.rank > 0) depth = in.dims[in.rank - 1];
-  FY_TRY(fy_dim_merge(depth, fy_dim_of(ctx->in[2], 0), &depth, err));
-  FY_TRY(fy_dim_merge(depth, fy_dim_of(ctx->in[3], 0), &depth, err));
+  for (int i = 2; i < 4; i++) {
+    fy_pshape range;
+    FY_TRY(fy_shape_merge(ctx, ctx->in[i], (fy_pshape){1, &depth}, &range, err));
+    depth = fy_dim_of(range, 0);
+  }
   if (in.rank >= 0) {
     int64_t *dims = fy_shape_dims(ctx, in.rank);
     if (!dims) return fy_fail_oom(err, 0);

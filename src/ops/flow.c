@@ -52,7 +52,6 @@ static fy_code loop_cond_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 0, 0, NULL, err);
 }
 
-
 // ---------------------------------------------------------------- kernels
 static fy_code scalar_index(const fy_kernel_ctx *ctx, const fy_tensor *t, const char *what,
                             int64_t *out, fy_error *err) {

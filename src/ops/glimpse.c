@@ -159,6 +159,12 @@ static fy_code glimpse_shape(fy_shape_ctx *ctx, fy_error *err) {
   for (int i = 0; size && size->count == 2 && i < 2; i++) {
     dims[1 + i] = fy_tensor_int(size, i) < 0 ? -1 : fy_tensor_int(size, i);
   }
+  const fy_attr *noise_attr = fy_attrs_get(ctx->attrs, "noise");
+  if (noise_attr && noise_attr->v.s.n && !fy_view_is(noise_attr->v.s, "uniform") &&
+      fy_shape_attr_bool(ctx, "uniform_noise")) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "The uniform_noise should not be True when noise is not uniform");
+  }
   return fy_shape_set(ctx, 0, 4, dims, err);
 }
 

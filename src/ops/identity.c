@@ -121,3 +121,7 @@ FY_OP(Snapshot, .shape = fy_shape_unchanged, .compute = identity, .flags = PASS_
 FY_OP(NoOp, .shape = fy_shape_none, .compute = no_op, .flags = FY_OP_CHEAP, FY_SAMPLES(no_samples));
 FY_OP(EnsureShape, .shape = ensure_shape_shape, .compute = ensure_shape, .flags = PASS_FLAGS,
       FY_SAMPLES(ensure_samples));
+FY_OP(GuaranteeConst, .shape = fy_shape_unchanged, .compute = identity, .flags = PASS_FLAGS,
+      FY_SAMPLES(plain_samples));
+FY_OP(HostConst, .shape = const_shape, .prepare = const_prepare, .compute = const_compute,
+      .flags = FY_OP_SETS_OUTPUT | FY_OP_CHEAP | FY_OP_HOST);

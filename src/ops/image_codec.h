@@ -46,7 +46,7 @@ FY_MUST_CHECK fy_code fy_png_encode(const void *pixels, int64_t h, int64_t w, in
 FY_MUST_CHECK fy_code fy_gif_decode(fy_view file, bool all_frames, fy_image_room room,
                                     void *room_arg, fy_error *err);
 
-// "libjpeg 62, …": which libraries are there, and which package brings a missing one.
+// "JPEG: usable; PNG: no libpng16.so.16 (Debian package libpng16-16); …"
 void fy_image_libraries_report(fy_str *out);
 const char *fy_jpeg_library(void);  // NULL = it can be used, else why not
 const char *fy_png_library(void);

@@ -21,11 +21,12 @@
 
 #include "base/alloc.h"
 
-#define GIF_FUNCTIONS(X)                                                         \
-  X(DGifOpen)                                                                    \
-  X(DGifGetRecordType)                                                           \
-  X(DGifGetImageDesc) X(DGifGetLine) X(DGifGetExtension) X(DGifGetExtensionNext) \
-      X(DGifExtensionToGCB) X(DGifCloseFile) X(GifErrorString)
+#define GIF_FUNCTIONS(X)                                                           \
+  X(DGifOpen)                                                                      \
+  X(DGifGetRecordType)                                                             \
+  X(DGifGetImageDesc)                                                              \
+  X(DGifGetLine) X(DGifGetExtension) X(DGifGetExtensionNext) X(DGifExtensionToGCB) \
+      X(DGifCloseFile) X(GifErrorString)
 
 #define GIF_MEMBER(name) __typeof__(&name) name;
 static struct { GIF_FUNCTIONS(GIF_MEMBER) } lib;
@@ -228,12 +229,12 @@ fy_code fy_gif_decode(fy_view file, bool all_frames, fy_image_room room, void *r
 
 #endif
 
-static void report_one(fy_str *out, const char *what, const char *why) {
-  fy_str_printf(out, "%s%s: %s", out->len ? "; " : "", what, why ? why : "usable");
+static void report_one(fy_str *out, const char *separator, const char *what, const char *why) {
+  fy_str_printf(out, "%s%s: %s", separator, what, why ? why : "usable");
 }
 
 void fy_image_libraries_report(fy_str *out) {
-  report_one(out, "JPEG", fy_jpeg_library());
-  report_one(out, "PNG", fy_png_library());
-  report_one(out, "GIF", fy_gif_library());
+  report_one(out, "", "JPEG", fy_jpeg_library());
+  report_one(out, "; ", "PNG", fy_png_library());
+  report_one(out, "; ", "GIF", fy_gif_library());
 }

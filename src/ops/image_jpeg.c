@@ -27,14 +27,15 @@
 
 #include "base/alloc.h"
 
-#define JPEG_FUNCTIONS(X)                                                                          \
-  X(jpeg_std_error)                                                                                \
-  X(jpeg_CreateDecompress) X(jpeg_read_header) X(jpeg_calc_output_dimensions)                      \
-      X(jpeg_start_decompress) X(jpeg_crop_scanline) X(jpeg_skip_scanlines) X(jpeg_read_scanlines) \
-          X(jpeg_finish_decompress) X(jpeg_abort_decompress) X(jpeg_destroy_decompress)            \
-              X(jpeg_resync_to_restart) X(jpeg_CreateCompress) X(jpeg_set_defaults)                \
-                  X(jpeg_set_quality) X(jpeg_simple_progression) X(jpeg_start_compress)            \
-                      X(jpeg_write_marker) X(jpeg_write_scanlines) X(jpeg_finish_compress)         \
+#define JPEG_FUNCTIONS(X)                                                                  \
+  X(jpeg_std_error)                                                                        \
+  X(jpeg_CreateDecompress)                                                                 \
+  X(jpeg_read_header) X(jpeg_calc_output_dimensions) X(jpeg_start_decompress)              \
+      X(jpeg_crop_scanline) X(jpeg_skip_scanlines) X(jpeg_read_scanlines)                  \
+          X(jpeg_finish_decompress) X(jpeg_abort_decompress) X(jpeg_destroy_decompress)    \
+              X(jpeg_resync_to_restart) X(jpeg_CreateCompress) X(jpeg_set_defaults)        \
+                  X(jpeg_set_quality) X(jpeg_simple_progression) X(jpeg_start_compress)    \
+                      X(jpeg_write_marker) X(jpeg_write_scanlines) X(jpeg_finish_compress) \
                           X(jpeg_destroy_compress)
 
 #define JPEG_MEMBER(name) __typeof__(&name) name;
@@ -86,6 +87,8 @@ typedef struct source {
   const JOCTET *data;
   size_t size;
   bool recover;
+  bool in_header;
+  int64_t patience;  // how often the library may still ask for more although bytes are left
 } source;
 
 static void source_start(j_decompress_ptr c) {
@@ -98,8 +101,10 @@ static void source_start(j_decompress_ptr c) {
 static boolean source_fill(j_decompress_ptr c) {
   static const JOCTET end[2] = {0xFF, JPEG_EOI};
   source *s = (source *)c->src;
-  if (s->pub.bytes_in_buffer && s->pub.next_input_byte) return s->recover ? TRUE : FALSE;
-  if (s->pub.next_input_byte != end && s->recover) {
+  if (s->pub.bytes_in_buffer && !s->in_header && s->patience-- > 0) {
+    return s->recover ? TRUE : FALSE;  // it reads the same bytes again: in a marker, for ever
+  }
+  if (!s->pub.bytes_in_buffer && s->pub.next_input_byte != end && s->recover) {
     s->pub.next_input_byte = end;
     s->pub.bytes_in_buffer = 2;
     return TRUE;
@@ -142,7 +147,11 @@ typedef struct decoder {
 static void decoder_open(decoder *d, fy_view file, bool recover) {
   d->c.err = errors_of(&d->errors);
   d->c.client_data = &d->jump;
-  d->src = (source){.data = (const JOCTET *)file.p, .size = file.n, .recover = recover};
+  d->src = (source){.data = (const JOCTET *)file.p,
+                    .size = file.n,
+                    .recover = recover,
+                    .in_header = true,
+                    .patience = 1 << 20};
   d->src.pub.init_source = source_start;
   d->src.pub.fill_input_buffer = source_fill;
   d->src.pub.skip_input_data = source_skip;
@@ -192,6 +201,7 @@ static fy_code read_lines(decoder *d, int channels, JDIMENSION skipped) {
   const JDIMENSION last = skipped + d->out_h;
   d->read_h = d->out_h;
   while (c->output_scanline < last) {
+    if (c->output_scanline < skipped) return refused(d->err);
     const JDIMENSION y = c->output_scanline - skipped;
     uint8_t *to = d->out + (size_t)y * d->stride;
     JSAMPROW row = through_line ? d->line : to;
@@ -227,6 +237,7 @@ static fy_code decode_inside(decoder *d) {
   d->created = true;
   c->src = &d->src.pub;
   (void)lib.jpeg_read_header(c, TRUE);
+  d->src.in_header = false;
   const int channels = f->channels ? f->channels : c->num_components < 3 ? c->num_components : 3;
   if (channels != 1 && channels != 3) return refused(d->err);
   const bool four = c->jpeg_color_space == JCS_CMYK || c->jpeg_color_space == JCS_YCCK;
@@ -239,7 +250,7 @@ static fy_code decode_inside(decoder *d) {
   // The size is known before anything of that size is allocated.
   const int64_t total = (int64_t)c->output_height * c->output_width * c->num_components;
   if (!c->output_width || !c->output_height || total >= 1LL << 29) return refused(d->err);
-  (void)lib.jpeg_start_decompress(c);
+  if (!lib.jpeg_start_decompress(c)) return refused(d->err);
   d->out_w = c->output_width;
   d->out_h = c->output_height;
   JDIMENSION skipped = 0;
@@ -294,6 +305,7 @@ static bool shape_inside(decoder *d, int64_t out[3]) {
   d->created = true;
   c->src = &d->src.pub;
   if (lib.jpeg_read_header(c, TRUE) != JPEG_HEADER_OK) return false;
+  d->src.in_header = false;
   lib.jpeg_calc_output_dimensions(c);
   // A progressive file is read as a whole here: what would need too much memory is refused first.
   const int64_t total = (int64_t)c->output_height * c->output_width * c->num_components;

@@ -66,7 +66,7 @@ static inline float fy_q_to_float(fy_qtype q, int64_t v, float min, float max) {
   const double steps = (double)((int64_t)1 << q.bits);
   const double range = (double)(max - min) * (steps / (steps - 1.0));
   const double scale = range / steps;
-  const double start = (double)(roundf(min / (float)scale) * (float)scale);
+  const double start = round((double)(min / (float)scale)) * (double)(float)scale;
   return (float)(start + ((double)v - (double)q.low) * scale);
 }
 
@@ -125,9 +125,9 @@ static inline float fy_q_scalar(const fy_kernel_ctx *ctx, int i) {
 
 // Shape: output 0 like input 0, outputs 1 and 2 scalars; inputs |first|… must be scalars.
 FY_MUST_CHECK fy_code fy_q_shape_like_first(fy_shape_ctx *ctx, int first, fy_error *err);
-// "|name| must be a scalar…" unless input |i| has one element.
-FY_MUST_CHECK fy_code fy_q_need_one(const fy_kernel_ctx *ctx, int i, const char *name,
-                                    fy_error *err);
+// "`name` must be rank 0 but is rank 1" unless input |i| is a scalar.
+FY_MUST_CHECK fy_code fy_q_need_scalar(const fy_kernel_ctx *ctx, int i, const char *name,
+                                       fy_error *err);
 
 // qint32 to any type in a new range, as Requantize and its relatives do it.
 void fy_q_requantize(const int32_t *in, int64_t n, float min_in, float max_in, float min_out,

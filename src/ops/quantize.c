@@ -140,8 +140,8 @@ static fy_code quantize(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(check_range(min, "min_range", axis, s.n, err));
   FY_TRY(check_range(max, "max_range", axis, s.n, err));
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  FY_TRY(fy_out_like(ctx, 1, min, &min_out, err));
-  FY_TRY(fy_out_like(ctx, 2, min, &max_out, err));
+  FY_TRY(fy_out(ctx, 1, axis < 0 ? 0 : 1, &s.n, &min_out, err));
+  FY_TRY(fy_out(ctx, 2, axis < 0 ? 0 : 1, &s.n, &max_out, err));
   if (s.n != 1 && j.mode == MIN_FIRST) {
     return fy_fail(err, FY_UNIMPLEMENTED,
                    "MIN_FIRST mode is not implemented for Quantize with axis != -1.");
@@ -206,7 +206,9 @@ static fy_code dequantize(fy_kernel_ctx *ctx, fy_error *err) {
     for (int64_t o = 0; o < s.outer; o++) {
       const int64_t start = (o * s.n + k) * s.inner;
       for (int64_t i = start; i < start + s.inner; i++) {
-        const int64_t x = fy_q_get(in->dtype, in->data, i);
+        int64_t x = fy_q_get(in->dtype, in->data, i);
+        // TensorFlow goes through float and int here, which the largest integers do not survive.
+        if (how == SCALED && s.n == 1) x = fy_q_int32((float)x);
         const float v = how == MIN_FIRST ? fy_dequantize(first, x)
                         : how == SCALED  ? (float)x * scaled
                                          : ((float)x + half) * combined + min;

@@ -25,7 +25,11 @@ static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
              tb = fy_site_bool(ctx->site, "transpose_b");
   fy_tensor *out;
   char x[128], y[128];
-  for (int i = 0; i < 4; i++) FY_TRY(fy_q_need_one(ctx, 2 + i, names[i], err));
+  for (int i = 0; i < 4; i++) {
+    if (ctx->in[2 + i]->count == 1) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be a scalar, but got shape%s", names[i],
+                   fy_tensor_shape_text(ctx->in[2 + i], x));
+  }
   const float min_a = fy_q_scalar(ctx, 2), max_a = fy_q_scalar(ctx, 3);
   const float min_b = fy_q_scalar(ctx, 4), max_b = fy_q_scalar(ctx, 5);
   if (!(max_a > min_a)) {
@@ -116,6 +120,7 @@ static fy_code combine(fy_kernel_ctx *ctx, bool add, fy_error *err) {
   fy_tensor *out;
   for (int i = 0; i < 4; i++) {
     if (ctx->in[2 + i]->rank == 0) continue;
+    if (add) return fy_q_need_scalar(ctx, 2 + i, names[i], err);
     return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be a scalar", names[i]);
   }
   const float min_a = fy_q_scalar(ctx, 2), max_a = fy_q_scalar(ctx, 3);
@@ -142,6 +147,16 @@ static fy_code combine(fy_kernel_ctx *ctx, bool add, fy_error *err) {
     p.b0 = fy_q_from_float_wide(qc, fy_q_to_float(qb, 0, min_b, max_b), min, max);
     p.b_step =
         (int32_t)(fy_q_from_float_wide(qc, fy_q_to_float(qb, 1, min_b, max_b), min, max) - p.b0);
+    // A single element is converted on its own, which rounds less.
+    if (a->count == 1 || b->count == 1) {
+      const bool first = a->count == 1;
+      const float lo = first ? min_a : min_b, hi = first ? max_a : max_b;
+      const fy_tensor *t = first ? a : b;
+      const fy_qtype q = first ? qa : qb;
+      const int64_t v = fy_q_get(t->dtype, t->data, 0);
+      *(first ? &p.a0 : &p.b0) = fy_q_from_float(qc, fy_q_to_float(q, v, lo, hi), min, max);
+      *(first ? &p.a_step : &p.b_step) = 0;
+    }
   } else {
     fy_q_product_range(qa, qb, qc, min_a, max_a, min_b, max_b, &min, &max);
     p.zero_a = (int32_t)fy_q_from_float_wide(qa, 0, min_a, max_a);
@@ -167,9 +182,7 @@ static fy_code bias_add(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   char x[128], y[128];
   for (int i = 0; i < 4; i++) {
-    if (ctx->in[2 + i]->rank == 0) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT, "`%s` must be rank 0 but is rank %d", names[i],
-                   ctx->in[2 + i]->rank);
+    FY_TRY(fy_q_need_scalar(ctx, 2 + i, names[i], err));
   }
   if (in->rank < 2) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Input tensor must be at least 2D: %s",
@@ -191,7 +204,7 @@ static fy_code bias_add(fy_kernel_ctx *ctx, fy_error *err) {
   const float min_in = fy_q_scalar(ctx, 2), max_in = fy_q_scalar(ctx, 3);
   const float min_bias = fy_q_scalar(ctx, 4), max_bias = fy_q_scalar(ctx, 5);
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  const float max = fmaxf(max_in, fmaxf(-min_in, fmaxf(max_bias, -min_bias))) * (float)(1 << 14);
+  const float max = fmaxf(max_in, fmaxf(-min_in, fmaxf(max_bias, -min_bias))) * (float)(1 << 17);
   const fy_qtype q = fy_qtype_of(out->dtype);
   const int32_t zero = (int32_t)fy_q_from_float(q, 0, -max, max);
   const fy_quantizer z = fy_quantizer_of(q, -max, max);
@@ -293,6 +306,7 @@ static fy_code concat(fy_kernel_ctx *ctx, int axis_input, int first, fy_error *e
     }
     along += t->dims[axis];
   }
+  range[0] = fminf(0, range[0]);
   if (fy_qtype_of(head->dtype).low < 0) {  // symmetric for signed types
     range[1] = fmaxf(fabsf(range[0]), fabsf(range[1]));
     range[0] = -range[1];
@@ -327,18 +341,14 @@ static fy_code concat_v2(fy_kernel_ctx *ctx, fy_error *err) {
 extern const fy_op_impl fy_impl_Reshape, fy_impl_Concat, fy_impl_ConcatV2;
 
 static fy_code reshape(fy_kernel_ctx *ctx, fy_error *err) {
-  char x[128];
   FY_TRY(fy_impl_Reshape.compute(ctx, err));
   for (int i = 2; i < 4; i++) {
     const fy_tensor *t = ctx->in[i];
     if (t->rank == 0 || (t->rank == 1 && t->count == 1)) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "%s must be a scalar or a vector of 1 element, but got shape %s",
-                   i == 2 ? "input_min" : "input_max", fy_tensor_shape_text(t, x));
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be a scalar or a vector of 1 element",
+                   i == 2 ? "input_min" : "input_max");
   }
-  for (int i = 2; i < 4; i++) {
-    FY_TRY(fy_out_alias(ctx, i - 1, i, ctx->in[i]->rank, ctx->in[i]->dims, err));
-  }
+  for (int i = 2; i < 4; i++) FY_TRY(fy_out_alias(ctx, i - 1, i, 0, NULL, err));
   return FY_OK;
 }
 
@@ -426,10 +436,12 @@ static const fy_sample relu_x_samples[] = {
     {"quint8[3]=0,128,255; f32[]=0.5; f32[]=0; f32[]=1", "Tinput=quint8", FY_OK, "0,128,128"},
 };
 static const fy_sample concat_samples[] = {
-    {"i32[]=0; quint8[1]=1; quint8[1]=2; f32[]=0; f32[]=0; f32[]=1; f32[]=1", NULL, FY_OK, "1,2"},
+    {"i32[]=0; quint8[1]=1; quint8[1]=2; f32[]=0; f32[]=0; f32[]=1; f32[]=1", "N=2; T=quint8",
+     FY_OK, "1,2"},
 };
 static const fy_sample concat2_samples[] = {
-    {"quint8[1]=1; quint8[1]=2; i32[]=-1; f32[]=0; f32[]=0; f32[]=1; f32[]=1", NULL, FY_OK, "1,2"},
+    {"quint8[1]=1; quint8[1]=2; i32[]=-1; f32[]=0; f32[]=0; f32[]=1; f32[]=1",
+     "N=2; T=quint8; Tidx=int32", FY_OK, "1,2"},
 };
 static const fy_sample reshape_samples[] = {
     {"quint8[2,2]=1,2,3,4; i32[1]=4" RANGE, NULL, FY_OK, "1,2,3,4"},

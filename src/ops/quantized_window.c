@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // quantized_window.c: QuantizedConv2D, QuantizedMaxPool and QuantizedAvgPool. Padding stands for the
-// real number 0; an average is an integer division. A VALID convolution whose stride leaves pixels
-// over centres its windows, as TensorFlow's does.
+// real number 0; an average is an integer division.
 
 #include "base/alloc.h"
 #include "ops/conv.h"
@@ -118,8 +117,8 @@ static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_window_resolve(&cols, same ? FY_PAD_SAME : FY_PAD_VALID, err));
   j.out_h = rows.out;
   j.out_w = cols.out;
-  j.top = ((j.out_h - 1) * j.stride + j.kh - j.h) / 2;
-  j.left = ((j.out_w - 1) * j.stride + j.kw - j.w) / 2;
+  j.top = same ? ((j.out_h - 1) * j.stride + j.kh - j.h) / 2 : 0;
+  j.left = same ? ((j.out_w - 1) * j.stride + j.kw - j.w) / 2 : 0;
   const int64_t dims[] = {in->dims[0], j.out_h, j.out_w, j.out_c};
   FY_TRY(fy_out(ctx, 0, 4, dims, &out, err));
   const fy_qtype qi = fy_qtype_of(in->dtype), qf = fy_qtype_of(filter->dtype);
@@ -173,10 +172,12 @@ static fy_code pool(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   fy_pool_geometry g;
   fy_tensor *out;
+  char x[128];
   for (int i = 1; i < 3; i++) {
     if (ctx->in[i]->rank == 0) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT, "%s_input must be a scalar, but got shape%s",
-                   i == 1 ? "min" : "max", fy_tensor_shape_text(ctx->in[i], (char[128]){0}));
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "%s_input shape must be rank 0 but is rank %d, received shape: %s",
+                   i == 1 ? "min" : "max", ctx->in[i]->rank, fy_tensor_shape_text(ctx->in[i], x));
   }
   FY_TRY(fy_pool_resolve(ctx, in->rank, in->dims, 0, &g, err));
   if (g.depth_window > 1) {

@@ -76,15 +76,16 @@ static fy_code check_components(const fy_queue *q, fy_kernel_ctx *ctx, bool many
     if (many && t->rank < 1)
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "Enqueue many component %zu must have rank at least 1", i);
-    if (many && t->dims[0] != first->dims[0])
+    const int32_t skip = many ? 1 : 0;
+    const bool same = !many || t->dims[0] == first->dims[0];
+    if (same && fits(q, i, t->rank - skip, t->dims + skip)) continue;
+    int64_t dims[FY_MAX_RANK + 1] = {many ? first->dims[0] : 0};
+    const fy_pshape want = q->shapes ? q->shapes[i] : FY_UNKNOWN_SHAPE;
+    if (want.rank < 0)
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "All input tensors must have the same size in the 0th dimension. Component "
                      "%zu has %lld, and should have %lld",
                      i, (long long)t->dims[0], (long long)first->dims[0]);
-    const int32_t skip = many ? 1 : 0;
-    if (fits(q, i, t->rank - skip, t->dims + skip)) continue;
-    int64_t dims[FY_MAX_RANK + 1] = {many ? first->dims[0] : 0};
-    const fy_pshape want = q->shapes[i];
     for (int32_t d = 0; d < want.rank && d < FY_MAX_RANK; d++) dims[skip + d] = want.dims[d];
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Shape mismatch in tuple component %zu. Expected %s, got %s", i,

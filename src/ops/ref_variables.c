@@ -97,7 +97,8 @@ static fy_code destroy_temporary(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code read_ref(fy_kernel_ctx *ctx, fy_error *err) {
   fy_variable *v;
   FY_TRY(fy_ref_variable(ctx->in[0], &v, err));
-  fy_tensor *value = fy_variable_read(v);
+  fy_tensor *value;
+  FY_TRY(fy_variable_get(ctx, v, &value, err));
   if (!value)
     return fy_fail(err, FY_FAILED_PRECONDITION, "Attempting to use uninitialized value %s",
                    v->name);
@@ -199,11 +200,15 @@ static fy_code count_up_to(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_ref_variable(ctx->in[0], &v, err));
   FY_TRY(fy_out(ctx, 0, 0, NULL, &out, err));
   fy_lock(&v->lock);
-  fy_code code = FY_OK;
-  if (!v->value || v->value->rank != 0 || v->value->dtype != out->dtype) {
-    code = v->value ? fy_fail(err, FY_INVALID_ARGUMENT, "input is not a scalar: ")
-                    : fy_fail(err, FY_NOT_FOUND, "Resource %s/%s/%s does not exist.", v->container,
-                              v->name, v->object.type->name);
+  fy_code code = fy_variable_settle(ctx, v, &garbage, err);
+  if (code) {
+    // nothing was changed
+  } else if (!v->value || v->value->rank != 0 || v->value->dtype != out->dtype) {
+    char why[256];
+    fy_variable_missing(ctx, v, v->object.type->name, why, sizeof why);
+    code = v->value ? fy_fail(err, FY_INVALID_ARGUMENT, "input is not a scalar: %s",
+                              fy_tensor_shape_text(v->value, why))
+                    : fy_fail(err, FY_NOT_FOUND, "%s", why);
   } else {
     const int64_t now = fy_tensor_int(v->value, 0);
     if (now >= limit)

@@ -14,11 +14,10 @@ fy_code fy_q_shape_like_first(fy_shape_ctx *ctx, int first, fy_error *err) {
   return FY_OK;
 }
 
-fy_code fy_q_need_one(const fy_kernel_ctx *ctx, int i, const char *name, fy_error *err) {
-  char x[128];
-  if (ctx->in[i]->count == 1) return FY_OK;
-  return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be a scalar, but got shape%s", name,
-                 fy_tensor_shape_text(ctx->in[i], x));
+fy_code fy_q_need_scalar(const fy_kernel_ctx *ctx, int i, const char *name, fy_error *err) {
+  if (ctx->in[i]->rank == 0) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "`%s` must be rank 0 but is rank %d", name,
+                 ctx->in[i]->rank);
 }
 
 // To quint8 in fixed point with 16 fractional bits; to other types through floats.
@@ -40,7 +39,9 @@ void fy_q_requantize(const int32_t *in, int64_t n, float min_in, float max_in, f
       flat ? 0 : fy_q_int64(65536 * ((double)min_out * 255.0) / (double)range_out);
   const uint64_t shift = (uint64_t)offset_in - (uint64_t)offset_out + (1 << 15);
   for (int64_t i = 0; i < n; i++) {
-    const int64_t product = (int64_t)((uint64_t)in[i] * (uint64_t)scale) >> 32;
+    const int64_t x =
+        (int64_t)(float)in[i];  // TensorFlow's qint32 becomes an int64 by way of float
+    const int64_t product = (int64_t)((uint64_t)x * (uint64_t)scale) >> 32;
     const int64_t v = (int64_t)((uint64_t)product + shift) >> 16;
     ((uint8_t *)out)[i] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
   }
@@ -64,8 +65,8 @@ static fy_code shrink(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   fy_tensor *out;
   float low, high;
-  FY_TRY(fy_q_need_one(ctx, 1, "input_min", err));
-  FY_TRY(fy_q_need_one(ctx, 2, "input_max", err));
+  FY_TRY(fy_q_need_scalar(ctx, 1, "input_min", err));
+  FY_TRY(fy_q_need_scalar(ctx, 2, "input_max", err));
   const float min = fy_q_scalar(ctx, 1), max = fy_q_scalar(ctx, 2);
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   used_range(in, min, max, &low, &high);
@@ -76,8 +77,10 @@ static fy_code shrink(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code range(fy_kernel_ctx *ctx, fy_error *err) {
   float low, high;
-  FY_TRY(fy_q_need_one(ctx, 1, "input_min", err));
-  FY_TRY(fy_q_need_one(ctx, 2, "input_max", err));
+  for (int i = 1; i < 3; i++) {
+    if (ctx->in[i]->count) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input %s must not be empty.", i == 1 ? "min" : "max");
+  }
   used_range(ctx->in[0], fy_q_scalar(ctx, 1), fy_q_scalar(ctx, 2), &low, &high);
   FY_TRY(fy_q_out_float(ctx, 0, low, err));
   return fy_q_out_float(ctx, 1, high, err);
@@ -88,7 +91,7 @@ static fy_code requantize(fy_kernel_ctx *ctx, fy_error *err) {
                                       "requested_output_max"};
   const fy_tensor *in = ctx->in[0];
   fy_tensor *out;
-  for (int i = 1; i < 5; i++) FY_TRY(fy_q_need_one(ctx, i, names[i], err));
+  for (int i = 1; i < 5; i++) FY_TRY(fy_q_need_scalar(ctx, i, names[i], err));
   const float low = fy_q_scalar(ctx, 3), high = fy_q_scalar(ctx, 4);
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   if (!(low <= 0)) {
@@ -153,8 +156,8 @@ static fy_code requantize_channels(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   int64_t depth;
   FY_TRY(check_channels(ctx, &depth, err));
-  FY_TRY(fy_q_need_one(ctx, 3, "requested_output_min", err));
-  FY_TRY(fy_q_need_one(ctx, 4, "requested_output_max", err));
+  FY_TRY(fy_q_need_scalar(ctx, 3, "requested_output_min", err));
+  FY_TRY(fy_q_need_scalar(ctx, 4, "requested_output_max", err));
   const float low = fy_q_scalar(ctx, 3), high = fy_q_scalar(ctx, 4);
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   const fy_qtype q = fy_qtype_of(out->dtype);

@@ -68,8 +68,8 @@ static fy_code push(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *t = ctx->in[1], *kept = NULL;
   FY_TRY(open_stack(ctx, &s, err));
   if (t->dtype != s->type)
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Must have type %s but got %s", fy_dtype_name(s->type),
-                   fy_dtype_name(t->dtype));
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Must have type %d but got %d", (int)s->type,
+                   (int)t->dtype);
   FY_TRY(t->buffer ? fy_tensor_alias(t, t->dtype, t->rank, t->dims, &kept, err)
                    : fy_tensor_clone(t, &kept, err));
   fy_code code = FY_OK;

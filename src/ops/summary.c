@@ -107,23 +107,13 @@ static void put_wav(fy_str *s, const float *samples, int64_t frames, int64_t cha
   }
 }
 
-static fy_code audio(fy_kernel_ctx *ctx, fy_error *err) {
-  const fy_tensor *tag = ctx->in[0], *t = ctx->in[1];
-  const int64_t most = fy_site_int(ctx->site, "max_outputs");
+fy_code fy_put_audio(fy_str *s, const fy_tensor *tag, const fy_tensor *t, float rate, int64_t most,
+                     fy_error *err) {
   char a[128], name[48];
   if (tag->rank != 0) return fy_fail(err, FY_INVALID_ARGUMENT, "Tag must be a scalar");
   if (t->rank != 2 && t->rank != 3) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Tensor must be 3-D or 2-D, got: %s",
                    fy_tensor_shape_text(t, a));
-  }
-  float rate;
-  if (ctx->site->num_inputs == 3) {
-    if (ctx->in[2]->count != 1) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "sample_rate must be a scalar");
-    }
-    rate = *(const float *)ctx->in[2]->data;
-  } else {
-    rate = fy_site_float(ctx->site, "sample_rate");
   }
   if (!(rate > 0.0f)) return fy_fail(err, FY_INVALID_ARGUMENT, "sample_rate must be > 0");
   const int64_t frames = t->dims[1], channels = t->rank == 3 ? t->dims[2] : 1;
@@ -133,8 +123,7 @@ static fy_code audio(fy_kernel_ctx *ctx, fy_error *err) {
   }
   const int64_t n = t->dims[0] < most ? t->dims[0] : most;
   const fy_view base = fy_tensor_string(tag, 0);
-  fy_str s, value, part, wav;
-  fy_str_init(&s);
+  fy_str value, part, wav;
   fy_str_init(&value);
   fy_str_init(&part);
   fy_str_init(&wav);
@@ -153,12 +142,26 @@ static fy_code audio(fy_kernel_ctx *ctx, fy_error *err) {
     fy_put_str(&part, 4, &wav);
     fy_put_bytes(&part, 5, "audio/wav", 9);
     fy_put_str(&value, 6, &part);
-    fy_put_str(&s, 1, &value);
+    fy_put_str(s, 1, &value);
   }
   fy_str_free(&value);
   fy_str_free(&part);
   fy_str_free(&wav);
-  return put_out(ctx, &s, FY_OK, err);
+  return FY_OK;
+}
+
+static fy_code audio(fy_kernel_ctx *ctx, fy_error *err) {
+  const bool given = ctx->site->num_inputs == 3;
+  fy_str s;
+  if (given && ctx->in[2]->count != 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "sample_rate must be a scalar");
+  }
+  const float rate =
+      given ? *(const float *)ctx->in[2]->data : fy_site_float(ctx->site, "sample_rate");
+  fy_str_init(&s);
+  const fy_code code =
+      fy_put_audio(&s, ctx->in[0], ctx->in[1], rate, fy_site_int(ctx->site, "max_outputs"), err);
+  return put_out(ctx, &s, code, err);
 }
 
 // ---------------------------------------------------------------- MergeSummary

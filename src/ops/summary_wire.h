@@ -6,6 +6,7 @@
 #define FY_OPS_SUMMARY_WIRE_H
 
 #include "base/str.h"
+#include "ops/op.h"
 #include "tensor/tensor.h"
 
 static inline void fy_put_varint(fy_str *s, uint64_t v) {
@@ -45,5 +46,12 @@ void fy_put_scalar(fy_str *s, fy_view tag, float v);
 // A Summary.Value with a tensor and serialized metadata (left empty if it is no message).
 FY_MUST_CHECK fy_code fy_put_tensor_value(fy_str *s, fy_view tag, const fy_tensor *t,
                                           fy_view metadata, fy_error *err);
+// One Summary.Value per sound (at most |most|) of [batch, frames] or [batch, frames, channels].
+FY_MUST_CHECK fy_code fy_put_audio(fy_str *s, const fy_tensor *tag, const fy_tensor *t, float rate,
+                                   int64_t most, fy_error *err);
+// One Summary.Value per picture of [batch, height, width, 1 | 3 | 4]. Uses scratch of |ctx|.
+FY_MUST_CHECK fy_code fy_put_images(fy_kernel_ctx *ctx, fy_str *s, const fy_tensor *tag,
+                                    const fy_tensor *t, const fy_tensor *bad_color, int64_t most,
+                                    fy_error *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ferry/device.h"
 #include "ops/elementwise.h"
 #include "ops/resource.h"
 #include "ops/shape_fns.h"
@@ -88,8 +89,8 @@ static fy_code variable_of(fy_kernel_ctx *ctx, fy_variable **out, fy_error *err)
 }
 
 // "Resource localhost/v/… does not exist." or its container does not.
-static void describe_missing(fy_kernel_ctx *ctx, const fy_variable *v, const char *type, char *buf,
-                             size_t n) {
+void fy_variable_missing(fy_kernel_ctx *ctx, const fy_variable *v, const char *type, char *buf,
+                         size_t n) {
   fy_resources *r = ctx->svc->resources ? ctx->svc->resources(ctx) : NULL;
   if (r && fy_resources_touched(r, v->container)) {
     snprintf(buf, n, "Resource %s/%s/%s does not exist.", v->container, v->name, type);
@@ -102,7 +103,8 @@ static void describe_missing(fy_kernel_ctx *ctx, const fy_variable *v, const cha
 static fy_code read_variable(fy_kernel_ctx *ctx, fy_error *err) {
   fy_variable *v;
   FY_TRY(variable_of(ctx, &v, err));
-  fy_tensor *value = fy_variable_read(v);
+  fy_tensor *value;
+  FY_TRY(fy_variable_get(ctx, v, &value, err));
   if (!value && strcmp(v->name, ANONYMOUS) == 0) {
     // TensorFlow gives an anonymous variable an empty value at birth.
     fy_tensor *out;
@@ -110,7 +112,7 @@ static fy_code read_variable(fy_kernel_ctx *ctx, fy_error *err) {
   }
   if (!value) {
     char why[256];
-    describe_missing(ctx, v, fy_variable_type.name, why, sizeof why);
+    fy_variable_missing(ctx, v, fy_variable_type.name, why, sizeof why);
     return fy_fail(
         err, FY_FAILED_PRECONDITION,
         "Could not find variable %s. This could mean that the variable has been deleted. "
@@ -146,9 +148,37 @@ static fy_code fresh(fy_kernel_ctx *ctx, const fy_tensor *like, fy_tensor **out,
   return fy_tensor_new(like->dtype, like->rank, like->dims, out, err);
 }
 
+// The device of a kernel, NULL for the host.
+static const struct fy_device *device_of(const fy_kernel_ctx *ctx) {
+  const fy_device *d = ctx->site->device;
+  return d && !d->is_host ? d : NULL;
+}
+
+fy_code fy_variable_settle(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **garbage, fy_error *err) {
+  fy_tensor *t = v->value, *here;
+  const fy_device *at = t && t->device && !t->device->is_host ? t->device : NULL;
+  if (!t || at == device_of(ctx) || !ctx->svc->bring || !fy_dtype_is_plain(t->dtype)) return FY_OK;
+  FY_TRY(ctx->svc->bring(ctx, t, &here, err));
+  v->value = here;
+  *garbage = t;
+  return FY_OK;
+}
+
+fy_code fy_variable_get(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **out, fy_error *err) {
+  fy_tensor *garbage = NULL;
+  fy_lock(&v->lock);
+  fy_code code = fy_variable_settle(ctx, v, &garbage, err);
+  *out = code ? NULL : v->value;
+  if (*out) fy_tensor_retain(*out);
+  fy_unlock(&v->lock);
+  fy_tensor_release(garbage);
+  return code;
+}
+
 fy_code fy_variable_own(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **garbage, fy_error *err) {
+  FY_TRY(fy_variable_settle(ctx, v, garbage, err));
   fy_tensor *old = v->value, *copy = NULL, old_view, new_view;
-  if (fy_tensor_is_exclusive(old)) return FY_OK;
+  if (*garbage || fy_tensor_is_exclusive(old)) return FY_OK;
   FY_TRY(fresh(ctx, old, &copy, err));
   const fy_tensor *from = view_of(ctx, old, &old_view);
   fy_tensor *to = view_of(ctx, copy, &new_view);
@@ -226,7 +256,7 @@ static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **gar
   const fy_binary_loops *loops = ctx->site->op->impl->aux;
   char x[256], y[128];
   if (!v->value) {
-    describe_missing(ctx, v, fy_variable_type.name, x, sizeof x);
+    fy_variable_missing(ctx, v, fy_variable_type.name, x, sizeof x);
     return fy_fail(err, FY_NOT_FOUND, "%s", x);
   }
   if (v->value->dtype != in->dtype) {
@@ -245,8 +275,9 @@ static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **gar
     return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
                    fy_dtype_name(in->dtype));
   }
+  FY_TRY(fy_variable_settle(ctx, v, garbage, err));
   fy_tensor *target = v->value;
-  if (!fy_tensor_is_exclusive(target)) FY_TRY(fresh(ctx, target, &target, err));
+  if (!*garbage && !fy_tensor_is_exclusive(target)) FY_TRY(fresh(ctx, target, &target, err));
   fy_tensor old_storage, new_storage;
   fy_tensor *from = view_of(ctx, v->value, &old_storage);
   fy_tensor *to = target == v->value ? from : view_of(ctx, target, &new_storage);
@@ -290,7 +321,7 @@ static fy_code destroy_resource(fy_kernel_ctx *ctx, fy_error *err) {
   fy_unlock(&v->lock);
   if (!old && !fy_site_bool(ctx->site, "ignore_lookup_error")) {
     char why[256];
-    describe_missing(ctx, v, "<unknown>", why, sizeof why);
+    fy_variable_missing(ctx, v, "<unknown>", why, sizeof why);
     return fy_fail(err, FY_NOT_FOUND, "%s", why);
   }
   fy_tensor_release(old);

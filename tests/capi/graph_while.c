@@ -38,13 +38,13 @@ static void two_variables(void) {
   TF_WhileParams p = TF_NewWhile(g, in, 2, st);
   tr_status("new", st);
   printf("%d inputs, cond output %d, body outputs %d %d, name %d\n", p.ninputs,
-         p.cond_output.oper != NULL, p.body_outputs[0].oper != NULL,
-         p.body_outputs[1].oper != NULL, p.name != NULL);
+         p.cond_output.oper != NULL, p.body_outputs[0].oper != NULL, p.body_outputs[1].oper != NULL,
+         p.name != NULL);
   dump(p.cond_graph);
   dump(p.body_graph);
   p.cond_output = two(p.cond_graph, "Less", "less", p.cond_inputs[0], p.cond_inputs[1]);
-  p.body_outputs[0] = two(p.body_graph, "AddV2", "sum", p.body_inputs[0],
-                          tg_out(tg_ci(p.body_graph, 2, "two"), 0));
+  p.body_outputs[0] =
+      two(p.body_graph, "AddV2", "sum", p.body_inputs[0], tg_out(tg_ci(p.body_graph, 2, "two"), 0));
   p.body_outputs[1] = p.body_inputs[1];
   p.name = "w";
   TF_FinishWhile(&p, st, out);

@@ -99,20 +99,20 @@ static void tags(void) {
   tr_case("tags");
   for (int i = 0; i < 4; ++i) {
     TF_Graph *g = TF_NewGraph();
-    TF_Session *s =
-        load(i == 0   ? "none"
-             : i == 1 ? "serve"
-             : i == 2 ? "serve and gpu"
-                      : "others",
-             zoo("text_pb"), i == 0   ? none
-                             : i == 1 ? serve
-                             : i == 2 ? both
-                                      : other,
-             i == 0   ? 0
-             : i == 1 ? 1
-             : i == 2 ? 3
-                      : 2,
-             g, NULL);
+    TF_Session *s = load(i == 0   ? "none"
+                         : i == 1 ? "serve"
+                         : i == 2 ? "serve and gpu"
+                                  : "others",
+                         zoo("text_pb"),
+                         i == 0   ? none
+                         : i == 1 ? serve
+                         : i == 2 ? both
+                                  : other,
+                         i == 0   ? 0
+                         : i == 1 ? 1
+                         : i == 2 ? 3
+                                  : 2,
+                         g, NULL);
     size_t pos = 0;
     printf("  session %d, nodes %d\n", s != NULL, TF_GraphNextOperation(g, &pos) != NULL);
     end(s, g);

@@ -14,7 +14,7 @@
 #include "ops/shape_fns.h"
 
 #define LOCAL_OUTPUTS 64
-#define LOCAL_SCRATCH 16
+#define LOCAL_SCRATCH 64
 
 typedef struct local_run {
   fy_resources *resources;  // shared by runs, or NULL

@@ -207,12 +207,94 @@ static void placed_as_tensorflow(void **state) {
   play("sim=gpu:1,memory=64MiB; place=tensorflow");
 }
 
+// A graph with a bit wrong is refused, or runs, or fails; it never crashes or hangs.
+static void damaged(void **state) {
+  (void)state;
+  static const char *const names[] = {"while_nested", "raw_switch", "dead_loops", "while_ta",
+                                      "cond_refs"};
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+    char path[256];
+    uint8_t *bytes;
+    size_t n;
+    fy_error err;
+    fy_error_init(&err);
+    snprintf(path, sizeof path, "tests/data/flow/%s.pb", names[k]);
+    assert_int_equal(fy_wire_file_load(path, 1 << 24, &bytes, &n, &err), FY_OK);
+    for (size_t at = 0; at < n; at += 11) {
+      env e;
+      fy_arena a;
+      ProtobufCMessage *m;
+      env_open(&e, NULL);
+      fy_arena_init(&a);
+      bytes[at] ^= (uint8_t)(1u << (at % 7));
+      fy_code code =
+          fy_wire_unpack(&tensorflow__graph_def__descriptor, bytes, n, NULL, &a, &m, &err);
+      if (!code) code = fy_graph_import(e.g, (const Tensorflow__GraphDef *)m, NULL, &a, NULL, &err);
+      bytes[at] ^= (uint8_t)(1u << (at % 7));
+      if (!code) env_session(&e);
+      for (size_t i = 0; !code && i < e.g->num_nodes; i += 3) {
+        fy_node *target = e.g->nodes[i];
+        fy_run_args args = {.targets = &target, .num_targets = 1, .timeout_ms = 200};
+        (void)!fy_session_run(e.s, &args, NULL, &err);
+        fy_error_clear(&err);
+      }
+      fy_error_clear(&err);
+      fy_arena_free(&a);
+      env_close(&e);
+    }
+    fy_free(bytes);
+  }
+}
+
+// The N-th allocation fails, for every N: the run says so, and the next one works.
+static void short_of_memory(void **state) {
+  (void)state;
+  static const struct {
+    const char *graph, *feed, *fetch;
+  } runs[] = {{"while_nested", "n", "acc"}, {"dead_loops", NULL, "y"}};
+  for (size_t k = 0; k < sizeof runs / sizeof *runs; k++) {
+    for (int64_t nth = 1;; nth++) {
+      env e;
+      fy_error err;
+      fy_error_init(&err);
+      env_open(&e, "inter_threads=1; intra_threads=1");
+      load_graph(e.g, runs[k].graph);
+      env_session(&e);
+      char number[] = "int32 - 4", yes[] = "bool - 1", one[] = "float - 1";
+      fy_output feeds[2] = {find(e.g, runs[k].feed ? runs[k].feed : "p"), {0}};
+      fy_tensor *values[2] = {parse_tensor(runs[k].feed ? number : yes), NULL}, *out = NULL;
+      if (!runs[k].feed) {
+        feeds[1] = find(e.g, "x");
+        values[1] = parse_tensor(one);
+      }
+      fy_output fetch = find(e.g, runs[k].fetch);
+      fy_run_args args = {.feeds = feeds,
+                          .feed_values = values,
+                          .num_feeds = runs[k].feed ? 1 : 2,
+                          .fetches = &fetch,
+                          .num_fetches = 1};
+      fy_fault_arm(FY_FAULT_ALLOC, nth, false);
+      fy_code code = fy_session_run(e.s, &args, &out, &err);
+      int64_t hits = fy_fault_hits(FY_FAULT_ALLOC);
+      fy_fault_disarm(FY_FAULT_ALLOC);
+      if (code) {
+        assert_int_equal(code, FY_RESOURCE_EXHAUSTED);
+        fy_error_clear(&err);
+        if (fy_session_run(e.s, &args, &out, &err)) fail_msg("%s", fy_error_text(&err));
+      }
+      fy_tensor_release(out);
+      for (int i = 0; i < args.num_feeds; i++) fy_tensor_release(values[i]);
+      env_close(&e);
+      if (hits < nth) break;
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(on_cpu),
-      cmocka_unit_test(not_optimised),
-      cmocka_unit_test(with_gpu),
-      cmocka_unit_test(placed_as_tensorflow),
+      cmocka_unit_test(on_cpu),   cmocka_unit_test(not_optimised),
+      cmocka_unit_test(with_gpu), cmocka_unit_test(placed_as_tensorflow),
+      cmocka_unit_test(damaged),  cmocka_unit_test(short_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

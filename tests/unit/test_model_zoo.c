@@ -12,7 +12,9 @@
 
 #include "base/alloc.h"
 #include "graph/import.h"
+#include "memory/pool.h"
 #include "model/saved_model.h"
+#include "observe/report.h"
 #include "wire/file.h"
 #include "wire/npy.h"
 #include "wire/proto_util.h"
@@ -45,8 +47,8 @@ static fy_code load(loaded *l, const char *dir, const char *config, fy_error *er
     fy_run_args args = {.feeds = steps[i].feeds,
                         .feed_values = steps[i].values,
                         .num_feeds = steps[i].num_feeds,
-                        .targets = &steps[i].target,
-                        .num_targets = 1};
+                        .targets = steps[i].targets,
+                        .num_targets = steps[i].num_targets};
     code = fy_session_run(l->e.s, &args, NULL, err);
   }
   return code;
@@ -123,15 +125,59 @@ typedef struct run_case {
   int num_feeds, num_fetches;
 } run_case;
 
+// What a run of |c| should take of every memory, by the plan.
+static void predict(loaded *l, run_case *c, const fy_run_args *args, fy_space_memory *out) {
+  fy_pshape shapes[MAX_ENDS];
+  fy_program *p;
+  fy_error err;
+  fy_error_init(&err);
+  for (int i = 0; i < c->num_feeds; i++)
+    shapes[i] = (fy_pshape){c->values[i]->rank, c->values[i]->dims};
+  if (fy_session_program(l->e.s, args, shapes, NULL, NULL, &p, &err))
+    fail_msg("%s", fy_error_text(&err));
+  for (int space = 0; space <= l->e.devices->n; space++) {
+    if (space && l->e.devices->items[space - 1]->is_host) continue;
+    fy_report_memory(p, space, &out[space]);
+  }
+  fy_program_release(p);
+}
+
+static bool measuring;  // the first run of each model also compares predicted and measured peaks
+
 static void run(loaded *l, run_case *c, const char *where) {
   fy_error err;
   fy_error_init(&err);
+  fy_space_memory want[8] = {0};
+  fy_mempool_stats before[8], after;
   fy_run_args args = {.feeds = c->feeds,
                       .feed_values = c->values,
                       .num_feeds = c->num_feeds,
                       .fetches = c->fetches,
                       .num_fetches = c->num_fetches};
+  if (measuring) predict(l, c, &args, want);
+  for (int i = 0; i < 8; i++) {
+    if (!want[i].device) continue;
+    fy_mempool_reset_peak(want[i].device->memory);
+    fy_mempool_stats_get(want[i].device->memory, &before[i]);
+  }
   if (fy_session_run(l->e.s, &args, c->got, &err)) fail_msg("%s: %s", where, fy_error_text(&err));
+  for (int i = 0; measuring && i < c->num_fetches; i++) fy_tensor_release(c->got[i]);
+  if (measuring && fy_session_run(l->e.s, &args, c->got, &err))  // now with its weights packed
+    fail_msg("%s: %s", where, fy_error_text(&err));
+  for (int i = 0; i < 8; i++) {
+    if (!want[i].device) continue;
+    fy_mempool_stats_get(want[i].device->memory, &after);
+    uint64_t got = after.peak_bytes_in_use;
+    if (before[i].bytes_in_use) {  // the session's start left variables (and programs) there
+      got -= before[i].bytes_in_use;
+      want[i].allocator_bytes = want[i].run_bytes;
+    }
+    print_message("%s: %s predicted %llu, measured %llu%s\n", where, want[i].device->type,
+                  (unsigned long long)want[i].allocator_bytes, (unsigned long long)got,
+                  want[i].exact ? "" : " (not static)");
+    if (want[i].exact) assert_int_equal(want[i].allocator_bytes, got);
+  }
+  measuring = false;
   for (int i = 0; i < c->num_fetches; i++) {
     compare(where, c->keys[i], c->want[i], c->got[i]);
     fy_tensor_release(c->want[i]);
@@ -195,9 +241,69 @@ static void model(void **state) {
     fy_error err;
     fy_error_init(&err);
     if (load(&l, dir, configs[i], &err)) fail_msg("%s: %s", name, fy_error_text(&err));
+    measuring = true;
     replay(&l, name, configs[i]);
     unload(&l);
   }
+}
+
+// ------------------------------------------------------------------ checkpoints of TensorFlow 1
+static fy_tensor *member(fy_wire_npz *z, const char *name) {
+  fy_tensor *t = NULL;
+  for (size_t k = 0; k < fy_wire_npz_count(z); k++)
+    if (fy_view_is(fy_wire_npz_name(z, k), name))
+      assert_int_equal(fy_wire_npz_read(z, k, &t, NULL), FY_OK);
+  assert_non_null(t);
+  return plain(t);
+}
+
+static void meta_and_checkpoint(void **state) {
+  (void)state;
+  static const char *const paths[] = {"tests/data/zoo/tf1_meta",
+                                      "tests/data/zoo/tf1_meta/model.ckpt-7.meta",
+                                      "tests/data/zoo/tf1_meta/model.ckpt-7"};
+  uint8_t *bytes;
+  size_t size;
+  fy_wire_npz *z;
+  assert_int_equal(
+      fy_wire_file_load("tests/data/zoo/tf1_meta.golden.npz", 1 << 20, &bytes, &size, NULL), FY_OK);
+  assert_int_equal(fy_wire_npz_open(bytes, size, &z, NULL), FY_OK);
+  for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+    loaded l;
+    fy_error err;
+    fy_model_step steps[FY_MODEL_MAX_STEPS];
+    int n = 0;
+    fy_error_init(&err);
+    env_open(&l.e, NULL);
+    fy_arena_init(&l.arena);
+    if (fy_meta_graph_open(paths[i], &l.m, &err) ||
+        fy_graph_import(l.e.g, l.m.meta->graph_def, NULL, &l.arena, NULL, &err) ||
+        fy_saved_model_steps(&l.m, l.e.g, &l.arena, steps, &n, &err))
+      fail_msg("%s: %s", paths[i], fy_error_text(&err));
+    assert_int_equal(n, 2);
+    env_session(&l.e);
+    for (int k = 0; k < n; k++) {
+      fy_run_args args = {.feeds = steps[k].feeds,
+                          .feed_values = steps[k].values,
+                          .num_feeds = steps[k].num_feeds,
+                          .targets = steps[k].targets,
+                          .num_targets = steps[k].num_targets};
+      if (fy_session_run(l.e.s, &args, NULL, &err)) fail_msg("%s", fy_error_text(&err));
+    }
+    run_case c = {.num_feeds = 2, .num_fetches = 2, .keys = {"y", "number"}};
+    c.feeds[0] = (fy_output){fy_graph_find(l.e.g, "x"), 0};
+    c.feeds[1] = (fy_output){fy_graph_find(l.e.g, "word"), 0};
+    c.fetches[0] = (fy_output){fy_graph_find(l.e.g, "y"), 0};
+    c.fetches[1] = (fy_output){fy_graph_find(l.e.g, "number"), 0};
+    c.values[0] = member(z, "x");
+    c.values[1] = member(z, "word");
+    c.want[0] = member(z, "y");
+    c.want[1] = member(z, "number");
+    run(&l, &c, paths[i]);
+    unload(&l);
+  }
+  fy_wire_npz_close(z);
+  fy_free(bytes);
 }
 
 // ------------------------------------------------------------------ bad input
@@ -292,6 +398,7 @@ int main(void) {
       MODEL("tf1_while"),
       MODEL("transformer"),
       MODEL("vocabulary"),
+      cmocka_unit_test(meta_and_checkpoint),
       cmocka_unit_test(every_bit_may_be_wrong),
       cmocka_unit_test(assets_stay_inside),
   };
