@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
 #include "input.h"
@@ -262,7 +263,9 @@ static int signature_fetches(job *j, const ferry_signature *s) {
 static int default_fetches(job *j, const cli_model *m) {
   char *outputs = NULL;
   int code = EXIT_OK;
-  if (cli_ends_with(j->path, ".meta"))  // leaves out what saves and restores
+  struct stat st;
+  bool file = stat(j->path, &st) == 0 && !S_ISDIR(st.st_mode);
+  if (!file || cli_ends_with(j->path, ".meta"))  // leaves out what saves and restores
     code = signature_fetches(j, ferry_model_signature_at(m->model, 0));
   if (code || j->num_fetches) return code;
   if (ferry_graph_outputs(m->graph, &outputs) == 0) code = add_fetches(j, outputs);

@@ -41,6 +41,10 @@ grep -q 'op: "Const"' "$work/two.pbtxt" || fail 'not text'
 expect 0 "$FERRY" freeze "$data/old.ckpt.meta" --output "$work/old.pb" --quiet
 expect 0 "$FERRY" run "$work/old.pb" --input 'x=[1,2,3]' --quiet
 contains 'y = float[1,2] [0.986126'
+expect 0 "$FERRY" freeze "$zoo/tf1_meta" --output "$work/tables.pb"  # the latest checkpoint of a directory
+contains "tables are filled by 'key_value_init/LookupTableImportV2'"
+expect 0 "$FERRY" run "$work/tables.pb" --input 'word=["b","c"]' --fetch number --quiet
+contains 'number = int64[2] 2 -1'
 expect 1 "$FERRY" freeze "$zoo/several_signatures" --signature step --output "$work/step.pb"
 contains 'AssignAddVariableOp' 'cannot be frozen' 'FAILED_PRECONDITION'
 expect 1 "$FERRY" freeze "$two" --signature no --output "$work/no.pb"
