@@ -14,15 +14,15 @@ same_answers() {
   local name=$1 fetch=$2
   shift 2
   expect 0 "$FERRY" freeze "$zoo/$name" --output "$work/$name.pb"
-  local model=() graph=()
+  local of_model=() of_graph=()
   while [ $# -gt 0 ]; do
-    model+=(--input "$1=$3")
-    graph+=(--input "$2=$3")
+    of_model+=(--input "$1=$3")
+    of_graph+=(--input "$2=$3")
     shift 3
   done
-  expect 0 "$FERRY" run "$zoo/$name" "${model[@]}" --quiet
+  expect 0 "$FERRY" run "$zoo/$name" "${of_model[@]}" --quiet
   sed 's/^[^=]*= //' "$work/out" >"$work/of_model"
-  expect 0 "$FERRY" run "$work/$name.pb" "${graph[@]}" --fetch "$fetch" --quiet
+  expect 0 "$FERRY" run "$work/$name.pb" "${of_graph[@]}" --fetch "$fetch" --quiet
   sed 's/^[^=]*= //' "$work/out" >"$work/of_graph"
   cmp -s "$work/of_model" "$work/of_graph" || fail "the frozen $name answers otherwise"
 }
