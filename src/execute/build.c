@@ -384,6 +384,5 @@ fy_code fy_program_build(fy_program *p, const fy_compile_args *a, fy_error *err)
   for (size_t i = 0; i < n; i++) FY_TRY(emit_node(&b, order[i], err));
   FY_TRY(emit_fetches(&b, err));
   FY_TRY(fy_program_bind(p, err));
-  FY_TRY(fy_program_make_tasks(p, err));
-  return fy_program_layout(p, err);
+  return fy_program_fit(p, err);
 }

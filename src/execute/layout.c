@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "execute/build.h"
-#include "execute/needs.h"
 #include "execute/state.h"
 
 // The values that share one memory: who reads it last, and whether all readers are in one task.
@@ -234,7 +233,6 @@ fy_code fy_program_layout(fy_program *p, fy_error *err) {
   unplan_forwardable(p, g);
   share_in_place(p, g);
   fy_code code = mark_fetched(p, g, err);
-  if (!code) code = fy_program_find_needs(p, err);
   if (!code) code = plan_lives(p, g, err);
   if (!code) code = list_frees(p, g, err);
   fy_free(g);

@@ -60,6 +60,8 @@ typedef struct fy_instr {
   uint16_t num_free;  // values whose last use is here and whose tensor must be let go
   uint8_t kind;
   bool check_shapes;  // a dynamic output has a static promise to verify
+  bool spill;         // a copy that keeps a device's memory within its limit (spill.c)
+  bool after_spill;   // takes memory that a copy to the host has to leave first
   bool check_refs;    // the variables of its reference inputs must have values
   uint32_t free_at;   // position in program->args
   uint32_t task;
@@ -98,6 +100,9 @@ typedef struct fy_program {
   uint32_t *feed_value;   // [num_feeds] value number or UINT32_MAX when nothing reads it
   uint32_t *fetch_value;  // [num_fetches]
   int *fetch_spaces;
+  struct {                                // per run, because memory is short (spill.c)
+    int64_t copies, bytes_in, bytes_out;  // to devices, to the host
+  } spill;
   bool has_devices;  // something runs or lies off the host
   const fy_options *options;
   fy_mutex states_lock;

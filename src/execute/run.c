@@ -98,6 +98,20 @@ static void record(fy_exec *e, const fy_instr *ins, int64_t start, const fy_even
   fy_trace_add(e->run->trace, &t);
 }
 
+// |*a| becomes the later of two events. Where no clock tells, the host waits for the first.
+static fy_code after_both(fy_event *a, const fy_event *b, fy_error *err) {
+  if (!b->device) return FY_OK;
+  if (!a->device) {
+    *a = *b;
+  } else if (a->device == b->device && a->at_ns && b->at_ns) {
+    if (b->at_ns > a->at_ns) *a = *b;
+  } else {
+    FY_TRY((fy_code)a->device->ops->wait(a->device, a, err));
+    *a = *b;
+  }
+  return FY_OK;
+}
+
 static fy_code run_copy(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error *err) {
   fy_run_state *s = e->state;
   const fy_program *p = s->program;
@@ -122,8 +136,17 @@ static fy_code run_copy(fy_exec *e, const fy_instr *ins, fy_event *done, fy_erro
     fy_count(&counters->transfers[kind], 1);
     fy_count(&counters->bytes[kind], (int64_t)bytes);
   }
-  return (fy_code)d->ops->copy(d, kind, dst->data, src->data, bytes, from, &s->events[vi], done,
-                               err);
+  const fy_event *after = &s->events[vi];
+  fy_event latest;
+  if (ins->spill) {
+    latest = *after;
+    FY_TRY(after_both(&latest, &s->computed[d->ordinal + 1], err));
+    if (to) FY_TRY(after_both(&latest, &s->left[d->ordinal + 1], err));
+    after = &latest;
+  }
+  FY_TRY((fy_code)d->ops->copy(d, kind, dst->data, src->data, bytes, from, after, done, err));
+  if (ins->spill && !to) s->left[d->ordinal + 1] = *done;
+  return FY_OK;
 }
 
 static fy_code launch(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error *err) {
@@ -143,7 +166,11 @@ static fy_code launch(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error 
     const fy_event *ev = &e->state->events[e->state->program->args[ins->in + i]];
     if (ev->device) e->after[n++] = *ev;
   }
-  return (fy_code)ins->device->ops->launch(ins->device, &e->ctx, e->after, n, done, err);
+  if (FY_UNLIKELY(ins->after_spill) && e->state->left[ins->device->ordinal + 1].device)
+    e->after[n++] = e->state->left[ins->device->ordinal + 1];  // there is room for one more
+  FY_TRY((fy_code)ins->device->ops->launch(ins->device, &e->ctx, e->after, n, done, err));
+  if (e->state->computed) e->state->computed[ins->device->ordinal + 1] = *done;
+  return FY_OK;
 }
 
 // What a call returns may be in any memory; the program counts on where the value should be.

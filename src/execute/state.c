@@ -121,11 +121,16 @@ static fy_code make_state(fy_program *p, fy_run_state **out, fy_error *err) {
   s->planned = fy_calloc(n, sizeof *s->planned);
   s->arenas = fy_calloc((size_t)p->plan.num_spaces + 1, sizeof *s->arenas);
   s->events = p->has_devices ? fy_calloc(n, sizeof *s->events) : NULL;
+  if (p->spill.copies) {
+    s->computed = fy_calloc((size_t)p->plan.num_spaces + 1, sizeof *s->computed);
+    s->left = fy_calloc((size_t)p->plan.num_spaces + 1, sizeof *s->left);
+  }
   s->pending = p->num_tasks > 1 ? fy_calloc(p->num_tasks, sizeof *s->pending) : NULL;
   s->main = fy_exec_new(s);
   fy_code code = FY_OK;
   if (!s->slots || !s->owned || !s->planned || !s->arenas || !s->main ||
-      (p->has_devices && !s->events) || (p->num_tasks > 1 && !s->pending))
+      (p->has_devices && !s->events) || (p->spill.copies && (!s->computed || !s->left)) ||
+      (p->num_tasks > 1 && !s->pending))
     code = fy_fail_oom(err, n * sizeof *s->planned);
   if (!code) code = make_arenas(s, err);
   if (!code) code = make_headers(s, err);
@@ -177,6 +182,8 @@ void fy_state_free(fy_run_state *s) {
   fy_free(s->owned);
   fy_free(s->planned);
   fy_free(s->arenas);
+  fy_free(s->computed);
+  fy_free(s->left);
   fy_free(s->events);
   fy_free(s->pending);
   fy_error_clear(&s->error);

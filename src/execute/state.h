@@ -14,6 +14,8 @@ typedef struct fy_run_state {
   bool *owned;           // [num_values] slots[v] carries a reference of ours
   fy_tensor *planned;    // [num_values] headers of PLANNED values (others unused)
   void **arenas;         // [num_spaces] base address
+  fy_event *computed;    // [num_spaces] last kernel of each device; only with copies that make room
+  fy_event *left;        // [num_spaces] last such copy to the host
   fy_event *events;      // [num_values] when the value is ready, only with devices
   struct fy_exec *main;  // working memory of the calling thread
   // several tasks only

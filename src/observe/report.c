@@ -188,9 +188,10 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
   out->dynamic_bytes += atomic_load(&((fy_program *)(uintptr_t)p)->unplanned[space > 0]);
   taken += out->dynamic_bytes + out->packed_bytes;
   out->run_bytes = taken;
-  taken += variables(p, space, out);
+  const uint64_t held = variables(p, space, out);
+  if (space) taken += held;
   out->allocator_bytes = taken;
-  out->peak_bytes = taken + (space ? 0 : out->weights_bytes + out->feed_bytes);
+  out->peak_bytes = taken + (space ? 0 : out->weights_bytes + out->feed_bytes + held);
   fy_mempool_stats s;
   fy_mempool_stats_get(d->memory, &s);
   out->exact &= out->unknown_values == 0;

@@ -61,7 +61,7 @@ typedef struct fy_space_memory {  // one memory: the host's or a device's own
   uint64_t scratch_bytes;            // part of the arena: the largest kernel's working memory
   uint64_t peak_bytes, limit_bytes;  // the sum; 0 = no limit
   // What the device's allocator will show as its peak: on a device everything, on the host
-  // everything but constants and feeds, which belong to the graph and to the caller.
+  // everything but constants, variables and feeds, which the graph, the session and the caller hold.
   uint64_t allocator_bytes;
   uint64_t run_bytes;       // of that, what a run adds to the variables that are there
   bool limit_set;           // |limit_bytes| is the allocator's, not what the machine has
