@@ -7,6 +7,7 @@
 #include "api/ferry_api.h"
 #include "base/alloc.h"
 #include "execute/callable.h"
+#include "observe/oom.h"
 
 int ferry_session_new(ferry_runtime *rt, ferry_graph *g, ferry_session **out, ferry_error *err) {
   fy_error e;
@@ -118,7 +119,9 @@ static fy_code run(ferry_session *s, call *c, int num_feeds, int num_fetches,
                       .num_targets = c->num_targets,
                       .timeout_ms = timeout_ms,
                       .trace = trace};
-  FY_TRY(fy_session_run(s->session, &args, c->results, err));
+  fy_code code = fy_session_run(s->session, &args, c->results, err);
+  if (code == FY_RESOURCE_EXHAUSTED) fy_oom_explain(s->session, &args, err);
+  if (code) return code;
   for (int i = 0; i < num_fetches; i++)
     results[i] = c->result_of[i] < 0 ? NULL : (ferry_tensor *)c->results[c->result_of[i]];
   return FY_OK;

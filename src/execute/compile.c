@@ -86,7 +86,6 @@ fy_code fy_program_compile(fy_compile_args *a, fy_program **out, fy_error *err) 
   fy_place_options place = {
       .mode = a->options->place_tensorflow ? FY_PLACE_TENSORFLOW : FY_PLACE_AUTO,
       .soft = a->options->soft_placement,
-      .spill = a->options->spill,
       .default_device = a->default_device};
   fy_graph_set_evaluator(fy_constant_for_shapes);
   fy_code code = fy_refs_lower(a, err);

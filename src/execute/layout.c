@@ -145,6 +145,7 @@ static fy_code plan_lives(fy_program *p, const group *g, fy_error *err) {
                                          .first = first,
                                          .last = last,
                                          .space = val->space,
+                                         .value = v,
                                          .owner = val->node->name};
   }
   const size_t first_scratch = p->num_lives;
@@ -158,6 +159,7 @@ static fy_code plan_lives(fy_program *p, const group *g, fy_error *err) {
                   .first = first,
                   .last = last,
                   .space = ins->device->is_host ? 0 : ins->device->ordinal + 1,
+                  .value = FY_NO_VALUE,
                   .owner = ins->node->name};
   }
   fy_free(before);

@@ -102,16 +102,18 @@ typedef struct fy_program {
   int *fetch_spaces;
   struct {                                // per run, because memory is short (spill.c)
     int64_t copies, bytes_in, bytes_out;  // to devices, to the host
+    uint64_t spaces;                      // bit per memory that was too small
   } spill;
   bool has_devices;  // something runs or lies off the host
   const fy_options *options;
-  fy_mutex states_lock;
+  fy_mutex states_lock, constants_lock;
   struct fy_run_state *states;  // recycled
   int num_idle;
   atomic_bool constants_placed;  // those of device memory
   atomic_bool seen;              // by the session's watcher
   uint32_t *fresh;               // FETCH values, roots before aliases
   uint32_t num_fresh;
+  struct fy_program *peer_next, **peer_at;  // all programs with device memory (state.c)
   atomic_size_t unplanned[2];  // most that kernels of one run took beyond the plan: host, devices
   struct fy_callables *callables;  // function instances shared by the session
   struct fy_callable **flows;      // [num_flows] regions with control flow (frames.h), owned

@@ -402,10 +402,13 @@ static fy_code place_constants(fy_program *p, fy_error *err) {
   if (!p->has_devices || atomic_load_explicit(&p->constants_placed, memory_order_acquire))
     return FY_OK;
   fy_code code = FY_OK;
-  fy_lock(&p->states_lock);
+  fy_lock(&p->constants_lock);
+  fy_peers_join(p);
   for (uint32_t v = 0; v < p->num_values && !code; v++) {
     fy_value *val = &p->values[v];
     if (val->storage != FY_STORE_CONST || val->constant) continue;
+    val->constant = fy_peers_constant(p, p->values[val->feed].constant, val->space);
+    if (val->constant) continue;
     code = fy_memory_copy_tensor(p->values[val->feed].constant, p->devices->items[val->space - 1],
                                  &val->constant, err);
     fy_counters *counters = code ? NULL : fy_callables_counters(p->callables);
@@ -415,7 +418,7 @@ static fy_code place_constants(fy_program *p, fy_error *err) {
     }
   }
   if (!code) atomic_store_explicit(&p->constants_placed, true, memory_order_release);
-  fy_unlock(&p->states_lock);
+  fy_unlock(&p->constants_lock);
   return code;
 }
 
@@ -479,18 +482,35 @@ static void clean(fy_run_state *s, bool all) {
     if (p->feed_value[i] != FY_NO_VALUE) s->slots[p->feed_value[i]] = NULL;
 }
 
+// Everything that a run needs before its first instruction.
+static fy_code get_ready(fy_program *p, fy_tensor *const *feeds, fy_run_state **out,
+                         fy_error *err) {
+  FY_TRY(place_constants(p, err));
+  FY_TRY(fy_state_acquire(p, out, err));
+  fy_code code = fill_slots(*out, feeds, err);
+  if (!code) return FY_OK;
+  clean(*out, true);
+  fy_state_recycle(*out);
+  *out = NULL;
+  return code;
+}
+
 fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
                        fy_tensor **results, fy_error *err) {
-  fy_run_state *s;
+  fy_run_state *s = NULL;
   for (int i = 0; i < p->num_fetches; i++) results[i] = NULL;
   FY_TRY(check_feeds(p, feeds, err));
-  FY_TRY(place_constants(p, err));
-  FY_TRY(fy_state_acquire(p, &s, err));
+  fy_code code = get_ready(p, feeds, &s, err);
+  // What idle runs of other programs keep is for whoever needs it.
+  if (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED) && p->has_devices && fy_peers_reclaim(p)) {
+    if (err) fy_error_clear(err);
+    code = get_ready(p, feeds, &s, err);
+  }
+  if (code) return code;
   s->run = run;
   s->main->run = run;
   s->main->timed_out = false;
   s->main->ctx.threads = p->devices->client->pool ? fy_pool_threads(p->devices->client->pool) : 1;
-  fy_code code = fill_slots(s, feeds, err);
   if (!code)
     code = p->num_tasks > 1 ? run_tasks(s, err) : run_range(s->main, 0, p->num_instrs, err);
   if (!code) code = take_results(s, results, err);

@@ -59,6 +59,18 @@ void fy_session_free(fy_session *s) {
   fy_free(s);
 }
 
+const fy_options *fy_session_options(const fy_session *s) {
+  return &s->options;
+}
+
+fy_graph *fy_session_graph(const fy_session *s) {
+  return s->graph;
+}
+
+fy_device_set *fy_session_devices(const fy_session *s) {
+  return s->devices;
+}
+
 fy_resources *fy_session_resources(fy_session *s) {
   return s->resources;
 }

@@ -461,6 +461,7 @@ static fy_code install(spiller *s, fy_error *err) {
     if (!sorted[i].spill) continue;
     const fy_value *from = &p->values[s->args[sorted[i].in]];
     p->spill.copies++;
+    p->spill.spaces |= 1ull << s->space;
     *(from->space ? &p->spill.bytes_out : &p->spill.bytes_in) += (int64_t)from->bytes;
   }
   fy_free(p->instrs);

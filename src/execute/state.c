@@ -74,6 +74,28 @@ void fy_exec_free(fy_exec *e) {
   fy_free(e);
 }
 
+// TensorFlow's words, for the largest tensor at the moment when the arena is fullest.
+static void name_largest(const fy_program *p, int space, const fy_device *d, fy_error *err) {
+  const fy_life *best = NULL;
+  const uint32_t step = p->plan.peak_step[space];
+  for (size_t i = 0; i < p->num_lives; i++) {
+    const fy_life *l = &p->lives[i];
+    if (l->space == space && l->first <= step && step <= l->last && l->value != FY_NO_VALUE &&
+        (!best || l->bytes > best->bytes))
+      best = l;
+  }
+  char shape[128];
+  const fy_value *v = best ? &p->values[best->value] : NULL;
+  fy_error_prepend(err, "Planned memory of %zu bytes cannot be had.\n", p->plan.arena_bytes[space]);
+  if (v)
+    fy_error_prepend(
+        err,
+        "OOM when allocating tensor with shape%s and type %s on %s by allocator %s\n\t "
+        "[[{{node %s}}]]\n",
+        fy_shape_text(v->rank, v->dims, shape), fy_dtype_name(v->dtype), d->name,
+        fy_mempool_name(d->memory), best->owner);
+}
+
 static fy_code make_arenas(fy_run_state *s, fy_error *err) {
   const fy_program *p = s->program;
   for (int i = 0; i < p->plan.num_spaces; i++) {
@@ -82,9 +104,7 @@ static fy_code make_arenas(fy_run_state *s, fy_error *err) {
     fy_device *d = i ? p->devices->items[i - 1] : p->devices->client;
     fy_code code =
         fy_mempool_alloc(d->memory, bytes, "planned memory of a program", &s->arenas[i], err);
-    if (code == FY_RESOURCE_EXHAUSTED)
-      fy_error_prepend(err, "OOM when allocating %zu bytes of planned memory for a program on %s\n",
-                       bytes, d->name);
+    if (code == FY_RESOURCE_EXHAUSTED) name_largest(p, i, d, err);
     if (code) return code;
   }
   return FY_OK;
@@ -166,6 +186,77 @@ void fy_state_recycle(fy_run_state *s) {
   }
   fy_unlock(&p->states_lock);
   if (!keep) fy_state_free(s);
+}
+
+// ---------------------------------------------------------------- peers
+static fy_mutex peers_lock = FY_MUTEX_INIT;
+static fy_program *peers;
+
+void fy_peers_join(fy_program *p) {
+  fy_lock(&peers_lock);
+  if (!p->peer_at) {
+    p->peer_next = peers;
+    p->peer_at = &peers;
+    if (peers) peers->peer_at = &p->peer_next;
+    peers = p;
+  }
+  fy_unlock(&peers_lock);
+}
+
+void fy_peers_leave(fy_program *p) {
+  fy_lock(&peers_lock);
+  if (p->peer_at) {
+    *p->peer_at = p->peer_next;
+    if (p->peer_next) p->peer_next->peer_at = p->peer_at;
+    p->peer_at = NULL;
+  }
+  fy_unlock(&peers_lock);
+}
+
+static bool same_constant(const fy_tensor *a, const fy_tensor *b) {
+  return a && b && a->data == b->data && a->buffer && a->buffer == b->buffer &&
+         a->dtype == b->dtype && fy_shape_equal(a->rank, a->dims, b->rank, b->dims);
+}
+
+fy_tensor *fy_peers_constant(fy_program *p, const fy_tensor *host, int space) {
+  fy_tensor *found = NULL;
+  fy_lock(&peers_lock);
+  for (const fy_program *q = peers; q && !found; q = q->peer_next) {
+    if (q == p || q->devices != p->devices ||
+        !atomic_load_explicit(&((fy_program *)(uintptr_t)q)->constants_placed,
+                              memory_order_acquire))
+      continue;
+    for (uint32_t v = 0; v < q->num_values && !found; v++) {
+      const fy_value *val = &q->values[v];
+      if (val->storage == FY_STORE_CONST && val->space == space && val->constant &&
+          val->feed >= 0 && same_constant(q->values[val->feed].constant, host))
+        found = val->constant;
+    }
+  }
+  if (found) fy_tensor_retain(found);
+  fy_unlock(&peers_lock);
+  return found;
+}
+
+bool fy_peers_reclaim(fy_program *p) {
+  bool any = false;
+  fy_lock(&peers_lock);
+  for (fy_program *q = peers; q; q = q->peer_next) {
+    if (q->devices != p->devices) continue;
+    fy_lock(&q->states_lock);
+    fy_run_state *idle = q->states;
+    q->states = NULL;
+    q->num_idle = 0;
+    fy_unlock(&q->states_lock);
+    while (idle) {
+      fy_run_state *next = idle->next;
+      fy_state_free(idle);
+      idle = next;
+      any = true;
+    }
+  }
+  fy_unlock(&peers_lock);
+  return any;
 }
 
 void fy_state_free(fy_run_state *s) {

@@ -30,6 +30,7 @@ static uint32_t exhausted_by(const probe *pr, const fy_program *p) {
     fy_report_memory(p, fy_space_of(d), &m);
     const uint64_t needs = m.limit_set ? m.allocator_bytes : m.peak_bytes;
     if (m.limit_bytes && needs > m.limit_bytes) mask |= 1u << i;
+    if (p->spill.spaces >> fy_space_of(d) & 1) mask |= 1u << i;  // it fits by spilling only
     for (size_t n = 0; n < p->placement->n; n++) {
       const fy_placed *e = &p->placement->nodes[n];
       if (p->graph->nodes[n] && e->why == FY_WHY_MEMORY &&
@@ -106,6 +107,9 @@ static void describe(probe *pr, const fy_program *p) {
   }
   for (uint32_t i = 0; i < p->num_instrs; i++)
     if (p->instrs[i].kind == FY_INSTR_KERNEL) out->compute_ns += p->instrs[i].cost_ns;
+  out->spill_copies = p->spill.copies;
+  out->spill_bytes = p->spill.bytes_in + p->spill.bytes_out;
+  out->spill_ns = fy_report_spill_ns(p);
   for (size_t i = 0; i < p->parts->num_transfers; i++) {
     const fy_transfer *t = &p->parts->transfers[i];
     if (t->value.node->const_value) continue;

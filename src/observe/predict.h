@@ -25,6 +25,8 @@ typedef struct fy_prediction {
   int first_exhausted;  // index into memory, -1 = none
   int64_t transfers, transfer_bytes;
   double compute_ns, transfer_ns;
+  int64_t spill_copies, spill_bytes;  // because a memory is too small, per run
+  double spill_ns;
 } fy_prediction;
 
 // RESOURCE_EXHAUSTED is an answer, not a failure: then the fields of the run itself are zero and

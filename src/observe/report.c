@@ -57,6 +57,17 @@ double fy_report_link_ns(const fy_device_set *set, int from, int to, double byte
   return ns;
 }
 
+double fy_report_spill_ns(const fy_program *p) {
+  double ns = 0;
+  for (uint32_t i = 0; p->spill.copies && i < p->num_instrs; i++) {
+    const fy_instr *ins = &p->instrs[i];
+    if (!ins->spill) continue;
+    const fy_value *from = &p->values[p->args[ins->in]], *to = &p->values[p->args[ins->out]];
+    ns += fy_report_link_ns(p->devices, from->space, to->space, (double)from->bytes);
+  }
+  return ns;
+}
+
 // ------------------------------------------------------------------ memory
 static bool renames(const fy_node *n) {
   return n->op && n->op->impl && (n->op->impl->flags & FY_OP_ALIAS);

@@ -131,6 +131,7 @@ const char *fy_report_label(const fy_node *n);
 void fy_report_memory(const fy_program *p, int space, fy_space_memory *out);
 // Modelled time of moving |bytes| between two memories.
 double fy_report_link_ns(const fy_device_set *set, int from, int to, double bytes);
+double fy_report_spill_ns(const fy_program *p);  // of the copies that make room, per run
 FY_MUST_CHECK fy_code fy_report_advise(fy_report *r, fy_report_transfer *t, fy_error *err);
 // Fates and reasons of all nodes (fate.c).
 FY_MUST_CHECK fy_code fy_report_fates(fy_report *r, const fy_report_args *args, fy_error *err);

@@ -252,19 +252,9 @@ static double group_bytes(const model *m, uint32_t root) {
   return bytes;
 }
 
-static fy_code too_big(const model *m, int device, double bytes, fy_error *err) {
-  char need[32], have[32];
-  fy_human_bytes(bytes, need);
-  fy_human_bytes((double)m->limit[device], have);
-  return fy_fail(
-      err, FY_RESOURCE_EXHAUSTED,
-      "the graph needs %s on %s, which may hold %s, and every node there was asked to be there; "
-      "ask for less (a smaller batch), another device, or allow_soft_placement",
-      need, m->set->items[device]->name, have);
-}
-
-// Moves groups off devices that would overflow. |moved[root]| records the device they had to leave + 1.
-static fy_code fit_memory(const model *m, plan *pl, int *moved, bool spill, fy_error *err) {
+// Moves groups off devices that would overflow. What must stay there, stays: whether it fits is for
+// the memory plan to say, which knows better (and may spill). |moved[root]| records the device they had to leave + 1.
+static fy_code fit_memory(const model *m, plan *pl, int *moved, fy_error *err) {
   fy_node **order;
   size_t n;
   FY_TRY(fy_graph_order(m->g, (fy_arena *)(uintptr_t)&m->arena, &order, &n, err));
@@ -297,8 +287,7 @@ static fy_code fit_memory(const model *m, plan *pl, int *moved, bool spill, fy_e
         }
         pl->device[i] = d;
       }
-      if (best == UINT32_MAX && spill) break;
-      if (best == UINT32_MAX) return too_big(m, d, bytes, err);
+      if (best == UINT32_MAX) break;
       pl->device[best] = best_to;
       moved[best] = d + 1;
     }
@@ -443,7 +432,7 @@ fy_code fy_place_by_cost(fy_groups *gr, const fy_place_options *o, fy_placement 
     improve(&m, &host, mark, stack);
     improve(&m, &tf, mark, stack);
     plan *best = host.ns <= tf.ns ? &host : &tf;
-    code = fit_memory(&m, best, moved, o->spill, err);
+    code = fit_memory(&m, best, moved, err);
     for (size_t i = 0; !code && i < n; i++) {
       if (!gr->g->nodes[i]) continue;
       uint32_t root = fy_groups_root(gr, (uint32_t)i);

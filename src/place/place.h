@@ -60,7 +60,6 @@ typedef struct fy_placement {
 typedef struct fy_place_options {
   fy_place_mode mode;
   bool soft;  // allow_soft_placement: explicit devices are `prefer`, else `require`
-  bool spill;  // what is too big for a device may wait in host memory: no reason to refuse
   const fy_device *default_device;  // of the calling function or eager scope; may be NULL
 } fy_place_options;
 
