@@ -200,15 +200,26 @@ typedef struct ferry_prediction {
     uint64_t limit_bytes;    // 0 = none
     char peak_node[128];     // where the peak is
     int64_t largest_batch;   // that fits; -1 = no batch dimension or no limit found
+    uint64_t variables_bytes, packed_bytes, scratch_bytes;
+    uint64_t allocator_bytes;  // what memory_peak of the device will show (ferry_device_get)
+    bool exact;                // every size is known before the run
   } devices[16];
   char first_exhausted[32];  // device whose memory runs out first as the batch grows, "" = none
   int64_t transfers, transfer_bytes;
   double compute_ns, transfer_ns;  // modelled, one run
+  // Copies per run that make room on a device that is too small (option spill).
+  int64_t spill_copies, spill_bytes;
+  double spill_ns;
 } ferry_prediction;
-// Plans without running, with the planner that the runner uses. Scratch memory that a single kernel
-// takes during its call is not planned.
+// Plans without running, with the planner that the runner uses: for static shapes peak_bytes is what
+// a run takes, to the byte (docs/memory.md says what is counted where).
 FERRY_EXPORT int ferry_predict(ferry_session *s, const ferry_request *r, ferry_prediction *out,
                                ferry_error *err);
+
+// Memory of the request as a chart: over the instructions of one run, or over batch sizes 1, 2, 4 …
+typedef enum ferry_chart { FERRY_CHART_TIME = 0, FERRY_CHART_BATCH = 1 } ferry_chart;
+FERRY_EXPORT int ferry_memory_chart(ferry_session *s, const ferry_request *r, ferry_chart chart,
+                                    bool svg, char **out, ferry_error *err);
 
 // ------------------------------------------------------------------ operations
 // Signature, dtypes, kernels per device type of one op; or the table of all (NULL).

@@ -183,3 +183,42 @@ fy_code fy_predict(const fy_predict_args *a, fy_prediction *out, fy_error *err) 
   fy_arena_free(&pr.arena);
   return code;
 }
+
+fy_code fy_predict_sweep(const fy_predict_args *a, fy_sweep *out, fy_error *err) {
+  memset(out, 0, sizeof *out);
+  FY_TRY(fy_predict(a, &out->at, err));
+  bool any = false;
+  fy_prediction seen = {.first_exhausted = -1};
+  probe pr = {.a = a, .out = &seen};
+  fy_arena_init(&pr.arena);
+  list_memories(&pr, a->devices);
+  fy_code code = copy_shapes(&pr, err);
+  for (int i = 0; !code && i < a->run->num_feeds; i++) any |= a->batched[i] && pr.dims[i];
+  if (!code && !any)
+    code =
+        fy_fail(err, FY_INVALID_ARGUMENT,
+                "the graph has no batch dimension: no feed has a leading dimension that is open");
+  int beyond = 0;
+  for (int64_t batch = 1; !code && out->n < FY_SWEEP && beyond < 2; batch *= 2) {
+    fy_program *p = NULL;
+    uint32_t mask = 0;
+    fy_error e;
+    fy_error_init(&e);
+    fy_code bad = plan(&pr, batch, &mask, &p, &e);
+    fy_error_clear(&e);
+    if (bad) break;  // a size that the graph itself forbids
+    out->batch[out->n] = batch;
+    out->over[out->n] = mask;
+    beyond += mask != 0;
+    for (int i = 0; p && i < seen.num_memory; i++) {
+      fy_space_memory m;
+      fy_report_memory(p, fy_space_of(seen.memory[i].device), &m);
+      out->peak_bytes[i][out->n] = m.peak_bytes;
+    }
+    if (p) out->spill_bytes[out->n] = p->spill.bytes_in + p->spill.bytes_out;
+    fy_program_release(p);
+    out->n++;
+  }
+  fy_arena_free(&pr.arena);
+  return code;
+}
