@@ -64,6 +64,7 @@ typedef struct ferry_device {
   char description[160];  // what the hardware is; a simulated device says so
   bool simulated;
   uint64_t memory_limit, memory_in_use, memory_peak, memory_reserved, largest_free;
+  double fragmentation;  // 1 - largest free piece / all that is free inside the pool; 0 = none
   double flops, memory_bytes_per_s, link_bytes_per_s, link_latency_ns, launch_ns;
 } ferry_device;
 
@@ -139,6 +140,10 @@ typedef struct
   int64_t constants_placed, constant_bytes;  // copied to a device once, to stay; not counted above
 } ferry_stats;
 FERRY_EXPORT void ferry_session_stats(const ferry_session *s, ferry_stats *out);
+// What this session's programs hold of a device's memory (planned memory, constants on a device), now
+// and at most. |device| as in "GPU:0"; "CPU:0" is the host.
+FERRY_EXPORT int ferry_session_memory(const ferry_session *s, const char *device, uint64_t *now,
+                                      uint64_t *peak, ferry_error *err);
 
 // ------------------------------------------------------------------ models with state
 // A SavedModel directory, or TensorFlow 1's PREFIX.meta (or the directory whose file "checkpoint" names

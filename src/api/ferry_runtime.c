@@ -146,6 +146,8 @@ int ferry_device_get(const ferry_runtime *rt, int index, ferry_device *out) {
   out->memory_peak = s.peak_bytes_in_use;
   out->memory_reserved = s.reserved_bytes;
   out->largest_free = s.largest_free_bytes;
+  const uint64_t idle = s.reserved_bytes - s.bytes_in_use;
+  if (!d->is_host && idle) out->fragmentation = 1 - (double)s.largest_free_bytes / (double)idle;
   out->flops = f->flops;
   out->memory_bytes_per_s = f->memory_bytes_per_s;
   out->link_bytes_per_s = f->link_bytes_per_s;

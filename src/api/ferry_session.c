@@ -163,3 +163,17 @@ void ferry_session_stats(const ferry_session *s, ferry_stats *out) {
                        .constants_placed = c.constants,
                        .constant_bytes = c.constant_bytes};
 }
+
+int ferry_session_memory(const ferry_session *s, const char *device, uint64_t *now, uint64_t *peak,
+                         ferry_error *err) {
+  fy_error e;
+  int64_t held = 0, most = 0;
+  fy_error_init(&e);
+  const fy_device *d = fy_devices_find(s->devices, device);
+  fy_code code =
+      d ? FY_OK : fy_fail(&e, FY_NOT_FOUND, "there is no device '%s'", device ? device : "");
+  if (d) fy_session_memory(s->session, d->is_host ? 0 : d->ordinal + 1, &held, &most);
+  *now = (uint64_t)held;
+  *peak = (uint64_t)most;
+  return fy_ferry_end(code, &e, err);
+}

@@ -415,6 +415,8 @@ static fy_code place_constants(fy_program *p, fy_error *err) {
     if (counters) {
       fy_count(&counters->constants, 1);
       fy_count(&counters->constant_bytes, (int64_t)fy_tensor_bytes(val->constant));
+      fy_count_held(counters, val->space,
+                    (int64_t)fy_memory_tensor_taken(p->devices->items[val->space - 1], val->bytes));
     }
   }
   if (!code) atomic_store_explicit(&p->constants_placed, true, memory_order_release);

@@ -11,6 +11,7 @@
 #include "execute/request.h"
 #include "execute/session_impl.h"
 #include "execute/trace.h"
+#include "memory/pool.h"
 
 typedef struct signature {
   uint64_t hash;
@@ -56,6 +57,9 @@ void fy_session_free(fy_session *s) {
   fy_resources_release(s->resources);
   fy_cancel_free(s->cancel);
   fy_mutex_destroy(&s->lock);
+  // What nobody uses any more goes back to the devices.
+  for (int i = 0; s->devices && i < s->devices->n; i++)
+    fy_mempool_trim(s->devices->items[i]->memory, 0);
   fy_free(s);
 }
 
@@ -85,6 +89,13 @@ void fy_session_counts(fy_session *s, fy_counts *out) {
     out->transfers[i] = atomic_load(&c->transfers[i]);
     out->bytes[i] = atomic_load(&c->bytes[i]);
   }
+}
+
+void fy_session_memory(fy_session *s, int space, int64_t *now, int64_t *most) {
+  fy_counters *c = fy_callables_counters(s->callables);
+  bool known = space >= 0 && space < FY_COUNTED_SPACES;
+  *now = known ? atomic_load(&c->held[space]) : 0;
+  *most = known ? atomic_load(&c->most_held[space]) : 0;
 }
 
 void fy_session_close(fy_session *s) {

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "execute/build.h"
+#include "execute/callable.h"
 #include "execute/needs.h"
 #include "memory/pool.h"
 
@@ -106,6 +107,8 @@ static fy_code make_arenas(fy_run_state *s, fy_error *err) {
         fy_mempool_alloc(d->memory, bytes, "planned memory of a program", &s->arenas[i], err);
     if (code == FY_RESOURCE_EXHAUSTED) name_largest(p, i, d, err);
     if (code) return code;
+    fy_count_held(fy_callables_counters(p->callables), i,
+                  (int64_t)fy_mempool_taken(d->memory, bytes));
   }
   return FY_OK;
 }
@@ -266,7 +269,10 @@ void fy_state_free(fy_run_state *s) {
     if (s->slots && s->slots[v] == &s->planned[v]) fy_tensor_deinit(&s->planned[v]);
   for (int i = 0; s->arenas && i < p->plan.num_spaces; i++) {
     if (!s->arenas[i]) continue;
-    fy_mempool_release(i ? p->devices->items[i - 1]->memory : host_pool(p), s->arenas[i]);
+    fy_mempool *pool = i ? p->devices->items[i - 1]->memory : host_pool(p);
+    fy_mempool_release(pool, s->arenas[i]);
+    fy_count_held(fy_callables_counters(p->callables), i,
+                  -(int64_t)fy_mempool_taken(pool, p->plan.arena_bytes[i]));
   }
   fy_exec_free(s->main);
   fy_free(s->slots);
