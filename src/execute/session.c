@@ -305,7 +305,60 @@ static fy_code run_program(fy_session *s, fy_program *p, const fy_run_args *a, f
   return code;
 }
 
+// A status that says UNAVAILABLE and names a device: that one is gone. True: this is news.
+static bool note_loss(fy_session *s, const fy_error *err) {
+  bool news = false;
+  for (int i = 0; err && i < s->devices->n; i++) {
+    fy_device *d = s->devices->items[i];
+    if (d->is_host || !strstr(fy_error_text(err), d->name)) continue;
+    if (__atomic_exchange_n(&d->lost, 1, __ATOMIC_RELAXED)) continue;
+    __atomic_fetch_add(&s->devices->losses, 1, __ATOMIC_RELAXED);
+    news = true;
+  }
+  return news;
+}
+
+// A run that changes nothing but its results may be done again.
+static bool repeatable(const fy_program *p) {
+  for (uint32_t i = 0; i < p->num_instrs; i++) {
+    const fy_node *n = p->instrs[i].node;
+    if (p->instrs[i].kind == FY_INSTR_KERNEL &&
+        (n->function || !n->op || !n->op->impl || (n->op->spec->flags & FY_SPEC_STATEFUL)))
+      return false;
+  }
+  return true;
+}
+
+static fy_code run_once(fy_session *s, const fy_run_args *a, fy_tensor **results, bool *again,
+                        fy_error *err);
+
 fy_code fy_session_run(fy_session *s, const fy_run_args *a, fy_tensor **results, fy_error *err) {
+  bool again = false;
+  fy_error mine;
+  fy_error_init(&mine);
+  fy_code code = run_once(s, a, results, &again, &mine);
+  if (FY_UNLIKELY(code == FY_UNAVAILABLE) && note_loss(s, &mine) && again) {
+    fy_error second;
+    fy_error_init(&second);
+    fy_code elsewhere = run_once(s, a, results, &again, &second);
+    // A node that may be nowhere else: the loss is the news, not that no other device will do.
+    if (elsewhere != FY_INVALID_ARGUMENT) {
+      code = elsewhere;
+      fy_error_clear(&mine);
+      fy_error_move(&mine, &second);
+    }
+    fy_error_clear(&second);
+  }
+  if (FY_UNLIKELY(code != FY_OK)) {
+    if (err) fy_error_clear(err);
+    if (err) fy_error_move(err, &mine);
+    fy_error_clear(&mine);
+  }
+  return code;
+}
+
+static fy_code run_once(fy_session *s, const fy_run_args *a, fy_tensor **results, bool *again,
+                        fy_error *err) {
   signature *sig;
   fy_program *p;
   for (int i = 0; i < a->num_fetches; i++) results[i] = NULL;
@@ -316,6 +369,7 @@ fy_code fy_session_run(fy_session *s, const fy_run_args *a, fy_tensor **results,
   if (!code) code = fy_callable_program(sig->callable, a->feed_values, &p, err);
   if (!code) {
     code = run_program(s, p, a, results, err);
+    *again = code == FY_UNAVAILABLE && repeatable(p);
     fy_program_release(p);
   }
   release(sig);

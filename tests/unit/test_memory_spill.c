@@ -4,6 +4,7 @@
 
 #include "support_graph.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -238,6 +239,68 @@ static void every_allocation_may_fail(void **state) {
   }
 }
 
+// A device that is lost in the middle of a run.
+static void a_lost_device(void **state) {
+  (void)state;
+  outcome whole, soft, hard;
+  run_on(tower8, "sim=gpu:1,memory=64MiB", 2, &whole);
+  run_on(tower8, "sim=gpu:1,memory=64MiB,lost_after=11; soft_placement=true", 3, &soft);
+  run_on(tower8, "sim=gpu:1,memory=64MiB,lost_after=11", 3, &hard);
+  if (whole.code || soft.code) fail_msg("%s%s", whole.text, soft.text);
+  const float *a = whole.y->data, *b = soft.y->data;
+  for (int64_t i = 0; i < whole.y->count; i++)
+    if (!(fabsf(a[i] - b[i]) <= 1e-3f))
+      fail_msg("[%d]: %g and %g", (int)i, (double)a[i], (double)b[i]);
+  assert_int_equal(hard.code, FY_UNAVAILABLE);
+  assert_non_null(strstr(hard.text, "/job:localhost/replica:0/task:0/device:GPU:0 is lost"));
+  fy_tensor_release(whole.y);
+  fy_tensor_release(soft.y);
+}
+
+// The virtual clock: what goes in for a step crosses while the step before it computes, and what two
+// kernels read crosses once.
+static void copies_hide_behind_computing(void **state) {
+  (void)state;
+  env e;
+  fy_error err;
+  fy_tensor *y = NULL;
+  fy_error_init(&err);
+  env_open(&e, "sim=gpu:1,memory=64MiB,flops=10GFLOP/s; optimize=off");
+  fy_node *x = placeholder(e.g, "x", FY_FLOAT);
+  fy_node *a = op_n(e.g, "MatMul", "a", GPU, 2, (fy_node *[]){x, x});
+  fy_node *b = op_n(e.g, "MatMul", "b", GPU, 2, (fy_node *[]){a, x});
+  env_session(&e);
+  fy_tensor *in = noise(2, (int64_t[]){256, 256}, 1);
+  enum { STEPS = 4 };
+  for (int i = 0; i < STEPS; i++) {
+    if (run1(&e, x, in, b, &y, &err)) fail_msg("%s", fy_error_text(&err));
+    fy_tensor_release(y);
+  }
+  static fy_sim_entry log[64];
+  size_t n = fy_sim_log(e.devices->items[1], log, 64);
+  int64_t in_start[STEPS], in_end[STEPS], start[STEPS], end[STEPS];
+  int copies = 0, kernels = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (log[i].queue == FY_QUEUE_IN) {
+      assert_true(copies < STEPS);  // once per step although three arguments read it
+      in_start[copies] = log[i].start_ns;
+      in_end[copies++] = log[i].end_ns;
+    } else if (log[i].queue == FY_QUEUE_COMPUTE) {
+      if (kernels % 2 == 0) start[kernels / 2] = log[i].start_ns;
+      end[kernels++ / 2] = log[i].end_ns;
+    }
+  }
+  assert_int_equal(copies, STEPS);
+  assert_int_equal(kernels, 2 * STEPS);
+  for (int i = 0; i + 1 < STEPS; i++) {
+    assert_true(in_start[i + 1] < end[i]);  // it does not wait for the step before
+    assert_true(start[i + 1] == end[i]);    // so that the kernels follow each other without a gap
+    assert_true(in_end[i + 1] <= start[i + 1]);
+  }
+  fy_tensor_release(in);
+  env_close(&e);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(weights_are_streamed),
@@ -245,6 +308,8 @@ int main(void) {
       cmocka_unit_test(not_when_told),
       cmocka_unit_test(says_what_is_missing),
       cmocka_unit_test(every_allocation_may_fail),
+      cmocka_unit_test(a_lost_device),
+      cmocka_unit_test(copies_hide_behind_computing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
