@@ -75,6 +75,9 @@ FERRY_EXPORT int ferry_trim(ferry_runtime *rt, const char *device, uint64_t keep
                             ferry_error *err);
 FERRY_EXPORT int ferry_set_memory_limit(ferry_runtime *rt, const char *device, uint64_t bytes,
                                         ferry_error *err);
+// Ferry processes of this user on this machine: what each holds of which device, and its share of a
+// core. One that was killed is not listed.
+FERRY_EXPORT int ferry_top(ferry_format format, char **out, ferry_error *err);
 // Every backend: usable, or exactly why not; the options in force; the machine.
 FERRY_EXPORT int ferry_doctor(const char *config, ferry_format format, char **out,
                               ferry_error *err);

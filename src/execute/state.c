@@ -10,6 +10,7 @@
 #include "execute/callable.h"
 #include "execute/needs.h"
 #include "memory/pool.h"
+#include "memory/registry.h"
 
 #define MAX_IDLE_STATES 8  // kept per program for concurrent runs
 
@@ -157,6 +158,7 @@ static fy_code make_state(fy_program *p, fy_run_state **out, fy_error *err) {
     code = fy_fail_oom(err, n * sizeof *s->planned);
   if (!code) code = make_arenas(s, err);
   if (!code) code = make_headers(s, err);
+  fy_registry_update(p->devices->items, p->devices->n);
   if (code) {
     fy_state_free(s);
     return code;

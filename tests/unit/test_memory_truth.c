@@ -7,8 +7,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "ferry/ferry.h"
 
@@ -119,10 +123,66 @@ static void limits_change_while_running(void **state) {
   ferry_close(rt);
 }
 
+static bool top_shows(int pid) {
+  char *text, want[64];
+  ferry_error err;
+  ok(ferry_top(FERRY_JSON, &text, &err), &err);
+  snprintf(want, sizeof want, "\"pid\": %d,", pid);
+  bool found = strstr(text, want) != NULL;
+  ferry_free_text(text);
+  return found;
+}
+
+// Another process is seen as soon as it holds memory, and not any more once it was killed.
+static void processes_see_each_other(void **state) {
+  (void)state;
+  int ready[2];
+  char byte = 0;
+  assert_int_equal(pipe(ready), 0);
+  pid_t child = fork();
+  if (child == 0) {
+    ferry_runtime *rt;
+    ferry_graph *g;
+    ferry_session *s;
+    ferry_tensor *x, *y = NULL;
+    const char *in = "x", *out = "digit";
+    int64_t dims[2] = {4, 784};
+    int bad = ferry_open("sim=gpu:1,memory=64MiB; place=tensorflow", &rt, NULL) ||
+              ferry_graph_load(rt, "examples/models/digits.pb", &g, NULL) ||
+              ferry_session_new(rt, g, &s, NULL);
+    for (int form = 0; !bad && !y && form < 2; form++) {
+      dims[1] = form ? 64 : 784;
+      if (ferry_tensor_new(4, 2, dims, NULL, &x, NULL)) break;
+      if (ferry_run(s, 1, &in, &x, 1, &out, &y, 0, NULL)) y = NULL;
+    }
+    byte = y ? 'y' : 'n';
+    if (write(ready[1], &byte, 1) == 1) pause();
+    _exit(0);
+  }
+  assert_true(child > 0);
+  assert_int_equal(read(ready[0], &byte, 1), 1);
+  assert_int_equal(byte, 'y');
+  bool seen = top_shows(child);
+  kill(child, SIGKILL);
+  assert_int_equal(waitpid(child, NULL, 0), child);
+  assert_true(seen);
+  assert_false(top_shows(child));
+  close(ready[0]);
+  close(ready[1]);
+}
+
 int main(void) {
+  char registry[] = "/tmp/ferry_registry_XXXXXX";
+  int fd = mkstemp(registry);
+  assert_true(fd >= 0);
+  close(fd);
+  setenv("FERRY_REGISTRY", registry, 1);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(predicted_is_measured),
       cmocka_unit_test(limits_change_while_running),
+      cmocka_unit_test(processes_see_each_other),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  unlink(registry);
+  return failed;
 }
