@@ -352,6 +352,10 @@ static fy_code split(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *in = ctx->in[1];
   const int n = ctx->site->num_outputs;
   int32_t axis = 0;
+  if (ctx->in[0]->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "split_dim must be a scalar but has rank %d",
+                   ctx->in[0]->rank);
+  }
   FY_TRY(split_axis(in, ctx->in[0], &axis, err));
   if (in->dims[axis] % n) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -414,6 +418,10 @@ static fy_code split_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[1];
   int64_t axis, dims[FY_MAX_RANK];
   int32_t d;
+  const fy_tensor *value = fy_shape_tensor(ctx, 0);
+  if (value && value->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input must be scalar but has rank %d", value->rank);
+  }
   if (in.rank < 0) return FY_OK;
   const bool known = fy_shape_int_value(ctx, 0, &axis);
   for (int32_t i = 0; i < in.rank; i++) dims[i] = known ? in.dims[i] : -1;
@@ -440,6 +448,10 @@ static fy_code split_v_shape(fy_shape_ctx *ctx, fy_error *err) {
   int32_t d = 0, n;
   int64_t *sizes = NULL;
   bool *known_size = NULL;
+  const fy_tensor *value = fy_shape_tensor(ctx, 2);
+  if (value && value->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input must be scalar but has rank %d", value->rank);
+  }
   if (in.rank < 0) return FY_OK;
   const bool known = fy_shape_int_value(ctx, 2, &axis);
   for (int32_t i = 0; i < in.rank; i++) dims[i] = known ? in.dims[i] : -1;

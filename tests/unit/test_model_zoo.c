@@ -274,7 +274,7 @@ static void meta_and_checkpoint(void **state) {
     loaded l;
     fy_error err;
     fy_model_step steps[FY_MODEL_MAX_STEPS];
-    int n;
+    int n = 0;
     fy_error_init(&err);
     env_open(&l.e, NULL);
     fy_arena_init(&l.arena);
