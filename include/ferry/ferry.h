@@ -75,6 +75,10 @@ FERRY_EXPORT int ferry_trim(ferry_runtime *rt, const char *device, uint64_t keep
                             ferry_error *err);
 FERRY_EXPORT int ferry_set_memory_limit(ferry_runtime *rt, const char *device, uint64_t bytes,
                                         ferry_error *err);
+// Measures the links of the devices with memory of their own: time and bandwidth by size, how much of
+// two copies happens at once, and what follows from that. Simulated devices tell their virtual time.
+FERRY_EXPORT int ferry_bench_transfer(ferry_runtime *rt, ferry_format format, char **out,
+                                      ferry_error *err);
 // Ferry processes of this user on this machine: what each holds of which device, and its share of a
 // core. One that was killed is not listed.
 FERRY_EXPORT int ferry_top(ferry_format format, char **out, ferry_error *err);

@@ -12,6 +12,7 @@
 #include "graph/version.h"
 #include "memory/pool.h"
 #include "memory/registry.h"
+#include "observe/transfer_bench.h"
 #include "ops/image_codec.h"
 #include "wire/config.h"
 #include "wire/config_options.h"
@@ -397,5 +398,36 @@ int ferry_top(ferry_format format, char **out, ferry_error *err) {
     code = fy_ferry_text(&text, out, &e);
   }
   fy_free(p);
+  return fy_ferry_end(code, &e, err);
+}
+
+int ferry_bench_transfer(ferry_runtime *rt, ferry_format format, char **out, ferry_error *err) {
+  fy_error e;
+  fy_str text;
+  fy_code code = FY_OK;
+  int measured = 0;
+  *out = NULL;
+  fy_error_init(&e);
+  fy_str_init(&text);
+  if (format == FERRY_JSON) fy_str_add(&text, "[");
+  for (int i = 0; i < rt->devices->n && !code; i++) {
+    fy_device *d = rt->devices->items[i];
+    fy_transfer_bench b;
+    if (d->is_host) continue;
+    code = fy_transfer_measure(d, &b, &e);
+    if (code) break;
+    if (format == FERRY_JSON && measured) fy_str_add(&text, ",\n");
+    fy_transfer_print(&text, d, &b, format == FERRY_JSON);
+    measured++;
+  }
+  if (format == FERRY_JSON) fy_str_add(&text, "]\n");
+  if (!code && !measured)
+    code = fy_fail(&e, FY_FAILED_PRECONDITION,
+                   "no device has memory of its own here, so nothing is ever transferred; "
+                   "FERRY_SIM=gpu:1 makes a simulated one");
+  if (code)
+    fy_str_free(&text);
+  else
+    code = fy_ferry_text(&text, out, &e);
   return fy_ferry_end(code, &e, err);
 }

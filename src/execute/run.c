@@ -407,7 +407,7 @@ static fy_code place_constants(fy_program *p, fy_error *err) {
   for (uint32_t v = 0; v < p->num_values && !code; v++) {
     fy_value *val = &p->values[v];
     if (val->storage != FY_STORE_CONST || val->constant) continue;
-    val->constant = fy_peers_constant(p, p->values[val->feed].constant, val->space);
+    val->constant = fy_peers_constant(p, p->values[val->feed].constant, val->space, v);
     if (val->constant) continue;
     code = fy_memory_copy_tensor(p->values[val->feed].constant, p->devices->items[val->space - 1],
                                  &val->constant, err);

@@ -12,7 +12,8 @@
 #include "memory/pool.h"
 #include "memory/registry.h"
 
-#define MAX_IDLE_STATES 8  // kept per program for concurrent runs
+#define MAX_CONSTANT_SCAN 4096  // values of another program that are looked through
+#define MAX_IDLE_STATES   8     // kept per program for concurrent runs
 
 fy_exec *fy_exec_new(fy_run_state *s) {
   const fy_program *p = s->program;
@@ -223,21 +224,28 @@ static bool same_constant(const fy_tensor *a, const fy_tensor *b) {
          a->dtype == b->dtype && fy_shape_equal(a->rank, a->dims, b->rank, b->dims);
 }
 
-fy_tensor *fy_peers_constant(fy_program *p, const fy_tensor *host, int space) {
+// Programs of one graph number their values alike more often than not: the same number is tried first.
+static fy_tensor *constant_in(const fy_program *q, const fy_tensor *host, int space,
+                              uint32_t hint) {
+  const uint32_t most = q->num_values < MAX_CONSTANT_SCAN ? q->num_values : 0;
+  for (uint32_t i = 0; i <= most; i++) {
+    const uint32_t v = i ? i - 1 : hint;
+    if (v >= q->num_values) continue;
+    const fy_value *val = &q->values[v];
+    if (val->storage == FY_STORE_CONST && val->space == space && val->constant && val->feed >= 0 &&
+        same_constant(q->values[val->feed].constant, host))
+      return val->constant;
+  }
+  return NULL;
+}
+
+fy_tensor *fy_peers_constant(fy_program *p, const fy_tensor *host, int space, uint32_t hint) {
   fy_tensor *found = NULL;
   fy_lock(&peers_lock);
-  for (const fy_program *q = peers; q && !found; q = q->peer_next) {
-    if (q == p || q->devices != p->devices ||
-        !atomic_load_explicit(&((fy_program *)(uintptr_t)q)->constants_placed,
-                              memory_order_acquire))
-      continue;
-    for (uint32_t v = 0; v < q->num_values && !found; v++) {
-      const fy_value *val = &q->values[v];
-      if (val->storage == FY_STORE_CONST && val->space == space && val->constant &&
-          val->feed >= 0 && same_constant(q->values[val->feed].constant, host))
-        found = val->constant;
-    }
-  }
+  for (fy_program *q = peers; q && !found; q = q->peer_next)
+    if (q != p && q->devices == p->devices &&
+        atomic_load_explicit(&q->constants_placed, memory_order_acquire))
+      found = constant_in(q, host, space, hint);
   if (found) fy_tensor_retain(found);
   fy_unlock(&peers_lock);
   return found;

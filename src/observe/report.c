@@ -196,6 +196,7 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
     if (step < p->num_instrs) out->peak_node = fy_report_label(p->instrs[step].node);
   }
   out->dynamic_bytes = dynamic_peak(p, space, d);
+  if (p->num_tasks > 1 && out->dynamic_bytes) out->exact = false;  // who is first is not known
   out->dynamic_bytes += atomic_load(&((fy_program *)(uintptr_t)p)->unplanned[space > 0]);
   taken += out->dynamic_bytes + out->packed_bytes;
   out->run_bytes = taken;
