@@ -64,6 +64,7 @@ typedef struct ferry_device {
   char description[160];  // what the hardware is; a simulated device says so
   bool simulated;
   uint64_t memory_limit, memory_in_use, memory_peak, memory_reserved, largest_free;
+  double fragmentation;  // 1 - largest free piece / all that is free inside the pool; 0 = none
   double flops, memory_bytes_per_s, link_bytes_per_s, link_latency_ns, launch_ns;
 } ferry_device;
 
@@ -74,6 +75,13 @@ FERRY_EXPORT int ferry_trim(ferry_runtime *rt, const char *device, uint64_t keep
                             ferry_error *err);
 FERRY_EXPORT int ferry_set_memory_limit(ferry_runtime *rt, const char *device, uint64_t bytes,
                                         ferry_error *err);
+// Measures the links of the devices with memory of their own: time and bandwidth by size, how much of
+// two copies happens at once, and what follows from that. Simulated devices tell their virtual time.
+FERRY_EXPORT int ferry_bench_transfer(ferry_runtime *rt, ferry_format format, char **out,
+                                      ferry_error *err);
+// Ferry processes of this user on this machine: what each holds of which device, and its share of a
+// core. One that was killed is not listed.
+FERRY_EXPORT int ferry_top(ferry_format format, char **out, ferry_error *err);
 // Every backend: usable, or exactly why not; the options in force; the machine.
 FERRY_EXPORT int ferry_doctor(const char *config, ferry_format format, char **out,
                               ferry_error *err);
@@ -152,6 +160,10 @@ typedef struct
   int64_t constants_placed, constant_bytes;  // copied to a device once, to stay; not counted above
 } ferry_stats;
 FERRY_EXPORT void ferry_session_stats(const ferry_session *s, ferry_stats *out);
+// What this session's programs hold of a device's memory (planned memory, constants on a device), now
+// and at most. |device| as in "GPU:0"; "CPU:0" is the host.
+FERRY_EXPORT int ferry_session_memory(const ferry_session *s, const char *device, uint64_t *now,
+                                      uint64_t *peak, ferry_error *err);
 
 // ------------------------------------------------------------------ models
 // Whatever Python wrote, found out by looking: a SavedModel directory; a frozen GraphDef (.pb,
@@ -253,15 +265,26 @@ typedef struct ferry_prediction {
     uint64_t limit_bytes;    // 0 = none
     char peak_node[128];     // where the peak is
     int64_t largest_batch;   // that fits; -1 = no batch dimension or no limit found
+    uint64_t variables_bytes, packed_bytes, scratch_bytes;
+    uint64_t allocator_bytes;  // what memory_peak of the device will show (ferry_device_get)
+    bool exact;                // every size is known before the run
   } devices[16];
   char first_exhausted[32];  // device whose memory runs out first as the batch grows, "" = none
   int64_t transfers, transfer_bytes;
   double compute_ns, transfer_ns;  // modelled, one run
+  // Copies per run that make room on a device that is too small (option spill).
+  int64_t spill_copies, spill_bytes;
+  double spill_ns;
 } ferry_prediction;
-// Plans without running, with the planner that the runner uses. Scratch memory that a single kernel
-// takes during its call is not planned.
+// Plans without running, with the planner that the runner uses: for static shapes peak_bytes is what
+// a run takes, to the byte (docs/memory.md says what is counted where).
 FERRY_EXPORT int ferry_predict(ferry_session *s, const ferry_request *r, ferry_prediction *out,
                                ferry_error *err);
+
+// Memory of the request as a chart: over the instructions of one run, or over batch sizes 1, 2, 4 …
+typedef enum ferry_chart { FERRY_CHART_TIME = 0, FERRY_CHART_BATCH = 1 } ferry_chart;
+FERRY_EXPORT int ferry_memory_chart(ferry_session *s, const ferry_request *r, ferry_chart chart,
+                                    bool svg, char **out, ferry_error *err);
 
 // ------------------------------------------------------------------ operations
 // Signature, dtypes, kernels per device type of one op; or the table of all (NULL).
