@@ -69,7 +69,18 @@ static fy_code sparse_to_dense(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_value_shape(ctx->in[1], &rank, dims, err));
   const int64_t n = indices->rank > 0 ? indices->dims[0] : 1;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
-  for (int64_t i = 0; i < out->count; i++) {
+  const bool plain = fy_dtype_is_plain(out->dtype);
+  const size_t size = fy_dtype_storage(out->dtype);
+  if (plain && out->count) {  // doubling what is there
+    const size_t bytes = fy_tensor_bytes(out);
+    memcpy(out->data, otherwise->data, size);
+    for (size_t have = size; have < bytes;) {
+      const size_t step = have < bytes - have ? (have < 8192 ? have : 8192) : bytes - have;
+      memcpy((char *)out->data + have, out->data, step);
+      have += step;
+    }
+  }
+  for (int64_t i = 0; i < out->count && !plain; i++) {
     FY_TRY(fy_copy_run(out->dtype, out->data, i, otherwise->data, 0, 1, err));
   }
   int64_t before = -1;
@@ -97,7 +108,11 @@ static fy_code sparse_to_dense(fy_kernel_ctx *ctx, fy_error *err) {
           at == before ? "repeated" : "out of order. Many sparse ops require sorted indices.");
     }
     before = at;
-    FY_TRY(fy_copy_run(out->dtype, out->data, at, values->data, values->rank ? i : 0, 1, err));
+    const int64_t from = values->rank ? i : 0;
+    if (plain && size == 4)
+      memcpy((char *)out->data + 4 * at, (const char *)values->data + 4 * from, 4);
+    else
+      FY_TRY(fy_copy_run(out->dtype, out->data, at, values->data, from, 1, err));
   }
   return FY_OK;
 }

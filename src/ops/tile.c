@@ -232,8 +232,12 @@ static void pad_plain(fy_kernel_ctx *ctx, const fy_tensor *in, const fy_tensor *
                       const int64_t *before, fy_tensor *out) {
   int32_t last = in->rank - 1;
   size_t unit = fy_dtype_storage(in->dtype);
-  pad_job j = {.dims = out->dims, .in_dims = in->dims, .before = before, .in = in->data,
-               .out = out->data, .size = unit};
+  pad_job j = {.dims = out->dims,
+               .in_dims = in->dims,
+               .before = before,
+               .in = in->data,
+               .out = out->data,
+               .size = unit};
   if (constant) memcpy(j.value, constant->data, unit);
   for (; last > 0 && out->dims[last] == in->dims[last]; last--) unit *= (size_t)in->dims[last];
   j.outer = last < 0 ? 0 : last;
