@@ -6,19 +6,21 @@
 #include "cli.h"
 
 typedef struct question {
-  const char *path, *why;
+  const char *path, *why, *signature;
   cli_list fetch, feed, shapes;
   int64_t batch;
-  bool memory, json;
+  bool memory, json, sweep, time;
+  const char *svg;
 } question;
 
 static int read_arguments(int argc, char **argv, question *q) {
-  static const cli_option options[] = {{"--fetch", true}, {"--feed", true}, {"--shape", true},
-                                       {"--batch", true}, {"--why", true},  {"--memory", false},
-                                       {"--json", false}};
+  static const cli_option options[] = {
+      {"--fetch", true},      {"--feed", true},    {"--shape", true}, {"--batch", true},
+      {"--why", true},        {"--memory", false}, {"--json", false}, {"--sweep-batch", false},
+      {"--over-time", false}, {"--svg", true},     {"--signature", true}};
   cli_args a = {&command_explain, argc, 0, argv};
   const char *value;
-  for (int o; (o = cli_next(&a, options, 7, &value)) != CLI_END;) {
+  for (int o; (o = cli_next(&a, options, 11, &value)) != CLI_END;) {
     switch (o) {
       case CLI_BAD: return EXIT_USAGE;
       case CLI_WORD:
@@ -34,10 +36,16 @@ static int read_arguments(int argc, char **argv, question *q) {
         break;
       case 4: q->why = value; break;
       case 5: q->memory = true; break;
-      default: q->json = true; break;
+      case 6: q->json = true; break;
+      case 7: q->sweep = true; break;
+      case 8: q->time = true; break;
+      case 9: q->svg = value; break;
+      default: q->signature = value; break;
     }
   }
   if (!q->path) return cli_usage(a.command, "which graph?");
+  q->memory |= q->sweep || q->time;
+  if (q->svg && !q->memory) return cli_usage(a.command, "--svg is for --memory");
   if (q->why && q->memory) return cli_usage(a.command, "--why and --memory are two questions");
   return EXIT_OK;
 }
@@ -58,6 +66,9 @@ static void memory_text(const ferry_prediction *p) {
              *m->peak_node ? m->peak_node : "-");
     cli_print(line);
   }
+  if (p->spill_copies)
+    printf("\nMemory is short: %lld copies of %s per run make room, about %.1f us (spill=auto).\n",
+           (long long)p->spill_copies, cli_bytes((double)p->spill_bytes, a), p->spill_ns / 1e3);
   if (*p->first_exhausted) {
     for (int i = 0; i < p->num_devices; i++)
       if (strcmp(p->devices[i].device, p->first_exhausted) == 0 && p->devices[i].largest_batch >= 0)
@@ -77,10 +88,14 @@ static void memory_json(const ferry_prediction *p) {
     cli_json_text(m->device);
     printf(
         ", \"weights_bytes\": %llu, \"planned_bytes\": %llu, \"other_bytes\": %llu, "
-        "\"peak_bytes\": %llu, \"limit_bytes\": %llu, \"largest_batch\": ",
+        "\"peak_bytes\": %llu, \"limit_bytes\": %llu, \"variables_bytes\": %llu, "
+        "\"packed_bytes\": %llu, \"scratch_bytes\": %llu, \"allocator_bytes\": %llu, "
+        "\"exact\": %s, \"largest_batch\": ",
         (unsigned long long)m->weights_bytes, (unsigned long long)m->planned_bytes,
         (unsigned long long)m->other_bytes, (unsigned long long)m->peak_bytes,
-        (unsigned long long)m->limit_bytes);
+        (unsigned long long)m->limit_bytes, (unsigned long long)m->variables_bytes,
+        (unsigned long long)m->packed_bytes, (unsigned long long)m->scratch_bytes,
+        (unsigned long long)m->allocator_bytes, m->exact ? "true" : "false");
     if (m->largest_batch < 0)
       fputs("null", stdout);
     else
@@ -96,8 +111,25 @@ static void memory_json(const ferry_prediction *p) {
     fputs("null", stdout);
   printf(
       ", \"transfers\": %lld, \"transfer_bytes\": %lld, \"compute_ns\": %.17g, \"transfer_ns\": "
-      "%.17g}\n",
-      (long long)p->transfers, (long long)p->transfer_bytes, p->compute_ns, p->transfer_ns);
+      "%.17g, \"spill_copies\": %lld, \"spill_bytes\": %lld, \"spill_ns\": %.17g}\n",
+      (long long)p->transfers, (long long)p->transfer_bytes, p->compute_ns, p->transfer_ns,
+      (long long)p->spill_copies, (long long)p->spill_bytes, p->spill_ns);
+}
+
+// The tensors of a signature. A model that has signatures is asked about one unless --fetch says
+// otherwise.
+static int use_signature(question *q, const cli_model *m) {
+  ferry_error err;
+  const ferry_signature *s;
+  bool plain = strcmp(ferry_model_signature_at(m->model, 0)->name, "default") == 0;
+  if (!q->signature && (plain || q->fetch.text)) return EXIT_OK;
+  if (ferry_model_signature(m->model, q->signature, &s, &err)) return cli_fail(NULL, &err);
+  bool asked = q->fetch.text != NULL;
+  for (int i = 0; i < s->num_outputs && !asked; i++)
+    if (s->outputs[i].tensor) cli_list_add(&q->fetch, ",", s->outputs[i].tensor);
+  for (int i = 0; i < s->num_inputs; i++)
+    if (s->inputs[i].tensor) cli_list_add(&q->feed, ",", s->inputs[i].tensor);
+  return EXIT_OK;
 }
 
 static int answer(const question *q, const cli_model *m) {
@@ -108,6 +140,27 @@ static int answer(const question *q, const cli_model *m) {
                      .batch = q->batch,
                      .width = cli_width()};
   ferry_format format = q->json ? FERRY_JSON : FERRY_TEXT;
+  if (q->memory && (q->sweep || q->time || q->svg)) {
+    char *text;
+    cli_progress_start("planning");
+    int bad = ferry_memory_chart(m->session, &r, q->sweep ? FERRY_CHART_BATCH : FERRY_CHART_TIME,
+                                 q->svg != NULL, &text, &err);
+    cli_progress_stop();
+    if (bad) return cli_fail(NULL, &err);
+    if (q->svg) {
+      FILE *f = fopen(q->svg, "w");
+      bool written = f && fputs(text, f) >= 0;
+      if ((f && fclose(f)) || !written) {
+        ferry_free_text(text);
+        cli_error("cannot write %s", q->svg);
+        return EXIT_FAILED;
+      }
+    } else {
+      cli_print(text);
+    }
+    ferry_free_text(text);
+    if (q->svg) return EXIT_OK;
+  }
   if (q->memory) {
     ferry_prediction p;
     cli_progress_start("planning");
@@ -135,7 +188,8 @@ static int run(int argc, char **argv) {
   int code = read_arguments(argc, argv, &q);
   if (!code) code = cli_model_open(q.path, NULL, &m);
   if (!code) {
-    code = answer(&q, &m);
+    code = use_signature(&q, &m);
+    if (!code) code = answer(&q, &m);
     cli_model_close(&m);
   }
   free(q.fetch.text);
@@ -146,10 +200,13 @@ static int run(int argc, char **argv) {
 
 const cli_command command_explain = {
     "explain", "where every node runs and why, transfers, memory; without running",
-    "Usage: ferry explain GRAPH [--fetch NAME] [--feed NAME] [--shape X=[32,784]] [--batch N]\n"
-    "                     [--why NODE | --memory] [--json]\n"
+    "Usage: ferry explain MODEL [--signature NAME] [--fetch NAME] [--feed NAME]\n"
+    "                     [--shape X=[32,784]] [--batch N] [--json]\n"
+    "                     [--why NODE | --memory [--over-time] [--sweep-batch] [--svg FILE]]\n"
     "\n"
-    "Compiles what a run would execute and reports it. GRAPH is a GraphDef, binary or text.\n"
+    "Compiles what a run would execute and reports it. MODEL is a GraphDef, binary or text, a\n"
+    "SavedModel or a .meta file.\n"
+    "  --signature S  of a SavedModel: whose outputs (serving_default, or the only one)\n"
     "  --fetch NAME   what would be fetched: y or y:1, repeated or comma-separated; else every "
     "output\n"
     "  --feed NAME    what would be fed besides the placeholders that are needed\n"
@@ -159,6 +216,9 @@ const cli_command command_explain = {
     "transfers\n"
     "  --memory       memory per device, the largest batch that fits, and which memory runs out "
     "first\n"
+    "  --over-time    with --memory: a chart over the instructions of one run\n"
+    "  --sweep-batch  with --memory: a chart over batch sizes 1, 2, 4 ...\n"
+    "  --svg FILE     the chart as a picture\n"
     "  --json         for programs; keys are stable\n"
     "\n"
     "Example\n"

@@ -76,6 +76,11 @@ int main(int argc, char **argv) {
     cli_error("the command comes first: ferry COMMAND %s …; `ferry help` lists the commands", name);
     return EXIT_USAGE;
   }
+  if (strcmp(name, "bench") == 0 && argc > 2 && strcmp(argv[2], "transfer") == 0) {
+    name = "transfer";  // `ferry bench MODEL` is about models, this one about links
+    argc--;
+    argv++;
+  }
   const cli_command *c = cli_find_command(name);
   if (!c) return unknown_command(name);
   int code;

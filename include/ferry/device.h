@@ -93,6 +93,7 @@ struct fy_device {
   struct fy_pool *pool;       // threads that run its kernels (CPU devices)
   struct fy_mempool *memory;  // sub-allocator for run-time tensors (memory/pool.h)
   void *impl;
+  int lost;  // said UNAVAILABLE once: nothing is placed there any more (atomic)
 };
 
 #ifdef __cplusplus

@@ -64,6 +64,7 @@ typedef struct ferry_device {
   char description[160];  // what the hardware is; a simulated device says so
   bool simulated;
   uint64_t memory_limit, memory_in_use, memory_peak, memory_reserved, largest_free;
+  double fragmentation;  // 1 - largest free piece / all that is free inside the pool; 0 = none
   double flops, memory_bytes_per_s, link_bytes_per_s, link_latency_ns, launch_ns;
 } ferry_device;
 
@@ -74,6 +75,13 @@ FERRY_EXPORT int ferry_trim(ferry_runtime *rt, const char *device, uint64_t keep
                             ferry_error *err);
 FERRY_EXPORT int ferry_set_memory_limit(ferry_runtime *rt, const char *device, uint64_t bytes,
                                         ferry_error *err);
+// Measures the links of the devices with memory of their own: time and bandwidth by size, how much of
+// two copies happens at once, and what follows from that. Simulated devices tell their virtual time.
+FERRY_EXPORT int ferry_bench_transfer(ferry_runtime *rt, ferry_format format, char **out,
+                                      ferry_error *err);
+// Ferry processes of this user on this machine: what each holds of which device, and its share of a
+// core. One that was killed is not listed.
+FERRY_EXPORT int ferry_top(ferry_format format, char **out, ferry_error *err);
 // Every backend: usable, or exactly why not; the options in force; the machine.
 FERRY_EXPORT int ferry_doctor(const char *config, ferry_format format, char **out,
                               ferry_error *err);
@@ -95,6 +103,19 @@ FERRY_EXPORT int64_t ferry_tensor_count(const ferry_tensor *t);
 FERRY_EXPORT size_t ferry_tensor_bytes(const ferry_tensor *t);
 FERRY_EXPORT void *ferry_tensor_data(ferry_tensor *t);
 FERRY_EXPORT int ferry_tensor_text(const ferry_tensor *t, int64_t limit, char **out);  // summary
+// Element |i| of a string tensor: |*n| bytes, any bytes, that live as long as |t|; NULL if there is
+// no such element. Setting copies; only while nobody else holds the tensor.
+FERRY_EXPORT const char *ferry_tensor_string(const ferry_tensor *t, int64_t i, size_t *n);
+FERRY_EXPORT int ferry_tensor_set_string(ferry_tensor *t, int64_t i, const void *bytes, size_t n,
+                                         ferry_error *err);
+FERRY_EXPORT const char *ferry_dtype_name(int dtype);  // "float", "string"
+// Every array of a .npz archive. |*names| and |*tensors| (each of |*n|) are the caller's: free both
+// with ferry_npz_free.
+FERRY_EXPORT int ferry_npz_load(const char *path, int *n, char ***names, ferry_tensor ***tensors,
+                                ferry_error *err);
+FERRY_EXPORT void ferry_npz_free(int n, char **names, ferry_tensor **tensors);
+FERRY_EXPORT int ferry_npz_save(const char *path, int n, const char *const *names,
+                                ferry_tensor *const *tensors, ferry_error *err);
 
 // ------------------------------------------------------------------ graphs
 FERRY_EXPORT int ferry_graph_new(ferry_runtime *rt, ferry_graph **out, ferry_error *err);
@@ -139,32 +160,76 @@ typedef struct
   int64_t constants_placed, constant_bytes;  // copied to a device once, to stay; not counted above
 } ferry_stats;
 FERRY_EXPORT void ferry_session_stats(const ferry_session *s, ferry_stats *out);
+// What this session's programs hold of a device's memory (planned memory, constants on a device), now
+// and at most. |device| as in "GPU:0"; "CPU:0" is the host.
+FERRY_EXPORT int ferry_session_memory(const ferry_session *s, const char *device, uint64_t *now,
+                                      uint64_t *peak, ferry_error *err);
 
-// ------------------------------------------------------------------ models with state
-// A SavedModel directory, or TensorFlow 1's PREFIX.meta (or the directory whose file "checkpoint" names
-// it): loads the graph, restores the variables, fills the tables. |tags|: "serve" or "serve,gpu";
-// NULL = the only graph, else the one tagged "serve".
+// ------------------------------------------------------------------ models
+// Whatever Python wrote, found out by looking: a SavedModel directory; a frozen GraphDef (.pb,
+// .pbtxt); a .meta file of TensorFlow 1 with its checkpoint beside it, or the directory whose file
+// "checkpoint" names it. Loading imports the graph, restores variables and fills tables.
+//
+//   ferry_model *m;  ferry_tensor *y;
+//   ferry_model_load(rt, "exported/", NULL, &m, &err);
+//   ferry_model_run(m, NULL, 1, (const char *[]){"x"}, &x, 1, (const char *[]){"y"}, &y, 0, &err);
 typedef struct ferry_model ferry_model;
+
+typedef struct ferry_model_value {
+  const char *name;     // "x", as callers know it
+  const char *tensor;   // "serving_default_x:0"; NULL: a sparse or composite tensor, not callable
+  int dtype;            // TensorFlow's number
+  int rank;             // -1 = not known
+  const int64_t *dims;  // -1 = any size
+  bool optional;        // the signature has a default value for this input
+} ferry_model_value;
+
+typedef struct ferry_signature {
+  const char *name;    // "serving_default"
+  const char *method;  // "tensorflow/serving/predict"
+  int num_inputs, num_outputs;
+  const ferry_model_value *inputs, *outputs;  // by name
+} ferry_signature;
+
+// |tags|: "serve" or "serve,gpu"; NULL = serve, or the only graph there is. The runtime must outlive
+// the model. NOT_FOUND, DATA_LOSS … name the file and what is wrong in it.
 FERRY_EXPORT int ferry_model_load(ferry_runtime *rt, const char *path, const char *tags,
                                   ferry_model **out, ferry_error *err);
 FERRY_EXPORT void ferry_model_free(ferry_model *m);
-FERRY_EXPORT ferry_graph *ferry_model_graph(ferry_model *m);      // the model's own
-FERRY_EXPORT ferry_session *ferry_model_session(ferry_model *m);  // the model's own
-// Tags, signatures with their tensors, assets.
-FERRY_EXPORT int ferry_model_describe(const ferry_model *m, ferry_format format, char **out,
-                                      ferry_error *err);
-// The keys of a signature's inputs or outputs, comma-separated. |signature| NULL = "serving_default",
-// else the only one.
-FERRY_EXPORT int ferry_model_keys(const ferry_model *m, const char *signature, bool inputs,
-                                  char **out, ferry_error *err);
-// The tensor that a key stands for: "serving_default_x:0". NULL if there is no such key.
-FERRY_EXPORT const char *ferry_model_tensor(const ferry_model *m, const char *signature, bool input,
-                                            const char *key);
-// ferry_run with keys of a signature for names.
+// Signatures by name. A model without any has one, "default": its placeholders and what nobody reads.
+// What is returned lives as long as the model.
+FERRY_EXPORT int ferry_model_signature_count(const ferry_model *m);
+FERRY_EXPORT const ferry_signature *ferry_model_signature_at(const ferry_model *m, int index);
+// NULL |name|: serving_default, or the only one. NOT_FOUND suggests the nearest.
+FERRY_EXPORT int ferry_model_signature(const ferry_model *m, const char *name,
+                                       const ferry_signature **out, ferry_error *err);
+// Calls a signature by the names of its inputs. |output_names| NULL: all outputs in the signature's
+// order (|num_outputs| must be their number). |results[i]| are the caller's. Errors say what was
+// expected and what came. Thread-safe.
 FERRY_EXPORT int ferry_model_run(ferry_model *m, const char *signature, int num_inputs,
-                                 const char *const *input_keys, ferry_tensor *const *inputs,
-                                 int num_outputs, const char *const *output_keys,
+                                 const char *const *input_names, ferry_tensor *const *inputs,
+                                 int num_outputs, const char *const *output_names,
                                  ferry_tensor **results, int64_t timeout_ms, ferry_error *err);
+// The graph and session behind it, for ferry_explain, ferry_predict, ferry_run; owned by |m|.
+FERRY_EXPORT ferry_graph *ferry_model_graph(ferry_model *m);
+FERRY_EXPORT ferry_session *ferry_model_session(ferry_model *m);
+
+// What a signature needs as one graph without state: variables become constants, tables fill
+// themselves. |notes| (may be NULL) gets what is worth knowing, one line each.
+// FAILED_PRECONDITION if the signature writes a variable.
+FERRY_EXPORT int ferry_model_freeze(ferry_model *m, const char *signature, ferry_graph **out,
+                                    char **notes, ferry_error *err);
+// A report on any model or checkpoint, without loading it: format, signatures, operations, what has
+// no kernel here, weights, assets, which of |rt|'s devices could run it.
+FERRY_EXPORT int ferry_inspect(ferry_runtime *rt, const char *path, const char *tags,
+                               ferry_format format, char **out, ferry_error *err);
+// Text or binary by the extension of |to| (.pbtxt, .pb); a checkpoint of any version to a TensorBundle
+// (|to| is its prefix) or to .npz.
+FERRY_EXPORT int ferry_convert(const char *from, const char *to, ferry_error *err);
+// Compares graphs and weights. Values differ if their distance is above |tolerance|. |*same| says it
+// in short, |*out| what differs.
+FERRY_EXPORT int ferry_diff(const char *a, const char *b, double tolerance, ferry_format format,
+                            bool *same, char **out, ferry_error *err);
 
 // ------------------------------------------------------------------ asking
 typedef struct ferry_request {
@@ -200,15 +265,26 @@ typedef struct ferry_prediction {
     uint64_t limit_bytes;    // 0 = none
     char peak_node[128];     // where the peak is
     int64_t largest_batch;   // that fits; -1 = no batch dimension or no limit found
+    uint64_t variables_bytes, packed_bytes, scratch_bytes;
+    uint64_t allocator_bytes;  // what memory_peak of the device will show (ferry_device_get)
+    bool exact;                // every size is known before the run
   } devices[16];
   char first_exhausted[32];  // device whose memory runs out first as the batch grows, "" = none
   int64_t transfers, transfer_bytes;
   double compute_ns, transfer_ns;  // modelled, one run
+  // Copies per run that make room on a device that is too small (option spill).
+  int64_t spill_copies, spill_bytes;
+  double spill_ns;
 } ferry_prediction;
-// Plans without running, with the planner that the runner uses. Scratch memory that a single kernel
-// takes during its call is not planned.
+// Plans without running, with the planner that the runner uses: for static shapes peak_bytes is what
+// a run takes, to the byte (docs/memory.md says what is counted where).
 FERRY_EXPORT int ferry_predict(ferry_session *s, const ferry_request *r, ferry_prediction *out,
                                ferry_error *err);
+
+// Memory of the request as a chart: over the instructions of one run, or over batch sizes 1, 2, 4 …
+typedef enum ferry_chart { FERRY_CHART_TIME = 0, FERRY_CHART_BATCH = 1 } ferry_chart;
+FERRY_EXPORT int ferry_memory_chart(ferry_session *s, const ferry_request *r, ferry_chart chart,
+                                    bool svg, char **out, ferry_error *err);
 
 // ------------------------------------------------------------------ operations
 // Signature, dtypes, kernels per device type of one op; or the table of all (NULL).

@@ -189,11 +189,16 @@ static void hand_over(const fy_prediction *p, ferry_prediction *out) {
     snprintf(d->device, sizeof d->device, "%s", fy_report_device_name(m->device));
     d->weights_bytes = m->weights_bytes;
     d->planned_bytes = m->planned_bytes;
-    d->other_bytes = m->feed_bytes + m->result_bytes + m->dynamic_bytes;
+    d->other_bytes = m->peak_bytes - m->weights_bytes - m->planned_bytes;
     d->peak_bytes = m->peak_bytes;
     d->limit_bytes = m->limit_bytes;
     snprintf(d->peak_node, sizeof d->peak_node, "%s", p->peak_node[i]);
     d->largest_batch = p->largest_batch[i];
+    d->variables_bytes = m->variables_bytes;
+    d->packed_bytes = m->packed_bytes;
+    d->scratch_bytes = m->scratch_bytes;
+    d->allocator_bytes = m->allocator_bytes;
+    d->exact = m->exact;
   }
   if (p->first_exhausted >= 0)
     snprintf(out->first_exhausted, sizeof out->first_exhausted, "%s",
@@ -202,6 +207,55 @@ static void hand_over(const fy_prediction *p, ferry_prediction *out) {
   out->transfer_bytes = p->transfer_bytes;
   out->compute_ns = p->compute_ns;
   out->transfer_ns = p->transfer_ns;
+  out->spill_copies = p->spill_copies;
+  out->spill_bytes = p->spill_bytes;
+  out->spill_ns = p->spill_ns;
+}
+
+static fy_code chart(ferry_session *s, const ferry_request *r, ferry_chart what, bool svg,
+                     fy_str *out, fy_error *err) {
+  const fy_chart_form form = svg ? FY_CHART_SVG : FY_CHART_TEXT;
+  if (what == FERRY_CHART_TIME) {
+    question q;
+    FY_TRY(ask(s, r, NULL, &q, err));
+    fy_chart_time(out, q.program, form);
+    answered(&q);
+    return FY_OK;
+  }
+  fy_ferry_query q;
+  FY_TRY(fy_ferry_query_make(s->graph, r, &q, err));
+  fy_run_args run = {.feeds = q.feeds,
+                     .num_feeds = q.num_feeds,
+                     .fetches = q.fetches,
+                     .num_fetches = q.num_fetches,
+                     .targets = q.targets,
+                     .num_targets = q.num_targets};
+  fy_predict_args args = {.session = s->session,
+                          .devices = s->devices,
+                          .run = &run,
+                          .shapes = q.shapes,
+                          .batched = q.batched};
+  fy_sweep *sweep = fy_malloc(sizeof *sweep);
+  fy_code code = sweep ? fy_predict_sweep(&args, sweep, err) : fy_fail_oom(err, sizeof *sweep);
+  if (!code) fy_chart_batch(out, sweep, form);
+  fy_free(sweep);
+  fy_ferry_query_free(&q);
+  return code;
+}
+
+int ferry_memory_chart(ferry_session *s, const ferry_request *r, ferry_chart what, bool svg,
+                       char **out, ferry_error *err) {
+  fy_error e;
+  fy_str text;
+  fy_error_init(&e);
+  fy_str_init(&text);
+  *out = NULL;
+  fy_code code = chart(s, r, what, svg, &text, &e);
+  if (code)
+    fy_str_free(&text);
+  else
+    code = fy_ferry_text(&text, out, &e);
+  return fy_ferry_end(code, &e, err);
 }
 
 int ferry_predict(ferry_session *s, const ferry_request *r, ferry_prediction *out,

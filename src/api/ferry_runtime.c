@@ -11,6 +11,8 @@
 #include "base/alloc.h"
 #include "graph/version.h"
 #include "memory/pool.h"
+#include "memory/registry.h"
+#include "observe/transfer_bench.h"
 #include "ops/image_codec.h"
 #include "wire/config.h"
 #include "wire/config_options.h"
@@ -146,6 +148,8 @@ int ferry_device_get(const ferry_runtime *rt, int index, ferry_device *out) {
   out->memory_peak = s.peak_bytes_in_use;
   out->memory_reserved = s.reserved_bytes;
   out->largest_free = s.largest_free_bytes;
+  const uint64_t idle = s.reserved_bytes - s.bytes_in_use;
+  if (!d->is_host && idle) out->fragmentation = 1 - (double)s.largest_free_bytes / (double)idle;
   out->flops = f->flops;
   out->memory_bytes_per_s = f->memory_bytes_per_s;
   out->link_bytes_per_s = f->link_bytes_per_s;
@@ -333,5 +337,97 @@ int ferry_doctor(const char *config, ferry_format format, char **out, ferry_erro
     fy_error_clear(&opening);
     code = fy_ferry_text(&s, out, &e);
   }
+  return fy_ferry_end(code, &e, err);
+}
+
+// ------------------------------------------------------------------ top
+static void top_json(fy_str *out, const fy_registry_process *p, int n) {
+  fy_str_add(out, "[");
+  for (int i = 0; i < n; i++) {
+    fy_str_printf(out, "%s\n  {\"pid\": %d, \"program\": ", i ? "," : "", (int)p[i].pid);
+    fy_str_add(out, "\"");
+    for (const char *c = p[i].name; *c; c++)
+      fy_str_printf(out, (unsigned char)*c < 32 || *c == '"' || *c == '\\' ? "\\u%04x" : "%c",
+                    (unsigned char)*c);
+    fy_str_printf(out, "\", \"cpu_share\": %.4f, \"devices\": [", p[i].cpu_share);
+    for (int k = 0; k < p[i].num_devices; k++) {
+      const fy_registry_device *d = &p[i].devices[k];
+      fy_str_printf(out,
+                    "%s{\"device\": \"%s\", \"backend\": \"%s\", \"in_use\": %llu, \"peak\": "
+                    "%llu, \"reserved\": %llu, \"limit\": %llu}",
+                    k ? ", " : "", d->name, d->backend, (unsigned long long)d->in_use,
+                    (unsigned long long)d->peak, (unsigned long long)d->reserved,
+                    (unsigned long long)d->limit);
+    }
+    fy_str_add(out, "]}");
+  }
+  fy_str_add(out, "\n]\n");
+}
+
+static void top_text(fy_str *out, const fy_registry_process *p, int n) {
+  char a[32], b[32], c[32], d[32];
+  fy_str_printf(out, "  %7s %-16s %6s  %-8s %-8s %11s %11s %11s %11s\n", "PID", "PROGRAM", "CPU",
+                "DEVICE", "BACKEND", "IN USE", "PEAK", "RESERVED", "LIMIT");
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < p[i].num_devices; k++) {
+      const fy_registry_device *v = &p[i].devices[k];
+      fy_human_bytes((double)v->in_use, a);
+      fy_human_bytes((double)v->peak, b);
+      fy_human_bytes((double)v->reserved, c);
+      fy_human_bytes((double)v->limit, d);
+      fy_str_printf(out, "  %7d %-16.16s %5.0f%%  %-8s %-8s %11s %11s %11s %11s\n", (int)p[i].pid,
+                    p[i].name, 100 * p[i].cpu_share, v->name, v->backend, a, b, c, d);
+    }
+  if (!n) fy_str_add(out, "  (no Ferry process of yours has run anything)\n");
+}
+
+int ferry_top(ferry_format format, char **out, ferry_error *err) {
+  fy_error e;
+  fy_str text;
+  *out = NULL;
+  fy_error_init(&e);
+  fy_str_init(&text);
+  fy_registry_process *p = fy_calloc(FY_REGISTRY_SLOTS, sizeof *p);
+  fy_code code = p ? FY_OK : fy_fail_oom(&e, sizeof *p);
+  if (p) {
+    int n = fy_registry_list(p, FY_REGISTRY_SLOTS);
+    if (format == FERRY_JSON)
+      top_json(&text, p, n);
+    else
+      top_text(&text, p, n);
+    code = fy_ferry_text(&text, out, &e);
+  }
+  fy_free(p);
+  return fy_ferry_end(code, &e, err);
+}
+
+int ferry_bench_transfer(ferry_runtime *rt, ferry_format format, char **out, ferry_error *err) {
+  fy_error e;
+  fy_str text;
+  fy_code code = FY_OK;
+  int measured = 0;
+  *out = NULL;
+  fy_error_init(&e);
+  fy_str_init(&text);
+  if (format == FERRY_JSON) fy_str_add(&text, "[");
+  for (int i = 0; i < rt->devices->n && !code; i++) {
+    fy_device *d = rt->devices->items[i];
+    fy_transfer_bench b;
+    if (d->is_host) continue;
+    code = fy_transfer_measure(d, &b, &e);
+    if (code) break;
+    if (format == FERRY_JSON && measured) fy_str_add(&text, ",\n");
+    fy_transfer_print(&text, d, &b, format == FERRY_JSON);
+    measured++;
+  }
+  if (format == FERRY_JSON) fy_str_add(&text, "]\n");
+  if (!code && !measured)
+    code = fy_fail(&e, FY_FAILED_PRECONDITION,
+                   "no device has memory of its own here, so nothing is ever transferred; "
+                   "FERRY_SIM=gpu:1 makes a simulated one");
+  if (code)
+    fy_str_free(&text);
+  else
+    code = fy_ferry_text(&text, out, &e);
   return fy_ferry_end(code, &e, err);
 }

@@ -7,6 +7,7 @@
 #include "api/ferry_api.h"
 #include "base/alloc.h"
 #include "execute/callable.h"
+#include "observe/oom.h"
 
 int ferry_session_new(ferry_runtime *rt, ferry_graph *g, ferry_session **out, ferry_error *err) {
   fy_error e;
@@ -118,7 +119,9 @@ static fy_code run(ferry_session *s, call *c, int num_feeds, int num_fetches,
                       .num_targets = c->num_targets,
                       .timeout_ms = timeout_ms,
                       .trace = trace};
-  FY_TRY(fy_session_run(s->session, &args, c->results, err));
+  fy_code code = fy_session_run(s->session, &args, c->results, err);
+  if (code == FY_RESOURCE_EXHAUSTED) fy_oom_explain(s->session, &args, err);
+  if (code) return code;
   for (int i = 0; i < num_fetches; i++)
     results[i] = c->result_of[i] < 0 ? NULL : (ferry_tensor *)c->results[c->result_of[i]];
   return FY_OK;
@@ -159,4 +162,18 @@ void ferry_session_stats(const ferry_session *s, ferry_stats *out) {
                        .bytes_between_devices = c.bytes[FY_COPY_DEVICE_TO_DEVICE],
                        .constants_placed = c.constants,
                        .constant_bytes = c.constant_bytes};
+}
+
+int ferry_session_memory(const ferry_session *s, const char *device, uint64_t *now, uint64_t *peak,
+                         ferry_error *err) {
+  fy_error e;
+  int64_t held = 0, most = 0;
+  fy_error_init(&e);
+  const fy_device *d = fy_devices_find(s->devices, device);
+  fy_code code =
+      d ? FY_OK : fy_fail(&e, FY_NOT_FOUND, "there is no device '%s'", device ? device : "");
+  if (d) fy_session_memory(s->session, d->is_host ? 0 : d->ordinal + 1, &held, &most);
+  *now = (uint64_t)held;
+  *peak = (uint64_t)most;
+  return fy_ferry_end(code, &e, err);
 }

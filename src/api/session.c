@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "config.pb-c.h"
 #include "execute/trace.h"
+#include "observe/oom.h"
 #include "wire/proto_util.h"
 
 // ------------------------------------------------------------------ all open sessions
@@ -181,6 +182,7 @@ static fy_code run_with_options(TF_Session *s, const TF_Buffer *run_options, fy_
   fy_trace_init(&trace);
   if (metadata && (stats || partitions)) a->trace = &trace;
   code = fy_session_run(s->session, a, results, err);
+  if (code == FY_RESOURCE_EXHAUSTED) fy_oom_explain(s->session, a, err);
   if (metadata) {
     // Told also of a run that failed; then its error matters more than one here.
     fy_code told = fy_api_run_metadata(&trace, stats, partitions, metadata, code ? NULL : err);
@@ -197,8 +199,11 @@ static fy_code run_with_options(TF_Session *s, const TF_Buffer *run_options, fy_
 
 fy_code fy_api_session_run(TF_Session *s, const TF_Buffer *run_options, fy_run_args *args,
                            fy_tensor **results, TF_Buffer *run_metadata, fy_error *err) {
-  if (FY_LIKELY(!run_options && !run_metadata))
-    return fy_session_run(s->session, args, results, err);
+  if (FY_LIKELY(!run_options && !run_metadata)) {
+    fy_code code = fy_session_run(s->session, args, results, err);
+    if (code == FY_RESOURCE_EXHAUSTED) fy_oom_explain(s->session, args, err);
+    return code;
+  }
   return run_with_options(s, run_options, args, results, run_metadata, err);
 }
 

@@ -448,7 +448,7 @@ static const option table[] = {
     {"memory_limit.CPU", BYTES, AT(cpu_memory_limit), 0, 0, "per CPU device; 0 = none", NULL, NULL},
     {"memory_limit.GPU", BYTES, AT(gpu_memory_limit), 0, 0, "per GPU; 0 = all it has", NULL, NULL},
     {"spill", CUSTOM, 0, 0, 0,
-     "reserved: spilling to the host comes later; what does not fit is moved or refused", set_spill,
+     "what does not fit a device waits in host memory meanwhile: auto or never", set_spill,
      print_spill},
     {"max_programs", INT, AT(max_programs), 1, 1e6, "compiled programs kept per session", NULL,
      NULL},

@@ -26,6 +26,7 @@ fy_program *fy_program_new(const fy_compile_args *a) {
   atomic_init(&p->refs, 1);
   fy_arena_init(&p->arena);
   fy_mutex_init(&p->states_lock);
+  fy_mutex_init(&p->constants_lock);
   p->graph = a->graph;
   p->devices = a->devices;
   p->options = a->options;
@@ -41,6 +42,7 @@ void fy_program_retain(fy_program *p) {
 
 void fy_program_release(fy_program *p) {
   if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
+  if (p->peer_at) fy_peers_leave(p);
   while (p->states) {
     fy_run_state *s = p->states;
     p->states = s->next;
@@ -59,6 +61,7 @@ void fy_program_release(fy_program *p) {
   fy_graph_free(p->graph);
   fy_arena_free(&p->arena);
   fy_mutex_destroy(&p->states_lock);
+  fy_mutex_destroy(&p->constants_lock);
   fy_free(p);
 }
 
@@ -384,6 +387,5 @@ fy_code fy_program_build(fy_program *p, const fy_compile_args *a, fy_error *err)
   for (size_t i = 0; i < n; i++) FY_TRY(emit_node(&b, order[i], err));
   FY_TRY(emit_fetches(&b, err));
   FY_TRY(fy_program_bind(p, err));
-  FY_TRY(fy_program_make_tasks(p, err));
-  return fy_program_layout(p, err);
+  return fy_program_fit(p, err);
 }

@@ -22,6 +22,8 @@ FY_MUST_CHECK fy_code fy_exec_check_refs(const fy_node *node, fy_tensor *const *
 FY_MUST_CHECK fy_code fy_program_bind(fy_program *p, fy_error *err);
 // Splits the instructions into tasks where a hand-off pays (tasks.c). Fills tasks and instr.task.
 FY_MUST_CHECK fy_code fy_program_make_tasks(fy_program *p, fy_error *err);
+// Tasks and layout; where a device's memory is too small, with copies that make room (fit.c).
+FY_MUST_CHECK fy_code fy_program_fit(fy_program *p, fy_error *err);
 // Offsets for all PLANNED values (layout.c).
 FY_MUST_CHECK fy_code fy_program_layout(fy_program *p, fy_error *err);
 

@@ -24,6 +24,7 @@ struct fy_callable {
   fy_mutex lock;
   fy_graph *graph;
   bool owns_graph, results_anywhere, keep_refs;
+  int losses;     // of the device set when its programs were made
   bool distrust;  // programs do not count on the declared shapes of variables
   fy_output *feeds, *fetches;
   fy_node **targets;
@@ -364,6 +365,11 @@ fy_code fy_callable_program(fy_callable *c, fy_tensor *const *args, fy_program *
   if (FY_UNLIKELY(fy_variable_shapes_vary() && !c->distrust)) {
     forget_programs(c);
     c->distrust = true;
+  }
+  const int losses = __atomic_load_n(&c->devices->losses, __ATOMIC_RELAXED);
+  if (FY_UNLIKELY(losses != c->losses)) {
+    forget_programs(c);
+    c->losses = losses;
   }
   for (size_t i = 0; i < c->num_specials && !p; i++) {
     if (!matches(&c->specials[i], c, args)) continue;

@@ -10,10 +10,14 @@
 
 #define FY_COPY_KINDS 3  // fy_copy_kind
 
+#define FY_COUNTED_SPACES 32
+
 typedef struct fy_counters {
   atomic_int_least64_t transfers[FY_COPY_KINDS], bytes[FY_COPY_KINDS];
   atomic_int_least64_t constants, constant_bytes;  // copied to a device once, to stay
   atomic_int_least64_t programs;                   // compiled for runs
+  // Memory that the session's programs hold, by space: planned memory of runs, constants on devices.
+  atomic_int_least64_t held[FY_COUNTED_SPACES], most_held[FY_COUNTED_SPACES];
 } fy_counters;
 
 typedef struct fy_counts {  // a snapshot
@@ -23,6 +27,16 @@ typedef struct fy_counts {  // a snapshot
 
 static inline void fy_count(atomic_int_least64_t *counter, int64_t by) {
   atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
+}
+
+static inline void fy_count_held(fy_counters *c, int space, int64_t by) {
+  if (!c || space < 0 || space >= FY_COUNTED_SPACES) return;
+  int64_t now = atomic_fetch_add_explicit(&c->held[space], by, memory_order_relaxed) + by;
+  int_least64_t most = atomic_load_explicit(&c->most_held[space], memory_order_relaxed);
+  while (now > most &&
+         !atomic_compare_exchange_weak_explicit(&c->most_held[space], &most, now,
+                                                memory_order_relaxed, memory_order_relaxed)) {
+  }
 }
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "execute/build.h"
-#include "execute/needs.h"
 #include "execute/state.h"
 
 // The values that share one memory: who reads it last, and whether all readers are in one task.
@@ -146,6 +145,7 @@ static fy_code plan_lives(fy_program *p, const group *g, fy_error *err) {
                                          .first = first,
                                          .last = last,
                                          .space = val->space,
+                                         .value = v,
                                          .owner = val->node->name};
   }
   const size_t first_scratch = p->num_lives;
@@ -159,6 +159,7 @@ static fy_code plan_lives(fy_program *p, const group *g, fy_error *err) {
                   .first = first,
                   .last = last,
                   .space = ins->device->is_host ? 0 : ins->device->ordinal + 1,
+                  .value = FY_NO_VALUE,
                   .owner = ins->node->name};
   }
   fy_free(before);
@@ -234,7 +235,6 @@ fy_code fy_program_layout(fy_program *p, fy_error *err) {
   unplan_forwardable(p, g);
   share_in_place(p, g);
   fy_code code = mark_fetched(p, g, err);
-  if (!code) code = fy_program_find_needs(p, err);
   if (!code) code = plan_lives(p, g, err);
   if (!code) code = list_frees(p, g, err);
   fy_free(g);

@@ -60,6 +60,8 @@ typedef struct fy_instr {
   uint16_t num_free;  // values whose last use is here and whose tensor must be let go
   uint8_t kind;
   bool check_shapes;  // a dynamic output has a static promise to verify
+  bool spill;         // a copy that keeps a device's memory within its limit (spill.c)
+  bool after_spill;   // takes memory that a copy to the host has to leave first
   bool check_refs;    // the variables of its reference inputs must have values
   uint32_t free_at;   // position in program->args
   uint32_t task;
@@ -98,15 +100,20 @@ typedef struct fy_program {
   uint32_t *feed_value;   // [num_feeds] value number or UINT32_MAX when nothing reads it
   uint32_t *fetch_value;  // [num_fetches]
   int *fetch_spaces;
+  struct {                                // per run, because memory is short (spill.c)
+    int64_t copies, bytes_in, bytes_out;  // to devices, to the host
+    uint64_t spaces;                      // bit per memory that was too small
+  } spill;
   bool has_devices;  // something runs or lies off the host
   const fy_options *options;
-  fy_mutex states_lock;
+  fy_mutex states_lock, constants_lock;
   struct fy_run_state *states;  // recycled
   int num_idle;
   atomic_bool constants_placed;  // those of device memory
   atomic_bool seen;              // by the session's watcher
   uint32_t *fresh;               // FETCH values, roots before aliases
   uint32_t num_fresh;
+  struct fy_program *peer_next, **peer_at;  // all programs with device memory (state.c)
   atomic_size_t unplanned[2];  // most that kernels of one run took beyond the plan: host, devices
   struct fy_callables *callables;  // function instances shared by the session
   struct fy_callable **flows;      // [num_flows] regions with control flow (frames.h), owned

@@ -98,6 +98,20 @@ static void record(fy_exec *e, const fy_instr *ins, int64_t start, const fy_even
   fy_trace_add(e->run->trace, &t);
 }
 
+// |*a| becomes the later of two events. Where no clock tells, the host waits for the first.
+static fy_code after_both(fy_event *a, const fy_event *b, fy_error *err) {
+  if (!b->device) return FY_OK;
+  if (!a->device) {
+    *a = *b;
+  } else if (a->device == b->device && a->at_ns && b->at_ns) {
+    if (b->at_ns > a->at_ns) *a = *b;
+  } else {
+    FY_TRY((fy_code)a->device->ops->wait(a->device, a, err));
+    *a = *b;
+  }
+  return FY_OK;
+}
+
 static fy_code run_copy(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error *err) {
   fy_run_state *s = e->state;
   const fy_program *p = s->program;
@@ -122,8 +136,17 @@ static fy_code run_copy(fy_exec *e, const fy_instr *ins, fy_event *done, fy_erro
     fy_count(&counters->transfers[kind], 1);
     fy_count(&counters->bytes[kind], (int64_t)bytes);
   }
-  return (fy_code)d->ops->copy(d, kind, dst->data, src->data, bytes, from, &s->events[vi], done,
-                               err);
+  const fy_event *after = &s->events[vi];
+  fy_event latest;
+  if (ins->spill) {
+    latest = *after;
+    FY_TRY(after_both(&latest, &s->computed[d->ordinal + 1], err));
+    if (to) FY_TRY(after_both(&latest, &s->left[d->ordinal + 1], err));
+    after = &latest;
+  }
+  FY_TRY((fy_code)d->ops->copy(d, kind, dst->data, src->data, bytes, from, after, done, err));
+  if (ins->spill && !to) s->left[d->ordinal + 1] = *done;
+  return FY_OK;
 }
 
 static fy_code launch(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error *err) {
@@ -143,7 +166,11 @@ static fy_code launch(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error 
     const fy_event *ev = &e->state->events[e->state->program->args[ins->in + i]];
     if (ev->device) e->after[n++] = *ev;
   }
-  return (fy_code)ins->device->ops->launch(ins->device, &e->ctx, e->after, n, done, err);
+  if (FY_UNLIKELY(ins->after_spill) && e->state->left[ins->device->ordinal + 1].device)
+    e->after[n++] = e->state->left[ins->device->ordinal + 1];  // there is room for one more
+  FY_TRY((fy_code)ins->device->ops->launch(ins->device, &e->ctx, e->after, n, done, err));
+  if (e->state->computed) e->state->computed[ins->device->ordinal + 1] = *done;
+  return FY_OK;
 }
 
 // What a call returns may be in any memory; the program counts on where the value should be.
@@ -375,20 +402,25 @@ static fy_code place_constants(fy_program *p, fy_error *err) {
   if (!p->has_devices || atomic_load_explicit(&p->constants_placed, memory_order_acquire))
     return FY_OK;
   fy_code code = FY_OK;
-  fy_lock(&p->states_lock);
+  fy_lock(&p->constants_lock);
+  fy_peers_join(p);
   for (uint32_t v = 0; v < p->num_values && !code; v++) {
     fy_value *val = &p->values[v];
     if (val->storage != FY_STORE_CONST || val->constant) continue;
+    val->constant = fy_peers_constant(p, p->values[val->feed].constant, val->space, v);
+    if (val->constant) continue;
     code = fy_memory_copy_tensor(p->values[val->feed].constant, p->devices->items[val->space - 1],
                                  &val->constant, err);
     fy_counters *counters = code ? NULL : fy_callables_counters(p->callables);
     if (counters) {
       fy_count(&counters->constants, 1);
       fy_count(&counters->constant_bytes, (int64_t)fy_tensor_bytes(val->constant));
+      fy_count_held(counters, val->space,
+                    (int64_t)fy_memory_tensor_taken(p->devices->items[val->space - 1], val->bytes));
     }
   }
   if (!code) atomic_store_explicit(&p->constants_placed, true, memory_order_release);
-  fy_unlock(&p->states_lock);
+  fy_unlock(&p->constants_lock);
   return code;
 }
 
@@ -452,18 +484,35 @@ static void clean(fy_run_state *s, bool all) {
     if (p->feed_value[i] != FY_NO_VALUE) s->slots[p->feed_value[i]] = NULL;
 }
 
+// Everything that a run needs before its first instruction.
+static fy_code get_ready(fy_program *p, fy_tensor *const *feeds, fy_run_state **out,
+                         fy_error *err) {
+  FY_TRY(place_constants(p, err));
+  FY_TRY(fy_state_acquire(p, out, err));
+  fy_code code = fill_slots(*out, feeds, err);
+  if (!code) return FY_OK;
+  clean(*out, true);
+  fy_state_recycle(*out);
+  *out = NULL;
+  return code;
+}
+
 fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
                        fy_tensor **results, fy_error *err) {
-  fy_run_state *s;
+  fy_run_state *s = NULL;
   for (int i = 0; i < p->num_fetches; i++) results[i] = NULL;
   FY_TRY(check_feeds(p, feeds, err));
-  FY_TRY(place_constants(p, err));
-  FY_TRY(fy_state_acquire(p, &s, err));
+  fy_code code = get_ready(p, feeds, &s, err);
+  // What idle runs of other programs keep is for whoever needs it.
+  if (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED) && p->has_devices && fy_peers_reclaim(p)) {
+    if (err) fy_error_clear(err);
+    code = get_ready(p, feeds, &s, err);
+  }
+  if (code) return code;
   s->run = run;
   s->main->run = run;
   s->main->timed_out = false;
   s->main->ctx.threads = p->devices->client->pool ? fy_pool_threads(p->devices->client->pool) : 1;
-  fy_code code = fill_slots(s, feeds, err);
   if (!code)
     code = p->num_tasks > 1 ? run_tasks(s, err) : run_range(s->main, 0, p->num_instrs, err);
   if (!code) code = take_results(s, results, err);

@@ -11,6 +11,8 @@
 #include "execute/request.h"
 #include "execute/session_impl.h"
 #include "execute/trace.h"
+#include "memory/pool.h"
+#include "memory/registry.h"
 
 typedef struct signature {
   uint64_t hash;
@@ -56,7 +58,23 @@ void fy_session_free(fy_session *s) {
   fy_resources_release(s->resources);
   fy_cancel_free(s->cancel);
   fy_mutex_destroy(&s->lock);
+  // What nobody uses any more goes back to the devices.
+  for (int i = 0; s->devices && i < s->devices->n; i++)
+    fy_mempool_trim(s->devices->items[i]->memory, 0);
+  if (s->devices) fy_registry_update(s->devices->items, s->devices->n);
   fy_free(s);
+}
+
+const fy_options *fy_session_options(const fy_session *s) {
+  return &s->options;
+}
+
+fy_graph *fy_session_graph(const fy_session *s) {
+  return s->graph;
+}
+
+fy_device_set *fy_session_devices(const fy_session *s) {
+  return s->devices;
 }
 
 fy_resources *fy_session_resources(fy_session *s) {
@@ -73,6 +91,13 @@ void fy_session_counts(fy_session *s, fy_counts *out) {
     out->transfers[i] = atomic_load(&c->transfers[i]);
     out->bytes[i] = atomic_load(&c->bytes[i]);
   }
+}
+
+void fy_session_memory(fy_session *s, int space, int64_t *now, int64_t *most) {
+  fy_counters *c = fy_callables_counters(s->callables);
+  bool known = space >= 0 && space < FY_COUNTED_SPACES;
+  *now = known ? atomic_load(&c->held[space]) : 0;
+  *most = known ? atomic_load(&c->most_held[space]) : 0;
 }
 
 void fy_session_close(fy_session *s) {
@@ -282,7 +307,60 @@ static fy_code run_program(fy_session *s, fy_program *p, const fy_run_args *a, f
   return code;
 }
 
+// A status that says UNAVAILABLE and names a device: that one is gone. True: this is news.
+static bool note_loss(fy_session *s, const fy_error *err) {
+  bool news = false;
+  for (int i = 0; err && i < s->devices->n; i++) {
+    fy_device *d = s->devices->items[i];
+    if (d->is_host || !strstr(fy_error_text(err), d->name)) continue;
+    if (__atomic_exchange_n(&d->lost, 1, __ATOMIC_RELAXED)) continue;
+    __atomic_fetch_add(&s->devices->losses, 1, __ATOMIC_RELAXED);
+    news = true;
+  }
+  return news;
+}
+
+// A run that changes nothing but its results may be done again.
+static bool repeatable(const fy_program *p) {
+  for (uint32_t i = 0; i < p->num_instrs; i++) {
+    const fy_node *n = p->instrs[i].node;
+    if (p->instrs[i].kind == FY_INSTR_KERNEL &&
+        (n->function || !n->op || !n->op->impl || (n->op->spec->flags & FY_SPEC_STATEFUL)))
+      return false;
+  }
+  return true;
+}
+
+static fy_code run_once(fy_session *s, const fy_run_args *a, fy_tensor **results, bool *again,
+                        fy_error *err);
+
 fy_code fy_session_run(fy_session *s, const fy_run_args *a, fy_tensor **results, fy_error *err) {
+  bool again = false;
+  fy_error mine;
+  fy_error_init(&mine);
+  fy_code code = run_once(s, a, results, &again, &mine);
+  if (FY_UNLIKELY(code == FY_UNAVAILABLE) && note_loss(s, &mine) && again) {
+    fy_error second;
+    fy_error_init(&second);
+    fy_code elsewhere = run_once(s, a, results, &again, &second);
+    // A node that may be nowhere else: the loss is the news, not that no other device will do.
+    if (elsewhere != FY_INVALID_ARGUMENT) {
+      code = elsewhere;
+      fy_error_clear(&mine);
+      fy_error_move(&mine, &second);
+    }
+    fy_error_clear(&second);
+  }
+  if (FY_UNLIKELY(code != FY_OK)) {
+    if (err) fy_error_clear(err);
+    if (err) fy_error_move(err, &mine);
+    fy_error_clear(&mine);
+  }
+  return code;
+}
+
+static fy_code run_once(fy_session *s, const fy_run_args *a, fy_tensor **results, bool *again,
+                        fy_error *err) {
   signature *sig;
   fy_program *p;
   for (int i = 0; i < a->num_fetches; i++) results[i] = NULL;
@@ -293,6 +371,7 @@ fy_code fy_session_run(fy_session *s, const fy_run_args *a, fy_tensor **results,
   if (!code) code = fy_callable_program(sig->callable, a->feed_values, &p, err);
   if (!code) {
     code = run_program(s, p, a, results, err);
+    *again = code == FY_UNAVAILABLE && repeatable(p);
     fy_program_release(p);
   }
   release(sig);

@@ -23,6 +23,11 @@ FY_MUST_CHECK fy_code fy_session_new(fy_graph *graph, fy_device_set *devices,
                                      fy_session **out, fy_error *err);
 void fy_session_free(fy_session *s);  // no run may be in progress
 fy_resources *fy_session_resources(fy_session *s);
+const fy_options *fy_session_options(const fy_session *s);
+fy_graph *fy_session_graph(const fy_session *s);
+fy_device_set *fy_session_devices(const fy_session *s);
+// What the session's programs hold of a memory (0: the host, n: of device n - 1), and held at most.
+void fy_session_memory(fy_session *s, int space, int64_t *now, int64_t *most);
 void fy_session_counts(fy_session *s, fy_counts *out);  // since the session was made
 // Ends the runs in progress (CANCELLED) and refuses later ones. Safe from any thread.
 void fy_session_close(fy_session *s);

@@ -7,10 +7,13 @@
 
 #include "base/alloc.h"
 #include "execute/build.h"
+#include "execute/callable.h"
 #include "execute/needs.h"
 #include "memory/pool.h"
+#include "memory/registry.h"
 
-#define MAX_IDLE_STATES 8  // kept per program for concurrent runs
+#define MAX_CONSTANT_SCAN 4096  // values of another program that are looked through
+#define MAX_IDLE_STATES   8     // kept per program for concurrent runs
 
 fy_exec *fy_exec_new(fy_run_state *s) {
   const fy_program *p = s->program;
@@ -74,6 +77,28 @@ void fy_exec_free(fy_exec *e) {
   fy_free(e);
 }
 
+// TensorFlow's words, for the largest tensor at the moment when the arena is fullest.
+static void name_largest(const fy_program *p, int space, const fy_device *d, fy_error *err) {
+  const fy_life *best = NULL;
+  const uint32_t step = p->plan.peak_step[space];
+  for (size_t i = 0; i < p->num_lives; i++) {
+    const fy_life *l = &p->lives[i];
+    if (l->space == space && l->first <= step && step <= l->last && l->value != FY_NO_VALUE &&
+        (!best || l->bytes > best->bytes))
+      best = l;
+  }
+  char shape[128];
+  const fy_value *v = best ? &p->values[best->value] : NULL;
+  fy_error_prepend(err, "Planned memory of %zu bytes cannot be had.\n", p->plan.arena_bytes[space]);
+  if (v)
+    fy_error_prepend(
+        err,
+        "OOM when allocating tensor with shape%s and type %s on %s by allocator %s\n\t "
+        "[[{{node %s}}]]\n",
+        fy_shape_text(v->rank, v->dims, shape), fy_dtype_name(v->dtype), d->name,
+        fy_mempool_name(d->memory), best->owner);
+}
+
 static fy_code make_arenas(fy_run_state *s, fy_error *err) {
   const fy_program *p = s->program;
   for (int i = 0; i < p->plan.num_spaces; i++) {
@@ -82,10 +107,10 @@ static fy_code make_arenas(fy_run_state *s, fy_error *err) {
     fy_device *d = i ? p->devices->items[i - 1] : p->devices->client;
     fy_code code =
         fy_mempool_alloc(d->memory, bytes, "planned memory of a program", &s->arenas[i], err);
-    if (code == FY_RESOURCE_EXHAUSTED)
-      fy_error_prepend(err, "OOM when allocating %zu bytes of planned memory for a program on %s\n",
-                       bytes, d->name);
+    if (code == FY_RESOURCE_EXHAUSTED) name_largest(p, i, d, err);
     if (code) return code;
+    fy_count_held(fy_callables_counters(p->callables), i,
+                  (int64_t)fy_mempool_taken(d->memory, bytes));
   }
   return FY_OK;
 }
@@ -121,14 +146,20 @@ static fy_code make_state(fy_program *p, fy_run_state **out, fy_error *err) {
   s->planned = fy_calloc(n, sizeof *s->planned);
   s->arenas = fy_calloc((size_t)p->plan.num_spaces + 1, sizeof *s->arenas);
   s->events = p->has_devices ? fy_calloc(n, sizeof *s->events) : NULL;
+  if (p->spill.copies) {
+    s->computed = fy_calloc((size_t)p->plan.num_spaces + 1, sizeof *s->computed);
+    s->left = fy_calloc((size_t)p->plan.num_spaces + 1, sizeof *s->left);
+  }
   s->pending = p->num_tasks > 1 ? fy_calloc(p->num_tasks, sizeof *s->pending) : NULL;
   s->main = fy_exec_new(s);
   fy_code code = FY_OK;
   if (!s->slots || !s->owned || !s->planned || !s->arenas || !s->main ||
-      (p->has_devices && !s->events) || (p->num_tasks > 1 && !s->pending))
+      (p->has_devices && !s->events) || (p->spill.copies && (!s->computed || !s->left)) ||
+      (p->num_tasks > 1 && !s->pending))
     code = fy_fail_oom(err, n * sizeof *s->planned);
   if (!code) code = make_arenas(s, err);
   if (!code) code = make_headers(s, err);
+  fy_registry_update(p->devices->items, p->devices->n);
   if (code) {
     fy_state_free(s);
     return code;
@@ -163,6 +194,84 @@ void fy_state_recycle(fy_run_state *s) {
   if (!keep) fy_state_free(s);
 }
 
+// ---------------------------------------------------------------- peers
+static fy_mutex peers_lock = FY_MUTEX_INIT;
+static fy_program *peers;
+
+void fy_peers_join(fy_program *p) {
+  fy_lock(&peers_lock);
+  if (!p->peer_at) {
+    p->peer_next = peers;
+    p->peer_at = &peers;
+    if (peers) peers->peer_at = &p->peer_next;
+    peers = p;
+  }
+  fy_unlock(&peers_lock);
+}
+
+void fy_peers_leave(fy_program *p) {
+  fy_lock(&peers_lock);
+  if (p->peer_at) {
+    *p->peer_at = p->peer_next;
+    if (p->peer_next) p->peer_next->peer_at = p->peer_at;
+    p->peer_at = NULL;
+  }
+  fy_unlock(&peers_lock);
+}
+
+static bool same_constant(const fy_tensor *a, const fy_tensor *b) {
+  return a && b && a->data == b->data && a->buffer && a->buffer == b->buffer &&
+         a->dtype == b->dtype && fy_shape_equal(a->rank, a->dims, b->rank, b->dims);
+}
+
+// Programs of one graph number their values alike more often than not: the same number is tried first.
+static fy_tensor *constant_in(const fy_program *q, const fy_tensor *host, int space,
+                              uint32_t hint) {
+  const uint32_t most = q->num_values < MAX_CONSTANT_SCAN ? q->num_values : 0;
+  for (uint32_t i = 0; i <= most; i++) {
+    const uint32_t v = i ? i - 1 : hint;
+    if (v >= q->num_values) continue;
+    const fy_value *val = &q->values[v];
+    if (val->storage == FY_STORE_CONST && val->space == space && val->constant && val->feed >= 0 &&
+        same_constant(q->values[val->feed].constant, host))
+      return val->constant;
+  }
+  return NULL;
+}
+
+fy_tensor *fy_peers_constant(fy_program *p, const fy_tensor *host, int space, uint32_t hint) {
+  fy_tensor *found = NULL;
+  fy_lock(&peers_lock);
+  for (fy_program *q = peers; q && !found; q = q->peer_next)
+    if (q != p && q->devices == p->devices &&
+        atomic_load_explicit(&q->constants_placed, memory_order_acquire))
+      found = constant_in(q, host, space, hint);
+  if (found) fy_tensor_retain(found);
+  fy_unlock(&peers_lock);
+  return found;
+}
+
+bool fy_peers_reclaim(fy_program *p) {
+  bool any = false;
+  fy_lock(&peers_lock);
+  for (fy_program *q = peers; q; q = q->peer_next) {
+    if (q->devices != p->devices) continue;
+    fy_lock(&q->states_lock);
+    fy_run_state *idle = q->states;
+    q->states = NULL;
+    q->num_idle = 0;
+    fy_unlock(&q->states_lock);
+    while (idle) {
+      fy_run_state *next = idle->next;
+      fy_state_free(idle);
+      idle = next;
+      any = true;
+    }
+  }
+  fy_unlock(&peers_lock);
+  return any;
+}
+
 void fy_state_free(fy_run_state *s) {
   if (!s) return;
   const fy_program *p = s->program;
@@ -170,13 +279,18 @@ void fy_state_free(fy_run_state *s) {
     if (s->slots && s->slots[v] == &s->planned[v]) fy_tensor_deinit(&s->planned[v]);
   for (int i = 0; s->arenas && i < p->plan.num_spaces; i++) {
     if (!s->arenas[i]) continue;
-    fy_mempool_release(i ? p->devices->items[i - 1]->memory : host_pool(p), s->arenas[i]);
+    fy_mempool *pool = i ? p->devices->items[i - 1]->memory : host_pool(p);
+    fy_mempool_release(pool, s->arenas[i]);
+    fy_count_held(fy_callables_counters(p->callables), i,
+                  -(int64_t)fy_mempool_taken(pool, p->plan.arena_bytes[i]));
   }
   fy_exec_free(s->main);
   fy_free(s->slots);
   fy_free(s->owned);
   fy_free(s->planned);
   fy_free(s->arenas);
+  fy_free(s->computed);
+  fy_free(s->left);
   fy_free(s->events);
   fy_free(s->pending);
   fy_error_clear(&s->error);

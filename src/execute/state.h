@@ -14,6 +14,8 @@ typedef struct fy_run_state {
   bool *owned;           // [num_values] slots[v] carries a reference of ours
   fy_tensor *planned;    // [num_values] headers of PLANNED values (others unused)
   void **arenas;         // [num_spaces] base address
+  fy_event *computed;    // [num_spaces] last kernel of each device; only with copies that make room
+  fy_event *left;        // [num_spaces] last such copy to the host
   fy_event *events;      // [num_values] when the value is ready, only with devices
   struct fy_exec *main;  // working memory of the calling thread
   // several tasks only
@@ -45,6 +47,13 @@ typedef struct fy_exec {
 extern const fy_services fy_program_services;
 
 FY_MUST_CHECK fy_code fy_state_acquire(fy_program *p, fy_run_state **out, fy_error *err);
+// Programs that hold device memory know each other: to share constants, and to let go of what idle
+// runs keep when somebody needs it.
+void fy_peers_join(fy_program *p);
+void fy_peers_leave(fy_program *p);
+// The device copy that another program of these devices has of |host|, with a reference; or NULL.
+fy_tensor *fy_peers_constant(fy_program *p, const fy_tensor *host, int space, uint32_t hint);
+bool fy_peers_reclaim(fy_program *p);  // frees idle runs' memory; false: there was none
 void fy_state_recycle(fy_run_state *s);
 void fy_state_free(fy_run_state *s);
 fy_exec *fy_exec_new(fy_run_state *s);

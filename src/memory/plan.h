@@ -14,6 +14,7 @@ typedef struct fy_life {
   uint32_t first, last;  // steps (instruction indices) at which it is written first and read last
   int space;             // memory it lives in
   const char *owner;     // node name, for reports
+  uint32_t value;        // the caller's number, for reports; UINT32_MAX: working memory of a kernel
   size_t offset;         // out
 } fy_life;
 

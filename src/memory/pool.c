@@ -210,7 +210,10 @@ static fy_code fail_full(const fy_mempool *pool, size_t bytes, const fy_error *w
           "free inside the pool %s, largest piece %s; not yet taken from the device %s.\n",
           pool->name, want, used, limit, idle, piece, rest);
   if (why && why->code) {
-    fy_error_append(err, "The device refused to give more: %s\n", fy_error_text(why));
+    fy_error_append(err,
+                    "This is somebody else's memory (another process, or another session of this "
+                    "one): the device gave less than the limit allows: %s\n",
+                    fy_error_text(why));
   } else if (allowed < bytes) {
     fy_error_append(err, "This is a true shortage: even without gaps there is too little.\n");
   } else {

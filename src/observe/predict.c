@@ -30,6 +30,7 @@ static uint32_t exhausted_by(const probe *pr, const fy_program *p) {
     fy_report_memory(p, fy_space_of(d), &m);
     const uint64_t needs = m.limit_set ? m.allocator_bytes : m.peak_bytes;
     if (m.limit_bytes && needs > m.limit_bytes) mask |= 1u << i;
+    if (p->spill.spaces >> fy_space_of(d) & 1) mask |= 1u << i;  // it fits by spilling only
     for (size_t n = 0; n < p->placement->n; n++) {
       const fy_placed *e = &p->placement->nodes[n];
       if (p->graph->nodes[n] && e->why == FY_WHY_MEMORY &&
@@ -106,6 +107,9 @@ static void describe(probe *pr, const fy_program *p) {
   }
   for (uint32_t i = 0; i < p->num_instrs; i++)
     if (p->instrs[i].kind == FY_INSTR_KERNEL) out->compute_ns += p->instrs[i].cost_ns;
+  out->spill_copies = p->spill.copies;
+  out->spill_bytes = p->spill.bytes_in + p->spill.bytes_out;
+  out->spill_ns = fy_report_spill_ns(p);
   for (size_t i = 0; i < p->parts->num_transfers; i++) {
     const fy_transfer *t = &p->parts->transfers[i];
     if (t->value.node->const_value) continue;
@@ -175,6 +179,45 @@ fy_code fy_predict(const fy_predict_args *a, fy_prediction *out, fy_error *err) 
       code = search(&pr, err);
     else if (mask)
       out->first_exhausted = __builtin_ctz(mask);
+  }
+  fy_arena_free(&pr.arena);
+  return code;
+}
+
+fy_code fy_predict_sweep(const fy_predict_args *a, fy_sweep *out, fy_error *err) {
+  memset(out, 0, sizeof *out);
+  FY_TRY(fy_predict(a, &out->at, err));
+  bool any = false;
+  fy_prediction seen = {.first_exhausted = -1};
+  probe pr = {.a = a, .out = &seen};
+  fy_arena_init(&pr.arena);
+  list_memories(&pr, a->devices);
+  fy_code code = copy_shapes(&pr, err);
+  for (int i = 0; !code && i < a->run->num_feeds; i++) any |= a->batched[i] && pr.dims[i];
+  if (!code && !any)
+    code =
+        fy_fail(err, FY_INVALID_ARGUMENT,
+                "the graph has no batch dimension: no feed has a leading dimension that is open");
+  int beyond = 0;
+  for (int64_t batch = 1; !code && out->n < FY_SWEEP && beyond < 2; batch *= 2) {
+    fy_program *p = NULL;
+    uint32_t mask = 0;
+    fy_error e;
+    fy_error_init(&e);
+    fy_code bad = plan(&pr, batch, &mask, &p, &e);
+    fy_error_clear(&e);
+    if (bad) break;  // a size that the graph itself forbids
+    out->batch[out->n] = batch;
+    out->over[out->n] = mask;
+    beyond += mask != 0;
+    for (int i = 0; p && i < seen.num_memory; i++) {
+      fy_space_memory m;
+      fy_report_memory(p, fy_space_of(seen.memory[i].device), &m);
+      out->peak_bytes[i][out->n] = m.peak_bytes;
+    }
+    if (p) out->spill_bytes[out->n] = p->spill.bytes_in + p->spill.bytes_out;
+    fy_program_release(p);
+    out->n++;
   }
   fy_arena_free(&pr.arena);
   return code;

@@ -25,10 +25,29 @@ typedef struct fy_prediction {
   int first_exhausted;  // index into memory, -1 = none
   int64_t transfers, transfer_bytes;
   double compute_ns, transfer_ns;
+  int64_t spill_copies, spill_bytes;  // because a memory is too small, per run
+  double spill_ns;
 } fy_prediction;
 
 // RESOURCE_EXHAUSTED is an answer, not a failure: then the fields of the run itself are zero and
 // largest_batch says what would fit.
 FY_MUST_CHECK fy_code fy_predict(const fy_predict_args *args, fy_prediction *out, fy_error *err);
+
+// The same for batches 1, 2, 4 … up to a little beyond what fits, at most FY_SWEEP of them.
+#define FY_SWEEP 24
+typedef struct fy_sweep {
+  fy_prediction at;  // what was asked for, with the limits
+  int n;
+  int64_t batch[FY_SWEEP];
+  uint64_t peak_bytes[FY_PREDICT_DEVICES][FY_SWEEP];
+  uint32_t over[FY_SWEEP];        // bit per memory that is too small
+  int64_t spill_bytes[FY_SWEEP];  // that cross per run to make it fit all the same
+} fy_sweep;
+FY_MUST_CHECK fy_code fy_predict_sweep(const fy_predict_args *args, fy_sweep *out, fy_error *err);
+
+// Charts (chart.c): memory of |p| over its instructions, and of a sweep over batches.
+typedef enum fy_chart_form { FY_CHART_TEXT, FY_CHART_SVG } fy_chart_form;
+void fy_chart_time(fy_str *out, const fy_program *p, fy_chart_form form);
+void fy_chart_batch(fy_str *out, const fy_sweep *s, fy_chart_form form);
 
 #endif

@@ -57,6 +57,17 @@ double fy_report_link_ns(const fy_device_set *set, int from, int to, double byte
   return ns;
 }
 
+double fy_report_spill_ns(const fy_program *p) {
+  double ns = 0;
+  for (uint32_t i = 0; p->spill.copies && i < p->num_instrs; i++) {
+    const fy_instr *ins = &p->instrs[i];
+    if (!ins->spill) continue;
+    const fy_value *from = &p->values[p->args[ins->in]], *to = &p->values[p->args[ins->out]];
+    ns += fy_report_link_ns(p->devices, from->space, to->space, (double)from->bytes);
+  }
+  return ns;
+}
+
 // ------------------------------------------------------------------ memory
 static bool renames(const fy_node *n) {
   return n->op && n->op->impl && (n->op->impl->flags & FY_OP_ALIAS);
@@ -185,12 +196,14 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
     if (step < p->num_instrs) out->peak_node = fy_report_label(p->instrs[step].node);
   }
   out->dynamic_bytes = dynamic_peak(p, space, d);
+  if (p->num_tasks > 1 && out->dynamic_bytes) out->exact = false;  // who is first is not known
   out->dynamic_bytes += atomic_load(&((fy_program *)(uintptr_t)p)->unplanned[space > 0]);
   taken += out->dynamic_bytes + out->packed_bytes;
   out->run_bytes = taken;
-  taken += variables(p, space, out);
+  const uint64_t held = variables(p, space, out);
+  if (space) taken += held;
   out->allocator_bytes = taken;
-  out->peak_bytes = taken + (space ? 0 : out->weights_bytes + out->feed_bytes);
+  out->peak_bytes = taken + (space ? 0 : out->weights_bytes + out->feed_bytes + held);
   fy_mempool_stats s;
   fy_mempool_stats_get(d->memory, &s);
   out->exact &= out->unknown_values == 0;

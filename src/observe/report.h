@@ -61,7 +61,7 @@ typedef struct fy_space_memory {  // one memory: the host's or a device's own
   uint64_t scratch_bytes;            // part of the arena: the largest kernel's working memory
   uint64_t peak_bytes, limit_bytes;  // the sum; 0 = no limit
   // What the device's allocator will show as its peak: on a device everything, on the host
-  // everything but constants and feeds, which belong to the graph and to the caller.
+  // everything but constants, variables and feeds, which the graph, the session and the caller hold.
   uint64_t allocator_bytes;
   uint64_t run_bytes;       // of that, what a run adds to the variables that are there
   bool limit_set;           // |limit_bytes| is the allocator's, not what the machine has
@@ -131,6 +131,7 @@ const char *fy_report_label(const fy_node *n);
 void fy_report_memory(const fy_program *p, int space, fy_space_memory *out);
 // Modelled time of moving |bytes| between two memories.
 double fy_report_link_ns(const fy_device_set *set, int from, int to, double bytes);
+double fy_report_spill_ns(const fy_program *p);  // of the copies that make room, per run
 FY_MUST_CHECK fy_code fy_report_advise(fy_report *r, fy_report_transfer *t, fy_error *err);
 // Fates and reasons of all nodes (fate.c).
 FY_MUST_CHECK fy_code fy_report_fates(fy_report *r, const fy_report_args *args, fy_error *err);

@@ -95,6 +95,12 @@ static fy_code transpose_shape(fy_shape_ctx *ctx, fy_error *err) {
                    (long long)perm_size);
   }
   const fy_tensor *perm_in = fy_shape_tensor(ctx, 1);
+  for (int64_t i = 0; perm_in && in.rank < 0 && i < perm_in->count; i++) {
+    const int64_t d = fy_tensor_int(perm_in, i);
+    if (d >= -rank && d < rank) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "perm dim %lld is out of range of input rank %d",
+                   (long long)d, rank);
+  }
   if (!perm_in || in.rank < 0) {
     if (rank <= 1 && in.rank >= 0) return fy_shape_unchanged(ctx, err);
     return fy_shape_set(ctx, 0, rank, NULL, err);

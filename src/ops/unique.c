@@ -239,10 +239,9 @@ static fy_code list_diff(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code unique_shape(fy_shape_ctx *ctx, fy_error *err) {
   const int64_t unknown = -1;
   const fy_pshape x = ctx->in[0];
-  FY_TRY(fy_shape_rank_is(x, 1, err));
-  const int64_t n = x.rank == 1 ? x.dims[0] : -1;
+  if (ctx->num_outputs == 2) FY_TRY(fy_shape_rank_is(x, 1, err));
   FY_TRY(fy_shape_set(ctx, 0, 1, &unknown, err));
-  FY_TRY(fy_shape_set(ctx, 1, 1, &n, err));
+  FY_TRY(fy_shape_set(ctx, 1, x.rank < 0 ? 1 : x.rank, x.rank < 0 ? &unknown : x.dims, err));
   return ctx->num_outputs > 2 ? fy_shape_set(ctx, 2, 1, &unknown, err) : FY_OK;
 }
 

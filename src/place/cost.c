@@ -252,18 +252,8 @@ static double group_bytes(const model *m, uint32_t root) {
   return bytes;
 }
 
-static fy_code too_big(const model *m, int device, double bytes, fy_error *err) {
-  char need[32], have[32];
-  fy_human_bytes(bytes, need);
-  fy_human_bytes((double)m->limit[device], have);
-  return fy_fail(
-      err, FY_RESOURCE_EXHAUSTED,
-      "the graph needs %s on %s, which may hold %s, and every node there was asked to be there; "
-      "ask for less (a smaller batch), another device, or allow_soft_placement",
-      need, m->set->items[device]->name, have);
-}
-
-// Moves groups off devices that would overflow. |moved[root]| records the device they had to leave + 1.
+// Moves groups off devices that would overflow. What must stay there, stays: whether it fits is for
+// the memory plan to say, which knows better (and may spill). |moved[root]| records the device they had to leave + 1.
 static fy_code fit_memory(const model *m, plan *pl, int *moved, fy_error *err) {
   fy_node **order;
   size_t n;
@@ -297,7 +287,7 @@ static fy_code fit_memory(const model *m, plan *pl, int *moved, fy_error *err) {
         }
         pl->device[i] = d;
       }
-      if (best == UINT32_MAX) return too_big(m, d, bytes, err);
+      if (best == UINT32_MAX) break;
       pl->device[best] = best_to;
       moved[best] = d + 1;
     }

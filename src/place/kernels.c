@@ -10,6 +10,10 @@ bool fy_place_supported(const fy_node *node, fy_device *device, fy_error *why) {
   // A function call is decided node by node inside; arguments and constants need no kernel.
   if (!node->op || node->const_value || strcmp(node->op_name, "_Arg") == 0) return true;
   if (!fy_op_has_kernel(node->op, &node->attrs, device->type, why)) return false;
+  if (__atomic_load_n(&device->lost, __ATOMIC_RELAXED)) {
+    if (why) fy_fail(why, FY_UNAVAILABLE, "the device %s is lost", device->name);
+    return false;
+  }
   if (device->is_host || !device->ops->supports) return true;
   return device->ops->supports(device, (const struct fy_op *)node->op,
                                (const struct fy_attrs *)&node->attrs, (struct fy_error *)why);

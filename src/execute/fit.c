@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// fit.c: the last step of building: tasks and layout, and if that does not fit a device's memory, the
+// same again with tensors that wait on the host meanwhile (spill.c). A program that cannot be made to
+// fit is left as it is: its run says what is missing.
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "execute/build.h"
+#include "execute/needs.h"
+#include "execute/spill.h"
+#include "memory/pool.h"
+
+#define ATTEMPTS 4  // an arena may be a little larger than what lives at once
+
+typedef struct snapshot {
+  fy_value *values;
+  fy_instr *instrs;
+  uint32_t *args;
+  uint32_t num_values, num_instrs, num_args;
+} snapshot;
+
+static bool keep(const fy_program *p, snapshot *s) {
+  *s =
+      (snapshot){.num_values = p->num_values, .num_instrs = p->num_instrs, .num_args = p->num_args};
+  s->values = fy_calloc(p->num_values + 1u, sizeof *s->values);
+  s->instrs = fy_calloc(p->num_instrs + 1u, sizeof *s->instrs);
+  s->args = fy_calloc(p->num_args + 1u, sizeof *s->args);
+  if (!s->values || !s->instrs || !s->args) return false;
+  if (p->num_values) memcpy(s->values, p->values, p->num_values * sizeof *s->values);
+  if (p->num_instrs) memcpy(s->instrs, p->instrs, p->num_instrs * sizeof *s->instrs);
+  if (p->num_args) memcpy(s->args, p->args, p->num_args * sizeof *s->args);
+  return true;
+}
+
+static void drop(snapshot *s) {
+  fy_free(s->values);
+  fy_free(s->instrs);
+  fy_free(s->args);
+}
+
+// The program as it was kept. The new arrays are made first: it stays whole when memory is short.
+static fy_code restore(fy_program *p, const snapshot *s, fy_error *err) {
+  fy_program like = {.values = s->values,
+                     .instrs = s->instrs,
+                     .args = s->args,
+                     .num_values = s->num_values,
+                     .num_instrs = s->num_instrs,
+                     .num_args = s->num_args};
+  snapshot fresh;
+  if (!keep(&like, &fresh)) {
+    drop(&fresh);
+    return fy_fail_oom(err, s->num_values * sizeof *s->values);
+  }
+  fy_free(p->values);
+  fy_free(p->instrs);
+  fy_free(p->args);
+  p->values = fresh.values;
+  p->instrs = fresh.instrs;
+  p->args = fresh.args;
+  p->num_values = s->num_values;
+  p->num_instrs = s->num_instrs;
+  p->num_args = s->num_args;
+  p->num_lives = 0;
+  p->num_fresh = 0;
+  p->num_tasks = 0;
+  memset(&p->spill, 0, sizeof p->spill);
+  return FY_OK;
+}
+
+static fy_code lay_out(fy_program *p, fy_error *err) {
+  FY_TRY(fy_program_make_tasks(p, err));
+  return fy_program_layout(p, err);
+}
+
+static uint64_t limit_of(const fy_device *d) {
+  fy_mempool_stats s;
+  fy_mempool_stats_get(d->memory, &s);
+  return s.limit_bytes ? s.limit_bytes : d->facts.memory_limit;
+}
+
+// What the plan takes of |space|; |*fixed|: the part that is results, which cannot wait elsewhere.
+static uint64_t taken_of(const fy_program *p, int space, uint64_t *fixed) {
+  const fy_device *d = p->devices->items[space - 1];
+  uint64_t taken =
+      p->plan.arena_bytes[space] ? fy_mempool_taken(d->memory, p->plan.arena_bytes[space]) : 0;
+  *fixed = 0;
+  for (uint32_t v = 0; v < p->num_values; v++) {
+    const fy_value *val = &p->values[v];
+    if (val->space != space || val->rank < 0) continue;
+    if (val->storage == FY_STORE_CONST) taken += fy_memory_tensor_taken(d, val->bytes);
+    if (val->storage != FY_STORE_FETCH || val->root != v) continue;
+    taken += fy_memory_tensor_taken(d, val->bytes);
+    *fixed += fy_memory_tensor_taken(d, val->bytes);
+  }
+  return taken;
+}
+
+static int first_over(const fy_program *p, uint64_t *budget) {
+  for (int space = 1; space < p->plan.num_spaces; space++) {
+    const fy_device *d = p->devices->items[space - 1];
+    uint64_t fixed, limit = limit_of(d);
+    if (d->is_host || !limit || taken_of(p, space, &fixed) <= limit) continue;
+    *budget = limit > fixed + 512 ? limit - fixed - 512 : 0;
+    return space;
+  }
+  return 0;
+}
+
+// Spills every space that is too small, with less and less of it in use.
+static fy_code make_fit(fy_program *p, const snapshot *s, bool *done, fy_error *err) {
+  *done = false;
+  uint64_t budgets[65] = {0};
+  for (int attempt = 0; attempt < ATTEMPTS * p->devices->n && !*done; attempt++) {
+    uint64_t budget = 0;
+    int space = first_over(p, &budget);
+    if (!space) {
+      *done = true;
+      break;
+    }
+    if (space >= 65) return FY_OK;
+    budgets[space] = budgets[space] ? budgets[space] - budgets[space] / 12 : budget;
+    FY_TRY(restore(p, s, err));
+    for (int k = 1; k < 65 && k <= p->devices->n; k++) {
+      if (!budgets[k]) continue;
+      fy_error why;
+      fy_error_init(&why);
+      fy_code code = fy_program_spill(p, k, budgets[k], &why);
+      fy_error_clear(&why);
+      if (code == FY_RESOURCE_EXHAUSTED) return FY_OK;
+      if (code) return fy_fail(err, code, "making room on a device");
+    }
+    FY_TRY(lay_out(p, err));
+  }
+  uint64_t ignore;
+  *done = *done || !first_over(p, &ignore);
+  return FY_OK;
+}
+
+fy_code fy_program_fit(fy_program *p, fy_error *err) {
+  snapshot s;
+  uint64_t budget;
+  bool done = true;
+  FY_TRY(fy_program_find_needs(p, err));
+  if (!p->has_devices || !p->options->spill) return lay_out(p, err);
+  bool kept = keep(p, &s);
+  fy_code code = kept ? lay_out(p, err) : fy_fail_oom(err, p->num_values * sizeof *s.values);
+  if (!code && first_over(p, &budget)) code = make_fit(p, &s, &done, err);
+  if (!code && !done) {
+    code = restore(p, &s, err);
+    if (!code) code = lay_out(p, err);
+  }
+  drop(&s);
+  return code;
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// transfer_bench.h: what the link of a device really does, by size: latency, bandwidth, and how much of
+// a copy in hides behind a copy out.
+
+#ifndef FY_OBSERVE_TRANSFER_BENCH_H
+#define FY_OBSERVE_TRANSFER_BENCH_H
+
+#include "base/status.h"
+#include "base/str.h"
+#include "ferry/device.h"
+
+#define FY_BENCH_SIZES 9  // 1 KiB, 4 KiB … 64 MiB, as far as memory allows
+
+typedef struct fy_transfer_bench {
+  int n;
+  size_t bytes[FY_BENCH_SIZES];
+  double in_ns[FY_BENCH_SIZES], out_ns[FY_BENCH_SIZES];  // one copy
+  double both_ns[FY_BENCH_SIZES];                        // one of each at the same time
+  double latency_ns, bytes_per_s;                        // from the smallest and largest
+  size_t worthwhile_bytes;  // from here on a copy has half of the link's bandwidth
+  bool virtual_time;        // the simulator's clock, else the wall's
+} fy_transfer_bench;
+
+FY_MUST_CHECK fy_code fy_transfer_measure(fy_device *d, fy_transfer_bench *out, fy_error *err);
+void fy_transfer_print(fy_str *out, const fy_device *d, const fy_transfer_bench *b, bool json);
+
+#endif
