@@ -196,9 +196,12 @@ static double setting(const char *name, double otherwise) {
 }
 
 static void print_time(double ns) {
-  if (ns < 1e3) printf("%.0f ns", ns);
-  else if (ns < 1e6) printf("%.2f us", ns / 1e3);
-  else printf("%.2f ms", ns / 1e6);
+  if (ns < 1e3)
+    printf("%.0f ns", ns);
+  else if (ns < 1e6)
+    printf("%.2f us", ns / 1e3);
+  else
+    printf("%.2f ms", ns / 1e6);
 }
 
 int main(int argc, char **argv) {
@@ -220,8 +223,9 @@ int main(int argc, char **argv) {
   program = argv[0];
   server servers[2] = {{.dir = argv[2]}, {.dir = argv[3]}};
   for (int s = 0; s < 2; s++) start(&servers[s]);
-  printf("| op | size | Ferry | TensorFlow | ratio | CPU time ratio | limit | limit / Ferry | |\n"
-         "|---|---|---|---|---|---|---|---|---|\n");
+  printf(
+      "| op | size | Ferry | TensorFlow | ratio | CPU time ratio | limit | limit / Ferry | |\n"
+      "|---|---|---|---|---|---|---|---|---|\n");
   while (fgets(line, sizeof line, table)) {
     line[strcspn(line, "\n")] = 0;
     if (line[0] == '#' || line[0] == 0) continue;
@@ -263,8 +267,7 @@ int main(int argc, char **argv) {
       if (!both) {
         for (int s = 0; s < 2; s++) {
           const server *v = &servers[s];
-          v->ok ? printf("ran | ")
-                : printf("%.*s | ", (int)strcspn(v->failure, "\n"), v->failure);
+          v->ok ? printf("ran | ") : printf("%.*s | ", (int)strcspn(v->failure, "\n"), v->failure);
         }
         printf(" | | | | |\n");
       } else {

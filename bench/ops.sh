@@ -2,6 +2,8 @@
 # ops.sh [BUILD] [FILTER]: every op of bench/ops.txt with Ferry and with TensorFlow, in turn, as a table
 # with a summary; also written to BUILD/bench/ops.md. FILTER: only lines with this text.
 #   SLOTS=8 SLOT_MS=6      how often and how long each case is measured
+#   SIZES="small medium"   which sizes
+#   FERRY_LIB              the folder with Ferry's libtensorflow.so.2, instead of BUILD/lib
 #   FERRY_BENCH_TF         the installed tensorflow package, as for run.sh
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -15,7 +17,8 @@ ln -sfn "$tf/libtensorflow_cc.so.2" "$bench/tf/libtensorflow.so.2"
 ln -sfn "$tf/libtensorflow_framework.so.2" "$bench/tf/libtensorflow_framework.so.2"
 peak=$(LD_LIBRARY_PATH=$bench "$bench/limits" | awk '$1 == "probe:peak_gflop_per_s" { print $2 }')
 load=$(cut -d' ' -f1-3 /proc/loadavg)
-LD_LIBRARY_PATH=$build/lib PEAK_GFLOPS=$peak "$bench/ops" "$root/bench/ops.txt" "$build/lib" "$bench/tf" ${filter:+"$filter"} |
+lib=${FERRY_LIB:-$build/lib}
+LD_LIBRARY_PATH=$lib PEAK_GFLOPS=$peak "$bench/ops" "$root/bench/ops.txt" "$lib" "$bench/tf" ${filter:+"$filter"} |
   tee "$bench/ops_raw.md" >&2
 {
   echo "# Every op, Ferry against TensorFlow"

@@ -11,11 +11,11 @@
 static const struct {
   const char *name;
   TF_DataType type;
-} types[] = {{"f32", TF_FLOAT},   {"f64", TF_DOUBLE}, {"f16", TF_HALF},      {"bf16", TF_BFLOAT16},
-             {"i8", TF_INT8},     {"i16", TF_INT16},  {"i32", TF_INT32},     {"i64", TF_INT64},
-             {"u8", TF_UINT8},    {"u16", TF_UINT16}, {"u32", TF_UINT32},    {"u64", TF_UINT64},
-             {"b", TF_BOOL},      {"str", TF_STRING}, {"c64", TF_COMPLEX64}, {"qi8", TF_QINT8},
-             {"qu8", TF_QUINT8},  {"res", TF_RESOURCE}};
+} types[] = {{"f32", TF_FLOAT},  {"f64", TF_DOUBLE},  {"f16", TF_HALF},      {"bf16", TF_BFLOAT16},
+             {"i8", TF_INT8},    {"i16", TF_INT16},   {"i32", TF_INT32},     {"i64", TF_INT64},
+             {"u8", TF_UINT8},   {"u16", TF_UINT16},  {"u32", TF_UINT32},    {"u64", TF_UINT64},
+             {"b", TF_BOOL},     {"str", TF_STRING},  {"c64", TF_COMPLEX64}, {"qi8", TF_QINT8},
+             {"qu8", TF_QUINT8}, {"res", TF_RESOURCE}};
 
 static TF_DataType type_named(const char *name, size_t length) {
   for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
@@ -45,13 +45,14 @@ static void put(TF_DataType type, void *data, int64_t i, double v) {
     case TF_BFLOAT16: ((uint16_t *)data)[i] = (uint16_t)(bits >> 16); break;
     case TF_HALF: {  // normal numbers only
       const uint32_t exponent = (bits >> 23 & 255u) < 113 ? 0 : (bits >> 23 & 255u) - 112;
-      ((uint16_t *)data)[i] =
-          (uint16_t)((bits >> 16 & 0x8000u) |
-                     (exponent ? exponent << 10 | (bits >> 13 & 0x3FFu) : 0u));
+      ((uint16_t *)data)[i] = (uint16_t)((bits >> 16 & 0x8000u) |
+                                         (exponent ? exponent << 10 | (bits >> 13 & 0x3FFu) : 0u));
       break;
     }
-    case TF_INT8: case TF_QINT8: ((int8_t *)data)[i] = (int8_t)v; break;
-    case TF_UINT8: case TF_QUINT8: ((uint8_t *)data)[i] = (uint8_t)v; break;
+    case TF_INT8:
+    case TF_QINT8: ((int8_t *)data)[i] = (int8_t)v; break;
+    case TF_UINT8:
+    case TF_QUINT8: ((uint8_t *)data)[i] = (uint8_t)v; break;
     case TF_BOOL: ((uint8_t *)data)[i] = v != 0; break;
     case TF_INT16: ((int16_t *)data)[i] = (int16_t)v; break;
     case TF_UINT16: ((uint16_t *)data)[i] = (uint16_t)v; break;
@@ -127,13 +128,20 @@ static TF_Tensor *make_tensor(TF_DataType type, const int64_t *dims, int rank, c
     const double top = strchr(how, ':') ? strtod(strchr(how, ':') + 1, NULL) : 0;
     for (int64_t i = 0; i < n; i++) {
       double v;
-      if (!*how) v = is_float(type) ? 2 * uniform() - 1 : (double)(rng() % 100);
-      else if (how[0] == 'p') v = is_float(type) ? 0.5 + uniform() : (double)(1 + rng() % 99);
-      else if (how[0] == 't' && how[1] == 'o') v = (double)(rng() % (uint32_t)top);
-      else if (how[0] == 'u') v = floor((double)i * top / (double)n);
-      else if (how[0] == 'i') v = (double)i;
-      else if (how[0] == 'z') v = 0;
-      else if (how[0] == 'o' || how[0] == 't') v = 1;
+      if (!*how)
+        v = is_float(type) ? 2 * uniform() - 1 : (double)(rng() % 100);
+      else if (how[0] == 'p')
+        v = is_float(type) ? 0.5 + uniform() : (double)(1 + rng() % 99);
+      else if (how[0] == 't' && how[1] == 'o')
+        v = (double)(rng() % (uint32_t)top);
+      else if (how[0] == 'u')
+        v = floor((double)i * top / (double)n);
+      else if (how[0] == 'i')
+        v = (double)i;
+      else if (how[0] == 'z')
+        v = 0;
+      else if (how[0] == 'o' || how[0] == 't')
+        v = 1;
       else {
         char *end;
         v = strtod(at, &end);
@@ -265,8 +273,10 @@ static bool set_attr(TF_OperationDescription *d, char *text, char *error, size_t
 static char *next_field(char **text) {
   char *start = *text + strspn(*text, " "), *end = strchr(start, ';');
   *text = end ? end + 1 : start + strlen(start);
-  if (end) *end = 0;
-  else end = start + strlen(start);
+  if (end)
+    *end = 0;
+  else
+    end = start + strlen(start);
   while (end > start && end[-1] == ' ') *--end = 0;
   return start;
 }
@@ -294,15 +304,19 @@ bool ops_case_build(ops_case *c, char *text, char *error, size_t room) {
       num++;
     } else {
       if (!add_input(c, token, &all[total], error, room)) return false;
-      if (in_list) counts[num]++;
-      else starts[num] = total, counts[num] = -1, num++;
+      if (in_list)
+        counts[num]++;
+      else
+        starts[num] = total, counts[num] = -1, num++;
       total++;
     }
   }
   TF_OperationDescription *d = TF_NewOperation(c->graph, op, "op");
   for (int i = 0; i < num; i++) {
-    if (counts[i] < 0) TF_AddInput(d, all[starts[i]]);
-    else TF_AddInputList(d, all + starts[i], counts[i]);
+    if (counts[i] < 0)
+      TF_AddInput(d, all[starts[i]]);
+    else
+      TF_AddInputList(d, all + starts[i], counts[i]);
   }
   bool fine = true;
   for (char *token = strtok(attrs, " "); token && fine; token = strtok(NULL, " "))
@@ -338,13 +352,17 @@ static double summary(const TF_Tensor *t) {
       }
       break;
     case TF_INT32:
-      for (int64_t i = 0; i < n; i++) sum += (double)((const int32_t *)data)[i] * (double)(1 + i % 7);
+      for (int64_t i = 0; i < n; i++)
+        sum += (double)((const int32_t *)data)[i] * (double)(1 + i % 7);
       break;
     case TF_INT64:
-      for (int64_t i = 0; i < n; i++) sum += (double)((const int64_t *)data)[i] * (double)(1 + i % 7);
+      for (int64_t i = 0; i < n; i++)
+        sum += (double)((const int64_t *)data)[i] * (double)(1 + i % 7);
       break;
-    case TF_BOOL: case TF_UINT8:
-      for (int64_t i = 0; i < n; i++) sum += (double)((const uint8_t *)data)[i] * (double)(1 + i % 7);
+    case TF_BOOL:
+    case TF_UINT8:
+      for (int64_t i = 0; i < n; i++)
+        sum += (double)((const uint8_t *)data)[i] * (double)(1 + i % 7);
       break;
     case TF_STRING: {
       const TF_TString *s = data;

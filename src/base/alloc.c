@@ -102,8 +102,10 @@ void *fy_aligned_alloc(size_t bytes) {
 void fy_aligned_free(void *p) {
   if (!p) return;
   const int shift = ((char *)p)[-1];
-  if (shift) free((char *)p - shift);
-  else fy_large_free(p);
+  if (shift)
+    free((char *)p - shift);
+  else
+    fy_large_free(p);
 }
 
 bool fy_grow(void *data_ptr, size_t *cap, size_t need, size_t elem) {

@@ -39,7 +39,7 @@ static inline uint64_t real_to_u64(double x) {
 #define NUM_f64(x)  (x)
 #define NUM_c64(x)  crealf(x)
 #define NUM_c128(x) creal(x)
-#define TO_I32(x) _Generic((x), float : float_to_i32, default : real_to_i32)(x)
+#define TO_I32(x)   _Generic((x), float : float_to_i32, default : real_to_i32)(x)
 // … then the target. REAL: the source is a float of some kind; INT: an integer or bool.
 #define REAL_TO_i8(x)   ((int8_t)TO_I32(x))
 #define REAL_TO_i16(x)  ((int16_t)TO_I32(x))
@@ -93,14 +93,14 @@ typedef struct cast_row {
 #define CAST_CLONE_u32
 #define CAST_CLONE_u64
 #define CAST_CLONE_b FY_CLONES
-#define CAST_LOOP(D, name, S, VALUE)                      \
+#define CAST_LOOP(D, name, S, VALUE)                                     \
   CAST_CLONE_##S static void name(const void *pi, void *po, int64_t n) { \
-    const fy_t_##S *restrict in = pi;                     \
-    fy_t_##D *restrict out = po;                          \
-    for (int64_t i = 0; i < n; i++) {                     \
-      const fy_a_##S x = FY_LD_##S(in[i]);                \
-      out[i] = VALUE;                                     \
-    }                                                     \
+    const fy_t_##S *restrict in = pi;                                    \
+    fy_t_##D *restrict out = po;                                         \
+    for (int64_t i = 0; i < n; i++) {                                    \
+      const fy_a_##S x = FY_LD_##S(in[i]);                               \
+      out[i] = VALUE;                                                    \
+    }                                                                    \
   }
 #define REAL_CAST(E, D, S)  CAST_LOOP(D, cast_##S##_##D, S, REAL_TO_##D(NUM_##S(x)))
 #define INT_CAST(E, D, S)   CAST_LOOP(D, cast_##S##_##D, S, INT_TO_##D(x))
@@ -151,6 +151,7 @@ static cast_fn cast_between(fy_dtype from, fy_dtype to) {
   if (from == FY_HALF && to == FY_FLOAT) return half_to_float;
   if (from == FY_FLOAT && to == FY_HALF) return float_to_half;
   if (from == FY_INT64 && to == FY_FLOAT) return i64_to_float;
+  if (from == FY_BOOL) from = FY_UINT8;  // bytes of 0 and 1, which the compiler vectorises
   return casts[from].to[to];
 }
 

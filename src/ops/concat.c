@@ -3,6 +3,8 @@
 // All are the same two-sided copy: a tensor seen as [outer, along, inner] against pieces of
 // |along|.
 
+#include <string.h>
+
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
@@ -17,6 +19,44 @@ typedef struct join_job {
   fy_code code;
   fy_error *err;
 } join_job;
+
+// Pieces of a few bytes per row, one piece after the other: copies of a known size are moves.
+#define SHORT_BYTES 32
+#define SHORT_COPY(BYTES)                                                    \
+  case BYTES:                                                                \
+    for (int64_t r = begin; r < end; r++)                                    \
+      memcpy(to + (size_t)r * to_step, from + (size_t)r * from_step, BYTES); \
+    break;
+#define SHORT_ROWS 1024  // at a time, so that they stay in the cache for all pieces
+static void join_short_rows(const join_job *j, int64_t begin, int64_t end);
+static void join_short(void *arg, int64_t begin, int64_t end) {
+  for (int64_t r = begin; r < end; r += SHORT_ROWS)
+    join_short_rows(arg, r, r + SHORT_ROWS < end ? r + SHORT_ROWS : end);
+}
+static void join_short_rows(const join_job *j, int64_t begin, int64_t end) {
+  const size_t size = fy_dtype_storage(j->type), row = (size_t)j->row * size;
+  size_t at = 0;
+  for (int i = 0; i < j->num_pieces; i++) {
+    const size_t bytes = (size_t)j->runs[i] * size;
+    char *piece = j->pieces[i]->data, *whole = (char *)j->whole + at;
+    char *to = j->join ? whole : piece;
+    const char *from = j->join ? piece : whole;
+    const size_t to_step = j->join ? row : bytes, from_step = j->join ? bytes : row;
+    switch (bytes) {
+      SHORT_COPY(1)
+      SHORT_COPY(2)
+      SHORT_COPY(4)
+      SHORT_COPY(8)
+      SHORT_COPY(12)
+      SHORT_COPY(16)
+      SHORT_COPY(32)
+      default:
+        for (int64_t r = begin; r < end; r++)
+          memcpy(to + (size_t)r * to_step, from + (size_t)r * from_step, bytes);
+    }
+    at += bytes;
+  }
+}
 
 static void join_rows(void *arg, int64_t begin, int64_t end) {
   join_job *j = arg;
@@ -49,6 +89,13 @@ static fy_code copy_pieces(fy_kernel_ctx *ctx, bool join, fy_tensor **pieces, in
                 .join = join,
                 .err = err};
   if (fy_dtype_is_plain(whole->dtype)) {
+    bool small = outer > 8;
+    for (int i = 0; i < n && small; i++)
+      small = (size_t)runs[i] * fy_dtype_storage(whole->dtype) <= SHORT_BYTES;
+    if (small) {
+      fy_parallel(ctx, outer, 1.0 * n, join_short, &j);
+      return FY_OK;
+    }
     const double ns = 5.0 * n + 0.1 * (double)j.row * (double)fy_dtype_storage(whole->dtype);
     fy_parallel(ctx, outer, ns, join_rows, &j);
   } else {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ops/fused.h"
+#include "ops/trig.h"
 
 #define LANE_BYTES 16
 #include "ops/lanes_types.inc"

@@ -133,6 +133,24 @@ typedef struct resource_scatter {
   bool nd;
 } resource_scatter;
 
+static bool has_zero(const fy_tensor *t) {
+  const int parts = fy_dtype_is_complex(t->dtype) ? 2 : 1;
+  for (int64_t i = 0; i < t->count; i++) {
+    bool zero = true;
+    if (parts == 2) {
+      const bool wide = t->dtype == FY_COMPLEX128;
+      for (int64_t k = 2 * i; k < 2 * i + 2; k++) {
+        zero &= wide ? ((const double *)t->data)[k] == 0 : ((const float *)t->data)[k] == 0;
+      }
+    } else {
+      zero =
+          fy_dtype_is_floating(t->dtype) ? fy_tensor_double(t, i) == 0 : fy_tensor_int(t, i) == 0;
+    }
+    if (zero) return true;
+  }
+  return false;
+}
+
 static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **garbage,
                              fy_error *err) {
   const resource_scatter *how = ctx->site->op->impl->aux;
@@ -147,6 +165,9 @@ static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **gar
     FY_TRY(nd_check(v->value, indices, updates, err));
   } else {
     FY_TRY(check_rows(is_ref(ctx->site), v->value, indices, updates, err));
+    if (how->kind == FY_SCATTER_DIV && !is_ref(ctx->site) && has_zero(updates)) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "updates must not contain 0");
+    }
   }
   fy_tensor storage;
   FY_TRY(fy_variable_own(ctx, v, garbage, err));
@@ -230,6 +251,12 @@ static fy_code gather_nd(fy_kernel_ctx *ctx, const fy_tensor *params, fy_error *
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "index innermost dimension length must be <= params rank; saw: %lld vs. %d",
                    (long long)depth, params->rank);
+  }
+  if (params->count == 0 && fy_product(indices->dims, indices->rank - 1) > 0) {
+    char x[128];
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Requested more than 0 entries, but params is empty.  Params shape: %s",
+                   fy_tensor_shape_text(params, x));
   }
   int64_t dims[2 * FY_MAX_RANK];
   int32_t rank = 0;

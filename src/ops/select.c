@@ -19,33 +19,33 @@ typedef struct select_job {
 } select_job;
 
 // Integers are chosen by masks, so that the compiler sees a vector; a side may be one value.
-#define PICK(T)                                                                                   \
+#define PICK(T)                                                                                    \
   FY_CLONES static void pick_##T(const bool *cond, int64_t sc, const T *y, int64_t sy, const T *n, \
-                                 int64_t sn, T *out, int64_t count) {                             \
-    const uint8_t *c = (const uint8_t *)cond;                                                     \
-    if (!sc) {                                                                                    \
-      const T *from = *c ? y : n;                                                                 \
-      const int64_t step = *c ? sy : sn;                                                          \
-      if (step && from != out) memmove(out, from, (size_t)count * sizeof(T));                     \
-      for (int64_t i = 0; !step && i < count; i++) out[i] = *from;                                \
-    } else if (sy && sn) {                                                                        \
-      FY_VECTOR for (int64_t i = 0; i < count; i++) {                                             \
-        const T m = (T)(0 - (T)c[i]), a = y[i], b = n[i];                                         \
-        out[i] = (T)((a & m) | (b & (T)~m));                                                      \
-      }                                                                                           \
-    } else if (sy) {                                                                              \
-      const T b = *n;                                                                             \
-      FY_VECTOR for (int64_t i = 0; i < count; i++) {                                             \
-        const T m = (T)(0 - (T)c[i]), a = y[i];                                                   \
-        out[i] = (T)((a & m) | (b & (T)~m));                                                      \
-      }                                                                                           \
-    } else {                                                                                      \
-      const T a = *y;                                                                             \
-      FY_VECTOR for (int64_t i = 0; i < count; i++) {                                             \
-        const T m = (T)(0 - (T)c[i]), b = n[i * sn];                                              \
-        out[i] = (T)((a & m) | (b & (T)~m));                                                      \
-      }                                                                                           \
-    }                                                                                             \
+                                 int64_t sn, T *out, int64_t count) {                              \
+    const uint8_t *c = (const uint8_t *)cond;                                                      \
+    if (!sc) {                                                                                     \
+      const T *from = *c ? y : n;                                                                  \
+      const int64_t step = *c ? sy : sn;                                                           \
+      if (step && from != out) memmove(out, from, (size_t)count * sizeof(T));                      \
+      for (int64_t i = 0; !step && i < count; i++) out[i] = *from;                                 \
+    } else if (sy && sn) {                                                                         \
+      FY_VECTOR for (int64_t i = 0; i < count; i++) {                                              \
+        const T m = (T)(0 - (T)c[i]), a = y[i], b = n[i];                                          \
+        out[i] = (T)((a & m) | (b & (T)~m));                                                       \
+      }                                                                                            \
+    } else if (sy) {                                                                               \
+      const T b = *n;                                                                              \
+      FY_VECTOR for (int64_t i = 0; i < count; i++) {                                              \
+        const T m = (T)(0 - (T)c[i]), a = y[i];                                                    \
+        out[i] = (T)((a & m) | (b & (T)~m));                                                       \
+      }                                                                                            \
+    } else {                                                                                       \
+      const T a = *y;                                                                              \
+      FY_VECTOR for (int64_t i = 0; i < count; i++) {                                              \
+        const T m = (T)(0 - (T)c[i]), b = n[i * sn];                                               \
+        out[i] = (T)((a & m) | (b & (T)~m));                                                       \
+      }                                                                                            \
+    }                                                                                              \
   }
 typedef struct bytes16 {
   uint64_t a, b;

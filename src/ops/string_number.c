@@ -184,6 +184,7 @@ static void add_int(fy_str *s, const format *f, bool is_signed, bool negative, u
 }
 
 static void add_text(fy_str *s, const format *f, fy_view v) {
+  if (f->precision >= 0 && v.n > (size_t)f->precision) v.n = (size_t)f->precision;  // %.3s
   const int pad = f->width - (int)(v.n > 4096 ? 4096 : v.n);
   for (int i = 0; i < pad && f->fill != '-'; i++) fy_str_addc(s, ' ');
   if (v.n) fy_str_addn(s, v.p, v.n);

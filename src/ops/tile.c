@@ -120,15 +120,31 @@ static fy_code broadcast_args(fy_kernel_ctx *ctx, fy_error *err) {
     ranks[i] = (int32_t)t->count;
     for (int32_t d = 0; d < ranks[i]; d++) dims[i][d] = fy_tensor_int(t, d);  // -1 as well
   }
-  fy_bcast b;
-  FY_TRY(fy_bcast_init_dims(&b, 2, ranks, (const int64_t *const[]){dims[0], dims[1]}, err));
+  const int32_t rank = ranks[0] > ranks[1] ? ranks[0] : ranks[1];
   fy_tensor *out;
-  FY_TRY(fy_out(ctx, 0, 1, (const int64_t[]){b.out_rank}, &out, err));
-  for (int32_t i = 0; i < b.out_rank; i++) {
+  FY_TRY(fy_out(ctx, 0, 1, (const int64_t[]){rank}, &out, err));
+  for (int32_t i = 0; i < rank; i++) {
+    const int32_t ka = i - (rank - ranks[0]), kb = i - (rank - ranks[1]);
+    const int64_t a = ka < 0 ? 1 : dims[0][ka], c = kb < 0 ? 1 : dims[1][kb];
+    if (a != c && a != 1 && c != 1) {
+      fy_str text;  // as numbers: -1 is nothing special here
+      fy_str_init(&text);
+      for (int k = 0; k < 2; k++) {
+        fy_str_add(&text, k ? " vs. [" : "[");
+        for (int32_t d = 0; d < ranks[k]; d++) {
+          fy_str_printf(&text, "%s%lld", d ? "," : "", (long long)dims[k][d]);
+        }
+        fy_str_add(&text, "]");
+      }
+      fy_fail(err, FY_INVALID_ARGUMENT, "Incompatible shapes: %s", fy_str_text(&text));
+      fy_str_free(&text);
+      return FY_INVALID_ARGUMENT;
+    }
+    const int64_t size = a == 1 ? c : a;
     if (out->dtype == FY_INT64)
-      ((int64_t *)out->data)[i] = b.out_dims[i];
+      ((int64_t *)out->data)[i] = size;
     else
-      ((int32_t *)out->data)[i] = (int32_t)b.out_dims[i];
+      ((int32_t *)out->data)[i] = (int32_t)size;
   }
   return FY_OK;
 }
@@ -216,8 +232,12 @@ static void pad_plain(fy_kernel_ctx *ctx, const fy_tensor *in, const fy_tensor *
                       const int64_t *before, fy_tensor *out) {
   int32_t last = in->rank - 1;
   size_t unit = fy_dtype_storage(in->dtype);
-  pad_job j = {.dims = out->dims, .in_dims = in->dims, .before = before, .in = in->data,
-               .out = out->data, .size = unit};
+  pad_job j = {.dims = out->dims,
+               .in_dims = in->dims,
+               .before = before,
+               .in = in->data,
+               .out = out->data,
+               .size = unit};
   if (constant) memcpy(j.value, constant->data, unit);
   for (; last > 0 && out->dims[last] == in->dims[last]; last--) unit *= (size_t)in->dims[last];
   j.outer = last < 0 ? 0 : last;
@@ -300,14 +320,16 @@ static fy_code pad_shape(fy_shape_ctx *ctx, fy_error *err) {
     FY_TRY(fy_shape_rank_is(in, (int32_t)p.dims[0], err));
     rank = (int32_t)p.dims[0];
   }
+  for (int64_t i = 0; v && !v->device && i < v->count; i++) {
+    if (fy_tensor_int(v, i) < 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Paddings must be non-negative");
+    }
+  }
   if (rank < 0) return FY_OK;
   if (!v || in.rank < 0 || v->count != 2 * rank) return fy_shape_set(ctx, 0, rank, NULL, err);
   int64_t dims[FY_MAX_RANK];
   for (int32_t d = 0; d < rank; d++) {
     const int64_t b = fy_tensor_int(v, 2 * d), a = fy_tensor_int(v, 2 * d + 1);
-    if (b < 0 || a < 0) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Paddings must be non-negative");
-    }
     dims[d] = in.dims[d] < 0 || in.dims[d] > INT64_MAX / 4 || a > INT64_MAX / 4 || b > INT64_MAX / 4
                   ? -1
                   : in.dims[d] + a + b;

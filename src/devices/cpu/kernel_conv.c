@@ -361,8 +361,8 @@ static fy_code new_cache(fy_site *site, fy_error *err) {
 }
 
 #define REALS (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
-extern const fy_fast_kernel fy_fast_conv2d, fy_fast_conv3d, fy_fast_conv2d_input, fy_fast_depthwise,
-    fy_fast_fused_conv2d, fy_fast_fused_depthwise;
+extern const fy_fast_kernel fy_fast_conv2d, fy_fast_conv3d, fy_fast_conv2d_input,
+    fy_fast_conv3d_input, fy_fast_depthwise, fy_fast_fused_conv2d, fy_fast_fused_depthwise;
 const fy_fast_kernel fy_fast_conv2d = {.op = "Conv2D",
                                        .name = "gemm",
                                        .dtypes = REALS,
@@ -380,6 +380,8 @@ const fy_fast_kernel fy_fast_conv3d = {.op = "Conv3D",
 // Input 0 is a shape: its type says nothing.
 const fy_fast_kernel fy_fast_conv2d_input = {
     .op = "Conv2DBackpropInput", .name = "gemm", .dtypes = FY_T(FY_INT32), .compute = conv_input};
+const fy_fast_kernel fy_fast_conv3d_input = {
+    .op = "Conv3DBackpropInputV2", .name = "gemm", .dtypes = FY_T(FY_INT32), .compute = conv_input};
 const fy_fast_kernel fy_fast_depthwise = {.op = "DepthwiseConv2dNative",
                                           .name = "depthwise",
                                           .dtypes = FY_T(FY_FLOAT),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ops/fused.h"
+#include "ops/trig.h"
 
 #define LANE_BYTES 32
 #include "ops/lanes_types.inc"
@@ -89,7 +90,7 @@ static void floats_to_halves(const float *in, uint16_t *out, int64_t n) {
 }
 
 extern const fy_lanes fy_lanes_avx2;
-#define LANES_TABLE fy_lanes_avx2
-#define LANES_NAME  "avx2"
+#define LANES_TABLE  fy_lanes_avx2
+#define LANES_NAME   "avx2"
 #define LANES_HALVES .halves_to_floats = halves_to_floats, .floats_to_halves = floats_to_halves,
 #include "ops/lanes_all.inc"
