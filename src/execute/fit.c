@@ -123,12 +123,12 @@ static fy_code make_fit(fy_program *p, const snapshot *s, bool *done, fy_error *
     FY_TRY(restore(p, s, err));
     for (int k = 1; k < 65 && k <= p->devices->n; k++) {
       if (!budgets[k]) continue;
-      fy_error why;
-      fy_error_init(&why);
-      fy_code code = fy_program_spill(p, k, budgets[k], &why);
-      fy_error_clear(&why);
-      if (code == FY_RESOURCE_EXHAUSTED) return FY_OK;
-      if (code) return fy_fail(err, code, "making room on a device");
+      fy_code code = fy_program_spill(p, k, budgets[k], err);
+      if (code == FY_OUT_OF_RANGE) {  // one instruction alone is too much
+        if (err) fy_error_clear(err);
+        return FY_OK;
+      }
+      if (code) return code;
     }
     FY_TRY(lay_out(p, err));
   }

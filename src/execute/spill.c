@@ -181,7 +181,7 @@ static fy_code too_small(const spiller *s, uint64_t bytes, uint32_t at, fy_error
   fy_human_bytes((double)(s->live + bytes), need);
   fy_human_bytes((double)s->budget, have);
   return fy_fail(
-      err, FY_RESOURCE_EXHAUSTED,
+      err, FY_OUT_OF_RANGE,
       "{{node %s}} alone needs %s at once on %s, which may hold %s: keeping other tensors "
       "in host memory meanwhile does not help",
       s->p->instrs[at].node->name, need, s->p->devices->items[s->space - 1]->name, have);

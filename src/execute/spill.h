@@ -9,7 +9,7 @@
 
 // Rewrites the instructions so that what lives in |space| at any time is at most |budget| bytes:
 // constants that do not fit all the time are brought by copies before they are needed, tensors whose
-// next use is farthest away go to the host and come back. RESOURCE_EXHAUSTED, with nothing changed,
+// next use is farthest away go to the host and come back. OUT_OF_RANGE, with nothing changed,
 // if one instruction alone needs more. Before tasks and layout.
 FY_MUST_CHECK fy_code fy_program_spill(fy_program *p, int space, uint64_t budget, fy_error *err);
 

@@ -212,7 +212,7 @@ static fy_code fail_full(const fy_mempool *pool, size_t bytes, const fy_error *w
   if (why && why->code) {
     fy_error_append(err,
                     "This is somebody else's memory (another process, or another session of this "
-                    "one): the device gave less than the limit allows: %s\n",
+                    "one), for the limit allows it. The device refused to give more: %s\n",
                     fy_error_text(why));
   } else if (allowed < bytes) {
     fy_error_append(err, "This is a true shortage: even without gaps there is too little.\n");

@@ -200,9 +200,8 @@ static void says_what_is_missing(void **state) {
   env_close(&e);
 }
 
-// Whichever allocation of the device fails, the run says so and the next one works.
-static void every_allocation_may_fail(void **state) {
-  (void)state;
+// Whichever allocation, copy or launch fails, the run says so and the next one works.
+static void fail_everywhere(fy_fault kind, bool sticky) {
   static const char *const configs[] = {"sim=gpu:1,memory=64MiB", "sim=gpu:1,memory=1280KiB"};
   for (size_t c = 0; c < 2; c++) {
     env e;
@@ -213,15 +212,17 @@ static void every_allocation_may_fail(void **state) {
     env_open(&e, configs[c]);
     fy_node *x = placeholder(e.g, "x", FY_FLOAT), *end = tower8(&e, x);
     fy_tensor *in = noise(2, (int64_t[]){256, 256}, 1);
-    for (int64_t nth = 1;; nth++) {
+    for (int64_t nth = 1;; nth += 1 + nth / 16) {
       env_session(&e);
-      fy_fault_arm(FY_FAULT_DEVICE_ALLOC, nth, true);
+      fy_fault_arm(kind, nth, sticky);
       fy_code code = run1(&e, x, in, end, &y, &err);
-      bool hit = fy_fault_hits(FY_FAULT_DEVICE_ALLOC) >= nth;
-      fy_fault_disarm(FY_FAULT_DEVICE_ALLOC);
+      bool hit = fy_fault_hits(kind) >= nth;
+      fy_fault_disarm(kind);
       if (hit && code) {
         failed++;
-        assert_int_equal(code, FY_RESOURCE_EXHAUSTED);
+        assert_int_equal(code, kind == FY_FAULT_COPY || kind == FY_FAULT_LAUNCH
+                                   ? FY_INTERNAL
+                                   : FY_RESOURCE_EXHAUSTED);
         assert_null(y);
         fy_error_clear(&err);
         if (run1(&e, x, in, end, &y, &err)) fail_msg("%s", fy_error_text(&err));
@@ -301,13 +302,21 @@ static void copies_hide_behind_computing(void **state) {
   env_close(&e);
 }
 
+static void everything_may_fail(void **state) {
+  (void)state;
+  fail_everywhere(FY_FAULT_DEVICE_ALLOC, true);
+  fail_everywhere(FY_FAULT_COPY, false);
+  fail_everywhere(FY_FAULT_LAUNCH, false);
+  fail_everywhere(FY_FAULT_ALLOC, false);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(weights_are_streamed),
       cmocka_unit_test(tensors_wait_on_the_host),
       cmocka_unit_test(not_when_told),
       cmocka_unit_test(says_what_is_missing),
-      cmocka_unit_test(every_allocation_may_fail),
+      cmocka_unit_test(everything_may_fail),
       cmocka_unit_test(a_lost_device),
       cmocka_unit_test(copies_hide_behind_computing),
   };
