@@ -155,20 +155,52 @@ static fy_code plan_lives(fy_program *p, const group *g, fy_error *err) {
   return FY_OK;
 }
 
-// Tensors made at run time are let go right after their last reader.
+// Marks the values whose last reader may still have company: another one in a task that is not
+// surely over by then.
+static fy_code mark_late(const fy_program *p, bool *late, fy_error *err) {
+  const uint32_t n = p->num_tasks;
+  if (n < 2) return FY_OK;
+  uint8_t *before = task_order(p);
+  if (!before) return fy_fail_oom(err, (size_t)n * n);
+  for (uint32_t i = 0; i < p->num_instrs; i++) {
+    const fy_instr *ins = &p->instrs[i];
+    for (uint32_t k = 0; k < ins->num_in; k++) {
+      const uint32_t v = p->args[ins->in + k], last = p->instrs[p->values[v].last_use].task;
+      if (ins->task != last && !before[(size_t)ins->task * n + last]) late[v] = true;
+    }
+  }
+  fy_free(before);
+  return FY_OK;
+}
+
+static bool is_freed(const fy_program *p, const bool *late, uint32_t v) {
+  const fy_value *val = &p->values[v];
+  return val->storage == FY_STORE_DYNAMIC && !val->fetched && val->producer != FY_NO_VALUE &&
+         !late[v];
+}
+
+// Tensors made at run time are let go right after their last reader; where tasks leave open which
+// reader that is, when the run ends.
 static fy_code list_frees(fy_program *p, fy_error *err) {
   uint32_t *count = fy_calloc(p->num_instrs + 1, sizeof *count);
-  if (!count) return fy_fail_oom(err, p->num_instrs * sizeof *count);
+  bool *late = fy_calloc(p->num_values + 1, sizeof *late);
+  fy_code code =
+      count && late ? mark_late(p, late, err) : fy_fail_oom(err, p->num_instrs * sizeof *count);
+  if (code) {
+    fy_free(count);
+    fy_free(late);
+    return code;
+  }
   size_t total = 0;
   for (uint32_t v = 0; v < p->num_values; v++) {
-    const fy_value *val = &p->values[v];
-    if (val->storage != FY_STORE_DYNAMIC || val->fetched || val->producer == FY_NO_VALUE) continue;
-    count[val->last_use]++;
+    if (!is_freed(p, late, v)) continue;
+    count[p->values[v].last_use]++;
     total++;
   }
   uint32_t *grown = fy_realloc(p->args, (p->num_args + total + 1) * sizeof *grown);
   if (!grown) {
     fy_free(count);
+    fy_free(late);
     return fy_fail_oom(err, total * sizeof *grown);
   }
   p->args = grown;
@@ -178,13 +210,13 @@ static fy_code list_frees(fy_program *p, fy_error *err) {
     at += count[i];
   }
   for (uint32_t v = 0; v < p->num_values; v++) {
-    const fy_value *val = &p->values[v];
-    if (val->storage != FY_STORE_DYNAMIC || val->fetched || val->producer == FY_NO_VALUE) continue;
-    fy_instr *ins = &p->instrs[val->last_use];
+    if (!is_freed(p, late, v)) continue;
+    fy_instr *ins = &p->instrs[p->values[v].last_use];
     p->args[ins->free_at + ins->num_free++] = v;
   }
   p->num_args = at;
   fy_free(count);
+  fy_free(late);
   return FY_OK;
 }
 

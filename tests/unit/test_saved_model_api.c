@@ -335,8 +335,13 @@ static void every_bit_may_be_wrong(void **state) {
 }
 
 int main(void) {
-  static char *const names[] = {"cnn",          "keras_strings",      "lstm",        "mlp",
-                                "rnn_unrolled", "several_signatures", "transformer", "vocabulary"};
+  static char *const names[] = {"cnn",           "keras_strings",
+                                "lstm",          "masked",
+                                "mlp",           "photo",
+                                "preprocessing", "ragged_examples",
+                                "rnn_unrolled",  "several_signatures",
+                                "tables",        "transformer",
+                                "vocabulary"};
   enum { COUNT = sizeof names / sizeof *names };
   struct CMUnitTest models[COUNT];
   for (int i = 0; i < COUNT; i++)
