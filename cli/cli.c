@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 // ------------------------------------------------------------------ errors
@@ -168,6 +168,17 @@ const char *cli_bytes(double bytes, char out[32]) {
   return out;
 }
 
+double cli_now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+bool cli_ends_with(const char *text, const char *end) {
+  size_t n = strlen(text), m = strlen(end);
+  return n >= m && strcmp(text + n - m, end) == 0;
+}
+
 void cli_json_text(const char *text) {
   putchar('"');
   for (; *text; text++) {
@@ -188,42 +199,25 @@ int cli_open(ferry_runtime **out) {
   return ferry_open(cli_config(), out, &err) ? cli_fail(NULL, &err) : EXIT_OK;
 }
 
-// A directory, or the graph of a checkpoint: more than a graph.
-static bool has_state(const char *path) {
-  struct stat st;
-  size_t n = strlen(path);
-  return (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) ||
-         (n > 5 && strcmp(path + n - 5, ".meta") == 0);
-}
-
 int cli_model_open(const char *path, const char *tags, cli_model *m) {
   ferry_error err;
   *m = (cli_model){0};
   if (cli_open(&m->rt)) return EXIT_FAILED;
   cli_progress_start("loading");
-  int bad;
-  if (has_state(path)) {
-    bad = ferry_model_load(m->rt, path, tags, &m->model, &err);
-    m->graph = bad ? NULL : ferry_model_graph(m->model);
-    m->session = bad ? NULL : ferry_model_session(m->model);
-  } else {
-    bad = ferry_graph_load(m->rt, path, &m->graph, &err);
-    if (!bad) bad = ferry_session_new(m->rt, m->graph, &m->session, &err);
-  }
+  int bad = ferry_model_load(m->rt, path, tags, &m->model, &err);
   cli_progress_stop();
-  if (!bad) return EXIT_OK;
-  cli_fail(NULL, &err);
-  cli_model_close(m);
-  return EXIT_FAILED;
+  if (bad) {
+    cli_fail(NULL, &err);
+    cli_model_close(m);
+    return EXIT_FAILED;
+  }
+  m->graph = ferry_model_graph(m->model);
+  m->session = ferry_model_session(m->model);
+  return EXIT_OK;
 }
 
 void cli_model_close(cli_model *m) {
-  if (m->model) {
-    ferry_model_free(m->model);
-  } else {
-    ferry_session_free(m->session);
-    ferry_graph_free(m->graph);
-  }
+  ferry_model_free(m->model);
   ferry_close(m->rt);
   *m = (cli_model){0};
 }

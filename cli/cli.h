@@ -53,6 +53,8 @@ bool cli_number(const char *text, int64_t *out);
 const char *cli_config(void);  // what --config said, or NULL
 const char *cli_bytes(double bytes, char out[32]);
 void cli_json_text(const char *text);  // quoted and escaped
+double cli_now_ms(void);               // of a clock that only goes forward
+bool cli_ends_with(const char *text, const char *end);
 
 // Repeated options joined by a separator. The text is the caller's (free).
 typedef struct cli_list {
@@ -65,11 +67,10 @@ void cli_list_add(cli_list *l, const char *separator, const char *item);
 void cli_progress_start(const char *what);
 void cli_progress_stop(void);
 
-// A graph with a session over it.
+// A model of any format, loaded. The graph and session are the model's.
 typedef struct cli_model {
   ferry_runtime *rt;
-  ferry_model
-      *model;  // of a SavedModel or a checkpoint: owns graph and session; NULL for a GraphDef
+  ferry_model *model;
   ferry_graph *graph;
   ferry_session *session;
 } cli_model;

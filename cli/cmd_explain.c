@@ -6,19 +6,19 @@
 #include "cli.h"
 
 typedef struct question {
-  const char *path, *why;
+  const char *path, *why, *signature;
   cli_list fetch, feed, shapes;
   int64_t batch;
   bool memory, json;
 } question;
 
 static int read_arguments(int argc, char **argv, question *q) {
-  static const cli_option options[] = {{"--fetch", true}, {"--feed", true}, {"--shape", true},
-                                       {"--batch", true}, {"--why", true},  {"--memory", false},
-                                       {"--json", false}};
+  static const cli_option options[] = {{"--fetch", true}, {"--feed", true},     {"--shape", true},
+                                       {"--batch", true}, {"--why", true},      {"--memory", false},
+                                       {"--json", false}, {"--signature", true}};
   cli_args a = {&command_explain, argc, 0, argv};
   const char *value;
-  for (int o; (o = cli_next(&a, options, 7, &value)) != CLI_END;) {
+  for (int o; (o = cli_next(&a, options, 8, &value)) != CLI_END;) {
     switch (o) {
       case CLI_BAD: return EXIT_USAGE;
       case CLI_WORD:
@@ -34,7 +34,8 @@ static int read_arguments(int argc, char **argv, question *q) {
         break;
       case 4: q->why = value; break;
       case 5: q->memory = true; break;
-      default: q->json = true; break;
+      case 6: q->json = true; break;
+      default: q->signature = value; break;
     }
   }
   if (!q->path) return cli_usage(a.command, "which graph?");
@@ -100,6 +101,22 @@ static void memory_json(const ferry_prediction *p) {
       (long long)p->transfers, (long long)p->transfer_bytes, p->compute_ns, p->transfer_ns);
 }
 
+// The tensors of a signature. A model that has signatures is asked about one unless --fetch says
+// otherwise.
+static int use_signature(question *q, const cli_model *m) {
+  ferry_error err;
+  const ferry_signature *s;
+  bool plain = strcmp(ferry_model_signature_at(m->model, 0)->name, "default") == 0;
+  if (!q->signature && (plain || q->fetch.text)) return EXIT_OK;
+  if (ferry_model_signature(m->model, q->signature, &s, &err)) return cli_fail(NULL, &err);
+  bool asked = q->fetch.text != NULL;
+  for (int i = 0; i < s->num_outputs && !asked; i++)
+    if (s->outputs[i].tensor) cli_list_add(&q->fetch, ",", s->outputs[i].tensor);
+  for (int i = 0; i < s->num_inputs; i++)
+    if (s->inputs[i].tensor) cli_list_add(&q->feed, ",", s->inputs[i].tensor);
+  return EXIT_OK;
+}
+
 static int answer(const question *q, const cli_model *m) {
   ferry_error err;
   ferry_request r = {.fetch = q->fetch.text,
@@ -135,7 +152,8 @@ static int run(int argc, char **argv) {
   int code = read_arguments(argc, argv, &q);
   if (!code) code = cli_model_open(q.path, NULL, &m);
   if (!code) {
-    code = answer(&q, &m);
+    code = use_signature(&q, &m);
+    if (!code) code = answer(&q, &m);
     cli_model_close(&m);
   }
   free(q.fetch.text);
@@ -146,10 +164,12 @@ static int run(int argc, char **argv) {
 
 const cli_command command_explain = {
     "explain", "where every node runs and why, transfers, memory; without running",
-    "Usage: ferry explain GRAPH [--fetch NAME] [--feed NAME] [--shape X=[32,784]] [--batch N]\n"
-    "                     [--why NODE | --memory] [--json]\n"
+    "Usage: ferry explain MODEL [--signature NAME] [--fetch NAME] [--feed NAME]\n"
+    "                     [--shape X=[32,784]] [--batch N] [--why NODE | --memory] [--json]\n"
     "\n"
-    "Compiles what a run would execute and reports it. GRAPH is a GraphDef, binary or text.\n"
+    "Compiles what a run would execute and reports it. MODEL is a GraphDef, binary or text, a\n"
+    "SavedModel or a .meta file.\n"
+    "  --signature S  of a SavedModel: whose outputs (serving_default, or the only one)\n"
     "  --fetch NAME   what would be fetched: y or y:1, repeated or comma-separated; else every "
     "output\n"
     "  --feed NAME    what would be fed besides the placeholders that are needed\n"

@@ -15,7 +15,8 @@ endif()
 
 set(FERRY_INCLUDE_DIRS ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src
                        ${CMAKE_BINARY_DIR}/generated)
-set(FERRY_KERNEL_OPTIONS -O3 -fno-math-errno -ffp-contract=off)
+# No one reads the floating point exception flags: both sides of a choice may be computed.
+set(FERRY_KERNEL_OPTIONS -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off)
 set(FERRY_AVX2_OPTIONS -mavx2 -mfma -mf16c)
 set(FERRY_AVX512_OPTIONS -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -mf16c)
 

@@ -15,9 +15,9 @@ file(GLOB man_pages CONFIGURE_DEPENDS docs/*.1)
 if(man_pages)
   install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
-# The network of `ferry demo`.
+# The network of `ferry demo`, and the SavedModel of the examples.
 install(DIRECTORY examples/models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/ferry/models
-        FILES_MATCHING PATTERN "*.pb" PATTERN "*.npy")
+        FILES_MATCHING PATTERN "*.pb" PATTERN "*.npy" PATTERN "variables.*")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # pkgconfig lies in LIBDIR/pkgconfig: one step up per path component of LIBDIR leads to the prefix.

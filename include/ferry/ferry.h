@@ -95,6 +95,19 @@ FERRY_EXPORT int64_t ferry_tensor_count(const ferry_tensor *t);
 FERRY_EXPORT size_t ferry_tensor_bytes(const ferry_tensor *t);
 FERRY_EXPORT void *ferry_tensor_data(ferry_tensor *t);
 FERRY_EXPORT int ferry_tensor_text(const ferry_tensor *t, int64_t limit, char **out);  // summary
+// Element |i| of a string tensor: |*n| bytes, any bytes, that live as long as |t|; NULL if there is
+// no such element. Setting copies; only while nobody else holds the tensor.
+FERRY_EXPORT const char *ferry_tensor_string(const ferry_tensor *t, int64_t i, size_t *n);
+FERRY_EXPORT int ferry_tensor_set_string(ferry_tensor *t, int64_t i, const void *bytes, size_t n,
+                                         ferry_error *err);
+FERRY_EXPORT const char *ferry_dtype_name(int dtype);  // "float", "string"
+// Every array of a .npz archive. |*names| and |*tensors| (each of |*n|) are the caller's: free both
+// with ferry_npz_free.
+FERRY_EXPORT int ferry_npz_load(const char *path, int *n, char ***names, ferry_tensor ***tensors,
+                                ferry_error *err);
+FERRY_EXPORT void ferry_npz_free(int n, char **names, ferry_tensor **tensors);
+FERRY_EXPORT int ferry_npz_save(const char *path, int n, const char *const *names,
+                                ferry_tensor *const *tensors, ferry_error *err);
 
 // ------------------------------------------------------------------ graphs
 FERRY_EXPORT int ferry_graph_new(ferry_runtime *rt, ferry_graph **out, ferry_error *err);
@@ -140,31 +153,71 @@ typedef struct
 } ferry_stats;
 FERRY_EXPORT void ferry_session_stats(const ferry_session *s, ferry_stats *out);
 
-// ------------------------------------------------------------------ models with state
-// A SavedModel directory, or TensorFlow 1's PREFIX.meta (or the directory whose file "checkpoint" names
-// it): loads the graph, restores the variables, fills the tables. |tags|: "serve" or "serve,gpu";
-// NULL = the only graph, else the one tagged "serve".
+// ------------------------------------------------------------------ models
+// Whatever Python wrote, found out by looking: a SavedModel directory; a frozen GraphDef (.pb,
+// .pbtxt); a .meta file of TensorFlow 1 with its checkpoint beside it, or the directory whose file
+// "checkpoint" names it. Loading imports the graph, restores variables and fills tables.
+//
+//   ferry_model *m;  ferry_tensor *y;
+//   ferry_model_load(rt, "exported/", NULL, &m, &err);
+//   ferry_model_run(m, NULL, 1, (const char *[]){"x"}, &x, 1, (const char *[]){"y"}, &y, 0, &err);
 typedef struct ferry_model ferry_model;
+
+typedef struct ferry_model_value {
+  const char *name;     // "x", as callers know it
+  const char *tensor;   // "serving_default_x:0"; NULL: a sparse or composite tensor, not callable
+  int dtype;            // TensorFlow's number
+  int rank;             // -1 = not known
+  const int64_t *dims;  // -1 = any size
+  bool optional;        // the signature has a default value for this input
+} ferry_model_value;
+
+typedef struct ferry_signature {
+  const char *name;    // "serving_default"
+  const char *method;  // "tensorflow/serving/predict"
+  int num_inputs, num_outputs;
+  const ferry_model_value *inputs, *outputs;  // by name
+} ferry_signature;
+
+// |tags|: "serve" or "serve,gpu"; NULL = serve, or the only graph there is. The runtime must outlive
+// the model. NOT_FOUND, DATA_LOSS … name the file and what is wrong in it.
 FERRY_EXPORT int ferry_model_load(ferry_runtime *rt, const char *path, const char *tags,
                                   ferry_model **out, ferry_error *err);
 FERRY_EXPORT void ferry_model_free(ferry_model *m);
-FERRY_EXPORT ferry_graph *ferry_model_graph(ferry_model *m);      // the model's own
-FERRY_EXPORT ferry_session *ferry_model_session(ferry_model *m);  // the model's own
-// Tags, signatures with their tensors, assets.
-FERRY_EXPORT int ferry_model_describe(const ferry_model *m, ferry_format format, char **out,
-                                      ferry_error *err);
-// The keys of a signature's inputs or outputs, comma-separated. |signature| NULL = "serving_default",
-// else the only one.
-FERRY_EXPORT int ferry_model_keys(const ferry_model *m, const char *signature, bool inputs,
-                                  char **out, ferry_error *err);
-// The tensor that a key stands for: "serving_default_x:0". NULL if there is no such key.
-FERRY_EXPORT const char *ferry_model_tensor(const ferry_model *m, const char *signature, bool input,
-                                            const char *key);
-// ferry_run with keys of a signature for names.
+// Signatures by name. A model without any has one, "default": its placeholders and what nobody reads.
+// What is returned lives as long as the model.
+FERRY_EXPORT int ferry_model_signature_count(const ferry_model *m);
+FERRY_EXPORT const ferry_signature *ferry_model_signature_at(const ferry_model *m, int index);
+// NULL |name|: serving_default, or the only one. NOT_FOUND suggests the nearest.
+FERRY_EXPORT int ferry_model_signature(const ferry_model *m, const char *name,
+                                       const ferry_signature **out, ferry_error *err);
+// Calls a signature by the names of its inputs. |output_names| NULL: all outputs in the signature's
+// order (|num_outputs| must be their number). |results[i]| are the caller's. Errors say what was
+// expected and what came. Thread-safe.
 FERRY_EXPORT int ferry_model_run(ferry_model *m, const char *signature, int num_inputs,
-                                 const char *const *input_keys, ferry_tensor *const *inputs,
-                                 int num_outputs, const char *const *output_keys,
+                                 const char *const *input_names, ferry_tensor *const *inputs,
+                                 int num_outputs, const char *const *output_names,
                                  ferry_tensor **results, int64_t timeout_ms, ferry_error *err);
+// The graph and session behind it, for ferry_explain, ferry_predict, ferry_run; owned by |m|.
+FERRY_EXPORT ferry_graph *ferry_model_graph(ferry_model *m);
+FERRY_EXPORT ferry_session *ferry_model_session(ferry_model *m);
+
+// What a signature needs as one graph without state: variables become constants, tables fill
+// themselves. |notes| (may be NULL) gets what is worth knowing, one line each.
+// FAILED_PRECONDITION if the signature writes a variable.
+FERRY_EXPORT int ferry_model_freeze(ferry_model *m, const char *signature, ferry_graph **out,
+                                    char **notes, ferry_error *err);
+// A report on any model or checkpoint, without loading it: format, signatures, operations, what has
+// no kernel here, weights, assets, which of |rt|'s devices could run it.
+FERRY_EXPORT int ferry_inspect(ferry_runtime *rt, const char *path, const char *tags,
+                               ferry_format format, char **out, ferry_error *err);
+// Text or binary by the extension of |to| (.pbtxt, .pb); a checkpoint of any version to a TensorBundle
+// (|to| is its prefix) or to .npz.
+FERRY_EXPORT int ferry_convert(const char *from, const char *to, ferry_error *err);
+// Compares graphs and weights. Values differ if their distance is above |tolerance|. |*same| says it
+// in short, |*out| what differs.
+FERRY_EXPORT int ferry_diff(const char *a, const char *b, double tolerance, ferry_format format,
+                            bool *same, char **out, ferry_error *err);
 
 // ------------------------------------------------------------------ asking
 typedef struct ferry_request {

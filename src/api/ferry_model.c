@@ -1,80 +1,228 @@
 // SPDX-License-Identifier: Apache-2.0
-// ferry_model.c: models with state for ferry.h: SavedModels and TensorFlow 1's checkpoints.
+// ferry_model.c: load a model of any format and list what can be called.
 
-#include <stdio.h>
+#include "api/ferry_model.h"
+
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "api/api.h"
-#include "api/ferry_api.h"
 #include "base/alloc.h"
+#include "graph/function.h"
 #include "graph/import.h"
-#include "model/saved_model.h"
+#include "wire/tensor_proto.h"
 
-#define MAX_TAGS 32
+// ------------------------------------------------------------------ signatures
+static void release(void *tensor) {
+  fy_tensor_release(tensor);
+}
 
-struct ferry_model {
-  fy_saved_model source;
-  fy_arena arena;
-  fy_signature *signatures;
-  size_t num_signatures;
-  fy_asset *assets;
-  size_t num_assets;
-  ferry_graph *graph;
-  ferry_session *session;
-};
+static fy_code copy_value(fy_arena *a, const fy_signature_value *from, ferry_model_value *to,
+                          fy_error *err) {
+  to->name = fy_arena_strdup(a, from->key);
+  to->tensor = from->tensor ? fy_arena_strdup(a, from->tensor) : NULL;
+  to->dtype = (int)from->dtype;
+  to->rank = from->shape.rank;
+  size_t bytes = from->shape.rank > 0 ? (size_t)from->shape.rank * sizeof(int64_t) : 0;
+  to->dims = bytes ? fy_arena_memdup(a, from->shape.dims, bytes) : NULL;
+  if (!to->name || (from->tensor && !to->tensor) || (bytes && !to->dims))
+    return fy_fail_oom(err, strlen(from->key));
+  return FY_OK;
+}
 
-// ------------------------------------------------------------------ loading
-static fy_code open_source(const char *path, fy_saved_model *m, fy_error *err) {
-  struct stat st;
-  size_t n = strlen(path);
-  if (n > 5 && strcmp(path + n - 5, ".meta") == 0) return fy_meta_graph_open(path, m, err);
-  fy_code code = fy_saved_model_open(path, m, err);
-  if (code != FY_NOT_FOUND || stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) return code;
-  // No SavedModel: perhaps a directory of checkpoints.
-  fy_saved_model other;
-  fy_error why;
-  fy_error_init(&why);
-  if (fy_meta_graph_open(path, &other, &why) == FY_OK) {
-    fy_saved_model_close(m);
-    *m = other;
-    fy_error_clear(err);
-    code = FY_OK;
-  } else {
-    fy_saved_model_close(&other);
+static fy_code copy_values(fy_arena *a, const fy_signature_value *from, uint32_t n,
+                           const ferry_model_value **out, fy_error *err) {
+  ferry_model_value *to = fy_arena_array(a, (size_t)n + 1, sizeof *to);
+  if (!to) return fy_fail_oom(err, n * sizeof *to);
+  for (uint32_t i = 0; i < n; i++) FY_TRY(copy_value(a, &from[i], &to[i], err));
+  *out = to;
+  return FY_OK;
+}
+
+// SignatureDef.defaults: what an input is if nobody gives it.
+static fy_code read_defaults(ferry_model *m, const Tensorflow__MetaGraphDef *meta, int index,
+                             fy_error *err) {
+  ferry_signature *s = &m->signatures[index];
+  m->defaults[index] = fy_arena_array(&m->arena, (size_t)s->num_inputs + 1, sizeof(fy_tensor *));
+  if (!m->defaults[index]) return fy_fail_oom(err, sizeof(fy_tensor *));
+  for (size_t i = 0; i < meta->n_signature_def; i++) {
+    const Tensorflow__SignatureDef *d = meta->signature_def[i]->value;
+    if (!d || strcmp(meta->signature_def[i]->key, s->name) != 0) continue;
+    for (size_t k = 0; k < d->n_defaults; k++)
+      for (int v = 0; v < s->num_inputs; v++) {
+        fy_tensor *t;
+        if (strcmp(s->inputs[v].name, d->defaults[k]->key) != 0 || !d->defaults[k]->value) continue;
+        FY_TRY(fy_wire_tensor_read(d->defaults[k]->value, NULL, &t, err));
+        if (fy_arena_defer(&m->arena, release, t)) {
+          fy_tensor_release(t);
+          return fy_fail_oom(err, sizeof t);
+        }
+        m->defaults[index][v] = t;
+        ((ferry_model_value *)(uintptr_t)s->inputs)[v].optional = true;
+      }
   }
-  fy_error_clear(&why);
+  return FY_OK;
+}
+
+static fy_code read_signatures(ferry_model *m, const Tensorflow__MetaGraphDef *meta,
+                               fy_error *err) {
+  fy_arena scratch;
+  fy_signature *list;
+  size_t n = 0;
+  fy_arena_init(&scratch);
+  fy_code code = fy_saved_model_signatures(meta, &scratch, &list, &n, err);
+  if (!code) {
+    m->signatures = fy_arena_array(&m->arena, n + 2, sizeof *m->signatures);
+    m->defaults = fy_arena_array(&m->arena, n + 2, sizeof *m->defaults);
+    if (!m->signatures || !m->defaults) code = fy_fail_oom(err, n * sizeof *m->signatures);
+  }
+  for (size_t i = 0; !code && i < n; i++) {
+    ferry_signature *s = &m->signatures[i];
+    s->name = fy_arena_strdup(&m->arena, list[i].key);
+    s->method = fy_arena_strdup(&m->arena, list[i].method);
+    s->num_inputs = (int)list[i].num_inputs;
+    s->num_outputs = (int)list[i].num_outputs;
+    if (!s->name || !s->method) code = fy_fail_oom(err, 64);
+    if (!code) code = copy_values(&m->arena, list[i].inputs, list[i].num_inputs, &s->inputs, err);
+    if (!code)
+      code = copy_values(&m->arena, list[i].outputs, list[i].num_outputs, &s->outputs, err);
+    if (!code) code = read_defaults(m, meta, (int)i, err);
+    m->num_signatures = (int)i + 1;
+  }
+  fy_arena_free(&scratch);
   return code;
 }
 
-static fy_code pick(fy_saved_model *m, const char *tags, fy_error *err) {
-  static const char *const serve[] = {"serve"};
-  if (m->meta) return FY_OK;
-  if (!tags && m->proto->n_meta_graphs == 1 && m->proto->meta_graphs[0]->graph_def) {
-    m->meta = m->proto->meta_graphs[0];
-    return FY_OK;
-  }
-  if (!tags) return fy_saved_model_pick(m, serve, 1, err);
-  const char *list[MAX_TAGS];
-  char *text = fy_arena_strdup(&m->arena, tags), *save = NULL;
-  int n = 0;
-  if (!text) return fy_fail_oom(err, strlen(tags));
-  for (char *t = strtok_r(text, ", ", &save); t; t = strtok_r(NULL, ", ", &save)) {
-    if (n == MAX_TAGS) return fy_fail(err, FY_INVALID_ARGUMENT, "more than %d tags", MAX_TAGS);
-    list[n++] = t;
-  }
-  return fy_saved_model_pick(m, list, n, err);
+// ------------------------------------------------------------------ a graph without signatures
+static bool is_input(const fy_node *n) {
+  return strcmp(n->op_name, "Placeholder") == 0 || strcmp(n->op_name, "PlaceholderV2") == 0;
 }
 
-static fy_code start(ferry_model *m, fy_error *err) {
+static bool is_value(fy_dtype t) {
+  t = fy_dtype_base(t);
+  return t != FY_RESOURCE && t != FY_VARIANT;
+}
+
+// Nobody reads it, and it computes something from what is fed or stored.
+static bool is_output(const fy_node *n, const char *saver_scope) {
+  if (!n->num_outputs || n->num_control_outs || is_input(n) || !is_value(n->outputs[0].dtype) ||
+      strncmp(n->op_name, "Placeholder", 11) == 0 || strcmp(n->op_name, "Const") == 0)
+    return false;
+  if (saver_scope && strncmp(n->name, saver_scope, strlen(saver_scope)) == 0) return false;
+  for (uint32_t i = 0; i < n->num_outputs; i++)
+    if (n->outputs[i].num_uses) return false;
+  return true;
+}
+
+static fy_code add_value(ferry_model *m, const fy_node *n, ferry_model_value *list, int *count,
+                         uint32_t index, fy_error *err) {
+  const fy_node_out *o = &n->outputs[index];
+  fy_signature_value v = {.key = n->name, .dtype = fy_dtype_base(o->dtype), .shape = o->shape};
+  if (index) v.key = fy_arena_printf(&m->arena, "%s:%u", n->name, index);
+  v.tensor = fy_arena_printf(&m->arena, "%s:%u", n->name, index);
+  if (!v.key || !v.tensor) return fy_fail_oom(err, strlen(n->name));
+  return copy_value(&m->arena, &v, &list[(*count)++], err);
+}
+
+// [id]: computed from something that is fed. Repeats while loops carry it further.
+static bool *fed_nodes(const fy_graph *g, fy_arena *a) {
+  bool *fed = fy_arena_array(a, g->num_nodes + 1, sizeof *fed);
+  for (bool again = fed != NULL; again;) {
+    again = false;
+    for (size_t i = 0; i < g->num_nodes; i++) {
+      const fy_node *n = g->nodes[i];
+      if (!n || fed[i]) continue;
+      bool now = is_input(n);
+      for (uint32_t k = 0; k < n->num_inputs && !now; k++)
+        now = n->inputs[k].node && fed[n->inputs[k].node->id];
+      fed[i] = now;
+      again |= now;
+    }
+  }
+  return fed;
+}
+
+// If something depends on what is fed, the rest (counters, checks) is left out.
+static bool drop_unfed(const fy_graph *g, const bool *fed, const char *scope) {
+  for (size_t i = 0; i < g->num_nodes; i++)
+    if (g->nodes[i] && fed[i] && is_output(g->nodes[i], scope)) return true;
+  return false;
+}
+
+static fy_code make_signature(ferry_model *m, const char *saver_scope, fy_error *err) {
+  fy_graph *g = m->graph;
+  size_t ins = 0, outs = 0;
+  for (size_t i = 0; i < g->num_nodes; i++) {
+    const fy_node *n = g->nodes[i];
+    if (n && is_input(n)) ins++;
+    if (n && is_output(n, saver_scope)) outs += n->num_outputs;
+  }
+  m->signatures = fy_arena_array(&m->arena, 2, sizeof *m->signatures);
+  m->defaults = fy_arena_array(&m->arena, 2, sizeof *m->defaults);
+  ferry_model_value *in = fy_arena_array(&m->arena, ins + 1, sizeof *in);
+  ferry_model_value *out = fy_arena_array(&m->arena, outs + 1, sizeof *out);
+  if (!m->signatures || !m->defaults || !in || !out) return fy_fail_oom(err, (ins + outs) * 64);
+  bool *fed = fed_nodes(g, &m->arena);
+  if (!fed) return fy_fail_oom(err, g->num_nodes);
+  bool only_fed = drop_unfed(g, fed, saver_scope);
+  ferry_signature *s = &m->signatures[0];
+  *s = (ferry_signature){.name = "default", .method = "", .inputs = in, .outputs = out};
+  for (size_t i = 0; i < g->num_nodes; i++) {
+    const fy_node *n = g->nodes[i];
+    if (n && is_input(n)) FY_TRY(add_value(m, n, in, &s->num_inputs, 0, err));
+    if (!n || !is_output(n, saver_scope) || (only_fed && !fed[i])) continue;
+    for (uint32_t k = 0; k < n->num_outputs; k++)
+      if (is_value(n->outputs[k].dtype)) FY_TRY(add_value(m, n, out, &s->num_outputs, k, err));
+  }
+  m->num_signatures = 1;
+  return FY_OK;
+}
+
+// "save/" of "save/Const:0".
+static const char *saver_scope(fy_arena *a, const Tensorflow__MetaGraphDef *meta) {
+  const char *name = meta && meta->saver_def ? meta->saver_def->filename_tensor_name : NULL;
+  const char *slash = name ? strrchr(name, '/') : NULL;
+  return slash ? fy_arena_strndup(a, name, (size_t)(slash + 1 - name)) : NULL;
+}
+
+// ------------------------------------------------------------------ loading
+static fy_code keep_assets(ferry_model *m, const fy_model_file *f, fy_error *err) {
+  char *const *init = NULL;
+  size_t n;
+  if (!f->saved.meta) return FY_OK;
+  FY_TRY(fy_saved_model_init_nodes(&f->saved, &init, &n, err));
+  m->init_nodes = fy_arena_array(&m->arena, n + 1, sizeof *m->init_nodes);
+  if (!m->init_nodes) return fy_fail_oom(err, n * sizeof *m->init_nodes);
+  for (size_t i = 0; i < n; i++) {
+    if (!init[i] || !*init[i]) continue;
+    const char *name = fy_arena_strdup(&m->arena, init[i]);
+    if (!name) return fy_fail_oom(err, 64);
+    m->init_nodes[m->num_init_nodes++] = name;
+  }
+  FY_TRY(fy_saved_model_assets(&f->saved, &m->arena, &m->assets, &m->num_assets, err));
+  for (size_t i = 0; i < m->num_assets; i++) {
+    m->assets[i].tensor = fy_arena_strdup(&m->arena, m->assets[i].tensor);
+    if (!m->assets[i].tensor) return fy_fail_oom(err, 64);
+  }
+  return FY_OK;
+}
+
+static fy_code start(ferry_model *m, ferry_runtime *rt, const fy_model_file *f, fy_error *err) {
+  fy_arena scratch;
   fy_model_step steps[FY_MODEL_MAX_STEPS];
+  ferry_error why;
   int n = 0;
-  fy_graph *g = fy_ferry_graph(m->graph);
-  fy_lock(&g->lock);
-  fy_code code = fy_graph_import(g, m->source.meta->graph_def, NULL, &m->arena, NULL, err);
-  if (!code) code = fy_saved_model_steps(&m->source, g, &m->arena, steps, &n, err);
-  fy_unlock(&g->lock);
+  fy_arena_init(&scratch);
+  fy_lock(&m->graph->lock);
+  fy_code code = fy_graph_import(m->graph, f->graph, NULL, &scratch, NULL, err);
+  if (!code && f->saved.meta)
+    code = fy_saved_model_steps(&f->saved, m->graph, &scratch, steps, &n, err);
+  if (!code && f->saved.meta) code = read_signatures(m, f->saved.meta, err);
+  if (!code && !m->num_signatures)
+    code = make_signature(m, saver_scope(&scratch, f->saved.meta), err);
+  fy_unlock(&m->graph->lock);
+  if (!code) code = keep_assets(m, f, err);
+  if (!code && ferry_session_new(rt, (ferry_graph *)m->graph, &m->session, &why))
+    code = fy_fail(err, (fy_code)why.code, "%s", why.text);
   for (int i = 0; !code && i < n; i++) {
     fy_run_args args = {.feeds = steps[i].feeds,
                         .feed_values = steps[i].values,
@@ -82,234 +230,55 @@ static fy_code start(ferry_model *m, fy_error *err) {
                         .targets = steps[i].targets,
                         .num_targets = steps[i].num_targets};
     code = fy_session_run(m->session->session, &args, NULL, err);
+    if (code) fy_error_prepend(err, "%s: cannot %s: ", f->path, steps[i].what);
   }
+  fy_arena_free(&scratch);
   return code;
 }
 
 static fy_code load(ferry_runtime *rt, const char *path, const char *tags, ferry_model *m,
                     fy_error *err) {
-  ferry_error e = {0};
-  FY_TRY(open_source(path, &m->source, err));
-  FY_TRY(pick(&m->source, tags, err));
-  if (ferry_graph_new(rt, &m->graph, &e) || ferry_session_new(rt, m->graph, &m->session, &e))
-    return fy_fail(err, (fy_code)e.code, "%s", e.text);
-  FY_TRY(start(m, err));
-  FY_TRY(fy_saved_model_assets(&m->source, &m->arena, &m->assets, &m->num_assets, err));
-  return fy_saved_model_signatures(m->source.meta, &m->arena, &m->signatures, &m->num_signatures,
-                                   err);
+  fy_model_file f;
+  fy_code code = fy_model_file_open(path, tags, &f, err);
+  if (!code && !f.graph)
+    code = fy_fail(err, FY_INVALID_ARGUMENT,
+                   "%s is a checkpoint: weights without a graph. Load the SavedModel or the .meta "
+                   "file that belongs to it",
+                   path);
+  if (!code && !(m->graph = fy_graph_new())) code = fy_fail_oom(err, sizeof *m->graph);
+  if (!code) code = start(m, rt, &f, err);
+  fy_model_file_close(&f);
+  return code;
 }
 
 int ferry_model_load(ferry_runtime *rt, const char *path, const char *tags, ferry_model **out,
                      ferry_error *err) {
   fy_error e;
   fy_error_init(&e);
-  ferry_model *m = *out = fy_calloc(1, sizeof *m);
-  fy_code code = m ? FY_OK : fy_fail_oom(&e, sizeof *m);
-  if (!code) {
-    fy_arena_init(&m->source.arena);
-    fy_arena_init(&m->arena);
-    code = load(rt, path, tags, m, &e);
-  }
-  if (code) {
+  *out = NULL;
+  ferry_model *m = fy_calloc(1, sizeof *m);
+  if (!m) return fy_ferry_end(fy_fail_oom(&e, sizeof *m), &e, err);
+  fy_arena_init(&m->arena);
+  fy_code code = load(rt, path, tags, m, &e);
+  if (code)
     ferry_model_free(m);
-    *out = NULL;
-  }
+  else
+    *out = m;
   return fy_ferry_end(code, &e, err);
 }
 
 void ferry_model_free(ferry_model *m) {
   if (!m) return;
   ferry_session_free(m->session);
-  if (m->graph) ferry_graph_free(m->graph);
-  fy_saved_model_close(&m->source);
+  if (m->graph) fy_api_graph_unref(m->graph);
   fy_arena_free(&m->arena);
   fy_free(m);
 }
 
 ferry_graph *ferry_model_graph(ferry_model *m) {
-  return m->graph;
+  return (ferry_graph *)m->graph;
 }
+
 ferry_session *ferry_model_session(ferry_model *m) {
   return m->session;
-}
-
-// ------------------------------------------------------------------ signatures
-static const fy_signature *find_signature(const ferry_model *m, const char *key) {
-  for (size_t i = 0; i < m->num_signatures; i++)
-    if (strcmp(m->signatures[i].key, key ? key : "serving_default") == 0) return &m->signatures[i];
-  return !key && m->num_signatures == 1 ? &m->signatures[0] : NULL;
-}
-
-static fy_code need_signature(const ferry_model *m, const char *key, const fy_signature **out,
-                              fy_error *err) {
-  *out = find_signature(m, key);
-  if (*out) return FY_OK;
-  fy_str s;
-  fy_str_init(&s);
-  for (size_t i = 0; i < m->num_signatures; i++)
-    fy_str_printf(&s, "%s%s", i ? ", " : "", m->signatures[i].key);
-  fy_fail(err, FY_NOT_FOUND, "%s has no signature '%s'; it has: %s", m->source.file,
-          key ? key : "serving_default", m->num_signatures ? fy_str_text(&s) : "none");
-  fy_str_free(&s);
-  return FY_NOT_FOUND;
-}
-
-const char *ferry_model_tensor(const ferry_model *m, const char *signature, bool input,
-                               const char *key) {
-  const fy_signature *s = find_signature(m, signature);
-  const fy_signature_value *v = !s ? NULL : input ? s->inputs : s->outputs;
-  for (uint32_t i = 0; s && i < (input ? s->num_inputs : s->num_outputs); i++)
-    if (strcmp(v[i].key, key) == 0) return v[i].tensor;
-  return NULL;
-}
-
-int ferry_model_keys(const ferry_model *m, const char *signature, bool inputs, char **out,
-                     ferry_error *err) {
-  fy_error e;
-  const fy_signature *s;
-  fy_str text;
-  fy_error_init(&e);
-  fy_str_init(&text);
-  *out = NULL;
-  fy_code code = need_signature(m, signature, &s, &e);
-  for (uint32_t i = 0; !code && i < (inputs ? s->num_inputs : s->num_outputs); i++)
-    fy_str_printf(&text, "%s%s", i ? "," : "", inputs ? s->inputs[i].key : s->outputs[i].key);
-  if (code)
-    fy_str_free(&text);
-  else
-    code = fy_ferry_text(&text, out, &e);
-  return fy_ferry_end(code, &e, err);
-}
-
-static fy_code to_tensors(const ferry_model *m, const fy_signature *s, bool input, int n,
-                          const char *const *keys, const char **out, fy_error *err) {
-  for (int i = 0; i < n; i++) {
-    out[i] = ferry_model_tensor(m, s->key, input, keys[i]);
-    if (!out[i])
-      return fy_fail(err, FY_INVALID_ARGUMENT, "signature '%s' has no %s '%s'", s->key,
-                     input ? "input" : "output", keys[i]);
-  }
-  return FY_OK;
-}
-
-int ferry_model_run(ferry_model *m, const char *signature, int num_inputs,
-                    const char *const *input_keys, ferry_tensor *const *inputs, int num_outputs,
-                    const char *const *output_keys, ferry_tensor **results, int64_t timeout_ms,
-                    ferry_error *err) {
-  fy_error e;
-  const fy_signature *s;
-  fy_error_init(&e);
-  for (int i = 0; i < num_outputs; i++) results[i] = NULL;
-  if (num_inputs < 0 || num_outputs < 0)
-    return fy_ferry_end(fy_fail(&e, FY_INVALID_ARGUMENT, "a negative number of inputs or outputs"),
-                        &e, err);
-  fy_code code = need_signature(m, signature, &s, &e);
-  const char **names = fy_malloc(((size_t)num_inputs + (size_t)num_outputs + 1) * sizeof *names);
-  if (!code && !names) code = fy_fail_oom(&e, sizeof *names);
-  if (!code) code = to_tensors(m, s, true, num_inputs, input_keys, names, &e);
-  if (!code) code = to_tensors(m, s, false, num_outputs, output_keys, names + num_inputs, &e);
-  int bad = code ? fy_ferry_end(code, &e, err)
-                 : ferry_run(m->session, num_inputs, names, inputs, num_outputs, names + num_inputs,
-                             results, timeout_ms, err);
-  fy_free((void *)names);
-  return bad;
-}
-
-// ------------------------------------------------------------------ description
-static void print_values(fy_str *s, const char *title, const fy_signature_value *v, uint32_t n) {
-  char shape[128];
-  for (uint32_t i = 0; i < n; i++)
-    fy_str_printf(
-        s, "    %-4s %s: %s%s  (%s)\n", i ? "" : title, v[i].key, fy_dtype_name(v[i].dtype),
-        v[i].shape.rank < 0 ? "?" : fy_shape_text(v[i].shape.rank, v[i].shape.dims, shape),
-        v[i].tensor ? v[i].tensor : "composite");
-}
-
-static void describe_text(fy_str *s, const ferry_model *m) {
-  const Tensorflow__MetaGraphDef__MetaInfoDef *info = m->source.meta->meta_info_def;
-  fy_str_printf(s, "%s\n  tags", m->source.file);
-  for (size_t i = 0; info && i < info->n_tags; i++) fy_str_printf(s, " %s", info->tags[i]);
-  if (info && info->tensorflow_version && *info->tensorflow_version)
-    fy_str_printf(s, "\n  written by TensorFlow %s", info->tensorflow_version);
-  fy_str_printf(s, "\n  %zu nodes, %zu functions\n", ferry_graph_size(m->graph),
-                (size_t)fy_ferry_graph(m->graph)->functions->by_name.live);
-  for (size_t i = 0; i < m->num_signatures; i++) {
-    const fy_signature *g = &m->signatures[i];
-    fy_str_printf(s, "  signature %s%s%s%s\n", g->key, *g->method ? " (" : "", g->method,
-                  *g->method ? ")" : "");
-    print_values(s, "in", g->inputs, g->num_inputs);
-    print_values(s, "out", g->outputs, g->num_outputs);
-  }
-  for (size_t i = 0; i < m->num_assets; i++) fy_str_printf(s, "  asset %s\n", m->assets[i].path);
-}
-
-static void json_text(fy_str *s, const char *text) {
-  fy_str_json(s, text, strlen(text));
-}
-
-static void json_values(fy_str *s, const fy_signature_value *v, uint32_t n) {
-  fy_str_add(s, "{");
-  for (uint32_t i = 0; i < n; i++) {
-    fy_str_add(s, i ? ", " : "");
-    json_text(s, v[i].key);
-    fy_str_printf(s, ": {\"dtype\": \"%s\", \"shape\": ", fy_dtype_name(v[i].dtype));
-    if (v[i].shape.rank < 0) {
-      fy_str_add(s, "null");
-    } else {
-      fy_str_add(s, "[");
-      for (int32_t d = 0; d < v[i].shape.rank; d++)
-        fy_str_printf(s, "%s%lld", d ? ", " : "", (long long)v[i].shape.dims[d]);
-      fy_str_add(s, "]");
-    }
-    fy_str_add(s, ", \"tensor\": ");
-    if (v[i].tensor)
-      json_text(s, v[i].tensor);
-    else
-      fy_str_add(s, "null");
-    fy_str_add(s, "}");
-  }
-  fy_str_add(s, "}");
-}
-
-static void describe_json(fy_str *s, const ferry_model *m) {
-  const Tensorflow__MetaGraphDef__MetaInfoDef *info = m->source.meta->meta_info_def;
-  fy_str_add(s, "{\"file\": ");
-  json_text(s, m->source.file);
-  fy_str_add(s, ", \"tags\": [");
-  for (size_t i = 0; info && i < info->n_tags; i++) {
-    fy_str_add(s, i ? ", " : "");
-    json_text(s, info->tags[i]);
-  }
-  fy_str_printf(s, "], \"nodes\": %zu, \"signatures\": {", ferry_graph_size(m->graph));
-  for (size_t i = 0; i < m->num_signatures; i++) {
-    const fy_signature *g = &m->signatures[i];
-    fy_str_add(s, i ? ", " : "");
-    json_text(s, g->key);
-    fy_str_add(s, ": {\"method\": ");
-    json_text(s, g->method);
-    fy_str_add(s, ", \"inputs\": ");
-    json_values(s, g->inputs, g->num_inputs);
-    fy_str_add(s, ", \"outputs\": ");
-    json_values(s, g->outputs, g->num_outputs);
-    fy_str_add(s, "}");
-  }
-  fy_str_add(s, "}, \"assets\": [");
-  for (size_t i = 0; i < m->num_assets; i++) {
-    fy_str_add(s, i ? ", " : "");
-    json_text(s, m->assets[i].path);
-  }
-  fy_str_add(s, "]}\n");
-}
-
-int ferry_model_describe(const ferry_model *m, ferry_format format, char **out, ferry_error *err) {
-  fy_error e;
-  fy_str s;
-  fy_error_init(&e);
-  fy_str_init(&s);
-  *out = NULL;
-  if (format == FERRY_JSON)
-    describe_json(&s, m);
-  else
-    describe_text(&s, m);
-  return fy_ferry_end(fy_ferry_text(&s, out, &e), &e, err);
 }

@@ -118,6 +118,7 @@ static fy_code no_device(const fy_eager *c, const fy_eager_op *op, const fy_attr
 static fy_code no_kernel_there(const fy_eager_op *op, const fy_attrs *attrs, const fy_device *d,
                                fy_error *err) {
   fy_str text, kernels;
+  if (op->op) FY_TRY(fy_spec_check_attrs(op->op->spec, attrs, op->name, err));
   fy_str_init(&text);
   fy_str_init(&kernels);
   fy_attrs_print(&text, attrs);

@@ -130,7 +130,7 @@ static void explain(const fy_node *node, const fy_shape_ctx *ctx, fy_error *err)
   for (int i = 0; i < ctx->num_inputs; i++) {
     if (i) fy_str_add(&s, ", ");
     if (ctx->in[i].rank < 0)
-      fy_str_add(&s, "<unknown>");
+      fy_str_add(&s, "?");
     else
       fy_shape_print(&s, ctx->in[i].rank, ctx->in[i].dims);
   }

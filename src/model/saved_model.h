@@ -61,6 +61,10 @@ typedef struct fy_asset {
 FY_MUST_CHECK fy_code fy_saved_model_assets(const fy_saved_model *m, fy_arena *arena,
                                             fy_asset **out, size_t *n, fy_error *err);
 
+// The names of the nodes that fill tables; none: |*n| is 0.
+FY_MUST_CHECK fy_code fy_saved_model_init_nodes(const fy_saved_model *m, char *const **out,
+                                                size_t *n, fy_error *err);
+
 typedef struct fy_model_step {  // one run
   fy_output *feeds;
   fy_tensor **values;  // one reference each, held by the arena

@@ -139,8 +139,8 @@ static fy_code new_step(const fy_saved_model *m, const fy_graph *g, fy_arena *ar
   return FY_OK;
 }
 
-// The names of the nodes that fill tables; none: |*n| is 0.
-static fy_code init_nodes(const fy_saved_model *m, char *const **out, size_t *n, fy_error *err) {
+fy_code fy_saved_model_init_nodes(const fy_saved_model *m, char *const **out, size_t *n,
+                                  fy_error *err) {
   const Tensorflow__MetaGraphDef *meta = m->meta;
   *n = 0;
   for (size_t i = meta->n_signature_def; i-- > 0;) {
@@ -191,7 +191,7 @@ fy_code fy_saved_model_steps(const fy_saved_model *m, const fy_graph *g, fy_aren
     FY_TRY(add_feed(&steps[*n], g, arena, saver->filename_tensor_name, m->checkpoint, err));
     ++*n;
   }
-  FY_TRY(init_nodes(m, &init, &num_init, err));
+  FY_TRY(fy_saved_model_init_nodes(m, &init, &num_init, err));
   if (num_init && init[0] && *init[0]) {
     FY_TRY(new_step(m, g, arena, init, num_init, "initialise", &steps[*n], err));
     ++*n;

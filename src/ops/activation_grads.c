@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
+#include "ops/vecmath.h"
 #include "ops/values.h"
 
 typedef void (*pair_loop)(const void *a, const void *b, void *out, int64_t n, float param);
@@ -14,15 +15,30 @@ typedef struct pair_table {
   bool same_shape;  // the shapes must agree; else the counts
 } pair_table;
 
-#define PAIR_LOOP(E, S, name, EXPR)                                                          \
-  static void name##_##S(const void *pa, const void *pb, void *po, int64_t n, float param) { \
-    const fy_t_##S *a = pa, *b = pb;                                                         \
-    fy_t_##S *o = po;                                                                        \
-    (void)param;                                                                             \
-    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                              \
-      const fy_a_##S x = FY_LD_##S(a[i]), y = FY_LD_##S(b[i]);                               \
-      o[i] = FY_ST_##S(EXPR(S, x, y));                                                       \
-    }                                                                                        \
+#define PAIR_f32 FY_CLONES
+#define PAIR_f16
+#define PAIR_bf16
+#define PAIR_f64
+#define PAIR_c64
+#define PAIR_c128
+#define PAIR_i8
+#define PAIR_i16
+#define PAIR_i32
+#define PAIR_i64
+#define PAIR_u8
+#define PAIR_u16
+#define PAIR_u32
+#define PAIR_u64
+#define PAIR_LOOP(E, S, name, EXPR)                                                    \
+  PAIR_##S static void name##_##S(const void *pa, const void *pb, void *po, int64_t n, \
+                                  float param) {                                       \
+    const fy_t_##S *a = pa, *b = pb;                                                   \
+    fy_t_##S *o = po;                                                                  \
+    (void)param;                                                                       \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                        \
+      const fy_a_##S x = FY_LD_##S(a[i]), y = FY_LD_##S(b[i]);                         \
+      o[i] = FY_ST_##S(EXPR(S, x, y));                                                 \
+    }                                                                                  \
   }
 
 // ---- x is the gradient, y the feature or the output
@@ -78,7 +94,17 @@ FY_REAL_TYPES(PAIR_LOOP, leaky, LEAKY)
 FY_INT_TYPES(PAIR_LOOP, leaky, LEAKY_INT)
 FY_REAL_TYPES(PAIR_LOOP, elu, ELU)
 FY_REAL_TYPES(PAIR_LOOP, selu, SELU)
-FY_REAL_TYPES(PAIR_LOOP, softplus, SOFTPLUS)
+FY_REAL_TYPES_BUT_F32(PAIR_LOOP, softplus, SOFTPLUS)
+static void softplus_f32(const void *pa, const void *pb, void *po, int64_t n, float param) {
+  const float *a = pa, *b = pb;
+  float *out = po, s[FY_CHUNK];
+  (void)param;
+  for (int64_t at = 0; at < n; at += FY_CHUNK) {
+    const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;
+    fy_vec_sigmoid_f32(b + at, s, m, NULL);
+    FY_VECTOR for (int64_t i = 0; i < m; i++) out[at + i] = a[at + i] * s[i];
+  }
+}
 FY_REAL_TYPES(PAIR_LOOP, softsign, SOFTSIGN)
 FY_REAL_TYPES(PAIR_LOOP, sigmoid, SIGMOID)
 FY_COMPLEX_TYPES(PAIR_LOOP, sigmoid, SIGMOID_CPLX)

@@ -32,7 +32,15 @@ FY_REAL_TYPES(FY_UNARY_LOOP, relu, RELU)
 FY_INT_TYPES(FY_UNARY_LOOP, relu, RELU_INT)
 FY_REAL_TYPES(FY_UNARY_LOOP, relu6, RELU6)
 FY_INT_TYPES(FY_UNARY_LOOP, relu6, RELU6_INT)
-FY_REAL_TYPES(FY_UNARY_LOOP, leaky, LEAKY)
+FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, leaky, LEAKY)
+FY_CLONES static void leaky_f32(const void *pi, void *po, int64_t n, const void *param) {
+  const float alpha = *(const float *)param, *in = pi;
+  float *out = po;
+  FY_VECTOR for (int64_t i = 0; i < n; i++) {
+    const float x = in[i], scaled = alpha * x;
+    out[i] = x > 0 ? x : scaled;
+  }
+}
 FY_INT_TYPES(FY_UNARY_LOOP, leaky, LEAKY_INT)
 FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, elu, ELU)
 FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, selu, SELU)

@@ -137,16 +137,40 @@ typedef struct top_job {
       i = low;                                                                     \
     }                                                                              \
   }                                                                                \
+  /* The first of the largest; NaN is never larger. */                             \
+  static int64_t best_##S(const fy_t_##S *row, int64_t n) {                        \
+    fy_a_##S top[8], best = FY_LD_##S(row[0]);                                     \
+    int64_t i = 0;                                                                 \
+    if (best != best) return 0;                                                    \
+    for (int k = 0; k < 8; k++) top[k] = best;                                     \
+    for (; i + 8 <= n; i += 8) {                                                   \
+      for (int k = 0; k < 8; k++) {                                                \
+        const fy_a_##S x = FY_LD_##S(row[i + k]);                                  \
+        top[k] = x > top[k] ? x : top[k];                                          \
+      }                                                                            \
+    }                                                                              \
+    for (; i < n; i++) best = FY_LD_##S(row[i]) > best ? FY_LD_##S(row[i]) : best; \
+    for (int k = 0; k < 8; k++) best = top[k] > best ? top[k] : best;              \
+    for (i = 0; i < n && FY_LD_##S(row[i]) != best; i++) continue;                 \
+    return i < n ? i : 0;                                                          \
+  }                                                                                \
   static void top_##S(void *arg, int64_t begin, int64_t end) {                     \
     const top_job *j = arg;                                                        \
     for (int64_t r = begin; r < end; r++) {                                        \
       const fy_t_##S *row = (const fy_t_##S *)j->in + r * j->cols;                 \
       fy_t_##S *values = (fy_t_##S *)j->values->data + r * j->k;                   \
       int64_t *heap = j->heaps + r * j->k, k = j->k;                               \
+      if (k == 1) {                                                                \
+        const int64_t at = best_##S(row, j->cols);                                 \
+        values[0] = row[at];                                                       \
+        put_index(j->indices, r, at);                                              \
+        continue;                                                                  \
+      }                                                                            \
       for (int64_t i = 0; i < k; i++) heap[i] = i;                                 \
       for (int64_t i = k / 2 - 1; i >= 0; i--) sift_##S(row, heap, k, i);          \
       for (int64_t c = k; c < j->cols; c++) {                                      \
-        if (worse_##S(row, c, heap[0])) continue;                                  \
+        /* later elements win only when they are larger */                         \
+        if (!(FY_LD_##S(row[c]) > FY_LD_##S(row[heap[0]]))) continue;              \
         heap[0] = c;                                                               \
         sift_##S(row, heap, k, 0);                                                 \
       }                                                                            \
@@ -224,42 +248,71 @@ static fy_code top_k_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- Where
-#define IS_SET(E, S, _)                              \
-  static bool set_##S(const void *p, int64_t i) {    \
-    return FY_LD_##S(((const fy_t_##S *)p)[i]) != 0; \
+typedef struct where_loops {
+  int64_t (*count)(const void *p, int64_t n);
+  // Writes the coordinates of what is set to |to|, which ends at |end|.
+  void (*list)(const void *p, const fy_tensor *in, int64_t *to, const int64_t *end);
+} where_loops;
+#define WHERE(E, S, _)                                                                            \
+  static int64_t set_count_##S(const void *p, int64_t n) {                                        \
+    const fy_t_##S *x = p;                                                                        \
+    int64_t sum = 0;                                                                              \
+    for (int64_t i = 0; i < n; i++) sum += FY_LD_##S(x[i]) != 0;                                  \
+    return sum;                                                                                   \
+  }                                                                                               \
+  static void set_list_##S(const void *p, const fy_tensor *in, int64_t *to, const int64_t *end) { \
+    const fy_t_##S *x = p;                                                                        \
+    const int32_t rank = in->rank, last = rank - 1;                                               \
+    const int64_t cols = in->dims[last];                                                          \
+    int64_t index[FY_MAX_RANK] = {0};                                                             \
+    for (;; x += cols) {                                                                          \
+      for (int64_t c = 0; c < cols; c++) {                                                        \
+        const bool set = FY_LD_##S(x[c]) != 0;                                                    \
+        if (rank <= 2) { /* written always, kept when set: no branch to guess */                  \
+          if (to == end) return;                                                                  \
+          to[0] = index[0];                                                                       \
+          to[last] = c;                                                                           \
+          to += set ? rank : 0;                                                                   \
+        } else if (set) {                                                                         \
+          for (int32_t d = 0; d < last; d++) to[d] = index[d];                                    \
+          to[last] = c;                                                                           \
+          to += rank;                                                                             \
+        }                                                                                         \
+      }                                                                                           \
+      int32_t d = last - 1;                                                                       \
+      for (; d >= 0; d--) {                                                                       \
+        if (++index[d] < in->dims[d]) break;                                                      \
+        index[d] = 0;                                                                             \
+      }                                                                                           \
+      if (d < 0 || to == end) return;                                                             \
+    }                                                                                             \
   }
-FY_NUMERIC_TYPES(IS_SET, _)
-IS_SET(FY_BOOL, b, _)
-typedef bool (*set_fn)(const void *p, int64_t i);
-static const set_fn set_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, set)
-                                                     FY_LOOP_ENTRY(FY_BOOL, b, set)};
+FY_NUMERIC_TYPES(WHERE, _)
+WHERE(FY_BOOL, b, _)
+#define WHERE_ENTRY(E, S, _) [E] = {set_count_##S, set_list_##S},
+static const where_loops set_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(WHERE_ENTRY, _)
+                                                          WHERE_ENTRY(FY_BOOL, b, _)};
 
 static fy_code where(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
-  const set_fn is_set = set_table[in->dtype];
+  const where_loops *loops = &set_table[in->dtype];
   if (in->dtype == FY_HALF) {
     return fy_fail(
         err, FY_UNIMPLEMENTED,
         "No WhereOp available for float16/half type on CPU; dying in CPU WhereOp to avoid "
         "silently creating costly copies from device.");
   }
-  if (!is_set) {
+  if (!loops->count) {
     return fy_fail(err, FY_UNIMPLEMENTED, "Where has no loop for %s", fy_dtype_name(in->dtype));
   }
-  int64_t n = 0;
-  for (int64_t i = 0; i < in->count; i++) n += is_set(in->data, i);
+  if (in->rank < 1 || in->rank > 8) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "WhereOp : Unhandled input dimensions: %d", in->rank);
+  }
+  const int64_t n = loops->count(in->data, in->count);
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){n, in->rank}, &out, err));
   int64_t *to = out->data;
-  for (int64_t i = 0; i < in->count; i++) {
-    if (!is_set(in->data, i)) continue;
-    int64_t rest = i;
-    for (int32_t d = in->rank - 1; d >= 0; d--) {
-      to[d] = rest % in->dims[d];
-      rest /= in->dims[d];
-    }
-    to += in->rank;
-  }
+  if (n && in->rank) loops->list(in->data, in, to, to + n * in->rank);
   return FY_OK;
 }
 

@@ -2,6 +2,8 @@
 // bias.c: BiasAddV1, and BiasAddGrad: the gradient summed over everything but the channels.
 // Sums of floats are in double, of 16-bit floats in float (as TensorFlow's), of integers wrap.
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
@@ -49,6 +51,44 @@ FY_NUMERIC_TYPES(BIAS_GRAD, _)
 typedef void (*items_fn)(void *arg, int64_t begin, int64_t end);
 static const items_fn grads[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, bias_grad)};
 
+// Floats with the channels last: each item sums some rows, then the items' sums are added.
+#define ROWS 512
+typedef struct rows_job {
+  const float *in;
+  double *sums;  // [items, channels]
+  int64_t outer, channels;
+} rows_job;
+FY_CLONES static void sum_rows(const float *in, int64_t rows, int64_t n, double *sums) {
+  int64_t r = 0;
+  for (; r + 4 <= rows; r += 4, in += 4 * n) {
+    for (int64_t c = 0; c < n; c++)
+      sums[c] +=
+          ((double)in[c] + (double)in[n + c]) + ((double)in[2 * n + c] + (double)in[3 * n + c]);
+  }
+  for (; r < rows; r++, in += n)
+    for (int64_t c = 0; c < n; c++) sums[c] += (double)in[c];
+}
+static void rows_items(void *arg, int64_t begin, int64_t end) {
+  const rows_job *j = arg;
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t left = j->outer - i * ROWS;
+    double *sums = j->sums + i * j->channels;
+    memset(sums, 0, (size_t)j->channels * sizeof *sums);
+    sum_rows(j->in + i * ROWS * j->channels, left < ROWS ? left : ROWS, j->channels, sums);
+  }
+}
+static fy_code rows_grad(fy_kernel_ctx *ctx, const bias_job *b, float *out, fy_error *err) {
+  const int64_t items = (b->outer + ROWS - 1) / ROWS, n = b->channels;
+  void *sums;
+  FY_TRY(fy_scratch(ctx, (size_t)(items * n) * sizeof(double), &sums, err));
+  rows_job j = {b->in, sums, b->outer, n};
+  fy_parallel(ctx, items, 0.3 * (double)((b->outer < ROWS ? b->outer : ROWS) * n), rows_items, &j);
+  for (int64_t i = 1; i < items; i++)
+    for (int64_t c = 0; c < n; c++) j.sums[c] += j.sums[i * n + c];
+  for (int64_t c = 0; c < n; c++) out[c] = (float)j.sums[c];
+  return FY_OK;
+}
+
 static fy_code bias_grad(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   char x[128];
@@ -73,6 +113,7 @@ static fy_code bias_grad(fy_kernel_ctx *ctx, fy_error *err) {
     memset(out->data, 0, fy_tensor_bytes(out));
     return FY_OK;
   }
+  if (in->dtype == FY_FLOAT && j.inner == 1) return rows_grad(ctx, &j, out->data, err);
   FY_TRY(fy_scratch(ctx, (size_t)j.channels * sizeof(double _Complex), &j.sums, err));
   j.out = out->data;
   fy_parallel(ctx, j.channels, 0.5 * (double)j.outer * (double)j.inner, grads[in->dtype], &j);

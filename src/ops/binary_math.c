@@ -5,6 +5,7 @@
 
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
+#include "ops/vecmath.h"
 
 #define PLUS(S, x, y)       ((x) + (y))
 #define MINUS(S, x, y)      ((x) - (y))
@@ -124,7 +125,7 @@ FY_REAL_TYPES(FY_BINARY_LOOP, xlogy, XLOGY)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, xlogy, XLOGY_CPLX)
 FY_REAL_TYPES(FY_BINARY_LOOP, xlog1py, XLOG1PY)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, xlog1py, XLOG1PY_CPLX)
-FY_REAL_TYPES(FY_BINARY_LOOP, atan2, ATAN2)
+FY_REAL_TYPES_BUT_F32(FY_BINARY_LOOP, atan2, ATAN2)
 
 // ---------------------------------------------------------------- bits; shifts clamp their count
 #define AND(S, x, y)         ((x) & (y))
@@ -181,7 +182,7 @@ REAL_OR_COMPLEX(mul_no_nan, 0.5);
 REAL_OR_COMPLEX(xdivy, 0.7);
 REAL_OR_COMPLEX(xlogy, 10);
 REAL_OR_COMPLEX(xlog1py, 15);
-static const fy_binary_loops atan2_loops = {{FY_REAL_TYPES(FY_LOOP_ENTRY, atan2)}, NULL, 20};
+static const fy_binary_loops atan2_loops = {{FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, atan2)[FY_FLOAT] = fy_vec_atan2_f32}, NULL, 20};
 static const fy_binary_loops and_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, bit_and)}, NULL, 0.3};
 static const fy_binary_loops or_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, bit_or)}, NULL, 0.3};
 static const fy_binary_loops xor_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, bit_xor)}, NULL, 0.3};

@@ -134,9 +134,11 @@ static fy_code contrast(fy_kernel_ctx *ctx, fy_error *err) {
     const float *from = (const float *)in->data + b * n * c;
     float *to = (float *)out->data + b * n * c;
     mean_of(from, sums, n, c, mean);
-    for (int64_t i = 0; i < n * c; i++) {
-      const float m = mean[i % c];
-      to[i] = m + factor * (from[i] - m);
+    for (int64_t p = 0; p < n; p++) {
+      for (int64_t k = 0; k < c; k++) {
+        const float m = mean[k];
+        to[p * c + k] = m + factor * (from[p * c + k] - m);
+      }
     }
   }
   return FY_OK;

@@ -63,17 +63,25 @@ static fy_code approximate_equal(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- ClipByValue
-#define CLIP(E, S, _)                                                                          \
-  static void clip_##S(const void *pt, const void *pl, int64_t sl, const void *ph, int64_t sh, \
-                       void *po, int64_t n) {                                                  \
-    const fy_t_##S *t = pt, *lows = pl, *highs = ph;                                           \
-    fy_t_##S *o = po;                                                                          \
-    for (int64_t i = 0; i < n; i++) {                                                          \
-      const fy_a_##S x = FY_LD_##S(t[i]), low = FY_LD_##S(lows[i * sl]),                       \
-                     high = FY_LD_##S(highs[i * sh]);                                          \
-      const fy_a_##S capped = high < x ? high : x;                                             \
-      o[i] = FY_ST_##S(capped < low ? low : capped);                                           \
-    }                                                                                          \
+#define CLIP(E, S, _)                                                                           \
+  FY_CLONE_##S static void clip_##S(const void *pt, const void *pl, int64_t sl, const void *ph, \
+                                    int64_t sh, void *po, int64_t n) {                          \
+    const fy_t_##S *t = pt, *lows = pl, *highs = ph;                                            \
+    fy_t_##S *o = po;                                                                           \
+    if (!sl && !sh) {                                                                           \
+      const fy_a_##S low = FY_LD_##S(*lows), high = FY_LD_##S(*highs);                          \
+      FY_VECTOR for (int64_t i = 0; i < n; i++) {                                               \
+        const fy_a_##S x = FY_LD_##S(t[i]), capped = high < x ? high : x;                       \
+        o[i] = FY_ST_##S(capped < low ? low : capped);                                          \
+      }                                                                                         \
+      return;                                                                                   \
+    }                                                                                           \
+    for (int64_t i = 0; i < n; i++) {                                                           \
+      const fy_a_##S x = FY_LD_##S(t[i]), low = FY_LD_##S(lows[i * sl]),                        \
+                     high = FY_LD_##S(highs[i * sh]);                                           \
+      const fy_a_##S capped = high < x ? high : x;                                              \
+      o[i] = FY_ST_##S(capped < low ? low : capped);                                            \
+    }                                                                                           \
   }
 FY_ORDERED_TYPES(CLIP, _)
 // Complex numbers are clipped part by part.
@@ -94,6 +102,20 @@ typedef void (*clip_fn)(const void *t, const void *low, int64_t step_low, const 
                         int64_t step_high, void *out, int64_t n);
 static const clip_fn clips[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, clip)};
 
+typedef struct clip_job {
+  clip_fn fn;
+  const char *t, *low, *high;
+  int64_t step_low, step_high;
+  char *out;
+  size_t size;
+} clip_job;
+static void clip_range(void *arg, int64_t begin, int64_t end) {
+  const clip_job *j = arg;
+  const size_t at = (size_t)begin * j->size;
+  j->fn(j->t + at, j->low + (j->step_low ? at : 0), j->step_low, j->high + (j->step_high ? at : 0),
+        j->step_high, j->out + at, end - begin);
+}
+
 static fy_code clip_by_value(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *t = ctx->in[0], *low = ctx->in[1], *high = ctx->in[2];
   char x[128], y[128], z[128];
@@ -112,8 +134,9 @@ static fy_code clip_by_value(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_dtype_name(t->dtype));
   }
   FY_TRY(fy_out_like(ctx, 0, t, &out, err));
-  clips[t->dtype](t->data, low->data, low->rank > 0, high->data, high->rank > 0, out->data,
-                  t->count);
+  clip_job j = {clips[t->dtype], t->data,        low->data, high->data,
+                low->rank > 0,   high->rank > 0, out->data, fy_dtype_storage(t->dtype)};
+  fy_parallel(ctx, t->count, 0.4, clip_range, &j);
   return FY_OK;
 }
 
@@ -205,17 +228,31 @@ static const fy_sample scan_samples[] = {
     {"f32[3]=normal; i32[]=1", NULL, FY_INVALID_ARGUMENT, "ScanOp: Expected scan axis"},
 };
 
-#define PART_OP(Name, name)                                                                   \
-  FY_OP(Name, .shape = fy_shape_unchanged, .compute = fy_unary_compute, .aux = &name##_table, \
-        FY_SAMPLES(part_samples))
+// Tout must be the type of the parts.
+static fy_code matching_types(fy_site *site, fy_error *err) {
+  const bool join = site->num_inputs == 2;
+  const fy_dtype in = site->in_types[0], out = site->out_types[0];
+  const fy_dtype wide = join ? out : in, part = join ? in : out;
+  if ((wide == FY_COMPLEX128) == (part == FY_DOUBLE)) return FY_OK;
+  const fy_dtype right = join ? (in == FY_DOUBLE ? FY_COMPLEX128 : FY_COMPLEX64)
+                              : (in == FY_COMPLEX128 ? FY_DOUBLE : FY_FLOAT);
+  const char *name = fy_dtype_name(in), *comma = join ? "," : "", *second = join ? name : "";
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "Signature mismatch, have: %s%s%s->%s expected: %s%s%s->%s", name, comma, second,
+                 fy_dtype_name(out), name, comma, second, fy_dtype_name(right));
+}
+
+#define PART_OP(Name, name)                                                                        \
+  FY_OP(Name, .shape = fy_shape_unchanged, .prepare = matching_types, .compute = fy_unary_compute, \
+        .aux = &name##_table, FY_SAMPLES(part_samples))
 PART_OP(Real, real);
 PART_OP(Imag, imag);
 PART_OP(Angle, angle);
 PART_OP(ComplexAbs, magnitude);
 FY_OP(Conj, .shape = fy_shape_unchanged, .compute = fy_unary_compute, .aux = &conj_table,
       .flags = FY_OP_INPLACE, FY_SAMPLES(conj_samples));
-FY_OP(Complex, .shape = fy_shape_broadcast, .compute = fy_binary_compute, .aux = &join_loops,
-      FY_SAMPLES(join_samples));
+FY_OP(Complex, .shape = fy_shape_broadcast, .prepare = matching_types, .compute = fy_binary_compute,
+      .aux = &join_loops, FY_SAMPLES(join_samples));
 FY_OP(NextAfter, .shape = fy_shape_broadcast, .compute = fy_binary_compute, .aux = &next_loops,
       .flags = FY_OP_INPLACE, FY_SAMPLES(next_samples));
 FY_OP(ApproximateEqual, .shape = same_shape, .compute = approximate_equal,

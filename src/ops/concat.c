@@ -3,6 +3,8 @@
 // All are the same two-sided copy: a tensor seen as [outer, along, inner] against pieces of
 // |along|.
 
+#include <string.h>
+
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
@@ -17,6 +19,44 @@ typedef struct join_job {
   fy_code code;
   fy_error *err;
 } join_job;
+
+// Pieces of a few bytes per row, one piece after the other: copies of a known size are moves.
+#define SHORT_BYTES 32
+#define SHORT_COPY(BYTES)                                                    \
+  case BYTES:                                                                \
+    for (int64_t r = begin; r < end; r++)                                    \
+      memcpy(to + (size_t)r * to_step, from + (size_t)r * from_step, BYTES); \
+    break;
+#define SHORT_ROWS 1024  // at a time, so that they stay in the cache for all pieces
+static void join_short_rows(const join_job *j, int64_t begin, int64_t end);
+static void join_short(void *arg, int64_t begin, int64_t end) {
+  for (int64_t r = begin; r < end; r += SHORT_ROWS)
+    join_short_rows(arg, r, r + SHORT_ROWS < end ? r + SHORT_ROWS : end);
+}
+static void join_short_rows(const join_job *j, int64_t begin, int64_t end) {
+  const size_t size = fy_dtype_storage(j->type), row = (size_t)j->row * size;
+  size_t at = 0;
+  for (int i = 0; i < j->num_pieces; i++) {
+    const size_t bytes = (size_t)j->runs[i] * size;
+    char *piece = j->pieces[i]->data, *whole = (char *)j->whole + at;
+    char *to = j->join ? whole : piece;
+    const char *from = j->join ? piece : whole;
+    const size_t to_step = j->join ? row : bytes, from_step = j->join ? bytes : row;
+    switch (bytes) {
+      SHORT_COPY(1)
+      SHORT_COPY(2)
+      SHORT_COPY(4)
+      SHORT_COPY(8)
+      SHORT_COPY(12)
+      SHORT_COPY(16)
+      SHORT_COPY(32)
+      default:
+        for (int64_t r = begin; r < end; r++)
+          memcpy(to + (size_t)r * to_step, from + (size_t)r * from_step, bytes);
+    }
+    at += bytes;
+  }
+}
 
 static void join_rows(void *arg, int64_t begin, int64_t end) {
   join_job *j = arg;
@@ -49,6 +89,13 @@ static fy_code copy_pieces(fy_kernel_ctx *ctx, bool join, fy_tensor **pieces, in
                 .join = join,
                 .err = err};
   if (fy_dtype_is_plain(whole->dtype)) {
+    bool small = outer > 8;
+    for (int i = 0; i < n && small; i++)
+      small = (size_t)runs[i] * fy_dtype_storage(whole->dtype) <= SHORT_BYTES;
+    if (small) {
+      fy_parallel(ctx, outer, 1.0 * n, join_short, &j);
+      return FY_OK;
+    }
     const double ns = 5.0 * n + 0.1 * (double)j.row * (double)fy_dtype_storage(whole->dtype);
     fy_parallel(ctx, outer, ns, join_rows, &j);
   } else {
@@ -352,6 +399,10 @@ static fy_code split(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *in = ctx->in[1];
   const int n = ctx->site->num_outputs;
   int32_t axis = 0;
+  if (ctx->in[0]->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "split_dim must be a scalar but has rank %d",
+                   ctx->in[0]->rank);
+  }
   FY_TRY(split_axis(in, ctx->in[0], &axis, err));
   if (in->dims[axis] % n) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -414,6 +465,10 @@ static fy_code split_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[1];
   int64_t axis, dims[FY_MAX_RANK];
   int32_t d;
+  const fy_tensor *value = fy_shape_tensor(ctx, 0);
+  if (value && value->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input must be scalar but has rank %d", value->rank);
+  }
   if (in.rank < 0) return FY_OK;
   const bool known = fy_shape_int_value(ctx, 0, &axis);
   for (int32_t i = 0; i < in.rank; i++) dims[i] = known ? in.dims[i] : -1;
@@ -440,6 +495,10 @@ static fy_code split_v_shape(fy_shape_ctx *ctx, fy_error *err) {
   int32_t d = 0, n;
   int64_t *sizes = NULL;
   bool *known_size = NULL;
+  const fy_tensor *value = fy_shape_tensor(ctx, 2);
+  if (value && value->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input must be scalar but has rank %d", value->rank);
+  }
   if (in.rank < 0) return FY_OK;
   const bool known = fy_shape_int_value(ctx, 2, &axis);
   for (int32_t i = 0; i < in.rank; i++) dims[i] = known ? in.dims[i] : -1;
@@ -514,12 +573,25 @@ static const fy_sample split_v_samples[] = {
     {"f32[3]=iota; i32[2]=1,1; i32[]=0", "num_split=2", FY_INVALID_ARGUMENT, "Got: 2"},
 };
 
-FY_OP(Concat, .shape = concat_v1_shape, .compute = concat_v1, .host_inputs = 1,
-      FY_SAMPLES(concat_v1_samples));
-FY_OP(ConcatV2, .shape = concat_v2_shape, .compute = concat_v2, .host_inputs = 1 << 1,
-      FY_SAMPLES(concat_samples));
-FY_OP(Pack, .shape = pack_shape, .compute = pack, FY_SAMPLES(pack_samples));
-FY_OP(Unpack, .shape = unpack_shape, .compute = unpack, FY_SAMPLES(unpack_samples));
-FY_OP(Split, .shape = split_shape, .compute = split, .host_inputs = 1, FY_SAMPLES(split_samples));
-FY_OP(SplitV, .shape = split_v_shape, .compute = split_v, .host_inputs = 6,
+// A number per part; the larger of inputs and outputs is what it is about.
+static void parts_needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  const int in = ctx->site->num_inputs, parts = ctx->site->num_outputs;
+  const char *op = ctx->site->op->spec->name;
+  int n = parts;  // Unpack, Split, SplitV
+  if (op[0] == 'C') n = in - 1;
+  if (op[0] == 'P') n = in;
+  if (op[0] == 'S' && op[5] == 0 && n == 1) return;  // Split into one renames
+  out->scratch += fy_scratch_line((size_t)(n > 0 ? n : 1) * sizeof(int64_t));
+}
+
+FY_OP(Concat, .shape = concat_v1_shape, .compute = concat_v1, .needs = parts_needs,
+      .host_inputs = 1, FY_SAMPLES(concat_v1_samples));
+FY_OP(ConcatV2, .shape = concat_v2_shape, .compute = concat_v2, .needs = parts_needs,
+      .host_inputs = 1 << 1, FY_SAMPLES(concat_samples));
+FY_OP(Pack, .shape = pack_shape, .compute = pack, .needs = parts_needs, FY_SAMPLES(pack_samples));
+FY_OP(Unpack, .shape = unpack_shape, .compute = unpack, .needs = parts_needs,
+      FY_SAMPLES(unpack_samples));
+FY_OP(Split, .shape = split_shape, .compute = split, .needs = parts_needs, .host_inputs = 1,
+      FY_SAMPLES(split_samples));
+FY_OP(SplitV, .shape = split_v_shape, .compute = split_v, .needs = parts_needs, .host_inputs = 6,
       FY_SAMPLES(split_v_samples));

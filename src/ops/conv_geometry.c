@@ -292,8 +292,7 @@ static fy_code infer(fy_shape_ctx *ctx, int spatial, bool depthwise, fy_error *e
   if (depthwise) {
     int64_t merged;
     FY_TRY(fy_dim_merge(depth, filter_depth, &merged, err));
-    if (filter_depth < 0 || out_depth < 0 ||
-        __builtin_mul_overflow(filter_depth, out_depth, &out_depth)) {
+    if (merged < 0 || out_depth < 0 || __builtin_mul_overflow(merged, out_depth, &out_depth)) {
       out_depth = -1;
     }
   } else if (depth >= 0 && filter_depth >= 0) {

@@ -198,6 +198,11 @@ static fy_code crop(fy_kernel_ctx *ctx, fy_error *err) {
   const int64_t dims[] = {j.n, j.crop_h, j.crop_w, j.depth};
   FY_TRY(fy_out(ctx, 0, 4, dims, &out, err));
   if (out->count == 0) return FY_OK;
+  for (int64_t i = 0; i < 4 * j.n; i++) {
+    if (isfinite(j.boxes[i])) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Boxes contains at least one element that is not finite");
+  }
   FY_TRY(fy_image_floats(ctx, image, &j.image, err));
   j.out = out->data;
   fy_parallel(ctx, j.n, (double)(j.crop_h * j.crop_w) * (10 + 2 * (double)j.depth), crop_boxes, &j);

@@ -209,6 +209,7 @@ static fy_code reverse(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *dims = ctx->in[1];
   const int64_t shifts[FY_MAX_RANK] = {0};
   fy_tensor *out;
+  if (in->rank == 0) return fy_out_alias(ctx, 0, 0, 0, NULL, err);
   if (dims->rank != 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "'dims' must be 1-dimension, not %d", dims->rank);
   }

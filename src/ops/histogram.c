@@ -7,12 +7,22 @@
 #include "ops/values.h"
 
 // ---------------------------------------------------------------- Bincount
-// bins[at] += weight |w| of |weights| (NULL or empty: 1), or = 1.
-#define COUNT(E, S, _)                                                                            \
-  static void count_##S(void *bins, int64_t at, const fy_tensor *weights, int64_t w, bool once) { \
-    fy_t_##S *b = (fy_t_##S *)bins + at;                                                          \
-    const fy_t_##S by = weights->count ? ((const fy_t_##S *)weights->data)[w] : 1;                \
-    *b = once ? 1 : PLUS_##S(*b, by);                                                             \
+// bins[v] += weight |i| of |weights| (NULL: 1), or = 1, for the values of one row, none negative.
+#define COUNT_FROM(T, S)                                          \
+  for (int64_t i = 0; i < n; i++) {                               \
+    const int64_t v = ((const T *)in)[i];                         \
+    if (v < size) b[v] = once ? 1 : PLUS_##S(b[v], w ? w[i] : 1); \
+  }
+#define COUNT(E, S, _)                                                                  \
+  static void count_##S(void *bins, int64_t size, const void *in, bool wide, int64_t n, \
+                        const void *weights, bool once) {                               \
+    fy_t_##S *b = bins;                                                                 \
+    const fy_t_##S *w = weights;                                                        \
+    if (wide) {                                                                         \
+      COUNT_FROM(int64_t, S)                                                            \
+    } else {                                                                            \
+      COUNT_FROM(int32_t, S)                                                            \
+    }                                                                                   \
   }
 #define PLUS_i32(x, y) (int32_t)((uint32_t)(x) + (uint32_t)(y))
 #define PLUS_i64(x, y) (int64_t)((uint64_t)(x) + (uint64_t)(y))
@@ -20,9 +30,21 @@
 #define PLUS_f64(x, y) ((x) + (y))
 FY_INDEX_TYPES(COUNT, _)
 FY_FULL_REAL_TYPES(COUNT, _)
-typedef void (*count_fn)(void *bins, int64_t at, const fy_tensor *weights, int64_t w, bool once);
+typedef void (*count_fn)(void *bins, int64_t size, const void *in, bool wide, int64_t n,
+                         const void *weights, bool once);
 static const count_fn counts[FY_DTYPE_COUNT] = {FY_INDEX_TYPES(FY_LOOP_ENTRY, count)
                                                     FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, count)};
+
+static int64_t lowest(const fy_tensor *in) {
+  int64_t wide = 0;
+  int32_t narrow = 0;
+  if (in->dtype == FY_INT64) {
+    for (int64_t i = 0; i < in->count; i++) wide |= ((const int64_t *)in->data)[i];
+  } else {
+    for (int64_t i = 0; i < in->count; i++) narrow |= ((const int32_t *)in->data)[i];
+  }
+  return wide < 0 || narrow < 0 ? -1 : 0;  // the sign of any shows in all of them together
+}
 
 static fy_code count_into(fy_kernel_ctx *ctx, int64_t batch, int64_t size, bool once,
                           const char *negative, fy_tensor *out, fy_error *err) {
@@ -32,12 +54,21 @@ static fy_code count_into(fy_kernel_ctx *ctx, int64_t batch, int64_t size, bool 
     return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
                    fy_dtype_name(out->dtype));
   }
+  const int64_t least = lowest(in);  // before much memory is touched
+  if (least < 0) {
+    int64_t i = 0;
+    while (fy_tensor_int(in, i) >= 0) i++;
+    return fy_fail(err, FY_INVALID_ARGUMENT, negative, (long long)fy_tensor_int(in, i));
+  }
   if (out->count) memset(out->data, 0, fy_tensor_bytes(out));
   const int64_t each = batch ? in->count / batch : 0;
-  for (int64_t i = 0; i < in->count; i++) {
-    const int64_t v = fy_tensor_int(in, i);
-    if (v < 0) return fy_fail(err, FY_INVALID_ARGUMENT, negative, (long long)v);
-    if (v < size) count(out->data, i / each * size + v, weights, i, once);
+  const bool wide = in->dtype == FY_INT64;
+  const size_t in_size = fy_dtype_storage(in->dtype), size_out = fy_dtype_storage(out->dtype);
+  for (int64_t r = 0; r < batch && in->count; r++) {
+    const char *weight =
+        weights->count ? (const char *)weights->data + (size_t)(r * each) * size_out : NULL;
+    count((char *)out->data + (size_t)(r * size) * size_out, size,
+          (const char *)in->data + (size_t)(r * each) * in_size, wide, each, weight, once);
   }
   return FY_OK;
 }

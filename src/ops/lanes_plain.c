@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ops/fused.h"
+#include "ops/trig.h"
 
 #define LANE_BYTES 16
 #include "ops/lanes_types.inc"
@@ -66,4 +67,5 @@ EACH_LANE(f64, rint_f64, rint)
 
 #define LANES_TABLE fy_lanes_plain
 #define LANES_NAME  "plain"
+#define LANES_HALVES
 #include "ops/lanes_all.inc"

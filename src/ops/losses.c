@@ -7,6 +7,7 @@
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
+#include "ops/vecmath.h"
 
 typedef struct loss_job {
   const void *logits, *labels;
@@ -16,31 +17,32 @@ typedef struct loss_job {
   fy_dtype label_type;
 } loss_job;
 
-#define CROSS_ENTROPY(E, S, _)                                                              \
-  static void dense_##S(void *arg, int64_t begin, int64_t end) {                            \
-    const loss_job *j = arg;                                                                \
-    for (int64_t r = begin; r < end; r++) {                                                 \
-      const fy_t_##S *x = (const fy_t_##S *)j->logits + r * j->logits_row;                  \
-      const fy_t_##S *y = (const fy_t_##S *)j->labels + r * j->labels_row;                  \
-      fy_t_##S *grad = (fy_t_##S *)j->grad + r * j->cols;                                   \
-      fy_a_##S top = FY_LD_##S(x[0]), sum = 0, loss = 0;                                    \
-      for (int64_t c = 1; c < j->cols; c++) {                                               \
-        const fy_a_##S v = FY_LD_##S(x[c * j->logits_col]);                                 \
-        top = v > top ? v : top;                                                            \
-      }                                                                                     \
-      for (int64_t c = 0; c < j->cols; c++) {                                               \
-        sum += FY_MATH_##S(exp)(FY_LD_##S(x[c * j->logits_col]) - top);                     \
-      }                                                                                     \
-      const fy_a_##S log_sum = FY_MATH_##S(log)(sum);                                       \
-      for (int64_t c = 0; c < j->cols; c++) {                                               \
-        const fy_a_##S v = FY_LD_##S(x[c * j->logits_col]) - top;                           \
-        const fy_a_##S label = FY_LD_##S(y[c * j->labels_col]);                             \
-        loss += label * (log_sum - v);                                                      \
-        grad[c] = FY_ST_##S(FY_MATH_##S(exp)(v) / sum - label);                             \
-      }                                                                                     \
-      ((fy_t_##S *)j->loss)[r] = FY_ST_##S(loss);                                           \
-    }                                                                                       \
-  }                                                                                         \
+#define DENSE(E, S, _)                                                     \
+  static void dense_##S(void *arg, int64_t begin, int64_t end) {           \
+    const loss_job *j = arg;                                               \
+    for (int64_t r = begin; r < end; r++) {                                \
+      const fy_t_##S *x = (const fy_t_##S *)j->logits + r * j->logits_row; \
+      const fy_t_##S *y = (const fy_t_##S *)j->labels + r * j->labels_row; \
+      fy_t_##S *grad = (fy_t_##S *)j->grad + r * j->cols;                  \
+      fy_a_##S top = FY_LD_##S(x[0]), sum = 0, loss = 0;                   \
+      for (int64_t c = 1; c < j->cols; c++) {                              \
+        const fy_a_##S v = FY_LD_##S(x[c * j->logits_col]);                \
+        top = v > top ? v : top;                                           \
+      }                                                                    \
+      for (int64_t c = 0; c < j->cols; c++) {                              \
+        sum += FY_MATH_##S(exp)(FY_LD_##S(x[c * j->logits_col]) - top);    \
+      }                                                                    \
+      const fy_a_##S log_sum = FY_MATH_##S(log)(sum);                      \
+      for (int64_t c = 0; c < j->cols; c++) {                              \
+        const fy_a_##S v = FY_LD_##S(x[c * j->logits_col]) - top;          \
+        const fy_a_##S label = FY_LD_##S(y[c * j->labels_col]);            \
+        loss += label * (log_sum - v);                                     \
+        grad[c] = FY_ST_##S(FY_MATH_##S(exp)(v) / sum - label);            \
+      }                                                                    \
+      ((fy_t_##S *)j->loss)[r] = FY_ST_##S(loss);                          \
+    }                                                                      \
+  }
+#define SPARSE(E, S, _)                                                                     \
   static void sparse_##S(void *arg, int64_t begin, int64_t end) {                           \
     const loss_job *j = arg;                                                                \
     for (int64_t r = begin; r < end; r++) {                                                 \
@@ -62,11 +64,95 @@ typedef struct loss_job {
       ((fy_t_##S *)j->loss)[r] = FY_ST_##S(FY_MATH_##S(log)(sum) - (wanted - top));         \
     }                                                                                       \
   }
-FY_REAL_TYPES(CROSS_ENTROPY, _)
+FY_REAL_TYPES(DENSE, _)
+FY_REAL_TYPES_BUT_F32(SPARSE, _)
+
+// Rows of floats that lie side by side, by vector functions; exponentials are made once, in the
+// gradient's place.
+#define STRANDS 8
+FY_CLONES static float exp_row(const float *x, float *grad, int64_t n) {
+  float strand[STRANDS], top = x[0];
+  int64_t i = 0;
+  for (int k = 0; k < STRANDS; k++) strand[k] = x[0];
+  for (; i + STRANDS <= n; i += STRANDS)
+    for (int k = 0; k < STRANDS; k++) strand[k] = x[i + k] > strand[k] ? x[i + k] : strand[k];
+  for (; i < n; i++) top = x[i] > top ? x[i] : top;
+  for (int k = 0; k < STRANDS; k++) top = strand[k] > top ? strand[k] : top;
+  for (i = 0; i < n; i++) grad[i] = x[i] - top;
+  return top;
+}
+FY_CLONES static float sum_row(const float *x, int64_t n) {
+  float strand[STRANDS] = {0}, sum = 0;
+  int64_t i = 0;
+  for (; i + STRANDS <= n; i += STRANDS)
+    for (int k = 0; k < STRANDS; k++) strand[k] += x[i + k];
+  for (; i < n; i++) sum += x[i];
+  for (int k = 0; k < STRANDS; k++) sum += strand[k];
+  return sum;
+}
+FY_CLONES static float dot_row(const float *x, const float *y, int64_t n) {
+  float strand[STRANDS] = {0}, sum = 0;
+  int64_t i = 0;
+  for (; i + STRANDS <= n; i += STRANDS)
+    for (int k = 0; k < STRANDS; k++) strand[k] += x[i + k] * y[i + k];
+  for (; i < n; i++) sum += x[i] * y[i];
+  for (int k = 0; k < STRANDS; k++) sum += strand[k];
+  return sum;
+}
+
+static void dense_rows_f32(void *arg, int64_t begin, int64_t end) {
+  const loss_job *j = arg;
+  if (j->logits_col != 1 || j->labels_col != 1) {
+    dense_f32(arg, begin, end);
+    return;
+  }
+  const int64_t n = j->cols;
+  for (int64_t r = begin; r < end; r++) {
+    const float *y = (const float *)j->labels + r * j->labels_row;
+    float *grad = (float *)j->grad + r * n;
+    exp_row((const float *)j->logits + r * j->logits_row, grad, n);
+    const float dot = dot_row(grad, y, n), labels = sum_row(y, n);
+    fy_vec_exp_f32(grad, grad, n, NULL);
+    const float sum = sum_row(grad, n), scale = 1 / sum;
+    for (int64_t c = 0; c < n; c++) grad[c] = grad[c] * scale - y[c];
+    ((float *)j->loss)[r] = labels * logf(sum) - dot;
+  }
+}
+
+#define BLOCK 512  // elements of several short rows
+static void sparse_rows_f32(void *arg, int64_t begin, int64_t end) {
+  const loss_job *j = arg;
+  const int64_t n = j->cols, most = n < BLOCK ? BLOCK / n : 1;
+  float *loss = j->loss;
+  for (int64_t r0 = begin; r0 < end; r0 += most) {
+    const int64_t r1 = r0 + most < end ? r0 + most : end;
+    float *all = (float *)j->grad + r0 * n, sums[BLOCK];
+    for (int64_t r = r0; r < r1; r++) {
+      float *grad = (float *)j->grad + r * n;
+      const int64_t label = j->label_type == FY_INT32 ? ((const int32_t *)j->labels)[r]
+                                                      : ((const int64_t *)j->labels)[r];
+      exp_row((const float *)j->logits + r * n, grad, n);
+      loss[r] = -grad[label];
+    }
+    fy_vec_exp_f32(all, all, (r1 - r0) * n, NULL);
+    for (int64_t r = r0; r < r1; r++) {
+      float *grad = (float *)j->grad + r * n;
+      const int64_t label = j->label_type == FY_INT32 ? ((const int32_t *)j->labels)[r]
+                                                      : ((const int64_t *)j->labels)[r];
+      const float sum = sums[r - r0] = sum_row(grad, n), scale = 1 / sum;
+      for (int64_t c = 0; c < n; c++) grad[c] *= scale;
+      grad[label] -= 1;
+    }
+    fy_vec_log_f32(sums, sums, r1 - r0, NULL);
+    for (int64_t r = r0; r < r1; r++) loss[r] += sums[r - r0];
+  }
+}
 
 typedef void (*rows_fn)(void *arg, int64_t begin, int64_t end);
-static const rows_fn denses[FY_DTYPE_COUNT] = {FY_REAL_TYPES(FY_LOOP_ENTRY, dense)};
-static const rows_fn sparses[FY_DTYPE_COUNT] = {FY_REAL_TYPES(FY_LOOP_ENTRY, sparse)};
+static const rows_fn denses[FY_DTYPE_COUNT] = {
+    FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, dense)[FY_FLOAT] = dense_rows_f32};
+static const rows_fn sparses[FY_DTYPE_COUNT] = {
+    FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, sparse)[FY_FLOAT] = sparse_rows_f32};
 
 static fy_code fail_type(fy_kernel_ctx *ctx, fy_dtype t, fy_error *err) {
   return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
@@ -170,34 +256,69 @@ static fy_code sparse_loss(fy_kernel_ctx *ctx, fy_error *err) {
 
 // ---------------------------------------------------------------- L2Loss
 // Sums in double, in blocks, so that the order of so many terms does not show.
-#define L2(E, S, _)                                                                     \
-  static void l2_##S(const void *p, int64_t n, void *out) {                             \
-    const fy_t_##S *in = p;                                                             \
-    double sum = 0;                                                                     \
-    for (int64_t i = 0; i < n;) {                                                       \
-      const int64_t end = i + 1024 < n ? i + 1024 : n;                                  \
-      double part = 0;                                                                  \
-      for (; i < end; i++) part += (double)FY_LD_##S(in[i]) * (double)FY_LD_##S(in[i]); \
-      sum += part;                                                                      \
-    }                                                                                   \
-    *(fy_t_##S *)out = FY_ST_##S((fy_a_##S)(sum / 2));                                  \
+#define L2_BLOCK 65536
+#define L2(E, S, _)                                                                  \
+  static void l2_##S(void *arg, int64_t begin, int64_t end) {                        \
+    const l2_job *j = arg;                                                           \
+    for (int64_t b = begin; b < end; b++) {                                          \
+      const fy_t_##S *in = (const fy_t_##S *)j->in + b * L2_BLOCK;                   \
+      const int64_t left = j->n - b * L2_BLOCK;                                      \
+      const int64_t n = left < L2_BLOCK ? left : L2_BLOCK;                           \
+      double strand[STRANDS] = {0}, sum = 0;                                         \
+      int64_t i = 0;                                                                 \
+      for (; i + STRANDS <= n; i += STRANDS) {                                       \
+        for (int k = 0; k < STRANDS; k++) {                                          \
+          const double x = (double)FY_LD_##S(in[i + k]);                             \
+          strand[k] += x * x;                                                        \
+        }                                                                            \
+      }                                                                              \
+      for (; i < n; i++) sum += (double)FY_LD_##S(in[i]) * (double)FY_LD_##S(in[i]); \
+      for (int k = 0; k < STRANDS; k++) sum += strand[k];                            \
+      j->sums[b] = sum;                                                              \
+    }                                                                                \
+  }                                                                                  \
+  static void l2_put_##S(double sum, void *out) {                                    \
+    *(fy_t_##S *)out = FY_ST_##S((fy_a_##S)(sum / 2));                               \
   }
+typedef struct l2_job {
+  const void *in;
+  int64_t n;
+  double *sums;
+} l2_job;
 FY_REAL_TYPES(L2, _)
-typedef void (*l2_fn)(const void *in, int64_t n, void *out);
-static const l2_fn l2s[FY_DTYPE_COUNT] = {FY_REAL_TYPES(FY_LOOP_ENTRY, l2)};
+typedef struct l2_loops {
+  rows_fn sum;
+  void (*put)(double sum, void *out);
+} l2_loops;
+#define L2_ENTRY(E, S, _) [E] = {l2_##S, l2_put_##S},
+static const l2_loops l2s[FY_DTYPE_COUNT] = {FY_REAL_TYPES(L2_ENTRY, _)};
 
 static fy_code l2_loss(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   fy_tensor *out;
-  if (!l2s[in->dtype]) return fail_type(ctx, in->dtype, err);
+  if (!l2s[in->dtype].sum) return fail_type(ctx, in->dtype, err);
   FY_TRY(fy_out(ctx, 0, 0, NULL, &out, err));
-  l2s[in->dtype](in->data, in->count, out->data);
+  const int64_t blocks = (in->count + L2_BLOCK - 1) / L2_BLOCK;
+  void *sums;
+  FY_TRY(fy_scratch(ctx, (size_t)(blocks + 1) * sizeof(double), &sums, err));
+  l2_job j = {in->data, in->count, sums};
+  fy_parallel(ctx, blocks, 0.3 * (double)(in->count < L2_BLOCK ? in->count : L2_BLOCK),
+              l2s[in->dtype].sum, &j);
+  double total = 0;
+  for (int64_t b = 0; b < blocks; b++) total += j.sums[b];
+  l2s[in->dtype].put(total, out->data);
   return FY_OK;
 }
 
 // ---------------------------------------------------------------- shapes
 static fy_code dense_shape(fy_shape_ctx *ctx, fy_error *err) {
   fy_pshape out = {2, NULL};
+  int64_t dims[2];
+  const fy_pshape one = ctx->in[0].rank >= 0 ? ctx->in[0] : ctx->in[1];
+  if ((ctx->in[0].rank < 0 || ctx->in[1].rank < 0) && one.rank == 2) {
+    for (int d = 0; d < 2; d++) dims[d] = one.dims[d] > 1 ? one.dims[d] : -1;  // 1 may grow
+    out.dims = dims;
+  }
   if (ctx->in[0].rank >= 0 && ctx->in[1].rank >= 0) {
     FY_TRY(fy_shape_broadcast_two(ctx, ctx->in[0], ctx->in[1], &out, err));
     if (out.rank != 2) {

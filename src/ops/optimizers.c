@@ -12,26 +12,65 @@
 
 // A loop over elements: w the weight, g the gradient, a, b, c the slots, s0… the scalars; all in
 // the type of arithmetic. R rounds.
-#define R(S, x)      FY_RD_##S(x)
-#define SCALAR(S, i) (j->scalar[i] ? FY_LD_##S(*(const fy_t_##S *)j->scalar[i]) : (fy_a_##S)0)
-#define SLOT(S, i)   (j->var[i] ? FY_LD_##S(((fy_t_##S *)j->var[i])[i_]) : (fy_a_##S)0)
-#define STEP(E, S, name, ONCE, EACH)                                           \
-  static void name##_##S(void *arg, int64_t begin, int64_t end) {              \
-    const fy_step_job *j = arg;                                                \
-    const fy_a_##S s0 = SCALAR(S, 0), s1 = SCALAR(S, 1), s2 = SCALAR(S, 2);    \
-    const fy_a_##S s3 = SCALAR(S, 3), s4 = SCALAR(S, 4), s5 = SCALAR(S, 5);    \
-    const bool flag = j->flag;                                                 \
-    ONCE(S)                                                                    \
-    (void)s0, (void)s1, (void)s2, (void)s3, (void)s4, (void)s5, (void)flag;    \
-    for (int64_t i_ = begin; i_ < end; i_++) {                                 \
-      const fy_a_##S g = FY_LD_##S(((const fy_t_##S *)j->grad)[i_]);           \
-      fy_a_##S w = SLOT(S, 0), a = SLOT(S, 1), b = SLOT(S, 2), c = SLOT(S, 3); \
-      EACH(S)                                                                  \
-      ((fy_t_##S *)j->var[0])[i_] = FY_ST_##S(w);                              \
-      if (j->var[1]) ((fy_t_##S *)j->var[1])[i_] = FY_ST_##S(a);               \
-      if (j->var[2]) ((fy_t_##S *)j->var[2])[i_] = FY_ST_##S(b);               \
-      if (j->var[3]) ((fy_t_##S *)j->var[3])[i_] = FY_ST_##S(c);               \
-    }                                                                          \
+#define R(S, x)          FY_RD_##S(x)
+#define SCALAR(S, i)     (j->scalar[i] ? FY_LD_##S(*(const fy_t_##S *)j->scalar[i]) : (fy_a_##S)0)
+#define SLOT(S, name, i) (i < VARS_##name ? FY_LD_##S(v##i[i_]) : (fy_a_##S)0)
+// How many variables, so that the compiler knows which there are.
+#define VARS_adadelta         3
+#define VARS_adagrad          2
+#define VARS_adagrad_da       3
+#define VARS_adagrad_v2       2
+#define VARS_adam             3
+#define VARS_adamax           3
+#define VARS_add_sign         2
+#define VARS_amsgrad          4
+#define VARS_centered         4
+#define VARS_descent          1
+#define VARS_ftrl             3
+#define VARS_ftrl_v2          3
+#define VARS_keras_momentum   2
+#define VARS_momentum         2
+#define VARS_power_sign       2
+#define VARS_proximal         1
+#define VARS_proximal_adagrad 2
+#define VARS_rmsprop          3
+// Only steps of floats are worth vectors; the others would be most of the library.
+#define TUNE_f32     FY_CLONES
+#define ONE_BY_ONE() __asm__ volatile("" ::: "memory")
+#define TUNE_f16
+#define TUNE_bf16
+#define TUNE_f64
+#define TUNE_c64
+#define TUNE_c128
+#define EACH_f32()
+#define EACH_f16()  ONE_BY_ONE()
+#define EACH_bf16() ONE_BY_ONE()
+#define EACH_f64()
+#define EACH_c64()  ONE_BY_ONE()
+#define EACH_c128() ONE_BY_ONE()
+#define STEP(E, S, name, ONCE, EACH)                                             \
+  TUNE_##S static void name##_##S(void *arg, int64_t begin, int64_t end) {       \
+    const fy_step_job *j = arg;                                                  \
+    const fy_a_##S s0 = SCALAR(S, 0), s1 = SCALAR(S, 1), s2 = SCALAR(S, 2);      \
+    const fy_a_##S s3 = SCALAR(S, 3), s4 = SCALAR(S, 4), s5 = SCALAR(S, 5);      \
+    const bool flag = j->flag;                                                   \
+    fy_t_##S *v0 = j->var[0], *v1 = j->var[1], *v2 = j->var[2], *v3 = j->var[3]; \
+    const fy_t_##S *grads = j->grad;                                             \
+    ONCE(S)                                                                      \
+    (void)s0, (void)s1, (void)s2, (void)s3, (void)s4, (void)s5, (void)flag;      \
+    (void)v1, (void)v2, (void)v3;                                                \
+    FY_VECTOR for (int64_t i_ = begin; i_ < end; i_++) {                         \
+      const fy_a_##S g = FY_LD_##S(grads[i_]);                                   \
+      fy_a_##S w = SLOT(S, name, 0), a = SLOT(S, name, 1), b = SLOT(S, name, 2); \
+      fy_a_##S c = SLOT(S, name, 3);                                             \
+      EACH(S)                                                                    \
+      (void)a, (void)b, (void)c;                                                 \
+      EACH_##S();                                                                \
+      v0[i_] = FY_ST_##S(w);                                                     \
+      if (1 < VARS_##name) v1[i_] = FY_ST_##S(a);                                \
+      if (2 < VARS_##name) v2[i_] = FY_ST_##S(b);                                \
+      if (3 < VARS_##name) v3[i_] = FY_ST_##S(c);                                \
+    }                                                                            \
   }
 #define NOTHING(S)
 #define ROOT(S, x) R(S, FY_MATH_##S(sqrt)(x))

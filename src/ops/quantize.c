@@ -170,6 +170,18 @@ static fy_code dequantize_prepare(fy_site *site, fy_error *err) {
                  (int)m.n, m.p);
 }
 
+// A run of bytes to floats: (x + half) * scale + min.
+FY_CLONES static void bytes_to_floats(fy_dtype type, const void *in, float *out, int64_t n,
+                                      float half, float scale, float min) {
+  const uint8_t *u = in;
+  const int8_t *s = in;
+  if (type == FY_QUINT8) {
+    for (int64_t i = 0; i < n; i++) out[i] = ((float)u[i] + half) * scale + min;
+  } else {
+    for (int64_t i = 0; i < n; i++) out[i] = ((float)s[i] + half) * scale + min;
+  }
+}
+
 static fy_code dequantize(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   const int64_t axis = fy_site_int(ctx->site, "axis");
@@ -205,6 +217,12 @@ static fy_code dequantize(fy_kernel_ctx *ctx, fy_error *err) {
     const float combined = (max - min) / (high - (float)q.low);
     for (int64_t o = 0; o < s.outer; o++) {
       const int64_t start = (o * s.n + k) * s.inner;
+      if (how == MIN_COMBINED && out->dtype == FY_FLOAT &&
+          (in->dtype == FY_QUINT8 || in->dtype == FY_QINT8)) {
+        bytes_to_floats(in->dtype, (const char *)in->data + start, (float *)out->data + start,
+                        s.inner, half, combined, min);
+        continue;
+      }
       for (int64_t i = start; i < start + s.inner; i++) {
         int64_t x = fy_q_get(in->dtype, in->data, i);
         // TensorFlow goes through float and int here, which the largest integers do not survive.

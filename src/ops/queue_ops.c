@@ -301,14 +301,14 @@ FY_OP(FIFOQueueV2, .shape = fy_shape_scalar, NEW, FY_SAMPLES(queue_samples));
 FY_OP(PaddingFIFOQueueV2, .shape = fy_shape_scalar, NEW, FY_SAMPLES(queue_samples));
 FY_OP(RandomShuffleQueueV2, .shape = fy_shape_scalar, NEW, FY_SAMPLES(shuffle_samples));
 FY_OP(PriorityQueueV2, .shape = fy_shape_scalar, NEW);
-FY_OP(QueueEnqueueV2, .compute = enqueue, BLOCKS);
-FY_OP(QueueEnqueueManyV2, .compute = enqueue_many, BLOCKS);
-FY_OP(QueueDequeueV2, .compute = dequeue, RESULTS);
-FY_OP(QueueDequeueManyV2, .compute = dequeue_many, RESULTS);
-FY_OP(QueueDequeueUpToV2, .compute = dequeue_up_to, RESULTS);
+FY_OP(QueueEnqueueV2, .shape = fy_shape_none, .compute = enqueue, BLOCKS);
+FY_OP(QueueEnqueueManyV2, .shape = fy_shape_none, .compute = enqueue_many, BLOCKS);
+FY_OP(QueueDequeueV2, .shape = fy_shape_none, .compute = dequeue, RESULTS);
+FY_OP(QueueDequeueManyV2, .shape = fy_shape_none, .compute = dequeue_many, RESULTS);
+FY_OP(QueueDequeueUpToV2, .shape = fy_shape_none, .compute = dequeue_up_to, RESULTS);
 FY_OP(QueueSizeV2, .shape = fy_shape_scalar, .compute = queue_size, .flags = FY_OP_HOST);
 FY_OP(QueueIsClosedV2, .shape = fy_shape_scalar, .compute = queue_is_closed, .flags = FY_OP_HOST);
-FY_OP(QueueCloseV2, .compute = queue_close, .flags = FY_OP_HOST);
+FY_OP(QueueCloseV2, .shape = fy_shape_none, .compute = queue_close, .flags = FY_OP_HOST);
 
 // Version 1.
 FY_OP(FIFOQueue, .shape = ref_shape, NEW);
@@ -317,11 +317,11 @@ FY_OP(RandomShuffleQueue, .shape = ref_shape, NEW);
 FY_OP(PriorityQueue, .shape = ref_shape, NEW);
 FY_OP(FakeQueue, .shape = ref_shape, .compute = fake_queue,
       .flags = FY_OP_HOST | FY_OP_SETS_OUTPUT | FY_OP_NO_FOLD);
-FY_OP(QueueEnqueue, .compute = enqueue, BLOCKS);
-FY_OP(QueueEnqueueMany, .compute = enqueue_many, BLOCKS);
-FY_OP(QueueDequeue, .compute = dequeue, RESULTS);
-FY_OP(QueueDequeueMany, .compute = dequeue_many, RESULTS);
-FY_OP(QueueDequeueUpTo, .compute = dequeue_up_to, RESULTS);
+FY_OP(QueueEnqueue, .shape = fy_shape_none, .compute = enqueue, BLOCKS);
+FY_OP(QueueEnqueueMany, .shape = fy_shape_none, .compute = enqueue_many, BLOCKS);
+FY_OP(QueueDequeue, .shape = fy_shape_none, .compute = dequeue, RESULTS);
+FY_OP(QueueDequeueMany, .shape = fy_shape_none, .compute = dequeue_many, RESULTS);
+FY_OP(QueueDequeueUpTo, .shape = fy_shape_none, .compute = dequeue_up_to, RESULTS);
 FY_OP(QueueSize, .shape = fy_shape_scalar, .compute = queue_size, .flags = FY_OP_HOST);
 FY_OP(QueueIsClosed, .shape = fy_shape_scalar, .compute = queue_is_closed, .flags = FY_OP_HOST);
-FY_OP(QueueClose, .compute = queue_close, .flags = FY_OP_HOST);
+FY_OP(QueueClose, .shape = fy_shape_none, .compute = queue_close, .flags = FY_OP_HOST);

@@ -32,24 +32,25 @@ typedef struct sum_loops {
 #define MEAN_SIGNED(S, x) \
   ((fy_a_##S)count == -1 ? (fy_a_##S)(0 - (fy_u_##S)(x)) : (fy_a_##S)MEAN_INT(S, x))
 #define ROOT_REAL(S, x) ((x) / (fy_a_##S)sqrt((double)count))
-#define SUM_LOOPS(E, S, ADD, MEAN)                                                         \
-  static void add_##S(void *pa, const void *pr, int64_t n) {                               \
-    fy_a_##S *acc = pa;                                                                    \
-    const fy_t_##S *row = pr;                                                              \
-    for (int64_t i = 0; i < n; i++) {                                                      \
-      const fy_a_##S x = acc[i], y = FY_LD_##S(row[i]);                                    \
-      acc[i] = ADD(S, x, y);                                                               \
-    }                                                                                      \
-  }                                                                                        \
-  static void put_##S(void *po, const void *pa, int64_t n, finish_kind f, int64_t count) { \
-    fy_t_##S *out = po;                                                                    \
-    const fy_a_##S *acc = pa;                                                              \
-    for (int64_t i = 0; i < n; i++) {                                                      \
-      const fy_a_##S x = acc[i];                                                           \
-      out[i] = f == FINISH_SUM    ? FY_ST_##S(x)                                           \
-               : f == FINISH_MEAN ? FY_ST_##S(MEAN(S, x))                                  \
-                                  : FY_ST_##S(ROOT_REAL(S, x));                            \
-    }                                                                                      \
+#define SUM_LOOPS(E, S, ADD, MEAN)                                                     \
+  FY_CLONE_##S static void add_##S(void *pa, const void *pr, int64_t n) {              \
+    fy_a_##S *acc = pa;                                                                \
+    const fy_t_##S *row = pr;                                                          \
+    for (int64_t i = 0; i < n; i++) {                                                  \
+      const fy_a_##S x = acc[i], y = FY_LD_##S(row[i]);                                \
+      acc[i] = ADD(S, x, y);                                                           \
+    }                                                                                  \
+  }                                                                                    \
+  FY_CLONE_##S static void put_##S(void *po, const void *pa, int64_t n, finish_kind f, \
+                                   int64_t count) {                                    \
+    fy_t_##S *out = po;                                                                \
+    const fy_a_##S *acc = pa;                                                          \
+    for (int64_t i = 0; i < n; i++) {                                                  \
+      const fy_a_##S x = acc[i];                                                       \
+      out[i] = f == FINISH_SUM    ? FY_ST_##S(x)                                       \
+               : f == FINISH_MEAN ? FY_ST_##S(MEAN(S, x))                              \
+                                  : FY_ST_##S(ROOT_REAL(S, x));                        \
+    }                                                                                  \
   }
 FY_REAL_TYPES(SUM_LOOPS, ADD_REAL, MEAN_REAL)
 FY_COMPLEX_TYPES(SUM_LOOPS, ADD_REAL, MEAN_REAL)
@@ -100,6 +101,26 @@ static fy_code row_at(const rows *r, int64_t i, int64_t *row, fy_error *err) {
                  (long long)i, (long long)*row, (long long)r->limit);
 }
 
+// Sums of floats, some columns at a time so that they stay in registers.
+#define COLUMNS 32
+FY_CLONES static void sum_floats(const float *in, int64_t run, const int64_t *at, int64_t n,
+                                 float *out) {
+  int64_t c0 = 0;
+  for (; c0 + COLUMNS <= run; c0 += COLUMNS) {
+    float acc[COLUMNS] = {0};
+    for (int64_t i = 0; i < n; i++) {
+      const float *row = in + at[i] * run + c0;
+      for (int k = 0; k < COLUMNS; k++) acc[k] += row[k];
+    }
+    memcpy(out + c0, acc, sizeof acc);
+  }
+  for (; c0 < run; c0++) {
+    float sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += in[at[i] * run + c0];
+    out[c0] = sum;
+  }
+}
+
 // Output row |to| from the rows [begin, end).
 static fy_code one_segment(const rows *r, const segment_op *op, int64_t to, int64_t begin,
                            int64_t end, fy_error *err) {
@@ -108,6 +129,13 @@ static fy_code one_segment(const rows *r, const segment_op *op, int64_t to, int6
   char *out = (char *)r->out->data + (size_t)(to * r->run) * size;
   const char *in = r->data->data;
   int64_t row;
+  int64_t at[64];
+  if (op->kind == FY_SCATTER_ADD && t == FY_FLOAT && end - begin <= 64 && r->run >= 8) {
+    for (int64_t i = begin; i < end; i++) FY_TRY(row_at(r, i, &at[i - begin], err));
+    sum_floats(r->data->data, r->run, at, end - begin, r->acc);
+    sums[t].put(out, r->acc, r->run, op->finish, end - begin);
+    return FY_OK;
+  }
   if (op->kind == FY_SCATTER_ADD) {
     memset(r->acc, 0, (size_t)r->run * (size < 4 ? 4 : size));
     for (int64_t i = begin; i < end; i++) {

@@ -65,8 +65,14 @@ static fy_code fail_missing(fy_view name, fy_error *err) {
                  "The tensor with handle '%.*s' is not in the session store.", (int)name.n, name.p);
 }
 
+static fy_code need_scalar(const fy_kernel_ctx *ctx, fy_error *err) {
+  if (ctx->in[0]->rank == 0) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "handle must be scalar");
+}
+
 static fy_code get_tensor(fy_kernel_ctx *ctx, fy_error *err) {
   fy_resources *r = ctx->svc->resources ? ctx->svc->resources(ctx) : NULL;
+  FY_TRY(need_scalar(ctx, err));
   const fy_view name = fy_tensor_string(ctx->in[0], 0);
   fy_object *o = NULL;
   if (!r || fy_resources_get(r, &kept_type, FY_VIEW(STORE), name, NULL, NULL, &o, NULL))
@@ -87,6 +93,7 @@ static fy_code get_tensor(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code delete_tensor(fy_kernel_ctx *ctx, fy_error *err) {
   fy_resources *r = ctx->svc->resources ? ctx->svc->resources(ctx) : NULL;
+  FY_TRY(need_scalar(ctx, err));
   const fy_view name = fy_tensor_string(ctx->in[0], 0);
   if (r && fy_resources_remove(r, &kept_type, FY_VIEW(STORE), name)) return FY_OK;
   return fy_fail(err, FY_INVALID_ARGUMENT,

@@ -69,7 +69,18 @@ static fy_code sparse_to_dense(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_value_shape(ctx->in[1], &rank, dims, err));
   const int64_t n = indices->rank > 0 ? indices->dims[0] : 1;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
-  for (int64_t i = 0; i < out->count; i++) {
+  const bool plain = fy_dtype_is_plain(out->dtype);
+  const size_t size = fy_dtype_storage(out->dtype);
+  if (plain && out->count) {  // doubling what is there
+    const size_t bytes = fy_tensor_bytes(out);
+    memcpy(out->data, otherwise->data, size);
+    for (size_t have = size; have < bytes;) {
+      const size_t step = have < bytes - have ? (have < 8192 ? have : 8192) : bytes - have;
+      memcpy((char *)out->data + have, out->data, step);
+      have += step;
+    }
+  }
+  for (int64_t i = 0; i < out->count && !plain; i++) {
     FY_TRY(fy_copy_run(out->dtype, out->data, i, otherwise->data, 0, 1, err));
   }
   int64_t before = -1;
@@ -97,7 +108,11 @@ static fy_code sparse_to_dense(fy_kernel_ctx *ctx, fy_error *err) {
           at == before ? "repeated" : "out of order. Many sparse ops require sorted indices.");
     }
     before = at;
-    FY_TRY(fy_copy_run(out->dtype, out->data, at, values->data, values->rank ? i : 0, 1, err));
+    const int64_t from = values->rank ? i : 0;
+    if (plain && size == 4)
+      memcpy((char *)out->data + 4 * at, (const char *)values->data + 4 * from, 4);
+    else
+      FY_TRY(fy_copy_run(out->dtype, out->data, at, values->data, from, 1, err));
   }
   return FY_OK;
 }
@@ -185,20 +200,25 @@ static fy_code sparse_reshape(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){n, rank}, &out, err));
   FY_TRY(fy_out(ctx, 1, 1, &rank, &shape, err));
   for (int64_t d = 0; d < rank; d++) data64(shape)[d] = dims[d];
+  if (fy_shape_equal((int32_t)old, from->data, (int32_t)rank, dims)) {  // not even looked at
+    return fy_copy_run(FY_INT64, out->data, 0, indices->data, 0, indices->count, err);
+  }
   for (int64_t i = 0; i < n; i++) {
     int64_t at = 0;
     for (int64_t d = 0; d < old; d++) {
-      const int64_t index = at64(indices, i * old + d);
-      if ((uint64_t)index >= (uint64_t)at64(from, d)) {
-        return fy_fail(err, FY_INVALID_ARGUMENT,
-                       "indices[%lld, %lld] = %lld is out of bounds for the input shape",
-                       (long long)i, (long long)d, (long long)index);
-      }
-      at = at * at64(from, d) + index;
+      // An index out of bounds is not looked for: it lands elsewhere.
+      at = (int64_t)((uint64_t)at * (uint64_t)at64(from, d) + (uint64_t)at64(indices, i * old + d));
     }
-    for (int64_t d = rank - 1; d >= 0; d--) {
-      data64(out)[i * rank + d] = at % dims[d];
-      at /= dims[d];
+    int64_t stride = 1;
+    for (int64_t d = rank - 1; d > 0; d--) stride = (int64_t)((uint64_t)stride * (uint64_t)dims[d]);
+    for (int64_t d = 0; d < rank; d++) {
+      if (stride == 0) {
+        return fy_fail(err, FY_INVALID_ARGUMENT, "there are indices, but no room for them in %s",
+                       fy_shape_text((int32_t)rank, dims, x));
+      }
+      data64(out)[i * rank + d] = stride == -1 ? (int64_t)(0 - (uint64_t)at) : at / stride;
+      at = stride == -1 ? 0 : at % stride;
+      if (d + 1 < rank) stride = dims[d + 1] ? stride / dims[d + 1] : 0;
     }
   }
   return FY_OK;
@@ -513,6 +533,17 @@ static fy_code sparse_slice(fy_kernel_ctx *ctx, fy_error *err) {
   }
   if (indices->dims[0] != values->count || indices->dims[1] != rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "indices, values and shape do not belong together");
+  }
+  for (int64_t d = 0; d < rank; d++) {
+    if (at64(shape, d) >= 0) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Expected shape dimensions to be non-negative, got %lld",
+                   (long long)at64(shape, d));
+  }
+  for (int64_t d = 0; d < rank; d++) {
+    if (at64(ctx->in[4], d) >= 0) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected a non-negative size, got %lld",
+                   (long long)at64(ctx->in[4], d));
   }
   void *memory;
   FY_TRY(fy_scratch(ctx, (size_t)(values->count + 1) * sizeof(int64_t), &memory, err));

@@ -170,7 +170,7 @@ static fy_code cwise(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Provided indices are out-of-bounds w.r.t. dense side with broadcasted shape");
   }
-  if (kind == FY_SCATTER_DIV && has_zero(dense)) {
+  if (kind == FY_SCATTER_DIV && values->count > 0 && has_zero(dense)) {
     return fy_fail(
         err, FY_INVALID_ARGUMENT,
         "SparseDenseCwiseDiv cannot divide by zero,but input dense tensor contains zero");

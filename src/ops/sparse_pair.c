@@ -238,6 +238,8 @@ static fy_code sparse_pair(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *const *in = ctx->in;
   const fy_scatter_kind kind = *(const fy_scatter_kind *)ctx->site->op->impl->aux;
   FY_TRY(pair_checks(in, err));
+  FY_TRY(fy_sparse_validate(in[0], in[1], in[2], true, err));
+  FY_TRY(fy_sparse_validate(in[3], in[4], in[5], true, err));
   const fy_dtype t = in[1]->dtype;
   const int64_t rank = in[2]->count;
   const size_t size = fy_dtype_storage(t);

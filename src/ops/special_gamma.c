@@ -78,7 +78,7 @@ static bool by_fraction(double a, double x) {
 static double upper_gamma(double a, double x);
 static double lower_gamma(double a, double x) {
   double value, slope;
-  if (x == 0 && a > 0) return 0;
+  if (x == 0) return 0;  // for every a
   if (!(x >= 0) || !(a > 0)) return NAN;
   if (isinf(a)) return 0;
   if (isinf(x)) return 1;

@@ -190,6 +190,9 @@ static fy_code check_tuple(fy_kernel_ctx *ctx, const tuple *t, int width, fy_err
 static fy_code unstage(fy_kernel_ctx *ctx, fy_error *err) {
   area *a;
   const bool peek = ctx->site->num_inputs > 0;
+  if (peek && ctx->in[0]->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "index must be scalar");
+  }
   const int64_t at = peek ? fy_tensor_int(ctx->in[0], 0) : 0;
   if (at < 0) return fy_fail(err, FY_INVALID_ARGUMENT, "index %lld is negative", (long long)at);
   FY_TRY(open_area(ctx, &a, err));
@@ -224,7 +227,13 @@ static fy_code check_indices(const area *a, const fy_tensor *indices, int values
   return FY_OK;
 }
 
+static fy_code need_key(const fy_kernel_ctx *ctx, fy_error *err) {
+  if (ctx->in[0]->count > 0) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "key must not be empty");
+}
+
 static fy_code put_values(fy_kernel_ctx *ctx, area *a, fy_error *err) {
+  FY_TRY(need_key(ctx, err));
   const int64_t key = fy_tensor_int(ctx->in[0], 0);
   const fy_tensor *indices = ctx->in[1];
   tuple *t = find_key(a, key);
@@ -313,6 +322,7 @@ static fy_code map_take(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *indices = ctx->in[any ? 0 : 1];
   area *a;
   tuple *t = NULL;
+  if (!any) FY_TRY(need_key(ctx, err));
   FY_TRY(open_area(ctx, &a, err));
   fy_lock(&a->lock);
   fy_code code = check_indices(a, indices, ctx->site->num_outputs - any, err);

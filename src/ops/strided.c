@@ -28,11 +28,12 @@ typedef struct copy_job {
 
 #define TILED(T)                                                            \
   static void tiled_##T(const plane *p, T *out, const T *in) {              \
-    if (p->rows == 1 && p->col_stride_in == 0) {                            \
-      const T x = *in;                                                      \
-      for (int64_t c = 0; c < p->cols; c++) out[c] = x;                     \
-      return;                                                               \
+    for (int64_t r = 0; p->col_stride_in == 0 && r < p->rows; r++) {        \
+      const T x = in[r * p->row_stride_in];                                 \
+      T *o = out + r * p->row_stride_out;                                   \
+      for (int64_t c = 0; c < p->cols; c++) o[c] = x;                       \
     }                                                                       \
+    if (p->col_stride_in == 0) return;                                      \
     for (int64_t r0 = 0; r0 < p->rows; r0 += TILE) {                        \
       const int64_t r1 = r0 + TILE < p->rows ? r0 + TILE : p->rows;         \
       for (int64_t c0 = 0; c0 < p->cols; c0 += TILE) {                      \

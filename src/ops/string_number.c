@@ -109,7 +109,7 @@ static fy_code check_format(fy_site *site, fy_error *err) {
   const fy_view fill = fy_site_string(site, "fill");
   const bool scientific = fy_site_bool(site, "scientific"),
              shortest = fy_site_bool(site, "shortest");
-  if (!has_fraction(t)) {
+  if (!has_fraction(t) && t != FY_STRING) {
     if (scientific || shortest) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "scientific and shortest format not supported for datatype %s",
@@ -184,6 +184,7 @@ static void add_int(fy_str *s, const format *f, bool is_signed, bool negative, u
 }
 
 static void add_text(fy_str *s, const format *f, fy_view v) {
+  if (f->precision >= 0 && v.n > (size_t)f->precision) v.n = (size_t)f->precision;  // %.3s
   const int pad = f->width - (int)(v.n > 4096 ? 4096 : v.n);
   for (int i = 0; i < pad && f->fill != '-'; i++) fy_str_addc(s, ' ');
   if (v.n) fy_str_addn(s, v.p, v.n);

@@ -127,11 +127,12 @@ static void map_utf8(fy_str *out, fy_view s, bool lower) {
 }
 
 static void map_ascii(fy_str *out, fy_view s, bool lower) {
-  for (size_t i = 0; i < s.n; i++) {
-    const char c = s.p[i];
-    const bool change = lower ? c >= 'A' && c <= 'Z' : c >= 'a' && c <= 'z';
-    fy_str_addc(out, change ? (char)(c ^ 0x20) : c);
-  }
+  const size_t start = out->len;
+  fy_str_addn(out, s.p, s.n);
+  if (out->failed) return;
+  const char first = lower ? 'A' : 'a';
+  for (size_t i = start; i < out->len; i++)
+    out->p[i] = (char)(out->p[i] ^ ((uint8_t)(out->p[i] - first) < 26 ? 0x20 : 0));
 }
 
 static fy_code check_encoding(fy_site *site, fy_error *err) {

@@ -95,6 +95,12 @@ static fy_code transpose_shape(fy_shape_ctx *ctx, fy_error *err) {
                    (long long)perm_size);
   }
   const fy_tensor *perm_in = fy_shape_tensor(ctx, 1);
+  for (int64_t i = 0; perm_in && in.rank < 0 && i < perm_in->count; i++) {
+    const int64_t d = fy_tensor_int(perm_in, i);
+    if (d >= -rank && d < rank) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "perm dim %lld is out of range of input rank %d",
+                   (long long)d, rank);
+  }
   if (!perm_in || in.rank < 0) {
     if (rank <= 1 && in.rank >= 0) return fy_shape_unchanged(ctx, err);
     return fy_shape_set(ctx, 0, rank, NULL, err);
@@ -116,6 +122,7 @@ static fy_code reverse(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *axes = ctx->in[1];
   int64_t strides[FY_MAX_RANK], offset = 0;
   bool flipped[FY_MAX_RANK] = {false};
+  if (in->rank == 0 || in->count == 0) return fy_out_alias(ctx, 0, 0, in->rank, in->dims, err);
   if (axes->rank != 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "'dims' must be 1-dimension, not %d", axes->rank);
   }
@@ -133,7 +140,7 @@ static fy_code reverse(fy_kernel_ctx *ctx, fy_error *err) {
     if (in->dims[d] > 0) offset += (in->dims[d] - 1) * strides[d];
     strides[d] = -strides[d];
   }
-  if (axes->count == 0 || in->rank == 0) return fy_out_alias(ctx, 0, 0, in->rank, in->dims, err);
+  if (axes->count == 0) return fy_out_alias(ctx, 0, 0, in->rank, in->dims, err);
   fy_tensor *out;
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   return fy_strided_copy(ctx, out, in, in->rank, in->dims, strides, offset, err);
@@ -159,6 +166,22 @@ static fy_code reverse_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- InvertPermutation
+// The first element that cannot be, or -1.
+#define INVERT(T)                                          \
+  static int64_t invert_##T(const fy_tensor *in, T *out) { \
+    const T *from = in->data;                              \
+    const int64_t n = in->count;                           \
+    for (int64_t i = 0; i < n; i++) out[i] = -1;           \
+    for (int64_t i = 0; i < n; i++) {                      \
+      const int64_t d = from[i];                           \
+      if (d < 0 || d >= n || out[d] != -1) return i;       \
+      out[d] = (T)i;                                       \
+    }                                                      \
+    return -1;                                             \
+  }
+INVERT(int32_t)
+INVERT(int64_t)
+
 static fy_code invert_permutation(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   fy_tensor *out;
@@ -166,30 +189,15 @@ static fy_code invert_permutation(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "invert_permutation expects a 1D vector.");
   }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  const bool wide = in->dtype == FY_INT64;
-  int32_t *narrow_out = out->data;
-  int64_t *wide_out = out->data;
-  for (int64_t i = 0; i < in->count; i++) {
-    if (wide)
-      wide_out[i] = -1;
-    else
-      narrow_out[i] = -1;
+  const int64_t bad =
+      in->dtype == FY_INT64 ? invert_int64_t(in, out->data) : invert_int32_t(in, out->data);
+  if (bad < 0) return FY_OK;
+  const int64_t d = fy_tensor_int(in, bad);
+  if (d < 0 || d >= in->count) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%lld is not between 0 and %lld", (long long)d,
+                   (long long)in->count);
   }
-  for (int64_t i = 0; i < in->count; i++) {
-    const int64_t d = fy_tensor_int(in, i);
-    if (d < 0 || d >= in->count) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "%lld is not between 0 and %lld", (long long)d,
-                     (long long)in->count);
-    }
-    if ((wide ? wide_out[d] : narrow_out[d]) != -1) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "%lld is duplicated in the input.", (long long)d);
-    }
-    if (wide)
-      wide_out[d] = i;
-    else
-      narrow_out[d] = (int32_t)i;
-  }
-  return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "%lld is duplicated in the input.", (long long)d);
 }
 
 static fy_code vector_shape(fy_shape_ctx *ctx, fy_error *err) {

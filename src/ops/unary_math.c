@@ -31,7 +31,7 @@ FY_COMPLEX_TYPES(FY_UNARY_LOOP, sign, SIGN_CPLX)
 FY_REAL_TYPES(FY_UNARY_LOOP, square, SQUARE)
 FY_INT_TYPES(FY_UNARY_LOOP, square, SQUARE_INT)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, square, SQUARE_CPLX)
-FY_REAL_TYPES(FY_UNARY_LOOP, rsqrt, RSQRT)
+FY_FULL_REAL_TYPES(FY_UNARY_LOOP, rsqrt, RSQRT)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, rsqrt, RSQRT)
 FY_REAL_TYPES(FY_UNARY_LOOP, reciprocal, RECIPROCAL)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, reciprocal, RECIPROCAL)
@@ -43,7 +43,7 @@ FY_INT_TYPES(FY_UNARY_LOOP, invert, INVERT)
   FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
 #define REAL_FN(fn) FY_REAL_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
 // Those whose float loop is a vector function (vecmath.h).
-#define VEC_FN(fn)       FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_##fn, CALL_##fn)
+#define VEC_FN(fn)       FY_UNARY_LOOP(FY_DOUBLE, f64, m_##fn, CALL_##fn)
 #define CALL_sqrt(S, x)  FY_MATH_##S(sqrt)(x)
 #define CALL_exp(S, x)   FY_MATH_##S(exp)(x)
 #define CALL_log(S, x)   FY_MATH_##S(log)(x)
@@ -71,17 +71,23 @@ VEC_FN(exp)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_exp, CALL_exp)
 VEC_FN(log)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_log, CALL_log)
-MATH_FN(sin)
-MATH_FN(cos)
+FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_sin, CALL_sin)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_sin, CALL_sin)
+FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_cos, CALL_cos)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_cos, CALL_cos)
 MATH_FN(tan)
-MATH_FN(asin)
-MATH_FN(acos)
-MATH_FN(atan)
+FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_asin, CALL_asin)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_asin, CALL_asin)
+FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_acos, CALL_acos)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_acos, CALL_acos)
+FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_atan, CALL_atan)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_atan, CALL_atan)
 MATH_FN(sinh)
 MATH_FN(cosh)
 MATH_FN(asinh)
 MATH_FN(acosh)
-MATH_FN(atanh)
+FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_atanh, CALL_atanh)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_atanh, CALL_atanh)
 VEC_FN(tanh)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_tanh, CALL_tanh)
 VEC_FN(expm1)
@@ -112,7 +118,51 @@ FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_expm1, EXPM1_CPLX)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_log1p, LOG1P_CPLX)
 
 #define SIGMOID(S, x) (1 / FY_RD_##S(1 + FY_RD_##S(FY_MATH_##S(exp)(-(x)))))
-FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, sigmoid, SIGMOID)
+FY_UNARY_LOOP(FY_DOUBLE, f64, sigmoid, SIGMOID)
+// 16-bit floats: the same steps a chunk at a time, each rounded.
+static void round_f16(float *x, int64_t n) {
+  uint16_t h[FY_CHUNK];
+  fy_floats_to_halves(x, h, n);
+  fy_halves_to_floats(h, x, n);
+}
+static void widen_bf16(const uint16_t *in, float *out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = fy_bfloat16_to_float(in[i]);
+}
+static void narrow_bf16(const float *in, uint16_t *out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = fy_float_to_bfloat16(in[i]);
+}
+static void round_bf16(float *x, int64_t n) {
+  for (int64_t i = 0; i < n; i++) x[i] = FY_RD_bf16(x[i]);
+}
+#define STEPS_16(S, WIDEN, NARROW)                                                  \
+  static void sigmoid_##S(const void *pi, void *po, int64_t n, const void *param) { \
+    float x[FY_CHUNK];                                                              \
+    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                  \
+      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                      \
+      WIDEN((const uint16_t *)pi + at, x, m);                                       \
+      for (int64_t i = 0; i < m; i++) x[i] = -x[i];                                 \
+      fy_vec_exp_f32(x, x, m, param);                                               \
+      round_##S(x, m);                                                              \
+      for (int64_t i = 0; i < m; i++) x[i] += 1;                                    \
+      round_##S(x, m);                                                              \
+      for (int64_t i = 0; i < m; i++) x[i] = 1 / x[i];                              \
+      NARROW(x, (uint16_t *)po + at, m);                                            \
+    }                                                                               \
+  }                                                                                 \
+  static void rsqrt_##S(const void *pi, void *po, int64_t n, const void *param) {   \
+    float x[FY_CHUNK];                                                              \
+    (void)param;                                                                    \
+    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                  \
+      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                      \
+      WIDEN((const uint16_t *)pi + at, x, m);                                       \
+      for (int64_t i = 0; i < m; i++) x[i] = sqrtf(x[i]);                           \
+      round_##S(x, m);                                                              \
+      for (int64_t i = 0; i < m; i++) x[i] = 1 / x[i];                              \
+      NARROW(x, (uint16_t *)po + at, m);                                            \
+    }                                                                               \
+  }
+STEPS_16(f16, fy_halves_to_floats, fy_floats_to_halves)
+STEPS_16(bf16, widen_bf16, narrow_bf16)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, sigmoid, SIGMOID)
 
 // Poles of the gamma function are +Inf for Lgamma and NaN for Digamma. glibc's lgamma writes the
@@ -161,8 +211,11 @@ FY_REAL_TYPES(FY_TEST_LOOP, is_finite, IS_FINITE)
 #define TABLE(name, ns_, ...) static const fy_unary_loops name##_table = {{__VA_ARGS__}, ns_}
 #define REALS(name)           FY_REAL_TYPES(FY_LOOP_ENTRY, name)
 #define VECS(name, fn)        FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, name)[FY_FLOAT] = fy_vec_##fn##_f32,
-#define COMPLEXES(name)       FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)
-#define SIGNEDS(name)         FY_SIGNED_TYPES(FY_LOOP_ENTRY, name)
+#define VECS_16(name, fn)             \
+  FY_LOOP_ENTRY(FY_DOUBLE, f64, name) \
+  [FY_FLOAT] = fy_vec_##fn##_f32, [FY_HALF] = fy_vec_##fn##_f16, [FY_BFLOAT16] = fy_vec_##fn##_bf16,
+#define COMPLEXES(name) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)
+#define SIGNEDS(name)   FY_SIGNED_TYPES(FY_LOOP_ENTRY, name)
 TABLE(neg, 0.3, REALS(neg) COMPLEXES(neg) SIGNEDS(neg));
 TABLE(abs, 0.3, REALS(abs) SIGNEDS(abs));
 TABLE(sign, 0.5, REALS(sign) COMPLEXES(sign) SIGNEDS(sign));
@@ -171,25 +224,25 @@ TABLE(rsqrt, 1, REALS(rsqrt) COMPLEXES(rsqrt));
 TABLE(reciprocal, 0.6, REALS(reciprocal) COMPLEXES(reciprocal));
 TABLE(invert, 0.3, FY_INT_TYPES(FY_LOOP_ENTRY, invert));
 TABLE(sqrt, 1, REALS(m_sqrt) COMPLEXES(m_sqrt));
-TABLE(exp, 1, VECS(m_exp, exp) COMPLEXES(m_exp));
-TABLE(expm1, 1, VECS(m_expm1, expm1) COMPLEXES(m_expm1));
-TABLE(log, 1, VECS(m_log, log) COMPLEXES(m_log));
-TABLE(log1p, 2, VECS(m_log1p, log1p) COMPLEXES(m_log1p));
-TABLE(sin, 8, REALS(m_sin) COMPLEXES(m_sin));
-TABLE(cos, 8, REALS(m_cos) COMPLEXES(m_cos));
+TABLE(exp, 1, VECS_16(m_exp, exp) COMPLEXES(m_exp));
+TABLE(expm1, 1, VECS_16(m_expm1, expm1) COMPLEXES(m_expm1));
+TABLE(log, 1, VECS_16(m_log, log) COMPLEXES(m_log));
+TABLE(log1p, 2, VECS_16(m_log1p, log1p) COMPLEXES(m_log1p));
+TABLE(sin, 2, VECS(m_sin, sin) COMPLEXES(m_sin));
+TABLE(cos, 2, VECS(m_cos, cos) COMPLEXES(m_cos));
 TABLE(tan, 15, REALS(m_tan) COMPLEXES(m_tan));
-TABLE(asin, 10, REALS(m_asin) COMPLEXES(m_asin));
-TABLE(acos, 10, REALS(m_acos) COMPLEXES(m_acos));
-TABLE(atan, 10, REALS(m_atan) COMPLEXES(m_atan));
+TABLE(asin, 1, VECS(m_asin, asin) COMPLEXES(m_asin));
+TABLE(acos, 1, VECS(m_acos, acos) COMPLEXES(m_acos));
+TABLE(atan, 1, VECS(m_atan, atan) COMPLEXES(m_atan));
 TABLE(sinh, 12, REALS(m_sinh) COMPLEXES(m_sinh));
 TABLE(cosh, 12, REALS(m_cosh) COMPLEXES(m_cosh));
 TABLE(asinh, 15, REALS(m_asinh) COMPLEXES(m_asinh));
 TABLE(acosh, 15, REALS(m_acosh) COMPLEXES(m_acosh));
-TABLE(atanh, 15, REALS(m_atanh) COMPLEXES(m_atanh));
-TABLE(tanh, 1, VECS(m_tanh, tanh) COMPLEXES(m_tanh));
+TABLE(atanh, 2, VECS(m_atanh, atanh) COMPLEXES(m_atanh));
+TABLE(tanh, 1, VECS_16(m_tanh, tanh) COMPLEXES(m_tanh));
 TABLE(sigmoid, 1, VECS(sigmoid, sigmoid) COMPLEXES(sigmoid));
-TABLE(erf, 2, VECS(m_erf, erf));
-TABLE(erfc, 2, VECS(m_erfc, erfc));
+TABLE(erf, 2, VECS_16(m_erf, erf));
+TABLE(erfc, 2, VECS_16(m_erfc, erfc));
 TABLE(lgam, 25, REALS(lgam));
 TABLE(digam, 40, REALS(digam));
 TABLE(floor, 0.5, REALS(m_floor));

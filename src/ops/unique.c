@@ -2,6 +2,7 @@
 // unique.c: Unique, UniqueV2, UniqueWithCounts(V2), ListDiff: equal slices found by hashing. Order
 // is that of first appearance; NaN equals nothing, -0 equals 0.
 
+#include "base/alloc.h"
 #include "base/map.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
@@ -108,6 +109,50 @@ static fy_code pick_axis(const fy_tensor *x, const fy_tensor *axis, int32_t *out
   return FY_OK;
 }
 
+// Integers in a row, the common case: a table of values that grows with what is found. rank[i] is
+// the number of the value of element i, first[] where each was seen. False: no memory.
+typedef struct value_slot {
+  int64_t value;
+  int64_t number;  // 1 + its number, 0 = free
+} value_slot;
+
+static uint64_t value_at(int64_t value, int shift) {
+  return (uint64_t)value * 0x9E3779B97F4A7C15u >> shift;
+}
+
+static bool find_values(const void *in, bool wide, int64_t n, int64_t *rank, int64_t *first,
+                        int64_t *found) {
+  int bits = 9;
+  value_slot *slots = fy_calloc((size_t)1 << bits, sizeof *slots);
+  *found = 0;
+  for (int64_t i = 0; slots && i < n; i++) {
+    const int64_t v = wide ? ((const int64_t *)in)[i] : ((const int32_t *)in)[i];
+    uint64_t mask = ((uint64_t)1 << bits) - 1, at = value_at(v, 64 - bits);
+    while (slots[at].number && slots[at].value != v) at = (at + 1) & mask;
+    if (slots[at].number) {
+      rank[i] = slots[at].number - 1;
+      continue;
+    }
+    slots[at] = (value_slot){v, *found + 1};
+    rank[i] = *found;
+    first[(*found)++] = i;
+    if ((uint64_t)*found * 2 <= mask) continue;
+    bits += 2;
+    mask = ((uint64_t)1 << bits) - 1;
+    fy_free(slots);
+    slots = fy_calloc((size_t)1 << bits, sizeof *slots);
+    for (int64_t k = 0; slots && k < *found; k++) {
+      const int64_t old = wide ? ((const int64_t *)in)[first[k]] : ((const int32_t *)in)[first[k]];
+      at = value_at(old, 64 - bits);
+      while (slots[at].number) at = (at + 1) & mask;
+      slots[at] = (value_slot){old, k + 1};
+    }
+  }
+  const bool ok = slots != NULL;
+  fy_free(slots);
+  return ok;
+}
+
 static fy_code unique(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *x = ctx->in[0];
   const bool counted = ctx->site->num_outputs > 2;
@@ -118,12 +163,23 @@ static fy_code unique(fy_kernel_ctx *ctx, fy_error *err) {
   slice_set set;
   void *memory;
   fy_tensor *y, *idx, *count;
-  FY_TRY(set_init(ctx, s.n, &set, err));
+  const bool values =
+      s.outer == 1 && s.inner == 1 && (x->dtype == FY_INT32 || x->dtype == FY_INT64);
+  if (!values) FY_TRY(set_init(ctx, s.n, &set, err));
   FY_TRY(fy_scratch(ctx, (size_t)(s.n + 1) * 3 * sizeof(int64_t), &memory, err));
   int64_t *first = memory, *rank = first + s.n, *times = rank + s.n;  // of the unique; of slices
   int64_t found = 0;
   FY_TRY(fy_out(ctx, 1, 1, &s.n, &idx, err));
-  for (int64_t i = 0; i < s.n; i++) {
+  if (values && !find_values(x->data, x->dtype == FY_INT64, s.n, rank, first, &found))
+    return fy_fail_oom(err, (size_t)s.n * sizeof(value_slot));
+  if (values) {
+    memset(times, 0, (size_t)found * sizeof *times);
+    for (int64_t i = 0; i < s.n; i++) {
+      times[rank[i]]++;
+      put_index(idx, i, rank[i]);
+    }
+  }
+  for (int64_t i = 0; i < s.n && !values; i++) {
     uint64_t slot = 0;
     const int64_t same = set_find(&set, &s, &s, i, &slot);
     if (same < 0) {
@@ -183,10 +239,9 @@ static fy_code list_diff(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code unique_shape(fy_shape_ctx *ctx, fy_error *err) {
   const int64_t unknown = -1;
   const fy_pshape x = ctx->in[0];
-  FY_TRY(fy_shape_rank_is(x, 1, err));
-  const int64_t n = x.rank == 1 ? x.dims[0] : -1;
+  if (ctx->num_outputs == 2) FY_TRY(fy_shape_rank_is(x, 1, err));
   FY_TRY(fy_shape_set(ctx, 0, 1, &unknown, err));
-  FY_TRY(fy_shape_set(ctx, 1, 1, &n, err));
+  FY_TRY(fy_shape_set(ctx, 1, x.rank < 0 ? 1 : x.rank, x.rank < 0 ? &unknown : x.dims, err));
   return ctx->num_outputs > 2 ? fy_shape_set(ctx, 2, 1, &unknown, err) : FY_OK;
 }
 

@@ -18,7 +18,22 @@ void fy_vec_erf_f32(const void *in, void *out, int64_t n, const void *param);
 void fy_vec_erfc_f32(const void *in, void *out, int64_t n, const void *param);
 void fy_vec_elu_f32(const void *in, void *out, int64_t n, const void *param);
 void fy_vec_selu_f32(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_sin_f32(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_cos_f32(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_asin_f32(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_acos_f32(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_atan_f32(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_atanh_f32(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_atan2_f32(const void *a, int64_t step_a, const void *b, int64_t step_b, void *out,
+                      int64_t n, int *bad);
 void fy_vec_softplus_f32(const void *in, void *out, int64_t n, const void *param);
+
+// The same of halves and bfloat16s, for functions that TensorFlow evaluates in float at once.
+#define FY_VEC_16_FUNCTIONS(X) X(exp) X(log) X(log1p) X(expm1) X(tanh) X(erf) X(erfc)
+#define FY_VEC_16_DECLARE(name)                                                      \
+  void fy_vec_##name##_f16(const void *in, void *out, int64_t n, const void *param); \
+  void fy_vec_##name##_bf16(const void *in, void *out, int64_t n, const void *param);
+FY_VEC_16_FUNCTIONS(FY_VEC_16_DECLARE)
 
 // The real types without float, for ops whose float loop is one of these.
 #define FY_REAL_TYPES_BUT_F32(X, ...) \

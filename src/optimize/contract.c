@@ -48,9 +48,9 @@ static fy_node *only_reader(const fy_rewriter *r, const fy_node *n) {
 
 // Another chain may have taken it: both branches of a sum may be products.
 static bool may_join(const fy_rewriter *r, const chain *c, const fy_node *n) {
-  return !r->flags[n->id] && fy_node_is_pure(n) && !n->num_controls && !fy_node_colocated(n) &&
-         fy_node_same_request(n, c->head) && fy_node_same_request(c->head, n) &&
-         n->outputs[0].dtype == c->head->outputs[0].dtype;
+  return !r->flags[n->id] && fy_node_runs_anywhere(r, n) && fy_node_is_pure(n) &&
+         !n->num_controls && !fy_node_colocated(n) && fy_node_same_request(n, c->head) &&
+         fy_node_same_request(c->head, n) && n->outputs[0].dtype == c->head->outputs[0].dtype;
 }
 
 static void join(chain *c, fy_node *n, const char *step) {
@@ -217,7 +217,8 @@ static bool start(const fy_rewriter *r, fy_node *n, chain *c) {
           : fy_node_is(n, "DepthwiseConv2dNative") ? "_FerryDepthwise"
           : is_tall_product(n)                     ? "_FerryMatMul"
                                                    : NULL;
-  if (!c->op || !fy_node_is_pure(n) || fy_node_colocated(n) || fy_rewrite_is_target(r, n) ||
+  if (!c->op || !fy_node_runs_anywhere(r, n) || !fy_node_is_pure(n) || fy_node_colocated(n) ||
+      fy_rewrite_is_target(r, n) ||
       (n->outputs[0].dtype != FY_FLOAT && n->outputs[0].dtype != FY_DOUBLE) || !has_nhwc(n))
     return false;
   const fy_pshape s = n->outputs[0].shape;

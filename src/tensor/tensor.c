@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/large.h"
 #include "tensor/elements.h"
 
 #define ALIGNMENT 64
@@ -20,6 +21,7 @@ typedef struct block {
   fy_tensor tensor;
   atomic_int parts;  // living halves: tensor, buffer
   bool own_data;     // the buffer's bytes are in this allocation
+  bool large;        // which then is of the kind that is kept for the next (base/large.h)
   fy_buffer buffer;  // a block for a tensor alone ends before it
 } block;
 
@@ -27,10 +29,17 @@ static block *block_of(fy_buffer *b) {
   return (block *)((char *)b - offsetof(block, buffer));
 }
 
+static void free_block(block *k) {
+  if (k->large)
+    fy_aligned_free(k);
+  else
+    fy_free(k);
+}
+
 static void drop_part(block *k) {
   if (atomic_load_explicit(&k->parts, memory_order_acquire) == 1 ||
       atomic_fetch_sub_explicit(&k->parts, 1, memory_order_acq_rel) == 1) {
-    fy_free(k);
+    free_block(k);
   }
 }
 
@@ -64,8 +73,11 @@ static bool data_bytes(fy_dtype dtype, int64_t count, size_t *out) {
 
 // A block with room for |bytes| of data; both halves uninitialised but for the buffer.
 static block *new_block(fy_dtype elements, size_t bytes, int parts) {
-  block *k = fy_malloc(sizeof(block) + ALIGNMENT - 1 + bytes);
+  const size_t total = sizeof(block) + ALIGNMENT - 1 + bytes;
+  const bool large = bytes >= FY_LARGE_BYTES;
+  block *k = large ? fy_aligned_alloc(total) : fy_malloc(total);
   if (!k) return NULL;
+  k->large = large;
   uintptr_t data = ((uintptr_t)(k + 1) + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
   atomic_init(&k->parts, parts);
   k->own_data = true;
@@ -87,7 +99,7 @@ fy_buffer *fy_buffer_wrap(void *data, size_t bytes, fy_dtype elements) {
   block *k = fy_malloc(sizeof *k);
   if (!k) return NULL;
   atomic_init(&k->parts, 1);
-  k->own_data = false;
+  k->own_data = k->large = false;
   k->buffer = (fy_buffer){.elements = elements, .data = data, .bytes = bytes};
   atomic_init(&k->buffer.refs, 1);
   return &k->buffer;
@@ -220,7 +232,7 @@ fy_code fy_tensor_new(fy_dtype dtype, int32_t rank, const int64_t *dims, fy_tens
   fill(&k->tensor, dtype, count, &k->buffer, k->buffer.data, NULL);
   fy_code code = set_dims(&k->tensor, rank, dims, err);
   if (code != FY_OK) {
-    fy_free(k);
+    free_block(k);
     return code;
   }
   *out = &k->tensor;
@@ -235,6 +247,7 @@ static fy_code new_view(fy_buffer *buffer, void *data, struct fy_device *device,
   FY_TRY(check_shape(dtype, rank, dims, &count, err));
   block *k = fy_malloc(offsetof(block, buffer));
   if (!k) return fy_fail_oom(err, offsetof(block, buffer));
+  k->large = false;
   atomic_init(&k->parts, 1);
   fill(&k->tensor, dtype, count, buffer, data, device);
   fy_code code = set_dims(&k->tensor, rank, dims, err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// npy.h: NumPy's .npy arrays, read and written, and .npz archives of them, read.
+// npy.h: NumPy's .npy arrays, read and written, and .npz archives of them.
 // Dtypes: bool, (u)int8..64, float16/32/64, complex64/128, strings ('S' as bytes, 'U' as UTF-8).
 // Big-endian and Fortran-ordered arrays are turned into ours.
 // Not here: pickled objects, structured dtypes, dates, encrypted or zip64-sized archive members.
@@ -30,5 +30,8 @@ fy_view fy_wire_npz_name(const fy_wire_npz *z, size_t i);
 // Reads member |i|, stored or deflated, verifying its checksum (DATA_LOSS).
 FY_MUST_CHECK fy_code fy_wire_npz_read(const fy_wire_npz *z, size_t i, fy_tensor **out,
                                        fy_error *err);
+// Appends an archive of the arrays, stored, to |out|. UNIMPLEMENTED beyond 2 GiB or 65535 members.
+FY_MUST_CHECK fy_code fy_wire_npz_write(const char *const *names, const fy_tensor *const *tensors,
+                                        size_t n, fy_str *out, fy_error *err);
 
 #endif

@@ -8,7 +8,7 @@ here=$(dirname "$0")
 
 expect 0 "$FERRY"
 contains 'Usage: ferry COMMAND' 'Exit codes: 0 done, 1 the work failed, 2 wrong usage'
-for command in demo devices doctor ops run explain dump version help; do
+for command in demo devices doctor ops inspect run bench explain dump freeze convert diff version help; do
   expect 0 "$FERRY" help
   contains "  $command "
   expect 0 "$FERRY" help "$command"

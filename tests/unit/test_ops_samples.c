@@ -89,18 +89,23 @@ static fy_code run_sample(const fy_op *op, const fy_sample *s, bool check) {
 
 static void every_sample(void **state) {
   (void)state;
-  size_t samples = 0;
+  size_t samples = 0, shapeless = 0;
   for (size_t i = 0; i < fy_op_impl_count; i++) {
     const fy_op_impl *impl = fy_op_impls[i];
     const fy_op *op = fy_op_find(impl->name, strlen(impl->name));
     assert_non_null(op);
     assert_ptr_equal(op->impl, impl);
+    if (!impl->shape) {
+      print_error("%s has no shape function\n", impl->name);
+      shapeless++;
+    }
     if (i) assert_true(strcmp(fy_op_impls[i - 1]->name, impl->name) < 0);
     for (uint32_t k = 0; k < impl->num_samples; k++, samples++) {
       run_sample(op, &impl->samples[k], true);
     }
   }
   print_message("%zu ops, %zu samples\n", fy_op_impl_count, samples);
+  assert_int_equal(shapeless, 0);
 }
 
 // The N-th allocation fails, for every N: a status, no leak, no crash.

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "devices/cpu/epilogue.h"
 #include "ops/broadcast.h"
+#include "ops/typed.h"
 
 #define FEW_ROWS 3      // fewer rows than this and one: B is read as it lies
 #define SMALL_B  16384  // elements of B that need no packing
@@ -139,6 +140,30 @@ static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const shape *s,
   return FY_OK;
 }
 
+// As matmul() goes about it.
+static void matmul_needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
+  shape s = {.ta = fy_site_bool(ctx->site, "transpose_a"),
+             .tb = fy_site_bool(ctx->site, "transpose_b")};
+  if (a->rank != 2 || b->rank != 2 || a->dtype != b->dtype || !a->count || !b->count) return;
+  s.m = a->dims[s.ta];
+  s.k = a->dims[!s.ta];
+  s.n = b->dims[!s.tb];
+  const fy_epilogue *e = fy_epilogue_of(ctx->site);
+  const fy_gemm_type type = type_of(a->dtype);
+  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const int64_t panel = fy_gemm_best()->columns[type], padded = (s.n + panel - 1) / panel * panel;
+  size_t bytes;
+  if (s.k != b->dims[s.tb] || !fy_epilogue_fits(ctx, e, s.n, s.m * s.n)) return;
+  if (s.m <= FEW_ROWS && !s.ta && !s.tb) {
+    if (e && e->num_affine) out->scratch += fy_scratch_line(2 * (size_t)s.n * size);
+    return;
+  }
+  if (fy_epilogue_weights(e) == 1 && reads_in_place(&s, type, ctx->site->steady_inputs & 2)) return;
+  if (!fy_gemm_packed_bytes(type, s.k, s.n, 1, &bytes)) return;
+  fy_pack_needs(ctx, 1, fy_epilogue_weights(e), bytes + (size_t)(padded + s.n) * size, out);
+}
+
 static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
   shape s = {.ta = fy_site_bool(ctx->site, "transpose_a"),
@@ -183,6 +208,62 @@ static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   j.bias = packed->bias;
   fy_gemm_run(ctx, &j);
   fy_pack_release(ctx->site->fast_state, packed, true);
+  return FY_OK;
+}
+
+// ---------------------------------------------------------------- 16-bit floats
+typedef struct convert_job {
+  fy_dtype type;
+  const uint16_t *in;
+  float *wide;
+  uint16_t *out;
+} convert_job;
+
+static void widen(void *arg, int64_t begin, int64_t end) {
+  const convert_job *j = arg;
+  if (j->type == FY_HALF)
+    fy_halves_to_floats(j->in + begin, j->wide + begin, end - begin);
+  else
+    for (int64_t i = begin; i < end; i++) j->wide[i] = fy_bfloat16_to_float(j->in[i]);
+}
+
+static void narrow(void *arg, int64_t begin, int64_t end) {
+  const convert_job *j = arg;
+  if (j->type == FY_HALF)
+    fy_floats_to_halves(j->wide + begin, j->out + begin, end - begin);
+  else
+    for (int64_t i = begin; i < end; i++) j->out[i] = fy_float_to_bfloat16(j->wide[i]);
+}
+
+// Computed in float and rounded once, like the reference.
+static fy_code matmul_16(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
+  shape s = {.ta = fy_site_bool(ctx->site, "transpose_a"),
+             .tb = fy_site_bool(ctx->site, "transpose_b")};
+  if (a->rank != 2 || b->rank != 2 || a->dtype != b->dtype || !a->count || !b->count)
+    return reference(ctx, err);
+  s.m = a->dims[s.ta];
+  s.k = a->dims[!s.ta];
+  s.n = b->dims[!s.tb];
+  size_t bytes;
+  if (s.k != b->dims[s.tb] || !fy_gemm_packed_bytes(FY_GEMM_F32, s.k, s.n, 1, &bytes))
+    return reference(ctx, err);
+  fy_tensor *out;
+  void *wide_a, *wide_b, *wide_c, *packed;
+  FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){s.m, s.n}, &out, err));
+  FY_TRY(fy_scratch(ctx, (size_t)a->count * sizeof(float), &wide_a, err));
+  FY_TRY(fy_scratch(ctx, (size_t)b->count * sizeof(float), &wide_b, err));
+  FY_TRY(fy_scratch(ctx, (size_t)out->count * sizeof(float), &wide_c, err));
+  FY_TRY(fy_scratch(ctx, bytes, &packed, err));
+  convert_job ca = {a->dtype, a->data, wide_a, NULL}, cb = {a->dtype, b->data, wide_b, NULL};
+  convert_job cc = {a->dtype, NULL, wide_c, out->data};
+  fy_parallel(ctx, a->count, 0.2, widen, &ca);
+  fy_parallel(ctx, b->count, 0.2, widen, &cb);
+  fy_gemm_pack(ctx, FY_GEMM_F32, wide_b, s.k, s.n, s.tb ? 1 : s.n, s.tb ? s.k : 1, NULL, packed);
+  fy_gemm_job j = job_of(&s, FY_GEMM_F32, wide_a, wide_c);
+  j.b = packed;
+  fy_gemm_run(ctx, &j);
+  fy_parallel(ctx, out->count, 0.2, narrow, &cc);
   return FY_OK;
 }
 
@@ -315,19 +396,25 @@ static fy_code new_cache(fy_site *site, fy_error *err) {
 }
 
 #define REALS (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
-extern const fy_fast_kernel fy_fast_fused_matmul, fy_fast_matmul, fy_fast_batch_matmul,
-    fy_fast_batch_matmul_v2, fy_fast_batch_matmul_v3;
+extern const fy_fast_kernel fy_fast_matmul_16, fy_fast_fused_matmul, fy_fast_matmul,
+    fy_fast_batch_matmul, fy_fast_batch_matmul_v2, fy_fast_batch_matmul_v3;
 const fy_fast_kernel fy_fast_matmul = {.op = "MatMul",
                                        .name = "gemm",
                                        .dtypes = REALS,
                                        .prepare = new_cache,
                                        .compute = matmul,
+                                       .needs = matmul_needs,
                                        .release = fy_pack_cache_free};
+const fy_fast_kernel fy_fast_matmul_16 = {.op = "MatMul",
+                                          .name = "gemm of floats",
+                                          .dtypes = FY_T(FY_HALF) | FY_T(FY_BFLOAT16),
+                                          .compute = matmul_16};
 const fy_fast_kernel fy_fast_fused_matmul = {.op = "_FerryMatMul",
                                              .name = "gemm",
                                              .dtypes = REALS,
                                              .prepare = new_cache,
                                              .compute = matmul,
+                                             .needs = matmul_needs,
                                              .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_batch_matmul = {.op = "BatchMatMul",
                                              .name = "gemm",

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// kernel_conv_filter.c: the gradient of a convolution's filter, floats and doubles in NHWC:
+//   filter[tap, ic][oc] = sum over output pixels p of  in[what p sees through tap][ic] * grad[p][oc]
+// a product of M = taps * ic rows and N = oc columns whose sum runs over all pixels. The gradient is
+// packed once. An item of work is a block of rows; for a few hundred pixels at a time what its taps
+// see is copied out, pixel by pixel, and the kernel of gemm.h adds the product to the block.
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "devices/cpu/gemm.h"
+#include "devices/cpu/kernels.h"
+#include "ops/values.h"
+
+#define PIXELS   384  // of one step; the kernel takes them as one piece of the sum
+#define MAX_ROWS 96   // of an item
+
+typedef struct filter_job {
+  const fy_conv *c;
+  fy_gemm_type type;
+  size_t size;
+  const char *in, *packed;
+  char *out;
+  int64_t pixels, columns, padded;       // of all images; per group; rounded up to panels
+  int64_t taps_per_item, rows_per_item;  // rows of one tap when there are many channels
+  int64_t tap_items, row_items, group_bytes;
+  int *failed;
+} filter_job;
+
+// Copies channels [first, first + n) of what the pixels [p0, p1) see through |tap| to columns of |to|.
+static void look(const filter_job *j, int64_t tap, int64_t p0, int64_t p1, int64_t first, int64_t n,
+                 char *to, int64_t line) {
+  const fy_conv *c = j->c;
+  const fy_window *w = c->w;
+  const size_t bytes = (size_t)n * j->size, step = (size_t)line * j->size;
+  int64_t at[3], lo, hi, p = p0;
+  fy_conv_tap(c, tap, at);
+  fy_window_range(&w[2], at[2], &lo, &hi);
+  while (p < p1) {
+    int64_t rest = p;
+    const int64_t x0 = rest % w[2].out;
+    rest /= w[2].out;
+    const int64_t y = rest % w[1].out;
+    rest /= w[1].out;
+    const int64_t z = rest % w[0].out, image = rest / w[0].out;
+    const int64_t x1 = x0 + (p1 - p) < w[2].out ? x0 + (p1 - p) : w[2].out;
+    const int64_t iz = z * w[0].stride - w[0].before + at[0] * w[0].dilation;
+    const int64_t iy = y * w[1].stride - w[1].before + at[1] * w[1].dilation;
+    const bool inside = iz >= 0 && iz < w[0].in && iy >= 0 && iy < w[1].in;
+    const char *from = j->in;
+    if (inside)
+      from += (size_t)((((image * w[0].in + iz) * w[1].in + iy) * w[2].in) * c->in_depth + first) *
+              j->size;
+    for (int64_t x = x0; x < x1; x++, to += step) {
+      const int64_t ix = x * w[2].stride - w[2].before + at[2] * w[2].dilation;
+      if (!inside || x < lo || x >= hi)
+        memset(to, 0, bytes);
+      else if (bytes == sizeof(float))
+        memcpy(to, from + (size_t)(ix * c->in_depth) * j->size, sizeof(float));
+      else
+        memcpy(to, from + (size_t)(ix * c->in_depth) * j->size, bytes);
+    }
+    p += x1 - x0;
+  }
+}
+
+static void filter_items(void *arg, int64_t begin, int64_t end) {
+  const filter_job *j = arg;
+  const fy_conv *c = j->c;
+  const int64_t depth = c->filter_depth;
+  char *seen = fy_aligned_alloc((size_t)(PIXELS * MAX_ROWS) * j->size);
+  if (!seen) {
+    __atomic_store_n(j->failed, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  for (int64_t item = begin; item < end; item++) {
+    int64_t rest = item;
+    const int64_t part = rest % j->row_items;
+    rest /= j->row_items;
+    const int64_t t0 = rest % j->tap_items * j->taps_per_item, g = rest / j->tap_items;
+    const int64_t t1 = t0 + j->taps_per_item < c->taps ? t0 + j->taps_per_item : c->taps;
+    const int64_t first = part * j->rows_per_item;
+    const int64_t n = depth - first < j->rows_per_item ? depth - first : j->rows_per_item;
+    const int64_t rows = (t1 - t0) * n;
+    fy_gemm_job g_job = {.type = j->type,
+                         .m = rows,
+                         .n = j->columns,
+                         .taps = 1,
+                         .a = seen,
+                         .row_step = 1,
+                         .k_step = rows,
+                         .ldc = c->out_depth,
+                         .lo = -INFINITY,
+                         .hi = INFINITY};
+    g_job.c = j->out + (size_t)((t0 * depth + first) * c->out_depth + g * j->columns) * j->size;
+    for (int64_t p0 = 0; p0 < j->pixels; p0 += PIXELS) {
+      const int64_t p1 = p0 + PIXELS < j->pixels ? p0 + PIXELS : j->pixels;
+      for (int64_t t = t0; t < t1; t++)
+        look(j, t, p0, p1, g * depth + first, n, seen + (size_t)((t - t0) * n) * j->size, rows);
+      g_job.depth = p1 - p0;
+      g_job.b = j->packed + (size_t)g * (size_t)j->group_bytes + (size_t)(p0 * j->padded) * j->size;
+      fy_gemm_run(NULL, &g_job);
+      g_job.add = g_job.c;
+    }
+  }
+  fy_aligned_free(seen);
+}
+
+static void pack_items(void *arg, int64_t begin, int64_t end) {
+  void **a = arg;
+  const filter_job *j = a[0];
+  const char *grad = a[1];
+  const int64_t steps = (j->pixels + PIXELS - 1) / PIXELS;
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t g = i / steps, p0 = i % steps * PIXELS;
+    const int64_t n = j->pixels - p0 < PIXELS ? j->pixels - p0 : PIXELS;
+    fy_gemm_pack(
+        NULL, j->type, grad + (size_t)(p0 * j->c->out_depth + g * j->columns) * j->size, n,
+        j->columns, j->c->out_depth, 1, NULL,
+        (char *)a[2] + (size_t)g * (size_t)j->group_bytes + (size_t)(p0 * j->padded) * j->size);
+  }
+}
+
+static fy_code conv_filter(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_window_attrs *attrs = ctx->site->state;
+  const fy_tensor *in = ctx->in[0], *sizes = ctx->in[1], *grad = ctx->in[2];
+  fy_conv c;
+  int32_t rank;
+  int64_t dims[FY_MAX_RANK];
+  if (!attrs->channels_last || grad->dtype != in->dtype || !in->count || !grad->count ||
+      sizes->rank != 1)
+    return ctx->site->op->impl->compute(ctx, err);
+  if (fy_value_shape(sizes, &rank, dims, err) ||
+      fy_conv_backward(ctx, "", in->rank, in->dims, rank, dims, grad, false, &c, err)) {
+    fy_error_clear(err);
+    return ctx->site->op->impl->compute(ctx, err);
+  }
+  filter_job j = {.c = &c,
+                  .type = in->dtype == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32,
+                  .size = fy_dtype_storage(in->dtype),
+                  .in = in->data,
+                  .pixels = c.batch * c.out_spatial};
+  if (c.groups < 1 || c.out_depth % c.groups || c.filter_depth < 1 || c.taps < 1 || j.pixels < 1)
+    return ctx->site->op->impl->compute(ctx, err);
+  j.columns = c.out_depth / c.groups;
+  size_t bytes, group;
+  if (j.columns < 1 || !fy_gemm_packed_bytes(j.type, j.pixels, j.columns, c.groups, &bytes) ||
+      !fy_gemm_packed_bytes(j.type, j.pixels, j.columns, 1, &group))
+    return ctx->site->op->impl->compute(ctx, err);
+  j.group_bytes = (int64_t)group;
+  j.padded = (int64_t)(group / j.size) / j.pixels;
+  // Whole taps when the channels are few, else parts of one tap's.
+  j.taps_per_item = c.filter_depth < MAX_ROWS ? MAX_ROWS / c.filter_depth : 1;
+  if (j.taps_per_item > c.taps) j.taps_per_item = c.taps;
+  j.rows_per_item = c.filter_depth;
+  if (j.rows_per_item > MAX_ROWS) {
+    const int64_t parts = (c.filter_depth + MAX_ROWS - 1) / MAX_ROWS;
+    j.rows_per_item = (c.filter_depth + parts - 1) / parts;
+  }
+  const int64_t want = 3 * (int64_t)ctx->threads;  // enough items for all threads
+  while (j.taps_per_item > 1 &&
+         (c.taps + j.taps_per_item - 1) / j.taps_per_item * c.groups < want &&
+         j.taps_per_item * c.filter_depth > 24)
+    j.taps_per_item = (j.taps_per_item + 1) / 2;
+  j.tap_items = (c.taps + j.taps_per_item - 1) / j.taps_per_item;
+  j.row_items = (c.filter_depth + j.rows_per_item - 1) / j.rows_per_item;
+  while (j.tap_items * j.row_items * c.groups < want && j.rows_per_item > 24) {
+    j.rows_per_item = (j.rows_per_item + 1) / 2;
+    j.row_items = (c.filter_depth + j.rows_per_item - 1) / j.rows_per_item;
+    j.taps_per_item = 1;
+    j.tap_items = c.taps;
+  }
+  fy_tensor *out;
+  void *packed;
+  int failed = 0;
+  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  if (!out->count) return FY_OK;
+  FY_TRY(fy_scratch(ctx, bytes, &packed, err));
+  j.packed = packed;
+  j.out = out->data;
+  j.failed = &failed;
+  const int64_t steps = (j.pixels + PIXELS - 1) / PIXELS;
+  void *pack[3] = {&j, (void *)(uintptr_t)grad->data, packed};
+  fy_parallel(ctx, steps * c.groups, 0.2 * PIXELS * (double)j.columns, pack_items, pack);
+  const int64_t items = j.tap_items * j.row_items * c.groups;
+  fy_parallel(ctx, items,
+              0.025 * (double)j.pixels * (double)c.taps * (double)c.filter_depth *
+                  (double)c.out_depth / (double)items,
+              filter_items, &j);
+  return failed ? fy_fail_oom(err, (size_t)(PIXELS * MAX_ROWS) * j.size) : FY_OK;
+}
+
+#define REALS (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
+extern const fy_fast_kernel fy_fast_conv2d_filter, fy_fast_conv3d_filter;
+const fy_fast_kernel fy_fast_conv2d_filter = {
+    .op = "Conv2DBackpropFilter", .name = "gemm", .dtypes = REALS, .compute = conv_filter};
+const fy_fast_kernel fy_fast_conv3d_filter = {
+    .op = "Conv3DBackpropFilterV2", .name = "gemm", .dtypes = REALS, .compute = conv_filter};
