@@ -300,6 +300,135 @@ def text_pb():
   os.remove(os.path.join(path, "saved_model.pb"))
 
 
+@maker
+def tables():
+  """Tables that a checkpoint restores, one that a file fills, and a file that is read."""
+  vocab = os.path.join("/tmp", "zoo_pairs.csv")
+  with open(vocab, "w") as f:
+    f.write("a,1\nb,2\n")
+
+  class Model(tf.Module):
+    def __init__(self):
+      files = tf.lookup.TextFileInitializer(vocab, tf.string, 0, tf.float32, 1, delimiter=",")
+      self.fixed = tf.lookup.StaticHashTable(files, -1.)
+      self.words = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+      self.words.insert(["q", "r"], tf.constant([5, 6], tf.int64))
+      self.dense = tf.lookup.experimental.DenseHashTable(tf.int64, tf.float32, 0., -1, -2, initial_num_buckets=8)
+      self.dense.insert(tf.constant([3, 4], tf.int64), [.5, .6])
+      self.file = tf.saved_model.Asset(vocab)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="key"), tf.TensorSpec([None], tf.int64, name="number")])
+    def find(self, key, number):
+      return {"fixed": self.fixed.lookup(key), "words": self.words.lookup(key), "dense": self.dense.lookup(number),
+              "file": tf.io.read_file(self.file.asset_path)}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="key"), tf.TensorSpec([None], tf.int64, name="value")])
+    def learn(self, key, value):
+      self.words.insert(key, value)
+      return {"size": self.words.size()}
+  m = Model()
+  tf.saved_model.save(m, os.path.join(ZOO, "tables"), signatures={"find": m.find, "learn": m.learn})
+  look = ("find", {"key": np.array([b"a", b"b", b"q", b"new"]), "number": np.int64([3, 9])})
+  golden("tables", [look, ("learn", {"key": np.array([b"new", b"q"]), "value": np.int64([7, 8])}), look])
+
+
+@maker
+def preprocessing():
+  """Raw features of every kind in, encoded by Keras' preprocessing layers, crossed and embedded."""
+  a, b = L.Input([1], dtype="string", name="city"), L.Input([1], dtype="string", name="job")
+  i, x, t = L.Input([3], dtype="int64", name="codes"), L.Input([2], name="x"), L.Input([1], dtype="string", name="text")
+  parts = [L.HashedCrossing(7, output_mode="one_hot")((a, b)), L.Hashing(5, output_mode="one_hot", salt=[3, 4])(a),
+           L.StringLookup(vocabulary=["cook", "pilot"], output_mode="multi_hot")(b), L.CategoryEncoding(4, "count")(i),
+           L.Normalization(mean=[1., 2.], variance=[.5, 2.])(x), L.Discretization([-.5, .5], output_mode="one_hot")(x[:, :1]),
+           L.Flatten()(L.TextVectorization(ngrams=2, output_mode="tf_idf", vocabulary=["the", "cat", "the cat"], idf_weights=[.5, .7, .9])(t))]
+  words = L.TextVectorization(output_sequence_length=4, vocabulary=["the", "cat"])(t)
+  parts.append(L.Flatten()(L.Embedding(4, 2)(words)))
+  m = tf.keras.Model([a, b, i, x, t], {"y": L.Dense(2)(L.Concatenate()(parts)), "words": words})
+  export_keras(m, "preprocessing")
+  golden("preprocessing", [("serving_default", {"city": np.array([[b"Rome"], [b"Oslo"]]), "job": np.array([[b"cook"], [b"poet"]]),
+                                                "codes": np.int64([[0, 1, 1], [3, 2, 3]]), "x": normal(2, 2),
+                                                "text": np.array([[b"The cat, sat!"], [b"a dog"]])})])
+
+
+@maker
+def ragged_examples():
+  """Serialized tf.Example in; ragged, sparse and defaulted features; words split and joined."""
+  class Model(tf.Module):
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+    def f(self, examples):
+      p = tf.io.parse_example(examples, {"a": tf.io.FixedLenFeature([2], tf.float32, default_value=[0., 1.]), "b": tf.io.VarLenFeature(tf.int64),
+                                         "c": tf.io.FixedLenSequenceFeature([], tf.string, allow_missing=True, default_value="?"),
+                                         "r": tf.io.RaggedFeature(tf.int64), "s": tf.io.SparseFeature("ix", "vl", tf.float32, 10)})
+      words = tf.strings.split(tf.strings.reduce_join(p["c"], 1, separator=" "))
+      return {"a": p["a"], "b": tf.sparse.to_dense(p["b"]), "c": p["c"], "r": p["r"].to_tensor(), "sum": tf.reduce_sum(p["r"], 1),
+              "s": tf.sparse.to_dense(p["s"]), "pairs": tf.strings.ngrams(words, 2).to_tensor("-"), "lengths": tf.strings.length(words).to_tensor()}
+
+  def example(**features):
+    e = tf.train.Example()
+    for k, v in features.items():
+      f = e.features.feature[k]
+      {float: f.float_list, int: f.int64_list, bytes: f.bytes_list}[type(v[0])].value.extend(v)
+    return e.SerializeToString(deterministic=True)
+  m = Model()
+  tf.saved_model.save(m, os.path.join(ZOO, "ragged_examples"), signatures=m.f)
+  golden("ragged_examples", [("serving_default", {"examples": np.array([
+      example(a=[1., 2.], b=[1, 2, 3], c=[b"x y"], r=[4]), example(c=[b"p", b"q"], ix=[3, 7], vl=[.5, .25]), example(b=[9], r=[1, 2])], dtype=object)})])
+
+
+@maker
+def photo():
+  """Encoded pictures in: decoded, resized each by itself, convolved."""
+  class Model(tf.Module):
+    def __init__(self):
+      self.w = tf.Variable(normal(3, 3, 3, 2), name="w")
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="bytes")])
+    def f(self, data):
+      def one(b):
+        im = tf.io.decode_image(b, 3, expand_animations=False)
+        im.set_shape([None, None, 3])
+        return tf.image.resize(tf.image.convert_image_dtype(im, tf.float32), [6, 6])
+      batch = tf.map_fn(one, data, fn_output_signature=tf.float32)
+      return {"y": tf.nn.conv2d(batch, self.w, 1, "SAME"), "grey": tf.image.rgb_to_grayscale(batch)}
+  m = Model()
+  tf.saved_model.save(m, os.path.join(ZOO, "photo"), signatures=m.f)
+  pictures = [rng.integers(0, 255, (h, w, 3)).astype(np.uint8) for h, w in ((12, 10), (5, 7))]
+  golden("photo", [("serving_default", {"bytes": np.array([tf.io.encode_png(p).numpy() for p in pictures], dtype=object)})])
+
+
+@maker
+def masked():
+  """Masks through recurrent layers and attention, with stacked cells."""
+  ids = L.Input([None], dtype="int32", name="ids")
+  x = L.Embedding(12, 4, mask_zero=True)(ids)
+  h = L.Bidirectional(L.GRU(3, return_sequences=True), merge_mode="sum")(x)
+  a = L.MultiHeadAttention(2, 2)(h, h, use_causal_mask=True)
+  r = L.RNN([L.LSTMCell(3), L.GRUCell(2)])(L.LayerNormalization()(a + h))
+  m = tf.keras.Model(ids, {"y": L.Dense(2, "softmax")(r), "steps": L.TimeDistributed(L.Dense(1))(a)})
+  export_keras(m, "masked")
+  golden("masked", [("serving_default", {key_of("masked"): np.array(v, np.int32)}) for v in ([[1, 2, 3, 0], [4, 5, 0, 0]], [[7]])])
+
+
+@maker
+def tf1_nested():
+  """Loops in loops with a cond inside, a TensorArray, a counter that is a reference variable, a gradient."""
+  def build():
+    x = tf1.placeholder(tf.float32, [None, 3], "x")
+    n = tf1.placeholder(tf.int32, [], "n")
+    w = tf1.get_variable("w", initializer=normal(3, 3), use_resource=False)
+    c = tf1.get_variable("c", initializer=0., use_resource=False)
+
+    def body(i, y, steps):
+      _, z = tf1.while_loop(lambda j, z: j < i, lambda j, z: (j + 1, tf.tanh(tf.matmul(z, w))), [0, y])
+      z = tf1.cond(tf.equal(i % 2, 0), lambda: z + 1, lambda: z * .5)
+      return i + 1, z, steps.write(i, z)
+    _, y, steps = tf1.while_loop(lambda i, *_: i < n, body, [0, x, tf.TensorArray(tf.float32, size=n)])
+    tf1.assign_add(c, 1., name="count")  # not fetched: tests run a case more than once
+    case = tf1.case([(n < 2, lambda: x), (n < 3, lambda: -x)], default=lambda: x * 3)
+    return {"x": x, "n": n}, {"y": y, "steps": steps.stack(), "case": case, "slope": tf1.gradients(tf.reduce_sum(y), [x])[0]}, None
+  tf1_model("tf1_nested", build, [{"x": normal(2, 3), "n": np.int32(k)} for k in (1, 2, 4)])
+
+
 def main():
   os.makedirs(ZOO, exist_ok=True)
   for name in sys.argv[1:] or sorted(makers):

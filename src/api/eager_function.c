@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "api/eager.h"
+#include "api/eager_model.h"
 #include "base/alloc.h"
 #include "graph/function.h"
 #include "wire/attr_proto.h"
@@ -46,7 +46,7 @@ static void explain_difference(const Tensorflow__FunctionDef *a, const Tensorflo
   fy_str_free(&now);
 }
 
-static fy_code add(fy_eager *c, const Tensorflow__FunctionDef *def, fy_error *err) {
+fy_code fy_api_add_function(fy_eager *c, const Tensorflow__FunctionDef *def, fy_error *err) {
   fy_funclib *lib = fy_eager_functions(c);
   fy_arena arena;
   Tensorflow__FunctionDef *own;
@@ -74,14 +74,14 @@ void TFE_ContextAddFunctionDef(TFE_Context *ctx, const char *serialized_function
   const Tensorflow__FunctionDef *def = (const Tensorflow__FunctionDef *)m;
   // TensorFlow takes an empty message for a function without a name; nobody can call it.
   bool nameless = !code && (!def->signature || !def->signature->name || !*def->signature->name);
-  if (!code && !nameless) code = add(fy_api_eager(ctx), def, err);
+  if (!code && !nameless) code = fy_api_add_function(fy_api_eager(ctx), def, err);
   fy_arena_free(&arena);
   fy_api_end(status, code);
 }
 
 void TFE_ContextAddFunction(TFE_Context *ctx, TF_Function *function, TF_Status *status) {
   fy_error *err = fy_api_begin(status);
-  fy_api_end(status, add(fy_api_eager(ctx), function->def, err));
+  fy_api_end(status, fy_api_add_function(fy_api_eager(ctx), function->def, err));
 }
 
 void TFE_ContextRemoveFunction(TFE_Context *ctx, const char *name, TF_Status *status) {

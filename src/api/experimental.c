@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "api/eager.h"
+#include "api/shape.h"
 #include "base/alloc.h"
 #include "tensorflow/c/c_api_experimental.h"
-#include "tensorflow/c/tf_shape.h"
 
 // ---------------------------------------------------------------- XLA
 static atomic_uchar lazy_compilation = 1, cpu_global_jit, folding_disabled, auto_jit;
@@ -78,11 +78,6 @@ bool TFE_IsCustomDevice(TFE_Context *ctx, const char *device_name) {
 }
 
 // ---------------------------------------------------------------- shapes
-struct TF_Shape {
-  int num_dims;  // -1 = unknown
-  int64_t *dims;
-};
-
 TF_Shape *TF_NewShape(void) {
   TF_Shape *s = fy_malloc(sizeof *s);
   if (s) *s = (TF_Shape){-1, NULL};

@@ -182,8 +182,8 @@ static fy_code import(fy_graph *g, const TF_Buffer *graph_def,
   ProtobufCMessage *m;
   if (options && options->short_of_memory) return fy_fail_oom(err, sizeof *options);
   fy_arena_init(&tmp);
-  fy_code code = fy_wire_unpack(&tensorflow__graph_def__descriptor, graph_def->data,
-                                graph_def->length, NULL, &tmp, &m, err);
+  fy_code code = fy_wire_unpack_view(&tensorflow__graph_def__descriptor, graph_def->data,
+                                     graph_def->length, NULL, &tmp, &m, err);
   if (code == FY_INVALID_ARGUMENT) fy_fail(err, code, "Invalid GraphDef");
   if (!code) {
     fy_lock(&g->lock);

@@ -48,7 +48,8 @@ TF_DeviceList *TF_DeprecatedSessionListDevices(TF_DeprecatedSession *session, TF
 static fy_code extend(TF_DeprecatedSession *s, const void *proto, size_t n, fy_arena *arena,
                       fy_error *err) {
   ProtobufCMessage *m;
-  fy_code code = fy_wire_unpack(&tensorflow__graph_def__descriptor, proto, n, NULL, arena, &m, err);
+  fy_code code =
+      fy_wire_unpack_view(&tensorflow__graph_def__descriptor, proto, n, NULL, arena, &m, err);
   if (code == FY_INVALID_ARGUMENT) return fy_fail(err, code, "Invalid GraphDef");
   if (code) return code;
   const Tensorflow__GraphDef *def = (const Tensorflow__GraphDef *)m;

@@ -90,7 +90,9 @@ static fy_code new_value(builder *b, fy_node *node, uint32_t output, int space, 
     *out = p->num_values++;
     return FY_OK;
   }
-  if (o->shape.rank >= 0 && fy_shape_count(o->shape.rank, o->shape.dims, &count)) {
+  // What is said of a resource's shape need not be true (a TensorArray's "[2]") and helps nobody.
+  if (o->dtype != FY_RESOURCE && o->shape.rank >= 0 &&
+      fy_shape_count(o->shape.rank, o->shape.dims, &count)) {
     size_t bytes;
     if (fy_mul_size((size_t)count, fy_dtype_storage(v->dtype), &bytes)) {
       v->rank = o->shape.rank;

@@ -59,7 +59,7 @@ fy_code fy_meta_graph_open(const char *path, fy_saved_model *m, fy_error *err) {
   FY_TRY(fy_wire_file_load(m->file, MAX_BYTES, &bytes, &size, err));
   fy_code code = fy_wire_parse_either(&tensorflow__meta_graph_def__descriptor, bytes, size,
                                       &m->arena, &message, NULL, err);
-  fy_free(bytes);
+  m->bytes = bytes;
   if (code) {
     fy_error_prepend(err, "%s: ", m->file);
     return code;

@@ -33,8 +33,8 @@ static fy_code read_binary(fy_saved_model *m, const uint8_t *bytes, size_t n,
                            ProtobufCMessage **out, fy_error *err) {
   fy_error why;
   fy_error_init(&why);
-  fy_code code =
-      fy_wire_unpack(&tensorflow__saved_model__descriptor, bytes, n, NULL, &m->arena, out, &why);
+  fy_code code = fy_wire_unpack_view(&tensorflow__saved_model__descriptor, bytes, n, NULL,
+                                     &m->arena, out, &why);
   const char *text = fy_error_text(&why);
   if (code == FY_INVALID_ARGUMENT && ends_early(text, n))
     code =
@@ -83,13 +83,18 @@ fy_code fy_saved_model_open(const char *dir, fy_saved_model *m, fy_error *err) {
   FY_TRY(fy_wire_file_load(m->file, MAX_BYTES, &bytes, &n, err));
   fy_code code = m->file == binary ? read_binary(m, bytes, n, &message, err)
                                    : read_text(m, bytes, n, &message, err);
-  fy_free(bytes);
+  if (m->file == binary && !code)
+    m->bytes = bytes;
+  else
+    fy_free(bytes);
   m->proto = (const Tensorflow__SavedModel *)message;
   return code;
 }
 
 void fy_saved_model_close(fy_saved_model *m) {
   fy_arena_free(&m->arena);
+  fy_free(m->bytes);
+  m->bytes = NULL;
   m->proto = NULL;
   m->meta = NULL;
 }

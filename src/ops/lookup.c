@@ -442,9 +442,11 @@ static fy_code export(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- Insert, Remove, Import
+// |skip|: reserved keys are passed over. TensorFlow's dense tables export every bucket, empty ones too.
 static fy_code insert_rows(table *t, const fy_tensor *keys, const fy_tensor *values, int64_t rows,
-                           fy_error *err) {
+                           bool skip, fy_error *err) {
   for (int64_t i = 0; i < rows; i++) {
+    if (skip && check_reserved(t, keys, i, NULL)) continue;
     FY_TRY(check_reserved(t, keys, i, err));
     FY_TRY(put_row(t, keys, values, i, err));
   }
@@ -468,7 +470,7 @@ static fy_code change(fy_kernel_ctx *ctx, bool replace_all, fy_error *err) {
     t->n = 0;
     if (t->slots) memset(t->slots, 0, (size_t)(t->mask + 1) * sizeof *t->slots);
   }
-  fy_code code = insert_rows(t, ctx->in[1], ctx->in[2], rows, err);
+  fy_code code = insert_rows(t, ctx->in[1], ctx->in[2], rows, replace_all, err);
   fy_unlock(&t->lock);
   return code;
 }

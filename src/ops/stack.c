@@ -120,6 +120,7 @@ static fy_code close_stack(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+// Said of the resource as well, whose handle is a scalar: see tensor_array.c.
 static fy_code ref_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 0, 1, (const int64_t[]){2}, err);
 }
@@ -133,7 +134,7 @@ FY_OP(Stack, .shape = ref_shape, .compute = new_stack, HOST);
 FY_OP(StackPush, .shape = push_shape, .compute = push, PASSES);
 FY_OP(StackPop, .shape = fy_shape_none, .compute = pop, PASSES);
 FY_OP(StackClose, .shape = fy_shape_none, .compute = close_stack, HOST);
-FY_OP(StackV2, .shape = fy_shape_scalar, .compute = new_stack, HOST);
+FY_OP(StackV2, .shape = ref_shape, .compute = new_stack, HOST);
 FY_OP(StackPushV2, .shape = push_shape, .compute = push, PASSES);
 FY_OP(StackPopV2, .shape = fy_shape_none, .compute = pop, PASSES);
 FY_OP(StackCloseV2, .shape = fy_shape_none, .compute = close_stack, HOST);

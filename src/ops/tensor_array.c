@@ -71,9 +71,15 @@ static fy_code resize(tensor_array *a, int64_t n, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- shapes
+// The handle of a resource is a scalar, but TensorFlow's shape functions call it a vector of two, as the
+// strings were that it replaced; files carry that in _output_shapes.
+static fy_code handle_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_set(ctx, 0, 1, (const int64_t[]){2}, err));
+  return fy_shape_set(ctx, 1, 0, NULL, err);
+}
 static fy_code new_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[0], 0, err));
-  return fy_shape_scalar(ctx, err);
+  return handle_shape(ctx, err);
 }
 static fy_code gather_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_attr *a = fy_attrs_get(ctx->attrs, "element_shape");
@@ -638,8 +644,8 @@ FY_OP(TensorArrayGatherV3, .shape = gather_shape, .compute = gather, FLAGS);
 FY_OP(TensorArrayConcatV3, .shape = concat_shape, .compute = concat, FLAGS);
 FY_OP(TensorArraySizeV3, .shape = fy_shape_scalar, .compute = size, FLAGS);
 FY_OP(TensorArrayCloseV3, .shape = fy_shape_none, .compute = close_array, FLAGS);
-FY_OP(TensorArrayGradV3, .shape = fy_shape_scalar, .compute = gradient, FLAGS);
-FY_OP(TensorArrayGradWithShape, .shape = fy_shape_scalar, .compute = gradient, FLAGS);
+FY_OP(TensorArrayGradV3, .shape = handle_shape, .compute = gradient, FLAGS);
+FY_OP(TensorArrayGradWithShape, .shape = handle_shape, .compute = gradient, FLAGS);
 
 // Version 1.
 FY_OP(TensorArray, .shape = ref_shape, .compute = new_array, FLAGS);

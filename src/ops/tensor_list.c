@@ -61,10 +61,7 @@ fy_code fy_list_of(const fy_tensor *t, fy_tensor_list **out, fy_error *err) {
   return FY_OK;
 }
 
-fy_code fy_list_take(fy_kernel_ctx *ctx, int i, fy_tensor_list **out, fy_error *err) {
-  fy_tensor *t = ctx->in[i];
-  fy_tensor_list *l;
-  FY_TRY(fy_list_of(t, &l, err));
+fy_code fy_list_copy(const fy_tensor_list *l, fy_tensor_list **out, fy_error *err) {
   fy_tensor_list *copy;
   FY_TRY(fy_tensor_list_new(l->dtype, l->rank, l->dims, l->n, &copy, err));
   copy->max = l->max;
@@ -74,6 +71,12 @@ fy_code fy_list_take(fy_kernel_ctx *ctx, int i, fy_tensor_list **out, fy_error *
   }
   *out = copy;
   return FY_OK;
+}
+
+fy_code fy_list_take(fy_kernel_ctx *ctx, int i, fy_tensor_list **out, fy_error *err) {
+  fy_tensor_list *l;
+  FY_TRY(fy_list_of(ctx->in[i], &l, err));
+  return fy_list_copy(l, out, err);
 }
 
 fy_code fy_list_put(fy_kernel_ctx *ctx, int i, fy_tensor_list *l, fy_error *err) {

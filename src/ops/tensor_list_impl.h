@@ -14,6 +14,8 @@ typedef struct fy_list_eshape {
 } fy_list_eshape;
 
 FY_MUST_CHECK fy_code fy_list_of(const fy_tensor *t, fy_tensor_list **out, fy_error *err);
+// Another list of the same elements.
+FY_MUST_CHECK fy_code fy_list_copy(const fy_tensor_list *l, fy_tensor_list **out, fy_error *err);
 // A copy of input |i|'s list that the caller may change; its elements are shared.
 FY_MUST_CHECK fy_code fy_list_take(fy_kernel_ctx *ctx, int i, fy_tensor_list **out, fy_error *err);
 FY_MUST_CHECK fy_code fy_list_put(fy_kernel_ctx *ctx, int i, fy_tensor_list *l, fy_error *err);

@@ -29,7 +29,7 @@ fy_code fy_wire_parse_either(const ProtobufCMessageDescriptor *desc, const void 
       n > 0 && fy_wire_check(bytes, n, desc, &strict, NULL) != FY_OK && looks_like_text(bytes, n);
   if (out_text) *out_text = text;
   if (text) return fy_wire_text_parse(desc, bytes, n, arena, out, err);
-  return fy_wire_unpack(desc, bytes, n, NULL, arena, out, err);
+  return fy_wire_unpack_view(desc, bytes, n, NULL, arena, out, err);
 }
 
 fy_code fy_wire_config_parse(const void *bytes, size_t n, fy_arena *arena,

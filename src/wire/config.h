@@ -18,7 +18,7 @@ FY_MUST_CHECK fy_code fy_wire_config_parse(const void *bytes, size_t n, fy_arena
                                            Tensorflow__ConfigProto **out, fy_error *err);
 
 // The same choice for any message (a GraphDef in a .pb or .pbtxt file). |*out_text|, if not NULL,
-// says which form it was.
+// says which form it was. Long `bytes` fields may point into |bytes|, which must outlive the message.
 FY_MUST_CHECK fy_code fy_wire_parse_either(const ProtobufCMessageDescriptor *desc,
                                            const void *bytes, size_t n, fy_arena *arena,
                                            ProtobufCMessage **out, bool *out_text, fy_error *err);

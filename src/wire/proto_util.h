@@ -40,6 +40,12 @@ FY_MUST_CHECK fy_code fy_wire_unpack(const ProtobufCMessageDescriptor *desc, con
                                      size_t n, const fy_wire_limits *limits, fy_arena *arena,
                                      ProtobufCMessage **out, fy_error *err);
 
+// The same, but long `bytes` fields (the weights of a GraphDef) point into |bytes|, which must outlive
+// the message.
+FY_MUST_CHECK fy_code fy_wire_unpack_view(const ProtobufCMessageDescriptor *desc, const void *bytes,
+                                          size_t n, const fy_wire_limits *limits, fy_arena *arena,
+                                          ProtobufCMessage **out, fy_error *err);
+
 // Serializes |msg|. On success the caller owns |*out| (fy_free), never NULL even if |*out_n| is 0.
 // INVALID_ARGUMENT above 2 GiB - 1, which no protobuf reader accepts.
 FY_MUST_CHECK fy_code fy_wire_pack(const ProtobufCMessage *msg, uint8_t **out, size_t *out_n,
