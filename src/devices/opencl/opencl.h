@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// opencl.h: what tests and reports may ask an OpenCL device beyond the device contract.
+
+#ifndef FY_DEVICES_OPENCL_OPENCL_H
+#define FY_DEVICES_OPENCL_OPENCL_H
+
+#include "ferry/device.h"
+
+typedef struct fy_opencl_stats {
+  uint64_t launches;    // ops that ran on the device
+  uint64_t detours;     // ops whose case has no kernel and that the host computed instead
+  uint64_t builds;      // programs compiled
+  uint64_t cache_hits;  // programs found on disk
+} fy_opencl_stats;
+
+bool fy_opencl_is(const fy_device *d);
+void fy_opencl_stats_get(const fy_device *d, fy_opencl_stats *out);
+// For tests: copies go through pinned staging buffers although the device shares our memory.
+void fy_opencl_force_staging(fy_device *d, bool on);
+
+#endif
