@@ -77,7 +77,7 @@ static void ocl_info(fy_device *d, fy_device_info *out) {
   memset(out, 0, sizeof *out);
   fy_human_bytes((double)o->limit_bytes, memory);
   snprintf(out->description, sizeof out->description,
-           "OpenCL %s: %.50s, %u units at %u MHz, %s (%.30s)",
+           "OpenCL %s: %.50s, %u units at %u MHz, %s (%.24s)",
            o->is_cpu ? "on the CPU, no GPU" : "GPU", o->name, o->units, o->clock_mhz, memory,
            o->platform_name);
   snprintf(out->physical, sizeof out->physical, "device: 0, name: %.60s, OpenCL driver: %.30s",
