@@ -413,27 +413,60 @@ static void test_cases(void **state) {
 
 static void test_faults(void **state) {
   (void)state;
-  NEED_DEVICE(set, d)
-  static const fy_fault kinds[] = {FY_FAULT_LAUNCH, FY_FAULT_COPY, FY_FAULT_DEVICE_ALLOC};
-  float data[4] = {1, 2, 3, 4};
-  for (size_t k = 0; k < 3; k++) {
+  static const fy_fault kinds[] = {FY_FAULT_COPY, FY_FAULT_DEVICE_ALLOC};
+  for (size_t k = 0; k < 2; k++) {
+    NEED_DEVICE(set, d)
     fy_error err;
     fy_error_init(&err);
     fy_tensor *t = NULL, *there = NULL;
     assert_int_equal(fy_tensor_new(FY_FLOAT, 1, (const int64_t[]){4}, &t, &err), FY_OK);
-    memcpy(t->data, data, sizeof data);
-    fy_mempool_trim(d->memory, 0);
-    if (kinds[k] != FY_FAULT_LAUNCH) {
-      fy_fault_arm(kinds[k], 1, false);
-      assert_int_not_equal(fy_memory_copy_tensor(t, d, &there, &err), FY_OK);
-      assert_true(fy_error_text(&err)[0]);
-      fy_fault_disarm(kinds[k]);
-      fy_error_clear(&err);
-    }
+    memset(t->data, 0, fy_tensor_bytes(t));
+    fy_fault_arm(kinds[k], 1, true);  // also when the pool tries again
+    fy_code code = fy_memory_copy_tensor(t, d, &there, &err);
+    fy_fault_disarm(kinds[k]);
+    assert_int_equal(code, kinds[k] == FY_FAULT_COPY ? FY_INTERNAL : FY_RESOURCE_EXHAUSTED);
+    assert_true(fy_error_text(&err)[0]);
+    fy_error_clear(&err);
     assert_int_equal(fy_memory_copy_tensor(t, d, &there, &err), FY_OK);  // usable again
     fy_tensor_release(there);
     fy_tensor_release(t);
+    fy_devices_unref(set);
   }
+}
+
+// How fast, for the report; told, not judged: the machine may be busy.
+static void test_bandwidth(void **state) {
+  (void)state;
+  NEED_DEVICE(set, d)
+  size_t n = 64 * MIB;
+  unsigned char *a = malloc(n), *b = malloc(n);
+  void *p;
+  double best[3] = {0};
+  memset(a, 1, n);
+  memset(b, 2, n);
+  assert_int_equal(fy_mempool_alloc(d->memory, n, "x", &p, NULL), FY_OK);
+  for (int i = 0; i < 8; i++) {
+    for (int k = 0; k < 3; k++) {
+      fy_event done = {0};
+      int64_t start = fy_now_ns();
+      if (k == 0) {
+        memcpy(b, a, n);
+      } else {
+        assert_int_equal(d->ops->copy(d, k == 1 ? FY_COPY_HOST_TO_DEVICE : FY_COPY_DEVICE_TO_HOST,
+                                      k == 1 ? p : (void *)b, k == 1 ? (void *)a : p, n, NULL, NULL,
+                                      &done, NULL),
+                         FY_OK);
+        assert_int_equal(d->ops->wait(d, &done, NULL), FY_OK);
+      }
+      double speed = (double)n / (double)(fy_now_ns() - start);
+      if (speed > best[k]) best[k] = speed;
+    }
+  }
+  print_message("memcpy %.2f GB/s, to the device %.2f, from it %.2f\n", best[0], best[1], best[2]);
+  assert_memory_equal(a, b, n);
+  fy_mempool_release(d->memory, p);
+  free(a);
+  free(b);
   fy_devices_unref(set);
 }
 
@@ -489,6 +522,7 @@ int main(void) {
       cmocka_unit_test(test_cases),
       cmocka_unit_test(test_samples),
       cmocka_unit_test(test_faults),
+      cmocka_unit_test(test_bandwidth),
       cmocka_unit_test(test_cache),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

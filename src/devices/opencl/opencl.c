@@ -346,6 +346,14 @@ void fy_opencl_stats_get(const fy_device *d, fy_opencl_stats *out) {
 void fy_opencl_force_staging(fy_device *d, bool on) {
   (void)d, (void)on;
 }
+bool fy_opencl_elementwise_source(const char *op, fy_dtype t, fy_str *out) {
+  (void)op, (void)t, (void)out;
+  return false;
+}
+const char *fy_opencl_source(int i) {
+  (void)i;
+  return NULL;
+}
 
 const fy_backend fy_backend_opencl = {"opencl", "OpenCL devices", opencl_open, opencl_probe};
 

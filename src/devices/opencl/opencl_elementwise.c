@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "devices/opencl/opencl.h"
 #include "ops/broadcast.h"
 #include "ops/fused.h"
 
@@ -214,6 +215,21 @@ static const char *wide(const source *g) {
   for (int i = 0; i < g->n; i++)
     if (g->in[i] == FY_DOUBLE) return "-DUSE_DOUBLE";
   return g->out == FY_DOUBLE ? "-DUSE_DOUBLE" : "";
+}
+
+bool fy_opencl_elementwise_source(const char *op, fy_dtype t, fy_str *out) {
+  const expression *e = find(op);
+  if (!e || !text_for(e, t)) return false;
+  source g = {.n = e->operands, .in = {t, t}, .out = e->makes_bool ? FY_BOOL : t, .compute = t};
+  g.text = text_for(e, t);
+  generate(out, &g);
+  return true;
+}
+
+const char *fy_opencl_source(int i) {
+  static const char *const all[] = {fy_ocl_src_prelude, fy_ocl_src_nn,   fy_ocl_src_gemm,
+                                    fy_ocl_src_reduce,  fy_ocl_src_move, fy_ocl_src_random};
+  return i >= 0 && i < (int)(sizeof all / sizeof *all) ? all[i] : NULL;
 }
 
 // Operands that are host scalars are put into device memory.

@@ -284,7 +284,7 @@ fy_code fy_ocl_random_fill(fy_kernel_ctx *ctx, const void *kind, void *job, cons
     fy_ocl_add_long(&a, j->low);
     fy_ocl_add_long(&a, (int64_t)j->range);
   }
-  c->hook_code = fy_ocl_run(&a, fy_ocl_src_random, options, "random",
+  c->hook_code = fy_ocl_run(&a, fy_ocl_src_random, options, "philox_fill",
                             (out->count + per_group - 1) / per_group, false, c->hook_err);
   return c->hook_code;
 }

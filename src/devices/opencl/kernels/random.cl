@@ -34,7 +34,7 @@ FN void philox_block(struct philox p, ulong skip, uint *out) {
 FN float unit_float(uint x) { return as_float(0x3F800000u | (x & 0x7FFFFFu)) - 1.0f; }
 
 #if WHAT == 2
-KERNEL void random(GLOBAL S *y, long yo, struct philox p, long n, long low, ulong range) {
+KERNEL void philox_fill(GLOBAL S *y, long yo, struct philox p, long n, long low, ulong range) {
   long g = GID(0);
   uint x[4];
 #ifdef WIDE
@@ -55,7 +55,7 @@ KERNEL void random(GLOBAL S *y, long yo, struct philox p, long n, long low, ulon
 FN double unit_double(uint x0, uint x1) {
   return as_double(0x3FF0000000000000ul | (ulong)(x0 & 0xFFFFFu) << 32 | x1) - 1.0;
 }
-KERNEL void random(GLOBAL S *y, long yo, struct philox p, long n) {
+KERNEL void philox_fill(GLOBAL S *y, long yo, struct philox p, long n) {
   long g = GID(0);
   uint x[4];
   double d[2];
@@ -75,7 +75,7 @@ KERNEL void random(GLOBAL S *y, long yo, struct philox p, long n) {
     if (g * 2 + i < n) y[yo + g * 2 + i] = d[i];
 }
 #else
-KERNEL void random(GLOBAL S *y, long yo, struct philox p, long n) {
+KERNEL void philox_fill(GLOBAL S *y, long yo, struct philox p, long n) {
   long g = GID(0);
   uint x[4];
   float f[4];
