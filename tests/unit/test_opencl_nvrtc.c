@@ -45,21 +45,22 @@ static bool load(nvrtc *n) {
 static int compiled, failed;
 
 static void try_source(const nvrtc *n, const char *what, const char *source, const char *defines) {
-  const char *options[24];
   char words[512];
-  int count = 0;
   void *program = NULL;
   fy_str text;
   snprintf(words, sizeof words, "%s", defines);
-  for (char *save, *w = strtok_r(words, " ", &save); w && count < 24;
-       w = strtok_r(NULL, " ", &save))
-    options[count++] = w;
   fy_str_init(&text);
+  // In the text, not as options: NVRTC's own headers come first and use such short names.
+  for (char *save, *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+    char *value = strchr(w, '=');
+    if (value) *value++ = 0;
+    fy_str_printf(&text, "#define %s %s\n", w + 2, value ? value : "1");
+  }
   fy_str_add(&text, fy_opencl_source(0));
   fy_str_add(&text, source);
   assert_int_equal(n->create(&program, fy_str_text(&text), what, 0, NULL, NULL), 0);
   compiled++;
-  if (n->compile(program, count, options)) {
+  if (n->compile(program, 0, NULL)) {
     size_t size = 0;
     n->log_size(program, &size);
     char *log = calloc(1, size + 1);
