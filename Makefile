@@ -9,7 +9,7 @@ configure = cmake -S . -B $(1) $(GENERATOR) $(2) $(CMAKE_ARGS)
 compile = cmake --build $(1) -j $(JOBS)
 ctest = ctest --test-dir $(1) --output-on-failure -j 2
 
-.PHONY: all build setup run test check bench asan ubsan tsan valgrind fuzz aarch64 format install \
+.PHONY: all build setup run test check bench bench-ops asan ubsan tsan valgrind fuzz aarch64 format install \
         clean help
 
 all: build  ## optimised release into build/ (the default)
@@ -42,6 +42,12 @@ bench: setup  ## Ferry against TensorFlow, interleaved, as a table
 	@touch $(BUILD)/.configured
 	@$(call compile,$(BUILD))
 	@bench/run.sh $(BUILD)
+
+bench-ops: setup  ## every op of bench/ops.txt against TensorFlow, as a table
+	@$(call configure,$(BUILD),-DCMAKE_BUILD_TYPE=Release -DFERRY_BUILD_BENCH=ON)
+	@touch $(BUILD)/.configured
+	@$(call compile,$(BUILD))
+	@bench/ops.sh $(BUILD)
 
 asan: SANITIZE = address
 ubsan: SANITIZE = undefined
@@ -79,4 +85,4 @@ clean:  ## remove build/
 	@rm -rf $(BUILD)
 
 help:  ## this list
-	@awk -F '##' '/^[a-z0-9 ]+:.*##/ { split($$1, t, ":"); printf "  make %-16s %s\n", t[1], $$2 }' $(MAKEFILE_LIST)
+	@awk -F '##' '/^[a-z0-9 -]+:.*##/ { split($$1, t, ":"); printf "  make %-16s %s\n", t[1], $$2 }' $(MAKEFILE_LIST)

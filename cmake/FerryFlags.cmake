@@ -51,7 +51,7 @@ if(NOT FERRY_SANITIZE AND NOT FERRY_BUILD_FUZZERS)
   list(APPEND FERRY_SHARED_LINK_OPTIONS -Wl,-z,defs)
 endif()
 
-# protobuf-c is the one library Ferry is linked with. What else it uses (hwloc, oneDNN, SLEEF,
+# protobuf-c is the one library Ferry is linked with. What else it uses (hwloc, image codecs,
 # OpenCL, CUDA) is opened at run time if the machine has it; only headers can matter here.
 find_path(PROTOBUF_C_INCLUDE_DIR protobuf-c/protobuf-c.h)
 find_library(PROTOBUF_C_LIBRARY protobuf-c)
@@ -67,7 +67,7 @@ target_link_libraries(ferry_dependencies INTERFACE ${PROTOBUF_C_LIBRARY} Threads
 
 include(CheckIncludeFile)
 set(FERRY_FEATURES)
-foreach(pair hwloc.h=HWLOC oneapi/dnnl/dnnl.h=DNNL sleef.h=SLEEF CL/cl.h=OPENCL cuda.h=CUDA)
+foreach(pair hwloc.h=HWLOC CL/cl.h=OPENCL cuda.h=CUDA)
   string(REPLACE "=" ";" pair ${pair})
   list(GET pair 0 header)
   list(GET pair 1 name)

@@ -15,8 +15,6 @@ libprotobuf-c-dev     reads and writes TensorFlow messages
 protobuf-c-compiler   turns .proto files into C
 libcmocka-dev         unit tests
 libhwloc-dev          which cores and caches this machine has (*)
-libdnnl-dev           fast matrix products and convolutions on the CPU (*)
-libsleef-dev          fast exp, tanh and friends on vectors (*)
 libjpeg-dev           reads and writes JPEG images (*)
 libpng-dev            reads and writes PNG images (*)
 libgif-dev            reads GIF images (*)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/large.h"
+
 #define ALIGNMENT 64
 
 int fy_fault_armed;  // bit k: kind k is armed
@@ -74,9 +76,21 @@ char *fy_strndup(const char *s, size_t n) {
 }
 
 // Not aligned_alloc: glibc's splits and gives back the margins on every call, several times the
-// cost of malloc. Here the byte before the block says how far the malloc'ed start is.
+// cost of malloc. Here the byte before the block says how far the malloc'ed start is; 0 says that
+// it is a large block. Sanitizers see every block themselves.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define LARGE_BYTES SIZE_MAX
+#else
+#define LARGE_BYTES FY_LARGE_BYTES
+#endif
+
 void *fy_aligned_alloc(size_t bytes) {
   size_t total;
+  if (bytes >= LARGE_BYTES) {
+    char *p = fy_fault_due(FY_FAULT_ALLOC) ? NULL : fy_large_alloc(bytes);
+    if (p) p[-1] = 0;
+    return p;
+  }
   if (!fy_add_size(bytes, ALIGNMENT, &total)) return NULL;
   char *start = fy_malloc(total);
   if (!start) return NULL;
@@ -86,7 +100,10 @@ void *fy_aligned_alloc(size_t bytes) {
 }
 
 void fy_aligned_free(void *p) {
-  if (p) free((char *)p - ((char *)p)[-1]);
+  if (!p) return;
+  const int shift = ((char *)p)[-1];
+  if (shift) free((char *)p - shift);
+  else fy_large_free(p);
 }
 
 bool fy_grow(void *data_ptr, size_t *cap, size_t need, size_t elem) {

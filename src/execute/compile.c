@@ -34,6 +34,14 @@ static bool stops_after(const fy_compile_args *a, const char *stage) {
   return a->stop_after && strcmp(a->stop_after, stage) == 0;
 }
 
+static bool runs_anywhere(void *arg, const fy_node *node) {
+  const fy_device_set *devices = arg;
+  for (int i = 0; i < devices->n; i++)
+    if (!devices->items[i]->is_host && !fy_place_supported(node, devices->items[i], NULL))
+      return false;
+  return true;
+}
+
 static fy_code optimise(fy_compile_args *a, fy_error *err) {
   fy_opt_ctx ctx = {.graph = a->graph,
                     .fetches = a->fetches,
@@ -41,6 +49,8 @@ static fy_code optimise(fy_compile_args *a, fy_error *err) {
                     .targets = a->targets,
                     .num_targets = a->num_targets,
                     .evaluate = evaluate,
+                    .runs_anywhere = runs_anywhere,
+                    .runs_anywhere_arg = (void *)(uintptr_t)a->devices,
                     .fold_limit_bytes = FOLD_LIMIT_BYTES,
                     .log = a->log};
   const char *off[FY_MAX_PASSES + 1];

@@ -316,6 +316,32 @@ static fy_code refuse_refs(const fy_dtype *types, int n, fy_error *err) {
   return FY_OK;
 }
 
+// There is nothing here that could be referred to: a reference variable lives in a session's graph.
+static fy_code refuse_ref_args(const fy_eager_op *op, fy_eager_kernel *k, fy_error *err) {
+  const fy_op_spec *spec = op->op->spec;
+  fy_dtype *types;
+  int n;
+  FY_TRY(fy_spec_arg_types(spec, false, &k->attrs, &k->arena, &types, &n, err));
+  for (int i = 0; i < n; i++) {
+    if (!fy_dtype_is_ref(types[i])) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "cannot compute %s as input #%d(zero-based) was expected to be a %s tensor but "
+                   "is a %s tensor",
+                   op->name, i, fy_dtype_name(types[i]), fy_dtype_name(fy_dtype_base(types[i])));
+  }
+  FY_TRY(fy_spec_arg_types(spec, true, &k->attrs, &k->arena, &types, &n, err));
+  for (int i = 0; i < n; i++) {
+    if (!fy_dtype_is_ref(types[i])) continue;
+    if (strncmp(spec->name, "Variable", 8) == 0) {
+      return fy_fail(err, FY_FAILED_PRECONDITION,
+                     "attempt to use a tensor with an uninitialized value");
+    }
+    return fy_fail(err, FY_UNIMPLEMENTED,
+                   "%s makes a reference, which only operations of a graph can use", spec->name);
+  }
+  return FY_OK;
+}
+
 static fy_code prepare_op(fy_eager_op *op, fy_eager_kernel *k, fy_error *err) {
   fy_site *s = &k->site;
   const fy_op_spec *spec = op->op->spec;
@@ -331,6 +357,7 @@ static fy_code prepare_op(fy_eager_op *op, fy_eager_kernel *k, fy_error *err) {
   s->op = op->op;
   s->node_name = spec->name;
   FY_TRY(locate(op->context, k, err));
+  FY_TRY(refuse_ref_args(op, k, err));
   return fy_site_bind(s, k->bodies ? k->bodies->callables : NULL, NULL, err);
 }
 

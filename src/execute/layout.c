@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "execute/build.h"
+#include "execute/needs.h"
 #include "execute/state.h"
 
 // The values that share one memory: who reads it last, and whether all readers are in one task.
@@ -129,7 +130,7 @@ static uint8_t *task_order(const fy_program *p) {
 static fy_code plan_lives(fy_program *p, const group *g, fy_error *err) {
   int spaces = p->devices->n + 1;
   uint32_t *life_of = fy_arena_alloc(&p->arena, (p->num_values + 1) * sizeof *life_of);
-  p->lives = fy_arena_array(&p->arena, p->num_values + 1, sizeof *p->lives);
+  p->lives = fy_arena_array(&p->arena, (size_t)p->num_values + p->num_instrs + 1, sizeof *p->lives);
   uint8_t *before = p->num_tasks > 1 ? task_order(p) : NULL;
   if (!life_of || !p->lives || (p->num_tasks > 1 && !before)) {
     fy_free(before);
@@ -147,22 +148,45 @@ static fy_code plan_lives(fy_program *p, const group *g, fy_error *err) {
                                          .space = val->space,
                                          .owner = val->node->name};
   }
+  const size_t first_scratch = p->num_lives;
+  for (uint32_t at = 0; at < p->num_instrs; at++) {
+    const fy_instr *ins = &p->instrs[at];
+    if (!ins->scratch_bytes) continue;
+    uint32_t first = at, last = at;
+    if (before) widen(p, before, &first, &last);
+    p->lives[p->num_lives++] =
+        (fy_life){.bytes = ins->scratch_bytes,
+                  .first = first,
+                  .last = last,
+                  .space = ins->device->is_host ? 0 : ins->device->ordinal + 1,
+                  .owner = ins->node->name};
+  }
   fy_free(before);
   FY_TRY(fy_memplan_make(p->lives, p->num_lives, spaces, &p->arena, &p->plan, err));
   for (uint32_t v = 0; v < p->num_values; v++)
     if (p->values[v].storage == FY_STORE_PLANNED)
       p->values[v].offset = p->lives[life_of[p->values[v].root]].offset;
+  size_t scratch = first_scratch;
+  for (uint32_t at = 0; at < p->num_instrs; at++)
+    if (p->instrs[at].scratch_bytes) p->instrs[at].scratch_offset = p->lives[scratch++].offset;
   return FY_OK;
 }
 
-// Tensors made at run time are let go right after their last reader.
-static fy_code list_frees(fy_program *p, fy_error *err) {
+// Tensors made at run time are let go right after their last reader; when readers are in several
+// tasks nobody knows which is the last: then at the end of the run (clean() in run.c).
+static bool freed_early(const fy_program *p, const group *g, uint32_t v) {
+  const fy_value *val = &p->values[v];
+  return val->storage == FY_STORE_DYNAMIC && !val->fetched && val->producer != FY_NO_VALUE &&
+         g[v].task != MIXED;
+}
+
+static fy_code list_frees(fy_program *p, const group *g, fy_error *err) {
   uint32_t *count = fy_calloc(p->num_instrs + 1, sizeof *count);
   if (!count) return fy_fail_oom(err, p->num_instrs * sizeof *count);
   size_t total = 0;
   for (uint32_t v = 0; v < p->num_values; v++) {
     const fy_value *val = &p->values[v];
-    if (val->storage != FY_STORE_DYNAMIC || val->fetched || val->producer == FY_NO_VALUE) continue;
+    if (!freed_early(p, g, v)) continue;
     count[val->last_use]++;
     total++;
   }
@@ -179,7 +203,7 @@ static fy_code list_frees(fy_program *p, fy_error *err) {
   }
   for (uint32_t v = 0; v < p->num_values; v++) {
     const fy_value *val = &p->values[v];
-    if (val->storage != FY_STORE_DYNAMIC || val->fetched || val->producer == FY_NO_VALUE) continue;
+    if (!freed_early(p, g, v)) continue;
     fy_instr *ins = &p->instrs[val->last_use];
     p->args[ins->free_at + ins->num_free++] = v;
   }
@@ -210,8 +234,9 @@ fy_code fy_program_layout(fy_program *p, fy_error *err) {
   unplan_forwardable(p, g);
   share_in_place(p, g);
   fy_code code = mark_fetched(p, g, err);
+  if (!code) code = fy_program_find_needs(p, err);
   if (!code) code = plan_lives(p, g, err);
-  if (!code) code = list_frees(p, err);
+  if (!code) code = list_frees(p, g, err);
   fy_free(g);
   return code;
 }

@@ -66,6 +66,8 @@ typedef struct fy_instr {
   fy_device *device;
   fy_node *node;  // for errors and traces; cause of a copy
   double cost_ns;
+  size_t scratch_bytes, scratch_offset;  // planned for the call, in the arena of the device's space
+  size_t kept_bytes;                     // what the kernel keeps between calls (packed weights)
 } fy_instr;
 
 typedef struct fy_task {
@@ -105,6 +107,7 @@ typedef struct fy_program {
   atomic_bool seen;              // by the session's watcher
   uint32_t *fresh;               // FETCH values, roots before aliases
   uint32_t num_fresh;
+  atomic_size_t unplanned[2];  // most that kernels of one run took beyond the plan: host, devices
   struct fy_callables *callables;  // function instances shared by the session
   struct fy_callable **flows;      // [num_flows] regions with control flow (frames.h), owned
   size_t num_flows, cap_flows;

@@ -69,35 +69,18 @@ static fy_code output(fy_kernel_ctx *ctx, int i, int32_t rank, const int64_t *di
   return FY_OK;
 }
 
+// From the plan; what was not planned, from the heap until the instruction ends.
 static fy_code scratch(fy_kernel_ctx *ctx, size_t bytes, void **out, fy_error *err) {
   fy_exec *e = ctx->run;
-  if (!e->num_extra && bytes <= e->scratch_bytes && e->scratch) {
-    if (!fy_grow(&e->extra, &e->cap_extra, 1, sizeof *e->extra)) return fy_fail_oom(err, bytes);
-    // Hand the kept block out once per instruction: a NULL entry marks it as taken.
-    e->extra[e->num_extra++] = NULL;
-    *out = e->scratch;
+  const size_t line = fy_scratch_line(bytes);
+  ctx->scratch_asked += line;
+  if (FY_LIKELY(line <= ctx->scratch_left && line >= bytes)) {
+    *out = ctx->scratch;
+    ctx->scratch = (char *)ctx->scratch + line;
+    ctx->scratch_left -= line;
     return FY_OK;
   }
-  void *p = fy_aligned_alloc(bytes);
-  if (!p)
-    return fy_fail(err, FY_RESOURCE_EXHAUSTED,
-                   "OOM when allocating %zu bytes of temporary memory on %s", bytes,
-                   ctx->site->device ? ctx->site->device->name : "the host");
-  if (!e->scratch) {  // keep the first block for later calls
-    e->scratch = p;
-    e->scratch_bytes = bytes;
-    if (!fy_grow(&e->extra, &e->cap_extra, 1, sizeof *e->extra)) return fy_fail_oom(err, bytes);
-    e->extra[e->num_extra++] = NULL;
-    *out = p;
-    return FY_OK;
-  }
-  if (!fy_grow(&e->extra, &e->cap_extra, e->num_extra + 1, sizeof *e->extra)) {
-    fy_aligned_free(p);
-    return fy_fail_oom(err, bytes);
-  }
-  e->extra[e->num_extra++] = p;
-  *out = p;
-  return FY_OK;
+  return fy_exec_extra(e, bytes, out, err);
 }
 
 static void parallel(fy_kernel_ctx *ctx, int64_t n, int64_t grain,

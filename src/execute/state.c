@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "execute/build.h"
+#include "execute/needs.h"
 #include "memory/pool.h"
 
 #define MAX_IDLE_STATES 8  // kept per program for concurrent runs
@@ -35,15 +36,41 @@ fy_exec *fy_exec_new(fy_run_state *s) {
   return e;
 }
 
+static fy_mempool *host_pool(const fy_program *p) {
+  return p->devices->client->memory;
+}
+
+fy_code fy_exec_extra(fy_exec *e, size_t bytes, void **out, fy_error *err) {
+  *out = NULL;
+  if (!fy_grow(&e->extra, &e->cap_extra, e->num_extra + 1, sizeof *e->extra))
+    return fy_fail_oom(err, bytes);
+  fy_code code = fy_mempool_alloc(host_pool(e->state->program), bytes, NULL, out, err);
+  if (code) {
+    fy_error_prepend(err, "OOM when allocating %zu bytes of temporary memory on %s\n", bytes,
+                     e->ctx.site->device ? e->ctx.site->device->name : "the host");
+    return code;
+  }
+  e->extra[e->num_extra++] = *out;
+  e->extra_bytes += fy_mempool_taken(host_pool(e->state->program), bytes);
+  return FY_OK;
+}
+
 void fy_exec_end_scratch(fy_exec *e) {
-  while (e->num_extra) fy_aligned_free(e->extra[--e->num_extra]);
+  fy_program *p = e->state->program;
+  const fy_instr *ins = e->instr;
+  const bool host = ins->device->is_host;
+  const size_t over = host ? e->extra_bytes : e->ctx.scratch_asked;
+  if (ins->site && ins->site->op->impl) fy_needs_learn(p, ins, e->ctx.scratch_asked);
+  size_t old = atomic_load_explicit(&p->unplanned[!host], memory_order_relaxed);
+  while (old < over && !atomic_compare_exchange_weak(&p->unplanned[!host], &old, over)) {
+  }
+  while (e->num_extra) fy_mempool_release(host_pool(p), e->extra[--e->num_extra]);
+  e->extra_bytes = 0;
 }
 
 void fy_exec_free(fy_exec *e) {
   if (!e) return;
-  fy_exec_end_scratch(e);
   fy_free(e->extra);
-  fy_aligned_free(e->scratch);
   fy_free(e);
 }
 
@@ -52,16 +79,13 @@ static fy_code make_arenas(fy_run_state *s, fy_error *err) {
   for (int i = 0; i < p->plan.num_spaces; i++) {
     size_t bytes = p->plan.arena_bytes[i];
     if (!bytes) continue;
-    if (i == 0) {
-      s->arenas[0] = fy_aligned_alloc(bytes);
-      if (!s->arenas[0])
-        return fy_fail(err, FY_RESOURCE_EXHAUSTED,
-                       "OOM when allocating %zu bytes of planned memory for a program on %s", bytes,
-                       p->devices->client->name);
-    } else {
-      FY_TRY(fy_mempool_alloc(p->devices->items[i - 1]->memory, bytes,
-                              "planned memory of a program", &s->arenas[i], err));
-    }
+    fy_device *d = i ? p->devices->items[i - 1] : p->devices->client;
+    fy_code code =
+        fy_mempool_alloc(d->memory, bytes, "planned memory of a program", &s->arenas[i], err);
+    if (code == FY_RESOURCE_EXHAUSTED)
+      fy_error_prepend(err, "OOM when allocating %zu bytes of planned memory for a program on %s\n",
+                       bytes, d->name);
+    if (code) return code;
   }
   return FY_OK;
 }
@@ -146,10 +170,7 @@ void fy_state_free(fy_run_state *s) {
     if (s->slots && s->slots[v] == &s->planned[v]) fy_tensor_deinit(&s->planned[v]);
   for (int i = 0; s->arenas && i < p->plan.num_spaces; i++) {
     if (!s->arenas[i]) continue;
-    if (i == 0)
-      fy_aligned_free(s->arenas[i]);
-    else
-      fy_mempool_release(p->devices->items[i - 1]->memory, s->arenas[i]);
+    fy_mempool_release(i ? p->devices->items[i - 1]->memory : host_pool(p), s->arenas[i]);
   }
   fy_exec_free(s->main);
   fy_free(s->slots);

@@ -37,10 +37,8 @@ typedef struct fy_exec {
   fy_tensor **in, **out;
   bool *out_owned;
   fy_event *after;
-  void *scratch;  // one growing block, valid until the instruction ends
-  size_t scratch_bytes;
-  void **extra;  // further scratch blocks of this instruction
-  size_t num_extra, cap_extra;
+  void **extra;  // scratch blocks of this instruction that were not planned, from the host's pool
+  size_t num_extra, cap_extra, extra_bytes;
   bool timed_out;
 } fy_exec;
 
@@ -51,6 +49,9 @@ void fy_state_recycle(fy_run_state *s);
 void fy_state_free(fy_run_state *s);
 fy_exec *fy_exec_new(fy_run_state *s);
 void fy_exec_free(fy_exec *e);
+// Memory beyond the plan until the instruction ends.
+FY_MUST_CHECK fy_code fy_exec_extra(fy_exec *e, size_t bytes, void **out, fy_error *err);
+// The instruction asked for more than its plan: remembers that, for later plans.
 void fy_exec_end_scratch(fy_exec *e);
 
 // Runs one instruction; on failure |err| names the node.

@@ -454,7 +454,8 @@ static fy_code join_cycles(analyser *a, uint32_t *parent, fy_error *err) {
     if (!g->nodes[i] || c[of[i]].index) continue;
     size_t depth = 0;
     w[depth++] = (walk){of[i], head[of[i]], 0};
-    c[of[i]] = (component){++counter, counter, true};
+    counter++;
+    c[of[i]] = (component){counter, counter, true};
     stack[top++] = of[i];
     while (depth) {
       walk *t = &w[depth - 1];
@@ -481,7 +482,8 @@ static fy_code join_cycles(analyser *a, uint32_t *parent, fy_error *err) {
       int output;
       uint32_t to = of[edge_from(node, t->edge++, &output)->id];
       if (!c[to].index) {
-        c[to] = (component){++counter, counter, true};
+        counter++;
+        c[to] = (component){counter, counter, true};
         stack[top++] = to;
         w[depth++] = (walk){to, head[to], 0};
       } else if (c[to].on_stack && c[to].index < me->low) {

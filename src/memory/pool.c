@@ -115,6 +115,11 @@ static void host_release(fy_mempool *pool, void *p) {
   fy_mempool_uncount(pool, total);
 }
 
+size_t fy_mempool_taken(const fy_mempool *pool, size_t bytes) {
+  if (pool->host) return bytes + HOST_HEADER;
+  return bytes ? (bytes + FY_POOL_UNIT - 1) / FY_POOL_UNIT * FY_POOL_UNIT : FY_POOL_UNIT;
+}
+
 // --- holders ---
 
 // Without memory for the name the chunk is nobody's: a report is no reason to fail.

@@ -25,6 +25,10 @@ void fy_mempool_free(fy_mempool *pool);  // everything goes back to the device; 
 FY_MUST_CHECK fy_code fy_mempool_alloc(fy_mempool *pool, size_t bytes, const char *owner,
                                        void **out, fy_error *err);
 void fy_mempool_release(fy_mempool *pool, void *p);  // NULL is fine
+// What a request for |bytes| by fy_mempool_alloc adds to bytes_in_use (rounding, the host's header);
+// and what a tensor of |bytes| by fy_memory_tensor adds.
+size_t fy_mempool_taken(const fy_mempool *pool, size_t bytes);
+size_t fy_memory_tensor_taken(const fy_device *device, size_t bytes);
 // Gives wholly free regions back to the device until at most |keep_bytes| are reserved.
 void fy_mempool_trim(fy_mempool *pool, uint64_t keep_bytes);
 // A lower limit trims what is free at once; then new requests fail until enough is released.

@@ -22,6 +22,10 @@ static size_t counted_bytes(size_t bytes) {
   return bytes + ALIGNMENT;
 }
 
+size_t fy_memory_tensor_taken(const fy_device *d, size_t bytes) {
+  return d->is_host ? counted_bytes(bytes) : fy_mempool_taken(d->memory, bytes);
+}
+
 static void uncount_buffer(fy_buffer *b) {
   fy_mempool_uncount(b->release_arg, counted_bytes(b->bytes));
 }

@@ -28,7 +28,8 @@ static uint32_t exhausted_by(const probe *pr, const fy_program *p) {
     const char *name = fy_report_device_name(d);
     fy_space_memory m;
     fy_report_memory(p, fy_space_of(d), &m);
-    if (m.limit_bytes && m.peak_bytes > m.limit_bytes) mask |= 1u << i;
+    const uint64_t needs = m.limit_set ? m.allocator_bytes : m.peak_bytes;
+    if (m.limit_bytes && needs > m.limit_bytes) mask |= 1u << i;
     for (size_t n = 0; n < p->placement->n; n++) {
       const fy_placed *e = &p->placement->nodes[n];
       if (p->graph->nodes[n] && e->why == FY_WHY_MEMORY &&

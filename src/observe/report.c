@@ -62,42 +62,140 @@ static bool renames(const fy_node *n) {
   return n->op && n->op->impl && (n->op->impl->flags & FY_OP_ALIAS);
 }
 
+static bool makes_nothing(const fy_value *val) {  // publishes tensors that exist: variables, calls
+  const fy_op *op = val->node->op;
+  return renames(val->node) ||
+         (val->dtype != FY_RESOURCE && op && op->impl && (op->impl->flags & FY_OP_SETS_OUTPUT));
+}
+
+// The most that is live at once of what kernels make at run time. An alias keeps what it renames.
+static uint64_t dynamic_peak(const fy_program *p, int space, const fy_device *d) {
+  uint64_t live = 0, peak = 0;
+  uint32_t *until = fy_calloc(p->num_values + 1, sizeof *until), *base = NULL;
+  uint64_t *freed = fy_calloc(p->num_instrs + 1, sizeof *freed);
+  base = fy_calloc(p->num_values + 1, sizeof *base);
+  for (uint32_t v = 0; until && base && freed && v < p->num_values; v++) {
+    const fy_value *val = &p->values[v];
+    base[v] = v;
+    until[v] = val->fetched ? p->num_instrs : val->last_use;
+    if (val->storage != FY_STORE_DYNAMIC || !renames(val->node) || val->producer >= p->num_instrs)
+      continue;
+    const fy_instr *ins = &p->instrs[val->producer];
+    base[v] = ins->num_in && p->args[ins->in] < v ? base[p->args[ins->in]] : v;
+    if (until[base[v]] < until[v]) until[base[v]] = until[v];
+  }
+  for (uint32_t i = 0; until && base && freed && i < p->num_instrs; i++) {
+    const fy_instr *ins = &p->instrs[i];
+    for (uint32_t k = 0; k < ins->num_out; k++) {
+      const uint32_t v = p->args[ins->out + k];
+      const fy_value *val = &p->values[v];
+      if (val->storage != FY_STORE_DYNAMIC || val->space != space || val->rank < 0 ||
+          makes_nothing(val))
+        continue;
+      const uint64_t bytes = fy_memory_tensor_taken(d, val->bytes);
+      live += bytes;
+      freed[until[v]] += bytes;
+    }
+    if (live > peak) peak = live;
+    live -= freed[i];
+  }
+  fy_free(until);
+  fy_free(base);
+  fy_free(freed);
+  return peak;
+}
+
+static bool is_variable(const fy_node *n) {
+  return strcmp(n->op_name, "VarHandleOp") == 0 || strcmp(n->op_name, "VariableV2") == 0 ||
+         strcmp(n->op_name, "Variable") == 0;
+}
+
+// Variables that kernels of this memory use. Only the graph's word for their size is known.
+static uint64_t variables(const fy_program *p, int space, fy_space_memory *out) {
+  uint64_t taken = 0;
+  for (uint32_t i = 0; i < p->num_instrs; i++) {
+    const fy_node *handle = p->instrs[i].node;
+    if (p->instrs[i].kind != FY_INSTR_KERNEL || !is_variable(handle)) continue;
+    bool here = false;
+    for (uint32_t u = 0; u < handle->outputs[0].num_uses; u++) {
+      const fy_device *d = p->placement->nodes[handle->outputs[0].uses[u].node->id].device;
+      here |= d && (d->is_host ? 0 : d->ordinal + 1) == space;
+    }
+    if (!here) continue;
+    const fy_attr *shape = fy_attrs_get(&handle->attrs, "shape");
+    const fy_attr *dtype = fy_attrs_get(&handle->attrs, "dtype");
+    int64_t count;
+    if (!shape || !dtype || shape->v.shape.rank < 0 || !fy_dtype_is_plain(dtype->v.type) ||
+        !fy_shape_count(shape->v.shape.rank, shape->v.shape.dims, &count)) {
+      out->exact = false;
+      continue;
+    }
+    const uint64_t bytes = (uint64_t)count * fy_dtype_storage(dtype->v.type);
+    out->variables_bytes += bytes;
+    taken += fy_memory_tensor_taken(out->device, bytes);
+  }
+  return taken;
+}
+
 void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
   const fy_device_set *set = p->devices;
-  *out = (fy_space_memory){.device = space ? set->items[space - 1] : set->client, .peak_node = ""};
+  fy_device *d = space ? set->items[space - 1] : set->client;
+  uint64_t taken = 0;  // by the allocator
+  *out = (fy_space_memory){.device = d, .peak_node = "", .exact = true};
   for (uint32_t v = 0; v < p->num_values; v++) {
     const fy_value *val = &p->values[v];
     if (val->space != space) continue;
     bool known = val->rank >= 0;
     switch (val->storage) {
       case FY_STORE_CONST:
-        if (!renames(val->node)) out->weights_bytes += val->bytes;
+        if (renames(val->node)) break;
+        out->weights_bytes += val->bytes;
+        if (space) taken += fy_memory_tensor_taken(d, val->bytes);
         break;
       case FY_STORE_FEED:
         out->feed_bytes += known ? val->bytes : 0;
         out->unknown_values += !known;
+        if (space && known) taken += fy_memory_tensor_taken(d, val->bytes);
         break;
       case FY_STORE_FETCH:
-        if (val->root == v) out->result_bytes += val->bytes;
+        if (val->root != v) break;
+        out->result_bytes += val->bytes;
+        taken += fy_memory_tensor_taken(d, val->bytes);
         break;
-      case FY_STORE_DYNAMIC:
-        if (!renames(val->node)) out->dynamic_bytes += known ? val->bytes : 0;
-        out->unknown_values += !known;
-        break;
+      case FY_STORE_DYNAMIC: out->unknown_values += !known; break;
       default: break;
     }
   }
-  if (space < p->plan.num_spaces) {
-    out->planned_bytes = p->plan.arena_bytes[space];
-    uint32_t step = p->plan.peak_step[space];
-    if (out->planned_bytes && step < p->num_instrs)
-      out->peak_node = fy_report_label(p->instrs[step].node);
+  for (uint32_t i = 0; i < p->num_instrs; i++) {
+    const fy_instr *ins = &p->instrs[i];
+    if (ins->kind != FY_INSTR_KERNEL ||
+        (ins->device->is_host ? 0 : ins->device->ordinal + 1) != space)
+      continue;
+    out->packed_bytes += ins->kept_bytes;
+    const fy_op_impl *impl = ins->site->op->impl;
+    if (!impl || ins->node->function ||
+        (impl->flags & (FY_OP_CALLS_FUNCTIONS | FY_OP_DYNAMIC | FY_OP_ASYNC)))
+      out->exact = false;
+    if (ins->scratch_bytes > out->scratch_bytes) out->scratch_bytes = ins->scratch_bytes;
   }
-  out->peak_bytes = out->weights_bytes + out->planned_bytes + out->feed_bytes + out->result_bytes +
-                    out->dynamic_bytes;
+  if (space < p->plan.num_spaces && p->plan.arena_bytes[space]) {
+    out->planned_bytes = p->plan.arena_bytes[space];
+    taken += fy_mempool_taken(d->memory, out->planned_bytes);
+    uint32_t step = p->plan.peak_step[space];
+    if (step < p->num_instrs) out->peak_node = fy_report_label(p->instrs[step].node);
+  }
+  out->dynamic_bytes = dynamic_peak(p, space, d);
+  out->dynamic_bytes += atomic_load(&((fy_program *)(uintptr_t)p)->unplanned[space > 0]);
+  taken += out->dynamic_bytes + out->packed_bytes;
+  out->run_bytes = taken;
+  taken += variables(p, space, out);
+  out->allocator_bytes = taken;
+  out->peak_bytes = taken + (space ? 0 : out->weights_bytes + out->feed_bytes);
   fy_mempool_stats s;
-  fy_mempool_stats_get(out->device->memory, &s);
-  out->limit_bytes = s.limit_bytes ? s.limit_bytes : out->device->facts.memory_limit;
+  fy_mempool_stats_get(d->memory, &s);
+  out->exact &= out->unknown_values == 0;
+  out->limit_set = s.limit_bytes != 0;
+  out->limit_bytes = s.limit_bytes ? s.limit_bytes : d->facts.memory_limit;
 }
 
 static fy_code collect_memory(fy_report *r, fy_error *err) {

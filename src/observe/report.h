@@ -54,10 +54,20 @@ typedef struct fy_space_memory {  // one memory: the host's or a device's own
   const fy_device *device;
   uint64_t weights_bytes;  // constants that stay
   uint64_t planned_bytes;  // arena of one run
-  uint64_t feed_bytes, result_bytes, dynamic_bytes;
+  uint64_t feed_bytes, result_bytes;
+  uint64_t dynamic_bytes;            // most that is live at once of what kernels make at run time
+  uint64_t variables_bytes;          // of variables that kernels here use: they stay or move here
+  uint64_t packed_bytes;             // what kernels keep of their weights
+  uint64_t scratch_bytes;            // part of the arena: the largest kernel's working memory
   uint64_t peak_bytes, limit_bytes;  // the sum; 0 = no limit
-  const char *peak_node;             // where the arena is fullest; "" = it is empty
-  uint32_t unknown_values;           // sizes that only run time can tell
+  // What the device's allocator will show as its peak: on a device everything, on the host
+  // everything but constants and feeds, which belong to the graph and to the caller.
+  uint64_t allocator_bytes;
+  uint64_t run_bytes;       // of that, what a run adds to the variables that are there
+  bool limit_set;           // |limit_bytes| is the allocator's, not what the machine has
+  bool exact;               // every size is known and nothing is called whose memory is its own
+  const char *peak_node;    // where the arena is fullest; "" = it is empty
+  uint32_t unknown_values;  // sizes that only run time can tell
 } fy_space_memory;
 
 typedef struct fy_report_device {

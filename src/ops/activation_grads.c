@@ -15,7 +15,8 @@ typedef struct pair_table {
 } pair_table;
 
 #define PAIR_LOOP(E, S, name, EXPR)                                                          \
-  static void name##_##S(const void *pa, const void *pb, void *po, int64_t n, float param) { \
+  FY_CLONE_##S static void name##_##S(const void *pa, const void *pb, void *po, int64_t n,   \
+                                      float param) {                                         \
     const fy_t_##S *a = pa, *b = pb;                                                         \
     fy_t_##S *o = po;                                                                        \
     (void)param;                                                                             \

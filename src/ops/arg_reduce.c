@@ -246,6 +246,9 @@ static fy_code where(fy_kernel_ctx *ctx, fy_error *err) {
   if (!is_set) {
     return fy_fail(err, FY_UNIMPLEMENTED, "Where has no loop for %s", fy_dtype_name(in->dtype));
   }
+  if (in->rank < 1 || in->rank > 8) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "WhereOp : Unhandled input dimensions: %d", in->rank);
+  }
   int64_t n = 0;
   for (int64_t i = 0; i < in->count; i++) n += is_set(in->data, i);
   fy_tensor *out;

@@ -14,6 +14,9 @@
 static inline int32_t real_to_i32(double x) {
   return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
 }
+static inline int32_t float_to_i32(float x) {
+  return x >= -2147483648.0f && x < 2147483648.0f ? (int32_t)x : INT32_MIN;
+}
 static inline int64_t real_to_i64(double x) {
   return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }
@@ -36,13 +39,14 @@ static inline uint64_t real_to_u64(double x) {
 #define NUM_f64(x)  (x)
 #define NUM_c64(x)  crealf(x)
 #define NUM_c128(x) creal(x)
+#define TO_I32(x) _Generic((x), float : float_to_i32, default : real_to_i32)(x)
 // … then the target. REAL: the source is a float of some kind; INT: an integer or bool.
-#define REAL_TO_i8(x)   ((int8_t)real_to_i32((double)(x)))
-#define REAL_TO_i16(x)  ((int16_t)real_to_i32((double)(x)))
-#define REAL_TO_i32(x)  real_to_i32((double)(x))
+#define REAL_TO_i8(x)   ((int8_t)TO_I32(x))
+#define REAL_TO_i16(x)  ((int16_t)TO_I32(x))
+#define REAL_TO_i32(x)  TO_I32(x)
 #define REAL_TO_i64(x)  real_to_i64((double)(x))
-#define REAL_TO_u8(x)   ((uint8_t)real_to_i32((double)(x)))
-#define REAL_TO_u16(x)  ((uint16_t)real_to_i32((double)(x)))
+#define REAL_TO_u8(x)   ((uint8_t)TO_I32(x))
+#define REAL_TO_u16(x)  ((uint16_t)TO_I32(x))
 #define REAL_TO_u32(x)  real_to_u32((double)(x))
 #define REAL_TO_u64(x)  real_to_u64((double)(x))
 #define REAL_TO_b(x)    ((x) != 0)
@@ -73,8 +77,24 @@ typedef struct cast_row {
   cast_fn to[FY_DTYPE_COUNT];
 } cast_row;
 
+// Clones where they pay: from the small types and to and from float.
+#define CAST_CLONE_f16
+#define CAST_CLONE_bf16 FY_CLONES
+#define CAST_CLONE_f32  FY_CLONES
+#define CAST_CLONE_f64
+#define CAST_CLONE_c64
+#define CAST_CLONE_c128
+#define CAST_CLONE_i8
+#define CAST_CLONE_i16
+#define CAST_CLONE_i32 FY_CLONES
+#define CAST_CLONE_i64
+#define CAST_CLONE_u8 FY_CLONES
+#define CAST_CLONE_u16
+#define CAST_CLONE_u32
+#define CAST_CLONE_u64
+#define CAST_CLONE_b FY_CLONES
 #define CAST_LOOP(D, name, S, VALUE)                      \
-  static void name(const void *pi, void *po, int64_t n) { \
+  CAST_CLONE_##S static void name(const void *pi, void *po, int64_t n) { \
     const fy_t_##S *restrict in = pi;                     \
     fy_t_##D *restrict out = po;                          \
     for (int64_t i = 0; i < n; i++) {                     \
@@ -110,6 +130,29 @@ CAST_LOOP(c128, cast_c128_c128, c128, x)
 
 static const cast_row casts[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(SOURCE_ENTRY, _)
                                                    SOURCE_ENTRY(FY_BOOL, b, _)};
+
+static void half_to_float(const void *in, void *out, int64_t n) {
+  fy_halves_to_floats(in, out, n);
+}
+static void float_to_half(const void *in, void *out, int64_t n) {
+  fy_floats_to_halves(in, out, n);
+}
+// One at a time: what the compiler makes of vectors of 64-bit integers is slower.
+static void i64_to_float(const void *pi, void *po, int64_t n) {
+  const int64_t *in = pi;
+  float *out = po;
+  for (int64_t i = 0; i < n; i++) {
+    int64_t x = in[i];
+    __asm__ volatile("" : "+r"(x));
+    out[i] = (float)x;
+  }
+}
+static cast_fn cast_between(fy_dtype from, fy_dtype to) {
+  if (from == FY_HALF && to == FY_FLOAT) return half_to_float;
+  if (from == FY_FLOAT && to == FY_HALF) return float_to_half;
+  if (from == FY_INT64 && to == FY_FLOAT) return i64_to_float;
+  return casts[from].to[to];
+}
 
 static int mantissa_bits(fy_dtype t) {
   return t == FY_DOUBLE ? 52 : t == FY_FLOAT ? 23 : t == FY_HALF ? 10 : t == FY_BFLOAT16 ? 7 : 0;
@@ -237,7 +280,7 @@ static fy_code cast(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   const bool same = in->dtype == to;
   if (same) return fy_out_alias(ctx, 0, 0, in->rank, in->dims, err);
-  const cast_fn fn = casts[plain_integer(in->dtype)].to[plain_integer(to)];
+  const cast_fn fn = cast_between(plain_integer(in->dtype), plain_integer(to));
   const bool small = is_float8(in->dtype) || is_float8(to) || is_int4(in->dtype) || is_int4(to);
   if (small && small_cast_exists(in->dtype, to)) {
     FY_TRY(fy_out_like(ctx, 0, in, &out, err));

@@ -205,17 +205,31 @@ static const fy_sample scan_samples[] = {
     {"f32[3]=normal; i32[]=1", NULL, FY_INVALID_ARGUMENT, "ScanOp: Expected scan axis"},
 };
 
-#define PART_OP(Name, name)                                                                   \
-  FY_OP(Name, .shape = fy_shape_unchanged, .compute = fy_unary_compute, .aux = &name##_table, \
-        FY_SAMPLES(part_samples))
+// Tout must be the type of the parts.
+static fy_code matching_types(fy_site *site, fy_error *err) {
+  const bool join = site->num_inputs == 2;
+  const fy_dtype in = site->in_types[0], out = site->out_types[0];
+  const fy_dtype wide = join ? out : in, part = join ? in : out;
+  if ((wide == FY_COMPLEX128) == (part == FY_DOUBLE)) return FY_OK;
+  const fy_dtype right = join ? (in == FY_DOUBLE ? FY_COMPLEX128 : FY_COMPLEX64)
+                              : (in == FY_COMPLEX128 ? FY_DOUBLE : FY_FLOAT);
+  const char *name = fy_dtype_name(in), *comma = join ? "," : "", *second = join ? name : "";
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "Signature mismatch, have: %s%s%s->%s expected: %s%s%s->%s", name, comma, second,
+                 fy_dtype_name(out), name, comma, second, fy_dtype_name(right));
+}
+
+#define PART_OP(Name, name)                                                                        \
+  FY_OP(Name, .shape = fy_shape_unchanged, .prepare = matching_types, .compute = fy_unary_compute, \
+        .aux = &name##_table, FY_SAMPLES(part_samples))
 PART_OP(Real, real);
 PART_OP(Imag, imag);
 PART_OP(Angle, angle);
 PART_OP(ComplexAbs, magnitude);
 FY_OP(Conj, .shape = fy_shape_unchanged, .compute = fy_unary_compute, .aux = &conj_table,
       .flags = FY_OP_INPLACE, FY_SAMPLES(conj_samples));
-FY_OP(Complex, .shape = fy_shape_broadcast, .compute = fy_binary_compute, .aux = &join_loops,
-      FY_SAMPLES(join_samples));
+FY_OP(Complex, .shape = fy_shape_broadcast, .prepare = matching_types, .compute = fy_binary_compute,
+      .aux = &join_loops, FY_SAMPLES(join_samples));
 FY_OP(NextAfter, .shape = fy_shape_broadcast, .compute = fy_binary_compute, .aux = &next_loops,
       .flags = FY_OP_INPLACE, FY_SAMPLES(next_samples));
 FY_OP(ApproximateEqual, .shape = same_shape, .compute = approximate_equal,

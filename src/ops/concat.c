@@ -352,6 +352,10 @@ static fy_code split(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *in = ctx->in[1];
   const int n = ctx->site->num_outputs;
   int32_t axis = 0;
+  if (ctx->in[0]->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "split_dim must be a scalar but has rank %d",
+                   ctx->in[0]->rank);
+  }
   FY_TRY(split_axis(in, ctx->in[0], &axis, err));
   if (in->dims[axis] % n) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -414,6 +418,10 @@ static fy_code split_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[1];
   int64_t axis, dims[FY_MAX_RANK];
   int32_t d;
+  const fy_tensor *value = fy_shape_tensor(ctx, 0);
+  if (value && value->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input must be scalar but has rank %d", value->rank);
+  }
   if (in.rank < 0) return FY_OK;
   const bool known = fy_shape_int_value(ctx, 0, &axis);
   for (int32_t i = 0; i < in.rank; i++) dims[i] = known ? in.dims[i] : -1;
@@ -440,6 +448,10 @@ static fy_code split_v_shape(fy_shape_ctx *ctx, fy_error *err) {
   int32_t d = 0, n;
   int64_t *sizes = NULL;
   bool *known_size = NULL;
+  const fy_tensor *value = fy_shape_tensor(ctx, 2);
+  if (value && value->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input must be scalar but has rank %d", value->rank);
+  }
   if (in.rank < 0) return FY_OK;
   const bool known = fy_shape_int_value(ctx, 2, &axis);
   for (int32_t i = 0; i < in.rank; i++) dims[i] = known ? in.dims[i] : -1;
@@ -514,12 +526,25 @@ static const fy_sample split_v_samples[] = {
     {"f32[3]=iota; i32[2]=1,1; i32[]=0", "num_split=2", FY_INVALID_ARGUMENT, "Got: 2"},
 };
 
-FY_OP(Concat, .shape = concat_v1_shape, .compute = concat_v1, .host_inputs = 1,
-      FY_SAMPLES(concat_v1_samples));
-FY_OP(ConcatV2, .shape = concat_v2_shape, .compute = concat_v2, .host_inputs = 1 << 1,
-      FY_SAMPLES(concat_samples));
-FY_OP(Pack, .shape = pack_shape, .compute = pack, FY_SAMPLES(pack_samples));
-FY_OP(Unpack, .shape = unpack_shape, .compute = unpack, FY_SAMPLES(unpack_samples));
-FY_OP(Split, .shape = split_shape, .compute = split, .host_inputs = 1, FY_SAMPLES(split_samples));
-FY_OP(SplitV, .shape = split_v_shape, .compute = split_v, .host_inputs = 6,
+// A number per part; the larger of inputs and outputs is what it is about.
+static void parts_needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  const int in = ctx->site->num_inputs, parts = ctx->site->num_outputs;
+  const char *op = ctx->site->op->spec->name;
+  int n = parts;  // Unpack, Split, SplitV
+  if (op[0] == 'C') n = in - 1;
+  if (op[0] == 'P') n = in;
+  if (op[0] == 'S' && op[5] == 0 && n == 1) return;  // Split into one renames
+  out->scratch += fy_scratch_line((size_t)(n > 0 ? n : 1) * sizeof(int64_t));
+}
+
+FY_OP(Concat, .shape = concat_v1_shape, .compute = concat_v1, .needs = parts_needs,
+      .host_inputs = 1, FY_SAMPLES(concat_v1_samples));
+FY_OP(ConcatV2, .shape = concat_v2_shape, .compute = concat_v2, .needs = parts_needs,
+      .host_inputs = 1 << 1, FY_SAMPLES(concat_samples));
+FY_OP(Pack, .shape = pack_shape, .compute = pack, .needs = parts_needs, FY_SAMPLES(pack_samples));
+FY_OP(Unpack, .shape = unpack_shape, .compute = unpack, .needs = parts_needs,
+      FY_SAMPLES(unpack_samples));
+FY_OP(Split, .shape = split_shape, .compute = split, .needs = parts_needs, .host_inputs = 1,
+      FY_SAMPLES(split_samples));
+FY_OP(SplitV, .shape = split_v_shape, .compute = split_v, .needs = parts_needs, .host_inputs = 6,
       FY_SAMPLES(split_v_samples));

@@ -9,7 +9,8 @@
 #include "base/alloc.h"
 #include "ops/shape_fns.h"
 
-extern const fy_op_impl fy_impl_MatMul, fy_impl_Conv2D, fy_impl_DepthwiseConv2dNative;
+extern const fy_op_impl fy_impl_MatMul, fy_impl_BatchMatMulV2, fy_impl_Conv2D,
+    fy_impl_DepthwiseConv2dNative;
 
 // ---------------------------------------------------------------- attributes
 static fy_code step(fy_view word, int *args, fy_epilogue *e, fy_error *err) {
@@ -154,21 +155,41 @@ static fy_code apply(fy_kernel_ctx *ctx, fy_error *err) {
     FY_TRY(fy_impl_##plain.compute(ctx, err));             \
     return apply(ctx, err);                                \
   }
-PLAIN_FIRST(matmul, MatMul)
+// Matrices of higher rank are one tall matrix.
+static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
+  const bool tall = ctx->in[0]->rank > 2;
+  FY_TRY((tall ? fy_impl_BatchMatMulV2 : fy_impl_MatMul).compute(ctx, err));
+  return apply(ctx, err);
+}
 PLAIN_FIRST(conv2d, Conv2D)
 PLAIN_FIRST(depthwise, DepthwiseConv2dNative)
 
 static fy_code matmul_shape(fy_shape_ctx *ctx, fy_error *err) {
-  return fy_impl_MatMul.shape(ctx, err);
+  const fy_pshape a = ctx->in[0], b = ctx->in[1];
+  if (a.rank <= 2) return fy_impl_MatMul.shape(ctx, err);
+  FY_TRY(fy_shape_rank_is(b, 2, err));
+  int64_t dims[FY_MAX_RANK];
+  memcpy(dims, a.dims, (size_t)a.rank * sizeof *dims);
+  dims[a.rank - 1] = b.rank == 2 ? b.dims[1] : -1;
+  return fy_shape_set(ctx, 0, a.rank, dims, err);
 }
 static void matmul_cost(const fy_site *site, const fy_pshape *in, const fy_pshape *out,
                         fy_cost *cost) {
-  fy_impl_MatMul.cost(site, in, out, cost);
+  (void)site;
+  const double k = in[1].rank == 2 && in[1].dims[0] > 0 ? (double)in[1].dims[0] : 1;
+  double n = 1, m = 1;
+  for (int32_t i = 0; i < out[0].rank; i++) n *= out[0].dims[i] > 0 ? (double)out[0].dims[i] : 1;
+  for (int32_t i = 0; i < in[0].rank; i++) m *= in[0].dims[i] > 0 ? (double)in[0].dims[i] : 1;
+  const double columns = in[1].rank == 2 && in[1].dims[1] > 0 ? (double)in[1].dims[1] : 1;
+  cost->flops = 2 * n * k;
+  cost->bytes = 4 * (n + m + k * columns);
 }
 
 static const fy_sample matmul_samples[] = {
     {"f32[3,5]=normal; f32[5,4]=normal; f32[4]=normal", "T=float; N=1; epilogue=\"bias,relu\"",
      FY_OK, NULL},
+    {"f32[2,3,5]=normal; f32[5,4]=normal; f32[4]=normal", "T=float; N=1; epilogue=\"bias\"", FY_OK,
+     NULL},
     {"f64[3,5]=normal; f64[5,4]=normal; f64[3,4]=normal", "T=double; N=1; epilogue=\"add\"", FY_OK,
      NULL},
 };

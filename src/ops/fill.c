@@ -58,7 +58,15 @@ static fy_code fill(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "value must represent a scalar, got shape %s",
                    fy_tensor_shape_text(value, x));
   }
-  FY_TRY(fy_value_shape(shape, &rank, dims, err));
+  if (shape->rank == 0) {  // once upon a time that was a vector of one
+    rank = 1;
+    dims[0] = fy_tensor_int(shape, 0);
+    if (dims[0] < 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension %lld must be >= 0", (long long)dims[0]);
+    }
+  } else {
+    FY_TRY(fy_value_shape(shape, &rank, dims, err));
+  }
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
   return fill_with(ctx, out, value->data, err);
@@ -257,7 +265,8 @@ static fy_code range_shape(fy_shape_ctx *ctx, fy_error *err) {
     const int64_t n = out->count;                                                   \
     fy_t_##S *o = out->data;                                                        \
     const fy_a_##S step = n > 1 ? (b - a) / (fy_a_##S)(n - 1) : 0;                  \
-    for (int64_t i = 0; i < n; i++) o[i] = FY_ST_##S(a + step * (fy_a_##S)i);       \
+    o[0] = FY_ST_##S(a);                                                            \
+    for (int64_t i = 1; i < n; i++) o[i] = FY_ST_##S(a + step * (fy_a_##S)i);       \
     if (n > 1) o[n - 1] = FY_ST_##S(b);                                             \
   }
 FY_REAL_TYPES(LIN, _)

@@ -437,6 +437,17 @@ static fy_code compute(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+static void needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  const fused *f = ctx->site->state;
+  const uint32_t ni = f->p.num_inputs, no = f->p.num_outputs;
+  if (ni > INLINE_ARGS || no > INLINE_ARGS)
+    out->scratch += fy_scratch_line((size_t)(ni + ni + no) * sizeof(int64_t));
+  const int64_t block = block_elems(f, false);
+  for (uint32_t i = 0; f->count && i < ni; i++)
+    if (f->p.kinds[i] == FY_FUSED_ROW && ctx->in[i]->count % block)
+      out->scratch += fy_scratch_line((size_t)(ctx->in[i]->count + block) * f->elem);
+}
+
 static fy_code shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_attr *a = fy_attrs_get(ctx->attrs, "shape");
   if (!a || a->kind != FY_ATTR_SHAPE) return FY_OK;
@@ -463,4 +474,4 @@ static void cost(const fy_site *site, const fy_pshape *in, const fy_pshape *out,
 }
 
 FY_OP(_FerryFused, .shape = shape, .prepare = prepare, .compute = compute, .release = release,
-      .cost = cost, .flags = FY_OP_INPLACE | FY_OP_NO_FOLD);
+      .cost = cost, .needs = needs, .flags = FY_OP_INPLACE | FY_OP_NO_FOLD);

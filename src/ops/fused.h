@@ -95,6 +95,9 @@ typedef struct fy_lanes {
   const fy_lanes_fn *tables[FY_LANES_TYPES][2];
   void (*run[FY_LANES_TYPES][2])(const fy_fused_instr *code, fy_fused_regs *regs);
   void (*unary_f32[FY_EW_COUNT])(const float *in, float *out, int64_t n);  // NULL: plain C does
+  // NULL: the machine has no instructions for them.
+  void (*halves_to_floats)(const uint16_t *in, float *out, int64_t n);
+  void (*floats_to_halves)(const float *in, uint16_t *out, int64_t n);
 } fy_lanes;
 
 extern const fy_lanes fy_lanes_plain;

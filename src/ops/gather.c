@@ -166,6 +166,7 @@ static fy_code gather_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[2], 0, err));
   if (p.rank < 0 || i.rank < 0) return FY_OK;
   if (batch < 0) batch += i.rank;
+  if (ctx->in[2].rank < 0 && (batch < 0 || batch > i.rank)) return FY_OK;
   if (batch < 0 || batch > i.rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be at least rank %lld but is rank %d",
                    (long long)batch, i.rank);

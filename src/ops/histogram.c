@@ -32,11 +32,14 @@ static fy_code count_into(fy_kernel_ctx *ctx, int64_t batch, int64_t size, bool 
     return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
                    fy_dtype_name(out->dtype));
   }
+  for (int64_t i = 0; i < in->count; i++) {  // before much memory is touched
+    const int64_t v = fy_tensor_int(in, i);
+    if (v < 0) return fy_fail(err, FY_INVALID_ARGUMENT, negative, (long long)v);
+  }
   if (out->count) memset(out->data, 0, fy_tensor_bytes(out));
   const int64_t each = batch ? in->count / batch : 0;
   for (int64_t i = 0; i < in->count; i++) {
     const int64_t v = fy_tensor_int(in, i);
-    if (v < 0) return fy_fail(err, FY_INVALID_ARGUMENT, negative, (long long)v);
     if (v < size) count(out->data, i / each * size + v, weights, i, once);
   }
   return FY_OK;

@@ -66,4 +66,5 @@ EACH_LANE(f64, rint_f64, rint)
 
 #define LANES_TABLE fy_lanes_plain
 #define LANES_NAME  "plain"
+#define LANES_HALVES
 #include "ops/lanes_all.inc"

@@ -341,8 +341,16 @@ static fy_code batch_shape(fy_shape_ctx *ctx, bool broadcast, fy_error *err) {
   const fy_pshape a = ctx->in[0], b = ctx->in[1];
   FY_TRY(fy_shape_rank_at_least(a, 2, err));
   FY_TRY(fy_shape_rank_at_least(b, 2, err));
-  if (a.rank < 0 || b.rank < 0) return FY_OK;
   const bool ta = fy_shape_attr_bool(ctx, "adj_x"), tb = fy_shape_attr_bool(ctx, "adj_y");
+  if (!broadcast && (a.rank < 0) != (b.rank < 0)) {  // the same batch on both sides
+    const fy_pshape one = a.rank < 0 ? b : a;
+    int64_t dims[FY_MAX_RANK];
+    for (int32_t i = 0; i < one.rank; i++) dims[i] = i < one.rank - 2 ? one.dims[i] : -1;
+    if (a.rank >= 0) dims[one.rank - 2] = a.dims[a.rank - (ta ? 1 : 2)];
+    if (b.rank >= 0) dims[one.rank - 1] = b.dims[b.rank - (tb ? 2 : 1)];
+    return fy_shape_set(ctx, 0, one.rank, dims, err);
+  }
+  if (a.rank < 0 || b.rank < 0) return FY_OK;
   const int64_t *da = a.dims + a.rank - 2, *db = b.dims + b.rank - 2;
   const fy_pshape batch_a = {a.rank - 2, a.dims}, batch_b = {b.rank - 2, b.dims};
   fy_pshape batch;

@@ -119,10 +119,26 @@ struct fy_kernel_ctx {
   bool *out_owned;  // [num_outputs] true: out[i] carries a reference of its own
   void *run;        // the runner's own
   int threads;      // how many threads a loop may use now; 1 = do not bother to split
+  // Planned memory for this call that scratch() hands out first, in the device's memory; and what was
+  // asked of scratch() so far, in whole lines of 64 bytes.
+  void *scratch;
+  size_t scratch_left, scratch_asked;
 };
 
 typedef fy_code (*fy_compute_fn)(fy_kernel_ctx *ctx, fy_error *err);
 typedef fy_code (*fy_prepare_fn)(fy_site *site, fy_error *err);
+
+// Memory that a call takes besides its outputs, told from shapes alone before any run, so that it can
+// be planned and predicted.
+typedef struct fy_needs {
+  size_t scratch;  // during the call: the sum of what it will ask of fy_scratch, in lines of 64 bytes
+  size_t kept;     // between calls: what the kernel makes of its weights
+} fy_needs;
+// |ctx| is no real call: its inputs have types and shapes but no data, and it has no outputs.
+typedef void (*fy_needs_fn)(fy_kernel_ctx *ctx, fy_needs *out);
+static inline size_t fy_scratch_line(size_t bytes) {
+  return bytes ? (bytes + 63) / 64 * 64 : 64;
+}
 
 // A faster kernel of a device for some cases of an op; the device has a list of them. What compute()
 // does not know it hands to the reference, op->impl->compute, which also words the errors.
@@ -132,6 +148,7 @@ struct fy_fast_kernel {
   fy_prepare_fn prepare;  // sets site->fast_state; may be NULL
   fy_compute_fn compute;
   void (*release)(void *state);
+  fy_needs_fn needs;  // NULL: nothing, or found out at the first run
 };
 
 // Estimated cost of one call, from shapes alone. Unknown dims count as 1.
@@ -203,7 +220,8 @@ struct fy_op_impl {
   fy_prepare_fn prepare;  // may be NULL
   fy_compute_fn compute;  // NULL: structural (Placeholder…), handled by the runner
   void (*release)(void *state);
-  fy_cost_fn cost;  // NULL: one flop per output element
+  fy_cost_fn cost;    // NULL: one flop per output element
+  fy_needs_fn needs;  // NULL: nothing, or found out at the first run
   const fy_sample *samples;
   uint32_t num_samples;
   uint32_t flags;

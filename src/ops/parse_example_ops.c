@@ -223,6 +223,20 @@ static fy_code parse_shape(fy_shape_ctx *ctx, fy_error *err) {
   const int num_ragged = shape_list(ctx, "ragged_value_types", &a);
   const int num_dense = shape_list(ctx, "Tdense", &a);
   const fy_pshape in = ctx->in[0];
+  const int64_t given =
+      fy_shape_attr_int(ctx, single || two ? "num_sparse" : "Nsparse", num_sparse);
+  if (single && (given != num_sparse || shape_list(ctx, "sparse_keys", &a) != num_sparse)) {
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "num_sparse (%lld) must match the size of sparse_keys (%d) and sparse_types (%d)",
+        (long long)given, shape_list(ctx, "sparse_keys", &a), num_sparse);
+  }
+  if (given != num_sparse) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "len(sparse_keys) != len(sparse_types)");
+  }
+  if (shape_list(ctx, "ragged_split_types", &a) != num_ragged) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "len(ragged_value_types) != len(ragged_split_types)");
+  }
   if (single) FY_TRY(fy_shape_rank_is(in, 0, err));
   if (two) FY_TRY(fy_shape_rank_at_most(in, 1, err));
   if (!single && !two) FY_TRY(fy_shape_rank_is(in, 1, err));

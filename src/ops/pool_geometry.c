@@ -70,7 +70,8 @@ static fy_code prepare(fy_site *site, int spatial, fy_error *err) {
   fy_window_attrs a;
   fy_window_read(site->attrs, spatial, &a, lengths);
   if (lengths[0] >= 0) FY_TRY(check_window(site, &a, lengths, err));
-  FY_TRY(fy_window_check_padding(site->attrs, &a, err));
+  // What stands in explicit_paddings is of interest when they are asked for.
+  if (a.padding == FY_PAD_EXPLICIT) FY_TRY(fy_window_check_padding(site->attrs, &a, err));
   fy_window_attrs *state = fy_malloc(sizeof *state);
   if (!state) return fy_fail_oom(err, sizeof *state);
   *state = a;
@@ -151,6 +152,14 @@ fy_code fy_pool_resolve(fy_kernel_ctx *ctx, int32_t rank, const int64_t *dims, i
       out->w[i].out = out->w[i].in;
     } else if (d >= 0) {
       FY_TRY(fy_window_resolve(&out->w[i], a.padding, err));
+      // Strides that leave something over: in three dims (only) it is skipped on both sides.
+      const fy_window *w = &out->w[i];
+      const int64_t over = w->in - (w->out - 1) * w->stride - w->size;
+      if (a.padding == FY_PAD_SAME && a.spatial == 3 && over > 0 &&
+          !strstr(ctx->site->op->impl->name, "Grad")) {
+        out->w[i].before = -(over / 2);
+        out->w[i].after = -(over - over / 2);
+      }
     }
     spatial[i] = out->w[i].out;
   }
@@ -202,7 +211,7 @@ static fy_code infer(fy_shape_ctx *ctx, const fy_window_attrs *a, fy_error *err)
   }
   const fy_padding along = a->padding == FY_PAD_EXPLICIT ? FY_PAD_VALID : a->padding;
   depth = fy_dim_of(in, fy_channel_dim(a));
-  if (a->spatial == 2) {
+  if (a->spatial == 2 && !strstr(ctx->spec->name, "Avg")) {
     FY_TRY(fy_window_infer(depth, a->ksize_c, a->stride_c, 1, along, 0, 0, &depth, err));
   }
   fy_window_shape(a, fy_dim_of(in, 0), spatial, depth, dims);

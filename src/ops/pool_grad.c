@@ -61,6 +61,28 @@ typedef struct grad_job {
       })                                                                                           \
     }                                                                                              \
   }                                                                                                \
+  /* in three dims: to every element that equals the given maximum */                              \
+  static void ties_grad_##S(void *arg, int64_t begin, int64_t end) {                               \
+    const grad_job *j = arg;                                                                       \
+    const fy_pool_geometry *g = &j->g;                                                             \
+    for (int64_t image = begin; image < end; image++) {                                            \
+      const fy_t_##S *in = (const fy_t_##S *)j->in + image * g->in_image;                          \
+      const fy_t_##S *grad = (const fy_t_##S *)j->grad + image * g->out_image;                     \
+      const fy_t_##S *maxima = (const fy_t_##S *)j->maxima + image * g->out_image;                 \
+      fy_t_##S *out = (fy_t_##S *)j->out + image * g->in_image;                                    \
+      memset(out, 0, (size_t)g->in_image * sizeof *out);                                           \
+      OVER_OUTPUTS(g, pixel, {                                                                     \
+        for (int64_t k = 0; k < g->depth; k++) {                                                   \
+          const fy_a_##S top = FY_LD_##S(maxima[pixel * g->depth + k]);                            \
+          const fy_a_##S more = FY_LD_##S(grad[pixel * g->depth + k]);                             \
+          OVER_WINDOW(g, at, {                                                                     \
+            if (FY_LD_##S(in[at + k]) == top)                                                      \
+              out[at + k] = FY_ST_##S(PLUS(S, FY_LD_##S(out[at + k]), more));                      \
+          })                                                                                       \
+        }                                                                                          \
+      })                                                                                           \
+    }                                                                                              \
+  }                                                                                                \
   /* the gradient of that gradient: picks what lies where the maximum was */                       \
   static void max_grad_grad_##S(void *arg, int64_t begin, int64_t end) {                           \
     const grad_job *j = arg;                                                                       \
@@ -135,6 +157,7 @@ FY_REAL_TYPES(AVG_GRAD, _)
 
 typedef void (*items_fn)(void *arg, int64_t begin, int64_t end);
 static const items_fn max_grads[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(FY_LOOP_ENTRY, max_grad)};
+static const items_fn ties_grads[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(FY_LOOP_ENTRY, ties_grad)};
 static const items_fn max_grad_grads[FY_DTYPE_COUNT] = {
     FY_ORDERED_TYPES(FY_LOOP_ENTRY, max_grad_grad)};
 static const items_fn scatters[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(FY_LOOP_ENTRY, scatter)};
@@ -180,7 +203,9 @@ static fy_code max_gradient(fy_kernel_ctx *ctx, bool second, fy_error *err) {
     FY_TRY(check_shape(grad, "grad", g->rank, g->out_dims, err));
     FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   }
-  const items_fn fn = (second ? max_grad_grads : max_grads)[in->dtype];
+  const items_fn fn = (second            ? max_grad_grads
+                       : a->spatial == 3 ? ties_grads
+                                         : max_grads)[in->dtype];
   if (!fn || grad->dtype != in->dtype || maxima->dtype != in->dtype) {
     return fail_type(ctx, grad->dtype, err);
   }
@@ -286,7 +311,7 @@ static const fy_sample avg_samples[] = {
     {"i32[4]=1,2,2,1; f32[1,1,1,1]=8", WINDOW2, FY_OK, "2,2,2,2"},
 };
 static const fy_sample max3_samples[] = {
-    {"f32[1,1,2,2,1]=1,3,3,2; f32[1,1,1,1,1]=3; f32[1,1,1,1,1]=5", WINDOW3, FY_OK, "0,5,0,0"},
+    {"f32[1,1,2,2,1]=1,3,3,2; f32[1,1,1,1,1]=3; f32[1,1,1,1,1]=5", WINDOW3, FY_OK, "0,5,5,0"},
 };
 static const fy_sample second3_samples[] = {
     {"f32[1,1,2,2,1]=1,3,3,2; f32[1,1,1,1,1]=3; f32[1,1,2,2,1]=5,6,7,8", WINDOW3, FY_OK, "6"},

@@ -306,6 +306,7 @@ static fy_code concat(fy_kernel_ctx *ctx, int axis_input, int first, fy_error *e
     }
     along += t->dims[axis];
   }
+  range[0] = fminf(0, range[0]);
   if (fy_qtype_of(head->dtype).low < 0) {  // symmetric for signed types
     range[1] = fmaxf(fabsf(range[0]), fabsf(range[1]));
     range[0] = -range[1];

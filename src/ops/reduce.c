@@ -38,7 +38,7 @@ typedef struct reduce_loops {
     ACC *acc = pa;                                                                       \
     for (int64_t i = 0; i < n; i++) acc[i] = (ACC)(IDENTITY);                            \
   }                                                                                      \
-  static ACC name##_tree_##S(const fy_t_##S *in, int64_t n) {                            \
+  FY_CLONE_##S static ACC name##_tree_##S(const fy_t_##S *in, int64_t n) {                            \
     if (n > BLOCK) {                                                                     \
       const int64_t left = (n / 2 + BLOCK - 1) / BLOCK * BLOCK;                          \
       const ACC x = name##_tree_##S(in, left), y = name##_tree_##S(in + left, n - left); \
@@ -69,7 +69,7 @@ typedef struct reduce_loops {
     const ACC x = *(const ACC *)pa, y = name##_tree_##S(pi, n);                          \
     *(ACC *)pa = (ACC)COMBINE(S, x, y);                                                  \
   }                                                                                      \
-  static void name##_add_##S(const void *pi, int64_t n, void *pa) {                      \
+  FY_CLONE_##S static void name##_add_##S(const void *pi, int64_t n, void *pa) {                      \
     const fy_t_##S *restrict in = pi;                                                    \
     ACC *restrict acc = pa;                                                              \
     for (int64_t i = 0; i < n; i++) {                                                    \
@@ -103,34 +103,62 @@ typedef struct reduce_loops {
 #define AND(S, x, y)        ((x) & (y))
 #define OR(S, x, y)         ((x) | (y))
 #define MEAN_REAL(S, x)     ((x) / (fy_a_##S)reduced)
-#define MEAN_INT(S, x)      (reduced ? mean_##S(x, reduced) : 0)
-#define MEAN_INT_FN(E, S, name)                                   \
-  static inline fy_a_##S mean_##S(fy_a_##S sum, int64_t n) {      \
-    const fy_a_##S by = (fy_a_##S)n;                              \
-    return by == 0                ? 0                             \
-           : by == (fy_a_##S) - 1 ? (fy_a_##S)(0 - (fy_u_##S)sum) \
-                                  : (fy_a_##S)(sum / by);         \
-  }
-FY_SIGNED_TYPES(MEAN_INT_FN, _)
-#define MEAN_UINT(S, x) ((fy_a_##S)reduced ? (x) / (fy_a_##S)reduced : 0)
+#define PLUS_WIDE(S, x, y)  ((uint64_t)(x) + (uint64_t)(y))
+#define MEAN_INT(S, x)      ((fy_a_##S)(reduced ? (x) / reduced : 0))
+#define MEAN_UINT(S, x)     ((fy_a_##S)(reduced ? (x) / (uint64_t)reduced : 0))
 
 #define LOOPS(E, S, name, COMBINE, IDENTITY, FINISH) \
   REDUCE_LOOPS(E, S, name, fy_a_##S, COMBINE, IDENTITY, FINISH)
-FY_REAL_TYPES(LOOPS, sum, PLUS, 0, JUST)
+// Halves are turned into floats a block at a time and handed to the loops of floats.
+#define HALF_LOOPS(name)                                                                     \
+  static void name##_row_f16(const void *pi, int64_t n, void *pa) {                          \
+    float x[BLOCK];                                                                          \
+    for (int64_t at = 0; at < n; at += BLOCK) {                                              \
+      const int64_t m = n - at < BLOCK ? n - at : BLOCK;                                     \
+      fy_halves_to_floats((const uint16_t *)pi + at, x, m);                                  \
+      name##_row_f32(x, m, pa);                                                              \
+    }                                                                                        \
+  }                                                                                          \
+  static void name##_add_f16(const void *pi, int64_t n, void *pa) {                          \
+    float x[BLOCK];                                                                          \
+    for (int64_t at = 0; at < n; at += BLOCK) {                                              \
+      const int64_t m = n - at < BLOCK ? n - at : BLOCK;                                     \
+      fy_halves_to_floats((const uint16_t *)pi + at, x, m);                                  \
+      name##_add_f32(x, m, (float *)pa + at);                                                \
+    }                                                                                        \
+  }                                                                                          \
+  static void name##_start_f16(void *pa, int64_t n) {                                        \
+    name##_start_f32(pa, n);                                                                 \
+  }                                                                                          \
+  static void name##_finish_f16(const void *pa, void *po, int64_t n, int64_t reduced) {      \
+    (void)reduced;                                                                           \
+    fy_floats_to_halves(pa, po, n);                                                          \
+  }
+#define WIDE_REALS(X, ...)         \
+  X(FY_BFLOAT16, bf16, __VA_ARGS__) \
+  FY_FULL_REAL_TYPES(X, __VA_ARGS__)
+WIDE_REALS(LOOPS, sum, PLUS, 0, JUST)
+HALF_LOOPS(sum)
 FY_COMPLEX_TYPES(LOOPS, sum, PLUS, 0, JUST)
 FY_INT_TYPES(LOOPS, sum, PLUS_INT, 0, JUST)
-FY_REAL_TYPES(LOOPS, prod, TIMES, 1, JUST)
+WIDE_REALS(LOOPS, prod, TIMES, 1, JUST)
+HALF_LOOPS(prod)
 FY_COMPLEX_TYPES(LOOPS, prod, TIMES_CPLX, 1, JUST)
 FY_INT_TYPES(LOOPS, prod, TIMES_INT, 1, JUST)
-FY_REAL_TYPES(LOOPS, max, MAX_REAL, -INFINITY, JUST)
-FY_REAL_TYPES(LOOPS, min, MIN_REAL, INFINITY, JUST)
+WIDE_REALS(LOOPS, max, MAX_REAL, -INFINITY, JUST)
+WIDE_REALS(LOOPS, min, MIN_REAL, INFINITY, JUST)
+HALF_LOOPS(max)
+HALF_LOOPS(min)
 #define LOOPS_MAX(E, S, name) LOOPS(E, S, name, MAX_INT, FY_MIN_##S, JUST)
 #define LOOPS_MIN(E, S, name) LOOPS(E, S, name, MIN_INT, FY_MAX_##S, JUST)
 FY_INT_TYPES(LOOPS_MAX, max)
 FY_INT_TYPES(LOOPS_MIN, min)
 LOOPS(FY_BOOL, b, all, AND, 1, JUST)
 LOOPS(FY_BOOL, b, any, OR, 0, JUST)
-// Mean is Sum with another end.
+// Mean is Sum with another end; that of integers is added up in 64 bits.
+#define LOOPS_MEAN(E, S, ACC, FINISH) REDUCE_LOOPS(E, S, mean, ACC, PLUS_WIDE, 0, FINISH)
+FY_SIGNED_TYPES(LOOPS_MEAN, int64_t, MEAN_INT)
+FY_UNSIGNED_TYPES(LOOPS_MEAN, uint64_t, MEAN_UINT)
 #define MEAN_FINISH(E, S, FINISH)                                                     \
   static void mean_finish_##S(const void *pa, void *po, int64_t n, int64_t reduced) { \
     const fy_a_##S *acc = pa;                                                         \
@@ -143,13 +171,13 @@ LOOPS(FY_BOOL, b, any, OR, 0, JUST)
 #define MEAN_CPLX(S, x) ((x) / (fy_r_##S)reduced)
 FY_REAL_TYPES(MEAN_FINISH, MEAN_REAL)
 FY_COMPLEX_TYPES(MEAN_FINISH, MEAN_CPLX)
-FY_SIGNED_TYPES(MEAN_FINISH, MEAN_INT)
-FY_UNSIGNED_TYPES(MEAN_FINISH, MEAN_UINT)
 #define MEAN_ENTRY(E, S, name) \
   [E] = {sum_row_##S, sum_add_##S, sum_start_##S, mean_finish_##S, sizeof(fy_a_##S)},
 
 static const reduce_loops sum_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(REDUCE_ENTRY, sum)};
-static const reduce_loops mean_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(MEAN_ENTRY, _)};
+#define MEAN_WIDE_ENTRY(E, S, _) REDUCE_ENTRY_SIZED(E, S, mean, int64_t)
+static const reduce_loops mean_table[FY_DTYPE_COUNT] = {
+    FY_REAL_TYPES(MEAN_ENTRY, _) FY_COMPLEX_TYPES(MEAN_ENTRY, _) FY_INT_TYPES(MEAN_WIDE_ENTRY, _)};
 static const reduce_loops prod_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(REDUCE_ENTRY, prod)};
 static const reduce_loops max_table[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(REDUCE_ENTRY, max)};
 static const reduce_loops min_table[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(REDUCE_ENTRY, min)};
@@ -275,6 +303,32 @@ static void reduce_to_elements(void *arg, int64_t begin, int64_t end) {
   }
 }
 
+// Short rows that follow each other: the same element of many rows is added at a time.
+#define SHORT_ROW 16
+static void reduce_short(void *arg, int64_t begin, int64_t end) {
+  const reduce_job *j = arg;
+  const int64_t inner = j->plan->inner;
+  _Alignas(64) char acc[COLUMNS * 16];
+  _Alignas(64) char column[COLUMNS * 16];
+  for (int64_t at = begin; at < end; at += COLUMNS) {
+    const int64_t n = end - at < COLUMNS ? end - at : COLUMNS;
+    const char *in = j->in + (size_t)(at * inner) * j->size;
+    j->loops->start(acc, n);
+    for (int64_t k = 0; k < inner; k++) {
+      if (j->size == 4) {
+        const uint32_t *from = (const uint32_t *)(const void *)in + k;
+        for (int64_t i = 0; i < n; i++) ((uint32_t *)(void *)column)[i] = from[i * inner];
+      } else {
+        const char *from = in + (size_t)k * j->size;
+        for (int64_t i = 0; i < n; i++)
+          memcpy(column + (size_t)i * j->size, from + (size_t)(i * inner) * j->size, j->size);
+      }
+      j->loops->add(column, n, acc);
+    }
+    j->loops->finish(acc, j->out + (size_t)at * j->size, n, inner);
+  }
+}
+
 // Items are pieces of output rows of at most COLUMNS elements.
 static void reduce_to_rows(void *arg, int64_t begin, int64_t end) {
   const reduce_job *j = arg;
@@ -353,6 +407,9 @@ static fy_code reduce(fy_kernel_ctx *ctx, fy_error *err) {
     }
   } else if (plan.inner_reduced && plan.outputs == 1 && plan.inner > 2 * LONG_ROW) {
     return reduce_long_row(ctx, &job, err);
+  } else if (plan.inner_reduced && plan.per_output == plan.inner && plan.inner <= SHORT_ROW &&
+             plan.outputs >= 8) {
+    fy_parallel(ctx, plan.outputs, 2 * (double)plan.inner, reduce_short, &job);
   } else if (plan.inner_reduced) {
     fy_parallel(ctx, plan.outputs, 5 + 0.3 * (double)plan.per_output, reduce_to_elements, &job);
   } else {

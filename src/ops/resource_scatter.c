@@ -87,39 +87,26 @@ static fy_code scatter_rows(fy_scatter_kind kind, fy_tensor *to, const fy_tensor
   return FY_OK;
 }
 
-static fy_code check_rows(const fy_tensor *to, const fy_tensor *indices, const fy_tensor *updates,
-                          fy_error *err) {
-  char x[128], y[128];
-  if (updates->rank == 0 || indices->count == 0) return FY_OK;
+static fy_code check_rows(bool is_ref, const fy_tensor *to, const fy_tensor *indices,
+                          const fy_tensor *updates, fy_error *err) {
+  char x[128], y[128], z[128];
+  if (is_ref && to->rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "params must be at least 1-D, got shape %s",
+                   fy_tensor_shape_text(to, x));
+  }
+  if (updates->rank == 0) return FY_OK;
   const bool prefix = updates->rank >= indices->rank &&
                       fy_shape_equal(indices->rank, indices->dims, indices->rank, updates->dims);
-  if (!prefix) {
+  if (!is_ref && !prefix && indices->count > 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "The shape of indices (%s) must be a prefix of the shape of updates (%s)",
                    fy_tensor_shape_text(indices, x), fy_tensor_shape_text(updates, y));
   }
-  const int64_t run = to->rank > 0 ? fy_product(to->dims + 1, to->rank - 1) : 0;
-  if (updates->count != indices->count * run) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "shape of indices (%s) is not compatible with the shape of updates (%s)",
-                   fy_tensor_shape_text(indices, x), fy_tensor_shape_text(updates, y));
-  }
-  return FY_OK;
-}
-
-static fy_code check_ref_rows(const fy_tensor *to, const fy_tensor *indices,
-                              const fy_tensor *updates, fy_error *err) {
-  char x[128], y[128], z[128];
-  if (to->rank < 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "params must be at least 1-D, got shape %s",
-                   fy_tensor_shape_text(to, x));
-  }
   const int32_t rest = to->rank - 1;
-  if (updates->rank == 0 ||
-      (updates->rank == indices->rank + rest &&
-       fy_shape_equal(indices->rank, indices->dims, indices->rank, updates->dims) &&
-       fy_shape_equal(rest, to->dims + 1, rest, updates->dims + indices->rank)))
+  if (prefix && rest >= 0 && updates->rank == indices->rank + rest &&
+      fy_shape_equal(rest, to->dims + 1, rest, updates->dims + indices->rank)) {
     return FY_OK;
+  }
   return fy_fail(err, FY_INVALID_ARGUMENT,
                  "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = "
                  "[], got updates.shape %s, indices.shape %s, params.shape %s",
@@ -159,8 +146,7 @@ static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **gar
     if (is_ref(ctx->site)) FY_TRY(check_ref_prefix(indices, updates, err));
     FY_TRY(nd_check(v->value, indices, updates, err));
   } else {
-    FY_TRY(is_ref(ctx->site) ? check_ref_rows(v->value, indices, updates, err)
-                             : check_rows(v->value, indices, updates, err));
+    FY_TRY(check_rows(is_ref(ctx->site), v->value, indices, updates, err));
   }
   fy_tensor storage;
   FY_TRY(fy_variable_own(ctx, v, garbage, err));

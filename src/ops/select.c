@@ -4,6 +4,7 @@
 
 #include "ops/broadcast.h"
 #include "ops/shape_fns.h"
+#include "ops/typed.h"
 #include "ops/values.h"
 
 typedef struct select_job {
@@ -17,10 +18,34 @@ typedef struct select_job {
   fy_error *err;
 } select_job;
 
+// Integers are chosen by masks, so that the compiler sees a vector; a side may be one value.
 #define PICK(T)                                                                                   \
-  static void pick_##T(const bool *c, int64_t sc, const T *y, int64_t sy, const T *n, int64_t sn, \
-                       T *out, int64_t count) {                                                   \
-    for (int64_t i = 0; i < count; i++) out[i] = c[i * sc] ? y[i * sy] : n[i * sn];               \
+  FY_CLONES static void pick_##T(const bool *cond, int64_t sc, const T *y, int64_t sy, const T *n, \
+                                 int64_t sn, T *out, int64_t count) {                             \
+    const uint8_t *c = (const uint8_t *)cond;                                                     \
+    if (!sc) {                                                                                    \
+      const T *from = *c ? y : n;                                                                 \
+      const int64_t step = *c ? sy : sn;                                                          \
+      if (step && from != out) memmove(out, from, (size_t)count * sizeof(T));                     \
+      for (int64_t i = 0; !step && i < count; i++) out[i] = *from;                                \
+    } else if (sy && sn) {                                                                        \
+      FY_VECTOR for (int64_t i = 0; i < count; i++) {                                             \
+        const T m = (T)(0 - (T)c[i]), a = y[i], b = n[i];                                         \
+        out[i] = (T)((a & m) | (b & (T)~m));                                                      \
+      }                                                                                           \
+    } else if (sy) {                                                                              \
+      const T b = *n;                                                                             \
+      FY_VECTOR for (int64_t i = 0; i < count; i++) {                                             \
+        const T m = (T)(0 - (T)c[i]), a = y[i];                                                   \
+        out[i] = (T)((a & m) | (b & (T)~m));                                                      \
+      }                                                                                           \
+    } else {                                                                                      \
+      const T a = *y;                                                                             \
+      FY_VECTOR for (int64_t i = 0; i < count; i++) {                                             \
+        const T m = (T)(0 - (T)c[i]), b = n[i * sn];                                              \
+        out[i] = (T)((a & m) | (b & (T)~m));                                                      \
+      }                                                                                           \
+    }                                                                                             \
   }
 typedef struct bytes16 {
   uint64_t a, b;
@@ -29,7 +54,10 @@ PICK(uint8_t)
 PICK(uint16_t)
 PICK(uint32_t)
 PICK(uint64_t)
-PICK(bytes16)
+static void pick_bytes16(const bool *c, int64_t sc, const bytes16 *y, int64_t sy, const bytes16 *n,
+                         int64_t sn, bytes16 *out, int64_t count) {
+  for (int64_t i = 0; i < count; i++) out[i] = c[i * sc] ? y[i * sy] : n[i * sn];
+}
 
 static void select_row(void *arg, const int64_t *at, int64_t out_at, int64_t n) {
   select_job *j = arg;

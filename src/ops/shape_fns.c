@@ -29,6 +29,9 @@ static fy_code make(fy_shape_ctx *ctx, int32_t rank, const int64_t *dims, fy_psh
 }
 
 fy_code fy_shape_set(fy_shape_ctx *ctx, int i, int32_t rank, const int64_t *dims, fy_error *err) {
+  if (FY_UNLIKELY(i < 0 || i >= ctx->num_outputs)) {  // attributes that contradict each other
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s has no output %d", ctx->spec->name, i);
+  }
   if (rank < 0) {
     ctx->out[i] = FY_UNKNOWN_SHAPE;
     return FY_OK;
@@ -178,7 +181,7 @@ bool fy_shape_values(fy_shape_ctx *ctx, int i, int32_t *n, int64_t **values, boo
 
 fy_code fy_shape_from_input(fy_shape_ctx *ctx, int i, fy_pshape *out, fy_error *err) {
   *out = FY_UNKNOWN_SHAPE;
-  if (ctx->in[i].rank > 1) return fy_shape_rank_is(ctx->in[i], 1, err);
+  FY_TRY(fy_shape_rank_is(ctx->in[i], 1, err));
   int32_t n;
   int64_t *values;
   bool *known;
@@ -257,14 +260,13 @@ fy_code fy_shape_broadcast(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 fy_code fy_shape_broadcast_or_unknown(fy_shape_ctx *ctx, fy_error *err) {
-  (void)err;
   const fy_pshape a = ctx->in[0], b = ctx->in[1];
   fy_pshape out = FY_UNKNOWN_SHAPE;
-  // Only equal, fully known shapes promise anything: the others may turn out to be a scalar.
-  if (fy_shape_known(a) && fy_shape_known(b) &&
-      fy_shape_broadcast_two(ctx, a, b, &out, NULL) == FY_OK) {
-    ctx->out[0] = out;
-  }
+  // Only fully known shapes promise anything: the others may turn out to be a scalar.
+  if (!fy_shape_known(a) || !fy_shape_known(b)) return FY_OK;
+  if (fy_shape_broadcast_two(ctx, a, b, &out, NULL) != FY_OK)
+    return fy_shape_set(ctx, 0, 0, NULL, err);
+  ctx->out[0] = out;
   return FY_OK;
 }
 
@@ -302,6 +304,9 @@ fy_code fy_shape_from_output_shapes(fy_shape_ctx *ctx, fy_error *err) {
 fy_code fy_shape_reduction(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   const bool keep = fy_shape_attr_bool(ctx, "keep_dims");
+  if (strcmp(ctx->spec->name, "ReduceJoin") != 0) {
+    FY_TRY(fy_shape_rank_at_most(ctx->in[1], 1, err));
+  }
   const fy_tensor *axes = fy_shape_tensor(ctx, 1);
   if (in.rank < 0) return FY_OK;
   if (!axes) {

@@ -268,8 +268,14 @@ static fy_code strided_slice_shape(fy_shape_ctx *ctx, fy_error *err) {
     FY_TRY(fy_dim_merge(a, b, &merged, err));
   }
   if (!fy_shape_tensor(ctx, 3)) return FY_OK;  // as TensorFlow: without strides nothing is known
-  for (int i = 0; i < 3; i++) {
-    if (!fy_shape_values(ctx, 1 + i, &n[i], &v[i], &known[i])) return FY_OK;
+  int64_t zeros[FY_MAX_RANK] = {0};
+  bool nothing[FY_MAX_RANK] = {false};
+  for (int i = 2; i >= 0; i--) {
+    if (fy_shape_values(ctx, 1 + i, &n[i], &v[i], &known[i])) continue;
+    if (i == 2) return FY_OK;
+    n[i] = n[2];  // as many as there are strides, whatever they are
+    v[i] = zeros;
+    known[i] = nothing;
   }
   if (n[0] != n[1] || n[0] != n[2]) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Dimensions must be equal, but are %d and %d", n[0],

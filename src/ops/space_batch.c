@@ -69,6 +69,9 @@ static fy_code read_space(fy_kernel_ctx *ctx, const fy_tensor *block, const fy_t
     s->m = block->count > MAX_BLOCKS ? MAX_BLOCKS + 1 : (int32_t)block->count;
   } else {
     s->m = 2;
+    if (in->rank != 4) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Input rank should be: 4instead of: %d", in->rank);
+    }
   }
   if (in->rank < 1 + s->m) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "input rank should be >= %d instead of %d", 1 + s->m,

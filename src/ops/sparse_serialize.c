@@ -38,7 +38,7 @@ static fy_code put_variant(fy_tensor *out, int64_t i, fy_tensor *t, fy_error *er
 static fy_code string_content(const fy_tensor *t, fy_str *out, fy_error *err) {
   for (int64_t i = 0; i < t->count; i++) {
     size_t n = fy_tensor_string(t, i).n;
-    for (; n >= 128; n >>= 7) fy_str_addc(out, (char)(n & 127) - 128);
+    for (; n >= 128; n >>= 7) fy_str_addc(out, (char)((int)(n & 127) - 128));
     fy_str_addc(out, (char)n);
   }
   for (int64_t i = 0; i < t->count; i++) {

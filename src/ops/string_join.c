@@ -223,10 +223,10 @@ static fy_code ngrams(fy_kernel_ctx *ctx, fy_error *err) {
   const bool short_too = fy_site_bool(ctx->site, "preserve_short_sequences");
   FY_TRY(check_splits(data, splits, err));
   fy_tensor *out, *out_splits;
-  FY_TRY(fy_out(ctx, 1, 1, splits->dims, &out_splits, err));
+  FY_TRY(fy_out_like(ctx, 1, splits, &out_splits, err));
   if (data->count == 0 || splits->count == 0) {
     for (int64_t i = 0; i < splits->count; i++) put_split(out_splits, i, 0);
-    return fy_out(ctx, 0, 1, data->dims, &out, err);  // empty strings, as TensorFlow has it
+    return fy_out_like(ctx, 0, data, &out, err);  // empty strings, as TensorFlow has it
   }
   const bool no_widths = widths->n == 0;
   if (no_widths && short_too && pad_width < 0) {

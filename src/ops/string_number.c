@@ -109,7 +109,7 @@ static fy_code check_format(fy_site *site, fy_error *err) {
   const fy_view fill = fy_site_string(site, "fill");
   const bool scientific = fy_site_bool(site, "scientific"),
              shortest = fy_site_bool(site, "shortest");
-  if (!has_fraction(t)) {
+  if (!has_fraction(t) && t != FY_STRING) {
     if (scientific || shortest) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "scientific and shortest format not supported for datatype %s",

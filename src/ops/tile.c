@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // tile.c: more of the same: Tile, BroadcastTo, BroadcastArgs, Pad, PadV2.
 
+#include <string.h>
+
 #include "ops/broadcast.h"
 #include "ops/shape_fns.h"
 #include "ops/strided.h"
@@ -46,19 +48,17 @@ static fy_code tile_shape(fy_shape_ctx *ctx, fy_error *err) {
   fy_pshape by;
   const fy_pshape in = ctx->in[0];
   FY_TRY(fy_shape_from_input(ctx, 1, &by, err));
-  if (in.rank < 0 || by.rank < 0)
-    return by.rank < 0 && in.rank >= 0 ? fy_shape_set(ctx, 0, in.rank, NULL, err) : FY_OK;
-  FY_TRY(fy_shape_rank_is(by, in.rank, err));
+  if (by.rank < 0) return in.rank >= 0 ? fy_shape_set(ctx, 0, in.rank, NULL, err) : FY_OK;
+  if (in.rank >= 0) FY_TRY(fy_shape_rank_is(by, in.rank, err));
   int64_t dims[FY_MAX_RANK];
-  for (int32_t d = 0; d < in.rank; d++) {
-    if (in.dims[d] == 0 || by.dims[d] == 0)
+  for (int32_t d = 0; d < by.rank; d++) {
+    const int64_t size = fy_dim_of(in, d);
+    if (size == 0 || by.dims[d] == 0)
       dims[d] = 0;
-    else if (in.dims[d] < 0 || by.dims[d] < 0 ||
-             __builtin_mul_overflow(in.dims[d], by.dims[d], &dims[d])) {
+    else if (size < 0 || by.dims[d] < 0 || __builtin_mul_overflow(size, by.dims[d], &dims[d]))
       dims[d] = -1;
-    }
   }
-  return fy_shape_set(ctx, 0, in.rank, dims, err);
+  return fy_shape_set(ctx, 0, by.rank, dims, err);
 }
 
 // ---------------------------------------------------------------- BroadcastTo
@@ -110,11 +110,15 @@ static fy_code broadcast_args(fy_kernel_ctx *ctx, fy_error *err) {
   char x[128];
   for (int i = 0; i < 2; i++) {
     const fy_tensor *t = ctx->in[i];
-    if (t->rank > 1) {
+    if (t->rank != 1) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "In[%d] must be a vector.%s", i,
                      fy_tensor_shape_text(t, x));
     }
-    FY_TRY(fy_value_shape(t, &ranks[i], dims[i], err));
+    if (t->count > FY_MAX_RANK) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
+    }
+    ranks[i] = (int32_t)t->count;
+    for (int32_t d = 0; d < ranks[i]; d++) dims[i][d] = fy_tensor_int(t, d);  // -1 as well
   }
   fy_bcast b;
   FY_TRY(fy_bcast_init_dims(&b, 2, ranks, (const int64_t *const[]){dims[0], dims[1]}, err));
@@ -160,6 +164,73 @@ static fy_code fill_value(fy_tensor *out, const fy_tensor *constant, fy_error *e
   return FY_OK;
 }
 
+// Plain types: every output row (the last padded dim and what follows it) is written once.
+typedef struct pad_job {
+  int32_t outer;  // dims before the row's
+  const int64_t *dims, *in_dims, *before;
+  size_t left, middle, right;  // bytes of a row
+  const char *in;
+  char *out;
+  size_t size;  // of an element
+  uint64_t value[2];
+} pad_job;
+
+static void fill_bytes(char *to, size_t bytes, size_t size, const uint64_t *value) {
+  bool zero = !value[0] && !value[1];
+  if (zero) {
+    memset(to, 0, bytes);
+  } else if (size == 4) {
+    uint32_t v;
+    memcpy(&v, value, sizeof v);
+    for (size_t i = 0; i < bytes / 4; i++) ((uint32_t *)(void *)to)[i] = v;
+  } else {
+    for (size_t i = 0; i < bytes; i += size) memcpy(to + i, value, size);
+  }
+}
+
+static void pad_rows(void *arg, int64_t begin, int64_t end) {
+  const pad_job *j = arg;
+  const size_t row = j->left + j->middle + j->right;
+  for (int64_t r = begin; r < end; r++) {
+    int64_t rest = r, from = 0, step = 1;
+    bool inside = true;
+    for (int32_t d = j->outer - 1; d >= 0 && inside; d--) {
+      const int64_t at = rest % j->dims[d] - j->before[d];
+      inside = at >= 0 && at < j->in_dims[d];
+      rest /= j->dims[d];
+      from += at * step;
+      step *= j->in_dims[d];
+    }
+    char *out = j->out + (size_t)r * row;
+    if (!inside) {
+      fill_bytes(out, row, j->size, j->value);
+      continue;
+    }
+    fill_bytes(out, j->left, j->size, j->value);
+    memcpy(out + j->left, j->in + (size_t)from * j->middle, j->middle);
+    fill_bytes(out + j->left + j->middle, j->right, j->size, j->value);
+  }
+}
+
+static void pad_plain(fy_kernel_ctx *ctx, const fy_tensor *in, const fy_tensor *constant,
+                      const int64_t *before, fy_tensor *out) {
+  int32_t last = in->rank - 1;
+  size_t unit = fy_dtype_storage(in->dtype);
+  pad_job j = {.dims = out->dims, .in_dims = in->dims, .before = before, .in = in->data,
+               .out = out->data, .size = unit};
+  if (constant) memcpy(j.value, constant->data, unit);
+  for (; last > 0 && out->dims[last] == in->dims[last]; last--) unit *= (size_t)in->dims[last];
+  j.outer = last < 0 ? 0 : last;
+  j.middle = last < 0 ? unit : unit * (size_t)in->dims[last];
+  if (last >= 0) {
+    j.left = unit * (size_t)before[last];
+    j.right = unit * (size_t)(out->dims[last] - in->dims[last] - before[last]);
+  }
+  const size_t row = j.left + j.middle + j.right;
+  fy_parallel(ctx, (int64_t)((size_t)out->count * j.size / row), 5 + 0.1 * (double)row, pad_rows,
+              &j);
+}
+
 static fy_code pad(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *paddings = ctx->in[1];
   const fy_tensor *constant = ctx->site->num_inputs > 2 ? ctx->in[2] : NULL;
@@ -194,6 +265,10 @@ static fy_code pad(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, in->rank, dims, &out, err));
   if (out->count == 0) return FY_OK;
+  if (in->count && fy_dtype_is_plain(in->dtype)) {
+    pad_plain(ctx, in, constant, before, out);
+    return FY_OK;
+  }
   FY_TRY(fill_value(out, constant, err));
   if (in->count == 0) return FY_OK;
   // Rows of the input to their places.

@@ -116,6 +116,7 @@ static fy_code reverse(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *axes = ctx->in[1];
   int64_t strides[FY_MAX_RANK], offset = 0;
   bool flipped[FY_MAX_RANK] = {false};
+  if (in->rank == 0 || in->count == 0) return fy_out_alias(ctx, 0, 0, in->rank, in->dims, err);
   if (axes->rank != 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "'dims' must be 1-dimension, not %d", axes->rank);
   }
@@ -133,7 +134,7 @@ static fy_code reverse(fy_kernel_ctx *ctx, fy_error *err) {
     if (in->dims[d] > 0) offset += (in->dims[d] - 1) * strides[d];
     strides[d] = -strides[d];
   }
-  if (axes->count == 0 || in->rank == 0) return fy_out_alias(ctx, 0, 0, in->rank, in->dims, err);
+  if (axes->count == 0) return fy_out_alias(ctx, 0, 0, in->rank, in->dims, err);
   fy_tensor *out;
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   return fy_strided_copy(ctx, out, in, in->rank, in->dims, strides, offset, err);

@@ -35,7 +35,19 @@
 #define FY_VECTOR
 #endif
 
+// A loop compiled twice, for any machine and for AVX2; the loader picks one. Library size counts:
+// only for loops that a baseline x86-64 does much worse. Sanitizers cannot run the picking.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__) && !defined(__clang__) && defined(__OPTIMIZE__)
+#define FY_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define FY_CLONES
+#endif
+
 // ---------------------------------------------------------------- 16-bit floats, vectorisable
+// Arrays of halves to floats and back, by the machine's instructions where it has them.
+void fy_halves_to_floats(const uint16_t *in, float *out, int64_t n);
+void fy_floats_to_halves(const float *in, uint16_t *out, int64_t n);
 static inline uint32_t fy_float_bits(float f) {
   uint32_t u;
   memcpy(&u, &f, sizeof u);
@@ -187,45 +199,175 @@ typedef void (*fy_binary_loop)(const void *a, int64_t stride_a, const void *b, i
                                void *out, int64_t n, int *bad);
 typedef void (*fy_unary_loop)(const void *in, void *out, int64_t n, const void *param);
 
-#define FY_BINARY_LOOP_TO(E, S, name, EXPR, OUT, STORE)                                    \
-  static void name##_##S(const void *pa, int64_t sa, const void *pb, int64_t sb, void *po, \
-                         int64_t n, int *bad) {                                            \
-    const fy_t_##S *a = pa, *b = pb;                                                       \
+// Which suffixes get clones.
+#define FY_CLONE_f16  FY_CLONES
+#define FY_CLONE_bf16 FY_CLONES
+#define FY_CLONE_f32  FY_CLONES
+#define FY_CLONE_f64
+#define FY_CLONE_c64
+#define FY_CLONE_c128
+#define FY_CLONE_i8
+#define FY_CLONE_i16
+#define FY_CLONE_i32
+#define FY_CLONE_i64
+#define FY_CLONE_u8
+#define FY_CLONE_u16
+#define FY_CLONE_u32
+#define FY_CLONE_u64
+#define FY_CLONE_b
+
+// The three forms of a row: a[i] op b[i], a[i] op y, x op b[i].
+#define FY_BINARY_ROWS(S, EXPR, LOAD, STORE)              \
+  if (sa == sb) {                                         \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) {           \
+      const fy_a_##S x = LOAD(a[i]), y = LOAD(b[i]);      \
+      o[i] = STORE(EXPR(S, x, y));                        \
+    }                                                     \
+  } else if (sa) {                                        \
+    const fy_a_##S y = LOAD(b[0]);                        \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) {           \
+      const fy_a_##S x = LOAD(a[i]);                      \
+      o[i] = STORE(EXPR(S, x, y));                        \
+    }                                                     \
+  } else {                                                \
+    const fy_a_##S x = LOAD(a[0]);                        \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) {           \
+      const fy_a_##S y = LOAD(b[i]);                      \
+      o[i] = STORE(EXPR(S, x, y));                        \
+    }                                                     \
+  }
+#define FY_BINARY_PLAIN(S, name, EXPR, OUT, STORE)                                          \
+  FY_CLONE_##S static void name##_##S(const void *pa, int64_t sa, const void *pb, int64_t sb, \
+                                      void *po, int64_t n, int *bad) {                      \
+    const fy_t_##S *a = pa, *b = pb;                                                        \
+    OUT *o = po;                                                                            \
+    (void)bad;                                                                              \
+    FY_BINARY_ROWS(S, EXPR, FY_LD_##S, STORE)                                               \
+  }
+// Halves are turned into floats a chunk at a time; TO is the type of a result before PUT.
+#define FY_CHUNK 512
+#define FY_BINARY_HALF(name, EXPR, OUT, TO, PUT)                                              \
+  FY_CLONES static void name##_chunk_f16(const float *a, int64_t sa, const float *b, int64_t sb, \
+                                         TO *o, int64_t n, int *bad) {                        \
+    (void)bad;                                                                                \
+    FY_BINARY_ROWS(f16, EXPR, FY_LD_f32, (TO))                                                \
+  }                                                                                           \
+  static void name##_f16(const void *pa, int64_t sa, const void *pb, int64_t sb, void *po,    \
+                         int64_t n, int *bad) {                                               \
+    const uint16_t *a = pa, *b = pb;                                                          \
+    OUT *o = po;                                                                              \
+    float x[FY_CHUNK], y[FY_CHUNK];                                                           \
+    TO z[FY_CHUNK];                                                                           \
+    if (!sa) x[0] = fy_ld_half(a[0]);                                                         \
+    if (!sb) y[0] = fy_ld_half(b[0]);                                                         \
+    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                            \
+      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                                \
+      if (sa) fy_halves_to_floats(a + at, x, m);                                              \
+      if (sb) fy_halves_to_floats(b + at, y, m);                                              \
+      name##_chunk_f16(x, sa, y, sb, z, sa | sb ? m : 1, bad);                                \
+      PUT(z, o + at, m);                                                                      \
+    }                                                                                         \
+  }
+static inline void fy_put_bools(const bool *in, bool *out, int64_t n) {
+  memcpy(out, in, (size_t)n);
+}
+
+#define FY_BINARY_LOOP_f16(name, EXPR)  FY_BINARY_HALF(name, EXPR, uint16_t, float, fy_floats_to_halves)
+#define FY_COMPARE_LOOP_f16(name, EXPR) FY_BINARY_HALF(name, EXPR, bool, bool, fy_put_bools)
+#define FY_BINARY_LOOP_bf16(name, EXPR) FY_BINARY_PLAIN(bf16, name, EXPR, fy_t_bf16, FY_ST_bf16)
+#define FY_BINARY_LOOP_f32(name, EXPR) FY_BINARY_PLAIN(f32, name, EXPR, fy_t_f32, FY_ST_f32)
+#define FY_BINARY_LOOP_f64(name, EXPR) FY_BINARY_PLAIN(f64, name, EXPR, fy_t_f64, FY_ST_f64)
+#define FY_BINARY_LOOP_c64(name, EXPR) FY_BINARY_PLAIN(c64, name, EXPR, fy_t_c64, FY_ST_c64)
+#define FY_BINARY_LOOP_c128(name, EXPR) FY_BINARY_PLAIN(c128, name, EXPR, fy_t_c128, FY_ST_c128)
+#define FY_BINARY_LOOP_i8(name, EXPR) FY_BINARY_PLAIN(i8, name, EXPR, fy_t_i8, FY_ST_i8)
+#define FY_BINARY_LOOP_i16(name, EXPR) FY_BINARY_PLAIN(i16, name, EXPR, fy_t_i16, FY_ST_i16)
+#define FY_BINARY_LOOP_i32(name, EXPR) FY_BINARY_PLAIN(i32, name, EXPR, fy_t_i32, FY_ST_i32)
+#define FY_BINARY_LOOP_i64(name, EXPR) FY_BINARY_PLAIN(i64, name, EXPR, fy_t_i64, FY_ST_i64)
+#define FY_BINARY_LOOP_u8(name, EXPR) FY_BINARY_PLAIN(u8, name, EXPR, fy_t_u8, FY_ST_u8)
+#define FY_BINARY_LOOP_u16(name, EXPR) FY_BINARY_PLAIN(u16, name, EXPR, fy_t_u16, FY_ST_u16)
+#define FY_BINARY_LOOP_u32(name, EXPR) FY_BINARY_PLAIN(u32, name, EXPR, fy_t_u32, FY_ST_u32)
+#define FY_BINARY_LOOP_u64(name, EXPR) FY_BINARY_PLAIN(u64, name, EXPR, fy_t_u64, FY_ST_u64)
+#define FY_BINARY_LOOP_b(name, EXPR) FY_BINARY_PLAIN(b, name, EXPR, fy_t_b, FY_ST_b)
+#define FY_COMPARE_LOOP_bf16(name, EXPR) FY_BINARY_PLAIN(bf16, name, EXPR, bool, FY_ST_b)
+#define FY_COMPARE_LOOP_f32(name, EXPR) FY_BINARY_PLAIN(f32, name, EXPR, bool, FY_ST_b)
+#define FY_COMPARE_LOOP_f64(name, EXPR) FY_BINARY_PLAIN(f64, name, EXPR, bool, FY_ST_b)
+#define FY_COMPARE_LOOP_c64(name, EXPR) FY_BINARY_PLAIN(c64, name, EXPR, bool, FY_ST_b)
+#define FY_COMPARE_LOOP_c128(name, EXPR) FY_BINARY_PLAIN(c128, name, EXPR, bool, FY_ST_b)
+#define FY_COMPARE_LOOP_i8(name, EXPR) FY_BINARY_PLAIN(i8, name, EXPR, bool, FY_ST_b)
+#define FY_COMPARE_LOOP_i16(name, EXPR) FY_BINARY_PLAIN(i16, name, EXPR, bool, FY_ST_b)
+#define FY_COMPARE_LOOP_i32(name, EXPR) FY_BINARY_PLAIN(i32, name, EXPR, bool, FY_ST_b)
+#define FY_COMPARE_LOOP_i64(name, EXPR) FY_BINARY_PLAIN(i64, name, EXPR, bool, FY_ST_b)
+#define FY_COMPARE_LOOP_u8(name, EXPR) FY_BINARY_PLAIN(u8, name, EXPR, bool, FY_ST_b)
+#define FY_COMPARE_LOOP_u16(name, EXPR) FY_BINARY_PLAIN(u16, name, EXPR, bool, FY_ST_b)
+#define FY_COMPARE_LOOP_u32(name, EXPR) FY_BINARY_PLAIN(u32, name, EXPR, bool, FY_ST_b)
+#define FY_COMPARE_LOOP_u64(name, EXPR) FY_BINARY_PLAIN(u64, name, EXPR, bool, FY_ST_b)
+#define FY_COMPARE_LOOP_b(name, EXPR) FY_BINARY_PLAIN(b, name, EXPR, bool, FY_ST_b)
+#define FY_BINARY_LOOP(E, S, name, EXPR)  FY_BINARY_LOOP_##S(name, EXPR)
+#define FY_COMPARE_LOOP(E, S, name, EXPR) FY_COMPARE_LOOP_##S(name, EXPR)
+
+#define FY_UNARY_PLAIN(S, name, EXPR, OUT, STORE)                                               \
+  FY_CLONE_##S static void name##_##S(const void *pi, void *po, int64_t n, const void *param) { \
+    const fy_t_##S *in = pi;                                                                    \
+    OUT *o = po;                                                                                \
+    (void)param;                                                                                \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                                 \
+      const fy_a_##S x = FY_LD_##S(in[i]);                                                      \
+      o[i] = STORE(EXPR(S, x));                                                                 \
+    }                                                                                           \
+  }
+#define FY_UNARY_HALF(name, EXPR, OUT, TO, PUT)                                            \
+  FY_CLONES static void name##_chunk_f16(const float *in, TO *o, int64_t n, const void *param) { \
+    (void)param;                                                                           \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                            \
+      const float x = in[i];                                                               \
+      o[i] = (TO)(EXPR(f16, x));                                                           \
+    }                                                                                      \
+  }                                                                                        \
+  static void name##_f16(const void *pi, void *po, int64_t n, const void *param) {         \
+    const uint16_t *in = pi;                                                               \
     OUT *o = po;                                                                           \
-    (void)bad;                                                                             \
-    if (sa == sb) {                                                                        \
-      FY_VECTOR for (int64_t i = 0; i < n; i++) {                                          \
-        const fy_a_##S x = FY_LD_##S(a[i]), y = FY_LD_##S(b[i]);                           \
-        o[i] = STORE(EXPR(S, x, y));                                                       \
-      }                                                                                    \
-    } else if (sa) {                                                                       \
-      const fy_a_##S y = FY_LD_##S(b[0]);                                                  \
-      FY_VECTOR for (int64_t i = 0; i < n; i++) {                                          \
-        const fy_a_##S x = FY_LD_##S(a[i]);                                                \
-        o[i] = STORE(EXPR(S, x, y));                                                       \
-      }                                                                                    \
-    } else {                                                                               \
-      const fy_a_##S x = FY_LD_##S(a[0]);                                                  \
-      FY_VECTOR for (int64_t i = 0; i < n; i++) {                                          \
-        const fy_a_##S y = FY_LD_##S(b[i]);                                                \
-        o[i] = STORE(EXPR(S, x, y));                                                       \
-      }                                                                                    \
+    float x[FY_CHUNK];                                                                     \
+    TO z[FY_CHUNK];                                                                        \
+    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                         \
+      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                             \
+      fy_halves_to_floats(in + at, x, m);                                                  \
+      name##_chunk_f16(x, z, m, param);                                                    \
+      PUT(z, o + at, m);                                                                   \
     }                                                                                      \
   }
-#define FY_BINARY_LOOP(E, S, name, EXPR)  FY_BINARY_LOOP_TO(E, S, name, EXPR, fy_t_##S, FY_ST_##S)
-#define FY_COMPARE_LOOP(E, S, name, EXPR) FY_BINARY_LOOP_TO(E, S, name, EXPR, bool, FY_ST_b)
-
-#define FY_UNARY_LOOP_TO(E, S, name, EXPR, OUT, STORE)                             \
-  static void name##_##S(const void *pi, void *po, int64_t n, const void *param) { \
-    const fy_t_##S *in = pi;                                                       \
-    OUT *o = po;                                                                   \
-    (void)param;                                                                   \
-    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                    \
-      const fy_a_##S x = FY_LD_##S(in[i]);                                         \
-      o[i] = STORE(EXPR(S, x));                                                    \
-    }                                                                              \
-  }
-#define FY_UNARY_LOOP(E, S, name, EXPR) FY_UNARY_LOOP_TO(E, S, name, EXPR, fy_t_##S, FY_ST_##S)
-#define FY_TEST_LOOP(E, S, name, EXPR)  FY_UNARY_LOOP_TO(E, S, name, EXPR, bool, FY_ST_b)
+#define FY_UNARY_LOOP_f16(name, EXPR) FY_UNARY_HALF(name, EXPR, uint16_t, float, fy_floats_to_halves)
+#define FY_TEST_LOOP_f16(name, EXPR)  FY_UNARY_HALF(name, EXPR, bool, bool, fy_put_bools)
+#define FY_UNARY_LOOP_bf16(name, EXPR) FY_UNARY_PLAIN(bf16, name, EXPR, fy_t_bf16, FY_ST_bf16)
+#define FY_UNARY_LOOP_f32(name, EXPR) FY_UNARY_PLAIN(f32, name, EXPR, fy_t_f32, FY_ST_f32)
+#define FY_UNARY_LOOP_f64(name, EXPR) FY_UNARY_PLAIN(f64, name, EXPR, fy_t_f64, FY_ST_f64)
+#define FY_UNARY_LOOP_c64(name, EXPR) FY_UNARY_PLAIN(c64, name, EXPR, fy_t_c64, FY_ST_c64)
+#define FY_UNARY_LOOP_c128(name, EXPR) FY_UNARY_PLAIN(c128, name, EXPR, fy_t_c128, FY_ST_c128)
+#define FY_UNARY_LOOP_i8(name, EXPR) FY_UNARY_PLAIN(i8, name, EXPR, fy_t_i8, FY_ST_i8)
+#define FY_UNARY_LOOP_i16(name, EXPR) FY_UNARY_PLAIN(i16, name, EXPR, fy_t_i16, FY_ST_i16)
+#define FY_UNARY_LOOP_i32(name, EXPR) FY_UNARY_PLAIN(i32, name, EXPR, fy_t_i32, FY_ST_i32)
+#define FY_UNARY_LOOP_i64(name, EXPR) FY_UNARY_PLAIN(i64, name, EXPR, fy_t_i64, FY_ST_i64)
+#define FY_UNARY_LOOP_u8(name, EXPR) FY_UNARY_PLAIN(u8, name, EXPR, fy_t_u8, FY_ST_u8)
+#define FY_UNARY_LOOP_u16(name, EXPR) FY_UNARY_PLAIN(u16, name, EXPR, fy_t_u16, FY_ST_u16)
+#define FY_UNARY_LOOP_u32(name, EXPR) FY_UNARY_PLAIN(u32, name, EXPR, fy_t_u32, FY_ST_u32)
+#define FY_UNARY_LOOP_u64(name, EXPR) FY_UNARY_PLAIN(u64, name, EXPR, fy_t_u64, FY_ST_u64)
+#define FY_UNARY_LOOP_b(name, EXPR) FY_UNARY_PLAIN(b, name, EXPR, fy_t_b, FY_ST_b)
+#define FY_TEST_LOOP_bf16(name, EXPR) FY_UNARY_PLAIN(bf16, name, EXPR, bool, FY_ST_b)
+#define FY_TEST_LOOP_f32(name, EXPR) FY_UNARY_PLAIN(f32, name, EXPR, bool, FY_ST_b)
+#define FY_TEST_LOOP_f64(name, EXPR) FY_UNARY_PLAIN(f64, name, EXPR, bool, FY_ST_b)
+#define FY_TEST_LOOP_c64(name, EXPR) FY_UNARY_PLAIN(c64, name, EXPR, bool, FY_ST_b)
+#define FY_TEST_LOOP_c128(name, EXPR) FY_UNARY_PLAIN(c128, name, EXPR, bool, FY_ST_b)
+#define FY_TEST_LOOP_i8(name, EXPR) FY_UNARY_PLAIN(i8, name, EXPR, bool, FY_ST_b)
+#define FY_TEST_LOOP_i16(name, EXPR) FY_UNARY_PLAIN(i16, name, EXPR, bool, FY_ST_b)
+#define FY_TEST_LOOP_i32(name, EXPR) FY_UNARY_PLAIN(i32, name, EXPR, bool, FY_ST_b)
+#define FY_TEST_LOOP_i64(name, EXPR) FY_UNARY_PLAIN(i64, name, EXPR, bool, FY_ST_b)
+#define FY_TEST_LOOP_u8(name, EXPR) FY_UNARY_PLAIN(u8, name, EXPR, bool, FY_ST_b)
+#define FY_TEST_LOOP_u16(name, EXPR) FY_UNARY_PLAIN(u16, name, EXPR, bool, FY_ST_b)
+#define FY_TEST_LOOP_u32(name, EXPR) FY_UNARY_PLAIN(u32, name, EXPR, bool, FY_ST_b)
+#define FY_TEST_LOOP_u64(name, EXPR) FY_UNARY_PLAIN(u64, name, EXPR, bool, FY_ST_b)
+#define FY_TEST_LOOP_b(name, EXPR) FY_UNARY_PLAIN(b, name, EXPR, bool, FY_ST_b)
+#define FY_UNARY_LOOP(E, S, name, EXPR) FY_UNARY_LOOP_##S(name, EXPR)
+#define FY_TEST_LOOP(E, S, name, EXPR)  FY_TEST_LOOP_##S(name, EXPR)
+// Loops that write another type than they read.
+#define FY_UNARY_LOOP_TO(E, S, name, EXPR, OUT, STORE) FY_UNARY_PLAIN(S, name, EXPR, OUT, STORE)
 
 #endif

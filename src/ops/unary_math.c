@@ -43,7 +43,7 @@ FY_INT_TYPES(FY_UNARY_LOOP, invert, INVERT)
   FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
 #define REAL_FN(fn) FY_REAL_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
 // Those whose float loop is a vector function (vecmath.h).
-#define VEC_FN(fn)       FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_##fn, CALL_##fn)
+#define VEC_FN(fn)       FY_UNARY_LOOP(FY_DOUBLE, f64, m_##fn, CALL_##fn)
 #define CALL_sqrt(S, x)  FY_MATH_##S(sqrt)(x)
 #define CALL_exp(S, x)   FY_MATH_##S(exp)(x)
 #define CALL_log(S, x)   FY_MATH_##S(log)(x)
@@ -161,6 +161,10 @@ FY_REAL_TYPES(FY_TEST_LOOP, is_finite, IS_FINITE)
 #define TABLE(name, ns_, ...) static const fy_unary_loops name##_table = {{__VA_ARGS__}, ns_}
 #define REALS(name)           FY_REAL_TYPES(FY_LOOP_ENTRY, name)
 #define VECS(name, fn)        FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, name)[FY_FLOAT] = fy_vec_##fn##_f32,
+#define VECS_16(name, fn)                                                \
+  FY_LOOP_ENTRY(FY_DOUBLE, f64, name)[FY_FLOAT] = fy_vec_##fn##_f32,     \
+                                    [FY_HALF] = fy_vec_##fn##_f16,       \
+                                    [FY_BFLOAT16] = fy_vec_##fn##_bf16,
 #define COMPLEXES(name)       FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)
 #define SIGNEDS(name)         FY_SIGNED_TYPES(FY_LOOP_ENTRY, name)
 TABLE(neg, 0.3, REALS(neg) COMPLEXES(neg) SIGNEDS(neg));
@@ -171,10 +175,10 @@ TABLE(rsqrt, 1, REALS(rsqrt) COMPLEXES(rsqrt));
 TABLE(reciprocal, 0.6, REALS(reciprocal) COMPLEXES(reciprocal));
 TABLE(invert, 0.3, FY_INT_TYPES(FY_LOOP_ENTRY, invert));
 TABLE(sqrt, 1, REALS(m_sqrt) COMPLEXES(m_sqrt));
-TABLE(exp, 1, VECS(m_exp, exp) COMPLEXES(m_exp));
-TABLE(expm1, 1, VECS(m_expm1, expm1) COMPLEXES(m_expm1));
-TABLE(log, 1, VECS(m_log, log) COMPLEXES(m_log));
-TABLE(log1p, 2, VECS(m_log1p, log1p) COMPLEXES(m_log1p));
+TABLE(exp, 1, VECS_16(m_exp, exp) COMPLEXES(m_exp));
+TABLE(expm1, 1, VECS_16(m_expm1, expm1) COMPLEXES(m_expm1));
+TABLE(log, 1, VECS_16(m_log, log) COMPLEXES(m_log));
+TABLE(log1p, 2, VECS_16(m_log1p, log1p) COMPLEXES(m_log1p));
 TABLE(sin, 8, REALS(m_sin) COMPLEXES(m_sin));
 TABLE(cos, 8, REALS(m_cos) COMPLEXES(m_cos));
 TABLE(tan, 15, REALS(m_tan) COMPLEXES(m_tan));
@@ -186,10 +190,10 @@ TABLE(cosh, 12, REALS(m_cosh) COMPLEXES(m_cosh));
 TABLE(asinh, 15, REALS(m_asinh) COMPLEXES(m_asinh));
 TABLE(acosh, 15, REALS(m_acosh) COMPLEXES(m_acosh));
 TABLE(atanh, 15, REALS(m_atanh) COMPLEXES(m_atanh));
-TABLE(tanh, 1, VECS(m_tanh, tanh) COMPLEXES(m_tanh));
+TABLE(tanh, 1, VECS_16(m_tanh, tanh) COMPLEXES(m_tanh));
 TABLE(sigmoid, 1, VECS(sigmoid, sigmoid) COMPLEXES(sigmoid));
-TABLE(erf, 2, VECS(m_erf, erf));
-TABLE(erfc, 2, VECS(m_erfc, erfc));
+TABLE(erf, 2, VECS_16(m_erf, erf));
+TABLE(erfc, 2, VECS_16(m_erfc, erfc));
 TABLE(lgam, 25, REALS(lgam));
 TABLE(digam, 40, REALS(digam));
 TABLE(floor, 0.5, REALS(m_floor));

@@ -6,7 +6,7 @@
 fy_code fy_value_shape(const fy_tensor *t, int32_t *rank, int64_t dims[FY_MAX_RANK],
                        fy_error *err) {
   char text[128];
-  if (t->rank > 1) {
+  if (t->rank != 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "shape must be a vector of {int32,int64}, got shape %s",
                    fy_tensor_shape_text(t, text));

@@ -16,7 +16,10 @@ typedef struct chain {
   fy_node *head, *last;            // the product; the node whose output the new node stands for
   fy_node *members[MOST_MEMBERS];  // the head first
   int num_members, num_affine;
-  fy_node *pad;  // zeros around the head's input, or NULL
+  fy_node *pad;      // zeros around the head's input, or NULL
+  fy_node *reshape;  // on the way: the same rows of channels under another shape, or NULL
+  fy_pshape shape;   // of the last member's output
+  int32_t tail;      // its last dims that together are the channels
   int64_t padding[8];
   fy_output args[MOST_ARGS];
   int num_args;
@@ -45,9 +48,9 @@ static fy_node *only_reader(const fy_rewriter *r, const fy_node *n) {
 
 // Another chain may have taken it: both branches of a sum may be products.
 static bool may_join(const fy_rewriter *r, const chain *c, const fy_node *n) {
-  return !r->flags[n->id] && fy_node_is_pure(n) && !n->num_controls && !fy_node_colocated(n) &&
-         fy_node_same_request(n, c->head) && fy_node_same_request(c->head, n) &&
-         n->outputs[0].dtype == c->head->outputs[0].dtype;
+  return !r->flags[n->id] && fy_node_runs_anywhere(r, n) && fy_node_is_pure(n) &&
+         !n->num_controls && !fy_node_colocated(n) && fy_node_same_request(n, c->head) &&
+         fy_node_same_request(c->head, n) && n->outputs[0].dtype == c->head->outputs[0].dtype;
 }
 
 static void join(chain *c, fy_node *n, const char *step) {
@@ -60,11 +63,12 @@ static void join(chain *c, fy_node *n, const char *step) {
 // One number for each channel; dims of one before them say nothing, up to the result's rank.
 static bool is_vector(const chain *c, fy_output o) {
   const fy_pshape s = fy_output_shape(o);
-  if (s.rank < 1 || s.rank > c->head->outputs[0].shape.rank || s.dims[s.rank - 1] != c->channels)
-    return false;
-  for (int32_t i = 0; i < s.rank - 1; i++)
+  const int32_t lead = s.rank - c->tail;
+  if (lead < 0 || s.rank > c->shape.rank) return false;
+  for (int32_t i = 0; i < lead; i++)
     if (s.dims[i] != 1) return false;
-  return true;
+  return memcmp(s.dims + lead, c->shape.dims + c->shape.rank - c->tail,
+                (size_t)c->tail * sizeof *s.dims) == 0;
 }
 
 // The other operand of a sum of two in which the chain is one.
@@ -125,10 +129,27 @@ static void take_sum(const fy_rewriter *r, chain *c) {
   fy_node *n = only_reader(r, c->last);
   if (!n || !is_sum(n) || !may_join(r, c, n) || c->num_args == MOST_ARGS) return;
   const fy_output other = other_operand(r, c, n);
-  if (other.node == c->last || !fy_shape_same(fy_output_shape(other), c->head->outputs[0].shape))
-    return;
+  if (other.node == c->last || !fy_shape_same(fy_output_shape(other), c->shape)) return;
   c->args[c->num_args++] = other;
   join(c, n, "add");
+}
+
+// A reshape that keeps the channels together may come between a product and its bias (Keras' Dense on
+// sequences, the heads of an attention): it is done afterwards.
+static void pass_reshape(const fy_rewriter *r, chain *c) {
+  fy_node *n = only_reader(r, c->last);
+  if (c->reshape || c->num_members > 1 || !n || !fy_node_is(n, "Reshape") || !may_join(r, c, n) ||
+      fy_rewrite_input(r, n, 0).node != c->last)
+    return;
+  const fy_pshape s = n->outputs[0].shape;
+  int64_t count, channels = 1;
+  int32_t tail = 0;
+  if (!fy_shape_static(s, &count) || count == 0) return;
+  while (tail < s.rank && channels < c->channels) channels *= s.dims[s.rank - ++tail];
+  if (channels != c->channels || tail == 0) return;
+  c->reshape = c->last = n;
+  c->shape = s;
+  c->tail = tail;
 }
 
 // x * sigmoid(x): two nodes read x, one of them through the other.
@@ -180,18 +201,31 @@ static void take_pad(const fy_rewriter *r, chain *c) {
   c->pad = n;
 }
 
+// A batch of matrices times one matrix: one product of all their rows.
+static bool is_tall_product(const fy_node *n) {
+  if (!fy_node_is(n, "BatchMatMulV2") && !fy_node_is(n, "BatchMatMulV3")) return false;
+  const fy_attr *x = fy_attrs_get(&n->attrs, "adj_x"), *y = fy_attrs_get(&n->attrs, "adj_y");
+  return fy_output_shape(n->inputs[1]).rank == 2 && fy_output_shape(n->inputs[0]).rank > 2 && x &&
+         y && !x->v.b && !y->v.b && fy_output_type(n->inputs[0]) == n->outputs[0].dtype &&
+         fy_output_type(n->inputs[1]) == n->outputs[0].dtype;
+}
+
 static bool start(const fy_rewriter *r, fy_node *n, chain *c) {
   *c = (chain){.head = n, .last = n, .alpha = 0.2f};
   c->op = fy_node_is(n, "Conv2D")                  ? "_FerryConv2D"
           : fy_node_is(n, "MatMul")                ? "_FerryMatMul"
           : fy_node_is(n, "DepthwiseConv2dNative") ? "_FerryDepthwise"
+          : is_tall_product(n)                     ? "_FerryMatMul"
                                                    : NULL;
-  if (!c->op || !fy_node_is_pure(n) || fy_node_colocated(n) || fy_rewrite_is_target(r, n) ||
+  if (!c->op || !fy_node_runs_anywhere(r, n) || !fy_node_is_pure(n) || fy_node_colocated(n) ||
+      fy_rewrite_is_target(r, n) ||
       (n->outputs[0].dtype != FY_FLOAT && n->outputs[0].dtype != FY_DOUBLE) || !has_nhwc(n))
     return false;
   const fy_pshape s = n->outputs[0].shape;
   if (s.rank < 1 || s.dims[s.rank - 1] < 1) return false;
   c->channels = s.dims[s.rank - 1];
+  c->shape = s;
+  c->tail = 1;
   c->members[c->num_members++] = n;
   return true;
 }
@@ -204,6 +238,10 @@ static fy_code set_attrs(const fy_rewriter *r, const chain *c, fy_attrs *out, fy
   for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
     const fy_attr *v = fy_attrs_get(&c->head->attrs, kept[i]);
     if (v) FY_TRY(fy_attrs_set(out, a, kept[i], v, err));
+  }
+  if (!fy_attrs_get(out, "T")) {  // BatchMatMulV3 has two of them
+    const fy_attr t = fy_attr_type(c->head->outputs[0].dtype);
+    FY_TRY(fy_attrs_set(out, a, "T", &t, err));
   }
   if (c->pad) {
     int64_t *dims = fy_arena_memdup(a, c->padding, sizeof c->padding);
@@ -239,7 +277,13 @@ static fy_code replace(fy_rewriter *r, const chain *c, fy_error *err) {
                           &c->head->outputs[0].dtype, 1, &made, err));
   made->outputs[0].shape = c->head->outputs[0].shape;
   FY_TRY(fy_node_clear_origins(g, made, err));
-  FY_TRY(fy_rewrite_forward(r, (fy_output){c->last, 0}, (fy_output){made, 0}, err));
+  if (c->reshape) {
+    c->reshape->inputs[0] = (fy_output){made, 0};
+    r->flags[c->reshape->id] = 1;
+    FY_TRY(fy_rewrite_forward(r, (fy_output){c->last, 0}, (fy_output){c->reshape, 0}, err));
+  } else {
+    FY_TRY(fy_rewrite_forward(r, (fy_output){c->last, 0}, (fy_output){made, 0}, err));
+  }
   for (int i = 0; i < c->num_members; i++) {
     r->flags[c->members[i]->id] = 1;
     fy_rewrite_instead(r, c->members[i], made);
@@ -257,6 +301,7 @@ static fy_code run(fy_rewriter *r, fy_error *err) {
     chain c;
     if (r->flags[r->order[i]->id] || !start(r, r->order[i], &c)) continue;
     take_pad(r, &c);
+    pass_reshape(r, &c);
     while (c.num_affine < MOST_AFFINE && (take_vector(r, &c) || take_norm(r, &c))) c.num_affine++;
     take_sum(r, &c);
     take_activation(r, &c);

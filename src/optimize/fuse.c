@@ -75,7 +75,8 @@ static bool is_fusable(const fy_rewriter *r, const fy_node *node) {
       return false;
   }
   int64_t count;
-  return fy_shape_static(node->outputs[0].shape, &count) && count > 0;
+  return fy_shape_static(node->outputs[0].shape, &count) && count > 0 &&
+         fy_node_runs_anywhere(r, node);
 }
 
 static fy_code find_class(fuser *f, const fy_node *node, uint32_t *out, fy_error *err) {

@@ -22,6 +22,10 @@ typedef struct fy_opt_ctx {
   // NULL: no folding.
   fy_code (*evaluate)(void *arg, fy_node *node, fy_tensor **results, fy_error *err);
   void *evaluate_arg;
+  // May every device of the session run |node|? Only such nodes are merged into others, because
+  // what a device lacks it would not be seen to lack in the merged one. NULL: yes.
+  bool (*runs_anywhere)(void *arg, const fy_node *node);
+  void *runs_anywhere_arg;
   const char *const *disabled;  // names, NULL-terminated, or NULL
   int64_t fold_limit_bytes;     // larger constants are not made by folding; 0 = 10 MiB
   fy_str *log;                  // one line per rewrite, or NULL

@@ -65,6 +65,10 @@ bool fy_node_same_request(const fy_node *node, const fy_node *other);
 bool fy_node_colocated(const fy_node *node);  // names others it must be placed with
 // The constant that flows into input |i|, NULL if it is none (or waits for control inputs).
 const fy_tensor *fy_rewrite_const(const fy_rewriter *r, const fy_node *node, uint32_t i);
+// May |node| become a part of another (fy_opt_ctx.runs_anywhere)?
+static inline bool fy_node_runs_anywhere(const fy_rewriter *r, const fy_node *node) {
+  return !r->ctx->runs_anywhere || r->ctx->runs_anywhere(r->ctx->runs_anywhere_arg, node);
+}
 fy_pshape fy_output_shape(fy_output o);
 fy_dtype fy_output_type(fy_output o);
 bool fy_shape_static(fy_pshape s, int64_t *count);

@@ -81,7 +81,8 @@ fy_code fy_wire_file_save(const char *path, const void *bytes, size_t n, fy_erro
   FILE *f = fopen(temp, "wb");
   fy_code code = f ? FY_OK : fail_path(path, err);
   if (f) {
-    const bool wrote = (!n || fwrite(bytes, 1, n, f) == n) & (fclose(f) == 0);
+    bool wrote = !n || fwrite(bytes, 1, n, f) == n;
+    if (fclose(f) != 0) wrote = false;
     if (!wrote || rename(temp, path) != 0) {
       code = fail_path(path, err);
       remove(temp);

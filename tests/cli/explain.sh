@@ -36,6 +36,11 @@ expect 0 "$FERRY" explain "$model" --batch 4096 --sim gpu:1 --why logits
 contains 'logits (BiasAdd)' 'runs on' 'because' 'CPU:0' 'could run it'
 expect 0 "$FERRY" explain "$model" --batch 4096 --sim gpu:1,lack=Softmax --why probability
 contains 'runs on       CPU:0' 'the simulated GPU lacks Softmax'
+# What a device lacks stays visible where fusing would have hidden it.
+expect 0 "$FERRY" explain "$model" --batch 4096 --sim gpu:1,lack=MatMul --why hidden1/matmul
+contains 'runs on       CPU:0' 'the simulated GPU lacks MatMul'
+expect 0 "$FERRY" explain "$model" --batch 4096 --sim gpu:1,lack=Relu --why hidden1
+contains 'runs on       CPU:0' 'the simulated GPU lacks Relu'
 expect 0 "$FERRY" explain "$model" --batch 8 --why scale --json
 json
 json_is "d['node']['fate']" folded

@@ -89,7 +89,7 @@ static double conv_at(const conv *c, const array *x, const array *f, int64_t n, 
 }
 
 typedef struct epilogue {
-  bool bias, norm, add;
+  bool bias, mul, sub, norm, add;
   int act;  // index into acts
 } epilogue;
 static const char *const acts[] = {NULL,  "Relu",      "Relu6",   "Tanh",
@@ -114,8 +114,8 @@ typedef struct builder {
   ferry_graph *g;
   int dtype;
   bool constant;  // weights are constants
-  const char *feeds[8];
-  ferry_tensor *values[8];
+  const char *feeds[12];
+  ferry_tensor *values[12];
   int num_feeds;
 } builder;
 
@@ -133,6 +133,13 @@ static void input(builder *b, const char *name, const array *a, bool weight) {
   b->values[b->num_feeds++] = t;
 }
 
+static void input_ints(builder *b, const char *name, int64_t n, const int64_t *v) {
+  ferry_tensor *t;
+  assert_int_equal(ferry_tensor_new(9, 1, &n, v, &t, &err), 0);
+  assert_int_equal(ferry_graph_add(b->g, "Const", name, NULL, NULL, NULL, t, &err), 0);
+  ferry_tensor_free(t);
+}
+
 static const char *node(builder *b, const char *op, const char *name, const char *inputs,
                         const char *attrs) {
   if (ferry_graph_add(b->g, op, name, inputs, attrs, NULL, NULL, &err))
@@ -143,12 +150,23 @@ static const char *node(builder *b, const char *op, const char *name, const char
 static const char *add_epilogue(builder *b, const epilogue *e, const array *vec, const array *like,
                                 const char *at) {
   static const char *const names[] = {"bias", "scale", "offset", "mean", "variance"};
+  static const char *const more[] = {"factor", "less"};
   char in[128];
   for (int i = 0; i < 5; i++)
     if (i == 0 ? e->bias : e->norm) input(b, names[i], &vec[i], true);
+  for (int i = 0; i < 2; i++)
+    if (i ? e->sub : e->mul) input(b, more[i], &vec[5 + i], true);
   if (e->bias) {
     snprintf(in, sizeof in, "%s, bias", at);
     at = node(b, "BiasAdd", "biased", in, NULL);
+  }
+  if (e->mul) {
+    snprintf(in, sizeof in, "factor, %s", at);
+    at = node(b, "Mul", "times", in, NULL);
+  }
+  if (e->sub) {
+    snprintf(in, sizeof in, "%s, less", at);
+    at = node(b, "Sub", "minus", in, NULL);
   }
   if (e->norm) {
     snprintf(in, sizeof in, "%s, scale, offset, mean, variance", at);
@@ -202,13 +220,15 @@ static void expect(const epilogue *e, const array *vec, const array *like, int64
     const int64_t c = i % channels;
     double x = sum[i], by = 1;
     if (e->bias) x += vec[0].v[c];
+    if (e->mul) x *= vec[5].v[c];
+    if (e->sub) x -= vec[6].v[c];
     if (e->norm) {
       by = vec[1].v[c] / sqrt(vec[4].v[c] + (double)0.001f);
       x = (x - vec[3].v[c]) * by + vec[2].v[c];
     }
     if (e->add) x += like->v[i];
     sum[i] = activate(e->act, x);
-    slack[i] = (single ? 1e-6 : 1e-13) * (8 + 2 * sqrt(terms)) * (2 + fabs(by)) * 4;
+    slack[i] = (single ? 1e-6 : 1e-13) * (8 + 2 * sqrt(terms)) * (2 + fabs(by)) * (e->mul ? 12 : 4);
   }
 }
 
@@ -221,13 +241,17 @@ static ferry_runtime *runtime(int threads) {
 }
 
 static epilogue some_epilogue(bool single, bool norm_allowed) {
-  epilogue e = {.bias = roll(2), .norm = single && norm_allowed && roll(2), .add = roll(3) == 0};
+  epilogue e = {.bias = roll(2),
+                .mul = roll(3) == 0,
+                .sub = roll(4) == 0,
+                .norm = single && norm_allowed && roll(2),
+                .add = roll(3) == 0};
   e.act = (int)roll(single ? 8 : 3);
   return e;
 }
 
 static void make_vectors(array *vec, int64_t n) {
-  for (int i = 0; i < 5; i++) vec[i] = make(1, &n);
+  for (int i = 0; i < 7; i++) vec[i] = make(1, &n);
   for (int64_t i = 0; i < n; i++) vec[4].v[i] = fabs(vec[4].v[i]) + 0.25;
 }
 
@@ -246,7 +270,7 @@ static void products(void **unused) {
     const epilogue e = some_epilogue(single, false);
     array a = make(2, ta ? (int64_t[]){k, m} : (int64_t[]){m, k});
     array b = make(2, tb ? (int64_t[]){n, k} : (int64_t[]){k, n});
-    array like = make(2, (int64_t[]){m, n}), vec[5];
+    array like = make(2, (int64_t[]){m, n}), vec[7];
     make_vectors(vec, n);
     double *want = malloc((size_t)(m * n) * sizeof *want);
     double *slack = malloc((size_t)(m * n) * sizeof *slack);
@@ -269,11 +293,27 @@ static void products(void **unused) {
     snprintf(what, sizeof what, "MatMul %lldx%lldx%lld %s%s act %d%s%s", (long long)m, (long long)k,
              (long long)n, attrs, single ? "" : " double", e.act, e.bias ? " bias" : "",
              e.add ? " add" : "");
-    const char *at = node(&g, "MatMul", "product", "a, b", attrs);
+    const char *at;
+    if (!ta && !tb && m % 2 == 0 && roll(2)) {  // as Keras writes Dense on sequences
+      int64_t tall[] = {2, m / 2, k}, flat[] = {m, n};
+      input_ints(&g, "tall", 3, tall);
+      node(&g, "Reshape", "a3", "a, tall", NULL);
+      at = node(&g, "BatchMatMulV2", "product", "a3, b", NULL);
+      if (roll(2)) {
+        input_ints(&g, "flat", 2, flat);
+        at = node(&g, "Reshape", "product2", "product, flat", NULL);
+      } else {
+        int64_t dims[] = {2, m / 2, n};
+        memcpy(like.dims, dims, sizeof dims);
+        like.rank = 3;
+      }
+    } else {
+      at = node(&g, "MatMul", "product", "a, b", attrs);
+    }
     at = add_epilogue(&g, &e, vec, &like, at);
     compare(&g, at, want, m * n, slack, what);
     ferry_graph_free(g.g);
-    free_arrays(vec, 5);
+    free_arrays(vec, 7);
     free(a.v), free(b.v), free(like.v), free(want), free(slack);
   }
   ferry_close(rts[0]);
@@ -307,16 +347,18 @@ static void convolutions(void **unused) {
     if (valid && (eh > c.h || ew > c.w)) continue;
     same_padding(c.h, c.kh, c.sh, c.dh, &c.oh, &c.top);
     same_padding(c.w, c.kw, c.sw, c.dw, &c.ow, &c.left);
+    const bool padded = valid && roll(3) == 0;
     if (valid) {
-      c.top = c.left = 0;
-      c.oh = (c.h - eh) / c.sh + 1;
-      c.ow = (c.w - ew) / c.sw + 1;
+      c.top = padded ? roll(3) : 0;
+      c.left = padded ? roll(2) : 0;
+      c.oh = (c.h + (padded ? c.top + 1 : 0) - eh) / c.sh + 1;
+      c.ow = (c.w + (padded ? c.left + 2 : 0) - ew) / c.sw + 1;
     }
     const epilogue e = some_epilogue(single, true);
     array x = make(4, (int64_t[]){c.n, c.h, c.w, c.ic});
     array f = make(4, c.depthwise ? (int64_t[]){c.kh, c.kw, c.ic, 1}
                                   : (int64_t[]){c.kh, c.kw, c.ic / c.groups, c.oc});
-    array like = make(4, (int64_t[]){c.n, c.oh, c.ow, c.oc}), vec[5];
+    array like = make(4, (int64_t[]){c.n, c.oh, c.ow, c.oc}), vec[7];
     make_vectors(vec, c.oc);
     double *want = malloc((size_t)like.count * sizeof *want);
     double *slack = malloc((size_t)like.count * sizeof *slack);
@@ -340,12 +382,22 @@ static void convolutions(void **unused) {
              (long long)c.ic, (long long)c.kh, (long long)c.kw, (long long)c.oc,
              (long long)c.groups, attrs, e.act, e.bias ? " bias" : "", e.norm ? " norm" : "",
              e.add ? " add" : "", single ? "" : " double");
+    const char *from = "x, f";
+    if (padded) {
+      const int64_t dims[] = {4, 2}, pads[] = {0, 0, c.top, 1, c.left, 2, 0, 0};
+      ferry_tensor *t;
+      assert_int_equal(ferry_tensor_new(9, 2, dims, pads, &t, &err), 0);
+      assert_int_equal(ferry_graph_add(g.g, "Const", "pads", NULL, NULL, NULL, t, &err), 0);
+      ferry_tensor_free(t);
+      node(&g, "Pad", "padded", "x, pads", NULL);
+      from = "padded, f";
+    }
     const char *at =
-        node(&g, c.depthwise ? "DepthwiseConv2dNative" : "Conv2D", "conv", "x, f", attrs);
+        node(&g, c.depthwise ? "DepthwiseConv2dNative" : "Conv2D", "conv", from, attrs);
     at = add_epilogue(&g, &e, vec, &like, at);
     compare(&g, at, want, like.count, slack, what);
     ferry_graph_free(g.g);
-    free_arrays(vec, 5);
+    free_arrays(vec, 7);
     free(x.v), free(f.v), free(like.v), free(want), free(slack);
   }
   ferry_close(rts[0]);

@@ -12,7 +12,9 @@
 
 #include "base/alloc.h"
 #include "graph/import.h"
+#include "memory/pool.h"
 #include "model/saved_model.h"
+#include "observe/report.h"
 #include "wire/file.h"
 #include "wire/npy.h"
 #include "wire/proto_util.h"
@@ -123,15 +125,59 @@ typedef struct run_case {
   int num_feeds, num_fetches;
 } run_case;
 
+// What a run of |c| should take of every memory, by the plan.
+static void predict(loaded *l, run_case *c, const fy_run_args *args, fy_space_memory *out) {
+  fy_pshape shapes[MAX_ENDS];
+  fy_program *p;
+  fy_error err;
+  fy_error_init(&err);
+  for (int i = 0; i < c->num_feeds; i++)
+    shapes[i] = (fy_pshape){c->values[i]->rank, c->values[i]->dims};
+  if (fy_session_program(l->e.s, args, shapes, NULL, NULL, &p, &err))
+    fail_msg("%s", fy_error_text(&err));
+  for (int space = 0; space <= l->e.devices->n; space++) {
+    if (space && l->e.devices->items[space - 1]->is_host) continue;
+    fy_report_memory(p, space, &out[space]);
+  }
+  fy_program_release(p);
+}
+
+static bool measuring;  // the first run of each model also compares predicted and measured peaks
+
 static void run(loaded *l, run_case *c, const char *where) {
   fy_error err;
   fy_error_init(&err);
+  fy_space_memory want[8] = {0};
+  fy_mempool_stats before[8], after;
   fy_run_args args = {.feeds = c->feeds,
                       .feed_values = c->values,
                       .num_feeds = c->num_feeds,
                       .fetches = c->fetches,
                       .num_fetches = c->num_fetches};
+  if (measuring) predict(l, c, &args, want);
+  for (int i = 0; i < 8; i++) {
+    if (!want[i].device) continue;
+    fy_mempool_reset_peak(want[i].device->memory);
+    fy_mempool_stats_get(want[i].device->memory, &before[i]);
+  }
   if (fy_session_run(l->e.s, &args, c->got, &err)) fail_msg("%s: %s", where, fy_error_text(&err));
+  for (int i = 0; measuring && i < c->num_fetches; i++) fy_tensor_release(c->got[i]);
+  if (measuring && fy_session_run(l->e.s, &args, c->got, &err))  // now with its weights packed
+    fail_msg("%s: %s", where, fy_error_text(&err));
+  for (int i = 0; i < 8; i++) {
+    if (!want[i].device) continue;
+    fy_mempool_stats_get(want[i].device->memory, &after);
+    uint64_t got = after.peak_bytes_in_use;
+    if (before[i].bytes_in_use) {  // the session's start left variables (and programs) there
+      got -= before[i].bytes_in_use;
+      want[i].allocator_bytes = want[i].run_bytes;
+    }
+    print_message("%s: %s predicted %llu, measured %llu%s\n", where, want[i].device->type,
+                  (unsigned long long)want[i].allocator_bytes, (unsigned long long)got,
+                  want[i].exact ? "" : " (not static)");
+    if (want[i].exact) assert_int_equal(want[i].allocator_bytes, got);
+  }
+  measuring = false;
   for (int i = 0; i < c->num_fetches; i++) {
     compare(where, c->keys[i], c->want[i], c->got[i]);
     fy_tensor_release(c->want[i]);
@@ -196,6 +242,7 @@ static void model(void **state) {
     fy_error err;
     fy_error_init(&err);
     if (load(&l, dir, configs[i], &err)) fail_msg("%s: %s", name, fy_error_text(&err));
+    measuring = true;
     replay(&l, name, configs[i]);
     unload(&l);
   }
@@ -226,7 +273,7 @@ static void meta_and_checkpoint(void **state) {
     loaded l;
     fy_error err;
     fy_model_step steps[FY_MODEL_MAX_STEPS];
-    int n;
+    int n = 0;
     fy_error_init(&err);
     env_open(&l.e, NULL);
     fy_arena_init(&l.arena);

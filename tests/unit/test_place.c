@@ -188,7 +188,7 @@ static void hard_request_fails_soft_falls_back(void **state) {
   (void)state;
   for (int soft = 0; soft < 2; soft++) {
     env e;
-    env_open(&e, soft ? "soft_placement=true" NO_PASSES : NO_PASSES + 2);
+    env_open(&e, soft ? "soft_placement=true" NO_PASSES : &NO_PASSES[2]);
     fy_node *x = placeholder(e.g, "x", FY_FLOAT);
     fy_node *y = op_n(e.g, "Neg", "y", "/device:GPU:0", 1, &x);
     env_session(&e);

@@ -73,6 +73,42 @@ static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *
   return FY_OK;
 }
 
+static size_t weight_bytes(const fy_conv *c, fy_gemm_type type, size_t packed) {
+  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  return packed + (size_t)(padded_columns(c, type) * c->groups) * size +
+         2 * (size_t)c->out_depth * size;
+}
+
+// As conv() goes about it.
+static void conv_needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  const fy_window_attrs *attrs = ctx->site->state;
+  const fy_epilogue *e = fy_epilogue_of(ctx->site);
+  const fy_tensor *in = ctx->in[0], *filter = ctx->in[1];
+  fy_conv c;
+  size_t bytes;
+  if (!attrs->channels_last || in->dtype != filter->dtype ||
+      fy_conv_forward(ctx, in, filter, false, &c, NULL) || !in->count || !filter->count ||
+      c.groups < 1 || c.out_depth % c.groups || c.out_spatial < 1)
+    return;
+  const fy_gemm_type type = in->dtype == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32;
+  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const int64_t columns = c.out_depth / c.groups, m = c.batch * c.out_spatial;
+  const fy_gemm_job j = {.type = type,
+                         .m = m,
+                         .n = columns,
+                         .depth = c.filter_depth,
+                         .taps = c.taps,
+                         .conv = &c,
+                         .pixel = c.in_depth,
+                         .ldc = c.out_depth};
+  if (!fy_gemm_can(&j) ||
+      !fy_gemm_packed_bytes(type, c.taps * c.filter_depth, columns, c.groups, &bytes) ||
+      !fy_epilogue_fits(ctx, e, c.out_depth, m * c.out_depth))
+    return;
+  out->scratch += fy_scratch_line((size_t)c.filter_depth * size);
+  fy_pack_needs(ctx, 1, fy_epilogue_weights(e), weight_bytes(&c, type, bytes), out);
+}
+
 static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_window_attrs *attrs = ctx->site->state;
   const fy_epilogue *e = fy_epilogue_of(ctx->site);
@@ -248,6 +284,23 @@ static void depth_rows(void *arg, int64_t begin, int64_t end) {
   }
 }
 
+// As depthwise() goes about it.
+static void depthwise_needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  const fy_window_attrs *attrs = ctx->site->state;
+  const fy_epilogue *e = fy_epilogue_of(ctx->site);
+  const fy_tensor *in = ctx->in[0], *filter = ctx->in[1];
+  fy_conv c;
+  if (!attrs->channels_last || in->dtype != filter->dtype ||
+      fy_conv_forward(ctx, in, filter, true, &c, NULL) || !in->count || !filter->count ||
+      c.out_depth != c.in_depth || c.taps > MOST_TAPS || c.out_spatial < 1 ||
+      !fy_epilogue_fits(ctx, e, c.out_depth, c.batch * c.out_spatial * c.out_depth))
+    return;
+  out->scratch += fy_scratch_line((size_t)c.in_depth * sizeof(float));
+  if (e && e->num_affine)
+    fy_pack_needs(ctx, 1, fy_epilogue_weights(e),
+                  (size_t)(c.in_depth * (c.taps + 2)) * sizeof(float), out);
+}
+
 static fy_code depthwise(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_window_attrs *attrs = ctx->site->state;
   const fy_epilogue *e = fy_epilogue_of(ctx->site);
@@ -315,12 +368,14 @@ const fy_fast_kernel fy_fast_conv2d = {.op = "Conv2D",
                                        .dtypes = REALS,
                                        .prepare = new_cache,
                                        .compute = conv,
+                                       .needs = conv_needs,
                                        .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_conv3d = {.op = "Conv3D",
                                        .name = "gemm",
                                        .dtypes = REALS,
                                        .prepare = new_cache,
                                        .compute = conv,
+                                       .needs = conv_needs,
                                        .release = fy_pack_cache_free};
 // Input 0 is a shape: its type says nothing.
 const fy_fast_kernel fy_fast_conv2d_input = {
@@ -328,16 +383,19 @@ const fy_fast_kernel fy_fast_conv2d_input = {
 const fy_fast_kernel fy_fast_depthwise = {.op = "DepthwiseConv2dNative",
                                           .name = "depthwise",
                                           .dtypes = FY_T(FY_FLOAT),
-                                          .compute = depthwise};
+                                          .compute = depthwise,
+                                          .needs = depthwise_needs};
 const fy_fast_kernel fy_fast_fused_conv2d = {.op = "_FerryConv2D",
                                              .name = "gemm",
                                              .dtypes = REALS,
                                              .prepare = new_cache,
                                              .compute = conv,
+                                             .needs = conv_needs,
                                              .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_fused_depthwise = {.op = "_FerryDepthwise",
                                                 .name = "depthwise",
                                                 .dtypes = FY_T(FY_FLOAT),
                                                 .prepare = new_cache,
                                                 .compute = depthwise,
+                                                .needs = depthwise_needs,
                                                 .release = fy_pack_cache_free};

@@ -89,8 +89,8 @@ static fy_gemm_job job_of(const shape *s, fy_gemm_type type, const void *a, void
     REAL *y = out->data;                                         \
     const REAL *add = e->add < 0 ? NULL : ctx->in[e->add]->data; \
     const REAL *by = scale, *plus = bias;                        \
-    for (int64_t r = 0, i = 0; r < out->dims[0]; r++) {          \
-      for (int64_t c = 0; c < out->dims[1]; c++, i++) {          \
+    for (int64_t i = 0; i < out->count;) {                       \
+      for (int64_t c = 0; c < n; c++, i++) {                     \
         REAL x = y[i];                                           \
         if (e->scales) x *= by[c];                               \
         if (has_bias) x += plus[c];                              \
@@ -104,7 +104,7 @@ static fy_gemm_job job_of(const shape *s, fy_gemm_type type, const void *a, void
 // The epilogue of few rows, once they are done.
 static fy_code finish_rows(fy_kernel_ctx *ctx, const fy_epilogue *e, fy_gemm_type type,
                            fy_tensor *out, fy_error *err) {
-  const int64_t n = out->dims[1];
+  const int64_t n = out->dims[out->rank - 1];
   const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
   const fy_finish_fn finish = fy_epilogue_finish(e);
   double lo, hi;
@@ -139,20 +139,51 @@ static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const shape *s,
   return FY_OK;
 }
 
-static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
+// As matmul() goes about it.
+static void matmul_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
   shape s = {.ta = fy_site_bool(ctx->site, "transpose_a"),
              .tb = fy_site_bool(ctx->site, "transpose_b")};
-  if (a->rank != 2 || b->rank != 2 || a->dtype != b->dtype || !a->count || !b->count)
-    return reference(ctx, err);
+  if (a->rank != 2 || b->rank != 2 || a->dtype != b->dtype || !a->count || !b->count) return;
   s.m = a->dims[s.ta];
   s.k = a->dims[!s.ta];
   s.n = b->dims[!s.tb];
   const fy_epilogue *e = fy_epilogue_of(ctx->site);
+  const fy_gemm_type type = type_of(a->dtype);
+  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const int64_t panel = fy_gemm_best()->columns[type], padded = (s.n + panel - 1) / panel * panel;
+  size_t bytes;
+  if (s.k != b->dims[s.tb] || !fy_epilogue_fits(ctx, e, s.n, s.m * s.n)) return;
+  if (s.m <= FEW_ROWS && !s.ta && !s.tb) {
+    if (e && e->num_affine) out->scratch += fy_scratch_line(2 * (size_t)s.n * size);
+    return;
+  }
+  if (fy_epilogue_weights(e) == 1 && reads_in_place(&s, type, ctx->site->steady_inputs & 2)) return;
+  if (!fy_gemm_packed_bytes(type, s.k, s.n, 1, &bytes)) return;
+  fy_pack_needs(ctx, 1, fy_epilogue_weights(e), bytes + (size_t)(padded + s.n) * size, out);
+}
+
+static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
+  shape s = {.ta = fy_site_bool(ctx->site, "transpose_a"),
+             .tb = fy_site_bool(ctx->site, "transpose_b")};
+  const fy_epilogue *e = fy_epilogue_of(ctx->site);
+  const bool tall = e && a->rank > 2;  // _FerryMatMul alone takes matrices of higher rank
+  if ((a->rank != 2 && !tall) || b->rank != 2 || a->dtype != b->dtype || !a->count || !b->count)
+    return reference(ctx, err);
+  if (tall && (s.ta || s.tb)) return reference(ctx, err);
+  s.k = a->dims[s.ta ? 0 : a->rank - 1];
+  s.m = a->count / s.k;
+  s.n = b->dims[!s.tb];
   if (s.k != b->dims[s.tb] || !fy_epilogue_fits(ctx, e, s.n, s.m * s.n)) return reference(ctx, err);
   const fy_gemm_type type = type_of(a->dtype);
   fy_tensor *out;
-  FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){s.m, s.n}, &out, err));
+  int64_t dims[FY_MAX_RANK] = {s.m, s.n};
+  if (tall) {
+    memcpy(dims, a->dims, (size_t)a->rank * sizeof *dims);
+    dims[a->rank - 1] = s.n;
+  }
+  FY_TRY(fy_out(ctx, 0, a->rank, dims, &out, err));
   if (s.m <= FEW_ROWS && !s.ta && !s.tb) {
     few_rows(ctx, type, a->data, b->data, out->data, s.m, s.k, s.n);
     return e ? finish_rows(ctx, e, type, out, err) : FY_OK;
@@ -315,12 +346,14 @@ const fy_fast_kernel fy_fast_matmul = {.op = "MatMul",
                                        .dtypes = REALS,
                                        .prepare = new_cache,
                                        .compute = matmul,
+                                       .needs = matmul_needs,
                                        .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_fused_matmul = {.op = "_FerryMatMul",
                                              .name = "gemm",
                                              .dtypes = REALS,
                                              .prepare = new_cache,
                                              .compute = matmul,
+                                             .needs = matmul_needs,
                                              .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_batch_matmul = {.op = "BatchMatMul",
                                              .name = "gemm",

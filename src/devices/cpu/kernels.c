@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ferry/device.h"
+#include "memory/pool.h"
 
 #define FY_FAST(name) extern const fy_fast_kernel fy_fast_##name;
 #include "devices/cpu/kernels.inc"
@@ -39,7 +41,7 @@ fy_pack_cache *fy_pack_cache_new(void) {
 
 static void drop(fy_packed *p) {
   for (int i = 0; i < p->n; i++) fy_tensor_release(p->from[i]);
-  fy_aligned_free(p->data);
+  if (p->pool) fy_mempool_release(p->pool, p->data);
   fy_free(p);
 }
 
@@ -59,6 +61,22 @@ static bool is_from(const fy_packed *p, fy_kernel_ctx *ctx, int first, int n) {
     if (!a || a->data != b->data || a->buffer != b->buffer || a->count != b->count) return false;
   }
   return true;
+}
+
+// Only a host's kernels keep weights: what a device makes of them is scratch of the call.
+static bool may_keep(const fy_site *site, int first, int n) {
+  if (n > FY_PACK_INPUTS || !site->device || !site->device->is_host || !site->device->memory)
+    return false;
+  for (int i = first; i < first + n; i++)
+    if (i >= 64 || !(site->steady_inputs >> i & 1)) return false;
+  return true;
+}
+
+void fy_pack_needs(const fy_kernel_ctx *ctx, int first, int n, size_t bytes, fy_needs *out) {
+  if (may_keep(ctx->site, first, n))
+    out->kept += fy_mempool_taken(ctx->site->device->memory, bytes);
+  else
+    out->scratch += fy_scratch_line(bytes);
 }
 
 static bool is_steady(fy_kernel_ctx *ctx, int first, int n) {
@@ -81,13 +99,22 @@ fy_code fy_pack_acquire(fy_kernel_ctx *ctx, fy_pack_cache *cache, int first, int
   }
   fy_unlock(&cache->mu);
   fy_packed *p = fy_calloc(1, sizeof *p);
-  if (!p || !(p->data = fy_aligned_alloc(bytes ? bytes : 64))) {
+  if (!p) return fy_fail_oom(err, sizeof *p);
+  const bool keep = may_keep(ctx->site, first, n) && is_steady(ctx, first, n);
+  fy_code code = FY_OK;
+  if (keep) {
+    p->pool = ctx->site->device->memory;
+    code = fy_mempool_alloc(p->pool, bytes, ctx->site->node_name, &p->data, err);
+    if (code) fy_error_prepend(err, "OOM when allocating %zu bytes of packed weights\n", bytes);
+  } else {
+    code = fy_scratch(ctx, bytes, &p->data, err);
+  }
+  if (code) {
     fy_free(p);
-    return fy_fail(err, FY_RESOURCE_EXHAUSTED, "OOM when allocating %zu bytes of packed weights",
-                   bytes);
+    return code;
   }
   p->refs = 1;
-  if (n <= FY_PACK_INPUTS && is_steady(ctx, first, n)) {
+  if (keep) {
     p->n = n;
     for (int i = 0; i < n; i++) {
       p->from[i] = ctx->in[first + i];

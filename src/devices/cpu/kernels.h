@@ -21,6 +21,7 @@ typedef struct fy_packed {
   int n;
   fy_tensor *from[FY_PACK_INPUTS];  // NULL: nothing is kept (the inputs are not steady)
   void *data;                       // 64-byte aligned
+  struct fy_mempool *pool;          // where |data| is from; NULL: scratch of the call
   void *bias;                       // inside |data|, or NULL
 } fy_packed;
 typedef struct fy_pack_cache {
@@ -34,6 +35,8 @@ void fy_pack_cache_free(void *cache);
 // caller has to fill it. Release it after use.
 FY_MUST_CHECK fy_code fy_pack_acquire(fy_kernel_ctx *ctx, fy_pack_cache *cache, int first, int n,
                                       size_t bytes, fy_packed **out, bool *fresh, fy_error *err);
+// What fy_pack_acquire will take, for fy_needs_fn.
+void fy_pack_needs(const fy_kernel_ctx *ctx, int first, int n, size_t bytes, fy_needs *out);
 // |ok|: it was filled and may be kept.
 void fy_pack_release(fy_pack_cache *cache, fy_packed *packed, bool ok);
 

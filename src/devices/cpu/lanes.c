@@ -6,6 +6,7 @@
 #if defined(__x86_64__)
 extern const fy_lanes fy_lanes_avx2;
 
+// Every machine with AVX2 converts halves (F16C), too.
 const fy_lanes *fy_lanes_best(void) {
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &fy_lanes_avx2;
   return &fy_lanes_plain;

@@ -74,7 +74,22 @@ static inline vec_f64 rint_f64(vec_f64 x) {
   return (vec_f64)_mm256_round_pd((__m256d)x, _MM_FROUND_CUR_DIRECTION);
 }
 
+static void halves_to_floats(const uint16_t *in, float *out, int64_t n) {
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(in + i))));
+  for (; i < n; i++) out[i] = _cvtsh_ss(in[i]);
+}
+static void floats_to_halves(const float *in, uint16_t *out, int64_t n) {
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    _mm_storeu_si128((__m128i *)(out + i),
+                     _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT));
+  for (; i < n; i++) out[i] = _cvtss_sh(in[i], _MM_FROUND_TO_NEAREST_INT);
+}
+
 extern const fy_lanes fy_lanes_avx2;
 #define LANES_TABLE fy_lanes_avx2
 #define LANES_NAME  "avx2"
+#define LANES_HALVES .halves_to_floats = halves_to_floats, .floats_to_halves = floats_to_halves,
 #include "ops/lanes_all.inc"

@@ -60,7 +60,7 @@ static bool is_host_output(const fy_site *site, int i) {
 static fy_code sim_output(fy_kernel_ctx *ctx, int i, int32_t rank, const int64_t *dims,
                           fy_error *err) {
   call *c = call_of(ctx);
-  if (is_host_output(ctx->site, i)) {
+  if (is_host_output(ctx->site, i) && !c->outer->svc->forward) {
     fy_tensor *t;
     FY_TRY(fy_tensor_new(fy_dtype_base(ctx->site->out_types[i]), rank, dims, &t, err));
     fy_out_set(c->outer, i, t);
@@ -75,8 +75,17 @@ static fy_code sim_output(fy_kernel_ctx *ctx, int i, int32_t rank, const int64_t
 
 static fy_code sim_scratch(fy_kernel_ctx *ctx, size_t bytes, void **out, fy_error *err) {
   call *c = call_of(ctx);
+  fy_kernel_ctx *outer = c->outer;
   void *p;
+  const size_t line = fy_scratch_line(bytes);
   *out = NULL;
+  outer->scratch_asked += line;
+  if (line <= outer->scratch_left && line >= bytes) {
+    *out = fy_sim_alias(c->sim, outer->scratch, bytes);
+    outer->scratch = (char *)outer->scratch + line;
+    outer->scratch_left -= line;
+    return FY_OK;
+  }
   if (!fy_grow(&c->scratch, &c->cap_scratch, c->num_scratch + 1, sizeof *c->scratch)) {
     return fy_fail_oom(err, sizeof *c->scratch);
   }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// large.c: memory of big tensors. Fresh pages from the kernel cost more than most kernels that fill
+// them (a fault and a zeroed page each), so blocks are kept for the next who asks for about as
+// much. Kept blocks are marked as free to take (MADV_FREE): under pressure the kernel takes their
+// pages. Where huge pages can be asked for they are; a block then costs a few faults.
+
+#include "base/large.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HUGE_BYTES ((size_t)2 << 20)
+#define KEPT       24  // blocks
+#define MAX_SHARE  8   // at most this part of the machine's memory is kept
+#define HEADER     64
+
+typedef struct block {
+  size_t bytes;  // of the mapping
+} block;
+
+static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
+static block *kept[KEPT];  // oldest first
+static int num_kept;
+static size_t kept_bytes, max_kept;
+
+static size_t whole_pages(size_t bytes) {
+  const size_t page = bytes >= HUGE_BYTES ? HUGE_BYTES : 4096;
+  return (bytes + page - 1) & ~(page - 1);
+}
+
+static void drop(int i) {
+  block *b = kept[i];
+  kept_bytes -= b->bytes;
+  memmove(&kept[i], &kept[i + 1], (size_t)(num_kept - i - 1) * sizeof *kept);
+  num_kept--;
+  munmap(b, b->bytes);
+}
+
+static block *map(size_t bytes) {
+  // Room to start at a huge page; the margins go back.
+  const size_t room = bytes >= HUGE_BYTES ? bytes + HUGE_BYTES : bytes;
+  char *p = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return NULL;
+  if (bytes >= HUGE_BYTES) {
+    const size_t before = (HUGE_BYTES - ((uintptr_t)p & (HUGE_BYTES - 1))) & (HUGE_BYTES - 1);
+    if (before) munmap(p, before);
+    if (HUGE_BYTES - before) munmap(p + before + bytes, HUGE_BYTES - before);
+    p += before;
+#ifdef MADV_HUGEPAGE
+    (void)madvise(p, bytes, MADV_HUGEPAGE);
+#endif
+  }
+  block *b = (block *)p;
+  b->bytes = bytes;
+  return b;
+}
+
+void *fy_large_alloc(size_t bytes) {
+  if (bytes > SIZE_MAX - HEADER - 2 * HUGE_BYTES) return NULL;
+  const size_t want = whole_pages(bytes + HEADER);
+  block *found = NULL;
+  pthread_mutex_lock(&mu);
+  int best = -1;
+  for (int i = 0; i < num_kept; i++) {
+    const size_t have = kept[i]->bytes;
+    if (have < want || have - want > want / 4) continue;
+    if (best < 0 || have <= kept[best]->bytes) best = i;  // of equal ones the youngest
+  }
+  if (best >= 0) {
+    found = kept[best];
+    kept_bytes -= found->bytes;
+    memmove(&kept[best], &kept[best + 1], (size_t)(num_kept - best - 1) * sizeof *kept);
+    num_kept--;
+  }
+  pthread_mutex_unlock(&mu);
+  if (!found && !(found = map(want))) {
+    fy_large_trim();
+    found = map(want);
+  }
+  return found ? (char *)found + HEADER : NULL;
+}
+
+void fy_large_free(void *p) {
+  block *b = (block *)((char *)p - HEADER);
+  pthread_mutex_lock(&mu);
+  if (!max_kept) {
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    max_kept = pages > 0 && page > 0 ? (size_t)pages / MAX_SHARE * (size_t)page : HUGE_BYTES;
+  }
+  if (b->bytes > max_kept / 2) {
+    pthread_mutex_unlock(&mu);
+    munmap(b, b->bytes);
+    return;
+  }
+  while (num_kept == KEPT || kept_bytes + b->bytes > max_kept) drop(0);
+  kept[num_kept++] = b;
+  kept_bytes += b->bytes;
+#ifdef MADV_FREE
+  // All but the first page, which says how long the block is.
+  if (b->bytes >= 2 * HUGE_BYTES)
+    (void)madvise((char *)b + HUGE_BYTES, b->bytes - HUGE_BYTES, MADV_FREE);
+#endif
+  pthread_mutex_unlock(&mu);
+}
+
+void fy_large_trim(void) {
+  pthread_mutex_lock(&mu);
+  while (num_kept) drop(0);
+  pthread_mutex_unlock(&mu);
+}

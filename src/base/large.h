@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// large.h: big blocks of memory that are kept for a while when released. For fy_aligned_alloc only.
+
+#ifndef FY_BASE_LARGE_H
+#define FY_BASE_LARGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FY_LARGE_BYTES ((size_t)1 << 20)  // from here on
+
+void *fy_large_alloc(size_t bytes);  // 64-byte aligned; NULL if there is no memory
+void fy_large_free(void *p);
+void fy_large_trim(void);  // gives everything that is kept back
+
+#endif

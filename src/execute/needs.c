@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "execute/needs.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "base/pool.h"
+
+// ---------------------------------------------------------------- seen at run time
+// One table per process, by a hash of kernel, types and shapes. It only grows up to its size: after
+// that, kernels that were not seen before stay unknown. A clash of hashes costs precision, no more.
+#define SEEN (1u << 14)
+static struct { atomic_uint_least64_t key, bytes; } seen[SEEN];
+
+static uint64_t hash_text(uint64_t h, const char *s) {
+  for (; s && *s; s++) h = fy_hash_mix(h, (uint64_t)(unsigned char)*s);
+  return h;
+}
+
+// 0: shapes are not all known.
+static uint64_t key_of(const fy_program *p, const fy_instr *ins) {
+  const fy_site *s = ins->site;
+  uint64_t h = hash_text(0x9e3779b97f4a7c15u, s->op->spec->name);
+  h = hash_text(h, s->fast ? s->fast->name : "");
+  h = fy_hash_mix(h, s->steady_inputs);
+  h = fy_hash_mix(h, ins->device->is_host);
+  for (uint32_t i = 0; i < ins->num_in; i++) {
+    const fy_value *v = &p->values[p->args[ins->in + i]];
+    if (v->rank < 0) return 0;
+    h = fy_hash_mix(h, (uint64_t)v->dtype << 32 | (uint32_t)v->rank);
+    for (int32_t d = 0; d < v->rank; d++) h = fy_hash_mix(h, (uint64_t)v->dims[d]);
+  }
+  return h ? h : 1;
+}
+
+static size_t find_seen(uint64_t key) {
+  for (uint32_t probe = 0; key && probe < 16; probe++) {
+    const uint32_t at = (uint32_t)(key + probe) % SEEN;
+    const uint64_t have = atomic_load_explicit(&seen[at].key, memory_order_acquire);
+    if (have == key) return (size_t)atomic_load_explicit(&seen[at].bytes, memory_order_relaxed);
+    if (!have) return 0;
+  }
+  return 0;
+}
+
+void fy_needs_learn(const fy_program *p, const fy_instr *ins, size_t asked) {
+  const uint64_t key = key_of(p, ins);
+  for (uint32_t probe = 0; key && probe < 16; probe++) {
+    const uint32_t at = (uint32_t)(key + probe) % SEEN;
+    uint_least64_t have = 0;
+    if (!atomic_compare_exchange_strong(&seen[at].key, &have, key) && have != key) continue;
+    uint_least64_t old = atomic_load(&seen[at].bytes);
+    while (old < asked && !atomic_compare_exchange_weak(&seen[at].bytes, &old, asked)) {
+    }
+    return;
+  }
+}
+
+// ---------------------------------------------------------------- declared
+// A call that is none: tensors with shapes only. False: some shape is not known.
+static bool pose(const fy_program *p, const fy_instr *ins, fy_tensor *in, fy_tensor **at) {
+  for (uint32_t i = 0; i < ins->num_in; i++) {
+    const fy_value *v = &p->values[p->args[ins->in + i]];
+    if (v->rank < 0) return false;
+    fy_tensor_init(&in[i]);
+    in[i].dtype = v->dtype;
+    in[i].rank = v->rank;
+    in[i].dims = (int64_t *)(uintptr_t)v->dims;
+    if (!fy_shape_count(v->rank, v->dims, &in[i].count)) return false;
+    at[i] = &in[i];
+  }
+  return true;
+}
+
+fy_code fy_program_find_needs(fy_program *p, fy_error *err) {
+  const fy_device *client = p->devices->client;
+  fy_tensor *in = fy_calloc(p->max_in + 1, sizeof *in);
+  fy_tensor **at = fy_calloc(p->max_in + 1, sizeof *at);
+  if (!in || !at) {
+    fy_free(in);
+    fy_free(at);
+    return fy_fail_oom(err, p->max_in * sizeof *in);
+  }
+  for (uint32_t i = 0; i < p->num_instrs; i++) {
+    fy_instr *ins = &p->instrs[i];
+    if (ins->kind != FY_INSTR_KERNEL || !ins->site->op->impl) continue;
+    const fy_site *site = ins->site;
+    fy_needs_fn fn = site->fast ? site->fast->needs : site->op->impl->needs;
+    fy_needs needs = {0};
+    fy_kernel_ctx ctx = {
+        .site = site, .in = at, .threads = client->pool ? fy_pool_threads(client->pool) : 1};
+    if (fn && pose(p, ins, in, at)) fn(&ctx, &needs);
+    ins->scratch_bytes = needs.scratch;
+    ins->kept_bytes = needs.kept;
+    const size_t before = find_seen(key_of(p, ins));  // a kernel that left its usual path
+    if (before > ins->scratch_bytes) ins->scratch_bytes = before;
+  }
+  fy_free(in);
+  fy_free(at);
+  return FY_OK;
+}
