@@ -333,6 +333,8 @@ static const struct {
      "T=float; N=2; epilogue=\"bias,add,tanh\""},
     {"_FerryMatMul", "f32[20,30]=normal; f32[30,40]=normal; f32[40]=normal; f32[40]=normal",
      "T=float; N=2; epilogue=\"scale,bias,leaky\"; alpha=0.1"},
+    {"_FerryMatMul", "f32[2,3,5]=normal; f32[5,4]=normal; f32[4]=normal; f32[2,3,4]=normal",
+     "T=float; N=2; epilogue=\"bias,add\""},
     {"Conv2D", "f32[2,9,8,3]=normal; f32[3,3,3,7]=normal",
      "strides=[1,2,1,1]; padding=\"SAME\"; dilations=[1,1,2,1]"},
     {"Conv2D", "f32[1,9,8,4]=normal; f32[3,2,2,6]=normal", "strides=[1,1,1,1]; padding=\"VALID\""},

@@ -434,6 +434,8 @@ int fy_ocl_launch(fy_device *d, fy_kernel_ctx *ctx, const fy_event *after, int n
   if (code) return (int)code;
   fy_ocl_call c = {.ctx = *ctx, .outer = ctx, .ocl = o, .after = after, .num_after = num_after};
   c.ctx.svc = &services;
+  c.ctx.scratch = NULL;  // planned in our memory, but reference code runs on the host
+  c.ctx.scratch_left = 0;
   c.hook_err = err;
   fy_arena_init(&c.arena);
   code = run_op(&c, err);

@@ -152,6 +152,11 @@ fy_code fy_ocl_matmul(fy_ocl_call *c, int arg, fy_error *err) {
   if (out->count == 0) return FY_OK;
   if (p.k == 0) return arg == 3 ? FY_OCL_DETOUR : fy_ocl_fill(c, out, NULL, err);
   int64_t batches = out->count / (p.m * p.n);
+  if (arg == 3 && batches > 1) {  // one tall matrix
+    if (tx || y->rank != 2) return FY_OCL_DETOUR;
+    p.m *= batches;
+    batches = 1;
+  }
   p.batch.rank = 1;
   p.batch.dims[0] = 1;
   if (batches > 1) {
