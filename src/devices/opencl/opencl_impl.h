@@ -169,6 +169,8 @@ typedef struct fy_ocl_call {
   fy_event done;  // of the newest kernel
   void **scratch;
   size_t num_scratch, cap_scratch;
+  void **host_scratch;  // of reference code
+  size_t num_host, cap_host;
   fy_arena arena;
   fy_code hook_code;  // what a loop without a status of its own ran into
   fy_error *hook_err;

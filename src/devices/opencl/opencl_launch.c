@@ -251,7 +251,14 @@ static fy_code svc_output(fy_kernel_ctx *ctx, int i, int32_t rank, const int64_t
 }
 static fy_code svc_scratch(fy_kernel_ctx *ctx, size_t bytes, void **out, fy_error *err) {
   fy_ocl_call *c = call_of(ctx);
-  return c->outer->svc->scratch(c->outer, bytes, out, err);
+  *out = NULL;
+  // Not the caller's: what it planned is in our memory, which reference code cannot touch.
+  if (!fy_grow(&c->host_scratch, &c->cap_host, c->num_host + 1, sizeof *c->host_scratch) ||
+      !(*out = fy_aligned_alloc(bytes)))
+    return fy_fail(err, FY_RESOURCE_EXHAUSTED, "OOM when allocating %zu bytes of temporary memory",
+                   bytes);
+  c->host_scratch[c->num_host++] = *out;
+  return FY_OK;
 }
 static void svc_parallel(fy_kernel_ctx *ctx, int64_t n, int64_t grain,
                          void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
@@ -442,6 +449,8 @@ int fy_ocl_launch(fy_device *d, fy_kernel_ctx *ctx, const fy_event *after, int n
   // In order with what uses it now; the queues' bookkeeping guards it against copies.
   while (c.num_scratch) fy_mempool_release(d->memory, c.scratch[--c.num_scratch]);
   fy_free(c.scratch);
+  while (c.num_host) fy_aligned_free(c.host_scratch[--c.num_host]);
+  fy_free(c.host_scratch);
   fy_arena_free(&c.arena);
   o->launches++;
   if (done && !code) *done = c.done;
