@@ -1,5 +1,6 @@
 # C files made at build time into build/generated/:
 #   src/wire/proto/**.proto  -> <same path>.pb-c.c/.h   by protoc-c
+#   src/devices/opencl/kernels/*.cl -> opencl_*.c    by cmake/EmbedText.cmake
 #   src/ops/opdefs.tsv       -> opdefs_table.c          by tools/embed_opdefs.c (runs on the host)
 set(FERRY_GENERATED_DIR ${CMAKE_BINARY_DIR}/generated)
 file(MAKE_DIRECTORY ${FERRY_GENERATED_DIR})
@@ -47,6 +48,18 @@ if(FERRY_EMBED_TOOL AND FERRY_OPDEFS_FOUND)
     DEPENDS ${embed} ${FERRY_OPDEFS} COMMENT "opdefs.tsv -> opdefs_table.c" VERBATIM)
   list(APPEND FERRY_GENERATED_SOURCES ${FERRY_GENERATED_DIR}/opdefs_table.c)
 endif()
+
+file(GLOB FERRY_CL_FILES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/devices/opencl/kernels/*.cl)
+foreach(file ${FERRY_CL_FILES})
+  get_filename_component(stem ${file} NAME_WE)
+  set(made ${FERRY_GENERATED_DIR}/opencl_${stem}.c)
+  add_custom_command(OUTPUT ${made}
+    COMMAND ${CMAKE_COMMAND} -DIN=${file} -DOUT=${made} -DNAME=fy_ocl_src_${stem}
+            -P ${CMAKE_SOURCE_DIR}/cmake/EmbedText.cmake
+    DEPENDS ${file} ${CMAKE_SOURCE_DIR}/cmake/EmbedText.cmake
+    COMMENT "${stem}.cl -> opencl_${stem}.c" VERBATIM)
+  list(APPEND FERRY_GENERATED_SOURCES ${made})
+endforeach()
 
 # Other people's code generators do not share our warnings.
 set_source_files_properties(${FERRY_GENERATED_SOURCES} PROPERTIES COMPILE_OPTIONS -w)

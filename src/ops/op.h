@@ -104,6 +104,11 @@ typedef struct fy_services {
   fy_code (*to_host)(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err);
   // |t| where it is, as a tensor that may outlive the call: shares |t|'s memory if that may.
   fy_code (*keep)(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err);
+  // The loops of fy_strided_copy and fy_random_fill for tensors in the memory of a device that has
+  // its own. NULL: kernels may touch every tensor they get.
+  fy_code (*strided)(fy_kernel_ctx *ctx, fy_tensor *out, const fy_tensor *in, int32_t rank,
+                     const int64_t *dims, const int64_t *strides, int64_t offset, fy_error *err);
+  fy_code (*random)(fy_kernel_ctx *ctx, const void *kind, void *job, const fy_tensor *out);
 } fy_services;
 
 struct fy_kernel_ctx {

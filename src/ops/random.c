@@ -193,6 +193,10 @@ const fy_random_kind fy_random_uniform = {uniform, 20}, fy_random_normal = {norm
 void fy_random_fill(fy_kernel_ctx *ctx, const fy_random_kind *kind, fy_random_job *job,
                     const fy_tensor *out) {
   const int per_group = fy_dtype_storage(out->dtype) == 8 ? 2 : 4;
+  if (ctx->svc->random && out->device) {
+    (void)ctx->svc->random(ctx, kind, job, out);  // the device remembers what went wrong
+    return;
+  }
   job->type = out->dtype;
   job->out = out->data;
   job->count = out->count;

@@ -135,6 +135,8 @@ fy_code fy_strided_copy(fy_kernel_ctx *ctx, fy_tensor *out, const fy_tensor *in,
                         const int64_t *dims, const int64_t *strides, int64_t offset,
                         fy_error *err) {
   if (out->count == 0) return FY_OK;
+  if (ctx->svc->strided && (out->device || in->device))
+    return ctx->svc->strided(ctx, out, in, rank, dims, strides, offset, err);
   copy_job j;
   j.type = out->dtype;
   j.size = fy_dtype_storage(out->dtype);

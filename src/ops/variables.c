@@ -196,6 +196,8 @@ fy_code fy_variable_keep(fy_kernel_ctx *ctx, int i, fy_tensor **out, fy_error *e
   fy_tensor *in = ctx->in[i];
   if (in->buffer && !in->device)
     return fy_tensor_alias(in, in->dtype, in->rank, in->dims, out, err);
+  if (in->device && !in->device->is_host && ctx->svc->keep)  // memory that only its device can copy
+    return ctx->svc->keep(ctx, in, out, err);
   FY_TRY(fresh(ctx, in, out, err));
   fy_tensor storage;
   fy_tensor *to = view_of(ctx, *out, &storage);

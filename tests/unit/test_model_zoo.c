@@ -234,7 +234,8 @@ static void replay(loaded *l, const char *name, const char *config) {
 static void model(void **state) {
   const char *name = *state;
   static const char *const configs[] = {NULL, "optimize=off", "sim=gpu:1,memory=64MiB",
-                                        "sim=gpu:1,memory=64MiB; place=tensorflow"};
+                                        "sim=gpu:1,memory=64MiB; place=tensorflow",
+                                        "opencl_cpu=true; place=tensorflow"};
   char dir[256];
   snprintf(dir, sizeof dir, "tests/data/zoo/%s", name);
   for (size_t i = 0; i < 2 * (sizeof configs / sizeof *configs); i++) {

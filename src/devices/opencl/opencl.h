@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// opencl.h: what tests and reports may ask an OpenCL device beyond the device contract.
+
+#ifndef FY_DEVICES_OPENCL_OPENCL_H
+#define FY_DEVICES_OPENCL_OPENCL_H
+
+#include "base/str.h"
+#include "ferry/device.h"
+#include "tensor/dtype.h"
+
+typedef struct fy_opencl_stats {
+  uint64_t launches;    // ops that ran on the device
+  uint64_t detours;     // ops whose case has no kernel and that the host computed instead
+  uint64_t builds;      // programs compiled
+  uint64_t cache_hits;  // programs found on disk
+} fy_opencl_stats;
+
+bool fy_opencl_is(const fy_device *d);
+void fy_opencl_stats_get(const fy_device *d, fy_opencl_stats *out);
+// For tests: copies go through pinned staging buffers although the device shares our memory.
+void fy_opencl_force_staging(fy_device *d, bool on);
+// For tests: the kernel that element-wise |op| has for |t|, without the prelude; false: none.
+bool fy_opencl_elementwise_source(const char *op, fy_dtype t, fy_str *out);
+// The |i|th source of kernels/ after the prelude (i = 0); NULL at the end.
+const char *fy_opencl_source(int i);
+
+#endif

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// opencl_ops.c: which ops the device has kernels for, and what it says to the others.
+
+#include "devices/opencl/opencl_impl.h"
+
+#ifdef FY_OPENCL
+
+#include <stdlib.h>
+#include <string.h>
+
+#define REAL  (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE) | FY_T(FY_HALF) | FY_T(FY_BFLOAT16))
+#define WHOLE (FY_T(FY_INT32) | FY_T(FY_INT64))
+#define BYTES                                                                       \
+  (REAL | WHOLE | FY_T(FY_BOOL) | FY_T(FY_UINT8) | FY_T(FY_INT8) | FY_T(FY_INT16) | \
+   FY_T(FY_UINT16) | FY_T(FY_UINT32) | FY_T(FY_UINT64) | FY_T(FY_COMPLEX64))
+#define ANY          UINT64_MAX
+#define FLOAT_DOUBLE (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
+
+static const fy_ocl_op table[] = {
+    // sorted by name; element-wise ops are not listed
+    {"AddN", fy_ocl_add_n, 0, "T", REAL | WHOLE, NULL},
+    {"All", fy_ocl_reduce, 5, NULL, ANY, NULL},
+    {"Any", fy_ocl_reduce, 6, NULL, ANY, NULL},
+    {"ArgMax", fy_ocl_arg_reduce, 0, "T", REAL | WHOLE, NULL},
+    {"ArgMin", fy_ocl_arg_reduce, 1, "T", REAL | WHOLE, NULL},
+    {"AssignVariableOp", fy_ocl_generic, 0, "dtype", BYTES, NULL},
+    {"AvgPool", fy_ocl_pool, 1, "T", REAL, NULL},
+    {"BatchMatMul", fy_ocl_matmul, 1, "T", REAL | WHOLE, NULL},
+    {"BatchMatMulV2", fy_ocl_matmul, 2, "T", REAL | WHOLE, NULL},
+    {"BiasAdd", fy_ocl_bias, 0, "T", REAL | WHOLE, NULL},
+    {"BiasAddV1", fy_ocl_bias, 0, "T", REAL | WHOLE, NULL},
+    {"BroadcastTo", fy_ocl_generic, 0, "T", BYTES, NULL},
+    {"Cast", fy_ocl_cast, 0, "SrcT", BYTES & ~FY_T(FY_COMPLEX64), NULL},
+    {"Concat", fy_ocl_concat, 0, "T", BYTES, NULL},
+    {"ConcatV2", fy_ocl_concat, 1, "T", BYTES, NULL},
+    {"Conv2D", fy_ocl_conv, 0, "T", REAL, NULL},
+    {"DepthwiseConv2dNative", fy_ocl_conv, 1, "T", REAL, NULL},
+    {"DestroyResourceOp", fy_ocl_generic, 0, NULL, ANY, NULL},
+    {"Fill", fy_ocl_fill_op, 0, "T", BYTES, NULL},
+    {"FusedBatchNorm", fy_ocl_batch_norm, 0, "T", FY_T(FY_FLOAT), NULL},
+    {"FusedBatchNormV2", fy_ocl_batch_norm, 0, "T",
+     FY_T(FY_FLOAT) | FY_T(FY_HALF) | FY_T(FY_BFLOAT16), NULL},
+    {"FusedBatchNormV3", fy_ocl_batch_norm, 0, "T",
+     FY_T(FY_FLOAT) | FY_T(FY_HALF) | FY_T(FY_BFLOAT16), NULL},
+    {"Gather", fy_ocl_gather, 0, "Tparams", BYTES, NULL},
+    {"GatherV2", fy_ocl_gather, 1, "Tparams", BYTES, NULL},
+    {"LogSoftmax", fy_ocl_softmax, 1, "T", REAL, NULL},
+    {"MatMul", fy_ocl_matmul, 0, "T", REAL | WHOLE, NULL},
+    {"Max", fy_ocl_reduce, 2, "T", REAL | WHOLE, NULL},
+    {"MaxPool", fy_ocl_pool, 0, "T", REAL, NULL},
+    {"Mean", fy_ocl_reduce, 1, "T", REAL, NULL},
+    {"Min", fy_ocl_reduce, 3, "T", REAL | WHOLE, NULL},
+    {"NoOp", fy_ocl_generic, 0, NULL, ANY, NULL},
+    {"OneHot", fy_ocl_one_hot, 0, "T", BYTES & ~FY_T(FY_COMPLEX64), NULL},
+    {"OnesLike", fy_ocl_fill_op, 2, "T", REAL | WHOLE, NULL},
+    {"Pack", fy_ocl_concat, 2, "T", BYTES, NULL},
+    {"Pad", fy_ocl_pad, 0, "T", BYTES, NULL},
+    {"PadV2", fy_ocl_pad, 0, "T", BYTES, NULL},
+    {"Prod", fy_ocl_reduce, 4, "T", REAL | WHOLE, NULL},
+    {"RandomStandardNormal", fy_ocl_generic, 0, "dtype", FLOAT_DOUBLE, NULL},
+    {"RandomUniform", fy_ocl_generic, 0, "dtype", FLOAT_DOUBLE, NULL},
+    {"RandomUniformInt", fy_ocl_generic, 0, "Tout", WHOLE, NULL},
+    {"Rank", fy_ocl_generic, 0, NULL, ANY, NULL},
+    {"ReadVariableOp", fy_ocl_generic, 0, "dtype", BYTES, NULL},
+    {"ReverseV2", fy_ocl_generic, 0, "T", BYTES, NULL},
+    {"Select", fy_ocl_select, 1, "T", REAL | WHOLE | FY_T(FY_BOOL), NULL},
+    {"SelectV2", fy_ocl_select, 0, "T", REAL | WHOLE | FY_T(FY_BOOL), NULL},
+    {"Shape", fy_ocl_generic, 0, NULL, ANY, NULL},
+    {"ShapeN", fy_ocl_generic, 0, NULL, ANY, NULL},
+    {"Size", fy_ocl_generic, 0, NULL, ANY, NULL},
+    {"Slice", fy_ocl_generic, 0, "T", BYTES, NULL},
+    {"Softmax", fy_ocl_softmax, 0, "T", REAL, NULL},
+    {"Split", fy_ocl_split, 0, "T", BYTES, NULL},
+    {"SplitV", fy_ocl_split, 1, "T", BYTES, NULL},
+    {"StatelessRandomNormal", fy_ocl_generic, 0, "dtype", FLOAT_DOUBLE, NULL},
+    {"StatelessRandomNormalV2", fy_ocl_generic, 0, "dtype", FLOAT_DOUBLE, NULL},
+    {"StatelessRandomUniform", fy_ocl_generic, 0, "dtype", FLOAT_DOUBLE, NULL},
+    {"StatelessRandomUniformInt", fy_ocl_generic, 0, "dtype", WHOLE, NULL},
+    {"StatelessRandomUniformIntV2", fy_ocl_generic, 0, "dtype", WHOLE, NULL},
+    {"StatelessRandomUniformV2", fy_ocl_generic, 0, "dtype", FLOAT_DOUBLE, NULL},
+    {"StridedSlice", fy_ocl_generic, 0, "T", BYTES, NULL},
+    {"Sum", fy_ocl_reduce, 0, "T", REAL | WHOLE, NULL},
+    {"Tile", fy_ocl_generic, 0, "T", BYTES, NULL},
+    {"Transpose", fy_ocl_generic, 0, "T", BYTES, NULL},
+    {"Unpack", fy_ocl_split, 2, "T", BYTES, NULL},
+    {"VarHandleOp", fy_ocl_generic, 0, "dtype", BYTES, NULL},
+    {"VarIsInitializedOp", fy_ocl_generic, 0, NULL, ANY, NULL},
+    {"ZerosLike", fy_ocl_fill_op, 1, "T", BYTES, NULL},
+    {"_FerryConv2D", fy_ocl_conv, 2, "T", FLOAT_DOUBLE, NULL},
+    {"_FerryDepthwise", fy_ocl_conv, 3, "T", FLOAT_DOUBLE, NULL},
+    {"_FerryFused", fy_ocl_fused, 0, "T", FLOAT_DOUBLE | WHOLE, NULL},
+    {"_FerryMatMul", fy_ocl_matmul, 3, "T", FLOAT_DOUBLE, NULL},
+};
+
+static const fy_ocl_op elementwise = {"", fy_ocl_elementwise, 0, "T", ANY, NULL};
+
+static int by_name(const void *key, const void *item) {
+  return strcmp(key, ((const fy_ocl_op *)item)->name);
+}
+
+const fy_ocl_op *fy_ocl_find_op(const char *name) {
+  const char *why;
+  const fy_ocl_op *found =
+      bsearch(name, table, sizeof table / sizeof *table, sizeof *table, by_name);
+  if (found) return found;
+  return fy_ocl_knows_elementwise(name, FY_FLOAT, &why) ? &elementwise : NULL;
+}
+
+static bool refuse(fy_error *why, const char *op, const char *text, const char *more) {
+  fy_fail(why, FY_UNIMPLEMENTED, "the OpenCL device has no kernel for %s%s%s", op, text, more);
+  return false;
+}
+
+// Does any argument that lives on the device have type |t|?
+static bool uses(const fy_op *op, const fy_attrs *attrs, fy_dtype t) {
+  for (int outputs = 0; outputs < 2; outputs++) {
+    const fy_arg_spec *args = outputs ? op->spec->outputs : op->spec->inputs;
+    uint64_t host = outputs ? op->impl->host_outputs : op->impl->host_inputs;
+    int n = outputs ? op->spec->num_outputs : op->spec->num_inputs;
+    for (int i = 0; i < n; i++) {
+      if (i < 64 && (host >> i & 1)) continue;
+      const fy_attr *a = args[i].type_attr ? fy_attrs_get(attrs, args[i].type_attr) : NULL;
+      if (a ? a->kind == FY_ATTR_TYPE && !a->is_list && fy_dtype_base(a->v.type) == t
+            : fy_dtype_base(args[i].type) == t)
+        return true;
+    }
+  }
+  const fy_attr *value = fy_attrs_get(attrs, "dtype");
+  return value && value->kind == FY_ATTR_TYPE && !value->is_list && value->v.type == t;
+}
+
+bool fy_ocl_supports(fy_device *d, const fy_op *op, const fy_attrs *attrs, fy_error *why) {
+  const fy_ocl *o = fy_ocl_of(d);
+  const char *name = op->spec->name, *note = NULL;
+  if (!op->impl) return refuse(why, name, "", "");
+  // They touch no bytes: memory is renamed, or everything is on the host.
+  if (op->impl->flags & (FY_OP_ANY_DEVICE_HOST_DATA | FY_OP_ALIAS | FY_OP_ANY_SPACE)) return true;
+  if (op->impl->flags & FY_OP_HOST) {
+    fy_fail(why, FY_UNIMPLEMENTED, "%s runs on the host only", name);
+    return false;
+  }
+  const fy_ocl_op *known = fy_ocl_find_op(name);
+  if (!known) return refuse(why, name, "", "");
+  if (uses(op, attrs, FY_DOUBLE) && !o->has_double)
+    return refuse(why, name, " of double: ", "its hardware has no 64-bit floats");
+  const fy_attr *a = known->type_attr ? fy_attrs_get(attrs, known->type_attr) : NULL;
+  fy_dtype t = a && a->kind == FY_ATTR_TYPE && !a->is_list ? fy_dtype_base(a->v.type) : FY_INVALID;
+  if (known == &elementwise) {
+    if (t == FY_INVALID) return refuse(why, name, "", "");
+    if (!fy_ocl_knows_elementwise(name, t, &note)) {
+      fy_fail(why, FY_UNIMPLEMENTED, "the OpenCL device has no kernel for %s of %s%s%s", name,
+              fy_dtype_name(t), note ? ": " : "", note ? note : "");
+      return false;
+    }
+    return true;
+  }
+  if (known->type_attr && (t == FY_INVALID || !(known->dtypes >> t & 1)))
+    return refuse(why, name, " of ", t == FY_INVALID ? "this type" : fy_dtype_name(t));
+  if (known->run == fy_ocl_cast) {
+    const fy_attr *to = fy_attrs_get(attrs, "DstT");
+    fy_dtype dst = to && to->kind == FY_ATTR_TYPE ? fy_dtype_base(to->v.type) : FY_INVALID;
+    if (!fy_ocl_storage(dst)) return refuse(why, name, " to ", fy_dtype_name(dst));
+  }
+  if (known->run == fy_ocl_batch_norm) {
+    const fy_attr *training = fy_attrs_get(attrs, "is_training");
+    if (!training || training->v.b) return refuse(why, name, " in training", "");
+  }
+  return true;
+}
+
+#else
+typedef int fy_opencl_ops_is_empty;
+#endif
