@@ -130,7 +130,7 @@ static fy_code open_file(fy_model_file *f, fy_error *err) {
     f->message = message;
     f->graph = (const Tensorflow__GraphDef *)message;
   }
-  fy_free(bytes);
+  f->saved.bytes = bytes;  // the message's long fields point into it
   if (code) fy_error_prepend(err, "%s: ", f->path);
   return code;
 }
