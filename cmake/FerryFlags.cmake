@@ -17,6 +17,8 @@ set(FERRY_INCLUDE_DIRS ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src
                        ${CMAKE_BINARY_DIR}/generated)
 # No one reads the floating point exception flags: both sides of a choice may be computed.
 set(FERRY_KERNEL_OPTIONS -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off)
+# Ops whose loops are not worth the size that -O3 gives them.
+set(FERRY_SMALL_OPS "/(linalg_[a-z]+|special_[a-z]+|optimizers|unicode[a-z_]*|parse_[a-z_]*|quantize[a-z_]*|sparse_[a-z_]*|csr_[a-z]*|ragged[a-z_]*|lookup|tensor_array|boxes|dilation2d)\\.c$")
 set(FERRY_AVX2_OPTIONS -mavx2 -mfma -mf16c)
 set(FERRY_AVX512_OPTIONS -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -mf16c)
 
@@ -48,6 +50,12 @@ endif()
 
 add_link_options(-Wl,--gc-sections -Wl,-z,relro -Wl,--as-needed)
 set(FERRY_SHARED_LINK_OPTIONS -Wl,-O1)
+# Relocations of the op tables in a twentieth of the space (glibc 2.36, which Debian 12 has).
+include(CheckLinkerFlag)
+check_linker_flag(C -Wl,-z,pack-relative-relocs FERRY_PACKS_RELOCATIONS)
+if(FERRY_PACKS_RELOCATIONS AND FERRY_X86_64)
+  list(APPEND FERRY_SHARED_LINK_OPTIONS -Wl,-z,pack-relative-relocs)
+endif()
 if(NOT FERRY_SANITIZE AND NOT FERRY_BUILD_FUZZERS)
   list(APPEND FERRY_SHARED_LINK_OPTIONS -Wl,-z,defs)
 endif()
