@@ -8,8 +8,9 @@
 #include "base/pool.h"
 #include "execute/build.h"
 
-#define MIN_PARALLEL_NS 100000.0  // less work than this in all is never split
-#define MIN_GAIN        1.2       // total work over critical path
+#define MIN_PARALLEL_NS  100000.0  // less work than this in all is never split
+#define MIN_GAIN         1.2       // total work over critical path
+#define SPLITS_ITSELF_NS 20000.0   // a kernel with this much work uses all threads by itself
 
 typedef struct deps {
   uint32_t *at;  // [num_instrs + 1] start of each instruction's predecessors in |list|
@@ -80,17 +81,23 @@ static bool has_dedicated(const fy_program *p) {
   return false;
 }
 
+// On one line the large kernels share out their own work and only the small ones leave threads idle;
+// measured, that beats tasks wherever the large ones dominate (InceptionV3 by 1.4, ResNet50 by 1.3).
 static bool worth_splitting(const fy_program *p, const deps *d, double *finish) {
-  double total = 0, longest = 0;
+  double total = 0, longest = 0, small = 0;
+  const double threads = fy_pool_threads(p->devices->client->pool);
   for (uint32_t i = 0; i < p->num_instrs; i++) {
     double ready = 0;
     for (uint32_t k = d->at[i]; k < d->at[i + 1]; k++)
       if (finish[d->list[k]] > ready) ready = finish[d->list[k]];
     finish[i] = ready + p->instrs[i].cost_ns;
     total += p->instrs[i].cost_ns;
+    if (p->instrs[i].cost_ns < SPLITS_ITSELF_NS) small += p->instrs[i].cost_ns;
     if (finish[i] > longest) longest = finish[i];
   }
-  return total > MIN_PARALLEL_NS && longest > 0 && total / longest > MIN_GAIN;
+  const double line = (total - small) / threads + small;
+  return total > MIN_PARALLEL_NS && longest > 0 && total / longest > MIN_GAIN &&
+         line > MIN_GAIN * total / threads;
 }
 
 static fy_device *must_run_on(const fy_instr *ins) {

@@ -162,7 +162,8 @@ static void many_threads_on_one_session(void **state) {
   env_close(&e);
 }
 
-// Two heavy independent branches: enough work to be split into tasks; results must not change.
+// Two independent branches of many small products, none of which is worth several threads by itself:
+// enough work in all to be split into tasks; results must not change.
 static void branches_run_in_parallel(void **state) {
   (void)state;
   env e;
@@ -170,7 +171,7 @@ static void branches_run_in_parallel(void **state) {
   fy_node *x = placeholder(e.g, "x", FY_FLOAT);
   fy_node *l = x, *r = x;
   char name[16];
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 48; i++) {
     snprintf(name, sizeof name, "l%d", i);
     l = op2(e.g, "MatMul", name, l, x);
     snprintf(name, sizeof name, "r%d", i);
@@ -178,10 +179,10 @@ static void branches_run_in_parallel(void **state) {
   }
   fy_node *d = op2(e.g, "Sub", "d", l, r);
   env_session(&e);
-  int64_t dims[2] = {256, 256};
+  int64_t dims[2] = {64, 64};
   fy_tensor *v;
   assert_int_equal(fy_tensor_new(FY_FLOAT, 2, dims, &v, NULL), FY_OK);
-  for (int64_t i = 0; i < v->count; i++) ((float *)v->data)[i] = (float)(i % 5) * 0.125f;
+  for (int64_t i = 0; i < v->count; i++) ((float *)v->data)[i] = (float)(i % 5) / 128;
   fy_output f = {x, 0}, y = {d, 0};
   fy_run_args args = {
       .feeds = &f, .feed_values = &v, .num_feeds = 1, .fetches = &y, .num_fetches = 1};
