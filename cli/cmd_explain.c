@@ -15,8 +15,8 @@ typedef struct question {
 
 static int read_arguments(int argc, char **argv, question *q) {
   static const cli_option options[] = {
-      {"--fetch", true},      {"--feed", true},    {"--shape", true}, {"--batch", true},
-      {"--why", true},        {"--memory", false}, {"--json", false}, {"--sweep-batch", false},
+      {"--fetch", true},      {"--feed", true},    {"--shape", true},    {"--batch", true},
+      {"--why", true},        {"--memory", false}, {"--json", false},    {"--sweep-batch", false},
       {"--over-time", false}, {"--svg", true},     {"--signature", true}};
   cli_args a = {&command_explain, argc, 0, argv};
   const char *value;

@@ -22,7 +22,7 @@ typedef struct fy_saved_model {
   const Tensorflow__SavedModel *proto;
   const Tensorflow__MetaGraphDef *meta;  // the one picked, or NULL
   const char *checkpoint;                // prefix of the files that hold the variables
-  uint8_t *bytes;                        // of the file: long constants of |proto| lie in it; or NULL
+  uint8_t *bytes;  // of the file: long constants of |proto| lie in it; or NULL
 } fy_saved_model;
 
 // NOT_FOUND if there is no model; OUT_OF_RANGE or DATA_LOSS if it cannot be read: as TensorFlow, and

@@ -182,7 +182,8 @@ REAL_OR_COMPLEX(mul_no_nan, 0.5);
 REAL_OR_COMPLEX(xdivy, 0.7);
 REAL_OR_COMPLEX(xlogy, 10);
 REAL_OR_COMPLEX(xlog1py, 15);
-static const fy_binary_loops atan2_loops = {{FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, atan2)[FY_FLOAT] = fy_vec_atan2_f32}, NULL, 20};
+static const fy_binary_loops atan2_loops = {
+    {FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, atan2)[FY_FLOAT] = fy_vec_atan2_f32}, NULL, 20};
 static const fy_binary_loops and_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, bit_and)}, NULL, 0.3};
 static const fy_binary_loops or_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, bit_or)}, NULL, 0.3};
 static const fy_binary_loops xor_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, bit_xor)}, NULL, 0.3};

@@ -21,12 +21,11 @@
 
 #include "base/alloc.h"
 
-#define GIF_FUNCTIONS(X)                                                           \
-  X(DGifOpen)                                                                      \
-  X(DGifGetRecordType)                                                             \
-  X(DGifGetImageDesc)                                                              \
-  X(DGifGetLine) X(DGifGetExtension) X(DGifGetExtensionNext) X(DGifExtensionToGCB) \
-      X(DGifCloseFile) X(GifErrorString)
+// clang-format off
+#define GIF_FUNCTIONS(X) \
+  X(DGifOpen) X(DGifGetRecordType) X(DGifGetImageDesc) X(DGifGetLine) X(DGifGetExtension) \
+  X(DGifGetExtensionNext) X(DGifExtensionToGCB) X(DGifCloseFile) X(GifErrorString)
+// clang-format on
 
 #define GIF_MEMBER(name) __typeof__(&name) name;
 static struct { GIF_FUNCTIONS(GIF_MEMBER) } lib;

@@ -27,16 +27,15 @@
 
 #include "base/alloc.h"
 
-#define JPEG_FUNCTIONS(X)                                                                  \
-  X(jpeg_std_error)                                                                        \
-  X(jpeg_CreateDecompress)                                                                 \
-  X(jpeg_read_header) X(jpeg_calc_output_dimensions) X(jpeg_start_decompress)              \
-      X(jpeg_crop_scanline) X(jpeg_skip_scanlines) X(jpeg_read_scanlines)                  \
-          X(jpeg_finish_decompress) X(jpeg_abort_decompress) X(jpeg_destroy_decompress)    \
-              X(jpeg_resync_to_restart) X(jpeg_CreateCompress) X(jpeg_set_defaults)        \
-                  X(jpeg_set_quality) X(jpeg_simple_progression) X(jpeg_start_compress)    \
-                      X(jpeg_write_marker) X(jpeg_write_scanlines) X(jpeg_finish_compress) \
-                          X(jpeg_destroy_compress)
+// clang-format off
+#define JPEG_FUNCTIONS(X) \
+  X(jpeg_std_error) X(jpeg_CreateDecompress) X(jpeg_read_header) X(jpeg_calc_output_dimensions) \
+  X(jpeg_start_decompress) X(jpeg_crop_scanline) X(jpeg_skip_scanlines) X(jpeg_read_scanlines) \
+  X(jpeg_finish_decompress) X(jpeg_abort_decompress) X(jpeg_destroy_decompress) \
+  X(jpeg_resync_to_restart) X(jpeg_CreateCompress) X(jpeg_set_defaults) X(jpeg_set_quality) \
+  X(jpeg_simple_progression) X(jpeg_start_compress) X(jpeg_write_marker) \
+  X(jpeg_write_scanlines) X(jpeg_finish_compress) X(jpeg_destroy_compress)
+// clang-format on
 
 #define JPEG_MEMBER(name) __typeof__(&name) name;
 static struct { JPEG_FUNCTIONS(JPEG_MEMBER) } lib;

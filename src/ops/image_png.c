@@ -21,19 +21,18 @@
 
 #include "base/alloc.h"
 
-#define PNG_FUNCTIONS(X)                                                                          \
-  X(png_create_read_struct)                                                                       \
-  X(png_create_info_struct) X(png_destroy_read_struct) X(png_set_read_fn) X(png_read_info)        \
-      X(png_get_IHDR) X(png_get_valid) X(png_get_channels) X(png_set_tRNS_to_alpha)               \
-          X(png_set_add_alpha) X(png_set_strip_alpha) X(png_set_strip_16) X(png_set_packing)      \
-              X(png_set_interlace_handling) X(png_set_swap) X(png_set_palette_to_rgb)             \
-                  X(png_set_expand_gray_1_2_4_to_8) X(png_set_rgb_to_gray) X(png_set_gray_to_rgb) \
-                      X(png_read_update_info) X(png_get_rowbytes) X(png_read_row) X(png_read_end) \
-                          X(png_get_io_ptr) X(png_get_error_ptr) X(png_create_write_struct)       \
-                              X(png_destroy_write_struct) X(png_set_write_fn)                     \
-                                  X(png_set_compression_level) X(png_set_compression_mem_level)   \
-                                      X(png_set_IHDR) X(png_write_info) X(png_write_row)          \
-                                          X(png_write_end) X(png_error)
+// clang-format off
+#define PNG_FUNCTIONS(X) \
+  X(png_create_read_struct) X(png_create_info_struct) X(png_destroy_read_struct) \
+  X(png_set_read_fn) X(png_read_info) X(png_get_IHDR) X(png_get_valid) X(png_get_channels) \
+  X(png_set_tRNS_to_alpha) X(png_set_add_alpha) X(png_set_strip_alpha) X(png_set_strip_16) \
+  X(png_set_packing) X(png_set_interlace_handling) X(png_set_swap) X(png_set_palette_to_rgb) \
+  X(png_set_expand_gray_1_2_4_to_8) X(png_set_rgb_to_gray) X(png_set_gray_to_rgb) \
+  X(png_read_update_info) X(png_get_rowbytes) X(png_read_row) X(png_read_end) X(png_get_io_ptr) \
+  X(png_get_error_ptr) X(png_create_write_struct) X(png_destroy_write_struct) \
+  X(png_set_write_fn) X(png_set_compression_level) X(png_set_compression_mem_level) \
+  X(png_set_IHDR) X(png_write_info) X(png_write_row) X(png_write_end) X(png_error)
+// clang-format on
 
 #define PNG_MEMBER(name) __typeof__(&name) name;
 static struct { PNG_FUNCTIONS(PNG_MEMBER) } lib;

@@ -32,7 +32,8 @@ fy_code fy_out_alias(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64
   fy_tensor *t = NULL;
   bool own = planned && planned->data && planned->dtype == in->dtype &&
              fy_shape_equal(planned->rank, planned->dims, rank, dims);
-  if ((own || !in->buffer) && in->device && ctx->svc->keep) {  // memory that only its device can copy
+  if ((own || !in->buffer) && in->device &&
+      ctx->svc->keep) {  // memory that only its device can copy
     fy_tensor *kept = NULL;
     FY_TRY(ctx->svc->keep(ctx, ctx->in[j], &kept, err));
     fy_code code = fy_tensor_alias(kept, kept->dtype, rank, dims, &t, err);

@@ -63,8 +63,8 @@ struct fy_site {
   const fy_pshape *in_shapes;        // what the compiler knows; NULL in eager mode
   const fy_tensor *const *in_value;  // constants known at compile time; NULL in eager mode
   void *state;                       // prepare()'s; freed by release()
-  const fy_fast_kernel *fast;  // a device's better kernel, or NULL: op->impl->compute
-  void *fast_state;            // its own; freed by its release()
+  const fy_fast_kernel *fast;        // a device's better kernel, or NULL: op->impl->compute
+  void *fast_state;                  // its own; freed by its release()
   // Bit per input whose memory nothing in this program writes: a kernel that keeps a reference to it
   // may keep what it made of it (packed weights). Constants, and variables that are only read.
   uint64_t steady_inputs;
@@ -131,8 +131,9 @@ typedef fy_code (*fy_prepare_fn)(fy_site *site, fy_error *err);
 // Memory that a call takes besides its outputs, told from shapes alone before any run, so that it can
 // be planned and predicted.
 typedef struct fy_needs {
-  size_t scratch;  // during the call: the sum of what it will ask of fy_scratch, in lines of 64 bytes
-  size_t kept;     // between calls: what the kernel makes of its weights
+  size_t
+      scratch;  // during the call: the sum of what it will ask of fy_scratch, in lines of 64 bytes
+  size_t kept;  // between calls: what the kernel makes of its weights
 } fy_needs;
 // |ctx| is no real call: its inputs have types and shapes but no data, and it has no outputs.
 typedef void (*fy_needs_fn)(fy_kernel_ctx *ctx, fy_needs *out);

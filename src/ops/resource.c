@@ -192,9 +192,8 @@ const fy_object_type fy_temp_variable_type = {"N10tensorflow19TemporaryVariableO
                                               destroy_variable};
 
 fy_code fy_ref_variable(const fy_tensor *handle, fy_variable **out, fy_error *err) {
-  fy_object *o = handle->dtype == FY_RESOURCE && handle->count == 1
-                     ? *(fy_object *const *)handle->data
-                     : NULL;
+  fy_object *o =
+      handle->dtype == FY_RESOURCE && handle->count == 1 ? *(fy_object *const *)handle->data : NULL;
   const bool fits = o && (o->type == &fy_ref_variable_type || o->type == &fy_temp_variable_type ||
                           o->type == &fy_variable_type);
   *out = fits ? (fy_variable *)o : NULL;

@@ -30,12 +30,17 @@ static const struct function {
   double (*exact)(double);
   double ulp;
 } functions[] = {
-    {"exp", FY_EW_EXP, exp, 1.2},       {"log", FY_EW_LOG, log, 1.0},
-    {"log1p", FY_EW_LOG1P, log1p, 1.7}, {"expm1", FY_EW_EXPM1, expm1, 1.8},
-    {"tanh", FY_EW_TANH, tanh, 6},      {"sigmoid", FY_EW_SIGMOID, sigmoid, 4},
+    {"exp", FY_EW_EXP, exp, 1.2},
+    {"log", FY_EW_LOG, log, 1.0},
+    {"log1p", FY_EW_LOG1P, log1p, 1.7},
+    {"expm1", FY_EW_EXPM1, expm1, 1.8},
+    {"tanh", FY_EW_TANH, tanh, 6},
+    {"sigmoid", FY_EW_SIGMOID, sigmoid, 4},
     {"erfc", FY_EW_ERFC, erfc, 10},
-    {"erf", FY_EW_ERF, erf, 1.3},       {"elu", FY_EW_ELU, elu, 1.8},
-    {"selu", FY_EW_SELU, selu, 2.7},    {"softplus", FY_EW_SOFTPLUS, softplus, 8.0},
+    {"erf", FY_EW_ERF, erf, 1.3},
+    {"elu", FY_EW_ELU, elu, 1.8},
+    {"selu", FY_EW_SELU, selu, 2.7},
+    {"softplus", FY_EW_SOFTPLUS, softplus, 8.0},
 };
 enum { NUM_FUNCTIONS = sizeof functions / sizeof functions[0], CHUNK = 1021, STEP = 9973 };
 

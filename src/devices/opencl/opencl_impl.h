@@ -24,17 +24,16 @@
 #include "ops/op.h"
 
 // --- the functions of the loader, opencl_load.c ---
-#define FY_CL_FUNCTIONS(X)                                                                         \
-  X(GetPlatformIDs)                                                                                \
-  X(GetPlatformInfo)                                                                               \
-  X(GetDeviceIDs) X(GetDeviceInfo) X(CreateContext) X(ReleaseContext) X(CreateCommandQueue)        \
-      X(ReleaseCommandQueue) X(CreateBuffer) X(ReleaseMemObject) X(CreateProgramWithSource)        \
-          X(CreateProgramWithBinary) X(BuildProgram) X(GetProgramBuildInfo) X(GetProgramInfo)      \
-              X(ReleaseProgram) X(CreateKernel) X(ReleaseKernel) X(SetKernelArg)                   \
-                  X(EnqueueNDRangeKernel) X(EnqueueReadBuffer) X(EnqueueWriteBuffer)               \
-                      X(EnqueueCopyBuffer) X(EnqueueMapBuffer) X(EnqueueUnmapMemObject)            \
-                          X(WaitForEvents) X(GetEventInfo) X(RetainEvent) X(ReleaseEvent) X(Flush) \
-                              X(Finish)
+// clang-format off
+#define FY_CL_FUNCTIONS(X) \
+  X(GetPlatformIDs) X(GetPlatformInfo) X(GetDeviceIDs) X(GetDeviceInfo) X(CreateContext) \
+  X(ReleaseContext) X(CreateCommandQueue) X(ReleaseCommandQueue) X(CreateBuffer) \
+  X(ReleaseMemObject) X(CreateProgramWithSource) X(CreateProgramWithBinary) X(BuildProgram) \
+  X(GetProgramBuildInfo) X(GetProgramInfo) X(ReleaseProgram) X(CreateKernel) X(ReleaseKernel) \
+  X(SetKernelArg) X(EnqueueNDRangeKernel) X(EnqueueReadBuffer) X(EnqueueWriteBuffer) \
+  X(EnqueueCopyBuffer) X(EnqueueMapBuffer) X(EnqueueUnmapMemObject) X(WaitForEvents) \
+  X(GetEventInfo) X(RetainEvent) X(ReleaseEvent) X(Flush) X(Finish)
+// clang-format on
 
 typedef struct fy_cl {
 #define X(name) __typeof__(cl##name) *name;
