@@ -108,8 +108,8 @@ static bool take_norm(const fy_rewriter *r, chain *c) {
   fy_node *n = only_reader(r, c->last);
   if (!n || !is_float(c->head) || fy_node_is(c->head, "MatMul") ||
       strncmp(n->op_name, "FusedBatchNorm", 14) != 0 || strstr(n->op_name, "Grad") ||
-      !may_join(r, c, n) || n->num_inputs < 5 || c->epsilon != 0 || c->num_args > MOST_ARGS - 4 ||
-      !has_nhwc(n))
+      !may_join(r, c, n) || n->num_inputs < 5 || strstr(c->steps, "norm") ||
+      c->num_args > MOST_ARGS - 4 || !has_nhwc(n))
     return false;
   const fy_attr *training = fy_attrs_get(&n->attrs, "is_training");
   const fy_attr *epsilon = fy_attrs_get(&n->attrs, "epsilon");
