@@ -100,6 +100,19 @@ int cli_next(cli_args *a, const cli_option *options, size_t n, const char **valu
   return CLI_BAD;
 }
 
+int cli_only_json(const cli_command *c, int argc, char **argv, bool *json) {
+  static const cli_option options[] = {{"--json", false}};
+  cli_args a = {c, argc, 0, argv};
+  const char *value;
+  *json = false;
+  for (int o; (o = cli_next(&a, options, 1, &value)) != CLI_END;) {
+    if (o == CLI_BAD) return EXIT_USAGE;
+    if (o == CLI_WORD) return cli_usage(c, "'%s' is one word too many", value);
+    *json = true;
+  }
+  return EXIT_OK;
+}
+
 bool cli_number(const char *text, int64_t *out) {
   char *end;
   errno = 0;

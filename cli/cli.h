@@ -37,6 +37,8 @@ enum { CLI_END = -1, CLI_WORD = -2, CLI_BAD = -3 };
 // The number of the next option in |options|, with its value; CLI_WORD for anything else, which is
 // in |*value|; CLI_BAD after saying what is wrong (the command then returns EXIT_USAGE).
 int cli_next(cli_args *a, const cli_option *options, size_t n, const char **value);
+// The arguments of a command whose only option is --json; EXIT_USAGE after saying what is wrong.
+int cli_only_json(const cli_command *c, int argc, char **argv, bool *json);
 
 // "ferry: " and a line on stderr.
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

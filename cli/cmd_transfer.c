@@ -2,15 +2,8 @@
 #include "cli.h"
 
 static int run(int argc, char **argv) {
-  static const cli_option options[] = {{"--json", false}};
-  cli_args a = {&command_transfer, argc, 0, argv};
-  const char *value;
-  bool json = false;
-  for (int o; (o = cli_next(&a, options, 1, &value)) != CLI_END;) {
-    if (o == CLI_BAD) return EXIT_USAGE;
-    if (o == CLI_WORD) return cli_usage(a.command, "'%s' is one word too many", value);
-    json = true;
-  }
+  bool json;
+  if (cli_only_json(&command_transfer, argc, argv, &json)) return EXIT_USAGE;
   ferry_runtime *rt;
   ferry_error err;
   char *text;

@@ -212,6 +212,22 @@ static void hand_over(const fy_prediction *p, ferry_prediction *out) {
   out->spill_ns = p->spill_ns;
 }
 
+// What is to be predicted: |q|'s run in |s|. |run| is a part of |out| and must live as long.
+static void predict_args(const ferry_session *s, const fy_ferry_query *q, fy_run_args *run,
+                         fy_predict_args *out) {
+  *run = (fy_run_args){.feeds = q->feeds,
+                       .num_feeds = q->num_feeds,
+                       .fetches = q->fetches,
+                       .num_fetches = q->num_fetches,
+                       .targets = q->targets,
+                       .num_targets = q->num_targets};
+  *out = (fy_predict_args){.session = s->session,
+                           .devices = s->devices,
+                           .run = run,
+                           .shapes = q->shapes,
+                           .batched = q->batched};
+}
+
 static fy_code chart(ferry_session *s, const ferry_request *r, ferry_chart what, bool svg,
                      fy_str *out, fy_error *err) {
   const fy_chart_form form = svg ? FY_CHART_SVG : FY_CHART_TEXT;
@@ -224,17 +240,9 @@ static fy_code chart(ferry_session *s, const ferry_request *r, ferry_chart what,
   }
   fy_ferry_query q;
   FY_TRY(fy_ferry_query_make(s->graph, r, &q, err));
-  fy_run_args run = {.feeds = q.feeds,
-                     .num_feeds = q.num_feeds,
-                     .fetches = q.fetches,
-                     .num_fetches = q.num_fetches,
-                     .targets = q.targets,
-                     .num_targets = q.num_targets};
-  fy_predict_args args = {.session = s->session,
-                          .devices = s->devices,
-                          .run = &run,
-                          .shapes = q.shapes,
-                          .batched = q.batched};
+  fy_run_args run;
+  fy_predict_args args;
+  predict_args(s, &q, &run, &args);
   fy_sweep *sweep = fy_malloc(sizeof *sweep);
   fy_code code = sweep ? fy_predict_sweep(&args, sweep, err) : fy_fail_oom(err, sizeof *sweep);
   if (!code) fy_chart_batch(out, sweep, form);
@@ -267,17 +275,9 @@ int ferry_predict(ferry_session *s, const ferry_request *r, ferry_prediction *ou
   memset(out, 0, sizeof *out);
   fy_code code = fy_ferry_query_make(s->graph, r, &q, &e);
   if (!code) {
-    fy_run_args run = {.feeds = q.feeds,
-                       .num_feeds = q.num_feeds,
-                       .fetches = q.fetches,
-                       .num_fetches = q.num_fetches,
-                       .targets = q.targets,
-                       .num_targets = q.num_targets};
-    fy_predict_args args = {.session = s->session,
-                            .devices = s->devices,
-                            .run = &run,
-                            .shapes = q.shapes,
-                            .batched = q.batched};
+    fy_run_args run;
+    fy_predict_args args;
+    predict_args(s, &q, &run, &args);
     code = fy_predict(&args, &p, &e);
     if (!code) hand_over(&p, out);
     fy_ferry_query_free(&q);

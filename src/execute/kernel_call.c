@@ -105,11 +105,6 @@ static fy_code scratch(fy_kernel_ctx *ctx, size_t bytes, void **out, fy_error *e
   return FY_OK;
 }
 
-static void parallel(fy_kernel_ctx *ctx, int64_t n, int64_t grain,
-                     void (*fn)(void *, int64_t, int64_t), void *arg) {
-  fy_pool_for(ctx->site->device ? ctx->site->device->pool : NULL, n, grain, fn, arg);
-}
-
 static bool cancelled(fy_kernel_ctx *ctx) {
   const fy_run *run = ((call_state *)ctx->run)->run;
   if (!run) return false;
@@ -133,33 +128,6 @@ static int64_t step_id(fy_kernel_ctx *ctx) {
   return run ? run->step_id : 0;
 }
 
-static fy_code allocate(fy_kernel_ctx *ctx, fy_dtype dtype, int32_t rank, const int64_t *dims,
-                        fy_tensor **out, fy_error *err) {
-  if (!ctx->site->device) return fy_tensor_new(dtype, rank, dims, out, err);
-  return fy_memory_tensor(ctx->site->device, dtype, rank, dims, ctx->site->node_name, out, err);
-}
-
-static fy_code bring(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
-  return fy_memory_copy_tensor(t, ctx->site->device, out, err);
-}
-
-static fy_tensor *view(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage) {
-  (void)ctx;
-  (void)storage;
-  return t;
-}
-
-static fy_code to_host(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
-  (void)ctx;
-  return fy_memory_copy_tensor(t, NULL, out, err);
-}
-
-static fy_code keep(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
-  (void)ctx;
-  if (t->buffer) return fy_tensor_alias(t, t->dtype, t->rank, t->dims, out, err);
-  return fy_memory_copy_tensor(t, t->device, out, err);
-}
-
 // Only this call holds the handle, and only the handle holds the memory.
 static bool forward(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64_t *dims) {
   const call_state *c = ctx->run;
@@ -177,17 +145,17 @@ static bool forward(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64_
 
 static const fy_services call_services = {.output = output,
                                           .scratch = scratch,
-                                          .parallel = parallel,
+                                          .parallel = fy_service_parallel,
                                           .cancelled = cancelled,
                                           .resources = resources,
                                           .call = call,
                                           .step_id = step_id,
-                                          .allocate = allocate,
-                                          .bring = bring,
-                                          .view = view,
+                                          .allocate = fy_service_allocate,
+                                          .bring = fy_service_bring,
+                                          .view = fy_service_view,
                                           .forward = forward,
-                                          .to_host = to_host,
-                                          .keep = keep};
+                                          .to_host = fy_service_to_host,
+                                          .keep = fy_service_keep};
 
 fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_handle *const *handles,
                        fy_tensor *const *in, fy_tensor **out, fy_error *err) {

@@ -25,4 +25,14 @@ FY_MUST_CHECK fy_code fy_site_bind(fy_site *site, fy_callables *callables, const
                                    fy_error *err);
 void fy_site_deinit(fy_site *site);
 
+// Services (fy_services) that do not depend on who runs the kernel (services.c).
+void fy_service_parallel(fy_kernel_ctx *ctx, int64_t n, int64_t grain,
+                         void (*fn)(void *, int64_t, int64_t), void *arg);
+fy_code fy_service_allocate(fy_kernel_ctx *ctx, fy_dtype dtype, int32_t rank, const int64_t *dims,
+                            fy_tensor **out, fy_error *err);
+fy_code fy_service_bring(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err);
+fy_tensor *fy_service_view(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage);
+fy_code fy_service_to_host(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err);
+fy_code fy_service_keep(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err);
+
 #endif

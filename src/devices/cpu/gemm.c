@@ -31,10 +31,6 @@ const fy_gemm_kernels *fy_gemm_best(void) {
   return &fy_gemm_plain;
 }
 
-static size_t size_of(fy_gemm_type type) {
-  return type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
-}
-
 static int64_t round_up(int64_t n, int64_t to) {
   return (n + to - 1) / to * to;
 }
@@ -46,7 +42,7 @@ bool fy_gemm_packed_bytes(fy_gemm_type type, int64_t k, int64_t n, int64_t group
   if (k < 0 || n < 0 || n > INT64_MAX - columns ||
       __builtin_mul_overflow(round_up(n, columns), k, &total) ||
       __builtin_mul_overflow(total, groups, &total) ||
-      __builtin_mul_overflow(total, (int64_t)size_of(type), &total))
+      __builtin_mul_overflow(total, (int64_t)fy_gemm_size(type), &total))
     return false;
   *out = (size_t)total;
   return true;
@@ -350,7 +346,7 @@ static int64_t tile_rows(const run *r) {
 }
 
 void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
-  run r = {.job = j, .kernels = fy_gemm_best(), .size = size_of(j->type)};
+  run r = {.job = j, .kernels = fy_gemm_best(), .size = fy_gemm_size(j->type)};
   r.columns = r.kernels->columns[j->type];
   r.panels = round_up(j->n, r.columns) / r.columns;
   r.gather = j->conv && !j->backward && j->taps > 1 && j->depth < GATHER_DEPTH &&

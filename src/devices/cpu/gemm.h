@@ -17,6 +17,9 @@
 #define FY_GEMM_ROWS 6  // rows of C that the kernel holds
 
 typedef enum fy_gemm_type { FY_GEMM_F32, FY_GEMM_F64, FY_GEMM_TYPES } fy_gemm_type;
+static inline size_t fy_gemm_size(fy_gemm_type type) {  // of an element
+  return type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+}
 
 // One call of the kernel: a block of at most FY_GEMM_ROWS rows and one panel of columns.
 typedef struct fy_gemm_block {

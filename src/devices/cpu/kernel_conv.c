@@ -46,7 +46,7 @@ static int64_t padded_columns(const fy_conv *c, fy_gemm_type type) {
 static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *c,
                        fy_gemm_type type, size_t bytes, size_t group_bytes, fy_packed **out,
                        fy_error *err) {
-  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const size_t size = fy_gemm_size(type);
   const int64_t columns = c->out_depth / c->groups, k = c->taps * c->filter_depth;
   const int64_t padded = padded_columns(c, type);
   const size_t bias_bytes = (size_t)(padded * c->groups) * size;
@@ -74,7 +74,7 @@ static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *
 }
 
 static size_t weight_bytes(const fy_conv *c, fy_gemm_type type, size_t packed) {
-  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const size_t size = fy_gemm_size(type);
   return packed + (size_t)(padded_columns(c, type) * c->groups) * size +
          2 * (size_t)c->out_depth * size;
 }
@@ -91,7 +91,7 @@ static void conv_needs(fy_kernel_ctx *ctx, fy_needs *out) {
       c.groups < 1 || c.out_depth % c.groups || c.out_spatial < 1)
     return;
   const fy_gemm_type type = in->dtype == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32;
-  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const size_t size = fy_gemm_size(type);
   const int64_t columns = c.out_depth / c.groups, m = c.batch * c.out_spatial;
   const fy_gemm_job j = {.type = type,
                          .m = m,
@@ -119,7 +119,7 @@ static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
   if (!in->count || !filter->count || c.groups < 1 || c.out_depth % c.groups || c.out_spatial < 1)
     return reference(ctx, err);
   const fy_gemm_type type = in->dtype == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32;
-  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const size_t size = fy_gemm_size(type);
   const int64_t columns = c.out_depth / c.groups, k = c.taps * c.filter_depth;
   fy_gemm_job j = {.type = type,
                    .m = c.batch * c.out_spatial,
@@ -183,7 +183,7 @@ static fy_code conv_input(fy_kernel_ctx *ctx, fy_error *err) {
     return reference(ctx, err);
   }
   const fy_gemm_type type = filter->dtype == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32;
-  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const size_t size = fy_gemm_size(type);
   const int64_t deep = c.out_depth / c.groups, wide = c.filter_depth, k = c.taps * deep;
   fy_gemm_job j = {.type = type,
                    .m = c.batch * c.in_spatial,
@@ -355,25 +355,20 @@ static fy_code depthwise(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
-static fy_code new_cache(fy_site *site, fy_error *err) {
-  site->fast_state = fy_pack_cache_new();
-  return site->fast_state ? FY_OK : fy_fail_oom(err, sizeof(fy_pack_cache));
-}
-
 #define REALS (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
 extern const fy_fast_kernel fy_fast_conv2d, fy_fast_conv3d, fy_fast_conv2d_input,
     fy_fast_conv3d_input, fy_fast_depthwise, fy_fast_fused_conv2d, fy_fast_fused_depthwise;
 const fy_fast_kernel fy_fast_conv2d = {.op = "Conv2D",
                                        .name = "gemm",
                                        .dtypes = REALS,
-                                       .prepare = new_cache,
+                                       .prepare = fy_pack_cache_prepare,
                                        .compute = conv,
                                        .needs = conv_needs,
                                        .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_conv3d = {.op = "Conv3D",
                                        .name = "gemm",
                                        .dtypes = REALS,
-                                       .prepare = new_cache,
+                                       .prepare = fy_pack_cache_prepare,
                                        .compute = conv,
                                        .needs = conv_needs,
                                        .release = fy_pack_cache_free};
@@ -390,14 +385,14 @@ const fy_fast_kernel fy_fast_depthwise = {.op = "DepthwiseConv2dNative",
 const fy_fast_kernel fy_fast_fused_conv2d = {.op = "_FerryConv2D",
                                              .name = "gemm",
                                              .dtypes = REALS,
-                                             .prepare = new_cache,
+                                             .prepare = fy_pack_cache_prepare,
                                              .compute = conv,
                                              .needs = conv_needs,
                                              .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_fused_depthwise = {.op = "_FerryDepthwise",
                                                 .name = "depthwise",
                                                 .dtypes = FY_T(FY_FLOAT),
-                                                .prepare = new_cache,
+                                                .prepare = fy_pack_cache_prepare,
                                                 .compute = depthwise,
                                                 .needs = depthwise_needs,
                                                 .release = fy_pack_cache_free};

@@ -66,7 +66,7 @@ static fy_code einsum(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_einsum_begin(ctx, &j, err));
   if (!j.batch || !j.inner) return FY_OK;
   einsum_run r = {.j = &j, .type = ctx->in[0]->dtype == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32};
-  r.size = r.type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  r.size = fy_gemm_size(r.type);
   if (!steps(j.a_rows, j.rows, &r.row) || !steps(j.a_inner, j.inner, &r.k_a) ||
       !steps(j.b_inner, j.inner, &r.k_b) || !steps(j.b_cols, j.cols, &r.column) ||
       !steps(j.o_rows, j.rows, &r.ldc) || !steps(j.o_cols, j.cols, &out_column) ||

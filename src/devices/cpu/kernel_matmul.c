@@ -43,15 +43,7 @@ static void row_blocks(void *arg, int64_t begin, int64_t end) {
 static void few_rows(fy_kernel_ctx *ctx, fy_gemm_type type, const void *a, const void *b, void *c,
                      int64_t m, int64_t k, int64_t n) {
   const fy_gemm_kernels *g = fy_gemm_best();
-  row_job j = {g->row[type],
-               a,
-               b,
-               c,
-               m,
-               k,
-               n,
-               4 * g->columns[type],
-               type == FY_GEMM_F32 ? sizeof(float) : sizeof(double)};
+  row_job j = {g->row[type], a, b, c, m, k, n, 4 * g->columns[type], fy_gemm_size(type)};
   const int64_t blocks = (n + j.block - 1) / j.block;
   if (ctx)
     fy_parallel(ctx, blocks, 0.05 * (double)(m * k * j.block), row_blocks, &j);
@@ -106,7 +98,7 @@ static fy_gemm_job job_of(const shape *s, fy_gemm_type type, const void *a, void
 static fy_code finish_rows(fy_kernel_ctx *ctx, const fy_epilogue *e, fy_gemm_type type,
                            fy_tensor *out, fy_error *err) {
   const int64_t n = out->dims[out->rank - 1];
-  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const size_t size = fy_gemm_size(type);
   const fy_finish_fn finish = fy_epilogue_finish(e);
   double lo, hi;
   void *scale = NULL, *bias = NULL;
@@ -127,7 +119,7 @@ static fy_code finish_rows(fy_kernel_ctx *ctx, const fy_epilogue *e, fy_gemm_typ
 // B packed, its bias after it.
 static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const shape *s, fy_gemm_type type,
                        size_t bytes, fy_packed **out, fy_error *err) {
-  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const size_t size = fy_gemm_size(type);
   const int64_t panel = fy_gemm_best()->columns[type], padded = (s->n + panel - 1) / panel * panel;
   bool fresh;
   FY_TRY(fy_pack_acquire(ctx, ctx->site->fast_state, 1, fy_epilogue_weights(e),
@@ -151,7 +143,7 @@ static void matmul_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   s.n = b->dims[!s.tb];
   const fy_epilogue *e = fy_epilogue_of(ctx->site);
   const fy_gemm_type type = type_of(a->dtype);
-  const size_t size = type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  const size_t size = fy_gemm_size(type);
   const int64_t panel = fy_gemm_best()->columns[type], padded = (s.n + panel - 1) / panel * panel;
   size_t bytes;
   if (s.k != b->dims[s.tb] || !fy_epilogue_fits(ctx, e, s.n, s.m * s.n)) return;
@@ -360,7 +352,7 @@ static fy_code batch_matmul(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, bcast.out_rank + 2, bcast.out_dims, &out, err));
   j.type = type_of(a->dtype);
-  j.size = j.type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
+  j.size = fy_gemm_size(j.type);
   j.a = a->data;
   j.b = b->data;
   j.c = out->data;
@@ -390,18 +382,13 @@ static fy_code batch_matmul(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
-static fy_code new_cache(fy_site *site, fy_error *err) {
-  site->fast_state = fy_pack_cache_new();
-  return site->fast_state ? FY_OK : fy_fail_oom(err, sizeof(fy_pack_cache));
-}
-
 #define REALS (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
 extern const fy_fast_kernel fy_fast_matmul_16, fy_fast_fused_matmul, fy_fast_matmul,
     fy_fast_batch_matmul, fy_fast_batch_matmul_v2, fy_fast_batch_matmul_v3;
 const fy_fast_kernel fy_fast_matmul = {.op = "MatMul",
                                        .name = "gemm",
                                        .dtypes = REALS,
-                                       .prepare = new_cache,
+                                       .prepare = fy_pack_cache_prepare,
                                        .compute = matmul,
                                        .needs = matmul_needs,
                                        .release = fy_pack_cache_free};
@@ -412,25 +399,25 @@ const fy_fast_kernel fy_fast_matmul_16 = {.op = "MatMul",
 const fy_fast_kernel fy_fast_fused_matmul = {.op = "_FerryMatMul",
                                              .name = "gemm",
                                              .dtypes = REALS,
-                                             .prepare = new_cache,
+                                             .prepare = fy_pack_cache_prepare,
                                              .compute = matmul,
                                              .needs = matmul_needs,
                                              .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_batch_matmul = {.op = "BatchMatMul",
                                              .name = "gemm",
                                              .dtypes = REALS,
-                                             .prepare = new_cache,
+                                             .prepare = fy_pack_cache_prepare,
                                              .compute = batch_matmul,
                                              .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_batch_matmul_v2 = {.op = "BatchMatMulV2",
                                                 .name = "gemm",
                                                 .dtypes = REALS,
-                                                .prepare = new_cache,
+                                                .prepare = fy_pack_cache_prepare,
                                                 .compute = batch_matmul,
                                                 .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_batch_matmul_v3 = {.op = "BatchMatMulV3",
                                                 .name = "gemm",
                                                 .dtypes = REALS,
-                                                .prepare = new_cache,
+                                                .prepare = fy_pack_cache_prepare,
                                                 .compute = batch_matmul,
                                                 .release = fy_pack_cache_free};

@@ -33,10 +33,12 @@ const fy_fast_kernel *fy_cpu_kernel(const fy_site *site) {
 }
 
 // ---------------------------------------------------------------- packed weights
-fy_pack_cache *fy_pack_cache_new(void) {
+fy_code fy_pack_cache_prepare(fy_site *site, fy_error *err) {
   fy_pack_cache *c = fy_calloc(1, sizeof *c);
-  if (c) fy_mutex_init(&c->mu);
-  return c;
+  if (!c) return fy_fail_oom(err, sizeof *c);
+  fy_mutex_init(&c->mu);
+  site->fast_state = c;
+  return FY_OK;
 }
 
 static void drop(fy_packed *p) {

@@ -29,7 +29,8 @@ typedef struct fy_pack_cache {
   fy_packed *current;
 } fy_pack_cache;
 
-fy_pack_cache *fy_pack_cache_new(void);
+// prepare() and release() of a kernel whose state is such a cache.
+fy_code fy_pack_cache_prepare(fy_site *site, fy_error *err);
 void fy_pack_cache_free(void *cache);
 // Finds what was made of inputs first..first+n-1, or makes room of |bytes|; |*fresh| tells that the
 // caller has to fill it. Release it after use.
