@@ -13,11 +13,15 @@
 
 #include "base/alloc.h"
 
-#define KC           384    // terms of the sum at a time
-#define TILE_GROUPS  16     // blocks of rows in a tile
-#define MAX_POINTERS 4096   // of a tile: its rows times the taps
-#define GATHER_DEPTH 16     // windows over fewer channels are copied out …
-#define GATHER_BYTES 65536  // … into this much memory
+#define KC               256      // terms of the sum at a time
+#define FAR_BYTES        4194304  // a packed B of this size is not in L2: its next panel is called for
+#define TILE_GROUPS      16       // blocks of rows in a tile
+#define ITEMS_PER_THREAD 8        // so that a thread that comes late or is held up costs little …
+#define ITEM_NS          2.5e3  // … but none shorter than this
+#define MAX_POINTERS     4096   // of a tile: its rows times the taps
+#define NS_PER_TERM      0.025  // on one thread
+#define GATHER_DEPTH     16     // windows over fewer channels are copied out …
+#define GATHER_BYTES     65536  // … into this much memory
 
 #if defined(__x86_64__)
 extern const fy_gemm_kernels fy_gemm_avx2;
@@ -105,7 +109,7 @@ typedef struct run {
   int64_t tile_rows, panels, chunk, chunks;  // panels of an item; items per tile
   int columns;
   size_t size;
-  bool gather;
+  bool gather, far;
 } run;
 
 typedef struct pixel {
@@ -272,8 +276,12 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
   if (j->bias) b.bias = (const char *)j->bias + (size_t)(p * r->columns) * r->size;
   const bool half = width * 2 == r->columns, whole = width == r->columns || half;
   const fy_gemm_fn *kernels = (half ? r->kernels->half : r->kernels->block)[j->type];
+  const char *next = (const char *)b.b + (size_t)(taps * depth * r->columns) * r->size;
+  const int64_t lines = s->taps * s->depth * r->columns * (int64_t)r->size / 64 / cuts->n + 1;
   for (int i = 0; i < cuts->n; i++) {
     const int64_t n = cuts->rows[i];
+    for (int64_t line = 0; r->far && line < lines; line++, next += 64)
+      __builtin_prefetch(next, 0, 2);
     const size_t at = (size_t)(m * j->ldc + p * r->columns) * r->size;
     b.rows = rows + s->tap * n;
     b.c = (char *)j->c + at;
@@ -356,7 +364,10 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   r.chunks = 1;
   int64_t tiles = (j->m + r.tile_rows - 1) / r.tile_rows;
   r.tile_rows = round_up((j->m + tiles - 1) / tiles, FY_GEMM_ROWS);  // no short one at the end
-  const int64_t want = ctx && ctx->threads > 1 ? 3 * (int64_t)ctx->threads : 1;
+  r.far = !j->ldb && r.panels * r.columns * j->taps * j->depth * (int64_t)r.size > FAR_BYTES;
+  const double all_ns = NS_PER_TERM * (double)j->m * (double)j->n * (double)(j->taps * j->depth);
+  int64_t want = ctx && ctx->threads > 1 ? ITEMS_PER_THREAD * (int64_t)ctx->threads : 1;
+  if ((double)want * ITEM_NS > all_ns) want = (int64_t)(all_ns / ITEM_NS);
   // Few rows: share out the columns, each thread its part of B; then smaller tiles.
   while (tiles * r.chunks < want && r.chunk > 2) {
     r.chunk = (r.chunk + 1) / 2;
@@ -372,6 +383,6 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   }
   const double rows = (double)(j->m < r.tile_rows ? j->m : r.tile_rows);
   fy_parallel(ctx, tiles * r.chunks,
-              0.025 * rows * (double)(r.chunk * r.columns) * (double)(j->taps * j->depth), items,
-              &r);
+              NS_PER_TERM * rows * (double)(r.chunk * r.columns) * (double)(j->taps * j->depth),
+              items, &r);
 }
