@@ -286,6 +286,27 @@ bool fy_pool_submit(fy_pool *pool, void (*fn)(void *), void *arg) {
   return queued;
 }
 
+void fy_pool_help(fy_pool *pool, bool (*done)(void *), void *arg) {
+  fy_lock(&pool->mu);
+  while (!done(arg)) {
+    loop *l = open_loop(pool);
+    if (l)
+      help_loop(pool, l, 0);
+    else if (pool->task_count > 0)
+      run_task(pool);
+    else
+      rest(pool);
+  }
+  fy_unlock(&pool->mu);
+}
+
+void fy_pool_nudge(fy_pool *pool) {
+  fy_lock(&pool->mu);
+  atomic_fetch_add_explicit(&pool->events, 1, memory_order_release);
+  if (pool->sleepers > 0) fy_cond_broadcast(&pool->wake);
+  fy_unlock(&pool->mu);
+}
+
 static void publish(fy_pool *pool, loop *l) {
   fy_lock(&pool->mu);
   l->older = pool->loops;

@@ -21,6 +21,11 @@ int fy_pool_threads(const fy_pool *pool);
 // has no workers.
 bool fy_pool_submit(fy_pool *pool, void (*fn)(void *), void *arg);
 
+// The calling thread works for the pool until done(arg), which is asked whenever something happened
+// and after fy_pool_nudge; it must be quick and must not call the pool.
+void fy_pool_help(fy_pool *pool, bool (*done)(void *), void *arg);
+void fy_pool_nudge(fy_pool *pool);
+
 // Calls fn(arg, begin, end) over [0, n) in pieces of at least |grain|; returns when all are done.
 // fn runs concurrently on distinct ranges. |pool| may be NULL: inline.
 void fy_pool_for(fy_pool *pool, int64_t n, int64_t grain,
