@@ -261,6 +261,7 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
   const int64_t k = s->tap * depth + s->at;
   fy_gemm_block b = {.taps = s->taps,
                      .depth = s->depth,
+                     .taps_all = taps,
                      .step = j->conv ? 1 : j->k_step,
                      .ldb = j->ldb ? j->ldb : r->columns,
                      .ldc = j->ldc,
@@ -276,13 +277,15 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
   if (j->bias) b.bias = (const char *)j->bias + (size_t)(p * r->columns) * r->size;
   const bool half = width * 2 == r->columns, whole = width == r->columns || half;
   const fy_gemm_fn *kernels = (half ? r->kernels->half : r->kernels->block)[j->type];
-  const char *next = (const char *)b.b + (size_t)(taps * depth * r->columns) * r->size;
-  const int64_t lines = s->taps * s->depth * r->columns * (int64_t)r->size / 64 / cuts->n + 1;
-  for (int i = 0; i < cuts->n; i++) {
+  if (r->far) {
+    b.next = (const char *)b.b + (size_t)(taps * depth * r->columns) * r->size;
+    b.lines = s->taps * s->depth * r->columns * (int64_t)r->size / 64 / cuts->n + 1;
+  }
+  for (int i = 0; i < cuts->n; i += (int)b.count) {
     const int64_t n = cuts->rows[i];
-    for (int64_t line = 0; r->far && line < lines; line++, next += 64)
-      __builtin_prefetch(next, 0, 2);
     const size_t at = (size_t)(m * j->ldc + p * r->columns) * r->size;
+    b.count = 1;
+    while (whole && i + b.count < cuts->n && cuts->rows[i + b.count] == n) b.count++;
     b.rows = rows + s->tap * n;
     b.c = (char *)j->c + at;
     b.add = j->add ? (const char *)j->add + at : NULL;
@@ -290,8 +293,9 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
       kernels[n](&b);
     else
       edge(r, &b, n, width);
-    rows += n * taps;
-    m += n;
+    if (b.next) b.next += b.count * b.lines * 64;
+    rows += b.count * n * taps;
+    m += b.count * n;
   }
 }
 

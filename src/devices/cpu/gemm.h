@@ -21,12 +21,17 @@ static inline size_t fy_gemm_size(fy_gemm_type type) {  // of an element
   return type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
 }
 
-// One call of the kernel: a block of at most FY_GEMM_ROWS rows and one panel of columns.
+// One call of the kernel: blocks of at most FY_GEMM_ROWS rows, one below the other, and one panel of
+// columns.
 typedef struct fy_gemm_block {
-  int64_t taps, depth;
-  const void *const *rows;  // [taps][number of rows of the block]
-  int64_t offset, step;     // first element in a row, distance to the next (elements)
-  const void *b;            // [taps * depth] rows of a panel
+  int64_t count;            // blocks
+  int64_t taps, depth;      // of this piece of the sum
+  const void *const *rows;  // [count][taps_all][number of rows of a block], from the first tap on
+  int64_t taps_all;
+  const char *next;  // what will be read next: |lines| cache lines of it are called for per block
+  int64_t lines;
+  int64_t offset, step;  // first element in a row, distance to the next (elements)
+  const void *b;         // [taps * depth] rows of a panel
   int64_t ldb;
   void *c;
   int64_t ldc;
