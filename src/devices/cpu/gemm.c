@@ -180,10 +180,8 @@ typedef struct blocks {  // of a tile's rows
 // All blocks are about equal, because one with a single row costs as much as one with three.
 static blocks cut(int64_t rows) {
   blocks b = {.n = (int)((rows + FY_GEMM_ROWS - 1) / FY_GEMM_ROWS)};
-  for (int i = 0; i < b.n; i++) {
-    b.rows[i] = (uint8_t)((rows + b.n - i - 1) / (b.n - i));
-    rows -= b.rows[i];
-  }
+  const int each = (int)rows / b.n, more = (int)rows % b.n;
+  for (int i = 0; i < b.n; i++) b.rows[i] = (uint8_t)(each + (i < more));
   return b;
 }
 

@@ -187,8 +187,8 @@ static void matmul_needs(fy_kernel_ctx *ctx, fy_needs *out) {
 
 static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
-  shape s = {.ta = fy_site_bool(ctx->site, "transpose_a"),
-             .tb = fy_site_bool(ctx->site, "transpose_b")};
+  const fy_pack_cache *site = ctx->site->fast_state;
+  shape s = {.ta = site->turn_a, .tb = site->turn_b};
   const fy_epilogue *e = fy_epilogue_of(ctx->site);
   const bool tall = e && a->rank > 2;  // _FerryMatMul alone takes matrices of higher rank
   if ((a->rank != 2 && !tall) || b->rank != 2 || a->dtype != b->dtype || !a->count || !b->count)
@@ -355,8 +355,8 @@ static fy_code one_b(fy_kernel_ctx *ctx, const shape *s, fy_gemm_type type, fy_t
 
 static fy_code batch_matmul(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
-  batch_job j = {
-      .s = {.ta = fy_site_bool(ctx->site, "adj_x"), .tb = fy_site_bool(ctx->site, "adj_y")}};
+  const fy_pack_cache *site = ctx->site->fast_state;
+  batch_job j = {.s = {.ta = site->turn_a, .tb = site->turn_b}};
   fy_bcast bcast;
   if (a->rank < 2 || b->rank < 2 || a->dtype != b->dtype || !a->count || !b->count ||
       ctx->site->out_types[0] != a->dtype)
