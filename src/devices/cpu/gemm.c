@@ -204,21 +204,51 @@ static void find_rows(const run *r, const blocks *k, int64_t m0, int64_t m1, con
   }
 }
 
+// What one line of a window sees, copied out: neighbours lie side by side in the image.
+static inline void copy_line(char *to, const char *from, size_t bytes) {
+  switch (bytes) {  // three channels: copies of known length
+    case 9 * sizeof(float): memcpy(to, from, 9 * sizeof(float)); break;
+    case 15 * sizeof(float): memcpy(to, from, 15 * sizeof(float)); break;
+    case 21 * sizeof(float): memcpy(to, from, 21 * sizeof(float)); break;
+    default: memcpy(to, from, bytes);
+  }
+}
+
 // The same for windows over few channels: what they see is copied to |buffer|, row by row.
 static void gather_rows(const run *r, int64_t m0, int64_t m1, char *buffer, const void **out) {
   const fy_gemm_job *j = r->job;
-  const void *seen[GATHER_BYTES / sizeof(float) / FY_GEMM_ROWS];
-  const size_t bytes = (size_t)j->depth * r->size;
+  const fy_window *w = j->conv->w;
+  const size_t bytes = (size_t)j->depth * r->size, line = bytes * (size_t)w[2].size;
+  const bool side_by_side = j->pixel == j->depth && w[2].dilation == 1;
+  const char *base = (const char *)j->a + (size_t)j->first * r->size;
   pixel p = pixel_of(j, m0);
-  for (int64_t m = m0; m < m1; m++) {
-    see(r, &p, seen, 1);
-    next_pixel(j, &p);
+  for (int64_t m = m0; m < m1; m++, next_pixel(j, &p)) {
     *out++ = buffer;
-    for (int64_t t = 0; t < j->taps; t++, buffer += bytes) {
-      if (bytes == 3 * sizeof(float))
-        memcpy(buffer, seen[t], 3 * sizeof(float));
-      else
-        memcpy(buffer, seen[t], bytes);
+    const int64_t x0 = p.at[2] * w[2].stride - w[2].before;
+    const bool whole = side_by_side && x0 >= 0 && x0 + w[2].size <= w[2].in;
+    for (int64_t z = 0; z < w[0].size; z++) {
+      const int64_t iz = source(&w[0], p.at[0], z, false);
+      for (int64_t y = 0; y < w[1].size; y++, buffer += line) {
+        const int64_t iy = source(&w[1], p.at[1], y, false);
+        if (iz < 0 || iy < 0) {
+          memset(buffer, 0, line);
+          continue;
+        }
+        const char *from =
+            base +
+            (size_t)(((p.image * w[0].in + iz) * w[1].in + iy) * w[2].in * j->pixel) * r->size;
+        if (whole) {
+          copy_line(buffer, from + (size_t)(x0 * j->pixel) * r->size, line);
+          continue;
+        }
+        for (int64_t x = 0; x < w[2].size; x++) {
+          const int64_t ix = source(&w[2], p.at[2], x, false);
+          if (ix < 0)
+            memset(buffer + (size_t)x * bytes, 0, bytes);
+          else
+            memcpy(buffer + (size_t)x * bytes, from + (size_t)(ix * j->pixel) * r->size, bytes);
+        }
+      }
     }
   }
 }
@@ -266,6 +296,7 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
                      .ldadd = j->ldc,
                      .first = s->first,
                      .last = s->last,
+                     .clamps = j->lo > -INFINITY || j->hi < INFINITY,
                      .lo = j->lo,
                      .hi = j->hi};
   b.offset = s->at * b.step;

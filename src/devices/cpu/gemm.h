@@ -40,6 +40,7 @@ typedef struct fy_gemm_block {
   const void *bias;  // one panel of columns; NULL: none
   const void *add;   // like c, NULL: none
   int64_t ldadd;
+  bool clamps;
   double lo, hi;  // the result is clamped; NaN stays
 } fy_gemm_block;
 
@@ -47,6 +48,12 @@ typedef void (*fy_gemm_fn)(const fy_gemm_block *block);
 // A few rows times a wide matrix as it is: |n| columns of b (row length ldb).
 typedef void (*fy_gemm_row_fn)(const void *a, const void *b, int64_t ldb, int64_t k, int64_t n,
                                void *c);
+
+// Depthwise, pixels of a row that see nothing beyond its ends: |lines| are what the first of them sees
+// of each of |height| lines, |filters| the weights of that line.
+typedef void (*fy_line_fn)(const float *const *lines, const float *const *filters, int64_t height,
+                           int64_t channels, const float *bias, float lo, float hi, float *out,
+                           int64_t n);
 
 typedef struct fy_gemm_kernels {
   const char *name;
@@ -57,6 +64,7 @@ typedef struct fy_gemm_kernels {
   // Depthwise: out[x][c] for |n| pixels of a row; |rows| as above, one pixel after the other.
   void (*depthwise)(const float *const *rows, const float *filter, int64_t taps, int64_t channels,
                     const float *bias, float lo, float hi, float *out, int64_t n);
+  fy_line_fn line[2][2];  // windows 3 and 5 wide; stride 1 and 2
 } fy_gemm_kernels;
 
 const fy_gemm_kernels *fy_gemm_best(void);
