@@ -3,8 +3,8 @@
 //
 // An item of work is a tile of rows times some panels of columns. Inside it the sum is cut into
 // pieces of about KC terms, so that a panel's piece stays in L1 while the rows of the tile, which
-// stay in L2, pass by. A window over few channels (the first layer of an image model) is copied out
-// for the tile, because the kernel wants longer runs than three channels.
+// stay in L2, pass by. Of a window over few channels (the first layer of an image model) whole lines
+// are taken at once, because the kernel wants longer runs than three channels.
 
 #include "devices/cpu/gemm.h"
 
@@ -204,49 +204,40 @@ static void find_rows(const run *r, const blocks *k, int64_t m0, int64_t m1, con
   }
 }
 
-// What one line of a window sees, copied out: neighbours lie side by side in the image.
-static inline void copy_line(char *to, const char *from, size_t bytes) {
-  switch (bytes) {  // three channels: copies of known length
-    case 9 * sizeof(float): memcpy(to, from, 9 * sizeof(float)); break;
-    case 15 * sizeof(float): memcpy(to, from, 15 * sizeof(float)); break;
-    case 21 * sizeof(float): memcpy(to, from, 21 * sizeof(float)); break;
-    default: memcpy(to, from, bytes);
-  }
-}
-
-// The same for windows over few channels: what they see is copied to |buffer|, row by row.
-static void gather_rows(const run *r, int64_t m0, int64_t m1, char *buffer, const void **out) {
+// The same for windows over few channels, whose lines count as taps: pixels side by side are one run
+// of the image. What lies partly outside of it is copied to |buffer|.
+static void find_lines(const run *r, const blocks *k, int64_t m0, char *buffer, const void **out) {
   const fy_gemm_job *j = r->job;
   const fy_window *w = j->conv->w;
-  const size_t bytes = (size_t)j->depth * r->size, line = bytes * (size_t)w[2].size;
+  const size_t bytes = (size_t)j->depth * r->size;
   const bool side_by_side = j->pixel == j->depth && w[2].dilation == 1;
+  const int64_t lines = w[0].size * w[1].size;
   const char *base = (const char *)j->a + (size_t)j->first * r->size;
   pixel p = pixel_of(j, m0);
-  for (int64_t m = m0; m < m1; m++, next_pixel(j, &p)) {
-    *out++ = buffer;
-    const int64_t x0 = p.at[2] * w[2].stride - w[2].before;
-    const bool whole = side_by_side && x0 >= 0 && x0 + w[2].size <= w[2].in;
-    for (int64_t z = 0; z < w[0].size; z++) {
-      const int64_t iz = source(&w[0], p.at[0], z, false);
-      for (int64_t y = 0; y < w[1].size; y++, buffer += line) {
-        const int64_t iy = source(&w[1], p.at[1], y, false);
-        if (iz < 0 || iy < 0) {
-          memset(buffer, 0, line);
-          continue;
-        }
-        const char *from =
-            base +
-            (size_t)(((p.image * w[0].in + iz) * w[1].in + iy) * w[2].in * j->pixel) * r->size;
-        if (whole) {
-          copy_line(buffer, from + (size_t)(x0 * j->pixel) * r->size, line);
-          continue;
-        }
-        for (int64_t x = 0; x < w[2].size; x++) {
-          const int64_t ix = source(&w[2], p.at[2], x, false);
-          if (ix < 0)
-            memset(buffer + (size_t)x * bytes, 0, bytes);
-          else
-            memcpy(buffer + (size_t)x * bytes, from + (size_t)(ix * j->pixel) * r->size, bytes);
+  for (int g = 0; g < k->n; g++, out += k->rows[g - 1] * lines) {
+    for (int64_t i = 0; i < k->rows[g]; i++, next_pixel(j, &p)) {
+      const int64_t x0 = p.at[2] * w[2].stride - w[2].before;
+      const bool whole = side_by_side && x0 >= 0 && x0 + w[2].size <= w[2].in;
+      const void **at = out + i;
+      for (int64_t z = 0; z < w[0].size; z++) {
+        const int64_t iz = source(&w[0], p.at[0], z, false);
+        for (int64_t y = 0; y < w[1].size; y++, at += k->rows[g]) {
+          const int64_t iy = source(&w[1], p.at[1], y, false);
+          const bool inside = iz >= 0 && iy >= 0;
+          const int64_t first = ((p.image * w[0].in + iz) * w[1].in + iy) * w[2].in * j->pixel;
+          const char *from = inside ? base + (size_t)first * r->size : NULL;
+          if (inside && whole) {
+            *at = from + (size_t)(x0 * j->pixel) * r->size;
+            continue;
+          }
+          *at = buffer;
+          for (int64_t x = 0; x < w[2].size; x++, buffer += bytes) {
+            const int64_t ix = inside ? source(&w[2], p.at[2], x, false) : -1;
+            if (ix < 0)
+              memset(buffer, 0, bytes);
+            else
+              memcpy(buffer, from + (size_t)(ix * j->pixel) * r->size, bytes);
+          }
         }
       }
     }
@@ -339,9 +330,9 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
   const blocks cuts = cut(m1 - m0);
   int64_t taps = j->taps, depth = j->depth;
   if (r->gather) {
-    gather_rows(r, m0, m1, buffer, rows);
-    depth *= taps;
-    taps = 1;
+    depth *= j->conv->w[2].size;
+    taps /= j->conv->w[2].size;
+    find_lines(r, &cuts, m0, buffer, rows);
   } else {
     find_rows(r, &cuts, m0, m1, rows);
   }
