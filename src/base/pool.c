@@ -57,8 +57,8 @@ struct fy_pool {
   atomic_int watching;  // workers that look for them now: they are at work within a microsecond
   atomic_llong missed;  // when a loop was last too short to wake one up
   fy_mutex mu;          // guards all below
-  fy_cond wake, loop_done;
-  int sleepers, num_workers, arrived;
+  fy_cond wake, wake_helpers, loop_done;
+  int sleepers, sleeping_helpers, num_workers, arrived;
   bool stopping;
   loop *loops;  // newest first: inner loops finish before outer ones
   task *tasks;  // ring of |task_cap|
@@ -131,6 +131,7 @@ static inline bool watch(fy_pool *pool, done_fn *done, loop *l, unsigned seen, i
 static void announce(fy_pool *pool) {
   atomic_fetch_add_explicit(&pool->events, 1, memory_order_release);
   if (pool->sleepers > 0) fy_cond_signal(&pool->wake);
+  if (pool->sleeping_helpers > 0) fy_cond_broadcast(&pool->wake_helpers);
 }
 
 static void help_loop(fy_pool *pool, loop *l, int self) {
@@ -156,7 +157,7 @@ static void run_task(fy_pool *pool) {
 }
 
 // With the lock held: watches for events a while, then sleeps until there is one.
-static void rest(fy_pool *pool) {
+static void rest(fy_pool *pool, fy_cond *wake, int *sleepers) {
   unsigned seen = atomic_load_explicit(&pool->events, memory_order_relaxed);
   if (pool->spin_ns > 0) {
     atomic_fetch_add_explicit(&pool->watching, 1, memory_order_relaxed);
@@ -166,9 +167,9 @@ static void rest(fy_pool *pool) {
     fy_lock(&pool->mu);
     if (has_new_event(pool, seen)) return;
   }
-  pool->sleepers++;
-  fy_cond_wait(&pool->wake, &pool->mu);
-  pool->sleepers--;
+  ++*sleepers;
+  fy_cond_wait(wake, &pool->mu);
+  --*sleepers;
 }
 
 static void *work(void *arg) {
@@ -185,7 +186,7 @@ static void *work(void *arg) {
     } else if (pool->stopping) {
       break;
     } else {
-      rest(pool);
+      rest(pool, &pool->wake, &pool->sleepers);
     }
   }
   fy_unlock(&pool->mu);
@@ -234,6 +235,7 @@ fy_pool *fy_pool_new(int threads, const int *cpus, int num_cpus) {
   atomic_init(&pool->missed, 0);
   fy_mutex_init_brief(&pool->mu);
   fy_cond_init(&pool->wake);
+  fy_cond_init(&pool->wake_helpers);
   fy_cond_init(&pool->loop_done);
   return pool;
 }
@@ -247,6 +249,7 @@ void fy_pool_free(fy_pool *pool) {
   fy_unlock(&pool->mu);
   for (int i = 0; i < pool->num_workers; i++) fy_thread_join(pool->workers[i]);
   fy_cond_destroy(&pool->wake);
+  fy_cond_destroy(&pool->wake_helpers);
   fy_cond_destroy(&pool->loop_done);
   fy_mutex_destroy(&pool->mu);
   fy_free(pool->tasks);
@@ -286,16 +289,30 @@ bool fy_pool_submit(fy_pool *pool, void (*fn)(void *), void *arg) {
   return queued;
 }
 
-void fy_pool_help(fy_pool *pool, bool (*done)(void *), void *arg) {
+// With the lock held: the oldest queued task that |takes| likes becomes the first in the queue.
+static bool bring_forward(fy_pool *pool, bool (*takes)(void *, void *), void *arg) {
+  const size_t mask = pool->task_cap - 1;
+  for (size_t i = 0; i < pool->task_count; i++) {
+    const task found = pool->tasks[(pool->task_head + i) & mask];
+    if (!takes(arg, found.arg)) continue;
+    for (; i > 0; i--)
+      pool->tasks[(pool->task_head + i) & mask] = pool->tasks[(pool->task_head + i - 1) & mask];
+    pool->tasks[pool->task_head] = found;
+    return true;
+  }
+  return false;
+}
+
+void fy_pool_help(fy_pool *pool, bool (*done)(void *), bool (*takes)(void *, void *), void *arg) {
   fy_lock(&pool->mu);
   while (!done(arg)) {
     loop *l = open_loop(pool);
     if (l)
       help_loop(pool, l, 0);
-    else if (pool->task_count > 0)
+    else if (bring_forward(pool, takes, arg))
       run_task(pool);
     else
-      rest(pool);
+      rest(pool, &pool->wake_helpers, &pool->sleeping_helpers);
   }
   fy_unlock(&pool->mu);
 }
@@ -303,7 +320,7 @@ void fy_pool_help(fy_pool *pool, bool (*done)(void *), void *arg) {
 void fy_pool_nudge(fy_pool *pool) {
   fy_lock(&pool->mu);
   atomic_fetch_add_explicit(&pool->events, 1, memory_order_release);
-  if (pool->sleepers > 0) fy_cond_broadcast(&pool->wake);
+  if (pool->sleeping_helpers > 0) fy_cond_broadcast(&pool->wake_helpers);
   fy_unlock(&pool->mu);
 }
 

@@ -309,6 +309,10 @@ static bool is_finished(void *arg) {
   return finished;
 }
 
+static bool is_of(void *state, void *job) {
+  return ((const task_job *)job)->state == state;
+}
+
 static void task_entry(void *arg) {
   task_job job = *(task_job *)arg;
   fy_free(arg);
@@ -385,7 +389,7 @@ static fy_code run_tasks(fy_run_state *s, fy_error *err) {
       run_task(s, s->main, t);
   }
   if (mine != FY_NO_VALUE) run_task(s, s->main, mine);
-  if (p->devices->client->pool) fy_pool_help(p->devices->client->pool, is_finished, s);
+  if (p->devices->client->pool) fy_pool_help(p->devices->client->pool, is_finished, is_of, s);
   fy_lock(&s->lock);
   while (!s->finished) fy_cond_wait(&s->done, &s->lock);
   fy_unlock(&s->lock);
