@@ -274,7 +274,7 @@ typedef struct piece {  // of the sum
 } piece;
 
 static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, int64_t p,
-                  const void *const *rows, int64_t taps, int64_t depth) {
+                  const void *const *rows, int64_t taps, int64_t depth, bool fresh) {
   const fy_gemm_job *j = r->job;
   const int64_t left = j->n - p * r->columns, width = left < r->columns ? left : r->columns;
   const int64_t k = s->tap * depth + s->at;
@@ -300,6 +300,12 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
   if (r->far) {
     b.next = (const char *)b.b + (size_t)(taps * depth * r->columns) * r->size;
     b.lines = s->taps * s->depth * r->columns * (int64_t)r->size / 64 / cuts->n + 1;
+  }
+  // The rows of a block that come next, where they lie one after the other and were not seen yet.
+  const int64_t row_bytes = j->conv ? 0 : j->row_step * (int64_t)r->size;
+  if (!r->far && fresh && row_bytes && j->k_step == 1 && j->row_step == j->depth) {
+    b.next = (const char *)rows[0] + cuts->rows[0] * row_bytes;
+    b.lines = cuts->rows[0] * row_bytes / 64;
   }
   for (int i = 0; i < cuts->n; i += (int)b.count) {
     const int64_t n = cuts->rows[i];
@@ -346,7 +352,8 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
       s.depth = s.taps > 1 || depth <= most ? depth : most;
       if (s.depth > depth - s.at) s.depth = depth - s.at;
       s.last = s.tap + s.taps == taps && s.at + s.depth == depth;
-      for (int64_t p = p0; p < p1; p++) panel(r, &s, &cuts, m0, p, rows, taps, depth);
+      for (int64_t p = p0; p < p1; p++)
+        panel(r, &s, &cuts, m0, p, rows, taps, depth, s.first && p == p0);
       s.first = false;
     }
   }
