@@ -3,6 +3,7 @@
 // from its state, which a call moves on. The state is an int64 vector: counter, counter, key.
 // StatefulStandardNormal (the first version) has the algorithm in front of that.
 
+#include "ferry/device.h"
 #include "ops/random.h"
 #include "ops/resource.h"
 #include "ops/shape_fns.h"
@@ -43,15 +44,23 @@ static fy_code advance(fy_kernel_ctx *ctx, int input, int64_t skip, uint64_t blo
   fy_code code = FY_OK;
   fy_tensor *fresh = NULL, *old = NULL;
   fy_lock(&v->lock);
-  const fy_tensor *state = v->value;
+  fy_tensor *state = v->value;
   if (!state) {
     code = fy_fail(err, FY_NOT_FOUND, "Resource %s/%s/N10tensorflow3VarE does not exist.",
                    v->container, v->name);
   }
   if (!code) code = check_state(state, skip + PHILOX_STATE, err);
-  if (!code) code = fy_tensor_new(FY_INT64, 1, state->dims, &fresh, err);
+  if (!code && state->device && !state->device->is_host && ctx->svc->to_host) {
+    code = ctx->svc->to_host(ctx, state, &fresh, err);  // an assignment left it on a device
+  } else if (!code) {
+    code = fy_tensor_new(FY_INT64, 1, state->dims, &fresh, err);
+    fy_tensor storage;
+    if (!code) {
+      const fy_tensor *from = ctx->svc->view ? ctx->svc->view(ctx, state, &storage) : state;
+      memcpy(fresh->data, from->data, fy_tensor_bytes(state));
+    }
+  }
   if (!code) {
-    memcpy(fresh->data, state->data, fy_tensor_bytes(state));
     uint64_t *s = (uint64_t *)fresh->data + skip;
     if (before) memcpy(before, s, PHILOX_STATE * sizeof before[0]);
     *out = of_state(s);

@@ -3,7 +3,8 @@
 // element is written once; reading may clear it. A "flow" scalar orders the ops in the graph. The
 // gradient of an array is an array of the same size whose elements add up what is written to them.
 // The handles of version 1 are references (execute/refs.c) to the same resource.
-// Not here: version 2, whose handles are strings, and TensorArrayGrad of version 1, which takes one.
+// Not here: version 2, whose handles are strings, and TensorArrayGrad of version 1, which takes one: a
+// string cannot hold a reference, and nothing would tell when the array is no longer needed.
 
 #include "base/alloc.h"
 #include "ops/elementwise.h"
@@ -284,6 +285,36 @@ static fy_code scatter(fy_kernel_ctx *ctx, fy_error *err) {
   return code;
 }
 
+// Version 1: row i of the value becomes element i.
+static fy_code unpack(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *v = ctx->in[1];
+  tensor_array *a = NULL;
+  char x[128];
+  if (v->rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Input value for unpack must be at least a vector but received shape: %s",
+                   fy_tensor_shape_text(v, x));
+  }
+  FY_TRY(put_flow(ctx, 0, err));
+  FY_TRY(open_array(ctx, &a, err));
+  const int64_t each = v->dims[0] ? v->count / v->dims[0] : 0;
+  fy_code code = FY_OK;
+  if (v->dims[0] != a->list->n && !a->dynamic) {
+    code = fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "TensorArray size must be equal to the size of the input value's first dimension, or the "
+        "TensorArray must be dynamic: %lld vs. %lld",
+        (long long)a->list->n, (long long)v->dims[0]);
+  }
+  for (int64_t i = 0; !code && i < v->dims[0]; i++) {
+    fy_tensor *item;
+    code = slice(v, i * each, v->rank - 1, v->dims + 1, &item, err);
+    if (!code) code = write_item(a, i, item, err);
+  }
+  fy_unlock(&a->lock);
+  return code;
+}
+
 static fy_code split_locked(fy_kernel_ctx *ctx, tensor_array *a, fy_error *err) {
   const fy_tensor *v = ctx->in[1], *lengths = ctx->in[2];
   const int64_t each = fy_product(v->dims + 1, v->rank - 1);
@@ -514,6 +545,9 @@ static fy_code gather(fy_kernel_ctx *ctx, fy_error *err) {
   }
   return join_all(ctx, ctx->in[1], true, err);
 }
+static fy_code pack(fy_kernel_ctx *ctx, fy_error *err) {
+  return join_all(ctx, NULL, true, err);
+}
 static fy_code concat(fy_kernel_ctx *ctx, fy_error *err) {
   return join_all(ctx, NULL, false, err);
 }
@@ -658,3 +692,5 @@ FY_OP(TensorArrayGather, .shape = gather_shape, .compute = gather, FLAGS);
 FY_OP(TensorArrayConcat, .shape = concat_shape, .compute = concat, FLAGS);
 FY_OP(TensorArraySize, .shape = fy_shape_scalar, .compute = size, FLAGS);
 FY_OP(TensorArrayClose, .shape = fy_shape_none, .compute = close_array, FLAGS);
+FY_OP(TensorArrayUnpack, .shape = fy_shape_scalar, .compute = unpack, FLAGS);
+FY_OP(TensorArrayPack, .shape = fy_shape_none, .compute = pack, FLAGS);
