@@ -227,15 +227,16 @@ static fy_code top_k_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t k = -1, dims[FY_MAX_RANK];
   FY_TRY(fy_shape_rank_at_least(in, 1, err));
   const bool attr = ctx->num_inputs == 1;
-  if (!attr) FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
-  if (in.rank < 0) return FY_OK;
-  if (attr) k = fy_shape_attr_int(ctx, "k", -1);
-  const bool known = attr || fy_shape_int_value(ctx, 1, &k);
-  if (known && k < 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Dimension size, given by scalar input 1, must be non-negative but is %lld",
-                   (long long)k);
+  if (attr) {
+    k = fy_shape_attr_int(ctx, "k", -1);
+    if (k < 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Need k >= 0, got %lld", (long long)k);
+    }
+  } else {
+    FY_TRY(fy_shape_dim_from_scalar(ctx, 1, &k, err));
   }
+  const bool known = k >= 0;
+  if (in.rank < 0) return FY_OK;
   const int64_t last = in.dims[in.rank - 1];
   if (known && last >= 0 && k >= 0 && last < k) {
     return fy_fail(err, FY_INVALID_ARGUMENT,

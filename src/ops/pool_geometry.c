@@ -251,6 +251,10 @@ fy_code fy_pool2d_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
   int lengths[3];
   FY_TRY(fy_shape_rank_is(ctx->in[0], 4, err));
   const int first = ctx->num_inputs - 2;
+  for (int i = first; i < first + 2; i++) {
+    FY_TRY(fy_shape_rank_is(ctx->in[i], 1, err));
+    FY_TRY(fy_dim_is(fy_dim_of(ctx->in[i], 0), 4, err));
+  }
   fy_window_read(ctx->attrs, 2, &a, lengths);
   for (int i = 0; i < 2; i++) {
     const fy_tensor *v = ctx->in_value[first + i];

@@ -200,6 +200,43 @@ fy_code fy_shape_from_input(fy_shape_ctx *ctx, int i, fy_pshape *out, fy_error *
   return FY_OK;
 }
 
+fy_code fy_shape_from_input_or_scalar(fy_shape_ctx *ctx, int i, fy_pshape *out, fy_error *err) {
+  *out = FY_UNKNOWN_SHAPE;
+  FY_TRY(fy_shape_rank_at_most(ctx->in[i], 1, err));
+  const fy_tensor *v = fy_shape_tensor(ctx, i);
+  if (ctx->in[i].rank != 0 && !(v && v->rank == 0)) return fy_shape_from_input(ctx, i, out, err);
+  if (!v) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Received a shape scalar with unknown static value.  A static value of '-1' is "
+                   "required to represent an unknown shape.");
+  }
+  if (fy_tensor_int(v, 0) == -1) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "Received an invalid shape scalar with a static value that is not '-1': "
+                 "Tensor<type: %s shape: [] values: %lld>",
+                 fy_dtype_name(v->dtype), (long long)fy_tensor_int(v, 0));
+}
+
+fy_code fy_shape_dim_from_scalar(fy_shape_ctx *ctx, int i, int64_t *out, fy_error *err) {
+  *out = -1;
+  const fy_tensor *v = fy_shape_tensor(ctx, i);
+  if (!v) {
+    fy_pshape s = ctx->in_as_shape[i];
+    if (s.rank == 1 && ctx->in[i].rank == 0) *out = s.dims[0];
+    return FY_OK;
+  }
+  if (v->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input must be scalar but has rank %d", v->rank);
+  }
+  if (fy_tensor_int(v, 0) < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Dimension size, given by scalar input %d, must be non-negative but is %lld", i,
+                   (long long)fy_tensor_int(v, 0));
+  }
+  *out = fy_tensor_int(v, 0);
+  return FY_OK;
+}
+
 fy_code fy_shape_axis(int64_t axis, int32_t rank, int32_t *out, fy_error *err) {
   if (axis < -rank || axis >= rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -304,9 +341,7 @@ fy_code fy_shape_from_output_shapes(fy_shape_ctx *ctx, fy_error *err) {
 fy_code fy_shape_reduction(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   const bool keep = fy_shape_attr_bool(ctx, "keep_dims");
-  if (strcmp(ctx->spec->name, "ReduceJoin") != 0) {
-    FY_TRY(fy_shape_rank_at_most(ctx->in[1], 1, err));
-  }
+  FY_TRY(fy_shape_rank_at_most(ctx->in[1], 1, err));
   const fy_tensor *axes = fy_shape_tensor(ctx, 1);
   if (in.rank < 0) return FY_OK;
   if (!axes) {

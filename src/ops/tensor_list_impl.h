@@ -42,6 +42,7 @@ FY_MUST_CHECK fy_code fy_list_scalar_int(const fy_tensor *t, const char *name, i
 fy_code fy_list_shape_new(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_from_tensor(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_scatter(fy_shape_ctx *ctx, fy_error *err);
+fy_code fy_list_shape_split(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_same(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_get(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_pop(fy_shape_ctx *ctx, fy_error *err);
