@@ -18,6 +18,7 @@ typedef struct fy_conv {
 // prepare() of every convolution: site->state is a fy_window_attrs (release with fy_free).
 fy_code fy_conv_prepare_2d(fy_site *site, fy_error *err);
 fy_code fy_conv_prepare_3d(fy_site *site, fy_error *err);
+fy_code fy_conv_prepare_any(fy_site *site, fy_error *err);  // Conv: the strides tell
 fy_code fy_conv_prepare_depthwise(fy_site *site, fy_error *err);
 
 // Geometry from the shapes of input and filter.
@@ -40,6 +41,8 @@ static inline void fy_conv_tap(const fy_conv *c, int64_t t, int64_t at[3]) {
 // Shape functions.
 fy_code fy_conv2d_shape(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_conv3d_shape(fy_shape_ctx *ctx, fy_error *err);
+fy_code fy_conv_any_shape(fy_shape_ctx *ctx, fy_error *err);   // Conv
+fy_code fy_conv_like_shape(fy_shape_ctx *ctx, fy_error *err);  // Conv3DBackprop* of version 1
 fy_code fy_depthwise_shape(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_conv_input_shape(fy_shape_ctx *ctx, fy_error *err);   // input 0 is the result's shape
 fy_code fy_conv_filter_shape(fy_shape_ctx *ctx, fy_error *err);  // input 1 is the result's shape

@@ -237,6 +237,12 @@ static fy_code pool_shape(fy_shape_ctx *ctx, int spatial, fy_error *err) {
                    i == 0 ? "ksize" : "stride", lengths[i]);
   }
   FY_TRY(fy_window_check_padding(ctx->attrs, &a, err));
+  const fy_attr *ksize = fy_attrs_get(ctx->attrs, "ksize");
+  for (uint32_t i = 0; ctx->num_outputs > 1 && ksize && i < ksize->n; i++) {
+    if (ksize->v.ints[i] > 0 && ksize->v.ints[i] <= INT32_MAX) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "ksize must be a positive int32 value, got:%lld",
+                   (long long)ksize->v.ints[i]);
+  }
   return infer(ctx, &a, err);
 }
 fy_code fy_pool2d_shape(fy_shape_ctx *ctx, fy_error *err) {

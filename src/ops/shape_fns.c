@@ -299,8 +299,14 @@ fy_code fy_shape_broadcast(fy_shape_ctx *ctx, fy_error *err) {
 fy_code fy_shape_broadcast_or_unknown(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape a = ctx->in[0], b = ctx->in[1];
   fy_pshape out = FY_UNKNOWN_SHAPE;
-  // Only fully known shapes promise anything: the others may turn out to be a scalar.
-  if (!fy_shape_known(a) || !fy_shape_known(b)) return FY_OK;
+  if (a.rank < 0 || b.rank < 0) return FY_OK;
+  // A dim that is not known promises nothing unless the other is 1: the result may become a scalar.
+  const int32_t rank = a.rank > b.rank ? a.rank : b.rank;
+  for (int32_t i = 0; i < rank; i++) {
+    const int32_t ia = i - (rank - a.rank), ib = i - (rank - b.rank);
+    const int64_t x = ia < 0 ? 1 : a.dims[ia], y = ib < 0 ? 1 : b.dims[ib];
+    if ((x < 0 && y != 1) || (y < 0 && x != 1)) return FY_OK;
+  }
   if (fy_shape_broadcast_two(ctx, a, b, &out, NULL) != FY_OK)
     return fy_shape_set(ctx, 0, 0, NULL, err);
   ctx->out[0] = out;

@@ -320,7 +320,7 @@ static fy_code sparse_bincount(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code bincount_size(fy_shape_ctx *ctx, int input, int64_t *out, fy_error *err) {
   *out = -1;
-  if (ctx->in[input].rank > 0) {
+  if (ctx->in[input].rank > 0 && fy_shape_tensor(ctx, input)) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be rank 0 but is rank %d",
                    ctx->in[input].rank);
   }
