@@ -348,6 +348,29 @@ FY_OP(ArgMax, .shape = arg_shape, .compute = arg_reduce, .aux = &max_table, .hos
       FY_SAMPLES(arg_samples));
 FY_OP(ArgMin, .shape = arg_shape, .compute = arg_reduce, .aux = &min_table, .host_inputs = 1 << 1,
       FY_SAMPLES(arg_samples));
+static const fy_sample approximate_samples[] = {
+    {"f32[2,3]=3,1,2,9,7,8", "k=2", FY_OK, "3,2,9,8"},
+    {"f32[2]=3,1", "k=3", FY_INVALID_ARGUMENT,
+     "input must have at least k columns. Had 2, needed 3"},
+};
+// As exact as TopK on a CPU, in TensorFlow too.
+static fy_code approximate_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0];
+  const int64_t k = fy_shape_attr_int(ctx, "k", -1);
+  FY_TRY(fy_shape_rank_at_least(in, 1, err));
+  if (in.rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Invalid reduction dimension: -1. Must be within the range of [%d, %d]",
+                   -in.rank, in.rank - 1);
+  }
+  if (in.dims[in.rank - 1] >= 0 && in.dims[in.rank - 1] < k) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "input must have last dimension >= k = %lld but was %lld", (long long)k,
+                   (long long)in.dims[in.rank - 1]);
+  }
+  return top_k_shape(ctx, err);
+}
+FY_OP(ApproxTopK, .shape = approximate_shape, .compute = top_k, FY_SAMPLES(approximate_samples));
 FY_OP(TopK, .shape = top_k_shape, .compute = top_k, FY_SAMPLES(old_top_k_samples));
 FY_OP(TopKV2, .shape = top_k_shape, .compute = top_k, .host_inputs = 1 << 1,
       FY_SAMPLES(top_samples));

@@ -243,9 +243,8 @@ static double pixel_ns(const fy_conv *c) {
 }
 
 // ---------------------------------------------------------------- forward
-// The result's first dim, the batch, is given out as |lead| dims.
-static fy_code convolve_batch(fy_kernel_ctx *ctx, const fy_tensor *in, const fy_tensor *filter,
-                              int32_t lead, const int64_t *lead_dims, fy_error *err) {
+fy_code fy_conv_batch(fy_kernel_ctx *ctx, const fy_tensor *in, const fy_tensor *filter,
+                      int32_t lead, const int64_t *lead_dims, fy_error *err) {
   const fy_window_attrs *a = ctx->site->state;
   conv_job j = {.blocks = 1};
   fy_tensor *out;
@@ -289,7 +288,7 @@ static fy_code convolve_batch(fy_kernel_ctx *ctx, const fy_tensor *in, const fy_
 
 static fy_code convolve(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
-  return convolve_batch(ctx, in, ctx->in[1], 1, in->rank ? in->dims : &in->count, err);
+  return fy_conv_batch(ctx, in, ctx->in[1], 1, in->rank ? in->dims : &in->count, err);
 }
 
 // Conv: any number of batch dims, two or three spatial ones.
@@ -298,8 +297,7 @@ static fy_code convolve_any(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *filter = ctx->in[1];
   const int64_t batch = fy_site_int(ctx->site, "batch_dims"), spatial = in->rank - 1 - batch;
   if (fy_site_int(ctx->site, "groups") != 1) {
-    return fy_fail(err, FY_UNIMPLEMENTED,
-                   "Grouped/Depthwise Convolutions are not supported yet.");
+    return fy_fail(err, FY_UNIMPLEMENTED, "Grouped/Depthwise Convolutions are not supported yet.");
   }
   if (spatial < 2 || spatial > 3 || batch < 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -327,7 +325,7 @@ static fy_code convolve_any(fy_kernel_ctx *ctx, fy_error *err) {
                    "Input depth must be equal to filter depth: %lld vs %lld", (long long)depth,
                    (long long)filter->dims[spatial]);
   }
-  return convolve_batch(ctx, &flat, filter, (int32_t)batch, in->dims, err);
+  return fy_conv_batch(ctx, &flat, filter, (int32_t)batch, in->dims, err);
 }
 
 // ---------------------------------------------------------------- gradient of the input
@@ -497,8 +495,8 @@ static const fy_sample conv_samples[] = {
      "0,2,4,6,8,10,12,14"},
     {"f32[2,2,1]=iota; f32[2,2,1,1]=ones", ONES4 "padding=\"VALID\"; batch_dims=0", FY_OK, "6"},
     {"f32[1,2,2,2,1]=iota; f32[2,2,2,1,1]=ones", ONES5 "padding=\"VALID\"", FY_OK, "28"},
-    {"f32[1,2,1]=iota; f32[2,1,1]=ones", "strides=[1,1,1]; padding=\"VALID\"",
-     FY_INVALID_ARGUMENT, "The input must have 2 or 3 spatial dimensions but got 1"},
+    {"f32[1,2,1]=iota; f32[2,1,1]=ones", "strides=[1,1,1]; padding=\"VALID\"", FY_INVALID_ARGUMENT,
+     "The input must have 2 or 3 spatial dimensions but got 1"},
 };
 static const fy_sample conv3d_input_v1_samples[] = {
     {"f32[1,2,2,2,1]=zeros; f32[1,1,2,1,1]=1,2; f32[1,2,2,1,1]=1,2,3,4", ONES5 "padding=\"VALID\"",

@@ -31,6 +31,11 @@ FY_MUST_CHECK fy_code fy_conv_backward(fy_kernel_ctx *ctx, const char *label, in
                                        const int64_t *filter_dims, const fy_tensor *out_backprop,
                                        bool depthwise, fy_conv *out, fy_error *err);
 
+// The convolution of |in|, whose first dim, the batch, is given out as |lead| dims.
+FY_MUST_CHECK fy_code fy_conv_batch(fy_kernel_ctx *ctx, const fy_tensor *in,
+                                    const fy_tensor *filter, int32_t lead, const int64_t *lead_dims,
+                                    fy_error *err);
+
 // Position of tap |t| in the window: [depth, height, width].
 static inline void fy_conv_tap(const fy_conv *c, int64_t t, int64_t at[3]) {
   at[2] = t % c->w[2].size;

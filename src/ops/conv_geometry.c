@@ -379,18 +379,35 @@ fy_code fy_conv_any_shape(fy_shape_ctx *ctx, fy_error *err) {
                 groups = fy_shape_attr_int(ctx, "groups", 1);
   if (in.rank < 0 || filter.rank < 0) return FY_OK;
   const int64_t spatial = in.rank - 1 - batch;
-  if (spatial < 2 || spatial > 3 || batch < 0 || filter.rank != spatial + 2) return FY_OK;
+  if (batch < 0) return fy_fail(err, FY_INVALID_ARGUMENT, "Batch dims must be non-negative.");
+  if (spatial < 2 || spatial > 3) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Input tensor must be rank 4 or 5, excluding extra batch dimensions, but got: "
+                   "%lld",
+                   (long long)spatial + 2);
+  }
+  if (filter.rank != spatial + 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input tensor rank must be the same as filter rank.");
+  }
   int64_t flat[5] = {1};
   for (int64_t d = 0; d < spatial + 1; d++) flat[1 + d] = in.dims[batch + d];
   int lengths[3];
   fy_window_attrs a;
   fy_window_read(ctx->attrs, (int)spatial, &a, lengths);
+  if (lengths[2] > 0 && lengths[2] != spatial + 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Conv requires the dilation attribute to contain %lld values, but got: %d",
+                   (long long)spatial + 2, lengths[2]);
+  }
   if (lengths[1] != spatial + 2) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Conv on data format %s requires the stride attribute to contain %lld values, "
-                   "but got: %d",
-                   a.channels_last ? "CHANNELS_LAST" : "CHANNELS_FIRST", (long long)spatial + 2,
-                   lengths[1]);
+                   "Stride attribute should contain %lld values, but got: %d",
+                   (long long)spatial + 2, lengths[1]);
+  }
+  for (int i = 0; i < 3; i++) {
+    if (a.dilations[i] >= 1) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Dilation rate must be >= 1, but got %lld",
+                   (long long)a.dilations[i]);
   }
   const int64_t depth = flat[fy_channel_dim(&a)], own = filter.dims[spatial];
   if (depth >= 0 && own > 0 && depth % own) {

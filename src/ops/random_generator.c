@@ -183,7 +183,6 @@ static fy_code first_shape(fy_shape_ctx *ctx, fy_error *err) {
   return shape_of(ctx, 1, err);
 }
 static fy_code draw_shape(fy_shape_ctx *ctx, fy_error *err) {
-  FY_TRY(fy_shape_rank_is(ctx->in[0], 0, err));
   FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
   return shape_of(ctx, 2, err);
 }
@@ -194,7 +193,7 @@ static fy_code integers_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 static fy_code skip_shape(fy_shape_ctx *ctx, fy_error *err) {
   const int64_t three = PHILOX_STATE;
-  for (int i = 0; i < 3; i++) FY_TRY(fy_shape_rank_is(ctx->in[i], 0, err));
+  for (int i = 1; i < 3; i++) FY_TRY(fy_shape_rank_is(ctx->in[i], 0, err));
   return ctx->num_outputs ? fy_shape_set(ctx, 0, 1, &three, err) : FY_OK;
 }
 

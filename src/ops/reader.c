@@ -559,7 +559,13 @@ static fy_code restore_state(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+static fy_code restore_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_handle(ctx, 0, err));
+  return fy_shape_rank_is(ctx->in[1], 0, err);
+}
 static fy_code up_to_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_handle(ctx, 0, err));
+  FY_TRY(fy_shape_handle(ctx, 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[2], 0, err));
   FY_TRY(fy_shape_set(ctx, 0, 1, NULL, err));
   return fy_shape_set(ctx, 1, 1, NULL, err);
@@ -576,17 +582,18 @@ READER(TextLineReaderV2, samples);
 READER(FixedLengthRecordReaderV2, fixed_samples);
 READER(TFRecordReaderV2, samples);
 READER(IdentityReaderV2, samples);
-FY_OP(ReaderReadV2, .shape = fy_shape_scalar, .compute = read_op,
+FY_OP(ReaderReadV2, .shape = fy_shape_of_handles, .compute = read_op,
       .flags = FY_OP_HOST | FY_OP_ASYNC);
 FY_OP(ReaderReadUpToV2, .shape = up_to_shape, .compute = read_up_to,
       .flags = FY_OP_HOST | FY_OP_ASYNC | FY_OP_DYNAMIC);
-FY_OP(ReaderNumRecordsProducedV2, .shape = fy_shape_scalar, .compute = num_records,
+FY_OP(ReaderNumRecordsProducedV2, .shape = fy_shape_of_handles, .compute = num_records,
       .flags = FY_OP_HOST);
-FY_OP(ReaderNumWorkUnitsCompletedV2, .shape = fy_shape_scalar, .compute = num_units,
+FY_OP(ReaderNumWorkUnitsCompletedV2, .shape = fy_shape_of_handles, .compute = num_units,
       .flags = FY_OP_HOST);
-FY_OP(ReaderResetV2, .shape = fy_shape_none, .compute = reset, .flags = FY_OP_HOST);
-FY_OP(ReaderSerializeStateV2, .shape = fy_shape_scalar, .compute = save_state, .flags = FY_OP_HOST);
-FY_OP(ReaderRestoreStateV2, .shape = fy_shape_none, .compute = restore_state, .flags = FY_OP_HOST);
+FY_OP(ReaderResetV2, .shape = fy_shape_of_handles, .compute = reset, .flags = FY_OP_HOST);
+FY_OP(ReaderSerializeStateV2, .shape = fy_shape_of_handles, .compute = save_state,
+      .flags = FY_OP_HOST);
+FY_OP(ReaderRestoreStateV2, .shape = restore_shape, .compute = restore_state, .flags = FY_OP_HOST);
 
 // Version 1.
 static fy_code ref_shape(fy_shape_ctx *ctx, fy_error *err) {
@@ -599,13 +606,15 @@ READER_1(WholeFileReader);
 READER_1(TextLineReader);
 READER_1(TFRecordReader);
 READER_1(IdentityReader);
-FY_OP(ReaderRead, .shape = fy_shape_scalar, .compute = read_op, .flags = FY_OP_HOST | FY_OP_ASYNC);
+FY_OP(ReaderRead, .shape = fy_shape_of_handles, .compute = read_op,
+      .flags = FY_OP_HOST | FY_OP_ASYNC);
 FY_OP(ReaderReadUpTo, .shape = up_to_shape, .compute = read_up_to,
       .flags = FY_OP_HOST | FY_OP_ASYNC | FY_OP_DYNAMIC);
-FY_OP(ReaderNumRecordsProduced, .shape = fy_shape_scalar, .compute = num_records,
+FY_OP(ReaderNumRecordsProduced, .shape = fy_shape_of_handles, .compute = num_records,
       .flags = FY_OP_HOST);
-FY_OP(ReaderNumWorkUnitsCompleted, .shape = fy_shape_scalar, .compute = num_units,
+FY_OP(ReaderNumWorkUnitsCompleted, .shape = fy_shape_of_handles, .compute = num_units,
       .flags = FY_OP_HOST);
-FY_OP(ReaderReset, .shape = fy_shape_none, .compute = reset, .flags = FY_OP_HOST);
-FY_OP(ReaderSerializeState, .shape = fy_shape_scalar, .compute = save_state, .flags = FY_OP_HOST);
-FY_OP(ReaderRestoreState, .shape = fy_shape_none, .compute = restore_state, .flags = FY_OP_HOST);
+FY_OP(ReaderReset, .shape = fy_shape_of_handles, .compute = reset, .flags = FY_OP_HOST);
+FY_OP(ReaderSerializeState, .shape = fy_shape_of_handles, .compute = save_state,
+      .flags = FY_OP_HOST);
+FY_OP(ReaderRestoreState, .shape = restore_shape, .compute = restore_state, .flags = FY_OP_HOST);

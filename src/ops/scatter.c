@@ -265,8 +265,8 @@ static bool none(fy_pshape s) {
   return false;
 }
 
-static fy_code scatter_shape(fy_shape_ctx *ctx, fy_pshape target, fy_pshape indices,
-                             fy_pshape updates, fy_error *err) {
+fy_code fy_scatter_nd_infer(fy_shape_ctx *ctx, fy_pshape target, fy_pshape indices,
+                            fy_pshape updates, fy_error *err) {
   FY_TRY(fy_shape_rank_at_least(indices, 1, err));
   if (none(target) && (some(indices) || some(updates))) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Indices and updates specified for empty input");
@@ -293,22 +293,27 @@ static fy_code scatter_shape(fy_shape_ctx *ctx, fy_pshape target, fy_pshape indi
       return code;
     }
     const int32_t from = depth < target.rank ? (int32_t)depth : target.rank;
-    const fy_pshape c = target.rank < 0 ? FY_UNKNOWN_SHAPE
-                                        : (fy_pshape){target.rank - from, target.dims + from};
+    const fy_pshape c =
+        target.rank < 0 ? FY_UNKNOWN_SHAPE : (fy_pshape){target.rank - from, target.dims + from};
     const fy_pshape d = {updates.rank - own, updates.dims + own};
     if (fy_shape_merge(ctx, c, d, &merged, &why)) {
-      fy_code code = fy_fail(
-          err, FY_INVALID_ARGUMENT,
-          "Dimensions [%lld,%d) of input[shape=%s] = %s must match dimensions [%d,%d) of "
-          "updates[shape=%s] = %s: %s",
-          (long long)depth, target.rank, fy_shape_text(target.rank, target.dims, x),
-          fy_shape_text(c.rank, c.dims, p), outer, updates.rank,
-          fy_shape_text(updates.rank, updates.dims, y), fy_shape_text(d.rank, d.dims, q),
-          fy_error_text(&why));
+      fy_code code =
+          fy_fail(err, FY_INVALID_ARGUMENT,
+                  "Dimensions [%lld,%d) of input[shape=%s] = %s must match dimensions [%d,%d) of "
+                  "updates[shape=%s] = %s: %s",
+                  (long long)depth, target.rank, fy_shape_text(target.rank, target.dims, x),
+                  fy_shape_text(c.rank, c.dims, p), outer, updates.rank,
+                  fy_shape_text(updates.rank, updates.dims, y), fy_shape_text(d.rank, d.dims, q),
+                  fy_error_text(&why));
       fy_error_clear(&why);
       return code;
     }
   }
+  return FY_OK;
+}
+static fy_code scatter_shape(fy_shape_ctx *ctx, fy_pshape target, fy_pshape indices,
+                             fy_pshape updates, fy_error *err) {
+  FY_TRY(fy_scatter_nd_infer(ctx, target, indices, updates, err));
   return fy_shape_set(ctx, 0, target.rank, target.dims, err);
 }
 static fy_code scatter_nd_shape(fy_shape_ctx *ctx, fy_error *err) {

@@ -268,6 +268,17 @@ fy_code fy_shape_scalar(fy_shape_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+fy_code fy_shape_handle(const fy_shape_ctx *ctx, int i, fy_error *err) {
+  const bool ref = fy_dtype_is_ref(ctx->in_types[i]);
+  FY_TRY(fy_shape_rank_is(ctx->in[i], ref ? 1 : 0, err));
+  return ref ? fy_dim_is(fy_dim_of(ctx->in[i], 0), 2, err) : FY_OK;
+}
+
+fy_code fy_shape_of_handles(fy_shape_ctx *ctx, fy_error *err) {
+  for (int i = 0; i < ctx->num_inputs; i++) FY_TRY(fy_shape_handle(ctx, i, err));
+  return fy_shape_scalar(ctx, err);
+}
+
 fy_code fy_shape_unchanged(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 0, ctx->in[0].rank, ctx->in[0].dims, err);
 }

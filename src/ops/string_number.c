@@ -306,7 +306,7 @@ static size_t find_text(fy_view in, fy_view what, size_t from) {  // SIZE_MAX: n
 }
 
 static fy_code count_marks(fy_view text, fy_view mark, int inputs, fy_error *err) {
-  int n = 0;
+  int n = mark.n == 0 && text.n ? (int)text.n - 1 : 0;  // nothing stands between all characters
   for (size_t at = 0; (at = find_text(text, mark, at)) != SIZE_MAX; at += mark.n) n++;
   if (n == inputs) return FY_OK;
   return fy_fail(err, FY_INVALID_ARGUMENT,

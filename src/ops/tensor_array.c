@@ -82,7 +82,17 @@ static fy_code new_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[0], 0, err));
   return handle_shape(ctx, err);
 }
+// Input 0 is a handle, the last (of version 3) the flow; the rest has the ranks given, -1 for any.
+static fy_code check_ranks(fy_shape_ctx *ctx, int32_t one, int32_t two, fy_error *err) {
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 1, err));
+  FY_TRY(fy_dim_is(fy_dim_of(ctx->in[0], 0), 2, err));
+  if (one >= 0) FY_TRY(fy_shape_rank_is(ctx->in[1], one, err));
+  if (two >= 0) FY_TRY(fy_shape_rank_is(ctx->in[2], two, err));
+  const int last = ctx->num_inputs - 1;
+  return last > 0 ? fy_shape_rank_is(ctx->in[last], 0, err) : FY_OK;
+}
 static fy_code gather_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(check_ranks(ctx, 1, -1, err));
   const fy_attr *a = fy_attrs_get(ctx->attrs, "element_shape");
   int64_t dims[FY_MAX_RANK];
   if (!a || a->kind != FY_ATTR_SHAPE || a->v.shape.rank < 0 || a->v.shape.rank >= FY_MAX_RANK) {
@@ -92,11 +102,37 @@ static fy_code gather_shape(fy_shape_ctx *ctx, fy_error *err) {
   for (int32_t i = 0; i < a->v.shape.rank; i++) dims[i + 1] = a->v.shape.dims[i];
   return fy_shape_set(ctx, 0, a->v.shape.rank + 1, dims, err);
 }
+static fy_code write_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(check_ranks(ctx, 0, -1, err));
+  return fy_shape_scalar(ctx, err);
+}
+static fy_code scatter_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(check_ranks(ctx, 1, -1, err));
+  return fy_shape_scalar(ctx, err);
+}
+static fy_code split_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(check_ranks(ctx, -1, 1, err));
+  return fy_shape_scalar(ctx, err);
+}
+static fy_code read_shape(fy_shape_ctx *ctx, fy_error *err) {
+  return check_ranks(ctx, 0, -1, err);
+}
+static fy_code size_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 1, err));
+  FY_TRY(fy_dim_is(fy_dim_of(ctx->in[0], 0), 2, err));
+  return fy_shape_scalar(ctx, err);
+}
+static fy_code grad_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 1, err));
+  FY_TRY(fy_dim_is(fy_dim_of(ctx->in[0], 0), 2, err));
+  return handle_shape(ctx, err);
+}
 static fy_code ref_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[0], 0, err));
   return fy_shape_set(ctx, 0, 1, (const int64_t[]){2}, err);
 }
 static fy_code concat_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(check_ranks(ctx, -1, -1, err));
   return fy_shape_set(ctx, 1, 1, (const int64_t[]){-1}, err);
 }
 
@@ -669,17 +705,17 @@ static const fy_sample new_samples[] = {
 };
 
 FY_OP(TensorArrayV3, .shape = new_shape, .compute = new_array, FLAGS, FY_SAMPLES(new_samples));
-FY_OP(TensorArrayWriteV3, .shape = fy_shape_scalar, .compute = write, FLAGS);
-FY_OP(TensorArrayScatterV3, .shape = fy_shape_scalar, .compute = scatter, FLAGS);
-FY_OP(TensorArraySplitV3, .shape = fy_shape_scalar, .compute = split, FLAGS);
-FY_OP(TensorArrayReadV3, .shape = fy_shape_none, .compute = read,
+FY_OP(TensorArrayWriteV3, .shape = write_shape, .compute = write, FLAGS);
+FY_OP(TensorArrayScatterV3, .shape = scatter_shape, .compute = scatter, FLAGS);
+FY_OP(TensorArraySplitV3, .shape = split_shape, .compute = split, FLAGS);
+FY_OP(TensorArrayReadV3, .shape = read_shape, .compute = read,
       .flags = FY_OP_HOST | FY_OP_DYNAMIC | FY_OP_NO_FOLD | FY_OP_SETS_OUTPUT);
 FY_OP(TensorArrayGatherV3, .shape = gather_shape, .compute = gather, FLAGS);
 FY_OP(TensorArrayConcatV3, .shape = concat_shape, .compute = concat, FLAGS);
-FY_OP(TensorArraySizeV3, .shape = fy_shape_scalar, .compute = size, FLAGS);
-FY_OP(TensorArrayCloseV3, .shape = fy_shape_none, .compute = close_array, FLAGS);
-FY_OP(TensorArrayGradV3, .shape = handle_shape, .compute = gradient, FLAGS);
-FY_OP(TensorArrayGradWithShape, .shape = handle_shape, .compute = gradient, FLAGS);
+FY_OP(TensorArraySizeV3, .shape = size_shape, .compute = size, FLAGS);
+FY_OP(TensorArrayCloseV3, .shape = size_shape, .compute = close_array, FLAGS);
+FY_OP(TensorArrayGradV3, .shape = grad_shape, .compute = gradient, FLAGS);
+FY_OP(TensorArrayGradWithShape, .shape = grad_shape, .compute = gradient, FLAGS);
 
 // Version 1.
 FY_OP(TensorArray, .shape = ref_shape, .compute = new_array, FLAGS);

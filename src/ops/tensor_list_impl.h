@@ -48,6 +48,9 @@ fy_code fy_list_shape_get(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_pop(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_stack(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_gather(fy_shape_ctx *ctx, fy_error *err);
+fy_code fy_list_shape_resize(fy_shape_ctx *ctx, fy_error *err);
+fy_code fy_list_shape_merged(fy_shape_ctx *ctx, fy_error *err);
+fy_code fy_list_shape_push_batch(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_concat(fy_shape_ctx *ctx, fy_error *err);
 
 #define FY_LIST_FLAGS FY_OP_HOST | FY_OP_DYNAMIC | FY_OP_NO_FOLD

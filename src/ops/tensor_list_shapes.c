@@ -63,8 +63,8 @@ fy_code fy_list_shape_get(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 0, s.rank, s.dims, err);
 }
 fy_code fy_list_shape_pop(fy_shape_ctx *ctx, fy_error *err) {
-  fy_pshape s;
-  FY_TRY(known_element(ctx, 1, &s, err));
+  fy_pshape s;  // a shape that does not make sense is none of inference's business here
+  if (known_element(ctx, 1, &s, NULL)) s = ctx->in_handle[0].shape;
   FY_TRY(fy_list_shape_same(ctx, err));
   return fy_shape_set(ctx, 1, s.rank, s.dims, err);
 }
@@ -79,6 +79,34 @@ fy_code fy_list_shape_gather(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(known_element(ctx, 2, &s, err));
   return set_with_leading(ctx, 0, n, s, err);
 }
+fy_code fy_list_shape_resize(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
+  return fy_list_shape_same(ctx, err);
+}
+fy_code fy_list_shape_merged(fy_shape_ctx *ctx, fy_error *err) {
+  return fy_shape_merge(ctx, ctx->in[0], ctx->in[1], &ctx->out[0], err);
+}
+fy_code fy_list_shape_push_batch(fy_shape_ctx *ctx, fy_error *err) {
+  int64_t n;
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 1, err));
+  FY_TRY(fy_shape_rank_at_least(ctx->in[1], 1, err));
+  FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[0], 0), fy_dim_of(ctx->in[1], 0), &n, err));
+  return fy_shape_set(ctx, 0, 1, &n, err);
+}
+// Elements end to end: all but the first dim is theirs.
 fy_code fy_list_shape_concat(fy_shape_ctx *ctx, fy_error *err) {
+  fy_pshape s = FY_UNKNOWN_SHAPE;
+  const fy_attr *a = fy_attrs_get(ctx->attrs, "element_shape");
+  if (ctx->num_inputs > 1) {
+    FY_TRY(fy_shape_from_input_or_scalar(ctx, 1, &s, err));
+  } else if (a && a->kind == FY_ATTR_SHAPE) {
+    s = a->v.shape;
+  }
+  if (s.rank > 0 && s.rank <= FY_MAX_RANK) {
+    int64_t dims[FY_MAX_RANK];
+    dims[0] = -1;
+    for (int32_t d = 1; d < s.rank; d++) dims[d] = s.dims[d];
+    FY_TRY(fy_shape_set(ctx, 0, s.rank, dims, err));
+  }
   return fy_shape_set(ctx, 1, 1, (const int64_t[]){-1}, err);
 }

@@ -102,7 +102,7 @@ static fy_code transpose_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_tensor *perm_in = fy_shape_tensor(ctx, 1);
   for (int64_t i = 0; perm_in && in.rank < 0 && i < perm_in->count; i++) {
     const int64_t d = fy_tensor_int(perm_in, i);
-    if (d > -rank && d < rank) continue;
+    if (d >= -rank && d < rank) continue;
     return fy_fail(err, FY_INVALID_ARGUMENT, "perm dim %lld is out of range of input rank %d",
                    (long long)d, rank);
   }
@@ -113,7 +113,7 @@ static fy_code transpose_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t dims[FY_MAX_RANK];
   for (int32_t i = 0; i < rank && i < perm_in->count; i++) {
     const int64_t d = fy_tensor_int(perm_in, i);
-    if (d <= -rank || d >= rank) {
+    if (d < -rank || d >= rank) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "perm dim %lld is out of range of input rank %d",
                      (long long)d, rank);
     }
