@@ -77,10 +77,10 @@ static inline vec_f32 rsqrt_f32(vec_f32 x) {
 static inline vec_f64 rsqrt_f64(vec_f64 x) {
   return 1.0 / sqrt_f64(x);
 }
-static inline vec_f32 load_f16(const uint16_t *p) {
+static __attribute__((noinline)) vec_f32 load_f16(const uint16_t *p) {
   return (vec_f32){fy_ld_half(p[0]), fy_ld_half(p[1]), fy_ld_half(p[2]), fy_ld_half(p[3])};
 }
-static inline void store_f16(uint16_t *p, vec_f32 v) {
+static __attribute__((noinline)) void store_f16(uint16_t *p, vec_f32 v) {
   for (int i = 0; i < 4; i++) p[i] = fy_st_half(v[i]);
 }
 static inline vec_u32 load_u16(const uint16_t *p) {
@@ -93,6 +93,7 @@ static inline void store_mask(uint8_t *p, vec_i32 m) {
   for (int i = 0; i < 4; i++) p[i] = (uint8_t)(m[i] & 1);
 }
 
+#define LANES_SMALL
 #define LANES_TABLE fy_lanes_plain
 #define LANES_NAME  "plain"
 #define LANES_HALVES
