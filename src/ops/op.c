@@ -29,14 +29,19 @@ fy_code fy_out_alias(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64
   if (planned && planned->data == in->data &&
       fy_shape_equal(planned->rank, planned->dims, rank, dims))
     return FY_OK;
+  // Bitcast's types differ; any other op that says so has no memory to share.
+  fy_dtype dtype = fy_dtype_base(ctx->site->out_types[i]);
+  size_t count = 1;
+  for (int32_t d = 0; d < rank; d++) count *= (size_t)dims[d];
+  if (count * fy_dtype_storage(dtype) != fy_tensor_bytes(in)) dtype = in->dtype;
   fy_tensor *t = NULL;
-  bool own = planned && planned->data && planned->dtype == in->dtype &&
+  bool own = planned && planned->data && planned->dtype == dtype &&
              fy_shape_equal(planned->rank, planned->dims, rank, dims);
   if ((own || !in->buffer) && in->device &&
       ctx->svc->keep) {  // memory that only its device can copy
     fy_tensor *kept = NULL;
     FY_TRY(ctx->svc->keep(ctx, ctx->in[j], &kept, err));
-    fy_code code = fy_tensor_alias(kept, kept->dtype, rank, dims, &t, err);
+    fy_code code = fy_tensor_alias(kept, dtype, rank, dims, &t, err);
     fy_tensor_release(kept);
     if (!code) fy_out_set(ctx, i, t);
     return code;
@@ -47,9 +52,6 @@ fy_code fy_out_alias(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64
     FY_TRY(fy_out(ctx, i, rank, dims, &t, err));
     return fy_elements_copy(in->dtype, t->data, in->data, in->count, err);
   }
-  // Bitcast's types differ; they are of one size if the counts are.
-  fy_dtype dtype = fy_dtype_base(ctx->site->out_types[i]);
-  if (fy_dtype_storage(dtype) != fy_dtype_storage(in->dtype)) dtype = in->dtype;
   FY_TRY(fy_tensor_alias(in, dtype, rank, dims, &t, err));
   fy_out_set(ctx, i, t);
   return FY_OK;
