@@ -72,10 +72,11 @@ static bool data_bytes(fy_dtype dtype, int64_t count, size_t *out) {
 }
 
 // A block with room for |bytes| of data; both halves uninitialised but for the buffer.
-static block *new_block(fy_dtype elements, size_t bytes, int parts) {
+static block *new_block(fy_dtype elements, size_t bytes, int parts, bool paged) {
   const size_t total = sizeof(block) + ALIGNMENT - 1 + bytes;
-  const bool large = bytes >= FY_LARGE_BYTES;
-  block *k = large ? fy_aligned_alloc(total) : fy_malloc(total);
+  paged = paged && bytes >= FY_PAGED_BYTES;
+  const bool large = bytes >= FY_LARGE_BYTES || paged;
+  block *k = paged ? fy_paged_alloc(total) : large ? fy_aligned_alloc(total) : fy_malloc(total);
   if (!k) return NULL;
   k->large = large;
   uintptr_t data = ((uintptr_t)(k + 1) + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
@@ -91,7 +92,7 @@ static block *new_block(fy_dtype elements, size_t bytes, int parts) {
 
 fy_buffer *fy_buffer_new(fy_dtype elements, int64_t count) {
   size_t bytes;
-  block *k = data_bytes(elements, count, &bytes) ? new_block(elements, bytes, 1) : NULL;
+  block *k = data_bytes(elements, count, &bytes) ? new_block(elements, bytes, 1, false) : NULL;
   return k ? &k->buffer : NULL;
 }
 
@@ -221,13 +222,13 @@ static void fill(fy_tensor *t, fy_dtype dtype, int64_t count, fy_buffer *buffer,
   t->dims = t->inline_dims;
 }
 
-fy_code fy_tensor_new(fy_dtype dtype, int32_t rank, const int64_t *dims, fy_tensor **out,
-                      fy_error *err) {
+static fy_code new_tensor(fy_dtype dtype, int32_t rank, const int64_t *dims, bool paged,
+                          fy_tensor **out, fy_error *err) {
   int64_t count;
   size_t bytes;
   *out = NULL;
   FY_TRY(check_shape(dtype, rank, dims, &count, err));
-  block *k = data_bytes(dtype, count, &bytes) ? new_block(dtype, bytes, 2) : NULL;
+  block *k = data_bytes(dtype, count, &bytes) ? new_block(dtype, bytes, 2, paged) : NULL;
   if (!k) return fail_size(dtype, rank, dims, err);
   fill(&k->tensor, dtype, count, &k->buffer, k->buffer.data, NULL);
   fy_code code = set_dims(&k->tensor, rank, dims, err);
@@ -237,6 +238,26 @@ fy_code fy_tensor_new(fy_dtype dtype, int32_t rank, const int64_t *dims, fy_tens
   }
   *out = &k->tensor;
   return FY_OK;
+}
+
+fy_code fy_tensor_new(fy_dtype dtype, int32_t rank, const int64_t *dims, fy_tensor **out,
+                      fy_error *err) {
+  return new_tensor(dtype, rank, dims, false, out, err);
+}
+
+fy_code fy_tensor_new_weights(fy_dtype dtype, int32_t rank, const int64_t *dims, fy_tensor **out,
+                              fy_error *err) {
+  return new_tensor(dtype, rank, dims, true, out, err);
+}
+
+bool fy_tensor_has_pages(const fy_tensor *t) {
+  return t->buffer && !t->device && fy_dtype_is_plain(t->buffer->elements) &&
+         block_of(t->buffer)->own_data && block_of(t->buffer)->large;
+}
+
+bool fy_tensor_to_file(fy_tensor *t, const volatile bool *stop) {
+  return fy_tensor_has_pages(t) &&
+         fy_aligned_to_file(block_of(t->buffer), t->buffer->data, t->buffer->bytes, stop);
 }
 
 // A tensor struct over memory that exists.

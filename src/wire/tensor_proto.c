@@ -251,7 +251,7 @@ fy_code fy_wire_tensor_read(const Tensorflow__TensorProto *proto,
   FY_TRY(list_of(proto, dtype, &list, err));
   FY_TRY(check_amount(proto, dtype, count, &list, shape, options, err));
   fy_tensor *t;
-  FY_TRY(fy_tensor_new(dtype, rank, dims, &t, err));
+  FY_TRY(fy_tensor_new_weights(dtype, rank, dims, &t, err));
   fy_code code = proto->tensor_content.len ? fill_content(&proto->tensor_content, t, err)
                                            : fill_values(&list, t, err);
   if (code != FY_OK) {
