@@ -12,7 +12,7 @@
 
 void *fy_large_alloc(size_t bytes);  // 64-byte aligned; NULL if there is no memory
 void fy_large_free(void *p);
-void fy_large_trim(void);  // gives everything that is kept back
+void fy_large_trim(void);     // gives everything that is kept back
 void fy_large_once(void *p);  // not to be kept when it is released
 // Moves the whole pages of |data| .. + |bytes|, inside the block |p|, to a temporary file that has no
 // name and is mapped in their place: they take no memory until somebody reads them. The contents

@@ -317,7 +317,7 @@ fy_code fy_wire_bundle_read_item(fy_wire_bundle *b, const fy_wire_bundle_item *i
     return fy_fail(err, FY_DATA_LOSS, "the strings are cut off");
   }
   fy_tensor *t;
-  FY_TRY(fy_tensor_new(item->dtype, item->shape.rank, item->shape.dims, &t, err));
+  FY_TRY(fy_tensor_new_weights(item->dtype, item->shape.rank, item->shape.dims, &t, err));
   fy_code code = fill(item, shard, t, err);
   if (code != FY_OK) {
     fy_tensor_release(t);

@@ -160,7 +160,7 @@ fy_code fy_wire_bundle_read_sliced(fy_wire_bundle *b, const fy_wire_bundle_item 
   fy_tensor *t = NULL;
   fy_code code = place_all(b, item, slices, err);
   if (code == FY_OK) {
-    code = fy_tensor_new(item->dtype, item->shape.rank, item->shape.dims, &t, err);
+    code = fy_tensor_new_weights(item->dtype, item->shape.rank, item->shape.dims, &t, err);
   }
   for (size_t i = 0; i < n && code == FY_OK; i++) {
     fy_tensor *part;
@@ -273,7 +273,7 @@ fy_code fy_wire_bundle_read_slice(fy_wire_bundle *b, const char *name, const fy_
   const size_t stored = b->is_v1 ? (size_t)item->num_parts : item->proto->n_slices;
   const size_t n = stored ? stored : 1;
   fy_tensor *t;
-  FY_TRY(fy_tensor_new(item->dtype, want->rank, need.length, &t, err));
+  FY_TRY(fy_tensor_new_weights(item->dtype, want->rank, need.length, &t, err));
   fy_code code = FY_OK;
   int64_t done = 0;
   for (size_t i = 0; i < n && !code; i++) {
