@@ -74,13 +74,11 @@ def module(name, specs, fn, *feeds, state=None):
     if state:
         state(m)
     names = [s.name for s in specs]
-    f = tf.function(lambda *a: fn(m, *a), input_signature=specs)
-
     def outs(*a):
         r = fn(m, *a)
         return r if isinstance(r, dict) else {"y": r}
     g = tf.function(outs, input_signature=specs)
-    m.f = f if False else g
+    m.f = g
     tf.saved_model.save(m, path_of(name), signatures={"serving_default": g})
     return [("serving_default", dict(zip(names, v if isinstance(v, tuple) else (v,)))) for v in feeds]
 
@@ -139,7 +137,7 @@ layer("conv1d", [16, 3], lambda: [L.Conv1D(6, 3, padding="causal", dilation_rate
 layer("conv2d_more", [12, 12, 4], lambda: [L.Conv2D(8, 3, groups=2, padding="same"), L.DepthwiseConv2D(3, depth_multiplier=2), L.SeparableConv2D(6, 3, strides=2, padding="same"), L.Conv2DTranspose(5, 3, strides=2, padding="same"), L.Conv2D(4, 3, dilation_rate=2), L.UpSampling2D(2, interpolation="bilinear"), L.Cropping2D(1), L.ZeroPadding2D(((1, 0), (0, 2)))], lambda: normal(2, 12, 12, 4))
 layer("depthwise1d", [12, 4], lambda: [L.DepthwiseConv1D(3, strides=2), L.UpSampling1D(2)], lambda: normal(2, 12, 4))
 layer("norms", [6, 6, 8], lambda: [L.GroupNormalization(4), L.LayerNormalization(axis=[1, 2, 3]), L.UnitNormalization(), L.SpectralNormalization(L.Conv2D(4, 1)), L.RMSNormalization() if hasattr(L, "RMSNormalization") else L.LayerNormalization()], lambda: normal(2, 6, 6, 8))
-layer("activations", [9], lambda: [L.Dense(8, "gelu"), L.Dense(8, "selu"), L.Dense(8, "elu"), L.Dense(8, "softplus"), L.Dense(8, "swish"), L.Dense(8, "mish"), L.PReLU(), L.LeakyReLU(), L.Dense(8, "exponential"), L.Dense(8, "hard_sigmoid"), L.Dense(8, "softsign"), L.Dense(8, "relu6"), L.Dense(8, "log_softmax"), L.Dense(8, "hard_silu"), L.Dense(8, "celu"), L.Dense(8, "glu"), L.Dense(8, "tanh_shrink"), L.Dense(8, "soft_shrink"), L.Dense(8, "sparse_plus"), L.Dense(8, "squareplus"), L.Dense(8, "threshold"), L.ReLU(max_value=1, negative_slope=.1, threshold=.2), L.Softmax()], lambda: normal(3, 9))
+layer("activations", [9], lambda: [L.Dense(8, "gelu"), L.Dense(8, "selu"), L.Dense(8, "elu"), L.Dense(8, "softplus"), L.Dense(8, "swish"), L.Dense(8, "mish"), L.PReLU(), L.LeakyReLU(), L.Dense(8, "exponential"), L.Dense(8, "hard_sigmoid"), L.Dense(8, "softsign"), L.Dense(8, "relu6"), L.Dense(8, "log_softmax"), L.Dense(8, "hard_silu"), L.Dense(8, "celu"), L.Dense(8, "tanh_shrink"), L.Dense(8, "soft_shrink"), L.ReLU(max_value=1, negative_slope=.1, threshold=.2), L.Softmax()], lambda: normal(3, 9))
 layer("shapes", [4, 6], lambda: [L.Permute((2, 1)), L.Reshape((3, 8)), L.Flatten(), L.RepeatVector(3), L.Lambda(lambda x: x * 2 + 1)], lambda: normal(2, 4, 6))
 layer("discretization", [3], lambda: [L.Discretization([-1., 0., 1.5]), L.CategoryEncoding(4, output_mode="multi_hot")], lambda: normal(4, 3))
 layer("hashing", [2], lambda: [L.Hashing(7, salt=[3, 4])], lambda: np.array([["a", "bb"], ["xyz", ""]]), dtype="string")
@@ -154,13 +152,13 @@ layer("text_vectorization_chars", [], lambda: [L.TextVectorization(vocabulary=li
 layer("normalization", [3], lambda: [L.Normalization(mean=[1., 2., 3.], variance=[1., 4., .5]), L.Rescaling(1 / 127.5, -1)], lambda: normal(4, 3))
 layer("images", [20, 24, 3], lambda: [L.Resizing(16, 16, crop_to_aspect_ratio=True), L.CenterCrop(12, 14), L.RandomFlip(), L.RandomRotation(.2), L.RandomZoom(.2), L.RandomContrast(.2), L.RandomTranslation(.1, .1), L.RandomBrightness(.2), L.RandomCrop(8, 8)], lambda: (rng.random((2, 20, 24, 3)) * 255).astype(np.float32))
 layer("resizing_bicubic", [9, 7, 2], lambda: [L.Resizing(13, 15, interpolation="bicubic")], lambda: normal(2, 9, 7, 2))
-layer("resizing_lanczos", [9, 7, 2], lambda: [L.Resizing(5, 4, interpolation="lanczos3", antialias=True) if False else L.Resizing(5, 4, interpolation="nearest")], lambda: normal(2, 9, 7, 2))
+layer("resizing_nearest", [9, 7, 2], lambda: [L.Resizing(5, 4, interpolation="nearest")], lambda: normal(2, 9, 7, 2))
 layer("dropouts", [6, 4], lambda: [L.Dropout(.5), L.SpatialDropout1D(.5), L.GaussianNoise(.1), L.GaussianDropout(.1), L.AlphaDropout(.1), L.ActivityRegularization(.1), L.Dense(3)], lambda: normal(2, 6, 4))
 layer("pools", [9, 9, 3], lambda: [L.MaxPooling2D(3, 2, padding="same"), L.AveragePooling2D(2, 1, padding="same"), L.GlobalMaxPooling2D(keepdims=True)], lambda: normal(2, 9, 9, 3))
-layer("einsum_dense", [5, 6], lambda: [L.EinsumDense("abc,cd->abd", output_shape=(None, 4), bias_axes="d"), L.EinsumDense("abc,cde->abde", output_shape=(5, 2, 3))], lambda: normal(2, 5, 6))
+layer("einsum_dense", [5, 6], lambda: [L.EinsumDense("abc,cd->abd", output_shape=(None, 4), bias_axes="d"), L.EinsumDense("abc,cde->abde", output_shape=(None, 2, 3))], lambda: normal(2, 5, 6))
 layer("hashed_crossing_like", [1], lambda: [L.IntegerLookup(vocabulary=[1, 2], output_mode="int"), L.CategoryEncoding(3, output_mode="one_hot")], lambda: np.array([[1], [7]], np.int64), dtype="int64")
 layer("mel", [512], lambda: [L.MelSpectrogram(fft_length=128, sequence_stride=64, num_mel_bins=12, sampling_rate=8000)], lambda: normal(2, 512))
-layer("stft_spectrogram", [512], lambda: [L.STFTSpectrogram(mode="log", frame_length=64, frame_step=32, fft_length=64)], lambda: normal(2, 512))
+layer("stft_spectrogram", [512, 1], lambda: [L.STFTSpectrogram(mode="log", frame_length=64, frame_step=32, fft_length=64)], lambda: normal(2, 512, 1))
 layer("equalization", [8, 8, 3], lambda: [L.Equalization(value_range=(0, 255)), L.Solarization(0.0, 0.0)] if hasattr(L, "Equalization") else [L.Rescaling(2.)], lambda: np.floor(rng.random((2, 8, 8, 3)) * 255).astype(np.float32))
 
 
@@ -192,7 +190,7 @@ def layer_hashed_crossing():
 @maker
 def layer_feature_space():
     fs = keras.utils.FeatureSpace({"n": keras.utils.FeatureSpace.float_normalized(), "c": keras.utils.FeatureSpace.string_categorical(),
-                                   "d": keras.utils.FeatureSpace.float_discretized(num_bins=3)}, output_mode="concat", crosses=[("c", "d")] if False else [])
+                                   "d": keras.utils.FeatureSpace.float_discretized(num_bins=3)}, output_mode="concat")
     fs.adapt(tf.data.Dataset.from_tensor_slices({"n": normal(16), "c": np.array(["a", "b"] * 8), "d": normal(16)}).map(lambda x: x))
     ins = fs.get_inputs()
     m = keras.Model(ins, L.Dense(2)(fs.get_encoded_features()))
@@ -295,10 +293,10 @@ fn("image_codec", [S([None, None, 3], tf.uint8)], lambda m, x: {"png": tf.io.dec
 fn("boxes", [S([None, 4], name="b"), S([None], name="s")], lambda m, b, s: {"nms": tf.image.non_max_suppression(b, s, 3, .5), "soft": tf.image.non_max_suppression_with_scores(b, s, 4, soft_nms_sigma=.5)[1], "pad": tf.image.non_max_suppression_padded(b, s, 5, .5, pad_to_max_output_size=True)[0], "comb": tf.image.combined_non_max_suppression(b[None, :, None, :], s[None, :, None], 3, 3)[0]}, lambda: (np.sort(rng.random((6, 2, 2)).astype(np.float32), 1).reshape(6, 4), rng.random(6).astype(np.float32)))
 fn("signal", [S([None, 512])], lambda m, x: {"stft": tf.abs(tf.signal.stft(x, 64, 32)), "inv": tf.signal.inverse_stft(tf.signal.stft(x, 64, 32), 64, 32), "mfcc": tf.signal.mfccs_from_log_mel_spectrograms(tf.math.log(1e-3 + tf.tensordot(tf.abs(tf.signal.stft(x, 64, 32, 64)), tf.signal.linear_to_mel_weight_matrix(10, 33, 8000), 1)))[..., :6], "dct": tf.signal.dct(x, type=2, norm="ortho"), "mdct": tf.signal.mdct(x, 64), "frame": tf.signal.frame(x, 30, 20, pad_end=True), "add": tf.signal.overlap_and_add(tf.signal.frame(x, 30, 10), 10), "hann": tf.signal.hann_window(9) + tf.signal.kaiser_window(9), "fft2": tf.abs(tf.signal.rfft2d(tf.reshape(x, [-1, 16, 32])))}, lambda: normal(2, 512))
 fn("linalg", [S([None, 4, 4])], lambda m, x: {"inv": tf.linalg.inv(x + 5 * tf.eye(4)), "det": tf.linalg.det(x), "chol": tf.linalg.cholesky(x @ tf.transpose(x, [0, 2, 1]) + tf.eye(4)), "svd": tf.linalg.svd(x, compute_uv=False), "eigh": tf.linalg.eigvalsh(x + tf.transpose(x, [0, 2, 1])), "qr": tf.abs(tf.linalg.qr(x).r), "solve": tf.linalg.solve(x + 5 * tf.eye(4), tf.ones([tf.shape(x)[0], 4, 2])), "expm": tf.linalg.expm(x * .1), "logm": tf.math.real(tf.linalg.logm(tf.cast(x @ tf.transpose(x, [0, 2, 1]) + tf.eye(4), tf.complex64))), "tri": tf.linalg.triangular_solve(tf.linalg.band_part(x, -1, 0) + 5 * tf.eye(4), x), "diag": tf.linalg.diag(x, k=1), "norm": tf.norm(x, axis=[1, 2]), "pinv": tf.linalg.pinv(x), "lu": tf.linalg.lu(x)[1], "cross": tf.linalg.cross(x[..., :3], x[..., 1:]), "lstsq": tf.linalg.lstsq(x, x[..., :1], fast=True, l2_regularizer=.1), "sqrtm": tf.linalg.sqrtm(x @ tf.transpose(x, [0, 2, 1]) + tf.eye(4)), "einsum": tf.einsum("bij,bkj->bik", x, x), "slogdet": tf.linalg.slogdet(x)[1], "tensordot": tf.tensordot(x, x, [[1, 2], [1, 2]]), "adj": tf.linalg.adjoint(x), "matvec": tf.linalg.matvec(x, x[..., 0]), "eig": tf.sort(tf.abs(tf.linalg.eigvals(x)))}, lambda: normal(3, 4, 4))
-fn("random_seeded", [S([None], tf.int32, "shape")], lambda m, s: {"u": tf.random.stateless_uniform(s, [1, 2]), "n": tf.random.stateless_normal(s, [1, 2]), "t": tf.random.stateless_truncated_normal(s, [3, 4]), "i": tf.random.stateless_uniform(s, [1, 2], 0, 100, tf.int32), "g": tf.random.stateless_gamma(s, [1, 2], 2.), "b": tf.random.stateless_binomial(s, [5, 6], 10., .3), "p": tf.random.stateless_poisson(s, [5, 6], 3.), "c": tf.random.stateless_categorical(tf.zeros([2, 5]), 4, [1, 2]), "shuffle": tf.random.experimental.stateless_shuffle(tf.range(10), [1, 2]), "old": tf.random.uniform(s, seed=3) * 0 + 1, "threefry": tf.random.stateless_uniform(s, [1, 2], alg="threefry")}, np.array([3, 4], np.int32))
+fn("random_seeded", [S([None], tf.int32, "shape")], lambda m, s: {"u": tf.random.stateless_uniform(s, [1, 2]), "n": tf.random.stateless_normal(s, [1, 2]), "t": tf.random.stateless_truncated_normal(s, [3, 4]), "i": tf.random.stateless_uniform(s, [1, 2], 0, 100, tf.int32), "g": tf.random.stateless_gamma(s, [1, 2], 2.), "b": tf.random.stateless_binomial(s, [5, 6], 10., .3), "p": tf.random.stateless_poisson(s, [5, 6], 3.), "c": tf.random.stateless_categorical(tf.zeros([2, 5]), 4, [1, 2]), "shuffle": tf.random.experimental.stateless_shuffle(tf.range(10), [1, 2]), "old": tf.random.uniform(s, seed=3) * 0 + 1}, np.array([3, 4], np.int32))
 fn("math", [S([None])], lambda m, x: {"a": tf.math.lgamma(tf.abs(x) + 1), "b": tf.math.erfinv(tf.tanh(x)), "c": tf.math.bessel_i0e(x), "d": tf.math.zeta(tf.abs(x) + 2, 1.), "e": tf.math.polygamma(1., tf.abs(x) + 1), "f": tf.math.igamma(2., tf.abs(x)), "g": tf.math.betainc(2., 3., tf.sigmoid(x)), "h": tf.math.cumulative_logsumexp(x), "i": tf.math.top_k(x, 2).indices, "j": tf.math.confusion_matrix([0, 1], [1, 1]), "k": tf.math.segment_sum(x, [0, 0, 1, 2, 2]), "l": tf.math.unsorted_segment_mean(x, [2, 0, 1, 0, 2], 3), "m": tf.math.bincount([1, 1, 3]), "n": tf.math.reduce_logsumexp(x), "o": tf.math.ndtri(tf.sigmoid(x)), "p": tf.unique(tf.cast(x, tf.int32)).y, "q": tf.searchsorted(tf.sort(x), [0., .5]), "r": tf.histogram_fixed_width(x, [-1., 1.], 4), "s": tf.math.angle(tf.complex(x, 1.)), "t": tf.math.xlogy(x, 3.), "u": tf.nn.moments(x, 0)[1], "v": tf.math.nextafter(x, 9.) , "w": tf.math.cumprod(x, exclusive=True, reverse=True), "x": tf.math.special.fresnel_cos(x), "y": tf.math.special.expint(tf.abs(x) + .5), "z": tf.math.sobol_sample(3, 5)}, lambda: normal(5))
 fn("arrays", [S([3, 4])], lambda m, x: {"where": tf.where(x > 0), "mask": tf.boolean_mask(x, x > 0), "gnd": tf.gather_nd(x, [[0, 1], [2, 3]]), "snd": tf.scatter_nd([[1], [0]], x[:2], [4, 4]), "tsu": tf.tensor_scatter_nd_max(x, [[0, 0]], [9.]), "dyn": tf.dynamic_partition(x, [0, 1, 0], 2)[1], "stitch": tf.dynamic_stitch([[0, 2], [1]], [x[:2], x[2:]]), "roll": tf.roll(x, 1, 1), "rev": tf.reverse_sequence(x, [2, 3, 4], seq_axis=1), "oh": tf.one_hot([1, -1, 2], 4), "strided": x[::-1, tf.newaxis, 1:3, ...], "space": tf.nn.space_to_depth(tf.reshape(tf.tile(x, [1, 4]), [1, 4, 12, 1])[:, :4, :4], 2), "mesh": tf.meshgrid(x[0], x[:, 0])[0], "repeat": tf.repeat(x, [1, 2, 0], axis=0), "pad": tf.pad(x, [[1, 1], [2, 0]], "REFLECT"), "sb": tf.space_to_batch(tf.reshape(x, [1, 3, 4, 1]), [1, 2], [[0, 0], [0, 0]]), "bc": tf.broadcast_to(x, [2, 3, 4]), "sort": tf.argsort(x, direction="DESCENDING"), "seqmask": tf.sequence_mask([1, 3], 4), "bit": tf.bitwise.bitwise_xor(tf.cast(x, tf.int32), 3), "q": tf.quantization.fake_quant_with_min_max_args(x, -1, 1), "ensure": tf.ensure_shape(x, [3, 4]), "fill": tf.fill([2], x[0, 0]), "eye": tf.eye(3, 4), "unravel": tf.unravel_index([5], [3, 4]), "bitcast": tf.bitcast(x, tf.int32), "edit": tf.edit_distance(tf.sparse.from_dense([[1, 2]]), tf.sparse.from_dense([[1, 3]])), "batch_gather": tf.gather(x, [[0, 1], [1, 2], [3, 3]], batch_dims=1)}, lambda: normal(3, 4))
-fn("ragged", [S([None], tf.int32, "values"), S([None], tf.int64, "splits")], lambda m, v, s: {"dense": tf.RaggedTensor.from_row_splits(v, s).to_tensor(-1), "sum": tf.reduce_sum(tf.RaggedTensor.from_row_splits(v, s), 1), "concat": tf.concat([tf.RaggedTensor.from_row_splits(v, s)] * 2, 1).to_tensor(), "sparse": tf.RaggedTensor.from_row_splits(v, s).to_sparse().indices, "emb": tf.reduce_mean(tf.gather(tf.reshape(tf.range(20.), [10, 2]), tf.RaggedTensor.from_row_splits(v, s)), 1), "range": tf.ragged.range([1, 3]).to_tensor(), "mapped": tf.map_fn(lambda r: tf.reduce_max(r), tf.RaggedTensor.from_row_splits(v, s)), "sorted": tf.sort(tf.RaggedTensor.from_row_splits(v, s)).to_tensor(), "bm": tf.ragged.boolean_mask(tf.RaggedTensor.from_row_splits(v, s), tf.RaggedTensor.from_row_splits(v > 2, s)).values, "cross": tf.ragged.cross([tf.RaggedTensor.from_row_splits(v, s), tf.RaggedTensor.from_row_splits(v, s)]).values}, (np.array([3, 1, 4, 1, 5], np.int32), np.array([0, 2, 3, 5], np.int64)))
+fn("ragged", [S([None], tf.int32, "values"), S([None], tf.int64, "splits")], lambda m, v, s: {"dense": tf.RaggedTensor.from_row_splits(v, s).to_tensor(-1), "sum": tf.reduce_sum(tf.RaggedTensor.from_row_splits(v, s), 1), "concat": tf.concat([tf.RaggedTensor.from_row_splits(v, s)] * 2, 1).to_tensor(), "sparse": tf.RaggedTensor.from_row_splits(v, s).to_sparse().indices, "emb": tf.reduce_mean(tf.gather(tf.reshape(tf.range(20.), [10, 2]), tf.RaggedTensor.from_row_splits(v, s)), 1), "range": tf.ragged.range([1, 3]).to_tensor(), "bm": tf.ragged.boolean_mask(tf.RaggedTensor.from_row_splits(v, s), tf.RaggedTensor.from_row_splits(v > 2, s)).values, "cross": tf.ragged.cross([tf.RaggedTensor.from_row_splits(v, s), tf.RaggedTensor.from_row_splits(v, s)]).values}, (np.array([3, 1, 4, 1, 5], np.int32), np.array([0, 2, 3, 5], np.int64)))
 fn("sparse", [S([None, 2], tf.int64, "indices"), S([None], tf.float32, "values")], lambda m, i, v: {"dense": tf.sparse.to_dense(tf.sparse.reorder(tf.SparseTensor(i, v, [3, 4]))), "mm": tf.sparse.sparse_dense_matmul(tf.SparseTensor(i, v, [3, 4]), tf.ones([4, 2])), "sum": tf.sparse.reduce_sum(tf.SparseTensor(i, v, [3, 4]), 1), "soft": tf.sparse.softmax(tf.SparseTensor(i, v, [3, 4])).values, "slice": tf.sparse.slice(tf.SparseTensor(i, v, [3, 4]), [1, 0], [2, 4]).values, "emb": tf.nn.safe_embedding_lookup_sparse(tf.reshape(tf.range(8.), [4, 2]), tf.SparseTensor(i, i[:, 1], [3, 4])), "fill": tf.sparse.fill_empty_rows(tf.SparseTensor(i, v, [3, 4]), 0.)[0].values, "cat": tf.sparse.concat(1, [tf.SparseTensor(i, v, [3, 4])] * 2).indices, "max": tf.sparse.maximum(tf.SparseTensor(i, v, [3, 4]), tf.SparseTensor(i, -v, [3, 4])).values, "t": tf.sparse.transpose(tf.SparseTensor(i, v, [3, 4])).indices}, (np.array([[0, 1], [2, 0], [2, 3]], np.int64), np.array([1., 2., 3.], np.float32)))
 
 
@@ -342,8 +340,7 @@ fn("dtypes", [S([None], tf.float64, "a"), S([None], tf.uint8, "b"), S([None], tf
 fn("custom_gradient", [S([None])], lambda m, x: tf.custom_gradient(lambda v: (tf.exp(v), lambda d: d * 7.))(x), lambda: normal(3))
 fn("nested_functions", [S([None])], lambda m, x: tf.function(lambda a: tf.function(lambda b: b * m.v)(a) + 1)(x) + tf.recompute_grad(lambda a: a * 3.)(x), lambda: normal(3), state=lambda m: setattr(m, "v", tf.Variable(2.)))
 fn("py_like_loops", [S([None, None])], lambda m, x: tf.vectorized_map(lambda r: tf.cumsum(r), x) + tf.stack([x[:, 0]] * 4, 1), lambda: normal(3, 4))
-fn("io_ops", [S([None], tf.string)], lambda m, x: {"raw": tf.io.decode_raw(x, tf.uint8), "ser": tf.io.parse_tensor(tf.io.serialize_tensor(tf.constant([1., 2.])), tf.float32), "zip": tf.io.decode_compressed(tf.constant(b"x\x9cKL\x04\x00\x01\x82\x00\xc3"), "ZLIB") if False else x, "json": tf.io.decode_json_example(tf.constant('{"features": {}}')), "csv": tf.io.decode_csv(["1,2,a"], [[0], [0.], [""]])[2], "pad": tf.io.decode_raw(x, tf.uint8) if False else tf.strings.length(x)}, np.array(["abc", "xyz"]))
-fn("optimizer_state", [S([None, 3], name="x"), S([None], name="y")], None, state=None) if False else None
+fn("io_ops", [S([None], tf.string)], lambda m, x: {"raw": tf.io.decode_raw(x, tf.uint8), "ser": tf.io.parse_tensor(tf.io.serialize_tensor(tf.constant([1., 2.])), tf.float32), "json": tf.io.decode_json_example(tf.constant('{"features": {"feature": {"a": {"int64_list": {"value": [5]}}}}}')), "csv": tf.io.decode_csv(["1,2,a"], [[0], [0.], [""]])[2]}, np.array(["abc", "xyz"]))
 
 
 @maker
@@ -351,7 +348,7 @@ def fn_train_step():
     class M(tf.Module):
         def __init__(self):
             self.w = tf.Variable(normal(3, 1)); self.b = tf.Variable([0.])
-            self.o = keras.optimizers.Adam(.1); self.o.build([self.w, self.b])
+            self.o = keras.optimizers.Adam(.1); self.o.build([self.w, self.b]); self.held = [v.value for v in self.o.variables]
 
         @tf.function(input_signature=[S([None, 3]), S([None], name="y")])
         def step(self, x, y):
@@ -463,7 +460,7 @@ t1("partitioned", t1_partitioned, lambda: {"x": normal(2, 6)})
 t1("dense", t1_dense, lambda: {"x": normal(2, 8, 8, 3)})
 t1("rnn", t1_rnn, lambda: {"x": normal(3, 5, 3), "n": np.array([5, 2, 0], np.int32)})
 t1("queue", t1_queue, lambda: {"x": normal(4)}, lambda: {"x": normal(2)})
-t1("parse", t1_parse, lambda: {"examples": np.array([ex(age=tf.train.Feature(int64_list=tf.train.Int64List(value=[9])), tags=tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"b", b"zz"]))), ex()])})
+t1("parse", t1_parse, lambda: {"examples": np.array([ex(age=tf.train.Feature(int64_list=tf.train.Int64List(value=[9])), tags=tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"b", b"zz"]))), ex(age=tf.train.Feature(int64_list=tf.train.Int64List(value=[5])))])})
 t1("sparse_signature", t1_sparse_signature, {"x": (np.array([[0, 1], [1, 3]], np.int64), np.array([2., 3.], np.float32), np.array([2, 4], np.int64))})
 t1("functional", t1_functional, lambda: {"x": normal(2, 2)})
 t1("grad", t1_grad, lambda: {"x": normal(3)})
@@ -509,7 +506,7 @@ def ferry(binary, name, i, sig, feeds):
     return dict(np.load(dst, allow_pickle=True))
 
 
-def compare(want, got):
+def compare(want, got, loose=False):
     worst = 0.
     for k, w in want.items():
         if k not in got:
@@ -532,7 +529,7 @@ def compare(want, got):
             if not np.array_equal(w, g):
                 return None, "%s: %s, not %s" % (k, g.ravel()[:6], w.ravel()[:6])
             continue
-        tolerance = 2e-2 if w.dtype.itemsize == 2 else 1e-4
+        tolerance = 3e-2 if w.dtype.itemsize == 2 or loose else 1e-4
         scale = np.max(np.abs(w[np.isfinite(w)]), initial=0) + 1e-3
         same = (w == g) | (np.isnan(w) & np.isnan(g))
         off = np.where(same, 0, np.abs(np.where(np.isfinite(w), w, 0) - g)) / scale
@@ -563,7 +560,7 @@ def attempt(name, binary):
             got = ferry(binary, name, i, sig, feeds)
         except Exception as e:  # noqa: BLE001
             return "FAIL", str(e)[:600]
-        off, why = compare(want[i], got)
+        off, why = compare(want[i], got, "mixed" in name)
         if off is None:
             return "DIFF", "run %d: %s" % (i, why)
         worst = max(worst, off)
