@@ -70,6 +70,7 @@ const Tensorflow__TensorSliceProto *fy_wire_bundle_v1_slice(const fy_wire_bundle
 
 fy_code fy_wire_bundle_scan_v1(fy_wire_bundle *b, const uint8_t *table, size_t n, fy_error *err) {
   b->is_v1 = true;
+  b->table_bytes = n;
   return fy_wire_table_scan(table, n, visit, b, err);
 }
 
