@@ -99,15 +99,6 @@ void *fy_aligned_alloc(size_t bytes) {
   return start + shift;
 }
 
-void *fy_paged_alloc(size_t bytes) {
-  if (LARGE_BYTES == SIZE_MAX) return fy_aligned_alloc(bytes);
-  char *p = fy_fault_due(FY_FAULT_ALLOC) ? NULL : fy_large_alloc(bytes);
-  if (!p) return NULL;
-  p[-1] = 0;
-  if (bytes < LARGE_BYTES) fy_large_once(p);
-  return p;
-}
-
 bool fy_aligned_to_file(void *p, void *data, size_t bytes, const volatile bool *stop) {
   return ((char *)p)[-1] == 0 && fy_large_to_file(p, data, bytes, stop);
 }

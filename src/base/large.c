@@ -7,21 +7,18 @@
 
 #include "base/large.h"
 
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/vfs.h>
 #include <unistd.h>
+
+#include "base/slab.h"
 
 #define HUGE_BYTES ((size_t)2 << 20)
 #define KEPT       24  // blocks
 #define MAX_SHARE  8   // at most this part of the machine's memory is kept
 #define HEADER     64
 #define PAGE       ((size_t)4096)
-#define IN_MEMORY1 0x01021994  // file systems that are memory: nothing is won there
-#define IN_MEMORY2 0x858458f6
 
 typedef struct block {
   size_t bytes;  // of the mapping
@@ -119,45 +116,13 @@ void fy_large_trim(void) {
   pthread_mutex_unlock(&mu);
 }
 
-void fy_large_once(void *p) {
+// Not to be kept when it is released.
+static void never_keep(void *p) {
   ((block *)((char *)p - HEADER))->once = true;
 }
 
-// ---------------------------------------------------------------- memory that waits in a file
-// A file without a name: it is gone with the last mapping of it.
-static int nameless(const char *dir) {
-  struct statfs fs;
-  if (!dir || !*dir || statfs(dir, &fs) != 0 || (unsigned long)fs.f_type == IN_MEMORY1 ||
-      (unsigned long)fs.f_type == IN_MEMORY2)
-    return -1;
-#ifdef O_TMPFILE
-  return open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-#else
-  return -1;
-#endif
-}
-
 bool fy_large_to_file(void *p, void *data, size_t bytes, const volatile bool *stop) {
-  const uintptr_t begin = ((uintptr_t)data + PAGE - 1) & ~(PAGE - 1),
-                  end = ((uintptr_t)data + bytes) & ~(PAGE - 1);
-  if (end <= begin || sysconf(_SC_PAGESIZE) != (long)PAGE) return false;
-  int fd = nameless(getenv("TMPDIR"));
-  if (fd < 0) fd = nameless("/var/tmp");
-  if (fd < 0) fd = nameless("/tmp");
-  if (fd < 0) return false;
-  bool ok = true;
-  for (uintptr_t at = begin; ok && at < end;) {
-    const size_t left = end - at, step = left < FY_LARGE_BYTES ? left : FY_LARGE_BYTES;
-    const ssize_t n = *stop ? -1 : pwrite(fd, (const void *)at, step, (off_t)(at - begin));
-    ok = n > 0;
-    if (ok) at += (size_t)n;
-  }
-  // The kernel changes the mapping at once: who reads meanwhile sees the old pages or the new ones.
-  if (ok) {
-    ok = mmap((void *)begin, end - begin, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0) !=
-         MAP_FAILED;
-    fy_large_once(p);
-  }
-  close(fd);
-  return ok;
+  if (!fy_pages_to_file(data, bytes, stop)) return false;
+  never_keep(p);
+  return true;
 }

@@ -12,11 +12,8 @@
 
 void *fy_large_alloc(size_t bytes);  // 64-byte aligned; NULL if there is no memory
 void fy_large_free(void *p);
-void fy_large_trim(void);     // gives everything that is kept back
-void fy_large_once(void *p);  // not to be kept when it is released
-// Moves the whole pages of |data| .. + |bytes|, inside the block |p|, to a temporary file that has no
-// name and is mapped in their place: they take no memory until somebody reads them. The contents
-// must not change meanwhile. False if that cannot be done (or |*stop|): nothing changed then.
+void fy_large_trim(void);  // gives everything that is kept back
+// fy_pages_to_file (base/slab.h) for |data| .. + |bytes| inside the block |p|.
 bool fy_large_to_file(void *p, void *data, size_t bytes, const volatile bool *stop);
 
 #endif

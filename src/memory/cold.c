@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/slab.h"
 #include "base/thread.h"
 
 #define MOMENT_NS ((int64_t)100 * 1000 * 1000)
@@ -56,7 +57,7 @@ static void ensure_thread(void) {
 }
 
 void fy_cold_offer(fy_tensor *t) {
-  if (fy_tensor_bytes(t) < FY_PAGED_BYTES || !fy_tensor_has_pages(t)) return;
+  if (fy_tensor_bytes(t) < FY_SLAB_BYTES || !fy_tensor_has_pages(t)) return;
   fy_lock(&mu);
   const char *wish = started ? NULL : getenv("FERRY_WEIGHTS");
   bool seen = stop || (wish && strcmp(wish, "keep") == 0);

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/large.h"
+#include "base/slab.h"
 #include "tensor/elements.h"
 
 #define ALIGNMENT 64
@@ -72,11 +73,10 @@ static bool data_bytes(fy_dtype dtype, int64_t count, size_t *out) {
 }
 
 // A block with room for |bytes| of data; both halves uninitialised but for the buffer.
-static block *new_block(fy_dtype elements, size_t bytes, int parts, bool paged) {
+static block *new_block(fy_dtype elements, size_t bytes, int parts) {
   const size_t total = sizeof(block) + ALIGNMENT - 1 + bytes;
-  paged = paged && bytes >= FY_PAGED_BYTES;
-  const bool large = bytes >= FY_LARGE_BYTES || paged;
-  block *k = paged ? fy_paged_alloc(total) : large ? fy_aligned_alloc(total) : fy_malloc(total);
+  const bool large = bytes >= FY_LARGE_BYTES;
+  block *k = large ? fy_aligned_alloc(total) : fy_malloc(total);
   if (!k) return NULL;
   k->large = large;
   uintptr_t data = ((uintptr_t)(k + 1) + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
@@ -92,7 +92,7 @@ static block *new_block(fy_dtype elements, size_t bytes, int parts, bool paged) 
 
 fy_buffer *fy_buffer_new(fy_dtype elements, int64_t count) {
   size_t bytes;
-  block *k = data_bytes(elements, count, &bytes) ? new_block(elements, bytes, 1, false) : NULL;
+  block *k = data_bytes(elements, count, &bytes) ? new_block(elements, bytes, 1) : NULL;
   return k ? &k->buffer : NULL;
 }
 
@@ -222,13 +222,13 @@ static void fill(fy_tensor *t, fy_dtype dtype, int64_t count, fy_buffer *buffer,
   t->dims = t->inline_dims;
 }
 
-static fy_code new_tensor(fy_dtype dtype, int32_t rank, const int64_t *dims, bool paged,
-                          fy_tensor **out, fy_error *err) {
+fy_code fy_tensor_new(fy_dtype dtype, int32_t rank, const int64_t *dims, fy_tensor **out,
+                      fy_error *err) {
   int64_t count;
   size_t bytes;
   *out = NULL;
   FY_TRY(check_shape(dtype, rank, dims, &count, err));
-  block *k = data_bytes(dtype, count, &bytes) ? new_block(dtype, bytes, 2, paged) : NULL;
+  block *k = data_bytes(dtype, count, &bytes) ? new_block(dtype, bytes, 2) : NULL;
   if (!k) return fail_size(dtype, rank, dims, err);
   fill(&k->tensor, dtype, count, &k->buffer, k->buffer.data, NULL);
   fy_code code = set_dims(&k->tensor, rank, dims, err);
@@ -238,26 +238,6 @@ static fy_code new_tensor(fy_dtype dtype, int32_t rank, const int64_t *dims, boo
   }
   *out = &k->tensor;
   return FY_OK;
-}
-
-fy_code fy_tensor_new(fy_dtype dtype, int32_t rank, const int64_t *dims, fy_tensor **out,
-                      fy_error *err) {
-  return new_tensor(dtype, rank, dims, false, out, err);
-}
-
-fy_code fy_tensor_new_weights(fy_dtype dtype, int32_t rank, const int64_t *dims, fy_tensor **out,
-                              fy_error *err) {
-  return new_tensor(dtype, rank, dims, true, out, err);
-}
-
-bool fy_tensor_has_pages(const fy_tensor *t) {
-  return t->buffer && !t->device && fy_dtype_is_plain(t->buffer->elements) &&
-         block_of(t->buffer)->own_data && block_of(t->buffer)->large;
-}
-
-bool fy_tensor_to_file(fy_tensor *t, const volatile bool *stop) {
-  return fy_tensor_has_pages(t) &&
-         fy_aligned_to_file(block_of(t->buffer), t->buffer->data, t->buffer->bytes, stop);
 }
 
 // A tensor struct over memory that exists.
@@ -289,6 +269,49 @@ fy_code fy_tensor_over(fy_buffer *buffer, void *data, fy_dtype dtype, int32_t ra
 fy_code fy_tensor_alias(const fy_tensor *t, fy_dtype dtype, int32_t rank, const int64_t *dims,
                         fy_tensor **out, fy_error *err) {
   return new_view(t->buffer, t->data, t->device, dtype, rank, dims, out, err);
+}
+
+// --- weights ---
+
+static void release_piece(fy_buffer *b) {
+  fy_slab_free(b->release_arg);
+}
+
+fy_code fy_tensor_new_weights(fy_dtype dtype, int32_t rank, const int64_t *dims, fy_tensor **out,
+                              fy_error *err) {
+  int64_t count;
+  size_t bytes;
+  *out = NULL;
+  FY_TRY(check_shape(dtype, rank, dims, &count, err));
+  fy_slab_piece *piece =
+      fy_dtype_is_plain(dtype) && data_bytes(dtype, count, &bytes) && bytes >= FY_SLAB_BYTES
+          ? fy_slab_alloc(bytes)
+          : NULL;
+  if (!piece) return fy_tensor_new(dtype, rank, dims, out, err);
+  fy_buffer *b = fy_buffer_wrap(piece->data, bytes, dtype);
+  if (!b) {
+    fy_slab_free(piece);
+    return fy_fail_oom(err, sizeof(block));
+  }
+  b->release = release_piece;
+  b->release_arg = piece;
+  fy_code code = fy_tensor_over(b, b->data, dtype, rank, dims, out, err);
+  fy_buffer_release(b);
+  return code;
+}
+
+bool fy_tensor_has_pages(const fy_tensor *t) {
+  const fy_buffer *b = t->buffer;
+  return b && !b->device && fy_dtype_is_plain(b->elements) &&
+         (b->release == release_piece ||
+          (block_of(t->buffer)->own_data && block_of(t->buffer)->large));
+}
+
+bool fy_tensor_to_file(fy_tensor *t, const volatile bool *stop) {
+  fy_buffer *b = t->buffer;
+  if (!fy_tensor_has_pages(t)) return false;
+  if (b->release == release_piece) return fy_slab_to_file(b->release_arg, stop);
+  return fy_aligned_to_file(block_of(b), b->data, b->bytes, stop);
 }
 
 void fy_tensor_retain(fy_tensor *t) {

@@ -11,6 +11,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
+const char *cli_config(void) {  // main.c's
+  return NULL;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   static const char *const ends[] = {"json", "csv", "txt", "npy", "npz", "png", "jpg", "json"};
   static const int types[] = {1, 7, 9, 4, 10, 3, 2, 19};  // float, string, int64, uint8, bool, …

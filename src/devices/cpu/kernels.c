@@ -107,7 +107,7 @@ fy_code fy_pack_acquire(fy_kernel_ctx *ctx, fy_pack_cache *cache, int first, int
   fy_code code = FY_OK;
   if (keep) {
     p->pool = ctx->site->device->memory;
-    code = fy_mempool_alloc(p->pool, bytes, ctx->site->node_name, &p->data, err);
+    code = fy_mempool_alloc_weights(p->pool, bytes, ctx->site->node_name, &p->data, err);
     if (code) fy_error_prepend(err, "OOM when allocating %zu bytes of packed weights\n", bytes);
   } else {
     code = fy_scratch(ctx, bytes, &p->data, err);
