@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/slab.h"
 #include "memory/pool_impl.h"
 
 #define HOLDERS_SHOWN 5
@@ -79,10 +80,10 @@ void fy_mempool_uncount(fy_mempool *pool, size_t bytes) {
   if (atomic_fetch_sub_explicit(&pool->in_use, n, memory_order_acq_rel) == n) destroy(pool);
 }
 
-// Host blocks remember their size in front.
+// Host blocks remember in front how large they are and the piece of a slab they are, if any.
 #define HOST_HEADER 64
 
-static fy_code host_alloc(fy_mempool *pool, size_t bytes, void **out, fy_error *err) {
+static fy_code host_alloc(fy_mempool *pool, size_t bytes, bool weights, void **out, fy_error *err) {
   size_t total;
   if (!fy_add_size(bytes, HOST_HEADER, &total) || total > PTRDIFF_MAX ||
       !fy_mempool_count(pool, total)) {
@@ -97,12 +98,14 @@ static fy_code host_alloc(fy_mempool *pool, size_t bytes, void **out, fy_error *
                    "are in use",
                    pool->name, want, used, limit);
   }
-  char *p = fy_aligned_alloc(total);
+  fy_slab_piece *piece = weights && bytes >= FY_SLAB_BYTES ? fy_slab_alloc(total) : NULL;
+  char *p = piece ? piece->data : fy_aligned_alloc(total);
   if (!p) {
     fy_mempool_uncount(pool, total);
     return fy_fail_oom(err, bytes);
   }
   memcpy(p, &total, sizeof total);
+  memcpy(p + sizeof total, &piece, sizeof piece);
   *out = p + HOST_HEADER;
   return FY_OK;
 }
@@ -110,8 +113,13 @@ static fy_code host_alloc(fy_mempool *pool, size_t bytes, void **out, fy_error *
 static void host_release(fy_mempool *pool, void *p) {
   char *block = (char *)p - HOST_HEADER;
   size_t total;
+  fy_slab_piece *piece;
   memcpy(&total, block, sizeof total);
-  fy_aligned_free(block);
+  memcpy(&piece, block + sizeof total, sizeof piece);
+  if (piece)
+    fy_slab_free(piece);
+  else
+    fy_aligned_free(block);
   fy_mempool_uncount(pool, total);
 }
 
@@ -230,7 +238,7 @@ static fy_code fail_full(const fy_mempool *pool, size_t bytes, const fy_error *w
 fy_code fy_mempool_alloc(fy_mempool *pool, size_t bytes, const char *owner, void **out,
                          fy_error *err) {
   *out = NULL;
-  if (pool->host) return host_alloc(pool, bytes, out, err);
+  if (pool->host) return host_alloc(pool, bytes, false, out, err);
   size_t rounded = bytes ? (bytes + FY_POOL_UNIT - 1) / FY_POOL_UNIT * FY_POOL_UNIT : FY_POOL_UNIT;
   fy_error why;
   fy_error_init(&why);
@@ -256,6 +264,13 @@ fy_code fy_mempool_alloc(fy_mempool *pool, size_t bytes, const char *owner, void
   fy_unlock(&pool->lock);
   fy_error_clear(&why);
   return code;
+}
+
+fy_code fy_mempool_alloc_weights(fy_mempool *pool, size_t bytes, const char *owner, void **out,
+                                 fy_error *err) {
+  *out = NULL;
+  if (pool->host) return host_alloc(pool, bytes, true, out, err);
+  return fy_mempool_alloc(pool, bytes, owner, out, err);
 }
 
 void fy_mempool_release(fy_mempool *pool, void *p) {
