@@ -6,22 +6,56 @@
 
 #include <string.h>
 
+static uint32_t bin_of(size_t bytes) {
+  if (bytes < 4) return 0;
+  const uint32_t log2 = 63u - (uint32_t)__builtin_clzll(bytes);
+  return log2 * 4 + (uint32_t)(bytes >> (log2 - 2) & 3);
+}
+
 static void free_link(planner *p, uint32_t i) {
+  const uint32_t bin = bin_of(p->pieces[i].bytes);
   p->pieces[i].is_free = true;
   p->pieces[i].free_before = NONE;
-  p->pieces[i].free_after = p->first_free;
-  if (p->first_free != NONE) p->pieces[p->first_free].free_before = i;
-  p->first_free = i;
+  p->pieces[i].free_after = p->bins[bin];
+  if (p->bins[bin] != NONE) p->pieces[p->bins[bin]].free_before = i;
+  p->bins[bin] = i;
+  p->used_bins[bin / 64] |= 1ull << bin % 64;
 }
 
 static void free_unlink(planner *p, uint32_t i) {
   piece *x = &p->pieces[i];
   x->is_free = false;
   if (x->free_after != NONE) p->pieces[x->free_after].free_before = x->free_before;
-  if (x->free_before != NONE)
+  if (x->free_before != NONE) {
     p->pieces[x->free_before].free_after = x->free_after;
-  else
-    p->first_free = x->free_after;
+    return;
+  }
+  const uint32_t bin = bin_of(x->bytes);
+  p->bins[bin] = x->free_after;
+  if (x->free_after == NONE) p->used_bins[bin / 64] &= ~(1ull << bin % 64);
+}
+
+// The smallest of |bin| that has |bytes|.
+static uint32_t find_in_bin(planner *p, uint32_t bin, size_t bytes) {
+  uint32_t found = NONE;
+  for (uint32_t i = p->bins[bin]; i != NONE; i = p->pieces[i].free_after) {
+    p->work++;
+    if (p->pieces[i].bytes < bytes) continue;
+    if (found == NONE || p->pieces[i].bytes < p->pieces[found].bytes) found = i;
+    if (p->pieces[i].bytes == bytes) break;
+  }
+  return found;
+}
+
+static uint32_t find_free(planner *p, size_t bytes) {
+  uint32_t bin = bin_of(bytes);
+  uint32_t found = p->bins[bin] != NONE ? find_in_bin(p, bin, bytes) : NONE;
+  for (uint32_t word = ++bin / 64; found == NONE && word < FY_PLAN_BINS / 64; word++) {
+    uint64_t used = p->used_bins[word];
+    if (word == bin / 64) used &= ~0ull << bin % 64;
+    if (used) found = find_in_bin(p, word * 64 + (uint32_t)__builtin_ctzll(used), bytes);
+  }
+  return found;
 }
 
 static uint32_t piece_insert_above(planner *p, uint32_t below, size_t begin, size_t bytes) {
@@ -47,18 +81,15 @@ static void piece_remove(planner *p, uint32_t i) {
 
 // A free piece with at least |bytes|: the smallest, or one made by moving the ceiling up.
 static uint32_t find_room(planner *p, size_t bytes) {
-  uint32_t found = NONE;
-  for (uint32_t i = p->first_free; i != NONE; i = p->pieces[i].free_after) {
-    if (p->pieces[i].bytes < bytes) continue;
-    if (found == NONE || p->pieces[i].bytes < p->pieces[found].bytes) found = i;
-    if (p->pieces[i].bytes == bytes) break;
-  }
+  const uint32_t found = find_free(p, bytes);
   if (found != NONE) return found;
   piece *ceiling = &p->pieces[1];
   uint32_t last = ceiling->below;
   if (p->pieces[last].is_free) {
+    free_unlink(p, last);
     ceiling->begin = p->pieces[last].begin + bytes;
     p->pieces[last].bytes = bytes;
+    free_link(p, last);
     return last;
   }
   last = piece_insert_above(p, last, p->pieces[1].begin, bytes);
@@ -68,20 +99,19 @@ static uint32_t find_room(planner *p, size_t bytes) {
 }
 
 static void take_room(planner *p, item *it, uint32_t until) {
+  p->work += 8;
   uint32_t i = find_room(p, it->bytes);
   piece *x = &p->pieces[i];
   size_t left = x->bytes - it->bytes;
   bool high = p->pieces[x->above].until > p->pieces[x->below].until;
   it->piece = i;
-  if (left == 0) {
-    free_unlink(p, i);
-  } else if (high) {
+  free_unlink(p, i);
+  if (left) {
+    it->piece = high ? piece_insert_above(p, i, x->begin + left, it->bytes)
+                     : piece_insert_above(p, x->below, x->begin, it->bytes);
+    if (!high) x->begin += it->bytes;
     x->bytes = left;
-    it->piece = piece_insert_above(p, i, x->begin + left, it->bytes);
-  } else {
-    it->piece = piece_insert_above(p, x->below, x->begin, it->bytes);
-    x->begin += it->bytes;
-    x->bytes = left;
+    free_link(p, i);
   }
   p->pieces[it->piece].until = until;
   it->offset = p->pieces[it->piece].begin;
@@ -107,7 +137,9 @@ static void give_back(planner *p, uint32_t i) {
 // Nothing but the walls, as far apart as the bound.
 static void clear_room(planner *p) {
   memset(p->heads, 0xff, p->steps * sizeof *p->heads);
-  p->spare = p->first_free = NONE;
+  memset(p->bins, 0xff, sizeof p->bins);
+  memset(p->used_bins, 0, sizeof p->used_bins);
+  p->spare = NONE;
   p->num_pieces = 2;
   p->pieces[0] = (piece){.above = 1, .until = NONE};
   p->pieces[1] = (piece){.begin = p->bound, .until = NONE};
@@ -138,6 +170,7 @@ static size_t replay(planner *p, bool backwards, uint32_t from) {
       take_room(p, it, end);
       end_after(p, p->order[at], end);
     }
+    if (p->pieces[1].begin >= p->best_bytes) return SIZE_MAX;
     end_lives(p, s);
   }
   return p->pieces[1].begin;
