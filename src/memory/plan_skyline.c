@@ -109,8 +109,8 @@ static void life_remove(skyline *s, uint32_t leaf) {
   for (i >>= 1; i && s->lives[i].leaf == leaf; i >>= 1) life_update(s->lives, i);
 }
 
-// The life with the largest key that starts in [low[0], high[0]] and ends in [low[1], high[1]].
-static uint32_t life_find(skyline *s, const uint32_t low[2], const uint32_t high[2]) {
+// The life with the largest key that starts in [from[0], to[0]] and ends in [from[1], to[1]].
+static uint32_t life_find(skyline *s, const uint32_t from[2], const uint32_t to[2]) {
   uint32_t stack[64], n = 0, found = NONE;
   float key = 0;
   const life_node *t = s->lives;
@@ -119,11 +119,11 @@ static uint32_t life_find(skyline *s, const uint32_t low[2], const uint32_t high
     const uint32_t i = stack[--n];
     const life_node *x = &t[i];
     s->work++;
-    if (x->key <= key || x->low[0] > high[0] || x->high[0] < low[0] || x->low[1] > high[1] ||
-        x->high[1] < low[1])
+    if (x->key <= key || x->low[0] > to[0] || x->high[0] < from[0] || x->low[1] > to[1] ||
+        x->high[1] < from[1])
       continue;
-    if (x->low[0] >= low[0] && x->high[0] <= high[0] && x->low[1] >= low[1] &&
-        x->high[1] <= high[1]) {
+    if (x->low[0] >= from[0] && x->high[0] <= to[0] && x->low[1] >= from[1] &&
+        x->high[1] <= to[1]) {
       key = x->key;
       found = x->leaf;
       continue;
@@ -143,11 +143,11 @@ static void end_refresh(const planner *p, skyline *s, uint32_t step) {
   s->ends[s->num_steps + step] = at < s->begins[step + 1] ? p->items[s->by_start[at]].last : NONE;
 }
 
-static void end_remove(const planner *p, skyline *s, uint32_t item) {
-  uint32_t i = s->num_steps + p->items[item].first, *t = s->ends;
-  s->placed[item] = true;
+static void end_remove(const planner *p, skyline *s, uint32_t which) {
+  uint32_t i = s->num_steps + p->items[which].first, *t = s->ends;
+  s->placed[which] = true;
   const uint32_t before = t[i];
-  end_refresh(p, s, p->items[item].first);
+  end_refresh(p, s, p->items[which].first);
   if (t[i] == before) return;
   for (i >>= 1; i; i >>= 1) {
     const uint32_t least = t[2 * i] < t[2 * i + 1] ? t[2 * i] : t[2 * i + 1];
@@ -171,8 +171,8 @@ static bool lower(const low *a, const low *b) {
   return a->height < b->height || (a->height == b->height && a->begin < b->begin);
 }
 
-static void push(skyline *s, uint32_t stretch) {
-  const low x = {s->stretches[stretch].height, s->stretches[stretch].begin, stretch};
+static void push(skyline *s, uint32_t which) {
+  const low x = {s->stretches[which].height, s->stretches[which].begin, which};
   uint32_t i = s->num_low++;
   for (; i && lower(&x, &s->heap[(i - 1) / 2]); i = (i - 1) / 2) s->heap[i] = s->heap[(i - 1) / 2];
   s->heap[i] = x;
