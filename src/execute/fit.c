@@ -10,6 +10,7 @@
 #include "execute/needs.h"
 #include "execute/spill.h"
 #include "memory/pool.h"
+#include "memory/registry.h"
 
 #define ATTEMPTS 4  // an arena may be a little larger than what lives at once
 
@@ -73,10 +74,15 @@ static fy_code lay_out(fy_program *p, fy_error *err) {
   return fy_program_layout(p, err);
 }
 
-static uint64_t limit_of(const fy_device *d) {
+uint64_t fy_program_may_hold(const fy_device *d) {
   fy_mempool_stats s;
+  fy_others others;
   fy_mempool_stats_get(d->memory, &s);
-  return s.limit_bytes ? s.limit_bytes : d->facts.memory_limit;
+  fy_registry_others(d, &others);
+  const uint64_t limit = s.limit_bytes ? s.limit_bytes : d->facts.memory_limit;
+  const uint64_t total = d->facts.memory_total;
+  const uint64_t left = total > others.bytes ? total - others.bytes : 1;
+  return others.bytes && left < limit ? left : limit;
 }
 
 // What the plan takes of |space|; |*fixed|: the part that is results, which cannot wait elsewhere.
@@ -99,7 +105,7 @@ static uint64_t taken_of(const fy_program *p, int space, uint64_t *fixed) {
 static int first_over(const fy_program *p, uint64_t *budget) {
   for (int space = 1; space < p->plan.num_spaces; space++) {
     const fy_device *d = p->devices->items[space - 1];
-    uint64_t fixed, limit = limit_of(d);
+    uint64_t fixed, limit = fy_program_may_hold(d);
     if (d->is_host || !limit || taken_of(p, space, &fixed) <= limit) continue;
     *budget = limit > fixed + 512 ? limit - fixed - 512 : 0;
     return space;

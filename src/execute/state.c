@@ -159,7 +159,7 @@ static fy_code make_state(fy_program *p, fy_run_state **out, fy_error *err) {
     code = fy_fail_oom(err, n * sizeof *s->planned);
   if (!code) code = make_arenas(s, err);
   if (!code) code = make_headers(s, err);
-  fy_registry_update(p->devices->items, p->devices->n);
+  fy_registry_update();
   if (code) {
     fy_state_free(s);
     return code;

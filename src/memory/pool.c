@@ -8,8 +8,10 @@
 
 #include "base/alloc.h"
 #include "memory/pool_impl.h"
+#include "memory/registry.h"
 
 #define HOLDERS_SHOWN 5
+#define RETRY_NS      ((int64_t)2 * 1000 * 1000)  // between two looks at what others have
 
 fy_mempool *fy_mempool_new(fy_device *device, uint64_t limit_bytes) {
   fy_mempool *pool = fy_calloc(1, sizeof *pool);
@@ -24,6 +26,7 @@ fy_mempool *fy_mempool_new(fy_device *device, uint64_t limit_bytes) {
   fy_mutex_init(&pool->lock);
   fy_map_init(&pool->holders);
   fy_mempool_set_limit(pool, limit_bytes);
+  pool->account = fy_account_open(device, pool);
   return pool;
 }
 
@@ -41,6 +44,9 @@ static void destroy(fy_mempool *pool) {
 
 void fy_mempool_free(fy_mempool *pool) {
   if (!pool) return;
+  if (!pool->host) fy_pool_free_regions(pool);
+  fy_account_close(pool->account, pool);
+  pool->account = NULL;
   if (!pool->host)
     destroy(pool);
   else if (atomic_fetch_sub_explicit(&pool->in_use, 1, memory_order_acq_rel) == 1)
@@ -209,7 +215,12 @@ static fy_code fail_full(const fy_mempool *pool, size_t bytes, const fy_error *w
           "Allocator (%s) ran out of memory trying to allocate %s. In use %s of the limit of %s; "
           "free inside the pool %s, largest piece %s; not yet taken from the device %s.\n",
           pool->name, want, used, limit, idle, piece, rest);
-  if (why && why->code) {
+  if (pool->refused) {
+    fy_others others;
+    fy_registry_others(pool->device, &others);
+    fy_error_append(err, "This is another process's memory: %s%s%s%s.\n", fy_error_text(why),
+                    others.who[0] ? " (" : "", others.who, others.who[0] ? ")" : "");
+  } else if (why && why->code) {
     fy_error_append(err,
                     "This is somebody else's memory (another process, or another session of this "
                     "one), for the limit allows it. The device refused to give more: %s\n",
@@ -238,6 +249,16 @@ fy_code fy_mempool_alloc(fy_mempool *pool, size_t bytes, const char *owner, void
   fy_lock(&pool->lock);
   // |rounded| is below |bytes| when rounding up passed SIZE_MAX.
   fy_chunk *c = rounded >= bytes ? fy_pool_take(pool, rounded, &why) : NULL;
+  for (int64_t until = 0; !c && pool->refused && pool->queue_ns > 0;) {
+    const int64_t now = fy_now_ns();
+    if (!until) until = now + pool->queue_ns;
+    if (now >= until) break;
+    fy_unlock(&pool->lock);  // what this process gives back meanwhile helps too
+    fy_sleep_ns(RETRY_NS);
+    fy_error_clear(&why);
+    fy_lock(&pool->lock);
+    c = fy_pool_take(pool, rounded, &why);
+  }
   if (c) {
     fy_mempool_stats *s = &pool->stats;
     c->holder = holder_add(pool, owner, c->bytes);
@@ -293,6 +314,17 @@ void fy_mempool_set_limit(fy_mempool *pool, uint64_t bytes) {
   pool->stats.limit_bytes = bytes;
   if (pool->stats.reserved_bytes > bytes) fy_pool_trim_regions(pool, bytes);
   fy_unlock(&pool->lock);
+}
+
+void fy_mempool_set_habits(fy_mempool *pool, int64_t queue_ms, bool whole) {
+  fy_lock(&pool->lock);
+  pool->queue_ns = queue_ms * 1000000;
+  pool->whole = whole;
+  fy_unlock(&pool->lock);
+}
+
+void fy_mempool_busy(fy_mempool *pool, int64_t ns) {
+  fy_account_busy(pool->account, ns);
 }
 
 void fy_mempool_stats_get(fy_mempool *pool, fy_mempool_stats *out) {

@@ -41,6 +41,8 @@ typedef struct fy_chunk {
 
 struct fy_mempool {
   fy_device *device;
+  struct fy_account *account;  // what this process has of the device (registry.h); may be NULL
+  int64_t queue_ns;            // how long a request waits for memory that other processes have
   char name[32];
   bool host;
   // host pools: |in_use| starts at 1, the pool's own; who brings it to 0 frees the pool.
@@ -50,6 +52,8 @@ struct fy_mempool {
   fy_mempool_stats stats;
   fy_region *regions;
   size_t next_region_bytes;
+  bool whole;    // the first region is the whole limit
+  bool refused;  // the last request failed because of other processes
   fy_chunk *bins[FY_POOL_BINS];
   uint64_t used_bins[FY_POOL_BINS / 64];
   fy_chunk **by_address;  // hash table of chunks in use

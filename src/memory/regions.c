@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "memory/pool_impl.h"
+#include "memory/registry.h"
 
 #define FIRST_REGION_BYTES ((size_t)2 << 20)
 #define SMALL_REST_BYTES   ((size_t)256 << 10)  // not worth keeping for later
@@ -135,6 +136,7 @@ static void region_drop(fy_mempool *pool, fy_region **at) {
     fy_free(c);
   }
   pool->device->ops->free(pool->device, r->base, r->bytes);
+  fy_account_give(pool->account, r->bytes);
   pool->stats.reserved_bytes -= r->bytes;
   fy_free(r);
 }
@@ -152,6 +154,8 @@ void fy_pool_trim_regions(fy_mempool *pool, uint64_t keep_bytes) {
 void fy_pool_free_regions(fy_mempool *pool) {
   while (pool->regions) region_drop(pool, &pool->regions);
   fy_free(pool->by_address);
+  pool->by_address = NULL;
+  pool->num_slots = 0;
 }
 
 // Takes a region of |bytes| from the device; it becomes one free chunk.
@@ -161,7 +165,14 @@ static fy_chunk *region_take(fy_mempool *pool, size_t bytes, fy_error *why) {
   void *base = NULL;
   bool ok = r && c;
   if (!ok) fy_fail_oom(why, sizeof *r);
-  if (!ok || pool->device->ops->alloc(pool->device, bytes, &base, why) != FY_OK) {
+  if (ok && !fy_account_take(pool->account, bytes, why)) {
+    pool->refused = true;
+    ok = false;
+  } else if (ok && pool->device->ops->alloc(pool->device, bytes, &base, why) != FY_OK) {
+    fy_account_give(pool->account, bytes);
+    ok = false;
+  }
+  if (!ok) {
     fy_free(r);
     fy_free(c);
     return NULL;
@@ -189,10 +200,15 @@ static fy_chunk *grow(fy_mempool *pool, size_t bytes, fy_error *why) {
   // request that does not fit what a generous region would leave over.
   size_t half = (size_t)(left / 2 / FY_POOL_UNIT * FY_POOL_UNIT);
   size_t want = step < half ? step : half;
-  if (left <= SMALL_REST_BYTES) want = (size_t)left;
+  if (left <= SMALL_REST_BYTES || (pool->whole && !pool->regions && limit < INT64_MAX / 2))
+    want = (size_t)left;
   if (want < bytes) want = bytes;
   fy_chunk *c = region_take(pool, want, why);
-  if (!c && want > bytes) c = region_take(pool, bytes, why);  // the device has less than we thought
+  if (!c && want > bytes) {  // the device has less than we thought
+    fy_error_clear(why);
+    pool->refused = false;
+    c = region_take(pool, bytes, why);
+  }
   if (c) pool->next_region_bytes = doubled || step >= LARGEST_STEP ? step : 2 * step;
   return c;
 }
@@ -223,6 +239,7 @@ static void split(fy_mempool *pool, fy_chunk *c, size_t bytes) {
 }
 
 fy_chunk *fy_pool_take(fy_mempool *pool, size_t bytes, fy_error *why) {
+  pool->refused = false;
   // The limit may have been lowered below what is reserved: then it bounds what is in use.
   if (pool->stats.bytes_in_use + bytes > pool->stats.limit_bytes) return NULL;
   fy_chunk *c = best_fit(pool, bytes);
