@@ -166,7 +166,10 @@ void fy_account_give(fy_account *a, uint64_t bytes) {
   if (!a) return;
   fy_registry_hold();
   fy_registry_entry *e = entry_of(a);
+  // Locked, so that whoever adds up what all have (fy_registry_list) sees one moment.
+  const bool locked = e && a->what.shared[0] && fy_registry_file_lock();
   if (e) atomic_fetch_sub(&e->reserved, bytes);
+  if (locked) fy_registry_file_unlock();
   atomic_fetch_sub(&a->reserved, bytes);
   fy_registry_let_go();
 }

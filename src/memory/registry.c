@@ -115,15 +115,19 @@ static void program_name(char out[32]) {
   out[strcspn(out, "\n")] = 0;
 }
 
+// After a fork neither the slot nor the lock is ours.
+static void leave_parent(void) {
+  if (owner == getpid()) return;
+  if (file >= 0) close(file);
+  file = open_file();
+  mine = NULL;
+  owner = getpid();
+}
+
 fy_registry_slot *fy_registry_mine(void) {
   uint64_t born, used;
   if (!fy_registry_open()) return NULL;
-  if (owner != getpid()) {  // after a fork: neither the slot nor the lock is ours
-    if (file >= 0) close(file);
-    file = open_file();
-    mine = NULL;
-    owner = getpid();
-  }
+  leave_parent();
   if (mine || !times_of(getpid(), &born, &used) || !fy_registry_file_lock()) return mine;
   for (int i = 0; i < FY_REGISTRY_SLOTS && !mine; i++) {
     fy_registry_slot *s = &shared->slots[i];
@@ -142,6 +146,7 @@ fy_registry_slot *fy_registry_mine(void) {
 
 bool fy_registry_file_lock(void) {
   int failed = -1;
+  leave_parent();
   if (file >= 0)
     while ((failed = flock(file, LOCK_EX)) != 0 && errno == EINTR) {
     }
@@ -177,6 +182,7 @@ int fy_registry_list(fy_registry_process *out, int max) {
   int n = 0;
   fy_lock(&lock);
   const fy_registry_table *t = fy_registry_open();
+  const bool locked = t && fy_registry_file_lock();
   struct timespec up;
   clock_gettime(CLOCK_BOOTTIME, &up);
   const double ticks = (double)sysconf(_SC_CLK_TCK), cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
@@ -199,6 +205,7 @@ int fy_registry_list(fy_registry_process *out, int max) {
       p->num_devices++;
     }
   }
+  if (locked) fy_registry_file_unlock();
   fy_unlock(&lock);
   return n;
 }
