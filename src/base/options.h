@@ -56,6 +56,7 @@ typedef struct fy_options {
   fy_virtual_gpu virtual_gpus[FY_MAX_VIRTUAL_GPUS];  // gpu_options.experimental.virtual_devices
   int num_virtual_gpus;                              // 0 = one device per visible GPU
   bool spill;                                        // spill=never → false
+  char spill_dir[128];           // where planned tensors are that even host memory is too small for
   bool queue;                    // oversubscribe=queue: wait for memory that other processes have
   int64_t queue_ms;              // at most so long
   char passes_off[256];          // passes=-fuse,-cse → "fuse,cse"
