@@ -107,7 +107,9 @@ static fy_code make_arenas(fy_run_state *s, fy_error *err) {
     if (!bytes) continue;
     fy_device *d = i ? p->devices->items[i - 1] : p->devices->client;
     if (!i && p->spill.file_bytes) {
-      FY_TRY(fy_spill_file_map(p->options->spill_dir, bytes, &s->arenas[0], err));
+      fy_code code = fy_spill_file_map(p->options->spill_dir, bytes, &s->arenas[0], err);
+      if (code) name_largest(p, i, d, err);
+      if (code) return code;
       continue;
     }
     fy_code code =

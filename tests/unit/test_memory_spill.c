@@ -252,6 +252,7 @@ static void a_file_beyond_the_host(void **state) {
   assert_int_equal(nowhere.code, FY_RESOURCE_EXHAUSTED);
   print_message("%s\n", nowhere.text);
   assert_non_null(strstr(nowhere.text, "/nonexistent/place"));
+  assert_non_null(strstr(nowhere.text, "OOM when allocating tensor with shape[256,256]"));
 }
 
 // The report of a run that does not fit, and the session afterwards.
@@ -278,6 +279,8 @@ static void says_what_is_missing(void **state) {
   assert_non_null(strstr(text, "true shortage"));
   assert_non_null(strstr(text, "GPU:0: this run needs"));
   assert_non_null(strstr(text, "float[256,256] from up"));
+  assert_non_null(strstr(text, "float[256,256] from x\n"));  // not the name of its stand-in
+  assert_non_null(strstr(text, "  and 11 more with 2.75MiB\n"));
   assert_non_null(strstr(text, "With spilling (spill=auto) it fits: "));
   // What it says of the batch is so: that one runs, one more does not.
   const char *at = strstr(text, "largest batch that fits is ");
