@@ -7,6 +7,7 @@
 //              and backwards. A life goes to the end of its gap whose neighbour lives longer, so
 //              that the space left over stays in one piece: optimal on chains (even steps low, odd
 //              steps high) and on the nested lives of training. O(n x gaps).
+//   retry      the same under a ceiling near the bound, going back some steps where that fails.
 //   from peak  packs the lives at the fullest step without a hole, then replays both sides of it.
 //   skyline    fills memory from the bottom up, always where the least is placed yet, with lives that
 //              lie within that stretch of time; which of them goes first is a key: area, length, …, and
@@ -25,10 +26,12 @@
 #include "base/alloc.h"
 
 #define ALIGN         64
-#define WORK_LIMIT    4000000  // pieces and nodes looked at, over all attempts
+#define WORK_LIMIT    3000000  // pieces and nodes looked at, over all attempts
 #define MAX_ATTEMPTS  64
 #define MANY_LIVES    4000
-#define FIRST_SKYLINE 6  // the attempts before cost little
+#define FIRST_SKYLINE 9  // the attempts before cost little
+#define RETRY_WORK    500000
+#define FEW_AT_ONCE   100
 
 // --- choosing ---
 
@@ -133,6 +136,18 @@ static void make_keys(planner *p, uint32_t attempt) {
   }
 }
 
+// Under ceilings a little above the bound. Not with many lives at once: a step back is dear then.
+static bool try_retry(planner *p, uint32_t level) {
+  static const size_t parts[] = {SIZE_MAX, 64, 29};
+  uint64_t length = 0;
+  for (uint32_t i = 0; i < p->n; i++) length += p->items[i].last - p->items[i].first + 1;
+  const size_t ceiling = p->bound + p->bound / parts[level] / ALIGN * ALIGN;
+  if (length / p->steps > FEW_AT_ONCE || ceiling >= p->best_bytes) return true;
+  if (!sort_order(p, false)) return false;
+  keep_if_better(p, fy_plan_retry(p, ceiling, RETRY_WORK));
+  return !p->starved;
+}
+
 // One attempt after the other, from those that cost least and win most often, as long as there is work
 // left for another like the longest so far.
 static bool search(planner *p) {
@@ -144,14 +159,16 @@ static bool search(planner *p) {
     if (before + longest > WORK_LIMIT) break;
     if (attempt < 2) {
       ok = try_by_time(p, attempt == 1);
+    } else if (attempt < 5) {
+      ok = try_retry(p, attempt - 2);
     } else if (attempt < FIRST_SKYLINE) {
-      ok = try_from_peak(p, stacks[attempt - 2]);
+      ok = try_from_peak(p, stacks[attempt - 5]);
     } else {
       ok = p->sky || fy_plan_skyline_init(p);
       make_keys(p, attempt - FIRST_SKYLINE);
       if (ok) keep_if_better(p, fy_plan_skyline(p));
+      if (p->work - before > longest) longest = p->work - before;
     }
-    if (p->work - before > longest) longest = p->work - before;
   }
   fy_plan_skyline_free(p);
   return ok;
@@ -241,6 +258,7 @@ static fy_code plan_space(planner *p, fy_life *lives, size_t n, int space, fy_me
   size_t total = 0;
   p->n = p->steps = 0;
   p->work = 0;
+  p->starved = false;
   p->sorted[0] = p->sorted[1] = false;
   p->bound = 0;
   p->best_bytes = SIZE_MAX;

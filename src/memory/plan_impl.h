@@ -46,6 +46,7 @@ typedef struct planner {
   size_t *best;  // [n] offsets of the best plan so far
   size_t bound, best_bytes;
   uint64_t work;  // pieces and nodes looked at
+  bool starved;   // there was no memory
 } planner;
 
 // plan_time.c. |order| holds the items by start (larger first within a step); backwards, by end.
@@ -53,6 +54,9 @@ typedef struct planner {
 size_t fy_plan_by_time(planner *p, bool backwards);
 // Stacks the lives at the peak as |peak_order| says, without a hole, then replays one side of it.
 size_t fy_plan_beside_peak(planner *p, bool backwards);
+
+// Replays below |ceiling|, going back where it does not work. SIZE_MAX: not with that much work.
+size_t fy_plan_retry(planner *p, size_t ceiling, uint64_t budget);
 
 // plan_skyline.c. SIZE_MAX: no better than |best_bytes|; then it ended before all were placed.
 bool fy_plan_skyline_init(planner *p);  // for these items; false: no memory

@@ -61,6 +61,13 @@ static size_t chain(fy_life *l, size_t n) {
   return n;
 }
 
+// Each is read by the next layer and by one or two more.
+static size_t braid(fy_life *l, size_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    l[i] = (fy_life){.bytes = 64u * (1 + rnd(16384)), .first = i, .last = i + 1 + rnd(3)};
+  return n;
+}
+
 // Blocks of three convolutions with a shortcut over them; scratch beside each; shapes as
 // ResNet50's.
 static size_t resnet(fy_life *l, size_t blocks) {
@@ -162,6 +169,10 @@ static void typical(void **state) {
   plan("random long", l, random_lives(l, 1000, 400), 1.05, &ms);
   plan("chain", l, chain(l, 10000), 1.05, &ms);
   most = ms > most ? ms : most;
+  for (int i = 0; i < 4; i++) {
+    plan("braid", l, braid(l, 10000), 1.05, &ms);
+    most = ms > most ? ms : most;
+  }
   plan("resnet", l, resnet(l, 10000 / 7), 1.05, &ms);
   most = ms > most ? ms : most;
   plan("densenet", l, densenet(l, 300), 1.05, &ms);
