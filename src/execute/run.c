@@ -13,6 +13,7 @@
 #include "execute/state.h"
 #include "execute/trace.h"
 #include "memory/pool.h"
+#include "memory/registry.h"
 
 static fy_view called_function(const fy_node *n) {
   const fy_attr *f = strstr(n->op_name, "PartitionedCall") ? fy_attrs_get(&n->attrs, "f") : NULL;
@@ -539,5 +540,10 @@ fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds
   }
   clean(s, code != FY_OK);
   fy_state_recycle(s);
+  if (p->has_devices &&
+      fy_registry_tick()) {  // another process waits for memory: what is idle goes
+    fy_peers_reclaim(p);
+    for (int i = 0; i < p->devices->n; i++) fy_mempool_trim(p->devices->items[i]->memory, 0);
+  }
   return code;
 }
