@@ -350,6 +350,10 @@ bool fy_opencl_elementwise_source(const char *op, fy_dtype t, fy_str *out) {
   (void)op, (void)t, (void)out;
   return false;
 }
+bool fy_opencl_op(int i, const char **name, const char **type_attr, uint64_t *types) {
+  (void)i, (void)name, (void)type_attr, (void)types;
+  return false;
+}
 const char *fy_opencl_source(int i) {
   (void)i;
   return NULL;

@@ -21,6 +21,9 @@ void fy_opencl_stats_get(const fy_device *d, fy_opencl_stats *out);
 void fy_opencl_force_staging(fy_device *d, bool on);
 // For tests: the kernel that element-wise |op| has for |t|, without the prelude; false: none.
 bool fy_opencl_elementwise_source(const char *op, fy_dtype t, fy_str *out);
+// The |i|th op with kernels of its own: its name, the attribute (or NULL) and the types that they
+// differ by; false at the end.
+bool fy_opencl_op(int i, const char **name, const char **type_attr, uint64_t *types);
 // The |i|th source of kernels/ after the prelude (i = 0); NULL at the end.
 const char *fy_opencl_source(int i);
 

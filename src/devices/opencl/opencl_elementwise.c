@@ -171,6 +171,10 @@ bool fy_ocl_knows_elementwise(const char *op, fy_dtype t, const char **why) {
   return e && text_for(e, t);
 }
 
+const char *fy_ocl_elementwise_name(int i) {
+  return i >= 0 && i < (int)(sizeof table / sizeof *table) ? table[i].op : NULL;
+}
+
 // --- generating ---
 
 #define MAX_OPERANDS 3

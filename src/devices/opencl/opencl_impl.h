@@ -268,6 +268,7 @@ fy_code fy_ocl_cast(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_fused(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_add_n(fy_ocl_call *c, int arg, fy_error *err);
 bool fy_ocl_knows_elementwise(const char *op, fy_dtype t, const char **why);
+const char *fy_ocl_elementwise_name(int i);  // the |i|th; NULL at the end
 fy_code fy_ocl_matmul(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_conv(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_pool(fy_ocl_call *c, int arg, fy_error *err);

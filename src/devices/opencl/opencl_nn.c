@@ -362,7 +362,7 @@ fy_code fy_ocl_bias(fy_ocl_call *c, int arg, fy_error *err) {
   FY_TRY(fy_ocl_output_dims(c, 0, x->rank, x->dims, &out, err));
   if (out->count == 0) return FY_OK;
   char options[160];
-  snprintf(options, sizeof options, "%s -DNORM", fy_ocl_options(x->dtype));
+  snprintf(options, sizeof options, "%s -DBIAS", fy_ocl_options(x->dtype));
   fy_ocl_args a;
   fy_ocl_args_init(&a, c);
   fy_ocl_add_in(&a, x);

@@ -3,6 +3,8 @@
 
 #include "devices/opencl/opencl_impl.h"
 
+#include "devices/opencl/opencl.h"
+
 #ifdef FY_OPENCL
 
 #include <stdlib.h>
@@ -104,6 +106,26 @@ const fy_ocl_op *fy_ocl_find_op(const char *name) {
       bsearch(name, table, sizeof table / sizeof *table, sizeof *table, by_name);
   if (found) return found;
   return fy_ocl_knows_elementwise(name, FY_FLOAT, &why) ? &elementwise : NULL;
+}
+
+bool fy_opencl_op(int i, const char **name, const char **type_attr, uint64_t *types) {
+  static const fy_dtype all[] = {FY_FLOAT, FY_DOUBLE, FY_HALF, FY_BFLOAT16, FY_INT32, FY_INT64};
+  const int listed = (int)(sizeof table / sizeof *table);
+  const char *why;
+  if (i < 0) return false;
+  if (i < listed) {
+    *name = table[i].name;
+    *type_attr = table[i].type_attr;
+    *types = table[i].dtypes;
+    return true;
+  }
+  *name = fy_ocl_elementwise_name(i - listed);
+  if (!*name) return false;
+  *type_attr = "T";
+  *types = 0;
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+    if (fy_ocl_knows_elementwise(*name, all[k], &why)) *types |= FY_T(all[k]);
+  return true;
 }
 
 static bool refuse(fy_error *why, const char *op, const char *text, const char *more) {

@@ -100,6 +100,10 @@ KERNEL void batch_norm(GLOBAL const S *x, long xo, GLOBAL const T *scale, long s
   T k = scale[so + c] / sqrt(var[vo + c] + (T)epsilon);
   ST(y, yo + i, (LD(x, xo + i) - mean[mo + c]) * k + offset[oo + c]);
 }
+#endif
+
+#ifdef BIAS
+// x [outer, channels, inner]
 KERNEL void bias_add(GLOBAL const S *x, long xo, GLOBAL const S *b, long bo, GLOBAL S *y, long yo,
                      long n, long channels, long inner) {
   long i = GID(0);

@@ -97,7 +97,7 @@ KERNEL void softmax(GLOBAL const S *x, long xo, GLOBAL S *y, long yo, long cols,
 #endif
 
 #ifdef ARG
-// x [outer, n, inner]; the first of equals; a NaN never wins against what came before it.
+// x [outer, n, inner]; the first of equals; a NaN is never better than anything.
 KERNEL void arg_reduce(GLOBAL const S *x, long xo, GLOBAL OUT *y, long yo, long outer, long n,
                        long inner, int smallest) {
   long i = GID(0);
@@ -105,6 +105,9 @@ KERNEL void arg_reduce(GLOBAL const S *x, long xo, GLOBAL OUT *y, long yo, long 
   long at = xo + i / inner * n * inner + i % inner;
   T best = LD(x, at);
   long where = 0;
+#ifdef FLOATING
+  if (best != best) best = (T)as_float(smallest ? 0x7f800000u : 0xff800000u);
+#endif
   for (long k = 1; k < n; k++) {
     T v = LD(x, at + k * inner);
     if (smallest ? v < best : v > best) best = v, where = k;
