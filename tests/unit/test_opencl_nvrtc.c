@@ -82,11 +82,22 @@ static void test_all(void **state) {
     int source;
     const char *defines;
     bool whole;  // also for integers
-  } kinds[] = {{1, "-DPOOL", false},   {1, "-DDEPTHWISE", false}, {1, "-DNORM", false},   {1, "-DBIAS", true}, 
-               {2, "", true},          {2, "-DCONV", false},      {3, "-DOP=0", true},
-               {3, "-DOP=1", false},   {3, "-DOP=2", true},       {3, "-DOP=3", true},
-               {3, "-DOP=4", true},    {3, "-DSOFTMAX", false},   {3, "-DARG -DOUT=long", true},
-               {4, "-DE=uchar", true}, {4, "-DE=ulong", true},    {5, "-DWHAT=2", true}};
+  } kinds[] = {{1, "-DPOOL", false},
+               {1, "-DDEPTHWISE", false},
+               {1, "-DNORM", false},
+               {1, "-DBIAS", true},
+               {2, "", true},
+               {2, "-DCONV", false},
+               {3, "-DOP=0", true},
+               {3, "-DOP=1", false},
+               {3, "-DOP=2", true},
+               {3, "-DOP=3", true},
+               {3, "-DOP=4", true},
+               {3, "-DSOFTMAX", false},
+               {3, "-DARG -DOUT=long", true},
+               {4, "-DE=uchar", true},
+               {4, "-DE=ulong", true},
+               {5, "-DWHAT=2", true}};
   static const fy_dtype dtypes[] = {FY_FLOAT, FY_HALF, FY_BFLOAT16, FY_INT32};
   nvrtc n;
   char defines[256];

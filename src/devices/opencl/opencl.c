@@ -25,8 +25,10 @@ fy_code fy_ocl_fail(const fy_ocl *o, const char *what, cl_int code, fy_error *er
   fy_code as = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY ||
                        code == CL_OUT_OF_RESOURCES
                    ? FY_RESOURCE_EXHAUSTED
-               : code == CL_DEVICE_NOT_AVAILABLE ? FY_UNAVAILABLE
-                                                 : FY_INTERNAL;
+               : code == CL_DEVICE_NOT_AVAILABLE || code == CL_INVALID_COMMAND_QUEUE ||
+                       code == CL_INVALID_CONTEXT  // what drivers say of a device that is gone
+                   ? FY_UNAVAILABLE
+                   : FY_INTERNAL;
   return fy_fail(err, as, "%s (%s): %s failed: OpenCL error %d, %s", o->device->name, o->name, what,
                  (int)code, fy_cl_error_name(code));
 }

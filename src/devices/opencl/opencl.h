@@ -19,6 +19,10 @@ bool fy_opencl_is(const fy_device *d);
 void fy_opencl_stats_get(const fy_device *d, fy_opencl_stats *out);
 // For tests: copies go through pinned staging buffers although the device shares our memory.
 void fy_opencl_force_staging(fy_device *d, bool on);
+// For tests: the |nth| call of the OpenCL library that can fail does so with |code| (and all later
+// ones); 0 = none any more. Nothing else may be using a device meanwhile. And how many were made.
+void fy_opencl_fail_call(int64_t nth, int code, bool all_later);
+int64_t fy_opencl_calls(void);
 // For tests: the kernel that element-wise |op| has for |t|, without the prelude; false: none.
 bool fy_opencl_elementwise_source(const char *op, fy_dtype t, fy_str *out);
 // The |i|th op with kernels of its own: its name, the attribute (or NULL) and the types that they

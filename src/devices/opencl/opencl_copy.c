@@ -115,7 +115,10 @@ static fy_code straight(fy_ocl *o, const piece *p, const fy_event *after, int nu
   fy_lock(&o->lock);
   fy_code code = enqueue(o, p, after, num_after, done, err);
   fy_unlock(&o->lock);
-  return code ? code : (fy_code)fy_ocl_wait(o->device, done, err);
+  if (!code) code = (fy_code)fy_ocl_wait(o->device, done, err);
+  // The caller may free its memory now: nothing may be on its way there any more.
+  if (code) (void)o->cl->Finish(o->queues[p->queue].queue);
+  return code;
 }
 
 static fy_code staged_in(fy_ocl *o, piece p, const char *src, const fy_event *after, int num_after,
@@ -178,6 +181,7 @@ static fy_code staged_out(fy_ocl *o, piece p, char *dst, const fy_event *after, 
     fy_event *e = &flying[ended % 2].done;
     fy_code waited = (fy_code)fy_ocl_wait(o->device, e, code ? NULL : err);
     if (!code) code = waited;
+    if (waited) (void)o->cl->Finish(o->queues[FY_QUEUE_OUT].queue);  // its stage is free again
     if (!code) memcpy(dst, flying[ended % 2].stage->host, flying[ended % 2].bytes);
     dst += flying[ended % 2].bytes;
     *done = *e;

@@ -225,6 +225,9 @@ FY_MUST_CHECK fy_code fy_ocl_run(fy_ocl_args *a, const char *source, const char 
 FY_MUST_CHECK fy_code fy_ocl_run_nd(fy_ocl_args *a, const char *source, const char *options,
                                     const char *name, const size_t global[3], const size_t local[3],
                                     fy_error *err);
+// |t|, a small tensor, in device memory: itself, or |storage| with a copy for this call.
+FY_MUST_CHECK fy_code fy_ocl_bring(fy_ocl_call *c, const fy_tensor *t, fy_tensor **out,
+                                   fy_tensor *storage, fy_error *err);
 // Device memory for this call only.
 FY_MUST_CHECK fy_code fy_ocl_scratch(fy_ocl_call *c, size_t bytes, void **out, fy_error *err);
 // Output |i| with the shape the shape function says; FY_OCL_DETOUR if it does not say all.
@@ -241,6 +244,9 @@ const char *fy_ocl_arithmetic(fy_dtype t);  // "float" for the 16-bit floats
 const char *fy_ocl_suffix(fy_dtype t);      // of LD_ and ST_: "half", "bf16", "plain"
 const char *fy_ocl_options(fy_dtype t);     // "-DS=… -DT=… …" for the sources of kernels/
 
+const char *fy_ocl_element(size_t size);                  // "-DE=uint": of kernels that only move
+bool fy_ocl_step_source(int i, fy_dtype t, fy_str *out);  // of the |i|th update; false at the end
+
 // --- strided walks: what kernels know of shapes; the same struct is in kernels/prelude.cl ---
 #define FY_OCL_DIMS 8
 typedef struct fy_ocl_geo {
@@ -256,6 +262,19 @@ FY_MUST_CHECK fy_code fy_ocl_move(fy_ocl_call *c, fy_tensor *out, int64_t out_at
                                   const int64_t *out_strides, const fy_tensor *in, int64_t in_at,
                                   const int64_t *in_strides, int32_t rank, const int64_t *dims,
                                   fy_error *err);
+// Products of matrices, as in kernels/gemm.cl.
+typedef struct fy_ocl_product {
+  int64_t m, n, k;
+  int64_t a_row, a_col, b_row, b_col;
+  fy_ocl_geo batch;
+  int64_t in_h, in_w, in_c, out_h, out_w, k_h, k_w, stride_h, stride_w, dil_h, dil_w, pad_h, pad_w;
+  int64_t is[4];
+  int64_t out_row, out_col, out_image;
+  int64_t groups;
+} fy_ocl_product;
+FY_MUST_CHECK fy_code fy_ocl_multiply(fy_ocl_call *c, const fy_ocl_product *p, int64_t batches,
+                                      const fy_tensor *x, const fy_tensor *y, fy_tensor *out,
+                                      fy_error *err);
 FY_MUST_CHECK fy_code fy_ocl_fill(fy_ocl_call *c, fy_tensor *out, const fy_tensor *value,
                                   fy_error *err);  // |value|: a scalar anywhere, NULL = 0
 FY_MUST_CHECK fy_code fy_ocl_random_fill(fy_kernel_ctx *ctx, const void *kind, void *job,
@@ -273,6 +292,8 @@ fy_code fy_ocl_matmul(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_conv(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_pool(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_batch_norm(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_batch_norm_grad(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_bias_grad(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_bias(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_softmax(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_reduce(fy_ocl_call *c, int arg, fy_error *err);
@@ -283,11 +304,17 @@ fy_code fy_ocl_split(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_pad(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_one_hot(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_fill_op(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_update(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_einsum(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_scan(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_resize(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_upload(fy_ocl_call *c, int arg, fy_error *err);  // of host arguments only
+fy_code fy_ocl_logical(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_generic(fy_ocl_call *c, int arg, fy_error *err);  // the reference, with our services
 
 // Made at build time from kernels/*.cl.
 extern const char fy_ocl_src_prelude[], fy_ocl_src_nn[], fy_ocl_src_gemm[], fy_ocl_src_reduce[],
-    fy_ocl_src_move[], fy_ocl_src_random[];
+    fy_ocl_src_move[], fy_ocl_src_random[], fy_ocl_src_image[];
 
 #endif  // FY_OPENCL
 #endif
