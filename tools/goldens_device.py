@@ -39,13 +39,13 @@ def unary():
         for t in REAL:
             x = special(t)
             if name == "Erf" and t == D:
-                x = tf.boolean_mask(x, tf.math.is_finite(x))  # TensorFlow says NaN of infinity
+                x = data(t, [16])  # TensorFlow says NaN of what is large
             if name in ("Sin", "Cos") and t == B:
                 x = tf.clip_by_value(x, -30.0, 30.0)  # of 3e38: the argument's reduction decides
             case(name, x)
-    for name in ("Abs", "Neg", "Relu", "Relu6", "Round", "Sign", "Square"):
+    for name in ("Abs", "Neg", "Relu", "Relu6", "Sign", "Square"):  # Round of integers: TensorFlow says 0
         for t in WHOLE:
-            case(name, whole(t)[2 if name == "Round" else 0:])
+            case(name, whole(t))
     case("LogicalNot", tf.constant([[True, False, True]]))
 
 
@@ -115,8 +115,8 @@ def left_out():
         case("Einsum", [data(t, [0, 3]), data(t, [3, 4])], equation="ij,jk->ik")
         case("Einsum", [data(t, [2, 0]), data(t, [0, 4])], equation="ij,jk->ik")
     for t in REAL + WHOLE:
-        case("BiasAddGrad", data(t, [2, 3, 4]), data_format="NHWC")
-        case("BiasAddGrad", data(t, [2, 3, 4, 5]), data_format="NCHW")
+        case("BiasAddGrad", tf.reshape(tf.cast(tf.range(24) % 7, t), [2, 3, 4]), data_format="NHWC")
+        case("BiasAddGrad", tf.reshape(tf.cast(tf.range(120) % 5, t), [2, 3, 4, 5]), data_format="NCHW")
         case("BiasAdd", data(t, [2, 3, 4, 5]), data(t, [3]), data_format="NCHW")
 
 

@@ -472,6 +472,45 @@ static void test_bandwidth(void **state) {
   fy_devices_unref(set);
 }
 
+// Large products by CLBlast: the same results, also with what follows them and in batches.
+static void test_clblast(void **state) {
+  (void)state;
+  NEED_DEVICE(set, d)
+  static const struct {
+    const char *op, *inputs, *attrs;
+  } products[] = {
+      {"MatMul", "f32[37,65]=normal; f32[65,33]=normal", NULL},
+      {"MatMul", "f32[65,37]=normal; f32[33,65]=normal", "transpose_a=true; transpose_b=true"},
+      {"MatMul", "f32[1,65]=normal; f32[65,33]=normal", NULL},
+      {"MatMul", "f32[37,65]=normal; f32[65,1]=normal", NULL},
+      {"BatchMatMulV2", "f32[3,6,5]=normal; f32[3,4,6]=normal", "adj_x=true; adj_y=true"},
+      {"BatchMatMulV2", "f32[3,5,6]=normal; f32[6,4]=normal", NULL},
+      {"BatchMatMulV2", "f32[2,1,5,6]=normal; f32[3,6,4]=normal", NULL},
+      {"Einsum", "f32[4,6,5]=normal; f32[5,7]=normal", "equation=\"abc,cd->abd\""},
+      {"_FerryMatMul", "f32[20,30]=normal; f32[30,40]=normal; f32[40]=normal; f32[20,40]=normal",
+       "T=float; N=2; epilogue=\"bias,add,tanh\""},
+      {"Conv2D", "f32[1,9,8,16]=normal; f32[1,1,16,33]=normal",
+       "strides=[1,1,1,1]; padding=\"VALID\""},
+  };
+  fy_opencl_stats s;
+  setenv("FERRY_CLBLAST", "1", 1);
+  failures = compared = refused = 0;
+  int64_t start = fy_now_ns();
+  for (size_t i = 0; i < sizeof products / sizeof *products; i++)
+    run_case(d, products[i].op, products[i].inputs, products[i].attrs, true);
+  unsetenv("FERRY_CLBLAST");
+  fy_opencl_stats_get(d, &s);
+  print_message("%llu of %zu products by CLBlast, %.1f s\n", (unsigned long long)s.library_gemms,
+                sizeof products / sizeof *products, (double)(fy_now_ns() - start) * 1e-9);
+  fy_devices_unref(set);
+  assert_int_equal(failures, 0);
+  if (!s.library_gemms) {
+    print_message("no CLBlast on this machine\n");
+    skip();
+  }
+  assert_true(s.library_gemms >= 9);  // two dims of batches with other steps are our own kernel's
+}
+
 // A damaged file of the cache is made anew.
 static void test_cache(void **state) {
   (void)state;
@@ -525,6 +564,7 @@ int main(void) {
       cmocka_unit_test(test_samples),
       cmocka_unit_test(test_faults),
       cmocka_unit_test(test_bandwidth),
+      cmocka_unit_test(test_clblast),
       cmocka_unit_test(test_cache),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,8 @@
 // one of its types first, another one for each op; then all others for as long as BUDGET_NS allows,
 // or to the end with FERRY_GOLDENS_ALL=1, which then also asks for a case of every type.
 
+#include <ctype.h>
+
 #include "goldens.h"
 
 #include "devices/devices.h"
@@ -62,17 +64,20 @@ static void keep_allowed(int i) {
     snprintf(word, sizeof word, "%s", fy_dtype_name((fy_dtype)t));
     bool found = false;
     for (const char *p = kernels; (p = strstr(p, word)) && !found; p++)
-      found = p > kernels && strchr("=|", p[-1]) && !strchr("0123456789_", p[strlen(word)]);
+      found = p > kernels && strchr("=|", p[-1]) && !isalnum((unsigned char)p[strlen(word)]);
     if (!found && strstr(kernels, "=")) ops[i].types &= ~FY_T(t);
   }
+  // Of integers TensorFlow's Round gives zeros, which nobody wants to have confirmed.
+  if (!strcmp(ops[i].name, "Round")) ops[i].types &= ~(FY_T(FY_INT32) | FY_T(FY_INT64));
 }
 
 // The type of op |i| in the first round: the next one for the next op.
 static uint64_t chosen_type(int i) {
+  if (!ops[i].attr || !ops[i].types) return UINT64_MAX;
   int skip = i % __builtin_popcountll(ops[i].types);
   uint64_t rest = ops[i].types;
   while (skip--) rest &= rest - 1;
-  return ops[i].attr ? rest & (~rest + 1) : UINT64_MAX;
+  return rest & (~rest + 1);
 }
 
 static void check_results(golden *g, const fy_site *site, fy_tensor **got) {

@@ -163,7 +163,7 @@ bool fy_opencl_is(const fy_device *d) {
 
 void fy_opencl_stats_get(const fy_device *d, fy_opencl_stats *out) {
   fy_ocl *o = fy_ocl_of(d);
-  *out = (fy_opencl_stats){o->launches, o->detours, o->builds, o->cache_hits};
+  *out = (fy_opencl_stats){o->launches, o->detours, o->builds, o->cache_hits, o->library_gemms};
 }
 
 void fy_opencl_force_staging(fy_device *d, bool on) {
@@ -317,6 +317,8 @@ static bool opencl_probe(const fy_options *options, fy_str *out) {
     else
       fy_str_add(out, "found, but it is no GPU");
   }
+  fy_str_add(out, "; CLBlast for large products: ");
+  if (fy_ocl_clblast_found(out)) fy_str_add(out, "found");
   return usable > 0;
 }
 
@@ -350,6 +352,14 @@ void fy_opencl_force_staging(fy_device *d, bool on) {
 }
 bool fy_opencl_elementwise_source(const char *op, fy_dtype t, fy_str *out) {
   (void)op, (void)t, (void)out;
+  return false;
+}
+bool fy_opencl_update_source(int i, fy_str *out) {
+  (void)i, (void)out;
+  return false;
+}
+bool fy_opencl_fused_source(const struct fy_fused_program *p, fy_dtype t, fy_str *out) {
+  (void)p, (void)t, (void)out;
   return false;
 }
 bool fy_opencl_op(int i, const char **name, const char **type_attr, uint64_t *types) {

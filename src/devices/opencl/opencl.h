@@ -9,10 +9,11 @@
 #include "tensor/dtype.h"
 
 typedef struct fy_opencl_stats {
-  uint64_t launches;    // ops that ran on the device
-  uint64_t detours;     // ops whose case has no kernel and that the host computed instead
-  uint64_t builds;      // programs compiled
-  uint64_t cache_hits;  // programs found on disk
+  uint64_t launches;       // ops that ran on the device
+  uint64_t detours;        // ops whose case has no kernel and that the host computed instead
+  uint64_t builds;         // programs compiled
+  uint64_t cache_hits;     // programs found on disk
+  uint64_t library_gemms;  // products that CLBlast did
 } fy_opencl_stats;
 
 bool fy_opencl_is(const fy_device *d);
@@ -25,6 +26,10 @@ void fy_opencl_fail_call(int64_t nth, int code, bool all_later);
 int64_t fy_opencl_calls(void);
 // For tests: the kernel that element-wise |op| has for |t|, without the prelude; false: none.
 bool fy_opencl_elementwise_source(const char *op, fy_dtype t, fy_str *out);
+// For tests: the kernel of the |i|th update of a variable (false: no such), and of a fused program.
+bool fy_opencl_update_source(int i, fy_str *out);
+struct fy_fused_program;
+bool fy_opencl_fused_source(const struct fy_fused_program *p, fy_dtype t, fy_str *out);
 // The |i|th op with kernels of its own: its name, the attribute (or NULL) and the types that they
 // differ by; false at the end.
 bool fy_opencl_op(int i, const char **name, const char **type_attr, uint64_t *types);

@@ -154,9 +154,9 @@ static const expression table[] = {
     {"Tan", 1, false, "tan(a)", NULL, NULL},
     {"Tanh", 1, false, "tanh(a)", NULL, NULL},
     {"TanhGrad", 2, false, "b * (R(1) - a * a)", NULL, NULL},
-    {"Xdivy", 2, false, "a == R(0) ? (isnan(b) ? b : R(0)) : a / b", NULL, NULL},
-    {"Xlog1py", 2, false, "a == R(0) ? (isnan(b) ? b : R(0)) : a * log1p(b)", NULL, NULL},
-    {"Xlogy", 2, false, "a == R(0) ? (isnan(b) ? b : R(0)) : a * log(b)", NULL, NULL},
+    {"Xdivy", 2, false, "a == R(0) ? R(0) : a / b", NULL, NULL},
+    {"Xlog1py", 2, false, "a == R(0) ? R(0) : a * log1p(b)", NULL, NULL},
+    {"Xlogy", 2, false, "a == R(0) ? R(0) : a * log(b)", NULL, NULL},
 };
 
 static const expression *find(const char *op) {
@@ -477,6 +477,10 @@ static bool write_fused(fy_str *s, const fy_fused_program *p, fy_dtype t) {
     fy_str_printf(s, "  ST_%s(y%u, z%u + i, v%u);\n", fy_ocl_suffix(t), i, i, p->outputs[i]);
   fy_str_add(s, "}\n");
   return true;
+}
+
+bool fy_opencl_fused_source(const struct fy_fused_program *p, fy_dtype t, fy_str *out) {
+  return write_fused(out, p, t);
 }
 
 fy_code fy_ocl_fused(fy_ocl_call *c, int arg, fy_error *err) {

@@ -32,7 +32,8 @@
   X(GetProgramBuildInfo) X(GetProgramInfo) X(ReleaseProgram) X(CreateKernel) X(ReleaseKernel) \
   X(SetKernelArg) X(EnqueueNDRangeKernel) X(EnqueueReadBuffer) X(EnqueueWriteBuffer) \
   X(EnqueueCopyBuffer) X(EnqueueMapBuffer) X(EnqueueUnmapMemObject) X(WaitForEvents) \
-  X(GetEventInfo) X(RetainEvent) X(ReleaseEvent) X(Flush) X(Finish)
+  X(GetEventInfo) X(RetainEvent) X(ReleaseEvent) X(Flush) X(Finish) \
+  X(EnqueueBarrierWithWaitList)
 // clang-format on
 
 typedef struct fy_cl {
@@ -116,7 +117,8 @@ typedef struct fy_ocl {
   fy_mutex build_lock;
   fy_ocl_program *programs;
   // counts, for tests and reports
-  _Atomic(uint64_t) launches, detours, builds, cache_hits;
+  _Atomic(uint64_t) launches, detours, builds, cache_hits, library_gemms;
+  _Atomic(uint64_t) gemm_work;  // operations of products so far (opencl_clblast.c)
 } fy_ocl;
 
 static inline fy_ocl *fy_ocl_of(const fy_device *d) {
@@ -244,8 +246,7 @@ const char *fy_ocl_arithmetic(fy_dtype t);  // "float" for the 16-bit floats
 const char *fy_ocl_suffix(fy_dtype t);      // of LD_ and ST_: "half", "bf16", "plain"
 const char *fy_ocl_options(fy_dtype t);     // "-DS=… -DT=… …" for the sources of kernels/
 
-const char *fy_ocl_element(size_t size);                  // "-DE=uint": of kernels that only move
-bool fy_ocl_step_source(int i, fy_dtype t, fy_str *out);  // of the |i|th update; false at the end
+const char *fy_ocl_element(size_t size);  // "-DE=uint": of kernels that only move
 
 // --- strided walks: what kernels know of shapes; the same struct is in kernels/prelude.cl ---
 #define FY_OCL_DIMS 8
@@ -275,6 +276,11 @@ typedef struct fy_ocl_product {
 FY_MUST_CHECK fy_code fy_ocl_multiply(fy_ocl_call *c, const fy_ocl_product *p, int64_t batches,
                                       const fy_tensor *x, const fy_tensor *y, fy_tensor *out,
                                       fy_error *err);
+// opencl_clblast.c: the same by CLBlast; FY_OCL_DETOUR if it is not there, does not pay or refuses.
+FY_MUST_CHECK fy_code fy_ocl_clblast(fy_ocl_call *c, const fy_ocl_product *p, int64_t batches,
+                                     const fy_tensor *x, const fy_tensor *y, fy_tensor *out,
+                                     fy_error *err);
+bool fy_ocl_clblast_found(fy_str *why);
 FY_MUST_CHECK fy_code fy_ocl_fill(fy_ocl_call *c, fy_tensor *out, const fy_tensor *value,
                                   fy_error *err);  // |value|: a scalar anywhere, NULL = 0
 FY_MUST_CHECK fy_code fy_ocl_random_fill(fy_kernel_ctx *ctx, const void *kind, void *job,

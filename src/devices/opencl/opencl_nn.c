@@ -103,10 +103,27 @@ static void add_epilogue(fy_ocl_args *a, const epilogue *e, fy_dtype t) {
   add_real(a, t, (double)e->alpha);
 }
 
+// What is done to results, after CLBlast.
+static fy_code finish(fy_ocl_call *c, const fy_ocl_product *p, const epilogue *e, fy_tensor *out,
+                      fy_error *err) {
+  fy_ocl_args a;
+  fy_ocl_args_init(&a, c);
+  fy_ocl_add_out(&a, out);
+  fy_ocl_add_long(&a, out->count);
+  fy_ocl_add_long(&a, p->n);
+  add_epilogue(&a, e, out->dtype);
+  return fy_ocl_run(&a, fy_ocl_src_gemm, fy_ocl_options(out->dtype), "finish", out->count, false,
+                    err);
+}
+
 static fy_code run_product(fy_ocl_call *c, const fy_ocl_product *p, int64_t batches,
                            const epilogue *e, const fy_tensor *x, const fy_tensor *y,
                            fy_tensor *out, bool conv, fy_error *err) {
   char options[160];
+  if (!conv) {
+    fy_code code = fy_ocl_clblast(c, p, batches, x, y, out, err);
+    if (code != FY_OCL_DETOUR) return code || !e->flags ? code : finish(c, p, e, out, err);
+  }
   snprintf(options, sizeof options, "%s%s", fy_ocl_options(out->dtype), conv ? " -DCONV" : "");
   fy_ocl_args a;
   fy_ocl_args_init(&a, c);
@@ -257,6 +274,15 @@ fy_code fy_ocl_conv(fy_ocl_call *c, int arg, fy_error *err) {
   p.in_h = h->in, p.in_w = v->in, p.out_h = h->out, p.out_w = v->out;
   p.k_h = h->size, p.k_w = v->size, p.stride_h = h->stride, p.stride_w = v->stride;
   p.dil_h = h->dilation, p.dil_w = v->dilation, p.pad_h = h->before, p.pad_w = v->before;
+  // A window of one pixel: a product of matrices as they are.
+  if (last && p.groups == 1 && h->size == 1 && v->size == 1 && h->stride == 1 && v->stride == 1 &&
+      h->before == 0 && v->before == 0 && h->in == h->out && v->in == v->out) {
+    p.a_row = p.in_c, p.a_col = 1;
+    p.out_row = p.n, p.out_col = 1;
+    p.batch.rank = 1;
+    p.batch.dims[0] = 1;
+    return run_product(c, &p, 1, &e, c->ctx.in[0], c->ctx.in[1], out, false, err);
+  }
   int64_t os[4];
   strides_of(p.is, h->in, v->in, g.in_depth, last);
   strides_of(os, h->out, v->out, g.out_depth, last);

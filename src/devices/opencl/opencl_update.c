@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "devices/opencl/opencl.h"
 #include "memory/pool.h"
 #include "ops/optimizers.h"
 #include "ops/variable.h"
@@ -80,8 +81,7 @@ static void generate(fy_str *s, const step *p) {
   fy_str_add(s, "}\n");
 }
 
-bool fy_ocl_step_source(int i, fy_dtype t, fy_str *out) {
-  (void)t;
+bool fy_opencl_update_source(int i, fy_str *out) {
   if (i < 0 || i >= (int)(sizeof table / sizeof *table)) return false;
   generate(out, &table[i]);
   return true;

@@ -130,6 +130,18 @@ KERNEL void gemm(GLOBAL const S *a, long ao, GLOBAL const S *b, long bo, GLOBAL 
   }
 }
 
+// The epilogue alone, in place.
+KERNEL void finish(GLOBAL S *y, long yo, long count, long n, int flags, GLOBAL const T *scale, long so,
+                   GLOBAL const T *shift, long ho, GLOBAL const S *add, long ad, T alpha) {
+  long i = GID(0);
+  if (i >= count) return;
+  T v = LD(y, yo + i);
+  if (flags & 1) v *= scale[so + i % n];
+  if (flags & 2) v += shift[ho + i % n];
+  if (flags & 4) v += LD(add, ad + i);
+  ST(y, yo + i, act(v, flags >> 8, alpha));
+}
+
 // Any Einsum: the tables (of longs) say where element (batch, row, column) and each summed k are.
 #ifdef TABLES
 KERNEL void einsum(GLOBAL const S *a, long ao, GLOBAL const S *b, long bo, GLOBAL S *y, long yo,
