@@ -78,8 +78,8 @@ static void test_copies(void **state) {
   (void)state;
   NEED_DEVICE(set, d)
   static const size_t sizes[] = {1, 1000, 256 << 10, (256 << 10) + 1, 5 << 20, (9 << 20) + 7};
-  for (int staged = 0; staged < 2; staged++) {
-    fy_opencl_force_staging(d, staged);
+  for (int staged = 0; staged < 3; staged++) {
+    fy_opencl_set_staging(d, (fy_opencl_staging)staged);
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
       size_t n = sizes[k];
       unsigned char *a = malloc(n), *b = calloc(1, n), *expect = malloc(n);

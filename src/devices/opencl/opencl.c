@@ -166,8 +166,12 @@ void fy_opencl_stats_get(const fy_device *d, fy_opencl_stats *out) {
   *out = (fy_opencl_stats){o->launches, o->detours, o->builds, o->cache_hits, o->library_gemms};
 }
 
-void fy_opencl_force_staging(fy_device *d, bool on) {
-  fy_ocl_of(d)->force_staging = on;
+void fy_opencl_set_staging(fy_device *d, fy_opencl_staging how) {
+  fy_ocl_of(d)->staging = (int)how;
+}
+
+bool fy_opencl_shares_memory(const fy_device *d) {
+  return fy_opencl_is(d) && fy_ocl_of(d)->unified;
 }
 
 // --- finding ---
@@ -347,8 +351,12 @@ void fy_opencl_stats_get(const fy_device *d, fy_opencl_stats *out) {
   (void)d;
   memset(out, 0, sizeof *out);
 }
-void fy_opencl_force_staging(fy_device *d, bool on) {
-  (void)d, (void)on;
+void fy_opencl_set_staging(fy_device *d, fy_opencl_staging how) {
+  (void)d, (void)how;
+}
+bool fy_opencl_shares_memory(const fy_device *d) {
+  (void)d;
+  return false;
 }
 bool fy_opencl_elementwise_source(const char *op, fy_dtype t, fy_str *out) {
   (void)op, (void)t, (void)out;

@@ -18,8 +18,15 @@ typedef struct fy_opencl_stats {
 
 bool fy_opencl_is(const fy_device *d);
 void fy_opencl_stats_get(const fy_device *d, fy_opencl_stats *out);
-// For tests: copies go through pinned staging buffers although the device shares our memory.
-void fy_opencl_force_staging(fy_device *d, bool on);
+// How copies to and from the device go: AUTO is straight where memory is shared with the host, else
+// through pinned staging buffers. For tests and benchmarks.
+typedef enum fy_opencl_staging {
+  FY_OPENCL_STAGE_AUTO,
+  FY_OPENCL_STAGE_ALWAYS,
+  FY_OPENCL_STAGE_NEVER,
+} fy_opencl_staging;
+void fy_opencl_set_staging(fy_device *d, fy_opencl_staging how);
+bool fy_opencl_shares_memory(const fy_device *d);
 // For tests: the |nth| call of the OpenCL library that can fail does so with |code| (and all later
 // ones); 0 = none any more. Nothing else may be using a device meanwhile. And how many were made.
 void fy_opencl_fail_call(int64_t nth, int code, bool all_later);

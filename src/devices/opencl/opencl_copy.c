@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "devices/opencl/opencl.h"
 
 // --- staging ---
 
@@ -253,13 +254,14 @@ static fy_code copy_checked(fy_ocl *o, fy_copy_kind kind, void *dst, const void 
     return within(o, dst, src, bytes, after, n, done, err);
   }
   bool in = kind == FY_COPY_HOST_TO_DEVICE;
-  bool shared = o->unified && !o->force_staging;
+  const int staging = o->staging;
+  bool shared = staging == FY_OPENCL_STAGE_NEVER || (o->unified && staging == FY_OPENCL_STAGE_AUTO);
   piece p = {.queue = in ? FY_QUEUE_IN : FY_QUEUE_OUT,
              .device = in ? dst : (char *)(uintptr_t)src,
              .host = in ? (void *)(uintptr_t)src : dst,
              .bytes = bytes,
              .to_device = in};
-  if (in && bytes > (shared ? FY_OCL_STAGE_BYTES / 4 : 0) && shared)
+  if (in && shared && (bytes > FY_OCL_STAGE_BYTES / 4 || staging == FY_OPENCL_STAGE_NEVER))
     return straight(o, &p, after, n, done, err);
   if (in) return staged_in(o, p, src, after, n, done, err);
   if (shared) return straight(o, &p, after, n, done, err);

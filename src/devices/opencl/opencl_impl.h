@@ -113,7 +113,7 @@ typedef struct fy_ocl {
   uint64_t used_bytes;
   fy_ocl_stage stages[FY_OCL_STAGES];
   int next_stage;
-  bool force_staging;  // tests: as if memory were not shared with the host
+  _Atomic(int) staging;  // fy_opencl_staging
   fy_mutex build_lock;
   fy_ocl_program *programs;
   // counts, for tests and reports
