@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // opencl_copy.c: copies between host and device, each direction on its own queue.
 //
-// Callers may reuse or free host memory as soon as a copy to the device was issued, and host memory
-// is pageable. A small copy is therefore put into pinned staging memory at once and travels from
+// A device that is a CPU has its memory in ours: the caller copies itself, once nothing in flight uses
+// those bytes (by_hand). For all others: callers may reuse or free host memory as soon as a copy to the
+// device was issued, and host memory is pageable. A small copy is therefore put into pinned staging memory at once and travels from
 // there. A large one depends on the device: where it shares our memory (CPUs, integrated GPUs) a
 // detour would double the traffic, so the bytes go straight and the caller waits for the copy queue;
 // else they go through the ring of staging buffers, piece by piece, the next piece being filled
@@ -109,6 +110,32 @@ static fy_code enqueue(fy_ocl *o, const piece *p, const fy_event *after, int num
   fy_ocl_drop_events(o, wait, n);
   if (code) return fy_ocl_fail(o, "copying", code, err);
   return fy_ocl_push(o, p->queue, event, &range, 1, done, err);
+}
+
+// Where the host sees the device's memory: waits for what uses these bytes, then the caller copies
+// itself. FY_OCL_DETOUR: there is no view, or (|in|, few bytes) waiting would take longer than a
+// queue.
+static fy_code by_hand(fy_ocl *o, const piece *p, const fy_event *after, int num_after,
+                       fy_error *err) {
+  cl_event wait[FY_QUEUES + 1];
+  fy_ocl_range range = {p->device, p->device + p->bytes, p->to_device};
+  fy_lock(&o->lock);
+  char *view = fy_ocl_host_view(o, p->device, p->bytes);
+  int n = view ? fy_ocl_dependencies(o, FY_QUEUES, &range, 1, after, num_after, wait) : 0;
+  fy_unlock(&o->lock);
+  if (!view) return FY_OCL_DETOUR;
+  if (n && p->to_device && p->bytes <= FY_OCL_STAGE_BYTES / 4) {
+    fy_ocl_drop_events(o, wait, n);
+    return FY_OCL_DETOUR;
+  }
+  cl_int code = n ? o->cl->WaitForEvents((cl_uint)n, wait) : CL_SUCCESS;
+  fy_ocl_drop_events(o, wait, n);
+  if (code) return fy_ocl_fail(o, "waiting for what a copy depends on", code, err);
+  if (p->to_device)
+    memcpy(view, p->host, p->bytes);
+  else
+    memcpy(p->host, view, p->bytes);
+  return FY_OK;
 }
 
 static fy_code straight(fy_ocl *o, const piece *p, const fy_event *after, int num_after,
@@ -261,6 +288,10 @@ static fy_code copy_checked(fy_ocl *o, fy_copy_kind kind, void *dst, const void 
              .host = in ? (void *)(uintptr_t)src : dst,
              .bytes = bytes,
              .to_device = in};
+  if (staging == FY_OPENCL_STAGE_AUTO) {
+    fy_code code = by_hand(o, &p, after, n, err);
+    if (code != FY_OCL_DETOUR) return code;
+  }
   if (in && shared && (bytes > FY_OCL_STAGE_BYTES / 4 || staging == FY_OPENCL_STAGE_NEVER))
     return straight(o, &p, after, n, done, err);
   if (in) return staged_in(o, p, src, after, n, done, err);

@@ -51,6 +51,7 @@ typedef struct fy_ocl_block {  // one cl_mem: what a pool asked for at once
   char *begin;                 // reserved addresses without access rights
   size_t bytes;
   cl_mem mem;
+  char *host;  // where the host sees the same bytes, or NULL (devices that are CPUs)
 } fy_ocl_block;
 
 #define FY_OCL_ARGS   40
@@ -114,6 +115,7 @@ typedef struct fy_ocl {
   fy_ocl_stage stages[FY_OCL_STAGES];
   int next_stage;
   _Atomic(int) staging;  // fy_opencl_staging
+  int direct;            // 0 not tried yet, 1 the host may touch buffers, -1 it may not
   fy_mutex build_lock;
   fy_ocl_program *programs;
   // counts, for tests and reports
@@ -134,10 +136,13 @@ void fy_ocl_free(fy_device *d, void *p, size_t bytes);
 void fy_ocl_release_memory(fy_ocl *o);
 // With the lock held: the buffer and offset of [p, p + bytes); false if that is not ours.
 bool fy_ocl_resolve(fy_ocl *o, const void *p, size_t bytes, cl_mem *mem, size_t *offset);
+// With the lock held: the host's view of [p, p + bytes), or NULL.
+char *fy_ocl_host_view(fy_ocl *o, const void *p, size_t bytes);
 
 // opencl_queue.c
 // With the lock held. What work on |queue| that touches |ranges| has to wait for: |after| and
-// conflicting work on the other queues. At most FY_QUEUES events, each with a reference.
+// conflicting work on the other queues. At most FY_QUEUES events, each with a reference. |queue|
+// FY_QUEUES: on all queues.
 int fy_ocl_dependencies(fy_ocl *o, fy_queue queue, const fy_ocl_range *ranges, int num_ranges,
                         const fy_event *after, int num_after, cl_event *out);
 void fy_ocl_drop_events(fy_ocl *o, cl_event *events, int n);

@@ -16,6 +16,7 @@
   (REAL | WHOLE | FY_T(FY_BOOL) | FY_T(FY_UINT8) | FY_T(FY_INT8) | FY_T(FY_INT16) | \
    FY_T(FY_UINT16) | FY_T(FY_UINT32) | FY_T(FY_UINT64) | FY_T(FY_COMPLEX64))
 #define ANY          UINT64_MAX
+#define PIXELS       (BYTES & ~(FY_T(FY_COMPLEX64) | FY_T(FY_BOOL) | FY_T(FY_UINT32) | FY_T(FY_UINT64)))
 #define NORMED       (FY_T(FY_FLOAT) | FY_T(FY_HALF) | FY_T(FY_BFLOAT16))
 #define FLOAT_DOUBLE (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
 
@@ -77,7 +78,7 @@ static const fy_ocl_op table[] = {
     {"Rank", fy_ocl_generic, 0, NULL, ANY, NULL},
     {"ReadVariableOp", fy_ocl_generic, 0, "dtype", BYTES, NULL},
     {"ResizeBilinear", fy_ocl_resize, 1, "T", REAL | WHOLE | FY_T(FY_UINT8), NULL},
-    {"ResizeNearestNeighbor", fy_ocl_resize, 0, "T", BYTES & ~FY_T(FY_COMPLEX64), NULL},
+    {"ResizeNearestNeighbor", fy_ocl_resize, 0, "T", PIXELS, NULL},
     {"ResourceApplyAdaMax", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
     {"ResourceApplyAdadelta", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
     {"ResourceApplyAdagrad", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
