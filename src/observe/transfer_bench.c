@@ -280,7 +280,12 @@ void fy_transfer_print(fy_str *out, const fy_device *d, const fy_transfer_bench 
                     rate(b->bytes[i], b->pinned_ns[i]));
     fy_str_add(out, "\n");
   }
-  if (b->bytes_per_s > 0)
+  if (b->bytes_per_s > 0 && b->worthwhile_bytes < 1024)
+    fy_str_printf(out,
+                  "  A copy costs next to nothing before its first byte, then %.2f GB/s: its "
+                  "size does not matter.\n",
+                  b->bytes_per_s / 1e9);
+  else if (b->bytes_per_s > 0)
     fy_str_printf(out,
                   "  A copy costs %s before its first byte, then %.2f GB/s: move at least %s at a "
                   "time to have half of the link (larger batches, fewer tensors).\n",

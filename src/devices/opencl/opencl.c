@@ -163,7 +163,30 @@ bool fy_opencl_is(const fy_device *d) {
 
 void fy_opencl_stats_get(const fy_device *d, fy_opencl_stats *out) {
   fy_ocl *o = fy_ocl_of(d);
-  *out = (fy_opencl_stats){o->launches, o->detours, o->builds, o->cache_hits, o->library_gemms};
+  *out = (fy_opencl_stats){o->launches,      o->detours,   o->builds,    o->cache_hits,
+                           o->library_gemms, o->copies_in, o->copies_out};
+}
+
+bool fy_opencl_export(const fy_device *d, const void *p, void **mem, size_t *offset) {
+  if (!fy_opencl_is(d)) return false;
+  fy_ocl *o = fy_ocl_of(d);
+  cl_mem found = NULL;
+  fy_lock(&o->lock);
+  bool ours = fy_ocl_resolve(o, p, 1, &found, offset);
+  fy_unlock(&o->lock);
+  *mem = found;
+  return ours;
+}
+
+bool fy_opencl_import(const fy_device *d, const void *mem, size_t offset, void **p) {
+  if (!fy_opencl_is(d)) return false;
+  fy_ocl *o = fy_ocl_of(d);
+  *p = NULL;
+  fy_lock(&o->lock);
+  for (size_t i = 0; i < o->num_blocks && !*p; i++)
+    if (o->blocks[i].mem == mem && offset < o->blocks[i].bytes) *p = o->blocks[i].begin + offset;
+  fy_unlock(&o->lock);
+  return *p != NULL;
 }
 
 void fy_opencl_set_staging(fy_device *d, fy_opencl_staging how) {
@@ -350,6 +373,14 @@ bool fy_opencl_is(const fy_device *d) {
 void fy_opencl_stats_get(const fy_device *d, fy_opencl_stats *out) {
   (void)d;
   memset(out, 0, sizeof *out);
+}
+bool fy_opencl_export(const fy_device *d, const void *p, void **mem, size_t *offset) {
+  (void)d, (void)p, (void)mem, (void)offset;
+  return false;
+}
+bool fy_opencl_import(const fy_device *d, const void *mem, size_t offset, void **p) {
+  (void)d, (void)mem, (void)offset, (void)p;
+  return false;
 }
 void fy_opencl_set_staging(fy_device *d, fy_opencl_staging how) {
   (void)d, (void)how;

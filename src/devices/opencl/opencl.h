@@ -14,10 +14,14 @@ typedef struct fy_opencl_stats {
   uint64_t builds;         // programs compiled
   uint64_t cache_hits;     // programs found on disk
   uint64_t library_gemms;  // products that CLBlast did
+  uint64_t copies_in, copies_out;  // between host and device
 } fy_opencl_stats;
 
 bool fy_opencl_is(const fy_device *d);
 void fy_opencl_stats_get(const fy_device *d, fy_opencl_stats *out);
+// What others know device memory by: its cl_mem and the offset in it; and back. False: not ours.
+bool fy_opencl_export(const fy_device *d, const void *p, void **mem, size_t *offset);
+bool fy_opencl_import(const fy_device *d, const void *mem, size_t offset, void **p);
 // How copies to and from the device go: AUTO is straight where memory is shared with the host, else
 // through pinned staging buffers. For tests and benchmarks.
 typedef enum fy_opencl_staging {

@@ -281,6 +281,10 @@ static fy_code copy_checked(fy_ocl *o, fy_copy_kind kind, void *dst, const void 
     return within(o, dst, src, bytes, after, n, done, err);
   }
   bool in = kind == FY_COPY_HOST_TO_DEVICE;
+  if (in)
+    o->copies_in++;
+  else
+    o->copies_out++;
   const int staging = o->staging;
   bool shared = staging == FY_OPENCL_STAGE_NEVER || (o->unified && staging == FY_OPENCL_STAGE_AUTO);
   piece p = {.queue = in ? FY_QUEUE_IN : FY_QUEUE_OUT,

@@ -119,7 +119,7 @@ typedef struct fy_ocl {
   fy_mutex build_lock;
   fy_ocl_program *programs;
   // counts, for tests and reports
-  _Atomic(uint64_t) launches, detours, builds, cache_hits, library_gemms;
+  _Atomic(uint64_t) launches, detours, builds, cache_hits, library_gemms, copies_in, copies_out;
   _Atomic(uint64_t) gemm_work;  // operations of products so far (opencl_clblast.c)
 } fy_ocl;
 
