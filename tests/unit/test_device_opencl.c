@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "devices/devices.h"
 #include "devices/opencl/opencl.h"
@@ -511,51 +512,122 @@ static void test_clblast(void **state) {
   assert_true(s.library_gemms >= 9);  // two dims of batches with other steps are our own kernel's
 }
 
-// A damaged file of the cache is made anew.
+// --- the cache of programs ---
+
+// A cache of its own for as long as a test runs.
+static char folder[64], *old_cache;
+static void own_cache(void) {
+  old_cache = getenv("XDG_CACHE_HOME") ? strdup(getenv("XDG_CACHE_HOME")) : NULL;
+  snprintf(folder, sizeof folder, "/tmp/ferry_opencl_XXXXXX");
+  assert_non_null(mkdtemp(folder));
+  setenv("XDG_CACHE_HOME", folder, 1);
+}
+static void drop_cache(void) {
+  char command[128];
+  if (old_cache)
+    setenv("XDG_CACHE_HOME", old_cache, 1);
+  else
+    unsetenv("XDG_CACHE_HOME");
+  free(old_cache);
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  assert_int_equal(system(command), 0);
+}
+
+// Adds on a new device: how many programs were compiled for it.
+static int compiled_for_add(void) {
+  fy_opencl_stats s;
+  fy_device_set *set = open_set(NULL);
+  fy_device *d = device_of(set);
+  failures = 0;
+  run_case(d, "AddV2", "f32[3]=1,2,3; f32[3]=4,5,6", NULL, true);
+  fy_opencl_stats_get(d, &s);
+  fy_devices_unref(set);
+  assert_int_equal(failures, 0);
+  assert_int_equal(s.builds + s.cache_hits, 1);
+  return (int)s.builds;
+}
+
+// The one file of the cache.
+static void cached_file(char *path, size_t n) {
+  char dir_name[128];
+  int files = 0;
+  snprintf(dir_name, sizeof dir_name, "%s/ferry/opencl", folder);
+  DIR *dir = opendir(dir_name);
+  assert_non_null(dir);
+  for (struct dirent *e; (e = readdir(dir));) {
+    if (e->d_name[0] == '.') continue;
+    snprintf(path, n, "%s/%.200s", dir_name, e->d_name);
+    files++;
+  }
+  closedir(dir);
+  assert_int_equal(files, 1);
+}
+
+// A file that is damaged anywhere or too short is made anew.
 static void test_cache(void **state) {
   (void)state;
   NEED_DEVICE(set, d)
+  (void)d;
   fy_devices_unref(set);
-  char folder[] = "/tmp/ferry_opencl_XXXXXX", path[600];
-  char *old = getenv("XDG_CACHE_HOME") ? strdup(getenv("XDG_CACHE_HOME")) : NULL;
-  assert_non_null(mkdtemp(folder));
-  setenv("XDG_CACHE_HOME", folder, 1);
-  fy_opencl_stats s;
-  for (int round = 0; round < 3; round++) {
-    set = open_set(NULL);
-    d = device_of(set);
-    failures = 0;
-    run_case(d, "AddV2", "f32[3]=1,2,3; f32[3]=4,5,6", NULL, true);
-    assert_int_equal(failures, 0);
-    fy_opencl_stats_get(d, &s);
-    assert_int_equal(s.builds, round == 1 ? 0 : 1);
-    assert_int_equal(s.cache_hits, round == 1 ? 1 : 0);
-    fy_devices_unref(set);
-    if (round != 1) continue;
-    snprintf(path, sizeof path, "%s/ferry/opencl", folder);
-    DIR *dir = opendir(path);
-    assert_non_null(dir);
-    for (struct dirent *e; (e = readdir(dir));) {
-      if (e->d_name[0] == '.') continue;
-      snprintf(path, sizeof path, "%s/ferry/opencl/%.200s", folder, e->d_name);
-      FILE *f = fopen(path, "r+b");
-      assert_non_null(f);
-      assert_int_equal(fseek(f, 100, SEEK_SET), 0);
-      fputs("damaged", f);
-      fclose(f);
-    }
-    closedir(dir);
+  char path[400];
+  own_cache();
+  assert_int_equal(compiled_for_add(), 1);
+  assert_int_equal(compiled_for_add(), 0);
+  cached_file(path, sizeof path);
+  static const int damage[] = {0, 9, 30, 100, -1, -40};  // a byte from the front or from the end
+  for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, damage[i], damage[i] < 0 ? SEEK_END : SEEK_SET), 0);
+    int byte = fgetc(f);
+    assert_int_equal(fseek(f, -1, SEEK_CUR), 0);
+    fputc(byte ^ 0x55, f);
+    fclose(f);
+    assert_int_equal(compiled_for_add(), 1);
   }
-  if (old)
-    setenv("XDG_CACHE_HOME", old, 1);
-  else
-    unsetenv("XDG_CACHE_HOME");
-  free(old);
-  snprintf(path, sizeof path, "rm -rf %s", folder);
-  assert_int_equal(system(path), 0);
+  assert_int_equal(compiled_for_add(), 0);
+  static const long lengths[] = {0, 7, 39, 40, 1000};
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+    assert_int_equal(truncate(path, lengths[i]), 0);
+    assert_int_equal(compiled_for_add(), 1);
+  }
+  // A folder that cannot be written to: everything works, nothing is kept.
+  setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
+  assert_int_equal(compiled_for_add(), 1);
+  assert_int_equal(compiled_for_add(), 1);
+  setenv("XDG_CACHE_HOME", folder, 1);
+  drop_cache();
 }
 
-int main(void) {
+static const char *program;  // this one
+
+// Several processes at once, all of which find the cache empty.
+static void test_cache_processes(void **state) {
+  (void)state;
+  NEED_DEVICE(set, d)
+  (void)d;
+  fy_devices_unref(set);
+  char command[600], path[400];
+  own_cache();
+  snprintf(command, sizeof command,
+           "a=0; for i in 1 2 3 4; do '%s' add & p=\"$p $!\"; done; "
+           "for q in $p; do wait $q || a=1; done; exit $a",
+           program);
+  assert_int_equal(system(command), 0);
+  cached_file(path, sizeof path);
+  assert_int_equal(compiled_for_add(), 0);  // what they left is whole
+  drop_cache();
+}
+
+int main(int argc, char **argv) {
+  program = argv[0];
+  if (argc > 1) {  // one of several processes
+    fy_device_set *set = open_set(NULL);
+    fy_device *d = device_of(set);
+    if (d) run_case(d, "AddV2", "f32[3]=1,2,3; f32[3]=4,5,6", NULL, true);
+    fy_devices_unref(set);
+    return failures;
+  }
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_listing_takes_nothing),
       cmocka_unit_test(test_copies),
@@ -566,6 +638,7 @@ int main(void) {
       cmocka_unit_test(test_bandwidth),
       cmocka_unit_test(test_clblast),
       cmocka_unit_test(test_cache),
+      cmocka_unit_test(test_cache_processes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
