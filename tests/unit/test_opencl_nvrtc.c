@@ -131,6 +131,9 @@ static void test_all(void **state) {
                {4, "-DE=uchar", true},
                {4, "-DE=ulong", true},
                {5, "-DWHAT=2", true},
+               {7, "-DCONV_GRADS", false},
+               {7, "-DPOOL_GRADS", false},
+               {7, "-DENTROPY", false},
                {6, "-DBILINEAR", true},
                {6, "-DNEAREST -DE=uint", true}};
   static const fy_dtype dtypes[] = {FY_FLOAT, FY_HALF, FY_BFLOAT16, FY_INT32};

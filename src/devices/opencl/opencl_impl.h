@@ -315,6 +315,9 @@ fy_code fy_ocl_split(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_pad(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_one_hot(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_fill_op(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_conv_grad(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_pool_grad(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_entropy(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_update(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_einsum(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_scan(fy_ocl_call *c, int arg, fy_error *err);
@@ -325,7 +328,7 @@ fy_code fy_ocl_generic(fy_ocl_call *c, int arg, fy_error *err);  // the referenc
 
 // Made at build time from kernels/*.cl.
 extern const char fy_ocl_src_prelude[], fy_ocl_src_nn[], fy_ocl_src_gemm[], fy_ocl_src_reduce[],
-    fy_ocl_src_move[], fy_ocl_src_random[], fy_ocl_src_image[];
+    fy_ocl_src_move[], fy_ocl_src_random[], fy_ocl_src_image[], fy_ocl_src_grads[];
 
 #endif  // FY_OPENCL
 #endif
