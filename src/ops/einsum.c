@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 
+#include "ferry/device.h"
 #include "ops/einsum.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
@@ -302,7 +303,7 @@ fy_code fy_einsum_begin(fy_kernel_ctx *ctx, fy_einsum_job *job, fy_error *err) {
   FY_TRY(fy_out(ctx, 0, e.out.rank, dims, &out, err));
   *job = (fy_einsum_job){.batch = 0};
   if (out->count == 0) return FY_OK;
-  memset(out->data, 0, fy_tensor_bytes(out));
+  if (!out->device || out->device->is_host) memset(out->data, 0, fy_tensor_bytes(out));
   return tables(ctx, &e, out, job, err);
 }
 

@@ -9,7 +9,7 @@
 // ---------------------------------------------------------------- Fill, ZerosLike, OnesLike
 typedef struct fill_job {
   char *out;
-  const char *value;
+  const char *value;  // NULL: all bytes are zero
   size_t size;
 } fill_job;
 
@@ -25,6 +25,10 @@ typedef struct bytes16 {
 
 static void fill_range(void *arg, int64_t begin, int64_t end) {
   const fill_job *j = arg;
+  if (!j->value) {
+    memset(j->out + (size_t)begin * j->size, 0, (size_t)(end - begin) * j->size);
+    return;
+  }
   switch (j->size) {
     case 1: FILL_AS(uint8_t) break;
     case 2: FILL_AS(uint16_t) break;
@@ -42,6 +46,8 @@ static fy_code fill_with(fy_kernel_ctx *ctx, fy_tensor *out, const void *value, 
     return FY_OK;
   }
   fill_job job = {out->data, value, fy_dtype_storage(out->dtype)};
+  static const char zeros[16];
+  if (job.size <= sizeof zeros && memcmp(value, zeros, job.size) == 0) job.value = NULL;
   fy_parallel(ctx, out->count, 0.1 * (double)job.size, fill_range, &job);
   return FY_OK;
 }
@@ -345,11 +351,18 @@ static fy_code one_hot(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fill_with(ctx, out, off->data, err));
   if (out->count == 0) return FY_OK;
   const int64_t inner = fy_product(dims + axis + 1, rank - 1 - axis);
+  int64_t base = 0,
+          column = 0;  // of indices[i]: where its element 0 is, and its place within inner
   for (int64_t i = 0; i < indices->count; i++) {
-    const int64_t index = fy_tensor_int(indices, i);
+    const int64_t index = indices->dtype == FY_INT32 ? ((const int32_t *)indices->data)[i]
+                                                     : fy_tensor_int(indices, i);
+    const int64_t at = base + column + index * inner;
+    if (++column == inner) column = 0, base += depth * inner;
     if (index < 0 || index >= depth) continue;
-    const int64_t at = (i / inner * depth + index) * inner + i % inner;
-    FY_TRY(fy_copy_run(out->dtype, out->data, at, on->data, 0, 1, err));
+    if (out->dtype == FY_FLOAT)
+      ((float *)out->data)[at] = *(const float *)on->data;
+    else
+      FY_TRY(fy_copy_run(out->dtype, out->data, at, on->data, 0, 1, err));
   }
   return FY_OK;
 }
