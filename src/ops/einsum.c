@@ -85,8 +85,7 @@ static fy_code read_equation(fy_view text, const fy_pshape *in, int inputs, equa
     return fy_fail(err, FY_INVALID_ARGUMENT, "Expected either 1 or 2 inputs but got: %d", inputs);
   }
   if (parts != inputs) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Expecting %d inputs for equation '%.*s' but got: %d",
-                   parts, (int)text.n, text.p, inputs);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected %d inputs but got: %d", parts, inputs);
   }
   part[2] = (fy_view){text.p + arrow + 2, text.n - arrow - 2};
   e->inputs = inputs;
@@ -298,12 +297,6 @@ fy_code fy_einsum_begin(fy_kernel_ctx *ctx, fy_einsum_job *job, fy_error *err) {
   if (!rows[ctx->in[0]->dtype]) {
     return fy_fail(err, FY_UNIMPLEMENTED, "Einsum has no loop for %s",
                    fy_dtype_name(ctx->in[0]->dtype));
-  }
-  if (n > 2) {
-    const fy_view text = fy_site_string(ctx->site, "equation");
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Expecting 1 or 2 input subscripts in equation '%.*s' but got: %d", (int)text.n,
-                   text.p, n);
   }
   FY_TRY(read_equation(fy_site_string(ctx->site, "equation"), in, n, &e, err));
   for (int32_t d = 0; d < e.out.rank; d++) dims[d] = e.size[e.out.label[d]];
