@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // large.c: memory of big tensors. Fresh pages from the kernel cost more than most kernels that fill
 // them (a fault and a zeroed page each), so blocks are kept for the next who asks for about as
-// much. Kept blocks are marked as free to take (MADV_FREE): under pressure the kernel takes their
-// pages. Where huge pages can be asked for they are; a block then costs a few faults. A block begins
-// at a huge page but is no longer than it must be: its last piece is in small pages.
+// much. Kept blocks, but for the few last ones, are marked as free to take (MADV_FREE): under pressure
+// the kernel takes their pages. Marking costs an interruption of all cores, so a block that comes and
+// goes with every step of a loop is better left alone. Where huge pages can be asked for they are; a
+// block then costs a few faults. A block begins at a huge page but is no longer than it must be: its
+// last piece is in small pages.
 
 #include "base/large.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,13 +18,15 @@
 #include "base/slab.h"
 
 #define HUGE_BYTES ((size_t)2 << 20)
-#define KEPT       24  // blocks
-#define MAX_SHARE  8   // at most this part of the machine's memory is kept
+#define KEPT       24                  // blocks
+#define MAX_SHARE  8                   // at most this part of the machine's memory is kept
+#define UNMARKED   ((size_t)32 << 20)  // bytes of the youngest blocks that are not marked
 #define HEADER     64
 #define PAGE       ((size_t)4096)
 
 typedef struct block {
   size_t bytes;  // of the mapping
+  bool marked;   // as free to take
   bool once;     // never kept: goes back when it is released
 } block;
 
@@ -87,6 +92,20 @@ void *fy_large_alloc(size_t bytes) {
   return found ? (char *)found + HEADER : NULL;
 }
 
+// With the lock held. All but the first page, which says how long the block is.
+static void mark_old(void) {
+#ifdef MADV_FREE
+  size_t young = 0;
+  for (int i = num_kept - 1; i >= 0; i--) {
+    block *b = kept[i];
+    young += b->bytes;
+    if (young <= UNMARKED || b->marked || b->bytes < 2 * HUGE_BYTES) continue;
+    (void)madvise((char *)b + HUGE_BYTES, b->bytes - HUGE_BYTES, MADV_FREE);
+    b->marked = true;
+  }
+#endif
+}
+
 void fy_large_free(void *p) {
   block *b = (block *)((char *)p - HEADER);
   pthread_mutex_lock(&mu);
@@ -102,11 +121,8 @@ void fy_large_free(void *p) {
   while (num_kept == KEPT || kept_bytes + b->bytes > max_kept) drop(0);
   kept[num_kept++] = b;
   kept_bytes += b->bytes;
-#ifdef MADV_FREE
-  // All but the first page, which says how long the block is.
-  if (b->bytes >= 2 * HUGE_BYTES)
-    (void)madvise((char *)b + HUGE_BYTES, b->bytes - HUGE_BYTES, MADV_FREE);
-#endif
+  b->marked = false;
+  mark_old();
   pthread_mutex_unlock(&mu);
 }
 

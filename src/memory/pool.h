@@ -36,6 +36,11 @@ size_t fy_memory_tensor_taken(const fy_device *device, size_t bytes);
 void fy_mempool_trim(fy_mempool *pool, uint64_t keep_bytes);
 // A lower limit trims what is free at once; then new requests fail until enough is released.
 void fy_mempool_set_limit(fy_mempool *pool, uint64_t bytes);
+// |queue_ms|: how long a request waits while other processes have the memory of a shared device; 0 = it
+// fails at once. |whole|: the first use takes all that the limit allows (TensorFlow's way without
+// allow_growth).
+void fy_mempool_set_habits(fy_mempool *pool, int64_t queue_ms, bool whole);
+void fy_mempool_busy(fy_mempool *pool, int64_t ns);  // its device worked so long for this process
 void fy_mempool_stats_get(fy_mempool *pool, fy_mempool_stats *out);
 void fy_mempool_reset_peak(fy_mempool *pool);  // as reset_memory_stats: peak = now, counts = 0
 const char *fy_mempool_name(const fy_mempool *pool);  // "cpu", "GPU_0_bfc"

@@ -38,6 +38,8 @@ fy_code fy_pack_cache_prepare(fy_site *site, fy_error *err) {
   fy_pack_cache *c = fy_calloc(1, sizeof *c);
   if (!c) return fy_fail_oom(err, sizeof *c);
   fy_mutex_init(&c->mu);
+  c->turn_a = fy_site_bool(site, "transpose_a") || fy_site_bool(site, "adj_x");
+  c->turn_b = fy_site_bool(site, "transpose_b") || fy_site_bool(site, "adj_y");
   site->fast_state = c;
   return FY_OK;
 }
