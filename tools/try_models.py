@@ -439,6 +439,11 @@ def t1_sparse_signature():
     return {"x": x}, {"y": tf1.sparse.sparse_dense_matmul(x, tf.ones([4, 2]))}
 
 
+def t1_ragged_signature():
+    x = tf1.ragged.placeholder(tf.float32, 1, name="x")
+    return {"x": x}, {"y": tf.reduce_sum(x, 1), "z": x * 2.}
+
+
 def t1_functional():
     tf1.enable_control_flow_v2()
     x = tf1.placeholder(tf.float32, [None, 2], "x")
@@ -462,6 +467,7 @@ t1("rnn", t1_rnn, lambda: {"x": normal(3, 5, 3), "n": np.array([5, 2, 0], np.int
 t1("queue", t1_queue, lambda: {"x": normal(4)}, lambda: {"x": normal(2)})
 t1("parse", t1_parse, lambda: {"examples": np.array([ex(age=tf.train.Feature(int64_list=tf.train.Int64List(value=[9])), tags=tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"b", b"zz"]))), ex(age=tf.train.Feature(int64_list=tf.train.Int64List(value=[5])))])})
 t1("sparse_signature", t1_sparse_signature, {"x": (np.array([[0, 1], [1, 3]], np.int64), np.array([2., 3.], np.float32), np.array([2, 4], np.int64))})
+t1("ragged_signature", t1_ragged_signature, {"x": {"flat_values": np.array([1., 2., 3.], np.float32), "row_splits_0": np.array([0, 1, 3], np.int64)}})
 t1("functional", t1_functional, lambda: {"x": normal(2, 2)})
 t1("grad", t1_grad, lambda: {"x": normal(3)})
 
@@ -474,12 +480,18 @@ def answers(name, runs):
         meta = tf1.saved_model.load(s, [tf1.saved_model.SERVING], path_of(name))
         for sig, feeds in runs:
             d = meta.signature_def[sig]
-            want = {k: v.name for k, v in d.outputs.items()}
+            want = {k: v.name for k, v in d.outputs.items() if v.name}
+            for k, v in d.outputs.items():
+                for i, part in enumerate(v.composite_tensor.components):
+                    want["%s/%s" % (k, "row_splits_%d" % (i - 1) if i else "flat_values")] = part.name
             fd = {}
             for k, v in feeds.items():
                 if d.inputs[k].WhichOneof("encoding") == "coo_sparse":
                     c = d.inputs[k].coo_sparse
                     fd.update({c.indices_tensor_name: v[0], c.values_tensor_name: v[1], c.dense_shape_tensor_name: v[2]})
+                elif isinstance(v, dict):
+                    for part, a in zip(d.inputs[k].composite_tensor.components, v.values()):
+                        fd[part.name] = a
                 else:
                     fd[d.inputs[k].name] = v
             out.append(s.run(want, fd))
@@ -493,6 +505,8 @@ def ferry(binary, name, i, sig, feeds):
         if isinstance(v, tuple):
             for part, a in zip(("indices", "values", "dense_shape"), v):
                 flat[k + "/" + part] = a
+        elif isinstance(v, dict):
+            flat.update({k + "/" + part: a for part, a in v.items()})
         else:
             v = np.asarray(v)
             if v.dtype.kind in "OU":
