@@ -440,7 +440,7 @@ def t1_sparse_signature():
 
 
 def t1_ragged_signature():
-    x = tf1.ragged.placeholder(tf.float32, 1, name="x")
+    x = tf1.ragged.placeholder(tf.float32, 1, [], name="x")
     return {"x": x}, {"y": tf.reduce_sum(x, 1), "z": x * 2.}
 
 
