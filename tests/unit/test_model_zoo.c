@@ -411,6 +411,7 @@ int main(void) {
       MODEL("several_signatures"),
       MODEL("tables"),
       MODEL("text_pb"),
+      MODEL("tf1_composite"),
       MODEL("tf1_examples"),
       MODEL("tf1_nested"),
       MODEL("tf1_refs"),
