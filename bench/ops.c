@@ -7,6 +7,7 @@
 // Environment: SLOTS (rounds per case, 8), SLOT_MS (6), SIZES ("small medium large"), PEAK_GFLOPS
 // (for the limits).
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/wait.h>
@@ -126,6 +127,9 @@ static double copy_speed(double best) {
 static void start(server *s) {
   int to[2], from[2];
   if (pipe(to) || pipe(from)) exit(1);
+  // The other server must not keep these open: this one ends when its input does.
+  fcntl(to[1], F_SETFD, FD_CLOEXEC);
+  fcntl(from[0], F_SETFD, FD_CLOEXEC);
   s->pid = fork();
   if (s->pid == 0) {
     dup2(to[0], 0);

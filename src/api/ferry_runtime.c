@@ -207,7 +207,8 @@ static void machine_line(fy_str *out) {
                   fy_cpu_count());
 }
 
-static const char *const variables[] = {"FERRY_CONFIG", "FERRY_SIM", "FERRY_OPENCL_CPU",
+static const char *const variables[] = {"FERRY_CONFIG",           "FERRY_SIM",
+                                        "FERRY_OPENCL_CPU",       "FERRY_WEIGHTS",
                                         "TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS"};
 #define NUM_VARIABLES (sizeof variables / sizeof *variables)
 

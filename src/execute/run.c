@@ -293,11 +293,25 @@ typedef struct task_job {
 static void run_task(fy_run_state *s, fy_exec *e, uint32_t task);
 
 static void task_done(fy_run_state *s) {
+  fy_pool *pool = s->program->devices->client->pool;  // |s| may be somebody else's once finished
   if (atomic_fetch_sub_explicit(&s->tasks_left, 1, memory_order_acq_rel) != 1) return;
   fy_lock(&s->lock);
   s->finished = true;
   fy_cond_broadcast(&s->done);
   fy_unlock(&s->lock);
+  if (pool) fy_pool_nudge(pool);
+}
+
+static bool is_finished(void *arg) {
+  fy_run_state *s = arg;
+  fy_lock(&s->lock);
+  const bool finished = s->finished;
+  fy_unlock(&s->lock);
+  return finished;
+}
+
+static bool is_of(void *state, void *job) {
+  return ((const task_job *)job)->state == state;
 }
 
 static void task_entry(void *arg) {
@@ -376,6 +390,7 @@ static fy_code run_tasks(fy_run_state *s, fy_error *err) {
       run_task(s, s->main, t);
   }
   if (mine != FY_NO_VALUE) run_task(s, s->main, mine);
+  if (p->devices->client->pool) fy_pool_help(p->devices->client->pool, is_finished, is_of, s);
   fy_lock(&s->lock);
   while (!s->finished) fy_cond_wait(&s->done, &s->lock);
   fy_unlock(&s->lock);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/slab.h"
 #include "memory/pool_impl.h"
 #include "memory/registry.h"
 
@@ -88,10 +89,10 @@ void fy_mempool_uncount(fy_mempool *pool, size_t bytes) {
   if (atomic_fetch_sub_explicit(&pool->in_use, n, memory_order_acq_rel) == n) destroy(pool);
 }
 
-// Host blocks remember their size in front.
+// Host blocks remember in front how large they are and the piece of a slab they are, if any.
 #define HOST_HEADER 64
 
-static fy_code host_alloc(fy_mempool *pool, size_t bytes, void **out, fy_error *err) {
+static fy_code host_alloc(fy_mempool *pool, size_t bytes, bool weights, void **out, fy_error *err) {
   size_t total;
   if (!fy_add_size(bytes, HOST_HEADER, &total) || total > PTRDIFF_MAX ||
       !fy_mempool_count(pool, total)) {
@@ -106,12 +107,14 @@ static fy_code host_alloc(fy_mempool *pool, size_t bytes, void **out, fy_error *
                    "are in use",
                    pool->name, want, used, limit);
   }
-  char *p = fy_aligned_alloc(total);
+  fy_slab_piece *piece = weights && bytes >= FY_SLAB_BYTES ? fy_slab_alloc(total) : NULL;
+  char *p = piece ? piece->data : fy_aligned_alloc(total);
   if (!p) {
     fy_mempool_uncount(pool, total);
     return fy_fail_oom(err, bytes);
   }
   memcpy(p, &total, sizeof total);
+  memcpy(p + sizeof total, &piece, sizeof piece);
   *out = p + HOST_HEADER;
   return FY_OK;
 }
@@ -119,8 +122,13 @@ static fy_code host_alloc(fy_mempool *pool, size_t bytes, void **out, fy_error *
 static void host_release(fy_mempool *pool, void *p) {
   char *block = (char *)p - HOST_HEADER;
   size_t total;
+  fy_slab_piece *piece;
   memcpy(&total, block, sizeof total);
-  fy_aligned_free(block);
+  memcpy(&piece, block + sizeof total, sizeof piece);
+  if (piece)
+    fy_slab_free(piece);
+  else
+    fy_aligned_free(block);
   fy_mempool_uncount(pool, total);
 }
 
@@ -287,7 +295,7 @@ static fy_code take_slowly(fy_mempool *pool, size_t bytes, size_t rounded, const
 fy_code fy_mempool_alloc(fy_mempool *pool, size_t bytes, const char *owner, void **out,
                          fy_error *err) {
   *out = NULL;
-  if (pool->host) return host_alloc(pool, bytes, out, err);
+  if (pool->host) return host_alloc(pool, bytes, false, out, err);
   const size_t rounded = fy_mempool_taken(pool, bytes);
   if (rounded < bytes || rounded > PTRDIFF_MAX) {  // rounding up passed SIZE_MAX
     fy_lock(&pool->lock);
@@ -309,6 +317,13 @@ fy_code fy_mempool_alloc(fy_mempool *pool, size_t bytes, const char *owner, void
   atomic_store_explicit(&c->state, FY_CHUNK_USED, memory_order_relaxed);
   *out = atomic_load_explicit(&c->at, memory_order_relaxed);
   return FY_OK;
+}
+
+fy_code fy_mempool_alloc_weights(fy_mempool *pool, size_t bytes, const char *owner, void **out,
+                                 fy_error *err) {
+  *out = NULL;
+  if (pool->host) return host_alloc(pool, bytes, true, out, err);
+  return fy_mempool_alloc(pool, bytes, owner, out, err);
 }
 
 void fy_mempool_release(fy_mempool *pool, void *p) {

@@ -24,6 +24,9 @@ void fy_mempool_free(fy_mempool *pool);  // everything goes back to the device; 
 // RESOURCE_EXHAUSTED with TensorFlow's words and who holds what. |owner| may be NULL.
 FY_MUST_CHECK fy_code fy_mempool_alloc(fy_mempool *pool, size_t bytes, const char *owner,
                                        void **out, fy_error *err);
+// The same for what stays as long as a model does: on the host in a slab (base/slab.h).
+FY_MUST_CHECK fy_code fy_mempool_alloc_weights(fy_mempool *pool, size_t bytes, const char *owner,
+                                               void **out, fy_error *err);
 void fy_mempool_release(fy_mempool *pool, void *p);  // NULL is fine
 // What a request for |bytes| by fy_mempool_alloc adds to bytes_in_use (rounding, the host's header);
 // and what a tensor of |bytes| by fy_memory_tensor adds.

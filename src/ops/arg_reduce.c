@@ -116,8 +116,65 @@ typedef struct top_job {
   const void *in;
   fy_tensor *values, *indices;
   int64_t cols, k;
-  int64_t *heaps;  // [rows, k] column numbers
+  int64_t *heaps;          // [rows, k] column numbers
+  struct top_item *items;  // [rows, 2, cols] or NULL: rows are not sorted
 } top_job;
+
+// Many of a row: all of it is sorted by digits, each of a byte, the lowest first. A key grows as the
+// number falls; equal ones keep their order.
+typedef struct top_item {
+  uint64_t key;
+  int64_t at;
+} top_item;
+
+static uint64_t float_key(double x, bool *nan) {
+  uint32_t u;
+  const float f = (float)x + 0.0f;  // -0 is 0
+  memcpy(&u, &f, sizeof u);
+  *nan |= f != f;
+  return (uint32_t) ~(u & 0x80000000u ? ~u : u | 0x80000000u);
+}
+static uint64_t double_key(double x, bool *nan) {
+  uint64_t u;
+  x += 0.0;
+  memcpy(&u, &x, sizeof u);
+  *nan |= x != x;
+  return ~(u >> 63 ? ~u : u | (uint64_t)1 << 63);
+}
+#define TOP_KEY_f16(x)    float_key((double)(x), &nan)
+#define TOP_KEY_bf16(x)   float_key((double)(x), &nan)
+#define TOP_KEY_f32(x)    float_key((double)(x), &nan)
+#define TOP_KEY_f64(x)    double_key(x, &nan)
+#define TOP_KEY_SIGNED(x) ~((uint64_t)(int64_t)(x) ^ (uint64_t)1 << 63)
+#define TOP_KEY_i8(x)     TOP_KEY_SIGNED(x)
+#define TOP_KEY_i16(x)    TOP_KEY_SIGNED(x)
+#define TOP_KEY_i32(x)    TOP_KEY_SIGNED(x)
+#define TOP_KEY_i64(x)    TOP_KEY_SIGNED(x)
+#define TOP_KEY_u8(x)     ~(uint64_t)(x)
+#define TOP_KEY_u16(x)    ~(uint64_t)(x)
+#define TOP_KEY_u32(x)    ~(uint64_t)(x)
+#define TOP_KEY_u64(x)    ~(uint64_t)(x)
+
+// Sorts |items|, |other| is as long; returns where the result is.
+static top_item *sort_items(top_item *items, top_item *other, int64_t n) {
+  int64_t counts[8][256] = {{0}};
+  for (int64_t i = 0; i < n; i++)
+    for (int d = 0; d < 8; d++) counts[d][items[i].key >> (8 * d) & 255]++;
+  for (int d = 0; d < 8; d++) {
+    int64_t *count = counts[d], at = 0;
+    if (count[items[0].key >> (8 * d) & 255] == n) continue;  // the same for all
+    for (int k = 0; k < 256; k++) {
+      const int64_t c = count[k];
+      count[k] = at;
+      at += c;
+    }
+    for (int64_t i = 0; i < n; i++) other[count[items[i].key >> (8 * d) & 255]++] = items[i];
+    top_item *t = items;
+    items = other;
+    other = t;
+  }
+  return items;
+}
 
 #define TOP(E, S, _)                                                               \
   static inline bool worse_##S(const fy_t_##S *row, int64_t a, int64_t b) {        \
@@ -138,19 +195,19 @@ typedef struct top_job {
     }                                                                              \
   }                                                                                \
   /* The first of the largest; NaN is never larger. */                             \
-  static int64_t best_##S(const fy_t_##S *row, int64_t n) {                        \
-    fy_a_##S top[8], best = FY_LD_##S(row[0]);                                     \
+  FY_CLONE_##S static int64_t best_##S(const fy_t_##S *row, int64_t n) {           \
+    fy_a_##S top[32], best = FY_LD_##S(row[0]);                                    \
     int64_t i = 0;                                                                 \
     if (best != best) return 0;                                                    \
-    for (int k = 0; k < 8; k++) top[k] = best;                                     \
-    for (; i + 8 <= n; i += 8) {                                                   \
-      for (int k = 0; k < 8; k++) {                                                \
+    for (int k = 0; k < 32; k++) top[k] = best;                                    \
+    for (; i + 32 <= n; i += 32) {                                                 \
+      for (int k = 0; k < 32; k++) {                                               \
         const fy_a_##S x = FY_LD_##S(row[i + k]);                                  \
         top[k] = x > top[k] ? x : top[k];                                          \
       }                                                                            \
     }                                                                              \
     for (; i < n; i++) best = FY_LD_##S(row[i]) > best ? FY_LD_##S(row[i]) : best; \
-    for (int k = 0; k < 8; k++) best = top[k] > best ? top[k] : best;              \
+    for (int k = 0; k < 32; k++) best = top[k] > best ? top[k] : best;             \
     for (i = 0; i < n && FY_LD_##S(row[i]) != best; i++) continue;                 \
     return i < n ? i : 0;                                                          \
   }                                                                                \
@@ -165,6 +222,22 @@ typedef struct top_job {
         values[0] = row[at];                                                       \
         put_index(j->indices, r, at);                                              \
         continue;                                                                  \
+      }                                                                            \
+      if (j->items) {                                                              \
+        top_item *items = j->items + 2 * r * j->cols;                              \
+        bool nan = false;                                                          \
+        for (int64_t i = 0; i < j->cols; i++) {                                    \
+          const fy_a_##S x = FY_LD_##S(row[i]);                                    \
+          items[i] = (top_item){TOP_KEY_##S(x), i};                                \
+        }                                                                          \
+        if (!nan) {                                                                \
+          items = sort_items(items, items + j->cols, j->cols);                     \
+          for (int64_t i = 0; i < k; i++) {                                        \
+            values[i] = row[items[i].at];                                          \
+            put_index(j->indices, r *k + i, items[i].at);                          \
+          }                                                                        \
+          continue;                                                                \
+        }                                                                          \
       }                                                                            \
       for (int64_t i = 0; i < k; i++) heap[i] = i;                                 \
       for (int64_t i = k / 2 - 1; i >= 0; i--) sift_##S(row, heap, k, i);          \
@@ -218,7 +291,12 @@ static fy_code top_k(fy_kernel_ctx *ctx, fy_error *err) {
   void *heaps;
   FY_TRY(fy_scratch(ctx, (size_t)job.values->count * sizeof(int64_t), &heaps, err));
   job.heaps = heaps;
-  fy_parallel(ctx, in->count / cols, 3 * (double)cols, fn, &job);
+  if (k >= 64 && k >= cols / 16 && in->count <= INT64_MAX / 64) {
+    void *items;
+    FY_TRY(fy_scratch(ctx, 2 * (size_t)in->count * sizeof(top_item), &items, err));
+    job.items = items;
+  }
+  fy_parallel(ctx, in->count / cols, (job.items ? 15 : 3) * (double)cols, fn, &job);
   return FY_OK;
 }
 
@@ -227,15 +305,16 @@ static fy_code top_k_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t k = -1, dims[FY_MAX_RANK];
   FY_TRY(fy_shape_rank_at_least(in, 1, err));
   const bool attr = ctx->num_inputs == 1;
-  if (!attr) FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
-  if (in.rank < 0) return FY_OK;
-  if (attr) k = fy_shape_attr_int(ctx, "k", -1);
-  const bool known = attr || fy_shape_int_value(ctx, 1, &k);
-  if (known && k < 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Dimension size, given by scalar input 1, must be non-negative but is %lld",
-                   (long long)k);
+  if (attr) {
+    k = fy_shape_attr_int(ctx, "k", -1);
+    if (k < 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Need k >= 0, got %lld", (long long)k);
+    }
+  } else {
+    FY_TRY(fy_shape_dim_from_scalar(ctx, 1, &k, err));
   }
+  const bool known = k >= 0;
+  if (in.rank < 0) return FY_OK;
   const int64_t last = in.dims[in.rank - 1];
   if (known && last >= 0 && k >= 0 && last < k) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -347,6 +426,29 @@ FY_OP(ArgMax, .shape = arg_shape, .compute = arg_reduce, .aux = &max_table, .hos
       FY_SAMPLES(arg_samples));
 FY_OP(ArgMin, .shape = arg_shape, .compute = arg_reduce, .aux = &min_table, .host_inputs = 1 << 1,
       FY_SAMPLES(arg_samples));
+static const fy_sample approximate_samples[] = {
+    {"f32[2,3]=3,1,2,9,7,8", "k=2", FY_OK, "3,2,9,8"},
+    {"f32[2]=3,1", "k=3", FY_INVALID_ARGUMENT,
+     "input must have at least k columns. Had 2, needed 3"},
+};
+// As exact as TopK on a CPU, in TensorFlow too.
+static fy_code approximate_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0];
+  const int64_t k = fy_shape_attr_int(ctx, "k", -1);
+  FY_TRY(fy_shape_rank_at_least(in, 1, err));
+  if (in.rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Invalid reduction dimension: -1. Must be within the range of [%d, %d]",
+                   -in.rank, in.rank - 1);
+  }
+  if (in.dims[in.rank - 1] >= 0 && in.dims[in.rank - 1] < k) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "input must have last dimension >= k = %lld but was %lld", (long long)k,
+                   (long long)in.dims[in.rank - 1]);
+  }
+  return top_k_shape(ctx, err);
+}
+FY_OP(ApproxTopK, .shape = approximate_shape, .compute = top_k, FY_SAMPLES(approximate_samples));
 FY_OP(TopK, .shape = top_k_shape, .compute = top_k, FY_SAMPLES(old_top_k_samples));
 FY_OP(TopKV2, .shape = top_k_shape, .compute = top_k, .host_inputs = 1 << 1,
       FY_SAMPLES(top_samples));

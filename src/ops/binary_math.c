@@ -16,13 +16,16 @@
 #define TIMES_INT(S, x, y)  ((fy_u_##S)(x) * (fy_u_##S)(y))
 #define TIMES_CPLX(S, x, y) fy_cmul_##S(x, y)
 
-FY_REAL_TYPES(FY_BINARY_LOOP, add, PLUS)
+FY_VEC_BINARY_16(add, FY_16_ADD)
+FY_FULL_REAL_TYPES(FY_BINARY_LOOP, add, PLUS)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, add, PLUS)
 FY_INT_TYPES(FY_BINARY_LOOP, add, PLUS_INT)
-FY_REAL_TYPES(FY_BINARY_LOOP, sub, MINUS)
+FY_VEC_BINARY_16(sub, FY_16_SUB)
+FY_FULL_REAL_TYPES(FY_BINARY_LOOP, sub, MINUS)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, sub, MINUS)
 FY_INT_TYPES(FY_BINARY_LOOP, sub, MINUS_INT)
-FY_REAL_TYPES(FY_BINARY_LOOP, mul, TIMES)
+FY_VEC_BINARY_16(mul, FY_16_MUL)
+FY_FULL_REAL_TYPES(FY_BINARY_LOOP, mul, TIMES)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, mul, TIMES_CPLX)
 FY_INT_TYPES(FY_BINARY_LOOP, mul, TIMES_INT)
 
@@ -54,7 +57,8 @@ FY_INT_TYPES(FY_BINARY_LOOP, mul, TIMES_INT)
   }
 FY_REAL_TYPES(FLOOR_MOD_FN, _)
 
-FY_REAL_TYPES(FY_BINARY_LOOP, div, OVER)
+FY_VEC_BINARY_16(div, FY_16_DIV)
+FY_FULL_REAL_TYPES(FY_BINARY_LOOP, div, OVER)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, div, OVER)
 FY_SIGNED_TYPES(FY_BINARY_LOOP, div, DIV_SIGNED)
 FY_UNSIGNED_TYPES(FY_BINARY_LOOP, div, DIV_UNSIGNED)
@@ -72,8 +76,10 @@ FY_SIGNED_TYPES(FY_BINARY_LOOP, floor_mod, FLOOR_MOD_SIGNED)
 #define MIN_REAL(S, x, y) ((x) != (x) ? (x) : (y) != (y) ? (y) : (y) < (x) ? (y) : (x))
 #define MAX_INT(S, x, y)  ((x) < (y) ? (y) : (x))
 #define MIN_INT(S, x, y)  ((y) < (x) ? (y) : (x))
-FY_REAL_TYPES(FY_BINARY_LOOP, max, MAX_REAL)
-FY_REAL_TYPES(FY_BINARY_LOOP, min, MIN_REAL)
+FY_VEC_BINARY_16(max, FY_16_MAX)
+FY_FULL_REAL_TYPES(FY_BINARY_LOOP, max, MAX_REAL)
+FY_VEC_BINARY_16(min, FY_16_MIN)
+FY_FULL_REAL_TYPES(FY_BINARY_LOOP, min, MIN_REAL)
 FY_INT_TYPES(FY_BINARY_LOOP, max, MAX_INT)
 FY_INT_TYPES(FY_BINARY_LOOP, min, MIN_INT)
 
@@ -121,9 +127,9 @@ FY_REAL_TYPES(FY_BINARY_LOOP, mul_no_nan, MUL_NO_NAN)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, mul_no_nan, MUL_NO_NAN_CPLX)
 FY_REAL_TYPES(FY_BINARY_LOOP, xdivy, XDIVY)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, xdivy, XDIVY)
-FY_REAL_TYPES(FY_BINARY_LOOP, xlogy, XLOGY)
+FY_REAL_TYPES_BUT_F32(FY_BINARY_LOOP, xlogy, XLOGY)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, xlogy, XLOGY_CPLX)
-FY_REAL_TYPES(FY_BINARY_LOOP, xlog1py, XLOG1PY)
+FY_REAL_TYPES_BUT_F32(FY_BINARY_LOOP, xlog1py, XLOG1PY)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, xlog1py, XLOG1PY_CPLX)
 FY_REAL_TYPES_BUT_F32(FY_BINARY_LOOP, atan2, ATAN2)
 
@@ -180,10 +186,16 @@ static const fy_binary_loops pow_loops = {
 REAL_OR_COMPLEX(div_no_nan, 0.7);
 REAL_OR_COMPLEX(mul_no_nan, 0.5);
 REAL_OR_COMPLEX(xdivy, 0.7);
-REAL_OR_COMPLEX(xlogy, 10);
-REAL_OR_COMPLEX(xlog1py, 15);
+#define X_TIMES(name)                                                              \
+  static const fy_binary_loops name##_loops = {                                    \
+      {FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, name)                                  \
+           FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)[FY_FLOAT] = fy_vec_##name##_f32}, \
+      NULL,                                                                        \
+      2}
+X_TIMES(xlogy);
+X_TIMES(xlog1py);
 static const fy_binary_loops atan2_loops = {
-    {FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, atan2)[FY_FLOAT] = fy_vec_atan2_f32}, NULL, 20};
+    {FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, atan2)[FY_FLOAT] = fy_vec_atan2_f32}, NULL, 2};
 static const fy_binary_loops and_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, bit_and)}, NULL, 0.3};
 static const fy_binary_loops or_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, bit_or)}, NULL, 0.3};
 static const fy_binary_loops xor_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, bit_xor)}, NULL, 0.3};

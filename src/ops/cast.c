@@ -338,10 +338,7 @@ static fy_code bitcast(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Cannot bitcast from %d to %d", (int)in->dtype,
                    (int)to);
   }
-  fy_tensor *out;
-  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
-  if (out->count) memcpy(out->data, in->data, fy_tensor_bytes(in));
-  return FY_OK;
+  return fy_out_alias(ctx, 0, 0, rank, dims, err);
 }
 
 static fy_code bitcast_shape(fy_shape_ctx *ctx, fy_error *err) {
@@ -379,5 +376,8 @@ static const fy_sample bitcast_samples[] = {
 };
 
 FY_OP(Cast, .shape = cast_shape, .compute = cast, FY_SAMPLES(cast_samples));
-FY_OP(Bitcast, .shape = bitcast_shape, .compute = bitcast, .flags = FY_OP_CHEAP,
+FY_OP(Bitcast, .shape = bitcast_shape, .compute = bitcast,
+      .flags = FY_OP_ALIAS | FY_OP_CHEAP,
       FY_SAMPLES(bitcast_samples));
+FY_OP(_HostCast, .shape = cast_shape, .compute = cast, .flags = FY_OP_HOST,
+      FY_SAMPLES(cast_samples));

@@ -92,17 +92,47 @@ static fy_code convert(fy_kernel_ctx *ctx, fy_error *err) {
 
 // ---------------------------------------------------------------- contrast
 // The sum of |n| pixels by halves: the first half plus the second, again and again.
-static void mean_of(const float *in, float *sums, int64_t n, int64_t c, float *mean) {
+FY_CLONES static void mean_of(const float *restrict in, float *restrict sums, int64_t n, int64_t c,
+                              float *restrict mean) {
   int64_t left = n - n / 2, right = n / 2;
   for (int64_t i = 0; i < right * c; i++) sums[i] = in[left * c + i] + in[i];
   if (left > right) memcpy(sums + right * c, in + right * c, (size_t)c * sizeof *sums);
   for (int64_t rest = left; rest > 1; rest = left) {
     right = rest / 2;
     left = rest - right;
-    for (int64_t i = 0; i < right * c; i++) sums[i] += sums[left * c + i];
+    FY_VECTOR for (int64_t i = 0; i < right * c; i++) sums[i] += sums[left * c + i];
   }
   const float scale = 1.0f / (float)n;
   for (int64_t k = 0; k < c; k++) mean[k] = sums[k] * scale;
+}
+
+// out = m + factor (in - m), where the means of the channels repeat every |c|; |means| holds them
+// |PIXELS| times.
+#define PIXELS 64
+FY_CLONES static void spread(const float *restrict in, float *restrict out, int64_t n,
+                             const float *restrict means, int64_t repeat, float factor) {
+  for (int64_t at = 0; at < n; at += repeat) {
+    const int64_t m = n - at < repeat ? n - at : repeat;
+    for (int64_t i = 0; i < m; i++) out[at + i] = means[i] + factor * (in[at + i] - means[i]);
+  }
+}
+
+typedef struct contrast_job {
+  const float *in;
+  float *out, *scratch;  // of each image: the means, repeated, then sums
+  int64_t n, c, per_image;
+  float factor;
+} contrast_job;
+
+static void contrast_images(void *arg, int64_t begin, int64_t end) {
+  const contrast_job *j = arg;
+  const int64_t size = j->n * j->c;
+  for (int64_t b = begin; b < end; b++) {
+    float *means = j->scratch + b * j->per_image, *sums = means + PIXELS * j->c;
+    mean_of(j->in + b * size, sums, j->n, j->c, means);
+    for (int64_t i = j->c; i < PIXELS * j->c; i++) means[i] = means[i - j->c];
+    spread(j->in + b * size, j->out + b * size, size, means, PIXELS * j->c, j->factor);
+  }
 }
 
 static fy_code check_image(const fy_tensor *in, const fy_tensor *scalar, const char *name,
@@ -128,19 +158,12 @@ static fy_code contrast(fy_kernel_ctx *ctx, fy_error *err) {
   if (in->count == 0) return FY_OK;
   const float factor = *(const float *)ctx->in[1]->data;
   const int64_t c = in->dims[in->rank - 1], n = in->dims[in->rank - 3] * in->dims[in->rank - 2];
-  FY_TRY(fy_scratch(ctx, (size_t)((n + 1) * c) * sizeof(float), &scratch, err));
-  float *mean = scratch, *sums = mean + c;
-  for (int64_t b = 0; b < in->count / (n * c); b++) {
-    const float *from = (const float *)in->data + b * n * c;
-    float *to = (float *)out->data + b * n * c;
-    mean_of(from, sums, n, c, mean);
-    for (int64_t p = 0; p < n; p++) {
-      for (int64_t k = 0; k < c; k++) {
-        const float m = mean[k];
-        to[p * c + k] = m + factor * (from[p * c + k] - m);
-      }
-    }
-  }
+  const int64_t images = in->count / (n * c);
+  contrast_job j = {.in = in->data, .out = out->data, .n = n, .c = c, .factor = factor};
+  j.per_image = (n / 2 + 2 + PIXELS) * c;
+  FY_TRY(fy_scratch(ctx, (size_t)(images * j.per_image) * sizeof(float), &scratch, err));
+  j.scratch = scratch;
+  fy_parallel(ctx, images, 0.6 * (double)(n * c), contrast_images, &j);
   return FY_OK;
 }
 

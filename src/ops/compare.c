@@ -3,6 +3,7 @@
 
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
+#include "ops/vecmath.h"
 
 #define EQ(S, x, y) ((x) == (y))
 #define NE(S, x, y) ((x) != (y))
@@ -10,12 +11,18 @@
 #define LE(S, x, y) ((x) <= (y))
 #define GT(S, x, y) ((x) > (y))
 #define GE(S, x, y) ((x) >= (y))
-FY_NUMERIC_TYPES(FY_COMPARE_LOOP, equal, EQ)
-FY_NUMERIC_TYPES(FY_COMPARE_LOOP, not_equal, NE)
-FY_ORDERED_TYPES(FY_COMPARE_LOOP, less, LT)
-FY_ORDERED_TYPES(FY_COMPARE_LOOP, less_equal, LE)
-FY_ORDERED_TYPES(FY_COMPARE_LOOP, greater, GT)
-FY_ORDERED_TYPES(FY_COMPARE_LOOP, greater_equal, GE)
+#define COMPARE(name, EXPR, op)                   \
+  FY_FULL_REAL_TYPES(FY_COMPARE_LOOP, name, EXPR) \
+  FY_INT_TYPES(FY_COMPARE_LOOP, name, EXPR)       \
+  FY_VEC_BINARY_16(name, op)
+COMPARE(equal, EQ, FY_16_EQUAL)
+FY_COMPLEX_TYPES(FY_COMPARE_LOOP, equal, EQ)
+COMPARE(not_equal, NE, FY_16_NOT_EQUAL)
+FY_COMPLEX_TYPES(FY_COMPARE_LOOP, not_equal, NE)
+COMPARE(less, LT, FY_16_LESS)
+COMPARE(less_equal, LE, FY_16_LESS_EQUAL)
+COMPARE(greater, GT, FY_16_GREATER)
+COMPARE(greater_equal, GE, FY_16_GREATER_EQUAL)
 
 #define LOGICAL_AND(S, x, y) ((x) & (y))
 #define LOGICAL_OR(S, x, y)  ((x) | (y))

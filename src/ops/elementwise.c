@@ -11,12 +11,17 @@ typedef struct binary_job {
   char *out;
   size_t size_a, size_out;
   const fy_bcast *bcast;
+  int64_t count;
   int bad;
 } binary_job;
+
+// Loops are cut at multiples of this, so that only the last one meets a vector that is not full.
+#define UNIT 64
 
 static void binary_flat(void *arg, int64_t begin, int64_t end) {
   binary_job *j = arg;
   int bad = 0;
+  begin *= UNIT, end = end * UNIT < j->count ? end * UNIT : j->count;
   j->loop(j->a + (size_t)begin * j->size_a, 1, j->b + (size_t)begin * j->size_a, 1,
           j->out + (size_t)begin * j->size_out, end - begin, &bad);
   if (bad) __atomic_store_n(&j->bad, bad, __ATOMIC_RELAXED);
@@ -45,7 +50,8 @@ fy_code fy_binary_run(fy_kernel_ctx *ctx, fy_binary_loop loop, double ns, const 
     FY_TRY(fy_out(ctx, 0, a->rank, a->dims, &out, err));
     job.a = a->data, job.b = b->data, job.out = out->data;
     job.size_out = fy_dtype_storage(out->dtype);
-    if (out->count) fy_parallel(ctx, out->count, ns, binary_flat, &job);
+    job.count = out->count;
+    fy_parallel(ctx, (out->count + UNIT - 1) / UNIT, ns * UNIT, binary_flat, &job);
   } else {
     fy_bcast bcast;
     FY_TRY(fy_bcast_init(&bcast, 2, (const fy_tensor *const[]){a, b}, err));
@@ -76,10 +82,12 @@ typedef struct unary_job {
   char *out;
   size_t size_in, size_out;
   const void *param;
+  int64_t count;
 } unary_job;
 
 static void unary_range(void *arg, int64_t begin, int64_t end) {
   const unary_job *j = arg;
+  begin *= UNIT, end = end * UNIT < j->count ? end * UNIT : j->count;
   j->loop(j->in + (size_t)begin * j->size_in, j->out + (size_t)begin * j->size_out, end - begin,
           j->param);
 }
@@ -101,7 +109,9 @@ fy_code fy_unary_compute(fy_kernel_ctx *ctx, fy_error *err) {
                    out->data,
                    fy_dtype_storage(in->dtype),
                    fy_dtype_storage(out->dtype),
-                   ctx->site->state};
-  fy_parallel(ctx, out->count, loops->ns > 0 ? loops->ns : 0.5, unary_range, &job);
+                   ctx->site->state,
+                   out->count};
+  const double ns = loops->ns > 0 ? loops->ns : 0.5;
+  fy_parallel(ctx, (out->count + UNIT - 1) / UNIT, ns * UNIT, unary_range, &job);
   return FY_OK;
 }

@@ -3,14 +3,28 @@
 // are cut from the input, which must have at least that many numbers.
 
 #include <math.h>
+#include <pthread.h>
 
 #include "base/alloc.h"
 #include "ops/fft_plan.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
+// Plans that the calls of a kernel made; read-only, kept until the kernel goes.
+#define KEPT      4
+#define KEPT_MOST ((int64_t)1 << 22)  // longer ones are made anew: they cost memory
+typedef struct kept_plans {
+  pthread_mutex_t mu;
+  int count;
+  struct kept_plan {
+    fy_fft_plan plan;
+    int64_t n;
+    bool twice, split;
+  } * plans[KEPT];
+} kept_plans;
+
 typedef struct fft_job {
-  fy_fft_plan plan;
+  const fy_fft_plan *plan;
   const void *in;
   void *out;
   int64_t n, inner, in_line, lines;
@@ -60,20 +74,70 @@ typedef struct fft_kind {
   bool real, inverse;
 } fft_kind;
 
-static fy_code run_lines(fy_kernel_ctx *ctx, fft_job *j, bool twice, int64_t n, int64_t lines,
-                         void (*single_fn)(void *, int64_t, int64_t),
-                         void (*twice_fn)(void *, int64_t, int64_t), fy_error *err) {
-  fy_code code = twice ? fy_fft_plan_f64(&j->plan, n, err) : fy_fft_plan_f32(&j->plan, n, err);
-  if (!code) {
-    const double steps = (double)(j->plan.length) * (log2((double)(n + 1)) + 1);
-    const int64_t together = twice ? FY_FFT_LINES_f64 : FY_FFT_LINES_f32;
-    j->lines = lines;
-    fy_parallel(ctx, (lines + together - 1) / together, steps * (j->plan.chirp ? 8 : 2),
-                twice ? twice_fn : single_fn, j);
-    if (j->short_of_memory) code = fy_fail_oom(err, (size_t)n * 16);
+static void free_plan(struct kept_plan *p) {
+  if (p) fy_fft_plan_free(&p->plan);
+  fy_free(p);
+}
+
+// A plan of the site's or a new one, which is kept if there is room; else *own has to be freed.
+static fy_code find_plan(kept_plans *kept, int64_t n, bool twice, bool split,
+                         const fy_fft_plan **out, struct kept_plan **own, fy_error *err) {
+  *own = NULL;
+  pthread_mutex_lock(&kept->mu);
+  for (int i = 0; i < kept->count; i++) {
+    const struct kept_plan *p = kept->plans[i];
+    if (p->n != n || p->twice != twice || p->split != split) continue;
+    pthread_mutex_unlock(&kept->mu);
+    *out = &p->plan;
+    return FY_OK;
   }
-  fy_fft_plan_free(&j->plan);
-  return code;
+  pthread_mutex_unlock(&kept->mu);
+  struct kept_plan *p = fy_calloc(1, sizeof *p);
+  if (!p) return fy_fail_oom(err, sizeof *p);
+  p->n = n, p->twice = twice, p->split = split;
+  fy_code code = split   ? (twice ? fy_fft_split_plan_f64 : fy_fft_split_plan_f32)(&p->plan, n, err)
+                 : twice ? fy_fft_plan_f64(&p->plan, n, err)
+                         : fy_fft_plan_f32(&p->plan, n, err);
+  if (code) {
+    free_plan(p);
+    return code;
+  }
+  *own = p;
+  *out = &p->plan;
+  pthread_mutex_lock(&kept->mu);
+  if (kept->count < KEPT && n <= KEPT_MOST) {
+    kept->plans[kept->count++] = p;
+    *own = NULL;
+  }
+  pthread_mutex_unlock(&kept->mu);
+  return FY_OK;
+}
+
+static fy_code prepare(fy_site *site, fy_error *err) {
+  kept_plans *kept = fy_calloc(1, sizeof *kept);
+  if (!kept) return fy_fail_oom(err, sizeof *kept);
+  pthread_mutex_init(&kept->mu, NULL);
+  site->state = kept;
+  return FY_OK;
+}
+static void release(void *state) {
+  kept_plans *kept = state;
+  if (!kept) return;
+  for (int i = 0; i < kept->count; i++) free_plan(kept->plans[i]);
+  pthread_mutex_destroy(&kept->mu);
+  fy_free(kept);
+}
+
+static fy_code run_lines(fy_kernel_ctx *ctx, fft_job *j, bool twice, bool split, int64_t n,
+                         int64_t lines, void (*fn)(void *, int64_t, int64_t), fy_error *err) {
+  struct kept_plan *own;
+  FY_TRY(find_plan(ctx->site->state, n, twice, split, &j->plan, &own, err));
+  const double steps = (double)(j->plan->length) * (log2((double)(n + 1)) + 1);
+  const int64_t together = split ? 1 : twice ? FY_FFT_LINES_f64 : FY_FFT_LINES_f32;
+  j->lines = lines;
+  fy_parallel(ctx, (lines + together - 1) / together, steps * (j->plan->chirp ? 8 : 2), fn, j);
+  free_plan(own);
+  return j->short_of_memory ? fy_fail_oom(err, (size_t)n * 16) : FY_OK;
 }
 
 // Axes [0, count) of the |kind->rank| dims |to|, in place.
@@ -82,7 +146,14 @@ static fy_code complex_axes(fy_kernel_ctx *ctx, fft_job *j, bool twice, int32_t 
   for (int32_t axis = count - 1; axis >= 0; axis--) {
     j->inner = fy_product(dims + axis + 1, rank - axis - 1);
     const int64_t lines = batch * fy_product(dims, axis) * j->inner;
-    FY_TRY(run_lines(ctx, j, twice, dims[axis], lines, complex_lines_f32, complex_lines_f64, err));
+    // Fewer lines than lanes are split over the lanes.
+    const int64_t n = dims[axis], lanes = twice ? FY_FFT_LINES_f64 : FY_FFT_LINES_f32;
+    const bool split = lines < lanes && n >= 4 * lanes && n % lanes == 0;
+    FY_TRY(run_lines(ctx, j, twice, split, n, lines,
+                     split   ? (twice ? split_lines_f64 : split_lines_f32)
+                     : twice ? complex_lines_f64
+                             : complex_lines_f32,
+                     err));
   }
   return FY_OK;
 }
@@ -94,9 +165,10 @@ static fy_code real_lines(fy_kernel_ctx *ctx, fft_job *j, bool twice, int64_t li
     FY_TRY(fy_scratch(ctx, (size_t)(half + 1) * (twice ? 16 : 8), &j->roots, err));
     (twice ? fill_roots_f64 : fill_roots_f32)(j->roots, half + 1, j->n);
   }
-  return run_lines(ctx, j, twice, j->n % 2 ? j->n : half, lines,
-                   j->inverse ? inverse_real_f32 : forward_real_f32,
-                   j->inverse ? inverse_real_f64 : forward_real_f64, err);
+  return run_lines(ctx, j, twice, false, j->n % 2 ? j->n : half, lines,
+                   j->inverse ? (twice ? inverse_real_f64 : inverse_real_f32)
+                              : (twice ? forward_real_f64 : forward_real_f32),
+                   err);
 }
 
 // Copies what is kept of the complex input: [batch][from] to [batch][to].
@@ -256,9 +328,9 @@ static const fy_sample back_3[] = {{"c64[2,3,4]=normal; i32[3]=2,2,6", NULL, FY_
 
 #define FFT_OP(Name, rank_, real_, inverse_, shape_, array)                                \
   static const fft_kind kind_##Name = {.rank = rank_, .real = real_, .inverse = inverse_}; \
-  FY_OP(Name, .shape = (shape_), .compute = fft, .aux = &kind_##Name,                      \
-        .flags = (real_) ? 0u : (uint32_t)FY_OP_INPLACE, .host_inputs = (real_) ? 2 : 0,   \
-        FY_SAMPLES(array))
+  FY_OP(Name, .shape = (shape_), .prepare = prepare, .compute = fft, .release = release,   \
+        .aux = &kind_##Name, .flags = (real_) ? 0u : (uint32_t)FY_OP_INPLACE,              \
+        .host_inputs = (real_) ? 2 : 0, FY_SAMPLES(array))
 FFT_OP(FFT, 1, false, false, shape_1, samples_1);
 FFT_OP(IFFT, 1, false, true, shape_1, samples_1);
 FFT_OP(FFT2D, 2, false, false, shape_2, samples_2);

@@ -40,6 +40,7 @@ typedef struct fy_fft_plan {
   int64_t factor[FY_FFT_FACTORS];
   void
       *roots;  // for each pass: [factor - 1][length / (done * factor)], then the factor's own roots
+  void *split;  // of a split plan: the lanes' roots for each of the passes' results
   void *chirp;  // Bluestein: [n], and the transform of its mirror: [length]. NULL = not needed
   void *filter;
 } fy_fft_plan;
@@ -47,6 +48,10 @@ typedef struct fy_fft_plan {
 // Release with fy_fft_plan_free, also after a failure.
 FY_MUST_CHECK fy_code fy_fft_plan_f32(fy_fft_plan *plan, int64_t n, fy_error *err);
 FY_MUST_CHECK fy_code fy_fft_plan_f64(fy_fft_plan *plan, int64_t n, fy_error *err);
+// For single lines of |n| numbers, a multiple of the number of lanes: every lane takes each so-manieth
+// number of the line (the plan is one of n / lanes), fy_fft_join_ puts the results together.
+FY_MUST_CHECK fy_code fy_fft_split_plan_f32(fy_fft_plan *plan, int64_t n, fy_error *err);
+FY_MUST_CHECK fy_code fy_fft_split_plan_f64(fy_fft_plan *plan, int64_t n, fy_error *err);
 void fy_fft_plan_free(fy_fft_plan *plan);
 // Numbers of work space that a transform needs.
 static inline int64_t fy_fft_work(const fy_fft_plan *plan) {
@@ -55,5 +60,11 @@ static inline int64_t fy_fft_work(const fy_fft_plan *plan) {
 // The forward transforms of x [n] in place, not scaled.
 void fy_fft_run_f32(const fy_fft_plan *plan, fy_fft_f32 *x, fy_fft_f32 *work);
 void fy_fft_run_f64(const fy_fft_plan *plan, fy_fft_f64 *x, fy_fft_f64 *work);
+// The transform of a line from |x|, which fy_fft_run_ made: out[i * step], times |scale|, the
+// imaginary part times |sign| too.
+void fy_fft_join_f32(const fy_fft_plan *plan, const fy_fft_f32 *x, fy_fft_root_f32 *out,
+                     int64_t step, float scale, float sign);
+void fy_fft_join_f64(const fy_fft_plan *plan, const fy_fft_f64 *x, fy_fft_root_f64 *out,
+                     int64_t step, double scale, double sign);
 
 #endif

@@ -9,7 +9,7 @@
 // ---------------------------------------------------------------- Fill, ZerosLike, OnesLike
 typedef struct fill_job {
   char *out;
-  const char *value;
+  const char *value;  // NULL: all bytes are zero
   size_t size;
 } fill_job;
 
@@ -25,6 +25,10 @@ typedef struct bytes16 {
 
 static void fill_range(void *arg, int64_t begin, int64_t end) {
   const fill_job *j = arg;
+  if (!j->value) {
+    memset(j->out + (size_t)begin * j->size, 0, (size_t)(end - begin) * j->size);
+    return;
+  }
   switch (j->size) {
     case 1: FILL_AS(uint8_t) break;
     case 2: FILL_AS(uint16_t) break;
@@ -42,6 +46,8 @@ static fy_code fill_with(fy_kernel_ctx *ctx, fy_tensor *out, const void *value, 
     return FY_OK;
   }
   fill_job job = {out->data, value, fy_dtype_storage(out->dtype)};
+  static const char zeros[16];
+  if (job.size <= sizeof zeros && memcmp(value, zeros, job.size) == 0) job.value = NULL;
   fy_parallel(ctx, out->count, 0.1 * (double)job.size, fill_range, &job);
   return FY_OK;
 }
@@ -345,36 +351,31 @@ static fy_code one_hot(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fill_with(ctx, out, off->data, err));
   if (out->count == 0) return FY_OK;
   const int64_t inner = fy_product(dims + axis + 1, rank - 1 - axis);
+  int64_t base = 0,
+          column = 0;  // of indices[i]: where its element 0 is, and its place within inner
   for (int64_t i = 0; i < indices->count; i++) {
-    const int64_t index = fy_tensor_int(indices, i);
+    const int64_t index = indices->dtype == FY_INT32 ? ((const int32_t *)indices->data)[i]
+                                                     : fy_tensor_int(indices, i);
+    const int64_t at = base + column + index * inner;
+    if (++column == inner) column = 0, base += depth * inner;
     if (index < 0 || index >= depth) continue;
-    const int64_t at = (i / inner * depth + index) * inner + i % inner;
-    FY_TRY(fy_copy_run(out->dtype, out->data, at, on->data, 0, 1, err));
+    if (out->dtype == FY_FLOAT)
+      ((float *)out->data)[at] = *(const float *)on->data;
+    else
+      FY_TRY(fy_copy_run(out->dtype, out->data, at, on->data, 0, 1, err));
   }
   return FY_OK;
 }
 
 static fy_code one_hot_shape(fy_shape_ctx *ctx, fy_error *err) {
   const int64_t axis_attr = fy_shape_attr_int(ctx, "axis", -1);
-  int64_t depth = -1;
+  int64_t depth;
   if (axis_attr < -1) return fy_fail(err, FY_INVALID_ARGUMENT, "axis must be >= -1");
-  if (ctx->in_value[1] && ctx->in_value[1]->rank != 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Input must be scalar but has rank %d",
-                   ctx->in_value[1]->rank);
-  }
-  if (fy_shape_int_value(ctx, 1, &depth) && depth < 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Dimension size, given by scalar input 1, must be non-negative but is %lld",
-                   (long long)depth);
-  }
+  FY_TRY(fy_shape_dim_from_scalar(ctx, 1, &depth, err));
   const fy_pshape in = ctx->in[0];
   if (in.rank < 0) return FY_OK;
-  if (axis_attr > in.rank) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Expected axis to be -1 or between [0, %d).  But received: %lld", in.rank + 1,
-                   (long long)axis_attr);
-  }
-  const int32_t axis = axis_attr < 0 ? in.rank : (int32_t)axis_attr;
+  // That the axis fits is the kernel's to check; TensorFlow's inference wraps it around.
+  const int32_t axis = (int32_t)((axis_attr + in.rank + 1) % (in.rank + 1));
   int64_t dims[FY_MAX_RANK + 1];
   for (int32_t d = 0; d <= in.rank; d++) {
     dims[d] = d < axis ? in.dims[d] : d == axis ? depth : in.dims[d - 1];

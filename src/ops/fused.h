@@ -88,13 +88,55 @@ enum {
 
 enum { FY_LANES_F32, FY_LANES_F64, FY_LANES_I32, FY_LANES_I64, FY_LANES_TYPES };
 
+// Functions that are never fused.
+enum {
+  FY_FN_TAN = FY_EW_COUNT,
+  FY_FN_ASIN,
+  FY_FN_ACOS,
+  FY_FN_ATAN,
+  FY_FN_SINH,
+  FY_FN_COSH,
+  FY_FN_ASINH,
+  FY_FN_ACOSH,
+  FY_FN_ATANH,
+  FY_FN_COUNT
+};
+
+// Loops of 16-bit floats.
+enum {
+  FY_16_ADD,
+  FY_16_SUB,
+  FY_16_MUL,
+  FY_16_DIV,
+  FY_16_MAX,
+  FY_16_MIN,
+  FY_16_EQUAL,
+  FY_16_NOT_EQUAL,
+  FY_16_LESS,
+  FY_16_LESS_EQUAL,
+  FY_16_GREATER,
+  FY_16_GREATER_EQUAL,
+  FY_16_BINARY
+};
+enum { FY_16_NEG, FY_16_SQUARE, FY_16_SQRT, FY_16_RECIP, FY_16_RSQRT, FY_16_UNARY };
+enum { FY_LANES_HALF, FY_LANES_BFLOAT16 };
+typedef struct fy_lanes_16 {
+  void (*binary[FY_16_BINARY])(const void *a, int64_t step_a, const void *b, int64_t step_b,
+                               void *out, int64_t n, int *bad);  // steps are 0 or 1
+  void (*unary[FY_16_UNARY])(const void *in, void *out, int64_t n, const void *param);
+} fy_lanes_16;
+
 typedef struct fy_lanes {
   const char *name;
   int bytes;  // of one vector
   // [type][0] wide: 8 vectors per block; [type][1] narrow: one
   const fy_lanes_fn *tables[FY_LANES_TYPES][2];
   void (*run[FY_LANES_TYPES][2])(const fy_fused_instr *code, fy_fused_regs *regs);
-  void (*unary_f32[FY_EW_COUNT])(const float *in, float *out, int64_t n);  // NULL: plain C does
+  void (*unary_f32[FY_FN_COUNT])(const float *in, float *out, int64_t n);  // NULL: plain C does
+  void (*unary_f64[FY_FN_COUNT])(const double *in, double *out, int64_t n);
+  void (*atan2_f32)(const float *y, int64_t step_y, const float *x, int64_t step_x, float *out,
+                    int64_t n);
+  fy_lanes_16 floats_16[2];
   // NULL: the machine has no instructions for them.
   void (*halves_to_floats)(const uint16_t *in, float *out, int64_t n);
   void (*floats_to_halves)(const float *in, uint16_t *out, int64_t n);

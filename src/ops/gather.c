@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "ops/shape_fns.h"
+#include "ops/typed.h"
 #include "ops/values.h"
 
 static inline int64_t index_at(const fy_tensor *t, int64_t i) {
@@ -164,6 +165,13 @@ static fy_code gather_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t axis, batch = fy_shape_attr_int(ctx, "batch_dims", 0);
   FY_TRY(fy_shape_rank_at_least(p, 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[2], 0, err));
+  if (fy_shape_int_value(ctx, 2, &axis)) {
+    const int64_t least = axis < 0 ? -axis : axis + 1;
+    if (least > INT32_MAX) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Rank cannot exceed kint32max");
+    }
+    FY_TRY(fy_shape_rank_at_least(p, (int32_t)least, err));
+  }
   if (p.rank < 0 || i.rank < 0) return FY_OK;
   if (batch < 0) batch += i.rank;
   if (ctx->in[2].rank < 0 && (batch < 0 || batch > i.rank)) return FY_OK;
@@ -174,7 +182,7 @@ static fy_code gather_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
   if (!fy_shape_int_value(ctx, 2, &axis)) {
     return fy_shape_set(ctx, 0, p.rank + i.rank - 1 - (int32_t)batch, NULL, err);
   }
-  FY_TRY(fy_shape_rank_at_least(p, (int32_t)(axis < 0 ? -axis : axis + 1), err));
+  FY_TRY(fy_shape_rank_at_least(p, (int32_t)batch + 1, err));
   if (axis < 0) axis += p.rank;
   int64_t dims[2 * FY_MAX_RANK];
   int32_t rank = 0;
@@ -217,6 +225,64 @@ static fy_code fail_nd(const fy_kernel_ctx *ctx, int64_t row, int64_t depth, fy_
                  fy_tensor_shape_text(params, shape), ctx->site->node_name);
 }
 
+typedef struct nd_job {
+  const void *indices;
+  const int64_t *dims;
+  const char *in;
+  char *out;
+  size_t bytes;  // of what an index names
+  int64_t depth;
+  int64_t bad;  // the first row whose index is outside; INT64_MAX: none
+} nd_job;
+
+static void nd_bad(nd_job *j, int64_t row) {
+  int64_t seen = __atomic_load_n(&j->bad, __ATOMIC_RELAXED);
+  while (row < seen && !__atomic_compare_exchange_n(&j->bad, &seen, row, false, __ATOMIC_RELAXED,
+                                                    __ATOMIC_RELAXED))
+    continue;
+}
+
+// COPY puts what is |from| (a count of such things) at row |r|.
+#define ND_ROWS(T, COPY)                                                                  \
+  for (int64_t r = begin; r < end; r++, index += depth) {                                 \
+    int64_t from = 0;                                                                     \
+    bool inside = true;                                                                   \
+    for (int64_t k = 0; k < depth; k++) {                                                 \
+      inside &= (uint64_t)(int64_t)index[k] < (uint64_t)dims[k];                          \
+      from = (int64_t)((uint64_t)from * (uint64_t)dims[k] + (uint64_t)(int64_t)index[k]); \
+    }                                                                                     \
+    if (!inside) {                                                                        \
+      nd_bad(j, r);                                                                       \
+      return;                                                                             \
+    }                                                                                     \
+    COPY;                                                                                 \
+  }
+#define ND_RANGE(E, S, _)                                                                 \
+  static void nd_##S(void *arg, int64_t begin, int64_t end) {                             \
+    nd_job *j = arg;                                                                      \
+    const int64_t depth = j->depth, *dims = j->dims;                                      \
+    const fy_t_##S *index = (const fy_t_##S *)j->indices + begin * depth;                 \
+    const size_t bytes = j->bytes;                                                        \
+    const uint32_t *in4 = (const void *)j->in;                                            \
+    uint32_t *out4 = (void *)j->out;                                                      \
+    const int64_t rows = dims[0], columns = depth > 1 ? dims[1] : 1;                      \
+    if (bytes == 4 && depth == 2) {                                                       \
+      for (int64_t r = begin; r < end; r++, index += 2) {                                 \
+        const int64_t y = index[0], x = index[1];                                         \
+        if ((uint64_t)y >= (uint64_t)rows || (uint64_t)x >= (uint64_t)columns) {          \
+          nd_bad(j, r);                                                                   \
+          return;                                                                         \
+        }                                                                                 \
+        out4[r] = in4[y * columns + x];                                                   \
+      }                                                                                   \
+    } else if (bytes == 4) {                                                              \
+      ND_ROWS(S, out4[r] = in4[from])                                                     \
+    } else {                                                                              \
+      ND_ROWS(S, memcpy(j->out + (size_t)r * bytes, j->in + (size_t)from * bytes, bytes)) \
+    }                                                                                     \
+  }
+FY_INDEX_TYPES(ND_RANGE, _)
+
 static fy_code gather_nd(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *params = ctx->in[0], *indices = ctx->in[1];
   char x[128];
@@ -245,6 +311,20 @@ static fy_code gather_nd(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
   const int64_t run = fy_product(params->dims + depth, params->rank - (int32_t)depth);
+  const bool wide = indices->dtype == FY_INT64;
+  if (fy_dtype_is_plain(out->dtype) && out->count > 0 && depth > 0 &&
+      (wide || indices->dtype == FY_INT32)) {
+    nd_job job = {.indices = indices->data,
+                  .dims = params->dims,
+                  .in = params->data,
+                  .out = out->data,
+                  .bytes = (size_t)run * fy_dtype_storage(out->dtype),
+                  .depth = depth,
+                  .bad = INT64_MAX};
+    fy_parallel(ctx, rows, 1 + 0.5 * (double)depth + 0.1 * (double)job.bytes,
+                wide ? nd_i64 : nd_i32, &job);
+    return job.bad == INT64_MAX ? FY_OK : fail_nd(ctx, job.bad, depth, err);
+  }
   for (int64_t r = 0; r < rows; r++) {
     int64_t from = 0;
     for (int64_t k = 0; k < depth; k++) {

@@ -206,11 +206,65 @@ static fy_code histogram_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- Bucketize
+typedef struct bucket_job {
+  const fy_tensor *in;
+  const float *edges;
+  uint32_t n;
+  int32_t *out;
+} bucket_job;
+
+// How many edges are not above each of |m| values; of NaN all. Few edges are counted, which is done
+// in vectors, of many the half is left out at a time.
+#define BUCKETS(T)                                                                         \
+  FY_CLONES static void buckets_##T(const T *v, int64_t m, const float *edges, uint32_t n, \
+                                    int32_t *out) {                                        \
+    if (n <= 16) {                                                                         \
+      for (int64_t i = 0; i < m; i++) out[i] = 0;                                          \
+      for (uint32_t k = 0; k < n; k++) {                                                   \
+        const T edge = (T)edges[k];                                                        \
+        for (int64_t i = 0; i < m; i++) out[i] += !(v[i] < edge);                          \
+      }                                                                                    \
+      return;                                                                              \
+    }                                                                                      \
+    for (int64_t i = 0; i < m; i++) {                                                      \
+      uint32_t low = 0, left = n;                                                          \
+      for (uint32_t half; left > 1; left -= half) {                                        \
+        half = left / 2;                                                                   \
+        low += half & (0 - (uint32_t) !(v[i] < (T)edges[low + half - 1]));                 \
+      }                                                                                    \
+      out[i] = (int32_t)low + !(v[i] < (T)edges[low]);                                     \
+    }                                                                                      \
+  }
+BUCKETS(float)
+BUCKETS(double)
+
+#define BUCKET_CHUNK 256
+static void bucket_range(void *arg, int64_t begin, int64_t end) {
+  const bucket_job *j = arg;
+  const void *data = j->in->data;
+  for (int64_t at = begin; at < end; at += BUCKET_CHUNK) {
+    const int64_t m = end - at < BUCKET_CHUNK ? end - at : BUCKET_CHUNK;
+    float v[BUCKET_CHUNK];
+    switch (j->in->dtype) {
+      case FY_DOUBLE:
+        buckets_double((const double *)data + at, m, j->edges, j->n, j->out + at);
+        continue;
+      case FY_INT32:
+        for (int64_t i = 0; i < m; i++) v[i] = (float)((const int32_t *)data)[at + i];
+        break;
+      case FY_INT64:
+        for (int64_t i = 0; i < m; i++) v[i] = (float)((const int64_t *)data)[at + i];
+        break;
+      default: memcpy(v, (const float *)data + at, (size_t)m * sizeof *v); break;
+    }
+    buckets_float(v, m, j->edges, j->n, j->out + at);
+  }
+}
+
 static fy_code bucketize(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   const fy_attr *edges = fy_site_attr(ctx->site, "boundaries");
   const uint32_t n = edges ? edges->n : 0;
-  const fy_dtype t = in->dtype;
   fy_tensor *out;
   for (uint32_t i = 1; i < n; i++) {
     if (edges->v.floats[i] < edges->v.floats[i - 1]) {
@@ -218,44 +272,62 @@ static fy_code bucketize(fy_kernel_ctx *ctx, fy_error *err) {
     }
   }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  for (int64_t i = 0; i < in->count; i++) {
-    const double v = t == FY_INT32   ? (double)(float)((const int32_t *)in->data)[i]
-                     : t == FY_INT64 ? (double)(float)((const int64_t *)in->data)[i]
-                                     : fy_tensor_double(in, i);
-    uint32_t low = 0, high = n;
-    while (low < high) {
-      const uint32_t middle = low + (high - low) / 2;
-      if (v < (double)edges->v.floats[middle]) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
-    }
-    ((int32_t *)out->data)[i] = (int32_t)low;
-  }
+  bucket_job job = {in, n ? edges->v.floats : NULL, n, out->data};
+  fy_parallel(ctx, in->count, 0.3 + 0.1 * n, bucket_range, &job);
   return FY_OK;
 }
 
 // ---------------------------------------------------------------- LowerBound, UpperBound
-#define BOUND(E, S, _)                                                                \
-  static int64_t bound_##S(const void *row, int64_t n, const void *values, int64_t i, \
-                           bool upper) {                                              \
-    const fy_t_##S *sorted = row;                                                     \
-    const fy_a_##S v = FY_LD_##S(((const fy_t_##S *)values)[i]);                      \
-    int64_t low = 0, high = n;                                                        \
-    while (low < high) {                                                              \
-      const int64_t middle = low + (high - low) / 2;                                  \
-      const fy_a_##S x = FY_LD_##S(sorted[middle]);                                   \
-      if (upper ? !(v < x) : x < v) {                                                 \
-        low = middle + 1;                                                             \
-      } else {                                                                        \
-        high = middle;                                                                \
-      }                                                                               \
-    }                                                                                 \
-    return low;                                                                       \
+typedef struct bound_job {
+  const void *sorted, *values;
+  fy_tensor *out;
+  int64_t n, each;  // of a row: sorted numbers, and values
+  bool upper;
+} bound_job;
+
+// Half of what is left is left out at a time, for several values at once: each waits for memory at
+// every step, and no branch can be guessed wrong.
+#define AT_ONCE 8
+#define SEARCH(S, m, BELOW)                                                    \
+  {                                                                            \
+    int64_t low[AT_ONCE] = {0}, left = j->n;                                   \
+    for (int64_t half; left > 1; left -= half) {                               \
+      half = left / 2;                                                         \
+      for (int k = 0; k < (m); k++) {                                          \
+        const fy_a_##S x = FY_LD_##S(sorted[low[k] + half - 1]), v = value[k]; \
+        low[k] += half & (0 - (int64_t)(BELOW));                               \
+      }                                                                        \
+    }                                                                          \
+    for (int k = 0; k < (m); k++) {                                            \
+      if (left) {                                                              \
+        const fy_a_##S x = FY_LD_##S(sorted[low[k]]), v = value[k];            \
+        low[k] += (BELOW);                                                     \
+      }                                                                        \
+      fy_index_put(j->out, i + k, low[k]);                                     \
+    }                                                                          \
+  }
+#define BOUND(E, S, _)                                                                            \
+  static void bound_##S(void *arg, int64_t begin, int64_t end) {                                  \
+    const bound_job *j = arg;                                                                     \
+    for (int64_t i = begin, m; i < end; i += m) {                                                 \
+      const int64_t row = i / j->each, stop = (row + 1) * j->each;                                \
+      const fy_t_##S *sorted = (const fy_t_##S *)j->sorted + row * j->n;                          \
+      fy_a_##S value[AT_ONCE];                                                                    \
+      m = (end < stop ? end : stop) - i;                                                          \
+      m = m < AT_ONCE ? 1 : AT_ONCE;                                                              \
+      for (int64_t k = 0; k < m; k++) value[k] = FY_LD_##S(((const fy_t_##S *)j->values)[i + k]); \
+      if (m == 1 && j->upper)                                                                     \
+        SEARCH(S, 1, !(v < x))                                                                    \
+      else if (m == 1)                                                                            \
+        SEARCH(S, 1, x < v)                                                                       \
+      else if (j->upper)                                                                          \
+        SEARCH(S, AT_ONCE, !(v < x))                                                              \
+      else                                                                                        \
+        SEARCH(S, AT_ONCE, x < v)                                                                 \
+    }                                                                                             \
   }
 FY_ORDERED_TYPES(BOUND, _)
-typedef int64_t (*bound_fn)(const void *row, int64_t n, const void *values, int64_t i, bool upper);
+typedef void (*bound_fn)(void *arg, int64_t begin, int64_t end);
 static const bound_fn bounds[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(FY_LOOP_ENTRY, bound)};
 
 static fy_code bound(fy_kernel_ctx *ctx, fy_error *err) {
@@ -277,17 +349,11 @@ static fy_code bound(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_dtype_name(sorted->dtype));
   }
   FY_TRY(fy_out_like(ctx, 0, values, &out, err));
-  const int64_t n = sorted->dims[1], each = values->dims[1];
-  const size_t size = fy_dtype_storage(sorted->dtype);
-  for (int64_t i = 0; i < values->count; i++) {
-    const int64_t at =
-        find((const char *)sorted->data + (size_t)(i / each * n) * size, n, values->data, i, upper);
-    if (out->dtype == FY_INT32) {
-      ((int32_t *)out->data)[i] = (int32_t)at;
-    } else {
-      ((int64_t *)out->data)[i] = at;
-    }
-  }
+  if (out->count == 0) return FY_OK;
+  bound_job job = {sorted->data, values->data, out, sorted->dims[1], values->dims[1], upper};
+  double steps = 1;
+  for (int64_t n = job.n; n > 1; n /= 2) steps++;
+  fy_parallel(ctx, out->count, 1.5 * steps, find, &job);
   return FY_OK;
 }
 

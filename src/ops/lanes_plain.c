@@ -6,6 +6,7 @@
 
 #include "ops/fused.h"
 #include "ops/trig.h"
+#include "ops/typed.h"
 
 #define LANE_BYTES 16
 #include "ops/lanes_types.inc"
@@ -37,6 +38,12 @@ static inline vec_f32 by_sign_f32(vec_f32 x, vec_f32 a, vec_f32 b) {
 static inline vec_f32 fma_f32(vec_f32 a, vec_f32 b, vec_f32 c) {
   return a * b + c;
 }
+static inline vec_f64 fma_f64(vec_f64 a, vec_f64 b, vec_f64 c) {
+  return a * b + c;
+}
+static inline bool any_i32(vec_i32 m) {
+  return (m[0] | m[1] | m[2] | m[3]) != 0;
+}
 // a < b ? a : b and a > b ? a : b, with b where they do not compare.
 static inline vec_f32 less_f32(vec_f32 a, vec_f32 b) {
   return select_f32(a < b, a, b);
@@ -64,7 +71,29 @@ EACH_LANE(f64, sqrt_f64, sqrt)
 EACH_LANE(f64, floor_f64, floor)
 EACH_LANE(f64, ceil_f64, ceil)
 EACH_LANE(f64, rint_f64, rint)
+static inline vec_f32 rsqrt_f32(vec_f32 x) {
+  return 1.0f / sqrt_f32(x);
+}
+static inline vec_f64 rsqrt_f64(vec_f64 x) {
+  return 1.0 / sqrt_f64(x);
+}
+static __attribute__((noinline)) vec_f32 load_f16(const uint16_t *p) {
+  return (vec_f32){fy_ld_half(p[0]), fy_ld_half(p[1]), fy_ld_half(p[2]), fy_ld_half(p[3])};
+}
+static __attribute__((noinline)) void store_f16(uint16_t *p, vec_f32 v) {
+  for (int i = 0; i < 4; i++) p[i] = fy_st_half(v[i]);
+}
+static inline vec_u32 load_u16(const uint16_t *p) {
+  return (vec_u32){p[0], p[1], p[2], p[3]};
+}
+static inline void store_u16(uint16_t *p, vec_u32 v) {
+  for (int i = 0; i < 4; i++) p[i] = (uint16_t)v[i];
+}
+static inline void store_mask(uint8_t *p, vec_i32 m) {
+  for (int i = 0; i < 4; i++) p[i] = (uint8_t)(m[i] & 1);
+}
 
+#define LANES_SMALL
 #define LANES_TABLE fy_lanes_plain
 #define LANES_NAME  "plain"
 #define LANES_HALVES

@@ -14,6 +14,7 @@ typedef struct mirror_job {
   int32_t rank;
   int64_t padded[MAX_DIMS], plain_step[MAX_DIMS];
   const int64_t *source[MAX_DIMS];  // [padded[d]]
+  int64_t left, middle;             // of a row: how much mirrors, and how much is as it was
   const void *in;
   void *out;
   fy_code code;
@@ -32,21 +33,38 @@ static int64_t row_at(const mirror_job *j, int64_t row) {
 
 static void copy_rows(void *arg, int64_t begin, int64_t end) {
   mirror_job *j = arg;
-  const int64_t n = j->padded[j->rank - 1];
-  const int64_t *source = j->source[j->rank - 1];
+  const int32_t last = j->rank - 1;
+  const int64_t n = j->padded[last], left = j->left, right = left + j->middle;
+  const int64_t *source = j->source[last];
   const size_t size = fy_dtype_storage(j->type);
+  int64_t index[MAX_DIMS], at = row_at(j, begin);
+  for (int64_t d = last - 1, rest = begin; d >= 0; d--) {
+    index[d] = rest % j->padded[d];
+    rest /= j->padded[d];
+  }
   for (int64_t row = begin; row < end; row++) {
-    const int64_t at = row_at(j, row);
     if (!fy_dtype_is_plain(j->type)) {
       for (int64_t i = 0; i < n && !j->code; i++) {
         j->code = fy_copy_run(j->type, j->out, row * n + i, j->in, at + source[i], 1, j->err);
       }
-      continue;
+    } else {
+      char *to = (char *)j->out + (size_t)(row * n) * size;
+      const char *from = (const char *)j->in + (size_t)at * size;
+      for (int64_t i = 0; i < left; i++)
+        memcpy(to + (size_t)i * size, from + (size_t)source[i] * size, size);
+      memcpy(to + (size_t)left * size, from, (size_t)j->middle * size);
+      for (int64_t i = right; i < n; i++)
+        memcpy(to + (size_t)i * size, from + (size_t)source[i] * size, size);
     }
-    char *to = (char *)j->out + (size_t)(row * n) * size;
-    const char *from = (const char *)j->in + (size_t)at * size;
-    for (int64_t i = 0; i < n; i++) {
-      memcpy(to + (size_t)i * size, from + (size_t)source[i] * size, size);
+    for (int32_t d = last - 1; d >= 0; d--) {  // on to the next row
+      const int64_t *table = j->source[d];
+      at -= table[index[d]] * j->plain_step[d];
+      if (++index[d] < j->padded[d]) {
+        at += table[index[d]] * j->plain_step[d];
+        break;
+      }
+      index[d] = 0;
+      at += table[0] * j->plain_step[d];
     }
   }
 }
@@ -169,11 +187,13 @@ static fy_code mirror(fy_kernel_ctx *ctx, bool gradient, fy_error *err) {
   const int64_t rows = padded->count / padded->dims[in->rank - 1];
   FY_TRY(fill_tables(ctx, in, gradient ? dims : in->dims, before, reflect, &j, err));
   j.out = out->data;
+  j.left = before[in->rank - 1];
+  j.middle = gradient ? dims[in->rank - 1] : in->dims[in->rank - 1];
   if (gradient) {
     memset(out->data, 0, fy_tensor_bytes(out));
     folds[in->dtype](&j, rows);
   } else if (fy_dtype_is_plain(in->dtype)) {
-    fy_parallel(ctx, rows, 20 + (double)padded->dims[in->rank - 1], copy_rows, &j);
+    fy_parallel(ctx, rows, 10 + 0.2 * (double)padded->dims[in->rank - 1], copy_rows, &j);
   } else {
     copy_rows(&j, 0, rows);
   }

@@ -32,14 +32,19 @@ fy_code fy_out_alias(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64
   if (planned && planned->data == in->data &&
       fy_shape_equal(planned->rank, planned->dims, rank, dims))
     return FY_OK;
+  // Bitcast's types differ; any other op that says so has no memory to share.
+  fy_dtype dtype = fy_dtype_base(ctx->site->out_types[i]);
+  size_t count = 1;
+  for (int32_t d = 0; d < rank; d++) count *= (size_t)dims[d];
+  if (count * fy_dtype_storage(dtype) != fy_tensor_bytes(in)) dtype = in->dtype;
   fy_tensor *t = NULL;
-  bool own = planned && planned->data && planned->dtype == in->dtype &&
+  bool own = planned && planned->data && planned->dtype == dtype &&
              fy_shape_equal(planned->rank, planned->dims, rank, dims);
   if ((own || !in->buffer) && in->device &&
       ctx->svc->keep) {  // memory that only its device can copy
     fy_tensor *kept = NULL;
     FY_TRY(ctx->svc->keep(ctx, ctx->in[j], &kept, err));
-    fy_code code = fy_tensor_alias(kept, kept->dtype, rank, dims, &t, err);
+    fy_code code = fy_tensor_alias(kept, dtype, rank, dims, &t, err);
     fy_tensor_release(kept);
     if (!code) fy_out_set(ctx, i, t);
     return code;
@@ -50,16 +55,11 @@ fy_code fy_out_alias(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64
     FY_TRY(fy_out(ctx, i, rank, dims, &t, err));
     return fy_elements_copy(in->dtype, t->data, in->data, in->count, err);
   }
-  // Bitcast's types differ; they are of one size if the counts are.
-  fy_dtype dtype = fy_dtype_base(ctx->site->out_types[i]);
-  if (fy_dtype_storage(dtype) != fy_dtype_storage(in->dtype)) dtype = in->dtype;
   FY_TRY(fy_tensor_alias(in, dtype, rank, dims, &t, err));
   fy_out_set(ctx, i, t);
   return FY_OK;
 }
 
-// Waking a worker costs a few microseconds: a loop must be worth several of them to be split, and
-// every piece must be worth more than its hand-off.
 static int num_slices(const fy_kernel_ctx *ctx, int64_t items) {
   const int most = ctx->threads < 1 ? 1 : ctx->threads > 64 ? 64 : ctx->threads;
   return items < most ? (items < 1 ? 1 : (int)items) : most;
@@ -102,9 +102,11 @@ void fy_slice_give(fy_slices *s, void *slice) {
   atomic_fetch_and_explicit(&s->taken, ~(1ull << i), memory_order_release);
 }
 
+// Handing a piece to a worker that watches costs less than a microsecond: a loop must be worth
+// several of them to be split. Whether it is worth waking one that sleeps, the pool knows.
 void fy_parallel(fy_kernel_ctx *ctx, int64_t n, double ns_per_item,
                  void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
-  const double worth_splitting_ns = 20e3, piece_ns = 10e3;
+  const double worth_splitting_ns = 5e3, piece_ns = 2.5e3;
   if (n <= 0) return;
   if (ctx->threads <= 1 || (double)n * ns_per_item <= worth_splitting_ns) {
     fn(arg, 0, n);

@@ -27,7 +27,11 @@
 #define VARS_centered         4
 #define VARS_descent          1
 #define VARS_ftrl             3
+#define VARS_ftrl_any         3
+#define VARS_ftrl_half        3
 #define VARS_ftrl_v2          3
+#define VARS_ftrl_v2_any      3
+#define VARS_ftrl_v2_half     3
 #define VARS_keras_momentum   2
 #define VARS_momentum         2
 #define VARS_power_sign       2
@@ -129,23 +133,27 @@
   b = kept > size ? kept : size;                                   \
   w = R(S, w - R(S, R(S, s1 / R(S, 1 - s0)) * R(S, a / R(S, b + s4))));
 // lr, l1, l2, (l2_shrinkage,) lr_power; sum of squares a, linear term b
-#define FTRL_BODY(S, grad, power)                                                         \
-  const fy_a_##S sum = R(S, a + R(S, g * g));                                             \
-  const fy_a_##S now =                                                                    \
-      (power) == (fy_a_##S) - 0.5 ? ROOT(S, sum) : R(S, FY_MATH_##S(pow)(sum, -(power))); \
-  const fy_a_##S was =                                                                    \
-      (power) == (fy_a_##S) - 0.5 ? ROOT(S, a) : R(S, FY_MATH_##S(pow)(a, -(power)));     \
-  const fy_a_##S lr = flag ? (fy_a_##S)1 : s0, by = flag ? s0 : (fy_a_##S)1;              \
-  b = R(S, b + R(S, R(S, (grad)*by) - R(S, R(S, R(S, now - was) / lr) * w)));             \
-  const fy_a_##S edge = R(S, s1 * by);                                                    \
-  const fy_a_##S pull = R(S, R(S, edge * (fy_a_##S)((b > 0) - (b < 0))) - b);             \
-  const fy_a_##S push = R(S, R(S, now / lr) + R(S, R(S, 2 * s2) * by));                   \
-  w = FY_MATH_##S(fabs)(b) > edge ? R(S, pull / push) : 0;                                \
+#define POWER(S, x, power) \
+  ((power) == (fy_a_##S) - 0.5 ? ROOT(S, x) : R(S, FY_MATH_##S(pow)(x, -(power))))
+#define POWER_HALF(S, x, power) ROOT(S, x)
+#define FTRL_BODY(S, grad, power, RAISED)                                     \
+  const fy_a_##S sum = R(S, a + R(S, g * g));                                 \
+  const fy_a_##S now = RAISED(S, sum, power), was = RAISED(S, a, power);      \
+  const fy_a_##S lr = flag ? (fy_a_##S)1 : s0, by = flag ? s0 : (fy_a_##S)1;  \
+  b = R(S, b + R(S, R(S, (grad)*by) - R(S, R(S, R(S, now - was) / lr) * w))); \
+  const fy_a_##S edge = R(S, s1 * by);                                        \
+  const fy_a_##S pull = R(S, R(S, edge * (fy_a_##S)((b > 0) - (b < 0))) - b); \
+  const fy_a_##S push = R(S, R(S, now / lr) + R(S, R(S, 2 * s2) * by));       \
+  w = FY_MATH_##S(fabs)(b) > edge ? R(S, pull / push) : 0;                    \
   a = sum;
-#define FTRL(S) FTRL_BODY(S, g, s3)
+#define FTRL(S)      FTRL_BODY(S, g, s3, POWER)
+#define FTRL_HALF(S) FTRL_BODY(S, g, s3, POWER_HALF)
 #define FTRL_V2(S)                                          \
   const fy_a_##S shrunk = R(S, g + R(S, R(S, 2 * s3) * w)); \
-  FTRL_BODY(S, shrunk, s4)
+  FTRL_BODY(S, shrunk, s4, POWER)
+#define FTRL_V2_HALF(S)                                     \
+  const fy_a_##S shrunk = R(S, g + R(S, R(S, 2 * s3) * w)); \
+  FTRL_BODY(S, shrunk, s4, POWER_HALF)
 
 // m a; lr, alpha or logbase, sign_decay, beta
 #define SIGN(S, x) (fy_a_##S)(((x) > 0) - ((x) < 0))
@@ -200,8 +208,22 @@ FY_COMPLEX_TYPES(STEP, centered, NOTHING, CENTERED)
 FY_REAL_TYPES(STEP, adadelta, NOTHING, ADADELTA)
 FY_COMPLEX_TYPES(STEP, adadelta, NOTHING, ADADELTA)
 FY_REAL_TYPES(STEP, adamax, NOTHING, ADAMAX)
-FY_REAL_TYPES(STEP, ftrl, NOTHING, FTRL)
-FY_REAL_TYPES(STEP, ftrl_v2, NOTHING, FTRL_V2)
+// Nearly always the power is -1/2: floats then go in vectors.
+#define FTRL_STEPS(name, EACH, HALF, n)                           \
+  STEP(FY_HALF, f16, name, NOTHING, EACH)                         \
+  STEP(FY_BFLOAT16, bf16, name, NOTHING, EACH)                    \
+  STEP(FY_DOUBLE, f64, name, NOTHING, EACH)                       \
+  STEP(FY_FLOAT, f32, name##_any, NOTHING, EACH)                  \
+  STEP(FY_FLOAT, f32, name##_half, NOTHING, HALF)                 \
+  static void name##_f32(void *arg, int64_t begin, int64_t end) { \
+    const fy_step_job *j = arg;                                   \
+    if (SCALAR(f32, n) == -0.5f)                                  \
+      name##_half_f32(arg, begin, end);                           \
+    else                                                          \
+      name##_any_f32(arg, begin, end);                            \
+  }
+FTRL_STEPS(ftrl, FTRL, FTRL_HALF, 3)
+FTRL_STEPS(ftrl_v2, FTRL_V2, FTRL_V2_HALF, 4)
 FY_REAL_TYPES(STEP, add_sign, NOTHING, ADD_SIGN)
 FY_REAL_TYPES(STEP, power_sign, NOTHING, POWER_SIGN)
 FY_REAL_TYPES(STEP, proximal, NOTHING, PROXIMAL)

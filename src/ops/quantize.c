@@ -40,48 +40,109 @@ typedef struct quantize_job {
   float least;  // ensure_minimum_range
 } quantize_job;
 
-static float limited(float v, float min, float max) {
+// Steps that every mode is made of: w = (x within [min, max] - less) * scale + more, rounded; then
+// less |shift| within [low, high].
+typedef enum rounding { TO_ZERO, AWAY_FROM_ZERO, TO_EVEN } rounding;
+typedef struct quantize_steps {
+  float min, max, less, scale, more;
+  rounding round;
+  bool shifted;
+  float shift, low, high;
+} quantize_steps;
+
+static inline int32_t int_of(float v) {  // as fy_q_int32
+  return v >= -0x1p31f && v < 0x1p31f ? (int32_t)v : INT32_MIN;
+}
+static inline float within(float v, float min, float max) {
   v = v < max ? v : max;
   return v > min ? v : min;
 }
+// What truncation makes of it is the nearest integer, of two the one farther from zero.
+static inline float before_away(float w) {
+  return w + copysignf(0x1.fffffep-2f, w);
+}
 
-static void quantize_slice(const quantize_job *j, const slices *s, int64_t slice, float *min_range,
-                           float *max_range) {
+#define QUANTIZE_CHUNK 512
+FY_CLONES static void quantize_chunk(const float *restrict in, int32_t *restrict out, int64_t n,
+                                     quantize_steps s) {
+  if (s.shifted) {
+    for (int64_t i = 0; i < n; i++) {
+      const float v = in[i] * s.scale, w = truncf(before_away(v));
+      // From 2^23 on every float is whole.
+      out[i] = int_of(within((fabsf(v) < 0x1p23f ? w : v) - s.shift, s.low, s.high));
+    }
+  } else if (s.round == TO_ZERO) {
+    for (int64_t i = 0; i < n; i++)
+      out[i] = int_of((within(in[i], s.min, s.max) - s.less) * s.scale + s.more);
+  } else if (s.round == AWAY_FROM_ZERO) {
+    for (int64_t i = 0; i < n; i++)
+      out[i] = int_of(before_away((within(in[i], s.min, s.max) - s.less) * s.scale + s.more));
+  } else {
+    for (int64_t i = 0; i < n; i++)
+      out[i] = int_of(rintf((within(in[i], s.min, s.max) - s.less) * s.scale + s.more));
+  }
+}
+FY_CLONES static void narrow_8(const int32_t *restrict in, uint8_t *restrict out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)in[i];
+}
+FY_CLONES static void narrow_16(const int32_t *restrict in, uint16_t *restrict out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = (uint16_t)in[i];
+}
+
+typedef struct quantize_run {
+  quantize_steps steps;
+  const float *in;
+  char *out;
+  int bits;
+} quantize_run;
+
+static void quantize_range(void *arg, int64_t begin, int64_t end) {
+  const quantize_run *r = arg;
+  int32_t v[QUANTIZE_CHUNK];
+  for (int64_t at = begin; at < end; at += QUANTIZE_CHUNK) {
+    const int64_t m = end - at < QUANTIZE_CHUNK ? end - at : QUANTIZE_CHUNK;
+    quantize_chunk(r->in + at, v, m, r->steps);
+    if (r->bits == 8)
+      narrow_8(v, (uint8_t *)(void *)r->out + at, m);
+    else if (r->bits == 16)
+      narrow_16(v, (uint16_t *)(void *)r->out + at, m);
+    else
+      memcpy((int32_t *)(void *)r->out + at, v, (size_t)m * sizeof *v);
+  }
+}
+
+static void quantize_slice(fy_kernel_ctx *ctx, const quantize_job *j, const slices *s,
+                           int64_t slice, float *min_range, float *max_range) {
   const fy_qtype q = fy_qtype_of(j->type);
-  const float half = half_range(q);
   float min = fminf(0, *min_range);
   const float epsilon = fmaxf(1.0f, fmaxf(fabsf(*min_range), fabsf(*max_range))) * j->least;
-  float max = fmaxf(0, fmaxf(*max_range, min + epsilon)), scale = 0;
-  fy_quantizer first = {0};
+  float max = fmaxf(0, fmaxf(*max_range, min + epsilon));
+  quantize_steps steps = {0};
   if (j->mode == MIN_COMBINED) {
-    scale = (float)(((double)q.high - (double)q.low) / (double)(max - min));
+    steps.scale = (float)(((double)q.high - (double)q.low) / (double)(max - min));
+    steps.less = min;
+    steps.round = q.low == 0 ? TO_ZERO : AWAY_FROM_ZERO;
+    steps.more = q.low == 0 ? 0.5f : -half_range(q);
   } else if (j->mode == MIN_FIRST) {
-    first = fy_quantizer_of(q, min, max);
+    const fy_quantizer first = fy_quantizer_of(q, min, max);
+    steps.shifted = true;
+    steps.scale = first.scale, steps.shift = first.shift;
+    steps.low = first.low, steps.high = first.high;
   } else {
     const int64_t low = q.low + (j->narrow ? 1 : 0);
     const float from_min = (float)low * min > 0 ? (float)low / min : FLT_MAX;
     const float from_max = (float)q.high * max > 0 ? (float)q.high / max : FLT_MAX;
-    scale = fminf(from_min, from_max);
-    max = (float)q.high / scale;
-    min = (float)low / scale;
+    steps.scale = fminf(from_min, from_max);
+    steps.round = j->even ? TO_EVEN : AWAY_FROM_ZERO;
+    max = (float)q.high / steps.scale;
+    min = (float)low / steps.scale;
   }
+  steps.min = min, steps.max = max;
   for (int64_t o = 0; o < s->outer; o++) {
     const int64_t start = (o * s->n + slice) * s->inner;
-    for (int64_t i = start; i < start + s->inner; i++) {
-      int64_t v;
-      const float x = j->in[i];
-      if (j->mode == MIN_FIRST) {
-        v = fy_quantize(first, x);
-      } else if (j->mode == SCALED) {
-        const float w = limited(x, min, max) * scale;
-        v = fy_q_int32(j->even ? rintf(w) : roundf(w));
-      } else if (q.low == 0) {
-        v = fy_q_int32((limited(x, min, max) - min) * scale + 0.5f);
-      } else {
-        v = fy_q_int32(roundf((limited(x, min, max) - min) * scale - half));
-      }
-      fy_q_put(j->type, j->out, i, v);
-    }
+    quantize_run run = {steps, j->in + start,
+                        (char *)j->out + (size_t)start * fy_dtype_storage(j->type), q.bits};
+    fy_parallel(ctx, s->inner, 0.5, quantize_range, &run);
   }
   *min_range = min;
   *max_range = max;
@@ -154,7 +215,7 @@ static fy_code quantize(fy_kernel_ctx *ctx, fy_error *err) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "input_max_range must be larger than input_min_range.");
     }
-    quantize_slice(&j, &s, i, &lo, &hi);
+    quantize_slice(ctx, &j, &s, i, &lo, &hi);
     ((float *)min_out->data)[i] = lo;
     ((float *)max_out->data)[i] = hi;
   }
@@ -180,6 +241,17 @@ FY_CLONES static void bytes_to_floats(fy_dtype type, const void *in, float *out,
   } else {
     for (int64_t i = 0; i < n; i++) out[i] = ((float)s[i] + half) * scale + min;
   }
+}
+
+typedef struct bytes_run {
+  fy_dtype type;
+  const char *in;
+  float *out;
+  float half, scale, min;
+} bytes_run;
+static void bytes_range(void *arg, int64_t begin, int64_t end) {
+  const bytes_run *r = arg;
+  bytes_to_floats(r->type, r->in + begin, r->out + begin, end - begin, r->half, r->scale, r->min);
 }
 
 static fy_code dequantize(fy_kernel_ctx *ctx, fy_error *err) {
@@ -219,8 +291,10 @@ static fy_code dequantize(fy_kernel_ctx *ctx, fy_error *err) {
       const int64_t start = (o * s.n + k) * s.inner;
       if (how == MIN_COMBINED && out->dtype == FY_FLOAT &&
           (in->dtype == FY_QUINT8 || in->dtype == FY_QINT8)) {
-        bytes_to_floats(in->dtype, (const char *)in->data + start, (float *)out->data + start,
-                        s.inner, half, combined, min);
+        bytes_run run = {
+            in->dtype, (const char *)in->data + start, (float *)out->data + start, half, combined,
+            min};
+        fy_parallel(ctx, s.inner, 0.2, bytes_range, &run);
         continue;
       }
       for (int64_t i = start; i < start + s.inner; i++) {
@@ -258,8 +332,7 @@ static fy_code range_shape(fy_shape_ctx *ctx, int64_t axis, fy_pshape *range, fy
   int64_t n;
   const int64_t depth = ctx->in[0].dims[axis];
   FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[1], 0), depth, &n, err));
-  FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[2], 0), depth, &n, err));
-  return FY_OK;
+  return fy_dim_merge(fy_dim_of(ctx->in[2], 0), depth, &n, err);
 }
 
 static fy_code quantize_shape(fy_shape_ctx *ctx, fy_error *err) {

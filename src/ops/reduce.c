@@ -15,7 +15,7 @@
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
-#define BLOCK   512   // elements summed straight before going pairwise
+#define BLOCK   2048  // elements summed straight before going pairwise
 #define LANES   32    // independent accumulators in a block
 #define COLUMNS 1024  // output elements handled at once when rows are added to rows
 
@@ -32,13 +32,36 @@ typedef struct reduce_loops {
   size_t acc_size;
 } reduce_loops;
 
+// Which types get clones: those that a baseline machine does worse than it reads them.
+#define REDUCE_CLONE_f16  FY_CLONES
+#define REDUCE_CLONE_bf16 FY_CLONES
+#define REDUCE_CLONE_f32  FY_CLONES
+#define REDUCE_CLONE_f64  FY_CLONES
+#define REDUCE_CLONE_c64
+#define REDUCE_CLONE_c128
+#define REDUCE_CLONE_i8 FY_CLONES
+#define REDUCE_CLONE_i16
+#define REDUCE_CLONE_i32 FY_CLONES
+#define REDUCE_CLONE_i64 FY_CLONES
+#define REDUCE_CLONE_u8  FY_CLONES
+#define REDUCE_CLONE_u16
+#define REDUCE_CLONE_u32
+#define REDUCE_CLONE_u64
+
+// The upper |w| accumulators into the lower ones; of a known width, so that it is a few vectors.
+#define FOLD(S, ACC, COMBINE, w)              \
+  for (int k = 0; k < (w); k++) {             \
+    const ACC x = lane[k], y = lane[k + (w)]; \
+    lane[k] = (ACC)COMBINE(S, x, y);          \
+  }
+
 // One set of loops per (op, dtype). ACC is the accumulator's type, COMBINE(x, y) the operation.
 #define REDUCE_LOOPS(E, S, name, ACC, COMBINE, IDENTITY, FINISH)                         \
   static void name##_start_##S(void *pa, int64_t n) {                                    \
     ACC *acc = pa;                                                                       \
     for (int64_t i = 0; i < n; i++) acc[i] = (ACC)(IDENTITY);                            \
   }                                                                                      \
-  FY_CLONE_##S static ACC name##_tree_##S(const fy_t_##S *in, int64_t n) {               \
+  REDUCE_CLONE_##S static ACC name##_tree_##S(const fy_t_##S *in, int64_t n) {           \
     if (n > BLOCK) {                                                                     \
       const int64_t left = (n / 2 + BLOCK - 1) / BLOCK * BLOCK;                          \
       const ACC x = name##_tree_##S(in, left), y = name##_tree_##S(in + left, n - left); \
@@ -57,19 +80,18 @@ typedef struct reduce_loops {
       const ACC x = lane[k], y = (ACC)FY_LD_##S(in[i]);                                  \
       lane[k] = (ACC)COMBINE(S, x, y);                                                   \
     }                                                                                    \
-    for (int w = LANES / 2; w > 0; w /= 2) {                                             \
-      for (int k = 0; k < w; k++) {                                                      \
-        const ACC x = lane[k], y = lane[k + w];                                          \
-        lane[k] = (ACC)COMBINE(S, x, y);                                                 \
-      }                                                                                  \
-    }                                                                                    \
+    FOLD(S, ACC, COMBINE, 16)                                                            \
+    FOLD(S, ACC, COMBINE, 8)                                                             \
+    FOLD(S, ACC, COMBINE, 4)                                                             \
+    FOLD(S, ACC, COMBINE, 2)                                                             \
+    FOLD(S, ACC, COMBINE, 1)                                                             \
     return lane[0];                                                                      \
   }                                                                                      \
   static void name##_row_##S(const void *pi, int64_t n, void *pa) {                      \
     const ACC x = *(const ACC *)pa, y = name##_tree_##S(pi, n);                          \
     *(ACC *)pa = (ACC)COMBINE(S, x, y);                                                  \
   }                                                                                      \
-  FY_CLONE_##S static void name##_add_##S(const void *pi, int64_t n, void *pa) {         \
+  REDUCE_CLONE_##S static void name##_add_##S(const void *pi, int64_t n, void *pa) {     \
     const fy_t_##S *restrict in = pi;                                                    \
     ACC *restrict acc = pa;                                                              \
     for (int64_t i = 0; i < n; i++) {                                                    \
@@ -96,14 +118,15 @@ typedef struct reduce_loops {
 #define PLUS_INT(S, x, y)   ((fy_u_##S)(x) + (fy_u_##S)(y))
 #define TIMES_INT(S, x, y)  ((fy_u_##S)(x) * (fy_u_##S)(y))
 #define TIMES_CPLX(S, x, y) fy_cmul_##S(x, y)
-#define MAX_REAL(S, x, y)   ((x) != (x) ? (x) : (y) != (y) ? (y) : (x) < (y) ? (y) : (x))
-#define MIN_REAL(S, x, y)   ((x) != (x) ? (x) : (y) != (y) ? (y) : (y) < (x) ? (y) : (x))
-#define MAX_INT(S, x, y)    ((x) < (y) ? (y) : (x))
-#define MIN_INT(S, x, y)    ((y) < (x) ? (y) : (x))
-#define MEAN_REAL(S, x)     ((x) / (fy_a_##S)reduced)
-#define PLUS_WIDE(S, x, y)  ((uint64_t)(x) + (uint64_t)(y))
-#define MEAN_INT(S, x)      ((fy_a_##S)(reduced ? (x) / reduced : 0))
-#define MEAN_UINT(S, x)     ((fy_a_##S)(reduced ? (x) / (uint64_t)reduced : 0))
+// An x that is NaN stays.
+#define MAX_REAL(S, x, y)  (((x) < (y)) | ((y) != (y)) ? (y) : (x))
+#define MIN_REAL(S, x, y)  (((y) < (x)) | ((y) != (y)) ? (y) : (x))
+#define MAX_INT(S, x, y)   ((x) < (y) ? (y) : (x))
+#define MIN_INT(S, x, y)   ((y) < (x) ? (y) : (x))
+#define MEAN_REAL(S, x)    ((x) / (fy_a_##S)reduced)
+#define PLUS_WIDE(S, x, y) ((uint64_t)(x) + (uint64_t)(y))
+#define MEAN_INT(S, x)     ((fy_a_##S)(reduced ? (x) / reduced : 0))
+#define MEAN_UINT(S, x)    ((fy_a_##S)(reduced ? (x) / (uint64_t)reduced : 0))
 
 #define LOOPS(E, S, name, COMBINE, IDENTITY, FINISH) \
   REDUCE_LOOPS(E, S, name, fy_a_##S, COMBINE, IDENTITY, FINISH)

@@ -27,4 +27,13 @@ typedef struct fy_span {
 FY_MUST_CHECK fy_code fy_regex_match(const fy_regex *re, fy_view text, size_t from, bool full,
                                      fy_span *spans, int num_spans, bool *found, fy_error *err);
 
+// The same without groups, faster, for many texts: a cache belongs to one thread and to |re|, which
+// must outlive it. |full|: what its calls ask. NULL: the pattern has no such cache (or no memory).
+typedef struct fy_regex_cache fy_regex_cache;
+fy_regex_cache *fy_regex_cache_new(const fy_regex *re, bool full);
+void fy_regex_cache_free(fy_regex_cache *cache);  // NULL is fine
+// False: it cannot tell; ask fy_regex_match. |span| is set if there is a match that need not be full.
+bool fy_regex_cache_find(fy_regex_cache *cache, fy_view text, size_t from, fy_span *span,
+                         bool *found);
+
 #endif

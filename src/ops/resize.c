@@ -20,6 +20,7 @@ typedef struct resize_job {
   void *out;
   const int64_t *rows, *cols;  // nearest
   const sample_at *y, *x;      // bilinear
+  float *kept;                 // bilinear: two rows of the output's width for each block
   size_t size;                 // bytes of a pixel
 } resize_job;
 
@@ -173,25 +174,73 @@ static fy_code bilinear_tables(fy_kernel_ctx *ctx, const fy_resize *r, resize_jo
   return FY_OK;
 }
 
-static void bilinear_rows(void *arg, int64_t begin, int64_t end) {
-  const resize_job *j = arg;
+// A row of the image stretched to the output's width.
+static inline void stretch(const float *restrict from, const sample_at *at, int64_t n, int64_t c,
+                           float *restrict to) {
+  for (int64_t x = 0; x < n; x++, to += c) {
+    const float *left = from + at[x].low * c, *right = from + at[x].high * c;
+    const float part = at[x].part;
+    for (int64_t k = 0; k < c; k++) to[k] = left[k] + (right[k] - left[k]) * part;
+  }
+}
+FY_CLONES static void stretch_row(const float *from, const sample_at *at, int64_t n, int64_t c,
+                                  float *to) {
+  switch (c) {
+    case 1: stretch(from, at, n, 1, to); break;
+    case 3: stretch(from, at, n, 3, to); break;
+    case 4: stretch(from, at, n, 4, to); break;
+    case 16: stretch(from, at, n, 16, to); break;
+    default: stretch(from, at, n, c, to); break;
+  }
+}
+FY_CLONES static void between_rows(const float *restrict a, const float *restrict b, float part,
+                                   float *restrict to, int64_t n) {
+  for (int64_t i = 0; i < n; i++) to[i] = a[i] + (b[i] - a[i]) * part;
+}
+
+// The two stretched rows that an output row lies between are kept: the next one often needs them.
+static void bilinear_rows(const resize_job *j, int64_t block, int64_t begin, int64_t end) {
   const fy_resize *r = j->r;
-  const int64_t c = r->channels;
+  const int64_t c = r->channels, width = r->out_w * c;
+  float *kept[2] = {j->kept + block * 2 * width, NULL};
+  int64_t have[2] = {-1, -1};
+  kept[1] = kept[0] + width;
   for (int64_t row = begin; row < end; row++) {
     const sample_at *y = &j->y[row % r->out_h];
-    const float *image = (const float *)j->in + row / r->out_h * r->in_h * r->in_w * c;
-    const float *top = image + y->low * r->in_w * c, *bottom = image + y->high * r->in_w * c;
-    float *to = (float *)j->out + row * r->out_w * c;
-    for (int64_t x = 0; x < r->out_w; x++, to += c) {
-      const int64_t left = j->x[x].low * c, right = j->x[x].high * c;
-      const float part = j->x[x].part;
-      for (int64_t k = 0; k < c; k++) {
-        const float a = top[left + k] + (top[right + k] - top[left + k]) * part;
-        const float b = bottom[left + k] + (bottom[right + k] - bottom[left + k]) * part;
-        to[k] = a + (b - a) * y->part;
-      }
+    const int64_t first = row / r->out_h * r->in_h, top = first + y->low, bottom = first + y->high;
+    if (have[0] != top && have[1] == top) {
+      float *swap = kept[0];
+      kept[0] = kept[1], kept[1] = swap;
+      have[1] = have[0], have[0] = top;
     }
+    if (have[0] != top)
+      stretch_row((const float *)j->in + top * r->in_w * c, j->x, r->out_w, c, kept[0]);
+    if (have[1] != bottom)
+      stretch_row((const float *)j->in + bottom * r->in_w * c, j->x, r->out_w, c, kept[1]);
+    have[0] = top, have[1] = bottom;
+    between_rows(kept[0], kept[1], y->part, (float *)j->out + row * width, width);
   }
+}
+
+// Blocks of rows, each with two rows of its own.
+#define BLOCK_ROWS 32
+static void bilinear_block(void *arg, int64_t begin, int64_t end) {
+  const resize_job *j = arg;
+  const int64_t rows = j->r->batch * j->r->out_h;
+  for (int64_t b = begin; b < end; b++) {
+    const int64_t to = (b + 1) * BLOCK_ROWS;
+    bilinear_rows(j, b, b * BLOCK_ROWS, to < rows ? to : rows);
+  }
+}
+static fy_code bilinear_blocks(fy_kernel_ctx *ctx, const fy_resize *r, resize_job *j,
+                               fy_error *err) {
+  const int64_t rows = r->batch * r->out_h, blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
+  const int64_t width = r->out_w * r->channels;
+  void *memory;
+  FY_TRY(fy_scratch(ctx, (size_t)blocks * 2 * (size_t)width * sizeof(float), &memory, err));
+  j->kept = memory;
+  fy_parallel(ctx, blocks, BLOCK_ROWS * 1.0 * (double)width, bilinear_block, j);
+  return FY_OK;
 }
 
 static fy_code resize_bilinear(fy_kernel_ctx *ctx, fy_error *err) {
@@ -211,8 +260,7 @@ static fy_code resize_bilinear(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(bilinear_tables(ctx, &r, &j, err));
   j.in = pixels;
   j.out = out->data;
-  fy_parallel(ctx, r.batch * r.out_h, 2.0 * (double)r.out_w * (double)r.channels, bilinear_rows,
-              &j);
+  FY_TRY(bilinear_blocks(ctx, &r, &j, err));
   return FY_OK;
 }
 

@@ -101,25 +101,53 @@ static fy_code row_at(const rows *r, int64_t i, int64_t *row, fy_error *err) {
                  (long long)i, (long long)*row, (long long)r->limit);
 }
 
-// Sums of floats, some columns at a time so that they stay in registers.
-#define COLUMNS 32
-FY_CLONES static void sum_floats(const float *in, int64_t run, const int64_t *at, int64_t n,
-                                 float *out) {
-  int64_t c0 = 0;
-  for (; c0 + COLUMNS <= run; c0 += COLUMNS) {
-    float acc[COLUMNS] = {0};
-    for (int64_t i = 0; i < n; i++) {
-      const float *row = in + at[i] * run + c0;
-      for (int k = 0; k < COLUMNS; k++) acc[k] += row[k];
-    }
-    memcpy(out + c0, acc, sizeof acc);
+// Segments of floats, some columns at a time so that they stay in registers. |at| NULL: the rows
+// follow each other from |first|.
+typedef float floats8 __attribute__((vector_size(32)));
+typedef int32_t ints8 __attribute__((vector_size(32)));
+#define FLOAT_SEGMENT(name, OP)                                                                 \
+  FY_CLONES static void name##_floats(const float *restrict in, int64_t run, const int64_t *at, \
+                                      int64_t first, int64_t n, float *restrict out) {          \
+    int64_t c0 = 0;                                                                             \
+    for (; c0 + 32 <= run; c0 += 32) {                                                          \
+      const float *row = in + (at ? at[0] : first) * run + c0;                                  \
+      floats8 a, b, c, d, y;                                                                    \
+      memcpy(&a, row, sizeof a), memcpy(&b, row + 8, sizeof b);                                 \
+      memcpy(&c, row + 16, sizeof c), memcpy(&d, row + 24, sizeof d);                           \
+      for (int64_t i = 1; i < n; i++) {                                                         \
+        row = at ? in + at[i] * run + c0 : row + run;                                           \
+        memcpy(&y, row, sizeof y), a = OP(a, y);                                                \
+        memcpy(&y, row + 8, sizeof y), b = OP(b, y);                                            \
+        memcpy(&y, row + 16, sizeof y), c = OP(c, y);                                           \
+        memcpy(&y, row + 24, sizeof y), d = OP(d, y);                                           \
+      }                                                                                         \
+      memcpy(out + c0, &a, sizeof a), memcpy(out + c0 + 8, &b, sizeof b);                       \
+      memcpy(out + c0 + 16, &c, sizeof c), memcpy(out + c0 + 24, &d, sizeof d);                 \
+    }                                                                                           \
+    for (; c0 + 8 <= run; c0 += 8) {                                                            \
+      const float *row = in + (at ? at[0] : first) * run + c0;                                  \
+      floats8 a, y;                                                                             \
+      memcpy(&a, row, sizeof a);                                                                \
+      for (int64_t i = 1; i < n; i++) {                                                         \
+        row = at ? in + at[i] * run + c0 : row + run;                                           \
+        memcpy(&y, row, sizeof y), a = OP(a, y);                                                \
+      }                                                                                         \
+      memcpy(out + c0, &a, sizeof a);                                                           \
+    }                                                                                           \
+    if (c0 == run) return;                                                                      \
+    floats8 a = {0}, y = {0};                                                                   \
+    const size_t rest = (size_t)(run - c0) * sizeof *in;                                        \
+    memcpy(&a, in + (at ? at[0] : first) * run + c0, rest);                                     \
+    for (int64_t i = 1; i < n; i++)                                                             \
+      memcpy(&y, in + (at ? at[i] : first + i) * run + c0, rest), a = OP(a, y);                 \
+    memcpy(out + c0, &a, rest);                                                                 \
   }
-  for (; c0 < run; c0++) {
-    float sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += in[at[i] * run + c0];
-    out[c0] = sum;
-  }
-}
+#define SUM_FLOAT(x, y)  ((x) + (y))
+#define LOW_FLOAT(x, y)  ((floats8)(((ints8)(y) & ((y) < (x))) | ((ints8)(x) & ~((y) < (x)))))
+#define HIGH_FLOAT(x, y) ((floats8)(((ints8)(y) & ((x) < (y))) | ((ints8)(x) & ~((x) < (y)))))
+FLOAT_SEGMENT(sum, SUM_FLOAT)
+FLOAT_SEGMENT(min, LOW_FLOAT)
+FLOAT_SEGMENT(max, HIGH_FLOAT)
 
 // Output row |to| from the rows [begin, end).
 static fy_code one_segment(const rows *r, const segment_op *op, int64_t to, int64_t begin,
@@ -130,10 +158,12 @@ static fy_code one_segment(const rows *r, const segment_op *op, int64_t to, int6
   const char *in = r->data->data;
   int64_t row;
   int64_t at[64];
-  if (op->kind == FY_SCATTER_ADD && t == FY_FLOAT && end - begin <= 64 && r->run >= 8) {
-    for (int64_t i = begin; i < end; i++) FY_TRY(row_at(r, i, &at[i - begin], err));
-    sum_floats(r->data->data, r->run, at, end - begin, r->acc);
-    sums[t].put(out, r->acc, r->run, op->finish, end - begin);
+  if (op->kind == FY_SCATTER_ADD && t == FY_FLOAT && (!r->indices || end - begin <= 64) &&
+      r->run >= 8) {
+    for (int64_t i = begin; i < end && r->indices; i++) FY_TRY(row_at(r, i, &at[i - begin], err));
+    float *sum = (float *)(void *)out;
+    sum_floats(r->data->data, r->run, r->indices ? at : NULL, begin, end - begin, sum);
+    if (op->finish != FINISH_SUM) sums[t].put(out, sum, r->run, op->finish, end - begin);
     return FY_OK;
   }
   if (op->kind == FY_SCATTER_ADD) {
@@ -143,6 +173,14 @@ static fy_code one_segment(const rows *r, const segment_op *op, int64_t to, int6
       sums[t].add(r->acc, in + (size_t)(row * r->run) * size, r->run);
     }
     sums[t].put(out, r->acc, r->run, op->finish, end - begin);
+    return FY_OK;
+  }
+  if ((op->kind == FY_SCATTER_MIN || op->kind == FY_SCATTER_MAX) && t == FY_FLOAT && !r->indices) {
+    float *floats = (float *)(void *)out;
+    if (op->kind == FY_SCATTER_MIN)
+      min_floats(r->data->data, r->run, NULL, begin, end - begin, floats);
+    else
+      max_floats(r->data->data, r->run, NULL, begin, end - begin, floats);
     return FY_OK;
   }
   const fy_scatter_loop loop = fy_scatter_find(op->kind, t);
@@ -159,21 +197,22 @@ static fy_code one_segment(const rows *r, const segment_op *op, int64_t to, int6
   return FY_OK;
 }
 
+static int64_t id_at(const fy_tensor *ids, int64_t i) {
+  return ids->dtype == FY_INT32 ? ((const int32_t *)ids->data)[i] : ((const int64_t *)ids->data)[i];
+}
+
 static fy_code all_segments(fy_kernel_ctx *ctx, rows *r, fy_error *err) {
   const segment_op *op = ctx->site->op->impl->aux;
   const int64_t n = r->ids->count, out_rows = r->out->dims[0];
   const fy_dtype t = r->data->dtype;
   FY_TRY(fy_scratch(ctx, (size_t)(r->run + 1) * 16, &r->acc, err));
-  // Rows that no id names.
-  if (r->out->count) {
-    fills[t](r->out->data, r->out->count,
-             op->kind == FY_SCATTER_MUL ? FY_SCATTER_MUL : FY_SCATTER_ADD);
-  }
+  const size_t row_bytes = (size_t)r->run * fy_dtype_storage(t);
+  const fy_scatter_kind empty = op->kind == FY_SCATTER_MUL ? FY_SCATTER_MUL : FY_SCATTER_ADD;
   int64_t before = -1;
   for (int64_t begin = 0, end; begin < n; begin = end) {
-    const int64_t id = fy_tensor_int(r->ids, begin);
-    for (end = begin + 1; end < n && fy_tensor_int(r->ids, end) == id; end++) continue;
-    if (end < n && fy_tensor_int(r->ids, end) < id) {
+    const int64_t id = id_at(r->ids, begin);
+    for (end = begin + 1; end < n && id_at(r->ids, end) == id; end++) continue;
+    if (end < n && id_at(r->ids, end) < id) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "segment ids are not increasing");
     }
     if ((uint64_t)id >= (uint64_t)out_rows || id <= before) {
@@ -182,9 +221,15 @@ static fy_code all_segments(fy_kernel_ctx *ctx, rows *r, fy_error *err) {
                      "is not sorted.",
                      (long long)id, (long long)out_rows);
     }
+    if (id > before + 1)  // rows that no id names
+      fills[t]((char *)r->out->data + (size_t)(before + 1) * row_bytes, (id - before - 1) * r->run,
+               empty);
     FY_TRY(one_segment(r, op, id, begin, end, err));
     before = id;
   }
+  if (before + 1 < out_rows)
+    fills[t]((char *)r->out->data + (size_t)(before + 1) * row_bytes,
+             (out_rows - before - 1) * r->run, empty);
   return FY_OK;
 }
 
@@ -326,12 +371,9 @@ static fy_code unsorted_shape(fy_shape_ctx *ctx, fy_error *err) {
       FY_TRY(fy_dim_merge(data.dims[d], ids.dims[d], &merged, err));
     }
   }
-  if (fy_shape_int_value(ctx, 2, &n) && n < 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Dimension size, given by scalar input 2, must be non-negative but is %lld",
-                   (long long)n);
-  }
-  if (data.rank < 0 || ids.rank < 0) return FY_OK;
+  if (ids.rank < 0) return FY_OK;
+  FY_TRY(fy_shape_dim_from_scalar(ctx, 2, &n, err));
+  if (data.rank < 0) return FY_OK;
   int64_t dims[FY_MAX_RANK + 1];
   int32_t rank = 1;
   dims[0] = n;

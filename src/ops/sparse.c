@@ -71,7 +71,10 @@ static fy_code sparse_to_dense(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
   const bool plain = fy_dtype_is_plain(out->dtype);
   const size_t size = fy_dtype_storage(out->dtype);
-  if (plain && out->count) {  // doubling what is there
+  static const char zeros[16];
+  if (plain && size <= sizeof zeros && memcmp(otherwise->data, zeros, size) == 0) {
+    if (out->count) memset(out->data, 0, fy_tensor_bytes(out));
+  } else if (plain && out->count) {  // doubling what is there
     const size_t bytes = fy_tensor_bytes(out);
     memcpy(out->data, otherwise->data, size);
     for (size_t have = size; have < bytes;) {
@@ -83,12 +86,30 @@ static fy_code sparse_to_dense(fy_kernel_ctx *ctx, fy_error *err) {
   for (int64_t i = 0; i < out->count && !plain; i++) {
     FY_TRY(fy_copy_run(out->dtype, out->data, i, otherwise->data, 0, 1, err));
   }
-  int64_t before = -1;
-  for (int64_t i = 0; i < n; i++) {
+  int64_t before = -1, i = 0;
+  const bool narrow = indices->dtype == FY_INT32;
+  // Vectors of four-byte elements, up to the first index that is not as it should be.
+#define PUT_ALONG(T)                                                                               \
+  for (const T *index = indices->data; i < n; i++) {                                               \
+    if ((uint64_t)(int64_t)index[i] >= (uint64_t)dims[0] || (strict && index[i] <= before)) break; \
+    before = index[i];                                                                             \
+    to[before] = from[i * step];                                                                   \
+  }
+  if (plain && size == 4 && rank == 1) {
+    uint32_t *to = out->data;
+    const uint32_t *from = values->data;
+    const int64_t step = values->rank ? 1 : 0;
+    if (narrow)
+      PUT_ALONG(int32_t)
+    else
+      PUT_ALONG(int64_t)
+  }
+  for (; i < n; i++) {
     int64_t at = 0;
     bool inside = true;
     for (int32_t d = 0; d < rank; d++) {
-      const int64_t index = fy_tensor_int(indices, i * rank + d);
+      const int64_t index = narrow ? ((const int32_t *)indices->data)[i * rank + d]
+                                   : ((const int64_t *)indices->data)[i * rank + d];
       inside &= (uint64_t)index < (uint64_t)dims[d];
       if (inside) at = at * dims[d] + index;
     }
@@ -334,6 +355,9 @@ static fy_code fill_empty_rows_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_dim_merge(fy_dim_of(indices, 0), fy_dim_of(ctx->in[1], 0), &n, err));
   FY_TRY(fy_dim_merge(fy_dim_of(indices, 1), fy_dim_of(ctx->in[2], 0), &rank, err));
   FY_TRY(fy_shape_from_input(ctx, 2, &shape, err));
+  if (shape.rank == 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "dense_shape must not be empty");
+  }
   const int64_t unknown = -1, rows = shape.rank > 0 ? shape.dims[0] : -1;
   FY_TRY(fy_shape_set(ctx, 0, 2, (const int64_t[]){-1, rank}, err));
   FY_TRY(fy_shape_set(ctx, 1, 1, &unknown, err));
@@ -576,8 +600,6 @@ static fy_code sparse_slice(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 static fy_code sparse_slice_shape(fy_shape_ctx *ctx, fy_error *err) {
-  FY_TRY(fy_shape_rank_is(ctx->in[0], 2, err));
-  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
   const int64_t unknown = -1, rank = fy_dim_of(ctx->in[2], 0);
   FY_TRY(fy_shape_set(ctx, 0, 2, (const int64_t[]){-1, rank}, err));

@@ -115,6 +115,10 @@ static fy_code scatter(const target *t, const int64_t *dims, const fy_tensor *dy
     for (int32_t d = 0; d < last; d++) to += index[d] * t->step[d] * strides[d];
     if (dense) {
       FY_TRY(fy_copy_run(out->dtype, out->data, to, dy->data, at, run, err));
+    } else if (fy_dtype_is_plain(out->dtype) && fy_dtype_storage(out->dtype) == 4) {
+      const uint32_t *from = (const uint32_t *)dy->data + at;
+      uint32_t *o = (uint32_t *)out->data + to;
+      for (int64_t i = 0; i < run; i++) o[i * t->step[last]] = from[i];
     } else {
       for (int64_t i = 0; i < run; i++) {
         FY_TRY(

@@ -48,6 +48,48 @@ static bool float_text(fy_view s, char buf[512]) {
   return true;
 }
 
+// Plain decimals whose digits fit 53 bits and whose power of ten is exact: one product or quotient of
+// two exact doubles rounds once. False: anything else.
+static bool short_decimal(fy_view s, double *out) {
+  static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  const char *p = s.p, *end = s.p + s.n;
+  const bool negative = p < end && *p == '-';
+  if (p < end && (*p == '-' || *p == '+')) p++;
+  uint64_t m = 0;
+  int digits = 0, power = 0;
+  for (; p < end && *p >= '0' && *p <= '9'; p++, digits++) m = m * 10 + (uint64_t)(*p - '0');
+  if (p < end && *p == '.') {
+    for (p++; p < end && *p >= '0' && *p <= '9'; p++, digits++, power--)
+      m = m * 10 + (uint64_t)(*p - '0');
+  }
+  if (digits == 0 || digits > 19) return false;
+  if (p < end && (*p == 'e' || *p == 'E')) {
+    int e = 0, places = 0;
+    const bool down = ++p < end && *p == '-';
+    if (p < end && (*p == '-' || *p == '+')) p++;
+    for (; p < end && *p >= '0' && *p <= '9' && places < 4; p++, places++) e = e * 10 + (*p - '0');
+    if (places == 0) return false;
+    power += down ? -e : e;
+  }
+  if (p != end || m > (uint64_t)1 << 53 || power > 22 || power < -22) return false;
+  const double v = power < 0 ? (double)m / tens[-power] : (double)m * tens[power];
+  *out = negative ? -v : v;
+  return true;
+}
+// Its float, unless the double stands in the middle of two or beyond the normal ones.
+static bool short_float(fy_view s, float *out) {
+  double v;
+  uint64_t bits;
+  if (!short_decimal(s, &v)) return false;
+  memcpy(&bits, &v, sizeof bits);
+  if (v != 0 && (fabs(v) < 0x1p-125 || fabs(v) > 0x1p126)) return false;
+  if ((bits & 0x1FFFFFFF) == 0x10000000) return false;
+  *out = (float)v;
+  return true;
+}
+
 bool fy_text_to_number(fy_view s, fy_dtype type, void *out) {
   bool negative;
   uint64_t u;
@@ -71,10 +113,12 @@ bool fy_text_to_number(fy_view s, fy_dtype type, void *out) {
       *(uint64_t *)out = u;
       return true;
     case FY_FLOAT:
+      if (short_float(s, out)) return true;
       if (!float_text(s, buf)) return false;
       *(float *)out = strtof(buf, &end);
       return *end == 0 && end != buf;
     case FY_DOUBLE:
+      if (short_decimal(s, out)) return true;
       if (!float_text(s, buf)) return false;
       *(double *)out = strtod(buf, &end);
       return *end == 0 && end != buf;
@@ -168,9 +212,50 @@ static void add_double(fy_str *s, const format *f, double v) {
   if (len > 0) fy_str_addn(s, text, (size_t)len);
 }
 
+// The digits of |v|, at least |least| of them, before |end|; where they begin.
+static char *put_digits(char *end, uint64_t v, int least) {
+  for (; v || least > 0; v /= 10, least--) *--end = (char)('0' + v % 10);
+  return end;
+}
+
+bool fy_text_add_fixed(fy_str *s, int places, double v) {
+  static const uint32_t tens[] = {1,      10,      100,      1000,      10000,
+                                  100000, 1000000, 10000000, 100000000, 1000000000};
+  if (places < 0 || places > 9 || !(fabs(v) < 0x1p52 && fabs(v) * tens[places] < 1e18))
+    return false;
+  uint64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  const int exponent = (int)(bits >> 52 & 0x7FF);
+  const uint64_t part = bits & (((uint64_t)1 << 52) - 1);
+  // The number is a whole one over 2^down, down > 0: its product with 10^places is exact.
+  const int down = 1075 - (exponent ? exponent : 1);
+  __extension__ typedef unsigned __int128 wide;
+  const wide scaled = (wide)(exponent ? part | (uint64_t)1 << 52 : part) * tens[places];
+  uint64_t whole = 0;
+  if (down < 127) {
+    const wide rest = scaled & (((wide)1 << down) - 1), half = (wide)1 << (down - 1);
+    whole = (uint64_t)(scaled >> down);
+    whole += rest > half || (rest == half && (whole & 1));
+  }
+  char text[40], *end = text + sizeof text, *p = end;
+  if (places) {
+    p = put_digits(p, whole % tens[places], places);
+    *--p = '.';
+  }
+  p = put_digits(p, whole / tens[places], 1);
+  if (bits >> 63) *--p = '-';
+  fy_str_addn(s, p, (size_t)(end - p));
+  return true;
+}
+
+static bool add_fixed(fy_str *s, const format *f, double v) {
+  if (f->letter != 'f' || f->fill || f->width >= 0) return false;
+  return fy_text_add_fixed(s, f->precision < 0 ? 6 : f->precision, v);
+}
+
 static void add_int(fy_str *s, const format *f, bool is_signed, bool negative, uint64_t magnitude) {
-  char digits[24];
-  const int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)magnitude);
+  char text[24], *end = text + sizeof text, *digits = put_digits(end, magnitude, 1);
+  const int n = (int)(end - digits);
   const char *sign = negative                      ? "-"
                      : is_signed && f->fill == '+' ? "+"
                      : is_signed && f->fill == ' ' ? " "
@@ -212,7 +297,8 @@ static void add_element(fy_str *s, const format *f, const fy_tensor *in, int64_t
     const double *c = (const double *)in->data + 2 * i;
     add_complex(s, f, c[0], c[1]);
   } else if (fy_dtype_is_floating(t)) {
-    add_double(s, f, fy_tensor_double(in, i));
+    const double v = fy_tensor_double(in, i);
+    if (!add_fixed(s, f, v)) add_double(s, f, v);
   } else {
     const int64_t v = fy_tensor_int(in, i);
     const bool negative = v < 0 && t != FY_UINT64;
@@ -305,14 +391,22 @@ static size_t find_text(fy_view in, fy_view what, size_t from) {  // SIZE_MAX: n
   return SIZE_MAX;
 }
 
-static fy_code check_template(fy_site *site, fy_error *err) {
-  const fy_view text = fy_site_string(site, "template"), mark = fy_site_string(site, "placeholder");
-  int n = 0;
+static fy_code count_marks(fy_view text, fy_view mark, int inputs, fy_error *err) {
+  int n = mark.n == 0 && text.n ? (int)text.n - 1 : 0;  // nothing stands between all characters
   for (size_t at = 0; (at = find_text(text, mark, at)) != SIZE_MAX; at += mark.n) n++;
-  if (n == site->num_inputs) return FY_OK;
+  if (n == inputs) return FY_OK;
   return fy_fail(err, FY_INVALID_ARGUMENT,
-                 "num placeholders in template and num inputs must match: %d vs. %d", n,
-                 site->num_inputs);
+                 "num placeholders in template and num inputs must match: %d vs. %d", n, inputs);
+}
+static fy_code check_template(fy_site *site, fy_error *err) {
+  return count_marks(fy_site_string(site, "template"), fy_site_string(site, "placeholder"),
+                     site->num_inputs, err);
+}
+static fy_code format_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_attr *text = fy_attrs_get(ctx->attrs, "template"),
+                *mark = fy_attrs_get(ctx->attrs, "placeholder");
+  if (text && mark) FY_TRY(count_marks(text->v.s, mark->v.s, ctx->num_inputs, err));
+  return fy_shape_scalar(ctx, err);
 }
 
 static fy_code format_string(fy_kernel_ctx *ctx, fy_error *err) {
@@ -358,5 +452,5 @@ FY_OP(StringToNumber, .shape = fy_shape_unchanged, .compute = to_number, .flags 
       FY_SAMPLES(number_samples));
 FY_OP(AsString, .shape = fy_shape_unchanged, .prepare = check_format, .compute = as_string,
       .flags = FY_OP_HOST, FY_SAMPLES(as_string_samples));
-FY_OP(StringFormat, .shape = fy_shape_scalar, .prepare = check_template, .compute = format_string,
+FY_OP(StringFormat, .shape = format_shape, .prepare = check_template, .compute = format_string,
       .flags = FY_OP_HOST, FY_SAMPLES(format_samples));

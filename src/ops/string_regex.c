@@ -57,13 +57,33 @@ static void add_rewrite(fy_str *s, fy_view rewrite, fy_view text, const fy_span 
   }
 }
 
-static fy_code replace_one(const fy_regex *re, fy_view text, fy_view rewrite, bool global,
-                           fy_str *s, fy_error *err) {
+// Spans that a rewrite needs: the match and the groups it names.
+static int spans_of(fy_view rewrite) {
+  int n = 1;
+  for (size_t i = 0; i + 1 < rewrite.n; i++) {
+    if (rewrite.p[i] != '\\') continue;
+    const char c = rewrite.p[++i];
+    if (c >= '0' && c <= '9' && c - '0' >= n) n = c - '0' + 1;
+  }
+  return n;
+}
+
+static fy_code find(const fy_regex *re, fy_regex_cache *cache, fy_view text, size_t at,
+                    fy_span *spans, int n, bool *found, fy_error *err) {
+  if (cache && fy_regex_cache_find(cache, text, at, spans, found)) {
+    if (!*found || n == 1) return FY_OK;
+    at = spans[0].begin;  // its groups are still to find
+  }
+  return fy_regex_match(re, text, at, false, spans, n, found, err);
+}
+
+static fy_code replace_one(const fy_regex *re, fy_regex_cache *cache, fy_view text, fy_view rewrite,
+                           int num_spans, bool global, fy_str *s, fy_error *err) {
   size_t at = 0, last_end = SIZE_MAX;
   while (at <= text.n) {
     fy_span spans[SPANS];
     bool found;
-    FY_TRY(fy_regex_match(re, text, at, false, spans, SPANS, &found, err));
+    FY_TRY(find(re, cache, text, at, spans, num_spans, &found, err));
     if (!found) break;
     fy_str_addn(s, text.p + at, spans[0].begin - at);
     if (spans[0].begin == last_end && spans[0].begin == spans[0].end) {
@@ -91,18 +111,21 @@ static fy_code replace(fy_kernel_ctx *ctx, const fy_regex *re, fy_view rewrite, 
   const bool fits = rewrite_fits(re, rewrite, &whole) && (whole || global);
   fy_tensor *out;
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+  fy_regex_cache *cache = fits ? fy_regex_cache_new(re, false) : NULL;
+  const int num_spans = spans_of(rewrite);
   fy_str s;
   fy_str_init(&s);
   fy_code code = FY_OK;
   for (int64_t i = 0; i < in->count && !code; i++) {
     const fy_view text = fy_tensor_string(in, i);
     if (fits)
-      code = replace_one(re, text, rewrite, global, &s, err);
+      code = replace_one(re, cache, text, rewrite, num_spans, global, &s, err);
     else if (text.n)
       fy_str_addn(&s, text.p, text.n);
     if (!code) code = fy_text_put_str(out, i, &s, err);
   }
   fy_str_free(&s);
+  fy_regex_cache_free(cache);
   return code;
 }
 
@@ -110,11 +133,16 @@ static fy_code match_all(fy_kernel_ctx *ctx, const fy_regex *re, fy_error *err) 
   const fy_tensor *in = ctx->in[0];
   fy_tensor *out;
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  for (int64_t i = 0; i < in->count; i++) {
-    FY_TRY(
-        fy_regex_match(re, fy_tensor_string(in, i), 0, true, NULL, 0, (bool *)out->data + i, err));
+  fy_regex_cache *cache = fy_regex_cache_new(re, true);
+  fy_code code = FY_OK;
+  for (int64_t i = 0; i < in->count && !code; i++) {
+    const fy_view text = fy_tensor_string(in, i);
+    bool *found = (bool *)out->data + i;
+    if (cache && fy_regex_cache_find(cache, text, 0, NULL, found)) continue;
+    code = fy_regex_match(re, text, 0, true, NULL, 0, found, err);
   }
-  return FY_OK;
+  fy_regex_cache_free(cache);
+  return code;
 }
 
 static fy_code check_scalar(const fy_tensor *t, const char *name, fy_error *err) {

@@ -79,5 +79,7 @@ FY_MUST_CHECK static inline fy_code fy_text_put_str(fy_tensor *t, int64_t i, fy_
 }
 // Numbers as TensorFlow reads them: surrounding white space is fine, nothing else.
 bool fy_text_to_number(fy_view s, fy_dtype type, void *out);
+// "%.*f", to the bit as printf rounds it. False: nothing added, use printf.
+bool fy_text_add_fixed(fy_str *s, int places, double v);
 
 #endif

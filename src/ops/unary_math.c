@@ -20,7 +20,8 @@
 #define RSQRT(S, x)       (1 / FY_RD_##S(FY_MATH_##S(sqrt)(x)))
 #define RECIPROCAL(S, x)  (1 / (x))
 #define INVERT(S, x)      (~(x))
-FY_REAL_TYPES(FY_UNARY_LOOP, neg, NEG)
+FY_FULL_REAL_TYPES(FY_UNARY_LOOP, neg, NEG)
+FY_VEC_UNARY_16(neg, FY_16_NEG)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, neg, NEG)
 FY_SIGNED_TYPES(FY_UNARY_LOOP, neg, NEG_INT)
 FY_REAL_TYPES(FY_UNARY_LOOP, abs, ABS)
@@ -28,22 +29,19 @@ FY_SIGNED_TYPES(FY_UNARY_LOOP, abs, ABS_INT)
 FY_REAL_TYPES(FY_UNARY_LOOP, sign, SIGN)
 FY_SIGNED_TYPES(FY_UNARY_LOOP, sign, SIGN_INT)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, sign, SIGN_CPLX)
-FY_REAL_TYPES(FY_UNARY_LOOP, square, SQUARE)
+FY_FULL_REAL_TYPES(FY_UNARY_LOOP, square, SQUARE)
+FY_VEC_UNARY_16(square, FY_16_SQUARE)
 FY_INT_TYPES(FY_UNARY_LOOP, square, SQUARE_INT)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, square, SQUARE_CPLX)
-FY_FULL_REAL_TYPES(FY_UNARY_LOOP, rsqrt, RSQRT)
+FY_VEC_UNARY_16(rsqrt, FY_16_RSQRT)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, rsqrt, RSQRT)
-FY_REAL_TYPES(FY_UNARY_LOOP, reciprocal, RECIPROCAL)
+FY_FULL_REAL_TYPES(FY_UNARY_LOOP, reciprocal, RECIPROCAL)
+FY_VEC_UNARY_16(reciprocal, FY_16_RECIP)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, reciprocal, RECIPROCAL)
 FY_INT_TYPES(FY_UNARY_LOOP, invert, INVERT)
 
 // ---------------------------------------------------------------- functions of libm
-#define MATH_FN(fn)                               \
-  FY_REAL_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn) \
-  FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
-#define REAL_FN(fn) FY_REAL_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
-// Those whose float loop is a vector function (vecmath.h).
-#define VEC_FN(fn)       FY_UNARY_LOOP(FY_DOUBLE, f64, m_##fn, CALL_##fn)
+#define REAL_FN(fn)      FY_REAL_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
 #define CALL_sqrt(S, x)  FY_MATH_##S(sqrt)(x)
 #define CALL_exp(S, x)   FY_MATH_##S(exp)(x)
 #define CALL_log(S, x)   FY_MATH_##S(log)(x)
@@ -59,41 +57,32 @@ FY_INT_TYPES(FY_UNARY_LOOP, invert, INVERT)
 #define CALL_acosh(S, x) FY_MATH_##S(acosh)(x)
 #define CALL_atanh(S, x) FY_MATH_##S(atanh)(x)
 #define CALL_tanh(S, x)  FY_MATH_##S(tanh)(x)
-#define CALL_expm1(S, x) FY_MATH_##S(expm1)(x)
-#define CALL_log1p(S, x) FY_MATH_##S(log1p)(x)
 #define CALL_erf(S, x)   FY_MATH_##S(erf)(x)
 #define CALL_erfc(S, x)  FY_MATH_##S(erfc)(x)
 #define CALL_floor(S, x) FY_MATH_##S(floor)(x)
 #define CALL_ceil(S, x)  FY_MATH_##S(ceil)(x)
 #define CALL_rint(S, x)  FY_MATH_##S(rint)(x)
-MATH_FN(sqrt)
-VEC_FN(exp)
-FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_exp, CALL_exp)
-VEC_FN(log)
-FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_log, CALL_log)
-FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_sin, CALL_sin)
-FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_sin, CALL_sin)
-FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_cos, CALL_cos)
-FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_cos, CALL_cos)
-MATH_FN(tan)
-FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_asin, CALL_asin)
-FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_asin, CALL_asin)
-FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_acos, CALL_acos)
-FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_acos, CALL_acos)
-FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_atan, CALL_atan)
-FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_atan, CALL_atan)
-MATH_FN(sinh)
-MATH_FN(cosh)
-MATH_FN(asinh)
-MATH_FN(acosh)
-FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_atanh, CALL_atanh)
-FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_atanh, CALL_atanh)
-VEC_FN(tanh)
-FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_tanh, CALL_tanh)
-VEC_FN(expm1)
-VEC_FN(log1p)
-VEC_FN(erf)
-VEC_FN(erfc)
+#define COMPLEX_FN(fn)   FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
+#define BUT_F32(fn)      FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_##fn, CALL_##fn) COMPLEX_FN(fn)
+FY_VEC_UNARY_16(m_sqrt, FY_16_SQRT)
+FY_UNARY_LOOP(FY_FLOAT, f32, m_sqrt, CALL_sqrt)
+COMPLEX_FN(sqrt)
+COMPLEX_FN(exp)
+COMPLEX_FN(log)
+COMPLEX_FN(tanh)
+BUT_F32(sin)
+BUT_F32(cos)
+BUT_F32(tan)
+BUT_F32(asin)
+BUT_F32(acos)
+BUT_F32(atan)
+BUT_F32(sinh)
+BUT_F32(cosh)
+BUT_F32(asinh)
+BUT_F32(acosh)
+BUT_F32(atanh)
+FY_UNARY_LOOP(FY_DOUBLE, f64, m_erf, CALL_erf)
+FY_UNARY_LOOP(FY_DOUBLE, f64, m_erfc, CALL_erfc)
 REAL_FN(floor)
 REAL_FN(ceil)
 REAL_FN(rint)
@@ -118,7 +107,6 @@ FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_expm1, EXPM1_CPLX)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_log1p, LOG1P_CPLX)
 
 #define SIGMOID(S, x) (1 / FY_RD_##S(1 + FY_RD_##S(FY_MATH_##S(exp)(-(x)))))
-FY_UNARY_LOOP(FY_DOUBLE, f64, sigmoid, SIGMOID)
 // 16-bit floats: the same steps a chunk at a time, each rounded.
 static void round_f16(float *x, int64_t n) {
   uint16_t h[FY_CHUNK];
@@ -144,18 +132,6 @@ static void round_bf16(float *x, int64_t n) {
       fy_vec_exp_f32(x, x, m, param);                                               \
       round_##S(x, m);                                                              \
       for (int64_t i = 0; i < m; i++) x[i] += 1;                                    \
-      round_##S(x, m);                                                              \
-      for (int64_t i = 0; i < m; i++) x[i] = 1 / x[i];                              \
-      NARROW(x, (uint16_t *)po + at, m);                                            \
-    }                                                                               \
-  }                                                                                 \
-  static void rsqrt_##S(const void *pi, void *po, int64_t n, const void *param) {   \
-    float x[FY_CHUNK];                                                              \
-    (void)param;                                                                    \
-    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                  \
-      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                      \
-      WIDEN((const uint16_t *)pi + at, x, m);                                       \
-      for (int64_t i = 0; i < m; i++) x[i] = sqrtf(x[i]);                           \
       round_##S(x, m);                                                              \
       for (int64_t i = 0; i < m; i++) x[i] = 1 / x[i];                              \
       NARROW(x, (uint16_t *)po + at, m);                                            \
@@ -211,38 +187,42 @@ FY_REAL_TYPES(FY_TEST_LOOP, is_finite, IS_FINITE)
 #define TABLE(name, ns_, ...) static const fy_unary_loops name##_table = {{__VA_ARGS__}, ns_}
 #define REALS(name)           FY_REAL_TYPES(FY_LOOP_ENTRY, name)
 #define VECS(name, fn)        FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, name)[FY_FLOAT] = fy_vec_##fn##_f32,
-#define VECS_16(name, fn)             \
-  FY_LOOP_ENTRY(FY_DOUBLE, f64, name) \
-  [FY_FLOAT] = fy_vec_##fn##_f32, [FY_HALF] = fy_vec_##fn##_f16, [FY_BFLOAT16] = fy_vec_##fn##_bf16,
+#define VECS_16(double_loop, fn)                                                            \
+  [FY_DOUBLE] = double_loop, [FY_FLOAT] = fy_vec_##fn##_f32, [FY_HALF] = fy_vec_##fn##_f16, \
+  [FY_BFLOAT16] = fy_vec_##fn##_bf16,
+#define VECS_ALL(name)                                                                         \
+  [FY_DOUBLE] = fy_vec_##name##_f64, [FY_FLOAT] = fy_vec_##name##_f32, [FY_HALF] = name##_f16, \
+  [FY_BFLOAT16] = name##_bf16,
 #define COMPLEXES(name) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)
 #define SIGNEDS(name)   FY_SIGNED_TYPES(FY_LOOP_ENTRY, name)
 TABLE(neg, 0.3, REALS(neg) COMPLEXES(neg) SIGNEDS(neg));
 TABLE(abs, 0.3, REALS(abs) SIGNEDS(abs));
 TABLE(sign, 0.5, REALS(sign) COMPLEXES(sign) SIGNEDS(sign));
 TABLE(square, 0.3, FY_NUMERIC_TYPES(FY_LOOP_ENTRY, square));
-TABLE(rsqrt, 1, REALS(rsqrt) COMPLEXES(rsqrt));
+TABLE(rsqrt, 0.5, VECS_ALL(rsqrt) COMPLEXES(rsqrt));
 TABLE(reciprocal, 0.6, REALS(reciprocal) COMPLEXES(reciprocal));
 TABLE(invert, 0.3, FY_INT_TYPES(FY_LOOP_ENTRY, invert));
-TABLE(sqrt, 1, REALS(m_sqrt) COMPLEXES(m_sqrt));
-TABLE(exp, 1, VECS_16(m_exp, exp) COMPLEXES(m_exp));
-TABLE(expm1, 1, VECS_16(m_expm1, expm1) COMPLEXES(m_expm1));
-TABLE(log, 1, VECS_16(m_log, log) COMPLEXES(m_log));
-TABLE(log1p, 2, VECS_16(m_log1p, log1p) COMPLEXES(m_log1p));
+TABLE(sqrt, 1, [FY_DOUBLE] = fy_vec_sqrt_f64, [FY_FLOAT] = m_sqrt_f32, [FY_HALF] = m_sqrt_f16,
+      [FY_BFLOAT16] = m_sqrt_bf16, COMPLEXES(m_sqrt));
+TABLE(exp, 1, VECS_16(fy_vec_exp_f64, exp) COMPLEXES(m_exp));
+TABLE(expm1, 1, VECS_16(fy_vec_expm1_f64, expm1) COMPLEXES(m_expm1));
+TABLE(log, 1, VECS_16(fy_vec_log_f64, log) COMPLEXES(m_log));
+TABLE(log1p, 2, VECS_16(fy_vec_log1p_f64, log1p) COMPLEXES(m_log1p));
 TABLE(sin, 2, VECS(m_sin, sin) COMPLEXES(m_sin));
 TABLE(cos, 2, VECS(m_cos, cos) COMPLEXES(m_cos));
-TABLE(tan, 15, REALS(m_tan) COMPLEXES(m_tan));
+TABLE(tan, 2, VECS(m_tan, tan) COMPLEXES(m_tan));
 TABLE(asin, 1, VECS(m_asin, asin) COMPLEXES(m_asin));
 TABLE(acos, 1, VECS(m_acos, acos) COMPLEXES(m_acos));
 TABLE(atan, 1, VECS(m_atan, atan) COMPLEXES(m_atan));
-TABLE(sinh, 12, REALS(m_sinh) COMPLEXES(m_sinh));
-TABLE(cosh, 12, REALS(m_cosh) COMPLEXES(m_cosh));
-TABLE(asinh, 15, REALS(m_asinh) COMPLEXES(m_asinh));
-TABLE(acosh, 15, REALS(m_acosh) COMPLEXES(m_acosh));
+TABLE(sinh, 1.5, VECS(m_sinh, sinh) COMPLEXES(m_sinh));
+TABLE(cosh, 1.5, VECS(m_cosh, cosh) COMPLEXES(m_cosh));
+TABLE(asinh, 3, VECS(m_asinh, asinh) COMPLEXES(m_asinh));
+TABLE(acosh, 3, VECS(m_acosh, acosh) COMPLEXES(m_acosh));
 TABLE(atanh, 2, VECS(m_atanh, atanh) COMPLEXES(m_atanh));
-TABLE(tanh, 1, VECS_16(m_tanh, tanh) COMPLEXES(m_tanh));
-TABLE(sigmoid, 1, VECS(sigmoid, sigmoid) COMPLEXES(sigmoid));
-TABLE(erf, 2, VECS_16(m_erf, erf));
-TABLE(erfc, 2, VECS_16(m_erfc, erfc));
+TABLE(tanh, 1, VECS_16(fy_vec_tanh_f64, tanh) COMPLEXES(m_tanh));
+TABLE(sigmoid, 1, VECS_ALL(sigmoid) COMPLEXES(sigmoid));
+TABLE(erf, 2, VECS_16(m_erf_f64, erf));
+TABLE(erfc, 2, VECS_16(m_erfc_f64, erfc));
 TABLE(lgam, 25, REALS(lgam));
 TABLE(digam, 40, REALS(digam));
 TABLE(floor, 0.5, REALS(m_floor));

@@ -5,22 +5,52 @@
 
 #include "ops/fused.h"
 
-#define VEC(name, op)                                                                 \
-  void fy_vec_##name##_f32(const void *in, void *out, int64_t n, const void *param) { \
+#define VEC(S, name, op)                                                              \
+  void fy_vec_##name##_##S(const void *in, void *out, int64_t n, const void *param) { \
     (void)param;                                                                      \
-    fy_lanes_best()->unary_f32[op](in, out, n);                                       \
+    fy_lanes_best()->unary_##S[op](in, out, n);                                       \
   }
-VEC(exp, FY_EW_EXP)
-VEC(log, FY_EW_LOG)
-VEC(log1p, FY_EW_LOG1P)
-VEC(expm1, FY_EW_EXPM1)
-VEC(tanh, FY_EW_TANH)
-VEC(sigmoid, FY_EW_SIGMOID)
-VEC(erf, FY_EW_ERF)
-VEC(erfc, FY_EW_ERFC)
-VEC(elu, FY_EW_ELU)
-VEC(selu, FY_EW_SELU)
-VEC(softplus, FY_EW_SOFTPLUS)
+#define VEC_f32(name, op) VEC(f32, name, op)
+#define VEC_f64(name, op) VEC(f64, name, op)
+FY_VEC_FUNCTIONS_f32(VEC_f32) FY_VEC_FUNCTIONS_f64(VEC_f64)
+
+    void fy_vec_atan2_f32(const void *a, int64_t sa, const void *b, int64_t sb, void *o, int64_t n,
+                          int *bad) {
+  (void)bad;
+  fy_lanes_best()->atan2_f32(a, sa, b, sb, o, n);
+}
+
+// x log(y), 0 where x is 0.
+FY_CLONES static void times_unless_zero(const float *a, int64_t sa, const float *l, int64_t sl,
+                                        float *o, int64_t n) {
+  FY_VECTOR for (int64_t i = 0; i < n; i++) {
+    const float x = a[i * sa];
+    o[i] = x == 0 ? 0 : x * l[i * sl];
+  }
+}
+static void x_times(const float *a, int64_t sa, const float *b, int64_t sb, float *o, int64_t n,
+                    void (*fn)(const void *, void *, int64_t, const void *)) {
+  float l[FY_CHUNK];
+  if (!sb) fn(b, l, 1, NULL);
+  for (int64_t at = 0; at < n; at += FY_CHUNK) {
+    const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;
+    if (sb) fn(b + at, l, m, NULL);
+    if (sa && sb)
+      times_unless_zero(a + at, 1, l, 1, o + at, m);
+    else
+      times_unless_zero(a + at * sa, sa, l, sb, o + at, m);
+  }
+}
+void fy_vec_xlogy_f32(const void *a, int64_t sa, const void *b, int64_t sb, void *o, int64_t n,
+                      int *bad) {
+  (void)bad;
+  x_times(a, sa, b, sb, o, n, fy_vec_log_f32);
+}
+void fy_vec_xlog1py_f32(const void *a, int64_t sa, const void *b, int64_t sb, void *o, int64_t n,
+                        int *bad) {
+  (void)bad;
+  x_times(a, sa, b, sb, o, n, fy_vec_log1p_f32);
+}
 
 void fy_halves_to_floats(const uint16_t *in, float *out, int64_t n) {
   const fy_lanes *lanes = fy_lanes_best();

@@ -6,27 +6,45 @@
 #ifndef FY_OPS_VECMATH_H
 #define FY_OPS_VECMATH_H
 
+#include "ops/fused.h"
 #include "ops/typed.h"
 
-void fy_vec_exp_f32(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_log_f32(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_log1p_f32(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_expm1_f32(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_tanh_f32(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_sigmoid_f32(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_erf_f32(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_erfc_f32(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_elu_f32(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_selu_f32(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_sin_f32(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_cos_f32(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_asin_f32(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_acos_f32(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_atan_f32(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_atanh_f32(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_atan2_f32(const void *a, int64_t step_a, const void *b, int64_t step_b, void *out,
+// X(name, its number in the table of lanes)
+#define FY_VEC_LONG(X)      \
+  X(exp, FY_EW_EXP)         \
+  X(log, FY_EW_LOG)         \
+  X(log1p, FY_EW_LOG1P)     \
+  X(expm1, FY_EW_EXPM1)     \
+  X(tanh, FY_EW_TANH)       \
+  X(sigmoid, FY_EW_SIGMOID) \
+  X(elu, FY_EW_ELU) X(selu, FY_EW_SELU) X(softplus, FY_EW_SOFTPLUS) X(rsqrt, FY_EW_RSQRT)
+#define FY_VEC_FUNCTIONS_f32(X) \
+  FY_VEC_LONG(X)                \
+  X(erf, FY_EW_ERF)             \
+  X(erfc, FY_EW_ERFC)           \
+  X(sin, FY_EW_SIN)             \
+  X(cos, FY_EW_COS)             \
+  X(tan, FY_FN_TAN)             \
+  X(asin, FY_FN_ASIN)           \
+  X(acos, FY_FN_ACOS)           \
+  X(atan, FY_FN_ATAN)           \
+  X(sinh, FY_FN_SINH)           \
+  X(cosh, FY_FN_COSH)           \
+  X(asinh, FY_FN_ASINH) X(acosh, FY_FN_ACOSH) X(atanh, FY_FN_ATANH)
+#define FY_VEC_FUNCTIONS_f64(X) FY_VEC_LONG(X) X(sqrt, FY_EW_SQRT)
+#define FY_VEC_DECLARE_f32(name, op) \
+  void fy_vec_##name##_f32(const void *in, void *out, int64_t n, const void *param);
+#define FY_VEC_DECLARE_f64(name, op) \
+  void fy_vec_##name##_f64(const void *in, void *out, int64_t n, const void *param);
+FY_VEC_FUNCTIONS_f32(FY_VEC_DECLARE_f32)
+    FY_VEC_FUNCTIONS_f64(FY_VEC_DECLARE_f64) void fy_vec_atan2_f32(const void *a, int64_t step_a,
+                                                                   const void *b, int64_t step_b,
+                                                                   void *out, int64_t n, int *bad);
+// The loops of Xlogy and Xlog1py.
+void fy_vec_xlogy_f32(const void *a, int64_t step_a, const void *b, int64_t step_b, void *out,
                       int64_t n, int *bad);
-void fy_vec_softplus_f32(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_xlog1py_f32(const void *a, int64_t step_a, const void *b, int64_t step_b, void *out,
+                        int64_t n, int *bad);
 
 // The same of halves and bfloat16s, for functions that TensorFlow evaluates in float at once.
 #define FY_VEC_16_FUNCTIONS(X) X(exp) X(log) X(log1p) X(expm1) X(tanh) X(erf) X(erfc)
@@ -34,6 +52,24 @@ void fy_vec_softplus_f32(const void *in, void *out, int64_t n, const void *param
   void fy_vec_##name##_f16(const void *in, void *out, int64_t n, const void *param); \
   void fy_vec_##name##_bf16(const void *in, void *out, int64_t n, const void *param);
 FY_VEC_16_FUNCTIONS(FY_VEC_16_DECLARE)
+
+// Loops of 16-bit floats that stay in registers (lanes_16.inc).
+#define FY_VEC_BINARY_16(name, op)                                                                 \
+  static void name##_f16(const void *a, int64_t sa, const void *b, int64_t sb, void *o, int64_t n, \
+                         int *bad) {                                                               \
+    fy_lanes_best()->floats_16[FY_LANES_HALF].binary[op](a, sa, b, sb, o, n, bad);                 \
+  }                                                                                                \
+  static void name##_bf16(const void *a, int64_t sa, const void *b, int64_t sb, void *o,           \
+                          int64_t n, int *bad) {                                                   \
+    fy_lanes_best()->floats_16[FY_LANES_BFLOAT16].binary[op](a, sa, b, sb, o, n, bad);             \
+  }
+#define FY_VEC_UNARY_16(name, op)                                                    \
+  static void name##_f16(const void *in, void *out, int64_t n, const void *param) {  \
+    fy_lanes_best()->floats_16[FY_LANES_HALF].unary[op](in, out, n, param);          \
+  }                                                                                  \
+  static void name##_bf16(const void *in, void *out, int64_t n, const void *param) { \
+    fy_lanes_best()->floats_16[FY_LANES_BFLOAT16].unary[op](in, out, n, param);      \
+  }
 
 // The real types without float, for ops whose float loop is one of these.
 #define FY_REAL_TYPES_BUT_F32(X, ...) \

@@ -37,6 +37,12 @@ static inline vec_f32 by_sign_f32(vec_f32 x, vec_f32 a, vec_f32 b) {
 static inline vec_f32 fma_f32(vec_f32 a, vec_f32 b, vec_f32 c) {
   return (vec_f32)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 }
+static inline vec_f64 fma_f64(vec_f64 a, vec_f64 b, vec_f64 c) {
+  return (vec_f64)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+}
+static inline bool any_i32(vec_i32 m) {
+  return !_mm256_testz_si256((__m256i)m, (__m256i)m);
+}
 // a < b ? a : b and a > b ? a : b, with b where they do not compare.
 static inline vec_f32 less_f32(vec_f32 a, vec_f32 b) {
   return (vec_f32)_mm256_min_ps((__m256)a, (__m256)b);
@@ -74,6 +80,39 @@ static inline vec_f64 ceil_f64(vec_f64 x) {
 static inline vec_f64 rint_f64(vec_f64 x) {
   return (vec_f64)_mm256_round_pd((__m256d)x, _MM_FROUND_CUR_DIRECTION);
 }
+// A guess of 12 bits and one step of the third order: below 1 ulp. What the guess does not know
+// (zeros, denormals, infinities, negative numbers) is computed.
+static inline vec_f32 rsqrt_f32(vec_f32 x) {
+  const vec_f32 y = (vec_f32)_mm256_rsqrt_ps((__m256)x);
+  const vec_f32 e = fma_f32(-(x * y), y, splat_f32(1.0f));
+  const vec_f32 r = fma_f32(y * e, fma_f32(e, splat_f32(0.375f), splat_f32(0.5f)), y);
+  const vec_i32 odd = ~((x >= 0x1p-126f) & (x <= 0x1.fffffep127f));
+  if (__builtin_expect(any_i32(odd), 0)) return select_f32(odd, 1.0f / sqrt_f32(x), r);
+  return r;
+}
+static inline vec_f64 rsqrt_f64(vec_f64 x) {
+  return 1.0 / sqrt_f64(x);
+}
+static inline vec_f32 load_f16(const uint16_t *p) {
+  return (vec_f32)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
+}
+static inline void store_f16(uint16_t *p, vec_f32 v) {
+  _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
+}
+static inline vec_u32 load_u16(const uint16_t *p) {
+  return (vec_u32)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p));
+}
+static inline void store_u16(uint16_t *p, vec_u32 v) {
+  const __m128i low = _mm256_castsi256_si128((__m256i)v);
+  const __m128i high = _mm256_extracti128_si256((__m256i)v, 1);
+  _mm_storeu_si128((__m128i *)p, _mm_packus_epi32(low, high));
+}
+static inline void store_mask(uint8_t *p, vec_i32 m) {
+  const __m128i low = _mm256_castsi256_si128((__m256i)m);
+  const __m128i high = _mm256_extracti128_si256((__m256i)m, 1);
+  const __m128i words = _mm_packs_epi32(low, high);
+  _mm_storel_epi64((__m128i *)p, _mm_and_si128(_mm_packs_epi16(words, words), _mm_set1_epi8(1)));
+}
 
 static void halves_to_floats(const uint16_t *in, float *out, int64_t n) {
   int64_t i = 0;
@@ -90,6 +129,7 @@ static void floats_to_halves(const float *in, uint16_t *out, int64_t n) {
 }
 
 extern const fy_lanes fy_lanes_avx2;
+#define LANES_EXACT_FMA  // a product and a sum round once
 #define LANES_TABLE  fy_lanes_avx2
 #define LANES_NAME   "avx2"
 #define LANES_HALVES .halves_to_floats = halves_to_floats, .floats_to_halves = floats_to_halves,
