@@ -9,7 +9,7 @@ configure = cmake -S . -B $(1) $(GENERATOR) $(2) $(CMAKE_ARGS)
 compile = cmake --build $(1) -j $(JOBS)
 ctest = ctest --test-dir $(1) --output-on-failure -j 2
 
-.PHONY: all build setup run test check bench bench-ops asan ubsan tsan valgrind fuzz aarch64 format install \
+.PHONY: all build setup run test check bench bench-memory bench-ops asan ubsan tsan valgrind fuzz aarch64 format install \
         clean help
 
 all: build  ## optimised release into build/ (the default)
@@ -42,6 +42,12 @@ bench: setup  ## Ferry against TensorFlow, interleaved, as a table
 	@touch $(BUILD)/.configured
 	@$(call compile,$(BUILD))
 	@bench/run.sh $(BUILD)
+
+bench-memory: setup  ## pools beside malloc, and planning 10,000 lives, against their targets
+	@$(call configure,$(BUILD),-DCMAKE_BUILD_TYPE=Release -DFERRY_BUILD_BENCH=ON)
+	@touch $(BUILD)/.configured
+	@$(call compile,$(BUILD))
+	@$(BUILD)/bench/memory
 
 bench-ops: setup  ## every op of bench/ops.txt against TensorFlow, as a table
 	@$(call configure,$(BUILD),-DCMAKE_BUILD_TYPE=Release -DFERRY_BUILD_BENCH=ON)

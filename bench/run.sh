@@ -11,7 +11,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "${1:-$root/build}" && pwd)
 bench=$build/bench
 rounds=${ROUNDS:-5}
-programs=${ONLY:-eager session elementwise matmul load}
+programs=${ONLY:-eager session elementwise matmul chains load}
 raw=$bench/raw.txt
 
 find_tensorflow() {

@@ -47,6 +47,7 @@ END {
   row("library_bytes", "library size (Ferry stripped)", "bytes", "6e6");
   row("elementwise", "ten element-wise ops on 1,000,000 floats, per element", "ns/el", "4x");
   for (n = 32; n <= 1024; n *= 2) row("matmul_" n, "MatMul " n " x " n, "ns", "");
+  row("chains_product", "32 chains of ten 64 x 64 products side by side, per product", "ns", "");
   print "\nProbes of this machine: a call into a library " show(median["machine probe:library_call_ns"], "ns") \
     ", malloc and free " show(median["machine probe:malloc_free_ns"], "ns") \
     ", lock and unlock " show(median["machine probe:lock_unlock_ns"], "ns") \

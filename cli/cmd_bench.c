@@ -248,11 +248,21 @@ static uint64_t peak_resident(void) {
   return getrusage(RUSAGE_SELF, &u) == 0 ? (uint64_t)u.ru_maxrss * 1024 : 0;
 }
 
+// What the process holds now.
+static uint64_t resident(void) {
+  unsigned long long pages = 0;
+  FILE *f = fopen("/proc/self/statm", "r");
+  if (!f) return 0;
+  if (fscanf(f, "%*u %llu", &pages) != 1) pages = 0;
+  fclose(f);
+  return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 static void print_text(const bench_job *j, const ferry_signature *s, double load_ms,
                        const measured *r) {
-  char a[32], line[256];
-  printf("%s, signature %s: loaded in %.1f ms; peak resident memory %s\n", j->path, s->name,
-         load_ms, cli_bytes((double)peak_resident(), a));
+  char a[32], b[32], line[256];
+  printf("%s, signature %s: loaded in %.1f ms; resident memory %s, at most %s\n", j->path, s->name,
+         load_ms, cli_bytes((double)resident(), a), cli_bytes((double)peak_resident(), b));
   snprintf(line, sizeof line, "  %6s %9s %9s %9s %9s %9s %12s %7s %12s\n", "BATCH", "FIRST ms",
            "MIN ms", "MEDIAN", "P90", "P99", "PER SECOND", "RUNS", "PLANNED PEAK");
   cli_print(line);
@@ -269,8 +279,10 @@ static void print_json(const bench_job *j, const ferry_signature *s, double load
   cli_json_text(j->path);
   fputs(", \"signature\": ", stdout);
   cli_json_text(s->name);
-  printf(", \"load_ms\": %.6g, \"peak_resident_bytes\": %llu, \"batches\": [", load_ms,
-         (unsigned long long)peak_resident());
+  printf(
+      ", \"load_ms\": %.6g, \"resident_bytes\": %llu, \"peak_resident_bytes\": %llu, "
+      "\"batches\": [",
+      load_ms, (unsigned long long)resident(), (unsigned long long)peak_resident());
   for (int i = 0; i < j->num_batches; i++)
     printf(
         "%s\n  {\"batch\": %lld, \"runs\": %d, \"first_ms\": %.6g, \"min_ms\": %.6g, "

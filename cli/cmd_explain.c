@@ -69,6 +69,11 @@ static void memory_text(const ferry_prediction *p) {
   if (p->spill_copies)
     printf("\nMemory is short: %lld copies of %s per run make room, about %.1f us (spill=auto).\n",
            (long long)p->spill_copies, cli_bytes((double)p->spill_bytes, a), p->spill_ns / 1e3);
+  if (p->spill_file_bytes)
+    printf(
+        "\nHost memory is short too: %s of planned tensors are in a file (spill=auto, "
+        "spill_dir).\n",
+        cli_bytes((double)p->spill_file_bytes, a));
   if (*p->first_exhausted) {
     for (int i = 0; i < p->num_devices; i++)
       if (strcmp(p->devices[i].device, p->first_exhausted) == 0 && p->devices[i].largest_batch >= 0)
@@ -111,9 +116,11 @@ static void memory_json(const ferry_prediction *p) {
     fputs("null", stdout);
   printf(
       ", \"transfers\": %lld, \"transfer_bytes\": %lld, \"compute_ns\": %.17g, \"transfer_ns\": "
-      "%.17g, \"spill_copies\": %lld, \"spill_bytes\": %lld, \"spill_ns\": %.17g}\n",
+      "%.17g, \"spill_copies\": %lld, \"spill_bytes\": %lld, \"spill_ns\": %.17g, "
+      "\"spill_file_bytes\": %llu}\n",
       (long long)p->transfers, (long long)p->transfer_bytes, p->compute_ns, p->transfer_ns,
-      (long long)p->spill_copies, (long long)p->spill_bytes, p->spill_ns);
+      (long long)p->spill_copies, (long long)p->spill_bytes, p->spill_ns,
+      (unsigned long long)p->spill_file_bytes);
 }
 
 // The tensors of a signature. A model that has signatures is asked about one unless --fetch says

@@ -14,11 +14,12 @@ cmake -S . -B "$dir" "${generator[@]}" -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TY
 cmake --build "$dir" -j "$(nproc)" --target fuzzers || exit 1
 
 run_one() {
-  local name=$1 dir=$2 seed=tests/fuzz/corpus/$1
+  local name=$1 dir=$2 quiet= seed=tests/fuzz/corpus/$1
   mkdir -p "$dir/corpus/$name"
   [ -d "$seed" ] || seed=
+  [ "$name" = fuzz_inputs ] && quiet=-close_fd_mask=3  # it says what is wrong with each input
   if "$dir/bin/$name" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=10 -rss_limit_mb=2048 \
-      -print_final_stats=1 -artifact_prefix="$dir/$name-" "$dir/corpus/$name" ${seed:+"$seed"} \
+      -print_final_stats=1 ${quiet:+"$quiet"} -artifact_prefix="$dir/$name-" "$dir/corpus/$name" ${seed:+"$seed"} \
       >"$dir/$name.log" 2>&1; then
     printf '%s: %s runs, no finding\n' "$name" \
       "$(sed -n 's/^stat::number_of_executed_units: *//p' "$dir/$name.log")"

@@ -9,7 +9,7 @@ source file that does. An op without any golden needs a sample, a C unit test th
 that a test runs. What is missing is printed, and fails the check unless ALLOWED says why. (That every
 op has a shape function is asked by tests/unit/test_ops_samples.c, which sees the real table.)
 
-Needs no TensorFlow:  python3 tools/check_op_dtypes.py [--all]
+Needs no TensorFlow:  python3 tools/check_op_dtypes.py
 """
 import collections
 import glob
@@ -47,16 +47,6 @@ ALLOWED = [
 
 # Ops that run only inside graphs: those of tests/unit/test_execute_flow.c and test_model_zoo.c.
 IN_GRAPHS = r"(Ref)?(Switch|Merge|Enter|Exit|NextIteration)|LoopCond"
-# Ops that nothing shows yet, by name. A debt, not an excuse: strike out, never add (an op that is
-# listed here and shown fails the check, too).
-DEBT = """
-    AccumulateNV2 DeleteSessionTensor FakeQueue GetSessionHandle GetSessionHandleV2
-    HostConst ImportEvent IsResourceHandleRefCounting MapUnstageNoKey PlaceholderV2
-    StatefulStandardNormal StatelessCase TensorArray TensorArrayClose TensorArrayConcat
-    TensorArrayGather TensorArrayRead TensorArrayScatter TensorArraySize TensorArraySplit
-    TensorArrayWrite TensorMapStackKeys WriteGraphSummary WriteImageSummary _FerryFlow _FerryRefRead
-    _If _ReadVariablesOp _Retval _VarHandlesOp _While
-""".split()
 
 
 def read(path):
@@ -179,16 +169,11 @@ def main():
                     gaps.append("%s %s=%s" % (op, attr, dtype))
     for gap in gaps:
         print("no golden shows " + gap)
-    debt = [op for op in unshown if op in DEBT]
-    paid = [op for op in DEBT if op not in unshown]
-    for op in paid:
-        print("is shown, or gone: strike it out of DEBT: " + op)
     for op in unshown:
-        if op not in debt or "--all" in sys.argv:
-            print("neither golden, sample nor unit test shows " + op)
-    print("%d ops, %d with goldens, %d types not shown, %d excused, %d ops not shown at all (%d known)" %
-          (len(ours), len(shown), len(gaps), excused, len(unshown), len(debt)))
-    return 1 if gaps or paid or len(unshown) > len(debt) else 0
+        print("neither golden, sample, unit test nor graph shows " + op)
+    print("%d ops, %d with goldens, %d types not shown, %d excused, %d ops not shown at all" %
+          (len(ours), len(shown), len(gaps), excused, len(unshown)))
+    return 1 if gaps or unshown else 0
 
 
 if __name__ == "__main__":

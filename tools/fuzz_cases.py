@@ -512,8 +512,9 @@ INDICES = re.compile(r"(indices|segment_ids|begin|start|starts|end|strides|.*ids
                      r"block_shape|crops|shift)$")
 
 
-def generate(r, spec):
-    """A call from the signature alone; None if the signature has what cannot be made (resources)."""
+def generate(r, spec, graph=False):
+    """A call from the signature alone; None if the signature has what cannot be made: functions, and
+    (but in a graph, where only their shape counts) resources and variants."""
     case = {"op": spec.name, "attrs": {}, "inputs": [], "vars": 0}
     kernel = spec.kernels[r.randint(len(spec.kernels))] if spec.kernels else {}
     for name, (kind, allowed, least, default) in spec.attrs.items():
@@ -553,6 +554,9 @@ def generate(r, spec):
         else:
             types = [case["attrs"][kind][1] if kind in case["attrs"] else kind] * count
         for t in types:
+            if graph and t in ("resource", "variant"):
+                case["inputs"].append((t, () if r.rand() < .8 else (int(r.randint(0, 4)),), b""))
+                continue
             if t not in NUMPY and t != "string":
                 return None
             dims = list(base)

@@ -248,7 +248,9 @@ class Api:
                     lib.TF_DeleteTensor(made)
                     self.check()
                 else:
-                    d = C.c_void_p(lib.TF_NewOperation(graph, b"Placeholder", b"in%d" % i))
+                    ref = i < len(case.get("refs", ())) and case["refs"][i]
+                    kind = b"VariableV2" if ref else b"Placeholder"
+                    d = C.c_void_p(lib.TF_NewOperation(graph, kind, b"in%d" % i))
                     self.attr("TF_SetAttr", d, "shape", "shape", known)
                 lib.TF_SetAttrType(d, b"dtype", DTYPES[t[0]])
                 nodes.append(lib.TF_FinishOperation(d, self.status))

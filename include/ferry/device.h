@@ -57,6 +57,7 @@ typedef struct fy_device_info {
   double link_latency_ns;
   double launch_ns;  // cost of starting one kernel
   bool simulated;
+  char shared[40];  // processes whose devices name the same here share one memory; "" = nobody else
 } fy_device_info;
 
 typedef struct fy_device_ops {

@@ -275,6 +275,9 @@ typedef struct ferry_prediction {
   // Copies per run that make room on a device that is too small (option spill).
   int64_t spill_copies, spill_bytes;
   double spill_ns;
+  // Host memory is too small as well: planned tensors that are in a file (option spill_dir). They are in
+  // planned_bytes of the host, but not in its allocator_bytes and peak_bytes.
+  uint64_t spill_file_bytes;
 } ferry_prediction;
 // Plans without running, with the planner that the runner uses: for static shapes peak_bytes is what
 // a run takes, to the byte (docs/memory.md says what is counted where).

@@ -7,6 +7,8 @@
 
 #include "api/eager.h"
 #include "base/alloc.h"
+#include "devices/devices.h"
+#include "devices/opencl/opencl.h"
 #include "tensorflow/c/eager/dlpack.h"
 
 // ---------------------------------------------------------------- DLPack's own structures
@@ -35,7 +37,7 @@ typedef struct dl_managed {
   void (*deleter)(struct dl_managed *self);
 } dl_managed;
 
-enum { DL_CPU = 1, DL_CUDA = 2, DL_CUDA_HOST = 3 };
+enum { DL_CPU = 1, DL_CUDA = 2, DL_CUDA_HOST = 3, DL_OPENCL = 4 };
 enum { DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_COMPLEX = 5, DL_BOOL = 6 };
 
 static const struct {
@@ -56,7 +58,10 @@ enum { NUM_TYPES = sizeof types / sizeof types[0] };
 // ---------------------------------------------------------------- out
 static dl_device device_of(const fy_handle *h) {
   const fy_tensor *t = h->tensor;
-  if (t->device) return (dl_device){DL_CUDA, t->device->index};
+  if (t->device) {
+    const int32_t type = fy_opencl_is(t->device) ? DL_OPENCL : DL_CUDA;
+    return (dl_device){type, t->device->index};
+  }
   return (dl_device){DL_CPU, h->device ? h->device->index : 0};
 }
 
@@ -105,6 +110,11 @@ static fy_code to_dlpack(const fy_handle *h, dl_managed **out, fy_error *err) {
                                        .strides = rank ? e->dims + rank : NULL},
                             .context = e,
                             .deleter = delete_exported};
+  // OpenCL has no addresses: the data is a cl_mem, and where in it the tensor begins.
+  size_t offset = 0;
+  if (t->device && t->data &&
+      fy_opencl_export(t->device, t->data, &e->managed.tensor.data, &offset))
+    e->managed.tensor.byte_offset = offset;
   *out = &e->managed;
   return FY_OK;
 }
@@ -163,7 +173,14 @@ TFE_TensorHandle *TFE_HandleFromDLPack(void *dlm, TF_Status *status, TFE_Context
   fy_dtype dtype = FY_INVALID;
   fy_code code = FY_OK;
   int64_t count = 0;
-  if (t->device.type == DL_CUDA)
+  void *data = (char *)t->data + t->byte_offset;
+  if (t->device.type == DL_OPENCL) {
+    snprintf(device, sizeof device, "GPU:%d", (int)t->device.id);
+    fy_device *d = fy_devices_find(fy_eager_devices(fy_api_eager(ctx)), device);
+    if (!d || !fy_opencl_import(d, t->data, t->byte_offset, &data))
+      code = fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Unsupported Device Type: an OpenCL buffer that is not of %s", device);
+  } else if (t->device.type == DL_CUDA)
     snprintf(device, sizeof device, "GPU:%d", (int)t->device.id);
   else if (t->device.type != DL_CPU && t->device.type != DL_CUDA_HOST)
     code = fy_fail(err, FY_INVALID_ARGUMENT, "Unsupported Device Type");
@@ -174,7 +191,7 @@ TFE_TensorHandle *TFE_HandleFromDLPack(void *dlm, TF_Status *status, TFE_Context
     code = fy_fail(err, FY_INVALID_ARGUMENT, "Invalid strides array from DLPack");
   fy_api_end(status, code);
   if (code) return NULL;
-  return TFE_NewTensorHandleFromDeviceMemory(
-      ctx, device, (TF_DataType)dtype, t->shape, t->ndim, (char *)t->data + t->byte_offset,
-      (size_t)count * fy_dtype_size(dtype), drop_imported, m, status);
+  return TFE_NewTensorHandleFromDeviceMemory(ctx, device, (TF_DataType)dtype, t->shape, t->ndim,
+                                             data, (size_t)count * fy_dtype_size(dtype),
+                                             drop_imported, m, status);
 }

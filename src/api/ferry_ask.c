@@ -210,6 +210,7 @@ static void hand_over(const fy_prediction *p, ferry_prediction *out) {
   out->spill_copies = p->spill_copies;
   out->spill_bytes = p->spill_bytes;
   out->spill_ns = p->spill_ns;
+  out->spill_file_bytes = p->spill_file_bytes;
 }
 
 // What is to be predicted: |q|'s run in |s|. |run| is a part of |out| and must live as long.

@@ -207,7 +207,8 @@ static void machine_line(fy_str *out) {
                   fy_cpu_count());
 }
 
-static const char *const variables[] = {"FERRY_CONFIG", "FERRY_SIM", "FERRY_OPENCL_CPU",
+static const char *const variables[] = {"FERRY_CONFIG",           "FERRY_SIM",
+                                        "FERRY_OPENCL_CPU",       "FERRY_WEIGHTS",
                                         "TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS"};
 #define NUM_VARIABLES (sizeof variables / sizeof *variables)
 
@@ -354,10 +355,10 @@ static void top_json(fy_str *out, const fy_registry_process *p, int n) {
       const fy_registry_device *d = &p[i].devices[k];
       fy_str_printf(out,
                     "%s{\"device\": \"%s\", \"backend\": \"%s\", \"in_use\": %llu, \"peak\": "
-                    "%llu, \"reserved\": %llu, \"limit\": %llu}",
+                    "%llu, \"reserved\": %llu, \"limit\": %llu, \"busy\": %.4f}",
                     k ? ", " : "", d->name, d->backend, (unsigned long long)d->in_use,
                     (unsigned long long)d->peak, (unsigned long long)d->reserved,
-                    (unsigned long long)d->limit);
+                    (unsigned long long)d->limit, d->busy);
     }
     fy_str_add(out, "]}");
   }
@@ -366,8 +367,8 @@ static void top_json(fy_str *out, const fy_registry_process *p, int n) {
 
 static void top_text(fy_str *out, const fy_registry_process *p, int n) {
   char a[32], b[32], c[32], d[32];
-  fy_str_printf(out, "  %7s %-16s %6s  %-8s %-8s %11s %11s %11s %11s\n", "PID", "PROGRAM", "CPU",
-                "DEVICE", "BACKEND", "IN USE", "PEAK", "RESERVED", "LIMIT");
+  fy_str_printf(out, "  %7s %-16s %6s  %-8s %-8s %6s %11s %11s %11s %11s\n", "PID", "PROGRAM",
+                "CPU", "DEVICE", "BACKEND", "BUSY", "IN USE", "PEAK", "RESERVED", "LIMIT");
   for (int i = 0; i < n; i++)
     for (int k = 0; k < p[i].num_devices; k++) {
       const fy_registry_device *v = &p[i].devices[k];
@@ -375,8 +376,9 @@ static void top_text(fy_str *out, const fy_registry_process *p, int n) {
       fy_human_bytes((double)v->peak, b);
       fy_human_bytes((double)v->reserved, c);
       fy_human_bytes((double)v->limit, d);
-      fy_str_printf(out, "  %7d %-16.16s %5.0f%%  %-8s %-8s %11s %11s %11s %11s\n", (int)p[i].pid,
-                    p[i].name, 100 * p[i].cpu_share, v->name, v->backend, a, b, c, d);
+      fy_str_printf(out, "  %7d %-16.16s %5.0f%%  %-8s %-8s %5.0f%% %11s %11s %11s %11s\n",
+                    (int)p[i].pid, p[i].name, 100 * p[i].cpu_share, v->name, v->backend,
+                    100 * v->busy, a, b, c, d);
     }
   if (!n) fy_str_add(out, "  (no Ferry process of yours has run anything)\n");
 }

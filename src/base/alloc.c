@@ -99,6 +99,10 @@ void *fy_aligned_alloc(size_t bytes) {
   return start + shift;
 }
 
+bool fy_aligned_to_file(void *p, void *data, size_t bytes, const volatile bool *stop) {
+  return ((char *)p)[-1] == 0 && fy_large_to_file(p, data, bytes, stop);
+}
+
 void fy_aligned_free(void *p) {
   if (!p) return;
   const int shift = ((char *)p)[-1];

@@ -18,6 +18,8 @@ char *fy_strdup(const char *s);
 char *fy_strndup(const char *s, size_t n);
 void *fy_aligned_alloc(size_t bytes);  // 64-byte aligned; release with fy_aligned_free
 void fy_aligned_free(void *p);
+// fy_large_to_file (base/large.h) for such a block; false if it has no pages of its own.
+bool fy_aligned_to_file(void *p, void *data, size_t bytes, const volatile bool *stop);
 
 // Grows the array |*data| so that it holds at least |need| elements of |elem| bytes; doubles.
 // False when memory is short: nothing changed.

@@ -1,23 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // large.c: memory of big tensors. Fresh pages from the kernel cost more than most kernels that fill
 // them (a fault and a zeroed page each), so blocks are kept for the next who asks for about as
-// much. Kept blocks are marked as free to take (MADV_FREE): under pressure the kernel takes their
-// pages. Where huge pages can be asked for they are; a block then costs a few faults.
+// much. Kept blocks, but for the few last ones, are marked as free to take (MADV_FREE): under pressure
+// the kernel takes their pages. Marking costs an interruption of all cores, so a block that comes and
+// goes with every step of a loop is better left alone. Where huge pages can be asked for they are; a
+// block then costs a few faults. A block begins at a huge page but is no longer than it must be: its
+// last piece is in small pages.
 
 #include "base/large.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/slab.h"
+
 #define HUGE_BYTES ((size_t)2 << 20)
-#define KEPT       24  // blocks
-#define MAX_SHARE  8   // at most this part of the machine's memory is kept
+#define KEPT       24                  // blocks
+#define MAX_SHARE  8                   // at most this part of the machine's memory is kept
+#define UNMARKED   ((size_t)32 << 20)  // bytes of the youngest blocks that are not marked
 #define HEADER     64
+#define PAGE       ((size_t)4096)
 
 typedef struct block {
   size_t bytes;  // of the mapping
+  bool marked;   // as free to take
+  bool once;     // never kept: goes back when it is released
 } block;
 
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
@@ -26,8 +36,7 @@ static int num_kept;
 static size_t kept_bytes, max_kept;
 
 static size_t whole_pages(size_t bytes) {
-  const size_t page = bytes >= HUGE_BYTES ? HUGE_BYTES : 4096;
-  return (bytes + page - 1) & ~(page - 1);
+  return (bytes + PAGE - 1) & ~(PAGE - 1);
 }
 
 static void drop(int i) {
@@ -54,6 +63,7 @@ static block *map(size_t bytes) {
   }
   block *b = (block *)p;
   b->bytes = bytes;
+  b->once = false;
   return b;
 }
 
@@ -82,6 +92,20 @@ void *fy_large_alloc(size_t bytes) {
   return found ? (char *)found + HEADER : NULL;
 }
 
+// With the lock held. All but the first page, which says how long the block is.
+static void mark_old(void) {
+#ifdef MADV_FREE
+  size_t young = 0;
+  for (int i = num_kept - 1; i >= 0; i--) {
+    block *b = kept[i];
+    young += b->bytes;
+    if (young <= UNMARKED || b->marked || b->bytes < 2 * HUGE_BYTES) continue;
+    (void)madvise((char *)b + HUGE_BYTES, b->bytes - HUGE_BYTES, MADV_FREE);
+    b->marked = true;
+  }
+#endif
+}
+
 void fy_large_free(void *p) {
   block *b = (block *)((char *)p - HEADER);
   pthread_mutex_lock(&mu);
@@ -89,7 +113,7 @@ void fy_large_free(void *p) {
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     max_kept = pages > 0 && page > 0 ? (size_t)pages / MAX_SHARE * (size_t)page : HUGE_BYTES;
   }
-  if (b->bytes > max_kept / 2) {
+  if (b->once || b->bytes > max_kept / 2) {
     pthread_mutex_unlock(&mu);
     munmap(b, b->bytes);
     return;
@@ -97,11 +121,8 @@ void fy_large_free(void *p) {
   while (num_kept == KEPT || kept_bytes + b->bytes > max_kept) drop(0);
   kept[num_kept++] = b;
   kept_bytes += b->bytes;
-#ifdef MADV_FREE
-  // All but the first page, which says how long the block is.
-  if (b->bytes >= 2 * HUGE_BYTES)
-    (void)madvise((char *)b + HUGE_BYTES, b->bytes - HUGE_BYTES, MADV_FREE);
-#endif
+  b->marked = false;
+  mark_old();
   pthread_mutex_unlock(&mu);
 }
 
@@ -109,4 +130,15 @@ void fy_large_trim(void) {
   pthread_mutex_lock(&mu);
   while (num_kept) drop(0);
   pthread_mutex_unlock(&mu);
+}
+
+// Not to be kept when it is released.
+static void never_keep(void *p) {
+  ((block *)((char *)p - HEADER))->once = true;
+}
+
+bool fy_large_to_file(void *p, void *data, size_t bytes, const volatile bool *stop) {
+  if (!fy_pages_to_file(data, bytes, stop)) return false;
+  never_keep(p);
+  return true;
 }

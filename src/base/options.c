@@ -274,6 +274,8 @@ static const option sim_table[] = {
     {"flops", RATE, SIM(flops), 0, 0, "peak float32 operations per second", NULL, NULL},
     {"bandwidth", RATE, SIM(memory_bytes_per_s), 0, 0, "device memory, bytes per second", NULL,
      NULL},
+    {"shared", BOOL, SIM(shared), 0, 0,
+     "one memory for all processes that simulate the same GPU with shared=true", NULL, NULL},
     {"busy", FRACTION, SIM(busy), 0, 0.99, "share that others keep busy", NULL, NULL},
     {"lack", CUSTOM, 0, 0, 0, "dtype, op or op:dtype without a kernel", set_lack, print_lack},
     {"fail_alloc", INT64, SIM(fail_alloc), 0, 1e15, "the N-th allocation fails", NULL, NULL},
@@ -393,6 +395,17 @@ static void print_spill(fy_str *out, const void *base) {
   fy_str_add(out, ((const fy_options *)base)->spill ? "auto" : "never");
 }
 
+static fy_code set_oversubscribe(void *base, const char *name, fy_view v, fy_error *err) {
+  bool queue = fy_view_is(v, "queue");
+  if (!queue && !fy_view_is(v, "refuse")) return bad_value(err, name, v, "refuse or queue");
+  ((fy_options *)base)->queue = queue;
+  return FY_OK;
+}
+
+static void print_oversubscribe(fy_str *out, const void *base) {
+  fy_str_add(out, ((const fy_options *)base)->queue ? "queue" : "refuse");
+}
+
 // passes=-fuse,-cse. The names are optimize/'s; an unknown one is its error.
 static fy_code set_passes(void *base, const char *name, fy_view v, fy_error *err) {
   fy_options *o = base;
@@ -441,8 +454,8 @@ static const option table[] = {
     {"optimize", BOOL, AT(optimize), 0, 0, "rewrite graphs before running", NULL, NULL},
     {"passes", CUSTOM, 0, 0, 0, "rewrites to switch off, e.g. -fuse,-cse", set_passes,
      print_passes},
-    {"allow_growth", BOOL, AT(allow_growth), 0, 0, "accepted; memory always grows on demand", NULL,
-     NULL},
+    {"allow_growth", BOOL, AT(allow_growth), 0, 0,
+     "take memory on demand; false: the first use takes all that the limit allows", NULL, NULL},
     {"memory_fraction", FRACTION, AT(memory_fraction), 0, 1,
      "share of a GPU's memory we may take; 0 = all", NULL, NULL},
     {"memory_limit.CPU", BYTES, AT(cpu_memory_limit), 0, 0, "per CPU device; 0 = none", NULL, NULL},
@@ -450,6 +463,13 @@ static const option table[] = {
     {"spill", CUSTOM, 0, 0, 0,
      "what does not fit a device waits in host memory meanwhile: auto or never", set_spill,
      print_spill},
+    {"spill_dir", TEXT, AT(spill_dir), 0, SIZE_OF(spill_dir),
+     "where tensors are that host memory is too small for; empty = a temporary directory on a disk",
+     NULL, NULL},
+    {"oversubscribe", CUSTOM, 0, 0, 0,
+     "memory of a GPU that other processes have: refuse or queue (wait for it)", set_oversubscribe,
+     print_oversubscribe},
+    {"queue_ms", INT64, AT(queue_ms), 0, 1e12, "longest wait with oversubscribe=queue", NULL, NULL},
     {"max_programs", INT, AT(max_programs), 1, 1e6, "compiled programs kept per session", NULL,
      NULL},
     {"operation_timeout_ms", INT64, AT(operation_timeout_ms), 0, 1e15,
@@ -471,6 +491,7 @@ void fy_options_default(fy_options *o) {
   o->optimize = true;
   o->allow_growth = true;
   o->spill = true;
+  o->queue_ms = 10000;
   o->max_programs = 64;
   o->sim.memory_bytes = KIB * KIB * KIB;
   o->sim.link_bytes_per_s = 12e9;

@@ -25,6 +25,7 @@ typedef struct fy_sim_options {
   double launch_ns;                  // launch=, default 5 us
   double flops;                      // flops=, default 10 TFLOP/s
   double memory_bytes_per_s;         // bandwidth=, default 500 GB/s
+  bool shared;                       // shared=true: one memory for all processes that say so
   double busy;                       // busy=0.8: pretend other processes keep it busy
   char lacks[FY_MAX_SIM_LACKS][32];  // lack=float64, lack=MatMul, lack=MatMul:float64
   int num_lacks;
@@ -48,14 +49,17 @@ typedef struct fy_options {
   bool log_placement;
   bool place_tensorflow;      // place=tensorflow; default place=auto
   bool optimize;              // optimize=off
-  bool allow_growth;          // gpu_options.allow_growth; we always grow
+  bool allow_growth;          // gpu_options.allow_growth; false: the first use takes all
   double memory_fraction;     // gpu_options.per_process_gpu_memory_fraction; 0 = unset
   uint64_t cpu_memory_limit;  // memory_limit.CPU=4GiB; 0 = none
   uint64_t gpu_memory_limit;  // memory_limit.GPU=; 0 = what the device has
   fy_virtual_gpu virtual_gpus[FY_MAX_VIRTUAL_GPUS];  // gpu_options.experimental.virtual_devices
   int num_virtual_gpus;                              // 0 = one device per visible GPU
   bool spill;                                        // spill=never → false
-  char passes_off[256];                              // passes=-fuse,-cse → "fuse,cse"
+  char spill_dir[128];           // where planned tensors are that even host memory is too small for
+  bool queue;                    // oversubscribe=queue: wait for memory that other processes have
+  int64_t queue_ms;              // at most so long
+  char passes_off[256];          // passes=-fuse,-cse → "fuse,cse"
   int max_programs;              // compiled programs kept per session (default 64)
   int64_t operation_timeout_ms;  // ConfigProto.operation_timeout_in_ms
   bool isolate_session_state;

@@ -4,8 +4,9 @@
 // A loop lives on its caller's stack. Workers join it under the lock (helpers++) and leave it under
 // the lock (helpers--, their last touch); the caller takes it off the list, then waits for helpers
 // to reach 0. So nobody can touch a loop whose caller has returned, and a loop allocates nothing.
-// Idle workers watch |events| for a few microseconds before they sleep, because the next op of a
-// model comes soon and a futex wake-up costs more than a small loop.
+// Idle workers watch |events| for a while before they sleep, because the next op of a model comes
+// soon and a futex wake-up costs more than a small loop (30 to 50 us in a virtual machine). After
+// the first microseconds they offer their core to others between looks.
 
 #include "base/pool.h"
 
@@ -16,16 +17,29 @@
 #include "base/alloc.h"
 #include "base/thread.h"
 
-#define SPIN_NS           8000
-#define CHUNKS_PER_THREAD 4  // enough to even out uneven pieces
+#define SPIN_NS           20000    // looks without a pause …
+#define WORKER_YIELD_NS   200000   // … then a worker yields its core between looks,
+#define CALLER_YIELD_NS   2000000  // and so does a caller whose loop is nearly done
+#define WAKING_CHUNKS     8        // a loop of this many grains is worth waking a worker
+#define MISSED_NS         50000    // shorter ones are if they follow each other this closely
+#define MAX_PARTS         32
+#define CHUNKS_PER_THREAD 8  // enough to even out uneven pieces and a late start
+
+// A thread takes chunks of its own part first and then of the others'. So it meets the same memory
+// again in the next loop over it, and need not fetch it from another core's cache.
+typedef struct part {
+  _Alignas(64) atomic_llong next;  // chunk to take
+  int64_t end;
+} part;
 
 typedef struct loop {
   void (*fn)(void *arg, int64_t begin, int64_t end);
   void *arg;
-  int64_t chunks, per_chunk, longer;  // the first |longer| chunks have one element more
-  atomic_llong next;                  // chunk to take
-  atomic_int helpers;                 // written under the lock, read without by the waiting caller
-  bool waiting;                       // the caller sleeps on |loop_done|
+  int64_t per_chunk, longer;  // the first |longer| chunks have one element more
+  int num_parts;
+  part parts[MAX_PARTS];
+  atomic_int helpers;  // written under the lock, read without by the waiting caller
+  bool waiting;        // the caller sleeps on |loop_done|
   struct loop *newer, *older;
 } loop;
 
@@ -39,10 +53,12 @@ struct fy_pool {
   int *cpus, num_cpus;
   int64_t spin_ns;
   atomic_bool started;
-  atomic_uint events;  // counts everything a spinning worker should look at
-  fy_mutex mu;         // guards all below
-  fy_cond wake, loop_done;
-  int sleepers, num_workers;
+  atomic_uint events;   // counts everything a spinning worker should look at
+  atomic_int watching;  // workers that look for them now: they are at work within a microsecond
+  atomic_llong missed;  // when a loop was last too short to wake one up
+  fy_mutex mu;          // guards all below
+  fy_cond wake, wake_helpers, loop_done;
+  int sleepers, sleeping_helpers, num_workers, arrived;
   bool stopping;
   loop *loops;  // newest first: inner loops finish before outer ones
   task *tasks;  // ring of |task_cap|
@@ -50,18 +66,32 @@ struct fy_pool {
   fy_thread *workers;
 };
 
-static void run_chunks(loop *l) {
-  for (;;) {
-    int64_t i = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);
-    if (i >= l->chunks) return;
-    int64_t begin = i * l->per_chunk + (i < l->longer ? i : l->longer);
-    l->fn(l->arg, begin, begin + l->per_chunk + (i < l->longer ? 1 : 0));
+static bool has_chunks(const part *p) {
+  return atomic_load_explicit(&p->next, memory_order_relaxed) < p->end;
+}
+
+// |self|: which of the pool's threads this is; the caller is 0.
+static void run_chunks(loop *l, int self) {
+  for (int n = 0; n < l->num_parts; n++) {
+    part *p = &l->parts[(self + n) % l->num_parts];
+    while (has_chunks(p)) {
+      const int64_t i = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed);
+      if (i >= p->end) break;
+      const int64_t begin = i * l->per_chunk + (i < l->longer ? i : l->longer);
+      l->fn(l->arg, begin, begin + l->per_chunk + (i < l->longer ? 1 : 0));
+    }
   }
+}
+
+static bool is_open(const loop *l) {
+  for (int n = 0; n < l->num_parts; n++)
+    if (has_chunks(&l->parts[n])) return true;
+  return false;
 }
 
 static loop *open_loop(fy_pool *pool) {
   for (loop *l = pool->loops; l; l = l->older) {
-    if (atomic_load_explicit(&l->next, memory_order_relaxed) < l->chunks) return l;
+    if (is_open(l)) return l;
   }
   return NULL;
 }
@@ -70,14 +100,30 @@ static bool has_new_event(fy_pool *pool, unsigned seen) {
   return atomic_load_explicit(&pool->events, memory_order_acquire) != seen;
 }
 
-static void spin(fy_pool *pool, unsigned seen) {
-  int64_t until = fy_now_ns() + pool->spin_ns;
-  do {
+typedef bool done_fn(fy_pool *pool, loop *l, unsigned seen);
+
+static bool event_came(fy_pool *pool, loop *l, unsigned seen) {
+  (void)l;
+  return has_new_event(pool, seen);
+}
+
+static bool helpers_left(fy_pool *pool, loop *l, unsigned seen) {
+  (void)pool, (void)seen;
+  return atomic_load_explicit(&l->helpers, memory_order_acquire) == 0;
+}
+
+// Looks until |done| or the time is over; true if done.
+static inline bool watch(fy_pool *pool, done_fn *done, loop *l, unsigned seen, int64_t yield_ns) {
+  const int64_t start = fy_now_ns();
+  for (;;) {
     for (int i = 0; i < 16; i++) {
-      if (has_new_event(pool, seen)) return;
+      if (done(pool, l, seen)) return true;
       fy_cpu_relax();
     }
-  } while (fy_now_ns() < until);
+    const int64_t took = fy_now_ns() - start;
+    if (took > pool->spin_ns + yield_ns) return false;
+    if (took > pool->spin_ns) fy_thread_yield();
+  }
 }
 
 // With the lock held. One sleeper at a time: whoever wakes up wakes the next while work is left,
@@ -85,14 +131,14 @@ static void spin(fy_pool *pool, unsigned seen) {
 static void announce(fy_pool *pool) {
   atomic_fetch_add_explicit(&pool->events, 1, memory_order_release);
   if (pool->sleepers > 0) fy_cond_signal(&pool->wake);
+  if (pool->sleeping_helpers > 0) fy_cond_broadcast(&pool->wake_helpers);
 }
 
-static void help_loop(fy_pool *pool, loop *l) {
+static void help_loop(fy_pool *pool, loop *l, int self) {
   atomic_fetch_add_explicit(&l->helpers, 1, memory_order_relaxed);
-  bool more = atomic_load_explicit(&l->next, memory_order_relaxed) + 1 < l->chunks;
-  if (more && pool->sleepers > 0) fy_cond_signal(&pool->wake);
+  if (pool->sleepers > 0 && l->num_parts > 2) fy_cond_signal(&pool->wake);
   fy_unlock(&pool->mu);
-  run_chunks(l);
+  run_chunks(l, self);
   fy_lock(&pool->mu);
   bool waiting = l->waiting;  // before the decrement: after it, |l| may be gone
   if (atomic_fetch_sub_explicit(&l->helpers, 1, memory_order_release) == 1 && waiting) {
@@ -111,33 +157,36 @@ static void run_task(fy_pool *pool) {
 }
 
 // With the lock held: watches for events a while, then sleeps until there is one.
-static void rest(fy_pool *pool) {
+static void rest(fy_pool *pool, fy_cond *wake, int *sleepers) {
   unsigned seen = atomic_load_explicit(&pool->events, memory_order_relaxed);
   if (pool->spin_ns > 0) {
+    atomic_fetch_add_explicit(&pool->watching, 1, memory_order_relaxed);
     fy_unlock(&pool->mu);
-    spin(pool, seen);
+    watch(pool, event_came, NULL, seen, WORKER_YIELD_NS);
+    atomic_fetch_sub_explicit(&pool->watching, 1, memory_order_relaxed);
     fy_lock(&pool->mu);
     if (has_new_event(pool, seen)) return;
   }
-  pool->sleepers++;
-  fy_cond_wait(&pool->wake, &pool->mu);
-  pool->sleepers--;
+  ++*sleepers;
+  fy_cond_wait(wake, &pool->mu);
+  --*sleepers;
 }
 
 static void *work(void *arg) {
   fy_pool *pool = arg;
   fy_lock(&pool->mu);
+  const int self = ++pool->arrived;
   for (;;) {
     // Looked up once: a loop's chunks can run out at any moment, lock or not.
     loop *l = open_loop(pool);
     if (l) {
-      help_loop(pool, l);
+      help_loop(pool, l, self);
     } else if (pool->task_count > 0) {
       run_task(pool);
     } else if (pool->stopping) {
       break;
     } else {
-      rest(pool);
+      rest(pool, &pool->wake, &pool->sleepers);
     }
   }
   fy_unlock(&pool->mu);
@@ -182,8 +231,11 @@ fy_pool *fy_pool_new(int threads, const int *cpus, int num_cpus) {
   pool->spin_ns = fy_cpu_count() >= threads ? SPIN_NS : 0;
   atomic_init(&pool->started, false);
   atomic_init(&pool->events, 0);
-  fy_mutex_init(&pool->mu);
+  atomic_init(&pool->watching, 0);
+  atomic_init(&pool->missed, 0);
+  fy_mutex_init_brief(&pool->mu);
   fy_cond_init(&pool->wake);
+  fy_cond_init(&pool->wake_helpers);
   fy_cond_init(&pool->loop_done);
   return pool;
 }
@@ -197,6 +249,7 @@ void fy_pool_free(fy_pool *pool) {
   fy_unlock(&pool->mu);
   for (int i = 0; i < pool->num_workers; i++) fy_thread_join(pool->workers[i]);
   fy_cond_destroy(&pool->wake);
+  fy_cond_destroy(&pool->wake_helpers);
   fy_cond_destroy(&pool->loop_done);
   fy_mutex_destroy(&pool->mu);
   fy_free(pool->tasks);
@@ -236,6 +289,41 @@ bool fy_pool_submit(fy_pool *pool, void (*fn)(void *), void *arg) {
   return queued;
 }
 
+// With the lock held: the oldest queued task that |takes| likes becomes the first in the queue.
+static bool bring_forward(fy_pool *pool, bool (*takes)(void *, void *), void *arg) {
+  const size_t mask = pool->task_cap - 1;
+  for (size_t i = 0; i < pool->task_count; i++) {
+    const task found = pool->tasks[(pool->task_head + i) & mask];
+    if (!takes(arg, found.arg)) continue;
+    for (; i > 0; i--)
+      pool->tasks[(pool->task_head + i) & mask] = pool->tasks[(pool->task_head + i - 1) & mask];
+    pool->tasks[pool->task_head] = found;
+    return true;
+  }
+  return false;
+}
+
+void fy_pool_help(fy_pool *pool, bool (*done)(void *), bool (*takes)(void *, void *), void *arg) {
+  fy_lock(&pool->mu);
+  while (!done(arg)) {
+    loop *l = open_loop(pool);
+    if (l)
+      help_loop(pool, l, 0);
+    else if (bring_forward(pool, takes, arg))
+      run_task(pool);
+    else
+      rest(pool, &pool->wake_helpers, &pool->sleeping_helpers);
+  }
+  fy_unlock(&pool->mu);
+}
+
+void fy_pool_nudge(fy_pool *pool) {
+  fy_lock(&pool->mu);
+  atomic_fetch_add_explicit(&pool->events, 1, memory_order_release);
+  if (pool->sleeping_helpers > 0) fy_cond_broadcast(&pool->wake_helpers);
+  fy_unlock(&pool->mu);
+}
+
 static void publish(fy_pool *pool, loop *l) {
   fy_lock(&pool->mu);
   l->older = pool->loops;
@@ -253,19 +341,28 @@ static void retire(fy_pool *pool, loop *l) {
   bool idle = atomic_load_explicit(&l->helpers, memory_order_acquire) == 0;
   fy_unlock(&pool->mu);
   if (idle) return;
-  int64_t until = fy_now_ns() + pool->spin_ns;
-  do {
-    for (int i = 0; i < 16; i++) {
-      if (atomic_load_explicit(&l->helpers, memory_order_acquire) == 0) return;
-      fy_cpu_relax();
-    }
-  } while (fy_now_ns() < until);
+  if (pool->spin_ns > 0 && watch(pool, helpers_left, l, 0, CALLER_YIELD_NS)) return;
   fy_lock(&pool->mu);
   l->waiting = true;
   while (atomic_load_explicit(&l->helpers, memory_order_acquire) > 0) {
     fy_cond_wait(&pool->loop_done, &pool->mu);
   }
   fy_unlock(&pool->mu);
+}
+
+// Nobody watches and the loop is too short to wake somebody up for. If such loops follow each other
+// closely, a worker is called anyway, for those that come next.
+static bool better_alone(fy_pool *pool, int64_t chunks) {
+  if (chunks >= WAKING_CHUNKS || atomic_load_explicit(&pool->watching, memory_order_relaxed) > 0)
+    return false;
+  const int64_t now = fy_now_ns();
+  const int64_t last = atomic_exchange_explicit(&pool->missed, now, memory_order_relaxed);
+  if (pool->spin_ns > 0 && now - last < MISSED_NS) {
+    fy_lock(&pool->mu);
+    announce(pool);
+    fy_unlock(&pool->mu);
+  }
+  return true;
 }
 
 void fy_pool_for(fy_pool *pool, int64_t n, int64_t grain,
@@ -276,12 +373,27 @@ void fy_pool_for(fy_pool *pool, int64_t n, int64_t grain,
     fn(arg, 0, n);
     return;
   }
+  if (better_alone(pool, chunks)) {
+    fn(arg, 0, n);
+    return;
+  }
   int64_t most = (int64_t)pool->threads * CHUNKS_PER_THREAD;
   if (chunks > most) chunks = most;
-  loop l = {.fn = fn, .arg = arg, .chunks = chunks, .per_chunk = n / chunks, .longer = n % chunks};
-  atomic_init(&l.next, 0);
+  loop l;
+  l.fn = fn;
+  l.arg = arg;
+  l.per_chunk = n / chunks;
+  l.longer = n % chunks;
+  l.waiting = false;
+  l.newer = l.older = NULL;
+  l.num_parts = pool->threads < MAX_PARTS ? pool->threads : MAX_PARTS;
+  if (l.num_parts > chunks) l.num_parts = (int)chunks;
+  for (int i = 0; i < l.num_parts; i++) {
+    atomic_init(&l.parts[i].next, chunks * i / l.num_parts);
+    l.parts[i].end = chunks * (i + 1) / l.num_parts;
+  }
   atomic_init(&l.helpers, 0);
   publish(pool, &l);
-  run_chunks(&l);
+  run_chunks(&l, 0);
   retire(pool, &l);
 }

@@ -21,6 +21,13 @@ int fy_pool_threads(const fy_pool *pool);
 // has no workers.
 bool fy_pool_submit(fy_pool *pool, void (*fn)(void *), void *arg);
 
+// The calling thread works for the pool until done(arg): on anybody's loops, and on those queued
+// closures for which takes(arg, their arg) is true (others may block on something that only this
+// thread will do). Both are asked with the pool locked whenever something happened and after
+// fy_pool_nudge; they must be quick and must not call the pool.
+void fy_pool_help(fy_pool *pool, bool (*done)(void *), bool (*takes)(void *, void *), void *arg);
+void fy_pool_nudge(fy_pool *pool);
+
 // Calls fn(arg, begin, end) over [0, n) in pieces of at least |grain|; returns when all are done.
 // fn runs concurrently on distinct ranges. |pool| may be NULL: inline.
 void fy_pool_for(fy_pool *pool, int64_t n, int64_t grain,

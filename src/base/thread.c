@@ -88,6 +88,22 @@ void fy_sleep_ns(int64_t ns) {
   }
 }
 
+void fy_mutex_init_brief(fy_mutex *m) {
+#ifdef __GLIBC__
+  pthread_mutexattr_t attr;
+  pthread_mutexattr_init(&attr);
+  pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+  pthread_mutex_init(m, &attr);
+  pthread_mutexattr_destroy(&attr);
+#else
+  pthread_mutex_init(m, NULL);
+#endif
+}
+
+void fy_thread_yield(void) {
+  sched_yield();
+}
+
 int fy_cpu_count(void) {
 #ifdef __linux__
   cpu_set_t set;

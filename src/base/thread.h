@@ -17,6 +17,7 @@ typedef pthread_t fy_thread;
 static inline void fy_mutex_init(fy_mutex *m) {
   pthread_mutex_init(m, NULL);
 }
+void fy_mutex_init_brief(fy_mutex *m);  // for locks held for nanoseconds: waits awake at first
 static inline void fy_mutex_destroy(fy_mutex *m) {
   pthread_mutex_destroy(m);
 }
@@ -50,6 +51,7 @@ static inline void fy_thread_join(fy_thread t) {
 int64_t fy_now_ns(void);       // monotonic
 int64_t fy_wall_micros(void);  // since 1970
 void fy_sleep_ns(int64_t ns);
+void fy_thread_yield(void);  // lets another thread have the core
 int fy_cpu_count(void);  // CPUs this process may run on, at least 1
 static inline void fy_cpu_relax(void) {
 #if defined(__x86_64__) || defined(__i386__)

@@ -4,6 +4,7 @@
 #include "devices/devices.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -60,6 +61,14 @@ static void destroy(fy_device_set *set) {
   fy_free(set);
 }
 
+// As in TensorFlow, the environment has the last word; what is neither true nor false changes nothing.
+static bool grows(const fy_options *options) {
+  const char *force = getenv("TF_FORCE_GPU_ALLOW_GROWTH");
+  if (force && strcmp(force, "true") == 0) return true;
+  if (force && strcmp(force, "false") == 0) return false;
+  return options->allow_growth;
+}
+
 fy_code fy_devices_open(const fy_options *options, fy_device_set **out, fy_error *err) {
   *out = NULL;
   fy_device_set *set = fy_calloc(1, sizeof *set);
@@ -75,6 +84,9 @@ fy_code fy_devices_open(const fy_options *options, fy_device_set **out, fy_error
     destroy(set);
     return code;
   }
+  const bool whole = !grows(options);
+  for (int i = 0; i < set->n; i++)
+    fy_mempool_set_habits(set->items[i]->memory, options->queue ? options->queue_ms : 0, whole);
   set->client = set->items[0];
   *out = set;
   return FY_OK;

@@ -24,6 +24,8 @@ FY_MUST_CHECK fy_code fy_program_bind(fy_program *p, fy_error *err);
 FY_MUST_CHECK fy_code fy_program_make_tasks(fy_program *p, fy_error *err);
 // Tasks and layout; where a device's memory is too small, with copies that make room (fit.c).
 FY_MUST_CHECK fy_code fy_program_fit(fy_program *p, fy_error *err);
+// Bytes this process may have of |d| now: the limit of its pool, or what other processes leave.
+uint64_t fy_program_may_hold(const fy_device *d);
 // Offsets for all PLANNED values (layout.c).
 FY_MUST_CHECK fy_code fy_program_layout(fy_program *p, fy_error *err);
 

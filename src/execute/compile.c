@@ -15,6 +15,7 @@
 #include "execute/frames.h"
 #include "execute/kernel_call.h"
 #include "execute/program.h"
+#include "memory/registry.h"
 #include "optimize/optimize.h"
 
 #define FOLD_LIMIT_BYTES (10 << 20)
@@ -85,6 +86,21 @@ static fy_code check_requests(const fy_compile_args *a, const fy_place_options *
   return FY_OK;
 }
 
+// What other processes leave of the devices; NULL: there are none, or memory is short (then nobody counts).
+static const fy_place_load *others_load(fy_program *p, const fy_device_set *devices) {
+  fy_place_load *load = fy_arena_array(&p->arena, (size_t)devices->n, sizeof *load);
+  for (int i = 0; load && i < devices->n; i++) {
+    fy_device *d = devices->items[i];
+    fy_others others;
+    if (d->is_host) continue;
+    load[i].may_hold = fy_program_may_hold(d);
+    fy_registry_others(d, &others);
+    load[i].busy = others.busy;
+    load[i].others = others.processes ? fy_arena_strdup(&p->arena, others.who) : NULL;
+  }
+  return load;
+}
+
 fy_code fy_program_compile(fy_compile_args *a, fy_program **out, fy_error *err) {
   int64_t start = fy_now_ns();
   *out = NULL;
@@ -97,6 +113,7 @@ fy_code fy_program_compile(fy_compile_args *a, fy_program **out, fy_error *err) 
       .mode = a->options->place_tensorflow ? FY_PLACE_TENSORFLOW : FY_PLACE_AUTO,
       .soft = a->options->soft_placement,
       .default_device = a->default_device};
+  place.load = others_load(p, a->devices);
   fy_graph_set_evaluator(fy_constant_for_shapes);
   fy_code code = fy_refs_lower(a, err);
   if (!code) code = fy_graph_infer_all(a->graph, err);

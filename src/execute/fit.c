@@ -10,6 +10,7 @@
 #include "execute/needs.h"
 #include "execute/spill.h"
 #include "memory/pool.h"
+#include "memory/registry.h"
 
 #define ATTEMPTS 4  // an arena may be a little larger than what lives at once
 
@@ -73,10 +74,15 @@ static fy_code lay_out(fy_program *p, fy_error *err) {
   return fy_program_layout(p, err);
 }
 
-static uint64_t limit_of(const fy_device *d) {
+uint64_t fy_program_may_hold(const fy_device *d) {
   fy_mempool_stats s;
+  fy_others others;
   fy_mempool_stats_get(d->memory, &s);
-  return s.limit_bytes ? s.limit_bytes : d->facts.memory_limit;
+  fy_registry_others(d, &others);
+  const uint64_t limit = s.limit_bytes ? s.limit_bytes : d->facts.memory_limit;
+  const uint64_t total = d->facts.memory_total;
+  const uint64_t left = total > others.bytes ? total - others.bytes : 1;
+  return others.bytes && left < limit ? left : limit;
 }
 
 // What the plan takes of |space|; |*fixed|: the part that is results, which cannot wait elsewhere.
@@ -99,7 +105,7 @@ static uint64_t taken_of(const fy_program *p, int space, uint64_t *fixed) {
 static int first_over(const fy_program *p, uint64_t *budget) {
   for (int space = 1; space < p->plan.num_spaces; space++) {
     const fy_device *d = p->devices->items[space - 1];
-    uint64_t fixed, limit = limit_of(d);
+    uint64_t fixed, limit = fy_program_may_hold(d);
     if (d->is_host || !limit || taken_of(p, space, &fixed) <= limit) continue;
     *budget = limit > fixed + 512 ? limit - fixed - 512 : 0;
     return space;
@@ -137,12 +143,38 @@ static fy_code make_fit(fy_program *p, const snapshot *s, bool *done, fy_error *
   return FY_OK;
 }
 
+// Where the host's arena and what must lie beside it are more than the host has, the arena is a file.
+static void use_file(fy_program *p) {
+  const fy_device *d = p->devices->client;
+  fy_mempool_stats s;
+  fy_mempool_stats_get(d->memory, &s);
+  const uint64_t limit = s.limit_bytes ? s.limit_bytes : d->facts.memory_limit;
+  uint64_t beside = 0;
+  if (!p->plan.num_spaces || !p->plan.arena_bytes[0] || !limit) return;
+  const uint64_t arena = fy_mempool_taken(d->memory, p->plan.arena_bytes[0]);
+  for (uint32_t v = 0; v < p->num_values; v++) {
+    const fy_value *val = &p->values[v];
+    if (val->space || val->rank < 0 || val->root != v) continue;
+    if (val->storage == FY_STORE_FETCH) beside += fy_memory_tensor_taken(d, val->bytes);
+    // A limit counts what the allocator gives out; the machine's memory holds everything.
+    if (!s.limit_bytes && (val->storage == FY_STORE_CONST || val->storage == FY_STORE_FEED))
+      beside += val->bytes;
+  }
+  for (uint32_t i = 0; i < p->num_instrs; i++) beside += p->instrs[i].kept_bytes;
+  if (arena + beside > limit && beside <= limit) p->spill.file_bytes = p->plan.arena_bytes[0];
+}
+
 fy_code fy_program_fit(fy_program *p, fy_error *err) {
   snapshot s;
   uint64_t budget;
   bool done = true;
   FY_TRY(fy_program_find_needs(p, err));
-  if (!p->has_devices || !p->options->spill) return lay_out(p, err);
+  if (!p->options->spill) return lay_out(p, err);
+  if (!p->has_devices) {
+    FY_TRY(lay_out(p, err));
+    use_file(p);
+    return FY_OK;
+  }
   bool kept = keep(p, &s);
   fy_code code = kept ? lay_out(p, err) : fy_fail_oom(err, p->num_values * sizeof *s.values);
   if (!code && first_over(p, &budget)) code = make_fit(p, &s, &done, err);
@@ -151,5 +183,6 @@ fy_code fy_program_fit(fy_program *p, fy_error *err) {
     if (!code) code = lay_out(p, err);
   }
   drop(&s);
+  if (!code) use_file(p);
   return code;
 }

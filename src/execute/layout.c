@@ -7,6 +7,11 @@
 #include "execute/build.h"
 #include "execute/state.h"
 
+// What the user calls the maker of a value: a fed placeholder has a stand-in.
+static const char *user_name(const fy_node *n) {
+  return strcmp(n->op_name, "_Arg") == 0 && n->num_origins ? n->origins[0] : n->name;
+}
+
 // The values that share one memory: who reads it last, and whether all readers are in one task.
 typedef struct group {
   uint32_t last;
@@ -146,7 +151,7 @@ static fy_code plan_lives(fy_program *p, const group *g, fy_error *err) {
                                          .last = last,
                                          .space = val->space,
                                          .value = v,
-                                         .owner = val->node->name};
+                                         .owner = user_name(val->node)};
   }
   const size_t first_scratch = p->num_lives;
   for (uint32_t at = 0; at < p->num_instrs; at++) {

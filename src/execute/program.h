@@ -103,6 +103,7 @@ typedef struct fy_program {
   struct {                                // per run, because memory is short (spill.c)
     int64_t copies, bytes_in, bytes_out;  // to devices, to the host
     uint64_t spaces;                      // bit per memory that was too small
+    size_t file_bytes;  // the host's arena, where it is a file (spill_file.h); else 0
   } spill;
   bool has_devices;  // something runs or lies off the host
   const fy_options *options;

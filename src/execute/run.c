@@ -13,6 +13,7 @@
 #include "execute/state.h"
 #include "execute/trace.h"
 #include "memory/pool.h"
+#include "memory/registry.h"
 
 static fy_view called_function(const fy_node *n) {
   const fy_attr *f = strstr(n->op_name, "PartitionedCall") ? fy_attrs_get(&n->attrs, "f") : NULL;
@@ -292,11 +293,25 @@ typedef struct task_job {
 static void run_task(fy_run_state *s, fy_exec *e, uint32_t task);
 
 static void task_done(fy_run_state *s) {
+  fy_pool *pool = s->program->devices->client->pool;  // |s| may be somebody else's once finished
   if (atomic_fetch_sub_explicit(&s->tasks_left, 1, memory_order_acq_rel) != 1) return;
   fy_lock(&s->lock);
   s->finished = true;
   fy_cond_broadcast(&s->done);
   fy_unlock(&s->lock);
+  if (pool) fy_pool_nudge(pool);
+}
+
+static bool is_finished(void *arg) {
+  fy_run_state *s = arg;
+  fy_lock(&s->lock);
+  const bool finished = s->finished;
+  fy_unlock(&s->lock);
+  return finished;
+}
+
+static bool is_of(void *state, void *job) {
+  return ((const task_job *)job)->state == state;
 }
 
 static void task_entry(void *arg) {
@@ -375,6 +390,7 @@ static fy_code run_tasks(fy_run_state *s, fy_error *err) {
       run_task(s, s->main, t);
   }
   if (mine != FY_NO_VALUE) run_task(s, s->main, mine);
+  if (p->devices->client->pool) fy_pool_help(p->devices->client->pool, is_finished, is_of, s);
   fy_lock(&s->lock);
   while (!s->finished) fy_cond_wait(&s->done, &s->lock);
   fy_unlock(&s->lock);
@@ -524,5 +540,10 @@ fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds
   }
   clean(s, code != FY_OK);
   fy_state_recycle(s);
+  if (p->has_devices &&
+      fy_registry_tick()) {  // another process waits for memory: what is idle goes
+    fy_peers_reclaim(p);
+    for (int i = 0; i < p->devices->n; i++) fy_mempool_trim(p->devices->items[i]->memory, 0);
+  }
   return code;
 }

@@ -61,7 +61,7 @@ void fy_session_free(fy_session *s) {
   // What nobody uses any more goes back to the devices.
   for (int i = 0; s->devices && i < s->devices->n; i++)
     fy_mempool_trim(s->devices->items[i]->memory, 0);
-  if (s->devices) fy_registry_update(s->devices->items, s->devices->n);
+  if (s->devices) fy_registry_update();
   fy_free(s);
 }
 

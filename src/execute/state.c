@@ -11,6 +11,7 @@
 #include "execute/needs.h"
 #include "memory/pool.h"
 #include "memory/registry.h"
+#include "memory/spill_file.h"
 
 #define MAX_CONSTANT_SCAN 4096  // values of another program that are looked through
 #define MAX_IDLE_STATES   8     // kept per program for concurrent runs
@@ -105,6 +106,12 @@ static fy_code make_arenas(fy_run_state *s, fy_error *err) {
     size_t bytes = p->plan.arena_bytes[i];
     if (!bytes) continue;
     fy_device *d = i ? p->devices->items[i - 1] : p->devices->client;
+    if (!i && p->spill.file_bytes) {
+      fy_code code = fy_spill_file_map(p->options->spill_dir, bytes, &s->arenas[0], err);
+      if (code) name_largest(p, i, d, err);
+      if (code) return code;
+      continue;
+    }
     fy_code code =
         fy_mempool_alloc(d->memory, bytes, "planned memory of a program", &s->arenas[i], err);
     if (code == FY_RESOURCE_EXHAUSTED) name_largest(p, i, d, err);
@@ -159,7 +166,7 @@ static fy_code make_state(fy_program *p, fy_run_state **out, fy_error *err) {
     code = fy_fail_oom(err, n * sizeof *s->planned);
   if (!code) code = make_arenas(s, err);
   if (!code) code = make_headers(s, err);
-  fy_registry_update(p->devices->items, p->devices->n);
+  fy_registry_update();
   if (code) {
     fy_state_free(s);
     return code;
@@ -279,6 +286,10 @@ void fy_state_free(fy_run_state *s) {
     if (s->slots && s->slots[v] == &s->planned[v]) fy_tensor_deinit(&s->planned[v]);
   for (int i = 0; s->arenas && i < p->plan.num_spaces; i++) {
     if (!s->arenas[i]) continue;
+    if (!i && p->spill.file_bytes) {
+      fy_spill_file_unmap(s->arenas[0], p->spill.file_bytes);
+      continue;
+    }
     fy_mempool *pool = i ? p->devices->items[i - 1]->memory : host_pool(p);
     fy_mempool_release(pool, s->arenas[i]);
     fy_count_held(fy_callables_counters(p->callables), i,

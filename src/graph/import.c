@@ -525,6 +525,7 @@ static fy_code run(fy_import *im, fy_arena *arena, fy_import_results *r, fy_erro
   FY_TRY(check_options(im, err));
   FY_TRY(index_nodes(im, err));
   FY_TRY(find_edges(im, err));
+  FY_TRY(fy_import_ahead(im, err));
   FY_TRY(make_nodes(im, err));
   FY_TRY(close_loops(im, err));
   if (r) {
@@ -547,7 +548,7 @@ fy_code fy_graph_import(fy_graph *g, const Tensorflow__GraphDef *def,
   if (results) *results = (fy_import_results){0};
   if (!im.options->function_body) FY_TRY(check_versions(def->versions, err));
   fy_arena_init(&im.tmp);
-  im.tensor_options = (fy_wire_tensor_options){FY_WIRE_SPLAT_BYTES, &im.splat_budget};
+  im.tensor_options = (fy_wire_tensor_options){FY_WIRE_SPLAT_BYTES, &im.splat_budget, &im.ready};
   fy_funclib_mark mark = fy_funclib_begin(g->functions);
   fy_code code = fy_funclib_import(g->functions, def->library, err);
   if (!code) code = run(&im, arena, results, err);
@@ -561,6 +562,7 @@ fy_code fy_graph_import(fy_graph *g, const Tensorflow__GraphDef *def,
     if (producer < g->producer) g->producer = producer;
     if (min_consumer > g->min_consumer) g->min_consumer = min_consumer;
   }
+  fy_import_ahead_end(&im);
   fy_map_free(&im.index);
   fy_map_free(&im.def_prefixes);
   fy_map_free(&im.graph_prefixes);

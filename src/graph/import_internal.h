@@ -41,6 +41,7 @@ typedef struct fy_import {
   size_t num_inputs, cap_inputs;
   int64_t splat_budget;
   fy_wire_tensor_options tensor_options;
+  fy_imap ready;  // large constants that were read ahead: proto -> tensor (a reference each)
 } fy_import;
 
 bool fy_import_is_merge(const char *op);
@@ -50,6 +51,9 @@ const fy_import_map *fy_import_find_map(fy_import *im, fy_view name, int32_t ind
 bool fy_import_name_taken(const fy_import *im, const char *name);
 // A name like "name_1" that neither the graph nor the GraphDef has; NULL when short of memory.
 const char *fy_import_unique(fy_import *im, const char *name);
+// import_ahead.c
+FY_MUST_CHECK fy_code fy_import_ahead(fy_import *im, fy_error *err);
+void fy_import_ahead_end(fy_import *im);
 // Makes node |number|: all its inputs but back edges exist. Appends to |order|.
 FY_MUST_CHECK fy_code fy_import_make(fy_import *im, size_t number, fy_error *err);
 

@@ -7,29 +7,35 @@
 //              and backwards. A life goes to the end of its gap whose neighbour lives longer, so
 //              that the space left over stays in one piece: optimal on chains (even steps low, odd
 //              steps high) and on the nested lives of training. O(n x gaps).
+//   retry      the same under a ceiling near the bound, going back some steps where that fails.
 //   from peak  packs the lives at the fullest step without a hole, then replays both sides of it.
-//   by order   places one life after the other (large first, long first, …) into the tightest gap
-//              among those already placed that overlap it in time. O(n x overlapping lives).
-//   promoted   by order again, with the lives that stick out at the top moved to the front.
-// It stops at the lower bound (real models mostly reach it) or near it, or when the work is used up. Work is counted, not timed, so that the same lives always get the same plan.
+//   skyline    fills memory from the bottom up, always where the least is placed yet, with lives that
+//              lie within that stretch of time; which of them goes first is a key: area, length, …, and
+//              then the same keys with some noise. O(n log n) each.
+// It stops at the lower bound (real models mostly reach it) or near it, or when the work is used up.
+// Work is counted, not timed, so that the same lives always get the same plan.
 // Invariant: times are compressed to the T distinct start steps; two lives overlap before exactly
 // if they overlap after, because an overlap always contains a start.
 
 #include "memory/plan_impl.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 
-#define ALIGN        64
-#define WORK_LIMIT   14000000  // pairs of lives looked at, over all attempts by order
-#define MAX_ATTEMPTS 24
-#define MANY_LIVES   4000
+#define ALIGN         64
+#define WORK_LIMIT    3000000  // pieces and nodes looked at, over all attempts
+#define MAX_ATTEMPTS  64
+#define MANY_LIVES    4000
+#define FIRST_SKYLINE 9  // the attempts before cost little
+#define RETRY_WORK    500000
+#define FEW_AT_ONCE   100
 
 // --- choosing ---
 
-typedef enum sort_key { BY_START, BY_END, BY_BYTES, BY_AREA, BY_LENGTH } sort_key;
+typedef enum sort_key { BY_START, BY_END, BY_BYTES, BY_LENGTH } sort_key;
 
 typedef struct sort_entry {
   double a, b;  // compared in this order, larger first
@@ -43,108 +49,129 @@ static int compare_entries(const void *x, const void *y) {
   return a->item < b->item ? -1 : a->item > b->item;
 }
 
-static bool sort_order(planner *p, sort_key key) {
-  sort_entry *e = fy_malloc(p->n * sizeof *e);
+// Sorts the |n| items of |list|.
+static bool sort_list(const planner *p, sort_key key, uint32_t *list, uint32_t n) {
+  sort_entry *e = fy_malloc(((size_t)n + 1) * sizeof *e);
   if (!e) return false;
-  for (uint32_t i = 0; i < p->n; i++) {
+  for (uint32_t k = 0; k < n; k++) {
+    const uint32_t i = list[k];
     const item *it = &p->items[i];
     double bytes = (double)it->bytes, length = (double)(it->last - it->first) + 1;
     switch (key) {
-      case BY_START: e[i] = (sort_entry){-(double)it->first, bytes, i}; break;
-      case BY_END: e[i] = (sort_entry){(double)it->last, bytes, i}; break;
-      case BY_BYTES: e[i] = (sort_entry){bytes, length, i}; break;
-      case BY_AREA: e[i] = (sort_entry){bytes * length, bytes, i}; break;
-      case BY_LENGTH: e[i] = (sort_entry){length, bytes, i}; break;
+      case BY_START: e[k] = (sort_entry){-(double)it->first, bytes, i}; break;
+      case BY_END: e[k] = (sort_entry){(double)it->last, bytes, i}; break;
+      case BY_BYTES: e[k] = (sort_entry){bytes, length, i}; break;
+      case BY_LENGTH: e[k] = (sort_entry){length, bytes, i}; break;
     }
   }
-  qsort(e, p->n, sizeof *e, compare_entries);
-  for (uint32_t i = 0; i < p->n; i++) p->order[i] = e[i].item;
+  qsort(e, n, sizeof *e, compare_entries);
+  for (uint32_t k = 0; k < n; k++) list[k] = e[k].item;
   fy_free(e);
   return true;
+}
+
+// |order| by start, or backwards by end; each is sorted once.
+static bool sort_order(planner *p, bool backwards) {
+  const uint32_t side = backwards;
+  p->order = p->orders[side];
+  if (p->sorted[side]) return true;
+  for (uint32_t i = 0; i < p->n; i++) p->order[i] = i;
+  p->sorted[side] = sort_list(p, backwards ? BY_END : BY_START, p->order, p->n);
+  return p->sorted[side];
 }
 
 static void keep_if_better(planner *p, size_t bytes) {
   if (bytes >= p->best_bytes) return;
   p->best_bytes = bytes;
   for (uint32_t i = 0; i < p->n; i++) p->best[i] = p->items[i].offset;
-  memcpy(p->best_order, p->order, p->n * sizeof *p->order);
 }
 
-// Moves the items that reach |bytes| to the front of |order|, the others keep their sequence.
-static void promote(planner *p, size_t bytes) {
-  uint32_t front = 0, *rest = p->heads, num_rest = 0;  // heads is free between attempts
-  for (uint32_t k = 0; k < p->n; k++) {
-    uint32_t i = p->order[k];
-    if (p->items[i].offset + p->items[i].bytes == bytes)
-      p->order[front++] = i;
-    else
-      rest[num_rest++] = i;
-  }
-  memcpy(p->order + front, rest, num_rest * sizeof *rest);
-}
-
-// The lower bound, or so near that looking further is not worth the time.
-// With many lives every attempt costs milliseconds: then 3.5 % is near.
-static bool is_good(const planner *p) {
-  size_t allowed = p->bound / (p->n > MANY_LIVES ? 28 : 256);
-  return p->best_bytes != SIZE_MAX && p->best_bytes - p->bound <= allowed;
+// The lower bound, or so near that looking further is not worth the time: the longer it took, the more
+// is near, and with many lives sooner (every attempt of the skyline costs milliseconds).
+static bool is_good(const planner *p, uint32_t attempt) {
+  const bool late = attempt >= 24 || (attempt >= FIRST_SKYLINE && p->n > MANY_LIVES);
+  const size_t part = late ? 28 : attempt >= 12 ? 50 : 256;
+  return p->best_bytes != SIZE_MAX && p->best_bytes - p->bound <= p->bound / part;
 }
 
 // From the peak outwards: nothing is wasted where nothing may be, and further away there is room
 // for holes. |key| says which lives at the peak lie lowest.
 static bool try_from_peak(planner *p, sort_key key) {
-  if (!sort_order(p, key)) return false;
   p->num_peak = 0;
-  for (uint32_t k = 0; k < p->n; k++) {
-    const item *it = &p->items[p->order[k]];
-    if (it->first <= p->peak && it->last >= p->peak) p->peak_order[p->num_peak++] = p->order[k];
+  for (uint32_t i = 0; i < p->n; i++) {
+    const item *it = &p->items[i];
+    if (it->first <= p->peak && it->last >= p->peak) p->peak_order[p->num_peak++] = i;
   }
-  if (!sort_order(p, BY_START)) return false;
+  if (!sort_list(p, key, p->peak_order, p->num_peak) || !sort_order(p, false)) return false;
   size_t after = fy_plan_beside_peak(p, false);
   if (after >= p->best_bytes) return true;
-  if (!sort_order(p, BY_END)) return false;
+  if (!sort_order(p, true)) return false;
   size_t before = fy_plan_beside_peak(p, true);
   keep_if_better(p, after > before ? after : before);
   return true;
 }
 
 static bool try_by_time(planner *p, bool backwards) {
-  if (!sort_order(p, backwards ? BY_END : BY_START)) return false;
+  if (!sort_order(p, backwards)) return false;
   keep_if_better(p, fy_plan_by_time(p, backwards));
   return true;
 }
 
-// Each sequence in turn; then what does not fit well is tried first, as long as that helps at times.
-static bool try_by_order(planner *p) {
-  static const sort_key keys[] = {BY_AREA, BY_BYTES, BY_LENGTH};
-  if (!fy_plan_slots(p)) return false;
-  uint64_t cost = 0;  // of one attempt, about
+// Keys weigh bytes against length: b * l, l, l * sqrt b, b * sqrt l; later rounds add noise.
+static void make_keys(planner *p, uint32_t attempt) {
+  uint64_t noise = 0x9e3779b97f4a7c15u * (attempt + 1);
+  const uint32_t kind = attempt % 4;
   for (uint32_t i = 0; i < p->n; i++) {
-    uint32_t end = p->items[i].last / p->slot_steps;
-    for (uint32_t k = p->items[i].first / p->slot_steps; k <= end; k++) {
-      cost += (p->slot_begin[k + 1] - p->slot_begin[k]) / 2;
+    const item *it = &p->items[i];
+    double bytes = (double)it->bytes, length = (double)(it->last - it->first) + 1;
+    double key = kind == 0   ? bytes * length
+                 : kind == 1 ? length + bytes / ((double)p->bound + 1)
+                 : kind == 2 ? length * sqrt(bytes)
+                             : bytes * sqrt(length);
+    if (attempt >= 4) {
+      noise = noise * 6364136223846793005u + 1442695040888963407u;
+      key *= 1 + (double)(noise >> 40) / (1 << 24);
     }
+    p->keys[i] = key;
   }
-  p->work = 0;
-  size_t tried = 0;
-  for (; tried < 3 && !is_good(p) && p->work + cost <= WORK_LIMIT; tried++) {
-    if (!sort_order(p, keys[tried])) return false;
-    keep_if_better(p, fy_plan_by_order(p));
-  }
-  memcpy(p->order, p->best_order, p->n * sizeof *p->order);
-  for (; tried < MAX_ATTEMPTS && !is_good(p) && p->work + cost <= WORK_LIMIT; tried++) {
-    size_t bytes = fy_plan_by_order(p);
-    keep_if_better(p, bytes);
-    promote(p, bytes);
-  }
-  return true;
 }
 
+// Under ceilings a little above the bound. Not with many lives at once: a step back is dear then.
+static bool try_retry(planner *p, uint32_t level) {
+  static const size_t parts[] = {SIZE_MAX, 64, 29};
+  uint64_t length = 0;
+  for (uint32_t i = 0; i < p->n; i++) length += p->items[i].last - p->items[i].first + 1;
+  const size_t ceiling = p->bound + p->bound / parts[level] / ALIGN * ALIGN;
+  if (length / p->steps > FEW_AT_ONCE || ceiling >= p->best_bytes) return true;
+  if (!sort_order(p, false)) return false;
+  keep_if_better(p, fy_plan_retry(p, ceiling, RETRY_WORK));
+  return !p->starved;
+}
+
+// One attempt after the other, from those that cost least and win most often, as long as there is work
+// left for another like the longest so far.
 static bool search(planner *p) {
   static const sort_key stacks[] = {BY_START, BY_END, BY_LENGTH, BY_BYTES};
-  bool ok = try_by_time(p, false) && (is_good(p) || try_by_time(p, true));
-  for (size_t k = 0; ok && k < 4 && !is_good(p); k++) ok = try_from_peak(p, stacks[k]);
-  return ok && (is_good(p) || try_by_order(p));
+  uint64_t longest = 0;
+  bool ok = true;
+  for (uint32_t attempt = 0; ok && attempt < MAX_ATTEMPTS && !is_good(p, attempt); attempt++) {
+    const uint64_t before = p->work;
+    if (before + longest > WORK_LIMIT) break;
+    if (attempt < 2) {
+      ok = try_by_time(p, attempt == 1);
+    } else if (attempt < 5) {
+      ok = try_retry(p, attempt - 2);
+    } else if (attempt < FIRST_SKYLINE) {
+      ok = try_from_peak(p, stacks[attempt - 5]);
+    } else {
+      ok = p->sky || fy_plan_skyline_init(p);
+      make_keys(p, attempt - FIRST_SKYLINE);
+      if (ok) keep_if_better(p, fy_plan_skyline(p));
+      if (p->work - before > longest) longest = p->work - before;
+    }
+  }
+  fy_plan_skyline_free(p);
+  return ok;
 }
 
 // --- setting up ---
@@ -201,39 +228,38 @@ static bool compress(planner *p, uint32_t *out_peak_step) {
 
 static void planner_free(planner *p) {
   fy_free(p->items);
-  fy_free(p->order);
+  fy_free(p->orders[0]);
+  fy_free(p->orders[1]);
   fy_free(p->heads);
   fy_free(p->peak_order);
-  fy_free(p->filed);
-  fy_free(p->found);
-  fy_free(p->slot_begin);
-  fy_free(p->slot_count);
   fy_free(p->pieces);
   fy_free(p->best);
-  fy_free(p->best_order);
+  fy_free(p->keys);
+  fy_plan_skyline_free(p);
 }
 
 static bool planner_init(planner *p, size_t n) {
   memset(p, 0, sizeof *p);
   p->best_bytes = SIZE_MAX;
   p->items = fy_calloc(n, sizeof *p->items);
-  p->order = fy_calloc(n, sizeof *p->order);
+  p->orders[0] = fy_calloc(n, sizeof *p->orders[0]);
+  p->orders[1] = fy_calloc(n, sizeof *p->orders[1]);
   p->heads = fy_calloc(n, sizeof *p->heads);
   p->peak_order = fy_calloc(n, sizeof *p->peak_order);
-  p->found = fy_calloc(n, sizeof *p->found);
-  p->slot_begin = fy_calloc(n + 1, sizeof *p->slot_begin);
-  p->slot_count = fy_calloc(n + 1, sizeof *p->slot_count);
   p->pieces = fy_calloc(2 * n + 3, sizeof *p->pieces);
   p->best = fy_calloc(n, sizeof *p->best);
-  p->best_order = fy_calloc(n, sizeof *p->best_order);
-  return p->items && p->order && p->heads && p->peak_order && p->found && p->slot_begin &&
-         p->slot_count && p->pieces && p->best && p->best_order;
+  p->keys = fy_calloc(n, sizeof *p->keys);
+  return p->items && p->orders[0] && p->orders[1] && p->heads && p->peak_order && p->pieces &&
+         p->best && p->keys;
 }
 
 static fy_code plan_space(planner *p, fy_life *lives, size_t n, int space, fy_memplan *out,
                           fy_error *err) {
   size_t total = 0;
   p->n = p->steps = 0;
+  p->work = 0;
+  p->starved = false;
+  p->sorted[0] = p->sorted[1] = false;
   p->bound = 0;
   p->best_bytes = SIZE_MAX;
   for (size_t i = 0; i < n; i++) {

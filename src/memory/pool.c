@@ -7,9 +7,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/slab.h"
 #include "memory/pool_impl.h"
+#include "memory/registry.h"
 
 #define HOLDERS_SHOWN 5
+#define RETRY_NS      ((int64_t)2 * 1000 * 1000)  // between two looks at what others have
 
 fy_mempool *fy_mempool_new(fy_device *device, uint64_t limit_bytes) {
   fy_mempool *pool = fy_calloc(1, sizeof *pool);
@@ -20,27 +23,28 @@ fy_mempool *fy_mempool_new(fy_device *device, uint64_t limit_bytes) {
     snprintf(pool->name, sizeof pool->name, "cpu");
   else
     snprintf(pool->name, sizeof pool->name, "%.15s_%d_bfc", device->type, device->index);
-  atomic_init(&pool->in_use, 1);
+  atomic_init(&pool->in_use, pool->host ? 1 : 0);
   fy_mutex_init(&pool->lock);
-  fy_map_init(&pool->holders);
+  if (!pool->host) pool->quick = fy_aligned_alloc(FY_QUICK_SHARDS * sizeof *pool->quick);
+  if (pool->quick) memset(pool->quick, 0, FY_QUICK_SHARDS * sizeof *pool->quick);
+  for (int i = 0; pool->quick && i < FY_QUICK_SHARDS; i++) atomic_flag_clear(&pool->quick[i].lock);
   fy_mempool_set_limit(pool, limit_bytes);
+  pool->account = fy_account_open(device, pool);
   return pool;
 }
 
 static void destroy(fy_mempool *pool) {
   fy_pool_free_regions(pool);
-  for (uint32_t i = 0; i < pool->holders.n; i++) {
-    fy_holder *h = pool->holders.items[i].value;
-    if (h) fy_free(h->name);
-    fy_free(h);
-  }
-  fy_map_free(&pool->holders);
+  if (pool->quick) fy_aligned_free(pool->quick);
   fy_mutex_destroy(&pool->lock);
   fy_free(pool);
 }
 
 void fy_mempool_free(fy_mempool *pool) {
   if (!pool) return;
+  if (!pool->host) fy_pool_free_regions(pool);
+  fy_account_close(pool->account, pool);
+  pool->account = NULL;
   if (!pool->host)
     destroy(pool);
   else if (atomic_fetch_sub_explicit(&pool->in_use, 1, memory_order_acq_rel) == 1)
@@ -51,7 +55,23 @@ const char *fy_mempool_name(const fy_mempool *pool) {
   return pool->name;
 }
 
-// --- host: counting ---
+// --- counting ---
+
+// |n| bytes were taken, which made |now| in use.
+static void note_taken(fy_mempool *pool, long long n, long long now) {
+  long long peak = atomic_load_explicit(&pool->peak, memory_order_relaxed);
+  while (now > peak && !atomic_compare_exchange_weak_explicit(
+                           &pool->peak, &peak, now, memory_order_relaxed, memory_order_relaxed)) {
+  }
+  // Statistics that may lose a race: an exact count is not worth a second locked instruction.
+  long long count = atomic_load_explicit(&pool->count, memory_order_relaxed);
+  atomic_store_explicit(&pool->count, count + 1, memory_order_relaxed);
+  if (n > atomic_load_explicit(&pool->largest, memory_order_relaxed)) {
+    atomic_store_explicit(&pool->largest, n, memory_order_relaxed);
+  }
+}
+
+// --- host ---
 
 bool fy_mempool_count(fy_mempool *pool, size_t bytes) {
   long long n = (long long)bytes;
@@ -60,17 +80,7 @@ bool fy_mempool_count(fy_mempool *pool, size_t bytes) {
     atomic_fetch_sub_explicit(&pool->in_use, n, memory_order_relaxed);  // the caller keeps the pool
     return false;
   }
-  long long peak = atomic_load_explicit(&pool->peak, memory_order_relaxed);
-  while (now - 1 > peak &&
-         !atomic_compare_exchange_weak_explicit(&pool->peak, &peak, now - 1, memory_order_relaxed,
-                                                memory_order_relaxed)) {
-  }
-  // Statistics that may lose a race: an exact count is not worth a second locked instruction.
-  long long count = atomic_load_explicit(&pool->count, memory_order_relaxed);
-  atomic_store_explicit(&pool->count, count + 1, memory_order_relaxed);
-  if (n > atomic_load_explicit(&pool->largest, memory_order_relaxed)) {
-    atomic_store_explicit(&pool->largest, n, memory_order_relaxed);
-  }
+  note_taken(pool, n, now - 1);
   return true;
 }
 
@@ -79,10 +89,10 @@ void fy_mempool_uncount(fy_mempool *pool, size_t bytes) {
   if (atomic_fetch_sub_explicit(&pool->in_use, n, memory_order_acq_rel) == n) destroy(pool);
 }
 
-// Host blocks remember their size in front.
+// Host blocks remember in front how large they are and the piece of a slab they are, if any.
 #define HOST_HEADER 64
 
-static fy_code host_alloc(fy_mempool *pool, size_t bytes, void **out, fy_error *err) {
+static fy_code host_alloc(fy_mempool *pool, size_t bytes, bool weights, void **out, fy_error *err) {
   size_t total;
   if (!fy_add_size(bytes, HOST_HEADER, &total) || total > PTRDIFF_MAX ||
       !fy_mempool_count(pool, total)) {
@@ -97,12 +107,14 @@ static fy_code host_alloc(fy_mempool *pool, size_t bytes, void **out, fy_error *
                    "are in use",
                    pool->name, want, used, limit);
   }
-  char *p = fy_aligned_alloc(total);
+  fy_slab_piece *piece = weights && bytes >= FY_SLAB_BYTES ? fy_slab_alloc(total) : NULL;
+  char *p = piece ? piece->data : fy_aligned_alloc(total);
   if (!p) {
     fy_mempool_uncount(pool, total);
     return fy_fail_oom(err, bytes);
   }
   memcpy(p, &total, sizeof total);
+  memcpy(p + sizeof total, &piece, sizeof piece);
   *out = p + HOST_HEADER;
   return FY_OK;
 }
@@ -110,8 +122,13 @@ static fy_code host_alloc(fy_mempool *pool, size_t bytes, void **out, fy_error *
 static void host_release(fy_mempool *pool, void *p) {
   char *block = (char *)p - HOST_HEADER;
   size_t total;
+  fy_slab_piece *piece;
   memcpy(&total, block, sizeof total);
-  fy_aligned_free(block);
+  memcpy(&piece, block + sizeof total, sizeof piece);
+  if (piece)
+    fy_slab_free(piece);
+  else
+    fy_aligned_free(block);
   fy_mempool_uncount(pool, total);
 }
 
@@ -122,65 +139,51 @@ size_t fy_mempool_taken(const fy_mempool *pool, size_t bytes) {
 
 // --- holders ---
 
-// Without memory for the name the chunk is nobody's: a report is no reason to fail.
-static fy_holder *holder_add(fy_mempool *pool, const char *owner, size_t bytes) {
-  if (!owner) owner = "(unnamed)";
-  fy_holder *h = fy_map_gets(&pool->holders, owner);
-  if (!h) {
-    h = fy_calloc(1, sizeof *h);
-    if (h) h->name = fy_strdup(owner);
-    if (!h || !h->name || !fy_map_puts(&pool->holders, h->name, h)) {
-      if (h) fy_free(h->name);
-      fy_free(h);
-      return NULL;
-    }
-  }
-  h->bytes += bytes;
-  h->chunks++;
-  return h;
+static int compare_owners(const void *a, const void *b) {
+  return strcmp((*(fy_chunk *const *)a)->owner, (*(fy_chunk *const *)b)->owner);
 }
 
-static void holder_subtract(fy_mempool *pool, fy_holder *h, size_t bytes) {
-  if (!h) return;
-  h->bytes -= bytes;
-  if (--h->chunks) return;
-  fy_map_remove(&pool->holders, h->name, strlen(h->name));
-  fy_free(h->name);
-  fy_free(h);
+typedef struct holder {  // everything one owner holds
+  const char *name;
+  uint64_t bytes;
+} holder;
+
+static int compare_holders(const void *a, const void *b) {
+  const holder *x = a, *y = b;
+  return x->bytes > y->bytes ? -1 : x->bytes < y->bytes ? 1 : strcmp(x->name, y->name);
 }
 
+// Without memory for the list there is none: a report is no reason to fail.
 static void print_holders(const fy_mempool *pool, size_t top, fy_str *out) {
-  uint64_t shown = 0, named = 0, before = UINT64_MAX;
-  const fy_holder *last = NULL;
-  size_t count = 0, others = 0;
-  for (uint32_t i = 0; i < pool->holders.n; i++) {
-    const fy_holder *h = pool->holders.items[i].value;
-    if (h) named += h->bytes, others++;
+  size_t n = 0, num = 0;
+  fy_chunk **used = fy_calloc(pool->num_in_use + 1, sizeof *used);
+  holder *holders = fy_calloc(pool->num_in_use + 1, sizeof *holders);
+  for (const fy_region *r = pool->regions; used && holders && r; r = r->next)
+    for (fy_chunk *c = r->first; c; c = c->next)
+      if (atomic_load(&c->state) == FY_CHUNK_USED && n < pool->num_in_use) used[n++] = c;
+  if (used) qsort(used, n, sizeof *used, compare_owners);
+  for (size_t i = 0; i < n; i++) {
+    if (!num || strcmp(holders[num - 1].name, used[i]->owner) != 0)
+      holders[num++] = (holder){.name = used[i]->owner};
+    holders[num - 1].bytes += used[i]->taken;
   }
-  for (; count < top; count++) {  // few: choosing the next largest each time is simplest
-    const fy_holder *next = NULL;
-    bool after_last = last == NULL;
-    for (uint32_t i = 0; i < pool->holders.n; i++) {
-      const fy_holder *h = pool->holders.items[i].value;
-      if (!h) continue;
-      bool eligible = h->bytes < before || (h->bytes == before && after_last && h != last);
-      if (h == last) after_last = true;
-      if (eligible && (!next || h->bytes > next->bytes)) next = h;
-    }
-    if (!next) break;
+  if (holders) qsort(holders, num, sizeof *holders, compare_holders);
+  uint64_t rest = 0;
+  for (size_t i = 0; i < num; i++) {
     char size[32];
-    fy_human_bytes((double)next->bytes, size);
-    fy_str_printf(out, "  %s from %s\n", size, next->name);
-    shown += next->bytes;
-    before = next->bytes;
-    last = next;
-    others--;
+    fy_human_bytes((double)holders[i].bytes, size);
+    if (i < top)
+      fy_str_printf(out, "  %s from %s\n", size, holders[i].name);
+    else
+      rest += holders[i].bytes;
   }
-  if (others) {
+  if (num > top) {
     char size[32];
-    fy_human_bytes((double)(named - shown), size);
-    fy_str_printf(out, "  Remaining %zu nodes with %s\n", others, size);
+    fy_human_bytes((double)rest, size);
+    fy_str_printf(out, "  Remaining %zu nodes with %s\n", num - top, size);
   }
+  fy_free(used);
+  fy_free(holders);
 }
 
 void fy_mempool_holders(fy_mempool *pool, size_t top, fy_str *out) {
@@ -192,7 +195,9 @@ void fy_mempool_holders(fy_mempool *pool, size_t top, fy_str *out) {
 // --- taking and giving ---
 
 // Says which it is: too little memory, memory in pieces, or a device that gave less than it should.
-static fy_code fail_full(const fy_mempool *pool, size_t bytes, const fy_error *why, fy_error *err) {
+static fy_code fail_full(fy_mempool *pool, size_t bytes, const fy_error *why, fy_error *err) {
+  fy_quick_flush(pool);
+  pool->stats.bytes_in_use = (uint64_t)atomic_load(&pool->in_use);
   const fy_mempool_stats *s = &pool->stats;
   uint64_t free_bytes = s->reserved_bytes - s->bytes_in_use;
   uint64_t left = s->limit_bytes > s->reserved_bytes ? s->limit_bytes - s->reserved_bytes : 0;
@@ -209,7 +214,12 @@ static fy_code fail_full(const fy_mempool *pool, size_t bytes, const fy_error *w
           "Allocator (%s) ran out of memory trying to allocate %s. In use %s of the limit of %s; "
           "free inside the pool %s, largest piece %s; not yet taken from the device %s.\n",
           pool->name, want, used, limit, idle, piece, rest);
-  if (why && why->code) {
+  if (pool->refused) {
+    fy_others others;
+    fy_registry_others(pool->device, &others);
+    fy_error_append(err, "This is another process's memory: %s%s%s%s.\n", fy_error_text(why),
+                    others.who[0] ? " (" : "", others.who, others.who[0] ? ")" : "");
+  } else if (why && why->code) {
     fy_error_append(err,
                     "This is somebody else's memory (another process, or another session of this "
                     "one), for the limit allows it. The device refused to give more: %s\n",
@@ -227,24 +237,48 @@ static fy_code fail_full(const fy_mempool *pool, size_t bytes, const fy_error *w
   return FY_RESOURCE_EXHAUSTED;
 }
 
-fy_code fy_mempool_alloc(fy_mempool *pool, size_t bytes, const char *owner, void **out,
-                         fy_error *err) {
-  *out = NULL;
-  if (pool->host) return host_alloc(pool, bytes, out, err);
-  size_t rounded = bytes ? (bytes + FY_POOL_UNIT - 1) / FY_POOL_UNIT * FY_POOL_UNIT : FY_POOL_UNIT;
+// Counts |rounded| bytes if the limit allows it. The limit may be below what is reserved: it bounds what
+// is in use.
+static bool reserve(fy_mempool *pool, size_t rounded, long long *out_now) {
+  const long long n = (long long)rounded;
+  *out_now = atomic_fetch_add_explicit(&pool->in_use, n, memory_order_relaxed) + n;
+  if (FY_LIKELY(*out_now <= atomic_load_explicit(&pool->limit, memory_order_relaxed))) return true;
+  atomic_fetch_sub_explicit(&pool->in_use, n, memory_order_relaxed);
+  return false;
+}
+
+static fy_chunk *take(fy_mempool *pool, size_t rounded, fy_error *why) {
+  long long now;
+  pool->refused = false;
+  if (!reserve(pool, rounded, &now)) return NULL;
+  fy_chunk *c = fy_pool_take(pool, rounded, why);
+  if (c)
+    note_taken(pool, (long long)rounded, now);
+  else
+    atomic_fetch_sub_explicit(&pool->in_use, (long long)rounded, memory_order_relaxed);
+  return c;
+}
+
+// With the lock, waiting for other processes if that is wanted.
+static fy_code take_slowly(fy_mempool *pool, size_t bytes, size_t rounded, const char *owner,
+                           void **out, fy_error *err) {
   fy_error why;
   fy_error_init(&why);
   fy_code code = FY_OK;
   fy_lock(&pool->lock);
-  // |rounded| is below |bytes| when rounding up passed SIZE_MAX.
-  fy_chunk *c = rounded >= bytes ? fy_pool_take(pool, rounded, &why) : NULL;
+  fy_chunk *c = take(pool, rounded, &why);
+  for (int64_t until = 0; !c && pool->refused && pool->queue_ns > 0;) {
+    const int64_t now = fy_now_ns();
+    if (!until) until = now + pool->queue_ns;
+    if (now >= until) break;
+    fy_unlock(&pool->lock);  // what this process gives back meanwhile helps too
+    fy_sleep_ns(RETRY_NS);
+    fy_error_clear(&why);
+    fy_lock(&pool->lock);
+    c = take(pool, rounded, &why);
+  }
   if (c) {
-    fy_mempool_stats *s = &pool->stats;
-    c->holder = holder_add(pool, owner, c->bytes);
-    s->num_allocs++;
-    s->bytes_in_use += c->bytes;
-    if (s->bytes_in_use > s->peak_bytes_in_use) s->peak_bytes_in_use = s->bytes_in_use;
-    if (c->bytes > s->largest_alloc_bytes) s->largest_alloc_bytes = c->bytes;
+    fy_pool_name(c, owner);
     *out = c->at;
   } else if (why.code && why.code != FY_RESOURCE_EXHAUSTED) {
     code = why.code;  // the device is gone, not full
@@ -258,22 +292,64 @@ fy_code fy_mempool_alloc(fy_mempool *pool, size_t bytes, const char *owner, void
   return code;
 }
 
+fy_code fy_mempool_alloc(fy_mempool *pool, size_t bytes, const char *owner, void **out,
+                         fy_error *err) {
+  *out = NULL;
+  if (pool->host) return host_alloc(pool, bytes, false, out, err);
+  const size_t rounded = fy_mempool_taken(pool, bytes);
+  if (rounded < bytes || rounded > PTRDIFF_MAX) {  // rounding up passed SIZE_MAX
+    fy_lock(&pool->lock);
+    fy_code code = fail_full(pool, bytes, NULL, err);
+    fy_unlock(&pool->lock);
+    return code;
+  }
+  fy_chunk *c = fy_quick_take(pool, rounded);
+  if (FY_UNLIKELY(!c)) return take_slowly(pool, bytes, rounded, owner, out, err);
+  long long now;
+  if (FY_UNLIKELY(!reserve(pool, rounded, &now))) {
+    fy_lock(&pool->lock);
+    fy_pool_give(pool, c);
+    fy_unlock(&pool->lock);
+    return take_slowly(pool, bytes, rounded, owner, out, err);
+  }
+  note_taken(pool, (long long)rounded, now);
+  fy_pool_name(c, owner);
+  atomic_store_explicit(&c->state, FY_CHUNK_USED, memory_order_relaxed);
+  *out = atomic_load_explicit(&c->at, memory_order_relaxed);
+  return FY_OK;
+}
+
+fy_code fy_mempool_alloc_weights(fy_mempool *pool, size_t bytes, const char *owner, void **out,
+                                 fy_error *err) {
+  *out = NULL;
+  if (pool->host) return host_alloc(pool, bytes, true, out, err);
+  return fy_mempool_alloc(pool, bytes, owner, out, err);
+}
+
 void fy_mempool_release(fy_mempool *pool, void *p) {
   if (!p) return;
   if (pool->host) {
     host_release(pool, p);
     return;
   }
-  fy_lock(&pool->lock);
-  fy_chunk *c = fy_pool_find(pool, p);
-  if (c) {
-    pool->stats.bytes_in_use -= c->bytes;
-    holder_subtract(pool, c->holder, c->bytes);
-    fy_pool_give(pool, c);
-    // Over a lowered limit, what becomes free goes back at once.
-    if (pool->stats.reserved_bytes > pool->stats.limit_bytes) {
-      fy_pool_trim_regions(pool, pool->stats.limit_bytes);
-    }
+  fy_chunk *c = fy_pool_peek(pool, p);
+  if (FY_LIKELY(c && atomic_load_explicit(&c->state, memory_order_relaxed) == FY_CHUNK_USED)) {
+    const bool over = atomic_load_explicit(&pool->reserved, memory_order_relaxed) >
+                      atomic_load_explicit(&pool->limit, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&pool->in_use, (long long)c->taken, memory_order_relaxed);
+    if (FY_LIKELY(!over)) c = fy_quick_keep(pool, c);
+    if (FY_LIKELY(!c)) return;
+    fy_lock(&pool->lock);
+  } else {
+    fy_lock(&pool->lock);
+    c = fy_pool_find(pool, p);
+    if (c && atomic_load(&c->state) != FY_CHUNK_USED) c = NULL;  // given back twice
+    if (c) atomic_fetch_sub_explicit(&pool->in_use, (long long)c->taken, memory_order_relaxed);
+  }
+  if (c) fy_pool_give(pool, c);
+  // Over a lowered limit, what becomes free goes back at once.
+  if (pool->stats.reserved_bytes > pool->stats.limit_bytes) {
+    fy_pool_trim_regions(pool, pool->stats.limit_bytes);
   }
   fy_unlock(&pool->lock);
 }
@@ -295,6 +371,17 @@ void fy_mempool_set_limit(fy_mempool *pool, uint64_t bytes) {
   fy_unlock(&pool->lock);
 }
 
+void fy_mempool_set_habits(fy_mempool *pool, int64_t queue_ms, bool whole) {
+  fy_lock(&pool->lock);
+  pool->queue_ns = queue_ms * 1000000;
+  pool->whole = whole;
+  fy_unlock(&pool->lock);
+}
+
+void fy_mempool_busy(fy_mempool *pool, int64_t ns) {
+  fy_account_busy(pool->account, ns);
+}
+
 void fy_mempool_stats_get(fy_mempool *pool, fy_mempool_stats *out) {
   if (pool->host) {
     memset(out, 0, sizeof *out);
@@ -307,7 +394,12 @@ void fy_mempool_stats_get(fy_mempool *pool, fy_mempool_stats *out) {
     out->limit_bytes = (uint64_t)atomic_load(&pool->limit);
   } else {
     fy_lock(&pool->lock);
+    fy_quick_flush(pool);
     *out = pool->stats;
+    out->bytes_in_use = (uint64_t)atomic_load(&pool->in_use);
+    out->peak_bytes_in_use = (uint64_t)atomic_load(&pool->peak);
+    out->num_allocs = (uint64_t)atomic_load(&pool->count);
+    out->largest_alloc_bytes = (uint64_t)atomic_load(&pool->largest);
     out->largest_free_bytes = fy_pool_largest_free(pool);
     fy_unlock(&pool->lock);
   }
@@ -315,16 +407,11 @@ void fy_mempool_stats_get(fy_mempool *pool, fy_mempool_stats *out) {
 }
 
 void fy_mempool_reset_peak(fy_mempool *pool) {
-  if (pool->host) {
-    atomic_store(&pool->peak, atomic_load(&pool->in_use) - 1);
-    atomic_store(&pool->count, 0);
-    atomic_store(&pool->largest, 0);
-    return;
-  }
+  atomic_store(&pool->peak, atomic_load(&pool->in_use) - (pool->host ? 1 : 0));
+  atomic_store(&pool->count, 0);
+  atomic_store(&pool->largest, 0);
+  if (pool->host) return;
   fy_lock(&pool->lock);
-  pool->stats.peak_bytes_in_use = pool->stats.bytes_in_use;
   pool->stats.peak_reserved_bytes = pool->stats.reserved_bytes;
-  pool->stats.num_allocs = 0;
-  pool->stats.largest_alloc_bytes = 0;
   fy_unlock(&pool->lock);
 }

@@ -24,6 +24,9 @@ void fy_mempool_free(fy_mempool *pool);  // everything goes back to the device; 
 // RESOURCE_EXHAUSTED with TensorFlow's words and who holds what. |owner| may be NULL.
 FY_MUST_CHECK fy_code fy_mempool_alloc(fy_mempool *pool, size_t bytes, const char *owner,
                                        void **out, fy_error *err);
+// The same for what stays as long as a model does: on the host in a slab (base/slab.h).
+FY_MUST_CHECK fy_code fy_mempool_alloc_weights(fy_mempool *pool, size_t bytes, const char *owner,
+                                               void **out, fy_error *err);
 void fy_mempool_release(fy_mempool *pool, void *p);  // NULL is fine
 // What a request for |bytes| by fy_mempool_alloc adds to bytes_in_use (rounding, the host's header);
 // and what a tensor of |bytes| by fy_memory_tensor adds.
@@ -33,6 +36,11 @@ size_t fy_memory_tensor_taken(const fy_device *device, size_t bytes);
 void fy_mempool_trim(fy_mempool *pool, uint64_t keep_bytes);
 // A lower limit trims what is free at once; then new requests fail until enough is released.
 void fy_mempool_set_limit(fy_mempool *pool, uint64_t bytes);
+// |queue_ms|: how long a request waits while other processes have the memory of a shared device; 0 = it
+// fails at once. |whole|: the first use takes all that the limit allows (TensorFlow's way without
+// allow_growth).
+void fy_mempool_set_habits(fy_mempool *pool, int64_t queue_ms, bool whole);
+void fy_mempool_busy(fy_mempool *pool, int64_t ns);  // its device worked so long for this process
 void fy_mempool_stats_get(fy_mempool *pool, fy_mempool_stats *out);
 void fy_mempool_reset_peak(fy_mempool *pool);  // as reset_memory_stats: peak = now, counts = 0
 const char *fy_mempool_name(const fy_mempool *pool);  // "cpu", "GPU_0_bfc"

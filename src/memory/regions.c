@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "memory/pool_impl.h"
+#include "memory/registry.h"
 
 #define FIRST_REGION_BYTES ((size_t)2 << 20)
 #define SMALL_REST_BYTES   ((size_t)256 << 10)  // not worth keeping for later
@@ -75,55 +76,107 @@ size_t fy_pool_largest_free(const fy_mempool *pool) {
   return 0;
 }
 
-// --- chunks in use, by address ---
+// --- chunks ---
 
-static size_t slot_of(const fy_mempool *pool, const void *p) {
+static fy_chunk *chunk_new(fy_mempool *pool, char *at, size_t bytes, fy_region *region) {
+  fy_chunk *c = pool->spare;
+  if (c)
+    pool->spare = c->next;
+  else if (!(c = fy_calloc(1, sizeof *c)))
+    return NULL;
+  atomic_store_explicit(&c->at, at, memory_order_relaxed);
+  atomic_store_explicit(&c->state, FY_CHUNK_FREE, memory_order_relaxed);
+  c->bytes = bytes;
+  c->region = region;
+  c->prev = c->next = c->smaller = c->larger = NULL;
+  return c;
+}
+
+static void chunk_drop(fy_mempool *pool, fy_chunk *c) {
+  atomic_store_explicit(&c->at, NULL, memory_order_relaxed);
+  atomic_store_explicit(&c->state, FY_CHUNK_FREE, memory_order_relaxed);
+  c->next = pool->spare;
+  pool->spare = c;
+}
+
+static bool is_free(const fy_chunk *c) {
+  return atomic_load_explicit(&c->state, memory_order_relaxed) == FY_CHUNK_FREE;
+}
+
+static size_t slot_of(const fy_address_table *t, const void *p) {
   uint64_t h = (uint64_t)(uintptr_t)p / FY_POOL_UNIT * 0x9E3779B97F4A7C15ull;
-  return (size_t)(h >> 32) & (pool->num_slots - 1);
+  return (size_t)(h >> 32) & (t->num_slots - 1);
+}
+
+static void address_link(fy_address_table *t, fy_chunk *c) {
+  _Atomic(fy_chunk *) *slot = &t->slots[slot_of(t, c->at)];
+  atomic_store_explicit(&c->same_slot, atomic_load_explicit(slot, memory_order_relaxed),
+                        memory_order_relaxed);
+  atomic_store_explicit(slot, c, memory_order_release);
 }
 
 static bool address_add(fy_mempool *pool, fy_chunk *c) {
-  if (pool->num_in_use == pool->num_slots) {
-    size_t slots = pool->num_slots ? 2 * pool->num_slots : 64;
-    fy_chunk **to = fy_calloc(slots, sizeof *to), **from = pool->by_address;
+  fy_address_table *t = atomic_load_explicit(&pool->by_address, memory_order_relaxed);
+  if (!t || pool->num_in_use == t->num_slots) {
+    const size_t n = t ? 2 * t->num_slots : 64;
+    fy_address_table *to = fy_calloc(1, sizeof *to + n * sizeof *to->slots);
     if (!to) return false;
-    size_t old = pool->num_slots;
-    pool->num_slots = slots;
-    pool->by_address = to;
-    for (size_t i = 0; i < old; i++) {
-      for (fy_chunk *x = from[i], *next; x; x = next) {
+    to->older = t;
+    to->num_slots = n;
+    for (size_t i = 0; t && i < t->num_slots; i++) {
+      for (fy_chunk *x = t->slots[i], *next; x; x = next) {
         next = x->same_slot;
-        size_t slot = slot_of(pool, x->at);
-        x->same_slot = to[slot];
-        to[slot] = x;
+        address_link(to, x);
       }
     }
-    fy_free(from);
+    atomic_store_explicit(&pool->by_address, to, memory_order_release);
+    t = to;
   }
-  size_t slot = slot_of(pool, c->at);
-  c->same_slot = pool->by_address[slot];
-  pool->by_address[slot] = c;
+  address_link(t, c);
   pool->num_in_use++;
   return true;
 }
 
 static void address_remove(fy_mempool *pool, fy_chunk *c) {
-  fy_chunk **at = &pool->by_address[slot_of(pool, c->at)];
-  while (*at != c) at = &(*at)->same_slot;
-  *at = c->same_slot;
+  fy_address_table *t = atomic_load_explicit(&pool->by_address, memory_order_relaxed);
+  _Atomic(fy_chunk *) *at = &t->slots[slot_of(t, c->at)];
+  while (atomic_load_explicit(at, memory_order_relaxed) != c)
+    at = &atomic_load_explicit(at, memory_order_relaxed)->same_slot;
+  atomic_store_explicit(at, atomic_load_explicit(&c->same_slot, memory_order_relaxed),
+                        memory_order_release);
   pool->num_in_use--;
 }
 
+// What is in use stays in its list; others may be linked and unlinked meanwhile, which can lead astray but
+// not into memory that is gone. Who does not find it asks again with the lock.
+fy_chunk *fy_pool_peek(fy_mempool *pool, const void *p) {
+  fy_address_table *t = atomic_load_explicit(&pool->by_address, memory_order_acquire);
+  fy_chunk *c = t ? atomic_load_explicit(&t->slots[slot_of(t, p)], memory_order_acquire) : NULL;
+  for (int steps = 0; c && steps < 32; steps++) {
+    if (atomic_load_explicit(&c->at, memory_order_relaxed) == p) return c;
+    c = atomic_load_explicit(&c->same_slot, memory_order_acquire);
+  }
+  return NULL;
+}
+
 fy_chunk *fy_pool_find(fy_mempool *pool, void *p) {
-  fy_chunk *c = pool->num_slots ? pool->by_address[slot_of(pool, p)] : NULL;
+  fy_address_table *t = pool->by_address;
+  fy_chunk *c = t ? t->slots[slot_of(t, p)] : NULL;
   while (c && c->at != (char *)p) c = c->same_slot;
   return c;
+}
+
+void fy_pool_name(fy_chunk *c, const char *owner) {
+  if (!owner) owner = "(unnamed)";
+  size_t i = 0;
+  for (; i + 1 < sizeof c->owner && owner[i]; i++) c->owner[i] = owner[i];
+  c->owner[i] = 0;
 }
 
 // --- regions ---
 
 static bool region_is_free(const fy_region *r) {
-  return !r->first->in_use && !r->first->next;
+  return is_free(r->first) && !r->first->next;
 }
 
 static void region_drop(fy_mempool *pool, fy_region **at) {
@@ -131,15 +184,18 @@ static void region_drop(fy_mempool *pool, fy_region **at) {
   *at = r->next;
   for (fy_chunk *c = r->first, *next; c; c = next) {
     next = c->next;
-    if (!c->in_use) bin_remove(pool, c);
-    fy_free(c);
+    if (is_free(c)) bin_remove(pool, c);
+    chunk_drop(pool, c);
   }
   pool->device->ops->free(pool->device, r->base, r->bytes);
+  fy_account_give(pool->account, r->bytes);
   pool->stats.reserved_bytes -= r->bytes;
+  atomic_store(&pool->reserved, (long long)pool->stats.reserved_bytes);
   fy_free(r);
 }
 
 void fy_pool_trim_regions(fy_mempool *pool, uint64_t keep_bytes) {
+  fy_quick_flush(pool);
   for (fy_region **at = &pool->regions; *at && pool->stats.reserved_bytes > keep_bytes;) {
     if (region_is_free(*at))
       region_drop(pool, at);
@@ -150,26 +206,45 @@ void fy_pool_trim_regions(fy_mempool *pool, uint64_t keep_bytes) {
 }
 
 void fy_pool_free_regions(fy_mempool *pool) {
+  for (int i = 0; pool->quick && i < FY_QUICK_SHARDS; i++) pool->quick[i].n = 0;
   while (pool->regions) region_drop(pool, &pool->regions);
-  fy_free(pool->by_address);
+  while (pool->spare) {
+    fy_chunk *next = pool->spare->next;
+    fy_free(pool->spare);
+    pool->spare = next;
+  }
+  for (fy_address_table *t = pool->by_address, *older; t; t = older) {
+    older = t->older;
+    fy_free(t);
+  }
+  pool->by_address = NULL;
+  pool->num_in_use = 0;
 }
 
 // Takes a region of |bytes| from the device; it becomes one free chunk.
 static fy_chunk *region_take(fy_mempool *pool, size_t bytes, fy_error *why) {
   fy_region *r = fy_calloc(1, sizeof *r);
-  fy_chunk *c = fy_calloc(1, sizeof *c);
+  fy_chunk *c = chunk_new(pool, NULL, bytes, r);
   void *base = NULL;
   bool ok = r && c;
   if (!ok) fy_fail_oom(why, sizeof *r);
-  if (!ok || pool->device->ops->alloc(pool->device, bytes, &base, why) != FY_OK) {
+  if (ok && !fy_account_take(pool->account, bytes, why)) {
+    pool->refused = true;
+    ok = false;
+  } else if (ok && pool->device->ops->alloc(pool->device, bytes, &base, why) != FY_OK) {
+    fy_account_give(pool->account, bytes);
+    ok = false;
+  }
+  if (!ok) {
     fy_free(r);
-    fy_free(c);
+    if (c) chunk_drop(pool, c);
     return NULL;
   }
   *r = (fy_region){.base = base, .bytes = bytes, .first = c, .next = pool->regions};
-  *c = (fy_chunk){.at = base, .bytes = bytes, .region = r};
+  atomic_store_explicit(&c->at, (char *)base, memory_order_relaxed);
   pool->regions = r;
   pool->stats.reserved_bytes += bytes;
+  atomic_store(&pool->reserved, (long long)pool->stats.reserved_bytes);
   if (pool->stats.reserved_bytes > pool->stats.peak_reserved_bytes) {
     pool->stats.peak_reserved_bytes = pool->stats.reserved_bytes;
   }
@@ -189,10 +264,15 @@ static fy_chunk *grow(fy_mempool *pool, size_t bytes, fy_error *why) {
   // request that does not fit what a generous region would leave over.
   size_t half = (size_t)(left / 2 / FY_POOL_UNIT * FY_POOL_UNIT);
   size_t want = step < half ? step : half;
-  if (left <= SMALL_REST_BYTES) want = (size_t)left;
+  if (left <= SMALL_REST_BYTES || (pool->whole && !pool->regions && limit < INT64_MAX / 2))
+    want = (size_t)left;
   if (want < bytes) want = bytes;
   fy_chunk *c = region_take(pool, want, why);
-  if (!c && want > bytes) c = region_take(pool, bytes, why);  // the device has less than we thought
+  if (!c && want > bytes) {  // the device has less than we thought
+    fy_error_clear(why);
+    pool->refused = false;
+    c = region_take(pool, bytes, why);
+  }
   if (c) pool->next_region_bytes = doubled || step >= LARGEST_STEP ? step : 2 * step;
   return c;
 }
@@ -212,10 +292,10 @@ static bool trim_would_help(const fy_mempool *pool, size_t bytes) {
 static void split(fy_mempool *pool, fy_chunk *c, size_t bytes) {
   size_t rest = c->bytes - bytes;
   if (rest < FY_POOL_UNIT || rest < bytes / 16) return;
-  fy_chunk *tail = fy_calloc(1, sizeof *tail);
+  fy_chunk *tail = chunk_new(pool, c->at + bytes, rest, c->region);
   if (!tail) return;
-  *tail = (fy_chunk){
-      .at = c->at + bytes, .bytes = rest, .region = c->region, .prev = c, .next = c->next};
+  tail->prev = c;
+  tail->next = c->next;
   if (c->next) c->next->prev = tail;
   c->next = tail;
   c->bytes = bytes;
@@ -223,9 +303,9 @@ static void split(fy_mempool *pool, fy_chunk *c, size_t bytes) {
 }
 
 fy_chunk *fy_pool_take(fy_mempool *pool, size_t bytes, fy_error *why) {
-  // The limit may have been lowered below what is reserved: then it bounds what is in use.
-  if (pool->stats.bytes_in_use + bytes > pool->stats.limit_bytes) return NULL;
+  pool->refused = false;
   fy_chunk *c = best_fit(pool, bytes);
+  if (!c && fy_quick_flush(pool)) c = best_fit(pool, bytes);
   if (!c) c = grow(pool, bytes, why);
   if (!c && trim_would_help(pool, bytes)) {
     fy_pool_trim_regions(pool, 0);
@@ -235,31 +315,31 @@ fy_chunk *fy_pool_take(fy_mempool *pool, size_t bytes, fy_error *why) {
   if (!address_add(pool, c)) return NULL;  // stays free
   bin_remove(pool, c);
   split(pool, c, bytes);
-  c->in_use = true;
+  c->taken = bytes;
+  atomic_store_explicit(&c->state, FY_CHUNK_USED, memory_order_relaxed);
   return c;
 }
 
 // |gone| is free, not in a bin, and next to |c|, which takes its bytes.
-static void absorb_next(fy_chunk *c) {
+static void absorb_next(fy_mempool *pool, fy_chunk *c) {
   fy_chunk *gone = c->next;
   c->bytes += gone->bytes;
   c->next = gone->next;
   if (c->next) c->next->prev = c;
-  fy_free(gone);
+  chunk_drop(pool, gone);
 }
 
 void fy_pool_give(fy_mempool *pool, fy_chunk *c) {
   address_remove(pool, c);
-  c->in_use = false;
-  c->holder = NULL;
-  if (c->next && !c->next->in_use) {
+  atomic_store_explicit(&c->state, FY_CHUNK_FREE, memory_order_relaxed);
+  if (c->next && is_free(c->next)) {
     bin_remove(pool, c->next);
-    absorb_next(c);
+    absorb_next(pool, c);
   }
-  if (c->prev && !c->prev->in_use) {
+  if (c->prev && is_free(c->prev)) {
     c = c->prev;
     bin_remove(pool, c);
-    absorb_next(c);
+    absorb_next(pool, c);
   }
   bin_add(pool, c);
 }

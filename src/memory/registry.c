@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory/registry.h"
+// registry.c: the file, its slots, and who is alive. What this process writes is account.c.
+
+#include "memory/registry_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "base/thread.h"
-#include "memory/pool.h"
 
-#define MAGIC 0x4652593100000001u  // layout 1
-
-typedef struct slot {
-  atomic_int pid;              // 0: free
-  atomic_uint_least64_t born;  // when the process started, in the kernel's ticks: pids come again
-  atomic_uint version;         // odd while it is written
-  fy_registry_process what;
-} slot;
-
-typedef struct table {
-  atomic_uint_least64_t magic;
-  slot slots[FY_REGISTRY_SLOTS];
-} table;
+#define MAGIC (0x4652593100000000u + FY_REGISTRY_LAYOUT)
 
 static fy_mutex lock = FY_MUTEX_INIT;
-static table *shared;
-static slot *mine;
-static pid_t owner;  // of |mine|: a child of fork() has none
+static fy_registry_table *shared;
+static fy_registry_slot *mine;
+static int file = -1;
+static pid_t owner;  // of |mine| and |file|: a child of fork() has none
 static bool tried;
 
-// Fields 14, 15 and 22 of /proc/PID/stat: ticks of user and system time, and of the start.
+void fy_registry_hold(void) {
+  fy_lock(&lock);
+}
+
+void fy_registry_let_go(void) {
+  fy_unlock(&lock);
+}
+
+// Fields 3, 14, 15 and 22 of /proc/PID/stat: state, ticks of user and system time, and of the start.
+// False also for a process that is dead and only waits for its parent to notice.
 static bool times_of(pid_t pid, uint64_t *born, uint64_t *used) {
-  char path[48], text[1024];
+  char path[48], text[1024], state;
   snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
@@ -49,62 +49,62 @@ static bool times_of(pid_t pid, uint64_t *born, uint64_t *used) {
   char *at = strrchr(text, ')');  // the name may hold anything
   unsigned long long user, sys, start;
   if (!at || sscanf(at + 1,
-                    " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d "
+                    " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d "
                     "%*d %llu",
-                    &user, &sys, &start) != 3)
+                    &state, &user, &sys, &start) != 4)
     return false;
   *born = start;
   *used = user + sys;
-  return true;
+  return state != 'Z' && state != 'X';
 }
 
-static bool alive(const slot *s, uint64_t *used) {
+bool fy_registry_alive(const fy_registry_slot *s, uint64_t *used) {
   uint64_t born;
   pid_t pid = atomic_load(&s->pid);
   if (pid <= 0 || (kill(pid, 0) && errno == ESRCH)) return false;
   return times_of(pid, &born, used) && born == atomic_load(&s->born);
 }
 
-static void open_table(void) {
-  char path[128];
+static void path_of(char out[160]) {
   const char *where = getenv("FERRY_REGISTRY");
-  if (tried) return;
-  tried = true;
-  if (where && strcmp(where, "off") == 0) return;
   if (where && *where)
-    snprintf(path, sizeof path, "%s", where);
+    snprintf(out, 160, "%s", where);
   else
-    snprintf(path, sizeof path, "/dev/shm/ferry.%u", (unsigned)getuid());
-  int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    snprintf(out, 160, "/dev/shm/ferry.%u.%d", (unsigned)getuid(), FY_REGISTRY_LAYOUT);
+}
+
+static int open_file(void) {
+  char path[160];
+  path_of(path);
+  return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+fy_registry_table *fy_registry_open(void) {
+  if (tried) return shared;
+  tried = true;
+  const char *where = getenv("FERRY_REGISTRY");
+  if (where && strcmp(where, "off") == 0) return NULL;
   struct stat st;
-  if (fd < 0) return;
+  int fd = open_file();
+  if (fd < 0) return NULL;
   // Only a file of our own: somebody else could put lies in the way.
   if (fstat(fd, &st) == 0 && st.st_uid == getuid() && S_ISREG(st.st_mode) &&
-      ((size_t)st.st_size >= sizeof(table) || ftruncate(fd, (off_t)sizeof(table)) == 0)) {
-    void *p = mmap(NULL, sizeof(table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+      ((size_t)st.st_size >= sizeof *shared || ftruncate(fd, (off_t)sizeof *shared) == 0)) {
+    void *p = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (p != MAP_FAILED) shared = p;
   }
-  close(fd);
   uint_least64_t none = 0;
   if (shared && !atomic_compare_exchange_strong(&shared->magic, &none, MAGIC) && none != MAGIC) {
     munmap(shared, sizeof *shared);  // of another version
     shared = NULL;
   }
-}
-
-static void take_slot(void) {
-  uint64_t born, used;
-  if (!shared || (mine && owner == getpid()) || !times_of(getpid(), &born, &used)) return;
-  mine = NULL;
-  for (int i = 0; i < FY_REGISTRY_SLOTS && !mine; i++) {
-    slot *s = &shared->slots[i];
-    int was = atomic_load(&s->pid);
-    if (was && alive(s, &used)) continue;
-    if (!atomic_compare_exchange_strong(&s->pid, &was, (int)getpid())) continue;
-    atomic_store(&s->born, born);
-    mine = s;
+  if (shared) {
+    file = fd;
     owner = getpid();
+  } else {
+    close(fd);
   }
+  return shared;
 }
 
 static void program_name(char out[32]) {
@@ -115,62 +115,139 @@ static void program_name(char out[32]) {
   out[strcspn(out, "\n")] = 0;
 }
 
-void fy_registry_update(fy_device *const *devices, int n) {
-  fy_lock(&lock);
-  open_table();
-  take_slot();
-  if (mine) {
-    fy_registry_process *w = &mine->what;
-    atomic_fetch_add(&mine->version, 1);
-    w->pid = owner;
-    if (!w->name[0]) program_name(w->name);
-    w->num_devices = 0;
-    for (int i = 0; i < n && w->num_devices < FY_REGISTRY_DEVICES; i++) {
-      const fy_device *d = devices[i];
-      fy_registry_device *out = &w->devices[w->num_devices++];
-      fy_mempool_stats s;
-      fy_mempool_stats_get(d->memory, &s);
-      snprintf(out->name, sizeof out->name, "%.15s:%d", d->type, d->index);
-      snprintf(out->backend, sizeof out->backend, "%s", d->ops->backend);
-      out->in_use = s.bytes_in_use;
-      out->peak = s.peak_bytes_in_use;
-      out->reserved = s.reserved_bytes;
-      out->limit = s.limit_bytes ? s.limit_bytes : d->facts.memory_limit;
-    }
-    atomic_fetch_add(&mine->version, 1);
+// After a fork neither the slot nor the lock is ours.
+static void leave_parent(void) {
+  if (owner == getpid()) return;
+  if (file >= 0) close(file);
+  file = open_file();
+  mine = NULL;
+  owner = getpid();
+}
+
+fy_registry_slot *fy_registry_mine(void) {
+  uint64_t born, used;
+  if (!fy_registry_open()) return NULL;
+  leave_parent();
+  if (mine || !times_of(getpid(), &born, &used) || !fy_registry_file_lock()) return mine;
+  for (int i = 0; i < FY_REGISTRY_SLOTS && !mine; i++) {
+    fy_registry_slot *s = &shared->slots[i];
+    int was = atomic_load(&s->pid);
+    if (was && fy_registry_alive(s, &used)) continue;
+    if (!atomic_compare_exchange_strong(&s->pid, &was, (int)getpid())) continue;
+    // Nobody reads what the last owner left: the start does not match before this is done.
+    memset(s->devices, 0, sizeof s->devices);
+    program_name(s->name);
+    atomic_store(&s->born, born);
+    mine = s;
   }
-  fy_unlock(&lock);
+  fy_registry_file_unlock();
+  return mine;
+}
+
+bool fy_registry_file_lock(void) {
+  int failed = -1;
+  leave_parent();
+  if (file >= 0)
+    while ((failed = flock(file, LOCK_EX)) != 0 && errno == EINTR) {
+    }
+  return failed == 0;
+}
+
+void fy_registry_file_unlock(void) {
+  flock(file, LOCK_UN);
+}
+
+static double busy_of(const fy_registry_entry *e) {
+  const int64_t since = atomic_load(&e->since_ns[0]), now = fy_now_ns();
+  const uint64_t busy = atomic_load(&e->busy_ns), before = atomic_load(&e->since_busy[0]);
+  if (!since || now <= since || busy < before) return 0;
+  const double share = (double)(busy - before) / (double)(now - since);
+  return share > 1 ? 1 : share;
+}
+
+void fy_registry_read(const fy_registry_entry *e, fy_registry_device *out) {
+  for (int attempt = 0; attempt < 100; attempt++) {  // a writer that died half-way: as it is
+    unsigned before = atomic_load(&e->version);
+    *out = e->what;
+    if (!(before & 1) && atomic_load(&e->version) == before) break;
+  }
+  out->name[sizeof out->name - 1] = 0;
+  out->backend[sizeof out->backend - 1] = 0;
+  out->shared[sizeof out->shared - 1] = 0;
+  out->reserved = atomic_load(&e->reserved);
+  out->busy = busy_of(e);
 }
 
 int fy_registry_list(fy_registry_process *out, int max) {
   int n = 0;
   fy_lock(&lock);
-  open_table();
+  const fy_registry_table *t = fy_registry_open();
+  const bool locked = t && fy_registry_file_lock();
   struct timespec up;
   clock_gettime(CLOCK_BOOTTIME, &up);
-  const double ticks = (double)sysconf(_SC_CLK_TCK);
-  for (int i = 0; shared && i < FY_REGISTRY_SLOTS && n < max; i++) {
-    slot *s = &shared->slots[i];
+  const double ticks = (double)sysconf(_SC_CLK_TCK), cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
+  for (int i = 0; t && i < FY_REGISTRY_SLOTS && n < max; i++) {
+    const fy_registry_slot *s = &t->slots[i];
     uint64_t used = 0;
-    if (!atomic_load(&s->pid) || !alive(s, &used)) continue;
-    for (int attempt = 0; attempt < 100; attempt++) {  // a writer that died half-way: as it is
-      unsigned before = atomic_load(&s->version);
-      out[n] = s->what;
-      if (!(before & 1) && atomic_load(&s->version) == before) break;
-    }
-    fy_registry_process *p = &out[n];
+    if (!atomic_load(&s->pid) || !fy_registry_alive(s, &used)) continue;
+    fy_registry_process *p = &out[n++];
+    memset(p, 0, sizeof *p);
     p->pid = atomic_load(&s->pid);
-    p->name[sizeof p->name - 1] = 0;
-    if (p->num_devices < 0 || p->num_devices > FY_REGISTRY_DEVICES) p->num_devices = 0;
-    for (int k = 0; k < p->num_devices; k++) {
-      p->devices[k].name[sizeof p->devices[k].name - 1] = 0;
-      p->devices[k].backend[sizeof p->devices[k].backend - 1] = 0;
-    }
+    memcpy(p->name, s->name, sizeof p->name - 1);
     const double age =
         (double)up.tv_sec + (double)up.tv_nsec / 1e9 - (double)atomic_load(&s->born) / ticks;
     p->cpu_share = age > 0 ? (double)used / ticks / age : 0;
-    n++;
+    for (int k = 0; k < FY_REGISTRY_DEVICES; k++) {
+      fy_registry_device *d = &p->devices[p->num_devices];
+      fy_registry_read(&s->devices[k], d);
+      if (!d->name[0]) continue;
+      if (strcmp(d->backend, "cpu") == 0 && cores > 0) d->busy = p->cpu_share / cores;
+      p->num_devices++;
+    }
   }
+  if (locked) fy_registry_file_unlock();
   fy_unlock(&lock);
   return n;
+}
+
+void fy_registry_others(const fy_device *d, fy_others *out) {
+  *out = (fy_others){0};
+  if (!d->facts.shared[0]) return;
+  uint64_t most = 0;
+  double busiest = -1;
+  fy_lock(&lock);
+  const fy_registry_table *t = fy_registry_open();
+  for (int i = 0; t && i < FY_REGISTRY_SLOTS; i++) {
+    const fy_registry_slot *s = &t->slots[i];
+    const pid_t pid = atomic_load(&s->pid);
+    uint64_t used, bytes = 0;
+    double busy = 0;
+    bool here = false;
+    if (!pid || pid == getpid()) continue;
+    for (int k = 0; k < FY_REGISTRY_DEVICES; k++) {
+      fy_registry_device e;
+      fy_registry_read(&s->devices[k], &e);
+      if (!e.name[0] || strcmp(e.shared, d->facts.shared) != 0) continue;
+      here = true;
+      bytes += e.reserved;
+      busy += e.busy;
+    }
+    if (!here || !fy_registry_alive(s, &used)) continue;
+    out->processes++;
+    out->bytes += bytes;
+    out->busy += busy;
+    if (bytes < most || (bytes == most && busy <= busiest)) continue;
+    most = bytes;
+    busiest = busy;
+    char size[32];
+    fy_human_bytes((double)bytes, size);
+    snprintf(out->who, sizeof out->who, "process %d (%.31s), %s, %.0f %% busy", (int)pid, s->name,
+             size, 100 * busy);
+  }
+  fy_unlock(&lock);
+  if (out->busy > 0.99) out->busy = 0.99;
+  if (out->processes > 1) {
+    const size_t n = strlen(out->who);
+    snprintf(out->who + n, sizeof out->who - n, ", and %d more", out->processes - 1);
+  }
 }

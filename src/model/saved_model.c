@@ -3,6 +3,7 @@
 
 #include "model/saved_model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -163,13 +164,100 @@ static fy_code read_shape(const Tensorflow__TensorShapeProto *from, fy_arena *ar
   return FY_OK;
 }
 
+// The parts of a sparse, ragged or other composite tensor are values of their own, "x/values".
+static size_t num_parts(const Tensorflow__TensorInfo *info) {
+  if (!info) return 1;
+  if (info->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_COO_SPARSE) return 3;
+  if (info->encoding_case != TENSORFLOW__TENSOR_INFO__ENCODING_COMPOSITE_TENSOR) return 1;
+  return info->composite_tensor->n_components;
+}
+
+static const char *part_name(const Tensorflow__TypeSpecProto *spec, size_t i, char buf[32]) {
+  static const char *const sparse[] = {"indices", "values", "dense_shape"};
+  static const char *const slices[] = {"values", "indices", "dense_shape"};
+  const int kind = spec ? (int)spec->type_spec_class : 0;
+  if (kind == TENSORFLOW__TYPE_SPEC_PROTO__TYPE_SPEC_CLASS__SPARSE_TENSOR_SPEC && i < 3)
+    return sparse[i];
+  if (kind == TENSORFLOW__TYPE_SPEC_PROTO__TYPE_SPEC_CLASS__INDEXED_SLICES_SPEC && i < 3)
+    return slices[i];
+  const bool ragged = kind == TENSORFLOW__TYPE_SPEC_PROTO__TYPE_SPEC_CLASS__RAGGED_TENSOR_SPEC;
+  if (ragged && i == 0) return "flat_values";
+  snprintf(buf, 32, ragged ? "row_splits_%zu" : "component_%zu", ragged ? i - 1 : i);
+  return buf;
+}
+
+static fy_code name_part(const char *key, const char *part, const char *tensor, fy_arena *arena,
+                         fy_signature_value *out, fy_error *err) {
+  out->key = fy_arena_printf(arena, "%s/%s", key, part);
+  if (!out->key) return fy_fail_oom(err, strlen(key));
+  if (tensor && *tensor) out->tensor = tensor;
+  return FY_OK;
+}
+
+static fy_code read_sparse(const char *key, const Tensorflow__TensorInfo *info, fy_arena *arena,
+                           fy_signature_value *out, fy_error *err) {
+  const Tensorflow__TensorInfo__CooSparse *coo = info->coo_sparse;
+  fy_pshape whole;
+  FY_TRY(read_shape(info->tensor_shape, arena, &whole, err));
+  int64_t *dims = fy_arena_array(arena, 4, sizeof *dims);
+  if (!dims) return fy_fail_oom(err, 4 * sizeof *dims);
+  dims[0] = dims[2] = -1;
+  dims[1] = dims[3] = whole.rank;
+  out[0] = (fy_signature_value){.dtype = FY_INT64, .shape = {2, dims}};
+  out[1] = (fy_signature_value){.dtype = (fy_dtype)info->dtype, .shape = {1, dims + 2}};
+  out[2] = (fy_signature_value){.dtype = FY_INT64, .shape = {1, dims + 3}};
+  FY_TRY(name_part(key, "indices", coo->indices_tensor_name, arena, &out[0], err));
+  FY_TRY(name_part(key, "values", coo->values_tensor_name, arena, &out[1], err));
+  return name_part(key, "dense_shape", coo->dense_shape_tensor_name, arena, &out[2], err);
+}
+
+// Fills num_parts(info) values.
 static fy_code read_value(const char *key, const Tensorflow__TensorInfo *info, fy_arena *arena,
                           fy_signature_value *out, fy_error *err) {
+  if (info && info->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_COO_SPARSE)
+    return read_sparse(key, info, arena, out, err);
+  if (info && info->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_COMPOSITE_TENSOR) {
+    const Tensorflow__TensorInfo__CompositeTensor *all = info->composite_tensor;
+    for (size_t i = 0; i < all->n_components; i++) {
+      const Tensorflow__TensorInfo *part = all->components[i];
+      const bool named = part->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_NAME;
+      char buf[32];
+      out[i] = (fy_signature_value){.dtype = (fy_dtype)part->dtype};
+      FY_TRY(name_part(key, part_name(all->type_spec, i, buf), named ? part->name : NULL, arena,
+                       &out[i], err));
+      FY_TRY(read_shape(part->tensor_shape, arena, &out[i].shape, err));
+    }
+    return FY_OK;
+  }
   *out = (fy_signature_value){.key = key, .shape = {-1, NULL}};
   if (!info) return FY_OK;
   if (info->encoding_case == TENSORFLOW__TENSOR_INFO__ENCODING_NAME) out->tensor = info->name;
   out->dtype = (fy_dtype)info->dtype;
   return read_shape(info->tensor_shape, arena, &out->shape, err);
+}
+
+static fy_code read_inputs(const Tensorflow__SignatureDef *d, fy_arena *arena, fy_signature *s,
+                           fy_error *err) {
+  size_t n = 0, at = 0;
+  for (size_t k = 0; k < d->n_inputs; k++) n += num_parts(d->inputs[k]->value);
+  s->inputs = fy_arena_array(arena, n + 1, sizeof *s->inputs);
+  if (!s->inputs || n > UINT32_MAX) return fy_fail_oom(err, n * sizeof *s->inputs);
+  for (size_t k = 0; k < d->n_inputs; at += num_parts(d->inputs[k++]->value))
+    FY_TRY(read_value(d->inputs[k]->key, d->inputs[k]->value, arena, &s->inputs[at], err));
+  s->num_inputs = (uint32_t)n;
+  return FY_OK;
+}
+
+static fy_code read_outputs(const Tensorflow__SignatureDef *d, fy_arena *arena, fy_signature *s,
+                            fy_error *err) {
+  size_t n = 0, at = 0;
+  for (size_t k = 0; k < d->n_outputs; k++) n += num_parts(d->outputs[k]->value);
+  s->outputs = fy_arena_array(arena, n + 1, sizeof *s->outputs);
+  if (!s->outputs || n > UINT32_MAX) return fy_fail_oom(err, n * sizeof *s->outputs);
+  for (size_t k = 0; k < d->n_outputs; at += num_parts(d->outputs[k++]->value))
+    FY_TRY(read_value(d->outputs[k]->key, d->outputs[k]->value, arena, &s->outputs[at], err));
+  s->num_outputs = (uint32_t)n;
+  return FY_OK;
 }
 
 static int by_key(const void *a, const void *b) {
@@ -192,15 +280,8 @@ fy_code fy_saved_model_signatures(const Tensorflow__MetaGraphDef *meta, fy_arena
     fy_signature *s = &(*out)[(*n)++];
     s->key = key;
     s->method = d->method_name ? d->method_name : "";
-    s->inputs = fy_arena_array(arena, d->n_inputs + 1, sizeof *s->inputs);
-    s->outputs = fy_arena_array(arena, d->n_outputs + 1, sizeof *s->outputs);
-    if (!s->inputs || !s->outputs) return fy_fail_oom(err, sizeof *s);
-    for (size_t k = 0; k < d->n_inputs; k++)
-      FY_TRY(read_value(d->inputs[k]->key, d->inputs[k]->value, arena, &s->inputs[k], err));
-    for (size_t k = 0; k < d->n_outputs; k++)
-      FY_TRY(read_value(d->outputs[k]->key, d->outputs[k]->value, arena, &s->outputs[k], err));
-    s->num_inputs = (uint32_t)d->n_inputs;
-    s->num_outputs = (uint32_t)d->n_outputs;
+    FY_TRY(read_inputs(d, arena, s, err));
+    FY_TRY(read_outputs(d, arena, s, err));
     qsort(s->inputs, s->num_inputs, sizeof *s->inputs, by_key);
     qsort(s->outputs, s->num_outputs, sizeof *s->outputs, by_key);
   }

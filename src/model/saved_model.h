@@ -37,7 +37,7 @@ FY_MUST_CHECK fy_code fy_saved_model_pick(fy_saved_model *m, const char *const *
 // ---- what can be called
 typedef struct fy_signature_value {
   const char *key;     // "x"
-  const char *tensor;  // "serving_default_x:0"; NULL for a sparse or composite tensor
+  const char *tensor;  // "serving_default_x:0"; NULL if the file does not say
   fy_dtype dtype;
   fy_pshape shape;
 } fy_signature_value;

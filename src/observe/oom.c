@@ -60,7 +60,17 @@ static void show_peak(const fy_program *p, int space, fy_error *err) {
     last = best;
     shown += l->bytes;
   }
-  (void)shown;
+  size_t others = 0;
+  uint64_t rest = 0;
+  for (size_t i = 0; i < p->num_lives; i++) {
+    const fy_life *l = &p->lives[i];
+    if (l->space == space && l->first <= step && l->last >= step && l->bytes)
+      others++, rest += l->bytes;
+  }
+  if (others <= SHOWN) return;
+  char size[32];
+  fy_human_bytes((double)(rest - shown), size);
+  fy_error_append(err, "  and %zu more with %s\n", others - SHOWN, size);
 }
 
 static void show_weights(const fy_program *p, int space, fy_error *err) {

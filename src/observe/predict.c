@@ -31,6 +31,7 @@ static uint32_t exhausted_by(const probe *pr, const fy_program *p) {
     const uint64_t needs = m.limit_set ? m.allocator_bytes : m.peak_bytes;
     if (m.limit_bytes && needs > m.limit_bytes) mask |= 1u << i;
     if (p->spill.spaces >> fy_space_of(d) & 1) mask |= 1u << i;  // it fits by spilling only
+    if (m.file_bytes) mask |= 1u << i;
     for (size_t n = 0; n < p->placement->n; n++) {
       const fy_placed *e = &p->placement->nodes[n];
       if (p->graph->nodes[n] && e->why == FY_WHY_MEMORY &&
@@ -110,6 +111,7 @@ static void describe(probe *pr, const fy_program *p) {
   out->spill_copies = p->spill.copies;
   out->spill_bytes = p->spill.bytes_in + p->spill.bytes_out;
   out->spill_ns = fy_report_spill_ns(p);
+  out->spill_file_bytes = p->spill.file_bytes;
   for (size_t i = 0; i < p->parts->num_transfers; i++) {
     const fy_transfer *t = &p->parts->transfers[i];
     if (t->value.node->const_value) continue;

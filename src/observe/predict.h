@@ -27,6 +27,7 @@ typedef struct fy_prediction {
   double compute_ns, transfer_ns;
   int64_t spill_copies, spill_bytes;  // because a memory is too small, per run
   double spill_ns;
+  uint64_t spill_file_bytes;  // planned tensors of the host that are in a file
 } fy_prediction;
 
 // RESOURCE_EXHAUSTED is an answer, not a failure: then the fields of the run itself are zero and

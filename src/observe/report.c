@@ -191,7 +191,8 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
   }
   if (space < p->plan.num_spaces && p->plan.arena_bytes[space]) {
     out->planned_bytes = p->plan.arena_bytes[space];
-    taken += fy_mempool_taken(d->memory, out->planned_bytes);
+    out->file_bytes = space ? 0 : p->spill.file_bytes;
+    if (!out->file_bytes) taken += fy_mempool_taken(d->memory, out->planned_bytes);
     uint32_t step = p->plan.peak_step[space];
     if (step < p->num_instrs) out->peak_node = fy_report_label(p->instrs[step].node);
   }

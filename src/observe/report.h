@@ -63,6 +63,7 @@ typedef struct fy_space_memory {  // one memory: the host's or a device's own
   // What the device's allocator will show as its peak: on a device everything, on the host
   // everything but constants, variables and feeds, which the graph, the session and the caller hold.
   uint64_t allocator_bytes;
+  uint64_t file_bytes;      // the arena, where it is a file and in no other sum; else 0
   uint64_t run_bytes;       // of that, what a run adds to the variables that are there
   bool limit_set;           // |limit_bytes| is the allocator's, not what the machine has
   bool exact;               // every size is known and nothing is called whose memory is its own

@@ -82,6 +82,7 @@ static void memory(fy_str *out, const fy_space_memory *m) {
   whole(out, "dynamic_bytes", (int64_t)m->dynamic_bytes);
   whole(out, "peak_bytes", (int64_t)m->peak_bytes);
   whole(out, "limit_bytes", (int64_t)m->limit_bytes);
+  whole(out, "file_bytes", (int64_t)m->file_bytes);
   more(out, "peak_node", *m->peak_node ? m->peak_node : NULL);
   whole(out, "unknown_values", m->unknown_values);
   fy_str_addc(out, '}');
@@ -154,6 +155,9 @@ void fy_report_json(fy_str *out, const fy_report *r) {
   whole(out, "bytes_to_host", r->bytes_out);
   whole(out, "bytes_between_devices", r->bytes_between);
   whole(out, "bytes_once", r->once_bytes);
+  whole(out, "spill_copies", r->program->spill.copies);
+  whole(out, "spill_bytes", r->program->spill.bytes_in + r->program->spill.bytes_out);
+  whole(out, "spill_file_bytes", (int64_t)r->program->spill.file_bytes);
   whole(out, "fallbacks", r->program->placement->num_fallbacks);
   fy_str_printf(out, ", \"sizes_unknown\": %s}\n}\n", r->sizes_unknown ? "true" : "false");
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "observe/report.h"
+
+#include "memory/spill_file.h"
 #include "observe/table.h"
 
 #define MAX_IDLE_ROWS 12  // more nodes that are not needed are listed by name only
@@ -109,6 +111,23 @@ static void print_moves(fy_str *out, const fy_report *r, int width) {
 }
 
 // ------------------------------------------------------------------ memory
+static void print_spilling(fy_str *out, const fy_program *p) {
+  char in[32], back[32], ns[32];
+  if (p->spill.copies)
+    fy_str_printf(
+        out,
+        "\n  A device is too small (spill=auto): per run %lld copies make room, %s to devices "
+        "and %s to the host, about %s.\n",
+        (long long)p->spill.copies, fy_report_bytes((double)p->spill.bytes_in, in),
+        fy_report_bytes((double)p->spill.bytes_out, back), fy_report_ns(fy_report_spill_ns(p), ns));
+  if (p->spill.file_bytes)
+    fy_str_printf(
+        out,
+        "\n  Host memory is too small (spill=auto): the %s of planned tensors are in a file in "
+        "%s (spill_dir).\n",
+        fy_report_bytes((double)p->spill.file_bytes, in), fy_spill_file_dir(p->options->spill_dir));
+}
+
 static void print_memory(fy_str *out, const fy_report *r, int width) {
   fy_table t;
   fy_str_add(out, "\nMemory of one run\n\n");
@@ -128,6 +147,7 @@ static void print_memory(fy_str *out, const fy_report *r, int width) {
   }
   fy_table_print(out, &t, 2, width);
   fy_table_free(&t);
+  print_spilling(out, r->program);
 }
 
 // ------------------------------------------------------------------ summary

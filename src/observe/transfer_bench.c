@@ -5,6 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/thread.h"
+#include "devices/opencl/opencl.h"
+#include "execute/kernel_call.h"
 #include "memory/pool.h"
 #include "observe/report.h"
 
@@ -16,11 +18,60 @@ typedef struct bench {
   char *host_in, *host_out;
 } bench;
 
+// A copy out, or a kernel, on a thread of its own: devices may make their caller wait.
+typedef struct helper {
+  bench *b;
+  size_t bytes;
+  const fy_site *site;  // NULL: a copy
+  fy_tensor *x;
+  fy_code code;
+} helper;
+
+static void *help(void *arg) {
+  helper *h = arg;
+  fy_event e = {0};
+  fy_device *d = h->b->d;
+  if (h->site) {
+    fy_tensor *y = NULL;
+    h->code = fy_kernel_call(h->site, NULL, NULL, &h->x, &y, NULL);
+    fy_tensor_release(y);
+    return NULL;
+  }
+  h->code = (fy_code)d->ops->copy(d, FY_COPY_DEVICE_TO_HOST, h->b->host_out, h->b->out, h->bytes,
+                                  NULL, NULL, &e, NULL);
+  if (!h->code && e.device) h->code = (fy_code)d->ops->wait(d, &e, NULL);
+  return NULL;
+}
+
+static fy_code copy_in(bench *b, size_t bytes, fy_error *err) {
+  fy_event e = {0};
+  FY_TRY((fy_code)b->d->ops->copy(b->d, FY_COPY_HOST_TO_DEVICE, b->in, b->host_in, bytes, NULL,
+                                  NULL, &e, err));
+  return e.device ? (fy_code)b->d->ops->wait(b->d, &e, err) : FY_OK;
+}
+
+// A copy in while |h| works; how long until both are done.
+static fy_code together(bench *b, helper *h, size_t bytes, double *ns, fy_error *err) {
+  pthread_t thread;
+  int64_t start = fy_now_ns();
+  if (pthread_create(&thread, NULL, help, h))
+    return fy_fail(err, FY_RESOURCE_EXHAUSTED, "no thread for the benchmark");
+  fy_code code = copy_in(b, bytes, err);
+  pthread_join(thread, NULL);
+  *ns = (double)(fy_now_ns() - start);
+  if (!code && h->code) code = fy_fail(err, h->code, "%s: work beside a copy failed", b->d->name);
+  return code;
+}
+
 // One copy each way where asked; how long until all are done. Virtual time runs from |*clock| on.
 static fy_code once(bench *b, size_t bytes, bool in, bool out, int64_t *clock, double *ns,
                     fy_error *err) {
   fy_event e[2] = {{0}};
   const bool simulated = b->d->facts.simulated;
+  if (in && out && !simulated) {
+    helper h = {.b = b, .bytes = bytes};
+    return together(b, &h, bytes, ns, err);
+  }
   int64_t start = fy_now_ns(), last = 0;
   if (in)
     FY_TRY((fy_code)b->d->ops->copy(b->d, FY_COPY_HOST_TO_DEVICE, b->in, b->host_in, bytes, NULL,
@@ -54,6 +105,77 @@ static fy_code align(bench *b, int64_t *clock, fy_error *err) {
   return FY_OK;
 }
 
+// memcpy, and the two ways to the device where the backend lets us choose.
+static fy_code compare_memory(bench *b, fy_transfer_bench *out, fy_error *err) {
+  fy_code code = FY_OK;
+  if (b->d->facts.simulated) return FY_OK;
+  for (int i = 0; i < out->n && !code; i++) {
+    for (int way = 0; way < 3 && !code; way++) {
+      double *best = way == 0   ? &out->host_ns[i]
+                     : way == 1 ? &out->pageable_ns[i]
+                                : &out->pinned_ns[i];
+      if (way && !fy_opencl_is(b->d)) break;
+      if (way)
+        fy_opencl_set_staging(b->d, way == 1 ? FY_OPENCL_STAGE_NEVER : FY_OPENCL_STAGE_ALWAYS);
+      for (int round = 0; round < ROUNDS && !code; round++) {
+        int64_t start = fy_now_ns();
+        if (way)
+          code = copy_in(b, out->bytes[i], err);
+        else
+          memcpy(b->host_out, b->host_in, out->bytes[i]);
+        double ns = (double)(fy_now_ns() - start);
+        if (!round || ns < *best) *best = ns;
+      }
+    }
+  }
+  if (fy_opencl_is(b->d)) fy_opencl_set_staging(b->d, FY_OPENCL_STAGE_AUTO);
+  return code;
+}
+
+// How much of a copy happens behind a kernel: squares as long as the copy takes, more or less.
+static fy_code measure_behind(bench *b, fy_transfer_bench *out, fy_error *err) {
+  const fy_op *op = fy_op_find("Square", 6);
+  fy_arena arena;
+  fy_attrs attrs = {0};
+  fy_dtype type = FY_FLOAT;
+  if (b->d->facts.simulated || !op || !op->impl || !out->n) return FY_OK;
+  const size_t bytes = out->bytes[out->n - 1] / 4;
+  const int64_t count = (int64_t)(bytes / sizeof(float));
+  helper h = {.b = b};
+  fy_arena_init(&arena);
+  fy_attr t = fy_attr_type(FY_FLOAT);
+  fy_code code = fy_attrs_set(&attrs, &arena, "T", &t, err);
+  fy_site site = {.op = op,
+                  .attrs = &attrs,
+                  .node_name = "benchmark",
+                  .num_inputs = 1,
+                  .num_outputs = 1,
+                  .in_types = &type,
+                  .out_types = &type,
+                  .device = b->d};
+  if (!code && (!b->d->ops->supports || b->d->ops->supports(b->d, op, &attrs, NULL))) {
+    code = fy_memory_tensor(b->d, FY_FLOAT, 1, &count, "transfer benchmark", &h.x, err);
+    h.site = &site;
+    out->behind_bytes = bytes;
+    for (int round = 0; round < ROUNDS && !code; round++) {  // the first one also compiles
+      int64_t start = fy_now_ns();
+      (void)help(&h);
+      double kernel = (double)(fy_now_ns() - start), copy, both = 0;
+      code = h.code ? fy_fail(err, h.code, "%s: a kernel failed", b->d->name) : FY_OK;
+      start = fy_now_ns();
+      if (!code) code = copy_in(b, bytes, err);
+      copy = (double)(fy_now_ns() - start);
+      if (!code) code = together(b, &h, bytes, &both, err);
+      if (round < 2 || kernel < out->kernel_ns) out->kernel_ns = kernel;
+      if (round < 2 || copy < out->behind_ns) out->behind_ns = copy;
+      if (round < 2 || both < out->kernel_both_ns) out->kernel_both_ns = both;
+    }
+    fy_tensor_release(h.x);
+  }
+  fy_arena_free(&arena);
+  return code;
+}
+
 static fy_code measure(bench *b, fy_transfer_bench *out, size_t most, fy_error *err) {
   size_t bytes = 1024;
   for (; out->n < FY_BENCH_SIZES && bytes <= most; bytes *= 4) {
@@ -71,6 +193,7 @@ static fy_code measure(bench *b, fy_transfer_bench *out, size_t most, fy_error *
       *(kind == 0 ? &out->in_ns[i] : kind == 1 ? &out->out_ns[i] : &out->both_ns[i]) = best;
     }
   }
+  FY_TRY(compare_memory(b, out, err));
   if (out->n < 2) return FY_OK;
   const int last = out->n - 1;
   const double spent = out->in_ns[last] - out->in_ns[0];
@@ -97,6 +220,7 @@ fy_code fy_transfer_measure(fy_device *d, fy_transfer_bench *out, fy_error *err)
   if (!code) code = fy_mempool_alloc(d->memory, most, "transfer benchmark", &b.in, err);
   if (!code) code = fy_mempool_alloc(d->memory, most, "transfer benchmark", &b.out, err);
   if (!code) code = measure(&b, out, most, err);
+  if (!code) code = measure_behind(&b, out, err);
   fy_mempool_release(d->memory, b.in);
   fy_mempool_release(d->memory, b.out);
   fy_aligned_free(b.host_in);
@@ -109,11 +233,14 @@ static double rate(size_t bytes, double ns) {
   return ns > 0 ? (double)bytes / ns : 0;  // GB/s
 }
 
-// Of the shorter copy, how much happened behind the other.
+// Of the shorter of two works, how much happened behind the other.
+static double hidden(double a, double b, double both) {
+  const double shorter = a < b ? a : b;
+  double share = shorter > 0 ? (a + b - both) / shorter : 0;
+  return share < 0 ? 0 : share > 1 ? 1 : share;
+}
 static double overlap(const fy_transfer_bench *b, int i) {
-  const double a = b->in_ns[i], c = b->out_ns[i], shorter = a < c ? a : c;
-  double hidden = shorter > 0 ? (a + c - b->both_ns[i]) / shorter : 0;
-  return hidden < 0 ? 0 : hidden > 1 ? 1 : hidden;
+  return hidden(b->in_ns[i], b->out_ns[i], b->both_ns[i]);
 }
 
 void fy_transfer_print(fy_str *out, const fy_device *d, const fy_transfer_bench *b, bool json) {
@@ -122,33 +249,62 @@ void fy_transfer_print(fy_str *out, const fy_device *d, const fy_transfer_bench 
   if (json) {
     fy_str_printf(out,
                   "{\"device\": \"%s\", \"virtual_time\": %s, \"latency_ns\": %.1f, "
-                  "\"bytes_per_s\": %.1f, \"worthwhile_bytes\": %zu, \"sizes\": [",
+                  "\"bytes_per_s\": %.1f, \"worthwhile_bytes\": %zu, \"behind_kernel\": %.3f, "
+                  "\"sizes\": [",
                   name, b->virtual_time ? "true" : "false", b->latency_ns, b->bytes_per_s,
-                  b->worthwhile_bytes);
+                  b->worthwhile_bytes, hidden(b->kernel_ns, b->behind_ns, b->kernel_both_ns));
     for (int i = 0; i < b->n; i++)
       fy_str_printf(out,
                     "%s\n  {\"bytes\": %zu, \"in_ns\": %.1f, \"out_ns\": %.1f, \"both_ns\": %.1f, "
-                    "\"overlap\": %.3f}",
+                    "\"overlap\": %.3f, \"memcpy_ns\": %.1f, \"pageable_ns\": %.1f, "
+                    "\"pinned_ns\": %.1f}",
                     i ? "," : "", b->bytes[i], b->in_ns[i], b->out_ns[i], b->both_ns[i],
-                    overlap(b, i));
+                    overlap(b, i), b->host_ns[i], b->pageable_ns[i], b->pinned_ns[i]);
     fy_str_add(out, "\n]}");
     return;
   }
   fy_str_printf(out, "%s  %s%s\n", name, d->facts.description,
                 b->virtual_time ? " (virtual time)" : "");
-  fy_str_printf(out, "  %10s %12s %9s %12s %9s %8s\n", "SIZE", "TO DEVICE", "GB/s", "TO HOST",
-                "GB/s", "OVERLAP");
-  for (int i = 0; i < b->n; i++)
-    fy_str_printf(out, "  %10s %12s %9.2f %12s %9.2f %7.0f%%\n",
+  const bool ways = b->n && b->pinned_ns[b->n - 1] > 0;
+  fy_str_printf(out, "  %10s %12s %9s %12s %9s %8s%s%s\n", "SIZE", "TO DEVICE", "GB/s", "TO HOST",
+                "GB/s", "OVERLAP", b->virtual_time ? "" : "   MEMCPY",
+                ways ? " PAGEABLE   PINNED" : "");
+  for (int i = 0; i < b->n; i++) {
+    fy_str_printf(out, "  %10s %12s %9.2f %12s %9.2f %7.0f%%",
                   fy_report_bytes((double)b->bytes[i], size), fy_report_ns(b->in_ns[i], a),
                   rate(b->bytes[i], b->in_ns[i]), fy_report_ns(b->out_ns[i], c),
                   rate(b->bytes[i], b->out_ns[i]), 100 * overlap(b, i));
-  if (b->bytes_per_s > 0)
+    if (!b->virtual_time) fy_str_printf(out, " %8.2f", rate(b->bytes[i], b->host_ns[i]));
+    if (ways)
+      fy_str_printf(out, " %8.2f %8.2f", rate(b->bytes[i], b->pageable_ns[i]),
+                    rate(b->bytes[i], b->pinned_ns[i]));
+    fy_str_add(out, "\n");
+  }
+  if (b->bytes_per_s > 0 && b->worthwhile_bytes < 1024)
+    fy_str_printf(out,
+                  "  A copy costs next to nothing before its first byte, then %.2f GB/s: its "
+                  "size does not matter.\n",
+                  b->bytes_per_s / 1e9);
+  else if (b->bytes_per_s > 0)
     fy_str_printf(out,
                   "  A copy costs %s before its first byte, then %.2f GB/s: move at least %s at a "
                   "time to have half of the link (larger batches, fewer tensors).\n",
                   fy_report_ns(b->latency_ns, a), b->bytes_per_s / 1e9,
                   fy_report_bytes((double)b->worthwhile_bytes, size));
-  fy_str_add(out,
-             "  Host memory is pageable: this device offers no pinned memory through Ferry yet.\n");
+  if (b->kernel_both_ns > 0)
+    fy_str_printf(out, "  Of a copy of %s to the device, %.0f %% hide behind a kernel of %s.\n",
+                  fy_report_bytes((double)b->behind_bytes, size),
+                  100 * hidden(b->kernel_ns, b->behind_ns, b->kernel_both_ns),
+                  fy_report_ns(b->kernel_ns, a));
+  if (ways) {
+    const int last = b->n - 1;
+    fy_str_printf(out,
+                  "  A large copy through the ring of pinned buffers takes %.2f of the time of one "
+                  "from pageable memory; Ferry takes %s.\n",
+                  b->pinned_ns[last] / b->pageable_ns[last],
+                  fy_opencl_shares_memory(d) ? "the second: the device shares the host's memory"
+                                             : "the first");
+  } else {
+    fy_str_add(out, "  Host memory is pageable: this device offers no pinned memory.\n");
+  }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// transfer_bench.h: what the link of a device really does, by size: latency, bandwidth, and how much of
-// a copy in hides behind a copy out.
+// transfer_bench.h: what the link of a device really does, by size: latency, bandwidth, how much of a
+// copy in hides behind a copy out and behind a kernel, and what pinned memory brings.
 
 #ifndef FY_OBSERVE_TRANSFER_BENCH_H
 #define FY_OBSERVE_TRANSFER_BENCH_H
@@ -16,9 +16,16 @@ typedef struct fy_transfer_bench {
   size_t bytes[FY_BENCH_SIZES];
   double in_ns[FY_BENCH_SIZES], out_ns[FY_BENCH_SIZES];  // one copy
   double both_ns[FY_BENCH_SIZES];                        // one of each at the same time
-  double latency_ns, bytes_per_s;                        // from the smallest and largest
-  size_t worthwhile_bytes;  // from here on a copy has half of the link's bandwidth
-  bool virtual_time;        // the simulator's clock, else the wall's
+  double host_ns[FY_BENCH_SIZES];                        // memcpy, for comparison; 0 if simulated
+  // To the device straight from pageable memory and through pinned memory, where both can be had;
+  // else 0.
+  double pageable_ns[FY_BENCH_SIZES], pinned_ns[FY_BENCH_SIZES];
+  // A kernel, a copy in of |behind_bytes|, and both at the same time; 0 if not measured.
+  double kernel_ns, behind_ns, kernel_both_ns;
+  size_t behind_bytes;
+  double latency_ns, bytes_per_s;  // from the smallest and largest
+  size_t worthwhile_bytes;         // from here on a copy has half of the link's bandwidth
+  bool virtual_time;               // the simulator's clock, else the wall's
 } fy_transfer_bench;
 
 FY_MUST_CHECK fy_code fy_transfer_measure(fy_device *d, fy_transfer_bench *out, fy_error *err);

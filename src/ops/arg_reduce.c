@@ -305,15 +305,16 @@ static fy_code top_k_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t k = -1, dims[FY_MAX_RANK];
   FY_TRY(fy_shape_rank_at_least(in, 1, err));
   const bool attr = ctx->num_inputs == 1;
-  if (!attr) FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
-  if (in.rank < 0) return FY_OK;
-  if (attr) k = fy_shape_attr_int(ctx, "k", -1);
-  const bool known = attr || fy_shape_int_value(ctx, 1, &k);
-  if (known && k < 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Dimension size, given by scalar input 1, must be non-negative but is %lld",
-                   (long long)k);
+  if (attr) {
+    k = fy_shape_attr_int(ctx, "k", -1);
+    if (k < 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Need k >= 0, got %lld", (long long)k);
+    }
+  } else {
+    FY_TRY(fy_shape_dim_from_scalar(ctx, 1, &k, err));
   }
+  const bool known = k >= 0;
+  if (in.rank < 0) return FY_OK;
   const int64_t last = in.dims[in.rank - 1];
   if (known && last >= 0 && k >= 0 && last < k) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -425,6 +426,29 @@ FY_OP(ArgMax, .shape = arg_shape, .compute = arg_reduce, .aux = &max_table, .hos
       FY_SAMPLES(arg_samples));
 FY_OP(ArgMin, .shape = arg_shape, .compute = arg_reduce, .aux = &min_table, .host_inputs = 1 << 1,
       FY_SAMPLES(arg_samples));
+static const fy_sample approximate_samples[] = {
+    {"f32[2,3]=3,1,2,9,7,8", "k=2", FY_OK, "3,2,9,8"},
+    {"f32[2]=3,1", "k=3", FY_INVALID_ARGUMENT,
+     "input must have at least k columns. Had 2, needed 3"},
+};
+// As exact as TopK on a CPU, in TensorFlow too.
+static fy_code approximate_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0];
+  const int64_t k = fy_shape_attr_int(ctx, "k", -1);
+  FY_TRY(fy_shape_rank_at_least(in, 1, err));
+  if (in.rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Invalid reduction dimension: -1. Must be within the range of [%d, %d]",
+                   -in.rank, in.rank - 1);
+  }
+  if (in.dims[in.rank - 1] >= 0 && in.dims[in.rank - 1] < k) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "input must have last dimension >= k = %lld but was %lld", (long long)k,
+                   (long long)in.dims[in.rank - 1]);
+  }
+  return top_k_shape(ctx, err);
+}
+FY_OP(ApproxTopK, .shape = approximate_shape, .compute = top_k, FY_SAMPLES(approximate_samples));
 FY_OP(TopK, .shape = top_k_shape, .compute = top_k, FY_SAMPLES(old_top_k_samples));
 FY_OP(TopKV2, .shape = top_k_shape, .compute = top_k, .host_inputs = 1 << 1,
       FY_SAMPLES(top_samples));

@@ -193,6 +193,14 @@ static fy_code spectrogram_shape(fy_shape_ctx *ctx, fy_error *err) {
   const int64_t window = fy_shape_attr_int(ctx, "window_size", 0);
   const int64_t stride = fy_shape_attr_int(ctx, "stride", 0);
   FY_TRY(fy_shape_rank_is(ctx->in[0], 2, err));
+  if (window <= 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "window size must be > 1, got %lld",
+                   (long long)window);
+  }
+  if (stride <= 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "stride must be strictly positive, got %lld",
+                   (long long)stride);
+  }
   int64_t dims[] = {fy_dim_of(ctx->in[0], 1), -1, -1};
   const int64_t samples = fy_dim_of(ctx->in[0], 0);
   if (samples >= 0 && stride > 0) {

@@ -323,11 +323,19 @@ static fy_code ref_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 0, 1, (const int64_t[]){2}, err);
 }
 
+static fy_code insert_shape(fy_shape_ctx *ctx, fy_error *err) {
+  int64_t n;
+  FY_TRY(fy_shape_handle(ctx, 0, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
+  FY_TRY(fy_shape_rank_at_least(ctx->in[2], 1, err));
+  return fy_dim_merge(fy_dim_of(ctx->in[1], 0), fy_dim_of(ctx->in[2], 0), &n, err);
+}
+
 #define HOST .flags = FY_OP_HOST | FY_OP_NO_FOLD
 FY_OP(Barrier, .shape = ref_shape, .compute = handle, HOST);
-FY_OP(BarrierInsertMany, .shape = fy_shape_none, .compute = insert_many, HOST);
+FY_OP(BarrierInsertMany, .shape = insert_shape, .compute = insert_many, HOST);
 FY_OP(BarrierTakeMany, .shape = fy_shape_none, .compute = take_many,
       .flags = FY_OP_HOST | FY_OP_NO_FOLD | FY_OP_ASYNC | FY_OP_DYNAMIC);
-FY_OP(BarrierClose, .shape = fy_shape_none, .compute = close_barrier, HOST);
-FY_OP(BarrierReadySize, .shape = fy_shape_scalar, .compute = ready_size, HOST);
-FY_OP(BarrierIncompleteSize, .shape = fy_shape_scalar, .compute = incomplete_size, HOST);
+FY_OP(BarrierClose, .shape = fy_shape_of_handles, .compute = close_barrier, HOST);
+FY_OP(BarrierReadySize, .shape = fy_shape_of_handles, .compute = ready_size, HOST);
+FY_OP(BarrierIncompleteSize, .shape = fy_shape_of_handles, .compute = incomplete_size, HOST);

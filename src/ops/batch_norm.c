@@ -309,10 +309,10 @@ static fy_code channel(fy_shape_ctx *ctx, int x, int first, int last, int64_t *o
   const bool all_new = fy_shape_attr_bool(ctx, "is_training") &&
                        (!factor || factor->kind != FY_ATTR_FLOAT || factor->v.f == 1);
   for (int i = first; i <= last; i++) {
+    // Mean and variance may be anything when nothing of them is kept.
+    if (i >= 3 && x == 0 && all_new) continue;
     FY_TRY(fy_shape_rank_is(ctx->in[i], 1, err));
     const int64_t n = fy_dim_of(ctx->in[i], 0);
-    // Mean and variance may be empty when nothing of them is kept.
-    if (i >= 3 && x == 0 && all_new) continue;
     FY_TRY(fy_dim_merge(*out, n, out, err));
   }
   return FY_OK;

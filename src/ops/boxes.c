@@ -397,6 +397,10 @@ static fy_code random_crop(fy_kernel_ctx *ctx, fy_error *err) {
 
 // ---------------------------------------------------------------- shapes
 static fy_code draw_shape(fy_shape_ctx *ctx, fy_error *err) {
+  if (ctx->num_inputs > 2) {  // version 2 leaves the rest to the kernel
+    FY_TRY(fy_shape_rank_at_least(ctx->in[0], 3, err));
+    return fy_shape_unchanged(ctx, err);
+  }
   FY_TRY(fy_shape_rank_is(ctx->in[0], 4, err));
   const int64_t depth = fy_dim_of(ctx->in[0], 3);
   if (depth >= 0 && depth != 1 && depth != 3 && depth != 4) {

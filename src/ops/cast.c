@@ -395,3 +395,5 @@ static const fy_sample bitcast_samples[] = {
 FY_OP(Cast, .shape = cast_shape, .compute = cast, FY_SAMPLES(cast_samples));
 FY_OP(Bitcast, .shape = bitcast_shape, .compute = bitcast, .flags = FY_OP_ALIAS | FY_OP_CHEAP,
       FY_SAMPLES(bitcast_samples));
+FY_OP(_HostCast, .shape = cast_shape, .compute = cast, .flags = FY_OP_HOST,
+      FY_SAMPLES(cast_samples));

@@ -183,6 +183,7 @@ static fy_code combined_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[0], 0), fy_dim_of(ctx->in[1], 0), &n, err));
   FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[0], 1), fy_dim_of(ctx->in[1], 1), &boxes, err));
   n = fy_dim_of(ctx->in[0], 0);
+  FY_TRY(fy_shape_dim_from_scalar(ctx, 2, &per_class, err));
   if (fy_shape_int_value(ctx, 3, &total)) {
     if (total <= 0) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "max_total_size should be > 0 ");

@@ -500,6 +500,7 @@ static fy_code split_v_shape(fy_shape_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Input must be scalar but has rank %d", value->rank);
   }
   if (in.rank < 0) return FY_OK;
+  if (in.rank == 0) return fy_fail(err, FY_INVALID_ARGUMENT, "Can't split scalars");
   const bool known = fy_shape_int_value(ctx, 2, &axis);
   for (int32_t i = 0; i < in.rank; i++) dims[i] = known ? in.dims[i] : -1;
   if (known) FY_TRY(fy_shape_axis(axis, in.rank, &d, err));

@@ -243,17 +243,19 @@ static double pixel_ns(const fy_conv *c) {
 }
 
 // ---------------------------------------------------------------- forward
-static fy_code convolve(fy_kernel_ctx *ctx, fy_error *err) {
+fy_code fy_conv_batch(fy_kernel_ctx *ctx, const fy_tensor *in, const fy_tensor *filter,
+                      int32_t lead, const int64_t *lead_dims, fy_error *err) {
   const fy_window_attrs *a = ctx->site->state;
-  const fy_tensor *in = ctx->in[0], *filter = ctx->in[1];
   conv_job j = {.blocks = 1};
   fy_tensor *out;
-  int64_t dims[5];
+  int64_t dims[5], all[FY_MAX_RANK];
   FY_TRY(fy_conv_forward(ctx, in, filter, false, &j.c, err));
   const fy_conv *c = &j.c;
   const int64_t spatial[3] = {c->w[0].out, c->w[1].out, c->w[2].out};
   fy_window_shape(a, c->batch, spatial, c->out_depth, dims);
-  FY_TRY(fy_out(ctx, 0, a->spatial + 2, dims, &out, err));
+  memcpy(all, lead_dims, (size_t)lead * sizeof *all);
+  memcpy(all + lead, dims + 1, (size_t)(a->spatial + 1) * sizeof *all);
+  FY_TRY(fy_out(ctx, 0, lead + a->spatial + 1, all, &out, err));
   const fy_dtype type = in->dtype, plain = fy_plain_type(type);
   if (!forwards[plain] || filter->dtype != type) return fail_type(ctx, type, err);
   if (out->count == 0) return FY_OK;
@@ -282,6 +284,48 @@ static fy_code convolve(fy_kernel_ctx *ctx, fy_error *err) {
               forwards[plain], &j);
   fy_plain_store(type, j.out, out->data, batch, pixels, c->out_depth, a->channels_last);
   return FY_OK;
+}
+
+static fy_code convolve(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  return fy_conv_batch(ctx, in, ctx->in[1], 1, in->rank ? in->dims : &in->count, err);
+}
+
+// Conv: any number of batch dims, two or three spatial ones.
+static fy_code convolve_any(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_window_attrs *a = ctx->site->state;
+  const fy_tensor *in = ctx->in[0], *filter = ctx->in[1];
+  const int64_t batch = fy_site_int(ctx->site, "batch_dims"), spatial = in->rank - 1 - batch;
+  if (fy_site_int(ctx->site, "groups") != 1) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "Grouped/Depthwise Convolutions are not supported yet.");
+  }
+  if (spatial < 2 || spatial > 3 || batch < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "The input must have 2 or 3 spatial dimensions but got %lld",
+                   (long long)spatial);
+  }
+  if (filter->rank != 4 && filter->rank != 5) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "The filter must be rank 4 or 5 but got %d",
+                   filter->rank);
+  }
+  if (a->spatial != spatial) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Sliding window strides field must specify %lld dimensions",
+                   (long long)spatial + 2);
+  }
+  fy_tensor flat = *in;
+  int64_t dims[5] = {1};
+  for (int64_t d = 0; d < batch; d++) dims[0] *= in->dims[d];
+  for (int64_t d = 0; d < spatial + 1; d++) dims[1 + d] = in->dims[batch + d];
+  flat.rank = (int32_t)spatial + 2;
+  flat.dims = dims;
+  const int64_t depth = dims[fy_channel_dim(a)];
+  if (filter->rank == flat.rank && depth != filter->dims[spatial]) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Input depth must be equal to filter depth: %lld vs %lld", (long long)depth,
+                   (long long)filter->dims[spatial]);
+  }
+  return fy_conv_batch(ctx, &flat, filter, (int32_t)batch, in->dims, err);
 }
 
 // ---------------------------------------------------------------- gradient of the input
@@ -326,7 +370,12 @@ static fy_code input_gradient(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   int32_t rank;
   int64_t dims[FY_MAX_RANK];
-  FY_TRY(sizes_of(ctx, ctx->in[0], filter, grad, &rank, dims, err));
+  if (fy_dtype_is_integer(ctx->in[0]->dtype)) {
+    FY_TRY(sizes_of(ctx, ctx->in[0], filter, grad, &rank, dims, err));
+  } else {  // version 1: an input of that shape
+    rank = ctx->in[0]->rank;
+    memcpy(dims, ctx->in[0]->dims, (size_t)rank * sizeof *dims);
+  }
   FY_TRY(
       fy_conv_backward(ctx, label, rank, dims, filter->rank, filter->dims, grad, false, &j.c, err));
   const fy_conv *c = &j.c;
@@ -362,12 +411,16 @@ static fy_code filter_gradient(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   int32_t rank;
   int64_t dims[FY_MAX_RANK];
-  if (sizes->rank != 1) {
+  if (!fy_dtype_is_integer(sizes->dtype)) {  // version 1: a filter of that shape
+    rank = sizes->rank;
+    memcpy(dims, sizes->dims, (size_t)rank * sizeof *dims);
+  } else if (sizes->rank != 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Conv2DCustomBackpropFilter: filter_sizes input must be 1-dim, not %d",
                    sizes->rank);
+  } else {
+    FY_TRY(fy_value_shape(sizes, &rank, dims, err));
   }
-  FY_TRY(fy_value_shape(sizes, &rank, dims, err));
   FY_TRY(fy_conv_backward(ctx, label, in->rank, in->dims, rank, dims, grad, false, &j.c, err));
   const fy_conv *c = &j.c;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
@@ -437,6 +490,23 @@ static const fy_sample conv3d_filter_samples[] = {
      FY_OK, "40,50"},
 };
 
+static const fy_sample conv_samples[] = {
+    {"f32[2,1,2,2,1]=iota; f32[1,1,1,1]=2", ONES4 "padding=\"VALID\"; batch_dims=2", FY_OK,
+     "0,2,4,6,8,10,12,14"},
+    {"f32[2,2,1]=iota; f32[2,2,1,1]=ones", ONES4 "padding=\"VALID\"; batch_dims=0", FY_OK, "6"},
+    {"f32[1,2,2,2,1]=iota; f32[2,2,2,1,1]=ones", ONES5 "padding=\"VALID\"", FY_OK, "28"},
+    {"f32[1,2,1]=iota; f32[2,1,1]=ones", "strides=[1,1,1]; padding=\"VALID\"", FY_INVALID_ARGUMENT,
+     "The input must have 2 or 3 spatial dimensions but got 1"},
+};
+static const fy_sample conv3d_input_v1_samples[] = {
+    {"f32[1,2,2,2,1]=zeros; f32[1,1,2,1,1]=1,2; f32[1,2,2,1,1]=1,2,3,4", ONES5 "padding=\"VALID\"",
+     FY_OK, "1,2,2,4,3,6,4,8"},
+};
+static const fy_sample conv3d_filter_v1_samples[] = {
+    {"f32[1,2,2,2,1]=iota; f32[1,1,2,1,1]=zeros; f32[1,2,2,1,1]=1,2,3,4", ONES5 "padding=\"VALID\"",
+     FY_OK, "40,50"},
+};
+
 #define CONV(Name, shape_fn, prepare_fn, run, hosts, array)                                 \
   FY_OP(Name, .shape = shape_fn, .prepare = prepare_fn, .compute = run, .release = fy_free, \
         .cost = fy_conv_cost, .host_inputs = hosts, FY_SAMPLES(array))
@@ -450,3 +520,8 @@ CONV(Conv3DBackpropInputV2, fy_conv_input_shape, fy_conv_prepare_3d, input_gradi
      conv3d_input_samples);
 CONV(Conv3DBackpropFilterV2, fy_conv_filter_shape, fy_conv_prepare_3d, filter_gradient, 2,
      conv3d_filter_samples);
+CONV(Conv, fy_conv_any_shape, fy_conv_prepare_any, convolve_any, 0, conv_samples);
+CONV(Conv3DBackpropInput, fy_conv_like_shape, fy_conv_prepare_3d, input_gradient, 0,
+     conv3d_input_v1_samples);
+CONV(Conv3DBackpropFilter, fy_conv_like_shape, fy_conv_prepare_3d, filter_gradient, 0,
+     conv3d_filter_v1_samples);

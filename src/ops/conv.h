@@ -18,6 +18,7 @@ typedef struct fy_conv {
 // prepare() of every convolution: site->state is a fy_window_attrs (release with fy_free).
 fy_code fy_conv_prepare_2d(fy_site *site, fy_error *err);
 fy_code fy_conv_prepare_3d(fy_site *site, fy_error *err);
+fy_code fy_conv_prepare_any(fy_site *site, fy_error *err);  // Conv: the strides tell
 fy_code fy_conv_prepare_depthwise(fy_site *site, fy_error *err);
 
 // Geometry from the shapes of input and filter.
@@ -30,6 +31,11 @@ FY_MUST_CHECK fy_code fy_conv_backward(fy_kernel_ctx *ctx, const char *label, in
                                        const int64_t *filter_dims, const fy_tensor *out_backprop,
                                        bool depthwise, fy_conv *out, fy_error *err);
 
+// The convolution of |in|, whose first dim, the batch, is given out as |lead| dims.
+FY_MUST_CHECK fy_code fy_conv_batch(fy_kernel_ctx *ctx, const fy_tensor *in,
+                                    const fy_tensor *filter, int32_t lead, const int64_t *lead_dims,
+                                    fy_error *err);
+
 // Position of tap |t| in the window: [depth, height, width].
 static inline void fy_conv_tap(const fy_conv *c, int64_t t, int64_t at[3]) {
   at[2] = t % c->w[2].size;
@@ -40,6 +46,8 @@ static inline void fy_conv_tap(const fy_conv *c, int64_t t, int64_t at[3]) {
 // Shape functions.
 fy_code fy_conv2d_shape(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_conv3d_shape(fy_shape_ctx *ctx, fy_error *err);
+fy_code fy_conv_any_shape(fy_shape_ctx *ctx, fy_error *err);   // Conv
+fy_code fy_conv_like_shape(fy_shape_ctx *ctx, fy_error *err);  // Conv3DBackprop* of version 1
 fy_code fy_depthwise_shape(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_conv_input_shape(fy_shape_ctx *ctx, fy_error *err);   // input 0 is the result's shape
 fy_code fy_conv_filter_shape(fy_shape_ctx *ctx, fy_error *err);  // input 1 is the result's shape

@@ -57,6 +57,39 @@ static fy_code prepare(fy_site *site, int spatial, bool depthwise, fy_error *err
   site->state = state;
   return FY_OK;
 }
+// What does not fit the input is told when that is seen.
+fy_code fy_conv_prepare_any(fy_site *site, fy_error *err) {
+  int lengths[3];
+  fy_window_attrs a;
+  fy_window_read(site->attrs, 2, &a, lengths);
+  const int spatial = lengths[1] == 5 ? 3 : 2;
+  fy_window_read(site->attrs, spatial, &a, lengths);
+  if (lengths[1] != spatial + 2) {
+    a.spatial = 0;
+  } else if (lengths[2] > 0 && lengths[2] != spatial + 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Dilation rates field must specify%ddimensions",
+                   spatial + 2);
+  } else if (a.stride_n != 1 || a.stride_c != 1) {
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Current implementation does not support strides in the batch and depth dimensions.");
+  } else if (a.strides[0] <= 0 || a.strides[1] <= 0 || a.strides[2] <= 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Spatial strides should be larger than 0.");
+  } else if (a.dilation_n != 1 || a.dilation_c != 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Current implementation does not support dilation rates in the batch and depth "
+                   "dimensions.");
+  } else if (a.dilations[0] <= 0 || a.dilations[1] <= 0 || a.dilations[2] <= 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Dilated rates should be larger than 0.");
+  } else {
+    FY_TRY(fy_window_check_padding(site->attrs, &a, err));
+  }
+  fy_window_attrs *state = fy_malloc(sizeof *state);
+  if (!state) return fy_fail_oom(err, sizeof *state);
+  *state = a;
+  site->state = state;
+  return FY_OK;
+}
 fy_code fy_conv_prepare_2d(fy_site *site, fy_error *err) {
   return prepare(site, 2, false, err);
 }
@@ -266,10 +299,10 @@ static fy_code infer(fy_shape_ctx *ctx, int spatial, bool depthwise, fy_error *e
   FY_TRY(fy_shape_rank_is(filter, rank, err));
   fy_window_read(ctx->attrs, spatial, &a, lengths);
   const char *name = depthwise ? "DepthwiseConv2D" : spatial == 3 ? "Conv3D" : "Conv2D";
-  if (!depthwise && lengths[2] >= 0 && lengths[2] != rank) {
+  if (lengths[2] >= 0 && lengths[2] != rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "%s requires the dilation attribute to contain %d values, but got: %d", name,
-                   rank, lengths[2]);
+                   "%s requires the dilation%s attribute to contain %d values, but got: %d", name,
+                   depthwise ? "s" : "", rank, lengths[2]);
   }
   if (lengths[1] != rank) {
     if (depthwise || spatial == 3) {
@@ -332,6 +365,72 @@ fy_code fy_conv3d_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 fy_code fy_depthwise_shape(fy_shape_ctx *ctx, fy_error *err) {
   return infer(ctx, 2, true, err);
+}
+
+fy_code fy_conv_like_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape s = ctx->in[strstr(ctx->spec->name, "Filter") ? 1 : 0];
+  FY_TRY(fy_shape_rank_is(s, 5, err));
+  return fy_shape_set(ctx, 0, 5, s.rank < 0 ? NULL : s.dims, err);
+}
+
+fy_code fy_conv_any_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0], filter = ctx->in[1];
+  const int64_t batch = fy_shape_attr_int(ctx, "batch_dims", 1),
+                groups = fy_shape_attr_int(ctx, "groups", 1);
+  if (in.rank < 0 || filter.rank < 0) return FY_OK;
+  const int64_t spatial = in.rank - 1 - batch;
+  if (batch < 0) return fy_fail(err, FY_INVALID_ARGUMENT, "Batch dims must be non-negative.");
+  if (spatial < 2 || spatial > 3) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Input tensor must be rank 4 or 5, excluding extra batch dimensions, but got: "
+                   "%lld",
+                   (long long)spatial + 2);
+  }
+  if (filter.rank != spatial + 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input tensor rank must be the same as filter rank.");
+  }
+  int64_t flat[5] = {1};
+  for (int64_t d = 0; d < spatial + 1; d++) flat[1 + d] = in.dims[batch + d];
+  int lengths[3];
+  fy_window_attrs a;
+  fy_window_read(ctx->attrs, (int)spatial, &a, lengths);
+  if (lengths[2] > 0 && lengths[2] != spatial + 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Conv requires the dilation attribute to contain %lld values, but got: %d",
+                   (long long)spatial + 2, lengths[2]);
+  }
+  if (lengths[1] != spatial + 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Stride attribute should contain %lld values, but got: %d",
+                   (long long)spatial + 2, lengths[1]);
+  }
+  for (int i = 0; i < 3; i++) {
+    if (a.dilations[i] >= 1) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Dilation rate must be >= 1, but got %lld",
+                   (long long)a.dilations[i]);
+  }
+  const int64_t depth = flat[fy_channel_dim(&a)], own = filter.dims[spatial];
+  if (depth >= 0 && own > 0 && depth % own) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Depth of input (%lld) is not a multiple of input depth of filter (%lld)",
+                   (long long)depth, (long long)own);
+  }
+  if (depth >= 0 && own > 0 && depth / own != groups) {
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Input depth divided by filter input depth does not match with groups parameter (%lld)",
+        (long long)groups);
+  }
+  int64_t sizes[3] = {1, 1, 1}, dims[5], all[FY_MAX_RANK];
+  for (int i = 0; i < spatial; i++) {
+    const int k = 3 - (int)spatial + i;
+    FY_TRY(fy_window_infer(flat[fy_spatial_dim(&a, i)], filter.dims[i], a.strides[k],
+                           a.dilations[k], a.padding, a.before[k], a.after[k], &sizes[k], err));
+  }
+  fy_window_shape(&a, 1, sizes, filter.dims[spatial + 1], dims);
+  for (int64_t d = 0; d < batch; d++) all[d] = in.dims[d];
+  for (int64_t d = 0; d < spatial + 1; d++) all[batch + d] = dims[1 + d];
+  return fy_shape_set(ctx, 0, in.rank, all, err);
 }
 
 static fy_code from_sizes(fy_shape_ctx *ctx, int sizes, fy_error *err) {

@@ -482,17 +482,34 @@ static fy_code ragged_cross_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_attr *dense_types = fy_attrs_get(ctx->attrs, "dense_types");
   const int ragged = types ? (int)types->n : 0, dense = dense_types ? (int)dense_types->n : 0;
   const int sparse = (int)fy_shape_attr_int(ctx, "Nsparse", 0);
+  const fy_attr *splits = fy_attrs_get(ctx->attrs, "ragged_splits_types");
+  const fy_attr *values = fy_attrs_get(ctx->attrs, "sparse_values_types");
   const int64_t unknown = -1;
-  int64_t rows = -1;
-  for (int i = 0; i < ragged && rows < 0; i++) {
+  int64_t n = -1;  // one more than there are rows
+  if (splits && (int)splits->n != ragged) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "ragged values and splits must have the same length.");
+  }
+  if (values && (int)values->n != sparse) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "sparse indices and values must have the same length");
+  }
+  for (int i = 0; i < ragged; i++) {
     const fy_pshape s = ctx->in[ragged + i];
-    rows = s.rank == 1 && s.dims[0] > 0 ? s.dims[0] - 1 : -1;
+    if ((s.rank >= 0 && s.rank != 1) || fy_dim_merge(n, fy_dim_of(s, 0), &n, NULL)) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "inputs must all have the same batch dimension size.");
+    }
   }
-  for (int i = 0; i < dense && rows < 0; i++) {
+  for (int i = 0; i < dense; i++) {
     const fy_pshape s = ctx->in[2 * ragged + 3 * sparse + i];
-    rows = s.rank == 2 ? s.dims[0] : -1;
+    if (s.rank >= 0 && s.rank != 2) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "tf.ragged.cross only supports inputs with rank=2");
+    }
+    const int64_t rows = fy_dim_of(s, 0);
+    if (rows >= 0 && fy_dim_merge(n, rows + 1, &n, NULL)) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "inputs must all have the same batch dimension size.");
+    }
   }
-  const int64_t n = rows < 0 ? -1 : rows + 1;
   FY_TRY(fy_shape_set(ctx, 0, 1, &unknown, err));
   return fy_shape_set(ctx, 1, 1, &n, err);
 }

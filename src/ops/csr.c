@@ -294,7 +294,7 @@ static fy_code from_dense_shape(fy_shape_ctx *ctx, fy_error *err) {
                    "Invalid rank of dense: %d.  Expected a known rank of either 2 or 3.",
                    dense.rank);
   }
-  if (at.rank >= 0 && at.rank != 2) {
+  if (at.rank != 2) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "indices must be a matrix; but its rank is not 2: %d",
                    at.rank);
   }

@@ -36,6 +36,21 @@ static fy_code append_dim_shape(fy_shape_ctx *ctx, fy_error *err) {
   dims[in.rank] = -1;
   return fy_shape_set(ctx, 0, in.rank + 1, dims, err);
 }
+static fy_code padded_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_pshape in = ctx->in[0];
+  const int64_t size = (int64_t)fy_dtype_storage(ctx->out_types[0]);
+  int64_t dims[FY_MAX_RANK], bytes;
+  FY_TRY(fy_shape_dim_from_scalar(ctx, 1, &bytes, err));
+  if (bytes >= 0 && size > 0 && bytes % size) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Dimension size must be evenly divisible by %lld but is %lld", (long long)size,
+                   (long long)bytes);
+  }
+  if (in.rank < 0 || in.rank >= FY_MAX_RANK) return FY_OK;
+  for (int32_t i = 0; i < in.rank; i++) dims[i] = in.dims[i];
+  dims[in.rank] = bytes < 0 || size == 0 ? -1 : bytes / size;
+  return fy_shape_set(ctx, 0, in.rank + 1, dims, err);
+}
 
 static fy_code make_output(fy_kernel_ctx *ctx, int64_t width, fy_tensor **out, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
@@ -206,7 +221,7 @@ static const fy_sample parse_samples[] = {
 
 FY_OP(DecodeRaw, .shape = append_dim_shape, .compute = decode_raw,
       .flags = FY_OP_HOST | FY_OP_DYNAMIC, FY_SAMPLES(raw_samples));
-FY_OP(DecodePaddedRaw, .shape = append_dim_shape, .compute = decode_padded,
+FY_OP(DecodePaddedRaw, .shape = padded_shape, .compute = decode_padded,
       .flags = FY_OP_HOST | FY_OP_DYNAMIC, FY_SAMPLES(padded_samples));
 FY_OP(ParseTensor, .shape = fy_shape_none, .compute = parse_tensor,
       .flags = FY_OP_HOST | FY_OP_DYNAMIC | FY_OP_SETS_OUTPUT, FY_SAMPLES(parse_samples));

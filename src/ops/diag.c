@@ -323,84 +323,148 @@ static fy_code diag_part_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 0, in.rank / 2, dims, err);
 }
 
-// Input |i| as the band's ends; false when they are not known.
-static bool shape_band(fy_shape_ctx *ctx, int i, int64_t *lower, int64_t *upper) {
-  int32_t n;
-  int64_t *values;
-  bool *known;
+// Input |i| as the band's ends; |*known| false when they are not.
+static fy_code shape_band(fy_shape_ctx *ctx, int i, int64_t *lower, int64_t *upper, bool *known,
+                          fy_error *err) {
   *lower = *upper = 0;
-  if (i >= ctx->num_inputs) return true;
-  if (!ctx->in_value[i] || !fy_shape_values(ctx, i, &n, &values, &known)) return false;
-  if (n < 1 || n > 2 || !known[0] || !known[n - 1]) return false;
-  *lower = values[0];
-  *upper = values[n - 1];
-  return *lower <= *upper;
+  *known = true;
+  if (i >= ctx->num_inputs) return FY_OK;
+  FY_TRY(fy_shape_rank_at_most(ctx->in[i], 1, err));
+  const fy_tensor *v = fy_shape_tensor(ctx, i);
+  *known = v && fy_shape_known(ctx->in[i]);
+  if (!*known) return FY_OK;
+  if (v->count < 1 || v->count > 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "diag_index must be a vector with one or two elements. It has %lld elements.",
+                   (long long)v->count);
+  }
+  *lower = fy_tensor_int(v, 0);
+  *upper = fy_tensor_int(v, v->count - 1);
+  if (*lower <= *upper) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "lower_diag_index is greater than upper_diag_index");
+}
+
+// A diagonal number 0 exists even in an empty matrix.
+static fy_code band_fits(fy_pshape in, int64_t lower, int64_t upper, fy_error *err) {
+  const int64_t rows = in.dims[in.rank - 2], cols = in.dims[in.rank - 1];
+  if (rows < 0 || cols < 0) return FY_OK;
+  if (lower != 0 && (-rows >= lower || lower >= cols)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "lower_diag_index is out of bound.");
+  }
+  if (upper != 0 && (-rows >= upper || upper >= cols)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "upper_diag_index is out of bound.");
+  }
+  return FY_OK;
+}
+
+static int64_t smaller_dim(int64_t a, int64_t b) {
+  return a == 0 || b == 0 ? 0 : a < 0 || b < 0 ? -1 : least(a, b);
 }
 
 static fy_code matrix_diag_part_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   int64_t lower, upper, dims[FY_MAX_RANK];
+  bool known;
   FY_TRY(fy_shape_rank_at_least(in, 2, err));
-  if (in.rank < 0 || !shape_band(ctx, 1, &lower, &upper)) return FY_OK;
+  if (ctx->num_inputs > 2) FY_TRY(fy_shape_rank_is(ctx->in[2], 0, err));
+  if (in.rank < 0 && ctx->num_inputs > 1) return fy_shape_rank_at_most(ctx->in[1], 1, err);
+  FY_TRY(shape_band(ctx, 1, &lower, &upper, &known, err));
+  if (in.rank < 0 || !known) return FY_OK;
   const int64_t rows = in.dims[in.rank - 2], cols = in.dims[in.rank - 1];
+  FY_TRY(band_fits(in, lower, upper, err));
   int32_t rank = 0;
   for (; rank < in.rank - 2; rank++) dims[rank] = in.dims[rank];
   if (lower < upper) dims[rank++] = upper - lower + 1;
-  dims[rank++] = rows < 0 || cols < 0 ? -1 : least(rows + least(upper, 0), cols - most(lower, 0));
-  if (dims[rank - 1] < -1) return FY_OK;
+  if (ctx->num_inputs == 1) {
+    dims[rank++] = smaller_dim(rows, cols);
+  } else {
+    dims[rank++] = rows < 0 || cols < 0 ? -1 : least(rows + least(upper, 0), cols - most(lower, 0));
+  }
   return fy_shape_set(ctx, 0, rank, dims, err);
 }
 
 static fy_code matrix_diag_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   int64_t lower, upper, rows = -1, cols = -1, dims[FY_MAX_RANK + 1];
+  bool known, rows_known = true, cols_known = true;
   FY_TRY(fy_shape_rank_at_least(in, 1, err));
-  if (in.rank < 0 || !shape_band(ctx, 1, &lower, &upper)) return FY_OK;
+  for (int i = 2; i < ctx->num_inputs; i++) FY_TRY(fy_shape_rank_is(ctx->in[i], 0, err));
+  if (in.rank < 0 && ctx->num_inputs > 1) return fy_shape_rank_at_most(ctx->in[1], 1, err);
+  FY_TRY(shape_band(ctx, 1, &lower, &upper, &known, err));
+  if (in.rank < 0 || !known) return FY_OK;
+  if (ctx->num_inputs > 1) {
+    rows_known = fy_shape_int_value(ctx, 2, &rows);
+    cols_known = fy_shape_int_value(ctx, 3, &cols);
+  }
   const int32_t batch = in.rank - (lower < upper ? 2 : 1);
-  if (batch < 0) return FY_OK;
+  if (batch < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Out of range dim_index -1 for shape with %d dimensions",
+                   in.rank);
+  }
   for (int32_t d = 0; d < batch; d++) dims[d] = in.dims[d];
   const int64_t n = in.dims[in.rank - 1];
-  bool known = true;
-  if (ctx->num_inputs > 1) {
-    known = fy_shape_int_value(ctx, 2, &rows);
-    known &= fy_shape_int_value(ctx, 3, &cols);
+  if (lower < upper && in.dims[batch] >= 0 && in.dims[batch] != upper - lower + 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "The number of rows of `diagonal` doesn't match the number of diagonals implied "
+                   "from `d_lower` and `d_upper`.\nnum_diags = %lld, d_lower = %lld, d_upper = %lld",
+                   (long long)in.dims[batch], (long long)lower, (long long)upper);
   }
-  if (!known || n < 0) {
-    rows = known ? rows : -1;
-    cols = known ? cols : -1;
-  } else {
-    const int64_t min_rows = n - least(upper, 0), min_cols = n + most(lower, 0);
+  const int64_t min_rows = n - least(upper, 0), min_cols = n + most(lower, 0);
+  if (rows_known && rows != -1 && rows < min_rows) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "num_rows is too small");
+  }
+  if (cols_known && cols != -1 && cols < min_cols) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "num_cols is too small.");
+  }
+  if (rows_known && cols_known && rows != -1 && cols != -1 && rows != min_rows && cols != min_cols) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "num_rows and num_cols are not consistent with lower_diag_index, "
+                   "upper_diag_index, and the length of the given diagonals.\nnum_rows = %lld != "
+                   "min_num_rows = %lld, num_cols = %lld != min_num_cols = %lld",
+                   (long long)rows, (long long)min_rows, (long long)cols, (long long)min_cols);
+  }
+  // What the unknown one will be, -1 or a number, changes the other (TensorFlow takes it for -1).
+  if (rows_known && cols_known && n >= 0) {
     if (rows == -1 && cols == -1) rows = cols = most(min_rows, min_cols);
     if (rows == -1) rows = min_rows;
     if (cols == -1) cols = min_cols;
   }
-  dims[batch] = rows < 0 ? -1 : rows;
-  dims[batch + 1] = cols < 0 ? -1 : cols;
+  dims[batch] = rows_known && rows >= 0 ? rows : -1;
+  dims[batch + 1] = cols_known && cols >= 0 ? cols : -1;
   return fy_shape_set(ctx, 0, batch + 2, dims, err);
 }
 
 static fy_code matrix_set_diag_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0], d = ctx->in[1];
+  const bool first = ctx->num_inputs == 2;
   int64_t lower, upper, merged;
+  bool known;
   FY_TRY(fy_shape_rank_at_least(in, 2, err));
   FY_TRY(fy_shape_rank_at_least(d, 1, err));
-  if (in.rank >= 0 && d.rank >= 0 && shape_band(ctx, 2, &lower, &upper)) {
-    const int32_t implied = d.rank + (lower < upper ? 0 : 1);
-    if (implied != in.rank) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Shapes must be equal rank, but are %d and %d",
-                     in.rank, implied);
-    }
-    const int64_t rows = in.dims[in.rank - 2], cols = in.dims[in.rank - 1];
-    if (ctx->num_inputs == 2 && rows >= 0 && cols >= 0) {
-      FY_TRY(fy_dim_merge(least(rows, cols), d.dims[d.rank - 1], &merged, err));
-    }
-    int64_t dims[FY_MAX_RANK];
-    for (int32_t i = 0; i < in.rank; i++) {
-      dims[i] = in.dims[i] < 0 && i < in.rank - 2 ? d.dims[i] : in.dims[i];
-    }
-    return fy_shape_set(ctx, 0, in.rank, dims, err);
+  FY_TRY(shape_band(ctx, 2, &lower, &upper, &known, err));
+  const bool matrix = known && lower < upper;
+  if (in.rank >= 0 && known) {
+    FY_TRY(fy_shape_rank_is(d, matrix ? in.rank : in.rank - 1, err));
+  } else if (in.rank >= 0) {
+    FY_TRY(fy_shape_rank_at_least(d, in.rank - 1, err));
+    FY_TRY(fy_shape_rank_at_most(d, in.rank, err));
   }
-  return fy_shape_set(ctx, 0, in.rank, in.dims, err);
+  if (in.rank >= 0 && !first) FY_TRY(band_fits(in, lower, upper, err));
+  if (in.rank >= 0 && first && d.rank >= 0) {
+    FY_TRY(fy_dim_merge(smaller_dim(in.dims[in.rank - 2], in.dims[in.rank - 1]),
+                        d.dims[d.rank - 1], &merged, err));
+  }
+  if (d.rank < 0 || fy_shape_known(in)) return fy_shape_set(ctx, 0, in.rank, in.dims, err);
+  // The batch as the diagonals tell it.
+  const int32_t batch = d.rank - (matrix ? 2 : 1);
+  if (batch < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Subshape end out of bounds: %d, for shape with rank %d", batch - d.rank, d.rank);
+  }
+  int64_t *dims = fy_shape_dims(ctx, batch + 2);
+  if (!dims) return fy_fail_oom(err, sizeof *dims);
+  for (int32_t i = 0; i < batch; i++) dims[i] = d.dims[i];
+  return fy_shape_merge(ctx, in, (fy_pshape){batch + 2, dims}, &ctx->out[0], err);
 }
 
 static const fy_sample diag_samples[] = {

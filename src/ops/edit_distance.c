@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "ops/shape_fns.h"
+#include "ops/sparse_tensor.h"
 #include "ops/values.h"
 
 typedef struct side {
@@ -197,13 +198,21 @@ static fy_code edit_distance(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code distance_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_tensor *h = fy_shape_tensor(ctx, 2), *t = fy_shape_tensor(ctx, 5);
   int64_t dims[FY_MAX_RANK];
+  FY_TRY(fy_sparse_validate_shapes(ctx, 0, err));
+  FY_TRY(fy_sparse_validate_shapes(ctx, 3, err));
   if (!h || !t || h->rank != 1 || t->rank != 1) return FY_OK;
   if (h->count != t->count) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Num elements of hypothesis_shape does not match truth_shape: %lld vs. %lld",
                    (long long)h->count, (long long)t->count);
   }
-  if (h->count < 1 || h->count > FY_MAX_RANK) return FY_OK;
+  if (h->count < 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Input Hypothesis SparseTensors must have rank at least 2, but hypothesis_shape "
+                   "rank is: %lld",
+                   (long long)h->count);
+  }
+  if (h->count > FY_MAX_RANK) return FY_OK;
   for (int64_t d = 0; d + 1 < h->count; d++) {
     const int64_t x = fy_tensor_int(h, d), y = fy_tensor_int(t, d);
     dims[d] = x > y ? x : y;

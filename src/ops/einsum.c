@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 
+#include "ferry/device.h"
 #include "ops/einsum.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
@@ -79,6 +80,9 @@ static fy_code read_equation(fy_view text, const fy_pshape *in, int inputs, equa
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Expecting 1 or 2 input subscripts in equation '%.*s' but got: %d", (int)text.n,
                    text.p, parts);
+  }
+  if (inputs < 1 || inputs > 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected either 1 or 2 inputs but got: %d", inputs);
   }
   if (parts != inputs) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Expecting %d inputs for equation '%.*s' but got: %d",
@@ -306,7 +310,7 @@ fy_code fy_einsum_begin(fy_kernel_ctx *ctx, fy_einsum_job *job, fy_error *err) {
   FY_TRY(fy_out(ctx, 0, e.out.rank, dims, &out, err));
   *job = (fy_einsum_job){.batch = 0};
   if (out->count == 0) return FY_OK;
-  memset(out->data, 0, fy_tensor_bytes(out));
+  if (!out->device || out->device->is_host) memset(out->data, 0, fy_tensor_bytes(out));
   return tables(ctx, &e, out, job, err);
 }
 
@@ -320,8 +324,9 @@ static fy_code einsum_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_attr *text = fy_attrs_get(ctx->attrs, "equation");
   int64_t dims[FY_MAX_RANK];
   equation e;
-  if (!text || text->kind != FY_ATTR_STRING || ctx->num_inputs > 2) return FY_OK;
+  if (!text || text->kind != FY_ATTR_STRING) return FY_OK;
   fy_pshape in[2];
+  if (ctx->num_inputs > 2) return read_equation(text->v.s, ctx->in, ctx->num_inputs, &e, err);
   for (int i = 0; i < ctx->num_inputs; i++) in[i] = ctx->in[i];
   int32_t letters[2] = {0, 0};
   int at = 0;

@@ -16,7 +16,7 @@ typedef struct fy_einsum_job {
   const int64_t *o_batch, *o_rows, *o_cols;
 } fy_einsum_job;
 
-// Checks the equation and makes the output, which is zero, and the tables.
+// Checks the equation and makes the output, which is zero unless in a device's memory, and the tables.
 FY_MUST_CHECK fy_code fy_einsum_begin(fy_kernel_ctx *ctx, fy_einsum_job *job, fy_error *err);
 
 #endif

@@ -369,25 +369,13 @@ static fy_code one_hot(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code one_hot_shape(fy_shape_ctx *ctx, fy_error *err) {
   const int64_t axis_attr = fy_shape_attr_int(ctx, "axis", -1);
-  int64_t depth = -1;
+  int64_t depth;
   if (axis_attr < -1) return fy_fail(err, FY_INVALID_ARGUMENT, "axis must be >= -1");
-  if (ctx->in_value[1] && ctx->in_value[1]->rank != 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Input must be scalar but has rank %d",
-                   ctx->in_value[1]->rank);
-  }
-  if (fy_shape_int_value(ctx, 1, &depth) && depth < 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Dimension size, given by scalar input 1, must be non-negative but is %lld",
-                   (long long)depth);
-  }
+  FY_TRY(fy_shape_dim_from_scalar(ctx, 1, &depth, err));
   const fy_pshape in = ctx->in[0];
   if (in.rank < 0) return FY_OK;
-  if (axis_attr > in.rank) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Expected axis to be -1 or between [0, %d).  But received: %lld", in.rank + 1,
-                   (long long)axis_attr);
-  }
-  const int32_t axis = axis_attr < 0 ? in.rank : (int32_t)axis_attr;
+  // That the axis fits is the kernel's to check; TensorFlow's inference wraps it around.
+  const int32_t axis = (int32_t)((axis_attr + in.rank + 1) % (in.rank + 1));
   int64_t dims[FY_MAX_RANK + 1];
   for (int32_t d = 0; d <= in.rank; d++) {
     dims[d] = d < axis ? in.dims[d] : d == axis ? depth : in.dims[d - 1];

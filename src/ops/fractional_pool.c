@@ -304,6 +304,11 @@ static fy_code forward_shape(fy_shape_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "pooling_ratio field must specify 4 dimensions");
   }
   for (int i = 0; i < 4; i++) {
+    if (r->v.floats[i] >= 1) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "pooling_ratio cannot be smaller than 1, got: %g",
+                   (double)r->v.floats[i]);
+  }
+  for (int i = 0; i < 4; i++) {
     const int64_t d = fy_dim_of(ctx->in[0], i);
     dims[i] = d < 0 ? -1 : (int64_t)floorf((float)d / r->v.floats[i]);
     if (d >= 0 && dims[i] < 0) {
@@ -324,9 +329,9 @@ static fy_code max_grad_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 static fy_code avg_grad_shape(fy_shape_ctx *ctx, fy_error *err) {
   fy_pshape s;
+  if (!fy_shape_tensor(ctx, 0)) return fy_shape_set(ctx, 0, 4, NULL, err);
   FY_TRY(fy_shape_from_input(ctx, 0, &s, err));
-  if (s.rank == 4) return fy_shape_set(ctx, 0, 4, s.dims, err);
-  return fy_shape_set(ctx, 0, 4, NULL, err);
+  return fy_shape_set(ctx, 0, s.rank, s.dims, err);
 }
 
 static const fy_sample samples[] = {

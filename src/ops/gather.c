@@ -165,6 +165,13 @@ static fy_code gather_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t axis, batch = fy_shape_attr_int(ctx, "batch_dims", 0);
   FY_TRY(fy_shape_rank_at_least(p, 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[2], 0, err));
+  if (fy_shape_int_value(ctx, 2, &axis)) {
+    const int64_t least = axis < 0 ? -axis : axis + 1;
+    if (least > INT32_MAX) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Rank cannot exceed kint32max");
+    }
+    FY_TRY(fy_shape_rank_at_least(p, (int32_t)least, err));
+  }
   if (p.rank < 0 || i.rank < 0) return FY_OK;
   if (batch < 0) batch += i.rank;
   if (ctx->in[2].rank < 0 && (batch < 0 || batch > i.rank)) return FY_OK;
@@ -175,7 +182,7 @@ static fy_code gather_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
   if (!fy_shape_int_value(ctx, 2, &axis)) {
     return fy_shape_set(ctx, 0, p.rank + i.rank - 1 - (int32_t)batch, NULL, err);
   }
-  FY_TRY(fy_shape_rank_at_least(p, (int32_t)(axis < 0 ? -axis : axis + 1), err));
+  FY_TRY(fy_shape_rank_at_least(p, (int32_t)batch + 1, err));
   if (axis < 0) axis += p.rank;
   int64_t dims[2 * FY_MAX_RANK];
   int32_t rank = 0;

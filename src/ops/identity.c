@@ -64,6 +64,7 @@ static fy_code placeholder_with_default_shape(fy_shape_ctx *ctx, fy_error *err) 
 static fy_code ensure_shape_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_attr *a = fy_attrs_get(ctx->attrs, "shape");
   if (!a || a->kind != FY_ATTR_SHAPE) return fy_shape_unchanged(ctx, err);
+  if (a->v.shape.rank < 0) FY_TRY(fy_shape_rank_is(ctx->in[0], -1, err));
   return fy_shape_merge(ctx, ctx->in[0], a->v.shape, &ctx->out[0], err);
 }
 

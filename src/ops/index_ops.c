@@ -73,12 +73,13 @@ static fy_code unravel(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code unravel_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape indices = ctx->in[0], dims = ctx->in[1];
   FY_TRY(fy_shape_rank_is(dims, 1, err));
-  if (indices.rank < 0 || dims.rank < 0) return FY_OK;
-  if (indices.rank == 0) return fy_shape_set(ctx, 0, 1, dims.dims, err);
+  const int64_t count = fy_dim_of(dims, 0);
+  if (indices.rank < 0) return FY_OK;
+  if (indices.rank == 0) return fy_shape_set(ctx, 0, 1, &count, err);
   int64_t n = 1;
   for (int32_t d = 0; d < indices.rank; d++)
     n = n < 0 || indices.dims[d] < 0 ? -1 : n * indices.dims[d];
-  return fy_shape_set(ctx, 0, 2, (const int64_t[]){dims.dims[0], n}, err);
+  return fy_shape_set(ctx, 0, 2, (const int64_t[]){count, n}, err);
 }
 
 // ---------------------------------------------------------------- NthElement

@@ -122,6 +122,29 @@ static fy_code empty_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_from_first(ctx, err);
 }
 static fy_code concat_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_attr *a = fy_attrs_get(ctx->attrs, "shape");
+  if (!a || a->kind != FY_ATTR_SHAPE) return FY_OK;
+  fy_pshape all = a->v.shape;
+  if (!fy_shape_known(all)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "shape attr must be fully defined.");
+  }
+  if (all.rank == 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Out of range dim_index 0 for shape with 0 dimensions");
+  }
+  int64_t *one = fy_shape_dims(ctx, all.rank);
+  if (!one) return fy_fail_oom(err, sizeof *one);
+  for (int32_t d = 0; d < all.rank; d++) one[d] = d ? all.dims[d] : 1;
+  fy_pshape merged;
+  for (int i = 0; i < ctx->num_inputs; i++) {
+    if (!fy_shape_known(ctx->in[i])) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "All input shapes must be fully defined.");
+    }
+    if (ctx->in[i].rank > 0 && ctx->in[i].dims[0] != 1) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Size of first dimension must be 1.");
+    }
+    FY_TRY(fy_shape_merge(ctx, ctx->in[i], (fy_pshape){all.rank, one}, &merged, err));
+  }
   return fy_shape_from_attr(ctx, err);
 }
 

@@ -251,9 +251,9 @@ static fy_code triangular_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t m;
   FY_TRY(fy_shape_rank_at_least(a, 2, err));
   FY_TRY(fy_shape_rank_at_least(b, 2, err));
+  if (a.rank >= 0) FY_TRY(fy_dim_merge(back(a, 2), back(a, 1), &m, err));
   if (a.rank < 0 || b.rank < 0) return FY_OK;
   FY_TRY(fy_shape_broadcast_two(ctx, batch_of(a), batch_of(b), &batch, err));
-  FY_TRY(fy_dim_merge(back(a, 2), back(a, 1), &m, err));
   FY_TRY(fy_dim_merge(m, back(b, 2), &m, err));
   return solved_shape(ctx, batch, m, back(b, 1), err);
 }
@@ -263,15 +263,16 @@ static fy_code banded_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t m;
   FY_TRY(fy_shape_rank_at_least(a, 2, err));
   FY_TRY(fy_shape_rank_at_least(b, 2, err));
-  if (a.rank < 0 || b.rank < 0) return FY_OK;
-  FY_TRY(fy_shape_broadcast_two(ctx, batch_of(a), batch_of(b), &batch, err));
-  FY_TRY(fy_dim_merge(back(a, 1), back(b, 2), &m, err));
+  if (a.rank < 0) return FY_OK;
+  FY_TRY(fy_dim_merge(back(a, 1), b.rank < 0 ? -1 : back(b, 2), &m, err));
   const int64_t bands = back(a, 2);
   if (m >= 0 && bands > m) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Number of bands %lld cannot exceed the size of the matrix %lld",
                    (long long)bands, (long long)m);
   }
+  if (b.rank < 0) return FY_OK;
+  FY_TRY(fy_shape_broadcast_two(ctx, batch_of(a), batch_of(b), &batch, err));
   return solved_shape(ctx, batch, m, back(b, 1), err);
 }
 

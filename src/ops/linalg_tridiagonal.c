@@ -72,7 +72,9 @@ static fy_code solve_shape(fy_shape_ctx *ctx, fy_error *err) {
   fy_pshape batch;
   FY_TRY(fy_shape_rank_at_least(a, 2, err));
   FY_TRY(fy_shape_rank_at_least(b, 2, err));
-  if (a.rank < 0 || b.rank < 0) return FY_OK;
+  if (a.rank >= 0) FY_TRY(fy_dim_is(a.dims[a.rank - 2], 3, err));
+  if (a.rank < 0) return fy_shape_set(ctx, 0, b.rank, b.dims, err);
+  if (b.rank < 0) return FY_OK;
   FY_TRY(fy_shape_merge(ctx, (fy_pshape){a.rank - 2, a.dims}, (fy_pshape){b.rank - 2, b.dims},
                         &batch, err));
   FY_TRY(fy_dim_merge(a.dims[a.rank - 1], b.dims[b.rank - 2], &n, err));

@@ -688,13 +688,41 @@ static fy_code initialize_from_file(fy_kernel_ctx *ctx, fy_error *err) {
 // ---------------------------------------------------------------- shapes
 // The handles of version 1 are references to two strings, to shape functions at least.
 static fy_code handle_rank(fy_shape_ctx *ctx, fy_error *err) {
-  return fy_shape_rank_is(ctx->in[0], fy_dtype_is_ref(ctx->in_types[0]) ? 1 : 0, err);
+  return fy_shape_handle(ctx, 0, err);
 }
 static fy_code find_shape(fy_shape_ctx *ctx, fy_error *err) {
-  return handle_rank(ctx, err);
+  FY_TRY(handle_rank(ctx, err));
+  return fy_dtype_is_ref(ctx->in_types[0]) ? fy_shape_rank_at_most(ctx->in[2], 1, err) : FY_OK;
 }
 static fy_code export_shape(fy_shape_ctx *ctx, fy_error *err) {
-  return handle_rank(ctx, err);
+  FY_TRY(handle_rank(ctx, err));
+  return fy_dtype_is_ref(ctx->in_types[0]) ? fy_shape_set(ctx, 0, 1, NULL, err) : FY_OK;
+}
+static fy_code initialize_shape(fy_shape_ctx *ctx, fy_error *err) {
+  fy_pshape merged;
+  const fy_pshape keys = {1, (const int64_t[]){fy_dim_of(ctx->in[1], 0)}};
+  FY_TRY(handle_rank(ctx, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
+  return fy_shape_merge(ctx, keys, ctx->in[2], &merged, err);
+}
+static fy_code from_file_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(handle_rank(ctx, err));
+  return fy_shape_rank_is(ctx->in[1], 0, err);
+}
+static fy_code import_shape(fy_shape_ctx *ctx, fy_error *err) {
+  int64_t n;
+  FY_TRY(handle_rank(ctx, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
+  FY_TRY(fy_shape_rank_at_least(ctx->in[2], 1, err));
+  return fy_dim_merge(fy_dim_of(ctx->in[1], 0), fy_dim_of(ctx->in[2], 0), &n, err);
+}
+static fy_code remove_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(handle_rank(ctx, err));
+  return fy_shape_rank_at_least(ctx->in[1], 1, err);
+}
+static fy_code dense_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_at_most(ctx->in[0], 1, err));
+  return fy_shape_scalar(ctx, err);
 }
 static fy_code pairs_shape(fy_shape_ctx *ctx, fy_error *err) {
   return handle_rank(ctx, err);
@@ -721,22 +749,23 @@ FY_OP(HashTableV2, .shape = fy_shape_scalar, .compute = static_handle, FLAGS,
       FY_SAMPLES(table_samples));
 FY_OP(MutableHashTableV2, .shape = fy_shape_scalar, .compute = mutable_handle, FLAGS,
       FY_SAMPLES(table_samples));
-FY_OP(MutableDenseHashTableV2, .shape = fy_shape_scalar, .compute = dense_handle, FLAGS,
+FY_OP(MutableDenseHashTableV2, .shape = dense_shape, .compute = dense_handle, FLAGS,
       FY_SAMPLES(dense_samples));
 FY_OP(AnonymousHashTable, .shape = fy_shape_scalar, .compute = static_handle, FLAGS,
       FY_SAMPLES(anonymous_samples));
 FY_OP(AnonymousMutableHashTable, .shape = fy_shape_scalar, .compute = mutable_handle, FLAGS,
       FY_SAMPLES(anonymous_samples));
-FY_OP(AnonymousMutableDenseHashTable, .shape = fy_shape_scalar, .compute = dense_handle, FLAGS,
+FY_OP(AnonymousMutableDenseHashTable, .shape = dense_shape, .compute = dense_handle, FLAGS,
       FY_SAMPLES(dense_samples));
 FY_OP(LookupTableFindV2, .shape = find_shape, .compute = find, FLAGS);
 FY_OP(LookupTableSizeV2, .shape = size_shape, .compute = size, FLAGS);
 FY_OP(LookupTableExportV2, .shape = export_shape, .compute = export, FLAGS);
 FY_OP(LookupTableInsertV2, .shape = pairs_shape, .compute = insert, FLAGS);
-FY_OP(LookupTableImportV2, .shape = pairs_shape, .compute = import, FLAGS);
-FY_OP(LookupTableRemoveV2, .shape = pairs_shape, .compute = remove_keys, FLAGS);
-FY_OP(InitializeTableV2, .shape = pairs_shape, .compute = initialize, FLAGS);
-FY_OP(InitializeTableFromTextFileV2, .shape = pairs_shape, .compute = initialize_from_file, FLAGS);
+FY_OP(LookupTableImportV2, .shape = import_shape, .compute = import, FLAGS);
+FY_OP(LookupTableRemoveV2, .shape = remove_shape, .compute = remove_keys, FLAGS);
+FY_OP(InitializeTableV2, .shape = initialize_shape, .compute = initialize, FLAGS);
+FY_OP(InitializeTableFromTextFileV2, .shape = from_file_shape, .compute = initialize_from_file,
+      FLAGS);
 FY_OP(MutableHashTableOfTensorsV2, .shape = fy_shape_scalar, .compute = mutable_handle, FLAGS,
       FY_SAMPLES(table_samples));
 FY_OP(AnonymousMutableHashTableOfTensors, .shape = fy_shape_scalar, .compute = mutable_handle,
@@ -751,5 +780,6 @@ FY_OP(LookupTableSize, .shape = size_shape, .compute = size, FLAGS);
 FY_OP(LookupTableExport, .shape = export_shape, .compute = export, FLAGS);
 FY_OP(LookupTableInsert, .shape = pairs_shape, .compute = insert, FLAGS);
 FY_OP(LookupTableImport, .shape = pairs_shape, .compute = import, FLAGS);
-FY_OP(InitializeTable, .shape = pairs_shape, .compute = initialize, FLAGS);
-FY_OP(InitializeTableFromTextFile, .shape = pairs_shape, .compute = initialize_from_file, FLAGS);
+FY_OP(InitializeTable, .shape = initialize_shape, .compute = initialize, FLAGS);
+FY_OP(InitializeTableFromTextFile, .shape = from_file_shape, .compute = initialize_from_file,
+      FLAGS);

@@ -316,8 +316,11 @@ static fy_code dense_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t dims[2];
   const fy_pshape one = ctx->in[0].rank >= 0 ? ctx->in[0] : ctx->in[1];
   if ((ctx->in[0].rank < 0 || ctx->in[1].rank < 0) && one.rank == 2) {
-    for (int d = 0; d < 2; d++) dims[d] = one.dims[d] > 1 ? one.dims[d] : -1;  // 1 may grow
+    for (int d = 0; d < 2; d++) dims[d] = one.dims[d] != 1 ? one.dims[d] : -1;  // 1 may grow
     out.dims = dims;
+  } else if (ctx->in[0].rank >= 0 && ctx->in[0].rank != 2 && ctx->in[1].rank < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Shape must be broadcasted with rank 2, but is rank is unknown.");
   }
   if (ctx->in[0].rank >= 0 && ctx->in[1].rank >= 0) {
     FY_TRY(fy_shape_broadcast_two(ctx, ctx->in[0], ctx->in[1], &out, err));

@@ -240,14 +240,9 @@ static fy_code non_max_shape(fy_shape_ctx *ctx, fy_error *err) {
   for (int i = 2; i < ctx->num_inputs; i++) FY_TRY(fy_shape_rank_is(ctx->in[i], 0, err));
   FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[0], 0), fy_dim_of(ctx->in[1], 0), &n, err));
   if (!overlaps) FY_TRY(fy_dim_is(fy_dim_of(ctx->in[0], 1), 4, err));
-  if (!fy_shape_attr_bool(ctx, "pad_to_max_output_size") || !fy_shape_int_value(ctx, 2, &limit)) {
-    limit = -1;
-  }
-  if (limit < -1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Dimension size, given by scalar input 2, must be "
-                   "non-negative but is %lld",
-                   (long long)limit);
+  if (overlaps) FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[0], 0), fy_dim_of(ctx->in[0], 1), &n, err));
+  if (fy_shape_attr_bool(ctx, "pad_to_max_output_size")) {
+    FY_TRY(fy_shape_dim_from_scalar(ctx, 2, &limit, err));
   }
   FY_TRY(fy_shape_set(ctx, 0, 1, &limit, err));
   if (ctx->num_outputs == 3) FY_TRY(fy_shape_set(ctx, 1, 1, &limit, err));

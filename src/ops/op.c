@@ -57,11 +57,11 @@ fy_code fy_out_alias(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64
   return FY_OK;
 }
 
-// Waking a worker costs a few microseconds: a loop must be worth several of them to be split, and
-// every piece must be worth more than its hand-off.
+// Handing a piece to a worker that watches costs less than a microsecond: a loop must be worth
+// several of them to be split. Whether it is worth waking one that sleeps, the pool knows.
 void fy_parallel(fy_kernel_ctx *ctx, int64_t n, double ns_per_item,
                  void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
-  const double worth_splitting_ns = 20e3, piece_ns = 10e3;
+  const double worth_splitting_ns = 5e3, piece_ns = 2.5e3;
   if (n <= 0) return;
   if (ctx->threads <= 1 || (double)n * ns_per_item <= worth_splitting_ns) {
     fn(arg, 0, n);

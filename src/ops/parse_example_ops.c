@@ -237,6 +237,10 @@ static fy_code parse_shape(fy_shape_ctx *ctx, fy_error *err) {
   if (shape_list(ctx, "ragged_split_types", &a) != num_ragged) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "len(ragged_value_types) != len(ragged_split_types)");
   }
+  if (!single && !two) {  // names, then keys one by one
+    FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
+  }
+  if (two) FY_TRY(fy_shape_rank_at_most(ctx->in[1], 1, err));
   if (single) FY_TRY(fy_shape_rank_is(in, 0, err));
   if (two) FY_TRY(fy_shape_rank_at_most(in, 1, err));
   if (!single && !two) FY_TRY(fy_shape_rank_is(in, 1, err));

@@ -286,12 +286,39 @@ static fy_code set_dense(fy_shape_ctx *ctx, const char *attr, int first, int n, 
   return FY_OK;
 }
 
+// Numbers of features and the lists that tell about them.
+static fy_code same_counts(const fy_attrs *attrs, counts n, fy_error *err) {
+  static const struct {
+    const char *what, *attr, *keys;
+  } all[] = {{"context_sparse", "Ncontext_sparse", "context_sparse_keys"},
+             {"context_dense", "Ncontext_dense", "context_dense_keys"},
+             {"feature_list_sparse", "Nfeature_list_sparse", "feature_list_sparse_keys"},
+             {"feature_list_dense", "Nfeature_list_dense", "feature_list_dense_keys"}};
+  const int types[] = {n.cs, n.cd, n.fs, n.fd};
+  for (int i = 0; i < 4; i++) {
+    const fy_attr *a = fy_attrs_get(attrs, all[i].attr);
+    if (!a || a->kind != FY_ATTR_INT) continue;
+    const int keys = n.version == 1 ? length_of(attrs, all[i].keys) : types[i];
+    if (a->v.i == types[i] && keys == types[i]) continue;
+    if (n.version == 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "len(%s_keys) != len(%s_types)", all[i].what,
+                     all[i].what);
+    }
+    return fy_fail(err, FY_INVALID_ARGUMENT, "num_%s (%lld) must match the size of %s_%s (%d)",
+                   all[i].what, (long long)a->v.i, all[i].what,
+                   n.version == 1 && keys != a->v.i ? "keys" : "types",
+                   n.version == 1 && keys != a->v.i ? keys : types[i]);
+  }
+  return FY_OK;
+}
+
 static fy_code parse_shape(fy_shape_ctx *ctx, fy_error *err) {
   const counts n = count_all(ctx->attrs, ctx->spec->name);
   const fy_pshape in = ctx->in[0];
   if (n.version == 0) FY_TRY(fy_shape_rank_is(in, 0, err));
   if (n.version == 1 && in.rank > 1) FY_TRY(fy_shape_rank_is(in, 1, err));
   if (n.version == 2) FY_TRY(fy_shape_rank_at_most(in, 1, err));
+  FY_TRY(same_counts(ctx->attrs, n, err));
   // Version 1 is meant for batches; of version 2 nothing is known without a rank.
   const bool open = n.version == 2 && in.rank < 0, batch = n.version && in.rank != 0;
   const int64_t examples = in.rank == 1 ? in.dims[0] : -1;

@@ -237,6 +237,12 @@ static fy_code pool_shape(fy_shape_ctx *ctx, int spatial, fy_error *err) {
                    i == 0 ? "ksize" : "stride", lengths[i]);
   }
   FY_TRY(fy_window_check_padding(ctx->attrs, &a, err));
+  const fy_attr *ksize = fy_attrs_get(ctx->attrs, "ksize");
+  for (uint32_t i = 0; ctx->num_outputs > 1 && ksize && i < ksize->n; i++) {
+    if (ksize->v.ints[i] > 0 && ksize->v.ints[i] <= INT32_MAX) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "ksize must be a positive int32 value, got:%lld",
+                   (long long)ksize->v.ints[i]);
+  }
   return infer(ctx, &a, err);
 }
 fy_code fy_pool2d_shape(fy_shape_ctx *ctx, fy_error *err) {
@@ -251,6 +257,10 @@ fy_code fy_pool2d_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
   int lengths[3];
   FY_TRY(fy_shape_rank_is(ctx->in[0], 4, err));
   const int first = ctx->num_inputs - 2;
+  for (int i = first; i < first + 2; i++) {
+    FY_TRY(fy_shape_rank_is(ctx->in[i], 1, err));
+    FY_TRY(fy_dim_is(fy_dim_of(ctx->in[i], 0), 4, err));
+  }
   fy_window_read(ctx->attrs, 2, &a, lengths);
   for (int i = 0; i < 2; i++) {
     const fy_tensor *v = ctx->in_value[first + i];

@@ -332,8 +332,7 @@ static fy_code range_shape(fy_shape_ctx *ctx, int64_t axis, fy_pshape *range, fy
   int64_t n;
   const int64_t depth = ctx->in[0].dims[axis];
   FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[1], 0), depth, &n, err));
-  FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[2], 0), depth, &n, err));
-  return FY_OK;
+  return fy_dim_merge(fy_dim_of(ctx->in[2], 0), depth, &n, err);
 }
 
 static fy_code quantize_shape(fy_shape_ctx *ctx, fy_error *err) {

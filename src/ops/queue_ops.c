@@ -322,6 +322,6 @@ FY_OP(QueueEnqueueMany, .shape = fy_shape_none, .compute = enqueue_many, BLOCKS)
 FY_OP(QueueDequeue, .shape = fy_shape_none, .compute = dequeue, RESULTS);
 FY_OP(QueueDequeueMany, .shape = fy_shape_none, .compute = dequeue_many, RESULTS);
 FY_OP(QueueDequeueUpTo, .shape = fy_shape_none, .compute = dequeue_up_to, RESULTS);
-FY_OP(QueueSize, .shape = fy_shape_scalar, .compute = queue_size, .flags = FY_OP_HOST);
+FY_OP(QueueSize, .shape = fy_shape_of_handles, .compute = queue_size, .flags = FY_OP_HOST);
 FY_OP(QueueIsClosed, .shape = fy_shape_scalar, .compute = queue_is_closed, .flags = FY_OP_HOST);
-FY_OP(QueueClose, .shape = fy_shape_none, .compute = queue_close, .flags = FY_OP_HOST);
+FY_OP(QueueClose, .shape = fy_shape_of_handles, .compute = queue_close, .flags = FY_OP_HOST);

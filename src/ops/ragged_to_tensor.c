@@ -312,6 +312,43 @@ static void release(void *state) {
   fy_free(state);
 }
 
+// The partitions are of a kind that inference knows, in an order that makes sense, and formed so.
+static fy_code check_parts(fy_shape_ctx *ctx, const fy_attr *names, const part_kind *kinds,
+                           fy_error *err) {
+  const int n = (int)names->n, tensors = ctx->num_inputs - 3;
+  if (n == 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Partition info types should not be empty");
+  }
+  for (int i = 0; i < n; i++) {
+    if (kinds[i] == PART_OTHER) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Unsupported partition type: %.*s",
+                     (int)names->v.strings[i].n, names->v.strings[i].p);
+    }
+    if (kinds[i] == PART_FIRST && (i > 0 || n == 1 || kinds[1] != PART_ROW_IDS)) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     i > 0 ? "FIRST_DIM_SIZE must be first"
+                           : "FIRST_DIM_SIZE must be followed by VALUE_ROWIDS");
+    }
+    if (kinds[i] == PART_ROW_IDS && i == 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "VALUE_ROWIDS cannot be first");
+    }
+  }
+  if (tensors != n) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Number of row partition tensors (%d) does not equal the number of row "
+                   "partition types(%d).",
+                   tensors, n);
+  }
+  for (int i = 0; i < n; i++) {
+    const int32_t rank = ctx->in[3 + i].rank;
+    if (rank < 0 || rank == (kinds[i] == PART_FIRST ? 0 : 1)) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   kinds[i] == PART_FIRST ? "FIRST_DIM_SIZE must be a scalar."
+                                          : "Row partition must be a vector.");
+  }
+  return FY_OK;
+}
+
 static fy_code to_tensor_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_attr *names = fy_attrs_get(ctx->attrs, "row_partition_types");
   const fy_pshape values = ctx->in[1], otherwise = ctx->in[2];
@@ -322,9 +359,9 @@ static fy_code to_tensor_shape(fy_shape_ctx *ctx, fy_error *err) {
   part_kind *kinds = fy_arena_array(ctx->arena, names->n + 1, sizeof *kinds);
   if (!kinds) return fy_fail_oom(err, names->n);
   FY_TRY(read_kinds(names, kinds, err));
+  FY_TRY(check_parts(ctx, names, kinds, err));
   const int32_t ranks = (int32_t)names->n - (names->n && kinds[0] == PART_FIRST);
-  wanted = FY_UNKNOWN_SHAPE;  // which a scalar stands for
-  if (ctx->in[0].rank != 0) FY_TRY(fy_shape_from_input(ctx, 0, &wanted, err));
+  FY_TRY(fy_shape_from_input_or_scalar(ctx, 0, &wanted, err));
   FY_TRY(combine(ranks, wanted.rank, wanted.dims, values.rank, values.dims, &rank, dims, err));
   FY_TRY(check_default(otherwise.rank, otherwise.dims, values.rank, values.dims, err));
   return rank < 0 ? FY_OK : fy_shape_set(ctx, 0, rank, dims, err);

@@ -439,10 +439,10 @@ static fy_code multinomial_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t n = -1;
   FY_TRY(fy_shape_rank_is(ctx->in[0], 2, err));
   FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
-  if (fy_shape_int_value(ctx, 1, &n) && n < 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Dimension size, given by scalar input 1, must be non-negative but is %lld",
-                   (long long)n);
+  FY_TRY(fy_shape_dim_from_scalar(ctx, 1, &n, err));
+  if (ctx->num_inputs > 2) {
+    FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
+    FY_TRY(fy_dim_is(fy_dim_of(ctx->in[2], 0), 2, err));
   }
   return fy_shape_set(ctx, 0, 2, (const int64_t[]){fy_dim_of(ctx->in[0], 0), n}, err);
 }
@@ -512,13 +512,8 @@ static fy_code keyed_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[3], 0, err));
+  FY_TRY(fy_dim_is(fy_dim_of(ctx->in[1], 0), 1, err));
   return fy_shape_from_first(ctx, err);
-}
-static fy_code shuffle_shape(fy_shape_ctx *ctx, fy_error *err) {
-  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
-  FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
-  FY_TRY(fy_shape_rank_is(ctx->in[3], 0, err));
-  return fy_shape_unchanged(ctx, err);
 }
 static fy_code scalar_bounds(fy_shape_ctx *ctx, int i, fy_error *err) {
   char x[128];
@@ -630,5 +625,5 @@ FY_OP(StatelessMultinomial, .shape = multinomial_shape, .compute = multinomial, 
       FY_SAMPLES(stateless_multinomial_samples));
 FY_OP(RandomShuffle, .shape = fy_shape_unchanged, .prepare = fy_random_prepare, .compute = shuffle,
       .release = fy_random_release, FY_SAMPLES(shuffle_samples));
-FY_OP(StatelessShuffle, .shape = shuffle_shape, .compute = shuffle, .host_inputs = 0xE,
+FY_OP(StatelessShuffle, .shape = fy_shape_unchanged, .compute = shuffle, .host_inputs = 0xE,
       FY_SAMPLES(stateless_shuffle_samples));

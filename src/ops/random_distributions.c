@@ -363,6 +363,7 @@ static fy_code keyed_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[3], 0, err));
+  FY_TRY(fy_dim_is(fy_dim_of(ctx->in[1], 0), 1, err));
   return fy_shape_from_first(ctx, err);
 }
 static fy_code third_shape(fy_shape_ctx *ctx, fy_error *err) {

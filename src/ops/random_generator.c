@@ -3,6 +3,7 @@
 // from its state, which a call moves on. The state is an int64 vector: counter, counter, key.
 // StatefulStandardNormal (the first version) has the algorithm in front of that.
 
+#include "ferry/device.h"
 #include "ops/random.h"
 #include "ops/resource.h"
 #include "ops/shape_fns.h"
@@ -43,15 +44,23 @@ static fy_code advance(fy_kernel_ctx *ctx, int input, int64_t skip, uint64_t blo
   fy_code code = FY_OK;
   fy_tensor *fresh = NULL, *old = NULL;
   fy_lock(&v->lock);
-  const fy_tensor *state = v->value;
+  fy_tensor *state = v->value;
   if (!state) {
     code = fy_fail(err, FY_NOT_FOUND, "Resource %s/%s/N10tensorflow3VarE does not exist.",
                    v->container, v->name);
   }
   if (!code) code = check_state(state, skip + PHILOX_STATE, err);
-  if (!code) code = fy_tensor_new(FY_INT64, 1, state->dims, &fresh, err);
+  if (!code && state->device && !state->device->is_host && ctx->svc->to_host) {
+    code = ctx->svc->to_host(ctx, state, &fresh, err);  // an assignment left it on a device
+  } else if (!code) {
+    code = fy_tensor_new(FY_INT64, 1, state->dims, &fresh, err);
+    fy_tensor storage;
+    if (!code) {
+      const fy_tensor *from = ctx->svc->view ? ctx->svc->view(ctx, state, &storage) : state;
+      memcpy(fresh->data, from->data, fy_tensor_bytes(state));
+    }
+  }
   if (!code) {
-    memcpy(fresh->data, state->data, fy_tensor_bytes(state));
     uint64_t *s = (uint64_t *)fresh->data + skip;
     if (before) memcpy(before, s, PHILOX_STATE * sizeof before[0]);
     *out = of_state(s);
@@ -174,7 +183,6 @@ static fy_code first_shape(fy_shape_ctx *ctx, fy_error *err) {
   return shape_of(ctx, 1, err);
 }
 static fy_code draw_shape(fy_shape_ctx *ctx, fy_error *err) {
-  FY_TRY(fy_shape_rank_is(ctx->in[0], 0, err));
   FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
   return shape_of(ctx, 2, err);
 }
@@ -185,7 +193,7 @@ static fy_code integers_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 static fy_code skip_shape(fy_shape_ctx *ctx, fy_error *err) {
   const int64_t three = PHILOX_STATE;
-  for (int i = 0; i < 3; i++) FY_TRY(fy_shape_rank_is(ctx->in[i], 0, err));
+  for (int i = 1; i < 3; i++) FY_TRY(fy_shape_rank_is(ctx->in[i], 0, err));
   return ctx->num_outputs ? fy_shape_set(ctx, 0, 1, &three, err) : FY_OK;
 }
 

@@ -128,9 +128,22 @@ static fy_code index_shuffle_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_at_least(seed, 1, err));
   FY_TRY(fy_shape_rank_at_most(seed, 2, err));
   FY_TRY(fy_shape_rank_at_most(most, 1, err));
-  if (index.rank < 0 || seed.rank < 0 || most.rank < 0) return FY_OK;
+  if (seed.rank >= 1 && seed.dims[seed.rank - 1] >= 0 && seed.dims[seed.rank - 1] != 3) {
+    char x[128];
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Seed must have shape [3] or [n, 3] but got %s.",
+                   fy_shape_text(seed.rank, seed.dims, x));
+  }
   if (index.rank == 0 && seed.rank == 1 && most.rank == 0)
     return fy_shape_set(ctx, 0, 0, NULL, err);
+  if (index.rank == 1 && most.rank == 1 && index.dims[0] > 1 && most.dims[0] > 1 &&
+      index.dims[0] != most.dims[0]) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Max index has shape [%lld] but must have shape [%lld].",
+                   (long long)most.dims[0], (long long)index.dims[0]);
+  }
+  const bool sure = (index.rank == 1 && index.dims[0] > 1) || (seed.rank == 2 && seed.dims[0] > 1) ||
+                    (most.rank == 1 && most.dims[0] > 1);
+  if ((index.rank < 0 || seed.rank < 0 || most.rank < 0) && !sure) return FY_OK;
   const int64_t dims[3] = {index.rank == 1 ? index.dims[0] : 1, seed.rank == 2 ? seed.dims[0] : 1,
                            most.rank == 1 ? most.dims[0] : 1};
   bool known = true;

@@ -250,6 +250,8 @@ static fy_code stateful_shape(fy_shape_ctx *ctx, fy_error *err) {
 static fy_code stateless_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
   if (ctx->in[1].rank == 1) FY_TRY(fy_dim_is(ctx->in[1].dims[0], 2, err));
+  fy_pshape all = ctx->in[2];
+  for (int i = 3; i < 6; i++) FY_TRY(fy_shape_broadcast_two(ctx, all, ctx->in[i], &all, err));
   return fy_shape_from_first(ctx, err);
 }
 

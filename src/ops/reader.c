@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // reader.c: the file readers of TF1 input pipelines: WholeFile-, TextLine-, FixedLengthRecord-,
-// TFRecord- and IdentityReaderV2, and the ops that read from them.
+// TFRecord- and IdentityReaderV2, and the ops that read from them. The handles of version 1 are
+// references (execute/refs.c) to the same resource; FixedLengthRecordReader of version 1 is not here:
+// TensorFlow's kernel asks for an attribute that only version 2 has, so it never works.
 //
 // A reader takes names of work (files) from a queue, one after the other, and turns each into
 // records with keys "file:position". Plain files are read piece by piece; compressed ones are
@@ -29,10 +31,12 @@ typedef struct reader {
   fy_object object;
   fy_mutex lock;
   kind kind;
+  char title[128];  // WholeFileReader 'node', for errors
   int64_t skip_lines, header, record, footer, hop;
   int compression;  // 0, 1 = ZLIB, 2 = GZIP
   // The work at hand.
   char *work;  // NULL: none
+  char *last;  // the work started last; NULL: none
   fy_wire_file file;
   uint8_t *memory;  // of a compressed file
   uint64_t size, at;
@@ -53,6 +57,7 @@ static void close_work(reader *r) {
 static void destroy(fy_object *o) {
   reader *r = (reader *)o;
   close_work(r);
+  fy_free(r->last);
   fy_str_free(&r->line);
   fy_mutex_destroy(&r->lock);
   fy_free(r);
@@ -79,6 +84,10 @@ static fy_code make_reader(fy_view container, fy_view name, const void *arg, fy_
             : op[0] == 'F' ? FIXED
             : op[1] == 'F' ? RECORDS
                            : LINES;
+  static const char *const names[] = {"WholeFile", "TextLine", "FixedLengthRecord", "TFRecord",
+                                      "Identity"};
+  snprintf(r->title, sizeof r->title, "%sReader '%s'", names[r->kind],
+           site->node_name ? site->node_name : op);
   fy_view compression = {NULL, 0};
   if (r->kind == LINES) r->skip_lines = fy_site_int(site, "skip_header_lines");
   if (r->kind == RECORDS) compression = fy_site_string(site, "compression_type");
@@ -313,6 +322,8 @@ static fy_code start_work(fy_kernel_ctx *ctx, reader *r, fy_error *err) {
   r->work = fy_strndup(v.p, v.n);
   fy_tensor_release(name);
   if (!r->work) return fy_fail_oom(err, v.n);
+  fy_free(r->last);
+  r->last = fy_strndup(r->work, strlen(r->work));
   r->started++;
   fy_code code = open_file(r, err);
   if (!code && r->kind == FIXED && (uint64_t)r->header > r->size) {
@@ -458,13 +469,19 @@ static fy_code num_units(fy_kernel_ctx *ctx, fy_error *err) {
   return count_of(ctx, false, err);
 }
 
+static void forget(reader *r) {
+  fy_lock(&r->lock);
+  close_work(r);
+  fy_free(r->last);
+  r->last = NULL;
+  r->started = r->finished = r->produced = 0;
+  fy_unlock(&r->lock);
+}
+
 static fy_code reset(fy_kernel_ctx *ctx, fy_error *err) {
   reader *r;
   FY_TRY(reader_of(ctx, &r, err));
-  fy_lock(&r->lock);
-  close_work(r);
-  r->started = r->finished = r->produced = 0;
-  fy_unlock(&r->lock);
+  forget(r);
   return FY_OK;
 }
 
@@ -481,7 +498,7 @@ static fy_code save_state(fy_kernel_ctx *ctx, fy_error *err) {
   fy_put_int(&s, 1, r->started);
   fy_put_int(&s, 2, r->finished);
   fy_put_int(&s, 3, r->produced);
-  if (r->work) fy_put_bytes(&s, 4, r->work, strlen(r->work));
+  if (r->last && r->last[0]) fy_put_bytes(&s, 4, r->last, strlen(r->last));
   fy_unlock(&r->lock);
   const fy_code code = fy_text_put_str(out, 0, &s, err);
   fy_str_free(&s);
@@ -495,7 +512,10 @@ static fy_code restore_state(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Reader state must be scalar, but had shape: %s",
                    fy_shape_text(ctx->in[1]->rank, ctx->in[1]->dims, (char[128]){0}));
   }
-  if (!done_early(r)) return fy_fail(err, FY_UNIMPLEMENTED, "Reader RestoreState");
+  if (!done_early(r)) {  // what cannot be restored is reset
+    forget(r);
+    return fy_fail(err, FY_UNIMPLEMENTED, "Reader RestoreState");
+  }
   fy_bytes b = fy_bytes_of(fy_tensor_string(ctx->in[1], 0));
   uint64_t v[4] = {0};
   fy_view work = {NULL, 0};
@@ -514,12 +534,22 @@ static fy_code restore_state(fy_kernel_ctx *ctx, fy_error *err) {
   const int64_t started = (int64_t)v[1], finished = (int64_t)v[2], produced = (int64_t)v[3];
   if (!good || started < 0 || finished < 0 || produced < 0 || started < finished ||
       started > finished + 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Could not parse reader state");
+    forget(r);
+    const fy_view state = fy_tensor_string(ctx->in[1], 0);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Could not parse state for %s: %.*s", r->title,
+                   (int)(state.n < 200 ? state.n : 200), state.p);
   }
   char *copy = started > finished ? fy_strndup(work.p ? work.p : "", work.n) : NULL;
-  if (started > finished && !copy) return fy_fail_oom(err, work.n);
+  char *last = fy_strndup(work.p ? work.p : "", work.n);
+  if ((started > finished && !copy) || !last) {
+    fy_free(copy);
+    fy_free(last);
+    return fy_fail_oom(err, work.n);
+  }
   fy_lock(&r->lock);
   close_work(r);
+  fy_free(r->last);
+  r->last = last;
   r->work = copy;
   r->position = 0;
   r->started = started;
@@ -529,7 +559,13 @@ static fy_code restore_state(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+static fy_code restore_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_handle(ctx, 0, err));
+  return fy_shape_rank_is(ctx->in[1], 0, err);
+}
 static fy_code up_to_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_handle(ctx, 0, err));
+  FY_TRY(fy_shape_handle(ctx, 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[2], 0, err));
   FY_TRY(fy_shape_set(ctx, 0, 1, NULL, err));
   return fy_shape_set(ctx, 1, 1, NULL, err);
@@ -546,14 +582,39 @@ READER(TextLineReaderV2, samples);
 READER(FixedLengthRecordReaderV2, fixed_samples);
 READER(TFRecordReaderV2, samples);
 READER(IdentityReaderV2, samples);
-FY_OP(ReaderReadV2, .shape = fy_shape_scalar, .compute = read_op,
+FY_OP(ReaderReadV2, .shape = fy_shape_of_handles, .compute = read_op,
       .flags = FY_OP_HOST | FY_OP_ASYNC);
 FY_OP(ReaderReadUpToV2, .shape = up_to_shape, .compute = read_up_to,
       .flags = FY_OP_HOST | FY_OP_ASYNC | FY_OP_DYNAMIC);
-FY_OP(ReaderNumRecordsProducedV2, .shape = fy_shape_scalar, .compute = num_records,
+FY_OP(ReaderNumRecordsProducedV2, .shape = fy_shape_of_handles, .compute = num_records,
       .flags = FY_OP_HOST);
-FY_OP(ReaderNumWorkUnitsCompletedV2, .shape = fy_shape_scalar, .compute = num_units,
+FY_OP(ReaderNumWorkUnitsCompletedV2, .shape = fy_shape_of_handles, .compute = num_units,
       .flags = FY_OP_HOST);
-FY_OP(ReaderResetV2, .shape = fy_shape_none, .compute = reset, .flags = FY_OP_HOST);
-FY_OP(ReaderSerializeStateV2, .shape = fy_shape_scalar, .compute = save_state, .flags = FY_OP_HOST);
-FY_OP(ReaderRestoreStateV2, .shape = fy_shape_none, .compute = restore_state, .flags = FY_OP_HOST);
+FY_OP(ReaderResetV2, .shape = fy_shape_of_handles, .compute = reset, .flags = FY_OP_HOST);
+FY_OP(ReaderSerializeStateV2, .shape = fy_shape_of_handles, .compute = save_state,
+      .flags = FY_OP_HOST);
+FY_OP(ReaderRestoreStateV2, .shape = restore_shape, .compute = restore_state, .flags = FY_OP_HOST);
+
+// Version 1.
+static fy_code ref_shape(fy_shape_ctx *ctx, fy_error *err) {
+  return fy_shape_set(ctx, 0, 1, (const int64_t[]){2}, err);
+}
+#define READER_1(name)                                                           \
+  FY_OP(name, .shape = ref_shape, .prepare = check_attrs, .compute = new_reader, \
+        .flags = FY_OP_HOST | FY_OP_NO_FOLD)
+READER_1(WholeFileReader);
+READER_1(TextLineReader);
+READER_1(TFRecordReader);
+READER_1(IdentityReader);
+FY_OP(ReaderRead, .shape = fy_shape_of_handles, .compute = read_op,
+      .flags = FY_OP_HOST | FY_OP_ASYNC);
+FY_OP(ReaderReadUpTo, .shape = up_to_shape, .compute = read_up_to,
+      .flags = FY_OP_HOST | FY_OP_ASYNC | FY_OP_DYNAMIC);
+FY_OP(ReaderNumRecordsProduced, .shape = fy_shape_of_handles, .compute = num_records,
+      .flags = FY_OP_HOST);
+FY_OP(ReaderNumWorkUnitsCompleted, .shape = fy_shape_of_handles, .compute = num_units,
+      .flags = FY_OP_HOST);
+FY_OP(ReaderReset, .shape = fy_shape_of_handles, .compute = reset, .flags = FY_OP_HOST);
+FY_OP(ReaderSerializeState, .shape = fy_shape_of_handles, .compute = save_state,
+      .flags = FY_OP_HOST);
+FY_OP(ReaderRestoreState, .shape = restore_shape, .compute = restore_state, .flags = FY_OP_HOST);

@@ -326,10 +326,18 @@ static fy_code gather_nd_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 0, rank, dims, err);
 }
 
-#define RESOURCE_SCATTER(Name, kind, nd)                                             \
-  static const resource_scatter how_##Name = {kind, nd};                             \
-  FY_OP(Name, .shape = fy_shape_none, .compute = scatter_variable, .host_inputs = 1, \
-        .aux = &how_##Name)
+static fy_code resource_nd_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_handle_shape *h = &ctx->in_handle[0];
+  FY_TRY(fy_shape_rank_at_least(ctx->in[1], 1, err));
+  FY_TRY(fy_shape_rank_at_least(ctx->in[2], 1, err));
+  return fy_scatter_nd_infer(ctx, h->dtype == FY_INVALID ? FY_UNKNOWN_SHAPE : h->shape, ctx->in[1],
+                             ctx->in[2], err);
+}
+
+#define RESOURCE_SCATTER(Name, kind, nd)                                                    \
+  static const resource_scatter how_##Name = {kind, nd};                                    \
+  FY_OP(Name, .shape = nd ? resource_nd_shape : fy_shape_none, .compute = scatter_variable, \
+        .host_inputs = 1, .aux = &how_##Name)
 RESOURCE_SCATTER(ResourceScatterUpdate, FY_SCATTER_UPDATE, false);
 RESOURCE_SCATTER(ResourceScatterAdd, FY_SCATTER_ADD, false);
 RESOURCE_SCATTER(ResourceScatterSub, FY_SCATTER_SUB, false);
@@ -357,9 +365,17 @@ static fy_code ref_rows_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_merge(ctx, (fy_pshape){rank, dims}, u, &merged, err);
 }
 
-#define REF_SCATTER(Name, kind, nd)                                                           \
-  static const resource_scatter how_##Name = {kind, nd};                                      \
-  FY_OP(Name, .shape = nd ? fy_shape_unchanged : ref_rows_shape, .compute = scatter_variable, \
+static fy_code ref_nd_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_at_least(ctx->in[0], 1, err));
+  FY_TRY(fy_shape_rank_at_least(ctx->in[1], 1, err));
+  FY_TRY(fy_shape_rank_at_least(ctx->in[2], 1, err));
+  FY_TRY(fy_scatter_nd_infer(ctx, ctx->in[0], ctx->in[1], ctx->in[2], err));
+  return fy_shape_unchanged(ctx, err);
+}
+
+#define REF_SCATTER(Name, kind, nd)                                                     \
+  static const resource_scatter how_##Name = {kind, nd};                                \
+  FY_OP(Name, .shape = nd ? ref_nd_shape : ref_rows_shape, .compute = scatter_variable, \
         .flags = FY_OP_SETS_OUTPUT, .host_inputs = 1, .host_outputs = 1, .aux = &how_##Name)
 REF_SCATTER(ScatterUpdate, FY_SCATTER_UPDATE, false);
 REF_SCATTER(ScatterAdd, FY_SCATTER_ADD, false);

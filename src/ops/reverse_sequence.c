@@ -103,6 +103,9 @@ static fy_code reverse_shape(fy_shape_ctx *ctx, fy_error *err) {
   if (in.rank < 0) return FY_OK;
   const int64_t batch = fy_shape_attr_int(ctx, "batch_dim", 0);
   const int64_t seq = fy_shape_attr_int(ctx, "seq_dim", 0);
+  if (batch < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "batch_dim must be >=0, got %lld", (long long)batch);
+  }
   if (batch >= in.rank || batch < -in.rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "batch_dim must be < input rank: %lld vs. %d",
                    (long long)batch, in.rank);

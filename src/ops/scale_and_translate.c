@@ -273,10 +273,6 @@ static fy_code forward_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[0], 4, err));
   FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
   FY_TRY(fy_dim_is(fy_dim_of(ctx->in[1], 0), 2, err));
-  for (int i = 2; i < 4; i++) {
-    FY_TRY(fy_shape_rank_is(ctx->in[i], 1, err));
-    FY_TRY(fy_dim_is(fy_dim_of(ctx->in[i], 0), 2, err));
-  }
   dims[0] = fy_dim_of(ctx->in[0], 0);
   dims[3] = fy_dim_of(ctx->in[0], 3);
   const fy_tensor *size = fy_shape_tensor(ctx, 1);

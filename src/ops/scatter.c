@@ -260,26 +260,28 @@ static bool some(fy_pshape s) {  // known to hold elements
 }
 static bool none(fy_pshape s) {
   for (int32_t i = 0; i < s.rank; i++) {
-    if (s.dims[i] == 0) return fy_shape_known(s);
+    if (s.dims[i] == 0) return true;
   }
   return false;
 }
 
-static fy_code scatter_shape(fy_shape_ctx *ctx, fy_pshape target, fy_pshape indices,
-                             fy_pshape updates, fy_error *err) {
+fy_code fy_scatter_nd_infer(fy_shape_ctx *ctx, fy_pshape target, fy_pshape indices,
+                            fy_pshape updates, fy_error *err) {
   FY_TRY(fy_shape_rank_at_least(indices, 1, err));
-  FY_TRY(fy_shape_rank_at_least(updates, 1, err));
   if (none(target) && (some(indices) || some(updates))) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Indices and updates specified for empty input");
   }
-  if (indices.rank >= 1 && updates.rank >= indices.rank - 1) {
+  // Only the length of an index tells what is outer and what is inner.
+  const int64_t depth = indices.rank >= 1 ? indices.dims[indices.rank - 1] : -1;
+  if (depth >= 0 && updates.rank > 0) {
     const int32_t outer = indices.rank - 1;
-    const fy_pshape a = {outer, indices.dims}, b = {outer, updates.dims};
+    const int32_t own = outer < updates.rank ? outer : updates.rank;
+    const fy_pshape a = {outer, indices.dims}, b = {own, updates.dims};
+    char x[128], y[128], p[128], q[128];
     fy_pshape merged;
     fy_error why;
     fy_error_init(&why);
     if (fy_shape_merge(ctx, a, b, &merged, &why)) {
-      char x[128], y[128], p[128], q[128];
       fy_code code = fy_fail(
           err, FY_INVALID_ARGUMENT,
           "Dimensions [0,%d) of indices[shape=%s] = %s must match dimensions [0,%d) of "
@@ -290,11 +292,33 @@ static fy_code scatter_shape(fy_shape_ctx *ctx, fy_pshape target, fy_pshape indi
       fy_error_clear(&why);
       return code;
     }
+    const int32_t from = depth < target.rank ? (int32_t)depth : target.rank;
+    const fy_pshape c =
+        target.rank < 0 ? FY_UNKNOWN_SHAPE : (fy_pshape){target.rank - from, target.dims + from};
+    const fy_pshape d = {updates.rank - own, updates.dims + own};
+    if (fy_shape_merge(ctx, c, d, &merged, &why)) {
+      fy_code code =
+          fy_fail(err, FY_INVALID_ARGUMENT,
+                  "Dimensions [%lld,%d) of input[shape=%s] = %s must match dimensions [%d,%d) of "
+                  "updates[shape=%s] = %s: %s",
+                  (long long)depth, target.rank, fy_shape_text(target.rank, target.dims, x),
+                  fy_shape_text(c.rank, c.dims, p), outer, updates.rank,
+                  fy_shape_text(updates.rank, updates.dims, y), fy_shape_text(d.rank, d.dims, q),
+                  fy_error_text(&why));
+      fy_error_clear(&why);
+      return code;
+    }
   }
+  return FY_OK;
+}
+static fy_code scatter_shape(fy_shape_ctx *ctx, fy_pshape target, fy_pshape indices,
+                             fy_pshape updates, fy_error *err) {
+  FY_TRY(fy_scatter_nd_infer(ctx, target, indices, updates, err));
   return fy_shape_set(ctx, 0, target.rank, target.dims, err);
 }
 static fy_code scatter_nd_shape(fy_shape_ctx *ctx, fy_error *err) {
   fy_pshape target;
+  FY_TRY(fy_shape_rank_at_least(ctx->in[1], 1, err));
   FY_TRY(fy_shape_from_input(ctx, 2, &target, err));
   return scatter_shape(ctx, target, ctx->in[0], ctx->in[1], err);
 }

@@ -30,6 +30,9 @@ FY_MUST_CHECK fy_code fy_scatter_apply(fy_scatter_kind kind, fy_scatter_loop loo
 // How TensorScatter* and the ScatterNd ops of variables check their shapes.
 FY_MUST_CHECK fy_code fy_scatter_nd_check(const fy_tensor *target, const fy_tensor *indices,
                                           const fy_tensor *updates, fy_error *err);
+// The same for shapes that may be known in part. (Not a whole shape function: sets nothing.)
+FY_MUST_CHECK fy_code fy_scatter_nd_infer(fy_shape_ctx *ctx, fy_pshape target, fy_pshape indices,
+                                          fy_pshape updates, fy_error *err);
 // target[indices[r]] = target[indices[r]] OP updates[r] for every row; shapes are checked already.
 FY_MUST_CHECK fy_code fy_scatter_nd_run(const fy_site *site, fy_scatter_kind kind,
                                         fy_tensor *target, const fy_tensor *indices,

@@ -371,12 +371,9 @@ static fy_code unsorted_shape(fy_shape_ctx *ctx, fy_error *err) {
       FY_TRY(fy_dim_merge(data.dims[d], ids.dims[d], &merged, err));
     }
   }
-  if (fy_shape_int_value(ctx, 2, &n) && n < 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Dimension size, given by scalar input 2, must be non-negative but is %lld",
-                   (long long)n);
-  }
-  if (data.rank < 0 || ids.rank < 0) return FY_OK;
+  if (ids.rank < 0) return FY_OK;
+  FY_TRY(fy_shape_dim_from_scalar(ctx, 2, &n, err));
+  if (data.rank < 0) return FY_OK;
   int64_t dims[FY_MAX_RANK + 1];
   int32_t rank = 1;
   dims[0] = n;

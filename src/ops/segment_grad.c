@@ -143,9 +143,10 @@ static fy_code grad_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t rows = -1;
   FY_TRY(fy_shape_rank_at_least(data, 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
-  FY_TRY(fy_shape_merge(ctx, ctx->in[2], ctx->in[1], &merged, err));
+  const fy_pshape vector = {1, (const int64_t[]){fy_dim_of(ctx->in[1], 0)}};
+  FY_TRY(fy_shape_merge(ctx, ctx->in[2], vector, &merged, err));
   FY_TRY(fy_shape_rank_is(ctx->in[3], 0, err));
-  if (fy_shape_int_value(ctx, 3, &rows) && rows < 0) {
+  if (!sparse && fy_shape_int_value(ctx, 3, &rows) && rows < 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Cannot specify a negative value for output_dim0");
   }
   if (sparse) {

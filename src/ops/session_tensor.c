@@ -39,8 +39,29 @@ static fy_code make(fy_view container, fy_view name, const void *arg, fy_object 
   return code;
 }
 
+// How many handles this session has given out.
+typedef struct counter {
+  fy_object object;
+  atomic_llong next;
+} counter;
+
+static void destroy_counter(fy_object *o) {
+  fy_free(o);
+}
+static const fy_object_type counter_type = {"tensorflow::SessionState", destroy_counter};
+
+static fy_code make_counter(fy_view container, fy_view name, const void *arg, fy_object **out,
+                            fy_error *err) {
+  counter *c = fy_calloc(1, sizeof *c);
+  (void)container, (void)name, (void)arg;
+  if (!c) return fy_fail_oom(err, sizeof *c);
+  atomic_init(&c->object.refs, 1);
+  c->object.type = &counter_type;
+  *out = &c->object;
+  return FY_OK;
+}
+
 static fy_code get_handle(fy_kernel_ctx *ctx, fy_error *err) {
-  static atomic_llong next;
   fy_resources *r = ctx->svc->resources ? ctx->svc->resources(ctx) : NULL;
   fy_tensor *out;
   fy_object *object;
@@ -52,8 +73,12 @@ static fy_code get_handle(fy_kernel_ctx *ctx, fy_error *err) {
     return FY_OK;
   }
   if (!r) return fy_fail(err, FY_FAILED_PRECONDITION, "There is no session to keep the tensor");
+  FY_TRY(fy_resources_get(r, &counter_type, FY_VIEW(STORE), FY_VIEW("next"), make_counter, NULL,
+                          &object, err));
+  const long long number = atomic_fetch_add(&((counter *)object)->next, 1);
+  fy_object_release(object);
   snprintf(name, sizeof name, "%.100s;%lld;/job:localhost/replica:0/task:0/device:CPU:0",
-           ctx->site->node_name ? ctx->site->node_name : "", (long long)atomic_fetch_add(&next, 1));
+           ctx->site->node_name ? ctx->site->node_name : "", number);
   FY_TRY(fy_resources_get(r, &kept_type, FY_VIEW(STORE), fy_view_of(name), make, ctx->in[0],
                           &object, err));
   fy_object_release(object);
@@ -80,9 +105,11 @@ static fy_code get_tensor(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *t = ((kept *)o)->value;
   fy_code code = FY_OK;
   if (t->dtype != ctx->site->out_types[0]) {
-    code = fy_fail(err, FY_INVALID_ARGUMENT, "The tensor with handle '%.*s' is %s, not %s",
-                   (int)name.n, name.p, fy_dtype_name(t->dtype),
-                   fy_dtype_name(ctx->site->out_types[0]));
+    code =
+        fy_fail(err, FY_INTERNAL,
+                "Output 0 of type %s does not match declared output type %s for node {{node %s}}",
+                fy_dtype_name(t->dtype), fy_dtype_name(ctx->site->out_types[0]),
+                ctx->site->node_name ? ctx->site->node_name : "GetSessionTensor");
   } else {
     fy_tensor_retain(t);
     fy_out_set(ctx, 0, t);

@@ -271,13 +271,22 @@ static int64_t rank_of(fy_shape_ctx *ctx, int first) {
 static fy_code dense_sparse_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_sparse_validate_shapes(ctx, 1, err));
   const int64_t sparse = rank_of(ctx, 1);
+  FY_TRY(fy_shape_rank_at_least(ctx->in[0], 2, err));
+  if (ctx->in[0].rank >= 0) FY_TRY(fy_dim_is(fy_dim_of(ctx->in[3], 0), ctx->in[0].rank, err));
   return set_shape(ctx, ctx->in[0].rank >= 0 ? ctx->in[0].rank : sparse, err);
 }
 static fy_code sparse_sparse_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_sparse_validate_shapes(ctx, 0, err));
   FY_TRY(fy_sparse_validate_shapes(ctx, 3, err));
-  const int64_t a = rank_of(ctx, 0);
-  return set_shape(ctx, a >= 0 ? a : rank_of(ctx, 3), err);
+  const int64_t a = fy_dim_of(ctx->in[2], 0), b = fy_dim_of(ctx->in[5], 0);
+  if ((a >= 0 && a < 2) || (b >= 0 && b < 2)) {
+    const bool first = a >= 0 && a < 2;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input %d, expected rank >= 2, got %lld.", !first,
+                   (long long)(first ? a : b));
+  }
+  if (a >= 0) FY_TRY(fy_dim_is(b, a, err));
+  const int64_t rank = rank_of(ctx, 0);
+  return set_shape(ctx, rank >= 0 ? rank : rank_of(ctx, 3), err);
 }
 
 static const fy_sample dense_samples[] = {

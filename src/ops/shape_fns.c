@@ -200,6 +200,43 @@ fy_code fy_shape_from_input(fy_shape_ctx *ctx, int i, fy_pshape *out, fy_error *
   return FY_OK;
 }
 
+fy_code fy_shape_from_input_or_scalar(fy_shape_ctx *ctx, int i, fy_pshape *out, fy_error *err) {
+  *out = FY_UNKNOWN_SHAPE;
+  FY_TRY(fy_shape_rank_at_most(ctx->in[i], 1, err));
+  const fy_tensor *v = fy_shape_tensor(ctx, i);
+  if (ctx->in[i].rank != 0 && !(v && v->rank == 0)) return fy_shape_from_input(ctx, i, out, err);
+  if (!v) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Received a shape scalar with unknown static value.  A static value of '-1' is "
+                   "required to represent an unknown shape.");
+  }
+  if (fy_tensor_int(v, 0) == -1) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "Received an invalid shape scalar with a static value that is not '-1': "
+                 "Tensor<type: %s shape: [] values: %lld>",
+                 fy_dtype_name(v->dtype), (long long)fy_tensor_int(v, 0));
+}
+
+fy_code fy_shape_dim_from_scalar(fy_shape_ctx *ctx, int i, int64_t *out, fy_error *err) {
+  *out = -1;
+  const fy_tensor *v = fy_shape_tensor(ctx, i);
+  if (!v) {
+    fy_pshape s = ctx->in_as_shape[i];
+    if (s.rank == 1 && ctx->in[i].rank == 0) *out = s.dims[0];
+    return FY_OK;
+  }
+  if (v->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input must be scalar but has rank %d", v->rank);
+  }
+  if (fy_tensor_int(v, 0) < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Dimension size, given by scalar input %d, must be non-negative but is %lld", i,
+                   (long long)fy_tensor_int(v, 0));
+  }
+  *out = fy_tensor_int(v, 0);
+  return FY_OK;
+}
+
 fy_code fy_shape_axis(int64_t axis, int32_t rank, int32_t *out, fy_error *err) {
   if (axis < -rank || axis >= rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -229,6 +266,17 @@ fy_code fy_shape_none(fy_shape_ctx *ctx, fy_error *err) {
 fy_code fy_shape_scalar(fy_shape_ctx *ctx, fy_error *err) {
   for (int i = 0; i < ctx->num_outputs; i++) FY_TRY(fy_shape_set(ctx, i, 0, NULL, err));
   return FY_OK;
+}
+
+fy_code fy_shape_handle(const fy_shape_ctx *ctx, int i, fy_error *err) {
+  const bool ref = fy_dtype_is_ref(ctx->in_types[i]);
+  FY_TRY(fy_shape_rank_is(ctx->in[i], ref ? 1 : 0, err));
+  return ref ? fy_dim_is(fy_dim_of(ctx->in[i], 0), 2, err) : FY_OK;
+}
+
+fy_code fy_shape_of_handles(fy_shape_ctx *ctx, fy_error *err) {
+  for (int i = 0; i < ctx->num_inputs; i++) FY_TRY(fy_shape_handle(ctx, i, err));
+  return fy_shape_scalar(ctx, err);
 }
 
 fy_code fy_shape_unchanged(fy_shape_ctx *ctx, fy_error *err) {
@@ -262,8 +310,14 @@ fy_code fy_shape_broadcast(fy_shape_ctx *ctx, fy_error *err) {
 fy_code fy_shape_broadcast_or_unknown(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape a = ctx->in[0], b = ctx->in[1];
   fy_pshape out = FY_UNKNOWN_SHAPE;
-  // Only fully known shapes promise anything: the others may turn out to be a scalar.
-  if (!fy_shape_known(a) || !fy_shape_known(b)) return FY_OK;
+  if (a.rank < 0 || b.rank < 0) return FY_OK;
+  // A dim that is not known promises nothing unless the other is 1: the result may become a scalar.
+  const int32_t rank = a.rank > b.rank ? a.rank : b.rank;
+  for (int32_t i = 0; i < rank; i++) {
+    const int32_t ia = i - (rank - a.rank), ib = i - (rank - b.rank);
+    const int64_t x = ia < 0 ? 1 : a.dims[ia], y = ib < 0 ? 1 : b.dims[ib];
+    if ((x < 0 && y != 1) || (y < 0 && x != 1)) return FY_OK;
+  }
   if (fy_shape_broadcast_two(ctx, a, b, &out, NULL) != FY_OK)
     return fy_shape_set(ctx, 0, 0, NULL, err);
   ctx->out[0] = out;
@@ -304,9 +358,7 @@ fy_code fy_shape_from_output_shapes(fy_shape_ctx *ctx, fy_error *err) {
 fy_code fy_shape_reduction(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   const bool keep = fy_shape_attr_bool(ctx, "keep_dims");
-  if (strcmp(ctx->spec->name, "ReduceJoin") != 0) {
-    FY_TRY(fy_shape_rank_at_most(ctx->in[1], 1, err));
-  }
+  FY_TRY(fy_shape_rank_at_most(ctx->in[1], 1, err));
   const fy_tensor *axes = fy_shape_tensor(ctx, 1);
   if (in.rank < 0) return FY_OK;
   if (!axes) {

@@ -50,6 +50,12 @@ bool fy_shape_int_value(fy_shape_ctx *ctx, int i, int64_t *out);  // a scalar, f
 bool fy_shape_values(fy_shape_ctx *ctx, int i, int32_t *n, int64_t **values, bool **known);
 // Input |i| read as a shape. -1 = unknown dim.
 FY_MUST_CHECK fy_code fy_shape_from_input(fy_shape_ctx *ctx, int i, fy_pshape *out, fy_error *err);
+// The same where a scalar -1 stands for an unknown shape (lists of tensors, ragged tensors).
+FY_MUST_CHECK fy_code fy_shape_from_input_or_scalar(fy_shape_ctx *ctx, int i, fy_pshape *out,
+                                                    fy_error *err);
+// The size that scalar input |i| gives; -1 when it is not known.
+FY_MUST_CHECK fy_code fy_shape_dim_from_scalar(fy_shape_ctx *ctx, int i, int64_t *out,
+                                               fy_error *err);
 // Axis -> [0, rank): "Dimension size, given by scalar input 5 must be in range [-2, 2)".
 FY_MUST_CHECK fy_code fy_shape_axis(int64_t axis, int32_t rank, int32_t *out, fy_error *err);
 
@@ -57,9 +63,14 @@ FY_MUST_CHECK fy_code fy_shape_axis(int64_t axis, int32_t rank, int32_t *out, fy
 int64_t fy_shape_attr_int(const fy_shape_ctx *ctx, const char *name, int64_t otherwise);
 bool fy_shape_attr_bool(const fy_shape_ctx *ctx, const char *name);
 
+// A handle is a scalar; one of version 1, a reference, a vector of two strings.
+FY_MUST_CHECK fy_code fy_shape_handle(const fy_shape_ctx *ctx, int i, fy_error *err);
+
 // --- whole shape functions ---
 fy_code fy_shape_none(fy_shape_ctx *ctx, fy_error *err);        // no outputs, or nothing known
 fy_code fy_shape_scalar(fy_shape_ctx *ctx, fy_error *err);      // every output is a scalar
+// Inputs are handles, or strings' references that stand for one; outputs scalars.
+fy_code fy_shape_of_handles(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_shape_unchanged(fy_shape_ctx *ctx, fy_error *err);   // output 0 like input 0
 fy_code fy_shape_at_least_1(fy_shape_ctx *ctx, fy_error *err);  // the same, rank >= 1
 fy_code fy_shape_identity(fy_shape_ctx *ctx,

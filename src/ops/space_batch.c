@@ -228,23 +228,33 @@ static fy_code infer(fy_shape_ctx *ctx, bool to_deep, fy_error *err) {
   const fy_tensor *block = nd ? ctx->in_value[1] : NULL, *edges = ctx->in_value[edges_in];
   int64_t m = 2, dims[FY_MAX_RANK];
   if (nd) {
-    if (ctx->in[1].rank >= 0 && ctx->in[1].rank != 1) {
+    if (ctx->in[1].rank != 1) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "block_shape must have rank 1.");
     }
     m = fy_dim_of(ctx->in[1], 0);
+    if (m < 0) return fy_fail(err, FY_INVALID_ARGUMENT, "block_shape must have known size.");
   } else {
     FY_TRY(fy_shape_rank_is(in, 4, err));
   }
-  if (m < 0 || m > FY_MAX_RANK - 1) return FY_OK;
+  if (m > FY_MAX_RANK - 1) return FY_OK;
   FY_TRY(fy_shape_rank_at_least(in, (int32_t)m + 1, err));
   fy_pshape merged;
   const fy_pshape want = {2, (const int64_t[]){m, 2}};
   FY_TRY(fy_shape_rank_is(ctx->in[edges_in], 2, err));
   FY_TRY(fy_shape_merge(ctx, ctx->in[edges_in], want, &merged, err));
-  if (in.rank < 0) return nd ? FY_OK : fy_shape_set(ctx, 0, 4, NULL, err);
-  for (int32_t d = 0; d < in.rank; d++) dims[d] = d <= m ? -1 : in.dims[d];
   const bool block_known = !nd || m == 0 || (block && !block->device && block->count == m);
   const bool edges_known = edges && !edges->device && edges->count == 2 * m;
+  for (int64_t d = 0; nd && block && block_known && d < m; d++) {
+    if (fy_tensor_int(block, d) >= 1) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "block_shape must be positive");
+  }
+  for (int64_t d = 0; edges_known && d < 2 * m; d++) {
+    if (fy_tensor_int(edges, d) >= 0) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   to_deep ? "paddings cannot be negative" : "crops cannot be negative");
+  }
+  if (in.rank < 0) return nd ? FY_OK : fy_shape_set(ctx, 0, 4, NULL, err);
+  for (int32_t d = 0; d < in.rank; d++) dims[d] = d <= m ? -1 : in.dims[d];
   if (block_known) dims[0] = in.dims[0];
   for (int64_t d = 0; d < m && block_known; d++) {
     const int64_t b = nd ? fy_tensor_int(block, d) : fy_shape_attr_int(ctx, "block_size", 2);

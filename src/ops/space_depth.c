@@ -85,11 +85,13 @@ static fy_code infer(fy_shape_ctx *ctx, bool to_depth, fy_error *err) {
       format && format->kind == FY_ATTR_STRING ? format->v.s : (fy_view){"NHWC", 4};
   const int64_t b = fy_shape_attr_int(ctx, "block_size", 2);
   const fy_pshape in = ctx->in[0];
-  if (fy_view_is(name, "NCHW_VECT_C")) return FY_OK;
-  FY_TRY(fy_shape_rank_is(in, 4, err));
-  const layout l = layout_of(name);
-  int64_t dims[4] = {-1, -1, -1, -1};
-  if (in.rank < 0 || b < 1 || b > INT32_MAX) return fy_shape_set(ctx, 0, 4, dims, err);
+  const bool packed = fy_view_is(name, "NCHW_VECT_C");  // [N, C / 4, H, W, 4]
+  const int32_t rank = packed ? 5 : 4;
+  FY_TRY(fy_shape_rank_is(in, rank, err));
+  const layout l = packed ? layout_of((fy_view){"NCHW", 4}) : layout_of(name);
+  int64_t dims[5] = {-1, -1, -1, -1, packed ? 4 : -1};
+  if (packed) FY_TRY(fy_dim_is(fy_dim_of(in, 4), 4, err));
+  if (in.rank < 0 || b < 1 || b > INT32_MAX) return fy_shape_set(ctx, 0, rank, dims, err);
   dims[0] = in.dims[0];
   const int32_t which[] = {l.h, l.w, l.c};
   for (int i = 0; i < 3; i++) {
@@ -106,7 +108,7 @@ static fy_code infer(fy_shape_ctx *ctx, bool to_depth, fy_error *err) {
       dims[which[i]] = -1;
     }
   }
-  return fy_shape_set(ctx, 0, 4, dims, err);
+  return fy_shape_set(ctx, 0, rank, dims, err);
 }
 static fy_code to_depth_shape(fy_shape_ctx *ctx, fy_error *err) {
   return infer(ctx, true, err);

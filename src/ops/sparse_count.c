@@ -224,13 +224,20 @@ static fy_code ragged_count(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code count_shape(fy_shape_ctx *ctx, fy_error *err) {
   const int64_t unknown = -1;
-  int64_t rank = 2;  // ragged
-  if (ctx->num_inputs == 2) {
-    rank = ctx->in[0].rank;
-  } else if (ctx->num_inputs == 4) {
-    rank = fy_rank_known(ctx->in[2]) && ctx->in[2].rank == 1 ? ctx->in[2].dims[0] : -1;
+  int64_t rank;
+  if (ctx->num_inputs == 2) {  // dense: the weights are like the values, or none
+    fy_pshape s = ctx->in[0];
+    bool none = false;
+    for (int32_t d = 0; d < ctx->in[1].rank; d++) none |= ctx->in[1].dims[d] == 0;
+    if (!none) FY_TRY(fy_shape_merge(ctx, ctx->in[1], ctx->in[0], &s, err));
+    rank = s.rank;
+  } else if (ctx->num_inputs == 4) {  // sparse
+    FY_TRY(fy_shape_rank_is(ctx->in[0], 2, err));
+    rank = fy_dim_of(ctx->in[0], 1);
+  } else {  // ragged: one more than the values have
+    rank = ctx->in[1].rank < 0 ? -1 : ctx->in[1].rank + 1;
   }
-  if (rank > 2) rank = -1;
+  if (rank > 2) rank = -1;  // TensorFlow infers the rank of the input; what comes has rank 2 at most
   FY_TRY(fy_shape_set(ctx, 0, 2, (const int64_t[]){-1, rank}, err));
   FY_TRY(fy_shape_set(ctx, 1, 1, &unknown, err));
   return fy_shape_set(ctx, 2, 1, &rank, err);
@@ -313,7 +320,7 @@ static fy_code sparse_bincount(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code bincount_size(fy_shape_ctx *ctx, int input, int64_t *out, fy_error *err) {
   *out = -1;
-  if (ctx->in[input].rank > 0) {
+  if (ctx->in[input].rank > 0 && fy_shape_tensor(ctx, input)) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be rank 0 but is rank %d",
                    ctx->in[input].rank);
   }
@@ -324,7 +331,7 @@ static fy_code bincount_size(fy_shape_ctx *ctx, int input, int64_t *out, fy_erro
 }
 static fy_code ragged_bincount_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t size, rows = fy_dim_of(ctx->in[0], 0);
-  FY_TRY(bincount_size(ctx, 2, &size, err));
+  if (!fy_shape_int_value(ctx, 2, &size) || size < 0) size = -1;
   rows = ctx->in[0].rank == 1 && rows > 0 ? rows - 1 : -1;
   return fy_shape_set(ctx, 0, 2, (const int64_t[]){rows, size}, err);
 }
@@ -332,7 +339,11 @@ static fy_code sparse_bincount_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t size, rows = -1;
   fy_pshape shape;
   FY_TRY(bincount_size(ctx, 3, &size, err));
-  const int64_t rank = ctx->in[2].rank == 1 ? ctx->in[2].dims[0] : -1;
+  const fy_tensor *dense = fy_shape_tensor(ctx, 2);
+  const int64_t rank = dense ? dense->count : ctx->in[2].rank == 1 ? ctx->in[2].dims[0] : -1;
+  if (dense && (rank < 1 || rank > 2) && size >= 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Input must be less than rank 2");
+  }
   if (rank < 0) return FY_OK;
   if (rank == 1) return fy_shape_set(ctx, 0, 1, &size, err);
   if (!fy_shape_from_input(ctx, 2, &shape, NULL) && shape.rank > 0) rows = shape.dims[0];

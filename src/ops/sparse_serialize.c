@@ -215,6 +215,7 @@ static fy_code serialize_many_shape(fy_shape_ctx *ctx, fy_error *err) {
 static fy_code deserialize_shape(fy_shape_ctx *ctx, fy_error *err) {
   const int64_t unknown = -1;
   const fy_pshape in = ctx->in[0];
+  if (strcmp(ctx->spec->name, "DeserializeManySparse") == 0) FY_TRY(fy_shape_rank_is(in, 2, err));
   FY_TRY(fy_shape_rank_at_least(in, 1, err));
   if (in.rank > 0 && in.dims[in.rank - 1] >= 0) FY_TRY(fy_dim_is(in.dims[in.rank - 1], 3, err));
   FY_TRY(fy_shape_set(ctx, 0, 2, NULL, err));

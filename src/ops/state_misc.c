@@ -55,6 +55,30 @@ static fy_code var_handles(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+// All those without a value are named at once.
+static fy_code none_initialized(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_str names;
+  fy_str_init(&names);
+  for (int i = 0; i < ctx->site->num_inputs; i++) {
+    fy_object *o;
+    fy_tensor *value = NULL;
+    if (fy_resource_object(ctx->in[i], &fy_variable_type, &o, err)) break;
+    fy_variable *v = (fy_variable *)o;
+    if (fy_variable_get(ctx, v, &value, err)) break;
+    if (!value) {
+      if (names.len) fy_str_add(&names, ", ");
+      fy_str_add(&names, v->name);
+    }
+    fy_tensor_release(value);
+  }
+  const fy_code code =
+      fy_fail(err, FY_FAILED_PRECONDITION,
+              "In ReadVariablesOp the following variables were found uninitialized: %s",
+              fy_str_text(&names));
+  fy_str_free(&names);
+  return code;
+}
+
 static fy_code read_variables(fy_kernel_ctx *ctx, fy_error *err) {
   for (int i = 0; i < ctx->site->num_outputs; i++) {
     fy_object *o;
@@ -62,11 +86,7 @@ static fy_code read_variables(fy_kernel_ctx *ctx, fy_error *err) {
     fy_variable *v = (fy_variable *)o;
     fy_tensor *value;
     FY_TRY(fy_variable_get(ctx, v, &value, err));
-    if (!value)
-      return fy_fail(err, FY_FAILED_PRECONDITION,
-                     "Error while reading resource variable %s from Container: %s. This could mean "
-                     "that the variable was uninitialized.",
-                     v->name, v->container);
+    if (!value) return none_initialized(ctx, err);
     if (value->dtype != ctx->site->out_types[i]) {
       fy_tensor_release(value);
       return fy_fail(err, FY_INVALID_ARGUMENT,

@@ -81,10 +81,16 @@ static fy_code reduce_join(fy_kernel_ctx *ctx, fy_error *err) {
 // ---------------------------------------------------------------- UnsortedSegmentJoin
 static fy_code segment_join_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0], ids = ctx->in[1];
+  int64_t dims[FY_MAX_RANK + 1], n, merged;
   FY_TRY(fy_shape_rank_is(ctx->in[2], 0, err));
-  if (in.rank < 0 || ids.rank < 0 || ids.rank > in.rank) return FY_OK;
-  int64_t dims[FY_MAX_RANK], n = -1;
-  if (!fy_shape_int_value(ctx, 2, &n) || n < 0) n = -1;
+  if (ids.rank < 0) return FY_OK;
+  if (in.rank >= 0) {
+    FY_TRY(fy_shape_rank_at_least(in, ids.rank, err));
+    for (int32_t d = 0; d < ids.rank; d++)
+      FY_TRY(fy_dim_merge(in.dims[d], ids.dims[d], &merged, err));
+  }
+  FY_TRY(fy_shape_dim_from_scalar(ctx, 2, &n, err));
+  if (in.rank < 0) return FY_OK;
   dims[0] = n;
   for (int32_t d = ids.rank; d < in.rank; d++) dims[1 + d - ids.rank] = in.dims[d];
   return fy_shape_set(ctx, 0, 1 + in.rank - ids.rank, dims, err);

@@ -391,14 +391,22 @@ static size_t find_text(fy_view in, fy_view what, size_t from) {  // SIZE_MAX: n
   return SIZE_MAX;
 }
 
-static fy_code check_template(fy_site *site, fy_error *err) {
-  const fy_view text = fy_site_string(site, "template"), mark = fy_site_string(site, "placeholder");
-  int n = 0;
+static fy_code count_marks(fy_view text, fy_view mark, int inputs, fy_error *err) {
+  int n = mark.n == 0 && text.n ? (int)text.n - 1 : 0;  // nothing stands between all characters
   for (size_t at = 0; (at = find_text(text, mark, at)) != SIZE_MAX; at += mark.n) n++;
-  if (n == site->num_inputs) return FY_OK;
+  if (n == inputs) return FY_OK;
   return fy_fail(err, FY_INVALID_ARGUMENT,
-                 "num placeholders in template and num inputs must match: %d vs. %d", n,
-                 site->num_inputs);
+                 "num placeholders in template and num inputs must match: %d vs. %d", n, inputs);
+}
+static fy_code check_template(fy_site *site, fy_error *err) {
+  return count_marks(fy_site_string(site, "template"), fy_site_string(site, "placeholder"),
+                     site->num_inputs, err);
+}
+static fy_code format_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_attr *text = fy_attrs_get(ctx->attrs, "template"),
+                *mark = fy_attrs_get(ctx->attrs, "placeholder");
+  if (text && mark) FY_TRY(count_marks(text->v.s, mark->v.s, ctx->num_inputs, err));
+  return fy_shape_scalar(ctx, err);
 }
 
 static fy_code format_string(fy_kernel_ctx *ctx, fy_error *err) {
@@ -444,5 +452,5 @@ FY_OP(StringToNumber, .shape = fy_shape_unchanged, .compute = to_number, .flags 
       FY_SAMPLES(number_samples));
 FY_OP(AsString, .shape = fy_shape_unchanged, .prepare = check_format, .compute = as_string,
       .flags = FY_OP_HOST, FY_SAMPLES(as_string_samples));
-FY_OP(StringFormat, .shape = fy_shape_scalar, .prepare = check_template, .compute = format_string,
+FY_OP(StringFormat, .shape = format_shape, .prepare = check_template, .compute = format_string,
       .flags = FY_OP_HOST, FY_SAMPLES(format_samples));

@@ -229,9 +229,16 @@ static bool cut(fy_view *s, int64_t pos, int64_t len, bool chars) {
 }
 
 static fy_code substr_shape(fy_shape_ctx *ctx, fy_error *err) {
-  fy_pshape same;
-  FY_TRY(fy_shape_merge(ctx, ctx->in[1], ctx->in[2], &same, err));
-  return fy_shape_broadcast_two(ctx, ctx->in[0], same, &ctx->out[0], err);
+  const fy_pshape pos = ctx->in[1], len = ctx->in[2];
+  if (pos.rank >= 0 && len.rank >= 0) FY_TRY(fy_shape_rank_is(pos, len.rank, err));
+  for (int32_t d = 0; d < pos.rank; d++) {  // what is not known differs from what is
+    char x[128], y[128];
+    if (len.rank >= 0 && pos.dims[d] == len.dims[d]) continue;
+    if (len.rank < 0 && pos.dims[d] < 0) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "pos and len shapes must match: %s vs. %s",
+                   fy_shape_text(pos.rank, pos.dims, x), fy_shape_text(len.rank, len.dims, y));
+  }
+  return fy_shape_broadcast_two(ctx, ctx->in[0], pos, &ctx->out[0], err);
 }
 
 static fy_code substr(fy_kernel_ctx *ctx, fy_error *err) {

@@ -3,7 +3,8 @@
 // element is written once; reading may clear it. A "flow" scalar orders the ops in the graph. The
 // gradient of an array is an array of the same size whose elements add up what is written to them.
 // The handles of version 1 are references (execute/refs.c) to the same resource.
-// Not here: version 2, whose handles are strings, and TensorArrayGrad of version 1, which takes one.
+// Not here: version 2, whose handles are strings, and TensorArrayGrad of version 1, which takes one: a
+// string cannot hold a reference, and nothing would tell when the array is no longer needed.
 
 #include "base/alloc.h"
 #include "ops/elementwise.h"
@@ -81,7 +82,17 @@ static fy_code new_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[0], 0, err));
   return handle_shape(ctx, err);
 }
+// Input 0 is a handle, the last (of version 3) the flow; the rest has the ranks given, -1 for any.
+static fy_code check_ranks(fy_shape_ctx *ctx, int32_t one, int32_t two, fy_error *err) {
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 1, err));
+  FY_TRY(fy_dim_is(fy_dim_of(ctx->in[0], 0), 2, err));
+  if (one >= 0) FY_TRY(fy_shape_rank_is(ctx->in[1], one, err));
+  if (two >= 0) FY_TRY(fy_shape_rank_is(ctx->in[2], two, err));
+  const int last = ctx->num_inputs - 1;
+  return last > 0 ? fy_shape_rank_is(ctx->in[last], 0, err) : FY_OK;
+}
 static fy_code gather_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(check_ranks(ctx, 1, -1, err));
   const fy_attr *a = fy_attrs_get(ctx->attrs, "element_shape");
   int64_t dims[FY_MAX_RANK];
   if (!a || a->kind != FY_ATTR_SHAPE || a->v.shape.rank < 0 || a->v.shape.rank >= FY_MAX_RANK) {
@@ -91,11 +102,37 @@ static fy_code gather_shape(fy_shape_ctx *ctx, fy_error *err) {
   for (int32_t i = 0; i < a->v.shape.rank; i++) dims[i + 1] = a->v.shape.dims[i];
   return fy_shape_set(ctx, 0, a->v.shape.rank + 1, dims, err);
 }
+static fy_code write_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(check_ranks(ctx, 0, -1, err));
+  return fy_shape_scalar(ctx, err);
+}
+static fy_code scatter_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(check_ranks(ctx, 1, -1, err));
+  return fy_shape_scalar(ctx, err);
+}
+static fy_code split_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(check_ranks(ctx, -1, 1, err));
+  return fy_shape_scalar(ctx, err);
+}
+static fy_code read_shape(fy_shape_ctx *ctx, fy_error *err) {
+  return check_ranks(ctx, 0, -1, err);
+}
+static fy_code size_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 1, err));
+  FY_TRY(fy_dim_is(fy_dim_of(ctx->in[0], 0), 2, err));
+  return fy_shape_scalar(ctx, err);
+}
+static fy_code grad_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 1, err));
+  FY_TRY(fy_dim_is(fy_dim_of(ctx->in[0], 0), 2, err));
+  return handle_shape(ctx, err);
+}
 static fy_code ref_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[0], 0, err));
   return fy_shape_set(ctx, 0, 1, (const int64_t[]){2}, err);
 }
 static fy_code concat_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(check_ranks(ctx, -1, -1, err));
   return fy_shape_set(ctx, 1, 1, (const int64_t[]){-1}, err);
 }
 
@@ -280,6 +317,36 @@ static fy_code scatter(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(put_flow(ctx, 0, err));
   FY_TRY(open_array(ctx, &a, err));
   fy_code code = scatter_locked(ctx, a, err);
+  fy_unlock(&a->lock);
+  return code;
+}
+
+// Version 1: row i of the value becomes element i.
+static fy_code unpack(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *v = ctx->in[1];
+  tensor_array *a = NULL;
+  char x[128];
+  if (v->rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Input value for unpack must be at least a vector but received shape: %s",
+                   fy_tensor_shape_text(v, x));
+  }
+  FY_TRY(put_flow(ctx, 0, err));
+  FY_TRY(open_array(ctx, &a, err));
+  const int64_t each = v->dims[0] ? v->count / v->dims[0] : 0;
+  fy_code code = FY_OK;
+  if (v->dims[0] != a->list->n && !a->dynamic) {
+    code = fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "TensorArray size must be equal to the size of the input value's first dimension, or the "
+        "TensorArray must be dynamic: %lld vs. %lld",
+        (long long)a->list->n, (long long)v->dims[0]);
+  }
+  for (int64_t i = 0; !code && i < v->dims[0]; i++) {
+    fy_tensor *item;
+    code = slice(v, i * each, v->rank - 1, v->dims + 1, &item, err);
+    if (!code) code = write_item(a, i, item, err);
+  }
   fy_unlock(&a->lock);
   return code;
 }
@@ -514,6 +581,9 @@ static fy_code gather(fy_kernel_ctx *ctx, fy_error *err) {
   }
   return join_all(ctx, ctx->in[1], true, err);
 }
+static fy_code pack(fy_kernel_ctx *ctx, fy_error *err) {
+  return join_all(ctx, NULL, true, err);
+}
 static fy_code concat(fy_kernel_ctx *ctx, fy_error *err) {
   return join_all(ctx, NULL, false, err);
 }
@@ -635,17 +705,17 @@ static const fy_sample new_samples[] = {
 };
 
 FY_OP(TensorArrayV3, .shape = new_shape, .compute = new_array, FLAGS, FY_SAMPLES(new_samples));
-FY_OP(TensorArrayWriteV3, .shape = fy_shape_scalar, .compute = write, FLAGS);
-FY_OP(TensorArrayScatterV3, .shape = fy_shape_scalar, .compute = scatter, FLAGS);
-FY_OP(TensorArraySplitV3, .shape = fy_shape_scalar, .compute = split, FLAGS);
-FY_OP(TensorArrayReadV3, .shape = fy_shape_none, .compute = read,
+FY_OP(TensorArrayWriteV3, .shape = write_shape, .compute = write, FLAGS);
+FY_OP(TensorArrayScatterV3, .shape = scatter_shape, .compute = scatter, FLAGS);
+FY_OP(TensorArraySplitV3, .shape = split_shape, .compute = split, FLAGS);
+FY_OP(TensorArrayReadV3, .shape = read_shape, .compute = read,
       .flags = FY_OP_HOST | FY_OP_DYNAMIC | FY_OP_NO_FOLD | FY_OP_SETS_OUTPUT);
 FY_OP(TensorArrayGatherV3, .shape = gather_shape, .compute = gather, FLAGS);
 FY_OP(TensorArrayConcatV3, .shape = concat_shape, .compute = concat, FLAGS);
-FY_OP(TensorArraySizeV3, .shape = fy_shape_scalar, .compute = size, FLAGS);
-FY_OP(TensorArrayCloseV3, .shape = fy_shape_none, .compute = close_array, FLAGS);
-FY_OP(TensorArrayGradV3, .shape = handle_shape, .compute = gradient, FLAGS);
-FY_OP(TensorArrayGradWithShape, .shape = handle_shape, .compute = gradient, FLAGS);
+FY_OP(TensorArraySizeV3, .shape = size_shape, .compute = size, FLAGS);
+FY_OP(TensorArrayCloseV3, .shape = size_shape, .compute = close_array, FLAGS);
+FY_OP(TensorArrayGradV3, .shape = grad_shape, .compute = gradient, FLAGS);
+FY_OP(TensorArrayGradWithShape, .shape = grad_shape, .compute = gradient, FLAGS);
 
 // Version 1.
 FY_OP(TensorArray, .shape = ref_shape, .compute = new_array, FLAGS);
@@ -658,3 +728,5 @@ FY_OP(TensorArrayGather, .shape = gather_shape, .compute = gather, FLAGS);
 FY_OP(TensorArrayConcat, .shape = concat_shape, .compute = concat, FLAGS);
 FY_OP(TensorArraySize, .shape = fy_shape_scalar, .compute = size, FLAGS);
 FY_OP(TensorArrayClose, .shape = fy_shape_none, .compute = close_array, FLAGS);
+FY_OP(TensorArrayUnpack, .shape = fy_shape_scalar, .compute = unpack, FLAGS);
+FY_OP(TensorArrayPack, .shape = fy_shape_none, .compute = pack, FLAGS);

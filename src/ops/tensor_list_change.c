@@ -171,8 +171,8 @@ static fy_code push_batch(fy_kernel_ctx *ctx, fy_error *err) {
 
 FY_OP(TensorListPushBack, .shape = fy_list_shape_same, .compute = push, .flags = FY_LIST_FLAGS);
 FY_OP(TensorListSetItem, .shape = fy_list_shape_same, .compute = set_item, .flags = FY_LIST_FLAGS);
-FY_OP(TensorListResize, .shape = fy_list_shape_same, .compute = resize, .flags = FY_LIST_FLAGS);
-FY_OP(TensorListConcatLists, .shape = fy_shape_unchanged, .compute = concat_lists,
+FY_OP(TensorListResize, .shape = fy_list_shape_resize, .compute = resize, .flags = FY_LIST_FLAGS);
+FY_OP(TensorListConcatLists, .shape = fy_list_shape_merged, .compute = concat_lists,
       .flags = FY_LIST_FLAGS);
-FY_OP(TensorListPushBackBatch, .shape = fy_shape_unchanged, .compute = push_batch,
+FY_OP(TensorListPushBackBatch, .shape = fy_list_shape_push_batch, .compute = push_batch,
       .flags = FY_LIST_FLAGS);

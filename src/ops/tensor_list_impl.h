@@ -42,11 +42,15 @@ FY_MUST_CHECK fy_code fy_list_scalar_int(const fy_tensor *t, const char *name, i
 fy_code fy_list_shape_new(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_from_tensor(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_scatter(fy_shape_ctx *ctx, fy_error *err);
+fy_code fy_list_shape_split(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_same(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_get(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_pop(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_stack(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_gather(fy_shape_ctx *ctx, fy_error *err);
+fy_code fy_list_shape_resize(fy_shape_ctx *ctx, fy_error *err);
+fy_code fy_list_shape_merged(fy_shape_ctx *ctx, fy_error *err);
+fy_code fy_list_shape_push_batch(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_concat(fy_shape_ctx *ctx, fy_error *err);
 
 #define FY_LIST_FLAGS FY_OP_HOST | FY_OP_DYNAMIC | FY_OP_NO_FOLD

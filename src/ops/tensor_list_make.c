@@ -259,5 +259,5 @@ FY_OP(TensorListScatterV2, .shape = fy_list_shape_scatter, .compute = scatter,
       .flags = FY_LIST_FLAGS, FY_SAMPLES(scatter2_samples));
 FY_OP(TensorListScatterIntoExistingList, .shape = fy_list_shape_same, .compute = scatter_existing,
       .flags = FY_LIST_FLAGS);
-FY_OP(TensorListSplit, .shape = fy_list_shape_from_tensor, .compute = split, .flags = FY_LIST_FLAGS,
+FY_OP(TensorListSplit, .shape = fy_list_shape_split, .compute = split, .flags = FY_LIST_FLAGS,
       FY_SAMPLES(split_samples));

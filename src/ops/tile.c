@@ -48,7 +48,11 @@ static fy_code tile_shape(fy_shape_ctx *ctx, fy_error *err) {
   fy_pshape by;
   const fy_pshape in = ctx->in[0];
   FY_TRY(fy_shape_from_input(ctx, 1, &by, err));
-  if (by.rank < 0) return in.rank >= 0 ? fy_shape_set(ctx, 0, in.rank, NULL, err) : FY_OK;
+  if (by.rank < 0 && in.rank < 0) return FY_OK;
+  if (by.rank < 0) {
+    by = (fy_pshape){in.rank, fy_shape_dims(ctx, in.rank)};
+    if (!by.dims) return fy_fail_oom(err, sizeof *by.dims);
+  }
   if (in.rank >= 0) FY_TRY(fy_shape_rank_is(by, in.rank, err));
   int64_t dims[FY_MAX_RANK];
   for (int32_t d = 0; d < by.rank; d++) {

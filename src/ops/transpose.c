@@ -84,12 +84,17 @@ static fy_code conjugate_transpose(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code transpose_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
-  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
-  const int64_t perm_size = ctx->in[1].rank == 1 ? ctx->in[1].dims[0] : -1;
+  int64_t perm_size = ctx->in[1].rank < 0 ? -1 : 1;
+  for (int32_t d = 0; d < ctx->in[1].rank; d++) {
+    const int64_t n = ctx->in[1].dims[d];
+    if (perm_size < 0 || n < 0 || __builtin_mul_overflow(perm_size, n, &perm_size)) perm_size = -1;
+  }
   int32_t rank = in.rank >= 0                                 ? in.rank
                  : perm_size >= 0 && perm_size <= FY_MAX_RANK ? (int32_t)perm_size
                                                               : -1;
-  if (rank < 0) return FY_OK;
+  // One element permutes a scalar as well as a vector, and changes neither.
+  if (rank < 0 || (in.rank < 0 && rank < 2)) return FY_OK;
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
   if (in.rank >= 0 && perm_size >= 0 && perm_size != in.rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension must be %d but is %lld", in.rank,
                    (long long)perm_size);

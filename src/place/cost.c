@@ -34,7 +34,8 @@ typedef struct model {
   uint32_t *next;      // [node id] next member of its group
   uint32_t *head;      // [root id]
   fy_arena arena;
-  uint64_t *limit;  // [device]
+  uint64_t *limit;            // [device]
+  const fy_place_load *load;  // [device] or NULL
 } model;
 
 static bool is_arg(const fy_node *n) {
@@ -306,6 +307,13 @@ static const char *human_ns(double ns, char out[32]) {
   return out;
 }
 
+// "before others after", or nothing where nobody is known.
+static const char *others_text(const model *m, int device, const char *before, const char *after) {
+  if (!m->load || !m->load[device].others || !m->load[device].others[0]) return "";
+  const char *text = fy_arena_printf(&m->p->arena, "%s%s%s", before, m->load[device].others, after);
+  return text ? text : "";
+}
+
 static fy_code explain_group(const model *m, plan *pl, uint32_t root, int moved, fy_error *err) {
   int here = pl->device[root], other = -1;
   double mine = group_ns(m, pl, root), best = INFINITY;
@@ -334,17 +342,19 @@ static fy_code explain_group(const model *m, plan *pl, uint32_t root, int moved,
       e->why = FY_WHY_MEMORY;
       e->text = fy_arena_printf(
           &m->p->arena,
-          "%s may hold %s and the rest of the graph fills it; moving this costs least",
-          fy_groups_short_name(m->set->items[moved - 1]), limit);
+          "%s may hold %s%s and the rest of the graph fills it; moving this costs least",
+          fy_groups_short_name(m->set->items[moved - 1]), limit,
+          others_text(m, moved - 1, " (the rest: ", ")"));
     } else {
       bool busy = m->free_share[other] < 1 && !dother->is_host && dh->is_host &&
                   best * m->free_share[other] < mine;
       e->why = busy ? FY_WHY_BUSY : FY_WHY_CHEAPER;
       if (busy)
         e->text =
-            fy_arena_printf(&m->p->arena, "%s is kept %.0f %% busy by others: %s there, %s on %s",
+            fy_arena_printf(&m->p->arena, "%s is kept %.0f %% busy by others%s: %s there, %s on %s",
                             fy_groups_short_name(dother), 100 * (1 - m->free_share[other]),
-                            human_ns(best, a), human_ns(mine, b), fy_groups_short_name(dh));
+                            others_text(m, other, " (", ")"), human_ns(best, a), human_ns(mine, b),
+                            fy_groups_short_name(dh));
       else
         e->text = fy_arena_printf(
             &m->p->arena, "%s with transfers on %s against %s on %s (the work alone: %s)",
@@ -372,8 +382,10 @@ static fy_code make_model(model *m, fy_groups *gr, fy_placement *p, fy_error *er
   for (size_t d = 0; d < nd; d++) {
     fy_device *dev = m->set->items[d];
     double busy = dev->ops->busy ? dev->ops->busy(dev) : 0;
+    if (m->load) busy = 1 - (1 - busy) * (1 - m->load[d].busy);
     m->free_share[d] = busy >= 0.99 ? 0.01 : 1 - busy;
     m->limit[d] = dev->is_host ? 0 : dev->facts.memory_limit;
+    if (m->load && m->load[d].may_hold && !dev->is_host) m->limit[d] = m->load[d].may_hold;
   }
   for (size_t i = 0; i < n; i++) m->head[i] = UINT32_MAX;
   for (size_t i = n; i-- > 0;) {
@@ -415,7 +427,7 @@ static fy_code open_groups(model *m, plan *host, plan *tf, const fy_place_option
 }
 
 fy_code fy_place_by_cost(fy_groups *gr, const fy_place_options *o, fy_placement *p, fy_error *err) {
-  model m = {.gr = gr, .g = gr->g, .set = gr->set, .p = p};
+  model m = {.gr = gr, .g = gr->g, .set = gr->set, .p = p, .load = o->load};
   size_t n = gr->g->num_nodes;
   fy_arena_init(&m.arena);
   plan host = {.device = fy_arena_array(&m.arena, n + 1, sizeof(int))};

@@ -58,10 +58,18 @@ typedef struct fy_placement {
   fy_place_mode mode;
 } fy_placement;
 
+// A device as other processes leave it.
+typedef struct fy_place_load {
+  double busy;         // share that others keep busy
+  uint64_t may_hold;   // bytes this process may have now; 0: the device's own limit counts
+  const char *others;  // who they are, for reasons; NULL or ""
+} fy_place_load;
+
 typedef struct fy_place_options {
   fy_place_mode mode;
   bool soft;  // allow_soft_placement: explicit devices are `prefer`, else `require`
   const fy_device *default_device;  // of the calling function or eager scope; may be NULL
+  const fy_place_load *load;        // [devices], or NULL: nobody else is there
 } fy_place_options;
 
 // Places every node of |graph|. On success the caller owns |*out| (fy_placement_free).

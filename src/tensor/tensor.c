@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/large.h"
+#include "base/slab.h"
 #include "tensor/elements.h"
 
 #define ALIGNMENT 64
@@ -268,6 +269,49 @@ fy_code fy_tensor_over(fy_buffer *buffer, void *data, fy_dtype dtype, int32_t ra
 fy_code fy_tensor_alias(const fy_tensor *t, fy_dtype dtype, int32_t rank, const int64_t *dims,
                         fy_tensor **out, fy_error *err) {
   return new_view(t->buffer, t->data, t->device, dtype, rank, dims, out, err);
+}
+
+// --- weights ---
+
+static void release_piece(fy_buffer *b) {
+  fy_slab_free(b->release_arg);
+}
+
+fy_code fy_tensor_new_weights(fy_dtype dtype, int32_t rank, const int64_t *dims, fy_tensor **out,
+                              fy_error *err) {
+  int64_t count;
+  size_t bytes;
+  *out = NULL;
+  FY_TRY(check_shape(dtype, rank, dims, &count, err));
+  fy_slab_piece *piece =
+      fy_dtype_is_plain(dtype) && data_bytes(dtype, count, &bytes) && bytes >= FY_SLAB_BYTES
+          ? fy_slab_alloc(bytes)
+          : NULL;
+  if (!piece) return fy_tensor_new(dtype, rank, dims, out, err);
+  fy_buffer *b = fy_buffer_wrap(piece->data, bytes, dtype);
+  if (!b) {
+    fy_slab_free(piece);
+    return fy_fail_oom(err, sizeof(block));
+  }
+  b->release = release_piece;
+  b->release_arg = piece;
+  fy_code code = fy_tensor_over(b, b->data, dtype, rank, dims, out, err);
+  fy_buffer_release(b);
+  return code;
+}
+
+bool fy_tensor_has_pages(const fy_tensor *t) {
+  const fy_buffer *b = t->buffer;
+  return b && !b->device && fy_dtype_is_plain(b->elements) &&
+         (b->release == release_piece ||
+          (block_of(t->buffer)->own_data && block_of(t->buffer)->large));
+}
+
+bool fy_tensor_to_file(fy_tensor *t, const volatile bool *stop) {
+  fy_buffer *b = t->buffer;
+  if (!fy_tensor_has_pages(t)) return false;
+  if (b->release == release_piece) return fy_slab_to_file(b->release_arg, stop);
+  return fy_aligned_to_file(block_of(b), b->data, b->bytes, stop);
 }
 
 void fy_tensor_retain(fy_tensor *t) {

@@ -89,6 +89,13 @@ void fy_buffer_release(fy_buffer *b);
 // New tensor with fresh host memory. One reference.
 FY_MUST_CHECK fy_code fy_tensor_new(fy_dtype dtype, int32_t rank, const int64_t *dims,
                                     fy_tensor **out, fy_error *err);
+// The same for constants and variables' first values: in a slab (base/slab.h) if it is worth it.
+FY_MUST_CHECK fy_code fy_tensor_new_weights(fy_dtype dtype, int32_t rank, const int64_t *dims,
+                                            fy_tensor **out, fy_error *err);
+bool fy_tensor_has_pages(const fy_tensor *t);
+// Its pages go to a nameless temporary file and come back when they are read (base/slab.h). Nobody
+// may write to |t| meanwhile. False if they stay (or |*stop| came true).
+bool fy_tensor_to_file(fy_tensor *t, const volatile bool *stop);
 // A tensor over |buffer| (retained), |data| inside it.
 FY_MUST_CHECK fy_code fy_tensor_over(fy_buffer *buffer, void *data, fy_dtype dtype, int32_t rank,
                                      const int64_t *dims, fy_tensor **out, fy_error *err);

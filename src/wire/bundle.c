@@ -243,8 +243,9 @@ fy_code fy_wire_bundle_check(fy_wire_bundle *b, const fy_wire_bundle_item *item,
   FY_TRY(open_shard(b, p->shard_id, out_shard, err));
   uint64_t offset = (uint64_t)p->offset, size = (uint64_t)p->size, have = (*out_shard)->bytes;
   if (offset > have || size > have - offset) {
-    return fy_fail(err, FY_DATA_LOSS,
-                   "shard %d has %" PRIu64 " bytes, too few for %" PRIu64 " at %" PRIu64,
+    return fy_fail(err, FY_OUT_OF_RANGE,
+                   "Read less bytes than requested: shard %d has %" PRIu64
+                   " bytes, too few for %" PRIu64 " at %" PRIu64,
                    p->shard_id, have, size, offset);
   }
   return FY_OK;
@@ -253,7 +254,7 @@ fy_code fy_wire_bundle_check(fy_wire_bundle *b, const fy_wire_bundle_item *item,
 static fy_code check_crc(const fy_wire_bundle_item *item, uint32_t crc, fy_error *err) {
   if (fy_wire_crc_mask(crc) == item->proto->crc32c) return FY_OK;
   return fy_fail(err, FY_DATA_LOSS,
-                 "Checksum does not match: stored %08x vs. calculated on the restored bytes %08x",
+                 "Checksum does not match: stored %u vs. calculated on the restored bytes %u",
                  item->proto->crc32c, fy_wire_crc_mask(crc));
 }
 
@@ -317,7 +318,7 @@ fy_code fy_wire_bundle_read_item(fy_wire_bundle *b, const fy_wire_bundle_item *i
     return fy_fail(err, FY_DATA_LOSS, "the strings are cut off");
   }
   fy_tensor *t;
-  FY_TRY(fy_tensor_new(item->dtype, item->shape.rank, item->shape.dims, &t, err));
+  FY_TRY(fy_tensor_new_weights(item->dtype, item->shape.rank, item->shape.dims, &t, err));
   fy_code code = fill(item, shard, t, err);
   if (code != FY_OK) {
     fy_tensor_release(t);

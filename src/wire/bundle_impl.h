@@ -35,6 +35,7 @@ struct fy_wire_bundle {
   fy_wire_file *shards;  // num_shards; fd -1 until first used
   bool has_header;
   bool is_v1;
+  size_t table_bytes;  // of a V1 file
 };
 
 const fy_wire_bundle_item *fy_wire_bundle_find(const fy_wire_bundle *b, const char *key, size_t n);

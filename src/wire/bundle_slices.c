@@ -160,7 +160,7 @@ fy_code fy_wire_bundle_read_sliced(fy_wire_bundle *b, const fy_wire_bundle_item 
   fy_tensor *t = NULL;
   fy_code code = place_all(b, item, slices, err);
   if (code == FY_OK) {
-    code = fy_tensor_new(item->dtype, item->shape.rank, item->shape.dims, &t, err);
+    code = fy_tensor_new_weights(item->dtype, item->shape.rank, item->shape.dims, &t, err);
   }
   for (size_t i = 0; i < n && code == FY_OK; i++) {
     fy_tensor *part;
@@ -255,6 +255,93 @@ static void print_slice(fy_str *out, const fy_tensor_slice *s) {
   }
 }
 
+// Elements that |need| takes of the part at |at|.
+static int64_t common_count(const region *a, const region *b, int32_t rank) {
+  int64_t n = 1;
+  for (int32_t d = 0; d < rank; d++) {
+    const int64_t ea = a->start[d] + a->length[d], eb = b->start[d] + b->length[d];
+    n *= (ea < eb ? ea : eb) - (a->start[d] > b->start[d] ? a->start[d] : b->start[d]);
+  }
+  return n;
+}
+
+static size_t num_stored(const fy_wire_bundle *b, const fy_wire_bundle_item *item) {
+  return b->is_v1 ? (size_t)item->num_parts : item->proto->n_slices;
+}
+
+static fy_code part_region(const fy_wire_bundle *b, const fy_wire_bundle_item *item, size_t i,
+                           region *at, fy_error *err) {
+  return region_of(item,
+                   num_stored(b, item) == 0 ? NULL
+                   : b->is_v1               ? fy_wire_bundle_v1_slice(item, (int)i)
+                                            : item->proto->slices[i],
+                   at, err);
+}
+
+// Whether the file has what is asked for, before memory is taken for it.
+static fy_code check_parts(fy_wire_bundle *b, const fy_wire_bundle_item *item, const region *need,
+                           int64_t *have, fy_error *err) {
+  const size_t stored = num_stored(b, item);
+  *have = 0;
+  for (size_t i = 0; i < (stored ? stored : 1); i++) {
+    region at;
+    const fy_wire_file *shard;
+    FY_TRY(part_region(b, item, i, &at, err));
+    if (!meet(&at, need, item->shape.rank)) continue;
+    if (__builtin_add_overflow(*have, common_count(&at, need, item->shape.rank), have))
+      *have = INT64_MAX;
+    if (b->is_v1) continue;
+    slice s = {.item = item};
+    if (stored) FY_TRY(place_slice(b, item, item->proto->slices[i], &s, err));
+    FY_TRY(fy_wire_bundle_check(b, s.item, &shard, err));
+    if (s.item->dtype == FY_STRING && s.item->count > s.item->proto->size)
+      return fy_fail(err, FY_DATA_LOSS, "the strings are cut off");
+  }
+  return FY_OK;
+}
+
+static fy_code insufficient(const char *name, const fy_tensor_slice *want, fy_error *err) {
+  fy_str text;
+  fy_str_init(&text);
+  print_slice(&text, want);
+  fy_code code = fy_fail(err, FY_INVALID_ARGUMENT,
+                         "Does not have sufficient slices for partitioned tensor %s to restore in "
+                         "slice_spec: %s",
+                         name, fy_str_text(&text));
+  fy_str_free(&text);
+  return code;
+}
+
+static fy_code read_parts(fy_wire_bundle *b, const fy_wire_bundle_item *item, const char *name,
+                          const fy_tensor_slice *want, const region *need, fy_tensor **out,
+                          fy_error *err) {
+  const size_t stored = num_stored(b, item);
+  int64_t have, count, done = 0;
+  fy_tensor *t;
+  FY_TRY(check_parts(b, item, need, &have, err));
+  if (!fy_shape_count(want->rank, need->length, &count) || have < count ||
+      (b->is_v1 && (uint64_t)count / 64 > b->table_bytes))
+    return insufficient(name, want, err);
+  FY_TRY(fy_tensor_new_weights(item->dtype, want->rank, need->length, &t, err));
+  fy_code code = FY_OK;
+  for (size_t i = 0; i < (stored ? stored : 1) && !code; i++) {
+    region at;
+    fy_tensor *part;
+    code = part_region(b, item, i, &at, err);
+    if (code || !meet(&at, need, want->rank)) continue;
+    code = read_part(b, item, i, &at, &part, err);
+    if (code) break;
+    code = copy_common(part, &at, t, need, &done, err);
+    fy_tensor_release(part);
+  }
+  if (!code && done < t->count) code = insufficient(name, want, err);
+  if (code)
+    fy_tensor_release(t);
+  else
+    *out = t;
+  return code;
+}
+
 fy_code fy_wire_bundle_read_slice(fy_wire_bundle *b, const char *name, const fy_tensor_slice *want,
                                   fy_tensor **out, fy_error *err) {
   const fy_wire_bundle_item *item = fy_wire_bundle_find(b, name, strlen(name));
@@ -262,6 +349,7 @@ fy_code fy_wire_bundle_read_slice(fy_wire_bundle *b, const char *name, const fy_
   if (!item || item->shape.rank != want->rank || want->rank > FY_INLINE_RANK)
     return fy_fail(err, FY_INVALID_ARGUMENT, "%s has no such slice", name);
   region need;
+  bool all = true;
   for (int32_t d = 0; d < want->rank; d++) {
     const bool whole = want->length[d] < 0;
     const int64_t dim = item->shape.dims[d];
@@ -269,39 +357,12 @@ fy_code fy_wire_bundle_read_slice(fy_wire_bundle *b, const char *name, const fy_
     need.length[d] = whole ? dim : want->length[d];
     if (need.start[d] < 0 || need.start[d] > dim || need.length[d] > dim - need.start[d])
       return fy_fail(err, FY_INVALID_ARGUMENT, "%s has no such slice", name);
+    all &= need.length[d] == dim;
   }
-  const size_t stored = b->is_v1 ? (size_t)item->num_parts : item->proto->n_slices;
-  const size_t n = stored ? stored : 1;
-  fy_tensor *t;
-  FY_TRY(fy_tensor_new(item->dtype, want->rank, need.length, &t, err));
-  fy_code code = FY_OK;
-  int64_t done = 0;
-  for (size_t i = 0; i < n && !code; i++) {
-    region at;
-    fy_tensor *part;
-    const Tensorflow__TensorSliceProto *proto = !stored    ? NULL
-                                                : b->is_v1 ? fy_wire_bundle_v1_slice(item, (int)i)
-                                                           : item->proto->slices[i];
-    code = region_of(item, proto, &at, err);
-    if (code || !meet(&at, &need, want->rank)) continue;
-    code = read_part(b, item, i, &at, &part, err);
-    if (code) break;
-    code = copy_common(part, &at, t, &need, &done, err);
-    fy_tensor_release(part);
-  }
-  if (!code && done < t->count) {
-    fy_str text;
-    fy_str_init(&text);
-    print_slice(&text, want);
-    code = fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Does not have sufficient slices for partitioned tensor %s to restore in "
-                   "slice_spec: %s",
-                   name, fy_str_text(&text));
-    fy_str_free(&text);
-  }
-  if (code)
-    fy_tensor_release(t);
-  else
-    *out = t;
+  fy_code code = all && !b->is_v1 && !item->proto->n_slices
+                     ? fy_wire_bundle_read_item(b, item, out, err)
+                     : read_parts(b, item, name, want, &need, out, err);
+  if ((code == FY_DATA_LOSS || code == FY_OUT_OF_RANGE) && err)
+    fy_error_append(err, " (tensor %.200s of checkpoint %s)", name, b->prefix);
   return code;
 }

@@ -70,6 +70,7 @@ const Tensorflow__TensorSliceProto *fy_wire_bundle_v1_slice(const fy_wire_bundle
 
 fy_code fy_wire_bundle_scan_v1(fy_wire_bundle *b, const uint8_t *table, size_t n, fy_error *err) {
   b->is_v1 = true;
+  b->table_bytes = n;
   return fy_wire_table_scan(table, n, visit, b, err);
 }
 
@@ -83,7 +84,9 @@ fy_code fy_wire_bundle_read_v1_part(const fy_wire_bundle_item *item, int i, fy_p
   if (i < item->num_parts) proto = *item->parts[i]->data;
   proto.dtype = (Tensorflow__DataType)item->dtype;
   fy_code code = fy_wire_shape_write(&shape, &tmp, &proto.tensor_shape, err);
-  if (!code) code = fy_wire_tensor_read(&proto, NULL, out, err);
+  // Every value is there: a shape of more elements than the list has is no reason to allocate.
+  const fy_wire_tensor_options all = {.max_splat_bytes = 0};
+  if (!code) code = fy_wire_tensor_read(&proto, &all, out, err);
   fy_arena_free(&tmp);
   return code;
 }

@@ -15,7 +15,7 @@ FY_MUST_CHECK fy_code fy_wire_npy_parse(const void *bytes, size_t n, fy_tensor *
 FY_MUST_CHECK fy_code fy_wire_npy_load(const char *path, fy_tensor **out, fy_error *err);
 
 // Writes |t| (version 1.0, C order). Strings become '|S' of the longest. The caller owns |*out|
-// (fy_free). UNIMPLEMENTED for dtypes that NumPy lacks.
+// (fy_free). bfloat16 becomes float32; UNIMPLEMENTED for other dtypes that NumPy lacks.
 FY_MUST_CHECK fy_code fy_wire_npy_write(const fy_tensor *t, uint8_t **out, size_t *out_n,
                                         fy_error *err);
 

@@ -19,6 +19,7 @@ static const char *descr_of(fy_dtype dtype) {
     case FY_INT64: return "<i8";
     case FY_UINT64: return "<u8";
     case FY_HALF: return "<f2";
+    case FY_BFLOAT16:  // NumPy has none; nothing is lost
     case FY_FLOAT: return "<f4";
     case FY_DOUBLE: return "<f8";
     case FY_COMPLEX64: return "<c8";
@@ -64,7 +65,8 @@ fy_code fy_wire_npy_write(const fy_tensor *t, uint8_t **out, size_t *out_n, fy_e
   *out = NULL;
   *out_n = 0;
   const char *descr = descr_of(t->dtype);
-  size_t item = fy_dtype_size(t->dtype), total;
+  const bool widen = t->dtype == FY_BFLOAT16;
+  size_t item = widen ? sizeof(float) : fy_dtype_size(t->dtype), total;
   if (t->device) return fy_fail(err, FY_INTERNAL, "npy: the tensor is in device memory");
   if (t->dtype == FY_STRING) {
     FY_TRY(longest_string(t, &item, err));
@@ -83,7 +85,11 @@ fy_code fy_wire_npy_write(const fy_tensor *t, uint8_t **out, size_t *out_n, fy_e
   }
   memcpy(bytes, h.p, h.len);
   uint8_t *data = bytes + h.len;
-  if (descr && total) memcpy(data, t->data, total);
+  if (descr && !widen && total) memcpy(data, t->data, total);
+  for (int64_t i = 0; widen && i < t->count; i++) {
+    const uint32_t bits = (uint32_t)((const uint16_t *)t->data)[i] << 16;
+    memcpy(data + (size_t)i * item, &bits, sizeof bits);
+  }
   if (!descr) {
     memset(data, 0, total);
     for (int64_t i = 0; i < t->count; i++) {

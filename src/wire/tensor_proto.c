@@ -227,6 +227,13 @@ static fy_code read_dims(const Tensorflow__TensorShapeProto *shape, int64_t *dim
 fy_code fy_wire_tensor_read(const Tensorflow__TensorProto *proto,
                             const fy_wire_tensor_options *options, fy_tensor **out, fy_error *err) {
   *out = NULL;
+  uint64_t ready;
+  if (options && options->ready && options->ready->n &&
+      fy_imap_get(options->ready, (uintptr_t)proto, &ready)) {
+    *out = (fy_tensor *)(uintptr_t)ready;
+    fy_tensor_retain(*out);
+    return FY_OK;
+  }
   int number = (int)proto->dtype;
   if (!fy_dtype_valid(number) || number == FY_INVALID || number > FY_REF_BIT) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "TensorProto: %d is no data type of a tensor", number);
@@ -251,7 +258,7 @@ fy_code fy_wire_tensor_read(const Tensorflow__TensorProto *proto,
   FY_TRY(list_of(proto, dtype, &list, err));
   FY_TRY(check_amount(proto, dtype, count, &list, shape, options, err));
   fy_tensor *t;
-  FY_TRY(fy_tensor_new(dtype, rank, dims, &t, err));
+  FY_TRY(fy_tensor_new_weights(dtype, rank, dims, &t, err));
   fy_code code = proto->tensor_content.len ? fill_content(&proto->tensor_content, t, err)
                                            : fill_values(&list, t, err);
   if (code != FY_OK) {

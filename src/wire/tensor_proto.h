@@ -7,6 +7,7 @@
 #define FY_WIRE_TENSOR_PROTO_H
 
 #include "base/arena.h"
+#include "base/map.h"
 #include "base/status.h"
 #include "tensor.pb-c.h"
 #include "tensor/tensor.h"
@@ -16,6 +17,7 @@
 typedef struct fy_wire_tensor_options {
   int64_t max_splat_bytes;
   int64_t *splat_budget_bytes;  // counted down; may be NULL
+  const fy_imap *ready;         // proto -> tensor: what was read already; may be NULL
 } fy_wire_tensor_options;
 
 #define FY_WIRE_SPLAT_BYTES ((int64_t)1 << 30)  // max_splat_bytes when options are NULL

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fuzz_bundle.c: checkpoints. Checksums would stop a fuzzer at once, so half of the inputs are
-// wrapped as the one block of a well-formed table; the other half are taken as the whole index.
+// wrapped as the one block of a well-formed table; the other half are taken as the whole index. The
+// same for files of version 1, which are one table.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,14 +46,27 @@ static size_t wrap(const uint8_t *block, size_t n, uint8_t type, uint8_t *out) {
   return (size_t)(at + 48 - out);
 }
 
-static void use(const uint8_t *index, size_t n) {
+static const char old_path[] = "/tmp/ferry_fuzz_bundle_v1";
+
+static void use(const uint8_t *index, size_t n, bool v1) {
   fy_error err;
   fy_error_init(&err);
   fy_wire_bundle *b;
-  if (fy_wire_bundle_open_index(prefix, index, n, &b, &err) == FY_OK) {
+  if (v1) {
+    FILE *f = fopen(old_path, "wb");
+    if (!f) abort();
+    fwrite(index, 1, n, f);
+    fclose(f);
+  }
+  if ((v1 ? fy_wire_bundle_open(old_path, &b, &err)
+          : fy_wire_bundle_open_index(prefix, index, n, &b, &err)) == FY_OK) {
     for (size_t i = 0; i < fy_wire_bundle_count(b) && i < 50; i++) {
       fy_tensor *t;
       if (fy_wire_bundle_read(b, fy_wire_bundle_name(b, i).p, &t, &err) == FY_OK) {
+        fy_tensor_release(t);
+      }
+      fy_tensor_slice part = {.rank = 1, .start = {1}, .length = {2}};
+      if (fy_wire_bundle_read_slice(b, fy_wire_bundle_name(b, i).p, &part, &t, &err) == FY_OK) {
         fy_tensor_release(t);
       }
     }
@@ -76,18 +90,19 @@ static void make_shard(void) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   make_shard();
   if (n == 0) return 0;
+  const bool v1 = data[0] & 4;
   uint8_t mode = data[0] & 3, *plain;
   size_t plain_n;
   data++;
   n--;
   if (mode == 0) {
-    use(data, n);
+    use(data, n, v1);
   } else if (mode == 1) {
     if (fy_wire_snappy_decode(data, n, 1 << 20, &plain, &plain_n, NULL) == FY_OK) fy_free(plain);
   } else {
     uint8_t *table = malloc(n + 256);
     if (!table) abort();
-    use(table, wrap(data, n, mode == 2 ? 0 : 1, table));
+    use(table, wrap(data, n, mode == 2 ? 0 : 1, table), v1);
     free(table);
   }
   return 0;

@@ -155,6 +155,52 @@ static void many_callers(void **state) {
   fy_pool_free(pool);
 }
 
+// A group of closures that its owner waits for and helps with.
+typedef struct group {
+  fy_pool *pool;
+  atomic_int left, foreign;
+  pthread_t owner;
+} group;
+typedef struct piece {
+  group *of;
+  bool blocks;  // waits for somebody else's group: its owner must not be the one who runs it
+  group *until;
+} piece;
+
+static bool group_done(void *arg) {
+  return atomic_load(&((group *)arg)->left) == 0;
+}
+static bool group_takes(void *arg, void *closure) {
+  return ((piece *)closure)->of == arg;
+}
+static void run_piece(void *arg) {
+  piece *p = arg;
+  group *g = p->of;
+  if (p->until && pthread_equal(pthread_self(), p->until->owner)) atomic_fetch_add(&g->foreign, 1);
+  while (p->blocks && !group_done(p->until)) fy_sleep_ns(1000);
+  fy_pool *pool = g->pool;
+  if (atomic_fetch_sub(&g->left, 1) == 1) fy_pool_nudge(pool);
+}
+
+// The only worker is blocked by a closure that waits for our group, and another one of that kind is
+// queued before ours: the owner runs its own alone, and not the other.
+static void helping(void **state) {
+  (void)state;
+  for (int round = 0; round < 50; round++) {
+    fy_pool *pool = fy_pool_new(2, NULL, 0);
+    group mine = {.pool = pool, .left = 20, .owner = pthread_self()},
+          other = {.pool = pool, .left = 2};
+    piece stuck[2] = {{&other, true, &mine}, {&other, true, &mine}}, quick = {&mine, false, NULL};
+    for (int i = 0; i < 2; i++) assert_true(fy_pool_submit(pool, run_piece, &stuck[i]));
+    for (int i = 0; i < 20; i++) assert_true(fy_pool_submit(pool, run_piece, &quick));
+    fy_pool_help(pool, group_done, group_takes, &mine);
+    assert_true(group_done(&mine));
+    fy_pool_free(pool);
+    assert_true(group_done(&other));
+    assert_int_equal(atomic_load(&other.foreign), 0);
+  }
+}
+
 static void no_workers(void **state) {
   (void)state;
   atomic_int ran = 0;
@@ -208,10 +254,15 @@ static void bound_to_cpus(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(covers_every_element), cmocka_unit_test(nested_loops),
-      cmocka_unit_test(short_loops),          cmocka_unit_test(submit_and_drain),
-      cmocka_unit_test(many_callers),         cmocka_unit_test(no_workers),
-      cmocka_unit_test(out_of_memory),        cmocka_unit_test(bound_to_cpus),
+      cmocka_unit_test(covers_every_element),
+      cmocka_unit_test(nested_loops),
+      cmocka_unit_test(short_loops),
+      cmocka_unit_test(submit_and_drain),
+      cmocka_unit_test(many_callers),
+      cmocka_unit_test(no_workers),
+      cmocka_unit_test(out_of_memory),
+      cmocka_unit_test(bound_to_cpus),
+      cmocka_unit_test(helping),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

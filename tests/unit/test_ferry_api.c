@@ -172,6 +172,54 @@ static void runs_and_round_trips(void **state) {
   ferry_close(rt);
 }
 
+// Ferry's own nodes: TensorFlow 1's control flow becomes one node, a variable's value is read by one.
+static void lowers_old_graphs(void **state) {
+  (void)state;
+#define FLOAT "attr { key: 'T' value { type: DT_FLOAT } }"
+#define TYPED(t) \
+  "attr { key: 'dtype' value { type: " t " } } attr { key: 'shape' value { shape {} } }"
+  static const char graph[] =
+      "node { name: 'p' op: 'Placeholder' " TYPED("DT_BOOL") " }\n"
+      "node { name: 'x' op: 'Placeholder' " TYPED("DT_FLOAT") " }\n"
+      "node { name: 'v' op: 'VariableV2' " TYPED("DT_FLOAT") " }\n"
+      "node { name: 'i' op: 'Assign' input: 'v' input: 'x' " FLOAT " }\n"
+      "node { name: 'r' op: 'Neg' input: 'v' " FLOAT " }\n"
+      "node { name: 's' op: 'Switch' input: 'x' input: 'p' " FLOAT " }\n"
+      "node { name: 'n' op: 'Neg' input: 's:1' " FLOAT " }\n"
+      "node { name: 'm' op: 'Merge' input: 'n' input: 's' " FLOAT
+      "  attr { key: 'N' value { i: 2 } } }\n";
+  ferry_session *s;
+  char *text;
+  ok(ferry_open(NULL, &rt, &err));
+  ok(ferry_graph_parse(rt, graph, sizeof graph - 1, &g, &err));
+  ok(ferry_session_new(rt, g, &s, &err));
+  const ferry_request request = {.fetch = "m,r"};
+  ok(ferry_dump(s, &request, "program", &text, &err));
+  assert_non_null(strstr(text, "_FerryFlow"));
+  assert_non_null(strstr(text, "_FerryRefRead"));
+  assert_null(strstr(text, "Switch("));
+  ferry_free_text(text);
+  ferry_tensor *in[2], *got[2];
+  const float seven = 7;
+  ok(ferry_tensor_new(1, 0, NULL, &seven, &in[0], &err));
+  const char *const names[] = {"x", "p"};
+  ok(ferry_run(s, 1, names, in, 1, (const char *[]){"^i"}, got, 0, &err));
+  for (int i = 0; i < 2; i++) {
+    const bool yes = i;
+    ok(ferry_tensor_new(10, 0, NULL, &yes, &in[1], &err));
+    ok(ferry_run(s, 2, names, in, 2, (const char *[]){"m", "r"}, got, 0, &err));
+    assert_true(*(const float *)ferry_tensor_data(got[0]) == (yes ? -7 : 7));
+    assert_true(*(const float *)ferry_tensor_data(got[1]) == -7);
+    ferry_tensor_free(in[1]);
+    ferry_tensor_free(got[0]);
+    ferry_tensor_free(got[1]);
+  }
+  ferry_tensor_free(in[0]);
+  ferry_session_free(s);
+  ferry_graph_free(g);
+  ferry_close(rt);
+}
+
 static void tensors(void **state) {
   (void)state;
   ferry_tensor *t;
@@ -249,6 +297,7 @@ int main(void) {
       cmocka_unit_test(devices_and_limits),
       cmocka_unit_test(builds_graphs_from_text),
       cmocka_unit_test(runs_and_round_trips),
+      cmocka_unit_test(lowers_old_graphs),
       cmocka_unit_test(tensors),
       cmocka_unit_test(survives_any_failed_allocation),
       cmocka_unit_test(helps_with_operations),

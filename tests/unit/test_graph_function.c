@@ -74,6 +74,7 @@ static void lists_and_placeholders(void **state) {
   assert_true(id->user_flags & FY_NODE_MUST_RUN);
   assert_int_equal(fy_graph_find(g, "sum")->num_inputs, 2);
   fy_node *second = fy_graph_find(g, "z_1_RetVal");
+  assert_string_equal(second->op_name, "_Retval");
   assert_ptr_equal(second->inputs[0].node, id);
   assert_int_equal(second->inputs[0].index, 1);
   assert_int_equal(fy_attrs_get(&second->attrs, "index")->v.i, 2);

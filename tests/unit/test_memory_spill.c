@@ -13,6 +13,7 @@
 #include "execute/counters.h"
 #include "memory/pool.h"
 #include "observe/oom.h"
+#include "observe/report.h"
 
 #define GPU "/device:GPU:0"
 
@@ -151,6 +152,109 @@ static void not_when_told(void **state) {
   assert_int_equal(o.code, FY_RESOURCE_EXHAUSTED);
 }
 
+// ---------------------------------------------------------------- beyond the host's memory
+typedef struct filed {
+  fy_tensor *y;
+  fy_code code;
+  size_t file_bytes;
+  uint64_t predicted, measured;
+  bool announced;
+  char text[1024];
+} filed;
+
+static void run_filed(const char *device, const char *config, filed *o) {
+  env e;
+  fy_error err;
+  fy_program *p;
+  fy_report r;
+  fy_node *kept[16], *y;
+  char name[32];
+  memset(o, 0, sizeof *o);
+  fy_error_init(&err);
+  env_open(&e, config);
+  fy_node *x = y = placeholder(e.g, "x", FY_FLOAT);
+  for (int i = 0; i < 16; i++) {
+    snprintf(name, sizeof name, "up%d", i);
+    kept[i] = y = op_n(e.g, "Softplus", name, device, 1, &y);
+  }
+  for (int i = 16; i-- > 0;) {
+    snprintf(name, sizeof name, "down%d", i);
+    y = op_n(e.g, i % 2 ? "Mul" : "Sub", name, device, 2, (fy_node *[]){y, kept[i]});
+  }
+  env_session(&e);
+  fy_tensor *in = noise(2, (int64_t[]){256, 256}, 1);
+  fy_output feed = {x, 0}, fetch = {y, 0};
+  fy_run_args args = {
+      .feeds = &feed, .feed_values = &in, .num_feeds = 1, .fetches = &fetch, .num_fetches = 1};
+  fy_pshape shape = {2, in->dims};
+  if (fy_session_program(e.s, &args, &shape, NULL, NULL, &p, &err))
+    fail_msg("%s", fy_error_text(&err));
+  o->file_bytes = p->spill.file_bytes;
+  fy_report_args ask = {.graph = e.g, .program = p, .run = &args, .shapes = &shape};
+  assert_int_equal(fy_report_make(&ask, &r, &err), FY_OK);
+  fy_str text;
+  fy_str_init(&text);
+  fy_report_text(&text, &r, 0);
+  o->announced = strstr(fy_str_text(&text), " of planned tensors are in a file in ") != NULL;
+  fy_str_free(&text);
+  o->predicted = r.memory[0].allocator_bytes;
+  fy_report_free(&r);
+  fy_program_release(p);
+  for (int i = 0; i < 3 && !o->code; i++) {
+    fy_tensor_release(o->y);
+    o->y = NULL;
+    o->code = fy_session_run(e.s, &args, &o->y, &err);
+  }
+  if (o->code) {
+    snprintf(o->text, sizeof o->text, "%s", fy_error_text(&err));
+    fy_error_clear(&err);
+    fy_tensor *small = noise(2, (int64_t[]){2, 256}, 1), *z = NULL;  // the session is usable
+    args.feed_values = &small;
+    if (fy_session_run(e.s, &args, &z, &err)) fail_msg("%s", fy_error_text(&err));
+    fy_tensor_release(z);
+    fy_tensor_release(small);
+  }
+  fy_mempool_stats s;
+  fy_mempool_stats_get(e.devices->items[0]->memory, &s);
+  o->measured = s.peak_bytes_in_use;
+  fy_tensor_release(in);
+  env_close(&e);
+}
+
+static void a_file_beyond_the_host(void **state) {
+  (void)state;
+  static const struct {
+    const char *device, *roomy, *tight;
+  } cases[] = {{NULL, "optimize=off", "memory_limit.CPU=1MiB; optimize=off"},
+               {GPU, "sim=gpu:1,memory=64MiB; optimize=off",
+                "sim=gpu:1,memory=2MiB; memory_limit.CPU=1MiB; optimize=off"}};
+  for (int i = 0; i < 2; i++) {
+    filed a, b;
+    run_filed(cases[i].device, cases[i].roomy, &a);
+    run_filed(cases[i].device, cases[i].tight, &b);
+    if (a.code || b.code) fail_msg("%s%s", a.text, b.text);
+    assert_false(a.announced);
+    assert_int_equal(a.file_bytes, 0);
+    assert_true(b.announced && b.file_bytes >= (1 << 20));
+    print_message("%s: %zu bytes in a file; host predicted %llu, measured %llu\n", cases[i].tight,
+                  b.file_bytes, (unsigned long long)b.predicted, (unsigned long long)b.measured);
+    assert_int_equal(b.predicted, b.measured);
+    assert_true(b.measured <= 1 << 20);
+    assert_memory_equal(a.y->data, b.y->data, fy_tensor_bytes(a.y));
+    fy_tensor_release(a.y);
+    fy_tensor_release(b.y);
+  }
+  filed never, nowhere;
+  run_filed(NULL, "memory_limit.CPU=1MiB; optimize=off; spill=never", &never);
+  assert_int_equal(never.code, FY_RESOURCE_EXHAUSTED);
+  assert_int_equal(never.file_bytes, 0);
+  run_filed(NULL, "memory_limit.CPU=1MiB; optimize=off; spill_dir=/nonexistent/place", &nowhere);
+  assert_int_equal(nowhere.code, FY_RESOURCE_EXHAUSTED);
+  print_message("%s\n", nowhere.text);
+  assert_non_null(strstr(nowhere.text, "/nonexistent/place"));
+  assert_non_null(strstr(nowhere.text, "OOM when allocating tensor with shape[256,256]"));
+}
+
 // The report of a run that does not fit, and the session afterwards.
 static void says_what_is_missing(void **state) {
   (void)state;
@@ -175,6 +279,8 @@ static void says_what_is_missing(void **state) {
   assert_non_null(strstr(text, "true shortage"));
   assert_non_null(strstr(text, "GPU:0: this run needs"));
   assert_non_null(strstr(text, "float[256,256] from up"));
+  assert_non_null(strstr(text, "float[256,256] from x\n"));  // not the name of its stand-in
+  assert_non_null(strstr(text, "  and 11 more with 2.75MiB\n"));
   assert_non_null(strstr(text, "With spilling (spill=auto) it fits: "));
   // What it says of the batch is so: that one runs, one more does not.
   const char *at = strstr(text, "largest batch that fits is ");
@@ -312,13 +418,10 @@ static void everything_may_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(weights_are_streamed),
-      cmocka_unit_test(tensors_wait_on_the_host),
-      cmocka_unit_test(not_when_told),
-      cmocka_unit_test(says_what_is_missing),
-      cmocka_unit_test(everything_may_fail),
-      cmocka_unit_test(a_lost_device),
-      cmocka_unit_test(copies_hide_behind_computing),
+      cmocka_unit_test(weights_are_streamed), cmocka_unit_test(tensors_wait_on_the_host),
+      cmocka_unit_test(not_when_told),        cmocka_unit_test(a_file_beyond_the_host),
+      cmocka_unit_test(says_what_is_missing), cmocka_unit_test(everything_may_fail),
+      cmocka_unit_test(a_lost_device),        cmocka_unit_test(copies_hide_behind_computing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

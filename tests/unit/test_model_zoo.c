@@ -126,7 +126,9 @@ typedef struct run_case {
 } run_case;
 
 // What a run of |c| should take of every memory, by the plan.
-static void predict(loaded *l, run_case *c, const fy_run_args *args, fy_space_memory *out) {
+// Its arenas are within 5 % of what lives at once.
+static void predict(loaded *l, run_case *c, const fy_run_args *args, const char *where,
+                    fy_space_memory *out) {
   fy_pshape shapes[MAX_ENDS];
   fy_program *p;
   fy_error err;
@@ -138,6 +140,13 @@ static void predict(loaded *l, run_case *c, const fy_run_args *args, fy_space_me
   for (int space = 0; space <= l->e.devices->n; space++) {
     if (space && l->e.devices->items[space - 1]->is_host) continue;
     fy_report_memory(p, space, &out[space]);
+  }
+  for (int space = 0; space < p->plan.num_spaces; space++) {
+    const size_t arena = p->plan.arena_bytes[space], bound = p->plan.peak_bytes[space];
+    if (!arena) continue;
+    print_message("%s: arena of space %d %zu, lower bound %zu: %.2f%% above\n", where, space, arena,
+                  bound, 100 * ((double)arena / (double)bound - 1));
+    assert_true(arena >= bound && (double)arena <= 1.05 * (double)bound);
   }
   fy_program_release(p);
 }
@@ -154,7 +163,7 @@ static void run(loaded *l, run_case *c, const char *where) {
                       .num_feeds = c->num_feeds,
                       .fetches = c->fetches,
                       .num_fetches = c->num_fetches};
-  if (measuring) predict(l, c, &args, want);
+  if (measuring) predict(l, c, &args, where, want);
   for (int i = 0; i < 8; i++) {
     if (!want[i].device) continue;
     fy_mempool_reset_peak(want[i].device->memory);

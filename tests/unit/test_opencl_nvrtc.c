@@ -16,6 +16,7 @@
 
 #include "base/str.h"
 #include "devices/opencl/opencl.h"
+#include "ops/fused.h"
 #include "ops/op.h"
 
 typedef struct nvrtc {
@@ -73,6 +74,35 @@ static void try_source(const nvrtc *n, const char *what, const char *source, con
   fy_str_free(&text);
 }
 
+// One program of everything that is ever fused: a full input, a row and a scalar, and a constant.
+static void try_fused(const nvrtc *n, fy_dtype t) {
+  uint32_t kinds[] = {FY_FUSED_FULL, FY_FUSED_ROW, FY_FUSED_SCALAR}, outputs[2] = {3, 3};
+  uint64_t consts[] = {1};
+  fy_fused_op ops[FY_EW_COUNT];
+  fy_fused_program p = {.num_inputs = 3,
+                        .num_consts = 1,
+                        .num_outputs = 2,
+                        .kinds = kinds,
+                        .consts = consts,
+                        .ops = ops,
+                        .outputs = outputs};
+  for (int op = 1; op < FY_EW_COUNT; op++) {
+    if (!fy_fused_knows((fy_ew)op, t)) continue;
+    ops[p.num_ops] = (fy_fused_op){(uint32_t)op, p.num_ops + 3, p.num_ops % 4};
+    p.num_ops++;
+  }
+  outputs[1] = 3 + p.num_ops;
+  fy_str s;
+  fy_str_init(&s);
+  if (fy_opencl_fused_source(&p, t, &s)) {
+    try_source(n, "fused", fy_str_text(&s), "");
+  } else {
+    print_error("%s: an op that is fused has no kernel\n", fy_dtype_name(t));
+    failed++;
+  }
+  fy_str_free(&s);
+}
+
 static void test_all(void **state) {
   static const char *const types[] = {
       "-DS=float -DT=float -DKIND=plain -DFLOATING",
@@ -82,11 +112,30 @@ static void test_all(void **state) {
     int source;
     const char *defines;
     bool whole;  // also for integers
-  } kinds[] = {{1, "-DPOOL", false},   {1, "-DDEPTHWISE", false}, {1, "-DNORM", false},
-               {2, "", true},          {2, "-DCONV", false},      {3, "-DOP=0", true},
-               {3, "-DOP=1", false},   {3, "-DOP=2", true},       {3, "-DOP=3", true},
-               {3, "-DOP=4", true},    {3, "-DSOFTMAX", false},   {3, "-DARG -DOUT=long", true},
-               {4, "-DE=uchar", true}, {4, "-DE=ulong", true},    {5, "-DWHAT=2", true}};
+  } kinds[] = {{1, "-DPOOL", false},
+               {1, "-DDEPTHWISE", false},
+               {1, "-DNORM", false},
+               {1, "-DSTATS -DACC=double", false},
+               {1, "-DSTATS -DACC=float", false},
+               {1, "-DBIAS", true},
+               {2, "-DTABLES", true},
+               {2, "-DCONV", false},
+               {3, "-DOP=0", true},
+               {3, "-DOP=1", false},
+               {3, "-DOP=2", true},
+               {3, "-DOP=3", true},
+               {3, "-DOP=4", true},
+               {3, "-DSOFTMAX", false},
+               {3, "-DSCAN", true},
+               {3, "-DARG -DOUT=long", true},
+               {4, "-DE=uchar", true},
+               {4, "-DE=ulong", true},
+               {5, "-DWHAT=2", true},
+               {7, "-DCONV_GRADS", false},
+               {7, "-DPOOL_GRADS", false},
+               {7, "-DENTROPY", false},
+               {6, "-DBILINEAR", true},
+               {6, "-DNEAREST -DE=uint", true}};
   static const fy_dtype dtypes[] = {FY_FLOAT, FY_HALF, FY_BFLOAT16, FY_INT32};
   nvrtc n;
   char defines[256];
@@ -116,6 +165,16 @@ static void test_all(void **state) {
         try_source(&n, fy_op_impls[i]->name, fy_str_text(&s), "");
       fy_str_free(&s);
     }
+  for (int i = 0;; i++) {
+    fy_str s;
+    fy_str_init(&s);
+    bool more = fy_opencl_update_source(i, &s);
+    for (int t = 0; t < 2 && more; t++) try_source(&n, "update", fy_str_text(&s), types[t]);
+    fy_str_free(&s);
+    if (!more) break;
+  }
+  static const fy_dtype fused[] = {FY_FLOAT, FY_DOUBLE, FY_INT32, FY_INT64};
+  for (size_t t = 0; t < sizeof fused / sizeof *fused; t++) try_fused(&n, fused[t]);
   print_message("%d sources compiled\n", compiled);
   assert_int_equal(failed, 0);
 }

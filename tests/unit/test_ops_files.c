@@ -94,7 +94,7 @@ static reading open_reader(const char *op, const char *attrs, const char *const 
   snprintf(text, sizeof text, "component_types=[string]; shared_name=\"q%d\"", made);
   assert_int_equal(call("FIFOQueueV2", text, NULL, 0, &r.queue), FY_OK);
   snprintf(text, sizeof text, "%s%sshared_name=\"r%d\"", attrs, *attrs ? "; " : "", made++);
-  assert_int_equal(call(op, text, NULL, 0, &r.reader), FY_OK);
+  if (call(op, text, NULL, 0, &r.reader)) fail_msg("%s", fy_error_text(&err));
   for (; *names; names++) {
     fy_tensor *name = string(*names, strlen(*names));
     assert_int_equal(call("QueueEnqueueV2", NULL, (fy_tensor *[]){r.queue, name}, 2, NULL), FY_OK);
@@ -180,13 +180,16 @@ static void whole_and_fixed(void **state) {
   expect_record(&r, "/b.bin", "HH0123456789FF");
   fy_tensor *saved;
   assert_int_equal(call("ReaderSerializeStateV2", NULL, &r.reader, 1, &saved), FY_OK);
-  assert_true(fy_view_is(fy_tensor_string(saved, 0), "\x08\x01\x10\x01\x18\x01"));
+  char want[600];
+  snprintf(want, sizeof want, "\x08\x01\x10\x01\x18\x01\x22%c%s", (int)strlen(one[0]), one[0]);
+  assert_true(fy_view_is(fy_tensor_string(saved, 0), want));
   assert_int_equal(call("ReaderResetV2", NULL, &r.reader, 1, NULL), FY_OK);
   fy_tensor *in[] = {r.reader, saved}, *bad = string("\x08\x05", 2);
   assert_int_equal(call("ReaderRestoreStateV2", NULL, in, 2, NULL), FY_OK);
   assert_int_equal(count(&r, "ReaderNumRecordsProducedV2"), 1);
   in[1] = bad;
   assert_int_equal(call("ReaderRestoreStateV2", NULL, in, 2, NULL), FY_INVALID_ARGUMENT);
+  assert_int_equal(count(&r, "ReaderNumRecordsProducedV2"), 0);
   fy_tensor_release(saved);
   fy_tensor_release(bad);
   close_reader(&r);
@@ -290,6 +293,23 @@ static void events(void **state) {
   fy_tensor *sound = tensor("f32[1,3]=0,0.5,-1"), *rate = tensor("f32[]=8000");
   fy_tensor *heard[] = {w, step, tag, sound, rate};
   assert_int_equal(call("WriteAudioSummary", NULL, heard, 5, NULL), FY_OK);
+  fy_tensor *picture = tensor("u8[1,1,2,1]=0,255"), *red = tensor("u8[4]=255,0,0,255");
+  fy_tensor *seen[] = {w, step, tag, picture, red};
+  assert_int_equal(call("WriteImageSummary", NULL, seen, 5, NULL), FY_OK);
+  seen[3] = numbers;
+  assert_int_equal(call("WriteImageSummary", NULL, seen, 5, NULL), FY_INVALID_ARGUMENT);
+  assert_string_equal(fy_error_text(&err), "Tensor must be 4-D with last dim 1, 3, or 4, not [2]");
+  fy_tensor *graph = string(
+                "\x0a\x09\x0a\x01"
+                "a\x12\x04NoOp",
+                11),
+            *event = string("\x10\x09", 2);
+  assert_int_equal(call("WriteGraphSummary", NULL, (fy_tensor *[]){w, step, graph}, 3, NULL),
+                   FY_OK);
+  assert_int_equal(call("WriteGraphSummary", NULL, (fy_tensor *[]){w, step, bad}, 3, NULL),
+                   FY_DATA_LOSS);
+  assert_int_equal(call("ImportEvent", NULL, (fy_tensor *[]){w, event}, 2, NULL), FY_OK);
+  assert_int_equal(call("ImportEvent", NULL, (fy_tensor *[]){w, bad}, 2, NULL), FY_DATA_LOSS);
   assert_int_equal(call("FlushSummaryWriter", NULL, &w, 1, NULL), FY_OK);
   assert_int_equal(call("CloseSummaryWriter", NULL, &w, 1, NULL), FY_OK);
   assert_int_equal(call("FlushSummaryWriter", NULL, &w, 1, NULL), FY_NOT_FOUND);
@@ -304,12 +324,21 @@ static void events(void **state) {
   const char *const file[] = {found.gl_pathv[0], NULL};
   reading r = open_reader("TFRecordReaderV2", "", file);
   static const char scalar_event[] = "\x10\x07\x2a\x0d\x0a\x0b\x0a\x04loss\x15\0\0\xc0\x3f";
-  for (int i = 0; i < 6; i++) {
+  for (int i = 0; i < 9; i++) {
     fy_tensor *out[2];
     const fy_code code = call("ReaderReadV2", NULL, (fy_tensor *[]){r.reader, r.queue}, 2, out);
     if (code) fail_msg("%s", fy_error_text(&err));
     const fy_view v = fy_tensor_string(out[1], 0);
-    assert_true(v.n > 9 && v.p[0] == 9);  // wall_time
+    if (i == 8) assert_true(fy_view_is(v, "\x10\x09"));  // imported as it was
+    if (i < 8) assert_true(v.n > 9 && v.p[0] == 9);      // wall_time
+    if (i == 6)
+      assert_memory_equal(v.p + 13,
+                          "\x0a\x5c\x0a\x0closs/image/0\"L\x08\x01\x10\x02\x18\x01\"D\x89PNG", 30);
+    if (i == 7)
+      assert_memory_equal(v.p + 9,
+                          "\x10\x07\"\x0b\x0a\x09\x0a\x01"
+                          "a\x12\x04NoOp",
+                          15);
     if (i == 0)
       assert_memory_equal(v.p + 9,
                           "\x1a\x0d"
@@ -328,8 +357,8 @@ static void events(void **state) {
   const char *keep = getenv("FERRY_KEEP_EVENTS");
   if (keep) assert_int_equal(rename(found.gl_pathv[0], keep), 0);
   globfree(&found);
-  fy_tensor *all[] = {w,   step, tag,     value, log,  queue, millis, suffix,
-                      bad, nan,  numbers, raw,   meta, sound, rate};
+  fy_tensor *all[] = {w,       step, tag,  value, log,  queue,   millis, suffix, bad,  nan,
+                      numbers, raw,  meta, sound, rate, picture, red,    graph,  event};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) fy_tensor_release(all[i]);
 }
 

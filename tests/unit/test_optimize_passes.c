@@ -335,6 +335,53 @@ static void fusing(void **state) {
   fy_graph_free(g);
 }
 
+static fy_node *unary_of(fy_graph *g, const char *op, const char *name, fy_node *from, int index) {
+  fy_node_builder b;
+  assert_int_equal(fy_node_begin(g, op, name, &b, NULL), FY_OK);
+  fy_node_add_input(&b, (fy_output){from, index});
+  return finish(&b);
+}
+
+// The gates of an LSTM in any order become one node; not if somebody reads one of them.
+static void cells(void **state) {
+  (void)state;
+  fy_graph *g = fy_graph_new();
+  result r;
+  const int64_t wide[2] = {2, 20}, narrow[2] = {2, 5};
+  const int32_t last = -1, order[4] = {2, 0, 3, 1};  // i, f, g, o
+  fy_node *z = fed(g, "z", FY_FLOAT, 2, wide), *c = fed(g, "c", FY_FLOAT, 2, narrow);
+  fy_node_builder b;
+  fy_attr four = fy_attr_int(4);
+  assert_int_equal(fy_node_begin(g, "Split", "split", &b, NULL), FY_OK);
+  fy_node_add_input(&b, (fy_output){ints(g, "axis", 0, &last), 0});
+  fy_node_add_input(&b, (fy_output){z, 0});
+  fy_node_set_attr(&b, "num_split", &four);
+  fy_node *split = finish(&b);
+  fy_node *i = unary_of(g, "Sigmoid", "i", split, order[0]);
+  fy_node *f = unary_of(g, "Sigmoid", "f", split, order[1]);
+  fy_node *n = unary_of(g, "Tanh", "n", split, order[2]);
+  fy_node *o = unary_of(g, "Sigmoid", "o", split, order[3]);
+  fy_node *keep = op2(g, "Mul", "keep", c, f), *add = op2(g, "Mul", "add", n, i);
+  fy_node *next = op2(g, "AddV2", "next", add, keep), *t = op1(g, "Tanh", "t", next);
+  fy_node *h = op2(g, "Mul", "h", o, t);
+  const fy_output both[3] = {{h, 0}, {next, 0}, {o, 0}};
+  optimise(g, both, 2, NULL, NULL, &r);
+  assert_string_equal(r.fetches[0].node->op_name, "_FerryLSTMGates");
+  assert_ptr_equal(r.fetches[1].node, r.fetches[0].node);
+  assert_int_equal(r.fetches[1].index, 1);
+  assert_int_equal(r.fetches[0].node->num_origins, 10);
+  const fy_attr *made = fy_attrs_get(&r.fetches[0].node->attrs, "order");
+  assert_true(made && fy_view_is(made->v.s, "2031"));
+  done(&r);
+  optimise(g, both, 3, NULL, NULL, &r);
+  assert_int_equal(count(&r, "_FerryLSTMGates"), 0);
+  done(&r);
+  optimise(g, both, 2, NULL, (const char *const[]){"cells", NULL}, &r);
+  assert_int_equal(count(&r, "_FerryLSTMGates"), 0);
+  done(&r);
+  fy_graph_free(g);
+}
+
 // ------------------------------------------------------------------ functions
 static fy_node *arg(fy_graph *g, const char *name) {
   return placeholder(g, name, FY_FLOAT);
@@ -473,6 +520,7 @@ int main(void) {
       cmocka_unit_test(transposes), cmocka_unit_test(fusing),
       cmocka_unit_test(inlining),   cmocka_unit_test(unknown_pass),
       cmocka_unit_test(long_chain), cmocka_unit_test(short_of_memory),
+      cmocka_unit_test(cells),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,8 @@
 //
 // An item of work is a tile of rows times some panels of columns. Inside it the sum is cut into
 // pieces of about KC terms, so that a panel's piece stays in L1 while the rows of the tile, which
-// stay in L2, pass by. A window over few channels (the first layer of an image model) is copied out
-// for the tile, because the kernel wants longer runs than three channels.
+// stay in L2, pass by. Of a window over few channels (the first layer of an image model) whole lines
+// are taken at once, because the kernel wants longer runs than three channels.
 
 #include "devices/cpu/gemm.h"
 
@@ -13,11 +13,15 @@
 
 #include "base/alloc.h"
 
-#define KC           384    // terms of the sum at a time
-#define TILE_GROUPS  16     // blocks of rows in a tile
-#define MAX_POINTERS 4096   // of a tile: its rows times the taps
-#define GATHER_DEPTH 16     // windows over fewer channels are copied out …
-#define GATHER_BYTES 65536  // … into this much memory
+#define KC               256      // terms of the sum at a time
+#define FAR_BYTES        4194304  // a packed B of this size is not in L2: its next panel is called for
+#define TILE_GROUPS      16       // blocks of rows in a tile
+#define ITEMS_PER_THREAD 8        // so that a thread that comes late or is held up costs little …
+#define ITEM_NS          2.5e3  // … but none shorter than this
+#define MAX_POINTERS     4096   // of a tile: its rows times the taps
+#define NS_PER_TERM      0.025  // on one thread
+#define GATHER_DEPTH     16     // windows over fewer channels are copied out …
+#define GATHER_BYTES     65536  // … into this much memory
 
 #if defined(__x86_64__)
 extern const fy_gemm_kernels fy_gemm_avx2;
@@ -105,7 +109,7 @@ typedef struct run {
   int64_t tile_rows, panels, chunk, chunks;  // panels of an item; items per tile
   int columns;
   size_t size;
-  bool gather;
+  bool gather, far;
 } run;
 
 typedef struct pixel {
@@ -176,10 +180,8 @@ typedef struct blocks {  // of a tile's rows
 // All blocks are about equal, because one with a single row costs as much as one with three.
 static blocks cut(int64_t rows) {
   blocks b = {.n = (int)((rows + FY_GEMM_ROWS - 1) / FY_GEMM_ROWS)};
-  for (int i = 0; i < b.n; i++) {
-    b.rows[i] = (uint8_t)((rows + b.n - i - 1) / (b.n - i));
-    rows -= b.rows[i];
-  }
+  const int each = (int)rows / b.n, more = (int)rows % b.n;
+  for (int i = 0; i < b.n; i++) b.rows[i] = (uint8_t)(each + (i < more));
   return b;
 }
 
@@ -202,21 +204,42 @@ static void find_rows(const run *r, const blocks *k, int64_t m0, int64_t m1, con
   }
 }
 
-// The same for windows over few channels: what they see is copied to |buffer|, row by row.
-static void gather_rows(const run *r, int64_t m0, int64_t m1, char *buffer, const void **out) {
+// The same for windows over few channels, whose lines count as taps: pixels side by side are one run
+// of the image. What lies partly outside of it is copied to |buffer|.
+static void find_lines(const run *r, const blocks *k, int64_t m0, char *buffer, const void **out) {
   const fy_gemm_job *j = r->job;
-  const void *seen[GATHER_BYTES / sizeof(float) / FY_GEMM_ROWS];
+  const fy_window *w = j->conv->w;
   const size_t bytes = (size_t)j->depth * r->size;
+  const bool side_by_side = j->pixel == j->depth && w[2].dilation == 1;
+  const int64_t lines = w[0].size * w[1].size;
+  const char *base = (const char *)j->a + (size_t)j->first * r->size;
   pixel p = pixel_of(j, m0);
-  for (int64_t m = m0; m < m1; m++) {
-    see(r, &p, seen, 1);
-    next_pixel(j, &p);
-    *out++ = buffer;
-    for (int64_t t = 0; t < j->taps; t++, buffer += bytes) {
-      if (bytes == 3 * sizeof(float))
-        memcpy(buffer, seen[t], 3 * sizeof(float));
-      else
-        memcpy(buffer, seen[t], bytes);
+  for (int g = 0; g < k->n; g++, out += k->rows[g - 1] * lines) {
+    for (int64_t i = 0; i < k->rows[g]; i++, next_pixel(j, &p)) {
+      const int64_t x0 = p.at[2] * w[2].stride - w[2].before;
+      const bool whole = side_by_side && x0 >= 0 && x0 + w[2].size <= w[2].in;
+      const void **at = out + i;
+      for (int64_t z = 0; z < w[0].size; z++) {
+        const int64_t iz = source(&w[0], p.at[0], z, false);
+        for (int64_t y = 0; y < w[1].size; y++, at += k->rows[g]) {
+          const int64_t iy = source(&w[1], p.at[1], y, false);
+          const bool inside = iz >= 0 && iy >= 0;
+          const int64_t first = ((p.image * w[0].in + iz) * w[1].in + iy) * w[2].in * j->pixel;
+          const char *from = inside ? base + (size_t)first * r->size : NULL;
+          if (inside && whole) {
+            *at = from + (size_t)(x0 * j->pixel) * r->size;
+            continue;
+          }
+          *at = buffer;
+          for (int64_t x = 0; x < w[2].size; x++, buffer += bytes) {
+            const int64_t ix = inside ? source(&w[2], p.at[2], x, false) : -1;
+            if (ix < 0)
+              memset(buffer, 0, bytes);
+            else
+              memcpy(buffer, from + (size_t)(ix * j->pixel) * r->size, bytes);
+          }
+        }
+      }
     }
   }
 }
@@ -251,18 +274,20 @@ typedef struct piece {  // of the sum
 } piece;
 
 static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, int64_t p,
-                  const void *const *rows, int64_t taps, int64_t depth) {
+                  const void *const *rows, int64_t taps, int64_t depth, bool fresh) {
   const fy_gemm_job *j = r->job;
   const int64_t left = j->n - p * r->columns, width = left < r->columns ? left : r->columns;
   const int64_t k = s->tap * depth + s->at;
   fy_gemm_block b = {.taps = s->taps,
                      .depth = s->depth,
+                     .taps_all = taps,
                      .step = j->conv ? 1 : j->k_step,
                      .ldb = j->ldb ? j->ldb : r->columns,
                      .ldc = j->ldc,
                      .ldadd = j->ldc,
                      .first = s->first,
                      .last = s->last,
+                     .clamps = j->lo > -INFINITY || j->hi < INFINITY,
                      .lo = j->lo,
                      .hi = j->hi};
   b.offset = s->at * b.step;
@@ -272,9 +297,21 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
   if (j->bias) b.bias = (const char *)j->bias + (size_t)(p * r->columns) * r->size;
   const bool half = width * 2 == r->columns, whole = width == r->columns || half;
   const fy_gemm_fn *kernels = (half ? r->kernels->half : r->kernels->block)[j->type];
-  for (int i = 0; i < cuts->n; i++) {
+  if (r->far) {
+    b.next = (const char *)b.b + (size_t)(taps * depth * r->columns) * r->size;
+    b.lines = s->taps * s->depth * r->columns * (int64_t)r->size / 64 / cuts->n + 1;
+  }
+  // The rows of a block that come next, where they lie one after the other and were not seen yet.
+  const int64_t row_bytes = j->conv ? 0 : j->row_step * (int64_t)r->size;
+  if (!r->far && fresh && row_bytes && j->k_step == 1 && j->row_step == j->depth) {
+    b.next = (const char *)rows[0] + cuts->rows[0] * row_bytes;
+    b.lines = cuts->rows[0] * row_bytes / 64;
+  }
+  for (int i = 0; i < cuts->n; i += (int)b.count) {
     const int64_t n = cuts->rows[i];
     const size_t at = (size_t)(m * j->ldc + p * r->columns) * r->size;
+    b.count = 1;
+    while (whole && i + b.count < cuts->n && cuts->rows[i + b.count] == n) b.count++;
     b.rows = rows + s->tap * n;
     b.c = (char *)j->c + at;
     b.add = j->add ? (const char *)j->add + at : NULL;
@@ -282,8 +319,9 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
       kernels[n](&b);
     else
       edge(r, &b, n, width);
-    rows += n * taps;
-    m += n;
+    if (b.next) b.next += b.count * b.lines * 64;
+    rows += b.count * n * taps;
+    m += b.count * n;
   }
 }
 
@@ -298,9 +336,9 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
   const blocks cuts = cut(m1 - m0);
   int64_t taps = j->taps, depth = j->depth;
   if (r->gather) {
-    gather_rows(r, m0, m1, buffer, rows);
-    depth *= taps;
-    taps = 1;
+    depth *= j->conv->w[2].size;
+    taps /= j->conv->w[2].size;
+    find_lines(r, &cuts, m0, buffer, rows);
   } else {
     find_rows(r, &cuts, m0, m1, rows);
   }
@@ -314,7 +352,8 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
       s.depth = s.taps > 1 || depth <= most ? depth : most;
       if (s.depth > depth - s.at) s.depth = depth - s.at;
       s.last = s.tap + s.taps == taps && s.at + s.depth == depth;
-      for (int64_t p = p0; p < p1; p++) panel(r, &s, &cuts, m0, p, rows, taps, depth);
+      for (int64_t p = p0; p < p1; p++)
+        panel(r, &s, &cuts, m0, p, rows, taps, depth, s.first && p == p0);
       s.first = false;
     }
   }
@@ -356,7 +395,10 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   r.chunks = 1;
   int64_t tiles = (j->m + r.tile_rows - 1) / r.tile_rows;
   r.tile_rows = round_up((j->m + tiles - 1) / tiles, FY_GEMM_ROWS);  // no short one at the end
-  const int64_t want = ctx && ctx->threads > 1 ? 3 * (int64_t)ctx->threads : 1;
+  r.far = !j->ldb && r.panels * r.columns * j->taps * j->depth * (int64_t)r.size > FAR_BYTES;
+  const double all_ns = NS_PER_TERM * (double)j->m * (double)j->n * (double)(j->taps * j->depth);
+  int64_t want = ctx && ctx->threads > 1 ? ITEMS_PER_THREAD * (int64_t)ctx->threads : 1;
+  if ((double)want * ITEM_NS > all_ns) want = (int64_t)(all_ns / ITEM_NS);
   // Few rows: share out the columns, each thread its part of B; then smaller tiles.
   while (tiles * r.chunks < want && r.chunk > 2) {
     r.chunk = (r.chunk + 1) / 2;
@@ -372,6 +414,6 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   }
   const double rows = (double)(j->m < r.tile_rows ? j->m : r.tile_rows);
   fy_parallel(ctx, tiles * r.chunks,
-              0.025 * rows * (double)(r.chunk * r.columns) * (double)(j->taps * j->depth), items,
-              &r);
+              NS_PER_TERM * rows * (double)(r.chunk * r.columns) * (double)(j->taps * j->depth),
+              items, &r);
 }

@@ -21,12 +21,17 @@ static inline size_t fy_gemm_size(fy_gemm_type type) {  // of an element
   return type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
 }
 
-// One call of the kernel: a block of at most FY_GEMM_ROWS rows and one panel of columns.
+// One call of the kernel: blocks of at most FY_GEMM_ROWS rows, one below the other, and one panel of
+// columns.
 typedef struct fy_gemm_block {
-  int64_t taps, depth;
-  const void *const *rows;  // [taps][number of rows of the block]
-  int64_t offset, step;     // first element in a row, distance to the next (elements)
-  const void *b;            // [taps * depth] rows of a panel
+  int64_t count;            // blocks
+  int64_t taps, depth;      // of this piece of the sum
+  const void *const *rows;  // [count][taps_all][number of rows of a block], from the first tap on
+  int64_t taps_all;
+  const char *next;  // what will be read next: |lines| cache lines of it are called for per block
+  int64_t lines;
+  int64_t offset, step;  // first element in a row, distance to the next (elements)
+  const void *b;         // [taps * depth] rows of a panel
   int64_t ldb;
   void *c;
   int64_t ldc;
@@ -35,6 +40,7 @@ typedef struct fy_gemm_block {
   const void *bias;  // one panel of columns; NULL: none
   const void *add;   // like c, NULL: none
   int64_t ldadd;
+  bool clamps;
   double lo, hi;  // the result is clamped; NaN stays
 } fy_gemm_block;
 
@@ -42,6 +48,12 @@ typedef void (*fy_gemm_fn)(const fy_gemm_block *block);
 // A few rows times a wide matrix as it is: |n| columns of b (row length ldb).
 typedef void (*fy_gemm_row_fn)(const void *a, const void *b, int64_t ldb, int64_t k, int64_t n,
                                void *c);
+
+// Depthwise, pixels of a row that see nothing beyond its ends: |lines| are what the first of them sees
+// of each of |height| lines, |filters| the weights of that line.
+typedef void (*fy_line_fn)(const float *const *lines, const float *const *filters, int64_t height,
+                           int64_t channels, const float *bias, float lo, float hi, float *out,
+                           int64_t n);
 
 typedef struct fy_gemm_kernels {
   const char *name;
@@ -52,6 +64,7 @@ typedef struct fy_gemm_kernels {
   // Depthwise: out[x][c] for |n| pixels of a row; |rows| as above, one pixel after the other.
   void (*depthwise)(const float *const *rows, const float *filter, int64_t taps, int64_t channels,
                     const float *bias, float lo, float hi, float *out, int64_t n);
+  fy_line_fn line[2][2];  // windows 3 and 5 wide; stride 1 and 2
 } fy_gemm_kernels;
 
 const fy_gemm_kernels *fy_gemm_best(void);

@@ -49,4 +49,5 @@ const fy_gemm_kernels fy_gemm_avx2 = {.name = "avx2",
                                       .block = {FY_GEMM_TABLE(full, f32), FY_GEMM_TABLE(full, f64)},
                                       .half = {FY_GEMM_TABLE(half, f32), FY_GEMM_TABLE(half, f64)},
                                       .row = {row_f32, row_f64},
-                                      .depthwise = depthwise_f32};
+                                      .depthwise = depthwise_f32,
+                                      .line = {{line_3_1, line_3_2}, {line_5_1, line_5_2}}};

@@ -240,6 +240,7 @@ static fy_code conv_input(fy_kernel_ctx *ctx, fy_error *err) {
 typedef struct depth_job {
   const fy_conv *c;
   const fy_gemm_kernels *kernels;
+  fy_line_fn line;  // NULL: no such window
   const float *in, *filter, *bias, *zeros;
   float lo, hi;
   const float *add;
@@ -255,30 +256,63 @@ static void finish_clamp(const void *arg, float *row, int64_t n) {
   for (int64_t i = 0; i < n; i++) row[i] = row[i] < 0 ? 0 : row[i] > hi ? hi : row[i];
 }
 
+// Pixels [x0, x1) of row |y| of |image|, wherever they look.
+static void depth_any(const depth_job *j, int64_t image, int64_t y, int64_t x0, int64_t x1,
+                      float *out) {
+  const fy_window *wh = &j->c->w[1], *ww = &j->c->w[2];
+  const int64_t ch = j->c->in_depth, taps = j->c->taps;
+  const float *rows[ROW_PIXELS * MOST_TAPS];
+  for (; x0 < x1; x0 += ROW_PIXELS) {
+    const int64_t n = x1 - x0 < ROW_PIXELS ? x1 - x0 : ROW_PIXELS;
+    for (int64_t r = 0; r < wh->size; r++) {
+      const int64_t iy = y * wh->stride - wh->before + r * wh->dilation;
+      const bool inside = iy >= 0 && iy < wh->in;
+      const float *line = j->in + (inside ? (image * wh->in + iy) * ww->in * ch : 0);
+      for (int64_t i = 0; i < n; i++) {
+        const float **at = rows + i * taps + r * ww->size;
+        int64_t ix = (x0 + i) * ww->stride - ww->before;
+        for (int64_t q = 0; q < ww->size; q++, ix += ww->dilation)
+          at[q] = inside && ix >= 0 && ix < ww->in ? line + ix * ch : j->zeros;
+      }
+    }
+    j->kernels->depthwise(rows, j->filter, taps, ch, j->bias, j->lo, j->hi, out + x0 * ch, n);
+  }
+}
+
+// Those that see nothing beyond the ends of a line; lines above and below the image are left out.
+static void depth_inside(const depth_job *j, int64_t image, int64_t y, int64_t x0, int64_t x1,
+                         float *out) {
+  const fy_window *wh = &j->c->w[1], *ww = &j->c->w[2];
+  const int64_t ch = j->c->in_depth;
+  const float *lines[MOST_TAPS], *filters[MOST_TAPS];
+  int64_t n = 0;
+  for (int64_t r = 0; r < wh->size; r++) {
+    const int64_t iy = y * wh->stride - wh->before + r * wh->dilation;
+    if (iy < 0 || iy >= wh->in) continue;
+    lines[n] = j->in + ((image * wh->in + iy) * ww->in + x0 * ww->stride - ww->before) * ch;
+    filters[n++] = j->filter + r * ww->size * ch;
+  }
+  j->line(lines, filters, n, ch, j->bias, j->lo, j->hi, out + x0 * ch, x1 - x0);
+}
+
 // Item: (image, row) of the output.
 static void depth_rows(void *arg, int64_t begin, int64_t end) {
   const depth_job *j = arg;
   const fy_window *wh = &j->c->w[1], *ww = &j->c->w[2];
-  const int64_t ch = j->c->in_depth, taps = j->c->taps;
-  const float *rows[ROW_PIXELS * MOST_TAPS];
+  const int64_t ch = j->c->in_depth;
+  int64_t x0 = ww->out, x1 = ww->out;  // the pixels inside
+  if (j->line && ww->in + ww->before >= ww->size) {
+    x0 = (ww->before + ww->stride - 1) / ww->stride;
+    x1 = (ww->in + ww->before - ww->size) / ww->stride + 1;
+    if (x1 > ww->out) x1 = ww->out;
+    if (x0 >= x1) x0 = x1 = ww->out;
+  }
   for (int64_t row = begin; row < end; row++) {
     const int64_t y = row % wh->out, image = row / wh->out;
     float *out = j->out + row * ww->out * ch;
-    for (int64_t x0 = 0; x0 < ww->out; x0 += ROW_PIXELS) {
-      const int64_t n = ww->out - x0 < ROW_PIXELS ? ww->out - x0 : ROW_PIXELS;
-      for (int64_t r = 0; r < wh->size; r++) {
-        const int64_t iy = y * wh->stride - wh->before + r * wh->dilation;
-        const bool inside = iy >= 0 && iy < wh->in;
-        const float *line = j->in + (inside ? (image * wh->in + iy) * ww->in * ch : 0);
-        for (int64_t i = 0; i < n; i++) {
-          const float **at = rows + i * taps + r * ww->size;
-          int64_t ix = (x0 + i) * ww->stride - ww->before;
-          for (int64_t q = 0; q < ww->size; q++, ix += ww->dilation)
-            at[q] = inside && ix >= 0 && ix < ww->in ? line + ix * ch : j->zeros;
-        }
-      }
-      j->kernels->depthwise(rows, j->filter, taps, ch, j->bias, j->lo, j->hi, out + x0 * ch, n);
-    }
+    depth_any(j, image, y, 0, x0, out);
+    if (x0 < x1) depth_inside(j, image, y, x0, x1, out);
+    depth_any(j, image, y, x1, ww->out, out);
     for (int64_t i = 0; j->add && i < ww->out * ch; i++) out[i] += j->add[row * ww->out * ch + i];
     if (j->finish) j->finish(j->finish_arg, out, ww->out * ch);
   }
@@ -330,6 +364,9 @@ static fy_code depthwise(fy_kernel_ctx *ctx, fy_error *err) {
                  .finish = fy_epilogue_finish(e),
                  .finish_arg = e,
                  .out = out->data};
+  const fy_window *ww = &c.w[2];
+  if ((ww->size == 3 || ww->size == 5) && ww->stride <= 2 && ww->dilation == 1)
+    j.line = j.kernels->line[ww->size == 5][ww->stride - 1];
   fy_epilogue_clamp(e, &lo, &hi);
   if (j.add && !j.finish && lo == 0) j.finish = finish_clamp;
   j.lo = j.finish ? -INFINITY : (float)lo;

@@ -94,6 +94,27 @@ static fy_gemm_job job_of(const shape *s, fy_gemm_type type, const void *a, void
     }                                                            \
   } while (0)
 
+// Sums alone, one after the other, in place.
+static void add_vectors(fy_kernel_ctx *ctx, const fy_epilogue *e, float *y, int64_t count,
+                        int64_t n) {
+  for (int64_t i = 0; i < count; i += n) {
+    for (int k = 0; k < e->num_affine; k++) {
+      const float *restrict v = ctx->in[e->affine[k].arg]->data;
+      const float sign = e->affine[k].kind == FY_AFFINE_MINUS ? -1 : 1;
+      for (int64_t c = 0; c < n; c++) y[i + c] += sign * v[c];
+    }
+    const float *restrict add = e->add < 0 ? NULL : ctx->in[e->add]->data;
+    for (int64_t c = 0; add && c < n; c++) y[i + c] += add[i + c];
+  }
+}
+
+static void clamp(float *y, int64_t n, float lo, float hi) {
+  for (int64_t i = 0; i < n; i++) {
+    const float x = y[i] < lo ? lo : y[i];
+    y[i] = x > hi ? hi : x;
+  }
+}
+
 // The epilogue of few rows, once they are done.
 static fy_code finish_rows(fy_kernel_ctx *ctx, const fy_epilogue *e, fy_gemm_type type,
                            fy_tensor *out, fy_error *err) {
@@ -102,6 +123,13 @@ static fy_code finish_rows(fy_kernel_ctx *ctx, const fy_epilogue *e, fy_gemm_typ
   const fy_finish_fn finish = fy_epilogue_finish(e);
   double lo, hi;
   void *scale = NULL, *bias = NULL;
+  if (e->num_affine && !e->scales && type == FY_GEMM_F32) {
+    add_vectors(ctx, e, out->data, out->count, n);
+    fy_epilogue_clamp(e, &lo, &hi);
+    if (finish) finish(e, out->data, out->count);
+    if (lo > -INFINITY) clamp(out->data, out->count, (float)lo, (float)hi);
+    return FY_OK;
+  }
   if (e->num_affine) {
     FY_TRY(fy_scratch(ctx, 2 * (size_t)n * size, &scale, err));
     bias = (char *)scale + (size_t)n * size;
@@ -148,7 +176,8 @@ static void matmul_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   size_t bytes;
   if (s.k != b->dims[s.tb] || !fy_epilogue_fits(ctx, e, s.n, s.m * s.n)) return;
   if (s.m <= FEW_ROWS && !s.ta && !s.tb) {
-    if (e && e->num_affine) out->scratch += fy_scratch_line(2 * (size_t)s.n * size);
+    if (e && e->num_affine && (e->scales || type != FY_GEMM_F32))
+      out->scratch += fy_scratch_line(2 * (size_t)s.n * size);
     return;
   }
   if (fy_epilogue_weights(e) == 1 && reads_in_place(&s, type, ctx->site->steady_inputs & 2)) return;
@@ -158,8 +187,8 @@ static void matmul_needs(fy_kernel_ctx *ctx, fy_needs *out) {
 
 static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
-  shape s = {.ta = fy_site_bool(ctx->site, "transpose_a"),
-             .tb = fy_site_bool(ctx->site, "transpose_b")};
+  const fy_pack_cache *site = ctx->site->fast_state;
+  shape s = {.ta = site->turn_a, .tb = site->turn_b};
   const fy_epilogue *e = fy_epilogue_of(ctx->site);
   const bool tall = e && a->rank > 2;  // _FerryMatMul alone takes matrices of higher rank
   if ((a->rank != 2 && !tall) || b->rank != 2 || a->dtype != b->dtype || !a->count || !b->count)
@@ -326,8 +355,8 @@ static fy_code one_b(fy_kernel_ctx *ctx, const shape *s, fy_gemm_type type, fy_t
 
 static fy_code batch_matmul(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
-  batch_job j = {
-      .s = {.ta = fy_site_bool(ctx->site, "adj_x"), .tb = fy_site_bool(ctx->site, "adj_y")}};
+  const fy_pack_cache *site = ctx->site->fast_state;
+  batch_job j = {.s = {.ta = site->turn_a, .tb = site->turn_b}};
   fy_bcast bcast;
   if (a->rank < 2 || b->rank < 2 || a->dtype != b->dtype || !a->count || !b->count ||
       ctx->site->out_types[0] != a->dtype)

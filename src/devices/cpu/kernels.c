@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "ferry/device.h"
+#include "memory/cold.h"
 #include "memory/pool.h"
 
 #define FY_FAST(name) extern const fy_fast_kernel fy_fast_##name;
@@ -37,6 +38,8 @@ fy_code fy_pack_cache_prepare(fy_site *site, fy_error *err) {
   fy_pack_cache *c = fy_calloc(1, sizeof *c);
   if (!c) return fy_fail_oom(err, sizeof *c);
   fy_mutex_init(&c->mu);
+  c->turn_a = fy_site_bool(site, "transpose_a") || fy_site_bool(site, "adj_x");
+  c->turn_b = fy_site_bool(site, "transpose_b") || fy_site_bool(site, "adj_y");
   site->fast_state = c;
   return FY_OK;
 }
@@ -106,7 +109,7 @@ fy_code fy_pack_acquire(fy_kernel_ctx *ctx, fy_pack_cache *cache, int first, int
   fy_code code = FY_OK;
   if (keep) {
     p->pool = ctx->site->device->memory;
-    code = fy_mempool_alloc(p->pool, bytes, ctx->site->node_name, &p->data, err);
+    code = fy_mempool_alloc_weights(p->pool, bytes, ctx->site->node_name, &p->data, err);
     if (code) fy_error_prepend(err, "OOM when allocating %zu bytes of packed weights\n", bytes);
   } else {
     code = fy_scratch(ctx, bytes, &p->data, err);
@@ -130,14 +133,17 @@ fy_code fy_pack_acquire(fy_kernel_ctx *ctx, fy_pack_cache *cache, int first, int
 
 void fy_pack_release(fy_pack_cache *cache, fy_packed *packed, bool ok) {
   fy_packed *old = NULL;
+  bool fresh = false;
   fy_lock(&cache->mu);
   if (ok && packed->n && packed != cache->current) {
     old = cache->current;
     cache->current = packed;
     packed->refs++;  // the cache's own
+    fresh = true;
   }
   if (old && --old->refs > 0) old = NULL;
   const bool last = --packed->refs == 0;
+  if (fresh) fy_cold_offer(packed->from[0]);
   fy_unlock(&cache->mu);
   if (old) drop(old);
   if (last) drop(packed);

@@ -27,6 +27,7 @@ typedef struct fy_packed {
 typedef struct fy_pack_cache {
   fy_mutex mu;
   fy_packed *current;
+  bool turn_a, turn_b;  // attributes transpose_a, transpose_b or adj_x, adj_y of the site
 } fy_pack_cache;
 
 // prepare() and release() of a kernel whose state is such a cache.

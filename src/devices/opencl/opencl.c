@@ -25,8 +25,10 @@ fy_code fy_ocl_fail(const fy_ocl *o, const char *what, cl_int code, fy_error *er
   fy_code as = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY ||
                        code == CL_OUT_OF_RESOURCES
                    ? FY_RESOURCE_EXHAUSTED
-               : code == CL_DEVICE_NOT_AVAILABLE ? FY_UNAVAILABLE
-                                                 : FY_INTERNAL;
+               : code == CL_DEVICE_NOT_AVAILABLE || code == CL_INVALID_COMMAND_QUEUE ||
+                       code == CL_INVALID_CONTEXT  // what drivers say of a device that is gone
+                   ? FY_UNAVAILABLE
+                   : FY_INTERNAL;
   return fy_fail(err, as, "%s (%s): %s failed: OpenCL error %d, %s", o->device->name, o->name, what,
                  (int)code, fy_cl_error_name(code));
 }
@@ -161,11 +163,38 @@ bool fy_opencl_is(const fy_device *d) {
 
 void fy_opencl_stats_get(const fy_device *d, fy_opencl_stats *out) {
   fy_ocl *o = fy_ocl_of(d);
-  *out = (fy_opencl_stats){o->launches, o->detours, o->builds, o->cache_hits};
+  *out = (fy_opencl_stats){o->launches,      o->detours,   o->builds,    o->cache_hits,
+                           o->library_gemms, o->copies_in, o->copies_out};
 }
 
-void fy_opencl_force_staging(fy_device *d, bool on) {
-  fy_ocl_of(d)->force_staging = on;
+bool fy_opencl_export(const fy_device *d, const void *p, void **mem, size_t *offset) {
+  if (!fy_opencl_is(d)) return false;
+  fy_ocl *o = fy_ocl_of(d);
+  cl_mem found = NULL;
+  fy_lock(&o->lock);
+  bool ours = fy_ocl_resolve(o, p, 1, &found, offset);
+  fy_unlock(&o->lock);
+  *mem = found;
+  return ours;
+}
+
+bool fy_opencl_import(const fy_device *d, const void *mem, size_t offset, void **p) {
+  if (!fy_opencl_is(d)) return false;
+  fy_ocl *o = fy_ocl_of(d);
+  *p = NULL;
+  fy_lock(&o->lock);
+  for (size_t i = 0; i < o->num_blocks && !*p; i++)
+    if (o->blocks[i].mem == mem && offset < o->blocks[i].bytes) *p = o->blocks[i].begin + offset;
+  fy_unlock(&o->lock);
+  return *p != NULL;
+}
+
+void fy_opencl_set_staging(fy_device *d, fy_opencl_staging how) {
+  fy_ocl_of(d)->staging = (int)how;
+}
+
+bool fy_opencl_shares_memory(const fy_device *d) {
+  return fy_opencl_is(d) && fy_ocl_of(d)->unified;
 }
 
 // --- finding ---
@@ -315,6 +344,8 @@ static bool opencl_probe(const fy_options *options, fy_str *out) {
     else
       fy_str_add(out, "found, but it is no GPU");
   }
+  fy_str_add(out, "; CLBlast for large products: ");
+  if (fy_ocl_clblast_found(out)) fy_str_add(out, "found");
   return usable > 0;
 }
 
@@ -343,11 +374,35 @@ void fy_opencl_stats_get(const fy_device *d, fy_opencl_stats *out) {
   (void)d;
   memset(out, 0, sizeof *out);
 }
-void fy_opencl_force_staging(fy_device *d, bool on) {
-  (void)d, (void)on;
+bool fy_opencl_export(const fy_device *d, const void *p, void **mem, size_t *offset) {
+  (void)d, (void)p, (void)mem, (void)offset;
+  return false;
+}
+bool fy_opencl_import(const fy_device *d, const void *mem, size_t offset, void **p) {
+  (void)d, (void)mem, (void)offset, (void)p;
+  return false;
+}
+void fy_opencl_set_staging(fy_device *d, fy_opencl_staging how) {
+  (void)d, (void)how;
+}
+bool fy_opencl_shares_memory(const fy_device *d) {
+  (void)d;
+  return false;
 }
 bool fy_opencl_elementwise_source(const char *op, fy_dtype t, fy_str *out) {
   (void)op, (void)t, (void)out;
+  return false;
+}
+bool fy_opencl_update_source(int i, fy_str *out) {
+  (void)i, (void)out;
+  return false;
+}
+bool fy_opencl_fused_source(const struct fy_fused_program *p, fy_dtype t, fy_str *out) {
+  (void)p, (void)t, (void)out;
+  return false;
+}
+bool fy_opencl_op(int i, const char **name, const char **type_attr, uint64_t *types) {
+  (void)i, (void)name, (void)type_attr, (void)types;
   return false;
 }
 const char *fy_opencl_source(int i) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // opencl_copy.c: copies between host and device, each direction on its own queue.
 //
-// Callers may reuse or free host memory as soon as a copy to the device was issued, and host memory
-// is pageable. A small copy is therefore put into pinned staging memory at once and travels from
+// A device that is a CPU has its memory in ours: the caller copies itself, once nothing in flight uses
+// those bytes (by_hand). For all others: callers may reuse or free host memory as soon as a copy to the
+// device was issued, and host memory is pageable. A small copy is therefore put into pinned staging memory at once and travels from
 // there. A large one depends on the device: where it shares our memory (CPUs, integrated GPUs) a
 // detour would double the traffic, so the bytes go straight and the caller waits for the copy queue;
 // else they go through the ring of staging buffers, piece by piece, the next piece being filled
@@ -17,6 +18,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "devices/opencl/opencl.h"
 
 // --- staging ---
 
@@ -110,12 +112,41 @@ static fy_code enqueue(fy_ocl *o, const piece *p, const fy_event *after, int num
   return fy_ocl_push(o, p->queue, event, &range, 1, done, err);
 }
 
+// Where the host sees the device's memory: waits for what uses these bytes, then the caller copies
+// itself. FY_OCL_DETOUR: there is no view, or (|in|, few bytes) waiting would take longer than a
+// queue.
+static fy_code by_hand(fy_ocl *o, const piece *p, const fy_event *after, int num_after,
+                       fy_error *err) {
+  cl_event wait[FY_QUEUES + 1];
+  fy_ocl_range range = {p->device, p->device + p->bytes, p->to_device};
+  fy_lock(&o->lock);
+  char *view = fy_ocl_host_view(o, p->device, p->bytes);
+  int n = view ? fy_ocl_dependencies(o, FY_QUEUES, &range, 1, after, num_after, wait) : 0;
+  fy_unlock(&o->lock);
+  if (!view) return FY_OCL_DETOUR;
+  if (n && p->to_device && p->bytes <= FY_OCL_STAGE_BYTES / 4) {
+    fy_ocl_drop_events(o, wait, n);
+    return FY_OCL_DETOUR;
+  }
+  cl_int code = n ? o->cl->WaitForEvents((cl_uint)n, wait) : CL_SUCCESS;
+  fy_ocl_drop_events(o, wait, n);
+  if (code) return fy_ocl_fail(o, "waiting for what a copy depends on", code, err);
+  if (p->to_device)
+    memcpy(view, p->host, p->bytes);
+  else
+    memcpy(p->host, view, p->bytes);
+  return FY_OK;
+}
+
 static fy_code straight(fy_ocl *o, const piece *p, const fy_event *after, int num_after,
                         fy_event *done, fy_error *err) {
   fy_lock(&o->lock);
   fy_code code = enqueue(o, p, after, num_after, done, err);
   fy_unlock(&o->lock);
-  return code ? code : (fy_code)fy_ocl_wait(o->device, done, err);
+  if (!code) code = (fy_code)fy_ocl_wait(o->device, done, err);
+  // The caller may free its memory now: nothing may be on its way there any more.
+  if (code) (void)o->cl->Finish(o->queues[p->queue].queue);
+  return code;
 }
 
 static fy_code staged_in(fy_ocl *o, piece p, const char *src, const fy_event *after, int num_after,
@@ -178,6 +209,7 @@ static fy_code staged_out(fy_ocl *o, piece p, char *dst, const fy_event *after, 
     fy_event *e = &flying[ended % 2].done;
     fy_code waited = (fy_code)fy_ocl_wait(o->device, e, code ? NULL : err);
     if (!code) code = waited;
+    if (waited) (void)o->cl->Finish(o->queues[FY_QUEUE_OUT].queue);  // its stage is free again
     if (!code) memcpy(dst, flying[ended % 2].stage->host, flying[ended % 2].bytes);
     dst += flying[ended % 2].bytes;
     *done = *e;
@@ -249,13 +281,22 @@ static fy_code copy_checked(fy_ocl *o, fy_copy_kind kind, void *dst, const void 
     return within(o, dst, src, bytes, after, n, done, err);
   }
   bool in = kind == FY_COPY_HOST_TO_DEVICE;
-  bool shared = o->unified && !o->force_staging;
+  if (in)
+    o->copies_in++;
+  else
+    o->copies_out++;
+  const int staging = o->staging;
+  bool shared = staging == FY_OPENCL_STAGE_NEVER || (o->unified && staging == FY_OPENCL_STAGE_AUTO);
   piece p = {.queue = in ? FY_QUEUE_IN : FY_QUEUE_OUT,
              .device = in ? dst : (char *)(uintptr_t)src,
              .host = in ? (void *)(uintptr_t)src : dst,
              .bytes = bytes,
              .to_device = in};
-  if (in && bytes > (shared ? FY_OCL_STAGE_BYTES / 4 : 0) && shared)
+  if (staging == FY_OPENCL_STAGE_AUTO) {
+    fy_code code = by_hand(o, &p, after, n, err);
+    if (code != FY_OCL_DETOUR) return code;
+  }
+  if (in && shared && (bytes > FY_OCL_STAGE_BYTES / 4 || staging == FY_OPENCL_STAGE_NEVER))
     return straight(o, &p, after, n, done, err);
   if (in) return staged_in(o, p, src, after, n, done, err);
   if (shared) return straight(o, &p, after, n, done, err);

@@ -63,7 +63,7 @@ typedef struct expression {
   const char *op;
   int operands;
   bool makes_bool;
-  const char *real;   // of floating types; R(x) is a literal of type T
+  const char *real;   // of floating types; R(x) is a literal of type T, Q(x) rounds to 16 bits
   const char *whole;  // of int32 and int64; NULL: refused
   const char *why;    // the refusal of whole numbers
 } expression;
@@ -97,11 +97,12 @@ static const expression table[] = {
     {"Greater", 2, true, "a > b", "a > b", NULL},
     {"GreaterEqual", 2, true, "a >= b", "a >= b", NULL},
     {"Inv", 1, false, "R(1) / a", NULL, BY_ZERO},
-    {"InvGrad", 2, false, "-b * a * a", NULL, NULL},
+    {"InvGrad", 2, false, "b == R(0) ? R(0) : -(a * a) * b", NULL, NULL},
     {"IsFinite", 1, true, "isfinite(a)", NULL, NULL},
     {"IsInf", 1, true, "isinf(a)", NULL, NULL},
     {"IsNan", 1, true, "isnan(a)", NULL, NULL},
     {"LeakyRelu", 2, false, "a > R(0) ? a : a * b", NULL, NULL},
+    {"LeakyReluGrad", 3, false, "b > R(0) ? a : a * c", NULL, NULL},
     {"Less", 2, true, "a < b", "a < b", NULL},
     {"LessEqual", 2, true, "a <= b", "a <= b", NULL},
     {"Log", 1, false, "log(a)", NULL, NULL},
@@ -119,15 +120,20 @@ static const expression table[] = {
     {"Relu", 1, false, "isnan(a) ? a : a > R(0) ? a : R(0)", "a > 0 ? a : 0", NULL},
     {"Relu6", 1, false, "isnan(a) ? a : a < R(0) ? R(0) : a > R(6) ? R(6) : a",
      "a < 0 ? 0 : a > 6 ? 6 : a", NULL},
-    {"Relu6Grad", 2, false, "b > R(0) && b < R(6) ? a : R(0)", "b > 0 && b < 6 ? a : 0", NULL},
-    {"ReluGrad", 2, false, "b > R(0) ? a : R(0)", "b > 0 ? a : 0", NULL},
+    {"Relu6Grad", 2, false, "a * (b > R(0) && b < R(6) ? R(1) : R(0))", "b > 0 && b < 6 ? a : 0",
+     NULL},
+    {"ReluGrad", 2, false, "a * (b > R(0) ? R(1) : R(0))", "b > 0 ? a : 0", NULL},
     {"Rint", 1, false, "rint(a)", NULL, NULL},
     {"Round", 1, false, "rint(a)", "a", NULL},
     {"Rsqrt", 1, false, "R(1) / sqrt(a)", NULL, NULL},
-    {"RsqrtGrad", 2, false, "b * (a * a) * (a * R(-0.5))", NULL, NULL},
+    {"RsqrtGrad", 2, false, "b == R(0) ? R(0) : (R(-0.5) * (a * a)) * (a * b)", NULL, NULL},
     {"Selu", 1, false,
      "a < R(0) ? R(1.7580993408473768599402175208123) * expm1(a) : "
      "R(1.0507009873554804934193349852946) * a",
+     NULL, NULL},
+    {"SeluGrad", 2, false,
+     "b < R(0) ? a * Q(b + Q(R(1.7580993408473768599402175208123))) : "
+     "a * Q(R(1.0507009873554804934193349852946))",
      NULL, NULL},
     {"Sigmoid", 1, false, "R(1) / (R(1) + exp(-a))", NULL, NULL},
     {"SigmoidGrad", 2, false, "b * a * (R(1) - a)", NULL, NULL},
@@ -137,18 +143,20 @@ static const expression table[] = {
     {"Sinh", 1, false, "sinh(a)", NULL, NULL},
     {"Softplus", 1, false, "isnan(a) ? a : a > R(0) ? a + log1p(exp(-a)) : log1p(exp(a))", NULL,
      NULL},
+    {"SoftplusGrad", 2, false, "a / (exp(-b) + R(1))", NULL, NULL},
     {"Softsign", 1, false, "a / (fabs(a) + R(1))", NULL, NULL},
+    {"SoftsignGrad", 2, false, "a / ((fabs(b) + R(1)) * (fabs(b) + R(1)))", NULL, NULL},
     {"Sqrt", 1, false, "sqrt(a)", NULL, NULL},
-    {"SqrtGrad", 2, false, "b * R(0.5) / a", NULL, NULL},
+    {"SqrtGrad", 2, false, "b == R(0) ? R(0) : (R(0.5) / a) * b", NULL, NULL},
     {"Square", 1, false, "a * a", "a * a", NULL},
     {"SquaredDifference", 2, false, "(a - b) * (a - b)", "(a - b) * (a - b)", NULL},
     {"Sub", 2, false, "a - b", "a - b", NULL},
     {"Tan", 1, false, "tan(a)", NULL, NULL},
     {"Tanh", 1, false, "tanh(a)", NULL, NULL},
     {"TanhGrad", 2, false, "b * (R(1) - a * a)", NULL, NULL},
-    {"Xdivy", 2, false, "a == R(0) ? (isnan(b) ? b : R(0)) : a / b", NULL, NULL},
-    {"Xlog1py", 2, false, "a == R(0) ? (isnan(b) ? b : R(0)) : a * log1p(b)", NULL, NULL},
-    {"Xlogy", 2, false, "a == R(0) ? (isnan(b) ? b : R(0)) : a * log(b)", NULL, NULL},
+    {"Xdivy", 2, false, "a == R(0) ? R(0) : a / b", NULL, NULL},
+    {"Xlog1py", 2, false, "a == R(0) ? R(0) : a * log1p(b)", NULL, NULL},
+    {"Xlogy", 2, false, "a == R(0) ? R(0) : a * log(b)", NULL, NULL},
 };
 
 static const expression *find(const char *op) {
@@ -169,6 +177,10 @@ bool fy_ocl_knows_elementwise(const char *op, fy_dtype t, const char **why) {
   const expression *e = find(op);
   *why = e && !is_real(t) ? e->why : NULL;
   return e && text_for(e, t);
+}
+
+const char *fy_ocl_elementwise_name(int i) {
+  return i >= 0 && i < (int)(sizeof table / sizeof *table) ? table[i].op : NULL;
 }
 
 // --- generating ---
@@ -198,7 +210,8 @@ static void add_head(fy_str *s, const source *g, const char *name) {
 }
 
 static void generate(fy_str *s, const source *g) {
-  fy_str_printf(s, "#define R(x) ((%s)x)\n", fy_ocl_arithmetic(g->compute));
+  fy_str_printf(s, "#define R(x) ((%s)x)\n#define Q(x) RD_%s(x)\n", fy_ocl_arithmetic(g->compute),
+                fy_ocl_suffix(g->compute));
   add_head(s, g, "ew_flat");
   for (int i = 0; i < g->n; i++) fy_str_printf(s, "%sint s%d", i ? ", " : "", i);
   fy_str_add(s, ") {\n  long i = GID(0);\n  if (i >= n) return;\n");
@@ -220,7 +233,7 @@ static const char *wide(const source *g) {
 bool fy_opencl_elementwise_source(const char *op, fy_dtype t, fy_str *out) {
   const expression *e = find(op);
   if (!e || !text_for(e, t)) return false;
-  source g = {.n = e->operands, .in = {t, t}, .out = e->makes_bool ? FY_BOOL : t, .compute = t};
+  source g = {.n = e->operands, .in = {t, t, t}, .out = e->makes_bool ? FY_BOOL : t, .compute = t};
   g.text = text_for(e, t);
   generate(out, &g);
   return true;
@@ -228,12 +241,13 @@ bool fy_opencl_elementwise_source(const char *op, fy_dtype t, fy_str *out) {
 
 const char *fy_opencl_source(int i) {
   static const char *const all[] = {fy_ocl_src_prelude, fy_ocl_src_nn,   fy_ocl_src_gemm,
-                                    fy_ocl_src_reduce,  fy_ocl_src_move, fy_ocl_src_random};
+                                    fy_ocl_src_reduce,  fy_ocl_src_move, fy_ocl_src_random,
+                                    fy_ocl_src_image,   fy_ocl_src_grads};
   return i >= 0 && i < (int)(sizeof all / sizeof *all) ? all[i] : NULL;
 }
 
 // Operands that are host scalars are put into device memory.
-static fy_code bring(fy_ocl_call *c, const fy_tensor *t, fy_tensor **out, fy_tensor *storage,
+fy_code fy_ocl_bring(fy_ocl_call *c, const fy_tensor *t, fy_tensor **out, fy_tensor *storage,
                      fy_error *err) {
   if (fy_ocl_here(c, t) || t->count == 0) {
     *out = (fy_tensor *)(uintptr_t)t;
@@ -267,7 +281,7 @@ static fy_code run_source(fy_ocl_call *c, const source *g, const fy_tensor *cons
   if (fits) return FY_OCL_DETOUR;  // words the error
   FY_TRY(fy_ocl_output_dims(c, 0, b->out_rank, b->out_dims, &y, err));
   if (y->count == 0) return FY_OK;
-  for (int i = 0; i < g->n; i++) FY_TRY(bring(c, in[i], &x[i], &storage[i], err));
+  for (int i = 0; i < g->n; i++) FY_TRY(fy_ocl_bring(c, in[i], &x[i], &storage[i], err));
   fy_ocl_args a;
   fy_ocl_args_init(&a, c);
   for (int i = 0; i < g->n; i++) fy_ocl_add_in(&a, x[i]);
@@ -304,23 +318,31 @@ fy_code fy_ocl_elementwise(fy_ocl_call *c, int arg, fy_error *err) {
   (void)arg;
   if (!e) return FY_OCL_DETOUR;
   fy_dtype t = in[0]->dtype;
-  source g = {.n = e->operands, .in = {t, t}, .out = e->makes_bool ? FY_BOOL : t, .compute = t};
+  source g = {.n = e->operands, .in = {t, t, t}, .out = e->makes_bool ? FY_BOOL : t, .compute = t};
   g.text = text_for(e, t);
   if (!g.text) return FY_OCL_DETOUR;
-  if (site->num_inputs < e->operands) {  // LeakyRelu: its second operand is an attribute
+  if (site->num_inputs < e->operands) {  // LeakyRelu: its last operand is an attribute
     value = fy_site_float(site, "alpha");
     fy_tensor_init(&alpha);
     alpha.dtype = FY_FLOAT;
     alpha.count = 1;
     alpha.data = &value;
-    in[1] = &alpha;
-    g.in[1] = FY_FLOAT;
+    in[e->operands - 1] = &alpha;
+    g.in[e->operands - 1] = FY_FLOAT;
   }
   // Gradients and the like do not broadcast: other shapes are an error that the reference words.
   size_t len = strlen(e->op);
-  if (g.n == 2 && len > 4 && !strcmp(e->op + len - 4, "Grad") &&
+  if (g.n >= 2 && len > 4 && !strcmp(e->op + len - 4, "Grad") &&
       !fy_shape_equal(in[0]->rank, in[0]->dims, in[1]->rank, in[1]->dims))
     return FY_OCL_DETOUR;
+  return run_source(c, &g, in, err);
+}
+
+fy_code fy_ocl_logical(fy_ocl_call *c, int arg, fy_error *err) {
+  static const char *const texts[] = {"a && b", "a || b", "!a"};
+  const fy_tensor *in[MAX_OPERANDS] = {c->ctx.in[0], arg < 2 ? c->ctx.in[1] : NULL};
+  source g = {.n = arg < 2 ? 2 : 1, .in = {FY_BOOL, FY_BOOL}, .out = FY_BOOL, .compute = FY_BOOL};
+  g.text = texts[arg];
   return run_source(c, &g, in, err);
 }
 
@@ -455,6 +477,10 @@ static bool write_fused(fy_str *s, const fy_fused_program *p, fy_dtype t) {
     fy_str_printf(s, "  ST_%s(y%u, z%u + i, v%u);\n", fy_ocl_suffix(t), i, i, p->outputs[i]);
   fy_str_add(s, "}\n");
   return true;
+}
+
+bool fy_opencl_fused_source(const struct fy_fused_program *p, fy_dtype t, fy_str *out) {
+  return write_fused(out, p, t);
 }
 
 fy_code fy_ocl_fused(fy_ocl_call *c, int arg, fy_error *err) {

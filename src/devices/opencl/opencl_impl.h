@@ -32,7 +32,8 @@
   X(GetProgramBuildInfo) X(GetProgramInfo) X(ReleaseProgram) X(CreateKernel) X(ReleaseKernel) \
   X(SetKernelArg) X(EnqueueNDRangeKernel) X(EnqueueReadBuffer) X(EnqueueWriteBuffer) \
   X(EnqueueCopyBuffer) X(EnqueueMapBuffer) X(EnqueueUnmapMemObject) X(WaitForEvents) \
-  X(GetEventInfo) X(RetainEvent) X(ReleaseEvent) X(Flush) X(Finish)
+  X(GetEventInfo) X(RetainEvent) X(ReleaseEvent) X(Flush) X(Finish) \
+  X(EnqueueBarrierWithWaitList)
 // clang-format on
 
 typedef struct fy_cl {
@@ -50,6 +51,7 @@ typedef struct fy_ocl_block {  // one cl_mem: what a pool asked for at once
   char *begin;                 // reserved addresses without access rights
   size_t bytes;
   cl_mem mem;
+  char *host;  // where the host sees the same bytes, or NULL (devices that are CPUs)
 } fy_ocl_block;
 
 #define FY_OCL_ARGS   40
@@ -112,11 +114,13 @@ typedef struct fy_ocl {
   uint64_t used_bytes;
   fy_ocl_stage stages[FY_OCL_STAGES];
   int next_stage;
-  bool force_staging;  // tests: as if memory were not shared with the host
+  _Atomic(int) staging;  // fy_opencl_staging
+  int direct;            // 0 not tried yet, 1 the host may touch buffers, -1 it may not
   fy_mutex build_lock;
   fy_ocl_program *programs;
   // counts, for tests and reports
-  _Atomic(uint64_t) launches, detours, builds, cache_hits;
+  _Atomic(uint64_t) launches, detours, builds, cache_hits, library_gemms, copies_in, copies_out;
+  _Atomic(uint64_t) gemm_work;  // operations of products so far (opencl_clblast.c)
 } fy_ocl;
 
 static inline fy_ocl *fy_ocl_of(const fy_device *d) {
@@ -132,10 +136,13 @@ void fy_ocl_free(fy_device *d, void *p, size_t bytes);
 void fy_ocl_release_memory(fy_ocl *o);
 // With the lock held: the buffer and offset of [p, p + bytes); false if that is not ours.
 bool fy_ocl_resolve(fy_ocl *o, const void *p, size_t bytes, cl_mem *mem, size_t *offset);
+// With the lock held: the host's view of [p, p + bytes), or NULL.
+char *fy_ocl_host_view(fy_ocl *o, const void *p, size_t bytes);
 
 // opencl_queue.c
 // With the lock held. What work on |queue| that touches |ranges| has to wait for: |after| and
-// conflicting work on the other queues. At most FY_QUEUES events, each with a reference.
+// conflicting work on the other queues. At most FY_QUEUES events, each with a reference. |queue|
+// FY_QUEUES: on all queues.
 int fy_ocl_dependencies(fy_ocl *o, fy_queue queue, const fy_ocl_range *ranges, int num_ranges,
                         const fy_event *after, int num_after, cl_event *out);
 void fy_ocl_drop_events(fy_ocl *o, cl_event *events, int n);
@@ -225,6 +232,9 @@ FY_MUST_CHECK fy_code fy_ocl_run(fy_ocl_args *a, const char *source, const char 
 FY_MUST_CHECK fy_code fy_ocl_run_nd(fy_ocl_args *a, const char *source, const char *options,
                                     const char *name, const size_t global[3], const size_t local[3],
                                     fy_error *err);
+// |t|, a small tensor, in device memory: itself, or |storage| with a copy for this call.
+FY_MUST_CHECK fy_code fy_ocl_bring(fy_ocl_call *c, const fy_tensor *t, fy_tensor **out,
+                                   fy_tensor *storage, fy_error *err);
 // Device memory for this call only.
 FY_MUST_CHECK fy_code fy_ocl_scratch(fy_ocl_call *c, size_t bytes, void **out, fy_error *err);
 // Output |i| with the shape the shape function says; FY_OCL_DETOUR if it does not say all.
@@ -241,6 +251,8 @@ const char *fy_ocl_arithmetic(fy_dtype t);  // "float" for the 16-bit floats
 const char *fy_ocl_suffix(fy_dtype t);      // of LD_ and ST_: "half", "bf16", "plain"
 const char *fy_ocl_options(fy_dtype t);     // "-DS=… -DT=… …" for the sources of kernels/
 
+const char *fy_ocl_element(size_t size);  // "-DE=uint": of kernels that only move
+
 // --- strided walks: what kernels know of shapes; the same struct is in kernels/prelude.cl ---
 #define FY_OCL_DIMS 8
 typedef struct fy_ocl_geo {
@@ -256,6 +268,24 @@ FY_MUST_CHECK fy_code fy_ocl_move(fy_ocl_call *c, fy_tensor *out, int64_t out_at
                                   const int64_t *out_strides, const fy_tensor *in, int64_t in_at,
                                   const int64_t *in_strides, int32_t rank, const int64_t *dims,
                                   fy_error *err);
+// Products of matrices, as in kernels/gemm.cl.
+typedef struct fy_ocl_product {
+  int64_t m, n, k;
+  int64_t a_row, a_col, b_row, b_col;
+  fy_ocl_geo batch;
+  int64_t in_h, in_w, in_c, out_h, out_w, k_h, k_w, stride_h, stride_w, dil_h, dil_w, pad_h, pad_w;
+  int64_t is[4];
+  int64_t out_row, out_col, out_image;
+  int64_t groups;
+} fy_ocl_product;
+FY_MUST_CHECK fy_code fy_ocl_multiply(fy_ocl_call *c, const fy_ocl_product *p, int64_t batches,
+                                      const fy_tensor *x, const fy_tensor *y, fy_tensor *out,
+                                      fy_error *err);
+// opencl_clblast.c: the same by CLBlast; FY_OCL_DETOUR if it is not there, does not pay or refuses.
+FY_MUST_CHECK fy_code fy_ocl_clblast(fy_ocl_call *c, const fy_ocl_product *p, int64_t batches,
+                                     const fy_tensor *x, const fy_tensor *y, fy_tensor *out,
+                                     fy_error *err);
+bool fy_ocl_clblast_found(fy_str *why);
 FY_MUST_CHECK fy_code fy_ocl_fill(fy_ocl_call *c, fy_tensor *out, const fy_tensor *value,
                                   fy_error *err);  // |value|: a scalar anywhere, NULL = 0
 FY_MUST_CHECK fy_code fy_ocl_random_fill(fy_kernel_ctx *ctx, const void *kind, void *job,
@@ -268,10 +298,13 @@ fy_code fy_ocl_cast(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_fused(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_add_n(fy_ocl_call *c, int arg, fy_error *err);
 bool fy_ocl_knows_elementwise(const char *op, fy_dtype t, const char **why);
+const char *fy_ocl_elementwise_name(int i);  // the |i|th; NULL at the end
 fy_code fy_ocl_matmul(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_conv(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_pool(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_batch_norm(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_batch_norm_grad(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_bias_grad(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_bias(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_softmax(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_reduce(fy_ocl_call *c, int arg, fy_error *err);
@@ -282,11 +315,20 @@ fy_code fy_ocl_split(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_pad(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_one_hot(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_fill_op(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_conv_grad(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_pool_grad(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_entropy(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_update(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_einsum(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_scan(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_resize(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_upload(fy_ocl_call *c, int arg, fy_error *err);  // of host arguments only
+fy_code fy_ocl_logical(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_generic(fy_ocl_call *c, int arg, fy_error *err);  // the reference, with our services
 
 // Made at build time from kernels/*.cl.
 extern const char fy_ocl_src_prelude[], fy_ocl_src_nn[], fy_ocl_src_gemm[], fy_ocl_src_reduce[],
-    fy_ocl_src_move[], fy_ocl_src_random[];
+    fy_ocl_src_move[], fy_ocl_src_random[], fy_ocl_src_image[], fy_ocl_src_grads[];
 
 #endif  // FY_OPENCL
 #endif

@@ -344,8 +344,15 @@ static fy_code detour_output(fy_kernel_ctx *ctx, int i, int32_t rank, const int6
   return FY_OK;
 }
 
+// A variable that is changed on the host is there from now on.
+static fy_code detour_bring(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error *err) {
+  (void)ctx;
+  return fy_memory_copy_tensor(t, NULL, out, err);
+}
+
 static const fy_services detour_services = {
     .output = detour_output,
+    .bring = detour_bring,
     .scratch = svc_scratch,
     .parallel = svc_parallel,
     .cancelled = svc_cancelled,
@@ -383,7 +390,6 @@ static fy_code detour(fy_ocl_call *c, fy_error *err) {
   memset(in, 0, (n + 1) * sizeof *in);
   memset(out, 0, (m + 1) * sizeof *out);
   memset(owned, 0, m + 1);
-  c->ocl->detours++;
   for (int i = 0; i < c->num_after && !code; i++)
     if (c->after[i].device)
       code = (fy_code)c->after[i].device->ops->wait(c->after[i].device, &c->after[i], err);
@@ -398,6 +404,9 @@ static fy_code detour(fy_ocl_call *c, fy_error *err) {
   }
   if (!code) {
     fy_kernel_ctx saved = c->ctx;
+    fy_site host = *site;
+    host.device = NULL;
+    c->ctx.site = &host;
     c->ctx.in = in;
     c->ctx.out = out;
     c->ctx.out_owned = owned;
@@ -427,7 +436,15 @@ static fy_code run_op(fy_ocl_call *c, fy_error *err) {
                    c->ocl->device->name, op->spec->name);
   fy_code code = known->run(c, known->arg, err);
   if (!code && c->hook_code) code = c->hook_code;
-  return code == FY_OCL_DETOUR ? detour(c, err) : code;
+  if (code != FY_OCL_DETOUR) return code;
+  c->ocl->detours++;
+  return detour(c, err);
+}
+
+// Small results of host arguments: the host makes them, and they go to the device.
+fy_code fy_ocl_upload(fy_ocl_call *c, int arg, fy_error *err) {
+  (void)arg;
+  return detour(c, err);
 }
 
 int fy_ocl_launch(fy_device *d, fy_kernel_ctx *ctx, const fy_event *after, int num_after,

@@ -59,6 +59,8 @@ const char *fy_cl_error_name(cl_int code) {
     case CL_INVALID_ARG_SIZE: return "invalid size of a kernel argument";
     case CL_INVALID_WORK_GROUP_SIZE: return "invalid work group size";
     case CL_INVALID_VALUE: return "invalid value";
+    case CL_INVALID_COMMAND_QUEUE: return "the queue is invalid: the device is lost";
+    case CL_INVALID_CONTEXT: return "the context is invalid: the device is lost";
     case -1001: return "no platform: no ICD is installed";
     default: return "see CL/cl.h";
   }

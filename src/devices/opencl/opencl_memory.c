@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 
 #define PAGE ((size_t)4096)
+#define HUGE ((size_t)2 << 20)
 
 // The first block that ends after |p|.
 static size_t lower_bound(const fy_ocl *o, const char *p) {
@@ -41,6 +42,55 @@ bool fy_ocl_resolve(fy_ocl *o, const void *p, size_t bytes, cl_mem *mem, size_t 
   return true;
 }
 
+char *fy_ocl_host_view(fy_ocl *o, const void *p, size_t bytes) {
+  size_t i = lower_bound(o, p);
+  if (i == o->num_blocks || (const char *)p < o->blocks[i].begin || !o->blocks[i].host) return NULL;
+  size_t at = (size_t)((const char *)p - o->blocks[i].begin);
+  return bytes > o->blocks[i].bytes - at ? NULL : o->blocks[i].host + at;
+}
+
+// On a CPU, buffers are host memory: mapped for good, the host copies into and out of them itself,
+// at the speed of memcpy and without waking a thread. OpenCL does not promise that both see the
+// same bytes all the time, so that is tried out first.
+static bool sees_the_same(fy_ocl *o, const fy_ocl_block *b) {
+  uint64_t wrote = 0x5AA5C33C0FF0DEADull, read = 0;
+  cl_command_queue q = o->queues[FY_QUEUE_IN].queue;
+  memcpy(b->host, &wrote, sizeof wrote);
+  if (o->cl->EnqueueReadBuffer(q, b->mem, CL_TRUE, 0, sizeof read, &read, 0, NULL, NULL) ||
+      read != wrote)
+    return false;
+  wrote = ~wrote;
+  if (o->cl->EnqueueWriteBuffer(q, b->mem, CL_TRUE, 0, sizeof wrote, &wrote, 0, NULL, NULL))
+    return false;
+  memcpy(&read, b->host, sizeof read);
+  return read == wrote;
+}
+
+static void unmap(fy_ocl *o, fy_ocl_block *b) {
+  if (!b->host) return;
+  (void)o->cl->EnqueueUnmapMemObject(o->queues[FY_QUEUE_IN].queue, b->mem, b->host, 0, NULL, NULL);
+  (void)o->cl->Flush(o->queues[FY_QUEUE_IN].queue);
+  b->host = NULL;
+}
+
+static void map_block(fy_ocl *o, fy_ocl_block *b) {
+  cl_int code = CL_SUCCESS;
+  if (!o->is_cpu || !o->unified || o->direct < 0) return;
+  b->host = o->cl->EnqueueMapBuffer(o->queues[FY_QUEUE_IN].queue, b->mem, CL_TRUE,
+                                    CL_MAP_READ | CL_MAP_WRITE, 0, b->bytes, 0, NULL, NULL, &code);
+  if (!b->host) return;
+#ifdef MADV_HUGEPAGE
+  // As the host's own large tensors: before anybody touches it, and only whole pages of it.
+  char *first = b->host + (HUGE - (uintptr_t)b->host % HUGE) % HUGE;
+  size_t skipped = (size_t)(first - b->host);
+  if (b->bytes > skipped + HUGE)
+    (void)madvise(first, (b->bytes - skipped) / HUGE * HUGE, MADV_HUGEPAGE);
+#endif
+  if (o->direct > 0) return;
+  o->direct = sees_the_same(o, b) ? 1 : -1;
+  if (o->direct < 0) unmap(o, b);
+}
+
 static fy_code make_block(fy_ocl *o, size_t bytes, fy_ocl_block *b, fy_error *err) {
   cl_int code = CL_SUCCESS;
   b->bytes = bytes;
@@ -48,8 +98,12 @@ static fy_code make_block(fy_ocl *o, size_t bytes, fy_ocl_block *b, fy_error *er
   if (b->begin == MAP_FAILED)
     return fy_fail(err, FY_RESOURCE_EXHAUSTED, "%s: cannot reserve %zu bytes of address space: %s",
                    o->device->name, bytes, strerror(errno));
-  b->mem = o->cl->CreateBuffer(o->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
-  if (b->mem) return FY_OK;
+  b->mem = o->cl->CreateBuffer(
+      o->context, CL_MEM_READ_WRITE | (o->is_cpu ? CL_MEM_ALLOC_HOST_PTR : 0), bytes, NULL, &code);
+  if (b->mem) {
+    map_block(o, b);
+    return FY_OK;
+  }
   munmap(b->begin, bytes);
   if (code == CL_INVALID_BUFFER_SIZE) code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
   return fy_ocl_fail(o, "allocating a buffer", code, err);
@@ -95,7 +149,8 @@ int fy_ocl_alloc(fy_device *d, size_t bytes, void **out, fy_error *err) {
 }
 
 // A buffer lives on until the commands that use it are done: OpenCL sees to that.
-static void drop_block(fy_ocl *o, const fy_ocl_block *b) {
+static void drop_block(fy_ocl *o, fy_ocl_block *b) {
+  unmap(o, b);
   o->cl->ReleaseMemObject(b->mem);
   munmap(b->begin, b->bytes);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ops/random.h"
+#include "ops/resize.h"
 #include "ops/values.h"
 
 bool fy_ocl_geo_make(fy_ocl_geo *g, int32_t rank, const int64_t *dims, int n,
@@ -30,7 +31,7 @@ bool fy_ocl_geo_make(fy_ocl_geo *g, int32_t rank, const int64_t *dims, int n,
   return true;
 }
 
-static const char *element(size_t size) {
+const char *fy_ocl_element(size_t size) {
   switch (size) {
     case 1: return "-DE=uchar";
     case 2: return "-DE=ushort";
@@ -46,7 +47,7 @@ fy_code fy_ocl_move(fy_ocl_call *c, fy_tensor *out, int64_t out_at, const int64_
   fy_ocl_geo g;
   int64_t n;
   const int64_t *strides[2] = {in_strides, out_strides};
-  const char *type = element(fy_dtype_storage(out->dtype));
+  const char *type = fy_ocl_element(fy_dtype_storage(out->dtype));
   if (!fy_shape_count(rank, dims, &n)) return FY_OCL_DETOUR;
   if (n == 0) return FY_OK;
   if (!type || !fy_ocl_here(c, in) || !fy_ocl_here(c, out) ||
@@ -67,7 +68,7 @@ fy_code fy_ocl_move(fy_ocl_call *c, fy_tensor *out, int64_t out_at, const int64_
 fy_code fy_ocl_fill(fy_ocl_call *c, fy_tensor *out, const fy_tensor *value, fy_error *err) {
   static const uint64_t zero[2];
   const size_t size = fy_dtype_storage(out->dtype);
-  const char *type = element(size);
+  const char *type = fy_ocl_element(size);
   if (!type) return FY_OCL_DETOUR;
   if (out->count == 0) return FY_OK;
   fy_ocl_args a;
@@ -205,7 +206,7 @@ fy_code fy_ocl_gather(fy_ocl_call *c, int arg, fy_error *err) {
   }
   if (axis < 0) axis += params->rank;
   if (batch_dims < 0) batch_dims += indices->rank;
-  const char *type = element(fy_dtype_storage(params->dtype));
+  const char *type = fy_ocl_element(fy_dtype_storage(params->dtype));
   if (axis < 0 || axis >= params->rank || batch_dims < 0 || batch_dims > axis ||
       batch_dims > indices->rank || !type || !fy_ocl_here(c, params) || !fy_ocl_here(c, indices) ||
       (indices->dtype != FY_INT32 && indices->dtype != FY_INT64))
@@ -234,7 +235,7 @@ fy_code fy_ocl_gather(fy_ocl_call *c, int arg, fy_error *err) {
 
 fy_code fy_ocl_one_hot(fy_ocl_call *c, int arg, fy_error *err) {
   const fy_tensor *indices = c->ctx.in[0];
-  const char *type = element(fy_dtype_storage(c->ctx.in[2]->dtype));
+  const char *type = fy_ocl_element(fy_dtype_storage(c->ctx.in[2]->dtype));
   int64_t axis = fy_site_int(c->ctx.site, "axis"), suffix = 1;
   fy_tensor *out;
   (void)arg;
@@ -258,6 +259,52 @@ fy_code fy_ocl_one_hot(fy_ocl_call *c, int arg, fy_error *err) {
   fy_ocl_add_long(&a, suffix);
   fy_ocl_add_int(&a, (int)fy_dtype_storage(indices->dtype));
   return fy_ocl_run(&a, fy_ocl_src_move, type, "one_hot", out->count, false, err);
+}
+
+// --- images ---
+
+// As in kernels/image.cl.
+typedef struct resize {
+  int64_t in_h, in_w, out_h, out_w, channels;
+  float scale_h, scale_w;
+  int32_t align_corners, half_pixel;
+} resize;
+
+fy_code fy_ocl_resize(fy_ocl_call *c, int bilinear, fy_error *err) {
+  const fy_tensor *in = c->ctx.in[0];
+  fy_resize r;
+  fy_tensor *out;
+  fy_error ignored;
+  if (c->ctx.in[1]->device || !fy_ocl_here(c, in)) return FY_OCL_DETOUR;
+  fy_error_init(&ignored);
+  fy_code valid = fy_resize_check(&c->ctx, &r, &ignored);
+  fy_error_clear(&ignored);
+  if (valid) return FY_OCL_DETOUR;
+  const int64_t dims[] = {r.batch, r.out_h, r.out_w, r.channels};
+  FY_TRY(fy_ocl_output_dims(c, 0, 4, dims, &out, err));
+  if (out->count == 0) return FY_OK;
+  const char *type =
+      bilinear ? fy_ocl_options(in->dtype) : fy_ocl_element(fy_dtype_storage(in->dtype));
+  if (!type) return FY_OCL_DETOUR;
+  char options[160];
+  snprintf(options, sizeof options, "%s %s", type, bilinear ? "-DBILINEAR" : "-DNEAREST");
+  const resize k = {.in_h = r.in_h,
+                    .in_w = r.in_w,
+                    .out_h = r.out_h,
+                    .out_w = r.out_w,
+                    .channels = r.channels,
+                    .scale_h = r.scale_h,
+                    .scale_w = r.scale_w,
+                    .align_corners = r.align_corners,
+                    .half_pixel = r.half_pixel};
+  fy_ocl_args a;
+  fy_ocl_args_init(&a, c);
+  fy_ocl_add_in(&a, in);
+  fy_ocl_add_out(&a, out);
+  fy_ocl_add_value(&a, &k, sizeof k);
+  fy_ocl_add_long(&a, out->count);
+  return fy_ocl_run(&a, fy_ocl_src_image, options, bilinear ? "resize_bilinear" : "resize_nearest",
+                    out->count, false, err);
 }
 
 // --- random numbers ---

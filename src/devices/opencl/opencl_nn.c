@@ -5,24 +5,13 @@
 
 #ifdef FY_OPENCL
 
-#include <math.h>
+#include <float.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "ops/broadcast.h"
 #include "ops/contraction.h"
 #include "ops/pool.h"
-
-// As in kernels/gemm.cl.
-typedef struct product {
-  int64_t m, n, k;
-  int64_t a_row, a_col, b_row, b_col;
-  fy_ocl_geo batch;
-  int64_t in_h, in_w, in_c, out_h, out_w, k_h, k_w, stride_h, stride_w, dil_h, dil_w, pad_h, pad_w;
-  int64_t is[4];
-  int64_t out_row, out_col, out_image;
-  int64_t groups;
-} product;
 
 #define TILE 32
 
@@ -114,10 +103,27 @@ static void add_epilogue(fy_ocl_args *a, const epilogue *e, fy_dtype t) {
   add_real(a, t, (double)e->alpha);
 }
 
-static fy_code run_product(fy_ocl_call *c, const product *p, int64_t batches, const epilogue *e,
-                           const fy_tensor *x, const fy_tensor *y, fy_tensor *out, bool conv,
-                           fy_error *err) {
+// What is done to results, after CLBlast.
+static fy_code finish(fy_ocl_call *c, const fy_ocl_product *p, const epilogue *e, fy_tensor *out,
+                      fy_error *err) {
+  fy_ocl_args a;
+  fy_ocl_args_init(&a, c);
+  fy_ocl_add_out(&a, out);
+  fy_ocl_add_long(&a, out->count);
+  fy_ocl_add_long(&a, p->n);
+  add_epilogue(&a, e, out->dtype);
+  return fy_ocl_run(&a, fy_ocl_src_gemm, fy_ocl_options(out->dtype), "finish", out->count, false,
+                    err);
+}
+
+static fy_code run_product(fy_ocl_call *c, const fy_ocl_product *p, int64_t batches,
+                           const epilogue *e, const fy_tensor *x, const fy_tensor *y,
+                           fy_tensor *out, bool conv, fy_error *err) {
   char options[160];
+  if (!conv) {
+    fy_code code = fy_ocl_clblast(c, p, batches, x, y, out, err);
+    if (code != FY_OCL_DETOUR) return code || !e->flags ? code : finish(c, p, e, out, err);
+  }
   snprintf(options, sizeof options, "%s%s", fy_ocl_options(out->dtype), conv ? " -DCONV" : "");
   fy_ocl_args a;
   fy_ocl_args_init(&a, c);
@@ -132,6 +138,12 @@ static fy_code run_product(fy_ocl_call *c, const product *p, int64_t batches, co
   return fy_ocl_run_nd(&a, fy_ocl_src_gemm, options, "gemm", global, local, err);
 }
 
+fy_code fy_ocl_multiply(fy_ocl_call *c, const fy_ocl_product *p, int64_t batches,
+                        const fy_tensor *x, const fy_tensor *y, fy_tensor *out, fy_error *err) {
+  const epilogue none = {0};
+  return run_product(c, p, batches, &none, x, y, out, false, err);
+}
+
 // arg: 0 MatMul, 1 BatchMatMul, 2 BatchMatMulV2, 3 _FerryMatMul
 fy_code fy_ocl_matmul(fy_ocl_call *c, int arg, fy_error *err) {
   const fy_tensor *x = c->ctx.in[0], *y = c->ctx.in[1];
@@ -139,7 +151,7 @@ fy_code fy_ocl_matmul(fy_ocl_call *c, int arg, fy_error *err) {
   const bool tx = fy_site_bool(c->ctx.site, batch ? "adj_x" : "transpose_a");
   const bool ty = fy_site_bool(c->ctx.site, batch ? "adj_y" : "transpose_b");
   epilogue e = {0};
-  product p;
+  fy_ocl_product p;
   fy_tensor *out;
   if (x->rank < 2 || y->rank < 2 || !all_here(c, c->ctx.site->num_inputs)) return FY_OCL_DETOUR;
   const int64_t *dx = x->dims + x->rank - 2, *dy = y->dims + y->rank - 2;
@@ -157,6 +169,7 @@ fy_code fy_ocl_matmul(fy_ocl_call *c, int arg, fy_error *err) {
     p.m *= batches;
     batches = 1;
   }
+  p.out_row = p.n, p.out_col = 1;
   p.batch.rank = 1;
   p.batch.dims[0] = 1;
   if (batches > 1) {
@@ -167,9 +180,12 @@ fy_code fy_ocl_matmul(fy_ocl_call *c, int arg, fy_error *err) {
     if (fy_bcast_init_dims(b, 2, ranks, dims, NULL)) return FY_OCL_DETOUR;
     strides[0] = b->strides[0], strides[1] = b->strides[1];
     if (!fy_ocl_geo_make(&p.batch, b->rank, b->dims, 2, strides)) return FY_OCL_DETOUR;
-    for (int d = 0; d < p.batch.rank; d++) {
+    int64_t step = p.m * p.n;
+    for (int d = p.batch.rank - 1; d >= 0; d--) {
       p.batch.s[0][d] *= p.m * p.k;
       p.batch.s[1][d] *= p.k * p.n;
+      p.batch.s[2][d] = step;
+      step *= p.batch.dims[d];
     }
   }
   if (arg == 3) FY_TRY(fold(c, p.n, out->count, &e, err));
@@ -235,7 +251,9 @@ fy_code fy_ocl_conv(fy_ocl_call *c, int arg, fy_error *err) {
   fy_error_init(&ignored);
   fy_code valid = fy_conv_forward(&c->ctx, c->ctx.in[0], c->ctx.in[1], depthwise, &g, &ignored);
   fy_error_clear(&ignored);
-  if (valid || !all_here(c, c->ctx.site->num_inputs)) return FY_OCL_DETOUR;
+  if (valid || !all_here(c, c->ctx.site->num_inputs) ||
+      (g.groups > 0 && g.out_depth % g.groups != 0))
+    return FY_OCL_DETOUR;
   int64_t dims[5], spatial[3] = {g.w[0].out, g.w[1].out, g.w[2].out};
   fy_window_shape(w, g.batch, spatial, g.out_depth, dims);
   FY_TRY(fy_ocl_output_dims(c, 0, 4, dims, &out, err));
@@ -245,7 +263,7 @@ fy_code fy_ocl_conv(fy_ocl_call *c, int arg, fy_error *err) {
   if (arg >= 2) FY_TRY(fold(c, g.out_depth, out->count, &e, err));
   if (depthwise) return run_depthwise(c, &g, last, &e, out, err);
   const fy_window *h = &g.w[1], *v = &g.w[2];
-  product p;
+  fy_ocl_product p;
   memset(&p, 0, sizeof p);
   p.groups = g.groups > 0 ? g.groups : 1;
   p.m = g.batch * h->out * v->out;
@@ -256,6 +274,15 @@ fy_code fy_ocl_conv(fy_ocl_call *c, int arg, fy_error *err) {
   p.in_h = h->in, p.in_w = v->in, p.out_h = h->out, p.out_w = v->out;
   p.k_h = h->size, p.k_w = v->size, p.stride_h = h->stride, p.stride_w = v->stride;
   p.dil_h = h->dilation, p.dil_w = v->dilation, p.pad_h = h->before, p.pad_w = v->before;
+  // A window of one pixel: a product of matrices as they are.
+  if (last && p.groups == 1 && h->size == 1 && v->size == 1 && h->stride == 1 && v->stride == 1 &&
+      h->before == 0 && v->before == 0 && h->in == h->out && v->in == v->out) {
+    p.a_row = p.in_c, p.a_col = 1;
+    p.out_row = p.n, p.out_col = 1;
+    p.batch.rank = 1;
+    p.batch.dims[0] = 1;
+    return run_product(c, &p, 1, &e, c->ctx.in[0], c->ctx.in[1], out, false, err);
+  }
   int64_t os[4];
   strides_of(p.is, h->in, v->in, g.in_depth, last);
   strides_of(os, h->out, v->out, g.out_depth, last);
@@ -303,75 +330,15 @@ fy_code fy_ocl_pool(fy_ocl_call *c, int average, fy_error *err) {
   fy_ocl_add_out(&a, out);
   fy_ocl_add_value(&a, &k, sizeof k);
   fy_ocl_add_int(&a, average);
-  add_real(&a, in->dtype, (double)-INFINITY);
+  // 16-bit floats: the lowest number, and how far their counts go.
+  const fy_dtype t = in->dtype;
+  add_real(&a, t,
+           t == FY_DOUBLE  ? -DBL_MAX
+           : t == FY_HALF  ? -65504.0
+           : t == FY_FLOAT ? (double)-FLT_MAX
+                           : -3.38953139e38);
+  fy_ocl_add_long(&a, t == FY_HALF ? 2048 : t == FY_BFLOAT16 ? 256 : (int64_t)1 << 24);
   return fy_ocl_run(&a, fy_ocl_src_nn, options, "pool", out->count, false, err);
-}
-
-// --- along channels ---
-
-static bool channels_last(const fy_site *site) {
-  const fy_attr *a = fy_attrs_get(site->attrs, "data_format");
-  return !a || a->kind != FY_ATTR_STRING || a->v.s.n < 2 || a->v.s.p[1] != 'C';
-}
-
-fy_code fy_ocl_batch_norm(fy_ocl_call *c, int arg, fy_error *err) {
-  const fy_tensor *x = c->ctx.in[0];
-  const bool last = channels_last(c->ctx.site);
-  fy_tensor *out[6];
-  (void)arg;
-  if ((x->rank != 4 && x->rank != 5) || x->count == 0 || !all_here(c, 5)) return FY_OCL_DETOUR;
-  int64_t channels = x->dims[last ? x->rank - 1 : 1], inner = 1;
-  for (int32_t d = 2; d < x->rank && !last; d++) inner *= x->dims[d];
-  for (int i = 1; i < 5; i++)
-    if (c->ctx.in[i]->rank != 1 || c->ctx.in[i]->count != channels ||
-        c->ctx.in[i]->dtype != FY_FLOAT)
-      return FY_OCL_DETOUR;
-  FY_TRY(fy_ocl_output_dims(c, 0, x->rank, x->dims, &out[0], err));
-  for (int i = 1; i < 5; i++) FY_TRY(fy_ocl_output_dims(c, i, 1, &channels, &out[i], err));
-  if (c->ctx.site->num_outputs > 5) {
-    FY_TRY(fy_ocl_output_dims(c, 5, 0, NULL, &out[5], err));
-    FY_TRY(fy_ocl_fill(c, out[5], NULL, err));
-  }
-  const int64_t one = 1;
-  for (int i = 1; i < 5; i++)
-    FY_TRY(fy_ocl_move(c, out[i], 0, &one, c->ctx.in[i == 1 || i == 3 ? 3 : 4], 0, &one, 1,
-                       &channels, err));
-  char options[160];
-  snprintf(options, sizeof options, "%s -DNORM", fy_ocl_options(x->dtype));
-  fy_ocl_args a;
-  fy_ocl_args_init(&a, c);
-  for (int i = 0; i < 5; i++) fy_ocl_add_in(&a, c->ctx.in[i]);
-  fy_ocl_add_out(&a, out[0]);
-  fy_ocl_add_long(&a, x->count);
-  fy_ocl_add_long(&a, channels);
-  fy_ocl_add_long(&a, inner);
-  fy_ocl_add_float(&a, fy_site_float(c->ctx.site, "epsilon"));
-  return fy_ocl_run(&a, fy_ocl_src_nn, options, "batch_norm", x->count, false, err);
-}
-
-fy_code fy_ocl_bias(fy_ocl_call *c, int arg, fy_error *err) {
-  const fy_tensor *x = c->ctx.in[0], *bias = c->ctx.in[1];
-  const bool last = channels_last(c->ctx.site);
-  fy_tensor *out;
-  (void)arg;
-  if (x->rank < 2 || bias->rank != 1 || !all_here(c, 2)) return FY_OCL_DETOUR;
-  if (!last && x->rank < 3) return FY_OCL_DETOUR;
-  int64_t channels = x->dims[last ? x->rank - 1 : 1], inner = 1;
-  for (int32_t d = 2; d < x->rank && !last; d++) inner *= x->dims[d];
-  if (bias->count != channels) return FY_OCL_DETOUR;
-  FY_TRY(fy_ocl_output_dims(c, 0, x->rank, x->dims, &out, err));
-  if (out->count == 0) return FY_OK;
-  char options[160];
-  snprintf(options, sizeof options, "%s -DNORM", fy_ocl_options(x->dtype));
-  fy_ocl_args a;
-  fy_ocl_args_init(&a, c);
-  fy_ocl_add_in(&a, x);
-  fy_ocl_add_in(&a, bias);
-  fy_ocl_add_out(&a, out);
-  fy_ocl_add_long(&a, x->count);
-  fy_ocl_add_long(&a, channels);
-  fy_ocl_add_long(&a, inner);
-  return fy_ocl_run(&a, fy_ocl_src_nn, options, "bias_add", x->count, false, err);
 }
 
 #else

@@ -3,6 +3,8 @@
 
 #include "devices/opencl/opencl_impl.h"
 
+#include "devices/opencl/opencl.h"
+
 #ifdef FY_OPENCL
 
 #include <stdlib.h>
@@ -14,6 +16,8 @@
   (REAL | WHOLE | FY_T(FY_BOOL) | FY_T(FY_UINT8) | FY_T(FY_INT8) | FY_T(FY_INT16) | \
    FY_T(FY_UINT16) | FY_T(FY_UINT32) | FY_T(FY_UINT64) | FY_T(FY_COMPLEX64))
 #define ANY          UINT64_MAX
+#define PIXELS       (BYTES & ~(FY_T(FY_COMPLEX64) | FY_T(FY_BOOL) | FY_T(FY_UINT32) | FY_T(FY_UINT64)))
+#define NORMED       (FY_T(FY_FLOAT) | FY_T(FY_HALF) | FY_T(FY_BFLOAT16))
 #define FLOAT_DOUBLE (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
 
 static const fy_ocl_op table[] = {
@@ -23,31 +27,47 @@ static const fy_ocl_op table[] = {
     {"Any", fy_ocl_reduce, 6, NULL, ANY, NULL},
     {"ArgMax", fy_ocl_arg_reduce, 0, "T", REAL | WHOLE, NULL},
     {"ArgMin", fy_ocl_arg_reduce, 1, "T", REAL | WHOLE, NULL},
+    {"AssignAddVariableOp", fy_ocl_update, 0, "dtype", FLOAT_DOUBLE | WHOLE, NULL},
+    {"AssignSubVariableOp", fy_ocl_update, 0, "dtype", FLOAT_DOUBLE | WHOLE, NULL},
     {"AssignVariableOp", fy_ocl_generic, 0, "dtype", BYTES, NULL},
     {"AvgPool", fy_ocl_pool, 1, "T", REAL, NULL},
+    {"AvgPoolGrad", fy_ocl_pool_grad, 1, "T", REAL, NULL},
     {"BatchMatMul", fy_ocl_matmul, 1, "T", REAL | WHOLE, NULL},
     {"BatchMatMulV2", fy_ocl_matmul, 2, "T", REAL | WHOLE, NULL},
     {"BiasAdd", fy_ocl_bias, 0, "T", REAL | WHOLE, NULL},
+    {"BiasAddGrad", fy_ocl_bias_grad, 0, "T", REAL | WHOLE, NULL},
     {"BiasAddV1", fy_ocl_bias, 0, "T", REAL | WHOLE, NULL},
     {"BroadcastTo", fy_ocl_generic, 0, "T", BYTES, NULL},
     {"Cast", fy_ocl_cast, 0, "SrcT", BYTES & ~FY_T(FY_COMPLEX64), NULL},
     {"Concat", fy_ocl_concat, 0, "T", BYTES, NULL},
     {"ConcatV2", fy_ocl_concat, 1, "T", BYTES, NULL},
     {"Conv2D", fy_ocl_conv, 0, "T", REAL, NULL},
+    {"Conv2DBackpropFilter", fy_ocl_conv_grad, 1, "T", REAL, NULL},
+    {"Conv2DBackpropInput", fy_ocl_conv_grad, 0, "T", REAL, NULL},
+    {"Cumprod", fy_ocl_scan, 1, "T", REAL | WHOLE, NULL},
+    {"Cumsum", fy_ocl_scan, 0, "T", REAL | WHOLE, NULL},
     {"DepthwiseConv2dNative", fy_ocl_conv, 1, "T", REAL, NULL},
+    {"DepthwiseConv2dNativeBackpropFilter", fy_ocl_conv_grad, 3, "T", REAL, NULL},
+    {"DepthwiseConv2dNativeBackpropInput", fy_ocl_conv_grad, 2, "T", REAL, NULL},
     {"DestroyResourceOp", fy_ocl_generic, 0, NULL, ANY, NULL},
+    {"Einsum", fy_ocl_einsum, 0, "T", REAL | WHOLE, NULL},
     {"Fill", fy_ocl_fill_op, 0, "T", BYTES, NULL},
     {"FusedBatchNorm", fy_ocl_batch_norm, 0, "T", FY_T(FY_FLOAT), NULL},
-    {"FusedBatchNormV2", fy_ocl_batch_norm, 0, "T",
-     FY_T(FY_FLOAT) | FY_T(FY_HALF) | FY_T(FY_BFLOAT16), NULL},
-    {"FusedBatchNormV3", fy_ocl_batch_norm, 0, "T",
-     FY_T(FY_FLOAT) | FY_T(FY_HALF) | FY_T(FY_BFLOAT16), NULL},
+    {"FusedBatchNormGrad", fy_ocl_batch_norm_grad, 0, "T", FY_T(FY_FLOAT), NULL},
+    {"FusedBatchNormGradV2", fy_ocl_batch_norm_grad, 0, "T", NORMED, NULL},
+    {"FusedBatchNormGradV3", fy_ocl_batch_norm_grad, 0, "T", NORMED, NULL},
+    {"FusedBatchNormV2", fy_ocl_batch_norm, 0, "T", NORMED, NULL},
+    {"FusedBatchNormV3", fy_ocl_batch_norm, 0, "T", NORMED, NULL},
     {"Gather", fy_ocl_gather, 0, "Tparams", BYTES, NULL},
     {"GatherV2", fy_ocl_gather, 1, "Tparams", BYTES, NULL},
     {"LogSoftmax", fy_ocl_softmax, 1, "T", REAL, NULL},
+    {"LogicalAnd", fy_ocl_logical, 0, NULL, ANY, NULL},
+    {"LogicalNot", fy_ocl_logical, 2, NULL, ANY, NULL},
+    {"LogicalOr", fy_ocl_logical, 1, NULL, ANY, NULL},
     {"MatMul", fy_ocl_matmul, 0, "T", REAL | WHOLE, NULL},
     {"Max", fy_ocl_reduce, 2, "T", REAL | WHOLE, NULL},
     {"MaxPool", fy_ocl_pool, 0, "T", REAL, NULL},
+    {"MaxPoolGrad", fy_ocl_pool_grad, 0, "T", REAL, NULL},
     {"Mean", fy_ocl_reduce, 1, "T", REAL, NULL},
     {"Min", fy_ocl_reduce, 3, "T", REAL | WHOLE, NULL},
     {"NoOp", fy_ocl_generic, 0, NULL, ANY, NULL},
@@ -60,8 +80,22 @@ static const fy_ocl_op table[] = {
     {"RandomStandardNormal", fy_ocl_generic, 0, "dtype", FLOAT_DOUBLE, NULL},
     {"RandomUniform", fy_ocl_generic, 0, "dtype", FLOAT_DOUBLE, NULL},
     {"RandomUniformInt", fy_ocl_generic, 0, "Tout", WHOLE, NULL},
+    {"Range", fy_ocl_upload, 0, "Tidx", FLOAT_DOUBLE | WHOLE, NULL},
     {"Rank", fy_ocl_generic, 0, NULL, ANY, NULL},
     {"ReadVariableOp", fy_ocl_generic, 0, "dtype", BYTES, NULL},
+    {"ResizeBilinear", fy_ocl_resize, 1, "T", REAL | WHOLE | FY_T(FY_UINT8), NULL},
+    {"ResizeNearestNeighbor", fy_ocl_resize, 0, "T", PIXELS, NULL},
+    {"ResourceApplyAdaMax", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
+    {"ResourceApplyAdadelta", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
+    {"ResourceApplyAdagrad", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
+    {"ResourceApplyAdagradV2", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
+    {"ResourceApplyAdam", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
+    {"ResourceApplyAdamWithAmsgrad", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
+    {"ResourceApplyCenteredRMSProp", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
+    {"ResourceApplyGradientDescent", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
+    {"ResourceApplyKerasMomentum", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
+    {"ResourceApplyMomentum", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
+    {"ResourceApplyRMSProp", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
     {"ReverseV2", fy_ocl_generic, 0, "T", BYTES, NULL},
     {"Select", fy_ocl_select, 1, "T", REAL | WHOLE | FY_T(FY_BOOL), NULL},
     {"SelectV2", fy_ocl_select, 0, "T", REAL | WHOLE | FY_T(FY_BOOL), NULL},
@@ -70,6 +104,8 @@ static const fy_ocl_op table[] = {
     {"Size", fy_ocl_generic, 0, NULL, ANY, NULL},
     {"Slice", fy_ocl_generic, 0, "T", BYTES, NULL},
     {"Softmax", fy_ocl_softmax, 0, "T", REAL, NULL},
+    {"SoftmaxCrossEntropyWithLogits", fy_ocl_entropy, 0, "T", REAL, NULL},
+    {"SparseSoftmaxCrossEntropyWithLogits", fy_ocl_entropy, 1, "T", REAL, NULL},
     {"Split", fy_ocl_split, 0, "T", BYTES, NULL},
     {"SplitV", fy_ocl_split, 1, "T", BYTES, NULL},
     {"StatelessRandomNormal", fy_ocl_generic, 0, "dtype", FLOAT_DOUBLE, NULL},
@@ -104,6 +140,26 @@ const fy_ocl_op *fy_ocl_find_op(const char *name) {
       bsearch(name, table, sizeof table / sizeof *table, sizeof *table, by_name);
   if (found) return found;
   return fy_ocl_knows_elementwise(name, FY_FLOAT, &why) ? &elementwise : NULL;
+}
+
+bool fy_opencl_op(int i, const char **name, const char **type_attr, uint64_t *types) {
+  static const fy_dtype all[] = {FY_FLOAT, FY_DOUBLE, FY_HALF, FY_BFLOAT16, FY_INT32, FY_INT64};
+  const int listed = (int)(sizeof table / sizeof *table);
+  const char *why;
+  if (i < 0) return false;
+  if (i < listed) {
+    *name = table[i].name;
+    *type_attr = table[i].type_attr;
+    *types = table[i].dtypes;
+    return true;
+  }
+  *name = fy_ocl_elementwise_name(i - listed);
+  if (!*name) return false;
+  *type_attr = "T";
+  *types = 0;
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+    if (fy_ocl_knows_elementwise(*name, all[k], &why)) *types |= FY_T(all[k]);
+  return true;
 }
 
 static bool refuse(fy_error *why, const char *op, const char *text, const char *more) {
@@ -160,10 +216,6 @@ bool fy_ocl_supports(fy_device *d, const fy_op *op, const fy_attrs *attrs, fy_er
     const fy_attr *to = fy_attrs_get(attrs, "DstT");
     fy_dtype dst = to && to->kind == FY_ATTR_TYPE ? fy_dtype_base(to->v.type) : FY_INVALID;
     if (!fy_ocl_storage(dst)) return refuse(why, name, " to ", fy_dtype_name(dst));
-  }
-  if (known->run == fy_ocl_batch_norm) {
-    const fy_attr *training = fy_attrs_get(attrs, "is_training");
-    if (!training || training->v.b) return refuse(why, name, " in training", "");
   }
   return true;
 }

@@ -136,7 +136,10 @@ static fy_code build(fy_ocl *o, const char *source, const char *options, cl_prog
   size_t bytes = 0;
   cl_int code = CL_SUCCESS, status = CL_SUCCESS;
   cl_program program;
+  char quiet[512];  // drivers must not print
   *out = NULL;
+  if ((size_t)snprintf(quiet, sizeof quiet, "%s -w", options) >= sizeof quiet)
+    return fy_fail(err, FY_INTERNAL, "the options of a kernel are too long");
   make_key(o, source, options, key);
   unsigned char *cached = read_cached(key, &bytes);
   if (cached) {
@@ -144,7 +147,7 @@ static fy_code build(fy_ocl *o, const char *source, const char *options, cl_prog
     program = o->cl->CreateProgramWithBinary(o->context, 1, &o->id, &bytes, &data, &status, &code);
     fy_free(cached);
     if (program && !code && !status &&
-        !o->cl->BuildProgram(program, 1, &o->id, options, NULL, NULL)) {
+        !o->cl->BuildProgram(program, 1, &o->id, quiet, NULL, NULL)) {
       o->cache_hits++;
       *out = program;
       return FY_OK;
@@ -153,7 +156,7 @@ static fy_code build(fy_ocl *o, const char *source, const char *options, cl_prog
   }
   program = o->cl->CreateProgramWithSource(o->context, 1, &source, NULL, &code);
   if (!program) return fy_ocl_fail(o, "making a program", code, err);
-  code = o->cl->BuildProgram(program, 1, &o->id, options, NULL, NULL);
+  code = o->cl->BuildProgram(program, 1, &o->id, quiet, NULL, NULL);
   if (code) {
     fy_code as = fail_build(o, program, code, err);
     o->cl->ReleaseProgram(program);

@@ -103,6 +103,32 @@ fy_code fy_ocl_softmax(fy_ocl_call *c, int arg, fy_error *err) {
   return fy_ocl_run(&a, fy_ocl_src_reduce, options, "softmax", in->count / cols, true, err);
 }
 
+fy_code fy_ocl_scan(fy_ocl_call *c, int product, fy_error *err) {
+  const fy_tensor *in = c->ctx.in[0], *axis_in = c->ctx.in[1];
+  fy_tensor *out;
+  if (axis_in->device || axis_in->rank || !fy_ocl_here(c, in)) return FY_OCL_DETOUR;
+  int64_t axis = fy_tensor_int(axis_in, 0), inner = 1;
+  if (axis < 0) axis += in->rank;
+  if (axis < 0 || axis >= in->rank) return FY_OCL_DETOUR;
+  FY_TRY(fy_ocl_output_dims(c, 0, in->rank, in->dims, &out, err));
+  if (out->count == 0) return FY_OK;
+  for (int64_t d = axis + 1; d < in->rank; d++) inner *= in->dims[d];
+  const int64_t lanes = in->count / in->dims[axis];
+  char options[160];
+  snprintf(options, sizeof options, "%s -DSCAN", fy_ocl_options(in->dtype));
+  fy_ocl_args a;
+  fy_ocl_args_init(&a, c);
+  fy_ocl_add_in(&a, in);
+  fy_ocl_add_out(&a, out);
+  fy_ocl_add_long(&a, lanes);
+  fy_ocl_add_long(&a, in->dims[axis]);
+  fy_ocl_add_long(&a, inner);
+  fy_ocl_add_int(&a, product);
+  fy_ocl_add_int(&a, fy_site_bool(c->ctx.site, "exclusive"));
+  fy_ocl_add_int(&a, fy_site_bool(c->ctx.site, "reverse"));
+  return fy_ocl_run(&a, fy_ocl_src_reduce, options, "scan", lanes, false, err);
+}
+
 fy_code fy_ocl_arg_reduce(fy_ocl_call *c, int arg, fy_error *err) {
   const fy_tensor *in = c->ctx.in[0];
   fy_tensor *out;

@@ -48,6 +48,9 @@ static void sim_info(fy_device *d, fy_device_info *out) {
   out->link_latency_ns = s->model.link_latency_ns;
   out->launch_ns = s->model.launch_ns;
   out->simulated = true;
+  if (s->model.shared)
+    snprintf(out->shared, sizeof out->shared, "sim:%d:%llu", s->physical,
+             (unsigned long long)s->total_bytes);
 }
 
 static double sim_busy(fy_device *d) {

@@ -304,5 +304,8 @@ static fy_code launch_checked(fy_sim *s, fy_kernel_ctx *ctx, const fy_event *aft
 int fy_sim_launch(fy_device *d, fy_kernel_ctx *ctx, const fy_event *after, int num_after,
                   fy_event *done, fy_error *err) {
   if (done) *done = (fy_event){0};
-  return (int)launch_checked(fy_sim_of(d), ctx, after, num_after, done, err);
+  const int64_t begin = fy_now_ns();
+  const fy_code code = launch_checked(fy_sim_of(d), ctx, after, num_after, done, err);
+  fy_mempool_busy(d->memory, fy_now_ns() - begin);
+  return (int)code;
 }

@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "devices/sim/sim_impl.h"
+#include "memory/pool.h"
 
 #define UNIT 256
 #define PAGE 4096
@@ -225,5 +226,8 @@ static fy_code copy_checked(fy_sim *s, fy_copy_kind kind, void *dst, const void 
 int fy_sim_copy(fy_device *d, fy_copy_kind kind, void *dst, const void *src, size_t bytes,
                 fy_device *peer, const fy_event *after, fy_event *done, fy_error *err) {
   if (done) *done = (fy_event){0};
-  return (int)copy_checked(fy_sim_of(d), kind, dst, src, bytes, peer, after, done, err);
+  const int64_t begin = fy_now_ns();
+  const fy_code code = copy_checked(fy_sim_of(d), kind, dst, src, bytes, peer, after, done, err);
+  fy_mempool_busy(d->memory, fy_now_ns() - begin);
+  return (int)code;
 }

@@ -51,7 +51,7 @@ KERNEL void fold(GLOBAL T *scale, long so, GLOBAL T *shift, long ho, GLOBAL cons
 struct product {
   long m, n, k;
   long a_row, a_col, b_row, b_col;  // strides in elements
-  struct geo batch;                 // s[0], s[1]: where the matrices of a batch are
+  struct geo batch;                 // s[0], s[1], s[2]: where the matrices of a batch are
   // convolution: A is made of patches
   long in_h, in_w, in_c, out_h, out_w, k_h, k_w, stride_h, stride_w, dil_h, dil_w, pad_h, pad_w;
   long is[4];                       // strides of the input's n, h, w, c
@@ -85,7 +85,7 @@ KERNEL void gemm(GLOBAL const S *a, long ao, GLOBAL const S *b, long bo, GLOBAL 
 #else
   a_at += geo_at(&p.batch, 0, z);
   b_at += geo_at(&p.batch, 1, z);
-  y_at += z * p.m * p.n;
+  y_at += geo_at(&p.batch, 2, z);
 #endif
   T acc00 = 0, acc01 = 0, acc10 = 0, acc11 = 0;
   for (long k0 = 0; k0 < p.k; k0 += DEPTH) {
@@ -121,7 +121,7 @@ KERNEL void gemm(GLOBAL const S *a, long ao, GLOBAL const S *b, long bo, GLOBAL 
     long pixels = p.out_h * p.out_w;
     long at = i / pixels * p.out_image + i % pixels * p.out_row + c * p.out_col;
 #else
-    long at = i * p.n + j;
+    long at = i * p.out_row + j * p.out_col;
 #endif
     if (flags & 1) v *= scale[so + c];
     if (flags & 2) v += shift[ho + c];
@@ -129,3 +129,35 @@ KERNEL void gemm(GLOBAL const S *a, long ao, GLOBAL const S *b, long bo, GLOBAL 
     ST(y, y_at + at, act(v, flags >> 8, alpha));
   }
 }
+
+// The epilogue alone, in place.
+KERNEL void finish(GLOBAL S *y, long yo, long count, long n, int flags, GLOBAL const T *scale, long so,
+                   GLOBAL const T *shift, long ho, GLOBAL const S *add, long ad, T alpha) {
+  long i = GID(0);
+  if (i >= count) return;
+  T v = LD(y, yo + i);
+  if (flags & 1) v *= scale[so + i % n];
+  if (flags & 2) v += shift[ho + i % n];
+  if (flags & 4) v += LD(add, ad + i);
+  ST(y, yo + i, act(v, flags >> 8, alpha));
+}
+
+// Any Einsum: the tables (of longs) say where element (batch, row, column) and each summed k are.
+#ifdef TABLES
+KERNEL void einsum(GLOBAL const S *a, long ao, GLOBAL const S *b, long bo, GLOBAL S *y, long yo,
+                   GLOBAL const long *t, long to, long batch, long rows, long cols, long inner,
+                   int ones) {
+  long i = GID(0);
+  if (i >= batch * rows * cols) return;
+  long c = i % cols, r = i / cols % rows, m = i / cols / rows;
+  GLOBAL const long *a_batch = t + to, *a_rows = a_batch + batch, *a_inner = a_rows + rows;
+  GLOBAL const long *b_batch = a_inner + inner, *b_cols = b_batch + batch, *b_inner = b_cols + cols;
+  GLOBAL const long *o_batch = b_inner + inner, *o_rows = o_batch + batch, *o_cols = o_rows + rows;
+  T sum = 0;
+  for (long k = 0; k < inner; k++) {
+    T v = LD(a, ao + a_batch[m] + a_rows[r] + a_inner[k]);
+    sum += ones ? v : v * LD(b, bo + b_batch[m] + b_cols[c] + b_inner[k]);
+  }
+  ST(y, yo + o_batch[m] + o_rows[r] + o_cols[c], sum);
+}
+#endif

@@ -31,6 +31,11 @@ FN float ld_half(const half *p, long i) {
 FN void st_half(half *p, long i, float v) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(p[i].bits) : "f"(v));
 }
+FN float round_half(float v) {
+  half h;
+  st_half(&h, 0, v);
+  return ld_half(&h, 0);
+}
 #define LD_half(p, i) ld_half(p, i)
 #define ST_half(p, i, v) st_half(p, i, v)
 #define as_float(x) __uint_as_float(x)
@@ -47,6 +52,7 @@ FN float sign(float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : x; }
 #define KERNEL __kernel
 #define GLOBAL __global
 #define LOCAL __local
+#define LOCAL_ARG __local
 #define FN
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define GID(d) ((long)get_global_id(d))
@@ -55,6 +61,11 @@ FN float sign(float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : x; }
 #define GROUP_SIZE ((int)get_local_size(0))
 #define LD_half(p, i) vload_half((size_t)(i), p)
 #define ST_half(p, i, v) vstore_half_rte(v, (size_t)(i), p)
+FN float round_half(float v) {
+  ushort h;
+  vstore_half_rte(v, 0, (half *)&h);
+  return vload_half(0, (const half *)&h);
+}
 #endif
 
 FN float bf16_to_float(ushort b) { return as_float((uint)b << 16); }
@@ -69,11 +80,18 @@ FN ushort float_to_bf16(float f) {
 #define ST_plain(p, i, v) ((p)[i] = (v))
 #define LD_bool(p, i) ((p)[i] != 0)
 #define ST_bool(p, i, v) ((p)[i] = (v) ? 1 : 0)
+// As if stored and loaded again: what a 16-bit float keeps of |v|.
+#define RD_plain(v) (v)
+#define RD_half(v) round_half(v)
+#define RD_bf16(v) bf16_to_float(float_to_bf16(v))
 #define LD_(k, p, i) LD_##k(p, i)
 #define LDX(k, p, i) LD_(k, p, i)
 #define ST_(k, p, i, v) ST_##k(p, i, v)
 #define STX(k, p, i, v) ST_(k, p, i, v)
+#define RD_(k, v) RD_##k(v)
+#define RDX(k, v) RD_(k, v)
 #ifdef KIND
+#define RD(v) RDX(KIND, v)
 #define LD(p, i) LDX(KIND, p, i)
 #define ST(p, i, v) STX(KIND, p, i, v)
 #endif

@@ -96,8 +96,26 @@ KERNEL void softmax(GLOBAL const S *x, long xo, GLOBAL S *y, long yo, long cols,
 }
 #endif
 
+#ifdef SCAN
+// One item per lane of x [outer, along, inner]; rounds at every step.
+KERNEL void scan(GLOBAL const S *x, long xo, GLOBAL S *y, long yo, long lanes, long along, long inner,
+                 int product, int exclusive, int reverse) {
+  long lane = GID(0);
+  if (lane >= lanes) return;
+  long base = lane / inner * along * inner + lane % inner;
+  T sum = (T)product;
+  for (long k = 0; k < along; k++) {
+    long at = base + (reverse ? along - 1 - k : k) * inner;
+    T v = LD(x, xo + at);
+    T next = RD(product ? sum * v : sum + v);
+    ST(y, yo + at, exclusive ? sum : next);
+    sum = next;
+  }
+}
+#endif
+
 #ifdef ARG
-// x [outer, n, inner]; the first of equals; a NaN never wins against what came before it.
+// x [outer, n, inner]; the first of equals; a NaN is never better than anything.
 KERNEL void arg_reduce(GLOBAL const S *x, long xo, GLOBAL OUT *y, long yo, long outer, long n,
                        long inner, int smallest) {
   long i = GID(0);
@@ -105,6 +123,9 @@ KERNEL void arg_reduce(GLOBAL const S *x, long xo, GLOBAL OUT *y, long yo, long 
   long at = xo + i / inner * n * inner + i % inner;
   T best = LD(x, at);
   long where = 0;
+#ifdef FLOATING
+  if (best != best) best = (T)as_float(smallest ? 0x7f800000u : 0xff800000u);
+#endif
   for (long k = 1; k < n; k++) {
     T v = LD(x, at + k * inner);
     if (smallest ? v < best : v > best) best = v, where = k;

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// opencl_update.c: variables that are changed where they are: AssignAdd, AssignSub and the dense
+// training steps, as kernels written at run time from one formula each (ops/optimizers.c has the
+// same ones for the host).
+//
+// As on the host, a value that somebody else holds is never written: the kernel then reads the old
+// one and writes a new one. A value is replaced only after its kernel was enqueued, so that a
+// failure leaves every variable as it was.
+
+#include "devices/opencl/opencl_impl.h"
+
+#ifdef FY_OPENCL
+
+#include <stdio.h>
+#include <string.h>
+
+#include "devices/opencl/opencl.h"
+#include "memory/pool.h"
+#include "ops/optimizers.h"
+#include "ops/variable.h"
+
+// w the weight, a, b, c its slots, g the gradient, s0… the scalars in input order, flag the
+// attribute that the op has for its variant.
+typedef struct step {
+  const char *op;
+  int vars, scalars;
+  const char *text;
+} step;
+
+#define RATE "T rate = s2 * sqrt(R(1) - s1) / (R(1) - s0); "
+#define MOMENTS                     \
+  "a = a + (g - a) * (R(1) - s3); " \
+  "b = b + (g * g - b) * (R(1) - s4); "
+static const step table[] = {
+    {"AssignAddVariableOp", 1, 0, "w = w + g;"},
+    {"AssignSubVariableOp", 1, 0, "w = w - g;"},
+    {"ResourceApplyAdaMax", 3, 5,
+     "a = a + (g - a) * (R(1) - s2); T kept = s3 * b, size = fabs(g); b = kept > size ? kept : "
+     "size; w = w - s1 / (R(1) - s0) * (a / (b + s4));"},
+    {"ResourceApplyAdadelta", 3, 3,
+     "a = a * s1 + g * g * (R(1) - s1); T update = sqrt(b + s2) * (R(1) / sqrt(a + s2)) * g; "
+     "w = w - update * s0; b = b * s1 + update * update * (R(1) - s1);"},
+    {"ResourceApplyAdagrad", 2, 1, "if (flag) a = a + g * g; w = w - g * s0 * (R(1) / sqrt(a));"},
+    {"ResourceApplyAdagradV2", 2, 2, "if (flag) a = a + g * g; w = w - g * s0 / (sqrt(a) + s1);"},
+    {"ResourceApplyAdam", 3, 6,
+     RATE MOMENTS "T mean = flag ? g * (R(1) - s3) + s3 * a : a; "
+                  "w = w - mean * rate / (sqrt(b) + s5);"},
+    {"ResourceApplyAdamWithAmsgrad", 4, 6,
+     RATE MOMENTS "c = c > b ? c : b; w = w - a * rate / (sqrt(c) + s5);"},
+    {"ResourceApplyCenteredRMSProp", 4, 4,
+     "b = b + (g * g - b) * (R(1) - s1); a = a + (g - a) * (R(1) - s1); "
+     "c = c * s2 + g * s0 / sqrt(b - a * a + s3); w = w - c;"},
+    {"ResourceApplyGradientDescent", 1, 1, "w = w - g * s0;"},
+    {"ResourceApplyKerasMomentum", 2, 2,
+     "a = a * s1 - g * s0; w = w + (flag ? a * s1 - g * s0 : a);"},
+    {"ResourceApplyMomentum", 2, 2,
+     "a = a * s1 + g; w = w - (flag ? g * s0 + a * s1 * s0 : a * s0);"},
+    {"ResourceApplyRMSProp", 3, 4,
+     "a = a + (g * g - a) * (R(1) - s1); b = b * s2 + g * s0 / sqrt(a + s3); w = w - b;"},
+};
+
+static const step *find(const char *op) {
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    if (!strcmp(table[i].op, op)) return &table[i];
+  return NULL;
+}
+
+static void generate(fy_str *s, const step *p) {
+  static const char names[] = "wabc";
+  fy_str_add(s, "#define R(x) ((T)x)\nKERNEL void update(");
+  for (int i = 0; i < p->vars; i++)
+    fy_str_printf(s, "GLOBAL const S *p%d, long q%d, GLOBAL S *y%d, long z%d, ", i, i, i, i);
+  fy_str_add(s, "GLOBAL const S *grad, long go, ");
+  for (int i = 0; i < p->scalars; i++) fy_str_printf(s, "GLOBAL const S *t%d, long u%d, ", i, i);
+  fy_str_add(s, "long n, int flag) {\n  long i = GID(0);\n  if (i >= n) return;\n");
+  for (int i = 0; i < p->scalars; i++) fy_str_printf(s, "  T s%d = LD(t%d, u%d);\n", i, i, i);
+  for (int i = 0; i < p->vars; i++)
+    fy_str_printf(s, "  T %c = LD(p%d, q%d + i);\n", names[i], i, i);
+  fy_str_printf(s, "  T g = LD(grad, go + i);\n  %s\n", p->text);
+  for (int i = 0; i < p->vars; i++) fy_str_printf(s, "  ST(y%d, z%d + i, %c);\n", i, i, names[i]);
+  fy_str_add(s, "}\n");
+}
+
+bool fy_opencl_update_source(int i, fy_str *out) {
+  if (i < 0 || i >= (int)(sizeof table / sizeof *table)) return false;
+  generate(out, &table[i]);
+  return true;
+}
+
+typedef struct update {
+  const step *step;
+  fy_variable *vars[FY_STEP_VARS], *order[FY_STEP_VARS];
+  int num_locked;
+  fy_tensor *garbage[FY_STEP_VARS], *fresh[FY_STEP_VARS];
+  const fy_tensor *grad, *scalars[FY_STEP_INPUTS];
+  bool flag;
+} update;
+
+static bool read_inputs(fy_ocl_call *c, update *u) {
+  const fy_site *site = c->ctx.site;
+  const fy_optimizer *o = site->num_outputs == 0 && u->step->scalars ? site->op->impl->aux : NULL;
+  int scalars = 0;
+  for (int i = 0; i < u->step->vars; i++) {
+    fy_object *object = NULL;
+    if (fy_resource_object(c->ctx.in[i], &fy_variable_type, &object, NULL)) return false;
+    u->vars[i] = (fy_variable *)object;
+    int at = u->num_locked;
+    while (at > 0 && (uintptr_t)u->order[at - 1] > (uintptr_t)u->vars[i]) at--;
+    if (at > 0 && u->order[at - 1] == u->vars[i]) return false;  // the same one twice
+    for (int k = u->num_locked; k > at; k--) u->order[k] = u->order[k - 1];
+    u->order[at] = u->vars[i];
+    u->num_locked++;
+  }
+  u->grad = c->ctx.in[o ? o->grad : 1];
+  u->flag = o && o->flag && fy_site_bool(site, o->flag);
+  for (int i = u->step->vars; o && i < o->inputs; i++) {
+    if (i == o->grad) continue;
+    if (c->ctx.in[i]->rank != 0 || c->ctx.in[i]->dtype != u->grad->dtype) return false;
+    u->scalars[scalars++] = c->ctx.in[i];
+  }
+  return scalars == u->step->scalars && (fy_ocl_here(c, u->grad) || u->grad->count == 0);
+}
+
+static bool fits(const update *u) {
+  for (int i = 0; i < u->step->vars; i++) {
+    const fy_tensor *t = u->vars[i]->value;
+    if (!t || t->dtype != u->grad->dtype ||
+        !fy_shape_equal(t->rank, t->dims, u->grad->rank, u->grad->dims))
+      return false;
+  }
+  return true;
+}
+
+static fy_code run_locked(fy_ocl_call *c, update *u, fy_error *err) {
+  fy_tensor storage[FY_STEP_INPUTS], *x;
+  fy_ocl_args a;
+  if (!fits(u)) return FY_OCL_DETOUR;  // words the error
+  if (u->grad->count == 0) return FY_OK;
+  fy_ocl_args_init(&a, c);
+  for (int i = 0; i < u->step->vars; i++) {
+    FY_TRY(fy_variable_settle(&c->ctx, u->vars[i], &u->garbage[i], err));
+    fy_tensor *old = u->vars[i]->value;
+    if (!fy_ocl_here(c, old)) return FY_OCL_DETOUR;
+    if (!fy_tensor_is_exclusive(old))
+      FY_TRY(fy_memory_tensor(c->ocl->device, old->dtype, old->rank, old->dims,
+                              c->ctx.site->node_name, &u->fresh[i], err));
+    fy_ocl_add_in(&a, old);
+    fy_ocl_add_out(&a, u->fresh[i] ? u->fresh[i] : old);
+  }
+  fy_ocl_add_in(&a, u->grad);
+  for (int i = 0; i < u->step->scalars; i++) {
+    FY_TRY(fy_ocl_bring(c, u->scalars[i], &x, &storage[i], err));
+    fy_ocl_add_in(&a, x);
+  }
+  fy_ocl_add_long(&a, u->grad->count);
+  fy_ocl_add_int(&a, u->flag);
+  fy_str s;
+  fy_str_init(&s);
+  generate(&s, u->step);
+  fy_code code = fy_ocl_run(&a, fy_str_text(&s), fy_ocl_options(u->grad->dtype), "update",
+                            u->grad->count, false, err);
+  fy_str_free(&s);
+  for (int i = 0; i < u->step->vars && !code; i++) {
+    if (!u->fresh[i]) continue;
+    fy_tensor *old = u->vars[i]->value;
+    u->vars[i]->value = u->fresh[i];
+    u->fresh[i] = old;  // released without the lock
+  }
+  return code;
+}
+
+fy_code fy_ocl_update(fy_ocl_call *c, int arg, fy_error *err) {
+  update u = {.step = find(c->ctx.site->op->spec->name)};
+  (void)arg;
+  if (!u.step || !read_inputs(c, &u)) return FY_OCL_DETOUR;
+  for (int i = 0; i < u.num_locked; i++) fy_lock(&u.order[i]->lock);
+  fy_code code = run_locked(c, &u, err);
+  for (int i = u.num_locked - 1; i >= 0; i--) fy_unlock(&u.order[i]->lock);
+  for (int i = 0; i < u.step->vars; i++) {
+    fy_tensor_release(u.garbage[i]);
+    fy_tensor_release(u.fresh[i]);
+  }
+  return code;
+}
+
+#else
+typedef int fy_opencl_update_is_empty;
+#endif
