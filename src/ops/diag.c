@@ -91,8 +91,15 @@ static fy_code fill_out(fy_tensor *out, const fy_tensor *value, fy_error *err) {
     return fy_fail(err, FY_UNIMPLEMENTED, "diagonals of %s", fy_dtype_name(out->dtype));
   }
   const size_t size = fy_dtype_storage(out->dtype);
-  if (!value) {
+  static const char zeros[16];
+  if (!value || memcmp(value->data, zeros, size) == 0) {
     memset(out->data, 0, fy_tensor_bytes(out));
+    return FY_OK;
+  }
+  if (size == 4) {
+    uint32_t v, *to = out->data;
+    memcpy(&v, value->data, sizeof v);
+    for (int64_t i = 0; i < out->count; i++) to[i] = v;
     return FY_OK;
   }
   for (int64_t i = 0; i < out->count; i++) {
@@ -398,16 +405,17 @@ static fy_code matrix_diag_shape(fy_shape_ctx *ctx, fy_error *err) {
   }
   const int32_t batch = in.rank - (lower < upper ? 2 : 1);
   if (batch < 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Out of range dim_index -1 for shape with %d dimensions",
-                   in.rank);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Out of range dim_index -1 for shape with %d dimensions", in.rank);
   }
   for (int32_t d = 0; d < batch; d++) dims[d] = in.dims[d];
   const int64_t n = in.dims[in.rank - 1];
   if (lower < upper && in.dims[batch] >= 0 && in.dims[batch] != upper - lower + 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "The number of rows of `diagonal` doesn't match the number of diagonals implied "
-                   "from `d_lower` and `d_upper`.\nnum_diags = %lld, d_lower = %lld, d_upper = %lld",
-                   (long long)in.dims[batch], (long long)lower, (long long)upper);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "The number of rows of `diagonal` doesn't match the number of diagonals implied "
+        "from `d_lower` and `d_upper`.\nnum_diags = %lld, d_lower = %lld, d_upper = %lld",
+        (long long)in.dims[batch], (long long)lower, (long long)upper);
   }
   const int64_t min_rows = n - least(upper, 0), min_cols = n + most(lower, 0);
   if (rows_known && rows != -1 && rows < min_rows) {
@@ -416,7 +424,8 @@ static fy_code matrix_diag_shape(fy_shape_ctx *ctx, fy_error *err) {
   if (cols_known && cols != -1 && cols < min_cols) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "num_cols is too small.");
   }
-  if (rows_known && cols_known && rows != -1 && cols != -1 && rows != min_rows && cols != min_cols) {
+  if (rows_known && cols_known && rows != -1 && cols != -1 && rows != min_rows &&
+      cols != min_cols) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "num_rows and num_cols are not consistent with lower_diag_index, "
                    "upper_diag_index, and the length of the given diagonals.\nnum_rows = %lld != "
@@ -451,15 +460,16 @@ static fy_code matrix_set_diag_shape(fy_shape_ctx *ctx, fy_error *err) {
   }
   if (in.rank >= 0 && !first) FY_TRY(band_fits(in, lower, upper, err));
   if (in.rank >= 0 && first && d.rank >= 0) {
-    FY_TRY(fy_dim_merge(smaller_dim(in.dims[in.rank - 2], in.dims[in.rank - 1]),
-                        d.dims[d.rank - 1], &merged, err));
+    FY_TRY(fy_dim_merge(smaller_dim(in.dims[in.rank - 2], in.dims[in.rank - 1]), d.dims[d.rank - 1],
+                        &merged, err));
   }
   if (d.rank < 0 || fy_shape_known(in)) return fy_shape_set(ctx, 0, in.rank, in.dims, err);
   // The batch as the diagonals tell it.
   const int32_t batch = d.rank - (matrix ? 2 : 1);
   if (batch < 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Subshape end out of bounds: %d, for shape with rank %d", batch - d.rank, d.rank);
+                   "Subshape end out of bounds: %d, for shape with rank %d", batch - d.rank,
+                   d.rank);
   }
   int64_t *dims = fy_shape_dims(ctx, batch + 2);
   if (!dims) return fy_fail_oom(err, sizeof *dims);
