@@ -20,7 +20,7 @@ set(FERRY_KERNEL_OPTIONS -O3 -fno-math-errno -fno-trapping-math -ffp-contract=of
 # Ops whose loops are not worth the size that -O3 gives them.
 set(FERRY_SMALL_OPS "/(linalg_[a-z]+|special_[a-z]+|unicode[a-z_]*|parse_[a-z_]*|quantize_[a-z_]*|sparse_[a-z_]*|csr_[a-z]*|ragged[a-z_]*|lookup|tensor_array|boxes|dilation2d)\\.c$")
 # Of these the loops become vectors, but nothing else grows.
-set(FERRY_VECTOR_OPS "/(optimizers|quantize)\\.c$")
+set(FERRY_VECTOR_OPS "/(optimizers|quantize|binary_math|cast|compare|scatter|activation_grads)\\.c$")
 set(FERRY_VECTOR_OPTIONS -O2 -ftree-vectorize)
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
   list(APPEND FERRY_VECTOR_OPTIONS -fvect-cost-model=dynamic -funswitch-loops)

@@ -208,7 +208,12 @@ static top_item *sort_items(top_item *items, top_item *other, int64_t n) {
     }                                                                              \
     for (; i < n; i++) best = FY_LD_##S(row[i]) > best ? FY_LD_##S(row[i]) : best; \
     for (int k = 0; k < 32; k++) best = top[k] > best ? top[k] : best;             \
-    for (i = 0; i < n && FY_LD_##S(row[i]) != best; i++) continue;                 \
+    for (i = 0; i + 32 <= n; i += 32) {                                            \
+      int hit = 0;                                                                 \
+      for (int k = 0; k < 32; k++) hit |= FY_LD_##S(row[i + k]) == best;           \
+      if (hit) break;                                                              \
+    }                                                                              \
+    for (; i < n && FY_LD_##S(row[i]) != best; i++) continue;                      \
     return i < n ? i : 0;                                                          \
   }                                                                                \
   static void top_##S(void *arg, int64_t begin, int64_t end) {                     \

@@ -92,23 +92,42 @@ FY_COMPLEX_TYPES(FY_BINARY_LOOP, sqdiff, SQDIFF_CPLX)
 
 #define POW_REAL(S, x, y) FY_MATH_##S(pow)(x, y)
 #define POW_CPLX(S, x, y) ((y) == 0 ? (fy_a_##S)1 : (x) == 0 ? (fy_a_##S)0 : FY_MATH_##S(pow)(x, y))
-#define POW_INT(S, x, y)  pow_int_##S(x, y, bad)
-#define POW_INT_FN(E, S, name)                                                     \
-  static inline fy_u_##S pow_int_##S(fy_a_##S base, fy_a_##S exponent, int *bad) { \
-    if (exponent < 0) {                                                            \
-      *bad = 1;                                                                    \
-      return 0;                                                                    \
-    }                                                                              \
-    fy_u_##S result = 1, factor = (fy_u_##S)base;                                  \
-    for (fy_a_##S e = exponent; e > 0; e = (fy_a_##S)(e >> 1)) {                   \
-      if (e & 1) result *= factor;                                                 \
-      factor *= factor;                                                            \
-    }                                                                              \
-    return result;                                                                 \
+// Some at a time, bit by bit of the largest exponent: no branch depends on an element.
+#define POW_CHUNK 64
+#define POW_CLONE_i8
+#define POW_CLONE_i16
+#define POW_CLONE_i32 FY_CLONES
+#define POW_CLONE_i64
+#define POW_INT(E, S, name)                                                                 \
+  POW_CLONE_##S static void pow_##S(const void *pa, int64_t sa, const void *pb, int64_t sb, \
+                                    void *po, int64_t n, int *bad) {                        \
+    const fy_t_##S *a = pa, *b = pb;                                                        \
+    fy_t_##S *o = po;                                                                       \
+    for (int64_t at = 0; at < n; at += POW_CHUNK) {                                         \
+      const int64_t m = n - at < POW_CHUNK ? n - at : POW_CHUNK;                            \
+      fy_u_##S result[POW_CHUNK], factor[POW_CHUNK], e[POW_CHUNK], bits = 0;                \
+      int low = 0;                                                                          \
+      for (int64_t i = 0; i < m; i++) {                                                     \
+        const fy_t_##S exponent = b[(at + i) * sb];                                         \
+        low |= exponent < 0;                                                                \
+        e[i] = exponent < 0 ? 0 : (fy_u_##S)exponent;                                       \
+        bits |= e[i];                                                                       \
+        factor[i] = (fy_u_##S)a[(at + i) * sa];                                             \
+        result[i] = 1;                                                                      \
+      }                                                                                     \
+      if (low) *bad = 1;                                                                    \
+      for (; bits; bits >>= 1) {                                                            \
+        for (int64_t i = 0; i < m; i++) {                                                   \
+          result[i] *= e[i] & 1 ? factor[i] : 1;                                            \
+          factor[i] *= factor[i];                                                           \
+          e[i] >>= 1;                                                                       \
+        }                                                                                   \
+      }                                                                                     \
+      for (int64_t i = 0; i < m; i++) o[at + i] = (fy_t_##S)result[i];                      \
+    }                                                                                       \
   }
-FY_SIGNED_TYPES(POW_INT_FN, _)
+FY_SIGNED_TYPES(POW_INT, _)
 FY_REAL_TYPES(FY_BINARY_LOOP, pow, POW_REAL)
-FY_SIGNED_TYPES(FY_BINARY_LOOP, pow, POW_INT)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, pow, POW_CPLX)
 
 // ---------------------------------------------------------------- zero wins over NaN
@@ -144,8 +163,13 @@ FY_REAL_TYPES_BUT_F32(FY_BINARY_LOOP, atan2, ATAN2)
 FY_INT_TYPES(FY_BINARY_LOOP, bit_and, AND)
 FY_INT_TYPES(FY_BINARY_LOOP, bit_or, OR)
 FY_INT_TYPES(FY_BINARY_LOOP, bit_xor, XOR)
+// Only newer machines shift each lane by its own count.
+#undef FY_CLONE_i32
+#define FY_CLONE_i32 FY_CLONES
 FY_INT_TYPES(FY_BINARY_LOOP, left_shift, LEFT_SHIFT)
 FY_INT_TYPES(FY_BINARY_LOOP, right_shift, RIGHT_SHIFT)
+#undef FY_CLONE_i32
+#define FY_CLONE_i32
 
 // ---------------------------------------------------------------- tables
 #define ZERO_DIV "Integer division by zero"

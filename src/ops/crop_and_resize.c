@@ -32,16 +32,18 @@ static int64_t clip(float p, int64_t size) {  // (float)(size - 1) may round up
 }
 
 // Item: a box.
-static void crop_boxes(void *arg, int64_t begin, int64_t end) {
+FY_CLONES static void crop_boxes(void *arg, int64_t begin, int64_t end) {
   const crop_job *j = arg;
   const int64_t d = j->depth;
   for (int64_t b = begin; b < end; b++) {
     const float *box = j->boxes + 4 * b;
     const float *image = j->image + (int64_t)j->which[b] * j->image_h * j->image_w * d;
     float *to = (float *)j->out + b * j->crop_h * j->crop_w * d;
-    for (int64_t p = 0; p < j->crop_h * j->crop_w; p++, to += d) {
-      const float y = position(box[0], box[2], p / j->crop_w, j->crop_h, j->image_h);
-      const float x = position(box[1], box[3], p % j->crop_w, j->crop_w, j->image_w);
+    float y = 0;
+    for (int64_t row = 0, col = 0; row < j->crop_h; to += d, row += col == 0) {
+      if (col == 0) y = position(box[0], box[2], row, j->crop_h, j->image_h);
+      const float x = position(box[1], box[3], col, j->crop_w, j->image_w);
+      if (++col == j->crop_w) col = 0;
       if (!inside(y, j->image_h) || !inside(x, j->image_w)) {
         for (int64_t k = 0; k < d; k++) to[k] = j->outside;
         continue;

@@ -91,8 +91,15 @@ static fy_code fill_out(fy_tensor *out, const fy_tensor *value, fy_error *err) {
     return fy_fail(err, FY_UNIMPLEMENTED, "diagonals of %s", fy_dtype_name(out->dtype));
   }
   const size_t size = fy_dtype_storage(out->dtype);
-  if (!value) {
+  static const char zeros[16];
+  if (!value || memcmp(value->data, zeros, size) == 0) {
     memset(out->data, 0, fy_tensor_bytes(out));
+    return FY_OK;
+  }
+  if (size == 4) {
+    uint32_t v, *to = out->data;
+    memcpy(&v, value->data, sizeof v);
+    for (int64_t i = 0; i < out->count; i++) to[i] = v;
     return FY_OK;
   }
   for (int64_t i = 0; i < out->count; i++) {

@@ -155,30 +155,72 @@ static fy_code dynamic_stitch_shape(fy_shape_ctx *ctx, fy_error *err) {
 
 // ---------------------------------------------------------------- Roll, Reverse
 // out[i] = in[(i - shift) mod dims], or mirrored along the marked dims: by runs of the last dim.
-static fy_code permute_rows(const fy_tensor *in, fy_tensor *out, const int64_t *shift,
-                            const bool *mirror, fy_error *err) {
-  const int32_t last = in->rank - 1;
-  const int64_t n = in->dims[last];
-  int64_t at[FY_MAX_RANK] = {0};
-  for (int64_t base = 0; base < in->count; base += n) {
-    int64_t from = 0;
-    for (int32_t d = 0; d < last; d++) {
-      const int64_t size = in->dims[d];
-      from = from * size + (mirror[d] ? size - 1 - at[d] : (at[d] - shift[d] + size) % size);
-    }
-    from *= n;
-    if (mirror[last]) {
-      for (int64_t i = 0; i < n; i++) {
-        FY_TRY(fy_copy_run(in->dtype, out->data, base + i, in->data, from + n - 1 - i, 1, err));
-      }
-    } else {
-      const int64_t s = shift[last];
-      FY_TRY(fy_copy_run(in->dtype, out->data, base + s, in->data, from, n - s, err));
-      FY_TRY(fy_copy_run(in->dtype, out->data, base, in->data, from + n - s, s, err));
-    }
-    for (int32_t d = last - 1; d >= 0 && ++at[d] == in->dims[d]; d--) at[d] = 0;
+typedef struct permute_job {
+  const fy_tensor *in;
+  fy_tensor *out;
+  const int64_t *shift;
+  const bool *mirror;
+  fy_code code;  // of strings, which are copied on one thread
+  fy_error *err;
+} permute_job;
+
+// Copies of rows that move by a few bytes: what libc does for long ones (rep movs) is several times
+// slower on some machines when both ends lie that close modulo a page.
+static void copy_moved(char *restrict to, const char *restrict from, size_t n) {
+  for (; n >= 32; n -= 32, to += 32, from += 32) {
+    memcpy(to, from, 32);
+    __asm__ volatile("");  // or the compiler calls memcpy
   }
-  return FY_OK;
+  memcpy(to, from, n);
+}
+
+static fy_code permute_row(const permute_job *j, int64_t row) {
+  const fy_tensor *in = j->in;
+  const int32_t last = in->rank - 1;
+  const int64_t n = in->dims[last], base = row * n;
+  int64_t from = 0, step = n;
+  for (int32_t d = last - 1; d >= 0; d--) {
+    const int64_t size = in->dims[d], at = row % size;
+    from += (j->mirror[d] ? size - 1 - at : (at - j->shift[d] + size) % size) * step;
+    row /= size;
+    step *= size;
+  }
+  if (j->mirror[last]) {
+    for (int64_t i = 0; i < n; i++)
+      FY_TRY(fy_copy_run(in->dtype, j->out->data, base + i, in->data, from + n - 1 - i, 1, j->err));
+    return FY_OK;
+  }
+  const int64_t s = j->shift[last];
+  if (s && fy_dtype_is_plain(in->dtype)) {
+    const size_t size = fy_dtype_storage(in->dtype);
+    const char *row_in = (const char *)in->data + (size_t)from * size;
+    char *row_out = (char *)j->out->data + (size_t)base * size;
+    copy_moved(row_out + (size_t)s * size, row_in, (size_t)(n - s) * size);
+    copy_moved(row_out, row_in + (size_t)(n - s) * size, (size_t)s * size);
+    return FY_OK;
+  }
+  FY_TRY(fy_copy_run(in->dtype, j->out->data, base + s, in->data, from, n - s, j->err));
+  return fy_copy_run(in->dtype, j->out->data, base, in->data, from + n - s, s, j->err);
+}
+static void permute_range(void *arg, int64_t begin, int64_t end) {
+  permute_job *j = arg;
+  for (int64_t row = begin; row < end; row++) {
+    fy_code code = permute_row(j, row);
+    if (code) {
+      j->code = code;
+      return;
+    }
+  }
+}
+static fy_code permute_rows(fy_kernel_ctx *ctx, const fy_tensor *in, fy_tensor *out,
+                            const int64_t *shift, const bool *mirror, fy_error *err) {
+  permute_job j = {.in = in, .out = out, .shift = shift, .mirror = mirror, .err = err};
+  const int64_t n = in->dims[in->rank - 1], rows = in->count / n;
+  if (fy_dtype_is_plain(in->dtype))
+    fy_parallel(ctx, rows, 10 + 0.3 * (double)n, permute_range, &j);
+  else
+    permute_range(&j, 0, rows);
+  return j.code;
 }
 
 static fy_code roll(fy_kernel_ctx *ctx, fy_error *err) {
@@ -206,7 +248,7 @@ static fy_code roll(fy_kernel_ctx *ctx, fy_error *err) {
     shifts[a] = ((shifts[a] + fy_tensor_int(shift, i) % size) % size + size) % size;
   }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  return in->count ? permute_rows(in, out, shifts, mirror, err) : FY_OK;
+  return in->count ? permute_rows(ctx, in, out, shifts, mirror, err) : FY_OK;
 }
 
 static fy_code reverse(fy_kernel_ctx *ctx, fy_error *err) {
@@ -229,7 +271,7 @@ static fy_code reverse(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   if (in->count == 0) return FY_OK;
   if (in->rank == 0) return fy_copy_run(in->dtype, out->data, 0, in->data, 0, 1, err);
-  return permute_rows(in, out, shifts, dims->data, err);
+  return permute_rows(ctx, in, out, shifts, dims->data, err);
 }
 
 static fy_code roll_shape(fy_shape_ctx *ctx, fy_error *err) {

@@ -137,6 +137,11 @@ typedef struct fy_lanes {
   void (*atan2_f32)(const float *y, int64_t step_y, const float *x, int64_t step_x, float *out,
                     int64_t n);
   fy_lanes_16 floats_16[2];
+  // c [m, n] = a [m, k] b [k, n]; complex numbers are pairs.
+  void (*gemm_i32)(const int32_t *a, const int32_t *b, int32_t *c, int64_t m, int64_t k, int64_t n);
+  void (*gemm_i64)(const int64_t *a, const int64_t *b, int64_t *c, int64_t m, int64_t k, int64_t n);
+  void (*gemm_c64)(const float *a, const float *b, float *c, int64_t m, int64_t k, int64_t n);
+  void (*gemm_c128)(const double *a, const double *b, double *c, int64_t m, int64_t k, int64_t n);
   // NULL: the machine has no instructions for them.
   void (*halves_to_floats)(const uint16_t *in, float *out, int64_t n);
   void (*floats_to_halves)(const float *in, uint16_t *out, int64_t n);

@@ -288,43 +288,29 @@ typedef struct bound_job {
 // Half of what is left is left out at a time, for several values at once: each waits for memory at
 // every step, and no branch can be guessed wrong.
 #define AT_ONCE 8
-#define SEARCH(S, m, BELOW)                                                    \
-  {                                                                            \
-    int64_t low[AT_ONCE] = {0}, left = j->n;                                   \
-    for (int64_t half; left > 1; left -= half) {                               \
-      half = left / 2;                                                         \
-      for (int k = 0; k < (m); k++) {                                          \
-        const fy_a_##S x = FY_LD_##S(sorted[low[k] + half - 1]), v = value[k]; \
-        low[k] += half & (0 - (int64_t)(BELOW));                               \
-      }                                                                        \
-    }                                                                          \
-    for (int k = 0; k < (m); k++) {                                            \
-      if (left) {                                                              \
-        const fy_a_##S x = FY_LD_##S(sorted[low[k]]), v = value[k];            \
-        low[k] += (BELOW);                                                     \
-      }                                                                        \
-      fy_index_put(j->out, i + k, low[k]);                                     \
-    }                                                                          \
-  }
-#define BOUND(E, S, _)                                                                            \
-  static void bound_##S(void *arg, int64_t begin, int64_t end) {                                  \
-    const bound_job *j = arg;                                                                     \
-    for (int64_t i = begin, m; i < end; i += m) {                                                 \
-      const int64_t row = i / j->each, stop = (row + 1) * j->each;                                \
-      const fy_t_##S *sorted = (const fy_t_##S *)j->sorted + row * j->n;                          \
-      fy_a_##S value[AT_ONCE];                                                                    \
-      m = (end < stop ? end : stop) - i;                                                          \
-      m = m < AT_ONCE ? 1 : AT_ONCE;                                                              \
-      for (int64_t k = 0; k < m; k++) value[k] = FY_LD_##S(((const fy_t_##S *)j->values)[i + k]); \
-      if (m == 1 && j->upper)                                                                     \
-        SEARCH(S, 1, !(v < x))                                                                    \
-      else if (m == 1)                                                                            \
-        SEARCH(S, 1, x < v)                                                                       \
-      else if (j->upper)                                                                          \
-        SEARCH(S, AT_ONCE, !(v < x))                                                              \
-      else                                                                                        \
-        SEARCH(S, AT_ONCE, x < v)                                                                 \
-    }                                                                                             \
+#define BOUND(E, S, _)                                                            \
+  static void bound_##S(void *arg, int64_t begin, int64_t end) {                  \
+    const bound_job *j = arg;                                                     \
+    const bool upper = j->upper;                                                  \
+    for (int64_t i = begin, m; i < end; i += m) {                                 \
+      const int64_t row = i / j->each, stop = (row + 1) * j->each;                \
+      const fy_t_##S *sorted = (const fy_t_##S *)j->sorted + row * j->n;          \
+      fy_a_##S value[AT_ONCE];                                                    \
+      int64_t low[AT_ONCE] = {0}, left = j->n;                                    \
+      m = (end < stop ? end : stop) - i;                                          \
+      m = m < AT_ONCE ? m : AT_ONCE;                                              \
+      for (int64_t k = 0; k < AT_ONCE; k++)                                       \
+        value[k] = FY_LD_##S(((const fy_t_##S *)j->values)[i + (k < m ? k : 0)]); \
+      for (int64_t half; left > 0; left -= half) {                                \
+        half = left > 1 ? left / 2 : 1;                                           \
+        for (int k = 0; k < AT_ONCE; k++) {                                       \
+          const fy_a_##S x = FY_LD_##S(sorted[low[k] + half - 1]), v = value[k];  \
+          const bool below = upper ? !(v < x) : x < v;                            \
+          low[k] += half & (0 - (int64_t)below);                                  \
+        }                                                                         \
+      }                                                                           \
+      for (int64_t k = 0; k < m; k++) fy_index_put(j->out, i + k, low[k]);        \
+    }                                                                             \
   }
 FY_ORDERED_TYPES(BOUND, _)
 typedef void (*bound_fn)(void *arg, int64_t begin, int64_t end);

@@ -77,6 +77,14 @@ static void row_powers(const lrn_job *j, const float *in, float *norm, float *po
   for (int64_t c = 0; c < n; c++) power[c] = in[c] * in[c];
   window_sums(power, norm, n, a->radius);
   for (int64_t c = 0; c < n; c++) norm[c] = norm[c] * a->alpha + a->bias;
+  if (a->beta == 0.5f) {
+    fy_vec_rsqrt_f32(norm, power, n, NULL);
+    return;
+  }
+  if (a->beta == 1) {
+    for (int64_t c = 0; c < n; c++) power[c] = 1 / norm[c];
+    return;
+  }
   fy_vec_log_f32(norm, power, n, NULL);
   for (int64_t c = 0; c < n; c++) power[c] *= -a->beta;
   fy_vec_exp_f32(power, power, n, NULL);

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "ops/broadcast.h"
 #include "ops/elementwise.h"
+#include "ops/fused.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
@@ -21,7 +22,6 @@ typedef void (*pack_fn)(const void *in, void *out, int64_t rows, int64_t cols, b
 
 #define MADD_REAL(S, acc, x, y) ((acc) + (x) * (y))
 #define MADD_INT(S, acc, x, y)  ((fy_u_##S)(acc) + (fy_u_##S)(x) * (fy_u_##S)(y))
-#define MADD_CPLX(S, acc, x, y) ((acc) + fy_cmul_##S(x, y))
 
 // a [m, k], b [k, n], c [m, n], all of the arithmetic type.
 #define GEMM(E, S, MADD)                                                                  \
@@ -63,8 +63,19 @@ typedef void (*pack_fn)(const void *in, void *out, int64_t rows, int64_t cols, b
     }                                                                                     \
   }
 FY_FULL_REAL_TYPES(GEMM, MADD_REAL)
-FY_COMPLEX_TYPES(GEMM, MADD_CPLX)
-FY_INT_TYPES(GEMM, MADD_INT)
+#define SHORT_INTS(X, ...)      \
+  X(FY_INT8, i8, __VA_ARGS__)   \
+  X(FY_INT16, i16, __VA_ARGS__) \
+  X(FY_UINT8, u8, __VA_ARGS__) X(FY_UINT16, u16, __VA_ARGS__) X(FY_UINT32, u32, __VA_ARGS__)
+SHORT_INTS(GEMM, MADD_INT)
+GEMM(FY_UINT64, u64, MADD_INT)
+// Those of the machine's lanes.
+#define LANES_GEMM(E, S, _)                                                                      \
+  static void gemm_##S(const void *a, const void *b, void *c, int64_t m, int64_t k, int64_t n) { \
+    fy_lanes_best()->gemm_##S(a, b, c, m, k, n);                                                 \
+  }
+FY_INDEX_TYPES(LANES_GEMM, _)
+FY_COMPLEX_TYPES(LANES_GEMM, _)
 
 // out [rows, cols] in the arithmetic type; in is [cols, rows] when |transpose|.
 #define NO_CONJ(S, x) (x)

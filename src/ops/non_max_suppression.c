@@ -59,18 +59,26 @@ static candidate pop(suppression *s) {
   return top;
 }
 
+// Of numbers that do not compare, the first.
+static inline float lower(float a, float b) {
+  return b < a ? b : a;
+}
+static inline float upper(float a, float b) {
+  return a < b ? b : a;
+}
+
 // Intersection over union; corners may come in any order.
 static float similarity(const suppression *s, int32_t i, int32_t j) {
   if (s->overlaps) return s->overlaps[(int64_t)i * s->n + j];
   const float *a = s->boxes + 4 * (int64_t)i, *b = s->boxes + 4 * (int64_t)j;
-  const float ay0 = fminf(a[0], a[2]), ax0 = fminf(a[1], a[3]);
-  const float ay1 = fmaxf(a[0], a[2]), ax1 = fmaxf(a[1], a[3]);
-  const float by0 = fminf(b[0], b[2]), bx0 = fminf(b[1], b[3]);
-  const float by1 = fmaxf(b[0], b[2]), bx1 = fmaxf(b[1], b[3]);
+  const float ay0 = lower(a[0], a[2]), ax0 = lower(a[1], a[3]);
+  const float ay1 = upper(a[0], a[2]), ax1 = upper(a[1], a[3]);
+  const float by0 = lower(b[0], b[2]), bx0 = lower(b[1], b[3]);
+  const float by1 = upper(b[0], b[2]), bx1 = upper(b[1], b[3]);
   const float area_a = (ay1 - ay0) * (ax1 - ax0), area_b = (by1 - by0) * (bx1 - bx0);
   if (area_a <= 0 || area_b <= 0) return 0;
-  const float h = fmaxf(fminf(ay1, by1) - fmaxf(ay0, by0), 0);
-  const float w = fmaxf(fminf(ax1, bx1) - fmaxf(ax0, bx0), 0);
+  const float h = upper(lower(ay1, by1) - upper(ay0, by0), 0);
+  const float w = upper(lower(ax1, bx1) - upper(ax0, bx0), 0);
   return h * w / (area_a + area_b - h * w);
 }
 
@@ -86,7 +94,10 @@ static void suppress(suppression *s) {
     bool dropped = false;
     for (int64_t j = s->count - 1; j >= c.compared; j--) {
       const float overlap = similarity(s, c.box, s->chosen[j]);
-      c.score *= soft || overlap <= s->threshold ? expf(scale * overlap * overlap) : 0;
+      if (soft)
+        c.score *= expf(scale * overlap * overlap);
+      else if (!(overlap <= s->threshold))
+        c.score *= 0;
       if (!soft && overlap > s->threshold) {
         dropped = true;
         break;

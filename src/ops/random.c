@@ -14,6 +14,7 @@
 #include "ops/random.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
+#include "ops/vecmath.h"
 
 uint64_t fy_random_entropy(void) {
   uint64_t bits = 0;
@@ -375,25 +376,20 @@ static fy_code pick_classes(fy_kernel_ctx *ctx, fy_philox generator, fy_tensor *
   for (int64_t b = 0; b < logits->dims[0]; b++) {
     double top = -INFINITY, total = 0;
     for (int64_t c = 0; c < classes; c++) {
-      const double x = fy_tensor_double(logits, b * classes + c);
-      if (isfinite(x) && x > top) top = x;
+      sums[c] = logits->dtype == FY_FLOAT ? (double)((const float *)logits->data)[b * classes + c]
+                                          : fy_tensor_double(logits, b * classes + c);
+      if (isfinite(sums[c]) && sums[c] > top) top = sums[c];
     }
-    for (int64_t c = 0; c < classes; c++) {
-      const double x = fy_tensor_double(logits, b * classes + c);
-      if (isfinite(x)) total += exp(x - top);
-      sums[c] = total;
-    }
+    for (int64_t c = 0; c < classes; c++) sums[c] = isfinite(sums[c]) ? sums[c] - top : -INFINITY;
+    fy_vec_exp_f64(sums, sums, classes, NULL);
+    for (int64_t c = 0; c < classes; c++) sums[c] = total += sums[c];
     for (int64_t i = 0; i < samples; i++) {
       const uint32_t x0 = fy_philox_single(&from), x1 = fy_philox_single(&from);
       const double find = fy_bits_to_unit_double(x0, x1) * total;
-      int64_t low = 0, high = classes;
-      while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (find < sums[middle]) {
-          high = middle;
-        } else {
-          low = middle + 1;
-        }
+      int64_t low = 0;
+      for (int64_t left = classes, half; left > 0; left -= half) {
+        half = left > 1 ? left / 2 : 1;
+        low += half & (0 - (int64_t) !(find < sums[low + half - 1]));
       }
       if (out->dtype == FY_INT32) {
         ((int32_t *)out->data)[b * samples + i] = (int32_t)low;

@@ -24,12 +24,16 @@ typedef void (*add_fn)(const void *in, int64_t n, void *acc);  // acc[i] = acc[i
 typedef void (*start_fn)(void *acc, int64_t n);                // acc[i] = identity
 typedef void (*finish_fn)(const void *acc, void *out, int64_t n, int64_t reduced);
 
+// acc[r] = reduce(in[r * n .. (r + 1) * n)): many rows that follow each other, as |row| would.
+typedef void (*rows_fn)(const void *in, int64_t n, int64_t rows, void *acc);
+
 typedef struct reduce_loops {
   row_fn row;
   add_fn add;
   start_fn start;
   finish_fn finish;
   size_t acc_size;
+  rows_fn rows;  // may be NULL
 } reduce_loops;
 
 // Which types get clones: those that a baseline machine does worse than it reads them.
@@ -110,6 +114,9 @@ typedef struct reduce_loops {
   }
 #define REDUCE_ENTRY_SIZED(E, S, name, ACC) \
   [E] = {name##_row_##S, name##_add_##S, name##_start_##S, name##_finish_##S, sizeof(ACC)},
+#define REDUCE_ENTRY_ROWS(E, S, name)                           \
+  [E] = {name##_row_##S,    name##_add_##S,   name##_start_##S, \
+         name##_finish_##S, sizeof(fy_a_##S), (E) == FY_FLOAT ? name##_rows_f32 : NULL},
 #define REDUCE_ENTRY(E, S, name) REDUCE_ENTRY_SIZED(E, S, name, fy_a_##S)
 
 #define JUST(S, x)          (x)
@@ -158,6 +165,47 @@ typedef struct reduce_loops {
 #define WIDE_REALS(X, ...)          \
   X(FY_BFLOAT16, bf16, __VA_ARGS__) \
   FY_FULL_REAL_TYPES(X, __VA_ARGS__)
+// Rows of floats with all accumulators in registers; the same steps as those of _tree_f32.
+typedef float floats8 __attribute__((vector_size(32)));
+typedef int32_t ints8 __attribute__((vector_size(32)));
+#define SHORT_ROWS(name, COMBINE, IDENTITY)                                                  \
+  FY_CLONES static void name##_rows_f32(const void *pi, int64_t n, int64_t rows, void *pa) { \
+    const float *in = pi;                                                                    \
+    float *acc = pa;                                                                         \
+    for (int64_t r = 0; r < rows; r++, in += n) {                                            \
+      const float id = IDENTITY;                                                             \
+      const floats8 ids = {id, id, id, id, id, id, id, id};                                  \
+      floats8 a = ids, b = ids, c = ids, d = ids, y;                                         \
+      int64_t i = 0;                                                                         \
+      for (; i + LANES <= n; i += LANES) {                                                   \
+        memcpy(&y, in + i, sizeof y), a = COMBINE(a, y);                                     \
+        memcpy(&y, in + i + 8, sizeof y), b = COMBINE(b, y);                                 \
+        memcpy(&y, in + i + 16, sizeof y), c = COMBINE(c, y);                                \
+        memcpy(&y, in + i + 24, sizeof y), d = COMBINE(d, y);                                \
+      }                                                                                      \
+      if (i < n) {                                                                           \
+        floats8 rest[4] = {ids, ids, ids, ids};                                              \
+        memcpy(rest, in + i, (size_t)(n - i) * sizeof *in);                                  \
+        a = COMBINE(a, rest[0]), b = COMBINE(b, rest[1]);                                    \
+        c = COMBINE(c, rest[2]), d = COMBINE(d, rest[3]);                                    \
+      }                                                                                      \
+      a = COMBINE(a, c), b = COMBINE(b, d), a = COMBINE(a, b);                               \
+      y = (floats8){a[4], a[5], a[6], a[7]}, a = COMBINE(a, y);                              \
+      y = (floats8){a[2], a[3]}, a = COMBINE(a, y);                                          \
+      y = (floats8){a[1]}, a = COMBINE(a, y);                                                \
+      acc[r] = a[0];                                                                         \
+    }                                                                                        \
+  }
+#define PLUS_8(x, y)    ((x) + (y))
+#define TIMES_8(x, y)   ((x) * (y))
+#define PICK_8(m, y, x) ((floats8)(((ints8)(y) & (m)) | ((ints8)(x) & ~(m))))
+#define MAX_8(x, y)     PICK_8(((x) < (y)) | ((y) != (y)), y, x)
+#define MIN_8(x, y)     PICK_8(((y) < (x)) | ((y) != (y)), y, x)
+SHORT_ROWS(sum, PLUS_8, 0.0f)
+SHORT_ROWS(prod, TIMES_8, 1.0f)
+SHORT_ROWS(max, MAX_8, -INFINITY)
+SHORT_ROWS(min, MIN_8, INFINITY)
+
 WIDE_REALS(LOOPS, sum, PLUS, 0, JUST)
 HALF_LOOPS(sum)
 FY_COMPLEX_TYPES(LOOPS, sum, PLUS, 0, JUST)
@@ -209,16 +257,17 @@ FY_UNSIGNED_TYPES(LOOPS_MEAN, uint64_t, MEAN_UINT)
 #define MEAN_CPLX(S, x) ((x) / (fy_r_##S)reduced)
 FY_REAL_TYPES(MEAN_FINISH, MEAN_REAL)
 FY_COMPLEX_TYPES(MEAN_FINISH, MEAN_CPLX)
-#define MEAN_ENTRY(E, S, name) \
-  [E] = {sum_row_##S, sum_add_##S, sum_start_##S, mean_finish_##S, sizeof(fy_a_##S)},
+#define MEAN_ENTRY(E, S, name)                             \
+  [E] = {sum_row_##S,     sum_add_##S,      sum_start_##S, \
+         mean_finish_##S, sizeof(fy_a_##S), (E) == FY_FLOAT ? sum_rows_f32 : NULL},
 
-static const reduce_loops sum_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(REDUCE_ENTRY, sum)};
+static const reduce_loops sum_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(REDUCE_ENTRY_ROWS, sum)};
 #define MEAN_WIDE_ENTRY(E, S, _) REDUCE_ENTRY_SIZED(E, S, mean, int64_t)
 static const reduce_loops mean_table[FY_DTYPE_COUNT] = {
     FY_REAL_TYPES(MEAN_ENTRY, _) FY_COMPLEX_TYPES(MEAN_ENTRY, _) FY_INT_TYPES(MEAN_WIDE_ENTRY, _)};
-static const reduce_loops prod_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(REDUCE_ENTRY, prod)};
-static const reduce_loops max_table[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(REDUCE_ENTRY, max)};
-static const reduce_loops min_table[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(REDUCE_ENTRY, min)};
+static const reduce_loops prod_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(REDUCE_ENTRY_ROWS, prod)};
+static const reduce_loops max_table[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(REDUCE_ENTRY_ROWS, max)};
+static const reduce_loops min_table[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(REDUCE_ENTRY_ROWS, min)};
 static const reduce_loops all_table[FY_DTYPE_COUNT] = {REDUCE_ENTRY(FY_BOOL, b, all)};
 static const reduce_loops any_table[FY_DTYPE_COUNT] = {REDUCE_ENTRY(FY_BOOL, b, any)};
 
@@ -330,6 +379,11 @@ static void reduce_to_elements(void *arg, int64_t begin, int64_t end) {
   _Alignas(16) char acc[64 * 16];
   for (int64_t o = begin; rows == 1 && o < end; o += 64) {  // rows that follow each other
     const int64_t n = end - o < 64 ? end - o : 64;
+    if (j->loops->rows && p->inner <= BLOCK) {
+      j->loops->rows(j->in + (size_t)(o * p->inner) * j->size, p->inner, n, acc);
+      j->loops->finish(acc, j->out + (size_t)o * j->size, n, p->per_output);
+      continue;
+    }
     j->loops->start(acc, n);
     for (int64_t i = 0; i < n; i++)
       j->loops->row(j->in + (size_t)((o + i) * p->inner) * j->size, p->inner,

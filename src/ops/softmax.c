@@ -17,110 +17,91 @@ typedef struct softmax_job {
   bool log;
 } softmax_job;
 
-#define SOFTMAX(E, S, _)                                             \
-  static void softmax_##S(void *arg, int64_t begin, int64_t end) {   \
-    const softmax_job *j = arg;                                      \
-    for (int64_t r = begin; r < end; r++) {                          \
-      const fy_t_##S *in = (const fy_t_##S *)j->in + r * j->cols;    \
-      fy_t_##S *out = (fy_t_##S *)j->out + r * j->cols;              \
-      fy_a_##S top = FY_LD_##S(in[0]), sum = 0;                      \
-      for (int64_t c = 1; c < j->cols; c++) {                        \
-        const fy_a_##S x = FY_LD_##S(in[c]);                         \
-        top = x > top ? x : top;                                     \
-      }                                                              \
-      if (j->log) {                                                  \
-        for (int64_t c = 0; c < j->cols; c++) {                      \
-          sum += FY_MATH_##S(exp)(FY_LD_##S(in[c]) - top);           \
-        }                                                            \
-        const fy_a_##S shift = FY_MATH_##S(log)(sum);                \
-        for (int64_t c = 0; c < j->cols; c++) {                      \
-          out[c] = FY_ST_##S(FY_LD_##S(in[c]) - top - shift);        \
-        }                                                            \
-        continue;                                                    \
-      }                                                              \
-      for (int64_t c = 0; c < j->cols; c++) {                        \
-        const fy_a_##S x = FY_MATH_##S(exp)(FY_LD_##S(in[c]) - top); \
-        sum += x;                                                    \
-        out[c] = FY_ST_##S(x);                                       \
-      }                                                              \
-      const fy_a_##S scale = 1 / sum;                                \
-      for (int64_t c = 0; c < j->cols; c++) {                        \
-        out[c] = FY_ST_##S(FY_LD_##S(out[c]) * scale);               \
-      }                                                              \
-    }                                                                \
+// The maximum and the sum of a row in strands, which the compiler keeps in vectors. A NaN may be lost
+// by the maximum, but not by the sum.
+#define STRANDS 32
+#define BLOCK   512  // elements of several short rows
+#define ROWS_OF(S, T)                                                                              \
+  FY_CLONES static T highest_##S(const T *x, int64_t n) {                                          \
+    T top[STRANDS], best = x[0];                                                                   \
+    int64_t i = 0;                                                                                 \
+    if (n >= STRANDS) {                                                                            \
+      for (int k = 0; k < STRANDS; k++) top[k] = x[k];                                             \
+      for (i = STRANDS; i + STRANDS <= n; i += STRANDS)                                            \
+        for (int k = 0; k < STRANDS; k++) top[k] = x[i + k] > top[k] ? x[i + k] : top[k];          \
+      for (int k = 0; k < STRANDS; k++) best = top[k] > best ? top[k] : best;                      \
+    }                                                                                              \
+    for (; i < n; i++) best = x[i] > best ? x[i] : best;                                           \
+    return best;                                                                                   \
+  }                                                                                                \
+  FY_CLONES static T total_##S(const T *x, int64_t n) {                                            \
+    T sum = 0;                                                                                     \
+    int64_t i = 0;                                                                                 \
+    if (n >= STRANDS) {                                                                            \
+      T part[STRANDS];                                                                             \
+      for (int k = 0; k < STRANDS; k++) part[k] = x[k];                                            \
+      for (i = STRANDS; i + STRANDS <= n; i += STRANDS)                                            \
+        for (int k = 0; k < STRANDS; k++) part[k] += x[i + k];                                     \
+      for (int k = 0; k < 16; k++) part[k] += part[k + 16];                                        \
+      for (int k = 0; k < 8; k++) part[k] += part[k + 8];                                          \
+      for (int k = 0; k < 8; k++) sum += part[k];                                                  \
+    }                                                                                              \
+    for (; i < n; i++) sum += x[i];                                                                \
+    return sum;                                                                                    \
+  }                                                                                                \
+  FY_CLONES static void minus_##S(const T *in, T *out, int64_t n, T less) {                        \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = in[i] - less;                               \
+  }                                                                                                \
+  FY_CLONES static void times_##S(T *out, int64_t n, T by) {                                       \
+    for (int64_t i = 0; i < n; i++) out[i] *= by;                                                  \
+  }                                                                                                \
+  /* out = exp(in - the row's maximum), |rows| rows at once; the maxima go to |tops|. */           \
+  static void exps_##S(const T *in, T *out, T *tops, int64_t rows, int64_t n) {                    \
+    for (int64_t r = 0; r < rows; r++) {                                                           \
+      tops[r] = highest_##S(in + r * n, n);                                                        \
+      minus_##S(in + r * n, out + r * n, n, tops[r]);                                              \
+    }                                                                                              \
+    fy_vec_exp_##S(out, out, rows *n, NULL);                                                       \
+  }                                                                                                \
+  static void log_rows_##S(const T *in, T *out, int64_t rows, int64_t n) {                         \
+    T tops[BLOCK], e[BLOCK], sums[BLOCK];                                                          \
+    if (n < BLOCK) {                                                                               \
+      exps_##S(in, e, tops, rows, n);                                                              \
+      for (int64_t r = 0; r < rows; r++) sums[r] = total_##S(e + r * n, n);                        \
+    } else {                                                                                       \
+      tops[0] = highest_##S(in, n);                                                                \
+      sums[0] = 0;                                                                                 \
+      for (int64_t c = 0; c < n; c += BLOCK) {                                                     \
+        const int64_t m = n - c < BLOCK ? n - c : BLOCK;                                           \
+        minus_##S(in + c, e, m, tops[0]);                                                          \
+        fy_vec_exp_##S(e, e, m, NULL);                                                             \
+        sums[0] += total_##S(e, m);                                                                \
+      }                                                                                            \
+    }                                                                                              \
+    fy_vec_log_##S(sums, sums, rows, NULL);                                                        \
+    for (int64_t r = 0; r < rows; r++) {                                                           \
+      minus_##S(in + r * n, out + r * n, n, tops[r]);                                              \
+      minus_##S(out + r * n, out + r * n, n, sums[r]);                                             \
+    }                                                                                              \
+  }                                                                                                \
+  static void softmax_##S(void *arg, int64_t begin, int64_t end) {                                 \
+    const softmax_job *j = arg;                                                                    \
+    const int64_t n = j->cols, most = n < BLOCK ? BLOCK / n : 1;                                   \
+    T tops[BLOCK];                                                                                 \
+    for (int64_t r0 = begin; r0 < end; r0 += most) {                                               \
+      const int64_t rows = end - r0 < most ? end - r0 : most;                                      \
+      const T *in = (const T *)j->in + r0 * n;                                                     \
+      T *out = (T *)j->out + r0 * n;                                                               \
+      if (j->log) {                                                                                \
+        log_rows_##S(in, out, rows, n);                                                            \
+        continue;                                                                                  \
+      }                                                                                            \
+      exps_##S(in, out, tops, rows, n);                                                            \
+      for (int64_t r = 0; r < rows; r++) times_##S(out + r * n, n, 1 / total_##S(out + r * n, n)); \
+    }                                                                                              \
   }
-SOFTMAX(FY_DOUBLE, f64, _)
-
-// The maximum and the sum of a row of floats in eight strands, which the compiler keeps in vectors.
-// A NaN may be lost by the maximum, but not by the sum.
-#define STRANDS 8
-FY_CLONES static float highest(const float *x, int64_t n) {
-  float top[STRANDS], best = x[0];
-  int64_t i = 0;
-  for (int k = 0; k < STRANDS; k++) top[k] = x[0];
-  for (; i + STRANDS <= n; i += STRANDS)
-    for (int k = 0; k < STRANDS; k++) top[k] = x[i + k] > top[k] ? x[i + k] : top[k];
-  for (; i < n; i++) best = x[i] > best ? x[i] : best;
-  for (int k = 0; k < STRANDS; k++) best = top[k] > best ? top[k] : best;
-  return best;
-}
-FY_CLONES static float total(const float *x, int64_t n) {
-  float part[STRANDS] = {0}, sum = 0;
-  int64_t i = 0;
-  for (; i + STRANDS <= n; i += STRANDS)
-    for (int k = 0; k < STRANDS; k++) part[k] += x[i + k];
-  for (; i < n; i++) sum += x[i];
-  for (int k = 0; k < STRANDS; k++) sum += part[k];
-  return sum;
-}
-
-// out = exp(in - the row's maximum), |rows| rows at once; the maxima go to |tops|.
-#define BLOCK 512  // elements of several short rows
-static void exps(const float *in, float *out, float *tops, int64_t rows, int64_t n) {
-  for (int64_t r = 0; r < rows; r++) {
-    const float top = tops[r] = highest(in + r * n, n);
-    for (int64_t c = r * n; c < (r + 1) * n; c++) out[c] = in[c] - top;
-  }
-  fy_vec_exp_f32(out, out, rows * n, NULL);
-}
-
-static void softmax_f32(void *arg, int64_t begin, int64_t end) {
-  const softmax_job *j = arg;
-  const int64_t n = j->cols, most = n < BLOCK ? BLOCK / n : 1;
-  float tops[BLOCK], e[BLOCK];
-  for (int64_t r0 = begin; r0 < end; r0 += most) {
-    const int64_t rows = end - r0 < most ? end - r0 : most;
-    const float *in = (const float *)j->in + r0 * n;
-    float *out = (float *)j->out + r0 * n;
-    if (!j->log) {
-      exps(in, out, tops, rows, n);
-      for (int64_t r = 0; r < rows; r++) {
-        const float scale = 1 / total(out + r * n, n);
-        for (int64_t c = r * n; c < (r + 1) * n; c++) out[c] *= scale;
-      }
-      continue;
-    }
-    if (n < BLOCK) {
-      exps(in, e, tops, rows, n);
-      float sums[BLOCK];
-      for (int64_t r = 0; r < rows; r++) sums[r] = total(e + r * n, n);
-      fy_vec_log_f32(sums, sums, rows, NULL);
-      for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = r * n; c < (r + 1) * n; c++) out[c] = in[c] - tops[r] - sums[r];
-      continue;
-    }
-    const float top = highest(in, n);
-    float sum = 0;
-    for (int64_t c = 0; c < n; c += BLOCK) {
-      const int64_t m = n - c < BLOCK ? n - c : BLOCK;
-      for (int64_t k = 0; k < m; k++) e[k] = in[c + k] - top;
-      fy_vec_exp_f32(e, e, m, NULL);
-      sum += total(e, m);
-    }
-    const float shift = logf(sum);
-    for (int64_t c = 0; c < n; c++) out[c] = in[c] - top - shift;
-  }
-}
+ROWS_OF(f32, float)
+ROWS_OF(f64, double)
 
 // 16-bit floats, in blocks of floats. An exponential is rounded once before it is scaled.
 #define SOFTMAX_16(S, WIDEN, NARROW)                                                       \
@@ -135,7 +116,7 @@ static void softmax_f32(void *arg, int64_t begin, int64_t end) {
       for (int64_t at = 0; at < n; at += BLOCK) {                                          \
         const int64_t m = n - at < BLOCK ? n - at : BLOCK;                                 \
         WIDEN(in + at, x, m);                                                              \
-        const float here = highest(x, m);                                                  \
+        const float here = highest_f32(x, m);                                              \
         top = here > top ? here : top;                                                     \
       }                                                                                    \
       for (int64_t at = 0; at < n; at += BLOCK) {                                          \
@@ -143,7 +124,7 @@ static void softmax_f32(void *arg, int64_t begin, int64_t end) {
         WIDEN(in + at, x, m);                                                              \
         for (int64_t k = 0; k < m; k++) x[k] -= top;                                       \
         fy_vec_exp_f32(x, x, m, NULL);                                                     \
-        sum += total(x, m);                                                                \
+        sum += total_f32(x, m);                                                            \
         if (!j->log) NARROW(x, out + at, m);                                               \
       }                                                                                    \
       const float scale = 1 / sum, shift = logf(sum);                                      \

@@ -5,6 +5,7 @@
 
 #include "ops/strided.h"
 
+#include "ops/typed.h"
 #include "ops/values.h"
 
 #define TILE 16
@@ -55,6 +56,15 @@ TILED(uint32_t)
 TILED(uint64_t)
 TILED(bytes16)
 
+FY_CLONES static void backwards(const plane *p, uint32_t *restrict out,
+                                const uint32_t *restrict in) {
+  for (int64_t r = 0; r < p->rows; r++) {
+    uint32_t *o = out + r * p->row_stride_out;
+    const uint32_t *i = in + r * p->row_stride_in;
+    for (int64_t c = 0; c < p->cols; c++) o[c] = i[-c];
+  }
+}
+
 static fy_code copy_plane(const copy_job *j, char *out, const char *in) {
   const plane *p = &j->plane;
   if (!fy_dtype_is_plain(j->type)) {
@@ -73,6 +83,10 @@ static fy_code copy_plane(const copy_job *j, char *out, const char *in) {
              in + (ptrdiff_t)(r * p->row_stride_in) * (ptrdiff_t)j->size,
              (size_t)p->cols * j->size);
     }
+    return FY_OK;
+  }
+  if (p->col_stride_in == -1 && j->size == 4) {
+    backwards(p, (void *)out, (const void *)in);
     return FY_OK;
   }
   switch (j->size) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // trig.h: sin and cos of a float, by arithmetic that a compiler turns into vectors: the argument less
 // a multiple of pi/2 and a polynomial, both in double, so that the result is the nearest float but
-// for one in some thousands. The loops of ops and the fused kernel use the same.
+// for one in some thousands. For lanes without fused multiply-add (lanes_trig.inc).
 
 #ifndef FY_OPS_TRIG_H
 #define FY_OPS_TRIG_H
@@ -43,7 +43,7 @@ static inline float fy_trig_near(float v, int64_t quarter) {
   return (float)y;
 }
 static inline float fy_trig_sin(float x) {
-  return fy_trig_far(x) ? sinf(x) : fy_trig_near(x, 0);
+  return fy_trig_far(x) ? sinf(x) : x == 0 ? x : fy_trig_near(x, 0);  // -0 stays
 }
 static inline float fy_trig_cos(float x) {
   return fy_trig_far(x) ? cosf(x) : fy_trig_near(x, 1);

@@ -153,6 +153,8 @@ static bool is_float_like(fy_dtype t) {
 }
 
 int64_t fy_tensor_int(const fy_tensor *t, int64_t i) {
+  if (t->dtype == FY_INT32) return ((const int32_t *)t->data)[i];  // nearly always
+  if (t->dtype == FY_INT64) return ((const int64_t *)t->data)[i];
   if (!is_float_like(t->dtype)) return fy_element_int(t->dtype, t->data, i);
   double d = fy_tensor_double(t, i);
   if (d != d) return 0;
