@@ -19,6 +19,7 @@ libjpeg-dev           reads and writes JPEG images (*)
 libpng-dev            reads and writes PNG images (*)
 libgif-dev            reads GIF images (*)
 ocl-icd-opencl-dev    talks to OpenCL devices (*)
+libclblast1           large products of matrices on OpenCL devices, opened at run time (*)
 pocl-opencl-icd       an OpenCL device on the CPU, so that the OpenCL tests run anywhere (*)
 '
 check_packages='

@@ -30,6 +30,8 @@ ALLOWED = [
      r".*", r"variant",
      "the same copy loop as the variants shown for GatherV2, Pack, Slice and SparseSlice; TensorFlow "
      "refuses or aborts where elements would have to be made or written"),
+    (r"AssignVariableOp", r"dtype", r"variant|float4_e2m1fn|u?int2",
+     "moved as a whole like every other type, whatever its elements are"),
     (r"ResourceApply.*", r"T", r"half", "TensorFlow's result depends on its vector width"),
     (r"Round", r"T", r"int.*", "TensorFlow rounds every integer to 0"),
     (r"Resource(Gather|StridedSliceAssign)", r".*", r"qu?int.*",

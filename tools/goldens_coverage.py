@@ -37,6 +37,10 @@ class Old(Case):
                 a.b = value
             elif isinstance(value, int):
                 a.i = value
+            elif isinstance(value, float):
+                a.f = value
+            elif isinstance(value, list):
+                a.list.i.extend(value)
             elif isinstance(value, str):
                 a.s = value.encode()
             elif isinstance(value, tf.TensorShape):
@@ -245,6 +249,56 @@ def few(out):
         c.run(targets=[raw.AssignVariableOp(resource=p, value=[1., 2.]), raw.AssignVariableOp(resource=q, value=3)])
         c.run(read.outputs)
         c.run(c.graph.create_op("IsResourceHandleRefCounting", [p], [tf.bool]).outputs)
+        weak = c.graph.create_op("MakeWeakResourceHandle", [p], [tf.resource]).outputs[0]
+        c.run([raw.ReadVariableOp(resource=weak, dtype=tf.float32)])
+
+
+def old_kernels(out):
+    """Ops that graphs may no longer hold, in every type."""
+    with Old(out, "BatchNormWithGlobalNormalization", 8) as c:
+        rng = np.random.RandomState(3)
+        kw = dict(variance_epsilon=.25)
+        runs = []
+        for t in [tf.float32, tf.float64, tf.half]:
+            for scale in [True, False]:
+                s = "%s_%d" % (t.name, scale)
+                for name, shape in [("t", [2, 1, 2, 3]), ("m", [3]), ("v", [3]), ("b", [3]), ("g", [3]), ("d", [2, 1, 2, 3])]:
+                    value = rng.randint(1, 9, shape)
+                    c.const(name + s, value, t)
+                c.node("BatchNormWithGlobalNormalization", "y" + s, *[n + s for n in "tmvbg"], T=t,
+                       scale_after_normalization=scale, **kw)
+                c.node("BatchNormWithGlobalNormalizationGrad", "z" + s, *[n + s for n in "tmvgd"], T=t,
+                       scale_after_normalization=scale, **kw)
+                runs += [["y" + s], ["z%s:%d" % (s, i) for i in range(5)]]
+        c.load()
+        for names in runs:
+            c.run(c.get(*names))
+    with Old(out, "Conv3DBackprop", 9) as c:
+        rng = np.random.RandomState(4)
+        runs = []
+        for t in [tf.float32, tf.float64, tf.half]:
+            for name, shape in [("x", [1, 3, 4, 3, 2]), ("f", [2, 2, 1, 2, 3]), ("d", [1, 3, 2, 3, 3])]:
+                c.const(name + t.name, rng.randint(-3, 4, shape), t)
+            n = t.name
+            for op in ["Input", "Filter"]:
+                c.node("Conv3DBackprop" + op, op + n, "x" + n, "f" + n, "d" + n, T=t, padding="SAME",
+                       strides=[1, 1, 2, 1, 1])
+                runs.append(op + n)
+        c.load()
+        for name in runs:
+            c.run(c.get(name))
+    with Case(out, "GenerateVocabRemapping") as c:
+        new, old = "/tmp/ferry_state_goldens/new_vocab", "/tmp/ferry_state_goldens/old_vocab"
+        words = ph(tf.string)
+        c.run(targets=[raw.WriteFile(filename=new, contents="a\nb\nc\nd\n")])
+        write_old = raw.WriteFile(filename=old, contents=words)
+        for text in [b"c\na\nz\n", b"c\r\na\r\nz", b"", b"a\n\nb", b"a\nb\na\n"]:
+            c.run(targets=[write_old], feeds={words: text})
+            for kw in [dict(num_new_vocab=4), dict(new_vocab_offset=1, num_new_vocab=2),
+                       dict(num_new_vocab=4, old_vocab_size=1), dict(new_vocab_offset=3, num_new_vocab=3),
+                       dict(num_new_vocab=0), dict(num_new_vocab=4, old_vocab_size=9)]:
+                kw = dict(dict(new_vocab_offset=0, old_vocab_size=-1), **kw)
+                c.run(list(raw.GenerateVocabRemapping(new_vocab_file=new, old_vocab_file=old, **kw)))
 
 
 def strings(values):
@@ -296,7 +350,7 @@ if __name__ == "__main__":
     v1.disable_eager_execution()
     os.makedirs("/tmp/ferry_state_goldens", exist_ok=True)
     made = []
-    for group in [tensor_arrays, readers, few, flow]:
+    for group in [tensor_arrays, readers, few, flow, old_kernels]:
         group(made)
     # names that count up in the whole process
     made = [re.sub(r"^(error 3 TensorArray )\w+ has", r"\1has", text) for text in made]

@@ -8,6 +8,7 @@ hold are in goldens_coverage.py.
 """
 import sys
 
+import goldens_dtypes as d
 import goldens_ragged as r
 import numpy as np
 import tensorflow as tf
@@ -127,7 +128,15 @@ def composites():
         case("CompositeTensorVariantToComponents", v, outputs=n, Tcomponents=wanted, **kw)
 
 
-FAMILIES = {f.__name__: f for f in (conv, fused_pads, summaries, regressions, composites)}
+def assigns():
+    for op in ("AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp"):
+        for t in d.types(op, "dtype"):
+            if t in d.INTS + d.REAL + d.COMPLEX + [tf.string, tf.bool] + d.QUANTIZED + d.F8 + d.I4:
+                more = dict(validate_shape=False) if op == "AssignVariableOp" else {}
+                d.step(op, d.any_data(t, [2]), [d.any_data(t, [2])], **more)
+
+
+FAMILIES = {f.__name__: f for f in (conv, fused_pads, summaries, regressions, composites, assigns)}
 
 if __name__ == "__main__":
     g.rng.seed(31)

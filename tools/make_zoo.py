@@ -40,6 +40,20 @@ def as_bytes(v):
   return np.array(flat, dtype="S%d" % max([len(x) for x in flat] + [1])).reshape(v.shape)
 
 
+def parts_of(infos):
+  """{key: tensor name}; of sparse and ragged values the parts, named as Ferry names them."""
+  out = {}
+  for k, v in infos.items():
+    c = v.coo_sparse
+    if v.name:
+      out[k] = v.name
+    elif c.values_tensor_name:
+      out.update({k + "/indices": c.indices_tensor_name, k + "/values": c.values_tensor_name, k + "/dense_shape": c.dense_shape_tensor_name})
+    for i, part in enumerate(v.composite_tensor.components):
+      out["%s/%s" % (k, "row_splits_%d" % (i - 1) if i else "flat_values")] = part.name
+  return out
+
+
 def golden(name, runs):
   """runs: list of (signature, {key: array})."""
   path = os.path.join(ZOO, name)
@@ -49,8 +63,8 @@ def golden(name, runs):
     meta = tf1.saved_model.load(s, [tf1.saved_model.SERVING], path)
     for i, (sig, feeds) in enumerate(runs):
       d = meta.signature_def[sig]
-      want = {k: v.name for k, v in d.outputs.items()}
-      got = s.run(want, {d.inputs[k].name: v for k, v in feeds.items()})
+      want, ins = parts_of(d.outputs), parts_of(d.inputs)
+      got = s.run(want, {ins[k]: v for k, v in feeds.items()})
       for k, v in feeds.items():
         out["%d|%s|in|%s" % (i, sig, k)] = as_bytes(v)
       for k, v in got.items():
@@ -427,6 +441,19 @@ def tf1_nested():
     case = tf1.case([(n < 2, lambda: x), (n < 3, lambda: -x)], default=lambda: x * 3)
     return {"x": x, "n": n}, {"y": y, "steps": steps.stack(), "case": case, "slope": tf1.gradients(tf.reduce_sum(y), [x])[0]}, None
   tf1_model("tf1_nested", build, [{"x": normal(2, 3), "n": np.int32(k)} for k in (1, 2, 4)])
+
+
+@maker
+def tf1_composite():
+  def build():
+    s = tf1.sparse_placeholder(tf.float32, [None, 4], "s")
+    r = tf1.ragged.placeholder(tf.float32, 1, [], name="r")
+    w = tf1.get_variable("w", initializer=np.arange(8, dtype=np.float32).reshape(4, 2))
+    return {"s": s, "r": r}, {"product": tf1.sparse.sparse_dense_matmul(s, w), "sums": tf.reduce_sum(r, 1), "twice": r * 2.,
+                              "top": tf1.sparse.slice(s, [0, 0], [1, 4])}, None
+  tf1_model("tf1_composite", build, [{"s/indices": np.array([[0, 1], [1, 3]], np.int64), "s/values": np.array([2., 3.], np.float32),
+                                      "s/dense_shape": np.array([2, 4], np.int64), "r/flat_values": np.array([1., 2., 4.], np.float32),
+                                      "r/row_splits_0": np.array([0, 1, 1, 3], np.int64)}])
 
 
 def main():

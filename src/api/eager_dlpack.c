@@ -78,12 +78,14 @@ void *TFE_GetDLDevice(TFE_TensorHandle *h, TF_Status *status) {
 typedef struct exported {
   dl_managed managed;
   fy_tensor *tensor;
-  int64_t dims[];  // shape, then strides
+  fy_device_set *set;  // of a tensor in device memory, which may outlive the context
+  int64_t dims[];      // shape, then strides
 } exported;
 
 static void delete_exported(dl_managed *m) {
   exported *e = m->context;
   fy_tensor_release(e->tensor);
+  fy_devices_unref(e->set);
   fy_free(e);
 }
 
@@ -98,6 +100,7 @@ static fy_code to_dlpack(const fy_handle *h, dl_managed **out, fy_error *err) {
   if (!e) return fy_fail_oom(err, sizeof *e);
   fy_tensor_retain(t);
   e->tensor = t;
+  if (t->device) e->set = fy_devices_set_of(t->device);
   for (size_t k = rank; k-- > 0;) {
     e->dims[k] = t->dims[k];
     e->dims[rank + k] = k + 1 == rank ? 1 : e->dims[rank + k + 1] * t->dims[k + 1];

@@ -142,3 +142,8 @@ bool fy_large_to_file(void *p, void *data, size_t bytes, const volatile bool *st
   never_keep(p);
   return true;
 }
+
+// The library goes (dlclose): what it kept must not stay.
+__attribute__((destructor)) static void end(void) {
+  fy_large_trim();
+}

@@ -152,3 +152,13 @@ bool fy_pages_to_file(void *data, size_t bytes, const volatile bool *stop) {
 bool fy_slab_to_file(fy_slab_piece *p, const volatile bool *stop) {
   return fy_pages_to_file(p->data, p->bytes, stop);
 }
+
+// The library goes (dlclose): so do the addresses, if nobody holds a piece.
+__attribute__((destructor)) static void end(void) {
+  pthread_mutex_lock(&mu);
+  if (current && !current->live) {
+    free_slab(current);
+    current = NULL;
+  }
+  pthread_mutex_unlock(&mu);
+}

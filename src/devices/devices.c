@@ -51,7 +51,45 @@ fy_code fy_devices_add(fy_device_set *set, fy_device *d, uint64_t limit_bytes, f
   return FY_OK;
 }
 
+// All open sets, so that a device can tell its own.
+static fy_mutex sets_lock = FY_MUTEX_INIT;
+static fy_device_set **sets;
+static size_t num_sets, cap_sets;
+
+static bool enlist(fy_device_set *set) {
+  fy_lock(&sets_lock);
+  bool good = fy_grow(&sets, &cap_sets, num_sets + 1, sizeof *sets);
+  if (good) sets[num_sets++] = set;
+  fy_unlock(&sets_lock);
+  return good;
+}
+
+static void strike(const fy_device_set *set) {
+  fy_lock(&sets_lock);
+  for (size_t i = 0; i < num_sets; i++) {
+    if (sets[i] != set) continue;
+    sets[i] = sets[--num_sets];
+    break;
+  }
+  if (!num_sets) {
+    fy_free(sets);
+    sets = NULL;
+    cap_sets = 0;
+  }
+  fy_unlock(&sets_lock);
+}
+
+fy_device_set *fy_devices_set_of(const fy_device *d) {
+  fy_device_set *found = NULL;
+  fy_lock(&sets_lock);
+  for (size_t i = 0; i < num_sets && !found; i++)
+    if (d->ordinal < sets[i]->n && sets[i]->items[d->ordinal] == d) found = fy_devices_ref(sets[i]);
+  fy_unlock(&sets_lock);
+  return found;
+}
+
 static void destroy(fy_device_set *set) {
+  strike(set);
   while (set->n > 0) {
     fy_device *d = set->items[--set->n];
     fy_mempool_free(d->memory);
@@ -80,6 +118,7 @@ fy_code fy_devices_open(const fy_options *options, fy_device_set **out, fy_error
   }
   if (!code && set->n == 0)
     code = fy_fail(err, FY_FAILED_PRECONDITION, "No devices are registered");
+  if (!code && !enlist(set)) code = fy_fail_oom(err, sizeof set);
   if (code) {
     destroy(set);
     return code;

@@ -13,6 +13,9 @@ FY_MUST_CHECK fy_code fy_devices_open(const fy_options *options, fy_device_set *
                                       fy_error *err);
 fy_device_set *fy_devices_ref(fy_device_set *set);
 void fy_devices_unref(fy_device_set *set);  // the last one closes: memory goes back, threads end
+// The set that |d|, which is open, belongs to, with a reference: for memory that may outlive whoever
+// opened the device.
+fy_device_set *fy_devices_set_of(const fy_device *d);
 // By full or local name ("GPU:1") with type and number; NULL if none.
 fy_device *fy_devices_find(const fy_device_set *set, const char *name);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "devices/devices.h"
 #include "execute/eager_impl.h"
 #include "memory/pool.h"
 
@@ -74,7 +75,10 @@ void fy_handle_fail(fy_handle *h, const fy_error *error) {
 void fy_handle_free(fy_handle *h) {
   struct fy_handle_extra *x = h->extra;
   if (FY_UNLIKELY(x != NULL)) {
-    for (size_t i = 0; i < x->num_copies; i++) fy_tensor_release(x->copies[i].tensor);
+    for (size_t i = 0; i < x->num_copies; i++) {
+      fy_tensor_release(x->copies[i].tensor);
+      fy_devices_unref(x->copies[i].set);
+    }
     fy_free(x->copies);
     for (int i = 0; i < x->num_parts; i++) fy_handle_release(x->parts[i]);
     fy_free(x->parts);
@@ -138,7 +142,8 @@ fy_code fy_handle_tensor_on(fy_handle *h, const fy_device *device, fy_tensor **o
     if (x->copies[i].device == to) *out = x->copies[i].tensor;  // another thread was faster
   if (!*out) {
     if (fy_grow(&x->copies, &x->cap_copies, x->num_copies + 1, sizeof *x->copies)) {
-      x->copies[x->num_copies++] = (struct fy_handle_copy){to, copy};
+      x->copies[x->num_copies++] = (struct fy_handle_copy){
+          to, copy, to ? fy_devices_set_of(to) : NULL};  // the handle may outlive the context
       *out = copy;
       copy = NULL;
     } else {

@@ -93,6 +93,7 @@ struct fy_handle_extra {
   struct fy_handle_copy {
     const fy_device *device;
     fy_tensor *tensor;
+    struct fy_device_set *set;  // of |device|, with a reference; NULL for the host
   } * copies;
   size_t num_copies, cap_copies;
   fy_handle **parts;

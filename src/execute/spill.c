@@ -457,6 +457,12 @@ static fy_code install(spiller *s, fy_error *err) {
     fy_value *val = &p->values[v];
     if (val->root != v && val->producer == NONE) val->producer = p->values[val->root].producer;
   }
+  for (uint32_t v = s->old_values; v < p->num_values;
+       v++) {  // of copies that were not needed after all
+    const uint32_t root = p->values[v].root;
+    if (root >= s->old_values && p->values[root].producer == NONE)
+      p->values[v].storage = FY_STORE_DYNAMIC;
+  }
   for (uint32_t i = 0; i < n; i++) {
     if (!sorted[i].spill) continue;
     const fy_value *from = &p->values[s->args[sorted[i].in]];

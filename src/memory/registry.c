@@ -89,7 +89,7 @@ fy_registry_table *fy_registry_open(void) {
   if (fd < 0) return NULL;
   // Only a file of our own: somebody else could put lies in the way.
   if (fstat(fd, &st) == 0 && st.st_uid == getuid() && S_ISREG(st.st_mode) &&
-      ((size_t)st.st_size >= sizeof *shared || ftruncate(fd, (off_t)sizeof *shared) == 0)) {
+      posix_fallocate(fd, 0, (off_t)sizeof *shared) == 0) {  // a full /dev/shm must not fault later
     void *p = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (p != MAP_FAILED) shared = p;
   }

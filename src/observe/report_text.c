@@ -111,8 +111,20 @@ static void print_moves(fy_str *out, const fy_report *r, int width) {
 }
 
 // ------------------------------------------------------------------ memory
-static void print_spilling(fy_str *out, const fy_program *p) {
+static void print_spilling(fy_str *out, const fy_report *r) {
+  const fy_program *p = r->program;
   char in[32], back[32], ns[32];
+  for (int i = 0; i < r->num_memory; i++) {
+    const fy_space_memory *m = &r->memory[i];
+    const uint64_t needs = m->limit_set ? m->allocator_bytes : m->peak_bytes;
+    if (!m->limit_bytes || needs <= m->limit_bytes) continue;
+    fy_str_printf(out, "\n  It does not fit: %s needs %s and may hold %s%s. The run will fail.\n",
+                  fy_report_device_name(m->device), fy_report_bytes((double)needs, in),
+                  fy_report_bytes((double)m->limit_bytes, back),
+                  p->options->spill
+                      ? ", and spilling does not help (one operation alone is too much)"
+                      : " (spill=never)");
+  }
   if (p->spill.copies)
     fy_str_printf(
         out,
@@ -147,7 +159,7 @@ static void print_memory(fy_str *out, const fy_report *r, int width) {
   }
   fy_table_print(out, &t, 2, width);
   fy_table_free(&t);
-  print_spilling(out, r->program);
+  print_spilling(out, r);
 }
 
 // ------------------------------------------------------------------ summary

@@ -376,9 +376,18 @@ static const fy_sample grad_v3_samples[] = {
      "is_training=false; epsilon=0.0", FY_OK, "2,4"},
 };
 
-#define NORM_OP(Name, shape_fn, run, array)                                              \
-  FY_OP(Name, .shape = shape_fn, .prepare = prepare, .compute = run, .release = fy_free, \
-        FY_SAMPLES(array))
+// Working memory per channel; the scales are input 1, or 2 of a gradient.
+static void needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  const bool grad = strstr(ctx->site->op->impl->name, "Grad") != NULL;
+  const size_t each =
+      grad ? 2 * (sizeof(double) + 2 * sizeof(float)) : 2 * sizeof(double) + sizeof(float);
+  if (ctx->in[0]->count)
+    out->scratch += fy_scratch_line((size_t)ctx->in[grad ? 2 : 1]->count * each);
+}
+
+#define NORM_OP(Name, shape_fn, run, array)                                          \
+  FY_OP(Name, .shape = shape_fn, .prepare = prepare, .compute = run, .needs = needs, \
+        .release = fy_free, FY_SAMPLES(array))
 NORM_OP(FusedBatchNorm, normalise_shape, normalise, samples);
 NORM_OP(FusedBatchNormV2, normalise_shape, normalise, typed_samples);
 NORM_OP(FusedBatchNormV3, normalise_shape, normalise, typed_samples);

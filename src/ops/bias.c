@@ -174,6 +174,18 @@ static const fy_sample v1_samples[] = {
     {"f32[1,2]=1,2; f32[3]=1,2,3", NULL, FY_INVALID_ARGUMENT,
      "Must provide as many biases as the last dimension of the input tensor: [3] vs. [1,2]"},
 };
-FY_OP(BiasAddGrad, .shape = bias_grad_shape, .compute = bias_grad, FY_SAMPLES(grad_samples));
+static void grad_needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  const fy_tensor *in = ctx->in[0];
+  if (in->rank < 2 || !in->count) return;
+  const bool nchw = fy_view_is(fy_site_string(ctx->site, "data_format"), "NCHW");
+  const int32_t channel = nchw ? 1 : in->rank - 1;
+  const int64_t n = in->dims[channel], items = (fy_product(in->dims, channel) + ROWS - 1) / ROWS;
+  const bool rows = in->dtype == FY_FLOAT && fy_product(in->dims, channel) * n == in->count;
+  out->scratch += fy_scratch_line(rows ? (size_t)(items * n) * sizeof(double)
+                                       : (size_t)n * sizeof(double _Complex));
+}
+
+FY_OP(BiasAddGrad, .shape = bias_grad_shape, .compute = bias_grad, .needs = grad_needs,
+      FY_SAMPLES(grad_samples));
 FY_OP(BiasAddV1, .shape = bias_add_v1_shape, .compute = bias_add_v1, .flags = FY_OP_INPLACE,
       FY_SAMPLES(v1_samples));

@@ -98,9 +98,10 @@ static const fy_sample assert_samples[] = {
      "assertion failed: [1 2 3...] [x]"},
 };
 
-FY_OP(CheckNumerics, .shape = fy_shape_unchanged, .compute = check_v1, .flags = FY_OP_ALIAS,
-      FY_SAMPLES(v1_samples));
-FY_OP(CheckNumericsV2, .shape = fy_shape_unchanged, .compute = check_v2, .flags = FY_OP_ALIAS,
-      FY_SAMPLES(v2_samples));
+// They read every byte, and only the host can stop a run: no kernels on devices.
+FY_OP(CheckNumerics, .shape = fy_shape_unchanged, .compute = check_v1,
+      .flags = FY_OP_ALIAS | FY_OP_HOST, FY_SAMPLES(v1_samples));
+FY_OP(CheckNumericsV2, .shape = fy_shape_unchanged, .compute = check_v2,
+      .flags = FY_OP_ALIAS | FY_OP_HOST, FY_SAMPLES(v2_samples));
 FY_OP(Assert, .shape = fy_shape_none, .compute = assert_true, .flags = FY_OP_HOST,
       FY_SAMPLES(assert_samples));

@@ -57,7 +57,7 @@ static fy_code approximate_equal(fy_kernel_ctx *ctx, fy_error *err) {
   for (int64_t i = 0; i < a->count; i++) {
     const double d = fy_tensor_double(a, i) - fy_tensor_double(b, i);
     ((bool *)out->data)[i] =
-        (a->dtype == FY_FLOAT ? (double)(float)fabs(d) : fabs(d)) < (double)tolerance;
+        (a->dtype == FY_FLOAT ? (double)(float)fabs(d) : fabs(d)) <= (double)tolerance;
   }
   return FY_OK;
 }

@@ -159,6 +159,11 @@ static fy_code compute(fy_kernel_ctx *ctx, fy_error *err) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "the padded image is too large");
     }
   }
+  const fy_window_attrs *a = ctx->site->state;
+  for (int d = 0; d < 2; d++) {
+    if (a->padding == FY_PAD_SAME || dims[1 + d] >= filter->dims[d]) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Output tensor can't be empty");
+  }
   fy_tensor *padded;
   FY_TRY(fy_tensor_new(in->dtype, 4, dims, &padded, err));
   if (padded->count) fill(in, padded, &m, reflect, corners);

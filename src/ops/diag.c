@@ -145,7 +145,8 @@ static fy_code matrix_diag_part(fy_kernel_ctx *ctx, fy_error *err) {
   if (b.lower < b.upper) dims[rank++] = b.upper - b.lower + 1;
   dims[rank++] = b.longest;
   const fy_tensor *padding = ctx->site->num_inputs > 2 ? ctx->in[2] : NULL;
-  if (padding && padding->rank) return fy_fail(err, FY_INVALID_ARGUMENT, "Padding must be scalar.");
+  if (padding && padding->count != 1)
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Padding must be scalar.");
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
   FY_TRY(fill_out(out, padding, err));
   if (out->count) walk(&b, in, out, false);

@@ -92,6 +92,10 @@ static fy_code check_stitch(const fy_kernel_ctx *ctx, int n, int64_t *rows, fy_e
                      fy_tensor_shape_text(index, w));
     }
   }
+  if (last == INT32_MAX) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected a non-negative size, got %lld",
+                   -(long long)last - 1);
+  }
   *rows = last + 1;
   return FY_OK;
 }

@@ -85,8 +85,7 @@ static fy_code read_equation(fy_view text, const fy_pshape *in, int inputs, equa
     return fy_fail(err, FY_INVALID_ARGUMENT, "Expected either 1 or 2 inputs but got: %d", inputs);
   }
   if (parts != inputs) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Expecting %d inputs for equation '%.*s' but got: %d",
-                   parts, (int)text.n, text.p, inputs);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected %d inputs but got: %d", parts, inputs);
   }
   part[2] = (fy_view){text.p + arrow + 2, text.n - arrow - 2};
   e->inputs = inputs;
@@ -299,12 +298,6 @@ fy_code fy_einsum_begin(fy_kernel_ctx *ctx, fy_einsum_job *job, fy_error *err) {
     return fy_fail(err, FY_UNIMPLEMENTED, "Einsum has no loop for %s",
                    fy_dtype_name(ctx->in[0]->dtype));
   }
-  if (n > 2) {
-    const fy_view text = fy_site_string(ctx->site, "equation");
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Expecting 1 or 2 input subscripts in equation '%.*s' but got: %d", (int)text.n,
-                   text.p, n);
-  }
   FY_TRY(read_equation(fy_site_string(ctx->site, "equation"), in, n, &e, err));
   for (int32_t d = 0; d < e.out.rank; d++) dims[d] = e.size[e.out.label[d]];
   FY_TRY(fy_out(ctx, 0, e.out.rank, dims, &out, err));
@@ -312,6 +305,35 @@ fy_code fy_einsum_begin(fy_kernel_ctx *ctx, fy_einsum_job *job, fy_error *err) {
   if (out->count == 0) return FY_OK;
   if (!out->device || out->device->is_host) memset(out->data, 0, fy_tensor_bytes(out));
   return tables(ctx, &e, out, job, err);
+}
+
+static size_t table_line(int64_t count) {
+  return fy_scratch_line((size_t)(count + 1) * sizeof(int64_t));
+}
+
+bool fy_einsum_needs(fy_kernel_ctx *ctx, fy_einsum_job *job, fy_needs *out) {
+  const int n = ctx->site->num_inputs;
+  fy_pshape in[2];
+  equation e;
+  group g[4];
+  if (n < 1 || n > 2) return false;
+  for (int i = 0; i < n; i++) in[i] = (fy_pshape){ctx->in[i]->rank, ctx->in[i]->dims};
+  if (read_equation(fy_site_string(ctx->site, "equation"), in, n, &e, NULL)) return false;
+  divide(&e, g);
+  *job = (fy_einsum_job){
+      .batch = g[0].count, .rows = g[1].count, .cols = g[2].count, .inner = g[3].count};
+  if (!job->batch || !job->rows || !job->cols) return false;
+  out->scratch += 3 * table_line(job->batch) + 2 * table_line(job->rows) +
+                  2 * table_line(job->cols) + 2 * table_line(job->inner);
+  return true;
+}
+
+static void needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  fy_einsum_job j;
+  if (!fy_einsum_needs(ctx, &j, out)) return;
+  const size_t narrow = fy_dtype_storage(ctx->in[0]->dtype), wide = narrow < 4 ? 4 : narrow;
+  out->scratch += fy_scratch_line((size_t)(j.batch * j.inner * j.cols + 1) * wide);
+  out->scratch += fy_scratch_line((size_t)(j.batch * j.rows * j.cols + 1) * wide);
 }
 
 static fy_code einsum(fy_kernel_ctx *ctx, fy_error *err) {
@@ -351,4 +373,4 @@ static const fy_sample samples[] = {
     {"f32[2,2,3]=normal; f32[3,2]=normal", "equation=\"...ab,bc->...ac\"", FY_OK, NULL},
     {"f32[2,2]=iota", "equation=\"ab\"", FY_INVALID_ARGUMENT, "Expecting exactly one '->'"},
 };
-FY_OP(Einsum, .shape = einsum_shape, .compute = einsum, FY_SAMPLES(samples));
+FY_OP(Einsum, .shape = einsum_shape, .compute = einsum, .needs = needs, FY_SAMPLES(samples));

@@ -19,4 +19,8 @@ typedef struct fy_einsum_job {
 // Checks the equation and makes the output, which is zero unless in a device's memory, and the tables.
 FY_MUST_CHECK fy_code fy_einsum_begin(fy_kernel_ctx *ctx, fy_einsum_job *job, fy_error *err);
 
+// The sizes of |job|, and the scratch memory that fy_einsum_begin will take added to |out|, from shapes
+// alone. False: it will fail, or there is nothing to do.
+bool fy_einsum_needs(fy_kernel_ctx *ctx, fy_einsum_job *job, fy_needs *out);
+
 #endif

@@ -94,6 +94,21 @@ static bool read_pixels(GifFileType *gif, const GifImageDesc *at, GifByteType *t
   return true;
 }
 
+// Whether what is left of the file could be so many pixels: a code has three bits at least and stands
+// for at most 4096 of them.
+static bool is_possible(const GifFileType *gif, const GifImageDesc *at) {
+  const fy_view *left = gif->UserData;
+  return (uint64_t)at->Width * (uint64_t)at->Height / 4096 / 3 <= (uint64_t)left->n + 512;
+}
+
+// Reads lines that nobody keeps until the file ends, for the library's own word about it.
+static void read_to_the_end(GifFileType *gif, const GifImageDesc *at) {
+  GifByteType *line = fy_malloc((size_t)at->Width);
+  for (int y = 0; line && y < at->Height; y++)
+    if (lib.DGifGetLine(gif, line, at->Width) != GIF_OK) break;
+  fy_free(line);
+}
+
 static bool read_extension(GifFileType *gif, int *transparent) {
   int code;
   GifByteType *data;
@@ -122,6 +137,10 @@ static bool read_frames(GifFileType *gif, frames *f, bool *out_of_memory) {
     if (lib.DGifGetImageDesc(gif) != GIF_OK) return true;
     frame one = {.at = gif->SavedImages[gif->ImageCount - 1].ImageDesc, .transparent = transparent};
     if (one.at.Width <= 0 || one.at.Height <= 0) return false;
+    if (!is_possible(gif, &one.at)) {
+      read_to_the_end(gif, &one.at);
+      return true;
+    }
     one.pixels = fy_malloc((size_t)one.at.Width * (size_t)one.at.Height);
     if (!one.pixels || !fy_grow(&f->list, &f->cap, f->n + 1, sizeof one)) {
       fy_free(one.pixels);

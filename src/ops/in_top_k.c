@@ -21,6 +21,10 @@ static bool is_in(const float *row, int64_t classes, int64_t target, int64_t k) 
 static fy_code in_top_k(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *predictions = ctx->in[0], *targets = ctx->in[1];
   char x[128];
+  if (ctx->site->num_inputs > 2 && ctx->in[2]->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "k must be 0-D, got shape %s",
+                   fy_tensor_shape_text(ctx->in[2], x));
+  }
   if (predictions->rank != 2) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "predictions must be 2-dimensional");
   }
@@ -32,16 +36,8 @@ static fy_code in_top_k(fy_kernel_ctx *ctx, fy_error *err) {
                    "First dimension of predictions %lld must match length of targets %lld",
                    (long long)predictions->dims[0], (long long)targets->dims[0]);
   }
-  int64_t k;
-  if (ctx->site->num_inputs > 2) {
-    if (ctx->in[2]->rank != 0) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "k must be 0-D, got shape %s",
-                     fy_tensor_shape_text(ctx->in[2], x));
-    }
-    k = fy_tensor_int(ctx->in[2], 0);
-  } else {
-    k = fy_site_int(ctx->site, "k");
-  }
+  const int64_t k =
+      ctx->site->num_inputs > 2 ? fy_tensor_int(ctx->in[2], 0) : fy_site_int(ctx->site, "k");
   fy_tensor *out;
   FY_TRY(fy_out_like(ctx, 0, targets, &out, err));
   const int64_t classes = predictions->dims[1];

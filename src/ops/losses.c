@@ -364,4 +364,10 @@ FY_OP(SoftmaxCrossEntropyWithLogits, .shape = dense_shape, .compute = dense_loss
       FY_SAMPLES(dense_samples));
 FY_OP(SparseSoftmaxCrossEntropyWithLogits, .shape = sparse_shape, .compute = sparse_loss,
       FY_SAMPLES(sparse_samples));
-FY_OP(L2Loss, .shape = fy_shape_scalar, .compute = l2_loss, FY_SAMPLES(l2_samples));
+static void l2_needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  const int64_t blocks = (ctx->in[0]->count + L2_BLOCK - 1) / L2_BLOCK;
+  out->scratch += fy_scratch_line((size_t)(blocks + 1) * sizeof(double));
+}
+
+FY_OP(L2Loss, .shape = fy_shape_scalar, .compute = l2_loss, .needs = l2_needs,
+      FY_SAMPLES(l2_samples));

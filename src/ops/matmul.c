@@ -213,6 +213,28 @@ static fy_code fail_ndims(const fy_tensor *a, const fy_tensor *b, fy_error *err)
                  fy_tensor_shape_text(a, x), fy_tensor_shape_text(b, y));
 }
 
+// What multiply() and its callers take: copies of operands that are not plain, sums of narrow types, and
+// for batches that differ the table of who meets whom.
+static void needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  const bool batched = strncmp(ctx->site->op->impl->name, "Batch", 5) == 0;
+  const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
+  if (a->rank < 2 || b->rank < 2 || a->dtype != b->dtype || !a->count || !b->count) return;
+  const bool ta = fy_site_bool(ctx->site, batched ? "adj_x" : "transpose_a");
+  const bool tb = fy_site_bool(ctx->site, batched ? "adj_y" : "transpose_b");
+  const bool narrow = a->dtype == FY_HALF || a->dtype == FY_BFLOAT16;
+  const size_t wide = narrow ? sizeof(float) : fy_dtype_storage(a->dtype);
+  if (ta || narrow) out->scratch += fy_scratch_line((size_t)a->count * wide);
+  if (tb || narrow) out->scratch += fy_scratch_line((size_t)b->count * wide);
+  fy_bcast bcast;
+  const int32_t ranks[] = {a->rank - 2, b->rank - 2};
+  const int64_t *const dims[] = {a->dims, b->dims};
+  if (fy_bcast_init_dims(&bcast, 2, ranks, dims, NULL)) return;
+  const int64_t rows = a->dims[a->rank - 2 + ta], cols = b->dims[b->rank - 1 - tb];
+  if (narrow) out->scratch += fy_scratch_line((size_t)(bcast.count * rows * cols) * sizeof(float));
+  if (fy_product(a->dims, ranks[0]) != bcast.count || fy_product(b->dims, ranks[1]) != bcast.count)
+    out->scratch += fy_scratch_line((size_t)bcast.count * 2 * sizeof(int64_t));
+}
+
 static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
   product p = {.transpose_a = fy_site_bool(ctx->site, "transpose_a"),
@@ -422,11 +444,11 @@ static const fy_sample v3_samples[] = {
     {"f32[2,1,2]=1,2,3,4; f32[2,2,1]=1,1,2,2", "Tout=float", FY_OK, "3,14"},
 };
 
-FY_OP(MatMul, .shape = matmul_shape, .compute = matmul, .cost = matmul_cost,
+FY_OP(MatMul, .shape = matmul_shape, .needs = needs, .compute = matmul, .cost = matmul_cost,
       FY_SAMPLES(matmul_samples));
-FY_OP(BatchMatMul, .shape = batch_shape_v1, .compute = batch_matmul_v1, .cost = matmul_cost,
-      .aux = "batch", FY_SAMPLES(batch_samples));
-FY_OP(BatchMatMulV2, .shape = batch_shape_v2, .compute = batch_matmul_v2, .cost = matmul_cost,
-      .aux = "batch", FY_SAMPLES(batch_samples));
-FY_OP(BatchMatMulV3, .shape = batch_shape_v2, .compute = batch_matmul_v3, .cost = matmul_cost,
-      .aux = "batch", FY_SAMPLES(v3_samples));
+FY_OP(BatchMatMul, .shape = batch_shape_v1, .needs = needs, .compute = batch_matmul_v1,
+      .cost = matmul_cost, .aux = "batch", FY_SAMPLES(batch_samples));
+FY_OP(BatchMatMulV2, .shape = batch_shape_v2, .needs = needs, .compute = batch_matmul_v2,
+      .cost = matmul_cost, .aux = "batch", FY_SAMPLES(batch_samples));
+FY_OP(BatchMatMulV3, .shape = batch_shape_v2, .needs = needs, .compute = batch_matmul_v3,
+      .cost = matmul_cost, .aux = "batch", FY_SAMPLES(v3_samples));

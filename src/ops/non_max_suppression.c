@@ -6,6 +6,7 @@
 // puts it back, so that it is measured again against the boxes chosen since.
 
 #include <float.h>
+#include <stdio.h>
 #include <math.h>
 
 #include "base/alloc.h"
@@ -115,12 +116,19 @@ static void suppress(suppression *s) {
 }
 
 // ---------------------------------------------------------------- inputs
-static fy_code scalar(fy_kernel_ctx *ctx, int i, const char *name, float *out, fy_error *err) {
-  char x[128];
-  if (ctx->in[i]->rank != 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be 0-D, got shape %s", name,
-                   fy_tensor_shape_text(ctx->in[i], x));
+// Version 3 alone says it twice, of its first two scalars.
+static fy_code check_scalar(fy_kernel_ctx *ctx, int i, const char *name, fy_error *err) {
+  const fy_tensor *t = ctx->in[i];
+  char x[128], more[64] = "";
+  if (t->rank == 0) return FY_OK;
+  if (i < 4 && !strcmp(ctx->site->op->spec->name, "NonMaxSuppressionV3")) {
+    snprintf(more, sizeof more, " (Shape must be rank 0 but is rank %d)", t->rank);
   }
+  return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be 0-D, got shape %s%s", name,
+                 fy_tensor_shape_text(t, x), more);
+}
+static fy_code scalar(fy_kernel_ctx *ctx, int i, const char *name, float *out, fy_error *err) {
+  FY_TRY(check_scalar(ctx, i, name, err));
   *out = (float)fy_tensor_double(ctx->in[i], 0);
   return FY_OK;
 }
@@ -131,10 +139,7 @@ static fy_code read_inputs(fy_kernel_ctx *ctx, suppression *s, fy_error *err) {
   const bool overlaps = ctx->site->op->impl->aux != NULL;
   const char *name = overlaps ? "overlaps" : "boxes";
   char x[128];
-  if (limit->rank != 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "max_output_size must be 0-D, got shape %s",
-                   fy_tensor_shape_text(limit, x));
-  }
+  FY_TRY(check_scalar(ctx, 2, "max_output_size", err));
   s->limit = fy_tensor_int(limit, 0);
   s->threshold = 0.5f;
   s->score_threshold = -FLT_MAX;

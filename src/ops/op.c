@@ -4,6 +4,9 @@
 
 #include "ops/op.h"
 
+#include "base/alloc.h"
+#include "base/thread.h"
+
 #define FY_OP_ENTRY(name) extern const fy_op_impl fy_impl_##name;
 #include "ops/list.inc"
 #undef FY_OP_ENTRY
@@ -55,6 +58,48 @@ fy_code fy_out_alias(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64
   FY_TRY(fy_tensor_alias(in, dtype, rank, dims, &t, err));
   fy_out_set(ctx, i, t);
   return FY_OK;
+}
+
+static int num_slices(const fy_kernel_ctx *ctx, int64_t items) {
+  const int most = ctx->threads < 1 ? 1 : ctx->threads > 64 ? 64 : ctx->threads;
+  return items < most ? (items < 1 ? 1 : (int)items) : most;
+}
+
+size_t fy_slices_needs(const fy_kernel_ctx *ctx, int64_t items, size_t bytes) {
+  return (size_t)num_slices(ctx, items) * fy_scratch_line(bytes);
+}
+
+fy_code fy_slices_make(fy_kernel_ctx *ctx, int64_t items, size_t bytes, fy_slices *out,
+                       fy_error *err) {
+  void *base;
+  size_t all;
+  out->n = num_slices(ctx, items);
+  out->bytes = fy_scratch_line(bytes);
+  atomic_init(&out->taken, 0);
+  if (out->bytes < bytes || !fy_mul_size(out->bytes, (size_t)out->n, &all))
+    return fy_fail_oom(err, bytes);
+  FY_TRY(fy_scratch(ctx, all, &base, err));
+  out->base = base;
+  return FY_OK;
+}
+
+void *fy_slice_take(fy_slices *s) {
+  for (;;) {
+    uint_least64_t taken = atomic_load_explicit(&s->taken, memory_order_relaxed);
+    const int free_one = ~taken ? __builtin_ctzll(~taken) : 64;
+    if (free_one >= s->n) {
+      fy_cpu_relax();
+      continue;
+    }
+    if (atomic_compare_exchange_weak_explicit(&s->taken, &taken, taken | 1ull << free_one,
+                                              memory_order_acquire, memory_order_relaxed))
+      return s->base + (size_t)free_one * s->bytes;
+  }
+}
+
+void fy_slice_give(fy_slices *s, void *slice) {
+  const size_t i = (size_t)((char *)slice - s->base) / s->bytes;
+  atomic_fetch_and_explicit(&s->taken, ~(1ull << i), memory_order_release);
 }
 
 // Handing a piece to a worker that watches costs less than a microsecond: a loop must be worth

@@ -10,6 +10,8 @@
 #ifndef FY_OPS_OP_H
 #define FY_OPS_OP_H
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "base/status.h"
 #include "ops/spec.h"
@@ -269,6 +271,20 @@ FY_MUST_CHECK fy_code fy_out_alias(fy_kernel_ctx *ctx, int i, int j, int32_t ran
 static inline fy_code fy_scratch(fy_kernel_ctx *ctx, size_t bytes, void **out, fy_error *err) {
   return ctx->svc->scratch(ctx, bytes, out, err);
 }
+// Working memory for the pieces of a split loop: as many slices of |bytes| as pieces may run at once.
+// A piece takes one and gives it back; who finds none free waits for it.
+typedef struct fy_slices {
+  char *base;
+  size_t bytes;  // of one, in whole lines
+  int n;
+  atomic_uint_least64_t taken;
+} fy_slices;
+size_t fy_slices_needs(const fy_kernel_ctx *ctx, int64_t items, size_t bytes);  // for fy_needs
+FY_MUST_CHECK fy_code fy_slices_make(fy_kernel_ctx *ctx, int64_t items, size_t bytes,
+                                     fy_slices *out, fy_error *err);
+void *fy_slice_take(fy_slices *s);
+void fy_slice_give(fy_slices *s, void *slice);
+
 // Splits [0, n) over threads when that pays: |ns_per_item| is a rough cost of one item.
 void fy_parallel(fy_kernel_ctx *ctx, int64_t n, double ns_per_item,
                  void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);

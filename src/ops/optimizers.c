@@ -99,7 +99,7 @@
   w = R(S, w - R(S, R(S, mean * rate) / R(S, ROOT(S, b) + s5)));
 #define AMSGRAD(S)   \
   ADAM_MOMENTS(S)    \
-  c = c > b ? c : b; \
+  c = c < b ? b : c; \
   w = R(S, w - R(S, R(S, a * rate) / R(S, ROOT(S, c) + s5)));
 // lr (, epsilon); sum of squares a
 #define ADAGRAD(S)                     \

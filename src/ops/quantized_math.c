@@ -26,7 +26,7 @@ static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   char x[128], y[128];
   for (int i = 0; i < 4; i++) {
-    if (ctx->in[2 + i]->count == 1) continue;
+    if (ctx->in[2 + i]->rank == 0) continue;
     return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be a scalar, but got shape%s", names[i],
                    fy_tensor_shape_text(ctx->in[2 + i], x));
   }

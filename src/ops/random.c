@@ -253,6 +253,9 @@ fy_code fy_random_of_seed(const fy_tensor *seed, fy_philox *out, fy_error *err) 
     return fy_fail(err, FY_INVALID_ARGUMENT, "seed must have shape [2], not %s",
                    fy_tensor_shape_text(seed, x));
   }
+  if (seed->dtype != FY_INT32 && seed->dtype != FY_INT64) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid seed type: %s", fy_dtype_name(seed->dtype));
+  }
   const uint64_t s0 = (uint64_t)fy_tensor_int(seed, 0), s1 = (uint64_t)fy_tensor_int(seed, 1);
   fy_philox mixer = {{(uint32_t)s0, (uint32_t)(s0 >> 32), (uint32_t)s1, (uint32_t)(s1 >> 32)},
                      {0x3EC8F720u, 0x02461E29u}};

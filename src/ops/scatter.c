@@ -195,6 +195,16 @@ fy_code fy_scatter_nd_check(const fy_tensor *target, const fy_tensor *indices,
                    fy_tensor_shape_text(indices, x), fy_tensor_shape_text(updates, y));
   }
   const int32_t outer = indices->rank - 1;
+  const int64_t depth = indices->dims[outer];
+  if (depth <= target->rank && target->rank - depth == updates->rank - outer &&
+      !inner_fits(target->rank, target->dims, depth, updates, outer)) {
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "The inner %lld dimensions of output.shape=%s must match the inner %d dimensions "
+        "of updates.shape=%s",
+        (long long)(target->rank - depth), fy_tensor_shape_text(target, x), updates->rank - outer,
+        fy_tensor_shape_text(updates, y));
+  }
   if (!inner_fits(target->rank, target->dims, indices->dims[outer], updates, outer)) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Inner dimensions of output shape must match inner dimensions of updates shape. "
@@ -204,12 +214,21 @@ fy_code fy_scatter_nd_check(const fy_tensor *target, const fy_tensor *indices,
   return FY_OK;
 }
 
+static fy_code check_policy(const fy_site *site, fy_error *err) {
+  const fy_view p = fy_site_string(site, "bad_indices_policy");
+  if (!p.n || fy_view_is(p, "DEFAULT") || fy_view_is(p, "ERROR") || fy_view_is(p, "IGNORE"))
+    return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "Unknown bad indices handling attribute: %.*s", (int)p.n,
+                 p.p);
+}
+
 // ---------------------------------------------------------------- ScatterNd
 static fy_code scatter_nd(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *indices = ctx->in[0], *updates = ctx->in[1];
   int64_t dims[FY_MAX_RANK];
   int32_t rank;
   char x[128], y[128];
+  FY_TRY(check_policy(ctx->site, err));
   FY_TRY(check_ranks(indices, updates, err));
   FY_TRY(fy_value_shape(ctx->in[2], &rank, dims, err));
   const int64_t count = fy_product(dims, rank);
@@ -245,6 +264,7 @@ static fy_code tensor_scatter(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *target = ctx->in[0];
   const fy_scatter_kind *kind = ctx->site->op->impl->aux;
   fy_tensor *out;
+  FY_TRY(check_policy(ctx->site, err));
   FY_TRY(fy_scatter_nd_check(target, ctx->in[1], ctx->in[2], err));
   FY_TRY(fy_out_like(ctx, 0, target, &out, err));
   if (out->count == 0) return FY_OK;

@@ -270,15 +270,19 @@ static fy_code sparse_segment(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_tensor_shape_text(number, x));
   }
   int64_t n = number ? fy_tensor_int(number, 0) : -1;
-  if (data->rank < 1) return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be at least rank 1");
   if (indices->rank != 1) return fy_fail(err, FY_INVALID_ARGUMENT, "indices should be a vector.");
   if (ids->rank != 1) return fy_fail(err, FY_INVALID_ARGUMENT, "segment_ids should be a vector.");
+  if (data->rank < 1) return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be at least rank 1");
   if (ids->count != indices->count) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "segment_ids and indices should have same size.");
   }
   const int64_t last = ids->count ? fy_tensor_int(ids, ids->count - 1) : -1;
-  if ((ids->count && last < 0) || (number && n < 0) || last == INT64_MAX) {
+  if ((ids->count && last < 0) || (number && n < 0)) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "segment ids must be >= 0");
+  }
+  if (last >= INT32_MAX) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Last segment id must be < kintmax, got %lld limit %d",
+                   (long long)last, INT32_MAX);
   }
   if (number && n < last + 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "segment ids must be < num_segments");

@@ -24,6 +24,12 @@ static fy_code slice(fy_kernel_ctx *ctx, fy_error *err) {
   for (int32_t d = 0; d < in->rank; d++) {
     const int64_t b = fy_tensor_int(begin, d), have = in->dims[d];
     int64_t s = fy_tensor_int(size, d);
+    if (have == 0 && (b != 0 || (s != 0 && s != -1))) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Expected begin[%d] == 0 (got %lld) and size[%d] == 0 (got %lld) when "
+                     "input.dim_size(%d) == 0",
+                     d, (long long)b, d, (long long)s, d);
+    }
     if (b < 0 || b > have) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Expected begin[%d] in [0, %lld], but got %lld", d,
                      (long long)have, (long long)b);

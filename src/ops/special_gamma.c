@@ -113,8 +113,9 @@ static double gamma_slope(double a, double x, bool over_density) {
 }
 
 // ---------------------------------------------------------------- zeta and polygamma
-// Ten terms, then Euler and Maclaurin's rest with (2k)! over Bernoulli's numbers.
-static double zeta(double x, double q) {
+// Ten terms, then Euler and Maclaurin's rest with (2k)! over Bernoulli's numbers. A q far below zero
+// needs more terms; floats do without, as in TensorFlow, and what would take for ever stays inexact.
+static double zeta_of(double x, double q, bool single) {
   static const double rest[] = {12.0,
                                 -720.0,
                                 30240.0,
@@ -135,7 +136,7 @@ static double zeta(double x, double q) {
     if (x != floor(x)) return NAN;
   }
   double sum = pow(q, -x), a = q, term = 0;
-  for (int i = 0; i < 9 || a <= 9;) {
+  for (int i = 0; i < 9 || (!single && a <= 9 && i < 10000000);) {
     i++;
     a += 1;
     term = pow(a, -x);
@@ -156,6 +157,9 @@ static double zeta(double x, double q) {
     k += 1;
   }
   return sum;
+}
+static double zeta(double x, double q) {
+  return zeta_of(x, q, false);
 }
 
 static double digamma(double x) {
@@ -261,7 +265,7 @@ static fy_code betainc_shape(fy_shape_ctx *ctx, fy_error *err) {
 #define UPPER(S, x, y)  (fy_a_##S) upper_gamma((double)(x), (double)(y))
 #define SLOPE(S, x, y)  (fy_a_##S) gamma_slope((double)(x), (double)(y), false)
 #define SAMPLE(S, x, y) (fy_a_##S) - gamma_slope((double)(x), (double)(y), true)
-#define ZETA(S, x, y)   (fy_a_##S) zeta((double)(x), (double)(y))
+#define ZETA(S, x, y)   (fy_a_##S) zeta_of((double)(x), (double)(y), sizeof(fy_a_##S) == 4)
 #define POLY(S, x, y)   (fy_a_##S) polygamma((double)(x), (double)(y))
 
 static const fy_sample samples[] = {

@@ -99,7 +99,6 @@ static fy_code segment_join_shape(fy_shape_ctx *ctx, fy_error *err) {
 static fy_code segment_join(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *ids = ctx->in[1], *num = ctx->in[2];
   const fy_view separator = fy_site_string(ctx->site, "separator");
-  char x[128], y[128];
   if (num->rank != 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Number of segments should be a scalar");
   }
@@ -108,10 +107,13 @@ static fy_code segment_join(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Number of segments must be non-negative, got %lld",
                    (long long)n);
   }
-  if (ids->rank < 1 || ids->rank > in->rank) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "segment_ids' shape must be a prefix of inputs' shape: %s vs %s",
-                   fy_tensor_shape_text(ids, x), fy_tensor_shape_text(in, y));
+  if (ids->rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Segment_id cannot have rank 0");
+  }
+  if (ids->rank > in->rank) {
+    return fy_fail(err, FY_OUT_OF_RANGE,
+                   "Invalid segment_id rank %d for input with %d dimension(s)", ids->rank,
+                   in->rank);
   }
   for (int32_t d = 0; d < ids->rank; d++) {
     if (ids->dims[d] == in->dims[d]) continue;

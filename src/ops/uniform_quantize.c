@@ -212,8 +212,9 @@ static fy_code add(fy_kernel_ctx *ctx, fy_error *err) {
   int32_t *both = memory;
   const scales to_a = seen_from(&to, out_axis, a, out->rank);
   const scales to_b = seen_from(&to, out_axis, b, out->rank);
-  FY_TRY(rescale(a, &from_a, &to_a, l, FY_QINT32, both, err));
-  FY_TRY(rescale(b, &from_b, &to_b, l, FY_QINT32, both + a->count, err));
+  const limits whole = {INT32_MIN, INT32_MAX};  // only the sum is limited
+  FY_TRY(rescale(a, &from_a, &to_a, whole, FY_QINT32, both, err));
+  FY_TRY(rescale(b, &from_b, &to_b, whole, FY_QINT32, both + a->count, err));
   add_job j = {both, both + a->count, out->data, &bc, &to, l};
   fy_bcast_rows(&bc, 0, out->count, add_row, &j);
   return FY_OK;

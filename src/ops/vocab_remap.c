@@ -46,12 +46,16 @@ static fy_code load(const fy_tensor *t, uint8_t **bytes, size_t *n, fy_error *er
 static fy_code read_old(const fy_tensor *name, const char *at, const char *end, int64_t most,
                         fy_map *words, fy_error *err) {
   const fy_view file = fy_tensor_string(name, 0);
+  const char *begin = at;
   int64_t n = 0;
+  if (at == end && most < 0) {  // TensorFlow looks for the last line first
+    return fy_fail(err, FY_OUT_OF_RANGE, "Read less bytes than requested");
+  }
   for (fy_view line; (most < 0 || n < most) && next_line(&at, end, &line); n++) {
     if (line.n == 0) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "Invalid content in %.*s: empty line found at position %lld.", (int)file.n,
-                     file.p, (long long)n);
+                     file.p, (long long)(at - begin));
     }
     void *old = fy_map_get(words, line.p, line.n);
     if (old) {
@@ -87,12 +91,17 @@ static fy_code remap_new(fy_kernel_ctx *ctx, const char *at, const char *end, co
     ((int64_t *)out->data)[n - offset] = old - 1;
     found += old != 0;
   }
-  if (n < offset + wanted) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "lookup table size must be larger than last new vocab entry's line");
-  }
   *(int32_t *)present->data = found;
   return FY_OK;
+}
+
+static fy_code check_new(const fy_site *site, const char *at, const char *end, fy_error *err) {
+  const int64_t last = fy_site_int(site, "new_vocab_offset") + fy_site_int(site, "num_new_vocab");
+  int64_t n = 0;
+  for (fy_view line; n < last && next_line(&at, end, &line);) n++;
+  if (n == last) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "lookup table size must be larger than last new vocab entry's line");
 }
 
 static fy_code remap(fy_kernel_ctx *ctx, fy_error *err) {
@@ -101,7 +110,8 @@ static fy_code remap(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(check_name(ctx->in[0], "new", err));
   FY_TRY(check_name(ctx->in[1], "old", err));
   FY_TRY(load(ctx->in[0], &fresh, &fresh_n, err));
-  fy_code code = load(ctx->in[1], &old, &old_n, err);
+  fy_code code = check_new(ctx->site, (const char *)fresh, (const char *)fresh + fresh_n, err);
+  if (!code) code = load(ctx->in[1], &old, &old_n, err);
   if (!code) {
     fy_map words;
     fy_map_init(&words);

@@ -5,7 +5,9 @@
 //
 // A program costs up to half a second to compile when it is not in the cache. So each op runs with
 // one of its types first, another one for each op; then all others for as long as BUDGET_NS allows,
-// or to the end with FERRY_GOLDENS_ALL=1, which then also asks for a case of every type.
+// or to the end with FERRY_GOLDENS_ALL=1, which then also asks for a case of every type. What was
+// compiled stays in the cache: where the first round does not get to the end in LIMIT_NS, the next run
+// of this test goes on.
 
 #include <ctype.h>
 
@@ -18,6 +20,7 @@
 
 #define MAX_OPS   512
 #define BUDGET_NS ((int64_t)20e9)
+#define LIMIT_NS  ((int64_t)55e9)  // of the first round, when nothing is in the cache
 
 static fy_device *device;
 static int ran, detoured, refused, left;
@@ -27,6 +30,7 @@ static struct {
   const char *name, *attr;
   uint64_t types;
   uint64_t done;  // bit per type: a case of it ran on the device
+  bool late;      // there was a case, but no time
 } ops[MAX_OPS];
 static int num_ops;
 
@@ -172,10 +176,11 @@ static void run_golden(golden *g, fy_pool *pool) {
   } else if (!code) {
     int i = find_op(g->op);
     bool chosen = i >= 0 && (type_of(i, &attrs) & chosen_type(i));
-    bool late = !to_the_end && fy_now_ns() - start > BUDGET_NS;
-    if (chosen == first_round && (chosen || !late))
+    bool late = !to_the_end && fy_now_ns() - start > (first_round ? LIMIT_NS : BUDGET_NS);
+    if (i >= 0 && late) ops[i].late = true;
+    if (chosen == first_round && !late)
       run_there(g, &site, &attrs, &err);
-    else if (!first_round && !chosen)
+    else if (chosen == first_round)
       left++;
   }
   local_unbind(&site);
@@ -194,7 +199,7 @@ static void check_coverage(void) {
         !strcmp(ops[i].name, "VarHandleOp") || !strcmp(ops[i].name, "VarIsInitializedOp") ||
         !strcmp(ops[i].name, "DestroyResourceOp"))
       continue;
-    if (!ops[i].done) {
+    if (!ops[i].done && !ops[i].late) {
       print_error("%s: no golden case ran on the device\n", ops[i].name);
       failures++;
     }

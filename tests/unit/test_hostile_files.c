@@ -21,6 +21,18 @@
 #include "wire/bundle.h"
 #include "wire/npy.h"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if !defined(SANITIZED) && (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__))
+#define SANITIZED 1
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
 static char dir[64];
 
 static const char *in_dir(const char *name) {
@@ -231,7 +243,7 @@ static void arrays(void **state) {
 int main(void) {
   // Nothing here needs more: a length that lies does not get the memory it claims.
   struct rlimit r;
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !SANITIZED
   if (getrlimit(RLIMIT_AS, &r) == 0) {
     r.rlim_cur = (rlim_t)2 << 30;
     setrlimit(RLIMIT_AS, &r);

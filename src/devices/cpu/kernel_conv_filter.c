@@ -8,7 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "devices/cpu/gemm.h"
 #include "devices/cpu/kernels.h"
 #include "ops/values.h"
@@ -25,7 +24,7 @@ typedef struct filter_job {
   int64_t pixels, columns, padded;       // of all images; per group; rounded up to panels
   int64_t taps_per_item, rows_per_item;  // rows of one tap when there are many channels
   int64_t tap_items, row_items, group_bytes;
-  int *failed;
+  fy_slices *seen;
 } filter_job;
 
 // Copies channels [first, first + n) of what the pixels [p0, p1) see through |tap| to columns of |to|.
@@ -69,11 +68,7 @@ static void filter_items(void *arg, int64_t begin, int64_t end) {
   const filter_job *j = arg;
   const fy_conv *c = j->c;
   const int64_t depth = c->filter_depth;
-  char *seen = fy_aligned_alloc((size_t)(PIXELS * MAX_ROWS) * j->size);
-  if (!seen) {
-    __atomic_store_n(j->failed, 1, __ATOMIC_RELAXED);
-    return;
-  }
+  char *seen = fy_slice_take(j->seen);
   for (int64_t item = begin; item < end; item++) {
     int64_t rest = item;
     const int64_t part = rest % j->row_items;
@@ -104,7 +99,7 @@ static void filter_items(void *arg, int64_t begin, int64_t end) {
       g_job.add = g_job.c;
     }
   }
-  fy_aligned_free(seen);
+  fy_slice_give(j->seen, seen);
 }
 
 static void pack_items(void *arg, int64_t begin, int64_t end) {
@@ -173,27 +168,50 @@ static fy_code conv_filter(fy_kernel_ctx *ctx, fy_error *err) {
   }
   fy_tensor *out;
   void *packed;
-  int failed = 0;
+  fy_slices seen;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
   if (!out->count) return FY_OK;
   FY_TRY(fy_scratch(ctx, bytes, &packed, err));
   j.packed = packed;
   j.out = out->data;
-  j.failed = &failed;
   const int64_t steps = (j.pixels + PIXELS - 1) / PIXELS;
   void *pack[3] = {&j, (void *)(uintptr_t)grad->data, packed};
   fy_parallel(ctx, steps * c.groups, 0.2 * PIXELS * (double)j.columns, pack_items, pack);
   const int64_t items = j.tap_items * j.row_items * c.groups;
+  FY_TRY(fy_slices_make(ctx, items, (size_t)(PIXELS * MAX_ROWS) * j.size, &seen, err));
+  j.seen = &seen;
   fy_parallel(ctx, items,
               0.025 * (double)j.pixels * (double)c.taps * (double)c.filter_depth *
                   (double)c.out_depth / (double)items,
               filter_items, &j);
-  return failed ? fy_fail_oom(err, (size_t)(PIXELS * MAX_ROWS) * j.size) : FY_OK;
+  return FY_OK;
+}
+
+// For one group, as most have; the filter's sizes are data.
+static void filter_needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  const fy_window_attrs *attrs = ctx->site->state;
+  const fy_tensor *in = ctx->in[0], *grad = ctx->in[2];
+  if (!attrs || !attrs->channels_last || grad->dtype != in->dtype || !in->count || !grad->count ||
+      grad->rank < 1)
+    return;
+  const fy_gemm_type type = in->dtype == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32;
+  const int64_t columns = grad->dims[grad->rank - 1], pixels = grad->count / columns;
+  size_t bytes;
+  if (!fy_gemm_packed_bytes(type, pixels, columns, 1, &bytes)) return;
+  out->scratch +=
+      fy_scratch_line(bytes) +
+      fy_slices_needs(ctx, INT64_MAX, (size_t)(PIXELS * MAX_ROWS) * fy_dtype_storage(in->dtype));
 }
 
 #define REALS (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
 extern const fy_fast_kernel fy_fast_conv2d_filter, fy_fast_conv3d_filter;
-const fy_fast_kernel fy_fast_conv2d_filter = {
-    .op = "Conv2DBackpropFilter", .name = "gemm", .dtypes = REALS, .compute = conv_filter};
-const fy_fast_kernel fy_fast_conv3d_filter = {
-    .op = "Conv3DBackpropFilterV2", .name = "gemm", .dtypes = REALS, .compute = conv_filter};
+const fy_fast_kernel fy_fast_conv2d_filter = {.op = "Conv2DBackpropFilter",
+                                              .name = "gemm",
+                                              .dtypes = REALS,
+                                              .compute = conv_filter,
+                                              .needs = filter_needs};
+const fy_fast_kernel fy_fast_conv3d_filter = {.op = "Conv3DBackpropFilterV2",
+                                              .name = "gemm",
+                                              .dtypes = REALS,
+                                              .compute = conv_filter,
+                                              .needs = filter_needs};

@@ -5,7 +5,6 @@
 
 #include <math.h>
 
-#include "base/alloc.h"
 #include "devices/cpu/gemm.h"
 #include "devices/cpu/kernels.h"
 #include "ops/einsum.h"
@@ -24,17 +23,13 @@ typedef struct einsum_run {
   size_t size, packed_bytes;
   int64_t row, k_a, k_b, column, ldc;
   fy_kernel_ctx *inner;  // threads inside of a product, or NULL
-  atomic_bool failed;
+  fy_slices packs;
 } einsum_run;
 
 static void products(void *arg, int64_t begin, int64_t end) {
   einsum_run *r = arg;
   const fy_einsum_job *j = r->j;
-  void *packed = fy_aligned_alloc(r->packed_bytes);
-  if (!packed) {
-    atomic_store(&r->failed, true);
-    return;
-  }
+  void *packed = fy_slice_take(&r->packs);
   for (int64_t m = begin; m < end; m++) {
     const char *b = (const char *)j->b + (size_t)j->b_batch[m] * r->size;
     if (m == begin || j->b_batch[m] != j->b_batch[m - 1])
@@ -54,7 +49,7 @@ static void products(void *arg, int64_t begin, int64_t end) {
                            .hi = INFINITY};
     fy_gemm_run(r->inner, &g);
   }
-  fy_aligned_free(packed);
+  fy_slice_give(&r->packs, packed);
 }
 
 static fy_code einsum(fy_kernel_ctx *ctx, fy_error *err) {
@@ -74,16 +69,33 @@ static fy_code einsum(fy_kernel_ctx *ctx, fy_error *err) {
       j.b_cols[0] || j.o_rows[0] || j.o_cols[0] ||
       !fy_gemm_packed_bytes(r.type, j.inner, j.cols, 1, &r.packed_bytes))
     return impl->compute(ctx, err);
-  if (j.batch >= ctx->threads && j.batch > 1) {
+  const bool apart = j.batch >= ctx->threads && j.batch > 1;
+  FY_TRY(fy_slices_make(ctx, apart ? j.batch : 1, r.packed_bytes, &r.packs, err));
+  if (apart) {
     fy_parallel(ctx, j.batch, 0.025 * (double)j.rows * (double)j.cols * (double)j.inner, products,
                 &r);
   } else {
     r.inner = ctx;
     products(&r, 0, j.batch);
   }
-  return atomic_load(&r.failed) ? fy_fail_oom(err, r.packed_bytes) : FY_OK;
+  return FY_OK;
+}
+
+// As einsum() goes about it where the labels lie at regular steps.
+static void needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  fy_einsum_job j;
+  size_t bytes;
+  if (ctx->site->num_inputs != 2 || ctx->in[0]->dtype != ctx->in[1]->dtype ||
+      !fy_einsum_needs(ctx, &j, out) || !j.inner)
+    return;
+  const fy_gemm_type type = ctx->in[0]->dtype == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32;
+  if (!fy_gemm_packed_bytes(type, j.inner, j.cols, 1, &bytes)) return;
+  out->scratch += fy_slices_needs(ctx, j.batch >= ctx->threads ? j.batch : 1, bytes);
 }
 
 extern const fy_fast_kernel fy_fast_einsum;
-const fy_fast_kernel fy_fast_einsum = {
-    .op = "Einsum", .name = "gemm", .dtypes = FY_T(FY_FLOAT) | FY_T(FY_DOUBLE), .compute = einsum};
+const fy_fast_kernel fy_fast_einsum = {.op = "Einsum",
+                                       .name = "gemm",
+                                       .dtypes = FY_T(FY_FLOAT) | FY_T(FY_DOUBLE),
+                                       .compute = einsum,
+                                       .needs = needs};

@@ -288,6 +288,21 @@ static fy_code matmul_16(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+static void needs_16(fy_kernel_ctx *ctx, fy_needs *out) {
+  const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
+  const bool ta = fy_site_bool(ctx->site, "transpose_a"),
+             tb = fy_site_bool(ctx->site, "transpose_b");
+  size_t bytes;
+  if (a->rank != 2 || b->rank != 2 || a->dtype != b->dtype || !a->count || !b->count ||
+      a->dims[!ta] != b->dims[tb] ||
+      !fy_gemm_packed_bytes(FY_GEMM_F32, a->dims[!ta], b->dims[!tb], 1, &bytes))
+    return;
+  out->scratch += fy_scratch_line((size_t)a->count * sizeof(float)) +
+                  fy_scratch_line((size_t)b->count * sizeof(float)) +
+                  fy_scratch_line((size_t)(a->dims[ta] * b->dims[!tb]) * sizeof(float)) +
+                  fy_scratch_line(bytes);
+}
+
 // ---------------------------------------------------------------- many
 typedef struct batch_job {
   shape s;
@@ -299,18 +314,18 @@ typedef struct batch_job {
   int64_t steps_a[FY_MAX_RANK], steps_b[FY_MAX_RANK], dims[FY_MAX_RANK];
   int32_t rank;
   fy_kernel_ctx *inner;  // threads inside of a product, or NULL
-  atomic_bool failed;
+  fy_slices packs;
 } batch_job;
+
+static bool packs_batch(const batch_job *j) {
+  return !j->in_place && !(j->s.m <= FEW_ROWS && !j->s.ta && !j->s.tb);
+}
 
 static void batch_items(void *arg, int64_t begin, int64_t end) {
   batch_job *j = arg;
   const shape *s = &j->s;
-  void *packed = NULL;
   const bool rows = s->m <= FEW_ROWS && !s->ta && !s->tb;
-  if (!rows && !j->in_place && !(packed = fy_aligned_alloc(j->packed_bytes))) {
-    atomic_store(&j->failed, true);
-    return;
-  }
+  void *packed = packs_batch(j) ? fy_slice_take(&j->packs) : NULL;
   const void *last = NULL;
   for (int64_t i = begin; i < end; i++) {
     int64_t rest = i, ia = 0, ib = 0;
@@ -336,7 +351,7 @@ static void batch_items(void *arg, int64_t begin, int64_t end) {
     last = b;
     fy_gemm_run(j->inner, &g);
   }
-  fy_aligned_free(packed);
+  if (packed) fy_slice_give(&j->packs, packed);
 }
 
 // All rows meet the same B.
@@ -353,15 +368,16 @@ static fy_code one_b(fy_kernel_ctx *ctx, const shape *s, fy_gemm_type type, fy_t
   return FY_OK;
 }
 
-static fy_code batch_matmul(fy_kernel_ctx *ctx, fy_error *err) {
+// What is multiplied with what, from shapes alone. |*bcast| holds the output's shape. False: the
+// reference knows what to do. One product with |j->rank| 0 of more than a few rows is one_b()'s.
+static bool batch_setup(const fy_kernel_ctx *ctx, batch_job *j, fy_bcast *bcast) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
   const fy_pack_cache *site = ctx->site->fast_state;
-  batch_job j = {.s = {.ta = site->turn_a, .tb = site->turn_b}};
-  fy_bcast bcast;
+  *j = (batch_job){.s = {.ta = site->turn_a, .tb = site->turn_b}};
   if (a->rank < 2 || b->rank < 2 || a->dtype != b->dtype || !a->count || !b->count ||
       ctx->site->out_types[0] != a->dtype)
-    return reference(ctx, err);
-  shape *s = &j.s;
+    return false;
+  shape *s = &j->s;
   const int64_t *da = a->dims + a->rank - 2, *db = b->dims + b->rank - 2;
   s->m = da[s->ta];
   s->k = da[!s->ta];
@@ -369,45 +385,66 @@ static fy_code batch_matmul(fy_kernel_ctx *ctx, fy_error *err) {
   const int32_t ranks[] = {a->rank - 2, b->rank - 2};
   const int64_t *const dims[] = {a->dims, b->dims};
   const bool broadcasts = strcmp(ctx->site->op->impl->name, "BatchMatMul") != 0;
-  if (s->k != db[s->tb] || (!broadcasts && !fy_shape_equal(ranks[0], a->dims, ranks[1], b->dims)))
-    return reference(ctx, err);
-  if (fy_bcast_init_dims(&bcast, 2, ranks, dims, err)) {
-    fy_error_clear(err);
-    return reference(ctx, err);
-  }
-  if (bcast.out_rank + 2 > FY_MAX_RANK || bcast.count < 1) return reference(ctx, err);
-  bcast.out_dims[bcast.out_rank] = s->m;
-  bcast.out_dims[bcast.out_rank + 1] = s->n;
-  fy_tensor *out;
-  FY_TRY(fy_out(ctx, 0, bcast.out_rank + 2, bcast.out_dims, &out, err));
-  j.type = type_of(a->dtype);
-  j.size = fy_gemm_size(j.type);
-  j.a = a->data;
-  j.b = b->data;
-  j.c = out->data;
-  j.rank = bcast.rank;
-  for (int32_t d = 0; d < bcast.rank; d++) {
-    j.dims[d] = bcast.dims[d];
-    j.steps_a[d] = bcast.strides[0][d];
-    j.steps_b[d] = bcast.strides[1][d];
+  if (s->k != db[s->tb] || (!broadcasts && !fy_shape_equal(ranks[0], a->dims, ranks[1], b->dims)) ||
+      fy_bcast_init_dims(bcast, 2, ranks, dims, NULL) || bcast->out_rank + 2 > FY_MAX_RANK ||
+      bcast->count < 1)
+    return false;
+  bcast->out_dims[bcast->out_rank] = s->m;
+  bcast->out_dims[bcast->out_rank + 1] = s->n;
+  j->type = type_of(a->dtype);
+  j->size = fy_gemm_size(j->type);
+  j->rank = bcast->rank;
+  for (int32_t d = 0; d < bcast->rank; d++) {
+    j->dims[d] = bcast->dims[d];
+    j->steps_a[d] = bcast->strides[0][d];
+    j->steps_b[d] = bcast->strides[1][d];
   }
   // One matrix for all rows of a plain batch: one tall product, packed once.
-  if (ranks[1] == 0 && !s->ta && bcast.count > 1) {
-    s->m *= bcast.count;
-    j.rank = 0;
-    bcast.count = 1;
+  if (ranks[1] == 0 && !s->ta && bcast->count > 1) {
+    s->m *= bcast->count;
+    j->rank = 0;
+    bcast->count = 1;
   }
-  if (bcast.count == 1 && j.rank == 0 && s->m > FEW_ROWS) return one_b(ctx, s, j.type, out, err);
-  j.in_place = reads_in_place(s, j.type, false);
-  if (!fy_gemm_packed_bytes(j.type, s->k, s->n, 1, &j.packed_bytes)) return reference(ctx, err);
-  if (bcast.count >= ctx->threads && bcast.count > 1) {
+  j->in_place = reads_in_place(s, j->type, false);
+  return fy_gemm_packed_bytes(j->type, s->k, s->n, 1, &j->packed_bytes);
+}
+
+static bool is_one(const batch_job *j, const fy_bcast *bcast) {
+  return bcast->count == 1 && j->rank == 0 && j->s.m > FEW_ROWS;
+}
+
+static void batch_needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  batch_job j;
+  fy_bcast bcast;
+  if (!batch_setup(ctx, &j, &bcast)) return;
+  if (is_one(&j, &bcast))
+    fy_pack_needs(ctx, 1, 1, j.packed_bytes, out);
+  else if (packs_batch(&j))
+    out->scratch +=
+        fy_slices_needs(ctx, bcast.count >= ctx->threads ? bcast.count : 1, j.packed_bytes);
+}
+
+static fy_code batch_matmul(fy_kernel_ctx *ctx, fy_error *err) {
+  batch_job j;
+  fy_bcast bcast;
+  fy_tensor *out;
+  if (!batch_setup(ctx, &j, &bcast)) return reference(ctx, err);
+  const shape *s = &j.s;
+  FY_TRY(fy_out(ctx, 0, bcast.out_rank + 2, bcast.out_dims, &out, err));
+  j.a = ctx->in[0]->data;
+  j.b = ctx->in[1]->data;
+  j.c = out->data;
+  if (is_one(&j, &bcast)) return one_b(ctx, s, j.type, out, err);
+  const bool apart = bcast.count >= ctx->threads && bcast.count > 1;
+  if (packs_batch(&j))
+    FY_TRY(fy_slices_make(ctx, apart ? bcast.count : 1, j.packed_bytes, &j.packs, err));
+  if (apart) {
     fy_parallel(ctx, bcast.count, 0.025 * (double)s->m * (double)s->k * (double)s->n, batch_items,
                 &j);
   } else {
     j.inner = ctx;
     batch_items(&j, 0, bcast.count);
   }
-  if (atomic_load(&j.failed)) return fy_fail_oom(err, j.packed_bytes);
   return FY_OK;
 }
 
@@ -424,7 +461,8 @@ const fy_fast_kernel fy_fast_matmul = {.op = "MatMul",
 const fy_fast_kernel fy_fast_matmul_16 = {.op = "MatMul",
                                           .name = "gemm of floats",
                                           .dtypes = FY_T(FY_HALF) | FY_T(FY_BFLOAT16),
-                                          .compute = matmul_16};
+                                          .compute = matmul_16,
+                                          .needs = needs_16};
 const fy_fast_kernel fy_fast_fused_matmul = {.op = "_FerryMatMul",
                                              .name = "gemm",
                                              .dtypes = REALS,
@@ -437,16 +475,19 @@ const fy_fast_kernel fy_fast_batch_matmul = {.op = "BatchMatMul",
                                              .dtypes = REALS,
                                              .prepare = fy_pack_cache_prepare,
                                              .compute = batch_matmul,
+                                             .needs = batch_needs,
                                              .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_batch_matmul_v2 = {.op = "BatchMatMulV2",
                                                 .name = "gemm",
                                                 .dtypes = REALS,
                                                 .prepare = fy_pack_cache_prepare,
                                                 .compute = batch_matmul,
+                                                .needs = batch_needs,
                                                 .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_batch_matmul_v3 = {.op = "BatchMatMulV3",
                                                 .name = "gemm",
                                                 .dtypes = REALS,
                                                 .prepare = fy_pack_cache_prepare,
                                                 .compute = batch_matmul,
+                                                .needs = batch_needs,
                                                 .release = fy_pack_cache_free};

@@ -11,6 +11,7 @@
 #include "ops/random.h"
 #include "ops/resize.h"
 #include "ops/values.h"
+#include "ops/variable.h"
 
 bool fy_ocl_geo_make(fy_ocl_geo *g, int32_t rank, const int64_t *dims, int n,
                      const int64_t *const *strides) {
@@ -195,14 +196,16 @@ fy_code fy_ocl_pad(fy_ocl_call *c, int arg, fy_error *err) {
 // --- by index ---
 
 // An index out of bounds gives zeros, as on TensorFlow's GPUs: the device cannot stop for it.
-fy_code fy_ocl_gather(fy_ocl_call *c, int arg, fy_error *err) {
-  const fy_tensor *params = c->ctx.in[0], *indices = c->ctx.in[1];
+static fy_code gather(fy_ocl_call *c, int arg, const fy_tensor *params, fy_error *err) {
+  const fy_tensor *indices = c->ctx.in[1];
   int64_t axis = 0, batch_dims = 0;
   fy_tensor *out;
   if (arg == 1) {
     if (c->ctx.in[2]->device || c->ctx.in[2]->rank != 0) return FY_OCL_DETOUR;
     axis = fy_tensor_int(c->ctx.in[2], 0);
     batch_dims = fy_site_int(c->ctx.site, "batch_dims");
+  } else if (arg == 2) {
+    axis = batch_dims = fy_site_int(c->ctx.site, "batch_dims");
   }
   if (axis < 0) axis += params->rank;
   if (batch_dims < 0) batch_dims += indices->rank;
@@ -213,7 +216,10 @@ fy_code fy_ocl_gather(fy_ocl_call *c, int arg, fy_error *err) {
     return FY_OCL_DETOUR;
   for (int64_t d = 0; d < batch_dims; d++)
     if (params->dims[d] != indices->dims[d]) return FY_OCL_DETOUR;
-  FY_TRY(fy_ocl_output(c, 0, &out, err));
+  if (arg == 2)
+    out = c->outer->out[0];  // made by the caller
+  else
+    FY_TRY(fy_ocl_output(c, 0, &out, err));
   if (out->count == 0) return FY_OK;
   int64_t outer = 1, inner = 1, count = 1;
   for (int64_t d = batch_dims; d < axis; d++) outer *= params->dims[d];
@@ -231,6 +237,32 @@ fy_code fy_ocl_gather(fy_ocl_call *c, int arg, fy_error *err) {
   fy_ocl_add_long(&a, inner);
   fy_ocl_add_int(&a, indices->dtype == FY_INT64);
   return fy_ocl_run(&a, fy_ocl_src_move, type, "gather", out->count, false, err);
+}
+
+// arg: 0 Gather, 1 GatherV2, 2 ResourceGather
+fy_code fy_ocl_gather(fy_ocl_call *c, int arg, fy_error *err) {
+  if (arg < 2) return gather(c, arg, c->ctx.in[0], err);
+  fy_object *object = NULL;
+  fy_tensor *value = NULL;
+  if (fy_resource_object(c->ctx.in[0], &fy_variable_type, &object, NULL)) return FY_OCL_DETOUR;
+  FY_TRY(fy_variable_get(&c->ctx, (fy_variable *)object, &value, err));
+  fy_code code = FY_OCL_DETOUR;  // words what is missing
+  if (value && value->dtype == c->ctx.site->out_types[0]) {
+    int64_t dims[FY_MAX_RANK];
+    int32_t rank = 0;
+    const fy_tensor *indices = c->ctx.in[1];
+    const int64_t batch = fy_site_int(c->ctx.site, "batch_dims");
+    fy_tensor *out;
+    // The shape function does not know what the variable holds now.
+    if (batch == 0 && value->rank >= 1 && indices->rank + value->rank - 1 <= FY_MAX_RANK) {
+      for (int32_t d = 0; d < indices->rank; d++) dims[rank++] = indices->dims[d];
+      for (int32_t d = 1; d < value->rank; d++) dims[rank++] = value->dims[d];
+      code = fy_ocl_output_dims(c, 0, rank, dims, &out, err);
+      if (!code) code = gather(c, arg, value, err);
+    }
+  }
+  fy_tensor_release(value);
+  return code;
 }
 
 fy_code fy_ocl_one_hot(fy_ocl_call *c, int arg, fy_error *err) {

@@ -96,6 +96,7 @@ static const fy_ocl_op table[] = {
     {"ResourceApplyKerasMomentum", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
     {"ResourceApplyMomentum", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
     {"ResourceApplyRMSProp", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
+    {"ResourceGather", fy_ocl_gather, 2, "dtype", BYTES, NULL},
     {"ReverseV2", fy_ocl_generic, 0, "T", BYTES, NULL},
     {"Select", fy_ocl_select, 1, "T", REAL | WHOLE | FY_T(FY_BOOL), NULL},
     {"SelectV2", fy_ocl_select, 0, "T", REAL | WHOLE | FY_T(FY_BOOL), NULL},
@@ -128,6 +129,12 @@ static const fy_ocl_op table[] = {
     {"_FerryMatMul", fy_ocl_matmul, 3, "T", FLOAT_DOUBLE, NULL},
 };
 
+// Other changes of a variable that lives here: the host makes them, and it comes back when needed.
+static fy_code on_host(fy_ocl_call *c, int arg, fy_error *err) {
+  (void)c, (void)arg, (void)err;
+  return FY_OCL_DETOUR;
+}
+static const fy_ocl_op of_variable = {"", on_host, 0, NULL, BYTES, NULL};
 static const fy_ocl_op elementwise = {"", fy_ocl_elementwise, 0, "T", ANY, NULL};
 
 static int by_name(const void *key, const void *item) {
@@ -139,6 +146,8 @@ const fy_ocl_op *fy_ocl_find_op(const char *name) {
   const fy_ocl_op *found =
       bsearch(name, table, sizeof table / sizeof *table, sizeof *table, by_name);
   if (found) return found;
+  if (!strncmp(name, "ResourceScatter", 15) || !strncmp(name, "ResourceSparseApply", 19))
+    return &of_variable;
   return fy_ocl_knows_elementwise(name, FY_FLOAT, &why) ? &elementwise : NULL;
 }
 
@@ -199,7 +208,9 @@ bool fy_ocl_supports(fy_device *d, const fy_op *op, const fy_attrs *attrs, fy_er
   if (!known) return refuse(why, name, "", "");
   if (uses(op, attrs, FY_DOUBLE) && !o->has_double)
     return refuse(why, name, " of double: ", "its hardware has no 64-bit floats");
-  const fy_attr *a = known->type_attr ? fy_attrs_get(attrs, known->type_attr) : NULL;
+  const char *by = known->type_attr;
+  if (known == &of_variable) by = fy_attrs_get(attrs, "dtype") ? "dtype" : "T";
+  const fy_attr *a = by ? fy_attrs_get(attrs, by) : NULL;
   fy_dtype t = a && a->kind == FY_ATTR_TYPE && !a->is_list ? fy_dtype_base(a->v.type) : FY_INVALID;
   if (known == &elementwise) {
     if (t == FY_INVALID) return refuse(why, name, "", "");
@@ -210,7 +221,7 @@ bool fy_ocl_supports(fy_device *d, const fy_op *op, const fy_attrs *attrs, fy_er
     }
     return true;
   }
-  if (known->type_attr && (t == FY_INVALID || !(known->dtypes >> t & 1)))
+  if (by && (t == FY_INVALID || !(known->dtypes >> t & 1)))
     return refuse(why, name, " of ", t == FY_INVALID ? "this type" : fy_dtype_name(t));
   if (known->run == fy_ocl_cast) {
     const fy_attr *to = fy_attrs_get(attrs, "DstT");
