@@ -86,7 +86,8 @@ static fy_code output(fy_kernel_ctx *ctx, int i, int32_t rank, const int64_t *di
   fy_tensor *t;
   fy_dtype dtype = ctx->site->out_types[i];
   fy_device *d = ctx->site->device;
-  if (d)
+  // Handles, strings and variants are host objects wherever the op runs.
+  if (d && (d->is_host || fy_dtype_is_plain(fy_dtype_base(dtype))))
     FY_TRY(fy_memory_tensor(d, dtype, rank, dims, ctx->site->node_name, &t, err));
   else
     FY_TRY(fy_tensor_new(dtype, rank, dims, &t, err));
