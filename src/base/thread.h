@@ -52,7 +52,7 @@ int64_t fy_now_ns(void);       // monotonic
 int64_t fy_wall_micros(void);  // since 1970
 void fy_sleep_ns(int64_t ns);
 void fy_thread_yield(void);  // lets another thread have the core
-int fy_cpu_count(void);  // CPUs this process may run on, at least 1
+int fy_cpu_count(void);      // CPUs this process may run on, at least 1
 static inline void fy_cpu_relax(void) {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();

@@ -141,8 +141,8 @@ static fy_code index_shuffle_shape(fy_shape_ctx *ctx, fy_error *err) {
                    "Max index has shape [%lld] but must have shape [%lld].",
                    (long long)most.dims[0], (long long)index.dims[0]);
   }
-  const bool sure = (index.rank == 1 && index.dims[0] > 1) || (seed.rank == 2 && seed.dims[0] > 1) ||
-                    (most.rank == 1 && most.dims[0] > 1);
+  const bool sure = (index.rank == 1 && index.dims[0] > 1) ||
+                    (seed.rank == 2 && seed.dims[0] > 1) || (most.rank == 1 && most.dims[0] > 1);
   if ((index.rank < 0 || seed.rank < 0 || most.rank < 0) && !sure) return FY_OK;
   const int64_t dims[3] = {index.rank == 1 ? index.dims[0] : 1, seed.rank == 2 ? seed.dims[0] : 1,
                            most.rank == 1 ? most.dims[0] : 1};

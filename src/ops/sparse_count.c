@@ -237,7 +237,8 @@ static fy_code count_shape(fy_shape_ctx *ctx, fy_error *err) {
   } else {  // ragged: one more than the values have
     rank = ctx->in[1].rank < 0 ? -1 : ctx->in[1].rank + 1;
   }
-  if (rank > 2) rank = -1;  // TensorFlow infers the rank of the input; what comes has rank 2 at most
+  if (rank > 2)
+    rank = -1;  // TensorFlow infers the rank of the input; what comes has rank 2 at most
   FY_TRY(fy_shape_set(ctx, 0, 2, (const int64_t[]){-1, rank}, err));
   FY_TRY(fy_shape_set(ctx, 1, 1, &unknown, err));
   return fy_shape_set(ctx, 2, 1, &rank, err);

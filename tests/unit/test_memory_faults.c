@@ -217,7 +217,8 @@ static void find_small(const char *model, const frozen *f, char config[160]) {
     if (ok) return;
   }
   snprintf(config, 160, "sim=gpu:1,memory=64MiB; place=tensorflow");
-  print_message("%s: one operation alone needs nearly all of its memory, so nothing spills\n", model);
+  print_message("%s: one operation alone needs nearly all of its memory, so nothing spills\n",
+                model);
 }
 
 static void fail_each(const char *model, const frozen *f, const char *config, fy_fault kind) {

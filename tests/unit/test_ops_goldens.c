@@ -62,7 +62,8 @@ static void run_golden(golden *g, fy_pool *pool) {
       // A window larger than the image: nothing comes out of it, and graph mode refuses it.
       if (!strncmp(fy_error_text(&err), "Negative dimension size", 23)) break;
       // A scalar that stands for an unknown shape must be known.
-      if (!values && strstr(fy_error_text(&err), "shape scalar with unknown static value")) continue;
+      if (!values && strstr(fy_error_text(&err), "shape scalar with unknown static value"))
+        continue;
       COMPLAIN(g, "shape function: %s", fy_error_text(&err));
       break;
     }
