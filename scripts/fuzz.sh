@@ -14,7 +14,7 @@ cmake -S . -B "$dir" "${generator[@]}" -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TY
 cmake --build "$dir" -j "$(nproc)" --target fuzzers || exit 1
 
 run_one() {
-  local name=$1 dir=$2 quiet= seed=tests/fuzz/corpus/$1
+  local name=$1 dir=$2 quiet='' seed=tests/fuzz/corpus/$1
   mkdir -p "$dir/corpus/$name"
   [ -d "$seed" ] || seed=
   [ "$name" = fuzz_inputs ] && quiet=-close_fd_mask=3  # it says what is wrong with each input

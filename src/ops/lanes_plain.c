@@ -41,9 +41,6 @@ static inline vec_f32 fma_f32(vec_f32 a, vec_f32 b, vec_f32 c) {
 static inline vec_f64 fma_f64(vec_f64 a, vec_f64 b, vec_f64 c) {
   return a * b + c;
 }
-static inline bool any_i32(vec_i32 m) {
-  return (m[0] | m[1] | m[2] | m[3]) != 0;
-}
 // a < b ? a : b and a > b ? a : b, with b where they do not compare.
 static inline vec_f32 less_f32(vec_f32 a, vec_f32 b) {
   return select_f32(a < b, a, b);

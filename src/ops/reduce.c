@@ -113,7 +113,7 @@ typedef struct reduce_loops {
     }                                                                                    \
   }
 #define REDUCE_ENTRY_SIZED(E, S, name, ACC) \
-  [E] = {name##_row_##S, name##_add_##S, name##_start_##S, name##_finish_##S, sizeof(ACC)},
+  [E] = {name##_row_##S, name##_add_##S, name##_start_##S, name##_finish_##S, sizeof(ACC), NULL},
 #define REDUCE_ENTRY_ROWS(E, S, name)                           \
   [E] = {name##_row_##S,    name##_add_##S,   name##_start_##S, \
          name##_finish_##S, sizeof(fy_a_##S), (E) == FY_FLOAT ? name##_rows_f32 : NULL},
@@ -126,8 +126,8 @@ typedef struct reduce_loops {
 #define TIMES_INT(S, x, y)  ((fy_u_##S)(x) * (fy_u_##S)(y))
 #define TIMES_CPLX(S, x, y) fy_cmul_##S(x, y)
 // An x that is NaN stays.
-#define MAX_REAL(S, x, y)  (((x) < (y)) | ((y) != (y)) ? (y) : (x))
-#define MIN_REAL(S, x, y)  (((y) < (x)) | ((y) != (y)) ? (y) : (x))
+#define MAX_REAL(S, x, y)  ((((x) < (y)) | ((y) != (y))) ? (y) : (x))
+#define MIN_REAL(S, x, y)  ((((y) < (x)) | ((y) != (y))) ? (y) : (x))
 #define MAX_INT(S, x, y)   ((x) < (y) ? (y) : (x))
 #define MIN_INT(S, x, y)   ((y) < (x) ? (y) : (x))
 #define MEAN_REAL(S, x)    ((x) / (fy_a_##S)reduced)

@@ -178,7 +178,7 @@ static void later_runs(void **state) {
   (void)state;
   OPEN(n)
   fy_error err;
-  fy_tensor *y;
+  fy_tensor *y = NULL;
   float held[4] = {1, 2, 3, 4};
   int failed = 0;
   fy_error_init(&err);
