@@ -50,7 +50,7 @@ if(FERRY_SANITIZE)
   add_compile_options(-fsanitize=${FERRY_SANITIZE} -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${FERRY_SANITIZE})
   if(FERRY_SANITIZE STREQUAL undefined)
-    add_compile_options(-fno-sanitize-recover=undefined)
+    add_compile_options(-fno-sanitize-recover=undefined -DFY_NO_CLONES)
   endif()
 endif()
 

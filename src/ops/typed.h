@@ -36,9 +36,11 @@
 #endif
 
 // A loop compiled twice, for any machine and for AVX2; the loader picks one. Library size counts:
-// only for loops that a baseline x86-64 does much worse. Sanitizers cannot run the picking.
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__) && !defined(__clang__) && defined(__OPTIMIZE__)
+// only for loops that a baseline x86-64 does much worse. Sanitizers cannot run the picking, and with
+// the undefined one (for which GCC has no macro: FY_NO_CLONES) the linker of Debian 12 fails.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) &&    \
+    !defined(__SANITIZE_THREAD__) && !defined(FY_NO_CLONES) && !defined(__clang__) && \
+    defined(__OPTIMIZE__)
 #define FY_CLONES __attribute__((target_clones("avx2", "default")))
 #else
 #define FY_CLONES
