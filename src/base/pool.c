@@ -369,11 +369,7 @@ void fy_pool_for(fy_pool *pool, int64_t n, int64_t grain,
                  void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
   if (n <= 0) return;
   int64_t chunks = n / (grain > 0 ? grain : 1);  // rounds down: no piece is smaller than the grain
-  if (!pool || chunks < 2 || !has_workers(pool)) {
-    fn(arg, 0, n);
-    return;
-  }
-  if (better_alone(pool, chunks)) {
+  if (!pool || chunks < 2 || !has_workers(pool) || better_alone(pool, chunks)) {
     fn(arg, 0, n);
     return;
   }

@@ -84,13 +84,7 @@ typedef struct call_state {
 
 static fy_code output(fy_kernel_ctx *ctx, int i, int32_t rank, const int64_t *dims, fy_error *err) {
   fy_tensor *t;
-  fy_dtype dtype = ctx->site->out_types[i];
-  fy_device *d = ctx->site->device;
-  // Handles, strings and variants are host objects wherever the op runs.
-  if (d && (d->is_host || fy_dtype_is_plain(fy_dtype_base(dtype))))
-    FY_TRY(fy_memory_tensor(d, dtype, rank, dims, ctx->site->node_name, &t, err));
-  else
-    FY_TRY(fy_tensor_new(dtype, rank, dims, &t, err));
+  FY_TRY(fy_service_allocate(ctx, ctx->site->out_types[i], rank, dims, &t, err));
   fy_out_set(ctx, i, t);
   return FY_OK;
 }

@@ -114,6 +114,7 @@ void fy_service_parallel(fy_kernel_ctx *ctx, int64_t n, int64_t grain,
 fy_code fy_service_allocate(fy_kernel_ctx *ctx, fy_dtype dtype, int32_t rank, const int64_t *dims,
                             fy_tensor **out, fy_error *err) {
   const fy_device *d = ctx->site->device;
+  // Handles, strings and variants are host objects wherever the op runs.
   if (!d || (!d->is_host && !fy_dtype_is_plain(fy_dtype_base(dtype))))
     return fy_tensor_new(dtype, rank, dims, out, err);
   return fy_memory_tensor(ctx->site->device, dtype, rank, dims, ctx->site->node_name, out, err);

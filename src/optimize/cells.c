@@ -15,38 +15,23 @@ typedef struct cell {
 } cell;
 
 static bool may_join(const fy_rewriter *r, const fy_node *head, const fy_node *n) {
-  return !r->flags[n->id] && fy_node_is_pure(n) && !n->num_controls && !fy_node_colocated(n) &&
-         fy_node_runs_anywhere(r, n) && fy_node_same_request(n, head) &&
-         fy_node_same_request(head, n) && !fy_rewrite_is_target(r, n);
-}
-
-// The only reader of output |i| of |n|, which nobody else wants.
-static fy_node *only_reader(const fy_rewriter *r, const fy_node *n, uint32_t i) {
-  if (n->outputs[i].num_uses != 1 || n->num_control_outs || fy_rewrite_is_fetched(r, n, i))
-    return NULL;
-  return n->outputs[i].uses[0].node;
-}
-
-static fy_output other_operand(const fy_rewriter *r, const fy_node *n, const fy_node *one) {
-  const fy_output a = fy_rewrite_input(r, n, 0), b = fy_rewrite_input(r, n, 1);
-  return a.node == one ? b : a;
+  return fy_rewrite_may_join(r, head, n) && !fy_rewrite_is_target(r, n);
 }
 
 // Which gate of |split| the Sigmoid |n| is of, or -1; it goes to |reader| alone.
 static int gate(const fy_rewriter *r, const fy_node *split, const fy_node *n,
                 const fy_node *reader) {
-  if (!fy_node_is(n, "Sigmoid") || only_reader(r, n, 0) != reader || !may_join(r, split, n))
+  if (!fy_node_is(n, "Sigmoid") || fy_rewrite_only_reader(r, n, 0) != reader ||
+      !may_join(r, split, n))
     return -1;
   const fy_output in = fy_rewrite_input(r, n, 0);
-  return in.node == split && only_reader(r, split, (uint32_t)in.index) == n ? (int)in.index : -1;
+  return in.node == split && fy_rewrite_only_reader(r, split, (uint32_t)in.index) == n
+             ? (int)in.index
+             : -1;
 }
 
 static bool is(const fy_node *n, const char *op) {
   return n && fy_node_is(n, op);
-}
-
-static bool is_sum(const fy_node *n) {
-  return (is(n, "AddV2") || is(n, "Add")) && n->num_inputs == 2;
 }
 
 static bool starts(const fy_rewriter *r, const fy_node *n) {
@@ -66,19 +51,20 @@ static bool match(const fy_rewriter *r, fy_node *split, cell *c) {
   int at[4] = {-1, -1, -1, -1};
   *c = (cell){.split = split};
   for (uint32_t i = 0; i < 4 && !c->act[2]; i++) {
-    fy_node *n = only_reader(r, split, i);
+    fy_node *n = fy_rewrite_only_reader(r, split, i);
     if (!is(n, "Tanh")) continue;
     c->act[2] = n;
     at[2] = (int)i;
   }
-  if (!c->act[2] || !(c->add_in = only_reader(r, c->act[2], 0)) || !is(c->add_in, "Mul"))
+  if (!c->act[2] || !(c->add_in = fy_rewrite_only_reader(r, c->act[2], 0)) || !is(c->add_in, "Mul"))
     return false;
-  c->act[0] = other_operand(r, c->add_in, c->act[2]).node;
+  c->act[0] = fy_rewrite_other_operand(r, c->add_in, c->act[2]).node;
   at[0] = gate(r, split, c->act[0], c->add_in);
-  c->state = only_reader(r, c->add_in, 0);
-  if (at[0] < 0 || !is_sum(c->state)) return false;
-  c->keep = other_operand(r, c->state, c->add_in).node;
-  if (!is(c->keep, "Mul") || c->keep == c->add_in || only_reader(r, c->keep, 0) != c->state)
+  c->state = fy_rewrite_only_reader(r, c->add_in, 0);
+  if (at[0] < 0 || !c->state || !fy_node_is_sum(c->state)) return false;
+  c->keep = fy_rewrite_other_operand(r, c->state, c->add_in).node;
+  if (!is(c->keep, "Mul") || c->keep == c->add_in ||
+      fy_rewrite_only_reader(r, c->keep, 0) != c->state)
     return false;
   for (uint32_t i = 0; i < 2 && at[1] < 0; i++) {
     c->act[1] = fy_rewrite_input(r, c->keep, i).node;
@@ -88,8 +74,9 @@ static bool match(const fy_rewriter *r, fy_node *split, cell *c) {
   if (at[1] < 0) return false;
   for (uint32_t i = 0; i < c->state->outputs[0].num_uses && at[3] < 0; i++) {
     c->tanh = c->state->outputs[0].uses[i].node;
-    if (!is(c->tanh, "Tanh") || !(c->h = only_reader(r, c->tanh, 0)) || !is(c->h, "Mul")) continue;
-    c->act[3] = other_operand(r, c->h, c->tanh).node;
+    if (!is(c->tanh, "Tanh") || !(c->h = fy_rewrite_only_reader(r, c->tanh, 0)) || !is(c->h, "Mul"))
+      continue;
+    c->act[3] = fy_rewrite_other_operand(r, c->h, c->tanh).node;
     at[3] = gate(r, split, c->act[3], c->h);
   }
   if (at[3] < 0) return false;

@@ -38,19 +38,13 @@ static bool has_nhwc(const fy_node *n) {
   return !a || (a->kind == FY_ATTR_STRING && fy_view_is(a->v.s, "NHWC"));
 }
 
-// The only reader of |n|'s output 0, which is read by nobody else and wanted by nobody.
 static fy_node *only_reader(const fy_rewriter *r, const fy_node *n) {
-  if (n->outputs[0].num_uses != 1 || n->num_control_outs || fy_rewrite_is_fetched(r, n, 0) ||
-      fy_rewrite_is_target(r, n))
-    return NULL;
-  return n->outputs[0].uses[0].node;
+  return fy_rewrite_only_reader(r, n, 0);
 }
 
 // Another chain may have taken it: both branches of a sum may be products.
 static bool may_join(const fy_rewriter *r, const chain *c, const fy_node *n) {
-  return !r->flags[n->id] && fy_node_runs_anywhere(r, n) && fy_node_is_pure(n) &&
-         !n->num_controls && !fy_node_colocated(n) && fy_node_same_request(n, c->head) &&
-         fy_node_same_request(c->head, n) && n->outputs[0].dtype == c->head->outputs[0].dtype;
+  return fy_rewrite_may_join(r, c->head, n) && n->outputs[0].dtype == c->head->outputs[0].dtype;
 }
 
 static void join(chain *c, fy_node *n, const char *step) {
@@ -71,16 +65,6 @@ static bool is_vector(const chain *c, fy_output o) {
                 (size_t)c->tail * sizeof *s.dims) == 0;
 }
 
-// The other operand of a sum of two in which the chain is one.
-static fy_output other_operand(const fy_rewriter *r, const chain *c, const fy_node *sum) {
-  const fy_output a = fy_rewrite_input(r, sum, 0), b = fy_rewrite_input(r, sum, 1);
-  return a.node == c->last ? b : a;
-}
-
-static bool is_sum(const fy_node *n) {
-  return (fy_node_is(n, "AddV2") || fy_node_is(n, "Add")) && n->num_inputs == 2;
-}
-
 // A number for each channel, added, subtracted or multiplied.
 static bool take_vector(const fy_rewriter *r, chain *c) {
   fy_node *n = only_reader(r, c->last);
@@ -89,8 +73,8 @@ static bool take_vector(const fy_rewriter *r, chain *c) {
   const char *step = "bias";
   if (fy_node_is(n, "BiasAdd") && has_nhwc(n) && fy_rewrite_input(r, n, 0).node == c->last) {
     v = fy_rewrite_input(r, n, 1);
-  } else if (is_sum(n) || (fy_node_is(n, "Mul") && n->num_inputs == 2)) {
-    v = other_operand(r, c, n);
+  } else if (fy_node_is_sum(n) || (fy_node_is(n, "Mul") && n->num_inputs == 2)) {
+    v = fy_rewrite_other_operand(r, n, c->last);
     if (fy_node_is(n, "Mul")) step = "scale";
   } else if (fy_node_is(n, "Sub") && fy_rewrite_input(r, n, 0).node == c->last) {
     v = fy_rewrite_input(r, n, 1);
@@ -127,8 +111,8 @@ static bool take_norm(const fy_rewriter *r, chain *c) {
 
 static void take_sum(const fy_rewriter *r, chain *c) {
   fy_node *n = only_reader(r, c->last);
-  if (!n || !is_sum(n) || !may_join(r, c, n) || c->num_args == MOST_ARGS) return;
-  const fy_output other = other_operand(r, c, n);
+  if (!n || !fy_node_is_sum(n) || !may_join(r, c, n) || c->num_args == MOST_ARGS) return;
+  const fy_output other = fy_rewrite_other_operand(r, n, c->last);
   if (other.node == c->last || !fy_shape_same(fy_output_shape(other), c->shape)) return;
   c->args[c->num_args++] = other;
   join(c, n, "add");

@@ -358,3 +358,21 @@ fy_code fy_node_clear_origins(fy_graph *g, fy_node *node, fy_error *err) {
   node->num_origins = 0;
   return node->origins ? FY_OK : fy_fail_oom(err, sizeof *node->origins);
 }
+
+bool fy_rewrite_may_join(const fy_rewriter *r, const fy_node *head, const fy_node *n) {
+  return !r->flags[n->id] && fy_node_runs_anywhere(r, n) && fy_node_is_pure(n) &&
+         !n->num_controls && !fy_node_colocated(n) && fy_node_same_request(n, head) &&
+         fy_node_same_request(head, n);
+}
+
+fy_node *fy_rewrite_only_reader(const fy_rewriter *r, const fy_node *n, uint32_t i) {
+  if (n->outputs[i].num_uses != 1 || n->num_control_outs || fy_rewrite_is_fetched(r, n, i) ||
+      fy_rewrite_is_target(r, n))
+    return NULL;
+  return n->outputs[i].uses[0].node;
+}
+
+fy_output fy_rewrite_other_operand(const fy_rewriter *r, const fy_node *n, const fy_node *one) {
+  const fy_output a = fy_rewrite_input(r, n, 0), b = fy_rewrite_input(r, n, 1);
+  return a.node == one ? b : a;
+}

@@ -69,6 +69,16 @@ const fy_tensor *fy_rewrite_const(const fy_rewriter *r, const fy_node *node, uin
 static inline bool fy_node_runs_anywhere(const fy_rewriter *r, const fy_node *node) {
   return !r->ctx->runs_anywhere || r->ctx->runs_anywhere(r->ctx->runs_anywhere_arg, node);
 }
+// May |n| be taken into the node that will stand for |head|: nobody took it yet (flags), it has no
+// effects, order or wishes of its own?
+bool fy_rewrite_may_join(const fy_rewriter *r, const fy_node *head, const fy_node *n);
+// The only reader of output |i| of |n|, which is read by nobody else and wanted by nobody; or NULL.
+fy_node *fy_rewrite_only_reader(const fy_rewriter *r, const fy_node *n, uint32_t i);
+// The operand of |n|, which has two, that is not |one|'s.
+fy_output fy_rewrite_other_operand(const fy_rewriter *r, const fy_node *n, const fy_node *one);
+static inline bool fy_node_is_sum(const fy_node *n) {
+  return (fy_node_is(n, "AddV2") || fy_node_is(n, "Add")) && n->num_inputs == 2;
+}
 fy_pshape fy_output_shape(fy_output o);
 fy_dtype fy_output_type(fy_output o);
 bool fy_shape_static(fy_pshape s, int64_t *count);
