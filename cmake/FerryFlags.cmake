@@ -5,7 +5,9 @@ set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
+# A release carries no unwind tables: they would be a twelfth of the library, C needs none, and a
+# backtrace is taken from RelWithDebInfo, which has them.
+set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG -fno-asynchronous-unwind-tables -fno-unwind-tables")
 set(CMAKE_C_FLAGS_DEBUG "-Og -g3")
 
 set(FERRY_X86_64 OFF)
