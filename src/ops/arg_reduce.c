@@ -440,18 +440,32 @@ static const fy_sample approximate_samples[] = {
 static fy_code approximate_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   const int64_t k = fy_shape_attr_int(ctx, "k", -1);
+  int64_t axis = fy_shape_attr_int(ctx, "reduction_dimension", -1), dims[FY_MAX_RANK];
+  const fy_attr *recall = fy_attrs_get(ctx->attrs, "recall_target");
   FY_TRY(fy_shape_rank_at_least(in, 1, err));
-  if (in.rank < 1) {
+  if (axis < -in.rank || axis >= in.rank) {  // the rank must be known
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Invalid reduction dimension: -1. Must be within the range of [%d, %d]",
-                   -in.rank, in.rank - 1);
+                   "Invalid reduction dimension: %lld. Must be within the range of [%d, %d]",
+                   (long long)axis, -in.rank, in.rank - 1);
   }
-  if (in.dims[in.rank - 1] >= 0 && in.dims[in.rank - 1] < k) {
+  if (axis < 0) axis += in.rank;
+  if (recall && recall->kind == FY_ATTR_FLOAT && !(recall->v.f > 0 && recall->v.f <= 1)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Invalid recall target: %g. Valid value range in : [0, 1.0].",
+                   (double)recall->v.f);
+  }
+  if (in.dims[axis] < k) {  // unknown is -1
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "input must have last dimension >= k = %lld but was %lld", (long long)k,
-                   (long long)in.dims[in.rank - 1]);
+                   (long long)in.dims[axis]);
   }
-  return top_k_shape(ctx, err);
+  // A partial answer's size is a matter of a TPU's tiles; a dim of up to one tile stays.
+  const int64_t size = fy_shape_attr_bool(ctx, "aggregate_to_topk")   ? k
+                       : in.dims[axis] <= (in.rank == 1 ? 1024 : 128) ? in.dims[axis]
+                                                                      : -1;
+  for (int32_t d = 0; d < in.rank; d++) dims[d] = d == axis ? size : in.dims[d];
+  FY_TRY(fy_shape_set(ctx, 0, in.rank, dims, err));
+  return fy_shape_set(ctx, 1, in.rank, dims, err);
 }
 FY_OP(ApproxTopK, .shape = approximate_shape, .compute = top_k, FY_SAMPLES(approximate_samples));
 FY_OP(TopK, .shape = top_k_shape, .compute = top_k, FY_SAMPLES(old_top_k_samples));

@@ -247,12 +247,14 @@ static fy_code random_integers(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // The user's seed is scrambled once, so that a weak one (0, 1, 2 …) still gives strong keys.
-fy_code fy_random_of_seed(const fy_tensor *seed, fy_philox *out, fy_error *err) {
+static fy_code check_seed(const fy_tensor *seed, fy_error *err) {
   char x[128];
-  if (seed->rank != 1 || seed->count != 2) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "seed must have shape [2], not %s",
-                   fy_tensor_shape_text(seed, x));
-  }
+  if (seed->rank == 1 && seed->count == 2) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "seed must have shape [2], not %s",
+                 fy_tensor_shape_text(seed, x));
+}
+fy_code fy_random_of_seed(const fy_tensor *seed, fy_philox *out, fy_error *err) {
+  FY_TRY(check_seed(seed, err));
   if (seed->dtype != FY_INT32 && seed->dtype != FY_INT64) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid seed type: %s", fy_dtype_name(seed->dtype));
   }
@@ -300,15 +302,25 @@ static fy_code draw(fy_kernel_ctx *ctx, fy_random_job *job, fy_error *err) {
   return FY_OK;
 }
 
+// The output comes first, and what makes no numbers needs no generator.
 static fy_code random_stateless(fy_kernel_ctx *ctx, fy_error *err) {
   fy_random_job job = {0};
+  fy_tensor *out;
+  FY_TRY(check_seed(ctx->in[1], err));
+  FY_TRY(shaped_output(ctx, &out, err));
+  if (out->count == 0) return FY_OK;
   FY_TRY(fy_random_of_seed(ctx->in[1], &job.generator, err));
-  return draw(ctx, &job, err);
+  fill(ctx, &job, out);
+  return FY_OK;
 }
 static fy_code random_keyed(fy_kernel_ctx *ctx, fy_error *err) {
   fy_random_job job = {0};
+  fy_tensor *out;
+  FY_TRY(shaped_output(ctx, &out, err));
+  if (out->count == 0) return FY_OK;
   FY_TRY(fy_random_of_key(ctx, 1, &job.generator, err));
-  return draw(ctx, &job, err);
+  fill(ctx, &job, out);
+  return FY_OK;
 }
 
 static fy_code bounded(const fy_kernel_ctx *ctx, int i, fy_random_job *job, fy_error *err) {
