@@ -250,6 +250,10 @@ static fy_code parse(fy_kernel_ctx *ctx, fy_error *err) {
         "Expected feature_list_dense_missing_assumed_empty to be a vector, got shape: %s",
         fy_tensor_shape_text(ctx->in[1], a));
   }
+  if (c.one && c.names->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected debug_name to be a scalar, got shape: %s",
+                   fy_tensor_shape_text(c.names, a));
+  }
   c.batch = c.serialized->rank == 1;
   c.examples = c.serialized->count;
   if (c.names->count && c.names->count != c.examples) {

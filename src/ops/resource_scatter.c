@@ -161,6 +161,7 @@ static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **gar
                    "DType of scatter resource and updates does not match.");
   }
   if (how->nd) {
+    FY_TRY(fy_scatter_policy(ctx->site, err));
     if (is_ref(ctx->site)) FY_TRY(check_ref_prefix(indices, updates, err));
     FY_TRY(nd_check(v->value, indices, updates, err));
   } else {

@@ -107,7 +107,6 @@ static fy_code quantize(fy_kernel_ctx *ctx, fy_error *err) {
   scales s;
   fy_tensor *out;
   FY_TRY(read_scales(ctx, in, 1, fy_site_int(ctx->site, "quantization_axis"), &s, err));
-  FY_TRY(all_positive(ctx->in[1], "rhs scales elements must be all positive.", err));
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   for (int64_t i = 0; i < in->count; i++) {
     const int64_t c = channel(&s, i);
