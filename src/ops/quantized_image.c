@@ -236,8 +236,9 @@ static fy_code batch_norm(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_scratch(ctx, (2 * (size_t)c + 256) * sizeof(int32_t), &memory, err));
   int32_t *scales = memory, *offsets = scales + c, *inputs = offsets + c;
   for (int64_t k = 0; k < c; k++) {
-    float scale = 1.0f / sqrtf(real_of(ctx, 6, k) + epsilon);
-    if (scaled) scale *= real_of(ctx, 12, k);
+    double exact = 1.0 / sqrt((double)(real_of(ctx, 6, k) + epsilon));
+    if (scaled) exact *= (double)real_of(ctx, 12, k);
+    const float scale = (float)exact;
     const float offset = -real_of(ctx, 3, k) * scale + real_of(ctx, 9, k);
     scales[k] = (int32_t)fy_q_from_float(wide, scale, -top, top);
     offsets[k] = (int32_t)fy_q_from_float(wide, offset, -top, top);
@@ -250,8 +251,9 @@ static fy_code batch_norm(fy_kernel_ctx *ctx, fy_error *err) {
   const int32_t one = (int32_t)fy_q_from_float(wide, 1, -top, top);
   for (int64_t i = 0; i < in->count; i++) {
     const int64_t k = i % c;
-    const int64_t product = (int64_t)inputs[((const uint8_t *)in->data)[i]] * scales[k];
-    ((uint32_t *)out->data)[i] = (uint32_t)(product / one) + (uint32_t)offsets[k];
+    const uint32_t product = (uint32_t)inputs[((const uint8_t *)in->data)[i]] * (uint32_t)scales[k];
+    ((uint32_t *)out->data)[i] =
+        (uint32_t)((int32_t)product / one) + (uint32_t)offsets[k];  // wraps
   }
   return FY_OK;
 }
