@@ -215,6 +215,13 @@ static fy_code new_table(const fy_site *site, kind k, fy_tensor *const *in, tabl
     code = fy_fail(err, FY_INVALID_ARGUMENT, "max_load_factor must be between 0 and 1, got: %g",
                    (double)load->v.f);
   }
+  const fy_attr *buckets = k == DENSE ? fy_site_attr(site, "initial_num_buckets") : NULL;
+  if (!code && buckets && buckets->kind == FY_ATTR_INT &&
+      (buckets->v.i < 4 || (buckets->v.i & (buckets->v.i - 1)))) {
+    code = fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Number of buckets must be at least 4 and a power of 2, got: %lld",
+                   (long long)buckets->v.i);
+  }
   if (!code && k == DENSE) {
     if (in[0]->rank > FY_INLINE_RANK - 1 ||
         !fy_shape_equal(in[0]->rank, in[0]->dims, in[1]->rank, in[1]->dims)) {
