@@ -425,7 +425,7 @@ static fy_code size(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(table_of(ctx, &t, err));
   FY_TRY(fy_out(ctx, 0, 0, NULL, &out, err));
   fy_lock(&t->lock);
-  *(int64_t *)out->data = t->n;
+  *(int64_t *)out->data = t->kind == STATIC && !t->initialized ? 0 : t->n;
   fy_unlock(&t->lock);
   return FY_OK;
 }
@@ -595,7 +595,12 @@ static fy_code initialize(fy_kernel_ctx *ctx, fy_error *err) {
   }
   fy_lock(&t->lock);
   fy_code code = FY_OK;
-  if (!t->initialized) code = initialize_rows(t, keys, values, keys->count, err);
+  if (!t->initialized) {
+    code = initialize_rows(t, keys, values, keys->count, err);
+  } else if (keys->count != t->n) {  // TensorFlow, too, compares no more than that
+    code =
+        fy_fail(err, FY_FAILED_PRECONDITION, "Table was already initialized with different data.");
+  }
   fy_unlock(&t->lock);
   return code;
 }

@@ -258,6 +258,8 @@ static fy_code write_item(tensor_array *a, int64_t at, fy_tensor *item, fy_error
     code = fy_fail(err, FY_INVALID_ARGUMENT,
                    "Tried to write to index %lld but array %s size is: %lld", (long long)at,
                    a->dynamic ? "is resizeable and" : "is not resizeable and", (long long)l->n);
+  } else if (at >= l->n && (code = resize(a, at + 1, err)) != FY_OK) {
+    // no memory
   } else if (!fits(l, item->rank, item->dims)) {
     code =
         fy_fail(err, FY_INVALID_ARGUMENT,
@@ -265,8 +267,6 @@ static fy_code write_item(tensor_array *a, int64_t at, fy_tensor *item, fy_error
                 "is incompatible with the TensorArray's inferred element shape: %s (consider "
                 "setting infer_shape=False).",
                 (long long)at, fy_tensor_shape_text(item, x), fy_shape_text(l->rank, l->dims, y));
-  } else if (at >= l->n) {
-    code = resize(a, at + 1, err);
   }
   if (!code && a->identical) code = refine(a, item->rank, item->dims, err);
   if (!code && a->seen[at]) {
