@@ -33,6 +33,7 @@ LOOSE = {"mixed": 3e-2, "half": 3e-2, "bfloat16": 3e-2}
 SIM = "sim=gpu:1,memory=512MiB"
 MODES = {"cpu": "", "plain": "optimize=off", "auto": SIM, "tf": SIM + "; place=tensorflow",
          "gpu": SIM + "; soft_placement=true", "mix": SIM + "; soft_placement=true"}
+HOLDERS = ("VarHandleOp", "VariableV2", "Variable")
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -127,7 +128,9 @@ def ask(name, path, mode):
     for meta in m.meta_graphs:
         for nodes in [meta.graph_def.node] + [f.node_def for f in meta.graph_def.library.function]:
             for n in nodes:
-                n.device = "/device:GPU:0" if mode == "gpu" or turn % 2 else "/device:CPU:0"
+                # (Resources that one op reads must be together, in TensorFlow too.)
+                holds = n.op in HOLDERS or "Table" in n.op
+                n.device = "/device:GPU:0" if mode == "gpu" or turn % 2 or holds else "/device:CPU:0"
                 turn += 1
     open(pb, "wb").write(m.SerializeToString())
 
