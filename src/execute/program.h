@@ -106,6 +106,7 @@ typedef struct fy_program {
     size_t file_bytes;  // the host's arena, where it is a file (spill_file.h); else 0
   } spill;
   bool has_devices;  // something runs or lies off the host
+  bool may_move;     // what a kernel hands out (of a call, a stack) may lie off the host
   const fy_options *options;
   fy_mutex states_lock, constants_lock;
   struct fy_run_state *states;  // recycled

@@ -238,7 +238,7 @@ fy_code fy_exec_instr(fy_exec *e, const fy_instr *ins, fy_error *err) {
                        ins->scratch_offset;
     code = FY_UNLIKELY(ins->check_refs) ? fy_exec_check_refs(ins->node, e->in, err) : FY_OK;
     if (!code) code = launch(e, ins, &done, err);
-    if (!code && FY_UNLIKELY(s->program->has_devices)) code = move_results(e, ins, err);
+    if (!code && FY_UNLIKELY(s->program->may_move)) code = move_results(e, ins, err);
     if (FY_UNLIKELY(e->ctx.scratch_asked > ins->scratch_bytes)) fy_exec_end_scratch(e);
     bool replaced = false;
     for (uint32_t i = 0; i < ins->num_out; i++) {
