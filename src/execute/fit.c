@@ -169,7 +169,7 @@ static fy_code divide_anew(fy_program *p, const snapshot *s, int space, uint64_t
   return divide(p, space, fixed, &shares[space], more, err);
 }
 
-// It fits: variables that move get what is left over, unless that undoes it. An eighth stays free: they
+// It fits: variables that move get what is left over, unless that undoes it. A quarter stays free: they
 // come and go in pieces of their own, which leaves gaps.
 static fy_code use_rest(fy_program *p, const snapshot *s, share *shares, fy_error *err) {
   share more[65];
@@ -180,8 +180,8 @@ static fy_code use_rest(fy_program *p, const snapshot *s, share *shares, fy_erro
     if (!more[k].held || !p->spill.held[k]) continue;
     const uint64_t limit = fy_program_may_hold(p->devices->items[k - 1]);
     const uint64_t taken = taken_of(p, k, &fixed);
-    if (taken >= limit - limit / 8) continue;
-    more[k].held = p->spill.held[k] + (limit - limit / 8 - taken);
+    if (taken >= limit - limit / 4) continue;
+    more[k].held = p->spill.held[k] + (limit - limit / 4 - taken);
     any = true;
   }
   if (!any) return FY_OK;

@@ -17,6 +17,8 @@
 #define GPU    "/device:GPU:0"
 #define SIDE   128  // a variable is 64 KiB
 #define LAYERS 8
+#define SIM    "sim=gpu:1,memory=64MiB"
+#define OCL    "opencl_cpu=true"
 
 static fy_tensor *noise(int rank, const int64_t *dims, uint32_t seed) {
   fy_tensor *t;
@@ -209,10 +211,10 @@ static void run_on(void (*build)(env *, model *), const char *config, outcome *o
   env_close(&e);
 }
 
-static void same(const char *what, void (*build)(env *, model *), const char *tight,
-                 uint64_t limit) {
+static void same(const char *what, void (*build)(env *, model *), const char *roomy,
+                 const char *tight, uint64_t limit) {
   outcome a, b;
-  run_on(build, "sim=gpu:1,memory=64MiB", &a);
+  run_on(build, roomy, &a);
   run_on(build, tight, &b);
   if (a.code || b.code) fail_msg("%s%s", a.text, b.text);
   print_message(
@@ -243,16 +245,30 @@ static void same(const char *what, void (*build)(env *, model *), const char *ti
 
 static void only_read(void **state) {
   (void)state;
-  same("inference", inference, "sim=gpu:1,memory=64MiB; memory_limit.GPU=200KiB", 200 << 10);
-  same("inference", inference, "sim=gpu:1,memory=64MiB; memory_limit.GPU=256KiB", 256 << 10);
-  same("inference", inference, "sim=gpu:1,memory=64MiB; memory_limit.GPU=480KiB", 480 << 10);
+  same("inference", inference, SIM, SIM "; memory_limit.GPU=200KiB", 200 << 10);
+  same("inference", inference, SIM, SIM "; memory_limit.GPU=256KiB", 256 << 10);
+  same("inference", inference, SIM, SIM "; memory_limit.GPU=480KiB", 480 << 10);
 }
 
 static void changed(void **state) {
   (void)state;
-  same("training", training, "sim=gpu:1,memory=64MiB; memory_limit.GPU=400KiB", 400 << 10);
-  same("training", training, "sim=gpu:1,memory=64MiB; memory_limit.GPU=600KiB", 600 << 10);
-  same("training", training, "sim=gpu:1,memory=64MiB; memory_limit.GPU=1000KiB", 1000 << 10);
+  same("training", training, SIM, SIM "; memory_limit.GPU=400KiB", 400 << 10);
+  same("training", training, SIM, SIM "; memory_limit.GPU=600KiB", 600 << 10);
+  same("training", training, SIM, SIM "; memory_limit.GPU=1000KiB", 1000 << 10);
+}
+
+static void on_opencl(void **state) {
+  (void)state;
+  env e;
+  env_open(&e, OCL);
+  const bool none = e.devices->items[e.devices->n - 1]->is_host;
+  env_close(&e);
+  if (none) {
+    print_message("no OpenCL device on this machine\n");
+    skip();
+  }
+  same("inference", inference, OCL, OCL "; memory_limit.GPU=256KiB", 256 << 10);
+  same("training", training, OCL, OCL "; memory_limit.GPU=600KiB", 600 << 10);
 }
 
 static void refused_when_told(void **state) {
@@ -269,6 +285,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(only_read),
       cmocka_unit_test(changed),
+      cmocka_unit_test(on_opencl),
       cmocka_unit_test(refused_when_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
