@@ -129,9 +129,11 @@ static int first_over(const fy_program *p, uint64_t *fixed) {
 static fy_code divide(const fy_program *p, int space, uint64_t fixed, share *s, bool *more,
                       fy_error *err) {
   const uint64_t limit = fy_program_may_hold(p->devices->items[space - 1]);
-  const uint64_t have = limit > fixed + 512 ? limit - fixed - 512 : 0;
   fy_variable_needs needs;
   FY_TRY(fy_program_variables(p, space, &needs, err));
+  // Variables are pieces of their own: a pool cannot fill every gap between them.
+  const uint64_t loss = fixed + 512 + (needs.taken ? limit / 16 : 0);
+  const uint64_t have = limit > loss ? limit - loss : 0;
   uint64_t held = needs.taken;
   *more = true;
   if (s->tries > 0) {
@@ -152,7 +154,7 @@ static fy_code spill_all(fy_program *p, const snapshot *s, const share *shares, 
   FY_TRY(restore(p, s, err));
   for (int k = 1; k < 65 && k <= p->devices->n; k++) {
     if (!shares[k].tries) continue;
-    if (shares[k].held) FY_TRY(fy_program_read_again(p, k, err));
+    FY_TRY(fy_program_read_again(p, k, shares[k].held > 0, err));
     FY_TRY(fy_program_stream_reads(p, k, err));
     FY_TRY(fy_program_spill(p, k, shares[k].budget, err));
     if (shares[k].held) FY_TRY(fy_program_move_variables(p, k, shares[k].held, err));
@@ -164,7 +166,7 @@ static fy_code spill_all(fy_program *p, const snapshot *s, const share *shares, 
 static fy_code divide_anew(fy_program *p, const snapshot *s, int space, uint64_t fixed,
                            share *shares, bool *more, fy_error *err) {
   FY_TRY(restore(p, s, err));
-  if (shares[space].tries > 0) FY_TRY(fy_program_read_again(p, space, err));
+  FY_TRY(fy_program_read_again(p, space, shares[space].tries > 0, err));
   FY_TRY(fy_program_stream_reads(p, space, err));
   return divide(p, space, fixed, &shares[space], more, err);
 }

@@ -251,7 +251,9 @@ typedef struct rereader {
   fy_value *values;
   size_t cap_instrs, cap_args, cap_values;
   uint32_t *read_by;  // [old values] the instruction that reads a variable into it, or NONE
+  uint32_t *is;       // [old values] the value that it only is another name of, or itself
   uint8_t *stale;     // [old values] the variable may have changed since
+  bool each;
 } rereader;
 
 static bool calls(const fy_instr *ins) {
@@ -288,11 +290,29 @@ static fy_code read_again(rereader *r, uint32_t v, uint32_t *out, fy_error *err)
   return FY_OK;
 }
 
+// Identity of what was read: readers of the one may as well read the other.
+static bool renames_reading(const rereader *r, const fy_instr *ins) {
+  if (ins->kind != FY_INSTR_KERNEL || strcmp(ins->node->op_name, "Identity") != 0) return false;
+  const uint32_t in = r->is[r->p->args[ins->in]], out = r->p->args[ins->out];
+  const fy_value *a = &r->p->values[in], *b = &r->p->values[out];
+  return r->read_by[in] != NONE && !b->fetched && b->root == out && a->space == b->space &&
+         a->dtype == b->dtype && fy_shape_equal(a->rank, a->dims, b->rank, b->dims);
+}
+
 static fy_code reread_step(rereader *r, uint32_t at, fy_error *err) {
   const fy_instr *ins = &r->p->instrs[at];
-  for (uint32_t k = 0; k < ins->num_in; k++) {
+  if (renames_reading(r, ins)) {
+    r->is[r->p->args[ins->out]] = r->is[r->p->args[ins->in]];
+    r->values[r->p->args[ins->out]].storage = FY_STORE_DYNAMIC;
+    return FY_OK;
+  }
+  for (uint32_t k = 0; k < ins->num_in; k++)
+    if (r->args[ins->in + k] < r->p->num_values) r->args[ins->in + k] = r->is[r->args[ins->in + k]];
+  for (uint32_t k = 0; r->each && k < ins->num_in; k++) {
     const uint32_t v = r->args[ins->in + k];
-    if (v >= r->p->num_values || r->read_by[v] == NONE || r->stale[v]) continue;
+    if (v >= r->p->num_values || r->read_by[v] == NONE || r->stale[v] ||
+        r->v.at[r->v.of[v]].only_read)
+      continue;
     uint32_t fresh = v;
     FY_TRY(read_again(r, v, &fresh, err));
     for (uint32_t i = k; i < ins->num_in; i++)
@@ -302,7 +322,6 @@ static fy_code reread_step(rereader *r, uint32_t at, fy_error *err) {
     return fy_fail_oom(err, sizeof *r->instrs);
   r->instrs[r->num_instrs++] = *ins;
   if (is_read(ins) && uses_there(&r->v, ins) && r->v.of[r->p->args[ins->in]] != NONE &&
-      !r->v.at[r->v.of[r->p->args[ins->in]]].only_read &&
       !r->p->values[r->p->args[ins->out]].fetched)
     r->read_by[r->p->args[ins->out]] = at;
   note_changes(r, ins);
@@ -330,15 +349,15 @@ static void drop_unread(rereader *r) {
   fy_free(read);
 }
 
-fy_code fy_program_read_again(fy_program *p, int space, fy_error *err) {
-  rereader r = {.p = p, .num_args = p->num_args, .num_values = p->num_values};
+fy_code fy_program_read_again(fy_program *p, int space, bool each, fy_error *err) {
+  rereader r = {.p = p, .num_args = p->num_args, .num_values = p->num_values, .each = each};
   fy_code code = find_handles(p, space, &r.v, err);
-  bool any = false;
-  for (uint32_t w = 0; !code && w < r.v.n; w++) any |= !r.v.at[w].only_read;
+  const bool any = !code && r.v.n > 0;
   if (!code && any) {
     r.read_by = fy_calloc(p->num_values + 1u, sizeof *r.read_by);
+    r.is = fy_calloc(p->num_values + 1u, sizeof *r.is);
     r.stale = fy_calloc(p->num_values + 1u, 1);
-    if (!r.read_by || !r.stale ||
+    if (!r.read_by || !r.is || !r.stale ||
         !fy_grow(&r.args, &r.cap_args, p->num_args + 1u, sizeof *r.args) ||
         !fy_grow(&r.values, &r.cap_values, p->num_values + 1u, sizeof *r.values))
       code = fy_fail_oom(err, p->num_values * sizeof *r.values);
@@ -346,7 +365,7 @@ fy_code fy_program_read_again(fy_program *p, int space, fy_error *err) {
   if (!code && any) {
     memcpy(r.args, p->args, p->num_args * sizeof *r.args);
     memcpy(r.values, p->values, p->num_values * sizeof *r.values);
-    for (uint32_t v = 0; v < p->num_values; v++) r.read_by[v] = NONE;
+    for (uint32_t v = 0; v < p->num_values; v++) r.read_by[v] = NONE, r.is[v] = v;
     for (uint32_t i = 0; !code && i < p->num_instrs; i++) code = reread_step(&r, i, err);
   }
   if (!code && any) {
@@ -367,6 +386,7 @@ fy_code fy_program_read_again(fy_program *p, int space, fy_error *err) {
     fy_free(r.values);
   }
   fy_free(r.read_by);
+  fy_free(r.is);
   fy_free(r.stale);
   drop_vars(&r.v);
   return code;

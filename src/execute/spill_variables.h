@@ -17,9 +17,10 @@ typedef struct fy_variable_needs {
 // What kernels in |space| use of variables, as the instructions are now.
 FY_MUST_CHECK fy_code fy_program_variables(const fy_program *p, int space, fy_variable_needs *out,
                                            fy_error *err);
-// Lets every reader of a variable that the program changes read it itself, where that makes no
-// difference, so that it need not stay from the first to the last.
-FY_MUST_CHECK fy_code fy_program_read_again(fy_program *p, int space, fy_error *err);
+// What was read is not passed on under other names (Identity). |each|: every reader of a variable that
+// the program changes reads it itself, where that makes no difference, so that it need not stay from
+// the first to the last.
+FY_MUST_CHECK fy_code fy_program_read_again(fy_program *p, int space, bool each, fy_error *err);
 // Variables that the program only reads are read from the host and brought to |space| by copies, which
 // fy_program_spill (to be called next) then places, or takes back where there is room for good.
 FY_MUST_CHECK fy_code fy_program_stream_reads(fy_program *p, int space, fy_error *err);
