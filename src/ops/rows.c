@@ -118,6 +118,8 @@ typedef struct rows {
   bool kept[FY_ROWS_MOST];       // it is there
   size_t work_at, bytes;         // of the working memory
   double ns;                     // of one row
+  bool is_norm;                  // then stages are not used
+  fy_norm norm;
   uint32_t num_stages;
   stage *stages;
   fy_arena arena;
@@ -281,6 +283,7 @@ static fy_code read_site(const fy_site *site, rows *s, fy_error *err) {
   s->count = wide ? count / s->row : count;
   s->rank = shape->v.shape.rank;
   s->dims = fy_arena_memdup(&s->arena, shape->v.shape.dims, (size_t)s->rank * sizeof *s->dims + 1);
+  s->is_norm = s->dtype == FY_FLOAT && fy_norm_match(&s->p, &s->norm);
   set_depths(s);
   s->stages = fy_calloc(s->num_stages + 1u, sizeof *s->stages);
   if (!s->dims || !s->stages) return fy_fail_oom(err, sizeof *s->stages);
@@ -361,9 +364,25 @@ static void run_block(const job *j, int64_t row, int64_t n, char *work) {
   }
 }
 
+static void run_norm(const job *j, int64_t begin, int64_t end) {
+  const rows *s = j->s;
+  const fy_norm *f = &s->norm;
+  const void *gamma = f->gamma == FY_FUSED_NONE ? NULL : j->in[f->gamma];
+  const void *beta = f->beta == FY_FUSED_NONE ? NULL : j->in[f->beta];
+  for (int64_t row = begin * s->block; row < end * s->block && row < s->count; row += s->block) {
+    const int64_t n = s->count - row < s->block ? s->count - row : s->block;
+    const float *x = (const float *)(const void *)j->in[f->x] + row * s->row;
+    fy_norm_rows(f, x, gamma, beta, s->row, n, (float *)(void *)j->out + row * s->row);
+  }
+}
+
 static void run_blocks(void *arg, int64_t begin, int64_t end) {
   job *j = arg;
   const rows *s = j->s;
+  if (s->is_norm) {
+    run_norm(j, begin, end);
+    return;
+  }
   char *work = fy_slice_take(&j->slices);
   for (int64_t b = begin; b < end; b++) {
     const int64_t row = b * s->block;
@@ -391,14 +410,14 @@ static fy_code compute(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out(ctx, 0, s->rank, s->dims, &out, err));
   if (s->count == 0) return FY_OK;
   j.out = out->data;
-  FY_TRY(fy_slices_make(ctx, num_blocks(s), s->bytes, &j.slices, err));
+  if (!s->is_norm) FY_TRY(fy_slices_make(ctx, num_blocks(s), s->bytes, &j.slices, err));
   fy_parallel(ctx, num_blocks(s), (50 + s->ns) * (double)s->block, run_blocks, &j);
   return FY_OK;
 }
 
 static void needs(fy_kernel_ctx *ctx, fy_needs *out) {
   const rows *s = ctx->site->state;
-  if (s->count) out->scratch += fy_slices_needs(ctx, num_blocks(s), s->bytes);
+  if (s->count && !s->is_norm) out->scratch += fy_slices_needs(ctx, num_blocks(s), s->bytes);
 }
 
 static fy_code shape(fy_shape_ctx *ctx, fy_error *err) {
