@@ -42,12 +42,14 @@ typedef struct fy_value {
   uint32_t producer;    // instruction, or UINT32_MAX
   uint32_t last_use;    // last instruction that reads it
   uint32_t root;        // value whose memory this one shares (alias or in-place), itself if none
-  size_t offset;        // PLANNED: of the root, in the space's arena
+  size_t shift;         // where in the root's memory it begins: it may be a part of it
+  size_t offset;        // PLANNED: in the space's arena
   int32_t feed;         // FEED: index
   fy_tensor *constant;  // CONST (one reference)
   fy_node *node;        // who makes it
   int32_t output;
   bool fetched;
+  bool of_feed;  // DYNAMIC: memory of an argument under another name, or a part of it
 } fy_value;
 
 typedef enum fy_instr_kind { FY_INSTR_KERNEL, FY_INSTR_COPY } fy_instr_kind;

@@ -470,7 +470,7 @@ static fy_code fill_slots(fy_run_state *s, fy_tensor *const *feeds, fy_error *er
       FY_TRY(fy_memory_tensor(d, val->dtype, val->rank, val->dims, root->node->name, &s->slots[v],
                               err));
     } else if (!val->fetched) {
-      s->planned[v].data = s->slots[val->root]->data;
+      s->planned[v].data = (char *)s->slots[val->root]->data + val->shift;
       continue;
     } else {
       FY_TRY(fy_tensor_alias(s->slots[val->root], val->dtype, val->rank, val->dims, &s->slots[v],
