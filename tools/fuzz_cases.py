@@ -584,3 +584,41 @@ def generate(r, spec, graph=False):
                 a = make_array(r, t, dims)
             case["inputs"].append(from_array(t, a))
     return reseed(r, case, spec)
+
+
+# ---------------------------------------------------------------- calls that do not fit
+def spoil(r, case, spec):
+    """The call with something wrong that the signature alone tells (mostly)."""
+    case = dict(case, attrs=dict(case["attrs"]), inputs=list(case["inputs"]))
+    what = r.randint(8)
+    plain = [i for i in range(len(case["inputs"])) if i >= case["vars"]]
+    names = list(case["attrs"])
+    if what == 0 and plain:
+        del case["inputs"][plain[r.randint(len(plain))]]
+    elif what in (1, 2) and plain:
+        i = plain[r.randint(len(plain))]
+        new = str(r.choice(ANY + ["qint8", "qint32"]))
+        case["inputs"][i] = from_array(new, make_array(r, new, case["inputs"][i][1]))
+    elif what == 3 and names:
+        del case["attrs"][names[r.randint(len(names))]]
+    elif what == 4 and names:
+        name = names[r.randint(len(names))]
+        kinds = [("int", 3), ("bool", True), ("float", 1.5), ("string", b"no"), ("type", "float"), ("shape", [2]),
+                 ("list(int)", [1, 2]), ("list(type)", ["float"])]
+        case["attrs"][name] = kinds[r.randint(len(kinds))]
+    elif what == 5:
+        case["attrs"]["unheard_of"] = ("int", 1)
+    elif what == 6:
+        types = [n for n in names if spec.attrs[n][0] == "type"]
+        if types:
+            case["attrs"][types[r.randint(len(types))]] = ("type", str(r.choice(ANY + ["qint8", "resource", "variant"])))
+    elif names:
+        name = names[r.randint(len(names))]
+        kind = spec.attrs[name][0]
+        worst = {"int": [-1, -2 ** 63, 2 ** 63 - 1, 2 ** 31, 0], "string": [b"", b"\xff", b"VALID "],
+                 "list(int)": [[], [0] * 4, [-1] * 4, [2 ** 31] * 4, [1] * 40], "float": [float("inf"), -1e38],
+                 "shape": [[-1] * 3, [2 ** 40, 2 ** 40], None, [1] * 300], "list(type)": [[], ["string"] * 3],
+                 "list(float)": [[], [float("nan")] * 3], "list(shape)": [[], [None]], "list(string)": [[], [b"x"]]}
+        if kind in worst:
+            case["attrs"][name] = (kind, worst[kind][r.randint(len(worst[kind]))])
+    return case

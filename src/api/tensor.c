@@ -124,7 +124,7 @@ int64_t TF_Dim(const TF_Tensor *tensor, int dim_index) {
 size_t TF_TensorByteSize(const TF_Tensor *tensor) {
   const fy_tensor *t = fy_api_tensor(tensor);
   const fy_buffer *b = t->buffer;
-  if (b && b->data == t->data && (b->user_dealloc || b->release_arg == &client_memory))
+  if (b && b->data == t->data && !t->part && (b->user_dealloc || b->release_arg == &client_memory))
     return b->bytes;
   return fy_tensor_bytes(t);
 }

@@ -404,7 +404,7 @@ static void reduce_to_elements(void *arg, int64_t begin, int64_t end) {
 }
 
 // Short rows that follow each other: the same element of many rows is added at a time.
-#define SHORT_ROW 16
+#define SHORT_ROW FY_REDUCE_SHORT
 static void reduce_short(void *arg, int64_t begin, int64_t end) {
   const reduce_job *j = arg;
   const int64_t inner = j->plan->inner;
@@ -450,7 +450,7 @@ static void reduce_to_rows(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-#define LONG_ROW 65536  // a full reduction is cut into rows of this length for the threads
+#define LONG_ROW FY_REDUCE_LONG  // a full reduction is cut into rows of this length for the threads
 
 static void reduce_block(void *arg, int64_t begin, int64_t end) {
   const reduce_job *j = arg;
@@ -482,6 +482,19 @@ static fy_code reduce_long_row(fy_kernel_ctx *ctx, reduce_job *j, fy_error *err)
   }
   j->loops->finish(j->partial, j->out, 1, j->plan->per_output);
   return FY_OK;
+}
+
+void fy_reduce_rows(fy_row_reduction kind, fy_dtype dtype, const void *in, int64_t n, int64_t rows,
+                    void *out) {
+  static const reduce_loops *const tables[FY_ROW_REDUCTIONS] = {sum_table, mean_table, max_table,
+                                                                min_table};
+  const reduce_plan plan = {.inner = n, .per_output = n};
+  reduce_job job = {.plan = &plan,
+                    .loops = &tables[kind][dtype],
+                    .in = in,
+                    .out = out,
+                    .size = fy_dtype_storage(dtype)};
+  reduce_to_elements(&job, 0, rows);
 }
 
 static fy_code reduce(fy_kernel_ctx *ctx, fy_error *err) {

@@ -24,4 +24,14 @@ static inline void fy_dense_strides(int32_t rank, const int64_t *dims, int64_t *
   }
 }
 
+// Whether the elements taken (|dims| of |whole|'s, step 1 where more than one) follow each other: all
+// dims but one are either taken whole (behind it) or are a single element (before it).
+static inline bool fy_is_dense_part(int32_t rank, const int64_t *whole, const int64_t *dims) {
+  int32_t d = 0;
+  while (d < rank && dims[d] == 1) d++;
+  for (d++; d < rank; d++)
+    if (dims[d] != whole[d]) return false;
+  return true;
+}
+
 #endif

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+from models.common import *  # noqa: F403
