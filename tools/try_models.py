@@ -24,6 +24,7 @@ import numpy as np  # noqa: E402
 from fuzz_driver import DTYPES  # noqa: E402
 from models import functions, functions_more, graphs_tf1, keras_layers, keras_more, tf1_more, training  # noqa: E402,F401
 from models.common import keras, makers, path_of, place, tf, tf1  # noqa: E402
+from google.protobuf import text_format  # noqa: E402
 from tensorflow.core.protobuf import saved_model_pb2  # noqa: E402
 
 # What cannot run yet, and why. The list only shrinks.
@@ -122,8 +123,12 @@ def ask(name, path, mode):
     """A copy of the model whose nodes ask for devices."""
     shutil.rmtree(path, ignore_errors=True)
     shutil.copytree(path_of(name), path)
-    pb = os.path.join(path, "saved_model.pb")
-    m = saved_model_pb2.SavedModel.FromString(open(pb, "rb").read())
+    pb, text = os.path.join(path, "saved_model.pb"), os.path.join(path, "saved_model.pbtxt")
+    if os.path.exists(text):
+        m = text_format.Parse(open(text).read(), saved_model_pb2.SavedModel())
+        os.remove(text)
+    else:
+        m = saved_model_pb2.SavedModel.FromString(open(pb, "rb").read())
     turn = 0
     for meta in m.meta_graphs:
         for nodes in [meta.graph_def.node] + [f.node_def for f in meta.graph_def.library.function]:

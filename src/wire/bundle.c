@@ -251,16 +251,20 @@ fy_code fy_wire_bundle_check(fy_wire_bundle *b, const fy_wire_bundle_item *item,
   return FY_OK;
 }
 
-static fy_code check_crc(const fy_wire_bundle_item *item, uint32_t crc, fy_error *err) {
+static fy_code check_crc(const fy_wire_bundle *b, const fy_wire_bundle_item *item, uint32_t crc,
+                         fy_error *err) {
   if (fy_wire_crc_mask(crc) == item->proto->crc32c) return FY_OK;
   return fy_fail(err, FY_DATA_LOSS,
-                 "Checksum does not match: stored %u vs. calculated on the restored bytes %u",
-                 item->proto->crc32c, fy_wire_crc_mask(crc));
+                 "TensorBundle at %s shard %d (%" PRId64
+                 " bytes): Checksum does not match: stored "
+                 "%u vs. calculated on the restored bytes %u",
+                 b->prefix, item->proto->shard_id, item->proto->size,
+                 fy_wire_crc_unmask(item->proto->crc32c), crc);
 }
 
 // Strings: varint lengths, a checksum of the lengths as numbers, then the bytes.
-static fy_code fill_strings(const fy_wire_bundle_item *item, const uint8_t *bytes, size_t n,
-                            fy_tensor *t, fy_error *err) {
+static fy_code fill_strings(const fy_wire_bundle *b, const fy_wire_bundle_item *item,
+                            const uint8_t *bytes, size_t n, fy_tensor *t, fy_error *err) {
   const uint8_t *p = bytes, *end = bytes + n;
   uint32_t crc = 0;
   uint64_t len, sum = 0;
@@ -282,7 +286,7 @@ static fy_code fill_strings(const fy_wire_bundle_item *item, const uint8_t *byte
   p += 4;
   if (sum != (uint64_t)(end - p)) return fy_fail(err, FY_DATA_LOSS, "the strings are cut off");
   crc = fy_wire_crc32c(crc, p, (size_t)(end - p));
-  FY_TRY(check_crc(item, crc, err));
+  FY_TRY(check_crc(b, item, crc, err));
   const uint8_t *lengths = bytes;
   for (int64_t i = 0; i < item->count && fy_wire_varint(&lengths, end, &len); i++) {
     if (len && !fy_tensor_set_string(t, i, (const char *)p, (size_t)len)) {
@@ -293,18 +297,18 @@ static fy_code fill_strings(const fy_wire_bundle_item *item, const uint8_t *byte
   return FY_OK;
 }
 
-static fy_code fill(const fy_wire_bundle_item *item, const fy_wire_file *shard, fy_tensor *t,
-                    fy_error *err) {
+static fy_code fill(const fy_wire_bundle *b, const fy_wire_bundle_item *item,
+                    const fy_wire_file *shard, fy_tensor *t, fy_error *err) {
   size_t n = (size_t)item->proto->size;
   uint64_t offset = (uint64_t)item->proto->offset;
   if (item->dtype != FY_STRING) {
     if (n) FY_TRY(fy_wire_file_read(shard, offset, t->data, n, err));
-    return check_crc(item, fy_wire_crc32c(0, n ? t->data : "", n), err);
+    return check_crc(b, item, fy_wire_crc32c(0, n ? t->data : "", n), err);
   }
   uint8_t *bytes = fy_malloc(n ? n : 1);
   if (!bytes) return fy_fail_oom(err, n);
   fy_code code = fy_wire_file_read(shard, offset, bytes, n, err);
-  if (code == FY_OK) code = fill_strings(item, bytes, n, t, err);
+  if (code == FY_OK) code = fill_strings(b, item, bytes, n, t, err);
   fy_free(bytes);
   return code;
 }
@@ -319,7 +323,7 @@ fy_code fy_wire_bundle_read_item(fy_wire_bundle *b, const fy_wire_bundle_item *i
   }
   fy_tensor *t;
   FY_TRY(fy_tensor_new_weights(item->dtype, item->shape.rank, item->shape.dims, &t, err));
-  fy_code code = fill(item, shard, t, err);
+  fy_code code = fill(b, item, shard, t, err);
   if (code != FY_OK) {
     fy_tensor_release(t);
     return code;
