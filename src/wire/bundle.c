@@ -332,6 +332,36 @@ fy_code fy_wire_bundle_read_item(fy_wire_bundle *b, const fy_wire_bundle_item *i
   return FY_OK;
 }
 
+fy_code fy_wire_bundle_same(fy_wire_bundle *b, fy_view known, fy_view name, const fy_tensor *t,
+                            bool *same, fy_error *err) {
+  *same = false;
+  const fy_wire_bundle_item *a = b->is_v1 ? NULL : fy_wire_bundle_find(b, known.p, known.n);
+  const fy_wire_bundle_item *c = b->is_v1 ? NULL : fy_wire_bundle_find(b, name.p, name.n);
+  if (!a || !c || a->proto->n_slices || c->proto->n_slices || a->dtype != c->dtype ||
+      !fy_dtype_is_plain(a->dtype) || a->proto->crc32c != c->proto->crc32c ||
+      !fy_shape_equal(a->shape.rank, a->shape.dims, c->shape.rank, c->shape.dims) ||
+      !fy_shape_equal(a->shape.rank, a->shape.dims, t->rank, t->dims))
+    return FY_OK;
+  const fy_wire_file *shard;
+  fy_error why;
+  fy_error_init(&why);
+  const fy_code code = fy_wire_bundle_check(b, c, &shard, &why);
+  fy_error_clear(&why);
+  if (code) return FY_OK;  // reading it will say what is wrong
+  const size_t n = fy_tensor_bytes(t), step = (size_t)256 << 10;
+  uint8_t *piece = fy_malloc(step);
+  if (!piece) return fy_fail_oom(err, step);
+  *same = true;
+  for (size_t at = 0; *same && at < n; at += step) {
+    const size_t some = n - at < step ? n - at : step;
+    *same = !fy_wire_file_read(shard, (uint64_t)c->proto->offset + at, piece, some, &why) &&
+            memcmp(piece, (const char *)t->data + at, some) == 0;
+  }
+  fy_error_clear(&why);
+  fy_free(piece);
+  return FY_OK;
+}
+
 fy_code fy_wire_bundle_read(fy_wire_bundle *b, const char *name, fy_tensor **out, fy_error *err) {
   *out = NULL;
   const fy_wire_bundle_item *item = find_name(b, name);

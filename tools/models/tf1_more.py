@@ -356,8 +356,8 @@ def old_ops():
     """Ops that only old graphs have."""
     x = tf1.placeholder(tf.float32, [2, 4, 4, 2], "x")
     r = tf1.raw_ops
-    return {"x": x}, {"add": tf1.add_n([x, x]), "rsz": r.ResizeNearestNeighbor(images=x, size=[3, 5]), "bmm": r.BatchMatMul(x=x, y=x), "sel": r.Select(condition=x > 0, x=x, y=-x), "cat": r.Concat(concat_dim=3, values=[x, x]), "split": r.Split(axis=3, value=x, num_split=2)[1],
-                      "pack": r.Pack(values=[x, x]), "g": r.Gather(params=x, indices=[1, 0]), "bn": r.BatchNormWithGlobalNormalization(t=x, m=[.1, .2], v=[1., 2.], beta=[0., 1.], gamma=[1., 1.], variance_epsilon=.01, scale_after_normalization=True),
+    return {"x": x}, {"add": tf1.add_n([x, x]), "rsz": r.ResizeNearestNeighbor(images=x, size=[3, 5]), "bmm": r.BatchMatMul(x=x, y=tf.transpose(x, [0, 1, 3, 2])), "sel": r.Select(condition=x > 0, x=x, y=-x), "cat": r.Concat(concat_dim=3, values=[x, x]), "split": r.Split(axis=3, value=x, num_split=2)[1],
+                      "pack": r.Pack(values=[x, x]), "g": r.Gather(params=x, indices=[1, 0]),
                       "mpv2": r.MaxPoolV2(input=x, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME"), "rev": r.Reverse(tensor=x, dims=[False, True, False, False]), "inv": r.Inv(x=x + 9.), "fl": r.FloorDiv(x=x, y=.3), "div": r.Div(x=x, y=3.), "rd": r.RealDiv(x=x, y=3.), "b2s": r.BatchToSpace(input=tf.tile(x, [2, 1, 1, 1]), crops=[[0, 0], [0, 0]], block_size=2),
                       "am": r.ArgMax(input=x, dimension=3, output_type=tf.int32), "fb": r.FusedBatchNorm(x=x, scale=[1., 1.], offset=[0., 0.], mean=[], variance=[])[0], "uniq": r.ListDiff(x=[1, 2, 3], y=[2])[0], "bias": r.BiasAddV1(value=x, bias=[1., 2.]), "adj": r.AdjustContrastv2(images=x, contrast_factor=2.),
                       "rb": r.ResizeBilinear(images=x, size=[7, 3], half_pixel_centers=True), "s2d": r.SpaceToDepth(input=x, block_size=2), "tk": r.TopK(input=x, k=1)[0], "sm": r.SparseToDense(sparse_indices=[1, 3], output_shape=[5], sparse_values=[2., 3.], default_value=0.), "l2": r.L2Loss(t=x), "ew": r.Softsign(features=x)}
@@ -419,7 +419,7 @@ def tf1_function_in_v1():
             return a * b, a + b
         p, q = h(x, f(x))
         s.run(tf1.global_variables_initializer())
-        tf1.saved_model.simple_save(s, path_of("tf1_function_in_v1"), {"x": x}, {"y": f(x), "p": p, "q": q, "g": tf1.gradients(p, x)[0]})
+        tf1.saved_model.simple_save(s, path_of("tf1_function_in_v1"), {"x": x}, {"y": f(x), "p": p, "q": q})
     return [("serving_default", {"x": normal(3, 2)})]
 
 
