@@ -46,8 +46,24 @@ static const char *user_name(const fy_node *n) {
   return n->num_origins ? n->origins[0] : n->name;
 }
 
+// Where TensorFlow inlines: the innermost node has named itself and its function. False: name it as
+// where functions are called.
+static bool name_inlined(const fy_node *n, fy_error *err) {
+  if (!err || !n->graph->flat_errors) return false;
+  const bool calls =
+      n->function || (n->op && n->op->impl && (n->op->impl->flags & FY_OP_CALLS_FUNCTIONS));
+  if (calls && strstr(fy_error_text(err), "\n\t [[{{")) return true;
+  if (n->error_tail || !n->graph->body_of) return false;
+  if (strncmp(fy_error_text(err), "Missing ", 8) != 0)
+    fy_error_append(err, "\n\t [[{{function_node %s}}{{node %s}}]]", n->graph->body_of,
+                    user_name(n));
+  return true;
+}
+
 static fy_code name_node(fy_code code, const fy_instr *ins, fy_error *err) {
-  if (ins->kind == FY_INSTR_KERNEL && ins->node->error_tail) {
+  if (ins->kind == FY_INSTR_KERNEL && name_inlined(ins->node, err)) {
+    // done
+  } else if (ins->kind == FY_INSTR_KERNEL && ins->node->error_tail) {
     fy_error_prepend(err, "%s", ins->node->error_head);
     fy_error_append(err, "%s", ins->node->error_tail);
   } else if (ins->kind == FY_INSTR_KERNEL && !name_caller(ins->node, err)) {
