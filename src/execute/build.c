@@ -228,11 +228,12 @@ static fy_code make_site(builder *b, fy_node *node, fy_device *device, uint32_t 
   return FY_OK;
 }
 
-// A node that renames memory needs no instruction when the memory is the program's own.
+// A node that renames memory needs no instruction when the memory is the program's own. One that does
+// something else, too (CheckNumerics, Print), is not cheap.
 static bool elide_alias(builder *b, fy_node *node, uint32_t in, uint32_t out, fy_error *err) {
   fy_value *vi = &b->p->values[in], *vo = &b->p->values[out];
-  if (!node_has_flag(node, FY_OP_ALIAS) || node->num_outputs != 1 || vo->rank < 0 ||
-      vi->space != vo->space || vi->dtype != vo->dtype)
+  if (!node_has_flag(node, FY_OP_ALIAS) || !node_has_flag(node, FY_OP_CHEAP) ||
+      node->num_outputs != 1 || vo->rank < 0 || vi->space != vo->space || vi->dtype != vo->dtype)
     return false;
   for (uint32_t i = 1; i < node->num_inputs; i++)  // a shape that is computed has to be checked
     if (!node->inputs[i].node->const_value) return false;

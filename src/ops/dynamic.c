@@ -324,6 +324,10 @@ static fy_code roll_shape(fy_shape_ctx *ctx, fy_error *err) {
 static fy_code reverse_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0], dims = ctx->in[1];
   FY_TRY(fy_shape_rank_is(dims, 1, err));
+  if (dims.rank == 1 && dims.dims[0] > 8) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "reverse does not work on tensors with more than 8 dimensions");
+  }
   if (dims.rank == 1 && dims.dims[0] >= 0) {
     if (in.rank >= 0) FY_TRY(fy_shape_rank_is(in, (int32_t)dims.dims[0], err));
     if (in.rank < 0) return fy_shape_set(ctx, 0, (int32_t)dims.dims[0], NULL, err);

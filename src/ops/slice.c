@@ -93,6 +93,10 @@ static fy_code slice_shape(fy_shape_ctx *ctx, fy_error *err) {
   }
   for (int32_t d = 0; d < rank; d++) {
     const int64_t have = fy_dim_of(in, d);
+    if (has_b && bk[d] && b[d] < -1) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid value in tensor used for shape: %lld",
+                     (long long)b[d]);
+    }
     if (has_s && sk[d] && s[d] < -1) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid value in tensor used for shape: %lld",
                      (long long)s[d]);
