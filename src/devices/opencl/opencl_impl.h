@@ -22,6 +22,7 @@
 #include "base/thread.h"
 #include "devices/devices.h"
 #include "ops/op.h"
+#include "ops/window.h"
 
 // --- the functions of the loader, opencl_load.c ---
 // clang-format off
@@ -49,7 +50,7 @@ const char *fy_cl_error_name(cl_int code);
 // --- a device ---
 typedef struct fy_ocl_block {  // one cl_mem: what a pool asked for at once
   char *begin;                 // reserved addresses without access rights
-  size_t bytes;
+  size_t bytes, asked;
   cl_mem mem;
   char *host;  // where the host sees the same bytes, or NULL (devices that are CPUs)
 } fy_ocl_block;
@@ -128,6 +129,9 @@ typedef struct fy_ocl {
 static inline fy_ocl *fy_ocl_of(const fy_device *d) {
   return d->impl;
 }
+
+// opencl_load.c: opens a library for good; NULL: |reason| says why, and which Debian package has it.
+void *fy_ocl_library(const char *name, const char *package, char *reason, size_t n);
 
 FY_MUST_CHECK fy_code fy_ocl_fail(const fy_ocl *o, const char *what, cl_int code, fy_error *err);
 FY_MUST_CHECK fy_code fy_ocl_open_context(fy_ocl *o, fy_error *err);  // once, lazily
@@ -271,6 +275,15 @@ FY_MUST_CHECK fy_code fy_ocl_move(fy_ocl_call *c, fy_tensor *out, int64_t out_at
                                   const int64_t *out_strides, const fy_tensor *in, int64_t in_at,
                                   const int64_t *in_strides, int32_t rank, const int64_t *dims,
                                   fy_error *err);
+// Windows over images: of convolutions and pooling; the same struct is in kernels/prelude.cl.
+typedef struct fy_ocl_win {
+  int64_t batch, in_h, in_w, in_c, out_h, out_w, out_c;
+  int64_t k_h, k_w, stride_h, stride_w, dil_h, dil_w, pad_h, pad_w;
+  int64_t is[4], os[4];
+  int64_t depth, per_group;
+} fy_ocl_win;
+fy_ocl_win fy_ocl_window(const fy_window *h, const fy_window *w, int64_t batch, int64_t in_c,
+                         int64_t out_c, bool channels_last);
 // Products of matrices, as in kernels/gemm.cl.
 typedef struct fy_ocl_product {
   int64_t m, n, k;
