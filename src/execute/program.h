@@ -42,13 +42,15 @@ typedef struct fy_value {
   uint32_t producer;    // instruction, or UINT32_MAX
   uint32_t last_use;    // last instruction that reads it
   uint32_t root;        // value whose memory this one shares (alias or in-place), itself if none
-  size_t offset;        // PLANNED: of the root, in the space's arena
+  size_t shift;         // where in the root's memory it begins: it may be a part of it
+  size_t offset;        // PLANNED: in the space's arena
   int32_t feed;         // FEED: index
   fy_tensor *constant;  // CONST (one reference)
   fy_node *node;        // who makes it
   int32_t output;
   bool fetched;
   bool counted;  // CONST on a device: as held by the session
+  bool of_feed;  // DYNAMIC: memory of an argument under another name, or a part of it
 } fy_value;
 
 typedef enum fy_instr_kind { FY_INSTR_KERNEL, FY_INSTR_COPY } fy_instr_kind;
@@ -108,6 +110,7 @@ typedef struct fy_program {
     size_t file_bytes;  // the host's arena, where it is a file (spill_file.h); else 0
   } spill;
   bool has_devices;  // something runs or lies off the host
+  bool may_move;     // what a kernel hands out (of a call, a stack) may lie off the host
   const fy_options *options;
   fy_mutex states_lock, constants_lock;
   struct fy_run_state *states;  // recycled

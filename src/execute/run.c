@@ -47,8 +47,24 @@ static const char *user_name(const fy_node *n) {
   return n->num_origins ? n->origins[0] : n->name;
 }
 
+// Where TensorFlow inlines: the innermost node has named itself and its function. False: name it as
+// where functions are called.
+static bool name_inlined(const fy_node *n, fy_error *err) {
+  if (!err || !n->graph->flat_errors) return false;
+  const bool calls =
+      n->function || (n->op && n->op->impl && (n->op->impl->flags & FY_OP_CALLS_FUNCTIONS));
+  if (calls && strstr(fy_error_text(err), "\n\t [[{{")) return true;
+  if (n->error_tail || !n->graph->body_of) return false;
+  if (strncmp(fy_error_text(err), "Missing ", 8) != 0)
+    fy_error_append(err, "\n\t [[{{function_node %s}}{{node %s}}]]", n->graph->body_of,
+                    user_name(n));
+  return true;
+}
+
 static fy_code name_node(fy_code code, const fy_instr *ins, fy_error *err) {
-  if (ins->kind == FY_INSTR_KERNEL && ins->node->error_tail) {
+  if (ins->kind == FY_INSTR_KERNEL && name_inlined(ins->node, err)) {
+    // done
+  } else if (ins->kind == FY_INSTR_KERNEL && ins->node->error_tail) {
     fy_error_prepend(err, "%s", ins->node->error_head);
     fy_error_append(err, "%s", ins->node->error_tail);
   } else if (ins->kind == FY_INSTR_KERNEL && !name_caller(ins->node, err)) {
@@ -240,7 +256,7 @@ fy_code fy_exec_instr(fy_exec *e, const fy_instr *ins, fy_error *err) {
                        ins->scratch_offset;
     code = FY_UNLIKELY(ins->check_refs) ? fy_exec_check_refs(ins->node, e->in, err) : FY_OK;
     if (!code) code = launch(e, ins, &done, err);
-    if (!code && FY_UNLIKELY(s->program->has_devices)) code = move_results(e, ins, err);
+    if (!code && FY_UNLIKELY(s->program->may_move)) code = move_results(e, ins, err);
     if (FY_UNLIKELY(e->ctx.scratch_asked > ins->scratch_bytes)) fy_exec_end_scratch(e);
     bool replaced = false;
     for (uint32_t i = 0; i < ins->num_out; i++) {
@@ -491,7 +507,7 @@ static fy_code fill_slots(fy_run_state *s, fy_tensor *const *feeds, fy_error *er
       FY_TRY(fy_memory_tensor(d, val->dtype, val->rank, val->dims, root->node->name, &s->slots[v],
                               err));
     } else if (!val->fetched) {
-      s->planned[v].data = s->slots[val->root]->data;
+      s->planned[v].data = (char *)s->slots[val->root]->data + val->shift;
       continue;
     } else {
       FY_TRY(fy_tensor_alias(s->slots[val->root], val->dtype, val->rank, val->dims, &s->slots[v],

@@ -80,7 +80,7 @@ static bool renames(const fy_node *n) {
 
 static bool makes_nothing(const fy_value *val) {  // publishes tensors that exist: variables, calls
   const fy_op *op = val->node->op;
-  return renames(val->node) ||
+  return val->of_feed || renames(val->node) ||
          (val->dtype != FY_RESOURCE && op && op->impl && (op->impl->flags & FY_OP_SETS_OUTPUT));
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "ops/shape_fns.h"
+#include "ops/sparse_tensor.h"
 #include "ops/typed.h"
 #include "ops/values.h"
 
@@ -123,10 +124,8 @@ static fy_code sparse_to_dense(fy_kernel_ctx *ctx, fy_error *err) {
                      row_text(indices, i, rank, text), fy_shape_text(rank, dims, x));
     }
     if (strict && at <= before) {
-      return fy_fail(
-          err, FY_INVALID_ARGUMENT, "indices[%lld] = [%s] is %s", (long long)i,
-          row_text(indices, i, rank, text),
-          at == before ? "repeated" : "out of order. Many sparse ops require sorted indices.");
+      return fy_fail(err, FY_INVALID_ARGUMENT, "indices[%lld] = [%s] is %s", (long long)i,
+                     row_text(indices, i, rank, text), at == before ? "repeated" : FY_OUT_OF_ORDER);
     }
     before = at;
     const int64_t from = values->rank ? i : 0;
@@ -600,11 +599,12 @@ static fy_code sparse_slice(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 static fy_code sparse_slice_shape(fy_shape_ctx *ctx, fy_error *err) {
-  FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
-  const int64_t unknown = -1, rank = fy_dim_of(ctx->in[2], 0);
+  const fy_pshape shape = ctx->in[2];
+  const int64_t unknown = -1;
+  const int64_t rank = fy_shape_known(shape) ? fy_product(shape.dims, shape.rank) : -1;
   FY_TRY(fy_shape_set(ctx, 0, 2, (const int64_t[]){-1, rank}, err));
   FY_TRY(fy_shape_set(ctx, 1, 1, &unknown, err));
-  return fy_shape_set(ctx, 2, 1, &rank, err);
+  return fy_shape_set(ctx, 2, shape.rank, shape.dims, err);
 }
 
 // ---------------------------------------------------------------- SparseTensorDenseMatMul

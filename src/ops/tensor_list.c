@@ -191,13 +191,15 @@ fy_code fy_list_element_shape(const fy_tensor_list *l, const fy_tensor *given, b
   char x[128], y[128];
   FY_TRY(fy_list_read_shape(given, out, err));
   if (!fy_list_merge(out, l->rank, l->dims)) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Incompatible shapes during merge: %s vs. %s",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "PartialTensorShape: Incompatible shapes during merge: %s vs. %s",
                    fy_shape_text(out->rank, out->dims, x), fy_shape_text(l->rank, l->dims, y));
   }
   for (int64_t i = 0; from_items && i < l->n; i++) {
     const fy_tensor *t = l->items[i];
     if (t && !fy_list_merge(out, t->rank, t->dims)) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Incompatible shapes during merge: %s vs. %s",
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "PartialTensorShape: Incompatible shapes during merge: %s vs. %s",
                      fy_shape_text(out->rank, out->dims, x), fy_tensor_shape_text(t, y));
     }
   }

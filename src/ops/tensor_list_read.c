@@ -121,7 +121,8 @@ static fy_code stack_items(fy_kernel_ctx *ctx, const fy_tensor_list *l, const fy
       continue;
     }
     if (item->count != each) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Incompatible shapes during merge: %s vs. %s",
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "PartialTensorShape: Incompatible shapes during merge: %s vs. %s",
                      fy_shape_text(e.rank, e.dims, x), fy_tensor_shape_text(item, y));
     }
     FY_TRY(fy_copy_run(l->dtype, out->data, k * each, item->data, 0, each, err));
@@ -174,9 +175,9 @@ static fy_code concat(fy_kernel_ctx *ctx, fy_error *err) {
   fy_list_eshape rest = {.rank = -1};
   if (e.rank > 0) fy_list_merge(&rest, e.rank - 1, e.dims + 1);
   if (l->rank > 0 && !fy_list_merge(&rest, l->rank - 1, l->dims + 1)) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Incompatible shapes during merge: %s vs. %s",
-                   fy_shape_text(rest.rank, rest.dims, x),
-                   fy_shape_text(l->rank - 1, l->dims + 1, y));
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT, "PartialTensorShape: Incompatible shapes during merge: %s vs. %s",
+        fy_shape_text(rest.rank, rest.dims, x), fy_shape_text(l->rank - 1, l->dims + 1, y));
   }
   const int64_t first = e.rank > 0 ? e.dims[0] : -1;
   int64_t total = 0;

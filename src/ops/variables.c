@@ -42,7 +42,6 @@ static fy_code read_shape(fy_shape_ctx *ctx, fy_error *err) {
 
 static fy_code assign_shape(fy_shape_ctx *ctx, fy_error *err) {
   fy_pshape merged;
-  FY_TRY(fy_shape_rank_is(ctx->in[0], 0, err));
   if (ctx->in_handle[0].dtype == FY_INVALID) return FY_OK;
   FY_TRY(check_handle_type(ctx, "read", err));
   return fy_shape_merge(ctx, ctx->in_handle[0].shape, ctx->in[1], &merged, err);

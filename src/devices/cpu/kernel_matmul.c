@@ -51,11 +51,66 @@ static void few_rows(fy_kernel_ctx *ctx, fy_gemm_type type, const void *a, const
     row_blocks(&j, 0, blocks);
 }
 
-// ---------------------------------------------------------------- one product
+// ---------------------------------------------------------------- a matrix and a vector
 typedef struct shape {
   int64_t m, k, n;
   bool ta, tb;
 } shape;
+
+typedef struct dot_job {
+  fy_gemm_type type;
+  const void *rows, *v;
+  void *out;
+  int64_t k;
+} dot_job;
+
+// Rows are taken four at a time, so that several streams of memory are under way.
+#define STRANDS 16
+#define FEW     4
+#define DOT(name, REAL)                                                                      \
+  FY_CLONES static void name(const REAL *x, const REAL *y, int64_t n, int rows, REAL *out) { \
+    REAL part[FEW][STRANDS] = {{0}};                                                         \
+    int64_t i = 0;                                                                           \
+    for (; rows == FEW && i + STRANDS <= n; i += STRANDS)                                    \
+      for (int r = 0; r < FEW; r++)                                                          \
+        for (int k = 0; k < STRANDS; k++) part[r][k] += x[r * n + i + k] * y[i + k];         \
+    for (; rows < FEW && i + STRANDS <= n; i += STRANDS)                                     \
+      for (int r = 0; r < rows; r++)                                                         \
+        for (int k = 0; k < STRANDS; k++) part[r][k] += x[r * n + i + k] * y[i + k];         \
+    for (int r = 0; r < rows; r++) {                                                         \
+      for (int64_t k = i; k < n; k++) part[r][k - i] += x[r * n + k] * y[k];                 \
+      for (int w = STRANDS / 2; w > 0; w /= 2)                                               \
+        for (int k = 0; k < w; k++) part[r][k] += part[r][k + w];                            \
+      out[r] = part[r][0];                                                                   \
+    }                                                                                        \
+  }
+DOT(dot_f32, float)
+DOT(dot_f64, double)
+
+static void dots(void *arg, int64_t begin, int64_t end) {
+  const dot_job *j = arg;
+  for (int64_t i = begin; i < end; i += FEW) {
+    const int rows = end - i < FEW ? (int)(end - i) : FEW;
+    if (j->type == FY_GEMM_F32)
+      dot_f32((const float *)j->rows + i * j->k, j->v, j->k, rows, (float *)j->out + i);
+    else
+      dot_f64((const double *)j->rows + i * j->k, j->v, j->k, rows, (double *)j->out + i);
+  }
+}
+
+// Is one side a vector, and the other read row by row?
+static bool is_dots(const shape *s) {
+  return (s->n == 1 && !s->ta) || (s->m == 1 && s->tb);
+}
+
+static void run_dots(fy_kernel_ctx *ctx, const shape *s, fy_gemm_type type, const void *a,
+                     const void *b, void *c) {
+  const bool column = s->n == 1 && !s->ta;
+  dot_job j = {type, column ? a : b, column ? b : a, c, s->k};
+  fy_parallel(ctx, column ? s->m : s->n, 5 + 0.1 * (double)s->k, dots, &j);
+}
+
+// ---------------------------------------------------------------- one product
 
 static bool reads_in_place(const shape *s, fy_gemm_type type, bool steady) {
   const int64_t lanes = fy_gemm_best()->columns[type] / 2;
@@ -175,7 +230,7 @@ static void matmul_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   const int64_t panel = fy_gemm_best()->columns[type], padded = (s.n + panel - 1) / panel * panel;
   size_t bytes;
   if (s.k != b->dims[s.tb] || !fy_epilogue_fits(ctx, e, s.n, s.m * s.n)) return;
-  if (s.m <= FEW_ROWS && !s.ta && !s.tb) {
+  if (is_dots(&s) || (s.m <= FEW_ROWS && !s.ta && !s.tb)) {
     if (e && e->num_affine && (e->scales || type != FY_GEMM_F32))
       out->scratch += fy_scratch_line(2 * (size_t)s.n * size);
     return;
@@ -206,8 +261,11 @@ static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
     dims[a->rank - 1] = s.n;
   }
   FY_TRY(fy_out(ctx, 0, a->rank, dims, &out, err));
-  if (s.m <= FEW_ROWS && !s.ta && !s.tb) {
-    few_rows(ctx, type, a->data, b->data, out->data, s.m, s.k, s.n);
+  if (is_dots(&s) || (s.m <= FEW_ROWS && !s.ta && !s.tb)) {
+    if (is_dots(&s))
+      run_dots(ctx, &s, type, a->data, b->data, out->data);
+    else
+      few_rows(ctx, type, a->data, b->data, out->data, s.m, s.k, s.n);
     return e ? finish_rows(ctx, e, type, out, err) : FY_OK;
   }
   fy_gemm_job j = job_of(&s, type, a->data, out->data);
