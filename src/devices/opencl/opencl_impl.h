@@ -233,6 +233,8 @@ void fy_ocl_add_int(fy_ocl_args *a, int v);
 void fy_ocl_add_long(fy_ocl_args *a, int64_t v);
 void fy_ocl_add_float(fy_ocl_args *a, float v);
 void fy_ocl_add_local(fy_ocl_args *a, size_t bytes);
+// A number as an argument of type T of |t|: |v|, or |whole| for integers.
+void fy_ocl_add_number(fy_ocl_args *a, fy_dtype t, double v, int64_t whole);
 // One-dimensional: |n| items in groups of 64. |groups|: n groups of 64 items instead.
 FY_MUST_CHECK fy_code fy_ocl_run(fy_ocl_args *a, const char *source, const char *options,
                                  const char *name, int64_t n, bool groups, fy_error *err);
@@ -337,6 +339,9 @@ fy_code fy_ocl_entropy(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_update(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_einsum(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_scan(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_unsorted_segment(fy_ocl_call *c, int join, fy_error *err);
+fy_code fy_ocl_scatter(fy_ocl_call *c, int join, fy_error *err);
+fy_code fy_ocl_bucketize(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_resize(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_upload(fy_ocl_call *c, int arg, fy_error *err);  // of host arguments only
 fy_code fy_ocl_logical(fy_ocl_call *c, int arg, fy_error *err);
@@ -344,7 +349,8 @@ fy_code fy_ocl_generic(fy_ocl_call *c, int arg, fy_error *err);  // the referenc
 
 // Made at build time from kernels/*.cl.
 extern const char fy_ocl_src_prelude[], fy_ocl_src_nn[], fy_ocl_src_gemm[], fy_ocl_src_reduce[],
-    fy_ocl_src_move[], fy_ocl_src_random[], fy_ocl_src_image[], fy_ocl_src_grads[];
+    fy_ocl_src_move[], fy_ocl_src_random[], fy_ocl_src_image[], fy_ocl_src_grads[],
+    fy_ocl_src_segment[];
 
 #endif  // FY_OPENCL
 #endif
