@@ -258,8 +258,19 @@ def resample(r, t, dims, special):
 
 
 # ---------------------------------------------------------------- changes
+SIZES_OF_DIMS = [0, 1, 1, 2, 2, 3, 3, 4, 5, 5, 7, 8, 9, 13, 17, 33]
+MOST = 4096  # elements of a tensor
+
+
+def large():
+    """From now on tensors that kernels split over threads and into blocks."""
+    global SIZES_OF_DIMS, MOST
+    SIZES_OF_DIMS = [1, 2, 3, 5, 16, 31, 32, 33, 64, 65, 100, 127, 128, 129, 200, 256, 257, 500, 512, 1000, 1025]
+    MOST = 1 << 19
+
+
 def small_dim(r):
-    return int(r.choice([0, 1, 1, 2, 2, 3, 3, 4, 5, 5, 7, 8, 9, 13, 17, 33]))
+    return int(r.choice(SIZES_OF_DIMS))
 
 
 def rename_dim(r, case, spec):
@@ -270,7 +281,7 @@ def rename_dim(r, case, spec):
     follow = r.rand() < .6
     for i, t in enumerate(case["inputs"]):
         dims = tuple(new if d == old else d for d in t[1])
-        if int(np.prod(dims)) > 4096:
+        if int(np.prod(dims)) > MOST:
             return False
         a = resample(r, t, dims, 0)
         if follow and t[0] in ("int32", "int64") and i >= case["vars"] and len(dims) <= 1 and a.size:
@@ -317,7 +328,7 @@ def change_shape(r, case, spec):
         dims[r.randint(len(dims))] = small_dim(r)
     else:
         dims = [small_dim(r) for _ in range(r.randint(0, 5))]
-    if int(np.prod(dims)) > 4096:
+    if int(np.prod(dims)) > MOST:
         return False
     case["inputs"][i] = from_array(t[0], resample(r, t, dims, 0))
     return True
@@ -333,7 +344,7 @@ def all_ranks(r, case, spec):
     for i, t in enumerate(case["inputs"]):
         if len(t[1]) == rank:
             dims = ((n,) + t[1]) if more else t[1][1:]
-            if int(np.prod(dims)) > 4096:
+            if int(np.prod(dims)) > MOST:
                 return False
             case["inputs"][i] = from_array(t[0], resample(r, t, dims, 0))
     return True
@@ -540,7 +551,7 @@ def generate(r, spec, graph=False):
                     return None
             case["attrs"][name] = (kind, v)
     base = [small_dim(r) for _ in range(r.choice([0, 1, 1, 2, 2, 3, 4, 5, 6]))]
-    while int(np.prod(base)) > 2000:
+    while int(np.prod(base)) > MOST // 2:
         base.pop()
     style = r.rand()
     for name, kind in spec.inputs:
@@ -584,3 +595,41 @@ def generate(r, spec, graph=False):
                 a = make_array(r, t, dims)
             case["inputs"].append(from_array(t, a))
     return reseed(r, case, spec)
+
+
+# ---------------------------------------------------------------- calls that do not fit
+def spoil(r, case, spec):
+    """The call with something wrong that the signature alone tells (mostly)."""
+    case = dict(case, attrs=dict(case["attrs"]), inputs=list(case["inputs"]))
+    what = r.randint(8)
+    plain = [i for i in range(len(case["inputs"])) if i >= case["vars"]]
+    names = list(case["attrs"])
+    if what == 0 and plain:
+        del case["inputs"][plain[r.randint(len(plain))]]
+    elif what in (1, 2) and plain:
+        i = plain[r.randint(len(plain))]
+        new = str(r.choice(ANY + ["qint8", "qint32"]))
+        case["inputs"][i] = from_array(new, make_array(r, new, case["inputs"][i][1]))
+    elif what == 3 and names:
+        del case["attrs"][names[r.randint(len(names))]]
+    elif what == 4 and names:
+        name = names[r.randint(len(names))]
+        kinds = [("int", 3), ("bool", True), ("float", 1.5), ("string", b"no"), ("type", "float"), ("shape", [2]),
+                 ("list(int)", [1, 2]), ("list(type)", ["float"])]
+        case["attrs"][name] = kinds[r.randint(len(kinds))]
+    elif what == 5:
+        case["attrs"]["unheard_of"] = ("int", 1)
+    elif what == 6:
+        types = [n for n in names if spec.attrs[n][0] == "type"]
+        if types:
+            case["attrs"][types[r.randint(len(types))]] = ("type", str(r.choice(ANY + ["qint8", "resource", "variant"])))
+    elif names:
+        name = names[r.randint(len(names))]
+        kind = spec.attrs[name][0]
+        worst = {"int": [-1, -2 ** 63, 2 ** 63 - 1, 2 ** 31, 0], "string": [b"", b"\xff", b"VALID "],
+                 "list(int)": [[], [0] * 4, [-1] * 4, [2 ** 31] * 4, [1] * 40], "float": [float("inf"), -1e38],
+                 "shape": [[-1] * 3, [2 ** 40, 2 ** 40], None, [1] * 300], "list(type)": [[], ["string"] * 3],
+                 "list(float)": [[], [float("nan")] * 3], "list(shape)": [[], [None]], "list(string)": [[], [b"x"]]}
+        if kind in worst:
+            case["attrs"][name] = (kind, worst[kind][r.randint(len(worst[kind]))])
+    return case

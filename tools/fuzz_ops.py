@@ -3,7 +3,7 @@
 """Calls ops at random in TensorFlow and in Ferry, and tells where the two differ.
 
   /opt/tfvenv/bin/python tools/fuzz_ops.py [--ops REGEX] [--seconds N] [--calls N] [--seed N]
-      [--save FILE] [--shapes] [--text] [--first FILE] [--replay FILE] [--goldens FILE]
+      [--save FILE] [--shapes] [--session] [--large] [--spoil] [--text] [--first FILE] [--replay FILE] [--goldens FILE]
 
 Needs a Python with TensorFlow 2.21 and a built build/lib/libtensorflow.so.2 (FERRY_LIB for another).
 Each call runs in both libraries through the C API (tools/fuzz_driver.py, a child process each, which
@@ -12,6 +12,9 @@ strings and comparisons bit for bit, floats within what the order of additions e
 tells of different error messages. --shapes asks graph mode instead: what is inferred when the inputs
 are known in full, in part, or not at all. Each kind of difference is reduced and written to --save in
 the format of tests/data/op_goldens*.txt (or shape_goldens*.txt), with TensorFlow's answer.
+--session runs the op in a graph instead, its inputs
+constant or fed; --spoil makes calls that do not fit the signature: too few or too many inputs, types,
+attributes that are missing, of another kind, or unknown.
 --first names a file with an op on each line (tab-separated, first column): those go first.
 --replay runs the cases of such a file again. --goldens keeps small calls on which both agree. Calls come from tools/fuzz_cases.py.
 """
@@ -105,6 +108,11 @@ KNOWN = [
     (r"SoftmaxCrossEntropyWithLogits", r"shape", "a dim of 1 may still be broadcast"),
     (r"CSRSparseMatrix\w+|SparseMatrix\w+|ResourceCountUpTo|ResourceGather\w*", r".*(shape and type info|shape/type|params shape).*",
      "a handle about which nothing is known: TensorFlow wants to know more"),
+    (r"ResourceScatterNd\w+|ResourceApply\w+", r".*(must be equal rank|of input\[shape=\[\]\]|specified for empty input).*",
+     "a handle about which nothing is known: TensorFlow takes the handle's own shape for the variable's"),
+    (r"ParseSequenceExample(V2)?", r"shape|.*must be rank 1 but is rank 0.*",
+     "a single example: TensorFlow's kernel takes it, its inference does not"),
+    (r"MatrixSetDiagV[23]", r".*Shapes must be equal rank.*", "TensorFlow forgets that a band has a dim more"),
     (r"IsResourceHandleRefCounting|IsTensorFloat32Enabled|MakeWeakResourceHandle", r".*(not registered|neither a type).*",
      "registered by another of TensorFlow's libraries"),
     (r"TensorArray\w+V3|TensorArrayGradWithShape", r".*Shape must be rank 1 but is rank 0.*",
@@ -303,6 +311,15 @@ def in_graph(r, case, spec):
     return dict(case, mode="graph", known=known, groups=groups, inferred=spec.inferred(), refs=refs)
 
 
+def in_session(r, case, spec):
+    """The same call in a graph that is run: inputs are constants, or fed with their shape known or not."""
+    how, known = r.rand(), []
+    for t in case["inputs"]:
+        x = how if how < .5 else r.rand()
+        known.append("value" if x < .25 else None if x < .5 else list(t[1]) if x < .75 else [-1] * len(t[1]))
+    return dict(case, mode="session", known=known, groups=spec.groups(case), inferred=spec.inferred())
+
+
 def text_of(case, answer):
     graph = case.get("mode") == "graph"
     lines = [("shape " if graph else "op ") + case["op"]]
@@ -495,6 +512,10 @@ class Fuzzer:
                         continue
                     if options.shapes:
                         case = in_graph(r, case, spec)
+                    elif options.session:
+                        case = in_session(r, case, spec)
+                    elif options.spoil:
+                        case = cases.spoil(r, case, spec)
                     try:
                         self.look(case)
                     except (UnicodeDecodeError, OverflowError) as e:
@@ -544,7 +565,9 @@ def replay(path, table):
                 case.setdefault("known", []).append("value" if value else dims)
         if mode == "shape":
             case.setdefault("known", [])
-            case.update(mode="graph", groups=spec.groups(case), inferred=spec.inferred())
+            groups = spec.groups(case)
+            refs = ["ref " in kind for (_, kind), size in zip(spec.inputs, groups or []) for _ in range(abs(size))]
+            case.update(mode="graph", groups=groups, inferred=spec.inferred(), refs=refs)
         yield case
 
 
@@ -557,12 +580,18 @@ def main():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--save", help="append each kind of difference here")
     p.add_argument("--shapes", action="store_true", help="shape inference instead of calls")
+    p.add_argument("--session", action="store_true", help="in a session, inputs constant or fed")
+    p.add_argument("--large", action="store_true", help="tensors of up to half a million elements")
+    p.add_argument("--spoil", action="store_true", help="calls that do not fit the signature")
     p.add_argument("--text", action="store_true", help="error messages must agree, too")
     p.add_argument("--first", help="file whose ops go first")
     p.add_argument("--goldens", help="append calls on which both agree here")
     p.add_argument("--per-op", type=int, default=1, help="so many for each op, outcome and first type")
     p.add_argument("--replay", help="run the cases of this file")
-    fuzzer = Fuzzer(p.parse_args())
+    options = p.parse_args()
+    if options.large:
+        cases.large()
+    fuzzer = Fuzzer(options)
     try:
         fuzzer.run()
     finally:

@@ -21,7 +21,7 @@ typedef struct evaluator {
 
 static bool can_evaluate(const fy_node *n) {
   if (n->const_value) return true;
-  if (!n->op || !n->op->impl || !n->op->impl->compute || n->num_controls) return false;
+  if (!n->op || !n->op->impl || !n->op->impl->compute) return false;
   if (n->num_inputs == 0 || n->num_inputs > MAX_INPUTS) return false;
   if ((n->spec->flags & FY_SPEC_STATEFUL) || (n->op->impl->flags & FY_OP_NO_FOLD)) return false;
   for (uint32_t i = 0; i < n->num_outputs; i++) {
@@ -37,9 +37,7 @@ static bool can_evaluate(const fy_node *n) {
 // Shape, Size or Rank of something that is not constant itself, but whose shape is known.
 static bool is_known_shape(const fy_node *n) {
   bool rank = strcmp(n->op_name, "Rank") == 0;
-  if ((!rank && strcmp(n->op_name, "Shape") != 0 && strcmp(n->op_name, "Size") != 0) ||
-      n->num_controls)
-    return false;
+  if (!rank && strcmp(n->op_name, "Shape") != 0 && strcmp(n->op_name, "Size") != 0) return false;
   fy_pshape in = n->inputs[0].node->outputs[n->inputs[0].index].shape;
   if (rank) return in.rank >= 0;
   for (int32_t i = 0; i < in.rank; i++)

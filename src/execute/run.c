@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/pool.h"
+#include "base/vtime.h"
 #include "execute/build.h"
 #include "execute/callable.h"
 #include "execute/cancel.h"
@@ -308,6 +309,15 @@ typedef struct task_job {
 
 static void run_task(fy_run_state *s, fy_exec *e, uint32_t task);
 
+// What threads waited for on simulated devices goes with the work they hand on.
+static void share_time(fy_run_state *s) {
+  if (!s->program->has_devices) return;
+  fy_lock(&s->lock);
+  s->waited = fy_vtime_later(s->waited, fy_vtime_get());
+  fy_vtime_set(s->waited);
+  fy_unlock(&s->lock);
+}
+
 static void task_done(fy_run_state *s) {
   fy_pool *pool = s->program->devices->client->pool;  // |s| may be somebody else's once finished
   if (atomic_fetch_sub_explicit(&s->tasks_left, 1, memory_order_acq_rel) != 1) return;
@@ -335,6 +345,8 @@ static void task_entry(void *arg) {
   fy_free(arg);
   fy_exec *e = fy_exec_new(job.state);
   if (e) e->run = job.state->run;
+  fy_vtime_set((fy_vtime){0});
+  share_time(job.state);
   run_task(job.state, e, job.task);
   fy_exec_free(e);  // does not touch the state, which may be somebody else's by now
 }
@@ -374,6 +386,7 @@ static void run_task(fy_run_state *s, fy_exec *e, uint32_t task) {
       fy_error_init(&err);
       fy_code code = run_range(e, t->begin, t->end, &err);
       if (code) fail_run(s, code, &err);
+      share_time(s);
     }
     uint32_t keep = FY_NO_VALUE;
     for (uint32_t i = 0; i < t->num_next; i++) {
@@ -396,6 +409,7 @@ static fy_code run_tasks(fy_run_state *s, fy_error *err) {
   atomic_store(&s->tasks_left, p->num_tasks);
   atomic_store(&s->failed, false);
   s->finished = false;
+  s->waited = fy_vtime_get();
   for (uint32_t t = 0; t < p->num_tasks; t++) atomic_store(&s->pending[t], p->tasks[t].num_deps);
   uint32_t mine = FY_NO_VALUE;
   for (uint32_t t = 0; t < p->num_tasks; t++) {
@@ -410,6 +424,7 @@ static fy_code run_tasks(fy_run_state *s, fy_error *err) {
   fy_lock(&s->lock);
   while (!s->finished) fy_cond_wait(&s->done, &s->lock);
   fy_unlock(&s->lock);
+  share_time(s);
   if (!atomic_load(&s->failed)) return FY_OK;
   fy_code code = s->error.code ? s->error.code : FY_INTERNAL;
   if (err) fy_error_move(err, &s->error);
@@ -471,7 +486,7 @@ static fy_code fill_slots(fy_run_state *s, fy_tensor *const *feeds, fy_error *er
       FY_TRY(fy_memory_tensor(d, val->dtype, val->rank, val->dims, root->node->name, &s->slots[v],
                               err));
     } else if (!val->fetched) {
-      s->planned[v].data = s->slots[val->root]->data;
+      s->planned[v].data = (char *)s->slots[val->root]->data + val->shift;
       continue;
     } else {
       FY_TRY(fy_tensor_alias(s->slots[val->root], val->dtype, val->rank, val->dims, &s->slots[v],
@@ -529,24 +544,37 @@ static fy_code get_ready(fy_program *p, fy_tensor *const *feeds, fy_run_state **
   return code;
 }
 
-fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
-                       fy_tensor **results, fy_error *err) {
-  fy_run_state *s = NULL;
-  for (int i = 0; i < p->num_fetches; i++) results[i] = NULL;
+// The last instructions, if they only bring results to the host.
+static uint32_t first_of_tail(const fy_program *p) {
+  uint32_t at = p->num_instrs;
+  while (p->num_tasks <= 1 && at > 0 && p->instrs[at - 1].kind == FY_INSTR_COPY &&
+         !p->instrs[at - 1].spill && p->values[p->args[p->instrs[at - 1].out]].fetched &&
+         !p->values[p->args[p->instrs[at - 1].out]].space)
+    at--;
+  return at;
+}
+
+static fy_code begin(fy_program *p, const fy_run *run, fy_tensor *const *feeds, fy_run_state **out,
+                     fy_error *err) {
   FY_TRY(check_feeds(p, feeds, err));
-  fy_code code = get_ready(p, feeds, &s, err);
+  fy_code code = get_ready(p, feeds, out, err);
   // What idle runs of other programs keep is for whoever needs it.
   if (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED) && p->has_devices && fy_peers_reclaim(p)) {
     if (err) fy_error_clear(err);
-    code = get_ready(p, feeds, &s, err);
+    code = get_ready(p, feeds, out, err);
   }
   if (code) return code;
+  fy_run_state *s = *out;
   s->run = run;
   s->main->run = run;
   s->main->timed_out = false;
   s->main->ctx.threads = p->devices->client->pool ? fy_pool_threads(p->devices->client->pool) : 1;
-  if (!code)
-    code = p->num_tasks > 1 ? run_tasks(s, err) : run_range(s->main, 0, p->num_instrs, err);
+  return FY_OK;
+}
+
+// Hands out the results of a run whose instructions ended with |code|, and puts its state away.
+static fy_code end(fy_run_state *s, fy_code code, fy_tensor **results, fy_error *err) {
+  fy_program *p = s->program;
   if (!code) code = take_results(s, results, err);
   if (code) {
     for (int i = 0; i < p->num_fetches; i++) {
@@ -561,5 +589,57 @@ fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds
     fy_peers_reclaim(p);
     for (int i = 0; i < p->devices->n; i++) fy_mempool_trim(p->devices->items[i]->memory, 0);
   }
+  return code;
+}
+
+fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
+                       fy_tensor **results, fy_error *err) {
+  fy_run_state *s = NULL;
+  for (int i = 0; i < p->num_fetches; i++) results[i] = NULL;
+  FY_TRY(begin(p, run, feeds, &s, err));
+  return end(s, p->num_tasks > 1 ? run_tasks(s, err) : run_range(s->main, 0, p->num_instrs, err),
+             results, err);
+}
+
+// ------------------------------------------------------------------ a run in two halves
+struct fy_started {
+  fy_run_state *state;
+  fy_run run;
+  uint32_t next;  // instruction
+};
+
+fy_code fy_program_start(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
+                         fy_started **out, fy_error *err) {
+  *out = NULL;
+  fy_started *st = fy_calloc(1, sizeof *st);
+  if (!st) return fy_fail_oom(err, sizeof *st);
+  st->run = *run;
+  fy_code code = begin(p, &st->run, feeds, &st->state, err);
+  if (code) {
+    fy_free(st);
+    return code;
+  }
+  st->next = first_of_tail(p);
+  code =
+      p->num_tasks > 1 ? run_tasks(st->state, err) : run_range(st->state->main, 0, st->next, err);
+  if (code) {
+    clean(st->state, true);
+    fy_state_recycle(st->state);
+    fy_free(st);
+    return code;
+  }
+  fy_program_retain(p);
+  *out = st;
+  return FY_OK;
+}
+
+fy_code fy_program_finish(fy_started *st, fy_tensor **results, fy_error *err) {
+  fy_run_state *s = st->state;
+  fy_program *p = s->program;
+  for (int i = 0; i < p->num_fetches; i++) results[i] = NULL;
+  fy_code code = p->num_tasks > 1 ? FY_OK : run_range(s->main, st->next, p->num_instrs, err);
+  code = end(s, code, results, err);
+  fy_free(st);
+  fy_program_release(p);
   return code;
 }

@@ -5,6 +5,7 @@
 #ifndef FY_EXECUTE_STATE_H
 #define FY_EXECUTE_STATE_H
 
+#include "base/vtime.h"
 #include "execute/program.h"
 
 typedef struct fy_run_state {
@@ -26,7 +27,8 @@ typedef struct fy_run_state {
   bool finished;         // under |lock|
   fy_mutex lock;
   fy_cond done;
-  fy_error error;  // first one
+  fy_error error;   // first one
+  fy_vtime waited;  // under |lock|: the latest that its threads waited for
   const fy_run *run;
 } fy_run_state;
 

@@ -367,10 +367,10 @@ FY_OP(ResourceConditionalAccumulator, .shape = fy_shape_scalar, .compute = handl
 FY_OP(SparseConditionalAccumulator, .shape = ref_shape, .compute = handle, HOST);
 FY_OP(AccumulatorApplyGradient, .shape = step_shape, .compute = apply, HOST);
 FY_OP(ResourceAccumulatorApplyGradient, .shape = step_shape, .compute = apply, HOST);
-FY_OP(SparseAccumulatorApplyGradient, .shape = fy_shape_none, .compute = apply_sparse, HOST);
+FY_OP(SparseAccumulatorApplyGradient, .shape = step_shape, .compute = apply_sparse, HOST);
 FY_OP(AccumulatorTakeGradient, .shape = step_shape, .compute = take, BLOCKS);
 FY_OP(ResourceAccumulatorTakeGradient, .shape = step_shape, .compute = take, BLOCKS);
-FY_OP(SparseAccumulatorTakeGradient, .shape = fy_shape_none, .compute = take_sparse, BLOCKS);
+FY_OP(SparseAccumulatorTakeGradient, .shape = step_shape, .compute = take_sparse, BLOCKS);
 FY_OP(AccumulatorNumAccumulated, .shape = fy_shape_scalar, .compute = num_accumulated, HOST);
 FY_OP(ResourceAccumulatorNumAccumulated, .shape = fy_shape_scalar, .compute = num_accumulated,
       HOST);

@@ -118,6 +118,7 @@ typedef struct top_job {
   int64_t cols, k;
   int64_t *heaps;          // [rows, k] column numbers
   struct top_item *items;  // [rows, 2, cols] or NULL: rows are not sorted
+  bool unsorted;           // the answer as a heap leaves it
 } top_job;
 
 // Many of a row: all of it is sorted by digits, each of a byte, the lowest first. A key grows as the
@@ -174,6 +175,50 @@ static top_item *sort_items(top_item *items, top_item *other, int64_t n) {
     other = t;
   }
   return items;
+}
+
+// The k best in the order in which TensorFlow's heap (the worst on top, by the algorithms of the C++
+// library) holds them in the end: sorted=false is no promise, but a repeatable answer.
+static inline bool better(const top_item *a, const top_item *b) {
+  return a->key < b->key || (a->key == b->key && a->at < b->at);
+}
+static void heap_rise(top_item *heap, int64_t hole, int64_t top, top_item v) {
+  for (int64_t up = (hole - 1) / 2; hole > top && better(&heap[up], &v); up = (hole - 1) / 2) {
+    heap[hole] = heap[up];
+    hole = up;
+  }
+  heap[hole] = v;
+}
+static void heap_fill(top_item *heap, int64_t hole, int64_t n, top_item v) {
+  const int64_t top = hole;
+  int64_t child = hole;
+  while (child < (n - 1) / 2) {
+    child = 2 * (child + 1);
+    if (better(&heap[child], &heap[child - 1])) child--;
+    heap[hole] = heap[child];
+    hole = child;
+  }
+  if (n % 2 == 0 && child == (n - 2) / 2) {
+    child = 2 * (child + 1);
+    heap[hole] = heap[child - 1];
+    hole = child - 1;
+  }
+  heap_rise(heap, hole, top, v);
+}
+static void heap_pop(top_item *heap, int64_t n) {  // the worst to the end
+  const top_item v = heap[n - 1];
+  heap[n - 1] = heap[0];
+  heap_fill(heap, 0, n - 1, v);
+}
+static void heap_of_best(top_item *heap, const top_item *items, int64_t n, int64_t k) {
+  memcpy(heap, items, (size_t)(k + 1) * sizeof *heap);
+  for (int64_t i = (k - 1) / 2; i >= 0; i--) heap_fill(heap, i, k + 1, heap[i]);
+  heap_pop(heap, k + 1);
+  for (int64_t i = k + 1; i < n; i++) {
+    if (!better(&items[i], &heap[0])) continue;
+    heap_pop(heap, k);
+    heap_rise(heap, k - 1, 0, items[i]);
+  }
 }
 
 #define TOP(E, S, _)                                                               \
@@ -236,7 +281,12 @@ static top_item *sort_items(top_item *items, top_item *other, int64_t n) {
           items[i] = (top_item){TOP_KEY_##S(x), i};                                \
         }                                                                          \
         if (!nan) {                                                                \
-          items = sort_items(items, items + j->cols, j->cols);                     \
+          if (j->unsorted) {                                                       \
+            heap_of_best(items + j->cols, items, j->cols, k);                      \
+            items += j->cols;                                                      \
+          } else {                                                                 \
+            items = sort_items(items, items + j->cols, j->cols);                   \
+          }                                                                        \
           for (int64_t i = 0; i < k; i++) {                                        \
             values[i] = row[items[i].at];                                          \
             put_index(j->indices, r *k + i, items[i].at);                          \
@@ -296,7 +346,9 @@ static fy_code top_k(fy_kernel_ctx *ctx, fy_error *err) {
   void *heaps;
   FY_TRY(fy_scratch(ctx, (size_t)job.values->count * sizeof(int64_t), &heaps, err));
   job.heaps = heaps;
-  if (k >= 64 && k >= cols / 16 && in->count <= INT64_MAX / 64) {
+  const fy_attr *sorted = fy_site_attr(ctx->site, "sorted");
+  job.unsorted = sorted && !sorted->v.b && k > 1 && k < cols;
+  if ((job.unsorted || (k >= 64 && k >= cols / 16)) && in->count <= INT64_MAX / 64) {
     void *items;
     FY_TRY(fy_scratch(ctx, 2 * (size_t)in->count * sizeof(top_item), &items, err));
     job.items = items;
@@ -440,18 +492,32 @@ static const fy_sample approximate_samples[] = {
 static fy_code approximate_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   const int64_t k = fy_shape_attr_int(ctx, "k", -1);
+  int64_t axis = fy_shape_attr_int(ctx, "reduction_dimension", -1), dims[FY_MAX_RANK];
+  const fy_attr *recall = fy_attrs_get(ctx->attrs, "recall_target");
   FY_TRY(fy_shape_rank_at_least(in, 1, err));
-  if (in.rank < 1) {
+  if (axis < -in.rank || axis >= in.rank) {  // the rank must be known
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Invalid reduction dimension: -1. Must be within the range of [%d, %d]",
-                   -in.rank, in.rank - 1);
+                   "Invalid reduction dimension: %lld. Must be within the range of [%d, %d]",
+                   (long long)axis, -in.rank, in.rank - 1);
   }
-  if (in.dims[in.rank - 1] >= 0 && in.dims[in.rank - 1] < k) {
+  if (axis < 0) axis += in.rank;
+  if (recall && recall->kind == FY_ATTR_FLOAT && !(recall->v.f > 0 && recall->v.f <= 1)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Invalid recall target: %g. Valid value range in : [0, 1.0].",
+                   (double)recall->v.f);
+  }
+  if (in.dims[axis] < k) {  // unknown is -1
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "input must have last dimension >= k = %lld but was %lld", (long long)k,
-                   (long long)in.dims[in.rank - 1]);
+                   (long long)in.dims[axis]);
   }
-  return top_k_shape(ctx, err);
+  // A partial answer's size is a matter of a TPU's tiles; a dim of up to one tile stays.
+  const int64_t size = fy_shape_attr_bool(ctx, "aggregate_to_topk")   ? k
+                       : in.dims[axis] <= (in.rank == 1 ? 1024 : 128) ? in.dims[axis]
+                                                                      : -1;
+  for (int32_t d = 0; d < in.rank; d++) dims[d] = d == axis ? size : in.dims[d];
+  FY_TRY(fy_shape_set(ctx, 0, in.rank, dims, err));
+  return fy_shape_set(ctx, 1, in.rank, dims, err);
 }
 FY_OP(ApproxTopK, .shape = approximate_shape, .compute = top_k, FY_SAMPLES(approximate_samples));
 FY_OP(TopK, .shape = top_k_shape, .compute = top_k, FY_SAMPLES(old_top_k_samples));

@@ -181,10 +181,13 @@ static fy_code restore_shape(fy_shape_ctx *ctx, fy_error *err) {
 
 static fy_code save_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[0], 0, err));
-  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
-  return ctx->num_inputs > 2 && strcmp(ctx->spec->name, "SaveV2") == 0
-             ? fy_shape_rank_is(ctx->in[2], 1, err)
-             : FY_OK;
+  const bool v2 = strcmp(ctx->spec->name, "SaveV2") == 0;
+  const int n = ctx->num_inputs - (strcmp(ctx->spec->name, "Save") == 0 ? 2 : 3);
+  for (int i = 1; i < 2 + v2; i++) {
+    FY_TRY(fy_shape_rank_is(ctx->in[i], 1, err));
+    FY_TRY(fy_dim_is(fy_dim_of(ctx->in[i], 0), n, err));
+  }
+  return FY_OK;
 }
 
 static void remove_folder(const char *prefix, const char *keep) {

@@ -212,11 +212,16 @@ static fy_code shape(fy_shape_ctx *ctx, fy_error *err) {
     FY_TRY(fy_window_infer(size[d], fy_dim_of(ctx->in[f], d), a.strides[1 + d], 1, a.padding, 0, 0,
                            &out[1 + d], err));
   }
-  if (pads || fy_dim_of(ctx->in[0], 3) < 0) {
-    int64_t depth;
-    FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[0], 3), fy_dim_of(ctx->in[f], 2), &depth, err));
+  int64_t ends[2] = {fy_dim_of(ctx->in[0], 0), fy_dim_of(ctx->in[0], 3)};  // may be padded, too
+  for (int d = 0; d < 2; d++) {
+    if (ends[d] >= 0 && pads && pads->count == 8) {
+      ends[d] += fy_tensor_int(pads, 6 * d) + fy_tensor_int(pads, 6 * d + 1);
+    }
   }
-  const int64_t dims[4] = {fy_dim_of(ctx->in[0], 0), out[1], out[2], fy_dim_of(ctx->in[f], 3)};
+  if (pads || ends[1] < 0) {
+    FY_TRY(fy_dim_merge(ends[1], fy_dim_of(ctx->in[f], 2), &ends[1], err));
+  }
+  const int64_t dims[4] = {ends[0], out[1], out[2], fy_dim_of(ctx->in[f], 3)};
   return fy_shape_set(ctx, 0, 4, dims, err);
 }
 

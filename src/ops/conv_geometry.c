@@ -329,11 +329,11 @@ static fy_code infer(fy_shape_ctx *ctx, int spatial, bool depthwise, fy_error *e
       out_depth = -1;
     }
   } else if (depth >= 0 && filter_depth >= 0) {
-    if (spatial == 3) {
+    if (filter_depth == 0 && (spatial == 2 || depth == 0)) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Depth of filter must not be 0");
+    } else if (spatial == 3) {
       int64_t merged;
       FY_TRY(fy_dim_merge(depth, filter_depth, &merged, err));
-    } else if (filter_depth == 0) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Depth of filter must not be 0");
     } else if (depth % filter_depth) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "Depth of input (%lld) is not a multiple of input depth of filter (%lld)",
@@ -421,6 +421,10 @@ fy_code fy_conv_any_shape(fy_shape_ctx *ctx, fy_error *err) {
         "Input depth divided by filter input depth does not match with groups parameter (%lld)",
         (long long)groups);
   }
+  if (groups > 0 && filter.dims[spatial + 1] >= 0 && filter.dims[spatial + 1] % groups) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Number of groups should divide output depth");
+  }
+  FY_TRY(fy_window_check_padding(ctx->attrs, &a, err));
   int64_t sizes[3] = {1, 1, 1}, dims[5], all[FY_MAX_RANK];
   for (int i = 0; i < spatial; i++) {
     const int k = 3 - (int)spatial + i;
@@ -445,6 +449,9 @@ static fy_code from_sizes(fy_shape_ctx *ctx, int sizes, fy_error *err) {
     FY_TRY(fy_shape_rank_is(ctx->in[1], 4, err));
     FY_TRY(fy_shape_rank_is(ctx->in[2], 4, err));
     const int64_t batch = fy_dim_of(ctx->in[2], 0);
+    int64_t depth;
+    FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[2], fy_channel_dim(&a)), fy_dim_of(ctx->in[1], 3), &depth,
+                        err));
     if (shape.rank == 2) {  // height and width alone
       const int64_t spatial[3] = {1, shape.dims[0], shape.dims[1]};
       fy_window_shape(&a, batch, spatial, fy_dim_of(ctx->in[1], 2), dims);

@@ -280,7 +280,14 @@ static fy_code count_values(fy_kernel_ctx *ctx, fy_error *err) {
 // ---------------------------------------------------------------- shapes
 static fy_code from_sparse_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_sparse_validate_shapes(ctx, 0, err));
-  const int64_t rank = ctx->in[2].rank == 1 ? ctx->in[2].dims[0] : -1;
+  const int64_t said = ctx->in[0].rank == 2 ? ctx->in[0].dims[1] : -1;
+  int64_t rank = ctx->in[2].rank == 1 ? ctx->in[2].dims[0] : -1;
+  if (rank < 0) {
+    rank = said;
+  } else if (rank != said) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be rank %lld but is rank %lld",
+                   (long long)said, (long long)rank);
+  }
   if (rank != 2 && rank != 3) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Invalid rank: %lld.  Expected a known rank of either 2 or 3.", (long long)rank);

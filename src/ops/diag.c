@@ -84,7 +84,7 @@ static fy_code fail_rank(const fy_tensor *t, const char *what, int rank, fy_erro
 
 // Fills |out| with the scalar |value|, or zeros.
 static fy_code fill_out(fy_tensor *out, const fy_tensor *value, fy_error *err) {
-  if (value && value->rank != 0)
+  if (value && value->count != 1)
     return fy_fail(err, FY_INVALID_ARGUMENT, "Padding must be scalar.");
   if (out->count == 0) return FY_OK;
   if (!fy_dtype_is_plain(out->dtype)) {

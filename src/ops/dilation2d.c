@@ -220,7 +220,9 @@ static fy_code dilate_shape(fy_shape_ctx *ctx, fy_error *err) {
       padding && padding->kind == FY_ATTR_STRING && fy_view_is(padding->v.s, "VALID");
   int64_t dims[4] = {fy_dim_of(in, 0), -1, -1, -1};
   FY_TRY(fy_dim_merge(fy_dim_of(in, 3), fy_dim_of(filter, 2), &dims[3], err));
-  for (int i = 0; i < 2; i++) {
+  const bool known = fy_dim_of(in, 1) >= 0 && fy_dim_of(in, 2) >= 0 && fy_dim_of(filter, 0) >= 0 &&
+                     fy_dim_of(filter, 1) >= 0;
+  for (int i = 0; known && i < 2; i++) {
     FY_TRY(fy_window_infer(fy_dim_of(in, 1 + i), fy_dim_of(filter, i), lists[0][1 + i],
                            lists[1][1 + i], valid ? FY_PAD_VALID : FY_PAD_SAME, 0, 0, &dims[1 + i],
                            err));

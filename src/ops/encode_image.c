@@ -159,7 +159,6 @@ static fy_code encode_png(fy_kernel_ctx *ctx, fy_error *err) {
 // ---------------------------------------------------------------- shapes
 static fy_code jpeg_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[0], 3, err));
-  if (ctx->num_inputs > 1) FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
   return fy_shape_set(ctx, 0, 0, NULL, err);
 }
 

@@ -257,6 +257,7 @@ static fy_code channels_gradient_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t depth = -1;
   fy_pshape in;
   FY_TRY(fy_shape_rank_at_least(ctx->in[0], 1, err));
+  FY_TRY(fy_shape_rank_at_most(ctx->in[0], 4, err));
   FY_TRY(fy_shape_merge(ctx, ctx->in[0], ctx->in[1], &in, err));
   FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[3], 1, err));

@@ -296,7 +296,7 @@ static fy_code real_shape(fy_shape_ctx *ctx, int32_t rank, bool forward, fy_erro
   for (int32_t i = 0; i < rank; i++) {
     int64_t *dim = &dims[s.rank - rank + i];
     *dim = length && length->count == rank ? ((const int32_t *)length->data)[i] : -1;
-    if (i + 1 == rank && forward && *dim > 0) *dim = *dim / 2 + 1;
+    if (i + 1 == rank && forward && *dim != 0 && length) *dim = *dim / 2 + 1;  // even of -1
     if (*dim < -1) *dim = -1;
   }
   return fy_shape_set(ctx, 0, s.rank, dims, err);

@@ -174,13 +174,13 @@ static fy_code gather_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
   }
   if (p.rank < 0 || i.rank < 0) return FY_OK;
   if (batch < 0) batch += i.rank;
-  if (ctx->in[2].rank < 0 && (batch < 0 || batch > i.rank)) return FY_OK;
+  if (!fy_shape_int_value(ctx, 2, &axis)) {
+    const int64_t rank = p.rank + i.rank - 1 - batch;
+    return rank < 0 || batch < 0 ? FY_OK : fy_shape_set(ctx, 0, (int32_t)rank, NULL, err);
+  }
   if (batch < 0 || batch > i.rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be at least rank %lld but is rank %d",
                    (long long)batch, i.rank);
-  }
-  if (!fy_shape_int_value(ctx, 2, &axis)) {
-    return fy_shape_set(ctx, 0, p.rank + i.rank - 1 - (int32_t)batch, NULL, err);
   }
   FY_TRY(fy_shape_rank_at_least(p, (int32_t)batch + 1, err));
   if (axis < 0) axis += p.rank;

@@ -318,7 +318,7 @@ static fy_code dense_shape(fy_shape_ctx *ctx, fy_error *err) {
   if ((ctx->in[0].rank < 0 || ctx->in[1].rank < 0) && one.rank == 2) {
     for (int d = 0; d < 2; d++) dims[d] = one.dims[d] != 1 ? one.dims[d] : -1;  // 1 may grow
     out.dims = dims;
-  } else if (ctx->in[0].rank >= 0 && ctx->in[0].rank != 2 && ctx->in[1].rank < 0) {
+  } else if ((ctx->in[0].rank < 0 || ctx->in[1].rank < 0) && one.rank >= 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Shape must be broadcasted with rank 2, but is rank is unknown.");
   }

@@ -187,11 +187,17 @@ fy_code fy_optimizer_shape(fy_shape_ctx *ctx, fy_error *err) {
   const bool sparse = is_sparse(ctx->spec);
   if (!o || ctx->num_inputs != o->inputs + sparse) return FY_OK;
   const bool refs = fy_dtype_is_ref(ctx->in_types[0]);
+  const bool unchecked_last =
+      strstr(ctx->spec->name, "FtrlV2") != NULL;  // lr_power, TensorFlow too
   fy_pshape all = refs ? ctx->in[0] : ctx->in_handle[0].shape;
   for (int i = 1; i < o->inputs; i++) {
     if (sparse && i == o->grad) {  // its rows are those that the indices name
       fy_pshape rows;
       FY_TRY(fy_shape_rank_is(ctx->in[i + 1], 1, err));
+      if (ctx->in[i].rank == 0) {
+        return fy_fail(err, FY_INVALID_ARGUMENT,
+                       "Argument grad must not be a scalar. Got grad with rank 0");
+      }
       if (!fy_rank_known(all) || all.rank < 1) continue;
       int64_t *dims = fy_shape_dims(ctx, all.rank);
       if (!dims) return fy_fail_oom(err, sizeof *dims);
@@ -201,7 +207,7 @@ fy_code fy_optimizer_shape(fy_shape_ctx *ctx, fy_error *err) {
     } else if (i < o->vars || i == o->grad) {
       const fy_pshape s = i < o->vars && !refs ? ctx->in_handle[i].shape : ctx->in[i];
       FY_TRY(fy_shape_merge(ctx, all, s, &all, err));
-    } else {
+    } else if (i + 1 < o->inputs || !unchecked_last) {
       FY_TRY(fy_shape_rank_is(ctx->in[i + (sparse && i > o->grad)], 0, err));
     }
   }

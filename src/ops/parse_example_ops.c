@@ -237,6 +237,9 @@ static fy_code parse_shape(fy_shape_ctx *ctx, fy_error *err) {
   if (shape_list(ctx, "ragged_split_types", &a) != num_ragged) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "len(ragged_value_types) != len(ragged_split_types)");
   }
+  if (shape_list(ctx, "dense_shapes", &dense) != num_dense) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "len(dense_keys) != len(dense_shapes)");
+  }
   if (!single && !two) {  // names, then keys one by one
     FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
   }
@@ -262,9 +265,6 @@ static fy_code parse_shape(fy_shape_ctx *ctx, fy_error *err) {
     FY_TRY(fy_shape_set(ctx, i, 2, (int64_t[]){-1, width}, err));
     FY_TRY(fy_shape_set(ctx, num_sparse + i, 1, NULL, err));
     FY_TRY(fy_shape_set(ctx, 2 * num_sparse + i, 1, &width, err));
-  }
-  if (shape_list(ctx, "dense_shapes", &dense) != num_dense) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "len(dense_keys) != len(dense_shapes)");
   }
   for (int i = 0; i < num_dense; i++) {
     const fy_pshape s = dense->v.shapes[i];

@@ -2,6 +2,8 @@
 // parse_sequence_ops.c: the ops behind parse_sequence.c: which features a call wants, from attributes
 // (version 1), vectors of names (version 2) or one input per name (ParseSingleSequenceExample).
 
+#include <stdio.h>
+
 #include "ops/parse_sequence.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
@@ -248,6 +250,10 @@ static fy_code parse(fy_kernel_ctx *ctx, fy_error *err) {
         "Expected feature_list_dense_missing_assumed_empty to be a vector, got shape: %s",
         fy_tensor_shape_text(ctx->in[1], a));
   }
+  if (c.one && c.names->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected debug_name to be a scalar, got shape: %s",
+                   fy_tensor_shape_text(c.names, a));
+  }
   c.batch = c.serialized->rank == 1;
   c.examples = c.serialized->count;
   if (c.names->count && c.names->count != c.examples) {
@@ -318,7 +324,15 @@ static fy_code parse_shape(fy_shape_ctx *ctx, fy_error *err) {
   if (n.version == 0) FY_TRY(fy_shape_rank_is(in, 0, err));
   if (n.version == 1 && in.rank > 1) FY_TRY(fy_shape_rank_is(in, 1, err));
   if (n.version == 2) FY_TRY(fy_shape_rank_at_most(in, 1, err));
+  if (n.version == 0) FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
   FY_TRY(same_counts(ctx->attrs, n, err));
+  for (int i = 0; n.version == 0 && i < 2; i++) {
+    const char *what = i == 0 ? "context_dense" : "feature_list_dense";
+    char name[48];
+    snprintf(name, sizeof name, "%s_shapes", what);
+    if (length_of(ctx->attrs, name) == (i == 0 ? n.cd : n.fd)) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "len(%s_keys) != len(%s_shapes)", what, what);
+  }
   // Version 1 is meant for batches; of version 2 nothing is known without a rank.
   const bool open = n.version == 2 && in.rank < 0, batch = n.version && in.rank != 0;
   const int64_t examples = in.rank == 1 ? in.dims[0] : -1;

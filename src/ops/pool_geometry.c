@@ -238,7 +238,7 @@ static fy_code pool_shape(fy_shape_ctx *ctx, int spatial, fy_error *err) {
   }
   FY_TRY(fy_window_check_padding(ctx->attrs, &a, err));
   const fy_attr *ksize = fy_attrs_get(ctx->attrs, "ksize");
-  for (uint32_t i = 0; ctx->num_outputs > 1 && ksize && i < ksize->n; i++) {
+  for (uint32_t i = 0; ctx->num_outputs == 2 && ksize && i < ksize->n; i++) {
     if (ksize->v.ints[i] > 0 && ksize->v.ints[i] <= INT32_MAX) continue;
     return fy_fail(err, FY_INVALID_ARGUMENT, "ksize must be a positive int32 value, got:%lld",
                    (long long)ksize->v.ints[i]);

@@ -348,9 +348,14 @@ static fy_code quantize_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 static fy_code dequantize_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const int64_t axis = fy_shape_attr_int(ctx, "axis", -1);
   fy_pshape range;
   FY_TRY(fy_shape_set(ctx, 0, ctx->in[0].rank, ctx->in[0].dims, err));
-  return range_shape(ctx, fy_shape_attr_int(ctx, "axis", -1), &range, err);
+  if (axis >= -1 && axis > ctx->in[0].rank) {  // of an unknown rank, too
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Axis must be less than input dimension(%d), got %lld",
+                   ctx->in[0].rank, (long long)axis);
+  }
+  return range_shape(ctx, axis, &range, err);
 }
 
 static const fy_sample quantize_samples[] = {

@@ -127,7 +127,8 @@ static fy_code check_ranges(fy_kernel_ctx *ctx, int first, int64_t axis, const j
   // V2 and V4 ask for scalars whatever the axis is, as TensorFlow 2.21 does.
   const bool scalars = axis == -1 || ctx->site->num_inputs != 4;
   for (int i = 0; scalars && i < 2; i++) {
-    if ((i ? max : min)->rank == 0) continue;
+    const fy_tensor *range = i ? max : min;
+    if (ctx->site->num_inputs == 4 ? range->count == 1 : range->rank == 0) continue;
     return fy_fail(err, FY_INVALID_ARGUMENT, "input_%s must be a scalar.", i ? "max" : "min");
   }
   if (axis == -1) {
@@ -260,9 +261,10 @@ static fy_code v4_grad(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code ranged_shape(fy_shape_ctx *ctx, int first, fy_error *err) {
   const int64_t axis = fy_shape_attr_int(ctx, "axis", -1);
   const int32_t rank = axis == -1 ? 0 : 1;
-  const fy_pshape in = ctx->in[first - 1];
+  const fy_pshape in = ctx->in[0];  // of the gradient op that is the gradient
+  fy_pshape both;
   FY_TRY(fy_shape_rank_is(ctx->in[first], rank, err));
-  FY_TRY(fy_shape_rank_is(ctx->in[first + 1], rank, err));
+  FY_TRY(fy_shape_merge(ctx, ctx->in[first + 1], ctx->in[first], &both, err));
   if (axis < -1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "axis should be at least -1, got %lld",
                    (long long)axis);

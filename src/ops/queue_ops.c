@@ -286,6 +286,12 @@ static fy_code ref_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 0, 1, (const int64_t[]){2}, err);
 }
 
+static fy_code many_shape(fy_shape_ctx *ctx, fy_error *err) {
+  int64_t n;
+  if (!fy_shape_int_value(ctx, 1, &n) || n >= 0) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "Input 'n' must be >= 0, but is %lld", (long long)n);
+}
+
 static const fy_sample queue_samples[] = {
     {"", "component_types=[float]; capacity=1", FY_OK, NULL},
 };
@@ -304,9 +310,9 @@ FY_OP(PriorityQueueV2, .shape = fy_shape_scalar, NEW);
 FY_OP(QueueEnqueueV2, .shape = fy_shape_none, .compute = enqueue, BLOCKS);
 FY_OP(QueueEnqueueManyV2, .shape = fy_shape_none, .compute = enqueue_many, BLOCKS);
 FY_OP(QueueDequeueV2, .shape = fy_shape_none, .compute = dequeue, RESULTS);
-FY_OP(QueueDequeueManyV2, .shape = fy_shape_none, .compute = dequeue_many, RESULTS);
+FY_OP(QueueDequeueManyV2, .shape = many_shape, .compute = dequeue_many, RESULTS);
 FY_OP(QueueDequeueUpToV2, .shape = fy_shape_none, .compute = dequeue_up_to, RESULTS);
-FY_OP(QueueSizeV2, .shape = fy_shape_scalar, .compute = queue_size, .flags = FY_OP_HOST);
+FY_OP(QueueSizeV2, .shape = fy_shape_unchanged, .compute = queue_size, .flags = FY_OP_HOST);
 FY_OP(QueueIsClosedV2, .shape = fy_shape_scalar, .compute = queue_is_closed, .flags = FY_OP_HOST);
 FY_OP(QueueCloseV2, .shape = fy_shape_none, .compute = queue_close, .flags = FY_OP_HOST);
 

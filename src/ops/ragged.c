@@ -158,8 +158,10 @@ static fy_code gather_checks(const fy_kernel_ctx *ctx, int ranks, fy_error *err)
   for (int d = 0; d < ranks; d++) {
     const fy_tensor *splits = ctx->in[d];
     const int64_t limit = d + 1 < ranks ? ctx->in[d + 1]->count - 1 : values->dims[0];
-    int64_t before = splits->count ? fy_tensor_int(splits, 0) : 0;
-    if (splits->count == 0) continue;
+    if (splits->count == 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Ragged splits may not be empty");
+    }
+    int64_t before = fy_tensor_int(splits, 0);
     if (before < 0) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Ragged splits must be non-negative");
     }

@@ -168,6 +168,7 @@ static fy_code to_variant(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code to_variant_shape(fy_shape_ctx *ctx, fy_error *err) {
   const int ranks = (int)fy_shape_attr_int(ctx, "RAGGED_RANK", 0);
   for (int d = 0; d < ranks; d++) FY_TRY(fy_shape_rank_is(ctx->in[d], 1, err));
+  FY_TRY(fy_shape_rank_at_least(ctx->in[ranks], 1, err));
   if (!fy_shape_attr_bool(ctx, "batched_input")) return fy_shape_set(ctx, 0, 0, NULL, err);
   int64_t n = -1;
   if (ranks) {

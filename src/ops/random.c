@@ -247,12 +247,14 @@ static fy_code random_integers(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // The user's seed is scrambled once, so that a weak one (0, 1, 2 …) still gives strong keys.
-fy_code fy_random_of_seed(const fy_tensor *seed, fy_philox *out, fy_error *err) {
+static fy_code check_seed(const fy_tensor *seed, fy_error *err) {
   char x[128];
-  if (seed->rank != 1 || seed->count != 2) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "seed must have shape [2], not %s",
-                   fy_tensor_shape_text(seed, x));
-  }
+  if (seed->rank == 1 && seed->count == 2) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "seed must have shape [2], not %s",
+                 fy_tensor_shape_text(seed, x));
+}
+fy_code fy_random_of_seed(const fy_tensor *seed, fy_philox *out, fy_error *err) {
+  FY_TRY(check_seed(seed, err));
   if (seed->dtype != FY_INT32 && seed->dtype != FY_INT64) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid seed type: %s", fy_dtype_name(seed->dtype));
   }
@@ -266,20 +268,28 @@ fy_code fy_random_of_seed(const fy_tensor *seed, fy_philox *out, fy_error *err) 
 }
 
 // Inputs |i|, |i| + 1, |i| + 2 are key, counter and algorithm (1: Philox, 3: whatever fits).
-fy_code fy_random_of_key(const fy_kernel_ctx *ctx, int i, fy_philox *out, fy_error *err) {
-  const fy_tensor *key = ctx->in[i], *counter = ctx->in[i + 1], *alg = ctx->in[i + 2];
+static fy_code check_key(const fy_kernel_ctx *ctx, int i, fy_error *err) {
+  const fy_tensor *key = ctx->in[i], *alg = ctx->in[i + 2];
   char x[128];
   if (alg->rank != 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "input %d (0-based) must have shape [], not %s", i + 2,
                    fy_tensor_shape_text(alg, x));
   }
+  if (key->rank != 1 || key->count != 1) {
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "key must have shape [1], not %s. (Note that batched keys are not supported yet.)",
+        fy_tensor_shape_text(key, x));
+  }
+  return FY_OK;
+}
+fy_code fy_random_of_key(const fy_kernel_ctx *ctx, int i, fy_philox *out, fy_error *err) {
+  const fy_tensor *key = ctx->in[i], *counter = ctx->in[i + 1], *alg = ctx->in[i + 2];
+  char x[128];
+  FY_TRY(check_key(ctx, i, err));
   const int32_t id = *(const int32_t *)alg->data;
   if (id != 1 && id != 3) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Unsupported algorithm id: %d", id);
-  }
-  if (key->rank != 1 || key->count != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "key must have shape [1], not %s",
-                   fy_tensor_shape_text(key, x));
   }
   if (counter->rank != 1 || counter->count < 2) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -300,15 +310,26 @@ static fy_code draw(fy_kernel_ctx *ctx, fy_random_job *job, fy_error *err) {
   return FY_OK;
 }
 
+// The output comes first, and what makes no numbers needs no generator.
 static fy_code random_stateless(fy_kernel_ctx *ctx, fy_error *err) {
   fy_random_job job = {0};
+  fy_tensor *out;
+  FY_TRY(check_seed(ctx->in[1], err));
+  FY_TRY(shaped_output(ctx, &out, err));
+  if (out->count == 0) return FY_OK;
   FY_TRY(fy_random_of_seed(ctx->in[1], &job.generator, err));
-  return draw(ctx, &job, err);
+  fill(ctx, &job, out);
+  return FY_OK;
 }
 static fy_code random_keyed(fy_kernel_ctx *ctx, fy_error *err) {
   fy_random_job job = {0};
+  fy_tensor *out;
+  FY_TRY(check_key(ctx, 1, err));
+  FY_TRY(shaped_output(ctx, &out, err));
+  if (out->count == 0) return FY_OK;
   FY_TRY(fy_random_of_key(ctx, 1, &job.generator, err));
-  return draw(ctx, &job, err);
+  fill(ctx, &job, out);
+  return FY_OK;
 }
 
 static fy_code bounded(const fy_kernel_ctx *ctx, int i, fy_random_job *job, fy_error *err) {

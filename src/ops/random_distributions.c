@@ -66,7 +66,8 @@ static double gamma_value(fy_philox g, double alpha) {
 // Knuth's product of uniforms below a rate of 10, Hormann's transformed rejection from there on.
 static double poisson_value(fy_philox g, double rate) {
   doubles uniforms = {.left = 0};
-  if (!(rate >= 0)) return NAN;
+  if (rate != rate) return NAN;
+  if (rate < 0) return 0;
   if (isinf(rate)) return rate;
   if (rate < 10) {
     const double limit = exp(-rate);

@@ -128,7 +128,7 @@ static fy_code index_shuffle_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_at_least(seed, 1, err));
   FY_TRY(fy_shape_rank_at_most(seed, 2, err));
   FY_TRY(fy_shape_rank_at_most(most, 1, err));
-  if (seed.rank >= 1 && seed.dims[seed.rank - 1] >= 0 && seed.dims[seed.rank - 1] != 3) {
+  if (seed.rank >= 1 && seed.dims[seed.rank - 1] != 3) {  // unknown will not do
     char x[128];
     return fy_fail(err, FY_INVALID_ARGUMENT, "Seed must have shape [3] or [n, 3] but got %s.",
                    fy_shape_text(seed.rank, seed.dims, x));

@@ -132,6 +132,7 @@ static fy_code channel_range(fy_kernel_ctx *ctx, fy_error *err) {
   const float clip = fy_site_float(ctx->site, "clip_value_max");
   int64_t depth;
   FY_TRY(check_channels(ctx, &depth, err));
+  if (in->rank != 4) return fy_fail(err, FY_INVALID_ARGUMENT, "input must be in NHWC format");
   const float *mins = ctx->in[1]->data, *maxs = ctx->in[2]->data;
   float low = 0, high = 0;
   const int32_t *v = in->data;
@@ -207,7 +208,7 @@ static const fy_sample requantize_samples[] = {
      "requested_output_min must be <= 0, but got 1"},
 };
 static const fy_sample channel_range_samples[] = {
-    {"qint32[1,2]=1,2; f32[2]=-1,-1; f32[2]=1,1", "clip_value_max=1.0", FY_OK, NULL},
+    {"qint32[1,1,1,2]=1,2; f32[2]=-1,-1; f32[2]=1,1", "clip_value_max=1.0", FY_OK, NULL},
 };
 static const fy_sample channel_samples[] = {
     {"qint32[1,2]=1073741824,-1073741824; f32[2]=-1,-1; f32[2]=1,1; f32[]=-1; f32[]=1",

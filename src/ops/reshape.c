@@ -105,7 +105,7 @@ static fy_code reshape_shape(fy_shape_ctx *ctx, fy_error *err) {
     else if (__builtin_mul_overflow(have, in.dims[i], &have))
       return FY_OK;
   }
-  if (in.rank >= 0 && in_missing == 0) {
+  if (in.rank >= 0 && (in_missing == 0 || have == 0)) {
     if ((missing == 0 && known != have) || (missing == 1 && known == 0 && have != 0)) {
       char y[128];
       return fy_fail(err, FY_INVALID_ARGUMENT,

@@ -161,6 +161,7 @@ static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **gar
                    "DType of scatter resource and updates does not match.");
   }
   if (how->nd) {
+    FY_TRY(fy_scatter_policy(ctx->site, err));
     if (is_ref(ctx->site)) FY_TRY(check_ref_prefix(indices, updates, err));
     FY_TRY(nd_check(v->value, indices, updates, err));
   } else {
@@ -302,21 +303,31 @@ static fy_code gather_variable(fy_kernel_ctx *ctx, fy_error *err) {
 
 // ---------------------------------------------------------------- shapes
 static fy_code gather_shape(fy_shape_ctx *ctx, fy_error *err) {
-  const fy_pshape p = ctx->in_handle[0].shape, i = ctx->in[1];
+  const bool known = ctx->in_handle[0].dtype != FY_INVALID;
+  const fy_pshape p = known ? ctx->in_handle[0].shape : FY_UNKNOWN_SHAPE, i = ctx->in[1];
   const int64_t batch = fy_shape_attr_int(ctx, "batch_dims", 0);
-  if (ctx->in_handle[0].dtype == FY_INVALID || p.rank < 0 || i.rank < 0) return FY_OK;
   FY_TRY(fy_shape_rank_at_least(p, 1, err));
-  if (batch < 0 || batch >= p.rank || batch > i.rank) return FY_OK;
+  if (batch < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "batch_dims is negative (%lld)", (long long)batch);
+  }
+  if (batch > FY_MAX_RANK) return FY_OK;
+  FY_TRY(fy_shape_rank_at_least(i, (int32_t)batch, err));
+  FY_TRY(fy_shape_rank_at_least(p, (int32_t)batch + 1, err));
+  if (p.rank < 0 || i.rank < 0) return FY_OK;
   int64_t dims[2 * FY_MAX_RANK];
   int32_t rank = 0;
   for (int32_t d = 0; d < i.rank; d++) dims[rank++] = i.dims[d];
   for (int32_t d = (int32_t)batch + 1; d < p.rank; d++) dims[rank++] = p.dims[d];
   return fy_shape_set(ctx, 0, rank, dims, err);
 }
+// The variable's shape; without any knowledge of it TensorFlow takes the handle's own.
+static fy_pshape variable_or_handle(const fy_shape_ctx *ctx) {
+  return ctx->in_handle[0].dtype == FY_INVALID ? ctx->in[0] : ctx->in_handle[0].shape;
+}
 static fy_code gather_nd_shape(fy_shape_ctx *ctx, fy_error *err) {
-  const fy_pshape p = ctx->in_handle[0].shape, i = ctx->in[1];
+  const fy_pshape p = variable_or_handle(ctx), i = ctx->in[1];
   FY_TRY(fy_shape_rank_at_least(i, 1, err));
-  if (ctx->in_handle[0].dtype == FY_INVALID || p.rank < 0 || i.rank < 0) return FY_OK;
+  if (p.rank < 0 || i.rank < 0) return FY_OK;
   const int64_t depth = i.dims[i.rank - 1];
   if (depth < 0 || depth > p.rank) return FY_OK;
   int64_t dims[2 * FY_MAX_RANK];
@@ -327,9 +338,10 @@ static fy_code gather_nd_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 static fy_code resource_nd_shape(fy_shape_ctx *ctx, fy_error *err) {
-  const fy_handle_shape *h = &ctx->in_handle[0];
   FY_TRY(fy_shape_rank_at_least(ctx->in[1], 1, err));
   FY_TRY(fy_shape_rank_at_least(ctx->in[2], 1, err));
+  // What nobody knows is not checked; TensorFlow checks the handle's own shape.
+  const fy_handle_shape *h = &ctx->in_handle[0];
   return fy_scatter_nd_infer(ctx, h->dtype == FY_INVALID ? FY_UNKNOWN_SHAPE : h->shape, ctx->in[1],
                              ctx->in[2], err);
 }
@@ -356,7 +368,6 @@ static fy_code ref_rows_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape var = ctx->in[0], i = ctx->in[1], u = ctx->in[2];
   FY_TRY(fy_shape_set(ctx, 0, var.rank, var.dims, err));
   if (!fy_rank_known(u) || u.rank == 0 || !fy_rank_known(i) || !fy_rank_known(var)) return FY_OK;
-  if (var.rank < 1) return fy_shape_rank_at_least(var, 1, err);
   int64_t dims[2 * FY_MAX_RANK];
   int32_t rank = 0;
   for (int32_t d = 0; d < i.rank; d++) dims[rank++] = i.dims[d];
@@ -366,7 +377,6 @@ static fy_code ref_rows_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 static fy_code ref_nd_shape(fy_shape_ctx *ctx, fy_error *err) {
-  FY_TRY(fy_shape_rank_at_least(ctx->in[0], 1, err));
   FY_TRY(fy_shape_rank_at_least(ctx->in[1], 1, err));
   FY_TRY(fy_shape_rank_at_least(ctx->in[2], 1, err));
   FY_TRY(fy_scatter_nd_infer(ctx, ctx->in[0], ctx->in[1], ctx->in[2], err));

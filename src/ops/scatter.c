@@ -214,7 +214,7 @@ fy_code fy_scatter_nd_check(const fy_tensor *target, const fy_tensor *indices,
   return FY_OK;
 }
 
-static fy_code check_policy(const fy_site *site, fy_error *err) {
+fy_code fy_scatter_policy(const fy_site *site, fy_error *err) {
   const fy_view p = fy_site_string(site, "bad_indices_policy");
   if (!p.n || fy_view_is(p, "DEFAULT") || fy_view_is(p, "ERROR") || fy_view_is(p, "IGNORE"))
     return FY_OK;
@@ -228,7 +228,7 @@ static fy_code scatter_nd(fy_kernel_ctx *ctx, fy_error *err) {
   int64_t dims[FY_MAX_RANK];
   int32_t rank;
   char x[128], y[128];
-  FY_TRY(check_policy(ctx->site, err));
+  FY_TRY(fy_scatter_policy(ctx->site, err));
   FY_TRY(check_ranks(indices, updates, err));
   FY_TRY(fy_value_shape(ctx->in[2], &rank, dims, err));
   const int64_t count = fy_product(dims, rank);
@@ -264,7 +264,7 @@ static fy_code tensor_scatter(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *target = ctx->in[0];
   const fy_scatter_kind *kind = ctx->site->op->impl->aux;
   fy_tensor *out;
-  FY_TRY(check_policy(ctx->site, err));
+  FY_TRY(fy_scatter_policy(ctx->site, err));
   FY_TRY(fy_scatter_nd_check(target, ctx->in[1], ctx->in[2], err));
   FY_TRY(fy_out_like(ctx, 0, target, &out, err));
   if (out->count == 0) return FY_OK;

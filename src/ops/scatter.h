@@ -34,6 +34,8 @@ FY_MUST_CHECK fy_code fy_scatter_nd_check(const fy_tensor *target, const fy_tens
 FY_MUST_CHECK fy_code fy_scatter_nd_infer(fy_shape_ctx *ctx, fy_pshape target, fy_pshape indices,
                                           fy_pshape updates, fy_error *err);
 // target[indices[r]] = target[indices[r]] OP updates[r] for every row; shapes are checked already.
+// What to do with indices that are out of range must be a known word.
+FY_MUST_CHECK fy_code fy_scatter_policy(const fy_site *site, fy_error *err);
 FY_MUST_CHECK fy_code fy_scatter_nd_run(const fy_site *site, fy_scatter_kind kind,
                                         fy_tensor *target, const fy_tensor *indices,
                                         const fy_tensor *updates, fy_error *err);

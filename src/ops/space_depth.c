@@ -90,7 +90,7 @@ static fy_code infer(fy_shape_ctx *ctx, bool to_depth, fy_error *err) {
   FY_TRY(fy_shape_rank_is(in, rank, err));
   const layout l = packed ? layout_of((fy_view){"NCHW", 4}) : layout_of(name);
   int64_t dims[5] = {-1, -1, -1, -1, packed ? 4 : -1};
-  if (packed) FY_TRY(fy_dim_is(fy_dim_of(in, 4), 4, err));
+  if (packed && !to_depth) FY_TRY(fy_dim_is(fy_dim_of(in, 4), 4, err));
   if (in.rank < 0 || b < 1 || b > INT32_MAX) return fy_shape_set(ctx, 0, rank, dims, err);
   dims[0] = in.dims[0];
   const int32_t which[] = {l.h, l.w, l.c};

@@ -599,11 +599,12 @@ static fy_code sparse_slice(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 static fy_code sparse_slice_shape(fy_shape_ctx *ctx, fy_error *err) {
-  FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
-  const int64_t unknown = -1, rank = fy_dim_of(ctx->in[2], 0);
+  const fy_pshape shape = ctx->in[2];
+  const int64_t unknown = -1;
+  const int64_t rank = fy_shape_known(shape) ? fy_product(shape.dims, shape.rank) : -1;
   FY_TRY(fy_shape_set(ctx, 0, 2, (const int64_t[]){-1, rank}, err));
   FY_TRY(fy_shape_set(ctx, 1, 1, &unknown, err));
-  return fy_shape_set(ctx, 2, 1, &rank, err);
+  return fy_shape_set(ctx, 2, shape.rank, shape.dims, err);
 }
 
 // ---------------------------------------------------------------- SparseTensorDenseMatMul

@@ -74,7 +74,7 @@ static fy_code sparse_split(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code split_shape(fy_shape_ctx *ctx, fy_error *err) {
   const int n = ctx->num_outputs / 3;
   const fy_pshape shape = ctx->in[3];
-  int64_t rank = shape.rank == 1 ? shape.dims[0] : shape.rank == 0 ? 1 : -1;
+  const int64_t rank = fy_shape_known(shape) ? fy_product(shape.dims, shape.rank) : -1;
   const int64_t unknown = -1;
   for (int k = 0; k < n; k++) {
     FY_TRY(fy_shape_set(ctx, k, 2, (const int64_t[]){-1, rank}, err));

@@ -113,6 +113,7 @@ static fy_code write_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 static fy_code scatter_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(check_ranks(ctx, 1, -1, err));
+  FY_TRY(fy_shape_rank_at_least(ctx->in[2], 1, err));
   return fy_shape_scalar(ctx, err);
 }
 static fy_code split_shape(fy_shape_ctx *ctx, fy_error *err) {

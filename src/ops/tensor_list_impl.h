@@ -49,6 +49,7 @@ fy_code fy_list_shape_pop(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_stack(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_gather(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_resize(fy_shape_ctx *ctx, fy_error *err);
+fy_code fy_list_shape_scatter_existing(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_merged(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_push_batch(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_list_shape_concat(fy_shape_ctx *ctx, fy_error *err);

@@ -257,7 +257,7 @@ FY_OP(TensorListScatter, .shape = fy_list_shape_scatter, .compute = scatter, .fl
       FY_SAMPLES(scatter_samples));
 FY_OP(TensorListScatterV2, .shape = fy_list_shape_scatter, .compute = scatter,
       .flags = FY_LIST_FLAGS, FY_SAMPLES(scatter2_samples));
-FY_OP(TensorListScatterIntoExistingList, .shape = fy_list_shape_same, .compute = scatter_existing,
-      .flags = FY_LIST_FLAGS);
+FY_OP(TensorListScatterIntoExistingList, .shape = fy_list_shape_scatter_existing,
+      .compute = scatter_existing, .flags = FY_LIST_FLAGS);
 FY_OP(TensorListSplit, .shape = fy_list_shape_split, .compute = split, .flags = FY_LIST_FLAGS,
       FY_SAMPLES(split_samples));

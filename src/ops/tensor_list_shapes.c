@@ -12,8 +12,8 @@ static fy_code handle_from_attr(fy_shape_ctx *ctx, int shape_input, fy_error *er
 // What a row of |t| is must agree with the element's shape; |leading|: the row keeps a first dim.
 static fy_code rows_fit(fy_shape_ctx *ctx, fy_pshape t, bool leading, fy_pshape element,
                         fy_error *err) {
-  if (t.rank < 1) return FY_OK;
-  fy_pshape row = {t.rank - 1, t.dims + 1}, merged;
+  if (t.rank < 0) return FY_OK;
+  fy_pshape row = {t.rank ? t.rank - 1 : 0, t.rank ? t.dims + 1 : t.dims}, merged;
   if (leading) {
     int64_t *dims = fy_shape_dims(ctx, t.rank);
     if (!dims) return fy_fail_oom(err, sizeof *dims);
@@ -74,13 +74,22 @@ fy_code fy_list_shape_stack(fy_shape_ctx *ctx, fy_error *err) {
   return set_with_leading(ctx, 0, fy_shape_attr_int(ctx, "num_elements", -1), s, err);
 }
 fy_code fy_list_shape_gather(fy_shape_ctx *ctx, fy_error *err) {
-  const int64_t n = ctx->in[1].rank == 1 ? ctx->in[1].dims[0] : -1;
+  const fy_pshape at = ctx->in[1];
+  int64_t dims[FY_MAX_RANK];
   fy_pshape s;
   FY_TRY(known_element(ctx, 2, &s, err));
-  return set_with_leading(ctx, 0, n, s, err);
+  if (at.rank < 0 || s.rank < 0 || at.rank + s.rank > FY_MAX_RANK) return FY_OK;
+  for (int32_t d = 0; d < at.rank; d++) dims[d] = at.dims[d];
+  for (int32_t d = 0; d < s.rank; d++) dims[at.rank + d] = s.dims[d];
+  return fy_shape_set(ctx, 0, at.rank + s.rank, dims, err);
 }
 fy_code fy_list_shape_resize(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
+  return fy_list_shape_same(ctx, err);
+}
+fy_code fy_list_shape_scatter_existing(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_at_least(ctx->in[1], 1, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
   return fy_list_shape_same(ctx, err);
 }
 fy_code fy_list_shape_merged(fy_shape_ctx *ctx, fy_error *err) {
@@ -102,11 +111,11 @@ fy_code fy_list_shape_concat(fy_shape_ctx *ctx, fy_error *err) {
   } else if (a && a->kind == FY_ATTR_SHAPE) {
     s = a->v.shape;
   }
-  if (s.rank > 0 && s.rank <= FY_MAX_RANK) {
+  if (s.rank >= 0 && s.rank <= FY_MAX_RANK) {
     int64_t dims[FY_MAX_RANK];
     dims[0] = -1;
     for (int32_t d = 1; d < s.rank; d++) dims[d] = s.dims[d];
-    FY_TRY(fy_shape_set(ctx, 0, s.rank, dims, err));
+    FY_TRY(fy_shape_set(ctx, 0, s.rank ? s.rank : 1, dims, err));
   }
   return fy_shape_set(ctx, 1, 1, (const int64_t[]){-1}, err);
 }

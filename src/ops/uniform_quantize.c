@@ -121,6 +121,7 @@ static fy_code dequantize(fy_kernel_ctx *ctx, fy_error *err) {
   scales s;
   fy_tensor *out;
   FY_TRY(read_scales(ctx, in, 1, fy_site_int(ctx->site, "quantization_axis"), &s, err));
+  FY_TRY(all_positive(ctx->in[1], "rhs scales elements must be all positive.", err));
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   for (int64_t i = 0; i < in->count; i++) {
     const int64_t c = channel(&s, i);
@@ -386,11 +387,30 @@ static fy_code dot_prepare(fy_site *site, fy_error *err) {
 static fy_code like_first(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 0, ctx->in[0].rank, ctx->in[0].dims, err);
 }
+// Inputs |at| and the next: scalars, or one for each of |n|.
+static fy_code scales_shape(const fy_shape_ctx *ctx, int at, int64_t n, fy_error *err) {
+  const fy_pshape scale = ctx->in[at], zero = ctx->in[at + 1];
+  if (scale.rank < 0 || zero.rank < 0) return FY_OK;
+  if (scale.rank != zero.rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "scales and zero_points must have same rank.");
+  }
+  if (scale.rank == 0) return FY_OK;
+  int64_t both;
+  FY_TRY(fy_dim_merge(scale.dims[0], n, &both, err));
+  return fy_dim_merge(zero.dims[0], n, &both, err);
+}
 static fy_code dot_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t k;
+  const bool hybrid = ctx->num_inputs == 4;
   FY_TRY(fy_shape_rank_is(ctx->in[0], 2, err));
   FY_TRY(fy_shape_rank_is(ctx->in[1], 2, err));
+  for (int i = 2; i < ctx->num_inputs; i++) {
+    FY_TRY(fy_shape_rank_at_most(ctx->in[i], !hybrid && i < 4 ? 0 : 1, err));
+  }
   FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[0], 1), fy_dim_of(ctx->in[1], 0), &k, err));
+  for (int i = hybrid ? 2 : 4; i < ctx->num_inputs; i += 2) {
+    FY_TRY(scales_shape(ctx, i, fy_dim_of(ctx->in[1], 1), err));
+  }
   const int64_t dims[] = {fy_dim_of(ctx->in[0], 0), fy_dim_of(ctx->in[1], 1)};
   return fy_shape_set(ctx, 0, 2, dims, err);
 }

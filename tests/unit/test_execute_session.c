@@ -3,6 +3,7 @@
 
 #include "support_graph.h"
 
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 
@@ -91,6 +92,38 @@ static void errors_name_the_node(void **state) {
 }
 
 // x on the host, matmul chain on the simulated GPU by request, result back.
+// A node that hands its input on is left out of a program only if it does nothing else.
+static void a_check_is_run(void **state) {
+  (void)state;
+  for (int constant_input = 0; constant_input < 2; constant_input++) {
+    env e;
+    env_open(&e, NULL);
+    fy_node *x = placeholder(e.g, "x", FY_FLOAT);
+    fy_node *from = constant_input
+                        ? constant(e.g, "c", floats(1, (int64_t[]){1}, (float[]){INFINITY}))
+                        : op1(e.g, "Reciprocal", "inverse", x);
+    fy_node_builder b;
+    assert_int_equal(fy_node_begin(e.g, "CheckNumericsV2", "check", &b, NULL), FY_OK);
+    fy_node_add_input(&b, (fy_output){from, 0});
+    fy_attr message = {.kind = FY_ATTR_STRING, .v.s = {"mine", 4}};
+    fy_node_set_attr(&b, "message", &message);
+    fy_node *y = op2(e.g, "MatMul", "y", x, op1(e.g, "Diag", "d", finish(&b)));
+    env_session(&e);
+    fy_tensor *in = floats(2, (int64_t[]){1, 1}, (float[]){0}), *out = NULL;
+    if (!constant_input) {
+      fy_tensor_release(in);
+      in = floats(1, (int64_t[]){1}, (float[]){0});
+    }
+    fy_error err;
+    fy_error_init(&err);
+    assert_int_equal(run1(&e, x, in, y, &out, &err), FY_INVALID_ARGUMENT);
+    assert_non_null(strstr(fy_error_text(&err), "mine : Tensor had +Inf values"));
+    fy_error_clear(&err);
+    fy_tensor_release(in);
+    env_close(&e);
+  }
+}
+
 static void crosses_to_a_device_once(void **state) {
   (void)state;
   env e;
@@ -247,6 +280,7 @@ int main(void) {
       cmocka_unit_test(adds),
       cmocka_unit_test(fetches_feeds_and_constants),
       cmocka_unit_test(errors_name_the_node),
+      cmocka_unit_test(a_check_is_run),
       cmocka_unit_test(crosses_to_a_device_once),
       cmocka_unit_test(many_threads_on_one_session),
       cmocka_unit_test(branches_run_in_parallel),

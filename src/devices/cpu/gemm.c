@@ -17,11 +17,13 @@
 #define FAR_BYTES        4194304  // a packed B of this size is not in L2: its next panel is called for
 #define TILE_GROUPS      16       // blocks of rows in a tile
 #define ITEMS_PER_THREAD 8        // so that a thread that comes late or is held up costs little …
-#define ITEM_NS          2.5e3  // … but none shorter than this
-#define MAX_POINTERS     4096   // of a tile: its rows times the taps
-#define NS_PER_TERM      0.025  // on one thread
-#define GATHER_DEPTH     16     // windows over fewer channels are copied out …
-#define GATHER_BYTES     65536  // … into this much memory
+#define ITEM_NS          2.5e3    // … but none shorter than this
+#define NEAR_BYTES       4194304  // an A of this size may be read once per part of B
+#define PART_BYTES       262144   // of B, packed by the thread that needs it
+#define MAX_POINTERS     4096     // of a tile: its rows times the taps
+#define NS_PER_TERM      0.025    // on one thread
+#define GATHER_DEPTH     16       // windows over fewer channels are copied out …
+#define GATHER_BYTES     65536    // … into this much memory
 
 #if defined(__x86_64__)
 extern const fy_gemm_kernels fy_gemm_avx2;
@@ -90,16 +92,20 @@ typedef struct pack_job {
 PACK(f32, float)
 PACK(f64, double)
 
+static void pack_panels(fy_gemm_type type, pack_job *j, int64_t begin, int64_t end) {
+  (type == FY_GEMM_F32 ? pack_f32 : pack_f64)(j, begin, end);
+}
+
 void fy_gemm_pack(fy_kernel_ctx *ctx, fy_gemm_type type, const void *b, int64_t k, int64_t n,
                   int64_t step_k, int64_t step_n, const void *scale, void *packed) {
   const int64_t columns = fy_gemm_best()->columns[type];
   pack_job j = {b, scale, packed, k, n, step_k, step_n, columns};
   const int64_t panels = round_up(n, columns) / columns;
-  void (*fn)(void *, int64_t, int64_t) = type == FY_GEMM_F32 ? pack_f32 : pack_f64;
   if (ctx)
-    fy_parallel(ctx, panels, 0.2 * (double)(k * columns), fn, &j);
+    fy_parallel(ctx, panels, 0.2 * (double)(k * columns), type == FY_GEMM_F32 ? pack_f32 : pack_f64,
+                &j);
   else
-    fn(&j, 0, panels);
+    pack_panels(type, &j, 0, panels);
 }
 
 // ---------------------------------------------------------------- rows of a tile
@@ -370,6 +376,40 @@ static void items(void *arg, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i++) item(r, i / r->chunks, i % r->chunks);
 }
 
+static pack_job raw_job(const fy_gemm_job *j, int columns) {
+  return (pack_job){.b = j->raw,
+                    .scale = j->raw_scale,
+                    .packed = (void *)(uintptr_t)j->b,
+                    .k = j->taps * j->depth,
+                    .n = j->n,
+                    .step_k = j->raw_step_k,
+                    .step_n = j->raw_step_n,
+                    .columns = columns};
+}
+
+// Parts of B with all rows: each is packed by who needs it, while it is in that one's cache.
+static void parts(void *arg, int64_t begin, int64_t end) {
+  const run *r = arg;
+  pack_job j = raw_job(r->job, r->columns);
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t p0 = i * r->chunk, p1 = p0 + r->chunk;
+    pack_panels(r->job->type, &j, p0, p1 < r->panels ? p1 : r->panels);
+    for (int64_t m = 0, tile = 0; m < r->job->m; m += r->tile_rows, tile++) item(r, tile, i);
+  }
+}
+
+static bool in_parts(const fy_kernel_ctx *ctx, run *r) {
+  const fy_gemm_job *j = r->job;
+  const int64_t k = j->taps * j->depth, threads = ctx ? ctx->threads : 1;
+  const int64_t part = PART_BYTES / (k * r->columns * (int64_t)r->size);
+  if (threads < 2 || r->panels < 2 * threads || j->m * k * (int64_t)r->size > NEAR_BYTES)
+    return false;
+  r->chunk = (r->panels + 4 * threads - 1) / (4 * threads);
+  if (r->chunk > part) r->chunk = part > 1 ? part : 1;
+  r->chunks = (r->panels + r->chunk - 1) / r->chunk;
+  return true;
+}
+
 // ---------------------------------------------------------------- the whole
 bool fy_gemm_can(const fy_gemm_job *j) {
   return j->taps >= 1 && j->depth >= 1 && j->taps <= MAX_POINTERS / FY_GEMM_ROWS;
@@ -396,6 +436,16 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   int64_t tiles = (j->m + r.tile_rows - 1) / r.tile_rows;
   r.tile_rows = round_up((j->m + tiles - 1) / tiles, FY_GEMM_ROWS);  // no short one at the end
   r.far = !j->ldb && r.panels * r.columns * j->taps * j->depth * (int64_t)r.size > FAR_BYTES;
+  if (j->raw && in_parts(ctx, &r)) {
+    fy_parallel(
+        ctx, r.chunks,
+        NS_PER_TERM * (double)j->m * (double)(r.chunk * r.columns) * (double)(j->taps * j->depth),
+        parts, &r);
+    return;
+  }
+  if (j->raw)
+    fy_gemm_pack(ctx, j->type, j->raw, j->taps * j->depth, j->n, j->raw_step_k, j->raw_step_n,
+                 j->raw_scale, (void *)(uintptr_t)j->b);
   const double all_ns = NS_PER_TERM * (double)j->m * (double)j->n * (double)(j->taps * j->depth);
   int64_t want = ctx && ctx->threads > 1 ? ITEMS_PER_THREAD * (int64_t)ctx->threads : 1;
   if ((double)want * ITEM_NS > all_ns) want = (int64_t)(all_ns / ITEM_NS);

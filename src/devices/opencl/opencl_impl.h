@@ -112,6 +112,8 @@ typedef struct fy_ocl {
   fy_ocl_block *blocks;  // sorted by address
   size_t num_blocks, cap_blocks;
   uint64_t used_bytes;
+  int64_t busy_from;  // when the compute queue got work while it had none; 0: it has none
+  int number;         // of the machine's devices, as the loader lists them
   fy_ocl_stage stages[FY_OCL_STAGES];
   int next_stage;
   _Atomic(int) staging;  // fy_opencl_staging
@@ -146,6 +148,7 @@ char *fy_ocl_host_view(fy_ocl *o, const void *p, size_t bytes);
 int fy_ocl_dependencies(fy_ocl *o, fy_queue queue, const fy_ocl_range *ranges, int num_ranges,
                         const fy_event *after, int num_after, cl_event *out);
 void fy_ocl_drop_events(fy_ocl *o, cl_event *events, int n);
+void fy_ocl_note_done(fy_ocl *o);  // after a wait, without the lock: how busy the device was
 // With the lock held: remembers |event| (takes it over) as the newest work of |queue|.
 FY_MUST_CHECK fy_code fy_ocl_push(fy_ocl *o, fy_queue queue, cl_event event,
                                   const fy_ocl_range *ranges, int num_ranges, fy_event *done,
