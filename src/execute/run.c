@@ -577,7 +577,7 @@ static fy_code get_ready_tightly(fy_program *p, fy_tensor *const *feeds, fy_run_
   if (!code) code = fill_slots(*out, feeds, err);
   if (!code) return FY_OK;
   clean(*out, true);
-  fy_state_recycle(*out);
+  fy_state_free(*out);  // not to be used again: it may not know its constants
   *out = NULL;
   return code;
 }

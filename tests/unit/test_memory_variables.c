@@ -308,17 +308,14 @@ static void read_all(env *e, model *m, fy_tensor **out) {
   }
 }
 
-static fy_code one_step(env *e, model *m, fy_error *err) {
-  fy_tensor *in = noise(2, (int64_t[]){8, side}, 1);
+static fy_code one_step(env *e, model *m, fy_tensor *in, fy_error *err) {
   fy_output feed = {m->x, 0};
   fy_run_args a = {.feeds = &feed,
                    .feed_values = &in,
                    .num_feeds = 1,
                    .targets = m->targets,
                    .num_targets = m->num_targets};
-  fy_code code = fy_session_run(e->s, &a, NULL, err);
-  fy_tensor_release(in);
-  return code;
+  return fy_session_run(e->s, &a, NULL, err);
 }
 
 static void free_all(model *m, fy_tensor **t) {
@@ -334,15 +331,16 @@ static void fail_everywhere(fy_fault what, const char *config) {
   env_open(&e, config);
   training(&e, &m);
   env_session(&e);
+  fy_tensor *in = noise(2, (int64_t[]){8, side}, 1);
   assign_all(&e, &m);
   read_all(&e, &m, old);
-  if (one_step(&e, &m, &err)) fail_msg("%s", fy_error_text(&err));
+  if (one_step(&e, &m, in, &err)) fail_msg("%s", fy_error_text(&err));
   read_all(&e, &m, fresh);
   int failed = 0;
   for (int nth = 1;; nth += 1 + nth / 40) {
     assign_all(&e, &m);
     fy_fault_arm(what, nth, false);
-    const fy_code code = one_step(&e, &m, &err);
+    const fy_code code = one_step(&e, &m, in, &err);
     const bool hit = fy_fault_hits(what) >= nth;
     fy_fault_disarm(what);
     fy_error_clear(&err);
@@ -358,7 +356,7 @@ static void fail_everywhere(fy_fault what, const char *config) {
     free_all(&m, now);
     if (code) {  // the session is usable
       assign_all(&e, &m);
-      if (one_step(&e, &m, &err)) fail_msg("after call %d: %s", nth, fy_error_text(&err));
+      if (one_step(&e, &m, in, &err)) fail_msg("after call %d: %s", nth, fy_error_text(&err));
       read_all(&e, &m, now);
       for (int i = 0; i < m.n; i++)
         assert_memory_equal(now[i]->data, fresh[i]->data, fy_tensor_bytes(now[i]));
@@ -367,9 +365,11 @@ static void fail_everywhere(fy_fault what, const char *config) {
     if (!hit) break;
   }
   print_message("fault %d: %d failures\n", (int)what, failed);
-  assert_true(failed > 0);
+  // A single refusal of the device is survived: something leaves, and it is asked again.
+  assert_true(failed > 0 || what == FY_FAULT_DEVICE_ALLOC);
   free_all(&m, old);
   free_all(&m, fresh);
+  fy_tensor_release(in);
   env_close(&e);
 }
 
