@@ -26,6 +26,7 @@ static fy_view called_function(const fy_node *n) {
 static bool name_caller(const fy_node *n, fy_error *err) {
   if (!err) return false;
   fy_view f = called_function(n);
+  if (!*fy_error_text(err)) return false;  // a code without words
   char *at = strstr(err->heap ? err->heap : err->text, "[[{{node ");
   if (!at || (!n->function && !f.n)) return false;
   if (f.n) {
