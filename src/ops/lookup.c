@@ -205,6 +205,16 @@ static fy_code new_table(const fy_site *site, kind k, fy_tensor *const *in, tabl
       code = fy_fail(err, FY_INVALID_ARGUMENT, "Empty value must be a scalar or a vector");
     }
   }
+  if (!code && k == MUTABLE && shape && t->value_rank != 1) {
+    char x[128];
+    code = fy_fail(err, FY_INVALID_ARGUMENT, "Default value must be a vector, got shape %s",
+                   fy_shape_text(t->value_rank, t->value_dims, x));
+  }
+  const fy_attr *load = k == DENSE ? fy_site_attr(site, "max_load_factor") : NULL;
+  if (!code && load && load->kind == FY_ATTR_FLOAT && !(load->v.f > 0 && load->v.f < 1)) {
+    code = fy_fail(err, FY_INVALID_ARGUMENT, "max_load_factor must be between 0 and 1, got: %g",
+                   (double)load->v.f);
+  }
   if (!code && k == DENSE) {
     if (in[0]->rank > FY_INLINE_RANK - 1 ||
         !fy_shape_equal(in[0]->rank, in[0]->dims, in[1]->rank, in[1]->dims)) {
@@ -431,7 +441,11 @@ static fy_code export_locked(fy_kernel_ctx *ctx, table *t, fy_error *err) {
 static fy_code export(fy_kernel_ctx *ctx, fy_error *err) {
   table *t;
   FY_TRY(table_of(ctx, &t, err));
-  if (ctx->site->out_types[0] != t->key_type || ctx->site->out_types[1] != t->value_type) {
+  fy_lock(&t->lock);
+  const bool empty = t->kind == STATIC && !t->initialized;  // says so first
+  fy_unlock(&t->lock);
+  if (!empty &&
+      (ctx->site->out_types[0] != t->key_type || ctx->site->out_types[1] != t->value_type)) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Key must be type %s but got %s",
                    fy_dtype_name(t->key_type), fy_dtype_name(ctx->site->out_types[0]));
   }
@@ -568,6 +582,9 @@ static fy_code initialize(fy_kernel_ctx *ctx, fy_error *err) {
   if (keys->count != values->count) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Keys and values must have the same size %lld vs %lld",
                    (long long)keys->count, (long long)values->count);
+  }
+  if (keys->count == 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "keys and values cannot be empty tensors.");
   }
   fy_lock(&t->lock);
   fy_code code = FY_OK;
