@@ -342,6 +342,7 @@ fy_code fy_ocl_scan(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_unsorted_segment(fy_ocl_call *c, int join, fy_error *err);
 fy_code fy_ocl_scatter(fy_ocl_call *c, int join, fy_error *err);
 fy_code fy_ocl_bucketize(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_where(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_resize(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_upload(fy_ocl_call *c, int arg, fy_error *err);  // of host arguments only
 fy_code fy_ocl_logical(fy_ocl_call *c, int arg, fy_error *err);

@@ -135,6 +135,7 @@ static const fy_ocl_op table[] = {
     {"UnsortedSegmentSum", fy_ocl_unsorted_segment, 0, "T", REAL | WHOLE, NULL},
     {"VarHandleOp", fy_ocl_generic, 0, "dtype", BYTES, NULL},
     {"VarIsInitializedOp", fy_ocl_generic, 0, NULL, ANY, NULL},
+    {"Where", fy_ocl_where, 0, "T", (REAL & ~FY_T(FY_HALF)) | WHOLE | FY_T(FY_BOOL), NULL},
     {"ZerosLike", fy_ocl_fill_op, 1, "T", BYTES, NULL},
     {"_FerryConv2D", fy_ocl_conv, 2, "T", FLOAT_DOUBLE, NULL},
     {"_FerryDepthwise", fy_ocl_conv, 3, "T", FLOAT_DOUBLE, NULL},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// opencl_segment.c: unsorted segments, scatters into rows of variables, Bucketize.
+// opencl_segment.c: unsorted segments, scatters into rows of variables, Bucketize, Where.
 //
 // Which rows go where only the indices tell. They are few against the rows themselves, so the host reads
 // them, checks them and lists the rows of each place; the rows never leave the device, and every result
@@ -267,6 +267,53 @@ fy_code fy_ocl_bucketize(fy_ocl_call *c, int arg, fy_error *err) {
   fy_ocl_add_long(&a, out->count);
   fy_ocl_add_long(&a, n);
   return fy_ocl_run(&a, fy_ocl_src_segment, options, "buckets", out->count, false, err);
+}
+
+#define LOOKED_AT 256  // elements by an item
+
+fy_code fy_ocl_where(fy_ocl_call *c, int arg, fy_error *err) {
+  const fy_tensor *in = c->ctx.in[0];
+  const int64_t items = (in->count + LOOKED_AT - 1) / LOOKED_AT;
+  fy_ocl_geo g = {.rank = in->rank};
+  fy_tensor *out;
+  void *counted, *begins;
+  (void)arg;
+  if (!fy_ocl_here(c, in) || in->rank < 1 || in->rank > FY_OCL_DIMS || !in->count)
+    return FY_OCL_DETOUR;
+  for (int32_t d = 0; d < in->rank; d++) g.dims[d] = in->dims[d];
+  int32_t *counts = fy_arena_array(&c->arena, (size_t)items, sizeof *counts);
+  int64_t *first = fy_arena_array(&c->arena, (size_t)items, sizeof *first), total = 0;
+  if (!counts || !first) return fy_fail_oom(err, (size_t)items * sizeof *first);
+  char options[160];
+  snprintf(options, sizeof options, "%s -DWHERE=%d", fy_ocl_options(in->dtype), LOOKED_AT);
+  const size_t bytes = (size_t)items * sizeof *counts;
+  FY_TRY(fy_ocl_scratch(c, bytes, &counted, err));
+  fy_ocl_args a;
+  fy_ocl_args_init(&a, c);
+  fy_ocl_add_in(&a, in);
+  fy_ocl_add_memory(&a, counted, bytes, sizeof *counts, true);
+  fy_ocl_add_long(&a, items);
+  fy_ocl_add_long(&a, in->count);
+  FY_TRY(fy_ocl_run(&a, fy_ocl_src_segment, options, "where_count", items, false, err));
+  fy_event done = {0};
+  FY_TRY((fy_code)fy_ocl_copy(c->ocl->device, FY_COPY_DEVICE_TO_HOST, counts, counted, bytes, NULL,
+                              &c->done, &done, err));
+  if (done.device) FY_TRY((fy_code)fy_ocl_wait(c->ocl->device, &done, err));
+  for (int64_t i = 0; i < items; i++) {
+    first[i] = total;
+    total += counts[i];
+  }
+  FY_TRY(fy_ocl_output_dims(c, 0, 2, (int64_t[]){total, in->rank}, &out, err));
+  if (!out->count) return FY_OK;
+  FY_TRY(upload(c, first, (size_t)items * sizeof *first, &begins, err));
+  fy_ocl_args_init(&a, c);
+  fy_ocl_add_in(&a, in);
+  fy_ocl_add_memory(&a, begins, (size_t)items * sizeof *first, sizeof *first, false);
+  fy_ocl_add_out(&a, out);
+  fy_ocl_add_long(&a, items);
+  fy_ocl_add_long(&a, in->count);
+  fy_ocl_add_value(&a, &g, sizeof g);
+  return fy_ocl_run(&a, fy_ocl_src_segment, options, "where_write", items, false, err);
 }
 
 #else

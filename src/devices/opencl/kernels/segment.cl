@@ -65,3 +65,29 @@ KERNEL void buckets(GLOBAL const S *x, long xo, GLOBAL const float *edges, long 
   y[yo + i] = (int)low;
 }
 #endif
+
+#ifdef WHERE
+// An item looks at WHERE elements: how many are not zero, and then where they are.
+KERNEL void where_count(GLOBAL const S *x, long xo, GLOBAL int *counts, long co, long items, long n) {
+  long i = GID(0);
+  if (i >= items) return;
+  int count = 0;
+  for (long k = i * WHERE; k < (i + 1) * WHERE && k < n; k++) count += LD(x, xo + k) != (T)0;
+  counts[co + i] = count;
+}
+KERNEL void where_write(GLOBAL const S *x, long xo, GLOBAL const long *first, long fo, GLOBAL long *y,
+                        long yo, long items, long n, struct geo g) {
+  long i = GID(0);
+  if (i >= items) return;
+  long at = yo + first[fo + i] * g.rank;
+  for (long k = i * WHERE; k < (i + 1) * WHERE && k < n; k++) {
+    if (LD(x, xo + k) == (T)0) continue;
+    long left = k;
+    for (int d = g.rank - 1; d >= 0; d--) {
+      y[at + d] = left % g.dims[d];
+      left /= g.dims[d];
+    }
+    at += g.rank;
+  }
+}
+#endif
