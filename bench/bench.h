@@ -122,11 +122,11 @@ static inline TF_Session *bench_session(TF_Graph *graph) {
   return session;
 }
 
-// A session, what it is fed (at most two tensors) and the one output it is asked for.
+// A session, what it is fed (at most four tensors) and the one output it is asked for.
 typedef struct bench_step {
   TF_Session *session;
-  TF_Output feeds[2];
-  TF_Tensor *values[2];
+  TF_Output feeds[4];
+  TF_Tensor *values[4];
   int feed_count;
   TF_Output fetch;
   TF_Status *status;

@@ -36,7 +36,7 @@ class Failed(Exception):
 
 def load(which):
     if which == "ferry":
-        return C.CDLL(os.environ.get("FERRY_LIB", os.path.join(ROOT, "build/lib/libtensorflow.so.2")))
+        return C.CDLL(os.environ.get("FERRY_LIB") or os.path.join(ROOT, "build/lib/libtensorflow.so.2"))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     where = os.environ.get("TENSORFLOW_DIR")
     for base in [where] if where else sys.path:

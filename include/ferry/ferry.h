@@ -152,6 +152,26 @@ FERRY_EXPORT int ferry_run(ferry_session *s, int num_feeds, const char *const *f
                            const char *const *fetch_names, ferry_tensor **results,
                            int64_t timeout_ms, ferry_error *err);
 
+// The same in two halves, so that one thread keeps a device busy: while run n computes, what is fed to
+// run n + 1 is on its way.
+//
+//   ferry_run_start(s, 1, names, &x[0], 1, fetch, 0, &t[0], &err);
+//   for (int i = 0; i < n; i++) {
+//     if (i + 1 < n) ferry_run_start(s, 1, names, &x[i + 1], 1, fetch, 0, &t[(i + 1) % 2], &err);
+//     ferry_run_wait(t[i % 2], &y[i], &err);
+//   }
+//
+// Starting returns when everything was handed to the devices; what the host itself computes is done by
+// then, so a graph without a device gains nothing. The ticket holds what was fed: it may be freed, but
+// not written to. Each run under way has planned memory of its own. Waiting ends the ticket, whatever
+// it returns, and must come before ferry_session_free; |results| as in ferry_run.
+typedef struct ferry_ticket ferry_ticket;
+FERRY_EXPORT int ferry_run_start(ferry_session *s, int num_feeds, const char *const *feed_names,
+                                 ferry_tensor *const *feeds, int num_fetches,
+                                 const char *const *fetch_names, int64_t timeout_ms,
+                                 ferry_ticket **out, ferry_error *err);
+FERRY_EXPORT int ferry_run_wait(ferry_ticket *t, ferry_tensor **results, ferry_error *err);
+
 typedef struct
     ferry_stats {  // since the session was made; transfers are counted in the release build
   int64_t runs, programs_compiled;

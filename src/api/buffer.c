@@ -43,7 +43,7 @@ TF_Buffer TF_GetBuffer(TF_Buffer *buffer) {
 fy_code fy_api_fill_buffer(TF_Buffer *buffer, uint8_t *bytes, size_t n, fy_error *err) {
   if (buffer->data) {
     fy_free(bytes);
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Passing non-empty output_buffer is invalid.");
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Passing non-empty TF_Buffer is invalid.");
   }
   *buffer = (TF_Buffer){bytes, n, free_bytes};
   return FY_OK;

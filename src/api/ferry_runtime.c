@@ -418,6 +418,7 @@ int ferry_bench_transfer(ferry_runtime *rt, ferry_format format, char **out, fer
     fy_transfer_bench b;
     if (d->is_host) continue;
     code = fy_transfer_measure(d, &b, &e);
+    if (!code) code = fy_transfer_measure_ahead(rt->devices, d, &rt->options, &b, &e);
     if (code) break;
     if (format == FERRY_JSON && measured) fy_str_add(&text, ",\n");
     fy_transfer_print(&text, d, &b, format == FERRY_JSON);

@@ -107,24 +107,32 @@ static fy_code resolve(fy_graph *g, call *c, int num_feeds, const char *const *f
   return FY_OK;
 }
 
-static fy_code run(ferry_session *s, call *c, int num_feeds, int num_fetches,
-                   ferry_tensor **results, int64_t timeout_ms, struct fy_trace *trace,
-                   fy_error *err) {
-  fy_run_args args = {.feeds = c->feeds,
-                      .feed_values = c->values,
-                      .num_feeds = num_feeds,
-                      .fetches = c->fetches,
-                      .num_fetches = c->num_fetches,
-                      .targets = c->targets,
-                      .num_targets = c->num_targets,
-                      .timeout_ms = timeout_ms,
-                      .trace = trace};
-  fy_code code = fy_session_run(s->session, &args, c->results, err);
-  if (code == FY_RESOURCE_EXHAUSTED) fy_oom_explain(s->session, &args, err);
-  if (code) return code;
+static fy_run_args args_of(const call *c, int num_feeds, int64_t timeout_ms) {
+  return (fy_run_args){.feeds = c->feeds,
+                       .feed_values = c->values,
+                       .num_feeds = num_feeds,
+                       .fetches = c->fetches,
+                       .num_fetches = c->num_fetches,
+                       .targets = c->targets,
+                       .num_targets = c->num_targets,
+                       .timeout_ms = timeout_ms};
+}
+
+static void hand_out(const call *c, int num_fetches, ferry_tensor **results) {
   for (int i = 0; i < num_fetches; i++)
     results[i] = c->result_of[i] < 0 ? NULL : (ferry_tensor *)c->results[c->result_of[i]];
-  return FY_OK;
+}
+
+static fy_code prepare(ferry_session *s, call *c, fy_arena *arena, int num_feeds,
+                       const char *const *feed_names, ferry_tensor *const *feeds, int num_fetches,
+                       const char *const *fetch_names, fy_error *err) {
+  if (num_feeds < 0 || num_fetches < 0)
+    return fy_fail(err, FY_INVALID_ARGUMENT, "a negative number of feeds or fetches");
+  FY_TRY(make_call(c, arena, num_feeds, num_fetches, err));
+  fy_lock(&s->graph->lock);
+  fy_code code = resolve(s->graph, c, num_feeds, feed_names, feeds, num_fetches, fetch_names, err);
+  fy_unlock(&s->graph->lock);
+  return code;
 }
 
 int ferry_run(ferry_session *s, int num_feeds, const char *const *feed_names,
@@ -136,16 +144,74 @@ int ferry_run(ferry_session *s, int num_feeds, const char *const *feed_names,
   fy_error_init(&e);
   fy_arena_init(&arena);
   for (int i = 0; i < num_fetches; i++) results[i] = NULL;
-  fy_code code = num_feeds < 0 || num_fetches < 0
-                     ? fy_fail(&e, FY_INVALID_ARGUMENT, "a negative number of feeds or fetches")
-                     : make_call(&c, &arena, num_feeds, num_fetches, &e);
+  fy_code code = prepare(s, &c, &arena, num_feeds, feed_names, feeds, num_fetches, fetch_names, &e);
   if (!code) {
-    fy_lock(&s->graph->lock);
-    code = resolve(s->graph, &c, num_feeds, feed_names, feeds, num_fetches, fetch_names, &e);
-    fy_unlock(&s->graph->lock);
+    const fy_run_args args = args_of(&c, num_feeds, timeout_ms);
+    code = fy_session_run(s->session, &args, c.results, &e);
+    if (code == FY_RESOURCE_EXHAUSTED) fy_oom_explain(s->session, &args, &e);
   }
-  if (!code) code = run(s, &c, num_feeds, num_fetches, results, timeout_ms, NULL, &e);
+  if (!code) hand_out(&c, num_fetches, results);
   fy_arena_free(&arena);
+  return fy_ferry_end(code, &e, err);
+}
+
+// ------------------------------------------------------------------ in two halves
+struct ferry_ticket {
+  ferry_session *session;
+  fy_arena arena;
+  call call;
+  int num_feeds, num_held, num_fetches;  // |num_held| feeds carry a reference of ours
+  int64_t timeout_ms;
+  fy_started *started;
+};
+
+static void drop_ticket(ferry_ticket *t) {
+  for (int i = 0; i < t->num_held; i++) fy_tensor_release(t->call.values[i]);
+  fy_arena_free(&t->arena);
+  fy_free(t);
+}
+
+int ferry_run_start(ferry_session *s, int num_feeds, const char *const *feed_names,
+                    ferry_tensor *const *feeds, int num_fetches, const char *const *fetch_names,
+                    int64_t timeout_ms, ferry_ticket **out, ferry_error *err) {
+  fy_error e;
+  fy_error_init(&e);
+  *out = NULL;
+  ferry_ticket *t = fy_calloc(1, sizeof *t);
+  if (!t) return fy_ferry_end(fy_fail_oom(&e, sizeof *t), &e, err);
+  fy_arena_init(&t->arena);
+  t->session = s;
+  t->num_feeds = num_feeds;
+  t->num_fetches = num_fetches;
+  t->timeout_ms = timeout_ms;
+  fy_code code =
+      prepare(s, &t->call, &t->arena, num_feeds, feed_names, feeds, num_fetches, fetch_names, &e);
+  for (; !code && t->num_held < num_feeds; t->num_held++)
+    fy_tensor_retain(t->call.values[t->num_held]);
+  if (!code) {
+    const fy_run_args args = args_of(&t->call, num_feeds, timeout_ms);
+    code = fy_session_start(s->session, &args, &t->started, &e);
+    if (code == FY_RESOURCE_EXHAUSTED) fy_oom_explain(s->session, &args, &e);
+  }
+  if (code)
+    drop_ticket(t);
+  else
+    *out = t;
+  return fy_ferry_end(code, &e, err);
+}
+
+int ferry_run_wait(ferry_ticket *t, ferry_tensor **results, ferry_error *err) {
+  fy_error e;
+  fy_error_init(&e);
+  if (!t) return fy_ferry_end(fy_fail(&e, FY_INVALID_ARGUMENT, "there is no ticket"), &e, err);
+  for (int i = 0; i < t->num_fetches; i++) results[i] = NULL;
+  fy_code code = fy_session_finish(t->session->session, t->started, t->call.results, &e);
+  if (code == FY_RESOURCE_EXHAUSTED) {
+    const fy_run_args args = args_of(&t->call, t->num_feeds, t->timeout_ms);
+    fy_oom_explain(t->session->session, &args, &e);
+  }
+  if (!code) hand_out(&t->call, t->num_fetches, results);
+  drop_ticket(t);
   return fy_ferry_end(code, &e, err);
 }
 

@@ -34,7 +34,15 @@ static const fy_attr *expect(TF_Operation *oper, const char *name, fy_attr_kind 
   fy_error *err = fy_api_begin(status);
   const fy_attr *a = fy_attrs_get(&fy_api_node(oper)->attrs, name);
   if (!a) {
-    fy_fail(err, FY_NOT_FOUND, "No attr named '%s' in NodeDef:", name);
+    if (name[0] == '_')  // TensorFlow spares itself the rest for names of its own
+      fy_fail(err, FY_NOT_FOUND, "No attr named '%s' in NodeDef:", name);
+    else
+      fy_fail(err, FY_NOT_FOUND, "No attr named '%s' in NodeDef:\n\t [[{{node %s}}]]", name,
+              fy_api_node(oper)->name);
+    return NULL;
+  }
+  if (a->kind == FY_ATTR_PLACEHOLDER) {
+    fy_fail(err, FY_INVALID_ARGUMENT, "AttrValue had value with unexpected type 'placeholder'");
     return NULL;
   }
   bool empty_list = a->is_list && a->n == 0;

@@ -104,6 +104,7 @@ static fy_code make_writable(TF_OpKernelContext *c, fy_variable *v, copy_fn copy
                    "deleted. In TF1, it can also mean the variable is uninitialized. Debug info: "
                    "container=%s, status error message=Resource %s/%s/%s does not exist.",
                    v->name, v->container, v->container, v->name, fy_variable_type.name);
+  fy_variable_forget(v);
   if (fy_tensor_is_exclusive(v->value)) return FY_OK;
   FY_TRY(duplicate(c, v->value, copy, &own, err));
   fy_tensor_release(v->value);

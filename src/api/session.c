@@ -90,6 +90,7 @@ fy_code fy_api_session_new(fy_graph *g, const TF_SessionOptions *o, TF_Session *
     return code;
   }
   fy_session_be_strict(s->session);
+  s->inter_op_pools = o->options.inter_op_pools > 0 ? o->options.inter_op_pools : 1;
   if (o->options.log_placement) fy_session_watch(s->session, log_placement);
   enlist(s);
   *out = s;
@@ -172,6 +173,9 @@ static fy_code run_with_options(TF_Session *s, const TF_Buffer *run_options, fy_
   fy_code code = parse_run_options(run_options, &arena, &o, err);
   if (!code && metadata && metadata->data)
     code = fy_fail(err, FY_INVALID_ARGUMENT, "Passing non-empty run_metadata is invalid.");
+  if (!code && o && (o->inter_op_thread_pool < -1 || o->inter_op_thread_pool >= s->inter_op_pools))
+    code = fy_fail(err, FY_INVALID_ARGUMENT, "Invalid inter_op_thread_pool: %d",
+                   o->inter_op_thread_pool);
   if (code) {
     fy_arena_free(&arena);
     return code;

@@ -24,6 +24,7 @@ struct TF_Session {
   fy_device_set *devices;  // one reference
   fy_mutex lock;           // guards |partials|
   fy_api_partial *partials;
+  int inter_op_pools;              // RunOptions.inter_op_thread_pool is below this
   struct TF_Session *next, *prev;  // all open sessions, for TF_Reset
 };
 

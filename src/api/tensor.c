@@ -16,6 +16,7 @@
 static char client_memory;
 
 size_t TF_DataTypeSize(TF_DataType dt) {
+  if (dt == TF_FLOAT4_E2M1FN) return 1;  // a size and a name are all that TensorFlow gives it
   return fy_dtype_is_ref((fy_dtype)dt) ? 0 : fy_dtype_size((fy_dtype)dt);
 }
 
@@ -123,7 +124,7 @@ int64_t TF_Dim(const TF_Tensor *tensor, int dim_index) {
 size_t TF_TensorByteSize(const TF_Tensor *tensor) {
   const fy_tensor *t = fy_api_tensor(tensor);
   const fy_buffer *b = t->buffer;
-  if (b && b->data == t->data && (b->user_dealloc || b->release_arg == &client_memory))
+  if (b && b->data == t->data && !t->part && (b->user_dealloc || b->release_arg == &client_memory))
     return b->bytes;
   return fy_tensor_bytes(t);
 }

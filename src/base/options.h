@@ -63,7 +63,8 @@ typedef struct fy_options {
   int max_programs;              // compiled programs kept per session (default 64)
   int64_t operation_timeout_ms;  // ConfigProto.operation_timeout_in_ms
   bool isolate_session_state;
-  bool opencl_cpu;  // FERRY_OPENCL_CPU=1
+  int inter_op_pools;  // ConfigProto.session_inter_op_thread_pool: how many a run may name (0 = one)
+  bool opencl_cpu;     // FERRY_OPENCL_CPU=1
   fy_sim_options sim;
 } fy_options;
 

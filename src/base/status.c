@@ -9,6 +9,9 @@
 
 #include "base/alloc.h"
 
+#undef fy_fail  // (macros only for the analyzer)
+#undef fy_fail_oom
+
 // A formatted text: in |local| while it fits, else in |heap|.
 typedef struct piece {
   char *heap;

@@ -24,6 +24,9 @@ static inline void fy_mutex_destroy(fy_mutex *m) {
 static inline void fy_lock(fy_mutex *m) {
   pthread_mutex_lock(m);
 }
+static inline bool fy_trylock(fy_mutex *m) {
+  return pthread_mutex_trylock(m) == 0;
+}
 static inline void fy_unlock(fy_mutex *m) {
   pthread_mutex_unlock(m);
 }

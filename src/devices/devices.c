@@ -125,7 +125,8 @@ fy_code fy_devices_open(const fy_options *options, fy_device_set **out, fy_error
   }
   const bool whole = !grows(options);
   for (int i = 0; i < set->n; i++)
-    fy_mempool_set_habits(set->items[i]->memory, options->queue ? options->queue_ms : 0, whole);
+    fy_mempool_set_habits(set->items[i]->memory, options->queue ? options->queue_ms : 0, whole,
+                          options->spill);
   set->client = set->items[0];
   *out = set;
   return FY_OK;

@@ -103,6 +103,7 @@ static fy_code bind(fy_program *p, fy_instr *ins, fy_error *err) {
 }
 
 fy_code fy_program_bind(fy_program *p, fy_error *err) {
+  for (int i = 0; i < p->devices->n; i++) p->may_move |= !p->devices->items[i]->is_host;
   for (uint32_t i = 0; i < p->num_instrs; i++) {
     fy_instr *ins = &p->instrs[i];
     if (ins->kind != FY_INSTR_KERNEL) {  // an argument may be in a device's memory

@@ -253,6 +253,23 @@ static bool elide_alias(builder *b, fy_node *node, uint32_t in, uint32_t out, fy
   return true;
 }
 
+static bool is_fed(const fy_value *v) {
+  return v->space == 0 && (v->storage == FY_STORE_FEED || v->of_feed);
+}
+
+// Whether output |i| of |site| will be a part of an argument's memory, or all of it.
+static bool stays_in_feed(const fy_program *p, const fy_site *site, const uint32_t *in, uint32_t i,
+                          const fy_value *out) {
+  const fy_op_impl *impl = site->op->impl;
+  int from = 0;
+  int64_t first = 0;
+  if (!impl || out->space != 0 || out->rank < 0 || !fy_dtype_is_plain(out->dtype)) return false;
+  if (impl->flags & FY_OP_ALIAS) return i == 0 && site->num_inputs && is_fed(&p->values[in[0]]);
+  return impl->part && site->device->is_host && impl->part(site, (int)i, &from, &first) &&
+         is_fed(&p->values[in[from]]) &&
+         (size_t)first * fy_dtype_storage(out->dtype) % FY_PART_BYTES == 0;
+}
+
 static fy_code emit_kernel(builder *b, fy_node *node, fy_device *device, fy_error *err) {
   fy_program *p = b->p;
   uint32_t *in = fy_arena_alloc(&p->arena, (node->num_inputs + 1) * sizeof *in);
@@ -304,7 +321,8 @@ static fy_code emit_kernel(builder *b, fy_node *node, fy_device *device, fy_erro
     FY_TRY(add_arg(b, out + i, err));
     v->producer = at;
     v->last_use = at;
-    v->storage = !sets && shape_known(v) ? FY_STORE_PLANNED : FY_STORE_DYNAMIC;
+    v->of_feed = stays_in_feed(p, &p->sites[site], in, i, v);
+    v->storage = !sets && !v->of_feed && shape_known(v) ? FY_STORE_PLANNED : FY_STORE_DYNAMIC;
     if (v->storage == FY_STORE_DYNAMIC && v->rank >= 0) p->instrs[at].check_shapes = true;
   }
   if (node->num_inputs > p->max_in) p->max_in = node->num_inputs;

@@ -195,6 +195,9 @@ static fy_code arg_types(fy_eager_kernel *k, const fy_op_spec *spec, bool output
   head[len] = '\0';
   if (strncmp(head, "No attr named", 13) == 0)
     return fy_fail(err, FY_NOT_FOUND, "%s\n\t [[{{node %s}}]]", head, spec->name);
+  // A count is read first, and its error is bare; a type is checked with the other attributes.
+  if (strstr(head, "when 'type' expected"))
+    FY_TRY(fy_spec_check_attrs(spec, &k->attrs, spec->name, err));
   return fy_fail(err, code, "%s", head);
 }
 

@@ -9,6 +9,7 @@
 #include "execute/build.h"
 #include "execute/needs.h"
 #include "execute/spill.h"
+#include "execute/spill_variables.h"
 #include "memory/pool.h"
 #include "memory/registry.h"
 
@@ -99,47 +100,125 @@ static uint64_t taken_of(const fy_program *p, int space, uint64_t *fixed) {
     taken += fy_memory_tensor_taken(d, val->bytes);
     *fixed += fy_memory_tensor_taken(d, val->bytes);
   }
+  fy_variable_needs needs;
+  if (space < 65 && p->spill.held[space])
+    taken += p->spill.held[space];
+  else if (!fy_program_variables(p, space, &needs, NULL))
+    taken += needs.taken;
   return taken;
 }
 
-static int first_over(const fy_program *p, uint64_t *budget) {
+typedef struct share {  // of a memory that is too small
+  uint64_t budget;  // for what is planned, and constants and variables that stay for good; 0 = all
+  uint64_t held;    // for variables that the program changes, while they move; 0 = they stay
+  int tries, shrunk;  // how often the two were divided anew, and the budget was made smaller since
+} share;
+
+static int first_over(const fy_program *p, uint64_t *fixed) {
   for (int space = 1; space < p->plan.num_spaces; space++) {
     const fy_device *d = p->devices->items[space - 1];
-    uint64_t fixed, limit = fy_program_may_hold(d);
-    if (d->is_host || !limit || taken_of(p, space, &fixed) <= limit) continue;
-    *budget = limit > fixed + 512 ? limit - fixed - 512 : 0;
-    return space;
+    const uint64_t limit = fy_program_may_hold(d);
+    if (d->is_host || !limit) continue;
+    if (taken_of(p, space, fixed) > limit) return space;
   }
   return 0;
+}
+
+// Divides what |space| may hold between variables that the program changes and all else. The first try
+// leaves those variables where they are; the following ones move them, with less and less room.
+static fy_code divide(const fy_program *p, int space, uint64_t fixed, share *s, bool *more,
+                      fy_error *err) {
+  const uint64_t limit = fy_program_may_hold(p->devices->items[space - 1]);
+  fy_variable_needs needs;
+  FY_TRY(fy_program_variables(p, space, &needs, err));
+  // Variables are pieces of their own: a pool cannot fill every gap between them.
+  const uint64_t loss = fixed + 512 + (needs.taken ? limit / 16 : 0);
+  const uint64_t have = limit > loss ? limit - loss : 0;
+  uint64_t held = needs.taken;
+  *more = true;
+  if (s->tries > 0) {
+    const uint64_t spare = have > needs.least ? have - needs.least : 0;
+    held = needs.least + (s->tries < 4 ? spare >> s->tries : 0);
+    if (held > needs.taken) held = needs.taken;
+    *more = s->tries <= 4 && needs.taken > 0 && have > needs.least;
+  }
+  s->held = s->tries > 0 ? held : 0;
+  s->budget = have > held ? have - held : 0;
+  s->tries++;
+  s->shrunk = 0;
+  return FY_OK;
+}
+
+// The program with its copies: OUT_OF_RANGE if one instruction alone is too much.
+static fy_code spill_all(fy_program *p, const snapshot *s, const share *shares, fy_error *err) {
+  FY_TRY(restore(p, s, err));
+  for (int k = 1; k < 65 && k <= p->devices->n; k++) {
+    if (!shares[k].tries) continue;
+    FY_TRY(fy_program_read_again(p, k, shares[k].held > 0, err));
+    FY_TRY(fy_program_stream_reads(p, k, err));
+    FY_TRY(fy_program_spill(p, k, shares[k].budget, err));
+    if (shares[k].held) FY_TRY(fy_program_move_variables(p, k, shares[k].held, err));
+  }
+  return lay_out(p, err);
+}
+
+// The needs of the variables that the program changes, once the others are read from the host.
+static fy_code divide_anew(fy_program *p, const snapshot *s, int space, uint64_t fixed,
+                           share *shares, bool *more, fy_error *err) {
+  FY_TRY(restore(p, s, err));
+  FY_TRY(fy_program_read_again(p, space, shares[space].tries > 0, err));
+  FY_TRY(fy_program_stream_reads(p, space, err));
+  return divide(p, space, fixed, &shares[space], more, err);
+}
+
+// It fits: variables that move get what is left over, unless that undoes it. A quarter stays free: they
+// come and go in pieces of their own, which leaves gaps.
+static fy_code use_rest(fy_program *p, const snapshot *s, share *shares, fy_error *err) {
+  share more[65];
+  bool any = false;
+  uint64_t fixed;
+  memcpy(more, shares, sizeof more);
+  for (int k = 1; k < 65 && k < p->plan.num_spaces; k++) {
+    if (!more[k].held || !p->spill.held[k]) continue;
+    const uint64_t limit = fy_program_may_hold(p->devices->items[k - 1]);
+    const uint64_t taken = taken_of(p, k, &fixed);
+    if (taken >= limit - limit / 4) continue;
+    more[k].held = p->spill.held[k] + (limit - limit / 4 - taken);
+    any = true;
+  }
+  if (!any) return FY_OK;
+  fy_code code = spill_all(p, s, more, err);
+  if (!code && !first_over(p, &fixed)) return FY_OK;
+  if (err) fy_error_clear(err);
+  return spill_all(p, s, shares, err);
 }
 
 // Spills every space that is too small, with less and less of it in use.
 static fy_code make_fit(fy_program *p, const snapshot *s, bool *done, fy_error *err) {
   *done = false;
-  uint64_t budgets[65] = {0};
-  for (int attempt = 0; attempt < ATTEMPTS * p->devices->n && !*done; attempt++) {
-    uint64_t budget = 0;
-    int space = first_over(p, &budget);
-    if (!space) {
-      *done = true;
-      break;
-    }
+  share shares[65] = {{0}};
+  for (int attempt = 0; attempt < (ATTEMPTS + 1) * 5 * p->devices->n; attempt++) {
+    uint64_t fixed = 0;
+    const int space = first_over(p, &fixed);
+    *done = !space;
+    if (*done) return use_rest(p, s, shares, err);
     if (space >= 65) return FY_OK;
-    budgets[space] = budgets[space] ? budgets[space] - budgets[space] / 12 : budget;
-    FY_TRY(restore(p, s, err));
-    for (int k = 1; k < 65 && k <= p->devices->n; k++) {
-      if (!budgets[k]) continue;
-      fy_code code = fy_program_spill(p, k, budgets[k], err);
-      if (code == FY_OUT_OF_RANGE) {  // one instruction alone is too much
-        if (err) fy_error_clear(err);
-        return FY_OK;
-      }
-      if (code) return code;
+    share *sh = &shares[space];
+    bool more = true;
+    if (sh->tries && sh->shrunk++ < ATTEMPTS)
+      sh->budget -= sh->budget / 12;  // an arena is a little larger than what lives at once
+    else
+      FY_TRY(divide_anew(p, s, space, fixed, shares, &more, err));
+    fy_code code = FY_OUT_OF_RANGE;
+    while (more && (code = spill_all(p, s, shares, err)) == FY_OUT_OF_RANGE) {
+      if (err) fy_error_clear(err);
+      FY_TRY(divide_anew(p, s, space, fixed, shares, &more, err));
     }
-    FY_TRY(lay_out(p, err));
+    if (code == FY_OUT_OF_RANGE) return FY_OK;
+    if (code) return code;
   }
   uint64_t ignore;
-  *done = *done || !first_over(p, &ignore);
+  *done = !first_over(p, &ignore);
   return FY_OK;
 }
 
@@ -166,7 +245,7 @@ static void use_file(fy_program *p) {
 
 fy_code fy_program_fit(fy_program *p, fy_error *err) {
   snapshot s;
-  uint64_t budget;
+  uint64_t fixed;
   bool done = true;
   FY_TRY(fy_program_find_needs(p, err));
   if (!p->options->spill) return lay_out(p, err);
@@ -177,7 +256,7 @@ fy_code fy_program_fit(fy_program *p, fy_error *err) {
   }
   bool kept = keep(p, &s);
   fy_code code = kept ? lay_out(p, err) : fy_fail_oom(err, p->num_values * sizeof *s.values);
-  if (!code && first_over(p, &budget)) code = make_fit(p, &s, &done, err);
+  if (!code && first_over(p, &fixed)) code = make_fit(p, &s, &done, err);
   if (!code && !done) {
     code = restore(p, &s, err);
     if (!code) code = lay_out(p, err);

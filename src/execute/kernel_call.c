@@ -150,7 +150,8 @@ static const fy_services call_services = {.output = output,
                                           .view = fy_service_view,
                                           .forward = forward,
                                           .to_host = fy_service_to_host,
-                                          .keep = fy_service_keep};
+                                          .keep = fy_service_keep,
+                                          .shares_parts = true};
 
 fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_handle *const *handles,
                        fy_tensor *const *in, fy_tensor **out, fy_error *err) {

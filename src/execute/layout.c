@@ -23,12 +23,15 @@ typedef struct group {
 
 enum { NO_TASK = UINT32_MAX, MIXED = UINT32_MAX - 1 };
 
+// Every value on the way gets to know its root and where in the root's memory it begins.
 static uint32_t root_of(fy_program *p, uint32_t v) {
-  while (p->values[v].root != v) {
-    p->values[v].root = p->values[p->values[v].root].root;
-    v = p->values[v].root;
+  fy_value *val = &p->values[v];
+  while (val->root != p->values[val->root].root) {
+    const fy_value *next = &p->values[val->root];
+    val->shift += next->shift;
+    val->root = next->root;
   }
-  return v;
+  return val->root;
 }
 
 static void join_task(group *g, uint32_t task) {
@@ -51,6 +54,8 @@ static void collect_groups(fy_program *p, group *g) {
     const fy_op_impl *impl = ins->kind == FY_INSTR_KERNEL ? ins->site->op->impl : NULL;
     bool lends = ins->kind == FY_INSTR_KERNEL &&
                  (!impl || (impl->flags & (FY_OP_ALIAS | FY_OP_SETS_OUTPUT | FY_OP_DYNAMIC)));
+    for (uint32_t i = 0; impl && impl->part && i < ins->num_out; i++)
+      lends |= p->values[p->args[ins->out + i]].storage == FY_STORE_DYNAMIC;
     for (uint32_t i = 0; i < ins->num_in; i++) {
       group *r = &g[root_of(p, p->args[ins->in + i])];
       join_task(r, ins->task);
@@ -59,13 +64,76 @@ static void collect_groups(fy_program *p, group *g) {
   }
 }
 
+// The values of |from| share the memory of |root| from now on.
+static void join_group(group *root, const group *from) {
+  if (from->last > root->last) root->last = from->last;
+  if (from->task != NO_TASK) join_task(root, from->task);
+  root->fetched |= from->fetched;
+  root->lent |= from->lent;
+  root->shared = true;
+}
+
+// Output |i| of |ins| as a part of a planned input's memory; false if it is none, or if it will be
+// handed to the caller, who must not keep more alive than the result.
+static bool find_part(fy_program *p, const group *g, const fy_instr *ins, uint32_t i, uint32_t *in,
+                      size_t *shift) {
+  const fy_value *out = &p->values[p->args[ins->out + i]];
+  int from;
+  int64_t first;
+  if (out->storage != FY_STORE_PLANNED || out->root != p->args[ins->out + i] || out->space != 0 ||
+      !out->bytes || g[out->root].fetched ||
+      !ins->site->op->impl->part(ins->site, (int)i, &from, &first))
+    return false;
+  *in = p->args[ins->in + (uint32_t)from];
+  *shift = (size_t)first * fy_dtype_storage(out->dtype);
+  const fy_value *whole = &p->values[*in];
+  return whole->storage == FY_STORE_PLANNED && whole->space == 0 && whole->dtype == out->dtype &&
+         *shift % FY_PART_BYTES == 0 && *shift <= whole->bytes &&
+         out->bytes <= whole->bytes - *shift;
+}
+
+// Parts of a tensor (Split, Unpack, Slice) need no memory of their own. They keep the whole alive, so
+// where they live longer than it they have to be half of it at least.
+static void share_parts(fy_program *p, group *g) {
+  for (uint32_t at = 0; at < p->num_instrs; at++) {
+    const fy_instr *ins = &p->instrs[at];
+    if (ins->kind != FY_INSTR_KERNEL || !ins->device->is_host || !ins->site->op->impl ||
+        !ins->site->op->impl->part)
+      continue;
+    size_t longer = 0, shift;
+    uint32_t in;
+    for (uint32_t i = 0; i < ins->num_out; i++)
+      if (find_part(p, g, ins, i, &in, &shift) &&
+          g[p->args[ins->out + i]].last > g[root_of(p, in)].last)
+        longer += p->values[p->args[ins->out + i]].bytes;
+    for (uint32_t i = 0; i < ins->num_out; i++) {
+      if (!find_part(p, g, ins, i, &in, &shift)) continue;
+      const uint32_t out = p->args[ins->out + i], root = root_of(p, in);
+      if (g[out].last > g[root].last && longer < p->values[root].bytes / 2) continue;
+      p->values[out].root = root;
+      p->values[out].shift = p->values[in].shift + shift;
+      join_group(&g[root], &g[out]);
+    }
+  }
+}
+
+// Whether another input of the instruction is a part of root |r|'s memory that lies elsewhere than
+// what it is combined with.
+static bool reads_part(fy_program *p, const fy_instr *ins, uint32_t r) {
+  for (uint32_t i = 0; i < ins->num_in; i++) {
+    const uint32_t v = p->args[ins->in + i];
+    if (root_of(p, v) == r && p->values[v].bytes != p->values[r].bytes) return true;
+  }
+  return false;
+}
+
 static bool may_overwrite(fy_program *p, const group *g, uint32_t in, uint32_t out, uint32_t at) {
   const fy_value *vi = &p->values[in], *vo = &p->values[out];
   uint32_t r = root_of(p, in);
   const fy_value *root = &p->values[r];
   return root->storage == FY_STORE_PLANNED && vi->space == vo->space && vi->dtype == vo->dtype &&
          vi->bytes == vo->bytes && vi->bytes > 0 && root->bytes == vi->bytes && g[r].last == at &&
-         g[r].task != MIXED && !g[r].fetched && !g[r].lent;
+         g[r].task != MIXED && !g[r].fetched && !g[r].lent && !reads_part(p, &p->instrs[at], r);
 }
 
 // Results of in-place kernels take over the memory of an input that dies with them.
@@ -82,10 +150,7 @@ static void share_in_place(fy_program *p, group *g) {
       if (!may_overwrite(p, g, in, out, at)) continue;
       uint32_t root = root_of(p, in);
       p->values[out].root = root;
-      if (g[out].last > g[root].last) g[root].last = g[out].last;
-      if (g[out].task != NO_TASK) join_task(&g[root], g[out].task);
-      g[root].fetched |= g[out].fetched;
-      g[root].lent |= g[out].lent;
+      join_group(&g[root], &g[out]);
       break;
     }
   }
@@ -171,7 +236,7 @@ static fy_code plan_lives(fy_program *p, const group *g, fy_error *err) {
   FY_TRY(fy_memplan_make(p->lives, p->num_lives, spaces, &p->arena, &p->plan, err));
   for (uint32_t v = 0; v < p->num_values; v++)
     if (p->values[v].storage == FY_STORE_PLANNED)
-      p->values[v].offset = p->lives[life_of[p->values[v].root]].offset;
+      p->values[v].offset = p->lives[life_of[p->values[v].root]].offset + p->values[v].shift;
   size_t scratch = first_scratch;
   for (uint32_t at = 0; at < p->num_instrs; at++)
     if (p->instrs[at].scratch_bytes) p->instrs[at].scratch_offset = p->lives[scratch++].offset;
@@ -220,15 +285,21 @@ static fy_code list_frees(fy_program *p, const group *g, fy_error *err) {
 
 // Kernels of third parties may take over the memory of an input (fy_services.forward), which an
 // arena cannot give away: what they read gets memory of its own.
-static void unplan_forwardable(fy_program *p, const group *g) {
+static void unplan_forwardable(fy_program *p, group *g) {
   for (uint32_t at = 0; at < p->num_instrs; at++) {
     const fy_instr *ins = &p->instrs[at];
     if (ins->kind != FY_INSTR_KERNEL || ins->site->op->impl) continue;
     for (uint32_t i = 0; i < ins->num_in; i++) {
       uint32_t v = p->args[ins->in + i];
       fy_value *val = &p->values[v];
-      if (val->storage == FY_STORE_PLANNED && val->root == v && !g[v].shared && !g[v].fetched)
-        val->storage = FY_STORE_DYNAMIC;
+      if (val->storage != FY_STORE_PLANNED || val->root != v || g[v].shared || g[v].fetched)
+        continue;
+      val->storage = FY_STORE_DYNAMIC;
+      if (val->producer == FY_NO_VALUE) continue;
+      const fy_instr *maker = &p->instrs[val->producer];
+      if (maker->kind == FY_INSTR_KERNEL && maker->site->op->impl && maker->site->op->impl->part)
+        for (uint32_t k = 0; k < maker->num_in; k++)
+          g[root_of(p, p->args[maker->in + k])].lent = true;
     }
   }
 }
@@ -238,6 +309,7 @@ fy_code fy_program_layout(fy_program *p, fy_error *err) {
   if (!g) return fy_fail_oom(err, p->num_values * sizeof *g);
   collect_groups(p, g);
   unplan_forwardable(p, g);
+  share_parts(p, g);
   share_in_place(p, g);
   fy_code code = mark_fetched(p, g, err);
   if (!code) code = plan_lives(p, g, err);

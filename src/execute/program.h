@@ -42,12 +42,15 @@ typedef struct fy_value {
   uint32_t producer;    // instruction, or UINT32_MAX
   uint32_t last_use;    // last instruction that reads it
   uint32_t root;        // value whose memory this one shares (alias or in-place), itself if none
-  size_t offset;        // PLANNED: of the root, in the space's arena
+  size_t shift;         // where in the root's memory it begins: it may be a part of it
+  size_t offset;        // PLANNED: in the space's arena
   int32_t feed;         // FEED: index
   fy_tensor *constant;  // CONST (one reference)
   fy_node *node;        // who makes it
   int32_t output;
   bool fetched;
+  bool counted;  // CONST on a device: as held by the session
+  bool of_feed;  // DYNAMIC: memory of an argument under another name, or a part of it
 } fy_value;
 
 typedef enum fy_instr_kind { FY_INSTR_KERNEL, FY_INSTR_COPY } fy_instr_kind;
@@ -103,14 +106,17 @@ typedef struct fy_program {
   struct {                                // per run, because memory is short (spill.c)
     int64_t copies, bytes_in, bytes_out;  // to devices, to the host
     uint64_t spaces;                      // bit per memory that was too small
+    uint64_t held[65];  // by space: the most of variables at once, where they come and go; else 0
     size_t file_bytes;  // the host's arena, where it is a file (spill_file.h); else 0
   } spill;
   bool has_devices;  // something runs or lies off the host
+  bool may_move;     // what a kernel hands out (of a call, a stack) may lie off the host
   const fy_options *options;
   fy_mutex states_lock, constants_lock;
   struct fy_run_state *states;  // recycled
   int num_idle;
   atomic_bool constants_placed;  // those of device memory
+  atomic_int active;             // runs in progress; without any, constants may leave devices
   atomic_bool seen;              // by the session's watcher
   uint32_t *fresh;               // FETCH values, roots before aliases
   uint32_t num_fresh;
@@ -161,5 +167,13 @@ typedef struct fy_run {
 // Runs once. |feeds[i]| are borrowed; |results[i]| get one reference each.
 FY_MUST_CHECK fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
                                      fy_tensor **results, fy_error *err);
+
+// The same in two halves, so that one thread can keep a device busy: start() hands all work to the
+// devices (what the host computes is done by then), finish() waits for the results. |feeds| must live
+// until then. Every start that succeeds needs its finish.
+typedef struct fy_started fy_started;
+FY_MUST_CHECK fy_code fy_program_start(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
+                                       fy_started **out, fy_error *err);
+FY_MUST_CHECK fy_code fy_program_finish(fy_started *st, fy_tensor **results, fy_error *err);
 
 #endif

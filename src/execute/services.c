@@ -153,4 +153,5 @@ const fy_services fy_program_services = {.output = output,
                                          .view = fy_service_view,
                                          .forward = forward,
                                          .to_host = fy_service_to_host,
-                                         .keep = fy_service_keep};
+                                         .keep = fy_service_keep,
+                                         .shares_parts = true};

@@ -378,6 +378,33 @@ static fy_code run_once(fy_session *s, const fy_run_args *a, fy_tensor **results
   return code;
 }
 
+fy_code fy_session_start(fy_session *s, const fy_run_args *a, fy_started **out, fy_error *err) {
+  signature *sig;
+  fy_program *p;
+  fy_run run;
+  *out = NULL;
+  FY_TRY(fy_session_ready(s, err));
+  FY_TRY(acquire(s, a, &sig, err));
+  fy_code code =
+      fy_request_check_values(sig->request.feed_types, a->feed_values, a->num_feeds, err);
+  if (!code) code = fy_callable_program(sig->callable, a->feed_values, &p, err);
+  if (!code) {
+    fy_session_run_args(s, a, &run);
+    if (FY_UNLIKELY(s->watch && !atomic_exchange(&p->seen, true))) s->watch(p);
+    code = fy_program_start(p, &run, a->feed_values, out, err);
+    if (code == FY_UNAVAILABLE) (void)note_loss(s, err);
+    fy_program_release(p);
+  }
+  release(sig);
+  return code;
+}
+
+fy_code fy_session_finish(fy_session *s, fy_started *st, fy_tensor **results, fy_error *err) {
+  fy_code code = fy_program_finish(st, results, err);
+  if (code == FY_UNAVAILABLE) (void)note_loss(s, err);
+  return code;
+}
+
 fy_code fy_session_program(fy_session *s, const fy_run_args *a, const fy_pshape *feed_shapes,
                            const char *stop_after, fy_str *log, fy_program **out, fy_error *err) {
   signature *sig;

@@ -57,6 +57,12 @@ typedef struct fy_run_args {
 // ends with "\n\t [[{{node n}}]]".
 FY_MUST_CHECK fy_code fy_session_run(fy_session *s, const fy_run_args *args, fy_tensor **results,
                                      fy_error *err);
+// In two halves (fy_program_start). Several may be under way; finish them in any order, before the
+// session goes. No trace; a lost device is reported, not worked around.
+FY_MUST_CHECK fy_code fy_session_start(fy_session *s, const fy_run_args *args, fy_started **out,
+                                       fy_error *err);
+FY_MUST_CHECK fy_code fy_session_finish(fy_session *s, fy_started *st, fy_tensor **results,
+                                        fy_error *err);
 // The program that such a run would use, compiled afresh and not kept; a reference is returned.
 // |feed_shapes| gives what is known of the feeds (NULL: nothing). For explain, dump and predict.
 // |stop_after| ("optimize", "place", "partition" or NULL) and |log| (rewrites, may be NULL): see

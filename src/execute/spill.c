@@ -25,6 +25,8 @@ typedef struct tenant {  // a tensor of the space with everything that shares it
   uint32_t host;  // value with the same bytes on the host, or NONE
   uint32_t now;   // value that stands for it while it is here
   bool here, weight, stuck, stays;
+  const fy_instr *lazy;  // a variable that is read from the host: the copy of spill_variables.c,
+  uint32_t read;         // and the reading, in the new instructions
 } tenant;
 
 typedef struct move {  // a copy to the device that was added
@@ -83,6 +85,7 @@ static fy_code survey(spiller *s, fy_error *err) {
     t->bytes = LINE(val->bytes);
     t->weight = val->storage == FY_STORE_CONST && val->feed >= 0;
     if (t->weight) t->host = (uint32_t)val->feed;
+    t->read = NONE;
     if (val->fetched && counts(s, v)) s->tenants[val->root].stuck = true;
   }
   for (uint32_t i = 0; i < p->num_instrs; i++)
@@ -112,8 +115,11 @@ static fy_code survey(spiller *s, fy_error *err) {
       t->stuck |= lends && !t->weight;
     }
     if (ins->kind == FY_INSTR_COPY && ins->num_out && counts(s, p->args[ins->out]) &&
-        p->values[p->args[ins->in]].space == 0)
-      tenant_of(s, p->args[ins->out])->host = p->args[ins->in];  // it can be had again
+        p->values[p->args[ins->in]].space == 0) {
+      tenant *t = tenant_of(s, p->args[ins->out]);
+      t->host = p->args[ins->in];  // it can be had again
+      if (ins->spill && ins->site) t->weight = true, t->lazy = ins;
+    }
   }
   return FY_OK;
 }
@@ -255,6 +261,10 @@ static fy_code step(spiller *s, uint32_t at, fy_error *err) {
   fy_program *p = s->p;
   fy_instr ins = p->instrs[at];
   uint64_t room = 0;
+  if (ins.kind == FY_INSTR_COPY && ins.spill && ins.site) {  // of a variable: when it is needed
+    tenant_of(s, p->args[ins.out])->read = s->num_instrs - 1;
+    return FY_OK;
+  }
   for (uint32_t k = 0; k < ins.num_in; k++) {
     uint32_t v = p->args[ins.in + k];
     if (counts(s, v) && !tenant_of(s, v)->here) FY_TRY(bring(s, p->values[v].root, at, err));
@@ -338,7 +348,18 @@ static int by_size(const void *a, const void *b) {
   return x[0] > y[0] ? -1 : x[0] < y[0] ? 1 : x[1] < y[1] ? -1 : 1;
 }
 
-// Constants that fit beside everything else all the time stay.
+// A variable that stays after all is read on the device, as it was before.
+static void read_there(spiller *s, uint32_t of) {
+  const tenant *t = &s->tenants[of];
+  fy_instr *read = &s->instrs[t->read];
+  read->device = t->lazy->device;
+  read->site = t->lazy->site;
+  read->fn = NULL;
+  s->args[read->out] = of;
+  s->p->values[of].storage = FY_STORE_DYNAMIC;
+}
+
+// Constants, and variables that are only read, that fit beside everything else all the time stay.
 static fy_code settle_weights(spiller *s, uint64_t *live, fy_error *err) {
   fy_program *p = s->p;
   uint64_t(*order)[2] = fy_calloc(s->num_moves + 1, sizeof *order);
@@ -377,6 +398,7 @@ static fy_code settle_weights(spiller *s, uint64_t *live, fy_error *err) {
       s->stands[s->moves[m].value] = of;           // its readers read the constant itself
     }
     s->tenants[of].stays = true;
+    if (s->tenants[of].lazy) read_there(s, of);
   }
   fy_free(order);
   fy_free(mine);
@@ -464,7 +486,9 @@ static fy_code install(spiller *s, fy_error *err) {
       p->values[v].storage = FY_STORE_DYNAMIC;
   }
   for (uint32_t i = 0; i < n; i++) {
-    if (!sorted[i].spill) continue;
+    if (!sorted[i].spill || sorted[i].kind != FY_INSTR_COPY ||
+        sorted[i].device != p->devices->items[s->space - 1])
+      continue;
     const fy_value *from = &p->values[s->args[sorted[i].in]];
     p->spill.copies++;
     p->spill.spaces |= 1ull << s->space;

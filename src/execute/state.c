@@ -112,8 +112,12 @@ static fy_code make_arenas(fy_run_state *s, fy_error *err) {
       if (code) return code;
       continue;
     }
-    fy_code code =
-        fy_mempool_alloc(d->memory, bytes, "planned memory of a program", &s->arenas[i], err);
+    static const char owner[] = "planned memory of a program";
+    fy_code code = fy_mempool_alloc(d->memory, bytes, owner, &s->arenas[i], err);
+    while (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED) && fy_memory_make_room(d)) {
+      if (err) fy_error_clear(err);
+      code = fy_mempool_alloc(d->memory, bytes, owner, &s->arenas[i], err);
+    }
     if (code == FY_RESOURCE_EXHAUSTED) name_largest(p, i, d, err);
     if (code) return code;
     fy_count_held(fy_callables_counters(p->callables), i,
@@ -205,7 +209,10 @@ void fy_state_recycle(fy_run_state *s) {
 static fy_mutex peers_lock = FY_MUTEX_INIT;
 static fy_program *peers;
 
+static bool idle_of(const fy_device *d);
+
 void fy_peers_join(fy_program *p) {
+  fy_memory_on_full(idle_of);
   fy_lock(&peers_lock);
   if (!p->peer_at) {
     p->peer_next = peers;
@@ -224,6 +231,58 @@ void fy_peers_leave(fy_program *p) {
     p->peer_at = NULL;
   }
   fy_unlock(&peers_lock);
+}
+
+// Constants of a program that nobody runs leave the devices; its next run brings them again.
+static bool drop_constants(fy_program *q, int active) {
+  bool any = false;
+  if (atomic_load(&q->active) != active) return false;
+  if (!fy_trylock(&q->constants_lock)) return false;
+  const bool placed = atomic_exchange(&q->constants_placed, false);  // who comes now waits for us
+  const bool idle = atomic_load(&q->active) == active && !q->states;
+  for (uint32_t v = 0; idle && v < q->num_values; v++) {
+    fy_value *val = &q->values[v];
+    if (val->storage != FY_STORE_CONST || !val->space || val->feed < 0 || !val->constant) continue;
+    if (fy_tensor_is_exclusive(val->constant)) any = true;  // else another program keeps it
+    if (val->counted)
+      fy_count_held(
+          fy_callables_counters(q->callables), val->space,
+          -(int64_t)fy_memory_tensor_taken(q->devices->items[val->space - 1], val->bytes));
+    val->counted = false;
+    fy_tensor_release(val->constant);
+    val->constant = NULL;
+  }
+  if (!idle && placed) atomic_store(&q->constants_placed, true);
+  fy_unlock(&q->constants_lock);
+  return any;
+}
+
+static bool let_go(fy_program *q) {
+  fy_lock(&q->states_lock);
+  fy_run_state *idle = q->states;
+  q->states = NULL;
+  q->num_idle = 0;
+  fy_unlock(&q->states_lock);
+  bool any = idle != NULL;
+  while (idle) {
+    fy_run_state *next = idle->next;
+    fy_state_free(idle);
+    idle = next;
+  }
+  any |= drop_constants(q, 0);
+  return any;
+}
+
+static bool uses_memory_of(const fy_program *p, const fy_device *d) {
+  return d->ordinal < p->devices->n && p->devices->items[d->ordinal] == d;
+}
+
+static bool idle_of(const fy_device *d) {
+  bool any = false;
+  fy_lock(&peers_lock);
+  for (fy_program *q = peers; q; q = q->peer_next) any |= uses_memory_of(q, d) && let_go(q);
+  fy_unlock(&peers_lock);
+  return any;
 }
 
 static bool same_constant(const fy_tensor *a, const fy_tensor *b) {
@@ -258,23 +317,16 @@ fy_tensor *fy_peers_constant(fy_program *p, const fy_tensor *host, int space, ui
   return found;
 }
 
+void fy_peers_drop_constants(fy_program *p) {
+  fy_lock(&peers_lock);
+  (void)drop_constants(p, 1);
+  fy_unlock(&peers_lock);
+}
+
 bool fy_peers_reclaim(fy_program *p) {
   bool any = false;
   fy_lock(&peers_lock);
-  for (fy_program *q = peers; q; q = q->peer_next) {
-    if (q->devices != p->devices) continue;
-    fy_lock(&q->states_lock);
-    fy_run_state *idle = q->states;
-    q->states = NULL;
-    q->num_idle = 0;
-    fy_unlock(&q->states_lock);
-    while (idle) {
-      fy_run_state *next = idle->next;
-      fy_state_free(idle);
-      idle = next;
-      any = true;
-    }
-  }
+  for (fy_program *q = peers; q; q = q->peer_next) any |= q->devices == p->devices && let_go(q);
   fy_unlock(&peers_lock);
   return any;
 }

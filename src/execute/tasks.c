@@ -27,53 +27,67 @@ static bool add_dep(deps *d, uint32_t from) {
   return true;
 }
 
-// Control edges may lead through nodes that became no instruction: follow those back (with a stack of
-// our own: such chains can be long).
-static bool add_control_deps(deps *d, fy_node *node, const uint32_t *instr_of, uint32_t self) {
-  fy_node **stack = NULL;
-  size_t n = 0, cap = 0;
-  bool ok = fy_grow(&stack, &cap, 1, sizeof *stack);
-  if (ok) stack[n++] = node;
-  while (ok && n) {
-    fy_node *from = stack[--n];
-    for (uint32_t i = 0; ok && i < from->num_controls; i++) {
-      fy_node *c = from->controls[i];
-      if (c->mark == self + 1) continue;
-      c->mark = self + 1;
-      uint32_t at = instr_of[c->id];
-      if (at != FY_NO_VALUE) {
-        ok = at == self || add_dep(d, at);
-        continue;
-      }
-      for (uint32_t k = 0; ok && k < c->num_inputs; k++) {
-        uint32_t in = instr_of[c->inputs[k].node->id];
-        if (in != FY_NO_VALUE) ok = add_dep(d, in);
-      }
-      ok = ok && fy_grow(&stack, &cap, n + 1, sizeof *stack);
-      if (ok) stack[n++] = c;
-    }
+typedef struct trail {  // a stack of our own: chains of nodes that became no instruction can be long
+  fy_node **at;
+  size_t n, cap;
+} trail;
+
+// |from| must be done before |self| begins. A node that became no instruction (a constant, what was
+// folded or renamed) stands for what it waits for itself: that is looked at later.
+static bool wait_for(deps *d, trail *t, fy_node *from, const uint32_t *instr_of, uint32_t self) {
+  if (from->mark == self + 1) return true;
+  const uint32_t at = instr_of[from->id];
+  if (at != FY_NO_VALUE) {
+    from->mark = self + 1;
+    return at == self || add_dep(d, at);
   }
-  fy_free(stack);
+  if (!from->num_controls && !from->num_inputs) return true;
+  from->mark = self + 1;
+  if (!fy_grow(&t->at, &t->cap, t->n + 1, sizeof *t->at)) return false;
+  t->at[t->n++] = from;
+  return true;
+}
+
+// What the edges of the graph ask for beyond the values that the instruction reads: control edges, also
+// those of constants and other nodes among its inputs that became no instruction.
+static bool add_hidden_deps(deps *d, trail *t, fy_node *node, const uint32_t *instr_of,
+                            uint32_t self) {
+  bool ok = true;
+  for (uint32_t i = 0; ok && i < node->num_inputs; i++)
+    if (instr_of[node->inputs[i].node->id] == FY_NO_VALUE)
+      ok = wait_for(d, t, node->inputs[i].node, instr_of, self);
+  for (uint32_t i = 0; ok && i < node->num_controls; i++)
+    ok = wait_for(d, t, node->controls[i], instr_of, self);
+  while (ok && t->n) {
+    const fy_node *from = t->at[--t->n];
+    for (uint32_t i = 0; ok && i < from->num_inputs; i++)
+      ok = wait_for(d, t, from->inputs[i].node, instr_of, self);
+    for (uint32_t i = 0; ok && i < from->num_controls; i++)
+      ok = wait_for(d, t, from->controls[i], instr_of, self);
+  }
   return ok;
 }
 
 static bool collect(fy_program *p, deps *d, uint32_t *instr_of) {
+  trail t = {0};
+  bool ok = true;
   memset(instr_of, 0xff, p->graph->num_nodes * sizeof *instr_of);
+  for (size_t i = 0; i < p->graph->num_nodes; i++)
+    if (p->graph->nodes[i]) p->graph->nodes[i]->mark = 0;
   for (uint32_t i = 0; i < p->num_instrs; i++)
     if (p->instrs[i].kind == FY_INSTR_KERNEL) instr_of[p->instrs[i].node->id] = i;
-  for (uint32_t i = 0; i < p->num_instrs; i++) {
+  for (uint32_t i = 0; ok && i < p->num_instrs; i++) {
     const fy_instr *ins = &p->instrs[i];
     d->at[i] = (uint32_t)d->n;
-    for (uint32_t k = 0; k < ins->num_in; k++) {
+    for (uint32_t k = 0; ok && k < ins->num_in; k++) {
       uint32_t from = p->values[p->args[ins->in + k]].producer;
-      if (from != FY_NO_VALUE && from != i && !add_dep(d, from)) return false;
+      if (from != FY_NO_VALUE && from != i) ok = add_dep(d, from);
     }
-    if (ins->kind == FY_INSTR_KERNEL && ins->node->num_controls &&
-        !add_control_deps(d, ins->node, instr_of, i))
-      return false;
+    if (ok && ins->kind == FY_INSTR_KERNEL) ok = add_hidden_deps(d, &t, ins->node, instr_of, i);
   }
   d->at[p->num_instrs] = (uint32_t)d->n;
-  return true;
+  fy_free(t.at);
+  return ok;
 }
 
 static bool has_dedicated(const fy_program *p) {

@@ -26,7 +26,9 @@ typedef struct body {
   const Tensorflow__FunctionDef *def;
   const fy_attrs *attrs;
   fy_arena tmp;
-  fy_map names;  // -> source*
+  fy_map names;            // -> source*
+  const char *node;        // the node that is being connected, or NULL while
+  const fy_arg_spec *arg;  // this result is
   Tensorflow__GraphDef graph;
   size_t cap_nodes;
 } body;
@@ -162,9 +164,21 @@ static bool split_number(fy_view *text, uint32_t *number) {
   return true;
 }
 
-static fy_code unknown(const body *b, const char *text, fy_error *err) {
-  return fy_fail(err, FY_INVALID_ARGUMENT, "input %s is not found: in function %s", text,
-                 b->f->name);
+// An argument as TensorFlow prints it: "y:float", "ys:N*T".
+static char *arg_text(body *b, const fy_arg_spec *a) {
+  const char *type = a->type != FY_INVALID ? fy_dtype_name(a->type) : a->type_attr;
+  return fy_arena_printf(&b->tmp, "%s:%s%s%s%s%s", a->name, a->is_ref ? "Ref(" : "",
+                         a->number_attr ? a->number_attr : "", a->number_attr ? "*" : "",
+                         type ? type : "", a->is_ref ? ")" : "");
+}
+
+static fy_code unknown(body *b, const char *text, fy_error *err) {
+  if (b->node)
+    return fy_fail(err, FY_INVALID_ARGUMENT, "input %s is not found: {{node %s}}\n\tIn {{node %s}}",
+                   text, b->node, b->node);
+  const char *arg = arg_text(b, b->arg);
+  return fy_fail(err, FY_INVALID_ARGUMENT, "Return %s -> %s is not found.\n\tIn function output %s",
+                 b->arg->name, text, arg ? arg : b->arg->name);
 }
 
 typedef struct range {
@@ -298,6 +312,7 @@ static fy_code name_nodes(body *b, Tensorflow__NodeDef **copies, fy_error *err) 
 
 static fy_code connect(body *b, Tensorflow__NodeDef *n, fy_error *err) {
   size_t total = 0;
+  b->node = n->name;
   for (size_t i = 0; i < n->n_input; i++) {
     range r = {NULL, 0, 1};
     if (n->input[i][0] != '^') FY_TRY(find_input(b, n->input[i], &r, err));
@@ -357,9 +372,13 @@ static fy_code add_results(body *b, fy_error *err) {
     FY_TRY(fy_spec_arg_range(spec, true, i, attrs, &begin, &end, err));
     for (size_t k = 0; k < b->def->n_ret; k++)
       if (strcmp(b->def->ret[k]->key, name) == 0) from = b->def->ret[k]->value;
-    if (!from)
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Return %s missing in function '%s'", name,
-                     b->f->name);
+    b->node = NULL;
+    b->arg = &spec->outputs[i];
+    if (!from) {
+      const char *arg = arg_text(b, b->arg);
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Return %s missing.\n\tIn function output %s", name,
+                     arg ? arg : name);
+    }
     range r;
     FY_TRY(find_input(b, from, &r, err));
     if (r.count != (uint32_t)(end - begin))
@@ -384,6 +403,7 @@ static fy_code build(body *b, fy_error *err) {
 }
 
 static void mark_must_run(const body *b, fy_graph *g) {
+  bool effects = false;
   for (size_t i = 0; i < b->def->n_control_ret; i++) {
     const char *name = b->def->control_ret[i]->value;
     fy_node *n = name ? fy_graph_find(g, name) : NULL;
@@ -392,8 +412,12 @@ static void mark_must_run(const body *b, fy_graph *g) {
   for (size_t i = 0; i < g->num_nodes; i++) {
     fy_node *n = g->nodes[i];
     bool plain = !strcmp(n->op_name, "_Arg") || !strcmp(n->op_name, "_Retval");
-    if (!plain && (n->spec->flags & FY_SPEC_STATEFUL)) n->user_flags |= FY_NODE_MUST_RUN;
+    if (plain || !(n->spec->flags & FY_SPEC_STATEFUL)) continue;
+    n->user_flags |= FY_NODE_MUST_RUN;
+    effects = true;
   }
+  // TensorFlow inlines no body whose effects its control outputs do not name.
+  g->flat_errors = !effects || b->def->n_control_ret > 0;
 }
 
 fy_code fy_function_instantiate(fy_funclib *lib, const fy_function *f, const fy_attrs *attrs,
@@ -430,8 +454,9 @@ fy_code fy_function_instantiate(fy_funclib *lib, const fy_function *f, const fy_
 // A function may call itself, or many others many times: both are cut off, and shapes stay unknown.
 enum { MAX_DEPTH = 16, MAX_BODIES = 256 };
 static _Thread_local int depth, bodies;
+static _Thread_local bool strict;  // what is wrong with a body is the caller's error
 
-static fy_code infer_body(fy_graph *g, fy_node *node, fy_graph *body_graph, fy_error *err) {
+static void pass_arguments(const fy_node *node, fy_graph *body_graph) {
   for (size_t i = 0; i < body_graph->num_nodes; i++) {
     fy_node *n = body_graph->nodes[i];
     if (strcmp(n->op_name, "_Arg") != 0) continue;
@@ -442,7 +467,24 @@ static fy_code infer_body(fy_graph *g, fy_node *node, fy_graph *body_graph, fy_e
     n->outputs[0].shape = o->shape;  // what is passed counts, not what was once expected
     n->outputs[0].handle = o->handle;
   }
-  FY_TRY(fy_graph_infer_all(body_graph, err));
+}
+
+// The first error counts, where fy_graph_infer_all would go on.
+static fy_code infer_strictly(fy_graph *body_graph, fy_error *err) {
+  fy_arena tmp;
+  fy_node **order;
+  size_t n;
+  fy_arena_init(&tmp);
+  fy_code code = fy_graph_order(body_graph, &tmp, &order, &n, err);
+  for (size_t i = 0; code == FY_OK && i < n; i++)
+    code = fy_node_infer(body_graph, order[i], true, err);
+  fy_arena_free(&tmp);
+  return code;
+}
+
+static fy_code infer_body(fy_graph *g, fy_node *node, fy_graph *body_graph, fy_error *err) {
+  pass_arguments(node, body_graph);
+  FY_TRY(strict ? infer_strictly(body_graph, err) : fy_graph_infer_all(body_graph, err));
   for (size_t i = 0; i < body_graph->num_nodes; i++) {
     const fy_node *n = body_graph->nodes[i];
     if (strcmp(n->op_name, "_Retval") != 0) continue;
@@ -458,10 +500,13 @@ static fy_code infer_body(fy_graph *g, fy_node *node, fy_graph *body_graph, fy_e
   return FY_OK;
 }
 
-fy_code fy_function_infer(fy_graph *g, fy_node *node, fy_error *err) {
+fy_code fy_function_infer(fy_graph *g, fy_node *node, bool check, fy_error *err) {
   fy_graph *graph = NULL;
   if (depth >= MAX_DEPTH) return FY_OK;
-  if (depth == 0) bodies = 0;
+  if (depth == 0) {
+    bodies = 0;
+    strict = check;
+  }
   if (bodies++ >= MAX_BODIES) return FY_OK;
   depth++;
   fy_error why;
@@ -470,12 +515,9 @@ fy_code fy_function_infer(fy_graph *g, fy_node *node, fy_error *err) {
   if (!code) code = infer_body(g, node, graph, &why);
   fy_graph_free(graph);
   depth--;
-  if (code != FY_RESOURCE_EXHAUSTED) {
-    // A body that cannot be made is the caller's problem when it runs, as in TensorFlow.
-    if (code != FY_OK) code = FY_OK;
-  } else if (err) {
-    fy_error_move(err, &why);
-  }
+  // Where the call is built its errors count; in a body that is about to run, its kernels tell.
+  if (code && code != FY_RESOURCE_EXHAUSTED && !strict) code = FY_OK;
+  if (code && err) fy_error_move(err, &why);
   fy_error_clear(&why);
   return code;
 }

@@ -279,6 +279,15 @@ static int by_name(const void *a, const void *b) {
   return strcmp((*(fy_node *const *)a)->name, (*(fy_node *const *)b)->name);
 }
 
+// TensorFlow numbers edges as they are added, after the one from its source to its sink.
+static unsigned edge_id(const fy_graph *g, const fy_node *to, const fy_node *control) {
+  unsigned id = 1 + to->num_inputs;
+  for (uint32_t i = 0; i < to->id; i++)
+    if (g->nodes[i]) id += g->nodes[i]->num_inputs + g->nodes[i]->num_controls;
+  for (uint32_t i = 0; i < to->num_controls && to->controls[i] != control; i++) id++;
+  return id;
+}
+
 static fy_code connect(maker *m, const fy_node *n, Tensorflow__NodeDef *def, fy_error *err) {
   size_t total = (size_t)n->num_inputs + n->num_controls;
   def->input = fy_arena_array(m->arena, total, sizeof *def->input);
@@ -301,7 +310,7 @@ static fy_code connect(maker *m, const fy_node *n, Tensorflow__NodeDef *def, fy_
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "The source of control edge [id=%u %s:-1 -> %s:-1] is not in the body. "
                      "Encountered while creating function '%s'",
-                     controls[i]->id, controls[i]->name, n->name, m->s->name);
+                     edge_id(m->g, n, controls[i]), controls[i]->name, n->name, m->s->name);
     char *text = fy_arena_printf(m->arena, "^%s", name);
     if (!text) return fy_fail_oom(err, 1);
     def->input[def->n_input++] = text;

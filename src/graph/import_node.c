@@ -28,6 +28,13 @@ static bool has_control(const fy_import *im, const fy_node *node) {
   return false;
 }
 
+// Whether |node|, which its GraphDef calls |name|, had to take another name.
+static bool was_renamed(const fy_import *im, fy_view name, const fy_node *node) {
+  size_t skip = strlen(im->prefix);
+  return im->options->uniquify_names &&
+         (strncmp(node->name, im->prefix, skip) != 0 || !fy_view_is(name, node->name + skip));
+}
+
 // The inputs as the options leave them: mapped ones point to nodes of the graph.
 static fy_code read_inputs(fy_import *im, const Tensorflow__NodeDef *def, fy_error *err) {
   im->num_inputs = 0;
@@ -52,6 +59,7 @@ static fy_code read_inputs(fy_import *im, const Tensorflow__NodeDef *def, fy_err
       in.source = (int32_t)(at - 1);
       in.node = im->made[at - 1];
       if (in.node) inherits = true;
+      if (in.node && was_renamed(im, in.name, in.node)) in.explicit_zero = in.index == 0;
     }
     if (!add_input(im, in)) return fy_fail_oom(err, sizeof in);
   }
@@ -225,7 +233,7 @@ static fy_code infer(fy_import *im, fy_node *node, fy_error *err) {
     if (node->num_outputs > 1) node->outputs[1].shape = (fy_pshape){0, NULL};
     return FY_OK;
   }
-  FY_TRY(fy_node_infer(im->g, node, err));
+  FY_TRY(fy_node_infer(im->g, node, !im->options->function_body, err));
   return take_output_shapes(im, node, err);
 }
 

@@ -418,8 +418,9 @@ fy_code fy_node_resolve(fy_graph *g, fy_node *node, uint32_t num_inputs, fy_erro
   return FY_OK;
 }
 
-fy_code fy_node_infer(fy_graph *g, fy_node *node, fy_error *err) {
-  return node->function ? fy_function_infer(g, node, err) : fy_graph_infer_node(g, node, err);
+fy_code fy_node_infer(fy_graph *g, fy_node *node, bool check, fy_error *err) {
+  return node->function ? fy_function_infer(g, node, check, err)
+                        : fy_graph_infer_node(g, node, err);
 }
 
 static fy_code report(fy_node_builder *b, fy_error *err) {
@@ -478,7 +479,7 @@ static fy_code finish(fy_node_builder *b, fy_error *err) {
   unique_controls(n);
   FY_TRY(fy_node_resolve(g, n, b->num_inputs, err));
   FY_TRY(fy_node_check_deprecation(n->spec, g->producer, err));
-  FY_TRY(fy_node_infer(g, n, err));
+  FY_TRY(fy_node_infer(g, n, true, err));
   return fy_graph_link(g, n, err);
 }
 

@@ -17,8 +17,9 @@ FY_MUST_CHECK fy_code fy_node_resolve(fy_graph *g, fy_node *node, uint32_t num_i
 // UNIMPLEMENTED if a graph of version |producer| may not hold the op any more.
 FY_MUST_CHECK fy_code fy_node_check_deprecation(const fy_op_spec *spec, int32_t producer,
                                                 fy_error *err);
-// Shape inference for a node, through the body when it calls a function by name.
-FY_MUST_CHECK fy_code fy_node_infer(fy_graph *g, fy_node *node, fy_error *err);
+// Shape inference for a node, through the body when it calls a function by name; |check|: what is
+// wrong with that body is an error.
+FY_MUST_CHECK fy_code fy_node_infer(fy_graph *g, fy_node *node, bool check, fy_error *err);
 // Whether a value of type |have| may be fed where |want| is expected (a reference may be read).
 static inline bool fy_types_fit(fy_dtype want, fy_dtype have) {
   return want == have || (!fy_dtype_is_ref(want) && want == fy_dtype_base(have));

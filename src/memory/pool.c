@@ -371,8 +371,9 @@ void fy_mempool_set_limit(fy_mempool *pool, uint64_t bytes) {
   fy_unlock(&pool->lock);
 }
 
-void fy_mempool_set_habits(fy_mempool *pool, int64_t queue_ms, bool whole) {
+void fy_mempool_set_habits(fy_mempool *pool, int64_t queue_ms, bool whole, bool spill) {
   fy_lock(&pool->lock);
+  pool->spill = spill;
   pool->queue_ns = queue_ms * 1000000;
   pool->whole = whole;
   fy_unlock(&pool->lock);

@@ -38,14 +38,19 @@ void fy_mempool_trim(fy_mempool *pool, uint64_t keep_bytes);
 void fy_mempool_set_limit(fy_mempool *pool, uint64_t bytes);
 // |queue_ms|: how long a request waits while other processes have the memory of a shared device; 0 = it
 // fails at once. |whole|: the first use takes all that the limit allows (TensorFlow's way without
-// allow_growth).
-void fy_mempool_set_habits(fy_mempool *pool, int64_t queue_ms, bool whole);
+// allow_growth). |spill|: variables that nobody uses at the moment may go to the host when it is full.
+void fy_mempool_set_habits(fy_mempool *pool, int64_t queue_ms, bool whole, bool spill);
 void fy_mempool_busy(fy_mempool *pool, int64_t ns);  // its device worked so long for this process
 void fy_mempool_stats_get(fy_mempool *pool, fy_mempool_stats *out);
 void fy_mempool_reset_peak(fy_mempool *pool);  // as reset_memory_stats: peak = now, counts = 0
 const char *fy_mempool_name(const fy_mempool *pool);  // "cpu", "GPU_0_bfc"
 // "  1.50GiB from node\n" for the |top| largest holders, and what remains; for reports.
 void fy_mempool_holders(fy_mempool *pool, size_t top, fy_str *out);
+// The memory of |device| is full: lets go of what idle runs keep, then moves the variable that was used
+// longest ago to the host (room.c). False: there was nothing. Call it until the request succeeds.
+bool fy_memory_make_room(fy_device *device);
+// |idle| makes idle runs of a device's programs let go; true if there were any.
+void fy_memory_on_full(bool (*idle)(const fy_device *device));
 
 // Host pools: counts |bytes| that somebody else allocated. False, with nothing counted, when the
 // limit would be passed. Every success is undone by one fy_mempool_uncount, also after

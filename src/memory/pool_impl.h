@@ -68,6 +68,7 @@ struct fy_mempool {
   fy_region *regions;
   size_t next_region_bytes;
   bool whole;    // the first region is the whole limit
+  bool spill;    // variables may leave for the host when it is full
   bool refused;  // the last request failed because of other processes
   fy_chunk *bins[FY_POOL_BINS];
   uint64_t used_bins[FY_POOL_BINS / 64];

@@ -14,7 +14,7 @@
 
 #define FIRST_REGION_BYTES ((size_t)2 << 20)
 #define SMALL_REST_BYTES   ((size_t)256 << 10)  // not worth keeping for later
-#define LARGEST_STEP       ((size_t)1 << 40)    // doubling ends here
+#define LARGEST_STEP       ((size_t)1 << 40)  // doubling ends here
 
 static size_t bin_of(size_t bytes) {
   size_t units = bytes / FY_POOL_UNIT;
@@ -261,10 +261,17 @@ static fy_chunk *grow(fy_mempool *pool, size_t bytes, fy_error *why) {
   bool doubled = false;
   while (step < bytes && step < LARGEST_STEP) step *= 2, doubled = true;
   // Near the limit take no more than half of what is left, so that the rest can still go to a
-  // request that does not fit what a generous region would leave over.
+  // request that does not fit what a generous region would leave over. What is large for this limit
+  // gets a region to measure, and small things a small one: rests would be lost to the large.
   size_t half = (size_t)(left / 2 / FY_POOL_UNIT * FY_POOL_UNIT);
   size_t want = step < half ? step : half;
-  if (left <= SMALL_REST_BYTES || (pool->whole && !pool->regions && limit < INT64_MAX / 2))
+  const size_t large = (size_t)(limit / 256 / FY_POOL_UNIT * FY_POOL_UNIT);
+  if (bytes >= large)
+    want = bytes;
+  else if (want > large)
+    want = large;
+  if ((bytes < large && left <= SMALL_REST_BYTES) ||
+      (pool->whole && !pool->regions && limit < INT64_MAX / 2))
     want = (size_t)left;
   if (want < bytes) want = bytes;
   fy_chunk *c = region_take(pool, want, why);

@@ -76,6 +76,10 @@ static fy_code device_tensor(fy_device *d, fy_dtype dtype, int32_t rank, const i
     return fail_shape(d, dtype, rank, dims, err);
   }
   fy_code code = fy_mempool_alloc(d->memory, bytes, owner, &p, err);
+  while (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED) && fy_memory_make_room(d)) {
+    if (err) fy_error_clear(err);
+    code = fy_mempool_alloc(d->memory, bytes, owner, &p, err);
+  }
   if (code) {
     if (code == FY_RESOURCE_EXHAUSTED) {
       char shape[128];

@@ -93,7 +93,7 @@ static fy_code map_heirs(judge *j, fy_error *err) {
   }
   for (uint32_t i = 0; i < j->a->program->num_instrs; i++) {
     const fy_instr *ins = &j->a->program->instrs[i];
-    if (ins->kind == FY_INSTR_KERNEL) j->work[ins->node->id] = ins;
+    if (ins->kind == FY_INSTR_KERNEL && !ins->spill) j->work[ins->node->id] = ins;
   }
   const fy_parts *parts = j->a->program->parts;
   for (size_t i = 0; i < parts->num_transfers; i++) {

@@ -98,15 +98,16 @@ static bool show_needs(const fy_program *p, fy_error *err) {
     if (!m.limit_bytes || (m.limit_set ? m.allocator_bytes : m.peak_bytes) <= m.limit_bytes)
       continue;
     over = true;
-    char need[32], limit[32], weights[32], arena[32];
+    char need[32], limit[32], weights[32], vars[32], arena[32];
     fy_human_bytes((double)(m.limit_set ? m.allocator_bytes : m.peak_bytes), need);
     fy_human_bytes((double)m.limit_bytes, limit);
     fy_human_bytes((double)m.weights_bytes, weights);
     fy_human_bytes((double)m.planned_bytes, arena);
-    fy_error_append(err,
-                    "%s: this run needs %s of %s: constants %s, tensors at their fullest %s (at "
-                    "'%s'). Live then:\n",
-                    fy_report_device_name(m.device), need, limit, weights, arena, m.peak_node);
+    fy_human_bytes((double)m.variables_bytes, vars);
+    fy_error_append(err, "%s: this run needs %s of %s: constants %s, ",
+                    fy_report_device_name(m.device), need, limit, weights);
+    if (m.variables_bytes) fy_error_append(err, "variables %s, ", vars);
+    fy_error_append(err, "tensors at their fullest %s (at '%s'). Live then:\n", arena, m.peak_node);
     show_peak(p, space, err);
     show_weights(p, space, err);
   }

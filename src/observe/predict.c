@@ -107,7 +107,8 @@ static void describe(probe *pr, const fy_program *p) {
     out->memory[i].peak_node = out->peak_node[i];
   }
   for (uint32_t i = 0; i < p->num_instrs; i++)
-    if (p->instrs[i].kind == FY_INSTR_KERNEL) out->compute_ns += p->instrs[i].cost_ns;
+    if (p->instrs[i].kind == FY_INSTR_KERNEL && !p->instrs[i].spill)
+      out->compute_ns += p->instrs[i].cost_ns;
   out->spill_copies = p->spill.copies;
   out->spill_bytes = p->spill.bytes_in + p->spill.bytes_out;
   out->spill_ns = fy_report_spill_ns(p);

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "execute/build.h"
+#include "execute/spill_variables.h"
 #include "memory/pool.h"
 
 const char *fy_report_device_name(const fy_device *d) {
@@ -62,6 +63,10 @@ double fy_report_spill_ns(const fy_program *p) {
   for (uint32_t i = 0; p->spill.copies && i < p->num_instrs; i++) {
     const fy_instr *ins = &p->instrs[i];
     if (!ins->spill) continue;
+    if (ins->kind == FY_INSTR_KERNEL) {  // a variable that comes or goes
+      ns += ins->cost_ns;
+      continue;
+    }
     const fy_value *from = &p->values[p->args[ins->in]], *to = &p->values[p->args[ins->out]];
     ns += fy_report_link_ns(p->devices, from->space, to->space, (double)from->bytes);
   }
@@ -75,7 +80,7 @@ static bool renames(const fy_node *n) {
 
 static bool makes_nothing(const fy_value *val) {  // publishes tensors that exist: variables, calls
   const fy_op *op = val->node->op;
-  return renames(val->node) ||
+  return val->of_feed || renames(val->node) ||
          (val->dtype != FY_RESOURCE && op && op->impl && (op->impl->flags & FY_OP_SETS_OUTPUT));
 }
 
@@ -114,38 +119,6 @@ static uint64_t dynamic_peak(const fy_program *p, int space, const fy_device *d)
   fy_free(base);
   fy_free(freed);
   return peak;
-}
-
-static bool is_variable(const fy_node *n) {
-  return strcmp(n->op_name, "VarHandleOp") == 0 || strcmp(n->op_name, "VariableV2") == 0 ||
-         strcmp(n->op_name, "Variable") == 0;
-}
-
-// Variables that kernels of this memory use. Only the graph's word for their size is known.
-static uint64_t variables(const fy_program *p, int space, fy_space_memory *out) {
-  uint64_t taken = 0;
-  for (uint32_t i = 0; i < p->num_instrs; i++) {
-    const fy_node *handle = p->instrs[i].node;
-    if (p->instrs[i].kind != FY_INSTR_KERNEL || !is_variable(handle)) continue;
-    bool here = false;
-    for (uint32_t u = 0; u < handle->outputs[0].num_uses; u++) {
-      const fy_device *d = p->placement->nodes[handle->outputs[0].uses[u].node->id].device;
-      here |= d && (d->is_host ? 0 : d->ordinal + 1) == space;
-    }
-    if (!here) continue;
-    const fy_attr *shape = fy_attrs_get(&handle->attrs, "shape");
-    const fy_attr *dtype = fy_attrs_get(&handle->attrs, "dtype");
-    int64_t count;
-    if (!shape || !dtype || shape->v.shape.rank < 0 || !fy_dtype_is_plain(dtype->v.type) ||
-        !fy_shape_count(shape->v.shape.rank, shape->v.shape.dims, &count)) {
-      out->exact = false;
-      continue;
-    }
-    const uint64_t bytes = (uint64_t)count * fy_dtype_storage(dtype->v.type);
-    out->variables_bytes += bytes;
-    taken += fy_memory_tensor_taken(out->device, bytes);
-  }
-  return taken;
 }
 
 void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
@@ -201,7 +174,12 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
   out->dynamic_bytes += atomic_load(&((fy_program *)(uintptr_t)p)->unplanned[space > 0]);
   taken += out->dynamic_bytes + out->packed_bytes;
   out->run_bytes = taken;
-  const uint64_t held = variables(p, space, out);
+  fy_variable_needs vars = {0};
+  if (fy_program_variables(p, space, &vars, NULL)) out->exact = false;
+  out->variables_bytes = vars.bytes;
+  out->exact &= vars.exact;
+  const uint64_t moved = space < 65 ? p->spill.held[space] : 0;
+  const uint64_t held = moved ? moved : vars.taken;
   if (space) taken += held;
   out->allocator_bytes = taken;
   out->peak_bytes = taken + (space ? 0 : out->weights_bytes + out->feed_bytes + held);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ops/shape_fns.h"
+#include "ops/strided.h"
 #include "ops/values.h"
 
 typedef struct join_job {
@@ -89,6 +90,16 @@ static fy_code copy_pieces(fy_kernel_ctx *ctx, bool join, fy_tensor **pieces, in
                 .join = join,
                 .err = err};
   if (fy_dtype_is_plain(whole->dtype)) {
+    if (outer == 1) {  // a few long runs: each is for all threads
+      const size_t size = fy_dtype_storage(whole->dtype);
+      char *at = whole->data;
+      for (int i = 0; i < n; at += (size_t)runs[i++] * size) {
+        char *piece = pieces[i]->data;
+        if (piece == at || !runs[i]) continue;  // a part of the whole's own memory is there already
+        fy_copy_bytes(ctx, join ? at : piece, join ? piece : at, (size_t)runs[i] * size);
+      }
+      return FY_OK;
+    }
     bool small = outer > 8;
     for (int i = 0; i < n && small; i++)
       small = (size_t)runs[i] * fy_dtype_storage(whole->dtype) <= SHORT_BYTES;
@@ -196,7 +207,7 @@ static fy_code concat_shape(fy_shape_ctx *ctx, int axis_input, int first, fy_err
   FY_TRY(fy_shape_rank_is(ctx->in[axis_input], 0, err));
   for (int i = 0; i < n; i++) {
     if (ctx->in[first + i].rank < 0) continue;
-    if (ctx->in[first + i].rank == 0) {
+    if (ctx->in[first + i].rank == 0 && rank < 0) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Can't concatenate scalars (use tf.stack instead)");
     }
     if (rank < 0) rank = ctx->in[first + i].rank;
@@ -303,6 +314,33 @@ static fy_code pack_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set_value(ctx, 0, ctx->num_inputs, values, err);
 }
 
+// Output |i|: the elements of input |j| from |first| on where those follow each other (else -1).
+static fy_code make_piece(fy_kernel_ctx *ctx, int i, int j, int64_t first, int32_t rank,
+                          const int64_t *dims, fy_error *err) {
+  fy_tensor *out;
+  if (first >= 0 && fy_out_part(ctx, i, j, first, rank, dims)) return FY_OK;
+  return fy_out(ctx, i, rank, dims, &out, err);
+}
+
+// What Unpack and Split have in common: equal pieces along |axis|, in rows before it of one.
+static bool equal_part(const fy_site *site, int out, int in, int64_t axis, int64_t *first) {
+  const fy_pshape shape = site->in_shapes[in];
+  int64_t count;
+  if (shape.rank < 1 || axis < -shape.rank || axis >= shape.rank ||
+      !fy_shape_count(shape.rank, shape.dims, &count) || count == 0)
+    return false;
+  if (axis < 0) axis += shape.rank;
+  if (shape.dims[axis] % site->num_outputs || fy_product(shape.dims, (int32_t)axis) != 1)
+    return false;
+  *first = count / site->num_outputs * out;
+  return true;
+}
+
+static bool unpack_part(const fy_site *site, int out, int *in, int64_t *first) {
+  *in = 0;
+  return equal_part(site, out, 0, fy_site_int(site, "axis"), first);
+}
+
 static fy_code unpack(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *in = ctx->in[0];
   const int n = ctx->site->num_outputs;
@@ -324,11 +362,9 @@ static fy_code unpack(fy_kernel_ctx *ctx, fy_error *err) {
   int64_t *runs = memory;
   const int64_t outer = fy_product(in->dims, (int32_t)axis);
   const int64_t inner = fy_product(in->dims + axis + 1, in->rank - 1 - (int32_t)axis);
-  for (int i = 0; i < n; i++) {
-    fy_tensor *out;
-    FY_TRY(fy_out(ctx, i, in->rank - 1, dims, &out, err));
-    runs[i] = inner;
-  }
+  for (int i = 0; i < n; i++) runs[i] = inner;
+  for (int i = 0; i < n; i++)
+    FY_TRY(make_piece(ctx, i, 0, outer == 1 ? i * inner : -1, in->rank - 1, dims, err));
   return copy_pieces(ctx, false, ctx->out, n, in, outer, runs, err);
 }
 
@@ -379,20 +415,53 @@ static fy_code split_axis(const fy_tensor *in, const fy_tensor *axis_in, int32_t
 }
 
 // |runs| holds the sizes along |axis| and becomes the elements per outer row.
-static fy_code split_at(fy_kernel_ctx *ctx, fy_tensor *in, int32_t axis, int64_t *runs,
-                        fy_error *err) {
+static fy_code split_at(fy_kernel_ctx *ctx, int input, int32_t axis, int64_t *runs, fy_error *err) {
+  fy_tensor *in = ctx->in[input];
   const int n = ctx->site->num_outputs;
-  int64_t dims[FY_MAX_RANK];
+  int64_t dims[FY_MAX_RANK], at = 0;
   const int64_t outer = fy_product(in->dims, axis);
   const int64_t inner = fy_product(in->dims + axis + 1, in->rank - 1 - axis);
   for (int32_t d = 0; d < in->rank; d++) dims[d] = in->dims[d];
   for (int i = 0; i < n; i++) {
-    fy_tensor *out;
     dims[axis] = runs[i];
-    FY_TRY(fy_out(ctx, i, in->rank, dims, &out, err));
+    FY_TRY(make_piece(ctx, i, input, outer == 1 ? at : -1, in->rank, dims, err));
     runs[i] *= inner;
+    at += runs[i];
   }
   return copy_pieces(ctx, false, ctx->out, n, in, outer, runs, err);
+}
+
+static bool split_part(const fy_site *site, int out, int *in, int64_t *first) {
+  const fy_tensor *axis = site->in_value[0];
+  *in = 1;
+  return axis && axis->count == 1 && equal_part(site, out, 1, fy_tensor_int(axis, 0), first);
+}
+
+#define MAX_PARTS 1024  // each is found by a walk over those before it
+static bool split_v_part(const fy_site *site, int out, int *in, int64_t *first) {
+  const fy_tensor *sizes = site->in_value[1], *along = site->in_value[2];
+  const fy_pshape shape = site->in_shapes[0];
+  const int n = site->num_outputs;
+  int64_t count, known = 0, at = 0;
+  if (!sizes || !along || along->count != 1 || sizes->count != n || n > MAX_PARTS ||
+      shape.rank < 1 || !fy_shape_count(shape.rank, shape.dims, &count) || count == 0)
+    return false;
+  int64_t axis = fy_tensor_int(along, 0);
+  if (axis < -shape.rank || axis >= shape.rank) return false;
+  if (axis < 0) axis += shape.rank;
+  if (fy_product(shape.dims, (int32_t)axis) != 1) return false;
+  for (int i = 0; i < n; i++) {
+    const int64_t size = fy_tensor_int(sizes, i);
+    if (size < -1 || size > shape.dims[axis]) return false;
+    known += size < 0 ? 0 : size;
+  }
+  for (int i = 0; i < out; i++) {
+    const int64_t size = fy_tensor_int(sizes, i);
+    at += size < 0 ? shape.dims[axis] - known : size;
+  }
+  *in = 0;
+  *first = at * (count / shape.dims[axis]);
+  return known <= shape.dims[axis];
 }
 
 static fy_code split(fy_kernel_ctx *ctx, fy_error *err) {
@@ -415,7 +484,7 @@ static fy_code split(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_scratch(ctx, (size_t)n * sizeof(int64_t), &memory, err));
   int64_t *runs = memory;
   for (int i = 0; i < n; i++) runs[i] = in->dims[axis] / n;
-  return split_at(ctx, in, axis, runs, err);
+  return split_at(ctx, 1, axis, runs, err);
 }
 
 static fy_code split_v(fy_kernel_ctx *ctx, fy_error *err) {
@@ -458,7 +527,7 @@ static fy_code split_v(fy_kernel_ctx *ctx, fy_error *err) {
         (long long)sum);
   }
   if (missing >= 0) runs[missing] = have - sum;
-  return split_at(ctx, in, axis, runs, err);
+  return split_at(ctx, 0, axis, runs, err);
 }
 
 static fy_code split_shape(fy_shape_ctx *ctx, fy_error *err) {
@@ -590,9 +659,9 @@ FY_OP(Concat, .shape = concat_v1_shape, .compute = concat_v1, .needs = parts_nee
 FY_OP(ConcatV2, .shape = concat_v2_shape, .compute = concat_v2, .needs = parts_needs,
       .host_inputs = 1 << 1, FY_SAMPLES(concat_samples));
 FY_OP(Pack, .shape = pack_shape, .compute = pack, .needs = parts_needs, FY_SAMPLES(pack_samples));
-FY_OP(Unpack, .shape = unpack_shape, .compute = unpack, .needs = parts_needs,
+FY_OP(Unpack, .shape = unpack_shape, .compute = unpack, .needs = parts_needs, .part = unpack_part,
       FY_SAMPLES(unpack_samples));
-FY_OP(Split, .shape = split_shape, .compute = split, .needs = parts_needs, .host_inputs = 1,
-      FY_SAMPLES(split_samples));
-FY_OP(SplitV, .shape = split_v_shape, .compute = split_v, .needs = parts_needs, .host_inputs = 6,
-      FY_SAMPLES(split_v_samples));
+FY_OP(Split, .shape = split_shape, .compute = split, .needs = parts_needs, .part = split_part,
+      .host_inputs = 1, FY_SAMPLES(split_samples));
+FY_OP(SplitV, .shape = split_v_shape, .compute = split_v, .needs = parts_needs,
+      .part = split_v_part, .host_inputs = 6, FY_SAMPLES(split_v_samples));

@@ -17,7 +17,7 @@
 #define STACK_BYTES  12288
 #define ALIGNMENT    64
 
-typedef struct fused {
+typedef struct fy_fused_code {
   fy_fused_program p;
   const fy_lanes *lanes;
   int type;     // FY_LANES_*
@@ -31,7 +31,8 @@ typedef struct fused {
   int32_t rank;
   const int64_t *dims;
   int64_t count;
-  fy_arena arena;  // of everything above
+  int64_t *no_period;  // [inputs] zeros
+  fy_arena arena;      // of everything above
 } fused;
 
 // ---------------------------------------------------------------- code
@@ -183,6 +184,20 @@ static void release(void *state) {
   fy_free(f);
 }
 
+// Everything that follows from the program, the type and the machine.
+static fy_code set_up(fused *f, fy_error *err) {
+  char *consts = fy_arena_alloc(&f->arena, f->p.num_consts * f->elem + 1);
+  if (!consts) return fy_fail_oom(err, f->p.num_consts * f->elem);
+  f->moving = fy_arena_alloc(&f->arena, (f->p.num_inputs + f->p.num_outputs) * sizeof *f->moving);
+  if (!f->moving) return fy_fail_oom(err, f->p.num_inputs * sizeof *f->moving);
+  for (uint32_t i = 0; i < f->p.num_inputs + f->p.num_outputs; i++)
+    if (i >= f->p.num_inputs || f->p.kinds[i] != FY_FUSED_SCALAR) f->moving[f->num_moving++] = i;
+  f->consts = consts;
+  for (uint32_t i = 0; i < f->p.num_consts; i++)
+    memcpy(consts + i * f->elem, &f->p.consts[i], f->elem);
+  return make_code(f, err);
+}
+
 static fy_code read_site(const fy_site *site, fused *f, fy_error *err) {
   const fy_dtype t = fy_site_type(site, "T");
   const fy_attr *shape = fy_site_attr(site, "shape");
@@ -199,18 +214,8 @@ static fy_code read_site(const fy_site *site, fused *f, fy_error *err) {
   if ((int64_t)f->p.num_inputs != site->num_inputs ||
       (int64_t)f->p.num_outputs != site->num_outputs)
     return fy_fail(err, FY_INVALID_ARGUMENT, "_FerryFused has a program for other inputs");
-  char *consts = fy_arena_alloc(&f->arena, f->p.num_consts * f->elem + 1);
-  if (!consts || !f->dims) return fy_fail_oom(err, f->p.num_consts * f->elem);
-  f->moving = fy_arena_alloc(&f->arena, (f->p.num_inputs + f->p.num_outputs) * sizeof *f->moving);
-  if (!f->moving) return fy_fail_oom(err, f->p.num_inputs * sizeof *f->moving);
-  for (uint32_t i = 0; i < f->p.num_inputs + f->p.num_outputs; i++)
-    if (i >= f->p.num_inputs || f->p.kinds[i] != FY_FUSED_SCALAR) f->moving[f->num_moving++] = i;
-  f->consts = consts;
-  for (uint32_t i = 0; i < f->p.num_consts; i++)
-    memcpy(consts + i * f->elem, &f->p.consts[i], f->elem);
-  return make_code(f, err);
+  return f->dims || !f->rank ? set_up(f, err) : fy_fail_oom(err, sizeof *f->dims);
 }
-
 static fy_code prepare(fy_site *site, fy_error *err) {
   fused *f = fy_calloc(1, sizeof *f);
   if (!f) return fy_fail_oom(err, sizeof *f);
@@ -242,6 +247,12 @@ static size_t align_up(size_t n) {
 }
 
 static void fill(const fused *f, char *to, const char *element, int64_t n) {
+  if (f->elem == sizeof(float)) {
+    uint32_t bits, *words = (uint32_t *)(void *)to;
+    memcpy(&bits, element, sizeof bits);
+    for (int64_t i = 0; i < n; i++) words[i] = bits;
+    return;
+  }
   for (int64_t i = 0; i < n; i++) memcpy(to + (size_t)i * f->elem, element, f->elem);
 }
 
@@ -348,6 +359,52 @@ static void run_elems(const job *j, char *work, int64_t begin, int64_t end) {
   char *pad = work + j->work_bytes - ALIGNMENT -
               (f->p.num_inputs + f->p.num_outputs) * (size_t)f->lanes->bytes;
   if (pos < end) run_rest(j, &regs, pad, pos, end - pos);
+}
+
+// ---------------------------------------------------------------- as part of another kernel
+fy_code fy_fused_compile(const fy_fused_program *p, fy_dtype dtype, fy_fused_code **out,
+                         fy_error *err) {
+  fused *f = fy_calloc(1, sizeof *f);
+  fy_view bytes;
+  *out = NULL;
+  if (!f) return fy_fail_oom(err, sizeof *f);
+  fy_arena_init(&f->arena);
+  f->type = lanes_type(dtype);
+  f->elem = fy_dtype_storage(dtype);
+  f->lanes = fy_lanes_best();
+  fy_code code = f->type < 0 ? fy_fail(err, FY_INVALID_ARGUMENT, "no fused code for this type")
+                             : fy_fused_encode(p, &f->arena, &bytes, err);
+  if (!code) code = fy_fused_decode(bytes, dtype, &f->arena, &f->p, err);
+  if (!code && !(f->no_period = fy_arena_array(&f->arena, p->num_inputs + 1u, sizeof(int64_t))))
+    code = fy_fail_oom(err, p->num_inputs * sizeof(int64_t));
+  if (!code) code = set_up(f, err);
+  if (code)
+    release(f);
+  else
+    *out = f;
+  return code;
+}
+
+void fy_fused_code_free(fy_fused_code *code) {
+  if (code) release(code);
+}
+
+size_t fy_fused_code_work(const fy_fused_code *code) {
+  return align_up(work_bytes(code, false));
+}
+
+double fy_fused_code_ns(const fy_fused_code *code) {
+  return code->ns;
+}
+
+void fy_fused_code_run(const fy_fused_code *code, const void *const *in, void *const *out,
+                       int64_t n, void *work) {
+  const job j = {.f = code,
+                 .in = (const char **)(uintptr_t)in,
+                 .period = code->no_period,
+                 .out = (char **)(uintptr_t)out,
+                 .work_bytes = fy_fused_code_work(code)};
+  run_elems(&j, work, 0, n);
 }
 
 // |begin| and |end| count wide blocks.

@@ -51,6 +51,18 @@ FY_MUST_CHECK fy_code fy_fused_decode(fy_view bytes, fy_dtype dtype, fy_arena *a
 // "v2 = Mul(in0, 0.5)" one line per operation.
 void fy_fused_print(fy_str *out, const fy_fused_program *p, fy_dtype dtype);
 
+// ---------------------------------------------------------------- a program as part of another kernel
+// Ready to run over pieces of memory: inputs of kind FULL are arrays, of kind SCALAR one element.
+typedef struct fy_fused_code fy_fused_code;
+FY_MUST_CHECK fy_code fy_fused_compile(const fy_fused_program *p, fy_dtype dtype,
+                                       fy_fused_code **out, fy_error *err);
+void fy_fused_code_free(fy_fused_code *code);          // NULL is fine
+size_t fy_fused_code_work(const fy_fused_code *code);  // bytes that run() needs, 64-byte aligned
+double fy_fused_code_ns(const fy_fused_code *code);    // of one element
+// Outputs may be the memory of inputs. From any number of threads, each with its own |work|.
+void fy_fused_code_run(const fy_fused_code *code, const void *const *in, void *const *out,
+                       int64_t n, void *work);
+
 // ---------------------------------------------------------------- lanes: one build per machine
 // Kernels over SIMD lanes. The same source (lanes_*.inc) is compiled for every instruction set;
 // devices/cpu/lanes.c chooses at run time. Ops run alone and fused use the same functions, so that
@@ -136,6 +148,8 @@ typedef struct fy_lanes {
   void (*unary_f64[FY_FN_COUNT])(const double *in, double *out, int64_t n);
   void (*atan2_f32)(const float *y, int64_t step_y, const float *x, int64_t step_x, float *out,
                     int64_t n);
+  // out = exp(in - less); returns the sum. NULL: nobody wants them. In place is fine.
+  float (*exp_sum_f32)(const float *in, float less, float *out, int64_t n);
   fy_lanes_16 floats_16[2];
   // c [m, n] = a [m, k] b [k, n]; complex numbers are pairs.
   void (*gemm_i32)(const int32_t *a, const int32_t *b, int32_t *c, int64_t m, int64_t k, int64_t n);

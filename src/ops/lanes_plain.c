@@ -41,6 +41,14 @@ static inline vec_f32 fma_f32(vec_f32 a, vec_f32 b, vec_f32 c) {
 static inline vec_f64 fma_f64(vec_f64 a, vec_f64 b, vec_f64 c) {
   return a * b + c;
 }
+static inline bool any_i32(vec_i32 m) {
+  int32_t any = 0;
+  for (size_t i = 0; i < sizeof m / sizeof any; i++) any |= m[i];
+  return any != 0;
+}
+static inline vec_i32 more_i32(vec_i32 a, vec_i32 b) {
+  return (a & (a > b)) | (b & ~(a > b));
+}
 // a < b ? a : b and a > b ? a : b, with b where they do not compare.
 static inline vec_f32 less_f32(vec_f32 a, vec_f32 b) {
   return select_f32(a < b, a, b);

@@ -60,6 +60,22 @@ fy_code fy_out_alias(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64
   return FY_OK;
 }
 
+bool fy_out_part(fy_kernel_ctx *ctx, int i, int j, int64_t first, int32_t rank,
+                 const int64_t *dims) {
+  const fy_tensor *in = ctx->in[j], *planned = ctx->out[i];
+  if (!ctx->svc->shares_parts || !fy_dtype_is_plain(in->dtype) || in->device || !in->data)
+    return false;
+  const size_t at = (size_t)first * fy_dtype_storage(in->dtype);
+  char *data = (char *)in->data + at;
+  if (planned)
+    return planned->data == data && fy_shape_equal(planned->rank, planned->dims, rank, dims);
+  fy_tensor *t;
+  if (!in->buffer || at % FY_PART_BYTES || fy_tensor_part(in, first, rank, dims, &t, NULL))
+    return false;
+  fy_out_set(ctx, i, t);
+  return true;
+}
+
 static int num_slices(const fy_kernel_ctx *ctx, int64_t items) {
   const int most = ctx->threads < 1 ? 1 : ctx->threads > 64 ? 64 : ctx->threads;
   return items < most ? (items < 1 ? 1 : (int)items) : most;

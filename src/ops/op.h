@@ -111,6 +111,7 @@ typedef struct fy_services {
   fy_code (*strided)(fy_kernel_ctx *ctx, fy_tensor *out, const fy_tensor *in, int32_t rank,
                      const int64_t *dims, const int64_t *strides, int64_t offset, fy_error *err);
   fy_code (*random)(fy_kernel_ctx *ctx, const void *kind, void *job, const fy_tensor *out);
+  bool shares_parts;  // an output may be part of an input's memory (fy_out_part)
 } fy_services;
 
 struct fy_kernel_ctx {
@@ -161,6 +162,11 @@ typedef struct fy_cost {
 } fy_cost;
 typedef void (*fy_cost_fn)(const fy_site *site, const fy_pshape *in, const fy_pshape *out,
                            fy_cost *cost);
+
+// Says before any run that output |out| is the elements of input |*in| from |*first| on, in their order,
+// so that its memory may be a part of that input's. False: it is not, or only the data can tell.
+// Reads attributes, shapes and constants; prepare() need not have run.
+typedef bool (*fy_part_fn)(const fy_site *site, int out, int *in, int64_t *first);
 
 enum {
   FY_OP_INPLACE = 1 << 0,  // output 0 may be the memory of an input of equal dtype and count
@@ -225,6 +231,7 @@ struct fy_op_impl {
   void (*release)(void *state);
   fy_cost_fn cost;    // NULL: one flop per output element
   fy_needs_fn needs;  // NULL: nothing, or found out at the first run
+  fy_part_fn part;    // NULL: outputs are memory of their own; else compute() asks fy_out_part
   const fy_sample *samples;
   uint32_t num_samples;
   uint32_t flags;
@@ -267,6 +274,12 @@ void fy_out_set(fy_kernel_ctx *ctx, int i, fy_tensor *t);
 // Output |i| shares input |j|'s memory under another shape (same element count).
 FY_MUST_CHECK fy_code fy_out_alias(fy_kernel_ctx *ctx, int i, int j, int32_t rank,
                                    const int64_t *dims, fy_error *err);
+
+// Output |i| as the elements of input |j| from |first| on, without a copy: true if that is where its
+// memory was planned, or if it has none yet and may keep the input's. False: make it by fy_out.
+#define FY_PART_BYTES 64  // parts start at multiples of this, seen from the input
+bool fy_out_part(fy_kernel_ctx *ctx, int i, int j, int64_t first, int32_t rank,
+                 const int64_t *dims);
 
 static inline fy_code fy_scratch(fy_kernel_ctx *ctx, size_t bytes, void **out, fy_error *err) {
   return ctx->svc->scratch(ctx, bytes, out, err);

@@ -69,6 +69,7 @@ static fy_code advance(fy_kernel_ctx *ctx, int input, int64_t skip, uint64_t blo
     s[0] = (uint64_t)moved.counter[1] << 32 | moved.counter[0];
     s[1] = (uint64_t)moved.counter[3] << 32 | moved.counter[2];
     old = v->value;
+    fy_variable_forget(v);
     v->value = fresh;
   }
   fy_unlock(&v->lock);

@@ -87,6 +87,7 @@ static fy_code destroy_temporary(fy_kernel_ctx *ctx, fy_error *err) {
   }
   fy_lock(&v->lock);
   fy_tensor *value = v->value;
+  fy_variable_forget(v);
   v->value = NULL;
   fy_unlock(&v->lock);
   fy_out_set(ctx, 0, value);

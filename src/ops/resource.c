@@ -177,8 +177,43 @@ void fy_resource_put(fy_tensor *handle, fy_object *object) {
 }
 
 // ---------------------------------------------------------------- variables
+static fy_mutex list_lock = FY_MUTEX_INIT;
+static fy_variable *list;
+
+fy_variable *fy_variables_hold(void) {
+  fy_lock(&list_lock);
+  return list;
+}
+
+void fy_variables_let_go(void) {
+  fy_unlock(&list_lock);
+}
+
+void fy_variable_touch(fy_variable *v) {
+  static atomic_uint_least64_t moment;
+  v->used = atomic_fetch_add_explicit(&moment, 1, memory_order_relaxed) + 1;
+}
+
+static void enlist(fy_variable *v) {
+  fy_lock(&list_lock);
+  v->next = list;
+  v->at = &list;
+  if (list) list->at = &v->next;
+  list = v;
+  fy_unlock(&list_lock);
+}
+
+static void delist(fy_variable *v) {
+  fy_lock(&list_lock);
+  if (v->at) *v->at = v->next;
+  if (v->at && v->next) v->next->at = v->at;
+  fy_unlock(&list_lock);
+}
+
 static void destroy_variable(fy_object *self) {
   fy_variable *v = (fy_variable *)self;
+  delist(v);
+  fy_variable_forget(v);
   fy_tensor_release(v->value);
   fy_mutex_destroy(&v->lock);
   fy_free(v->container);
@@ -218,6 +253,7 @@ fy_code fy_variable_new(fy_view container, fy_view name, fy_dtype dtype, fy_vari
     destroy_variable(&v->object);
     return fy_fail_oom(err, container.n + name.n);
   }
+  enlist(v);
   *out = v;
   return FY_OK;
 }
@@ -248,7 +284,9 @@ void fy_variable_assign(fy_variable *v, fy_tensor *value) {
   if (value && FY_UNLIKELY(!is_as_declared(v, value))) atomic_store(&shapes_vary, true);
   fy_lock(&v->lock);
   fy_tensor *old = v->value;
+  fy_variable_forget(v);
   v->value = value;
+  if (value && value->device) fy_variable_touch(v);
   fy_unlock(&v->lock);
   fy_tensor_release(old);
 }

@@ -52,7 +52,21 @@ typedef struct fy_variable {
   char *container, *name;
   int32_t rank;  // as declared; -1: anything goes
   int64_t dims[FY_INLINE_RANK];
+  fy_tensor *twin;  // |value| is on a device and the host has the same bytes here still; or NULL
+  uint64_t used;    // when a kernel last asked for it on a device; guarded by |lock|
+  struct fy_variable *next, **at;  // of all variables
 } fy_variable;
+
+// Every variable of this process, while the list is held. Whoever holds it may only try the locks of
+// variables: kernels take the list while they hold one.
+fy_variable *fy_variables_hold(void);
+void fy_variables_let_go(void);
+// Before |v|, which is locked, is changed in place or given another value.
+static inline void fy_variable_forget(fy_variable *v) {
+  if (v->twin) fy_tensor_release(v->twin);
+  v->twin = NULL;
+}
+void fy_variable_touch(fy_variable *v);  // it is in use on a device now; |v| is locked
 
 // Whether any variable of this process was given a shape that its declaration does not allow, as
 // TensorFlow permits. From then on programs do not count on declared shapes.

@@ -44,15 +44,39 @@ static fy_code slice(fy_kernel_ctx *ctx, fy_error *err) {
     offset += b * strides[d];
   }
   if (whole) return fy_out_alias(ctx, 0, 0, in->rank, in->dims, err);
+  if (fy_is_dense_part(in->rank, in->dims, dims) && fy_out_part(ctx, 0, 0, offset, in->rank, dims))
+    return FY_OK;
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, in->rank, dims, &out, err));
   return fy_strided_copy(ctx, out, in, in->rank, dims, strides, offset, err);
+}
+
+static bool slice_part(const fy_site *site, int out, int *in, int64_t *first) {
+  const fy_tensor *begin = site->in_value[1], *size = site->in_value[2];
+  const fy_pshape shape = site->in_shapes[0];
+  int64_t dims[FY_MAX_RANK], strides[FY_MAX_RANK], count;
+  (void)out;
+  if (!begin || !size || shape.rank < 1 || begin->count != shape.rank ||
+      size->count != shape.rank || !fy_shape_count(shape.rank, shape.dims, &count))
+    return false;
+  fy_dense_strides(shape.rank, shape.dims, strides);
+  *in = 0;
+  *first = 0;
+  for (int32_t d = 0; d < shape.rank; d++) {
+    const int64_t b = fy_tensor_int(begin, d), s = fy_tensor_int(size, d), have = shape.dims[d];
+    if (b < 0 || b > have || s < -1 || s > have - b) return false;
+    dims[d] = s == -1 ? have - b : s;
+    *first += b * strides[d];
+  }
+  return fy_is_dense_part(shape.rank, shape.dims, dims);
 }
 
 static fy_code slice_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
+  fy_pshape both;
+  FY_TRY(fy_shape_merge(ctx, ctx->in[1], ctx->in[2], &both, err));
   int32_t nb, ns, rank = in.rank;
   int64_t *b, *s, dims[FY_MAX_RANK];
   bool *bk, *sk;
@@ -206,8 +230,10 @@ static fy_code resolve(const slice_spec *s, int32_t rank, const int64_t *dims, s
   return FY_OK;
 }
 
-static fy_code strided_slice(fy_kernel_ctx *ctx, fy_error *err) {
-  const fy_tensor *in = ctx->in[0], *begin = ctx->in[1], *end = ctx->in[2], *step = ctx->in[3];
+// What three vectors of numbers take of a tensor of this shape.
+static fy_code resolve_values(const fy_site *site, const fy_tensor *begin, const fy_tensor *end,
+                              const fy_tensor *step, int32_t rank, const int64_t *dims,
+                              slice_result *r, fy_error *err) {
   char x[128], y[128], z[128];
   if (begin->rank != 1 || end->rank != 1 || step->rank != 1 || begin->count != end->count ||
       begin->count != step->count || begin->count >= 32) {
@@ -224,7 +250,6 @@ static fy_code strided_slice(fy_kernel_ctx *ctx, fy_error *err) {
     e[i] = fy_tensor_int(end, i);
     s[i] = fy_tensor_int(step, i);
   }
-  const fy_site *site = ctx->site;
   const slice_spec spec = {.n = (int32_t)begin->count,
                            .begin = b,
                            .end = e,
@@ -234,20 +259,53 @@ static fy_code strided_slice(fy_kernel_ctx *ctx, fy_error *err) {
                            .ellipsis_mask = fy_site_int(site, "ellipsis_mask"),
                            .new_axis_mask = fy_site_int(site, "new_axis_mask"),
                            .shrink_mask = fy_site_int(site, "shrink_axis_mask")};
-  slice_result r;
-  FY_TRY(resolve(&spec, in->rank, in->dims, &r, err));
-  int64_t strides[FY_MAX_RANK], offset = 0;
-  bool whole = true;
-  fy_dense_strides(in->rank, in->dims, strides);
-  for (int32_t d = 0; d < in->rank; d++) {
-    whole = whole && r.dims[d] == in->dims[d] && (r.step[d] == 1 || r.dims[d] <= 1);
-    offset += r.start[d] * strides[d];
-    strides[d] *= r.step[d];
+  return resolve(&spec, rank, dims, r, err);
+}
+
+// The steps in elements, and where the walk starts. True: all of it follows each other in memory.
+static bool walk(const slice_result *r, int32_t rank, const int64_t *dims, int64_t *strides,
+                 int64_t *offset, bool *whole) {
+  bool ones = true;
+  *offset = 0;
+  *whole = true;
+  fy_dense_strides(rank, dims, strides);
+  for (int32_t d = 0; d < rank; d++) {
+    ones = ones && (r->step[d] == 1 || r->dims[d] <= 1);
+    *whole = *whole && r->dims[d] == dims[d];
+    *offset += r->start[d] * strides[d];
+    strides[d] *= r->step[d];
   }
+  *whole = *whole && ones;
+  return ones && fy_is_dense_part(rank, dims, r->dims);
+}
+
+static fy_code strided_slice(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  slice_result r;
+  FY_TRY(
+      resolve_values(ctx->site, ctx->in[1], ctx->in[2], ctx->in[3], in->rank, in->dims, &r, err));
+  int64_t strides[FY_MAX_RANK], offset;
+  bool whole;
+  const bool dense = walk(&r, in->rank, in->dims, strides, &offset, &whole);
   if (whole) return fy_out_alias(ctx, 0, 0, r.out_rank, r.out_dims, err);
+  if (dense && fy_out_part(ctx, 0, 0, offset, r.out_rank, r.out_dims)) return FY_OK;
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, r.out_rank, r.out_dims, &out, err));
   return fy_strided_copy(ctx, out, in, in->rank, r.dims, strides, offset, err);
+}
+
+static bool strided_part(const fy_site *site, int out, int *in, int64_t *first) {
+  const fy_pshape shape = site->in_shapes[0];
+  int64_t strides[FY_MAX_RANK], count;
+  slice_result r;
+  bool whole;
+  (void)out;
+  *in = 0;
+  return site->in_value[1] && site->in_value[2] && site->in_value[3] && shape.rank >= 1 &&
+         fy_shape_count(shape.rank, shape.dims, &count) &&
+         resolve_values(site, site->in_value[1], site->in_value[2], site->in_value[3], shape.rank,
+                        shape.dims, &r, NULL) == FY_OK &&
+         walk(&r, shape.rank, shape.dims, strides, first, &whole);
 }
 
 // A slice of a vector that is a shape is a shape, an element of it a number.
@@ -335,6 +393,7 @@ static const fy_sample strided_samples[] = {
      "slice index 5 of dimension 0 out of bounds."},
 };
 
-FY_OP(Slice, .shape = slice_shape, .compute = slice, .host_inputs = 6, FY_SAMPLES(slice_samples));
-FY_OP(StridedSlice, .shape = strided_slice_shape, .compute = strided_slice, .host_inputs = 14,
-      FY_SAMPLES(strided_samples));
+FY_OP(Slice, .shape = slice_shape, .compute = slice, .part = slice_part, .host_inputs = 6,
+      FY_SAMPLES(slice_samples));
+FY_OP(StridedSlice, .shape = strided_slice_shape, .compute = strided_slice, .part = strided_part,
+      .host_inputs = 14, FY_SAMPLES(strided_samples));

@@ -15,6 +15,8 @@
 FY_MUST_CHECK fy_code fy_strided_copy(fy_kernel_ctx *ctx, fy_tensor *out, const fy_tensor *in,
                                       int32_t rank, const int64_t *dims, const int64_t *strides,
                                       int64_t offset, fy_error *err);
+// |bytes| from one place to another, by several threads where that pays.
+void fy_copy_bytes(fy_kernel_ctx *ctx, void *to, const void *from, size_t bytes);
 // Strides of a dense tensor.
 static inline void fy_dense_strides(int32_t rank, const int64_t *dims, int64_t *strides) {
   int64_t step = 1;
@@ -22,6 +24,16 @@ static inline void fy_dense_strides(int32_t rank, const int64_t *dims, int64_t *
     strides[d] = step;
     step *= dims[d] > 0 ? dims[d] : 1;
   }
+}
+
+// Whether the elements taken (|dims| of |whole|'s, step 1 where more than one) follow each other: all
+// dims but one are either taken whole (behind it) or are a single element (before it).
+static inline bool fy_is_dense_part(int32_t rank, const int64_t *whole, const int64_t *dims) {
+  int32_t d = 0;
+  while (d < rank && dims[d] == 1) d++;
+  for (d++; d < rank; d++)
+    if (dims[d] != whole[d]) return false;
+  return true;
 }
 
 #endif

@@ -156,8 +156,10 @@ static const struct fy_device *device_of(const fy_kernel_ctx *ctx) {
 fy_code fy_variable_settle(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **garbage, fy_error *err) {
   fy_tensor *t = v->value, *here;
   const fy_device *at = t && t->device && !t->device->is_host ? t->device : NULL;
+  if (device_of(ctx)) fy_variable_touch(v);
   if (!t || at == device_of(ctx) || !ctx->svc->bring || !fy_dtype_is_plain(t->dtype)) return FY_OK;
   FY_TRY(ctx->svc->bring(ctx, t, &here, err));
+  fy_variable_forget(v);
   v->value = here;
   *garbage = t;
   return FY_OK;
@@ -176,6 +178,7 @@ fy_code fy_variable_get(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **out, fy_
 
 fy_code fy_variable_own(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **garbage, fy_error *err) {
   FY_TRY(fy_variable_settle(ctx, v, garbage, err));
+  fy_variable_forget(v);
   fy_tensor *old = v->value, *copy = NULL, old_view, new_view;
   if (*garbage || fy_tensor_is_exclusive(old)) return FY_OK;
   FY_TRY(fresh(ctx, old, &copy, err));
@@ -280,6 +283,7 @@ static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **gar
                    fy_dtype_name(in->dtype));
   }
   FY_TRY(fy_variable_settle(ctx, v, garbage, err));
+  fy_variable_forget(v);
   fy_tensor *target = v->value;
   if (!*garbage && !fy_tensor_is_exclusive(target)) FY_TRY(fresh(ctx, target, &target, err));
   fy_tensor old_storage, new_storage;
@@ -321,6 +325,7 @@ static fy_code destroy_resource(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(variable_of(ctx, &v, err));
   fy_lock(&v->lock);
   fy_tensor *old = v->value;
+  fy_variable_forget(v);
   v->value = NULL;
   fy_unlock(&v->lock);
   if (!old && !fy_site_bool(ctx->site, "ignore_lookup_error")) {

@@ -66,9 +66,7 @@ static bool undoes(const fy_rewriter *r, const fy_node *node, fy_output *out) {
 }
 
 static bool may_bypass(const fy_rewriter *r, const fy_node *node) {
-  if (node->num_controls || !node->num_inputs || fy_node_colocated(node) ||
-      fy_rewrite_is_target(r, node))
-    return false;
+  if (node->num_controls || !node->num_inputs || fy_node_colocated(node)) return false;
   for (uint32_t i = 0; i < node->num_outputs; i++) {
     fy_output in = fy_rewrite_input(r, node, i);
     if (fy_dtype_is_ref(fy_output_type(in)) || fy_dtype_is_ref(node->outputs[i].dtype) ||

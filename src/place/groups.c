@@ -95,7 +95,7 @@ static fy_code init_member(fy_groups *gr, const fy_node *node, fy_error *err) {
   if (!m->supported) return no_kernel(gr, node, err);
   if (!*node->device) return FY_OK;
   fy_devname d;
-  if (!fy_devname_parse(node->device, &d) && !fy_devname_parse_local(node->device, &d)) {
+  if (!fy_devname_parse(node->device, &d)) {
     fy_str s;
     fy_str_init(&s);
     fy_node_print(&s, node);

@@ -215,6 +215,7 @@ static void fill(fy_tensor *t, fy_dtype dtype, int64_t count, fy_buffer *buffer,
                  struct fy_device *device) {
   atomic_init(&t->refs, 1);
   t->dtype = dtype;
+  t->part = false;
   t->count = count;
   t->data = data;
   t->buffer = buffer;
@@ -268,7 +269,17 @@ fy_code fy_tensor_over(fy_buffer *buffer, void *data, fy_dtype dtype, int32_t ra
 
 fy_code fy_tensor_alias(const fy_tensor *t, fy_dtype dtype, int32_t rank, const int64_t *dims,
                         fy_tensor **out, fy_error *err) {
-  return new_view(t->buffer, t->data, t->device, dtype, rank, dims, out, err);
+  FY_TRY(new_view(t->buffer, t->data, t->device, dtype, rank, dims, out, err));
+  (*out)->part = t->part;
+  return FY_OK;
+}
+
+fy_code fy_tensor_part(const fy_tensor *t, int64_t first, int32_t rank, const int64_t *dims,
+                       fy_tensor **out, fy_error *err) {
+  char *data = (char *)t->data + (size_t)first * fy_dtype_storage(t->dtype);
+  FY_TRY(new_view(t->buffer, data, t->device, t->dtype, rank, dims, out, err));
+  (*out)->part = true;
+  return FY_OK;
 }
 
 // --- weights ---

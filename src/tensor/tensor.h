@@ -41,6 +41,7 @@ typedef struct fy_tensor {
   atomic_int refs;
   fy_dtype dtype;  // never a reference type
   int32_t rank;
+  bool part;          // of a larger tensor's memory, whose size is not this one's
   int64_t count;      // number of elements
   void *data;         // first element (host or device address); NULL if count == 0 is possible
   fy_buffer *buffer;  // NULL: borrowed
@@ -102,6 +103,9 @@ FY_MUST_CHECK fy_code fy_tensor_over(fy_buffer *buffer, void *data, fy_dtype dty
 // Same memory, other dtype/shape of the same byte size (the caller checks sizes).
 FY_MUST_CHECK fy_code fy_tensor_alias(const fy_tensor *t, fy_dtype dtype, int32_t rank,
                                       const int64_t *dims, fy_tensor **out, fy_error *err);
+// The elements from |first| on, as many as |dims| say (the caller checks that they are there).
+FY_MUST_CHECK fy_code fy_tensor_part(const fy_tensor *t, int64_t first, int32_t rank,
+                                     const int64_t *dims, fy_tensor **out, fy_error *err);
 FY_MUST_CHECK fy_code fy_tensor_clone(const fy_tensor *t, fy_tensor **out,
                                       fy_error *err);  // host deep copy
 void fy_tensor_retain(fy_tensor *t);

@@ -114,6 +114,9 @@ fy_code fy_wire_config_options(const Tensorflow__ConfigProto *c, fy_options *opt
   if (c->allow_soft_placement) o.soft_placement = true;
   if (c->log_device_placement) o.log_placement = true;
   if (c->isolate_session_state) o.isolate_session_state = true;
+  if (c->n_session_inter_op_thread_pool)
+    o.inter_op_pools =
+        c->n_session_inter_op_thread_pool < 256 ? (int)c->n_session_inter_op_thread_pool : 256;
   if (c->operation_timeout_in_ms > 0) o.operation_timeout_ms = c->operation_timeout_in_ms;
   *options = o;
   return FY_OK;

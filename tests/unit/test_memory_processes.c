@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several processes on one simulated GPU (sim=…,shared=true): together they never take more than it has;
+// Several processes on one simulated GPU (sim=…,shared=true), and on one OpenCL device: together they never take more than it has;
 // who asks for more is refused or waits; a killed process leaves nothing behind; placement sees how busy
 // and how full others keep the device. The others are this program once more, started with a role.
 
@@ -40,17 +40,39 @@ static fy_device *gpu(env *e) {
   return e->devices->items[e->devices->n - 1];
 }
 
+// The device that the others open.
+static const char *device(void) {
+  const char *text = getenv("FERRY_TEST_DEVICE");
+  return text ? text : SIM;
+}
+
+// OpenCL bounds a single buffer.
+#define PIECE (64 * MIB)
+static bool take(fy_mempool *pool, size_t bytes, void **p, int *n, fy_error *err) {
+  for (*n = 0; bytes; (*n)++) {
+    const size_t piece = bytes < PIECE ? bytes : PIECE;
+    if (fy_mempool_alloc(pool, piece, "held", &p[*n], err)) return false;
+    bytes -= piece;
+  }
+  return true;
+}
+
+static void give(fy_mempool *pool, void **p, int n) {
+  for (int i = 0; i < n; i++) fy_mempool_release(pool, p[i]);
+  fy_mempool_trim(pool, 0);
+}
+
 // Takes |bytes|; a byte from the parent makes it let go, and another ends it.
 static int hold(size_t bytes) {
   env e;
-  void *p;
-  env_open(&e, SIM);
-  bool ok = fy_mempool_alloc(gpu(&e)->memory, bytes, "held", &p, NULL) == FY_OK;
+  void *p[32];
+  int n;
+  env_open(&e, device());
+  bool ok = take(gpu(&e)->memory, bytes, p, &n, NULL);
   fy_registry_update();
   say(ok ? 'y' : 'n');
   if (ok && line_in()) {
-    fy_mempool_release(gpu(&e)->memory, p);
-    fy_mempool_trim(gpu(&e)->memory, 0);
+    give(gpu(&e)->memory, p, n);
     say('y');
     line_in();
   }
@@ -75,7 +97,7 @@ static fy_tensor *ones(int64_t side) {
 static int spin(size_t idle) {
   env e;
   void *p;
-  env_open(&e, SIM);
+  env_open(&e, device());
   if (idle && fy_mempool_alloc(gpu(&e)->memory, idle, "idle", &p, NULL) == FY_OK)
     fy_mempool_release(gpu(&e)->memory, p);
   fy_node *y = product(&e, GPU, 96);
@@ -384,6 +406,82 @@ static void placement_sees_others(void **state) {
   assert_true(on_gpu(1024, why));
 }
 
+// The same on PoCL, which is told to have 1 GiB.
+static void on_opencl(void **state) {
+  (void)state;
+  env e;
+  void *p[32];
+  int n = 0, m = 0;
+  fy_error err;
+  fy_error_init(&err);
+  setenv("POCL_MEMORY_LIMIT", "1", 1);
+  setenv("FERRY_TEST_DEVICE", "opencl_cpu=true", 1);
+  env_open(&e, device());
+  fy_mempool *pool = gpu(&e)->memory;
+  if (gpu(&e)->is_host || gpu(&e)->facts.memory_total != 1024 * MIB) {
+    print_message("no OpenCL device, or one that cannot be told how much memory it has\n");
+    env_close(&e);
+    unsetenv("FERRY_TEST_DEVICE");
+    unsetenv("POCL_MEMORY_LIMIT");
+    skip();
+  }
+  child c = start("hold", 640 * MIB, 0);
+  hear(&c);
+  assert_false(take(pool, 512 * MIB, p, &n, &err));
+  print_message("%s", fy_error_text(&err));
+  assert_non_null(strstr(fy_error_text(&err), "other processes hold 640.00MiB of the 1.00GiB"));
+  assert_int_equal(n, 6);  // what the other left
+  fy_error_clear(&err);
+  char *top, text[64];
+  ferry_error ferr;
+  assert_int_equal(ferry_top(FERRY_JSON, &top, &ferr), 0);
+  snprintf(text, sizeof text, "\"pid\": %d,", (int)c.pid);
+  const char *at = strstr(top, text);
+  assert_non_null(at);
+  assert_non_null(
+      strstr(at, "{\"device\": \"GPU:0\", \"backend\": \"opencl\", \"in_use\": 671088640"));
+  ferry_free_text(top);
+  shoot(&c);  // what it held is free at once
+  assert_true(take(pool, 128 * MIB, p + n, &m, &err));
+  give(pool, p, n + m);
+  env_close(&e);
+  // Waiting for another one that lets go.
+  c = start("hold", 640 * MIB, 0);
+  hear(&c);
+  env_open(&e, "opencl_cpu=true; oversubscribe=queue; queue_ms=20000");
+  pool = gpu(&e)->memory;
+  pid_t teller = fork();
+  if (teller == 0) {
+    usleep(150000);
+    ssize_t wrote = write(c.to, "x", 1);
+    _exit(wrote == 1 ? 0 : 1);
+  }
+  const int64_t begin = fy_now_ns();
+  assert_true(take(pool, 512 * MIB, p, &n, &err));
+  assert_true(fy_now_ns() - begin >= 50 * 1000000);
+  waitpid(teller, NULL, 0);
+  give(pool, p, n);
+  end(&c);
+  // How busy another one keeps it.
+  c = start("spin", 0, 0);
+  hear(&c);
+  double busy = 0;
+  fy_registry_process all[FY_REGISTRY_SLOTS];
+  for (int i = 0; i < 60 && busy < 0.02; i++) {
+    usleep(50000);
+    int processes = fy_registry_list(all, FY_REGISTRY_SLOTS);
+    for (int k = 0; k < processes; k++)
+      for (int d = 0; all[k].pid == c.pid && d < all[k].num_devices; d++)
+        if (all[k].devices[d].shared[0]) busy = all[k].devices[d].busy;
+  }
+  print_message("the other keeps it %.0f %% busy\n", 100 * busy);
+  assert_true(busy >= 0.02 && busy <= 1);
+  shoot(&c);
+  env_close(&e);
+  unsetenv("FERRY_TEST_DEVICE");
+  unsetenv("POCL_MEMORY_LIMIT");
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) return play(argc, argv);
   char registry[] = "/tmp/ferry_registry_XXXXXX";
@@ -395,6 +493,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(refused),      cmocka_unit_test(queued),
       cmocka_unit_test(many_at_once), cmocka_unit_test(idle_memory_is_given_back),
       cmocka_unit_test(a_session),    cmocka_unit_test(placement_sees_others),
+      cmocka_unit_test(on_opencl),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   unlink(registry);

@@ -364,13 +364,40 @@ static void a_lost_device(void **state) {
   fy_tensor_release(soft.y);
 }
 
-// The virtual clock: what goes in for a step crosses while the step before it computes, and what two
-// kernels read crosses once.
-static void copies_hide_behind_computing(void **state) {
-  (void)state;
+// The virtual clock: with one thread that always has the next run started, what is fed to a run crosses
+// while the run before it computes; kernels follow each other without a gap, and what two kernels read
+// crosses once. A thread that waits for each result before it starts the next run gains nothing.
+enum { STEPS = 5 };
+typedef struct timeline {
+  int64_t in_start[STEPS], in_end[STEPS], start[STEPS], end[STEPS], out_end[STEPS];
+} timeline;
+
+static void read_timeline(fy_device *d, timeline *t) {
+  static fy_sim_entry log[64];
+  size_t n = fy_sim_log(d, log, 64);
+  int in = 0, kernels = 0, out = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (log[i].queue == FY_QUEUE_IN) {
+      assert_true(in < STEPS);  // once per step although three arguments read it
+      t->in_start[in] = log[i].start_ns;
+      t->in_end[in++] = log[i].end_ns;
+    } else if (log[i].queue == FY_QUEUE_COMPUTE) {
+      if (kernels % 2 == 0) t->start[kernels / 2] = log[i].start_ns;
+      t->end[kernels++ / 2] = log[i].end_ns;
+    } else {
+      t->out_end[out++] = log[i].end_ns;
+    }
+  }
+  assert_int_equal(in, STEPS);
+  assert_int_equal(kernels, 2 * STEPS);
+  assert_int_equal(out, STEPS);
+}
+
+static void steps(bool ahead, timeline *t) {
   env e;
   fy_error err;
   fy_tensor *y = NULL;
+  fy_started *under_way[2];
   fy_error_init(&err);
   env_open(&e, "sim=gpu:1,memory=64MiB,flops=10GFLOP/s; optimize=off");
   fy_node *x = placeholder(e.g, "x", FY_FLOAT);
@@ -378,34 +405,51 @@ static void copies_hide_behind_computing(void **state) {
   fy_node *b = op_n(e.g, "MatMul", "b", GPU, 2, (fy_node *[]){a, x});
   env_session(&e);
   fy_tensor *in = noise(2, (int64_t[]){256, 256}, 1);
-  enum { STEPS = 4 };
-  for (int i = 0; i < STEPS; i++) {
-    if (run1(&e, x, in, b, &y, &err)) fail_msg("%s", fy_error_text(&err));
-    fy_tensor_release(y);
-  }
-  static fy_sim_entry log[64];
-  size_t n = fy_sim_log(e.devices->items[1], log, 64);
-  int64_t in_start[STEPS], in_end[STEPS], start[STEPS], end[STEPS];
-  int copies = 0, kernels = 0;
-  for (size_t i = 0; i < n; i++) {
-    if (log[i].queue == FY_QUEUE_IN) {
-      assert_true(copies < STEPS);  // once per step although three arguments read it
-      in_start[copies] = log[i].start_ns;
-      in_end[copies++] = log[i].end_ns;
-    } else if (log[i].queue == FY_QUEUE_COMPUTE) {
-      if (kernels % 2 == 0) start[kernels / 2] = log[i].start_ns;
-      end[kernels++ / 2] = log[i].end_ns;
+  fy_output feed = {x, 0}, fetch = {b, 0};
+  fy_run_args args = {
+      .feeds = &feed, .feed_values = &in, .num_feeds = 1, .fetches = &fetch, .num_fetches = 1};
+  for (int i = 0; i < STEPS + ahead; i++) {
+    if (!ahead) {
+      if (fy_session_run(e.s, &args, &y, &err)) fail_msg("%s", fy_error_text(&err));
+    } else {
+      if (i < STEPS && fy_session_start(e.s, &args, &under_way[i % 2], &err))
+        fail_msg("%s", fy_error_text(&err));
+      if (i && fy_session_finish(e.s, under_way[(i - 1) % 2], &y, &err))
+        fail_msg("%s", fy_error_text(&err));
     }
+    fy_tensor_release(y);
+    y = NULL;
   }
-  assert_int_equal(copies, STEPS);
-  assert_int_equal(kernels, 2 * STEPS);
-  for (int i = 0; i + 1 < STEPS; i++) {
-    assert_true(in_start[i + 1] < end[i]);  // it does not wait for the step before
-    assert_true(start[i + 1] == end[i]);    // so that the kernels follow each other without a gap
-    assert_true(in_end[i + 1] <= start[i + 1]);
-  }
+  read_timeline(e.devices->items[1], t);
   fy_tensor_release(in);
   env_close(&e);
+}
+
+static void copies_hide_behind_computing(void **state) {
+  (void)state;
+  timeline one, two;
+  steps(false, &one);
+  steps(true, &two);
+  const int64_t copy = one.in_end[0] - one.in_start[0], work = one.end[0] - one.start[0];
+  const int64_t back = one.out_end[0] - one.end[0];
+  assert_true(copy > 0 && work > copy + back && back > 0);
+  for (int i = 0; i < STEPS; i++) {
+    // One at a time: copy, compute, copy back, and again.
+    const int64_t from = i * (copy + work + back);
+    assert_int_equal(one.in_start[i], from);
+    assert_int_equal(one.end[i], from + copy + work);
+    assert_int_equal(one.out_end[i], from + copy + work + back);
+    // One ahead: the device computes all the time. Of the copies that could hide, all do.
+    assert_int_equal(two.start[i], copy + i * work);
+    assert_int_equal(two.end[i], copy + (i + 1) * work);
+    const int64_t asked = i < 2 ? 0 : two.out_end[i - 2];  // when the thread had the result before
+    assert_int_equal(two.in_start[i], i == 1 ? copy : asked);
+    assert_int_equal(two.out_end[i], two.end[i] + back);
+  }
+  print_message(
+      "%d runs: %lld ns one at a time, %lld ns one ahead; computing alone takes %lld ns\n", STEPS,
+      (long long)one.out_end[STEPS - 1], (long long)two.out_end[STEPS - 1],
+      (long long)(STEPS * work));
 }
 
 static void everything_may_fail(void **state) {

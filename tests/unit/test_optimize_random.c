@@ -244,13 +244,96 @@ static void shapes(maker *m) {
   }
 }
 
+// Parts of a tensor, which share its memory where they may: whoever comes after must not overwrite it.
+static void parts(maker *m) {
+  const value x = *pick(m);
+  fy_output in[4] = {x.out, x.out, x.out, x.out};
+  fy_attr two = fy_attr_int(2);
+  if (x.rank < 1 || x.dims[0] < 2) return;
+  const int32_t from = (int32_t)roll(m, (uint32_t)x.dims[0]);
+  int32_t begin[4] = {from, 0, 0, 0}, size[4] = {-1, -1, -1, -1}, ones[4] = {1, 1, 1, 1}, end[4];
+  switch (roll(m, 4)) {
+    case 0:
+      in[0] = scalar(m, FY_INT32, 0);
+      if (x.dims[0] % 2 == 0) add_op(m, "Split", in, 2, "num_split", &two, false);
+      break;
+    case 1: {
+      const int32_t sizes[2] = {from, -1};
+      in[1] = ints(m, sizes, 2);
+      in[2] = scalar(m, FY_INT32, 0);
+      add_op(m, "SplitV", in, 3, "num_split", &two, false);
+      break;
+    }
+    case 2:
+      in[1] = ints(m, begin, x.rank);
+      in[2] = ints(m, size, x.rank);
+      add_op(m, "Slice", in, 3, NULL, NULL, false);
+      break;
+    default: {
+      fy_attr shrink = fy_attr_int(1);
+      for (int i = 0; i < x.rank; i++) end[i] = (int32_t)x.dims[i];
+      if (roll(m, 2)) end[0] = from + 1;
+      in[1] = ints(m, begin, x.rank);
+      in[2] = ints(m, end, x.rank);
+      in[3] = ints(m, ones, x.rank);
+      add_op(m, "StridedSlice", in, 4, roll(m, 2) ? "shrink_axis_mask" : NULL, &shrink, false);
+    }
+  }
+}
+
+static fy_output op_2(maker *m, const char *op, fy_output a, fy_output b) {
+  const fy_output in[2] = {a, b};
+  const fy_node *n = add_op(m, op, in, 2, NULL, NULL, false);
+  return n ? m->v[m->n - 1].out : a;
+}
+
+// A reduction that keeps its dims, and what models do with it.
+static void rows(maker *m) {
+  static const char *const reductions[] = {"Mean", "Mean", "Sum", "Max", "Min"};
+  const value x = *pick(m);
+  const fy_attr keep = {.kind = FY_ATTR_BOOL, .v.b = true};
+  if (!is_real(x.type) || x.rank < 1 || m->n > MAX_VALUES - 24) return;
+  const int32_t both[2] = {-1, -2};
+  fy_output in[2] = {x.out, ints(m, both, x.rank > 1 && roll(m, 3) == 0 ? 2 : 1)};
+  if (!add_op(m, reductions[roll(m, 5)], in, 2, "keep_dims", &keep, false)) return;
+  fy_output mean = m->v[m->n - 1].out, less, y;
+  less = op_2(m, roll(m, 2) ? "SquaredDifference" : "Sub", x.out, mean);
+  if (roll(m, 2) && add_op(m, "Square", &less, 1, NULL, NULL, false)) less = m->v[m->n - 1].out;
+  in[0] = less;
+  if (!add_op(m, reductions[roll(m, 5)], in, 2, "keep_dims", &keep, false)) return;
+  y = op_2(m, "AddV2", m->v[m->n - 1].out, scalar(m, x.type, 1e-3));
+  if (add_op(m, roll(m, 2) ? "Rsqrt" : "Sqrt", &y, 1, NULL, NULL, false)) y = m->v[m->n - 1].out;
+  const fy_output gamma = make_const(m, tensor(m, x.type, 1, &x.dims[x.rank - 1]));
+  const fy_output beta = make_const(m, tensor(m, x.type, 1, &x.dims[x.rank - 1]));
+  switch (roll(m, 4)) {
+    case 0:  // as tf.nn.batch_normalization
+      y = op_2(m, "Mul", y, gamma);
+      less = op_2(m, "Sub", beta, op_2(m, "Mul", mean, y));
+      op_2(m, "AddV2", op_2(m, "Mul", x.out, y), less);
+      break;
+    case 1:
+      y = op_2(m, "Mul", op_2(m, "Sub", x.out, mean), y);
+      op_2(m, "AddV2", op_2(m, "Mul", y, gamma), beta);
+      break;
+    case 2:  // as Keras
+      y = op_2(m, "Mul", gamma, y);
+      if (add_op(m, "Neg", &mean, 1, NULL, NULL, false)) mean = m->v[m->n - 1].out;
+      less = op_2(m, "AddV2", op_2(m, "Mul", mean, y), beta);
+      op_2(m, "AddV2", op_2(m, "Mul", x.out, y), less);
+      break;
+    default: op_2(m, "RealDiv", less, y);
+  }
+}
+
 static void build(maker *m, uint64_t seed) {
-  static const int64_t sizes[][3] = {{0, 0, 0}, {1, 7, 0}, {1, 64, 0},  {2, 3, 5}, {2, 4, 64},
-                                     {2, 1, 5}, {1, 5, 0}, {2, 40, 33}, {1, 1, 0}};
+  static const int64_t sizes[][3] = {{0, 0, 0},  {1, 7, 0},   {1, 64, 0},  {2, 3, 5},
+                                     {2, 4, 64}, {2, 1, 5},   {1, 5, 0},   {2, 40, 33},
+                                     {1, 1, 0},  {2, 6, 100}, {2, 2, 2600}};
+  static const uint32_t num_sizes = sizeof sizes / sizeof sizes[0];
   static const fy_dtype types[] = {FY_FLOAT, FY_FLOAT, FY_FLOAT, FY_DOUBLE, FY_INT32, FY_INT64};
   m->state = seed * 2654435761u + 12345;
   for (int i = 0; i < MAX_FEEDS; i++) {
-    const int64_t *size = sizes[roll(m, 9)];
+    const int64_t *size = sizes[roll(m, num_sizes)];
     fy_dtype t = types[roll(m, 6)];
     fy_node_builder b;
     assert_int_equal(fy_node_begin(m->g, "Placeholder", name(m, "feed"), &b, NULL), FY_OK);
@@ -264,15 +347,19 @@ static void build(maker *m, uint64_t seed) {
     add_value(m, m->feeds[i]);
   }
   for (int i = 0; i < 3; i++) {
-    const int64_t *size = sizes[roll(m, 9)];
+    const int64_t *size = sizes[roll(m, num_sizes)];
     add_value(m, make_const(m, tensor(m, types[roll(m, 6)], (int)size[0], size + 1)));
   }
   int want = 10 + (int)roll(m, 90);
   for (int i = 0; i < want && m->n < MAX_VALUES - 4; i++) {
-    switch (roll(m, 5)) {
+    switch (roll(m, 7)) {
       case 0: shapes(m); break;
       case 1:
       case 2: unary(m); break;
+      case 3: parts(m); break;
+      case 4:
+        if (roll(m, 3) == 0) rows(m);
+        break;
       default: binary(m); break;
     }
   }

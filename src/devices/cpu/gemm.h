@@ -65,6 +65,10 @@ typedef struct fy_gemm_kernels {
   void (*depthwise)(const float *const *rows, const float *filter, int64_t taps, int64_t channels,
                     const float *bias, float lo, float hi, float *out, int64_t n);
   fy_line_fn line[2][2];  // windows 3 and 5 wide; stride 1 and 2
+  // The two ends of winograd.h: see gemm_winograd.inc.
+  void (*winograd_in)(const float *const rows[16], int64_t channels, float *out, int64_t step);
+  bool (*winograd_out)(const float *in, int64_t step, const float *bias, const float *const add[4],
+                       float lo, float hi, float *const out[4]);
 } fy_gemm_kernels;
 
 const fy_gemm_kernels *fy_gemm_best(void);
@@ -95,6 +99,9 @@ typedef struct fy_gemm_job {
   int64_t row_step, k_step;
   const void *b;  // packed, or with ldb the matrix itself
   int64_t ldb;    // 0: packed
+  // Not NULL: |b| is room that is filled on the way as fy_gemm_pack would.
+  const void *raw, *raw_scale;
+  int64_t raw_step_k, raw_step_n;
   void *c;
   int64_t ldc;
   const void *bias;   // [n] rounded up to whole panels; NULL: none

@@ -18,6 +18,7 @@
 #define NAME(x)      x##_f32
 #include "devices/cpu/gemm_kernel.inc"
 #include "devices/cpu/gemm_depthwise.inc"
+#include "devices/cpu/gemm_winograd.inc"
 #undef REAL
 #undef VEC
 #undef LANES
@@ -50,4 +51,6 @@ const fy_gemm_kernels fy_gemm_avx2 = {.name = "avx2",
                                       .half = {FY_GEMM_TABLE(half, f32), FY_GEMM_TABLE(half, f64)},
                                       .row = {row_f32, row_f64},
                                       .depthwise = depthwise_f32,
-                                      .line = {{line_3_1, line_3_2}, {line_5_1, line_5_2}}};
+                                      .line = {{line_3_1, line_3_2}, {line_5_1, line_5_2}},
+                                      .winograd_in = winograd_in,
+                                      .winograd_out = winograd_out};

@@ -52,6 +52,7 @@ static inline vec_f64 min_f64(vec_f64 a, vec_f64 b) {
 #define NAME(x)   x##_f32
 #include "devices/cpu/gemm_kernel.inc"
 #include "devices/cpu/gemm_depthwise.inc"
+#include "devices/cpu/gemm_winograd.inc"
 #undef REAL
 #undef VEC
 #undef LANES
@@ -81,4 +82,6 @@ const fy_gemm_kernels fy_gemm_plain = {
     .half = {FY_GEMM_TABLE(half, f32), FY_GEMM_TABLE(half, f64)},
     .row = {row_f32, row_f64},
     .depthwise = depthwise_f32,
-    .line = {{line_3_1, line_3_2}, {line_5_1, line_5_2}}};
+    .line = {{line_3_1, line_3_2}, {line_5_1, line_5_2}},
+    .winograd_in = winograd_in,
+    .winograd_out = winograd_out};

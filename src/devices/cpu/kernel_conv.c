@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "devices/cpu/epilogue.h"
+#include "devices/cpu/winograd.h"
 #include "ops/values.h"
 
 static fy_code reference(fy_kernel_ctx *ctx, fy_error *err) {
@@ -42,7 +43,16 @@ static int64_t padded_columns(const fy_conv *c, fy_gemm_type type) {
   return (n + panel - 1) / panel * panel;
 }
 
-// The packed filter, and after it the bias of each group.
+// The short way pays where the filter is made ready once.
+static bool is_short(const fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *c,
+                     fy_gemm_type type) {
+  const int n = fy_epilogue_weights(e);
+  const uint64_t mask = n < 63 ? ((uint64_t)1 << n) - 1 : 0;
+  return type == FY_GEMM_F32 && mask && (ctx->site->steady_inputs >> 1 & mask) == mask &&
+         ctx->threads <= 64 && fy_winograd_fits(c);
+}
+
+// The packed filter, and after it the bias of each group, then the scales.
 static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *c,
                        fy_gemm_type type, size_t bytes, size_t group_bytes, fy_packed **out,
                        fy_error *err) {
@@ -60,14 +70,18 @@ static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *
   char *scale = bias + bias_bytes, *flat = scale + all_bytes;
   const char *filter = ctx->in[1]->data;
   const bool has_bias = fy_epilogue_fold(ctx, e, type, c->out_depth, c->out_depth, scale, flat);
+  (*out)->scale = e && e->scales ? scale : NULL;
   if (has_bias) {
     (*out)->bias = bias;
     memset(bias, 0, bias_bytes);
   }
+  const bool shorter = is_short(ctx, e, c, type);
+  if (shorter) fy_winograd_pack(ctx, c, ctx->in[1]->data, (*out)->scale, (*out)->data);
   for (int64_t g = 0; g < c->groups; g++) {
     const size_t first = (size_t)(g * columns) * size;
-    fy_gemm_pack(ctx, type, filter + first, k, columns, c->out_depth, 1,
-                 e && e->scales ? scale + first : NULL, packed + (size_t)g * group_bytes);
+    if (!shorter)
+      fy_gemm_pack(ctx, type, filter + first, k, columns, c->out_depth, 1,
+                   (*out)->scale ? scale + first : NULL, packed + (size_t)g * group_bytes);
     if (has_bias) memcpy(bias + (size_t)(g * padded) * size, flat + first, (size_t)columns * size);
   }
   return FY_OK;
@@ -106,6 +120,10 @@ static void conv_needs(fy_kernel_ctx *ctx, fy_needs *out) {
       !fy_epilogue_fits(ctx, e, c.out_depth, m * c.out_depth))
     return;
   out->scratch += fy_scratch_line((size_t)c.filter_depth * size);
+  if (is_short(ctx, e, &c, type)) {
+    bytes = fy_winograd_packed_bytes(&c);
+    out->scratch += fy_scratch_line(fy_winograd_scratch(&c, ctx->threads));
+  }
   fy_pack_needs(ctx, 1, fy_epilogue_weights(e), weight_bytes(&c, type, bytes), out);
 }
 
@@ -156,12 +174,21 @@ static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
   fy_epilogue_clamp(e, &j.lo, &j.hi);
   j.finish = fy_epilogue_finish(e);
   j.finish_arg = e;
+  const bool shorter = is_short(ctx, e, &c, type);
+  void *scratch = NULL;
+  if (shorter) {
+    bytes = fy_winograd_packed_bytes(&c);
+    FY_TRY(fy_scratch(ctx, fy_winograd_scratch(&c, ctx->threads), &scratch, err));
+  }
   fy_packed *packed;
   FY_TRY(weights(ctx, e, &c, type, bytes, group_bytes, &packed, err));
   j.b = packed->data;
   j.bias = packed->bias;
   j.bias_step = padded_columns(&c, type);
-  run_groups(ctx, &j, c.groups, c.filter_depth, group_bytes, columns, size);
+  if (shorter)
+    fy_winograd_run(ctx, &j, filter->data, packed->scale, scratch);
+  else
+    run_groups(ctx, &j, c.groups, c.filter_depth, group_bytes, columns, size);
   fy_pack_release(ctx->site->fast_state, packed, true);
   return FY_OK;
 }
@@ -205,6 +232,8 @@ static fy_code conv_input(fy_kernel_ctx *ctx, fy_error *err) {
   void *memory;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
   if (!out->count) return FY_OK;
+  if (type == FY_GEMM_F32 && fy_conv_scatters(&c))
+    return fy_conv_scatter(ctx, &c, filter->data, grad->data, out->data, err);
   const size_t zero_bytes = ((size_t)deep * size + 63) & ~(size_t)63;
   const size_t turned_bytes = ((size_t)(k * wide) * size + 63) & ~(size_t)63;
   FY_TRY(fy_scratch(ctx, zero_bytes + turned_bytes + bytes, &memory, err));

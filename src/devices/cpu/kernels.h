@@ -23,6 +23,7 @@ typedef struct fy_packed {
   void *data;                       // 64-byte aligned
   struct fy_mempool *pool;          // where |data| is from; NULL: scratch of the call
   void *bias;                       // inside |data|, or NULL
+  void *scale;                      // the same
 } fy_packed;
 typedef struct fy_pack_cache {
   fy_mutex mu;
@@ -41,5 +42,13 @@ FY_MUST_CHECK fy_code fy_pack_acquire(fy_kernel_ctx *ctx, fy_pack_cache *cache, 
 void fy_pack_needs(const fy_kernel_ctx *ctx, int first, int n, size_t bytes, fy_needs *out);
 // |ok|: it was filled and may be kept.
 void fy_pack_release(fy_pack_cache *cache, fy_packed *packed, bool ok);
+
+struct fy_conv;
+// The gradient of a convolution's input by adding up what each pixel of the output's gradient gives
+// (kernel_conv_input.c): where that is less work than to gather it.
+bool fy_conv_scatters(const struct fy_conv *c);
+FY_MUST_CHECK fy_code fy_conv_scatter(fy_kernel_ctx *ctx, const struct fy_conv *c,
+                                      const float *filter, const float *grad, float *out,
+                                      fy_error *err);
 
 #endif

@@ -43,6 +43,9 @@ static inline vec_f64 fma_f64(vec_f64 a, vec_f64 b, vec_f64 c) {
 static inline bool any_i32(vec_i32 m) {
   return !_mm256_testz_si256((__m256i)m, (__m256i)m);
 }
+static inline vec_i32 more_i32(vec_i32 a, vec_i32 b) {
+  return (vec_i32)_mm256_max_epi32((__m256i)a, (__m256i)b);
+}
 // a < b ? a : b and a > b ? a : b, with b where they do not compare.
 static inline vec_f32 less_f32(vec_f32 a, vec_f32 b) {
   return (vec_f32)_mm256_min_ps((__m256)a, (__m256)b);

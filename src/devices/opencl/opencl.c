@@ -92,6 +92,9 @@ static void ocl_info(fy_device *d, fy_device_info *out) {
   out->link_bytes_per_s = o->unified ? 8e9 : 10e9;
   out->link_latency_ns = 20e3;
   out->launch_ns = o->is_cpu ? 30e3 : 8e3;
+  // The loader lists a machine's devices in the same order to every process.
+  snprintf(out->shared, sizeof out->shared, "opencl:%d:%016llx", o->number,
+           (unsigned long long)fy_hash64(o->name, strlen(o->name), 0));
 }
 
 // --- opening and closing ---
@@ -241,8 +244,8 @@ static uint64_t limit_of(const fy_options *options, const fy_ocl *o) {
   return limit;
 }
 
-static fy_code add_device(const fy_options *options, const fy_cl *cl, found f, fy_device_set *set,
-                          fy_error *err) {
+static fy_code add_device(const fy_options *options, const fy_cl *cl, found f, int number,
+                          fy_device_set *set, fy_error *err) {
   fy_device *d = fy_calloc(1, sizeof *d);
   fy_ocl *o = fy_calloc(1, sizeof *o);
   cl_device_type type = 0;
@@ -255,6 +258,7 @@ static fy_code add_device(const fy_options *options, const fy_cl *cl, found f, f
   o->device = d;
   o->platform = f.platform;
   o->id = f.id;
+  o->number = number;
   bool usable = ask_facts(o);
   (void)cl->GetDeviceInfo(f.id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
   if (!usable || !is_wanted(options, o, type)) {
@@ -300,7 +304,7 @@ static fy_code opencl_open(const fy_options *options, fy_device_set *set, fy_err
   for (int i = 0; i < n; i++) {
     if (options->gpu_devices >= 0 && count_gpus(set) >= options->gpu_devices) break;
     if (!is_visible(options, i)) continue;
-    FY_TRY(add_device(options, cl, all[i], set, err));
+    FY_TRY(add_device(options, cl, all[i], i, set, err));
   }
   return FY_OK;
 }

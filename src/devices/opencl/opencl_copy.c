@@ -130,6 +130,7 @@ static fy_code by_hand(fy_ocl *o, const piece *p, const fy_event *after, int num
   }
   cl_int code = n ? o->cl->WaitForEvents((cl_uint)n, wait) : CL_SUCCESS;
   fy_ocl_drop_events(o, wait, n);
+  if (n) fy_ocl_note_done(o);
   if (code) return fy_ocl_fail(o, "waiting for what a copy depends on", code, err);
   if (p->to_device)
     memcpy(view, p->host, p->bytes);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "memory/pool.h"
 
 static void note_failure(fy_ocl_queue *q, uint64_t seq) {
   q->failed[q->num_failed++ % 16] = seq;
@@ -41,6 +42,20 @@ static void retire(fy_ocl *o, fy_ocl_queue *q) {
     q->num--;
   }
   q->first = 0;
+}
+
+// Busy is the time from the first kernel that found the queue empty until it was seen empty again.
+static void note_idle(fy_ocl *o) {
+  if (!o->busy_from || o->queues[FY_QUEUE_COMPUTE].num) return;
+  fy_mempool_busy(o->device->memory, fy_now_ns() - o->busy_from);
+  o->busy_from = 0;
+}
+
+void fy_ocl_note_done(fy_ocl *o) {
+  fy_lock(&o->lock);
+  retire(o, &o->queues[FY_QUEUE_COMPUTE]);
+  note_idle(o);
+  fy_unlock(&o->lock);
 }
 
 static fy_ocl_work *find_work(fy_ocl_queue *q, uint64_t seq) {
@@ -90,6 +105,8 @@ fy_code fy_ocl_push(fy_ocl *o, fy_queue queue, cl_event event, const fy_ocl_rang
                     int num_ranges, fy_event *done, fy_error *err) {
   fy_ocl_queue *q = &o->queues[queue];
   retire(o, q);
+  if (queue == FY_QUEUE_COMPUTE) note_idle(o);
+  if (queue == FY_QUEUE_COMPUTE && !q->num) o->busy_from = fy_now_ns();
   if (q->first) {
     memmove(q->work, q->work + q->first, q->num * sizeof *q->work);
     q->first = 0;
@@ -155,6 +172,7 @@ int fy_ocl_wait(fy_device *d, const fy_event *e, fy_error *err) {
     (void)o->cl->GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
                               NULL);
     o->cl->ReleaseEvent(event);
+    if (e->queue == FY_QUEUE_COMPUTE) fy_ocl_note_done(o);
     if (code || status < 0) return (int)fy_ocl_fail(o, "running", status < 0 ? status : code, err);
   }
   return failed ? (int)fy_fail(err, FY_INTERNAL, "%s: work %llu of queue %d failed", d->name,

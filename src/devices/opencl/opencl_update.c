@@ -139,6 +139,7 @@ static fy_code run_locked(fy_ocl_call *c, update *u, fy_error *err) {
   fy_ocl_args_init(&a, c);
   for (int i = 0; i < u->step->vars; i++) {
     FY_TRY(fy_variable_settle(&c->ctx, u->vars[i], &u->garbage[i], err));
+    fy_variable_forget(u->vars[i]);
     fy_tensor *old = u->vars[i]->value;
     if (!fy_ocl_here(c, old)) return FY_OCL_DETOUR;
     if (!fy_tensor_is_exclusive(old))

@@ -3,8 +3,9 @@
 // have.
 //
 // Each device has three queues (compute, in, out), as GPUs have copy engines beside the compute
-// one. A piece of work starts when its queue is free and everything it waits for has happened, and
-// ends its cost later. Nothing else moves time, so the same program always gets the same timeline,
+// one. A piece of work starts when its queue is free, everything it waits for has happened and whoever
+// asks for it has seen what it waited for (base/vtime.h), and ends its cost later. Nothing else moves
+// time, so the same program always gets the same timeline,
 // whatever the machine: tests can compare exact numbers.
 
 #include <math.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/vtime.h"
 #include "devices/sim/sim_impl.h"
 
 fy_code fy_sim_ready(fy_sim *s, const fy_event *after, int n, int64_t *out_ready_ns,
@@ -54,6 +56,8 @@ static void log_entry(fy_sim *s, fy_queue queue, int64_t start, int64_t end, con
 
 void fy_sim_work(fy_sim *s, fy_queue queue, fy_sim *other, fy_queue other_queue, int64_t ready_ns,
                  double cost_ns, const char *name, uint64_t bytes, fy_event *done) {
+  const fy_vtime asked = fy_vtime_get();
+  if (asked.clock == s->clock->number && asked.ns > ready_ns) ready_ns = asked.ns;
   fy_lock(&s->clock->lock);
   fy_sim_queue *q = &s->queues[queue], *o = other ? &other->queues[other_queue] : NULL;
   int64_t start = ready_ns > q->free_at_ns ? ready_ns : q->free_at_ns;
@@ -78,7 +82,9 @@ int fy_sim_wait(fy_device *d, const fy_event *event, fy_error *err) {
   fy_sim *s = fy_sim_of(d);
   int64_t at;
   fy_code code = fy_sim_alive(s, err);
-  if (!code && event && event->device == d) code = fy_sim_ready(s, event, 1, &at, err);
+  if (code || !event || event->device != d) return (int)code;
+  code = fy_sim_ready(s, event, 1, &at, err);
+  if (!code) fy_vtime_wait(s->clock->number, at);
   return (int)code;
 }
 

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// rows_norm.c: layer normalisation of floats, the program over rows that models have most, in three
+// tight loops per row instead of fused code: a mean, the mean of squared differences, and the rest.
+// fy_norm_match() knows the forms in which frameworks write it; each is computed with exactly its own
+// steps, so that the result is that of the ops, bit for bit.
+
+#include <math.h>
+#include <string.h>
+
+#include "ops/rows.h"
+#include "ops/typed.h"
+
+#define BLOCK 2048  // as in reduce.c: straight sums up to here, then pairwise
+#define LANES 32
+
+typedef float floats8 __attribute__((vector_size(32)));
+
+// ---------------------------------------------------------------- loops
+// The sum of (x - mean)^2, in the order in which reduce.c adds a row.
+FY_CLONES static float squares(const float *x, float mean, int64_t n) {
+  if (n > BLOCK) {
+    const int64_t left = (n / 2 + BLOCK - 1) / BLOCK * BLOCK;
+    const float a = squares(x, mean, left), b = squares(x + left, mean, n - left);
+    return a + b;
+  }
+  const floats8 m = {mean, mean, mean, mean, mean, mean, mean, mean};
+  floats8 a = {0}, b = a, c = a, d = a, y;
+  int64_t i = 0;
+  for (; i + LANES <= n; i += LANES) {
+    memcpy(&y, x + i, sizeof y), y -= m, a += y * y;
+    memcpy(&y, x + i + 8, sizeof y), y -= m, b += y * y;
+    memcpy(&y, x + i + 16, sizeof y), y -= m, c += y * y;
+    memcpy(&y, x + i + 24, sizeof y), y -= m, d += y * y;
+  }
+  if (i < n) {
+    float rest[LANES] = {0};
+    for (int64_t k = i; k < n; k++) rest[k - i] = (x[k] - mean) * (x[k] - mean);
+    memcpy(&y, rest, sizeof y), a += y;
+    memcpy(&y, rest + 8, sizeof y), b += y;
+    memcpy(&y, rest + 16, sizeof y), c += y;
+    memcpy(&y, rest + 24, sizeof y), d += y;
+  }
+  a += c, b += d, a += b;
+  y = (floats8){a[4], a[5], a[6], a[7]}, a += y;
+  y = (floats8){a[2], a[3]}, a += y;
+  return a[0] + a[1];
+}
+
+// x * (r * g) + (b - mean * (r * g))
+FY_CLONES static void affine(const float *x, const float *g, const float *b, float mean, float r,
+                             float *out, int64_t n) {
+  FY_VECTOR for (int64_t i = 0; i < n; i++) {
+    const float s = r * g[i];
+    out[i] = x[i] * s + (b[i] - mean * s);
+  }
+}
+
+// (x - mean) * (r * g) + b
+FY_CLONES static void scaled(const float *x, const float *g, const float *b, float mean, float r,
+                             float *out, int64_t n) {
+  FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = (x[i] - mean) * (r * g[i]) + b[i];
+}
+
+// (x - mean) * r, or / r; then, where there are any, * g and + b
+#define STEPS(name, OP)                                                                           \
+  FY_CLONES static void name(const float *x, const float *g, const float *b, float mean, float r, \
+                             float *out, int64_t n) {                                             \
+    if (g && b)                                                                                   \
+      FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = ((x[i] - mean) OP r) * g[i] + b[i];      \
+    else if (g)                                                                                   \
+      FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = ((x[i] - mean) OP r) * g[i];             \
+    else if (b)                                                                                   \
+      FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = ((x[i] - mean) OP r) + b[i];             \
+    else                                                                                          \
+      FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = (x[i] - mean) OP r;                      \
+  }
+STEPS(times, *)
+STEPS(over, /)
+
+FY_CLONES static void roots(const float *in, float *out, int64_t n) {
+  FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = sqrtf(in[i]);
+}
+
+void fy_norm_rows(const fy_norm *f, const float *x, const float *gamma, const float *beta,
+                  int64_t n, int64_t rows, float *out) {
+  static void (*const ends[FY_NORM_FORMS])(const float *, const float *, const float *, float,
+                                           float, float *, int64_t) = {[FY_NORM_AFFINE] = affine,
+                                                                       [FY_NORM_SCALED] = scaled,
+                                                                       [FY_NORM_TIMES] = times,
+                                                                       [FY_NORM_OVER] = over};
+  float mean[64], root[64];
+  for (int64_t from = 0; from < rows; from += 64) {
+    const int64_t m = rows - from < 64 ? rows - from : 64;
+    const float *in = x + from * n;
+    fy_reduce_rows(FY_ROW_MEAN, FY_FLOAT, in, n, m, mean);
+    for (int64_t r = 0; r < m; r++)
+      root[r] = squares(in + r * n, mean[r], n) / (float)n + f->epsilon;
+    f->root(root, root, m);
+    for (int64_t r = 0; r < m; r++)
+      ends[f->form](in + r * n, gamma, beta, mean[r], root[r], out + (from + r) * n, n);
+  }
+}
+
+// ---------------------------------------------------------------- which programs
+typedef struct matcher {
+  const fy_rows_program *p;
+  uint32_t x, mean, root;  // values
+  uint64_t used[2];        // bit per operation
+} matcher;
+
+static bool is_const(const fy_rows_program *p, uint32_t v) {
+  return v >= p->num_inputs && v < p->num_inputs + p->num_consts;
+}
+
+static bool is_row(const fy_rows_program *p, uint32_t v) {
+  return v < p->num_inputs && p->kinds[v] == FY_ROWS_ROW;
+}
+
+// The operation that makes |v| if it is |op|, which then counts as understood.
+static const fy_rows_op *made_by(matcher *m, uint32_t v, uint32_t op) {
+  const uint32_t first = m->p->num_inputs + m->p->num_consts;
+  if (v == FY_FUSED_NONE || v < first || m->p->ops[v - first].op != op) return NULL;
+  m->used[(v - first) / 64] |= 1ull << (v - first) % 64;
+  return &m->p->ops[v - first];
+}
+
+// One operand of |o|, whose order says nothing, is |v|; |*other| is the other.
+static bool takes(const fy_rows_op *o, uint32_t v, uint32_t *other) {
+  if (!o || (o->a != v && o->b != v)) return false;
+  *other = o->a == v ? o->b : o->a;
+  return true;
+}
+
+// One operand of |o| is a row.
+static bool takes_row(const matcher *m, const fy_rows_op *o, uint32_t *row, uint32_t *other) {
+  if (!o || is_row(m->p, o->a) == is_row(m->p, o->b)) return false;
+  *row = is_row(m->p, o->a) ? o->a : o->b;
+  *other = *row == o->a ? o->b : o->a;
+  return true;
+}
+
+// |v| = x - mean
+static bool is_less(matcher *m, uint32_t v) {
+  const fy_rows_op *o = made_by(m, v, FY_EW_SUB);
+  return o && o->a == m->x && o->b == m->mean;
+}
+
+// |v| = root * row
+static bool is_scale(matcher *m, uint32_t v, uint32_t *row) {
+  return takes(made_by(m, v, FY_EW_MUL), m->root, row) && is_row(m->p, *row);
+}
+
+// |v| = beta - mean * scale, or what is the same, beta + (-mean) * scale
+static bool is_shift(matcher *m, uint32_t v, uint32_t scale, uint32_t *beta) {
+  uint32_t product, other;
+  const fy_rows_op *o = made_by(m, v, FY_EW_SUB);
+  if (o) {
+    *beta = o->a;
+    return is_row(m->p, o->a) && takes(made_by(m, o->b, FY_EW_MUL), m->mean, &other) &&
+           other == scale;
+  }
+  if (!takes_row(m, made_by(m, v, FY_EW_ADD), beta, &product) ||
+      !takes(made_by(m, product, FY_EW_MUL), scale, &other))
+    return false;
+  o = made_by(m, other, FY_EW_NEG);
+  return o && o->a == m->mean;
+}
+
+static bool match_affine(matcher *m, uint32_t last, fy_norm *out) {
+  const fy_rows_op *sum = made_by(m, last, FY_EW_ADD);
+  for (int side = 0; sum && side < 2; side++) {
+    const uint32_t product = side ? sum->b : sum->a, shift = side ? sum->a : sum->b;
+    uint32_t scale;
+    if (!takes(made_by(m, product, FY_EW_MUL), m->x, &scale) || !is_scale(m, scale, &out->gamma) ||
+        !is_shift(m, shift, scale, &out->beta))
+      continue;
+    out->form = FY_NORM_AFFINE;
+    return true;
+  }
+  return false;
+}
+
+static bool match_steps(matcher *m, uint32_t last, bool divides, fy_norm *out) {
+  uint32_t v = last, other;
+  if (takes_row(m, made_by(m, v, FY_EW_ADD), &out->beta, &other)) v = other;
+  const fy_rows_op *o = made_by(m, v, FY_EW_MUL);
+  if (o && out->beta != FY_FUSED_NONE && !divides) {
+    const bool left = is_less(m, o->a);
+    if ((left || is_less(m, o->b)) && is_scale(m, left ? o->b : o->a, &out->gamma)) {
+      out->form = FY_NORM_SCALED;
+      return true;
+    }
+  }
+  if (takes_row(m, o, &out->gamma, &other)) v = other;
+  if (divides) {
+    o = made_by(m, v, FY_EW_DIV);
+    out->form = FY_NORM_OVER;
+    return o && is_less(m, o->a) && o->b == m->root;
+  }
+  out->form = FY_NORM_TIMES;
+  return takes(made_by(m, v, FY_EW_MUL), m->root, &other) && is_less(m, other);
+}
+
+// Mean, mean of squares, epsilon, root; false if the program is about something else.
+static bool match_root(matcher *m, fy_norm *out, bool *divides) {
+  const fy_rows_program *p = m->p;
+  const uint32_t first = p->num_inputs + p->num_consts, mean = FY_ROWS_REDUCE + FY_ROW_MEAN;
+  uint32_t means[2] = {FY_FUSED_NONE, FY_FUSED_NONE}, other, root = FY_FUSED_NONE;
+  int n = 0;
+  for (uint32_t i = 0; i < p->num_ops; i++) {
+    if (p->ops[i].op == mean && n < 2) means[n++] = first + i;
+    if (p->ops[i].op == FY_EW_RSQRT || p->ops[i].op == FY_EW_SQRT) root = first + i;
+  }
+  if (n != 2 || root == FY_FUSED_NONE) return false;
+  m->mean = means[0];
+  m->x = made_by(m, means[0], mean)->a;
+  const uint32_t square = made_by(m, means[1], mean)->a;
+  const fy_rows_op *o = made_by(m, square, FY_EW_SQDIFF);
+  if (!takes(o, m->x, &other) || other != m->mean) {
+    o = made_by(m, square, FY_EW_SQUARE);
+    if (!o || !is_less(m, o->a)) return false;
+  }
+  *divides = !made_by(m, root, FY_EW_RSQRT);
+  o = made_by(m, root, *divides ? FY_EW_SQRT : FY_EW_RSQRT);
+  if (!takes(made_by(m, o->a, FY_EW_ADD), means[1], &other) || !is_const(p, other)) return false;
+  memcpy(&out->epsilon, &p->consts[other - p->num_inputs], sizeof out->epsilon);
+  m->root = root;
+  out->x = m->x;
+  return m->x < p->num_inputs && p->kinds[m->x] == FY_ROWS_WIDE;
+}
+
+bool fy_norm_match(const fy_rows_program *p, fy_norm *out) {
+  const uint32_t last = p->num_inputs + p->num_consts + p->num_ops - 1;
+  matcher m = {.p = p};
+  bool divides;
+  *out = (fy_norm){.gamma = FY_FUSED_NONE, .beta = FY_FUSED_NONE};
+  if (p->num_ops > 64 || !match_root(&m, out, &divides)) return false;
+  const matcher start = m;
+  if (divides || !match_affine(&m, last, out)) {
+    m = start;
+    out->gamma = out->beta = FY_FUSED_NONE;
+    if (!match_steps(&m, last, divides, out)) return false;
+  }
+  out->root = divides ? roots : fy_lanes_best()->unary_f32[FY_EW_RSQRT];
+  const uint64_t all = p->num_ops == 64 ? ~0ull : (1ull << p->num_ops) - 1;
+  return out->root && m.used[0] == all;  // else it computes more than this
+}
