@@ -360,7 +360,7 @@ def old_ops():
                       "pack": r.Pack(values=[x, x]), "g": r.Gather(params=x, indices=[1, 0]),
                       "mpv2": r.MaxPoolV2(input=x, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME"), "rev": r.Reverse(tensor=x, dims=[False, True, False, False]), "inv": r.Inv(x=x + 9.), "fl": r.FloorDiv(x=x, y=.3), "div": r.Div(x=x, y=3.), "rd": r.RealDiv(x=x, y=3.), "b2s": r.BatchToSpace(input=tf.tile(x, [2, 1, 1, 1]), crops=[[0, 0], [0, 0]], block_size=2),
                       "am": r.ArgMax(input=x, dimension=3, output_type=tf.int32), "fb": r.FusedBatchNorm(x=x, scale=[1., 1.], offset=[0., 0.], mean=[], variance=[])[0], "uniq": r.ListDiff(x=[1, 2, 3], y=[2])[0], "bias": r.BiasAddV1(value=x, bias=[1., 2.]), "adj": r.AdjustContrastv2(images=x, contrast_factor=2.),
-                      "rb": r.ResizeBilinear(images=x, size=[7, 3], half_pixel_centers=True), "s2d": r.SpaceToDepth(input=x, block_size=2), "tk": r.TopK(input=x, k=1)[0], "sm": r.SparseToDense(sparse_indices=[1, 3], output_shape=[5], sparse_values=[2., 3.], default_value=0.), "l2": r.L2Loss(t=x), "ew": r.Softsign(features=x)}
+                      "rb": r.ResizeBilinear(images=x, size=[7, 3], half_pixel_centers=True), "s2d": r.SpaceToDepth(input=x, block_size=2), "sm": r.SparseToDense(sparse_indices=[1, 3], output_shape=[5], sparse_values=[2., 3.], default_value=0.), "l2": r.L2Loss(t=x), "ew": r.Softsign(features=x)}
 
 
 t1("old_ops", old_ops, lambda: {"x": normal(2, 4, 4, 2)})

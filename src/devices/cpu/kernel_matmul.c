@@ -199,19 +199,24 @@ static fy_code finish_rows(fy_kernel_ctx *ctx, const fy_epilogue *e, fy_gemm_typ
   return FY_OK;
 }
 
-// B packed, its bias after it.
+// B packed, or the room for it, its bias after it.
 static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const shape *s, fy_gemm_type type,
-                       size_t bytes, fy_packed **out, fy_error *err) {
+                       size_t bytes, fy_gemm_job *j, fy_packed **out, fy_error *err) {
   const size_t size = fy_gemm_size(type);
   const int64_t panel = fy_gemm_best()->columns[type], padded = (s->n + panel - 1) / panel * panel;
   bool fresh;
   FY_TRY(fy_pack_acquire(ctx, ctx->site->fast_state, 1, fy_epilogue_weights(e),
                          bytes + (size_t)(padded + s->n) * size, out, &fresh, err));
-  if (!fresh) return FY_OK;
-  char *bias = (char *)(*out)->data + bytes, *scale = bias + (size_t)padded * size;
-  if (fy_epilogue_fold(ctx, e, type, s->n, padded, scale, bias)) (*out)->bias = bias;
-  fy_gemm_pack(ctx, type, ctx->in[1]->data, s->k, s->n, s->tb ? 1 : s->n, s->tb ? s->k : 1,
-               e && e->scales ? scale : NULL, (*out)->data);
+  j->b = (*out)->data;
+  if (fresh) {
+    char *bias = (char *)(*out)->data + bytes, *scale = bias + (size_t)padded * size;
+    if (fy_epilogue_fold(ctx, e, type, s->n, padded, scale, bias)) (*out)->bias = bias;
+    j->raw = ctx->in[1]->data;
+    j->raw_scale = e && e->scales ? scale : NULL;
+    j->raw_step_k = s->tb ? 1 : s->n;
+    j->raw_step_n = s->tb ? s->k : 1;
+  }
+  j->bias = (*out)->bias;
   return FY_OK;
 }
 
@@ -282,9 +287,7 @@ static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   size_t bytes;
   fy_packed *packed;
   if (!fy_gemm_packed_bytes(type, s.k, s.n, 1, &bytes)) return reference(ctx, err);
-  FY_TRY(weights(ctx, e, &s, type, bytes, &packed, err));
-  j.b = packed->data;
-  j.bias = packed->bias;
+  FY_TRY(weights(ctx, e, &s, type, bytes, &j, &packed, err));
   fy_gemm_run(ctx, &j);
   fy_pack_release(ctx->site->fast_state, packed, true);
   return FY_OK;
@@ -419,8 +422,7 @@ static fy_code one_b(fy_kernel_ctx *ctx, const shape *s, fy_gemm_type type, fy_t
   fy_packed *packed;
   size_t bytes;
   if (!fy_gemm_packed_bytes(type, s->k, s->n, 1, &bytes)) return reference(ctx, err);
-  FY_TRY(weights(ctx, NULL, s, type, bytes, &packed, err));
-  j.b = packed->data;
+  FY_TRY(weights(ctx, NULL, s, type, bytes, &j, &packed, err));
   fy_gemm_run(ctx, &j);
   fy_pack_release(ctx->site->fast_state, packed, true);
   return FY_OK;
