@@ -258,8 +258,19 @@ def resample(r, t, dims, special):
 
 
 # ---------------------------------------------------------------- changes
+SIZES_OF_DIMS = [0, 1, 1, 2, 2, 3, 3, 4, 5, 5, 7, 8, 9, 13, 17, 33]
+MOST = 4096  # elements of a tensor
+
+
+def large():
+    """From now on tensors that kernels split over threads and into blocks."""
+    global SIZES_OF_DIMS, MOST
+    SIZES_OF_DIMS = [1, 2, 3, 5, 16, 31, 32, 33, 64, 65, 100, 127, 128, 129, 200, 256, 257, 500, 512, 1000, 1025]
+    MOST = 1 << 19
+
+
 def small_dim(r):
-    return int(r.choice([0, 1, 1, 2, 2, 3, 3, 4, 5, 5, 7, 8, 9, 13, 17, 33]))
+    return int(r.choice(SIZES_OF_DIMS))
 
 
 def rename_dim(r, case, spec):
@@ -270,7 +281,7 @@ def rename_dim(r, case, spec):
     follow = r.rand() < .6
     for i, t in enumerate(case["inputs"]):
         dims = tuple(new if d == old else d for d in t[1])
-        if int(np.prod(dims)) > 4096:
+        if int(np.prod(dims)) > MOST:
             return False
         a = resample(r, t, dims, 0)
         if follow and t[0] in ("int32", "int64") and i >= case["vars"] and len(dims) <= 1 and a.size:
@@ -317,7 +328,7 @@ def change_shape(r, case, spec):
         dims[r.randint(len(dims))] = small_dim(r)
     else:
         dims = [small_dim(r) for _ in range(r.randint(0, 5))]
-    if int(np.prod(dims)) > 4096:
+    if int(np.prod(dims)) > MOST:
         return False
     case["inputs"][i] = from_array(t[0], resample(r, t, dims, 0))
     return True
@@ -333,7 +344,7 @@ def all_ranks(r, case, spec):
     for i, t in enumerate(case["inputs"]):
         if len(t[1]) == rank:
             dims = ((n,) + t[1]) if more else t[1][1:]
-            if int(np.prod(dims)) > 4096:
+            if int(np.prod(dims)) > MOST:
                 return False
             case["inputs"][i] = from_array(t[0], resample(r, t, dims, 0))
     return True
@@ -540,7 +551,7 @@ def generate(r, spec, graph=False):
                     return None
             case["attrs"][name] = (kind, v)
     base = [small_dim(r) for _ in range(r.choice([0, 1, 1, 2, 2, 3, 4, 5, 6]))]
-    while int(np.prod(base)) > 2000:
+    while int(np.prod(base)) > MOST // 2:
         base.pop()
     style = r.rand()
     for name, kind in spec.inputs:

@@ -3,7 +3,7 @@
 """Calls ops at random in TensorFlow and in Ferry, and tells where the two differ.
 
   /opt/tfvenv/bin/python tools/fuzz_ops.py [--ops REGEX] [--seconds N] [--calls N] [--seed N]
-      [--save FILE] [--shapes] [--session] [--spoil] [--text] [--first FILE] [--replay FILE] [--goldens FILE]
+      [--save FILE] [--shapes] [--session] [--large] [--spoil] [--text] [--first FILE] [--replay FILE] [--goldens FILE]
 
 Needs a Python with TensorFlow 2.21 and a built build/lib/libtensorflow.so.2 (FERRY_LIB for another).
 Each call runs in both libraries through the C API (tools/fuzz_driver.py, a child process each, which
@@ -164,7 +164,7 @@ class Child:
             data += part
         return data
 
-    def receive(self, seconds=20):
+    def receive(self, seconds=60):
         deadline = time.time() + seconds
         head = self.fetch(4, deadline)
         body = self.fetch(struct.unpack("<I", head)[0], deadline) if head else head
@@ -581,13 +581,17 @@ def main():
     p.add_argument("--save", help="append each kind of difference here")
     p.add_argument("--shapes", action="store_true", help="shape inference instead of calls")
     p.add_argument("--session", action="store_true", help="in a session, inputs constant or fed")
+    p.add_argument("--large", action="store_true", help="tensors of up to half a million elements")
     p.add_argument("--spoil", action="store_true", help="calls that do not fit the signature")
     p.add_argument("--text", action="store_true", help="error messages must agree, too")
     p.add_argument("--first", help="file whose ops go first")
     p.add_argument("--goldens", help="append calls on which both agree here")
     p.add_argument("--per-op", type=int, default=1, help="so many for each op, outcome and first type")
     p.add_argument("--replay", help="run the cases of this file")
-    fuzzer = Fuzzer(p.parse_args())
+    options = p.parse_args()
+    if options.large:
+        cases.large()
+    fuzzer = Fuzzer(options)
     try:
         fuzzer.run()
     finally:

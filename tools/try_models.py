@@ -3,10 +3,12 @@
 """Models that Ferry has not seen: many small ones of every kind (tools/models/) are exported by the real TensorFlow and
 Keras, run by both with the same inputs, and compared. Nothing is kept.
 
-  /opt/tfvenv/bin/python tools/try_models.py [--modes cpu,auto,…] [--dir /tmp/try_models] [--list] [--cli] [NAME ...]
+  /opt/tfvenv/bin/python tools/try_models.py [--modes cpu,auto,…] [--dir /tmp/try_models] [--list] [--cli] [--freeze]
+      [NAME ...]
 
 NAME may be a part of a name. One line per model; exit code 1 if any differs. Ferry is called through the C API
-(tools/model_driver.py; --cli: also through `ferry run`) in each of the modes:
+(tools/model_driver.py; --cli: also through `ferry run`; --freeze: TensorFlow runs what `ferry freeze` made of it) in
+each of the modes:
   cpu    as usual                          plain   without optimisation
   auto   CPU and a simulated GPU           tf      the same, placed by TensorFlow's rules
   gpu    every node asks for the GPU       mix     nodes ask for CPU and GPU in turn (both with soft placement)
@@ -24,6 +26,7 @@ import numpy as np  # noqa: E402
 from fuzz_driver import DTYPES  # noqa: E402
 from models import functions, functions_more, graphs_tf1, keras_layers, keras_more, tf1_more, training  # noqa: E402,F401
 from models.common import keras, makers, path_of, place, tf, tf1  # noqa: E402
+from google.protobuf import text_format  # noqa: E402
 from tensorflow.core.protobuf import saved_model_pb2  # noqa: E402
 
 # What cannot run yet, and why. The list only shrinks.
@@ -122,8 +125,12 @@ def ask(name, path, mode):
     """A copy of the model whose nodes ask for devices."""
     shutil.rmtree(path, ignore_errors=True)
     shutil.copytree(path_of(name), path)
-    pb = os.path.join(path, "saved_model.pb")
-    m = saved_model_pb2.SavedModel.FromString(open(pb, "rb").read())
+    pb, text = os.path.join(path, "saved_model.pb"), os.path.join(path, "saved_model.pbtxt")
+    if os.path.exists(text):
+        m = text_format.Parse(open(text).read(), saved_model_pb2.SavedModel())
+        os.remove(text)
+    else:
+        m = saved_model_pb2.SavedModel.FromString(open(pb, "rb").read())
     turn = 0
     for meta in m.meta_graphs:
         for nodes in [meta.graph_def.node] + [f.node_def for f in meta.graph_def.library.function]:
@@ -150,13 +157,29 @@ def cli(binary, name, i, sig, feeds):
     return dict(np.load(dst, allow_pickle=True))
 
 
+def frozen(binary, name, sig, tags, job):
+    """The first run of a signature that `ferry freeze` made one graph of, by TensorFlow. None: it says why it cannot."""
+    out = path_of(name) + ".frozen.pb"
+    r = subprocess.run([binary, "freeze", path_of(name), "--signature", sig, "--tags", ",".join(tags), "--output", out],
+                       capture_output=True, text=True, timeout=300)
+    if r.returncode:
+        if "cannot be frozen" in r.stderr:
+            return None
+        raise RuntimeError(r.stderr.strip() if r.returncode > 0 else "signal %d" % -r.returncode)
+    want, fd = job
+    d = tf1.GraphDef.FromString(open(out, "rb").read())
+    g = tf1.Graph()
+    with g.as_default(), tf1.Session(graph=g) as s:
+        tf1.import_graph_def(d, name="")
+        return s.run(want, fd)
+
+
 def compare(want, got, tolerance):
     worst = 0.
     for k, w in want.items():
         if k not in got:
             return None, "no output %s (has %s)" % (k, sorted(got))
-        g = got[k]
-        w = np.asarray(w)
+        g, w = np.asarray(got[k]), np.asarray(w)
         if w.dtype.kind in "OSU":
             a = [bytes_of(x).rstrip(b"\0") for x in w.ravel().tolist()]
             b = [bytes_of(x).rstrip(b"\0") for x in g.ravel().tolist()]
@@ -203,7 +226,7 @@ def attempt(name, a):
         return "skip", "TensorFlow itself: %s" % str(e).split("\n")[0][:160]
     tolerance = max([v for k, v in LOOSE.items() if k in name] + [1e-4])
     worst, problems = 0., []
-    for mode in a.modes.split(","):
+    for mode in a.modes.split(",") if a.modes else []:
         path = path_of(name)
         if mode in ("gpu", "mix"):
             path += "." + mode
@@ -232,6 +255,14 @@ def attempt(name, a):
                 problems.append("ferry run: " + why)
         except Exception as e:  # noqa: BLE001
             problems.append("ferry run: " + str(e)[:500])
+    if a.freeze:
+        try:
+            got = frozen(a.ferry, name, runs[0][0], tags, jobs[0])
+            off, why = compare(want[0], got, tolerance) if got is not None else (0, "")
+            if off is None:
+                problems.append("ferry freeze: " + why)
+        except Exception as e:  # noqa: BLE001
+            problems.append("ferry freeze: " + str(e)[:500])
     return ("BAD", "\n      ".join(problems)) if problems else ("ok", "%.2g" % worst)
 
 
@@ -241,6 +272,7 @@ def main():
     p.add_argument("--dir", default=place["dir"])
     p.add_argument("--modes", default=",".join(MODES))
     p.add_argument("--cli", action="store_true")
+    p.add_argument("--freeze", action="store_true")
     p.add_argument("--list", action="store_true")
     p.add_argument("--keep", action="store_true")
     p.add_argument("names", nargs="*")
@@ -254,7 +286,7 @@ def main():
     bad = 0
     for n in names:
         state, text = attempt(n, a)
-        if n in KNOWN:
+        if n in KNOWN and a.modes:
             state, text = ("known", KNOWN[n]) if state == "BAD" else ("BAD", "runs now: take it off KNOWN")
         bad += state == "BAD"
         print("%-5s %-28s %s" % (state, n, text), flush=True)

@@ -25,7 +25,7 @@ int ferry_graph_new(ferry_runtime *rt, ferry_graph **out, ferry_error *err) {
   return fy_ferry_end(*out ? FY_OK : fy_fail_oom(&e, sizeof(fy_graph)), &e, err);
 }
 
-static fy_code parse(const void *bytes, size_t n, fy_graph **out, fy_error *err) {
+static fy_code parse(const void *bytes, size_t n, bool consume, fy_graph **out, fy_error *err) {
   fy_arena arena;
   ProtobufCMessage *def;
   fy_arena_init(&arena);
@@ -35,7 +35,7 @@ static fy_code parse(const void *bytes, size_t n, fy_graph **out, fy_error *err)
     code =
         fy_wire_parse_either(&tensorflow__graph_def__descriptor, bytes, n, &arena, &def, NULL, err);
   if (!code) {
-    fy_import_options options = {0};
+    const fy_import_options options = {.consume = consume};
     fy_lock(&g->lock);
     code =
         fy_graph_import(g, (const Tensorflow__GraphDef *)(void *)def, &options, &arena, NULL, err);
@@ -53,7 +53,7 @@ int ferry_graph_parse(ferry_runtime *rt, const void *bytes, size_t n, ferry_grap
   fy_graph *g;
   (void)rt;
   fy_error_init(&e);
-  fy_code code = parse(bytes, n, &g, &e);
+  fy_code code = parse(bytes, n, false, &g, &e);
   *out = (ferry_graph *)g;
   return fy_ferry_end(code, &e, err);
 }
@@ -68,7 +68,7 @@ int ferry_graph_load(ferry_runtime *rt, const char *path, ferry_graph **out, fer
   *out = NULL;
   fy_code code = fy_wire_file_load(path, MAX_GRAPH_BYTES, &bytes, &n, &e);
   if (!code) {
-    code = parse(bytes, n, &g, &e);
+    code = parse(bytes, n, true, &g, &e);
     if (code) fy_error_prepend(&e, "%s: ", path);
   }
   fy_free(bytes);

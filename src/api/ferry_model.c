@@ -213,7 +213,8 @@ static fy_code start(ferry_model *m, ferry_runtime *rt, const fy_model_file *f, 
   int n = 0;
   fy_arena_init(&scratch);
   fy_lock(&m->graph->lock);
-  fy_code code = fy_graph_import(m->graph, f->graph, NULL, &scratch, NULL, err);
+  static const fy_import_options options = {.consume = true};  // |f| is closed after this
+  fy_code code = fy_graph_import(m->graph, f->graph, &options, &scratch, NULL, err);
   if (!code && f->saved.meta)
     code = fy_saved_model_steps(&f->saved, m->graph, &scratch, steps, &n, err);
   if (!code && f->saved.meta) code = read_signatures(m, f->saved.meta, err);

@@ -145,22 +145,27 @@ static fy_code resolve_inputs(call *c, int index, int n, const char *const *name
     FY_TRY(check_input(s, &s->inputs[k], fy_ferry_tensor(inputs[i]), err));
     FY_TRY(add_feed(c, &s->inputs[k], fy_ferry_tensor(inputs[i]), err));
   }
+  fy_str want;
+  fy_str_init(&want);
   for (int k = 0; k < s->num_inputs; k++) {
     if (given[k] || strcmp(s->name, "default") == 0) continue;  // a graph may not need them all
     fy_tensor *t = c->m->defaults[index] ? c->m->defaults[index][k] : NULL;
     if (t) {
-      FY_TRY(add_feed(c, &s->inputs[k], t, err));
-      continue;
+      const fy_code code = add_feed(c, &s->inputs[k], t, err);
+      if (!code) continue;
+      fy_str_free(&want);
+      return code;
     }
-    fy_str want;
-    fy_str_init(&want);
+    if (want.len) fy_str_add(&want, ", ");
     describe(&want, &s->inputs[k]);
-    fy_fail(err, FY_INVALID_ARGUMENT, "signature '%s' also needs its input %s", s->name,
-            fy_str_text(&want));
-    fy_str_free(&want);
-    return FY_INVALID_ARGUMENT;
   }
-  return FY_OK;
+  const fy_code code =
+      want.len ? fy_fail(err, FY_INVALID_ARGUMENT, "signature '%s' %sneeds its input%s %s", s->name,
+                         n ? "also " : "", strstr(fy_str_text(&want), ", '") ? "s" : "",
+                         fy_str_text(&want))
+               : FY_OK;
+  fy_str_free(&want);
+  return code;
 }
 
 static fy_code resolve_outputs(call *c, int n, const char *const *names, fy_error *err) {

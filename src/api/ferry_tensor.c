@@ -134,6 +134,18 @@ void *ferry_tensor_data(ferry_tensor *t) {
   return fy_ferry_tensor(t)->data;
 }
 
+// TensorFlow prints no complex numbers; a reader of results wants them, as Python writes them.
+static void print_complex(fy_str *out, const fy_tensor *t, int64_t limit) {
+  for (int64_t i = 0; i < t->count && i < limit; i++) {
+    const bool wide = t->dtype == FY_COMPLEX128;
+    const double *d = (const double *)t->data + 2 * i;
+    const float *f = (const float *)t->data + 2 * i;
+    fy_str_printf(out, "%s%.*g%+.*gj", i ? " " : "", wide ? 17 : 9, wide ? d[0] : (double)f[0],
+                  wide ? 17 : 9, wide ? d[1] : (double)f[1]);
+  }
+  if (t->count > limit) fy_str_add(out, "...");
+}
+
 int ferry_tensor_text(const ferry_tensor *t, int64_t limit, char **out) {
   const fy_tensor *x = fy_ferry_tensor(t);
   fy_str s;
@@ -141,6 +153,9 @@ int ferry_tensor_text(const ferry_tensor *t, int64_t limit, char **out) {
   fy_str_add(&s, fy_dtype_name(x->dtype));
   fy_shape_print(&s, x->rank, x->dims);
   fy_str_addc(&s, ' ');
-  fy_tensor_print(&s, x, limit);
+  if (fy_dtype_is_complex(x->dtype) && !x->device)
+    print_complex(&s, x, limit);
+  else
+    fy_tensor_print(&s, x, limit);
   return (int)fy_ferry_text(&s, out, NULL);
 }

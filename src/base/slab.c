@@ -149,6 +149,13 @@ bool fy_pages_to_file(void *data, size_t bytes, const volatile bool *stop) {
   return ok;
 }
 
+void fy_pages_drop(const void *data, size_t bytes) {
+  const uintptr_t begin = ((uintptr_t)data + PAGE - 1) & ~(PAGE - 1),
+                  end = ((uintptr_t)data + bytes) & ~(PAGE - 1);
+  if (end > begin && sysconf(_SC_PAGESIZE) == (long)PAGE)
+    (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
 bool fy_slab_to_file(fy_slab_piece *p, const volatile bool *stop) {
   return fy_pages_to_file(p->data, p->bytes, stop);
 }

@@ -25,5 +25,7 @@ void fy_slab_free(fy_slab_piece *p);
 bool fy_slab_to_file(fy_slab_piece *p, const volatile bool *stop);
 // The same for the whole pages of |data| .. + |bytes| in any private mapping.
 bool fy_pages_to_file(void *data, size_t bytes, const volatile bool *stop);
+// The whole pages of |data| .. + |bytes| in memory of malloc are given back; they read as zeros.
+void fy_pages_drop(const void *data, size_t bytes);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "execute/callable.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -54,6 +55,7 @@ struct fy_callables {
   size_t n, cap;
   fy_arena arena;
   fy_counters counters;
+  atomic_bool flat_errors;  // of a session, see flatten_errors
 };
 
 // ------------------------------------------------------------------ one callable
@@ -238,6 +240,21 @@ static fy_code distrust_handles(fy_graph *copy, fy_error *err) {
   return FY_OK;
 }
 
+#define MIN_INLINING_NODES 4  // TensorFlow's optimizer leaves smaller graphs alone
+
+// A session of TensorFlow inlines what it calls and lowers its control flow unless the graph is tiny:
+// errors then name the innermost function and nothing around it.
+static void flatten_errors(const fy_callable *c, fy_graph *copy) {
+  if (!c->callables) return;
+  if (!c->results_anywhere) {
+    size_t nodes = 0;
+    for (size_t i = 0; i < c->graph->num_nodes; i++) nodes += c->graph->nodes[i] != NULL;
+    atomic_store_explicit(&c->callables->flat_errors, nodes >= MIN_INLINING_NODES,
+                          memory_order_relaxed);
+  }
+  copy->flat_errors = atomic_load_explicit(&c->callables->flat_errors, memory_order_relaxed);
+}
+
 // Compiles for these shapes (NULL or rank -1: unknown). Called under c->lock.
 static fy_code compile(fy_callable *c, const fy_pshape *shapes, const int *spaces,
                        const char *stop_after, fy_str *log, fy_program **out, fy_error *err) {
@@ -248,6 +265,7 @@ static fy_code compile(fy_callable *c, const fy_pshape *shapes, const int *space
                                      c->targets, c->num_targets, &copy, &map, err);
   fy_code adopted =
       code ? FY_OK : fy_adopt_colocations(c->graph, copy, c->options->soft_placement, err);
+  if (!code) flatten_errors(c, copy);
   fy_unlock(&c->graph->lock);
   if (!code && !adopted && c->distrust) adopted = distrust_handles(copy, err);
   if (adopted) fy_graph_free(copy);
@@ -526,6 +544,7 @@ fy_code fy_callables_get(fy_callables *c, fy_view name, const fy_attrs *attrs,
   if (!e.name) code = fy_fail_oom(err, name.n);
   if (!code) code = fy_attrs_copy(&e.attrs, attrs, &c->arena, err);
   if (!code) code = fy_function_instantiate(c->lib, f, attrs, &body, err);
+  if (!code) body->body_of = e.name;
   if (!code && (code = from_body(c, body, device, &e.callable, err))) fy_graph_free(body);
   if (!code) {
     c->items[c->n++] = e;

@@ -564,6 +564,8 @@ static fy_code new_frames(builder *b, fy_error *err) {
   fy_funclib_unref(f->graph->functions);
   f->graph->functions = fy_funclib_ref(b->g->functions);
   f->graph->producer = b->g->producer;
+  f->graph->body_of = b->g->body_of;
+  f->graph->flat_errors = b->g->flat_errors;
   f->graph->min_consumer = b->g->min_consumer;
   return FY_OK;
 }

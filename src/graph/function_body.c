@@ -403,6 +403,7 @@ static fy_code build(body *b, fy_error *err) {
 }
 
 static void mark_must_run(const body *b, fy_graph *g) {
+  bool effects = false;
   for (size_t i = 0; i < b->def->n_control_ret; i++) {
     const char *name = b->def->control_ret[i]->value;
     fy_node *n = name ? fy_graph_find(g, name) : NULL;
@@ -411,8 +412,12 @@ static void mark_must_run(const body *b, fy_graph *g) {
   for (size_t i = 0; i < g->num_nodes; i++) {
     fy_node *n = g->nodes[i];
     bool plain = !strcmp(n->op_name, "_Arg") || !strcmp(n->op_name, "_Retval");
-    if (!plain && (n->spec->flags & FY_SPEC_STATEFUL)) n->user_flags |= FY_NODE_MUST_RUN;
+    if (plain || !(n->spec->flags & FY_SPEC_STATEFUL)) continue;
+    n->user_flags |= FY_NODE_MUST_RUN;
+    effects = true;
   }
+  // TensorFlow inlines no body whose effects its control outputs do not name.
+  g->flat_errors = !effects || b->def->n_control_ret > 0;
 }
 
 fy_code fy_function_instantiate(fy_funclib *lib, const fy_function *f, const fy_attrs *attrs,

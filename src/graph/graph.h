@@ -89,6 +89,11 @@ struct fy_graph {
   uint64_t edits;    // grows when an existing node is changed: compiled programs are stale
   int refs;          // graph + sessions using it (api/)
   const struct fy_graph_loop *loop;  // api/: the graph is part of a loop being built, or NULL
+  // How errors name nodes (execute/run.c): the function whose body this is, or NULL; and whether
+  // TensorFlow would have inlined everything, so that only the innermost function is told (of a
+  // fresh body: whether it would inline that).
+  const char *body_of;
+  bool flat_errors;
 };
 
 // ---- making graphs (graph.c)
@@ -189,8 +194,6 @@ struct fy_function {
   bool stateful;
   uint64_t serial;  // when it came into the library
 };
-// fy_function_instantiate sets |mark| of nodes that the function's control outputs name to this.
-#define FY_NODE_CONTROL_RET 0xC0u
 struct fy_funclib {
   int refs;  // shared by clones of a graph
   fy_mutex lock;

@@ -24,6 +24,7 @@ typedef struct fy_import_options {
   const char *default_device;  // for nodes that name none; NULL = none
   bool uniquify_names, uniquify_prefix;
   bool skip_colocation_check;
+  bool consume;        // nobody reads the constants of the message again: their memory may go
   bool function_body;  // names and _output_shapes are not checked, versions do not matter
   const fy_import_map *maps;
   size_t num_maps;

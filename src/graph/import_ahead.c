@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/slab.h"
 #include "base/thread.h"
 #include "graph/import_internal.h"
 
@@ -17,6 +18,7 @@ typedef struct ahead {
   const Tensorflow__TensorProto **protos;
   fy_tensor **tensors;
   size_t n;
+  bool consume;
   atomic_size_t next;
 } ahead;
 
@@ -34,16 +36,21 @@ static const Tensorflow__TensorProto *large_value(const Tensorflow__NodeDef *n) 
 
 static void *work(void *arg) {
   ahead *a = arg;
-  for (size_t i; (i = atomic_fetch_add(&a->next, 1)) < a->n;)
-    if (fy_wire_tensor_read(a->protos[i], NULL, &a->tensors[i], NULL)) a->tensors[i] = NULL;
+  for (size_t i; (i = atomic_fetch_add(&a->next, 1)) < a->n;) {
+    const ProtobufCBinaryData *from = &a->protos[i]->tensor_content;
+    if (fy_wire_tensor_read(a->protos[i], NULL, &a->tensors[i], NULL))
+      a->tensors[i] = NULL;
+    else if (a->consume)  // else every constant is there twice until the file's bytes are let go
+      fy_pages_drop(from->data, from->len);
+  }
   return NULL;
 }
 
 fy_code fy_import_ahead(fy_import *im, fy_error *err) {
-  ahead a = {0};
+  ahead a = {.consume = im->options->consume};
   size_t bytes = 0, n = 0;
   int threads = fy_cpu_count() < MAX_THREADS ? fy_cpu_count() : MAX_THREADS;
-  for (size_t i = 0; threads > 1 && i < im->def->n_node; i++) {
+  for (size_t i = 0; (threads > 1 || a.consume) && i < im->def->n_node; i++) {
     const Tensorflow__TensorProto *p = large_value(im->def->node[i]);
     n += p != NULL;
     bytes += p ? p->tensor_content.len : 0;

@@ -166,6 +166,8 @@ fy_code fy_graph_prune_copy(fy_graph *g, const fy_output *feeds, int num_feeds,
   fy_map_init(&p.to->name_counts);
   p.to->refs = 1;
   p.to->producer = g->producer;
+  p.to->body_of = g->body_of;
+  p.to->flat_errors = g->flat_errors;
   p.to->min_consumer = g->min_consumer;
   p.copy_of = fy_arena_array(&p.to->arena, g->num_nodes + 1, sizeof *p.copy_of);
   p.arg_of = fy_arena_array(&p.to->arena, (size_t)num_feeds + 1, sizeof *p.arg_of);

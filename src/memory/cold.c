@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cold.c: one thread that lives as long as there is something to move (cold.h). It begins a moment
-// after the last offer, so that the first run is not disturbed and a short process never pays.
+// after the last offer, so that the first run is not disturbed and a short process never pays; unless
+// much has come together, which would be in memory twice meanwhile.
 
 #include "memory/cold.h"
 
@@ -12,12 +13,13 @@
 #include "base/slab.h"
 #include "base/thread.h"
 
-#define MOMENT_NS ((int64_t)100 * 1000 * 1000)
+#define MOMENT_NS     ((int64_t)100 * 1000 * 1000)
+#define BACKLOG_BYTES ((size_t)64 << 20)  // more than this does not wait for the moment
 
 static fy_mutex mu = FY_MUTEX_INIT;
 static fy_cond changed = FY_COND_INIT;
 static fy_tensor **queue;
-static size_t num_queued, cap_queued, moved_bytes;
+static size_t num_queued, cap_queued, queued_bytes, moved_bytes;
 static int64_t last_offer_ns;
 static pid_t owner;  // whose thread it is: a fork has none
 static fy_thread thread;
@@ -29,13 +31,14 @@ static void *work(void *arg) {
   fy_lock(&mu);
   while (!stop && num_queued) {
     const int64_t ready = last_offer_ns + MOMENT_NS;
-    if (!hurry && fy_now_ns() < ready) {
+    if (!hurry && queued_bytes < BACKLOG_BYTES && fy_now_ns() < ready) {
       fy_unlock(&mu);
       fy_sleep_ns(MOMENT_NS / 20);
       fy_lock(&mu);
       continue;
     }
     fy_tensor *t = queue[--num_queued];
+    queued_bytes -= fy_tensor_bytes(t);
     fy_unlock(&mu);
     const size_t bytes = fy_tensor_to_file(t, &stop) ? fy_tensor_bytes(t) : 0;
     fy_tensor_release(t);
@@ -65,6 +68,7 @@ void fy_cold_offer(fy_tensor *t) {
   if (!seen && fy_grow(&queue, &cap_queued, num_queued + 1, sizeof *queue)) {
     fy_tensor_retain(t);
     queue[num_queued++] = t;
+    queued_bytes += fy_tensor_bytes(t);
     last_offer_ns = fy_now_ns();
     ensure_thread();
   }

@@ -115,6 +115,19 @@ static fy_code skip_assignments(pruner *p, size_t from, fy_error *err) {
   return FY_OK;
 }
 
+// What a table that can change holds came from the checkpoint or from a call, and is in no graph.
+static fy_code no_changing_tables(pruner *p, fy_error *err) {
+  for (size_t i = 0; i < p->nodes.n; i++) {
+    const node_def *n = p->nodes.items[i];
+    if (strstr(n->op, "HashTable") && strncmp(n->op, "Mutable", 7) == 0)
+      return fy_fail(err, FY_FAILED_PRECONDITION,
+                     "node '%s' (%s) is a table that can change, and a graph has no place for what "
+                     "it holds: this signature cannot be frozen",
+                     n->name, n->op);
+  }
+  return FY_OK;
+}
+
 // Whoever reads a table waits for what fills it; filling it again with the same content is no error.
 static fy_code fill_tables(pruner *p, fy_error *err) {
   const fy_freeze_args *args = p->z.args;
@@ -301,6 +314,7 @@ static fy_code run(pruner *p, Tensorflow__GraphDef **out, fy_error *err) {
   for (int i = 0; i < args->num_inputs; i++) FY_TRY(take(p, args->inputs[i], err));
   for (int i = 0; i < args->num_outputs; i++) FY_TRY(take(p, args->outputs[i], err));
   FY_TRY(close_over(p, 0, err));
+  FY_TRY(no_changing_tables(p, err));
   FY_TRY(fill_tables(p, err));
   FY_TRY(set_assets(p, err));
   fy_freeze_scope_init(&top, &p->nodes, "");

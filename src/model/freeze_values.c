@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "graph/function.h"
+#include "graph/import.h"
 #include "model/freeze_impl.h"
 #include "wire/proto_util.h"
 #include "wire/tensor_proto.h"
@@ -373,6 +374,24 @@ static fy_code rename_attr(freezer *z, node_def *n, const char *op, const char *
   return n->op && fy_freeze_set_type(z, n, type_attr, dtype) ? FY_OK : fy_fail_oom(err, 64);
 }
 
+// In a loop of TensorFlow 1 a constant must belong to the frame of what reads it: it waits for something
+// there. In a function's body there are none.
+static fy_code after_input(freezer *z, const scope *s, node_def *constant, const char *input,
+                           fy_error *err) {
+  bool loops = false;
+  for (size_t i = 0; !s->where[0] && !loops && i < s->nodes->n; i++)
+    loops = strcmp(s->nodes->items[i]->op, "Enter") == 0;
+  if (!loops) return FY_OK;
+  int32_t index;
+  const fy_view from = fy_graph_parse_input(input, &index);
+  constant->input = fy_arena_array(z->arena, 1, sizeof *constant->input);
+  char *control = fy_arena_printf(z->arena, "^%.*s", (int)from.n, from.p);
+  if (!constant->input || !control) return fy_fail_oom(err, from.n);
+  constant->input[0] = control;
+  constant->n_input = 1;
+  return FY_OK;
+}
+
 static fy_code rewrite_gather(freezer *z, scope *s, node_def *n, int dtype, fy_error *err) {
   attr_value *batch = fy_freeze_find_attr(n, "batch_dims");
   int32_t axis = batch ? (int32_t)batch->i : 0;
@@ -386,6 +405,7 @@ static fy_code rewrite_gather(freezer *z, scope *s, node_def *n, int dtype, fy_e
   char **inputs = fy_arena_array(z->arena, n->n_input + 1, sizeof *inputs);
   if (!input || !inputs || n->n_input < 2) return fy_fail_oom(err, 64);
   FY_TRY(fy_freeze_constant(z, name, t, &constant, err));
+  FY_TRY(after_input(z, s, constant, n->input[1], err));
   FY_TRY(fy_freeze_add(z, s->nodes, constant, err));
   inputs[0] = n->input[0];
   inputs[1] = n->input[1];

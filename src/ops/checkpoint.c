@@ -122,13 +122,38 @@ static fy_code restore_one(fy_kernel_ctx *ctx, fy_wire_bundle *b, int i, fy_erro
   return code;
 }
 
+#define SHARED_BYTES ((size_t)64 << 10)  // smaller ones are not worth the comparison
+
+// Keras writes every variable twice, under two names. What was read already is not read into memory
+// once more, but shared: who writes a tensor that others hold makes a new one.
+static fy_code share(fy_kernel_ctx *ctx, fy_wire_bundle *b, int i, bool *shared, fy_error *err) {
+  *shared = false;
+  if (fy_tensor_string(ctx->in[2], i).n) return FY_OK;
+  for (int k = i - 1; k >= 0 && !*shared; k--) {
+    fy_tensor *t = ctx->out[k];
+    if (t->dtype != ctx->site->out_types[i] || fy_tensor_bytes(t) < SHARED_BYTES ||
+        fy_tensor_string(ctx->in[2], k).n)
+      continue;
+    const fy_view a = fy_tensor_string(ctx->in[1], k), c = fy_tensor_string(ctx->in[1], i);
+    FY_TRY(fy_wire_bundle_same(b, a, c, t, shared, err));
+    if (!*shared) continue;
+    fy_tensor_retain(t);
+    fy_out_set(ctx, i, t);
+  }
+  return FY_OK;
+}
+
 static fy_code restore(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(check_lists(ctx, ctx->site->num_outputs, false, err));
   fy_wire_bundle *b = NULL;
   char *prefix = text_at(ctx->in[0], 0);
   if (!prefix) return fy_fail_oom(err, 64);
   fy_code code = fy_wire_bundle_open(prefix, &b, err);
-  for (int i = 0; i < ctx->site->num_outputs && !code; i++) code = restore_one(ctx, b, i, err);
+  for (int i = 0; i < ctx->site->num_outputs && !code; i++) {
+    bool shared;
+    code = share(ctx, b, i, &shared, err);
+    if (!code && !shared) code = restore_one(ctx, b, i, err);
+  }
   fy_wire_bundle_close(b);
   fy_free(prefix);
   return code;

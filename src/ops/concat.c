@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ops/shape_fns.h"
+#include "ops/strided.h"
 #include "ops/values.h"
 
 typedef struct join_job {
@@ -65,12 +66,7 @@ static void join_rows(void *arg, int64_t begin, int64_t end) {
     for (int i = 0; i < j->num_pieces; i++) {
       const int64_t n = j->runs[i];
       if (n == 0) continue;
-      char *piece = j->pieces[i]->data;
-      // A part of the whole's own memory is there already.
-      if (piece == (char *)j->whole + (size_t)at * fy_dtype_storage(j->type)) {
-        at += n;
-        continue;
-      }
+      void *piece = j->pieces[i]->data;
       fy_code code = j->join ? fy_copy_run(j->type, j->whole, at, piece, r * n, n, j->err)
                              : fy_copy_run(j->type, piece, r * n, j->whole, at, n, j->err);
       if (code) {
@@ -94,6 +90,16 @@ static fy_code copy_pieces(fy_kernel_ctx *ctx, bool join, fy_tensor **pieces, in
                 .join = join,
                 .err = err};
   if (fy_dtype_is_plain(whole->dtype)) {
+    if (outer == 1) {  // a few long runs: each is for all threads
+      const size_t size = fy_dtype_storage(whole->dtype);
+      char *at = whole->data;
+      for (int i = 0; i < n; at += (size_t)runs[i++] * size) {
+        char *piece = pieces[i]->data;
+        if (piece == at || !runs[i]) continue;  // a part of the whole's own memory is there already
+        fy_copy_bytes(ctx, join ? at : piece, join ? piece : at, (size_t)runs[i] * size);
+      }
+      return FY_OK;
+    }
     bool small = outer > 8;
     for (int i = 0; i < n && small; i++)
       small = (size_t)runs[i] * fy_dtype_storage(whole->dtype) <= SHORT_BYTES;

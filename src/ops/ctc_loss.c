@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "ops/shape_fns.h"
+#include "ops/sparse_tensor.h"
 #include "ops/values.h"
 
 typedef struct call {
@@ -212,9 +213,7 @@ static fy_code check_indices(const fy_tensor *indices, int64_t batch, fy_error *
     if (i) {
       const int64_t b0 = at[(i - 1) * width], k0 = at[(i - 1) * width + 1];
       if (b < b0 || (b == b0 && k < k0)) {
-        what =
-            "out of order. Many sparse ops require sorted indices.\n    Use `tf.sparse.reorder` "
-            "to create a correctly ordered copy.\n\n";
+        what = FY_OUT_OF_ORDER;
       } else if (b == b0 && k == k0) {
         what = "repeated";
       }

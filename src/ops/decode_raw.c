@@ -61,30 +61,58 @@ static fy_code make_output(fy_kernel_ctx *ctx, int64_t width, fy_tensor **out, f
   return fy_out(ctx, 0, in->rank + 1, dims, out, err);
 }
 
+typedef struct raw_job {
+  const fy_tensor *in;
+  char *out;
+  size_t n;                      // bytes of each
+  atomic_int_least64_t odd_one;  // the first that has another size, or INT64_MAX
+} raw_job;
+
+static void copy_strings(void *arg, int64_t begin, int64_t end) {
+  raw_job *j = arg;
+  const size_t n = j->n;
+  for (int64_t i = begin; i < end; i++) {
+    const fy_view v = fy_tensor_string(j->in, i);
+    if (v.n != n) {
+      int_least64_t old = atomic_load(&j->odd_one);
+      while (i < old && !atomic_compare_exchange_weak(&j->odd_one, &old, i)) {
+      }
+      return;
+    }
+    if (n == 16)
+      memcpy(j->out + (size_t)i * 16, v.p, 16);
+    else if (n)
+      memcpy(j->out + (size_t)i * n, v.p, n);
+  }
+}
+
+static fy_code fail_odd(const fy_tensor *in, int64_t i, size_t n, fy_error *err) {
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "DecodeRaw requires input strings to all be the same size, but element %lld has "
+                 "size %zu != %zu",
+                 (long long)i, n, fy_tensor_string(in, i).n);
+}
+
 static fy_code decode_raw(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   const size_t size = fy_dtype_storage(ctx->site->out_types[0]);
   fy_tensor *out;
   if (in->count == 0) return make_output(ctx, 0, &out, err);
   const size_t n = fy_tensor_string(in, 0).n;
-  for (int64_t i = 1; i < in->count; i++) {
-    const size_t other = fy_tensor_string(in, i).n;
-    if (other == n) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "DecodeRaw requires input strings to all be the same size, but element %lld has "
-                   "size %zu != %zu",
-                   (long long)i, n, other);
-  }
   if (n % size) {
+    for (int64_t i = 1; i < in->count; i++)
+      if (fy_tensor_string(in, i).n != n) return fail_odd(in, i, n, err);
     return fy_fail(
         err, FY_INVALID_ARGUMENT,
         "Input to DecodeRaw has length %zu that is not a multiple of %zu, the size of %s", n, size,
         fy_dtype_name(ctx->site->out_types[0]));
   }
   FY_TRY(make_output(ctx, (int64_t)(n / size), &out, err));
-  for (int64_t i = 0; i < in->count && n; i++) {
-    memcpy((char *)out->data + (size_t)i * n, fy_tensor_string(in, i).p, n);
-  }
+  raw_job j = {.in = in, .out = out->data, .n = n};
+  atomic_init(&j.odd_one, INT64_MAX);
+  fy_parallel(ctx, in->count, 3 + 0.05 * (double)n, copy_strings, &j);
+  const int64_t odd = atomic_load(&j.odd_one);
+  if (odd != INT64_MAX) return fail_odd(in, odd, n, err);
   if (out->dtype == FY_BOOL) {
     for (int64_t i = 0; i < out->count; i++) {
       ((uint8_t *)out->data)[i] = ((const uint8_t *)out->data)[i] != 0;

@@ -8,6 +8,37 @@
 #include "ops/values.h"
 
 // ---------------------------------------------------------------- DynamicPartition
+#define PIECE_ROWS  4096
+#define MOST_PIECES 16
+
+typedef struct partition_job {
+  fy_kernel_ctx *ctx;
+  const fy_tensor *data;
+  const int32_t *parts;
+  int64_t *next;  // [pieces, outputs] row of the output that comes next
+  int64_t piece, rows, run;
+  int n;
+  fy_code code;  // of objects and strings, which are copied on one thread
+  fy_error *err;
+} partition_job;
+
+static void move_pieces(void *arg, int64_t begin, int64_t end) {
+  partition_job *j = arg;
+  const size_t bytes = (size_t)j->run * fy_dtype_storage(j->data->dtype);
+  const bool plain = fy_dtype_is_plain(j->data->dtype);
+  const int64_t last = end * j->piece < j->rows ? end * j->piece : j->rows;
+  for (int64_t i = begin * j->piece; i < last && !j->code; i++) {
+    const int32_t p = j->parts[i];
+    const int64_t to = j->next[i / j->piece * j->n + p]++;
+    char *out = j->ctx->out[p]->data;
+    if (plain && bytes)
+      memcpy(out + (size_t)to * bytes, (const char *)j->data->data + (size_t)i * bytes, bytes);
+    else
+      j->code =
+          fy_copy_run(j->data->dtype, out, to * j->run, j->data->data, i * j->run, j->run, j->err);
+  }
+}
+
 static fy_code dynamic_partition(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *data = ctx->in[0], *parts = ctx->in[1];
   const int n = ctx->site->num_outputs;
@@ -19,17 +50,20 @@ static fy_code dynamic_partition(fy_kernel_ctx *ctx, fy_error *err) {
                    "partitions.shape = %s",
                    fy_tensor_shape_text(data, x), fy_tensor_shape_text(parts, y));
   }
+  // The rows in pieces for the threads; of each is counted what goes where.
+  const int64_t pieces = n > 1024 || parts->count < 2 * PIECE_ROWS ? 1 : MOST_PIECES;
+  const int64_t piece = (parts->count + pieces - 1) / pieces;
   void *memory;
-  FY_TRY(fy_scratch(ctx, (size_t)(n + 1) * sizeof(int64_t), &memory, err));
+  FY_TRY(fy_scratch(ctx, (size_t)(n + 1) * (size_t)pieces * sizeof(int64_t), &memory, err));
   int64_t *count = memory;
-  memset(count, 0, (size_t)n * sizeof *count);
+  memset(count, 0, (size_t)n * (size_t)pieces * sizeof *count);
   for (int64_t i = 0; i < parts->count; i++) {
     const int32_t p = ((const int32_t *)parts->data)[i];
     if ((uint32_t)p >= (uint32_t)n) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "partitions%s = %d is not in [0, %d)",
                      fy_place_text(parts->rank, parts->dims, i, x), p, n);
     }
-    count[p]++;
+    count[i / piece * n + p]++;
   }
   int64_t dims[FY_MAX_RANK + 1];
   int32_t rank = 1;
@@ -38,16 +72,21 @@ static fy_code dynamic_partition(fy_kernel_ctx *ctx, fy_error *err) {
   const int64_t run = fy_product(dims + 1, rank - 1);
   for (int i = 0; i < n; i++) {
     fy_tensor *out;
-    dims[0] = count[i];
+    dims[0] = 0;
+    for (int64_t k = 0; k < pieces; k++) {  // from how many to where they start
+      const int64_t here = count[k * n + i];
+      count[k * n + i] = dims[0];
+      dims[0] += here;
+    }
     FY_TRY(fy_out(ctx, i, rank, dims, &out, err));
-    count[i] = 0;
   }
-  for (int64_t i = 0; i < parts->count; i++) {
-    const int32_t p = ((const int32_t *)parts->data)[i];
-    FY_TRY(fy_copy_run(data->dtype, ctx->out[p]->data, count[p]++ * run, data->data, i * run, run,
-                       err));
-  }
-  return FY_OK;
+  partition_job j = {ctx, data, parts->data, count, piece, parts->count, run, n, FY_OK, err};
+  const double ns = (double)piece * (5 + 0.1 * (double)run * (double)fy_dtype_storage(data->dtype));
+  if (fy_dtype_is_plain(data->dtype))
+    fy_parallel(ctx, pieces, ns, move_pieces, &j);
+  else
+    move_pieces(&j, 0, pieces);
+  return j.code;
 }
 
 static fy_code dynamic_partition_shape(fy_shape_ctx *ctx, fy_error *err) {

@@ -55,7 +55,8 @@ static inline int64_t fy_q_from_float_wide(fy_qtype q, float v, float min, float
   const double steps = (double)((int64_t)1 << q.bits);
   const double range = (double)(max - min) * (steps / (steps - 1.0));
   const double scale = steps / range;
-  return fy_q_int64(round((double)v * scale) - round((double)min * scale)) + q.low;
+  const int64_t steps_up = fy_q_int64(round((double)v * scale) - round((double)min * scale));
+  return steps_up < INT64_MIN - q.low ? INT64_MIN : steps_up + q.low;
 }
 static inline int64_t fy_q_from_float(fy_qtype q, float v, float min, float max) {
   const int64_t w = fy_q_from_float_wide(q, v, min, max);

@@ -264,7 +264,6 @@ static fy_code ranged_shape(fy_shape_ctx *ctx, int first, fy_error *err) {
   const fy_pshape in = ctx->in[0];  // of the gradient op that is the gradient
   fy_pshape both;
   FY_TRY(fy_shape_rank_is(ctx->in[first], rank, err));
-  FY_TRY(fy_shape_rank_is(ctx->in[first + 1], rank, err));
   FY_TRY(fy_shape_merge(ctx, ctx->in[first + 1], ctx->in[first], &both, err));
   if (axis < -1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "axis should be at least -1, got %lld",

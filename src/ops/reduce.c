@@ -15,9 +15,10 @@
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
-#define BLOCK   2048  // elements summed straight before going pairwise
-#define LANES   32    // independent accumulators in a block
-#define COLUMNS 1024  // output elements handled at once when rows are added to rows
+#define BLOCK   2048   // elements summed straight before going pairwise
+#define LANES   32     // independent accumulators in a block
+#define COLUMNS 1024   // output elements handled at once when short rows are added up
+#define WIDTH   16384  // bytes of an output row handled at once when rows are added to rows
 
 typedef void (*row_fn)(const void *in, int64_t n, void *acc);  // acc = acc op reduce(in[0..n))
 typedef void (*add_fn)(const void *in, int64_t n, void *acc);  // acc[i] = acc[i] op in[i]
@@ -348,8 +349,9 @@ typedef struct reduce_job {
   const char *in;
   char *out;
   size_t size;
-  int64_t blocks;  // of a single long row
-  char *partial;   // [blocks] accumulators
+  int64_t blocks;   // of a single long row
+  char *partial;    // [blocks] accumulators
+  int64_t columns;  // of an output row that are handled at once
 } reduce_job;
 
 static int64_t offset_of(int64_t index, int32_t n, const int64_t *dims, const int64_t *strides) {
@@ -429,15 +431,25 @@ static void reduce_short(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// Items are pieces of output rows of at most COLUMNS elements.
+// Output rows are cut into pieces of |columns|: as long as the accumulators stay in the cache, but
+// one for each thread if there is only one row.
+static int64_t columns_of(const fy_kernel_ctx *ctx, const reduce_plan *p, size_t acc_size) {
+  const int64_t most = WIDTH / (int64_t)acc_size, rows = p->outputs / p->inner;
+  int64_t n = p->inner;
+  if (rows < ctx->threads) n = (p->inner + ctx->threads - 1) / ctx->threads;
+  n = (n + 63) / 64 * 64;
+  return n < most ? n : most;
+}
+
+// Items are pieces of output rows.
 static void reduce_to_rows(void *arg, int64_t begin, int64_t end) {
   const reduce_job *j = arg;
   const reduce_plan *p = j->plan;
-  const int64_t pieces = (p->inner + COLUMNS - 1) / COLUMNS;
-  _Alignas(64) char acc[COLUMNS * 16];
+  const int64_t width = j->columns, pieces = (p->inner + width - 1) / width;
+  _Alignas(64) char acc[WIDTH];
   for (int64_t item = begin; item < end; item++) {
-    const int64_t row = item / pieces, from = item % pieces * COLUMNS;
-    const int64_t n = p->inner - from < COLUMNS ? p->inner - from : COLUMNS;
+    const int64_t row = item / pieces, from = item % pieces * width;
+    const int64_t n = p->inner - from < width ? p->inner - from : width;
     const int64_t base = offset_of(row, p->kept, p->kept_dims, p->kept_strides) + from;
     int64_t index[FY_MAX_RANK], at = 0;
     for (int32_t d = 0; d < p->reduced; d++) index[d] = 0;
@@ -448,6 +460,35 @@ static void reduce_to_rows(void *arg, int64_t begin, int64_t end) {
     }
     j->loops->finish(acc, j->out + (size_t)(row * p->inner + from) * j->size, n, p->per_output);
   }
+}
+
+// One output row and many input rows: blocks of a fixed number of input rows, which are read as they
+// lie in memory, are added up by themselves, and then the sums in order.
+#define ROW_BLOCK 256
+
+static void reduce_row_block(void *arg, int64_t begin, int64_t end) {
+  const reduce_job *j = arg;
+  const int64_t rows = j->plan->per_output, n = j->plan->inner;
+  for (int64_t b = begin; b < end; b++) {
+    char *acc = j->partial + (size_t)(b * n) * j->size;
+    const int64_t last = (b + 1) * ROW_BLOCK < rows ? (b + 1) * ROW_BLOCK : rows;
+    j->loops->start(acc, n);
+    for (int64_t r = b * ROW_BLOCK; r < last; r++)
+      j->loops->add(j->in + (size_t)(r * n) * j->size, n, acc);
+  }
+}
+
+static fy_code reduce_rows(fy_kernel_ctx *ctx, reduce_job *j, fy_error *err) {
+  void *partial;
+  const int64_t n = j->plan->inner;
+  j->blocks = (j->plan->per_output + ROW_BLOCK - 1) / ROW_BLOCK;
+  FY_TRY(fy_scratch(ctx, (size_t)(j->blocks * n) * j->size, &partial, err));
+  j->partial = partial;
+  fy_parallel(ctx, j->blocks, ROW_BLOCK * 0.1 * (double)n, reduce_row_block, j);
+  for (int64_t b = 1; b < j->blocks; b++)
+    j->loops->add(j->partial + (size_t)(b * n) * j->size, n, j->partial);
+  j->loops->finish(j->partial, j->out, n, j->plan->per_output);
+  return FY_OK;
 }
 
 #define LONG_ROW FY_REDUCE_LONG  // a full reduction is cut into rows of this length for the threads
@@ -488,7 +529,8 @@ void fy_reduce_rows(fy_row_reduction kind, fy_dtype dtype, const void *in, int64
                     void *out) {
   static const reduce_loops *const tables[FY_ROW_REDUCTIONS] = {sum_table, mean_table, max_table,
                                                                 min_table};
-  const reduce_plan plan = {.inner = n, .per_output = n};
+  reduce_plan plan;  // it is large, and of rows that follow each other only these are asked for
+  plan.inner = plan.per_output = n;
   reduce_job job = {.plan = &plan,
                     .loops = &tables[kind][dtype],
                     .in = in,
@@ -529,9 +571,15 @@ static fy_code reduce(fy_kernel_ctx *ctx, fy_error *err) {
     fy_parallel(ctx, plan.outputs, 2 * (double)plan.inner, reduce_short, &job);
   } else if (plan.inner_reduced) {
     fy_parallel(ctx, plan.outputs, 5 + 0.3 * (double)plan.per_output, reduce_to_elements, &job);
+  } else if (plan.outputs == plan.inner && plan.reduced == 1 && plan.kept == 0 &&
+             plan.per_output >= 2 * ROW_BLOCK && loops->acc_size == job.size &&
+             (size_t)plan.inner * job.size <= WIDTH && in->dtype != FY_HALF &&
+             in->dtype != FY_BFLOAT16) {
+    return reduce_rows(ctx, &job, err);
   } else {
-    const int64_t pieces = (plan.inner + COLUMNS - 1) / COLUMNS;
-    const double columns = (double)(plan.inner < COLUMNS ? plan.inner : COLUMNS);
+    job.columns = columns_of(ctx, &plan, loops->acc_size);
+    const int64_t pieces = (plan.inner + job.columns - 1) / job.columns;
+    const double columns = (double)(plan.inner < job.columns ? plan.inner : job.columns);
     fy_parallel(ctx, plan.outputs / plan.inner * pieces,
                 10 + 0.3 * columns * (double)plan.per_output, reduce_to_rows, &job);
   }

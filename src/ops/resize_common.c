@@ -14,7 +14,8 @@ float fy_resize_scale(int64_t in, int64_t out, bool align_corners) {
 static fy_code read_attrs(fy_kernel_ctx *ctx, fy_resize *r, fy_error *err) {
   r->align_corners = fy_site_bool(ctx->site, "align_corners");
   r->half_pixel = fy_site_bool(ctx->site, "half_pixel_centers");
-  if (r->half_pixel && r->align_corners) {
+  const bool either = ctx->site->num_inputs != 4;  // the quantized one takes both
+  if (either && r->half_pixel && r->align_corners) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "If half_pixel_centers is True, align_corners must be False.");
   }

@@ -6,6 +6,8 @@
 #include <math.h>
 
 #include "ops/elementwise.h"
+#include "ops/fused.h"
+#include "ops/reduce.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 #include "ops/vecmath.h"
@@ -17,10 +19,18 @@ typedef struct softmax_job {
   bool log;
 } softmax_job;
 
+// The next row comes while this one is computed with. It need not be there: nothing is read.
+static void fetch_ahead(const void *from, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += 64)
+    __builtin_prefetch((const char *)((uintptr_t)from + at), 0, 2);
+}
+
 // The maximum and the sum of a row in strands, which the compiler keeps in vectors. A NaN may be lost
 // by the maximum, but not by the sum.
-#define STRANDS 32
-#define BLOCK   512  // elements of several short rows
+#define STRANDS   32
+#define BLOCK     512  // elements of several short rows
+#define FY_DT_f32 FY_FLOAT
+#define FY_DT_f64 FY_DOUBLE
 #define ROWS_OF(S, T)                                                                              \
   FY_CLONES static T highest_##S(const T *x, int64_t n) {                                          \
     T top[STRANDS], best = x[0];                                                                   \
@@ -57,11 +67,15 @@ typedef struct softmax_job {
   }                                                                                                \
   /* out = exp(in - the row's maximum), |rows| rows at once; the maxima go to |tops|. */           \
   static void exps_##S(const T *in, T *out, T *tops, int64_t rows, int64_t n) {                    \
-    for (int64_t r = 0; r < rows; r++) {                                                           \
-      tops[r] = highest_##S(in + r * n, n);                                                        \
-      minus_##S(in + r * n, out + r * n, n, tops[r]);                                              \
-    }                                                                                              \
+    if (n > FY_REDUCE_SHORT)                                                                       \
+      fy_reduce_rows(FY_ROW_MAX, FY_DT_##S, in, n, rows, tops);                                    \
+    else                                                                                           \
+      for (int64_t r = 0; r < rows; r++) tops[r] = highest_##S(in + r * n, n);                     \
+    for (int64_t r = 0; r < rows; r++) minus_##S(in + r * n, out + r * n, n, tops[r]);             \
     fy_vec_exp_##S(out, out, rows *n, NULL);                                                       \
+  }                                                                                                \
+  FY_CLONES static void minus_two_##S(const T *in, T *out, int64_t n, T less, T more) {            \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = (in[i] - less) - more;                      \
   }                                                                                                \
   static void log_rows_##S(const T *in, T *out, int64_t rows, int64_t n) {                         \
     T tops[BLOCK], e[BLOCK], sums[BLOCK];                                                          \
@@ -70,19 +84,11 @@ typedef struct softmax_job {
       for (int64_t r = 0; r < rows; r++) sums[r] = total_##S(e + r * n, n);                        \
     } else {                                                                                       \
       tops[0] = highest_##S(in, n);                                                                \
-      sums[0] = 0;                                                                                 \
-      for (int64_t c = 0; c < n; c += BLOCK) {                                                     \
-        const int64_t m = n - c < BLOCK ? n - c : BLOCK;                                           \
-        minus_##S(in + c, e, m, tops[0]);                                                          \
-        fy_vec_exp_##S(e, e, m, NULL);                                                             \
-        sums[0] += total_##S(e, m);                                                                \
-      }                                                                                            \
+      sums[0] = long_exps_##S(in, NULL, tops[0], n);                                               \
     }                                                                                              \
     fy_vec_log_##S(sums, sums, rows, NULL);                                                        \
-    for (int64_t r = 0; r < rows; r++) {                                                           \
-      minus_##S(in + r * n, out + r * n, n, tops[r]);                                              \
-      minus_##S(out + r * n, out + r * n, n, sums[r]);                                             \
-    }                                                                                              \
+    for (int64_t r = 0; r < rows; r++)                                                             \
+      minus_two_##S(in + r * n, out + r * n, n, tops[r], sums[r]);                                 \
   }                                                                                                \
   static void softmax_##S(void *arg, int64_t begin, int64_t end) {                                 \
     const softmax_job *j = arg;                                                                    \
@@ -96,12 +102,40 @@ typedef struct softmax_job {
         log_rows_##S(in, out, rows, n);                                                            \
         continue;                                                                                  \
       }                                                                                            \
+      if (n >= BLOCK) {                                                                            \
+        const T sum = long_exps_##S(in, out, highest_##S(in, n), n);                               \
+        times_##S(out, n, 1 / sum);                                                                \
+        continue;                                                                                  \
+      }                                                                                            \
       exps_##S(in, out, tops, rows, n);                                                            \
       for (int64_t r = 0; r < rows; r++) times_##S(out + r * n, n, 1 / total_##S(out + r * n, n)); \
     }                                                                                              \
   }
+// A long row, piece by piece: out = exp(in - top), if anybody wants it; returns the sum.
+static float long_exps_f32(const float *in, float *out, float top, int64_t n) {
+  float sum = 0;
+  for (int64_t c = 0; c < n; c += BLOCK) {
+    const int64_t m = n - c < BLOCK ? n - c : BLOCK;
+    fetch_ahead(in + n + c, (size_t)m * sizeof *in);
+    sum += fy_lanes_best()->exp_sum_f32(in + c, top, out ? out + c : NULL, m);
+  }
+  return sum;
+}
+static double long_exps_f64(const double *in, double *out, double top, int64_t n);
 ROWS_OF(f32, float)
 ROWS_OF(f64, double)
+static double long_exps_f64(const double *in, double *out, double top, int64_t n) {
+  double sum = 0, e[BLOCK];
+  for (int64_t c = 0; c < n; c += BLOCK) {
+    const int64_t m = n - c < BLOCK ? n - c : BLOCK;
+    double *to = out ? out + c : e;
+    fetch_ahead(in + n + c, (size_t)m * sizeof *in);
+    minus_f64(in + c, to, m, top);
+    fy_vec_exp_f64(to, to, m, NULL);
+    sum += total_f64(to, m);
+  }
+  return sum;
+}
 
 // 16-bit floats, in blocks of floats. An exponential is rounded once before it is scaled.
 #define SOFTMAX_16(S, WIDEN, NARROW)                                                       \

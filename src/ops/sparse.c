@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "ops/shape_fns.h"
+#include "ops/sparse_tensor.h"
 #include "ops/typed.h"
 #include "ops/values.h"
 
@@ -123,10 +124,8 @@ static fy_code sparse_to_dense(fy_kernel_ctx *ctx, fy_error *err) {
                      row_text(indices, i, rank, text), fy_shape_text(rank, dims, x));
     }
     if (strict && at <= before) {
-      return fy_fail(
-          err, FY_INVALID_ARGUMENT, "indices[%lld] = [%s] is %s", (long long)i,
-          row_text(indices, i, rank, text),
-          at == before ? "repeated" : "out of order. Many sparse ops require sorted indices.");
+      return fy_fail(err, FY_INVALID_ARGUMENT, "indices[%lld] = [%s] is %s", (long long)i,
+                     row_text(indices, i, rank, text), at == before ? "repeated" : FY_OUT_OF_ORDER);
     }
     before = at;
     const int64_t from = values->rank ? i : 0;

@@ -54,7 +54,7 @@ static fy_code fail_row(const fy_tensor *indices, const fy_tensor *shape, int64_
   } else {
     fy_fail(err, FY_INVALID_ARGUMENT, "indices[%lld] = [%s] is %s", (long long)row,
             fy_str_text(&at),
-            repeated ? "repeated" : "out of order. Many sparse ops require sorted indices.");
+            repeated ? "repeated" : FY_OUT_OF_ORDER);
   }
   fy_str_free(&at);
   fy_str_free(&dims);

@@ -7,6 +7,10 @@
 
 #include "ops/op.h"
 
+#define FY_OUT_OF_ORDER                                                                           \
+  "out of order. Many sparse ops require sorted indices.\n    Use `tf.sparse.reorder` to create " \
+  "a correctly ordered copy.\n\n"
+
 // Ranks and sizes fit ("indices and values rows (indexing dimension) must match. …").
 FY_MUST_CHECK fy_code fy_sparse_check(const fy_tensor *indices, const fy_tensor *values,
                                       const fy_tensor *shape, fy_error *err);

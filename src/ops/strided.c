@@ -8,7 +8,8 @@
 #include "ops/typed.h"
 #include "ops/values.h"
 
-#define TILE 16
+#define TILE   16
+#define HEIGHT 128  // rows of a transposed plane that are written together: whole lines are read
 
 typedef struct plane {  // the innermost one or two dims
   int64_t rows, row_stride_out, row_stride_in;
@@ -23,7 +24,9 @@ typedef struct copy_job {
   int32_t rank;  // of the dims outside the plane
   int64_t dims[FY_STRIDED_RANK], out_strides[FY_STRIDED_RANK], in_strides[FY_STRIDED_RANK];
   plane plane;
-  fy_code code;  // of objects and strings, which are copied on one thread
+  size_t bytes;            // of the whole output
+  int64_t pieces, height;  // a plane is cut into pieces of |height| rows for the threads
+  fy_code code;            // of objects and strings, which are copied on one thread
   fy_error *err;
 } copy_job;
 
@@ -56,6 +59,84 @@ TILED(uint32_t)
 TILED(uint64_t)
 TILED(bytes16)
 
+// 8 x 8 words from columns to rows: pairs, pairs of pairs, halves.
+typedef uint32_t words8 __attribute__((vector_size(32)));
+#define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define LOW_1(a, b)    MIX(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
+#define HIGH_1(a, b)   MIX(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
+#define LOW_2(a, b)    MIX(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
+#define HIGH_2(a, b)   MIX(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
+#define LOW_4(a, b)    MIX(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
+#define HIGH_4(a, b)   MIX(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
+
+// Past the cache, in halves; the address is a multiple of 16.
+#ifdef __SSE2__
+typedef float floats4 __attribute__((vector_size(16)));
+#define STREAM(to, x)                                             \
+  do {                                                            \
+    floats4 half[2];                                              \
+    memcpy(half, &(x), sizeof half);                              \
+    __builtin_ia32_movntps((float *)(void *)(to), half[0]);       \
+    __builtin_ia32_movntps((float *)(void *)((to) + 4), half[1]); \
+  } while (0)
+#define STREAM_END() __builtin_ia32_sfence()
+#else
+#define STREAM(to, x) memcpy(to, &(x), sizeof(x))
+#define STREAM_END()  (void)0
+#endif
+#define STREAM_BYTES ((size_t)8 << 20)  // results that leave the cache anyway
+
+// out[r][c] = in[c][r] for whole squares of 8 x 8 within |rows| and |cols|, in tiles of |tile|.
+FY_CLONES static void turn_tiles(uint32_t *out, int64_t out_step, const uint32_t *in,
+                                 int64_t in_step, int64_t rows, int64_t cols, int64_t tile,
+                                 bool stream) {
+  for (int64_t at = 0; at < cols / tile * (rows / tile); at++) {
+    const int64_t c0 = at / (rows / tile) * tile, r0 = at % (rows / tile) * tile;
+    for (int64_t r = r0; r < r0 + tile; r += 8) {
+      for (int64_t c = c0; c < c0 + tile; c += 8) {
+        const uint32_t *from = in + c * in_step + r;
+        words8 a[8], b[8];
+        for (int k = 0; k < 8; k++) memcpy(&a[k], from + k * in_step, sizeof a[k]);
+        for (int k = 0; k < 8; k += 2) {
+          b[k] = LOW_1(a[k], a[k + 1]);
+          b[k + 1] = HIGH_1(a[k], a[k + 1]);
+        }
+        for (int k = 0; k < 8; k += 4) {
+          a[k] = LOW_2(b[k], b[k + 2]);
+          a[k + 1] = HIGH_2(b[k], b[k + 2]);
+          a[k + 2] = LOW_2(b[k + 1], b[k + 3]);
+          a[k + 3] = HIGH_2(b[k + 1], b[k + 3]);
+        }
+        uint32_t *to = out + r * out_step + c;
+        for (int k = 0; k < 4; k++) {
+          b[k] = LOW_4(a[k], a[k + 4]);
+          b[k + 4] = HIGH_4(a[k], a[k + 4]);
+        }
+        if (stream)
+          for (int k = 0; k < 8; k++) STREAM(to + k * out_step, b[k]);
+        else
+          for (int k = 0; k < 8; k++) memcpy(to + k * out_step, &b[k], sizeof b[k]);
+      }
+    }
+  }
+}
+
+// A transposed plane of words: whole tiles, then what is left to the right and below.
+static void turn(const plane *p, uint32_t *out, const uint32_t *in, bool stream) {
+  const int64_t tile = p->rows >= HEIGHT && p->cols >= HEIGHT ? TILE : 8;
+  const int64_t rows = p->rows / tile * tile, cols = p->cols / tile * tile;
+  for (int64_t r = 0; r < rows; r += HEIGHT)
+    turn_tiles(out + r * p->row_stride_out, p->row_stride_out, in + r, p->col_stride_in,
+               rows - r < HEIGHT ? rows - r : HEIGHT, cols, tile, stream);
+  if (stream) STREAM_END();
+  plane right = *p, below = *p;
+  right.rows = rows;
+  right.cols -= cols;
+  below.rows -= rows;
+  tiled_uint32_t(&right, out + cols, in + cols * p->col_stride_in);
+  tiled_uint32_t(&below, out + rows * p->row_stride_out, in + rows);
+}
+
 FY_CLONES static void backwards(const plane *p, uint32_t *restrict out,
                                 const uint32_t *restrict in) {
   for (int64_t r = 0; r < p->rows; r++) {
@@ -65,8 +146,7 @@ FY_CLONES static void backwards(const plane *p, uint32_t *restrict out,
   }
 }
 
-static fy_code copy_plane(const copy_job *j, char *out, const char *in) {
-  const plane *p = &j->plane;
+static fy_code copy_plane(const copy_job *j, const plane *p, char *out, const char *in) {
   if (!fy_dtype_is_plain(j->type)) {
     for (int64_t r = 0; r < p->rows; r++) {
       for (int64_t c = 0; c < p->cols; c++) {
@@ -89,6 +169,13 @@ static fy_code copy_plane(const copy_job *j, char *out, const char *in) {
     backwards(p, (void *)out, (const void *)in);
     return FY_OK;
   }
+  if (p->row_stride_in == 1 && j->size == 4 && p->cols >= 8 && p->rows >= 8 &&
+      p->col_stride_in > 0) {
+    const bool stream =
+        j->bytes >= STREAM_BYTES && (uintptr_t)out % 16 == 0 && p->row_stride_out % 4 == 0;
+    turn(p, (void *)out, (const void *)in, stream);
+    return FY_OK;
+  }
   switch (j->size) {
     case 1: tiled_uint8_t(p, (void *)out, (const void *)in); break;
     case 2: tiled_uint16_t(p, (void *)out, (const void *)in); break;
@@ -102,7 +189,7 @@ static fy_code copy_plane(const copy_job *j, char *out, const char *in) {
 static void copy_planes(void *arg, int64_t begin, int64_t end) {
   copy_job *j = arg;
   int64_t index[FY_STRIDED_RANK];
-  int64_t out_at = 0, in_at = 0, rest = begin;
+  int64_t out_at = 0, in_at = 0, rest = begin / j->pieces;
   for (int32_t d = j->rank - 1; d >= 0; d--) {
     index[d] = rest % j->dims[d];
     rest /= j->dims[d];
@@ -110,12 +197,17 @@ static void copy_planes(void *arg, int64_t begin, int64_t end) {
     in_at += index[d] * j->in_strides[d];
   }
   for (int64_t i = begin; i < end; i++) {
-    fy_code code = copy_plane(j, j->out + (size_t)out_at * j->size,
-                              j->in + (ptrdiff_t)in_at * (ptrdiff_t)j->size);
+    const int64_t piece = i % j->pieces, row = piece * j->height;
+    plane p = j->plane;
+    if (j->pieces > 1) p.rows = p.rows - row < j->height ? p.rows - row : j->height;
+    fy_code code =
+        copy_plane(j, &p, j->out + (size_t)(out_at + row * p.row_stride_out) * j->size,
+                   j->in + (ptrdiff_t)(in_at + row * p.row_stride_in) * (ptrdiff_t)j->size);
     if (code) {
       j->code = code;
       return;
     }
+    if (piece + 1 < j->pieces) continue;
     for (int32_t d = j->rank - 1; d >= 0; d--) {
       out_at += j->out_strides[d];
       in_at += j->in_strides[d];
@@ -181,12 +273,42 @@ fy_code fy_strided_copy(fy_kernel_ctx *ctx, fy_tensor *out, const fy_tensor *in,
       j.rank--;
     }
   }
+  const bool plain = fy_dtype_is_plain(j.type);
   const int64_t planes = out->count / (j.plane.rows * j.plane.cols);
-  const double ns = 10 + 0.1 * (double)j.plane.rows * (double)j.plane.cols * (double)j.size;
-  if (fy_dtype_is_plain(j.type)) {
-    fy_parallel(ctx, planes, ns, copy_planes, &j);
+  if (plain && planes == 1 && j.plane.rows == 1 && j.plane.col_stride_in == 1) {
+    fy_copy_bytes(ctx, j.out, j.in, (size_t)j.plane.cols * j.size);
+    return FY_OK;
+  }
+  j.bytes = (size_t)out->count * j.size;
+  j.height = j.plane.rows;
+  if (plain && planes < 64 && j.plane.rows > 2 * HEIGHT) j.height = HEIGHT;
+  j.pieces = (j.plane.rows + j.height - 1) / j.height;
+  const double ns = 10 + 0.1 * (double)j.height * (double)j.plane.cols * (double)j.size;
+  if (plain) {
+    fy_parallel(ctx, planes * j.pieces, ns, copy_planes, &j);
   } else {
-    copy_planes(&j, 0, planes);
+    copy_planes(&j, 0, planes * j.pieces);
   }
   return j.code;
+}
+
+// ---------------------------------------------------------------- one long run
+typedef struct run_job {
+  char *to;
+  const char *from;
+  size_t bytes;
+} run_job;
+
+#define RUN ((size_t)1 << 16)  // bytes that a thread takes at a time
+
+static void copy_runs(void *arg, int64_t begin, int64_t end) {
+  const run_job *j = arg;
+  const size_t from = (size_t)begin * RUN, to = (size_t)end * RUN;
+  memcpy(j->to + from, j->from + from, (to < j->bytes ? to : j->bytes) - from);
+}
+
+void fy_copy_bytes(fy_kernel_ctx *ctx, void *to, const void *from, size_t bytes) {
+  run_job j = {to, from, bytes};
+  if (bytes)
+    fy_parallel(ctx, (int64_t)((bytes + RUN - 1) / RUN), 0.05 * (double)RUN, copy_runs, &j);
 }

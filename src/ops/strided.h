@@ -15,6 +15,8 @@
 FY_MUST_CHECK fy_code fy_strided_copy(fy_kernel_ctx *ctx, fy_tensor *out, const fy_tensor *in,
                                       int32_t rank, const int64_t *dims, const int64_t *strides,
                                       int64_t offset, fy_error *err);
+// |bytes| from one place to another, by several threads where that pays.
+void fy_copy_bytes(fy_kernel_ctx *ctx, void *to, const void *from, size_t bytes);
 // Strides of a dense tensor.
 static inline void fy_dense_strides(int32_t rank, const int64_t *dims, int64_t *strides) {
   int64_t step = 1;

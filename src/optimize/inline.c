@@ -86,12 +86,13 @@ static fy_code add_no_op(const inliner *in, const char *part, fy_node *const *co
 static fy_code set_errors(const inliner *in, const fy_node *from, fy_node *made, fy_error *err) {
   fy_arena *a = &in->r->graph->arena;
   const fy_node *call = in->call;
-  if (call->function) {
+  const fy_view f = call->function ? (fy_view){call->op_name, strlen(call->op_name)}
+                                   : fy_attrs_get(&call->attrs, "f")->v.func->name;
+  if (call->function || (in->r->graph->flat_errors && in->body->flat_errors)) {
     made->error_head = "";
     made->error_tail =
-        fy_arena_printf(a, "\n\t [[{{function_node %s}}{{node %s}}]]", call->op_name, from->name);
+        fy_arena_printf(a, "\n\t [[{{function_node %.*s}}{{node %s}}]]", (int)f.n, f.p, from->name);
   } else {
-    fy_view f = fy_attrs_get(&call->attrs, "f")->v.func->name;
     made->error_head = fy_arena_printf(a, "{{function_node %.*s}} {{function_node %.*s}} ",
                                        (int)f.n, f.p, (int)f.n, f.p);
     made->error_tail =

@@ -251,16 +251,20 @@ fy_code fy_wire_bundle_check(fy_wire_bundle *b, const fy_wire_bundle_item *item,
   return FY_OK;
 }
 
-static fy_code check_crc(const fy_wire_bundle_item *item, uint32_t crc, fy_error *err) {
+static fy_code check_crc(const fy_wire_bundle *b, const fy_wire_bundle_item *item, uint32_t crc,
+                         fy_error *err) {
   if (fy_wire_crc_mask(crc) == item->proto->crc32c) return FY_OK;
   return fy_fail(err, FY_DATA_LOSS,
-                 "Checksum does not match: stored %u vs. calculated on the restored bytes %u",
-                 item->proto->crc32c, fy_wire_crc_mask(crc));
+                 "TensorBundle at %s shard %d (%" PRId64
+                 " bytes): Checksum does not match: stored "
+                 "%u vs. calculated on the restored bytes %u",
+                 b->prefix, item->proto->shard_id, item->proto->size,
+                 fy_wire_crc_unmask(item->proto->crc32c), crc);
 }
 
 // Strings: varint lengths, a checksum of the lengths as numbers, then the bytes.
-static fy_code fill_strings(const fy_wire_bundle_item *item, const uint8_t *bytes, size_t n,
-                            fy_tensor *t, fy_error *err) {
+static fy_code fill_strings(const fy_wire_bundle *b, const fy_wire_bundle_item *item,
+                            const uint8_t *bytes, size_t n, fy_tensor *t, fy_error *err) {
   const uint8_t *p = bytes, *end = bytes + n;
   uint32_t crc = 0;
   uint64_t len, sum = 0;
@@ -282,7 +286,7 @@ static fy_code fill_strings(const fy_wire_bundle_item *item, const uint8_t *byte
   p += 4;
   if (sum != (uint64_t)(end - p)) return fy_fail(err, FY_DATA_LOSS, "the strings are cut off");
   crc = fy_wire_crc32c(crc, p, (size_t)(end - p));
-  FY_TRY(check_crc(item, crc, err));
+  FY_TRY(check_crc(b, item, crc, err));
   const uint8_t *lengths = bytes;
   for (int64_t i = 0; i < item->count && fy_wire_varint(&lengths, end, &len); i++) {
     if (len && !fy_tensor_set_string(t, i, (const char *)p, (size_t)len)) {
@@ -293,18 +297,18 @@ static fy_code fill_strings(const fy_wire_bundle_item *item, const uint8_t *byte
   return FY_OK;
 }
 
-static fy_code fill(const fy_wire_bundle_item *item, const fy_wire_file *shard, fy_tensor *t,
-                    fy_error *err) {
+static fy_code fill(const fy_wire_bundle *b, const fy_wire_bundle_item *item,
+                    const fy_wire_file *shard, fy_tensor *t, fy_error *err) {
   size_t n = (size_t)item->proto->size;
   uint64_t offset = (uint64_t)item->proto->offset;
   if (item->dtype != FY_STRING) {
     if (n) FY_TRY(fy_wire_file_read(shard, offset, t->data, n, err));
-    return check_crc(item, fy_wire_crc32c(0, n ? t->data : "", n), err);
+    return check_crc(b, item, fy_wire_crc32c(0, n ? t->data : "", n), err);
   }
   uint8_t *bytes = fy_malloc(n ? n : 1);
   if (!bytes) return fy_fail_oom(err, n);
   fy_code code = fy_wire_file_read(shard, offset, bytes, n, err);
-  if (code == FY_OK) code = fill_strings(item, bytes, n, t, err);
+  if (code == FY_OK) code = fill_strings(b, item, bytes, n, t, err);
   fy_free(bytes);
   return code;
 }
@@ -319,12 +323,42 @@ fy_code fy_wire_bundle_read_item(fy_wire_bundle *b, const fy_wire_bundle_item *i
   }
   fy_tensor *t;
   FY_TRY(fy_tensor_new_weights(item->dtype, item->shape.rank, item->shape.dims, &t, err));
-  fy_code code = fill(item, shard, t, err);
+  fy_code code = fill(b, item, shard, t, err);
   if (code != FY_OK) {
     fy_tensor_release(t);
     return code;
   }
   *out = t;
+  return FY_OK;
+}
+
+fy_code fy_wire_bundle_same(fy_wire_bundle *b, fy_view known, fy_view name, const fy_tensor *t,
+                            bool *same, fy_error *err) {
+  *same = false;
+  const fy_wire_bundle_item *a = b->is_v1 ? NULL : fy_wire_bundle_find(b, known.p, known.n);
+  const fy_wire_bundle_item *c = b->is_v1 ? NULL : fy_wire_bundle_find(b, name.p, name.n);
+  if (!a || !c || a->proto->n_slices || c->proto->n_slices || a->dtype != c->dtype ||
+      !fy_dtype_is_plain(a->dtype) || a->proto->crc32c != c->proto->crc32c ||
+      !fy_shape_equal(a->shape.rank, a->shape.dims, c->shape.rank, c->shape.dims) ||
+      !fy_shape_equal(a->shape.rank, a->shape.dims, t->rank, t->dims))
+    return FY_OK;
+  const fy_wire_file *shard;
+  fy_error why;
+  fy_error_init(&why);
+  const fy_code code = fy_wire_bundle_check(b, c, &shard, &why);
+  fy_error_clear(&why);
+  if (code) return FY_OK;  // reading it will say what is wrong
+  const size_t n = fy_tensor_bytes(t), step = (size_t)256 << 10;
+  uint8_t *piece = fy_malloc(step);
+  if (!piece) return fy_fail_oom(err, step);
+  *same = true;
+  for (size_t at = 0; *same && at < n; at += step) {
+    const size_t some = n - at < step ? n - at : step;
+    *same = !fy_wire_file_read(shard, (uint64_t)c->proto->offset + at, piece, some, &why) &&
+            memcmp(piece, (const char *)t->data + at, some) == 0;
+  }
+  fy_error_clear(&why);
+  fy_free(piece);
   return FY_OK;
 }
 

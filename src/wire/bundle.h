@@ -28,6 +28,10 @@ bool fy_wire_bundle_has(const fy_wire_bundle *b, const char *name);
 // NOT_FOUND: "Key x not found in checkpoint". |*out_shape| lives as long as the bundle.
 FY_MUST_CHECK fy_code fy_wire_bundle_info(const fy_wire_bundle *b, const char *name,
                                           fy_dtype *out_dtype, fy_pshape *out_shape, fy_error *err);
+// Is what |b| stores under |name| what |t| holds, which was read whole under |known|? Looked at only if
+// type, shape and checksum agree; false also when it cannot be told.
+FY_MUST_CHECK fy_code fy_wire_bundle_same(fy_wire_bundle *b, fy_view known, fy_view name,
+                                          const fy_tensor *t, bool *same, fy_error *err);
 // Reads a tensor, verifying its checksum. NOT_FOUND, DATA_LOSS (checksum, short shard),
 // UNIMPLEMENTED (variants).
 FY_MUST_CHECK fy_code fy_wire_bundle_read(fy_wire_bundle *b, const char *name, fy_tensor **out,

@@ -14,5 +14,9 @@ uint32_t fy_wire_crc32c(uint32_t crc, const void *bytes, size_t n);
 static inline uint32_t fy_wire_crc_mask(uint32_t crc) {
   return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }
+static inline uint32_t fy_wire_crc_unmask(uint32_t masked) {
+  const uint32_t rotated = masked - 0xa282ead8u;
+  return (rotated << 15) | (rotated >> 17);
+}
 
 #endif

@@ -166,7 +166,7 @@ contains 'say which one of branch, predict, step'
 expect 1 "$FERRY" run "$two" --input x=1 --fetch yy
 contains "no output 'yy'"
 expect 1 "$FERRY" run "$two"
-contains "also needs its input 'x': float[?]"
+contains "needs its input 'x': float[?]"
 expect 1 "$FERRY" run "$two" --input 'x=[[1,2],[3]]'
 contains 'equal rows'
 expect 1 "$FERRY" run "$two" --input 'x=[1,[2]]'

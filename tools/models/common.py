@@ -86,10 +86,3 @@ def tf1_model(name, build, runs, init=True, meta_runs=None):
         tf1.saved_model.simple_save(s, path_of(name), inputs, outputs,
                                     legacy_init_op=tf1.tables_initializer(name="init_all_tables"))
     return [("serving_default", r) for r in runs]
-
-
-def key_of(name, signature="serving_default"):
-    """The first input of a signature, as the file names it."""
-    from tensorflow.core.protobuf import saved_model_pb2
-    m = saved_model_pb2.SavedModel.FromString(open(os.path.join(path_of(name), "saved_model.pb"), "rb").read())
-    return sorted(m.meta_graphs[0].signature_def[signature].inputs)[0]

@@ -567,8 +567,8 @@ def fn_ragged_signature():
     m = M()
     c = m.f.get_concrete_function()
     tf.saved_model.save(m, path_of("fn_ragged_signature"), signatures={"serving_default": c})
-    x = {key_of("fn_ragged_signature"): {"flat_values": np.array([3, 1, 4, 1, 5], np.int64), "row_splits_0": np.array([0, 2, 2, 5], np.int64)}}
-    return [("serving_default", x)]
+    # (Composite arguments are flattened into several inputs.)
+    return [("serving_default", {"x": np.array([3, 1, 4, 1, 5], np.int64), "x_1": np.array([0, 2, 2, 5], np.int64)})]
 
 
 @maker
@@ -582,7 +582,7 @@ def fn_sparse_signature():
             return {"y": tf.sparse.sparse_dense_matmul(x, self.w), "n": tf.sparse.reduce_sum(x, 1), "z": tf.sparse.map_values(tf.square, x), "c": tf.sparse.retain(x, x.values > 1.)}
     m = M()
     tf.saved_model.save(m, path_of("fn_sparse_signature"), signatures={"serving_default": m.f})
-    return [("serving_default", {key_of("fn_sparse_signature"): (np.array([[0, 1], [1, 3], [1, 5]], np.int64), np.array([2., 3., .5], np.float32), np.array([2, 6], np.int64))})]
+    return [("serving_default", {"x": np.array([[0, 1], [1, 3], [1, 5]], np.int64), "x_1": np.array([2., 3., .5], np.float32), "x_2": np.array([2, 6], np.int64)})]
 
 
 @maker

@@ -137,7 +137,7 @@ def attention_net(m):
     return (lambda v: model(v, training=True)), [v.value for v in model.trainable_variables]
 
 
-train("attention", attention_net, f(2, 4, 6), f(2, 2), adam)
+train("attention", attention_net, f(2, 4, 6), f(2, 2))
 
 
 def mixed(policy, layers, shape):
@@ -206,7 +206,6 @@ grads_of("vectorized", one(lambda x, w: tf.vectorized_map(lambda r: tf.nn.softma
 grads_of("batch_matmul", one(lambda x, w: tf.matmul(tf.matmul(x, w, transpose_b=True), w), [2, 4, 3]), f(2, 5, 3), f(2, 5, 3))
 grads_of("conv_odd", one(lambda x, w, v: tf.reduce_mean(tf.nn.conv2d(x, w, [1, 2, 1, 1], [[0, 0], [2, 1], [0, 1], [0, 0]]), [1, 2]) + tf.reduce_mean(tf.nn.depthwise_conv2d(x, v, [1, 1, 1, 1], "SAME", dilations=[2, 2])[..., :3], [1, 2]), [3, 2, 2, 3], [2, 2, 2, 2]), f(2, 6, 5, 2), f(2, 3))
 grads_of("dilation", one(lambda x, w: tf.reduce_mean(tf.nn.dilation2d(x, w, [1, 1, 1, 1], "SAME", "NHWC", [1, 1, 1, 1]), [1, 2]), [2, 2, 3]), f(2, 5, 5, 3), f(2, 3))
-grads_of("recompute", one(lambda x, w: tf.recompute_grad(lambda a: tf.tanh(a @ w))(x), [3, 2]), f(4, 3), f(4, 2))
 grads_of("complex", one(lambda x, w: tf.abs(tf.signal.ifft(tf.signal.fft(tf.complex(w * x, x)) * tf.complex(w, w))), [8]), f(2, 8), f(2, 8))
 grads_of("fake_quant", one(lambda x, w: x @ tf.quantization.fake_quant_with_min_max_args(w, -1, 1) + tf.quantization.fake_quant_with_min_max_vars(x @ w, -2., 2.), [3, 2]), f(4, 3), f(4, 2))
 grads_of("dynamic_partition", one(lambda x, w: tf.dynamic_stitch([[0, 2], [1, 3]], [tf.dynamic_partition(w, [0, 1, 0, 1], 2)[0] * 2, tf.dynamic_partition(w, [0, 1, 0, 1], 2)[1]]) + x, [4, 2]), f(4, 2), f(4, 2))

@@ -17,11 +17,14 @@
 #define FAR_BYTES        4194304  // a packed B of this size is not in L2: its next panel is called for
 #define TILE_GROUPS      16       // blocks of rows in a tile
 #define ITEMS_PER_THREAD 8        // so that a thread that comes late or is held up costs little …
-#define ITEM_NS          2.5e3  // … but none shorter than this
-#define MAX_POINTERS     4096   // of a tile: its rows times the taps
-#define NS_PER_TERM      0.025  // on one thread
-#define GATHER_DEPTH     16     // windows over fewer channels are copied out …
-#define GATHER_BYTES     65536  // … into this much memory
+#define ITEM_NS          2.5e3    // … but none shorter than this
+#define NEAR_BYTES       4194304  // an A of this size may be read once per part of B
+#define PART_BYTES       262144   // of B, packed by the thread that needs it
+#define MAX_POINTERS     4096     // of a tile: its rows times the taps
+#define NS_PER_TERM      0.025    // on one thread
+#define GATHER_DEPTH     16       // windows over fewer channels are copied out …
+#define GATHER_BYTES     65536    // … into this much memory
+#define GATHER_LINES     64
 
 #if defined(__x86_64__)
 extern const fy_gemm_kernels fy_gemm_avx2;
@@ -90,16 +93,20 @@ typedef struct pack_job {
 PACK(f32, float)
 PACK(f64, double)
 
+static void pack_panels(fy_gemm_type type, pack_job *j, int64_t begin, int64_t end) {
+  (type == FY_GEMM_F32 ? pack_f32 : pack_f64)(j, begin, end);
+}
+
 void fy_gemm_pack(fy_kernel_ctx *ctx, fy_gemm_type type, const void *b, int64_t k, int64_t n,
                   int64_t step_k, int64_t step_n, const void *scale, void *packed) {
   const int64_t columns = fy_gemm_best()->columns[type];
   pack_job j = {b, scale, packed, k, n, step_k, step_n, columns};
   const int64_t panels = round_up(n, columns) / columns;
-  void (*fn)(void *, int64_t, int64_t) = type == FY_GEMM_F32 ? pack_f32 : pack_f64;
   if (ctx)
-    fy_parallel(ctx, panels, 0.2 * (double)(k * columns), fn, &j);
+    fy_parallel(ctx, panels, 0.2 * (double)(k * columns), type == FY_GEMM_F32 ? pack_f32 : pack_f64,
+                &j);
   else
-    fn(&j, 0, panels);
+    pack_panels(type, &j, 0, panels);
 }
 
 // ---------------------------------------------------------------- rows of a tile
@@ -204,43 +211,66 @@ static void find_rows(const run *r, const blocks *k, int64_t m0, int64_t m1, con
   }
 }
 
+// Where the lines begin that the row of |p| sees; NULL outside of the image.
+static void find_row(const run *r, const pixel *p, const char **lines) {
+  const fy_gemm_job *j = r->job;
+  const fy_window *w = j->conv->w;
+  const char *base = (const char *)j->a + (size_t)j->first * r->size;
+  for (int64_t z = 0; z < w[0].size; z++) {
+    const int64_t iz = source(&w[0], p->at[0], z, false);
+    for (int64_t y = 0; y < w[1].size; y++) {
+      const int64_t iy = source(&w[1], p->at[1], y, false);
+      const int64_t first = ((p->image * w[0].in + iz) * w[1].in + iy) * w[2].in * j->pixel;
+      *lines++ = iz >= 0 && iy >= 0 ? base + (size_t)first * r->size : NULL;
+    }
+  }
+}
+
+// What |p| sees of a line, pixel by pixel, with zeros for what lies outside.
+static void copy_line(const run *r, const char *line, const pixel *p, char *to) {
+  const fy_gemm_job *j = r->job;
+  const fy_window *w = &j->conv->w[2];
+  const size_t bytes = (size_t)j->depth * r->size;
+  for (int64_t x = 0; x < w->size; x++, to += bytes) {
+    const int64_t ix = line ? source(w, p->at[2], x, false) : -1;
+    if (ix < 0)
+      memset(to, 0, bytes);
+    else
+      memcpy(to, line + (size_t)(ix * j->pixel) * r->size, bytes);
+  }
+}
+
 // The same for windows over few channels, whose lines count as taps: pixels side by side are one run
 // of the image. What lies partly outside of it is copied to |buffer|.
 static void find_lines(const run *r, const blocks *k, int64_t m0, char *buffer, const void **out) {
   const fy_gemm_job *j = r->job;
   const fy_window *w = j->conv->w;
-  const size_t bytes = (size_t)j->depth * r->size;
+  const size_t pixel_bytes = (size_t)j->pixel * r->size;
+  const size_t line_bytes = (size_t)(j->depth * w[2].size) * r->size;
   const bool side_by_side = j->pixel == j->depth && w[2].dilation == 1;
-  const int64_t lines = w[0].size * w[1].size;
-  const char *base = (const char *)j->a + (size_t)j->first * r->size;
+  const int64_t num_lines = w[0].size * w[1].size;
+  const char *lines[GATHER_LINES];
   pixel p = pixel_of(j, m0);
-  for (int g = 0; g < k->n; g++, out += k->rows[g - 1] * lines) {
-    for (int64_t i = 0; i < k->rows[g]; i++, next_pixel(j, &p)) {
+  find_row(r, &p, lines);
+  for (int g = 0; g < k->n; g++) {
+    const int64_t rows = k->rows[g];
+    for (int64_t i = 0; i < rows; i++) {
       const int64_t x0 = p.at[2] * w[2].stride - w[2].before;
       const bool whole = side_by_side && x0 >= 0 && x0 + w[2].size <= w[2].in;
       const void **at = out + i;
-      for (int64_t z = 0; z < w[0].size; z++) {
-        const int64_t iz = source(&w[0], p.at[0], z, false);
-        for (int64_t y = 0; y < w[1].size; y++, at += k->rows[g]) {
-          const int64_t iy = source(&w[1], p.at[1], y, false);
-          const bool inside = iz >= 0 && iy >= 0;
-          const int64_t first = ((p.image * w[0].in + iz) * w[1].in + iy) * w[2].in * j->pixel;
-          const char *from = inside ? base + (size_t)first * r->size : NULL;
-          if (inside && whole) {
-            *at = from + (size_t)(x0 * j->pixel) * r->size;
-            continue;
-          }
-          *at = buffer;
-          for (int64_t x = 0; x < w[2].size; x++, buffer += bytes) {
-            const int64_t ix = inside ? source(&w[2], p.at[2], x, false) : -1;
-            if (ix < 0)
-              memset(buffer, 0, bytes);
-            else
-              memcpy(buffer, from + (size_t)(ix * j->pixel) * r->size, bytes);
-          }
+      for (int64_t l = 0; l < num_lines; l++, at += rows) {
+        if (whole && lines[l]) {
+          *at = lines[l] + (size_t)x0 * pixel_bytes;
+          continue;
         }
+        copy_line(r, lines[l], &p, buffer);
+        *at = buffer;
+        buffer += line_bytes;
       }
+      next_pixel(j, &p);
+      if (p.at[2] == 0) find_row(r, &p, lines);
     }
+    out += rows * num_lines;
   }
 }
 
@@ -370,6 +400,40 @@ static void items(void *arg, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i++) item(r, i / r->chunks, i % r->chunks);
 }
 
+static pack_job raw_job(const fy_gemm_job *j, int columns) {
+  return (pack_job){.b = j->raw,
+                    .scale = j->raw_scale,
+                    .packed = (void *)(uintptr_t)j->b,
+                    .k = j->taps * j->depth,
+                    .n = j->n,
+                    .step_k = j->raw_step_k,
+                    .step_n = j->raw_step_n,
+                    .columns = columns};
+}
+
+// Parts of B with all rows: each is packed by who needs it, while it is in that one's cache.
+static void parts(void *arg, int64_t begin, int64_t end) {
+  const run *r = arg;
+  pack_job j = raw_job(r->job, r->columns);
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t p0 = i * r->chunk, p1 = p0 + r->chunk;
+    pack_panels(r->job->type, &j, p0, p1 < r->panels ? p1 : r->panels);
+    for (int64_t m = 0, tile = 0; m < r->job->m; m += r->tile_rows, tile++) item(r, tile, i);
+  }
+}
+
+static bool in_parts(const fy_kernel_ctx *ctx, run *r) {
+  const fy_gemm_job *j = r->job;
+  const int64_t k = j->taps * j->depth, threads = ctx ? ctx->threads : 1;
+  const int64_t part = PART_BYTES / (k * r->columns * (int64_t)r->size);
+  if (threads < 2 || r->panels < 2 * threads || j->m * k * (int64_t)r->size > NEAR_BYTES)
+    return false;
+  r->chunk = (r->panels + 4 * threads - 1) / (4 * threads);
+  if (r->chunk > part) r->chunk = part > 1 ? part : 1;
+  r->chunks = (r->panels + r->chunk - 1) / r->chunk;
+  return true;
+}
+
 // ---------------------------------------------------------------- the whole
 bool fy_gemm_can(const fy_gemm_job *j) {
   return j->taps >= 1 && j->depth >= 1 && j->taps <= MAX_POINTERS / FY_GEMM_ROWS;
@@ -389,6 +453,7 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   r.columns = r.kernels->columns[j->type];
   r.panels = round_up(j->n, r.columns) / r.columns;
   r.gather = j->conv && !j->backward && j->taps > 1 && j->depth < GATHER_DEPTH &&
+             j->conv->w[0].size * j->conv->w[1].size <= GATHER_LINES &&
              j->taps * j->depth * (int64_t)r.size * FY_GEMM_ROWS <= GATHER_BYTES;
   r.tile_rows = tile_rows(&r);
   r.chunk = r.panels;
@@ -396,6 +461,16 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   int64_t tiles = (j->m + r.tile_rows - 1) / r.tile_rows;
   r.tile_rows = round_up((j->m + tiles - 1) / tiles, FY_GEMM_ROWS);  // no short one at the end
   r.far = !j->ldb && r.panels * r.columns * j->taps * j->depth * (int64_t)r.size > FAR_BYTES;
+  if (j->raw && in_parts(ctx, &r)) {
+    fy_parallel(
+        ctx, r.chunks,
+        NS_PER_TERM * (double)j->m * (double)(r.chunk * r.columns) * (double)(j->taps * j->depth),
+        parts, &r);
+    return;
+  }
+  if (j->raw)
+    fy_gemm_pack(ctx, j->type, j->raw, j->taps * j->depth, j->n, j->raw_step_k, j->raw_step_n,
+                 j->raw_scale, (void *)(uintptr_t)j->b);
   const double all_ns = NS_PER_TERM * (double)j->m * (double)j->n * (double)(j->taps * j->depth);
   int64_t want = ctx && ctx->threads > 1 ? ITEMS_PER_THREAD * (int64_t)ctx->threads : 1;
   if ((double)want * ITEM_NS > all_ns) want = (int64_t)(all_ns / ITEM_NS);

@@ -99,6 +99,9 @@ typedef struct fy_gemm_job {
   int64_t row_step, k_step;
   const void *b;  // packed, or with ldb the matrix itself
   int64_t ldb;    // 0: packed
+  // Not NULL: |b| is room that is filled on the way as fy_gemm_pack would.
+  const void *raw, *raw_scale;
+  int64_t raw_step_k, raw_step_n;
   void *c;
   int64_t ldc;
   const void *bias;   // [n] rounded up to whole panels; NULL: none

@@ -51,11 +51,66 @@ static void few_rows(fy_kernel_ctx *ctx, fy_gemm_type type, const void *a, const
     row_blocks(&j, 0, blocks);
 }
 
-// ---------------------------------------------------------------- one product
+// ---------------------------------------------------------------- a matrix and a vector
 typedef struct shape {
   int64_t m, k, n;
   bool ta, tb;
 } shape;
+
+typedef struct dot_job {
+  fy_gemm_type type;
+  const void *rows, *v;
+  void *out;
+  int64_t k;
+} dot_job;
+
+// Rows are taken four at a time, so that several streams of memory are under way.
+#define STRANDS 16
+#define FEW     4
+#define DOT(name, REAL)                                                                      \
+  FY_CLONES static void name(const REAL *x, const REAL *y, int64_t n, int rows, REAL *out) { \
+    REAL part[FEW][STRANDS] = {{0}};                                                         \
+    int64_t i = 0;                                                                           \
+    for (; rows == FEW && i + STRANDS <= n; i += STRANDS)                                    \
+      for (int r = 0; r < FEW; r++)                                                          \
+        for (int k = 0; k < STRANDS; k++) part[r][k] += x[r * n + i + k] * y[i + k];         \
+    for (; rows < FEW && i + STRANDS <= n; i += STRANDS)                                     \
+      for (int r = 0; r < rows; r++)                                                         \
+        for (int k = 0; k < STRANDS; k++) part[r][k] += x[r * n + i + k] * y[i + k];         \
+    for (int r = 0; r < rows; r++) {                                                         \
+      for (int64_t k = i; k < n; k++) part[r][k - i] += x[r * n + k] * y[k];                 \
+      for (int w = STRANDS / 2; w > 0; w /= 2)                                               \
+        for (int k = 0; k < w; k++) part[r][k] += part[r][k + w];                            \
+      out[r] = part[r][0];                                                                   \
+    }                                                                                        \
+  }
+DOT(dot_f32, float)
+DOT(dot_f64, double)
+
+static void dots(void *arg, int64_t begin, int64_t end) {
+  const dot_job *j = arg;
+  for (int64_t i = begin; i < end; i += FEW) {
+    const int rows = end - i < FEW ? (int)(end - i) : FEW;
+    if (j->type == FY_GEMM_F32)
+      dot_f32((const float *)j->rows + i * j->k, j->v, j->k, rows, (float *)j->out + i);
+    else
+      dot_f64((const double *)j->rows + i * j->k, j->v, j->k, rows, (double *)j->out + i);
+  }
+}
+
+// Is one side a vector, and the other read row by row?
+static bool is_dots(const shape *s) {
+  return (s->n == 1 && !s->ta) || (s->m == 1 && s->tb);
+}
+
+static void run_dots(fy_kernel_ctx *ctx, const shape *s, fy_gemm_type type, const void *a,
+                     const void *b, void *c) {
+  const bool column = s->n == 1 && !s->ta;
+  dot_job j = {type, column ? a : b, column ? b : a, c, s->k};
+  fy_parallel(ctx, column ? s->m : s->n, 5 + 0.1 * (double)s->k, dots, &j);
+}
+
+// ---------------------------------------------------------------- one product
 
 static bool reads_in_place(const shape *s, fy_gemm_type type, bool steady) {
   const int64_t lanes = fy_gemm_best()->columns[type] / 2;
@@ -144,19 +199,24 @@ static fy_code finish_rows(fy_kernel_ctx *ctx, const fy_epilogue *e, fy_gemm_typ
   return FY_OK;
 }
 
-// B packed, its bias after it.
+// B packed, or the room for it, its bias after it.
 static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const shape *s, fy_gemm_type type,
-                       size_t bytes, fy_packed **out, fy_error *err) {
+                       size_t bytes, fy_gemm_job *j, fy_packed **out, fy_error *err) {
   const size_t size = fy_gemm_size(type);
   const int64_t panel = fy_gemm_best()->columns[type], padded = (s->n + panel - 1) / panel * panel;
   bool fresh;
   FY_TRY(fy_pack_acquire(ctx, ctx->site->fast_state, 1, fy_epilogue_weights(e),
                          bytes + (size_t)(padded + s->n) * size, out, &fresh, err));
-  if (!fresh) return FY_OK;
-  char *bias = (char *)(*out)->data + bytes, *scale = bias + (size_t)padded * size;
-  if (fy_epilogue_fold(ctx, e, type, s->n, padded, scale, bias)) (*out)->bias = bias;
-  fy_gemm_pack(ctx, type, ctx->in[1]->data, s->k, s->n, s->tb ? 1 : s->n, s->tb ? s->k : 1,
-               e && e->scales ? scale : NULL, (*out)->data);
+  j->b = (*out)->data;
+  if (fresh) {
+    char *bias = (char *)(*out)->data + bytes, *scale = bias + (size_t)padded * size;
+    if (fy_epilogue_fold(ctx, e, type, s->n, padded, scale, bias)) (*out)->bias = bias;
+    j->raw = ctx->in[1]->data;
+    j->raw_scale = e && e->scales ? scale : NULL;
+    j->raw_step_k = s->tb ? 1 : s->n;
+    j->raw_step_n = s->tb ? s->k : 1;
+  }
+  j->bias = (*out)->bias;
   return FY_OK;
 }
 
@@ -175,7 +235,7 @@ static void matmul_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   const int64_t panel = fy_gemm_best()->columns[type], padded = (s.n + panel - 1) / panel * panel;
   size_t bytes;
   if (s.k != b->dims[s.tb] || !fy_epilogue_fits(ctx, e, s.n, s.m * s.n)) return;
-  if (s.m <= FEW_ROWS && !s.ta && !s.tb) {
+  if (is_dots(&s) || (s.m <= FEW_ROWS && !s.ta && !s.tb)) {
     if (e && e->num_affine && (e->scales || type != FY_GEMM_F32))
       out->scratch += fy_scratch_line(2 * (size_t)s.n * size);
     return;
@@ -206,8 +266,11 @@ static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
     dims[a->rank - 1] = s.n;
   }
   FY_TRY(fy_out(ctx, 0, a->rank, dims, &out, err));
-  if (s.m <= FEW_ROWS && !s.ta && !s.tb) {
-    few_rows(ctx, type, a->data, b->data, out->data, s.m, s.k, s.n);
+  if (is_dots(&s) || (s.m <= FEW_ROWS && !s.ta && !s.tb)) {
+    if (is_dots(&s))
+      run_dots(ctx, &s, type, a->data, b->data, out->data);
+    else
+      few_rows(ctx, type, a->data, b->data, out->data, s.m, s.k, s.n);
     return e ? finish_rows(ctx, e, type, out, err) : FY_OK;
   }
   fy_gemm_job j = job_of(&s, type, a->data, out->data);
@@ -224,9 +287,7 @@ static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   size_t bytes;
   fy_packed *packed;
   if (!fy_gemm_packed_bytes(type, s.k, s.n, 1, &bytes)) return reference(ctx, err);
-  FY_TRY(weights(ctx, e, &s, type, bytes, &packed, err));
-  j.b = packed->data;
-  j.bias = packed->bias;
+  FY_TRY(weights(ctx, e, &s, type, bytes, &j, &packed, err));
   fy_gemm_run(ctx, &j);
   fy_pack_release(ctx->site->fast_state, packed, true);
   return FY_OK;
@@ -361,8 +422,7 @@ static fy_code one_b(fy_kernel_ctx *ctx, const shape *s, fy_gemm_type type, fy_t
   fy_packed *packed;
   size_t bytes;
   if (!fy_gemm_packed_bytes(type, s->k, s->n, 1, &bytes)) return reference(ctx, err);
-  FY_TRY(weights(ctx, NULL, s, type, bytes, &packed, err));
-  j.b = packed->data;
+  FY_TRY(weights(ctx, NULL, s, type, bytes, &j, &packed, err));
   fy_gemm_run(ctx, &j);
   fy_pack_release(ctx->site->fast_state, packed, true);
   return FY_OK;

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops that only large tensors take, against plain loops here: transposing in tiles and past the
+// cache, reductions over many rows, runs copied by several threads, rows normalised in one op. And
+// parts of tensors, which share memory: with whom, and who may write.
+
+#include "support_graph.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static fy_device_set *devices;
+static fy_options options;
+
+static int open_devices(void **state) {
+  fy_error err;
+  (void)state;
+  fy_error_init(&err);
+  fy_options_default(&options);
+  return fy_devices_open(&options, &devices, &err);
+}
+static int close_devices(void **state) {
+  (void)state;
+  fy_devices_unref(devices);
+  return 0;
+}
+
+static fy_node *int_const(fy_graph *g, const char *name, int n, const int32_t *v) {
+  const int64_t dims[1] = {n};
+  fy_tensor *t;
+  assert_int_equal(fy_tensor_from(FY_INT32, n == 1 && v[0] == 0 ? 0 : 1, dims, v, &t, NULL), FY_OK);
+  return constant(g, name, t);
+}
+
+static fy_node *with_attr(fy_graph *g, const char *op, const char *name, int n, fy_node *const *in,
+                          const char *attr, fy_attr value) {
+  fy_node_builder b;
+  fy_error err;
+  fy_error_init(&err);
+  assert_int_equal(fy_node_begin(g, op, name, &b, &err), FY_OK);
+  for (int i = 0; i < n; i++) fy_node_add_input(&b, (fy_output){in[i], 0});
+  fy_node_set_attr(&b, attr, &value);
+  return finish(&b);
+}
+
+// Values that a float holds exactly, so that sums in any order are equal.
+static fy_tensor *counted(fy_dtype t, int rank, const int64_t *dims) {
+  fy_tensor *x;
+  assert_int_equal(fy_tensor_new(t, rank, dims, &x, NULL), FY_OK);
+  for (int64_t i = 0; i < x->count; i++) {
+    const int32_t v = (int32_t)(i * 7919 % 1021) - 500;
+    if (t == FY_FLOAT)
+      ((float *)x->data)[i] = (float)v;
+    else
+      ((int32_t *)x->data)[i] = v;
+  }
+  return x;
+}
+
+static void run_one(fy_session *s, fy_node *feed, fy_tensor *x, int n, const fy_output *fetches,
+                    fy_tensor **out) {
+  fy_error err;
+  fy_error_init(&err);
+  const fy_output f = {feed, 0};
+  const fy_run_args args = {.feeds = &f,
+                            .feed_values = &x,
+                            .num_feeds = 1,
+                            .fetches = (fy_output *)(uintptr_t)fetches,
+                            .num_fetches = n};
+  if (fy_session_run(s, &args, out, &err)) fail_msg("%s", fy_error_text(&err));
+}
+
+static fy_session *session(fy_graph *g) {
+  fy_session *s;
+  fy_error err;
+  fy_error_init(&err);
+  if (fy_session_new(g, devices, &options, NULL, &s, &err)) fail_msg("%s", fy_error_text(&err));
+  return s;
+}
+
+static fy_tensor *apply(fy_graph *g, fy_node *x, fy_node *y, fy_tensor *value) {
+  fy_session *s = session(g);
+  fy_tensor *out;
+  const fy_output f = {y, 0};
+  run_one(s, x, value, 1, &f, &out);
+  fy_session_free(s);
+  return out;
+}
+
+// ------------------------------------------------------------------ loops
+static void check_transpose(int rank, const int64_t *dims, const int32_t *perm) {
+  fy_graph *g = fy_graph_new();
+  fy_node *x = placeholder(g, "x", FY_FLOAT);
+  fy_node *y = op2(g, "Transpose", "y", x, int_const(g, "perm", rank, perm));
+  fy_tensor *in = counted(FY_FLOAT, rank, dims), *out = apply(g, x, y, in);
+  int64_t strides[4] = {1, 1, 1, 1}, index[4] = {0};
+  for (int d = rank - 2; d >= 0; d--) strides[d] = strides[d + 1] * dims[d + 1];
+  for (int64_t i = 0; i < out->count; i++) {
+    int64_t at = 0;
+    for (int d = 0; d < rank; d++) at += index[d] * strides[perm[d]];
+    if (((float *)out->data)[i] != ((float *)in->data)[at])
+      fail_msg("[%d, %d…]: element %lld is wrong", (int)dims[0], (int)dims[1], (long long)i);
+    for (int d = rank - 1; d >= 0; d--) {
+      if (++index[d] < dims[perm[d]]) break;
+      index[d] = 0;
+    }
+  }
+  fy_tensor_release(in);
+  fy_tensor_release(out);
+  fy_graph_free(g);
+}
+
+static void transposes(void **state) {
+  (void)state;
+  static const int64_t two[][2] = {{16, 16},  {15, 40},   {33, 47},     {64, 300},    {300, 129},
+                                   {513, 31}, {1024, 64}, {2100, 1030}, {1030, 2100}, {3000, 721}};
+  static const int32_t swap[2] = {1, 0}, last[3] = {0, 2, 1}, turn[3] = {2, 0, 1},
+                       reverse[3] = {2, 1, 0};
+  for (size_t i = 0; i < sizeof two / sizeof *two; i++) check_transpose(2, two[i], swap);
+  static const int64_t three[][3] = {{3, 200, 150}, {70, 20, 33}, {5, 640, 800}};
+  for (size_t i = 0; i < sizeof three / sizeof *three; i++) {
+    check_transpose(3, three[i], last);
+    check_transpose(3, three[i], turn);
+    check_transpose(3, three[i], reverse);
+  }
+}
+
+static void check_columns(fy_dtype t, const char *op, int64_t rows, int64_t cols) {
+  const int64_t dims[2] = {rows, cols};
+  const int32_t zero[2] = {0, 0};
+  fy_graph *g = fy_graph_new();
+  fy_node *x = placeholder(g, "x", t);
+  fy_node *y = op2(g, op, "y", x, int_const(g, "axis", 1, zero));
+  fy_tensor *in = counted(t, 2, dims), *out = apply(g, x, y, in);
+  assert_int_equal(out->count, cols);
+  for (int64_t c = 0; c < cols; c++) {
+    double want = op[0] == 'M' && op[1] == 'a' ? -1e9 : 0;
+    for (int64_t r = 0; r < rows; r++) {
+      const double v = fy_tensor_double(in, r * cols + c);
+      want = op[0] == 'M' && op[1] == 'a' ? (v > want ? v : want) : want + v;
+    }
+    if (strcmp(op, "Mean") == 0) want = (double)((float)want / (float)rows);
+    if (fy_tensor_double(out, c) != want)
+      fail_msg("%s of [%d,%d]: column %d is %g, not %g", op, (int)rows, (int)cols, (int)c,
+               fy_tensor_double(out, c), want);
+  }
+  fy_tensor_release(in);
+  fy_tensor_release(out);
+  fy_graph_free(g);
+}
+
+static void columns(void **state) {
+  (void)state;
+  static const int64_t shapes[][2] = {{511, 9},    {512, 9},    {1300, 1}, {1301, 33},
+                                      {700, 4096}, {600, 5000}, {5, 20000}};
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    check_columns(FY_FLOAT, "Sum", shapes[i][0], shapes[i][1]);
+    check_columns(FY_FLOAT, "Mean", shapes[i][0], shapes[i][1]);
+    check_columns(FY_FLOAT, "Max", shapes[i][0], shapes[i][1]);
+    check_columns(FY_INT32, "Sum", shapes[i][0], shapes[i][1]);
+  }
+}
+
+static void long_runs(void **state) {
+  (void)state;
+  const int64_t dims[2] = {1001, 997};
+  const int32_t begin[2] = {3, 0}, size[2] = {990, -1}, zero = 0;
+  fy_graph *g = fy_graph_new();
+  fy_node *x = placeholder(g, "x", FY_FLOAT);
+  fy_node *in3[3] = {x, int_const(g, "begin", 2, begin), int_const(g, "size", 2, size)};
+  fy_node *part = op_n(g, "Slice", "part", NULL, 3, in3);
+  fy_node_builder b;
+  assert_int_equal(fy_node_begin(g, "ConcatV2", "both", &b, NULL), FY_OK);
+  const fy_output list[2] = {{part, 0}, {x, 0}};
+  fy_node_add_input_list(&b, list, 2);
+  fy_node_add_input(&b, (fy_output){int_const(g, "axis", 1, &zero), 0});
+  fy_node *both = finish(&b);
+  fy_tensor *in = counted(FY_FLOAT, 2, dims), *out = apply(g, x, both, in);
+  assert_int_equal(out->dims[0], 990 + 1001);
+  const float *o = out->data, *i = in->data;
+  assert_memory_equal(o, i + 3 * 997, 990 * 997 * sizeof *o);
+  assert_memory_equal(o + 990 * 997, i, 1001 * 997 * sizeof *o);
+  fy_tensor_release(in);
+  fy_tensor_release(out);
+  fy_graph_free(g);
+}
+
+// ------------------------------------------------------------------ parts
+typedef struct parts_graph {
+  fy_graph *g;
+  fy_node *x, *made, *split, *neg[2], *sum;
+} parts_graph;
+
+// x [4, 16 * k]; made = x + 1 (planned memory); two halves of it, each negated, and their sum.
+static parts_graph make_parts(void) {
+  parts_graph p = {.g = fy_graph_new()};
+  const int32_t zero = 0;
+  const float one = 1;
+  p.x = placeholder(p.g, "x", FY_FLOAT);
+  p.made = op2(p.g, "AddV2", "made", p.x, constant(p.g, "one", floats(0, NULL, &one)));
+  fy_node *in[2] = {int_const(p.g, "zero", 1, &zero), p.made};
+  p.split = with_attr(p.g, "Split", "split", 2, in, "num_split", fy_attr_int(2));
+  for (int k = 0; k < 2; k++) {
+    fy_node_builder b;
+    assert_int_equal(fy_node_begin(p.g, "Exp", k ? "second" : "first", &b, NULL), FY_OK);
+    fy_node_add_input(&b, (fy_output){p.split, k});
+    p.neg[k] = finish(&b);
+  }
+  p.sum = op2(p.g, "Sub", "sum", p.neg[0], p.neg[1]);
+  return p;
+}
+
+static void check_halves(const fy_tensor *x, fy_tensor *const *out) {
+  const float *v = x->data, *whole = out[0]->data, *a = out[1]->data, *b = out[2]->data;
+  const float *d = out[3]->data;
+  const int64_t n = x->count / 2;
+  for (int64_t i = 0; i < n; i++) {
+    assert_true(whole[i] == v[i] + 1 && whole[n + i] == v[n + i] + 1);
+    assert_true(fabsf(a[i] - expf(v[i] + 1)) <= 1e-6f * a[i]);
+    assert_true(fabsf(b[i] - expf(v[n + i] + 1)) <= 1e-6f * b[i]);
+    assert_true(d[i] == a[i] - b[i]);
+  }
+}
+
+// Whatever is fetched, nobody overwrites what somebody else still reads; results outlive later runs.
+static void parts_stay_whole(void **state) {
+  (void)state;
+  const int64_t dims[2] = {4, 64};
+  fy_tensor *x;
+  assert_int_equal(fy_tensor_new(FY_FLOAT, 2, dims, &x, NULL), FY_OK);
+  for (int optimised = 0; optimised < 2; optimised++) {
+    options.optimize = optimised;
+    parts_graph p = make_parts();
+    fy_session *s = session(p.g);
+    const fy_output all[4] = {{p.made, 0}, {p.neg[0], 0}, {p.neg[1], 0}, {p.sum, 0}};
+    const fy_output last[4] = {{p.sum, 0}, {p.split, 1}, {p.split, 0}, {p.made, 0}};
+    fy_tensor *out[4], *kept[4];
+    for (int i = 0; i < 256; i++) ((float *)x->data)[i] = (float)(i % 17) * 0.125f - 1;
+    run_one(s, p.x, x, 4, all, kept);
+    check_halves(x, kept);
+    run_one(s, p.x, x, 4, last, out);
+    for (int i = 0; i < 128; i++) {
+      assert_true(((float *)out[1]->data)[i] == ((float *)x->data)[128 + i] + 1);
+      assert_true(((float *)out[2]->data)[i] == ((float *)x->data)[i] + 1);
+      ((float *)out[1]->data)[i] = 0;  // the caller may write into what it got
+    }
+    assert_memory_equal(out[0]->data, kept[3]->data, 128 * sizeof(float));
+    for (int i = 0; i < 4; i++) fy_tensor_release(out[i]);
+    fy_tensor *const before = x;
+    assert_int_equal(fy_tensor_new(FY_FLOAT, 2, dims, &x, NULL), FY_OK);
+    for (int i = 0; i < 256; i++) ((float *)x->data)[i] = 3;
+    run_one(s, p.x, x, 4, all, out);
+    check_halves(x, out);
+    check_halves(before, kept);
+    for (int i = 0; i < 4; i++) fy_tensor_release(out[i]), fy_tensor_release(kept[i]);
+    fy_tensor_release(before);
+    fy_session_free(s);
+    fy_graph_free(p.g);
+  }
+  options.optimize = true;
+  fy_tensor_release(x);
+}
+
+// A part of what is fed is the caller's memory; it stays after the feed and the session are gone.
+static void parts_of_feeds(void **state) {
+  (void)state;
+  const int64_t dims[2] = {8, 32};
+  const int32_t begin[2] = {2, 0}, end[2] = {6, 32}, ones[2] = {1, 1};
+  fy_graph *g = fy_graph_new();
+  fy_node *x = placeholder(g, "x", FY_FLOAT);
+  fy_node *flat = with_attr(g, "Unpack", "rows", 1, &x, "num", fy_attr_int(8));
+  fy_node *in[4] = {x, int_const(g, "begin", 2, begin), int_const(g, "end", 2, end),
+                    int_const(g, "ones", 2, ones)};
+  fy_node *middle = op_n(g, "StridedSlice", "middle", NULL, 4, in);
+  fy_node *again = op1(g, "Relu", "again", middle);
+  fy_session *s = session(g);
+  fy_tensor *v = counted(FY_FLOAT, 2, dims), *copy = NULL, *out[4];
+  assert_int_equal(fy_tensor_clone(v, &copy, NULL), FY_OK);
+  const fy_output fetches[4] = {{flat, 3}, {flat, 0}, {middle, 0}, {again, 0}};
+  run_one(s, x, v, 4, fetches, out);
+  assert_ptr_equal(out[0]->data, (float *)v->data + 3 * 32);
+  assert_ptr_equal(out[2]->data, (float *)v->data + 2 * 32);
+  assert_int_equal(out[1]->rank, 1);
+  assert_false(fy_tensor_is_exclusive(out[1]));
+  fy_tensor_release(v);
+  fy_session_free(s);
+  assert_memory_equal(out[0]->data, (float *)copy->data + 3 * 32, 32 * sizeof(float));
+  assert_memory_equal(out[1]->data, copy->data, 32 * sizeof(float));
+  assert_memory_equal(out[2]->data, (float *)copy->data + 2 * 32, 4 * 32 * sizeof(float));
+  for (int i = 0; i < 4 * 32; i++)
+    assert_true(((float *)out[3]->data)[i] == fmaxf(((float *)copy->data)[2 * 32 + i], 0));
+  for (int i = 0; i < 4; i++) fy_tensor_release(out[i]);
+  fy_tensor_release(copy);
+  fy_graph_free(g);
+}
+
+// ------------------------------------------------------------------ rows
+// Against a layer normalisation in doubles.
+static void normalised(void **state) {
+  (void)state;
+  static const int64_t shapes[][3] = {{1, 3, 64}, {2, 5, 100}, {3, 7, 257}, {1, 20, 2500}};
+  const fy_attr keep = {.kind = FY_ATTR_BOOL, .v.b = true};
+  const int32_t minus = -1;
+  const float eps = 1e-3f;
+  for (int k = 0; k < 8; k++) {
+    const int64_t *dims = shapes[k / 2], n = dims[2];
+    fy_graph *g = fy_graph_new();
+    fy_node *x = placeholder(g, "x", FY_FLOAT), *axis = int_const(g, "axis", 1, &minus);
+    fy_tensor *gv = counted(FY_FLOAT, 1, &dims[2]), *bv = counted(FY_FLOAT, 1, &dims[2]);
+    for (int64_t i = 0; i < n; i++) ((float *)gv->data)[i] = 1 + (float)(i % 7) * 0.25f;
+    fy_node *e = constant(g, "eps", floats(0, NULL, &eps));
+    fy_tensor *g2, *b2;
+    assert_int_equal(fy_tensor_clone(gv, &g2, NULL) | fy_tensor_clone(bv, &b2, NULL), FY_OK);
+    fy_node *gamma = constant(g, "gamma", g2), *beta = constant(g, "beta", b2);
+    fy_node *in[2] = {x, axis};
+    fy_node *mean = with_attr(g, "Mean", "mean", 2, in, "keep_dims", keep), *y;
+    if (k % 2) {  // as tf.nn.batch_normalization
+      in[0] = op2(g, "SquaredDifference", "sd", x, mean);
+      fy_node *var = with_attr(g, "Mean", "var", 2, in, "keep_dims", keep);
+      fy_node *r = op1(g, "Rsqrt", "r", op2(g, "AddV2", "ve", var, e));
+      fy_node *scale = op2(g, "Mul", "scale", r, gamma);
+      fy_node *shift = op2(g, "Sub", "shift", beta, op2(g, "Mul", "ms", mean, scale));
+      y = op2(g, "AddV2", "y", op2(g, "Mul", "xs", x, scale), shift);
+    } else {
+      fy_node *less = op2(g, "Sub", "less", x, mean);
+      in[0] = op1(g, "Square", "sd", less);
+      fy_node *var = with_attr(g, "Mean", "var", 2, in, "keep_dims", keep);
+      fy_node *root = op1(g, "Sqrt", "root", op2(g, "AddV2", "ve", var, e));
+      y = op2(g, "Mul", "yg", op2(g, "RealDiv", "div", less, root), gamma);
+      y = op2(g, "AddV2", "y", y, beta);
+    }
+    fy_tensor *v = counted(FY_FLOAT, 3, dims), *out = apply(g, x, y, v);
+    for (int64_t r = 0; r < dims[0] * dims[1]; r++) {
+      const float *row = (float *)v->data + r * n;
+      double m = 0, var = 0;
+      for (int64_t i = 0; i < n; i++) m += (double)row[i] / (double)n;
+      for (int64_t i = 0; i < n; i++)
+        var += ((double)row[i] - m) * ((double)row[i] - m) / (double)n;
+      for (int64_t i = 0; i < n; i++) {
+        const double unit = ((double)row[i] - m) / sqrt(var + 1e-3);
+        const double want = unit * (double)((float *)gv->data)[i] + (double)((float *)bv->data)[i];
+        const double got = (double)((float *)out->data)[r * n + i];
+        if (fabs(got - want) > 1e-4 * (1 + fabs(want)))
+          fail_msg("form %d: row %d, %d: %g, not %g", k, (int)r, (int)i, got, want);
+      }
+    }
+    fy_tensor_release(gv);
+    fy_tensor_release(bv);
+    fy_tensor_release(v);
+    fy_tensor_release(out);
+    fy_graph_free(g);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(transposes),     cmocka_unit_test(columns),
+      cmocka_unit_test(long_runs),      cmocka_unit_test(parts_stay_whole),
+      cmocka_unit_test(parts_of_feeds), cmocka_unit_test(normalised)};
+  return cmocka_run_group_tests(tests, open_devices, close_devices);
+}
