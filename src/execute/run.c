@@ -17,6 +17,17 @@
 #include "memory/pool.h"
 #include "memory/registry.h"
 
+#define MAX_CALLERS 32  // functions that an error names: a recursion would make it endless
+
+static int count_callers(const char *text) {
+  int n = 0;
+  while (n <= MAX_CALLERS && (text = strstr(text, "{{function_node "))) {
+    text++;
+    n++;
+  }
+  return n;
+}
+
 static fy_view called_function(const fy_node *n) {
   const fy_attr *f = strstr(n->op_name, "PartitionedCall") ? fy_attrs_get(&n->attrs, "f") : NULL;
   return f && f->kind == FY_ATTR_FUNC && !f->is_list ? f->v.func->name : (fy_view){NULL, 0};
@@ -26,8 +37,10 @@ static fy_view called_function(const fy_node *n) {
 static bool name_caller(const fy_node *n, fy_error *err) {
   if (!err) return false;
   fy_view f = called_function(n);
+  if (!*fy_error_text(err)) return false;  // a code without words
   char *at = strstr(err->heap ? err->heap : err->text, "[[{{node ");
   if (!at || (!n->function && !f.n)) return false;
+  if (count_callers(fy_error_text(err)) > MAX_CALLERS) return true;
   if (f.n) {
     fy_error_prepend(err, "{{function_node %.*s}} {{function_node %.*s}} ", (int)f.n, f.p, (int)f.n,
                      f.p);

@@ -215,6 +215,13 @@ static fy_code new_table(const fy_site *site, kind k, fy_tensor *const *in, tabl
     code = fy_fail(err, FY_INVALID_ARGUMENT, "max_load_factor must be between 0 and 1, got: %g",
                    (double)load->v.f);
   }
+  const fy_attr *buckets = k == DENSE ? fy_site_attr(site, "initial_num_buckets") : NULL;
+  if (!code && buckets && buckets->kind == FY_ATTR_INT &&
+      (buckets->v.i < 4 || (buckets->v.i & (buckets->v.i - 1)))) {
+    code = fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Number of buckets must be at least 4 and a power of 2, got: %lld",
+                   (long long)buckets->v.i);
+  }
   if (!code && k == DENSE) {
     if (in[0]->rank > FY_INLINE_RANK - 1 ||
         !fy_shape_equal(in[0]->rank, in[0]->dims, in[1]->rank, in[1]->dims)) {
@@ -418,7 +425,7 @@ static fy_code size(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(table_of(ctx, &t, err));
   FY_TRY(fy_out(ctx, 0, 0, NULL, &out, err));
   fy_lock(&t->lock);
-  *(int64_t *)out->data = t->n;
+  *(int64_t *)out->data = t->kind == STATIC && !t->initialized ? 0 : t->n;
   fy_unlock(&t->lock);
   return FY_OK;
 }
@@ -588,7 +595,12 @@ static fy_code initialize(fy_kernel_ctx *ctx, fy_error *err) {
   }
   fy_lock(&t->lock);
   fy_code code = FY_OK;
-  if (!t->initialized) code = initialize_rows(t, keys, values, keys->count, err);
+  if (!t->initialized) {
+    code = initialize_rows(t, keys, values, keys->count, err);
+  } else if (keys->count != t->n) {  // TensorFlow, too, compares no more than that
+    code =
+        fy_fail(err, FY_FAILED_PRECONDITION, "Table was already initialized with different data.");
+  }
   fy_unlock(&t->lock);
   return code;
 }

@@ -258,6 +258,8 @@ static fy_code write_item(tensor_array *a, int64_t at, fy_tensor *item, fy_error
     code = fy_fail(err, FY_INVALID_ARGUMENT,
                    "Tried to write to index %lld but array %s size is: %lld", (long long)at,
                    a->dynamic ? "is resizeable and" : "is not resizeable and", (long long)l->n);
+  } else if (at >= l->n && (code = resize(a, at + 1, err)) != FY_OK) {
+    // no memory
   } else if (!fits(l, item->rank, item->dims)) {
     code =
         fy_fail(err, FY_INVALID_ARGUMENT,
@@ -265,9 +267,8 @@ static fy_code write_item(tensor_array *a, int64_t at, fy_tensor *item, fy_error
                 "is incompatible with the TensorArray's inferred element shape: %s (consider "
                 "setting infer_shape=False).",
                 (long long)at, fy_tensor_shape_text(item, x), fy_shape_text(l->rank, l->dims, y));
-  } else if (at >= l->n) {
-    code = resize(a, at + 1, err);
   }
+  if (!code && a->identical) code = refine(a, item->rank, item->dims, err);
   if (!code && a->seen[at]) {
     code = fy_fail(err, FY_INVALID_ARGUMENT,
                    "Could not write to TensorArray index %lld because it has already been read.",
@@ -455,13 +456,16 @@ static fy_code remember_shape(tensor_array *a, int64_t at, fy_error *err) {
 
 static fy_code zeros(fy_dtype dtype, int32_t rank, const int64_t *dims, fy_tensor **out,
                      fy_error *err) {
-  if (!fy_dtype_is_plain(dtype)) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "tensor_array::TensorSetZero type not supported: %s",
-                   fy_dtype_name(dtype));
-  }
   FY_TRY(fy_tensor_new(dtype, rank, dims, out, err));
-  if ((*out)->count) memset((*out)->data, 0, fy_tensor_bytes(*out));
-  return FY_OK;
+  if ((*out)->count == 0) return FY_OK;
+  if (fy_dtype_is_plain(dtype)) {
+    memset((*out)->data, 0, fy_tensor_bytes(*out));
+    return FY_OK;
+  }
+  fy_tensor_release(*out);
+  *out = NULL;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "tensor_array::TensorSetZero type not supported: %s",
+                 fy_dtype_name(dtype));
 }
 
 // |*out| is what element |at| holds, retained; NULL if it was never written (then zeros).
@@ -552,6 +556,8 @@ static fy_code join(fy_kernel_ctx *ctx, tensor_array *a, const fy_tensor *indice
   }
   for (int64_t i = 0; i < n; i++) {
     FY_TRY(read_item(a, indices ? fy_tensor_int(indices, i) : i, &items[i], err));
+  }
+  for (int64_t i = 0; i < n; i++) {  // all were read, whatever comes now
     const fy_tensor *first = items[0], *t = items[i];
     const int32_t skip = stacked ? 0 : 1;
     if (t->rank < skip || t->rank >= FY_MAX_RANK) {

@@ -104,7 +104,6 @@ static fy_code stack_items(fy_kernel_ctx *ctx, const fy_tensor_list *l, const fy
   memcpy(dims + 1, e.dims, (size_t)e.rank * sizeof *dims);
   const int64_t each = fy_product(e.dims, e.rank);
   FY_TRY(fy_out(ctx, 0, e.rank + 1, dims, &out, err));
-  if (out->count == 0) return FY_OK;
   for (int64_t k = 0; k < n; k++) {
     const int64_t at = indices ? fy_tensor_int(indices, k) : k;
     if (at < 0 || at >= l->n) {
@@ -113,6 +112,7 @@ static fy_code stack_items(fy_kernel_ctx *ctx, const fy_tensor_list *l, const fy
                      (long long)l->n);
     }
     const fy_tensor *item = l->items[at];
+    if (out->count == 0) continue;
     if (!item) {
       const size_t size = fy_dtype_storage(l->dtype);
       if (fy_dtype_is_plain(l->dtype)) {
