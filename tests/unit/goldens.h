@@ -143,6 +143,7 @@ static bool summing_op(const char *op) {
 static bool same_text(const char *said, const char *want) {
   const size_t n = strlen(want);
   if (n > 3 && !strcmp(want + n - 3, "...") && !strncmp(said, want, n - 3)) return true;
+  if (!strncmp(said, want, n) && said[n] == '\n') return true;  // the file has first lines only
   return !strcmp(said, want);
 }
 
