@@ -250,11 +250,13 @@ static uint64_t peak_resident(void) {
 
 // What the process holds now.
 static uint64_t resident(void) {
-  unsigned long long pages = 0;
+  char line[128] = "", *end = line;
   FILE *f = fopen("/proc/self/statm", "r");
   if (!f) return 0;
-  if (fscanf(f, "%*u %llu", &pages) != 1) pages = 0;
+  if (!fgets(line, sizeof line, f)) line[0] = '\0';
   fclose(f);
+  strtoull(line, &end, 10);  // all of it, then what is resident
+  unsigned long long pages = strtoull(end, NULL, 10);
   return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 

@@ -148,7 +148,7 @@ static int one_digit(const demo *d) {
 }
 
 static int large_batch(const demo *d) {
-  ferry_tensor *r[2];
+  ferry_tensor *r[2] = {NULL, NULL};
   ferry_stats before, after;
   ferry_session_stats(d->model.session, &before);
   if (classify(d, LARGE_BATCH, r)) return EXIT_FAILED;

@@ -198,7 +198,7 @@ static int run_once(job *j, const cli_model *m, const char *signature, ferry_err
 
 static int run_all(job *j, const cli_model *m, const char *signature) {
   ferry_error err;
-  double *times = malloc((size_t)j->repeat * sizeof *times);
+  double *times = calloc((size_t)j->repeat, sizeof *times);
   if (!times) return EXIT_FAILED;
   int bad = 0;
   cli_progress_start("running");

@@ -342,8 +342,6 @@ ferry_tensor *input_image(const char *from, const void *bytes, size_t n,
     bad = ferry_tensor_new(3, 1, (int64_t[]){2}, to, &size, &err);
     steps[count++] = (step){"ExpandDims", NULL, NULL};
     steps[count++] = (step){"ResizeBilinear", "half_pixel_centers=true", size};
-    h = to[0];
-    w = to[1];
     int32_t axis = 0;
     if (!bad) bad = ferry_tensor_new(3, 0, NULL, &axis, &steps[0].extra, &err);
     steps[count++] = (step){"Squeeze", "squeeze_dims=[0]", NULL};

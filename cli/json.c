@@ -198,7 +198,7 @@ static bool read_list(reader *r, json_value *v, char close) {
   for (;;) {
     char *key = NULL;
     size_t n;
-    if (!grow(r, v, object)) return false;
+    if (!grow(r, v, object) || !v->items) return false;
     skip(r);
     if (object) {
       if (r->at >= r->end || *r->at != '"') return fail(r, "expected a name in quotes");

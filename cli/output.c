@@ -225,9 +225,9 @@ static char **read_labels(const char *path, size_t *n) {
 static void print_row(ferry_tensor *t, int64_t start, int64_t width, int64_t top, char **labels,
                       size_t num_labels) {
   double least = INFINITY;  // what was printed last, and where: ties by place
-  int64_t least_at = -1, whole;
+  int64_t least_at = -1, whole = 0;
   for (int64_t k = 0; k < top && k < width; k++) {
-    double best = -INFINITY, v;
+    double best = -INFINITY, v = 0;
     int64_t best_at = -1;
     for (int64_t i = 0; i < width; i++) {
       number_at(t, start + i, &v, &whole);

@@ -164,7 +164,7 @@ class Child:
             data += part
         return data
 
-    def receive(self, seconds=20):
+    def receive(self, seconds=60):
         deadline = time.time() + seconds
         head = self.fetch(4, deadline)
         body = self.fetch(struct.unpack("<I", head)[0], deadline) if head else head

@@ -14,15 +14,10 @@ unsigned char TF_TryEvaluateConstant(TF_Graph *graph, TF_Output output, TF_Tenso
   fy_lock(&g->lock);
   fy_code code;
   fy_output o = fy_api_output(output);
-  if (!fy_api_in_graph(g, o.node) || o.index < 0 || (uint32_t)o.index >= o.node->num_outputs) {
+  if (!fy_api_in_graph(g, o.node) || o.index < 0 || (uint32_t)o.index >= o.node->num_outputs)
     code = fy_fail(err, FY_INVALID_ARGUMENT, "Node is null or has no output %d", o.index);
-  } else {
+  else
     code = fy_constant_evaluate(o, &t, err);
-    if (code && code != FY_RESOURCE_EXHAUSTED) {
-      fy_error_clear(err);  // a kernel that fails: nothing is known, and the run will tell
-      code = FY_OK;
-    }
-  }
   fy_unlock(&g->lock);
   fy_api_end(status, code);
   *result = fy_api_tf_tensor(t);

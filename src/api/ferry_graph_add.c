@@ -186,13 +186,15 @@ static fy_code find_spec(fy_graph *g, const char *op, const fy_op_spec **out, fy
 }
 
 // "GPU:0" means "/device:GPU:0".
-static void set_device(fy_node_builder *b, const char *device, fy_arena *arena) {
+static fy_code set_device(fy_node_builder *b, const char *device, fy_arena *arena, fy_error *err) {
   fy_devname d;
-  if (!device || !*device) return;
+  if (!device || !*device) return FY_OK;
   const char *full = device[0] != '/' && fy_devname_parse_local(device, &d)
                          ? fy_arena_printf(arena, "/device:%s", device)
                          : device;
-  fy_node_set_device(b, full ? full : device);
+  if (!full) return fy_fail_oom(err, strlen(device));
+  fy_node_set_device(b, full);
+  return FY_OK;
 }
 
 static fy_code add(fy_graph *g, const char *op, const char *name, const char *in, const char *attrs,
@@ -206,8 +208,8 @@ static fy_code add(fy_graph *g, const char *op, const char *name, const char *in
   if (fy_graph_find(g, name))
     return fy_fail(err, FY_ALREADY_EXISTS, "the graph already has a node '%s'", name);
   FY_TRY(fy_node_begin(g, op, name, &b, err));
-  set_device(&b, device, arena);
-  fy_code code = set_inputs(&b, spec, in, scratch, err);
+  fy_code code = set_device(&b, device, arena, err);
+  if (!code) code = set_inputs(&b, spec, in, scratch, err);
   if (!code) code = set_attrs(&b, spec, attrs, arena, err);
   if (!code && value) {
     if (!fy_spec_attr(spec, "value")) {

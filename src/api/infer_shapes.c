@@ -132,7 +132,7 @@ static fy_code infer(fy_graph *g, const fy_eager_op *op, const known *k, fy_node
                    inputs);
   n->inputs = fy_arena_array(&g->arena, (size_t)inputs, sizeof *n->inputs);
   n->outputs = fy_arena_array(&g->arena, (size_t)outputs, sizeof *n->outputs);
-  if (!n->inputs || !n->outputs) return fy_fail_oom(err, (size_t)(inputs + outputs));
+  if (!n->inputs || !n->outputs) return fy_fail_oom(err, (size_t)inputs + (size_t)outputs);
   for (int i = 0; i < inputs; i++)
     FY_TRY(make_input(g, k, i, n->input_types[i], &n->inputs[i], err));
   for (int i = 0; i < outputs; i++) {

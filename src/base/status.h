@@ -71,8 +71,9 @@ void fy_error_prepend(fy_error *err, const char *format, ...) FY_PRINTF(2, 3);
 const char *fy_code_name(fy_code code);  // "INVALID_ARGUMENT"
 
 #ifdef __clang_analyzer__  // what the analyzer cannot see from here: these never return FY_OK
-#define fy_fail(err, code, ...) ((void)(err), (fy_code)(code))
-#define fy_fail_oom(err, bytes) ((void)(err), (void)(bytes), FY_RESOURCE_EXHAUSTED)
+void fy_analyzer_saw(const fy_error *err, ...);
+#define fy_fail(err, code, ...) (fy_analyzer_saw((err), __VA_ARGS__), (fy_code)(code))
+#define fy_fail_oom(err, bytes) (fy_analyzer_saw((err), (bytes)), FY_RESOURCE_EXHAUSTED)
 #endif
 
 #endif

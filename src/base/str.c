@@ -138,9 +138,16 @@ void fy_human_bytes(double bytes, char out[32]) {
   snprintf(out, 32, "%s%.*f%ciB", sign, *unit == 'K' ? 1 : 2, (double)n / 1024.0, *unit);
 }
 
+// A fraction, so that "1.1k" is 1100 and not a little less; what gets larger than HUGE_NUMBER stays there.
+typedef unsigned __int128 big;
+#define HUGE_NUMBER ((big)1 << 120)
 typedef struct number {
-  long double top, bottom;  // a fraction, so that "1.1k" is 1100 and not a little less
+  big top, bottom;
 } number;
+
+static void scale(big *x, unsigned by, unsigned plus) {
+  *x = *x >= HUGE_NUMBER / by ? HUGE_NUMBER : *x * by + plus;
+}
 
 static bool is_digit(const char *p, const char *end) {
   return p < end && *p >= '0' && *p <= '9';
@@ -157,8 +164,7 @@ static const char *parse_exponent(const char *p, const char *end, number *out) {
   for (; is_digit(e, end); e++) {
     if (exponent < 1000) exponent = exponent * 10 + (*e - '0');
   }
-  long double *scaled = negative ? &out->bottom : &out->top;
-  while (exponent-- > 0) *scaled *= 10;
+  while (exponent-- > 0) scale(negative ? &out->bottom : &out->top, 10, 0);
   return e;
 }
 
@@ -172,8 +178,8 @@ static const char *parse_number(const char *p, const char *end, number *out) {
       continue;
     }
     digits = true;
-    out->top = out->top * 10 + (*p - '0');
-    if (fraction) out->bottom *= 10;
+    scale(&out->top, 10, (unsigned)(*p - '0'));
+    if (fraction) scale(&out->bottom, 10, 0);
   }
   return digits ? parse_exponent(p, end, out) : NULL;
 }
@@ -191,11 +197,11 @@ bool fy_parse_bytes(const char *text, size_t n, uint64_t *out) {
     p++;
     bool binary = p < end && (*p == 'i' || *p == 'I');
     if (binary) p++;
-    for (long step = unit - units; step >= 0; step--) v.top *= binary ? 1024 : 1000;
+    for (long step = unit - units; step >= 0; step--) scale(&v.top, binary ? 1024 : 1000, 0);
   }
   if (p < end && (*p == 'b' || *p == 'B')) p++;
-  long double bytes = v.top / v.bottom;
-  if (p != end || !(bytes < 18446744073709551616.0L)) return false;
+  big bytes = v.top / v.bottom;
+  if (p != end || v.top == HUGE_NUMBER || bytes > UINT64_MAX) return false;
   *out = (uint64_t)bytes;
   return true;
 }

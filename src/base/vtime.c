@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/vtime.h"
 
-#include <stddef.h>
+#include <stdatomic.h>
 
 static _Thread_local fy_vtime mine;
 
@@ -13,7 +13,12 @@ void fy_vtime_set(fy_vtime t) {
   mine = t;
 }
 
-void fy_vtime_wait(const void *clock, int64_t ns) {
+uint64_t fy_vtime_new_clock(void) {
+  static atomic_uint_least64_t last;
+  return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
+void fy_vtime_wait(uint64_t clock, int64_t ns) {
   mine = fy_vtime_later(mine, (fy_vtime){clock, ns});
 }
 

@@ -9,14 +9,15 @@
 #include <stdint.h>
 
 typedef struct fy_vtime {
-  const void *clock;  // NULL: nothing was waited for
+  uint64_t clock;  // its number; 0: nothing was waited for
   int64_t ns;
 } fy_vtime;
 
 fy_vtime fy_vtime_get(void);    // of this thread
 void fy_vtime_set(fy_vtime t);  // when a thread takes over another's work
 // This thread waited until |ns| of |clock|.
-void fy_vtime_wait(const void *clock, int64_t ns);
+void fy_vtime_wait(uint64_t clock, int64_t ns);
+uint64_t fy_vtime_new_clock(void);  // a number that no other clock of this process ever had
 // The later of two; of two clocks, the second's.
 fy_vtime fy_vtime_later(fy_vtime a, fy_vtime b);
 

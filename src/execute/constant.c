@@ -121,7 +121,15 @@ static fy_code evaluate_node(evaluator *e, size_t i, fy_error *err) {
     if (at == 0) return fy_fail(err, FY_INTERNAL, "lost an input of '%s'", n->name);
     in[k] = e->values[at - 1][n->inputs[k].index];
   }
-  return fy_kernel_call_node(n, in, e->values[i], err);
+  fy_error why;
+  fy_error_init(&why);
+  fy_code code = fy_kernel_call_node(n, in, e->values[i], &why);
+  if (code == FY_RESOURCE_EXHAUSTED && err)
+    fy_error_move(err, &why);
+  else if (code)
+    e->constant = false;  // a kernel that fails: nothing is known, and the run will tell
+  fy_error_clear(&why);
+  return code == FY_RESOURCE_EXHAUSTED ? code : FY_OK;
 }
 
 static fy_code run(evaluator *e, fy_output output, fy_tensor **out, fy_error *err) {
@@ -130,8 +138,8 @@ static fy_code run(evaluator *e, fy_output output, fy_tensor **out, fy_error *er
   e->values = fy_arena_array(&e->tmp, e->num_nodes, sizeof *e->values);
   if (!e->values) return fy_fail_oom(err, e->num_nodes);
   fy_code code = FY_OK;
-  for (size_t i = 0; !code && i < e->num_nodes; i++) code = evaluate_node(e, i, err);
-  if (!code) {
+  for (size_t i = 0; !code && e->constant && i < e->num_nodes; i++) code = evaluate_node(e, i, err);
+  if (!code && e->constant) {
     fy_tensor *t = e->values[e->num_nodes - 1][output.index];
     if (t && fy_tensor_bytes(t) <= MAX_BYTES) code = fy_tensor_clone(t, out, err);
   }

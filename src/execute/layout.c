@@ -93,8 +93,7 @@ static bool find_part(fy_program *p, const group *g, const fy_instr *ins, uint32
 }
 
 // Parts of a tensor (Split, Unpack, Slice) need no memory of their own. They keep the whole alive, so
-// where they live longer than it they have to be half of it at least: no plan takes more than with
-// copies.
+// where they live longer than it they have to be half of it at least.
 static void share_parts(fy_program *p, group *g) {
   for (uint32_t at = 0; at < p->num_instrs; at++) {
     const fy_instr *ins = &p->instrs[at];

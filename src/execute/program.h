@@ -49,6 +49,7 @@ typedef struct fy_value {
   fy_node *node;        // who makes it
   int32_t output;
   bool fetched;
+  bool counted;  // CONST on a device: as held by the session
   bool of_feed;  // DYNAMIC: memory of an argument under another name, or a part of it
 } fy_value;
 
@@ -115,6 +116,7 @@ typedef struct fy_program {
   struct fy_run_state *states;  // recycled
   int num_idle;
   atomic_bool constants_placed;  // those of device memory
+  atomic_int active;             // runs in progress; without any, constants may leave devices
   atomic_bool seen;              // by the session's watcher
   uint32_t *fresh;               // FETCH values, roots before aliases
   uint32_t num_fresh;

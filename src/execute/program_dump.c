@@ -35,7 +35,10 @@ void fy_program_dump(fy_str *out, const fy_program *p) {
       print_list(out, p, ins->out, ins->num_out);
       fy_str_add(out, " = ");
     }
-    fy_str_printf(out, "%s(", ins->kind == FY_INSTR_COPY ? "copy" : ins->spill ? "move" : ins->node->op_name);
+    fy_str_printf(out, "%s(",
+                  ins->kind == FY_INSTR_COPY ? "copy"
+                  : ins->spill               ? "move"
+                                             : ins->node->op_name);
     print_list(out, p, ins->in, ins->num_in);
     fy_str_printf(out, ")  %s on %s\n", ins->node->name, ins->device->name);
   }

@@ -3,6 +3,7 @@
 // several. First error wins; everything a failed run made is let go and the program stays usable.
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -36,6 +37,7 @@ static fy_view called_function(const fy_node *n) {
 static bool name_caller(const fy_node *n, fy_error *err) {
   if (!err) return false;
   fy_view f = called_function(n);
+  if (!*fy_error_text(err)) return false;  // a code without words
   char *at = strstr(err->heap ? err->heap : err->text, "[[{{node ");
   if (!at || (!n->function && !f.n)) return false;
   if (count_callers(fy_error_text(err)) > MAX_CALLERS) return true;
@@ -459,28 +461,48 @@ static fy_code check_feeds(const fy_program *p, fy_tensor *const *feeds, fy_erro
 }
 
 // Constants that live on a device are copied there by the first run and stay.
+static fy_code place_constant(fy_program *p, uint32_t v, fy_error *err) {
+  fy_value *val = &p->values[v];
+  fy_device *d = p->devices->items[val->space - 1];
+  val->constant = fy_peers_constant(p, p->values[val->feed].constant, val->space, v);
+  if (val->constant) return FY_OK;
+  FY_TRY(fy_memory_copy_tensor(p->values[val->feed].constant, d, &val->constant, err));
+  fy_counters *counters = fy_callables_counters(p->callables);
+  if (!counters) return FY_OK;
+  val->counted = true;
+  fy_count(&counters->constants, 1);
+  fy_count(&counters->constant_bytes, (int64_t)fy_tensor_bytes(val->constant));
+  fy_count_held(counters, val->space, (int64_t)fy_memory_tensor_taken(d, val->bytes));
+  return FY_OK;
+}
+
+// The largest first, so that the small ones fill the gaps.
+static int by_size(const void *a, const void *b) {
+  const uint64_t *x = a, *y = b;
+  return x[0] > y[0] ? -1 : x[0] < y[0] ? 1 : x[1] < y[1] ? -1 : 1;
+}
+
 static fy_code place_constants(fy_program *p, fy_error *err) {
-  if (!p->has_devices || atomic_load_explicit(&p->constants_placed, memory_order_acquire))
-    return FY_OK;
+  if (!p->has_devices || atomic_load(&p->constants_placed)) return FY_OK;
   fy_code code = FY_OK;
+  size_t n = 0, cap = 0;
+  uint64_t(*order)[2] = NULL;
   fy_lock(&p->constants_lock);
   fy_peers_join(p);
   for (uint32_t v = 0; v < p->num_values && !code; v++) {
-    fy_value *val = &p->values[v];
+    const fy_value *val = &p->values[v];
     if (val->storage != FY_STORE_CONST || val->constant) continue;
-    val->constant = fy_peers_constant(p, p->values[val->feed].constant, val->space, v);
-    if (val->constant) continue;
-    code = fy_memory_copy_tensor(p->values[val->feed].constant, p->devices->items[val->space - 1],
-                                 &val->constant, err);
-    fy_counters *counters = code ? NULL : fy_callables_counters(p->callables);
-    if (counters) {
-      fy_count(&counters->constants, 1);
-      fy_count(&counters->constant_bytes, (int64_t)fy_tensor_bytes(val->constant));
-      fy_count_held(counters, val->space,
-                    (int64_t)fy_memory_tensor_taken(p->devices->items[val->space - 1], val->bytes));
+    if (!fy_grow(&order, &cap, n + 1, sizeof *order)) {
+      code = fy_fail_oom(err, sizeof *order);
+    } else {
+      order[n][0] = val->bytes;
+      order[n++][1] = v;
     }
   }
-  if (!code) atomic_store_explicit(&p->constants_placed, true, memory_order_release);
+  if (n) qsort(order, n, sizeof *order, by_size);
+  for (size_t i = 0; i < n && !code; i++) code = place_constant(p, (uint32_t)order[i][1], err);
+  fy_free(order);
+  if (!code) atomic_store(&p->constants_placed, true);
   fy_unlock(&p->constants_lock);
   return code;
 }
@@ -558,6 +580,23 @@ static fy_code get_ready(fy_program *p, fy_tensor *const *feeds, fy_run_state **
   return code;
 }
 
+// The same with planned memory before the constants: pools lose least when what is large comes first.
+static fy_code get_ready_tightly(fy_program *p, fy_tensor *const *feeds, fy_run_state **out,
+                                 fy_error *err) {
+  fy_peers_drop_constants(p);
+  for (int i = 0; i < p->devices->n; i++) fy_mempool_trim(p->devices->items[i]->memory, 0);
+  FY_TRY(fy_state_acquire(p, out, err));
+  fy_code code = place_constants(p, err);
+  for (uint32_t v = 0; !code && v < p->num_values; v++)
+    if (p->values[v].storage == FY_STORE_CONST) (*out)->slots[v] = p->values[v].constant;
+  if (!code) code = fill_slots(*out, feeds, err);
+  if (!code) return FY_OK;
+  clean(*out, true);
+  fy_state_free(*out);  // not to be used again: it may not know its constants
+  *out = NULL;
+  return code;
+}
+
 // The last instructions, if they only bring results to the host.
 static uint32_t first_of_tail(const fy_program *p) {
   uint32_t at = p->num_instrs;
@@ -571,19 +610,31 @@ static uint32_t first_of_tail(const fy_program *p) {
 static fy_code begin(fy_program *p, const fy_run *run, fy_tensor *const *feeds, fy_run_state **out,
                      fy_error *err) {
   FY_TRY(check_feeds(p, feeds, err));
+  atomic_fetch_add(&p->active, 1);  // before it looks for its constants
   fy_code code = get_ready(p, feeds, out, err);
-  // What idle runs of other programs keep is for whoever needs it.
-  if (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED) && p->has_devices && fy_peers_reclaim(p)) {
+  // What idle runs of other programs keep is for whoever needs it; and the largest piece comes first.
+  if (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED) && p->has_devices) {
+    fy_peers_reclaim(p);
     if (err) fy_error_clear(err);
-    code = get_ready(p, feeds, out, err);
+    code = get_ready_tightly(p, feeds, out, err);
   }
-  if (code) return code;
+  if (code) {
+    atomic_fetch_sub(&p->active, 1);
+    return code;
+  }
   fy_run_state *s = *out;
   s->run = run;
   s->main->run = run;
   s->main->timed_out = false;
   s->main->ctx.threads = p->devices->client->pool ? fy_pool_threads(p->devices->client->pool) : 1;
   return FY_OK;
+}
+
+static void put_away(fy_run_state *s, bool all) {
+  fy_program *p = s->program;
+  clean(s, all);
+  fy_state_recycle(s);
+  atomic_fetch_sub(&p->active, 1);
 }
 
 // Hands out the results of a run whose instructions ended with |code|, and puts its state away.
@@ -596,8 +647,7 @@ static fy_code end(fy_run_state *s, fy_code code, fy_tensor **results, fy_error 
       results[i] = NULL;
     }
   }
-  clean(s, code != FY_OK);
-  fy_state_recycle(s);
+  put_away(s, code != FY_OK);
   if (p->has_devices &&
       fy_registry_tick()) {  // another process waits for memory: what is idle goes
     fy_peers_reclaim(p);
@@ -637,8 +687,7 @@ fy_code fy_program_start(fy_program *p, const fy_run *run, fy_tensor *const *fee
   code =
       p->num_tasks > 1 ? run_tasks(st->state, err) : run_range(st->state->main, 0, st->next, err);
   if (code) {
-    clean(st->state, true);
-    fy_state_recycle(st->state);
+    put_away(st->state, true);
     fy_free(st);
     return code;
   }

@@ -233,25 +233,48 @@ void fy_peers_leave(fy_program *p) {
   fy_unlock(&peers_lock);
 }
 
+// Constants of a program that nobody runs leave the devices; its next run brings them again.
+static bool drop_constants(fy_program *q, int active) {
+  bool any = false;
+  if (atomic_load(&q->active) != active) return false;
+  if (!fy_trylock(&q->constants_lock)) return false;
+  const bool placed = atomic_exchange(&q->constants_placed, false);  // who comes now waits for us
+  const bool idle = atomic_load(&q->active) == active && !q->states;
+  for (uint32_t v = 0; idle && v < q->num_values; v++) {
+    fy_value *val = &q->values[v];
+    if (val->storage != FY_STORE_CONST || !val->space || val->feed < 0 || !val->constant) continue;
+    if (fy_tensor_is_exclusive(val->constant)) any = true;  // else another program keeps it
+    if (val->counted)
+      fy_count_held(
+          fy_callables_counters(q->callables), val->space,
+          -(int64_t)fy_memory_tensor_taken(q->devices->items[val->space - 1], val->bytes));
+    val->counted = false;
+    fy_tensor_release(val->constant);
+    val->constant = NULL;
+  }
+  if (!idle && placed) atomic_store(&q->constants_placed, true);
+  fy_unlock(&q->constants_lock);
+  return any;
+}
+
 static bool let_go(fy_program *q) {
   fy_lock(&q->states_lock);
   fy_run_state *idle = q->states;
   q->states = NULL;
   q->num_idle = 0;
   fy_unlock(&q->states_lock);
-  const bool any = idle != NULL;
+  bool any = idle != NULL;
   while (idle) {
     fy_run_state *next = idle->next;
     fy_state_free(idle);
     idle = next;
   }
+  any |= drop_constants(q, 0);
   return any;
 }
 
 static bool uses_memory_of(const fy_program *p, const fy_device *d) {
-  const int space = d->ordinal + 1;
-  return d->ordinal < p->devices->n && p->devices->items[d->ordinal] == d &&
-         space < p->plan.num_spaces && p->plan.arena_bytes[space];
+  return d->ordinal < p->devices->n && p->devices->items[d->ordinal] == d;
 }
 
 static bool idle_of(const fy_device *d) {
@@ -292,6 +315,12 @@ fy_tensor *fy_peers_constant(fy_program *p, const fy_tensor *host, int space, ui
   if (found) fy_tensor_retain(found);
   fy_unlock(&peers_lock);
   return found;
+}
+
+void fy_peers_drop_constants(fy_program *p) {
+  fy_lock(&peers_lock);
+  (void)drop_constants(p, 1);
+  fy_unlock(&peers_lock);
 }
 
 bool fy_peers_reclaim(fy_program *p) {

@@ -55,6 +55,8 @@ void fy_peers_join(fy_program *p);
 void fy_peers_leave(fy_program *p);
 // The device copy that another program of these devices has of |host|, with a reference; or NULL.
 fy_tensor *fy_peers_constant(fy_program *p, const fy_tensor *host, int space, uint32_t hint);
+// Those of |p| leave the devices, if this run is the only one and has not begun.
+void fy_peers_drop_constants(fy_program *p);
 bool fy_peers_reclaim(fy_program *p);  // frees idle runs' memory; false: there was none
 void fy_state_recycle(fy_run_state *s);
 void fy_state_free(fy_run_state *s);

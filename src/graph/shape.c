@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "graph/graph.h"
+#include "ops/shape_fns.h"
 
 static const fy_pshape unknown_shape = {-1, NULL};
 
@@ -118,7 +119,7 @@ static bool given(const fy_node *node, int i) {
 
 // TensorFlow's wrapping: "<text> for '{{node n}} = Op[…](a, b)' with input shapes: [2], [3] and with
 // computed input tensors: input[1] = <…>."
-static void explain(const fy_node *node, const fy_shape_ctx *ctx, fy_error *err) {
+static void explain(const fy_node *node, fy_shape_ctx *ctx, fy_error *err) {
   // This one arises while a value is read, before there is a shape function to name.
   if (!err || strncmp(fy_error_text(err), "Invalid value in tensor used for shape", 38) == 0)
     return;
@@ -138,6 +139,8 @@ static void explain(const fy_node *node, const fy_shape_ctx *ctx, fy_error *err)
   for (int i = 0; i < ctx->num_inputs && i < 64; i++) {
     const fy_tensor *v = ctx->in_value[i];
     uint64_t asked = ctx->asked_values | (given(node, i) ? ctx->asked_shapes : 0);
+    // Known so far as a shape only: TensorFlow has computed it.
+    if (!v && (ctx->asked_values >> i & 1)) v = fy_shape_tensor(ctx, i);
     if (!v || !(asked >> i & 1)) continue;
     fy_str_add(&s, first ? " and with computed input tensors: " : ", ");
     first = false;

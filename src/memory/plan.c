@@ -26,7 +26,8 @@
 #include "base/alloc.h"
 
 #define ALIGN         64
-#define WORK_LIMIT    3000000  // pieces and nodes looked at, over all attempts
+#define WORK_LIMIT    3300000  // pieces and nodes looked at, over all attempts
+#define ENOUGH_WORK   1800000  // the same once the plan is within 5 %
 #define MAX_ATTEMPTS  64
 #define MANY_LIVES    4000
 #define FIRST_SKYLINE 9  // the attempts before cost little
@@ -90,7 +91,7 @@ static void keep_if_better(planner *p, size_t bytes) {
 // is near, and with many lives sooner (every attempt of the skyline costs milliseconds).
 static bool is_good(const planner *p, uint32_t attempt) {
   const bool late = attempt >= 24 || (attempt >= FIRST_SKYLINE && p->n > MANY_LIVES);
-  const size_t part = late ? 28 : attempt >= 12 ? 50 : 256;
+  const size_t part = late ? 25 : attempt >= 12 ? 50 : 256;
   return p->best_bytes != SIZE_MAX && p->best_bytes - p->bound <= p->bound / part;
 }
 
@@ -156,7 +157,8 @@ static bool search(planner *p) {
   bool ok = true;
   for (uint32_t attempt = 0; ok && attempt < MAX_ATTEMPTS && !is_good(p, attempt); attempt++) {
     const uint64_t before = p->work;
-    if (before + longest > WORK_LIMIT) break;
+    const bool fair = p->best_bytes != SIZE_MAX && p->best_bytes - p->bound <= p->bound / 20;
+    if (before + longest > (fair ? ENOUGH_WORK : WORK_LIMIT)) break;
     if (attempt < 2) {
       ok = try_by_time(p, attempt == 1);
     } else if (attempt < 5) {

@@ -14,7 +14,6 @@
 
 #define FIRST_REGION_BYTES ((size_t)2 << 20)
 #define SMALL_REST_BYTES   ((size_t)256 << 10)  // not worth keeping for later
-#define PAGE_BYTES         ((size_t)4096)
 #define LARGEST_STEP       ((size_t)1 << 40)  // doubling ends here
 
 static size_t bin_of(size_t bytes) {
@@ -266,12 +265,11 @@ static fy_chunk *grow(fy_mempool *pool, size_t bytes, fy_error *why) {
   // gets a region to measure, and small things a small one: rests would be lost to the large.
   size_t half = (size_t)(left / 2 / FY_POOL_UNIT * FY_POOL_UNIT);
   size_t want = step < half ? step : half;
-  const size_t large = (size_t)(limit / 64 / FY_POOL_UNIT * FY_POOL_UNIT);
-  const size_t pages = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;  // devices round up
+  const size_t large = (size_t)(limit / 256 / FY_POOL_UNIT * FY_POOL_UNIT);
   if (bytes >= large)
-    want = pages <= left ? pages : bytes;
-  else if (want > 2 * large)
-    want = 2 * large;
+    want = bytes;
+  else if (want > large)
+    want = large;
   if ((bytes < large && left <= SMALL_REST_BYTES) ||
       (pool->whole && !pool->regions && limit < INT64_MAX / 2))
     want = (size_t)left;

@@ -186,6 +186,16 @@ static void list_ops(fy_str *out, const fy_report *r, const fy_device *d) {
   if (shown) fy_str_addc(out, ')');
 }
 
+// A device that was asked for and not given is said in the same line, with the cause.
+static void list_fallbacks(fy_str *out, const fy_report *r) {
+  int shown = 0, all = r->program->placement->num_fallbacks;
+  for (size_t i = 0; i < r->num_nodes && shown < 1; i++) {
+    const fy_report_node *n = &r->nodes[i];
+    if (n->wanted) fy_str_printf(out, "; '%s' %s", n->name, n->reason), shown++;
+  }
+  if (all > shown) fy_str_printf(out, "%s%d more", shown ? ", and " : "; fallbacks: ", all - shown);
+}
+
 void fy_report_summary(fy_str *out, const fy_report *r) {
   char a[32], b[32];
   int shown = 0;
@@ -216,6 +226,7 @@ void fy_report_summary(fy_str *out, const fy_report *r) {
   if (r->once_moves)
     fy_str_printf(out, "; %s of weights go to devices once",
                   fy_report_bytes((double)r->once_bytes, a));
+  list_fallbacks(out, r);
 }
 
 static void print_summary(fy_str *out, const fy_report *r, int width) {

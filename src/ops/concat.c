@@ -207,7 +207,7 @@ static fy_code concat_shape(fy_shape_ctx *ctx, int axis_input, int first, fy_err
   FY_TRY(fy_shape_rank_is(ctx->in[axis_input], 0, err));
   for (int i = 0; i < n; i++) {
     if (ctx->in[first + i].rank < 0) continue;
-    if (ctx->in[first + i].rank == 0) {
+    if (ctx->in[first + i].rank == 0 && rank < 0) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Can't concatenate scalars (use tf.stack instead)");
     }
     if (rank < 0) rank = ctx->in[first + i].rank;

@@ -90,6 +90,7 @@ static fy_code fill_shape(fy_shape_ctx *ctx, fy_error *err) {
   }
   for (int64_t i = 0; sizes && i < sizes->count; i++) {
     if (fy_tensor_int(sizes, i) >= 0) continue;
+    ctx->asked_shapes |= 1;
     return fy_fail(err, FY_INVALID_ARGUMENT, "Fill dimensions must be >= 0");
   }
   FY_TRY(fy_shape_from_first(ctx, err));

@@ -232,12 +232,12 @@ typedef struct nd_job {
   char *out;
   size_t bytes;  // of what an index names
   int64_t depth;
-  int64_t bad;  // the first row whose index is outside; INT64_MAX: none
+  int64_t bad;  // the last row whose index is outside, as TensorFlow reports it; -1: none
 } nd_job;
 
 static void nd_bad(nd_job *j, int64_t row) {
   int64_t seen = __atomic_load_n(&j->bad, __ATOMIC_RELAXED);
-  while (row < seen && !__atomic_compare_exchange_n(&j->bad, &seen, row, false, __ATOMIC_RELAXED,
+  while (row > seen && !__atomic_compare_exchange_n(&j->bad, &seen, row, false, __ATOMIC_RELAXED,
                                                     __ATOMIC_RELAXED))
     continue;
 }
@@ -253,7 +253,7 @@ static void nd_bad(nd_job *j, int64_t row) {
     }                                                                                     \
     if (!inside) {                                                                        \
       nd_bad(j, r);                                                                       \
-      return;                                                                             \
+      continue;                                                                           \
     }                                                                                     \
     COPY;                                                                                 \
   }
@@ -271,7 +271,7 @@ static void nd_bad(nd_job *j, int64_t row) {
         const int64_t y = index[0], x = index[1];                                         \
         if ((uint64_t)y >= (uint64_t)rows || (uint64_t)x >= (uint64_t)columns) {          \
           nd_bad(j, r);                                                                   \
-          return;                                                                         \
+          continue;                                                                       \
         }                                                                                 \
         out4[r] = in4[y * columns + x];                                                   \
       }                                                                                   \
@@ -320,18 +320,18 @@ static fy_code gather_nd(fy_kernel_ctx *ctx, fy_error *err) {
                   .out = out->data,
                   .bytes = (size_t)run * fy_dtype_storage(out->dtype),
                   .depth = depth,
-                  .bad = INT64_MAX};
+                  .bad = -1};
     fy_parallel(ctx, rows, 1 + 0.5 * (double)depth + 0.1 * (double)job.bytes,
                 wide ? nd_i64 : nd_i32, &job);
-    return job.bad == INT64_MAX ? FY_OK : fail_nd(ctx, job.bad, depth, err);
+    return job.bad < 0 ? FY_OK : fail_nd(ctx, job.bad, depth, err);
   }
+  for (int64_t at = rows * depth; at-- > 0;)
+    if ((uint64_t)index_at(indices, at) >= (uint64_t)params->dims[at % depth])
+      return fail_nd(ctx, at / depth, depth, err);
   for (int64_t r = 0; r < rows; r++) {
     int64_t from = 0;
-    for (int64_t k = 0; k < depth; k++) {
-      const int64_t index = index_at(indices, r * depth + k);
-      if ((uint64_t)index >= (uint64_t)params->dims[k]) return fail_nd(ctx, r, depth, err);
-      from = from * params->dims[k] + index;
-    }
+    for (int64_t k = 0; k < depth; k++)
+      from = from * params->dims[k] + index_at(indices, r * depth + k);
     FY_TRY(fy_copy_run(out->dtype, out->data, r * run, params->data, from * run, run, err));
   }
   return FY_OK;

@@ -10,7 +10,7 @@
 #define JPEG_LIBRARY "libjpeg.so.62"
 
 #if defined(__has_include)
-#if __has_include(<jpeglib.h>)
+#if __has_include(<jpeglib.h>) && __has_include(<jconfig.h>)  // (the second is the target's)
 #define HAVE_JPEG 1
 #endif
 #endif

@@ -205,6 +205,23 @@ static fy_code new_table(const fy_site *site, kind k, fy_tensor *const *in, tabl
       code = fy_fail(err, FY_INVALID_ARGUMENT, "Empty value must be a scalar or a vector");
     }
   }
+  if (!code && k == MUTABLE && shape && t->value_rank != 1) {
+    char x[128];
+    code = fy_fail(err, FY_INVALID_ARGUMENT, "Default value must be a vector, got shape %s",
+                   fy_shape_text(t->value_rank, t->value_dims, x));
+  }
+  const fy_attr *load = k == DENSE ? fy_site_attr(site, "max_load_factor") : NULL;
+  if (!code && load && load->kind == FY_ATTR_FLOAT && !(load->v.f > 0 && load->v.f < 1)) {
+    code = fy_fail(err, FY_INVALID_ARGUMENT, "max_load_factor must be between 0 and 1, got: %g",
+                   (double)load->v.f);
+  }
+  const fy_attr *buckets = k == DENSE ? fy_site_attr(site, "initial_num_buckets") : NULL;
+  if (!code && buckets && buckets->kind == FY_ATTR_INT &&
+      (buckets->v.i < 4 || (buckets->v.i & (buckets->v.i - 1)))) {
+    code = fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Number of buckets must be at least 4 and a power of 2, got: %lld",
+                   (long long)buckets->v.i);
+  }
   if (!code && k == DENSE) {
     if (in[0]->rank > FY_INLINE_RANK - 1 ||
         !fy_shape_equal(in[0]->rank, in[0]->dims, in[1]->rank, in[1]->dims)) {
@@ -408,7 +425,7 @@ static fy_code size(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(table_of(ctx, &t, err));
   FY_TRY(fy_out(ctx, 0, 0, NULL, &out, err));
   fy_lock(&t->lock);
-  *(int64_t *)out->data = t->n;
+  *(int64_t *)out->data = t->kind == STATIC && !t->initialized ? 0 : t->n;
   fy_unlock(&t->lock);
   return FY_OK;
 }
@@ -431,7 +448,11 @@ static fy_code export_locked(fy_kernel_ctx *ctx, table *t, fy_error *err) {
 static fy_code export(fy_kernel_ctx *ctx, fy_error *err) {
   table *t;
   FY_TRY(table_of(ctx, &t, err));
-  if (ctx->site->out_types[0] != t->key_type || ctx->site->out_types[1] != t->value_type) {
+  fy_lock(&t->lock);
+  const bool empty = t->kind == STATIC && !t->initialized;  // says so first
+  fy_unlock(&t->lock);
+  if (!empty &&
+      (ctx->site->out_types[0] != t->key_type || ctx->site->out_types[1] != t->value_type)) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Key must be type %s but got %s",
                    fy_dtype_name(t->key_type), fy_dtype_name(ctx->site->out_types[0]));
   }
@@ -569,9 +590,17 @@ static fy_code initialize(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Keys and values must have the same size %lld vs %lld",
                    (long long)keys->count, (long long)values->count);
   }
+  if (keys->count == 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "keys and values cannot be empty tensors.");
+  }
   fy_lock(&t->lock);
   fy_code code = FY_OK;
-  if (!t->initialized) code = initialize_rows(t, keys, values, keys->count, err);
+  if (!t->initialized) {
+    code = initialize_rows(t, keys, values, keys->count, err);
+  } else if (keys->count != t->n) {  // TensorFlow, too, compares no more than that
+    code =
+        fy_fail(err, FY_FAILED_PRECONDITION, "Table was already initialized with different data.");
+  }
   fy_unlock(&t->lock);
   return code;
 }

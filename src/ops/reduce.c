@@ -529,7 +529,8 @@ void fy_reduce_rows(fy_row_reduction kind, fy_dtype dtype, const void *in, int64
                     void *out) {
   static const reduce_loops *const tables[FY_ROW_REDUCTIONS] = {sum_table, mean_table, max_table,
                                                                 min_table};
-  const reduce_plan plan = {.inner = n, .per_output = n};
+  reduce_plan plan;  // it is large, and of rows that follow each other only these are asked for
+  plan.inner = plan.per_output = n;
   reduce_job job = {.plan = &plan,
                     .loops = &tables[kind][dtype],
                     .in = in,

@@ -106,7 +106,7 @@ static fy_code reshape_shape(fy_shape_ctx *ctx, fy_error *err) {
       return FY_OK;
   }
   if (in.rank >= 0 && (in_missing == 0 || have == 0)) {
-    if ((missing == 0 && known != have) || (missing == 1 && known == 0 && have != 0)) {
+    if ((missing == 0 && known != have) || (missing && known == 0 && have != 0)) {
       char y[128];
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "Cannot reshape a tensor with %lld elements to shape %s (%lld elements)",
@@ -157,6 +157,8 @@ static fy_code expand_dims_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   const fy_tensor *v = ctx->in_value[1];
   int64_t axis;
+  if (!v && ctx->in[1].rank != 0) v = fy_shape_tensor(ctx, 1);
+  ctx->asked_values |= 2;
   if (v && v->count != 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "'dim' input must be a tensor with a single value");
   }

@@ -18,13 +18,23 @@ static bool is_ref(const fy_site *site) {
 // As fy_scatter_nd_check, in the words TensorFlow has for variables.
 static fy_code nd_check(const fy_tensor *target, const fy_tensor *indices, const fy_tensor *updates,
                         fy_error *err) {
+  char x[128], y[128];
+  if (target->rank < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Output must be at least 1-D, got shape: %s",
+                   fy_tensor_shape_text(target, x));
+  }
+  const bool none = indices->count == 0 && updates->count == 0;
+  if (!none && (target->count == 0 || indices->count == 0 || updates->count == 0)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Indices and updates specified for empty output.  indices shape: %s",
+                   fy_tensor_shape_text(indices, x));
+  }
   if (fy_scatter_nd_check(target, indices, updates, NULL) == FY_OK) return FY_OK;
   if (target->rank < 1 || indices->rank < 1 || updates->rank < 1) {
     return fy_scatter_nd_check(target, indices, updates, err);
   }
   const int32_t batch = indices->rank > 1 ? indices->rank - 1 : 1;
   const long long depth = indices->rank > 1 ? (long long)indices->dims[indices->rank - 1] : 1;
-  char x[128], y[128];
   for (int32_t d = 0; d < batch; d++) {
     if (d < updates->rank && indices->dims[d] == updates->dims[d]) continue;
     return fy_fail(err, FY_INVALID_ARGUMENT,

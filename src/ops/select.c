@@ -164,11 +164,7 @@ static fy_code select_v1(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code select_v1_shape(fy_shape_ctx *ctx, fy_error *err) {
   fy_pshape data;
-  fy_code code = fy_shape_merge(ctx, ctx->in[1], ctx->in[2], &data, err);
-  if (code) {
-    fy_error_append(err, "%s", "\n\tFrom merging shape 1 with other shapes.");
-    return code;
-  }
+  FY_TRY(fy_shape_merge(ctx, ctx->in[1], ctx->in[2], &data, err));
   const fy_pshape cond = ctx->in[0];
   if (cond.rank == 1 && data.rank > 1) {
     const fy_pshape first = {1, data.dims};
@@ -176,8 +172,8 @@ static fy_code select_v1_shape(fy_shape_ctx *ctx, fy_error *err) {
     FY_TRY(fy_shape_merge(ctx, cond, first, &merged, err));
   } else if (cond.rank > 0 && data.rank >= 0) {
     fy_pshape merged;
-    FY_TRY(data.rank == 0 ? fy_shape_merge(ctx, data, cond, &merged, err)
-                          : fy_shape_merge(ctx, cond, data, &merged, err));
+    FY_TRY(cond.rank == 1 && data.rank == 1 ? fy_shape_merge(ctx, cond, data, &merged, err)
+                                            : fy_shape_merge(ctx, data, cond, &merged, err));
     data = merged;
   } else if (cond.rank > 1) {
     data = cond;

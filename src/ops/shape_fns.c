@@ -245,8 +245,8 @@ fy_code fy_shape_dim_from_scalar(fy_shape_ctx *ctx, int i, int64_t *out, fy_erro
 fy_code fy_shape_axis(int64_t axis, int32_t rank, int32_t *out, fy_error *err) {
   if (axis < -rank || axis >= rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Dimension size, given by scalar input %lld must be in range [%d, %d)",
-                   (long long)axis, -rank, rank);
+                   "Dimension size, given by scalar input %lld must be in range [-%d, %d)",
+                   (long long)axis, rank, rank);
   }
   *out = (int32_t)(axis < 0 ? axis + rank : axis);
   return FY_OK;

@@ -75,6 +75,8 @@ static fy_code slice_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
+  fy_pshape both;
+  FY_TRY(fy_shape_merge(ctx, ctx->in[1], ctx->in[2], &both, err));
   int32_t nb, ns, rank = in.rank;
   int64_t *b, *s, dims[FY_MAX_RANK];
   bool *bk, *sk;

@@ -7,6 +7,7 @@
 
 #include "ops/elementwise.h"
 #include "ops/fused.h"
+#include "ops/reduce.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 #include "ops/vecmath.h"
@@ -26,8 +27,10 @@ static void fetch_ahead(const void *from, size_t bytes) {
 
 // The maximum and the sum of a row in strands, which the compiler keeps in vectors. A NaN may be lost
 // by the maximum, but not by the sum.
-#define STRANDS 32
-#define BLOCK   512  // elements of several short rows
+#define STRANDS   32
+#define BLOCK     512  // elements of several short rows
+#define FY_DT_f32 FY_FLOAT
+#define FY_DT_f64 FY_DOUBLE
 #define ROWS_OF(S, T)                                                                              \
   FY_CLONES static T highest_##S(const T *x, int64_t n) {                                          \
     T top[STRANDS], best = x[0];                                                                   \
@@ -64,10 +67,11 @@ static void fetch_ahead(const void *from, size_t bytes) {
   }                                                                                                \
   /* out = exp(in - the row's maximum), |rows| rows at once; the maxima go to |tops|. */           \
   static void exps_##S(const T *in, T *out, T *tops, int64_t rows, int64_t n) {                    \
-    for (int64_t r = 0; r < rows; r++) {                                                           \
-      tops[r] = highest_##S(in + r * n, n);                                                        \
-      minus_##S(in + r * n, out + r * n, n, tops[r]);                                              \
-    }                                                                                              \
+    if (n > FY_REDUCE_SHORT)                                                                       \
+      fy_reduce_rows(FY_ROW_MAX, FY_DT_##S, in, n, rows, tops);                                    \
+    else                                                                                           \
+      for (int64_t r = 0; r < rows; r++) tops[r] = highest_##S(in + r * n, n);                     \
+    for (int64_t r = 0; r < rows; r++) minus_##S(in + r * n, out + r * n, n, tops[r]);             \
     fy_vec_exp_##S(out, out, rows *n, NULL);                                                       \
   }                                                                                                \
   FY_CLONES static void minus_two_##S(const T *in, T *out, int64_t n, T less, T more) {            \

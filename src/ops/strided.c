@@ -86,13 +86,14 @@ typedef float floats4 __attribute__((vector_size(16)));
 #endif
 #define STREAM_BYTES ((size_t)8 << 20)  // results that leave the cache anyway
 
-// out[r][c] = in[c][r] for whole tiles of 16 x 16 within |rows| and |cols|.
+// out[r][c] = in[c][r] for whole squares of 8 x 8 within |rows| and |cols|, in tiles of |tile|.
 FY_CLONES static void turn_tiles(uint32_t *out, int64_t out_step, const uint32_t *in,
-                                 int64_t in_step, int64_t rows, int64_t cols, bool stream) {
-  for (int64_t c0 = 0; c0 + TILE <= cols; c0 += TILE) {
-    for (int64_t r0 = 0; r0 + TILE <= rows; r0 += TILE) {
-      for (int part = 0; part < 4; part++) {
-        const int64_t r = r0 + part / 2 * 8, c = c0 + part % 2 * 8;
+                                 int64_t in_step, int64_t rows, int64_t cols, int64_t tile,
+                                 bool stream) {
+  for (int64_t at = 0; at < cols / tile * (rows / tile); at++) {
+    const int64_t c0 = at / (rows / tile) * tile, r0 = at % (rows / tile) * tile;
+    for (int64_t r = r0; r < r0 + tile; r += 8) {
+      for (int64_t c = c0; c < c0 + tile; c += 8) {
         const uint32_t *from = in + c * in_step + r;
         words8 a[8], b[8];
         for (int k = 0; k < 8; k++) memcpy(&a[k], from + k * in_step, sizeof a[k]);
@@ -122,10 +123,11 @@ FY_CLONES static void turn_tiles(uint32_t *out, int64_t out_step, const uint32_t
 
 // A transposed plane of words: whole tiles, then what is left to the right and below.
 static void turn(const plane *p, uint32_t *out, const uint32_t *in, bool stream) {
-  const int64_t rows = p->rows / TILE * TILE, cols = p->cols / TILE * TILE;
+  const int64_t tile = p->rows >= HEIGHT && p->cols >= HEIGHT ? TILE : 8;
+  const int64_t rows = p->rows / tile * tile, cols = p->cols / tile * tile;
   for (int64_t r = 0; r < rows; r += HEIGHT)
     turn_tiles(out + r * p->row_stride_out, p->row_stride_out, in + r, p->col_stride_in,
-               rows - r < HEIGHT ? rows - r : HEIGHT, cols, stream);
+               rows - r < HEIGHT ? rows - r : HEIGHT, cols, tile, stream);
   if (stream) STREAM_END();
   plane right = *p, below = *p;
   right.rows = rows;
@@ -167,7 +169,7 @@ static fy_code copy_plane(const copy_job *j, const plane *p, char *out, const ch
     backwards(p, (void *)out, (const void *)in);
     return FY_OK;
   }
-  if (p->row_stride_in == 1 && j->size == 4 && p->cols >= TILE && p->rows >= TILE &&
+  if (p->row_stride_in == 1 && j->size == 4 && p->cols >= 8 && p->rows >= 8 &&
       p->col_stride_in > 0) {
     const bool stream =
         j->bytes >= STREAM_BYTES && (uintptr_t)out % 16 == 0 && p->row_stride_out % 4 == 0;

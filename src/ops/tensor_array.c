@@ -12,11 +12,13 @@
 #include "ops/tensor_list.h"
 #include "ops/values.h"
 
+enum { READ = 1, CLEARED = 2 };  // an element that was read is written no more
+
 typedef struct tensor_array {
   fy_object object;
   fy_mutex lock;
   fy_tensor_list *list;  // NULL once closed
-  bool *cleared;         // [list->n]
+  uint8_t *seen;         // [list->n] READ, CLEARED
   size_t cap;
   bool dynamic, clear_after_read, identical;
   bool adds;  // of a gradient: several writes are summed
@@ -41,7 +43,7 @@ static void destroy(fy_object *self) {
     fy_free(g);
   }
   if (a->list) fy_object_release(&a->list->object);
-  fy_free(a->cleared);
+  fy_free(a->seen);
   fy_mutex_destroy(&a->lock);
   fy_free(a);
 }
@@ -63,11 +65,11 @@ static fy_code open_array(fy_kernel_ctx *ctx, tensor_array **out, fy_error *err)
 
 static fy_code resize(tensor_array *a, int64_t n, fy_error *err) {
   const int64_t before = a->list->n;
-  if (!fy_grow(&a->cleared, &a->cap, (size_t)n, sizeof *a->cleared)) {
+  if (!fy_grow(&a->seen, &a->cap, (size_t)n, sizeof *a->seen)) {
     return fy_fail_oom(err, (size_t)n);
   }
   FY_TRY(fy_tensor_list_resize(a->list, n, err));
-  for (int64_t i = before; i < n; i++) a->cleared[i] = false;
+  for (int64_t i = before; i < n; i++) a->seen[i] = 0;
   return FY_OK;
 }
 
@@ -193,6 +195,33 @@ static bool fits(const fy_tensor_list *l, int32_t rank, const int64_t *dims) {
   return true;
 }
 
+static bool agree(const fy_tensor_list *l, int32_t rank, const int64_t *dims) {
+  bool same = l->rank == rank;
+  for (int32_t i = 0; same && i < rank; i++) {
+    same = dims[i] < 0 || l->dims[i] < 0 || dims[i] == l->dims[i];
+  }
+  return same;
+}
+// What all elements are, as a gather says.
+static fy_code refine(tensor_array *a, int32_t rank, const int64_t *dims, fy_error *err) {
+  fy_tensor_list *l = a->list;
+  if (rank < 0) return FY_OK;
+  if (l->rank < 0) {
+    int64_t *own = fy_calloc((size_t)rank + 1, sizeof *own);
+    if (!own) return fy_fail_oom(err, (size_t)rank * sizeof *own);
+    for (int32_t i = 0; i < rank; i++) own[i] = dims[i];
+    fy_free(l->dims);
+    l->dims = own;
+    l->rank = rank;
+    return FY_OK;
+  }
+  if (!agree(l, rank, dims)) {
+    return fy_list_fail_merge(l->rank, l->dims, rank, dims, err);
+  }
+  for (int32_t i = 0; i < rank; i++) l->dims[i] = l->dims[i] < 0 ? dims[i] : l->dims[i];
+  return FY_OK;
+}
+
 // Element |at| of a gradient becomes its sum with |item|, which is let go.
 static fy_code add_item(tensor_array *a, int64_t at, fy_tensor *item, fy_error *err) {
   fy_tensor *old = a->list->items[at], *sum = NULL;
@@ -229,6 +258,8 @@ static fy_code write_item(tensor_array *a, int64_t at, fy_tensor *item, fy_error
     code = fy_fail(err, FY_INVALID_ARGUMENT,
                    "Tried to write to index %lld but array %s size is: %lld", (long long)at,
                    a->dynamic ? "is resizeable and" : "is not resizeable and", (long long)l->n);
+  } else if (at >= l->n && (code = resize(a, at + 1, err)) != FY_OK) {
+    // no memory
   } else if (!fits(l, item->rank, item->dims)) {
     code =
         fy_fail(err, FY_INVALID_ARGUMENT,
@@ -236,10 +267,9 @@ static fy_code write_item(tensor_array *a, int64_t at, fy_tensor *item, fy_error
                 "is incompatible with the TensorArray's inferred element shape: %s (consider "
                 "setting infer_shape=False).",
                 (long long)at, fy_tensor_shape_text(item, x), fy_shape_text(l->rank, l->dims, y));
-  } else if (at >= l->n) {
-    code = resize(a, at + 1, err);
   }
-  if (!code && a->cleared[at]) {
+  if (!code && a->identical) code = refine(a, item->rank, item->dims, err);
+  if (!code && a->seen[at]) {
     code = fy_fail(err, FY_INVALID_ARGUMENT,
                    "Could not write to TensorArray index %lld because it has already been read.",
                    (long long)at);
@@ -360,7 +390,7 @@ static fy_code split_locked(fy_kernel_ctx *ctx, tensor_array *a, fy_error *err) 
   const int64_t each = fy_product(v->dims + 1, v->rank - 1);
   int64_t dims[FY_MAX_RANK], at = 0;
   memcpy(dims, v->dims, (size_t)v->rank * sizeof *dims);
-  if (lengths->count != a->list->n && !a->dynamic) {
+  if (lengths->count < a->list->n || (lengths->count > a->list->n && !a->dynamic)) {
     return fy_fail(
         err, FY_INVALID_ARGUMENT,
         "TensorArray's size is not equal to the size of lengths (%lld vs. %lld), and the "
@@ -424,6 +454,20 @@ static fy_code remember_shape(tensor_array *a, int64_t at, fy_error *err) {
   return fy_tensor_from(FY_INT64, 1, &rank, t->dims, &a->like[at], err);
 }
 
+static fy_code zeros(fy_dtype dtype, int32_t rank, const int64_t *dims, fy_tensor **out,
+                     fy_error *err) {
+  FY_TRY(fy_tensor_new(dtype, rank, dims, out, err));
+  if ((*out)->count == 0) return FY_OK;
+  if (fy_dtype_is_plain(dtype)) {
+    memset((*out)->data, 0, fy_tensor_bytes(*out));
+    return FY_OK;
+  }
+  fy_tensor_release(*out);
+  *out = NULL;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "tensor_array::TensorSetZero type not supported: %s",
+                 fy_dtype_name(dtype));
+}
+
 // |*out| is what element |at| holds, retained; NULL if it was never written (then zeros).
 static fy_code read_item(tensor_array *a, int64_t at, fy_tensor **out, fy_error *err) {
   fy_tensor_list *l = a->list;
@@ -434,17 +478,17 @@ static fy_code read_item(tensor_array *a, int64_t at, fy_tensor **out, fy_error 
                    "Tried to read from index %lld but array size is: %lld", (long long)at,
                    (long long)l->n);
   }
-  if (a->cleared[at]) {
+  if (a->seen[at] & CLEARED) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Could not read index %lld twice because it was cleared after a previous read "
                    "(perhaps try setting clear_after_read = false?)",
                    (long long)at);
   }
+  const uint8_t seen = a->clear_after_read ? READ | CLEARED : READ;
   if (!l->items[at] && a->like && at < a->num_like && a->like[at]) {
     const fy_tensor *like = a->like[at];
-    FY_TRY(fy_tensor_new(l->dtype, (int32_t)like->count, like->data, out, err));
-    if ((*out)->count && fy_dtype_is_plain(l->dtype))
-      memset((*out)->data, 0, fy_tensor_bytes(*out));
+    FY_TRY(zeros(l->dtype, (int32_t)like->count, like->data, out, err));
+    a->seen[at] |= seen;
     return FY_OK;
   }
   if (!l->items[at]) {
@@ -460,18 +504,17 @@ static fy_code read_item(tensor_array *a, int64_t at, fy_tensor **out, fy_error 
           "proper all-zeros tensor will be returned instead of incurring this error.",
           (long long)at, fy_shape_text(l->rank, l->dims, x));
     }
-    FY_TRY(fy_tensor_new(l->dtype, l->rank, l->dims, out, err));
-    if ((*out)->count && fy_dtype_is_plain(l->dtype))
-      memset((*out)->data, 0, fy_tensor_bytes(*out));
+    FY_TRY(zeros(l->dtype, l->rank, l->dims, out, err));
+    a->seen[at] |= seen;
     return FY_OK;
   }
   *out = l->items[at];
   fy_tensor_retain(*out);
+  a->seen[at] |= seen;
   if (a->clear_after_read) {
     FY_TRY(remember_shape(a, at, err));
     fy_tensor_release(l->items[at]);
     l->items[at] = NULL;
-    a->cleared[at] = true;
   }
   return FY_OK;
 }
@@ -508,8 +551,13 @@ static fy_code join(fy_kernel_ctx *ctx, tensor_array *a, const fy_tensor *indice
   const fy_attr *shape =
       fy_site_attr(ctx->site, stacked ? "element_shape" : "element_shape_except0");
   FY_TRY(check_read_type(a, ctx->site, err));
+  if (stacked && shape && shape->kind == FY_ATTR_SHAPE) {
+    FY_TRY(refine(a, shape->v.shape.rank, shape->v.shape.dims, err));
+  }
   for (int64_t i = 0; i < n; i++) {
     FY_TRY(read_item(a, indices ? fy_tensor_int(indices, i) : i, &items[i], err));
+  }
+  for (int64_t i = 0; i < n; i++) {  // all were read, whatever comes now
     const fy_tensor *first = items[0], *t = items[i];
     const int32_t skip = stacked ? 0 : 1;
     if (t->rank < skip || t->rank >= FY_MAX_RANK) {

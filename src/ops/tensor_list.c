@@ -186,21 +186,28 @@ fy_code fy_list_check_item(const fy_tensor_list *l, const fy_tensor *t, fy_error
                  fy_tensor_shape_text(t, x), fy_shape_text(l->rank, l->dims, y));
 }
 
+fy_code fy_list_fail_merge(int32_t rank, const int64_t *dims, int32_t rank_b, const int64_t *b,
+                           fy_error *err) {
+  char x[128], y[128];
+  if (rank != rank_b) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "PartialTensorShape: Incompatible ranks during merge: %d vs. %d", rank, rank_b);
+  }
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "PartialTensorShape: Incompatible shapes during merge: %s vs. %s",
+                 fy_shape_text(rank, dims, x), fy_shape_text(rank_b, b, y));
+}
+
 fy_code fy_list_element_shape(const fy_tensor_list *l, const fy_tensor *given, bool from_items,
                               fy_list_eshape *out, fy_error *err) {
-  char x[128], y[128];
   FY_TRY(fy_list_read_shape(given, out, err));
   if (!fy_list_merge(out, l->rank, l->dims)) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "PartialTensorShape: Incompatible shapes during merge: %s vs. %s",
-                   fy_shape_text(out->rank, out->dims, x), fy_shape_text(l->rank, l->dims, y));
+    return fy_list_fail_merge(out->rank, out->dims, l->rank, l->dims, err);
   }
   for (int64_t i = 0; from_items && i < l->n; i++) {
     const fy_tensor *t = l->items[i];
     if (t && !fy_list_merge(out, t->rank, t->dims)) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "PartialTensorShape: Incompatible shapes during merge: %s vs. %s",
-                     fy_shape_text(out->rank, out->dims, x), fy_tensor_shape_text(t, y));
+      return fy_list_fail_merge(out->rank, out->dims, t->rank, t->dims, err);
     }
   }
   return FY_OK;

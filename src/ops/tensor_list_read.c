@@ -88,7 +88,7 @@ static fy_code stack_items(fy_kernel_ctx *ctx, const fy_tensor_list *l, const fy
                            const fy_tensor *shape, fy_error *err) {
   fy_list_eshape e;
   fy_tensor *out;
-  char x[128], y[128];
+  char x[128];
   FY_TRY(fy_list_element_shape(l, shape, true, &e, err));
   const int64_t n = indices ? indices->count : l->n;
   if (!fy_list_fully_known(&e)) {
@@ -104,7 +104,6 @@ static fy_code stack_items(fy_kernel_ctx *ctx, const fy_tensor_list *l, const fy
   memcpy(dims + 1, e.dims, (size_t)e.rank * sizeof *dims);
   const int64_t each = fy_product(e.dims, e.rank);
   FY_TRY(fy_out(ctx, 0, e.rank + 1, dims, &out, err));
-  if (out->count == 0) return FY_OK;
   for (int64_t k = 0; k < n; k++) {
     const int64_t at = indices ? fy_tensor_int(indices, k) : k;
     if (at < 0 || at >= l->n) {
@@ -113,6 +112,7 @@ static fy_code stack_items(fy_kernel_ctx *ctx, const fy_tensor_list *l, const fy
                      (long long)l->n);
     }
     const fy_tensor *item = l->items[at];
+    if (out->count == 0) continue;
     if (!item) {
       const size_t size = fy_dtype_storage(l->dtype);
       if (fy_dtype_is_plain(l->dtype)) {
@@ -121,9 +121,7 @@ static fy_code stack_items(fy_kernel_ctx *ctx, const fy_tensor_list *l, const fy
       continue;
     }
     if (item->count != each) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "PartialTensorShape: Incompatible shapes during merge: %s vs. %s",
-                     fy_shape_text(e.rank, e.dims, x), fy_tensor_shape_text(item, y));
+      return fy_list_fail_merge(e.rank, e.dims, item->rank, item->dims, err);
     }
     FY_TRY(fy_copy_run(l->dtype, out->data, k * each, item->data, 0, each, err));
   }
@@ -175,9 +173,7 @@ static fy_code concat(fy_kernel_ctx *ctx, fy_error *err) {
   fy_list_eshape rest = {.rank = -1};
   if (e.rank > 0) fy_list_merge(&rest, e.rank - 1, e.dims + 1);
   if (l->rank > 0 && !fy_list_merge(&rest, l->rank - 1, l->dims + 1)) {
-    return fy_fail(
-        err, FY_INVALID_ARGUMENT, "PartialTensorShape: Incompatible shapes during merge: %s vs. %s",
-        fy_shape_text(rest.rank, rest.dims, x), fy_shape_text(l->rank - 1, l->dims + 1, y));
+    return fy_list_fail_merge(rest.rank, rest.dims, l->rank - 1, l->dims + 1, err);
   }
   const int64_t first = e.rank > 0 ? e.dims[0] : -1;
   int64_t total = 0;

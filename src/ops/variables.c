@@ -216,6 +216,9 @@ static fy_code assign_variable(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *value;
   FY_TRY(variable_of(ctx, &v, err));
   const fy_tensor *in = ctx->in[1];
+  fy_lock(&v->lock);
+  if (!v->value) v->dtype = in->dtype;  // what is assigned first decides
+  fy_unlock(&v->lock);
   if (v->dtype != in->dtype) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Trying to assign variable with wrong dtype. Expected %s got %s",
@@ -339,8 +342,10 @@ static fy_code variable_shape(fy_kernel_ctx *ctx, fy_error *err) {
   fy_variable *v;
   FY_TRY(variable_of(ctx, &v, err));
   fy_tensor *value = fy_variable_read(v);
-  if (!value)
-    return fy_fail(err, FY_FAILED_PRECONDITION, "Variable %s is not initialized", v->name);
+  if (!value) {
+    return fy_fail(err, FY_NOT_FOUND, "Resource %s/%s/N10tensorflow3VarE does not exist.",
+                   "localhost", v->name);
+  }
   const int64_t rank = value->rank;
   fy_tensor *out;
   fy_code code = fy_out(ctx, 0, 1, &rank, &out, err);

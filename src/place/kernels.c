@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "ops/host_args.h"
 #include "place/place.h"
 
 bool fy_place_supported(const fy_node *node, fy_device *device, fy_error *why) {
@@ -19,20 +20,6 @@ bool fy_place_supported(const fy_node *node, fy_device *device, fy_error *why) {
                                (const struct fy_attrs *)&node->attrs, (struct fy_error *)why);
 }
 
-// The argument of the spec that flat input or output |flat| belongs to.
-static int arg_of(const fy_node *node, bool outputs, uint32_t flat) {
-  const fy_op_spec *spec = node->spec;
-  int n = outputs ? spec->num_outputs : spec->num_inputs;
-  uint32_t total = outputs ? node->num_outputs : node->num_inputs;
-  if ((uint32_t)n == total) return (int)flat;  // no lists, or lists of one
-  for (int i = 0; i < n; i++) {
-    int begin, end;
-    if (fy_spec_arg_range(spec, outputs, i, &node->attrs, &begin, &end, NULL) != FY_OK) break;
-    if ((int)flat >= begin && (int)flat < end) return i;
-  }
-  return (int)flat;
-}
-
 static bool listed(const fy_attrs *attrs, const char *name, uint32_t index) {
   const fy_attr *a = fy_attrs_get(attrs, name);
   if (!a || !a->is_list || a->kind != FY_ATTR_INT) return false;
@@ -45,15 +32,12 @@ static bool on_host(const fy_node *node, const fy_device *device, uint32_t index
                     fy_dtype dtype) {
   if (!device || device->is_host || fy_dtype_is_ref(dtype) ||
       !fy_dtype_is_plain(fy_dtype_base(dtype)))
-    return true;
+    return true;  // also of a function
   const fy_op_impl *impl = node->op ? node->op->impl : NULL;
   if (listed(&node->attrs, outputs ? "_output_hostmem" : "_input_hostmem", index)) return true;
   if (!impl) return node->function && fy_dtype_base(dtype) == FY_INT32;
-  if (impl->flags & FY_OP_ANY_DEVICE_HOST_DATA) return true;
-  uint64_t mask = outputs ? impl->host_outputs : impl->host_inputs;
-  if (!mask) return false;
-  int arg = arg_of(node, outputs, index);
-  return arg < 64 && (mask >> arg & 1);
+  return fy_op_arg_on_host(impl, node->spec, &node->attrs, outputs, (int)index,
+                           (int)(outputs ? node->num_outputs : node->num_inputs), dtype);
 }
 
 bool fy_place_input_on_host(const fy_node *node, const fy_device *device, uint32_t index) {

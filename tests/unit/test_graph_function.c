@@ -162,8 +162,8 @@ static void refuse(const char *text, const char *expect) {
 static void refuses(void **state) {
   (void)state;
   refuse(SIG, "Return y missing");
-  refuse(SIG "ret { key: 'y' value: 'nobody' }", "input nobody is not found");
-  refuse(SIG "ret { key: 'y' value: 'x:7' }", "input x:7 is not found");
+  refuse(SIG "ret { key: 'y' value: 'nobody' }", "Return y -> nobody is not found.");
+  refuse(SIG "ret { key: 'y' value: 'x:7' }", "Return y -> x:7 is not found.");
   refuse(SIG
          "node_def { name: 'n' op: 'Neg' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } } "
          "ret { key: 'y' value: 'n:nothing:0' }",

@@ -191,9 +191,7 @@ static void typical(void **state) {
     plan(name, l, even_lives(l, 10000, longest[i]), 1.05, &ms);
     most = ms > most ? ms : most;
   }
-  print_message("slowest of 10,000 lives: %.2f ms\n", most);
-  if (!getenv("FERRY_SLOW_TESTS"))
-    assert_true(most < 500);  // 50 ms on a quiet machine, unsanitized
+  print_message("slowest of 10,000 lives: %.2f ms\n", most);  // `make bench-memory` judges it
   free(l);
 }
 

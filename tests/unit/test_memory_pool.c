@@ -104,17 +104,18 @@ static void growth_and_trim(void **state) {
   fy_mempool_stats s;
   void *a, *b, *c;
   assert_int_equal(fy_mempool_alloc(pool, 100, NULL, &a, NULL), FY_OK);
-  assert_int_equal(device_bytes, 2 * MIB);
+  const size_t small = 100 * MIB / 256;  // little of the limit for small things
+  assert_int_equal(device_bytes, small);
   assert_int_equal(fy_mempool_alloc(pool, 3 * MIB, NULL, &b, NULL), FY_OK);
-  assert_int_equal(device_bytes, 5 * MIB);  // what is large for the limit, to measure
+  assert_int_equal(device_bytes, small + 3 * MIB);  // what is large for the limit, to measure
   assert_int_equal(fy_mempool_alloc(pool, 60 * MIB, NULL, &c, NULL), FY_OK);
-  assert_int_equal(device_bytes, 65 * MIB);
+  assert_int_equal(device_bytes, small + 63 * MIB);
   fy_mempool_release(pool, b);
   fy_mempool_release(pool, c);
   fy_mempool_trim(pool, 6 * MIB);
   assert_true(device_bytes <= 6 * MIB);
   fy_mempool_trim(pool, 0);
-  assert_int_equal(device_bytes, 2 * MIB);
+  assert_int_equal(device_bytes, small);
   fy_mempool_stats_get(pool, &s);
   assert_int_equal(s.num_allocs, 3);
   assert_int_equal(s.bytes_in_use, 256);
@@ -165,18 +166,18 @@ static void fragmentation(void **state) {
   (void)state;
   fy_mempool *pool = fy_mempool_new(&gpu, 2 * MIB);
   fy_error err;
-  void *p[128], *big;
+  void *p[512], *big;
   fy_error_init(&err);
-  for (int i = 0; i < 128; i++) {
+  for (int i = 0; i < 512; i++) {
     char name[16];
     snprintf(name, sizeof name, "node%d", i % 8);
-    assert_int_equal(fy_mempool_alloc(pool, MIB / 64, name, &p[i], &err), FY_OK);
+    assert_int_equal(fy_mempool_alloc(pool, MIB / 256, name, &p[i], &err), FY_OK);
   }
-  for (int i = 0; i < 128; i += 2) fy_mempool_release(pool, p[i]);
+  for (int i = 0; i < 512; i += 2) fy_mempool_release(pool, p[i]);
   assert_int_equal(fy_mempool_alloc(pool, MIB / 2, "big", &big, &err), FY_RESOURCE_EXHAUSTED);
   const char *text = fy_error_text(&err);
   assert_non_null(strstr(text, "This is fragmentation"));
-  assert_non_null(strstr(text, "free inside the pool 1.00MiB, largest piece 16.0KiB"));
+  assert_non_null(strstr(text, "free inside the pool 1.00MiB, largest piece 4.0KiB"));
   assert_non_null(strstr(text, "256.0KiB from node1\n  256.0KiB from node3\n"));
   fy_mempool_free(pool);
   // The driver itself says no.

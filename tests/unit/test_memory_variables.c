@@ -15,10 +15,17 @@
 #include "observe/report.h"
 
 #define GPU    "/device:GPU:0"
-#define SIDE   128  // a variable is 64 KiB
 #define LAYERS 8
 #define SIM    "sim=gpu:1,memory=64MiB"
 #define OCL    "opencl_cpu=true"
+
+static int64_t side = 128;  // a variable is 64 KiB
+static int layers = LAYERS;
+static bool two;  // every second layer on GPU:1
+
+static const char *place(int layer) {
+  return two && layer % 2 ? "/device:GPU:1" : GPU;
+}
 
 static fy_tensor *noise(int rank, const int64_t *dims, uint32_t seed) {
   fy_tensor *t;
@@ -31,20 +38,20 @@ static fy_tensor *noise(int rank, const int64_t *dims, uint32_t seed) {
   return t;
 }
 
-static fy_node *handle(fy_graph *g, const char *name, int64_t rows, int64_t cols) {
+static fy_node *handle(fy_graph *g, const char *name, int layer) {
   fy_node_builder b;
   assert_int_equal(fy_node_begin(g, "VarHandleOp", name, &b, NULL), FY_OK);
-  fy_attr type = fy_attr_type(FY_FLOAT), shape = attr_shape(&g->arena, 2, (int64_t[]){rows, cols});
+  fy_attr type = fy_attr_type(FY_FLOAT), shape = attr_shape(&g->arena, 2, (int64_t[]){side, side});
   fy_attr shared = fy_attr_string(fy_view_of(fy_arena_strdup(&g->arena, name)));
   fy_node_set_attr(&b, "dtype", &type);
   fy_node_set_attr(&b, "shape", &shape);
   fy_node_set_attr(&b, "shared_name", &shared);
-  fy_node_set_device(&b, GPU);
+  fy_node_set_device(&b, place(layer));
   return finish(&b);
 }
 
-static fy_node *with(fy_graph *g, const char *op, const char *name, int n, fy_node *const *in,
-                     const char *attr, fy_node *control) {
+static fy_node *with(int layer, fy_graph *g, const char *op, const char *name, int n,
+                     fy_node *const *in, const char *attr, fy_node *control) {
   fy_node_builder b;
   assert_int_equal(fy_node_begin(g, op, name, &b, NULL), FY_OK);
   for (int i = 0; i < n; i++) fy_node_add_input(&b, (fy_output){in[i], 0});
@@ -54,7 +61,7 @@ static fy_node *with(fy_graph *g, const char *op, const char *name, int n, fy_no
   else if (attr)
     fy_node_set_attr(&b, attr, &yes);
   if (control) fy_node_add_control(&b, control);
-  fy_node_set_device(&b, GPU);
+  fy_node_set_device(&b, place(layer));
   return finish(&b);
 }
 
@@ -66,15 +73,16 @@ typedef struct model {
   int num_targets;
 } model;
 
-static fy_node *add_variable(env *e, model *m, const char *name) {
+static fy_node *add_variable(env *e, model *m, const char *name, int layer) {
   char text[32];
-  fy_node *h = m->handles[m->n] = handle(e->g, name, SIDE, SIDE);
+  fy_node *h = m->handles[m->n] = handle(e->g, name, layer);
   snprintf(text, sizeof text, "%s_value", name);
   fy_node *v = m->values[m->n] = placeholder(e->g, text, FY_FLOAT);
   snprintf(text, sizeof text, "%s_init", name);
-  m->inits[m->n] = with(e->g, "AssignVariableOp", text, 2, (fy_node *[]){h, v}, "dtype", NULL);
+  m->inits[m->n] =
+      with(layer, e->g, "AssignVariableOp", text, 2, (fy_node *[]){h, v}, "dtype", NULL);
   snprintf(text, sizeof text, "%s_save", name);
-  m->saves[m->n] = with(e->g, "ReadVariableOp", text, 1, &h, "dtype", NULL);
+  m->saves[m->n] = with(layer, e->g, "ReadVariableOp", text, 1, &h, "dtype", NULL);
   m->n++;
   return h;
 }
@@ -83,13 +91,13 @@ static fy_node *add_variable(env *e, model *m, const char *name) {
 static void inference(env *e, model *m) {
   char name[32];
   fy_node *y = m->x = placeholder(e->g, "x", FY_FLOAT);
-  for (int i = 0; i < LAYERS; i++) {
+  for (int i = 0; i < layers; i++) {
     snprintf(name, sizeof name, "w%d", i);
-    fy_node *h = add_variable(e, m, name);
+    fy_node *h = add_variable(e, m, name, i);
     snprintf(name, sizeof name, "r%d", i);
-    fy_node *r = with(e->g, "ReadVariableOp", name, 1, &h, "dtype", NULL);
+    fy_node *r = with(i, e->g, "ReadVariableOp", name, 1, &h, "dtype", NULL);
     snprintf(name, sizeof name, "y%d", i);
-    y = op_n(e->g, "MatMul", name, GPU, 2, (fy_node *[]){y, r});
+    y = op_n(e->g, "MatMul", name, place(i), 2, (fy_node *[]){y, r});
   }
   m->y = y;
 }
@@ -101,27 +109,28 @@ static void training(env *e, model *m) {
   fy_node *reads[LAYERS], *acts[LAYERS + 1], *h[LAYERS], *slot[LAYERS];
   fy_node *rate = constant(e->g, "rate", floats(0, NULL, (float[]){0.01f}));
   acts[0] = m->x = placeholder(e->g, "x", FY_FLOAT);
-  for (int i = 0; i < LAYERS; i++) {
+  for (int i = 0; i < layers; i++) {
     snprintf(name, sizeof name, "w%d", i);
-    h[i] = add_variable(e, m, name);
+    h[i] = add_variable(e, m, name, i);
     snprintf(name, sizeof name, "m%d", i);
-    slot[i] = add_variable(e, m, name);
+    slot[i] = add_variable(e, m, name, i);
     snprintf(name, sizeof name, "r%d", i);
-    reads[i] = with(e->g, "ReadVariableOp", name, 1, &h[i], "dtype", NULL);
+    reads[i] = with(i, e->g, "ReadVariableOp", name, 1, &h[i], "dtype", NULL);
     snprintf(name, sizeof name, "y%d", i);
-    acts[i + 1] = op_n(e->g, "MatMul", name, GPU, 2, (fy_node *[]){acts[i], reads[i]});
+    acts[i + 1] = op_n(e->g, "MatMul", name, place(i), 2, (fy_node *[]){acts[i], reads[i]});
   }
-  fy_node *grad = acts[LAYERS];
-  for (int i = LAYERS; i-- > 0;) {
+  fy_node *grad = acts[layers];
+  for (int i = layers; i-- > 0;) {
     snprintf(name, sizeof name, "dw%d", i);
-    fy_node *dw = with(e->g, "MatMul", name, 2, (fy_node *[]){acts[i], grad}, "transpose_a", NULL);
+    fy_node *dw =
+        with(i, e->g, "MatMul", name, 2, (fy_node *[]){acts[i], grad}, "transpose_a", NULL);
     snprintf(name, sizeof name, "dx%d", i);
-    grad = with(e->g, "MatMul", name, 2, (fy_node *[]){grad, reads[i]}, "transpose_b", NULL);
+    grad = with(i, e->g, "MatMul", name, 2, (fy_node *[]){grad, reads[i]}, "transpose_b", NULL);
     snprintf(name, sizeof name, "step%d", i);
-    m->targets[m->num_targets++] = with(e->g, "ResourceApplyMomentum", name, 5,
+    m->targets[m->num_targets++] = with(i, e->g, "ResourceApplyMomentum", name, 5,
                                         (fy_node *[]){h[i], slot[i], rate, dw, rate}, NULL, grad);
   }
-  m->y = acts[LAYERS];
+  m->y = acts[layers];
 }
 
 typedef struct outcome {
@@ -150,7 +159,7 @@ static void run_on(void (*build)(env *, model *), const char *config, outcome *o
   build(&e, &m);
   env_session(&e);
   for (int i = 0; i < m.n && !o->code; i++) {
-    fy_tensor *v = noise(2, (int64_t[]){SIDE, SIDE}, (uint32_t)i + 9);
+    fy_tensor *v = noise(2, (int64_t[]){side, side}, (uint32_t)i + 9);
     fy_output feed = {m.values[i], 0};
     fy_run_args a = {.feeds = &feed,
                      .feed_values = &v,
@@ -160,7 +169,7 @@ static void run_on(void (*build)(env *, model *), const char *config, outcome *o
     o->code = fy_session_run(e.s, &a, NULL, &err);
     fy_tensor_release(v);
   }
-  fy_tensor *in = noise(2, (int64_t[]){32, SIDE}, 1);
+  fy_tensor *in = noise(2, (int64_t[]){32, side}, 1);
   fy_output feed = {m.x, 0}, fetch = {m.y, 0};
   fy_run_args args = {.feeds = &feed,
                       .feed_values = &in,
@@ -271,6 +280,115 @@ static void on_opencl(void **state) {
   same("training", training, OCL, OCL "; memory_limit.GPU=600KiB", 600 << 10);
 }
 
+// Everything that can fail does, at every point, while variables come and go on two devices: each
+// variable is then as it was before the step or as it is after it, and the next step is right.
+static void assign_all(env *e, model *m) {
+  fy_error err;
+  fy_error_init(&err);
+  for (int i = 0; i < m->n; i++) {
+    fy_tensor *v = noise(2, (int64_t[]){side, side}, (uint32_t)i + 9);
+    fy_output feed = {m->values[i], 0};
+    fy_run_args a = {.feeds = &feed,
+                     .feed_values = &v,
+                     .num_feeds = 1,
+                     .targets = &m->inits[i],
+                     .num_targets = 1};
+    if (fy_session_run(e->s, &a, NULL, &err)) fail_msg("%s", fy_error_text(&err));
+    fy_tensor_release(v);
+  }
+}
+
+static void read_all(env *e, model *m, fy_tensor **out) {
+  fy_error err;
+  fy_error_init(&err);
+  for (int i = 0; i < m->n; i++) {
+    fy_output f = {m->saves[i], 0};
+    fy_run_args a = {.fetches = &f, .num_fetches = 1};
+    if (fy_session_run(e->s, &a, &out[i], &err)) fail_msg("%s", fy_error_text(&err));
+  }
+}
+
+static fy_code one_step(env *e, model *m, fy_tensor *in, fy_error *err) {
+  fy_output feed = {m->x, 0};
+  fy_run_args a = {.feeds = &feed,
+                   .feed_values = &in,
+                   .num_feeds = 1,
+                   .targets = m->targets,
+                   .num_targets = m->num_targets};
+  return fy_session_run(e->s, &a, NULL, err);
+}
+
+static void free_all(model *m, fy_tensor **t) {
+  for (int i = 0; i < m->n; i++) fy_tensor_release(t[i]);
+}
+
+static void fail_everywhere(fy_fault what, const char *config) {
+  env e;
+  model m = {0};
+  fy_tensor *old[3 * LAYERS], *fresh[3 * LAYERS], *now[3 * LAYERS];
+  fy_error err;
+  fy_error_init(&err);
+  env_open(&e, config);
+  training(&e, &m);
+  env_session(&e);
+  fy_tensor *in = noise(2, (int64_t[]){8, side}, 1);
+  assign_all(&e, &m);
+  read_all(&e, &m, old);
+  if (one_step(&e, &m, in, &err)) fail_msg("%s", fy_error_text(&err));
+  read_all(&e, &m, fresh);
+  int failed = 0;
+  for (int nth = 1;; nth += 1 + nth / 40) {
+    assign_all(&e, &m);
+    fy_fault_arm(what, nth, false);
+    const fy_code code = one_step(&e, &m, in, &err);
+    const bool hit = fy_fault_hits(what) >= nth;
+    fy_fault_disarm(what);
+    fy_error_clear(&err);
+    failed += code != FY_OK;
+    read_all(&e, &m, now);
+    for (int i = 0; i < m.n; i++) {
+      const size_t bytes = fy_tensor_bytes(now[i]);
+      const bool was = memcmp(now[i]->data, old[i]->data, bytes) == 0;
+      const bool is = memcmp(now[i]->data, fresh[i]->data, bytes) == 0;
+      if (!is && (!was || !code))
+        fail_msg("fault %d, call %d: variable %d is neither", what, nth, i);
+    }
+    free_all(&m, now);
+    if (code) {  // the session is usable
+      assign_all(&e, &m);
+      if (one_step(&e, &m, in, &err)) fail_msg("after call %d: %s", nth, fy_error_text(&err));
+      read_all(&e, &m, now);
+      for (int i = 0; i < m.n; i++)
+        assert_memory_equal(now[i]->data, fresh[i]->data, fy_tensor_bytes(now[i]));
+      free_all(&m, now);
+    }
+    if (!hit) break;
+  }
+  print_message("fault %d: %d failures\n", (int)what, failed);
+  // A single refusal of the device is survived: something leaves, and it is asked again.
+  assert_true(failed > 0 || what == FY_FAULT_DEVICE_ALLOC);
+  free_all(&m, old);
+  free_all(&m, fresh);
+  fy_tensor_release(in);
+  env_close(&e);
+}
+
+static void everything_may_fail(void **state) {
+  (void)state;
+  static const fy_fault faults[] = {FY_FAULT_DEVICE_ALLOC, FY_FAULT_COPY, FY_FAULT_LAUNCH,
+                                    FY_FAULT_ALLOC};
+  side = 32;
+  layers = 4;
+  for (int both = 0; both < 2; both++) {
+    two = both;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+      fail_everywhere(faults[i], "sim=gpu:2,memory=64MiB; memory_limit.GPU=34KiB");
+  }
+  side = 128;
+  layers = LAYERS;
+  two = false;
+}
+
 static void refused_when_told(void **state) {
   (void)state;
   outcome o;
@@ -283,9 +401,8 @@ static void refused_when_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(only_read),
-      cmocka_unit_test(changed),
-      cmocka_unit_test(on_opencl),
+      cmocka_unit_test(only_read),         cmocka_unit_test(changed),
+      cmocka_unit_test(on_opencl),         cmocka_unit_test(everything_may_fail),
       cmocka_unit_test(refused_when_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

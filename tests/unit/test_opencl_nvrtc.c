@@ -134,6 +134,11 @@ static void test_all(void **state) {
                {7, "-DCONV_GRADS", false},
                {7, "-DPOOL_GRADS", false},
                {7, "-DENTROPY", false},
+               {8, "-DJOIN=0", true},
+               {8, "-DJOIN=2", true},
+               {8, "-DJOIN=4", true},
+               {8, "-DEDGE=float", true},
+               {8, "-DWHERE=256", true},
                {6, "-DBILINEAR", true},
                {6, "-DNEAREST -DE=uint", true}};
   static const fy_dtype dtypes[] = {FY_FLOAT, FY_HALF, FY_BFLOAT16, FY_INT32};

@@ -69,7 +69,7 @@ static void read_facts(void) {
   if (khz > 0)
     facts.ghz = khz / 1e6;
   else if (read_field("/proc/cpuinfo", "cpu MHz", text, sizeof text))
-    facts.ghz = atof(text) / 1e3;
+    facts.ghz = strtod(text, NULL) / 1e3;
   if (facts.ghz <= 0) facts.ghz = DEFAULT_GHZ;
   if (read_field("/proc/meminfo", "MemTotal", text, sizeof text)) {
     facts.memory_bytes = (uint64_t)strtoull(text, NULL, 10) * 1024;

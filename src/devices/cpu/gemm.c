@@ -24,6 +24,7 @@
 #define NS_PER_TERM      0.025    // on one thread
 #define GATHER_DEPTH     16       // windows over fewer channels are copied out …
 #define GATHER_BYTES     65536    // … into this much memory
+#define GATHER_LINES     64
 
 #if defined(__x86_64__)
 extern const fy_gemm_kernels fy_gemm_avx2;
@@ -210,43 +211,66 @@ static void find_rows(const run *r, const blocks *k, int64_t m0, int64_t m1, con
   }
 }
 
+// Where the lines begin that the row of |p| sees; NULL outside of the image.
+static void find_row(const run *r, const pixel *p, const char **lines) {
+  const fy_gemm_job *j = r->job;
+  const fy_window *w = j->conv->w;
+  const char *base = (const char *)j->a + (size_t)j->first * r->size;
+  for (int64_t z = 0; z < w[0].size; z++) {
+    const int64_t iz = source(&w[0], p->at[0], z, false);
+    for (int64_t y = 0; y < w[1].size; y++) {
+      const int64_t iy = source(&w[1], p->at[1], y, false);
+      const int64_t first = ((p->image * w[0].in + iz) * w[1].in + iy) * w[2].in * j->pixel;
+      *lines++ = iz >= 0 && iy >= 0 ? base + (size_t)first * r->size : NULL;
+    }
+  }
+}
+
+// What |p| sees of a line, pixel by pixel, with zeros for what lies outside.
+static void copy_line(const run *r, const char *line, const pixel *p, char *to) {
+  const fy_gemm_job *j = r->job;
+  const fy_window *w = &j->conv->w[2];
+  const size_t bytes = (size_t)j->depth * r->size;
+  for (int64_t x = 0; x < w->size; x++, to += bytes) {
+    const int64_t ix = line ? source(w, p->at[2], x, false) : -1;
+    if (ix < 0)
+      memset(to, 0, bytes);
+    else
+      memcpy(to, line + (size_t)(ix * j->pixel) * r->size, bytes);
+  }
+}
+
 // The same for windows over few channels, whose lines count as taps: pixels side by side are one run
 // of the image. What lies partly outside of it is copied to |buffer|.
 static void find_lines(const run *r, const blocks *k, int64_t m0, char *buffer, const void **out) {
   const fy_gemm_job *j = r->job;
   const fy_window *w = j->conv->w;
-  const size_t bytes = (size_t)j->depth * r->size;
+  const size_t pixel_bytes = (size_t)j->pixel * r->size;
+  const size_t line_bytes = (size_t)(j->depth * w[2].size) * r->size;
   const bool side_by_side = j->pixel == j->depth && w[2].dilation == 1;
-  const int64_t lines = w[0].size * w[1].size;
-  const char *base = (const char *)j->a + (size_t)j->first * r->size;
+  const int64_t num_lines = w[0].size * w[1].size;
+  const char *lines[GATHER_LINES];
   pixel p = pixel_of(j, m0);
-  for (int g = 0; g < k->n; g++, out += k->rows[g - 1] * lines) {
-    for (int64_t i = 0; i < k->rows[g]; i++, next_pixel(j, &p)) {
+  find_row(r, &p, lines);
+  for (int g = 0; g < k->n; g++) {
+    const int64_t rows = k->rows[g];
+    for (int64_t i = 0; i < rows; i++) {
       const int64_t x0 = p.at[2] * w[2].stride - w[2].before;
       const bool whole = side_by_side && x0 >= 0 && x0 + w[2].size <= w[2].in;
       const void **at = out + i;
-      for (int64_t z = 0; z < w[0].size; z++) {
-        const int64_t iz = source(&w[0], p.at[0], z, false);
-        for (int64_t y = 0; y < w[1].size; y++, at += k->rows[g]) {
-          const int64_t iy = source(&w[1], p.at[1], y, false);
-          const bool inside = iz >= 0 && iy >= 0;
-          const int64_t first = ((p.image * w[0].in + iz) * w[1].in + iy) * w[2].in * j->pixel;
-          const char *from = inside ? base + (size_t)first * r->size : NULL;
-          if (inside && whole) {
-            *at = from + (size_t)(x0 * j->pixel) * r->size;
-            continue;
-          }
-          *at = buffer;
-          for (int64_t x = 0; x < w[2].size; x++, buffer += bytes) {
-            const int64_t ix = inside ? source(&w[2], p.at[2], x, false) : -1;
-            if (ix < 0)
-              memset(buffer, 0, bytes);
-            else
-              memcpy(buffer, from + (size_t)(ix * j->pixel) * r->size, bytes);
-          }
+      for (int64_t l = 0; l < num_lines; l++, at += rows) {
+        if (whole && lines[l]) {
+          *at = lines[l] + (size_t)x0 * pixel_bytes;
+          continue;
         }
+        copy_line(r, lines[l], &p, buffer);
+        *at = buffer;
+        buffer += line_bytes;
       }
+      next_pixel(j, &p);
+      if (p.at[2] == 0) find_row(r, &p, lines);
     }
+    out += rows * num_lines;
   }
 }
 
@@ -429,6 +453,7 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   r.columns = r.kernels->columns[j->type];
   r.panels = round_up(j->n, r.columns) / r.columns;
   r.gather = j->conv && !j->backward && j->taps > 1 && j->depth < GATHER_DEPTH &&
+             j->conv->w[0].size * j->conv->w[1].size <= GATHER_LINES &&
              j->taps * j->depth * (int64_t)r.size * FY_GEMM_ROWS <= GATHER_BYTES;
   r.tile_rows = tile_rows(&r);
   r.chunk = r.panels;

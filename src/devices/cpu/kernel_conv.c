@@ -232,6 +232,8 @@ static fy_code conv_input(fy_kernel_ctx *ctx, fy_error *err) {
   void *memory;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
   if (!out->count) return FY_OK;
+  if (type == FY_GEMM_F32 && fy_conv_scatters(&c))
+    return fy_conv_scatter(ctx, &c, filter->data, grad->data, out->data, err);
   const size_t zero_bytes = ((size_t)deep * size + 63) & ~(size_t)63;
   const size_t turned_bytes = ((size_t)(k * wide) * size + 63) & ~(size_t)63;
   FY_TRY(fy_scratch(ctx, zero_bytes + turned_bytes + bytes, &memory, err));

@@ -43,4 +43,12 @@ void fy_pack_needs(const fy_kernel_ctx *ctx, int first, int n, size_t bytes, fy_
 // |ok|: it was filled and may be kept.
 void fy_pack_release(fy_pack_cache *cache, fy_packed *packed, bool ok);
 
+struct fy_conv;
+// The gradient of a convolution's input by adding up what each pixel of the output's gradient gives
+// (kernel_conv_input.c): where that is less work than to gather it.
+bool fy_conv_scatters(const struct fy_conv *c);
+FY_MUST_CHECK fy_code fy_conv_scatter(fy_kernel_ctx *ctx, const struct fy_conv *c,
+                                      const float *filter, const float *grad, float *out,
+                                      fy_error *err);
+
 #endif

@@ -38,15 +38,9 @@ static gemm_f64 dgemm;
 static char reason[256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-// Never closed: it keeps compiled programs for as long as the process lives.
 static void load(void) {
-  void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-  if (!lib) {
-    const char *why = dlerror();
-    snprintf(reason, sizeof reason, LIBRARY " not found: %.120s (Debian: libclblast1)",
-             why ? why : "unknown reason");
-    return;
-  }
+  void *lib = fy_ocl_library(LIBRARY, "libclblast1", reason, sizeof reason);
+  if (!lib) return;
   *(void **)&sgemm = dlsym(lib, "CLBlastSgemmStridedBatched");
   *(void **)&dgemm = dlsym(lib, "CLBlastDgemmStridedBatched");
   if (!sgemm || !dgemm) {

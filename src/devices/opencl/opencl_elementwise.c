@@ -240,9 +240,9 @@ bool fy_opencl_elementwise_source(const char *op, fy_dtype t, fy_str *out) {
 }
 
 const char *fy_opencl_source(int i) {
-  static const char *const all[] = {fy_ocl_src_prelude, fy_ocl_src_nn,   fy_ocl_src_gemm,
-                                    fy_ocl_src_reduce,  fy_ocl_src_move, fy_ocl_src_random,
-                                    fy_ocl_src_image,   fy_ocl_src_grads};
+  static const char *const all[] = {fy_ocl_src_prelude, fy_ocl_src_nn,    fy_ocl_src_gemm,
+                                    fy_ocl_src_reduce,  fy_ocl_src_move,  fy_ocl_src_random,
+                                    fy_ocl_src_image,   fy_ocl_src_grads, fy_ocl_src_segment};
   return i >= 0 && i < (int)(sizeof all / sizeof *all) ? all[i] : NULL;
 }
 

@@ -10,45 +10,8 @@
 #include "ops/conv.h"
 #include "ops/pool.h"
 
-// As in kernels/grads.cl.
-typedef struct back {
-  int64_t batch, in_h, in_w, in_c, out_h, out_w, out_c;
-  int64_t k_h, k_w, stride_h, stride_w, dil_h, dil_w, pad_h, pad_w;
-  int64_t is[4], os[4];
-  int64_t depth, per_group;
-} back;
-
-static void strides_of(int64_t s[4], int64_t h, int64_t w, int64_t ch, bool channels_last) {
-  s[0] = h * w * ch;
-  s[1] = channels_last ? w * ch : w;
-  s[2] = channels_last ? ch : 1;
-  s[3] = channels_last ? 1 : h * w;
-}
-
-static back geometry(const fy_window *h, const fy_window *w, int64_t batch, int64_t in_c,
-                     int64_t out_c, bool last) {
-  back b = {.batch = batch,
-            .in_h = h->in,
-            .in_w = w->in,
-            .in_c = in_c,
-            .out_h = h->out,
-            .out_w = w->out,
-            .out_c = out_c,
-            .k_h = h->size,
-            .k_w = w->size,
-            .stride_h = h->stride,
-            .stride_w = w->stride,
-            .dil_h = h->dilation,
-            .dil_w = w->dilation,
-            .pad_h = h->before,
-            .pad_w = w->before};
-  strides_of(b.is, h->in, w->in, in_c, last);
-  strides_of(b.os, h->out, w->out, out_c, last);
-  return b;
-}
-
 static fy_code run(fy_ocl_call *c, const fy_tensor *x, const fy_tensor *g, fy_tensor *out,
-                   const back *b, const char *define, const char *name, bool groups, int mode,
+                   const fy_ocl_win *b, const char *define, const char *name, bool groups, int mode,
                    fy_error *err) {
   char options[160];
   snprintf(options, sizeof options, "%s %s", fy_ocl_options(out->dtype), define);
@@ -83,7 +46,8 @@ fy_code fy_ocl_conv_grad(fy_ocl_call *c, int arg, fy_error *err) {
   if (valid) return FY_OCL_DETOUR;
   const int64_t groups = depthwise ? v.in_depth : v.groups > 0 ? v.groups : 1;
   if (!groups || v.out_depth % groups || v.in_depth % groups) return FY_OCL_DETOUR;
-  back b = geometry(&v.w[1], &v.w[2], v.batch, v.in_depth, v.out_depth, w->channels_last);
+  fy_ocl_win b =
+      fy_ocl_window(&v.w[1], &v.w[2], v.batch, v.in_depth, v.out_depth, w->channels_last);
   b.depth = v.in_depth / groups;
   b.per_group = v.out_depth / groups;
   return run(c, x, g, out, &b, "-DCONV_GRADS", of_filter ? "conv_filter" : "conv_input", of_filter,
@@ -111,7 +75,7 @@ fy_code fy_ocl_pool_grad(fy_ocl_call *c, int average, fy_error *err) {
     return FY_OCL_DETOUR;
   const fy_window_attrs *w = c->ctx.site->state;
   if (!w->channels_last) return FY_OCL_DETOUR;
-  const back b = geometry(&v.w[1], &v.w[2], v.batch, v.depth, v.depth, true);
+  const fy_ocl_win b = fy_ocl_window(&v.w[1], &v.w[2], v.batch, v.depth, v.depth, true);
   return run(c, average ? NULL : x, g, out, &b, "-DPOOL_GRADS", "pool_grad", false, average, err);
 }
 

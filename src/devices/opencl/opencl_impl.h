@@ -22,6 +22,7 @@
 #include "base/thread.h"
 #include "devices/devices.h"
 #include "ops/op.h"
+#include "ops/window.h"
 
 // --- the functions of the loader, opencl_load.c ---
 // clang-format off
@@ -49,7 +50,7 @@ const char *fy_cl_error_name(cl_int code);
 // --- a device ---
 typedef struct fy_ocl_block {  // one cl_mem: what a pool asked for at once
   char *begin;                 // reserved addresses without access rights
-  size_t bytes;
+  size_t bytes, asked;
   cl_mem mem;
   char *host;  // where the host sees the same bytes, or NULL (devices that are CPUs)
 } fy_ocl_block;
@@ -128,6 +129,9 @@ typedef struct fy_ocl {
 static inline fy_ocl *fy_ocl_of(const fy_device *d) {
   return d->impl;
 }
+
+// opencl_load.c: opens a library for good; NULL: |reason| says why, and which Debian package has it.
+void *fy_ocl_library(const char *name, const char *package, char *reason, size_t n);
 
 FY_MUST_CHECK fy_code fy_ocl_fail(const fy_ocl *o, const char *what, cl_int code, fy_error *err);
 FY_MUST_CHECK fy_code fy_ocl_open_context(fy_ocl *o, fy_error *err);  // once, lazily
@@ -229,6 +233,8 @@ void fy_ocl_add_int(fy_ocl_args *a, int v);
 void fy_ocl_add_long(fy_ocl_args *a, int64_t v);
 void fy_ocl_add_float(fy_ocl_args *a, float v);
 void fy_ocl_add_local(fy_ocl_args *a, size_t bytes);
+// A number as an argument of type T of |t|: |v|, or |whole| for integers.
+void fy_ocl_add_number(fy_ocl_args *a, fy_dtype t, double v, int64_t whole);
 // One-dimensional: |n| items in groups of 64. |groups|: n groups of 64 items instead.
 FY_MUST_CHECK fy_code fy_ocl_run(fy_ocl_args *a, const char *source, const char *options,
                                  const char *name, int64_t n, bool groups, fy_error *err);
@@ -271,6 +277,15 @@ FY_MUST_CHECK fy_code fy_ocl_move(fy_ocl_call *c, fy_tensor *out, int64_t out_at
                                   const int64_t *out_strides, const fy_tensor *in, int64_t in_at,
                                   const int64_t *in_strides, int32_t rank, const int64_t *dims,
                                   fy_error *err);
+// Windows over images: of convolutions and pooling; the same struct is in kernels/prelude.cl.
+typedef struct fy_ocl_win {
+  int64_t batch, in_h, in_w, in_c, out_h, out_w, out_c;
+  int64_t k_h, k_w, stride_h, stride_w, dil_h, dil_w, pad_h, pad_w;
+  int64_t is[4], os[4];
+  int64_t depth, per_group;
+} fy_ocl_win;
+fy_ocl_win fy_ocl_window(const fy_window *h, const fy_window *w, int64_t batch, int64_t in_c,
+                         int64_t out_c, bool channels_last);
 // Products of matrices, as in kernels/gemm.cl.
 typedef struct fy_ocl_product {
   int64_t m, n, k;
@@ -324,6 +339,10 @@ fy_code fy_ocl_entropy(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_update(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_einsum(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_scan(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_unsorted_segment(fy_ocl_call *c, int join, fy_error *err);
+fy_code fy_ocl_scatter(fy_ocl_call *c, int join, fy_error *err);
+fy_code fy_ocl_bucketize(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_where(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_resize(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_upload(fy_ocl_call *c, int arg, fy_error *err);  // of host arguments only
 fy_code fy_ocl_logical(fy_ocl_call *c, int arg, fy_error *err);
@@ -331,7 +350,8 @@ fy_code fy_ocl_generic(fy_ocl_call *c, int arg, fy_error *err);  // the referenc
 
 // Made at build time from kernels/*.cl.
 extern const char fy_ocl_src_prelude[], fy_ocl_src_nn[], fy_ocl_src_gemm[], fy_ocl_src_reduce[],
-    fy_ocl_src_move[], fy_ocl_src_random[], fy_ocl_src_image[], fy_ocl_src_grads[];
+    fy_ocl_src_move[], fy_ocl_src_random[], fy_ocl_src_image[], fy_ocl_src_grads[],
+    fy_ocl_src_segment[];
 
 #endif  // FY_OPENCL
 #endif

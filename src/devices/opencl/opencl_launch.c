@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "memory/pool.h"
+#include "ops/host_args.h"
 #include "ops/shape_fns.h"
 
 static fy_ocl_call *call_of(fy_kernel_ctx *ctx) {
@@ -167,20 +168,6 @@ fy_code fy_ocl_scratch(fy_ocl_call *c, size_t bytes, void **out, fy_error *err) 
 
 // --- outputs ---
 
-// Outputs that live in host memory wherever the op runs, as place/ decides too.
-static bool is_host_output(const fy_site *site, int i) {
-  const fy_op_impl *impl = site->op->impl;
-  if (!fy_dtype_is_plain(fy_dtype_base(site->out_types[i]))) return true;
-  if (impl->flags & FY_OP_ANY_DEVICE_HOST_DATA) return true;
-  for (int arg = 0; impl->host_outputs && arg < site->op->spec->num_outputs && arg < 64; arg++) {
-    int begin, end;
-    if (!(impl->host_outputs >> arg & 1)) continue;
-    if (fy_spec_arg_range(site->op->spec, true, arg, site->attrs, &begin, &end, NULL)) continue;
-    if (i >= begin && i < end) return true;
-  }
-  return false;
-}
-
 fy_code fy_ocl_output_dims(fy_ocl_call *c, int i, int32_t rank, const int64_t *dims,
                            fy_tensor **out, fy_error *err) {
   FY_TRY(fy_out(c->outer, i, rank, dims, out, err));
@@ -243,7 +230,8 @@ fy_code fy_ocl_output(fy_ocl_call *c, int i, fy_tensor **out, fy_error *err) {
 static fy_code svc_output(fy_kernel_ctx *ctx, int i, int32_t rank, const int64_t *dims,
                           fy_error *err) {
   fy_ocl_call *c = call_of(ctx);
-  if (!is_host_output(ctx->site, i)) return c->outer->svc->output(c->outer, i, rank, dims, err);
+  if (!fy_site_output_on_host(ctx->site, i))
+    return c->outer->svc->output(c->outer, i, rank, dims, err);
   fy_tensor *t;
   FY_TRY(fy_tensor_new(fy_dtype_base(ctx->site->out_types[i]), rank, dims, &t, err));
   fy_out_set(c->outer, i, t);
@@ -363,7 +351,7 @@ static const fy_services detour_services = {
 
 static fy_code put_back(fy_ocl_call *c, int i, fy_tensor *t, fy_error *err) {
   fy_tensor *to;
-  if (is_host_output(c->ctx.site, i)) {
+  if (fy_site_output_on_host(c->ctx.site, i)) {
     fy_tensor_retain(t);
     fy_out_set(c->outer, i, t);
     return FY_OK;

@@ -15,17 +15,20 @@ static bool loaded;
 static char reason[256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-// Never closed again: ICD loaders and their drivers start threads that do not survive dlclose.
+// Never closed again: drivers start threads that do not survive dlclose, and libraries keep what they
+// compiled for as long as the process lives.
+void *fy_ocl_library(const char *name, const char *package, char *out, size_t n) {
+  void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  const char *why = lib ? NULL : dlerror();
+  if (!lib)
+    snprintf(out, n, "%s not found: %.120s (Debian: %s)", name, why ? why : "unknown reason",
+             package);
+  return lib;
+}
+
 static void load(void) {
-  void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-  if (!lib) {
-    const char *why = dlerror();
-    snprintf(reason, sizeof reason,
-             LIBRARY
-             " not found: %.120s; no OpenCL loader on this machine (Debian: ocl-icd-libopencl1)",
-             why ? why : "unknown reason");
-    return;
-  }
+  void *lib = fy_ocl_library(LIBRARY, "ocl-icd-libopencl1", reason, sizeof reason);
+  if (!lib) return;
 #define X(name)                                                                                \
   if (!(*(void **)&functions.name = dlsym(lib, "cl" #name))) {                                 \
     snprintf(reason, sizeof reason, LIBRARY " was found but lacks cl" #name " of OpenCL 1.2"); \

@@ -124,7 +124,8 @@ static fy_code alloc_checked(fy_ocl *o, size_t bytes, void **out, fy_error *err)
   fy_ocl_block b = {0};
   fy_lock(&o->lock);
   fy_code code = FY_OK;
-  if (rounded > o->limit_bytes || o->used_bytes > o->limit_bytes - rounded)
+  b.asked = bytes;  // what was asked for counts: the driver's pages are not the user's affair
+  if (bytes > o->limit_bytes || o->used_bytes > o->limit_bytes - bytes)
     code = fy_fail(err, FY_RESOURCE_EXHAUSTED, "%s: %zu bytes do not fit: %llu of %llu are in use",
                    o->device->name, bytes, (unsigned long long)o->used_bytes,
                    (unsigned long long)o->limit_bytes);
@@ -136,7 +137,7 @@ static fy_code alloc_checked(fy_ocl *o, size_t bytes, void **out, fy_error *err)
     memmove(o->blocks + at + 1, o->blocks + at, (o->num_blocks - at) * sizeof *o->blocks);
     o->blocks[at] = b;
     o->num_blocks++;
-    o->used_bytes += rounded;
+    o->used_bytes += bytes;
     *out = b.begin;
   }
   fy_unlock(&o->lock);
@@ -164,7 +165,7 @@ void fy_ocl_free(fy_device *d, void *p, size_t bytes) {
     fy_ocl_block b = o->blocks[i];
     o->num_blocks--;
     memmove(o->blocks + i, o->blocks + i + 1, (o->num_blocks - i) * sizeof *o->blocks);
-    o->used_bytes -= b.bytes;
+    o->used_bytes -= b.asked;
     drop_block(o, &b);
   }
   fy_unlock(&o->lock);

@@ -194,13 +194,6 @@ fy_code fy_ocl_matmul(fy_ocl_call *c, int arg, fy_error *err) {
 
 // --- windows ---
 
-// As in kernels/nn.cl.
-typedef struct win {
-  int64_t batch, in_h, in_w, channels, out_h, out_w, out_c;
-  int64_t k_h, k_w, stride_h, stride_w, dil_h, dil_w, pad_h, pad_w;
-  int64_t is[4], os[4];
-} win;
-
 static void strides_of(int64_t s[4], int64_t h, int64_t w, int64_t ch, bool channels_last) {
   s[0] = h * w * ch;
   s[1] = channels_last ? w * ch : w;
@@ -208,26 +201,31 @@ static void strides_of(int64_t s[4], int64_t h, int64_t w, int64_t ch, bool chan
   s[3] = channels_last ? 1 : h * w;
 }
 
+fy_ocl_win fy_ocl_window(const fy_window *h, const fy_window *w, int64_t batch, int64_t in_c,
+                         int64_t out_c, bool channels_last) {
+  fy_ocl_win k = {.batch = batch,
+                  .in_h = h->in,
+                  .in_w = w->in,
+                  .in_c = in_c,
+                  .out_h = h->out,
+                  .out_w = w->out,
+                  .out_c = out_c,
+                  .k_h = h->size,
+                  .k_w = w->size,
+                  .stride_h = h->stride,
+                  .stride_w = w->stride,
+                  .dil_h = h->dilation,
+                  .dil_w = w->dilation,
+                  .pad_h = h->before,
+                  .pad_w = w->before};
+  strides_of(k.is, h->in, w->in, in_c, channels_last);
+  strides_of(k.os, h->out, w->out, out_c, channels_last);
+  return k;
+}
+
 static fy_code run_depthwise(fy_ocl_call *c, const fy_conv *g, bool last, const epilogue *e,
                              fy_tensor *out, fy_error *err) {
-  const fy_window *h = &g->w[1], *w = &g->w[2];
-  win k = {.batch = g->batch,
-           .in_h = h->in,
-           .in_w = w->in,
-           .channels = g->in_depth,
-           .out_h = h->out,
-           .out_w = w->out,
-           .out_c = g->out_depth,
-           .k_h = h->size,
-           .k_w = w->size,
-           .stride_h = h->stride,
-           .stride_w = w->stride,
-           .dil_h = h->dilation,
-           .dil_w = w->dilation,
-           .pad_h = h->before,
-           .pad_w = w->before};
-  strides_of(k.is, h->in, w->in, g->in_depth, last);
-  strides_of(k.os, h->out, w->out, g->out_depth, last);
+  fy_ocl_win k = fy_ocl_window(&g->w[1], &g->w[2], g->batch, g->in_depth, g->out_depth, last);
   char options[160];
   snprintf(options, sizeof options, "%s -DDEPTHWISE", fy_ocl_options(out->dtype));
   fy_ocl_args a;
@@ -304,24 +302,8 @@ fy_code fy_ocl_pool(fy_ocl_call *c, int average, fy_error *err) {
   FY_TRY(fy_ocl_output_dims(c, 0, g.rank, g.out_dims, &out, err));
   if (out->count == 0) return FY_OK;
   if (in->count == 0) return FY_OCL_DETOUR;
-  const fy_window *h = &g.w[1], *w = &g.w[2];
-  win k = {.batch = g.batch,
-           .in_h = h->in,
-           .in_w = w->in,
-           .channels = g.depth,
-           .out_h = h->out,
-           .out_w = w->out,
-           .out_c = g.depth,
-           .k_h = h->size,
-           .k_w = w->size,
-           .stride_h = h->stride,
-           .stride_w = w->stride,
-           .dil_h = 1,
-           .dil_w = 1,
-           .pad_h = h->before,
-           .pad_w = w->before};
-  strides_of(k.is, h->in, w->in, g.depth, true);
-  strides_of(k.os, h->out, w->out, g.depth, true);
+  fy_ocl_win k = fy_ocl_window(&g.w[1], &g.w[2], g.batch, g.depth, g.depth, true);
+  k.dil_h = k.dil_w = 1;
   char options[160];
   snprintf(options, sizeof options, "%s -DPOOL", fy_ocl_options(in->dtype));
   fy_ocl_args a;

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/host_args.h"
+
 #define REAL  (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE) | FY_T(FY_HALF) | FY_T(FY_BFLOAT16))
 #define WHOLE (FY_T(FY_INT32) | FY_T(FY_INT64))
 #define BYTES                                                                       \
@@ -38,6 +40,7 @@ static const fy_ocl_op table[] = {
     {"BiasAddGrad", fy_ocl_bias_grad, 0, "T", REAL | WHOLE, NULL},
     {"BiasAddV1", fy_ocl_bias, 0, "T", REAL | WHOLE, NULL},
     {"BroadcastTo", fy_ocl_generic, 0, "T", BYTES, NULL},
+    {"Bucketize", fy_ocl_bucketize, 0, "T", FLOAT_DOUBLE | WHOLE, NULL},
     {"Cast", fy_ocl_cast, 0, "SrcT", BYTES & ~FY_T(FY_COMPLEX64), NULL},
     {"Concat", fy_ocl_concat, 0, "T", BYTES, NULL},
     {"ConcatV2", fy_ocl_concat, 1, "T", BYTES, NULL},
@@ -97,6 +100,12 @@ static const fy_ocl_op table[] = {
     {"ResourceApplyMomentum", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
     {"ResourceApplyRMSProp", fy_ocl_update, 0, "T", FLOAT_DOUBLE, NULL},
     {"ResourceGather", fy_ocl_gather, 2, "dtype", BYTES, NULL},
+    {"ResourceScatterAdd", fy_ocl_scatter, 0, "dtype", BYTES, NULL},
+    {"ResourceScatterMax", fy_ocl_scatter, 4, "dtype", BYTES, NULL},
+    {"ResourceScatterMin", fy_ocl_scatter, 3, "dtype", BYTES, NULL},
+    {"ResourceScatterMul", fy_ocl_scatter, 2, "dtype", BYTES, NULL},
+    {"ResourceScatterSub", fy_ocl_scatter, 1, "dtype", BYTES, NULL},
+    {"ResourceScatterUpdate", fy_ocl_scatter, 5, "dtype", BYTES, NULL},
     {"ReverseV2", fy_ocl_generic, 0, "T", BYTES, NULL},
     {"Select", fy_ocl_select, 1, "T", REAL | WHOLE | FY_T(FY_BOOL), NULL},
     {"SelectV2", fy_ocl_select, 0, "T", REAL | WHOLE | FY_T(FY_BOOL), NULL},
@@ -120,8 +129,13 @@ static const fy_ocl_op table[] = {
     {"Tile", fy_ocl_generic, 0, "T", BYTES, NULL},
     {"Transpose", fy_ocl_generic, 0, "T", BYTES, NULL},
     {"Unpack", fy_ocl_split, 2, "T", BYTES, NULL},
+    {"UnsortedSegmentMax", fy_ocl_unsorted_segment, 4, "T", REAL | WHOLE, NULL},
+    {"UnsortedSegmentMin", fy_ocl_unsorted_segment, 3, "T", REAL | WHOLE, NULL},
+    {"UnsortedSegmentProd", fy_ocl_unsorted_segment, 2, "T", REAL | WHOLE, NULL},
+    {"UnsortedSegmentSum", fy_ocl_unsorted_segment, 0, "T", REAL | WHOLE, NULL},
     {"VarHandleOp", fy_ocl_generic, 0, "dtype", BYTES, NULL},
     {"VarIsInitializedOp", fy_ocl_generic, 0, NULL, ANY, NULL},
+    {"Where", fy_ocl_where, 0, "T", (REAL & ~FY_T(FY_HALF)) | WHOLE | FY_T(FY_BOOL), NULL},
     {"ZerosLike", fy_ocl_fill_op, 1, "T", BYTES, NULL},
     {"_FerryConv2D", fy_ocl_conv, 2, "T", FLOAT_DOUBLE, NULL},
     {"_FerryDepthwise", fy_ocl_conv, 3, "T", FLOAT_DOUBLE, NULL},
@@ -176,24 +190,6 @@ static bool refuse(fy_error *why, const char *op, const char *text, const char *
   return false;
 }
 
-// Does any argument that lives on the device have type |t|?
-static bool uses(const fy_op *op, const fy_attrs *attrs, fy_dtype t) {
-  for (int outputs = 0; outputs < 2; outputs++) {
-    const fy_arg_spec *args = outputs ? op->spec->outputs : op->spec->inputs;
-    uint64_t host = outputs ? op->impl->host_outputs : op->impl->host_inputs;
-    int n = outputs ? op->spec->num_outputs : op->spec->num_inputs;
-    for (int i = 0; i < n; i++) {
-      if (i < 64 && (host >> i & 1)) continue;
-      const fy_attr *a = args[i].type_attr ? fy_attrs_get(attrs, args[i].type_attr) : NULL;
-      if (a ? a->kind == FY_ATTR_TYPE && !a->is_list && fy_dtype_base(a->v.type) == t
-            : fy_dtype_base(args[i].type) == t)
-        return true;
-    }
-  }
-  const fy_attr *value = fy_attrs_get(attrs, "dtype");
-  return value && value->kind == FY_ATTR_TYPE && !value->is_list && value->v.type == t;
-}
-
 bool fy_ocl_supports(fy_device *d, const fy_op *op, const fy_attrs *attrs, fy_error *why) {
   const fy_ocl *o = fy_ocl_of(d);
   const char *name = op->spec->name, *note = NULL;
@@ -206,7 +202,7 @@ bool fy_ocl_supports(fy_device *d, const fy_op *op, const fy_attrs *attrs, fy_er
   }
   const fy_ocl_op *known = fy_ocl_find_op(name);
   if (!known) return refuse(why, name, "", "");
-  if (uses(op, attrs, FY_DOUBLE) && !o->has_double)
+  if (fy_op_uses_type(op, attrs, FY_DOUBLE) && !o->has_double)
     return refuse(why, name, " of double: ", "its hardware has no 64-bit floats");
   const char *by = known->type_attr;
   if (known == &of_variable) by = fy_attrs_get(attrs, "dtype") ? "dtype" : "T";

@@ -13,7 +13,7 @@
 #include "ops/reduce.h"
 
 // A number as an argument of type T of |t|.
-static void add_number(fy_ocl_args *a, fy_dtype t, double v, int64_t whole) {
+void fy_ocl_add_number(fy_ocl_args *a, fy_dtype t, double v, int64_t whole) {
   switch (t) {
     case FY_DOUBLE: fy_ocl_add_value(a, &v, sizeof v); break;
     case FY_INT32: fy_ocl_add_int(a, (int)whole); break;
@@ -31,11 +31,11 @@ static void add_start(fy_ocl_args *a, fy_dtype t, int op) {
   int64_t least = t == FY_INT32 ? INT32_MIN : INT64_MIN,
           most = t == FY_INT32 ? INT32_MAX : INT64_MAX;
   switch (op) {
-    case 2: add_number(a, t, -INFINITY, least); break;
-    case 3: add_number(a, t, INFINITY, most); break;
+    case 2: fy_ocl_add_number(a, t, -INFINITY, least); break;
+    case 3: fy_ocl_add_number(a, t, INFINITY, most); break;
     case 4:
-    case 5: add_number(a, t, 1, 1); break;
-    default: add_number(a, t, 0, 0);
+    case 5: fy_ocl_add_number(a, t, 1, 1); break;
+    default: fy_ocl_add_number(a, t, 0, 0);
   }
 }
 

@@ -23,8 +23,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/vtime.h"
 #include "devices/devices.h"
 #include "devices/sim/sim_impl.h"
+#include "ops/host_args.h"
 
 // --- facts ---
 
@@ -82,33 +84,6 @@ static void parse_lack(const char *text, lack *out) {
   if (colon && !fy_dtype_parse(colon + 1, strlen(colon + 1), &out->dtype)) out->op[0] = '?';
 }
 
-static bool attr_has_type(const fy_attr *a, fy_dtype dtype) {
-  if (a->kind != FY_ATTR_TYPE) return false;
-  if (!a->is_list) return fy_dtype_base(a->v.type) == dtype;
-  for (uint32_t i = 0; i < a->n; i++) {
-    if (fy_dtype_base(a->v.types[i]) == dtype) return true;
-  }
-  return false;
-}
-
-// Does the op compute with |dtype| on the device? Arguments that live on the host do not count.
-static bool uses_type(const fy_op *op, const fy_attrs *attrs, fy_dtype dtype) {
-  for (int outputs = 0; outputs < 2; outputs++) {
-    const fy_arg_spec *args = outputs ? op->spec->outputs : op->spec->inputs;
-    uint64_t host = outputs ? op->impl->host_outputs : op->impl->host_inputs;
-    int n = outputs ? op->spec->num_outputs : op->spec->num_inputs;
-    for (int i = 0; i < n; i++) {
-      if (i < 64 && (host >> i & 1)) continue;
-      const char *name = args[i].type_attr ? args[i].type_attr : args[i].type_list_attr;
-      const fy_attr *a = name ? fy_attrs_get(attrs, name) : NULL;
-      if (a ? attr_has_type(a, dtype) : fy_dtype_base(args[i].type) == dtype) return true;
-    }
-  }
-  // A variable's handle is a host argument, but its value is ours.
-  const fy_attr *value = fy_attrs_get(attrs, "dtype");
-  return value && attr_has_type(value, dtype);
-}
-
 static bool sim_supports(fy_device *d, const fy_op *op, const fy_attrs *attrs, fy_error *why) {
   const fy_sim *s = fy_sim_of(d);
   const char *name = op->spec->name;
@@ -120,7 +95,7 @@ static bool sim_supports(fy_device *d, const fy_op *op, const fy_attrs *attrs, f
     lack l;
     parse_lack(s->model.lacks[i], &l);
     if (l.op[0] && strcmp(l.op, name) != 0) continue;
-    if (l.dtype != FY_INVALID && !uses_type(op, attrs, l.dtype)) continue;
+    if (l.dtype != FY_INVALID && !fy_op_uses_type(op, attrs, l.dtype)) continue;
     const char *colon = strchr(l.text, ':');
     const char *dtype = l.dtype == FY_INVALID ? "" : colon ? colon + 1 : l.text;
     fy_fail(why, FY_UNIMPLEMENTED, "the simulated GPU lacks %s%s%s (lack=%s)", l.op,
@@ -132,7 +107,7 @@ static bool sim_supports(fy_device *d, const fy_op *op, const fy_attrs *attrs, f
     fy_fail(why, FY_UNIMPLEMENTED, "%s runs on the host only", name);
     return false;
   }
-  if (uses_type(op, attrs, FY_STRING)) {
+  if (fy_op_uses_type(op, attrs, FY_STRING)) {
     fy_fail(why, FY_UNIMPLEMENTED, "%s handles strings, which live in host memory", name);
     return false;
   }
@@ -279,6 +254,7 @@ static fy_code sim_open(const fy_options *o, fy_device_set *set, fy_error *err) 
   if (!clock) return fy_fail_oom(err, sizeof *clock);
   fy_mutex_init(&clock->lock);
   clock->refs = 1;
+  clock->number = fy_vtime_new_clock();
   fy_code code = add_all(o, clock, set, err);
   clock_release(clock);
   return code;

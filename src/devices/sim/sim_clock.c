@@ -57,7 +57,7 @@ static void log_entry(fy_sim *s, fy_queue queue, int64_t start, int64_t end, con
 void fy_sim_work(fy_sim *s, fy_queue queue, fy_sim *other, fy_queue other_queue, int64_t ready_ns,
                  double cost_ns, const char *name, uint64_t bytes, fy_event *done) {
   const fy_vtime asked = fy_vtime_get();
-  if (asked.clock == s->clock && asked.ns > ready_ns) ready_ns = asked.ns;
+  if (asked.clock == s->clock->number && asked.ns > ready_ns) ready_ns = asked.ns;
   fy_lock(&s->clock->lock);
   fy_sim_queue *q = &s->queues[queue], *o = other ? &other->queues[other_queue] : NULL;
   int64_t start = ready_ns > q->free_at_ns ? ready_ns : q->free_at_ns;
@@ -84,7 +84,7 @@ int fy_sim_wait(fy_device *d, const fy_event *event, fy_error *err) {
   fy_code code = fy_sim_alive(s, err);
   if (code || !event || event->device != d) return (int)code;
   code = fy_sim_ready(s, event, 1, &at, err);
-  if (!code) fy_vtime_wait(s->clock, at);
+  if (!code) fy_vtime_wait(s->clock->number, at);
   return (int)code;
 }
 

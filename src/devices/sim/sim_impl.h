@@ -20,7 +20,8 @@
 // Time zero and the lock of every queue of the simulated devices of one set.
 typedef struct fy_sim_clock {
   fy_mutex lock;
-  int refs;  // devices, and open() while it runs; guarded by |lock|
+  int refs;         // devices, and open() while it runs; guarded by |lock|
+  uint64_t number;  // base/vtime.h
 } fy_sim_clock;
 
 typedef struct fy_sim_queue {

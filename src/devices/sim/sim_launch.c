@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "devices/sim/sim_impl.h"
 #include "memory/pool.h"
+#include "ops/host_args.h"
 
 typedef struct call {
   fy_kernel_ctx ctx;  // the shadow; first, so that a service can find its call
@@ -43,24 +44,11 @@ static fy_tensor *shadow(fy_sim *s, fy_tensor *t, fy_tensor *storage) {
 
 // --- services ---
 
-// Outputs that live in host memory wherever the op runs, as place/ decides too.
-static bool is_host_output(const fy_site *site, int i) {
-  const fy_op_impl *impl = site->op->impl;
-  if (!fy_dtype_is_plain(fy_dtype_base(site->out_types[i]))) return true;
-  for (int arg = 0; impl->host_outputs && arg < site->op->spec->num_outputs && arg < 64; arg++) {
-    int begin, end;
-    if (!(impl->host_outputs >> arg & 1)) continue;
-    if (fy_spec_arg_range(site->op->spec, true, arg, site->attrs, &begin, &end, NULL)) continue;
-    if (i >= begin && i < end) return true;
-  }
-  return false;
-}
-
 // The caller decides which memory (planned, fresh, an input's); the loop gets its alias.
 static fy_code sim_output(fy_kernel_ctx *ctx, int i, int32_t rank, const int64_t *dims,
                           fy_error *err) {
   call *c = call_of(ctx);
-  if (is_host_output(ctx->site, i) && !c->outer->svc->forward) {
+  if (fy_site_output_on_host(ctx->site, i) && !c->outer->svc->forward) {
     fy_tensor *t;
     FY_TRY(fy_tensor_new(fy_dtype_base(ctx->site->out_types[i]), rank, dims, &t, err));
     fy_out_set(c->outer, i, t);

@@ -30,7 +30,9 @@ static size_t round_up(size_t n, size_t to) {
 // With the lock held. At the first allocation, so that listing devices maps nothing.
 static fy_code map_memory(fy_sim *s, fy_error *err) {
   if (s->base) return FY_OK;
+  // More addresses than bytes: like a GPU's own tables, so that gaps between regions cost nothing.
   size_t bytes = round_up((size_t)s->limit_bytes, PAGE);
+  if (bytes < (size_t)1 << 42) bytes *= 4;
   char *base = MAP_FAILED, *alias = MAP_FAILED;
   int fd = memfd_create("ferry-simulated-gpu", MFD_CLOEXEC);
   if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0) {
@@ -72,7 +74,8 @@ static fy_code take_range(fy_sim *s, size_t bytes, size_t *out_begin, fy_error *
     begin = (*at)->end;
     at = &(*at)->next;
   }
-  if (bytes > s->limit_bytes || begin > s->limit_bytes - bytes) {
+  if (bytes > s->limit_bytes || s->used_bytes > s->limit_bytes - bytes ||
+      begin > s->mapped_bytes - bytes) {
     return fy_fail(err, FY_RESOURCE_EXHAUSTED, "%s: %zu bytes do not fit: %zu of %llu are in use%s",
                    s->device->name, bytes, s->used_bytes, (unsigned long long)s->limit_bytes,
                    bytes <= s->limit_bytes - s->used_bytes ? " and the rest is in pieces" : "");
@@ -131,7 +134,7 @@ void fy_sim_free(fy_device *d, void *p, size_t bytes) {
 void *fy_sim_alias(fy_sim *s, const void *p, size_t bytes) {
   char *base = atomic_load_explicit(&s->base, memory_order_acquire);
   uintptr_t at = (uintptr_t)p, begin = (uintptr_t)base;
-  if (!base || at < begin || at - begin > s->mapped_bytes) return NULL;
+  if (!base || at < begin || at - begin > s->mapped_bytes || bytes > s->limit_bytes) return NULL;
   size_t offset = at - begin;
   return bytes <= s->mapped_bytes - offset ? s->alias + offset : NULL;
 }

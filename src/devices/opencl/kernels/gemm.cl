@@ -7,21 +7,6 @@
 #define ITEMS 16
 #define DEPTH 16
 
-FN T act(T v, int code, T alpha) {
-#ifdef FLOATING
-  switch (code) {
-    case 1: return v > 0 ? v : (v != v ? v : (T)0);
-    case 2: return v != v ? v : v < 0 ? (T)0 : v > 6 ? (T)6 : v;
-    case 3: return tanh(v);
-    case 4: return (T)1 / ((T)1 + exp(-v));
-    case 5: return v < 0 ? expm1(v) : v;
-    case 6: return v > 0 ? v : v * alpha;
-    case 7: return v / ((T)1 + exp(-v));
-  }
-#endif
-  return v;
-}
-
 // scale and shift of a column, step by step: kind 0 bias, 1 minus, 2 scale, 3 norm.
 KERNEL void fold(GLOBAL T *scale, long so, GLOBAL T *shift, long ho, GLOBAL const S *a, long ao,
                  GLOBAL const S *b, long bo, GLOBAL const S *c, long co, GLOBAL const S *d, long dd,

@@ -2,17 +2,10 @@
 // grads.cl: gradients of convolutions, of pooling, and of the cross entropy. Every result is summed
 // by one item or one group that gathers what goes into it, so that no two ever write one place.
 
-struct back {  // NHWC by strides: [n, h, w, c] of input and output
-  long batch, in_h, in_w, in_c, out_h, out_w, out_c;
-  long k_h, k_w, stride_h, stride_w, dil_h, dil_w, pad_h, pad_w;
-  long is[4], os[4];
-  long depth, per_group;  // input and output channels of a group
-};
-
 #ifdef CONV_GRADS
 // One item per element of the input's gradient.
 KERNEL void conv_input(GLOBAL const S *f, long fo, GLOBAL const S *g, long go, GLOBAL S *y, long yo,
-                       struct back b) {
+                       struct win b) {
   long i = GID(0);
   if (i >= b.batch * b.in_h * b.in_w * b.in_c) return;
   long c = i % b.in_c, p = i / b.in_c;
@@ -37,7 +30,7 @@ KERNEL void conv_input(GLOBAL const S *f, long fo, GLOBAL const S *g, long go, G
 
 // One group per element of the filter's gradient.
 KERNEL void conv_filter(GLOBAL const S *x, long xo, GLOBAL const S *g, long go, GLOBAL S *y, long yo,
-                        struct back b) {
+                        struct win b) {
   LOCAL T part[64];
   long i = GROUP(0);
   int id = LID(0);
@@ -53,13 +46,8 @@ KERNEL void conv_filter(GLOBAL const S *x, long xo, GLOBAL const S *g, long go, 
     sum += LD(x, xo + n * b.is[0] + h * b.is[1] + w * b.is[2] + c * b.is[3]) *
            LD(g, go + n * b.os[0] + oh * b.os[1] + ow * b.os[2] + k * b.os[3]);
   }
-  part[id] = sum;
-  BARRIER();
-  for (int step = 32; step > 0; step >>= 1) {
-    if (id < step) part[id] += part[id + step];
-    BARRIER();
-  }
-  if (id == 0) ST(y, yo + i, part[0]);
+  sum = group_sum(part, sum);
+  if (id == 0) ST(y, yo + i, sum);
 }
 #endif
 
@@ -70,7 +58,7 @@ FN long most(long a, long b) { return a > b ? a : b; }
 // One item per element of the input: what the windows that cover it send there, in their order. The
 // first of equal maxima gets all of it.
 KERNEL void pool_grad(GLOBAL const S *x, long xo, GLOBAL const S *g, long go, GLOBAL S *y, long yo,
-                      struct back b, int average) {
+                      struct win b, int average) {
   long i = GID(0);
   if (i >= b.batch * b.in_h * b.in_w * b.in_c) return;
   long c = i % b.in_c, p = i / b.in_c;
@@ -120,25 +108,11 @@ KERNEL void entropy(GLOBAL const S *x, long xo, GLOBAL const void *labels, long 
   T top = LD(x, at), sum = 0, cost = 0;
   for (long k = id; k < cols; k += 64) {
     T v = LD(x, at + k);
-    top = v > top ? v : top;
+    top = top != top || top > v ? top : v;
   }
-  part[id] = top;
-  BARRIER();
-  for (int step = 32; step > 0; step >>= 1) {
-    if (id < step && part[id + step] > part[id]) part[id] = part[id + step];
-    BARRIER();
-  }
-  top = part[0];
-  BARRIER();
+  top = group_max(part, top);
   for (long k = id; k < cols; k += 64) sum += exp(LD(x, at + k) - top);
-  part[id] = sum;
-  BARRIER();
-  for (int step = 32; step > 0; step >>= 1) {
-    if (id < step) part[id] += part[id + step];
-    BARRIER();
-  }
-  sum = part[0];
-  BARRIER();
+  sum = group_sum(part, sum);
   for (long k = id; k < cols; k += 64) {
     T v = LD(x, at + k) - top, p = exp(v) / sum;
     if (wide) {
@@ -150,12 +124,7 @@ KERNEL void entropy(GLOBAL const S *x, long xo, GLOBAL const void *labels, long 
       ST(grad, go + row * cols + k, p - y);
     }
   }
-  part[id] = cost;
-  BARRIER();
-  for (int step = 32; step > 0; step >>= 1) {
-    if (id < step) part[id] += part[id + step];
-    BARRIER();
-  }
-  if (id == 0) ST(loss, so + row, part[0] + bad);
+  cost = group_sum(part, cost);
+  if (id == 0) ST(loss, so + row, cost + bad);
 }
 #endif

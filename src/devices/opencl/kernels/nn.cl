@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // nn.cl: pooling, normalisation, bias, depthwise convolution. One item per result.
 
-struct win {  // NHWC by strides: [n, h, w, c] of input and output
-  long batch, in_h, in_w, channels, out_h, out_w, out_c;
-  long k_h, k_w, stride_h, stride_w, dil_h, dil_w, pad_h, pad_w;
-  long is[4], os[4];
-};
-
 FN void win_at(const struct win *g, long i, long *n, long *h, long *w, long *c) {
   *c = i % g->out_c;
   i /= g->out_c;
@@ -42,25 +36,13 @@ KERNEL void pool(GLOBAL const S *x, long xo, GLOBAL S *y, long yo, struct win g,
 #endif
 
 #ifdef DEPTHWISE
-FN T act(T v, int code, T alpha) {
-  switch (code) {
-    case 1: return v > 0 ? v : (v != v ? v : (T)0);
-    case 2: return v != v ? v : v < 0 ? (T)0 : v > 6 ? (T)6 : v;
-    case 3: return tanh(v);
-    case 4: return (T)1 / ((T)1 + exp(-v));
-    case 5: return v < 0 ? expm1(v) : v;
-    case 6: return v > 0 ? v : v * alpha;
-    case 7: return v / ((T)1 + exp(-v));
-  }
-  return v;
-}
 KERNEL void depthwise(GLOBAL const S *x, long xo, GLOBAL const S *f, long fo, GLOBAL S *y, long yo,
                       struct win g, int flags, GLOBAL const T *scale, long so,
                       GLOBAL const T *shift, long ho, GLOBAL const S *add, long ao, T alpha) {
   long i = GID(0), n, h, w, c;
   if (i >= g.batch * g.out_h * g.out_w * g.out_c) return;
   win_at(&g, i, &n, &h, &w, &c);
-  long m = g.out_c / g.channels;
+  long m = g.out_c / g.in_c;
   T acc = 0;
   for (long r = 0; r < g.k_h; r++) {
     long ih = h * g.stride_h - g.pad_h + r * g.dil_h;
@@ -98,17 +80,6 @@ KERNEL void batch_norm(GLOBAL const S *x, long xo, GLOBAL const T *scale, long s
 // ACC is double where the device has it, so that the order of sums does not show.
 // One group per channel of x [outer, channels, inner]: its mean and its variance, what is left of
 // the old ones, and what the gradient needs.
-FN ACC group_sum(LOCAL_ARG ACC *part, int id, ACC v) {
-  part[id] = v;
-  BARRIER();
-  for (int step = 32; step > 0; step >>= 1) {
-    if (id < step) part[id] += part[id + step];
-    BARRIER();
-  }
-  v = part[0];
-  BARRIER();
-  return v;
-}
 KERNEL void norm_stats(GLOBAL const S *x, long xo, GLOBAL const T *old_mean, long mo,
                        GLOBAL const T *old_var, long vo, GLOBAL T *mean, long m1, GLOBAL T *var,
                        long v1, GLOBAL T *saved_mean, long m2, GLOBAL T *saved_var, long v2,
@@ -118,13 +89,13 @@ KERNEL void norm_stats(GLOBAL const S *x, long xo, GLOBAL const T *old_mean, lon
   int id = LID(0);
   ACC sum = 0;
   for (long k = id; k < n; k += 64) sum += LD(x, xo + (k / inner * channels + c) * inner + k % inner);
-  T middle = (T)(group_sum(part, id, sum) / (ACC)n);
+  T middle = (T)(group_sum(part, sum) / (ACC)n);
   sum = 0;
   for (long k = id; k < n; k += 64) {
     ACC v = (ACC)LD(x, xo + (k / inner * channels + c) * inner + k % inner) - (ACC)middle;
     sum += v * v;
   }
-  T square = (T)(group_sum(part, id, sum) / (ACC)n);
+  T square = (T)(group_sum(part, sum) / (ACC)n);
   if (id) return;
   T unbiased = square * ((T)n / (T)(n > 1 ? n - 1 : 1));
   saved_mean[m2 + c] = middle;
@@ -146,8 +117,8 @@ KERNEL void norm_grad_stats(GLOBAL const S *g, long go, GLOBAL const S *x, long 
     sum += v;
     product += v * ((ACC)LD(x, xo + at) - (ACC)mean[mo + c]);
   }
-  sum = group_sum(part, id, sum);
-  product = group_sum(part, id, product);
+  sum = group_sum(part, sum);
+  product = group_sum(part, product);
   if (id) return;
   scale_grad[so + c] = (T)(product / sqrt((ACC)var[vo + c] + (ACC)epsilon));
   offset_grad[oo + c] = (T)sum;

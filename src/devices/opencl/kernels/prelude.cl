@@ -96,6 +96,64 @@ FN ushort float_to_bf16(float f) {
 #define ST(p, i, v) STX(KIND, p, i, v)
 #endif
 
+#ifdef T
+// What may follow a product or a convolution.
+FN T act(T v, int code, T alpha) {
+#ifdef FLOATING
+  switch (code) {
+    case 1: return v > 0 ? v : (v != v ? v : (T)0);
+    case 2: return v != v ? v : v < 0 ? (T)0 : v > 6 ? (T)6 : v;
+    case 3: return tanh(v);
+    case 4: return (T)1 / ((T)1 + exp(-v));
+    case 5: return v < 0 ? expm1(v) : v;
+    case 6: return v > 0 ? v : v * alpha;
+    case 7: return v / ((T)1 + exp(-v));
+  }
+#endif
+  return v;
+}
+
+// The sum and the largest of what the 64 items of a group have, for all of them; a NaN is the largest.
+// ACC: what is summed in, if it is not T.
+#ifndef ACC
+#define ACC T
+#endif
+FN ACC group_sum(LOCAL_ARG ACC *part, ACC v) {
+  int id = LID(0);
+  part[id] = v;
+  BARRIER();
+  for (int step = 32; step > 0; step >>= 1) {
+    if (id < step) part[id] += part[id + step];
+    BARRIER();
+  }
+  v = part[0];
+  BARRIER();
+  return v;
+}
+FN T group_max(LOCAL_ARG T *part, T v) {
+  int id = LID(0);
+  part[id] = v;
+  BARRIER();
+  for (int step = 32; step > 0; step >>= 1) {
+    if (id < step) {
+      T a = part[id], b = part[id + step];
+      part[id] = a != a || a > b ? a : b;
+    }
+    BARRIER();
+  }
+  v = part[0];
+  BARRIER();
+  return v;
+}
+#endif
+
+struct win {  // NHWC by strides: [n, h, w, c] of input and output
+  long batch, in_h, in_w, in_c, out_h, out_w, out_c;
+  long k_h, k_w, stride_h, stride_w, dil_h, dil_w, pad_h, pad_w;
+  long is[4], os[4];
+  long depth, per_group;  // input and output channels of a group of a convolution
+};
+
 struct geo {
   int rank, unused;
   long dims[8];

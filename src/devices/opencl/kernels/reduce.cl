@@ -69,25 +69,9 @@ KERNEL void softmax(GLOBAL const S *x, long xo, GLOBAL S *y, long yo, long cols,
     T v = LD(x, at + k);
     top = top != top || top > v ? top : v;
   }
-  part[id] = top;
-  BARRIER();
-  for (int step = 32; step > 0; step >>= 1) {
-    if (id < step) {
-      T a = part[id], b = part[id + step];
-      part[id] = a != a || a > b ? a : b;
-    }
-    BARRIER();
-  }
-  top = part[0];
-  BARRIER();
+  top = group_max(part, top);
   for (long k = id; k < cols; k += 64) sum += exp(LD(x, at + k) - top);
-  part[id] = sum;
-  BARRIER();
-  for (int step = 32; step > 0; step >>= 1) {
-    if (id < step) part[id] += part[id + step];
-    BARRIER();
-  }
-  sum = part[0];
+  sum = group_sum(part, sum);
   T log_sum = log(sum);
   for (long k = id; k < cols; k += 64) {
     T v = LD(x, at + k) - top;
