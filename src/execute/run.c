@@ -78,8 +78,10 @@ static fy_code name_node(fy_code code, const fy_instr *ins, fy_error *err) {
   if (ins->kind == FY_INSTR_KERNEL && name_inlined(ins->node, err)) {
     // done
   } else if (ins->kind == FY_INSTR_KERNEL && ins->node->error_tail) {
-    fy_error_prepend(err, "%s", ins->node->error_head);
-    fy_error_append(err, "%s", ins->node->error_tail);
+    if (!err || count_callers(fy_error_text(err)) <= MAX_CALLERS) {
+      fy_error_prepend(err, "%s", ins->node->error_head);
+      fy_error_append(err, "%s", ins->node->error_tail);
+    }
   } else if (ins->kind == FY_INSTR_KERNEL && !name_caller(ins->node, err)) {
     // TensorFlow names the node of a missing output only once.
     if (err && strncmp(fy_error_text(err), "Missing ", 8) != 0)
