@@ -78,8 +78,10 @@ static fy_code name_node(fy_code code, const fy_instr *ins, fy_error *err) {
   if (ins->kind == FY_INSTR_KERNEL && name_inlined(ins->node, err)) {
     // done
   } else if (ins->kind == FY_INSTR_KERNEL && ins->node->error_tail) {
-    fy_error_prepend(err, "%s", ins->node->error_head);
-    fy_error_append(err, "%s", ins->node->error_tail);
+    if (!err || count_callers(fy_error_text(err)) <= MAX_CALLERS) {
+      fy_error_prepend(err, "%s", ins->node->error_head);
+      fy_error_append(err, "%s", ins->node->error_tail);
+    }
   } else if (ins->kind == FY_INSTR_KERNEL && !name_caller(ins->node, err)) {
     // TensorFlow names the node of a missing output only once.
     if (err && strncmp(fy_error_text(err), "Missing ", 8) != 0)
@@ -608,7 +610,7 @@ static uint32_t first_of_tail(const fy_program *p) {
 static fy_code begin(fy_program *p, const fy_run *run, fy_tensor *const *feeds, fy_run_state **out,
                      fy_error *err) {
   FY_TRY(check_feeds(p, feeds, err));
-  atomic_fetch_add(&p->active, 1);  // before it looks for its constants
+  if (p->has_devices) atomic_fetch_add(&p->active, 1);  // before it looks for its constants
   fy_code code = get_ready(p, feeds, out, err);
   // What idle runs of other programs keep is for whoever needs it; and the largest piece comes first.
   if (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED) && p->has_devices) {
@@ -617,7 +619,7 @@ static fy_code begin(fy_program *p, const fy_run *run, fy_tensor *const *feeds, 
     code = get_ready_tightly(p, feeds, out, err);
   }
   if (code) {
-    atomic_fetch_sub(&p->active, 1);
+    if (p->has_devices) atomic_fetch_sub(&p->active, 1);
     return code;
   }
   fy_run_state *s = *out;
@@ -632,7 +634,7 @@ static void put_away(fy_run_state *s, bool all) {
   fy_program *p = s->program;
   clean(s, all);
   fy_state_recycle(s);
-  atomic_fetch_sub(&p->active, 1);
+  if (p->has_devices) atomic_fetch_sub(&p->active, 1);
 }
 
 // Hands out the results of a run whose instructions ended with |code|, and puts its state away.
