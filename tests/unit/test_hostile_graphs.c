@@ -81,7 +81,7 @@ static const lie lies[] = {
      X
      "node { name: 'w' op: 'While' input: 'x' attr { key: 'T' value { list { type: DT_FLOAT } } }"
      "attr { key: 'cond' value { func { name: 'Goes' } } } attr { key: 'body' value { func { name: "
-     "'B' } } } }"
+     "'Step' } } } }"
      "library { function { signature { name: 'Goes'" ARG(
          "a") "output_arg { name: 'r' type: DT_BOOL } }"
               "node_def { name: 't' op: 'Const' attr { key: 'dtype' value { type: DT_BOOL } }"
