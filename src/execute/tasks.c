@@ -27,7 +27,8 @@ static bool add_dep(deps *d, uint32_t from) {
   return true;
 }
 
-typedef struct trail {  // a stack of our own: chains of nodes that became no instruction can be long
+typedef struct
+    trail {  // a stack of our own: chains of nodes that became no instruction can be long
   fy_node **at;
   size_t n, cap;
 } trail;

@@ -14,7 +14,7 @@
 
 #define FIRST_REGION_BYTES ((size_t)2 << 20)
 #define SMALL_REST_BYTES   ((size_t)256 << 10)  // not worth keeping for later
-#define LARGEST_STEP       ((size_t)1 << 40)  // doubling ends here
+#define LARGEST_STEP       ((size_t)1 << 40)    // doubling ends here
 
 static size_t bin_of(size_t bytes) {
   size_t units = bytes / FY_POOL_UNIT;

@@ -53,8 +53,7 @@ static fy_code fail_row(const fy_tensor *indices, const fy_tensor *shape, int64_
             fy_str_text(&at), fy_str_text(&dims));
   } else {
     fy_fail(err, FY_INVALID_ARGUMENT, "indices[%lld] = [%s] is %s", (long long)row,
-            fy_str_text(&at),
-            repeated ? "repeated" : FY_OUT_OF_ORDER);
+            fy_str_text(&at), repeated ? "repeated" : FY_OUT_OF_ORDER);
   }
   fy_str_free(&at);
   fy_str_free(&dims);

@@ -49,7 +49,7 @@ static const char *const kNames[] = {"",
                                      "/job:",
                                      "/job:local host",
                                      "/replica:x",
-                                     
+
                                      "//cpu:0",
                                      "/device:CPU:1/extra",
                                      "/cpu",
