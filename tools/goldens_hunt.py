@@ -77,6 +77,20 @@ def quantized_images():
         norm(ranges=ranges)
 
 
+def sums():
+    for t in cpu_types("ScatterNdNonAliasingAdd"):
+        case("ScatterNdNonAliasingAdd", data(t, [4, 2]), tf.constant([[1], [3], [1]]), data(t, [3, 2]))
+        case("ScatterNdNonAliasingAdd", data(t, [3]), tf.constant([[2]], tf.int64), data(t, [1]))
+    x = tf.constant([1., 2., 3., 4.])
+    for indices, updates in (([[4]], [1.]), ([[-1]], [1.]), ([[0], [1]], [1.]), ([[0, 1]], [1.]), ([[0]], [[1.]]), (np.zeros([0, 1], np.int32), np.zeros([0], np.float32)),
+                             (np.zeros([2, 0], np.int32), np.zeros([2, 4], np.float32))):
+        case("ScatterNdNonAliasingAdd", x, tf.constant(indices, tf.int32), f(updates))
+    case("ScatterNdNonAliasingAdd", f(3.), tf.constant([[0]]), f([1.]))
+    case("ScatterNdNonAliasingAdd", tf.zeros([0, 2]), tf.constant([[0]]), tf.ones([1, 2]))
+    for policy in ("DEFAULT", "ERROR", "IGNORE", "nonsense"):
+        case("ScatterNdNonAliasingAdd", x, tf.constant([[1], [9]]), f([1., 2.]), bad_indices_policy=policy)
+
+
 def answers():
     """What was different once."""
     x = special(tf.float32)
@@ -103,7 +117,7 @@ def answers():
         case("TensorScatterAdd", tf.zeros([4]), tf.constant([[1], [9]]), f([1., 2.]), bad_indices_policy=policy)
 
 
-FAMILIES = {fn.__name__: fn for fn in (tops, quantized_images, answers)}
+FAMILIES = {fn.__name__: fn for fn in (tops, quantized_images, sums, answers)}
 
 if __name__ == "__main__":
     g.rng.seed(47)

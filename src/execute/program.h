@@ -116,7 +116,7 @@ typedef struct fy_program {
   struct fy_run_state *states;  // recycled
   int num_idle;
   atomic_bool constants_placed;  // those of device memory
-  atomic_int active;             // runs in progress; without any, constants may leave devices
+  atomic_int active;             // with devices: runs in progress; without any, constants may leave
   atomic_bool seen;              // by the session's watcher
   uint32_t *fresh;               // FETCH values, roots before aliases
   uint32_t num_fresh;

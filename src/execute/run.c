@@ -610,7 +610,7 @@ static uint32_t first_of_tail(const fy_program *p) {
 static fy_code begin(fy_program *p, const fy_run *run, fy_tensor *const *feeds, fy_run_state **out,
                      fy_error *err) {
   FY_TRY(check_feeds(p, feeds, err));
-  atomic_fetch_add(&p->active, 1);  // before it looks for its constants
+  if (p->has_devices) atomic_fetch_add(&p->active, 1);  // before it looks for its constants
   fy_code code = get_ready(p, feeds, out, err);
   // What idle runs of other programs keep is for whoever needs it; and the largest piece comes first.
   if (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED) && p->has_devices) {
@@ -619,7 +619,7 @@ static fy_code begin(fy_program *p, const fy_run *run, fy_tensor *const *feeds, 
     code = get_ready_tightly(p, feeds, out, err);
   }
   if (code) {
-    atomic_fetch_sub(&p->active, 1);
+    if (p->has_devices) atomic_fetch_sub(&p->active, 1);
     return code;
   }
   fy_run_state *s = *out;
@@ -634,7 +634,7 @@ static void put_away(fy_run_state *s, bool all) {
   fy_program *p = s->program;
   clean(s, all);
   fy_state_recycle(s);
-  atomic_fetch_sub(&p->active, 1);
+  if (p->has_devices) atomic_fetch_sub(&p->active, 1);
 }
 
 // Hands out the results of a run whose instructions ended with |code|, and puts its state away.

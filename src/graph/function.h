@@ -43,6 +43,7 @@ void fy_function_sort(ProtobufCMessage *message);
 FY_MUST_CHECK fy_code fy_function_copy(const Tensorflow__FunctionDef *def, fy_arena *arena,
                                        Tensorflow__FunctionDef **out, fy_error *err);
 
+bool fy_function_is_call(const fy_node *node);  // by its own name, or a PartitionedCall
 // Output shapes of a node that calls a function by name: through its body, whose mistakes are errors
 // only if |check| is set.
 FY_MUST_CHECK fy_code fy_function_infer(fy_graph *g, fy_node *node, bool check, fy_error *err);

@@ -233,7 +233,11 @@ static fy_code infer(fy_import *im, fy_node *node, fy_error *err) {
     if (node->num_outputs > 1) node->outputs[1].shape = (fy_pshape){0, NULL};
     return FY_OK;
   }
-  FY_TRY(fy_node_infer(im->g, node, !im->options->function_body, err));
+  // A body's own calls are looked into when it runs. What is wrong behind a PartitionedCall, too.
+  if (im->options->function_body && !node->function)
+    FY_TRY(fy_graph_infer_node(im->g, node, err));
+  else
+    FY_TRY(fy_node_infer(im->g, node, !im->options->function_body && node->function, err));
   return take_output_shapes(im, node, err);
 }
 

@@ -419,8 +419,8 @@ fy_code fy_node_resolve(fy_graph *g, fy_node *node, uint32_t num_inputs, fy_erro
 }
 
 fy_code fy_node_infer(fy_graph *g, fy_node *node, bool check, fy_error *err) {
-  return node->function ? fy_function_infer(g, node, check, err)
-                        : fy_graph_infer_node(g, node, err);
+  return fy_function_is_call(node) ? fy_function_infer(g, node, check, err)
+                                   : fy_graph_infer_node(g, node, err);
 }
 
 static fy_code report(fy_node_builder *b, fy_error *err) {

@@ -769,6 +769,11 @@ static const fy_sample table_samples[] = {
     {"", "key_dtype=string; value_dtype=int64; shared_name=\"t\"", FY_OK, NULL}};
 static const fy_sample anonymous_samples[] = {
     {"", "key_dtype=string; value_dtype=int64", FY_OK, NULL}};
+static const fy_sample vectors_samples[] = {
+    {"", "key_dtype=string; value_dtype=int64; value_shape=[2]", FY_OK, NULL},
+    {"", "key_dtype=string; value_dtype=int64", FY_INVALID_ARGUMENT,
+     "Default value must be a vector, got shape []"},
+};
 static const fy_sample dense_samples[] = {
     {"i64[]=-1; i64[]=-2", "value_dtype=float; value_shape=[2]", FY_OK, NULL},
     {"i64[]=-1; i64[]=-1", "value_dtype=float", FY_INVALID_ARGUMENT, "cannot be equal"},
@@ -796,9 +801,9 @@ FY_OP(InitializeTableV2, .shape = initialize_shape, .compute = initialize, FLAGS
 FY_OP(InitializeTableFromTextFileV2, .shape = from_file_shape, .compute = initialize_from_file,
       FLAGS);
 FY_OP(MutableHashTableOfTensorsV2, .shape = fy_shape_scalar, .compute = mutable_handle, FLAGS,
-      FY_SAMPLES(table_samples));
+      FY_SAMPLES(vectors_samples));
 FY_OP(AnonymousMutableHashTableOfTensors, .shape = fy_shape_scalar, .compute = mutable_handle,
-      FLAGS, FY_SAMPLES(anonymous_samples));
+      FLAGS, FY_SAMPLES(vectors_samples));
 
 // Version 1.
 FY_OP(HashTable, .shape = ref_shape, .compute = static_handle, FLAGS);

@@ -393,6 +393,29 @@ static fy_code ref_nd_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_unchanged(ctx, err);
 }
 
+// A sum with the words of the others, on a tensor.
+static fy_code non_aliasing_add(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0], *indices = ctx->in[1], *updates = ctx->in[2];
+  fy_tensor *out;
+  FY_TRY(fy_scatter_policy(ctx->site, err));
+  FY_TRY(check_ref_prefix(indices, updates, err));
+  FY_TRY(nd_check(in, indices, updates, err));
+  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+  if (out->count == 0) return FY_OK;
+  FY_TRY(fy_copy_run(out->dtype, out->data, 0, in->data, 0, out->count, err));
+  return fy_scatter_nd_run(ctx->site, FY_SCATTER_ADD, out, indices, updates, err);
+}
+static const fy_sample non_aliasing_samples[] = {
+    {"f32[3]=1,2,3; i32[2,1]=0,2; f32[2]=10,20", NULL, FY_OK, "11,2,23"},
+    {"f32[3]=1,2,3; i32[1,1]=3; f32[1]=10", NULL, FY_INVALID_ARGUMENT, "does not index into shape"},
+};
+static fy_code non_aliasing_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_scatter_nd_infer(ctx, ctx->in[0], ctx->in[1], ctx->in[2], err));
+  return fy_shape_unchanged(ctx, err);
+}
+FY_OP(ScatterNdNonAliasingAdd, .shape = non_aliasing_shape, .compute = non_aliasing_add,
+      FY_SAMPLES(non_aliasing_samples));
+
 #define REF_SCATTER(Name, kind, nd)                                                     \
   static const resource_scatter how_##Name = {kind, nd};                                \
   FY_OP(Name, .shape = nd ? ref_nd_shape : ref_rows_shape, .compute = scatter_variable, \

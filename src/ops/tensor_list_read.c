@@ -104,15 +104,19 @@ static fy_code stack_items(fy_kernel_ctx *ctx, const fy_tensor_list *l, const fy
   memcpy(dims + 1, e.dims, (size_t)e.rank * sizeof *dims);
   const int64_t each = fy_product(e.dims, e.rank);
   FY_TRY(fy_out(ctx, 0, e.rank + 1, dims, &out, err));
-  for (int64_t k = 0; k < n; k++) {
+  bool declared = l->rank >= 0;  // in full: then what makes no numbers is not looked at
+  for (int32_t d = 0; d < l->rank; d++) declared = declared && l->dims[d] >= 0;
+  if (out->count == 0 && declared) return FY_OK;
+  for (int64_t k = 0; indices && k < n; k++) {
+    const int64_t at = fy_tensor_int(indices, k);
+    if (at >= 0 && at < l->n) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Trying to gather element %lld in a list with %lld elements.", (long long)at,
+                   (long long)l->n);
+  }
+  for (int64_t k = 0; out->count && k < n; k++) {
     const int64_t at = indices ? fy_tensor_int(indices, k) : k;
-    if (at < 0 || at >= l->n) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Trying to gather element %lld in a list with %lld elements.", (long long)at,
-                     (long long)l->n);
-    }
     const fy_tensor *item = l->items[at];
-    if (out->count == 0) continue;
     if (!item) {
       const size_t size = fy_dtype_storage(l->dtype);
       if (fy_dtype_is_plain(l->dtype)) {

@@ -295,6 +295,30 @@ static void parts_of_feeds(void **state) {
 }
 
 // ------------------------------------------------------------------ rows
+// All of |y| is one node that knows which ones it stands for.
+static void check_one_op(fy_graph *g, fy_node *x, fy_node *y, const fy_tensor *value) {
+  fy_session *s = session(g);
+  fy_program *p;
+  fy_error err;
+  fy_error_init(&err);
+  const fy_output feed = {x, 0}, fetch = {y, 0};
+  const fy_pshape shape = {value->rank, value->dims};
+  const fy_run_args args = {.feeds = &feed, .num_feeds = 1, .fetches = &fetch, .num_fetches = 1};
+  if (fy_session_program(s, &args, &shape, NULL, NULL, &p, &err))
+    fail_msg("%s", fy_error_text(&err));
+  int rows = 0;
+  for (size_t i = 0; i < p->graph->num_nodes; i++) {
+    const fy_node *n = p->graph->nodes[i];
+    if (!n || strcmp(n->op_name, "_FerryRows") != 0) continue;
+    rows++;
+    assert_true(n->num_origins >= 9);
+  }
+  assert_int_equal(rows, 1);
+  assert_int_equal(p->num_instrs, 1);
+  fy_program_release(p);
+  fy_session_free(s);
+}
+
 // Against a layer normalisation in doubles.
 static void normalised(void **state) {
   (void)state;
@@ -330,6 +354,7 @@ static void normalised(void **state) {
       y = op2(g, "AddV2", "y", y, beta);
     }
     fy_tensor *v = counted(FY_FLOAT, 3, dims), *out = apply(g, x, y, v);
+    check_one_op(g, x, y, v);
     for (int64_t r = 0; r < dims[0] * dims[1]; r++) {
       const float *row = (float *)v->data + r * n;
       double m = 0, var = 0;
@@ -352,10 +377,80 @@ static void normalised(void **state) {
   }
 }
 
+// ------------------------------------------------------------------ gradients of convolutions
+typedef struct window {
+  int64_t n, h, w, ic, kh, kw, oc, stride, dilation;
+  bool same;
+} window;
+
+static void check_input_gradient(const window *c) {
+  const int64_t kh = (c->kh - 1) * c->dilation + 1, kw = (c->kw - 1) * c->dilation + 1;
+  const int64_t oh = c->same ? (c->h + c->stride - 1) / c->stride : (c->h - kh) / c->stride + 1;
+  const int64_t ow = c->same ? (c->w + c->stride - 1) / c->stride : (c->w - kw) / c->stride + 1;
+  int64_t top = (oh - 1) * c->stride + kh - c->h, left = (ow - 1) * c->stride + kw - c->w;
+  top = c->same && top > 0 ? top / 2 : 0;
+  left = c->same && left > 0 ? left / 2 : 0;
+  const int32_t sizes[4] = {(int32_t)c->n, (int32_t)c->h, (int32_t)c->w, (int32_t)c->ic};
+  const int64_t filter_dims[4] = {c->kh, c->kw, c->ic, c->oc}, grad_dims[4] = {c->n, oh, ow, c->oc};
+  int64_t steps[4] = {1, c->stride, c->stride, 1}, holes[4] = {1, c->dilation, c->dilation, 1};
+  fy_graph *g = fy_graph_new();
+  fy_tensor *f = counted(FY_FLOAT, 4, filter_dims), *fc, *grad = counted(FY_FLOAT, 4, grad_dims);
+  assert_int_equal(fy_tensor_clone(f, &fc, NULL), FY_OK);
+  fy_node *x = placeholder(g, "x", FY_FLOAT);
+  fy_node_builder b;
+  assert_int_equal(fy_node_begin(g, "Conv2DBackpropInput", "y", &b, NULL), FY_OK);
+  fy_node_add_input(&b, (fy_output){int_const(g, "sizes", 4, sizes), 0});
+  fy_node_add_input(&b, (fy_output){constant(g, "filter", fc), 0});
+  fy_node_add_input(&b, (fy_output){x, 0});
+  const fy_attr s = {.kind = FY_ATTR_INT, .is_list = true, .n = 4, .v.ints = steps};
+  const fy_attr d = {.kind = FY_ATTR_INT, .is_list = true, .n = 4, .v.ints = holes};
+  const fy_attr padding = fy_attr_string(fy_view_of(c->same ? "SAME" : "VALID"));
+  fy_node_set_attr(&b, "strides", &s);
+  fy_node_set_attr(&b, "dilations", &d);
+  fy_node_set_attr(&b, "padding", &padding);
+  fy_node *y = finish(&b);
+  fy_tensor *out = apply(g, x, y, grad);
+  double *want = calloc((size_t)out->count, sizeof *want);
+  assert_non_null(want);
+  for (int64_t i = 0; i < c->n * oh * ow * c->kh * c->kw; i++) {
+    const int64_t q = i % c->kw, p = i / c->kw % c->kh, at = i / (c->kw * c->kh);
+    const int64_t ix = at % ow * c->stride - left + q * c->dilation;
+    const int64_t iy = at / ow % oh * c->stride - top + p * c->dilation;
+    if (ix < 0 || ix >= c->w || iy < 0 || iy >= c->h) continue;
+    double *to = want + ((at / (ow * oh) * c->h + iy) * c->w + ix) * c->ic;
+    for (int64_t k = 0; k < c->ic; k++)
+      for (int64_t o = 0; o < c->oc; o++)
+        to[k] += (double)((float *)f->data)[((p * c->kw + q) * c->ic + k) * c->oc + o] *
+                 (double)((float *)grad->data)[at * c->oc + o];
+  }
+  for (int64_t i = 0; i < out->count; i++)
+    if (fabs((double)((float *)out->data)[i] - want[i]) > 1e-5 * (1e6 + fabs(want[i])))
+      fail_msg("%dx%dx%d window %d stride %d: element %d is %g, not %g", (int)c->h, (int)c->w,
+               (int)c->ic, (int)c->kh, (int)c->stride, (int)i, (double)((float *)out->data)[i],
+               want[i]);
+  free(want);
+  fy_tensor_release(f);
+  fy_tensor_release(grad);
+  fy_tensor_release(out);
+  fy_graph_free(g);
+}
+
+static void input_gradients(void **state) {
+  (void)state;
+  static const window cases[] = {
+      {3, 9, 11, 1, 5, 5, 32, 1, 1, true},   {1, 14, 13, 24, 3, 3, 40, 2, 1, true},
+      {4, 14, 14, 17, 3, 3, 9, 2, 1, false}, {2, 12, 10, 3, 7, 7, 16, 2, 1, true},
+      {2, 15, 9, 8, 2, 3, 5, 3, 1, true},    {1, 16, 16, 2, 3, 3, 8, 1, 2, true},
+      {2, 16, 15, 6, 3, 2, 8, 2, 2, false},  {5, 7, 7, 33, 1, 3, 20, 2, 1, true},
+      {1, 8, 8, 16, 3, 3, 16, 1, 1, true},   {2, 5, 5, 4, 3, 3, 4, 4, 1, false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_input_gradient(&cases[i]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(transposes),     cmocka_unit_test(columns),
       cmocka_unit_test(long_runs),      cmocka_unit_test(parts_stay_whole),
-      cmocka_unit_test(parts_of_feeds), cmocka_unit_test(normalised)};
+      cmocka_unit_test(parts_of_feeds), cmocka_unit_test(normalised),
+      cmocka_unit_test(input_gradients)};
   return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -409,6 +409,43 @@ static void cells(void **state) {
   fy_graph_free(g);
 }
 
+static fy_node *mean_of_rows(fy_graph *g, const char *name, fy_node *x, fy_node *axis) {
+  fy_node_builder b;
+  const fy_attr keep = {.kind = FY_ATTR_BOOL, .v.b = true};
+  assert_int_equal(fy_node_begin(g, "Mean", name, &b, NULL), FY_OK);
+  fy_node_add_input(&b, (fy_output){x, 0});
+  fy_node_add_input(&b, (fy_output){axis, 0});
+  fy_node_set_attr(&b, "keep_dims", &keep);
+  return finish(&b);
+}
+
+static void rows(void **state) {
+  (void)state;
+  fy_graph *g = fy_graph_new();
+  result r;
+  const int64_t dims[2] = {3, 80}, one[1] = {80};
+  const int32_t last = -1;
+  fy_node *x = fed(g, "x", FY_FLOAT, 2, dims), *axis = ints(g, "axis", 0, &last);
+  fy_node *mean = mean_of_rows(g, "mean", x, axis), *less = op2(g, "Sub", "less", x, mean);
+  fy_node *var = mean_of_rows(g, "var", op1(g, "Square", "square", less), axis);
+  fy_node *root = op1(g, "Rsqrt", "root", op2(g, "AddV2", "eps", var, scalar_f(g, "e", 0.001f)));
+  fy_node *unit = op2(g, "Mul", "unit", less, root);
+  fy_node *y = op2(g, "Mul", "y", unit, fed(g, "gamma", FY_FLOAT, 1, one));
+  const fy_output both[2] = {{y, 0}, {mean, 0}};
+  optimise(g, both, 1, NULL, NULL, &r);
+  assert_string_equal(r.fetches[0].node->op_name, "_FerryRows");
+  assert_true(r.fetches[0].node->num_origins >= 8);
+  assert_int_equal(count(&r, "Mean"), 0);
+  done(&r);
+  optimise(g, both, 2, NULL, NULL, &r);  // who else wants the mean gets it
+  assert_string_equal(r.fetches[1].node->op_name, "Mean");
+  done(&r);
+  optimise(g, both, 1, NULL, (const char *const[]){"rows", NULL}, &r);
+  assert_int_equal(count(&r, "_FerryRows"), 0);
+  done(&r);
+  fy_graph_free(g);
+}
+
 // ------------------------------------------------------------------ functions
 static fy_node *arg(fy_graph *g, const char *name) {
   return placeholder(g, name, FY_FLOAT);
@@ -545,12 +582,19 @@ static void long_chain(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(folding),         cmocka_unit_test(merging),
-      cmocka_unit_test(identities),      cmocka_unit_test(controls),
-      cmocka_unit_test(arithmetic),      cmocka_unit_test(transposes),
-      cmocka_unit_test(fusing),          cmocka_unit_test(inlining),
-      cmocka_unit_test(unknown_pass),    cmocka_unit_test(long_chain),
-      cmocka_unit_test(short_of_memory), cmocka_unit_test(cells),
+      cmocka_unit_test(folding),
+      cmocka_unit_test(merging),
+      cmocka_unit_test(identities),
+      cmocka_unit_test(controls),
+      cmocka_unit_test(arithmetic),
+      cmocka_unit_test(transposes),
+      cmocka_unit_test(fusing),
+      cmocka_unit_test(inlining),
+      cmocka_unit_test(unknown_pass),
+      cmocka_unit_test(long_chain),
+      cmocka_unit_test(short_of_memory),
+      cmocka_unit_test(cells),
+      cmocka_unit_test(rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
