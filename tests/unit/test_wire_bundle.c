@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "wire/bundle.h"
+#include "wire/bundle_write.h"
 #include "wire/crc32c.h"
 #include "wire/snappy.h"
 #include "wire/table.h"
@@ -213,6 +214,49 @@ static void checksums_and_snappy(void **state) {
   }
 }
 
+// Two names, one content: who read the first need not read the second.
+static void equal_tensors_are_told(void **state) {
+  (void)state;
+  char prefix[] = "/tmp/ferry_same_XXXXXX";
+  const int64_t n = 20000;
+  fy_bundle_writer *w;
+  fy_wire_bundle *b;
+  fy_tensor *t, *other, *read;
+  bool same;
+  assert_true(close(mkstemp(prefix)) == 0);
+  assert_ok(fy_tensor_new(FY_FLOAT, 1, &n, &t, &err));
+  assert_ok(fy_tensor_new(FY_FLOAT, 1, &n, &other, &err));
+  for (int64_t i = 0; i < n; i++) ((float *)t->data)[i] = ((float *)other->data)[i] = (float)i;
+  ((float *)other->data)[n - 1] = -1;
+  assert_ok(fy_bundle_writer_new(prefix, &w, &err));
+  assert_ok(fy_bundle_writer_add(w, fy_view_of("a"), t, &err));
+  assert_ok(fy_bundle_writer_add(w, fy_view_of("b"), t, &err));
+  assert_ok(fy_bundle_writer_add(w, fy_view_of("c"), other, &err));
+  assert_ok(fy_bundle_writer_finish(w, &err));
+  fy_bundle_writer_free(w);
+  assert_ok(fy_wire_bundle_open(prefix, &b, &err));
+  assert_ok(fy_wire_bundle_read(b, "a", &read, &err));
+  assert_ok(fy_wire_bundle_same(b, fy_view_of("a"), fy_view_of("b"), read, &same, &err));
+  assert_true(same);
+  assert_ok(fy_wire_bundle_same(b, fy_view_of("a"), fy_view_of("c"), read, &same, &err));
+  assert_false(same);
+  assert_ok(fy_wire_bundle_same(b, fy_view_of("a"), fy_view_of("none"), read, &same, &err));
+  assert_false(same);
+  // The checksum may agree and the bytes not: they are what counts.
+  assert_ok(fy_wire_bundle_same(b, fy_view_of("a"), fy_view_of("b"), other, &same, &err));
+  assert_false(same);
+  fy_wire_bundle_close(b);
+  fy_tensor_release(read);
+  fy_tensor_release(t);
+  fy_tensor_release(other);
+  char path[64];
+  const char *const ends[] = {"", ".index", ".data-00000-of-00001"};
+  for (size_t i = 0; i < 3; i++) {
+    snprintf(path, sizeof path, "%s%s", prefix, ends[i]);
+    (void)unlink(path);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -220,6 +264,7 @@ int main(void) {
       TEST(reads_every_tensor),
       TEST(missing_things_are_named_as_tensorflow_does),
       TEST(damage_is_data_loss),
+      TEST(equal_tensors_are_told),
       TEST(every_failure_is_survived),
       TEST(checksums_and_snappy),
   };
