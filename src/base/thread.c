@@ -9,6 +9,10 @@
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#endif
 
 #include "base/alloc.h"
 
@@ -56,6 +60,12 @@ bool fy_thread_start(fy_thread *out, void *(*fn)(void *), void *arg, const char 
   (void)name;
 #endif
   return true;
+}
+
+void fy_thread_step_back(void) {
+#ifdef __linux__
+  (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 5);  // of a thread, on Linux
+#endif
 }
 
 void fy_thread_bind(fy_thread t, int cpu) {

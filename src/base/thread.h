@@ -53,6 +53,8 @@ static inline void fy_thread_join(fy_thread t) {
 
 int64_t fy_now_ns(void);       // monotonic
 int64_t fy_wall_micros(void);  // since 1970
+// The calling thread lets others go first from now on, where the system knows how.
+void fy_thread_step_back(void);
 void fy_sleep_ns(int64_t ns);
 void fy_thread_yield(void);  // lets another thread have the core
 int fy_cpu_count(void);      // CPUs this process may run on, at least 1

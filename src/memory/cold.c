@@ -14,7 +14,7 @@
 #include "base/thread.h"
 
 #define MOMENT_NS     ((int64_t)100 * 1000 * 1000)
-#define BACKLOG_BYTES ((size_t)64 << 20)  // more than this does not wait for the moment
+#define BACKLOG_BYTES ((size_t)256 << 20)  // more than this does not wait for the moment
 
 static fy_mutex mu = FY_MUTEX_INIT;
 static fy_cond changed = FY_COND_INIT;
@@ -28,6 +28,7 @@ static volatile bool stop;
 
 static void *work(void *arg) {
   (void)arg;
+  fy_thread_step_back();
   fy_lock(&mu);
   while (!stop && num_queued) {
     const int64_t ready = last_offer_ns + MOMENT_NS;
