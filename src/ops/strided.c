@@ -71,15 +71,14 @@ typedef uint32_t words8 __attribute__((vector_size(32)));
 
 // Past the cache, in halves; the address is a multiple of 16.
 #ifdef __SSE2__
-typedef float floats4 __attribute__((vector_size(16)));
-#define STREAM(to, x)                                             \
-  do {                                                            \
-    floats4 half[2];                                              \
-    memcpy(half, &(x), sizeof half);                              \
-    __builtin_ia32_movntps((float *)(void *)(to), half[0]);       \
-    __builtin_ia32_movntps((float *)(void *)((to) + 4), half[1]); \
+#define STREAM(to, x)                                       \
+  do {                                                      \
+    __m128i half[2];                                        \
+    memcpy(half, &(x), sizeof half);                        \
+    _mm_stream_si128((__m128i *)(void *)(to), half[0]);     \
+    _mm_stream_si128((__m128i *)(void *)(to) + 1, half[1]); \
   } while (0)
-#define STREAM_END() __builtin_ia32_sfence()
+#define STREAM_END() _mm_sfence()
 #else
 #define STREAM(to, x) memcpy(to, &(x), sizeof(x))
 #define STREAM_END()  (void)0
