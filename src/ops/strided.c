@@ -5,6 +5,10 @@
 
 #include "ops/strided.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "ops/typed.h"
 #include "ops/values.h"
 
