@@ -65,6 +65,24 @@ void fy_program_release(fy_program *p) {
   fy_free(p);
 }
 
+void fy_program_replace(fy_program *p, fy_instr *instrs, uint32_t num_instrs, uint32_t *args,
+                        uint32_t num_args, fy_value *values, uint32_t num_values) {
+  fy_free(p->instrs);
+  fy_free(p->args);
+  fy_free(p->values);
+  p->instrs = instrs;
+  p->num_instrs = num_instrs;
+  p->args = args;
+  p->num_args = num_args;
+  p->values = values;
+  p->num_values = num_values;
+}
+
+int fy_by_size(const void *a, const void *b) {
+  const uint64_t *x = a, *y = b;
+  return x[0] > y[0] ? -1 : x[0] < y[0] ? 1 : x[1] < y[1] ? -1 : 1;
+}
+
 static fy_code new_value(builder *b, fy_node *node, uint32_t output, int space, uint32_t *out,
                          fy_error *err) {
   fy_program *p = b->p;

@@ -54,15 +54,8 @@ static fy_code restore(fy_program *p, const snapshot *s, fy_error *err) {
     drop(&fresh);
     return fy_fail_oom(err, s->num_values * sizeof *s->values);
   }
-  fy_free(p->values);
-  fy_free(p->instrs);
-  fy_free(p->args);
-  p->values = fresh.values;
-  p->instrs = fresh.instrs;
-  p->args = fresh.args;
-  p->num_values = s->num_values;
-  p->num_instrs = s->num_instrs;
-  p->num_args = s->num_args;
+  fy_program_replace(p, fresh.instrs, s->num_instrs, fresh.args, s->num_args, fresh.values,
+                     s->num_values);
   p->num_lives = 0;
   p->num_fresh = 0;
   p->num_tasks = 0;

@@ -477,11 +477,6 @@ static fy_code place_constant(fy_program *p, uint32_t v, fy_error *err) {
 }
 
 // The largest first, so that the small ones fill the gaps.
-static int by_size(const void *a, const void *b) {
-  const uint64_t *x = a, *y = b;
-  return x[0] > y[0] ? -1 : x[0] < y[0] ? 1 : x[1] < y[1] ? -1 : 1;
-}
-
 static fy_code place_constants(fy_program *p, fy_error *err) {
   if (!p->has_devices || atomic_load(&p->constants_placed)) return FY_OK;
   fy_code code = FY_OK;
@@ -499,7 +494,7 @@ static fy_code place_constants(fy_program *p, fy_error *err) {
       order[n++][1] = v;
     }
   }
-  if (n) qsort(order, n, sizeof *order, by_size);
+  if (n) qsort(order, n, sizeof *order, fy_by_size);
   for (size_t i = 0; i < n && !code; i++) code = place_constant(p, (uint32_t)order[i][1], err);
   fy_free(order);
   if (!code) atomic_store(&p->constants_placed, true);

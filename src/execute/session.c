@@ -359,21 +359,27 @@ fy_code fy_session_run(fy_session *s, const fy_run_args *a, fy_tensor **results,
   return code;
 }
 
+// The program for these arguments; both it and the signature are to be released.
+static fy_code find_program(fy_session *s, const fy_run_args *a, signature **sig, fy_program **p,
+                            fy_error *err) {
+  FY_TRY(fy_session_ready(s, err));
+  FY_TRY(acquire(s, a, sig, err));
+  fy_code code =
+      fy_request_check_values((*sig)->request.feed_types, a->feed_values, a->num_feeds, err);
+  if (!code) code = fy_callable_program((*sig)->callable, a->feed_values, p, err);
+  if (code) release(*sig);
+  return code;
+}
+
 static fy_code run_once(fy_session *s, const fy_run_args *a, fy_tensor **results, bool *again,
                         fy_error *err) {
   signature *sig;
   fy_program *p;
   for (int i = 0; i < a->num_fetches; i++) results[i] = NULL;
-  FY_TRY(fy_session_ready(s, err));
-  FY_TRY(acquire(s, a, &sig, err));
-  fy_code code =
-      fy_request_check_values(sig->request.feed_types, a->feed_values, a->num_feeds, err);
-  if (!code) code = fy_callable_program(sig->callable, a->feed_values, &p, err);
-  if (!code) {
-    code = run_program(s, p, a, results, err);
-    *again = code == FY_UNAVAILABLE && repeatable(p);
-    fy_program_release(p);
-  }
+  FY_TRY(find_program(s, a, &sig, &p, err));
+  fy_code code = run_program(s, p, a, results, err);
+  *again = code == FY_UNAVAILABLE && repeatable(p);
+  fy_program_release(p);
   release(sig);
   return code;
 }
@@ -383,18 +389,12 @@ fy_code fy_session_start(fy_session *s, const fy_run_args *a, fy_started **out, 
   fy_program *p;
   fy_run run;
   *out = NULL;
-  FY_TRY(fy_session_ready(s, err));
-  FY_TRY(acquire(s, a, &sig, err));
-  fy_code code =
-      fy_request_check_values(sig->request.feed_types, a->feed_values, a->num_feeds, err);
-  if (!code) code = fy_callable_program(sig->callable, a->feed_values, &p, err);
-  if (!code) {
-    fy_session_run_args(s, a, &run);
-    if (FY_UNLIKELY(s->watch && !atomic_exchange(&p->seen, true))) s->watch(p);
-    code = fy_program_start(p, &run, a->feed_values, out, err);
-    if (code == FY_UNAVAILABLE) (void)note_loss(s, err);
-    fy_program_release(p);
-  }
+  FY_TRY(find_program(s, a, &sig, &p, err));
+  fy_session_run_args(s, a, &run);
+  if (FY_UNLIKELY(s->watch && !atomic_exchange(&p->seen, true))) s->watch(p);
+  fy_code code = fy_program_start(p, &run, a->feed_values, out, err);
+  if (code == FY_UNAVAILABLE) (void)note_loss(s, err);
+  fy_program_release(p);
   release(sig);
   return code;
 }

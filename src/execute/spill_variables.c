@@ -370,15 +370,7 @@ fy_code fy_program_read_again(fy_program *p, int space, bool each, fy_error *err
   }
   if (!code && any) {
     drop_unread(&r);
-    fy_free(p->instrs);
-    fy_free(p->args);
-    fy_free(p->values);
-    p->instrs = r.instrs;
-    p->num_instrs = r.num_instrs;
-    p->args = r.args;
-    p->num_args = r.num_args;
-    p->values = r.values;
-    p->num_values = r.num_values;
+    fy_program_replace(p, r.instrs, r.num_instrs, r.args, r.num_args, r.values, r.num_values);
     renumber(p);
   } else {
     fy_free(r.instrs);
@@ -474,15 +466,7 @@ fy_code fy_program_stream_reads(fy_program *p, int space, fy_error *err) {
     instrs[n++] = copy;
   }
   if (!code && count) {
-    fy_free(p->instrs);
-    fy_free(p->args);
-    fy_free(p->values);
-    p->instrs = instrs;
-    p->args = args;
-    p->values = values;
-    p->num_instrs = n;
-    p->num_args = num_args;
-    p->num_values = num_values;
+    fy_program_replace(p, instrs, n, args, num_args, values, num_values);
   } else {
     fy_free(instrs);
     fy_free(args);
@@ -639,11 +623,6 @@ static fy_code make_room(mover *m, uint64_t bytes, uint32_t at, fy_error *err) {
   return FY_OK;
 }
 
-static int by_size(const void *a, const void *b) {
-  const uint64_t *x = a, *y = b;
-  return x[0] > y[0] ? -1 : x[0] < y[0] ? 1 : x[1] < y[1] ? -1 : 1;
-}
-
 // The largest first: what fits beside the most that the others need at once stays.
 static fy_code settle(mover *m, uint64_t *held, fy_error *err) {
   uint64_t(*order)[2] = fy_calloc(m->v.n + 1u, sizeof *order);
@@ -653,7 +632,7 @@ static fy_code settle(mover *m, uint64_t *held, fy_error *err) {
   fy_code code = order && sums ? FY_OK : fy_fail_oom(err, m->p->num_instrs * sizeof *sums);
   for (uint32_t w = 0; !code && w < m->v.n; w++)
     if (needed(&m->v.at[w])) order[n][0] = m->v.at[w].taken, order[n++][1] = w;
-  if (!code) qsort(order, n, sizeof *order, by_size);
+  if (!code) qsort(order, n, sizeof *order, fy_by_size);
   for (uint32_t i = 0; !code && i < n; i++) {
     var *v = &m->v.at[order[i][1]];
     v->stays = true;

@@ -230,15 +230,7 @@ static void add_member(builder *b, uint32_t i) {
   op->a = operand(b, m, 0);
   op->b = FY_FUSED_NONE;
   if (e == FY_EW_LEAKY_RELU) {
-    const fy_attr *alpha = fy_attrs_get(&m->attrs, "alpha");
-    const float a = alpha && alpha->kind == FY_ATTR_FLOAT ? alpha->v.f : 0.2f;
-    const double wide = (double)a;
-    uint64_t bits = 0;
-    if (m->outputs[0].dtype == FY_DOUBLE)
-      memcpy(&bits, &wide, sizeof wide);
-    else
-      memcpy(&bits, &a, sizeof a);
-    op->b = add_const(b, bits);
+    op->b = add_const(b, fy_node_alpha_bits(m));
   } else if (fy_ew_is_binary(e)) {
     op->b = operand(b, m, 1);
   }

@@ -376,3 +376,15 @@ fy_output fy_rewrite_other_operand(const fy_rewriter *r, const fy_node *n, const
   const fy_output a = fy_rewrite_input(r, n, 0), b = fy_rewrite_input(r, n, 1);
   return a.node == one ? b : a;
 }
+
+uint64_t fy_node_alpha_bits(const fy_node *n) {
+  const fy_attr *alpha = fy_attrs_get(&n->attrs, "alpha");
+  const float a = alpha && alpha->kind == FY_ATTR_FLOAT ? alpha->v.f : 0.2f;
+  const double wide = (double)a;
+  uint64_t bits = 0;
+  if (n->outputs[0].dtype == FY_DOUBLE)
+    memcpy(&bits, &wide, sizeof wide);
+  else
+    memcpy(&bits, &a, sizeof a);
+  return bits;
+}

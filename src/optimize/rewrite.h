@@ -79,6 +79,8 @@ fy_output fy_rewrite_other_operand(const fy_rewriter *r, const fy_node *n, const
 static inline bool fy_node_is_sum(const fy_node *n) {
   return (fy_node_is(n, "AddV2") || fy_node_is(n, "Add")) && n->num_inputs == 2;
 }
+// The slope of a LeakyRelu, as a constant of its type.
+uint64_t fy_node_alpha_bits(const fy_node *n);
 fy_pshape fy_output_shape(fy_output o);
 fy_dtype fy_output_type(fy_output o);
 bool fy_shape_static(fy_pshape s, int64_t *count);

@@ -58,6 +58,13 @@ static int32_t reduced_tail(const fy_rewriter *r, const fy_node *n) {
   return (int32_t)axes->count;
 }
 
+static bool is_column(const region *g, fy_pshape s) {
+  if (s.rank != g->wide.rank) return false;
+  for (int32_t d = 0; d < s.rank; d++)
+    if (s.dims[d] != (d < g->wide.rank - g->tail ? g->wide.dims[d] : 1)) return false;
+  return true;
+}
+
 // What |s| is to the rows of |g|; false: nothing that a row can be computed with.
 static bool kind_of(const region *g, fy_pshape s, fy_rows_kind *out) {
   int64_t count;
@@ -70,21 +77,12 @@ static bool kind_of(const region *g, fy_pshape s, fy_rows_kind *out) {
     *out = FY_ROWS_SCALAR;
     return true;
   }
-  const int32_t lead = g->wide.rank - g->tail;
-  bool column = s.rank == g->wide.rank, row = s.rank <= g->wide.rank;
-  for (int32_t d = 0; column && d < s.rank; d++)
-    column = s.dims[d] == (d < lead ? g->wide.dims[d] : 1);
+  const bool column = is_column(g, s);
+  bool row = s.rank <= g->wide.rank;
   for (int32_t k = 1; row && k <= s.rank; k++)  // from the right
     row = s.dims[s.rank - k] == (k <= g->tail ? g->wide.dims[g->wide.rank - k] : 1);
   *out = column ? FY_ROWS_COLUMN : FY_ROWS_ROW;
   return column || (row && count == g->row);
-}
-
-static bool is_column(const region *g, fy_pshape s) {
-  if (s.rank != g->wide.rank) return false;
-  for (int32_t d = 0; d < s.rank; d++)
-    if (s.dims[d] != (d < g->wide.rank - g->tail ? g->wide.dims[d] : 1)) return false;
-  return true;
 }
 
 static bool fits(const region *g, const fy_node *n) {
@@ -247,18 +245,6 @@ static uint32_t operand(maker *m, const fy_node *n, uint32_t i) {
   return m->p.num_inputs++;
 }
 
-static uint32_t alpha_of(maker *m, const fy_node *n) {
-  const fy_attr *alpha = fy_attrs_get(&n->attrs, "alpha");
-  const float a = alpha && alpha->kind == FY_ATTR_FLOAT ? alpha->v.f : 0.2f;
-  const double wide = (double)a;
-  uint64_t bits = 0;
-  if (m->g->dtype == FY_DOUBLE)
-    memcpy(&bits, &wide, sizeof wide);
-  else
-    memcpy(&bits, &a, sizeof a);
-  return add_const(m, bits);
-}
-
 static void number(const fy_rows_program *p, uint32_t *v) {
   if (*v == FY_FUSED_NONE || *v < CONST_AT) return;
   *v = *v < OP_AT ? *v - CONST_AT + p->num_inputs : *v - OP_AT + p->num_inputs + p->num_consts;
@@ -279,7 +265,7 @@ static bool write_program(maker *m) {
     op->op = (uint32_t)e;
     op->wide = fy_shape_same(n->outputs[0].shape, g->wide);
     if (e == FY_EW_LEAKY_RELU)
-      op->b = alpha_of(m, n);
+      op->b = add_const(m, fy_node_alpha_bits(n));
     else if (fy_ew_is_binary(e))
       op->b = operand(m, n, 1);
   }

@@ -2,7 +2,7 @@
 // gemm.c: cuts a product into blocks for the kernel (gemm.h).
 //
 // An item of work is a tile of rows times some panels of columns. Inside it the sum is cut into
-// pieces of about KC terms, so that a panel's piece stays in L1 while the rows of the tile, which
+// pieces of about FY_GEMM_PIECE terms, so that a panel's piece stays in L1 while the rows of the tile, which
 // stay in L2, pass by. Of a window over few channels (the first layer of an image model) whole lines
 // are taken at once, because the kernel wants longer runs than three channels.
 
@@ -13,7 +13,6 @@
 
 #include "base/alloc.h"
 
-#define KC               256      // terms of the sum at a time
 #define FAR_BYTES        4194304  // a packed B of this size is not in L2: its next panel is called for
 #define TILE_GROUPS      16       // blocks of rows in a tile
 #define ITEMS_PER_THREAD 8        // so that a thread that comes late or is held up costs little …
@@ -21,7 +20,6 @@
 #define NEAR_BYTES       4194304  // an A of this size may be read once per part of B
 #define PART_BYTES       262144   // of B, packed by the thread that needs it
 #define MAX_POINTERS     4096     // of a tile: its rows times the taps
-#define NS_PER_TERM      0.025    // on one thread
 #define GATHER_DEPTH     16       // windows over fewer channels are copied out …
 #define GATHER_BYTES     65536    // … into this much memory
 #define GATHER_LINES     64
@@ -372,9 +370,11 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
   } else {
     find_rows(r, &cuts, m0, m1, rows);
   }
-  const int64_t some = depth < KC ? (KC / depth < taps ? KC / depth : taps) : 1;
+  const int64_t some =
+      depth < FY_GEMM_PIECE ? (FY_GEMM_PIECE / depth < taps ? FY_GEMM_PIECE / depth : taps) : 1;
   // Equal pieces: no short one at the end.
-  const int64_t pieces = (depth + KC - 1) / KC, most = (depth + pieces - 1) / pieces;
+  const int64_t pieces = (depth + FY_GEMM_PIECE - 1) / FY_GEMM_PIECE,
+                most = (depth + pieces - 1) / pieces;
   piece s = {.first = true};
   for (s.tap = 0; s.tap < taps; s.tap += some) {
     s.taps = taps - s.tap < some ? taps - s.tap : some;
@@ -462,16 +462,17 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   r.tile_rows = round_up((j->m + tiles - 1) / tiles, FY_GEMM_ROWS);  // no short one at the end
   r.far = !j->ldb && r.panels * r.columns * j->taps * j->depth * (int64_t)r.size > FAR_BYTES;
   if (j->raw && in_parts(ctx, &r)) {
-    fy_parallel(
-        ctx, r.chunks,
-        NS_PER_TERM * (double)j->m * (double)(r.chunk * r.columns) * (double)(j->taps * j->depth),
-        parts, &r);
+    fy_parallel(ctx, r.chunks,
+                FY_GEMM_TERM_NS * (double)j->m * (double)(r.chunk * r.columns) *
+                    (double)(j->taps * j->depth),
+                parts, &r);
     return;
   }
   if (j->raw)
     fy_gemm_pack(ctx, j->type, j->raw, j->taps * j->depth, j->n, j->raw_step_k, j->raw_step_n,
                  j->raw_scale, (void *)(uintptr_t)j->b);
-  const double all_ns = NS_PER_TERM * (double)j->m * (double)j->n * (double)(j->taps * j->depth);
+  const double all_ns =
+      FY_GEMM_TERM_NS * (double)j->m * (double)j->n * (double)(j->taps * j->depth);
   int64_t want = ctx && ctx->threads > 1 ? ITEMS_PER_THREAD * (int64_t)ctx->threads : 1;
   if ((double)want * ITEM_NS > all_ns) want = (int64_t)(all_ns / ITEM_NS);
   // Few rows: share out the columns, each thread its part of B; then smaller tiles.
@@ -489,6 +490,6 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   }
   const double rows = (double)(j->m < r.tile_rows ? j->m : r.tile_rows);
   fy_parallel(ctx, tiles * r.chunks,
-              NS_PER_TERM * rows * (double)(r.chunk * r.columns) * (double)(j->taps * j->depth),
+              FY_GEMM_TERM_NS * rows * (double)(r.chunk * r.columns) * (double)(j->taps * j->depth),
               items, &r);
 }

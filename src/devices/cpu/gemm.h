@@ -14,7 +14,9 @@
 #include "ops/conv.h"
 #include "ops/op.h"
 
-#define FY_GEMM_ROWS 6  // rows of C that the kernel holds
+#define FY_GEMM_ROWS    6      // rows of C that the kernel holds
+#define FY_GEMM_PIECE   256    // terms of a sum at a time: a panel's piece stays in L1
+#define FY_GEMM_TERM_NS 0.025  // on one thread
 
 typedef enum fy_gemm_type { FY_GEMM_F32, FY_GEMM_F64, FY_GEMM_TYPES } fy_gemm_type;
 static inline size_t fy_gemm_size(fy_gemm_type type) {  // of an element

@@ -54,8 +54,8 @@ static bool is_short(const fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_co
 
 // The packed filter, and after it the bias of each group, then the scales.
 static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *c,
-                       fy_gemm_type type, size_t bytes, size_t group_bytes, fy_packed **out,
-                       fy_error *err) {
+                       fy_gemm_type type, bool shorter, size_t bytes, size_t group_bytes,
+                       fy_packed **out, fy_error *err) {
   const size_t size = fy_gemm_size(type);
   const int64_t columns = c->out_depth / c->groups, k = c->taps * c->filter_depth;
   const int64_t padded = padded_columns(c, type);
@@ -75,7 +75,6 @@ static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *
     (*out)->bias = bias;
     memset(bias, 0, bias_bytes);
   }
-  const bool shorter = is_short(ctx, e, c, type);
   if (shorter) fy_winograd_pack(ctx, c, ctx->in[1]->data, (*out)->scale, (*out)->data);
   for (int64_t g = 0; g < c->groups; g++) {
     const size_t first = (size_t)(g * columns) * size;
@@ -122,7 +121,7 @@ static void conv_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   out->scratch += fy_scratch_line((size_t)c.filter_depth * size);
   if (is_short(ctx, e, &c, type)) {
     bytes = fy_winograd_packed_bytes(&c);
-    out->scratch += fy_scratch_line(fy_winograd_scratch(&c, ctx->threads));
+    out->scratch += fy_winograd_needs(ctx, &c);
   }
   fy_pack_needs(ctx, 1, fy_epilogue_weights(e), weight_bytes(&c, type, bytes), out);
 }
@@ -175,18 +174,18 @@ static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
   j.finish = fy_epilogue_finish(e);
   j.finish_arg = e;
   const bool shorter = is_short(ctx, e, &c, type);
-  void *scratch = NULL;
+  fy_slices slices;
   if (shorter) {
     bytes = fy_winograd_packed_bytes(&c);
-    FY_TRY(fy_scratch(ctx, fy_winograd_scratch(&c, ctx->threads), &scratch, err));
+    FY_TRY(fy_winograd_slices(ctx, &c, &slices, err));
   }
   fy_packed *packed;
-  FY_TRY(weights(ctx, e, &c, type, bytes, group_bytes, &packed, err));
+  FY_TRY(weights(ctx, e, &c, type, shorter, bytes, group_bytes, &packed, err));
   j.b = packed->data;
   j.bias = packed->bias;
   j.bias_step = padded_columns(&c, type);
   if (shorter)
-    fy_winograd_run(ctx, &j, filter->data, packed->scale, scratch);
+    fy_winograd_run(ctx, &j, filter->data, packed->scale, &slices);
   else
     run_groups(ctx, &j, c.groups, c.filter_depth, group_bytes, columns, size);
   fy_pack_release(ctx->site->fast_state, packed, true);

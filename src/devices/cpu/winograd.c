@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // winograd.c: 3 x 3 windows in fewer multiplications (winograd.h). An item of work is some tiles of
-// 2 x 2 outputs: their 16 matrices of inputs are made in a slot of scratch memory that stays in L2,
+// 2 x 2 outputs: their 16 matrices of inputs are made in scratch memory that stays in L2,
 // then panel by panel of output channels multiplied and put together.
 
 #include "devices/cpu/winograd.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
-
-#include "base/thread.h"
 
 #define POSITIONS  16
 #define L2_BYTES   393216  // for the inputs of an item
 #define MOST_TILES 48      // of an item
 #define LEAST_ALL  24      // tiles: for fewer the larger filter costs more than it saves
-#define KC         256     // terms of a sum at a time
 #define MOST_BYTES \
   1572864  // … and so does one of more than this: it is read from memory every time
-#define FAR_BYTES   524288  // a filter of this size is not in L2: what comes next is called for
-#define NS_PER_TERM 0.025
+#define FAR_BYTES 524288  // a filter of this size is not in L2: what comes next is called for
 
 static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
@@ -104,7 +99,7 @@ void fy_winograd_pack(fy_kernel_ctx *ctx, const fy_conv *c, const float *filter,
   fy_parallel(ctx, panels(c), 0.5 * (double)(c->in_depth * j.columns * POSITIONS), pack_panels, &j);
 }
 
-// ---------------------------------------------------------------- items and slots
+// ---------------------------------------------------------------- items
 // Tiles of an item.
 static int64_t item_tiles(const fy_conv *c, int threads) {
   const int64_t all = all_tiles(c);
@@ -116,36 +111,34 @@ static int64_t item_tiles(const fy_conv *c, int threads) {
   return (all + items - 1) / items;  // no short one at the end
 }
 
-// Floats of a slot: the inputs of an item, and one panel of its products.
-static int64_t slot_floats(const fy_conv *c, int threads) {
-  const int columns = fy_gemm_best()->columns[FY_GEMM_F32];
-  return POSITIONS * item_tiles(c, threads) * (c->in_depth + columns);
+static int64_t num_items(const fy_conv *c, int threads) {
+  const int64_t tiles = item_tiles(c, threads);
+  return (all_tiles(c) + tiles - 1) / tiles;
 }
 
-size_t fy_winograd_scratch(const fy_conv *c, int threads) {
-  return (size_t)(slot_floats(c, threads) * threads) * sizeof(float);
+// What a thread works in: the inputs of an item, and one panel of its products.
+static size_t slice_bytes(const fy_conv *c, int threads) {
+  const int columns = fy_gemm_best()->columns[FY_GEMM_F32];
+  return (size_t)(POSITIONS * item_tiles(c, threads) * (c->in_depth + columns)) * sizeof(float);
+}
+
+size_t fy_winograd_needs(const fy_kernel_ctx *ctx, const fy_conv *c) {
+  return fy_slices_needs(ctx, num_items(c, ctx->threads), slice_bytes(c, ctx->threads));
+}
+
+fy_code fy_winograd_slices(fy_kernel_ctx *ctx, const fy_conv *c, fy_slices *out, fy_error *err) {
+  return fy_slices_make(ctx, num_items(c, ctx->threads), slice_bytes(c, ctx->threads), out, err);
 }
 
 typedef struct run {
   const fy_gemm_job *job;
   const fy_gemm_kernels *kernels;
   const float *filter, *scale;
-  float *scratch;
-  int64_t tiles, slot;     // of an item; floats
+  fy_slices *slices;
+  int64_t tiles;           // of an item
   int64_t panels, across;  // tiles across
-  int columns, threads;
-  atomic_uint_least64_t busy;  // slots
+  int columns;
 } run;
-
-static int take_slot(run *r) {
-  for (;;) {
-    uint_least64_t have = atomic_load_explicit(&r->busy, memory_order_relaxed);
-    for (int i = 0; i < r->threads; i++)
-      if (!(have >> i & 1) && atomic_compare_exchange_strong(&r->busy, &have, have | 1ull << i))
-        return i;
-    fy_cpu_relax();
-  }
-}
 
 typedef struct tile {
   int64_t image, y, x;  // of its first output
@@ -177,7 +170,7 @@ static void make_inputs(const run *r, int64_t first, int64_t tiles, float *out) 
 
 // ---------------------------------------------------------------- products
 static void multiply(const run *r, const float *in, int64_t tiles, int64_t panel, float *out) {
-  const int64_t depth = r->job->depth, pieces = (depth + KC - 1) / KC;
+  const int64_t depth = r->job->depth, pieces = (depth + FY_GEMM_PIECE - 1) / FY_GEMM_PIECE;
   const int64_t most = (depth + pieces - 1) / pieces;
   const void *rows[MOST_TILES];
   for (int64_t i = 0; i < tiles; i++) rows[i] = in + i * depth;
@@ -295,11 +288,10 @@ static void finish(const run *r, int64_t first, int64_t tiles) {
 }
 
 static void items(void *arg, int64_t begin, int64_t end) {
-  run *r = arg;
+  const run *r = arg;
   const fy_gemm_job *j = r->job;
   const int64_t all = all_tiles(j->conv);
-  const int slot = take_slot(r);
-  float *in = r->scratch + slot * r->slot, *out = in + POSITIONS * r->tiles * j->depth;
+  float *const in = fy_slice_take(r->slices), *const out = in + POSITIONS * r->tiles * j->depth;
   for (int64_t n = begin; n < end; n++) {
     const int64_t first = n * r->tiles, tiles = least(r->tiles, all - first);
     make_inputs(r, first, tiles, in);
@@ -309,23 +301,22 @@ static void items(void *arg, int64_t begin, int64_t end) {
     }
     if (j->finish) finish(r, first, tiles);
   }
-  atomic_fetch_and(&r->busy, ~((uint_least64_t)1 << slot));
+  fy_slice_give(r->slices, in);
 }
 
 void fy_winograd_run(fy_kernel_ctx *ctx, const fy_gemm_job *job, const float *filter,
-                     const float *scale, void *scratch) {
+                     const float *scale, fy_slices *slices) {
   const fy_conv *c = job->conv;
   run r = {.job = job,
            .kernels = fy_gemm_best(),
            .filter = filter,
            .scale = scale,
-           .scratch = scratch,
+           .slices = slices,
            .tiles = item_tiles(c, ctx->threads),
-           .slot = slot_floats(c, ctx->threads),
            .panels = panels(c),
            .across = tiles_along(&c->w[2]),
-           .columns = fy_gemm_best()->columns[FY_GEMM_F32],
-           .threads = ctx->threads};
-  fy_parallel(ctx, (all_tiles(c) + r.tiles - 1) / r.tiles,
-              NS_PER_TERM * (double)(POSITIONS * r.tiles * c->in_depth * c->out_depth), items, &r);
+           .columns = fy_gemm_best()->columns[FY_GEMM_F32]};
+  fy_parallel(ctx, num_items(c, ctx->threads),
+              FY_GEMM_TERM_NS * (double)(POSITIONS * r.tiles * c->in_depth * c->out_depth), items,
+              &r);
 }
