@@ -80,6 +80,8 @@ static inline bool fy_api_in_graph(const fy_graph *g, const fy_node *node) {
 // ---- statuses
 // OK again, payloads dropped. NULL is fine and gives NULL.
 fy_error *fy_api_begin(TF_Status *status);
+// |node| has no attribute |name|.
+void fy_api_fail_no_attr(const char *name, const char *node, fy_error *err);
 // Makes |status| agree with |code|: an error that was recovered from is forgotten.
 void fy_api_end(TF_Status *status, fy_code code);
 // Moves |err| into |status|.

@@ -34,11 +34,7 @@ static const fy_attr *expect(TF_Operation *oper, const char *name, fy_attr_kind 
   fy_error *err = fy_api_begin(status);
   const fy_attr *a = fy_attrs_get(&fy_api_node(oper)->attrs, name);
   if (!a) {
-    if (name[0] == '_')  // TensorFlow spares itself the rest for names of its own
-      fy_fail(err, FY_NOT_FOUND, "No attr named '%s' in NodeDef:", name);
-    else
-      fy_fail(err, FY_NOT_FOUND, "No attr named '%s' in NodeDef:\n\t [[{{node %s}}]]", name,
-              fy_api_node(oper)->name);
+    fy_api_fail_no_attr(name, fy_api_node(oper)->name, err);
     return NULL;
   }
   if (a->kind == FY_ATTR_PLACEHOLDER) {

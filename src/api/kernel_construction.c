@@ -43,11 +43,7 @@ static const fy_attr *scalar(TF_OpKernelConstruction *ctx, const char *name, fy_
   fy_error *err = fy_api_begin(status);
   const fy_attr *a = fy_attrs_get(ctx->site->attrs, name);
   if (!a) {
-    if (name[0] == '_')
-      fy_fail(err, FY_NOT_FOUND, "No attr named '%s' in NodeDef:", name);
-    else
-      fy_fail(err, FY_NOT_FOUND, "No attr named '%s' in NodeDef:\n\t [[{{node %s}}]]", name,
-              ctx->site->node_name);
+    fy_api_fail_no_attr(name, ctx->site->node_name, err);
     return NULL;
   }
   return a->kind == kind && !a->is_list ? a : wrong_kind(a, kind, false, err);

@@ -22,6 +22,13 @@ fy_error *fy_api_begin(TF_Status *status) {
   return &status->error;
 }
 
+void fy_api_fail_no_attr(const char *name, const char *node, fy_error *err) {
+  if (name[0] == '_')  // TensorFlow spares itself the rest for names of its own
+    fy_fail(err, FY_NOT_FOUND, "No attr named '%s' in NodeDef:", name);
+  else
+    fy_fail(err, FY_NOT_FOUND, "No attr named '%s' in NodeDef:\n\t [[{{node %s}}]]", name, node);
+}
+
 void fy_api_end(TF_Status *status, fy_code code) {
   if (!status || status->error.code == code) return;
   if (code == FY_OK)

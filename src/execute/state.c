@@ -113,11 +113,7 @@ static fy_code make_arenas(fy_run_state *s, fy_error *err) {
       continue;
     }
     static const char owner[] = "planned memory of a program";
-    fy_code code = fy_mempool_alloc(d->memory, bytes, owner, &s->arenas[i], err);
-    while (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED) && fy_memory_make_room(d)) {
-      if (err) fy_error_clear(err);
-      code = fy_mempool_alloc(d->memory, bytes, owner, &s->arenas[i], err);
-    }
+    fy_code code = fy_memory_alloc(d, bytes, owner, &s->arenas[i], err);
     if (code == FY_RESOURCE_EXHAUSTED) name_largest(p, i, d, err);
     if (code) return code;
     fy_count_held(fy_callables_counters(p->callables), i,

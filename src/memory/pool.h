@@ -46,9 +46,10 @@ void fy_mempool_reset_peak(fy_mempool *pool);  // as reset_memory_stats: peak = 
 const char *fy_mempool_name(const fy_mempool *pool);  // "cpu", "GPU_0_bfc"
 // "  1.50GiB from node\n" for the |top| largest holders, and what remains; for reports.
 void fy_mempool_holders(fy_mempool *pool, size_t top, fy_str *out);
-// The memory of |device| is full: lets go of what idle runs keep, then moves the variable that was used
-// longest ago to the host (room.c). False: there was nothing. Call it until the request succeeds.
-bool fy_memory_make_room(fy_device *device);
+// fy_mempool_alloc of |device|. While it is full, idle runs let go of what they keep, then the variable
+// that was used longest ago moves to the host (room.c).
+FY_MUST_CHECK fy_code fy_memory_alloc(fy_device *device, size_t bytes, const char *owner,
+                                      void **out, fy_error *err);
 // |idle| makes idle runs of a device's programs let go; true if there were any.
 void fy_memory_on_full(bool (*idle)(const fy_device *device));
 

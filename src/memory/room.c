@@ -59,9 +59,19 @@ static bool evict_variable(const fy_device *d) {
   return done;
 }
 
-bool fy_memory_make_room(fy_device *d) {
+// False: there was nothing that could leave.
+static bool make_room(fy_device *d) {
   if (d->is_host || !d->memory) return false;
   const idle_fn idle = atomic_load_explicit(&idle_runs, memory_order_acquire);
   if (idle && idle(d)) return true;
   return d->memory->spill && evict_variable(d);
+}
+
+fy_code fy_memory_alloc(fy_device *d, size_t bytes, const char *owner, void **out, fy_error *err) {
+  fy_code code = fy_mempool_alloc(d->memory, bytes, owner, out, err);
+  while (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED) && make_room(d)) {
+    if (err) fy_error_clear(err);
+    code = fy_mempool_alloc(d->memory, bytes, owner, out, err);
+  }
+  return code;
 }

@@ -75,11 +75,7 @@ static fy_code device_tensor(fy_device *d, fy_dtype dtype, int32_t rank, const i
       !fy_mul_size((size_t)count, fy_dtype_storage(dtype), &bytes)) {
     return fail_shape(d, dtype, rank, dims, err);
   }
-  fy_code code = fy_mempool_alloc(d->memory, bytes, owner, &p, err);
-  while (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED) && fy_memory_make_room(d)) {
-    if (err) fy_error_clear(err);
-    code = fy_mempool_alloc(d->memory, bytes, owner, &p, err);
-  }
+  fy_code code = fy_memory_alloc(d, bytes, owner, &p, err);
   if (code) {
     if (code == FY_RESOURCE_EXHAUSTED) {
       char shape[128];
