@@ -190,7 +190,11 @@ static fy_code launch(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error 
   }
   if (ins->device->is_host ||
       (ins->site->op->impl && (ins->site->op->impl->flags & (FY_OP_ALIAS | FY_OP_ANY_SPACE)))) {
-    // Renames memory or only steers: nothing to do on the device itself.
+    // Renames memory or only steers: nothing to do on the device itself. But what a function is
+    // called with must be there: its programs know of no events before their own.
+    if (e->state->events && ins->site->op->impl &&
+        (ins->site->op->impl->flags & FY_OP_CALLS_FUNCTIONS))
+      FY_TRY(wait_inputs(e, ins, err));
     if (ins->site->op->impl && ins->site->op->impl->compute)
       return fy_site_compute(ins->site)(&e->ctx, err);
     return fy_user_kernel_compute(&e->ctx, err);

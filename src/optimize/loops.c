@@ -161,6 +161,17 @@ static bool all_quiet(const fy_graph *g, bool reads) {
   return !fy_flow_any(g);
 }
 
+// A constant, in the body or given to it by the While and handed on unchanged.
+static const fy_tensor *constant(const fy_loop *l, fy_output o) {
+  o = fy_loop_strip(o);
+  for (uint32_t i = 0; i < l->n; i++)
+    if (l->values[i].arg == o.node)
+      return fy_loop_strip(l->values[i].ret->inputs[0]).node == o.node
+                 ? fy_rewrite_const(l->r, l->node, i)
+                 : NULL;
+  return o.node->const_value;
+}
+
 static void classify(fy_loop *l, uint32_t i) {
   fy_loop_value *v = &l->values[i];
   const fy_output back = fy_loop_strip(v->ret->inputs[0]);
@@ -173,7 +184,7 @@ static void classify(fy_loop *l, uint32_t i) {
     const fy_output a = fy_loop_strip(back.node->inputs[0]),
                     b = fy_loop_strip(back.node->inputs[1]);
     const fy_output by = a.node == v->arg ? b : a, from = a.node == v->arg ? a : b;
-    if (from.node == v->arg && fy_loop_int(by.node->const_value, &step) && step == 1)
+    if (from.node == v->arg && fy_loop_int(constant(l, by), &step) && step == 1)
       v->kind = FY_LOOP_COUNTS;
   }
 }
