@@ -254,8 +254,12 @@ static fy_code recognise(fy_loop *l, bool *yes, fy_error *err) {
     return FY_OK;
   for (uint32_t i = 0; i < l->n; i++) {
     fy_loop_value *v = &l->values[i];
-    *v =
-        (fy_loop_value){.arg = body_args[i], .ret = rets[i], .outer = fy_rewrite_input(l->r, w, i)};
+    v->arg = body_args[i];
+    v->ret = rets[i];
+    v->outer = fy_rewrite_input(l->r, w, i);
+  }
+  for (uint32_t i = 0; i < l->n; i++) {
+    const fy_loop_value *v = &l->values[i];
     classify(l, i);
     const fy_dtype type = fy_output_type(v->outer);
     if (fy_dtype_is_ref(type) || fy_output_type(v->ret->inputs[0]) != type ||
