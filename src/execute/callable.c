@@ -413,7 +413,11 @@ fy_code fy_callable_run(fy_callable *c, const fy_run *run, fy_tensor *const *arg
                         fy_tensor **results, fy_error *err) {
   fy_program *p;
   for (int i = 0; i < c->num_fetches; i++) results[i] = NULL;
-  if (c->frames) return fy_frames_run(c->frames, run, args, results, err);
+  if (c->frames) {
+    fy_run inner = *run;
+    inner.gives = false;  // what a region runs reads its arguments more than once
+    return fy_frames_run(c->frames, &inner, args, results, err);
+  }
   FY_TRY(fy_callable_program(c, args, &p, err));
   fy_code code = fy_program_run(p, run, args, results, err);
   fy_program_release(p);
