@@ -23,7 +23,6 @@ typedef struct fy_packed {
   void *data;                       // 64-byte aligned
   struct fy_mempool *pool;          // where |data| is from; NULL: scratch of the call
   void *bias;                       // inside |data|, or NULL
-  void *scale;                      // the same
 } fy_packed;
 typedef struct fy_pack_cache {
   fy_mutex mu;
