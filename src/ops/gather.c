@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "ops/gather.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
 #include "ops/values.h"
@@ -78,6 +79,35 @@ static fy_code fail_index(const gather_job *j, fy_error *err) {
                  (long long)j->limit);
 }
 
+fy_code fy_gather(fy_kernel_ctx *ctx, const fy_tensor *params, const fy_tensor *indices, int32_t a,
+                  int32_t b, fy_error *err) {
+  int64_t dims[2 * FY_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d < a; d++) dims[rank++] = params->dims[d];
+  for (int32_t d = b; d < indices->rank; d++) dims[rank++] = indices->dims[d];
+  for (int32_t d = a + 1; d < params->rank; d++) dims[rank++] = params->dims[d];
+  if (rank > FY_MAX_RANK) return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  if (out->count == 0) return FY_OK;
+  gather_job j = {.params = params,
+                  .indices = indices,
+                  .out = out,
+                  .outer = fy_product(params->dims + b, a - b),
+                  .limit = params->dims[a],
+                  .run = fy_product(params->dims + a + 1, params->rank - 1 - a),
+                  .per_batch = fy_product(indices->dims + b, indices->rank - b),
+                  .bad = -1};
+  j.run_bytes = (size_t)j.run * fy_dtype_storage(params->dtype);
+  const int64_t items = fy_product(params->dims, a) * j.per_batch;
+  if (fy_dtype_is_plain(params->dtype)) {
+    fy_parallel(ctx, items, 5 + 0.1 * (double)j.run_bytes, gather_items, &j);
+  } else {
+    FY_TRY(gather_objects(&j, items, err));
+  }
+  return j.bad >= 0 ? fail_index(&j, err) : FY_OK;
+}
+
 static fy_code gather_at(fy_kernel_ctx *ctx, int64_t axis, int64_t batch_dims, fy_error *err) {
   const fy_tensor *params = ctx->in[0], *indices = ctx->in[1];
   if (params->rank < 1) {
@@ -113,32 +143,7 @@ static fy_code gather_at(fy_kernel_ctx *ctx, int64_t axis, int64_t batch_dims, f
                      (long long)params->dims[d], d, (long long)indices->dims[d]);
     }
   }
-  int64_t dims[2 * FY_MAX_RANK];
-  int32_t rank = 0;
-  for (int32_t d = 0; d < axis; d++) dims[rank++] = params->dims[d];
-  for (int32_t d = (int32_t)batch_dims; d < indices->rank; d++) dims[rank++] = indices->dims[d];
-  for (int32_t d = (int32_t)axis + 1; d < params->rank; d++) dims[rank++] = params->dims[d];
-  if (rank > FY_MAX_RANK) return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
-  fy_tensor *out;
-  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
-  if (out->count == 0) return FY_OK;
-  const int32_t b = (int32_t)batch_dims, a = (int32_t)axis;
-  gather_job j = {.params = params,
-                  .indices = indices,
-                  .out = out,
-                  .outer = fy_product(params->dims + b, a - b),
-                  .limit = params->dims[a],
-                  .run = fy_product(params->dims + a + 1, params->rank - 1 - a),
-                  .per_batch = fy_product(indices->dims + b, indices->rank - b),
-                  .bad = -1};
-  j.run_bytes = (size_t)j.run * fy_dtype_storage(params->dtype);
-  const int64_t items = fy_product(params->dims, a) * j.per_batch;
-  if (fy_dtype_is_plain(params->dtype)) {
-    fy_parallel(ctx, items, 5 + 0.1 * (double)j.run_bytes, gather_items, &j);
-  } else {
-    FY_TRY(gather_objects(&j, items, err));
-  }
-  return j.bad >= 0 ? fail_index(&j, err) : FY_OK;
+  return fy_gather(ctx, params, indices, (int32_t)axis, (int32_t)batch_dims, err);
 }
 
 static fy_code gather_v1(fy_kernel_ctx *ctx, fy_error *err) {

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "ops/gather.h"
 #include "ops/resource.h"
 #include "ops/scatter.h"
 #include "ops/shape_fns.h"
@@ -212,24 +213,7 @@ static fy_code gather_rows(fy_kernel_ctx *ctx, const fy_tensor *params, fy_error
                    "batch_dims (%lld) does not fit the shapes of params and indices",
                    (long long)batch_dims);
   }
-  const int32_t b = (int32_t)batch_dims;
-  int64_t dims[2 * FY_MAX_RANK];
-  int32_t rank = 0;
-  for (int32_t d = 0; d < indices->rank; d++) dims[rank++] = indices->dims[d];
-  for (int32_t d = b + 1; d < params->rank; d++) dims[rank++] = params->dims[d];
-  if (rank > FY_MAX_RANK) return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
-  fy_tensor *out;
-  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
-  const int64_t limit = params->dims[b],
-                per_batch = fy_product(indices->dims + b, indices->rank - b);
-  const int64_t run = fy_product(params->dims + b + 1, params->rank - 1 - b);
-  for (int64_t i = 0; i < indices->count; i++) {
-    const int64_t at = fy_tensor_int(indices, i);
-    if ((uint64_t)at >= (uint64_t)limit) return fail_index(indices, i, limit, err);
-    FY_TRY(fy_copy_run(out->dtype, out->data, i * run, params->data,
-                       (i / per_batch * limit + at) * run, run, err));
-  }
-  return FY_OK;
+  return fy_gather(ctx, params, indices, (int32_t)batch_dims, (int32_t)batch_dims, err);
 }
 
 static fy_code fail_row(const fy_kernel_ctx *ctx, const fy_tensor *indices, int64_t row,

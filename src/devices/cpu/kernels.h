@@ -49,5 +49,10 @@ bool fy_conv_scatters(const struct fy_conv *c);
 FY_MUST_CHECK fy_code fy_conv_scatter(fy_kernel_ctx *ctx, const struct fy_conv *c,
                                       const float *filter, const float *grad, float *out,
                                       fy_error *err);
+// Depthwise convolution of floats, channels last, with one filter per channel (kernel_conv.c).
+bool fy_depthwise_can(const struct fy_conv *c);
+FY_MUST_CHECK fy_code fy_depthwise_plain(fy_kernel_ctx *ctx, const struct fy_conv *c,
+                                         const float *in, const float *filter, float *out,
+                                         fy_error *err);
 
 #endif
