@@ -40,6 +40,12 @@ fy_code fy_out_alias(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64
   fy_tensor *t = NULL;
   bool own = planned && planned->data && planned->dtype == dtype &&
              fy_shape_equal(planned->rank, planned->dims, rank, dims);
+  if (own && in->device && ctx->svc->strided) {
+    // Others may know that memory by further names: it must hold the value.
+    static const int64_t step = 1;
+    FY_TRY(fy_out(ctx, i, rank, dims, &t, err));
+    return in->count ? ctx->svc->strided(ctx, t, in, 1, &in->count, &step, 0, err) : FY_OK;
+  }
   if ((own || !in->buffer) && in->device &&
       ctx->svc->keep) {  // memory that only its device can copy
     fy_tensor *kept = NULL;

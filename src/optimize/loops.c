@@ -161,6 +161,17 @@ static bool all_quiet(const fy_graph *g, bool reads) {
   return !fy_flow_any(g);
 }
 
+// A constant, in the body or given to it by the While and handed on unchanged.
+static const fy_tensor *constant(const fy_loop *l, fy_output o) {
+  o = fy_loop_strip(o);
+  for (uint32_t i = 0; i < l->n; i++)
+    if (l->values[i].arg == o.node)
+      return fy_loop_strip(l->values[i].ret->inputs[0]).node == o.node
+                 ? fy_rewrite_const(l->r, l->node, i)
+                 : NULL;
+  return o.node->const_value;
+}
+
 static void classify(fy_loop *l, uint32_t i) {
   fy_loop_value *v = &l->values[i];
   const fy_output back = fy_loop_strip(v->ret->inputs[0]);
@@ -173,7 +184,7 @@ static void classify(fy_loop *l, uint32_t i) {
     const fy_output a = fy_loop_strip(back.node->inputs[0]),
                     b = fy_loop_strip(back.node->inputs[1]);
     const fy_output by = a.node == v->arg ? b : a, from = a.node == v->arg ? a : b;
-    if (from.node == v->arg && fy_loop_int(by.node->const_value, &step) && step == 1)
+    if (from.node == v->arg && fy_loop_int(constant(l, by), &step) && step == 1)
       v->kind = FY_LOOP_COUNTS;
   }
 }
@@ -243,8 +254,12 @@ static fy_code recognise(fy_loop *l, bool *yes, fy_error *err) {
     return FY_OK;
   for (uint32_t i = 0; i < l->n; i++) {
     fy_loop_value *v = &l->values[i];
-    *v =
-        (fy_loop_value){.arg = body_args[i], .ret = rets[i], .outer = fy_rewrite_input(l->r, w, i)};
+    v->arg = body_args[i];
+    v->ret = rets[i];
+    v->outer = fy_rewrite_input(l->r, w, i);
+  }
+  for (uint32_t i = 0; i < l->n; i++) {
+    const fy_loop_value *v = &l->values[i];
     classify(l, i);
     const fy_dtype type = fy_output_type(v->outer);
     if (fy_dtype_is_ref(type) || fy_output_type(v->ret->inputs[0]) != type ||
