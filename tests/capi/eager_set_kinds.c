@@ -5,11 +5,11 @@
 static const struct {
   const char *op, *attr;
 } targets[] = {
-    {"VarHandleOp", "dtype"},       {"VarHandleOp", "shape"},      {"VarHandleOp", "shared_name"},
-    {"FIFOQueueV2", "shapes"},      {"FIFOQueueV2", "capacity"},   {"FIFOQueueV2", "component_types"},
-    {"LeakyRelu", "alpha"},         {"Sum", "keep_dims"},          {"MaxPool", "ksize"},
-    {"Bucketize", "boundaries"},    {"PartitionedCall", "f"},      {"VarHandleOp", "allowed_devices"},
-    {"Identity", "undeclared"},     {"Identity", "_hidden"},       {"Const", "value"},
+    {"VarHandleOp", "dtype"},    {"VarHandleOp", "shape"},    {"VarHandleOp", "shared_name"},
+    {"FIFOQueueV2", "shapes"},   {"FIFOQueueV2", "capacity"}, {"FIFOQueueV2", "component_types"},
+    {"LeakyRelu", "alpha"},      {"Sum", "keep_dims"},        {"MaxPool", "ksize"},
+    {"Bucketize", "boundaries"}, {"PartitionedCall", "f"},    {"VarHandleOp", "allowed_devices"},
+    {"Identity", "undeclared"},  {"Identity", "_hidden"},     {"Const", "value"},
 };
 
 static void set(TFE_Context *c, TFE_Op *op, const char *a, int how) {
@@ -56,9 +56,9 @@ static void set(TFE_Context *c, TFE_Op *op, const char *a, int how) {
 }
 
 int main(void) {
-  static const char *const how_name[] = {"string", "int",    "float",   "bool",   "type",  "shape",
-                                         "func",   "name",   "tensor",  "strings", "ints", "floats",
-                                         "bools",  "types",  "shapes",  "proto",  "bad proto"};
+  static const char *const how_name[] = {
+      "string",  "int",  "float",  "bool",  "type",  "shape",  "func",  "name",     "tensor",
+      "strings", "ints", "floats", "bools", "types", "shapes", "proto", "bad proto"};
   ec_open();
   TFE_Context *c = ec_ctx();
   for (size_t k = 0; k < sizeof targets / sizeof targets[0]; ++k) {
@@ -79,9 +79,12 @@ int main(void) {
       }
       if (strcmp(on, "FIFOQueueV2") == 0)
         TFE_OpSetAttrTypeList(op, "component_types", (TF_DataType[]){TF_FLOAT, TF_FLOAT}, 2);
+      if (strcmp(on, "PartitionedCall") == 0) {
+        TFE_OpSetAttrTypeList(op, "Tin", NULL, 0);
+        TFE_OpSetAttrTypeList(op, "Tout", NULL, 0);
+      }
       if (strcmp(on, "Const") == 0) TFE_OpSetAttrType(op, "dtype", TF_INT32);
-      if (strcmp(on, "Bucketize") == 0)
-        TFE_OpSetAttrFloatList(op, "boundaries", (float[]){2}, 1);
+      if (strcmp(on, "Bucketize") == 0) TFE_OpSetAttrFloatList(op, "boundaries", (float[]){2}, 1);
       if (strcmp(on, "MaxPool") == 0) {
         TFE_OpSetAttrIntList(op, "ksize", (int64_t[]){1, 1, 1, 1}, 4);
         TFE_OpSetAttrIntList(op, "strides", (int64_t[]){1, 1, 1, 1}, 4);

@@ -71,9 +71,10 @@ int main(void) {
   put_node(&gd, "u", "NoOp", "^t", "^p/b", NULL, 0);
   for (int bits = 0; bits < 256; ++bits) {
     char name[96];
-    snprintf(name, sizeof name, "%s%s%s%s%s%s%s%s", bits & 1 ? "prefix " : "", bits & 2 ? "names " : "",
-             bits & 4 ? "unique-prefix " : "", bits & 8 ? "device " : "", bits & 16 ? "control " : "",
-             bits & 32 ? "map " : "", bits & 64 ? "map-control " : "", bits & 128 ? "return" : "");
+    snprintf(name, sizeof name, "%s%s%s%s%s%s%s%s", bits & 1 ? "prefix " : "",
+             bits & 2 ? "names " : "", bits & 4 ? "unique-prefix " : "", bits & 8 ? "device " : "",
+             bits & 16 ? "control " : "", bits & 32 ? "map " : "", bits & 64 ? "map-control " : "",
+             bits & 128 ? "return" : "");
     tr_case(name);
     TF_Graph *g = TF_NewGraph();
     TF_Operation *a = tg_cf(g, 1, "a"), *p = tg_cf(g, 2, "p");
