@@ -148,7 +148,7 @@ static void next_pixel(const fy_gemm_job *j, pixel *p) {
 // |at| through it.
 static inline int64_t source(const fy_window *w, int64_t at, int64_t tap, bool backward) {
   if (!backward) {
-    const int64_t i = at * w->stride - w->before + tap * w->dilation;
+    const int64_t i = fy_window_at(w, at, tap);
     return i < 0 || i >= w->in ? -1 : i;
   }
   const int64_t i = at + w->before - tap * w->dilation;
