@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/slab.h"
 #include "ferry/device.h"
 #include "memory/cold.h"
 #include "memory/pool.h"
@@ -44,7 +45,58 @@ fy_code fy_pack_cache_prepare(fy_site *site, fy_error *err) {
   return FY_OK;
 }
 
+// ---------------------------------------------------------------- the stage
+// One piece of memory that first uses pack into one after the other. Who finds it taken keeps at once.
+#define STAGED_BYTES ((size_t)128 << 10)  // less is kept from the first use on
+static struct {
+  fy_mutex mu;
+  bool taken;
+  void *data;
+  size_t bytes;
+} stage = {.mu = FY_MUTEX_INIT};
+
+// With the lock held. Large blocks are kept for a while when released: not their pages.
+static void free_stage(void) {
+  if (stage.data) fy_pages_drop(stage.data, stage.bytes);
+  fy_aligned_free(stage.data);
+  stage.data = NULL;
+  stage.bytes = 0;
+}
+
+static void *take_stage(size_t bytes) {
+  void *data = NULL;
+  size_t room = STAGED_BYTES;
+  while (room < bytes && room <= SIZE_MAX / 4) room *= 2;
+  fy_lock(&stage.mu);
+  if (!stage.taken && room >= bytes) {
+    if (stage.bytes < bytes) {
+      free_stage();
+      stage.data = fy_aligned_alloc(room);
+      stage.bytes = stage.data ? room : 0;
+    }
+    data = stage.data;
+    stage.taken = data != NULL;
+  }
+  fy_unlock(&stage.mu);
+  return data;
+}
+
+static void leave_stage(void) {
+  fy_lock(&stage.mu);
+  stage.taken = false;
+  fy_unlock(&stage.mu);
+}
+
+// First uses are over, or the library goes.
+__attribute__((destructor)) static void strike_stage(void) {
+  fy_lock(&stage.mu);
+  if (!stage.taken) free_stage();
+  fy_unlock(&stage.mu);
+}
+
+// ---------------------------------------------------------------- the cache
 static void drop(fy_packed *p) {
+  if (p->staged) leave_stage();
   for (int i = 0; i < p->n; i++) fy_tensor_release(p->from[i]);
   if (p->pool) fy_mempool_release(p->pool, p->data);
   fy_free(p);
@@ -102,12 +154,18 @@ fy_code fy_pack_acquire(fy_kernel_ctx *ctx, fy_pack_cache *cache, int first, int
     fy_unlock(&cache->mu);
     return FY_OK;
   }
+  const bool again = cache->used;
+  cache->used = true;
   fy_unlock(&cache->mu);
   fy_packed *p = fy_calloc(1, sizeof *p);
   if (!p) return fy_fail_oom(err, sizeof *p);
-  const bool keep = may_keep(ctx->site, first, n) && is_steady(ctx, first, n);
+  bool keep = may_keep(ctx->site, first, n) && is_steady(ctx, first, n);
   fy_code code = FY_OK;
-  if (keep) {
+  if (keep && !again && bytes >= STAGED_BYTES && (p->data = take_stage(bytes))) {
+    keep = false;
+    p->staged = true;
+  } else if (keep) {
+    if (again && bytes >= STAGED_BYTES) strike_stage();
     p->pool = ctx->site->device->memory;
     code = fy_mempool_alloc_weights(p->pool, bytes, ctx->site->node_name, &p->data, err);
     if (code) fy_error_prepend(err, "OOM when allocating %zu bytes of packed weights\n", bytes);
