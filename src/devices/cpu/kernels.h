@@ -17,14 +17,17 @@ const fy_fast_kernel *fy_cpu_kernel_at(size_t i);  // NULL at the end, for lists
 // an input is steady (site->steady_inputs) a reference is kept, so that nobody writes to it unseen.
 // Large weights are kept from their second use on: a model that runs once never pays for fresh pages
 // that hold its weights again, and gets its first result sooner.
+// Sites that make the same of the same weights share the memory of it.
 #define FY_PACK_INPUTS 8
+typedef struct fy_pack_block fy_pack_block;
 typedef struct fy_packed {
   int refs;  // under the cache's lock
   int n;
   fy_tensor *from[FY_PACK_INPUTS];  // NULL: nothing is kept (the inputs are not steady)
   void *data;                       // 64-byte aligned
-  struct fy_mempool *pool;          // where |data| is from; NULL: scratch of the call, or the stage
+  fy_pack_block *block;             // where |data| is; NULL: scratch of the call, or the stage
   bool staged;                      // |data| is the stage
+  bool unknown;                     // to other sites, because it is being filled
   void *bias;                       // inside |data|, or NULL
 } fy_packed;
 typedef struct fy_pack_cache {
