@@ -613,6 +613,18 @@ static fy_code get_ready_tightly(fy_program *p, fy_tensor *const *feeds, fy_run_
   return code;
 }
 
+// When what the plan says fits does not, what others left behind lies between: variables go to the host,
+// planned memory and constants come first, and kernels bring the variables back one by one.
+static fy_code get_ready_afresh(fy_program *p, fy_tensor *const *feeds, fy_run_state **out,
+                                fy_error *err) {
+  bool any = false;
+  for (int i = 0; i < p->devices->n; i++)
+    if (!p->devices->items[i]->is_host) any |= fy_memory_unload_variables(p->devices->items[i]);
+  if (!any) return FY_RESOURCE_EXHAUSTED;
+  if (err) fy_error_clear(err);
+  return get_ready_tightly(p, feeds, out, err);
+}
+
 // The last instructions, if they only bring results to the host.
 static uint32_t first_of_tail(const fy_program *p) {
   uint32_t at = p->num_instrs;
@@ -633,6 +645,8 @@ static fy_code begin(fy_program *p, const fy_run *run, fy_tensor *const *feeds, 
     fy_peers_reclaim(p);
     if (err) fy_error_clear(err);
     code = get_ready_tightly(p, feeds, out, err);
+    if (code == FY_RESOURCE_EXHAUSTED && fy_program_fits(p))
+      code = get_ready_afresh(p, feeds, out, err);
   }
   if (code) {
     if (p->has_devices) atomic_fetch_sub(&p->active, 1);

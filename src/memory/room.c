@@ -59,6 +59,17 @@ static bool evict_variable(const fy_device *d) {
   return done;
 }
 
+bool fy_memory_unload_variables(const fy_device *d) {
+  bool any = false;
+  for (fy_variable *v = fy_variables_hold(); v; v = v->next) {
+    if (!fy_trylock(&v->lock)) continue;
+    any |= may_leave(v, d) && leave(v);
+    fy_unlock(&v->lock);
+  }
+  fy_variables_let_go();
+  return any;
+}
+
 // False: there was nothing that could leave.
 static bool make_room(fy_device *d) {
   if (d->is_host || !d->memory) return false;
