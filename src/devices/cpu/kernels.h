@@ -23,6 +23,7 @@ typedef struct fy_pack_block fy_pack_block;
 typedef struct fy_packed {
   int refs;  // under the cache's lock
   int n;
+  int64_t depth;  // of the first input: the same weights may be read in other groups
   fy_tensor *from[FY_PACK_INPUTS];  // NULL: nothing is kept (the inputs are not steady)
   void *data;                       // 64-byte aligned
   fy_pack_block *block;             // where |data| is; NULL: scratch of the call, or the stage
