@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pass "loops": recurrent loops of every form, made at random, give what they give without the pass;
+// The pass "loops" and its op _FerryLoop: recurrent loops of every form, made at random, give what they give without the pass;
 // which of them it takes, and which it must leave alone.
 
 #include "support_graph.h"
