@@ -313,6 +313,12 @@ static bool is_taken(loaded *l, const form *f) {
   if (fy_session_program(l->e.s, &l->args, shapes, "optimize", &log, &p, &err))
     fail_msg("%s", fy_error_text(&err));
   const bool taken = strstr(fy_str_text(&log), "loops: loop/steps = loop") != NULL;
+  bool runs = false;  // in the program
+  for (uint32_t i = 0; i < p->num_instrs; i++) {
+    const fy_site *site = p->instrs[i].site;
+    runs = runs || (site && strcmp(site->op->spec->name, "_FerryLoop") == 0);
+  }
+  assert_int_equal(runs, taken);
   const bool hoists = taken && f->start == 0 && f->rows <= 2 * f->trips;
   assert_int_equal(strstr(fy_str_text(&log), "loops: xw once for all steps") != NULL, hoists);
   fy_program_release(p);
