@@ -310,7 +310,7 @@ static bool is_taken(loaded *l, const form *f) {
   fy_error err;
   fy_error_init(&err);
   fy_str_init(&log);
-  if (fy_session_program(l->e.s, &l->args, shapes, "optimize", &log, &p, &err))
+  if (fy_session_program(l->e.s, &l->args, shapes, NULL, &log, &p, &err))
     fail_msg("%s", fy_error_text(&err));
   const bool taken = strstr(fy_str_text(&log), "loops: loop/steps = loop") != NULL;
   bool runs = false;  // in the program
