@@ -415,27 +415,7 @@ static fy_code put_sorted(fy_kernel_ctx *ctx, const int64_t *indices,
 
 static fy_code sparse_reorder(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *indices = ctx->in[0], *values = ctx->in[1], *shape = ctx->in[2];
-  if (indices->rank != 2) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Sparse indices must be rank 2 but is rank %d",
-                   indices->rank);
-  }
-  if (values->rank != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Sparse values must be rank 1 but is rank %d",
-                   values->rank);
-  }
-  if (shape->rank != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Sparse shape must be rank 1 but is rank %d",
-                   shape->rank);
-  }
-  if (indices->dims[0] != values->count) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Number of elements in indices (%lld) and values (%lld) do not match",
-                   (long long)indices->dims[0], (long long)values->count);
-  }
-  if (indices->dims[1] != shape->count) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Index rank (%lld) and shape rank (%lld) do not match",
-                   (long long)indices->dims[1], (long long)shape->count);
-  }
+  FY_TRY(fy_sparse_validate(indices, values, shape, false, err));
   return put_sorted(ctx, indices->data, (const fy_tensor *const[]){values}, 1, values->count,
                     indices->dims[1], err);
 }

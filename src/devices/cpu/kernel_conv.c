@@ -43,19 +43,10 @@ static int64_t padded_columns(const fy_conv *c, fy_gemm_type type) {
   return (n + panel - 1) / panel * panel;
 }
 
-// The short way pays where the filter is made ready once.
-static bool is_short(const fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *c,
-                     fy_gemm_type type) {
-  const int n = fy_epilogue_weights(e);
-  const uint64_t mask = n < 63 ? ((uint64_t)1 << n) - 1 : 0;
-  return type == FY_GEMM_F32 && mask && (ctx->site->steady_inputs >> 1 & mask) == mask &&
-         ctx->threads <= 64 && fy_winograd_fits(c);
-}
-
 // The packed filter, and after it the bias of each group, then the scales.
 static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *c,
-                       fy_gemm_type type, bool shorter, size_t bytes, size_t group_bytes,
-                       fy_packed **out, fy_error *err) {
+                       fy_gemm_type type, size_t bytes, size_t group_bytes, fy_packed **out,
+                       fy_error *err) {
   const size_t size = fy_gemm_size(type);
   const int64_t columns = c->out_depth / c->groups, k = c->taps * c->filter_depth;
   const int64_t padded = padded_columns(c, type);
@@ -70,17 +61,15 @@ static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *
   char *scale = bias + bias_bytes, *flat = scale + all_bytes;
   const char *filter = ctx->in[1]->data;
   const bool has_bias = fy_epilogue_fold(ctx, e, type, c->out_depth, c->out_depth, scale, flat);
-  (*out)->scale = e && e->scales ? scale : NULL;
+  const bool scaled = e && e->scales;
   if (has_bias) {
     (*out)->bias = bias;
     memset(bias, 0, bias_bytes);
   }
-  if (shorter) fy_winograd_pack(ctx, c, ctx->in[1]->data, (*out)->scale, (*out)->data);
   for (int64_t g = 0; g < c->groups; g++) {
     const size_t first = (size_t)(g * columns) * size;
-    if (!shorter)
-      fy_gemm_pack(ctx, type, filter + first, k, columns, c->out_depth, 1,
-                   (*out)->scale ? scale + first : NULL, packed + (size_t)g * group_bytes);
+    fy_gemm_pack(ctx, type, filter + first, k, columns, c->out_depth, 1,
+                 scaled ? scale + first : NULL, packed + (size_t)g * group_bytes);
     if (has_bias) memcpy(bias + (size_t)(g * padded) * size, flat + first, (size_t)columns * size);
   }
   return FY_OK;
@@ -119,10 +108,7 @@ static void conv_needs(fy_kernel_ctx *ctx, fy_needs *out) {
       !fy_epilogue_fits(ctx, e, c.out_depth, m * c.out_depth))
     return;
   out->scratch += fy_scratch_line((size_t)c.filter_depth * size);
-  if (is_short(ctx, e, &c, type)) {
-    bytes = fy_winograd_packed_bytes(&c);
-    out->scratch += fy_winograd_needs(ctx, &c);
-  }
+  if (type == FY_GEMM_F32 && fy_winograd_fits(&c)) out->scratch += fy_winograd_needs(ctx, &c);
   fy_pack_needs(ctx, 1, fy_epilogue_weights(e), weight_bytes(&c, type, bytes), out);
 }
 
@@ -173,23 +159,18 @@ static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
   fy_epilogue_clamp(e, &j.lo, &j.hi);
   j.finish = fy_epilogue_finish(e);
   j.finish_arg = e;
-  const bool shorter = is_short(ctx, e, &c, type);
-  fy_slices slices;
-  if (shorter) {
-    bytes = fy_winograd_packed_bytes(&c);
-    FY_TRY(fy_winograd_slices(ctx, &c, &slices, err));
-  }
   fy_packed *packed;
-  FY_TRY(weights(ctx, e, &c, type, shorter, bytes, group_bytes, &packed, err));
+  FY_TRY(weights(ctx, e, &c, type, bytes, group_bytes, &packed, err));
   j.b = packed->data;
   j.bias = packed->bias;
   j.bias_step = padded_columns(&c, type);
-  if (shorter)
-    fy_winograd_run(ctx, &j, filter->data, packed->scale, &slices);
+  fy_code code = FY_OK;
+  if (type == FY_GEMM_F32 && fy_winograd_fits(&c))
+    code = fy_winograd_run(ctx, &j, err);
   else
     run_groups(ctx, &j, c.groups, c.filter_depth, group_bytes, columns, size);
   fy_pack_release(ctx->site->fast_state, packed, true);
-  return FY_OK;
+  return code;
 }
 
 // The gradient of the input is the gradient of the output seen through the window backwards.
@@ -293,7 +274,7 @@ static void depth_any(const depth_job *j, int64_t image, int64_t y, int64_t x0, 
   for (; x0 < x1; x0 += ROW_PIXELS) {
     const int64_t n = x1 - x0 < ROW_PIXELS ? x1 - x0 : ROW_PIXELS;
     for (int64_t r = 0; r < wh->size; r++) {
-      const int64_t iy = y * wh->stride - wh->before + r * wh->dilation;
+      const int64_t iy = fy_window_at(wh, y, r);
       const bool inside = iy >= 0 && iy < wh->in;
       const float *line = j->in + (inside ? (image * wh->in + iy) * ww->in * ch : 0);
       for (int64_t i = 0; i < n; i++) {
@@ -315,7 +296,7 @@ static void depth_inside(const depth_job *j, int64_t image, int64_t y, int64_t x
   const float *lines[MOST_TAPS], *filters[MOST_TAPS];
   int64_t n = 0;
   for (int64_t r = 0; r < wh->size; r++) {
-    const int64_t iy = y * wh->stride - wh->before + r * wh->dilation;
+    const int64_t iy = fy_window_at(wh, y, r);
     if (iy < 0 || iy >= wh->in) continue;
     lines[n] = j->in + ((image * wh->in + iy) * ww->in + x0 * ww->stride - ww->before) * ch;
     filters[n++] = j->filter + r * ww->size * ch;
