@@ -23,13 +23,13 @@ typedef struct fy_pack_block fy_pack_block;
 typedef struct fy_packed {
   int refs;  // under the cache's lock
   int n;
+  int64_t depth;  // of the first input: the same weights may be read in other groups
   fy_tensor *from[FY_PACK_INPUTS];  // NULL: nothing is kept (the inputs are not steady)
   void *data;                       // 64-byte aligned
   fy_pack_block *block;             // where |data| is; NULL: scratch of the call, or the stage
   bool staged;                      // |data| is the stage
   bool unknown;                     // to other sites, because it is being filled
   void *bias;                       // inside |data|, or NULL
-  void *scale;                      // the same
 } fy_packed;
 typedef struct fy_pack_cache {
   fy_mutex mu;
@@ -57,5 +57,10 @@ bool fy_conv_scatters(const struct fy_conv *c);
 FY_MUST_CHECK fy_code fy_conv_scatter(fy_kernel_ctx *ctx, const struct fy_conv *c,
                                       const float *filter, const float *grad, float *out,
                                       fy_error *err);
+// Depthwise convolution of floats, channels last, with one filter per channel (kernel_conv.c).
+bool fy_depthwise_can(const struct fy_conv *c);
+FY_MUST_CHECK fy_code fy_depthwise_plain(fy_kernel_ctx *ctx, const struct fy_conv *c,
+                                         const float *in, const float *filter, float *out,
+                                         fy_error *err);
 
 #endif

@@ -58,20 +58,26 @@ __attribute__((destructor)) static void strike_stage(void) {
 struct fy_pack_block {
   struct fy_pack_block *next;
   int refs;       // under the lock
-  uint64_t form;  // what was made: the op and its attributes
+  uint64_t form;  // what was made: the op, its attributes, the depth of its input
   size_t bytes;
   int n;
   fy_tensor *from[FY_PACK_INPUTS];
   fy_mempool *pool;
-  void *data, *bias, *scale;
+  void *data, *bias;
 };
 
 static fy_mutex blocks_mu = FY_MUTEX_INIT;
 static fy_pack_block *blocks;  // filled ones
 
-static uint64_t form_of(const fy_site *site) {
-  const char *name = site->op->spec->name;
-  return fy_attrs_hash(site->attrs, fy_hash64(name, strlen(name), 0));
+// Of the first input; by it a convolution tells its groups.
+static int64_t depth_of(const fy_kernel_ctx *ctx) {
+  const fy_tensor *t = ctx->in[0];
+  return t->rank > 0 ? t->dims[t->rank - 1] : 0;
+}
+
+static uint64_t form_of(const fy_kernel_ctx *ctx) {
+  const char *name = ctx->site->op->spec->name;
+  return fy_attrs_hash(ctx->site->attrs, fy_hash64(name, strlen(name), (uint64_t)depth_of(ctx)));
 }
 
 static bool same_memory(const fy_tensor *a, const fy_tensor *b) {
@@ -87,7 +93,7 @@ static bool same_vector(const fy_tensor *a, const fy_tensor *b) {
 
 // With a reference, or NULL.
 static fy_pack_block *find_block(const fy_kernel_ctx *ctx, int first, int n, size_t bytes) {
-  const uint64_t form = form_of(ctx->site);
+  const uint64_t form = form_of(ctx);
   fy_lock(&blocks_mu);
   fy_pack_block *b = blocks;
   for (; b; b = b->next) {
@@ -120,7 +126,7 @@ static fy_code make_block(fy_kernel_ctx *ctx, int first, int n, size_t bytes, fy
     return code;
   }
   b->refs = 1;
-  b->form = form_of(ctx->site);
+  b->form = form_of(ctx);
   b->bytes = bytes;
   b->n = n;
   keep_inputs(ctx, first, n, b->from);
@@ -131,7 +137,6 @@ static fy_code make_block(fy_kernel_ctx *ctx, int first, int n, size_t bytes, fy
 static void publish_block(fy_pack_block *b, const fy_packed *filled) {
   fy_lock(&blocks_mu);
   b->bias = filled->bias;
-  b->scale = filled->scale;
   b->next = blocks;
   blocks = b;
   fy_unlock(&blocks_mu);
@@ -178,7 +183,7 @@ void fy_pack_cache_free(void *cache) {
 
 // The same memory: a view of it counts, so that it does not matter how it got here.
 static bool is_from(const fy_packed *p, fy_kernel_ctx *ctx, int first, int n) {
-  if (p->n != n) return false;
+  if (p->n != n || p->depth != depth_of(ctx)) return false;
   for (int i = 0; i < n; i++)
     if (!same_memory(p->from[i], ctx->in[first + i])) return false;
   return true;
@@ -222,7 +227,6 @@ static fy_code fill_kept(fy_kernel_ctx *ctx, int first, int n, size_t bytes, boo
   if (*fresh) FY_TRY(make_block(ctx, first, n, bytes, &p->block, err));
   p->data = p->block->data;
   p->bias = p->block->bias;
-  p->scale = p->block->scale;
   p->n = n;
   p->unknown = *fresh;
   keep_inputs(ctx, first, n, p->from);
@@ -256,6 +260,7 @@ fy_code fy_pack_acquire(fy_kernel_ctx *ctx, fy_pack_cache *cache, int first, int
     return code;
   }
   p->refs = 1;
+  p->depth = depth_of(ctx);
   *out = p;
   return FY_OK;
 }
