@@ -10,6 +10,7 @@
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
 #include "ops/tensor_list.h"
+#include "ops/tensor_list_impl.h"
 #include "ops/values.h"
 
 enum { READ = 1, CLEARED = 2 };  // an element that was read is written no more
@@ -307,7 +308,7 @@ static fy_code write(fy_kernel_ctx *ctx, fy_error *err) {
   }
   const fy_tensor *v = ctx->in[2];
   FY_TRY(put_flow(ctx, 0, err));
-  FY_TRY(slice(v, 0, v->rank, v->dims, &item, err));
+  FY_TRY(fy_list_keep(v, &item, err));
   fy_code code = open_array(ctx, &a, err);
   if (code) {
     fy_tensor_release(item);
