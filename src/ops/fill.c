@@ -3,7 +3,7 @@
 
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
-#include "ops/tensor_list_sum.h"
+#include "ops/variant_sum.h"
 #include "ops/values.h"
 
 // ---------------------------------------------------------------- Fill, ZerosLike, OnesLike
@@ -106,7 +106,7 @@ static fy_code fill_shape(fy_shape_ctx *ctx, fy_error *err) {
 static fy_code zeros_like(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   fy_tensor *out;
-  if (in->dtype == FY_VARIANT) return fy_list_zeros_like(ctx, err);
+  if (in->dtype == FY_VARIANT) return fy_variant_zeros_like(ctx, err);
   if (in->dtype == FY_RESOURCE) {
     return fy_fail(err, FY_UNIMPLEMENTED, "ZerosLike of %s is not supported",
                    fy_dtype_name(in->dtype));

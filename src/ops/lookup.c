@@ -439,6 +439,20 @@ static fy_code check_pairs(const table *t, const fy_tensor *keys, const fy_tenso
   return FY_OK;
 }
 
+// [rows, shape of one], where a scalar is written as a vector of one.
+static bool is_column(const fy_tensor *t, int64_t rows, int32_t rank, const int64_t *dims) {
+  if (rank == 0) return t->rank == 2 && t->dims[0] == rows && t->dims[1] == 1;
+  return t->rank == 1 + rank && t->dims[0] == rows && fy_shape_equal(rank, dims, rank, t->dims + 1);
+}
+
+// What TensorFlow's dense tables export, and their checkpoints hold: all buckets, of vectors.
+static bool are_buckets(const table *t, const fy_tensor *keys, const fy_tensor *values) {
+  if (t->kind != DENSE || keys->rank < 1 || keys->dtype != t->key_type) return false;
+  const int64_t rows = keys->dims[0];
+  return values->dtype == t->value_type && is_column(keys, rows, t->key_rank, t->key_dims) &&
+         is_column(values, rows, t->value_rank, t->value_dims);
+}
+
 static fy_code check_reserved(const table *t, const fy_tensor *keys, int64_t row, fy_error *err) {
   if (t->kind != DENSE) return FY_OK;
   if (same_key(t, t->empty, 0, keys, row)) {
@@ -656,7 +670,10 @@ static fy_code change(fy_kernel_ctx *ctx, bool replace_all, fy_error *err) {
   int64_t rows;
   FY_TRY(table_of(ctx, &t, err));
   if (t->kind == STATIC && replace_all) return initialize(ctx, err);  // the first one counts
-  FY_TRY(check_pairs(t, ctx->in[1], ctx->in[2], &rows, err));
+  if (replace_all && are_buckets(t, ctx->in[1], ctx->in[2]))
+    rows = ctx->in[1]->dims[0];
+  else
+    FY_TRY(check_pairs(t, ctx->in[1], ctx->in[2], &rows, err));
   if (t->kind == STATIC) {
     return fy_fail(err, FY_UNIMPLEMENTED,
                    "Insert not supported by InitializableLookupTable implementations");

@@ -15,32 +15,19 @@
 // ---------------------------------------------------------------- the stage
 // One piece of memory that first uses pack into one after the other. Who finds it taken keeps at once.
 #define STAGED_BYTES ((size_t)128 << 10)  // less is kept from the first use on
+#define STAGE_BYTES  ((size_t)32 << 20)   // and so is more: what is not touched costs nothing
 static struct {
   fy_mutex mu;
   bool taken;
   void *data;
-  size_t bytes;
 } stage = {.mu = FY_MUTEX_INIT};
-
-// With the lock held. Large blocks are kept for a while when released: not their pages.
-static void free_stage(void) {
-  if (stage.data) fy_pages_drop(stage.data, stage.bytes);
-  fy_aligned_free(stage.data);
-  stage.data = NULL;
-  stage.bytes = 0;
-}
 
 static void *take_stage(size_t bytes) {
   void *data = NULL;
-  size_t room = STAGED_BYTES;
-  while (room < bytes && room <= SIZE_MAX / 4) room *= 2;
+  if (bytes > STAGE_BYTES) return NULL;
   fy_lock(&stage.mu);
-  if (!stage.taken && room >= bytes) {
-    if (stage.bytes < bytes) {
-      free_stage();
-      stage.data = fy_aligned_alloc(room);
-      stage.bytes = stage.data ? room : 0;
-    }
+  if (!stage.taken) {
+    if (!stage.data) stage.data = fy_aligned_alloc(STAGE_BYTES);
     data = stage.data;
     stage.taken = data != NULL;
   }
@@ -57,7 +44,11 @@ static void leave_stage(void) {
 // First uses are over, or the library goes.
 __attribute__((destructor)) static void strike_stage(void) {
   fy_lock(&stage.mu);
-  if (!stage.taken) free_stage();
+  if (!stage.taken && stage.data) {
+    fy_pages_drop(stage.data, STAGE_BYTES);  // large blocks are kept for a while: not their pages
+    fy_aligned_free(stage.data);
+    stage.data = NULL;
+  }
   fy_unlock(&stage.mu);
 }
 
