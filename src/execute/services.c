@@ -106,9 +106,9 @@ static int64_t step_id(fy_kernel_ctx *ctx) {
 }
 
 // ------------------------------------------------------------------ the same for single calls
-void fy_service_parallel(fy_kernel_ctx *ctx, int64_t n, int64_t grain,
+void fy_service_parallel(fy_kernel_ctx *ctx, int64_t n, double ns_per_item,
                          void (*fn)(void *, int64_t, int64_t), void *arg) {
-  fy_pool_for(ctx->site->device ? ctx->site->device->pool : NULL, n, grain, fn, arg);
+  fy_pool_for(ctx->site->device ? ctx->site->device->pool : NULL, n, ns_per_item, fn, arg);
 }
 
 fy_code fy_service_allocate(fy_kernel_ctx *ctx, fy_dtype dtype, int32_t rank, const int64_t *dims,

@@ -214,6 +214,50 @@ static fy_code for_compute(fy_kernel_ctx *ctx, fy_error *err) {
   return code;
 }
 
+// ---------------------------------------------------------------- _FerryLoop
+// body(step, carried…, same…) -> carried…, for step from 0 to trips - 1 (optimize/loops.c).
+static fy_code steps(fy_kernel_ctx *ctx, int64_t trips, fy_tensor **args, fy_tensor **next,
+                     fy_error *err) {
+  const int n = ctx->site->num_outputs;
+  for (int64_t i = 0; i < trips; i++) {
+    const int32_t step = (int32_t)i;
+    fy_tensor_release(args[0]);
+    args[0] = NULL;
+    FY_TRY(fy_tensor_from(FY_INT32, 0, NULL, &step, &args[0], err));
+    if (ctx->svc->cancelled && ctx->svc->cancelled(ctx))
+      return fy_fail(err, FY_CANCELLED, "Function was cancelled before it was started");
+    for (int k = 0; k < n; k++) next[k] = NULL;
+    FY_TRY(ctx->svc->call(ctx, ctx->site->functions[0], args, ctx->site->num_inputs + 1, next, n,
+                          err));
+    for (int k = 0; k < n; k++) {
+      fy_tensor_release(args[k + 1]);
+      args[k + 1] = next[k];
+    }
+  }
+  return FY_OK;
+}
+
+static fy_code loop_compute(fy_kernel_ctx *ctx, fy_error *err) {
+  const int n = ctx->site->num_outputs, inputs = ctx->site->num_inputs;
+  void *body;
+  FY_TRY(function_of(ctx, 0, &body, err));
+  fy_tensor **args = fy_calloc((size_t)inputs + (size_t)n + 1, sizeof *args);
+  if (!args) return fy_fail_oom(err, (size_t)inputs * sizeof *args);
+  fy_code code = FY_OK;
+  for (int i = 0; i < n && !code; i++) code = keep(ctx, ctx->in[i], &args[i + 1], err);
+  for (int i = n; i < inputs; i++) args[i + 1] = ctx->in[i];  // borrowed: they outlive the call
+  if (!code) code = steps(ctx, fy_site_int(ctx->site, "trips"), args, args + inputs + 1, err);
+  fy_tensor_release(args[0]);
+  for (int i = 0; i < n; i++) {
+    if (code)
+      fy_tensor_release(args[i + 1]);
+    else
+      fy_out_set(ctx, i, args[i + 1]);
+  }
+  fy_free(args);
+  return code;
+}
+
 // ---------------------------------------------------------------- RemoteCall
 // Every device of this process can run any function: the target only has to be one of them, which
 // placement inside the function decides again.
@@ -241,5 +285,6 @@ FY_OP(For, .shape = fy_shape_none, .compute = for_compute, .flags = FLAGS, .host
 FY_OP(RemoteCall, .shape = fy_shape_none, .compute = remote_call_compute, .flags = FLAGS,
       .host_inputs = 1);
 FY_OP(_FerryFlow, .shape = fy_shape_none, .compute = call_compute, .flags = FLAGS);
+FY_OP(_FerryLoop, .shape = fy_shape_none, .compute = loop_compute, .flags = FLAGS);
 FY_OP(PartitionedCall, .shape = fy_shape_none, .compute = call_compute, .flags = FLAGS);
 FY_OP(StatefulPartitionedCall, .shape = fy_shape_none, .compute = call_compute, .flags = FLAGS);

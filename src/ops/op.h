@@ -80,7 +80,7 @@ typedef struct fy_services {
   fy_code (*output)(fy_kernel_ctx *ctx, int i, int32_t rank, const int64_t *dims, fy_error *err);
   // Memory for this call only, 64-byte aligned, host-addressable by the kernel.
   fy_code (*scratch)(fy_kernel_ctx *ctx, size_t bytes, void **out, fy_error *err);
-  void (*parallel)(fy_kernel_ctx *ctx, int64_t n, int64_t grain,
+  void (*parallel)(fy_kernel_ctx *ctx, int64_t n, double ns_per_item,
                    void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
   bool (*cancelled)(fy_kernel_ctx *ctx);
   // The session's resources: looks up or creates (execute/resource.h).

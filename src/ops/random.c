@@ -374,16 +374,25 @@ static fy_code get_key_counter(fy_kernel_ctx *ctx, fy_error *err) {
   return ctx->site->num_outputs > 2 ? put_algorithm(ctx, 2, err) : FY_OK;
 }
 
-// A row of logits becomes a running sum of weights; a uniform number picks a class from it.
-static fy_code pick_classes(fy_kernel_ctx *ctx, fy_philox generator, fy_tensor *out,
-                            fy_error *err) {
-  const fy_tensor *logits = ctx->in[0];
-  const int64_t classes = logits->dims[1], samples = out->dims[1];
-  fy_philox_singles from = {.generator = generator};
-  void *memory;
-  FY_TRY(fy_scratch(ctx, (size_t)(classes + 1) * sizeof(double), &memory, err));
-  double *sums = memory;
-  for (int64_t b = 0; b < logits->dims[0]; b++) {
+typedef struct pick_job {
+  const fy_tensor *logits;
+  fy_tensor *out;
+  fy_philox generator;
+  fy_slices sums;
+} pick_job;
+
+// A row of logits becomes a running sum of weights; a uniform number, made of two of the stream,
+// picks a class from it. Rows take their numbers one after the other.
+static void pick_rows(void *arg, int64_t begin, int64_t end) {
+  pick_job *j = arg;
+  const fy_tensor *logits = j->logits;
+  const int64_t classes = logits->dims[1], samples = j->out->dims[1];
+  const uint64_t used = (uint64_t)begin * (uint64_t)samples * 2;
+  fy_philox_singles from = {.generator = j->generator};
+  fy_philox_skip(&from.generator, used / 4);
+  for (uint64_t i = 0; i < used % 4; i++) (void)fy_philox_single(&from);
+  double *sums = fy_slice_take(&j->sums);
+  for (int64_t b = begin; b < end; b++) {
     double top = -INFINITY, total = 0;
     for (int64_t c = 0; c < classes; c++) {
       sums[c] = logits->dtype == FY_FLOAT ? (double)((const float *)logits->data)[b * classes + c]
@@ -401,13 +410,19 @@ static fy_code pick_classes(fy_kernel_ctx *ctx, fy_philox generator, fy_tensor *
         half = left > 1 ? left / 2 : 1;
         low += half & (0 - (int64_t) !(find < sums[low + half - 1]));
       }
-      if (out->dtype == FY_INT32) {
-        ((int32_t *)out->data)[b * samples + i] = (int32_t)low;
-      } else {
-        ((int64_t *)out->data)[b * samples + i] = low;
-      }
+      fy_index_put(j->out, b * samples + i, low);
     }
   }
+  fy_slice_give(&j->sums, sums);
+}
+
+static fy_code pick_classes(fy_kernel_ctx *ctx, fy_philox generator, fy_tensor *out,
+                            fy_error *err) {
+  const fy_tensor *logits = ctx->in[0];
+  pick_job j = {.logits = logits, .out = out, .generator = generator};
+  const int64_t rows = logits->dims[0], classes = logits->dims[1];
+  FY_TRY(fy_slices_make(ctx, rows, (size_t)(classes + 1) * sizeof(double), &j.sums, err));
+  fy_parallel(ctx, rows, 3.0 * (double)classes + 20.0 * (double)out->dims[1], pick_rows, &j);
   return FY_OK;
 }
 

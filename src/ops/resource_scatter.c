@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "ops/gather.h"
 #include "ops/resource.h"
 #include "ops/scatter.h"
 #include "ops/shape_fns.h"
@@ -219,6 +220,7 @@ static fy_code gather_rows(fy_kernel_ctx *ctx, const fy_tensor *params, int64_t 
                    "batch_dims (%lld) does not fit the shapes of params and indices",
                    (long long)batch_dims);
   }
+  if (batch_dims == 0) return fy_gather(ctx, params, indices, 0, 0, err);
   const int32_t b = (int32_t)batch_dims;
   int64_t dims[2 * FY_MAX_RANK];
   int32_t rank = 0;

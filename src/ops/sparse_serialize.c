@@ -70,8 +70,7 @@ static fy_code put_string(fy_tensor *out, int64_t i, const fy_tensor *t, fy_erro
     proto->tensor_content.len = t->dtype == FY_STRING ? text.len : fy_tensor_bytes(t);
     code = fy_wire_pack(&proto->base, &bytes, &n, err);
   }
-  if (!code) code = fy_text_put(out, i, (const char *)bytes, n, err);
-  fy_free(bytes);
+  if (!code && !fy_tensor_give_string(out, i, (char *)bytes, n)) code = fy_fail_oom(err, n);
   fy_str_free(&text);
   fy_arena_free(&arena);
   return code;
@@ -118,6 +117,10 @@ static fy_code serialize(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out(ctx, 0, 1, (const int64_t[]){3}, &out, err));
   for (int i = 0; i < 3; i++) {
     fy_tensor *t;
+    if (out->dtype == FY_STRING) {
+      FY_TRY(put_string(out, i, ctx->in[i], err));
+      continue;
+    }
     FY_TRY(fy_tensor_clone(ctx->in[i], &t, err));  // inputs may live in a program's own memory
     fy_code code = put_part(out, i, t, err);
     fy_tensor_release(t);
