@@ -25,21 +25,47 @@ typedef struct gather_job {
   int64_t bad;                           // position of the first bad index seen, or -1
 } gather_job;
 
+// Indices [0, n) of one batch and one outer position: |at| is the first index' place, for errors.
+#define GATHER_RUN(I, COPY)                                      \
+  for (int64_t i = 0; i < n; i++) {                              \
+    const int64_t index = ((const I *)j->indices->data)[at + i]; \
+    if (FY_UNLIKELY((uint64_t)index >= (uint64_t)j->limit)) {    \
+      __atomic_store_n(&j->bad, at + i, __ATOMIC_RELAXED);       \
+      continue;                                                  \
+    }                                                            \
+    COPY;                                                        \
+  }
+#define ONE(T) ((T *)(void *)out)[i] = ((const T *)(const void *)in)[index]
+#define SOME   memcpy(out + (size_t)i * bytes, in + (size_t)index * bytes, bytes)
+#define GATHER_OF(I)                                                                        \
+  static void gather_##I(gather_job *j, const char *in, char *out, int64_t at, int64_t n) { \
+    const size_t bytes = j->run_bytes;                                                      \
+    if (bytes == 4) {                                                                       \
+      GATHER_RUN(I, ONE(uint32_t))                                                          \
+    } else if (bytes == 8) {                                                                \
+      GATHER_RUN(I, ONE(uint64_t))                                                          \
+    } else {                                                                                \
+      GATHER_RUN(I, SOME)                                                                   \
+    }                                                                                       \
+  }
+GATHER_OF(int32_t)
+GATHER_OF(int64_t)
+GATHER_OF(int16_t)
+
 // Item = (batch, outer, index): out[b, o, i, :] = params[b, o, indices[b, i], :].
 static void gather_items(void *arg, int64_t begin, int64_t end) {
   gather_job *j = arg;
-  const char *in = j->params->data;
-  char *out = j->out->data;
-  for (int64_t item = begin; item < end; item++) {
+  for (int64_t item = begin, n; item < end; item += n) {
     const int64_t i = item % j->per_batch, rest = item / j->per_batch;
     const int64_t at = rest / j->outer * j->per_batch + i;
-    const int64_t index = index_at(j->indices, at);
-    if (FY_UNLIKELY((uint64_t)index >= (uint64_t)j->limit)) {
-      __atomic_store_n(&j->bad, at, __ATOMIC_RELAXED);
-      continue;
+    const char *in = (const char *)j->params->data + (size_t)(rest * j->limit) * j->run_bytes;
+    char *out = (char *)j->out->data + (size_t)item * j->run_bytes;
+    n = j->per_batch - i < end - item ? j->per_batch - i : end - item;
+    switch (j->indices->dtype) {
+      case FY_INT32: gather_int32_t(j, in, out, at, n); break;
+      case FY_INT64: gather_int64_t(j, in, out, at, n); break;
+      default: gather_int16_t(j, in, out, at, n); break;
     }
-    memcpy(out + (size_t)item * j->run_bytes, in + (size_t)(rest * j->limit + index) * j->run_bytes,
-           j->run_bytes);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "ops/values.h"
 
 #define TILE   16
+#define FEW    8    // columns that are copied one by one
 #define HEIGHT 128  // rows of a transposed plane that are written together: whole lines are read
 
 typedef struct plane {  // the innermost one or two dims
@@ -35,25 +36,31 @@ typedef struct copy_job {
   fy_error *err;
 } copy_job;
 
-#define TILED(T)                                                            \
-  static void tiled_##T(const plane *p, T *out, const T *in) {              \
-    for (int64_t r = 0; p->col_stride_in == 0 && r < p->rows; r++) {        \
-      const T x = in[r * p->row_stride_in];                                 \
-      T *o = out + r * p->row_stride_out;                                   \
-      for (int64_t c = 0; c < p->cols; c++) o[c] = x;                       \
-    }                                                                       \
-    if (p->col_stride_in == 0) return;                                      \
-    for (int64_t r0 = 0; r0 < p->rows; r0 += TILE) {                        \
-      const int64_t r1 = r0 + TILE < p->rows ? r0 + TILE : p->rows;         \
-      for (int64_t c0 = 0; c0 < p->cols; c0 += TILE) {                      \
-        const int64_t c1 = c0 + TILE < p->cols ? c0 + TILE : p->cols;       \
-        for (int64_t r = r0; r < r1; r++) {                                 \
-          T *o = out + r * p->row_stride_out;                               \
-          const T *i = in + r * p->row_stride_in;                           \
-          for (int64_t c = c0; c < c1; c++) o[c] = i[c * p->col_stride_in]; \
-        }                                                                   \
-      }                                                                     \
-    }                                                                       \
+#define TILED(T)                                                                            \
+  static void tiled_##T(const plane *p, T *out, const T *in) {                              \
+    for (int64_t r = 0; p->col_stride_in == 0 && p->cols >= FEW && r < p->rows; r++) {      \
+      const T x = in[r * p->row_stride_in];                                                 \
+      T *o = out + r * p->row_stride_out;                                                   \
+      for (int64_t c = 0; c < p->cols; c++) o[c] = x;                                       \
+    }                                                                                       \
+    for (int64_t r0 = 0; p->cols < FEW && r0 < p->rows; r0 += HEIGHT) {                     \
+      const int64_t r1 = r0 + HEIGHT < p->rows ? r0 + HEIGHT : p->rows;                     \
+      for (int64_t c = 0; c < p->cols; c++)                                                 \
+        for (int64_t r = r0; r < r1; r++)                                                   \
+          out[r * p->row_stride_out + c] = in[r * p->row_stride_in + c * p->col_stride_in]; \
+    }                                                                                       \
+    if (p->col_stride_in == 0 || p->cols < FEW) return;                                     \
+    for (int64_t r0 = 0; r0 < p->rows; r0 += TILE) {                                        \
+      const int64_t r1 = r0 + TILE < p->rows ? r0 + TILE : p->rows;                         \
+      for (int64_t c0 = 0; c0 < p->cols; c0 += TILE) {                                      \
+        const int64_t c1 = c0 + TILE < p->cols ? c0 + TILE : p->cols;                       \
+        for (int64_t r = r0; r < r1; r++) {                                                 \
+          T *o = out + r * p->row_stride_out;                                               \
+          const T *i = in + r * p->row_stride_in;                                           \
+          for (int64_t c = c0; c < c1; c++) o[c] = i[c * p->col_stride_in];                 \
+        }                                                                                   \
+      }                                                                                     \
+    }                                                                                       \
   }
 typedef struct bytes16 {
   uint64_t a, b;
@@ -321,4 +328,13 @@ void fy_copy_bytes(fy_kernel_ctx *ctx, void *to, const void *from, size_t bytes)
   run_job j = {to, from, bytes};
   if (bytes)
     fy_parallel(ctx, (int64_t)((bytes + RUN - 1) / RUN), 0.05 * (double)RUN, copy_runs, &j);
+}
+
+fy_code fy_copy_elements(fy_kernel_ctx *ctx, fy_dtype type, void *dst, int64_t to, const void *src,
+                         int64_t from, int64_t count, fy_error *err) {
+  const size_t size = fy_dtype_storage(type);
+  if (!fy_dtype_is_plain(type)) return fy_copy_run(type, dst, to, src, from, count, err);
+  fy_copy_bytes(ctx, (char *)dst + (size_t)to * size, (const char *)src + (size_t)from * size,
+                (size_t)count * size);
+  return FY_OK;
 }

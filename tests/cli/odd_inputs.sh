@@ -73,6 +73,7 @@ node { name: "c" op: "Placeholder" attr { key: "dtype" value { type: DT_COMPLEX6
 node { name: "b" op: "Placeholder" attr { key: "dtype" value { type: DT_BOOL } } attr { key: "shape" value { shape { } } } }
 node { name: "y" op: "Neg" input: "c" attr { key: "T" value { type: DT_COMPLEX64 } } }
 node { name: "z" op: "LogicalNot" input: "b" }
+versions { producer: 1882 }
 END
 expect 0 "$FERRY" run "$work/kinds.pbtxt" --input 'c=[1, "2-3j", "4j", "(1.5+1j)"]' --fetch y --quiet
 contains 'y = complex64[4] -1-0j -2+3j -0-4j -1.5-1j'

@@ -163,7 +163,7 @@ saved_with("sig_no_custom_gradients", experimental_custom_gradients=False)
 saved_with("sig_aliases", function_aliases={"my_function": "f"} if False else {}, save_debug_info=True)
 saved_with("sig_device_policy", experimental_variable_policy="save_variable_devices")
 saved_with("sig_expand_variables", experimental_variable_policy="expand_distributed_variables")
-saved_with("sig_namespaces", namespace_whitelist=["Custom"], experimental_io_device="/job:localhost") 
+saved_with("sig_namespaces", namespace_whitelist=["Custom"], experimental_io_device="/job:localhost")
 saved_with("sig_image_format", experimental_image_format=True)
 
 

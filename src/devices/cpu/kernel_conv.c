@@ -274,7 +274,7 @@ static void depth_any(const depth_job *j, int64_t image, int64_t y, int64_t x0, 
   for (; x0 < x1; x0 += ROW_PIXELS) {
     const int64_t n = x1 - x0 < ROW_PIXELS ? x1 - x0 : ROW_PIXELS;
     for (int64_t r = 0; r < wh->size; r++) {
-      const int64_t iy = y * wh->stride - wh->before + r * wh->dilation;
+      const int64_t iy = fy_window_at(wh, y, r);
       const bool inside = iy >= 0 && iy < wh->in;
       const float *line = j->in + (inside ? (image * wh->in + iy) * ww->in * ch : 0);
       for (int64_t i = 0; i < n; i++) {
@@ -296,7 +296,7 @@ static void depth_inside(const depth_job *j, int64_t image, int64_t y, int64_t x
   const float *lines[MOST_TAPS], *filters[MOST_TAPS];
   int64_t n = 0;
   for (int64_t r = 0; r < wh->size; r++) {
-    const int64_t iy = y * wh->stride - wh->before + r * wh->dilation;
+    const int64_t iy = fy_window_at(wh, y, r);
     if (iy < 0 || iy >= wh->in) continue;
     lines[n] = j->in + ((image * wh->in + iy) * ww->in + x0 * ww->stride - ww->before) * ch;
     filters[n++] = j->filter + r * ww->size * ch;

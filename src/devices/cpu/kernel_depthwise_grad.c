@@ -34,7 +34,7 @@ static int64_t most(int64_t a, int64_t b) {
 static void add_line(const filter_job *j, int64_t row, int64_t r, float *sums) {
   const fy_window *wh = &j->c->w[1], *ww = &j->c->w[2];
   const int64_t ch = j->c->in_depth, step = ww->stride * ch;
-  const int64_t iy = row % wh->out * wh->stride - wh->before + r * wh->dilation;
+  const int64_t iy = fy_window_at(wh, row % wh->out, r);
   if (iy < 0 || iy >= wh->in) return;
   const float *line = j->in + (row / wh->out * wh->in + iy) * ww->in * ch;
   const float *grad = j->grad + row * ww->out * ch;
@@ -57,8 +57,8 @@ static void add_line(const filter_job *j, int64_t row, int64_t r, float *sums) {
     for (int e = 0; e < 2; e++) {
       const int64_t x0 = ends[e][0], n = ends[e][1] - x0;
       if (n > 0)
-        j->lanes->tap_sums_f32(line + (x0 * ww->stride - ww->before + k * ww->dilation) * ch, step,
-                               0, 1, grad + x0 * ch, ch, sums + k * ch, ch, n, ch);
+        j->lanes->tap_sums_f32(line + fy_window_at(ww, x0, k) * ch, step, 0, 1, grad + x0 * ch, ch,
+                               sums + k * ch, ch, n, ch);
     }
   }
 }
