@@ -12,8 +12,9 @@
 #include "devices/cpu/kernels.h"
 #include "ops/values.h"
 
-#define PIXELS   384  // of one step; the kernel takes them as one piece of the sum
-#define MAX_ROWS 96   // of an item
+// Of one step. The kernel must take them as one piece of the sum: what it adds is what it has written.
+#define PIXELS   FY_GEMM_PIECE
+#define MAX_ROWS 96  // of an item
 
 typedef struct filter_job {
   const fy_conv *c;
