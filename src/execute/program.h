@@ -162,7 +162,8 @@ typedef struct fy_run {
   int64_t deadline_ns;       // 0 = none
   struct fy_trace *trace;    // may be NULL
   int64_t step_id;
-  int depth;  // nesting of function calls
+  int depth;   // nesting of function calls
+  bool gives;  // the feeds are let go afterwards: what nobody else holds may be changed
 } fy_run;
 
 // Runs once. |feeds[i]| are borrowed; |results[i]| get one reference each.

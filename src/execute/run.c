@@ -186,16 +186,18 @@ static fy_code run_copy(fy_exec *e, const fy_instr *ins, fy_event *done, fy_erro
   return FY_OK;
 }
 
-// What only has another name is there when its origin is. A call's arguments have to be there before
-// its first instruction: devices see to that by their addresses, simulated ones by their clock.
+// What only has another name is there when its origin is. What a function is called with must be there
+// before: its programs know of no events before their own. Otherwise devices see to the order by
+// addresses, simulated ones by their clock.
 static fy_code pass_on(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error *err) {
   const fy_op_impl *impl = ins->site->op->impl;
   const bool renames = !ins->device->is_host && impl && (impl->flags & FY_OP_ALIAS);
+  const bool calls = impl && (impl->flags & FY_OP_CALLS_FUNCTIONS);
   for (uint32_t i = 0; e->state->events && i < ins->num_in; i++) {
     const fy_event *ev = ready_at(e->state, e->state->program->args[ins->in + i]);
     if (renames)
       FY_TRY(fy_event_later(done, ev, err));
-    else if (ev->device && (ins->device->is_host || ev->at_ns))
+    else if (ev->device && (ins->device->is_host || calls || ev->at_ns))
       FY_TRY((fy_code)ev->device->ops->wait(ev->device, ev, err));
   }
   return FY_OK;

@@ -28,8 +28,9 @@
 #include "base/alloc.h"
 
 #define ALIGN         64
-#define WORK_LIMIT    2000000  // pieces and nodes looked at, over all attempts
-#define ENOUGH_WORK   1100000  // the same once the plan is within 5 %
+#define WORK_LIMIT    3300000  // pieces and nodes looked at, over all attempts
+#define ENOUGH_WORK   1800000  // the same once the plan is within 5 %
+#define WORK_OF_MANY  0.6      // of that for many lives, which are harder to reach in memory
 #define MAX_ATTEMPTS  64
 #define MANY_LIVES    4000
 #define FIRST_SKYLINE 18  // the attempts before cost little
@@ -163,7 +164,8 @@ static bool search(planner *p) {
   for (uint32_t attempt = 0; ok && attempt < MAX_ATTEMPTS && !is_good(p, attempt); attempt++) {
     const uint64_t before = p->work;
     const bool fair = p->best_bytes != SIZE_MAX && p->best_bytes - p->bound <= p->bound / 20;
-    if (before + longest > (fair ? ENOUGH_WORK : WORK_LIMIT)) break;
+    const double most = (fair ? ENOUGH_WORK : WORK_LIMIT) * (p->n > MANY_LIVES ? WORK_OF_MANY : 1);
+    if ((double)(before + longest) > most) break;
     if (attempt < 4) {
       ok = try_by_time(p, attempt % 2, attempt / 2);
     } else if (attempt < 10) {

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "ops/gather.h"
 #include "ops/resource.h"
 #include "ops/scatter.h"
 #include "ops/shape_fns.h"
@@ -83,11 +84,12 @@ static fy_tensor *view_of(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage) 
 }
 
 // ---------------------------------------------------------------- updates
-static fy_code fail_index(const fy_tensor *indices, int64_t at, int64_t limit, fy_error *err) {
+static fy_code fail_index(const fy_tensor *indices, int64_t at, int64_t value, int64_t limit,
+                          fy_error *err) {
   char place[128];
   return fy_fail(err, FY_INVALID_ARGUMENT, "indices%s = %lld is not in [0, %lld)",
-                 fy_place_text(indices->rank, indices->dims, at, place),
-                 (long long)fy_tensor_int(indices, at), (long long)limit);
+                 fy_place_text(indices->rank, indices->dims, at, place), (long long)value,
+                 (long long)limit);
 }
 
 static fy_code scatter_rows(fy_scatter_kind kind, fy_tensor *to, const fy_tensor *indices,
@@ -98,7 +100,7 @@ static fy_code scatter_rows(fy_scatter_kind kind, fy_tensor *to, const fy_tensor
   const size_t size = fy_dtype_storage(to->dtype);
   for (int64_t i = 0; i < indices->count; i++) {
     const int64_t at = fy_tensor_int(indices, i);
-    if ((uint64_t)at >= (uint64_t)limit) return fail_index(indices, i, limit, err);
+    if ((uint64_t)at >= (uint64_t)limit) return fail_index(indices, i, at, limit, err);
     if (updates->rank > 0) {
       FY_TRY(fy_scatter_apply(kind, loop, to, at * run, updates, i * run, run, err));
     } else if (loop) {
@@ -201,18 +203,25 @@ static fy_code scatter_variable(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- reads of the value as it is now
-static fy_code gather_rows(fy_kernel_ctx *ctx, const fy_tensor *params, fy_error *err) {
+static fy_code gather_rows(fy_kernel_ctx *ctx, const fy_tensor *params, int64_t batch_dims,
+                           fy_error *err) {
   const fy_tensor *indices = ctx->in[1];
-  const int64_t batch_dims = fy_site_int(ctx->site, "batch_dims");
   if (params->rank < 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "params must be at least 1 dimensional");
   }
-  if (batch_dims < 0 || batch_dims > indices->rank || batch_dims >= params->rank ||
+  if (batch_dims > params->rank) {
+    char x[128];
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "params must have at least %lld (batch_dims) dimensions but it has shape %s",
+                   (long long)batch_dims, fy_tensor_shape_text(params, x));
+  }
+  if (batch_dims > indices->rank || batch_dims == params->rank ||
       !fy_shape_equal((int32_t)batch_dims, params->dims, (int32_t)batch_dims, indices->dims)) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "batch_dims (%lld) does not fit the shapes of params and indices",
                    (long long)batch_dims);
   }
+  if (batch_dims == 0) return fy_gather(ctx, params, indices, 0, 0, err);
   const int32_t b = (int32_t)batch_dims;
   int64_t dims[2 * FY_MAX_RANK];
   int32_t rank = 0;
@@ -221,14 +230,18 @@ static fy_code gather_rows(fy_kernel_ctx *ctx, const fy_tensor *params, fy_error
   if (rank > FY_MAX_RANK) return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
-  const int64_t limit = params->dims[b],
-                per_batch = fy_product(indices->dims + b, indices->rank - b);
+  // An index counts from the start of its batch, and TensorFlow only checks that it stays within all of
+  // them; the text is about the first dim.
+  const int64_t each = params->dims[b], limit = fy_product(params->dims, b + 1);
+  const int64_t per_batch = fy_product(indices->dims + b, indices->rank - b);
   const int64_t run = fy_product(params->dims + b + 1, params->rank - 1 - b);
   for (int64_t i = 0; i < indices->count; i++) {
-    const int64_t at = fy_tensor_int(indices, i);
-    if ((uint64_t)at >= (uint64_t)limit) return fail_index(indices, i, limit, err);
-    FY_TRY(fy_copy_run(out->dtype, out->data, i * run, params->data,
-                       (i / per_batch * limit + at) * run, run, err));
+    const int64_t at =
+        (int64_t)((uint64_t)fy_tensor_int(indices, i) + (uint64_t)(i / per_batch * each));
+    if ((uint64_t)at >= (uint64_t)limit) {
+      return fail_index(indices, i, at, params->dims[0], err);
+    }
+    FY_TRY(fy_copy_run(out->dtype, out->data, i * run, params->data, at * run, run, err));
   }
   return FY_OK;
 }
@@ -295,6 +308,12 @@ static fy_code gather_nd(fy_kernel_ctx *ctx, const fy_tensor *params, fy_error *
 
 static fy_code gather_variable(fy_kernel_ctx *ctx, fy_error *err) {
   fy_variable *v;
+  const bool nd = ctx->site->op->impl->aux != NULL;
+  const int64_t batch_dims = nd ? 0 : fy_site_int(ctx->site, "batch_dims");
+  if (batch_dims < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "batch_dims is negative (%lld)",
+                   (long long)batch_dims);
+  }
   FY_TRY(variable_of(ctx, &v, err));
   fy_tensor *value, storage;
   FY_TRY(fy_variable_get(ctx, v, &value, err));
@@ -306,7 +325,7 @@ static fy_code gather_variable(fy_kernel_ctx *ctx, fy_error *err) {
                    "Trying to read variable with wrong dtype. Expected %s got %s",
                    fy_dtype_name(fy_site_type(ctx->site, "dtype")), fy_dtype_name(params->dtype));
   } else {
-    code = ctx->site->op->impl->aux ? gather_nd(ctx, params, err) : gather_rows(ctx, params, err);
+    code = nd ? gather_nd(ctx, params, err) : gather_rows(ctx, params, batch_dims, err);
   }
   fy_tensor_release(value);
   return code;

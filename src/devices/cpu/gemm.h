@@ -67,7 +67,9 @@ typedef struct fy_gemm_kernels {
   void (*depthwise)(const float *const *rows, const float *filter, int64_t taps, int64_t channels,
                     const float *bias, float lo, float hi, float *out, int64_t n);
   fy_line_fn line[2][2];  // windows 3 and 5 wide; stride 1 and 2
-  // The two ends of winograd.h: see gemm_winograd.inc.
+  // Parts of winograd.c: see gemm_winograd.inc.
+  void (*winograd_weights)(const float *in, int64_t tap, int64_t channels, float *out,
+                           int64_t step);
   void (*winograd_in)(const float *const rows[16], int64_t channels, float *out, int64_t step);
   bool (*winograd_out)(const float *in, int64_t step, const float *bias, const float *const add[4],
                        float lo, float hi, float *const out[4]);

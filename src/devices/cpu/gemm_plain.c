@@ -83,5 +83,6 @@ const fy_gemm_kernels fy_gemm_plain = {
     .row = {row_f32, row_f64},
     .depthwise = depthwise_f32,
     .line = {{line_3_1, line_3_2}, {line_5_1, line_5_2}},
+    .winograd_weights = winograd_weights,
     .winograd_in = winograd_in,
     .winograd_out = winograd_out};
