@@ -365,7 +365,7 @@ static fy_code depthwise(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_scratch(ctx, (size_t)c.in_depth * sizeof(float), &zeros, err));
   memset(zeros, 0, (size_t)c.in_depth * sizeof(float));
   depth_job j = {.c = &c,
-                 .kernels = fy_gemm_best(),
+                 .kernels = fy_gemm_for(c.in_depth),
                  .in = in->data,
                  .filter = filter->data,
                  .zeros = zeros,
