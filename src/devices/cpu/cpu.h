@@ -34,7 +34,8 @@ typedef enum fy_cpu_level {
   FY_CPU_AVX512,
   FY_CPU_LEVELS
 } fy_cpu_level;
-// The best that this CPU runs, at most what FERRY_CPU (plain, avx2 or avx512) allows: read once.
+// The best that this CPU runs, at most what FERRY_CPU (plain, avx2 or avx512; unset: avx2) allows: read
+// once.
 fy_cpu_level fy_cpu_level_get(void);
 FY_MUST_CHECK fy_code fy_cpu_level_check(fy_error *err);  // INVALID_ARGUMENT: FERRY_CPU is no level
 void fy_cpu_level_report(fy_str *out);                    // "avx2 kernels (why no better ones)"

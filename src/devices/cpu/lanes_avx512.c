@@ -100,7 +100,8 @@ static inline vec_f64 rsqrt_f64(vec_f64 x) {
   return 1.0 / sqrt_f64(x);
 }
 
-#define LANES_EXACT_FMA  // a product and a sum round once
+#define LANES_EXACT_FMA                 // a product and a sum round once
+#define LANES_LEAVE _mm256_zeroupper()  // else SSE code is slow on Intel's
 #include "ops/lanes_reals.inc"
 
 static void (*const arrays_f32[FY_FN_COUNT])(const float *, float *,
