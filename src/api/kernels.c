@@ -73,33 +73,27 @@ static void *longer(fy_arena *arena, const void *array, size_t n, size_t bytes) 
   return to;
 }
 
+// All constraints must hold, also two of one attribute: each call adds one.
+static fy_code add_constraint(TF_KernelBuilder *b, const char *attr_name, const fy_dtype *types,
+                              uint32_t n, fy_error *err) {
+  fy_user_kernel *k = &b->kernel;
+  fy_kernel_constraint *all = longer(&b->arena, k->constraints, k->num_constraints, sizeof *all);
+  char *name = fy_arena_strdup(&b->arena, attr_name);
+  fy_dtype *copy = fy_arena_memdup(&b->arena, types, n * sizeof *types);
+  if (!all || !name || !copy) {
+    b->failed = true;
+    return fy_fail_oom(err, sizeof *all);
+  }
+  all[k->num_constraints++] = (fy_kernel_constraint){.name = name, .types = copy, .num_types = n};
+  k->constraints = all;
+  return FY_OK;
+}
+
 void TF_KernelBuilder_TypeConstraint(TF_KernelBuilder *b, const char *attr_name, TF_DataType type,
                                      TF_Status *status) {
   fy_error *err = fy_api_begin(status);
-  fy_user_kernel *k = &b->kernel;
-  fy_kernel_constraint *c = NULL;
-  for (uint32_t i = 0; i < k->num_constraints && !c; i++)
-    if (strcmp(k->constraints[i].name, attr_name) == 0) c = &k->constraints[i];
-  fy_dtype *types = longer(&b->arena, c ? c->types : NULL, c ? c->num_types : 0, sizeof *types);
-  if (!c) {
-    fy_kernel_constraint *all = longer(&b->arena, k->constraints, k->num_constraints, sizeof *all);
-    char *name = fy_arena_strdup(&b->arena, attr_name);
-    if (!all || !name || !types) {
-      b->failed = true;
-      fy_api_end(status, fy_fail_oom(err, sizeof *all));
-      return;
-    }
-    k->constraints = all;
-    c = &all[k->num_constraints++];
-    c->name = name;
-  }
-  if (!types) {
-    b->failed = true;
-    fy_api_end(status, fy_fail_oom(err, sizeof *types));
-    return;
-  }
-  types[c->num_types++] = (fy_dtype)type;
-  c->types = types;
+  const fy_dtype one = (fy_dtype)type;
+  fy_api_end(status, add_constraint(b, attr_name, &one, 1, err));
 }
 
 void TF_KernelBuilder_HostMemory(TF_KernelBuilder *b, const char *arg_name) {
@@ -257,8 +251,12 @@ void TF_RegisterKernelBuilder(const char *kernel_name, TF_KernelBuilder *builder
 // it).
 static fy_code read_def(TF_KernelBuilder *b, const char *bytes, fy_error *err) {
   ProtobufCMessage *m;
-  FY_TRY(fy_wire_unpack(&tensorflow__kernel_def__descriptor, bytes, strlen(bytes), NULL, &b->arena,
-                        &m, err));
+  fy_error why;
+  fy_error_init(&why);
+  fy_code code = fy_wire_unpack(&tensorflow__kernel_def__descriptor, bytes, strlen(bytes), NULL,
+                                &b->arena, &m, &why);
+  fy_error_clear(&why);
+  if (code) return fy_fail(err, FY_INVALID_ARGUMENT, "Error parsing serialized KernelDef.");
   const Tensorflow__KernelDef *def = (const Tensorflow__KernelDef *)m;
   fy_user_kernel *k = &b->kernel;
   b->op = def->op;
@@ -269,13 +267,11 @@ static fy_code read_def(TF_KernelBuilder *b, const char *bytes, fy_error *err) {
   k->num_host_args = 0;
   for (size_t i = 0; i < def->n_host_memory_arg; i++)
     TF_KernelBuilder_HostMemory(b, def->host_memory_arg[i]);
-  TF_Status unused = {.error = {.code = FY_OK}};
   for (size_t i = 0; i < def->n_constraint; i++) {
     fy_attr a;
     FY_TRY(fy_wire_attr_read(def->constraint[i]->allowed_values, &b->arena, NULL, &a, err));
-    for (uint32_t t = 0; a.is_list && a.kind == FY_ATTR_TYPE && t < a.n; t++)
-      TF_KernelBuilder_TypeConstraint(b, def->constraint[i]->name, (TF_DataType)a.v.types[t],
-                                      &unused);
+    if (a.is_list && a.kind == FY_ATTR_TYPE && a.n)
+      FY_TRY(add_constraint(b, def->constraint[i]->name, a.v.types, a.n, err));
   }
   return FY_OK;
 }

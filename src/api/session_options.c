@@ -45,8 +45,8 @@ static fy_code parse(const void *proto, size_t n, fy_arena *arena, fy_options *o
   Tensorflow__ConfigProto *config;
   fy_error why;
   fy_error_init(&why);
-  if (!proto && !n) return FY_OK;  // TensorFlow takes "nothing" but not "no bytes"
-  fy_code code = n ? fy_wire_config_parse(proto, n, arena, &config, &why) : FY_INVALID_ARGUMENT;
+  if (!n) return FY_OK;
+  fy_code code = fy_wire_config_parse(proto, n, arena, &config, &why);
   if (code == FY_INVALID_ARGUMENT) {
     fy_fail(err, code, "Unparseable ConfigProto");
     if (is_text(proto, n)) fy_error_append(err, ": %s", fy_error_text(&why));
@@ -63,7 +63,8 @@ static fy_code parse(const void *proto, size_t n, fy_arena *arena, fy_options *o
 
 void TF_SetConfig(TF_SessionOptions *options, const void *proto, size_t proto_len,
                   TF_Status *status) {
-  fy_error *err = fy_api_begin(status);
+  fy_error why, *err = &why;
+  fy_error_init(&why);
   fy_arena arena;
   fy_code code = FY_OK;
   fy_options *fresh = fy_malloc(sizeof *fresh);
@@ -86,7 +87,9 @@ void TF_SetConfig(TF_SessionOptions *options, const void *proto, size_t proto_le
   fy_free(copy);
   fy_free(fresh);
   fy_arena_free(&arena);
-  fy_api_end(status, code);
+  if (code)
+    fy_api_status(status, code, err);  // success leaves the status as it was, as in TensorFlow
+  fy_error_clear(&why);
 }
 
 // ------------------------------------------------------------------ ready-made messages

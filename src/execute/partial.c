@@ -66,9 +66,35 @@ static fy_code copy_part(fy_partial *p, fy_error *err) {
   return FY_OK;
 }
 
+// Numbers of outputs that are too large: TensorFlow says it otherwise here than for a plain run.
+static fy_code check_numbers(const fy_run_args *a, fy_error *err) {
+  for (int i = 0; i < a->num_feeds; i++) {
+    const fy_node *n = a->feeds[i].node;
+    if (n && a->feeds[i].index >= 0 && (uint32_t)a->feeds[i].index >= n->num_outputs)
+      return fy_fail(err, FY_INVALID_ARGUMENT, "FeedInputs: %s:%d should have output index < %u",
+                     n->name, a->feeds[i].index, n->num_outputs);
+  }
+  for (int i = 0; i < a->num_fetches; i++) {
+    const fy_node *n = a->fetches[i].node;
+    int32_t index = a->fetches[i].index;
+    if (!n || index < 0 || (uint32_t)index < n->num_outputs) continue;
+    if (n->num_outputs)
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "FetchOutputs %s:%d: output index too large, must be < %u", n->name, index,
+                     n->num_outputs);
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Tried to fetch data for '%s:%d', which produces no output.  To run to a node "
+                   "but not fetch any data, pass '%s:%d' as an argument to the "
+                   "'target_node_names' argument of the Session::Run API.",
+                   n->name, index, n->name, index);
+  }
+  return FY_OK;
+}
+
 fy_code fy_partial_new(fy_session *s, const fy_run_args *args, fy_partial **out, fy_error *err) {
   *out = NULL;
   FY_TRY(fy_session_ready(s, err));
+  FY_TRY(check_numbers(args, err));
   fy_partial *p = fy_calloc(1, sizeof *p);
   if (!p) return fy_fail_oom(err, sizeof *p);
   p->session = s;

@@ -14,7 +14,8 @@ static void print_inputs(fy_str *out, const fy_node *node) {
   for (uint32_t i = 0; i < node->num_inputs; i++) {
     fy_output in = node->inputs[i];
     fy_str_printf(out, "%s%s", i ? ", " : "", in.node ? in.node->name : "?");
-    if (in.index > 0) fy_str_printf(out, ":%d", in.index);
+    if (in.index > 0 || (i < 64 && (node->explicit_zero >> i & 1)))
+      fy_str_printf(out, ":%d", in.index);
   }
   for (uint32_t i = 0; i < node->num_controls; i++)
     fy_str_printf(out, "%s^%s", i || node->num_inputs ? ", " : "",

@@ -551,15 +551,19 @@ fy_code fy_graph_import(fy_graph *g, const Tensorflow__GraphDef *def,
   im.tensor_options = (fy_wire_tensor_options){FY_WIRE_SPLAT_BYTES, &im.splat_budget, &im.ready};
   fy_funclib_mark mark = fy_funclib_begin(g->functions);
   fy_code code = fy_funclib_import(g->functions, def->library, err);
+  const int32_t producer_before = g->producer;
+  if (!im.options->function_body) {  // shapes are inferred as the older of the two versions did
+    int32_t producer = def->versions ? def->versions->producer : 0;
+    if (producer < g->producer) g->producer = producer;
+  }
   if (!code) code = run(&im, arena, results, err);
   if (code) {
+    g->producer = producer_before;
     fy_funclib_rollback(g->functions, mark);
     warn_of_version(def->versions, err);
   } else if (!im.options->function_body) {
-    int32_t producer = def->versions ? def->versions->producer : 0;
     int32_t min_consumer = def->versions ? def->versions->min_consumer : 0;
     if (def->library && def->library->n_function && min_consumer < 12) min_consumer = 12;
-    if (producer < g->producer) g->producer = producer;
     if (min_consumer > g->min_consumer) g->min_consumer = min_consumer;
   }
   fy_import_ahead_end(&im);

@@ -197,6 +197,13 @@ static void find_failing_run(const fy_node *node, fy_shape_ctx *ctx, fy_error *e
   }
 }
 
+// Up to version 21 a scalar Placeholder also stood for one whose shape was not said.
+static bool scalar_says_nothing(const fy_graph *g, const fy_node *node) {
+  if (g->producer > 21 || strcmp(node->op_name, "Placeholder") != 0) return false;
+  const fy_attr *shape = fy_attrs_get(&node->attrs, "shape");
+  return shape && shape->kind == FY_ATTR_SHAPE && shape->v.shape.rank == 0;
+}
+
 fy_code fy_graph_infer_node(fy_graph *g, fy_node *node, fy_error *err) {
   const fy_op *op = node->op;
   bool user = op && op->user_shape_fn;
@@ -253,6 +260,7 @@ fy_code fy_graph_infer_node(fy_graph *g, fy_node *node, fy_error *err) {
                       .functions = g->functions,
                       .arena = &tmp};
   code = user ? fy_user_shape_infer(op, &ctx, err) : op->impl->shape(&ctx, err);
+  if (!code && scalar_says_nothing(g, node)) out[0] = unknown_shape;
   if (code && code != FY_RESOURCE_EXHAUSTED && !user) find_failing_run(node, &ctx, err);
   if (code)
     explain(node, &ctx, err);

@@ -178,6 +178,10 @@ typedef struct fy_lanes {
   void (*gemm_i64)(const int64_t *a, const int64_t *b, int64_t *c, int64_t m, int64_t k, int64_t n);
   void (*gemm_c64)(const float *a, const float *b, float *c, int64_t m, int64_t k, int64_t n);
   void (*gemm_c128)(const double *a, const double *b, double *c, int64_t m, int64_t k, int64_t n);
+  // sums[t][c] += sum over p of in[p * in_step + t * tap_step + c] * grad[p * grad_step + c]
+  void (*tap_sums_f32)(const float *in, int64_t in_step, int64_t tap_step, int64_t taps,
+                       const float *grad, int64_t grad_step, float *sums, int64_t sum_step,
+                       int64_t pixels, int64_t channels);
   // NULL: the machine has no instructions for them.
   void (*halves_to_floats)(const uint16_t *in, float *out, int64_t n);
   void (*floats_to_halves)(const float *in, uint16_t *out, int64_t n);

@@ -32,12 +32,51 @@ const char *fy_queue_kind_name(const fy_queue *q) {
 }
 
 // ---------------------------------------------------------------- making
+static fy_code fail_text(fy_str *text, fy_error *err) {
+  fy_fail(err, FY_INVALID_ARGUMENT, "%s", fy_str_text(text));
+  fy_str_free(text);
+  return FY_INVALID_ARGUMENT;
+}
+
+static fy_code fail_count(const fy_queue *q, const fy_attr *shapes, size_t first, fy_error *err) {
+  fy_str text;
+  fy_str_init(&text);
+  fy_str_add(&text, "Different number of component types.  Types: ");
+  for (size_t i = 0; i < q->width; i++)
+    fy_str_printf(&text, "%s%s", i ? ", " : "", fy_dtype_name(q->types[i]));
+  fy_str_add(&text, ", Shapes: [");
+  if (first) fy_str_add(&text, "[]");
+  for (uint32_t i = 0; i < shapes->n; i++) {
+    if (i || first) fy_str_add(&text, ", ");
+    fy_shape_print(&text, shapes->v.shapes[i].rank, shapes->v.shapes[i].dims);
+  }
+  fy_str_add(&text, "]");
+  return fail_text(&text, err);
+}
+
+// Only a padding queue takes what is partly known, and it wants the rank. The others read an unknown
+// rank as a scalar, as TensorFlow does.
+static fy_code check_shape(const fy_queue *q, fy_pshape s, fy_error *err) {
+  if (q->kind == FY_QUEUE_PADDING) {
+    if (s.rank >= 0) return FY_OK;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "shape <unknown> must have known rank.");
+  }
+  for (int32_t d = 0; d < s.rank; d++) {
+    if (s.dims[d] >= 0) continue;
+    fy_str text;
+    fy_str_init(&text);
+    fy_str_add(&text, "Shape ");
+    fy_shape_print(&text, s.rank, s.dims);
+    fy_str_add(&text, " is not fully defined");
+    return fail_text(&text, err);
+  }
+  return FY_OK;
+}
+
 static fy_code copy_shapes(fy_queue *q, const fy_attr *shapes, size_t first, fy_error *err) {
   if (!shapes || !shapes->n) return FY_OK;
-  if (shapes->n != q->width - first)
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Different number of component types (%zu) vs. shapes (%u).", q->width - first,
-                   shapes->n);
+  for (uint32_t i = 0; i < shapes->n; i++) FY_TRY(check_shape(q, shapes->v.shapes[i], err));
+  if (shapes->n != q->width - first) return fail_count(q, shapes, first, err);
   q->shapes = fy_arena_array(&q->arena, q->width + 1, sizeof *q->shapes);
   if (!q->shapes) return fy_fail_oom(err, q->width * sizeof *q->shapes);
   if (first) q->shapes[0] = (fy_pshape){0, NULL};
@@ -46,7 +85,7 @@ static fy_code copy_shapes(fy_queue *q, const fy_attr *shapes, size_t first, fy_
     const int64_t *dims =
         s.rank > 0 ? fy_arena_memdup(&q->arena, s.dims, (size_t)s.rank * sizeof *dims) : NULL;
     if (s.rank > 0 && !dims) return fy_fail_oom(err, sizeof *dims);
-    q->shapes[first + i] = (fy_pshape){s.rank, dims};
+    q->shapes[first + i] = (fy_pshape){s.rank > 0 ? s.rank : 0, dims};
   }
   return FY_OK;
 }

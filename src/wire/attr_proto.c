@@ -26,14 +26,6 @@ static fy_code read_view(const ProtobufCBinaryData *b, fy_arena *arena, fy_view 
   return FY_OK;
 }
 
-static fy_code read_type(int number, fy_dtype *out, fy_error *err) {
-  if (number != FY_INVALID && !fy_dtype_valid(number)) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "%d is no data type", number);
-  }
-  *out = (fy_dtype)number;
-  return FY_OK;
-}
-
 static fy_code read_tensor(const Tensorflow__TensorProto *proto, fy_arena *arena,
                            const fy_wire_tensor_options *options, fy_tensor **out, fy_error *err) {
   fy_tensor *t;
@@ -99,7 +91,7 @@ static fy_code read_list(const list_value *list, fy_arena *arena,
       case FY_ATTR_INT: out->v.ints[i] = list->i[i]; break;
       case FY_ATTR_FLOAT: out->v.floats[i] = list->f[i]; break;
       case FY_ATTR_BOOL: out->v.bools[i] = list->b[i] != 0; break;
-      case FY_ATTR_TYPE: FY_TRY(read_type((int)list->type[i], &out->v.types[i], err)); break;
+      case FY_ATTR_TYPE: out->v.types[i] = (fy_dtype)list->type[i]; break;
       case FY_ATTR_SHAPE:
         FY_TRY(fy_wire_shape_read(list->shape[i], arena, &out->v.shapes[i], err));
         break;
@@ -147,7 +139,8 @@ fy_code fy_wire_attr_read(const Tensorflow__AttrValue *proto, fy_arena *arena,
     case TENSORFLOW__ATTR_VALUE__VALUE_B: a = fy_attr_bool(proto->b != 0); break;
     case TENSORFLOW__ATTR_VALUE__VALUE_TYPE:
       a.kind = FY_ATTR_TYPE;
-      FY_TRY(read_type((int)proto->type, &a.v.type, err));
+      // A number that is no type is kept: the check against the signature (ops/spec_check.c) names it.
+      a.v.type = (fy_dtype)proto->type;
       break;
     case TENSORFLOW__ATTR_VALUE__VALUE_SHAPE:
       a.kind = FY_ATTR_SHAPE;

@@ -24,13 +24,13 @@ static fy_code read_device_count(const Tensorflow__ConfigProto *c, fy_options *o
     const char *type = c->device_count[i]->key;
     int32_t n = c->device_count[i]->value;
     bool cpu = strcmp(type, "CPU") == 0, gpu = strcmp(type, "GPU") == 0;
-    if (n < 0 || (cpu && n > FY_MAX_CPU_DEVICES)) {
+    if ((n < 0 && !cpu) || (cpu && n > FY_MAX_CPU_DEVICES)) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "ConfigProto.device_count[\"%s\"]: %d is not in 0..%d", type, (int)n,
                      cpu ? FY_MAX_CPU_DEVICES : INT32_MAX);
     }
-    // TensorFlow makes at least one CPU device whatever is asked, and knows no other types here.
-    if (cpu) o->cpu_devices = n < 1 ? 1 : n;
+    // Without a CPU device there is no session, as opening it says. No other types are known here.
+    if (cpu) o->cpu_devices = n < 1 ? 0 : n;
     if (gpu) o->gpu_devices = n;
   }
   return FY_OK;

@@ -177,11 +177,6 @@ static fy_code check_amount(const Tensorflow__TensorProto *p, fy_dtype dtype, in
                    "TensorProto: tensor_content has %zu bytes, but %s of shape %s needs %zu",
                    content, fy_dtype_name(dtype), shape, bytes);
   }
-  if (list->n > (size_t)count) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "TensorProto: %zu values given for shape %s, which has %" PRId64 " elements",
-                   list->n, shape, count);
-  }
   if (list->n == (size_t)count) return FY_OK;
   if (dtype == FY_STRING && list->n) {
     size_t last = ((const ProtobufCBinaryData *)list->data)[list->n - 1].len, more;
@@ -256,6 +251,7 @@ fy_code fy_wire_tensor_read(const Tensorflow__TensorProto *proto,
   }
   value_list list = {0};
   FY_TRY(list_of(proto, dtype, &list, err));
+  if (list.n > (size_t)count) list.n = (size_t)count;  // TensorFlow ignores what is too much
   FY_TRY(check_amount(proto, dtype, count, &list, shape, options, err));
   fy_tensor *t;
   FY_TRY(fy_tensor_new_weights(dtype, rank, dims, &t, err));

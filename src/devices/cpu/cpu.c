@@ -179,7 +179,8 @@ static fy_code read_cores(const fy_options *o, fy_cpu_list *lists, fy_cpu_list *
 }
 
 static fy_code cpu_open(const fy_options *o, fy_device_set *set, fy_error *err) {
-  int n = o->cpu_devices < 1 ? 1 : o->cpu_devices;
+  int n = o->cpu_devices;
+  if (n < 1) return fy_fail(err, FY_NOT_FOUND, "No CPU devices are available in this process");
   bool dedicated = false;
   FY_TRY(fy_cpu_level_check(err));
   for (int i = 0; i < n; i++) dedicated |= o->cores[i][0] != 0;

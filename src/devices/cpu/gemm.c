@@ -20,6 +20,7 @@
 #define ITEM_NS          2.5e3    // … but none shorter than this
 #define NEAR_BYTES       4194304  // an A of this size may be read once per part of B
 #define PART_BYTES       262144   // of B, packed by the thread that needs it
+#define C_BYTES          393216   // of C, at most, that an item adds to piece by piece
 #define MAX_POINTERS     4096     // of a tile: its rows times the taps
 #define GATHER_DEPTH     16       // windows over fewer channels are copied out …
 #define GATHER_BYTES     65536    // … into this much memory
@@ -119,7 +120,7 @@ void fy_gemm_pack(fy_kernel_ctx *ctx, fy_gemm_type type, const void *b, int64_t 
 typedef struct run {
   const fy_gemm_job *job;
   const fy_gemm_kernels *kernels;
-  int64_t tile_rows, panels, chunk, chunks;  // panels of an item; items per tile
+  int64_t tile_rows, panels, chunk, chunks;  // the most panels of an item; items per tile
   int columns;
   size_t size;
   bool gather, far;
@@ -155,7 +156,7 @@ static void next_pixel(const fy_gemm_job *j, pixel *p) {
 // |at| through it.
 static inline int64_t source(const fy_window *w, int64_t at, int64_t tap, bool backward) {
   if (!backward) {
-    const int64_t i = at * w->stride - w->before + tap * w->dilation;
+    const int64_t i = fy_window_at(w, at, tap);
     return i < 0 || i >= w->in ? -1 : i;
   }
   const int64_t i = at + w->before - tap * w->dilation;
@@ -361,12 +362,16 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
   }
 }
 
+// Chunks differ by a panel at most.
+static int64_t first_panel(const run *r, int64_t chunk) {
+  return r->panels * chunk / r->chunks;
+}
+
 static void item(const run *r, int64_t tile, int64_t chunk) {
   const fy_gemm_job *j = r->job;
   const int64_t m0 = tile * r->tile_rows;
   const int64_t m1 = m0 + r->tile_rows < j->m ? m0 + r->tile_rows : j->m;
-  const int64_t p0 = chunk * r->chunk;
-  const int64_t p1 = p0 + r->chunk < r->panels ? p0 + r->chunk : r->panels;
+  const int64_t p0 = first_panel(r, chunk), p1 = first_panel(r, chunk + 1);
   const void *rows[MAX_POINTERS];
   _Alignas(64) char buffer[GATHER_BYTES];
   const blocks cuts = cut(m1 - m0);
@@ -423,8 +428,7 @@ static void parts(void *arg, int64_t begin, int64_t end) {
   const run *r = arg;
   pack_job j = raw_job(r->job, r->columns);
   for (int64_t i = begin; i < end; i++) {
-    const int64_t p0 = i * r->chunk, p1 = p0 + r->chunk;
-    pack_panels(r->job->type, &j, p0, p1 < r->panels ? p1 : r->panels);
+    pack_panels(r->job->type, &j, first_panel(r, i), first_panel(r, i + 1));
     for (int64_t m = 0, tile = 0; m < r->job->m; m += r->tile_rows, tile++) item(r, tile, i);
   }
 }
@@ -437,7 +441,8 @@ static bool in_parts(const fy_kernel_ctx *ctx, run *r) {
     return false;
   r->chunk = (r->panels + 4 * threads - 1) / (4 * threads);
   if (r->chunk > part) r->chunk = part > 1 ? part : 1;
-  r->chunks = (r->panels + r->chunk - 1) / r->chunk;
+  r->chunks = round_up((r->panels + r->chunk - 1) / r->chunk, threads);
+  if (r->chunks > r->panels) r->chunks = r->panels;
   return true;
 }
 
@@ -482,6 +487,12 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
       FY_GEMM_TERM_NS * (double)j->m * (double)j->n * (double)(j->taps * j->depth);
   int64_t want = ctx && ctx->threads > 1 ? ITEMS_PER_THREAD * (int64_t)ctx->threads : 1;
   if ((double)want * ITEM_NS > all_ns) want = (int64_t)(all_ns / ITEM_NS);
+  // What is added to piece by piece stays in L2.
+  const int64_t near = C_BYTES / (r.tile_rows * r.columns * (int64_t)r.size);
+  if (j->depth > r.kernels->piece && r.chunk > near) {
+    r.chunks = (r.panels + near - 1) / near;
+    r.chunk = (r.panels + r.chunks - 1) / r.chunks;
+  }
   // Few rows: share out the columns, each thread its part of B; then smaller tiles.
   while (tiles * r.chunks < want && r.chunk > 2) {
     r.chunk = (r.chunk + 1) / 2;

@@ -274,7 +274,7 @@ static void depth_any(const depth_job *j, int64_t image, int64_t y, int64_t x0, 
   for (; x0 < x1; x0 += ROW_PIXELS) {
     const int64_t n = x1 - x0 < ROW_PIXELS ? x1 - x0 : ROW_PIXELS;
     for (int64_t r = 0; r < wh->size; r++) {
-      const int64_t iy = y * wh->stride - wh->before + r * wh->dilation;
+      const int64_t iy = fy_window_at(wh, y, r);
       const bool inside = iy >= 0 && iy < wh->in;
       const float *line = j->in + (inside ? (image * wh->in + iy) * ww->in * ch : 0);
       for (int64_t i = 0; i < n; i++) {
@@ -296,7 +296,7 @@ static void depth_inside(const depth_job *j, int64_t image, int64_t y, int64_t x
   const float *lines[MOST_TAPS], *filters[MOST_TAPS];
   int64_t n = 0;
   for (int64_t r = 0; r < wh->size; r++) {
-    const int64_t iy = y * wh->stride - wh->before + r * wh->dilation;
+    const int64_t iy = fy_window_at(wh, y, r);
     if (iy < 0 || iy >= wh->in) continue;
     lines[n] = j->in + ((image * wh->in + iy) * ww->in + x0 * ww->stride - ww->before) * ch;
     filters[n++] = j->filter + r * ww->size * ch;
@@ -327,6 +327,41 @@ static void depth_rows(void *arg, int64_t begin, int64_t end) {
   }
 }
 
+static bool can_depth(const fy_conv *c) {
+  return c->out_depth == c->in_depth && c->taps <= MOST_TAPS && c->out_spatial >= 1;
+}
+
+// Where |j| has everything but how to go about it.
+static void run_depth(fy_kernel_ctx *ctx, depth_job *j) {
+  const fy_conv *c = j->c;
+  const fy_window *ww = &c->w[2];
+  j->kernels = fy_gemm_for(c->in_depth);
+  if ((ww->size == 3 || ww->size == 5) && ww->stride <= 2 && ww->dilation == 1)
+    j->line = j->kernels->line[ww->size == 5][ww->stride - 1];
+  fy_parallel(ctx, c->batch * c->w[1].out,
+              0.06 * (double)ww->out * (double)c->in_depth * (double)c->taps, depth_rows, j);
+}
+
+static fy_code zero_pixel(fy_kernel_ctx *ctx, int64_t channels, const float **out, fy_error *err) {
+  void *zeros;
+  FY_TRY(fy_scratch(ctx, (size_t)channels * sizeof **out, &zeros, err));
+  memset(zeros, 0, (size_t)channels * sizeof **out);
+  *out = zeros;
+  return FY_OK;
+}
+
+bool fy_depthwise_can(const fy_conv *c) {
+  return can_depth(c) && c->w[1].before >= 0 && c->w[2].before >= 0;
+}
+
+fy_code fy_depthwise_plain(fy_kernel_ctx *ctx, const fy_conv *c, const float *in,
+                           const float *filter, float *out, fy_error *err) {
+  depth_job j = {.c = c, .in = in, .filter = filter, .lo = -INFINITY, .hi = INFINITY, .out = out};
+  FY_TRY(zero_pixel(ctx, c->in_depth, &j.zeros, err));
+  run_depth(ctx, &j);
+  return FY_OK;
+}
+
 // As depthwise() goes about it.
 static void depthwise_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   const fy_window_attrs *attrs = ctx->site->state;
@@ -335,7 +370,7 @@ static void depthwise_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   fy_conv c;
   if (!attrs->channels_last || in->dtype != filter->dtype ||
       fy_conv_forward(ctx, in, filter, true, &c, NULL) || !in->count || !filter->count ||
-      c.out_depth != c.in_depth || c.taps > MOST_TAPS || c.out_spatial < 1 ||
+      !can_depth(&c) ||
       !fy_epilogue_fits(ctx, e, c.out_depth, c.batch * c.out_spatial * c.out_depth))
     return;
   out->scratch += fy_scratch_line((size_t)c.in_depth * sizeof(float));
@@ -351,31 +386,23 @@ static fy_code depthwise(fy_kernel_ctx *ctx, fy_error *err) {
   fy_conv c;
   if (!attrs->channels_last || in->dtype != filter->dtype) return reference(ctx, err);
   FY_TRY(fy_conv_forward(ctx, in, filter, true, &c, err));
-  if (!in->count || !filter->count || c.out_depth != c.in_depth || c.taps > MOST_TAPS ||
-      c.out_spatial < 1 ||
+  if (!in->count || !filter->count || !can_depth(&c) ||
       !fy_epilogue_fits(ctx, e, c.out_depth, c.batch * c.out_spatial * c.out_depth))
     return reference(ctx, err);
   const int64_t spatial[3] = {1, c.w[1].out, c.w[2].out};
   int64_t dims[5];
   fy_tensor *out;
-  void *zeros;
   double lo, hi;
   fy_window_shape(attrs, c.batch, spatial, c.out_depth, dims);
   FY_TRY(fy_out(ctx, 0, 4, dims, &out, err));
-  FY_TRY(fy_scratch(ctx, (size_t)c.in_depth * sizeof(float), &zeros, err));
-  memset(zeros, 0, (size_t)c.in_depth * sizeof(float));
   depth_job j = {.c = &c,
-                 .kernels = fy_gemm_for(c.in_depth),
                  .in = in->data,
                  .filter = filter->data,
-                 .zeros = zeros,
                  .add = e && e->add >= 0 ? ctx->in[e->add]->data : NULL,
                  .finish = fy_epilogue_finish(e),
                  .finish_arg = e,
                  .out = out->data};
-  const fy_window *ww = &c.w[2];
-  if ((ww->size == 3 || ww->size == 5) && ww->stride <= 2 && ww->dilation == 1)
-    j.line = j.kernels->line[ww->size == 5][ww->stride - 1];
+  FY_TRY(zero_pixel(ctx, c.in_depth, &j.zeros, err));
   fy_epilogue_clamp(e, &lo, &hi);
   if (j.add && !j.finish && lo == 0) j.finish = finish_clamp;
   j.lo = j.finish ? -INFINITY : (float)lo;
@@ -395,8 +422,7 @@ static fy_code depthwise(fy_kernel_ctx *ctx, fy_error *err) {
     j.filter = scaled;
     j.bias = bias;
   }
-  fy_parallel(ctx, c.batch * c.w[1].out,
-              0.06 * (double)c.w[2].out * (double)c.in_depth * (double)c.taps, depth_rows, &j);
+  run_depth(ctx, &j);
   if (packed) fy_pack_release(ctx->site->fast_state, packed, true);
   return FY_OK;
 }

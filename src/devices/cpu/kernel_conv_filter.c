@@ -44,15 +44,15 @@ static void look(const filter_job *j, int64_t tap, int64_t p0, int64_t p1, int64
     rest /= w[1].out;
     const int64_t z = rest % w[0].out, image = rest / w[0].out;
     const int64_t x1 = x0 + (p1 - p) < w[2].out ? x0 + (p1 - p) : w[2].out;
-    const int64_t iz = z * w[0].stride - w[0].before + at[0] * w[0].dilation;
-    const int64_t iy = y * w[1].stride - w[1].before + at[1] * w[1].dilation;
+    const int64_t iz = fy_window_at(&w[0], z, at[0]);
+    const int64_t iy = fy_window_at(&w[1], y, at[1]);
     const bool inside = iz >= 0 && iz < w[0].in && iy >= 0 && iy < w[1].in;
     const char *from = j->in;
     if (inside)
       from += (size_t)((((image * w[0].in + iz) * w[1].in + iy) * w[2].in) * c->in_depth + first) *
               j->size;
     for (int64_t x = x0; x < x1; x++, to += step) {
-      const int64_t ix = x * w[2].stride - w[2].before + at[2] * w[2].dilation;
+      const int64_t ix = fy_window_at(&w[2], x, at[2]);
       if (!inside || x < lo || x >= hi)
         memset(to, 0, bytes);
       else if (bytes == sizeof(float))
