@@ -61,7 +61,7 @@ tsan: SANITIZE = thread
 asan ubsan tsan: setup  ## the tests under a sanitizer
 	@$(call configure,$(BUILD)/$@,-DCMAKE_BUILD_TYPE=RelWithDebInfo -DFERRY_SANITIZE=$(SANITIZE))
 	@$(call compile,$(BUILD)/$@)
-	@ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:$$ASAN_OPTIONS TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1:$$TSAN_OPTIONS \
+	@ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:$$ASAN_OPTIONS LSAN_OPTIONS=suppressions=$(CURDIR)/tests/lsan.supp:print_suppressions=0:$$LSAN_OPTIONS TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1:$$TSAN_OPTIONS \
 	  UBSAN_OPTIONS=print_stacktrace=1:$$UBSAN_OPTIONS $(call ctest,$(BUILD)/$@)
 
 valgrind: setup  ## the tests under Valgrind

@@ -26,10 +26,10 @@ static fy_code scratch(fy_kernel_ctx *ctx, size_t bytes, void **out, fy_error *e
   *out = NULL;
   return fy_fail(err, FY_UNIMPLEMENTED, "no scratch memory here");
 }
-static void parallel(fy_kernel_ctx *ctx, int64_t n, int64_t grain,
+static void parallel(fy_kernel_ctx *ctx, int64_t n, double ns_per_item,
                      void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
   (void)ctx;
-  fy_pool_for(pool, n, grain, fn, arg);
+  fy_pool_for(pool, n, ns_per_item, fn, arg);
 }
 static const fy_services services = {.scratch = scratch, .parallel = parallel};
 

@@ -8,151 +8,6 @@
 #include "bench.h"
 #include "tensorflow/c/tf_tstring.h"
 
-static const struct {
-  const char *name;
-  TF_DataType type;
-} types[] = {{"f32", TF_FLOAT},  {"f64", TF_DOUBLE},  {"f16", TF_HALF},      {"bf16", TF_BFLOAT16},
-             {"i8", TF_INT8},    {"i16", TF_INT16},   {"i32", TF_INT32},     {"i64", TF_INT64},
-             {"u8", TF_UINT8},   {"u16", TF_UINT16},  {"u32", TF_UINT32},    {"u64", TF_UINT64},
-             {"b", TF_BOOL},     {"str", TF_STRING},  {"c64", TF_COMPLEX64}, {"qi8", TF_QINT8},
-             {"qu8", TF_QUINT8}, {"res", TF_RESOURCE}};
-
-static TF_DataType type_named(const char *name, size_t length) {
-  for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-    if (strlen(types[i].name) == length && strncmp(types[i].name, name, length) == 0)
-      return types[i].type;
-  return (TF_DataType)0;
-}
-
-static uint64_t rng_state;
-static uint32_t rng(void) {
-  rng_state = rng_state * 6364136223846793005u + 1442695040888963407u;
-  return (uint32_t)(rng_state >> 33);
-}
-static double uniform(void) {
-  return (double)rng() / 2147483648.0;
-}
-
-// ---------------------------------------------------------------- values
-static void put(TF_DataType type, void *data, int64_t i, double v) {
-  const float f = (float)v;
-  uint32_t bits;
-  memcpy(&bits, &f, sizeof bits);
-  switch (type) {
-    case TF_FLOAT: ((float *)data)[i] = f; break;
-    case TF_DOUBLE: ((double *)data)[i] = v; break;
-    case TF_COMPLEX64: ((float *)data)[2 * i] = f, ((float *)data)[2 * i + 1] = f / 2; break;
-    case TF_BFLOAT16: ((uint16_t *)data)[i] = (uint16_t)(bits >> 16); break;
-    case TF_HALF: {  // normal numbers only
-      const uint32_t exponent = (bits >> 23 & 255u) < 113 ? 0 : (bits >> 23 & 255u) - 112;
-      ((uint16_t *)data)[i] = (uint16_t)((bits >> 16 & 0x8000u) |
-                                         (exponent ? exponent << 10 | (bits >> 13 & 0x3FFu) : 0u));
-      break;
-    }
-    case TF_INT8:
-    case TF_QINT8: ((int8_t *)data)[i] = (int8_t)v; break;
-    case TF_UINT8:
-    case TF_QUINT8: ((uint8_t *)data)[i] = (uint8_t)v; break;
-    case TF_BOOL: ((uint8_t *)data)[i] = v != 0; break;
-    case TF_INT16: ((int16_t *)data)[i] = (int16_t)v; break;
-    case TF_UINT16: ((uint16_t *)data)[i] = (uint16_t)v; break;
-    case TF_INT32: ((int32_t *)data)[i] = (int32_t)v; break;
-    case TF_UINT32: ((uint32_t *)data)[i] = (uint32_t)v; break;
-    case TF_INT64: ((int64_t *)data)[i] = (int64_t)v; break;
-    case TF_UINT64: ((uint64_t *)data)[i] = (uint64_t)v; break;
-    default: break;
-  }
-}
-
-static bool is_float(TF_DataType t) {
-  return t == TF_FLOAT || t == TF_DOUBLE || t == TF_HALF || t == TF_BFLOAT16 || t == TF_COMPLEX64;
-}
-
-// A serialized Example with a float list "x" of four and an int64 list "y" of one.
-static size_t example(char *to) {
-  const char head[] = "\x0a\x2a\x0a\x19\x0a\x01x\x12\x14\x12\x12\x0a\x10";
-  char *p = to;
-  memcpy(p, head, 13), p += 13;
-  // sizes: features 0x2a = 42 = entry x (2 + 25) + entry y (2 + 13)
-  for (int k = 0; k < 4; k++) {
-    const float f = (float)uniform();
-    memcpy(p, &f, 4), p += 4;
-  }
-  const char tail[] = "\x0a\x0d\x0a\x01y\x12\x08\x1a\x06\x0a\x04";
-  memcpy(p, tail, 11), p += 11;
-  for (int k = 0; k < 3; k++) *p++ = (char)(0x80 | (rng() & 0x7f));
-  *p++ = 1;
-  return (size_t)(p - to);
-}
-
-static void fill_strings(TF_Tensor *t, int64_t n, const char *how) {
-  TF_TString *s = TF_TensorData(t);
-  for (int64_t i = 0; i < n; i++) {
-    char text[256];
-    size_t length = 0;
-    if (strncmp(how, "example", 7) == 0) {
-      length = example(text);
-    } else if (strncmp(how, "num", 3) == 0) {
-      length = (size_t)sprintf(text, "%.3f", uniform() * 1000);
-    } else if (strncmp(how, "csv", 3) == 0) {
-      length = (size_t)sprintf(text, "%.3f,%u,word%u", uniform(), rng() % 1000, rng() % 100);
-    } else if (strncmp(how, "words", 5) == 0) {
-      for (int w = 0; w < 4; w++)
-        length += (size_t)sprintf(text + length, "%sword%u", w ? " " : "", rng() % 5000);
-    } else {
-      length = strlen(how);
-      memcpy(text, how, length + 1);
-    }
-    TF_StringInit(&s[i]);
-    TF_StringCopy(&s[i], text, length);
-  }
-}
-
-static TF_Tensor *make_tensor(TF_DataType type, const int64_t *dims, int rank, const char *how) {
-  int64_t n = 1;
-  for (int i = 0; i < rank; i++) n *= dims[i];
-  const size_t size = type == TF_STRING ? sizeof(TF_TString) : TF_DataTypeSize(type);
-  TF_Tensor *t = TF_AllocateTensor(type, dims, rank, (size_t)n * size);
-  void *data = TF_TensorData(t);
-  if (type == TF_STRING) {
-    fill_strings(t, n, how);
-  } else if (strncmp(how, "perm", 4) == 0) {
-    for (int64_t i = 0; i < n; i++) put(type, data, i, (double)i);
-    for (int64_t i = n - 1; i > 0; i--) {
-      const int64_t k = rng() % (i + 1);
-      char a[16], *x = (char *)data + (size_t)i * size, *y = (char *)data + (size_t)k * size;
-      memcpy(a, x, size), memcpy(x, y, size), memcpy(y, a, size);
-    }
-  } else {
-    const char *at = how;
-    const double top = strchr(how, ':') ? strtod(strchr(how, ':') + 1, NULL) : 0;
-    for (int64_t i = 0; i < n; i++) {
-      double v;
-      if (!*how)
-        v = is_float(type) ? 2 * uniform() - 1 : (double)(rng() % 100);
-      else if (how[0] == 'p')
-        v = is_float(type) ? 0.5 + uniform() : (double)(1 + rng() % 99);
-      else if (how[0] == 't' && how[1] == 'o')
-        v = (double)(rng() % (uint32_t)top);
-      else if (how[0] == 'u')
-        v = floor((double)i * top / (double)n);
-      else if (how[0] == 'i')
-        v = (double)i;
-      else if (how[0] == 'z')
-        v = 0;
-      else if (how[0] == 'o' || how[0] == 't')
-        v = 1;
-      else {
-        char *end;
-        v = strtod(at, &end);
-        at = *end == ',' ? end + 1 : how;
-      }
-      put(type, data, i, v);
-    }
-  }
-  return t;
-}
-
 // ---------------------------------------------------------------- the graph
 #define FAIL(...) (snprintf(error, room, __VA_ARGS__), false)
 #define CHECK(what) \
@@ -168,16 +23,41 @@ static int parse_ints(const char *p, int64_t *out) {
   return n;
 }
 
+static TF_Output add_feed(ops_case *c, TF_Tensor *t) {
+  char name[16];
+  int64_t dims[OPS_MAX];
+  for (int d = 0; d < TF_NumDims(t); d++) dims[d] = TF_Dim(t, d);
+  snprintf(name, sizeof name, "fed%d", c->nodes++);
+  TF_OperationDescription *d = TF_NewOperation(c->graph, "Placeholder", name);
+  TF_SetAttrType(d, "dtype", TF_TensorType(t));
+  TF_SetAttrShape(d, "shape", dims, TF_NumDims(t));
+  c->feeds[c->num_feeds] = (TF_Output){TF_FinishOperation(d, c->status), 0};
+  c->values[c->num_feeds] = t;
+  return c->feeds[c->num_feeds++];
+}
+
+// "@2" or "@2:1": an output of a node that the line makes.
+static bool made_before(ops_case *c, const char *text, TF_Output *out, char *error, size_t room) {
+  char *end;
+  const long k = strtol(text + 1, &end, 10);
+  const int index = *end == ':' ? (int)strtol(end + 1, NULL, 10) : 0;
+  if (k < 0 || k >= c->num_made) return FAIL("no node %s", text);
+  *out = (TF_Output){c->made[k].oper, c->made[k].index + index};
+  return true;
+}
+
 static bool add_input(ops_case *c, char *text, TF_Output *out, char *error, size_t room) {
-  const bool constant = *text == '#', variable = strncmp(text, "var:", 4) == 0;
+  if (*text == '@') return made_before(c, text, out, error, room);
+  const bool constant = *text == '#', reference = strncmp(text, "ref:", 4) == 0;
+  const bool variable = reference || strncmp(text, "var:", 4) == 0;
   text += constant ? 1 : variable ? 4 : 0;
   char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL, name[16];
   if (!close) return FAIL("no shape in %s", text);
-  const TF_DataType type = type_named(text, (size_t)(open - text));
+  const TF_DataType type = ops_type_named(text, (size_t)(open - text));
   if (!type) return FAIL("unknown type in %s", text);
   int64_t dims[OPS_MAX];
   const int rank = parse_ints(open + 1, dims);
-  TF_Tensor *t = make_tensor(type, dims, rank, close[1] == '=' ? close + 2 : "");
+  TF_Tensor *t = ops_make_tensor(type, dims, rank, close[1] == '=' ? close + 2 : "");
   if (!constant) c->bytes += (double)TF_TensorByteSize(t);
   snprintf(name, sizeof name, "in%d", c->nodes++);
   if (constant || variable) {
@@ -191,14 +71,14 @@ static bool add_input(ops_case *c, char *text, TF_Output *out, char *error, size
     if (variable) {
       char more[32];
       snprintf(more, sizeof more, "%s_handle", name);
-      d = TF_NewOperation(c->graph, "VarHandleOp", more);
+      d = TF_NewOperation(c->graph, reference ? "VariableV2" : "VarHandleOp", more);
       TF_SetAttrType(d, "dtype", type);
       TF_SetAttrShape(d, "shape", dims, rank);
       TF_SetAttrString(d, "shared_name", more, strlen(more));
       *out = (TF_Output){TF_FinishOperation(d, c->status), 0};
       CHECK(more);
       snprintf(more, sizeof more, "%s_init", name);
-      d = TF_NewOperation(c->graph, "AssignVariableOp", more);
+      d = TF_NewOperation(c->graph, reference ? "Assign" : "AssignVariableOp", more);
       TF_AddInput(d, *out);
       TF_AddInput(d, value);
       c->inits[c->num_inits++] = TF_FinishOperation(d, c->status);
@@ -206,12 +86,7 @@ static bool add_input(ops_case *c, char *text, TF_Output *out, char *error, size
     }
     return true;
   }
-  TF_OperationDescription *d = TF_NewOperation(c->graph, "Placeholder", name);
-  TF_SetAttrType(d, "dtype", type);
-  TF_SetAttrShape(d, "shape", dims, rank);
-  *out = (TF_Output){TF_FinishOperation(d, c->status), 0};
-  c->feeds[c->num_feeds] = *out;
-  c->values[c->num_feeds++] = t;
+  *out = add_feed(c, t);
   CHECK(name);
   return true;
 }
@@ -233,7 +108,7 @@ static bool set_attr(TF_OperationDescription *d, char *text, char *error, size_t
   } else if (strcmp(value, "s") == 0) {
     TF_SetAttrString(d, text, colon, strlen(colon));
   } else if (strcmp(value, "t") == 0) {
-    TF_SetAttrType(d, text, type_named(colon, strlen(colon)));
+    TF_SetAttrType(d, text, ops_type_named(colon, strlen(colon)));
   } else if (strcmp(value, "l") == 0) {
     n = parse_ints(colon, ints);
     TF_SetAttrIntList(d, text, ints, n);
@@ -254,10 +129,21 @@ static bool set_attr(TF_OperationDescription *d, char *text, char *error, size_t
   } else if (strcmp(value, "tl") == 0) {
     for (char *part = colon; part && *part; n++) {
       const size_t length = strcspn(part, ",");
-      list[n] = type_named(part, length);
+      list[n] = ops_type_named(part, length);
       part = part[length] ? part + length + 1 : NULL;
     }
     TF_SetAttrTypeList(d, text, list, n);
+  } else if (strcmp(value, "fn") == 0) {
+    TF_SetAttrFuncName(d, text, colon, strlen(colon));
+  } else if (strcmp(value, "sl") == 0) {
+    const void *strings[OPS_MAX];
+    size_t lengths[OPS_MAX];
+    for (char *part = colon; part && *part; n++) {
+      strings[n] = part;
+      lengths[n] = strcspn(part, ",");
+      part = part[lengths[n]] ? part + lengths[n] + 1 : NULL;
+    }
+    TF_SetAttrStringList(d, text, strings, lengths, n);
   } else if (strcmp(value, "fl") == 0) {
     for (char *part = colon; *part; n++) {
       floats[n] = strtof(part, &part);
@@ -281,17 +167,10 @@ static char *next_field(char **text) {
   return start;
 }
 
-bool ops_case_build(ops_case *c, char *text, char *error, size_t room) {
-  static char copy[4096];
-  ops_case_free(c);
-  rng_state = 42;
-  snprintf(copy, sizeof copy, "%s", text);
-  char *rest = copy;
-  next_field(&rest);
-  char *op = next_field(&rest), *attrs = next_field(&rest), *inputs = next_field(&rest);
-  c->graph = TF_NewGraph();
-  c->status = TF_NewStatus();
-  // Inputs first: an op being described cannot wait while others are made, for TensorFlow's lock.
+// A node |op| of |attrs| and |inputs|. Its inputs first: an op being described cannot wait while
+// others are made, for TensorFlow's lock.
+static bool add_node(ops_case *c, const char *op, char *attrs, char *inputs, TF_Operation **out,
+                     char *error, size_t room) {
   TF_Output all[OPS_MAX];
   int starts[OPS_MAX], counts[OPS_MAX], num = 0, total = 0;
   bool in_list = false;
@@ -311,7 +190,9 @@ bool ops_case_build(ops_case *c, char *text, char *error, size_t room) {
       total++;
     }
   }
-  TF_OperationDescription *d = TF_NewOperation(c->graph, op, "op");
+  char name[32];
+  snprintf(name, sizeof name, "op%d", c->nodes++);
+  TF_OperationDescription *d = TF_NewOperation(c->graph, op, name);
   for (int i = 0; i < num; i++) {
     if (counts[i] < 0)
       TF_AddInput(d, all[starts[i]]);
@@ -321,22 +202,71 @@ bool ops_case_build(ops_case *c, char *text, char *error, size_t room) {
   bool fine = true;
   for (char *token = strtok(attrs, " "); token && fine; token = strtok(NULL, " "))
     fine = set_attr(d, token, error, room);
-  c->target = TF_FinishOperation(d, c->status);
+  *out = TF_FinishOperation(d, c->status);
   if (!fine) return false;
   CHECK(op);
-  for (int i = 0; i < TF_OperationNumOutputs(c->target) && i < OPS_MAX; i++)
-    if (TF_OperationOutputType((TF_Output){c->target, i}) != TF_RESOURCE)
-      c->fetches[c->num_fetches++] = (TF_Output){c->target, i};
+  return true;
+}
+
+static bool run_once(ops_case *c, const TF_Output *fetch, TF_Tensor **result,
+                     TF_Operation **targets, int num_targets, char *error, size_t room) {
+  TF_SessionRun(c->session, NULL, NULL, NULL, 0, fetch, result, fetch ? 1 : 0,
+                (const TF_Operation *const *)targets, num_targets, NULL, c->status);
+  CHECK("before the case");
+  return true;
+}
+
+// "Op attributes | inputs": a node for others to refer to. "!" before it: run once before the case;
+// "=": its first output is computed once and fed.
+static bool add_made(ops_case *c, char *text, char *error, size_t room) {
+  if (c->num_made == OPS_MAX) return FAIL("too many nodes");
+  const char how = *text;
+  if (how == '!' || how == '=') text++;
+  char *inputs = strchr(text, '|'), *attrs = text + strcspn(text, " |");
+  if (inputs) *inputs++ = 0;
+  if (*attrs) *attrs++ = 0;
+  TF_Operation *node;
+  static char nothing[1];
+  if (!add_node(c, text, attrs, inputs ? inputs : nothing, &node, error, room)) return false;
+  TF_Output out = {node, 0};
+  if (how == '!') {
+    if (!run_once(c, NULL, NULL, &node, 1, error, room)) return false;
+  } else if (how == '=') {
+    TF_Tensor *value = NULL;
+    if (!run_once(c, &out, &value, NULL, 0, error, room)) return false;
+    out = add_feed(c, value);
+    CHECK(text);
+  }
+  c->made[c->num_made++] = out;
+  return true;
+}
+
+bool ops_case_build(ops_case *c, char *text, char *error, size_t room) {
+  static char copy[4096];
+  ops_case_free(c);
+  ops_values_begin();
+  snprintf(copy, sizeof copy, "%s", text);
+  char *rest = copy;
+  next_field(&rest);
+  char *op = next_field(&rest), *attrs = next_field(&rest), *inputs = next_field(&rest);
+  next_field(&rest);  // how many operations
+  c->graph = TF_NewGraph();
+  c->status = TF_NewStatus();
+  ops_functions(c->graph, c->status);
+  CHECK("functions");
   TF_SessionOptions *options = TF_NewSessionOptions();
   c->session = TF_NewSession(c->graph, options, c->status);
   TF_DeleteSessionOptions(options);
   CHECK("session");
-  if (c->num_inits) {
-    TF_SessionRun(c->session, NULL, NULL, NULL, 0, NULL, NULL, 0,
-                  (const TF_Operation *const *)c->inits, c->num_inits, NULL, c->status);
-    CHECK("variables");
+  for (char *more = next_field(&rest); *more; more = next_field(&rest))
+    if (!add_made(c, more, error, room)) return false;
+  if (!add_node(c, op, attrs, inputs, &c->target, error, room)) return false;
+  for (int i = 0; i < TF_OperationNumOutputs(c->target) && i < OPS_MAX; i++) {
+    const TF_DataType type = TF_OperationOutputType((TF_Output){c->target, i});
+    if (type != TF_RESOURCE && type != TF_VARIANT && type < 100)
+      c->fetches[c->num_fetches++] = (TF_Output){c->target, i};
   }
-  return true;
+  return !c->num_inits || run_once(c, NULL, NULL, c->inits, c->num_inits, error, room);
 }
 
 // A number that tells whether two results are alike: the mean of what is finite.

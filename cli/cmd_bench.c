@@ -202,7 +202,12 @@ static int measure(bench_job *j, const cli_model *m, const ferry_signature *s, i
   int code = fill_inputs(j, s, batch, &in);
   *out = (measured){.batch = batch};
   if (!times) code = EXIT_FAILED;
-  if (!code && (out->first_ms = run_once(m, s, &in, &err)) < 0) code = cli_fail(NULL, &err);
+  if (!code && (out->first_ms = run_once(m, s, &in, &err)) < 0) {
+    code = cli_fail(NULL, &err);
+    if (!j->inputs.num_given)
+      cli_error(
+          "its inputs were made up: give values that it can work on with --input NAME=SOURCE");
+  }
   // Warm up for a tenth of the time, at least two runs.
   start = cli_now_ms();
   for (int i = 0; !code && (i < 2 || cli_now_ms() - start < j->seconds * 100); i++)

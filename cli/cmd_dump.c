@@ -1,60 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <stdlib.h>
+#include "request.h"
 
-#include "cli.h"
-
-static int run(int argc, char **argv) {
-  static const cli_option options[] = {
-      {"--after", true}, {"--fetch", true}, {"--feed", true}, {"--shape", true}, {"--batch", true}};
+static int read_arguments(int argc, char **argv, cli_request *q, const char **path,
+                          const char **stage) {
+  enum { AFTER = CLI_REQUEST_OPTIONS, NUM_OPTIONS };
+  static const cli_option options[NUM_OPTIONS] = {CLI_REQUEST_TABLE, {"--after", true}};
   cli_args a = {&command_dump, argc, 0, argv};
-  const char *value, *path = NULL, *stage = "program";
-  cli_list fetch = {0}, feed = {0}, shapes = {0};
-  int64_t batch = 0;
-  int code = EXIT_USAGE;
-  for (int o; (o = cli_next(&a, options, 5, &value)) != CLI_END;) {
-    if (o == CLI_BAD) goto done;
-    if (o == CLI_WORD && path) {
-      cli_usage(a.command, "'%s' is one word too many", value);
-      goto done;
-    }
-    if (o == CLI_WORD) path = value;
-    if (o == 0) stage = value;
-    if (o == 1) cli_list_add(&fetch, ",", value);
-    if (o == 2) cli_list_add(&feed, ",", value);
-    if (o == 3) cli_list_add(&shapes, ";", value);
-    if (o == 4 && (!cli_number(value, &batch) || batch < 1)) {
-      cli_usage(a.command, "--batch is a number from 1, not '%s'", value);
-      goto done;
-    }
+  const char *value;
+  int code = EXIT_OK;
+  for (int o; !code && (o = cli_next(&a, options, NUM_OPTIONS, &value)) != CLI_END;) {
+    if (o == CLI_BAD) return EXIT_USAGE;
+    if (o == CLI_WORD && *path) return cli_usage(a.command, "'%s' is one word too many", value);
+    if (o == CLI_WORD)
+      *path = value;
+    else if (o == AFTER)
+      *stage = value;
+    else
+      code = cli_request_option(q, a.command, o, value);
   }
-  if (!path) {
-    cli_usage(a.command, "which graph?");
-    goto done;
-  }
-  cli_model m;
-  code = cli_model_open(path, NULL, &m);
-  if (code) goto done;
+  return !code && !*path ? cli_usage(a.command, "which graph?") : code;
+}
+
+static int print_dump(const cli_request *q, const char *stage, const cli_model *m) {
   ferry_error err;
   char *text;
-  ferry_request r = {.fetch = fetch.text, .feed = feed.text, .shapes = shapes.text, .batch = batch};
-  if (ferry_dump(m.session, &r, stage, &text, &err)) {
-    code = cli_fail(NULL, &err);
-  } else {
-    cli_print(text);
-    ferry_free_text(text);
+  ferry_request r = cli_request_of(q);
+  if (ferry_dump(m->session, &r, stage, &text, &err)) return cli_fail(NULL, &err);
+  cli_print(text);
+  ferry_free_text(text);
+  return EXIT_OK;
+}
+
+static int run(int argc, char **argv) {
+  const char *path = NULL, *stage = "program";
+  cli_request q = {0};
+  cli_model m;
+  int code = read_arguments(argc, argv, &q, &path, &stage);
+  if (!code && !(code = cli_model_open(path, q.tags, &m))) {
+    code = cli_request_resolve(&q, &m);
+    if (!code) code = print_dump(&q, stage, &m);
+    cli_model_close(&m);
   }
-  cli_model_close(&m);
-done:
-  free(fetch.text);
-  free(feed.text);
-  free(shapes.text);
+  cli_request_free(&q);
   return code;
 }
 
 const cli_command command_dump = {
     "dump", "the program after a stage of compiling, as text",
-    "Usage: ferry dump GRAPH [--after STAGE] [--fetch NAME] [--feed NAME] [--shape X=[..]] "
-    "[--batch N]\n"
+    "Usage: ferry dump MODEL [--after STAGE] [--signature NAME] [--tags TAGS] [--fetch NAME]\n"
+    "                  [--feed NAME] [--shape X=[..]] [--batch N]\n"
     "\n"
     "  --after STAGE     import     the graph as read\n"
     "                    optimize   after the rewrites, which are listed first\n"
@@ -62,7 +56,7 @@ const cli_command command_dump = {
     "                    partition  the transfers\n"
     "                    memory     when each byte lives, and where\n"
     "                    program    the instructions (the default)\n"
-    "  --fetch, --feed, --shape, --batch: as for explain\n"
+    "  --signature, --tags, --fetch, --feed, --shape, --batch: as for explain\n"
     "\n"
     "Example\n"
     "  ferry dump examples/models/digits.pb --after optimize --batch 32\n",

@@ -3,46 +3,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "request.h"
 
 typedef struct question {
-  const char *path, *why, *signature;
-  cli_list fetch, feed, shapes;
-  int64_t batch;
+  const char *path, *why;
+  cli_request about;
   bool memory, json, sweep, time;
   const char *svg;
 } question;
 
 static int read_arguments(int argc, char **argv, question *q) {
-  static const cli_option options[] = {
-      {"--fetch", true},      {"--feed", true},    {"--shape", true},    {"--batch", true},
-      {"--why", true},        {"--memory", false}, {"--json", false},    {"--sweep-batch", false},
-      {"--over-time", false}, {"--svg", true},     {"--signature", true}};
+  enum { WHY = CLI_REQUEST_OPTIONS, MEMORY, JSON, SWEEP, TIME, SVG, NUM_OPTIONS };
+  static const cli_option options[NUM_OPTIONS] = {
+      CLI_REQUEST_TABLE,        {"--why", true},        {"--memory", false}, {"--json", false},
+      {"--sweep-batch", false}, {"--over-time", false}, {"--svg", true}};
   cli_args a = {&command_explain, argc, 0, argv};
   const char *value;
-  for (int o; (o = cli_next(&a, options, 11, &value)) != CLI_END;) {
+  int code = EXIT_OK;
+  for (int o; !code && (o = cli_next(&a, options, NUM_OPTIONS, &value)) != CLI_END;) {
     switch (o) {
       case CLI_BAD: return EXIT_USAGE;
       case CLI_WORD:
         if (q->path) return cli_usage(a.command, "'%s' is one word too many", value);
         q->path = value;
         break;
-      case 0: cli_list_add(&q->fetch, ",", value); break;
-      case 1: cli_list_add(&q->feed, ",", value); break;
-      case 2: cli_list_add(&q->shapes, ";", value); break;
-      case 3:
-        if (!cli_number(value, &q->batch) || q->batch < 1)
-          return cli_usage(a.command, "--batch is a number from 1, not '%s'", value);
-        break;
-      case 4: q->why = value; break;
-      case 5: q->memory = true; break;
-      case 6: q->json = true; break;
-      case 7: q->sweep = true; break;
-      case 8: q->time = true; break;
-      case 9: q->svg = value; break;
-      default: q->signature = value; break;
+      case WHY: q->why = value; break;
+      case MEMORY: q->memory = true; break;
+      case JSON: q->json = true; break;
+      case SWEEP: q->sweep = true; break;
+      case TIME: q->time = true; break;
+      case SVG: q->svg = value; break;
+      default: code = cli_request_option(&q->about, a.command, o, value); break;
     }
   }
+  if (code) return code;
   if (!q->path) return cli_usage(a.command, "which graph?");
   q->memory |= q->sweep || q->time;
   if (q->svg && !q->memory) return cli_usage(a.command, "--svg is for --memory");
@@ -123,29 +117,10 @@ static void memory_json(const ferry_prediction *p) {
       (unsigned long long)p->spill_file_bytes);
 }
 
-// The tensors of a signature. A model that has signatures is asked about one unless --fetch says
-// otherwise.
-static int use_signature(question *q, const cli_model *m) {
-  ferry_error err;
-  const ferry_signature *s;
-  bool plain = strcmp(ferry_model_signature_at(m->model, 0)->name, "default") == 0;
-  if (!q->signature && (plain || q->fetch.text)) return EXIT_OK;
-  if (ferry_model_signature(m->model, q->signature, &s, &err)) return cli_fail(NULL, &err);
-  bool asked = q->fetch.text != NULL;
-  for (int i = 0; i < s->num_outputs && !asked; i++)
-    if (s->outputs[i].tensor) cli_list_add(&q->fetch, ",", s->outputs[i].tensor);
-  for (int i = 0; i < s->num_inputs; i++)
-    if (s->inputs[i].tensor) cli_list_add(&q->feed, ",", s->inputs[i].tensor);
-  return EXIT_OK;
-}
-
 static int answer(const question *q, const cli_model *m) {
   ferry_error err;
-  ferry_request r = {.fetch = q->fetch.text,
-                     .feed = q->feed.text,
-                     .shapes = q->shapes.text,
-                     .batch = q->batch,
-                     .width = cli_width()};
+  ferry_request r = cli_request_of(&q->about);
+  r.width = cli_width();
   ferry_format format = q->json ? FERRY_JSON : FERRY_TEXT;
   if (q->memory && (q->sweep || q->time || q->svg)) {
     char *text;
@@ -193,31 +168,32 @@ static int run(int argc, char **argv) {
   question q = {0};
   cli_model m;
   int code = read_arguments(argc, argv, &q);
-  if (!code) code = cli_model_open(q.path, NULL, &m);
+  if (!code) code = cli_model_open(q.path, q.about.tags, &m);
   if (!code) {
-    code = use_signature(&q, &m);
+    code = cli_request_resolve(&q.about, &m);
     if (!code) code = answer(&q, &m);
     cli_model_close(&m);
   }
-  free(q.fetch.text);
-  free(q.feed.text);
-  free(q.shapes.text);
+  cli_request_free(&q.about);
   return code;
 }
 
 const cli_command command_explain = {
     "explain", "where every node runs and why, transfers, memory; without running",
-    "Usage: ferry explain MODEL [--signature NAME] [--fetch NAME] [--feed NAME]\n"
+    "Usage: ferry explain MODEL [--signature NAME] [--tags TAGS] [--fetch NAME] [--feed NAME]\n"
     "                     [--shape X=[32,784]] [--batch N] [--json]\n"
     "                     [--why NODE | --memory [--over-time] [--sweep-batch] [--svg FILE]]\n"
     "\n"
     "Compiles what a run would execute and reports it. MODEL is a GraphDef, binary or text, a\n"
     "SavedModel or a .meta file.\n"
     "  --signature S  of a SavedModel: whose outputs (serving_default, or the only one)\n"
+    "  --tags TAGS    which graph of a SavedModel (serve, or the only one)\n"
     "  --fetch NAME   what would be fetched: y or y:1, repeated or comma-separated; else every "
     "output\n"
     "  --feed NAME    what would be fed besides the placeholders that are needed\n"
-    "  --shape X=[..] shape of a feed, ? for what is not known; repeated for several\n"
+    "  --shape X=[..] shape of a feed or of a signature's input, ? for what is not known; "
+    "repeated\n"
+    "                 for several\n"
     "  --batch N      takes the place of unknown leading dimensions\n"
     "  --why NODE     one node's story: its device, the reason, what other devices say, its "
     "transfers\n"

@@ -196,6 +196,23 @@ static int run_once(job *j, const cli_model *m, const char *signature, ferry_err
                          j->timeout_ms, err);
 }
 
+// What to do about it, where the message itself (TensorFlow's) does not say so.
+static int fail(const job *j, const ferry_error *err) {
+  cli_fail(NULL, err);
+  if (strstr(err->text, "You must feed a value"))
+    cli_error("give it with --input NAME=SOURCE%s", j->num_fetches > 1
+                                                        ? ", or ask with --fetch only for what "
+                                                          "does not need it"
+                                                        : "");
+  else if (strstr(err->text, "was fed") && j->num_feeds && j->feed_paths[0])
+    cli_error("--feed takes arrays as they are; --input converts numbers to the wanted type");
+  else if (strstr(err->text, "uninitialized value") || strstr(err->text, "does not exist. "))
+    cli_error(
+        "the graph has variables but no values for them: run the SavedModel or the .meta "
+        "file, which have");
+  return EXIT_FAILED;
+}
+
 static int run_all(job *j, const cli_model *m, const char *signature) {
   ferry_error err;
   double *times = calloc((size_t)j->repeat, sizeof *times);
@@ -211,7 +228,7 @@ static int run_all(job *j, const cli_model *m, const char *signature) {
   cli_progress_stop();
   if (bad) {
     free(times);
-    return cli_fail(NULL, &err);
+    return fail(j, &err);
   }
   double first = times[0];
   qsort(times, (size_t)j->repeat, sizeof *times, ascending);

@@ -9,20 +9,29 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "json.h"
 
-enum { STRING = 7, MAX_PARTS = 4096 };
+enum { STRING = 7, BOOL = 10, MAX_PARTS = 4096 };
 
 typedef enum source_kind { NPY, NPZ, JSON, IMAGE, TABLE, LINES, BYTES } source_kind;
 
 typedef struct source {
   const char *from;  // as given, for messages
+  char *path;        // the file that arrays are loaded from: that, or a copy of standard input
   char *bytes;       // with a NUL after them
   size_t n;
   source_kind kind;
   bool literal;  // not a file but the value itself
+  bool copied;   // |path| goes with it
 } source;
+
+static void close_source(source *s) {
+  if (s->copied) unlink(s->path);
+  free(s->path);
+  free(s->bytes);
+}
 
 // ------------------------------------------------------------------ scale
 bool input_scale(const char *text, input_options *o) {
@@ -105,34 +114,87 @@ static bool is_literal(const char *text) {
   return yes;
 }
 
-// A file, "-", or the value itself.
-static bool open_source(const char *text, bool strings, source *s) {
+// Arrays are read from files: a pipe becomes one.
+static bool copy_to_file(source *s) {
+  const char *dir = getenv("TMPDIR");
+  s->path = malloc(strlen(dir && *dir ? dir : "/tmp") + 32);
+  if (!s->path) return false;
+  sprintf(s->path, "%s/ferry-input-XXXXXX", dir && *dir ? dir : "/tmp");
+  int fd = mkstemp(s->path);
+  s->copied = fd >= 0;
+  FILE *f = s->copied ? fdopen(fd, "wb") : NULL;
+  bool ok = f && fwrite(s->bytes, 1, s->n, f) == s->n;
+  if (f) ok = fclose(f) == 0 && ok;
+  if (!f && s->copied) close(fd);
+  if (!ok) cli_error("%s: cannot keep it in %s: %s", s->from, s->path, strerror(errno));
+  return ok;
+}
+
+static bool open_stdin(source *s) {
+  static bool taken;
+  s->from = "standard input";
+  if (taken) {
+    cli_error("standard input can be read once only: put it in a file");
+    return false;
+  }
+  taken = true;
+  return read_stream(stdin, s->from, s);
+}
+
+static bool open_file(const char *path, FILE *f, source *s) {
+  s->path = malloc(strlen(path) + 1);
+  if (s->path) strcpy(s->path, path);
+  bool ok = s->path && read_stream(f, path, s);
+  fclose(f);
+  return ok;
+}
+
+static bool open_literal(const char *text, source *s) {
+  s->literal = true;
+  s->kind = JSON;
+  s->n = strlen(text);
+  s->bytes = malloc(s->n + 1);
+  if (s->bytes) memcpy(s->bytes, text, s->n + 1);
+  return s->bytes != NULL;
+}
+
+static void no_source(const char *text, const ferry_model_value *want) {
+  char what[256] = "";
+  if (want) input_describe(want, what);
+  cli_error("%s: there is no such file, and it is no value%s%s either (%s%s%s)", text,
+            want ? " for " : "", what,
+            want && want->dtype == BOOL ? "true or false" : "write a string as '\"",
+            want && want->dtype == BOOL ? ""
+            : strlen(text) < 40         ? text
+                                        : "…",
+            want && want->dtype == BOOL ? "" : "\"'");
+}
+
+// Editors on Windows put a mark before the first line.
+static void drop_byte_order_mark(source *s) {
+  if (s->n < 3 || memcmp(s->bytes, "\xef\xbb\xbf", 3) != 0) return;
+  s->n -= 3;
+  memmove(s->bytes, s->bytes + 3, s->n + 1);
+}
+
+// A file, "-", or the value itself; |want| is NULL if it is for all inputs. close_source in every case.
+static bool open_source(const char *text, const ferry_model_value *want, bool strings, source *s) {
+  struct stat info;
   *s = (source){.from = text};
   if (strcmp(text, "-") == 0) {
-    s->from = "standard input";
-    if (!read_stream(stdin, s->from, s)) return false;
+    if (!open_stdin(s)) return false;
   } else {
-    struct stat info;
     FILE *f = stat(text, &info) == 0 && !S_ISDIR(info.st_mode) ? fopen(text, "rb") : NULL;
-    if (!f && is_literal(text)) {
-      s->literal = true;
-      s->kind = JSON;
-      s->n = strlen(text);
-      s->bytes = malloc(s->n + 1);
-      if (s->bytes) memcpy(s->bytes, text, s->n + 1);
-      return s->bytes != NULL;
-    }
+    if (!f && is_literal(text)) return open_literal(text, s);
     if (!f) {
-      cli_error("%s: there is no such file, and it is no value either (write a string as '\"%s\"')",
-                text, strlen(text) < 40 ? text : "…");
+      no_source(text, want);
       return false;
     }
-    bool ok = read_stream(f, text, s);
-    fclose(f);
-    if (!ok) return false;
+    if (!open_file(text, f, s)) return false;
   }
   s->kind = kind_of(text, s->bytes, s->n, strings);
-  return true;
+  if (s->kind == JSON || s->kind == TABLE || s->kind == LINES) drop_byte_order_mark(s);
+  return s->path || (s->kind != NPY && s->kind != NPZ) || copy_to_file(s);
 }
 
 // ------------------------------------------------------------------ one input
@@ -141,7 +203,7 @@ static ferry_tensor *from_npz(const source *s, const ferry_model_value *want) {
   char **names;
   ferry_tensor **tensors, *out = NULL;
   int n, at = -1;
-  if (ferry_npz_load(s->from, &n, &names, &tensors, &err)) {
+  if (ferry_npz_load(s->path, &n, &names, &tensors, &err)) {
     cli_fail(NULL, &err);
     return NULL;
   }
@@ -211,7 +273,7 @@ static ferry_tensor *from_values(const source *s, const ferry_model_value *want,
     ok = json_values(s, j, want->name, &v);
     json_free(j);
   } else if (s->kind == TABLE && column) {
-    ok = input_from_column(s->bytes, s->n, want->name, strings, &v);
+    ok = input_from_column(s->from, s->bytes, s->n, want->name, strings, &v);
   } else if (s->kind == TABLE) {
     ok = input_from_table(s->from, s->bytes, s->n, strings, &v);
   } else {
@@ -228,11 +290,7 @@ static ferry_tensor *read_one(const source *s, const ferry_model_value *want,
   ferry_error err;
   if (s->kind == IMAGE) return input_image(s->from, s->bytes, s->n, want, o);
   if (s->kind == NPY) {
-    if (strcmp(s->from, "standard input") == 0) {
-      cli_error("standard input: arrays are read from files; JSON, tables and images can be piped");
-      return NULL;
-    }
-    if (ferry_tensor_load(s->from, &t, &err)) {
+    if (ferry_tensor_load(s->path, &t, &err)) {
       cli_fail(NULL, &err);
       return NULL;
     }
@@ -266,21 +324,28 @@ static const ferry_model_value *find(const ferry_signature *s, const char *name,
   return NULL;
 }
 
+// "x (float[?,3]), n (int32[])"
+static void list_inputs(const ferry_signature *s, char out[900]) {
+  char what[256];
+  size_t at = 0;
+  snprintf(out, 900, "none");
+  for (int i = 0; i < s->num_inputs && i < INPUT_MAX; i++) {
+    input_describe(&s->inputs[i], what);
+    if (at + strlen(what) + 3 < 900)
+      at += (size_t)snprintf(out + at, 900 - at, "%s%s", at ? ", " : "", what);
+  }
+}
+
 static int no_input(const ferry_signature *s, const char *name, size_t n) {
   const char *names[INPUT_MAX];
-  char word[128], list[900] = "", what[256];
-  size_t count = 0, at = 0;
+  char word[128], list[900];
+  size_t count = 0;
   snprintf(word, sizeof word, "%.*s", (int)(n < 127 ? n : 127), name);
-  for (int i = 0; i < s->num_inputs && i < INPUT_MAX; i++) {
-    names[count++] = s->inputs[i].name;
-    input_describe(&s->inputs[i], what);
-    if (at + strlen(what) + 3 < sizeof list)
-      at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", at ? ", " : "", what);
-  }
+  for (int i = 0; i < s->num_inputs && i < INPUT_MAX; i++) names[count++] = s->inputs[i].name;
+  list_inputs(s, list);
   const char *near = cli_nearest(word, names, count);
   cli_error("signature %s has no input '%s'%s%s%s; it takes %s", s->name, word,
-            near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "",
-            *list ? list : "none");
+            near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "", list);
   return EXIT_FAILED;
 }
 
@@ -297,10 +362,10 @@ static int read_input(input_set *set, const ferry_signature *s, const ferry_mode
                  memcmp(given, want->name, strlen(want->name)) == 0;
     source in;
     if (!named || n == MAX_PARTS) continue;
-    ok = open_source(eq + 1, want->dtype == STRING, &in);
+    ok = open_source(eq + 1, want, want->dtype == STRING, &in);
     if (ok) ok = (parts[n] = read_one(&in, want, o, false)) != NULL;
     n += ok;
-    free(in.bytes);
+    close_source(&in);
   }
   ferry_tensor *t = NULL;
   if (ok && n) {
@@ -324,7 +389,7 @@ static bool has_member(const source *s, const char *name, bool only) {
     ferry_tensor **tensors;
     int n;
     bool found = false;
-    if (ferry_npz_load(s->from, &n, &names, &tensors, NULL)) return true;  // read_one says why
+    if (ferry_npz_load(s->path, &n, &names, &tensors, NULL)) return true;  // read_one says why
     for (int i = 0; i < n; i++) found |= strcmp(names[i], name) == 0;
     ferry_npz_free(n, names, tensors);
     return found;
@@ -339,12 +404,7 @@ static bool has_member(const source *s, const char *name, bool only) {
     json_free(v);
     return found || only;
   }
-  if (s->kind == TABLE) {
-    input_values v = {0};
-    bool found = input_from_column(s->bytes, s->n, name, true, &v);
-    input_values_free(&v);
-    return found;
-  }
+  if (s->kind == TABLE) return input_has_column(s->bytes, s->n, name);
   return only;
 }
 
@@ -353,11 +413,11 @@ static int read_file_for_all(input_set *set, const char *path, const ferry_signa
   source in;
   int before = set->n;
   bool only = s->num_inputs == 1;
-  if (!open_source(path, only && s->inputs[0].dtype == STRING, &in)) {
-    free(in.bytes);
+  if (s->num_inputs == 0) {
+    cli_error("%s: signature %s takes no input: leave --input out", path, s->name);
     return EXIT_FAILED;
   }
-  bool ok = true;
+  bool ok = open_source(path, NULL, only && s->inputs[0].dtype == STRING, &in);
   for (int i = 0; i < s->num_inputs && ok; i++) {
     bool column = in.kind == TABLE && has_member(&in, s->inputs[i].name, false);
     if (!column && !only && !has_member(&in, s->inputs[i].name, only)) continue;
@@ -368,12 +428,15 @@ static int read_file_for_all(input_set *set, const char *path, const ferry_signa
     set->tensors[set->n++] = t;
   }
   if (ok && set->n == before) {
+    char list[900];
+    list_inputs(s, list);
     cli_error(
-        "%s: nothing in it is named as an input of signature %s; name the input: --input NAME=%s",
-        path, s->name, path);
+        "%s: nothing in it is named as an input of signature %s, which takes %s; name the input: "
+        "--input NAME=%s",
+        path, s->name, list, path);
     ok = false;
   }
-  free(in.bytes);
+  close_source(&in);
   return ok ? EXIT_OK : EXIT_FAILED;
 }
 

@@ -54,8 +54,10 @@ void input_add(input_values *v, input_cell cell);  // takes cell.text
 bool input_from_json(const char *from, const void *json, input_values *v);  // a json_value
 bool input_from_table(const char *from, const char *text, size_t n, bool strings, input_values *v);
 bool input_from_lines(const char *text, size_t n, input_values *v);
-// A column of a table with a header; false if there is none of that name (nothing is said).
-bool input_from_column(const char *text, size_t n, const char *name, bool strings, input_values *v);
+// A column of a table with a header.
+bool input_has_column(const char *text, size_t n, const char *name);
+bool input_from_column(const char *from, const char *text, size_t n, const char *name, bool strings,
+                       input_values *v);
 // A tensor of |want|'s type; NULL after saying why not.
 ferry_tensor *input_typed(ferry_runtime *rt, const char *from, const input_values *v,
                           const ferry_model_value *want);

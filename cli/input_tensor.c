@@ -87,6 +87,10 @@ static bool is_integer(int dtype) {
          dtype == 22 || dtype == 23;
 }
 
+static bool is_complex(int dtype) {
+  return dtype == 8 || dtype == 18;
+}
+
 static ferry_tensor *convert(ferry_runtime *rt, ferry_tensor *t, int dtype, ferry_error *err) {
   char attrs[64];
   ferry_tensor *out;
@@ -95,8 +99,8 @@ static ferry_tensor *convert(ferry_runtime *rt, ferry_tensor *t, int dtype, ferr
   return apply(rt, t, &cast, 1, &out, err) ? NULL : out;
 }
 
-// Numbers become what is wanted if that loses nothing but digits: any number to a float, an integer to
-// an integer that can hold all of them.
+// Numbers become what is wanted if that loses nothing but digits: any real number to a float or a
+// complex number, an integer to an integer that can hold all of them.
 ferry_tensor *input_cast(ferry_runtime *rt, const char *from, ferry_tensor *t,
                          const ferry_model_value *want) {
   int have = ferry_tensor_dtype(t);
@@ -104,7 +108,8 @@ ferry_tensor *input_cast(ferry_runtime *rt, const char *from, ferry_tensor *t,
   char what[256], came[256];
   if (have == want->dtype) return t;
   bool number = is_float(have) || is_integer(have) || have == BOOL;
-  bool allowed = (number && is_float(want->dtype)) ||
+  bool allowed = (number && (is_float(want->dtype) || is_complex(want->dtype))) ||
+                 (is_complex(have) && is_complex(want->dtype)) ||
                  (is_integer(have) && is_integer(want->dtype)) ||
                  (have == BOOL && is_integer(want->dtype));
   ferry_tensor *out = allowed ? convert(rt, t, want->dtype, &err) : NULL;

@@ -10,7 +10,7 @@
 #include "input.h"
 #include "json.h"
 
-enum { FLOAT = 1, DOUBLE = 2, STRING = 7, BOOL = 10 };
+enum { FLOAT = 1, DOUBLE = 2, STRING = 7, COMPLEX64 = 8, BOOL = 10, COMPLEX128 = 18 };
 
 void input_values_free(input_values *v) {
   for (int64_t i = 0; i < v->count; i++) free(v->cells[i].text);
@@ -91,8 +91,10 @@ static bool add_json(const char *from, const json_value *j, int depth, input_val
     }
     if (depth >= v->rank) v->dims[v->rank++] = (int64_t)j->n;
     if (v->dims[depth] != (int64_t)j->n) {
-      cli_error("%s: lists of %lld and of %zu elements in one dimension: a tensor has equal rows",
-                from, (long long)v->dims[depth], j->n);
+      cli_error(
+          "%s: lists of %lld and of %zu elements in one dimension: a tensor has equal rows (a "
+          "ragged value is given by its parts: all elements in one list, and where each row ends)",
+          from, (long long)v->dims[depth], j->n);
       return false;
     }
     for (size_t i = 0; i < j->n; i++)
@@ -157,8 +159,22 @@ static bool number_cell(const char *p, size_t n, input_cell *out) {
 
 typedef struct table_reader {
   const char *at, *end;
-  bool spaces;  // cells are parted by blanks, not commas
+  bool spaces;  // cells are parted by blanks, however many
+  bool tabs;    // cells are parted by tabs
 } table_reader;
+
+// Commas and semicolons part cells where the table has any; else tabs; else, between numbers, blanks.
+static table_reader read_table(const char *text, size_t n, bool strings) {
+  bool comma = memchr(text, ',', n) || memchr(text, ';', n);
+  bool tabs = !comma && memchr(text, '\t', n) && strings;
+  return (table_reader){text, text + n, !strings && !comma, tabs};
+}
+
+static bool ends_cell(const table_reader *r, char c) {
+  if (c == '\n') return true;
+  if (r->tabs) return c == '\t';
+  return c == ',' || c == ';' || (r->spaces && (c == ' ' || c == '\t'));
+}
 
 // The next cell of the current line, unquoted; |*last| if it ends the line. The text is the caller's.
 static char *next_cell(table_reader *r, size_t *n, bool *last) {
@@ -180,9 +196,7 @@ static char *next_cell(table_reader *r, size_t *n, bool *last) {
     }
     p += p < r->end;
   }
-  while (p < r->end && *p != '\n' && *p != ',' && *p != ';' &&
-         !(r->spaces && (*p == ' ' || *p == '\t')))
-    out[len++] = *p++;
+  while (p < r->end && !ends_cell(r, *p)) out[len++] = *p++;
   if (len && out[len - 1] == '\r') len--;
   while (r->spaces && p < r->end && (*p == ' ' || *p == '\t' || *p == '\r')) p++;
   *last = p >= r->end || *p == '\n';
@@ -192,12 +206,8 @@ static char *next_cell(table_reader *r, size_t *n, bool *last) {
   return out;
 }
 
-static bool has_comma(const char *text, size_t n) {
-  return memchr(text, ',', n) || memchr(text, ';', n);
-}
-
 bool input_from_table(const char *from, const char *text, size_t n, bool strings, input_values *v) {
-  table_reader r = {text, text + n, !strings && !has_comma(text, n)};
+  table_reader r = read_table(text, n, strings);
   int64_t columns = -1, line = 0, rows = 0;
   while (r.at < r.end) {
     int64_t k = 0, before = v->count;
@@ -246,44 +256,63 @@ bool input_from_table(const char *from, const char *text, size_t n, bool strings
   return !v->failed;
 }
 
-bool input_from_column(const char *text, size_t n, const char *name, bool strings,
-                       input_values *v) {
-  table_reader r = {text, text + n, false};
-  int64_t want = -1, k = 0;
-  bool last = false, ok = true;
-  while (r.at < r.end && !last) {
+// The place of the column |name| in the first line, or -1.
+static int64_t find_column(table_reader *r, const char *name) {
+  int64_t want = -1;
+  bool last = false;
+  for (int64_t k = 0; r->at < r->end && !last; k++) {
     size_t len;
-    char *cell = next_cell(&r, &len, &last);
-    if (!cell) return false;
+    char *cell = next_cell(r, &len, &last);
+    if (!cell) return -1;
     if (strcmp(cell, name) == 0) want = k;
     free(cell);
-    k++;
   }
-  while (r.at < r.end && want >= 0 && ok) {
-    last = false;
-    if (*r.at == '\n') {
-      r.at++;
+  return want;
+}
+
+bool input_has_column(const char *text, size_t n, const char *name) {
+  table_reader r = read_table(text, n, true);
+  return find_column(&r, name) >= 0;
+}
+
+bool input_from_column(const char *from, const char *text, size_t n, const char *name, bool strings,
+                       input_values *v) {
+  table_reader r = read_table(text, n, true);
+  int64_t want = find_column(&r, name);
+  bool ok = want >= 0;
+  for (int64_t line = 2; r.at < r.end && ok; line++) {
+    bool last = false, found = false;
+    if (*r.at == '\n' || (*r.at == '\r' && r.at + 1 < r.end && r.at[1] == '\n')) {
+      r.at += *r.at == '\r' ? 2 : 1;
       continue;
     }
-    for (k = 0; !last && ok; k++) {
+    for (int64_t k = 0; !last && ok; k++) {
       size_t len;
       char *cell = next_cell(&r, &len, &last);
       input_cell c = {.text = cell, .length = len};
       if (!cell) return false;
-      if (k == want && strings) {
-        input_add(v, c);
+      if (k != want) {
+        free(cell);
         continue;
       }
-      if (k == want && (ok = number_cell(cell, len, &c))) {
+      found = true;
+      if (!strings && !(ok = number_cell(cell, len, &c)))
+        cli_error("%s: line %lld, column %s: '%s' is not a number", from, (long long)line, name,
+                  cell);
+      if (!strings) {
+        free(cell);
         c.text = NULL;
-        input_add(v, c);
       }
-      free(cell);
+      if (ok) input_add(v, c);
+    }
+    if (ok && !found) {
+      cli_error("%s: line %lld ends before its column %s", from, (long long)line, name);
+      ok = false;
     }
   }
   v->rank = 1;
   v->dims[0] = v->count;
-  return ok && want >= 0 && !v->failed;
+  return ok && !v->failed;
 }
 
 bool input_from_lines(const char *text, size_t n, input_values *v) {
@@ -333,7 +362,12 @@ static bool put_integer(const char *from, const input_cell *c, const integer_typ
                                : value >= t->least && (value < 0 || (uint64_t)value <= t->most));
   if (!fits) {
     input_describe(want, what);
-    cli_error("%s: %.17g does not fit %s", from, c->number, what);
+    if (t->dtype == BOOL)
+      cli_error("%s: %.17g does not fit %s, which takes true, false, 1 and 0", from, c->number,
+                what);
+    else
+      cli_error("%s: %.17g does not fit %s, which takes whole numbers of %lld to %llu", from,
+                c->number, what, (long long)t->least, (unsigned long long)t->most);
     return false;
   }
   memcpy(to, &value, t->bytes);  // little-endian, as every platform we run on
@@ -367,12 +401,59 @@ static ferry_tensor *typed_strings(const char *from, const input_values *v,
   return t;
 }
 
+// "1.5", "2j" or "1-2.5j", as Python writes complex numbers.
+static bool complex_text(const char *text, double out[2]) {
+  char *end;
+  size_t open = strspn(text, " (");
+  out[0] = strtod(text + open, &end);
+  out[1] = 0;
+  if (end == text + open) return false;
+  if (*end == '+' || *end == '-') {
+    const char *second = end;
+    out[1] = strtod(second, &end);
+    if (end == second || (*end != 'j' && *end != 'i')) return false;
+    end++;
+  } else if (*end == 'j' || *end == 'i') {
+    out[1] = out[0];
+    out[0] = 0;
+    end++;
+  }
+  return end[strspn(end, " )")] == 0;
+}
+
+static ferry_tensor *typed_complex(ferry_runtime *rt, const char *from, const input_values *v,
+                                   const ferry_model_value *want) {
+  ferry_tensor *t;
+  ferry_error err;
+  char what[256];
+  if (ferry_tensor_new(COMPLEX128, v->rank, v->dims, NULL, &t, &err)) {
+    cli_fail(from, &err);
+    return NULL;
+  }
+  double *data = ferry_tensor_data(t);
+  for (int64_t i = 0; i < v->count; i++, data += 2) {
+    const input_cell *c = &v->cells[i];
+    data[0] = c->number;
+    data[1] = 0;
+    if (c->text && !complex_text(c->text, data)) {
+      input_describe(want, what);
+      cli_error("%s: %s wants numbers such as 1.5 or \"1-2.5j\", but the string \"%.40s\" came",
+                from, what, c->text);
+      ferry_tensor_free(t);
+      return NULL;
+    }
+  }
+  return input_cast(rt, from, t, want);
+}
+
 ferry_tensor *input_typed(ferry_runtime *rt, const char *from, const input_values *v,
                           const ferry_model_value *want) {
   ferry_tensor *t;
   ferry_error err;
   char what[256];
   if (want->dtype == STRING) return typed_strings(from, v, want);
+  if (want->dtype == COMPLEX64 || want->dtype == COMPLEX128)
+    return typed_complex(rt, from, v, want);
   const integer_type *integer = integer_of(want->dtype);
   int dtype = integer || want->dtype == FLOAT ? want->dtype : DOUBLE;
   if (ferry_tensor_new(dtype, v->rank, v->dims, NULL, &t, &err)) {

@@ -68,7 +68,8 @@ typedef struct fy_device_ops {
   int (*alloc)(fy_device *d, size_t bytes, void **out, struct fy_error *err);
   void (*free)(fy_device *d, void *p, size_t bytes);
   // Copies |bytes| after |after| (may be NULL) happened; |done| (may be NULL) receives the event.
-  // The host side of the copy may be reused once |done| happened.
+  // The host's side is free to be used again, or has its bytes, when the function returns; |done| says
+  // when that is by the device's clock, and when the device's side is ready.
   int (*copy)(fy_device *d, fy_copy_kind kind, void *dst, const void *src, size_t bytes,
               fy_device *peer, const fy_event *after, fy_event *done, struct fy_error *err);
   // Runs the kernel of ctx->site on the compute queue after |after[0..n)| happened.

@@ -5,7 +5,8 @@
 // the kernel takes their pages. Marking costs an interruption of all cores, so a block that comes and
 // goes with every step of a loop is better left alone. Where huge pages can be asked for they are; a
 // block then costs a few faults. A block begins at a huge page but is no longer than it must be: its
-// last piece is in small pages.
+// last piece is in small pages. Blocks of less than a megabyte are kept apart, so that many of them do
+// not drive out the big ones.
 
 #include "base/large.h"
 
@@ -18,8 +19,10 @@
 #include "base/slab.h"
 
 #define HUGE_BYTES ((size_t)2 << 20)
-#define KEPT       24                  // blocks
+#define KEPT       64                  // blocks of a kind
 #define MAX_SHARE  8                   // at most this part of the machine's memory is kept
+#define MIDDLING   ((size_t)1 << 20)   // bytes that make a block a big one
+#define MAX_MIDDLE ((size_t)8 << 20)   // bytes of smaller ones that are kept
 #define UNMARKED   ((size_t)32 << 20)  // bytes of the youngest blocks that are not marked
 #define HEADER     64
 #define PAGE       ((size_t)4096)
@@ -30,20 +33,33 @@ typedef struct block {
   bool once;     // never kept: goes back when it is released
 } block;
 
+typedef struct shelf {
+  block *kept[KEPT];  // oldest first
+  int n;
+  size_t bytes, most;
+} shelf;
+
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
-static block *kept[KEPT];  // oldest first
-static int num_kept;
-static size_t kept_bytes, max_kept;
+static shelf middle = {.most = MAX_MIDDLE}, big;
+
+static shelf *shelf_of(size_t bytes) {
+  return bytes < MIDDLING ? &middle : &big;
+}
 
 static size_t whole_pages(size_t bytes) {
   return (bytes + PAGE - 1) & ~(PAGE - 1);
 }
 
-static void drop(int i) {
-  block *b = kept[i];
-  kept_bytes -= b->bytes;
-  memmove(&kept[i], &kept[i + 1], (size_t)(num_kept - i - 1) * sizeof *kept);
-  num_kept--;
+static block *take(shelf *s, int i) {
+  block *b = s->kept[i];
+  s->bytes -= b->bytes;
+  memmove(&s->kept[i], &s->kept[i + 1], (size_t)(s->n - i - 1) * sizeof *s->kept);
+  s->n--;
+  return b;
+}
+
+static void drop_oldest(shelf *s) {
+  block *b = take(s, 0);
   munmap(b, b->bytes);
 }
 
@@ -70,20 +86,15 @@ static block *map(size_t bytes) {
 void *fy_large_alloc(size_t bytes) {
   if (bytes > SIZE_MAX - HEADER - 2 * HUGE_BYTES) return NULL;
   const size_t want = whole_pages(bytes + HEADER);
-  block *found = NULL;
+  shelf *s = shelf_of(want);
   pthread_mutex_lock(&mu);
   int best = -1;
-  for (int i = 0; i < num_kept; i++) {
-    const size_t have = kept[i]->bytes;
+  for (int i = 0; i < s->n; i++) {
+    const size_t have = s->kept[i]->bytes;
     if (have < want || have - want > want / 4) continue;
-    if (best < 0 || have <= kept[best]->bytes) best = i;  // of equal ones the youngest
+    if (best < 0 || have <= s->kept[best]->bytes) best = i;  // of equal ones the youngest
   }
-  if (best >= 0) {
-    found = kept[best];
-    kept_bytes -= found->bytes;
-    memmove(&kept[best], &kept[best + 1], (size_t)(num_kept - best - 1) * sizeof *kept);
-    num_kept--;
-  }
+  block *found = best >= 0 ? take(s, best) : NULL;
   pthread_mutex_unlock(&mu);
   if (!found && !(found = map(want))) {
     fy_large_trim();
@@ -96,8 +107,8 @@ void *fy_large_alloc(size_t bytes) {
 static void mark_old(void) {
 #ifdef MADV_FREE
   size_t young = 0;
-  for (int i = num_kept - 1; i >= 0; i--) {
-    block *b = kept[i];
+  for (int i = big.n - 1; i >= 0; i--) {
+    block *b = big.kept[i];
     young += b->bytes;
     if (young <= UNMARKED || b->marked || b->bytes < 2 * HUGE_BYTES) continue;
     (void)madvise((char *)b + HUGE_BYTES, b->bytes - HUGE_BYTES, MADV_FREE);
@@ -108,27 +119,29 @@ static void mark_old(void) {
 
 void fy_large_free(void *p) {
   block *b = (block *)((char *)p - HEADER);
+  shelf *s = shelf_of(b->bytes);
   pthread_mutex_lock(&mu);
-  if (!max_kept) {
+  if (!big.most) {
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    max_kept = pages > 0 && page > 0 ? (size_t)pages / MAX_SHARE * (size_t)page : HUGE_BYTES;
+    big.most = pages > 0 && page > 0 ? (size_t)pages / MAX_SHARE * (size_t)page : HUGE_BYTES;
   }
-  if (b->once || b->bytes > max_kept / 2) {
+  if (b->once || b->bytes > s->most / 2) {
     pthread_mutex_unlock(&mu);
     munmap(b, b->bytes);
     return;
   }
-  while (num_kept == KEPT || kept_bytes + b->bytes > max_kept) drop(0);
-  kept[num_kept++] = b;
-  kept_bytes += b->bytes;
+  while (s->n == KEPT || s->bytes + b->bytes > s->most) drop_oldest(s);
+  s->kept[s->n++] = b;
+  s->bytes += b->bytes;
   b->marked = false;
-  mark_old();
+  if (s == &big) mark_old();
   pthread_mutex_unlock(&mu);
 }
 
 void fy_large_trim(void) {
   pthread_mutex_lock(&mu);
-  while (num_kept) drop(0);
+  while (middle.n) drop_oldest(&middle);
+  while (big.n) drop_oldest(&big);
   pthread_mutex_unlock(&mu);
 }
 

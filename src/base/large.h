@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FY_LARGE_BYTES ((size_t)1 << 20)  // from here on
+// From here on: some such blocks at the end of the heap, and malloc gives them back when they are freed.
+#define FY_LARGE_BYTES ((size_t)32 << 10)
 
 void *fy_large_alloc(size_t bytes);  // 64-byte aligned; NULL if there is no memory
 void fy_large_free(void *p);

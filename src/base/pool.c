@@ -10,6 +10,7 @@
 
 #include "base/pool.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,7 @@
 #define SPIN_NS           20000    // looks without a pause …
 #define WORKER_YIELD_NS   200000   // … then a worker yields its core between looks,
 #define CALLER_YIELD_NS   2000000  // and so does a caller whose loop is nearly done
-#define WAKING_CHUNKS     8        // a loop of this many grains is worth waking a worker
+#define WAKING_NS         20000    // a loop that takes so long is worth waking a worker
 #define MISSED_NS         50000    // shorter ones are if they follow each other this closely
 #define MAX_PARTS         32
 #define CHUNKS_PER_THREAD 8  // enough to even out uneven pieces and a late start
@@ -359,8 +360,8 @@ static void retire(fy_pool *pool, loop *l) {
 
 // Nobody watches and the loop is too short to wake somebody up for. If such loops follow each other
 // closely, a worker is called anyway, for those that come next.
-static bool better_alone(fy_pool *pool, int64_t chunks) {
-  if (chunks >= WAKING_CHUNKS || atomic_load_explicit(&pool->watching, memory_order_relaxed) > 0)
+static bool better_alone(fy_pool *pool, double ns) {
+  if (ns >= WAKING_NS || atomic_load_explicit(&pool->watching, memory_order_relaxed) > 0)
     return false;
   const int64_t now = fy_now_ns();
   const int64_t last = atomic_exchange_explicit(&pool->missed, now, memory_order_relaxed);
@@ -372,16 +373,23 @@ static bool better_alone(fy_pool *pool, int64_t chunks) {
   return true;
 }
 
-void fy_pool_for(fy_pool *pool, int64_t n, int64_t grain,
+// The most chunks that the loop may be cut into: none is empty or shorter than a piece.
+static int64_t most_chunks(const fy_pool *pool, int64_t n, double ns_per_item) {
+  const int64_t most = (int64_t)pool->threads * CHUNKS_PER_THREAD;
+  double grain = ns_per_item > 0 ? ceil(FY_POOL_PIECE_NS / ns_per_item) : (double)n;
+  if (grain < 1) grain = 1;
+  const double chunks = floor((double)n / grain);
+  return chunks < (double)most ? (int64_t)chunks : most;
+}
+
+void fy_pool_for(fy_pool *pool, int64_t n, double ns_per_item,
                  void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
   if (n <= 0) return;
-  int64_t chunks = n / (grain > 0 ? grain : 1);  // rounds down: no piece is smaller than the grain
-  if (!pool || chunks < 2 || !has_workers(pool) || better_alone(pool, chunks)) {
+  const int64_t chunks = pool ? most_chunks(pool, n, ns_per_item) : 1;
+  if (chunks < 2 || !has_workers(pool) || better_alone(pool, (double)n * ns_per_item)) {
     fn(arg, 0, n);
     return;
   }
-  int64_t most = (int64_t)pool->threads * CHUNKS_PER_THREAD;
-  if (chunks > most) chunks = most;
   loop l;
   l.fn = fn;
   l.arg = arg;

@@ -31,9 +31,11 @@ fy_pool *fy_pool_of_this_thread(void);
 void fy_pool_help(fy_pool *pool, bool (*done)(void *), bool (*takes)(void *, void *), void *arg);
 void fy_pool_nudge(fy_pool *pool);
 
-// Calls fn(arg, begin, end) over [0, n) in pieces of at least |grain|; returns when all are done.
-// fn runs concurrently on distinct ranges. |pool| may be NULL: inline.
-void fy_pool_for(fy_pool *pool, int64_t n, int64_t grain,
+// Calls fn(arg, begin, end) over [0, n) in pieces of at least FY_POOL_PIECE_NS, |ns_per_item| being a
+// rough cost of one item; returns when all are done. fn runs concurrently on distinct ranges. |pool|
+// may be NULL: inline.
+#define FY_POOL_PIECE_NS 2500.0
+void fy_pool_for(fy_pool *pool, int64_t n, double ns_per_item,
                  void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
 
 #endif

@@ -69,18 +69,42 @@ static fy_code check_body(const fy_node *n, const fy_callable *f, fy_error *err)
   return FY_OK;
 }
 
+static fy_code not_of_a_graph(const fy_node *n, fy_error *err) {
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "%s is an operation of Ferry's own and cannot be in a graph\n\t [[{{node %s}}]]",
+                 n->op_name, n->name);
+}
+
+static fy_code set_function(fy_site *site, fy_callable *c, fy_error *err) {
+  site->functions = fy_malloc(sizeof *site->functions);
+  if (!site->functions) return fy_fail_oom(err, sizeof *site->functions);
+  site->functions[0] = c;
+  site->num_functions = 1;
+  return FY_OK;
+}
+
 // A region with control flow: its callable is the program's own.
 static fy_code bind_flow(fy_program *p, fy_instr *ins, fy_error *err) {
   const fy_attr *flow = fy_attrs_get(&ins->node->attrs, "flow");
   if (!flow || flow->kind != FY_ATTR_INT || flow->v.i < 0 || (size_t)flow->v.i >= p->num_flows)
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "%s is an operation of Ferry's own and cannot be in a graph\n\t [[{{node %s}}]]",
-                   ins->node->op_name, ins->node->name);
-  ins->site->functions = fy_malloc(sizeof *ins->site->functions);
-  if (!ins->site->functions) return fy_fail_oom(err, sizeof *ins->site->functions);
-  ins->site->functions[0] = p->flows[flow->v.i];
-  ins->site->num_functions = 1;
-  return FY_OK;
+    return not_of_a_graph(ins->node, err);
+  return set_function(ins->site, p->flows[flow->v.i], err);
+}
+
+// A loop whose body the optimiser made: its callable is the program's own, too.
+static fy_code bind_loop(fy_program *p, fy_instr *ins, fy_error *err) {
+  const fy_attr *at = fy_attrs_get(&ins->node->attrs, "body");
+  fy_graph *g = p->graph;
+  if (!at || at->kind != FY_ATTR_INT || at->v.i < 0 || (size_t)at->v.i >= g->num_bodies ||
+      !g->bodies[at->v.i])
+    return not_of_a_graph(ins->node, err);
+  fy_callable *c;
+  if (!fy_grow(&p->flows, &p->cap_flows, p->num_flows + 1, sizeof *p->flows))
+    return fy_fail_oom(err, sizeof *p->flows);
+  FY_TRY(fy_callables_adopt(p->callables, g->bodies[at->v.i], ins->site->device, &c, err));
+  g->bodies[at->v.i] = NULL;
+  p->flows[p->num_flows++] = c;
+  return set_function(ins->site, c, err);
 }
 
 static fy_code bind(fy_program *p, fy_instr *ins, fy_error *err) {
@@ -93,6 +117,7 @@ static fy_code bind(fy_program *p, fy_instr *ins, fy_error *err) {
     return code;
   }
   if (calls && strcmp(n->op_name, "_FerryFlow") == 0) FY_TRY(bind_flow(p, ins, err));
+  if (calls && strcmp(n->op_name, "_FerryLoop") == 0) FY_TRY(bind_loop(p, ins, err));
   if (calls && is_call(n) && ins->site->num_functions == 1)
     FY_TRY(check_call(n, ins->site->functions[0], err));
   if (calls && is_while(n) && ins->site->num_functions == 2)

@@ -67,9 +67,9 @@ void fy_program_release(fy_program *p) {
 
 void fy_program_replace(fy_program *p, fy_instr *instrs, uint32_t num_instrs, uint32_t *args,
                         uint32_t num_args, fy_value *values, uint32_t num_values) {
-  fy_free(p->instrs);
-  fy_free(p->args);
-  fy_free(p->values);
+  if (instrs != p->instrs) fy_free(p->instrs);
+  if (args != p->args) fy_free(p->args);
+  if (values != p->values) fy_free(p->values);
   p->instrs = instrs;
   p->num_instrs = num_instrs;
   p->args = args;
@@ -97,6 +97,7 @@ static fy_code new_value(builder *b, fy_node *node, uint32_t output, int space, 
                   .producer = FY_NO_VALUE,
                   .last_use = 0,
                   .root = p->num_values,
+                  .origin = p->num_values,
                   .feed = -1,
                   .node = node,
                   .output = (int32_t)output};
@@ -267,6 +268,7 @@ static bool elide_alias(builder *b, fy_node *node, uint32_t in, uint32_t out, fy
   if (vi->storage != FY_STORE_PLANNED || vi->bytes != vo->bytes) return false;
   vo->storage = FY_STORE_PLANNED;
   vo->root = vi->root;
+  vo->origin = vi->origin;
   vo->producer = vi->producer;
   return true;
 }

@@ -26,7 +26,9 @@ FY_MUST_CHECK fy_code fy_program_make_tasks(fy_program *p, fy_error *err);
 FY_MUST_CHECK fy_code fy_program_fit(fy_program *p, fy_error *err);
 // Bytes this process may have of |d| now: the limit of its pool, or what other processes leave.
 uint64_t fy_program_may_hold(const fy_device *d);
-// Takes these arrays over in place of its own, which are freed.
+// By the plan, whatever else is there now.
+bool fy_program_fits(const fy_program *p);
+// Takes these arrays over in place of its own, which are freed unless they are the same.
 void fy_program_replace(fy_program *p, fy_instr *instrs, uint32_t num_instrs, uint32_t *args,
                         uint32_t num_args, fy_value *values, uint32_t num_values);
 // For qsort of uint64_t[2], size and number: the largest first, equal ones by number.

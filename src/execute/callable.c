@@ -25,7 +25,7 @@ struct fy_callable {
   fy_mutex lock;
   fy_graph *graph;
   bool owns_graph, results_anywhere, keep_refs;
-  int losses;     // of the device set when its programs were made
+  int changes;    // of the device set when its programs were made
   bool distrust;  // programs do not count on the declared shapes of variables
   fy_output *feeds, *fetches;
   fy_node **targets;
@@ -384,10 +384,10 @@ fy_code fy_callable_program(fy_callable *c, fy_tensor *const *args, fy_program *
     forget_programs(c);
     c->distrust = true;
   }
-  const int losses = __atomic_load_n(&c->devices->losses, __ATOMIC_RELAXED);
-  if (FY_UNLIKELY(losses != c->losses)) {
+  const int changes = __atomic_load_n(&c->devices->changes, __ATOMIC_RELAXED);
+  if (FY_UNLIKELY(changes != c->changes)) {
     forget_programs(c);
-    c->losses = losses;
+    c->changes = changes;
   }
   for (size_t i = 0; i < c->num_specials && !p; i++) {
     if (!matches(&c->specials[i], c, args)) continue;
@@ -413,7 +413,11 @@ fy_code fy_callable_run(fy_callable *c, const fy_run *run, fy_tensor *const *arg
                         fy_tensor **results, fy_error *err) {
   fy_program *p;
   for (int i = 0; i < c->num_fetches; i++) results[i] = NULL;
-  if (c->frames) return fy_frames_run(c->frames, run, args, results, err);
+  if (c->frames) {
+    fy_run inner = *run;
+    inner.gives = false;  // what a region runs reads its arguments more than once
+    return fy_frames_run(c->frames, &inner, args, results, err);
+  }
   FY_TRY(fy_callable_program(c, args, &p, err));
   fy_code code = fy_program_run(p, run, args, results, err);
   fy_program_release(p);
@@ -464,11 +468,6 @@ void fy_callables_free(fy_callables *c) {
   fy_free(c);
 }
 
-static int64_t index_of(const fy_node *n) {
-  const fy_attr *a = fy_attrs_get(&n->attrs, "index");
-  return a && a->kind == FY_ATTR_INT ? a->v.i : -1;
-}
-
 // Everything with an effect runs, whether or not a result needs it.
 static bool has_effect(const fy_node *n) {
   if (strcmp(n->op_name, "_Arg") == 0 || strcmp(n->op_name, "_Retval") == 0) return false;
@@ -490,7 +489,7 @@ static fy_code from_body(fy_callables *c, fy_graph *body, const fy_device *devic
     bool arg = strcmp(node->op_name, "_Arg") == 0, ret = strcmp(node->op_name, "_Retval") == 0;
     if (has_effect(node)) targets[nt++] = node;
     if (!arg && !ret) continue;
-    int64_t at = index_of(node);
+    int64_t at = fy_node_index(node);
     if (at < 0 || at >= (int64_t)n) {
       code =
           fy_fail(err, FY_INVALID_ARGUMENT, "node '%s' of a function has a bad index", node->name);
@@ -516,6 +515,12 @@ static fy_code from_body(fy_callables *c, fy_graph *body, const fy_device *devic
   fy_free(fetches);
   fy_free(targets);
   return code;
+}
+
+fy_code fy_callables_adopt(fy_callables *c, fy_graph *body, const fy_device *device,
+                           fy_callable **out, fy_error *err) {
+  if (!c) return fy_fail(err, FY_FAILED_PRECONDITION, "no function library to run a loop with");
+  return from_body(c, body, device, out, err);
 }
 
 fy_code fy_callables_get(fy_callables *c, fy_view name, const fy_attrs *attrs,

@@ -117,6 +117,11 @@ static int first_over(const fy_program *p, uint64_t *fixed) {
   return 0;
 }
 
+bool fy_program_fits(const fy_program *p) {
+  uint64_t fixed;
+  return !first_over(p, &fixed);
+}
+
 // Divides what |space| may hold between variables that the program changes and all else. The first try
 // leaves those variables where they are; the following ones move them, with less and less room.
 static fy_code divide(const fy_program *p, int space, uint64_t fixed, share *s, bool *more,

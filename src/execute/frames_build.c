@@ -466,21 +466,12 @@ static fy_code plan_ends(builder *b, fy_error *err) {
 }
 
 // ------------------------------------------------------------------ surgery
-static fy_code type_list(fy_arena *a, const outputs *l, fy_attr *out, fy_error *err) {
-  *out = (fy_attr){.kind = FY_ATTR_TYPE, .is_list = true, .n = (uint32_t)l->n};
-  out->v.types = fy_arena_array(a, l->n + 1, sizeof *out->v.types);
-  if (!out->v.types) return fy_fail_oom(err, l->n * sizeof *out->v.types);
-  for (size_t i = 0; i < l->n; i++)
-    out->v.types[i] = fy_dtype_base(l->at[i].node->outputs[l->at[i].index].dtype);
-  return FY_OK;
-}
-
 static fy_code add_flow_node(builder *b, size_t number, fy_node **out, fy_error *err) {
   fy_arena *ar = &b->g->arena;
   fy_attrs attrs = {0};
   fy_attr tin, tout, flow = fy_attr_int((int64_t)number);
-  FY_TRY(type_list(ar, &b->args, &tin, err));
-  FY_TRY(type_list(ar, &b->results, &tout, err));
+  FY_TRY(fy_graph_type_list(ar, b->args.at, b->args.n, &tin, err));
+  FY_TRY(fy_graph_type_list(ar, b->results.at, b->results.n, &tout, err));
   FY_TRY(fy_attrs_set(&attrs, ar, "Tin", &tin, err));
   FY_TRY(fy_attrs_set(&attrs, ar, "Tout", &tout, err));
   FY_TRY(fy_attrs_set(&attrs, ar, "flow", &flow, err));

@@ -26,7 +26,7 @@ FY_MUST_CHECK fy_code fy_site_bind(fy_site *site, fy_callables *callables, const
 void fy_site_deinit(fy_site *site);
 
 // Services (fy_services) that do not depend on who runs the kernel (services.c).
-void fy_service_parallel(fy_kernel_ctx *ctx, int64_t n, int64_t grain,
+void fy_service_parallel(fy_kernel_ctx *ctx, int64_t n, double ns_per_item,
                          void (*fn)(void *, int64_t, int64_t), void *arg);
 fy_code fy_service_allocate(fy_kernel_ctx *ctx, fy_dtype dtype, int32_t rank, const int64_t *dims,
                             fy_tensor **out, fy_error *err);

@@ -39,12 +39,13 @@ typedef struct fy_value {
   size_t bytes;  // when the shape is known
   int space;
   fy_storage storage;
-  uint32_t producer;    // instruction, or UINT32_MAX
-  uint32_t last_use;    // last instruction that reads it
-  uint32_t root;        // value whose memory this one shares (alias or in-place), itself if none
-  size_t shift;         // where in the root's memory it begins: it may be a part of it
-  size_t offset;        // PLANNED: in the space's arena
-  int32_t feed;         // FEED: index
+  uint32_t producer;  // instruction, or UINT32_MAX
+  uint32_t last_use;  // last instruction that reads it
+  uint32_t root;      // value whose memory this one shares (alias or in-place), itself if none
+  uint32_t origin;  // value that this one is only another name of, from its first moment; or itself
+  size_t shift;     // where in the root's memory it begins: it may be a part of it
+  size_t offset;    // PLANNED: in the space's arena
+  int32_t feed;     // FEED: index
   fy_tensor *constant;  // CONST (one reference)
   fy_node *node;        // who makes it
   int32_t output;
@@ -167,7 +168,8 @@ typedef struct fy_run {
   int64_t deadline_ns;       // 0 = none
   struct fy_trace *trace;    // may be NULL
   int64_t step_id;
-  int depth;  // nesting of function calls
+  int depth;   // nesting of function calls
+  bool gives;  // the feeds are let go afterwards: what nobody else holds may be changed
 } fy_run;
 
 // Runs once. |feeds[i]| are borrowed; |results[i]| get one reference each.

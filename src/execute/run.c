@@ -99,10 +99,14 @@ static fy_code name_node(fy_code code, const fy_instr *ins, fy_error *err) {
   return code;
 }
 
+static const fy_event *ready_at(const fy_run_state *s, uint32_t value) {
+  return &s->events[s->program->values[value].origin];
+}
+
 static fy_code wait_inputs(fy_exec *e, const fy_instr *ins, fy_error *err) {
   fy_run_state *s = e->state;
   for (uint32_t i = 0; i < ins->num_in; i++) {
-    fy_event *ev = &s->events[s->program->args[ins->in + i]];
+    const fy_event *ev = ready_at(s, s->program->args[ins->in + i]);
     if (ev->device) FY_TRY((fy_code)ev->device->ops->wait(ev->device, ev, err));
   }
   return FY_OK;
@@ -132,8 +136,7 @@ static void record(fy_exec *e, const fy_instr *ins, int64_t start, const fy_even
   fy_trace_add(e->run->trace, &t);
 }
 
-// |*a| becomes the later of two events. Where no clock tells, the host waits for the first.
-static fy_code after_both(fy_event *a, const fy_event *b, fy_error *err) {
+fy_code fy_event_later(fy_event *a, const fy_event *b, fy_error *err) {
   if (!b->device) return FY_OK;
   if (!a->device) {
     *a = *b;
@@ -170,12 +173,12 @@ static fy_code run_copy(fy_exec *e, const fy_instr *ins, fy_event *done, fy_erro
     fy_count(&counters->transfers[kind], 1);
     fy_count(&counters->bytes[kind], (int64_t)bytes);
   }
-  const fy_event *after = &s->events[vi];
+  const fy_event *after = ready_at(s, vi);
   fy_event latest;
   if (ins->spill) {
     latest = *after;
-    FY_TRY(after_both(&latest, &s->computed[d->ordinal + 1], err));
-    if (to) FY_TRY(after_both(&latest, &s->left[d->ordinal + 1], err));
+    FY_TRY(fy_event_later(&latest, &s->computed[d->ordinal + 1], err));
+    if (to) FY_TRY(fy_event_later(&latest, &s->left[d->ordinal + 1], err));
     after = &latest;
   }
   FY_TRY((fy_code)d->ops->copy(d, kind, dst->data, src->data, bytes, from, after, done, err));
@@ -183,21 +186,39 @@ static fy_code run_copy(fy_exec *e, const fy_instr *ins, fy_event *done, fy_erro
   return FY_OK;
 }
 
+// What only has another name is there when its origin is. What a function is called with must be there
+// before: its programs know of no events before their own. Otherwise devices see to the order by
+// addresses, simulated ones by their clock.
+static fy_code pass_on(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error *err) {
+  const fy_op_impl *impl = ins->site->op->impl;
+  const bool renames = !ins->device->is_host && impl && (impl->flags & FY_OP_ALIAS);
+  const bool calls = impl && (impl->flags & FY_OP_CALLS_FUNCTIONS);
+  for (uint32_t i = 0; e->state->events && i < ins->num_in; i++) {
+    const fy_event *ev = ready_at(e->state, e->state->program->args[ins->in + i]);
+    if (renames)
+      FY_TRY(fy_event_later(done, ev, err));
+    else if (ev->device && (ins->device->is_host || calls || ev->at_ns))
+      FY_TRY((fy_code)ev->device->ops->wait(ev->device, ev, err));
+  }
+  return FY_OK;
+}
+
 static fy_code launch(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error *err) {
   if (ins->fn) {
-    if (e->state->events) FY_TRY(wait_inputs(e, ins, err));
+    if (e->state->events && !ins->spill) FY_TRY(wait_inputs(e, ins, err));
     return ins->fn(&e->ctx, err);
   }
   if (ins->device->is_host ||
       (ins->site->op->impl && (ins->site->op->impl->flags & (FY_OP_ALIAS | FY_OP_ANY_SPACE)))) {
     // Renames memory or only steers: nothing to do on the device itself.
+    FY_TRY(pass_on(e, ins, done, err));
     if (ins->site->op->impl && ins->site->op->impl->compute)
       return fy_site_compute(ins->site)(&e->ctx, err);
     return fy_user_kernel_compute(&e->ctx, err);
   }
   int n = 0;
   for (uint32_t i = 0; i < ins->num_in; i++) {
-    const fy_event *ev = &e->state->events[e->state->program->args[ins->in + i]];
+    const fy_event *ev = ready_at(e->state, e->state->program->args[ins->in + i]);
     if (ev->device) e->after[n++] = *ev;
   }
   if (FY_UNLIKELY(ins->after_spill) && e->state->left[ins->device->ordinal + 1].device)
@@ -535,8 +556,8 @@ static fy_code take_results(fy_run_state *s, fy_tensor **results, fy_error *err)
   for (int i = 0; i < p->num_fetches; i++) {
     uint32_t v = p->fetch_value[i];
     fy_tensor *t = s->slots[v];
-    if (s->events && s->events[v].device)
-      FY_TRY((fy_code)s->events[v].device->ops->wait(s->events[v].device, &s->events[v], err));
+    const fy_event *ev = s->events ? ready_at(s, v) : NULL;
+    if (ev && ev->device) FY_TRY((fy_code)ev->device->ops->wait(ev->device, ev, err));
     if (p->values[v].storage == FY_STORE_CONST && !t->device) {
       FY_TRY(fy_tensor_clone(t, &results[i], err));  // the caller may write into what it fetched
       continue;
@@ -594,6 +615,18 @@ static fy_code get_ready_tightly(fy_program *p, fy_tensor *const *feeds, fy_run_
   return code;
 }
 
+// When what the plan says fits does not, what others left behind lies between: variables go to the host,
+// planned memory and constants come first, and kernels bring the variables back one by one.
+static fy_code get_ready_afresh(fy_program *p, fy_tensor *const *feeds, fy_run_state **out,
+                                fy_error *err) {
+  bool any = false;
+  for (int i = 0; i < p->devices->n; i++)
+    if (!p->devices->items[i]->is_host) any |= fy_memory_unload_variables(p->devices->items[i]);
+  if (!any) return FY_RESOURCE_EXHAUSTED;
+  if (err) fy_error_clear(err);
+  return get_ready_tightly(p, feeds, out, err);
+}
+
 // The last instructions, if they only bring results to the host.
 static uint32_t first_of_tail(const fy_program *p) {
   uint32_t at = p->num_instrs;
@@ -614,6 +647,8 @@ static fy_code begin(fy_program *p, const fy_run *run, fy_tensor *const *feeds, 
     fy_peers_reclaim(p);
     if (err) fy_error_clear(err);
     code = get_ready_tightly(p, feeds, out, err);
+    if (code == FY_RESOURCE_EXHAUSTED && fy_program_fits(p))
+      code = get_ready_afresh(p, feeds, out, err);
   }
   if (code) {
     if (p->has_devices) atomic_fetch_sub(&p->active, 1);
@@ -634,9 +669,24 @@ static void put_away(fy_run_state *s, bool all) {
   if (p->has_devices) atomic_fetch_sub(&p->active, 1);
 }
 
+// What left for the host has to be there when the run ends, however it does: a variable among it is
+// everybody's.
+static fy_code wait_for_left(fy_run_state *s, fy_error *err) {
+  fy_code code = FY_OK;
+  for (int i = 0; s->left && i < s->program->plan.num_spaces; i++) {
+    const fy_event *ev = &s->left[i];
+    if (!ev->device) continue;
+    const fy_code waited = (fy_code)ev->device->ops->wait(ev->device, ev, code ? NULL : err);
+    if (!code) code = waited;
+  }
+  return code;
+}
+
 // Hands out the results of a run whose instructions ended with |code|, and puts its state away.
 static fy_code end(fy_run_state *s, fy_code code, fy_tensor **results, fy_error *err) {
   fy_program *p = s->program;
+  const fy_code arrived = wait_for_left(s, code ? NULL : err);
+  if (!code) code = arrived;
   if (!code) code = take_results(s, results, err);
   if (code) {
     for (int i = 0; i < p->num_fetches; i++) {
@@ -685,6 +735,7 @@ fy_code fy_program_start(fy_program *p, const fy_run *run, fy_tensor *const *fee
   code = fy_program_in_tasks(p) ? run_tasks(st->state, err)
                                 : run_range(st->state->main, 0, st->next, err);
   if (code) {
+    (void)wait_for_left(st->state, NULL);
     put_away(st->state, true);
     fy_free(st);
     return code;

@@ -12,9 +12,9 @@
 
 #include "base/alloc.h"
 #include "execute/build.h"
+#include "execute/spill_impl.h"
 #include "execute/state.h"
 
-#define NONE      UINT32_MAX
 #define LOOK_BACK 256  // instructions that a copy may move up
 #define LINE(n)   (((uint64_t)(n) + 63) / 64 * 64)
 
@@ -25,7 +25,7 @@ typedef struct tenant {  // a tensor of the space with everything that shares it
   uint32_t host;  // value with the same bytes on the host, or NONE
   uint32_t now;   // value that stands for it while it is here
   bool here, weight, stuck, stays;
-  const fy_instr *lazy;  // a variable that is read from the host: the copy of spill_variables.c,
+  const fy_instr *lazy;  // a variable that is read from the host: the copy of spill_stream.c,
   uint32_t read;         // and the reading, in the new instructions
 } tenant;
 
@@ -152,7 +152,7 @@ static fy_code put_value(spiller *s, uint32_t like, int space, uint32_t *out, fy
   p->values[v].constant = NULL;
   p->values[v].fetched = false;
   p->values[v].feed = -1;
-  p->values[v].root = v;
+  p->values[v].root = p->values[v].origin = v;
   p->values[v].producer = NONE;
   s->stands[v] = v;
   *out = v;
@@ -250,7 +250,7 @@ static fy_code name_now(spiller *s, uint32_t v, uint32_t *out, fy_error *err) {
   if (s->p->values[s->stands[v]].root != now) {
     uint32_t alias;
     FY_TRY(put_value(s, v, s->space, &alias, err));
-    s->p->values[alias].root = now;
+    s->p->values[alias].root = s->p->values[alias].origin = now;
     s->stands[v] = alias;
   }
   *out = s->stands[v];
@@ -343,11 +343,6 @@ static uint64_t *profile(spiller *s) {
   return NULL;
 }
 
-static int by_size(const void *a, const void *b) {
-  const uint64_t *x = a, *y = b;
-  return x[0] > y[0] ? -1 : x[0] < y[0] ? 1 : x[1] < y[1] ? -1 : 1;
-}
-
 // A variable that stays after all is read on the device, as it was before.
 static void read_there(spiller *s, uint32_t of) {
   const tenant *t = &s->tenants[of];
@@ -376,7 +371,7 @@ static fy_code settle_weights(spiller *s, uint64_t *live, fy_error *err) {
     for (uint32_t k = 0; first && k < m; k++) first = s->moves[k].of != s->moves[m].of;
     if (first) order[n][0] = t->bytes, order[n++][1] = s->moves[m].of;
   }
-  qsort(order, n, sizeof *order, by_size);
+  qsort(order, n, sizeof *order, fy_by_size);
   for (uint32_t i = 0; i < n; i++) {
     const uint32_t of = (uint32_t)order[i][1];
     // A constant is memory of its own, in whole units of the pool.
@@ -422,7 +417,28 @@ static void prefetch(spiller *s, uint64_t *live, uint64_t *rank) {
       at--;
       live[at] += bytes;
     }
-    if (at < mv->at) rank[mv->at] = (uint64_t)at * 2;
+    if (at < mv->at) rank[mv->at] = (uint64_t)at * 4;
+  }
+}
+
+// Copies to the host move up to where their source was used last: they begin while the kernels after
+// that compute, and whoever needs the room waits the less.
+static void leave_early(const spiller *s, uint64_t *rank) {
+  const fy_value *values = s->p->values;
+  for (uint32_t i = 0; i < s->num_instrs; i++) {
+    const fy_instr *ins = &s->instrs[i];
+    if (!ins->spill || ins->kind != FY_INSTR_COPY || !in_space(s, s->args[ins->in])) continue;
+    const uint32_t root = values[s->args[ins->in]].root;
+    uint32_t at = i;
+    for (bool met = false; at > 0 && i - at < LOOK_BACK; at--) {
+      const fy_instr *above = &s->instrs[at - 1];
+      for (uint32_t k = 0; !met && k < above->num_in; k++)
+        met = values[s->args[above->in + k]].root == root;
+      for (uint32_t k = 0; !met && k < above->num_out; k++)
+        met = values[s->args[above->out + k]].root == root;
+      if (met) break;
+    }
+    if (at < i) rank[i] = (uint64_t)at * 4 - 1;
   }
 }
 
@@ -447,8 +463,9 @@ static fy_code install(spiller *s, fy_error *err) {
     fy_free(sorted);
     return code;
   }
-  for (uint32_t i = 0; i < s->num_instrs; i++) rank[i] = (uint64_t)i * 2 + 1;
+  for (uint32_t i = 0; i < s->num_instrs; i++) rank[i] = (uint64_t)i * 4 + 2;
   prefetch(s, live, rank);
+  leave_early(s, rank);
   for (uint32_t i = 0; i < s->num_instrs; i++) order[i][0] = rank[i], order[i][1] = i;
   qsort(order, s->num_instrs, sizeof *order, by_rank);
   uint32_t n = 0;
@@ -461,24 +478,11 @@ static fy_code install(spiller *s, fy_error *err) {
     p->values[v].storage = FY_STORE_DYNAMIC;
     p->values[v].producer = NONE;
   }
-  for (uint32_t v = 0; v < p->num_values; v++) {
-    p->values[v].producer = NONE;
-    p->values[v].last_use = 0;
-  }
-  for (uint32_t i = 0; i < n; i++) {
-    const fy_instr *ins = &sorted[i];
-    for (uint32_t k = 0; k < ins->num_out; k++) {
-      fy_value *val = &p->values[s->args[ins->out + k]];
-      val->producer = val->last_use = i;
-    }
-  }
-  for (uint32_t i = 0; i < n; i++)
-    for (uint32_t k = 0; k < sorted[i].num_in; k++)
-      p->values[s->args[sorted[i].in + k]].last_use = i;
-  for (uint32_t v = 0; v < p->num_values; v++) {
-    fy_value *val = &p->values[v];
-    if (val->root != v && val->producer == NONE) val->producer = p->values[val->root].producer;
-  }
+  fy_free(s->instrs);
+  fy_program_replace(p, sorted, n, s->args, s->num_args, p->values, p->num_values);
+  s->instrs = NULL;
+  s->args = NULL;
+  fy_program_renumber(p);
   for (uint32_t v = s->old_values; v < p->num_values;
        v++) {  // of copies that were not needed after all
     const uint32_t root = p->values[v].root;
@@ -489,20 +493,11 @@ static fy_code install(spiller *s, fy_error *err) {
     if (!sorted[i].spill || sorted[i].kind != FY_INSTR_COPY ||
         sorted[i].device != p->devices->items[s->space - 1])
       continue;
-    const fy_value *from = &p->values[s->args[sorted[i].in]];
+    const fy_value *from = &p->values[p->args[sorted[i].in]];
     p->spill.copies++;
     p->spill.spaces |= 1ull << s->space;
     *(from->space ? &p->spill.bytes_out : &p->spill.bytes_in) += (int64_t)from->bytes;
   }
-  fy_free(p->instrs);
-  fy_free(p->args);
-  fy_free(s->instrs);
-  p->instrs = sorted;
-  p->num_instrs = n;
-  p->args = s->args;
-  p->num_args = s->num_args;
-  s->instrs = NULL;
-  s->args = NULL;
   fy_free(live);
   fy_free(rank);
   fy_free(order);

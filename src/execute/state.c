@@ -171,6 +171,7 @@ static fy_code make_state(fy_program *p, fy_run_state **out, fy_error *err) {
     fy_state_free(s);
     return code;
   }
+  fy_peers_join(p);
   *out = s;
   return FY_OK;
 }

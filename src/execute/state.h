@@ -67,6 +67,9 @@ FY_MUST_CHECK fy_code fy_exec_extra(fy_exec *e, size_t bytes, void **out, fy_err
 // The instruction asked for more than its plan: remembers that, for later plans.
 void fy_exec_end_scratch(fy_exec *e);
 
+// |*a| becomes the later of two events. Where no clock tells, the host waits for the first.
+FY_MUST_CHECK fy_code fy_event_later(fy_event *a, const fy_event *b, fy_error *err);
+
 // Runs one instruction; on failure |err| names the node.
 FY_MUST_CHECK fy_code fy_exec_instr(fy_exec *e, const fy_instr *ins, fy_error *err);
 

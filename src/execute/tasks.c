@@ -100,7 +100,8 @@ static bool has_dedicated(const fy_program *p) {
 static bool is_loop(const fy_instr *ins) {
   return ins->kind == FY_INSTR_KERNEL && ins->node &&
          (strcmp(ins->node->op_name, "While") == 0 ||
-          strcmp(ins->node->op_name, "StatelessWhile") == 0);
+          strcmp(ins->node->op_name, "StatelessWhile") == 0 ||
+          strcmp(ins->node->op_name, "_FerryLoop") == 0);
 }
 
 static double cost_of(const fy_instr *ins) {

@@ -50,7 +50,29 @@ void fy_graph_free(fy_graph *g) {
   fy_arena_free(&g->arena);
   fy_funclib_unref(g->functions);
   fy_mutex_destroy(&g->lock);
+  for (size_t i = 0; i < g->num_bodies; i++) fy_graph_free(g->bodies[i]);
+  fy_free(g->bodies);
   fy_free(g);
+}
+
+fy_code fy_graph_adopt(fy_graph *g, fy_graph *body, size_t *number, fy_error *err) {
+  if (!fy_grow(&g->bodies, &g->cap_bodies, g->num_bodies + 1, sizeof *g->bodies)) {
+    fy_graph_free(body);
+    return fy_fail_oom(err, sizeof *g->bodies);
+  }
+  *number = g->num_bodies;
+  g->bodies[g->num_bodies++] = body;
+  return FY_OK;
+}
+
+fy_code fy_graph_type_list(fy_arena *arena, const fy_output *outputs, size_t n, fy_attr *out,
+                           fy_error *err) {
+  *out = (fy_attr){.kind = FY_ATTR_TYPE, .is_list = true, .n = (uint32_t)n};
+  out->v.types = fy_arena_array(arena, n + 1, sizeof *out->v.types);
+  if (!out->v.types) return fy_fail_oom(err, n * sizeof *out->v.types);
+  for (size_t i = 0; i < n; i++)
+    out->v.types[i] = fy_dtype_base(outputs[i].node->outputs[outputs[i].index].dtype);
+  return FY_OK;
 }
 
 void fy_graph_empty(fy_graph *g) {

@@ -94,6 +94,8 @@ struct fy_graph {
   // fresh body: whether it would inline that).
   const char *body_of;
   bool flat_errors;
+  fy_graph **bodies;  // [num_bodies] what _FerryLoop nodes run, by their attribute "body"; owned
+  size_t num_bodies, cap_bodies;
 };
 
 // ---- making graphs (graph.c)
@@ -101,6 +103,8 @@ fy_graph *fy_graph_new(void);  // NULL when memory is short
 void fy_graph_free(fy_graph *g);
 // Takes out every node; nobody may keep a pointer to one.
 void fy_graph_empty(fy_graph *g);
+// |body| belongs to |g| from now on (also on failure); |*number| is its place in g->bodies.
+FY_MUST_CHECK fy_code fy_graph_adopt(fy_graph *g, fy_graph *body, size_t *number, fy_error *err);
 fy_node *fy_graph_find(const fy_graph *g, const char *name);
 const char *fy_graph_unique_name(fy_graph *g, const char *prefix);  // arena-owned; NULL when short
 
@@ -171,6 +175,15 @@ FY_MUST_CHECK fy_code fy_graph_prune_copy(fy_graph *g, const fy_output *feeds, i
 FY_MUST_CHECK fy_code fy_graph_link(fy_graph *g, fy_node *node, fy_error *err);
 // Undoes the last fy_graph_link; |named| is who had the node's name before, or NULL.
 void fy_graph_unlink_last(fy_graph *g, fy_node *named);
+
+// The place of an _Arg or _Retval among its kind, -1 if it has none.
+static inline int64_t fy_node_index(const fy_node *node) {
+  const fy_attr *a = fy_attrs_get(&node->attrs, "index");
+  return a && a->kind == FY_ATTR_INT ? a->v.i : -1;
+}
+// A list of the types of |outputs|, for Tin and Tout.
+FY_MUST_CHECK fy_code fy_graph_type_list(fy_arena *arena, const fy_output *outputs, size_t n,
+                                         fy_attr *out, fy_error *err);
 
 // ---- shapes (shape.c)
 // Runs the shape function of |node| with what is known of its inputs; merges into the node's outputs.

@@ -7,6 +7,8 @@
 //              and backwards. A life goes to the end of its gap whose neighbour lives longer, so
 //              that the space left over stays in one piece: optimal on chains (even steps low, odd
 //              steps high) and on the nested lives of training. O(n x gaps).
+//   alike      the same, but a life goes beside something that ends when it does: what ends together
+//              leaves one gap. Random lives of very different lengths are packed better so.
 //   retry      the same under a ceiling near the bound, going back some steps where that fails.
 //   from peak  packs the lives at the fullest step without a hole, then replays both sides of it.
 //   skyline    fills memory from the bottom up, always where the least is placed yet, with lives that
@@ -28,11 +30,13 @@
 #define ALIGN         64
 #define WORK_LIMIT    3300000  // pieces and nodes looked at, over all attempts
 #define ENOUGH_WORK   1800000  // the same once the plan is within 5 %
+#define WORK_OF_MANY  0.6      // of that for many lives, which are harder to reach in memory
 #define MAX_ATTEMPTS  64
 #define MANY_LIVES    4000
-#define FIRST_SKYLINE 9  // the attempts before cost little
+#define FIRST_SKYLINE 18  // the attempts before cost little
 #define RETRY_WORK    500000
 #define FEW_AT_ONCE   100
+#define FEW_OF_MANY   4
 
 // --- choosing ---
 
@@ -91,7 +95,7 @@ static void keep_if_better(planner *p, size_t bytes) {
 // is near, and with many lives sooner (every attempt of the skyline costs milliseconds).
 static bool is_good(const planner *p, uint32_t attempt) {
   const bool late = attempt >= 24 || (attempt >= FIRST_SKYLINE && p->n > MANY_LIVES);
-  const size_t part = late ? 25 : attempt >= 12 ? 50 : 256;
+  const size_t part = late ? 25 : attempt >= 12 || (attempt >= 4 && p->n > MANY_LIVES) ? 50 : 256;
   return p->best_bytes != SIZE_MAX && p->best_bytes - p->bound <= p->bound / part;
 }
 
@@ -112,8 +116,9 @@ static bool try_from_peak(planner *p, sort_key key) {
   return true;
 }
 
-static bool try_by_time(planner *p, bool backwards) {
+static bool try_by_time(planner *p, bool backwards, bool alike) {
   if (!sort_order(p, backwards)) return false;
+  p->alike = alike;
   keep_if_better(p, fy_plan_by_time(p, backwards));
   return true;
 }
@@ -143,7 +148,8 @@ static bool try_retry(planner *p, uint32_t level) {
   uint64_t length = 0;
   for (uint32_t i = 0; i < p->n; i++) length += p->items[i].last - p->items[i].first + 1;
   const size_t ceiling = p->bound + p->bound / parts[level] / ALIGN * ALIGN;
-  if (length / p->steps > FEW_AT_ONCE || ceiling >= p->best_bytes) return true;
+  const uint64_t few = p->n > MANY_LIVES ? FEW_OF_MANY : FEW_AT_ONCE;
+  if (length / p->steps > few || ceiling >= p->best_bytes) return true;
   if (!sort_order(p, false)) return false;
   keep_if_better(p, fy_plan_retry(p, ceiling, RETRY_WORK));
   return !p->starved;
@@ -158,13 +164,16 @@ static bool search(planner *p) {
   for (uint32_t attempt = 0; ok && attempt < MAX_ATTEMPTS && !is_good(p, attempt); attempt++) {
     const uint64_t before = p->work;
     const bool fair = p->best_bytes != SIZE_MAX && p->best_bytes - p->bound <= p->bound / 20;
-    if (before + longest > (fair ? ENOUGH_WORK : WORK_LIMIT)) break;
-    if (attempt < 2) {
-      ok = try_by_time(p, attempt == 1);
-    } else if (attempt < 5) {
-      ok = try_retry(p, attempt - 2);
+    const double most = (fair ? ENOUGH_WORK : WORK_LIMIT) * (p->n > MANY_LIVES ? WORK_OF_MANY : 1);
+    if ((double)(before + longest) > most) break;
+    if (attempt < 4) {
+      ok = try_by_time(p, attempt % 2, attempt / 2);
+    } else if (attempt < 10) {
+      p->alike = attempt % 2;
+      ok = try_retry(p, (attempt - 4) / 2);
     } else if (attempt < FIRST_SKYLINE) {
-      ok = try_from_peak(p, stacks[attempt - 5]);
+      p->alike = attempt % 2;
+      if (!p->alike || p->n <= MANY_LIVES) ok = try_from_peak(p, stacks[(attempt - 10) / 2]);
     } else {
       ok = p->sky || fy_plan_skyline_init(p);
       make_keys(p, attempt - FIRST_SKYLINE);

@@ -47,6 +47,7 @@ typedef struct planner {
   size_t bound, best_bytes;
   uint64_t work;  // pieces and nodes looked at
   bool starved;   // there was no memory
+  bool alike;     // by time: gaps are chosen by when their neighbours end, not by size alone
 } planner;
 
 // plan_time.c. |order| holds the items by start (larger first within a step); backwards, by end.

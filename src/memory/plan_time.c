@@ -8,6 +8,8 @@
 
 #include "base/alloc.h"
 
+#define LOOK_AT 48  // gaps, for one life
+
 static uint32_t bin_of(size_t bytes) {
   if (bytes < 4) return 0;
   const uint32_t log2 = 63u - (uint32_t)__builtin_clzll(bytes);
@@ -106,6 +108,40 @@ static bool prefers_high(const planner *p, uint32_t gap) {
   return p->pieces[x->above].until > p->pieces[x->below].until;
 }
 
+// How unlike two remaining lives are: their ratio. A wall stays, but nothing will need its room.
+static float unlike(uint32_t until, uint32_t step, float life) {
+  const float rest = until == NONE ? 2 * life : (float)(until - step + 1);
+  return rest > life ? rest / life : life / rest;
+}
+
+// A gap beside something that ends at about the same time as a life of |bytes| from |step| to |end|, so
+// that both leave one large gap; of equals the tighter. The tightest ones are looked at.
+static uint32_t find_alike(planner *p, size_t bytes, uint32_t step, uint32_t end, bool *high) {
+  const float life = (float)(end - step + 1), whole = (float)p->bound;
+  float best = 0;
+  uint32_t found = NONE, seen = 0, bin = bin_of(bytes);
+  for (uint32_t word = bin / 64; word < FY_PLAN_BINS / 64; word++) {
+    uint64_t used = p->used_bins[word];
+    if (word == bin / 64) used &= ~0ull << bin % 64;
+    for (; used; used &= used - 1) {
+      uint32_t i = p->bins[word * 64 + (uint32_t)__builtin_ctzll(used)];
+      for (; i != NONE; i = p->pieces[i].free_after) {
+        const piece *x = &p->pieces[i];
+        p->work++;
+        if (x->bytes < bytes) continue;
+        const float low = unlike(p->pieces[x->below].until, step, life);
+        const float up = unlike(p->pieces[x->above].until, step, life);
+        const float worth = x->bytes == bytes
+                                ? (low + up) / 4
+                                : (low < up ? low : up) + (float)(x->bytes - bytes) / whole;
+        if (found == NONE || worth < best) best = worth, found = i, *high = up < low;
+        if (++seen >= LOOK_AT) return found;
+      }
+    }
+  }
+  return found;
+}
+
 // Takes the lower or upper end of the free piece |i|.
 static void take_piece(planner *p, item *it, uint32_t i, bool high, uint32_t until) {
   piece *x = &p->pieces[i];
@@ -123,10 +159,15 @@ static void take_piece(planner *p, item *it, uint32_t i, bool high, uint32_t unt
   it->offset = p->pieces[it->piece].begin;
 }
 
-static void take_room(planner *p, item *it, uint32_t until) {
+static void take_room(planner *p, item *it, uint32_t step, uint32_t until) {
+  bool high = false;
+  uint32_t i = p->alike ? find_alike(p, it->bytes, step, until, &high) : NONE;
   p->work += 8;
-  const uint32_t i = find_room(p, it->bytes);
-  take_piece(p, it, i, prefers_high(p, i), until);
+  if (i == NONE) {
+    i = find_room(p, it->bytes);
+    high = prefers_high(p, i);
+  }
+  take_piece(p, it, i, high, until);
 }
 
 static void give_back(planner *p, uint32_t i) {
@@ -179,7 +220,7 @@ static size_t replay(planner *p, bool backwards, uint32_t from) {
       uint32_t end = backwards ? mirror - it->first : it->last;
       if (begin > s) break;
       if (begin < s) continue;  // at the peak, or on its other side
-      take_room(p, it, end);
+      take_room(p, it, s, end);
       end_after(p, p->order[at], end);
     }
     if (p->pieces[1].begin >= p->best_bytes) return SIZE_MAX;
@@ -271,11 +312,17 @@ static uint32_t choose_gap(planner *p, size_t bytes, uint64_t *noise) {
 static bool begin_lives(planner *p, uint32_t step, uint32_t *at, uint64_t *noise) {
   for (; *at < p->n && p->items[p->order[*at]].first == step; ++*at) {
     item *it = &p->items[p->order[*at]];
-    const uint32_t gap = choose_gap(p, it->bytes, noise);
+    bool high = false;
+    uint32_t gap = NONE;
+    if (p->alike && !*noise) gap = find_alike(p, it->bytes, step, it->last, &high);
     p->work += 8;
-    if (gap == NONE) return false;
+    if (gap == NONE) {
+      gap = choose_gap(p, it->bytes, noise);
+      if (gap == NONE) return false;
+      high = prefers_high(p, gap);
+    }
     const bool other = *noise && (*noise >> 40 & 3) == 0;
-    take_piece(p, it, gap, prefers_high(p, gap) != other, it->last);
+    take_piece(p, it, gap, high != other, it->last);
   }
   return true;
 }

@@ -4,7 +4,7 @@
 // First the memory that idle runs of programs keep; then variables, the one that was used longest ago
 // first. A variable's value may leave while nobody but the variable holds it: a run that read it keeps
 // it here until its last reader is done. It comes back when a kernel on the device asks for it
-// (ops/variables.c). Plans move variables themselves, ahead of time (execute/spill_variables.c); this is
+// (ops/variables.c). Plans move variables themselves, ahead of time (execute/spill_move.c); this is
 // for what no plan knew: eager calls, sizes that only the run can tell, other sessions' variables.
 
 #include <stdatomic.h>
@@ -59,11 +59,26 @@ static bool evict_variable(const fy_device *d) {
   return done;
 }
 
+bool fy_memory_unload_variables(const fy_device *d) {
+  bool any = false;
+  for (fy_variable *v = fy_variables_hold(); v; v = v->next) {
+    if (!fy_trylock(&v->lock)) continue;
+    any |= may_leave(v, d) && leave(v);
+    fy_unlock(&v->lock);
+  }
+  fy_variables_let_go();
+  return any;
+}
+
+bool fy_memory_let_go(const fy_device *d) {
+  const idle_fn idle = atomic_load_explicit(&idle_runs, memory_order_acquire);
+  return idle && idle(d);
+}
+
 // False: there was nothing that could leave.
 static bool make_room(fy_device *d) {
   if (d->is_host || !d->memory) return false;
-  const idle_fn idle = atomic_load_explicit(&idle_runs, memory_order_acquire);
-  if (idle && idle(d)) return true;
+  if (fy_memory_let_go(d)) return true;
   return d->memory->spill && evict_variable(d);
 }
 

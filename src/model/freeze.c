@@ -89,12 +89,42 @@ static fy_code add_control(pruner *p, node_def *n, const char *control, fy_error
   return FY_OK;
 }
 
-static bool reads_table(pruner *p, const node_def *n) {
+static bool can_change(const char *op) {
+  return strstr(op, "HashTable") && strncmp(op, "Mutable", 7) == 0;
+}
+
+// A kind of operation, and the functions that have been searched for one (name -> node_def*, or |nothing|).
+typedef struct search {
+  bool (*is)(const char *op);
+  fy_map functions;
+  int depth;
+} search;
+static node_def nothing;
+enum { MAX_CALLS = 256 };  // of functions in functions
+
+// The node, or one in the functions that it calls: a model that was loaded and saved again makes its
+// tables in functions. A function is searched once.
+static const node_def *holds(const pruner *p, const node_def *n, search *s) {
+  const attr_value *f = fy_freeze_find_attr(n, "f");
+  if (s->is(n->op)) return n;
+  if (!f || f->value_case != TENSORFLOW__ATTR_VALUE__VALUE_FUNC || !f->func) return NULL;
+  const function_def *body = fy_map_gets(&p->z.functions, f->func->name);
+  const node_def *found = fy_map_gets(&s->functions, f->func->name);
+  if (found || !body || s->depth == MAX_CALLS) return found == &nothing ? NULL : found;
+  if (!fy_map_puts(&s->functions, f->func->name, &nothing)) return NULL;
+  s->depth++;
+  for (size_t i = 0; i < body->n_node_def && !found; i++) found = holds(p, body->node_def[i], s);
+  s->depth--;
+  if (found && !fy_map_puts(&s->functions, f->func->name, (void *)(uintptr_t)found)) return NULL;
+  return found;
+}
+
+static bool reads_table(pruner *p, const node_def *n, search *s) {
   for (size_t i = 0; i < n->n_input; i++) {
     int32_t index;
     fy_view name = fy_graph_parse_input(n->input[i], &index);
     const node_def *from = fy_map_get(&p->kept, name.p, name.n);
-    if (index >= 0 && from && is_table(from->op)) return true;
+    if (index >= 0 && from && holds(p, from, s)) return true;
   }
   return false;
 }
@@ -117,23 +147,22 @@ static fy_code skip_assignments(pruner *p, size_t from, fy_error *err) {
 
 // What a table that can change holds came from the checkpoint or from a call, and is in no graph.
 static fy_code no_changing_tables(pruner *p, fy_error *err) {
-  for (size_t i = 0; i < p->nodes.n; i++) {
-    const node_def *n = p->nodes.items[i];
-    if (strstr(n->op, "HashTable") && strncmp(n->op, "Mutable", 7) == 0)
-      return fy_fail(err, FY_FAILED_PRECONDITION,
-                     "node '%s' (%s) is a table that can change, and a graph has no place for what "
-                     "it holds: this signature cannot be frozen",
-                     n->name, n->op);
-  }
-  return FY_OK;
+  search s = {.is = can_change};
+  const node_def *n = NULL;
+  fy_map_init(&s.functions);
+  for (size_t i = 0; i < p->nodes.n && !n; i++) n = holds(p, p->nodes.items[i], &s);
+  fy_map_free(&s.functions);
+  if (!n) return FY_OK;
+  return fy_fail(err, FY_FAILED_PRECONDITION,
+                 "node '%s' (%s) is a table that can change, and a graph has no place for what it "
+                 "holds: this signature cannot be frozen",
+                 n->name, n->op);
 }
 
-// Whoever reads a table waits for what fills it; filling it again with the same content is no error.
-static fy_code fill_tables(pruner *p, fy_error *err) {
+static fy_code wait_for_tables(pruner *p, size_t before, search *s, fy_error *err) {
   const fy_freeze_args *args = p->z.args;
-  size_t before = p->nodes.n;
   bool any = false;
-  for (size_t i = 0; i < before; i++) any |= is_table(p->nodes.items[i]->op);
+  for (size_t i = 0; i < before; i++) any |= holds(p, p->nodes.items[i], s) != NULL;
   if (!any) return FY_OK;
   for (size_t k = 0; k < args->num_init_nodes; k++) FY_TRY(take(p, args->init_nodes[k], err));
   FY_TRY(close_over(p, before, err));
@@ -144,12 +173,21 @@ static fy_code fill_tables(pruner *p, fy_error *err) {
     const char *control = fy_arena_strndup(p->z.arena, name.p, name.n);
     if (!control) return fy_fail_oom(err, name.n);
     for (size_t i = 0; i < before; i++)
-      if (reads_table(p, p->nodes.items[i]))
+      if (reads_table(p, p->nodes.items[i], s))
         FY_TRY(add_control(p, p->nodes.items[i], control, err));
     fy_str_printf(p->z.notes, "tables are filled by '%s', which runs before every lookup\n",
                   control);
   }
   return FY_OK;
+}
+
+// Whoever reads a table waits for what fills it; filling it again with the same content is no error.
+static fy_code fill_tables(pruner *p, fy_error *err) {
+  search s = {.is = is_table};
+  fy_map_init(&s.functions);
+  fy_code code = wait_for_tables(p, p->nodes.n, &s, err);
+  fy_map_free(&s.functions);
+  return code;
 }
 
 static fy_code set_assets(pruner *p, fy_error *err) {

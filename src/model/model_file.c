@@ -110,6 +110,42 @@ static bool is_table(const uint8_t *bytes, size_t n) {
   return n >= 48 && memcmp(bytes + n - sizeof magic, magic, sizeof magic) == 0;
 }
 
+// What people take for a model, by its first bytes: what it is, and what to do instead.
+static const struct {
+  size_t at, n;
+  const char *bytes, *what;
+} strangers[] = {
+    {0, 6, "\x93NUMPY", "an array of NumPy: give it as an input"},
+    {0, 4, "PK\3\4",
+     "a ZIP archive (.npz, .keras, .zip): a Keras model is exported with model.export(DIRECTORY)"},
+    {0, 8, "\x89HDF\r\n\x1a\n",
+     "HDF5, as old Keras saved: load it there and use model.export(DIRECTORY)"},
+    {4, 4, "TFL3", "a TensorFlow Lite model: export a SavedModel instead"},
+    {0, 4, "\x89PNG", "a PNG image: give it as an input"},
+    {0, 3, "\xff\xd8\xff", "a JPEG image: give it as an input"},
+    {0, 2, "\x1f\x8b", "compressed by gzip: unpack it first"},
+    {0, 4,
+     "\x7f"
+     "ELF",
+     "a program or library"},
+    {0, 2, "\x08\x01",
+     "a SavedModel's file: it is named saved_model.pb, in a directory of its own beside "
+     "variables/"},
+    {0, 26, "saved_model_schema_version",
+     "a SavedModel's file: it is named saved_model.pbtxt, in a directory of its own beside "
+     "variables/"},
+};
+
+// Nothing but the error changes: a graph whose bytes happen to begin like that has been read before.
+static void tell_what_it_is(const uint8_t *bytes, size_t n, fy_error *err) {
+  for (size_t i = 0; i < sizeof strangers / sizeof *strangers; i++)
+    if (n >= strangers[i].at + strangers[i].n &&
+        memcmp(bytes + strangers[i].at, strangers[i].bytes, strangers[i].n) == 0) {
+      fy_fail(err, FY_INVALID_ARGUMENT, "no GraphDef but %s", strangers[i].what);
+      return;
+    }
+}
+
 static fy_code open_file(fy_model_file *f, fy_error *err) {
   uint8_t *bytes = NULL;
   size_t n = 0;
@@ -129,6 +165,7 @@ static fy_code open_file(fy_model_file *f, fy_error *err) {
                                 err);
     f->message = message;
     f->graph = (const Tensorflow__GraphDef *)message;
+    if (code == FY_INVALID_ARGUMENT) tell_what_it_is(bytes, n, err);
   }
   f->saved.bytes = bytes;  // the message's long fields point into it
   if (code) fy_error_prepend(err, "%s: ", f->path);

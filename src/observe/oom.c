@@ -114,16 +114,23 @@ static bool show_needs(const fy_program *p, fy_error *err) {
   return over;
 }
 
-static void show_spilling(const fy_program *p, fy_error *err) {
+static void show_spilling(const fy_program *p, bool already, fy_error *err) {
   if (!p->spill.copies) return;
   char bytes[32], ns[32];
   fy_human_bytes((double)(p->spill.bytes_in + p->spill.bytes_out), bytes);
-  fy_error_append(err, "With spilling (spill=auto) it fits: %s cross per run, about %s.\n", bytes,
-                  fy_report_ns(fy_report_spill_ns(p), ns));
+  fy_report_ns(fy_report_spill_ns(p), ns);
+  if (already)
+    fy_error_append(err,
+                    "It spills already (%s cross per run, about %s), and its plan fits: what is "
+                    "missing is held by others, or lies in pieces.\n",
+                    bytes, ns);
+  else
+    fy_error_append(err, "With spilling (spill=auto) it fits: %s cross per run, about %s.\n", bytes,
+                    ns);
 }
 
-static void explain(fy_session *with, fy_session *without, const fy_run_args *args, fy_arena *arena,
-                    fy_error *err) {
+static void explain(fy_session *with, fy_session *without, bool spills, const fy_run_args *args,
+                    fy_arena *arena, fy_error *err) {
   fy_error why;
   fy_program *p;
   fy_pshape *shapes = shapes_of(args, arena);
@@ -154,7 +161,7 @@ static void explain(fy_session *with, fy_session *without, const fy_run_args *ar
                     (long long)pr.largest_batch[pr.first_exhausted]);
   fy_error_clear(&why);
   if (fy_session_program(with, args, shapes, NULL, NULL, &p, &why) == FY_OK) {
-    show_spilling(p, err);
+    show_spilling(p, spills, err);
     fy_program_release(p);
   }
   fy_error_clear(&why);
@@ -173,7 +180,7 @@ void fy_oom_explain(fy_session *s, const fy_run_args *args, fy_error *err) {
     code = fy_session_new(fy_session_graph(s), fy_session_devices(s), &o, NULL, &without, NULL);
   const char *text = fy_error_text(err);
   if (!code && *text && text[strlen(text) - 1] != '\n') fy_error_append(err, "\n");
-  if (!code) explain(with, without, args, &arena, err);
+  if (!code) explain(with, without, fy_session_options(s)->spill, args, &arena, err);
   fy_session_free(with);
   fy_session_free(without);
   fy_arena_free(&arena);

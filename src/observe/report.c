@@ -152,14 +152,13 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
   }
   for (uint32_t i = 0; i < p->num_instrs; i++) {
     const fy_instr *ins = &p->instrs[i];
-    if (ins->kind != FY_INSTR_KERNEL ||
-        (ins->device->is_host ? 0 : ins->device->ordinal + 1) != space)
-      continue;
-    out->packed_bytes += ins->kept_bytes;
+    if (ins->kind != FY_INSTR_KERNEL) continue;
     const fy_op_impl *impl = ins->site->op->impl;
-    if (!impl || ins->node->function ||
-        (impl->flags & (FY_OP_CALLS_FUNCTIONS | FY_OP_DYNAMIC | FY_OP_ASYNC)))
-      out->exact = false;
+    if (ins->node->function || (impl && (impl->flags & FY_OP_CALLS_FUNCTIONS)))
+      out->exact = false;  // wherever it is called: it may use any memory
+    if ((ins->device->is_host ? 0 : ins->device->ordinal + 1) != space) continue;
+    out->packed_bytes += ins->kept_bytes;
+    if (!impl || (impl->flags & (FY_OP_DYNAMIC | FY_OP_ASYNC))) out->exact = false;
     if (ins->scratch_bytes > out->scratch_bytes) out->scratch_bytes = ins->scratch_bytes;
   }
   if (space < p->plan.num_spaces && p->plan.arena_bytes[space]) {

@@ -4,7 +4,7 @@
 #include "ops/broadcast.h"
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
-#include "ops/tensor_list_sum.h"
+#include "ops/variant_sum.h"
 #include "ops/values.h"
 
 typedef struct sum_job {
@@ -43,7 +43,7 @@ static fy_code add_n(fy_kernel_ctx *ctx, fy_error *err) {
                    i, fy_tensor_shape_text(ctx->in[i], y));
   }
   if (n == 1) return fy_out_alias(ctx, 0, 0, first->rank, first->dims, err);
-  if (first->dtype == FY_VARIANT) return fy_list_add_n(ctx, err);
+  if (first->dtype == FY_VARIANT) return fy_variant_add_n(ctx, err);
   const fy_binary_loop loop = fy_add_loops.loop[first->dtype];
   if (!loop) {
     return fy_fail(err, FY_UNIMPLEMENTED, "AddN has no loop for %s", fy_dtype_name(first->dtype));

@@ -49,6 +49,32 @@ FY_INT_TYPES(ARG_MIN_INT, _)
 ARG(FY_BOOL, b, arg_max, >, 0)
 ARG(FY_BOOL, b, arg_min, <, 1)
 
+// Rows of words: their best in strands, which do not wait for each other, then where it is.
+#define STRANDS 32
+#define ARG_ROWS(T, name, BETTER, WORST)                                                        \
+  FY_CLONES static int64_t name##_row(const T *x, int64_t n) {                                  \
+    T best[STRANDS];                                                                            \
+    int64_t i = 0;                                                                              \
+    for (int k = 0; k < STRANDS; k++) best[k] = WORST;                                          \
+    for (; i + STRANDS <= n; i += STRANDS)                                                      \
+      for (int k = 0; k < STRANDS; k++) best[k] = x[i + k] BETTER best[k] ? x[i + k] : best[k]; \
+    for (; i < n; i++) best[0] = x[i] BETTER best[0] ? x[i] : best[0];                          \
+    for (int k = 1; k < STRANDS; k++)                                                           \
+      if (best[k] BETTER best[0]) best[0] = best[k];                                            \
+    for (i = 0; i < n && best[0] BETTER WORST; i++)                                             \
+      if (x[i] == best[0]) return i;                                                            \
+    return 0;                                                                                   \
+  }                                                                                             \
+  static void name##_rows(void *arg, int64_t begin, int64_t end) {                              \
+    const arg_job *j = arg;                                                                     \
+    for (int64_t o = begin; o < end; o++)                                                       \
+      put_index(j->out, o, name##_row((const T *)j->in + o * j->along, j->along));              \
+  }
+ARG_ROWS(float, top_f32, >, (float)-INFINITY)
+ARG_ROWS(float, low_f32, <, (float)INFINITY)
+ARG_ROWS(int32_t, top_i32, >, INT32_MIN)
+ARG_ROWS(int32_t, low_i32, <, INT32_MAX)
+
 typedef void (*arg_fn)(void *arg, int64_t begin, int64_t end);
 typedef struct arg_table {
   arg_fn fn[FY_DTYPE_COUNT];
@@ -88,7 +114,13 @@ static fy_code arg_reduce(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out(ctx, 0, in->rank - 1, dims, &out, err));
   arg_job job = {in->data, out, in->dims[axis],
                  fy_product(in->dims + axis + 1, in->rank - 1 - (int32_t)axis)};
-  fy_parallel(ctx, out->count, (double)job.along, fn, &job);
+  const arg_fn long_rows = fn == arg_max_f32   ? top_f32_rows
+                           : fn == arg_min_f32 ? low_f32_rows
+                           : fn == arg_max_i32 ? top_i32_rows
+                           : fn == arg_min_i32 ? low_i32_rows
+                                               : NULL;
+  const bool rows = long_rows && job.inner == 1 && job.along >= 2 * STRANDS;
+  fy_parallel(ctx, out->count, (rows ? 0.2 : 1.0) * (double)job.along, rows ? long_rows : fn, &job);
   return FY_OK;
 }
 

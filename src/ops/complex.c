@@ -165,6 +165,23 @@ typedef void (*log_scan_fn)(const void *in, void *out, int64_t n, int64_t step, 
                             bool reverse);
 static const log_scan_fn log_scans[FY_DTYPE_COUNT] = {FY_REAL_TYPES(FY_LOOP_ENTRY, log_scan)};
 
+typedef struct log_scan_job {
+  log_scan_fn scan;
+  const char *in;
+  char *out;
+  size_t size;
+  int64_t n, inner;
+  bool exclusive, reverse;
+} log_scan_job;
+
+static void log_scan_lanes(void *arg, int64_t begin, int64_t end) {
+  const log_scan_job *j = arg;
+  for (int64_t lane = begin; lane < end; lane++) {
+    const size_t base = (size_t)(lane / j->inner * j->n * j->inner + lane % j->inner) * j->size;
+    j->scan(j->in + base, j->out + base, j->n, j->inner, j->exclusive, j->reverse);
+  }
+}
+
 static fy_code cumulative_logsumexp(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *axis = ctx->in[1];
   const bool exclusive = fy_site_bool(ctx->site, "exclusive"),
@@ -187,12 +204,15 @@ static fy_code cumulative_logsumexp(fy_kernel_ctx *ctx, fy_error *err) {
   }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   if (in->count == 0) return FY_OK;
-  const int64_t n = in->dims[a], inner = fy_product(in->dims + a + 1, in->rank - 1 - (int32_t)a);
-  const size_t size = fy_dtype_storage(in->dtype);
-  for (int64_t lane = 0; lane < in->count / n; lane++) {
-    const size_t base = (size_t)(lane / inner * n * inner + lane % inner) * size;
-    scan((const char *)in->data + base, (char *)out->data + base, n, inner, exclusive, reverse);
-  }
+  log_scan_job j = {.scan = scan,
+                    .in = in->data,
+                    .out = out->data,
+                    .size = fy_dtype_storage(in->dtype),
+                    .n = in->dims[a],
+                    .inner = fy_product(in->dims + a + 1, in->rank - 1 - (int32_t)a),
+                    .exclusive = exclusive,
+                    .reverse = reverse};
+  fy_parallel(ctx, in->count / j.n, 10.0 * (double)j.n, log_scan_lanes, &j);
   return FY_OK;
 }
 

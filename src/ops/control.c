@@ -100,6 +100,14 @@ static fy_code keep(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error 
   return fy_tensor_clone(t, out, err);
 }
 
+// One step of a loop: its arguments are ours, and let go when it is done.
+static fy_code step(fy_kernel_ctx *ctx, void *body, fy_tensor **args, int num_args,
+                    fy_tensor **next, int n, fy_error *err) {
+  for (int k = 0; k < n; k++) next[k] = NULL;
+  return (ctx->svc->call_giving ? ctx->svc->call_giving : ctx->svc->call)(ctx, body, args, num_args,
+                                                                          next, n, err);
+}
+
 // ---------------------------------------------------------------- While
 // |args| are ours: references we hold. The body's results replace them each time round.
 static fy_code while_loop(fy_kernel_ctx *ctx, void *cond, void *body, fy_tensor **args,
@@ -113,8 +121,7 @@ static fy_code while_loop(fy_kernel_ctx *ctx, void *cond, void *body, fy_tensor 
     FY_TRY(ctx->svc->call(ctx, cond, args, n, &answer, 1, err));
     fy_code code = take_bool(ctx, answer, &go, err);
     if (code || !go) return code;
-    for (int i = 0; i < n; i++) next[i] = NULL;
-    FY_TRY(ctx->svc->call(ctx, body, args, n, next, n, err));
+    FY_TRY(step(ctx, body, args, n, next, n, err));
     for (int i = 0; i < n; i++) {
       const fy_dtype want = ctx->site->out_types[i], got = next[i]->dtype;
       fy_tensor_release(args[i]);
@@ -162,8 +169,7 @@ static fy_code for_loop(fy_kernel_ctx *ctx, void *body, int32_t start, int32_t l
     FY_TRY(fy_tensor_from(FY_INT32, 0, NULL, &index, &args[0], err));
     if (ctx->svc->cancelled && ctx->svc->cancelled(ctx))
       return fy_fail(err, FY_CANCELLED, "Function was cancelled before it was started");
-    for (int k = 0; k < n; k++) next[k] = NULL;
-    FY_TRY(ctx->svc->call(ctx, body, args, n + 1, next, n, err));
+    FY_TRY(step(ctx, body, args, n + 1, next, n, err));
     fy_code code = FY_OK;
     for (int k = 0; k < n; k++) {
       const fy_dtype want = ctx->site->out_types[k], got = next[k]->dtype;
@@ -214,6 +220,48 @@ static fy_code for_compute(fy_kernel_ctx *ctx, fy_error *err) {
   return code;
 }
 
+// ---------------------------------------------------------------- _FerryLoop
+// body(step, carried…, same…) -> carried…, for step from 0 to trips - 1 (optimize/loops.c).
+static fy_code steps(fy_kernel_ctx *ctx, int64_t trips, fy_tensor **args, fy_tensor **next,
+                     fy_error *err) {
+  const int n = ctx->site->num_outputs;
+  for (int64_t i = 0; i < trips; i++) {
+    const int32_t at = (int32_t)i;
+    fy_tensor_release(args[0]);
+    args[0] = NULL;
+    FY_TRY(fy_tensor_from(FY_INT32, 0, NULL, &at, &args[0], err));
+    if (ctx->svc->cancelled && ctx->svc->cancelled(ctx))
+      return fy_fail(err, FY_CANCELLED, "Function was cancelled before it was started");
+    FY_TRY(step(ctx, ctx->site->functions[0], args, ctx->site->num_inputs + 1, next, n, err));
+    for (int k = 0; k < n; k++) {
+      fy_tensor_release(args[k + 1]);
+      args[k + 1] = next[k];
+    }
+  }
+  return FY_OK;
+}
+
+static fy_code loop_compute(fy_kernel_ctx *ctx, fy_error *err) {
+  const int n = ctx->site->num_outputs, inputs = ctx->site->num_inputs;
+  void *body;
+  FY_TRY(function_of(ctx, 0, &body, err));
+  fy_tensor **args = fy_calloc((size_t)inputs + (size_t)n + 1, sizeof *args);
+  if (!args) return fy_fail_oom(err, (size_t)inputs * sizeof *args);
+  fy_code code = FY_OK;
+  for (int i = 0; i < n && !code; i++) code = keep(ctx, ctx->in[i], &args[i + 1], err);
+  for (int i = n; i < inputs; i++) args[i + 1] = ctx->in[i];  // borrowed: they outlive the call
+  if (!code) code = steps(ctx, fy_site_int(ctx->site, "trips"), args, args + inputs + 1, err);
+  fy_tensor_release(args[0]);
+  for (int i = 0; i < n; i++) {
+    if (code)
+      fy_tensor_release(args[i + 1]);
+    else
+      fy_out_set(ctx, i, args[i + 1]);
+  }
+  fy_free(args);
+  return code;
+}
+
 // ---------------------------------------------------------------- RemoteCall
 // Every device of this process can run any function: the target only has to be one of them, which
 // placement inside the function decides again.
@@ -241,5 +289,6 @@ FY_OP(For, .shape = fy_shape_none, .compute = for_compute, .flags = FLAGS, .host
 FY_OP(RemoteCall, .shape = fy_shape_none, .compute = remote_call_compute, .flags = FLAGS,
       .host_inputs = 1);
 FY_OP(_FerryFlow, .shape = fy_shape_none, .compute = call_compute, .flags = FLAGS);
+FY_OP(_FerryLoop, .shape = fy_shape_none, .compute = loop_compute, .flags = FLAGS);
 FY_OP(PartitionedCall, .shape = fy_shape_none, .compute = call_compute, .flags = FLAGS);
 FY_OP(StatefulPartitionedCall, .shape = fy_shape_none, .compute = call_compute, .flags = FLAGS);

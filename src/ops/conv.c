@@ -104,14 +104,14 @@ typedef struct conv_job {
       for (int64_t t = 0; t < c->taps; t++) {                                                     \
         int64_t at[3], lo, hi;                                                                    \
         fy_conv_tap(c, t, at);                                                                    \
-        const int64_t iz = z * wd->stride - wd->before + at[0] * wd->dilation;                    \
-        const int64_t iy = y * wh->stride - wh->before + at[1] * wh->dilation;                    \
+        const int64_t iz = fy_window_at(wd, z, at[0]);                                            \
+        const int64_t iy = fy_window_at(wh, y, at[1]);                                            \
         if (iz < 0 || iz >= wd->in || iy < 0 || iy >= wh->in) continue;                           \
         fy_window_range(ww, at[2], &lo, &hi);                                                     \
         lo = lo < x0 ? x0 : lo;                                                                   \
         hi = hi > x1 ? x1 : hi;                                                                   \
         if (lo >= hi) continue;                                                                   \
-        const int64_t ix = lo * ww->stride - ww->before + at[2] * ww->dilation;                   \
+        const int64_t ix = fy_window_at(ww, lo, at[2]);                                           \
         const fy_a_##S *in =                                                                      \
             (const fy_a_##S *)j->in + (((image * wd->in + iz) * wh->in + iy) * ww->in + ix) * ic; \
         const fy_a_##S *filter = (const fy_a_##S *)j->filter + t * icg * oc;                      \
@@ -145,7 +145,7 @@ typedef struct conv_job {
         if (z / wd->stride >= wd->out || y / wh->stride >= wh->out) continue;                      \
         fy_window_range(ww, at[2], &lo, &hi);                                                      \
         if (lo >= hi) continue;                                                                    \
-        const int64_t ix = lo * ww->stride - ww->before + at[2] * ww->dilation;                    \
+        const int64_t ix = fy_window_at(ww, lo, at[2]);                                            \
         const fy_a_##S *grad =                                                                     \
             (const fy_a_##S *)j->grad +                                                            \
             (((image * wd->out + z / wd->stride) * wh->out + y / wh->stride) * ww->out + lo) * oc; \
@@ -178,12 +178,12 @@ typedef struct conv_job {
       fy_conv_tap(c, t, at);                                                                    \
       fy_window_range(ww, at[2], &lo, &hi);                                                     \
       if (lo >= hi) continue;                                                                   \
-      const int64_t ix = lo * ww->stride - ww->before + at[2] * ww->dilation;                   \
+      const int64_t ix = fy_window_at(ww, lo, at[2]);                                           \
       for (int64_t row = 0; row < c->batch * wd->out * wh->out; row++) {                        \
         const int64_t y = row % wh->out, z = row / wh->out % wd->out;                           \
         const int64_t image = row / wh->out / wd->out;                                          \
-        const int64_t iz = z * wd->stride - wd->before + at[0] * wd->dilation;                  \
-        const int64_t iy = y * wh->stride - wh->before + at[1] * wh->dilation;                  \
+        const int64_t iz = fy_window_at(wd, z, at[0]);                                          \
+        const int64_t iy = fy_window_at(wh, y, at[1]);                                          \
         if (iz < 0 || iz >= wd->in || iy < 0 || iy >= wh->in) continue;                         \
         const fy_a_##S *in = (const fy_a_##S *)j->in +                                          \
                              (((image * wd->in + iz) * wh->in + iy) * ww->in + ix) * ic +       \

@@ -92,6 +92,46 @@ static fy_code put_sparse(fy_kernel_ctx *ctx, const decoded *d, int64_t batch, i
 }
 
 // ---------------------------------------------------------------- greedy
+static fy_code greedy_prepare(fy_site *site, fy_error *err) {
+  const int64_t blank = fy_site_int(site, "blank_index");
+  if (blank >= INT32_MIN && blank <= INT32_MAX) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "Attr blank_index has value %lld out of range for an int32", (long long)blank);
+}
+
+// The first of the highest; a NaN that comes first stays. Several running maxima do not wait for each
+// other.
+#define STRANDS 8
+#define BEST(name, T)                                                                   \
+  static int64_t best_##name(const T *x, int64_t n) {                                   \
+    T top[STRANDS];                                                                     \
+    int64_t i = 0;                                                                      \
+    for (int k = 0; k < STRANDS; k++) top[k] = x[0];                                    \
+    for (; i + STRANDS <= n; i += STRANDS)                                              \
+      for (int k = 0; k < STRANDS; k++) top[k] = x[i + k] > top[k] ? x[i + k] : top[k]; \
+    for (; i < n; i++) top[0] = x[i] > top[0] ? x[i] : top[0];                          \
+    for (int k = 1; k < STRANDS; k++)                                                   \
+      if (top[k] > top[0]) top[0] = top[k];                                             \
+    for (i = 0; i < n; i++)                                                             \
+      if (x[i] == top[0]) return i;                                                     \
+    return 0;                                                                           \
+  }
+BEST(f32, float)
+BEST(f64, double)
+
+typedef struct best_job {
+  const scores *s;
+  int32_t *best;  // [time, batch]
+} best_job;
+static void best_classes(void *arg, int64_t begin, int64_t end) {
+  const best_job *j = arg;
+  const int64_t n = j->s->classes;
+  for (int64_t i = begin; i < end; i++)
+    j->best[i] =
+        (int32_t)(j->s->t->dtype == FY_FLOAT ? best_f32((const float *)j->s->t->data + i * n, n)
+                                             : best_f64((const double *)j->s->t->data + i * n, n));
+}
+
 static fy_code greedy(fy_kernel_ctx *ctx, fy_error *err) {
   scores s;
   fy_tensor *log_prob;
@@ -105,6 +145,10 @@ static fy_code greedy(fy_kernel_ctx *ctx, fy_error *err) {
   }
   if (blank < 0) blank += s.classes;
   FY_TRY(fy_out(ctx, 3, 2, (int64_t[]){s.batch, 1}, &log_prob, err));
+  void *memory;
+  FY_TRY(fy_scratch(ctx, (size_t)(s.time * s.batch) * sizeof(int32_t), &memory, err));
+  best_job j = {&s, memory};
+  fy_parallel(ctx, s.time * s.batch, 5 + 0.3 * (double)s.classes, best_classes, &j);
   decoded d = {.ends = fy_calloc((size_t)s.batch + 1, sizeof(int64_t))};
   fy_code code = d.ends ? FY_OK : fy_fail_oom(err, (size_t)s.batch);
   for (int64_t b = 0; b < s.batch && !code; b++) {
@@ -113,10 +157,7 @@ static fy_code greedy(fy_kernel_ctx *ctx, fy_error *err) {
     float sum32 = 0;
     double sum = 0;
     for (int64_t t = 0; t < n && !code; t++) {
-      int64_t best = 0;
-      for (int64_t c = 1; c < s.classes; c++) {
-        if (score(&s, t, b, c) > score(&s, t, b, best)) best = c;
-      }
+      const int64_t best = j.best[t * s.batch + b];
       sum32 -= (float)score(&s, t, b, best);
       sum -= score(&s, t, b, best);
       if (best != blank && !(merge && best == before) && !add_label(&d, best)) {
@@ -367,7 +408,7 @@ static const fy_sample greedy_samples[] = {
 static const fy_sample beam_samples[] = {
     {"f32[2,1,3]=0,5,0,5,0,0; i32[1]=2", "beam_width=3; top_paths=1", FY_OK, "0,0,0,1"}};
 
-FY_OP(CTCGreedyDecoder, .shape = decoder_shape, .compute = greedy,
+FY_OP(CTCGreedyDecoder, .shape = decoder_shape, .prepare = greedy_prepare, .compute = greedy,
       .flags = FY_OP_HOST | FY_OP_DYNAMIC, FY_SAMPLES(greedy_samples));
 FY_OP(CTCBeamSearchDecoder, .shape = decoder_shape, .compute = beam_search,
       .flags = FY_OP_HOST | FY_OP_DYNAMIC, FY_SAMPLES(beam_samples));

@@ -16,39 +16,38 @@ typedef struct depth_job {
 } depth_job;
 
 // Input pixel (row, column) under tap (r, s) of output pixel (y, x).
-#define SOURCE(w, at, tap) ((at) * (w)->stride - (w)->before + (tap) * (w)->dilation)
 
 // Item: (image, row) of the output.
-#define FORWARD(E, S, _)                                                                     \
-  static void forward_##S(void *arg, int64_t begin, int64_t end) {                           \
-    const depth_job *j = arg;                                                                \
-    const fy_window *wh = &j->c.w[1], *ww = &j->c.w[2];                                      \
-    const int64_t ic = j->c.in_depth, oc = j->c.out_depth, mul = j->multiplier;              \
-    for (int64_t row = begin; row < end; row++) {                                            \
-      const int64_t y = row % wh->out, image = row / wh->out;                                \
-      fy_a_##S *out = (fy_a_##S *)j->out + row * ww->out * oc;                               \
-      for (int64_t i = 0; i < ww->out * oc; i++) out[i] = 0;                                 \
-      for (int64_t t = 0; t < j->c.taps; t++) {                                              \
-        int64_t at[3], lo, hi;                                                               \
-        fy_conv_tap(&j->c, t, at);                                                           \
-        const int64_t iy = SOURCE(wh, y, at[1]);                                             \
-        if (iy < 0 || iy >= wh->in) continue;                                                \
-        fy_window_range(ww, at[2], &lo, &hi);                                                \
-        const fy_a_##S *f = (const fy_a_##S *)j->filter + t * oc;                            \
-        for (int64_t x = lo; x < hi; x++) {                                                  \
-          const fy_a_##S *in = (const fy_a_##S *)j->in +                                     \
-                               ((image * wh->in + iy) * ww->in + SOURCE(ww, x, at[2])) * ic; \
-          fy_a_##S *restrict to = out + x * oc;                                              \
-          if (mul == 1) {                                                                    \
-            for (int64_t k = 0; k < ic; k++) to[k] += in[k] * f[k];                          \
-            continue;                                                                        \
-          }                                                                                  \
-          for (int64_t k = 0; k < ic; k++) {                                                 \
-            for (int64_t q = 0; q < mul; q++) to[k * mul + q] += in[k] * f[k * mul + q];     \
-          }                                                                                  \
-        }                                                                                    \
-      }                                                                                      \
-    }                                                                                        \
+#define FORWARD(E, S, _)                                                                           \
+  static void forward_##S(void *arg, int64_t begin, int64_t end) {                                 \
+    const depth_job *j = arg;                                                                      \
+    const fy_window *wh = &j->c.w[1], *ww = &j->c.w[2];                                            \
+    const int64_t ic = j->c.in_depth, oc = j->c.out_depth, mul = j->multiplier;                    \
+    for (int64_t row = begin; row < end; row++) {                                                  \
+      const int64_t y = row % wh->out, image = row / wh->out;                                      \
+      fy_a_##S *out = (fy_a_##S *)j->out + row * ww->out * oc;                                     \
+      for (int64_t i = 0; i < ww->out * oc; i++) out[i] = 0;                                       \
+      for (int64_t t = 0; t < j->c.taps; t++) {                                                    \
+        int64_t at[3], lo, hi;                                                                     \
+        fy_conv_tap(&j->c, t, at);                                                                 \
+        const int64_t iy = fy_window_at(wh, y, at[1]);                                             \
+        if (iy < 0 || iy >= wh->in) continue;                                                      \
+        fy_window_range(ww, at[2], &lo, &hi);                                                      \
+        const fy_a_##S *f = (const fy_a_##S *)j->filter + t * oc;                                  \
+        for (int64_t x = lo; x < hi; x++) {                                                        \
+          const fy_a_##S *in = (const fy_a_##S *)j->in +                                           \
+                               ((image * wh->in + iy) * ww->in + fy_window_at(ww, x, at[2])) * ic; \
+          fy_a_##S *restrict to = out + x * oc;                                                    \
+          if (mul == 1) {                                                                          \
+            for (int64_t k = 0; k < ic; k++) to[k] += in[k] * f[k];                                \
+            continue;                                                                              \
+          }                                                                                        \
+          for (int64_t k = 0; k < ic; k++) {                                                       \
+            for (int64_t q = 0; q < mul; q++) to[k * mul + q] += in[k] * f[k * mul + q];           \
+          }                                                                                        \
+        }                                                                                          \
+      }                                                                                            \
+    }                                                                                              \
   }
 
 // Item: (image, row) of the input.
@@ -71,7 +70,7 @@ typedef struct depth_job {
         for (int64_t x = lo; x < hi; x++) {                                                        \
           const fy_a_##S *grad =                                                                   \
               (const fy_a_##S *)j->grad + ((image * wh->out + y / wh->stride) * ww->out + x) * oc; \
-          fy_a_##S *restrict to = out + SOURCE(ww, x, at[2]) * ic;                                 \
+          fy_a_##S *restrict to = out + fy_window_at(ww, x, at[2]) * ic;                           \
           if (mul == 1) {                                                                          \
             for (int64_t k = 0; k < ic; k++) to[k] += grad[k] * f[k];                              \
             continue;                                                                              \
@@ -97,12 +96,12 @@ typedef struct depth_job {
       fy_conv_tap(&j->c, t, at);                                                             \
       fy_window_range(ww, at[2], &lo, &hi);                                                  \
       for (int64_t row = 0; row < j->c.batch * wh->out; row++) {                             \
-        const int64_t iy = SOURCE(wh, row % wh->out, at[1]);                                 \
+        const int64_t iy = fy_window_at(wh, row % wh->out, at[1]);                           \
         if (iy < 0 || iy >= wh->in) continue;                                                \
         for (int64_t x = lo; x < hi; x++) {                                                  \
           const fy_a_##S *in =                                                               \
               (const fy_a_##S *)j->in +                                                      \
-              ((row / wh->out * wh->in + iy) * ww->in + SOURCE(ww, x, at[2])) * ic;          \
+              ((row / wh->out * wh->in + iy) * ww->in + fy_window_at(ww, x, at[2])) * ic;    \
           const fy_a_##S *grad = (const fy_a_##S *)j->grad + (row * ww->out + x) * oc;       \
           if (mul == 1) {                                                                    \
             for (int64_t k = 0; k < ic; k++) out[k] += in[k] * grad[k];                      \

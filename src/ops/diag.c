@@ -82,14 +82,16 @@ static fy_code fail_rank(const fy_tensor *t, const char *what, int rank, fy_erro
                  rank, fy_tensor_shape_text(t, x));
 }
 
+static fy_code fail_objects(const fy_tensor *t, fy_error *err) {
+  return fy_fail(err, FY_UNIMPLEMENTED, "diagonals of %s", fy_dtype_name(t->dtype));
+}
+
 // Fills |out| with the scalar |value|, or zeros.
 static fy_code fill_out(fy_tensor *out, const fy_tensor *value, fy_error *err) {
   if (value && value->count != 1)
     return fy_fail(err, FY_INVALID_ARGUMENT, "Padding must be scalar.");
   if (out->count == 0) return FY_OK;
-  if (!fy_dtype_is_plain(out->dtype)) {
-    return fy_fail(err, FY_UNIMPLEMENTED, "diagonals of %s", fy_dtype_name(out->dtype));
-  }
+  if (!fy_dtype_is_plain(out->dtype)) return fail_objects(out, err);
   const size_t size = fy_dtype_storage(out->dtype);
   static const char zeros[16];
   if (!value || memcmp(value->data, zeros, size) == 0) {
@@ -234,6 +236,28 @@ static fy_code matrix_set_diag(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+typedef struct band_job {
+  const char *in;
+  char *out;
+  size_t size;
+  int64_t rows, cols, lower, upper;  // how many diagonals stay on each side; negative: all
+} band_job;
+
+// Item: a line of a matrix.
+static void band_lines(void *arg, int64_t first, int64_t last) {
+  const band_job *j = arg;
+  for (int64_t line = first; line < last; line++) {
+    const int64_t r = line % j->rows, at = line * j->cols;
+    const int64_t begin = j->lower < 0 ? 0 : least(j->cols, most(0, r - j->lower));
+    const int64_t end = j->upper < 0 ? j->cols : most(begin, least(j->cols, r + j->upper + 1));
+    char *to = j->out + (size_t)at * j->size;
+    memset(to, 0, (size_t)begin * j->size);
+    memcpy(to + (size_t)begin * j->size, j->in + (size_t)(at + begin) * j->size,
+           (size_t)(end - begin) * j->size);
+    memset(to + (size_t)end * j->size, 0, (size_t)(j->cols - end) * j->size);
+  }
+}
+
 static fy_code band_part(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   fy_tensor *out;
@@ -256,16 +280,10 @@ static fy_code band_part(fy_kernel_ctx *ctx, fy_error *err) {
     }
   }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  FY_TRY(fill_out(out, NULL, err));
-  const int64_t lines = cols ? in->count / cols : 0;
-  for (int64_t line = 0; line < lines; line++) {
-    const int64_t r = line % rows;
-    const int64_t begin = keep[0] < 0 ? 0 : most(0, r - keep[0]);
-    const int64_t end = keep[1] < 0 ? cols : least(cols, r + keep[1] + 1);
-    if (begin >= end) continue;
-    FY_TRY(fy_copy_run(out->dtype, out->data, line * cols + begin, in->data, line * cols + begin,
-                       end - begin, err));
-  }
+  if (out->count == 0) return FY_OK;
+  if (!fy_dtype_is_plain(out->dtype)) return fail_objects(out, err);
+  band_job j = {in->data, out->data, fy_dtype_storage(in->dtype), rows, cols, keep[0], keep[1]};
+  fy_parallel(ctx, in->count / cols, 10 + 0.08 * (double)cols * (double)j.size, band_lines, &j);
   return FY_OK;
 }
 

@@ -47,8 +47,10 @@ FY_COMPLEX_TYPES(NORM, double, SQUARE_CPLX, ROOT_REAL)
 FY_INT_TYPES(NORM_INT, _)
 static const norm_fn norms[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, norm)};
 
-// Floats over the last dims: rows that follow each other.
-#define STRANDS 8
+// Floats over the last dims: rows that follow each other. A few squares are added as floats, these
+// sums as doubles.
+#define STRANDS 16
+#define PIECE   (4 * STRANDS)
 typedef struct row_job {
   const float *in;
   float *out;
@@ -58,12 +60,18 @@ static void norm_rows(void *arg, int64_t begin, int64_t end) {
   const row_job *j = arg;
   for (int64_t r = begin; r < end; r++) {
     const float *x = j->in + r * j->n;
-    double strand[STRANDS] = {0}, sum = 0;
+    double sums[STRANDS / 4] = {0}, sum = 0;
     int64_t i = 0;
-    for (; i + STRANDS <= j->n; i += STRANDS)
-      for (int k = 0; k < STRANDS; k++) strand[k] += (double)(x[i + k] * x[i + k]);
+    for (; i + PIECE <= j->n; i += PIECE) {
+      float few[STRANDS];
+      for (int k = 0; k < STRANDS; k++) few[k] = x[i + k] * x[i + k];
+      for (int m = STRANDS; m < PIECE; m += STRANDS)
+        for (int k = 0; k < STRANDS; k++) few[k] += x[i + m + k] * x[i + m + k];
+      for (int k = 0; k < STRANDS / 4; k++)
+        sums[k] += (double)((few[k] + few[k + 4]) + (few[k + 8] + few[k + 12]));
+    }
     for (; i < j->n; i++) sum += (double)(x[i] * x[i]);
-    for (int k = 0; k < STRANDS; k++) sum += strand[k];
+    for (int k = 0; k < STRANDS / 4; k++) sum += sums[k];
     j->out[r] = (float)sqrt(sum);
   }
 }

@@ -46,28 +46,8 @@ static int64_t source_line(const fft_job *j, int64_t i) {
   return at + i * step;
 }
 
-#define FN(name) name##_f32
-#define R        float
-#define Z        fy_fft_f32
-#define W        fy_fft_root_f32
-#define LINES    FY_FFT_LINES_f32
-#include "ops/fft.inc"
-#undef FN
-#undef R
-#undef Z
-#undef W
-#undef LINES
-#define FN(name) name##_f64
-#define R        double
-#define Z        fy_fft_f64
-#define W        fy_fft_root_f64
-#define LINES    FY_FFT_LINES_f64
-#include "ops/fft.inc"
-#undef FN
-#undef R
-#undef Z
-#undef W
-#undef LINES
+#define FFT_PART "ops/fft.inc"
+#include "ops/fft_types.inc"
 
 typedef struct fft_kind {
   int32_t rank;

@@ -3,7 +3,7 @@
 
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
-#include "ops/tensor_list_sum.h"
+#include "ops/variant_sum.h"
 #include "ops/values.h"
 
 // ---------------------------------------------------------------- Fill, ZerosLike, OnesLike
@@ -106,7 +106,7 @@ static fy_code fill_shape(fy_shape_ctx *ctx, fy_error *err) {
 static fy_code zeros_like(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   fy_tensor *out;
-  if (in->dtype == FY_VARIANT) return fy_list_zeros_like(ctx, err);
+  if (in->dtype == FY_VARIANT) return fy_variant_zeros_like(ctx, err);
   if (in->dtype == FY_RESOURCE) {
     return fy_fail(err, FY_UNIMPLEMENTED, "ZerosLike of %s is not supported",
                    fy_dtype_name(in->dtype));
@@ -167,7 +167,22 @@ static fy_code ones_like(fy_kernel_ctx *ctx, fy_error *err) {
     }                                                                                        \
     return FY_OK;                                                                            \
   }
+// The index counts in the type itself: that many fit a vector.
+typedef struct range_job {
+  void *out;
+  uint64_t start, delta;
+} range_job;
 #define RANGE_INT(E, S, _)                                                                   \
+  static void range_part_##S(void *arg, int64_t begin, int64_t end) {                        \
+    const range_job *j = arg;                                                                \
+    fy_t_##S *restrict o = j->out;                                                           \
+    fy_u_##S value = (fy_u_##S)(j->start + (uint64_t)begin * j->delta);                      \
+    const fy_u_##S delta = (fy_u_##S)j->delta;                                               \
+    for (int64_t i = begin; i < end; i++) {                                                  \
+      o[i] = (fy_t_##S)value;                                                                \
+      value = (fy_u_##S)(value + delta);                                                     \
+    }                                                                                        \
+  }                                                                                          \
   static fy_code range_##S(fy_kernel_ctx *ctx, fy_error *err) {                              \
     const fy_a_##S start = *(const fy_t_##S *)ctx->in[0]->data;                              \
     const fy_a_##S limit = *(const fy_t_##S *)ctx->in[1]->data;                              \
@@ -183,10 +198,8 @@ static fy_code ones_like(fy_kernel_ctx *ctx, fy_error *err) {
     }                                                                                        \
     fy_tensor *out;                                                                          \
     FY_TRY(fy_out(ctx, 0, 1, (const int64_t[]){(int64_t)size}, &out, err));                  \
-    fy_t_##S *o = out->data;                                                                 \
-    for (int64_t i = 0; i < out->count; i++) {                                               \
-      o[i] = (fy_t_##S)((uint64_t)(int64_t)start + (uint64_t)i * (uint64_t)(int64_t)delta);  \
-    }                                                                                        \
+    range_job j = {out->data, (uint64_t)(int64_t)start, (uint64_t)(int64_t)delta};           \
+    fy_parallel(ctx, out->count, 0.15, range_part_##S, &j);                                  \
     return FY_OK;                                                                            \
   }
 

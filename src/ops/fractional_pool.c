@@ -114,22 +114,6 @@ typedef void (*store_fn)(const double *from, void *to, int64_t n);
 static const spread_fn spreads[FY_DTYPE_COUNT] = {POOL_TYPES(FY_LOOP_ENTRY, spread)};
 static const store_fn stores[FY_DTYPE_COUNT] = {POOL_TYPES(FY_LOOP_ENTRY, store)};
 
-// The gradient of an average goes to all in equal parts; sums are in double precision.
-static void share(const job *j, const fy_tensor *grad, double *out) {
-  for (int64_t p = 0; p < j->batch * j->out_h * j->out_w; p++) {
-    const area a = area_of(j, p / j->out_w % j->out_h, p % j->out_w);
-    const int64_t b = p / j->out_w / j->out_h, n = (a.y1 - a.y0 + 1) * (a.x1 - a.x0 + 1);
-    for (int64_t d = 0; d < j->depth; d++) {
-      const double part = fy_tensor_double(grad, p * j->depth + d) / (double)n;
-      for (int64_t y = a.y0; y <= a.y1; y++) {
-        for (int64_t x = a.x0; x <= a.x1; x++) {
-          out[((b * j->h + y) * j->w + x) * j->depth + d] += part;
-        }
-      }
-    }
-  }
-}
-
 // ---------------------------------------------------------------- forward
 static fy_code prepare(fy_site *site, fy_error *err) {
   const fy_attr *r = fy_site_attr(site, "pooling_ratio");
@@ -228,63 +212,42 @@ static fy_code check_cuts(const fy_tensor *t, const char *name, int64_t n, int64
   return FY_OK;
 }
 
-static fy_code gradient(fy_kernel_ctx *ctx, fy_error *err) {
-  const bool average = ctx->site->op->impl->aux != NULL;
-  const int at = average ? 1 : 2;
-  const fy_tensor *in = ctx->in[0], *grad = ctx->in[at];
+static fy_code max_gradient(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *in = ctx->in[0], *grad = ctx->in[2];
   fy_tensor *out;
-  int32_t rank = in->rank;
-  int64_t sizes[FY_MAX_RANK];
+  void *memory;
   char x[128], y[128];
-  if (average) {
-    if (in->rank != 1 || in->count != 4) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "original input tensor shape must be 1-dimensional and 4 elements");
-    }
-    FY_TRY(fy_value_shape(in, &rank, sizes, err));
-  } else {
-    if (rank <= 4) memcpy(sizes, in->dims, (size_t)rank * sizeof *sizes);
-    if (!fy_shape_equal(ctx->in[1]->rank, ctx->in[1]->dims, grad->rank, grad->dims)) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "orig_output and out_backprop must have the same shape: %s vs. %s",
-                     fy_tensor_shape_text(ctx->in[1], x), fy_tensor_shape_text(grad, y));
-    }
+  if (!fy_shape_equal(ctx->in[1]->rank, ctx->in[1]->dims, grad->rank, grad->dims)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "orig_output and out_backprop must have the same shape: %s vs. %s",
+                   fy_tensor_shape_text(ctx->in[1], x), fy_tensor_shape_text(grad, y));
   }
-  if (rank != 4 || grad->rank != 4) {
+  if (in->rank != 4 || grad->rank != 4) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "the input and out_backprop must be 4-dimensional");
   }
-  if (sizes[0] != grad->dims[0] || sizes[3] != grad->dims[3]) {
+  if (in->dims[0] != grad->dims[0] || in->dims[3] != grad->dims[3]) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "batch and channels of out_backprop %s do not fit",
                    fy_tensor_shape_text(grad, x));
   }
-  FY_TRY(check_cuts(ctx->in[at + 1], "row", grad->dims[1], sizes[1], err));
-  FY_TRY(check_cuts(ctx->in[at + 2], "col", grad->dims[2], sizes[2], err));
-  FY_TRY(fy_out(ctx, 0, 4, sizes, &out, err));
+  FY_TRY(check_cuts(ctx->in[3], "row", grad->dims[1], in->dims[1], err));
+  FY_TRY(check_cuts(ctx->in[4], "col", grad->dims[2], in->dims[2], err));
+  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   if (!spreads[out->dtype]) {
     return fy_fail(err, FY_UNIMPLEMENTED, "no loop for %s", fy_dtype_name(out->dtype));
   }
   if (out->count == 0) return FY_OK;
   memset(out->data, 0, fy_tensor_bytes(out));
-  const job j = {sizes[0],
-                 sizes[1],
-                 sizes[2],
-                 sizes[3],
+  if (grad->count == 0) return FY_OK;
+  const job j = {in->dims[0],
+                 in->dims[1],
+                 in->dims[2],
+                 in->dims[3],
                  grad->dims[1],
                  grad->dims[2],
-                 ctx->in[at + 1]->data,
-                 ctx->in[at + 2]->data,
+                 ctx->in[3]->data,
+                 ctx->in[4]->data,
                  fy_site_bool(ctx->site, "overlapping"),
-                 average};
-  void *memory;
-  if (average) {
-    const size_t bytes = (size_t)out->count * sizeof(double);
-    FY_TRY(fy_scratch(ctx, bytes, &memory, err));
-    memset(memory, 0, bytes);
-    share(&j, grad, memory);
-    stores[out->dtype](memory, out->data, out->count);
-    return FY_OK;
-  }
-  if (grad->count == 0) return FY_OK;
+                 false};
   // What the gradient belongs to must be what was pooled.
   FY_TRY(fy_scratch(ctx, fy_tensor_bytes(grad), &memory, err));
   pools[out->dtype](&j, in->data, memory);
@@ -292,6 +255,108 @@ static fy_code gradient(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "tensor_out_dup is not the same as tensor_out");
   }
   spreads[out->dtype](&j, in->data, grad->data, out->data);
+  return FY_OK;
+}
+
+// The cuts of an average may be any that are not negative, and more than are used: pieces may overlap,
+// be empty or reach beyond the input.
+static fy_code check_average(fy_kernel_ctx *ctx, int64_t sizes[4], fy_error *err) {
+  static const char *const names[] = {"Batch", "Rows", "Columns", "Depth"};
+  const fy_tensor *in = ctx->in[0], *grad = ctx->in[1];
+  char x[128];
+  if (in->rank != 1 || in->count != 4) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "original input tensor shape must be1-dimensional and 4 elements");
+  }
+  if (grad->rank != 4) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "out_backprop must be 4-dimensional");
+  }
+  if (grad->count == 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "out_backprop must be positive for all dimension, got:0");
+  }
+  for (int i = 0; i < 2; i++) {
+    if (ctx->in[2 + i]->count > grad->dims[1 + i]) continue;
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "Given out_backprop shape %s, %s_seq_tensor must have at least %lld elements, but "
+        "got %lld",
+        fy_tensor_shape_text(grad, x), i ? "col" : "row", (long long)grad->dims[1 + i] + 1,
+        (long long)ctx->in[2 + i]->count);
+  }
+  for (int i = 0; i < 4; i++) {
+    sizes[i] = ((const int64_t *)in->data)[i];
+    if (sizes[i] == 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "%s dimension of input must not be 0", names[i]);
+    }
+  }
+  for (int i = 0; i < 4; i++) {
+    if (sizes[i] > 0) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected a non-negative size, got %lld",
+                   (long long)sizes[i]);
+  }
+  return FY_OK;
+}
+
+// No piece may start before 0, nor end there.
+static fy_code check_sequence(const fy_tensor *t, const char *name, int64_t n, bool overlapping,
+                              fy_error *err) {
+  const int64_t *v = t->data, least = overlapping ? 0 : 1;
+  for (int64_t i = 0; i < n; i++) {
+    if (v[i] >= 0 && v[i + 1] >= least) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "%s sequence tensor values must not be negative, got %lld to %lld at %lld", name,
+                   (long long)v[i], (long long)v[i + 1], (long long)i);
+  }
+  return FY_OK;
+}
+
+// The gradient of an average goes to all in equal parts; sums are in double precision. A gradient with
+// more images or channels than the input has belongs to nothing.
+static fy_code share(const job *j, const fy_tensor *grad, double *out, fy_error *err) {
+  char x[128];
+  for (int64_t p = 0; p < grad->dims[0] * j->out_h * j->out_w; p++) {
+    const area a = area_of(j, p / j->out_w % j->out_h, p % j->out_w);
+    const int64_t b = p / j->out_w / j->out_h;
+    if (a.y0 > a.y1 || a.x0 > a.x1) continue;
+    if (b >= j->batch || grad->dims[3] > j->depth) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "out_backprop %s has more images or channels than the input",
+                     fy_tensor_shape_text(grad, x));
+    }
+    const double n = (double)((a.y1 - a.y0 + 1) * (a.x1 - a.x0 + 1));
+    for (int64_t d = 0; d < grad->dims[3]; d++) {
+      const double part = fy_tensor_double(grad, p * grad->dims[3] + d) / n;
+      for (int64_t y = a.y0; y <= a.y1; y++) {
+        for (int64_t c = a.x0; c <= a.x1; c++) {
+          out[((b * j->h + y) * j->w + c) * j->depth + d] += part;
+        }
+      }
+    }
+  }
+  return FY_OK;
+}
+
+static fy_code average_gradient(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *grad = ctx->in[1], *rows = ctx->in[2], *cols = ctx->in[3];
+  const bool overlapping = fy_site_bool(ctx->site, "overlapping");
+  int64_t sizes[4];
+  fy_tensor *out;
+  void *sums;
+  FY_TRY(check_average(ctx, sizes, err));
+  FY_TRY(fy_out(ctx, 0, 4, sizes, &out, err));
+  if (!stores[out->dtype]) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "no loop for %s", fy_dtype_name(out->dtype));
+  }
+  FY_TRY(check_sequence(rows, "Row", grad->dims[1], overlapping, err));
+  FY_TRY(check_sequence(cols, "Column", grad->dims[2], overlapping, err));
+  const size_t bytes = (size_t)out->count * sizeof(double);
+  FY_TRY(fy_scratch(ctx, bytes, &sums, err));
+  memset(sums, 0, bytes);
+  const job j = {sizes[0],      sizes[1],   sizes[2],   sizes[3],    grad->dims[1],
+                 grad->dims[2], rows->data, cols->data, overlapping, true};
+  FY_TRY(share(&j, grad, sums, err));
+  stores[out->dtype](sums, out->data, out->count);
   return FY_OK;
 }
 
@@ -353,7 +418,7 @@ FY_OP(FractionalMaxPool, .shape = forward_shape, .prepare = prepare, .compute = 
 FY_OP(FractionalAvgPool, .shape = forward_shape, .prepare = prepare, .compute = forward,
       .release = fy_random_release, .flags = FY_OP_NO_FOLD, .aux = &is_average,
       FY_SAMPLES(samples));
-FY_OP(FractionalMaxPoolGrad, .shape = max_grad_shape, .compute = gradient,
+FY_OP(FractionalMaxPoolGrad, .shape = max_grad_shape, .compute = max_gradient,
       FY_SAMPLES(max_grad_samples));
-FY_OP(FractionalAvgPoolGrad, .shape = avg_grad_shape, .compute = gradient, .aux = &is_average,
-      .host_inputs = 1, FY_SAMPLES(avg_grad_samples));
+FY_OP(FractionalAvgPoolGrad, .shape = avg_grad_shape, .compute = average_gradient, .host_inputs = 1,
+      FY_SAMPLES(avg_grad_samples));

@@ -20,10 +20,10 @@
 typedef struct fy_fused_code {
   fy_fused_program p;
   const fy_lanes *lanes;
-  int type;     // FY_LANES_*
-  size_t elem;  // bytes of an element
-  fy_fused_instr *code;
-  void *consts;  // elements
+  int type;                          // FY_LANES_*
+  size_t elem;                       // bytes of an element
+  fy_fused_instr *code, *wide_code;  // the latter with pairs
+  void *consts;                      // elements
   uint32_t num_temps;
   uint32_t *moving;  // [num_moving] slots that go on from block to block
   uint32_t num_moving;
@@ -138,6 +138,39 @@ static void emit_outputs(coder *c) {
   emit(c, FY_FUSED_END, 0);
 }
 
+// The short instruction that |code| is, or -1.
+static int short_of(uint32_t code) {
+  static const uint8_t codes[FY_SHORT_COUNT] = {
+      [FY_SHORT_LOAD] = FY_FUSED_LOAD,
+      [FY_SHORT_STORE] = FY_FUSED_STORE,
+      [FY_SHORT_ADD] = FY_EW_ADD,
+      [FY_SHORT_SUB] = FY_EW_SUB,
+      [FY_SHORT_MUL] = FY_EW_MUL,
+      [FY_SHORT_ADD_CONST] = FY_EW_ADD + FY_FUSED_BY_CONST,
+      [FY_SHORT_SUB_CONST] = FY_EW_SUB + FY_FUSED_BY_CONST,
+      [FY_SHORT_MUL_CONST] = FY_EW_MUL + FY_FUSED_BY_CONST,
+      [FY_SHORT_MAX_CONST] = FY_EW_MAX + FY_FUSED_BY_CONST,
+      [FY_SHORT_MIN_CONST] = FY_EW_MIN + FY_FUSED_BY_CONST,
+      [FY_SHORT_NEG] = FY_EW_NEG,
+      [FY_SHORT_ABS] = FY_EW_ABS,
+      [FY_SHORT_SQUARE] = FY_EW_SQUARE,
+      [FY_SHORT_RELU] = FY_EW_RELU,
+  };
+  for (int i = 0; i < FY_SHORT_COUNT; i++)
+    if (codes[i] == code) return i;
+  return -1;
+}
+
+// Joins neighbours of the |n| instructions, from the first on, where the machine's lanes can.
+static void make_pairs(const fy_lanes_fn *table, fy_fused_instr *code, uint32_t n) {
+  for (uint32_t i = 0; i + 1 < n; i++) {
+    const int first = short_of(code[i].code), second = short_of(code[i + 1].code);
+    if (first < 0 || second < 0) continue;
+    const int pair = FY_FUSED_PAIR + first * FY_SHORT_COUNT + second;
+    if (table[pair]) code[i++].code = (uint16_t)pair;
+  }
+}
+
 static fy_code make_code(fused *f, fy_error *err) {
   const fy_fused_program *p = &f->p;
   coder c = {.p = p, .first = p->num_inputs + p->num_consts, .type = f->type};
@@ -165,6 +198,9 @@ static fy_code make_code(fused *f, fy_error *err) {
   emit_outputs(&c);
   f->num_temps = c.num_temps;
   fy_free(work);
+  f->wide_code = fy_arena_memdup(&f->arena, f->code, c.n * sizeof *f->code);
+  if (!f->wide_code) return fy_fail_oom(err, c.n * sizeof *f->code);
+  make_pairs(f->lanes->tables[f->type][0], f->wide_code, c.n);
   return FY_OK;
 }
 
@@ -318,7 +354,7 @@ static int64_t run_whole(const job *j, fy_fused_regs *regs, bool narrow, int64_t
     const int64_t n = run_length(j, pos, block, (end - pos) / block);
     aim(j, regs->slots, pos);
     regs->blocks = n;
-    f->lanes->run[f->type][narrow](f->code, regs);
+    f->lanes->run[f->type][narrow](narrow ? f->code : f->wide_code, regs);
     pos += n * block;
   }
   return pos;

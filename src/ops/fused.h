@@ -16,7 +16,8 @@
 
 #include "ops/op.h"
 
-#define FY_FUSED_NONE UINT32_MAX
+#define FY_FUSED_NONE  UINT32_MAX
+#define FY_FUSED_CHAIN 8  // blocks that follow each other without a return to the caller
 
 typedef enum fy_fused_kind {
   FY_FUSED_FULL = 0,    // as many elements as the outputs
@@ -83,8 +84,28 @@ typedef struct fy_fused_regs {  // what the code works on
   int64_t blocks;          // how many to run, at least one
   const uint32_t *moving;  // [num_moving] slots that go on by a block from block to block
   uint32_t num_moving;
-  const fy_fused_instr *resume;
+  uint32_t chain;  // how many blocks may still follow without a return
+  const fy_fused_instr *code, *resume;
 } fy_fused_regs;
+
+// Instructions that may be half of a pair.
+enum {
+  FY_SHORT_LOAD,
+  FY_SHORT_STORE,
+  FY_SHORT_ADD,
+  FY_SHORT_SUB,
+  FY_SHORT_MUL,
+  FY_SHORT_ADD_CONST,
+  FY_SHORT_SUB_CONST,
+  FY_SHORT_MUL_CONST,
+  FY_SHORT_MAX_CONST,
+  FY_SHORT_MIN_CONST,
+  FY_SHORT_NEG,
+  FY_SHORT_ABS,
+  FY_SHORT_SQUARE,
+  FY_SHORT_RELU,
+  FY_SHORT_COUNT
+};
 
 // Codes: an fy_ew with the accumulator as (first) operand and a slot as second, plus these.
 enum {
@@ -95,7 +116,8 @@ enum {
   FY_FUSED_PAUSE = 62,
   FY_FUSED_END = 63,
   FY_FUSED_LOAD_CONST = FY_FUSED_LOAD + FY_FUSED_BY_CONST,
-  FY_FUSED_CODES = 256,
+  FY_FUSED_PAIR = 256,  // two short instructions: + first * FY_SHORT_COUNT + second
+  FY_FUSED_CODES = FY_FUSED_PAIR + FY_SHORT_COUNT * FY_SHORT_COUNT,
 };
 
 enum { FY_LANES_F32, FY_LANES_F64, FY_LANES_I32, FY_LANES_I64, FY_LANES_TYPES };
@@ -140,8 +162,8 @@ typedef struct fy_lanes_16 {
 
 typedef struct fy_lanes {
   const char *name;
-  int bytes;  // of one vector
-  // [type][0] wide: 8 vectors per block; [type][1] narrow: one
+  int bytes;  // of a narrow block
+  // [type][0] wide: blocks of 8 narrow ones; [type][1] narrow. NULL where there is no such code.
   const fy_lanes_fn *tables[FY_LANES_TYPES][2];
   void (*run[FY_LANES_TYPES][2])(const fy_fused_instr *code, fy_fused_regs *regs);
   void (*unary_f32[FY_FN_COUNT])(const float *in, float *out, int64_t n);  // NULL: plain C does
@@ -156,6 +178,10 @@ typedef struct fy_lanes {
   void (*gemm_i64)(const int64_t *a, const int64_t *b, int64_t *c, int64_t m, int64_t k, int64_t n);
   void (*gemm_c64)(const float *a, const float *b, float *c, int64_t m, int64_t k, int64_t n);
   void (*gemm_c128)(const double *a, const double *b, double *c, int64_t m, int64_t k, int64_t n);
+  // sums[t][c] += sum over p of in[p * in_step + t * tap_step + c] * grad[p * grad_step + c]
+  void (*tap_sums_f32)(const float *in, int64_t in_step, int64_t tap_step, int64_t taps,
+                       const float *grad, int64_t grad_step, float *sums, int64_t sum_step,
+                       int64_t pixels, int64_t channels);
   // NULL: the machine has no instructions for them.
   void (*halves_to_floats)(const uint16_t *in, float *out, int64_t n);
   void (*floats_to_halves)(const float *in, uint16_t *out, int64_t n);

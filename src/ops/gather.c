@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "ops/gather.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
 #include "ops/values.h"
@@ -24,21 +25,47 @@ typedef struct gather_job {
   int64_t bad;                           // position of the first bad index seen, or -1
 } gather_job;
 
+// Indices [0, n) of one batch and one outer position: |at| is the first index' place, for errors.
+#define GATHER_RUN(I, COPY)                                      \
+  for (int64_t i = 0; i < n; i++) {                              \
+    const int64_t index = ((const I *)j->indices->data)[at + i]; \
+    if (FY_UNLIKELY((uint64_t)index >= (uint64_t)j->limit)) {    \
+      __atomic_store_n(&j->bad, at + i, __ATOMIC_RELAXED);       \
+      continue;                                                  \
+    }                                                            \
+    COPY;                                                        \
+  }
+#define ONE(T) ((T *)(void *)out)[i] = ((const T *)(const void *)in)[index]
+#define SOME   memcpy(out + (size_t)i * bytes, in + (size_t)index * bytes, bytes)
+#define GATHER_OF(I)                                                                        \
+  static void gather_##I(gather_job *j, const char *in, char *out, int64_t at, int64_t n) { \
+    const size_t bytes = j->run_bytes;                                                      \
+    if (bytes == 4) {                                                                       \
+      GATHER_RUN(I, ONE(uint32_t))                                                          \
+    } else if (bytes == 8) {                                                                \
+      GATHER_RUN(I, ONE(uint64_t))                                                          \
+    } else {                                                                                \
+      GATHER_RUN(I, SOME)                                                                   \
+    }                                                                                       \
+  }
+GATHER_OF(int32_t)
+GATHER_OF(int64_t)
+GATHER_OF(int16_t)
+
 // Item = (batch, outer, index): out[b, o, i, :] = params[b, o, indices[b, i], :].
 static void gather_items(void *arg, int64_t begin, int64_t end) {
   gather_job *j = arg;
-  const char *in = j->params->data;
-  char *out = j->out->data;
-  for (int64_t item = begin; item < end; item++) {
+  for (int64_t item = begin, n; item < end; item += n) {
     const int64_t i = item % j->per_batch, rest = item / j->per_batch;
     const int64_t at = rest / j->outer * j->per_batch + i;
-    const int64_t index = index_at(j->indices, at);
-    if (FY_UNLIKELY((uint64_t)index >= (uint64_t)j->limit)) {
-      __atomic_store_n(&j->bad, at, __ATOMIC_RELAXED);
-      continue;
+    const char *in = (const char *)j->params->data + (size_t)(rest * j->limit) * j->run_bytes;
+    char *out = (char *)j->out->data + (size_t)item * j->run_bytes;
+    n = j->per_batch - i < end - item ? j->per_batch - i : end - item;
+    switch (j->indices->dtype) {
+      case FY_INT32: gather_int32_t(j, in, out, at, n); break;
+      case FY_INT64: gather_int64_t(j, in, out, at, n); break;
+      default: gather_int16_t(j, in, out, at, n); break;
     }
-    memcpy(out + (size_t)item * j->run_bytes, in + (size_t)(rest * j->limit + index) * j->run_bytes,
-           j->run_bytes);
   }
 }
 
@@ -78,6 +105,35 @@ static fy_code fail_index(const gather_job *j, fy_error *err) {
                  (long long)j->limit);
 }
 
+fy_code fy_gather(fy_kernel_ctx *ctx, const fy_tensor *params, const fy_tensor *indices, int32_t a,
+                  int32_t b, fy_error *err) {
+  int64_t dims[2 * FY_MAX_RANK];
+  int32_t rank = 0;
+  for (int32_t d = 0; d < a; d++) dims[rank++] = params->dims[d];
+  for (int32_t d = b; d < indices->rank; d++) dims[rank++] = indices->dims[d];
+  for (int32_t d = a + 1; d < params->rank; d++) dims[rank++] = params->dims[d];
+  if (rank > FY_MAX_RANK) return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  if (out->count == 0) return FY_OK;
+  gather_job j = {.params = params,
+                  .indices = indices,
+                  .out = out,
+                  .outer = fy_product(params->dims + b, a - b),
+                  .limit = params->dims[a],
+                  .run = fy_product(params->dims + a + 1, params->rank - 1 - a),
+                  .per_batch = fy_product(indices->dims + b, indices->rank - b),
+                  .bad = -1};
+  j.run_bytes = (size_t)j.run * fy_dtype_storage(params->dtype);
+  const int64_t items = fy_product(params->dims, a) * j.per_batch;
+  if (fy_dtype_is_plain(params->dtype)) {
+    fy_parallel(ctx, items, 5 + 0.1 * (double)j.run_bytes, gather_items, &j);
+  } else {
+    FY_TRY(gather_objects(&j, items, err));
+  }
+  return j.bad >= 0 ? fail_index(&j, err) : FY_OK;
+}
+
 static fy_code gather_at(fy_kernel_ctx *ctx, int64_t axis, int64_t batch_dims, fy_error *err) {
   const fy_tensor *params = ctx->in[0], *indices = ctx->in[1];
   if (params->rank < 1) {
@@ -113,32 +169,7 @@ static fy_code gather_at(fy_kernel_ctx *ctx, int64_t axis, int64_t batch_dims, f
                      (long long)params->dims[d], d, (long long)indices->dims[d]);
     }
   }
-  int64_t dims[2 * FY_MAX_RANK];
-  int32_t rank = 0;
-  for (int32_t d = 0; d < axis; d++) dims[rank++] = params->dims[d];
-  for (int32_t d = (int32_t)batch_dims; d < indices->rank; d++) dims[rank++] = indices->dims[d];
-  for (int32_t d = (int32_t)axis + 1; d < params->rank; d++) dims[rank++] = params->dims[d];
-  if (rank > FY_MAX_RANK) return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
-  fy_tensor *out;
-  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
-  if (out->count == 0) return FY_OK;
-  const int32_t b = (int32_t)batch_dims, a = (int32_t)axis;
-  gather_job j = {.params = params,
-                  .indices = indices,
-                  .out = out,
-                  .outer = fy_product(params->dims + b, a - b),
-                  .limit = params->dims[a],
-                  .run = fy_product(params->dims + a + 1, params->rank - 1 - a),
-                  .per_batch = fy_product(indices->dims + b, indices->rank - b),
-                  .bad = -1};
-  j.run_bytes = (size_t)j.run * fy_dtype_storage(params->dtype);
-  const int64_t items = fy_product(params->dims, a) * j.per_batch;
-  if (fy_dtype_is_plain(params->dtype)) {
-    fy_parallel(ctx, items, 5 + 0.1 * (double)j.run_bytes, gather_items, &j);
-  } else {
-    FY_TRY(gather_objects(&j, items, err));
-  }
-  return j.bad >= 0 ? fail_index(&j, err) : FY_OK;
+  return fy_gather(ctx, params, indices, (int32_t)axis, (int32_t)batch_dims, err);
 }
 
 static fy_code gather_v1(fy_kernel_ctx *ctx, fy_error *err) {

@@ -285,32 +285,36 @@ typedef struct bound_job {
   bool upper;
 } bound_job;
 
-// Half of what is left is left out at a time, for several values at once: each waits for memory at
-// every step, and no branch can be guessed wrong.
+// The steps of std::lower_bound and std::upper_bound, so that numbers that are not sorted give what
+// TensorFlow gives. Several values at once: each waits for memory at every step, and no branch can be
+// guessed wrong.
 #define AT_ONCE 8
-#define BOUND(E, S, _)                                                            \
-  static void bound_##S(void *arg, int64_t begin, int64_t end) {                  \
-    const bound_job *j = arg;                                                     \
-    const bool upper = j->upper;                                                  \
-    for (int64_t i = begin, m; i < end; i += m) {                                 \
-      const int64_t row = i / j->each, stop = (row + 1) * j->each;                \
-      const fy_t_##S *sorted = (const fy_t_##S *)j->sorted + row * j->n;          \
-      fy_a_##S value[AT_ONCE];                                                    \
-      int64_t low[AT_ONCE] = {0}, left = j->n;                                    \
-      m = (end < stop ? end : stop) - i;                                          \
-      m = m < AT_ONCE ? m : AT_ONCE;                                              \
-      for (int64_t k = 0; k < AT_ONCE; k++)                                       \
-        value[k] = FY_LD_##S(((const fy_t_##S *)j->values)[i + (k < m ? k : 0)]); \
-      for (int64_t half; left > 0; left -= half) {                                \
-        half = left > 1 ? left / 2 : 1;                                           \
-        for (int k = 0; k < AT_ONCE; k++) {                                       \
-          const fy_a_##S x = FY_LD_##S(sorted[low[k] + half - 1]), v = value[k];  \
-          const bool below = upper ? !(v < x) : x < v;                            \
-          low[k] += half & (0 - (int64_t)below);                                  \
-        }                                                                         \
-      }                                                                           \
-      for (int64_t k = 0; k < m; k++) fy_index_put(j->out, i + k, low[k]);        \
-    }                                                                             \
+#define BOUND(E, S, _)                                                                   \
+  static void bound_##S(void *arg, int64_t begin, int64_t end) {                         \
+    const bound_job *j = arg;                                                            \
+    const bool upper = j->upper;                                                         \
+    for (int64_t i = begin, m; i < end; i += m) {                                        \
+      const int64_t row = i / j->each, stop = (row + 1) * j->each;                       \
+      const fy_t_##S *sorted = (const fy_t_##S *)j->sorted + row * j->n;                 \
+      fy_a_##S value[AT_ONCE];                                                           \
+      int64_t low[AT_ONCE] = {0}, left[AT_ONCE];                                         \
+      m = (end < stop ? end : stop) - i;                                                 \
+      m = m < AT_ONCE ? m : AT_ONCE;                                                     \
+      for (int64_t k = 0; k < AT_ONCE; k++) {                                            \
+        value[k] = FY_LD_##S(((const fy_t_##S *)j->values)[i + (k < m ? k : 0)]);        \
+        left[k] = j->n;                                                                  \
+      }                                                                                  \
+      for (int64_t most = j->n; most > 0; most /= 2) {                                   \
+        for (int k = 0; k < AT_ONCE; k++) {                                              \
+          const int64_t half = left[k] / 2, at = low[k] + half;                          \
+          const fy_a_##S x = FY_LD_##S(sorted[at < j->n ? at : j->n - 1]), v = value[k]; \
+          const bool below = (left[k] > 0) & (upper ? !(v < x) : x < v);                 \
+          low[k] += (half + 1) & (0 - (int64_t)below);                                   \
+          left[k] = below ? left[k] - half - 1 : half;                                   \
+        }                                                                                \
+      }                                                                                  \
+      for (int64_t k = 0; k < m; k++) fy_index_put(j->out, i + k, low[k]);               \
+    }                                                                                    \
   }
 FY_ORDERED_TYPES(BOUND, _)
 typedef void (*bound_fn)(void *arg, int64_t begin, int64_t end);

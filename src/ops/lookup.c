@@ -16,6 +16,12 @@
 
 typedef enum kind { STATIC, MUTABLE, DENSE } kind;
 
+// Where a key is. The tag of a key that is a number is that number, else its hash.
+typedef struct slot {
+  uint64_t tag;
+  int64_t row;  // + 1; 0: nobody
+} slot;
+
 typedef struct table {
   fy_object object;
   fy_mutex lock;
@@ -24,12 +30,14 @@ typedef struct table {
   int32_t key_rank, value_rank;  // shape of one key and one value
   int64_t key_dims[FY_INLINE_RANK], value_dims[FY_INLINE_RANK];
   int64_t key_count, value_count;
-  bool initialized;            // STATIC
-  fy_tensor *empty, *deleted;  // DENSE: keys that nobody may use
-  fy_tensor *keys, *values;    // [cap, …]
+  bool initialized;             // STATIC
+  fy_tensor *empty, *deleted;   // DENSE: keys that nobody may use
+  fy_tensor *keys, *values;     // [cap, …]
+  size_t key_word, value_word;  // 4 or 8: the bytes of what is one number; else 0
   int64_t n, cap;
-  int64_t *slots;  // row + 1; 0 empty
+  struct slot *slots;
   int64_t mask;
+  bool mixed;  // the tags of numbers
 } table;
 
 static void destroy(fy_object *self) {
@@ -38,7 +46,7 @@ static void destroy(fy_object *self) {
   fy_tensor_release(t->deleted);
   fy_tensor_release(t->keys);
   fy_tensor_release(t->values);
-  fy_free(t->slots);
+  fy_aligned_free(t->slots);
   fy_mutex_destroy(&t->lock);
   fy_free(t);
 }
@@ -46,8 +54,18 @@ static void destroy(fy_object *self) {
 static const fy_object_type table_type = {"tensorflow::lookup::LookupInterface", destroy};
 
 // ---------------------------------------------------------------- rows
-static uint64_t hash_key(const table *t, const fy_tensor *keys, int64_t row) {
+// A key or value of one plain element of four or eight bytes, as most are, is handled as a number.
+static size_t word_bytes(fy_dtype type, int64_t count) {
+  const size_t size = fy_dtype_storage(type);
+  return count == 1 && fy_dtype_is_plain(type) && (size == 4 || size == 8) ? size : 0;
+}
+static uint64_t word_at(const fy_tensor *t, size_t size, int64_t i) {
+  return size == 8 ? ((const uint64_t *)t->data)[i] : ((const uint32_t *)t->data)[i];
+}
+
+static uint64_t tag_of(const table *t, const fy_tensor *keys, int64_t row) {
   uint64_t h = 0;
+  if (t->key_word) return word_at(keys, t->key_word, row);
   if (t->key_type == FY_STRING) {
     for (int64_t i = 0; i < t->key_count; i++) {
       const fy_view v = fy_tensor_string(keys, row * t->key_count + i);
@@ -57,6 +75,13 @@ static uint64_t hash_key(const table *t, const fy_tensor *keys, int64_t row) {
   }
   const size_t bytes = (size_t)t->key_count * fy_dtype_storage(t->key_type);
   return fy_hash64((const char *)keys->data + (size_t)row * bytes, bytes, 0);
+}
+
+// The slot to begin at. Numbers begin at themselves: those that follow each other, as numbers of words
+// and rows do, are found one after the other. Where too many meet in one place they are mixed.
+static int64_t home(const table *t, uint64_t tag) {
+  if (t->mixed) tag = fy_hash_mix(0, tag);
+  return (int64_t)(tag & (uint64_t)t->mask);
 }
 
 static bool same_key(const table *t, const fy_tensor *a, int64_t row_a, const fy_tensor *b,
@@ -76,14 +101,22 @@ static bool same_key(const table *t, const fy_tensor *a, int64_t row_a, const fy
 }
 
 // The slot that holds the key, or the empty one where it belongs. Needs an index.
-static int64_t find_slot(const table *t, const fy_tensor *keys, int64_t row) {
-  int64_t s = (int64_t)(hash_key(t, keys, row) & (uint64_t)t->mask);
-  while (t->slots[s] && !same_key(t, t->keys, t->slots[s] - 1, keys, row)) s = (s + 1) & t->mask;
-  return s;
+static slot *find_tagged(const table *t, uint64_t tag, const fy_tensor *keys, int64_t row) {
+  int64_t s = home(t, tag);
+  for (; t->slots[s].row; s = (s + 1) & t->mask) {
+    if (t->slots[s].tag != tag) continue;
+    if (t->key_word || same_key(t, t->keys, t->slots[s].row - 1, keys, row)) break;
+  }
+  return &t->slots[s];
 }
-
-static int64_t find_row(const table *t, const fy_tensor *keys, int64_t row) {  // -1: none
-  return t->n ? t->slots[find_slot(t, keys, row)] - 1 : -1;
+static slot *find_slot(const table *t, const fy_tensor *keys, int64_t row) {
+  return find_tagged(t, tag_of(t, keys, row), keys, row);
+}
+// A key that is not there yet, and of which there is no other.
+static void put_slot(table *t, slot what) {
+  int64_t s = home(t, what.tag);
+  while (t->slots[s].row) s = (s + 1) & t->mask;
+  t->slots[s] = what;
 }
 
 static fy_code column(fy_dtype type, int64_t rows, int32_t rank, const int64_t *dims,
@@ -93,17 +126,30 @@ static fy_code column(fy_dtype type, int64_t rows, int32_t rank, const int64_t *
   return fy_tensor_new(type, rank + 1, all, out, err);
 }
 
+// The index anew, for |cap| rows.
+static fy_code rebuild(table *t, int64_t cap, fy_error *err) {
+  const size_t bytes = (size_t)cap * 2 * sizeof(slot);
+  slot *slots = fy_aligned_alloc(bytes), *old = t->slots;
+  if (!slots) return fy_fail_oom(err, bytes);
+  const int64_t before = old ? t->mask + 1 : 0;
+  memset(slots, 0, bytes);
+  t->slots = slots;
+  t->mask = cap * 2 - 1;
+  for (int64_t i = 0; i < before; i++)
+    if (old[i].row) put_slot(t, old[i]);
+  fy_aligned_free(old);
+  return FY_OK;
+}
+
 static fy_code grow(table *t, int64_t need, fy_error *err) {
-  if (need <= t->cap) return FY_OK;
+  if (FY_LIKELY(need <= t->cap)) return FY_OK;
   int64_t cap = t->cap ? t->cap : 8;
   while (cap < need) {
-    if (cap > INT64_MAX / 16) return fy_fail_oom(err, SIZE_MAX);
+    if (cap > INT64_MAX / 64) return fy_fail_oom(err, SIZE_MAX);
     cap *= 2;
   }
   fy_tensor *keys = NULL, *values = NULL;
-  int64_t *slots = fy_calloc((size_t)cap * 2, sizeof *slots);
-  fy_code code = slots ? FY_OK : fy_fail_oom(err, (size_t)cap * 2 * sizeof *slots);
-  if (!code) code = column(t->key_type, cap, t->key_rank, t->key_dims, &keys, err);
+  fy_code code = column(t->key_type, cap, t->key_rank, t->key_dims, &keys, err);
   if (!code) code = column(t->value_type, cap, t->value_rank, t->value_dims, &values, err);
   if (!code && t->n) {
     code = fy_copy_run(t->key_type, keys->data, 0, t->keys->data, 0, t->n * t->key_count, err);
@@ -112,68 +158,108 @@ static fy_code grow(table *t, int64_t need, fy_error *err) {
                          err);
     }
   }
+  if (!code) code = rebuild(t, cap, err);
   if (code) {
-    fy_free(slots);
     fy_tensor_release(keys);
     fy_tensor_release(values);
     return code;
   }
   fy_tensor_release(t->keys);
   fy_tensor_release(t->values);
-  fy_free(t->slots);
   t->keys = keys;
   t->values = values;
-  t->slots = slots;
   t->cap = cap;
-  t->mask = cap * 2 - 1;
-  for (int64_t i = 0; i < t->n; i++) slots[find_slot(t, keys, i)] = i + 1;
   return FY_OK;
 }
 
-static fy_code put_row(table *t, const fy_tensor *keys, const fy_tensor *values, int64_t row,
-                       fy_error *err) {
+// Numbers that crowd: the next |FAR| slots are taken.
+#define FAR 64
+static bool is_crowded(const table *t, uint64_t tag) {
+  int64_t s = home(t, tag), n = 0;
+  for (; n < FAR && t->slots[s].row && t->slots[s].tag != tag; n++) s = (s + 1) & t->mask;
+  return n == FAR;
+}
+static fy_code mix(table *t, fy_error *err) {
+  t->mixed = true;
+  return rebuild(t, t->cap, err);
+}
+
+// What |n| keys will look at is asked of memory for all of them before the first is looked up.
+#define AHEAD 32
+static void look_ahead(const table *t, const fy_tensor *keys, int64_t first, int64_t n,
+                       uint64_t tags[AHEAD]) {
+  for (int64_t i = 0; i < n; i++) {
+    tags[i] = tag_of(t, keys, first + i);
+    if (t->slots) __builtin_prefetch(&t->slots[home(t, tags[i])]);
+  }
+  if (!t->slots) return;
+  const size_t value = (size_t)t->value_count * fy_dtype_storage(t->value_type);
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t at = t->slots[home(t, tags[i])].row - 1;
+    if (at >= 0) __builtin_prefetch((const char *)t->values->data + (size_t)at * value);
+  }
+}
+
+static fy_code copy_value(const table *t, fy_tensor *to, int64_t to_row, const fy_tensor *from,
+                          int64_t from_row, fy_error *err) {
+  if (t->value_word == 8) {
+    ((uint64_t *)to->data)[to_row] = ((const uint64_t *)from->data)[from_row];
+    return FY_OK;
+  }
+  if (t->value_word == 4) {
+    ((uint32_t *)to->data)[to_row] = ((const uint32_t *)from->data)[from_row];
+    return FY_OK;
+  }
+  return fy_copy_run(t->value_type, to->data, to_row * t->value_count, from->data,
+                     from_row * t->value_count, t->value_count, err);
+}
+
+static int64_t find_row(const table *t, const fy_tensor *keys, int64_t row) {  // -1: none
+  return t->n ? find_slot(t, keys, row)->row - 1 : -1;
+}
+
+static fy_code put_tagged(table *t, uint64_t tag, const fy_tensor *keys, const fy_tensor *values,
+                          int64_t row, fy_error *err) {
   FY_TRY(grow(t, t->n + 1, err));
-  const int64_t s = find_slot(t, keys, row);
-  const int64_t to = t->slots[s] ? t->slots[s] - 1 : t->n;
-  FY_TRY(fy_copy_run(t->value_type, t->values->data, to * t->value_count, values->data,
-                     row * t->value_count, t->value_count, err));
-  if (t->slots[s]) return FY_OK;
+  if (t->key_word && !t->mixed && FY_UNLIKELY(is_crowded(t, tag))) FY_TRY(mix(t, err));
+  slot *s = find_tagged(t, tag, keys, row);
+  const int64_t to = s->row ? s->row - 1 : t->n;
+  FY_TRY(copy_value(t, t->values, to, values, row, err));
+  if (s->row) return FY_OK;
   FY_TRY(fy_copy_run(t->key_type, t->keys->data, to * t->key_count, keys->data, row * t->key_count,
                      t->key_count, err));
-  t->slots[s] = ++t->n;
+  *s = (slot){tag, ++t->n};
   return FY_OK;
+}
+static fy_code put_row(table *t, const fy_tensor *keys, const fy_tensor *values, int64_t row,
+                       fy_error *err) {
+  return put_tagged(t, tag_of(t, keys, row), keys, values, row, err);
 }
 
 // Empties slot |s| and moves up what its gap would hide.
-static void clear_slot(table *t, int64_t s) {
-  t->slots[s] = 0;
-  for (int64_t k = (s + 1) & t->mask; t->slots[k]; k = (k + 1) & t->mask) {
-    const int64_t row = t->slots[k];
-    t->slots[k] = 0;
-    t->slots[find_slot(t, t->keys, row - 1)] = row;
+static void clear_slot(table *t, slot *s) {
+  s->row = 0;
+  for (int64_t k = (s - t->slots + 1) & t->mask; t->slots[k].row; k = (k + 1) & t->mask) {
+    const slot moved = t->slots[k];
+    t->slots[k].row = 0;
+    put_slot(t, moved);
   }
 }
 
 static fy_code remove_row(table *t, const fy_tensor *keys, int64_t row, fy_error *err) {
   if (!t->n) return FY_OK;
-  const int64_t s = find_slot(t, keys, row), at = t->slots[s] - 1, last = t->n - 1;
+  slot *s = find_slot(t, keys, row);
+  const int64_t at = s->row - 1, last = t->n - 1;
   if (at < 0) return FY_OK;
   if (at != last) {
     // Copy first: nothing has changed yet if memory is short.
-    FY_TRY(fy_copy_run(t->value_type, t->values->data, at * t->value_count, t->values->data,
-                       last * t->value_count, t->value_count, err));
-    clear_slot(t, s);
-    fy_code code = fy_copy_run(t->key_type, t->keys->data, at * t->key_count, t->keys->data,
-                               last * t->key_count, t->key_count, err);
-    if (code) {
-      t->slots[find_slot(t, t->keys, at)] = at + 1;
-      return code;
-    }
-    // Both rows now have the last key; its slot must name the one that stays.
-    t->slots[find_slot(t, t->keys, last)] = at + 1;
-  } else {
-    clear_slot(t, s);
+    slot *of_last = find_slot(t, t->keys, last);
+    FY_TRY(copy_value(t, t->values, at, t->values, last, err));
+    FY_TRY(fy_copy_run(t->key_type, t->keys->data, at * t->key_count, t->keys->data,
+                       last * t->key_count, t->key_count, err));
+    of_last->row = at + 1;
   }
+  clear_slot(t, s);
   t->n--;
   return FY_OK;
 }
@@ -241,6 +327,8 @@ static fy_code new_table(const fy_site *site, kind k, fy_tensor *const *in, tabl
     destroy(&t->object);
     return code;
   }
+  t->key_word = word_bytes(t->key_type, t->key_count);
+  t->value_word = word_bytes(t->value_type, t->value_count);
   *out = t;
   return FY_OK;
 }
@@ -351,6 +439,20 @@ static fy_code check_pairs(const table *t, const fy_tensor *keys, const fy_tenso
   return FY_OK;
 }
 
+// [rows, shape of one], where a scalar is written as a vector of one.
+static bool is_column(const fy_tensor *t, int64_t rows, int32_t rank, const int64_t *dims) {
+  if (rank == 0) return t->rank == 2 && t->dims[0] == rows && t->dims[1] == 1;
+  return t->rank == 1 + rank && t->dims[0] == rows && fy_shape_equal(rank, dims, rank, t->dims + 1);
+}
+
+// What TensorFlow's dense tables export, and their checkpoints hold: all buckets, of vectors.
+static bool are_buckets(const table *t, const fy_tensor *keys, const fy_tensor *values) {
+  if (t->kind != DENSE || keys->rank < 1 || keys->dtype != t->key_type) return false;
+  const int64_t rows = keys->dims[0];
+  return values->dtype == t->value_type && is_column(keys, rows, t->key_rank, t->key_dims) &&
+         is_column(values, rows, t->value_rank, t->value_dims);
+}
+
 static fy_code check_reserved(const table *t, const fy_tensor *keys, int64_t row, fy_error *err) {
   if (t->kind != DENSE) return FY_OK;
   if (same_key(t, t->empty, 0, keys, row)) {
@@ -363,24 +465,77 @@ static fy_code check_reserved(const table *t, const fy_tensor *keys, int64_t row
 }
 
 // ---------------------------------------------------------------- Find, Size, Export
-static fy_code find_locked(table *t, const fy_tensor *keys, const fy_tensor *otherwise,
-                           int64_t rows, fy_tensor *out, fy_error *err) {
+typedef struct find_job {
+  const table *t;
+  const fy_tensor *keys, *otherwise;
+  fy_tensor *out;
+  bool each;  // a default for each key
+} find_job;
+
+static fy_code find_range(const find_job *j, int64_t begin, int64_t end, fy_error *err) {
+  const table *t = j->t;
+  uint64_t tags[AHEAD];
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t k = (i - begin) % AHEAD;
+    if (k == 0) look_ahead(t, j->keys, i, end - i < AHEAD ? end - i : AHEAD, tags);
+    FY_TRY(check_reserved(t, j->keys, i, err));
+    const int64_t row = t->n ? find_tagged(t, tags[k], j->keys, i)->row - 1 : -1;
+    if (row >= 0)
+      FY_TRY(copy_value(t, j->out, i, t->values, row, err));
+    else
+      FY_TRY(copy_value(t, j->out, i, j->otherwise, j->each ? i : 0, err));
+  }
+  return FY_OK;
+}
+// Keys and values that are numbers.
+static void find_words(void *arg, int64_t begin, int64_t end) {
+  const find_job *j = arg;
+  const table *t = j->t;
+  uint64_t tags[AHEAD];
+  int64_t at[AHEAD];
+  for (int64_t n; begin < end; begin += n) {
+    n = end - begin < AHEAD ? end - begin : AHEAD;
+    for (int64_t i = 0; i < n; i++) {
+      tags[i] = word_at(j->keys, t->key_word, begin + i);
+      at[i] = home(t, tags[i]);
+      __builtin_prefetch(&t->slots[at[i]]);
+    }
+    for (int64_t i = 0; i < n; i++) {
+      int64_t s = at[i];
+      while (t->slots[s].row && t->slots[s].tag != tags[i]) s = (s + 1) & t->mask;
+      at[i] = t->slots[s].row - 1;
+      if (at[i] >= 0)
+        __builtin_prefetch((const char *)t->values->data + at[i] * (int64_t)t->value_word);
+    }
+    for (int64_t i = 0; i < n; i++) {
+      const fy_tensor *from = at[i] >= 0 ? t->values : j->otherwise;
+      const int64_t row = at[i] >= 0 ? at[i] : j->each ? begin + i : 0;
+      if (t->value_word == 8)
+        ((uint64_t *)j->out->data)[begin + i] = ((const uint64_t *)from->data)[row];
+      else
+        ((uint32_t *)j->out->data)[begin + i] = ((const uint32_t *)from->data)[row];
+    }
+  }
+}
+// Where nothing can go wrong.
+static void find_plain(void *arg, int64_t begin, int64_t end) {
+  const fy_code code = find_range(arg, begin, end, NULL);
+  (void)code;
+}
+
+static fy_code find_locked(fy_kernel_ctx *ctx, table *t, const fy_tensor *keys,
+                           const fy_tensor *otherwise, int64_t rows, fy_tensor *out,
+                           fy_error *err) {
   // A table written once takes the first default for all.
   const bool each = t->kind != STATIC && otherwise->count == out->count && rows > 0 &&
                     otherwise->count > 0 && otherwise->count != t->value_count;
   if (t->kind == STATIC && !t->initialized) {
     return fy_fail(err, FY_FAILED_PRECONDITION, "Table not initialized.");
   }
-  for (int64_t i = 0; i < rows; i++) {
-    FY_TRY(check_reserved(t, keys, i, err));
-    const int64_t row = find_row(t, keys, i);
-    const fy_tensor *from = row >= 0 ? t->values : otherwise;
-    FY_TRY(fy_copy_run(t->value_type, out->data, i * t->value_count, from->data,
-                       row >= 0 ? row * t->value_count
-                       : each   ? i * t->value_count
-                                : 0,
-                       t->value_count, err));
-  }
+  find_job j = {t, keys, otherwise, out, each};
+  if (t->kind == DENSE || !fy_dtype_is_plain(t->value_type)) return find_range(&j, 0, rows, err);
+  const bool words = t->key_word && t->value_word && t->n;
+  fy_parallel(ctx, rows, words ? 4 : 60, words ? find_words : find_plain, &j);
   return FY_OK;
 }
 
@@ -414,7 +569,7 @@ static fy_code find(fy_kernel_ctx *ctx, fy_error *err) {
   }
   FY_TRY(fy_out(ctx, 0, lead + t->value_rank, dims, &out, err));
   fy_lock(&t->lock);
-  fy_code code = find_locked(t, keys, otherwise, rows, out, err);
+  fy_code code = find_locked(ctx, t, keys, otherwise, rows, out, err);
   fy_unlock(&t->lock);
   return code;
 }
@@ -463,13 +618,47 @@ static fy_code export(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- Insert, Remove, Import
+static void put_word(fy_tensor *to, size_t size, int64_t i, uint64_t v) {
+  if (size == 8)
+    ((uint64_t *)to->data)[i] = v;
+  else
+    ((uint32_t *)to->data)[i] = (uint32_t)v;
+}
+
+// Keys and values that are numbers: what is there already, as in a table that is updated, needs no more
+// than its slot and its value.
+static fy_code insert_words(table *t, const fy_tensor *keys, const fy_tensor *values, int64_t rows,
+                            fy_error *err) {
+  for (int64_t i = 0; i < rows; i++) {
+    const uint64_t tag = word_at(keys, t->key_word, i);
+    FY_TRY(grow(t, t->n + 1, err));
+    int64_t s = home(t, tag), steps = 0;
+    while (t->slots[s].row && t->slots[s].tag != tag) s = (s + 1) & t->mask, steps++;
+    if (FY_UNLIKELY(steps > FAR && !t->mixed)) {
+      FY_TRY(mix(t, err));
+      i--;  // once more
+      continue;
+    }
+    if (!t->slots[s].row) {
+      put_word(t->keys, t->key_word, t->n, tag);
+      t->slots[s] = (slot){tag, ++t->n};
+    }
+    put_word(t->values, t->value_word, t->slots[s].row - 1, word_at(values, t->value_word, i));
+  }
+  return FY_OK;
+}
+
 // |skip|: reserved keys are passed over. TensorFlow's dense tables export every bucket, empty ones too.
 static fy_code insert_rows(table *t, const fy_tensor *keys, const fy_tensor *values, int64_t rows,
                            bool skip, fy_error *err) {
+  uint64_t tags[AHEAD];
+  if (t->kind != DENSE && t->key_word && t->value_word)
+    return insert_words(t, keys, values, rows, err);
   for (int64_t i = 0; i < rows; i++) {
+    if (i % AHEAD == 0) look_ahead(t, keys, i, rows - i < AHEAD ? rows - i : AHEAD, tags);
     if (skip && check_reserved(t, keys, i, NULL)) continue;
     FY_TRY(check_reserved(t, keys, i, err));
-    FY_TRY(put_row(t, keys, values, i, err));
+    FY_TRY(put_tagged(t, tags[i % AHEAD], keys, values, i, err));
   }
   return FY_OK;
 }
@@ -481,7 +670,10 @@ static fy_code change(fy_kernel_ctx *ctx, bool replace_all, fy_error *err) {
   int64_t rows;
   FY_TRY(table_of(ctx, &t, err));
   if (t->kind == STATIC && replace_all) return initialize(ctx, err);  // the first one counts
-  FY_TRY(check_pairs(t, ctx->in[1], ctx->in[2], &rows, err));
+  if (replace_all && are_buckets(t, ctx->in[1], ctx->in[2]))
+    rows = ctx->in[1]->dims[0];
+  else
+    FY_TRY(check_pairs(t, ctx->in[1], ctx->in[2], &rows, err));
   if (t->kind == STATIC) {
     return fy_fail(err, FY_UNIMPLEMENTED,
                    "Insert not supported by InitializableLookupTable implementations");

@@ -196,7 +196,7 @@ static fy_code multiply(fy_kernel_ctx *ctx, const product *p, fy_tensor *out, fy
   const float *sums = (const float *)(const void *)job.c;
   uint16_t *to = out->data;
   for (int64_t i = 0; narrow && i < out->count; i++) {
-    to[i] = t == FY_HALF ? fy_st_half(sums[i]) : fy_float_to_bfloat16(sums[i]);
+    to[i] = t == FY_HALF ? fy_st_half(sums[i]) : fy_float_cut_to_bfloat16(sums[i]);
   }
   return FY_OK;
 }

@@ -40,6 +40,12 @@ fy_code fy_out_alias(fy_kernel_ctx *ctx, int i, int j, int32_t rank, const int64
   fy_tensor *t = NULL;
   bool own = planned && planned->data && planned->dtype == dtype &&
              fy_shape_equal(planned->rank, planned->dims, rank, dims);
+  if (own && in->device && ctx->svc->strided) {
+    // Others may know that memory by further names: it must hold the value.
+    static const int64_t step = 1;
+    FY_TRY(fy_out(ctx, i, rank, dims, &t, err));
+    return in->count ? ctx->svc->strided(ctx, t, in, 1, &in->count, &step, 0, err) : FY_OK;
+  }
   if ((own || !in->buffer) && in->device &&
       ctx->svc->keep) {  // memory that only its device can copy
     fy_tensor *kept = NULL;
@@ -122,14 +128,11 @@ void fy_slice_give(fy_slices *s, void *slice) {
 // several of them to be split. Whether it is worth waking one that sleeps, the pool knows.
 void fy_parallel(fy_kernel_ctx *ctx, int64_t n, double ns_per_item,
                  void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
-  const double worth_splitting_ns = 5e3, piece_ns = 2.5e3;
   if (n <= 0) return;
-  if (ctx->threads <= 1 || (double)n * ns_per_item <= worth_splitting_ns) {
+  if (ctx->threads <= 1)
     fn(arg, 0, n);
-    return;
-  }
-  double grain = piece_ns / ns_per_item;
-  ctx->svc->parallel(ctx, n, grain < 1 ? 1 : (int64_t)grain, fn, arg);
+  else
+    ctx->svc->parallel(ctx, n, ns_per_item, fn, arg);
 }
 
 const fy_attr *fy_site_attr(const fy_site *site, const char *name) {

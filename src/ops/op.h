@@ -80,7 +80,7 @@ typedef struct fy_services {
   fy_code (*output)(fy_kernel_ctx *ctx, int i, int32_t rank, const int64_t *dims, fy_error *err);
   // Memory for this call only, 64-byte aligned, host-addressable by the kernel.
   fy_code (*scratch)(fy_kernel_ctx *ctx, size_t bytes, void **out, fy_error *err);
-  void (*parallel)(fy_kernel_ctx *ctx, int64_t n, int64_t grain,
+  void (*parallel)(fy_kernel_ctx *ctx, int64_t n, double ns_per_item,
                    void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
   bool (*cancelled)(fy_kernel_ctx *ctx);
   // The session's resources: looks up or creates (execute/resource.h).
@@ -88,6 +88,12 @@ typedef struct fy_services {
   // Runs instantiated function |fn| of this site. |results| receive one reference each.
   fy_code (*call)(fy_kernel_ctx *ctx, void *fn, fy_tensor *const *args, int num_args,
                   fy_tensor **results, int num_results, fy_error *err);
+  // The same for arguments that are let go afterwards (of a loop's step): the function may change what
+  // nobody else holds. NULL: call.
+  fy_code (*call_giving)(fy_kernel_ctx *ctx, void *fn, fy_tensor *const *args, int num_args,
+                         fy_tensor **results, int num_results, fy_error *err);
+  // Is input |j| held by nobody else, and read by nobody after this kernel? NULL: never.
+  bool (*may_change)(fy_kernel_ctx *ctx, int j);
   int64_t (*step_id)(fy_kernel_ctx *ctx);
   // A fresh tensor in the memory of the kernel's device that may outlive the call (a variable's value).
   fy_code (*allocate)(fy_kernel_ctx *ctx, fy_dtype dtype, int32_t rank, const int64_t *dims,

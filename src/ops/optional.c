@@ -20,7 +20,7 @@ fy_code fy_optional_new(fy_tensor **items, int n, fy_optional **out, fy_error *e
   fy_optional *o = fy_calloc(1, sizeof *o + (size_t)n * sizeof *o->items);
   *out = o;
   if (!o) {
-    for (int i = 0; i < n; i++) fy_tensor_release(items[i]);
+    for (int i = 0; items && i < n; i++) fy_tensor_release(items[i]);
     return fy_fail_oom(err, sizeof *o);
   }
   atomic_init(&o->object.refs, 1);

@@ -15,7 +15,8 @@ typedef struct fy_optional {
 
 extern const fy_object_type fy_optional_type;
 
-// Takes over a reference of each tensor, also on failure. |items| NULL: nothing inside.
+// Takes over a reference of each tensor, also on failure. |items| NULL: nothing inside
+// yet, with room for |n|.
 FY_MUST_CHECK fy_code fy_optional_new(fy_tensor **items, int n, fy_optional **out, fy_error *err);
 
 #endif

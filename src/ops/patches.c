@@ -25,9 +25,9 @@ static void copy_patches(void *arg, int64_t begin, int64_t end) {
     const int64_t x = p % w->out, y = p / w->out % h->out, image = p / w->out / h->out;
     char *to = j->out + (size_t)(p * h->size * w->size) * j->pixel;
     for (int64_t dy = 0; dy < h->size; dy++) {
-      const int64_t iy = y * h->stride - h->before + dy * h->dilation;
+      const int64_t iy = fy_window_at(h, y, dy);
       for (int64_t dx = 0; dx < w->size; dx++, to += j->pixel) {
-        const int64_t ix = x * w->stride - w->before + dx * w->dilation;
+        const int64_t ix = fy_window_at(w, x, dx);
         if (iy < 0 || iy >= h->in || ix < 0 || ix >= w->in) {
           memset(to, 0, j->pixel);
         } else {

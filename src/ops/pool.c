@@ -49,6 +49,7 @@ typedef struct pool_job {
   const int64_t y = row % (g)->w[1].out, z = row / (g)->w[1].out % (g)->w[0].out; \
   const int64_t image = row / (g)->w[1].out / (g)->w[0].out;
 
+#define CHANNELS 64  // at a time, with their maxima and places at hand
 #define MAX_POOL(E, S, _)                                                                 \
   static void max_##S(void *arg, int64_t begin, int64_t end) {                            \
     const pool_job *j = arg;                                                              \
@@ -88,21 +89,28 @@ typedef struct pool_job {
       ROW(g)                                                                              \
       for (int64_t x = 0; x < g->w[2].out; x++) {                                         \
         const int64_t to = (row * g->w[2].out + x) * g->depth;                            \
-        for (int64_t k = 0; k < g->depth; k++) {                                          \
-          fy_t_##S top = FY_ST_##S(LOWEST_##S);                                           \
-          int64_t index = -1;                                                             \
+        const int64_t base = j->batch_in_index ? image * g->in_image : 0;                 \
+        for (int64_t k = 0; k < g->depth; k += CHANNELS) {                                \
+          const int64_t n = g->depth - k < CHANNELS ? g->depth - k : CHANNELS;            \
+          fy_t_##S *restrict top = (fy_t_##S *)j->out + to + k;                           \
+          int64_t where[CHANNELS];                                                        \
+          bool any = false;                                                               \
+          for (int64_t i = 0; i < n; i++) top[i] = FY_ST_##S(LOWEST_##S), where[i] = -1;  \
           OVER_WINDOW(S, g, in, at, {                                                     \
-            if (index < 0 || FY_LD_##S(in[k]) > FY_LD_##S(top)) {                         \
-              top = in[k];                                                                \
-              index = at + k;                                                             \
+            for (int64_t i = 0; i < n; i++) {                                             \
+              const bool higher = !any || FY_LD_##S(in[k + i]) > FY_LD_##S(top[i]);       \
+              top[i] = higher ? in[k + i] : top[i];                                       \
+              where[i] = higher ? base + at : where[i];                                   \
             }                                                                             \
+            any = true;                                                                   \
           })                                                                              \
-          if (j->batch_in_index && index >= 0) index += image * g->in_image;              \
-          ((fy_t_##S *)j->out)[to + k] = top;                                             \
-          if (j->index_type == FY_INT32) {                                                \
-            ((int32_t *)j->index)[to + k] = (int32_t)index;                               \
-          } else {                                                                        \
-            ((int64_t *)j->index)[to + k] = index;                                        \
+          for (int64_t i = 0; i < n; i++) {                                               \
+            const int64_t index = where[i] < 0 ? -1 : where[i] + k + i;                   \
+            if (j->index_type == FY_INT32) {                                              \
+              ((int32_t *)j->index)[to + k + i] = (int32_t)index;                         \
+            } else {                                                                      \
+              ((int64_t *)j->index)[to + k + i] = index;                                  \
+            }                                                                             \
           }                                                                               \
         }                                                                                 \
       }                                                                                   \

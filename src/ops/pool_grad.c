@@ -39,6 +39,8 @@ typedef struct grad_job {
     }                                                                                          \
   }
 
+// Some channels of a window at a time: the place of each one's maximum, then what is added there.
+#define CHANNELS 64
 #define MAX_GRAD(E, S, PLUS)                                                                       \
   static void max_grad_##S(void *arg, int64_t begin, int64_t end) {                                \
     const grad_job *j = arg;                                                                       \
@@ -49,14 +51,31 @@ typedef struct grad_job {
       fy_t_##S *out = (fy_t_##S *)j->out + image * g->in_image;                                    \
       memset(out, 0, (size_t)g->in_image * sizeof *out);                                           \
       OVER_OUTPUTS(g, pixel, {                                                                     \
-        for (int64_t k = 0; k < g->depth; k++) {                                                   \
-          int64_t top = -1;                                                                        \
+        for (int64_t k = 0; k < g->depth; k += CHANNELS) {                                         \
+          const int64_t n = g->depth - k < CHANNELS ? g->depth - k : CHANNELS;                     \
+          const fy_t_##S *more = grad + pixel * g->depth + k;                                      \
+          fy_a_##S top[CHANNELS];                                                                  \
+          int32_t where[CHANNELS];                                                                 \
+          int32_t w = 0;                                                                           \
           OVER_WINDOW(g, at, {                                                                     \
-            if (top < 0 || FY_LD_##S(in[at + k]) > FY_LD_##S(in[top])) top = at + k;               \
+            const fy_t_##S *from = in + at + k;                                                    \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+              const fy_a_##S v = FY_LD_##S(from[i]);                                               \
+              const bool higher = w == 0 || v > top[i];                                            \
+              top[i] = higher ? v : top[i];                                                        \
+              where[i] = higher ? w : where[i];                                                    \
+            }                                                                                      \
+            w++;                                                                                   \
           })                                                                                       \
-          if (top < 0) continue;                                                                   \
-          out[top] =                                                                               \
-              FY_ST_##S(PLUS(S, FY_LD_##S(out[top]), FY_LD_##S(grad[pixel * g->depth + k])));      \
+          w = 0;                                                                                   \
+          OVER_WINDOW(g, at, {                                                                     \
+            fy_t_##S *restrict to = out + at + k;                                                  \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+              const fy_t_##S sum = FY_ST_##S(PLUS(S, FY_LD_##S(to[i]), FY_LD_##S(more[i])));       \
+              to[i] = where[i] == w ? sum : to[i];                                                 \
+            }                                                                                      \
+            w++;                                                                                   \
+          })                                                                                       \
         }                                                                                          \
       })                                                                                           \
     }                                                                                              \

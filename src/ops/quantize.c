@@ -201,8 +201,9 @@ static fy_code quantize(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(check_range(min, "min_range", axis, s.n, err));
   FY_TRY(check_range(max, "max_range", axis, s.n, err));
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  FY_TRY(fy_out(ctx, 1, axis < 0 ? 0 : 1, &s.n, &min_out, err));
-  FY_TRY(fy_out(ctx, 2, axis < 0 ? 0 : 1, &s.n, &max_out, err));
+  // The ranges of a single slice are scalars, whatever the axis.
+  FY_TRY(fy_out(ctx, 1, s.n == 1 ? 0 : 1, &s.n, &min_out, err));
+  FY_TRY(fy_out(ctx, 2, s.n == 1 ? 0 : 1, &s.n, &max_out, err));
   if (s.n != 1 && j.mode == MIN_FIRST) {
     return fy_fail(err, FY_UNIMPLEMENTED,
                    "MIN_FIRST mode is not implemented for Quantize with axis != -1.");
@@ -342,6 +343,8 @@ static fy_code quantize_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(range_shape(ctx, axis, &range, err));
   for (int i = 1; i < 3; i++) {
     const int64_t n = axis == -1 ? -1 : fy_dim_of(range, 0);
+    // A vector of one comes out as a scalar, which TensorFlow's inference does not say.
+    if (n == 1) continue;
     FY_TRY(fy_shape_set(ctx, i, axis == -1 ? 0 : 1, &n, err));
   }
   return FY_OK;

@@ -15,6 +15,8 @@ typedef struct fy_ragged {
   fy_tensor *values;
 } fy_ragged;
 extern const fy_object_type fy_ragged_type;  // "RaggedTensorVariant"
+// Without splits and values, which are the caller's to put.
+FY_MUST_CHECK fy_code fy_ragged_new(int ranks, fy_ragged **out, fy_error *err);
 
 // Row splits of |values| rows: a vector from 0 to |values| that never falls.
 FY_MUST_CHECK fy_code fy_ragged_check_splits(const fy_tensor *splits, int64_t values,

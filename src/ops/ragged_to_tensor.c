@@ -8,6 +8,8 @@
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
+#define DOUBLED 4096  // elements that are copied at a time: they stay in the nearest cache
+
 typedef enum part_kind { PART_FIRST, PART_ROW_IDS, PART_SPLITS, PART_OTHER } part_kind;
 typedef struct parts {
   int n;      // partition tensors
@@ -148,35 +150,49 @@ static fy_code cannot_handle(const fy_kernel_ctx *ctx, int i, fy_error *err) {
   return fy_fail(err, FY_INVALID_ARGUMENT, "Cannot handle type %.*s", (int)name.n, name.p);
 }
 
+// Whether the splits |t| are those of |rows| rows; |*n|: how many values they hold.
+static fy_code check_splits(const fy_tensor *t, int64_t rows, int64_t *n, fy_error *err) {
+  *n = t->count ? fy_tensor_int(t, t->count - 1) : 0;
+  if (t->count && t->count - 1 > rows) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Row partition size is greater than output size: %lld > %lld",
+                   (long long)(t->count - 1), (long long)rows);
+  }
+  int64_t made = 0;
+  for (int64_t i = 1; i < t->count; i++) {
+    const int64_t w = fy_tensor_int(t, i) - fy_tensor_int(t, i - 1);
+    if (w < 0 || w > *n) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid row split size.");
+    }
+    made += w;
+  }
+  if (*n < 0 || made != *n || (t->count && fy_tensor_int(t, 0) != 0)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid row split size.");
+  }
+  return FY_OK;
+}
+
+static fy_code check_values(const fy_tensor *values, int64_t rows, fy_error *err) {
+  if (rows <= values->dims[0]) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "values.shape[0] = %lld is less than the row partition's %lld",
+                 (long long)values->dims[0], (long long)rows);
+}
+
+static fy_code check_vector(const fy_tensor *t, fy_error *err) {
+  if (t->rank == 1) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "row partition tensors must be vectors");
+}
+
 // From the places of rows to the places of what they hold. |*next| is scratch memory.
 static fy_code descend(fy_kernel_ctx *ctx, part_kind kind, const fy_tensor *t, const int64_t *place,
                        int64_t rows, int64_t step, int64_t width, int64_t **next, int64_t *count,
                        fy_error *err) {
-  const int64_t n =
-      kind == PART_SPLITS ? (t->count ? fy_tensor_int(t, t->count - 1) : 0) : t->count;
+  int64_t n = t->count;
   void *memory;
   size_t bytes;
-  if (t->rank != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "row partition tensors must be vectors");
-  }
-  if (kind == PART_SPLITS) {
-    if (t->count && t->count - 1 > rows) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Row partition size is greater than output size: %lld > %lld",
-                     (long long)(t->count - 1), (long long)rows);
-    }
-    int64_t made = 0;
-    for (int64_t i = 1; i < t->count; i++) {
-      const int64_t w = fy_tensor_int(t, i) - fy_tensor_int(t, i - 1);
-      if (w < 0 || w > n) {
-        return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid row split size.");
-      }
-      made += w;
-    }
-    if (made != n || (t->count && fy_tensor_int(t, 0) != 0)) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid row split size.");
-    }
-  }
+  FY_TRY(check_vector(t, err));
+  if (kind == PART_SPLITS) FY_TRY(check_splits(t, rows, &n, err));
   if (n < 0 || !fy_mul_size((size_t)n + 1, sizeof(int64_t), &bytes)) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid row split size.");
   }
@@ -212,12 +228,13 @@ static fy_code descend(fy_kernel_ctx *ctx, part_kind kind, const fy_tensor *t, c
   return FY_OK;
 }
 
+// One value's worth of |otherwise|, spread, and then again and again: what is there is doubled.
 static fy_code fill_default(fy_tensor *out, const fy_tensor *otherwise, const int64_t *value_dims,
                             int32_t value_rank, int64_t run, fy_error *err) {
-  for (int64_t i = 0; i < out->count; i++) {
+  for (int64_t i = 0; i < run; i++) {
     int64_t from = 0;
     if (otherwise->count > 1) {  // spread over the places of one value
-      int64_t rest = i % run, scale = 1;
+      int64_t rest = i, scale = 1;
       for (int32_t d = otherwise->rank - 1, v = value_rank - 1; d >= 0; d--, v--) {
         const int64_t at = rest % value_dims[v];
         rest /= value_dims[v];
@@ -226,6 +243,28 @@ static fy_code fill_default(fy_tensor *out, const fy_tensor *otherwise, const in
       }
     }
     FY_TRY(fy_copy_run(out->dtype, out->data, i, otherwise->data, from, 1, err));
+  }
+  const int64_t most = run > DOUBLED ? run : DOUBLED / run * run;
+  for (int64_t done = run, n; done < out->count; done += n) {
+    n = done < most ? done : most;
+    if (n > out->count - done) n = out->count - done;
+    FY_TRY(fy_copy_run(out->dtype, out->data, done, out->data, 0, n, err));
+  }
+  return FY_OK;
+}
+
+// The rows of the last partition, if those are splits, each as a whole.
+static fy_code copy_rows(const fy_tensor *splits, const int64_t *place, int64_t rows, int64_t width,
+                         int64_t run, const fy_tensor *values, fy_tensor *out, fy_error *err) {
+  int64_t n;
+  FY_TRY(check_vector(splits, err));
+  FY_TRY(check_splits(splits, rows, &n, err));
+  FY_TRY(check_values(values, n, err));
+  for (int64_t i = 1; i < splits->count; i++) {
+    const int64_t from = fy_tensor_int(splits, i - 1), w = fy_tensor_int(splits, i) - from;
+    if (place[i - 1] < 0) continue;
+    FY_TRY(fy_copy_run(out->dtype, out->data, place[i - 1] * run, values->data, from * run,
+                       (w < width ? w : width) * run, err));
   }
   return FY_OK;
 }
@@ -277,15 +316,14 @@ static fy_code ragged_to_tensor(fy_kernel_ctx *ctx, fy_error *err) {
   place = memory;
   for (int64_t i = 0; i < rows; i++) place[i] = i < dims[0] ? i * step : -1;
   for (int d = 1; d <= p->ranks; d++) {
+    const part_kind kind = p->kinds[skip + d - 1];
+    const fy_tensor *t = part[skip + d - 1];
     step /= dims[d];
-    FY_TRY(descend(ctx, p->kinds[skip + d - 1], part[skip + d - 1], place, rows, step, dims[d],
-                   &place, &rows, err));
+    if (d == p->ranks && kind == PART_SPLITS)
+      return copy_rows(t, place, rows, dims[d], run, values, out, err);
+    FY_TRY(descend(ctx, kind, t, place, rows, step, dims[d], &place, &rows, err));
   }
-  if (rows > values->dims[0]) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "values.shape[0] = %lld is less than the row partition's %lld",
-                   (long long)values->dims[0], (long long)rows);
-  }
+  FY_TRY(check_values(values, rows, err));
   for (int64_t i = 0; i < rows; i++) {
     if (place[i] < 0) continue;
     FY_TRY(fy_copy_run(out->dtype, out->data, place[i] * run, values->data, i * run, run, err));

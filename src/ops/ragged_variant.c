@@ -19,7 +19,7 @@ static void destroy(fy_object *self) {
 
 const fy_object_type fy_ragged_type = {"RaggedTensorVariant", destroy};
 
-static fy_code ragged_new(int ranks, fy_ragged **out, fy_error *err) {
+fy_code fy_ragged_new(int ranks, fy_ragged **out, fy_error *err) {
   *out = NULL;
   fy_ragged *r = fy_calloc(1, sizeof *r);
   if (!r) return fy_fail_oom(err, sizeof *r);
@@ -113,7 +113,7 @@ static fy_code check_splits(const fy_kernel_ctx *ctx, int ranks, fy_error *err) 
 static fy_code one_row(const fy_kernel_ctx *ctx, int ranks, int64_t row, fy_ragged **out,
                        fy_error *err) {
   const fy_tensor *values = ctx->in[ranks];
-  FY_TRY(ragged_new(ranks ? ranks - 1 : 0, out, err));
+  FY_TRY(fy_ragged_new(ranks ? ranks - 1 : 0, out, err));
   fy_ragged *r = *out;
   fy_code code = FY_OK;
   if (ranks == 0) {
@@ -142,7 +142,7 @@ static fy_code to_variant(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(check_splits(ctx, ranks, err));
   if (!fy_site_bool(ctx->site, "batched_input")) {
     FY_TRY(fy_out(ctx, 0, 0, NULL, &out, err));
-    FY_TRY(ragged_new(ranks, &r, err));
+    FY_TRY(fy_ragged_new(ranks, &r, err));
     fy_code code = FY_OK;
     for (int d = 0; d < ranks && !code; d++) code = fy_tensor_clone(ctx->in[d], &r->splits[d], err);
     if (!code) code = fy_tensor_clone(values, &r->values, err);

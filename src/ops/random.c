@@ -267,9 +267,18 @@ fy_code fy_random_of_seed(const fy_tensor *seed, fy_philox *out, fy_error *err) 
   return FY_OK;
 }
 
+static fy_code fail_counter(const fy_tensor *counter, int least, fy_error *err) {
+  char x[128];
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "counter must be a vector with length at least %d; got shape: %s. (Note that "
+                 "batched counters are not supported yet.)",
+                 least, fy_tensor_shape_text(counter, x));
+}
+
 // Inputs |i|, |i| + 1, |i| + 2 are key, counter and algorithm (1: Philox, 3: whatever fits).
-static fy_code check_key(const fy_kernel_ctx *ctx, int i, fy_error *err) {
-  const fy_tensor *key = ctx->in[i], *alg = ctx->in[i + 2];
+// TensorFlow takes the algorithm's number for the length its counter must have.
+fy_code fy_random_check_key(const fy_kernel_ctx *ctx, int i, fy_error *err) {
+  const fy_tensor *key = ctx->in[i], *counter = ctx->in[i + 1], *alg = ctx->in[i + 2];
   char x[128];
   if (alg->rank != 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "input %d (0-based) must have shape [], not %s", i + 2,
@@ -281,54 +290,22 @@ static fy_code check_key(const fy_kernel_ctx *ctx, int i, fy_error *err) {
         "key must have shape [1], not %s. (Note that batched keys are not supported yet.)",
         fy_tensor_shape_text(key, x));
   }
-  return FY_OK;
+  const int32_t id = *(const int32_t *)alg->data, least = id == 3 ? 1 : id;
+  if (counter->rank == 1 && counter->count >= least) return FY_OK;
+  return fail_counter(counter, least, err);
 }
 fy_code fy_random_of_key(const fy_kernel_ctx *ctx, int i, fy_philox *out, fy_error *err) {
   const fy_tensor *key = ctx->in[i], *counter = ctx->in[i + 1], *alg = ctx->in[i + 2];
-  char x[128];
-  FY_TRY(check_key(ctx, i, err));
+  FY_TRY(fy_random_check_key(ctx, i, err));
   const int32_t id = *(const int32_t *)alg->data;
   if (id != 1 && id != 3) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Unsupported algorithm id: %d", id);
   }
-  if (counter->rank != 1 || counter->count < 2) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "counter must be a vector with length at least 2; got shape: %s",
-                   fy_tensor_shape_text(counter, x));
-  }
+  if (counter->count < 2) return fail_counter(counter, 2, err);  // TensorFlow reads past its end
   const uint64_t k = *(const uint64_t *)key->data, *c = counter->data;
   *out =
       (fy_philox){{(uint32_t)c[0], (uint32_t)(c[0] >> 32), (uint32_t)c[1], (uint32_t)(c[1] >> 32)},
                   {(uint32_t)k, (uint32_t)(k >> 32)}};
-  return FY_OK;
-}
-
-static fy_code draw(fy_kernel_ctx *ctx, fy_random_job *job, fy_error *err) {
-  fy_tensor *out;
-  FY_TRY(shaped_output(ctx, &out, err));
-  if (out->count) fill(ctx, job, out);
-  return FY_OK;
-}
-
-// The output comes first, and what makes no numbers needs no generator.
-static fy_code random_stateless(fy_kernel_ctx *ctx, fy_error *err) {
-  fy_random_job job = {0};
-  fy_tensor *out;
-  FY_TRY(check_seed(ctx->in[1], err));
-  FY_TRY(shaped_output(ctx, &out, err));
-  if (out->count == 0) return FY_OK;
-  FY_TRY(fy_random_of_seed(ctx->in[1], &job.generator, err));
-  fill(ctx, &job, out);
-  return FY_OK;
-}
-static fy_code random_keyed(fy_kernel_ctx *ctx, fy_error *err) {
-  fy_random_job job = {0};
-  fy_tensor *out;
-  FY_TRY(check_key(ctx, 1, err));
-  FY_TRY(shaped_output(ctx, &out, err));
-  if (out->count == 0) return FY_OK;
-  FY_TRY(fy_random_of_key(ctx, 1, &job.generator, err));
-  fill(ctx, &job, out);
   return FY_OK;
 }
 
@@ -349,17 +326,29 @@ static fy_code bounded(const fy_kernel_ctx *ctx, int i, fy_random_job *job, fy_e
   job->range = (uint64_t)hi - (uint64_t)lo;
   return FY_OK;
 }
-static fy_code integers_stateless(fy_kernel_ctx *ctx, fy_error *err) {
+
+// The output comes first, and what makes no numbers needs neither bounds nor a generator.
+static fy_code random_stateless(fy_kernel_ctx *ctx, fy_error *err) {
   fy_random_job job = {0};
+  fy_tensor *out;
+  FY_TRY(shaped_output(ctx, &out, err));
+  FY_TRY(check_seed(ctx->in[1], err));
+  if (out->count == 0) return FY_OK;
+  if (ctx->site->num_inputs > 2) FY_TRY(bounded(ctx, 2, &job, err));
   FY_TRY(fy_random_of_seed(ctx->in[1], &job.generator, err));
-  FY_TRY(bounded(ctx, 2, &job, err));
-  return draw(ctx, &job, err);
+  fill(ctx, &job, out);
+  return FY_OK;
 }
-static fy_code integers_keyed(fy_kernel_ctx *ctx, fy_error *err) {
+static fy_code random_keyed(fy_kernel_ctx *ctx, fy_error *err) {
   fy_random_job job = {0};
+  fy_tensor *out;
+  FY_TRY(fy_random_check_key(ctx, 1, err));
+  FY_TRY(shaped_output(ctx, &out, err));
+  if (out->count == 0) return FY_OK;
+  if (ctx->site->num_inputs > 4) FY_TRY(bounded(ctx, 4, &job, err));
   FY_TRY(fy_random_of_key(ctx, 1, &job.generator, err));
-  FY_TRY(bounded(ctx, 4, &job, err));
-  return draw(ctx, &job, err);
+  fill(ctx, &job, out);
+  return FY_OK;
 }
 
 static fy_code put_algorithm(fy_kernel_ctx *ctx, int i, fy_error *err) {
@@ -385,16 +374,25 @@ static fy_code get_key_counter(fy_kernel_ctx *ctx, fy_error *err) {
   return ctx->site->num_outputs > 2 ? put_algorithm(ctx, 2, err) : FY_OK;
 }
 
-// A row of logits becomes a running sum of weights; a uniform number picks a class from it.
-static fy_code pick_classes(fy_kernel_ctx *ctx, fy_philox generator, fy_tensor *out,
-                            fy_error *err) {
-  const fy_tensor *logits = ctx->in[0];
-  const int64_t classes = logits->dims[1], samples = out->dims[1];
-  fy_philox_singles from = {.generator = generator};
-  void *memory;
-  FY_TRY(fy_scratch(ctx, (size_t)(classes + 1) * sizeof(double), &memory, err));
-  double *sums = memory;
-  for (int64_t b = 0; b < logits->dims[0]; b++) {
+typedef struct pick_job {
+  const fy_tensor *logits;
+  fy_tensor *out;
+  fy_philox generator;
+  fy_slices sums;
+} pick_job;
+
+// A row of logits becomes a running sum of weights; a uniform number, made of two of the stream,
+// picks a class from it. Rows take their numbers one after the other.
+static void pick_rows(void *arg, int64_t begin, int64_t end) {
+  pick_job *j = arg;
+  const fy_tensor *logits = j->logits;
+  const int64_t classes = logits->dims[1], samples = j->out->dims[1];
+  const uint64_t used = (uint64_t)begin * (uint64_t)samples * 2;
+  fy_philox_singles from = {.generator = j->generator};
+  fy_philox_skip(&from.generator, used / 4);
+  for (uint64_t i = 0; i < used % 4; i++) (void)fy_philox_single(&from);
+  double *sums = fy_slice_take(&j->sums);
+  for (int64_t b = begin; b < end; b++) {
     double top = -INFINITY, total = 0;
     for (int64_t c = 0; c < classes; c++) {
       sums[c] = logits->dtype == FY_FLOAT ? (double)((const float *)logits->data)[b * classes + c]
@@ -412,13 +410,19 @@ static fy_code pick_classes(fy_kernel_ctx *ctx, fy_philox generator, fy_tensor *
         half = left > 1 ? left / 2 : 1;
         low += half & (0 - (int64_t) !(find < sums[low + half - 1]));
       }
-      if (out->dtype == FY_INT32) {
-        ((int32_t *)out->data)[b * samples + i] = (int32_t)low;
-      } else {
-        ((int64_t *)out->data)[b * samples + i] = low;
-      }
+      fy_index_put(j->out, b * samples + i, low);
     }
   }
+  fy_slice_give(&j->sums, sums);
+}
+
+static fy_code pick_classes(fy_kernel_ctx *ctx, fy_philox generator, fy_tensor *out,
+                            fy_error *err) {
+  const fy_tensor *logits = ctx->in[0];
+  pick_job j = {.logits = logits, .out = out, .generator = generator};
+  const int64_t rows = logits->dims[0], classes = logits->dims[1];
+  FY_TRY(fy_slices_make(ctx, rows, (size_t)(classes + 1) * sizeof(double), &j.sums, err));
+  fy_parallel(ctx, rows, 3.0 * (double)classes + 20.0 * (double)out->dims[1], pick_rows, &j);
   return FY_OK;
 }
 
@@ -580,8 +584,8 @@ static const fy_sample stateless_int_samples[] = {
 };
 static const fy_sample keyed_samples[] = {
     {"i32[1]=5; u64[1]=7; u64[2]=1,2; i32[]=1", "dtype=float", FY_OK, NULL},
-    {"i32[1]=5; u64[1]=7; u64[2]=1,2; i32[]=9", "dtype=float", FY_INVALID_ARGUMENT,
-     "Unsupported algorithm id: 9"},
+    {"i32[1]=5; u64[1]=7; u64[2]=1,2; i32[]=2", "dtype=float", FY_INVALID_ARGUMENT,
+     "Unsupported algorithm id: 2"},
 };
 static const fy_sample keyed_int_samples[] = {
     {"i32[1]=5; u64[1]=7; u64[2]=1,2; i32[]=1", "dtype=uint32", FY_OK, NULL},
@@ -622,7 +626,7 @@ FY_OP(StatelessTruncatedNormal, .shape = stateless_shape, .compute = random_stat
       .aux = &fy_random_truncated, .host_inputs = 3, FY_SAMPLES(stateless_samples));
 FY_OP(StatelessRandomUniformFullInt, .shape = stateless_shape, .compute = random_stateless,
       .aux = &fy_random_integers, .host_inputs = 3, FY_SAMPLES(full_samples));
-FY_OP(StatelessRandomUniformInt, .shape = stateless_int_shape, .compute = integers_stateless,
+FY_OP(StatelessRandomUniformInt, .shape = stateless_int_shape, .compute = random_stateless,
       .aux = &fy_random_integers, .host_inputs = 0xF, FY_SAMPLES(stateless_int_samples));
 #define KEYED_OP(Name, kind, array)                                                              \
   FY_OP(Name, .shape = keyed_shape, .compute = random_keyed, .aux = &(kind), .host_inputs = 0xF, \
@@ -631,7 +635,7 @@ KEYED_OP(StatelessRandomUniformV2, fy_random_uniform, keyed_samples);
 KEYED_OP(StatelessRandomNormalV2, fy_random_normal, keyed_samples);
 KEYED_OP(StatelessTruncatedNormalV2, fy_random_truncated, keyed_samples);
 KEYED_OP(StatelessRandomUniformFullIntV2, fy_random_integers, keyed_int_samples);
-FY_OP(StatelessRandomUniformIntV2, .shape = keyed_int_shape, .compute = integers_keyed,
+FY_OP(StatelessRandomUniformIntV2, .shape = keyed_int_shape, .compute = random_keyed,
       .aux = &fy_random_integers, .host_inputs = 0x3F, FY_SAMPLES(keyed_range_samples));
 FY_OP(StatelessRandomGetKeyCounter, .shape = key_counter_shape, .compute = get_key_counter,
       .host_inputs = 1, .host_outputs = 3, FY_SAMPLES(key_samples));

@@ -242,36 +242,34 @@ static bool ends_with(int32_t rank, const int64_t *dims, int32_t tail, const int
   return rank >= tail && fy_shape_equal(tail, dims + rank - tail, tail, tail_dims);
 }
 
-static fy_code stateless(fy_kernel_ctx *ctx, which kind, const fy_philox *g, const fy_tensor *p,
-                         fy_error *err) {
-  fy_tensor *out;
+// Input 1 is a seed, or inputs 1 to 3 key, counter and algorithm. The order of the checks is
+// TensorFlow's: an algorithm that does not exist is only noticed when there is something to draw.
+static fy_code stateless(fy_kernel_ctx *ctx, which kind, bool keyed, fy_error *err) {
+  const fy_tensor *p = ctx->in[keyed ? 4 : 2];
+  values_job job = {.kind = kind, .first = p, .parameters = p->count};
   int64_t dims[FY_MAX_RANK];
   int32_t rank;
+  if (keyed) FY_TRY(fy_random_check_key(ctx, 1, err));
   FY_TRY(fy_value_shape(ctx->in[0], &rank, dims, err));
-  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
-  if (out->count == 0) return FY_OK;
+  if (!keyed) FY_TRY(fy_random_of_seed(ctx->in[1], &job.generator, err));
+  FY_TRY(fy_out(ctx, 0, rank, dims, &job.out, err));
+  if (job.out->count == 0) return FY_OK;
   if (!ends_with(rank, dims, p->rank, p->dims)) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Shape passed in must end with broadcasted shape.");
   }
-  values_job job = {.kind = kind, .first = p, .parameters = p->count, .out = out, .generator = *g};
-  job.samples = out->count / p->count;
+  if (keyed) FY_TRY(fy_random_of_key(ctx, 1, &job.generator, err));
+  job.samples = job.out->count / p->count;
   run_values(ctx, &job);
   return FY_OK;
 }
 static fy_code gamma_seeded(fy_kernel_ctx *ctx, fy_error *err) {
-  fy_philox g;
-  FY_TRY(fy_random_of_seed(ctx->in[1], &g, err));
-  return stateless(ctx, GAMMA, &g, ctx->in[2], err);
+  return stateless(ctx, GAMMA, false, err);
 }
 static fy_code gamma_keyed(fy_kernel_ctx *ctx, fy_error *err) {
-  fy_philox g;
-  FY_TRY(fy_random_of_key(ctx, 1, &g, err));
-  return stateless(ctx, GAMMA, &g, ctx->in[4], err);
+  return stateless(ctx, GAMMA, true, err);
 }
 static fy_code poisson_seeded(fy_kernel_ctx *ctx, fy_error *err) {
-  fy_philox g;
-  FY_TRY(fy_random_of_seed(ctx->in[1], &g, err));
-  return stateless(ctx, POISSON, &g, ctx->in[2], err);
+  return stateless(ctx, POISSON, false, err);
 }
 
 // ---------------------------------------------------------------- binomials

@@ -10,6 +10,7 @@
 #include "ops/values.h"
 
 #define PHILOX_STATE 3
+enum { PHILOX = 1, THREEFRY = 2, WHATEVER_FITS = 3 };
 
 static fy_philox of_state(const uint64_t *s) {
   return (fy_philox){
@@ -17,7 +18,8 @@ static fy_philox of_state(const uint64_t *s) {
       {(uint32_t)s[2], (uint32_t)(s[2] >> 32)}};
 }
 
-static fy_code check_state(const fy_tensor *state, int64_t least, fy_error *err) {
+static fy_code check_state(const fy_tensor *state, int64_t algorithm, int64_t least,
+                           fy_error *err) {
   if (state->dtype != FY_INT64) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "dtype of RNG state variable must be int64, not %s",
                    fy_dtype_name(state->dtype));
@@ -25,6 +27,9 @@ static fy_code check_state(const fy_tensor *state, int64_t least, fy_error *err)
   if (state->rank != 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "RNG state must have one and only one dimension, not %d", state->rank);
+  }
+  if (algorithm == THREEFRY) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "Non-XLA devices don't support the ThreeFry algorithm.");
   }
   if (state->count < least) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -36,8 +41,9 @@ static fy_code check_state(const fy_tensor *state, int64_t least, fy_error *err)
 
 // Takes the generator and moves the variable on by |blocks|. |skip| numbers precede the state.
 // |before| (may be NULL) gets the three numbers as they were.
-static fy_code advance(fy_kernel_ctx *ctx, int input, int64_t skip, uint64_t blocks, fy_philox *out,
-                       int64_t before[PHILOX_STATE], fy_error *err) {
+static fy_code advance(fy_kernel_ctx *ctx, int input, int64_t skip, int64_t algorithm,
+                       uint64_t blocks, fy_philox *out, int64_t before[PHILOX_STATE],
+                       fy_error *err) {
   fy_object *object;
   FY_TRY(fy_resource_object(ctx->in[input], &fy_variable_type, &object, err));
   fy_variable *v = (fy_variable *)object;
@@ -49,7 +55,7 @@ static fy_code advance(fy_kernel_ctx *ctx, int input, int64_t skip, uint64_t blo
     code = fy_fail(err, FY_NOT_FOUND, "Resource %s/%s/N10tensorflow3VarE does not exist.",
                    v->container, v->name);
   }
-  if (!code) code = check_state(state, skip + PHILOX_STATE, err);
+  if (!code) code = check_state(state, algorithm, skip + PHILOX_STATE, err);
   if (!code && state->device && !state->device->is_host && ctx->svc->to_host) {
     code = ctx->svc->to_host(ctx, state, &fresh, err);  // an assignment left it on a device
   } else if (!code) {
@@ -77,54 +83,65 @@ static fy_code advance(fy_kernel_ctx *ctx, int input, int64_t skip, uint64_t blo
   return code;
 }
 
-static fy_code check_algorithm(const fy_tensor *t, int input, fy_error *err) {
+static fy_code fail_algorithm(int64_t id, fy_error *err) {
+  return fy_fail(err, FY_INVALID_ARGUMENT, "Unsupported algorithm id: %lld", (long long)id);
+}
+// ThreeFry is known, and refused when it comes to the state.
+static fy_code check_algorithm(const fy_tensor *t, int input, int64_t *id, fy_error *err) {
   char x[128];
   if (t->rank != 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "input %d (0-based) must have shape [], not %s", input,
                    fy_tensor_shape_text(t, x));
   }
-  const int64_t id = fy_tensor_int(t, 0);
-  if (id == 1 || id == 3) return FY_OK;
-  return fy_fail(err, FY_INVALID_ARGUMENT, "Unsupported algorithm id: %lld", (long long)id);
+  *id = fy_tensor_int(t, 0);
+  if (*id >= PHILOX && *id <= WHATEVER_FITS) return FY_OK;
+  return fail_algorithm(*id, err);
 }
 
 fy_code fy_random_of_resource(fy_kernel_ctx *ctx, int input, int algorithm, uint64_t values,
                               fy_philox *out, fy_error *err) {
-  FY_TRY(check_algorithm(ctx->in[algorithm], algorithm, err));
-  return advance(ctx, input, 0, values * FY_RANDOM_RESERVED, out, NULL, err);
+  const fy_tensor *t = ctx->in[algorithm];
+  char x[128];
+  if (t->rank != 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "algorithm must be of shape [], not %s",
+                   fy_tensor_shape_text(t, x));
+  }
+  const int64_t id = fy_tensor_int(t, 0);
+  if (id != PHILOX && id != WHATEVER_FITS) return fail_algorithm(id, err);
+  return advance(ctx, input, 0, id, values * FY_RANDOM_RESERVED, out, NULL, err);
 }
 
-static fy_code draw(fy_kernel_ctx *ctx, int shape_input, fy_random_job *job, fy_error *err) {
+// |skip| numbers precede the state of |algorithm|.
+static fy_code draw(fy_kernel_ctx *ctx, int shape_input, int64_t skip, int64_t algorithm,
+                    fy_random_job *job, fy_error *err) {
   int64_t dims[FY_MAX_RANK];
   int32_t rank;
   fy_tensor *out;
   FY_TRY(fy_value_shape(ctx->in[shape_input], &rank, dims, err));
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
-  if (shape_input == 2) {
-    FY_TRY(fy_random_of_resource(ctx, 0, 1, (uint64_t)out->count, &job->generator, err));
-  } else {
-    FY_TRY(
-        advance(ctx, 0, 1, (uint64_t)out->count * FY_RANDOM_RESERVED, &job->generator, NULL, err));
-  }
+  FY_TRY(advance(ctx, 0, skip, algorithm, (uint64_t)out->count * FY_RANDOM_RESERVED,
+                 &job->generator, NULL, err));
   if (out->count) fy_random_fill(ctx, ctx->site->op->impl->aux, job, out);
   return FY_OK;
 }
 
 static fy_code stateful(fy_kernel_ctx *ctx, fy_error *err) {
   fy_random_job job = {0};
-  FY_TRY(check_algorithm(ctx->in[1], 1, err));
-  return draw(ctx, 2, &job, err);
+  int64_t id = 0;
+  FY_TRY(check_algorithm(ctx->in[1], 1, &id, err));
+  return draw(ctx, 2, 0, id, &job, err);
 }
 
 static fy_code first_version(fy_kernel_ctx *ctx, fy_error *err) {
   fy_random_job job = {0};
-  return draw(ctx, 1, &job, err);
+  return draw(ctx, 1, 1, PHILOX, &job, err);
 }
 
 static fy_code integers(fy_kernel_ctx *ctx, fy_error *err) {
   fy_random_job job = {0};
   char x[128];
-  FY_TRY(check_algorithm(ctx->in[1], 1, err));
+  int64_t id = 0;
+  FY_TRY(check_algorithm(ctx->in[1], 1, &id, err));
   for (int i = 3; i < 5; i++) {
     if (ctx->in[i]->rank == 0) continue;
     return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be 0-D, got shape %s",
@@ -137,22 +154,22 @@ static fy_code integers(fy_kernel_ctx *ctx, fy_error *err) {
   }
   job.low = low;
   job.range = (uint64_t)high - (uint64_t)low;
-  return draw(ctx, 2, &job, err);
+  return draw(ctx, 2, 0, id, &job, err);
 }
 
 static fy_code skip(fy_kernel_ctx *ctx, fy_error *err) {
   const bool reads = ctx->site->num_outputs > 0;
   const fy_tensor *delta = ctx->in[2];
-  int64_t before[PHILOX_STATE];
+  int64_t before[PHILOX_STATE], id = 0;
   char x[128];
   fy_philox g;
-  FY_TRY(check_algorithm(ctx->in[1], 1, err));
+  FY_TRY(check_algorithm(ctx->in[1], 1, &id, err));
   if (delta->rank != 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "input 2 (0-based) must have shape [], not %s",
                    fy_tensor_shape_text(delta, x));
   }
   const uint64_t values = *(const uint64_t *)delta->data;
-  FY_TRY(advance(ctx, 0, 0, values * FY_RANDOM_RESERVED, &g, before, err));
+  FY_TRY(advance(ctx, 0, 0, id, values * FY_RANDOM_RESERVED, &g, before, err));
   if (!reads) return FY_OK;
   const int64_t three = PHILOX_STATE;
   fy_tensor *out;

@@ -175,10 +175,9 @@ static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **gar
     return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
                    fy_dtype_name(in->dtype));
   fy_tensor storage;
-  int bad = 0;
   FY_TRY(fy_variable_own(ctx, v, garbage, err));
   fy_tensor *to = fy_variable_view(ctx, v->value, &storage);
-  if (in->count) loop(to->data, 1, in->data, 1, to->data, in->count, &bad);
+  fy_variable_combine(ctx, loop, to->data, in, to->data);
   return FY_OK;
 }
 
@@ -234,6 +233,19 @@ static fy_code count_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 0, 0, NULL, err);
 }
 
+static fy_code count_resource_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_handle_shape *h = &ctx->in_handle[0];
+  if (h->dtype == FY_INVALID) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Handle has no shape/type information.");
+  }
+  if (h->dtype != ctx->out_types[0]) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Data types do not match: %s and %s",
+                   fy_dtype_name(ctx->out_types[0]), fy_dtype_name(h->dtype));
+  }
+  FY_TRY(fy_shape_rank_is(h->shape, 0, err));
+  return fy_shape_set(ctx, 0, 0, NULL, err);
+}
+
 // ---------------------------------------------------------------- passing on
 static fy_code ref_identity(fy_kernel_ctx *ctx, fy_error *err) {
   return fy_out_ref(ctx, err);
@@ -281,7 +293,7 @@ FY_OP(AssignSub, .shape = update_shape, .compute = update, .flags = FY_OP_SETS_O
       .host_inputs = 1, .host_outputs = 1, .aux = &fy_sub_loops);
 FY_OP(CountUpTo, .shape = count_shape, .compute = count_up_to, .host_inputs = 1,
       .flags = FY_OP_CHEAP | FY_OP_HOST);
-FY_OP(ResourceCountUpTo, .shape = fy_shape_scalar, .compute = count_up_to, .host_inputs = 1,
+FY_OP(ResourceCountUpTo, .shape = count_resource_shape, .compute = count_up_to, .host_inputs = 1,
       .flags = FY_OP_CHEAP | FY_OP_HOST);
 FY_OP(RefIdentity, .shape = fy_shape_unchanged, .compute = ref_identity, .flags = REF,
       .host_inputs = 1, .host_outputs = 1);

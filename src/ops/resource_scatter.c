@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "ops/gather.h"
 #include "ops/resource.h"
 #include "ops/scatter.h"
 #include "ops/shape_fns.h"
@@ -13,6 +14,20 @@
 // The ops on references (ScatterAdd …) are the same loops; they return the reference.
 static bool is_ref(const fy_site *site) {
   return site->num_outputs == 1;
+}
+
+static fy_code check_prefix(const fy_tensor *indices, const fy_tensor *updates, fy_error *err) {
+  const int32_t n = indices->rank - 1;
+  char x[128], y[128];
+  for (int32_t d = 0; d < n && d < updates->rank; d++) {
+    if (indices->dims[d] == updates->dims[d]) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Dimensions [0,%d) of indices[shape=%s] = %lld must match dimensions [0,%d) of "
+                   "updates[shape=%s] = %lld",
+                   n, fy_tensor_shape_text(indices, x), (long long)indices->dims[d], n,
+                   fy_tensor_shape_text(updates, y), (long long)updates->dims[d]);
+  }
+  return FY_OK;
 }
 
 // As fy_scatter_nd_check, in the words TensorFlow has for variables.
@@ -33,6 +48,7 @@ static fy_code nd_check(const fy_tensor *target, const fy_tensor *indices, const
   if (target->rank < 1 || indices->rank < 1 || updates->rank < 1) {
     return fy_scatter_nd_check(target, indices, updates, err);
   }
+  FY_TRY(check_prefix(indices, updates, err));
   const int32_t batch = indices->rank > 1 ? indices->rank - 1 : 1;
   const long long depth = indices->rank > 1 ? (long long)indices->dims[indices->rank - 1] : 1;
   for (int32_t d = 0; d < batch; d++) {
@@ -68,11 +84,12 @@ static fy_tensor *view_of(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage) 
 }
 
 // ---------------------------------------------------------------- updates
-static fy_code fail_index(const fy_tensor *indices, int64_t at, int64_t limit, fy_error *err) {
+static fy_code fail_index(const fy_tensor *indices, int64_t at, int64_t value, int64_t limit,
+                          fy_error *err) {
   char place[128];
   return fy_fail(err, FY_INVALID_ARGUMENT, "indices%s = %lld is not in [0, %lld)",
-                 fy_place_text(indices->rank, indices->dims, at, place),
-                 (long long)fy_tensor_int(indices, at), (long long)limit);
+                 fy_place_text(indices->rank, indices->dims, at, place), (long long)value,
+                 (long long)limit);
 }
 
 static fy_code scatter_rows(fy_scatter_kind kind, fy_tensor *to, const fy_tensor *indices,
@@ -83,7 +100,7 @@ static fy_code scatter_rows(fy_scatter_kind kind, fy_tensor *to, const fy_tensor
   const size_t size = fy_dtype_storage(to->dtype);
   for (int64_t i = 0; i < indices->count; i++) {
     const int64_t at = fy_tensor_int(indices, i);
-    if ((uint64_t)at >= (uint64_t)limit) return fail_index(indices, i, limit, err);
+    if ((uint64_t)at >= (uint64_t)limit) return fail_index(indices, i, at, limit, err);
     if (updates->rank > 0) {
       FY_TRY(fy_scatter_apply(kind, loop, to, at * run, updates, i * run, run, err));
     } else if (loop) {
@@ -124,20 +141,6 @@ static fy_code check_rows(bool is_ref, const fy_tensor *to, const fy_tensor *ind
                  fy_tensor_shape_text(to, z));
 }
 
-static fy_code check_ref_prefix(const fy_tensor *indices, const fy_tensor *updates, fy_error *err) {
-  const int32_t n = indices->rank - 1;
-  char x[128], y[128];
-  for (int32_t d = 0; d < n && d < updates->rank; d++) {
-    if (indices->dims[d] == updates->dims[d]) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Dimensions [0,%d) of indices[shape=%s] = %lld must match dimensions [0,%d) of "
-                   "updates[shape=%s] = %lld",
-                   n, fy_tensor_shape_text(indices, x), (long long)indices->dims[d], n,
-                   fy_tensor_shape_text(updates, y), (long long)updates->dims[d]);
-  }
-  return FY_OK;
-}
-
 typedef struct resource_scatter {
   fy_scatter_kind kind;
   bool nd;
@@ -172,7 +175,7 @@ static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **gar
   }
   if (how->nd) {
     FY_TRY(fy_scatter_policy(ctx->site, err));
-    if (is_ref(ctx->site)) FY_TRY(check_ref_prefix(indices, updates, err));
+    if (is_ref(ctx->site)) FY_TRY(check_prefix(indices, updates, err));
     FY_TRY(nd_check(v->value, indices, updates, err));
   } else {
     FY_TRY(check_rows(is_ref(ctx->site), v->value, indices, updates, err));
@@ -200,18 +203,25 @@ static fy_code scatter_variable(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- reads of the value as it is now
-static fy_code gather_rows(fy_kernel_ctx *ctx, const fy_tensor *params, fy_error *err) {
+static fy_code gather_rows(fy_kernel_ctx *ctx, const fy_tensor *params, int64_t batch_dims,
+                           fy_error *err) {
   const fy_tensor *indices = ctx->in[1];
-  const int64_t batch_dims = fy_site_int(ctx->site, "batch_dims");
   if (params->rank < 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "params must be at least 1 dimensional");
   }
-  if (batch_dims < 0 || batch_dims > indices->rank || batch_dims >= params->rank ||
+  if (batch_dims > params->rank) {
+    char x[128];
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "params must have at least %lld (batch_dims) dimensions but it has shape %s",
+                   (long long)batch_dims, fy_tensor_shape_text(params, x));
+  }
+  if (batch_dims > indices->rank || batch_dims == params->rank ||
       !fy_shape_equal((int32_t)batch_dims, params->dims, (int32_t)batch_dims, indices->dims)) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "batch_dims (%lld) does not fit the shapes of params and indices",
                    (long long)batch_dims);
   }
+  if (batch_dims == 0) return fy_gather(ctx, params, indices, 0, 0, err);
   const int32_t b = (int32_t)batch_dims;
   int64_t dims[2 * FY_MAX_RANK];
   int32_t rank = 0;
@@ -220,14 +230,18 @@ static fy_code gather_rows(fy_kernel_ctx *ctx, const fy_tensor *params, fy_error
   if (rank > FY_MAX_RANK) return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
-  const int64_t limit = params->dims[b],
-                per_batch = fy_product(indices->dims + b, indices->rank - b);
+  // An index counts from the start of its batch, and TensorFlow only checks that it stays within all of
+  // them; the text is about the first dim.
+  const int64_t each = params->dims[b], limit = fy_product(params->dims, b + 1);
+  const int64_t per_batch = fy_product(indices->dims + b, indices->rank - b);
   const int64_t run = fy_product(params->dims + b + 1, params->rank - 1 - b);
   for (int64_t i = 0; i < indices->count; i++) {
-    const int64_t at = fy_tensor_int(indices, i);
-    if ((uint64_t)at >= (uint64_t)limit) return fail_index(indices, i, limit, err);
-    FY_TRY(fy_copy_run(out->dtype, out->data, i * run, params->data,
-                       (i / per_batch * limit + at) * run, run, err));
+    const int64_t at =
+        (int64_t)((uint64_t)fy_tensor_int(indices, i) + (uint64_t)(i / per_batch * each));
+    if ((uint64_t)at >= (uint64_t)limit) {
+      return fail_index(indices, i, at, params->dims[0], err);
+    }
+    FY_TRY(fy_copy_run(out->dtype, out->data, i * run, params->data, at * run, run, err));
   }
   return FY_OK;
 }
@@ -294,6 +308,12 @@ static fy_code gather_nd(fy_kernel_ctx *ctx, const fy_tensor *params, fy_error *
 
 static fy_code gather_variable(fy_kernel_ctx *ctx, fy_error *err) {
   fy_variable *v;
+  const bool nd = ctx->site->op->impl->aux != NULL;
+  const int64_t batch_dims = nd ? 0 : fy_site_int(ctx->site, "batch_dims");
+  if (batch_dims < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "batch_dims is negative (%lld)",
+                   (long long)batch_dims);
+  }
   FY_TRY(variable_of(ctx, &v, err));
   fy_tensor *value, storage;
   FY_TRY(fy_variable_get(ctx, v, &value, err));
@@ -305,7 +325,7 @@ static fy_code gather_variable(fy_kernel_ctx *ctx, fy_error *err) {
                    "Trying to read variable with wrong dtype. Expected %s got %s",
                    fy_dtype_name(fy_site_type(ctx->site, "dtype")), fy_dtype_name(params->dtype));
   } else {
-    code = ctx->site->op->impl->aux ? gather_nd(ctx, params, err) : gather_rows(ctx, params, err);
+    code = nd ? gather_nd(ctx, params, err) : gather_rows(ctx, params, batch_dims, err);
   }
   fy_tensor_release(value);
   return code;
@@ -398,7 +418,7 @@ static fy_code non_aliasing_add(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *indices = ctx->in[1], *updates = ctx->in[2];
   fy_tensor *out;
   FY_TRY(fy_scatter_policy(ctx->site, err));
-  FY_TRY(check_ref_prefix(indices, updates, err));
+  FY_TRY(check_prefix(indices, updates, err));
   FY_TRY(nd_check(in, indices, updates, err));
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   if (out->count == 0) return FY_OK;

@@ -47,12 +47,14 @@ FY_MUST_CHECK fy_code fy_rows_encode(const fy_rows_program *p, fy_arena *arena, 
 FY_MUST_CHECK fy_code fy_rows_decode(fy_view bytes, fy_dtype dtype, fy_rows_program *out,
                                      fy_error *err);
 
-// ---------------------------------------------------------------- layer normalisation (rows_norm.c)
+// ---------------------------------------------------------------- programs of their own (rows_norm.c)
 typedef enum fy_norm_form {
-  FY_NORM_AFFINE,  // x * (r * gamma) + (beta - mean * (r * gamma)), r = 1 / root
-  FY_NORM_SCALED,  // (x - mean) * (r * gamma) + beta
-  FY_NORM_TIMES,   // (x - mean) * r [* gamma] [+ beta]
-  FY_NORM_OVER,    // (x - mean) / root [* gamma] [+ beta]
+  FY_NORM_AFFINE,   // x * (r * gamma) + (beta - mean * (r * gamma)), r = 1 / root
+  FY_NORM_SCALED,   // (x - mean) * (r * gamma) + beta
+  FY_NORM_TIMES,    // (x - mean) * r [* gamma] [+ beta]
+  FY_NORM_OVER,     // (x - mean) / root [* gamma] [+ beta]
+  FY_NORM_L2,       // x / root(max(sum of squares, epsilon))
+  FY_NORM_SOFTMAX,  // exp(x - max) / sum
   FY_NORM_FORMS
 } fy_norm_form;
 typedef struct fy_norm {
@@ -61,7 +63,7 @@ typedef struct fy_norm {
   float epsilon;
   void (*root)(const float *in, float *out, int64_t n);
 } fy_norm;
-// Is |p|, a program of floats, a layer normalisation and nothing else?
+// Is |p|, a program of floats, a layer normalisation, l2_normalize or softmax and nothing else?
 bool fy_norm_match(const fy_rows_program *p, fy_norm *out);
 void fy_norm_rows(const fy_norm *f, const float *x, const float *gamma, const float *beta,
                   int64_t n, int64_t rows, float *out);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rows_norm.c: layer normalisation of floats, the program over rows that models have most, in three
 // tight loops per row instead of fused code: a mean, the mean of squared differences, and the rest.
+// Then those that follow: l2_normalize, and a softmax written out.
 // fy_norm_match() knows the forms in which frameworks write it; each is computed with exactly its own
 // steps, so that the result is that of the ops, bit for bit.
 
@@ -81,6 +82,32 @@ FY_CLONES static void roots(const float *in, float *out, int64_t n) {
   FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = sqrtf(in[i]);
 }
 
+FY_CLONES static void scale(const float *x, float by, float *out, int64_t n) {
+  FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = x[i] * by;
+}
+FY_CLONES static void divide(float *x, float by, int64_t n) {
+  FY_VECTOR for (int64_t i = 0; i < n; i++) x[i] = x[i] / by;
+}
+
+// |m| rows, at most 64.
+static void l2_rows(const fy_norm *f, const float *x, int64_t n, int64_t m, float *out) {
+  float root[64];
+  for (int64_t r = 0; r < m; r++) {
+    const float sum = squares(x + r * n, 0.0f, n);
+    root[r] = f->epsilon > sum ? f->epsilon : sum;
+  }
+  f->root(root, root, m);
+  for (int64_t r = 0; r < m; r++) scale(x + r * n, root[r], out + r * n, n);
+}
+static void softmax_rows(const float *x, int64_t n, int64_t m, float *out) {
+  const fy_lanes *lanes = fy_lanes_best();
+  float top[64], sum[64];
+  fy_reduce_rows(FY_ROW_MAX, FY_FLOAT, x, n, m, top);
+  for (int64_t r = 0; r < m; r++) (void)lanes->exp_sum_f32(x + r * n, top[r], out + r * n, n);
+  fy_reduce_rows(FY_ROW_SUM, FY_FLOAT, out, n, m, sum);
+  for (int64_t r = 0; r < m; r++) divide(out + r * n, sum[r], n);
+}
+
 void fy_norm_rows(const fy_norm *f, const float *x, const float *gamma, const float *beta,
                   int64_t n, int64_t rows, float *out) {
   static void (*const ends[FY_NORM_FORMS])(const float *, const float *, const float *, float,
@@ -92,6 +119,13 @@ void fy_norm_rows(const fy_norm *f, const float *x, const float *gamma, const fl
   for (int64_t from = 0; from < rows; from += 64) {
     const int64_t m = rows - from < 64 ? rows - from : 64;
     const float *in = x + from * n;
+    if (f->form == FY_NORM_L2 || f->form == FY_NORM_SOFTMAX) {
+      if (f->form == FY_NORM_L2)
+        l2_rows(f, in, n, m, out + from * n);
+      else
+        softmax_rows(in, n, m, out + from * n);
+      continue;
+    }
     fy_reduce_rows(FY_ROW_MEAN, FY_FLOAT, in, n, m, mean);
     for (int64_t r = 0; r < m; r++)
       root[r] = squares(in + r * n, mean[r], n) / (float)n + f->epsilon;
@@ -226,7 +260,50 @@ static bool match_root(matcher *m, fy_norm *out, bool *divides) {
   memcpy(&out->epsilon, &p->consts[other - p->num_inputs], sizeof out->epsilon);
   m->root = root;
   out->x = m->x;
-  return m->x < p->num_inputs && p->kinds[m->x] == FY_ROWS_WIDE;
+  return true;
+}
+
+// Nothing else is computed, and |m|->x is what is read.
+static bool is_all(const matcher *m) {
+  const fy_rows_program *p = m->p;
+  const uint64_t all = p->num_ops == 64 ? ~0ull : (1ull << p->num_ops) - 1;
+  return m->used[0] == all && m->x < p->num_inputs && p->kinds[m->x] == FY_ROWS_WIDE;
+}
+
+// x * rsqrt(max(sum of x * x, epsilon))
+static bool match_l2(matcher *m, uint32_t last, fy_norm *out) {
+  const fy_rows_op *o = made_by(m, last, FY_EW_MUL), *root = NULL;
+  if (!o) return false;
+  for (int side = 0; side < 2 && !root; side++) {
+    m->x = side ? o->b : o->a;
+    root = made_by(m, side ? o->a : o->b, FY_EW_RSQRT);
+  }
+  const fy_rows_op *top = root ? made_by(m, root->a, FY_EW_MAX) : NULL;
+  if (!top || is_const(m->p, top->a) == is_const(m->p, top->b)) return false;
+  const uint32_t k = is_const(m->p, top->a) ? top->a : top->b, sum = k == top->a ? top->b : top->a;
+  memcpy(&out->epsilon, &m->p->consts[k - m->p->num_inputs], sizeof out->epsilon);
+  const fy_rows_op *added = made_by(m, sum, FY_ROWS_REDUCE + FY_ROW_SUM);
+  if (!added || !(out->epsilon > 0)) return false;
+  const fy_rows_op *square = made_by(m, added->a, FY_EW_SQUARE);
+  if (!square) square = made_by(m, added->a, FY_EW_MUL);
+  if (!square || square->a != m->x || (square->op == FY_EW_MUL && square->b != m->x)) return false;
+  out->form = FY_NORM_L2;
+  out->x = m->x;
+  out->root = fy_lanes_best()->unary_f32[FY_EW_RSQRT];
+  return out->root && is_all(m);
+}
+
+// exp(x - max) / sum
+static bool match_softmax(matcher *m, uint32_t last, fy_norm *out) {
+  const fy_rows_op *o = made_by(m, last, FY_EW_DIV);
+  const fy_rows_op *power = o ? made_by(m, o->a, FY_EW_EXP) : NULL;
+  const fy_rows_op *sum = o ? made_by(m, o->b, FY_ROWS_REDUCE + FY_ROW_SUM) : NULL;
+  const fy_rows_op *less = power ? made_by(m, power->a, FY_EW_SUB) : NULL;
+  const fy_rows_op *top = less ? made_by(m, less->b, FY_ROWS_REDUCE + FY_ROW_MAX) : NULL;
+  if (!top || !sum || sum->a != o->a || top->a != less->a) return false;
+  m->x = out->x = less->a;
+  out->form = FY_NORM_SOFTMAX;
+  return is_all(m);
 }
 
 bool fy_norm_match(const fy_rows_program *p, fy_norm *out) {
@@ -234,7 +311,12 @@ bool fy_norm_match(const fy_rows_program *p, fy_norm *out) {
   matcher m = {.p = p};
   bool divides;
   *out = (fy_norm){.gamma = FY_FUSED_NONE, .beta = FY_FUSED_NONE};
-  if (p->num_ops > 64 || !match_root(&m, out, &divides)) return false;
+  if (p->num_ops > 64) return false;
+  if (match_l2(&m, last, out)) return true;
+  m = (matcher){.p = p};
+  if (match_softmax(&m, last, out)) return true;
+  m = (matcher){.p = p};
+  if (!match_root(&m, out, &divides)) return false;
   const matcher start = m;
   if (divides || !match_affine(&m, last, out)) {
     m = start;
@@ -242,6 +324,5 @@ bool fy_norm_match(const fy_rows_program *p, fy_norm *out) {
     if (!match_steps(&m, last, divides, out)) return false;
   }
   out->root = divides ? roots : fy_lanes_best()->unary_f32[FY_EW_RSQRT];
-  const uint64_t all = p->num_ops == 64 ? ~0ull : (1ull << p->num_ops) - 1;
-  return out->root && m.used[0] == all;  // else it computes more than this
+  return out->root && is_all(&m);  // else it computes more than this
 }

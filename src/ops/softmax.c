@@ -25,6 +25,12 @@ static void fetch_ahead(const void *from, size_t bytes) {
     __builtin_prefetch((const char *)((uintptr_t)from + at), 0, 2);
 }
 
+// Where results will go: a line that is to be written is read first, better while there is something
+// to compute. |to| may be NULL.
+static void claim(void *to, size_t bytes) {
+  for (size_t at = 0; to && at < bytes; at += 64) __builtin_prefetch((char *)to + at, 1, 2);
+}
+
 // The maximum and the sum of a row in strands, which the compiler keeps in vectors. A NaN may be lost
 // by the maximum, but not by the sum.
 #define STRANDS   32
@@ -84,7 +90,7 @@ static void fetch_ahead(const void *from, size_t bytes) {
       for (int64_t r = 0; r < rows; r++) sums[r] = total_##S(e + r * n, n);                        \
     } else {                                                                                       \
       tops[0] = highest_##S(in, n);                                                                \
-      sums[0] = long_exps_##S(in, NULL, tops[0], n);                                               \
+      sums[0] = long_exps_##S(in, NULL, out, tops[0], n);                                          \
     }                                                                                              \
     fy_vec_log_##S(sums, sums, rows, NULL);                                                        \
     for (int64_t r = 0; r < rows; r++)                                                             \
@@ -103,7 +109,7 @@ static void fetch_ahead(const void *from, size_t bytes) {
         continue;                                                                                  \
       }                                                                                            \
       if (n >= BLOCK) {                                                                            \
-        const T sum = long_exps_##S(in, out, highest_##S(in, n), n);                               \
+        const T sum = long_exps_##S(in, out, NULL, highest_##S(in, n), n);                         \
         times_##S(out, n, 1 / sum);                                                                \
         continue;                                                                                  \
       }                                                                                            \
@@ -111,25 +117,28 @@ static void fetch_ahead(const void *from, size_t bytes) {
       for (int64_t r = 0; r < rows; r++) times_##S(out + r * n, n, 1 / total_##S(out + r * n, n)); \
     }                                                                                              \
   }
-// A long row, piece by piece: out = exp(in - top), if anybody wants it; returns the sum.
-static float long_exps_f32(const float *in, float *out, float top, int64_t n) {
+// A long row, piece by piece: out = exp(in - top), if anybody wants it; returns the sum. |later| is
+// written next.
+static float long_exps_f32(const float *in, float *out, float *later, float top, int64_t n) {
   float sum = 0;
   for (int64_t c = 0; c < n; c += BLOCK) {
     const int64_t m = n - c < BLOCK ? n - c : BLOCK;
     fetch_ahead(in + n + c, (size_t)m * sizeof *in);
+    claim(later ? later + c : NULL, (size_t)m * sizeof *in);
     sum += fy_lanes_best()->exp_sum_f32(in + c, top, out ? out + c : NULL, m);
   }
   return sum;
 }
-static double long_exps_f64(const double *in, double *out, double top, int64_t n);
+static double long_exps_f64(const double *in, double *out, double *later, double top, int64_t n);
 ROWS_OF(f32, float)
 ROWS_OF(f64, double)
-static double long_exps_f64(const double *in, double *out, double top, int64_t n) {
+static double long_exps_f64(const double *in, double *out, double *later, double top, int64_t n) {
   double sum = 0, e[BLOCK];
   for (int64_t c = 0; c < n; c += BLOCK) {
     const int64_t m = n - c < BLOCK ? n - c : BLOCK;
     double *to = out ? out + c : e;
     fetch_ahead(in + n + c, (size_t)m * sizeof *in);
+    claim(later ? later + c : NULL, (size_t)m * sizeof *in);
     minus_f64(in + c, to, m, top);
     fy_vec_exp_f64(to, to, m, NULL);
     sum += total_f64(to, m);

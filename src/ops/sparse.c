@@ -296,6 +296,14 @@ static fy_code fill_checks(const fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+// One value, without the questions of fy_copy_run if it is a plain word.
+static inline fy_code copy_value(fy_tensor *out, int64_t to, const fy_tensor *in, int64_t from,
+                                 bool word, fy_error *err) {
+  if (!word) return fy_copy_run(out->dtype, out->data, to, in->data, from, 1, err);
+  ((uint32_t *)out->data)[to] = ((const uint32_t *)in->data)[from];
+  return FY_OK;
+}
+
 static fy_code fill_empty_rows(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *indices = ctx->in[0], *values = ctx->in[1], *shape = ctx->in[2];
   FY_TRY(fill_checks(ctx, err));
@@ -325,19 +333,22 @@ static fy_code fill_empty_rows(fy_kernel_ctx *ctx, fy_error *err) {
     next[r + 1] = next[r] + (next[r + 1] ? next[r + 1] : 1);
   }
   const int64_t total = next[rows];
+  const bool word = fy_dtype_is_plain(values->dtype) && fy_dtype_storage(values->dtype) == 4;
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){total, rank}, &out, err));
   FY_TRY(fy_out(ctx, 1, 1, &total, &out_values, err));
   for (int64_t r = 0; r < rows; r++) {
     if (!((bool *)empty->data)[r]) continue;
-    memset(data64(out) + next[r] * rank, 0, (size_t)rank * sizeof(int64_t));
-    data64(out)[next[r] * rank] = r;
-    FY_TRY(fy_copy_run(out_values->dtype, out_values->data, next[r], ctx->in[3]->data, 0, 1, err));
+    int64_t *at = data64(out) + next[r] * rank;
+    at[0] = r;
+    for (int64_t d = 1; d < rank; d++) at[d] = 0;
+    FY_TRY(copy_value(out_values, next[r], ctx->in[3], 0, word, err));
   }
   for (int64_t i = 0; i < n; i++) {
     const int64_t to = next[at64(indices, i * rank)]++;
-    memcpy(data64(out) + to * rank, (const int64_t *)indices->data + i * rank,
-           (size_t)rank * sizeof(int64_t));
-    FY_TRY(fy_copy_run(out_values->dtype, out_values->data, to, values->data, i, 1, err));
+    int64_t *at = data64(out) + to * rank;
+    const int64_t *from = (const int64_t *)indices->data + i * rank;
+    for (int64_t d = 0; d < rank; d++) at[d] = from[d];
+    FY_TRY(copy_value(out_values, to, values, i, word, err));
     data64(map)[i] = to;
   }
   return FY_OK;
@@ -404,27 +415,7 @@ static fy_code put_sorted(fy_kernel_ctx *ctx, const int64_t *indices,
 
 static fy_code sparse_reorder(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *indices = ctx->in[0], *values = ctx->in[1], *shape = ctx->in[2];
-  if (indices->rank != 2) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Sparse indices must be rank 2 but is rank %d",
-                   indices->rank);
-  }
-  if (values->rank != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Sparse values must be rank 1 but is rank %d",
-                   values->rank);
-  }
-  if (shape->rank != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Sparse shape must be rank 1 but is rank %d",
-                   shape->rank);
-  }
-  if (indices->dims[0] != values->count) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Number of elements in indices (%lld) and values (%lld) do not match",
-                   (long long)indices->dims[0], (long long)values->count);
-  }
-  if (indices->dims[1] != shape->count) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Index rank (%lld) and shape rank (%lld) do not match",
-                   (long long)indices->dims[1], (long long)shape->count);
-  }
+  FY_TRY(fy_sparse_validate(indices, values, shape, false, err));
   return put_sorted(ctx, indices->data, (const fy_tensor *const[]){values}, 1, values->count,
                     indices->dims[1], err);
 }

@@ -242,14 +242,14 @@ fy_code fy_sparse_stack(fy_kernel_ctx *ctx, const fy_sparse *parts, int64_t n, i
       const int64_t size = fy_tensor_int(s->shape, d);
       if (size > dims[lead_rank + d]) dims[lead_rank + d] = size;
     }
-    for (int64_t k = 0; k < s->values->count; k++, at += all) {
+    const int64_t *from = s->indices->data;  // int64, as all indices of sparse tensors
+    for (int64_t k = 0; k < s->values->count; k++, at += all, from += rank) {
       int64_t rest = i;
       for (int32_t d = lead_rank - 1; d >= 0; d--) {
         at[d] = rest % lead[d];
         rest /= lead[d];
       }
-      for (int64_t d = 0; d < rank; d++)
-        at[lead_rank + d] = fy_tensor_int(s->indices, k * rank + d);
+      for (int64_t d = 0; d < rank; d++) at[lead_rank + d] = from[d];
     }
     FY_TRY(
         fy_copy_run(values->dtype, values->data, row, s->values->data, 0, s->values->count, err));

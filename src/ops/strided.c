@@ -13,6 +13,7 @@
 #include "ops/values.h"
 
 #define TILE   16
+#define FEW    8    // columns that are copied one by one
 #define HEIGHT 128  // rows of a transposed plane that are written together: whole lines are read
 
 typedef struct plane {  // the innermost one or two dims
@@ -29,30 +30,37 @@ typedef struct copy_job {
   int64_t dims[FY_STRIDED_RANK], out_strides[FY_STRIDED_RANK], in_strides[FY_STRIDED_RANK];
   plane plane;
   size_t bytes;            // of the whole output
+  fy_kernel_ctx *inside;   // not NULL: rows are so long that the threads share each of them
   int64_t pieces, height;  // a plane is cut into pieces of |height| rows for the threads
   fy_code code;            // of objects and strings, which are copied on one thread
   fy_error *err;
 } copy_job;
 
-#define TILED(T)                                                            \
-  static void tiled_##T(const plane *p, T *out, const T *in) {              \
-    for (int64_t r = 0; p->col_stride_in == 0 && r < p->rows; r++) {        \
-      const T x = in[r * p->row_stride_in];                                 \
-      T *o = out + r * p->row_stride_out;                                   \
-      for (int64_t c = 0; c < p->cols; c++) o[c] = x;                       \
-    }                                                                       \
-    if (p->col_stride_in == 0) return;                                      \
-    for (int64_t r0 = 0; r0 < p->rows; r0 += TILE) {                        \
-      const int64_t r1 = r0 + TILE < p->rows ? r0 + TILE : p->rows;         \
-      for (int64_t c0 = 0; c0 < p->cols; c0 += TILE) {                      \
-        const int64_t c1 = c0 + TILE < p->cols ? c0 + TILE : p->cols;       \
-        for (int64_t r = r0; r < r1; r++) {                                 \
-          T *o = out + r * p->row_stride_out;                               \
-          const T *i = in + r * p->row_stride_in;                           \
-          for (int64_t c = c0; c < c1; c++) o[c] = i[c * p->col_stride_in]; \
-        }                                                                   \
-      }                                                                     \
-    }                                                                       \
+#define TILED(T)                                                                            \
+  static void tiled_##T(const plane *p, T *out, const T *in) {                              \
+    for (int64_t r = 0; p->col_stride_in == 0 && p->cols >= FEW && r < p->rows; r++) {      \
+      const T x = in[r * p->row_stride_in];                                                 \
+      T *o = out + r * p->row_stride_out;                                                   \
+      for (int64_t c = 0; c < p->cols; c++) o[c] = x;                                       \
+    }                                                                                       \
+    for (int64_t r0 = 0; p->cols < FEW && r0 < p->rows; r0 += HEIGHT) {                     \
+      const int64_t r1 = r0 + HEIGHT < p->rows ? r0 + HEIGHT : p->rows;                     \
+      for (int64_t c = 0; c < p->cols; c++)                                                 \
+        for (int64_t r = r0; r < r1; r++)                                                   \
+          out[r * p->row_stride_out + c] = in[r * p->row_stride_in + c * p->col_stride_in]; \
+    }                                                                                       \
+    if (p->col_stride_in == 0 || p->cols < FEW) return;                                     \
+    for (int64_t r0 = 0; r0 < p->rows; r0 += TILE) {                                        \
+      const int64_t r1 = r0 + TILE < p->rows ? r0 + TILE : p->rows;                         \
+      for (int64_t c0 = 0; c0 < p->cols; c0 += TILE) {                                      \
+        const int64_t c1 = c0 + TILE < p->cols ? c0 + TILE : p->cols;                       \
+        for (int64_t r = r0; r < r1; r++) {                                                 \
+          T *o = out + r * p->row_stride_out;                                               \
+          const T *i = in + r * p->row_stride_in;                                           \
+          for (int64_t c = c0; c < c1; c++) o[c] = i[c * p->col_stride_in];                 \
+        }                                                                                   \
+      }                                                                                     \
+    }                                                                                       \
   }
 typedef struct bytes16 {
   uint64_t a, b;
@@ -88,6 +96,7 @@ typedef uint32_t words8 __attribute__((vector_size(32)));
 #define STREAM_END()  (void)0
 #endif
 #define STREAM_BYTES ((size_t)8 << 20)  // results that leave the cache anyway
+#define LONG_ROW     ((size_t)1 << 18)  // bytes of a row that threads share
 
 // out[r][c] = in[c][r] for whole squares of 8 x 8 within |rows| and |cols|, in tiles of |tile|.
 FY_CLONES static void turn_tiles(uint32_t *out, int64_t out_step, const uint32_t *in,
@@ -162,9 +171,12 @@ static fy_code copy_plane(const copy_job *j, const plane *p, char *out, const ch
   }
   if (p->col_stride_in == 1) {
     for (int64_t r = 0; r < p->rows; r++) {
-      memcpy(out + (size_t)(r * p->row_stride_out) * j->size,
-             in + (ptrdiff_t)(r * p->row_stride_in) * (ptrdiff_t)j->size,
-             (size_t)p->cols * j->size);
+      char *to = out + (size_t)(r * p->row_stride_out) * j->size;
+      const char *from = in + (ptrdiff_t)(r * p->row_stride_in) * (ptrdiff_t)j->size;
+      if (j->inside)
+        fy_copy_bytes(j->inside, to, from, (size_t)p->cols * j->size);
+      else
+        memcpy(to, from, (size_t)p->cols * j->size);
     }
     return FY_OK;
   }
@@ -286,8 +298,10 @@ fy_code fy_strided_copy(fy_kernel_ctx *ctx, fy_tensor *out, const fy_tensor *in,
   j.height = j.plane.rows;
   if (plain && planes < 64 && j.plane.rows > 2 * HEIGHT) j.height = HEIGHT;
   j.pieces = (j.plane.rows + j.height - 1) / j.height;
+  const bool few = plain && j.plane.col_stride_in == 1 && planes * j.pieces < 2 * ctx->threads;
+  j.inside = few && (size_t)j.plane.cols * j.size >= LONG_ROW ? ctx : NULL;
   const double ns = 10 + 0.1 * (double)j.height * (double)j.plane.cols * (double)j.size;
-  if (plain) {
+  if (plain && !j.inside) {
     fy_parallel(ctx, planes * j.pieces, ns, copy_planes, &j);
   } else {
     copy_planes(&j, 0, planes * j.pieces);
@@ -314,4 +328,13 @@ void fy_copy_bytes(fy_kernel_ctx *ctx, void *to, const void *from, size_t bytes)
   run_job j = {to, from, bytes};
   if (bytes)
     fy_parallel(ctx, (int64_t)((bytes + RUN - 1) / RUN), 0.05 * (double)RUN, copy_runs, &j);
+}
+
+fy_code fy_copy_elements(fy_kernel_ctx *ctx, fy_dtype type, void *dst, int64_t to, const void *src,
+                         int64_t from, int64_t count, fy_error *err) {
+  const size_t size = fy_dtype_storage(type);
+  if (!fy_dtype_is_plain(type)) return fy_copy_run(type, dst, to, src, from, count, err);
+  fy_copy_bytes(ctx, (char *)dst + (size_t)to * size, (const char *)src + (size_t)from * size,
+                (size_t)count * size);
+  return FY_OK;
 }

@@ -20,6 +20,10 @@ typedef struct fy_window {  // along one spatial dim
 
 // Sets out, before and after. "Computed output size would be negative: -1 [input_size: …]".
 FY_MUST_CHECK fy_code fy_window_resolve(fy_window *w, fy_padding padding, fy_error *err);
+// Where output |at| looks through |tap|; may lie outside of the input.
+static inline int64_t fy_window_at(const fy_window *w, int64_t at, int64_t tap) {
+  return at * w->stride - w->before + tap * w->dilation;
+}
 // Which outputs [*lo, *hi) of |w| touch the input when looking through tap |k| of the window.
 void fy_window_range(const fy_window *w, int64_t k, int64_t *lo, int64_t *hi);
 

@@ -45,11 +45,6 @@ static bool is_marked(const fy_attrs *attrs) {
   return a && a->kind == FY_ATTR_BOOL && a->v.b;
 }
 
-static int64_t index_of(const fy_node *node) {
-  const fy_attr *a = fy_attrs_get(&node->attrs, "index");
-  return a && a->kind == FY_ATTR_INT ? a->v.i : -1;
-}
-
 static fy_code new_name(const inliner *in, const char *part, const char **out, fy_error *err) {
   fy_graph *g = in->r->graph;
   char *base = fy_arena_printf(&g->arena, "%s/%s", in->call->name, part);
@@ -148,7 +143,7 @@ static fy_code copy_node(inliner *in, const fy_node *node, fy_error *err) {
 }
 
 static fy_code take_argument(inliner *in, const fy_node *node, fy_error *err) {
-  int64_t index = index_of(node);
+  int64_t index = fy_node_index(node);
   if (index < 0 || index >= in->call->num_inputs)
     return fy_fail(err, FY_INTERNAL, "argument '%s' of a function has no valid index", node->name);
   fy_output *value = fy_arena_alloc(&in->r->scratch, sizeof *value);
@@ -191,7 +186,7 @@ static fy_code hand_over(inliner *in, fy_node **order, size_t n, fy_error *err) 
   }
   for (size_t i = 0; i < n; i++) {
     if (!fy_node_is(order[i], "_Retval")) continue;
-    int64_t index = index_of(order[i]);
+    int64_t index = fy_node_index(order[i]);
     if (index < 0 || index >= call->num_outputs) continue;
     const fy_output from = order[i]->inputs[0];
     results[index] = in->value[from.node->id][from.index];
@@ -246,7 +241,7 @@ static bool fits(const fy_node *call, const fy_graph *body) {
       if (fy_dtype_is_ref(n->outputs[k].dtype)) return false;
     if (fy_node_is(n, "_Arg")) args++;
     if (!fy_node_is(n, "_Retval")) continue;
-    int64_t at = index_of(n);
+    int64_t at = fy_node_index(n);
     results++;
     if (at < 0 || at >= call->num_outputs ||
         fy_dtype_base(fy_output_type(n->inputs[0])) != fy_dtype_base(call->outputs[at].dtype))

@@ -3,7 +3,7 @@
 // (fy_graph_prune_copy) whose shapes were inferred. One pass = one file + one line in passes.inc.
 // Each can be switched off by name.
 // Invariants: results are bit-equal to those of the graph as given (only the bits of a NaN may
-// differ); fetches and targets are rewritten with what replaces them; stateful nodes and control
+// differ, and the rounding of products: contract.c, loops_hoist.c); fetches and targets are rewritten with what replaces them; stateful nodes and control
 // order are kept; a node that replaces others lists them in |origins|; explicit device requests of
 // merged nodes agree.
 

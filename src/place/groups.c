@@ -177,7 +177,8 @@ static bool exempt(const fy_node *n) {
                                       "StatelessWhile",   "MapDataset",
                                       "GeneratorDataset", "DeleteMultiDeviceIterator",
                                       "ReduceDataset",    "_Retval",
-                                      "_FerryFlow",       "_If",
+                                      "_FerryFlow",       "_FerryLoop",
+                                      "_If",
                                       "_While",           "For",
                                       "RemoteCall"};
   if (n->function) return true;

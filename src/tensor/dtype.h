@@ -81,5 +81,11 @@ static inline uint16_t fy_float_to_bfloat16(float f) {
   if ((u & 0x7fffffffu) > 0x7f800000u) return (uint16_t)((u >> 16) | 0x40u);  // quiet the NaN
   return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
 }
+// Cut instead of rounded: TensorFlow's matrix products leave the low half of their sums away.
+static inline uint16_t fy_float_cut_to_bfloat16(float f) {
+  uint32_t u;
+  memcpy(&u, &f, sizeof u);
+  return (uint16_t)(u >> 16);
+}
 
 #endif

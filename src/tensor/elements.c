@@ -17,6 +17,14 @@ static fy_view view_of(const TF_TString *s) {
   return (fy_view){TF_TString_GetDataPointer(s), TF_TString_GetSize(s)};
 }
 
+// |p| is malloc'ed, of |n| bytes, more than a short string has.
+static void take_bytes(TF_TString *s, char *p, size_t n) {
+  TF_TString_Dealloc(s);
+  s->u.large.size = TF_TString_ToInternalSizeT(n, TF_TSTR_LARGE);
+  s->u.large.cap = n;
+  s->u.large.ptr = p;
+}
+
 // TF_TString_Copy does not check its malloc, so a long string is built here.
 static bool set_string(TF_TString *s, const char *p, size_t n) {
   if (n <= TF_TString_SmallCapacity) {
@@ -29,12 +37,8 @@ static bool set_string(TF_TString *s, const char *p, size_t n) {
   }
   if (n > SIZE_MAX / 8) return false;  // the size field shares its word with two type bits
   char *copy = fy_strndup(p, n);
-  if (!copy) return false;
-  TF_TString_Dealloc(s);
-  s->u.large.size = TF_TString_ToInternalSizeT(n, TF_TSTR_LARGE);
-  s->u.large.cap = n;
-  s->u.large.ptr = copy;
-  return true;
+  if (copy) take_bytes(s, copy, n);
+  return copy != NULL;
 }
 
 fy_view fy_tensor_string(const fy_tensor *t, int64_t i) {
@@ -43,6 +47,17 @@ fy_view fy_tensor_string(const fy_tensor *t, int64_t i) {
 
 bool fy_tensor_set_string(fy_tensor *t, int64_t i, const char *p, size_t n) {
   return set_string((TF_TString *)t->data + i, p, n);
+}
+
+bool fy_tensor_give_string(fy_tensor *t, int64_t i, char *p, size_t n) {
+  TF_TString *s = (TF_TString *)t->data + i;
+  if (n <= TF_TString_SmallCapacity || n > SIZE_MAX / 8) {
+    const bool ok = set_string(s, p, n);
+    fy_free(p);
+    return ok;
+  }
+  take_bytes(s, p, n);
+  return true;
 }
 
 // --- all elements ---

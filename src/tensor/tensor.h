@@ -68,6 +68,9 @@ struct fy_object {
 };
 void fy_object_retain(fy_object *o);   // NULL is fine
 void fy_object_release(fy_object *o);  // NULL is fine
+static inline bool fy_object_is_exclusive(const fy_object *o) {
+  return atomic_load_explicit(&o->refs, memory_order_acquire) == 1;
+}
 
 // --- shapes ---
 // Product of dims; false on overflow or a negative dim.
@@ -127,6 +130,8 @@ FY_MUST_CHECK fy_code fy_tensor_from_strings(int32_t rank, const int64_t *dims,
 fy_view fy_tensor_string(const fy_tensor *t, int64_t i);
 // Sets element |i| of a string tensor (copies). False when memory is short.
 bool fy_tensor_set_string(fy_tensor *t, int64_t i, const char *p, size_t n);
+// The same with memory from fy_malloc, which the tensor takes over, whatever comes of it.
+bool fy_tensor_give_string(fy_tensor *t, int64_t i, char *p, size_t n);
 // Element |i| of any numeric host tensor as int64/double.
 int64_t fy_tensor_int(const fy_tensor *t, int64_t i);
 double fy_tensor_double(const fy_tensor *t, int64_t i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// crc32c.c: eight bytes per step with eight tables, built once.
+// crc32c.c: eight bytes per step, by the machine's instruction for it or with eight tables, built once.
 
 #include "wire/crc32c.h"
 
@@ -22,9 +22,27 @@ static void build(void) {
   }
 }
 
+#if defined(__x86_64__)
+__attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, const uint8_t *p,
+                                                                 size_t n) {
+  uint64_t sum = ~crc;
+  for (; n >= 8; n -= 8, p += 8) {
+    uint64_t word;
+    memcpy(&word, p, 8);
+    sum = __builtin_ia32_crc32di(sum, word);
+  }
+  uint32_t rest = (uint32_t)sum;
+  for (; n; n--) rest = __builtin_ia32_crc32qi(rest, *p++);
+  return ~rest;
+}
+#endif
+
 uint32_t fy_wire_crc32c(uint32_t crc, const void *bytes, size_t n) {
-  pthread_once(&once, build);
   const uint8_t *p = bytes;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("sse4.2")) return by_instruction(crc, p, n);
+#endif
+  pthread_once(&once, build);
   crc = ~crc;
   for (; n >= 8; n -= 8, p += 8) {
     uint64_t word;

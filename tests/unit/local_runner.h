@@ -38,9 +38,9 @@ static inline fy_code local_scratch(fy_kernel_ctx *ctx, size_t bytes, void **out
   run->scratch[run->num_scratch++] = *out;
   return FY_OK;
 }
-static inline void local_parallel(fy_kernel_ctx *ctx, int64_t n, int64_t grain,
+static inline void local_parallel(fy_kernel_ctx *ctx, int64_t n, double ns_per_item,
                                   void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
-  fy_pool_for(((local_run *)ctx->run)->pool, n, grain, fn, arg);
+  fy_pool_for(((local_run *)ctx->run)->pool, n, ns_per_item, fn, arg);
 }
 static inline bool local_cancelled(fy_kernel_ctx *ctx) {
   (void)ctx;

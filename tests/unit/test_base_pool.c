@@ -30,7 +30,7 @@ static void mark(void *arg, int64_t begin, int64_t end) {
 
 static void check_cover(fy_pool *pool, int64_t n, int64_t grain) {
   cover c = {calloc((size_t)n + 1, 1), n, grain, 0};
-  fy_pool_for(pool, n, grain, mark, &c);
+  fy_pool_for(pool, n, grain ? FY_POOL_PIECE_NS / (double)grain : 1e6, mark, &c);
   for (int64_t i = 0; i < n; i++) assert_int_equal(c.seen[i], 1);
   assert_int_equal(c.seen[n], 0);
   assert_int_equal(atomic_load(&c.small), 0);
@@ -67,7 +67,7 @@ static void nested(void *arg, int64_t begin, int64_t end) {
       continue;
     }
     nest inner = {p->pool, p->depth - 1, p->leaves};
-    fy_pool_for(p->pool, 5, 1, nested, &inner);
+    fy_pool_for(p->pool, 5, FY_POOL_PIECE_NS, nested, &inner);
   }
 }
 
@@ -90,7 +90,7 @@ static void short_loops(void **state) {
   for (int round = 0; round < 20000; round++) {
     unsigned char seen[8] = {0};
     cover c = {seen, 8, 1, 0};
-    fy_pool_for(pool, 8, 1, mark, &c);
+    fy_pool_for(pool, 8, FY_POOL_PIECE_NS, mark, &c);
     for (int i = 0; i < 8; i++) assert_int_equal(seen[i], 1);
     if (round % 2000 == 0) fy_sleep_ns(100000);  // lets the workers fall asleep
   }
@@ -112,7 +112,7 @@ static void step(void *arg) {
   chain *c = arg;
   atomic_llong leaves = 0;
   nest inner = {c->pool, 1, &leaves};
-  fy_pool_for(c->pool, 4, 1, nested, &inner);
+  fy_pool_for(c->pool, 4, FY_POOL_PIECE_NS, nested, &inner);
   atomic_fetch_add(c->ran, atomic_load(&leaves) == 20);
   if (--c->left > 0 && !fy_pool_submit(c->pool, step, c)) step(c);
 }

@@ -411,16 +411,16 @@ static void convolutions(void **unused) {
   ferry_close(rts[1]);
 }
 
-// Windows of 3 x 3 in steps of one over enough channels take a shorter way if the filter is constant.
+// Windows of 3 x 3 in steps of one over enough channels take a shorter way (devices/cpu/winograd.h).
 static void squares(void **unused) {
   (void)unused;
-  static const int64_t in[] = {16, 24, 32, 40, 64, 136}, out[] = {16, 17, 24, 31, 48, 64, 100};
+  static const int64_t in[] = {16, 24, 32, 40, 64, 136, 264}, out[] = {16, 17, 24, 31, 48, 64, 100};
   ferry_runtime *rts[] = {runtime(1), runtime(3)};
   for (int round = 0; round < 60; round++) {
     conv c = {.n = 1 + roll(2),
               .h = 7 + roll(17),
               .w = 7 + roll(17),
-              .ic = pick(in, 6),
+              .ic = pick(in, 7),
               .kh = 3,
               .kw = 3,
               .oc = pick(out, 7),
@@ -429,7 +429,101 @@ static void squares(void **unused) {
               .sw = 1,
               .dh = 1,
               .dw = 1};
-    convolution(rts[roll(2)], c, true, true, roll(2), round % 4 == 3 ? 1 + (int)roll(3) : 0);
+    convolution(rts[roll(2)], c, true, roll(2), roll(2), round % 4 == 3 ? 1 + (int)roll(3) : 0);
+  }
+  ferry_close(rts[0]);
+  ferry_close(rts[1]);
+}
+
+// Both gradients of a depthwise convolution, |to_filter| or to its input, from their definition.
+static void depthwise_gradient(ferry_runtime *rt, conv c, bool to_filter, bool valid) {
+  const int64_t eh = (c.kh - 1) * c.dh + 1, ew = (c.kw - 1) * c.dw + 1;
+  if (valid && (eh > c.h || ew > c.w)) return;
+  same_padding(c.h, c.kh, c.sh, c.dh, &c.oh, &c.top);
+  same_padding(c.w, c.kw, c.sw, c.dw, &c.ow, &c.left);
+  if (valid) c.top = c.left = 0, c.oh = (c.h - eh) / c.sh + 1, c.ow = (c.w - ew) / c.sw + 1;
+  const int64_t in_dims[] = {c.n, c.h, c.w, c.ic}, filter_dims[] = {c.kh, c.kw, c.ic, 1};
+  array x = make(4, in_dims), f = make(4, filter_dims);
+  array grad = make(4, (int64_t[]){c.n, c.oh, c.ow, c.ic});
+  const array *result = to_filter ? &f : &x;
+  double *want = calloc((size_t)result->count, sizeof *want);
+  double *slack = malloc((size_t)result->count * sizeof *slack);
+  for (int64_t i = 0; i < grad.count; i++) {
+    const int64_t o = i % c.ic, xo = i / c.ic % c.ow, y = i / c.ic / c.ow % c.oh;
+    const int64_t image = i / c.ic / c.ow / c.oh;
+    for (int64_t t = 0; t < c.kh * c.kw; t++) {
+      const int64_t iy = y * c.sh - c.top + t / c.kw * c.dh;
+      const int64_t ix = xo * c.sw - c.left + t % c.kw * c.dw;
+      if (iy < 0 || iy >= c.h || ix < 0 || ix >= c.w) continue;
+      const int64_t at = ((image * c.h + iy) * c.w + ix) * c.ic + o, tap = t * c.ic + o;
+      want[to_filter ? tap : at] += grad.v[i] * (to_filter ? x.v[at] : f.v[tap]);
+    }
+  }
+  for (int64_t i = 0; i < result->count; i++)
+    slack[i] = 1e-6 * (double)(to_filter ? c.n * c.oh * c.ow : c.kh * c.kw);
+  builder g;
+  begin(&g, rt, 1, false);
+  if (to_filter) input(&g, "x", &x, false);
+  if (!to_filter) input(&g, "f", &f, false);
+  input(&g, "grad", &grad, false);
+  input_ints(&g, "long_sizes", 4, to_filter ? filter_dims : in_dims);
+  node(&g, "Cast", "sizes", "long_sizes", "DstT=int32");
+  char attrs[160];
+  snprintf(attrs, sizeof attrs,
+           "strides=[1,%lld,%lld,1]; dilations=[1,%lld,%lld,1]; padding=\"%s\"", (long long)c.sh,
+           (long long)c.sw, (long long)c.dh, (long long)c.dw, valid ? "VALID" : "SAME");
+  node(&g, to_filter ? "DepthwiseConv2dNativeBackpropFilter" : "DepthwiseConv2dNativeBackpropInput",
+       "y", to_filter ? "x, sizes, grad" : "sizes, f, grad", attrs);
+  compare(&g, "y", want, result->count, slack, attrs);
+  ferry_graph_free(g.g);
+  free(x.v), free(f.v), free(grad.v), free(want), free(slack);
+}
+
+static void depthwise_gradients(void **unused) {
+  (void)unused;
+  static const int64_t depths[] = {1, 3, 7, 8, 12, 32, 33, 72};
+  ferry_runtime *rts[] = {runtime(1), runtime(3)};
+  for (int round = 0; round < 120; round++) {
+    conv c = {.n = 1 + roll(3),
+              .h = 1 + roll(14),
+              .w = 1 + roll(14),
+              .ic = pick(depths, 8),
+              .kh = 1 + roll(5),
+              .kw = 1 + roll(5),
+              .sh = 1 + roll(2),
+              .dh = 1,
+              .dw = 1};
+    c.sw = c.sh;
+    if (c.sh == 1) c.dh = c.dw = 1 + roll(2);
+    depthwise_gradient(rts[roll(2)], c, roll(2), roll(2));
+  }
+  ferry_close(rts[0]);
+  ferry_close(rts[1]);
+}
+
+// The gradient of a filter of one pixel: a product over all pixels, more of them than one piece of a sum.
+static void long_sums(void **unused) {
+  (void)unused;
+  ferry_runtime *rts[] = {runtime(1), runtime(3)};
+  for (int round = 0; round < 6; round++) {
+    const int64_t h = 20 + roll(20), w = 20 + roll(20), ic = 1 + roll(40), oc = 1 + roll(40);
+    array x = make(4, (int64_t[]){1, h, w, ic}), grad = make(4, (int64_t[]){1, h, w, oc});
+    double *want = calloc((size_t)(ic * oc), sizeof *want);
+    double *slack = malloc((size_t)(ic * oc) * sizeof *slack);
+    for (int64_t p = 0; p < h * w; p++)
+      for (int64_t i = 0; i < ic * oc; i++)
+        want[i] += x.v[p * ic + i / oc] * grad.v[p * oc + i % oc];
+    for (int64_t i = 0; i < ic * oc; i++) slack[i] = 1e-6 * (double)(h * w);
+    builder g;
+    begin(&g, rts[round % 2], 1, false);
+    input(&g, "x", &x, false);
+    input(&g, "grad", &grad, false);
+    input_ints(&g, "long_sizes", 4, (int64_t[]){1, 1, ic, oc});
+    node(&g, "Cast", "sizes", "long_sizes", "DstT=int32");
+    node(&g, "Conv2DBackpropFilter", "y", "x, sizes, grad", "strides=[1,1,1,1]; padding=\"VALID\"");
+    compare(&g, "y", want, ic * oc, slack, "Conv2DBackpropFilter");
+    ferry_graph_free(g.g);
+    free(x.v), free(grad.v), free(want), free(slack);
   }
   ferry_close(rts[0]);
   ferry_close(rts[1]);
@@ -437,7 +531,8 @@ static void squares(void **unused) {
 
 int main(void) {
   if (getenv("FERRY_TEST_SEED")) state = strtoull(getenv("FERRY_TEST_SEED"), NULL, 10);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(convolutions),
-                                     cmocka_unit_test(squares)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(products), cmocka_unit_test(convolutions), cmocka_unit_test(squares),
+      cmocka_unit_test(depthwise_gradients), cmocka_unit_test(long_sums)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

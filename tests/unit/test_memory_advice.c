@@ -16,6 +16,8 @@
 
 #include "ferry/ferry.h"
 
+#define GRAPHS 120
+
 #ifndef FERRY_TEST_DATA
 #define FERRY_TEST_DATA "tests/data"
 #endif
@@ -140,8 +142,8 @@ static void close_made(made *m) {
 
 static void random_graphs(void **state) {
   (void)state;
-  int checked = 0, spilled = 0, pieces = 0;
-  for (uint32_t from = 1; from <= 60; from++) {
+  int checked = 0, spilled = 0;
+  for (uint32_t from = 1; from <= GRAPHS; from++) {
     char config[160];
     made m = {0};
     seed = from * 77;
@@ -158,16 +160,8 @@ static void random_graphs(void **state) {
     if (ferry_predict(m.s, &r, &p, &err)) fail_msg("%s", err.text);
     const int64_t most = p.devices[p.num_devices - 1].largest_batch;
     ferry_tensor *y = NULL, *z = NULL;
-    int64_t runs = most;
-    if (most > 0 && run(&m, most, &y, &err)) {
-      // Within a hundredth of the limit a pool of separate regions may be in pieces, and says so.
-      if (!strstr(err.text, "This is fragmentation"))
-        fail_msg("graph %u, %s: batch %lld should run: %s", from, config, (long long)most,
-                 err.text);
-      pieces++;
-      runs = most - most / 100 - 1;
-      if (runs > 0 && run(&m, runs, &y, &err)) fail_msg("graph %u, %s: %s", from, config, err.text);
-    }
+    if (most > 0 && run(&m, most, &y, &err))
+      fail_msg("graph %u, %s: batch %lld should run: %s", from, config, (long long)most, err.text);
     ferry_tensor_free(y);
     y = NULL;
     const int code = run(&m, most + 1, &y, &err);
@@ -178,8 +172,8 @@ static void random_graphs(void **state) {
     if (!strstr(err.text, line)) fail_msg("graph %u: no '%s' in: %s", from, line, err.text);
     if (strncmp(err.text, "OOM when allocating tensor with shape[", 38) != 0)
       fail_msg("graph %u: %s", from, err.text);
-    if (runs > 0) {
-      if (run(&m, runs, &y, &err)) fail_msg("graph %u: not usable: %s", from, err.text);
+    if (most > 0) {
+      if (run(&m, most, &y, &err)) fail_msg("graph %u: not usable: %s", from, err.text);
       ferry_tensor_free(y);
     }
     close_made(&m);
@@ -202,9 +196,8 @@ static void random_graphs(void **state) {
     close_made(&roomy);
     close_made(&tight);
   }
-  print_message("%d graphs, %d in pieces at the limit; %d ran one more by spilling\n", checked,
-                pieces, spilled);
-  assert_true(checked > 40 && spilled > 10 && pieces < checked / 10);
+  print_message("%d graphs; %d ran one more by spilling\n", checked, spilled);
+  assert_true(checked > 40 && spilled > 10);
 }
 
 // Signatures of one float input with a free first dimension.

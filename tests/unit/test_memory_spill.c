@@ -452,6 +452,36 @@ static void copies_hide_behind_computing(void **state) {
       (long long)(STEPS * work));
 }
 
+// A tensor under another name is there when the tensor is.
+static void names_come_with_their_tensor(void **state) {
+  (void)state;
+  env e;
+  fy_error err;
+  fy_tensor *y = NULL;
+  fy_sim_entry log[8];
+  fy_error_init(&err);
+  env_open(&e, "sim=gpu:1,memory=64MiB; optimize=off");
+  fy_node *x = placeholder(e.g, "x", FY_FLOAT);
+  fy_tensor *shape;
+  assert_int_equal(fy_tensor_new(FY_INT32, 1, (int64_t[]){2}, &shape, NULL), FY_OK);
+  memcpy(shape->data, (int32_t[]){128, 512}, 8);
+  fy_node *to = constant(e.g, "to", shape);
+  fy_node *r = op_n(e.g, "Reshape", "r", GPU, 2, (fy_node *[]){x, to});
+  fy_node *s = op_n(e.g, "Square", "s", GPU, 1, &r);
+  env_session(&e);
+  fy_tensor *in = noise(2, (int64_t[]){256, 256}, 1);
+  if (run1(&e, x, in, s, &y, &err)) fail_msg("%s", fy_error_text(&err));
+  size_t n = fy_sim_log(e.devices->items[1], log, 8);
+  assert_int_equal(n, 3);
+  assert_int_equal(log[0].queue, FY_QUEUE_IN);
+  assert_int_equal(log[1].queue, FY_QUEUE_COMPUTE);
+  assert_int_equal(log[1].start_ns, log[0].end_ns);
+  assert_int_equal(log[2].start_ns, log[1].end_ns);
+  fy_tensor_release(y);
+  fy_tensor_release(in);
+  env_close(&e);
+}
+
 static void everything_may_fail(void **state) {
   (void)state;
   fail_everywhere(FY_FAULT_DEVICE_ALLOC, true);
@@ -462,10 +492,15 @@ static void everything_may_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(weights_are_streamed), cmocka_unit_test(tensors_wait_on_the_host),
-      cmocka_unit_test(not_when_told),        cmocka_unit_test(a_file_beyond_the_host),
-      cmocka_unit_test(says_what_is_missing), cmocka_unit_test(everything_may_fail),
-      cmocka_unit_test(a_lost_device),        cmocka_unit_test(copies_hide_behind_computing),
+      cmocka_unit_test(weights_are_streamed),
+      cmocka_unit_test(tensors_wait_on_the_host),
+      cmocka_unit_test(not_when_told),
+      cmocka_unit_test(a_file_beyond_the_host),
+      cmocka_unit_test(says_what_is_missing),
+      cmocka_unit_test(everything_may_fail),
+      cmocka_unit_test(a_lost_device),
+      cmocka_unit_test(copies_hide_behind_computing),
+      cmocka_unit_test(names_come_with_their_tensor),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

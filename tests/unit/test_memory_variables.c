@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "devices/sim/sim.h"
 #include "execute/counters.h"
 #include "memory/pool.h"
 #include "observe/oom.h"
@@ -389,6 +390,94 @@ static void everything_may_fail(void **state) {
   two = false;
 }
 
+// The virtual clock: what the copies of a step take is what was announced, and whatever the link leaves
+// time for hides behind computing.
+typedef struct clocked {
+  int64_t copies, copying, computing, waiting, whole;  // ns, except |copies|; |waiting|: of kernels
+  double announced;
+} clocked;
+
+static void clock_step(const char *config, clocked *c) {
+  static fy_sim_entry log[4096];
+  env e;
+  model m = {0};
+  fy_error err;
+  fy_program *p;
+  fy_error_init(&err);
+  env_open(&e, config);
+  training(&e, &m);
+  env_session(&e);
+  assign_all(&e, &m);
+  fy_tensor *in = noise(2, (int64_t[]){32, side}, 1);
+  fy_device *d = e.devices->items[1];
+  for (int i = 0; i < 2; i++)
+    if (one_step(&e, &m, in, &err)) fail_msg("%s", fy_error_text(&err));
+  const uint64_t before = fy_sim_log_total(d);
+  const int64_t begin = fy_sim_now_ns(d);
+  if (one_step(&e, &m, in, &err)) fail_msg("%s", fy_error_text(&err));
+  const size_t n = fy_sim_log(d, log, (size_t)(fy_sim_log_total(d) - before));
+  int64_t end = 0;
+  *c = (clocked){.whole = fy_sim_now_ns(d) - begin};
+  for (size_t i = 0; i < n; i++) {
+    const int64_t ns = log[i].end_ns - log[i].start_ns;
+    if (log[i].queue != FY_QUEUE_COMPUTE) {
+      c->copies++;
+      c->copying += ns;
+      continue;
+    }
+    c->computing += ns;
+    c->waiting += end ? log[i].start_ns - end : 0;
+    end = log[i].end_ns;
+  }
+  fy_output feed = {m.x, 0};
+  fy_run_args args = {.feeds = &feed,
+                      .feed_values = &in,
+                      .num_feeds = 1,
+                      .targets = m.targets,
+                      .num_targets = m.num_targets};
+  fy_pshape shape = {2, in->dims};
+  if (fy_session_program(e.s, &args, &shape, NULL, NULL, &p, &err))
+    fail_msg("%s", fy_error_text(&err));
+  c->announced = fy_report_spill_ns(p);
+  assert_int_equal(c->copies, p->spill.copies + 1);  // and what is fed
+  fy_program_release(p);
+  fy_tensor_release(in);
+  env_close(&e);
+}
+
+static void clock_both(const char *facts, clocked *roomy, clocked *tight) {
+  char config[160];
+  snprintf(config, sizeof config, "%s,%s", SIM, facts);
+  clock_step(config, roomy);
+  snprintf(config, sizeof config, "%s,%s; memory_limit.GPU=600KiB", SIM, facts);
+  clock_step(config, tight);
+  const double extra = (double)(tight->copying - roomy->copying);
+  print_message(
+      "%s: computing %lld ns (roomy %lld), waiting %lld, whole %lld; copies of room %.0f, "
+      "announced %.0f\n",
+      facts, (long long)tight->computing, (long long)roomy->computing, (long long)tight->waiting,
+      (long long)tight->whole, extra, tight->announced);
+  assert_int_equal(roomy->copies, 1);
+  assert_true(tight->copies > 20);
+  assert_true(roomy->announced == 0);
+  // The clock counts whole nanoseconds.
+  assert_true(extra - tight->announced <= (double)tight->copies / 2 &&
+              tight->announced - extra <= (double)tight->copies / 2);
+}
+
+static void moves_hide_behind_computing(void **state) {
+  (void)state;
+  clocked roomy, tight;
+  clock_both("flops=1GFLOP/s", &roomy, &tight);
+  assert_int_equal(roomy.waiting, 0);
+  assert_int_equal(tight.waiting, 0);  // kernels follow each other without a gap
+  assert_int_equal(tight.whole, tight.computing);
+  // A link that is too slow for that: then it is the link that is never idle for long.
+  clock_both("flops=1GFLOP/s,pcie=50MB/s", &roomy, &tight);
+  assert_true(tight.waiting > 0);
+  assert_true(tight.whole < tight.computing + tight.copying * 3 / 4);
+}
+
 static void refused_when_told(void **state) {
   (void)state;
   outcome o;
@@ -401,8 +490,11 @@ static void refused_when_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(only_read),         cmocka_unit_test(changed),
-      cmocka_unit_test(on_opencl),         cmocka_unit_test(everything_may_fail),
+      cmocka_unit_test(only_read),
+      cmocka_unit_test(changed),
+      cmocka_unit_test(on_opencl),
+      cmocka_unit_test(everything_may_fail),
+      cmocka_unit_test(moves_hide_behind_computing),
       cmocka_unit_test(refused_when_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -362,12 +362,83 @@ static void events(void **state) {
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) fy_tensor_release(all[i]);
 }
 
+// What LoadAndRemapMatrix makes of rows, columns and initializing values; all seen in TensorFlow.
+typedef struct remapping {
+  const char *name, *rows, *cols, *fill, *attrs;
+  fy_code code;
+  const char *want;  // values, or the text of the error
+} remapping;
+static const remapping remappings[] = {
+    {"m", "i64[3]=3,1,2", "i64[0]=", "f32[0]=", "num_rows=3; num_cols=3", FY_OK,
+     "9,10,11,3,4,5,6,7,8"},
+    {"m", "i64[4]=3,-1,0,2", "i64[0]=", "f32[3]=7,8,9",
+     "num_rows=4; num_cols=3; max_rows_in_memory=2", FY_OK, "9,10,11,7,8,9,0,1,2,6,7,8"},
+    {"m", "i64[2]=-1,1", "i64[2]=2,-1", "f32[3]=1,2,3", "num_rows=2; num_cols=2", FY_OK, "1,2,5,3"},
+    {"m", "i64[2]=-1,-2", "i64[1]=0", "f32[2]=1,2", "num_rows=2; num_cols=1", FY_OK, "1,2"},
+    {"m", "i64[2]=0,5", "i64[0]=", "f32[0]=", "num_rows=2; num_cols=3", FY_INTERNAL,
+     "Extent in dimension 0 out of bounds: shape = [4,3], slice = 0,6:-"},
+    {"m", "i64[1]=0", "i64[1]=5", "f32[0]=", "num_rows=1; num_cols=1", FY_INVALID_ARGUMENT,
+     "col_remapping[0] = 5 is not in [0, 3)"},
+    {"m", "i64[1]=-1", "i64[0]=", "f32[2]=7,8", "num_rows=1; num_cols=3", FY_INVALID_ARGUMENT,
+     "initializing_values contained 2 elements, but more missing values remain."},
+    {"m", "i64[1]=-1", "i64[0]=", "f32[4]=7,8,9,10", "num_rows=1; num_cols=3", FY_INVALID_ARGUMENT,
+     "initializing_values contained 4 elements, but only 3 elements were used to fill in missing "
+     "values."},
+    {"m", "i64[1]=0", "i64[0]=", "f32[0]=", "num_rows=1; num_cols=2", FY_INVALID_ARGUMENT,
+     "Tensor m has shape [4,3], where the size of its 2nd dimension is 3 instead of being equal to "
+     "num_cols=2"},
+    {"m", "i64[1]=0", "i64[2]=0,1", "f32[0]=", "num_rows=1; num_cols=3", FY_INVALID_ARGUMENT,
+     "Provided col_remapping, but its size is 2 instead of being equal to num_cols=3"},
+    {"m", "i64[2]=0,1", "i64[0]=", "f32[0]=", "num_rows=3; num_cols=3", FY_INVALID_ARGUMENT,
+     "Size of row_remapping is 2 instead of being equal to num_rows=3"},
+    {"m", "i64[1,2]=0,1", "i64[0]=", "f32[0]=", "num_rows=2; num_cols=3", FY_INVALID_ARGUMENT,
+     "The `row_remapping` tensor must be 1-D, got a tensor of shape [1,2]"},
+    {"v", "i64[1]=0", "i64[0]=", "f32[0]=", "num_rows=1; num_cols=1", FY_INVALID_ARGUMENT,
+     "Tensor v has shape [4] of invalid rank 1 instead of expected shape of rank 2."},
+    {"i", "i64[1]=0", "i64[0]=", "f32[0]=", "num_rows=1; num_cols=3", FY_INVALID_ARGUMENT,
+     "Tensor i has invalid type int32 instead of expected type float"},
+    {"nope", "i64[1]=0", "i64[0]=", "f32[0]=", "num_rows=1; num_cols=3", FY_NOT_FOUND,
+     "Key nope not found in checkpoint"},
+};
+
+static void remapped(void **state) {
+  (void)state;
+  char text[128];
+  snprintf(text, sizeof text, "s[]='%s/ck'", dir);
+  fy_tensor *saved[] = {tensor(text),
+                        tensor("s[3]='m','v','i'"),
+                        tensor("s[3]='','',''"),
+                        tensor("f32[4,3]=iota"),
+                        tensor("f32[4]=iota"),
+                        tensor("i32[2,3]=iota")};
+  assert_int_equal(call("SaveV2", NULL, saved, 6, NULL), FY_OK);
+  for (size_t i = 0; i < sizeof remappings / sizeof remappings[0]; i++) {
+    const remapping *r = &remappings[i];
+    fy_tensor *out[LOCAL_OUTPUTS] = {NULL}, *want;
+    snprintf(text, sizeof text, "s[]='%s'", r->name);
+    fy_tensor *in[] = {saved[0], tensor(text), tensor(r->rows), tensor(r->cols), tensor(r->fill)};
+    assert_int_equal(call("LoadAndRemapMatrix", r->attrs, in, 5, out), r->code);
+    if (r->code) {
+      assert_string_equal(fy_error_text(&err), r->want);
+    } else {
+      assert_int_equal(fy_sample_parse_expected(r->want, out[0], &want, &err), FY_OK);
+      assert_memory_equal(out[0]->data, want->data, fy_tensor_bytes(want));
+      fy_tensor_release(want);
+      fy_tensor_release(out[0]);
+    }
+    fy_error_clear(&err);
+    for (int k = 1; k < 5; k++) fy_tensor_release(in[k]);
+  }
+  for (int i = 0; i < 6; i++) fy_tensor_release(saved[i]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(lines, setup, teardown),
       cmocka_unit_test_setup_teardown(whole_and_fixed, setup, teardown),
       cmocka_unit_test_setup_teardown(records, setup, teardown),
       cmocka_unit_test_setup_teardown(events, setup, teardown),
+      cmocka_unit_test_setup_teardown(remapped, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

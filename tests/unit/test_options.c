@@ -200,7 +200,7 @@ static void config(void **state) {
       ("gpu_options { per_process_gpu_memory_fraction: 0.5 experimental { virtual_devices { "
        "memory_limit_mb: 1 } } }"),
       "gpu_options { experimental { virtual_devices { memory_limit_mb: -3 } } }",
-      "device_count { key: \"CPU\" value: -1 }",
+      "device_count { key: \"GPU\" value: -1 }",
       "device_count { key: \"CPU\" value: 1000 }",
       "intra_op_parallelism_threads: 100000",
   };

@@ -43,19 +43,10 @@ static int64_t padded_columns(const fy_conv *c, fy_gemm_type type) {
   return (n + panel - 1) / panel * panel;
 }
 
-// The short way pays where the filter is made ready once.
-static bool is_short(const fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *c,
-                     fy_gemm_type type) {
-  const int n = fy_epilogue_weights(e);
-  const uint64_t mask = n < 63 ? ((uint64_t)1 << n) - 1 : 0;
-  return type == FY_GEMM_F32 && mask && (ctx->site->steady_inputs >> 1 & mask) == mask &&
-         ctx->threads <= 64 && fy_winograd_fits(c);
-}
-
 // The packed filter, and after it the bias of each group, then the scales.
 static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *c,
-                       fy_gemm_type type, bool shorter, size_t bytes, size_t group_bytes,
-                       fy_packed **out, fy_error *err) {
+                       fy_gemm_type type, size_t bytes, size_t group_bytes, fy_packed **out,
+                       fy_error *err) {
   const size_t size = fy_gemm_size(type);
   const int64_t columns = c->out_depth / c->groups, k = c->taps * c->filter_depth;
   const int64_t padded = padded_columns(c, type);
@@ -70,17 +61,15 @@ static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *
   char *scale = bias + bias_bytes, *flat = scale + all_bytes;
   const char *filter = ctx->in[1]->data;
   const bool has_bias = fy_epilogue_fold(ctx, e, type, c->out_depth, c->out_depth, scale, flat);
-  (*out)->scale = e && e->scales ? scale : NULL;
+  const bool scaled = e && e->scales;
   if (has_bias) {
     (*out)->bias = bias;
     memset(bias, 0, bias_bytes);
   }
-  if (shorter) fy_winograd_pack(ctx, c, ctx->in[1]->data, (*out)->scale, (*out)->data);
   for (int64_t g = 0; g < c->groups; g++) {
     const size_t first = (size_t)(g * columns) * size;
-    if (!shorter)
-      fy_gemm_pack(ctx, type, filter + first, k, columns, c->out_depth, 1,
-                   (*out)->scale ? scale + first : NULL, packed + (size_t)g * group_bytes);
+    fy_gemm_pack(ctx, type, filter + first, k, columns, c->out_depth, 1,
+                 scaled ? scale + first : NULL, packed + (size_t)g * group_bytes);
     if (has_bias) memcpy(bias + (size_t)(g * padded) * size, flat + first, (size_t)columns * size);
   }
   return FY_OK;
@@ -119,10 +108,7 @@ static void conv_needs(fy_kernel_ctx *ctx, fy_needs *out) {
       !fy_epilogue_fits(ctx, e, c.out_depth, m * c.out_depth))
     return;
   out->scratch += fy_scratch_line((size_t)c.filter_depth * size);
-  if (is_short(ctx, e, &c, type)) {
-    bytes = fy_winograd_packed_bytes(&c);
-    out->scratch += fy_winograd_needs(ctx, &c);
-  }
+  if (type == FY_GEMM_F32 && fy_winograd_fits(&c)) out->scratch += fy_winograd_needs(ctx, &c);
   fy_pack_needs(ctx, 1, fy_epilogue_weights(e), weight_bytes(&c, type, bytes), out);
 }
 
@@ -173,23 +159,18 @@ static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
   fy_epilogue_clamp(e, &j.lo, &j.hi);
   j.finish = fy_epilogue_finish(e);
   j.finish_arg = e;
-  const bool shorter = is_short(ctx, e, &c, type);
-  fy_slices slices;
-  if (shorter) {
-    bytes = fy_winograd_packed_bytes(&c);
-    FY_TRY(fy_winograd_slices(ctx, &c, &slices, err));
-  }
   fy_packed *packed;
-  FY_TRY(weights(ctx, e, &c, type, shorter, bytes, group_bytes, &packed, err));
+  FY_TRY(weights(ctx, e, &c, type, bytes, group_bytes, &packed, err));
   j.b = packed->data;
   j.bias = packed->bias;
   j.bias_step = padded_columns(&c, type);
-  if (shorter)
-    fy_winograd_run(ctx, &j, filter->data, packed->scale, &slices);
+  fy_code code = FY_OK;
+  if (type == FY_GEMM_F32 && fy_winograd_fits(&c))
+    code = fy_winograd_run(ctx, &j, err);
   else
     run_groups(ctx, &j, c.groups, c.filter_depth, group_bytes, columns, size);
   fy_pack_release(ctx->site->fast_state, packed, true);
-  return FY_OK;
+  return code;
 }
 
 // The gradient of the input is the gradient of the output seen through the window backwards.
@@ -293,7 +274,7 @@ static void depth_any(const depth_job *j, int64_t image, int64_t y, int64_t x0, 
   for (; x0 < x1; x0 += ROW_PIXELS) {
     const int64_t n = x1 - x0 < ROW_PIXELS ? x1 - x0 : ROW_PIXELS;
     for (int64_t r = 0; r < wh->size; r++) {
-      const int64_t iy = y * wh->stride - wh->before + r * wh->dilation;
+      const int64_t iy = fy_window_at(wh, y, r);
       const bool inside = iy >= 0 && iy < wh->in;
       const float *line = j->in + (inside ? (image * wh->in + iy) * ww->in * ch : 0);
       for (int64_t i = 0; i < n; i++) {
@@ -315,7 +296,7 @@ static void depth_inside(const depth_job *j, int64_t image, int64_t y, int64_t x
   const float *lines[MOST_TAPS], *filters[MOST_TAPS];
   int64_t n = 0;
   for (int64_t r = 0; r < wh->size; r++) {
-    const int64_t iy = y * wh->stride - wh->before + r * wh->dilation;
+    const int64_t iy = fy_window_at(wh, y, r);
     if (iy < 0 || iy >= wh->in) continue;
     lines[n] = j->in + ((image * wh->in + iy) * ww->in + x0 * ww->stride - ww->before) * ch;
     filters[n++] = j->filter + r * ww->size * ch;
@@ -346,6 +327,41 @@ static void depth_rows(void *arg, int64_t begin, int64_t end) {
   }
 }
 
+static bool can_depth(const fy_conv *c) {
+  return c->out_depth == c->in_depth && c->taps <= MOST_TAPS && c->out_spatial >= 1;
+}
+
+// Where |j| has everything but how to go about it.
+static void run_depth(fy_kernel_ctx *ctx, depth_job *j) {
+  const fy_conv *c = j->c;
+  const fy_window *ww = &c->w[2];
+  j->kernels = fy_gemm_for(c->in_depth);
+  if ((ww->size == 3 || ww->size == 5) && ww->stride <= 2 && ww->dilation == 1)
+    j->line = j->kernels->line[ww->size == 5][ww->stride - 1];
+  fy_parallel(ctx, c->batch * c->w[1].out,
+              0.06 * (double)ww->out * (double)c->in_depth * (double)c->taps, depth_rows, j);
+}
+
+static fy_code zero_pixel(fy_kernel_ctx *ctx, int64_t channels, const float **out, fy_error *err) {
+  void *zeros;
+  FY_TRY(fy_scratch(ctx, (size_t)channels * sizeof **out, &zeros, err));
+  memset(zeros, 0, (size_t)channels * sizeof **out);
+  *out = zeros;
+  return FY_OK;
+}
+
+bool fy_depthwise_can(const fy_conv *c) {
+  return can_depth(c) && c->w[1].before >= 0 && c->w[2].before >= 0;
+}
+
+fy_code fy_depthwise_plain(fy_kernel_ctx *ctx, const fy_conv *c, const float *in,
+                           const float *filter, float *out, fy_error *err) {
+  depth_job j = {.c = c, .in = in, .filter = filter, .lo = -INFINITY, .hi = INFINITY, .out = out};
+  FY_TRY(zero_pixel(ctx, c->in_depth, &j.zeros, err));
+  run_depth(ctx, &j);
+  return FY_OK;
+}
+
 // As depthwise() goes about it.
 static void depthwise_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   const fy_window_attrs *attrs = ctx->site->state;
@@ -354,7 +370,7 @@ static void depthwise_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   fy_conv c;
   if (!attrs->channels_last || in->dtype != filter->dtype ||
       fy_conv_forward(ctx, in, filter, true, &c, NULL) || !in->count || !filter->count ||
-      c.out_depth != c.in_depth || c.taps > MOST_TAPS || c.out_spatial < 1 ||
+      !can_depth(&c) ||
       !fy_epilogue_fits(ctx, e, c.out_depth, c.batch * c.out_spatial * c.out_depth))
     return;
   out->scratch += fy_scratch_line((size_t)c.in_depth * sizeof(float));
@@ -370,31 +386,23 @@ static fy_code depthwise(fy_kernel_ctx *ctx, fy_error *err) {
   fy_conv c;
   if (!attrs->channels_last || in->dtype != filter->dtype) return reference(ctx, err);
   FY_TRY(fy_conv_forward(ctx, in, filter, true, &c, err));
-  if (!in->count || !filter->count || c.out_depth != c.in_depth || c.taps > MOST_TAPS ||
-      c.out_spatial < 1 ||
+  if (!in->count || !filter->count || !can_depth(&c) ||
       !fy_epilogue_fits(ctx, e, c.out_depth, c.batch * c.out_spatial * c.out_depth))
     return reference(ctx, err);
   const int64_t spatial[3] = {1, c.w[1].out, c.w[2].out};
   int64_t dims[5];
   fy_tensor *out;
-  void *zeros;
   double lo, hi;
   fy_window_shape(attrs, c.batch, spatial, c.out_depth, dims);
   FY_TRY(fy_out(ctx, 0, 4, dims, &out, err));
-  FY_TRY(fy_scratch(ctx, (size_t)c.in_depth * sizeof(float), &zeros, err));
-  memset(zeros, 0, (size_t)c.in_depth * sizeof(float));
   depth_job j = {.c = &c,
-                 .kernels = fy_gemm_best(),
                  .in = in->data,
                  .filter = filter->data,
-                 .zeros = zeros,
                  .add = e && e->add >= 0 ? ctx->in[e->add]->data : NULL,
                  .finish = fy_epilogue_finish(e),
                  .finish_arg = e,
                  .out = out->data};
-  const fy_window *ww = &c.w[2];
-  if ((ww->size == 3 || ww->size == 5) && ww->stride <= 2 && ww->dilation == 1)
-    j.line = j.kernels->line[ww->size == 5][ww->stride - 1];
+  FY_TRY(zero_pixel(ctx, c.in_depth, &j.zeros, err));
   fy_epilogue_clamp(e, &lo, &hi);
   if (j.add && !j.finish && lo == 0) j.finish = finish_clamp;
   j.lo = j.finish ? -INFINITY : (float)lo;
@@ -414,8 +422,7 @@ static fy_code depthwise(fy_kernel_ctx *ctx, fy_error *err) {
     j.filter = scaled;
     j.bias = bias;
   }
-  fy_parallel(ctx, c.batch * c.w[1].out,
-              0.06 * (double)c.w[2].out * (double)c.in_depth * (double)c.taps, depth_rows, &j);
+  run_depth(ctx, &j);
   if (packed) fy_pack_release(ctx->site->fast_state, packed, true);
   return FY_OK;
 }

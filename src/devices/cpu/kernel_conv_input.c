@@ -23,7 +23,7 @@ typedef struct scatter_job {
 
 // Pixel |at| along one dim of the input that tap |tap| of window |w| sees at |from|; -1: none.
 static int64_t seen(const fy_window *w, int64_t from, int64_t tap) {
-  const int64_t at = from * w->stride - w->before + tap * w->dilation;
+  const int64_t at = fy_window_at(w, from, tap);
   return at >= 0 && at < w->in ? at : -1;
 }
 

@@ -314,10 +314,10 @@ static void narrow(void *arg, int64_t begin, int64_t end) {
   if (j->type == FY_HALF)
     fy_floats_to_halves(j->wide + begin, j->out + begin, end - begin);
   else
-    for (int64_t i = begin; i < end; i++) j->out[i] = fy_float_to_bfloat16(j->wide[i]);
+    for (int64_t i = begin; i < end; i++) j->out[i] = fy_float_cut_to_bfloat16(j->wide[i]);
 }
 
-// Computed in float and rounded once, like the reference.
+// Computed in float, then rounded (half) or cut (bfloat16) once, like the reference.
 static fy_code matmul_16(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
   shape s = {.ta = fy_site_bool(ctx->site, "transpose_a"),

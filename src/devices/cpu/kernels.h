@@ -15,19 +15,26 @@ const fy_fast_kernel *fy_cpu_kernel_at(size_t i);  // NULL at the end, for lists
 // ---------------------------------------------------------------- packed weights
 // What a kernel made of some inputs (its weights), kept as long as these are the same tensors. Where
 // an input is steady (site->steady_inputs) a reference is kept, so that nobody writes to it unseen.
+// Large weights are kept from their second use on: a model that runs once never pays for fresh pages
+// that hold its weights again, and gets its first result sooner.
+// Sites that make the same of the same weights share the memory of it.
 #define FY_PACK_INPUTS 8
+typedef struct fy_pack_block fy_pack_block;
 typedef struct fy_packed {
   int refs;  // under the cache's lock
   int n;
+  int64_t depth;  // of the first input: the same weights may be read in other groups
   fy_tensor *from[FY_PACK_INPUTS];  // NULL: nothing is kept (the inputs are not steady)
   void *data;                       // 64-byte aligned
-  struct fy_mempool *pool;          // where |data| is from; NULL: scratch of the call
+  fy_pack_block *block;             // where |data| is; NULL: scratch of the call, or the stage
+  bool staged;                      // |data| is the stage
+  bool unknown;                     // to other sites, because it is being filled
   void *bias;                       // inside |data|, or NULL
-  void *scale;                      // the same
 } fy_packed;
 typedef struct fy_pack_cache {
   fy_mutex mu;
   fy_packed *current;
+  bool used;            // before: large weights are worth keeping
   bool turn_a, turn_b;  // attributes transpose_a, transpose_b or adj_x, adj_y of the site
 } fy_pack_cache;
 
@@ -50,5 +57,10 @@ bool fy_conv_scatters(const struct fy_conv *c);
 FY_MUST_CHECK fy_code fy_conv_scatter(fy_kernel_ctx *ctx, const struct fy_conv *c,
                                       const float *filter, const float *grad, float *out,
                                       fy_error *err);
+// Depthwise convolution of floats, channels last, with one filter per channel (kernel_conv.c).
+bool fy_depthwise_can(const struct fy_conv *c);
+FY_MUST_CHECK fy_code fy_depthwise_plain(fy_kernel_ctx *ctx, const struct fy_conv *c,
+                                         const float *in, const float *filter, float *out,
+                                         fy_error *err);
 
 #endif

@@ -1,23 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// winograd.c: 3 x 3 windows in fewer multiplications (winograd.h). An item of work is some tiles of
-// 2 x 2 outputs: their 16 matrices of inputs are made in scratch memory that stays in L2,
-// then panel by panel of output channels multiplied and put together.
+// winograd.c: 3 x 3 windows in fewer multiplications (winograd.h).
+//
+// Tiles of 2 x 2 outputs become rows of 16 matrices of inputs, the packed weights 16 matrices for
+// each panel of output channels. Matrices of weights are made anew in every run: it costs as much as
+// two tiles, and keeping them would take 16/9 of the memory. What is larger decides who shares what:
+// - by groups: all weights are made first and shared; a thread takes a group of tiles, makes its
+//   inputs in memory of its own that stays in L2, and goes through the panels;
+// - by panels, where the weights would not stay in a cache: the inputs of a stage (many tiles) are
+//   made first and shared; a thread takes a panel, makes its weights in memory of its own, and goes
+//   through the groups of the stage.
 
 #include "devices/cpu/winograd.h"
 
 #include <math.h>
 #include <string.h>
 
-#define POSITIONS  16
-#define L2_BYTES   393216  // for the inputs of an item
-#define MOST_TILES 48      // of an item
-#define LEAST_ALL  24      // tiles: for fewer the larger filter costs more than it saves
-#define MOST_BYTES \
-  1572864  // … and so does one of more than this: it is read from memory every time
-#define FAR_BYTES 524288  // a filter of this size is not in L2: what comes next is called for
+#define POSITIONS    16
+#define LINE         16       // numbers in a cache line
+#define LEAST_ALL    24       // tiles: for fewer the weights' matrices cost more than they save
+#define SHARED_BYTES 600000   // at most, of shared weights
+#define STAGE_BYTES  2097152  // at most, of shared inputs
+#define OWN_BYTES    393216   // at most, of a group's own inputs
+#define FAR_BYTES \
+  524288                // shared weights of this size are not in L2: what comes next is called for
+#define GROUP_TILES 48  // at most, of a group
+#define UNITS       4   // of work for each thread, at least, if there are so many tiles
 
 static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
+}
+
+static int64_t parts(int64_t n, int64_t size) {
+  return (n + size - 1) / size;
 }
 
 static int64_t tiles_along(const fy_window *w) {
@@ -28,118 +42,107 @@ static int64_t all_tiles(const fy_conv *c) {
   return c->batch * tiles_along(&c->w[1]) * tiles_along(&c->w[2]);
 }
 
-static int64_t panels(const fy_conv *c) {
-  const int columns = fy_gemm_best()->columns[FY_GEMM_F32];
-  return (c->out_depth + columns - 1) / columns;
-}
-
-size_t fy_winograd_packed_bytes(const fy_conv *c) {
-  const int columns = fy_gemm_best()->columns[FY_GEMM_F32];
-  return (size_t)(panels(c) * columns * POSITIONS * c->in_depth) * sizeof(float);
-}
-
 bool fy_winograd_fits(const fy_conv *c) {
   for (int d = 1; d < 3; d++)
     if (c->w[d].size != 3 || c->w[d].stride != 1 || c->w[d].dilation != 1) return false;
   return c->w[0].size == 1 && c->w[0].in == 1 && c->w[0].out == 1 && c->groups == 1 &&
          c->in_depth % 8 == 0 && c->in_depth >= 16 && c->in_depth <= 1024 && c->out_depth >= 16 &&
-         c->out_depth <= 1024 && all_tiles(c) >= LEAST_ALL &&
-         fy_winograd_packed_bytes(c) <= MOST_BYTES;
+         c->out_depth >= fy_gemm_best()->columns[FY_GEMM_F32] && c->out_depth <= 1024 &&
+         all_tiles(c) >= LEAST_ALL;
 }
 
-// ---------------------------------------------------------------- the filter
-typedef struct pack_job {
-  const fy_conv *c;
-  const float *filter, *scale;
-  float *packed;
-  int columns;
-} pack_job;
+// ---------------------------------------------------------------- how the work is cut
+typedef struct plan {
+  int64_t panels, columns;  // of output channels; of a panel
+  int64_t piece, pieces;    // channels multiplied at a time
+  int64_t all;              // tiles
+  int64_t tiles;            // of a group
+  bool by_panels;
+  int64_t groups;  // by panels: of a stage
+  int64_t splits;  // by panels: parts of a stage, each with its own copy of a panel's weights
+} plan;
 
-#define MOST_COLUMNS 16
-
-// Three numbers for each of |n| columns, spread to four: the first, half the sums of all with the
-// middle one as it is and negative, the last.
-static void spread(const float *const in[3], float *const out[4], int n) {
-  for (int x = 0; x < n; x++) {
-    const float ends = 0.5f * (in[0][x] + in[2][x]), middle = 0.5f * in[1][x];
-    out[0][x] = in[0][x];
-    out[1][x] = ends + middle;
-    out[2][x] = ends - middle;
-    out[3][x] = in[2][x];
-  }
+// Numbers from one position to the next: a line more than there are, because 16 places a multiple of
+// 4 KB apart would not be in L1 together.
+static int64_t input_step(const plan *p, int64_t depth) {
+  return p->tiles * depth + LINE;
+}
+static int64_t weight_step(const plan *p) {
+  return p->piece * p->columns + LINE;
 }
 
-// Panels [begin, end): [panel][position][channel][column].
-static void pack_panels(void *arg, int64_t begin, int64_t end) {
-  const pack_job *j = arg;
-  const int64_t depth = j->c->in_depth, n = j->c->out_depth, step = depth * j->columns;
-  for (int64_t p = begin; p < end; p++) {
-    const int64_t first = p * j->columns, width = least(j->columns, n - first);
-    for (int64_t k = 0; k < depth; k++) {
-      float g[3][3][MOST_COLUMNS] = {0}, u[3][4][MOST_COLUMNS];
-      for (int tap = 0; tap < 9; tap++) {
-        const float *from = j->filter + (tap * depth + k) * n + first;
-        for (int64_t x = 0; x < width; x++)
-          g[tap / 3][tap % 3][x] = j->scale ? from[x] * j->scale[first + x] : from[x];
-      }
-      for (int r = 0; r < 3; r++)
-        spread((const float *[3]){g[r][0], g[r][1], g[r][2]},
-               (float *[4]){u[r][0], u[r][1], u[r][2], u[r][3]}, j->columns);
-      float *to = j->packed + p * POSITIONS * step + k * j->columns;
-      for (int s = 0; s < 4; s++, to += step)
-        spread((const float *[3]){u[0][s], u[1][s], u[2][s]},
-               (float *[4]){to, to + 4 * step, to + 8 * step, to + 12 * step}, j->columns);
-    }
-  }
+static int64_t group_inputs(const plan *p, int64_t depth) {  // numbers
+  return POSITIONS * input_step(p, depth);
+}
+static int64_t group_products(const plan *p) {
+  return POSITIONS * p->tiles * p->columns;
+}
+static int64_t piece_weights(const plan *p) {  // of a panel
+  return POSITIONS * weight_step(p);
 }
 
-void fy_winograd_pack(fy_kernel_ctx *ctx, const fy_conv *c, const float *filter, const float *scale,
-                      float *packed) {
-  pack_job j = {c, filter, scale, packed, fy_gemm_best()->columns[FY_GEMM_F32]};
-  fy_parallel(ctx, panels(c), 0.5 * (double)(c->in_depth * j.columns * POSITIONS), pack_panels, &j);
-}
-
-// ---------------------------------------------------------------- items
-// Tiles of an item.
-static int64_t item_tiles(const fy_conv *c, int threads) {
-  const int64_t all = all_tiles(c);
-  int64_t tiles = L2_BYTES / (POSITIONS * c->in_depth * (int64_t)sizeof(float));
-  tiles = tiles > MOST_TILES ? MOST_TILES : tiles / FY_GEMM_ROWS * FY_GEMM_ROWS;
+static void plan_groups(plan *p, int64_t depth, int threads) {
+  int64_t tiles = OWN_BYTES / (POSITIONS * depth * (int64_t)sizeof(float));
+  tiles = least(tiles / FY_GEMM_ROWS * FY_GEMM_ROWS, GROUP_TILES);
   if (tiles < FY_GEMM_ROWS) tiles = FY_GEMM_ROWS;
-  while (tiles > 2 * FY_GEMM_ROWS && all / tiles < 4 * threads) tiles -= FY_GEMM_ROWS;
-  const int64_t items = (all + tiles - 1) / tiles;
-  return (all + items - 1) / items;  // no short one at the end
+  while (tiles > 2 * FY_GEMM_ROWS && p->all / tiles < UNITS * threads) tiles -= FY_GEMM_ROWS;
+  p->tiles = parts(p->all, parts(p->all, tiles));  // no short one at the end
 }
 
-static int64_t num_items(const fy_conv *c, int threads) {
-  const int64_t tiles = item_tiles(c, threads);
-  return (all_tiles(c) + tiles - 1) / tiles;
+static void plan_panels(plan *p, int64_t depth, int threads) {
+  const int64_t most = STAGE_BYTES / (POSITIONS * depth * (int64_t)sizeof(float));
+  const int64_t stage = parts(p->all, parts(p->all, most));
+  p->splits = least(parts(UNITS * threads, p->panels), parts(stage, 4 * FY_GEMM_ROWS));
+  p->groups = parts(parts(stage, GROUP_TILES), p->splits) * p->splits;
+  p->tiles = parts(stage, p->groups);
 }
 
-// What a thread works in: the inputs of an item, and one panel of its products.
-static size_t slice_bytes(const fy_conv *c, int threads) {
-  const int columns = fy_gemm_best()->columns[FY_GEMM_F32];
-  return (size_t)(POSITIONS * item_tiles(c, threads) * (c->in_depth + columns)) * sizeof(float);
+static plan make_plan(const fy_conv *c, int threads) {
+  const fy_gemm_kernels *g = fy_gemm_best();
+  plan p = {.columns = g->columns[FY_GEMM_F32], .all = all_tiles(c)};
+  p.panels = parts(c->out_depth, p.columns);
+  p.pieces = parts(c->in_depth, g->piece);
+  p.piece = parts(c->in_depth, p.pieces);
+  p.by_panels = p.panels * p.pieces * piece_weights(&p) > SHARED_BYTES / (int64_t)sizeof(float);
+  (p.by_panels ? plan_panels : plan_groups)(&p, c->in_depth, threads);
+  return p;
+}
+
+static int64_t num_units(const plan *p) {
+  return p->by_panels ? p->panels * p->splits : parts(p->all, p->tiles);
+}
+
+// What a thread works in.
+static size_t own_bytes(const plan *p, int64_t depth) {
+  int64_t n = group_products(p);
+  if (p->by_panels && p->pieces > 1) n *= p->groups / p->splits;  // they grow piece by piece
+  return (size_t)(n + (p->by_panels ? piece_weights(p) : group_inputs(p, depth))) * sizeof(float);
+}
+
+static size_t shared_bytes(const plan *p, int64_t depth) {
+  return (size_t)(p->by_panels ? p->groups * group_inputs(p, depth)
+                               : p->panels * p->pieces * piece_weights(p)) *
+         sizeof(float);
 }
 
 size_t fy_winograd_needs(const fy_kernel_ctx *ctx, const fy_conv *c) {
-  return fy_slices_needs(ctx, num_items(c, ctx->threads), slice_bytes(c, ctx->threads));
-}
-
-fy_code fy_winograd_slices(fy_kernel_ctx *ctx, const fy_conv *c, fy_slices *out, fy_error *err) {
-  return fy_slices_make(ctx, num_items(c, ctx->threads), slice_bytes(c, ctx->threads), out, err);
+  const plan p = make_plan(c, ctx->threads);
+  return fy_scratch_line(shared_bytes(&p, c->in_depth)) +
+         fy_slices_needs(ctx, num_units(&p), own_bytes(&p, c->in_depth));
 }
 
 typedef struct run {
   const fy_gemm_job *job;
   const fy_gemm_kernels *kernels;
-  const float *filter, *scale;
-  fy_slices *slices;
-  int64_t tiles;           // of an item
-  int64_t panels, across;  // tiles across
-  int columns;
+  plan p;
+  float *shared;
+  fy_slices slices;
+  int64_t first, tiles;  // of the stage
+  int64_t across;        // tiles across the image
+  bool far;              // shared weights are not in L2
 } run;
 
+// ---------------------------------------------------------------- inputs
 typedef struct tile {
   int64_t image, y, x;  // of its first output
 } tile;
@@ -158,88 +161,94 @@ static const float *pixel(const run *r, const tile *t, int down, int right) {
   return (const float *)j->a + ((t->image * h->in + y) * w->in + x) * j->pixel;
 }
 
-static void make_inputs(const run *r, int64_t first, int64_t tiles, float *out) {
+// Row |i| of a group that starts at |group|.
+static void make_row(const run *r, int64_t number, int64_t i, float *group) {
   const int64_t depth = r->job->depth;
-  for (int64_t i = 0; i < tiles; i++) {
-    const tile t = tile_at(r, first + i);
-    const float *rows[POSITIONS];
-    for (int n = 0; n < POSITIONS; n++) rows[n] = pixel(r, &t, n / 4, n % 4);
-    r->kernels->winograd_in(rows, depth, out + i * depth, r->tiles * depth);
-  }
+  const tile t = tile_at(r, number);
+  const float *rows[POSITIONS];
+  for (int n = 0; n < POSITIONS; n++) rows[n] = pixel(r, &t, n / 4, n % 4);
+  r->kernels->winograd_in(rows, depth, group + i * depth, input_step(&r->p, depth));
+}
+
+// ---------------------------------------------------------------- weights
+// A panel's weights as they are kept: [tap][channel][column].
+static const float *panel_at(const run *r, int64_t panel) {
+  return (const float *)r->job->b + panel * 9 * r->job->depth * r->p.columns;
+}
+
+// The matrices of channels [k, k + piece) of a panel: [position][channel][column].
+static void make_weights(const run *r, int64_t panel, int64_t k, float *out) {
+  const int64_t depth = r->job->depth, columns = r->p.columns;
+  r->kernels->winograd_weights(panel_at(r, panel) + k * columns, depth * columns,
+                               least(r->p.piece, depth - k), out, weight_step(&r->p));
 }
 
 // ---------------------------------------------------------------- products
-static void multiply(const run *r, const float *in, int64_t tiles, int64_t panel, float *out) {
-  const int64_t depth = r->job->depth, pieces = (depth + FY_GEMM_PIECE - 1) / FY_GEMM_PIECE;
-  const int64_t most = (depth + pieces - 1) / pieces;
-  const void *rows[MOST_TILES];
+// The |tiles| rows of a group times the weights of channels [k, k + piece).
+static void multiply(const run *r, const float *in, int64_t tiles, const float *weights, int64_t k,
+                     float *out) {
+  const int64_t depth = r->job->depth, columns = r->p.columns;
+  const void *rows[GROUP_TILES];
   for (int64_t i = 0; i < tiles; i++) rows[i] = in + i * depth;
-  const int64_t groups = (tiles + FY_GEMM_ROWS - 1) / FY_GEMM_ROWS;
-  const int64_t each = tiles / groups, more = tiles % groups;  // the first |more| have one more
-  const float *b = (const float *)r->job->b + panel * POSITIONS * depth * r->columns;
-  const bool far = fy_winograd_packed_bytes(r->job->conv) > FAR_BYTES;
+  const int64_t blocks = parts(tiles, FY_GEMM_ROWS);
+  const int64_t each = tiles / blocks, more = tiles % blocks;  // the first |more| have one more
   for (int64_t n = 0; n < POSITIONS; n++) {
-    for (int64_t k = 0; k < depth; k += most) {
-      fy_gemm_block block = {.taps = 1,
-                             .depth = least(most, depth - k),
-                             .taps_all = 1,
-                             .offset = n * r->tiles * depth + k,
-                             .step = 1,
-                             .b = b,
-                             .ldb = r->columns,
-                             .ldc = r->columns,
-                             .first = k == 0};
-      b += block.depth * r->columns;
-      if (far) {
-        block.next = (const char *)b;
-        block.lines = block.depth * r->columns * (int64_t)sizeof(float) / 64 / groups + 1;
-      }
-      int64_t at = 0;
-      for (int part = 0; part < 2; part++) {
-        const int64_t size = part ? each : each + 1;
-        block.count = part ? groups - more : more;
-        if (!block.count) continue;
-        block.rows = rows + at;
-        block.c = out + (n * r->tiles + at) * r->columns;
-        r->kernels->block[FY_GEMM_F32][size](&block);
-        if (far) block.next += block.count * block.lines * 64;
-        at += block.count * size;
-      }
+    fy_gemm_block block = {.taps = 1,
+                           .depth = least(r->p.piece, depth - k),
+                           .taps_all = 1,
+                           .offset = n * input_step(&r->p, depth) + k,
+                           .step = 1,
+                           .b = weights + n * weight_step(&r->p),
+                           .ldb = columns,
+                           .ldc = columns,
+                           .first = k == 0};
+    if (r->far) {
+      block.next = (const char *)block.b + weight_step(&r->p) * (int64_t)sizeof(float);
+      block.lines = block.depth * columns * (int64_t)sizeof(float) / 64 / blocks + 1;
+    }
+    int64_t at = 0;
+    for (int part = 0; part < 2; part++) {
+      const int64_t size = part ? each : each + 1;
+      block.count = part ? blocks - more : more;
+      if (!block.count) continue;
+      block.rows = rows + at;
+      block.c = out + (n * r->p.tiles + at) * columns;
+      r->kernels->block[FY_GEMM_F32][size](&block);
+      if (r->far) block.next += block.count * block.lines * 64;
+      at += block.count * size;
     }
   }
 }
 
 // ---------------------------------------------------------------- outputs
-// Columns [first, first + width) of one output, term by term.
-static void plain_sum(const run *r, const tile *t, int i, int64_t first, int64_t width,
+// |width| columns of one output, term by term.
+static void plain_sum(const run *r, const tile *t, int i, int64_t panel, int64_t width,
                       float *out) {
-  const int64_t depth = r->job->depth, n = r->job->n;
+  const int64_t depth = r->job->depth, columns = r->p.columns;
   for (int64_t x = 0; x < width; x++) out[x] = 0;
   for (int tap = 0; tap < 9; tap++) {
     const float *in = pixel(r, t, i / 2 + tap / 3, i % 2 + tap % 3);
+    const float *b = panel_at(r, panel) + tap * depth * columns;
     if (in == (const float *)r->job->zeros) continue;
-    for (int64_t k = 0; k < depth; k++) {
-      const float *f = r->filter + (tap * depth + k) * n + first;
-      for (int64_t x = 0; x < width; x++)
-        out[x] += in[k] * (r->scale ? f[x] * r->scale[first + x] : f[x]);
-    }
+    for (int64_t k = 0; k < depth; k++, b += columns)
+      for (int64_t x = 0; x < width; x++) out[x] += in[k] * b[x];
   }
 }
 
 // The outputs of a panel the slow way: some are not finite, or the panel is not full.
-static void mend(const run *r, const tile *t, int64_t first, int64_t width, bool finite,
+static void mend(const run *r, const tile *t, int64_t panel, int64_t width, bool finite,
                  const float *in, const float *const add[4], float *const out[4]) {
   const fy_gemm_job *j = r->job;
   const float lo = (float)j->lo, hi = (float)j->hi;
-  const float *bias = j->bias ? (const float *)j->bias + first : NULL;
-  float y[4][32];
+  const float *bias = j->bias ? (const float *)j->bias + panel * r->p.columns : NULL;
+  float y[4][FY_GEMM_PANEL / sizeof(float)];
   float *const to[4] = {y[0], y[1], y[2], y[3]};
   const float *const none[4] = {NULL, NULL, NULL, NULL};
-  finite = finite &&
-           r->kernels->winograd_out(in, r->tiles * r->columns, NULL, none, -INFINITY, INFINITY, to);
+  finite = finite && r->kernels->winograd_out(in, r->p.tiles * r->p.columns, NULL, none, -INFINITY,
+                                              INFINITY, to);
   for (int i = 0; i < 4; i++) {
     if (!out[i]) continue;
-    if (!finite) plain_sum(r, t, i, first, width, y[i]);
+    if (!finite) plain_sum(r, t, i, panel, width, y[i]);
     for (int64_t x = 0; x < width; x++) {
       float v = y[i][x];
       if (bias) v += bias[x];
@@ -253,9 +262,10 @@ static void put_together(const run *r, const float *in, int64_t first, int64_t t
                          int64_t panel) {
   const fy_gemm_job *j = r->job;
   const fy_window *h = &j->conv->w[1], *w = &j->conv->w[2];
-  const int64_t column = panel * r->columns, width = least(r->columns, j->n - column);
+  const int64_t columns = r->p.columns, column = panel * columns;
+  const int64_t width = least(columns, j->n - column);
   const float *bias = j->bias ? (const float *)j->bias + column : NULL;
-  for (int64_t i = 0; i < tiles; i++, in += r->columns) {
+  for (int64_t i = 0; i < tiles; i++, in += columns) {
     const tile t = tile_at(r, first + i);
     const float *add[4];
     float *out[4];
@@ -266,57 +276,98 @@ static void put_together(const run *r, const float *in, int64_t first, int64_t t
       out[n] = there ? (float *)j->c + at : NULL;
       add[n] = there && j->add ? (const float *)j->add + at : NULL;
     }
-    const bool full = width == r->columns;
-    const bool done = full && r->kernels->winograd_out(in, r->tiles * r->columns, bias, add,
+    const bool full = width == columns;
+    const bool done = full && r->kernels->winograd_out(in, r->p.tiles * columns, bias, add,
                                                        (float)j->lo, (float)j->hi, out);
-    if (!done) mend(r, &t, column, width, !full, in, add, out);
+    if (!done) mend(r, &t, panel, width, !full, in, add, out);
+    for (int n = 0; j->finish && n < 4; n++)
+      if (out[n]) j->finish(j->finish_arg, out[n], width);
   }
 }
 
-static void finish(const run *r, int64_t first, int64_t tiles) {
-  const fy_gemm_job *j = r->job;
-  const fy_window *h = &j->conv->w[1], *w = &j->conv->w[2];
-  for (int64_t i = 0; i < tiles; i++) {
-    const tile t = tile_at(r, first + i);
-    for (int n = 0; n < 4; n++) {
-      const int64_t y = t.y + n / 2, x = t.x + n % 2;
-      if (y < h->out && x < w->out)
-        j->finish(j->finish_arg, (float *)j->c + ((t.image * h->out + y) * w->out + x) * j->ldc,
-                  j->n);
-    }
-  }
-}
-
-static void items(void *arg, int64_t begin, int64_t end) {
+// ---------------------------------------------------------------- by groups
+static void share_weights(void *arg, int64_t begin, int64_t end) {
   const run *r = arg;
-  const fy_gemm_job *j = r->job;
-  const int64_t all = all_tiles(j->conv);
-  float *const in = fy_slice_take(r->slices), *const out = in + POSITIONS * r->tiles * j->depth;
-  for (int64_t n = begin; n < end; n++) {
-    const int64_t first = n * r->tiles, tiles = least(r->tiles, all - first);
-    make_inputs(r, first, tiles, in);
-    for (int64_t p = 0; p < r->panels; p++) {
-      multiply(r, in, tiles, p, out);
-      put_together(r, out, first, tiles, p);
-    }
-    if (j->finish) finish(r, first, tiles);
-  }
-  fy_slice_give(r->slices, in);
+  for (int64_t n = begin; n < end; n++)
+    make_weights(r, n / r->p.pieces, n % r->p.pieces * r->p.piece,
+                 r->shared + n * piece_weights(&r->p));
 }
 
-void fy_winograd_run(fy_kernel_ctx *ctx, const fy_gemm_job *job, const float *filter,
-                     const float *scale, fy_slices *slices) {
+static void take_groups(void *arg, int64_t begin, int64_t end) {
+  run *r = arg;
+  const plan *p = &r->p;
+  float *const in = fy_slice_take(&r->slices), *const out = in + group_inputs(p, r->job->depth);
+  for (int64_t g = begin; g < end; g++) {
+    const int64_t first = g * p->tiles, tiles = least(p->tiles, p->all - first);
+    for (int64_t i = 0; i < tiles; i++) make_row(r, first + i, i, in);
+    const float *weights = r->shared;
+    for (int64_t panel = 0; panel < p->panels; panel++) {
+      for (int64_t n = 0; n < p->pieces; n++, weights += piece_weights(p))
+        multiply(r, in, tiles, weights, n * p->piece, out);
+      put_together(r, out, first, tiles, panel);
+    }
+  }
+  fy_slice_give(&r->slices, in);
+}
+
+// ---------------------------------------------------------------- by panels
+static void share_inputs(void *arg, int64_t begin, int64_t end) {
+  const run *r = arg;
+  const plan *p = &r->p;
+  for (int64_t i = begin; i < end; i++)
+    make_row(r, r->first + i, i % p->tiles,
+             r->shared + i / p->tiles * group_inputs(p, r->job->depth));
+}
+
+// Groups [first, first + count) of the stage, one panel.
+static void run_panel(const run *r, int64_t panel, int64_t first, int64_t count, float *weights) {
+  const plan *p = &r->p;
+  const int64_t depth = r->job->depth, step = p->pieces > 1 ? group_products(p) : 0;
+  float *const products = weights + piece_weights(p);
+  for (int64_t k = 0; k < depth; k += p->piece) {
+    make_weights(r, panel, k, weights);
+    for (int64_t g = 0; g < count; g++) {
+      const int64_t at = (first + g) * p->tiles, tiles = least(p->tiles, r->tiles - at);
+      if (tiles <= 0) break;
+      multiply(r, r->shared + (first + g) * group_inputs(p, depth), tiles, weights, k,
+               products + g * step);
+      if (k + p->piece >= depth) put_together(r, products + g * step, r->first + at, tiles, panel);
+    }
+  }
+}
+
+static void take_panels(void *arg, int64_t begin, int64_t end) {
+  run *r = arg;
+  const int64_t splits = r->p.splits, count = r->p.groups / splits;
+  float *const own = fy_slice_take(&r->slices);
+  for (int64_t u = begin; u < end; u++) run_panel(r, u / splits, u % splits * count, count, own);
+  fy_slice_give(&r->slices, own);
+}
+
+fy_code fy_winograd_run(fy_kernel_ctx *ctx, const fy_gemm_job *job, fy_error *err) {
   const fy_conv *c = job->conv;
   run r = {.job = job,
            .kernels = fy_gemm_best(),
-           .filter = filter,
-           .scale = scale,
-           .slices = slices,
-           .tiles = item_tiles(c, ctx->threads),
-           .panels = panels(c),
-           .across = tiles_along(&c->w[2]),
-           .columns = fy_gemm_best()->columns[FY_GEMM_F32]};
-  fy_parallel(ctx, num_items(c, ctx->threads),
-              FY_GEMM_TERM_NS * (double)(POSITIONS * r.tiles * c->in_depth * c->out_depth), items,
-              &r);
+           .p = make_plan(c, ctx->threads),
+           .across = tiles_along(&c->w[2])};
+  const plan *p = &r.p;
+  const int64_t units = num_units(p), stage = p->by_panels ? p->groups * p->tiles : p->all;
+  const double unit_ns = FY_GEMM_TERM_NS * (double)(POSITIONS * c->in_depth) *
+                         (double)(p->columns * p->panels * stage / units);
+  void *shared;
+  FY_TRY(fy_scratch(ctx, shared_bytes(p, c->in_depth), &shared, err));
+  FY_TRY(fy_slices_make(ctx, units, own_bytes(p, c->in_depth), &r.slices, err));
+  r.shared = shared;
+  r.far = !p->by_panels && shared_bytes(p, c->in_depth) > FAR_BYTES;
+  if (!p->by_panels) {
+    fy_parallel(ctx, p->panels * p->pieces, 0.1 * (double)piece_weights(p), share_weights, &r);
+    fy_parallel(ctx, units, unit_ns, take_groups, &r);
+    return FY_OK;
+  }
+  for (; r.first < p->all; r.first += stage) {
+    r.tiles = least(stage, p->all - r.first);
+    fy_parallel(ctx, r.tiles, 0.1 * (double)(POSITIONS * c->in_depth), share_inputs, &r);
+    fy_parallel(ctx, units, unit_ns, take_panels, &r);
+  }
+  return FY_OK;
 }

@@ -16,17 +16,9 @@
 
 // Is |c| such a window, and worth it?
 bool fy_winograd_fits(const fy_conv *c);
-// Bytes of the 16 matrices made of the filter.
-size_t fy_winograd_packed_bytes(const fy_conv *c);
-// What a run works in besides, for fy_needs and for the run.
+// Scratch memory of a run, for fy_needs.
 size_t fy_winograd_needs(const fy_kernel_ctx *ctx, const fy_conv *c);
-FY_MUST_CHECK fy_code fy_winograd_slices(fy_kernel_ctx *ctx, const fy_conv *c, fy_slices *out,
-                                         fy_error *err);
-// |scale| (may be NULL) multiplies output channels.
-void fy_winograd_pack(fy_kernel_ctx *ctx, const fy_conv *c, const float *filter, const float *scale,
-                      float *packed);
-// |job| as for fy_gemm_run, b being what was packed; |filter| and |scale| as they went into it.
-void fy_winograd_run(fy_kernel_ctx *ctx, const fy_gemm_job *job, const float *filter,
-                     const float *scale, fy_slices *slices);
+// |job| as for fy_gemm_run, with packed weights.
+FY_MUST_CHECK fy_code fy_winograd_run(fy_kernel_ctx *ctx, const fy_gemm_job *job, fy_error *err);
 
 #endif

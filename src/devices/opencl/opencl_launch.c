@@ -248,10 +248,10 @@ static fy_code svc_scratch(fy_kernel_ctx *ctx, size_t bytes, void **out, fy_erro
   c->host_scratch[c->num_host++] = *out;
   return FY_OK;
 }
-static void svc_parallel(fy_kernel_ctx *ctx, int64_t n, int64_t grain,
+static void svc_parallel(fy_kernel_ctx *ctx, int64_t n, double ns_per_item,
                          void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
   fy_ocl_call *c = call_of(ctx);
-  c->outer->svc->parallel(c->outer, n, grain, fn, arg);
+  c->outer->svc->parallel(c->outer, n, ns_per_item, fn, arg);
 }
 static bool svc_cancelled(fy_kernel_ctx *ctx) {
   fy_ocl_call *c = call_of(ctx);

@@ -119,9 +119,9 @@ static fy_code sim_call(fy_kernel_ctx *ctx, void *fn, fy_tensor *const *args, in
   return code;
 }
 
-static void sim_parallel(fy_kernel_ctx *ctx, int64_t n, int64_t grain,
+static void sim_parallel(fy_kernel_ctx *ctx, int64_t n, double ns_per_item,
                          void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
-  call_of(ctx)->outer->svc->parallel(call_of(ctx)->outer, n, grain, fn, arg);
+  call_of(ctx)->outer->svc->parallel(call_of(ctx)->outer, n, ns_per_item, fn, arg);
 }
 
 static bool sim_cancelled(fy_kernel_ctx *ctx) {
