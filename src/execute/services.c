@@ -95,10 +95,41 @@ static fy_resources *resources(fy_kernel_ctx *ctx) {
   return ((fy_exec *)ctx->run)->run->resources;
 }
 
+static fy_code call_with(fy_kernel_ctx *ctx, void *fn, bool gives, fy_tensor *const *args,
+                         int num_args, fy_tensor **results, int num_results, fy_error *err) {
+  fy_run run = *((fy_exec *)ctx->run)->run;
+  run.gives = gives;
+  return fy_callable_call(fn, &run, args, num_args, results, num_results, err);
+}
+
 static fy_code call(fy_kernel_ctx *ctx, void *fn, fy_tensor *const *args, int num_args,
                     fy_tensor **results, int num_results, fy_error *err) {
-  fy_exec *e = ctx->run;
-  return fy_callable_call(fn, e->run, args, num_args, results, num_results, err);
+  return call_with(ctx, fn, false, args, num_args, results, num_results, err);
+}
+
+static fy_code call_giving(fy_kernel_ctx *ctx, void *fn, fy_tensor *const *args, int num_args,
+                           fy_tensor **results, int num_results, fy_error *err) {
+  return call_with(ctx, fn, true, args, num_args, results, num_results, err);
+}
+
+static bool may_change(fy_kernel_ctx *ctx, int j) {
+  const fy_exec *e = ctx->run;
+  const fy_program *p = e->state->program;
+  const fy_instr *ins = e->instr;
+  const fy_tensor *t = ctx->in[j];
+  // With several tasks the last reader in the list need not be the last in time.
+  if (p->num_tasks > 1 || !fy_tensor_is_exclusive(t)) return false;
+  for (uint32_t n = 0; n < ins->num_in; n++)
+    if (n != (uint32_t)j && ctx->in[n] == t) return false;
+  const uint32_t v = p->args[ins->in + (uint32_t)j];
+  for (uint32_t k = 0; k < ins->num_free; k++)
+    if (p->args[ins->free_at + k] == v) return e->state->owned[v];
+  if (!e->run->gives || p->values[v].storage != FY_STORE_FEED ||
+      p->values[v].last_use != (uint32_t)(ins - p->instrs))
+    return false;
+  for (int i = 0; i < p->num_fetches; i++)
+    if (p->fetch_value[i] == v) return false;
+  return true;
 }
 
 static int64_t step_id(fy_kernel_ctx *ctx) {
@@ -147,6 +178,8 @@ const fy_services fy_program_services = {.output = output,
                                          .cancelled = cancelled,
                                          .resources = resources,
                                          .call = call,
+                                         .call_giving = call_giving,
+                                         .may_change = may_change,
                                          .step_id = step_id,
                                          .allocate = fy_service_allocate,
                                          .bring = fy_service_bring,

@@ -100,6 +100,14 @@ static fy_code keep(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor **out, fy_error 
   return fy_tensor_clone(t, out, err);
 }
 
+// One step of a loop: its arguments are ours, and let go when it is done.
+static fy_code step(fy_kernel_ctx *ctx, void *body, fy_tensor **args, int num_args,
+                    fy_tensor **next, int n, fy_error *err) {
+  for (int k = 0; k < n; k++) next[k] = NULL;
+  return (ctx->svc->call_giving ? ctx->svc->call_giving : ctx->svc->call)(ctx, body, args, num_args,
+                                                                          next, n, err);
+}
+
 // ---------------------------------------------------------------- While
 // |args| are ours: references we hold. The body's results replace them each time round.
 static fy_code while_loop(fy_kernel_ctx *ctx, void *cond, void *body, fy_tensor **args,
@@ -113,8 +121,7 @@ static fy_code while_loop(fy_kernel_ctx *ctx, void *cond, void *body, fy_tensor 
     FY_TRY(ctx->svc->call(ctx, cond, args, n, &answer, 1, err));
     fy_code code = take_bool(ctx, answer, &go, err);
     if (code || !go) return code;
-    for (int i = 0; i < n; i++) next[i] = NULL;
-    FY_TRY(ctx->svc->call(ctx, body, args, n, next, n, err));
+    FY_TRY(step(ctx, body, args, n, next, n, err));
     for (int i = 0; i < n; i++) {
       const fy_dtype want = ctx->site->out_types[i], got = next[i]->dtype;
       fy_tensor_release(args[i]);
@@ -162,8 +169,7 @@ static fy_code for_loop(fy_kernel_ctx *ctx, void *body, int32_t start, int32_t l
     FY_TRY(fy_tensor_from(FY_INT32, 0, NULL, &index, &args[0], err));
     if (ctx->svc->cancelled && ctx->svc->cancelled(ctx))
       return fy_fail(err, FY_CANCELLED, "Function was cancelled before it was started");
-    for (int k = 0; k < n; k++) next[k] = NULL;
-    FY_TRY(ctx->svc->call(ctx, body, args, n + 1, next, n, err));
+    FY_TRY(step(ctx, body, args, n + 1, next, n, err));
     fy_code code = FY_OK;
     for (int k = 0; k < n; k++) {
       const fy_dtype want = ctx->site->out_types[k], got = next[k]->dtype;
@@ -220,15 +226,13 @@ static fy_code steps(fy_kernel_ctx *ctx, int64_t trips, fy_tensor **args, fy_ten
                      fy_error *err) {
   const int n = ctx->site->num_outputs;
   for (int64_t i = 0; i < trips; i++) {
-    const int32_t step = (int32_t)i;
+    const int32_t at = (int32_t)i;
     fy_tensor_release(args[0]);
     args[0] = NULL;
-    FY_TRY(fy_tensor_from(FY_INT32, 0, NULL, &step, &args[0], err));
+    FY_TRY(fy_tensor_from(FY_INT32, 0, NULL, &at, &args[0], err));
     if (ctx->svc->cancelled && ctx->svc->cancelled(ctx))
       return fy_fail(err, FY_CANCELLED, "Function was cancelled before it was started");
-    for (int k = 0; k < n; k++) next[k] = NULL;
-    FY_TRY(ctx->svc->call(ctx, ctx->site->functions[0], args, ctx->site->num_inputs + 1, next, n,
-                          err));
+    FY_TRY(step(ctx, ctx->site->functions[0], args, ctx->site->num_inputs + 1, next, n, err));
     for (int k = 0; k < n; k++) {
       fy_tensor_release(args[k + 1]);
       args[k + 1] = next[k];

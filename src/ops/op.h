@@ -88,6 +88,12 @@ typedef struct fy_services {
   // Runs instantiated function |fn| of this site. |results| receive one reference each.
   fy_code (*call)(fy_kernel_ctx *ctx, void *fn, fy_tensor *const *args, int num_args,
                   fy_tensor **results, int num_results, fy_error *err);
+  // The same for arguments that are let go afterwards (of a loop's step): the function may change what
+  // nobody else holds. NULL: call.
+  fy_code (*call_giving)(fy_kernel_ctx *ctx, void *fn, fy_tensor *const *args, int num_args,
+                         fy_tensor **results, int num_results, fy_error *err);
+  // Is input |j| held by nobody else, and read by nobody after this kernel? NULL: never.
+  bool (*may_change)(fy_kernel_ctx *ctx, int j);
   int64_t (*step_id)(fy_kernel_ctx *ctx);
   // A fresh tensor in the memory of the kernel's device that may outlive the call (a variable's value).
   fy_code (*allocate)(fy_kernel_ctx *ctx, fy_dtype dtype, int32_t rank, const int64_t *dims,

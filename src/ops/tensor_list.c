@@ -77,6 +77,11 @@ fy_code fy_list_copy(const fy_tensor_list *l, fy_tensor_list **out, fy_error *er
 fy_code fy_list_take(fy_kernel_ctx *ctx, int i, fy_tensor_list **out, fy_error *err) {
   fy_tensor_list *l;
   FY_TRY(fy_list_of(ctx->in[i], &l, err));
+  if (fy_object_is_exclusive(&l->object) && ctx->svc->may_change && ctx->svc->may_change(ctx, i)) {
+    fy_object_retain(&l->object);
+    *out = l;
+    return FY_OK;
+  }
   return fy_list_copy(l, out, err);
 }
 

@@ -68,6 +68,9 @@ struct fy_object {
 };
 void fy_object_retain(fy_object *o);   // NULL is fine
 void fy_object_release(fy_object *o);  // NULL is fine
+static inline bool fy_object_is_exclusive(const fy_object *o) {
+  return atomic_load_explicit(&o->refs, memory_order_acquire) == 1;
+}
 
 // --- shapes ---
 // Product of dims; false on overflow or a negative dim.

@@ -16,7 +16,8 @@ typedef struct products {
 
 // The sum is cut where the kernel would cut it: what it adds is what it wrote for the piece before.
 static int64_t piece(int64_t depth, int64_t from) {
-  return depth - from < FY_GEMM_PIECE ? depth - from : FY_GEMM_PIECE;
+  const int64_t most = fy_gemm_best()->piece;
+  return depth - from < most ? depth - from : most;
 }
 
 static fy_code begin(fy_kernel_ctx *ctx, const float *w, int64_t inputs, int64_t cells,
@@ -31,7 +32,7 @@ static fy_code begin(fy_kernel_ctx *ctx, const float *w, int64_t inputs, int64_t
       return fy_fail_oom(err, SIZE_MAX);
     FY_TRY(fy_scratch(ctx, bytes, &p->packed[part], err));
     p->padded = (int64_t)(bytes / sizeof(float)) / p->depth[part];
-    for (int64_t k = 0; k < p->depth[part]; k += FY_GEMM_PIECE)
+    for (int64_t k = 0; k < p->depth[part]; k += fy_gemm_best()->piece)
       fy_gemm_pack(ctx, FY_GEMM_F32, w + ((part ? inputs : 0) + k) * p->width,
                    piece(p->depth[part], k), p->width, p->width, 1, NULL,
                    (float *)p->packed[part] + k * p->padded);
@@ -53,7 +54,7 @@ static void product(void *state, int part, const float *a, int64_t rows, float *
                      .add = out,
                      .lo = -INFINITY,
                      .hi = INFINITY};
-  for (int64_t k = 0; k < p->depth[part]; k += FY_GEMM_PIECE) {
+  for (int64_t k = 0; k < p->depth[part]; k += fy_gemm_best()->piece) {
     job.depth = piece(p->depth[part], k);
     job.a = a + k;
     job.b = (const float *)p->packed[part] + k * p->padded;
