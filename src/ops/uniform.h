@@ -48,6 +48,32 @@ static inline fy_limits fy_limits_of(const fy_site *site, const char *min, const
   return (fy_limits){(int32_t)fy_site_int(site, min), (int32_t)fy_site_int(site, max)};
 }
 
+// --- convolutions ---
+#define FY_MAX_SPATIAL (FY_MAX_RANK - 2)
+
+// Which dim is which. In a kernel, "batch" is the dim of output features.
+typedef struct fy_conv_layout {
+  int64_t batch, feature, spatial[FY_MAX_SPATIAL];
+  int n;  // spatial dims that were named
+} fy_conv_layout;
+
+typedef struct fy_uniform_geometry {
+  int32_t rank, spatial;
+  fy_conv_layout in, kernel, out;
+  int64_t feature_groups, batch_groups;
+  int64_t stride[FY_MAX_SPATIAL], in_dilation[FY_MAX_SPATIAL], kernel_dilation[FY_MAX_SPATIAL];
+  int64_t before[FY_MAX_SPATIAL], after[FY_MAX_SPATIAL];
+  int64_t out_dims[FY_MAX_RANK];
+} fy_uniform_geometry;
+
+// Padding and explicit_padding fit together.
+FY_MUST_CHECK fy_code fy_uniform_padding(const fy_attrs *attrs, fy_error *err);
+// Reads dimension_numbers into the layouts of |g|; false if it is no such message.
+bool fy_uniform_numbers(const fy_attrs *attrs, fy_uniform_geometry *g);
+FY_MUST_CHECK fy_code fy_uniform_geometry_of(const fy_attrs *attrs, int32_t rank, const int64_t *in,
+                                             const int64_t *kernel, fy_uniform_geometry *g,
+                                             fy_error *err);
+
 // Quantizes |n| floats to int8 by their own extremes.
 void fy_quantize_row(const float *in, int64_t n, int8_t *out, float *scale, int32_t *zero);
 
