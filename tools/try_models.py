@@ -14,6 +14,8 @@ each of the modes:
   gpu    every node asks for the GPU       mix     nodes ask for CPU and GPU in turn (both with soft placement)
 """
 import argparse
+import base64
+import json
 import os
 import pickle
 import shutil
@@ -142,14 +144,20 @@ def ask(name, path, mode):
     open(pb, "wb").write(m.SerializeToString())
 
 
+def as_json(v):
+    """Nested lists of bytes, as TensorFlow Serving takes them: NumPy drops zeros at the end of strings."""
+    return [as_json(x) for x in v] if isinstance(v, list) else {"b64": base64.b64encode(bytes_of(v)).decode()}
+
+
 def cli(binary, name, i, sig, feeds):
-    src, dst = path_of(name) + ".%d.in.npz" % i, path_of(name) + ".%d.out.npz" % i
-    arrays = {}
-    for k, v in flat(feeds).items():
-        if v.dtype.kind in "OSU":
-            v = np.array([bytes_of(x) for x in v.ravel().tolist()]).reshape(v.shape)
-        arrays[k] = v
-    np.savez(src, **arrays)
+    arrays, dst = flat(feeds), path_of(name) + ".%d.out.npz" % i
+    texts = [v.dtype.kind in "OSU" for v in arrays.values()]
+    if arrays and all(texts):
+        src = path_of(name) + ".%d.in.json" % i
+        json.dump({"inputs": {k: as_json(v.tolist()) for k, v in arrays.items()}}, open(src, "w"))
+    else:
+        src = path_of(name) + ".%d.in.npz" % i
+        np.savez(src, **{k: np.array([bytes_of(x) for x in v.ravel().tolist()]).reshape(v.shape) if text else v for (k, v), text in zip(arrays.items(), texts)})
     r = subprocess.run([binary, "run", path_of(name), "--signature", sig, "--output", dst, "--quiet"] + (["--input", src] if arrays else []),
                        capture_output=True, text=True, timeout=300)
     if r.returncode:

@@ -31,13 +31,13 @@ fy_code fy_optional_new(fy_tensor **items, int n, fy_optional **out, fy_error *e
   return FY_OK;
 }
 
-static fy_code put(fy_kernel_ctx *ctx, fy_optional *o, fy_error *err) {
+fy_code fy_variant_put(fy_kernel_ctx *ctx, int i, fy_object *o, fy_error *err) {
   fy_tensor *out;
-  fy_code code = fy_out(ctx, 0, 0, NULL, &out, err);
+  fy_code code = fy_out(ctx, i, 0, NULL, &out, err);
   if (code)
-    fy_object_release(&o->object);
+    fy_object_release(o);
   else
-    fy_resource_put(out, &o->object);
+    fy_resource_put(out, o);
   return code;
 }
 
@@ -58,13 +58,13 @@ static fy_code from_value(fy_kernel_ctx *ctx, fy_error *err) {
   else
     code = fy_optional_new(items, n, &o, err);
   fy_free(items);
-  return code ? code : put(ctx, o, err);
+  return code ? code : fy_variant_put(ctx, 0, &o->object, err);
 }
 
 static fy_code none(fy_kernel_ctx *ctx, fy_error *err) {
   fy_optional *o;
   FY_TRY(fy_optional_new(NULL, 0, &o, err));
-  return put(ctx, o, err);
+  return fy_variant_put(ctx, 0, &o->object, err);
 }
 
 static fy_code optional_of(const fy_tensor *t, fy_optional **out, fy_error *err) {

@@ -4,6 +4,7 @@
 #ifndef FY_OPS_OPTIONAL_H
 #define FY_OPS_OPTIONAL_H
 
+#include "ops/op.h"
 #include "ops/resource.h"
 
 typedef struct fy_optional {
@@ -14,6 +15,9 @@ typedef struct fy_optional {
 } fy_optional;
 
 extern const fy_object_type fy_optional_type;
+
+// An object as output |i|, a scalar variant; takes over the reference, also on failure.
+FY_MUST_CHECK fy_code fy_variant_put(fy_kernel_ctx *ctx, int i, fy_object *o, fy_error *err);
 
 // Takes over a reference of each tensor, also on failure. |items| NULL: nothing inside
 // yet, with room for |n|.

@@ -5,6 +5,7 @@
 // Read on: tensor_list_make.c, tensor_list_change.c, tensor_list_read.c.
 
 #include "base/alloc.h"
+#include "ops/optional.h"
 #include "ops/strided.h"
 #include "ops/tensor_list_impl.h"
 
@@ -86,14 +87,7 @@ fy_code fy_list_take(fy_kernel_ctx *ctx, int i, fy_tensor_list **out, fy_error *
 }
 
 fy_code fy_list_put(fy_kernel_ctx *ctx, int i, fy_tensor_list *l, fy_error *err) {
-  fy_tensor *out;
-  fy_code code = fy_out(ctx, i, 0, NULL, &out, err);
-  if (code) {
-    fy_object_release(&l->object);
-    return code;
-  }
-  fy_resource_put(out, &l->object);
-  return FY_OK;
+  return fy_variant_put(ctx, i, &l->object, err);
 }
 
 fy_code fy_list_keep(const fy_tensor *t, fy_tensor **out, fy_error *err) {

@@ -102,7 +102,7 @@ static fy_code zeros_of_object(fy_object *o, int depth, fy_object **out, fy_erro
 
 static fy_code zeros_of(const fy_tensor *t, int depth, fy_tensor **out, fy_error *err) {
   if (t->dtype == FY_VARIANT) {
-    fy_object *zeros;
+    fy_object *zeros = NULL;
     if (t->rank != 0)
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "ZerosLike non-scalar Tensor with dtype=DT_VARIANT is not supported.");
@@ -114,23 +114,13 @@ static fy_code zeros_of(const fy_tensor *t, int depth, fy_tensor **out, fy_error
   return FY_OK;
 }
 
-static fy_code put(fy_kernel_ctx *ctx, fy_object *o, fy_error *err) {
-  fy_tensor *out;
-  fy_code code = fy_out(ctx, 0, 0, NULL, &out, err);
-  if (code)
-    fy_object_release(o);
-  else
-    fy_resource_put(out, o);
-  return code;
-}
-
 fy_code fy_variant_zeros_like(fy_kernel_ctx *ctx, fy_error *err) {
-  fy_object *zeros;
+  fy_object *zeros = NULL;
   if (ctx->in[0]->rank != 0)
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "ZerosLike non-scalar Tensor with dtype=DT_VARIANT is not supported.");
   FY_TRY(zeros_of_object(object_of(ctx->in[0]), 0, &zeros, err));
-  return put(ctx, zeros, err);
+  return fy_variant_put(ctx, 0, zeros, err);
 }
 
 // ---------------------------------------------------------------- sums
@@ -257,7 +247,7 @@ static fy_code sum_of(fy_tensor *a, fy_tensor *b, int depth, fy_tensor **out, fy
                    fy_tensor_shape_text(a, x), fy_dtype_name(b->dtype), fy_tensor_shape_text(b, y));
   }
   if (a->dtype == FY_VARIANT) {
-    fy_object *both;
+    fy_object *both = NULL;
     FY_TRY(add_objects(object_of(a), object_of(b), depth, &both, err));
     return in_tensor(both, out, err);
   }
@@ -287,5 +277,5 @@ fy_code fy_variant_add_n(fy_kernel_ctx *ctx, fy_error *err) {
     if (code) return code;
     sum = both;
   }
-  return put(ctx, sum, err);
+  return fy_variant_put(ctx, 0, sum, err);
 }

@@ -3,7 +3,7 @@
 iterative solvers, decoders, detection, quantisation, distributions, geometry, text."""
 from models.common import *  # noqa: F403
 from models.functions import fn
-from models.functions_more import feature, example, several  # noqa: F401
+from models.functions_more import example, several
 
 
 def prog(name, specs, f, *feeds, state=None):
@@ -143,7 +143,7 @@ def grads_of_loops(m, x):
 
 
 prog("grads_of_loops", [S([4])], grads_of_loops, lambda: normal(4) * .5)
-prog("hessian", [S([3])], lambda m, x: {"h": tf.hessians(tf.reduce_sum(tf.sin(x) * tf.reverse(x, [0]) ** 2), x)[0], "jv": (lambda: (lambda acc: acc)(tf.gradients(tf.gradients(tf.reduce_sum(x ** 3), x)[0], x)[0]))()}, lambda: normal(3))
+prog("hessian", [S([3])], lambda m, x: {"h": tf.hessians(tf.reduce_sum(tf.sin(x) * tf.reverse(x, [0]) ** 2), x)[0], "jv": tf.gradients(tf.gradients(tf.reduce_sum(x ** 3), x)[0], x)[0]}, lambda: normal(3))
 
 
 def adversarial(m, x, y):
@@ -272,9 +272,9 @@ prog("conjugate_gradient", [S([None, None], name="a"), S([None], name="b")], con
 prog("linear_operators", [S([2, 4, 4]), S([2, 4, 3], name="b")], lambda m, x, b: (lambda LO, p: {
     "full": LO.LinearOperatorFullMatrix(p, is_positive_definite=True, is_self_adjoint=True).solve(b), "diag": LO.LinearOperatorDiag(x[:, 0]).matmul(b), "low": LO.LinearOperatorLowerTriangular(tf.linalg.band_part(x, -1, 0) + 3 * tf.eye(4)).solve(b),
     "kron": LO.LinearOperatorKronecker([LO.LinearOperatorFullMatrix(x[:, :2, :2]), LO.LinearOperatorFullMatrix(x[:, 2:, 2:])]).to_dense(), "block": LO.LinearOperatorBlockDiag([LO.LinearOperatorFullMatrix(x), LO.LinearOperatorIdentity(2, batch_shape=[2])]).to_dense(),
-    "circ": tf.math.real(LO.LinearOperatorCirculant(tf.cast(tf.abs(x[:, 0]) + 1, tf.complex64)).matvec(tf.cast(b[:, :, 0], tf.complex64))), "toep": LO.LinearOperatorToeplitz(x[:, 0], tf.concat([x[:, :1, 0], x[:, 1:, 0]], 1)).to_dense()[:, 1:, :1] if False else x,
+    "circ": tf.math.real(LO.LinearOperatorCirculant(tf.cast(tf.abs(x[:, 0]) + 1, tf.complex64)).matvec(tf.cast(b[:, :, 0], tf.complex64))), 
     "house": LO.LinearOperatorHouseholder(x[:, 0]).matmul(b), "upd": LO.LinearOperatorLowRankUpdate(LO.LinearOperatorDiag(tf.abs(x[:, 0]) + 1), b[:, :, :2]).solve(b), "perm": LO.LinearOperatorPermutation(tf.constant([2, 0, 1, 3])).matmul(b),
-    "tri": LO.LinearOperatorTridiag(x[:, :3], diagonals_format="sequence").matmul(b) if False else tf.linalg.tridiagonal_matmul(tf.stack([x[:, 0], x[:, 1], x[:, 2]], 1), b, diagonals_format="compact"), "tsol": tf.linalg.tridiagonal_solve(tf.stack([x[:, 0], tf.abs(x[:, 1]) + 5, x[:, 2]], 1), b),
+    "tri": tf.linalg.tridiagonal_matmul(tf.stack([x[:, 0], x[:, 1], x[:, 2]], 1), b, diagonals_format="compact"), "tsol": tf.linalg.tridiagonal_solve(tf.stack([x[:, 0], tf.abs(x[:, 1]) + 5, x[:, 2]], 1), b),
     "bsol": tf.linalg.banded_triangular_solve(tf.stack([tf.abs(x[:, 0]) + 2, x[:, 1]], 1), b), "det": LO.LinearOperatorFullMatrix(p).log_abs_determinant(), "tr": LO.LinearOperatorScaledIdentity(4, 2.).trace()})(tf.linalg, x @ tf.transpose(x, [0, 2, 1]) + 4 * tf.eye(4)), lambda: (normal(2, 4, 4), normal(2, 4, 3)))
 prog("ode", [S([2]), S([], tf.int32, "n")], lambda m, x, n: (lambda f: tf.while_loop(lambda i, y, t: i < n, lambda i, y, t: (lambda k1: (lambda k2: (lambda k3: (lambda k4: (i + 1, y + (k1 + 2 * k2 + 2 * k3 + k4) / 60., t.write(i, y)))(f(y + k3 * .1)))(f(y + k2 * .05)))(f(y + k1 * .05)))(f(y)), [0, x, tf.TensorArray(tf.float32, n)])[2].stack())(lambda y: tf.stack([y[1], -tf.sin(y[0])])), lambda: (normal(2), np.int32(10)))
 prog("power_iteration", [S([None, None])], lambda m, a: (lambda v: {"l": tf.tensordot(v, tf.linalg.matvec(a, v), 1), "v": tf.abs(v)})(tf.while_loop(lambda i, v: i < 60, lambda i, v: (i + 1, tf.math.l2_normalize(tf.linalg.matvec(a, v))), [0, tf.ones([tf.shape(a)[0]])])[1]), lambda: spd(4))
@@ -397,8 +397,8 @@ def int8_by_hand(m, x):
     qz, a, b = tf.quantization.quantize(y, -6., 6., tf.quint8)
     back = tf.quantization.dequantize(qz, a, b)
     z, za, zb = tf.raw_ops.QuantizedRelu(features=qz, min_features=a, max_features=b)
-    mm, ma, mb = tf.raw_ops.QuantizedMatMul(a=qz, b=tf.quantization.quantize(tf.ones([3, 2]), -2., 2., tf.qint8)[0] if False else tf.quantization.quantize(tf.ones([3, 2]), -2., 2., tf.quint8)[0], min_a=a, max_a=b, min_b=-2., max_b=2.)
-    r, ra, rb = tf.raw_ops.RequantizationRange(input=mm, input_min=ma, input_max=mb), 0, 0
+    mm, ma, mb = tf.raw_ops.QuantizedMatMul(a=qz, b=tf.quantization.quantize(tf.ones([3, 2]), -2., 2., tf.quint8)[0], min_a=a, max_a=b, min_b=-2., max_b=2.)
+    r = tf.raw_ops.RequantizationRange(input=mm, input_min=ma, input_max=mb)
     return {"acc": acc, "y": y, "back": back, "relu": tf.quantization.dequantize(z, za, zb), "mm": tf.quantization.dequantize(mm, ma, mb), "lo": r[0], "hi": r[1],
             "mm8": tf.matmul(q, m.q, output_type=tf.int32)}
 
@@ -427,14 +427,14 @@ def subword(m, text):
 
 prog("subword", [S([None], tf.string, "text")], subword, np.array(["h\u00e9llo", "\u65e5\u672c\u8a9e ok", "abc"]), state=lambda m: setattr(m, "e", tf.Variable(normal(31, 3))))
 prog("json_csv", [S([None], tf.string, "rows")], lambda m, r: (lambda c: {"a": c[0], "b": c[1], "c": c[2], "d": c[3], "n": tf.strings.to_number(tf.strings.regex_replace(tf.strings.as_string(c[0], fill="0", width=6), "^0+", "")), "j": tf.io.parse_tensor(tf.io.serialize_tensor(c[0] * 2), tf.int32), "raw": tf.io.decode_raw(tf.strings.join(["abcd", "efgh"]), tf.uint16, little_endian=False),
-     "pad": tf.io.decode_raw(tf.constant(["ab", "abcd"]), tf.uint8, fixed_length=4) if False else tf.raw_ops.DecodePaddedRaw(input_bytes=["ab", "abcd"], fixed_length=4, out_type=tf.uint8), "z": tf.io.decode_compressed(tf.constant([b"x\x9c\xcbH\xcd\xc9\xc9\x07\x00\x06,\x02\x15"]), "ZLIB")})(tf.io.decode_csv(r, [[7], [1.5], ["none"], tf.constant([], tf.int64)], field_delim=";", na_value="NA")), np.array(["1;2.5;x;9", "NA;;\"q;r\";8"]))
+     "pad": tf.raw_ops.DecodePaddedRaw(input_bytes=["ab", "abcd"], fixed_length=4, out_type=tf.uint8), "z": tf.io.decode_compressed(tf.constant([b"x\x9c\xcbH\xcd\xc9\xc9\x07\x00\x06,\x02\x15"]), "ZLIB")})(tf.io.decode_csv(r, [[7], [1.5], ["none"], tf.constant([], tf.int64)], field_delim=";", na_value="NA")), np.array(["1;2.5;x;9", "NA;;\"q;r\";8"]))
 prog("examples_out", [S([None], tf.int64, "i"), S([None], name="f")], lambda m, i, f: (lambda p: {"i": p["i"], "s": tf.sparse.to_dense(p["s"]), "n": tf.strings.length(m.one)})(tf.io.parse_single_example(m.one, {"i": tf.io.FixedLenFeature([3], tf.int64), "s": tf.io.VarLenFeature(tf.float32)})) | {"ser": tf.io.deserialize_many_sparse(tf.io.serialize_many_sparse(tf.sparse.from_dense(f[None] * tf.ones([2, 1]))), tf.float32).values, "sum": i + tf.cast(f, tf.int64)}, lambda: (np.array([1, 2], np.int64), normal(2)), state=lambda m: setattr(m, "one", tf.constant(example(i=[1, 2, 3], s=[.5, .25]))))
 prog("picture_math", [S([None, None, 3])], lambda m, x: {"ssim": tf.image.ssim(x[None], x[None] * .8, 1., filter_size=5), "ms": tf.image.ssim_multiscale(tf.image.resize(x[None], [64, 64]), tf.image.resize(x[None], [64, 64]) * .9, 1., power_factors=[.5, .5], filter_size=5), "tv": tf.image.total_variation(x), "grad": tf.image.image_gradients(x[None])[0], "yuv": tf.image.yuv_to_rgb(tf.image.rgb_to_yuv(x)), "cc": tf.image.central_crop(x, .6),
      "bb": tf.image.pad_to_bounding_box(x, 1, 2, 16, 18), "cb": tf.image.crop_to_bounding_box(x, 1, 2, 5, 6), "tr": tf.image.transpose(x), "jq": tf.cast(tf.shape(tf.image.adjust_jpeg_quality(tf.clip_by_value(x, 0., 1.), 80)), tf.float32), "sat": tf.image.adjust_saturation(x, .5), "br": tf.image.adjust_brightness(x, .1), "hsv": tf.image.hsv_to_rgb(tf.image.rgb_to_hsv(x)),
      "rz": tf.image.resize(x, [30, 7], "gaussian"), "mi": tf.image.resize(x, [6, 11], "mitchellcubic", antialias=True), "l3": tf.image.resize(x, [9, 4], "lanczos3", preserve_aspect_ratio=True), "dil": tf.nn.dilation2d(x[None], tf.zeros([3, 3, 3]), [1, 1, 1, 1], "SAME", "NHWC", [1, 1, 1, 1]), "ero": tf.nn.erosion2d(x[None], tf.zeros([2, 2, 3]), [1, 1, 1, 1], "VALID", "NHWC", [1, 2, 2, 1]),
      "proj": tf.raw_ops.ImageProjectiveTransformV3(images=x[None], transforms=[[1., .1, 2., 0., 1.2, -1., .001, 0.]], output_shape=[8, 9], fill_value=.5, interpolation="BILINEAR", fill_mode="CONSTANT"), "frac": tf.nn.fractional_max_pool(x[None], 1.5, pseudo_random=True, overlapping=True, seed=3)[0]}, lambda: rng.random((14, 13, 3)).astype(np.float32))
 prog("filters", [S([None, 200])], lambda m, x: {"lp": tf.nn.conv1d(x[:, :, None], tf.signal.hamming_window(9)[:, None, None] / 5., 1, "SAME"), "frame": tf.signal.frame(x, 16, 8) * tf.signal.vorbis_window(16), "imdct": tf.signal.inverse_mdct(tf.signal.mdct(x[:, :192], 32, norm="ortho"), norm="ortho"), "idct": tf.signal.idct(tf.signal.dct(x, 3, norm="ortho"), 3, norm="ortho"), "dct1": tf.signal.dct(x, 1), "dct4": tf.signal.dct(x, 4),
-     "ifr": tf.signal.inverse_stft(tf.signal.stft(x, 32, 8, window_fn=tf.signal.hann_window), 32, 8, window_fn=tf.signal.inverse_stft_window_fn(8)), "f2": tf.abs(tf.signal.fft2d(tf.cast(tf.reshape(x, [-1, 10, 20]), tf.complex64))), "r3": tf.abs(tf.signal.rfft3d(tf.reshape(x, [-1, 5, 10, 4]))), "if3": tf.signal.irfft2d(tf.signal.rfft2d(tf.reshape(x, [-1, 10, 20]))), "shift": tf.signal.ifftshift(x), "nd": tf.abs(tf.signal.fftnd(tf.cast(tf.reshape(x, [-1, 10, 20]), tf.complex64), axes=[1, 2], fft_length=[10, 20])) if hasattr(tf.signal, "fftnd") else x,
+     "ifr": tf.signal.inverse_stft(tf.signal.stft(x, 32, 8, window_fn=tf.signal.hann_window), 32, 8, window_fn=tf.signal.inverse_stft_window_fn(8)), "f2": tf.abs(tf.signal.fft2d(tf.cast(tf.reshape(x, [-1, 10, 20]), tf.complex64))), "r3": tf.abs(tf.signal.rfft3d(tf.reshape(x, [-1, 5, 10, 4]))), "if3": tf.signal.irfft2d(tf.signal.rfft2d(tf.reshape(x, [-1, 10, 20]))), "shift": tf.signal.ifftshift(x),
      "kbd": tf.signal.kaiser_bessel_derived_window(16), "atr": tf.nn.atrous_conv2d(tf.reshape(x, [-1, 10, 20, 1]), tf.ones([3, 3, 1, 2]), 2, "SAME"), "conv3": tf.nn.conv3d(tf.reshape(x, [-1, 2, 10, 10, 1]), tf.ones([2, 3, 3, 1, 2]), [1, 1, 2, 2, 1], "SAME"), "pool": tf.nn.pool(tf.reshape(x, [-1, 10, 20, 1]), [2, 3], "AVG", [2, 1], "SAME"), "wsum": tf.nn.weighted_moments(x, [1], tf.abs(x))[1]}, lambda: normal(2, 200))
 
 
@@ -458,7 +458,7 @@ def gnn_state(m):
 
 prog("graph_net", [S([None, 3]), S([None, 2], tf.int32, "edges")], graph_net, lambda: (normal(5, 3), np.array([[0, 1], [1, 2], [2, 0], [3, 1], [4, 4], [0, 2]], np.int32)), state=gnn_state)
 prog("bootstrap", [S([None])], lambda m, x: {"rs": tf.gather(x, tf.random.stateless_uniform([3, tf.shape(x)[0]], [1, 2], 0, tf.shape(x)[0], tf.int32)), "pn": tf.random.stateless_parameterized_truncated_normal([5], [1, 2], 0., 1., -1., 2.), "philox": tf.random.experimental.stateless_fold_in([1, 2], 7), "split": tf.random.split([1, 2], 3), "u3": tf.random.stateless_uniform([4], [5, 6], alg="threefry"), "lap": tf.sign(x) * tf.math.log1p(-tf.abs(tf.random.stateless_uniform(tf.shape(x), [3, 3]) - .5)),
-     "sh": tf.random.experimental.stateless_shuffle(x, [4, 5], alg="philox"), "cand": tf.random.learned_unigram_candidate_sampler([[1, 2]], 2, 3, True, 5, seed=3).true_expected_count * 0, "log": tf.random.log_uniform_candidate_sampler([[1, 2]], 2, 4, True, 50, seed=3)[0]}, lambda: normal(6))
+     "sh": tf.random.experimental.stateless_shuffle(x, [4, 5], alg="philox"), "log": tf.random.log_uniform_candidate_sampler([[1, 2]], 2, 4, True, 50, seed=3)[0]}, lambda: normal(6))
 prog("bits_and_hash", [S([None], tf.int64)], lambda m, x: {"pop": tf.raw_ops.PopulationCount(x=x), "shl": tf.bitwise.left_shift(x, tf.constant(3, tf.int64)), "inv": tf.bitwise.invert(x), "hash": tf.strings.to_hash_bucket(tf.strings.as_string(x), 97), "fp": tf.raw_ops.Fingerprint(data=tf.strings.as_string(x), method="farmhash64"), "cb": tf.raw_ops.CompareAndBitpack(input=tf.reshape(tf.tile(x[:4], [4]), [2, 8]), threshold=tf.constant(3, tf.int64)), "cast": tf.bitcast(tf.cast(x, tf.int32), tf.uint8), "div": x // tf.constant(-3, tf.int64), "mod": x % tf.constant(-3, tf.int64), "tm": tf.truncatemod(x, tf.constant(-3, tf.int64)), "u64": tf.cast(x, tf.uint64), "half": tf.cast(x, tf.float16), "cplx": tf.cast(x, tf.complex128), "bool": tf.cast(x, tf.bool), "sat": tf.saturate_cast(x * 1000, tf.uint16)}, np.array([1, -5, 77, 1 << 40, 0], np.int64))
 
 

@@ -22,7 +22,7 @@ def columns():
 
 def receiver(cols):
     s = tf1.placeholder(tf.string, [None], "input_example_tensor")
-    return s, tf1.io.parse_example(s, FC.make_parse_example_spec(cols))
+    return s, tf1.io.parse_example(s, tf1.feature_column.make_parse_example_spec(cols))
 
 
 def rows():
@@ -39,8 +39,7 @@ def dense_columns():
 
 def linear_columns():
     age, income, city, job, ident, bucket = columns()
-    weighted = FC.weighted_categorical_column(FC.categorical_column_with_hash_bucket("job", 9), "w") if False else job
-    cols = [age, income, city, weighted, FC.crossed_column(["city", "job"], 20), FC.crossed_column([bucket, "job"], 11, hash_key=5), bucket, ident]
+    cols = [age, income, city, job, FC.crossed_column(["city", "job"], 20), FC.crossed_column([bucket, "job"], 11, hash_key=5), bucket, ident]
     s, d = receiver(cols)
     return {"inputs": s}, {"logits": tf1.feature_column.linear_model(d, cols, units=2, sparse_combiner="mean"), "n": tf.shape(s)[0]}
 
@@ -120,7 +119,7 @@ def deep_conds():
     def loop(a, n):
         return tf1.while_loop(lambda i, v: i < n, lambda i, v: (i + 1, tf1.cond(tf.reduce_sum(v) > 0, lambda: v - x, lambda: tf1.cond(tf.equal(i, p), lambda: v * 0., lambda: v + x * 2))), [0, a])[1]
     y = tf1.cond(p > 2, lambda: loop(x, p), lambda: tf1.cond(p < 0, lambda: tf1.check_numerics(x / 0., "never"), lambda: loop(x * 2, 2) + loop(x, 0)))
-    z = tf1.case({p > 5: lambda: x, p > 3: lambda: -x} if False else [(p > 5, lambda: x), (p > 3, lambda: -x)], default=lambda: x * 9)
+    z = tf1.case([(p > 5, lambda: x), (p > 3, lambda: -x)], default=lambda: x * 9)
     g = tf1.gradients(y, x)[0]
     return {"x": x, "p": p}, {"y": y, "z": z, "g": g}
 
@@ -146,7 +145,7 @@ def ta_grads():
     x = tf1.placeholder(tf.float32, [None, 2], "x")
     n = tf.shape(x)[0]
     ta = tf1.TensorArray(tf.float32, n, element_shape=[2]).unstack(x * x)
-    tb = tf1.TensorArray(tf.float32, 2).split(x, [1, n - 1]) if False else tf1.TensorArray(tf.float32, n).scatter(tf.range(n - 1, -1, -1), tf.sin(x))
+    tb = tf1.TensorArray(tf.float32, n).scatter(tf.range(n - 1, -1, -1), tf.sin(x))
     tc = tf1.TensorArray(tf.float32, 2, infer_shape=False).write(0, x[:1]).write(1, tf.exp(x))
     y = tf.reduce_sum(ta.stack()[1:] * 3.) + tf.reduce_sum(tb.gather([0, 1]) ** 2) + tf.reduce_sum(tc.concat())
     acc = tf1.while_loop(lambda i, a, s: i < n, lambda i, a, s: (i + 1, a.write(i, x[i] * s), s + tf.reduce_sum(x[i])), [0, tf1.TensorArray(tf.float32, n), 0.])[1]
@@ -283,7 +282,7 @@ def images_old():
     tf1.summary.histogram("h", x)
     I = tf1.image
     return {"x": x}, {"bil": I.resize_bilinear(x, [5, 6], align_corners=True), "near": I.resize_nearest_neighbor(x, [4, 9], align_corners=True), "bic": I.resize_bicubic(x, [5, 11], align_corners=True), "area": I.resize_area(x, [4, 3]), "pad": I.resize_image_with_crop_or_pad(x, 11, 5), "v1": I.resize_images(x, [6, 6], method=2),
-                      "gl": I.extract_glimpse(x[:2], [4, 4], [[0., 0.], [.3, -.3]]), "sm": tf1.nn.softmax(x, dim=2), "xe": tf1.nn.softmax_cross_entropy_with_logits_v2(labels=tf.nn.softmax(x), logits=x), "lr": tf1.nn.lrn(x, 2, bias=1., alpha=.1), "l2": tf1.nn.l2_normalize(x, dim=3), "qr": tf1.nn.quantized_avg_pool(tf1.quantize(x, -3., 3., tf.quint8)[0], [-3.], [3.], [1, 2, 2, 1], [1, 2, 2, 1], "SAME")[1] if False else tf1.nn.relu_layer(tf.reshape(x, [-1, 189]), tf.ones([189, 2]), tf.zeros([2])),
+                      "gl": I.extract_glimpse(x[:2], [4, 4], [[0., 0.], [.3, -.3]]), "sm": tf1.nn.softmax(x, dim=2), "xe": tf1.nn.softmax_cross_entropy_with_logits_v2(labels=tf.nn.softmax(x), logits=x), "lr": tf1.nn.lrn(x, 2, bias=1., alpha=.1), "l2": tf1.nn.l2_normalize(x, dim=3), "rl": tf1.nn.relu_layer(tf.reshape(x, [-1, 189]), tf.ones([189, 2]), tf.zeros([2])),
                       "sep": tf1.nn.separable_conv2d(x, var("d", [3, 3, 3, 2]), var("p", [1, 1, 6, 4], 2), [1, 1, 1, 1], "SAME", rate=[2, 2]), "ct": tf1.nn.conv2d_transpose(x, var("t", [3, 3, 2, 3], 3), [tf.shape(x)[0], 18, 14, 2], [1, 2, 2, 1]), "wm": tf1.nn.with_space_to_batch(x, [2, 2], "SAME", lambda v, *a: tf1.nn.avg_pool(v, [1, 3, 3, 1], [1, 1, 1, 1], "VALID"), filter_shape=[3, 3])}
 
 
