@@ -148,6 +148,8 @@ void fy_chart_batch(fy_str *out, const fy_sweep *s, fy_chart_form form) {
         if (s->spill_bytes[k])
           fy_str_printf(out, " (fits by spilling %s per run)",
                         fy_report_bytes((double)s->spill_bytes[k], b));
+        else if (m->limit_bytes && values[k] <= (double)m->limit_bytes)
+          fy_str_add(out, " (so part of the work is done elsewhere)");
       }
       fy_str_add(out, "\n");
     }

@@ -49,7 +49,7 @@ FY_INT_TYPES(ARG_MIN_INT, _)
 ARG(FY_BOOL, b, arg_max, >, 0)
 ARG(FY_BOOL, b, arg_min, <, 1)
 
-// Rows of floats: their best in strands, which do not wait for each other, then where it is.
+// Rows of words: their best in strands, which do not wait for each other, then where it is.
 #define STRANDS 32
 #define ARG_ROWS(T, name, BETTER, WORST)                                                        \
   FY_CLONES static int64_t name##_row(const T *x, int64_t n) {                                  \
@@ -72,6 +72,8 @@ ARG(FY_BOOL, b, arg_min, <, 1)
   }
 ARG_ROWS(float, top_f32, >, (float)-INFINITY)
 ARG_ROWS(float, low_f32, <, (float)INFINITY)
+ARG_ROWS(int32_t, top_i32, >, INT32_MIN)
+ARG_ROWS(int32_t, low_i32, <, INT32_MAX)
 
 typedef void (*arg_fn)(void *arg, int64_t begin, int64_t end);
 typedef struct arg_table {
@@ -112,9 +114,13 @@ static fy_code arg_reduce(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out(ctx, 0, in->rank - 1, dims, &out, err));
   arg_job job = {in->data, out, in->dims[axis],
                  fy_product(in->dims + axis + 1, in->rank - 1 - (int32_t)axis)};
-  const bool rows = in->dtype == FY_FLOAT && job.inner == 1;
-  const arg_fn row_fn = fn == arg_max_f32 ? top_f32_rows : low_f32_rows;
-  fy_parallel(ctx, out->count, (rows ? 0.2 : 1.0) * (double)job.along, rows ? row_fn : fn, &job);
+  const arg_fn long_rows = fn == arg_max_f32   ? top_f32_rows
+                           : fn == arg_min_f32 ? low_f32_rows
+                           : fn == arg_max_i32 ? top_i32_rows
+                           : fn == arg_min_i32 ? low_i32_rows
+                                               : NULL;
+  const bool rows = long_rows && job.inner == 1 && job.along >= 2 * STRANDS;
+  fy_parallel(ctx, out->count, (rows ? 0.2 : 1.0) * (double)job.along, rows ? long_rows : fn, &job);
   return FY_OK;
 }
 

@@ -8,6 +8,7 @@
 
 #include "ops/rnn.h"
 #include "ops/shape_fns.h"
+#include "ops/vecmath.h"
 
 typedef struct cell {
   int64_t time, batch, inputs, cells;
@@ -55,33 +56,43 @@ static fy_code open_cell(fy_kernel_ctx *ctx, int first, bool sequence, cell *c, 
   return FY_OK;
 }
 
-static void forward_step(const cell *c, const float *x, const float *cs_prev, const float *h_prev,
-                         float *gates, float *const out[OUTS]) {
-  const int64_t n = c->cells, width = 4 * n;
-  for (int64_t b = 0; b < c->batch; b++) memcpy(gates + b * width, c->b, (size_t)width * 4);
-  fy_rnn_product(x, c->inputs, c->w, gates, c->batch, c->inputs, width);
-  fy_rnn_product(h_prev, n, c->w + c->inputs * width, gates, c->batch, n, width);
-  for (int64_t b = 0; b < c->batch; b++) {
-    const float *g = gates + b * width, *gf = g + c->f_at * n, *gc = g + c->c_at * n;
-    for (int64_t k = 0; k < n; k++) {
-      const int64_t at = b * n + k;
-      const float before = cs_prev[at];
-      const float i = fy_rnn_sigmoid(c->peephole ? g[k] + before * c->wci[k] : g[k]);
-      const float ci = tanhf(gc[k]);
-      const float f = fy_rnn_sigmoid(c->peephole ? gf[k] + c->forget_bias + before * c->wcf[k]
-                                                 : gf[k] + c->forget_bias);
-      float cs = i * ci + f * before;
-      if (c->clip > 0.0f) cs = cs > c->clip ? c->clip : cs < -c->clip ? -c->clip : cs;
-      const float co = tanhf(cs);
-      const float o = fy_rnn_sigmoid(c->peephole ? g[3 * n + k] + cs * c->wco[k] : g[3 * n + k]);
-      out[I_OUT][at] = i;
-      out[CS_OUT][at] = cs;
-      out[F_OUT][at] = f;
-      out[O_OUT][at] = o;
-      out[CI_OUT][at] = ci;
-      out[CO_OUT][at] = co;
-      out[H_OUT][at] = o * co;
-    }
+// to += a * b
+static void add_product(float *to, const float *a, const float *b, int64_t n) {
+  FY_VECTOR for (int64_t k = 0; k < n; k++) to[k] += a[k] * b[k];
+}
+
+// From the sums |g| of one row's gates to all it gives. |g| is written over.
+static void row_gates(const cell *c, const float *before, float *g, float *const out[OUTS]) {
+  const int64_t n = c->cells;
+  float *gf = g + c->f_at * n, *gc = g + c->c_at * n, *go = g + 3 * n, *cs = out[CS_OUT];
+  if (c->peephole) add_product(g, before, c->wci, n);
+  fy_vec_sigmoid_f32(g, out[I_OUT], n, NULL);
+  fy_vec_tanh_f32(gc, out[CI_OUT], n, NULL);
+  FY_VECTOR for (int64_t k = 0; k < n; k++) gf[k] += c->forget_bias;
+  if (c->peephole) add_product(gf, before, c->wcf, n);
+  fy_vec_sigmoid_f32(gf, out[F_OUT], n, NULL);
+  for (int64_t k = 0; k < n; k++)
+    cs[k] = out[I_OUT][k] * out[CI_OUT][k] + out[F_OUT][k] * before[k];
+  for (int64_t k = 0; c->clip > 0.0f && k < n; k++)
+    cs[k] = cs[k] > c->clip ? c->clip : cs[k] < -c->clip ? -c->clip : cs[k];
+  fy_vec_tanh_f32(cs, out[CO_OUT], n, NULL);
+  if (c->peephole) add_product(go, cs, c->wco, n);
+  fy_vec_sigmoid_f32(go, out[O_OUT], n, NULL);
+  for (int64_t k = 0; k < n; k++) out[H_OUT][k] = out[O_OUT][k] * out[CO_OUT][k];
+}
+
+typedef struct step_job {
+  const cell *c;
+  const float *cs_prev;
+  float *gates, *const *out;
+} step_job;
+static void step_rows(void *arg, int64_t begin, int64_t end) {
+  const step_job *j = arg;
+  const int64_t n = j->c->cells;
+  for (int64_t b = begin; b < end; b++) {
+    float *row[OUTS];
+    for (int i = 0; i < OUTS; i++) row[i] = j->out[i] + b * n;
+    row_gates(j->c, j->cs_prev + b * n, j->gates + b * 4 * n, row);
   }
 }
 
@@ -93,7 +104,25 @@ static fy_code steps_of(const fy_tensor *t, int64_t time, int64_t *out, fy_error
                  (long long)time, (long long)*out);
 }
 
-static fy_code lstm(fy_kernel_ctx *ctx, fy_error *err) {
+// The reference: the weights as they are.
+typedef struct plain_products {
+  const float *w;
+  int64_t inputs, cells;
+} plain_products;
+static fy_code plain_begin(fy_kernel_ctx *ctx, const float *w, int64_t inputs, int64_t cells,
+                           void **state, fy_error *err) {
+  FY_TRY(fy_scratch(ctx, sizeof(plain_products), state, err));
+  *(plain_products *)*state = (plain_products){w, inputs, cells};
+  return FY_OK;
+}
+static void plain_product(void *state, int part, const float *a, int64_t rows, float *out) {
+  const plain_products *p = state;
+  const int64_t depth = part ? p->cells : p->inputs, width = 4 * p->cells;
+  fy_rnn_product(a, depth, p->w + (part ? p->inputs * width : 0), out, rows, depth, width);
+}
+static const fy_lstm_products plain = {plain_begin, plain_product};
+
+fy_code fy_lstm_forward(fy_kernel_ctx *ctx, const fy_lstm_products *by, fy_error *err) {
   const bool sequence = ctx->site->num_inputs == 9;
   cell c = {0};
   int64_t steps = 1;
@@ -110,15 +139,25 @@ static fy_code lstm(fy_kernel_ctx *ctx, fy_error *err) {
     FY_TRY(fy_rnn_out(ctx, i, sequence ? 3 : 2, sequence ? dims : dims + 1, &t[i], &out[i], err));
   }
   FY_TRY(fy_scratch(ctx, (size_t)(c.batch * c.cells * 4) * sizeof(float) + 1, &gates, err));
-  const int64_t slice = c.batch * c.cells;
+  void *products;
+  FY_TRY(by->begin(ctx, c.w, c.inputs, c.cells, &products, err));
+  const int64_t slice = c.batch * c.cells, width = 4 * c.cells;
   for (int64_t s = 0; s < steps; s++) {
     float *now[OUTS];
     for (int i = 0; i < OUTS; i++) now[i] = out[i] + s * slice;
-    forward_step(&c, c.x + s * c.batch * c.inputs, s ? now[CS_OUT] - slice : c.cs_prev,
-                 s ? now[H_OUT] - slice : c.h_prev, gates, now);
+    for (int64_t b = 0; b < c.batch; b++)
+      memcpy((float *)gates + b * width, c.b, (size_t)width * sizeof(float));
+    by->product(products, 0, c.x + s * c.batch * c.inputs, c.batch, gates);
+    by->product(products, 1, s ? now[H_OUT] - slice : c.h_prev, c.batch, gates);
+    step_job j = {&c, s ? now[CS_OUT] - slice : c.cs_prev, gates, now};
+    fy_parallel(ctx, c.batch, 5.0 * (double)c.cells, step_rows, &j);
   }
   for (int i = 0; i < OUTS; i++) fy_rnn_store(t[i], out[i]);
   return FY_OK;
+}
+
+static fy_code lstm(fy_kernel_ctx *ctx, fy_error *err) {
+  return fy_lstm_forward(ctx, &plain, err);
 }
 
 // ---------------------------------------------------------------- gradients

@@ -175,10 +175,9 @@ static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **gar
     return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
                    fy_dtype_name(in->dtype));
   fy_tensor storage;
-  int bad = 0;
   FY_TRY(fy_variable_own(ctx, v, garbage, err));
   fy_tensor *to = fy_variable_view(ctx, v->value, &storage);
-  if (in->count) loop(to->data, 1, in->data, 1, to->data, in->count, &bad);
+  fy_variable_combine(ctx, loop, to->data, in, to->data);
   return FY_OK;
 }
 

@@ -16,6 +16,20 @@ static bool is_ref(const fy_site *site) {
   return site->num_outputs == 1;
 }
 
+static fy_code check_prefix(const fy_tensor *indices, const fy_tensor *updates, fy_error *err) {
+  const int32_t n = indices->rank - 1;
+  char x[128], y[128];
+  for (int32_t d = 0; d < n && d < updates->rank; d++) {
+    if (indices->dims[d] == updates->dims[d]) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Dimensions [0,%d) of indices[shape=%s] = %lld must match dimensions [0,%d) of "
+                   "updates[shape=%s] = %lld",
+                   n, fy_tensor_shape_text(indices, x), (long long)indices->dims[d], n,
+                   fy_tensor_shape_text(updates, y), (long long)updates->dims[d]);
+  }
+  return FY_OK;
+}
+
 // As fy_scatter_nd_check, in the words TensorFlow has for variables.
 static fy_code nd_check(const fy_tensor *target, const fy_tensor *indices, const fy_tensor *updates,
                         fy_error *err) {
@@ -34,6 +48,7 @@ static fy_code nd_check(const fy_tensor *target, const fy_tensor *indices, const
   if (target->rank < 1 || indices->rank < 1 || updates->rank < 1) {
     return fy_scatter_nd_check(target, indices, updates, err);
   }
+  FY_TRY(check_prefix(indices, updates, err));
   const int32_t batch = indices->rank > 1 ? indices->rank - 1 : 1;
   const long long depth = indices->rank > 1 ? (long long)indices->dims[indices->rank - 1] : 1;
   for (int32_t d = 0; d < batch; d++) {
@@ -126,20 +141,6 @@ static fy_code check_rows(bool is_ref, const fy_tensor *to, const fy_tensor *ind
                  fy_tensor_shape_text(to, z));
 }
 
-static fy_code check_ref_prefix(const fy_tensor *indices, const fy_tensor *updates, fy_error *err) {
-  const int32_t n = indices->rank - 1;
-  char x[128], y[128];
-  for (int32_t d = 0; d < n && d < updates->rank; d++) {
-    if (indices->dims[d] == updates->dims[d]) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Dimensions [0,%d) of indices[shape=%s] = %lld must match dimensions [0,%d) of "
-                   "updates[shape=%s] = %lld",
-                   n, fy_tensor_shape_text(indices, x), (long long)indices->dims[d], n,
-                   fy_tensor_shape_text(updates, y), (long long)updates->dims[d]);
-  }
-  return FY_OK;
-}
-
 typedef struct resource_scatter {
   fy_scatter_kind kind;
   bool nd;
@@ -174,7 +175,7 @@ static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **gar
   }
   if (how->nd) {
     FY_TRY(fy_scatter_policy(ctx->site, err));
-    if (is_ref(ctx->site)) FY_TRY(check_ref_prefix(indices, updates, err));
+    if (is_ref(ctx->site)) FY_TRY(check_prefix(indices, updates, err));
     FY_TRY(nd_check(v->value, indices, updates, err));
   } else {
     FY_TRY(check_rows(is_ref(ctx->site), v->value, indices, updates, err));
@@ -417,7 +418,7 @@ static fy_code non_aliasing_add(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *indices = ctx->in[1], *updates = ctx->in[2];
   fy_tensor *out;
   FY_TRY(fy_scatter_policy(ctx->site, err));
-  FY_TRY(check_ref_prefix(indices, updates, err));
+  FY_TRY(check_prefix(indices, updates, err));
   FY_TRY(nd_check(in, indices, updates, err));
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   if (out->count == 0) return FY_OK;

@@ -82,6 +82,17 @@ static inline void fy_rnn_product(const float *a, int64_t lda, const float *b, f
     }
   }
 }
+// Products that a device does its own way, for all steps of a sequence: begin() sees the weights
+// [inputs + cells, 4 cells] once, product() adds rows times those of the inputs (0) or of the cells (1).
+typedef struct fy_lstm_products {
+  fy_code (*begin)(fy_kernel_ctx *ctx, const float *w, int64_t inputs, int64_t cells, void **state,
+                   fy_error *err);
+  void (*product)(void *state, int part, const float *a, int64_t rows, float *out);
+} fy_lstm_products;
+// LSTMBlockCell, BlockLSTM and BlockLSTMV2 (lstm.c).
+FY_MUST_CHECK fy_code fy_lstm_forward(fy_kernel_ctx *ctx, const fy_lstm_products *by,
+                                      fy_error *err);
+
 // out[m, k] (rows |ldo| apart) += a[m, n] * b[k, n]^T
 static inline void fy_rnn_product_bt(const float *a, const float *b, float *out, int64_t ldo,
                                      int64_t m, int64_t k, int64_t n) {

@@ -80,18 +80,52 @@ static fy_code put_part(fy_tensor *out, int64_t i, fy_tensor *t, fy_error *err) 
   return out->dtype == FY_STRING ? put_string(out, i, t, err) : put_variant(out, i, t, err);
 }
 
+// A message without its tensor_content, which is copied once only, by who makes the tensor. False: it
+// is none that this function can cut; the parser will say what is wrong with it.
+#define CONTENT_FIELD 4u
+static bool cut_content(fy_view in, fy_str *rest, fy_view *content) {
+  const uint8_t *p = (const uint8_t *)in.p, *end = p + in.n;
+  *content = (fy_view){NULL, 0};
+  while (p < end) {
+    const uint8_t *from = p;
+    uint64_t tag, n = 0;
+    if (!fy_wire_varint(&p, end, &tag)) return false;
+    const unsigned wire = (unsigned)tag & 7u;
+    if ((wire == 0 || wire == 2) && !fy_wire_varint(&p, end, &n)) return false;
+    if (wire != 0 && wire != 2) n = wire == 1 ? 8 : wire == 5 ? 4 : UINT64_MAX;
+    if (wire == 0) n = 0;
+    if (n > (uint64_t)(end - p)) return false;
+    p += n;
+    if (tag >> 3 == CONTENT_FIELD && wire == 2)
+      *content = (fy_view){(const char *)p - n, (size_t)n};
+    else
+      fy_str_addn(rest, (const char *)from, (size_t)(p - from));
+  }
+  return !rest->failed;
+}
+
 static fy_code get_string(const fy_tensor *in, int64_t i, fy_tensor **out, fy_error *err) {
-  const fy_view v = fy_tensor_string(in, i);
+  fy_view v = fy_tensor_string(in, i), content;
   ProtobufCMessage *message = NULL;
   fy_arena arena;
+  fy_str rest;
   fy_arena_init(&arena);
+  fy_str_init(&rest);
+  const bool cut = cut_content(v, &rest, &content) && content.n;
+  if (cut) v = (fy_view){rest.p, rest.len};
   fy_code code =
       fy_wire_unpack(&tensorflow__tensor_proto__descriptor, v.p, v.n, NULL, &arena, &message, NULL);
+  Tensorflow__TensorProto *proto = (Tensorflow__TensorProto *)message;
+  if (!code && cut) {
+    proto->tensor_content.data = (uint8_t *)(uintptr_t)content.p;
+    proto->tensor_content.len = content.n;
+  }
   if (code) {
     code = fy_fail(err, FY_INVALID_ARGUMENT, "Could not parse serialized proto");
-  } else if (fy_wire_tensor_read((const Tensorflow__TensorProto *)message, NULL, out, NULL)) {
+  } else if (fy_wire_tensor_read(proto, NULL, out, NULL)) {
     code = fy_fail(err, FY_INVALID_ARGUMENT, "Could not construct tensor from serialized proto");
   }
+  fy_str_free(&rest);
   fy_arena_free(&arena);
   return code;
 }
@@ -157,6 +191,12 @@ static fy_code serialize_many(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- and back
+static bool is_shape(const fy_tensor *t) {
+  for (int64_t d = 0; d < t->count; d++)
+    if (fy_tensor_int(t, d) < 0) return false;
+  return true;
+}
+
 static fy_code deserialize(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   const fy_dtype dtype = fy_site_type(ctx->site, "dtype");
@@ -197,6 +237,14 @@ static fy_code deserialize(fy_kernel_ctx *ctx, fy_error *err) {
                   (long long)i, (long long)parts[0].shape->count, (long long)i,
                   (long long)parts[i].shape->count);
     }
+  }
+  if (!code && n == 1 && lead == 0 && is_shape(parts[0].shape)) {
+    fy_tensor **only[] = {&parts[0].indices, &parts[0].values, &parts[0].shape};
+    for (int i = 0; i < 3; i++) {
+      fy_out_set(ctx, i, *only[i]);
+      *only[i] = NULL;
+    }
+    return FY_OK;
   }
   if (!code) code = fy_sparse_stack(ctx, parts, n, lead, in->dims, err);
   for (int64_t i = 0; i < n; i++) fy_sparse_free(&parts[i]);

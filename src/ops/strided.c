@@ -329,3 +329,12 @@ void fy_copy_bytes(fy_kernel_ctx *ctx, void *to, const void *from, size_t bytes)
   if (bytes)
     fy_parallel(ctx, (int64_t)((bytes + RUN - 1) / RUN), 0.05 * (double)RUN, copy_runs, &j);
 }
+
+fy_code fy_copy_elements(fy_kernel_ctx *ctx, fy_dtype type, void *dst, int64_t to, const void *src,
+                         int64_t from, int64_t count, fy_error *err) {
+  const size_t size = fy_dtype_storage(type);
+  if (!fy_dtype_is_plain(type)) return fy_copy_run(type, dst, to, src, from, count, err);
+  fy_copy_bytes(ctx, (char *)dst + (size_t)to * size, (const char *)src + (size_t)from * size,
+                (size_t)count * size);
+  return FY_OK;
+}

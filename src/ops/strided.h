@@ -17,6 +17,9 @@ FY_MUST_CHECK fy_code fy_strided_copy(fy_kernel_ctx *ctx, fy_tensor *out, const 
                                       int64_t offset, fy_error *err);
 // |bytes| from one place to another, by several threads where that pays.
 void fy_copy_bytes(fy_kernel_ctx *ctx, void *to, const void *from, size_t bytes);
+// fy_copy_run (values.h), over the threads where elements are plain.
+FY_MUST_CHECK fy_code fy_copy_elements(fy_kernel_ctx *ctx, fy_dtype type, void *dst, int64_t to,
+                                       const void *src, int64_t from, int64_t count, fy_error *err);
 // Strides of a dense tensor.
 static inline void fy_dense_strides(int32_t rank, const int64_t *dims, int64_t *strides) {
   int64_t step = 1;

@@ -9,7 +9,9 @@
 #include "base/alloc.h"
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
+#include "ops/strided.h"
 #include "ops/tensor_list.h"
+#include "ops/tensor_list_impl.h"
 #include "ops/values.h"
 
 enum { READ = 1, CLEARED = 2 };  // an element that was read is written no more
@@ -289,14 +291,6 @@ static fy_code write_item(tensor_array *a, int64_t at, fy_tensor *item, fy_error
   return FY_OK;
 }
 
-static fy_code slice(const fy_tensor *t, int64_t from, int32_t rank, const int64_t *dims,
-                     fy_tensor **out, fy_error *err) {
-  FY_TRY(fy_tensor_new(t->dtype, rank, dims, out, err));
-  fy_code code = fy_copy_run(t->dtype, (*out)->data, 0, t->data, from, (*out)->count, err);
-  if (code) fy_tensor_release(*out);
-  return code;
-}
-
 static fy_code write(fy_kernel_ctx *ctx, fy_error *err) {
   tensor_array *a = NULL;
   fy_tensor *item;
@@ -307,7 +301,7 @@ static fy_code write(fy_kernel_ctx *ctx, fy_error *err) {
   }
   const fy_tensor *v = ctx->in[2];
   FY_TRY(put_flow(ctx, 0, err));
-  FY_TRY(slice(v, 0, v->rank, v->dims, &item, err));
+  FY_TRY(fy_list_keep(v, &item, err));
   fy_code code = open_array(ctx, &a, err);
   if (code) {
     fy_tensor_release(item);
@@ -323,7 +317,7 @@ static fy_code scatter_locked(fy_kernel_ctx *ctx, tensor_array *a, fy_error *err
   const int64_t each = v->dims[0] ? v->count / v->dims[0] : 0;
   for (int64_t i = 0; i < indices->count; i++) {
     fy_tensor *item;
-    FY_TRY(slice(v, i * each, v->rank - 1, v->dims + 1, &item, err));
+    FY_TRY(fy_list_piece(ctx, v, i * each, v->rank - 1, v->dims + 1, &item, err));
     FY_TRY(write_item(a, fy_tensor_int(indices, i), item, err));
   }
   return FY_OK;
@@ -378,7 +372,7 @@ static fy_code unpack(fy_kernel_ctx *ctx, fy_error *err) {
   }
   for (int64_t i = 0; !code && i < v->dims[0]; i++) {
     fy_tensor *item;
-    code = slice(v, i * each, v->rank - 1, v->dims + 1, &item, err);
+    code = fy_list_piece(ctx, v, i * each, v->rank - 1, v->dims + 1, &item, err);
     if (!code) code = write_item(a, i, item, err);
   }
   fy_unlock(&a->lock);
@@ -400,7 +394,7 @@ static fy_code split_locked(fy_kernel_ctx *ctx, tensor_array *a, fy_error *err) 
   for (int64_t i = 0; i < lengths->count; i++) {
     fy_tensor *item;
     dims[0] = fy_tensor_int(lengths, i);
-    FY_TRY(slice(v, at * each, v->rank, dims, &item, err));
+    FY_TRY(fy_list_piece(ctx, v, at * each, v->rank, dims, &item, err));
     FY_TRY(write_item(a, i, item, err));
     at += dims[0];
   }
@@ -605,7 +599,8 @@ static fy_code join(fy_kernel_ctx *ctx, tensor_array *a, const fy_tensor *indice
   FY_TRY(fy_out(ctx, 0, rank + 1, dims, &out, err));
   if (!stacked) FY_TRY(fy_out(ctx, 1, 1, &n, &lengths, err));
   for (int64_t i = 0; i < n; i++) {
-    FY_TRY(fy_copy_run(out->dtype, out->data, at, items[i]->data, 0, items[i]->count, err));
+    FY_TRY(
+        fy_copy_elements(ctx, out->dtype, out->data, at, items[i]->data, 0, items[i]->count, err));
     at += items[i]->count;
     if (lengths) ((int64_t *)lengths->data)[i] = items[i]->dims[0];
   }

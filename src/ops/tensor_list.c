@@ -5,6 +5,7 @@
 // Read on: tensor_list_make.c, tensor_list_change.c, tensor_list_read.c.
 
 #include "base/alloc.h"
+#include "ops/strided.h"
 #include "ops/tensor_list_impl.h"
 
 // ---------------------------------------------------------------- the object
@@ -100,10 +101,11 @@ fy_code fy_list_keep(const fy_tensor *t, fy_tensor **out, fy_error *err) {
   return fy_tensor_clone(t, out, err);
 }
 
-fy_code fy_list_piece(const fy_tensor *t, int64_t from, int32_t rank, const int64_t *dims,
-                      fy_tensor **out, fy_error *err) {
+fy_code fy_list_piece(fy_kernel_ctx *ctx, const fy_tensor *t, int64_t from, int32_t rank,
+                      const int64_t *dims, fy_tensor **out, fy_error *err) {
   FY_TRY(fy_tensor_new(t->dtype, rank, dims, out, err));
-  fy_code code = fy_copy_run(t->dtype, (*out)->data, 0, t->data, from, (*out)->count, err);
+  fy_code code =
+      fy_copy_elements(ctx, t->dtype, (*out)->data, 0, t->data, from, (*out)->count, err);
   if (code) {
     fy_tensor_release(*out);
     *out = NULL;

@@ -157,7 +157,7 @@ static fy_code push_batch(fy_kernel_ctx *ctx, fy_error *err) {
       l->items[k] = old->items[k];
       if (l->items[k]) fy_tensor_retain(l->items[k]);
     }
-    fy_code code = fy_list_piece(t, i * each, rank, dims, &l->items[old->n], err);
+    fy_code code = fy_list_piece(ctx, t, i * each, rank, dims, &l->items[old->n], err);
     if (code) {
       fy_object_release(&l->object);
       return code;

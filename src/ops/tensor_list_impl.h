@@ -22,8 +22,9 @@ FY_MUST_CHECK fy_code fy_list_put(fy_kernel_ctx *ctx, int i, fy_tensor_list *l, 
 // A tensor that may be kept: shares |t|'s memory when that outlives the step.
 FY_MUST_CHECK fy_code fy_list_keep(const fy_tensor *t, fy_tensor **out, fy_error *err);
 // |count| elements of |t| from |from| under a shape of their own.
-FY_MUST_CHECK fy_code fy_list_piece(const fy_tensor *t, int64_t from, int32_t rank,
-                                    const int64_t *dims, fy_tensor **out, fy_error *err);
+FY_MUST_CHECK fy_code fy_list_piece(fy_kernel_ctx *ctx, const fy_tensor *t, int64_t from,
+                                    int32_t rank, const int64_t *dims, fy_tensor **out,
+                                    fy_error *err);
 FY_MUST_CHECK fy_code fy_list_read_shape(const fy_tensor *t, fy_list_eshape *out, fy_error *err);
 bool fy_list_compatible(int32_t rank, const int64_t *dims, int32_t rank_b, const int64_t *b);
 bool fy_list_merge(fy_list_eshape *a, int32_t rank, const int64_t *dims);

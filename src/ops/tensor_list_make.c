@@ -59,7 +59,7 @@ static fy_code from_tensor(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_tensor_list_new(t->dtype, e.rank, e.dims, t->dims[0], &l, err));
   const int64_t each = t->dims[0] ? t->count / t->dims[0] : 0;
   for (int64_t i = 0; i < l->n; i++) {
-    fy_code code = fy_list_piece(t, i * each, t->rank - 1, t->dims + 1, &l->items[i], err);
+    fy_code code = fy_list_piece(ctx, t, i * each, t->rank - 1, t->dims + 1, &l->items[i], err);
     if (code) {
       fy_object_release(&l->object);
       return code;
@@ -68,8 +68,8 @@ static fy_code from_tensor(fy_kernel_ctx *ctx, fy_error *err) {
   return fy_list_put(ctx, 0, l, err);
 }
 
-static fy_code scatter_into(fy_tensor_list *l, const fy_tensor *t, const fy_tensor *indices,
-                            fy_error *err) {
+static fy_code scatter_into(fy_kernel_ctx *ctx, fy_tensor_list *l, const fy_tensor *t,
+                            const fy_tensor *indices, fy_error *err) {
   const int64_t each = t->dims[0] ? t->count / t->dims[0] : 0;
   for (int64_t i = 0; i < indices->count; i++) {
     const int64_t at = fy_tensor_int(indices, i);
@@ -83,7 +83,7 @@ static fy_code scatter_into(fy_tensor_list *l, const fy_tensor *t, const fy_tens
                      "TensorListScatter: Trying to scatter at index %lld in list with size %lld",
                      (long long)at, (long long)l->n);
     }
-    FY_TRY(fy_list_piece(t, i * each, t->rank - 1, t->dims + 1, &item, err));
+    FY_TRY(fy_list_piece(ctx, t, i * each, t->rank - 1, t->dims + 1, &item, err));
     fy_tensor_release(l->items[at]);
     l->items[at] = item;
   }
@@ -141,7 +141,7 @@ static fy_code scatter(fy_kernel_ctx *ctx, fy_error *err) {
     if (given > n) n = given;
   }
   FY_TRY(fy_tensor_list_new(t->dtype, e.rank, e.dims, n, &l, err));
-  fy_code code = scatter_into(l, t, indices, err);
+  fy_code code = scatter_into(ctx, l, t, indices, err);
   if (code) {
     fy_object_release(&l->object);
     return code;
@@ -167,7 +167,7 @@ static fy_code scatter_existing(fy_kernel_ctx *ctx, fy_error *err) {
     if (at + 1 > n) n = at + 1;
   }
   if (!code) code = fy_tensor_list_resize(l, n, err);
-  if (!code) code = scatter_into(l, t, indices, err);
+  if (!code) code = scatter_into(ctx, l, t, indices, err);
   if (code) {
     fy_object_release(&l->object);
     return code;
@@ -218,7 +218,7 @@ static fy_code split(fy_kernel_ctx *ctx, fy_error *err) {
   memcpy(dims, t->dims, (size_t)t->rank * sizeof *dims);
   for (int64_t i = 0; i < l->n; i++) {
     dims[0] = fy_tensor_int(lengths, i);
-    fy_code code = fy_list_piece(t, at * each, t->rank, dims, &l->items[i], err);
+    fy_code code = fy_list_piece(ctx, t, at * each, t->rank, dims, &l->items[i], err);
     if (code) {
       fy_object_release(&l->object);
       return code;

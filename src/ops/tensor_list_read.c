@@ -2,6 +2,7 @@
 // tensor_list_read.c: what is in a list: GetItem, PopBack, Stack, Gather, Concat, Length.
 
 #include "base/alloc.h"
+#include "ops/strided.h"
 #include "ops/tensor_list_impl.h"
 
 static fy_code put_zeros(fy_kernel_ctx *ctx, int i, const fy_list_eshape *e, fy_error *err) {
@@ -127,7 +128,7 @@ static fy_code stack_items(fy_kernel_ctx *ctx, const fy_tensor_list *l, const fy
     if (item->count != each) {
       return fy_list_fail_merge(e.rank, e.dims, item->rank, item->dims, err);
     }
-    FY_TRY(fy_copy_run(l->dtype, out->data, k * each, item->data, 0, each, err));
+    FY_TRY(fy_copy_elements(ctx, l->dtype, out->data, k * each, item->data, 0, each, err));
   }
   return FY_OK;
 }
@@ -226,7 +227,7 @@ static fy_code concat(fy_kernel_ctx *ctx, fy_error *err) {
   for (int64_t i = 0; i < l->n && out->count; i++) {
     const int64_t n = ((int64_t *)lengths->data)[i] * each;
     if (l->items[i]) {
-      FY_TRY(fy_copy_run(l->dtype, out->data, at, l->items[i]->data, 0, n, err));
+      FY_TRY(fy_copy_elements(ctx, l->dtype, out->data, at, l->items[i]->data, 0, n, err));
     } else if (fy_dtype_is_plain(l->dtype)) {
       const size_t size = fy_dtype_storage(l->dtype);
       memset((char *)out->data + (size_t)at * size, 0, (size_t)n * size);

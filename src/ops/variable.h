@@ -4,7 +4,7 @@
 #ifndef FY_OPS_VARIABLE_H
 #define FY_OPS_VARIABLE_H
 
-#include "ops/op.h"
+#include "ops/elementwise.h"
 #include "ops/resource.h"
 
 // Input |i| as a tensor that may be kept: itself if it owns its memory, else a copy.
@@ -23,6 +23,9 @@ FY_MUST_CHECK fy_code fy_variable_own(fy_kernel_ctx *ctx, fy_variable *v, fy_ten
 // Why |v| has no value: "Resource localhost/v/… does not exist." or its container does not.
 void fy_variable_missing(fy_kernel_ctx *ctx, const fy_variable *v, const char *type, char *buf,
                          size_t n);
+// out := loop(value, in) element by element, over the threads; the same memory is fine.
+void fy_variable_combine(fy_kernel_ctx *ctx, fy_binary_loop loop, const void *value,
+                         const fy_tensor *in, void *out);
 // |t| as the kernel may address it (fy_services.view).
 fy_tensor *fy_variable_view(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage);
 // Output 0, if the op has one, refers to the variable of input 0: the ops on references.

@@ -256,6 +256,11 @@ static void update_range(void *arg, int64_t begin, int64_t end) {
   const size_t at = (size_t)begin * j->size;
   j->loop(j->a + at, 1, j->b + at, 1, j->out + at, end - begin, &bad);
 }
+void fy_variable_combine(fy_kernel_ctx *ctx, fy_binary_loop loop, const void *value,
+                         const fy_tensor *in, void *out) {
+  update_job job = {loop, value, in->data, out, fy_dtype_storage(in->dtype)};
+  if (in->count) fy_parallel(ctx, in->count, 0.4, update_range, &job);
+}
 
 static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **garbage,
                              fy_error *err) {
@@ -289,8 +294,7 @@ static fy_code update_locked(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **gar
   fy_tensor old_storage, new_storage;
   fy_tensor *from = view_of(ctx, v->value, &old_storage);
   fy_tensor *to = target == v->value ? from : view_of(ctx, target, &new_storage);
-  update_job job = {loop, from->data, in->data, to->data, fy_dtype_storage(in->dtype)};
-  if (in->count) fy_parallel(ctx, in->count, 0.4, update_range, &job);
+  fy_variable_combine(ctx, loop, from->data, in, to->data);
   if (target != v->value) {
     *garbage = v->value;
     v->value = target;

@@ -309,6 +309,36 @@ FY_MUST_CHECK fy_code fy_ocl_fill(fy_ocl_call *c, fy_tensor *out, const fy_tenso
 FY_MUST_CHECK fy_code fy_ocl_random_fill(fy_kernel_ctx *ctx, const void *kind, void *job,
                                          const fy_tensor *out);
 
+// --- rows that go to places, opencl_lists.c ---
+typedef struct fy_ocl_lists {
+  int32_t *order, *start;  // the rows of one place after the other; where each place's begin
+  int64_t *place;          // the row that each list goes to; NULL: its own number
+  int64_t n, used;         // lists, rows in them
+} fy_ocl_lists;
+void fy_ocl_lists_drop(fy_ocl_lists *l);
+// One list per segment; a negative number is none's.
+FY_MUST_CHECK fy_code fy_ocl_list_segments(const int64_t *ids, int64_t count, int64_t segments,
+                                           fy_ocl_lists *l, fy_error *err);
+// One list per place that |depth| indices each name among |dims|; FY_OCL_DETOUR: one is outside.
+FY_MUST_CHECK fy_code fy_ocl_list_places(fy_ocl_call *c, fy_tensor *indices, int32_t depth,
+                                         const int64_t *dims, fy_ocl_lists *l, fy_error *err);
+FY_MUST_CHECK fy_code fy_ocl_add_lists(fy_ocl_call *c, fy_ocl_args *a, const fy_ocl_lists *l,
+                                       fy_error *err);
+// Rows of |x| with |inner| elements, joined to those of |y|: |segments|, or on top of what is there.
+FY_MUST_CHECK fy_code fy_ocl_join_rows(fy_ocl_call *c, const fy_ocl_lists *l, bool segments,
+                                       int join, const fy_tensor *x, int64_t inner, fy_tensor *y,
+                                       fy_error *err);
+bool fy_ocl_joins(fy_dtype t);  // whether it does so for |t|
+FY_MUST_CHECK fy_code fy_ocl_to_host(fy_ocl_call *c, fy_tensor *t, fy_tensor **out, fy_error *err);
+// |bytes| of the host in device memory for this call.
+FY_MUST_CHECK fy_code fy_ocl_send(fy_ocl_call *c, const void *from, size_t bytes, void **out,
+                                  fy_error *err);
+struct fy_variable;
+// The value of |v|, which is locked, here and nobody else's.
+FY_MUST_CHECK fy_code fy_ocl_own_variable(fy_ocl_call *c, struct fy_variable *v,
+                                          fy_tensor **garbage, fy_error *err);
+#define FY_OCL_ND 64  // of scatters: the last dimension of the indices is their depth
+
 // Handlers.
 fy_code fy_ocl_elementwise(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_select(fy_ocl_call *c, int arg, fy_error *err);
@@ -340,7 +370,10 @@ fy_code fy_ocl_update(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_einsum(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_scan(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_unsorted_segment(fy_ocl_call *c, int join, fy_error *err);
-fy_code fy_ocl_scatter(fy_ocl_call *c, int join, fy_error *err);
+fy_code fy_ocl_bincount(fy_ocl_call *c, int arg, fy_error *err);
+fy_code fy_ocl_scatter(fy_ocl_call *c, int how, fy_error *err);
+fy_code fy_ocl_scatter_nd(fy_ocl_call *c, int join, fy_error *err);
+fy_code fy_ocl_tensor_scatter(fy_ocl_call *c, int join, fy_error *err);
 fy_code fy_ocl_bucketize(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_where(fy_ocl_call *c, int arg, fy_error *err);
 fy_code fy_ocl_resize(fy_ocl_call *c, int arg, fy_error *err);

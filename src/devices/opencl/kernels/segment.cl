@@ -33,6 +33,14 @@ KERNEL void segments(GLOBAL const S *x, long xo, GLOBAL const int *order, long o
   ST(y, yo + i, acc);
 }
 
+// How many rows each place has, or whether it has any.
+KERNEL void segment_sizes(GLOBAL const int *start, long so, GLOBAL S *y, long yo, long n, int once) {
+  long i = GID(0);
+  if (i >= n) return;
+  int rows = start[so + i + 1] - start[so + i];
+  ST(y, yo + i, (T)(once ? rows > 0 : rows));
+}
+
 // |place|: the row of y that each list goes to. |one|: x is a scalar.
 KERNEL void scatter_rows(GLOBAL const S *x, long xo, GLOBAL const int *order, long oo,
                          GLOBAL const int *start, long so, GLOBAL const long *place, long po,
