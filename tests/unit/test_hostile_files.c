@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // test_hostile_files.c: files with a bit wrong at every position, and cut off at every length: checkpoints of both
-// versions, a SavedModel with its variables, arrays, images. The answer is a status or a value, in
+// versions, a SavedModel with its variables, one in text, a .meta file, arrays, images. The answer is a status or a value, in
 // bounded time and memory, and the status of a model names the file.
 
 #include <setjmp.h>
@@ -147,16 +147,21 @@ static void checkpoint_v1(void **state) {
 // ---------------------------------------------------------------- SavedModel
 static ferry_runtime *rt;
 
-static bool use_model(void) {
+static const char *model = "m";
+
+// Inspects, loads, freezes and runs it; |*ran| if every signature of one input took a vector.
+static bool load(bool *ran) {
   ferry_error err;
   ferry_model *m;
+  ferry_graph *frozen;
   char *text;
-  if (ferry_inspect(rt, in_dir("m"), NULL, FERRY_JSON, &text, &err) == 0) ferry_free_text(text);
-  if (ferry_model_load(rt, in_dir("m"), NULL, &m, &err)) {
+  if (ferry_inspect(rt, in_dir(model), NULL, FERRY_JSON, &text, &err) == 0) ferry_free_text(text);
+  if (ferry_model_load(rt, in_dir(model), NULL, &m, &err)) {
     assert_true(err.text[0]);
     return false;
   }
-  bool ok = ferry_model_signature_count(m) > 0;
+  if (ferry_model_freeze(m, NULL, &frozen, NULL, &err) == 0) ferry_graph_free(frozen);
+  *ran = ferry_model_signature_count(m) > 0;
   const int64_t n = 2;
   ferry_tensor *x, *y;
   assert_int_equal(ferry_tensor_new(1, 1, &n, (const float[]){1, 2}, &x, &err), 0);
@@ -165,13 +170,23 @@ static bool use_model(void) {
     if (s->num_inputs != 1 || s->num_outputs != 1) continue;
     if (ferry_model_run(m, s->name, 1, &s->inputs[0].name, &x, 1, &s->outputs[0].name, &y, 2000,
                         &err))
-      ok = false;
+      *ran = false;
     else
       ferry_tensor_free(y);
   }
   ferry_tensor_free(x);
   ferry_model_free(m);
-  return ok;
+  return true;
+}
+
+static bool use_model(void) {
+  bool ran;
+  return load(&ran) && ran;
+}
+
+static bool use_loaded(void) {
+  bool ran;
+  return load(&ran);
 }
 
 static void saved_model(void **state) {
@@ -204,6 +219,68 @@ static void saved_model(void **state) {
   assert_int_equal(ferry_model_load(rt, in_dir("m"), NULL, &m, &err), FY_OUT_OF_RANGE);
   if (!strstr(err.text, "variables") || !strstr(err.text, "Read less bytes than requested"))
     fail_msg("%s", err.text);
+  ferry_close(rt);
+}
+
+// Of a TensorFlow 1 graph with its weights beside it, and of a SavedModel as text.
+static void meta_and_text(void **state) {
+  (void)state;
+  static const char *const parts[][2] = {
+      {"tests/data/cli/old.ckpt.index", "old.ckpt.index"},
+      {"tests/data/cli/old.ckpt.data-00000-of-00001", "old.ckpt.data-00000-of-00001"},
+      {"tests/data/zoo/text_pb/variables/variables.index", "text/variables/variables.index"},
+      {"tests/data/zoo/text_pb/variables/variables.data-00000-of-00001",
+       "text/variables/variables.data-00000-of-00001"},
+  };
+  assert_int_equal(ferry_open("intra_threads=1", &rt, NULL), 0);
+  mkdir(in_dir("text"), 0700);
+  mkdir(in_dir("text/variables"), 0700);
+  for (int i = 0; i < 4; i++) copy(parts[i][0], parts[i][1]);
+  model = "old.ckpt.meta";
+  ruin("tests/data/cli/old.ckpt.meta", model, 17, use_loaded);
+  model = "text";
+  ruin("tests/data/zoo/text_pb/saved_model.pbtxt", "text/saved_model.pbtxt", 499, use_loaded);
+  model = "m";
+  ferry_close(rt);
+}
+
+// ---------------------------------------------------------------- images
+static ferry_session *decoder;
+
+static bool use_image(void) {
+  size_t n;
+  ferry_error err;
+  ferry_tensor *file, *picture;
+  const char *feed = "file", *fetch = "picture";
+  uint8_t *bytes = read_whole(in_dir("i"), &n);
+  assert_int_equal(ferry_tensor_strings(0, NULL, NULL, &file, &err), 0);
+  assert_int_equal(ferry_tensor_set_string(file, 0, (const char *)bytes, n, &err), 0);
+  bool ok = ferry_run(decoder, 1, &feed, &file, 1, &fetch, &picture, 0, &err) == 0;
+  if (ok) ferry_tensor_free(picture);
+  ferry_tensor_free(file);
+  free(bytes);
+  return ok;
+}
+
+static void images(void **state) {
+  (void)state;
+  static const char *const files[] = {"small.png", "small.jpg", "large.png"};
+  ferry_graph *g;
+  assert_int_equal(ferry_open("intra_threads=1", &rt, NULL), 0);
+  assert_int_equal(ferry_graph_new(rt, &g, NULL), 0);
+  assert_int_equal(
+      ferry_graph_add(g, "Placeholder", "file", NULL, "dtype=string", NULL, NULL, NULL), 0);
+  assert_int_equal(ferry_graph_add(g, "DecodeImage", "picture", "file", NULL, NULL, NULL, NULL), 0);
+  assert_int_equal(ferry_session_new(rt, g, &decoder, NULL), 0);
+  for (int i = 0; i < 3; i++) {
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof path, "tests/data/cli/%s", files[i]);
+    assert_int_equal(stat(path, &st), 0);
+    ruin(path, "i", (size_t)st.st_size / 600 + 1, use_image);
+  }
+  ferry_session_free(decoder);
+  ferry_graph_free(g);
   ferry_close(rt);
 }
 
@@ -252,10 +329,9 @@ int main(void) {
   (void)r;
 #endif
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(checkpoint_v2),
-      cmocka_unit_test(checkpoint_v1),
-      cmocka_unit_test(saved_model),
-      cmocka_unit_test(arrays),
+      cmocka_unit_test(checkpoint_v2), cmocka_unit_test(checkpoint_v1),
+      cmocka_unit_test(saved_model),   cmocka_unit_test(meta_and_text),
+      cmocka_unit_test(images),        cmocka_unit_test(arrays),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
