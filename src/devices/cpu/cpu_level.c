@@ -42,16 +42,16 @@ static const char *missing(fy_cpu_level level) {
 #endif
 }
 
-// What FERRY_CPU allows; |known| says whether it is not set or one of the names.
-static fy_cpu_level allowed(bool *known) {
-  const char *wish = getenv(VARIABLE);
-  *known = !wish || !*wish;
-  for (int i = 0; !*known && i < FY_CPU_LEVELS; i++) {
-    if (strcmp(wish, names[i]) != 0) continue;
-    *known = true;
-    return (fy_cpu_level)i;
-  }
-  return UNASKED;
+static const char *wish(void) {  // NULL: none
+  const char *text = getenv(VARIABLE);
+  return text && *text ? text : NULL;
+}
+
+// The level that |text| names, or FY_CPU_LEVELS.
+static int level_named(const char *text) {
+  int i = 0;
+  while (i < FY_CPU_LEVELS && strcmp(text, names[i]) != 0) i++;
+  return i;
 }
 
 static _Atomic int chosen = -1;  // whoever comes first; all would choose the same
@@ -59,20 +59,18 @@ static _Atomic int chosen = -1;  // whoever comes first; all would choose the sa
 fy_cpu_level fy_cpu_level_get(void) {
   int level = atomic_load_explicit(&chosen, memory_order_relaxed);
   if (__builtin_expect(level >= 0, 1)) return (fy_cpu_level)level;
-  bool known;
-  level = (int)allowed(&known);
+  level = wish() ? level_named(wish()) : FY_CPU_LEVELS;
+  if (level == FY_CPU_LEVELS) level = UNASKED;
   while (missing((fy_cpu_level)level)) level--;
   int first = -1;
   return (fy_cpu_level)(atomic_compare_exchange_strong(&chosen, &first, level) ? level : first);
 }
 
 fy_code fy_cpu_level_check(fy_error *err) {
-  bool known;
-  (void)allowed(&known);
-  if (known) return FY_OK;
+  if (!wish() || level_named(wish()) < FY_CPU_LEVELS) return FY_OK;
   return fy_fail(err, FY_INVALID_ARGUMENT,
                  "environment variable " VARIABLE ": '%.40s' is none of plain, avx2, avx512",
-                 getenv(VARIABLE));
+                 wish());
 }
 
 void fy_cpu_level_report(fy_str *out) {
@@ -81,7 +79,7 @@ void fy_cpu_level_report(fy_str *out) {
   if (level < FY_CPU_LEVELS - 1 && missing(level + 1))
     fy_str_printf(out, "%s would need %s, which this CPU lacks)", names[level + 1],
                   missing(level + 1));
-  else if (level < FY_CPU_LEVELS - 1 && level == UNASKED && !getenv(VARIABLE))
+  else if (level < FY_CPU_LEVELS - 1 && level == UNASKED && !wish())
     fy_str_printf(out, "%s ones run when " VARIABLE "=%s asks for them)", names[level + 1],
                   names[level + 1]);
   else if (level < FY_CPU_LEVELS - 1)
