@@ -3,7 +3,7 @@
 // FERRY_CPU allows. One choice for the process: packed weights and plans depend on it.
 //
 // AVX-512 is used only when asked for: its kernels passed the tests in halves of AVX2
-// (cmake/avx512_halves.h), but no machine with AVX-512 has run or measured all of them yet.
+// (cmake/avx512_halves.h), but no machine with AVX-512, real or emulated, has finished them or measured a speed yet.
 
 #include <stdatomic.h>
 #include <stdlib.h>
