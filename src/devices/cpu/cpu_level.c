@@ -2,8 +2,8 @@
 // cpu_level.c: which build of the vector kernels runs: the best that this CPU can, at most what
 // FERRY_CPU allows. One choice for the process: packed weights and plans depend on it.
 //
-// AVX-512 is used only when asked for: its kernels passed the tests in halves of AVX2
-// (cmake/avx512_halves.h), but no machine with AVX-512, real or emulated, has finished them or measured a speed yet.
+// AVX-512 is used only when asked for: its kernels passed their tests built of AVX2
+// (cmake/avx512_halves.h), but no machine with AVX-512, real or emulated, has finished them yet.
 
 #include <stdatomic.h>
 #include <stdlib.h>
