@@ -67,9 +67,9 @@ asan ubsan tsan: setup  ## the tests under a sanitizer
 valgrind: setup  ## the tests under Valgrind
 	@scripts/setup.sh check
 	@$(call configure,$(BUILD)/valgrind,-DCMAKE_BUILD_TYPE=RelWithDebInfo \
-	  "-DFERRY_TEST_WRAPPER=valgrind;-q;--error-exitcode=99;--leak-check=full;--errors-for-leak-kinds=definite")
+	  "-DFERRY_TEST_WRAPPER=valgrind;-q;--error-exitcode=99;--leak-check=full;--errors-for-leak-kinds=definite;--suppressions=$(CURDIR)/tests/valgrind.supp")
 	@$(call compile,$(BUILD)/valgrind)
-	@$(call ctest,$(BUILD)/valgrind) --timeout 1800
+	@$(call ctest,$(BUILD)/valgrind)
 
 fuzz: setup  ## every fuzzer for FUZZ_SECONDS (60)
 	@scripts/setup.sh check

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # ops.sh [BUILD] [FILTER]: every op of bench/ops.txt with Ferry and with TensorFlow, in turn, as a table
-# with a summary, written to BUILD/bench/ops.md. FILTER: only lines with this text; their rows replace
+# with a summary and the remarks of bench/ops_notes.md, written to BUILD/bench/ops.md. FILTER: only lines with this text; their rows replace
 # those of the table that is there. Without it, a new table is begun.
 #   SLOTS=8 SLOT_MS=6      how often and how long each case is measured
 #   SIZES="small medium"   which sizes
@@ -83,6 +83,8 @@ awk -F'|' '
       }
       print "\nBelow 1.0:\n" below
     }' "$rows"
+  cat "$root/bench/ops_notes.md"
+  echo
   echo "| op | size | Ferry | TensorFlow | ratio | CPU time ratio | limit | limit / Ferry | |"
   echo "|---|---|---|---|---|---|---|---|---|"
   cat "$rows"

@@ -101,7 +101,7 @@ static void *get_cell(metric *m, const char *l1, const char *l2, const char *l3,
   cell *c = m->cells;
   for (; c; c = c->next) {
     int i = 0;
-    while (i < m->num_labels && strcmp(c->labels[i], labels[i]) == 0) i++;
+    while (i < m->num_labels && labels[i] && strcmp(c->labels[i], labels[i]) == 0) i++;
     if (i == m->num_labels) break;
   }
   if (!c && (c = new_cell(m, labels))) {

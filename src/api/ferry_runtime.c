@@ -178,6 +178,7 @@ int ferry_trim(ferry_runtime *rt, const char *device, uint64_t keep_bytes, ferry
   fy_device *d;
   fy_error_init(&e);
   fy_code code = find_device(rt, device, &d, &e);
+  if (!code) (void)fy_memory_let_go(d);
   if (!code) fy_mempool_trim(d->memory, keep_bytes);
   return fy_ferry_end(code, &e, err);
 }
@@ -192,9 +193,11 @@ int ferry_set_memory_limit(ferry_runtime *rt, const char *device, uint64_t bytes
     code = fy_fail(&e, FY_INVALID_ARGUMENT, "%s has only %llu bytes of memory", device,
                    (unsigned long long)d->facts.memory_total);
   if (!code) {
+    (void)fy_memory_let_go(d);
     fy_mempool_set_limit(d->memory, bytes);
-    // What placement and prediction go by.
+    // What placement and prediction go by, and programs that exist were made by.
     d->facts.memory_limit = bytes ? bytes : d->facts.memory_total;
+    __atomic_fetch_add(&rt->devices->changes, 1, __ATOMIC_RELAXED);
   }
   return fy_ferry_end(code, &e, err);
 }
@@ -207,9 +210,13 @@ static void machine_line(fy_str *out) {
                   fy_cpu_count());
 }
 
-static const char *const variables[] = {"FERRY_CONFIG",          "FERRY_SIM",
-                                        "FERRY_OPENCL_CPU",      "FERRY_CLBLAST",
-                                        "FERRY_WEIGHTS",         "TF_NUM_INTEROP_THREADS",
+static const char *const variables[] = {"FERRY_CONFIG",
+                                        "FERRY_SIM",
+                                        "FERRY_CPU",
+                                        "FERRY_OPENCL_CPU",
+                                        "FERRY_CLBLAST",
+                                        "FERRY_WEIGHTS",
+                                        "TF_NUM_INTEROP_THREADS",
                                         "TF_NUM_INTRAOP_THREADS"};
 #define NUM_VARIABLES (sizeof variables / sizeof *variables)
 

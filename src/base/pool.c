@@ -173,8 +173,15 @@ static void rest(fy_pool *pool, fy_cond *wake, int *sleepers) {
   --*sleepers;
 }
 
+static _Thread_local fy_pool *works_for;
+
+fy_pool *fy_pool_of_this_thread(void) {
+  return works_for;
+}
+
 static void *work(void *arg) {
   fy_pool *pool = arg;
+  works_for = pool;
   fy_lock(&pool->mu);
   const int self = ++pool->arrived;
   for (;;) {

@@ -21,6 +21,9 @@ int fy_pool_threads(const fy_pool *pool);
 // has no workers.
 bool fy_pool_submit(fy_pool *pool, void (*fn)(void *), void *arg);
 
+// The pool whose worker the calling thread is, or NULL.
+fy_pool *fy_pool_of_this_thread(void);
+
 // The calling thread works for the pool until done(arg): on anybody's loops, and on those queued
 // closures for which takes(arg, their arg) is true (others may block on something that only this
 // thread will do). Both are asked with the pool locked whenever something happened and after

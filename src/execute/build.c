@@ -78,6 +78,11 @@ void fy_program_replace(fy_program *p, fy_instr *instrs, uint32_t num_instrs, ui
   p->num_values = num_values;
 }
 
+int fy_by_rank(const void *a, const void *b) {
+  const uint64_t *x = a, *y = b;
+  return x[0] < y[0] ? -1 : x[0] > y[0] ? 1 : x[1] < y[1] ? -1 : 1;
+}
+
 int fy_by_size(const void *a, const void *b) {
   const uint64_t *x = a, *y = b;
   return x[0] > y[0] ? -1 : x[0] < y[0] ? 1 : x[1] < y[1] ? -1 : 1;

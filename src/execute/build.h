@@ -33,6 +33,7 @@ void fy_program_replace(fy_program *p, fy_instr *instrs, uint32_t num_instrs, ui
                         uint32_t num_args, fy_value *values, uint32_t num_values);
 // For qsort of uint64_t[2], size and number: the largest first, equal ones by number.
 int fy_by_size(const void *a, const void *b);
+int fy_by_rank(const void *a, const void *b);  // the least first
 // Offsets for all PLANNED values (layout.c).
 FY_MUST_CHECK fy_code fy_program_layout(fy_program *p, fy_error *err);
 

@@ -25,7 +25,7 @@ struct fy_callable {
   fy_mutex lock;
   fy_graph *graph;
   bool owns_graph, results_anywhere, keep_refs;
-  int losses;     // of the device set when its programs were made
+  int changes;    // of the device set when its programs were made
   bool distrust;  // programs do not count on the declared shapes of variables
   fy_output *feeds, *fetches;
   fy_node **targets;
@@ -384,10 +384,10 @@ fy_code fy_callable_program(fy_callable *c, fy_tensor *const *args, fy_program *
     forget_programs(c);
     c->distrust = true;
   }
-  const int losses = __atomic_load_n(&c->devices->losses, __ATOMIC_RELAXED);
-  if (FY_UNLIKELY(losses != c->losses)) {
+  const int changes = __atomic_load_n(&c->devices->changes, __ATOMIC_RELAXED);
+  if (FY_UNLIKELY(changes != c->changes)) {
     forget_programs(c);
-    c->losses = losses;
+    c->changes = changes;
   }
   for (size_t i = 0; i < c->num_specials && !p; i++) {
     if (!matches(&c->specials[i], c, args)) continue;

@@ -195,8 +195,11 @@ FY_MUST_CHECK fy_code fy_eager_execute(fy_eager_op *op, fy_handle **results, int
 // ---------------------------------------------------------------- executors (eager_executor.c)
 typedef struct fy_executor_task {
   struct fy_executor_task *next;
-  // Runs the task, or, if |poison| is not NULL, fails it. Frees it.
+  // Runs the task, or, if |poison| is not NULL, fails it.
   fy_code (*run)(struct fy_executor_task *task, const fy_error *poison, fy_error *err);
+  // Tells who waits for it how it ended, and frees it. By then the executor knows of an error: who saw
+  // one result fail finds the executor stopped.
+  void (*end)(struct fy_executor_task *task, fy_code code, const fy_error *err);
 } fy_executor_task;
 
 fy_executor *fy_executor_new(bool async);

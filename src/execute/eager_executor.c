@@ -94,8 +94,13 @@ static void *work(void *arg) {
     fy_error err;
     fy_error_init(&err);
     fy_code code = task->run(task, poisoned ? &poison : NULL, &err);
+    if (code && !poisoned) {
+      fy_lock(&e->lock);
+      set_error(e, &err);
+      fy_unlock(&e->lock);
+    }
+    task->end(task, code, &err);
     fy_lock(&e->lock);
-    if (code && !poisoned) set_error(e, &err);
     fy_error_clear(&err);
     fy_error_clear(&poison);
   }

@@ -215,22 +215,25 @@ static fy_code bring_home(fy_tensor **out, int n, fy_error *err) {
 
 static fy_code run_task(fy_executor_task *base, const fy_error *poison, fy_error *err) {
   task *t = (task *)base;
-  int n = t->kernel->site.num_outputs;
   fy_code code;
   if (poison)
     code = fy_fail(err, poison->code, "%s", fy_error_text(poison));
   else
     code = gather(t->kernel, t->inputs, t->in, err);
   if (!code) code = call(t->context, t->kernel, t->cancel, t->inputs, t->in, t->out, err);
-  if (!code && t->kernel->function) code = bring_home(t->out, n, err);
-  for (int i = 0; i < n; i++) {
+  if (!code && t->kernel->function) code = bring_home(t->out, t->kernel->site.num_outputs, err);
+  return code;
+}
+
+static void end_task(fy_executor_task *base, fy_code code, const fy_error *err) {
+  task *t = (task *)base;
+  for (int i = 0; i < t->kernel->site.num_outputs; i++) {
     if (code)
       fy_handle_fail(t->outputs[i], err);
     else
       fy_handle_resolve(t->outputs[i], t->out[i]);
   }
   free_task(t);
-  return code;
 }
 
 static fy_code run_later(fy_eager_op *op, fy_eager_kernel *k, fy_executor *executor,
@@ -239,6 +242,7 @@ static fy_code run_later(fy_eager_op *op, fy_eager_kernel *k, fy_executor *execu
   task *t = fy_calloc(1, sizeof *t + (in + out) * 2 * sizeof(void *));
   if (!t) return fy_fail_oom(err, sizeof *t);
   t->base.run = run_task;
+  t->base.end = end_task;
   t->context = op->context;
   t->kernel = k;
   t->cancel = op->cancel;

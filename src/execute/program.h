@@ -129,6 +129,12 @@ typedef struct fy_program {
   int64_t compile_ns;
 } fy_program;
 
+// Whether it runs as tasks: several, or one that belongs to a device's own threads. Otherwise the caller
+// runs it from the first instruction to the last.
+static inline bool fy_program_in_tasks(const fy_program *p) {
+  return p->num_tasks > 1 || (p->num_tasks == 1 && p->tasks[0].device);
+}
+
 // What a program is made from. Everything is borrowed except |graph|, which the program takes over
 // (also on failure).
 typedef struct fy_compile_args {

@@ -392,6 +392,8 @@ static void task_entry(void *arg) {
 static bool hand_over(fy_run_state *s, uint32_t task) {
   const fy_program *p = s->program;
   fy_device *d = p->tasks[task].device ? p->tasks[task].device : p->devices->client;
+  // A function called from the device's own thread: waiting for a queue behind it could be for ever.
+  if (p->tasks[task].device && d->pool == fy_pool_of_this_thread()) return false;
   task_job *job = fy_malloc(sizeof *job);
   if (!job) return false;
   *job = (task_job){s, task};
@@ -572,7 +574,7 @@ static fy_code take_results(fy_run_state *s, fy_tensor **results, fy_error *err)
 
 static void clean(fy_run_state *s, bool all) {
   fy_program *p = s->program;
-  if (all || p->num_tasks > 1 || atomic_load_explicit(&s->replaced, memory_order_relaxed)) {
+  if (all || fy_program_in_tasks(p) || atomic_load_explicit(&s->replaced, memory_order_relaxed)) {
     atomic_store_explicit(&s->replaced, false, memory_order_relaxed);
     for (uint32_t v = 0; v < p->num_values; v++) drop_owned(s, v);
   } else {
@@ -628,7 +630,7 @@ static fy_code get_ready_afresh(fy_program *p, fy_tensor *const *feeds, fy_run_s
 // The last instructions, if they only bring results to the host.
 static uint32_t first_of_tail(const fy_program *p) {
   uint32_t at = p->num_instrs;
-  while (p->num_tasks <= 1 && at > 0 && p->instrs[at - 1].kind == FY_INSTR_COPY &&
+  while (!fy_program_in_tasks(p) && at > 0 && p->instrs[at - 1].kind == FY_INSTR_COPY &&
          !p->instrs[at - 1].spill && p->values[p->args[p->instrs[at - 1].out]].fetched &&
          !p->values[p->args[p->instrs[at - 1].out]].space)
     at--;
@@ -706,7 +708,8 @@ fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds
   fy_run_state *s = NULL;
   for (int i = 0; i < p->num_fetches; i++) results[i] = NULL;
   FY_TRY(begin(p, run, feeds, &s, err));
-  return end(s, p->num_tasks > 1 ? run_tasks(s, err) : run_range(s->main, 0, p->num_instrs, err),
+  return end(s,
+             fy_program_in_tasks(p) ? run_tasks(s, err) : run_range(s->main, 0, p->num_instrs, err),
              results, err);
 }
 
@@ -729,8 +732,8 @@ fy_code fy_program_start(fy_program *p, const fy_run *run, fy_tensor *const *fee
     return code;
   }
   st->next = first_of_tail(p);
-  code =
-      p->num_tasks > 1 ? run_tasks(st->state, err) : run_range(st->state->main, 0, st->next, err);
+  code = fy_program_in_tasks(p) ? run_tasks(st->state, err)
+                                : run_range(st->state->main, 0, st->next, err);
   if (code) {
     (void)wait_for_left(st->state, NULL);
     put_away(st->state, true);
@@ -746,7 +749,7 @@ fy_code fy_program_finish(fy_started *st, fy_tensor **results, fy_error *err) {
   fy_run_state *s = st->state;
   fy_program *p = s->program;
   for (int i = 0; i < p->num_fetches; i++) results[i] = NULL;
-  fy_code code = p->num_tasks > 1 ? FY_OK : run_range(s->main, st->next, p->num_instrs, err);
+  fy_code code = fy_program_in_tasks(p) ? FY_OK : run_range(s->main, st->next, p->num_instrs, err);
   code = end(s, code, results, err);
   fy_free(st);
   fy_program_release(p);

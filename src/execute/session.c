@@ -314,7 +314,7 @@ static bool note_loss(fy_session *s, const fy_error *err) {
     fy_device *d = s->devices->items[i];
     if (d->is_host || !strstr(fy_error_text(err), d->name)) continue;
     if (__atomic_exchange_n(&d->lost, 1, __ATOMIC_RELAXED)) continue;
-    __atomic_fetch_add(&s->devices->losses, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&s->devices->changes, 1, __ATOMIC_RELAXED);
     news = true;
   }
   return news;

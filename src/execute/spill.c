@@ -442,11 +442,6 @@ static void leave_early(const spiller *s, uint64_t *rank) {
   }
 }
 
-static int by_rank(const void *a, const void *b) {
-  const uint64_t *x = a, *y = b;
-  return x[0] < y[0] ? -1 : x[0] > y[0] ? 1 : x[1] < y[1] ? -1 : 1;
-}
-
 // The new instructions become the program's; producers and last uses are found anew.
 static fy_code install(spiller *s, fy_error *err) {
   fy_program *p = s->p;
@@ -467,7 +462,7 @@ static fy_code install(spiller *s, fy_error *err) {
   prefetch(s, live, rank);
   leave_early(s, rank);
   for (uint32_t i = 0; i < s->num_instrs; i++) order[i][0] = rank[i], order[i][1] = i;
-  qsort(order, s->num_instrs, sizeof *order, by_rank);
+  qsort(order, s->num_instrs, sizeof *order, fy_by_rank);
   uint32_t n = 0;
   for (uint32_t i = 0; i < s->num_instrs; i++)
     if (s->instrs[order[i][1]].kind != UINT8_MAX) sorted[n++] = s->instrs[order[i][1]];

@@ -232,11 +232,6 @@ static bool holds_up(const mover *m, uint32_t at, uint32_t which) {
   return fy_instr_calls(ins);
 }
 
-static int by_rank(const void *a, const void *b) {
-  const uint64_t *x = a, *y = b;
-  return x[0] < y[0] ? -1 : x[0] > y[0] ? 1 : x[1] < y[1] ? -1 : 1;
-}
-
 // Puts the instructions into the order of |rank|: [num_instrs] of rank and number.
 static fy_code put_in_order(mover *m, uint64_t (*rank)[2], fy_error *err) {
   const uint32_t n = m->num_instrs;
@@ -247,7 +242,7 @@ static fy_code put_in_order(mover *m, uint64_t (*rank)[2], fy_error *err) {
     fy_free(moves);
     return fy_fail_oom(err, n * sizeof *instrs);
   }
-  qsort(rank, n, sizeof *rank, by_rank);
+  qsort(rank, n, sizeof *rank, fy_by_rank);
   for (uint32_t i = 0; i < n; i++) {
     instrs[i] = m->instrs[rank[i][1]];
     moves[i] = m->moves[rank[i][1]];

@@ -157,12 +157,12 @@ static fy_code make_state(fy_program *p, fy_run_state **out, fy_error *err) {
     s->computed = fy_calloc((size_t)p->plan.num_spaces + 1, sizeof *s->computed);
     s->left = fy_calloc((size_t)p->plan.num_spaces + 1, sizeof *s->left);
   }
-  s->pending = p->num_tasks > 1 ? fy_calloc(p->num_tasks, sizeof *s->pending) : NULL;
+  s->pending = fy_program_in_tasks(p) ? fy_calloc(p->num_tasks, sizeof *s->pending) : NULL;
   s->main = fy_exec_new(s);
   fy_code code = FY_OK;
   if (!s->slots || !s->owned || !s->planned || !s->arenas || !s->main ||
       (p->has_devices && !s->events) || (p->spill.copies && (!s->computed || !s->left)) ||
-      (p->num_tasks > 1 && !s->pending))
+      (fy_program_in_tasks(p) && !s->pending))
     code = fy_fail_oom(err, n * sizeof *s->planned);
   if (!code) code = make_arenas(s, err);
   if (!code) code = make_headers(s, err);
@@ -171,6 +171,7 @@ static fy_code make_state(fy_program *p, fy_run_state **out, fy_error *err) {
     fy_state_free(s);
     return code;
   }
+  fy_peers_join(p);
   *out = s;
   return FY_OK;
 }

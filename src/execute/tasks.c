@@ -232,7 +232,7 @@ fy_code fy_program_make_tasks(fy_program *p, fy_error *err) {
                  p->devices->client->pool && fy_pool_threads(p->devices->client->pool) > 1;
   double total = 0;
   for (uint32_t i = 0; i < p->num_instrs; i++) total += cost_of(&p->instrs[i]);
-  if (p->spill.copies || p->num_instrs < 2 || (!dedicated && (!threads || total < MIN_PARALLEL_NS)))
+  if (p->spill.copies || (!dedicated && (p->num_instrs < 2 || !threads || total < MIN_PARALLEL_NS)))
     return one_task(p, err);
 
   size_t n = p->num_instrs + 1;

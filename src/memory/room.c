@@ -70,11 +70,15 @@ bool fy_memory_unload_variables(const fy_device *d) {
   return any;
 }
 
+bool fy_memory_let_go(const fy_device *d) {
+  const idle_fn idle = atomic_load_explicit(&idle_runs, memory_order_acquire);
+  return idle && idle(d);
+}
+
 // False: there was nothing that could leave.
 static bool make_room(fy_device *d) {
   if (d->is_host || !d->memory) return false;
-  const idle_fn idle = atomic_load_explicit(&idle_runs, memory_order_acquire);
-  if (idle && idle(d)) return true;
+  if (fy_memory_let_go(d)) return true;
   return d->memory->spill && evict_variable(d);
 }
 

@@ -162,8 +162,8 @@ typedef struct fy_lanes_16 {
 
 typedef struct fy_lanes {
   const char *name;
-  int bytes;  // of one vector
-  // [type][0] wide: 8 vectors per block; [type][1] narrow: one. NULL where there is no such code.
+  int bytes;  // of a narrow block
+  // [type][0] wide: blocks of 8 narrow ones; [type][1] narrow. NULL where there is no such code.
   const fy_lanes_fn *tables[FY_LANES_TYPES][2];
   void (*run[FY_LANES_TYPES][2])(const fy_fused_instr *code, fy_fused_regs *regs);
   void (*unary_f32[FY_FN_COUNT])(const float *in, float *out, int64_t n);  // NULL: plain C does

@@ -9,20 +9,12 @@
 #include "ops/broadcast.h"
 #include "ops/quant.h"
 #include "ops/shape_fns.h"
+#include "ops/uniform.h"
 #include "ops/values.h"
 
 // ---------------------------------------------------------------- scales
-typedef struct scales {
-  const float *scale;
-  const int32_t *zero;
-  int64_t n, inner;  // n = 1: the same for all
-} scales;
-static int64_t channel(const scales *s, int64_t i) {
-  return s->n == 1 ? 0 : i / s->inner % s->n;
-}
-
-static fy_code read_scales(const fy_kernel_ctx *ctx, const fy_tensor *data, int at, int64_t axis,
-                           scales *out, fy_error *err) {
+fy_code fy_scales_read(const fy_kernel_ctx *ctx, const fy_tensor *data, int at, int64_t axis,
+                       fy_scales *out, fy_error *err) {
   const fy_tensor *scale = ctx->in[at], *zero = ctx->in[at + 1];
   char x[128], y[128];
   if (axis < -1 || axis >= data->rank) {
@@ -37,35 +29,35 @@ static fy_code read_scales(const fy_kernel_ctx *ctx, const fy_tensor *data, int 
                    fy_tensor_shape_text(scale, x), fy_tensor_shape_text(zero, y));
   }
   if (axis == -1 ? scale->rank != 0 : scale->rank != 1 || scale->count != data->dims[axis]) {
-    return axis == -1 ? fy_fail(err, FY_INVALID_ARGUMENT,
-                                "If quantization_axis is -1, scales and zero_points must be scalar "
-                                "tensors, but given scales shape %s and zero_points shape %s",
-                                fy_tensor_shape_text(scale, x), fy_tensor_shape_text(zero, y))
-                      : fy_fail(err, FY_INVALID_ARGUMENT,
-                                "If quantization_axis is not -1, scales and zero_points must be a "
-                                "rank 1 tensor of size equals to the input.dim_size("
-                                "quantization_axis), but given quantization_axis %lld, scales "
-                                "shape %s",
-                                (long long)axis, fy_tensor_shape_text(scale, x));
+    return axis == -1
+               ? fy_fail(err, FY_INVALID_ARGUMENT,
+                         "If quantization_axis is -1, scales and zero_points must be scalar "
+                         "tensors, but given scales shape %s and zero_points shape %s",
+                         fy_tensor_shape_text(scale, x), fy_tensor_shape_text(zero, y))
+               : fy_fail(
+                     err, FY_INVALID_ARGUMENT,
+                     "If quantization_axis is not -1, scales and zero_points must be a tensor "
+                     "of "
+                     "rank 1 and the size must be equal to the input.dim_size(quantization_axis), "
+                     "but given quantization_axis %lld, scales shape %s and zero_points shape "
+                     "%s",
+                     (long long)axis, fy_tensor_shape_text(scale, x),
+                     fy_tensor_shape_text(zero, y));
   }
-  *out = (scales){scale->data, zero->data, scale->rank ? scale->count : 1,
+  *out =
+      (fy_scales){scale->data, zero->data, scale->rank ? scale->count : 1,
                   axis < 0 ? 1 : fy_product(data->dims + axis + 1, data->rank - (int32_t)axis - 1)};
   return FY_OK;
 }
 
-static fy_code all_positive(const fy_tensor *t, const char *text, fy_error *err) {
+fy_code fy_scales_positive(const fy_tensor *t, const char *text, fy_error *err) {
   for (int64_t i = 0; i < t->count; i++) {
     if (!(((const float *)t->data)[i] > 0)) return fy_fail(err, FY_INVALID_ARGUMENT, "%s", text);
   }
   return FY_OK;
 }
 
-// A positive real number as fraction * 2^(shift - 31).
-typedef struct multiplier {
-  int64_t fraction;
-  int shift;
-} multiplier;
-static fy_code multiplier_of(double v, multiplier *out, fy_error *err) {
+fy_code fy_multiplier_of(double v, fy_multiplier *out, fy_error *err) {
   if (!isfinite(v) || v <= 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "double_multiplier must be a poisitive finite number. Given %g", v);
@@ -76,91 +68,72 @@ static fy_code multiplier_of(double v, multiplier *out, fy_error *err) {
     out->fraction /= 2;
     out->shift++;
   }
-  if (out->shift < -31) *out = (multiplier){0, 0};
-  if (out->shift > 30) *out = (multiplier){(1LL << 31) - 1, 30};
+  if (out->shift < -31) *out = (fy_multiplier){0, 0};
+  if (out->shift > 30) *out = (fy_multiplier){(1LL << 31) - 1, 30};
   return FY_OK;
 }
-static int32_t times(int32_t x, multiplier m) {
-  const int total = 31 - m.shift;
-  const int64_t v = (x * m.fraction + (1LL << (total - 1))) >> total;
-  return (int32_t)(v < INT32_MIN ? INT32_MIN : v > INT32_MAX ? INT32_MAX : v);
-}
-static int32_t wrap_add(int32_t a, int32_t b) {
-  return (int32_t)((uint32_t)a + (uint32_t)b);
-}
-
-typedef struct limits {
-  int32_t min, max;
-} limits;
-static int32_t limited(int32_t v, limits l) {
-  v = v < l.max ? v : l.max;
-  return v > l.min ? v : l.min;
-}
-static limits limits_of(const fy_site *site, const char *min, const char *max) {
-  return (limits){(int32_t)fy_site_int(site, min), (int32_t)fy_site_int(site, max)};
-}
-
 // ---------------------------------------------------------------- to and from floats
 static fy_code quantize(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
-  const limits l = limits_of(ctx->site, "quantization_min_val", "quantization_max_val");
-  scales s;
+  const fy_limits l = fy_limits_of(ctx->site, "quantization_min_val", "quantization_max_val");
+  fy_scales s;
   fy_tensor *out;
-  FY_TRY(read_scales(ctx, in, 1, fy_site_int(ctx->site, "quantization_axis"), &s, err));
+  FY_TRY(fy_scales_read(ctx, in, 1, fy_site_int(ctx->site, "quantization_axis"), &s, err));
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   for (int64_t i = 0; i < in->count; i++) {
-    const int64_t c = channel(&s, i);
+    const int64_t c = fy_scales_channel(&s, i);
     const float v = floorf(((const float *)in->data)[i] * (1.0f / s.scale[c]) + 0.5f);
-    fy_q_put(out->dtype, out->data, i, limited(wrap_add((int32_t)fy_q_int32(v), s.zero[c]), l));
+    fy_q_put(out->dtype, out->data, i,
+             fy_limited(fy_wrap_add((int32_t)fy_q_int32(v), s.zero[c]), l));
   }
   return FY_OK;
 }
 
 static fy_code dequantize(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
-  scales s;
+  fy_scales s;
   fy_tensor *out;
-  FY_TRY(read_scales(ctx, in, 1, fy_site_int(ctx->site, "quantization_axis"), &s, err));
-  FY_TRY(all_positive(ctx->in[1], "rhs scales elements must be all positive.", err));
+  FY_TRY(fy_scales_read(ctx, in, 1, fy_site_int(ctx->site, "quantization_axis"), &s, err));
+  FY_TRY(fy_scales_positive(ctx->in[1], "rhs scales elements must be all positive.", err));
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   for (int64_t i = 0; i < in->count; i++) {
-    const int64_t c = channel(&s, i);
+    const int64_t c = fy_scales_channel(&s, i);
     // TensorFlow's qint32 becomes an int32 by way of float.
     const int32_t q = (int32_t)fy_q_int32((float)fy_q_get(in->dtype, in->data, i));
-    ((float *)out->data)[i] = (float)wrap_add(q, -s.zero[c]) * s.scale[c];
+    ((float *)out->data)[i] = (float)fy_wrap_add(q, -s.zero[c]) * s.scale[c];
   }
   return FY_OK;
 }
 
 // ---------------------------------------------------------------- from scale to scale
-static fy_code rescale(const fy_tensor *in, const scales *from, const scales *to, limits l,
+static fy_code rescale(const fy_tensor *in, const fy_scales *from, const fy_scales *to, fy_limits l,
                        fy_dtype type, void *out, fy_error *err) {
-  multiplier m = {0, 0};
+  fy_multiplier m = {0, 0};
   int64_t last_from = -1, last_to = -1;
   for (int64_t i = 0; i < in->count; i++) {
-    const int64_t a = channel(from, i), b = channel(to, i);
+    const int64_t a = fy_scales_channel(from, i), b = fy_scales_channel(to, i);
     if (a != last_from || b != last_to) {
-      FY_TRY(multiplier_of((double)from->scale[a] / (double)to->scale[b], &m, err));
+      FY_TRY(fy_multiplier_of((double)from->scale[a] / (double)to->scale[b], &m, err));
       last_from = a;
       last_to = b;
     }
-    const int32_t q = wrap_add((int32_t)fy_q_get(in->dtype, in->data, i), -from->zero[a]);
-    fy_q_put(type, out, i, limited(wrap_add(times(q, m), to->zero[b]), l));
+    const int32_t q = fy_wrap_add((int32_t)fy_q_get(in->dtype, in->data, i), -from->zero[a]);
+    fy_q_put(type, out, i, fy_limited(fy_wrap_add(fy_multiplied(q, m), to->zero[b]), l));
   }
   return FY_OK;
 }
 
 static fy_code requantize(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
-  const limits l =
-      limits_of(ctx->site, "output_quantization_min_val", "output_quantization_max_val");
+  const fy_limits l =
+      fy_limits_of(ctx->site, "output_quantization_min_val", "output_quantization_max_val");
   static const char positive[] = "input/output scales elements must be all positive.";
-  scales from, to;
+  fy_scales from, to;
   fy_tensor *out;
-  FY_TRY(read_scales(ctx, in, 1, fy_site_int(ctx->site, "input_quantization_axis"), &from, err));
-  FY_TRY(read_scales(ctx, in, 3, fy_site_int(ctx->site, "output_quantization_axis"), &to, err));
-  FY_TRY(all_positive(ctx->in[1], positive, err));
-  FY_TRY(all_positive(ctx->in[3], positive, err));
+  FY_TRY(fy_scales_read(ctx, in, 1, fy_site_int(ctx->site, "input_quantization_axis"), &from, err));
+  FY_TRY(fy_scales_read(ctx, in, 3, fy_site_int(ctx->site, "output_quantization_axis"), &to, err));
+  FY_TRY(fy_scales_positive(ctx->in[1], positive, err));
+  FY_TRY(fy_scales_positive(ctx->in[3], positive, err));
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   return rescale(in, &from, &to, l, out->dtype, out->data, err);
 }
@@ -169,22 +142,23 @@ typedef struct add_job {
   const int32_t *a, *b;
   int32_t *out;
   const fy_bcast *bc;
-  const scales *to;
-  limits l;
+  const fy_scales *to;
+  fy_limits l;
 } add_job;
 static void add_row(void *arg, const int64_t *at, int64_t out_at, int64_t n) {
   const add_job *j = arg;
   for (int64_t i = 0; i < n; i++) {
     const int32_t a = j->a[at[0] + i * j->bc->inner_stride[0]];
     const int32_t b = j->b[at[1] + i * j->bc->inner_stride[1]];
-    const int32_t zero = j->to->zero[channel(j->to, out_at + i)];
-    j->out[out_at + i] = limited(wrap_add(wrap_add(a, b), -zero), j->l);
+    const int32_t zero = j->to->zero[fy_scales_channel(j->to, out_at + i)];
+    j->out[out_at + i] = fy_limited(fy_wrap_add(fy_wrap_add(a, b), -zero), j->l);
   }
 }
 
 // Scales of the result as they apply to an operand, whose dims are the last of the result's.
-static scales seen_from(const scales *s, int64_t axis, const fy_tensor *operand, int32_t rank) {
-  scales r = *s;
+static fy_scales seen_from(const fy_scales *s, int64_t axis, const fy_tensor *operand,
+                           int32_t rank) {
+  fy_scales r = *s;
   const int64_t own = axis - (rank - operand->rank);
   if (s->n > 1 && own >= 0) {
     r.inner = fy_product(operand->dims + own + 1, operand->rank - (int32_t)own - 1);
@@ -194,26 +168,26 @@ static scales seen_from(const scales *s, int64_t axis, const fy_tensor *operand,
 
 static fy_code add(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
-  const limits l =
-      limits_of(ctx->site, "output_quantization_min_val", "output_quantization_max_val");
+  const fy_limits l =
+      fy_limits_of(ctx->site, "output_quantization_min_val", "output_quantization_max_val");
   const int64_t out_axis = fy_site_int(ctx->site, "output_quantization_axis");
   static const char positive[] = "lhs/rhs/output scales elements must be all positive.";
-  scales from_a, from_b, to;
+  fy_scales from_a, from_b, to;
   fy_bcast bc;
   fy_tensor *out;
   void *memory;
-  FY_TRY(read_scales(ctx, a, 2, fy_site_int(ctx->site, "lhs_quantization_axis"), &from_a, err));
-  FY_TRY(read_scales(ctx, b, 4, fy_site_int(ctx->site, "rhs_quantization_axis"), &from_b, err));
+  FY_TRY(fy_scales_read(ctx, a, 2, fy_site_int(ctx->site, "lhs_quantization_axis"), &from_a, err));
+  FY_TRY(fy_scales_read(ctx, b, 4, fy_site_int(ctx->site, "rhs_quantization_axis"), &from_b, err));
   FY_TRY(fy_bcast_init(&bc, 2, (const fy_tensor *const[]){a, b}, err));
   FY_TRY(fy_out(ctx, 0, bc.out_rank, bc.out_dims, &out, err));
-  FY_TRY(read_scales(ctx, out, 6, out_axis, &to, err));
-  for (int i = 2; i < 8; i += 2) FY_TRY(all_positive(ctx->in[i], positive, err));
+  FY_TRY(fy_scales_read(ctx, out, 6, out_axis, &to, err));
+  for (int i = 2; i < 8; i += 2) FY_TRY(fy_scales_positive(ctx->in[i], positive, err));
   if (out->count == 0) return FY_OK;
   FY_TRY(fy_scratch(ctx, (size_t)(a->count + b->count) * sizeof(int32_t), &memory, err));
   int32_t *both = memory;
-  const scales to_a = seen_from(&to, out_axis, a, out->rank);
-  const scales to_b = seen_from(&to, out_axis, b, out->rank);
-  const limits whole = {INT32_MIN, INT32_MAX};  // only the sum is limited
+  const fy_scales to_a = seen_from(&to, out_axis, a, out->rank);
+  const fy_scales to_b = seen_from(&to, out_axis, b, out->rank);
+  const fy_limits whole = {INT32_MIN, INT32_MAX};  // only the sum is limited
   FY_TRY(rescale(a, &from_a, &to_a, whole, FY_QINT32, both, err));
   FY_TRY(rescale(b, &from_b, &to_b, whole, FY_QINT32, both + a->count, err));
   add_job j = {both, both + a->count, out->data, &bc, &to, l};
@@ -224,10 +198,10 @@ static fy_code add(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code clip(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *min = ctx->in[1], *max = ctx->in[2];
   const int64_t axis = fy_site_int(ctx->site, "quantization_axis");
-  scales s;
+  fy_scales s;
   fy_tensor *out;
   char x[128];
-  FY_TRY(read_scales(ctx, in, 3, axis, &s, err));
+  FY_TRY(fy_scales_read(ctx, in, 3, axis, &s, err));
   for (int i = 1; i < 3; i++) {
     if (ctx->in[i]->count == s.n) continue;
     return fy_fail(err, FY_INVALID_ARGUMENT, "%s must have the shape of scales, got %s",
@@ -235,9 +209,9 @@ static fy_code clip(fy_kernel_ctx *ctx, fy_error *err) {
   }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   for (int64_t i = 0; i < in->count; i++) {
-    const int64_t c = channel(&s, i);
-    const limits l = {((const int32_t *)min->data)[c], ((const int32_t *)max->data)[c]};
-    ((int32_t *)out->data)[i] = limited(((const int32_t *)in->data)[i], l);
+    const int64_t c = fy_scales_channel(&s, i);
+    const fy_limits l = {((const int32_t *)min->data)[c], ((const int32_t *)max->data)[c]};
+    ((int32_t *)out->data)[i] = fy_limited(((const int32_t *)in->data)[i], l);
   }
   return FY_OK;
 }
@@ -271,34 +245,35 @@ static int32_t dot_one(const int8_t *row, int32_t zero_row, const int8_t *col, i
 
 static fy_code dot(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
-  const limits l =
-      limits_of(ctx->site, "output_quantization_min_val", "output_quantization_max_val");
+  const fy_limits l =
+      fy_limits_of(ctx->site, "output_quantization_min_val", "output_quantization_max_val");
   static const char positive[] = "lhs/rhs/output scales elements must be all positive.";
-  scales sa, sb, so;
+  fy_scales sa, sb, so;
   fy_tensor *out;
   FY_TRY(check_dot(a, b, err));
   const int64_t m = a->dims[0], k = a->dims[1], n = b->dims[1];
-  FY_TRY(read_scales(ctx, a, 2, fy_site_int(ctx->site, "lhs_quantization_axis"), &sa, err));
-  FY_TRY(read_scales(ctx, b, 4, fy_site_int(ctx->site, "rhs_quantization_axis"), &sb, err));
+  FY_TRY(fy_scales_read(ctx, a, 2, fy_site_int(ctx->site, "lhs_quantization_axis"), &sa, err));
+  FY_TRY(fy_scales_read(ctx, b, 4, fy_site_int(ctx->site, "rhs_quantization_axis"), &sb, err));
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){m, n}, &out, err));
-  FY_TRY(read_scales(ctx, out, 6, fy_site_int(ctx->site, "output_quantization_axis"), &so, err));
-  for (int i = 2; i < 8; i += 2) FY_TRY(all_positive(ctx->in[i], positive, err));
+  FY_TRY(fy_scales_read(ctx, out, 6, fy_site_int(ctx->site, "output_quantization_axis"), &so, err));
+  for (int i = 2; i < 8; i += 2) FY_TRY(fy_scales_positive(ctx->in[i], positive, err));
   for (int64_t c = 0; c < n; c++) {
     const int64_t cb = sb.n == 1 ? 0 : c, co = so.n == 1 ? 0 : c;
-    multiplier by;
-    FY_TRY(
-        multiplier_of((double)sa.scale[0] * (double)sb.scale[cb] / (double)so.scale[co], &by, err));
+    fy_multiplier by;
+    FY_TRY(fy_multiplier_of((double)sa.scale[0] * (double)sb.scale[cb] / (double)so.scale[co], &by,
+                            err));
     for (int64_t r = 0; r < m; r++) {
       const int32_t sum = dot_one((const int8_t *)a->data + r * k, sa.zero[0],
                                   (const int8_t *)b->data + c, n, sb.zero[cb], k);
-      ((int32_t *)out->data)[r * n + c] = limited(wrap_add(times(sum, by), so.zero[co]), l);
+      ((int32_t *)out->data)[r * n + c] =
+          fy_limited(fy_wrap_add(fy_multiplied(sum, by), so.zero[co]), l);
     }
   }
   return FY_OK;
 }
 
 // Quantizes a row to int8 by its own extremes.
-static void quantize_row(const float *in, int64_t n, int8_t *out, float *scale, int32_t *zero) {
+void fy_quantize_row(const float *in, int64_t n, int8_t *out, float *scale, int32_t *zero) {
   double low = 0, high = 0;
   for (int64_t i = 0; i < n; i++) {
     low = (double)in[i] < low ? (double)in[i] : low;
@@ -319,26 +294,26 @@ static void quantize_row(const float *in, int64_t n, int8_t *out, float *scale, 
   *zero = (int32_t)(at <= -128 ? -128 : at >= 127 ? 127 : round(at));
   for (int64_t i = 0; i < n; i++) {
     const int32_t v = (int32_t)fy_q_int32(floorf(in[i] * inverse + 0.5f));
-    out[i] = (int8_t)limited(wrap_add(v, *zero), (limits){-128, 127});
+    out[i] = (int8_t)fy_limited(fy_wrap_add(v, *zero), (fy_limits){-128, 127});
   }
 }
 
 static fy_code hybrid_dot(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
-  scales sb;
+  fy_scales sb;
   fy_tensor *out;
   void *memory;
   FY_TRY(check_dot(a, b, err));
   const int64_t m = a->dims[0], k = a->dims[1], n = b->dims[1];
-  FY_TRY(read_scales(ctx, b, 2, fy_site_int(ctx->site, "rhs_quantization_axis"), &sb, err));
-  FY_TRY(all_positive(ctx->in[2], "rhs scales elements must be all positive.", err));
+  FY_TRY(fy_scales_read(ctx, b, 2, fy_site_int(ctx->site, "rhs_quantization_axis"), &sb, err));
+  FY_TRY(fy_scales_positive(ctx->in[2], "rhs scales elements must be all positive.", err));
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){m, n}, &out, err));
   if (out->count == 0) return FY_OK;
   FY_TRY(fy_scratch(ctx, (size_t)k + 1, &memory, err));
   for (int64_t r = 0; r < m; r++) {
     float scale;
     int32_t zero;
-    quantize_row((const float *)a->data + r * k, k, memory, &scale, &zero);
+    fy_quantize_row((const float *)a->data + r * k, k, memory, &scale, &zero);
     for (int64_t c = 0; c < n; c++) {
       const int64_t cb = sb.n == 1 ? 0 : c;
       const int32_t sum = dot_one(memory, zero, (const int8_t *)b->data + c, n, sb.zero[cb], k);
@@ -388,7 +363,7 @@ static fy_code like_first(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 0, ctx->in[0].rank, ctx->in[0].dims, err);
 }
 // Inputs |at| and the next: scalars, or one for each of |n|.
-static fy_code scales_shape(const fy_shape_ctx *ctx, int at, int64_t n, fy_error *err) {
+fy_code fy_scales_shape(const fy_shape_ctx *ctx, int at, int64_t n, fy_error *err) {
   const fy_pshape scale = ctx->in[at], zero = ctx->in[at + 1];
   if (scale.rank < 0 || zero.rank < 0) return FY_OK;
   if (scale.rank != zero.rank) {
@@ -409,7 +384,7 @@ static fy_code dot_shape(fy_shape_ctx *ctx, fy_error *err) {
   }
   FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[0], 1), fy_dim_of(ctx->in[1], 0), &k, err));
   for (int i = hybrid ? 2 : 4; i < ctx->num_inputs; i += 2) {
-    FY_TRY(scales_shape(ctx, i, fy_dim_of(ctx->in[1], 1), err));
+    FY_TRY(fy_scales_shape(ctx, i, fy_dim_of(ctx->in[1], 1), err));
   }
   const int64_t dims[] = {fy_dim_of(ctx->in[0], 0), fy_dim_of(ctx->in[1], 1)};
   return fy_shape_set(ctx, 0, 2, dims, err);

@@ -48,5 +48,7 @@ FY_MUST_CHECK fy_code fy_loop_add_argument(fy_loop *l, fy_output outer, fy_outpu
                                            fy_error *err);
 // Reads of variables, items of lists made from tensors, products of such items.
 FY_MUST_CHECK fy_code fy_loop_hoist(fy_loop *l, fy_error *err);
+// What is known of the While's results once the body is as it will be.
+FY_MUST_CHECK fy_code fy_loop_tell_shapes(fy_loop *l, fy_error *err);
 
 #endif

@@ -16,7 +16,7 @@ typedef struct fy_device_set {
   int n;
   fy_device *client;  // CPU:0: where feeds come from and fetches go to
   int refs;
-  int losses;  // devices that were lost so far (atomic): programs made before are stale
+  int changes;  // devices lost, limits changed so far (atomic): programs made before are stale
 } fy_device_set;
 
 typedef enum fy_place_mode {

@@ -56,6 +56,12 @@ expect 0 "$FERRY" devices
 lacks 'simulated'
 expect 0 "$FERRY" doctor
 contains 'Backends' 'cpu' 'cuda' 'opencl' 'sim' 'nothing is simulated unless asked for' 'Options in force' 'soft_placement'
+expect 0 env FERRY_CPU=plain "$FERRY" doctor
+contains '; plain kernels (' 'FERRY_CPU=plain'
+expect 0 env FERRY_CPU=avx512 "$FERRY" doctor
+contains ' kernels ('
+expect 1 env FERRY_CPU=banana "$FERRY" devices
+contains "FERRY_CPU: 'banana' is none of plain, avx2, avx512"
 expect 0 "$FERRY" doctor --json --sim gpu:1
 json
 json_is "d['error']" None

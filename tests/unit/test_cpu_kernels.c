@@ -501,10 +501,38 @@ static void depthwise_gradients(void **unused) {
   ferry_close(rts[1]);
 }
 
+// The gradient of a filter of one pixel: a product over all pixels, more of them than one piece of a sum.
+static void long_sums(void **unused) {
+  (void)unused;
+  ferry_runtime *rts[] = {runtime(1), runtime(3)};
+  for (int round = 0; round < 6; round++) {
+    const int64_t h = 20 + roll(20), w = 20 + roll(20), ic = 1 + roll(40), oc = 1 + roll(40);
+    array x = make(4, (int64_t[]){1, h, w, ic}), grad = make(4, (int64_t[]){1, h, w, oc});
+    double *want = calloc((size_t)(ic * oc), sizeof *want);
+    double *slack = malloc((size_t)(ic * oc) * sizeof *slack);
+    for (int64_t p = 0; p < h * w; p++)
+      for (int64_t i = 0; i < ic * oc; i++)
+        want[i] += x.v[p * ic + i / oc] * grad.v[p * oc + i % oc];
+    for (int64_t i = 0; i < ic * oc; i++) slack[i] = 1e-6 * (double)(h * w);
+    builder g;
+    begin(&g, rts[round % 2], 1, false);
+    input(&g, "x", &x, false);
+    input(&g, "grad", &grad, false);
+    input_ints(&g, "long_sizes", 4, (int64_t[]){1, 1, ic, oc});
+    node(&g, "Cast", "sizes", "long_sizes", "DstT=int32");
+    node(&g, "Conv2DBackpropFilter", "y", "x, sizes, grad", "strides=[1,1,1,1]; padding=\"VALID\"");
+    compare(&g, "y", want, ic * oc, slack, "Conv2DBackpropFilter");
+    ferry_graph_free(g.g);
+    free(x.v), free(grad.v), free(want), free(slack);
+  }
+  ferry_close(rts[0]);
+  ferry_close(rts[1]);
+}
+
 int main(void) {
   if (getenv("FERRY_TEST_SEED")) state = strtoull(getenv("FERRY_TEST_SEED"), NULL, 10);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(convolutions),
-                                     cmocka_unit_test(squares),
-                                     cmocka_unit_test(depthwise_gradients)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(products), cmocka_unit_test(convolutions), cmocka_unit_test(squares),
+      cmocka_unit_test(depthwise_gradients), cmocka_unit_test(long_sums)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -247,32 +247,48 @@ static fy_code which_cpu(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+// The caller stays on CPU 0: what runs on CPU 1 was sent there.
+static void stay_on_cpu_0(cpu_set_t *before) {
+  cpu_set_t zero;
+  assert_int_equal(sched_getaffinity(0, sizeof *before, before), 0);
+  CPU_ZERO(&zero);
+  CPU_SET(0, &zero);
+  assert_int_equal(sched_setaffinity(0, sizeof zero, &zero), 0);
+}
+
 static void dedicated_cores_do_their_devices_work(void **state) {
   (void)state;
+  cpu_set_t before;
   if (fy_cpu_count() < 2) skip();
-  env e;
-  env_open(&e, "cpu_devices=2; cores=CPU:1:1; optimize=off");
-  fy_node *x = placeholder(e.g, "x", FY_FLOAT);
-  fy_node *here = op_n(e.g, "Neg", "here", "/device:CPU:1", 1, &x);
-  fy_op_impl impl = *here->op->impl;
-  impl.compute = which_cpu;
-  impl.prepare = NULL;
-  impl.release = NULL;
-  fy_op op = *here->op;
-  op.impl = &impl;
-  here->op = &op;
-  fy_node *y = op_n(e.g, "Identity", "y", "/device:CPU:0", 1, &here);
-  env_session(&e);
-  fy_tensor *v = floats(0, NULL, (float[]){1}), *out = NULL;
-  fy_error err;
-  fy_error_init(&err);
-  for (int i = 0; i < 20; i++) {
-    if (run1(&e, x, v, y, &out, &err)) fail_msg("%s", fy_error_text(&err));
-    assert_true(*(float *)out->data == 1);
-    fy_tensor_release(out);
+  // One node alone, and one followed by a node of another device.
+  for (int alone = 0; alone < 2; alone++) {
+    env e;
+    env_open(&e, "cpu_devices=2; cores=CPU:1:1; optimize=off");
+    stay_on_cpu_0(&before);
+    fy_node *x = placeholder(e.g, "x", FY_FLOAT);
+    fy_node *here = op_n(e.g, "Neg", "here", "/device:CPU:1", 1, &x);
+    fy_op_impl impl = *here->op->impl;
+    impl.compute = which_cpu;
+    impl.prepare = NULL;
+    impl.release = NULL;
+    fy_op op = *here->op;
+    op.impl = &impl;
+    here->op = &op;
+    fy_node *y = alone ? here : op_n(e.g, "Square", "y", "/device:CPU:0", 1, &here);
+    env_session(&e);
+    fy_tensor *v = floats(0, NULL, (float[]){1}), *out = NULL;
+    fy_error err;
+    fy_error_init(&err);
+    for (int i = 0; i < 20; i++) {
+      if (run1(&e, x, v, y, &out, &err)) fail_msg("%s", fy_error_text(&err));
+      float cpu = *(float *)out->data;
+      fy_tensor_release(out);
+      assert_int_equal((int)cpu, 1);
+    }
+    fy_tensor_release(v);
+    env_close(&e);
+    sched_setaffinity(0, sizeof before, &before);
   }
-  fy_tensor_release(v);
-  env_close(&e);
 }
 
 int main(void) {

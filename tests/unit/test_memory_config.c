@@ -230,6 +230,65 @@ static void changed_while_running(void **state) {
   ferry_close(rt);
 }
 
+// A session that has run already keeps to a limit that came later: what its idle runs hold goes back,
+// and its programs are planned anew: refused with spill=never, with tensors on the host meanwhile else.
+static void kept_by_who_ran_before(void **state) {
+  (void)state;
+  for (int spill = 0; spill < 2; spill++) {
+    ferry_runtime *rt;
+    ferry_graph *g;
+    ferry_session *s;
+    ferry_error err;
+    ferry_device d;
+    ferry_tensor *x, *first = NULL, *y = NULL;
+    char name[16], in[32] = "x", both[48];
+    assert_int_equal(ferry_open(spill ? "optimize=off" : "spill=never; optimize=off", &rt, &err),
+                     0);
+    assert_int_equal(ferry_graph_new(rt, &g, &err), 0);
+    assert_int_equal(ferry_graph_add(g, "Placeholder", "x", "", "dtype=float", NULL, NULL, &err),
+                     0);
+    for (int i = 0; i < 16; i++) {  // eight results that wait for their second reader
+      snprintf(name, sizeof name, "n%d", i);
+      snprintf(both, sizeof both, i < 8 ? "%s" : "%s, n%d", in, 15 - i);
+      assert_int_equal(ferry_graph_add(g, i < 8 ? "Softplus" : "Mul", name, both, "",
+                                       "/device:GPU:0", NULL, &err),
+                       0);
+      snprintf(in, sizeof in, "%s", name);
+    }
+    assert_int_equal(ferry_session_new(rt, g, &s, &err), 0);
+    assert_int_equal(ferry_tensor_new(1, 2, (int64_t[]){256, 256}, NULL, &x, &err), 0);
+    memset(ferry_tensor_data(x), 0, ferry_tensor_bytes(x));
+    const char *feed = "x", *fetch = "n15";
+    if (ferry_run(s, 1, &feed, &x, 1, &fetch, &first, 0, &err)) fail_msg("%s", err.text);
+    assert_int_equal(ferry_device_get(rt, 1, &d), 0);
+    assert_true(d.memory_in_use > 1 * MIB);
+    assert_int_equal(ferry_set_memory_limit(rt, "GPU:0", 1 * MIB, &err), 0);
+    assert_int_equal(ferry_device_get(rt, 1, &d), 0);
+    assert_true(d.memory_in_use <= 1 * MIB && d.memory_reserved <= 1 * MIB);
+    const int code = ferry_run(s, 1, &feed, &x, 1, &fetch, &y, 0, &err);
+    if (code != (spill ? 0 : 8)) fail_msg("%d: %s", code, err.text);
+    if (spill)
+      assert_memory_equal(ferry_tensor_data(y), ferry_tensor_data(first), ferry_tensor_bytes(y));
+    ferry_tensor_free(y);
+    assert_int_equal(ferry_device_get(rt, 1, &d), 0);
+    assert_true(d.memory_in_use <= 1 * MIB && d.memory_reserved <= 1 * MIB);
+    assert_int_equal(ferry_set_memory_limit(rt, "GPU:0", 0, &err), 0);  // none
+    if (ferry_run(s, 1, &feed, &x, 1, &fetch, &y, 0, &err)) fail_msg("%s", err.text);
+    assert_int_equal(ferry_trim(rt, "GPU:0", 0, &err), 0);  // an idle session holds nothing then
+    assert_int_equal(ferry_device_get(rt, 1, &d), 0);
+    assert_int_equal(d.memory_in_use + d.memory_reserved, 0);
+    assert_int_equal(ferry_set_memory_limit(rt, "CPU:0", 1 * MIB, &err), 0);
+    assert_int_equal(ferry_device_get(rt, 0, &d), 0);
+    assert_true(d.memory_in_use <= 1 * MIB);
+    ferry_tensor_free(y);
+    ferry_tensor_free(first);
+    ferry_tensor_free(x);
+    ferry_session_free(s);
+    ferry_graph_free(g);
+    ferry_close(rt);
+  }
+}
+
 int main(void) {
   char registry[] = "/tmp/ferry_registry_XXXXXX";
   int fd = mkstemp(registry);
@@ -237,9 +296,9 @@ int main(void) {
   close(fd);
   setenv("FERRY_REGISTRY", registry, 1);
   setenv("FERRY_SIM", "gpu:1,memory=64MiB", 1);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(fraction), cmocka_unit_test(virtual_devices),
-                                     cmocka_unit_test(growth),
-                                     cmocka_unit_test(changed_while_running)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(fraction), cmocka_unit_test(virtual_devices), cmocka_unit_test(growth),
+      cmocka_unit_test(changed_while_running), cmocka_unit_test(kept_by_who_ran_before)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   unlink(registry);
   return failed;

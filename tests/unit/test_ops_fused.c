@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two operations after each other give the same bits over many wide blocks, where short ones are
-// joined to pairs (ops/lanes_pairs.inc), as over single vectors, where nothing is joined.
+// joined to pairs (ops/lanes_pairs.inc), as over single vectors, where nothing is joined. Only which of
+// two NaNs survives is up to the compiler, which may swap operands.
 
 #include "support_graph.h"
 
@@ -47,7 +48,7 @@ static void compare(fy_ew first, uint32_t first_b, fy_ew second, uint32_t second
   fy_fused_code_free(code);
   if (memcmp(whole, pieces, sizeof whole) == 0) return;
   for (int i = 0; i < COUNT; i++)
-    if (memcmp(&whole[i], &pieces[i], sizeof whole[i]))
+    if (memcmp(&whole[i], &pieces[i], sizeof whole[i]) && !(isnan(whole[i]) && isnan(pieces[i])))
       fail_msg("ops %d and %d, element %d: %a, alone %a", first, second, i, (double)whole[i],
                (double)pieces[i]);
 }

@@ -242,6 +242,38 @@ static void tables(void **state) {
   fy_tensor_release(t);
 }
 
+static fy_tensor *numbers(int64_t n, int64_t first, int64_t step) {
+  fy_tensor *t;
+  assert_int_equal(fy_tensor_new(FY_INT64, 1, &n, &t, &err), FY_OK);
+  for (int64_t i = 0; i < n; i++) ((int64_t *)t->data)[i] = first + i * step;
+  return t;
+}
+
+// Keys that all begin at the same place of an index, in the table at once or one by one.
+static void crowded_keys(void **state) {
+  (void)state;
+  enum { KEYS = 3000 };
+  const int64_t step = (int64_t)1 << 40;
+  fy_tensor *t, *out[2], *none = numbers(1, -1, 0);
+  none->rank = 0;
+  assert_int_equal(call("MutableHashTableV2", "key_dtype=int64; value_dtype=int64", NULL, "", &t),
+                   FY_OK);
+  fy_tensor *keys = numbers(KEYS, 5, step), *values = numbers(KEYS, 100, 1);
+  fy_tensor *in[] = {t, keys, values}, *ask[] = {t, keys, none};
+  assert_int_equal(call_with("LookupTableInsertV2", NULL, in, 3, NULL), FY_OK);
+  assert_int_equal(call_with("LookupTableInsertV2", NULL, in, 3, NULL), FY_OK);  // again
+  assert_int_equal(call("LookupTableSizeV2", NULL, t, "", out), FY_OK);
+  expect(out[0], "3000");
+  fy_tensor *gone = numbers(KEYS / 3, 5, 3 * step), *away[] = {t, gone};
+  assert_int_equal(call_with("LookupTableRemoveV2", NULL, away, 2, NULL), FY_OK);
+  assert_int_equal(call_with("LookupTableFindV2", NULL, ask, 3, out), FY_OK);
+  for (int64_t i = 0; i < KEYS; i++)
+    assert_int_equal(((int64_t *)out[0]->data)[i], i % 3 ? 100 + i : -1);
+  fy_tensor_release(out[0]);
+  fy_tensor *rest[] = {t, keys, values, gone, none};
+  for (int i = 0; i < 5; i++) fy_tensor_release(rest[i]);
+}
+
 // ---------------------------------------------------------------- variants as numbers
 static fy_tensor *optional(const char *values) {
   fy_tensor *t;
@@ -335,6 +367,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(lists, setup, teardown),
       cmocka_unit_test_setup_teardown(arrays, setup, teardown),
       cmocka_unit_test_setup_teardown(tables, setup, teardown),
+      cmocka_unit_test_setup_teardown(crowded_keys, setup, teardown),
       cmocka_unit_test_setup_teardown(optionals, setup, teardown),
       cmocka_unit_test_setup_teardown(ragged_sums, setup, teardown),
       cmocka_unit_test_setup_teardown(text_file, setup, teardown),

@@ -26,6 +26,7 @@ typedef struct form {
   bool variables;    // W and R are variables
   int bias;          // 0 none, 1 after the product, 2 after the sum
   bool twice;        // the input is read for something else, too
+  bool versions;     // the list is written twice, and read as it was in between
   bool grows;        // a carried value changes its shape with every step
   bool unknown;      // the limit is fed
   bool random;       // the body has an effect
@@ -160,6 +161,11 @@ static void body(fy_str *s, const form *f) {
   products(s, f);
   node(s, k, "written", "TensorListSetItem", f->start ? "acc at:z:0 next:y:0" : "acc t next:y:0",
        ELEMENT);
+  constant_shape(s, k, "hshape", -1, WIDTH);
+  node(s, k, "rewritten", "TensorListSetItem", "written:output_handle:0 axis:output:0 h", ELEMENT);
+  node(s, k, "between", "TensorListGetItem",
+       "written:output_handle:0 axis:output:0 hshape:output:0", ELEMENT);
+  node(s, k, "seen", "AddV2", "more between:item:0", T("DT_FLOAT"));
   node(s, k, "cn", "AddV2", "c unit:output:0", T("DT_INT32"));
   node(s, k, "tn", "AddV2", f->step_given ? "t one" : "unit:output:0 t", T("DT_INT32"));
   node(s, k, "longer", "ConcatV2", "more h axis:output:0",
@@ -173,10 +179,13 @@ static void body(fy_str *s, const form *f) {
     node(s, k, "noise", "RandomUniform", "xshape_pos:output:0",
          T("DT_INT32") "attr { key: 'dtype' value { type: DT_FLOAT } }");
   constant_shape(s, k, "xshape_pos", 1, 1);
-  const char *more = f->grows ? "longer:output:0" : f->twice ? "plus:z:0" : "more";
-  const char *rets[ARGS] = {"cn:z:0",   "n",   "tn:z:0", "written:output_handle:0",
-                            "next:y:0", "xs",  "w",      "r",
-                            "b",        "one", more};
+  const char *more = f->grows      ? "longer:output:0"
+                     : f->versions ? "seen:z:0"
+                     : f->twice    ? "plus:z:0"
+                                   : "more";
+  const char *acc = f->versions ? "rewritten:output_handle:0" : "written:output_handle:0";
+  const char *rets[ARGS] = {"cn:z:0", "n", "tn:z:0", acc,   "next:y:0", "xs",
+                            "w",      "r", "b",      "one", more};
   for (int i = 0; i < ARGS; i++)
     fy_str_printf(s, "ret { key: '%s_out' value: '%s' } ", args[i], rets[i]);
   if (f->random) fy_str_add(s, "control_ret { key: 'noise' value: 'noise' } ");
@@ -388,6 +397,7 @@ static void random_forms(void **state) {
     f.turned = draw(&seed);
     f.variables = draw(&seed);
     f.twice = draw(&seed);
+    f.versions = draw(&seed);
     f.grows = draw(&seed) && draw(&seed);
     assert_true(check(&f, i));
   }

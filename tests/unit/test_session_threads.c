@@ -209,11 +209,59 @@ static void test_partial(void **state) {
   TF_DeleteStatus(s);
 }
 
+// Weights large enough to be packed on the stage first, then kept, and shared by the programs of
+// all batch sizes: each thread has one of its own, two threads have the same.
+#define WIDE 256
+static void *run_products(void *arg) {
+  shared *w = arg;
+  TF_Status *s = TF_NewStatus();
+  const int64_t rows = 16 + atomic_fetch_add(&w->started, 1) / 2 * 8, dims[] = {rows, WIDE};
+  for (int round = 0; round < 4; round++) {
+    TF_Tensor *x = TF_AllocateTensor(TF_FLOAT, dims, 2, (size_t)(rows * WIDE) * 4), *y = NULL;
+    for (int64_t i = 0; i < rows * WIDE; i++) ((float *)TF_TensorData(x))[i] = 1;
+    TF_SessionRun(w->session, NULL, &w->x, &x, 1, &w->product, &y, 1, NULL, 0, NULL, s);
+    if (TF_GetCode(s) != TF_OK) atomic_fetch_add(&w->failures, 1);
+    for (int64_t i = 0; y && i < rows * WIDE; i++)
+      if (((float *)TF_TensorData(y))[i] != WIDE * 2) atomic_fetch_add(&w->failures, 1);
+    TF_DeleteTensor(x);
+    TF_DeleteTensor(y);
+  }
+  TF_DeleteStatus(s);
+  return NULL;
+}
+
+static void test_packs(void **state) {
+  (void)state;
+  TF_Status *s = TF_NewStatus();
+  shared w = {.graph = TF_NewGraph()};
+  w.x = placeholder(w.graph, "x", s);
+  const int64_t dims[] = {WIDE, WIDE};
+  TF_Tensor *t = TF_AllocateTensor(TF_FLOAT, dims, 2, (size_t)WIDE * WIDE * 4);
+  for (int i = 0; i < WIDE * WIDE; i++) ((float *)TF_TensorData(t))[i] = 2;
+  TF_OperationDescription *d = TF_NewOperation(w.graph, "Const", "w");
+  TF_SetAttrTensor(d, "value", t, s);
+  TF_SetAttrType(d, "dtype", TF_FLOAT);
+  const TF_Output weights = {TF_FinishOperation(d, s), 0};
+  w.product = add_op(w.graph, "MatMul", "y", w.x, weights, s);
+  w.session = new_session(w.graph, s);
+  TF_DeleteTensor(t);
+  fy_thread threads[THREADS];
+  for (int i = 0; i < THREADS; i++)
+    assert_true(fy_thread_start(&threads[i], run_products, &w, "packs"));
+  for (int i = 0; i < THREADS; i++) fy_thread_join(threads[i]);
+  assert_int_equal(atomic_load(&w.failures), 0);
+  TF_CloseSession(w.session, s);
+  TF_DeleteSession(w.session, s);
+  TF_DeleteGraph(w.graph);
+  TF_DeleteStatus(s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_runs),
       cmocka_unit_test(test_close),
       cmocka_unit_test(test_partial),
+      cmocka_unit_test(test_packs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

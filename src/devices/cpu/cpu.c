@@ -182,6 +182,7 @@ static fy_code cpu_open(const fy_options *o, fy_device_set *set, fy_error *err) 
   int n = o->cpu_devices;
   if (n < 1) return fy_fail(err, FY_NOT_FOUND, "No CPU devices are available in this process");
   bool dedicated = false;
+  FY_TRY(fy_cpu_level_check(err));
   for (int i = 0; i < n; i++) dedicated |= o->cores[i][0] != 0;
   if (!dedicated) {  // the common case asks nobody for a topology
     for (int i = 0; i < n; i++) FY_TRY(add_device(o, NULL, NULL, set, err));
@@ -207,8 +208,9 @@ static bool cpu_probe(const fy_options *o, fy_str *out) {
   fy_cpu_allowed(&allowed, NULL);
   fy_cpu_list_print(&allowed, cores, sizeof cores);
   fy_human_bytes((double)f.memory_bytes, memory);
-  fy_str_printf(out, "usable: %s, cores %s, %s, %.1f GHz, %s memory; ", f.model, cores, f.simd,
-                f.ghz, memory);
+  fy_str_printf(out, "usable: %s, cores %s, %.1f GHz, %s memory; ", f.model, cores, f.ghz, memory);
+  fy_cpu_level_report(out);
+  fy_str_add(out, "; ");
   fy_cpu_hwloc_report(out);
   return true;
 }

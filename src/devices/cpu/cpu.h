@@ -27,10 +27,23 @@ bool fy_cpu_list_has(const fy_cpu_list *list, int cpu);
 // hwloc's version, or why it cannot be used.
 void fy_cpu_hwloc_report(fy_str *out);
 
+// cpu_level.c: the builds of the vector kernels, each for machines that can also run those before it.
+typedef enum fy_cpu_level {
+  FY_CPU_PLAIN,  // what every x86-64 has; other machines: what the compiler makes of it
+  FY_CPU_AVX2,   // and FMA
+  FY_CPU_AVX512,
+  FY_CPU_LEVELS
+} fy_cpu_level;
+// The best that this CPU runs, at most what FERRY_CPU (plain, avx2 or avx512; unset: avx2) allows: read
+// once.
+fy_cpu_level fy_cpu_level_get(void);
+FY_MUST_CHECK fy_code fy_cpu_level_check(fy_error *err);  // INVALID_ARGUMENT: FERRY_CPU is no level
+void fy_cpu_level_report(fy_str *out);                    // "avx2 kernels (why no better ones)"
+
 // cpu_info.c
 typedef struct fy_cpu_facts {
   char model[96];
-  char simd[16];
+  char simd[16];  // of the kernels that run
   double ghz;
   int flops_per_cycle;  // float32, per core
   uint64_t l2_bytes, l3_bytes, memory_bytes;

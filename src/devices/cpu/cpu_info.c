@@ -44,13 +44,9 @@ static void read_simd(fy_cpu_facts *f) {
   const char *name = "scalar";
   f->flops_per_cycle = 4;
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  name = "SSE2", f->flops_per_cycle = 16;
-  if (__builtin_cpu_supports("avx")) name = "AVX", f->flops_per_cycle = 16;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    name = "AVX2", f->flops_per_cycle = 32;
-  }
-  if (__builtin_cpu_supports("avx512f")) name = "AVX-512", f->flops_per_cycle = 64;
+  static const char *const names[FY_CPU_LEVELS] = {"SSE2", "AVX2", "AVX-512"};
+  name = names[fy_cpu_level_get()];
+  f->flops_per_cycle = 16 << (int)fy_cpu_level_get();
 #elif defined(__aarch64__)
   name = "NEON", f->flops_per_cycle = 16;
 #endif

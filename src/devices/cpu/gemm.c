@@ -2,7 +2,7 @@
 // gemm.c: cuts a product into blocks for the kernel (gemm.h).
 //
 // An item of work is a tile of rows times some panels of columns. Inside it the sum is cut into
-// pieces of about FY_GEMM_PIECE terms, so that a panel's piece stays in L1 while the rows of the tile, which
+// pieces of so many terms, so that a panel's piece stays in L1 while the rows of the tile, which
 // stay in L2, pass by. Of a window over few channels (the first layer of an image model) whole lines
 // are taken at once, because the kernel wants longer runs than three channels.
 
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "devices/cpu/cpu.h"
 
 #define FAR_BYTES        4194304  // a packed B of this size is not in L2: its next panel is called for
 #define TILE_GROUPS      16       // blocks of rows in a tile
@@ -25,16 +26,22 @@
 #define GATHER_BYTES     65536    // … into this much memory
 #define GATHER_LINES     64
 
+static const fy_gemm_kernels *const builds[FY_CPU_LEVELS] = {
+    [FY_CPU_PLAIN] = &fy_gemm_plain,
 #if defined(__x86_64__)
-extern const fy_gemm_kernels fy_gemm_avx2;
+    [FY_CPU_AVX2] = &fy_gemm_avx2,
+    [FY_CPU_AVX512] = &fy_gemm_avx512,
 #endif
-extern const fy_gemm_kernels fy_gemm_plain;
+};
 
 const fy_gemm_kernels *fy_gemm_best(void) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &fy_gemm_avx2;
-#endif
-  return &fy_gemm_plain;
+  return builds[fy_cpu_level_get()];
+}
+
+const fy_gemm_kernels *fy_gemm_for(int64_t channels) {
+  int level = (int)fy_cpu_level_get();
+  while (level > 0 && builds[level]->columns[FY_GEMM_F32] / 2 > channels) level--;
+  return builds[level];
 }
 
 static int64_t round_up(int64_t n, int64_t to) {
@@ -70,9 +77,10 @@ typedef struct pack_job {
       const REAL *scale = j->scale ? (const REAL *)j->scale + p * columns : NULL;            \
       const int64_t left = j->n - p * columns, width = left < columns ? left : columns;      \
       if (width < columns) memset(to, 0, (size_t)(k * columns) * sizeof(REAL));              \
-      if (j->step_n == 1 && width == columns && columns == 16) {                             \
+      if (j->step_n == 1 && width == columns && columns % 16 == 0) {                         \
         for (int64_t i = 0; i < k; i++)                                                      \
-          memcpy(to + i * 16, from + i * j->step_k, 16 * sizeof(REAL));                      \
+          for (int64_t c = 0; c < columns; c += 16)                                          \
+            memcpy(to + i * columns + c, from + i * j->step_k + c, 16 * sizeof(REAL));       \
       } else if (j->step_n == 1) {                                                           \
         for (int64_t i = 0; i < k; i++)                                                      \
           for (int64_t c = 0; c < width; c++) to[i * columns + c] = from[i * j->step_k + c]; \
@@ -276,7 +284,7 @@ static void find_lines(const run *r, const blocks *k, int64_t m0, char *buffer, 
 // ---------------------------------------------------------------- one item
 // A panel that is not full, through a block of its own.
 static void edge(const run *r, fy_gemm_block *b, int64_t rows, int64_t width) {
-  _Alignas(64) double c[FY_GEMM_ROWS * 16], add[FY_GEMM_ROWS * 16];
+  _Alignas(64) char c[FY_GEMM_ROWS * FY_GEMM_PANEL], add[FY_GEMM_ROWS * FY_GEMM_PANEL];
   const fy_gemm_job *j = r->job;
   const size_t bytes = (size_t)width * r->size, line = (size_t)r->columns * r->size;
   char *to = b->c;
@@ -285,15 +293,15 @@ static void edge(const run *r, fy_gemm_block *b, int64_t rows, int64_t width) {
   memset(add, 0, sizeof add);
   for (int64_t i = 0; i < rows; i++) {
     const size_t at = (size_t)(i * j->ldc) * r->size;
-    if (!b->first) memcpy((char *)c + (size_t)i * line, to + at, bytes);
-    if (extra) memcpy((char *)add + (size_t)i * line, extra + at, bytes);
+    if (!b->first) memcpy(c + (size_t)i * line, to + at, bytes);
+    if (extra) memcpy(add + (size_t)i * line, extra + at, bytes);
   }
   b->c = c;
   b->ldc = b->ldadd = r->columns;
   if (extra) b->add = add;
   (width * 2 <= r->columns ? r->kernels->half : r->kernels->block)[j->type][rows](b);
   for (int64_t i = 0; i < rows; i++)
-    memcpy(to + (size_t)(i * j->ldc) * r->size, (const char *)c + (size_t)i * line, bytes);
+    memcpy(to + (size_t)(i * j->ldc) * r->size, c + (size_t)i * line, bytes);
   b->ldc = b->ldadd = j->ldc;
 }
 
@@ -375,11 +383,10 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
   } else {
     find_rows(r, &cuts, m0, m1, rows);
   }
-  const int64_t some =
-      depth < FY_GEMM_PIECE ? (FY_GEMM_PIECE / depth < taps ? FY_GEMM_PIECE / depth : taps) : 1;
+  const int64_t terms = r->kernels->piece;
+  const int64_t some = depth < terms ? (terms / depth < taps ? terms / depth : taps) : 1;
   // Equal pieces: no short one at the end.
-  const int64_t pieces = (depth + FY_GEMM_PIECE - 1) / FY_GEMM_PIECE,
-                most = (depth + pieces - 1) / pieces;
+  const int64_t pieces = (depth + terms - 1) / terms, most = (depth + pieces - 1) / pieces;
   piece s = {.first = true};
   for (s.tap = 0; s.tap < taps; s.tap += some) {
     s.taps = taps - s.tap < some ? taps - s.tap : some;
@@ -482,7 +489,7 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   if ((double)want * ITEM_NS > all_ns) want = (int64_t)(all_ns / ITEM_NS);
   // What is added to piece by piece stays in L2.
   const int64_t near = C_BYTES / (r.tile_rows * r.columns * (int64_t)r.size);
-  if (j->depth > FY_GEMM_PIECE && r.chunk > near) {
+  if (j->depth > r.kernels->piece && r.chunk > near) {
     r.chunks = (r.panels + near - 1) / near;
     r.chunk = (r.panels + r.chunks - 1) / r.chunks;
   }

@@ -4,7 +4,7 @@
 // C[m, n] = sum over taps t and depth d of  A_t[m][d] * B[t][d][n], where each tap has its own row
 // of A for every m: one tap is a matrix product; the taps of a window, each row a pixel (or zeros
 // outside of the image), are a convolution, with no copy of the image. B is packed into panels of
-// FY_GEMM columns once and kept when it does not change. The kernel holds a block of C in registers.
+// columns once and kept when it does not change. The kernel holds a block of C in registers.
 // Measured on AVX2 (bench/README.md): as fast as oneDNN's and OpenBLAS' sgemm, and it shares our
 // threads, starts in no time and keeps activations in NHWC, so we use no library here.
 
@@ -15,7 +15,7 @@
 #include "ops/op.h"
 
 #define FY_GEMM_ROWS    6      // rows of C that the kernel holds
-#define FY_GEMM_PIECE   256    // terms of a sum at a time: a panel's piece stays in L1
+#define FY_GEMM_PANEL   128    // bytes of a row of a panel, at most
 #define FY_GEMM_TERM_NS 0.025  // on one thread
 
 typedef enum fy_gemm_type { FY_GEMM_F32, FY_GEMM_F64, FY_GEMM_TYPES } fy_gemm_type;
@@ -59,7 +59,8 @@ typedef void (*fy_line_fn)(const float *const *lines, const float *const *filter
 
 typedef struct fy_gemm_kernels {
   const char *name;
-  int columns[FY_GEMM_TYPES];                         // of a panel
+  int columns[FY_GEMM_TYPES];  // of a panel
+  int piece;                   // terms of a sum at a time: a panel's stay in L1
   fy_gemm_fn block[FY_GEMM_TYPES][FY_GEMM_ROWS + 1];  // by rows
   fy_gemm_fn half[FY_GEMM_TYPES][FY_GEMM_ROWS + 1];   // only the first half of the columns
   fy_gemm_row_fn row[FY_GEMM_TYPES];
@@ -76,6 +77,9 @@ typedef struct fy_gemm_kernels {
 } fy_gemm_kernels;
 
 const fy_gemm_kernels *fy_gemm_best(void);
+// The best of those whose vectors |channels| floats fill.
+const fy_gemm_kernels *fy_gemm_for(int64_t channels);
+extern const fy_gemm_kernels fy_gemm_plain, fy_gemm_avx2, fy_gemm_avx512;
 #define FY_GEMM_TABLE(width, S)                                                \
   {                                                                            \
     NULL, block_##width##_1_##S, block_##width##_2_##S, block_##width##_3_##S, \

@@ -44,9 +44,9 @@
 #define NAME(x)      x##_f64
 #include "devices/cpu/gemm_kernel.inc"
 
-extern const fy_gemm_kernels fy_gemm_avx2;
 const fy_gemm_kernels fy_gemm_avx2 = {.name = "avx2",
                                       .columns = {16, 8},
+                                      .piece = 256,
                                       .block = {FY_GEMM_TABLE(full, f32), FY_GEMM_TABLE(full, f64)},
                                       .half = {FY_GEMM_TABLE(half, f32), FY_GEMM_TABLE(half, f64)},
                                       .row = {row_f32, row_f64},

@@ -74,10 +74,10 @@ static inline vec_f64 min_f64(vec_f64 a, vec_f64 b) {
 #define NAME(x)   x##_f64
 #include "devices/cpu/gemm_kernel.inc"
 
-extern const fy_gemm_kernels fy_gemm_plain;
 const fy_gemm_kernels fy_gemm_plain = {
     .name = "plain",
     .columns = {8, 4},
+    .piece = 256,
     .block = {FY_GEMM_TABLE(full, f32), FY_GEMM_TABLE(full, f64)},
     .half = {FY_GEMM_TABLE(half, f32), FY_GEMM_TABLE(half, f64)},
     .row = {row_f32, row_f64},

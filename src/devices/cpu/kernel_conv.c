@@ -335,7 +335,7 @@ static bool can_depth(const fy_conv *c) {
 static void run_depth(fy_kernel_ctx *ctx, depth_job *j) {
   const fy_conv *c = j->c;
   const fy_window *ww = &c->w[2];
-  j->kernels = fy_gemm_best();
+  j->kernels = fy_gemm_for(c->in_depth);
   if ((ww->size == 3 || ww->size == 5) && ww->stride <= 2 && ww->dilation == 1)
     j->line = j->kernels->line[ww->size == 5][ww->stride - 1];
   fy_parallel(ctx, c->batch * c->w[1].out,

@@ -10,9 +10,15 @@
 
 typedef struct products {
   fy_kernel_ctx *ctx;
-  int64_t depth[2], width;
+  int64_t depth[2], width, padded;  // width, rounded up to panels
   void *packed[2];
 } products;
+
+// The sum is cut where the kernel would cut it: what it adds is what it wrote for the piece before.
+static int64_t piece(int64_t depth, int64_t from) {
+  const int64_t most = fy_gemm_best()->piece;
+  return depth - from < most ? depth - from : most;
+}
 
 static fy_code begin(fy_kernel_ctx *ctx, const float *w, int64_t inputs, int64_t cells,
                      void **state, fy_error *err) {
@@ -25,8 +31,11 @@ static fy_code begin(fy_kernel_ctx *ctx, const float *w, int64_t inputs, int64_t
     if (!fy_gemm_packed_bytes(FY_GEMM_F32, p->depth[part], p->width, 1, &bytes))
       return fy_fail_oom(err, SIZE_MAX);
     FY_TRY(fy_scratch(ctx, bytes, &p->packed[part], err));
-    fy_gemm_pack(ctx, FY_GEMM_F32, w + (part ? inputs * p->width : 0), p->depth[part], p->width,
-                 p->width, 1, NULL, p->packed[part]);
+    p->padded = (int64_t)(bytes / sizeof(float)) / p->depth[part];
+    for (int64_t k = 0; k < p->depth[part]; k += fy_gemm_best()->piece)
+      fy_gemm_pack(ctx, FY_GEMM_F32, w + ((part ? inputs : 0) + k) * p->width,
+                   piece(p->depth[part], k), p->width, p->width, 1, NULL,
+                   (float *)p->packed[part] + k * p->padded);
   }
   return FY_OK;
 }
@@ -34,21 +43,23 @@ static fy_code begin(fy_kernel_ctx *ctx, const float *w, int64_t inputs, int64_t
 static void product(void *state, int part, const float *a, int64_t rows, float *out) {
   const products *p = state;
   if (!p->packed[part] || !rows) return;
-  const fy_gemm_job job = {.type = FY_GEMM_F32,
-                           .m = rows,
-                           .n = p->width,
-                           .depth = p->depth[part],
-                           .taps = 1,
-                           .a = a,
-                           .row_step = p->depth[part],
-                           .k_step = 1,
-                           .b = p->packed[part],
-                           .c = out,
-                           .ldc = p->width,
-                           .add = out,
-                           .lo = -INFINITY,
-                           .hi = INFINITY};
-  fy_gemm_run(p->ctx, &job);
+  fy_gemm_job job = {.type = FY_GEMM_F32,
+                     .m = rows,
+                     .n = p->width,
+                     .taps = 1,
+                     .row_step = p->depth[part],
+                     .k_step = 1,
+                     .c = out,
+                     .ldc = p->width,
+                     .add = out,
+                     .lo = -INFINITY,
+                     .hi = INFINITY};
+  for (int64_t k = 0; k < p->depth[part]; k += fy_gemm_best()->piece) {
+    job.depth = piece(p->depth[part], k);
+    job.a = a + k;
+    job.b = (const float *)p->packed[part] + k * p->padded;
+    fy_gemm_run(p->ctx, &job);
+  }
 }
 
 static fy_code lstm(fy_kernel_ctx *ctx, fy_error *err) {

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ops/fused.h"
+#include "devices/cpu/lanes.h"
 #include "ops/trig.h"
 
 #define LANE_BYTES 32
@@ -83,15 +83,8 @@ static inline vec_f64 ceil_f64(vec_f64 x) {
 static inline vec_f64 rint_f64(vec_f64 x) {
   return (vec_f64)_mm256_round_pd((__m256d)x, _MM_FROUND_CUR_DIRECTION);
 }
-// A guess of 12 bits and one step of the third order: below 1 ulp. What the guess does not know
-// (zeros, denormals, infinities, negative numbers) is computed.
-static inline vec_f32 rsqrt_f32(vec_f32 x) {
-  const vec_f32 y = (vec_f32)_mm256_rsqrt_ps((__m256)x);
-  const vec_f32 e = fma_f32(-(x * y), y, splat_f32(1.0f));
-  const vec_f32 r = fma_f32(y * e, fma_f32(e, splat_f32(0.375f), splat_f32(0.5f)), y);
-  const vec_i32 odd = ~((x >= 0x1p-126f) & (x <= 0x1.fffffep127f));
-  if (__builtin_expect(any_i32(odd), 0)) return select_f32(odd, 1.0f / sqrt_f32(x), r);
-  return r;
+static inline vec_f32 guess_rsqrt(vec_f32 x) {
+  return (vec_f32)_mm256_rsqrt_ps((__m256)x);
 }
 static inline vec_f64 rsqrt_f64(vec_f64 x) {
   return 1.0 / sqrt_f64(x);
@@ -131,8 +124,8 @@ static void floats_to_halves(const float *in, uint16_t *out, int64_t n) {
   for (; i < n; i++) out[i] = _cvtss_sh(in[i], _MM_FROUND_TO_NEAREST_INT);
 }
 
-extern const fy_lanes fy_lanes_avx2;
-#define LANES_EXACT_FMA  // a product and a sum round once
+#define LANES_EXACT_FMA                  // a product and a sum round once
+#define LANES_LEAVE  _mm256_zeroupper()  // else SSE code is slow on Intel's
 #define LANES_TABLE  fy_lanes_avx2
 #define LANES_NAME   "avx2"
 #define LANES_HALVES .halves_to_floats = halves_to_floats, .floats_to_halves = floats_to_halves,

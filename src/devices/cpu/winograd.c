@@ -47,7 +47,8 @@ bool fy_winograd_fits(const fy_conv *c) {
     if (c->w[d].size != 3 || c->w[d].stride != 1 || c->w[d].dilation != 1) return false;
   return c->w[0].size == 1 && c->w[0].in == 1 && c->w[0].out == 1 && c->groups == 1 &&
          c->in_depth % 8 == 0 && c->in_depth >= 16 && c->in_depth <= 1024 && c->out_depth >= 16 &&
-         c->out_depth <= 1024 && all_tiles(c) >= LEAST_ALL;
+         c->out_depth >= fy_gemm_best()->columns[FY_GEMM_F32] && c->out_depth <= 1024 &&
+         all_tiles(c) >= LEAST_ALL;
 }
 
 // ---------------------------------------------------------------- how the work is cut
@@ -97,9 +98,10 @@ static void plan_panels(plan *p, int64_t depth, int threads) {
 }
 
 static plan make_plan(const fy_conv *c, int threads) {
-  plan p = {.columns = fy_gemm_best()->columns[FY_GEMM_F32], .all = all_tiles(c)};
+  const fy_gemm_kernels *g = fy_gemm_best();
+  plan p = {.columns = g->columns[FY_GEMM_F32], .all = all_tiles(c)};
   p.panels = parts(c->out_depth, p.columns);
-  p.pieces = parts(c->in_depth, FY_GEMM_PIECE);
+  p.pieces = parts(c->in_depth, g->piece);
   p.piece = parts(c->in_depth, p.pieces);
   p.by_panels = p.panels * p.pieces * piece_weights(&p) > SHARED_BYTES / (int64_t)sizeof(float);
   (p.by_panels ? plan_panels : plan_groups)(&p, c->in_depth, threads);
@@ -239,7 +241,7 @@ static void mend(const run *r, const tile *t, int64_t panel, int64_t width, bool
   const fy_gemm_job *j = r->job;
   const float lo = (float)j->lo, hi = (float)j->hi;
   const float *bias = j->bias ? (const float *)j->bias + panel * r->p.columns : NULL;
-  float y[4][32];
+  float y[4][FY_GEMM_PANEL / sizeof(float)];
   float *const to[4] = {y[0], y[1], y[2], y[3]};
   const float *const none[4] = {NULL, NULL, NULL, NULL};
   finite = finite && r->kernels->winograd_out(in, r->p.tiles * r->p.columns, NULL, none, -INFINITY,

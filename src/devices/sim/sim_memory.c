@@ -27,12 +27,8 @@ static size_t round_up(size_t n, size_t to) {
   return (n + to - 1) / to * to;
 }
 
-// With the lock held. At the first allocation, so that listing devices maps nothing.
-static fy_code map_memory(fy_sim *s, fy_error *err) {
-  if (s->base) return FY_OK;
-  // More addresses than bytes: like a GPU's own tables, so that gaps between regions cost nothing.
-  size_t bytes = round_up((size_t)s->limit_bytes, PAGE);
-  if (bytes < (size_t)1 << 42) bytes *= 4;
+// Maps |bytes| twice: closed to everybody, and open to the device. False, with errno, if it cannot.
+static bool map_twice(fy_sim *s, size_t bytes) {
   char *base = MAP_FAILED, *alias = MAP_FAILED;
   int fd = memfd_create("ferry-simulated-gpu", MFD_CLOEXEC);
   if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0) {
@@ -44,13 +40,30 @@ static fy_code map_memory(fy_sim *s, fy_error *err) {
     if (base != MAP_FAILED) munmap(base, bytes);
     if (alias != MAP_FAILED) munmap(alias, bytes);
     if (fd >= 0) close(fd);
-    return fy_fail(err, FY_RESOURCE_EXHAUSTED, "%s: cannot reserve %zu bytes of address space: %s",
-                   s->device->name, bytes, strerror(code));
+    errno = code;
+    return false;
   }
   s->fd = fd;
   s->alias = alias;
   s->mapped_bytes = bytes;
   atomic_store_explicit(&s->base, base, memory_order_release);
+  return true;
+}
+
+// With the lock held. At the first allocation, so that listing devices maps nothing.
+static fy_code map_memory(fy_sim *s, fy_error *err) {
+  if (s->base) return FY_OK;
+  const size_t least = round_up((size_t)s->limit_bytes, PAGE);
+  // More addresses than bytes: like a GPU's own tables, so that gaps between regions cost nothing.
+  // A process may be allowed fewer (ulimit -v, Valgrind): then as many as there are.
+  size_t bytes = least < (size_t)1 << 42 ? least * 4 : least;
+  while (!map_twice(s, bytes)) {
+    if (bytes == least)
+      return fy_fail(err, FY_RESOURCE_EXHAUSTED,
+                     "%s: cannot reserve %zu bytes of address space: %s", s->device->name, bytes,
+                     strerror(errno));
+    bytes /= 2;
+  }
   return FY_OK;
 }
 

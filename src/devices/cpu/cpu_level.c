@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// cpu_level.c: which build of the vector kernels runs: the best that this CPU can, at most what
+// FERRY_CPU allows. One choice for the process: packed weights and plans depend on it.
+//
+// AVX-512 is used only when asked for: its kernels passed their tests built of AVX2
+// (cmake/avx512_halves.h), but no machine with AVX-512, real or emulated, has finished them yet.
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "devices/cpu/cpu.h"
+
+#define VARIABLE "FERRY_CPU"
+#define UNASKED  FY_CPU_AVX2  // at most, if the variable is not set
+
+static const char *const names[FY_CPU_LEVELS] = {
+    [FY_CPU_PLAIN] = "plain", [FY_CPU_AVX2] = "avx2", [FY_CPU_AVX512] = "avx512"};
+
+// The name of the first instruction set that |level| needs and the CPU lacks; NULL: none.
+static const char *missing(fy_cpu_level level) {
+#if defined(__x86_64__)
+#define NEEDS(set) \
+  if (!__builtin_cpu_supports(set)) return set
+  __builtin_cpu_init();
+  if (level >= FY_CPU_AVX2) {  // every such machine converts halves (F16C), too
+    NEEDS("avx2");
+    NEEDS("fma");
+  }
+#ifndef FY_AVX512_HALVES
+  if (level >= FY_CPU_AVX512) {  // as FERRY_AVX512_OPTIONS says
+    NEEDS("avx512f");
+    NEEDS("avx512bw");
+    NEEDS("avx512vl");
+    NEEDS("avx512dq");
+  }
+#endif
+#undef NEEDS
+  return NULL;
+#else
+  return level > FY_CPU_PLAIN ? "x86-64" : NULL;
+#endif
+}
+
+static const char *wish(void) {  // NULL: none
+  const char *text = getenv(VARIABLE);
+  return text && *text ? text : NULL;
+}
+
+// The level that |text| names, or FY_CPU_LEVELS.
+static int level_named(const char *text) {
+  int i = 0;
+  while (i < FY_CPU_LEVELS && strcmp(text, names[i]) != 0) i++;
+  return i;
+}
+
+static _Atomic int chosen = -1;  // whoever comes first; all would choose the same
+
+fy_cpu_level fy_cpu_level_get(void) {
+  int level = atomic_load_explicit(&chosen, memory_order_relaxed);
+  if (__builtin_expect(level >= 0, 1)) return (fy_cpu_level)level;
+  level = wish() ? level_named(wish()) : FY_CPU_LEVELS;
+  if (level == FY_CPU_LEVELS) level = UNASKED;
+  while (missing((fy_cpu_level)level)) level--;
+  int first = -1;
+  return (fy_cpu_level)(atomic_compare_exchange_strong(&chosen, &first, level) ? level : first);
+}
+
+fy_code fy_cpu_level_check(fy_error *err) {
+  if (!wish() || level_named(wish()) < FY_CPU_LEVELS) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "environment variable " VARIABLE ": '%.40s' is none of plain, avx2, avx512",
+                 wish());
+}
+
+void fy_cpu_level_report(fy_str *out) {
+  const fy_cpu_level level = fy_cpu_level_get();
+  fy_str_printf(out, "%s kernels (", names[level]);
+  if (level < FY_CPU_LEVELS - 1 && missing(level + 1))
+    fy_str_printf(out, "%s would need %s, which this CPU lacks)", names[level + 1],
+                  missing(level + 1));
+  else if (level < FY_CPU_LEVELS - 1 && level == UNASKED && !wish())
+    fy_str_printf(out, "%s ones run when " VARIABLE "=%s asks for them)", names[level + 1],
+                  names[level + 1]);
+  else if (level < FY_CPU_LEVELS - 1)
+    fy_str_printf(out, VARIABLE "=%s allows no more)", names[level]);
+  else
+    fy_str_add(out, "the best there are)");
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// lanes.h: the builds of the lane kernels (ops/fused.h) for more than every machine has. lanes.c
+// chooses.
+
+#ifndef FY_DEVICES_CPU_LANES_H
+#define FY_DEVICES_CPU_LANES_H
+
+#include "ops/fused.h"
+
+extern const fy_lanes fy_lanes_avx2;
+// Replaces those entries of the AVX2 lanes for which there are better ones.
+void fy_lanes_avx512(fy_lanes *lanes);
+
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// lanes_avx512.c: the lanes of x86 machines with AVX-512, in 64-byte vectors: functions of floats and
+// doubles, alone and fused. Everything else is lanes_avx2.c's: integers and 16-bit floats wait for
+// memory, narrow blocks are the ends of arrays. Both give the same bits for every lane, so that it
+// does not matter where in an array a number stands.
+
+#include <immintrin.h>
+#include <math.h>
+#include <string.h>
+
+#include "devices/cpu/lanes.h"
+#include "ops/trig.h"
+
+#define LANE_BYTES 64
+#define WIDE_ACCS  4  // a wide block has as many bytes as in lanes_avx2.c
+#include "ops/lanes_types.inc"
+
+static inline vec_f32 splat_f32(float x) {
+  return (vec_f32)_mm512_set1_ps(x);
+}
+static inline vec_f64 splat_f64(double x) {
+  return (vec_f64)_mm512_set1_pd(x);
+}
+static inline vec_i32 splat_i32(int32_t x) {
+  return (vec_i32)_mm512_set1_epi32(x);
+}
+static inline vec_i64 splat_i64(int64_t x) {
+  return (vec_i64)_mm512_set1_epi64(x);
+}
+
+// Comparisons give masks in registers of their own; compilers see through this form of a choice and
+// do not make vectors of them.
+static inline vec_f32 select_f32(vec_i32 m, vec_f32 a, vec_f32 b) {
+  return (vec_f32)((m & (vec_i32)a) | (~m & (vec_i32)b));
+}
+static inline vec_f64 select_f64(vec_i64 m, vec_f64 a, vec_f64 b) {
+  return (vec_f64)((m & (vec_i64)a) | (~m & (vec_i64)b));
+}
+// a where x has its sign bit set, else b.
+static inline vec_f32 by_sign_f32(vec_f32 x, vec_f32 a, vec_f32 b) {
+  return (vec_f32)_mm512_mask_blend_ps(_mm512_movepi32_mask((__m512i)x), (__m512)b, (__m512)a);
+}
+static inline vec_f32 fma_f32(vec_f32 a, vec_f32 b, vec_f32 c) {
+  return (vec_f32)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+}
+static inline vec_f64 fma_f64(vec_f64 a, vec_f64 b, vec_f64 c) {
+  return (vec_f64)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+}
+static inline bool any_i32(vec_i32 m) {
+  return _mm512_test_epi32_mask((__m512i)m, (__m512i)m) != 0;
+}
+static inline vec_i32 more_i32(vec_i32 a, vec_i32 b) {
+  return (vec_i32)_mm512_max_epi32((__m512i)a, (__m512i)b);
+}
+// a < b ? a : b and a > b ? a : b, with b where they do not compare.
+static inline vec_f32 less_f32(vec_f32 a, vec_f32 b) {
+  return (vec_f32)_mm512_min_ps((__m512)a, (__m512)b);
+}
+static inline vec_f32 more_f32(vec_f32 a, vec_f32 b) {
+  return (vec_f32)_mm512_max_ps((__m512)a, (__m512)b);
+}
+static inline vec_f64 less_f64(vec_f64 a, vec_f64 b) {
+  return (vec_f64)_mm512_min_pd((__m512d)a, (__m512d)b);
+}
+static inline vec_f64 more_f64(vec_f64 a, vec_f64 b) {
+  return (vec_f64)_mm512_max_pd((__m512d)a, (__m512d)b);
+}
+static inline vec_f32 sqrt_f32(vec_f32 x) {
+  return (vec_f32)_mm512_sqrt_ps((__m512)x);
+}
+static inline vec_f32 floor_f32(vec_f32 x) {
+  return (vec_f32)_mm512_roundscale_ps((__m512)x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+static inline vec_f32 ceil_f32(vec_f32 x) {
+  return (vec_f32)_mm512_roundscale_ps((__m512)x, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+}
+static inline vec_f32 rint_f32(vec_f32 x) {
+  return (vec_f32)_mm512_roundscale_ps((__m512)x, _MM_FROUND_CUR_DIRECTION);
+}
+static inline vec_f64 sqrt_f64(vec_f64 x) {
+  return (vec_f64)_mm512_sqrt_pd((__m512d)x);
+}
+static inline vec_f64 floor_f64(vec_f64 x) {
+  return (vec_f64)_mm512_roundscale_pd((__m512d)x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+static inline vec_f64 ceil_f64(vec_f64 x) {
+  return (vec_f64)_mm512_roundscale_pd((__m512d)x, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+}
+static inline vec_f64 rint_f64(vec_f64 x) {
+  return (vec_f64)_mm512_roundscale_pd((__m512d)x, _MM_FROUND_CUR_DIRECTION);
+}
+// The guess of lanes_avx2.c, in halves: AVX-512's own has two bits more and would end in other bits.
+static inline vec_f32 guess_rsqrt(vec_f32 x) {
+  const __m256 low = _mm512_castps512_ps256((__m512)x);
+  const __m256 high = _mm512_extractf32x8_ps((__m512)x, 1);
+  return (vec_f32)_mm512_insertf32x8(_mm512_castps256_ps512(_mm256_rsqrt_ps(low)),
+                                     _mm256_rsqrt_ps(high), 1);
+}
+static inline vec_f64 rsqrt_f64(vec_f64 x) {
+  return 1.0 / sqrt_f64(x);
+}
+
+#define LANES_EXACT_FMA                 // a product and a sum round once
+#define LANES_LEAVE _mm256_zeroupper()  // else SSE code is slow on Intel's
+#include "ops/lanes_reals.inc"
+
+static void (*const arrays_f32[FY_FN_COUNT])(const float *, float *,
+                                             int64_t) = {ARRAY_OPS_f32(ARRAY_ENTRY_f32)};
+static void (*const arrays_f64[FY_FN_COUNT])(const double *, double *,
+                                             int64_t) = {ARRAY_OPS_f64(ARRAY_ENTRY_f64)};
+
+void fy_lanes_avx512(fy_lanes *to) {
+  to->name = "avx512";
+  to->tables[FY_LANES_F32][0] = wide_f32_table;
+  to->tables[FY_LANES_F64][0] = wide_f64_table;
+  to->run[FY_LANES_F32][0] = wide_f32_run;
+  to->run[FY_LANES_F64][0] = wide_f64_run;
+  for (int i = 0; i < FY_FN_COUNT; i++) {
+    if (arrays_f32[i]) to->unary_f32[i] = arrays_f32[i];
+    if (arrays_f64[i]) to->unary_f64[i] = arrays_f64[i];
+  }
+  to->exp_sum_f32 = exp_sum;
+}
