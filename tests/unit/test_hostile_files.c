@@ -329,9 +329,9 @@ int main(void) {
   (void)r;
 #endif
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(images),        cmocka_unit_test(meta_and_text),
       cmocka_unit_test(checkpoint_v2), cmocka_unit_test(checkpoint_v1),
-      cmocka_unit_test(saved_model),   cmocka_unit_test(meta_and_text),
-      cmocka_unit_test(images),        cmocka_unit_test(arrays),
+      cmocka_unit_test(saved_model),   cmocka_unit_test(arrays),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
