@@ -44,15 +44,15 @@ int main(void) {
   const char *h;
 
   tr_case("setup that cannot be");
-  setup(s, "feed twice", in, 4, out, 1, NULL, 0);
-  setup(s, "fetch twice", in, 3, out, 3, NULL, 0);
-  setup(s, "target twice", in, 3, out, 1, target, 2);
-  setup(s, "nothing at all", NULL, 0, NULL, 0, NULL, 0);
+  TF_DeletePRunHandle(setup(s, "feed twice", in, 4, out, 1, NULL, 0));
+  TF_DeletePRunHandle(setup(s, "fetch twice", in, 3, out, 3, NULL, 0));
+  TF_DeletePRunHandle(setup(s, "target twice", in, 3, out, 1, target, 2));
+  TF_DeletePRunHandle(setup(s, "nothing at all", NULL, 0, NULL, 0, NULL, 0));
   TF_Output wrong = tg_out(a, 4), nothing = tg_out(all, 0);
-  setup(s, "feed of output 4", &wrong, 1, out, 1, NULL, 0);
-  setup(s, "fetch of output 4", in, 3, &wrong, 1, NULL, 0);
-  setup(s, "fetch of a NoOp", in, 3, &nothing, 1, NULL, 0);
-  setup(s, "a feed also fetched", in, 3, in, 1, NULL, 0);
+  TF_DeletePRunHandle(setup(s, "feed of output 4", &wrong, 1, out, 1, NULL, 0));
+  TF_DeletePRunHandle(setup(s, "fetch of output 4", in, 3, &wrong, 1, NULL, 0));
+  TF_DeletePRunHandle(setup(s, "fetch of a NoOp", in, 3, &nothing, 1, NULL, 0));
+  TF_DeletePRunHandle(setup(s, "a feed also fetched", in, 3, in, 1, NULL, 0));
 
   tr_case("feeds in two steps");
   h = setup(s, "setup", in, 3, out, 2, target, 1);
