@@ -42,7 +42,7 @@ void fy_program_retain(fy_program *p) {
 
 void fy_program_release(fy_program *p) {
   if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
-  if (p->peer_at) fy_peers_leave(p);
+  if (p->is_peer) fy_peers_leave(p);  // peer_at is the neighbours' to write
   while (p->states) {
     fy_run_state *s = p->states;
     p->states = s->next;

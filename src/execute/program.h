@@ -122,6 +122,7 @@ typedef struct fy_program {
   uint32_t *fresh;               // FETCH values, roots before aliases
   uint32_t num_fresh;
   struct fy_program *peer_next, **peer_at;  // all programs with device memory (state.c)
+  bool is_peer;                             // one of them; never taken back
   atomic_size_t unplanned[2];  // most that kernels of one run took beyond the plan: host, devices
   struct fy_callables *callables;  // function instances shared by the session
   struct fy_callable **flows;      // [num_flows] regions with control flow (frames.h), owned

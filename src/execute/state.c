@@ -211,7 +211,8 @@ static bool idle_of(const fy_device *d);
 void fy_peers_join(fy_program *p) {
   fy_memory_on_full(idle_of);
   fy_lock(&peers_lock);
-  if (!p->peer_at) {
+  if (!p->is_peer) {
+    p->is_peer = true;
     p->peer_next = peers;
     p->peer_at = &peers;
     if (peers) peers->peer_at = &p->peer_next;
@@ -222,11 +223,8 @@ void fy_peers_join(fy_program *p) {
 
 void fy_peers_leave(fy_program *p) {
   fy_lock(&peers_lock);
-  if (p->peer_at) {
-    *p->peer_at = p->peer_next;
-    if (p->peer_next) p->peer_next->peer_at = p->peer_at;
-    p->peer_at = NULL;
-  }
+  *p->peer_at = p->peer_next;
+  if (p->peer_next) p->peer_next->peer_at = p->peer_at;
   fy_unlock(&peers_lock);
 }
 
