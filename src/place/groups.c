@@ -170,16 +170,25 @@ static fy_code join(fy_groups *gr, uint32_t a, uint32_t b, bool over, fy_error *
 
 // Ops that may hold resources of other devices without living there.
 static bool exempt(const fy_node *n) {
-  static const char *const names[] = {"PartitionedCall",  "StatefulPartitionedCall",
-                                      "IdentityN",        "If",
-                                      "StatelessIf",      "Case",
-                                      "StatelessCase",    "While",
-                                      "StatelessWhile",   "MapDataset",
-                                      "GeneratorDataset", "DeleteMultiDeviceIterator",
-                                      "ReduceDataset",    "_Retval",
-                                      "_FerryFlow",       "_FerryLoop",
+  static const char *const names[] = {"PartitionedCall",
+                                      "StatefulPartitionedCall",
+                                      "IdentityN",
+                                      "If",
+                                      "StatelessIf",
+                                      "Case",
+                                      "StatelessCase",
+                                      "While",
+                                      "StatelessWhile",
+                                      "MapDataset",
+                                      "GeneratorDataset",
+                                      "DeleteMultiDeviceIterator",
+                                      "ReduceDataset",
+                                      "_Retval",
+                                      "_FerryFlow",
+                                      "_FerryLoop",
                                       "_If",
-                                      "_While",           "For",
+                                      "_While",
+                                      "For",
                                       "RemoteCall"};
   if (n->function) return true;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
