@@ -108,6 +108,47 @@ static fy_code step(fy_kernel_ctx *ctx, void *body, fy_tensor **args, int num_ar
                                                                           next, n, err);
 }
 
+static fy_code check_cancelled(fy_kernel_ctx *ctx, fy_error *err) {
+  if (!ctx->svc->cancelled || !ctx->svc->cancelled(ctx)) return FY_OK;
+  return fy_fail(err, FY_CANCELLED, "Function was cancelled before it was started");
+}
+
+// What a step returned takes the place of what it was given. All of it is ours then, also if a type is
+// not the loop's.
+static fy_code carry(fy_kernel_ctx *ctx, fy_tensor **args, fy_tensor *const *next, fy_error *err) {
+  fy_code code = FY_OK;
+  for (int i = 0; i < ctx->site->num_outputs; i++) {
+    const fy_dtype want = ctx->site->out_types[i], got = next[i]->dtype;
+    fy_tensor_release(args[i]);
+    args[i] = next[i];
+    if (want != got && code == FY_OK)
+      code = fy_fail(err, FY_INVALID_ARGUMENT, "Expected type %s for return value %d but got %s.",
+                     fy_dtype_name(want), i, fy_dtype_name(got));
+  }
+  return code;
+}
+
+// One step of a loop that counts: args[0] becomes the number, those after it what the step returns.
+static fy_code counted_step(fy_kernel_ctx *ctx, void *body, int32_t number, fy_tensor **args,
+                            int num_args, fy_tensor **next, fy_error *err) {
+  fy_tensor_release(args[0]);
+  args[0] = NULL;
+  FY_TRY(fy_tensor_from(FY_INT32, 0, NULL, &number, &args[0], err));
+  FY_TRY(check_cancelled(ctx, err));
+  FY_TRY(step(ctx, body, args, num_args, next, ctx->site->num_outputs, err));
+  return carry(ctx, args + 1, next, err);
+}
+
+// The values of a loop that ended with |code| become the op's results, or are let go.
+static void hand_out(fy_kernel_ctx *ctx, fy_tensor **values, fy_code code) {
+  for (int i = 0; i < ctx->site->num_outputs; i++) {
+    if (code)
+      fy_tensor_release(values[i]);
+    else
+      fy_out_set(ctx, i, values[i]);
+  }
+}
+
 // ---------------------------------------------------------------- While
 // |args| are ours: references we hold. The body's results replace them each time round.
 static fy_code while_loop(fy_kernel_ctx *ctx, void *cond, void *body, fy_tensor **args,
@@ -115,23 +156,12 @@ static fy_code while_loop(fy_kernel_ctx *ctx, void *cond, void *body, fy_tensor 
   for (;;) {
     fy_tensor *answer = NULL;
     bool go = false;
-    if (ctx->svc->cancelled && ctx->svc->cancelled(ctx)) {
-      return fy_fail(err, FY_CANCELLED, "Function was cancelled before it was started");
-    }
+    FY_TRY(check_cancelled(ctx, err));
     FY_TRY(ctx->svc->call(ctx, cond, args, n, &answer, 1, err));
     fy_code code = take_bool(ctx, answer, &go, err);
     if (code || !go) return code;
     FY_TRY(step(ctx, body, args, n, next, n, err));
-    for (int i = 0; i < n; i++) {
-      const fy_dtype want = ctx->site->out_types[i], got = next[i]->dtype;
-      fy_tensor_release(args[i]);
-      args[i] = next[i];
-      if (want != got && code == FY_OK) {
-        code = fy_fail(err, FY_INVALID_ARGUMENT, "Expected type %s for return value %d but got %s.",
-                       fy_dtype_name(want), i, fy_dtype_name(got));
-      }
-    }
-    if (code) return code;
+    FY_TRY(carry(ctx, args, next, err));
   }
 }
 
@@ -147,13 +177,7 @@ static fy_code while_compute(fy_kernel_ctx *ctx, fy_error *err) {
     code = keep(ctx, ctx->in[i], &args[i], err);
   }
   if (code == FY_OK) code = while_loop(ctx, cond, body, args, args + n, n, err);
-  for (int i = 0; i < n; i++) {
-    if (code) {
-      fy_tensor_release(args[i]);
-    } else {
-      fy_out_set(ctx, i, args[i]);
-    }
-  }
+  hand_out(ctx, args, code);
   fy_free(args);
   return code;
 }
@@ -162,25 +186,8 @@ static fy_code while_compute(fy_kernel_ctx *ctx, fy_error *err) {
 // body(i, values...) -> values... for i from start to limit by delta.
 static fy_code for_loop(fy_kernel_ctx *ctx, void *body, int32_t start, int32_t limit, int32_t delta,
                         fy_tensor **args, fy_tensor **next, int n, fy_error *err) {
-  for (int64_t i = start; delta > 0 ? i < limit : i > limit; i += delta) {
-    const int32_t index = (int32_t)i;
-    fy_tensor_release(args[0]);
-    args[0] = NULL;
-    FY_TRY(fy_tensor_from(FY_INT32, 0, NULL, &index, &args[0], err));
-    if (ctx->svc->cancelled && ctx->svc->cancelled(ctx))
-      return fy_fail(err, FY_CANCELLED, "Function was cancelled before it was started");
-    FY_TRY(step(ctx, body, args, n + 1, next, n, err));
-    fy_code code = FY_OK;
-    for (int k = 0; k < n; k++) {
-      const fy_dtype want = ctx->site->out_types[k], got = next[k]->dtype;
-      fy_tensor_release(args[k + 1]);
-      args[k + 1] = next[k];
-      if (want != got && code == FY_OK)
-        code = fy_fail(err, FY_INVALID_ARGUMENT, "Expected type %s for return value %d but got %s.",
-                       fy_dtype_name(want), k, fy_dtype_name(got));
-    }
-    if (code) return code;
-  }
+  for (int64_t i = start; delta > 0 ? i < limit : i > limit; i += delta)
+    FY_TRY(counted_step(ctx, body, (int32_t)i, args, n + 1, next, err));
   return FY_OK;
 }
 
@@ -209,55 +216,27 @@ static fy_code for_compute(fy_kernel_ctx *ctx, fy_error *err) {
   }
   if (code == FY_OK) code = for_loop(ctx, body, v[0], v[1], v[2], args, args + n + 1, n, err);
   fy_tensor_release(args[0]);
-  for (int i = 0; i < n; i++) {
-    if (code) {
-      fy_tensor_release(args[i + 1]);
-    } else {
-      fy_out_set(ctx, i, args[i + 1]);
-    }
-  }
+  hand_out(ctx, args + 1, code);
   fy_free(args);
   return code;
 }
 
 // ---------------------------------------------------------------- _FerryLoop
 // body(step, carried…, same…) -> carried…, for step from 0 to trips - 1 (optimize/loops.c).
-static fy_code steps(fy_kernel_ctx *ctx, int64_t trips, fy_tensor **args, fy_tensor **next,
-                     fy_error *err) {
-  const int n = ctx->site->num_outputs;
-  for (int64_t i = 0; i < trips; i++) {
-    const int32_t at = (int32_t)i;
-    fy_tensor_release(args[0]);
-    args[0] = NULL;
-    FY_TRY(fy_tensor_from(FY_INT32, 0, NULL, &at, &args[0], err));
-    if (ctx->svc->cancelled && ctx->svc->cancelled(ctx))
-      return fy_fail(err, FY_CANCELLED, "Function was cancelled before it was started");
-    FY_TRY(step(ctx, ctx->site->functions[0], args, ctx->site->num_inputs + 1, next, n, err));
-    for (int k = 0; k < n; k++) {
-      fy_tensor_release(args[k + 1]);
-      args[k + 1] = next[k];
-    }
-  }
-  return FY_OK;
-}
-
 static fy_code loop_compute(fy_kernel_ctx *ctx, fy_error *err) {
   const int n = ctx->site->num_outputs, inputs = ctx->site->num_inputs;
-  void *body;
+  const int64_t trips = fy_site_int(ctx->site, "trips");
+  void *body = NULL;
   FY_TRY(function_of(ctx, 0, &body, err));
   fy_tensor **args = fy_calloc((size_t)inputs + (size_t)n + 1, sizeof *args);
   if (!args) return fy_fail_oom(err, (size_t)inputs * sizeof *args);
   fy_code code = FY_OK;
   for (int i = 0; i < n && !code; i++) code = keep(ctx, ctx->in[i], &args[i + 1], err);
   for (int i = n; i < inputs; i++) args[i + 1] = ctx->in[i];  // borrowed: they outlive the call
-  if (!code) code = steps(ctx, fy_site_int(ctx->site, "trips"), args, args + inputs + 1, err);
+  for (int64_t i = 0; i < trips && !code; i++)
+    code = counted_step(ctx, body, (int32_t)i, args, inputs + 1, args + inputs + 1, err);
   fy_tensor_release(args[0]);
-  for (int i = 0; i < n; i++) {
-    if (code)
-      fy_tensor_release(args[i + 1]);
-    else
-      fy_out_set(ctx, i, args[i + 1]);
-  }
+  hand_out(ctx, args + 1, code);
   fy_free(args);
   return code;
 }

@@ -15,8 +15,6 @@ typedef struct depth_job {
   int64_t multiplier;
 } depth_job;
 
-// Input pixel (row, column) under tap (r, s) of output pixel (y, x).
-
 // Item: (image, row) of the output.
 #define FORWARD(E, S, _)                                                                           \
   static void forward_##S(void *arg, int64_t begin, int64_t end) {                                 \

@@ -387,7 +387,7 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
   const int64_t some = depth < terms ? (terms / depth < taps ? terms / depth : taps) : 1;
   // Equal pieces: no short one at the end.
   const int64_t pieces = (depth + terms - 1) / terms, most = (depth + pieces - 1) / pieces;
-  piece s = {.first = true};
+  piece s = {.first = !j->adds};
   for (s.tap = 0; s.tap < taps; s.tap += some) {
     s.taps = taps - s.tap < some ? taps - s.tap : some;
     for (s.at = 0; s.at < depth; s.at += s.depth) {

@@ -86,6 +86,13 @@ extern const fy_gemm_kernels fy_gemm_plain, fy_gemm_avx2, fy_gemm_avx512;
         block_##width##_4_##S, block_##width##_5_##S, block_##width##_6_##S    \
   }
 
+// What gemm_kernel.inc, gemm_depthwise.inc and gemm_winograd.inc made for floats and doubles.
+#define FY_GEMM_PARTS                                                                      \
+  .block = {FY_GEMM_TABLE(full, f32), FY_GEMM_TABLE(full, f64)},                           \
+  .half = {FY_GEMM_TABLE(half, f32), FY_GEMM_TABLE(half, f64)}, .row = {row_f32, row_f64}, \
+  .depthwise = depthwise_f32, .line = {{line_3_1, line_3_2}, {line_5_1, line_5_2}},        \
+  .winograd_weights = winograd_weights, .winograd_in = winograd_in, .winograd_out = winograd_out
+
 // ---------------------------------------------------------------- packed B
 // Bytes of |groups| x [taps * depth, n] packed.
 bool fy_gemm_packed_bytes(fy_gemm_type type, int64_t k, int64_t n, int64_t groups, size_t *out);
@@ -112,9 +119,10 @@ typedef struct fy_gemm_job {
   int64_t raw_step_k, raw_step_n;
   void *c;
   int64_t ldc;
+  bool adds;          // the product is added to c
   const void *bias;   // [n] rounded up to whole panels; NULL: none
   int64_t bias_step;  // the caller's own: elements from one group's bias to the next
-  const void *add;    // [m, n] rows of ldc; NULL: none
+  const void *add;    // [m, n] rows of ldc, other memory than c; NULL: none
   double lo, hi;
   // Applied to each finished row of floats; NULL: none.
   void (*finish)(const void *arg, float *row, int64_t n);

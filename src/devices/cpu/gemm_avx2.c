@@ -44,14 +44,5 @@
 #define NAME(x)      x##_f64
 #include "devices/cpu/gemm_kernel.inc"
 
-const fy_gemm_kernels fy_gemm_avx2 = {.name = "avx2",
-                                      .columns = {16, 8},
-                                      .piece = 256,
-                                      .block = {FY_GEMM_TABLE(full, f32), FY_GEMM_TABLE(full, f64)},
-                                      .half = {FY_GEMM_TABLE(half, f32), FY_GEMM_TABLE(half, f64)},
-                                      .row = {row_f32, row_f64},
-                                      .depthwise = depthwise_f32,
-                                      .line = {{line_3_1, line_3_2}, {line_5_1, line_5_2}},
-                                      .winograd_weights = winograd_weights,
-                                      .winograd_in = winograd_in,
-                                      .winograd_out = winograd_out};
+const fy_gemm_kernels fy_gemm_avx2 = {
+    .name = "avx2", .columns = {16, 8}, .piece = 256, FY_GEMM_PARTS};

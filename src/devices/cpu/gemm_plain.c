@@ -75,14 +75,4 @@ static inline vec_f64 min_f64(vec_f64 a, vec_f64 b) {
 #include "devices/cpu/gemm_kernel.inc"
 
 const fy_gemm_kernels fy_gemm_plain = {
-    .name = "plain",
-    .columns = {8, 4},
-    .piece = 256,
-    .block = {FY_GEMM_TABLE(full, f32), FY_GEMM_TABLE(full, f64)},
-    .half = {FY_GEMM_TABLE(half, f32), FY_GEMM_TABLE(half, f64)},
-    .row = {row_f32, row_f64},
-    .depthwise = depthwise_f32,
-    .line = {{line_3_1, line_3_2}, {line_5_1, line_5_2}},
-    .winograd_weights = winograd_weights,
-    .winograd_in = winograd_in,
-    .winograd_out = winograd_out};
+    .name = "plain", .columns = {8, 4}, .piece = 256, FY_GEMM_PARTS};

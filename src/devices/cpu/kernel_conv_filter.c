@@ -12,13 +12,8 @@
 #include "devices/cpu/kernels.h"
 #include "ops/values.h"
 
-#define MAX_ROWS 96  // of an item
-
-// Pixels of one step. The kernel must take them as one piece of the sum: what it adds is what it has
-// written.
-static int64_t step_pixels(void) {
-  return fy_gemm_best()->piece;
-}
+#define PIXELS   256  // of one step
+#define MAX_ROWS 96   // of an item
 
 typedef struct filter_job {
   const fy_conv *c;
@@ -94,14 +89,14 @@ static void filter_items(void *arg, int64_t begin, int64_t end) {
                          .lo = -INFINITY,
                          .hi = INFINITY};
     g_job.c = j->out + (size_t)((t0 * depth + first) * c->out_depth + g * j->columns) * j->size;
-    for (int64_t p0 = 0; p0 < j->pixels; p0 += step_pixels()) {
-      const int64_t p1 = p0 + step_pixels() < j->pixels ? p0 + step_pixels() : j->pixels;
+    for (int64_t p0 = 0; p0 < j->pixels; p0 += PIXELS) {
+      const int64_t p1 = p0 + PIXELS < j->pixels ? p0 + PIXELS : j->pixels;
       for (int64_t t = t0; t < t1; t++)
         look(j, t, p0, p1, g * depth + first, n, seen + (size_t)((t - t0) * n) * j->size, rows);
       g_job.depth = p1 - p0;
       g_job.b = j->packed + (size_t)g * (size_t)j->group_bytes + (size_t)(p0 * j->padded) * j->size;
       fy_gemm_run(NULL, &g_job);
-      g_job.add = g_job.c;
+      g_job.adds = true;
     }
   }
   fy_slice_give(j->seen, seen);
@@ -111,10 +106,10 @@ static void pack_items(void *arg, int64_t begin, int64_t end) {
   void **a = arg;
   const filter_job *j = a[0];
   const char *grad = a[1];
-  const int64_t most = step_pixels(), steps = (j->pixels + most - 1) / most;
+  const int64_t steps = (j->pixels + PIXELS - 1) / PIXELS;
   for (int64_t i = begin; i < end; i++) {
-    const int64_t g = i / steps, p0 = i % steps * most;
-    const int64_t n = j->pixels - p0 < most ? j->pixels - p0 : most;
+    const int64_t g = i / steps, p0 = i % steps * PIXELS;
+    const int64_t n = j->pixels - p0 < PIXELS ? j->pixels - p0 : PIXELS;
     fy_gemm_pack(
         NULL, j->type, grad + (size_t)(p0 * j->c->out_depth + g * j->columns) * j->size, n,
         j->columns, j->c->out_depth, 1, NULL,
@@ -179,11 +174,11 @@ static fy_code conv_filter(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_scratch(ctx, bytes, &packed, err));
   j.packed = packed;
   j.out = out->data;
-  const int64_t most = step_pixels(), steps = (j.pixels + most - 1) / most;
+  const int64_t steps = (j.pixels + PIXELS - 1) / PIXELS;
   void *pack[3] = {&j, (void *)(uintptr_t)grad->data, packed};
-  fy_parallel(ctx, steps * c.groups, 0.2 * (double)(most * j.columns), pack_items, pack);
+  fy_parallel(ctx, steps * c.groups, 0.2 * (double)(PIXELS * j.columns), pack_items, pack);
   const int64_t items = j.tap_items * j.row_items * c.groups;
-  FY_TRY(fy_slices_make(ctx, items, (size_t)(most * MAX_ROWS) * j.size, &seen, err));
+  FY_TRY(fy_slices_make(ctx, items, (size_t)(PIXELS * MAX_ROWS) * j.size, &seen, err));
   j.seen = &seen;
   fy_parallel(ctx, items,
               0.025 * (double)j.pixels * (double)c.taps * (double)c.filter_depth *
@@ -203,9 +198,9 @@ static void filter_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   const int64_t columns = grad->dims[grad->rank - 1], pixels = grad->count / columns;
   size_t bytes;
   if (!fy_gemm_packed_bytes(type, pixels, columns, 1, &bytes)) return;
-  out->scratch += fy_scratch_line(bytes) +
-                  fy_slices_needs(ctx, INT64_MAX,
-                                  (size_t)(step_pixels() * MAX_ROWS) * fy_dtype_storage(in->dtype));
+  out->scratch +=
+      fy_scratch_line(bytes) +
+      fy_slices_needs(ctx, INT64_MAX, (size_t)(PIXELS * MAX_ROWS) * fy_dtype_storage(in->dtype));
 }
 
 #define REALS (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))

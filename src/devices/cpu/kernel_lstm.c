@@ -10,15 +10,9 @@
 
 typedef struct products {
   fy_kernel_ctx *ctx;
-  int64_t depth[2], width, padded;  // width, rounded up to panels
+  int64_t depth[2], width;
   void *packed[2];
 } products;
-
-// The sum is cut where the kernel would cut it: what it adds is what it wrote for the piece before.
-static int64_t piece(int64_t depth, int64_t from) {
-  const int64_t most = fy_gemm_best()->piece;
-  return depth - from < most ? depth - from : most;
-}
 
 static fy_code begin(fy_kernel_ctx *ctx, const float *w, int64_t inputs, int64_t cells,
                      void **state, fy_error *err) {
@@ -31,11 +25,8 @@ static fy_code begin(fy_kernel_ctx *ctx, const float *w, int64_t inputs, int64_t
     if (!fy_gemm_packed_bytes(FY_GEMM_F32, p->depth[part], p->width, 1, &bytes))
       return fy_fail_oom(err, SIZE_MAX);
     FY_TRY(fy_scratch(ctx, bytes, &p->packed[part], err));
-    p->padded = (int64_t)(bytes / sizeof(float)) / p->depth[part];
-    for (int64_t k = 0; k < p->depth[part]; k += fy_gemm_best()->piece)
-      fy_gemm_pack(ctx, FY_GEMM_F32, w + ((part ? inputs : 0) + k) * p->width,
-                   piece(p->depth[part], k), p->width, p->width, 1, NULL,
-                   (float *)p->packed[part] + k * p->padded);
+    fy_gemm_pack(ctx, FY_GEMM_F32, w + (part ? inputs : 0) * p->width, p->depth[part], p->width,
+                 p->width, 1, NULL, p->packed[part]);
   }
   return FY_OK;
 }
@@ -43,23 +34,21 @@ static fy_code begin(fy_kernel_ctx *ctx, const float *w, int64_t inputs, int64_t
 static void product(void *state, int part, const float *a, int64_t rows, float *out) {
   const products *p = state;
   if (!p->packed[part] || !rows) return;
-  fy_gemm_job job = {.type = FY_GEMM_F32,
-                     .m = rows,
-                     .n = p->width,
-                     .taps = 1,
-                     .row_step = p->depth[part],
-                     .k_step = 1,
-                     .c = out,
-                     .ldc = p->width,
-                     .add = out,
-                     .lo = -INFINITY,
-                     .hi = INFINITY};
-  for (int64_t k = 0; k < p->depth[part]; k += fy_gemm_best()->piece) {
-    job.depth = piece(p->depth[part], k);
-    job.a = a + k;
-    job.b = (const float *)p->packed[part] + k * p->padded;
-    fy_gemm_run(p->ctx, &job);
-  }
+  const fy_gemm_job job = {.type = FY_GEMM_F32,
+                           .m = rows,
+                           .n = p->width,
+                           .depth = p->depth[part],
+                           .taps = 1,
+                           .a = a,
+                           .row_step = p->depth[part],
+                           .k_step = 1,
+                           .b = p->packed[part],
+                           .c = out,
+                           .ldc = p->width,
+                           .adds = true,
+                           .lo = -INFINITY,
+                           .hi = INFINITY};
+  fy_gemm_run(p->ctx, &job);
 }
 
 static fy_code lstm(fy_kernel_ctx *ctx, fy_error *err) {
