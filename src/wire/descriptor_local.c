@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // descriptor_local.c: the message types that are compiled in, by name: whatever these few lead to.
 
-#include "api_def.pb-c.h"
 #include "config.pb-c.h"
-#include "device_attributes.pb-c.h"
 #include "example.pb-c.h"
-#include "kernel_def.pb-c.h"
-#include "object_graph.pb-c.h"
 #include "saved_model.pb-c.h"
 #include "tensor_bundle.pb-c.h"
 #include "wire/descriptor.h"
@@ -41,11 +37,6 @@ const ProtobufCMessageDescriptor *fy_proto_find_local(fy_view name) {
       &tensorflow__config_proto__descriptor,
       &tensorflow__run_options__descriptor,
       &tensorflow__run_metadata__descriptor,
-      &tensorflow__callable_options__descriptor,
-      &tensorflow__trackable_object_graph__descriptor,
-      &tensorflow__kernel_list__descriptor,
-      &tensorflow__api_defs__descriptor,
-      &tensorflow__device_attributes__descriptor,
       &tensorflow__bundle_header_proto__descriptor,
       &tensorflow__bundle_entry_proto__descriptor,
   };
