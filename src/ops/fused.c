@@ -88,7 +88,7 @@ static fy_code prepare(fy_site *site, fy_error *err) {
 // ---------------------------------------------------------------- running
 typedef struct job {
   const fused *f;
-  const char **in;        // [inputs] elements; of a short row: with its beginning repeated at the end
+  const char **in;  // [inputs] elements; of a short row: with its beginning repeated at the end
   const int64_t *period;  // [inputs] of a row: elements; else 0
   char **out;             // [outputs]
   int64_t tile;           // elements at a time, whole vectors

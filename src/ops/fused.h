@@ -16,7 +16,7 @@
 
 #include "ops/op.h"
 
-#define FY_FUSED_NONE  UINT32_MAX
+#define FY_FUSED_NONE UINT32_MAX
 
 typedef enum fy_fused_kind {
   FY_FUSED_FULL = 0,    // as many elements as the outputs
@@ -85,9 +85,10 @@ typedef struct fy_fused_regs {  // what the code works on
 typedef void (*fy_fused_fn)(const fy_fused_instr *ip, const fy_fused_regs *regs);
 
 // Operations that may be half of a pair; _CONST: the second operand is a constant.
-#define FY_SHORT_OPS(X)                                                                      \
-  X(ADD) X(SUB) X(MUL) X(ADD_CONST) X(SUB_CONST) X(MUL_CONST) X(MAX_CONST) X(MIN_CONST) X(NEG) \
-  X(ABS) X(SQUARE) X(RELU)
+#define FY_SHORT_OPS(X)                                                                        \
+  X(ADD)                                                                                       \
+  X(SUB) X(MUL) X(ADD_CONST) X(SUB_CONST) X(MUL_CONST) X(MAX_CONST) X(MIN_CONST) X(NEG) X(ABS) \
+      X(SQUARE) X(RELU)
 #define FY_SHORT_NAME(x) FY_SHORT_##x,
 enum { FY_SHORT_OPS(FY_SHORT_NAME) FY_SHORT_COUNT };
 #define FY_SHORT_HAS_SLOT(kind)  ((kind) <= FY_SHORT_MUL)
@@ -102,7 +103,7 @@ enum {
   FY_FUSED_PAIR = 192,
   FY_FUSED_CODES = FY_FUSED_PAIR + FY_SHORT_COUNT * FY_SHORT_COUNT,
 };
-#define FY_FUSED_PAIR_OF(first, second) (FY_FUSED_PAIR + (first) * FY_SHORT_COUNT + (second))
+#define FY_FUSED_PAIR_OF(first, second) (FY_FUSED_PAIR + (first)*FY_SHORT_COUNT + (second))
 
 typedef struct fy_fused_list {
   fy_fused_instr *instrs;
@@ -155,7 +156,7 @@ typedef struct fy_lanes_16 {
 
 typedef struct fy_lanes {
   const char *name;
-  int bytes;  // of a vector
+  int bytes;                                 // of a vector
   const fy_fused_fn *fused[FY_LANES_TYPES];  // [FY_FUSED_CODES]; NULL where there is no such code
   void (*unary_f32[FY_FN_COUNT])(const float *in, float *out, int64_t n);  // NULL: plain C does
   void (*unary_f64[FY_FN_COUNT])(const double *in, double *out, int64_t n);

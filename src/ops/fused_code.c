@@ -15,13 +15,13 @@
 typedef struct coder {
   const fy_fused_program *p;
   const fy_fused_fn *table;
-  int type;           // FY_LANES_*
-  uint32_t first;     // value number of the first operation
-  uint32_t *uses;     // [operations] readers still to come, an output is one
-  uint32_t *slot;     // [operations] where the value is
-  uint32_t *output;   // [operations] one output that the value is, or FY_FUSED_NONE
-  uint32_t *free;     // stack of temporaries
-  uint32_t num_free;  // of them
+  int type;            // FY_LANES_*
+  uint32_t first;      // value number of the first operation
+  uint32_t *uses;      // [operations] readers still to come, an output is one
+  uint32_t *slot;      // [operations] where the value is
+  uint32_t *output;    // [operations] one output that the value is, or FY_FUSED_NONE
+  uint32_t *free;      // stack of temporaries
+  uint32_t num_free;   // of them
   uint32_t last_read;  // the last operation that reads an input
   fy_fused_list *list;
 } coder;
@@ -159,11 +159,8 @@ static void count_uses(coder *c) {
 
 fy_code fy_fused_make_code(const fy_fused_program *p, int type, const fy_fused_fn *table,
                            fy_arena *arena, fy_fused_list *out, fy_error *err) {
-  coder c = {.p = p,
-             .table = table,
-             .type = type,
-             .first = p->num_inputs + p->num_consts,
-             .list = out};
+  coder c = {
+      .p = p, .table = table, .type = type, .first = p->num_inputs + p->num_consts, .list = out};
   // Per operation itself and a constant to be set; per output a copy.
   const size_t most = (size_t)p->num_ops * 2 + p->num_outputs;
   uint32_t *work = fy_calloc((size_t)p->num_ops * 4 + 1, sizeof *work);
