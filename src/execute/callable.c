@@ -145,6 +145,10 @@ int fy_callable_num_results(const fy_callable *c) {
   return c->num_fetches;
 }
 
+fy_dtype fy_callable_arg_type(const fy_callable *c, int i) {
+  return fy_dtype_base(c->feeds[i].node->outputs[c->feeds[i].index].dtype);
+}
+
 fy_dtype fy_callable_result_type(const fy_callable *c, int i) {
   return fy_dtype_base(c->fetches[i].node->outputs[c->fetches[i].index].dtype);
 }
