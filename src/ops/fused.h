@@ -162,8 +162,10 @@ typedef struct fy_lanes {
   void (*unary_f64[FY_FN_COUNT])(const double *in, double *out, int64_t n);
   void (*atan2_f32)(const float *y, int64_t step_y, const float *x, int64_t step_x, float *out,
                     int64_t n);
-  // out = exp(in - less); returns the sum. NULL: nobody wants them. In place is fine.
+  // The sum of exp(x), x = in - less, which must not exceed 0, give or take 1e-36; out = exp(x), or x.
+  // In place is fine.
   float (*exp_sum_f32)(const float *in, float less, float *out, int64_t n);
+  float (*minus_exp_sum_f32)(const float *in, float less, float *out, int64_t n);
   fy_lanes_16 floats_16[2];
   // c [m, n] = a [m, k] b [k, n]; complex numbers are pairs.
   void (*gemm_i32)(const int32_t *a, const int32_t *b, int32_t *c, int64_t m, int64_t k, int64_t n);

@@ -25,52 +25,62 @@ static void fetch_ahead(const void *from, size_t bytes) {
     __builtin_prefetch((const char *)((uintptr_t)from + at), 0, 2);
 }
 
-// Where results will go: a line that is to be written is read first, better while there is something
-// to compute. |to| may be NULL.
-static void claim(void *to, size_t bytes) {
-  for (size_t at = 0; to && at < bytes; at += 64) __builtin_prefetch((char *)to + at, 1, 2);
-}
-
 // The maximum and the sum of a row in strands, which the compiler keeps in vectors. A NaN may be lost
 // by the maximum, but not by the sum.
 #define STRANDS   32
 #define BLOCK     512  // elements of several short rows
 #define FY_DT_f32 FY_FLOAT
 #define FY_DT_f64 FY_DOUBLE
+#define LOOPS_OF(S, T)                                                                    \
+  FY_CLONES static T highest_##S(const T *x, int64_t n) {                                 \
+    T top[STRANDS], best = x[0];                                                          \
+    int64_t i = 0;                                                                        \
+    if (n >= STRANDS) {                                                                   \
+      for (int k = 0; k < STRANDS; k++) top[k] = x[k];                                    \
+      for (i = STRANDS; i + STRANDS <= n; i += STRANDS)                                   \
+        for (int k = 0; k < STRANDS; k++) top[k] = x[i + k] > top[k] ? x[i + k] : top[k]; \
+      for (int k = 0; k < STRANDS; k++) best = top[k] > best ? top[k] : best;             \
+    }                                                                                     \
+    for (; i < n; i++) best = x[i] > best ? x[i] : best;                                  \
+    return best;                                                                          \
+  }                                                                                       \
+  FY_CLONES static T total_##S(const T *x, int64_t n) {                                   \
+    T sum = 0;                                                                            \
+    int64_t i = 0;                                                                        \
+    if (n >= STRANDS) {                                                                   \
+      T part[STRANDS];                                                                    \
+      for (int k = 0; k < STRANDS; k++) part[k] = x[k];                                   \
+      for (i = STRANDS; i + STRANDS <= n; i += STRANDS)                                   \
+        for (int k = 0; k < STRANDS; k++) part[k] += x[i + k];                            \
+      for (int k = 0; k < 16; k++) part[k] += part[k + 16];                               \
+      for (int k = 0; k < 8; k++) part[k] += part[k + 8];                                 \
+      for (int k = 0; k < 8; k++) sum += part[k];                                         \
+    }                                                                                     \
+    for (; i < n; i++) sum += x[i];                                                       \
+    return sum;                                                                           \
+  }                                                                                       \
+  FY_CLONES static void minus_##S(const T *in, T *out, int64_t n, T less) {               \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = in[i] - less;                      \
+  }                                                                                       \
+  FY_CLONES static void times_##S(T *out, int64_t n, T by) {                              \
+    for (int64_t i = 0; i < n; i++) out[i] *= by;                                         \
+  }
+LOOPS_OF(f32, float)
+LOOPS_OF(f64, double)
+
+// x = in - top; out = x if |log|, else exp(x); returns the sum of exp(x).
+static float piece_f32(const float *in, float *out, float top, int64_t n, bool log) {
+  const fy_lanes *lanes = fy_lanes_best();
+  return (log ? lanes->minus_exp_sum_f32 : lanes->exp_sum_f32)(in, top, out, n);
+}
+static double piece_f64(const double *in, double *out, double top, int64_t n, bool log) {
+  double e[BLOCK];
+  minus_f64(in, out, n, top);
+  fy_vec_exp_f64(out, log ? e : out, n, NULL);
+  return total_f64(log ? e : out, n);
+}
+
 #define ROWS_OF(S, T)                                                                              \
-  FY_CLONES static T highest_##S(const T *x, int64_t n) {                                          \
-    T top[STRANDS], best = x[0];                                                                   \
-    int64_t i = 0;                                                                                 \
-    if (n >= STRANDS) {                                                                            \
-      for (int k = 0; k < STRANDS; k++) top[k] = x[k];                                             \
-      for (i = STRANDS; i + STRANDS <= n; i += STRANDS)                                            \
-        for (int k = 0; k < STRANDS; k++) top[k] = x[i + k] > top[k] ? x[i + k] : top[k];          \
-      for (int k = 0; k < STRANDS; k++) best = top[k] > best ? top[k] : best;                      \
-    }                                                                                              \
-    for (; i < n; i++) best = x[i] > best ? x[i] : best;                                           \
-    return best;                                                                                   \
-  }                                                                                                \
-  FY_CLONES static T total_##S(const T *x, int64_t n) {                                            \
-    T sum = 0;                                                                                     \
-    int64_t i = 0;                                                                                 \
-    if (n >= STRANDS) {                                                                            \
-      T part[STRANDS];                                                                             \
-      for (int k = 0; k < STRANDS; k++) part[k] = x[k];                                            \
-      for (i = STRANDS; i + STRANDS <= n; i += STRANDS)                                            \
-        for (int k = 0; k < STRANDS; k++) part[k] += x[i + k];                                     \
-      for (int k = 0; k < 16; k++) part[k] += part[k + 16];                                        \
-      for (int k = 0; k < 8; k++) part[k] += part[k + 8];                                          \
-      for (int k = 0; k < 8; k++) sum += part[k];                                                  \
-    }                                                                                              \
-    for (; i < n; i++) sum += x[i];                                                                \
-    return sum;                                                                                    \
-  }                                                                                                \
-  FY_CLONES static void minus_##S(const T *in, T *out, int64_t n, T less) {                        \
-    FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = in[i] - less;                               \
-  }                                                                                                \
-  FY_CLONES static void times_##S(T *out, int64_t n, T by) {                                       \
-    for (int64_t i = 0; i < n; i++) out[i] *= by;                                                  \
-  }                                                                                                \
   /* out = exp(in - the row's maximum), |rows| rows at once; the maxima go to |tops|. */           \
   static void exps_##S(const T *in, T *out, T *tops, int64_t rows, int64_t n) {                    \
     if (n > FY_REDUCE_SHORT)                                                                       \
@@ -83,15 +93,27 @@ static void claim(void *to, size_t bytes) {
   FY_CLONES static void minus_two_##S(const T *in, T *out, int64_t n, T less, T more) {            \
     FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = (in[i] - less) - more;                      \
   }                                                                                                \
+  /* A long row, piece by piece, while the next one comes. */                                      \
+  static T long_exps_##S(const T *in, T *out, int64_t n, bool log) {                               \
+    const T top = highest_##S(in, n);                                                              \
+    T sum = 0;                                                                                     \
+    for (int64_t c = 0; c < n; c += BLOCK) {                                                       \
+      const int64_t m = n - c < BLOCK ? n - c : BLOCK;                                             \
+      fetch_ahead(in + n + c, (size_t)m * sizeof *in);                                             \
+      sum += piece_##S(in + c, out + c, top, m, log);                                              \
+    }                                                                                              \
+    return sum;                                                                                    \
+  }                                                                                                \
   static void log_rows_##S(const T *in, T *out, int64_t rows, int64_t n) {                         \
     T tops[BLOCK], e[BLOCK], sums[BLOCK];                                                          \
-    if (n < BLOCK) {                                                                               \
-      exps_##S(in, e, tops, rows, n);                                                              \
-      for (int64_t r = 0; r < rows; r++) sums[r] = total_##S(e + r * n, n);                        \
-    } else {                                                                                       \
-      tops[0] = highest_##S(in, n);                                                                \
-      sums[0] = long_exps_##S(in, NULL, out, tops[0], n);                                          \
+    if (n >= BLOCK) {                                                                              \
+      sums[0] = long_exps_##S(in, out, n, true);                                                   \
+      fy_vec_log_##S(sums, sums, 1, NULL);                                                         \
+      minus_##S(out, out, n, sums[0]);                                                             \
+      return;                                                                                      \
     }                                                                                              \
+    exps_##S(in, e, tops, rows, n);                                                                \
+    for (int64_t r = 0; r < rows; r++) sums[r] = total_##S(e + r * n, n);                          \
     fy_vec_log_##S(sums, sums, rows, NULL);                                                        \
     for (int64_t r = 0; r < rows; r++)                                                             \
       minus_two_##S(in + r * n, out + r * n, n, tops[r], sums[r]);                                 \
@@ -109,42 +131,15 @@ static void claim(void *to, size_t bytes) {
         continue;                                                                                  \
       }                                                                                            \
       if (n >= BLOCK) {                                                                            \
-        const T sum = long_exps_##S(in, out, NULL, highest_##S(in, n), n);                         \
-        times_##S(out, n, 1 / sum);                                                                \
+        times_##S(out, n, 1 / long_exps_##S(in, out, n, false));                                   \
         continue;                                                                                  \
       }                                                                                            \
       exps_##S(in, out, tops, rows, n);                                                            \
       for (int64_t r = 0; r < rows; r++) times_##S(out + r * n, n, 1 / total_##S(out + r * n, n)); \
     }                                                                                              \
   }
-// A long row, piece by piece: out = exp(in - top), if anybody wants it; returns the sum. |later| is
-// written next.
-static float long_exps_f32(const float *in, float *out, float *later, float top, int64_t n) {
-  float sum = 0;
-  for (int64_t c = 0; c < n; c += BLOCK) {
-    const int64_t m = n - c < BLOCK ? n - c : BLOCK;
-    fetch_ahead(in + n + c, (size_t)m * sizeof *in);
-    claim(later ? later + c : NULL, (size_t)m * sizeof *in);
-    sum += fy_lanes_best()->exp_sum_f32(in + c, top, out ? out + c : NULL, m);
-  }
-  return sum;
-}
-static double long_exps_f64(const double *in, double *out, double *later, double top, int64_t n);
 ROWS_OF(f32, float)
 ROWS_OF(f64, double)
-static double long_exps_f64(const double *in, double *out, double *later, double top, int64_t n) {
-  double sum = 0, e[BLOCK];
-  for (int64_t c = 0; c < n; c += BLOCK) {
-    const int64_t m = n - c < BLOCK ? n - c : BLOCK;
-    double *to = out ? out + c : e;
-    fetch_ahead(in + n + c, (size_t)m * sizeof *in);
-    claim(later ? later + c : NULL, (size_t)m * sizeof *in);
-    minus_f64(in + c, to, m, top);
-    fy_vec_exp_f64(to, to, m, NULL);
-    sum += total_f64(to, m);
-  }
-  return sum;
-}
 
 // 16-bit floats, in blocks of floats. An exponential is rounded once before it is scaled.
 #define SOFTMAX_16(S, WIDEN, NARROW)                                                       \

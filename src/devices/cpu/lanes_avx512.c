@@ -117,4 +117,5 @@ void fy_lanes_avx512(fy_lanes *to) {
     if (arrays_f64[i]) to->unary_f64[i] = arrays_f64[i];
   }
   to->exp_sum_f32 = exp_sum;
+  to->minus_exp_sum_f32 = minus_exp_sum;
 }
