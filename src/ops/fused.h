@@ -48,8 +48,6 @@ FY_MUST_CHECK fy_code fy_fused_encode(const fy_fused_program *p, fy_arena *arena
 // The opposite; trusts nothing. Arrays in |arena|. INVALID_ARGUMENT if damaged.
 FY_MUST_CHECK fy_code fy_fused_decode(fy_view bytes, fy_dtype dtype, fy_arena *arena,
                                       fy_fused_program *out, fy_error *err);
-// "v2 = Mul(in0, 0.5)" one line per operation.
-void fy_fused_print(fy_str *out, const fy_fused_program *p, fy_dtype dtype);
 
 // ---------------------------------------------------------------- a program as part of another kernel
 // Ready to run over pieces of memory: inputs of kind FULL are arrays, of kind SCALAR one element.
