@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What the real TensorFlow answers for the ops of servers: messages to tensors and back
-(tests/data/state_proto.txt), replayed by tests/unit/test_state_replay.c.
+(tests/data/state_proto_*.txt), batches of one run (state_batch.txt; of many: tests/unit/test_batch.c).
+Replayed by tests/unit/test_state_replay.c.
 
   /opt/tfvenv/bin/python tools/goldens_serving.py
 """
@@ -266,6 +267,89 @@ def encode_cases(out):
 
 
 
+# ---------------------------------------------------------------- batches
+def add_batch(x, **k):
+    a = dict(num_batch_threads=1, max_batch_size=10, batch_timeout_micros=100, grad_timeout_micros=0)
+    a.update(k)
+    return raw.Batch(in_tensors=x, **a)
+
+
+def batch_cases(out):
+    f32, i32 = np.float32, np.int32
+    with Case(out, "batch") as c:
+        x, y = ph(tf.float32, "x"), ph(tf.int32, "y")
+        b = add_batch([x, y])
+        index = tf.slice(b[1], [0, 1], [-1, 2])  # ids are random
+        known = tf.equal(b[1][0, 0], b[2])
+        for f in ([[1, 2], [3, 4]], [5, 6]), ([[1, 2]], [5, 6]), (1, [5]), (np.zeros(11), np.zeros(11)):
+            c.run([b[0][0], b[0][1], index, known], {"x": f32(f[0]), "y": i32(f[1])})
+        u = raw.Unbatch(batched_tensor=tf.sqrt(b[0][0]), batch_index=b[1], id=b[2], timeout_micros=1000)
+        g = raw.UnbatchGrad(original_input=b[0][0], batch_index=b[1], grad=u, id=b[2])
+        c.run([u, g], {"x": f32([[1, 4], [9, 16]]), "y": i32([5, 6])})
+    for k in (dict(allowed_batch_sizes=[2, 4, 10]), dict(allowed_batch_sizes=[4, 2, 10]), dict(allowed_batch_sizes=[2, 4]),
+              dict(allowed_batch_sizes=[0, 10]), dict(num_batch_threads=0), dict(max_batch_size=0), dict(max_batch_size=-1),
+              dict(batch_timeout_micros=-1), dict(max_enqueued_batches=0), dict(batching_queue="q"), dict(shared_name="s")):
+        with Case(out, "batch " + str(k)) as c:
+            b = add_batch([ph(tf.string, "x")], **k)
+            c.run(b[0], {"x": texts([b"a", b"b", b"c"])})
+    with Case(out, "unbatch") as c:
+        u = raw.Unbatch(batched_tensor=ph(tf.int32, "x"), batch_index=ph(tf.int64, "i"), id=ph(tf.int64, "id"),
+                        timeout_micros=0)
+        for x, i, d in (([1, 2, 3], [[7, 0, 2]], 7), ([1, 2, 3], [[8, 1, 3]], 8), ([1, 2, 3], [[9, 0, 1]], 10),
+                        ([], np.zeros([0, 3]), 5), ([1, 2], [[7, 0, 2, 3]], 7),
+                        ([[1], [2], [3]], [[20, 0, 1], [21, 1, 1], [22, 1, 3]], 22)):
+            c.run(u, {"x": i32(x), "i": np.int64(i), "id": np.int64(d)})
+    with Case(out, "unbatch: a share left for another run") as c:
+        u = raw.Unbatch(batched_tensor=ph(tf.int32, "x"), batch_index=ph(tf.int64, "i"), id=ph(tf.int64, "id"),
+                        timeout_micros=100000000)
+        c.run(u, {"x": i32([1, 2]), "i": np.int64([[1, 0, 1], [2, 1, 2]]), "id": np.int64(1)})
+        c.run(u, {"x": i32([]), "i": np.zeros([0, 3], np.int64), "id": np.int64(2)})
+    with Case(out, "gradient") as c:
+        g = raw.UnbatchGrad(original_input=ph(tf.int32, "x"), batch_index=ph(tf.int64, "i"), grad=ph(tf.int32, "g"),
+                            id=ph(tf.int64, "id"))
+        none = np.zeros([0, 3])
+        for x, i, v, d in (([1, 2, 3], [[7, 0, 3]], [4, 5, 6], 7), ([], none, [4, 5], 20),
+                           ([1, 2, 3], [[20, 0, 2], [21, 2, 3]], [9], 21), ([1], none, [1], 1),
+                           ([1, 2], [[20, 0, 2, 4], [21, 2, 3, 5]], [9], 21), ([], none, [4, 5], 30), ([], none, [4, 5], 30),
+                           (np.zeros([0, 7]), none, np.zeros([2, 3]), 40), ([1], [[41, 0, 1]], [[1, 2]], 41)):
+            c.run(g, {"x": i32(x), "i": np.int64(i), "g": i32(v), "id": np.int64(d)})
+
+
+def function_cases(out):
+    from tensorflow.python.framework import function
+    functions = {
+        "twice": lambda a: a * 2, "sizes": lambda a: (tf.fill(tf.shape(a), tf.size(a)), a), "first": lambda a: a[:1],
+        "scalar": lambda a: tf.size(a), "more": lambda a, b: a + b, "asserts": lambda a: tf.reshape(a, [2])}
+    ok = [[1, 2, 3]]
+    for name, feeds, k in (
+            ("twice", ok + [[], 5, list(range(11))], {}), ("sizes", ok, dict(allowed_batch_sizes=[2, 4, 10])),
+            ("first", ok, {}), ("scalar", ok, {}), ("asserts", ok, {}), ("sizes", ok, dict(num_batch_threads=0)),
+            ("sizes", ok, dict(num_batch_threads=-1)), ("sizes", ok, dict(max_batch_size=0)),
+            ("sizes", ok, dict(batch_timeout_micros=-1)), ("sizes", ok, dict(max_enqueued_batches=0)),
+            ("sizes", ok, dict(allowed_batch_sizes=[4, 6])), ("sizes", ok, dict(allowed_batch_sizes=[6, 4], max_batch_size=4)),
+            ("sizes", [list(range(11)), list(range(31)), list(range(6))],
+             dict(enable_large_batch_splitting=True, allowed_batch_sizes=[4, 6], max_batch_size=30)),
+            ("sizes", [list(range(11))], dict(enable_large_batch_splitting=True)),
+            ("sizes", ok, dict(batch_padding_policy="BATCH_DOWN", allowed_batch_sizes=[2, 10]))):
+        with Case(out, f"function {name} {k}") as c:
+            f = function.Defun(tf.int32, func_name=name)(functions[name])
+            a = dict(num_batch_threads=1, max_batch_size=10, batch_timeout_micros=100)
+            a.update(k)
+            f.add_to_graph(tf.compat.v1.get_default_graph())
+            r = raw.BatchFunction(in_tensors=[ph(tf.int32, "x")], captured_tensors=[], f=f,
+                                  Tout=[tf.int32] * (2 if name == "sizes" else 1), **a)
+            for x in feeds:
+                c.run(r, {"x": np.int32(x)})
+    with Case(out, "function with a captured tensor") as c:
+        f = function.Defun(tf.string, tf.string, tf.string, func_name="join")(lambda a, b, d: tf.strings.join([a, b, d]))
+        f.add_to_graph(tf.compat.v1.get_default_graph())
+        r = raw.BatchFunction(in_tensors=[ph(tf.string, "x"), ph(tf.string, "y")], captured_tensors=[ph(tf.string, "z")],
+                              f=f, Tout=[tf.string], num_batch_threads=2, max_batch_size=4, batch_timeout_micros=0,
+                              allowed_batch_sizes=[4])
+        c.run(r, {"x": texts([b"a", b"b"]), "y": texts([b"", b"c"]), "z": np.array(b"!", object)})
+        c.run(r, {"x": texts([b"a", b"b"]), "y": texts([b"c"]), "z": np.array(b"!", object)})
+
+
 if __name__ == "__main__":
     lines = []
     decode_cases(lines)
@@ -273,3 +357,7 @@ if __name__ == "__main__":
     lines = []
     encode_cases(lines)
     write("state_proto_encode.txt", lines)
+    lines = []
+    batch_cases(lines)
+    function_cases(lines)
+    write("state_batch.txt", lines)
