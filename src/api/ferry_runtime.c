@@ -30,10 +30,26 @@ void ferry_free_text(char *text) {
 }
 
 // ------------------------------------------------------------------ shared helpers
+// What is too long is cut in its middle: texts begin with what happened and end with what to do about it.
+static void copy_text(char *to, size_t room, const char *text) {
+  static const char cut[] = "\n[...]\n";
+  const size_t n = strlen(text);
+  if (n < room) {
+    memcpy(to, text, n + 1);
+    return;
+  }
+  size_t head = room / 2, tail = n - (room - sizeof cut - head);
+  while (head > 0 && ((unsigned char)text[head] & 0xC0) == 0x80) head--;  // not inside a letter
+  while (((unsigned char)text[tail] & 0xC0) == 0x80) tail++;
+  memcpy(to, text, head);
+  memcpy(to + head, cut, sizeof cut - 1);
+  memcpy(to + head + sizeof cut - 1, text + tail, n - tail + 1);
+}
+
 int fy_ferry_end(fy_code code, fy_error *from, ferry_error *err) {
   if (err) {
     err->code = (int)code;
-    snprintf(err->text, sizeof err->text, "%s", code ? fy_error_text(from) : "");
+    copy_text(err->text, sizeof err->text, code ? fy_error_text(from) : "");
   }
   fy_error_clear(from);
   return (int)code;

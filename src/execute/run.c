@@ -489,7 +489,11 @@ static fy_code place_constant(fy_program *p, uint32_t v, fy_error *err) {
   fy_device *d = p->devices->items[val->space - 1];
   val->constant = fy_peers_constant(p, p->values[val->feed].constant, val->space, v);
   if (val->constant) return FY_OK;
-  FY_TRY(fy_memory_copy_tensor(p->values[val->feed].constant, d, &val->constant, err));
+  const char *name = val->node ? val->node->name : "constant";
+  fy_code code =
+      fy_memory_copy_tensor_for(p->values[val->feed].constant, d, name, &val->constant, err);
+  if (code == FY_RESOURCE_EXHAUSTED) fy_error_append(err, "\t [[{{node %s}}]]\n", name);
+  if (code) return code;
   fy_counters *counters = fy_callables_counters(p->callables);
   if (!counters) return FY_OK;
   val->counted = true;

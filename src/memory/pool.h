@@ -72,5 +72,8 @@ FY_MUST_CHECK fy_code fy_memory_tensor(fy_device *device, fy_dtype dtype, int32_
 // Copies |t| (anywhere) into |to|'s memory (NULL or a host device = host). Waits until it is there.
 FY_MUST_CHECK fy_code fy_memory_copy_tensor(fy_tensor *t, fy_device *to, fy_tensor **out,
                                             fy_error *err);
+// The same; |owner| holds the copy.
+FY_MUST_CHECK fy_code fy_memory_copy_tensor_for(fy_tensor *t, fy_device *to, const char *owner,
+                                                fy_tensor **out, fy_error *err);
 
 #endif

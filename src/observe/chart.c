@@ -83,6 +83,8 @@ static void time_text(fy_str *out, const fy_program *p, const fy_space_memory *m
   fy_str_printf(out, "%s  peak %s%s%s, %u instructions\n", fy_report_device_name(m->device),
                 fy_report_bytes((double)m->peak_bytes, a), m->limit_bytes ? " of " : "",
                 m->limit_bytes ? fy_report_bytes((double)m->limit_bytes, b) : "", p->num_instrs);
+  if (m->file_bytes)
+    fy_str_printf(out, "  with %s in a file\n", fy_report_bytes((double)m->file_bytes, a));
   uint32_t per = (p->num_instrs + ROWS - 1) / ROWS;
   for (uint32_t at = 0; at < p->num_instrs; at += per) {
     uint32_t most = at;
@@ -104,10 +106,10 @@ void fy_chart_time(fy_str *out, const fy_program *p, fy_chart_form form) {
       fy_space_memory m;
       if (space && p->devices->items[space - 1]->is_host) continue;
       fy_report_memory(p, space, &m);
-      if ((double)m.peak_bytes > top) top = (double)m.peak_bytes;
-      double *live = pass ? live_at(p, space, (double)(m.peak_bytes - m.planned_bytes)) : NULL;
-      if (live && form == FY_CHART_TEXT && p->num_instrs)
-        time_text(out, p, &m, live, (double)m.peak_bytes);
+      const uint64_t all = m.peak_bytes + m.file_bytes;  // what is in a file is no part of the peak
+      if ((double)all > top) top = (double)all;
+      double *live = pass ? live_at(p, space, (double)(all - m.planned_bytes)) : NULL;
+      if (live && form == FY_CHART_TEXT && p->num_instrs) time_text(out, p, &m, live, (double)all);
       if (live && form == FY_CHART_SVG)
         svg_line(out, fy_report_device_name(m.device), which++, live, (int)p->num_instrs, top,
                  (double)m.limit_bytes);

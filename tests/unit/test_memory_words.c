@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// test_memory_words.c: what is said when memory runs out helps, whoever asks: why spilling does not help, what
+// a file would hold, which constants hold the memory; and long texts keep their end, where the advice is.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ferry/ferry.h"
+
+typedef struct made {
+  ferry_runtime *rt;
+  ferry_graph *g;
+  ferry_session *s;
+} made;
+
+// x [?, 256] times |n| constants [256, 256], named |name|0, |name|1 …, with Tanh between.
+static made chain(const char *config, const char *name, int n, char last[256]) {
+  made m;
+  ferry_error err;
+  if (ferry_open(config, &m.rt, &err)) fail_msg("%s", err.text);
+  assert_int_equal(ferry_graph_new(m.rt, &m.g, &err), 0);
+  if (ferry_graph_add(m.g, "Placeholder", "x", "", "dtype=float; shape=[?,256]", NULL, NULL, &err))
+    fail_msg("%s", err.text);
+  char in[600], before[256] = "x", node[256];
+  for (int i = 0; i < n; i++) {
+    ferry_tensor *w;
+    assert_int_equal(ferry_tensor_new(1, 2, (int64_t[]){256, 256}, NULL, &w, &err), 0);
+    ((float *)ferry_tensor_data(w))[i] = (float)(i + 2);  // no two are the same constant
+    snprintf(node, sizeof node, "%s%d", name, i);
+    if (ferry_graph_add(m.g, "Const", node, "", "dtype=float", NULL, w, &err))
+      fail_msg("%s", err.text);
+    ferry_tensor_free(w);
+    snprintf(in, sizeof in, "%s, %s", before, node);
+    snprintf(before, sizeof before, "%s%d/product", name, i);
+    if (ferry_graph_add(m.g, "MatMul", before, in, "T=float", NULL, NULL, &err))
+      fail_msg("%s", err.text);
+    snprintf(in, sizeof in, "%s", before);
+    snprintf(before, sizeof before, "%s%d/tanh", name, i);
+    if (ferry_graph_add(m.g, "Tanh", before, in, "T=float", NULL, NULL, &err))
+      fail_msg("%s", err.text);
+  }
+  snprintf(last, 256, "%s", before);
+  assert_int_equal(ferry_session_new(m.rt, m.g, &m.s, &err), 0);
+  return m;
+}
+
+static int run(const made *m, int64_t rows, const char *fetch, ferry_error *err) {
+  ferry_tensor *x, *y = NULL;
+  assert_int_equal(ferry_tensor_new(1, 2, (int64_t[]){rows, 256}, NULL, &x, err), 0);
+  const int code = ferry_run(m->s, 1, (const char *[]){"x"}, &x, 1, &fetch, &y, 0, err);
+  ferry_tensor_free(x);
+  ferry_tensor_free(y);
+  return code;
+}
+
+static void undo(made *m) {
+  ferry_session_free(m->s);
+  ferry_graph_free(m->g);
+  ferry_close(m->rt);
+}
+
+static void says(const char *text, const char *what) {
+  if (!strstr(text, what)) fail_msg("no '%s' in: %s", what, text);
+}
+
+static void one_is_too_much(void **state) {
+  (void)state;
+  char last[256];
+  ferry_error err;
+  made m = chain("sim=gpu:1,memory=4MiB; place=tensorflow", "w", 4, last);
+  assert_int_equal(run(&m, 4096, last, &err), 8);
+  says(err.text, "This is a true shortage");
+  says(err.text, "Spilling does not help: 'w");
+  says(err.text, " at once on GPU:0.");
+  assert_int_equal(run(&m, 64, last, &err), 0);  // usable
+  undo(&m);
+  // Weights alone: no batch helps.
+  m = chain("sim=gpu:1,memory=1MiB; place=tensorflow; spill=never", "w", 8, last);
+  assert_int_equal(run(&m, 4, last, &err), 8);
+  says(err.text,
+       "The largest batch that fits is 0.\nWhat does not grow with the batch is too much");
+  says(err.text, "With spilling (spill=auto) it fits: ");
+  says(err.text, "256.0KiB from w");  // a constant by its name
+  says(err.text, "[[{{node w");
+  undo(&m);
+}
+
+static void files(void **state) {
+  (void)state;
+  char last[256];
+  ferry_error err;
+  made m = chain("memory_limit.CPU=6MiB; spill=never", "w", 4, last);
+  assert_int_equal(run(&m, 4096, last, &err), 8);
+  says(err.text, "With spilling (spill=auto) it fits: ");
+  says(err.text, " are in a file.");
+  says(err.text, "packed weights ");
+  undo(&m);
+  m = chain("memory_limit.CPU=6MiB", "w", 4, last);
+  ferry_prediction p;
+  const ferry_request r = {.fetch = last, .batch = 4096};
+  assert_int_equal(ferry_predict(m.s, &r, &p, &err), 0);
+  assert_true(p.spill_file_bytes > 0);
+  assert_true(p.devices[0].other_bytes < (uint64_t)64 << 20);
+  char *text;
+  assert_int_equal(ferry_memory_chart(m.s, &r, FERRY_CHART_TIME, false, &text, &err), 0);
+  says(text, " in a file\n");
+  assert_null(strstr(text, "PiB"));
+  ferry_free_text(text);
+  undo(&m);
+}
+
+static void long_names(void **state) {
+  (void)state;
+  char name[241], last[256];
+  ferry_error err;
+  memset(name, 'n', sizeof name - 1);
+  name[sizeof name - 1] = 0;
+  made m = chain("sim=gpu:1,memory=6MiB; place=tensorflow; spill=never", name, 8, last);
+  assert_int_equal(run(&m, 4000, last, &err), 8);
+  assert_int_equal(strncmp(err.text, "OOM when allocating tensor with shape[", 38), 0);
+  assert_true(strlen(err.text) > sizeof err.text - 16);  // it is cut
+  says(err.text, "\n[...]\n");
+  says(err.text, "The largest batch that fits is ");
+  undo(&m);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(one_is_too_much), cmocka_unit_test(files),
+                                     cmocka_unit_test(long_names)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
