@@ -181,7 +181,11 @@ static fy_code run_copy(fy_exec *e, const fy_instr *ins, fy_event *done, fy_erro
     if (to) FY_TRY(fy_event_later(&latest, &s->left[d->ordinal + 1], err));
     after = &latest;
   }
-  FY_TRY((fy_code)d->ops->copy(d, kind, dst->data, src->data, bytes, from, after, done, err));
+  fy_code code =
+      (fy_code)d->ops->copy(d, kind, dst->data, src->data, bytes, from, after, done, err);
+  if (code && p->values[vi].node)
+    fy_error_append(err, "\n\t [[{{node %s}}]]", user_name(p->values[vi].node));
+  if (code) return code;
   if (ins->spill && !to) s->left[d->ordinal + 1] = *done;
   return FY_OK;
 }
@@ -697,6 +701,10 @@ static fy_code end(fy_run_state *s, fy_code code, fy_tensor **results, fy_error 
       fy_tensor_release(results[i]);
       results[i] = NULL;
     }
+  }
+  if (!s->told) {  // what a first run leaves in its caller's hands is seen by other processes
+    s->told = true;
+    fy_registry_update();
   }
   put_away(s, code != FY_OK);
   if (p->has_devices &&

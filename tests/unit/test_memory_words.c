@@ -131,8 +131,59 @@ static void long_names(void **state) {
   undo(&m);
 }
 
+// Who asks for a device that is lost is told so, every time, not that there is no kernel.
+static void lost_but_required(void **state) {
+  (void)state;
+  for (int soft = 0; soft < 2; soft++) {
+    made m;
+    ferry_error err;
+    const char *fetch = "y";
+    ferry_tensor *x, *y = NULL;
+    char config[128];
+    snprintf(config, sizeof config, "sim=gpu:1,lost_after=3; soft_placement=%s",
+             soft ? "true" : "false");
+    assert_int_equal(ferry_open(config, &m.rt, &err), 0);
+    assert_int_equal(ferry_graph_new(m.rt, &m.g, &err), 0);
+    assert_int_equal(
+        ferry_graph_add(m.g, "Placeholder", "x", "", "dtype=float; shape=[?]", NULL, NULL, &err),
+        0);
+    assert_int_equal(ferry_graph_add(m.g, "Tanh", "y", "x", "T=float", "/device:GPU:0", NULL, &err),
+                     0);
+    assert_int_equal(ferry_session_new(m.rt, m.g, &m.s, &err), 0);
+    assert_int_equal(ferry_tensor_new(1, 1, (int64_t[]){8}, NULL, &x, &err), 0);
+    for (int i = 0; i < 6; i++) {
+      const int code = ferry_run(m.s, 1, (const char *[]){"x"}, &x, 1, &fetch, &y, 0, &err);
+      assert_int_equal(code, i < 2 || soft ? 0 : 14);
+      if (code) says(err.text, "/device:GPU:0 is lost");
+      if (code) says(err.text, "[[{{node y}}]]");
+      ferry_tensor_free(y);
+      y = NULL;
+    }
+    ferry_tensor_free(x);
+    undo(&m);
+  }
+}
+
+// A copy that fails names the value that it moves.
+static void copies_are_named(void **state) {
+  (void)state;
+  char last[256];
+  ferry_error err;
+  made m = chain("sim=gpu:1,fail_copy=3; place=tensorflow", "w", 1, last);
+  int failed = 0;
+  for (int i = 0; i < 4; i++) {
+    if (!run(&m, 4, last, &err)) continue;
+    failed++;
+    says(err.text, "/device:GPU:0: copy 3 (");
+    says(err.text, "[[{{node ");
+  }
+  assert_int_equal(failed, 1);
+  undo(&m);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(one_is_too_much), cmocka_unit_test(files),
-                                     cmocka_unit_test(long_names)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_is_too_much), cmocka_unit_test(files), cmocka_unit_test(long_names),
+      cmocka_unit_test(lost_but_required), cmocka_unit_test(copies_are_named)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
