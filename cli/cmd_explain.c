@@ -44,14 +44,15 @@ static int read_arguments(int argc, char **argv, question *q) {
   return EXIT_OK;
 }
 
-static void print_largest(const char *device, int64_t batch) {
+static void print_largest(const char *device, int64_t batch, bool spills) {
+  const char *without = spills ? " (without spilling)" : "";
   if (batch > 0)
-    printf("\nThe memory of %s runs out first: a batch of %lld still fits, %lld does not.\n",
-           device, (long long)batch, (long long)batch + 1);
+    printf("\nThe memory of %s runs out first: a batch of %lld still fits, %lld does not%s.\n",
+           device, (long long)batch, (long long)batch + 1, without);
   else if (batch == 0)
-    printf("\nThe memory of %s runs out first: not even a batch of 1 fits.\n", device);
+    printf("\nThe memory of %s runs out first: not even a batch of 1 fits%s.\n", device, without);
   else
-    printf("\nThe memory of %s is too small.\n", device);
+    printf("\nThe memory of %s is too small%s.\n", device, without);
 }
 
 static void memory_text(const ferry_prediction *p) {
@@ -86,7 +87,8 @@ static void memory_text(const ferry_prediction *p) {
   if (*p->first_exhausted) {
     for (int i = 0; i < p->num_devices; i++)
       if (strcmp(p->devices[i].device, p->first_exhausted) == 0)
-        print_largest(p->first_exhausted, p->devices[i].largest_batch);
+        print_largest(p->first_exhausted, p->devices[i].largest_batch,
+                      p->spill_copies || p->spill_file_bytes);
   } else {
     printf("\nNo memory runs out as the batch grows, or the graph has no batch dimension.\n");
   }
