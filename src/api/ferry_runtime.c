@@ -159,7 +159,7 @@ int ferry_device_get(const ferry_runtime *rt, int index, ferry_device *out) {
   snprintf(out->backend, sizeof out->backend, "%s", d->ops->backend);
   snprintf(out->description, sizeof out->description, "%s", f->description);
   out->simulated = f->simulated;
-  out->memory_limit = s.limit_bytes ? s.limit_bytes : f->memory_limit;
+  out->memory_limit = fy_memory_limit(d);
   out->memory_in_use = s.bytes_in_use;
   out->memory_peak = s.peak_bytes_in_use;
   out->memory_reserved = s.reserved_bytes;
@@ -212,7 +212,8 @@ int ferry_set_memory_limit(ferry_runtime *rt, const char *device, uint64_t bytes
     (void)fy_memory_let_go(d);
     fy_mempool_set_limit(d->memory, bytes);
     // What placement and prediction go by, and programs that exist were made by.
-    d->facts.memory_limit = bytes ? bytes : d->facts.memory_total;
+    __atomic_store_n(&d->facts.memory_limit, bytes ? bytes : d->facts.memory_total,
+                     __ATOMIC_RELAXED);
     __atomic_fetch_add(&rt->devices->changes, 1, __ATOMIC_RELAXED);
   }
   return fy_ferry_end(code, &e, err);

@@ -288,7 +288,7 @@ static fy_code make_model(fy_cost_model *m, fy_groups *gr, fy_placement *p, fy_e
     double busy = dev->ops->busy ? dev->ops->busy(dev) : 0;
     if (m->load) busy = 1 - (1 - busy) * (1 - m->load[d].busy);
     m->free_share[d] = busy >= 0.99 ? 0.01 : 1 - busy;
-    m->limit[d] = dev->is_host ? 0 : dev->facts.memory_limit;
+    m->limit[d] = dev->is_host ? 0 : __atomic_load_n(&dev->facts.memory_limit, __ATOMIC_RELAXED);
     if (m->load && m->load[d].may_hold && !dev->is_host) m->limit[d] = m->load[d].may_hold;
   }
   for (size_t i = 0; i < n; i++) m->head[i] = UINT32_MAX;
