@@ -368,6 +368,13 @@ void fy_mempool_set_limit(fy_mempool *pool, uint64_t bytes) {
   fy_unlock(&pool->lock);
 }
 
+uint64_t fy_memory_limit(const fy_device *d) {
+  const long long limit =
+      d->memory ? atomic_load_explicit(&d->memory->limit, memory_order_relaxed) : INT64_MAX / 2;
+  return limit < INT64_MAX / 2 ? (uint64_t)limit
+                               : __atomic_load_n(&d->facts.memory_limit, __ATOMIC_RELAXED);
+}
+
 void fy_mempool_set_habits(fy_mempool *pool, int64_t queue_ms, bool whole, bool spill) {
   fy_lock(&pool->lock);
   pool->spill = spill;

@@ -35,7 +35,7 @@ typedef struct fy_chunk {
   struct fy_chunk *prev, *next;
   struct fy_chunk *smaller, *larger;     // free: neighbours in the bin, sorted by (bytes, at)
   _Atomic(struct fy_chunk *) same_slot;  // in use: next in the hash table by address
-  char owner[40];                        // in use: whose, cut if longer
+  char owner[104];                       // in use: whose, cut if longer
 } fy_chunk;
 
 typedef struct fy_address_table {  // of chunks in use; the smaller ones it replaced live on

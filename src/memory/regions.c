@@ -170,9 +170,9 @@ fy_chunk *fy_pool_find(fy_mempool *pool, void *p) {
 
 void fy_pool_name(fy_chunk *c, const char *owner) {
   if (!owner) owner = "(unnamed)";
-  size_t i = 0;
-  for (; i + 1 < sizeof c->owner && owner[i]; i++) c->owner[i] = owner[i];
-  c->owner[i] = 0;
+  const size_t n = strnlen(owner, sizeof c->owner - 1);
+  memcpy(c->owner, owner, n);
+  c->owner[n] = 0;
 }
 
 // --- regions ---
