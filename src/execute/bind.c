@@ -124,7 +124,9 @@ static fy_code bind(fy_program *p, fy_instr *ins, fy_error *err) {
   if (calls) FY_TRY(check_functions(p, n, err));
   fy_code code = fy_site_bind(ins->site, p->callables, n->function ? n->op_name : NULL, err);
   if (code) {
-    fy_error_append(err, "\n\t [[{{node %s}}]]", n->name);
+    // TensorFlow's placer finds two kernels that fit alike, and names nodes in its own way.
+    bool twins = err && strncmp(fy_error_text(err), "Multiple OpKernel", 17) == 0;
+    fy_error_append(err, twins ? "\n\t [[%s]]" : "\n\t [[{{node %s}}]]", n->name);
     return code;
   }
   if (calls && strcmp(n->op_name, "_FerryFlow") == 0) FY_TRY(bind_flow(p, ins, err));

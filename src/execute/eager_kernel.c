@@ -275,6 +275,9 @@ static fy_code locate(fy_eager *c, fy_eager_kernel *k, fy_error *err) {
 static fy_code find_callee(const fy_eager_op *op, const fy_attrs *attrs, const fy_function **out,
                            fy_error *err) {
   *out = op->function;
+  if (op->function &&
+      !fy_funclib_find(op->context->functions, op->name, strlen(op->name)))  // it was removed
+    return fy_fail(err, FY_NOT_FOUND, "Failed to find function '%s'", op->name);
   if (!op->op) return FY_OK;
   const char *name = op->op->spec->name;
   if (strcmp(name, "PartitionedCall") != 0 && strcmp(name, "StatefulPartitionedCall") != 0)

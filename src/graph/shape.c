@@ -284,9 +284,10 @@ fy_code fy_graph_infer_node(fy_graph *g, fy_node *node, fy_error *err) {
                       .node = node,
                       .functions = g->functions,
                       .arena = &tmp};
-  if (user)
+  code = fy_spec_check_shapes(node->spec, &node->attrs, err);
+  if (!code && user)
     code = fy_user_shape_infer(op, &ctx, err);
-  else
+  else if (!code)
     code = open ? infer_open(open, ctx, op, err) : op->impl->shape(&ctx, err);
   if (!code && scalar_says_nothing(g, node)) out[0] = unknown_shape;
   if (code && code != FY_RESOURCE_EXHAUSTED && !user && !open) find_failing_run(node, &ctx, err);

@@ -30,6 +30,35 @@ fy_code fy_spec_check_bound(const fy_op_spec *spec, const fy_attrs *attrs, fy_er
   return fy_spec_open_attr(spec, attrs) ? fail_open(err) : FY_OK;
 }
 
+// TensorFlow's TensorShapeBase::IsValidShape.
+static fy_code check_shape(fy_pshape s, fy_error *err) {
+  const char *wrong = NULL;
+  int64_t count = 1;
+  for (int32_t i = 0; i < s.rank && !wrong; i++) {
+    if (s.dims[i] < -1) wrong = "has dimensions with values below -1 (where -1 means unknown)";
+    if (s.dims[i] >= 0 && count >= 0 && __builtin_mul_overflow(count, s.dims[i], &count))
+      wrong = "is too large (more than 2**63 - 1 entries)";
+    if (s.dims[i] < 0) count = -1;  // nothing more is multiplied
+  }
+  if (!wrong) return FY_OK;
+  fy_str text;
+  fy_str_init(&text);
+  fy_shape_print(&text, s.rank, s.dims);
+  fy_fail(err, FY_INVALID_ARGUMENT, "Shape %s %s", fy_str_text(&text), wrong);
+  fy_str_free(&text);
+  return FY_INVALID_ARGUMENT;
+}
+
+fy_code fy_spec_check_shapes(const fy_op_spec *spec, const fy_attrs *attrs, fy_error *err) {
+  for (uint32_t i = 0; i < attrs->n; i++) {
+    const fy_attr *a = &attrs->items[i].value;
+    if (a->kind != FY_ATTR_SHAPE || !fy_spec_attr(spec, attrs->items[i].name)) continue;
+    for (uint32_t k = 0; k < (a->is_list ? a->n : 1); k++)
+      FY_TRY(check_shape(a->is_list ? a->v.shapes[k] : a->v.shape, err));
+  }
+  return FY_OK;
+}
+
 // TensorFlow's AttrValueHasType for anything but the values of types.
 static fy_code check_kind(const fy_attr_spec *spec, const fy_attr *value, fy_error *err) {
   if (value->kind == FY_ATTR_PLACEHOLDER) return fail_open(err);

@@ -365,6 +365,7 @@ static bool any_gpu(const fy_groups *gr) {
 static fy_code refuse(fy_groups *gr, uint32_t id, fy_error *err) {
   const fy_node *node = gr->g->nodes[id];
   const fy_group *r = &gr->items[fy_groups_root(gr, id)];
+  bool by_group = false;
   fy_str s, names;
   fy_str_init(&s);
   fy_str_init(&names);
@@ -380,7 +381,8 @@ static fy_code refuse(fy_groups *gr, uint32_t id, fy_error *err) {
         node->name, node->device, fy_str_text(&names));
     if (own.has_type && strcmp(own.type, "GPU") == 0 && !any_gpu(gr))
       fy_str_add(&s, " The requested device appears to be a GPU, but CUDA is not enabled.");
-  } else if (*node->device && r->size > 1) {
+  } else if (r->size > 1 && (*node->device || !fy_groups_matching(gr, &r->requested))) {
+    by_group = true;
     fy_str group;
     fy_str_init(&group);
     fy_devname_print(&group, &r->requested);
@@ -415,7 +417,9 @@ static fy_code refuse(fy_groups *gr, uint32_t id, fy_error *err) {
       fy_error_clear(&why);
     }
   }
-  fy_fail(err, FY_INVALID_ARGUMENT, "Cannot assign a device for operation %s: %s\n\t [[%s]]",
+  fy_fail(err, FY_INVALID_ARGUMENT,
+          by_group ? "Cannot assign a device for operation %s: %s\n\t [[{{node %s}}]]"
+                   : "Cannot assign a device for operation %s: %s\n\t [[%s]]",
           node->name, fy_str_text(&s), node->name);
   fy_str_free(&s);
   fy_str_free(&names);
