@@ -3,7 +3,8 @@
 """Calls ops at random in TensorFlow and in Ferry, and tells where the two differ.
 
   /opt/tfvenv/bin/python tools/fuzz_ops.py [--ops REGEX] [--seconds N] [--calls N] [--seed N]
-      [--save FILE] [--shapes] [--session] [--large] [--spoil] [--text] [--first FILE] [--replay FILE] [--goldens FILE]
+      [--save FILE] [--shapes] [--session] [--large] [--spoil] [--text] [--first FILE] [--shuffle] [--patience N]
+      [--replay FILE] [--goldens FILE]
 
 Needs a Python with TensorFlow 2.21 and a built build/lib/libtensorflow.so.2 (FERRY_LIB for another).
 Each call runs in both libraries through the C API (tools/fuzz_driver.py, a child process each, which
@@ -386,7 +387,7 @@ class Fuzzer:
     def ask(self, case):
         self.tf.send(case)
         self.ferry.send(case)
-        want, got = self.tf.receive(), self.ferry.receive()
+        want, got = self.tf.receive(self.options.patience), self.ferry.receive(self.options.patience)
         return want, got
 
     def reduce(self, case, kind):
@@ -485,6 +486,8 @@ class Fuzzer:
                 order = {line.split("\t")[0]: i for i, line in enumerate(f)}
             wanted.sort(key=lambda op: order.get(op, 1 << 20))
         r = np.random.RandomState(options.seed)
+        if options.shuffle:
+            r.shuffle(wanted)
         end = time.time() + options.seconds
         unmade = set()
         if options.replay:
@@ -578,6 +581,8 @@ def main():
     p.add_argument("--calls", type=int, default=1 << 40, help="at most so many of each op")
     p.add_argument("--burst", type=int, default=8, help="calls of an op before the next op")
     p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--patience", type=float, default=60, help="seconds before a call hangs")
+    p.add_argument("--shuffle", action="store_true", help="ops in any order")
     p.add_argument("--save", help="append each kind of difference here")
     p.add_argument("--shapes", action="store_true", help="shape inference instead of calls")
     p.add_argument("--session", action="store_true", help="in a session, inputs constant or fed")

@@ -74,7 +74,7 @@ def casts():
            -70000, 2 ** 31 - 1, 2 ** 31, -2 ** 31, -2 ** 31 - 1024, 2 ** 32, 2 ** 32 + 4096, -2 ** 32, 1e19, -1e30, np.inf, -np.inf, np.nan, 3e9, 1e10]
     for src in ("float", "double", "half", "bfloat16", "complex64", "complex128"):
         for dst in ("int8", "uint8", "int16", "uint16", "uint32"):
-            for values in (odd, (odd[::-1] + odd)[:70], odd[20:27]):
+            for values in (odd, (odd[::-1] + odd)[:66]):
                 call("Cast", t(src, values), SrcT=T(src), DstT=T(dst))
 
 
@@ -169,6 +169,26 @@ def products():
         call("AudioSummaryV2", ("string", (), [b"a"]), t(F, [[0.]]), t(F, rate))
 
 
+def volumes():
+    """Under SAME, strides that leave something over, and windows wider than the volume."""
+    r = np.random.RandomState(4)
+
+    def geometry(stride, **more):
+        return dict(more, T=T(F), strides=("list(int)", [1] + stride + [1]), padding=("string", b"SAME"))
+    for n, k, s in ((3, 1, 3), (6, 1, 3), (4, 2, 4), (7, 1, 4), (9, 2, 5), (8, 3, 5), (5, 1, 2)):
+        for op in ("Conv3D", "Conv"):
+            call(op, t(F, r.randint(-9, 9, [1, n, 3, n, 2])), t(F, r.randint(-3, 3, [k, 2, 1, 2, 3])), **geometry([s, 1, s]))
+        for op in ("MaxPool3D", "AvgPool3D"):
+            call(op, t(F, r.randint(-9, 9, [1, n, 3, n, 1])), **geometry([s, 1, s], ksize=("list(int)", [1, k, 2, 1, 1])))
+    for n, k, s in ((5, 7, 1), (6, 7, 1), (6, 9, 1), (5, 7, 2), (6, 5, 1), (2, 3, 1), (6, 1, 3)):
+        out = -(-n // s)
+        call("AvgPool3DGrad", t(I, [1, n, 2, n, 1]), t(F, r.randint(1, 9, [1, out, 2, out, 1])), **geometry([s, 1, s], ksize=("list(int)", [1, k, 1, k, 1])))
+    for size in ([6, 3], [1, 1], [1, 4]):
+        for shape in ([1, 1, 1, 1], [1, 1, 2, 1], [1, 2, 1, 1], [1, 2, 3, 1]):
+            for op in ("ResizeArea", "ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic"):
+                call(op, t(F, np.arange(1, 1 + np.prod(shape)).reshape(shape)), t(I, size), T=T(F), align_corners=("bool", True))
+
+
 def lists():
     e, s, h = {"element_dtype": T(F)}, {"shape_type": T(I)}, ("from", 0, 0)
     for said in (-1, [2], [-1]):
@@ -190,7 +210,7 @@ def lists():
 
 
 def main():
-    for family in (casts, scatters, training, counts, products, lists):
+    for family in (casts, scatters, training, counts, products, volumes, lists):
         family()
     TF.stop()
     with open(OUT, "w", encoding="utf-8") as f:
