@@ -160,10 +160,10 @@ typedef struct fy_lanes {
   void (*unary_f64[FY_FN_COUNT])(const double *in, double *out, int64_t n);
   void (*atan2_f32)(const float *y, int64_t step_y, const float *x, int64_t step_x, float *out,
                     int64_t n);
-  // The sum of exp(x), x = in - less, which must not exceed 0, give or take 1e-36; out = exp(x), or x.
-  // In place is fine.
-  float (*exp_sum_f32)(const float *in, float less, float *out, int64_t n);
-  float (*minus_exp_sum_f32)(const float *in, float less, float *out, int64_t n);
+  // The sum of exp(x), x = in - less, which must not exceed 0, added as reduce.c adds up to 2048 floats;
+  // out = exp(x), or x. In place is fine. What begins at |next| will be read then and comes meanwhile.
+  float (*exp_sum_f32)(const float *in, float less, float *out, int64_t n, const float *next);
+  float (*minus_exp_sum_f32)(const float *in, float less, float *out, int64_t n, const float *next);
   fy_lanes_16 floats_16[2];
   // c [m, n] = a [m, k] b [k, n]; complex numbers are pairs.
   void (*gemm_i32)(const int32_t *a, const int32_t *b, int32_t *c, int64_t m, int64_t k, int64_t n);
@@ -178,6 +178,12 @@ typedef struct fy_lanes {
   void (*halves_to_floats)(const uint16_t *in, float *out, int64_t n);
   void (*floats_to_halves)(const float *in, uint16_t *out, int64_t n);
 } fy_lanes;
+
+// What is read next comes while something is computed. It need not be there: nothing is read.
+static inline void fy_fetch_ahead(const void *from, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += 64)
+    __builtin_prefetch((const char *)((uintptr_t)from + at), 0, 2);
+}
 
 extern const fy_lanes fy_lanes_plain;
 const fy_lanes *fy_lanes_best(void);  // devices/cpu/lanes.c
