@@ -60,13 +60,6 @@ size_t fy_funclib_count(fy_funclib *lib) {
   return n;
 }
 
-const char *fy_funclib_gradient(fy_funclib *lib, const char *name) {
-  fy_lock(&lib->lock);
-  const char *found = fy_map_gets(&lib->gradients, name);
-  fy_unlock(&lib->lock);
-  return found;
-}
-
 // ---------------------------------------------------------------- comparing
 static int compare_keys(const void *a, const void *b) {
   const ProtobufCMessage *x = *(ProtobufCMessage *const *)a, *y = *(ProtobufCMessage *const *)b;

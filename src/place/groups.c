@@ -426,6 +426,22 @@ static fy_code refuse(fy_groups *gr, uint32_t id, fy_error *err) {
   return FY_INVALID_ARGUMENT;
 }
 
+// True, with the status, if what |id| asks for would be there but for a device that is lost.
+static bool asks_for_lost(fy_groups *gr, uint32_t id, fy_error *err) {
+  const fy_node *node = gr->g->nodes[id];
+  const fy_devmask asked = fy_groups_matching(gr, &gr->items[fy_groups_root(gr, id)].requested);
+  for (int i = 0; i < gr->set->n; i++) {
+    const fy_device *d = gr->set->items[i];
+    if (!(asked >> i & 1) || !__atomic_load_n(&d->lost, __ATOMIC_RELAXED)) continue;
+    fy_fail(err, FY_UNAVAILABLE,
+            "device %s is lost, and operation %s asks for it (soft_placement would let it run "
+            "elsewhere)\n\t [[{{node %s}}]]",
+            d->name, node->name, node->name);
+    return true;
+  }
+  return false;
+}
+
 fy_code fy_groups_candidates(fy_groups *gr, uint32_t id, fy_devmask *out, bool *soft_fallback,
                              fy_error *err) {
   fy_group *r = &gr->items[fy_groups_root(gr, id)];
@@ -445,5 +461,5 @@ fy_code fy_groups_candidates(fy_groups *gr, uint32_t id, fy_devmask *out, bool *
     *out = fy_groups_matching(gr, &d) & r->supported;
     if (*out) return FY_OK;
   }
-  return refuse(gr, id, err);
+  return asks_for_lost(gr, id, err) ? FY_UNAVAILABLE : refuse(gr, id, err);
 }
