@@ -31,7 +31,7 @@ set(FERRY_AVX2_OPTIONS -mavx2 -mfma -mf16c)
 set(FERRY_AVX512_OPTIONS -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma -mf16c)
 if(FERRY_AVX512_HALVES)
   set(FERRY_AVX512_OPTIONS ${FERRY_AVX2_OPTIONS} -Wno-psabi
-                           "SHELL:-include ${CMAKE_SOURCE_DIR}/cmake/avx512_halves.h")
+                           -include ${CMAKE_SOURCE_DIR}/cmake/avx512_halves.h)
 endif()
 
 function(ferry_warnings target)

@@ -100,12 +100,8 @@ static void l2_rows(const fy_norm *f, const float *x, int64_t n, int64_t m, floa
   for (int64_t r = 0; r < m; r++) scale(x + r * n, root[r], out + r * n, n);
 }
 static void softmax_rows(const float *x, int64_t n, int64_t m, float *out) {
-  const fy_lanes *lanes = fy_lanes_best();
-  float top[64], sum[64];
-  fy_reduce_rows(FY_ROW_MAX, FY_FLOAT, x, n, m, top);
-  for (int64_t r = 0; r < m; r++) (void)lanes->exp_sum_f32(x + r * n, top[r], out + r * n, n);
-  fy_reduce_rows(FY_ROW_SUM, FY_FLOAT, out, n, m, sum);
-  for (int64_t r = 0; r < m; r++) divide(out + r * n, sum[r], n);
+  for (int64_t r = 0; r < m; r++)
+    divide(out + r * n, fy_softmax_exps(x + r * n, out + r * n, n), n);
 }
 
 void fy_norm_rows(const fy_norm *f, const float *x, const float *gamma, const float *beta,

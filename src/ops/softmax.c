@@ -8,6 +8,7 @@
 #include "ops/elementwise.h"
 #include "ops/fused.h"
 #include "ops/reduce.h"
+#include "ops/rows.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 #include "ops/vecmath.h"
@@ -19,131 +20,117 @@ typedef struct softmax_job {
   bool log;
 } softmax_job;
 
-// The next row comes while this one is computed with. It need not be there: nothing is read.
-static void fetch_ahead(const void *from, size_t bytes) {
-  for (size_t at = 0; at < bytes; at += 64)
-    __builtin_prefetch((const char *)((uintptr_t)from + at), 0, 2);
-}
-
-// Where results will go: a line that is to be written is read first, better while there is something
-// to compute. |to| may be NULL.
-static void claim(void *to, size_t bytes) {
-  for (size_t at = 0; to && at < bytes; at += 64) __builtin_prefetch((char *)to + at, 1, 2);
-}
-
 // The maximum and the sum of a row in strands, which the compiler keeps in vectors. A NaN may be lost
 // by the maximum, but not by the sum.
-#define STRANDS   32
-#define BLOCK     512  // elements of several short rows
-#define FY_DT_f32 FY_FLOAT
-#define FY_DT_f64 FY_DOUBLE
-#define ROWS_OF(S, T)                                                                              \
-  FY_CLONES static T highest_##S(const T *x, int64_t n) {                                          \
-    T top[STRANDS], best = x[0];                                                                   \
-    int64_t i = 0;                                                                                 \
-    if (n >= STRANDS) {                                                                            \
-      for (int k = 0; k < STRANDS; k++) top[k] = x[k];                                             \
-      for (i = STRANDS; i + STRANDS <= n; i += STRANDS)                                            \
-        for (int k = 0; k < STRANDS; k++) top[k] = x[i + k] > top[k] ? x[i + k] : top[k];          \
-      for (int k = 0; k < STRANDS; k++) best = top[k] > best ? top[k] : best;                      \
-    }                                                                                              \
-    for (; i < n; i++) best = x[i] > best ? x[i] : best;                                           \
-    return best;                                                                                   \
-  }                                                                                                \
-  FY_CLONES static T total_##S(const T *x, int64_t n) {                                            \
-    T sum = 0;                                                                                     \
-    int64_t i = 0;                                                                                 \
-    if (n >= STRANDS) {                                                                            \
-      T part[STRANDS];                                                                             \
-      for (int k = 0; k < STRANDS; k++) part[k] = x[k];                                            \
-      for (i = STRANDS; i + STRANDS <= n; i += STRANDS)                                            \
-        for (int k = 0; k < STRANDS; k++) part[k] += x[i + k];                                     \
-      for (int k = 0; k < 16; k++) part[k] += part[k + 16];                                        \
-      for (int k = 0; k < 8; k++) part[k] += part[k + 8];                                          \
-      for (int k = 0; k < 8; k++) sum += part[k];                                                  \
-    }                                                                                              \
-    for (; i < n; i++) sum += x[i];                                                                \
-    return sum;                                                                                    \
-  }                                                                                                \
-  FY_CLONES static void minus_##S(const T *in, T *out, int64_t n, T less) {                        \
-    FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = in[i] - less;                               \
-  }                                                                                                \
-  FY_CLONES static void times_##S(T *out, int64_t n, T by) {                                       \
-    for (int64_t i = 0; i < n; i++) out[i] *= by;                                                  \
-  }                                                                                                \
-  /* out = exp(in - the row's maximum), |rows| rows at once; the maxima go to |tops|. */           \
-  static void exps_##S(const T *in, T *out, T *tops, int64_t rows, int64_t n) {                    \
-    if (n > FY_REDUCE_SHORT)                                                                       \
-      fy_reduce_rows(FY_ROW_MAX, FY_DT_##S, in, n, rows, tops);                                    \
-    else                                                                                           \
-      for (int64_t r = 0; r < rows; r++) tops[r] = highest_##S(in + r * n, n);                     \
-    for (int64_t r = 0; r < rows; r++) minus_##S(in + r * n, out + r * n, n, tops[r]);             \
-    fy_vec_exp_##S(out, out, rows *n, NULL);                                                       \
-  }                                                                                                \
-  FY_CLONES static void minus_two_##S(const T *in, T *out, int64_t n, T less, T more) {            \
-    FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = (in[i] - less) - more;                      \
-  }                                                                                                \
-  static void log_rows_##S(const T *in, T *out, int64_t rows, int64_t n) {                         \
-    T tops[BLOCK], e[BLOCK], sums[BLOCK];                                                          \
-    if (n < BLOCK) {                                                                               \
-      exps_##S(in, e, tops, rows, n);                                                              \
-      for (int64_t r = 0; r < rows; r++) sums[r] = total_##S(e + r * n, n);                        \
-    } else {                                                                                       \
-      tops[0] = highest_##S(in, n);                                                                \
-      sums[0] = long_exps_##S(in, NULL, out, tops[0], n);                                          \
-    }                                                                                              \
-    fy_vec_log_##S(sums, sums, rows, NULL);                                                        \
-    for (int64_t r = 0; r < rows; r++)                                                             \
-      minus_two_##S(in + r * n, out + r * n, n, tops[r], sums[r]);                                 \
-  }                                                                                                \
-  static void softmax_##S(void *arg, int64_t begin, int64_t end) {                                 \
-    const softmax_job *j = arg;                                                                    \
-    const int64_t n = j->cols, most = n < BLOCK ? BLOCK / n : 1;                                   \
-    T tops[BLOCK];                                                                                 \
-    for (int64_t r0 = begin; r0 < end; r0 += most) {                                               \
-      const int64_t rows = end - r0 < most ? end - r0 : most;                                      \
-      const T *in = (const T *)j->in + r0 * n;                                                     \
-      T *out = (T *)j->out + r0 * n;                                                               \
-      if (j->log) {                                                                                \
-        log_rows_##S(in, out, rows, n);                                                            \
-        continue;                                                                                  \
-      }                                                                                            \
-      if (n >= BLOCK) {                                                                            \
-        const T sum = long_exps_##S(in, out, NULL, highest_##S(in, n), n);                         \
-        times_##S(out, n, 1 / sum);                                                                \
-        continue;                                                                                  \
-      }                                                                                            \
-      exps_##S(in, out, tops, rows, n);                                                            \
-      for (int64_t r = 0; r < rows; r++) times_##S(out + r * n, n, 1 / total_##S(out + r * n, n)); \
-    }                                                                                              \
+#define STRANDS  32
+#define BLOCK    512  // elements of several short rows
+#define LONG_f32 32   // rows of so many elements are computed one by one
+#define LONG_f64 BLOCK
+#define PIECE    2048  // of a long one: sums are pairwise from here on, as reduce.c's
+#define LOOPS_OF(S, T)                                                                    \
+  FY_CLONES static T highest_##S(const T *x, int64_t n) {                                 \
+    T top[STRANDS], best = x[0];                                                          \
+    int64_t i = 0;                                                                        \
+    if (n >= STRANDS) {                                                                   \
+      for (int k = 0; k < STRANDS; k++) top[k] = x[k];                                    \
+      for (i = STRANDS; i + STRANDS <= n; i += STRANDS)                                   \
+        for (int k = 0; k < STRANDS; k++) top[k] = x[i + k] > top[k] ? x[i + k] : top[k]; \
+      for (int k = 0; k < 16; k++) top[k] = top[k + 16] > top[k] ? top[k + 16] : top[k];  \
+      for (int k = 0; k < 8; k++) top[k] = top[k + 8] > top[k] ? top[k + 8] : top[k];     \
+      for (; i + 8 <= n; i += 8)                                                          \
+        for (int k = 0; k < 8; k++) top[k] = x[i + k] > top[k] ? x[i + k] : top[k];       \
+      for (int k = 0; k < 8; k++) best = top[k] > best ? top[k] : best;                   \
+    }                                                                                     \
+    for (; i < n; i++) best = x[i] > best ? x[i] : best;                                  \
+    return best;                                                                          \
+  }                                                                                       \
+  FY_CLONES static T total_##S(const T *x, int64_t n) {                                   \
+    T a = 0, b = 0, sum = 0;                                                              \
+    int64_t i = 0;                                                                        \
+    if (n >= STRANDS) {                                                                   \
+      T part[STRANDS];                                                                    \
+      for (int k = 0; k < STRANDS; k++) part[k] = x[k];                                   \
+      for (i = STRANDS; i + STRANDS <= n; i += STRANDS)                                   \
+        for (int k = 0; k < STRANDS; k++) part[k] += x[i + k];                            \
+      for (int k = 0; k < 16; k++) part[k] += part[k + 16];                               \
+      for (int k = 0; k < 8; k++) part[k] += part[k + 8];                                 \
+      for (int k = 0; k < 8; k++) sum += part[k];                                         \
+    }                                                                                     \
+    for (; i + 2 <= n; i += 2) a += x[i], b += x[i + 1];                                  \
+    return sum + (a + b) + (i < n ? x[i] : 0);                                            \
+  }                                                                                       \
+  FY_CLONES static void minus_##S(const T *in, T *out, int64_t n, T less) {               \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = in[i] - less;                      \
+  }                                                                                       \
+  FY_CLONES static void times_##S(T *out, int64_t n, T by) {                              \
+    for (int64_t i = 0; i < n; i++) out[i] *= by;                                         \
   }
-// A long row, piece by piece: out = exp(in - top), if anybody wants it; returns the sum. |later| is
-// written next.
-static float long_exps_f32(const float *in, float *out, float *later, float top, int64_t n) {
-  float sum = 0;
-  for (int64_t c = 0; c < n; c += BLOCK) {
-    const int64_t m = n - c < BLOCK ? n - c : BLOCK;
-    fetch_ahead(in + n + c, (size_t)m * sizeof *in);
-    claim(later ? later + c : NULL, (size_t)m * sizeof *in);
-    sum += fy_lanes_best()->exp_sum_f32(in + c, top, out ? out + c : NULL, m);
-  }
-  return sum;
+LOOPS_OF(f32, float)
+LOOPS_OF(f64, double)
+
+// x = in - top; out = x if |log|, else exp(x); returns the sum of exp(x). The next row, |row| elements
+// away, comes meanwhile.
+static float piece_f32(const float *in, float *out, float top, int64_t n, int64_t row, bool log) {
+  const fy_lanes *lanes = fy_lanes_best();
+  return (log ? lanes->minus_exp_sum_f32 : lanes->exp_sum_f32)(in, top, out, n, in + row);
 }
-static double long_exps_f64(const double *in, double *out, double *later, double top, int64_t n);
-ROWS_OF(f32, float)
-ROWS_OF(f64, double)
-static double long_exps_f64(const double *in, double *out, double *later, double top, int64_t n) {
+static double piece_f64(const double *in, double *out, double top, int64_t n, int64_t row,
+                        bool log) {
   double sum = 0, e[BLOCK];
   for (int64_t c = 0; c < n; c += BLOCK) {
     const int64_t m = n - c < BLOCK ? n - c : BLOCK;
-    double *to = out ? out + c : e;
-    fetch_ahead(in + n + c, (size_t)m * sizeof *in);
-    claim(later ? later + c : NULL, (size_t)m * sizeof *in);
-    minus_f64(in + c, to, m, top);
-    fy_vec_exp_f64(to, to, m, NULL);
-    sum += total_f64(to, m);
+    fy_fetch_ahead(in + row + c, (size_t)m * sizeof *in);
+    minus_f64(in + c, out + c, m, top);
+    fy_vec_exp_f64(out + c, log ? e : out + c, m, NULL);
+    sum += total_f64(log ? e : out + c, m);
   }
   return sum;
+}
+
+// |rows| rows at once, step by step: what one row waits for is time for the next.
+#define ROWS_OF(S, T)                                                                    \
+  static T tree_exps_##S(const T *in, T *out, T top, int64_t n, int64_t row, bool log) { \
+    if (n <= PIECE) return piece_##S(in, out, top, n, row, log);                         \
+    const int64_t left = (n / 2 + PIECE - 1) / PIECE * PIECE;                            \
+    const T sum = tree_exps_##S(in, out, top, left, row, log);                           \
+    return sum + tree_exps_##S(in + left, out + left, top, n - left, row, log);          \
+  }                                                                                      \
+  static void short_exps_##S(T *out, int64_t rows, int64_t n, bool log, T *sums) {       \
+    T e[BLOCK], *to = log ? e : out;                                                     \
+    fy_vec_exp_##S(out, to, rows *n, NULL);                                              \
+    for (int64_t r = 0; r < rows; r++) sums[r] = total_##S(to + r * n, n);               \
+  }                                                                                      \
+  static void softmax_rows_##S(const T *in, T *out, int64_t rows, int64_t n, bool log) { \
+    T tops[BLOCK], sums[BLOCK];                                                          \
+    sums[0] = 0; /* there is always a row, which not every compiler sees */              \
+    for (int64_t r = 0; r < rows; r++) tops[r] = highest_##S(in + r * n, n);             \
+    if (n < LONG_##S) {                                                                  \
+      for (int64_t r = 0; r < rows; r++) minus_##S(in + r * n, out + r * n, n, tops[r]); \
+      short_exps_##S(out, rows, n, log, sums);                                           \
+    } else {                                                                             \
+      for (int64_t r = 0; r < rows; r++)                                                 \
+        sums[r] = tree_exps_##S(in + r * n, out + r * n, tops[r], n, rows * n, log);     \
+    }                                                                                    \
+    if (log) fy_vec_log_##S(sums, sums, rows, NULL);                                     \
+    for (int64_t r = 0; r < rows; r++) {                                                 \
+      if (log)                                                                           \
+        minus_##S(out + r * n, out + r * n, n, sums[r]);                                 \
+      else                                                                               \
+        times_##S(out + r * n, n, 1 / sums[r]);                                          \
+    }                                                                                    \
+  }                                                                                      \
+  static void softmax_##S(void *arg, int64_t begin, int64_t end) {                       \
+    const softmax_job *j = arg;                                                          \
+    const int64_t n = j->cols, most = n < BLOCK ? BLOCK / n : 1;                         \
+    for (int64_t r = begin; r < end; r += most)                                          \
+      softmax_rows_##S((const T *)j->in + r * n, (T *)j->out + r * n,                    \
+                       end - r < most ? end - r : most, n, j->log);                      \
+  }
+ROWS_OF(f32, float)
+ROWS_OF(f64, double)
+
+float fy_softmax_exps(const float *in, float *out, int64_t n) {
+  return tree_exps_f32(in, out, highest_f32(in, n), n, n, false);
 }
 
 // 16-bit floats, in blocks of floats. An exponential is rounded once before it is scaled.

@@ -15,6 +15,7 @@
 #define TILE   16
 #define FEW    8    // columns that are copied one by one
 #define HEIGHT 128  // rows of a transposed plane that are written together: whole lines are read
+#define WIDTH  512  // columns of it that a thread takes at a time
 
 typedef struct plane {  // the innermost one or two dims
   int64_t rows, row_stride_out, row_stride_in;
@@ -29,10 +30,11 @@ typedef struct copy_job {
   int32_t rank;  // of the dims outside the plane
   int64_t dims[FY_STRIDED_RANK], out_strides[FY_STRIDED_RANK], in_strides[FY_STRIDED_RANK];
   plane plane;
-  size_t bytes;            // of the whole output
-  fy_kernel_ctx *inside;   // not NULL: rows are so long that the threads share each of them
-  int64_t pieces, height;  // a plane is cut into pieces of |height| rows for the threads
-  fy_code code;            // of objects and strings, which are copied on one thread
+  size_t bytes;           // of the whole output
+  fy_kernel_ctx *inside;  // not NULL: rows are so long that the threads share each of them
+  int64_t pieces;         // a plane is cut into so many for the threads:
+  int64_t height, width;  // rows and columns of each, one of which is all
+  fy_code code;           // of objects and strings, which are copied on one thread
   fy_error *err;
 } copy_job;
 
@@ -81,66 +83,108 @@ typedef uint32_t words8 __attribute__((vector_size(32)));
 #define LOW_4(a, b)    MIX(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
 #define HIGH_4(a, b)   MIX(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
 
-// Past the cache, in halves; the address is a multiple of 16.
+// |n| words, whole lines of them past the cache: to write a part of one that way takes ten times longer.
+static void stream_words(uint32_t *to, const uint32_t *from, int64_t n) {
+  int64_t i = 0;
 #ifdef __SSE2__
-#define STREAM(to, x)                                       \
-  do {                                                      \
-    __m128i half[2];                                        \
-    memcpy(half, &(x), sizeof half);                        \
-    _mm_stream_si128((__m128i *)(void *)(to), half[0]);     \
-    _mm_stream_si128((__m128i *)(void *)(to) + 1, half[1]); \
-  } while (0)
-#define STREAM_END() _mm_sfence()
-#else
-#define STREAM(to, x) memcpy(to, &(x), sizeof(x))
-#define STREAM_END()  (void)0
+  for (; i < n && (uintptr_t)(to + i) % 64; i++) to[i] = from[i];
+  for (; i + 16 <= n; i += 16) {
+    __m128i x[4];
+    memcpy(x, from + i, sizeof x);
+    for (int k = 0; k < 4; k++) _mm_stream_si128((__m128i *)(void *)(to + i) + k, x[k]);
+  }
 #endif
+  if (i < n) memcpy(to + i, from + i, (size_t)(n - i) * sizeof *to);
+}
+static void stream_end(void) {
+#ifdef __SSE2__
+  _mm_sfence();
+#endif
+}
 #define STREAM_BYTES ((size_t)8 << 20)  // results that leave the cache anyway
+#define TURN_WORDS   8192               // of a block that goes through a buffer
+#define TURN_ROWS    256
 #define LONG_ROW     ((size_t)1 << 18)  // bytes of a row that threads share
+
+// A square of 8 x 8.
+#define TURN_8(to, to_step, from, from_step)                                          \
+  do {                                                                                \
+    words8 a[8], b[8];                                                                \
+    for (int k = 0; k < 8; k++) memcpy(&a[k], (from) + k * (from_step), sizeof a[k]); \
+    for (int k = 0; k < 8; k += 2) {                                                  \
+      b[k] = LOW_1(a[k], a[k + 1]);                                                   \
+      b[k + 1] = HIGH_1(a[k], a[k + 1]);                                              \
+    }                                                                                 \
+    for (int k = 0; k < 8; k += 4) {                                                  \
+      a[k] = LOW_2(b[k], b[k + 2]);                                                   \
+      a[k + 1] = HIGH_2(b[k], b[k + 2]);                                              \
+      a[k + 2] = LOW_2(b[k + 1], b[k + 3]);                                           \
+      a[k + 3] = HIGH_2(b[k + 1], b[k + 3]);                                          \
+    }                                                                                 \
+    for (int k = 0; k < 4; k++) {                                                     \
+      b[k] = LOW_4(a[k], a[k + 4]);                                                   \
+      b[k + 4] = HIGH_4(a[k], a[k + 4]);                                              \
+    }                                                                                 \
+    for (int k = 0; k < 8; k++) memcpy((to) + k * (to_step), &b[k], sizeof b[k]);     \
+  } while (0)
 
 // out[r][c] = in[c][r] for whole squares of 8 x 8 within |rows| and |cols|, in tiles of |tile|.
 FY_CLONES static void turn_tiles(uint32_t *out, int64_t out_step, const uint32_t *in,
-                                 int64_t in_step, int64_t rows, int64_t cols, int64_t tile,
-                                 bool stream) {
+                                 int64_t in_step, int64_t rows, int64_t cols, int64_t tile) {
   for (int64_t at = 0; at < cols / tile * (rows / tile); at++) {
     const int64_t c0 = at / (rows / tile) * tile, r0 = at % (rows / tile) * tile;
-    for (int64_t r = r0; r < r0 + tile; r += 8) {
-      for (int64_t c = c0; c < c0 + tile; c += 8) {
-        const uint32_t *from = in + c * in_step + r;
-        words8 a[8], b[8];
-        for (int k = 0; k < 8; k++) memcpy(&a[k], from + k * in_step, sizeof a[k]);
-        for (int k = 0; k < 8; k += 2) {
-          b[k] = LOW_1(a[k], a[k + 1]);
-          b[k + 1] = HIGH_1(a[k], a[k + 1]);
-        }
-        for (int k = 0; k < 8; k += 4) {
-          a[k] = LOW_2(b[k], b[k + 2]);
-          a[k + 1] = HIGH_2(b[k], b[k + 2]);
-          a[k + 2] = LOW_2(b[k + 1], b[k + 3]);
-          a[k + 3] = HIGH_2(b[k + 1], b[k + 3]);
-        }
-        uint32_t *to = out + r * out_step + c;
-        for (int k = 0; k < 4; k++) {
-          b[k] = LOW_4(a[k], a[k + 4]);
-          b[k + 4] = HIGH_4(a[k], a[k + 4]);
-        }
-        if (stream)
-          for (int k = 0; k < 8; k++) STREAM(to + k * out_step, b[k]);
-        else
-          for (int k = 0; k < 8; k++) memcpy(to + k * out_step, &b[k], sizeof b[k]);
-      }
-    }
+    for (int64_t r = r0; r < r0 + tile; r += 8)
+      for (int64_t c = c0; c < c0 + tile; c += 8)
+        TURN_8(out + r * out_step + c, out_step, in + c * in_step + r, in_step);
   }
 }
 
-// A transposed plane of words: whole tiles, then what is left to the right and below.
+// The same past the cache: blocks are turned into a buffer, from which whole lines go to memory, while
+// the next block is on its way. Blocks follow each other along the rows of |in|: they are read in
+// the order of memory, in runs of lines, and written in runs of lines.
+FY_CLONES static void turn_block(uint32_t *out, int64_t out_step, const uint32_t *in,
+                                 int64_t in_step, int64_t rows, int64_t cols,
+                                 const uint32_t *next) {
+  for (int64_t c = 0; c < cols; c += 8) {
+    for (int64_t k = c; k < c + 8; k++)
+      for (int64_t r = 0; r < rows; r += 16) __builtin_prefetch(next + k * in_step + r, 0, 2);
+    for (int64_t r = 0; r < rows; r += 8)
+      TURN_8(out + r * out_step + c, out_step, in + c * in_step + r, in_step);
+  }
+}
+static int64_t at_most(int64_t n, int64_t most) {
+  return n < most ? n : most;
+}
+static void turn_stream(uint32_t *out, int64_t out_step, const uint32_t *in, int64_t in_step,
+                        int64_t rows, int64_t cols) {
+  _Alignas(64) uint32_t buffer[TURN_WORDS + 8 * TURN_ROWS];
+  const int64_t height =
+      at_most(rows, cols < 64 ? at_most(TURN_WORDS / cols / 8 * 8, TURN_ROWS) : 64);
+  const int64_t width = at_most(cols, TURN_WORDS / height / 8 * 8);
+  const bool dense = width == out_step;  // rows follow each other in |out|, too
+  for (int64_t c = 0; c < cols; c += width) {
+    const int64_t m = at_most(cols - c, width), step = dense ? m : m + 8;
+    for (int64_t r = 0; r < rows; r += height) {
+      const int64_t n = at_most(rows - r, height);
+      const bool last = r + height >= rows;
+      turn_block(buffer, step, in + c * in_step + r, in_step, n, m,
+                 last ? in + (c + width) * in_step : in + c * in_step + r + height);
+      if (dense) stream_words(out + r * out_step, buffer, n * m);
+      for (int64_t k = 0; !dense && k < n; k++)
+        stream_words(out + (r + k) * out_step + c, buffer + k * step, m);
+    }
+  }
+  stream_end();
+}
+
+// A transposed plane of words: whole squares, then what is left to the right and below.
 static void turn(const plane *p, uint32_t *out, const uint32_t *in, bool stream) {
-  const int64_t tile = p->rows >= HEIGHT && p->cols >= HEIGHT ? TILE : 8;
+  const int64_t tile = !stream && p->rows >= HEIGHT && p->cols >= HEIGHT ? TILE : 8;
   const int64_t rows = p->rows / tile * tile, cols = p->cols / tile * tile;
-  for (int64_t r = 0; r < rows; r += HEIGHT)
+  for (int64_t r = 0; !stream && r < rows; r += HEIGHT)
     turn_tiles(out + r * p->row_stride_out, p->row_stride_out, in + r, p->col_stride_in,
-               rows - r < HEIGHT ? rows - r : HEIGHT, cols, tile, stream);
-  if (stream) STREAM_END();
+               at_most(rows - r, HEIGHT), cols, tile);
+  if (stream) turn_stream(out, p->row_stride_out, in, p->col_stride_in, rows, cols);
   plane right = *p, below = *p;
   right.rows = rows;
   right.cols -= cols;
@@ -186,9 +230,7 @@ static fy_code copy_plane(const copy_job *j, const plane *p, char *out, const ch
   }
   if (p->row_stride_in == 1 && j->size == 4 && p->cols >= 8 && p->rows >= 8 &&
       p->col_stride_in > 0) {
-    const bool stream =
-        j->bytes >= STREAM_BYTES && (uintptr_t)out % 16 == 0 && p->row_stride_out % 4 == 0;
-    turn(p, (void *)out, (const void *)in, stream);
+    turn(p, (void *)out, (const void *)in, j->bytes >= STREAM_BYTES);
     return FY_OK;
   }
   switch (j->size) {
@@ -212,12 +254,16 @@ static void copy_planes(void *arg, int64_t begin, int64_t end) {
     in_at += index[d] * j->in_strides[d];
   }
   for (int64_t i = begin; i < end; i++) {
-    const int64_t piece = i % j->pieces, row = piece * j->height;
+    const int64_t piece = i % j->pieces;
     plane p = j->plane;
-    if (j->pieces > 1) p.rows = p.rows - row < j->height ? p.rows - row : j->height;
+    const int64_t row = j->height < p.rows ? piece * j->height : 0;
+    const int64_t col = j->width < p.cols ? piece * j->width : 0;
+    p.rows = at_most(p.rows - row, j->height);
+    p.cols = at_most(p.cols - col, j->width);
+    const int64_t from = in_at + row * p.row_stride_in + col * p.col_stride_in;
     fy_code code =
-        copy_plane(j, &p, j->out + (size_t)(out_at + row * p.row_stride_out) * j->size,
-                   j->in + (ptrdiff_t)(in_at + row * p.row_stride_in) * (ptrdiff_t)j->size);
+        copy_plane(j, &p, j->out + (size_t)(out_at + row * p.row_stride_out + col) * j->size,
+                   j->in + (ptrdiff_t)from * (ptrdiff_t)j->size);
     if (code) {
       j->code = code;
       return;
@@ -250,6 +296,19 @@ static void merge_dims(copy_job *j, int32_t rank, const int64_t *dims, const int
     }
   }
   fy_dense_strides(j->rank, j->dims, j->out_strides);
+}
+
+// |few|: the planes alone are not work for several threads. A transposition is cut across the rows of
+// the input, which are then read whole.
+static void cut_planes(copy_job *j, bool few) {
+  const plane *p = &j->plane;
+  j->height = p->rows;
+  j->width = p->cols;
+  if (few && p->row_stride_in == 1 && p->col_stride_in != 1 && p->cols > 2 * WIDTH)
+    j->width = WIDTH;
+  else if (few && p->rows > 2 * HEIGHT)
+    j->height = HEIGHT * (1 + 256 / p->cols);
+  j->pieces = (p->rows + j->height - 1) / j->height * ((p->cols + j->width - 1) / j->width);
 }
 
 fy_code fy_strided_copy(fy_kernel_ctx *ctx, fy_tensor *out, const fy_tensor *in, int32_t rank,
@@ -295,12 +354,10 @@ fy_code fy_strided_copy(fy_kernel_ctx *ctx, fy_tensor *out, const fy_tensor *in,
     return FY_OK;
   }
   j.bytes = (size_t)out->count * j.size;
-  j.height = j.plane.rows;
-  if (plain && planes < 64 && j.plane.rows > 2 * HEIGHT) j.height = HEIGHT;
-  j.pieces = (j.plane.rows + j.height - 1) / j.height;
+  cut_planes(&j, plain && planes < 64);
   const bool few = plain && j.plane.col_stride_in == 1 && planes * j.pieces < 2 * ctx->threads;
   j.inside = few && (size_t)j.plane.cols * j.size >= LONG_ROW ? ctx : NULL;
-  const double ns = 10 + 0.1 * (double)j.height * (double)j.plane.cols * (double)j.size;
+  const double ns = 10 + 0.1 * (double)j.height * (double)j.width * (double)j.size;
   if (plain && !j.inside) {
     fy_parallel(ctx, planes * j.pieces, ns, copy_planes, &j);
   } else {

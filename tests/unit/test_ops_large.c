@@ -112,8 +112,10 @@ static void check_transpose(int rank, const int64_t *dims, const int32_t *perm) 
 
 static void transposes(void **state) {
   (void)state;
-  static const int64_t two[][2] = {{16, 16},  {15, 40},   {33, 47},     {64, 300},    {300, 129},
-                                   {513, 31}, {1024, 64}, {2100, 1030}, {1030, 2100}, {3000, 721}};
+  static const int64_t two[][2] = {
+      {16, 16},     {15, 40},     {33, 47},    {64, 300},    {300, 129},  {513, 31},   {1024, 64},
+      {2100, 1030}, {1030, 2100}, {3000, 721}, {1031, 2100}, {262149, 8}, {8, 262149}, {175003, 12},
+      {12, 175003}, {3, 700004},  {700004, 3}, {52500, 40},  {40, 52500}};
   static const int32_t swap[2] = {1, 0}, last[3] = {0, 2, 1}, turn[3] = {2, 0, 1},
                        reverse[3] = {2, 1, 0};
   for (size_t i = 0; i < sizeof two / sizeof *two; i++) check_transpose(2, two[i], swap);
