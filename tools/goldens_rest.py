@@ -5,6 +5,8 @@ batches, counting, and stateful random numbers asked for wrongly.
 
   /opt/tfvenv/bin/python tools/goldens_rest.py
 """
+import os
+import struct
 import sys
 
 import goldens_ragged as r
@@ -99,8 +101,46 @@ def random_cases(out):
                 c.run(read)
 
 
+def record_cases(out):
+    """Records come in any order, but each once per round: sorted, a round is the same everywhere."""
+    with Case(out, "records") as c:
+        files = "/tmp/ferry_state_goldens/"
+        os.makedirs(files, exist_ok=True)
+        crc = lambda b: (lambda x: ((x >> 15 | x << 17) + 0xa282ead8) & 0xffffffff)(crc32c(b))
+        whole = []
+        for i in range(3):
+            data = b""
+            for k in range(4):
+                value = b"%d %d" % (i, k)
+                head = struct.pack("<Q", len(value))
+                data += head + struct.pack("<I", crc(head)) + value + struct.pack("<I", crc(value))
+                whole.append(value)
+            c.run(targets=[raw.WriteFile(filename=files + "records%d" % i, contents=data)])
+        c.run(targets=[raw.WriteFile(filename=files + "broken", contents=b"no records at all are here")])
+        one = dict(file_parallelism=1, file_random_seed=5)
+        x = raw.RecordInput(file_pattern=files + "records*", batch_size=12, **one)
+        for _ in range(3):
+            c.run(tf.gather(x, raw.TopKV2(input=-tf.strings.to_number(tf.strings.regex_replace(x, " ", "")), k=12)[1]))
+        y = raw.RecordInput(file_pattern=files + "records1", batch_size=4, file_buffer_size=1, **one)
+        for _ in range(2):
+            c.run(tf.gather(y, raw.TopKV2(input=-tf.strings.to_number(tf.strings.regex_replace(y, " ", "")), k=4)[1]))
+        c.run(tf.shape(raw.RecordInput(file_pattern=files + "records*", batch_size=0, **one)))
+        c.run(raw.RecordInput(file_pattern=files + "none*", **one))
+        c.run(raw.RecordInput(file_pattern=files + "broken", **one))
+
+
+def crc32c(b):
+    x = 0xffffffff
+    for byte in b:
+        x ^= byte
+        for _ in range(8):
+            x = x >> 1 ^ (0x82f63b78 if x & 1 else 0)
+    return x ^ 0xffffffff
+
+
 def state():
     out = []
+    record_cases(out)
     gather_cases(out)
     count_cases(out)
     random_cases(out)

@@ -18,11 +18,9 @@
 #include "ops/summary_wire.h"
 #include "ops/text.h"
 #include "ops/values.h"
-#include "wire/crc32c.h"
 #include "wire/file.h"
-#include "wire/inflate.h"
+#include "wire/record.h"
 
-#define MAX_FILE  ((uint64_t)1 << 40)
 #define LINE_PART 65536
 
 typedef enum kind { WHOLE, LINES, FIXED, RECORDS, IDENTITY } kind;
@@ -37,19 +35,14 @@ typedef struct reader {
   // The work at hand.
   char *work;  // NULL: none
   char *last;  // the work started last; NULL: none
-  fy_wire_file file;
-  uint8_t *memory;  // of a compressed file
-  uint64_t size, at;
+  fy_record_file in;
   int64_t position;  // number of the line or record
   fy_str line;
   int64_t started, finished, produced;
 } reader;
 
 static void close_work(reader *r) {
-  fy_wire_file_close(&r->file);
-  r->file.fd = -1;
-  fy_free(r->memory);
-  r->memory = NULL;
+  fy_record_close(&r->in);
   fy_free(r->work);
   r->work = NULL;
 }
@@ -76,7 +69,7 @@ static fy_code make_reader(fy_view container, fy_view name, const void *arg, fy_
   if (!r) return fy_fail_oom(err, sizeof *r);
   atomic_init(&r->object.refs, 1);
   r->object.type = &reader_type;
-  r->file.fd = -1;
+  r->in.file.fd = -1;
   fy_mutex_init(&r->lock);
   fy_str_init(&r->line);
   r->kind = op[0] == 'W'   ? WHOLE
@@ -155,43 +148,25 @@ static fy_code new_reader(fy_kernel_ctx *ctx, fy_error *err) {
 
 // ---------------------------------------------------------------- files
 static fy_code open_file(reader *r, fy_error *err) {
-  r->at = 0;
+  r->in.at = 0;
   r->position = 0;
   if (r->kind == IDENTITY || r->kind == WHOLE) return FY_OK;
-  if (!r->compression) {
-    FY_TRY(fy_wire_file_open(r->work, &r->file, err));
-    r->size = r->file.bytes;
-    return FY_OK;
-  }
-  uint8_t *bytes;
-  size_t n, out_n;
-  bool cut;
-  FY_TRY(fy_wire_file_load(r->work, MAX_FILE, &bytes, &n, err));
-  const fy_code code = fy_wire_unzlib(r->compression == 2, bytes, n, &r->memory, &out_n, &cut, err);
-  fy_free(bytes);
-  r->size = out_n;
-  return code;
-}
-
-static fy_code read_bytes(reader *r, uint64_t at, void *to, size_t n, fy_error *err) {
-  if (!r->memory) return fy_wire_file_read(&r->file, at, to, n, err);
-  memcpy(to, r->memory + at, n);
-  return FY_OK;
+  return fy_record_open(r->work, r->compression, &r->in, err);
 }
 
 // The next line into r->line, without its end. |*at_end|: there is none.
 static fy_code read_line(reader *r, bool *at_end, fy_error *err) {
   char part[LINE_PART];
   r->line.len = 0;
-  *at_end = r->at >= r->size;
-  while (r->at < r->size) {
-    const uint64_t left = r->size - r->at;
+  *at_end = r->in.at >= r->in.size;
+  while (r->in.at < r->in.size) {
+    const uint64_t left = r->in.size - r->in.at;
     const size_t n = left < sizeof part ? (size_t)left : sizeof part;
-    FY_TRY(read_bytes(r, r->at, part, n, err));
+    FY_TRY(fy_record_bytes(&r->in, r->in.at, part, n, err));
     const char *end = memchr(part, '\n', n);
     const size_t taken = end ? (size_t)(end - part) : n;
     fy_str_addn(&r->line, part, taken);
-    r->at += taken + (end != NULL);
+    r->in.at += taken + (end != NULL);
     if (end) {
       if (r->line.len && r->line.p[r->line.len - 1] == '\r') r->line.len--;
       break;
@@ -200,57 +175,16 @@ static fy_code read_line(reader *r, bool *at_end, fy_error *err) {
   return r->line.failed ? fy_fail_oom(err, r->line.len) : FY_OK;
 }
 
-// One TFRecord: length, its checksum, the bytes, their checksum.
-static fy_code read_record(reader *r, fy_str *value, bool *at_end, fy_error *err) {
-  uint8_t head[12], tail[4];
-  const unsigned long long where = r->at;
-  uint64_t length;
-  uint32_t sum;
-  *at_end = r->at >= r->size;
-  if (*at_end) return FY_OK;
-  if (r->size - r->at < sizeof head) {
-    return fy_fail(err, FY_DATA_LOSS, "truncated record at %llu", where);
-  }
-  FY_TRY(read_bytes(r, r->at, head, sizeof head, err));
-  memcpy(&length, head, 8);
-  memcpy(&sum, head + 8, 4);
-  if (sum != fy_wire_crc_mask(fy_wire_crc32c(0, head, 8))) {
-    return fy_fail(err, FY_DATA_LOSS, "corrupted record at %llu%s", where,
-                   where ? "" : " (Is this even a TFRecord file?)");
-  }
-  const uint64_t left = r->size - r->at - sizeof head;
-  if (left < 4 || length > left - 4) {
-    return fy_fail(err, FY_DATA_LOSS, "truncated record at %llu", where);
-  }
-  char *to = fy_malloc((size_t)length + 1);
-  if (!to) return fy_fail_oom(err, (size_t)length);
-  fy_code code = read_bytes(r, r->at + sizeof head, to, (size_t)length, err);
-  if (!code) code = read_bytes(r, r->at + sizeof head + length, tail, sizeof tail, err);
-  if (!code) {
-    memcpy(&sum, tail, 4);
-    if (sum != fy_wire_crc_mask(fy_wire_crc32c(0, to, (size_t)length))) {
-      code = fy_fail(err, FY_DATA_LOSS, "corrupted record at %llu", where);
-    }
-  }
-  if (!code) {
-    value->len = 0;
-    fy_str_addn(value, to, (size_t)length);
-    r->at += sizeof head + length + sizeof tail;
-  }
-  fy_free(to);
-  return code;
-}
-
 static fy_code read_fixed(reader *r, fy_str *value, bool *at_end, fy_error *err) {
   uint64_t at = 0;
   if (__builtin_mul_overflow((uint64_t)r->position, (uint64_t)r->hop, &at)) at = UINT64_MAX / 2;
   at += (uint64_t)r->header;
   const uint64_t need = (uint64_t)r->record + (uint64_t)r->footer;
-  *at_end = at > r->size || r->size - at < need;
+  *at_end = at > r->in.size || r->in.size - at < need;
   if (*at_end) return FY_OK;
   char *to = fy_malloc((size_t)r->record);
   if (!to) return fy_fail_oom(err, (size_t)r->record);
-  const fy_code code = read_bytes(r, at, to, (size_t)r->record, err);
+  const fy_code code = fy_record_bytes(&r->in, at, to, (size_t)r->record, err);
   value->len = 0;
   if (!code) fy_str_addn(value, to, (size_t)r->record);
   fy_free(to);
@@ -270,7 +204,7 @@ static fy_code read_one(reader *r, fy_str *key, fy_str *value, bool *got, fy_err
       if (r->kind == WHOLE) {
         uint8_t *bytes;
         size_t n;
-        FY_TRY(fy_wire_file_load(r->work, MAX_FILE, &bytes, &n, err));
+        FY_TRY(fy_wire_file_load(r->work, FY_RECORD_MOST, &bytes, &n, err));
         if (n) fy_str_addn(value, (const char *)bytes, n);
         fy_free(bytes);
       } else {
@@ -289,8 +223,8 @@ static fy_code read_one(reader *r, fy_str *key, fy_str *value, bool *got, fy_err
       snprintf(place, sizeof place, ":%lld", (long long)r->position++);
       break;
     case RECORDS:
-      snprintf(place, sizeof place, ":%llu", (unsigned long long)r->at);
-      FY_TRY(read_record(r, value, &at_end, err));
+      snprintf(place, sizeof place, ":%llu", (unsigned long long)r->in.at);
+      FY_TRY(fy_record_next(&r->in, value, &at_end, err));
       if (at_end) return FY_OK;
       break;
   }
@@ -326,7 +260,7 @@ static fy_code start_work(fy_kernel_ctx *ctx, reader *r, fy_error *err) {
   r->last = fy_strndup(r->work, strlen(r->work));
   r->started++;
   fy_code code = open_file(r, err);
-  if (!code && r->kind == FIXED && (uint64_t)r->header > r->size) {
+  if (!code && r->kind == FIXED && (uint64_t)r->header > r->in.size) {
     code = fy_fail(err, FY_OUT_OF_RANGE, "reached end of file");
   }
   for (bool end = false; !code && r->kind == LINES && r->position < r->skip_lines && !end;) {
