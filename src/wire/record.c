@@ -9,8 +9,6 @@
 #include "wire/crc32c.h"
 #include "wire/inflate.h"
 
-
-
 fy_code fy_record_open(const char *path, int compression, fy_record_file *f, fy_error *err) {
   *f = (fy_record_file){.file = {.fd = -1}};
   if (!compression) {
