@@ -34,8 +34,11 @@ int cli_usage(const cli_command *c, const char *format, ...) {
 }
 
 int cli_fail(const char *what, const ferry_error *err) {
-  cli_error("%s%s%s [%s]", what ? what : "", what ? ": " : "", err->text,
-            ferry_code_name(err->code));
+  static const char variable[] = "environment variable FERRY_SIM";  // where --sim is kept
+  const size_t n = sizeof variable - 1;
+  bool by_option = cli_sim_given() && strncmp(err->text, variable, n) == 0;
+  cli_error("%s%s%s%s [%s]", what ? what : "", what ? ": " : "", by_option ? "--sim" : "",
+            by_option ? err->text + n : err->text, ferry_code_name(err->code));
   return EXIT_FAILED;
 }
 

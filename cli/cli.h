@@ -53,6 +53,7 @@ bool cli_colors(void);              // stdout is a terminal and nobody said NO_C
 void cli_print(const char *text);   // to stdout, with headings and devices coloured on a terminal
 bool cli_number(const char *text, int64_t *out);
 const char *cli_config(void);  // what --config said, or NULL
+bool cli_sim_given(void);      // --sim, and not only the environment, asked to simulate
 const char *cli_bytes(double bytes, char out[32]);
 void cli_json_text(const char *text);  // quoted and escaped
 double cli_now_ms(void);               // of a clock that only goes forward

@@ -44,6 +44,17 @@ static int read_arguments(int argc, char **argv, question *q) {
   return EXIT_OK;
 }
 
+static void print_largest(const char *device, int64_t batch, bool spills) {
+  const char *without = spills ? " (without spilling)" : "";
+  if (batch > 0)
+    printf("\nThe memory of %s runs out first: a batch of %lld still fits, %lld does not%s.\n",
+           device, (long long)batch, (long long)batch + 1, without);
+  else if (batch == 0)
+    printf("\nThe memory of %s runs out first: not even a batch of 1 fits%s.\n", device, without);
+  else
+    printf("\nThe memory of %s is too small%s.\n", device, without);
+}
+
 static void memory_text(const ferry_prediction *p) {
   char a[32], b[32], c[32], d[32], e[32], line[512];
   snprintf(line, sizeof line, "  %-7s %11s %11s %13s %11s %11s %13s  %s\n", "DEVICE", "WEIGHTS",
@@ -60,6 +71,11 @@ static void memory_text(const ferry_prediction *p) {
              *m->peak_node ? m->peak_node : "-");
     cli_print(line);
   }
+  for (int i = 0; i < p->num_devices; i++)
+    if (p->devices[i].packed_bytes)
+      printf(
+          "  (%s: feeds and results with %s of weights as kernels pack them at their second use)\n",
+          p->devices[i].device, cli_bytes((double)p->devices[i].packed_bytes, a));
   if (p->spill_copies)
     printf("\nMemory is short: %lld copies of %s per run make room, about %.1f us (spill=auto).\n",
            (long long)p->spill_copies, cli_bytes((double)p->spill_bytes, a), p->spill_ns / 1e3);
@@ -70,10 +86,9 @@ static void memory_text(const ferry_prediction *p) {
         cli_bytes((double)p->spill_file_bytes, a));
   if (*p->first_exhausted) {
     for (int i = 0; i < p->num_devices; i++)
-      if (strcmp(p->devices[i].device, p->first_exhausted) == 0 && p->devices[i].largest_batch >= 0)
-        printf("\nThe memory of %s runs out first: a batch of %lld still fits, %lld does not.\n",
-               p->first_exhausted, (long long)p->devices[i].largest_batch,
-               (long long)p->devices[i].largest_batch + 1);
+      if (strcmp(p->devices[i].device, p->first_exhausted) == 0)
+        print_largest(p->first_exhausted, p->devices[i].largest_batch,
+                      p->spill_copies || p->spill_file_bytes);
   } else {
     printf("\nNo memory runs out as the batch grows, or the graph has no batch dimension.\n");
   }

@@ -15,9 +15,14 @@ const cli_command *const cli_commands[] = {
 const size_t cli_command_count = sizeof cli_commands / sizeof *cli_commands;
 
 static const char *config;
+static bool sim_given;
 
 const char *cli_config(void) {
   return config;
+}
+
+bool cli_sim_given(void) {
+  return sim_given;
 }
 
 const cli_command *cli_find_command(const char *name) {
@@ -57,6 +62,7 @@ static int take_globals(int argc, char **argv, bool *help) {
       cli_error("%s needs a value, as in --config \"sim=gpu:1\" or --sim gpu:1,memory=2GiB", a);
       return -1;
     }
+    sim_given |= is_sim;
     if (is_config)
       config = value;
     else if (setenv("FERRY_SIM", value, 1) != 0)

@@ -86,7 +86,7 @@ class Case:
         self.scope.__exit__(*exc)
         if exc[0] is None:
             self.out.append(f"case {self.name}")
-            self.out.append("graph " + self.graph.as_graph_def().SerializeToString().hex())
+            self.out.append("graph " + self.graph.as_graph_def().SerializeToString(deterministic=True).hex())
             self.out.extend(self.lines)
         if self.session:
             self.session.close()

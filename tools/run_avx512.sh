@@ -25,9 +25,9 @@ data=${DATA-tests/data/op_goldens*.txt}
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
 
-kernel=${KERNEL:-$(find "$work/kernel" -name 'vmlinuz-*' 2>/dev/null | head -1)}
+mkdir -p "$work/kernel"
+kernel=${KERNEL:-$(find "$work/kernel" -name 'vmlinuz-*' | head -1)}
 if [ -z "$kernel" ]; then
-  mkdir -p "$work/kernel"
   package=$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends:/ {print $2; exit}')
   (cd "$work/kernel" && apt-get download "$package" && dpkg -x ./*.deb . && rm -f ./*.deb)
   kernel=$(find "$work/kernel" -name 'vmlinuz-*' | head -1)

@@ -38,7 +38,7 @@ typedef struct ferry_tensor ferry_tensor;
 
 typedef struct ferry_error {
   int code;  // TensorFlow's: 3 = INVALID_ARGUMENT, 5 = NOT_FOUND, 8 = RESOURCE_EXHAUSTED, …
-  char text[2048];  // cut if longer
+  char text[2048];  // cut in its middle if longer
 } ferry_error;
 
 typedef enum ferry_format {

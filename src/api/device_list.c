@@ -7,6 +7,7 @@
 #include "api/eager.h"
 #include "base/alloc.h"
 #include "devices/devices.h"
+#include "memory/pool.h"
 
 struct TF_DeviceList {
   fy_device_set *devices;
@@ -53,7 +54,7 @@ int64_t TF_DeviceListMemoryBytes(const TF_DeviceList *list, int index, TF_Status
   const fy_device *d = get(list, index, status);
   if (!d) return -1;
   // TensorFlow says 256 MiB for every CPU.
-  return strcmp(d->type, "CPU") == 0 ? (int64_t)256 << 20 : (int64_t)d->facts.memory_limit;
+  return strcmp(d->type, "CPU") == 0 ? (int64_t)256 << 20 : (int64_t)fy_memory_limit(d);
 }
 
 uint64_t TF_DeviceListIncarnation(const TF_DeviceList *list, int index, TF_Status *status) {

@@ -210,10 +210,12 @@ static TF_AttrType find_type(const fy_eager_op *op, const char *name, unsigned c
                              TF_Status *status) {
   fy_error *err = fy_api_begin(status);
   const fy_attr_spec *spec = fy_spec_attr(fy_eager_op_spec(op), name);
-  *is_list = 0;
   // What every function may be told about how to run it.
-  if (!spec && !op->op && (strcmp(name, "executor_type") == 0 || strcmp(name, "config_proto") == 0))
+  if (!spec && !op->op &&
+      (strcmp(name, "executor_type") == 0 || strcmp(name, "config_proto") == 0)) {
+    *is_list = 0;
     return TF_ATTR_STRING;
+  }
   if (!spec) {
     fy_fail(err, FY_INVALID_ARGUMENT, "Attribute '%s' does not exist for this operation", name);
     return TF_ATTR_INT;

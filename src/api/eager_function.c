@@ -46,6 +46,15 @@ static void explain_difference(const Tensorflow__FunctionDef *a, const Tensorflo
   fy_str_free(&now);
 }
 
+// Returns how often |f| had been added again.
+static uint32_t count_adds(fy_funclib *lib, fy_function *f, int by) {
+  fy_lock(&lib->lock);
+  uint32_t before = f->more_adds;
+  f->more_adds = by > 0 ? before + 1 : before ? before - 1 : 0;
+  fy_unlock(&lib->lock);
+  return before;
+}
+
 fy_code fy_api_add_function(fy_eager *c, const Tensorflow__FunctionDef *def, fy_error *err) {
   fy_funclib *lib = fy_eager_functions(c);
   fy_arena arena;
@@ -53,8 +62,10 @@ fy_code fy_api_add_function(fy_eager *c, const Tensorflow__FunctionDef *def, fy_
   fy_arena_init(&arena);
   fy_code code = fy_function_copy(def, &arena, &own, err);
   if (!code) code = mark_eager(own, &arena, err);
-  if (!code) code = fy_funclib_add(lib, own, err);
   const char *name = def->signature->name;
+  fy_function *there = (fy_function *)(uintptr_t)fy_funclib_find(lib, name, strlen(name));
+  if (!code) code = fy_funclib_add(lib, own, err);
+  if (!code && there) count_adds(lib, there, 1);
   const fy_function *other =
       code == FY_INVALID_ARGUMENT && err ? fy_funclib_find(lib, name, strlen(name)) : NULL;
   if (other) explain_difference(other->def, own, err);
@@ -87,8 +98,13 @@ void TFE_ContextAddFunction(TFE_Context *ctx, TF_Function *function, TF_Status *
 void TFE_ContextRemoveFunction(TFE_Context *ctx, const char *name, TF_Status *status) {
   fy_error *err = fy_api_begin(status);
   fy_eager *c = fy_api_eager(ctx);
-  fy_code code = fy_funclib_remove(fy_eager_functions(c), name, err);
-  if (!code) fy_eager_functions_changed(c);
+  fy_funclib *lib = fy_eager_functions(c);
+  fy_function *f = (fy_function *)(uintptr_t)fy_funclib_find(lib, name, strlen(name));
+  fy_code code = FY_OK;
+  if (!f || count_adds(lib, f, -1) == 0) {
+    code = fy_funclib_remove(lib, name, err);
+    if (!code) fy_eager_functions_changed(c);
+  }
   fy_api_end(status, code);
 }
 

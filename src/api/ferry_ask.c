@@ -189,7 +189,7 @@ static void hand_over(const fy_prediction *p, ferry_prediction *out) {
     snprintf(d->device, sizeof d->device, "%s", fy_report_device_name(m->device));
     d->weights_bytes = m->weights_bytes;
     d->planned_bytes = m->planned_bytes;
-    d->other_bytes = m->peak_bytes - m->weights_bytes - m->planned_bytes;
+    d->other_bytes = m->peak_bytes - m->weights_bytes - (m->file_bytes ? 0 : m->planned_bytes);
     d->peak_bytes = m->peak_bytes;
     d->limit_bytes = m->limit_bytes;
     snprintf(d->peak_node, sizeof d->peak_node, "%s", p->peak_node[i]);

@@ -30,10 +30,26 @@ void ferry_free_text(char *text) {
 }
 
 // ------------------------------------------------------------------ shared helpers
+// What is too long is cut in its middle: texts begin with what happened and end with what to do about it.
+static void copy_text(char *to, size_t room, const char *text) {
+  static const char cut[] = "\n[...]\n";
+  const size_t n = strlen(text);
+  if (n < room) {
+    memcpy(to, text, n + 1);
+    return;
+  }
+  size_t head = room / 2, tail = n - (room - sizeof cut - head);
+  while (head > 0 && ((unsigned char)text[head] & 0xC0) == 0x80) head--;  // not inside a letter
+  while (((unsigned char)text[tail] & 0xC0) == 0x80) tail++;
+  memcpy(to, text, head);
+  memcpy(to + head, cut, sizeof cut - 1);
+  memcpy(to + head + sizeof cut - 1, text + tail, n - tail + 1);
+}
+
 int fy_ferry_end(fy_code code, fy_error *from, ferry_error *err) {
   if (err) {
     err->code = (int)code;
-    snprintf(err->text, sizeof err->text, "%s", code ? fy_error_text(from) : "");
+    copy_text(err->text, sizeof err->text, code ? fy_error_text(from) : "");
   }
   fy_error_clear(from);
   return (int)code;
@@ -143,7 +159,7 @@ int ferry_device_get(const ferry_runtime *rt, int index, ferry_device *out) {
   snprintf(out->backend, sizeof out->backend, "%s", d->ops->backend);
   snprintf(out->description, sizeof out->description, "%s", f->description);
   out->simulated = f->simulated;
-  out->memory_limit = s.limit_bytes ? s.limit_bytes : f->memory_limit;
+  out->memory_limit = fy_memory_limit(d);
   out->memory_in_use = s.bytes_in_use;
   out->memory_peak = s.peak_bytes_in_use;
   out->memory_reserved = s.reserved_bytes;
@@ -196,7 +212,8 @@ int ferry_set_memory_limit(ferry_runtime *rt, const char *device, uint64_t bytes
     (void)fy_memory_let_go(d);
     fy_mempool_set_limit(d->memory, bytes);
     // What placement and prediction go by, and programs that exist were made by.
-    d->facts.memory_limit = bytes ? bytes : d->facts.memory_total;
+    __atomic_store_n(&d->facts.memory_limit, bytes ? bytes : d->facts.memory_total,
+                     __ATOMIC_RELAXED);
     __atomic_fetch_add(&rt->devices->changes, 1, __ATOMIC_RELAXED);
   }
   return fy_ferry_end(code, &e, err);

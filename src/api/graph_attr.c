@@ -170,12 +170,16 @@ void TF_SetAttrShapeList(TF_OperationDescription *desc, const char *attr_name,
 }
 
 // ---------------------------------------------------------------- messages
+// Any negative size is an unknown one here, as in TF_SetAttrShape.
 static fy_code read_shape(const void *proto, size_t len, fy_arena *arena, fy_pshape *out,
                           fy_error *err) {
   ProtobufCMessage *m;
   FY_TRY(fy_wire_unpack(&tensorflow__tensor_shape_proto__descriptor, proto, len, NULL, arena, &m,
                         err));
-  return fy_wire_shape_read((Tensorflow__TensorShapeProto *)m, arena, out, err);
+  Tensorflow__TensorShapeProto *shape = (Tensorflow__TensorShapeProto *)m;
+  for (size_t i = 0; i < shape->n_dim; i++)
+    if (shape->dim[i]->size < -1) shape->dim[i]->size = -1;
+  return fy_wire_shape_read(shape, arena, out, err);
 }
 
 void TF_SetAttrTensorShapeProto(TF_OperationDescription *desc, const char *attr_name,

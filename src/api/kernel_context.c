@@ -78,10 +78,11 @@ TF_StringView TF_GetResourceMgrDefaultContainerName(TF_OpKernelContext *ctx) {
   return view_of("localhost");
 }
 
-// Eagerly, TensorFlow names every input so. In a graph it gives names of its own making.
+// Eagerly, TensorFlow names every input so.
 TF_StringView TF_GetOpKernelRequestedInput(TF_OpKernelContext *ctx, size_t index) {
   const fy_site *s = ctx->ctx->site;
-  return view_of(!s->in_shapes && index < (size_t)s->num_inputs ? "dummy_input" : "");
+  if (index >= (size_t)s->num_inputs) return view_of("");
+  return view_of(s->in_names ? s->in_names[index] : "dummy_input");
 }
 
 // ---------------------------------------------------------------- arguments

@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "wire/attr_proto.h"
 #include "wire/proto_util.h"
+#include "wire/text_format.h"
 
 struct TF_KernelBuilder {
   fy_arena arena;
@@ -341,23 +342,49 @@ typedef struct bound {
   void *object;  // what create() returned
 } bound;
 
-// The fitting kernel of highest priority. Registrations never go away, so it may be kept.
-static const fy_user_kernel *choose(const fy_site *site) {
+// The fitting kernel of highest priority, and in |*twin| another one of that priority, or NULL.
+// Registrations never go away, so they may be kept.
+static const fy_user_kernel *choose(const fy_site *site, const fy_user_kernel **twin) {
   const fy_user_kernel *best = NULL;
+  *twin = NULL;
   fy_op_lock();
-  for (const fy_user_kernel *k = site->op->user_kernels; k; k = k->next)
-    if (fits(k, site->attrs, site->device ? site->device->type : "CPU") &&
-        (!best || k->priority > best->priority))
-      best = k;
+  for (const fy_user_kernel *k = site->op->user_kernels; k; k = k->next) {
+    if (!fits(k, site->attrs, site->device ? site->device->type : "CPU")) continue;
+    if (best && k->priority == best->priority) *twin = k;
+    if (best && k->priority <= best->priority) continue;
+    best = k;
+    *twin = NULL;
+  }
   fy_op_unlock();
   return best;
 }
 
+static fy_code fail_twins(const fy_site *site, const fy_user_kernel *a, const fy_user_kernel *b,
+                          fy_error *err) {
+  fy_arena arena;
+  fy_str text[2];
+  fy_arena_init(&arena);
+  for (int i = 0; i < 2; i++) {
+    Tensorflow__KernelDef *def;
+    fy_str_init(&text[i]);
+    if (!write_def(site->op, i ? b : a, &arena, &def, NULL))
+      fy_wire_text_print_line(&text[i], &def->base);
+  }
+  fy_fail(err, FY_INVALID_ARGUMENT,
+          "Multiple OpKernel registrations match NodeDef at the same priority '{{node %s}}': "
+          "'goo.gle/debugstr %s' and 'goo.gle/debugstr %s'",
+          site->node_name, fy_str_text(&text[0]), fy_str_text(&text[1]));
+  for (int i = 0; i < 2; i++) fy_str_free(&text[i]);
+  fy_arena_free(&arena);
+  return FY_INVALID_ARGUMENT;
+}
+
 static fy_code bind(fy_site *site, fy_error *err) {
-  const fy_user_kernel *k = choose(site);
+  const fy_user_kernel *twin, *k = choose(site, &twin);
   if (!k)
     return fy_fail(err, FY_NOT_FOUND, "No registered '%s' OpKernel fits node %s",
                    site->op->spec->name, site->node_name);
+  if (twin) return fail_twins(site, k, twin, err);
   bound *b = fy_malloc(sizeof *b);
   if (!b) return fy_fail_oom(err, sizeof *b);
   *b = (bound){k, NULL};

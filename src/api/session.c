@@ -17,11 +17,29 @@
 static fy_mutex sessions_lock = FY_MUTEX_INIT;
 static TF_Session *sessions;
 
-static void enlist(TF_Session *s) {
+static fy_code enlist(TF_Session *s, fy_error *err) {
+  fy_code code = FY_OK;
   fy_lock(&sessions_lock);
-  s->next = sessions;
-  if (sessions) sessions->prev = s;
-  sessions = s;
+  for (const TF_Session *o = s->metadata ? sessions : NULL; o && !code; o = o->next)
+    if (o->metadata && strcmp(o->metadata, s->metadata) == 0)
+      code = fy_fail(err, FY_INVALID_ARGUMENT,
+                     "A session with the same name and version has already been created: "
+                     "goo.gle/debugstr \n%s",
+                     s->metadata);
+  if (!code) {
+    s->next = sessions;
+    if (sessions) sessions->prev = s;
+    sessions = s;
+  }
+  fy_unlock(&sessions_lock);
+  return code;
+}
+
+// Its name and version are free again.
+static void forget_metadata(TF_Session *s) {
+  fy_lock(&sessions_lock);
+  fy_free(s->metadata);
+  s->metadata = NULL;
   fy_unlock(&sessions_lock);
 }
 
@@ -70,6 +88,8 @@ static void free_session(TF_Session *s) {
   if (s->devices) fy_devices_unref(s->devices);
   fy_api_graph_unref(s->graph);
   fy_mutex_destroy(&s->lock);
+  fy_free(s->executor);
+  fy_free(s->metadata);
   fy_free(s);
 }
 
@@ -84,7 +104,9 @@ fy_code fy_api_session_new(fy_graph *g, const TF_SessionOptions *o, TF_Session *
   g->refs++;
   fy_unlock(&g->lock);
   fy_code code = fy_devices_open(&o->options, &s->devices, err);
+  if (!code) code = fy_api_session_configure(s, o, err);
   if (!code) code = fy_session_new(g, s->devices, &o->options, NULL, &s->session, err);
+  if (!code) code = enlist(s, err);
   if (code) {
     free_session(s);
     return code;
@@ -92,7 +114,6 @@ fy_code fy_api_session_new(fy_graph *g, const TF_SessionOptions *o, TF_Session *
   fy_session_be_strict(s->session);
   s->inter_op_pools = o->options.inter_op_pools > 0 ? o->options.inter_op_pools : 1;
   if (o->options.log_placement) fy_session_watch(s->session, log_placement);
-  enlist(s);
   *out = s;
   return FY_OK;
 }
@@ -113,6 +134,7 @@ TF_Session *TF_NewSession(TF_Graph *graph, const TF_SessionOptions *opts, TF_Sta
 void TF_CloseSession(TF_Session *session, TF_Status *status) {
   fy_api_begin(status);
   fy_session_close(session->session);
+  forget_metadata(session);
 }
 
 void TF_DeleteSession(TF_Session *session, TF_Status *status) {
@@ -180,7 +202,8 @@ static fy_code run_with_options(TF_Session *s, const TF_Buffer *run_options, fy_
     fy_arena_free(&arena);
     return code;
   }
-  bool stats = o && o->trace_level > TENSORFLOW__RUN_OPTIONS__TRACE_LEVEL__NO_TRACE;
+  bool stats = o && (o->trace_level > TENSORFLOW__RUN_OPTIONS__TRACE_LEVEL__NO_TRACE ||
+                     o->report_tensor_allocations_upon_oom);
   bool partitions = o && o->output_partition_graphs;
   if (o) a->timeout_ms = o->timeout_in_ms;
   fy_trace_init(&trace);
@@ -203,6 +226,7 @@ static fy_code run_with_options(TF_Session *s, const TF_Buffer *run_options, fy_
 
 fy_code fy_api_session_run(TF_Session *s, const TF_Buffer *run_options, fy_run_args *args,
                            fy_tensor **results, TF_Buffer *run_metadata, fy_error *err) {
+  if (FY_UNLIKELY(s->executor)) return fy_api_session_no_executor(s, err);
   if (FY_LIKELY(!run_options && !run_metadata)) {
     fy_code code = fy_session_run(s->session, args, results, err);
     if (code == FY_RESOURCE_EXHAUSTED) fy_oom_explain(s->session, args, err);

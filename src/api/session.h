@@ -24,13 +24,19 @@ struct TF_Session {
   fy_device_set *devices;  // one reference
   fy_mutex lock;           // guards |partials|
   fy_api_partial *partials;
-  int inter_op_pools;              // RunOptions.inter_op_thread_pool is below this
+  int inter_op_pools;  // RunOptions.inter_op_thread_pool is below this
+  char *executor;      // one that does not exist, as every run will say; or NULL
+  char *metadata;      // under the lock of all sessions: no other open one has the same; or NULL
   struct TF_Session *next, *prev;  // all open sessions, for TF_Reset
 };
 
 FY_MUST_CHECK fy_code fy_api_session_new(fy_graph *g, const TF_SessionOptions *o, TF_Session **out,
                                          fy_error *err);
 void fy_api_session_free(TF_Session *s);
+// Reads and checks what the options' ConfigProto says of this session alone.
+FY_MUST_CHECK fy_code fy_api_session_configure(TF_Session *s, const TF_SessionOptions *o,
+                                               fy_error *err);
+fy_code fy_api_session_no_executor(const TF_Session *s, fy_error *err);
 // A run with its options and metadata as the C API takes them; either may be NULL.
 FY_MUST_CHECK fy_code fy_api_session_run(TF_Session *s, const TF_Buffer *run_options,
                                          fy_run_args *args, fy_tensor **results,

@@ -3,6 +3,8 @@
 // GraphDefs; tensors are named "node:0" or "node". Names are looked up, then everything is as in
 // session.c.
 
+#include <string.h>
+
 #include "api/session.h"
 #include "base/alloc.h"
 #include "graph/import.h"
@@ -54,6 +56,7 @@ static fy_code extend(TF_DeprecatedSession *s, const void *proto, size_t n, fy_a
   if (code) return code;
   const Tensorflow__GraphDef *def = (const Tensorflow__GraphDef *)m;
   fy_import_options options = {0};
+  FY_TRY(fy_session_ready(s->session->session, err));
   fy_lock(&s->graph->lock);
   for (size_t i = 0; i < def->n_node && !code; i++)
     if (fy_graph_find(s->graph, def->node[i]->name))
@@ -83,8 +86,10 @@ typedef struct names {
   fy_node **targets;
 } names;
 
-static fy_code find_output(const fy_graph *g, fy_arena *arena, const char *text, fy_output *out,
-                           fy_error *err) {
+typedef enum wanted { RUN, SETUP_FEED, SETUP_FETCH } wanted;  // partial runs use other words
+
+static fy_code find_output(const fy_graph *g, fy_arena *arena, const char *text, wanted why,
+                           fy_output *out, fy_error *err) {
   int32_t index;
   fy_view view = fy_graph_parse_input(text, &index);
   char *name = fy_arena_strndup(arena, view.p, view.n);
@@ -92,25 +97,39 @@ static fy_code find_output(const fy_graph *g, fy_arena *arena, const char *text,
   out->node = fy_graph_find(g, name);
   out->index = index < 0 ? INT32_MAX : index;  // "^n": an output that no operation has
   if (out->node) return FY_OK;
+  if (why == SETUP_FEED)
+    return fy_fail(err, FY_NOT_FOUND, "FeedInputs: unable to find feed output %s", text);
+  if (why == SETUP_FETCH)
+    return fy_fail(err, FY_NOT_FOUND, "FetchOutputs node %s: not found", text);
   return fy_fail(err, FY_INVALID_ARGUMENT,
                  "Tensor %s:%d, specified in either feed_devices or fetch_devices was not found in "
                  "the Graph",
                  name, index);
 }
 
-static fy_code find_all(const fy_graph *g, const char **in, int nin, const char **out, int nout,
-                        const char **targets, int ntargets, names *n, fy_error *err) {
+// A target may be named by one of its outputs.
+static fy_node *find_target(const fy_graph *g, fy_arena *arena, const char *text) {
+  int32_t index;
+  fy_view view = fy_graph_parse_input(text, &index);
+  char *name = fy_arena_strndup(arena, view.p, view.n);
+  return name ? fy_graph_find(g, name) : NULL;
+}
+
+static fy_code find_all(const fy_graph *g, bool setup, const char **in, int nin, const char **out,
+                        int nout, const char **targets, int ntargets, names *n, fy_error *err) {
   fy_arena *a = &n->arena;
   n->feeds = fy_arena_array(a, (size_t)nin + 1, sizeof *n->feeds);
   n->fetches = fy_arena_array(a, (size_t)nout + 1, sizeof *n->fetches);
   n->targets = fy_arena_array(a, (size_t)ntargets + 1, sizeof *n->targets);
   if (!n->feeds || !n->fetches || !n->targets) return fy_fail_oom(err, sizeof *n->feeds);
-  for (int i = 0; i < nin; i++) FY_TRY(find_output(g, a, in[i], &n->feeds[i], err));
-  for (int i = 0; i < nout; i++) FY_TRY(find_output(g, a, out[i], &n->fetches[i], err));
+  for (int i = 0; i < nin; i++)
+    FY_TRY(find_output(g, a, in[i], setup ? SETUP_FEED : RUN, &n->feeds[i], err));
+  for (int i = 0; i < nout; i++)
+    FY_TRY(find_output(g, a, out[i], setup ? SETUP_FETCH : RUN, &n->fetches[i], err));
   fy_str missing;
   fy_str_init(&missing);
   for (int i = 0; i < ntargets; i++) {
-    n->targets[i] = fy_graph_find(g, targets[i]);
+    n->targets[i] = find_target(g, a, targets[i]);
     if (!n->targets[i]) fy_str_printf(&missing, "%s ", targets[i]);
   }
   fy_code code = FY_OK;
@@ -130,7 +149,8 @@ static fy_code look_up(TF_DeprecatedSession *s, const char *what, const char **i
   if (!s->created)
     code =
         fy_fail(err, FY_INVALID_ARGUMENT, "Session was not created with a graph before %s!", what);
-  if (!code) code = find_all(s->graph, in, nin, out, nout, targets, ntargets, n, err);
+  bool setup = strcmp(what, "PRunSetup()") == 0;
+  if (!code) code = find_all(s->graph, setup, in, nin, out, nout, targets, ntargets, n, err);
   fy_unlock(&s->graph->lock);
   *args = (fy_run_args){.feeds = n->feeds,
                         .num_feeds = nin,

@@ -5,8 +5,8 @@
 // the kernel takes their pages. Marking costs an interruption of all cores, so a block that comes and
 // goes with every step of a loop is better left alone. Where huge pages can be asked for they are; a
 // block then costs a few faults. A block begins at a huge page but is no longer than it must be: its
-// last piece is in small pages. Blocks of less than a megabyte are kept apart, so that many of them do
-// not drive out the big ones.
+// last piece is in small pages, unless it fills most of a huge one. Blocks of less than a megabyte are
+// kept apart, so that many of them do not drive out the big ones.
 
 #include "base/large.h"
 
@@ -47,6 +47,8 @@ static shelf *shelf_of(size_t bytes) {
 }
 
 static size_t whole_pages(size_t bytes) {
+  const size_t last = bytes % HUGE_BYTES;
+  if (bytes >= HUGE_BYTES && last >= HUGE_BYTES / 8 * 7) return bytes - last + HUGE_BYTES;
   return (bytes + PAGE - 1) & ~(PAGE - 1);
 }
 

@@ -46,6 +46,17 @@ static fy_code check_call(const fy_node *n, const fy_callable *f, fy_error *err)
         "InstantiateOptions.input_devices must have the same length as the number of "
         "arguments: input_devices length = %u number of arguments = %d\n\t [[{{node %s}}]]",
         n->num_inputs, fy_callable_num_args(f), n->name);
+  for (int i = 0; i < (int)n->num_inputs; i++) {
+    fy_dtype got = fy_dtype_base(n->input_types[i]), want = fy_callable_arg_type(f, i);
+    if (got == want) continue;
+    fy_view name = fy_attrs_get(&n->attrs, "f")->v.func->name;
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "{{function_node %.*s}} {{function_node %.*s}} Expects arg[%d] to be %s but %s is "
+        "provided\n\t [[{{node %s}}]]",
+        (int)name.n, name.p, (int)name.n, name.p, i, fy_dtype_name(want), fy_dtype_name(got),
+        n->name);
+  }
   for (int i = 0; i < (int)n->num_outputs && i < fy_callable_num_results(f); i++) {
     fy_dtype got = fy_callable_result_type(f, i), want = n->outputs[i].dtype;
     if (got != want)
@@ -113,7 +124,9 @@ static fy_code bind(fy_program *p, fy_instr *ins, fy_error *err) {
   if (calls) FY_TRY(check_functions(p, n, err));
   fy_code code = fy_site_bind(ins->site, p->callables, n->function ? n->op_name : NULL, err);
   if (code) {
-    fy_error_append(err, "\n\t [[{{node %s}}]]", n->name);
+    // TensorFlow's placer finds two kernels that fit alike, and names nodes in its own way.
+    bool twins = err && strncmp(fy_error_text(err), "Multiple OpKernel", 17) == 0;
+    fy_error_append(err, twins ? "\n\t [[%s]]" : "\n\t [[{{node %s}}]]", n->name);
     return code;
   }
   if (calls && strcmp(n->op_name, "_FerryFlow") == 0) FY_TRY(bind_flow(p, ins, err));

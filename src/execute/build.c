@@ -216,6 +216,29 @@ static bool is_steady(fy_output in) {
   return true;
 }
 
+// What the inputs of a node are called, for kernels that ask. In a function an argument has its own name,
+// which prune.c has wrapped ("_arg_NAME_0_INDEX").
+static fy_code name_inputs(const fy_node *node, fy_arena *a, const char *const **out,
+                           fy_error *err) {
+  const char **names = fy_arena_array(a, node->num_inputs + 1, sizeof *names);
+  if (!names) return fy_fail_oom(err, sizeof *names);
+  for (uint32_t i = 0; i < node->num_inputs; i++) {
+    const fy_output in = node->inputs[i];
+    const char *name = in.node->name;
+    if (node->graph->body_of && strcmp(in.node->op_name, "_Arg") == 0 &&
+        strncmp(name, "_arg_", 5) == 0) {
+      int len = (int)strlen(name + 5);
+      for (int cuts = 0; len > 0 && cuts < 2;) cuts += name[5 + --len] == '_';
+      names[i] = fy_arena_printf(a, "%.*s", len, name + 5);
+    } else {
+      names[i] = in.index ? fy_arena_printf(a, "%s:%d", name, in.index) : name;
+    }
+    if (!names[i]) return fy_fail_oom(err, sizeof *names);
+  }
+  *out = names;
+  return FY_OK;
+}
+
 static fy_code make_site(builder *b, fy_node *node, fy_device *device, uint32_t *out,
                          fy_error *err) {
   fy_program *p = b->p;
@@ -248,6 +271,7 @@ static fy_code make_site(builder *b, fy_node *node, fy_device *device, uint32_t 
                  .in_shapes = shapes,
                  .in_value = values,
                  .steady_inputs = steady};
+  if (op && op->user_kernels) FY_TRY(name_inputs(node, a, &s->in_names, err));
   *out = p->num_sites++;
   return FY_OK;
 }

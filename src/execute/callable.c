@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "execute/frames.h"
 #include "graph/function.h"
-#include "place/device_name.h"
 
 #define MAX_FUNCTION_PROGRAMS 4     // then shapes are taken to be dynamic
 #define MAX_DEPTH             1000  // nested calls: a recursion without end is an error, not a crash
@@ -145,6 +144,10 @@ int fy_callable_num_results(const fy_callable *c) {
   return c->num_fetches;
 }
 
+fy_dtype fy_callable_arg_type(const fy_callable *c, int i) {
+  return fy_dtype_base(c->feeds[i].node->outputs[c->feeds[i].index].dtype);
+}
+
 fy_dtype fy_callable_result_type(const fy_callable *c, int i) {
   return fy_dtype_base(c->fetches[i].node->outputs[c->fetches[i].index].dtype);
 }
@@ -177,50 +180,6 @@ static int64_t *make_key(const fy_callable *c, fy_tensor *const *args, size_t *l
   }
   *len = n;
   return key;
-}
-
-// A node may be tied to one that this run does not reach: that one's device request holds for it too.
-static fy_code adopt_request(const fy_node *from, fy_node *to, bool soft, fy_arena *arena,
-                             fy_error *err) {
-  fy_devname mine, theirs;
-  fy_str merged;
-  if (!*from->device || !fy_devname_parse(from->device, &theirs) ||
-      !fy_devname_parse(to->device, &mine))
-    return FY_OK;  // a name that is none is told by the placer
-  fy_error why;
-  fy_error_init(&why);
-  fy_code code = fy_devname_merge(&mine, &theirs, false, &why);
-  if (code) {
-    if (!soft)
-      fy_fail(err, code,
-              "Cannot colocate nodes {{colocation_node %s}} and {{colocation_node %s}}: %s"
-              "\n\t [[{{node %s}}]]",
-              to->name, from->name, fy_error_text(&why), to->name);
-    fy_error_clear(&why);
-    return soft ? FY_OK : code;
-  }
-  fy_str_init(&merged);
-  fy_devname_print(&merged, &mine);
-  char *device = merged.failed ? NULL : fy_arena_strdup(arena, fy_str_text(&merged));
-  fy_str_free(&merged);
-  if (!device) return fy_fail_oom(err, 64);
-  to->device = device;
-  return FY_OK;
-}
-
-fy_code fy_adopt_colocations(const fy_graph *from, fy_graph *copy, bool soft, fy_error *err) {
-  for (size_t i = 0; i < copy->num_nodes; i++) {
-    fy_node *n = copy->nodes[i];
-    const fy_attr *a = n ? fy_attrs_get(&n->attrs, "_class") : NULL;
-    for (uint32_t k = 0; a && a->kind == FY_ATTR_STRING && a->is_list && k < a->n; k++) {
-      fy_view v = a->v.strings[k];
-      if (v.n <= 5 || memcmp(v.p, "loc:@", 5) != 0) continue;
-      if (fy_map_get(&copy->by_name, v.p + 5, v.n - 5)) continue;
-      const fy_node *tied = fy_map_get(&from->by_name, v.p + 5, v.n - 5);
-      if (tied) FY_TRY(adopt_request(tied, n, soft, &copy->arena, err));
-    }
-  }
-  return FY_OK;
 }
 
 // Variables turned out to change their shapes: forget what their handles promise.

@@ -42,6 +42,7 @@ FY_MUST_CHECK fy_code fy_callable_new_frames(struct fy_frames *frames, fy_callab
 void fy_callable_free(fy_callable *c);
 int fy_callable_num_args(const fy_callable *c);
 int fy_callable_num_results(const fy_callable *c);
+fy_dtype fy_callable_arg_type(const fy_callable *c, int i);
 fy_dtype fy_callable_result_type(const fy_callable *c, int i);
 
 // Nodes of |copy| that are tied (_class) to one that only |from| has get that one's device request.

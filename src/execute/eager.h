@@ -53,7 +53,6 @@ void fy_eager_release(fy_eager *c);
 // Waits for the default executor and lets everything go that only the context needs.
 void fy_eager_close(fy_eager *c);
 fy_device_set *fy_eager_devices(fy_eager *c);
-const fy_options *fy_eager_get_options(const fy_eager *c);
 fy_funclib *fy_eager_functions(fy_eager *c);
 // Replaces the devices by |count| CPUs. Only a growing number has an effect, as in TensorFlow.
 FY_MUST_CHECK fy_code fy_eager_set_cpus(fy_eager *c, int count, fy_error *err);

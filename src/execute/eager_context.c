@@ -124,10 +124,6 @@ fy_device_set *fy_eager_devices(fy_eager *c) {
   return c->devices;
 }
 
-const fy_options *fy_eager_get_options(const fy_eager *c) {
-  return &c->options;
-}
-
 fy_funclib *fy_eager_functions(fy_eager *c) {
   return c->functions;
 }

@@ -136,7 +136,7 @@ fy_code fy_handle_tensor_on(fy_handle *h, const fy_device *device, fy_tensor **o
   fy_unlock(&pending_lock);
   if (code || *out) return code;
   fy_tensor *copy;
-  FY_TRY(fy_memory_copy_tensor(h->tensor, to, &copy, err));
+  FY_TRY(fy_memory_copy_tensor_for(h->tensor, to, "a tensor handle", &copy, err));
   fy_lock(&pending_lock);
   for (size_t i = 0; i < x->num_copies && !*out; i++)
     if (x->copies[i].device == to) *out = x->copies[i].tensor;  // another thread was faster

@@ -205,8 +205,33 @@ static void print_types(fy_str *out, const fy_dtype *types, int n) {
   for (int i = 0; i < n; i++) fy_str_printf(out, "%s%s", i ? ", " : "", fy_dtype_name(types[i]));
 }
 
-static fy_code check_count(const fy_eager_op *op, const fy_dtype *types, int n, fy_error *err) {
+// TensorFlow finds kernels by the attributes that were set or follow from inputs, so a call with too few
+// inputs may find one, if those that are there say as much as all would.
+static bool was_made_before(const fy_eager_op *call, fy_eager_kernel *like) {
+  fy_eager *c = call->context;
+  const fy_op *op = call->op;
+  fy_attrs set;
+  bool found = false;
+  if (fy_eager_op_attrs(call, false, &like->arena, &set, NULL)) return false;
+  for (int i = 0; i < op->spec->num_inputs; i++) {
+    const fy_arg_spec *a = &op->spec->inputs[i];
+    const char *names[] = {a->type_attr, a->number_attr, a->type_list_attr};
+    for (int k = 0; k < 3; k++)
+      if (names[k] && !fy_attrs_get(&set, names[k])) return false;
+  }
+  fy_spin_lock(&c->spin);
+  for (uint64_t i = 0; i <= c->mask; i++)
+    for (const fy_eager_kernel *k = c->buckets[i]; k && !found; k = k->next)
+      found = k->site.op == op && fy_attrs_equal(&k->attrs, &like->attrs);
+  fy_spin_unlock(&c->spin);
+  return found;
+}
+
+static fy_code check_count(const fy_eager_op *op, fy_eager_kernel *k, const fy_dtype *types, int n,
+                           fy_error *err) {
   if ((uint32_t)n == op->num_inputs) return FY_OK;
+  if (was_made_before(op, k))
+    return fy_fail(err, FY_INVALID_ARGUMENT, "expected %d inputs, got %u", n, op->num_inputs);
   fy_str list, spec;
   fy_str_init(&list);
   fy_str_init(&spec);
@@ -261,6 +286,9 @@ static fy_code locate(fy_eager *c, fy_eager_kernel *k, fy_error *err) {
 static fy_code find_callee(const fy_eager_op *op, const fy_attrs *attrs, const fy_function **out,
                            fy_error *err) {
   *out = op->function;
+  if (op->function &&
+      !fy_funclib_find(op->context->functions, op->name, strlen(op->name)))  // it was removed
+    return fy_fail(err, FY_NOT_FOUND, "Failed to find function '%s'", op->name);
   if (!op->op) return FY_OK;
   const char *name = op->op->spec->name;
   if (strcmp(name, "PartitionedCall") != 0 && strcmp(name, "StatefulPartitionedCall") != 0)
@@ -354,7 +382,7 @@ static fy_code prepare_op(fy_eager_op *op, fy_eager_kernel *k, fy_error *err) {
   FY_TRY(fy_spec_check_attrs(spec, &k->attrs, op->name, err));
   FY_TRY(refuse_refs(out, s->num_outputs, err));
   FY_TRY(refuse_refs(in, s->num_inputs, err));
-  FY_TRY(check_count(op, in, s->num_inputs, err));
+  FY_TRY(check_count(op, k, in, s->num_inputs, err));
   s->in_types = in;
   s->out_types = out;
   s->op = op->op;

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "execute/eager_impl.h"
 #include "graph/function.h"
+#include "memory/pool.h"
 #include "wire/attr_proto.h"
 #include "wire/text_format.h"
 
@@ -303,7 +304,7 @@ void fy_eager_op_print(fy_str *out, const fy_eager_op *op) {
         "goo.gle/debugstr \nname: \"%s\"\ndevice_type: \"%s\"\nmemory_limit: %llu\n"
         "locality {\n}\nincarnation: %llu\nxla_global_id: -1\n\n",
         d->name, d->type,
-        strcmp(d->type, "CPU") == 0 ? 256ull << 20 : (unsigned long long)d->facts.memory_limit,
+        strcmp(d->type, "CPU") == 0 ? 256ull << 20 : (unsigned long long)fy_memory_limit(d),
         (unsigned long long)d->incarnation);
   } else {
     fy_str_add(out, "[]\n");

@@ -69,11 +69,9 @@ static fy_code lay_out(fy_program *p, fy_error *err) {
 }
 
 uint64_t fy_program_may_hold(const fy_device *d) {
-  fy_mempool_stats s;
   fy_others others;
-  fy_mempool_stats_get(d->memory, &s);
   fy_registry_others(d, &others);
-  const uint64_t limit = s.limit_bytes ? s.limit_bytes : d->facts.memory_limit;
+  const uint64_t limit = fy_memory_limit(d);
   const uint64_t total = d->facts.memory_total;
   const uint64_t left = total > others.bytes ? total - others.bytes : 1;
   return others.bytes && left < limit ? left : limit;
@@ -225,7 +223,7 @@ static void use_file(fy_program *p) {
   const fy_device *d = p->devices->client;
   fy_mempool_stats s;
   fy_mempool_stats_get(d->memory, &s);
-  const uint64_t limit = s.limit_bytes ? s.limit_bytes : d->facts.memory_limit;
+  const uint64_t limit = fy_memory_limit(d);
   uint64_t beside = 0;
   if (!p->plan.num_spaces || !p->plan.arena_bytes[0] || !limit) return;
   const uint64_t arena = fy_mempool_taken(d->memory, p->plan.arena_bytes[0]);
@@ -241,12 +239,29 @@ static void use_file(fy_program *p) {
   if (arena + beside > limit && beside <= limit) p->spill.file_bytes = p->plan.arena_bytes[0];
 }
 
+// Where the host's limit has no room for packed weights, kernels pack them at every call: slow, but it runs.
+static fy_code pack_each_time(fy_program *p, fy_error *err) {
+  const fy_device *d = p->devices->client;
+  fy_mempool_stats s;
+  uint64_t kept = 0;
+  fy_mempool_stats_get(d->memory, &s);
+  for (uint32_t i = 0; i < p->num_instrs; i++) kept += p->instrs[i].kept_bytes;
+  for (uint32_t v = 0; v < p->num_values; v++)
+    if (!p->values[v].space && p->values[v].storage == FY_STORE_FETCH && p->values[v].rank >= 0)
+      kept += fy_memory_tensor_taken(d, p->values[v].bytes);
+  if (!s.limit_bytes || kept <= s.limit_bytes) return FY_OK;
+  for (uint32_t i = 0; i < p->num_instrs; i++)
+    if (p->instrs[i].kept_bytes) p->instrs[i].site->steady_inputs = 0;
+  return fy_program_find_needs(p, err);
+}
+
 fy_code fy_program_fit(fy_program *p, fy_error *err) {
   snapshot s;
   uint64_t fixed;
   bool done = true;
   FY_TRY(fy_program_find_needs(p, err));
   if (!p->options->spill) return lay_out(p, err);
+  FY_TRY(pack_each_time(p, err));
   if (!p->has_devices) {
     FY_TRY(lay_out(p, err));
     use_file(p);

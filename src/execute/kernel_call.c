@@ -12,6 +12,7 @@
 #include "execute/eager.h"
 #include "execute/state.h"
 #include "memory/pool.h"
+#include "ops/spec_bound.h"
 
 // ------------------------------------------------------------------ binding
 static fy_code add_function(fy_site *site, fy_callables *callables, fy_view name,
@@ -43,6 +44,8 @@ static fy_code bind_functions(fy_site *site, fy_callables *callables, fy_error *
 
 fy_code fy_site_bind(fy_site *site, fy_callables *callables, const char *call, fy_error *err) {
   const fy_op_impl *impl = site->op->impl;
+  if (!call) FY_TRY(fy_spec_check_bound(site->op->spec, site->attrs, err));
+  if (!call) FY_TRY(fy_spec_check_shapes(site->op->spec, site->attrs, err));
   if (call)
     FY_TRY(add_function(site, callables, fy_view_of(call), site->attrs, err));
   else if (impl && (impl->flags & FY_OP_CALLS_FUNCTIONS))

@@ -181,7 +181,11 @@ static fy_code run_copy(fy_exec *e, const fy_instr *ins, fy_event *done, fy_erro
     if (to) FY_TRY(fy_event_later(&latest, &s->left[d->ordinal + 1], err));
     after = &latest;
   }
-  FY_TRY((fy_code)d->ops->copy(d, kind, dst->data, src->data, bytes, from, after, done, err));
+  fy_code code =
+      (fy_code)d->ops->copy(d, kind, dst->data, src->data, bytes, from, after, done, err);
+  if (code && p->values[vi].node)
+    fy_error_append(err, "\n\t [[{{node %s}}]]", user_name(p->values[vi].node));
+  if (code) return code;
   if (ins->spill && !to) s->left[d->ordinal + 1] = *done;
   return FY_OK;
 }
@@ -489,7 +493,11 @@ static fy_code place_constant(fy_program *p, uint32_t v, fy_error *err) {
   fy_device *d = p->devices->items[val->space - 1];
   val->constant = fy_peers_constant(p, p->values[val->feed].constant, val->space, v);
   if (val->constant) return FY_OK;
-  FY_TRY(fy_memory_copy_tensor(p->values[val->feed].constant, d, &val->constant, err));
+  const char *name = val->node ? val->node->name : "constant";
+  fy_code code =
+      fy_memory_copy_tensor_for(p->values[val->feed].constant, d, name, &val->constant, err);
+  if (code == FY_RESOURCE_EXHAUSTED) fy_error_append(err, "\t [[{{node %s}}]]\n", name);
+  if (code) return code;
   fy_counters *counters = fy_callables_counters(p->callables);
   if (!counters) return FY_OK;
   val->counted = true;
@@ -693,6 +701,10 @@ static fy_code end(fy_run_state *s, fy_code code, fy_tensor **results, fy_error 
       fy_tensor_release(results[i]);
       results[i] = NULL;
     }
+  }
+  if (!s->told) {  // what a first run leaves in its caller's hands is seen by other processes
+    s->told = true;
+    fy_registry_update();
   }
   put_away(s, code != FY_OK);
   if (p->has_devices &&

@@ -35,6 +35,8 @@ void fy_session_close(fy_session *s);
 // GraphDef could hold: then none is taken in.
 bool fy_session_is_current(const fy_session *s);  // the graph has nothing new
 FY_MUST_CHECK fy_code fy_session_extend(fy_session *s, fy_error *err);
+// Takes in new nodes where that is automatic; CANCELLED if the session was closed.
+FY_MUST_CHECK fy_code fy_session_ready(fy_session *s, fy_error *err);
 // Refuses to fetch what is fed, as TensorFlow does. To be called before the first run.
 void fy_session_be_strict(fy_session *s);
 // Called once for every program that the session compiles for itself (log_device_placement).

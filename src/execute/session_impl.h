@@ -25,8 +25,6 @@ struct fy_session {
   uint64_t clock;
 };
 
-// Takes in new nodes where that is automatic; CANCELLED if the session was closed.
-FY_MUST_CHECK fy_code fy_session_ready(fy_session *s, fy_error *err);
 void fy_session_run_args(fy_session *s, const fy_run_args *args, fy_run *run);
 
 #endif

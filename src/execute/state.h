@@ -18,6 +18,7 @@ typedef struct fy_run_state {
   fy_event *computed;    // [num_spaces] last kernel of each device; only with copies that make room
   fy_event *left;        // [num_spaces] last such copy to the host
   fy_event *events;      // [num_values] when the value is ready, only with devices
+  bool told;             // a run of it has ended, and the registry knows
   struct fy_exec *main;  // working memory of the calling thread
   // several tasks only
   atomic_uint *pending;  // [num_tasks]

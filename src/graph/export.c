@@ -78,6 +78,8 @@ fy_code fy_graph_export_versions(const fy_graph *g, fy_arena *arena, Tensorflow_
   if (!*out) return fy_fail_oom(err, sizeof **out);
   (*out)->producer = g->producer;
   (*out)->min_consumer = g->min_consumer;
+  (*out)->bad_consumers = g->bad_consumers;
+  (*out)->n_bad_consumers = g->num_bad_consumers;
   return FY_OK;
 }
 

@@ -60,13 +60,6 @@ size_t fy_funclib_count(fy_funclib *lib) {
   return n;
 }
 
-const char *fy_funclib_gradient(fy_funclib *lib, const char *name) {
-  fy_lock(&lib->lock);
-  const char *found = fy_map_gets(&lib->gradients, name);
-  fy_unlock(&lib->lock);
-  return found;
-}
-
 // ---------------------------------------------------------------- comparing
 static int compare_keys(const void *a, const void *b) {
   const ProtobufCMessage *x = *(ProtobufCMessage *const *)a, *y = *(ProtobufCMessage *const *)b;
@@ -231,8 +224,7 @@ fy_code fy_funclib_remove(fy_funclib *lib, const char *name, fy_error *err) {
   fy_function *f = fy_map_remove(&lib->by_name, name, strlen(name));
   if (f) {
     fy_graph_free(f->body);
-    f->body = NULL;
-    fy_map_remove(&lib->gradients, name, strlen(name));
+    f->body = NULL;  // who its gradient is stays known, as in TensorFlow
   }
   fy_unlock(&lib->lock);
   if (f) return FY_OK;

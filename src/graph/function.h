@@ -34,8 +34,6 @@ void fy_funclib_rollback(fy_funclib *lib, fy_funclib_mark mark);
 FY_MUST_CHECK fy_code fy_funclib_export(fy_funclib *lib, fy_arena *arena,
                                         Tensorflow__FunctionDefLibrary **out, fy_error *err);
 size_t fy_funclib_count(fy_funclib *lib);
-// The gradient function's name or NULL.
-const char *fy_funclib_gradient(fy_funclib *lib, const char *name);
 
 // Sorts every map in |def| by key, so that equal functions have equal bytes.
 void fy_function_sort(ProtobufCMessage *message);

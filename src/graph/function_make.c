@@ -10,8 +10,10 @@
 #include "base/alloc.h"
 #include "graph/export.h"
 #include "graph/function.h"
+#include "ops/spec_proto.h"
 #include "wire/attr_proto.h"
 #include "wire/proto_util.h"
+#include "wire/text_format.h"
 
 typedef struct maker {
   const fy_graph *g;
@@ -318,6 +320,19 @@ static fy_code connect(maker *m, const fy_node *n, Tensorflow__NodeDef *def, fy_
   return FY_OK;
 }
 
+static fy_code fail_undeclared(maker *m, const fy_node *n, const char *attr, fy_error *err) {
+  Tensorflow__OpDef *def;
+  fy_str text;
+  fy_str_init(&text);
+  if (!fy_spec_to_opdef(n->spec, m->arena, &def, NULL)) fy_wire_text_print(&text, &def->base);
+  fy_fail(err, FY_UNIMPLEMENTED,
+          "Placeholder value is not supported for attributes not in OpDef. Attribute: %s, OpDef: "
+          "goo.gle/debugstr \n%s",
+          attr, fy_str_text(&text));
+  fy_str_free(&text);
+  return FY_UNIMPLEMENTED;
+}
+
 // An attribute whose value is a placeholder becomes a parameter of the function.
 static fy_code add_parameters(maker *m, const fy_node *n, fy_map *seen, fy_error *err) {
   Tensorflow__OpDef *sig = m->def->signature;
@@ -326,11 +341,7 @@ static fy_code add_parameters(maker *m, const fy_node *n, fy_map *seen, fy_error
     if (v->is_list || v->kind != FY_ATTR_PLACEHOLDER || v->v.s.n == 0) continue;
     if (fy_map_get(seen, v->v.s.p, v->v.s.n)) continue;
     const fy_attr_spec *a = fy_spec_attr(n->spec, n->attrs.items[i].name);
-    if (!a)
-      return fy_fail(err, FY_UNIMPLEMENTED,
-                     "Placeholder value is not supported for attributes not in OpDef. Attribute: "
-                     "%s, OpDef: %s",
-                     n->attrs.items[i].name, n->spec->name);
+    if (!a) return fail_undeclared(m, n, n->attrs.items[i].name, err);
     Tensorflow__OpDef__AttrDef *def =
         fy_wire_new(&tensorflow__op_def__attr_def__descriptor, m->arena);
     Tensorflow__OpDef__AttrDef **grown = fy_arena_array(m->arena, sig->n_attr + 1, sizeof *grown);

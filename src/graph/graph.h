@@ -85,6 +85,8 @@ struct fy_graph {
   fy_map name_counts;              // for unique names
   fy_funclib *functions;           // owned
   int32_t producer, min_consumer;  // VersionDef
+  int32_t *bad_consumers;          // of all imports, sorted, each once; in the arena
+  size_t num_bad_consumers;
   uint64_t version;  // grows with every change: programs compiled from an older one are stale
   uint64_t edits;    // grows when an existing node is changed: compiled programs are stale
   int refs;          // graph + sessions using it (api/)
@@ -206,6 +208,8 @@ struct fy_function {
   fy_graph *body;  // instantiated without attrs (lazily, under the library's lock), or NULL
   bool stateful;
   uint64_t serial;  // when it came into the library
+  uint32_t
+      more_adds;  // how often an eager context was given it again: as often it is to be removed
 };
 struct fy_funclib {
   int refs;  // shared by clones of a graph

@@ -468,40 +468,6 @@ static fy_code rename_colocations(fy_import *im, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- the whole
-static fy_code check_versions(const Tensorflow__VersionDef *v, fy_error *err) {
-  if (!v) return FY_OK;
-  if (v->min_consumer > FY_GRAPH_DEF_VERSION)
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "GraphDef min consumer version %d above current version %d for TensorFlow %s.  "
-                   "Please upgrade TensorFlow.",
-                   v->min_consumer, FY_GRAPH_DEF_VERSION, FY_TF_VERSION);
-  if (v->producer < FY_GRAPH_DEF_MIN_PRODUCER)
-    return fy_fail(
-        err, FY_INVALID_ARGUMENT,
-        "GraphDef producer version %d below min producer %d supported by TensorFlow %s.  "
-        "Please regenerate your graph.",
-        v->producer, FY_GRAPH_DEF_MIN_PRODUCER, FY_TF_VERSION);
-  for (size_t i = 0; i < v->n_bad_consumers; i++)
-    if (v->bad_consumers[i] == FY_GRAPH_DEF_VERSION)
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "GraphDef disallows consumer version %d.  Please upgrade TensorFlow: this "
-                     "version is likely buggy.",
-                     FY_GRAPH_DEF_VERSION);
-  return FY_OK;
-}
-
-static void warn_of_version(const Tensorflow__VersionDef *v, fy_error *err) {
-  if (!err || !v || v->producer - FY_GRAPH_DEF_VERSION <= FY_FORWARD_WINDOW) return;
-  fy_error_prepend(err, "Converting GraphDef to Graph has failed with an error: '");
-  fy_error_append(err,
-                  "' The binary trying to import the GraphDef was built when GraphDef version was "
-                  "%d. The GraphDef was produced by a binary built when GraphDef version was %d. "
-                  "The difference between these versions is larger than TensorFlow's forward "
-                  "compatibility guarantee, and might be the root cause for failing to import the "
-                  "GraphDef.",
-                  FY_GRAPH_DEF_VERSION, v->producer);
-}
-
 // Links all or none. |before[i]| is who had the name of order[i].
 static fy_code link_all(fy_import *im, fy_error *err) {
   fy_graph *g = im->g;
@@ -546,7 +512,7 @@ fy_code fy_graph_import(fy_graph *g, const Tensorflow__GraphDef *def,
                   .options = options ? options : &none,
                   .splat_budget = FY_WIRE_SPLAT_BYTES};
   if (results) *results = (fy_import_results){0};
-  if (!im.options->function_body) FY_TRY(check_versions(def->versions, err));
+  if (!im.options->function_body) FY_TRY(fy_versions_check(def->versions, err));
   fy_arena_init(&im.tmp);
   im.tensor_options = (fy_wire_tensor_options){FY_WIRE_SPLAT_BYTES, &im.splat_budget, &im.ready};
   fy_funclib_mark mark = fy_funclib_begin(g->functions);
@@ -560,11 +526,9 @@ fy_code fy_graph_import(fy_graph *g, const Tensorflow__GraphDef *def,
   if (code) {
     g->producer = producer_before;
     fy_funclib_rollback(g->functions, mark);
-    warn_of_version(def->versions, err);
+    fy_versions_warn(def->versions, err);
   } else if (!im.options->function_body) {
-    int32_t min_consumer = def->versions ? def->versions->min_consumer : 0;
-    if (def->library && def->library->n_function && min_consumer < 12) min_consumer = 12;
-    if (min_consumer > g->min_consumer) g->min_consumer = min_consumer;
+    code = fy_versions_merge(g, def, err);
   }
   fy_import_ahead_end(&im);
   fy_map_free(&im.index);

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/function.h"
 #include "graph/graph.h"
+#include "graph/node.h"
 
 typedef struct pruner {
   fy_graph *from, *to;
@@ -89,6 +91,9 @@ static fy_code add_args(pruner *p, fy_error *err) {
 // lives, or is dropped before it: see the compiler in execute/).
 static fy_code copy_node(pruner *p, const fy_node *node, fy_error *err) {
   fy_arena *a = &p->to->arena;
+  // A function that was removed from the graph is gone for the calls that are left, too.
+  if (node->function && !fy_funclib_find(p->from->functions, node->op_name, strlen(node->op_name)))
+    return fy_op_not_registered(node->op_name, err);
   fy_node *n = fy_arena_alloc(a, sizeof *n);
   if (!n) return fy_fail_oom(err, sizeof *n);
   *n = *node;

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "graph/graph.h"
 #include "ops/shape_fns.h"
+#include "ops/spec_bound.h"
 
 static const fy_pshape unknown_shape = {-1, NULL};
 
@@ -204,8 +205,32 @@ static bool scalar_says_nothing(const fy_graph *g, const fy_node *node) {
   return shape && shape->kind == FY_ATTR_SHAPE && shape->v.shape.rank == 0;
 }
 
+// TensorFlow fails as soon as a shape function reads an attribute that is not bound yet. Which ones it reads
+// is known only by kind: sizes and shapes always, once there is a rank to apply them to; numbers, names and
+// types never, so that any value will do for them.
+static fy_code infer_open(const fy_attr_spec *open, fy_shape_ctx ctx, const fy_op *op,
+                          fy_error *err) {
+  bool ranked = ctx.num_inputs == 0;
+  for (int i = 0; i < ctx.num_inputs; i++) ranked |= ctx.in[i].rank >= 0;
+  bool is_size = open->is_list || open->kind == FY_ATTR_INT || open->kind == FY_ATTR_BOOL;
+  if (open->kind == FY_ATTR_SHAPE || open->kind == FY_ATTR_TENSOR || (is_size && ranked))
+    return fy_spec_check_bound(ctx.spec, ctx.attrs, err);
+  if (is_size) return FY_OK;
+  fy_attrs bound;
+  FY_TRY(fy_attrs_copy(&bound, ctx.attrs, ctx.arena, err));
+  for (; open; open = fy_spec_open_attr(ctx.spec, &bound)) {
+    fy_attr any = {.kind = open->kind, .is_list = open->is_list};
+    FY_TRY(fy_attrs_set(&bound, ctx.arena, open->name,
+                        open->has_default ? &open->default_value : &any, err));
+  }
+  ctx.attrs = &bound;
+  return op->impl->shape(&ctx, err);
+}
+
 fy_code fy_graph_infer_node(fy_graph *g, fy_node *node, fy_error *err) {
   const fy_op *op = node->op;
+  const fy_attr_spec *open = fy_spec_open_attr(node->spec, &node->attrs);
+  if (open && open->kind == FY_ATTR_FUNC) return fy_spec_check_bound(node->spec, &node->attrs, err);
   bool user = op && op->user_shape_fn;
   if (op && !user && !op->impl && (op->spec->flags & FY_SPEC_CUSTOM))
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -259,9 +284,13 @@ fy_code fy_graph_infer_node(fy_graph *g, fy_node *node, fy_error *err) {
                       .node = node,
                       .functions = g->functions,
                       .arena = &tmp};
-  code = user ? fy_user_shape_infer(op, &ctx, err) : op->impl->shape(&ctx, err);
+  code = fy_spec_check_shapes(node->spec, &node->attrs, err);
+  if (!code && user)
+    code = fy_user_shape_infer(op, &ctx, err);
+  else if (!code)
+    code = open ? infer_open(open, ctx, op, err) : op->impl->shape(&ctx, err);
   if (!code && scalar_says_nothing(g, node)) out[0] = unknown_shape;
-  if (code && code != FY_RESOURCE_EXHAUSTED && !user) find_failing_run(node, &ctx, err);
+  if (code && code != FY_RESOURCE_EXHAUSTED && !user && !open) find_failing_run(node, &ctx, err);
   if (code)
     explain(node, &ctx, err);
   else

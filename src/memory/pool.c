@@ -8,26 +8,25 @@
 
 #include "base/alloc.h"
 #include "base/slab.h"
-#include "memory/pool_impl.h"
 #include "memory/registry.h"
+#include "memory/shard.h"
 
 #define HOLDERS_SHOWN 5
 #define RETRY_NS      ((int64_t)2 * 1000 * 1000)  // between two looks at what others have
 
 fy_mempool *fy_mempool_new(fy_device *device, uint64_t limit_bytes) {
-  fy_mempool *pool = fy_calloc(1, sizeof *pool);
+  fy_mempool *pool = fy_aligned_alloc(sizeof *pool);
   if (!pool) return NULL;
+  memset(pool, 0, sizeof *pool);
   pool->device = device;
   pool->host = device->is_host;
+  pool->own = pool->host;
   if (pool->host)
     snprintf(pool->name, sizeof pool->name, "cpu");
   else
     snprintf(pool->name, sizeof pool->name, "%.15s_%d_bfc", device->type, device->index);
-  atomic_init(&pool->in_use, pool->host ? 1 : 0);
+  atomic_init(&pool->committed, pool->own);
   fy_mutex_init(&pool->lock);
-  if (!pool->host) pool->quick = fy_aligned_alloc(FY_QUICK_SHARDS * sizeof *pool->quick);
-  if (pool->quick) memset(pool->quick, 0, FY_QUICK_SHARDS * sizeof *pool->quick);
-  for (int i = 0; pool->quick && i < FY_QUICK_SHARDS; i++) atomic_flag_clear(&pool->quick[i].lock);
   fy_mempool_set_limit(pool, limit_bytes);
   pool->account = fy_account_open(device, pool);
   return pool;
@@ -35,9 +34,8 @@ fy_mempool *fy_mempool_new(fy_device *device, uint64_t limit_bytes) {
 
 static void destroy(fy_mempool *pool) {
   fy_pool_free_regions(pool);
-  if (pool->quick) fy_aligned_free(pool->quick);
   fy_mutex_destroy(&pool->lock);
-  fy_free(pool);
+  fy_aligned_free(pool);
 }
 
 void fy_mempool_free(fy_mempool *pool) {
@@ -45,48 +43,38 @@ void fy_mempool_free(fy_mempool *pool) {
   if (!pool->host) fy_pool_free_regions(pool);
   fy_account_close(pool->account, pool);
   pool->account = NULL;
-  if (!pool->host)
-    destroy(pool);
-  else if (atomic_fetch_sub_explicit(&pool->in_use, 1, memory_order_acq_rel) == 1)
-    destroy(pool);
+  if (!pool->host || fy_count_close(pool)) destroy(pool);
 }
 
 const char *fy_mempool_name(const fy_mempool *pool) {
   return pool->name;
 }
 
-// --- counting ---
-
-// |n| bytes were taken, which made |now| in use.
-static void note_taken(fy_mempool *pool, long long n, long long now) {
-  long long peak = atomic_load_explicit(&pool->peak, memory_order_relaxed);
-  while (now > peak && !atomic_compare_exchange_weak_explicit(
-                           &pool->peak, &peak, now, memory_order_relaxed, memory_order_relaxed)) {
-  }
-  // Statistics that may lose a race: an exact count is not worth a second locked instruction.
-  long long count = atomic_load_explicit(&pool->count, memory_order_relaxed);
-  atomic_store_explicit(&pool->count, count + 1, memory_order_relaxed);
-  if (n > atomic_load_explicit(&pool->largest, memory_order_relaxed)) {
-    atomic_store_explicit(&pool->largest, n, memory_order_relaxed);
-  }
-}
-
 // --- host ---
 
 bool fy_mempool_count(fy_mempool *pool, size_t bytes) {
-  long long n = (long long)bytes;
-  long long now = atomic_fetch_add_explicit(&pool->in_use, n, memory_order_relaxed) + n;
-  if (FY_UNLIKELY(now - 1 > atomic_load_explicit(&pool->limit, memory_order_relaxed))) {
-    atomic_fetch_sub_explicit(&pool->in_use, n, memory_order_relaxed);  // the caller keeps the pool
-    return false;
+  fy_shard *s = fy_shard_enter(pool);
+  if (FY_LIKELY(s)) {
+    const bool paid = fy_count_paid(pool, s, bytes);
+    fy_shard_leave(s);
+    if (FY_LIKELY(paid)) return true;
   }
-  note_taken(pool, n, now - 1);
-  return true;
+  long long now;
+  fy_lock(&pool->lock);
+  const bool ok = fy_count_reserve(pool, bytes, &now);
+  if (ok) fy_count_taken(pool, bytes, now);
+  fy_unlock(&pool->lock);
+  return ok;
 }
 
 void fy_mempool_uncount(fy_mempool *pool, size_t bytes) {
-  long long n = (long long)bytes;
-  if (atomic_fetch_sub_explicit(&pool->in_use, n, memory_order_acq_rel) == n) destroy(pool);
+  fy_shard *s = fy_shard_enter(pool);
+  if (FY_LIKELY(s)) {
+    fy_count_given(pool, s, bytes);
+    fy_shard_leave(s);
+  } else if (fy_count_drop_last(pool, bytes)) {
+    destroy(pool);
+  }
 }
 
 // Host blocks remember in front how large they are and the piece of a slab they are, if any.
@@ -153,35 +141,40 @@ static int compare_holders(const void *a, const void *b) {
   return x->bytes > y->bytes ? -1 : x->bytes < y->bytes ? 1 : strcmp(x->name, y->name);
 }
 
-// Without memory for the list there is none: a report is no reason to fail.
-static void print_holders(const fy_mempool *pool, size_t top, fy_str *out) {
+// The |cap| chunks in use by owner; how many there are.
+static size_t holders_of(const fy_mempool *pool, fy_chunk **used, size_t cap, holder *out) {
   size_t n = 0, num = 0;
+  for (const fy_region *r = pool->regions; r; r = r->next)
+    for (fy_chunk *c = r->first; c; c = c->next)
+      if (atomic_load(&c->state) == FY_CHUNK_USED && n < cap) used[n++] = c;
+  qsort(used, n, sizeof *used, compare_owners);
+  for (size_t i = 0; i < n; i++) {
+    if (!num || strcmp(out[num - 1].name, used[i]->owner) != 0)
+      out[num++] = (holder){.name = used[i]->owner};
+    out[num - 1].bytes += used[i]->taken;
+  }
+  qsort(out, num, sizeof *out, compare_holders);
+  return num;
+}
+
+// Without memory for the list there is none: a report is no reason to fail. With the lock.
+static void print_holders(fy_mempool *pool, size_t top, fy_str *out) {
   fy_chunk **used = fy_calloc(pool->num_in_use + 1, sizeof *used);
   holder *holders = fy_calloc(pool->num_in_use + 1, sizeof *holders);
-  for (const fy_region *r = pool->regions; used && holders && r; r = r->next)
-    for (fy_chunk *c = r->first; c; c = c->next)
-      if (atomic_load(&c->state) == FY_CHUNK_USED && n < pool->num_in_use) used[n++] = c;
-  if (used) qsort(used, n, sizeof *used, compare_owners);
-  for (size_t i = 0; i < n; i++) {
-    if (!num || strcmp(holders[num - 1].name, used[i]->owner) != 0)
-      holders[num++] = (holder){.name = used[i]->owner};
-    holders[num - 1].bytes += used[i]->taken;
-  }
-  if (holders) qsort(holders, num, sizeof *holders, compare_holders);
   uint64_t rest = 0;
+  char size[32];
+  fy_shards_hold(pool);  // names are those of the moment
+  const size_t num = used && holders ? holders_of(pool, used, pool->num_in_use, holders) : 0;
   for (size_t i = 0; i < num; i++) {
-    char size[32];
     fy_human_bytes((double)holders[i].bytes, size);
     if (i < top)
       fy_str_printf(out, "  %s from %s\n", size, holders[i].name);
     else
       rest += holders[i].bytes;
   }
-  if (num > top) {
-    char size[32];
-    fy_human_bytes((double)rest, size);
-    fy_str_printf(out, "  Remaining %zu nodes with %s\n", num - top, size);
-  }
+  fy_shards_let_go(pool);
+  fy_human_bytes((double)rest, size);
+  if (num > top) fy_str_printf(out, "  Remaining %zu nodes with %s\n", num - top, size);
   fy_free(used);
   fy_free(holders);
 }
@@ -197,7 +190,7 @@ void fy_mempool_holders(fy_mempool *pool, size_t top, fy_str *out) {
 // Says which it is: too little memory, memory in pieces, or a device that gave less than it should.
 static fy_code fail_full(fy_mempool *pool, size_t bytes, const fy_error *why, fy_error *err) {
   fy_quick_flush(pool);
-  pool->stats.bytes_in_use = (uint64_t)atomic_load(&pool->in_use);
+  pool->stats.bytes_in_use = fy_count_in_use(pool);
   const fy_mempool_stats *s = &pool->stats;
   uint64_t free_bytes = s->reserved_bytes - s->bytes_in_use;
   uint64_t left = s->limit_bytes > s->reserved_bytes ? s->limit_bytes - s->reserved_bytes : 0;
@@ -237,25 +230,16 @@ static fy_code fail_full(fy_mempool *pool, size_t bytes, const fy_error *why, fy
   return FY_RESOURCE_EXHAUSTED;
 }
 
-// Counts |rounded| bytes if the limit allows it. The limit may be below what is reserved: it bounds what
-// is in use.
-static bool reserve(fy_mempool *pool, size_t rounded, long long *out_now) {
-  const long long n = (long long)rounded;
-  *out_now = atomic_fetch_add_explicit(&pool->in_use, n, memory_order_relaxed) + n;
-  if (FY_LIKELY(*out_now <= atomic_load_explicit(&pool->limit, memory_order_relaxed))) return true;
-  atomic_fetch_sub_explicit(&pool->in_use, n, memory_order_relaxed);
-  return false;
-}
-
+// The limit may be below what is reserved: it bounds what is in use.
 static fy_chunk *take(fy_mempool *pool, size_t rounded, fy_error *why) {
   long long now;
   pool->refused = false;
-  if (!reserve(pool, rounded, &now)) return NULL;
+  if (!fy_count_reserve(pool, rounded, &now)) return NULL;
   fy_chunk *c = fy_pool_take(pool, rounded, why);
   if (c)
-    note_taken(pool, (long long)rounded, now);
+    fy_count_taken(pool, rounded, now);
   else
-    atomic_fetch_sub_explicit(&pool->in_use, (long long)rounded, memory_order_relaxed);
+    fy_count_drop(pool, (long long)rounded);
   return c;
 }
 
@@ -292,6 +276,34 @@ static fy_code take_slowly(fy_mempool *pool, size_t bytes, size_t rounded, const
   return code;
 }
 
+static fy_chunk *take_quickly(fy_mempool *pool, size_t rounded, const char *owner) {
+  fy_shard *s = fy_shard_enter(pool);
+  if (FY_UNLIKELY(!s)) return NULL;
+  const int at = fy_quick_find(s, rounded);
+  fy_chunk *c = at >= 0 && fy_count_paid(pool, s, rounded) ? fy_quick_take(s, at) : NULL;
+  if (FY_LIKELY(c)) {
+    fy_pool_name(c, owner);
+    atomic_store_explicit(&c->state, FY_CHUNK_USED, memory_order_relaxed);
+  }
+  fy_shard_leave(s);
+  return c;
+}
+
+// Gives |c| back as it was taken; what remains to be given to the regions, if anything.
+static fy_chunk *give_quickly(fy_mempool *pool, fy_chunk *c) {
+  const bool over = atomic_load_explicit(&pool->reserved, memory_order_relaxed) >
+                    atomic_load_explicit(&pool->limit, memory_order_relaxed);
+  fy_shard *s = fy_shard_enter(pool);
+  if (FY_UNLIKELY(!s)) {
+    fy_count_drop(pool, (long long)c->taken);
+    return c;
+  }
+  fy_count_given(pool, s, c->taken);
+  if (FY_LIKELY(!over)) c = fy_quick_keep(s, c);
+  fy_shard_leave(s);
+  return c;
+}
+
 fy_code fy_mempool_alloc(fy_mempool *pool, size_t bytes, const char *owner, void **out,
                          fy_error *err) {
   *out = NULL;
@@ -303,18 +315,8 @@ fy_code fy_mempool_alloc(fy_mempool *pool, size_t bytes, const char *owner, void
     fy_unlock(&pool->lock);
     return code;
   }
-  fy_chunk *c = fy_quick_take(pool, rounded);
+  const fy_chunk *c = take_quickly(pool, rounded, owner);
   if (FY_UNLIKELY(!c)) return take_slowly(pool, bytes, rounded, owner, out, err);
-  long long now;
-  if (FY_UNLIKELY(!reserve(pool, rounded, &now))) {
-    fy_lock(&pool->lock);
-    fy_pool_give(pool, c);
-    fy_unlock(&pool->lock);
-    return take_slowly(pool, bytes, rounded, owner, out, err);
-  }
-  note_taken(pool, (long long)rounded, now);
-  fy_pool_name(c, owner);
-  atomic_store_explicit(&c->state, FY_CHUNK_USED, memory_order_relaxed);
   *out = atomic_load_explicit(&c->at, memory_order_relaxed);
   return FY_OK;
 }
@@ -334,17 +336,14 @@ void fy_mempool_release(fy_mempool *pool, void *p) {
   }
   fy_chunk *c = fy_pool_peek(pool, p);
   if (FY_LIKELY(c && atomic_load_explicit(&c->state, memory_order_relaxed) == FY_CHUNK_USED)) {
-    const bool over = atomic_load_explicit(&pool->reserved, memory_order_relaxed) >
-                      atomic_load_explicit(&pool->limit, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&pool->in_use, (long long)c->taken, memory_order_relaxed);
-    if (FY_LIKELY(!over)) c = fy_quick_keep(pool, c);
+    c = give_quickly(pool, c);
     if (FY_LIKELY(!c)) return;
     fy_lock(&pool->lock);
   } else {
     fy_lock(&pool->lock);
     c = fy_pool_find(pool, p);
     if (c && atomic_load(&c->state) != FY_CHUNK_USED) c = NULL;  // given back twice
-    if (c) atomic_fetch_sub_explicit(&pool->in_use, (long long)c->taken, memory_order_relaxed);
+    if (c) fy_count_drop(pool, (long long)c->taken);
   }
   if (c) fy_pool_give(pool, c);
   // Over a lowered limit, what becomes free goes back at once.
@@ -363,12 +362,17 @@ void fy_mempool_trim(fy_mempool *pool, uint64_t keep_bytes) {
 
 void fy_mempool_set_limit(fy_mempool *pool, uint64_t bytes) {
   if (bytes == 0 || bytes > INT64_MAX / 2) bytes = INT64_MAX / 2;
-  atomic_store_explicit(&pool->limit, (long long)bytes, memory_order_relaxed);
-  if (pool->host) return;
   fy_lock(&pool->lock);
-  pool->stats.limit_bytes = bytes;
+  fy_count_limit(pool, bytes);
   if (pool->stats.reserved_bytes > bytes) fy_pool_trim_regions(pool, bytes);
   fy_unlock(&pool->lock);
+}
+
+uint64_t fy_memory_limit(const fy_device *d) {
+  const long long limit =
+      d->memory ? atomic_load_explicit(&d->memory->limit, memory_order_relaxed) : INT64_MAX / 2;
+  return limit < INT64_MAX / 2 ? (uint64_t)limit
+                               : __atomic_load_n(&d->facts.memory_limit, __ATOMIC_RELAXED);
 }
 
 void fy_mempool_set_habits(fy_mempool *pool, int64_t queue_ms, bool whole, bool spill) {
@@ -384,35 +388,22 @@ void fy_mempool_busy(fy_mempool *pool, int64_t ns) {
 }
 
 void fy_mempool_stats_get(fy_mempool *pool, fy_mempool_stats *out) {
+  fy_lock(&pool->lock);
+  if (!pool->host) fy_quick_flush(pool);
+  fy_count_stats(pool, out);
   if (pool->host) {
-    memset(out, 0, sizeof *out);
-    out->bytes_in_use = (uint64_t)(atomic_load(&pool->in_use) - 1);
-    out->peak_bytes_in_use = (uint64_t)atomic_load(&pool->peak);
-    out->num_allocs = (uint64_t)atomic_load(&pool->count);
-    out->largest_alloc_bytes = (uint64_t)atomic_load(&pool->largest);
     out->reserved_bytes = out->bytes_in_use;
     out->peak_reserved_bytes = out->peak_bytes_in_use;
-    out->limit_bytes = (uint64_t)atomic_load(&pool->limit);
   } else {
-    fy_lock(&pool->lock);
-    fy_quick_flush(pool);
-    *out = pool->stats;
-    out->bytes_in_use = (uint64_t)atomic_load(&pool->in_use);
-    out->peak_bytes_in_use = (uint64_t)atomic_load(&pool->peak);
-    out->num_allocs = (uint64_t)atomic_load(&pool->count);
-    out->largest_alloc_bytes = (uint64_t)atomic_load(&pool->largest);
     out->largest_free_bytes = fy_pool_largest_free(pool);
-    fy_unlock(&pool->lock);
   }
+  fy_unlock(&pool->lock);
   if (out->limit_bytes == INT64_MAX / 2) out->limit_bytes = 0;  // none
 }
 
 void fy_mempool_reset_peak(fy_mempool *pool) {
-  atomic_store(&pool->peak, atomic_load(&pool->in_use) - (pool->host ? 1 : 0));
-  atomic_store(&pool->count, 0);
-  atomic_store(&pool->largest, 0);
-  if (pool->host) return;
   fy_lock(&pool->lock);
+  fy_count_reset(pool);
   pool->stats.peak_reserved_bytes = pool->stats.reserved_bytes;
   fy_unlock(&pool->lock);
 }

@@ -36,6 +36,8 @@ size_t fy_memory_tensor_taken(const fy_device *device, size_t bytes);
 void fy_mempool_trim(fy_mempool *pool, uint64_t keep_bytes);
 // A lower limit trims what is free at once; then new requests fail until enough is released.
 void fy_mempool_set_limit(fy_mempool *pool, uint64_t bytes);
+// The pool's limit or, without one, what the device has; 0 = not known.
+uint64_t fy_memory_limit(const fy_device *d);
 // |queue_ms|: how long a request waits while other processes have the memory of a shared device; 0 = it
 // fails at once. |whole|: the first use takes all that the limit allows (TensorFlow's way without
 // allow_growth). |spill|: variables that nobody uses at the moment may go to the host when it is full.
@@ -72,5 +74,8 @@ FY_MUST_CHECK fy_code fy_memory_tensor(fy_device *device, fy_dtype dtype, int32_
 // Copies |t| (anywhere) into |to|'s memory (NULL or a host device = host). Waits until it is there.
 FY_MUST_CHECK fy_code fy_memory_copy_tensor(fy_tensor *t, fy_device *to, fy_tensor **out,
                                             fy_error *err);
+// The same; |owner| holds the copy.
+FY_MUST_CHECK fy_code fy_memory_copy_tensor_for(fy_tensor *t, fy_device *to, const char *owner,
+                                                fy_tensor **out, fy_error *err);
 
 #endif

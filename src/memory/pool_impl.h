@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool_impl.h: the inside of a memory pool, shared by pool.c (who takes what; host pools, which only
-// count), quick.c (what was given back a moment ago) and regions.c (the best-fit allocator).
+// count), count.c (how much is in use), quick.c (what was given back a moment ago) and regions.c (the
+// best-fit allocator).
 
 #ifndef FY_MEMORY_POOL_IMPL_H
 #define FY_MEMORY_POOL_IMPL_H
@@ -34,7 +35,7 @@ typedef struct fy_chunk {
   struct fy_chunk *prev, *next;
   struct fy_chunk *smaller, *larger;     // free: neighbours in the bin, sorted by (bytes, at)
   _Atomic(struct fy_chunk *) same_slot;  // in use: next in the hash table by address
-  char owner[40];                        // in use: whose, cut if longer
+  char owner[104];                       // in use: whose, cut if longer
 } fy_chunk;
 
 typedef struct fy_address_table {  // of chunks in use; the smaller ones it replaced live on
@@ -43,15 +44,20 @@ typedef struct fy_address_table {  // of chunks in use; the smaller ones it repl
   _Atomic(fy_chunk *) slots[];
 } fy_address_table;
 
-#define FY_QUICK_SHARDS 8
+// What a thread has at hand, so that threads which take and give small blocks share no cache line: chunks
+// (quick.c) and credit (count.c). Guarded by a lock that is held for a few instructions.
+#define FY_SHARDS       16
 #define FY_QUICK_CHUNKS 16
-typedef struct fy_quick {
-  _Alignas(64) atomic_flag lock;
+typedef struct fy_shard {
+  _Alignas(64) atomic_int lock;
+  bool closed;          // its host pool is: everything is counted at |committed|
+  atomic_llong credit;  // bytes of |committed| that are not in use
+  uint64_t num_allocs, largest_alloc_bytes;
   int n;
   unsigned turn;
   size_t bytes[FY_QUICK_CHUNKS];
   fy_chunk *chunks[FY_QUICK_CHUNKS];
-} fy_quick;
+} fy_shard;
 
 struct fy_mempool {
   fy_device *device;
@@ -59,12 +65,16 @@ struct fy_mempool {
   int64_t queue_ns;            // how long a request waits for memory that other processes have
   char name[32];
   bool host;
-  // |in_use| of host pools starts at 1, the pool's own; who brings it to 0 frees the pool.
-  atomic_llong in_use, peak, count, largest, limit;
+  long long
+      own;  // 1 for host pools: they hold themselves, and who brings |committed| to 0 frees them
+  atomic_llong limit;
   atomic_llong reserved;  // as in |stats|, for a look without the lock
-  // device pools: all below is guarded by |lock|
-  fy_mutex lock;
-  fy_mempool_stats stats;  // of what was taken from the device
+  atomic_llong ceiling;   // the lesser of peak and limit, plus |own|: see count.c
+  _Atomic(fy_address_table *) by_address;
+  _Alignas(64) atomic_llong committed;  // what is in use, the shards' credit, and |own|
+  // all below but the shards is guarded by |lock|
+  _Alignas(64) fy_mutex lock;
+  fy_mempool_stats stats;  // bytes_in_use is not kept
   fy_region *regions;
   size_t next_region_bytes;
   bool whole;    // the first region is the whole limit
@@ -72,10 +82,9 @@ struct fy_mempool {
   bool refused;  // the last request failed because of other processes
   fy_chunk *bins[FY_POOL_BINS];
   uint64_t used_bins[FY_POOL_BINS / 64];
-  _Atomic(fy_address_table *) by_address;
   size_t num_in_use;
   fy_chunk *spare;  // structs to use again, linked by |next|
-  fy_quick *quick;  // [FY_QUICK_SHARDS], or NULL when memory was short
+  fy_shard shards[FY_SHARDS];
 };
 
 // regions.c; the lock is held by the caller.
@@ -92,11 +101,20 @@ void fy_pool_name(fy_chunk *chunk, const char *owner);
 // regions.c; without the lock, by whoever owns what is at |p|. NULL: not found this way.
 fy_chunk *fy_pool_peek(fy_mempool *pool, const void *p);
 
-// quick.c; without the lock. A chunk of exactly |bytes|, or NULL; and keeping one: what it returns, if
-// anything, is to be given to fy_pool_give.
-fy_chunk *fy_quick_take(fy_mempool *pool, size_t bytes);
-fy_chunk *fy_quick_keep(fy_mempool *pool, fy_chunk *chunk);
-bool fy_quick_flush(
-    fy_mempool *pool);  // with the lock: all of them become free; false: there were none
+// count.c. With the lock: counts |n| bytes unless the limit would be passed; |*out_now| is what that
+// makes. Then fy_count_taken when there was memory for them, or fy_count_drop.
+bool fy_count_reserve(fy_mempool *pool, size_t n, long long *out_now);
+void fy_count_taken(fy_mempool *pool, size_t n, long long now);
+uint64_t fy_count_in_use(fy_mempool *pool);
+void fy_count_stats(fy_mempool *pool, fy_mempool_stats *out);  // the first four
+void fy_count_limit(fy_mempool *pool, uint64_t bytes);
+void fy_count_reset(fy_mempool *pool);
+// Without it: a host pool is closed; true: nothing is in use. And |n| bytes are not in use any more; true:
+// the pool was closed and these were the last.
+FY_MUST_CHECK bool fy_count_close(fy_mempool *pool);
+FY_MUST_CHECK bool fy_count_drop_last(fy_mempool *pool, size_t n);
+
+// quick.c, with the lock: all chunks that shards keep become free; false: there were none.
+bool fy_quick_flush(fy_mempool *pool);
 
 #endif

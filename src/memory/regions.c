@@ -82,7 +82,9 @@ static fy_chunk *chunk_new(fy_mempool *pool, char *at, size_t bytes, fy_region *
   fy_chunk *c = pool->spare;
   if (c)
     pool->spare = c->next;
-  else if (!(c = fy_calloc(1, sizeof *c)))
+  else if ((c = fy_aligned_alloc(sizeof *c)))  // threads have their own, on lines of their own
+    memset(c, 0, sizeof *c);
+  else
     return NULL;
   atomic_store_explicit(&c->at, at, memory_order_relaxed);
   atomic_store_explicit(&c->state, FY_CHUNK_FREE, memory_order_relaxed);
@@ -168,9 +170,9 @@ fy_chunk *fy_pool_find(fy_mempool *pool, void *p) {
 
 void fy_pool_name(fy_chunk *c, const char *owner) {
   if (!owner) owner = "(unnamed)";
-  size_t i = 0;
-  for (; i + 1 < sizeof c->owner && owner[i]; i++) c->owner[i] = owner[i];
-  c->owner[i] = 0;
+  const size_t n = strnlen(owner, sizeof c->owner - 1);
+  memcpy(c->owner, owner, n);
+  c->owner[n] = 0;
 }
 
 // --- regions ---
@@ -202,15 +204,18 @@ void fy_pool_trim_regions(fy_mempool *pool, uint64_t keep_bytes) {
     else
       at = &(*at)->next;
   }
-  if (!pool->regions) pool->next_region_bytes = FIRST_REGION_BYTES;
+  // Doubling starts again from what is left: else trimming now and then would make regions ever larger.
+  while (pool->next_region_bytes > FIRST_REGION_BYTES &&
+         pool->next_region_bytes / 2 > pool->stats.reserved_bytes)
+    pool->next_region_bytes /= 2;
 }
 
 void fy_pool_free_regions(fy_mempool *pool) {
-  for (int i = 0; pool->quick && i < FY_QUICK_SHARDS; i++) pool->quick[i].n = 0;
+  for (int i = 0; i < FY_SHARDS; i++) pool->shards[i].n = 0;
   while (pool->regions) region_drop(pool, &pool->regions);
   while (pool->spare) {
     fy_chunk *next = pool->spare->next;
-    fy_free(pool->spare);
+    fy_aligned_free(pool->spare);
     pool->spare = next;
   }
   for (fy_address_table *t = pool->by_address, *older; t; t = older) {

@@ -130,7 +130,8 @@ static fy_code move_staged(fy_tensor *dst, fy_tensor *src, fy_error *err) {
   return code;
 }
 
-fy_code fy_memory_copy_tensor(fy_tensor *t, fy_device *to, fy_tensor **out, fy_error *err) {
+fy_code fy_memory_copy_tensor_for(fy_tensor *t, fy_device *to, const char *owner, fy_tensor **out,
+                                  fy_error *err) {
   fy_device *from = t->device;
   if (from && from->is_host) from = NULL;
   *out = NULL;
@@ -146,7 +147,7 @@ fy_code fy_memory_copy_tensor(fy_tensor *t, fy_device *to, fy_tensor **out, fy_e
     return FY_OK;
   }
   if (!fy_dtype_is_plain(t->dtype)) return fail_kind(from ? from : to, t->dtype, err);
-  FY_TRY(fy_memory_tensor(to, t->dtype, t->rank, t->dims, "copy", out, err));
+  FY_TRY(fy_memory_tensor(to, t->dtype, t->rank, t->dims, owner, out, err));
   fy_code code;
   if (!from)
     code = move(to, FY_COPY_HOST_TO_DEVICE, *out, t, err);
@@ -161,4 +162,8 @@ fy_code fy_memory_copy_tensor(fy_tensor *t, fy_device *to, fy_tensor **out, fy_e
     *out = NULL;
   }
   return code;
+}
+
+fy_code fy_memory_copy_tensor(fy_tensor *t, fy_device *to, fy_tensor **out, fy_error *err) {
+  return fy_memory_copy_tensor_for(t, to, "copy", out, err);
 }

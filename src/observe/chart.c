@@ -61,6 +61,13 @@ static void svg_line(fy_str *out, const char *name, int which, const double *val
   }
 }
 
+// The |i|-th of |n| places on the axis below.
+static void svg_tick(fy_str *out, int i, int n, long long label) {
+  const double x = MARGIN + WIDTH * (n > 1 ? (double)i / (n - 1) : 0);
+  fy_str_printf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%lld</text>\n", x,
+                MARGIN + HEIGHT + 18, label);
+}
+
 // ---------------------------------------------------------------- over time
 // Live bytes at each instruction, with what is there all the time.
 static double *live_at(const fy_program *p, int space, double fixed) {
@@ -83,6 +90,8 @@ static void time_text(fy_str *out, const fy_program *p, const fy_space_memory *m
   fy_str_printf(out, "%s  peak %s%s%s, %u instructions\n", fy_report_device_name(m->device),
                 fy_report_bytes((double)m->peak_bytes, a), m->limit_bytes ? " of " : "",
                 m->limit_bytes ? fy_report_bytes((double)m->limit_bytes, b) : "", p->num_instrs);
+  if (m->file_bytes)
+    fy_str_printf(out, "  with %s in a file\n", fy_report_bytes((double)m->file_bytes, a));
   uint32_t per = (p->num_instrs + ROWS - 1) / ROWS;
   for (uint32_t at = 0; at < p->num_instrs; at += per) {
     uint32_t most = at;
@@ -98,16 +107,19 @@ static void time_text(fy_str *out, const fy_program *p, const fy_space_memory *m
 void fy_chart_time(fy_str *out, const fy_program *p, fy_chart_form form) {
   double top = 1;
   for (int pass = 0; pass < 2; pass++) {
-    if (pass && form == FY_CHART_SVG)
+    if (pass && form == FY_CHART_SVG) {
       svg_begin(out, "Memory over the instructions of one run", top, "instruction");
+      for (int i = 0; i <= 8 && p->num_instrs > 8; i++)
+        svg_tick(out, i, 9, (long long)(p->num_instrs - 1) * i / 8);
+    }
     for (int space = 0, which = 0; space <= p->devices->n; space++) {
       fy_space_memory m;
       if (space && p->devices->items[space - 1]->is_host) continue;
       fy_report_memory(p, space, &m);
-      if ((double)m.peak_bytes > top) top = (double)m.peak_bytes;
-      double *live = pass ? live_at(p, space, (double)(m.peak_bytes - m.planned_bytes)) : NULL;
-      if (live && form == FY_CHART_TEXT && p->num_instrs)
-        time_text(out, p, &m, live, (double)m.peak_bytes);
+      const uint64_t all = m.peak_bytes + m.file_bytes;  // what is in a file is no part of the peak
+      if ((double)all > top) top = (double)all;
+      double *live = pass ? live_at(p, space, (double)(all - m.planned_bytes)) : NULL;
+      if (live && form == FY_CHART_TEXT && p->num_instrs) time_text(out, p, &m, live, (double)all);
       if (live && form == FY_CHART_SVG)
         svg_line(out, fy_report_device_name(m.device), which++, live, (int)p->num_instrs, top,
                  (double)m.limit_bytes);
@@ -124,8 +136,10 @@ void fy_chart_batch(fy_str *out, const fy_sweep *s, fy_chart_form form) {
   for (int d = 0; d < s->at.num_memory; d++)
     for (int k = 0; k < s->n; k++)
       if ((double)s->peak_bytes[d][k] > top) top = (double)s->peak_bytes[d][k];
-  if (form == FY_CHART_SVG)
+  if (form == FY_CHART_SVG) {
     svg_begin(out, "Peak memory over the batch size", top, "batch size (doubling)");
+    for (int k = 0; k < s->n; k++) svg_tick(out, k, s->n, (long long)s->batch[k]);
+  }
   for (int d = 0; d < s->at.num_memory; d++) {
     const fy_space_memory *m = &s->at.memory[d];
     double values[FY_SWEEP], most = 1;

@@ -198,21 +198,17 @@ static const char *tell(judge *j, fy_fate fate, const fy_node *o, const fy_node 
   return keep(j, &s);
 }
 
-// The rewrite that speaks of |name| first: "fold: c (Mul)".
+// The rewrite that speaks of |name| first: "fold: c (Mul)". That it was pruned is known.
 static const char *log_line(const char *log, const char *name, size_t *len) {
-  size_t n = strlen(name);
-  for (const char *p = log; p && *p;) {
-    size_t line = strcspn(p, "\n");
-    bool says = strncmp(p, "prune", 5) != 0;  // that it is gone is known
-    for (const char *q = p; says && q + n <= p + line; q++) {
-      bool starts = q == p || strchr(" '(,:[", q[-1]),
-           ends = q + n == p + line || strchr(" '),:;.]", q[n]);
-      if (starts && ends && memcmp(q, name, n) == 0) {
-        *len = line;
-        return p;
-      }
-    }
-    p += line + (p[line] == '\n');
+  const size_t n = strlen(name);
+  for (const char *q = log ? strstr(log, name) : NULL; q; q = strstr(q + 1, name)) {
+    const bool starts = q == log || strchr("\n '(,:[", q[-1]);
+    if (!starts || (q[n] && !strchr("\n '),:;.]", q[n]))) continue;
+    const char *line = q;
+    while (line > log && line[-1] != '\n') line--;
+    if (strncmp(line, "prune", 5) == 0) continue;
+    *len = strcspn(line, "\n");
+    return line;
   }
   return NULL;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "execute/build.h"
 
 #define SHOWN 5
 
@@ -104,22 +105,70 @@ static bool show_needs(const fy_program *p, fy_error *err) {
     fy_human_bytes((double)m.weights_bytes, weights);
     fy_human_bytes((double)m.planned_bytes, arena);
     fy_human_bytes((double)m.variables_bytes, vars);
-    fy_error_append(err, "%s: this run needs %s of %s: constants %s, ",
-                    fy_report_device_name(m.device), need, limit, weights);
+    fy_error_append(err, "%s: this run needs %s of %s: ", fy_report_device_name(m.device), need,
+                    limit);
+    // The host's constants are the graph's own and not under the allocator's limit.
+    if (space || !m.limit_set) fy_error_append(err, "constants %s, ", weights);
+    fy_human_bytes((double)m.packed_bytes, weights);
+    if (m.packed_bytes) fy_error_append(err, "packed weights %s, ", weights);
     if (m.variables_bytes) fy_error_append(err, "variables %s, ", vars);
     fy_error_append(err, "tensors at their fullest %s (at '%s'). Live then:\n", arena, m.peak_node);
     show_peak(p, space, err);
-    show_weights(p, space, err);
+    if (space || !m.limit_set) show_weights(p, space, err);
   }
   return over;
 }
 
+static uint64_t bytes_of_args(const fy_program *p, const fy_instr *ins, int space) {
+  const uint32_t n = (uint32_t)ins->num_in + ins->num_out;
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t at = i < ins->num_in ? ins->in + i : ins->out + i - ins->num_in;
+    const fy_value *root = &p->values[p->values[p->args[at]].root];
+    bool again = false;
+    for (uint32_t k = 0; k < i && !again; k++) {
+      const uint32_t before = k < ins->num_in ? ins->in + k : ins->out + k - ins->num_in;
+      again = &p->values[p->values[p->args[before]].root] == root;
+    }
+    if (!again && root->space == space && root->rank >= 0) sum += root->bytes;
+  }
+  return sum;
+}
+
+// Keeping tensors elsewhere makes no room for an operation that alone is too much.
+static void show_alone(const fy_program *p, fy_error *err) {
+  const fy_instr *worst = NULL;
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < p->num_instrs; i++) {
+    const fy_instr *ins = &p->instrs[i];
+    if (ins->kind != FY_INSTR_KERNEL || ins->device->is_host) continue;
+    const uint64_t needs = bytes_of_args(p, ins, fy_space_of(ins->device)) + ins->scratch_bytes;
+    if (needs <= most || needs <= fy_program_may_hold(ins->device)) continue;
+    most = needs;
+    worst = ins;
+  }
+  if (worst) {
+    char need[32];
+    fy_human_bytes((double)most, need);
+    fy_error_append(err, "Spilling does not help: '%s' alone needs %s at once on %s.\n",
+                    worst->node->name, need, fy_report_device_name(worst->device));
+  } else {
+    fy_error_append(err, "Spilling (spill=auto) does not make it fit.\n");
+  }
+}
+
 static void show_spilling(const fy_program *p, bool already, fy_error *err) {
-  if (!p->spill.copies) return;
   char bytes[32], ns[32];
+  if (!p->spill.copies && !p->spill.file_bytes) {
+    show_alone(p, err);
+    return;
+  }
   fy_human_bytes((double)(p->spill.bytes_in + p->spill.bytes_out), bytes);
   fy_report_ns(fy_report_spill_ns(p), ns);
-  if (already)
+  if (!p->spill.copies) {
+    fy_human_bytes((double)p->spill.file_bytes, bytes);
+    fy_error_append(err, "With spilling (spill=auto) it fits: %s are in a file.\n", bytes);
+  } else if (already)
     fy_error_append(err,
                     "It spills already (%s cross per run, about %s), and its plan fits: what is "
                     "missing is held by others, or lies in pieces.\n",
@@ -159,6 +208,8 @@ static void explain(fy_session *with, fy_session *without, bool spills, const fy
       pr.largest_batch[pr.first_exhausted] >= 0)
     fy_error_append(err, "The largest batch that fits is %lld.\n",
                     (long long)pr.largest_batch[pr.first_exhausted]);
+  if (pr.first_exhausted >= 0 && pr.largest_batch[pr.first_exhausted] == 0)
+    fy_error_append(err, "What does not grow with the batch is too much already.\n");
   fy_error_clear(&why);
   if (fy_session_program(with, args, shapes, NULL, NULL, &p, &why) == FY_OK) {
     show_spilling(p, spills, err);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// predict.c: compile for a batch, look at the plan, double the batch until a memory is too small,
-// then bisect. A memory is exhausted when its plan passes the limit, or when placement had to move
-// work away from it, or refused because of it.
+// predict.c: compile for a batch and look at the plan; the largest batch that fits a memory is found with few
+// such looks, as most memories grow by the same for every further example: where the line through two looks
+// meets the limit, and every other time in the middle of what is left. A memory is exhausted when its plan
+// passes the limit, or when placement had to move work away from it, or refused because of it.
 
 #include "observe/predict.h"
 
@@ -12,34 +13,52 @@
 
 #define MAX_BATCH ((int64_t)1 << 36)
 
+#define MAX_LOOKS 256  // that are remembered
+#define MAX_JUMP  64   // times the batch that is known to fit: far from it the line is a guess
+
+typedef struct look {  // at the plan for a batch
+  int64_t batch;
+  uint32_t exhausted;                        // memories, as bits
+  uint64_t peak_bytes[FY_PREDICT_DEVICES];   // 0: there is no plan
+  uint64_t needs_bytes[FY_PREDICT_DEVICES];  // of what is limited; 0: a limit has changed the plan
+  int64_t spill_bytes;
+} look;
+
 typedef struct probe {
   const fy_predict_args *a;
   fy_pshape *shapes;
   int64_t **dims;
+  bool batched;  // some feed has a batch
   fy_arena arena;
   fy_prediction *out;
+  int num_looks;
+  look looks[MAX_LOOKS];
 } probe;
 
-// Which memories of the prediction are exhausted by |p|, as bits.
-static uint32_t exhausted_by(const probe *pr, const fy_program *p) {
-  uint32_t mask = 0;
+static bool placement_left(const fy_program *p, const fy_device *d) {
+  const char *name = fy_report_device_name(d);
+  for (size_t n = 0; n < p->placement->n; n++) {
+    const fy_placed *e = &p->placement->nodes[n];
+    if (p->graph->nodes[n] && e->why == FY_WHY_MEMORY && strncmp(e->text, name, strlen(name)) == 0)
+      return true;
+  }
+  return false;
+}
+
+static void note_memories(const probe *pr, const fy_program *p, look *l) {
   for (int i = 0; i < pr->out->num_memory; i++) {
     const fy_device *d = pr->out->memory[i].device;
-    const char *name = fy_report_device_name(d);
     fy_space_memory m;
     fy_report_memory(p, fy_space_of(d), &m);
     const uint64_t needs = m.limit_set ? m.allocator_bytes : m.peak_bytes;
-    if (m.limit_bytes && needs > m.limit_bytes) mask |= 1u << i;
-    if (p->spill.spaces >> fy_space_of(d) & 1) mask |= 1u << i;  // it fits by spilling only
-    if (m.file_bytes) mask |= 1u << i;
-    for (size_t n = 0; n < p->placement->n; n++) {
-      const fy_placed *e = &p->placement->nodes[n];
-      if (p->graph->nodes[n] && e->why == FY_WHY_MEMORY &&
-          strncmp(e->text, name, strlen(name)) == 0)
-        mask |= 1u << i;
-    }
+    const bool changed = (p->spill.spaces >> fy_space_of(d) & 1) || m.file_bytes ||
+                         placement_left(p, d);  // it fits by spilling or not at all
+    l->peak_bytes[i] = m.peak_bytes;
+    l->needs_bytes[i] = changed ? 0 : needs;
+    if (changed || (m.limit_bytes && needs > m.limit_bytes)) l->exhausted |= 1u << i;
+    if (!pr->out->memory[i].limit_bytes) pr->out->memory[i].limit_bytes = m.limit_bytes;
   }
-  return mask;
+  l->spill_bytes = p->spill.bytes_in + p->spill.bytes_out;
 }
 
 // A refusal names the device that is too small.
@@ -50,29 +69,44 @@ static uint32_t exhausted_in(const probe *pr, const char *text) {
   return mask;
 }
 
-// Plans for |batch|. |*mask|: exhausted memories. |keep|: the program, or NULL to drop it.
-static fy_code plan(probe *pr, int64_t batch, uint32_t *mask, fy_program **keep, fy_error *err) {
+// Plans for |batch| (0: as asked). |keep|: the program, if there is one, or NULL to drop it.
+static fy_code plan(probe *pr, int64_t batch, look *l, fy_program **keep, fy_error *err) {
   fy_program *p = NULL;
   const fy_run_args *run = pr->a->run;
-  *mask = 0;
+  *l = (look){.batch = batch};
   if (keep) *keep = NULL;
   for (int i = 0; i < run->num_feeds; i++)
     if (batch > 0 && pr->a->batched[i] && pr->dims[i]) pr->dims[i][0] = batch;
   fy_code code = fy_session_program(pr->a->session, run, pr->shapes, NULL, NULL, &p, err);
   if (code == FY_RESOURCE_EXHAUSTED) {
-    *mask = exhausted_in(pr, fy_error_text(err));
-    if (*mask) {
+    l->exhausted = exhausted_in(pr, fy_error_text(err));
+    if (l->exhausted) {
       fy_error_clear(err);
       return FY_OK;
     }
   }
   if (code) return code;
-  *mask = exhausted_by(pr, p);
+  note_memories(pr, p, l);
   if (keep)
     *keep = p;
   else
     fy_program_release(p);
   return FY_OK;
+}
+
+// The plan for |batch|, made or remembered. NULL when there can be none: |*code| says why.
+static const look *look_at(probe *pr, int64_t batch, fy_code *code) {
+  *code = FY_OK;
+  for (int i = 0; i < pr->num_looks; i++)
+    if (pr->looks[i].batch == batch) return &pr->looks[i];
+  look *l = &pr->looks[pr->num_looks < MAX_LOOKS - 1 ? pr->num_looks : MAX_LOOKS - 1];
+  fy_error e;
+  fy_error_init(&e);
+  *code = plan(pr, batch, l, NULL, &e);
+  fy_error_clear(&e);
+  if (*code) return NULL;
+  if (pr->num_looks < MAX_LOOKS - 1) pr->num_looks++;
+  return l;
 }
 
 static fy_code copy_shapes(probe *pr, fy_error *err) {
@@ -87,6 +121,7 @@ static fy_code copy_shapes(probe *pr, fy_error *err) {
     pr->dims[i] = fy_arena_memdup(&pr->arena, s.dims, (size_t)s.rank * sizeof *s.dims);
     if (!pr->dims[i]) return fy_fail_oom(err, sizeof *s.dims);
     pr->shapes[i].dims = pr->dims[i];
+    pr->batched |= pr->a->batched[i];
   }
   return FY_OK;
 }
@@ -123,105 +158,133 @@ static void describe(probe *pr, const fy_program *p) {
   }
 }
 
-// Doubles from 1; then for each memory that gave out, bisects between the last batch that fitted
-// and the first that did not.
+// What memory |i| needs at |at| batches, known from looks: where the line through two of them meets the limit.
+typedef struct point {
+  double batch, bytes;
+} point;
+
+static double crossing(point a, point b, double limit) {
+  const double slope = (b.bytes - a.bytes) / (b.batch - a.batch);
+  return slope > 0 ? b.batch + (limit - b.bytes) / slope : (double)MAX_BATCH;
+}
+
+typedef struct bracket {  // of the largest batch that fits a memory
+  int64_t fits, fails;    // 0: not known
+  point last, before;     // the two largest that fit
+  point beyond;           // the least that fails, if what it needs is known
+} bracket;
+
+static void narrow(bracket *b, const look *l, int memory) {
+  const point at = {(double)l->batch, (double)l->needs_bytes[memory]};
+  if (l->exhausted >> memory & 1) {
+    b->fails = l->batch;
+    b->beyond = at;
+  } else {
+    b->fits = l->batch;
+    b->before = b->last;
+    b->last = at;
+  }
+}
+
+// The next batch to look at, between what fits and what fails; 0: there is none.
+static int64_t next_batch(const bracket *b, double limit, int turn) {
+  if (b->fails && b->fits + 1 >= b->fails) return 0;
+  if (b->fits < 2) return b->fits + 1;
+  const double low = (double)b->fits + 1,
+               high = b->fails ? (double)b->fails - 1 : MAX_JUMP * (double)b->fits;
+  double guess = MAX_BATCH;
+  if (limit > 0 && b->beyond.bytes > b->last.bytes)
+    guess = crossing(b->last, b->beyond, limit);
+  else if (limit > 0)
+    guess = crossing(b->before, b->last, limit);
+  if (turn % 2 && b->fails) guess = low + (high - low) / 2;
+  if (guess < low) guess = low;
+  if (guess > high) guess = high;
+  return guess > (double)MAX_BATCH ? 0 : (int64_t)guess;
+}
+
 static fy_code search(probe *pr, fy_error *err) {
   fy_prediction *out = pr->out;
-  int64_t fits[FY_PREDICT_DEVICES] = {0}, fails[FY_PREDICT_DEVICES] = {0};
-  uint32_t all = (1u << out->num_memory) - 1, done = 0, mask;
-  for (int64_t batch = 1; batch <= MAX_BATCH && done != all; batch *= 2) {
-    fy_error e;
-    fy_error_init(&e);
-    fy_code code = plan(pr, batch, &mask, NULL, &e);
-    fy_error_clear(&e);
-    if (code == FY_RESOURCE_EXHAUSTED) return fy_fail_oom(err, sizeof *pr);
-    if (code) break;  // a size that the graph itself forbids
-    for (int i = 0; i < out->num_memory; i++) {
-      if (done >> i & 1) continue;
-      if (!(mask >> i & 1))
-        fits[i] = batch;
-      else
-        fails[i] = batch, done |= 1u << i;
-    }
-  }
   for (int i = 0; i < out->num_memory; i++) {
-    if (!fails[i]) continue;
-    while (fits[i] + 1 < fails[i]) {
-      int64_t middle = fits[i] + (fails[i] - fits[i]) / 2;
-      fy_error e;
-      fy_error_init(&e);
-      fy_code code = plan(pr, middle, &mask, NULL, &e);
-      fy_error_clear(&e);
-      if (code || (mask >> i & 1))
-        fails[i] = middle;
+    bracket b = {0};
+    int64_t batch;
+    for (int turn = 0; (batch = next_batch(&b, (double)out->memory[i].limit_bytes, turn)); turn++) {
+      fy_code code;
+      const look *l = look_at(pr, batch, &code);
+      if (code == FY_RESOURCE_EXHAUSTED) return fy_fail_oom(err, sizeof *pr);
+      if (l)
+        narrow(&b, l, i);
+      else if (b.fails)
+        b.fails = batch, b.beyond.bytes = 0;
       else
-        fits[i] = middle;
+        break;  // a size that the graph itself forbids
     }
-    out->largest_batch[i] = fits[i];
-    if (out->first_exhausted < 0 || fits[i] < out->largest_batch[out->first_exhausted])
+    if (!b.fails) continue;
+    out->largest_batch[i] = b.fits;
+    if (out->first_exhausted < 0 || b.fits < out->largest_batch[out->first_exhausted])
       out->first_exhausted = i;
   }
   return FY_OK;
 }
 
-fy_code fy_predict(const fy_predict_args *a, fy_prediction *out, fy_error *err) {
-  probe pr = {.a = a, .out = out};
-  fy_program *p;
-  uint32_t mask;
+static fy_code predict(probe *pr, fy_error *err) {
+  fy_program *p = NULL;
+  look asked;
+  fy_code code = copy_shapes(pr, err);
+  if (!code) code = plan(pr, 0, &asked, &p, err);
+  if (!code && p) describe(pr, p);
+  if (code) return code;
+  fy_program_release(p);
+  if (pr->batched) return search(pr, err);
+  if (asked.exhausted) pr->out->first_exhausted = __builtin_ctz(asked.exhausted);
+  return FY_OK;
+}
+
+static probe *probe_new(const fy_predict_args *a, fy_prediction *out) {
+  probe *pr = fy_calloc(1, sizeof *pr);
   *out = (fy_prediction){.first_exhausted = -1};
-  fy_arena_init(&pr.arena);
-  list_memories(&pr, a->devices);
-  fy_code code = copy_shapes(&pr, err);
-  if (!code) code = plan(&pr, 0, &mask, &p, err);
-  if (!code && p) describe(&pr, p);
-  if (!code) {
-    fy_program_release(p);
-    bool any = false;
-    for (int i = 0; i < a->run->num_feeds; i++) any |= a->batched[i] && pr.dims[i];
-    if (any)
-      code = search(&pr, err);
-    else if (mask)
-      out->first_exhausted = __builtin_ctz(mask);
-  }
-  fy_arena_free(&pr.arena);
+  if (!pr) return NULL;
+  pr->a = a;
+  pr->out = out;
+  fy_arena_init(&pr->arena);
+  list_memories(pr, a->devices);
+  return pr;
+}
+
+static void probe_free(probe *pr) {
+  fy_arena_free(&pr->arena);
+  fy_free(pr);
+}
+
+fy_code fy_predict(const fy_predict_args *a, fy_prediction *out, fy_error *err) {
+  probe *pr = probe_new(a, out);
+  if (!pr) return fy_fail_oom(err, sizeof *pr);
+  fy_code code = predict(pr, err);
+  probe_free(pr);
   return code;
 }
 
 fy_code fy_predict_sweep(const fy_predict_args *a, fy_sweep *out, fy_error *err) {
   memset(out, 0, sizeof *out);
-  FY_TRY(fy_predict(a, &out->at, err));
-  bool any = false;
-  fy_prediction seen = {.first_exhausted = -1};
-  probe pr = {.a = a, .out = &seen};
-  fy_arena_init(&pr.arena);
-  list_memories(&pr, a->devices);
-  fy_code code = copy_shapes(&pr, err);
-  for (int i = 0; !code && i < a->run->num_feeds; i++) any |= a->batched[i] && pr.dims[i];
-  if (!code && !any)
+  probe *pr = probe_new(a, &out->at);
+  if (!pr) return fy_fail_oom(err, sizeof *pr);
+  fy_code code = predict(pr, err);
+  if (!code && !pr->batched)
     code =
         fy_fail(err, FY_INVALID_ARGUMENT,
                 "the graph has no batch dimension: no feed has a leading dimension that is open");
   int beyond = 0;
   for (int64_t batch = 1; !code && out->n < FY_SWEEP && beyond < 2; batch *= 2) {
-    fy_program *p = NULL;
-    uint32_t mask = 0;
-    fy_error e;
-    fy_error_init(&e);
-    fy_code bad = plan(&pr, batch, &mask, &p, &e);
-    fy_error_clear(&e);
-    if (bad) break;  // a size that the graph itself forbids
+    fy_code bad;
+    const look *l = look_at(pr, batch, &bad);
+    if (!l) break;  // a size that the graph itself forbids
     out->batch[out->n] = batch;
-    out->over[out->n] = mask;
-    beyond += mask != 0;
-    for (int i = 0; p && i < seen.num_memory; i++) {
-      fy_space_memory m;
-      fy_report_memory(p, fy_space_of(seen.memory[i].device), &m);
-      out->peak_bytes[i][out->n] = m.peak_bytes;
-    }
-    if (p) out->spill_bytes[out->n] = p->spill.bytes_in + p->spill.bytes_out;
-    fy_program_release(p);
+    out->over[out->n] = l->exhausted;
+    out->spill_bytes[out->n] = l->spill_bytes;
+    beyond += l->exhausted != 0;
+    for (int i = 0; i < out->at.num_memory; i++) out->peak_bytes[i][out->n] = l->peak_bytes[i];
     out->n++;
   }
-  fy_arena_free(&pr.arena);
+  probe_free(pr);
   return code;
 }

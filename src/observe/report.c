@@ -186,7 +186,7 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
   fy_mempool_stats_get(d->memory, &s);
   out->exact &= out->unknown_values == 0;
   out->limit_set = s.limit_bytes != 0;
-  out->limit_bytes = s.limit_bytes ? s.limit_bytes : d->facts.memory_limit;
+  out->limit_bytes = fy_memory_limit(d);
 }
 
 static fy_code collect_memory(fy_report *r, fy_error *err) {

@@ -118,12 +118,13 @@ static void print_spilling(fy_str *out, const fy_report *r) {
     const fy_space_memory *m = &r->memory[i];
     const uint64_t needs = m->limit_set ? m->allocator_bytes : m->peak_bytes;
     if (!m->limit_bytes || needs <= m->limit_bytes) continue;
-    fy_str_printf(out, "\n  It does not fit: %s needs %s and may hold %s%s. The run will fail.\n",
-                  fy_report_device_name(m->device), fy_report_bytes((double)needs, in),
-                  fy_report_bytes((double)m->limit_bytes, back),
-                  p->options->spill
-                      ? ", and spilling does not help (one operation alone is too much)"
-                      : " (spill=never)");
+    fy_str_printf(
+        out, "\n  It does not fit: %s needs %s and may hold %s%s. The run will fail.\n",
+        fy_report_device_name(m->device), fy_report_bytes((double)needs, in),
+        fy_report_bytes((double)m->limit_bytes, back),
+        p->options->spill
+            ? ", and spilling does not help (one operation, or what must stay, is too much alone)"
+            : " (spill=never)");
   }
   if (p->spill.copies)
     fy_str_printf(
@@ -223,9 +224,17 @@ void fy_report_summary(fy_str *out, const fy_report *r) {
   } else {
     fy_str_add(out, "; no transfers per run");
   }
-  if (r->once_moves)
-    fy_str_printf(out, "; %s of weights go to devices once",
-                  fy_report_bytes((double)r->once_bytes, a));
+  const fy_program *p = r->program;
+  uint64_t stay = p->spill.copies ? 0 : (uint64_t)r->once_bytes;  // others come again and again
+  for (int i = 0; p->spill.copies && i < r->num_memory; i++)
+    if (!r->memory[i].device->is_host) stay += r->memory[i].weights_bytes;
+  if (r->once_moves && stay)
+    fy_str_printf(out, "; %s of weights go to devices once", fy_report_bytes((double)stay, a));
+  if (p->spill.copies)
+    fy_str_printf(out, "; memory is short: %lld more copies of %s per run (spill=auto), about %s",
+                  (long long)p->spill.copies,
+                  fy_report_bytes((double)(p->spill.bytes_in + p->spill.bytes_out), a),
+                  fy_report_ns(fy_report_spill_ns(p), b));
   list_fallbacks(out, r);
 }
 

@@ -91,10 +91,8 @@ fy_code fy_transfer_measure_ahead(const fy_device_set *set, fy_device *d, const 
   fy_node *x, *y;
   fy_session *s = NULL;
   fy_tensor *t = NULL;
-  fy_mempool_stats stats;
   int64_t side = 512;
-  fy_mempool_stats_get(d->memory, &stats);
-  const uint64_t limit = stats.limit_bytes ? stats.limit_bytes : d->facts.memory_limit;
+  const uint64_t limit = fy_memory_limit(d);
   while (side > 16 && limit && (uint64_t)(side * side) * 64 > limit) side /= 2;
   fy_graph *g = fy_graph_new();
   fy_code code = g ? build(g, d, &x, &y, err) : fy_fail_oom(err, sizeof *g);

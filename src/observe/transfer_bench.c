@@ -211,9 +211,7 @@ static fy_code measure(bench *b, fy_transfer_bench *out, size_t most, fy_error *
 fy_code fy_transfer_measure(fy_device *d, fy_transfer_bench *out, fy_error *err) {
   bench b = {.d = d};
   *out = (fy_transfer_bench){.virtual_time = d->facts.simulated};
-  fy_mempool_stats s;
-  fy_mempool_stats_get(d->memory, &s);
-  const uint64_t limit = s.limit_bytes ? s.limit_bytes : d->facts.memory_limit;
+  const uint64_t limit = fy_memory_limit(d);
   size_t most = (size_t)64 << 20;
   while (limit && most > limit / 4 && most > 4096) most /= 2;
   b.host_in = fy_aligned_alloc(most);

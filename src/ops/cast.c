@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // cast.c: Cast between all numeric types and bool; Bitcast.
 // A number that does not fit becomes what x86's conversion gives TensorFlow: the smallest integer
-// (then cut to the width asked for), never undefined behaviour. 16-bit floats go through float.
+// (then cut to the width asked for), never undefined behaviour. To 8 and 16 bits TensorFlow's vectors
+// do not cut but give the nearest number, and only what does not fill a vector is cut: so it is here
+// (TensorFlow's threads may leave such rests in the middle, too). 16-bit floats go through float.
 // Truncate clears the bits that rounding would look at. float8 and 4-bit integers, one to a byte, go
 // through float and int8; TensorFlow casts them to and from some types only.
 
@@ -245,18 +247,93 @@ static void small_cast(fy_dtype from, fy_dtype to, const char *in, char *out, in
   }
 }
 
+// ---------------------------------------------------------------- numbers that do not fit
+static inline int32_t within(int32_t x, int32_t low, int32_t high) {
+  return x < low ? low : x > high ? high : x;
+}
+#define NEAREST(name, T, VALUE)                                                        \
+  FY_CLONES static void name(const int32_t *restrict in, T *restrict out, int64_t n) { \
+    for (int64_t i = 0; i < n; i++) out[i] = (T)(VALUE);                               \
+  }
+NEAREST(nearest_i8, int8_t, within(in[i], INT8_MIN, INT8_MAX))
+NEAREST(nearest_u8, uint8_t, within(in[i], 0, UINT8_MAX))
+// From double and half on the way through unsigned 16 bits, which are then read as signed.
+NEAREST(nearest_u8_of_wide, uint8_t, in[i] > INT16_MAX ? 0 : within(in[i], 0, UINT8_MAX))
+NEAREST(nearest_i16, int16_t, within(in[i], INT16_MIN, INT16_MAX))
+NEAREST(nearest_u16, uint16_t, within(in[i], 0, UINT16_MAX))
+
+// How many elements fill a vector of TensorFlow's, where that decides what a cast does. To uint32
+// vectors do as real_to_u32 and the rest goes by way of int64. 0: there are no vectors; 1: all alike.
+static int64_t vector_of(fy_dtype from, fy_dtype to) {
+  const bool narrow = to == FY_INT8 || to == FY_UINT8 || to == FY_INT16 || to == FY_UINT16;
+  if (to == FY_UINT32 && from == FY_COMPLEX128) return 0;
+  if (to == FY_UINT32) return mantissa_bits(from) || from == FY_COMPLEX64 ? 8 : 1;
+  if (!narrow) return 1;
+  switch (from) {
+    case FY_FLOAT: return 32;
+    case FY_DOUBLE:
+    case FY_HALF:
+    case FY_COMPLEX128: return 16;
+    case FY_BFLOAT16: return 8;
+    default: return 1;
+  }
+}
+
+#define CHUNK 256
+static void cast_nearest(fy_dtype from, fy_dtype to, const char *in, char *out, int64_t n) {
+  int32_t whole[CHUNK];
+  for (int64_t at = 0; at < n; at += CHUNK) {
+    const int64_t m = n - at < CHUNK ? n - at : CHUNK;
+    casts[from].to[FY_INT32](in + (size_t)at * fy_dtype_storage(from), whole, m);
+    void *to_here = out + (size_t)at * fy_dtype_storage(to);
+    switch (to) {
+      case FY_INT8: nearest_i8(whole, to_here, m); break;
+      case FY_INT16: nearest_i16(whole, to_here, m); break;
+      case FY_UINT16: nearest_u16(whole, to_here, m); break;
+      default:
+        (from == FY_FLOAT || from == FY_BFLOAT16 ? nearest_u8 : nearest_u8_of_wide)(whole, to_here,
+                                                                                    m);
+    }
+  }
+}
+
 // ---------------------------------------------------------------- kernel
 typedef struct cast_job {
   cast_fn fn;
   const char *in;
   char *out;
   size_t size_in, size_out;
-  int clear_bits;  // of a float's or a double's mantissa
+  fy_dtype from, to;
+  int64_t in_vectors;  // that fill TensorFlow's vectors; -1 if that makes no difference
+  int clear_bits;      // of a float's or a double's mantissa
 } cast_job;
 
-#define CHUNK 256
+// The part [begin, end) of what stays within vectors, and of the rest.
+static void cast_odd_range(const cast_job *j, int64_t begin, int64_t end) {
+  const int64_t middle = end < j->in_vectors ? end : begin > j->in_vectors ? begin : j->in_vectors;
+  const char *in = j->in + (size_t)begin * j->size_in, *rest = j->in + (size_t)middle * j->size_in;
+  char *out = j->out + (size_t)begin * j->size_out,
+       *rest_out = j->out + (size_t)middle * j->size_out;
+  if (j->to != FY_UINT32) {
+    cast_nearest(j->from, j->to, in, out, middle - begin);
+    j->fn(rest, rest_out, end - middle);
+    return;
+  }
+  j->fn(in, out, middle - begin);
+  int64_t wide[8];
+  for (int64_t i = middle; i < end; i += 8, rest += 8 * j->size_in, rest_out += 8 * j->size_out) {
+    const int64_t n = end - i < 8 ? end - i : 8;
+    casts[j->from].to[FY_INT64](rest, wide, n);
+    casts[FY_INT64].to[FY_UINT32](wide, rest_out, n);
+  }
+}
+
 static void cast_range(void *arg, int64_t begin, int64_t end) {
   const cast_job *j = arg;
+  if (j->in_vectors >= 0) {
+    cast_odd_range(j, begin, end);
+    return;
+  }
   const char *in = j->in + (size_t)begin * j->size_in;
   char *out = j->out + (size_t)begin * j->size_out;
   if (!j->clear_bits) {
@@ -310,7 +387,11 @@ static fy_code cast(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_dtype_name(in->dtype), fy_dtype_name(to));
   }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  cast_job job = {fn, in->data, out->data, fy_dtype_storage(in->dtype), fy_dtype_storage(to), 0};
+  cast_job job = {
+      fn, in->data, out->data, fy_dtype_storage(in->dtype), fy_dtype_storage(to), in->dtype,
+      to, -1,       0};
+  const int64_t vector = vector_of(in->dtype, to);
+  if (vector != 1) job.in_vectors = vector ? out->count - out->count % vector : 0;
   const int from_bits = mantissa_bits(in->dtype), to_bits = mantissa_bits(to);
   const bool cut = in->dtype == FY_FLOAT || (in->dtype == FY_DOUBLE && to != FY_BFLOAT16);
   if (cut && to_bits && to_bits < from_bits && fy_site_bool(ctx->site, "Truncate")) {

@@ -518,6 +518,12 @@ static fy_code split_v(fy_kernel_ctx *ctx, fy_error *err) {
     }
   }
   const int64_t have = in->dims[axis];
+  if (n == 1 && missing < 0 && sum != have) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "If there is only one output, it must have the same size as the input. Input "
+                   "size: %lld output size: %lld",
+                   (long long)have, (long long)runs[0]);
+  }
   if (missing < 0 ? sum != have : sum > have) {
     return fy_fail(
         err, FY_INVALID_ARGUMENT,

@@ -225,6 +225,11 @@ static fy_code fail_type(fy_kernel_ctx *ctx, fy_dtype t, fy_error *err) {
                  fy_dtype_name(t));
 }
 
+static fy_code fail_no_filter(fy_error *err) {
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "filter must not have zero elements (i.e. all dimensions must be non-zero)");
+}
+
 // A 1x1 window with stride 1 sees the image as one long row.
 static void flatten(fy_conv *c) {
   for (int i = 0; i < 3; i++) {
@@ -263,10 +268,7 @@ fy_code fy_conv_batch(fy_kernel_ctx *ctx, const fy_tensor *in, const fy_tensor *
     memset(out->data, 0, fy_tensor_bytes(out));
     return FY_OK;
   }
-  if (filter->count == 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "filter must not have zero elements (i.e. all dimensions must be non-zero)");
-  }
+  if (filter->count == 0) return fail_no_filter(err);
   if (c->out_depth % c->groups || c->out_depth < c->groups) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "output depth must be evenly divisible by number of groups: %lld vs %lld",
@@ -325,6 +327,7 @@ static fy_code convolve_any(fy_kernel_ctx *ctx, fy_error *err) {
                    "Input depth must be equal to filter depth: %lld vs %lld", (long long)depth,
                    (long long)filter->dims[spatial]);
   }
+  if (filter->count == 0) return fail_no_filter(err);
   return fy_conv_batch(ctx, &flat, filter, (int32_t)batch, in->dims, err);
 }
 

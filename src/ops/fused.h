@@ -16,8 +16,7 @@
 
 #include "ops/op.h"
 
-#define FY_FUSED_NONE  UINT32_MAX
-#define FY_FUSED_CHAIN 8  // blocks that follow each other without a return to the caller
+#define FY_FUSED_NONE UINT32_MAX
 
 typedef enum fy_fused_kind {
   FY_FUSED_FULL = 0,    // as many elements as the outputs
@@ -49,8 +48,6 @@ FY_MUST_CHECK fy_code fy_fused_encode(const fy_fused_program *p, fy_arena *arena
 // The opposite; trusts nothing. Arrays in |arena|. INVALID_ARGUMENT if damaged.
 FY_MUST_CHECK fy_code fy_fused_decode(fy_view bytes, fy_dtype dtype, fy_arena *arena,
                                       fy_fused_program *out, fy_error *err);
-// "v2 = Mul(in0, 0.5)" one line per operation.
-void fy_fused_print(fy_str *out, const fy_fused_program *p, fy_dtype dtype);
 
 // ---------------------------------------------------------------- a program as part of another kernel
 // Ready to run over pieces of memory: inputs of kind FULL are arrays, of kind SCALAR one element.
@@ -68,57 +65,52 @@ void fy_fused_code_run(const fy_fused_code *code, const void *const *in, void *c
 // Kernels over SIMD lanes. The same source (lanes_*.inc) is compiled for every instruction set;
 // devices/cpu/lanes.c chooses at run time. Ops run alone and fused use the same functions, so that
 // fusing changes no bit.
-typedef void (*fy_lanes_fn)(void);  // cast to what the table's type and width say
-
 typedef struct fy_fused_instr {
   uint16_t code;
   uint16_t unused;
-  uint32_t arg;  // slot or constant
+  uint32_t out;  // slot
+  uint32_t a;    // slot
+  uint32_t b;    // slot or constant
+  uint32_t c;    // of a pair: the second operation's slot or constant
 } fy_fused_instr;
 
 typedef struct fy_fused_regs {  // what the code works on
-  const fy_lanes_fn *table;
-  void **slots;            // inputs, outputs, temporaries: where this block's elements are
-  const void *consts;      // elements
-  void *save;              // accumulators across a pause, 64-byte aligned
-  int64_t blocks;          // how many to run, at least one
-  const uint32_t *moving;  // [num_moving] slots that go on by a block from block to block
-  uint32_t num_moving;
-  uint32_t chain;  // how many blocks may still follow without a return
-  const fy_fused_instr *code, *resume;
+  void **slots;                 // inputs, outputs, temporaries: where this tile's elements are
+  const void *consts;           // elements
+  int64_t n;                    // elements, whole vectors
 } fy_fused_regs;
 
-// Instructions that may be half of a pair.
-enum {
-  FY_SHORT_LOAD,
-  FY_SHORT_STORE,
-  FY_SHORT_ADD,
-  FY_SHORT_SUB,
-  FY_SHORT_MUL,
-  FY_SHORT_ADD_CONST,
-  FY_SHORT_SUB_CONST,
-  FY_SHORT_MUL_CONST,
-  FY_SHORT_MAX_CONST,
-  FY_SHORT_MIN_CONST,
-  FY_SHORT_NEG,
-  FY_SHORT_ABS,
-  FY_SHORT_SQUARE,
-  FY_SHORT_RELU,
-  FY_SHORT_COUNT
-};
+typedef void (*fy_fused_fn)(const fy_fused_instr *ip, const fy_fused_regs *regs);
 
-// Codes: an fy_ew with the accumulator as (first) operand and a slot as second, plus these.
+// Operations that may be half of a pair; _CONST: the second operand is a constant.
+#define FY_SHORT_OPS(X)                                                                        \
+  X(ADD)                                                                                       \
+  X(SUB) X(MUL) X(ADD_CONST) X(SUB_CONST) X(MUL_CONST) X(MAX_CONST) X(MIN_CONST) X(NEG) X(ABS) \
+      X(SQUARE) X(RELU)
+#define FY_SHORT_NAME(x) FY_SHORT_##x,
+enum { FY_SHORT_OPS(FY_SHORT_NAME) FY_SHORT_COUNT };
+#define FY_SHORT_HAS_SLOT(kind)  ((kind) <= FY_SHORT_MUL)
+#define FY_SHORT_HAS_CONST(kind) ((kind) >= FY_SHORT_ADD_CONST && (kind) <= FY_SHORT_MIN_CONST)
+
+// Codes: an fy_ew with slots as operands, plus these.
 enum {
   FY_FUSED_BY_CONST = 64,   // the second operand is a constant
-  FY_FUSED_REVERSED = 128,  // the accumulator is the second operand
-  FY_FUSED_LOAD = 60,
-  FY_FUSED_STORE = 61,
-  FY_FUSED_PAUSE = 62,
-  FY_FUSED_END = 63,
-  FY_FUSED_LOAD_CONST = FY_FUSED_LOAD + FY_FUSED_BY_CONST,
-  FY_FUSED_PAIR = 256,  // two short instructions: + first * FY_SHORT_COUNT + second
+  FY_FUSED_OF_CONST = 128,  // b, a constant, is the first operand and a the second
+  FY_FUSED_COPY = 60,
+  FY_FUSED_SET = FY_FUSED_COPY + FY_FUSED_BY_CONST,
+  FY_FUSED_PAIR = 192,
   FY_FUSED_CODES = FY_FUSED_PAIR + FY_SHORT_COUNT * FY_SHORT_COUNT,
 };
+#define FY_FUSED_PAIR_OF(first, second) (FY_FUSED_PAIR + (first)*FY_SHORT_COUNT + (second))
+
+typedef struct fy_fused_list {
+  fy_fused_instr *instrs;
+  uint32_t count, num_temps;  // temporaries are the slots behind inputs and outputs
+} fy_fused_list;
+// The code of |p| for the lanes of |table|; |type| is FY_LANES_*. Memory in |arena|. fused_code.c
+FY_MUST_CHECK fy_code fy_fused_make_code(const fy_fused_program *p, int type,
+                                         const fy_fused_fn *table, fy_arena *arena,
+                                         fy_fused_list *out, fy_error *err);
 
 enum { FY_LANES_F32, FY_LANES_F64, FY_LANES_I32, FY_LANES_I64, FY_LANES_TYPES };
 
@@ -162,10 +154,8 @@ typedef struct fy_lanes_16 {
 
 typedef struct fy_lanes {
   const char *name;
-  int bytes;  // of a narrow block
-  // [type][0] wide: blocks of 8 narrow ones; [type][1] narrow. NULL where there is no such code.
-  const fy_lanes_fn *tables[FY_LANES_TYPES][2];
-  void (*run[FY_LANES_TYPES][2])(const fy_fused_instr *code, fy_fused_regs *regs);
+  int bytes;                                 // of a vector
+  const fy_fused_fn *fused[FY_LANES_TYPES];  // [FY_FUSED_CODES]; NULL where there is no such code
   void (*unary_f32[FY_FN_COUNT])(const float *in, float *out, int64_t n);  // NULL: plain C does
   void (*unary_f64[FY_FN_COUNT])(const double *in, double *out, int64_t n);
   void (*atan2_f32)(const float *y, int64_t step_y, const float *x, int64_t step_x, float *out,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// fused_program.c: fused programs as values: what the kernel knows, to bytes and back, as text.
+// fused_program.c: fused programs as values: what the kernel knows, to bytes and back.
 
 #include <string.h>
 
 #include "ops/fused.h"
-#include "tensor/elements.h"
 
 typedef struct ew_info {
   const char *name;
@@ -124,32 +123,4 @@ fy_code fy_fused_decode(fy_view bytes, fy_dtype dtype, fy_arena *arena, fy_fused
     }
   }
   return fy_fail(err, FY_INVALID_ARGUMENT, "_FerryFused has a damaged program");
-}
-
-// ---------------------------------------------------------------- text
-static void print_value(fy_str *out, const fy_fused_program *p, fy_dtype dtype, uint32_t v) {
-  if (v < p->num_inputs) {
-    fy_str_printf(out, "in%u", v);
-  } else if (v < p->num_inputs + p->num_consts) {
-    const fy_tensor t = {.dtype = dtype, .count = 1, .data = &p->consts[v - p->num_inputs]};
-    if (dtype == FY_FLOAT || dtype == FY_DOUBLE)
-      fy_str_printf(out, "%g", fy_tensor_double(&t, 0));
-    else
-      fy_str_printf(out, "%lld", (long long)fy_tensor_int(&t, 0));
-  } else {
-    fy_str_printf(out, "v%u", v - p->num_inputs - p->num_consts);
-  }
-}
-
-void fy_fused_print(fy_str *out, const fy_fused_program *p, fy_dtype dtype) {
-  for (uint32_t i = 0; i < p->num_ops; i++) {
-    const fy_fused_op *op = &p->ops[i];
-    fy_str_printf(out, "v%u = %s(", i, info[op->op].name);
-    print_value(out, p, dtype, op->a);
-    if (fy_ew_is_binary((fy_ew)op->op)) {
-      fy_str_add(out, ", ");
-      print_value(out, p, dtype, op->b);
-    }
-    fy_str_add(out, ")\n");
-  }
 }

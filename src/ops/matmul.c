@@ -327,26 +327,39 @@ static fy_code batch_matmul_v1(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code batch_matmul_v2(fy_kernel_ctx *ctx, fy_error *err) {
   return batch_matmul(ctx, true, err);
 }
-// V3 may mix types: bytes multiply to int32, else all three are one.
-static fy_code widened(const fy_tensor *t, fy_tensor **out, fy_error *err) {
-  FY_TRY(fy_tensor_new(FY_INT32, t->rank, t->dims, out, err));
+// V3 may mix types: bytes multiply to int32, or by bfloat16 to bfloat16; else all three are one.
+static bool is_byte(fy_dtype t) {
+  return t == FY_INT8 || t == FY_UINT8;
+}
+static fy_code widened(fy_tensor *t, fy_dtype to, fy_tensor **out, fy_error *err) {
+  if (t->dtype == to) {
+    fy_tensor_retain(t);
+    *out = t;
+    return FY_OK;
+  }
+  FY_TRY(fy_tensor_new(to, t->rank, t->dims, out, err));
   for (int64_t i = 0; i < t->count; i++) {
-    ((int32_t *)(*out)->data)[i] = (int32_t)fy_tensor_int(t, i);
+    const int64_t v = fy_tensor_int(t, i);
+    if (to == FY_INT32) {
+      ((int32_t *)(*out)->data)[i] = (int32_t)v;
+    } else {
+      ((uint16_t *)(*out)->data)[i] = fy_float_to_bfloat16((float)v);
+    }
   }
   return FY_OK;
 }
 static fy_code batch_matmul_v3(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_dtype *in = ctx->site->in_types, out = ctx->site->out_types[0];
   if (in[0] == in[1] && in[0] == out) return batch_matmul(ctx, true, err);
-  const bool bytes = (in[0] == FY_INT8 || in[0] == FY_UINT8) &&
-                     (in[1] == FY_INT8 || in[1] == FY_UINT8) && out == FY_INT32;
-  if (!bytes) {
+  const bool mixed = (is_byte(in[0]) && in[1] == out) || (is_byte(in[1]) && in[0] == out);
+  const bool bytes = is_byte(in[0]) && is_byte(in[1]) && out == FY_INT32;
+  if (!bytes && !(mixed && out == FY_BFLOAT16)) {
     return fy_fail(err, FY_UNIMPLEMENTED, "BatchMatMulV3 of %s and %s to %s is not implemented",
                    fy_dtype_name(in[0]), fy_dtype_name(in[1]), fy_dtype_name(out));
   }
   fy_tensor *wide[2] = {NULL, NULL};
-  fy_code code = widened(ctx->in[0], &wide[0], err);
-  if (!code) code = widened(ctx->in[1], &wide[1], err);
+  fy_code code = widened(ctx->in[0], out, &wide[0], err);
+  if (!code) code = widened(ctx->in[1], out, &wide[1], err);
   if (!code) {
     fy_kernel_ctx inner = *ctx;
     inner.in = wide;

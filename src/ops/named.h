@@ -7,14 +7,18 @@
 #include "ops/op.h"
 #include "ops/resource.h"
 
+static inline fy_view fy_named_name(const fy_site *site) {
+  const fy_view name = fy_site_string(site, "shared_name");
+  return name.n ? name : fy_view_of(site->node_name ? site->node_name : site->op->spec->name);
+}
+
 // Finds or makes (|make| with the site as argument) what this node's attributes name.
 FY_MUST_CHECK static inline fy_code fy_named_get(fy_kernel_ctx *ctx, const fy_object_type *type,
                                                  fy_resource_factory make, fy_object **out,
                                                  fy_error *err) {
   const fy_site *site = ctx->site;
-  fy_view name = fy_site_string(site, "shared_name");
+  const fy_view name = fy_named_name(site);
   fy_resources *r = ctx->svc->resources ? ctx->svc->resources(ctx) : NULL;
-  if (!name.n) name = fy_view_of(site->node_name ? site->node_name : site->op->spec->name);
   if (!r) return make(fy_site_string(site, "container"), name, site, out, err);
   return fy_resources_get(r, type, fy_site_string(site, "container"), name, make, site, out, err);
 }

@@ -73,6 +73,7 @@ struct fy_site {
   void **functions;   // instantiated functions in attribute order: If then, else; While cond, body;
   int num_functions;  // Case its branches; PartitionedCall f (execute/)
   uint32_t flags;
+  const char *const *in_names;  // for kernels of others: "node" or "node:2"; NULL in eager mode
 };
 
 // What a running kernel may ask for. One vtable per way of running (program, eager, simulated device).

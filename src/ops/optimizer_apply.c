@@ -33,10 +33,41 @@ static fy_code fail_scalar(const fy_optimizer *o, int i, const fy_tensor *t, fy_
                  o->spaced && !strcmp(name, "lr") ? " " : "", x);
 }
 
+// Some steps also say in which range their numbers must be.
+static bool is_bounded(const fy_op_spec *spec, const fy_optimizer *o) {
+  return strstr(spec->name, "ProximalAdagrad") || (o->ftrl && is_sparse(spec));
+}
+static fy_code check_bound(const fy_site *site, const fy_optimizer *o, int i, const fy_tensor *t,
+                           fy_error *err) {
+  const char *name = o->names[i];
+  const double v = t->rank == 0 ? fy_tensor_double(t, 0) : NAN;
+  char x[128];
+  fy_tensor_shape_text(t, x);
+  if (!strcmp(name, "lr")) {
+    if (v > 0 || (v == 0 && o->ftrl && fy_site_bool(site, "multiply_linear_by_lr"))) return FY_OK;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "lr is not a positive scalar%s: %s",
+                   o->ftrl ? " (or zero if multiply_linear_by_lr is set)" : "", x);
+  }
+  if (!strcmp(name, "lr_power")) {
+    if (v <= 0) return FY_OK;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "lr_power is not a non-positive scalar: %s", x);
+  }
+  if (v >= 0) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "%s regularization strength is not a non-negative scalar: %s",
+                 !strcmp(name, "l2_shrinkage") ? "l2 shrinkage" : name, x);
+}
+
 static fy_code check_scalars(fy_kernel_ctx *ctx, const fy_optimizer *o, fy_error *err) {
+  const bool bounded = is_bounded(ctx->site->op->spec, o);
   for (int i = o->vars; i < o->inputs; i++) {
     const fy_tensor *t = input(ctx, o, i);
-    if (i != o->grad && t->rank != 0) return fail_scalar(o, i, t, err);
+    if (i == o->grad) continue;
+    if (bounded) {
+      FY_TRY(check_bound(ctx->site, o, i, t, err));
+    } else if (t->rank != 0) {
+      return fail_scalar(o, i, t, err);
+    }
   }
   return FY_OK;
 }
@@ -73,6 +104,11 @@ static fy_code check_rows(fy_kernel_ctx *ctx, const fy_optimizer *o, const fy_te
   if (w->rank < 1) return fy_fail(err, FY_INVALID_ARGUMENT, "var must be at least 1 dimensional");
   if (indices->rank != 1)
     return fy_fail(err, FY_INVALID_ARGUMENT, "indices must be one-dimensional");
+  const char *name = ctx->site->op->spec->name;
+  const bool inner = strstr(name, "Adagrad") || strstr(name, "Proximal") || o->ftrl;
+  if (inner && fy_product(w->dims + 1, w->rank - 1) == 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Inner dimension should be greater than zero.");
+  }
   for (int32_t d = 1; d < w->rank; d++) {
     if (d < grad->rank && grad->dims[d] == w->dims[d]) continue;
     return fy_fail(err, FY_INVALID_ARGUMENT, "var and grad must match in dimension %d", d);
@@ -84,7 +120,7 @@ static fy_code check_rows(fy_kernel_ctx *ctx, const fy_optimizer *o, const fy_te
   for (int64_t i = 0; i < indices->count; i++) {
     const int64_t row = fy_tensor_int(indices, i);
     if (row >= 0 && row < w->dims[0]) continue;
-    if (strstr(ctx->site->op->spec->name, "Keras")) {
+    if (strstr(name, "Keras")) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "indices[%lld] = %lld is not in [0, %lld)",
                      (long long)i, (long long)row, (long long)w->dims[0]);
     }

@@ -152,13 +152,9 @@ fy_code fy_pool_resolve(fy_kernel_ctx *ctx, int32_t rank, const int64_t *dims, i
       out->w[i].out = out->w[i].in;
     } else if (d >= 0) {
       FY_TRY(fy_window_resolve(&out->w[i], a.padding, err));
-      // Strides that leave something over: in three dims (only) it is skipped on both sides.
-      const fy_window *w = &out->w[i];
-      const int64_t over = w->in - (w->out - 1) * w->stride - w->size;
-      if (a.padding == FY_PAD_SAME && a.spatial == 3 && over > 0 &&
+      if (a.padding == FY_PAD_SAME && a.spatial == 3 &&
           !strstr(ctx->site->op->impl->name, "Grad")) {
-        out->w[i].before = -(over / 2);
-        out->w[i].after = -(over - over / 2);
+        fy_window_skip_rest(&out->w[i]);
       }
     }
     spatial[i] = out->w[i].out;

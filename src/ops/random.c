@@ -449,6 +449,7 @@ static fy_code multinomial(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "num_classes should be positive, got %lld",
                    (long long)logits->dims[1]);
   }
+  if (stateless) FY_TRY(check_seed(ctx->in[2], err));
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){rows, samples}, &out, err));
   if (out->count == 0) return FY_OK;
   if (stateless) {

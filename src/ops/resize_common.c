@@ -8,7 +8,9 @@
 #include "ops/values.h"
 
 float fy_resize_scale(int64_t in, int64_t out, bool align_corners) {
-  return align_corners && out > 1 ? (float)(in - 1) / (float)(out - 1) : (float)in / (float)out;
+  // (A single row has no corners, to ResizeArea; the others end up in it anyway.)
+  return align_corners && out > 1 && in > 1 ? (float)(in - 1) / (float)(out - 1)
+                                            : (float)in / (float)out;
 }
 
 static fy_code read_attrs(fy_kernel_ctx *ctx, fy_resize *r, fy_error *err) {

@@ -44,13 +44,16 @@ static fy_code nd_check(const fy_tensor *target, const fy_tensor *indices, const
                    "Indices and updates specified for empty output.  indices shape: %s",
                    fy_tensor_shape_text(indices, x));
   }
+  if (indices->rank == 1 && updates->rank > 0) {
+    return fy_scatter_vector_check(target->rank, target->dims, indices, updates, err);
+  }
   if (fy_scatter_nd_check(target, indices, updates, NULL) == FY_OK) return FY_OK;
   if (target->rank < 1 || indices->rank < 1 || updates->rank < 1) {
     return fy_scatter_nd_check(target, indices, updates, err);
   }
   FY_TRY(check_prefix(indices, updates, err));
-  const int32_t batch = indices->rank > 1 ? indices->rank - 1 : 1;
-  const long long depth = indices->rank > 1 ? (long long)indices->dims[indices->rank - 1] : 1;
+  const int32_t batch = indices->rank - 1;
+  const long long depth = (long long)indices->dims[batch];
   for (int32_t d = 0; d < batch; d++) {
     if (d < updates->rank && indices->dims[d] == updates->dims[d]) continue;
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -220,6 +223,10 @@ static fy_code gather_rows(fy_kernel_ctx *ctx, const fy_tensor *params, int64_t 
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "batch_dims (%lld) does not fit the shapes of params and indices",
                    (long long)batch_dims);
+  }
+  for (int64_t i = 0; params->count == 0 && i < indices->count; i++) {  // nothing would be read
+    const int64_t at = fy_tensor_int(indices, i);
+    if (at < 0 || at >= params->dims[0]) return fail_index(indices, i, at, params->dims[0], err);
   }
   if (batch_dims == 0) return fy_gather(ctx, params, indices, 0, 0, err);
   const int32_t b = (int32_t)batch_dims;

@@ -138,8 +138,9 @@ static fy_code fail_row(const fy_tensor *target, const fy_tensor *indices, int64
 
 fy_code fy_scatter_nd_run(const fy_site *site, fy_scatter_kind kind, fy_tensor *target,
                           const fy_tensor *indices, const fy_tensor *updates, fy_error *err) {
-  const int64_t depth = indices->dims[indices->rank - 1];
-  const int64_t rows = fy_product(indices->dims, indices->rank - 1);
+  const bool vector = indices->rank == 1;
+  const int64_t depth = vector ? 1 : indices->dims[indices->rank - 1];
+  const int64_t rows = vector ? indices->count > 0 : fy_product(indices->dims, indices->rank - 1);
   const int64_t run = fy_product(target->dims + depth, target->rank - (int32_t)depth);
   const bool ignore = fy_view_is(fy_site_string(site, "bad_indices_policy"), "IGNORE");
   const fy_scatter_loop loop = fy_scatter_find(kind, target->dtype);
@@ -180,6 +181,25 @@ static bool outer_fits(const fy_tensor *indices, const fy_tensor *updates) {
   return updates->rank >= outer && fy_shape_equal(outer, indices->dims, outer, updates->dims);
 }
 
+fy_code fy_scatter_vector_check(int32_t rank, const int64_t *dims, const fy_tensor *indices,
+                                const fy_tensor *updates, fy_error *err) {
+  char x[128], y[128];
+  if (indices->rank != 1) return FY_OK;
+  if (indices->dims[0] != updates->dims[0]) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Dimensions [0,1) of indices[shape=%s] = %lld must match dimensions [0,1) of "
+                   "updates[shape=%s] = %lld",
+                   fy_tensor_shape_text(indices, x), (long long)indices->dims[0],
+                   fy_tensor_shape_text(updates, y), (long long)updates->dims[0]);
+  }
+  if (inner_fits(rank, dims, 1, updates, 1)) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "Dimensions [1,%d) of input[shape=%s] must match dimensions [1,%d) of "
+                 "updates[shape=%s]",
+                 rank, fy_shape_text(rank, dims, x), updates->rank,
+                 fy_tensor_shape_text(updates, y));
+}
+
 fy_code fy_scatter_nd_check(const fy_tensor *target, const fy_tensor *indices,
                             const fy_tensor *updates, fy_error *err) {
   char x[128], y[128];
@@ -211,7 +231,7 @@ fy_code fy_scatter_nd_check(const fy_tensor *target, const fy_tensor *indices,
                    "Output: %s updates: %s",
                    fy_tensor_shape_text(target, x), fy_tensor_shape_text(updates, y));
   }
-  return FY_OK;
+  return fy_scatter_vector_check(target->rank, target->dims, indices, updates, err);
 }
 
 fy_code fy_scatter_policy(const fy_site *site, fy_error *err) {
@@ -253,6 +273,7 @@ static fy_code scatter_nd(fy_kernel_ctx *ctx, fy_error *err) {
                    (long long)depth, rank, fy_shape_text(rank, dims, x), outer, updates->rank,
                    fy_tensor_shape_text(updates, y));
   }
+  FY_TRY(fy_scatter_vector_check(rank, dims, indices, updates, err));
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
   if (out->count == 0) return FY_OK;

@@ -30,7 +30,12 @@ FY_MUST_CHECK fy_code fy_scatter_apply(fy_scatter_kind kind, fy_scatter_loop loo
 // How TensorScatter* and the ScatterNd ops of variables check their shapes.
 FY_MUST_CHECK fy_code fy_scatter_nd_check(const fy_tensor *target, const fy_tensor *indices,
                                           const fy_tensor *updates, fy_error *err);
-// The same for shapes that may be known in part. (Not a whole shape function: sets nothing.)
+// What TensorFlow wants of a vector of indices, in all of these ops: it takes it for rows of one index
+// each, of which it does the first only. Passes if |indices| is no vector.
+FY_MUST_CHECK fy_code fy_scatter_vector_check(int32_t rank, const int64_t *dims,
+                                              const fy_tensor *indices, const fy_tensor *updates,
+                                              fy_error *err);
+// fy_scatter_nd_check for shapes that may be known in part. (Not a whole shape function: sets nothing.)
 FY_MUST_CHECK fy_code fy_scatter_nd_infer(fy_shape_ctx *ctx, fy_pshape target, fy_pshape indices,
                                           fy_pshape updates, fy_error *err);
 // target[indices[r]] = target[indices[r]] OP updates[r] for every row; shapes are checked already.

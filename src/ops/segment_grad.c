@@ -50,6 +50,7 @@ static fy_code range_checks(fy_tensor *const *in, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Expected a non-negative size, got %lld",
                    (long long)rows);
   }
+  if (rows == 0) return FY_OK;
   if (n && fy_tensor_int(in[2], n - 1) + 1 > segments) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid number of segments");
   }
@@ -59,7 +60,7 @@ static fy_code range_checks(fy_tensor *const *in, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Segment id %lld out of range [0, %lld).",
                    (long long)id, (long long)segments);
   }
-  for (int64_t i = 0; i < n && rows; i++) {
+  for (int64_t i = 0; i < n; i++) {
     const int64_t index = fy_tensor_int(in[1], i);
     if (index >= 0 && index < rows) continue;
     return fy_fail(err, FY_INVALID_ARGUMENT, "Index %lld out of range [0, %lld).", (long long)index,

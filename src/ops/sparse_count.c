@@ -111,6 +111,9 @@ static fy_code dense_count(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_tensor_shape_text(weights, x), fy_tensor_shape_text(data, y));
   }
   const int64_t width = data->dims[data->rank - 1];
+  if (data->rank == 2 && data->dims[0] == 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid input: Shapes dimension cannot be 0.");
+  }
   FY_TRY(new_items(ctx, data->count, &items, err));
   for (int64_t i = 0; i < data->count; i++) {
     items[i] = (item){data->rank == 2 ? i / width : 0, fy_tensor_int(data, i), i};
@@ -178,12 +181,17 @@ static fy_code sparse_count(fy_kernel_ctx *ctx, fy_error *err) {
         fy_tensor_shape_text(weights, x), fy_tensor_shape_text(data, y));
   }
   const bool vector = shape->count == 1;
+  const int64_t rows = fy_tensor_int(shape, 0);
+  if (!vector && rows <= 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Cannot allocate %lld batches, is the dense shape too wide?", (long long)rows);
+  }
   FY_TRY(new_items(ctx, data->count, &items, err));
   for (int64_t i = 0; i < data->count; i++) {
     const int64_t row = vector ? 0 : fy_tensor_int(indices, i * shape->count);
     items[i] = (item){row, fy_tensor_int(data, i), i};
   }
-  return put_counts(ctx, items, data->count, fy_tensor_int(shape, 0), vector, weights, err);
+  return put_counts(ctx, items, data->count, rows, vector, weights, err);
 }
 
 static fy_code check_splits(const fy_tensor *splits, const fy_tensor *data, fy_error *err) {

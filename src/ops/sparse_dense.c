@@ -130,7 +130,7 @@ static fy_code cwise_checks(const fy_tensor *at, const fy_tensor *values, const 
   bool fits = dense->rank <= shape->count;
   for (int32_t d = 0; fits && d < dense->rank; d++) {
     const int64_t size = fy_tensor_int(shape, shape->count - dense->rank + d);
-    fits = dense->dims[d] == 1 || dense->dims[d] == size;
+    fits = dense->dims[d] == size || (dense->dims[d] == 1 && size != 0);
   }
   if (fits) return FY_OK;
   fy_str text;

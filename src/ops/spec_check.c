@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "ops/spec.h"
+#include "ops/spec_bound.h"
 
 static const char *kind_name(fy_attr_kind kind) {
   static const char *const names[] = {"",     "string", "int",    "float", "bool",
@@ -12,12 +12,56 @@ static const char *kind_name(fy_attr_kind kind) {
   return (size_t)kind < sizeof names / sizeof names[0] ? names[kind] : "";
 }
 
+static fy_code fail_open(fy_error *err) {
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "AttrValue had value with unexpected type 'placeholder'");
+}
+
+const fy_attr_spec *fy_spec_open_attr(const fy_op_spec *spec, const fy_attrs *attrs) {
+  for (uint32_t i = 0; i < attrs->n; i++) {
+    if (attrs->items[i].value.kind != FY_ATTR_PLACEHOLDER) continue;
+    const fy_attr_spec *a = fy_spec_attr(spec, attrs->items[i].name);
+    if (a) return a;
+  }
+  return NULL;
+}
+
+fy_code fy_spec_check_bound(const fy_op_spec *spec, const fy_attrs *attrs, fy_error *err) {
+  return fy_spec_open_attr(spec, attrs) ? fail_open(err) : FY_OK;
+}
+
+// TensorFlow's TensorShapeBase::IsValidShape.
+static fy_code check_shape(fy_pshape s, fy_error *err) {
+  const char *wrong = NULL;
+  int64_t count = 1;
+  for (int32_t i = 0; i < s.rank && !wrong; i++) {
+    if (s.dims[i] < -1) wrong = "has dimensions with values below -1 (where -1 means unknown)";
+    if (s.dims[i] >= 0 && count >= 0 && __builtin_mul_overflow(count, s.dims[i], &count))
+      wrong = "is too large (more than 2**63 - 1 entries)";
+    if (s.dims[i] < 0) count = -1;  // nothing more is multiplied
+  }
+  if (!wrong) return FY_OK;
+  fy_str text;
+  fy_str_init(&text);
+  fy_shape_print(&text, s.rank, s.dims);
+  fy_fail(err, FY_INVALID_ARGUMENT, "Shape %s %s", fy_str_text(&text), wrong);
+  fy_str_free(&text);
+  return FY_INVALID_ARGUMENT;
+}
+
+fy_code fy_spec_check_shapes(const fy_op_spec *spec, const fy_attrs *attrs, fy_error *err) {
+  for (uint32_t i = 0; i < attrs->n; i++) {
+    const fy_attr *a = &attrs->items[i].value;
+    if (a->kind != FY_ATTR_SHAPE || !fy_spec_attr(spec, attrs->items[i].name)) continue;
+    for (uint32_t k = 0; k < (a->is_list ? a->n : 1); k++)
+      FY_TRY(check_shape(a->is_list ? a->v.shapes[k] : a->v.shape, err));
+  }
+  return FY_OK;
+}
+
 // TensorFlow's AttrValueHasType for anything but the values of types.
 static fy_code check_kind(const fy_attr_spec *spec, const fy_attr *value, fy_error *err) {
-  if (value->kind == FY_ATTR_PLACEHOLDER) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "AttrValue had value with unexpected type 'placeholder'");
-  }
+  if (value->kind == FY_ATTR_PLACEHOLDER) return fail_open(err);
   bool has_value = value->is_list ? value->n > 0 : value->kind != FY_ATTR_NONE;
   if (has_value && (value->kind != spec->kind || value->is_list != spec->is_list)) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -185,6 +229,7 @@ static fy_code need(const fy_attrs *attrs, const char *name, fy_attr_kind kind, 
   const fy_attr *a = fy_attrs_get(attrs, name);
   *out = a;
   if (!a) return fy_fail(err, FY_INVALID_ARGUMENT, "No attr named '%s' in NodeDef:", name);
+  if (a->kind == FY_ATTR_PLACEHOLDER) return fail_open(err);
   if (a->is_list != is_list || (a->kind != kind && !(is_list && a->n == 0))) {
     return fy_fail(
         err, FY_INVALID_ARGUMENT,
@@ -221,6 +266,9 @@ static fy_code read_arg(const fy_arg_spec *arg, const fy_attrs *attrs, int64_t *
     }
   }
   if (arg->type_attr) {
+    a = fy_attrs_get(attrs, arg->type_attr);
+    *type = FY_INVALID;  // TensorFlow's type of an argument that a caller is to choose
+    if (a && a->kind == FY_ATTR_PLACEHOLDER) return FY_OK;
     FY_TRY(need(attrs, arg->type_attr, FY_ATTR_TYPE, false, &a, err));
     *type = a->v.type;
   }

@@ -2,6 +2,8 @@
 // special_bessel.c: Bessel functions of order 0 and 1. I and K: power series for small arguments, the
 // asymptotic series (I) and Steed's continued fraction (K) for large ones. J and Y: libm's.
 
+#include <float.h>
+
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
 
@@ -29,10 +31,12 @@ static double scaled_i(int n, double x) {
   return sum / sqrt(2 * M_PI * x);
 }
 
-static double bessel_i(int n, bool scaled, double x) {
+// |most|: beyond it TensorFlow's factor is infinite, in the type that it computes in.
+static double bessel_i(int n, bool scaled, double x, double most) {
   if (x != x) return x;
-  const double size = fabs(x), y = scaled_i(n, size);
-  const double value = scaled ? y : y * exp(size);  // 0 times Inf beyond all: NaN, as TensorFlow
+  const double size = fabs(x), y = scaled_i(n, size), factor = exp(size);
+  // 0 times Inf beyond all: NaN, as TensorFlow
+  const double value = scaled ? y : y * (factor > most ? INFINITY : factor);
   return n && x < 0 ? -value : value;
 }
 
@@ -82,10 +86,11 @@ static double bessel_y(int n, double x) {
   return n ? y1(x) : y0(x);
 }
 
-#define I0(S, x)  (fy_a_##S) bessel_i(0, false, (double)(x))
-#define I0E(S, x) (fy_a_##S) bessel_i(0, true, (double)(x))
-#define I1(S, x)  (fy_a_##S) bessel_i(1, false, (double)(x))
-#define I1E(S, x) (fy_a_##S) bessel_i(1, true, (double)(x))
+#define MOST(S)   (sizeof(fy_a_##S) == 4 ? (double)FLT_MAX : DBL_MAX)
+#define I0(S, x)  (fy_a_##S) bessel_i(0, false, (double)(x), MOST(S))
+#define I0E(S, x) (fy_a_##S) bessel_i(0, true, (double)(x), MOST(S))
+#define I1(S, x)  (fy_a_##S) bessel_i(1, false, (double)(x), MOST(S))
+#define I1E(S, x) (fy_a_##S) bessel_i(1, true, (double)(x), MOST(S))
 #define K0(S, x)  (fy_a_##S) bessel_k(0, false, (double)(x))
 #define K0E(S, x) (fy_a_##S) bessel_k(0, true, (double)(x))
 #define K1(S, x)  (fy_a_##S) bessel_k(1, false, (double)(x))

@@ -210,6 +210,7 @@ static fy_code write_slice(fy_kernel_ctx *ctx, fy_tensor *to, fy_error *err) {
   target t;
   FY_TRY(check_entries(ctx, err));
   FY_TRY(resolve(ctx, to->rank, to->dims, &t, err));
+  if (fy_product(t.out_dims, t.out_rank) == 0) return FY_OK;  // whatever the value is
   if (fy_shape_equal(t.out_rank, t.out_dims, value->rank, value->dims))
     return value->count ? scatter(&t, to->dims, value, to, err) : FY_OK;
   fy_tensor *filled;

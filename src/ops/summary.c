@@ -135,7 +135,7 @@ fy_code fy_put_audio(fy_str *s, const fy_tensor *tag, const fy_tensor *t, float 
     fy_put_str(&value, 1, &part);
     part.len = 0;
     put_wav(&wav, (const float *)t->data + i * frames * channels, frames, channels,
-            (uint32_t)(rate < 4e9f ? rate : 4e9f));
+            (uint32_t)(rate < 4e9f ? rintf(rate) : 4e9f));
     fy_put_float(&part, 1, rate);
     fy_put_int(&part, 2, channels);
     fy_put_int(&part, 3, frames);

@@ -247,15 +247,20 @@ static fy_code add_item(tensor_array *a, int64_t at, fy_tensor *item, fy_error *
   return code;
 }
 
+static fy_code check_write_type(const tensor_array *a, fy_dtype t, fy_error *err) {
+  if (t == a->list->dtype) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "TensorArray dtype is %s but Op is trying to write dtype %s.",
+                 fy_dtype_name(a->list->dtype), fy_dtype_name(t));
+}
+
 // Takes over one reference to |item|, also when it fails.
 static fy_code write_item(tensor_array *a, int64_t at, fy_tensor *item, fy_error *err) {
   fy_tensor_list *l = a->list;
   char x[128], y[128];
-  fy_code code = FY_OK;
-  if (item->dtype != l->dtype) {
-    code = fy_fail(err, FY_INVALID_ARGUMENT,
-                   "TensorArray dtype is %s but Op is trying to write dtype %s.",
-                   fy_dtype_name(l->dtype), fy_dtype_name(item->dtype));
+  fy_code code = check_write_type(a, item->dtype, err);
+  if (code) {
+    // of another type
   } else if (at < 0 || (at >= l->n && !a->dynamic)) {
     code = fy_fail(err, FY_INVALID_ARGUMENT,
                    "Tried to write to index %lld but array %s size is: %lld", (long long)at,
@@ -315,6 +320,7 @@ static fy_code write(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code scatter_locked(fy_kernel_ctx *ctx, tensor_array *a, fy_error *err) {
   const fy_tensor *indices = ctx->in[1], *v = ctx->in[2];
   const int64_t each = v->dims[0] ? v->count / v->dims[0] : 0;
+  FY_TRY(check_write_type(a, v->dtype, err));
   for (int64_t i = 0; i < indices->count; i++) {
     fy_tensor *item;
     FY_TRY(fy_list_piece(ctx, v, i * each, v->rank - 1, v->dims + 1, &item, err));
@@ -536,6 +542,25 @@ static fy_code read(fy_kernel_ctx *ctx, fy_error *err) {
   return code;
 }
 
+// The first element as the op's own attribute |said| it is; |stacked| as for join.
+static fy_code check_first(const fy_tensor *t, const fy_attr *said, bool stacked, fy_error *err) {
+  char x[128], y[128];
+  const int32_t skip = stacked ? 0 : 1;
+  if (!said || said->kind != FY_ATTR_SHAPE || said->v.shape.rank < 0 || t->rank < skip)
+    return FY_OK;
+  fy_list_eshape e = {.rank = -1};
+  fy_list_merge(&e, said->v.shape.rank, said->v.shape.dims);
+  if (fy_list_merge(&e, t->rank - skip, t->dims + skip)) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 stacked
+                     ? "TensorArray was passed element_shape %s which does not match the Tensor "
+                       "at index 0: %s"
+                     : "TensorArray was passed element_shape_except0 %s but index 0 has "
+                       "(excepting dimension 0) shape: %s which does not match.",
+                 fy_shape_text(said->v.shape.rank, said->v.shape.dims, x),
+                 fy_shape_text(t->rank - skip, t->dims + skip, y));
+}
+
 // Joins elements: stacked (gather) or end to end (concat; |lengths| is output 1).
 static fy_code join(fy_kernel_ctx *ctx, tensor_array *a, const fy_tensor *indices,
                     fy_tensor **items, int64_t n, bool stacked, fy_error *err) {
@@ -551,6 +576,7 @@ static fy_code join(fy_kernel_ctx *ctx, tensor_array *a, const fy_tensor *indice
   for (int64_t i = 0; i < n; i++) {
     FY_TRY(read_item(a, indices ? fy_tensor_int(indices, i) : i, &items[i], err));
   }
+  if (n) FY_TRY(check_first(items[0], shape, stacked, err));
   for (int64_t i = 0; i < n; i++) {  // all were read, whatever comes now
     const fy_tensor *first = items[0], *t = items[i];
     const int32_t skip = stacked ? 0 : 1;

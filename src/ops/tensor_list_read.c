@@ -84,18 +84,45 @@ static fy_code put_element_shape(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+// What the elements that |indices| names look like: only those have a say.
+static fy_code gathered_shape(const fy_tensor_list *l, const fy_tensor *indices,
+                              const fy_tensor *shape, bool declared, fy_list_eshape *e,
+                              fy_error *err) {
+  char x[128];
+  FY_TRY(fy_list_element_shape(l, shape, false, e, err));
+  for (int64_t k = 0; !declared && k < indices->count; k++) {
+    const int64_t at = fy_tensor_int(indices, k);
+    if (at < 0 || at >= l->n) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Trying to gather element %lld in a list with %lld elements.", (long long)at,
+                     (long long)l->n);
+    }
+    const fy_tensor *t = l->items[at];
+    if (t && !fy_list_merge(e, t->rank, t->dims)) {
+      return fy_list_fail_merge(e->rank, e->dims, t->rank, t->dims, err);
+    }
+  }
+  if (fy_list_fully_known(e)) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "Tried to gather %s from a list with non-fully-defined %sshape: %s",
+                 indices->count ? "uninitialized tensors" : "0-elements",
+                 indices->count ? "element_" : "", fy_shape_text(e->rank, e->dims, x));
+}
+
 // Stacks the elements that |indices| names (NULL: all) into output 0.
 static fy_code stack_items(fy_kernel_ctx *ctx, const fy_tensor_list *l, const fy_tensor *indices,
                            const fy_tensor *shape, fy_error *err) {
   fy_list_eshape e;
   fy_tensor *out;
   char x[128];
-  FY_TRY(fy_list_element_shape(l, shape, true, &e, err));
+  bool declared = l->rank >= 0;  // in full: then what makes no numbers is not looked at
+  for (int32_t d = 0; d < l->rank; d++) declared = declared && l->dims[d] >= 0;
+  FY_TRY(indices ? gathered_shape(l, indices, shape, declared, &e, err)
+                 : fy_list_element_shape(l, shape, true, &e, err));
   const int64_t n = indices ? indices->count : l->n;
   if (!fy_list_fully_known(&e)) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Tried to %s %s list with non-fully-defined element_shape: %s",
-                   indices ? "gather" : "stack",
+                   "Tried to stack %s list with non-fully-defined element_shape: %s",
                    n == 0 ? "an empty" : "a list which only contains uninitialized tensors from a",
                    fy_shape_text(e.rank, e.dims, x));
   }
@@ -105,15 +132,12 @@ static fy_code stack_items(fy_kernel_ctx *ctx, const fy_tensor_list *l, const fy
   memcpy(dims + 1, e.dims, (size_t)e.rank * sizeof *dims);
   const int64_t each = fy_product(e.dims, e.rank);
   FY_TRY(fy_out(ctx, 0, e.rank + 1, dims, &out, err));
-  bool declared = l->rank >= 0;  // in full: then what makes no numbers is not looked at
-  for (int32_t d = 0; d < l->rank; d++) declared = declared && l->dims[d] >= 0;
   if (out->count == 0 && declared) return FY_OK;
   for (int64_t k = 0; indices && k < n; k++) {
     const int64_t at = fy_tensor_int(indices, k);
     if (at >= 0 && at < l->n) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Trying to gather element %lld in a list with %lld elements.", (long long)at,
-                   (long long)l->n);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Index %lld out o range; list only has %lld elements.",
+                   (long long)at, (long long)l->n);
   }
   for (int64_t k = 0; out->count && k < n; k++) {
     const int64_t at = indices ? fy_tensor_int(indices, k) : k;
@@ -155,6 +179,27 @@ static fy_code gather(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- Concat, Split
+// The first dim of elements that nobody set: |*first| if it is known, else that of the others, if they
+// are all alike (-1 if not).
+static fy_code common_first(const fy_tensor_list *l, int64_t *first, fy_error *err) {
+  const int64_t expected = *first;
+  bool alike = true;
+  for (int64_t i = 0; i < l->n; i++) {
+    const fy_tensor *t = l->items[i];
+    if (!t || t->rank < 1) continue;
+    if (expected >= 0 && t->dims[0] != expected) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "First entry of element_shape input does not match the first dim of list "
+                     "element at index: %lld Expected: %lld Actual: %lld",
+                     (long long)i, (long long)expected, (long long)t->dims[0]);
+    }
+    alike = alike && (*first < 0 || *first == t->dims[0]);
+    *first = t->dims[0];
+  }
+  if (!alike) *first = -1;
+  return FY_OK;
+}
+
 static fy_code concat(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor_list *l;
   fy_list_eshape e = {.rank = -1};
@@ -164,7 +209,7 @@ static fy_code concat(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_list_of(ctx->in[0], &l, err));
   FY_TRY(fy_list_check_dtype(ctx, l, err));
   if (v2) {
-    FY_TRY(fy_list_read_shape(ctx->in[1], &e, err));
+    FY_TRY(fy_list_element_shape(l, ctx->in[1], false, &e, err));
   } else {
     const fy_attr *a = fy_site_attr(ctx->site, "element_shape");
     if (a && a->kind == FY_ATTR_SHAPE) fy_list_merge(&e, a->v.shape.rank, a->v.shape.dims);
@@ -180,8 +225,8 @@ static fy_code concat(fy_kernel_ctx *ctx, fy_error *err) {
   if (l->rank > 0 && !fy_list_merge(&rest, l->rank - 1, l->dims + 1)) {
     return fy_list_fail_merge(rest.rank, rest.dims, l->rank - 1, l->dims + 1, err);
   }
-  const int64_t first = e.rank > 0 ? e.dims[0] : -1;
-  int64_t total = 0;
+  int64_t first = e.rank > 0 ? e.dims[0] : -1, total = 0;
+  FY_TRY(common_first(l, &first, err));
   fy_tensor *out, *lengths;
   FY_TRY(fy_out(ctx, 1, 1, &l->n, &lengths, err));
   for (int64_t i = 0; i < l->n; i++) {

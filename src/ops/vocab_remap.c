@@ -108,9 +108,9 @@ static fy_code remap(fy_kernel_ctx *ctx, fy_error *err) {
   uint8_t *fresh, *old;
   size_t fresh_n, old_n;
   FY_TRY(check_name(ctx->in[0], "new", err));
-  FY_TRY(check_name(ctx->in[1], "old", err));
   FY_TRY(load(ctx->in[0], &fresh, &fresh_n, err));
   fy_code code = check_new(ctx->site, (const char *)fresh, (const char *)fresh + fresh_n, err);
+  if (!code) code = check_name(ctx->in[1], "old", err);
   if (!code) code = load(ctx->in[1], &old, &old_n, err);
   if (!code) {
     fy_map words;

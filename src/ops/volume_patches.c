@@ -41,6 +41,7 @@ static fy_code extract(fy_kernel_ctx *ctx, fy_error *err) {
     w[i] = (fy_window){
         .in = in->dims[1 + i], .size = k[1 + i], .stride = stride[1 + i], .dilation = 1};
     FY_TRY(fy_window_resolve(&w[i], same ? FY_PAD_SAME : FY_PAD_VALID, err));
+    if (same) fy_window_skip_rest(&w[i]);
   }
   const int64_t depth = in->dims[4];
   int64_t patch;

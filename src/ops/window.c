@@ -46,6 +46,13 @@ fy_code fy_window_resolve(fy_window *w, fy_padding padding, fy_error *err) {
   return FY_OK;
 }
 
+void fy_window_skip_rest(fy_window *w) {
+  const int64_t over = w->in - (w->out - 1) * w->stride - ((w->size - 1) * w->dilation + 1);
+  if (over <= 0 || w->out == 0) return;
+  w->before = -(over / 2);
+  w->after = -(over - over / 2);
+}
+
 void fy_window_range(const fy_window *w, int64_t k, int64_t *lo, int64_t *hi) {
   const int64_t shift = k * w->dilation - w->before;  // input = output * stride + shift
   *lo = shift >= 0 ? 0 : (-shift + w->stride - 1) / w->stride;

@@ -122,7 +122,7 @@ static fy_code replace(fy_rewriter *r, const cell *c, const fy_attrs *attrs, fy_
     r->flags[gone[i]->id] = 1;
     fy_rewrite_instead(r, gone[i], made);
   }
-  fy_rewrite_log(r, "cells: %s = %s to %s\n", made->name, c->split->name, c->h->name);
+  fy_rewrite_log(r, "cells: %s = %s to %s", made->name, c->split->name, c->h->name);
   return FY_OK;
 }
 

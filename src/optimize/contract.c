@@ -276,7 +276,7 @@ static fy_code replace(fy_rewriter *r, const chain *c, fy_error *err) {
     r->flags[c->pad->id] = 1;
     fy_rewrite_instead(r, c->pad, made);
   }
-  fy_rewrite_log(r, "contract: %s = %s with %s\n", made->name, c->head->name, c->steps);
+  fy_rewrite_log(r, "contract: %s = %s with %s", made->name, c->head->name, c->steps);
   return FY_OK;
 }
 

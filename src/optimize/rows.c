@@ -311,7 +311,7 @@ static fy_code replace(region *g, fy_node *last, const fy_op *op, maker *m, fy_e
     r->flags[g->members[i]->id] = 1;
     fy_rewrite_instead(r, g->members[i], made);
   }
-  fy_rewrite_log(r, "rows: %s = %s to %s (%u operations)\n", made->name, g->members[0]->name,
+  fy_rewrite_log(r, "rows: %s = %s to %s (%u operations)", made->name, g->members[0]->name,
                  last->name, g->num_members);
   return FY_OK;
 }

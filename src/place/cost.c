@@ -5,7 +5,7 @@
 // the link's latency plus its bytes over the link's bandwidth, once per destination.
 // The search: start from everything-on-the-host and from TensorFlow's choice; improve each by moving
 // single groups and whole connected regions while the total falls; keep the better one. Then fit the
-// memory: while a device is over its limit, move out the group that costs least per byte saved.
+// memory (cost_memory.c).
 
 #include "place/cost.h"
 
@@ -14,29 +14,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "place/cost_impl.h"
 
 #define MAX_SWEEPS  6
 #define MAX_REGIONS 64  // tried as a whole per sweep: each costs a pass over the graph
-
-typedef struct plan {
-  int *device;  // [root id] ordinal of the group's device
-  double ns;
-} plan;
-
-typedef struct model {
-  fy_groups *gr;
-  const fy_graph *g;
-  const fy_device_set *set;
-  fy_placement *p;
-  fy_devmask *open;    // [root id] candidates; 0 bits elsewhere
-  float *node_ns;      // [node id * devices] cost without contention
-  double *free_share;  // [device] 1 - busy
-  uint32_t *next;      // [node id] next member of its group
-  uint32_t *head;      // [root id]
-  fy_arena arena;
-  uint64_t *limit;            // [device]
-  const fy_place_load *load;  // [device] or NULL
-} model;
 
 static bool is_arg(const fy_node *n) {
   return strcmp(n->op_name, "_Arg") == 0;
@@ -49,23 +30,8 @@ static double bytes_of(const fy_node_out *o) {
   return n;
 }
 
-static int device_of(const model *m, const plan *pl, const fy_node *n) {
-  return pl->device[fy_groups_root(m->gr, n->id)];
-}
-
-static int out_space(const model *m, const plan *pl, const fy_node *n, int out) {
-  if (is_arg(n) || n->const_value) return 0;
-  return fy_place_output_space(n, m->set->items[device_of(m, pl, n)], (uint32_t)out);
-}
-
-static int in_space(const model *m, int device, const fy_node *n, uint32_t i) {
-  const fy_device *d = m->set->items[device];
-  return fy_place_input_on_host(n, d, i) ? 0 : fy_space_of(d);
-}
-
-// Moving |bytes| from one memory to another. A constant crosses once in a program's life: free here.
-static double link_ns(const model *m, int from, int to, double bytes, bool constant) {
-  if (from == to || constant) return 0;
+// Moving |bytes| from one memory to another.
+static double link_ns(const fy_cost_model *m, int from, int to, double bytes) {
   double ns = 0;
   for (int side = 0; side < 2; side++) {
     int s = side ? to : from;
@@ -76,48 +42,49 @@ static double link_ns(const model *m, int from, int to, double bytes, bool const
   return ns;
 }
 
-// Transfers of one output to all its readers, each destination counted once.
-static double output_ns(const model *m, const plan *pl, const fy_node *n, uint32_t out) {
+// Transfers of one output to all its readers, each destination counted once. A constant crosses once in a
+// program's life: free here (and the one with thousands of readers is never looked through).
+static double output_ns(const fy_cost_model *m, const fy_cost_plan *pl, const fy_node *n,
+                        uint32_t out) {
   const fy_node_out *o = &n->outputs[out];
-  int from = out_space(m, pl, n, (int)out);
+  int from = fy_cost_out_space(m, pl, n, out);
   uint64_t seen = 0;
   double ns = 0;
+  if (n->const_value) return 0;
   for (uint32_t u = 0; u < o->num_uses; u++) {
-    const fy_node *user = o->uses[u].node;
-    int to = in_space(m, device_of(m, pl, user), user, (uint32_t)o->uses[u].index);
+    int to = fy_cost_in_space(m, pl, &o->uses[u]);
     if (to == from || (to < 64 && (seen >> to & 1))) continue;
     if (to < 64) seen |= 1ull << to;
-    ns += link_ns(m, from, to, bytes_of(o), n->const_value != NULL);
+    ns += link_ns(m, from, to, m->outs[n->id][out].bytes);
   }
   return ns;
 }
 
-static double compute_ns(const model *m, const fy_node *n, int device) {
-  if (is_arg(n) || n->const_value) return 0;
+static double compute_ns(const fy_cost_model *m, const fy_node *n, int device) {
   return (double)m->node_ns[n->id * (uint32_t)m->set->n + (uint32_t)device] / m->free_share[device];
 }
 
-static double total_ns(const model *m, const plan *pl) {
+static double total_ns(const fy_cost_model *m, const fy_cost_plan *pl) {
   double ns = 0;
   for (size_t i = 0; i < m->g->num_nodes; i++) {
     const fy_node *n = m->g->nodes[i];
     if (!n) continue;
-    ns += compute_ns(m, n, device_of(m, pl, n));
+    ns += compute_ns(m, n, fy_cost_device_of(m, pl, n));
     for (uint32_t o = 0; o < n->num_outputs; o++) ns += output_ns(m, pl, n, o);
   }
   return ns;
 }
 
 // What one group contributes: its work, what it sends, and what its inputs' producers send.
-static double group_ns(const model *m, const plan *pl, uint32_t root) {
+double fy_cost_group_ns(const fy_cost_model *m, const fy_cost_plan *pl, uint32_t root) {
   double ns = 0;
   for (uint32_t id = m->head[root]; id != UINT32_MAX; id = m->next[id]) {
     const fy_node *n = m->g->nodes[id];
-    ns += compute_ns(m, n, device_of(m, pl, n));
+    ns += compute_ns(m, n, fy_cost_device_of(m, pl, n));
     for (uint32_t o = 0; o < n->num_outputs; o++) ns += output_ns(m, pl, n, o);
     for (uint32_t i = 0; i < n->num_inputs; i++) {
       const fy_node *src = n->inputs[i].node;
-      if (fy_groups_root(m->gr, src->id) == root) continue;
+      if (m->root[src->id] == root) continue;
       bool again = false;
       for (uint32_t k = 0; k < i; k++)
         again |= n->inputs[k].node == src && n->inputs[k].index == n->inputs[i].index;
@@ -127,16 +94,16 @@ static double group_ns(const model *m, const plan *pl, uint32_t root) {
   return ns;
 }
 
-static bool improve_groups(const model *m, plan *pl) {
+static bool improve_groups(const fy_cost_model *m, fy_cost_plan *pl) {
   bool any = false;
   for (size_t i = 0; i < m->g->num_nodes; i++) {
-    if (!m->g->nodes[i] || fy_groups_root(m->gr, (uint32_t)i) != i || !m->open[i]) continue;
+    if (!m->g->nodes[i] || m->root[i] != i || !m->open[i]) continue;
     int best = pl->device[i], was = best;
-    double best_ns = group_ns(m, pl, (uint32_t)i);
+    double best_ns = fy_cost_group_ns(m, pl, (uint32_t)i);
     for (int d = 0; d < m->set->n; d++) {
       if (d == was || !(m->open[i] >> d & 1)) continue;
       pl->device[i] = d;
-      double ns = group_ns(m, pl, (uint32_t)i);
+      double ns = fy_cost_group_ns(m, pl, (uint32_t)i);
       if (ns < best_ns * (1 - 1e-9)) {
         best_ns = ns;
         best = d;
@@ -150,14 +117,15 @@ static bool improve_groups(const model *m, plan *pl) {
 
 // A region: groups on one device that are connected through edges. Moving it as a whole can pay where
 // no single step does (a small island between two transfers).
-static bool improve_regions(const model *m, plan *pl, uint32_t *mark, uint32_t *stack) {
+static bool improve_regions(const fy_cost_model *m, fy_cost_plan *pl, uint32_t *mark,
+                            uint32_t *stack) {
   bool any = false;
   memset(mark, 0, m->g->num_nodes * sizeof *mark);
   double now = total_ns(m, pl);
   int regions = 0;
   for (size_t i = 0; i < m->g->num_nodes && regions < MAX_REGIONS; i++) {
     if (!m->g->nodes[i]) continue;
-    uint32_t root = fy_groups_root(m->gr, (uint32_t)i);
+    uint32_t root = m->root[i];
     if (mark[root] || !m->open[root]) continue;
     int was = pl->device[root];
     regions++;
@@ -171,12 +139,12 @@ static bool improve_regions(const model *m, plan *pl, uint32_t *mark, uint32_t *
       for (uint32_t id = m->head[r]; id != UINT32_MAX; id = m->next[id]) {
         const fy_node *node = m->g->nodes[id];
         for (uint32_t k = 0; k < node->num_inputs; k++) {
-          uint32_t q = fy_groups_root(m->gr, node->inputs[k].node->id);
+          uint32_t q = m->root[node->inputs[k].node->id];
           if (!mark[q] && m->open[q] && pl->device[q] == was) mark[q] = 1, stack[n++] = q;
         }
         for (uint32_t o = 0; o < node->num_outputs; o++)
           for (uint32_t u = 0; u < node->outputs[o].num_uses; u++) {
-            uint32_t q = fy_groups_root(m->gr, node->outputs[o].uses[u].node->id);
+            uint32_t q = m->root[node->outputs[o].uses[u].node->id];
             if (!mark[q] && m->open[q] && pl->device[q] == was) mark[q] = 1, stack[n++] = q;
           }
       }
@@ -197,103 +165,13 @@ static bool improve_regions(const model *m, plan *pl, uint32_t *mark, uint32_t *
   return any;
 }
 
-static void improve(const model *m, plan *pl, uint32_t *mark, uint32_t *stack) {
+static void improve(const fy_cost_model *m, fy_cost_plan *pl, uint32_t *mark, uint32_t *stack) {
   for (int i = 0; i < MAX_SWEEPS; i++) {
     bool moved = improve_groups(m, pl);
     moved |= improve_regions(m, pl, mark, stack);
     if (!moved) break;
   }
   pl->ns = total_ns(m, pl);
-}
-
-// ------------------------------------------------------------------ memory
-// Bytes that |device| must hold: constants it reads and the largest sum of live outputs.
-static double peak_bytes(const model *m, const plan *pl, int device, fy_node **order, size_t n,
-                         double *freed) {
-  int space = fy_space_of(m->set->items[device]);
-  double live = 0, peak = 0, fixed = 0;
-  memset(freed, 0, n * sizeof *freed);
-  for (size_t i = 0; i < n; i++) order[i]->mark = (uint32_t)i;
-  for (size_t i = 0; i < n; i++) {
-    const fy_node *node = order[i];
-    for (uint32_t o = 0; o < node->num_outputs; o++) {
-      const fy_node_out *out = &node->outputs[o];
-      bool here = out_space(m, pl, node, (int)o) == space, needed = here;
-      size_t last = i;
-      for (uint32_t u = 0; u < out->num_uses; u++) {
-        const fy_node *user = out->uses[u].node;
-        if (in_space(m, device_of(m, pl, user), user, (uint32_t)out->uses[u].index) == space)
-          needed = true;
-        if (user->mark > last) last = user->mark;
-      }
-      if (!needed) continue;
-      double bytes = bytes_of(out);
-      if (node->const_value) {
-        fixed += bytes;
-      } else {
-        live += bytes;
-        freed[last] += bytes;
-      }
-    }
-    if (live > peak) peak = live;
-    live -= freed[i];
-  }
-  return peak + fixed;
-}
-
-static double group_bytes(const model *m, uint32_t root) {
-  double bytes = 0;
-  for (uint32_t id = m->head[root]; id != UINT32_MAX; id = m->next[id]) {
-    const fy_node *n = m->g->nodes[id];
-    for (uint32_t o = 0; o < n->num_outputs; o++) bytes += bytes_of(&n->outputs[o]);
-    for (uint32_t i = 0; i < n->num_inputs; i++)
-      if (n->inputs[i].node->const_value)
-        bytes += bytes_of(&n->inputs[i].node->outputs[n->inputs[i].index]);
-  }
-  return bytes;
-}
-
-// Moves groups off devices that would overflow. What must stay there, stays: whether it fits is for
-// the memory plan to say, which knows better (and may spill). |moved[root]| records the device they had to leave + 1.
-static fy_code fit_memory(const model *m, plan *pl, int *moved, fy_error *err) {
-  fy_node **order;
-  size_t n;
-  FY_TRY(fy_graph_order(m->g, (fy_arena *)(uintptr_t)&m->arena, &order, &n, err));
-  double *freed = fy_arena_array((fy_arena *)(uintptr_t)&m->arena, n + 1, sizeof *freed);
-  if (!freed) return fy_fail_oom(err, n * sizeof *freed);
-  for (int d = 0; d < m->set->n; d++) {
-    if (m->set->items[d]->is_host || !m->limit[d]) continue;
-    for (;;) {
-      double bytes = peak_bytes(m, pl, d, order, n, freed);
-      if (bytes <= (double)m->limit[d]) break;
-      uint32_t best = UINT32_MAX;
-      int best_to = 0;
-      double best_score = INFINITY;
-      for (size_t i = 0; i < m->g->num_nodes; i++) {
-        if (!m->g->nodes[i] || fy_groups_root(m->gr, (uint32_t)i) != i || pl->device[i] != d ||
-            !m->open[i])
-          continue;
-        double size = group_bytes(m, (uint32_t)i);
-        if (size <= 0) continue;
-        double before = group_ns(m, pl, (uint32_t)i);
-        for (int to = 0; to < m->set->n; to++) {
-          if (to == d || !(m->open[i] >> to & 1) || !m->set->items[to]->is_host) continue;
-          pl->device[i] = to;
-          double score = (group_ns(m, pl, (uint32_t)i) - before) / size;
-          if (score < best_score) {
-            best_score = score;
-            best = (uint32_t)i;
-            best_to = to;
-          }
-        }
-        pl->device[i] = d;
-      }
-      if (best == UINT32_MAX) break;
-      pl->device[best] = best_to;
-      moved[best] = d + 1;
-    }
-  }
-  return FY_OK;
 }
 
 // ------------------------------------------------------------------ reasons
@@ -308,19 +186,21 @@ static const char *human_ns(double ns, char out[32]) {
 }
 
 // "before others after", or nothing where nobody is known.
-static const char *others_text(const model *m, int device, const char *before, const char *after) {
+static const char *others_text(const fy_cost_model *m, int device, const char *before,
+                               const char *after) {
   if (!m->load || !m->load[device].others || !m->load[device].others[0]) return "";
   const char *text = fy_arena_printf(&m->p->arena, "%s%s%s", before, m->load[device].others, after);
   return text ? text : "";
 }
 
-static fy_code explain_group(const model *m, plan *pl, uint32_t root, int moved, fy_error *err) {
+static fy_code explain_group(const fy_cost_model *m, fy_cost_plan *pl, uint32_t root, int moved,
+                             fy_error *err) {
   int here = pl->device[root], other = -1;
-  double mine = group_ns(m, pl, root), best = INFINITY;
+  double mine = fy_cost_group_ns(m, pl, root), best = INFINITY;
   for (int d = 0; d < m->set->n; d++) {
     if (d == here || !(m->open[root] >> d & 1)) continue;
     pl->device[root] = d;
-    double ns = group_ns(m, pl, root);
+    double ns = fy_cost_group_ns(m, pl, root);
     if (ns < best) best = ns, other = d;
   }
   pl->device[root] = here;
@@ -367,24 +247,51 @@ static fy_code explain_group(const model *m, plan *pl, uint32_t root, int moved,
 }
 
 // ------------------------------------------------------------------ the whole
-static fy_code make_model(model *m, fy_groups *gr, fy_placement *p, fy_error *err) {
+static fy_code describe_node(fy_cost_model *m, const fy_node *n, fy_error *err) {
+  const size_t nd = (size_t)m->set->n;
+  fy_cost_value *outs = fy_arena_array(&m->arena, n->num_outputs + 1u, sizeof *outs);
+  fy_devmask *ins = fy_arena_array(&m->arena, n->num_inputs + 1u, sizeof *ins);
+  if (!outs || !ins) return fy_fail_oom(err, sizeof *outs);
+  m->outs[n->id] = outs;
+  m->ins[n->id] = ins;
+  const bool anywhere = is_arg(n) || n->const_value;  // in host memory, and no work
+  for (size_t d = 0; d < nd; d++) {
+    const fy_device *dev = m->set->items[d];
+    const fy_devmask bit = (fy_devmask)1 << d;
+    m->node_ns[n->id * nd + d] = anywhere ? 0 : (float)fy_place_cost_ns(n, dev);
+    for (uint32_t o = 0; o < n->num_outputs; o++)
+      if (anywhere || !fy_place_output_space(n, dev, o)) outs[o].on_host |= bit;
+    for (uint32_t i = 0; i < n->num_inputs; i++)
+      if (fy_place_input_on_host(n, dev, i)) ins[i] |= bit;
+  }
+  for (uint32_t o = 0; o < n->num_outputs; o++) outs[o].bytes = bytes_of(&n->outputs[o]);
+  return FY_OK;
+}
+
+static fy_code make_model(fy_cost_model *m, fy_groups *gr, fy_placement *p, fy_error *err) {
   size_t n = m->g->num_nodes, nd = (size_t)m->set->n;
   fy_arena *a = &m->arena;
   m->open = fy_arena_array(a, n + 1, sizeof *m->open);
   m->node_ns = fy_arena_array(a, (n + 1) * nd, sizeof *m->node_ns);
   m->free_share = fy_arena_array(a, nd, sizeof *m->free_share);
   m->limit = fy_arena_array(a, nd, sizeof *m->limit);
+  m->space = fy_arena_array(a, nd, sizeof *m->space);
   m->next = fy_arena_array(a, n + 1, sizeof *m->next);
   m->head = fy_arena_array(a, n + 1, sizeof *m->head);
-  if (!m->open || !m->node_ns || !m->free_share || !m->limit || !m->next || !m->head)
+  m->root = fy_arena_array(a, n + 1, sizeof *m->root);
+  m->outs = fy_arena_array(a, n + 1, sizeof *m->outs);
+  m->ins = fy_arena_array(a, n + 1, sizeof *m->ins);
+  if (!m->open || !m->node_ns || !m->free_share || !m->limit || !m->space || !m->next || !m->head ||
+      !m->root || !m->outs || !m->ins)
     return fy_fail_oom(err, n * nd * sizeof *m->node_ns);
   (void)p;
   for (size_t d = 0; d < nd; d++) {
     fy_device *dev = m->set->items[d];
+    m->space[d] = fy_space_of(dev);
     double busy = dev->ops->busy ? dev->ops->busy(dev) : 0;
     if (m->load) busy = 1 - (1 - busy) * (1 - m->load[d].busy);
     m->free_share[d] = busy >= 0.99 ? 0.01 : 1 - busy;
-    m->limit[d] = dev->is_host ? 0 : dev->facts.memory_limit;
+    m->limit[d] = dev->is_host ? 0 : __atomic_load_n(&dev->facts.memory_limit, __ATOMIC_RELAXED);
     if (m->load && m->load[d].may_hold && !dev->is_host) m->limit[d] = m->load[d].may_hold;
   }
   for (size_t i = 0; i < n; i++) m->head[i] = UINT32_MAX;
@@ -392,18 +299,18 @@ static fy_code make_model(model *m, fy_groups *gr, fy_placement *p, fy_error *er
     const fy_node *node = m->g->nodes[i];
     if (!node) continue;
     uint32_t root = fy_groups_root(gr, (uint32_t)i);
+    m->root[i] = root;
     m->next[i] = m->head[root];
     m->head[root] = (uint32_t)i;
-    for (size_t d = 0; d < nd; d++)
-      m->node_ns[i * nd + d] = (float)fy_place_cost_ns(node, m->set->items[d]);
+    FY_TRY(describe_node(m, node, err));
   }
   return FY_OK;
 }
 
-static fy_code open_groups(model *m, plan *host, plan *tf, const fy_place_options *o,
-                           fy_error *err) {
+static fy_code open_groups(fy_cost_model *m, fy_cost_plan *host, fy_cost_plan *tf,
+                           const fy_place_options *o, fy_error *err) {
   for (size_t i = 0; i < m->g->num_nodes; i++) {
-    if (!m->g->nodes[i] || fy_groups_root(m->gr, (uint32_t)i) != i) continue;
+    if (!m->g->nodes[i] || m->root[i] != i) continue;
     fy_devmask c;
     bool soft;
     FY_TRY(fy_groups_candidates(m->gr, (uint32_t)i, &c, &soft, err));
@@ -427,11 +334,11 @@ static fy_code open_groups(model *m, plan *host, plan *tf, const fy_place_option
 }
 
 fy_code fy_place_by_cost(fy_groups *gr, const fy_place_options *o, fy_placement *p, fy_error *err) {
-  model m = {.gr = gr, .g = gr->g, .set = gr->set, .p = p, .load = o->load};
+  fy_cost_model m = {.gr = gr, .g = gr->g, .set = gr->set, .p = p, .load = o->load};
   size_t n = gr->g->num_nodes;
   fy_arena_init(&m.arena);
-  plan host = {.device = fy_arena_array(&m.arena, n + 1, sizeof(int))};
-  plan tf = {.device = fy_arena_array(&m.arena, n + 1, sizeof(int))};
+  fy_cost_plan host = {.device = fy_arena_array(&m.arena, n + 1, sizeof(int))};
+  fy_cost_plan tf = {.device = fy_arena_array(&m.arena, n + 1, sizeof(int))};
   int *moved = fy_arena_array(&m.arena, n + 1, sizeof *moved);
   uint32_t *mark = fy_arena_array(&m.arena, n + 1, sizeof *mark);
   uint32_t *stack = fy_arena_array(&m.arena, n + 1, sizeof *stack);
@@ -443,8 +350,8 @@ fy_code fy_place_by_cost(fy_groups *gr, const fy_place_options *o, fy_placement 
   if (!code) {
     improve(&m, &host, mark, stack);
     improve(&m, &tf, mark, stack);
-    plan *best = host.ns <= tf.ns ? &host : &tf;
-    code = fit_memory(&m, best, moved, err);
+    fy_cost_plan *best = host.ns <= tf.ns ? &host : &tf;
+    code = fy_cost_fit_memory(&m, best, moved, err);
     for (size_t i = 0; !code && i < n; i++) {
       if (!gr->g->nodes[i]) continue;
       uint32_t root = fy_groups_root(gr, (uint32_t)i);

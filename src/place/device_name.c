@@ -116,20 +116,6 @@ bool fy_devname_is_specification(const fy_devname *less, const fy_devname *more)
          (!less->has_id || (more->has_id && less->id == more->id));
 }
 
-bool fy_devname_compatible(const fy_devname *a, const fy_devname *b) {
-  return !(a->has_job && b->has_job && strcmp(a->job, b->job) != 0) &&
-         !(a->has_replica && b->has_replica && a->replica != b->replica) &&
-         !(a->has_task && b->has_task && a->task != b->task) &&
-         !(a->has_type && b->has_type && strcmp(a->type, b->type) != 0) &&
-         !(a->has_id && b->has_id && a->id != b->id);
-}
-
-bool fy_devname_same_address_space(const fy_devname *a, const fy_devname *b) {
-  return a->has_job && b->has_job && strcmp(a->job, b->job) == 0 && a->has_replica &&
-         b->has_replica && a->replica == b->replica && a->has_task && b->has_task &&
-         a->task == b->task;
-}
-
 static fy_code conflict(const char *what, const fy_devname *a, const fy_devname *b, fy_error *err) {
   fy_str sa, sb;
   fy_str_init(&sa);

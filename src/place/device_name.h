@@ -17,8 +17,6 @@ bool fy_devname_parse(const char *text, fy_devname *out);  // full names; "" and
 bool fy_devname_parse_local(const char *text, fy_devname *out);  // "CPU:0", "gpu:1"
 void fy_devname_print(fy_str *out, const fy_devname *d);
 bool fy_devname_is_specification(const fy_devname *less, const fy_devname *more);
-bool fy_devname_compatible(const fy_devname *a, const fy_devname *b);
-bool fy_devname_same_address_space(const fy_devname *a, const fy_devname *b);
 // Merges |other| into |target|; error texts of TensorFlow. |soft|: conflicting type/id are cleared.
 FY_MUST_CHECK fy_code fy_devname_merge(fy_devname *target, const fy_devname *other, bool soft,
                                        fy_error *err);

@@ -365,6 +365,7 @@ static bool any_gpu(const fy_groups *gr) {
 static fy_code refuse(fy_groups *gr, uint32_t id, fy_error *err) {
   const fy_node *node = gr->g->nodes[id];
   const fy_group *r = &gr->items[fy_groups_root(gr, id)];
+  bool by_group = false;
   fy_str s, names;
   fy_str_init(&s);
   fy_str_init(&names);
@@ -380,7 +381,8 @@ static fy_code refuse(fy_groups *gr, uint32_t id, fy_error *err) {
         node->name, node->device, fy_str_text(&names));
     if (own.has_type && strcmp(own.type, "GPU") == 0 && !any_gpu(gr))
       fy_str_add(&s, " The requested device appears to be a GPU, but CUDA is not enabled.");
-  } else if (*node->device && r->size > 1) {
+  } else if (r->size > 1 && (*node->device || !fy_groups_matching(gr, &r->requested))) {
+    by_group = true;
     fy_str group;
     fy_str_init(&group);
     fy_devname_print(&group, &r->requested);
@@ -415,11 +417,29 @@ static fy_code refuse(fy_groups *gr, uint32_t id, fy_error *err) {
       fy_error_clear(&why);
     }
   }
-  fy_fail(err, FY_INVALID_ARGUMENT, "Cannot assign a device for operation %s: %s\n\t [[%s]]",
+  fy_fail(err, FY_INVALID_ARGUMENT,
+          by_group ? "Cannot assign a device for operation %s: %s\n\t [[{{node %s}}]]"
+                   : "Cannot assign a device for operation %s: %s\n\t [[%s]]",
           node->name, fy_str_text(&s), node->name);
   fy_str_free(&s);
   fy_str_free(&names);
   return FY_INVALID_ARGUMENT;
+}
+
+// True, with the status, if what |id| asks for would be there but for a device that is lost.
+static bool asks_for_lost(fy_groups *gr, uint32_t id, fy_error *err) {
+  const fy_node *node = gr->g->nodes[id];
+  const fy_devmask asked = fy_groups_matching(gr, &gr->items[fy_groups_root(gr, id)].requested);
+  for (int i = 0; i < gr->set->n; i++) {
+    const fy_device *d = gr->set->items[i];
+    if (!(asked >> i & 1) || !__atomic_load_n(&d->lost, __ATOMIC_RELAXED)) continue;
+    fy_fail(err, FY_UNAVAILABLE,
+            "device %s is lost, and operation %s asks for it (soft_placement would let it run "
+            "elsewhere)\n\t [[{{node %s}}]]",
+            d->name, node->name, node->name);
+    return true;
+  }
+  return false;
 }
 
 fy_code fy_groups_candidates(fy_groups *gr, uint32_t id, fy_devmask *out, bool *soft_fallback,
@@ -441,5 +461,5 @@ fy_code fy_groups_candidates(fy_groups *gr, uint32_t id, fy_devmask *out, bool *
     *out = fy_groups_matching(gr, &d) & r->supported;
     if (*out) return FY_OK;
   }
-  return refuse(gr, id, err);
+  return asks_for_lost(gr, id, err) ? FY_UNAVAILABLE : refuse(gr, id, err);
 }

@@ -100,8 +100,12 @@ static fy_code first_pass(placer *pl, fy_error *err) {
     if (!n) continue;
     fy_devmask m;
     bool soft;
-    FY_TRY(fy_groups_candidates(&pl->groups, n->id, &m, &soft, err));
     fy_group *r = &pl->groups.items[fy_groups_root(&pl->groups, n->id)];
+    // What is wrong with a generator is told by those that it is tied to, if there are any.
+    if (r->size > 1 && is_generator(n) &&
+        fy_groups_candidates(&pl->groups, n->id, &m, &soft, NULL) != FY_OK)
+      continue;
+    FY_TRY(fy_groups_candidates(&pl->groups, n->id, &m, &soft, err));
     if (strcmp(n->op_name, "_Arg") == 0) {
       assign(pl, n, pl->set->client, FY_WHY_FEED);
       continue;

@@ -34,7 +34,7 @@ void fy_shape_print(fy_str *out, int32_t rank, const int64_t *dims) {
   fy_str_addc(out, '[');
   for (int32_t i = 0; i < rank; i++) {
     if (i > 0) fy_str_addc(out, ',');
-    if (dims[i] < 0) {
+    if (dims[i] == -1) {
       fy_str_addc(out, '?');
     } else {
       fy_str_printf(out, "%lld", (long long)dims[i]);

@@ -93,7 +93,7 @@ static fy_code read_list(const list_value *list, fy_arena *arena,
       case FY_ATTR_BOOL: out->v.bools[i] = list->b[i] != 0; break;
       case FY_ATTR_TYPE: out->v.types[i] = (fy_dtype)list->type[i]; break;
       case FY_ATTR_SHAPE:
-        FY_TRY(fy_wire_shape_read(list->shape[i], arena, &out->v.shapes[i], err));
+        FY_TRY(fy_wire_shape_read_any(list->shape[i], arena, &out->v.shapes[i], err));
         break;
       case FY_ATTR_TENSOR:
         FY_TRY(read_tensor(list->tensor[i], arena, options, &out->v.tensors[i], err));
@@ -144,7 +144,7 @@ fy_code fy_wire_attr_read(const Tensorflow__AttrValue *proto, fy_arena *arena,
       break;
     case TENSORFLOW__ATTR_VALUE__VALUE_SHAPE:
       a.kind = FY_ATTR_SHAPE;
-      FY_TRY(fy_wire_shape_read(proto->shape, arena, &a.v.shape, err));
+      FY_TRY(fy_wire_shape_read_any(proto->shape, arena, &a.v.shape, err));
       break;
     case TENSORFLOW__ATTR_VALUE__VALUE_TENSOR:
       a.kind = FY_ATTR_TENSOR;

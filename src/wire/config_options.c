@@ -65,17 +65,8 @@ static fy_code read_virtual(const Tensorflow__GPUOptions__Experimental *e, fy_op
 
 static fy_code read_gpu(const Tensorflow__GPUOptions *g, fy_options *o, fy_error *err) {
   double f = g->per_process_gpu_memory_fraction;
-  if (!isfinite(f) || f < 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "ConfigProto.gpu_options.per_process_gpu_memory_fraction: %g is not a share", f);
-  }
-  if (f > 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "ConfigProto.gpu_options.per_process_gpu_memory_fraction: %g asks for unified "
-                   "memory, which this runtime does not have; use a share up to 1",
-                   f);
-  }
-  if (f > 0) o->memory_fraction = f;
+  // A share that is none matters only where there is a GPU: api/session_config.c.
+  if (f > 0 && f <= 1) o->memory_fraction = f;
   if (g->allow_growth) o->allow_growth = true;
   const char *visible = g->visible_device_list;
   if (visible && *visible) {

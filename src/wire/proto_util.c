@@ -57,7 +57,11 @@ fy_code fy_wire_pack(const ProtobufCMessage *msg, uint8_t **out, size_t *out_n, 
 
 void *fy_wire_new(const ProtobufCMessageDescriptor *desc, fy_arena *arena) {
   ProtobufCMessage *msg = fy_arena_alloc(arena, desc->sizeof_message);
-  if (msg) desc->message_init(msg);
+  if (msg && desc->message_init) desc->message_init(msg);
+  if (msg && !desc->message_init) {  // made at run time (descriptor.h)
+    memset(msg, 0, desc->sizeof_message);
+    msg->descriptor = desc;
+  }
   return msg;
 }
 

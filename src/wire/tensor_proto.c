@@ -265,8 +265,8 @@ fy_code fy_wire_tensor_read(const Tensorflow__TensorProto *proto,
   return FY_OK;
 }
 
-fy_code fy_wire_shape_read(const Tensorflow__TensorShapeProto *proto, fy_arena *arena,
-                           fy_pshape *out, fy_error *err) {
+fy_code fy_wire_shape_read_any(const Tensorflow__TensorShapeProto *proto, fy_arena *arena,
+                               fy_pshape *out, fy_error *err) {
   *out = (fy_pshape){.rank = proto && proto->unknown_rank ? -1 : 0};
   if (!proto || proto->unknown_rank || proto->n_dim == 0) return FY_OK;
   if (proto->n_dim > FY_MAX_RANK) {
@@ -275,13 +275,17 @@ fy_code fy_wire_shape_read(const Tensorflow__TensorShapeProto *proto, fy_arena *
   }
   int64_t *dims = fy_arena_array(arena, proto->n_dim, sizeof *dims);
   if (!dims) return fy_fail_oom(err, proto->n_dim * sizeof *dims);
-  for (size_t i = 0; i < proto->n_dim; i++) {
-    dims[i] = proto->dim[i]->size;
-    if (dims[i] < -1) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "TensorShapeProto: dimension %zu is %" PRId64, i,
-                     dims[i]);
-    }
-  }
+  for (size_t i = 0; i < proto->n_dim; i++) dims[i] = proto->dim[i]->size;
   *out = (fy_pshape){.rank = (int32_t)proto->n_dim, .dims = dims};
+  return FY_OK;
+}
+
+fy_code fy_wire_shape_read(const Tensorflow__TensorShapeProto *proto, fy_arena *arena,
+                           fy_pshape *out, fy_error *err) {
+  FY_TRY(fy_wire_shape_read_any(proto, arena, out, err));
+  for (int32_t i = 0; i < out->rank; i++)
+    if (out->dims[i] < -1)
+      return fy_fail(err, FY_INVALID_ARGUMENT, "TensorShapeProto: dimension %d is %" PRId64, i,
+                     out->dims[i]);
   return FY_OK;
 }

@@ -38,6 +38,9 @@ FY_MUST_CHECK fy_code fy_wire_tensor_write(const fy_tensor *t, fy_arena *arena,
 // Partial shapes. NULL |proto| reads as a scalar; dims other than -1 and >= 0 are INVALID_ARGUMENT.
 FY_MUST_CHECK fy_code fy_wire_shape_read(const Tensorflow__TensorShapeProto *proto, fy_arena *arena,
                                          fy_pshape *out, fy_error *err);
+// The same with any sizes at all, for attributes: ops/spec_bound.h tells what is wrong with them.
+FY_MUST_CHECK fy_code fy_wire_shape_read_any(const Tensorflow__TensorShapeProto *proto,
+                                             fy_arena *arena, fy_pshape *out, fy_error *err);
 FY_MUST_CHECK fy_code fy_wire_shape_write(const fy_pshape *shape, fy_arena *arena,
                                           Tensorflow__TensorShapeProto **out, fy_error *err);
 

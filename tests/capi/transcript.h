@@ -63,10 +63,11 @@ static inline const char *tr_code_name(TF_Code c) {
 
 /* Prints a message with host name and version numbers masked. */
 static inline void tr_message(const char *m) {
-  static const char *const after[] = {
-      "in binary running on ", "GraphDef version ",        "current version ",
-      "TensorFlow ",           "in function library: ",    "with these attrs: [",
-      "Registered kernels:",   "given session options: {", "Registered factories are {"};
+  static const char *const after[] = {"in binary running on ",      "GraphDef version ",
+                                      "current version ",           "TensorFlow ",
+                                      "in function library: ",      "with these attrs: [",
+                                      "Registered kernels:",        "given session options: {",
+                                      "Registered factories are {", "goo.gle/debug"};
   while (*m) {
     size_t k = 0, n = 1;
     for (size_t i = 0; i < sizeof after / sizeof after[0]; ++i)
@@ -77,6 +78,9 @@ static inline void tr_message(const char *m) {
     if (k == 5) { /* a debug string of the whole library follows */
       fputs("LIBRARY", stdout);
       return;
+    } else if (k == 10) { /* a random word and a random number of blanks */
+      m += strcspn(m, " \n");
+      m += strspn(m, " ");
     } else if (k > 5) { /* in hash order; every kernel linked in */
       static const char *const stop[] = {"]", "\n\n", "} Reg", "}"};
       const char *e = strstr(m, stop[k - 6]);

@@ -269,7 +269,7 @@ static void floats_16(void **state) {
           const float x = widen(half, a[i]);
           // Reciprocal roots of what does not fill a vector round twice.
           const float root = i < n / 8 * 8 ? sqrtf(x) : widen(half, narrow(half, sqrtf(x)));
-          if (op == FY_16_RSQRT && lanes->bytes != 32 && i >= n / 8 * 8) continue;
+          if (op == FY_16_RSQRT && lanes->bytes < 32 && i >= n / 8 * 8) continue;
           const float want = op == FY_16_NEG      ? -x
                              : op == FY_16_SQUARE ? x * x
                              : op == FY_16_SQRT   ? sqrtf(x)

@@ -14,10 +14,6 @@ static const fy_fast_kernel *const kernels[] = {
     NULL};
 #undef FY_FAST
 
-const fy_fast_kernel *fy_cpu_kernel_at(size_t i) {
-  return i < sizeof kernels / sizeof kernels[0] ? kernels[i] : NULL;
-}
-
 const fy_fast_kernel *fy_cpu_kernel(const fy_site *site) {
   if (!site->op->impl || site->num_inputs < 1) return NULL;
   for (size_t i = 0; kernels[i]; i++) {

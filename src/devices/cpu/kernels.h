@@ -10,7 +10,6 @@
 
 // The kernel for |site|, which is bound otherwise, or NULL.
 const fy_fast_kernel *fy_cpu_kernel(const fy_site *site);
-const fy_fast_kernel *fy_cpu_kernel_at(size_t i);  // NULL at the end, for lists
 
 // ---------------------------------------------------------------- packed weights
 // What a kernel made of some inputs (its weights), kept as long as these are the same tensors. Where

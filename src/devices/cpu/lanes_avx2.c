@@ -124,8 +124,7 @@ static void floats_to_halves(const float *in, uint16_t *out, int64_t n) {
   for (; i < n; i++) out[i] = _cvtss_sh(in[i], _MM_FROUND_TO_NEAREST_INT);
 }
 
-#define LANES_EXACT_FMA                  // a product and a sum round once
-#define LANES_LEAVE  _mm256_zeroupper()  // else SSE code is slow on Intel's
+#define LANES_EXACT_FMA  // a product and a sum round once
 #define LANES_TABLE  fy_lanes_avx2
 #define LANES_NAME   "avx2"
 #define LANES_HALVES .halves_to_floats = halves_to_floats, .floats_to_halves = floats_to_halves,

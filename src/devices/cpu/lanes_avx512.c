@@ -12,7 +12,6 @@
 #include "ops/trig.h"
 
 #define LANE_BYTES 64
-#define WIDE_ACCS  4  // a wide block has as many bytes as in lanes_avx2.c
 #include "ops/lanes_types.inc"
 
 static inline vec_f32 splat_f32(float x) {
@@ -100,8 +99,7 @@ static inline vec_f64 rsqrt_f64(vec_f64 x) {
   return 1.0 / sqrt_f64(x);
 }
 
-#define LANES_EXACT_FMA                 // a product and a sum round once
-#define LANES_LEAVE _mm256_zeroupper()  // else SSE code is slow on Intel's
+#define LANES_EXACT_FMA  // a product and a sum round once
 #include "ops/lanes_reals.inc"
 
 static void (*const arrays_f32[FY_FN_COUNT])(const float *, float *,
@@ -111,10 +109,9 @@ static void (*const arrays_f64[FY_FN_COUNT])(const double *, double *,
 
 void fy_lanes_avx512(fy_lanes *to) {
   to->name = "avx512";
-  to->tables[FY_LANES_F32][0] = wide_f32_table;
-  to->tables[FY_LANES_F64][0] = wide_f64_table;
-  to->run[FY_LANES_F32][0] = wide_f32_run;
-  to->run[FY_LANES_F64][0] = wide_f64_run;
+  to->bytes = LANE_BYTES;
+  to->fused[FY_LANES_F32] = fused_f32_table;
+  to->fused[FY_LANES_F64] = fused_f64_table;
   for (int i = 0; i < FY_FN_COUNT; i++) {
     if (arrays_f32[i]) to->unary_f32[i] = arrays_f32[i];
     if (arrays_f64[i]) to->unary_f64[i] = arrays_f64[i];
