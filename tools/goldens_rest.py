@@ -9,6 +9,7 @@ import os
 import struct
 import sys
 
+import goldens_dtypes as d
 import goldens_ragged as r
 import goldens_state
 import numpy as np
@@ -138,8 +139,63 @@ def crc32c(b):
     return x ^ 0xffffffff
 
 
+def apply_cases(out):
+    """Training steps in the types that no other case has."""
+    for dtype, index in ((tf.bfloat16, tf.int64), (tf.float32, tf.int64)):
+        x = lambda v: tf.constant(v, dtype)
+        with Case(out, f"training steps in {dtype.name}") as c:
+            names = []
+
+            def var(*shape):
+                names.append("w%d" % len(names))
+                return made(c, names[-1], np.arange(1, 1 + np.prod(shape)).reshape(shape) / 8, dtype)
+
+            rows, grad = tf.constant([1, 0], index), x([[.5, -.25], [.125, 1.]])
+            steps = [
+                lambda: raw.ResourceApplyAddSign(var=var(2), m=var(2), lr=x(.5), alpha=x(1.), sign_decay=x(.5), beta=x(.5),
+                                                 grad=x([.5, -.25])),
+                lambda: raw.ResourceApplyPowerSign(var=var(2), m=var(2), lr=x(.5), logbase=x(1.), sign_decay=x(.5), beta=x(.5),
+                                                   grad=x([.5, -.25])),
+                lambda: raw.ResourceSparseApplyFtrl(var=var(2, 2), accum=var(2, 2), linear=var(2, 2), grad=grad, indices=rows,
+                                                    lr=x(.5), l1=x(0.), l2=x(0.), lr_power=x(-.5)),
+                lambda: raw.ResourceSparseApplyFtrlV2(var=var(2, 2), accum=var(2, 2), linear=var(2, 2), grad=grad, indices=rows,
+                                                      lr=x(.5), l1=x(0.), l2=x(0.), l2_shrinkage=x(0.), lr_power=x(-.5))]
+            if dtype == tf.float32:
+                steps += [
+                    lambda: raw.ResourceSparseApplyAdagradDA(
+                        var=var(2, 2), gradient_accumulator=var(2, 2), gradient_squared_accumulator=var(2, 2), grad=grad,
+                        indices=rows, lr=x(.5), l1=x(0.), l2=x(0.), global_step=tf.constant(1, tf.int64)),
+                    lambda: raw.ResourceSparseApplyProximalAdagrad(var=var(2, 2), accum=var(2, 2), lr=x(.5), l1=x(0.), l2=x(0.),
+                                                                   grad=grad, indices=rows),
+                    lambda: raw.ResourceSparseApplyProximalGradientDescent(var=var(2, 2), alpha=x(.5), l1=x(0.), l2=x(0.),
+                                                                           grad=grad, indices=rows)]
+            for step in steps:
+                first = len(names)
+                c.run(targets=[step()])
+                for name in names[first:]:
+                    c.run(raw.ReadVariableOp(resource=raw.VarHandleOp(dtype=dtype, shape=None, shared_name=name), dtype=dtype))
+
+
+def dtypes():
+    for t in d.REAL + d.COMPLEX + d.INTS + [tf.bool, tf.string]:
+        if t != tf.float32:
+            case("TensorStridedSliceUpdate", d.any_data(t, [3, 2]), d.c32([0, 1]), d.c32([3, 2]), d.c32([2, 1]),
+                 d.any_data(t, [2, 1]))
+    for t in r.QUANTIZED:
+        for op, index in (("TensorListGather", [2, 0]), ("TensorListGetItem", 1)):
+            (a,) = d.keep("TensorListFromTensor", d.any_data(t, [3, 2]), d.c32([2]), element_dtype=t, shape_type=tf.int32)
+            case(op, a, d.c32(index), d.c32([2]), element_dtype=t)
+        (b,) = d.keep("TensorListScatterV2", d.any_data(t, [2, 2]), d.c32([1, 0]), d.c32([2]), s32(-1), element_dtype=t,
+                      shape_type=tf.int32)
+        case("TensorListStack", b, d.c32([2]), element_dtype=t, num_elements=2)
+        (b,) = d.keep("TensorListSplit", d.any_data(t, [3, 2]), d.c32([-1, 2]), tf.constant([1, 2], tf.int64), element_dtype=t,
+                      shape_type=tf.int32)
+        case("TensorListGetItem", b, s32(0), d.c32([-1, 2]), element_dtype=t)
+
+
 def state():
     out = []
+    apply_cases(out)
     record_cases(out)
     gather_cases(out)
     count_cases(out)
@@ -147,7 +203,7 @@ def state():
     goldens_state.write("state_rest.txt", out)
 
 
-FAMILIES = dict(sobol=sobol, state=state)
+FAMILIES = dict(sobol=sobol, dtypes=dtypes, state=state)
 if __name__ == "__main__":
     g.rng.seed(77)
     r.write("rest", FAMILIES, sys.argv[1:])
