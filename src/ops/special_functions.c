@@ -3,6 +3,8 @@
 // Each is computed in double, from a series where that converges well and else from a continued
 // fraction or an asymptotic series.
 
+#include <float.h>
+
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
 
@@ -45,7 +47,8 @@ static double erfinv(double x) {
   return copysign(-lower_quantile((1 - size) / 2) * M_SQRT1_2, x);
 }
 
-static double expint(double x) {
+// |most|: beyond it TensorFlow's exponential is infinite, in the type that it computes in.
+static double expint(double x, double most) {
   if (x != x || x < 0) return NAN;
   if (x == 0) return -INFINITY;
   if (isinf(x)) return NAN;  // as TensorFlow
@@ -65,7 +68,8 @@ static double expint(double x) {
     term = next;
     sum += term;
   }
-  return exp(x) / x * sum;
+  const double power = exp(x);
+  return power > most ? INFINITY : power / x * sum;
 }
 
 // Rybicki's sum over a grid; a power series near 0, an asymptotic one far out.
@@ -170,9 +174,10 @@ static double spence(double x) {
   return -0.5 * l * l - sum;
 }
 
-#define NDTRI(S, x)       (fy_a_##S) ndtri((double)(x))
-#define ERFINV(S, x)      (fy_a_##S) erfinv((double)(x))
-#define EXPINT(S, x)      (fy_a_##S) expint((double)(x))
+#define NDTRI(S, x)  (fy_a_##S) ndtri((double)(x))
+#define ERFINV(S, x) (fy_a_##S) erfinv((double)(x))
+#define EXPINT(S, x) \
+  (fy_a_##S) expint((double)(x), sizeof(fy_a_##S) == 4 ? (double)FLT_MAX : DBL_MAX)
 #define DAWSN(S, x)       (fy_a_##S) dawson((double)(x))
 #define FRESNEL_COS(S, x) (fy_a_##S) fresnel_cos((double)(x))
 #define FRESNEL_SIN(S, x) (fy_a_##S) fresnel_sin((double)(x))

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
+#include "ops/special.h"
 #include "ops/values.h"
 
 #define LIMIT 200000  // steps of a series or fraction
@@ -11,19 +12,6 @@
 static double log_gamma(double x) {
   int sign;
   return lgamma_r(x, &sign);
-}
-static double psi(double x) {  // for x > 0
-  double result = 0;
-  while (x < 10) {
-    result -= 1 / x;
-    x += 1;
-  }
-  const double z = 1 / (x * x);
-  return result + log(x) - 0.5 / x -
-         z * (1.0 / 12 -
-              z * (1.0 / 120 -
-                   z * (1.0 / 252 -
-                        z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
 }
 
 // ---------------------------------------------------------------- incomplete gamma
@@ -104,11 +92,11 @@ static double gamma_slope(double a, double x, bool over_density) {
   if (!(x >= 0) || !(a > 0) || isinf(a) || isinf(x)) return NAN;
   if (by_fraction(a, x)) {
     upper_fraction(a, x, &value, &slope);
-    const double d = -(slope + value * (log(x) - psi(a)));
+    const double d = -(slope + value * (log(x) - fy_digamma(a)));
     return over_density ? d * x : d * exp(a * log(x) - x - log_gamma(a));
   }
   lower_series(a, x, &value, &slope);
-  const double d = slope + value * (log(x) - psi(a + 1));
+  const double d = slope + value * (log(x) - fy_digamma(a + 1));
   return over_density ? d * x / a : d * exp(a * log(x) - x - log_gamma(a + 1));
 }
 
@@ -159,15 +147,9 @@ static double zeta_of(double x, double q, bool single) {
   return sum;
 }
 
-static double digamma(double x) {
-  if (x > 0 || x != x) return isinf(x) ? x : x != x ? x : psi(x);
-  if (x == floor(x)) return NAN;
-  const double fraction = x - floor(x);
-  return psi(1 - x) - (fraction == 0.5 ? 0 : M_PI / tan(M_PI * fraction));
-}
 static double polygamma(double n, double x, bool single) {
   if (n != floor(n) || n < 0) return NAN;
-  if (n == 0) return digamma(x);
+  if (n == 0) return fy_digamma(x);
   const double size = exp(log_gamma(n + 1)) * zeta_of(n + 1, x, single);
   return fmod(n + 1, 2) == 0 ? size : -size;
 }

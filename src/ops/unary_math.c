@@ -3,6 +3,7 @@
 
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
+#include "ops/special.h"
 #include "ops/vecmath.h"
 
 // ---------------------------------------------------------------- arithmetic
@@ -147,14 +148,14 @@ static inline double lgamma_pure(double x) {
   int sign;
   return isinf(x) ? INFINITY : lgamma_r(x, &sign);
 }
-static double digamma(double x) {
+double fy_digamma(double x) {
   if (isinf(x)) return x > 0 ? x : NAN;
   double shift = 0;
   if (x <= 0) {
     if (x == floor(x)) return NAN;
-    // Reflection; the fraction is taken first so that tan sees a small argument.
-    const double whole = floor(x), frac = x - whole;
-    shift = frac == 0.5 ? 0 : -M_PI / tan(M_PI * frac);
+    // Reflection; tan sees how far the nearest pole is, exactly.
+    const double r = x - rint(x);
+    shift = fabs(r) == 0.5 ? 0 : -M_PI / tan(M_PI * r);
     x = 1 - x;
   }
   double result = 0;
@@ -170,7 +171,7 @@ static double digamma(double x) {
   return result + log(x) - 0.5 / x - series + shift;
 }
 #define LGAMMA(S, x)  (fy_a_##S) lgamma_pure((double)(x))
-#define DIGAMMA(S, x) (fy_a_##S) digamma((double)(x))
+#define DIGAMMA(S, x) (fy_a_##S) fy_digamma((double)(x))
 FY_REAL_TYPES(FY_UNARY_LOOP, lgam, LGAMMA)
 FY_REAL_TYPES(FY_UNARY_LOOP, digam, DIGAMMA)
 
