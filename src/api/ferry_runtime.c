@@ -117,6 +117,7 @@ fy_code fy_ferry_options(const char *config, fy_options *out, fy_error *err) {
   Tensorflow__ConfigProto *proto;
   fy_arena_init(&arena);
   fy_code code = fy_wire_config_parse(config, strlen(config), &arena, &proto, err);
+  if (!code) code = fy_wire_config_check_share(proto, err);
   if (!code) code = fy_wire_config_options(proto, out, err);
   fy_arena_free(&arena);
   return code;

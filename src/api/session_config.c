@@ -2,13 +2,13 @@
 // session_config.c: what a ConfigProto says of one session and fy_options does not hold: filters that must be
 // names, an executor that must exist, a name and version that no other open session may have.
 
-#include <math.h>
 #include <string.h>
 
 #include "api/session.h"
 #include "base/alloc.h"
 #include "place/device_name.h"
 #include "wire/config.h"
+#include "wire/config_options.h"
 #include "wire/text_format.h"
 
 static fy_code check_filters(const Tensorflow__ConfigProto *c, fy_error *err) {
@@ -22,16 +22,8 @@ static fy_code check_filters(const Tensorflow__ConfigProto *c, fy_error *err) {
 // Nobody minds where there is no GPU that a share could be taken of.
 static fy_code check_share(const Tensorflow__ConfigProto *c, const fy_device_set *devices,
                            fy_error *err) {
-  double f = c->gpu_options ? c->gpu_options->per_process_gpu_memory_fraction : 0;
-  if (isfinite(f) && f >= 0 && f <= 1) return FY_OK;
-  for (int i = 0; i < devices->n; i++) {
-    if (devices->items[i]->is_host) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "ConfigProto.gpu_options.per_process_gpu_memory_fraction: %g %s", f,
-                   f > 1 ? "asks for unified memory, which this runtime does not have; use a share "
-                           "up to 1"
-                         : "is not a share");
-  }
+  for (int i = 0; i < devices->n; i++)
+    if (!devices->items[i]->is_host) return fy_wire_config_check_share(c, err);
   return FY_OK;
 }
 

@@ -63,9 +63,19 @@ static fy_code read_virtual(const Tensorflow__GPUOptions__Experimental *e, fy_op
   return FY_OK;
 }
 
+fy_code fy_wire_config_check_share(const Tensorflow__ConfigProto *c, fy_error *err) {
+  double f = c->gpu_options ? c->gpu_options->per_process_gpu_memory_fraction : 0;
+  if (isfinite(f) && f >= 0 && f <= 1) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "ConfigProto.gpu_options.per_process_gpu_memory_fraction: %g %s", f,
+                 f > 1 ? "asks for unified memory, which this runtime does not have; use a share "
+                         "up to 1"
+                       : "is not a share");
+}
+
 static fy_code read_gpu(const Tensorflow__GPUOptions *g, fy_options *o, fy_error *err) {
   double f = g->per_process_gpu_memory_fraction;
-  // A share that is none matters only where there is a GPU: api/session_config.c.
+  // One that is none: fy_wire_config_check_share.
   if (f > 0 && f <= 1) o->memory_fraction = f;
   if (g->allow_growth) o->allow_growth = true;
   const char *visible = g->visible_device_list;

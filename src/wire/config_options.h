@@ -12,5 +12,9 @@
 // a meaning here (placement_period, session_metadata, rpc_options…) are accepted and ignored.
 FY_MUST_CHECK fy_code fy_wire_config_options(const Tensorflow__ConfigProto *config,
                                              fy_options *options, fy_error *err);
+// INVALID_ARGUMENT if the share of a GPU's memory that |config| asks for is none. Not part of the above:
+// TensorFlow minds only where there is a GPU.
+FY_MUST_CHECK fy_code fy_wire_config_check_share(const Tensorflow__ConfigProto *config,
+                                                 fy_error *err);
 
 #endif

@@ -81,7 +81,7 @@ static void lists_and_placeholders(void **state) {
   fy_graph_free(g);
   fy_error err;
   fy_error_init(&err);
-  assert_int_equal(fy_function_instantiate(lib, f, NULL, &g, &err), FY_INVALID_ARGUMENT);
+  assert_int_equal(fy_function_instantiate(lib, f, NULL, &g, &err), FY_NOT_FOUND);
   assert_null(g);
   fy_error_clear(&err);
   fy_arena_free(&a);
@@ -173,7 +173,7 @@ static void refuses(void **state) {
   refuse(SIG
          "node_def { name: 'n' op: 'Neg' input: 'x' attr { key: 'T' value { placeholder: 'Q' } } } "
          "ret { key: 'y' value: 'n:y:0' }",
-         "no attr 'Q'");
+         "Failed to bind all placeholders in $Q");
   refuse(SIG "node_def { name: 'n' op: 'NoOp' input: '^q' } ret { key: 'y' value: 'x' }",
          "not found");
 }

@@ -157,6 +157,7 @@ static fy_code from_config(const char *text, fy_options *o, fy_error *err) {
   fy_arena_init(&arena);
   fy_options_default(o);
   fy_code code = fy_wire_config_parse(text, strlen(text), &arena, &c, err);
+  if (!code) code = fy_wire_config_check_share(c, err);
   if (!code) code = fy_wire_config_options(c, o, err);
   fy_arena_free(&arena);
   return code;
