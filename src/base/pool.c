@@ -385,7 +385,8 @@ static int64_t most_chunks(const fy_pool *pool, int64_t n, double ns_per_item) {
 void fy_pool_for(fy_pool *pool, int64_t n, double ns_per_item,
                  void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
   if (n <= 0) return;
-  const int64_t chunks = pool ? most_chunks(pool, n, ns_per_item) : 1;
+  const bool little = (double)n * ns_per_item < 2 * FY_POOL_PIECE_NS;  // then it is one chunk
+  const int64_t chunks = pool && !little ? most_chunks(pool, n, ns_per_item) : 1;
   if (chunks < 2 || !has_workers(pool) || better_alone(pool, (double)n * ns_per_item)) {
     fn(arg, 0, n);
     return;
