@@ -42,7 +42,7 @@ typedef struct target {
 static bool fits(fy_ocl_call *c, const fy_tensor *indices, const fy_tensor *updates, bool nd,
                  bool scalar, target *t) {
   const int32_t outer = nd ? indices->rank - 1 : indices->rank;
-  if (outer < 0 || (nd && updates->rank < 1) || !indices->count || !updates->count ||
+  if (outer < (nd ? 1 : 0) || (nd && updates->rank < 1) || !indices->count || !updates->count ||
       !fy_ocl_here(c, updates) || !fy_ocl_joins(updates->dtype))
     return false;
   const int64_t depth = nd ? indices->dims[outer] : 1;
