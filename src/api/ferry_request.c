@@ -138,6 +138,20 @@ static fy_code give_shape(reader *rd, fy_view name, fy_view text, fy_error *err)
                  o.node->name);
 }
 
+// Beyond this, sizes inside the graph would overflow and count as not known.
+#define LARGEST_FEED_BYTES 281474976710656.0  // 256 TiB
+
+static fy_code check_size(const fy_ferry_query *q, int feed, fy_error *err) {
+  const fy_pshape s = q->shapes[feed];
+  const fy_output o = q->feeds[feed];
+  double bytes = (double)fy_dtype_storage(fy_dtype_base(o.node->outputs[o.index].dtype));
+  for (int32_t i = 0; i < s.rank; i++) bytes *= s.dims[i] > 0 ? (double)s.dims[i] : 1;
+  if (bytes <= LARGEST_FEED_BYTES) return FY_OK;
+  char shape[128];
+  return fy_fail(err, FY_INVALID_ARGUMENT, "feed '%s' of shape %s is larger than any memory",
+                 o.node->name, fy_shape_text(s.rank, s.dims, shape));
+}
+
 static fy_code read_shapes(reader *rd, fy_error *err) {
   fy_ferry_query *q = rd->q;
   for (int i = 0; i < q->num_feeds; i++) {
@@ -159,6 +173,7 @@ static fy_code read_shapes(reader *rd, fy_error *err) {
     if (s->rank) memcpy(dims, s->dims, (size_t)s->rank * sizeof *dims);
     if (rd->r->batch > 0 && s->rank > 0 && dims[0] < 0) dims[0] = rd->r->batch;
     s->dims = dims;
+    FY_TRY(check_size(q, i, err));
   }
   return FY_OK;
 }

@@ -205,9 +205,20 @@ static void print_types(fy_str *out, const fy_dtype *types, int n) {
   for (int i = 0; i < n; i++) fy_str_printf(out, "%s%s", i ? ", " : "", fy_dtype_name(types[i]));
 }
 
-// TensorFlow finds kernels by their attributes, so a call with too few inputs may find one.
-static bool was_made_before(fy_eager *c, const fy_eager_kernel *like, const fy_op *op) {
+// TensorFlow finds kernels by the attributes that were set or follow from inputs, so a call with too few
+// inputs may find one, if those that are there say as much as all would.
+static bool was_made_before(const fy_eager_op *call, fy_eager_kernel *like) {
+  fy_eager *c = call->context;
+  const fy_op *op = call->op;
+  fy_attrs set;
   bool found = false;
+  if (fy_eager_op_attrs(call, false, &like->arena, &set, NULL)) return false;
+  for (int i = 0; i < op->spec->num_inputs; i++) {
+    const fy_arg_spec *a = &op->spec->inputs[i];
+    const char *names[] = {a->type_attr, a->number_attr, a->type_list_attr};
+    for (int k = 0; k < 3; k++)
+      if (names[k] && !fy_attrs_get(&set, names[k])) return false;
+  }
   fy_spin_lock(&c->spin);
   for (uint64_t i = 0; i <= c->mask; i++)
     for (const fy_eager_kernel *k = c->buckets[i]; k && !found; k = k->next)
@@ -216,10 +227,10 @@ static bool was_made_before(fy_eager *c, const fy_eager_kernel *like, const fy_o
   return found;
 }
 
-static fy_code check_count(const fy_eager_op *op, const fy_eager_kernel *k, const fy_dtype *types,
-                           int n, fy_error *err) {
+static fy_code check_count(const fy_eager_op *op, fy_eager_kernel *k, const fy_dtype *types, int n,
+                           fy_error *err) {
   if ((uint32_t)n == op->num_inputs) return FY_OK;
-  if (was_made_before(op->context, k, op->op))
+  if (was_made_before(op, k))
     return fy_fail(err, FY_INVALID_ARGUMENT, "expected %d inputs, got %u", n, op->num_inputs);
   fy_str list, spec;
   fy_str_init(&list);

@@ -106,37 +106,41 @@ static void stream_end(void) {
 #define TURN_ROWS    256
 #define LONG_ROW     ((size_t)1 << 18)  // bytes of a row that threads share
 
-// A square of 8 x 8.
-#define TURN_8(to, to_step, from, from_step)                                          \
-  do {                                                                                \
-    words8 a[8], b[8];                                                                \
-    for (int k = 0; k < 8; k++) memcpy(&a[k], (from) + k * (from_step), sizeof a[k]); \
-    for (int k = 0; k < 8; k += 2) {                                                  \
-      b[k] = LOW_1(a[k], a[k + 1]);                                                   \
-      b[k + 1] = HIGH_1(a[k], a[k + 1]);                                              \
-    }                                                                                 \
-    for (int k = 0; k < 8; k += 4) {                                                  \
-      a[k] = LOW_2(b[k], b[k + 2]);                                                   \
-      a[k + 1] = HIGH_2(b[k], b[k + 2]);                                              \
-      a[k + 2] = LOW_2(b[k + 1], b[k + 3]);                                           \
-      a[k + 3] = HIGH_2(b[k + 1], b[k + 3]);                                          \
-    }                                                                                 \
-    for (int k = 0; k < 4; k++) {                                                     \
-      b[k] = LOW_4(a[k], a[k + 4]);                                                   \
-      b[k + 4] = HIGH_4(a[k], a[k + 4]);                                              \
-    }                                                                                 \
-    for (int k = 0; k < 8; k++) memcpy((to) + k * (to_step), &b[k], sizeof b[k]);     \
-  } while (0)
+// A square of 8 x 8, in registers only if the loops are unrolled.
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#endif
+static inline __attribute__((always_inline)) void turn_8(uint32_t *to, int64_t to_step,
+                                                         const uint32_t *from, int64_t from_step) {
+  words8 a[8], b[8];
+  UNROLL for (int k = 0; k < 8; k++, from += from_step) memcpy(&a[k], from, sizeof a[k]);
+  UNROLL for (int k = 0; k < 8; k += 2) {
+    b[k] = LOW_1(a[k], a[k + 1]);
+    b[k + 1] = HIGH_1(a[k], a[k + 1]);
+  }
+  UNROLL for (int k = 0; k < 8; k += 4) {
+    a[k] = LOW_2(b[k], b[k + 2]);
+    a[k + 1] = HIGH_2(b[k], b[k + 2]);
+    a[k + 2] = LOW_2(b[k + 1], b[k + 3]);
+    a[k + 3] = HIGH_2(b[k + 1], b[k + 3]);
+  }
+  UNROLL for (int k = 0; k < 4; k++) {
+    b[k] = LOW_4(a[k], a[k + 4]);
+    b[k + 4] = HIGH_4(a[k], a[k + 4]);
+  }
+  UNROLL for (int k = 0; k < 8; k++, to += to_step) memcpy(to, &b[k], sizeof b[k]);
+}
 
 // out[r][c] = in[c][r] for whole squares of 8 x 8 within |rows| and |cols|, in tiles of |tile|.
 FY_CLONES static void turn_tiles(uint32_t *out, int64_t out_step, const uint32_t *in,
                                  int64_t in_step, int64_t rows, int64_t cols, int64_t tile) {
-  for (int64_t at = 0; at < cols / tile * (rows / tile); at++) {
-    const int64_t c0 = at / (rows / tile) * tile, r0 = at % (rows / tile) * tile;
-    for (int64_t r = r0; r < r0 + tile; r += 8)
-      for (int64_t c = c0; c < c0 + tile; c += 8)
-        TURN_8(out + r * out_step + c, out_step, in + c * in_step + r, in_step);
-  }
+  for (int64_t c0 = 0; c0 < cols; c0 += tile)
+    for (int64_t r0 = 0; r0 < rows; r0 += tile)
+      for (int64_t r = r0; r < r0 + tile; r += 8)
+        for (int64_t c = c0; c < c0 + tile; c += 8)
+          turn_8(out + r * out_step + c, out_step, in + c * in_step + r, in_step);
 }
 
 // The same past the cache: blocks are turned into a buffer, from which whole lines go to memory, while
@@ -149,7 +153,7 @@ FY_CLONES static void turn_block(uint32_t *out, int64_t out_step, const uint32_t
     for (int64_t k = c; k < c + 8; k++)
       for (int64_t r = 0; r < rows; r += 16) __builtin_prefetch(next + k * in_step + r, 0, 2);
     for (int64_t r = 0; r < rows; r += 8)
-      TURN_8(out + r * out_step + c, out_step, in + c * in_step + r, in_step);
+      turn_8(out + r * out_step + c, out_step, in + c * in_step + r, in_step);
   }
 }
 static int64_t at_most(int64_t n, int64_t most) {

@@ -149,7 +149,7 @@ bool fy_list_merge(fy_list_eshape *a, int32_t rank, const int64_t *dims) {
   if (rank < 0) return true;
   if (a->rank < 0) {
     a->rank = rank;
-    memcpy(a->dims, dims, (size_t)rank * sizeof *dims);
+    if (rank) memcpy(a->dims, dims, (size_t)rank * sizeof *dims);
     return true;
   }
   for (int32_t i = 0; i < rank; i++) {

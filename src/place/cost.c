@@ -30,9 +30,8 @@ static double bytes_of(const fy_node_out *o) {
   return n;
 }
 
-// Moving |bytes| from one memory to another. A constant crosses once in a program's life: free here.
-static double link_ns(const fy_cost_model *m, int from, int to, double bytes, bool constant) {
-  if (from == to || constant) return 0;
+// Moving |bytes| from one memory to another.
+static double link_ns(const fy_cost_model *m, int from, int to, double bytes) {
   double ns = 0;
   for (int side = 0; side < 2; side++) {
     int s = side ? to : from;
@@ -43,18 +42,20 @@ static double link_ns(const fy_cost_model *m, int from, int to, double bytes, bo
   return ns;
 }
 
-// Transfers of one output to all its readers, each destination counted once.
+// Transfers of one output to all its readers, each destination counted once. A constant crosses once in a
+// program's life: free here (and the one with thousands of readers is never looked through).
 static double output_ns(const fy_cost_model *m, const fy_cost_plan *pl, const fy_node *n,
                         uint32_t out) {
   const fy_node_out *o = &n->outputs[out];
   int from = fy_cost_out_space(m, pl, n, out);
   uint64_t seen = 0;
   double ns = 0;
+  if (n->const_value) return 0;
   for (uint32_t u = 0; u < o->num_uses; u++) {
     int to = fy_cost_in_space(m, pl, &o->uses[u]);
     if (to == from || (to < 64 && (seen >> to & 1))) continue;
     if (to < 64) seen |= 1ull << to;
-    ns += link_ns(m, from, to, m->outs[n->id][out].bytes, n->const_value != NULL);
+    ns += link_ns(m, from, to, m->outs[n->id][out].bytes);
   }
   return ns;
 }
@@ -274,17 +275,19 @@ static fy_code make_model(fy_cost_model *m, fy_groups *gr, fy_placement *p, fy_e
   m->node_ns = fy_arena_array(a, (n + 1) * nd, sizeof *m->node_ns);
   m->free_share = fy_arena_array(a, nd, sizeof *m->free_share);
   m->limit = fy_arena_array(a, nd, sizeof *m->limit);
+  m->space = fy_arena_array(a, nd, sizeof *m->space);
   m->next = fy_arena_array(a, n + 1, sizeof *m->next);
   m->head = fy_arena_array(a, n + 1, sizeof *m->head);
   m->root = fy_arena_array(a, n + 1, sizeof *m->root);
   m->outs = fy_arena_array(a, n + 1, sizeof *m->outs);
   m->ins = fy_arena_array(a, n + 1, sizeof *m->ins);
-  if (!m->open || !m->node_ns || !m->free_share || !m->limit || !m->next || !m->head || !m->root ||
-      !m->outs || !m->ins)
+  if (!m->open || !m->node_ns || !m->free_share || !m->limit || !m->space || !m->next || !m->head ||
+      !m->root || !m->outs || !m->ins)
     return fy_fail_oom(err, n * nd * sizeof *m->node_ns);
   (void)p;
   for (size_t d = 0; d < nd; d++) {
     fy_device *dev = m->set->items[d];
+    m->space[d] = fy_space_of(dev);
     double busy = dev->ops->busy ? dev->ops->busy(dev) : 0;
     if (m->load) busy = 1 - (1 - busy) * (1 - m->load[d].busy);
     m->free_share[d] = busy >= 0.99 ? 0.01 : 1 - busy;

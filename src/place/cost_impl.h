@@ -33,6 +33,7 @@ typedef struct fy_cost_model {
   uint32_t *head;      // [root id]
   fy_arena arena;
   uint64_t *limit;            // [device]
+  int *space;                 // [device]
   const fy_place_load *load;  // [device] or NULL
 } fy_cost_model;
 
@@ -44,13 +45,13 @@ static inline int fy_cost_device_of(const fy_cost_model *m, const fy_cost_plan *
 static inline int fy_cost_out_space(const fy_cost_model *m, const fy_cost_plan *pl,
                                     const fy_node *n, uint32_t out) {
   const int d = fy_cost_device_of(m, pl, n);
-  return m->outs[n->id][out].on_host >> d & 1 ? 0 : fy_space_of(m->set->items[d]);
+  return m->outs[n->id][out].on_host >> d & 1 ? 0 : m->space[d];
 }
 
 static inline int fy_cost_in_space(const fy_cost_model *m, const fy_cost_plan *pl,
                                    const fy_use *use) {
   const int d = fy_cost_device_of(m, pl, use->node);
-  return m->ins[use->node->id][use->index] >> d & 1 ? 0 : fy_space_of(m->set->items[d]);
+  return m->ins[use->node->id][use->index] >> d & 1 ? 0 : m->space[d];
 }
 
 // What one group contributes: its work, what it sends, and what its inputs' producers send.

@@ -151,6 +151,22 @@ static void no_room_to_pack(void **state) {
   for (int i = 0; i < 4; i++) ferry_tensor_free(y[i / 2][i % 2]);
 }
 
+// A batch whose sizes overflow is refused, not reported as one that takes nothing.
+static void beyond_any_memory(void **state) {
+  (void)state;
+  char last[256];
+  ferry_error err;
+  ferry_prediction p;
+  made m = chain("sim=gpu:1", "w", 2, last);
+  ferry_request r = {.fetch = last, .batch = INT64_MAX};
+  assert_int_equal(ferry_predict(m.s, &r, &p, &err), 3);
+  says(err.text, "feed 'x' of shape [9223372036854775807,256] is larger than any memory");
+  r.batch = (int64_t)1 << 36;  // 64 TiB: an answer
+  assert_int_equal(ferry_predict(m.s, &r, &p, &err), 0);
+  assert_true(p.devices[p.num_devices - 1].largest_batch > 0);
+  undo(&m);
+}
+
 static void long_names(void **state) {
   (void)state;
   char name[241], last[256];
@@ -218,8 +234,9 @@ static void copies_are_named(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_is_too_much),   cmocka_unit_test(files),
-      cmocka_unit_test(no_room_to_pack),   cmocka_unit_test(long_names),
-      cmocka_unit_test(lost_but_required), cmocka_unit_test(copies_are_named)};
+      cmocka_unit_test(one_is_too_much), cmocka_unit_test(files),
+      cmocka_unit_test(no_room_to_pack), cmocka_unit_test(beyond_any_memory),
+      cmocka_unit_test(long_names),      cmocka_unit_test(lost_but_required),
+      cmocka_unit_test(copies_are_named)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,6 +163,49 @@ static void columns(void **state) {
   }
 }
 
+// The first of the best along |axis|; never a NaN.
+static void check_arg(fy_dtype t, const char *op, int axis, int64_t rows, int64_t cols) {
+  const int64_t dims[2] = {rows, cols}, n = axis ? cols : rows, outputs = axis ? rows : cols;
+  const double sign = strcmp(op, "ArgMax") == 0 ? 1 : -1;
+  fy_tensor *which, *in = counted(t, 2, dims);
+  const int32_t number = axis;
+  fy_graph *g = fy_graph_new();
+  fy_node *x = placeholder(g, "x", t);
+  assert_int_equal(fy_tensor_from(FY_INT32, 0, NULL, &number, &which, NULL), FY_OK);
+  fy_node *y = op2(g, op, "y", x, constant(g, "axis", which));
+  for (int64_t i = 0; t == FY_FLOAT && i < in->count; i += 37) ((float *)in->data)[i] = NAN;
+  fy_tensor *out = apply(g, x, y, in);
+  assert_int_equal(out->count, outputs);
+  for (int64_t o = 0; o < outputs; o++) {
+    double best = -INFINITY;
+    int64_t at = 0;
+    for (int64_t k = 0; k < n; k++) {
+      const double v = sign * fy_tensor_double(in, axis ? o * cols + k : k * cols + o);
+      if (v > best) best = v, at = k;
+    }
+    if (fy_tensor_int(out, o) != at)
+      fail_msg("%s of [%d,%d] along %d: %d is %d, not %d", op, (int)rows, (int)cols, axis, (int)o,
+               (int)fy_tensor_int(out, o), (int)at);
+  }
+  fy_tensor_release(in);
+  fy_tensor_release(out);
+  fy_graph_free(g);
+}
+
+static void places(void **state) {
+  (void)state;
+  static const int64_t shapes[][2] = {{10, 100}, {7, 33}, {3, 1000},  {300, 32}, {50, 65},
+                                      {900, 1},  {1, 64}, {64, 1021}, {41, 107}, {2000, 300}};
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    for (int axis = 0; axis < 2; axis++) {
+      check_arg(FY_FLOAT, "ArgMax", axis, shapes[i][0], shapes[i][1]);
+      check_arg(FY_FLOAT, "ArgMin", axis, shapes[i][0], shapes[i][1]);
+      check_arg(FY_INT32, "ArgMax", axis, shapes[i][0], shapes[i][1]);
+      check_arg(FY_INT32, "ArgMin", axis, shapes[i][0], shapes[i][1]);
+    }
+  }
+}
+
 static void long_runs(void **state) {
   (void)state;
   const int64_t dims[2] = {1001, 997};
@@ -450,9 +493,9 @@ static void input_gradients(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(transposes),     cmocka_unit_test(columns),
-      cmocka_unit_test(long_runs),      cmocka_unit_test(parts_stay_whole),
-      cmocka_unit_test(parts_of_feeds), cmocka_unit_test(normalised),
-      cmocka_unit_test(input_gradients)};
+      cmocka_unit_test(transposes),       cmocka_unit_test(columns),
+      cmocka_unit_test(places),           cmocka_unit_test(long_runs),
+      cmocka_unit_test(parts_stay_whole), cmocka_unit_test(parts_of_feeds),
+      cmocka_unit_test(normalised),       cmocka_unit_test(input_gradients)};
   return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

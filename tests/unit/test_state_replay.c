@@ -259,7 +259,7 @@ static void replay_file(const char *file) {
 
 #define REPLAYS(X) \
   X(checkpoints) X(containers) X(coverage) X(more) X(refs) X(optimizers_ref) X(optimizers_resource) \
-  X(proto_decode) X(proto_encode) X(batch)
+  X(proto_decode) X(proto_encode) X(batch) X(rest)
 #define TEST(name)                      \
   static void name(void **state) {      \
     (void)state;                        \

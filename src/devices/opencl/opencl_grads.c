@@ -74,7 +74,8 @@ fy_code fy_ocl_pool_grad(fy_ocl_call *c, int average, fy_error *err) {
       !fy_shape_equal(maxima->rank, maxima->dims, v.rank, v.out_dims))
     return FY_OCL_DETOUR;
   const fy_window_attrs *w = c->ctx.site->state;
-  if (!w->channels_last) return FY_OCL_DETOUR;
+  const bool wider = v.w[1].size > v.w[1].in || v.w[2].size > v.w[2].in;  // has a rule of its own
+  if (!w->channels_last || (average && wider)) return FY_OCL_DETOUR;
   const fy_ocl_win b = fy_ocl_window(&v.w[1], &v.w[2], v.batch, v.depth, v.depth, true);
   return run(c, average ? NULL : x, g, out, &b, "-DPOOL_GRADS", "pool_grad", false, average, err);
 }

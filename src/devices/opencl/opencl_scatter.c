@@ -37,8 +37,8 @@ typedef struct target {
   int64_t inner;
 } target;
 
-// Whether indices and updates fit; else the host words the error. |nd|: the last dimension of the
-// indices is the depth.
+// Whether indices and updates fit; else the host words the error, or has the rule for it (a vector of
+// indices). |nd|: the last dimension of the indices is the depth.
 static bool fits(fy_ocl_call *c, const fy_tensor *indices, const fy_tensor *updates, bool nd,
                  bool scalar, target *t) {
   const int32_t outer = nd ? indices->rank - 1 : indices->rank;
