@@ -152,9 +152,12 @@ fy_code fy_pool_resolve(fy_kernel_ctx *ctx, int32_t rank, const int64_t *dims, i
       out->w[i].out = out->w[i].in;
     } else if (d >= 0) {
       FY_TRY(fy_window_resolve(&out->w[i], a.padding, err));
-      if (a.padding == FY_PAD_SAME && a.spatial == 3 &&
-          !strstr(ctx->site->op->impl->name, "Grad")) {
-        fy_window_skip_rest(&out->w[i]);
+      const bool gradient = strstr(ctx->site->op->impl->name, "Grad") != NULL;
+      if (a.padding == FY_PAD_SAME && a.spatial == 3 && !gradient) fy_window_skip_rest(&out->w[i]);
+      // TensorFlow's gradients of averages end a window that is wider than the input with the input.
+      fy_window *w = &out->w[i];
+      if (gradient && !strncmp(ctx->site->op->impl->name, "Avg", 3) && w->size > w->in) {
+        w->size = w->in + w->before;
       }
     }
     spatial[i] = out->w[i].out;

@@ -292,10 +292,6 @@ static fy_code avg_grad(fy_kernel_ctx *ctx, fy_error *err) {
   }
   FY_TRY(fy_value_shape(sizes, &in_rank, dims, err));
   FY_TRY(fy_pool_resolve(ctx, in_rank, dims, 0, &j.g, err));
-  for (int i = 0; i < 3; i++) {  // TensorFlow ends such a window with the input
-    fy_window *w = &j.g.w[i];
-    if (w->size > w->in) w->size = w->in + w->before;
-  }
   const fy_pool_geometry *g = &j.g;
   FY_TRY(fy_out(ctx, 0, in_rank, dims, &out, err));
   if (!avg_grads[grad->dtype]) return fail_type(ctx, grad->dtype, err);
