@@ -18,7 +18,8 @@ static void answer(TF_OpKernelContext *c, int32_t v) {
   }
 KERNEL(1)
 KERNEL(2)
-KERNEL(3) KERNEL(4) KERNEL(5)
+KERNEL(3)
+KERNEL(4) KERNEL(5)
 
     static void scalar(TF_ShapeInferenceContext *c, TF_Status *s) {
   TF_ShapeHandle *h = TF_ShapeInferenceContextScalar(c);
