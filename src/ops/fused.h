@@ -83,11 +83,11 @@ typedef struct fy_fused_regs {  // what the code works on
 typedef void (*fy_fused_fn)(const fy_fused_instr *ip, const fy_fused_regs *regs);
 
 // Operations that may be half of a pair; _CONST: the second operand is a constant.
-#define FY_SHORT_OPS(X)                                                                           \
-  X(ADD)                                                                                          \
-  X(SUB)                                                                                          \
-  X(MUL) X(ADD_CONST) X(SUB_CONST) X(MUL_CONST) X(MAX_CONST) X(MIN_CONST) X(NEG) X(ABS) X(SQUARE) \
-      X(RELU)
+// clang-format off
+#define FY_SHORT_OPS(X)                                                                  \
+  X(ADD) X(SUB) X(MUL) X(ADD_CONST) X(SUB_CONST) X(MUL_CONST) X(MAX_CONST) X(MIN_CONST)  \
+  X(NEG) X(ABS) X(SQUARE) X(RELU)
+// clang-format on
 #define FY_SHORT_NAME(x) FY_SHORT_##x,
 enum { FY_SHORT_OPS(FY_SHORT_NAME) FY_SHORT_COUNT };
 #define FY_SHORT_HAS_SLOT(kind)  ((kind) <= FY_SHORT_MUL)
