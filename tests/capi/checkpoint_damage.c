@@ -12,12 +12,17 @@ static TFE_TensorHandle *texts(int n, const char *const *s) {
   return ec_h(tr_strings(d, 1, s));
 }
 
+static void give(TFE_Op *op, TFE_TensorHandle *h) {
+  ec_in(op, h);
+  TFE_DeleteTensorHandle(h);
+}
+
 static void save(const char *prefix, int n, const char *const *names, TFE_TensorHandle **values) {
   const char *none[8] = {"", "", "", "", "", "", "", ""};
   TFE_Op *op = ec_op(c, "SaveV2");
-  ec_in(op, text(prefix));
-  ec_in(op, texts(n, names));
-  ec_in(op, texts(n, none));
+  give(op, text(prefix));
+  give(op, texts(n, names));
+  give(op, texts(n, none));
   TFE_OpAddInputList(op, values, n, S);
   ec_must("values");
   ec_exec("SaveV2", op, 0);
@@ -25,9 +30,9 @@ static void save(const char *prefix, int n, const char *const *names, TFE_Tensor
 
 static void restore(const char *prefix, const char *name, const char *slice, TF_DataType t) {
   TFE_Op *op = ec_op(c, "RestoreV2");
-  ec_in(op, text(prefix));
-  ec_in(op, texts(1, &name));
-  ec_in(op, texts(1, &slice));
+  give(op, text(prefix));
+  give(op, texts(1, &name));
+  give(op, texts(1, &slice));
   TFE_OpSetAttrTypeList(op, "dtypes", &t, 1);
   ec_exec(name, op, 1);
 }

@@ -16,10 +16,9 @@ static void answer(TF_OpKernelContext *c, int32_t v) {
     (void)k;                                         \
     answer(c, n);                                    \
   }
-KERNEL(1)
-KERNEL(2)
-KERNEL(3)
-KERNEL(4) KERNEL(5)
+// clang-format off
+KERNEL(1) KERNEL(2) KERNEL(3) KERNEL(4) KERNEL(5)
+    // clang-format on
 
     static void scalar(TF_ShapeInferenceContext *c, TF_Status *s) {
   TF_ShapeHandle *h = TF_ShapeInferenceContextScalar(c);

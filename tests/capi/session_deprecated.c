@@ -17,12 +17,14 @@ static void run(const char *what, const char *in, TF_Tensor *v, const char *out,
   TF_Tensor *r = NULL;
   TF_Run(s, NULL, &in, &v, in != NULL, &out, &r, out != NULL, &target, target != NULL, NULL, st);
   if (tr_status(what, st) && out) tr_show_free("  out", r);
+  if (v) TF_DeleteTensor(v);
 }
 
 static void prun(const char *h, const char *what, const char *in, float v, const char *out) {
   TF_Tensor *t = in ? tr_f32(v) : NULL, *r = NULL;
   TF_PRun(s, h, &in, &t, in != NULL, &out, &r, out != NULL, NULL, 0, st);
   if (tr_status(what, st) && out) tr_show_free("  out", r);
+  if (t) TF_DeleteTensor(t);
 }
 
 int main(void) {

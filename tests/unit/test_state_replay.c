@@ -257,11 +257,11 @@ static void replay_file(const char *file) {
   if (r.failures) fail_msg("%d differences in %s", r.failures, file);
 }
 
-#define REPLAYS(X)                                                                     \
-  X(checkpoints)                                                                       \
-  X(containers)                                                                        \
-  X(coverage) X(more) X(refs) X(optimizers_ref) X(optimizers_resource) X(proto_decode) \
-      X(proto_encode) X(batch) X(rest)
+// clang-format off
+#define REPLAYS(X)                                                                           \
+  X(checkpoints) X(containers) X(coverage) X(more) X(refs) X(optimizers_ref)                 \
+  X(optimizers_resource) X(proto_decode) X(proto_encode) X(batch) X(rest)
+// clang-format on
 #define TEST(name)                      \
   static void name(void **state) {      \
     (void)state;                        \
