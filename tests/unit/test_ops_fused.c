@@ -47,7 +47,7 @@ static void odd_numbers(float *a, float *b) {
   }
 }
 
-static void expect_same(const char *what, int first, int second, const float *got,
+static void expect_same(const char *what, fy_ew first, fy_ew second, const float *got,
                         const float *want) {
   for (int i = 0; i < COUNT; i++)
     if (memcmp(&got[i], &want[i], sizeof got[i]) && !(isnan(got[i]) && isnan(want[i])))
