@@ -14,6 +14,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 const char *cli_config(void) {  // main.c's
   return NULL;
 }
+bool cli_sim_given(void) {
+  return false;
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   static const char *const ends[] = {"json", "csv", "txt", "npy", "npz", "png", "jpg", "json"};
