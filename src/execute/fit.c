@@ -218,38 +218,44 @@ static fy_code make_fit(fy_program *p, const snapshot *s, bool *done, fy_error *
   return FY_OK;
 }
 
+// Weights that kernels keep packed.
+static uint64_t packed_bytes(const fy_program *p) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < p->num_instrs; i++) bytes += p->instrs[i].kept_bytes;
+  return bytes;
+}
+
+// The host's limit that was asked for; 0: none, it has what the machine has.
+static uint64_t asked_limit(const fy_program *p) {
+  fy_mempool_stats s;
+  fy_mempool_stats_get(p->devices->client->memory, &s);
+  return s.limit_bytes;
+}
+
 // Where the host's arena and what must lie beside it are more than the host has, the arena is a file.
 static void use_file(fy_program *p) {
   const fy_device *d = p->devices->client;
-  fy_mempool_stats s;
-  fy_mempool_stats_get(d->memory, &s);
   const uint64_t limit = fy_memory_limit(d);
-  uint64_t beside = 0;
   if (!p->plan.num_spaces || !p->plan.arena_bytes[0] || !limit) return;
   const uint64_t arena = fy_mempool_taken(d->memory, p->plan.arena_bytes[0]);
+  // A limit counts what the allocator gives out; the machine's memory holds everything.
+  const bool holds_all = !asked_limit(p);
+  uint64_t beside = packed_bytes(p);
   for (uint32_t v = 0; v < p->num_values; v++) {
     const fy_value *val = &p->values[v];
     if (val->space || val->rank < 0 || val->root != v) continue;
     if (val->storage == FY_STORE_FETCH) beside += fy_memory_tensor_taken(d, val->bytes);
-    // A limit counts what the allocator gives out; the machine's memory holds everything.
-    if (!s.limit_bytes && (val->storage == FY_STORE_CONST || val->storage == FY_STORE_FEED))
+    if (holds_all && (val->storage == FY_STORE_CONST || val->storage == FY_STORE_FEED))
       beside += val->bytes;
   }
-  for (uint32_t i = 0; i < p->num_instrs; i++) beside += p->instrs[i].kept_bytes;
   if (arena + beside > limit && beside <= limit) p->spill.file_bytes = p->plan.arena_bytes[0];
 }
 
 // Where the host's limit has no room for packed weights, kernels pack them at every call: slow, but it runs.
+// (Before the layout: which values are results is not known yet.)
 static fy_code pack_each_time(fy_program *p, fy_error *err) {
-  const fy_device *d = p->devices->client;
-  fy_mempool_stats s;
-  uint64_t kept = 0;
-  fy_mempool_stats_get(d->memory, &s);
-  for (uint32_t i = 0; i < p->num_instrs; i++) kept += p->instrs[i].kept_bytes;
-  for (uint32_t v = 0; v < p->num_values; v++)
-    if (!p->values[v].space && p->values[v].storage == FY_STORE_FETCH && p->values[v].rank >= 0)
-      kept += fy_memory_tensor_taken(d, p->values[v].bytes);
-  if (!s.limit_bytes || kept <= s.limit_bytes) return FY_OK;
+  const uint64_t limit = asked_limit(p);
+  if (!limit || packed_bytes(p) <= limit) return FY_OK;
   for (uint32_t i = 0; i < p->num_instrs; i++)
     if (p->instrs[i].kept_bytes) p->instrs[i].site->steady_inputs = 0;
   return fy_program_find_needs(p, err);

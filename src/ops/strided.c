@@ -107,30 +107,25 @@ static void stream_end(void) {
 #define LONG_ROW     ((size_t)1 << 18)  // bytes of a row that threads share
 
 // A square of 8 x 8, in registers only if the loops are unrolled.
-#ifdef __clang__
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 8")
-#endif
 static inline __attribute__((always_inline)) void turn_8(uint32_t *to, int64_t to_step,
                                                          const uint32_t *from, int64_t from_step) {
   words8 a[8], b[8];
-  UNROLL for (int k = 0; k < 8; k++, from += from_step) memcpy(&a[k], from, sizeof a[k]);
-  UNROLL for (int k = 0; k < 8; k += 2) {
+  FY_UNROLL for (int k = 0; k < 8; k++, from += from_step) memcpy(&a[k], from, sizeof a[k]);
+  FY_UNROLL for (int k = 0; k < 8; k += 2) {
     b[k] = LOW_1(a[k], a[k + 1]);
     b[k + 1] = HIGH_1(a[k], a[k + 1]);
   }
-  UNROLL for (int k = 0; k < 8; k += 4) {
+  FY_UNROLL for (int k = 0; k < 8; k += 4) {
     a[k] = LOW_2(b[k], b[k + 2]);
     a[k + 1] = HIGH_2(b[k], b[k + 2]);
     a[k + 2] = LOW_2(b[k + 1], b[k + 3]);
     a[k + 3] = HIGH_2(b[k + 1], b[k + 3]);
   }
-  UNROLL for (int k = 0; k < 4; k++) {
+  FY_UNROLL for (int k = 0; k < 4; k++) {
     b[k] = LOW_4(a[k], a[k + 4]);
     b[k + 4] = HIGH_4(a[k], a[k + 4]);
   }
-  UNROLL for (int k = 0; k < 8; k++, to += to_step) memcpy(to, &b[k], sizeof b[k]);
+  FY_UNROLL for (int k = 0; k < 8; k++, to += to_step) memcpy(to, &b[k], sizeof b[k]);
 }
 
 // out[r][c] = in[c][r] for whole squares of 8 x 8 within |rows| and |cols|, in tiles of |tile|.

@@ -35,6 +35,13 @@
 #define FY_VECTOR
 #endif
 
+// A loop of a few vectors that is unrolled, so that their array lives in registers.
+#if defined(__clang__)
+#define FY_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define FY_UNROLL _Pragma("GCC unroll 8")
+#endif
+
 // A loop compiled twice, for any machine and for AVX2; the loader picks one. Library size counts:
 // only for loops that a baseline x86-64 does much worse. Sanitizers cannot run the picking, and with
 // the undefined one (for which GCC has no macro: FY_NO_CLONES) the linker of Debian 12 fails.
