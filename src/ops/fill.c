@@ -144,7 +144,7 @@ static fy_code ones_like(fy_kernel_ctx *ctx, fy_error *err) {
 
 // ---------------------------------------------------------------- Range
 // Sizes as TensorFlow finds them: exactly for integers, ceil(|(limit - start) / delta|) for floats,
-// the quotient in double and the elements by repeated addition in the type itself.
+// the quotient in double; an element is start + i * delta, every step rounded to the type itself.
 #define RANGE_REAL(E, S, _)                                                                  \
   static fy_code range_##S(fy_kernel_ctx *ctx, fy_error *err) {                              \
     const fy_a_##S start = FY_LD_##S(*(const fy_t_##S *)ctx->in[0]->data);                   \
@@ -160,10 +160,9 @@ static fy_code ones_like(fy_kernel_ctx *ctx, fy_error *err) {
     fy_tensor *out;                                                                          \
     FY_TRY(fy_out(ctx, 0, 1, (const int64_t[]){(int64_t)size}, &out, err));                  \
     fy_t_##S *o = out->data;                                                                 \
-    fy_a_##S value = start;                                                                  \
     for (int64_t i = 0; i < out->count; i++) {                                               \
-      o[i] = FY_ST_##S(value);                                                               \
-      value = value + delta;                                                                 \
+      const fy_a_##S steps = FY_RD_##S((fy_a_##S)i);                                         \
+      o[i] = FY_ST_##S(start + FY_RD_##S(steps * delta));                                    \
     }                                                                                        \
     return FY_OK;                                                                            \
   }
