@@ -12,6 +12,7 @@ typedef fy_einsum_equation equation;
 
 // The texts between ',' and "->": of the inputs and, last, of the output.
 typedef struct parts {
+  int inputs;
   fy_view text[3];
   int32_t letters[3];
   bool ellipsis[3];
@@ -49,7 +50,7 @@ static fy_code count(parts *p, int i, fy_error *err) {
                  points, i < 2 ? "input" : "output", (int)text.n, text.p);
 }
 
-static fy_code divide(fy_view text, int inputs, parts *p, fy_error *err) {
+static fy_code divide(fy_view text, parts *p, fy_error *err) {
   size_t arrow = text.n;
   int arrows = 0, found = 1;
   for (size_t i = 0; i + 1 < text.n; i++) {
@@ -73,20 +74,15 @@ static fy_code divide(fy_view text, int inputs, parts *p, fy_error *err) {
                    "Expecting 1 or 2 input subscripts in equation '%.*s' but got: %d", (int)text.n,
                    text.p, found);
   }
-  if (inputs < 1 || inputs > 2) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected either 1 or 2 inputs but got: %d", inputs);
-  }
-  if (found != inputs) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected %d inputs but got: %d", found, inputs);
-  }
+  p->inputs = found;
   p->text[2] = (fy_view){text.p + arrow + 2, text.n - arrow - 2};
   for (int i = 0; i < 3; i++) {
-    if (i != 1 || inputs > 1) FY_TRY(count(p, i, err));
+    if (i != 1 || found > 1) FY_TRY(count(p, i, err));
   }
   for (size_t i = 0; i < p->text[2].n; i++) {
     const char c = p->text[2].p[i];
     if (c == '.' || memchr(p->text[0].p, c, p->text[0].n) ||
-        (inputs > 1 && memchr(p->text[1].p, c, p->text[1].n))) {
+        (found > 1 && memchr(p->text[1].p, c, p->text[1].n))) {
       continue;
     }
     return fy_fail(
@@ -156,7 +152,14 @@ fy_code fy_einsum_infer(fy_view text, const fy_pshape *in, int inputs, equation 
   fy_pshape shapes[2] = {{-1, NULL}, {-1, NULL}};
   parts p;
   *known = false;
-  FY_TRY(divide(text, inputs, &p, err));
+  FY_TRY(divide(text, &p, err));
+  if (inputs < 1 || inputs > 2) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected either 1 or 2 inputs but got: %d", inputs);
+  }
+  if (p.inputs != inputs) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected %d inputs for equation %.*s but got: %d",
+                   p.inputs, (int)text.n, text.p, inputs);
+  }
   for (int i = 0; i < inputs; i++) {
     const int32_t rank = in[i].rank;
     if (rank < 0) {
@@ -267,7 +270,10 @@ static fy_code take_sizes(equation *e, const fy_pshape *in, fy_error *err) {
 fy_code fy_einsum_read(fy_view text, const fy_pshape *in, int inputs, equation *e, fy_error *err) {
   int32_t dots[2] = {0, 0};
   parts p;
-  FY_TRY(divide(text, inputs, &p, err));
+  FY_TRY(divide(text, &p, err));
+  if (p.inputs != inputs) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected %d inputs but got: %d", p.inputs, inputs);
+  }
   for (int i = 0; i < inputs; i++) {
     dots[i] = in[i].rank - p.letters[i];
     if (dots[i] >= 0 && (p.ellipsis[i] || dots[i] == 0)) continue;

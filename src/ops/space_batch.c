@@ -225,7 +225,6 @@ static fy_code infer(fy_shape_ctx *ctx, bool to_deep, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   const bool nd = ctx->num_inputs == 3;
   const int edges_in = nd ? 2 : 1;
-  const fy_tensor *block = nd ? ctx->in_value[1] : NULL, *edges = ctx->in_value[edges_in];
   int64_t m = 2, dims[FY_MAX_RANK];
   if (nd) {
     if (ctx->in[1].rank != 1) {
@@ -240,8 +239,9 @@ static fy_code infer(fy_shape_ctx *ctx, bool to_deep, fy_error *err) {
   FY_TRY(fy_shape_rank_at_least(in, (int32_t)m + 1, err));
   fy_pshape merged;
   const fy_pshape want = {2, (const int64_t[]){m, 2}};
-  FY_TRY(fy_shape_rank_is(ctx->in[edges_in], 2, err));
   FY_TRY(fy_shape_merge(ctx, ctx->in[edges_in], want, &merged, err));
+  const fy_tensor *block = nd ? fy_shape_tensor(ctx, 1) : NULL;
+  const fy_tensor *edges = fy_shape_tensor(ctx, edges_in);
   const bool block_known = !nd || m == 0 || (block && !block->device && block->count == m);
   const bool edges_known = edges && !edges->device && edges->count == 2 * m;
   for (int64_t d = 0; nd && block && block_known && d < m; d++) {

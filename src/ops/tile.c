@@ -103,7 +103,8 @@ static fy_code broadcast_to_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t dims[FY_MAX_RANK];
   for (int32_t d = want.rank - 1, k = in.rank - 1; d >= 0; d--, k--) {  // from the right
     dims[d] = want.dims[d];
-    if (k >= 0 && in.dims[k] != 1) FY_TRY(fy_dim_merge(in.dims[k], want.dims[d], &dims[d], err));
+    if (k >= 0 && in.dims[k] != 1 && in.dims[k] != 0)
+      FY_TRY(fy_dim_merge(in.dims[k], want.dims[d], &dims[d], err));
   }
   return fy_shape_set(ctx, 0, want.rank, dims, err);
 }
@@ -313,7 +314,6 @@ static fy_code pad(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code pad_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0], p = ctx->in[1];
-  const fy_tensor *v = ctx->in_value[1];
   FY_TRY(fy_shape_rank_is(p, 2, err));
   if (p.rank == 2 && p.dims[1] >= 0 && p.dims[1] != 2) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension must be 2 but is %lld",
@@ -324,6 +324,7 @@ static fy_code pad_shape(fy_shape_ctx *ctx, fy_error *err) {
     FY_TRY(fy_shape_rank_is(in, (int32_t)p.dims[0], err));
     rank = (int32_t)p.dims[0];
   }
+  const fy_tensor *v = fy_shape_tensor(ctx, 1);
   for (int64_t i = 0; v && !v->device && i < v->count; i++) {
     if (fy_tensor_int(v, i) < 0) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Paddings must be non-negative");
