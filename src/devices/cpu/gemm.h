@@ -51,7 +51,8 @@ typedef void (*fy_gemm_fn)(const fy_gemm_block *block);
 typedef void (*fy_gemm_row_fn)(const void *a, const void *b, int64_t ldb, int64_t k, int64_t n,
                                void *c);
 
-// Depthwise, a row of the output with at least four pixels and a vector of channels.
+// Depthwise, a row of the output with at least four pixels and two vectors of channels, or seven and
+// one.
 #define FY_DEPTH_HEIGHT 16
 typedef struct fy_depth_row {
   const float *const *lines;    // of the image that the row sees, each from its first pixel on …

@@ -101,8 +101,10 @@ static void run_depth(fy_kernel_ctx *ctx, depth_job *j) {
   const fy_conv *c = j->c;
   const fy_window *ww = &c->w[2];
   j->kernels = fy_gemm_for(c->in_depth);
-  if ((ww->size == 3 || ww->size == 5) && ww->stride <= 2 && ww->dilation == 1 && ww->out >= 4 &&
-      c->w[1].size <= FY_DEPTH_HEIGHT && c->in_depth >= j->kernels->columns[FY_GEMM_F32] / 2)
+  const int64_t two = j->kernels->columns[FY_GEMM_F32];  // vectors
+  if ((ww->size == 3 || ww->size == 5) && ww->stride <= 2 && ww->dilation == 1 &&
+      ww->out >= (c->in_depth < two ? 7 : 4) && c->in_depth >= two / 2 &&
+      c->w[1].size <= FY_DEPTH_HEIGHT)
     j->line = j->kernels->line[ww->size == 5][ww->stride - 1];
   fy_parallel(ctx, c->batch * c->w[1].out,
               0.06 * (double)ww->out * (double)c->in_depth * (double)c->taps, depth_rows, j);
