@@ -435,6 +435,33 @@ static void squares(void **unused) {
   ferry_close(rts[1]);
 }
 
+// Windows 3 and 5 wide go by rows: of any width, over channels that fill vectors or do not.
+static void depthwise_rows(void **unused) {
+  (void)unused;
+  static const int64_t depths[] = {8, 16, 20, 24, 33, 64, 72, 100, 129, 150, 260, 300};
+  static const int64_t windows[] = {3, 3, 5};
+  ferry_runtime *rts[] = {runtime(1), runtime(3)};
+  for (int round = 0; round < 120; round++) {
+    const int64_t depth = pick(depths, 12), window = pick(windows, 3);
+    conv c = {.n = 1 + (depth < 100 ? roll(2) : 0),
+              .h = 1 + roll(12),
+              .w = 1 + roll(30),
+              .ic = depth,
+              .kh = roll(4) ? window : 1 + roll(4),
+              .kw = window,
+              .oc = depth,
+              .groups = 1,
+              .sh = 1 + roll(2),
+              .dh = 1,
+              .dw = 1,
+              .depthwise = true};
+    c.sw = c.sh;
+    convolution(rts[roll(2)], c, true, roll(2), roll(3) == 0, 0);
+  }
+  ferry_close(rts[0]);
+  ferry_close(rts[1]);
+}
+
 // Both gradients of a depthwise convolution, |to_filter| or to its input, from their definition.
 static void depthwise_gradient(ferry_runtime *rt, conv c, bool to_filter, bool valid) {
   const int64_t eh = (c.kh - 1) * c.dh + 1, ew = (c.kw - 1) * c.dw + 1;
@@ -531,8 +558,11 @@ static void long_sums(void **unused) {
 
 int main(void) {
   if (getenv("FERRY_TEST_SEED")) state = strtoull(getenv("FERRY_TEST_SEED"), NULL, 10);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(products), cmocka_unit_test(convolutions), cmocka_unit_test(squares),
-      cmocka_unit_test(depthwise_gradients), cmocka_unit_test(long_sums)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products),
+                                     cmocka_unit_test(convolutions),
+                                     cmocka_unit_test(squares),
+                                     cmocka_unit_test(depthwise_rows),
+                                     cmocka_unit_test(depthwise_gradients),
+                                     cmocka_unit_test(long_sums)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,11 +51,22 @@ typedef void (*fy_gemm_fn)(const fy_gemm_block *block);
 typedef void (*fy_gemm_row_fn)(const void *a, const void *b, int64_t ldb, int64_t k, int64_t n,
                                void *c);
 
-// Depthwise, pixels of a row that see nothing beyond its ends: |lines| are what the first of them sees
-// of each of |height| lines, |filters| the weights of that line.
-typedef void (*fy_line_fn)(const float *const *lines, const float *const *filters, int64_t height,
-                           int64_t channels, const float *bias, float lo, float hi, float *out,
-                           int64_t n);
+// Depthwise, a row of the output with at least four pixels and two vectors of channels, or seven and
+// one.
+#define FY_DEPTH_HEIGHT 16
+typedef struct fy_depth_row {
+  const float *const *lines;    // of the image that the row sees, each from its first pixel on …
+  const float *const *filters;  // … and the weights of that line
+  int64_t height;               // lines, at most FY_DEPTH_HEIGHT
+  int64_t width, before;      // pixels of a line; those that the first window hangs over its start
+  int64_t channels, count;    // of a pixel; those that are wanted
+  const float *zeros, *bias;  // bias NULL: none
+  bool clamps;
+  float lo, hi;
+  float *out;
+  int64_t n;  // pixels of the row
+} fy_depth_row;
+typedef void (*fy_line_fn)(const fy_depth_row *row);
 
 typedef struct fy_gemm_kernels {
   const char *name;

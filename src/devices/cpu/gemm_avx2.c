@@ -6,6 +6,9 @@
 
 #include "devices/cpu/gemm.h"
 
+// What was read stays in a register.
+#define KEEP(x) __asm__("" : "+x"(x))
+
 #define REAL         float
 #define VEC          __m256
 #define LANES        8

@@ -9,6 +9,9 @@
 
 #define FIRST(n) ((1u << (n)) - 1u)  // of the lanes, as a mask
 
+// What was read stays in a register.
+#define KEEP(x) __asm__("" : "+v"(x))
+
 #define REAL                float
 #define VEC                 __m512
 #define LANES               16

@@ -36,6 +36,7 @@ static inline vec_f64 min_f64(vec_f64 a, vec_f64 b) {
 }
 
 #define FMA(a, b, c) ((a) * (b) + (c))
+#define KEEP(x)      (void)0
 #define STORE(p, x)                                \
   do {                                             \
     const VEC stored = (x);                        \
