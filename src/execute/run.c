@@ -17,6 +17,7 @@
 #include "execute/trace.h"
 #include "memory/pool.h"
 #include "memory/registry.h"
+#include "wire/mapping.h"
 
 #define MAX_CALLERS 32  // functions that an error names: a recursion would make it endless
 
@@ -567,7 +568,7 @@ static fy_code take_results(fy_run_state *s, fy_tensor **results, fy_error *err)
     fy_tensor *t = s->slots[v];
     const fy_event *ev = s->events ? ready_at(s, v) : NULL;
     if (ev && ev->device) FY_TRY((fy_code)ev->device->ops->wait(ev->device, ev, err));
-    if (p->values[v].storage == FY_STORE_CONST && !t->device) {
+    if ((p->values[v].storage == FY_STORE_CONST && !t->device) || fy_wire_mapping_has(t)) {
       FY_TRY(fy_tensor_clone(t, &results[i], err));  // the caller may write into what it fetched
       continue;
     }
