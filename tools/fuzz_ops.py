@@ -3,7 +3,7 @@
 """Calls ops at random in TensorFlow and in Ferry, and tells where the two differ.
 
   /opt/tfvenv/bin/python tools/fuzz_ops.py [--ops REGEX] [--seconds N] [--calls N] [--seed N]
-      [--save FILE] [--shapes] [--session] [--large] [--spoil] [--text] [--first FILE] [--shuffle] [--patience N]
+      [--save FILE] [--shapes] [--session] [--large] [--spoil] [--faults] [--text] [--first FILE] [--shuffle] [--patience N]
       [--replay FILE] [--goldens FILE]
 
 Needs a Python with TensorFlow 2.21 and a built build/lib/libtensorflow.so.2 (FERRY_LIB for another).
@@ -515,6 +515,9 @@ class Fuzzer:
             for case in replay(options.replay, table):
                 self.look(case)
             return self.report(ours, skipped, unmade)
+        if options.faults:
+            self.faults(r, wanted, known, end)
+            return self.report(ours, skipped, unmade)
         rounds = 0
         while time.time() < end and rounds * options.burst < options.calls:
             rounds += 1
@@ -544,6 +547,24 @@ class Fuzzer:
                     except (UnicodeDecodeError, OverflowError) as e:
                         print("cannot ask %s: %s" % (op, e))
         self.report(ours, skipped, unmade - set(self.calls))
+
+    def faults(self, r, wanted, known, end):
+        """Every mistake that cases.faults() can make in --calls good calls of each op."""
+        for op in wanted:
+            good = [c for c in known.get(op, []) if not c["fails"]]
+            r.shuffle(good)
+            for case in good[:min(self.options.calls, 3)]:
+                for trial in cases.faults({k: case[k] for k in ("op", "attrs", "inputs", "vars")}, self.table[op]):
+                    if time.time() >= end:
+                        return
+                    if self.table[op].groups(trial) is None:
+                        continue
+                    if self.options.session:
+                        trial = in_session(r, trial, self.table[op])
+                    try:
+                        self.look(trial)
+                    except (UnicodeDecodeError, OverflowError) as e:
+                        print("cannot ask %s: %s" % (op, e))
 
     def report(self, ours, skipped, unmade):
         print("\n%-32s %s" % ("why not called", "ops"))
@@ -608,6 +629,7 @@ def main():
     p.add_argument("--session", action="store_true", help="in a session, inputs constant or fed")
     p.add_argument("--large", action="store_true", help="tensors of up to half a million elements")
     p.add_argument("--spoil", action="store_true", help="calls that do not fit the signature")
+    p.add_argument("--faults", action="store_true", help="one mistake in a good call, all of them in turn")
     p.add_argument("--text", action="store_true", help="error messages must agree, too")
     p.add_argument("--first", help="file whose ops go first")
     p.add_argument("--goldens", help="append calls on which both agree here")

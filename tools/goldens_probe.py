@@ -188,8 +188,60 @@ def constants():
             shapes([known, "value"], "TensorListReserve", tensor("int32", shape), tensor("int32", 3), element_dtype="float")
 
 
+def mistakes():
+    x = ones(2, 3)
+    for axis in (-3, -4, 2, 5):
+        for op in ("Cumsum", "Cumprod", "CumulativeLogsumexp"):
+            eager(op, x, tensor("int32", axis))
+    for dims, size in (((2, 1), (1, 1)), ((2, 1), (3, 3)), ((3,), (3, 1)), ((0,), (3,)), ((3, 1), (2, 1, 5)), ((4,), (3,))):
+        eager("BroadcastTo", ones(*dims), i32(*size))
+    for blocks in ((2, -3), (0, 3), (-1, 1)):
+        for op in ("BatchToSpaceND", "SpaceToBatchND"):
+            eager(op, ones(6, 2, 2), i32(*blocks), tensor("int32", [[0, 0]] * 2))
+    for dims in (((), ()), ((), (2,)), ((2, 1), ()), ((2,), (2, 2)), ((2, 1), (2,), ())):
+        for axis in (0, 1, -1, -3):
+            eager("ConcatV2", *[ones(*d) for d in dims], tensor("int32", axis), N=len(dims))
+    for dims, size in (((2,), (0, -1)), ((0,), (0, -1)), ((0, 3), (0, -1)), ((0, 3), (-1, 0, 2)), ((2,), (0, -1, 3)), ((4,), (-1, 3)), ((4,), (-1, 0, 0))):
+        both("Reshape", ones(*dims), i32(*size))
+    for dims, low, high, axis in (((2,), (3,), (2,), 0), ((3, 2, 3), (2,), (5,), 2), ((3, 2, 3), (1,), (3,), 0), ((3,), (), (), -2)):
+        for known in (list(dims), None):
+            shapes([known, list(low), list(high)], "QuantizeV2", ones(*dims), f32(-np.ones(low)), f32(np.ones(high)), T="qint8", axis=axis)
+    for i in range(3):
+        inputs = [tensor("string", b"a"), tensor("int32", 1), tensor("int32", 2)]
+        inputs[i] = (inputs[i][0], (1,), inputs[i][2])
+        eager("ShardedFilename", *inputs)
+    for logits, number, seed in ((x, 3, [1]), (x, [3], [1, 2]), (ones(3), 3, [1, 2]), (ones(3), 3, 1), (x, -1, [1, 2])):
+        eager("StatelessMultinomial", logits, tensor("int32", number), tensor("int32", seed))
+    for labels in ((2, 100), (5, -3), (-1, 7), (0, 3)):
+        eager("SparseSoftmaxCrossEntropyWithLogits", ones(2, 3), i32(*labels))
+    for batch, seq, lengths in ((0, -1, 1), (-1, 0, [1, 1]), (1, 1, [1, 1]), (0, 5, [1, 1]), (5, 1, [1, 1]), (0, 1, [[1, 1]])):
+        both("ReverseSequence", x, tensor("int64", lengths), batch_dim=batch, seq_dim=seq)
+    eager("SparseReshape", tensor("int64", [[0, 0], [0, 1]]), tensor("int64", [0, 0]), tensor("int64", [2, 0]))
+    eager("SparseFillEmptyRows", tensor("int64", [[0, 0]]), f32([1.]), tensor("int64", [-1, 2]), f32(0.))
+
+
+def small():
+    """Numbers that are not normal are 0, in and out of every kernel; copies keep them."""
+    tiny = f32([1e-40, -1e-40, 1e-45, -0., 1.2e-38, 1., 2., 3.])
+    for op in ("Sqrt", "Rsqrt", "Log", "Neg", "Abs", "Square", "Floor", "Ceil", "Identity", "Reciprocal", "Exp", "Tanh", "Sigmoid", "IsFinite"):
+        eager(op, tiny)
+    for op in ("AddV2", "Sub", "Mul", "RealDiv", "Equal", "Greater", "DivNoNan", "MulNoNan", "FloorDiv", "FloorMod", "Xlogy", "Xdivy"):
+        eager(op, tiny, f32([0., 1., 1., 0., .25, 1e-40, 1e-45, -1e-40]))
+        eager(op, f32([0., 1., 1., -0., .25, 1e-40, 1e-45, -1e-40]), tiny)
+    for op in ("Sum", "Mean", "Max", "Prod"):
+        eager(op, f32([1e-40, -1e-40, 1e-38, 3e-39]), i32(0))
+    for name in ("double", "half", "bfloat16"):
+        eager("Cast", tiny, DstT=name)
+    eager("Cast", tensor("half", [6e-8, 1e-7, 6e-5]), DstT="float")
+    eager("MatMul", f32([[1e-40, 1]]), f32([[1.], [1e-40]]))
+    eager("StringToNumber", tensor("string", [b"1e-40", b"1e-45"]), out_type="float")
+    for name in ("float", "double", "half"):
+        for op in ("Xlogy", "Xdivy", "Xlog1py"):
+            eager(op, tensor(name, [-0.] * 19), tensor(name, [NAN, INF, -1., 0., 2.] * 3 + [1.] * 4))
+
+
 def main():
-    for family in (ranges, einsums, quantize, projections, slices, windows, constants):
+    for family in (ranges, einsums, quantize, projections, slices, windows, constants, mistakes, small):
         family()
     TF.stop()
     root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests/data")

@@ -735,14 +735,21 @@ static fy_code end(fy_run_state *s, fy_code code, fy_tensor **results, fy_error 
   return code;
 }
 
+// All tasks at once, or these instructions.
+static fy_code run_up_to(fy_run_state *s, uint32_t first, uint32_t end_of, fy_error *err) {
+  const fy_float_mode mode = fy_flush_denormals();
+  const fy_code code =
+      fy_program_in_tasks(s->program) ? run_tasks(s, err) : run_range(s->main, first, end_of, err);
+  fy_float_mode_restore(mode);
+  return code;
+}
+
 fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
                        fy_tensor **results, fy_error *err) {
   fy_run_state *s = NULL;
   for (int i = 0; i < p->num_fetches; i++) results[i] = NULL;
   FY_TRY(begin(p, run, feeds, &s, err));
-  return end(s,
-             fy_program_in_tasks(p) ? run_tasks(s, err) : run_range(s->main, 0, p->num_instrs, err),
-             results, err);
+  return end(s, run_up_to(s, 0, p->num_instrs, err), results, err);
 }
 
 // ------------------------------------------------------------------ a run in two halves
@@ -758,8 +765,7 @@ fy_code fy_program_start(fy_program *p, const fy_run *run, fy_tensor *const *fee
     return code;
   }
   st->next = first_of_tail(p);
-  code = fy_program_in_tasks(p) ? run_tasks(st->state, err)
-                                : run_range(st->state->main, 0, st->next, err);
+  code = run_up_to(st->state, 0, st->next, err);
   if (code) {
     (void)wait_for_left(st->state, NULL);
     put_away(st->state, true);
@@ -779,7 +785,7 @@ void fy_program_settle(fy_started *st) {
   fy_run_state *s = st->state;
   if (!s) return;
   const fy_code code =
-      fy_program_in_tasks(p) ? FY_OK : run_range(s->main, st->next, p->num_instrs, &st->error);
+      fy_program_in_tasks(p) ? FY_OK : run_up_to(s, st->next, p->num_instrs, &st->error);
   st->code = end(s, code, st->results, &st->error);
   st->state = NULL;
 }

@@ -337,20 +337,18 @@ static fy_code dequantize(fy_kernel_ctx *ctx, fy_error *err) {
 // Ranges are scalars, or vectors along the axis.
 static fy_code range_shape(fy_shape_ctx *ctx, int64_t axis, fy_pshape *range, fy_error *err) {
   const int32_t rank = axis == -1 ? 0 : 1;
-  FY_TRY(fy_shape_rank_is(ctx->in[1], rank, err));
-  FY_TRY(fy_shape_rank_is(ctx->in[2], rank, err));
-  *range = ctx->in[1];
   if (axis < -1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "axis should be at least -1, got %lld",
                    (long long)axis);
   }
+  FY_TRY(fy_shape_rank_is(ctx->in[1], rank, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[2], rank, err));
+  *range = ctx->in[2];  // TensorFlow looks no closer at the minimum
   if (axis == -1) return FY_OK;
   FY_TRY(fy_shape_rank_at_least(ctx->in[0], (int32_t)axis + 1, err));
   if (ctx->in[0].rank < 0) return FY_OK;
   int64_t n;
-  const int64_t depth = ctx->in[0].dims[axis];
-  FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[1], 0), depth, &n, err));
-  return fy_dim_merge(fy_dim_of(ctx->in[2], 0), depth, &n, err);
+  return fy_dim_merge(fy_dim_of(*range, 0), ctx->in[0].dims[axis], &n, err);
 }
 
 static fy_code quantize_shape(fy_shape_ctx *ctx, fy_error *err) {

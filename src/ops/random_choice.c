@@ -65,6 +65,7 @@ static fy_code multinomial(fy_kernel_ctx *ctx, fy_error *err) {
   char x[128];
   fy_philox g;
   fy_tensor *out;
+  if (stateless) FY_TRY(fy_random_check_seed(ctx->in[2], err));
   if (logits->rank != 2) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "logits should be a matrix, got shape %s",
                    fy_tensor_shape_text(logits, x));
@@ -82,7 +83,6 @@ static fy_code multinomial(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "num_classes should be positive, got %lld",
                    (long long)logits->dims[1]);
   }
-  if (stateless) FY_TRY(fy_random_check_seed(ctx->in[2], err));
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){rows, samples}, &out, err));
   if (out->count == 0) return FY_OK;
   if (stateless) {
@@ -95,13 +95,13 @@ static fy_code multinomial(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code multinomial_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t n = -1;
-  FY_TRY(fy_shape_rank_is(ctx->in[0], 2, err));
-  FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
-  FY_TRY(fy_shape_dim_from_scalar(ctx, 1, &n, err));
   if (ctx->num_inputs > 2) {
     FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
     FY_TRY(fy_dim_is(fy_dim_of(ctx->in[2], 0), 2, err));
   }
+  FY_TRY(fy_shape_rank_is(ctx->in[0], 2, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
+  FY_TRY(fy_shape_dim_from_scalar(ctx, 1, &n, err));
   return fy_shape_set(ctx, 0, 2, (const int64_t[]){fy_dim_of(ctx->in[0], 0), n}, err);
 }
 

@@ -212,7 +212,8 @@ static fy_code check_rank(const slice_spec *s, int32_t rank, fy_error *err) {
 
 static fy_code resolve(const slice_spec *s, int32_t rank, const int64_t *dims, slice_result *r,
                        fy_error *err) {
-  if (s->ellipsis_mask & ((int64_t)((uint64_t)s->ellipsis_mask - 1))) {
+  const uint32_t ellipses = (uint32_t)s->ellipsis_mask;
+  if (ellipses & (ellipses - 1)) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Multiple ellipses in slice spec not allowed");
   }
   FY_TRY(check_rank(s, rank, err));

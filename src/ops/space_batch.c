@@ -84,24 +84,23 @@ static fy_code read_space(fy_kernel_ctx *ctx, const fy_tensor *block, const fy_t
     return fy_fail(err, FY_INVALID_ARGUMENT, "%s should have shape [%d, 2] instead of %s",
                    to_deep ? "paddings" : "crops", s->m, fy_tensor_shape_text(edges, x));
   }
+  bool positive = true;
   s->blocks = 1;
   for (int32_t d = 0; d < s->m; d++) {
     s->block[d] = block ? fy_tensor_int(block, d) : fy_site_int(ctx->site, "block_size");
     s->start[d] = fy_tensor_int(edges, 2 * d);
     s->end[d] = fy_tensor_int(edges, 2 * d + 1);
-    if (s->block[d] < 1 && !to_deep) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Product of block sizes must be positive, got %lld",
-                     (long long)s->block[d]);
-    }
-    if (s->block[d] < 1) {
+    if (s->block[d] < 1 && to_deep) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "All values in block_shape must be positive, got value, %lld at index %d.",
                      (long long)s->block[d], d);
     }
-    if (__builtin_mul_overflow(s->blocks, s->block[d], &s->blocks)) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Product of block sizes must be positive, got %d",
-                     0);
-    }
+    positive &= s->block[d] > 0;
+    if (__builtin_mul_overflow(s->blocks, s->block[d], &s->blocks)) s->blocks = 0;
+  }
+  if (!positive || s->blocks < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Product of block sizes must be positive, got %lld",
+                   (long long)s->blocks);
   }
   return FY_OK;
 }

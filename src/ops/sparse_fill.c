@@ -41,7 +41,8 @@ static fy_code fill_checks(const fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Dense shape cannot be empty.");
   }
   if (fy_at64(shape, 0) < 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension %lld must be >= 0",
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Expected shape dimensions to be non-negative, got %lld",
                    (long long)fy_at64(shape, 0));
   }
   return FY_OK;

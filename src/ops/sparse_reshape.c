@@ -58,7 +58,7 @@ static fy_code target_shape(const fy_tensor *from, const fy_tensor *to, int64_t 
 
 static fy_code sparse_reshape(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *indices = ctx->in[0], *from = ctx->in[1], *to = ctx->in[2];
-  char x[128];
+  char x[128], y[128];
   int64_t dims[FY_MAX_RANK];
   if (indices->rank != 2) return fy_fail(err, FY_INVALID_ARGUMENT, "Input must be a matrix.");
   if (from->rank != 1) {
@@ -95,7 +95,10 @@ static fy_code sparse_reshape(fy_kernel_ctx *ctx, fy_error *err) {
     for (int64_t d = rank - 1; d > 0; d--) stride = (int64_t)((uint64_t)stride * (uint64_t)dims[d]);
     for (int64_t d = 0; d < rank; d++) {
       if (stride == 0) {
-        return fy_fail(err, FY_INVALID_ARGUMENT, "there are indices, but no room for them in %s",
+        return fy_fail(err, FY_INVALID_ARGUMENT,
+                       "Input tensor has %lld non zero elements but input shape (%s) or output "
+                       "shape (%s) is empty",
+                       (long long)n, fy_shape_text((int32_t)old, from->data, y),
                        fy_shape_text((int32_t)rank, dims, x));
       }
       fy_data64(out)[i * rank + d] = stride == -1 ? (int64_t)(0 - (uint64_t)at) : at / stride;

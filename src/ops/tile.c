@@ -77,19 +77,25 @@ static fy_code broadcast_to(fy_kernel_ctx *ctx, fy_error *err) {
                    "Rank of input (%d) must be no greater than rank of output shape (%d).",
                    in->rank, rank);
   }
-  fy_dense_strides(in->rank, in->dims, own);
-  for (int32_t d = 0; d < rank; d++) {
-    const int32_t k = d - (rank - in->rank);
-    strides[d] = k < 0 || in->dims[k] == 1 ? 0 : own[k];
-    if (k >= 0 && in->dims[k] != 1 && in->dims[k] != dims[d]) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s",
-                     fy_tensor_shape_text(in, x), fy_shape_text(rank, dims, y));
-    }
-  }
   if (fy_shape_equal(in->rank, in->dims, rank, dims))
     return fy_out_alias(ctx, 0, 0, rank, dims, err);
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  fy_dense_strides(in->rank, in->dims, own);
+  bool fits = true, either = true;  // either: one of the two could be broadcast to the other
+  for (int32_t d = 0; d < rank; d++) {
+    const int32_t k = d - (rank - in->rank);
+    strides[d] = k < 0 || in->dims[k] == 1 ? 0 : own[k];
+    if (k < 0 || in->dims[k] == 1 || in->dims[k] == dims[d]) continue;
+    fits = false;
+    either &= dims[d] == 1;
+  }
+  if (!fits) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   either ? "Unable to broadcast tensor of shape %s to tensor of shape %s"
+                          : "Incompatible shapes: %s vs. %s",
+                   fy_tensor_shape_text(in, x), fy_shape_text(rank, dims, y));
+  }
   return fy_strided_copy(ctx, out, in, rank, dims, strides, 0, err);
 }
 
