@@ -204,12 +204,17 @@ static blocks cut(int64_t rows, int64_t most) {
   return b;
 }
 
+// Pointers |step| bytes apart.
+static inline void spread(const char *from, size_t step, int64_t n, const void **out) {
+  for (int64_t i = 0; i < n; i++, from += step) out[i] = from;
+}
+
 // Pointers to the rows [m0, m1), group by group: [group][tap][row of the group].
 static void find_rows(const run *r, const blocks *k, int64_t m0, int64_t m1, const void **out) {
   const fy_gemm_job *j = r->job;
   if (!j->conv) {
-    for (int64_t m = m0; m < m1; m++)
-      *out++ = (const char *)j->a + (size_t)(m * j->row_step) * r->size;
+    const size_t step = (size_t)j->row_step * r->size;
+    spread((const char *)j->a + (size_t)m0 * step, step, m1 - m0, out);
     return;
   }
   pixel p = pixel_of(j, m0);
@@ -258,10 +263,6 @@ static void find_whole(run *r) {
   if (r->job->pixel != r->job->depth || w->dilation > 1 || room < 0) return;  // none
   r->whole_from = w->before > 0 ? (w->before + w->stride - 1) / w->stride : 0;
   r->whole_to = room / w->stride + 1 < w->out ? room / w->stride + 1 : w->out;
-}
-
-static inline void spread(const char *from, size_t step, int64_t n, const void **out) {
-  for (int64_t i = 0; i < n; i++) out[i] = from + (size_t)i * step;
 }
 
 // The same for windows over few channels, whose lines count as taps: pixels side by side are one run
