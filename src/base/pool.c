@@ -24,7 +24,7 @@
 #define WAKING_NS         20000    // a loop that takes so long is worth waking a worker
 #define MISSED_NS         50000    // shorter ones are if they follow each other this closely
 #define MAX_PARTS         32
-#define CHUNKS_PER_THREAD 8  // enough to even out uneven pieces and a late start
+#define CHUNKS_PER_THREAD 16  // enough to even out uneven pieces and a late start
 
 // A thread takes chunks of its own part first and then of the others'. So it meets the same memory
 // again in the next loop over it, and need not fetch it from another core's cache.

@@ -384,17 +384,17 @@ static void convolution(ferry_runtime *rt, conv c, bool single, bool constant, b
 
 static void convolutions(void **unused) {
   (void)unused;
-  static const int64_t depths[] = {1, 2, 3, 4, 8, 15, 16, 17, 24, 33, 64, 100};
+  static const int64_t depths[] = {1, 2, 3, 4, 8, 12, 15, 16, 17, 20, 24, 33, 40, 48, 64, 100};
   static const int64_t windows[] = {1, 1, 2, 3, 3, 5, 7};
   ferry_runtime *rts[] = {runtime(1), runtime(3)};
-  for (int round = 0; round < 160; round++) {
+  for (int round = 0; round < 200; round++) {
     conv c = {.n = 1 + roll(3),
               .h = 1 + roll(14),
               .w = 1 + roll(14),
-              .ic = pick(depths, 12),
+              .ic = pick(depths, 16),
               .kh = pick(windows, 7),
               .kw = pick(windows, 7),
-              .oc = pick(depths, 12),
+              .oc = pick(depths, 16),
               .groups = 1,
               .sh = 1 + roll(3),
               .dh = 1,

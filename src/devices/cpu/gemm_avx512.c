@@ -24,7 +24,9 @@
 #define MAX(a, b)           _mm512_max_ps(a, b)
 #define MIN(a, b)           _mm512_min_ps(a, b)
 #define NAME(x)             x##_f32
+#define WIDE
 #include "devices/cpu/gemm_kernel.inc"
+#undef WIDE
 #include "devices/cpu/gemm_depthwise.inc"
 #include "devices/cpu/gemm_winograd.inc"
 #undef REAL
