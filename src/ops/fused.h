@@ -166,6 +166,8 @@ typedef struct fy_lanes_16 {
   void (*unary[FY_16_UNARY])(const void *in, void *out, int64_t n, const void *param);
 } fy_lanes_16;
 
+#define FY_SHORT_ROW 512
+
 typedef struct fy_lanes {
   const char *name;
   int bytes;                                 // of a vector
@@ -178,6 +180,8 @@ typedef struct fy_lanes {
   // out = exp(x), or x. In place is fine. What begins at |next| will be read then and comes meanwhile.
   float (*exp_sum_f32)(const float *in, float less, float *out, int64_t n, const float *next);
   float (*minus_exp_sum_f32)(const float *in, float less, float *out, int64_t n, const float *next);
+  // Softmax of rows of at most FY_SHORT_ROW; |log|: LogSoftmax. In place is fine.
+  void (*softmax_f32)(const float *in, float *out, int64_t rows, int64_t n, bool log);
   fy_lanes_16 floats_16[2];
   // c [m, n] = a [m, k] b [k, n]; complex numbers are pairs.
   void (*gemm_i32)(const int32_t *a, const int32_t *b, int32_t *c, int64_t m, int64_t k, int64_t n);
