@@ -67,7 +67,7 @@ void fy_cold_offer(fy_tensor *t) {
   if (!fy_tensor_has_pages(t) && !fy_wire_mapping_has(t)) return;
   fy_lock(&mu);
   const char *wish = started ? NULL : getenv("FERRY_WEIGHTS");
-  bool seen = stop || (wish && strcmp(wish, "keep") == 0);
+  bool seen = stop || (wish && strstr(wish, "keep"));
   for (size_t i = 0; !seen && i < num_queued; i++) seen = queue[i]->data == t->data;
   if (!seen && fy_grow(&queue, &cap_queued, num_queued + 1, sizeof *queue)) {
     fy_tensor_retain(t);

@@ -300,6 +300,38 @@ fy_wire_mapped fy_wire_mapping_count(void) {
   return c;
 }
 
+// Why a file in |dir| cannot be mapped; NULL if it can be.
+static const char *try_lease(const char *dir) {
+  char path[256];
+  snprintf(path, sizeof path, "%s/ferry_lease_XXXXXX", dir);
+  int fd = mkstemp(path);
+  if (fd < 0) return "no file could be made there";
+  close(fd);  // a file that is open for writing gets no lease
+  fd = open(path, O_RDONLY | O_CLOEXEC);
+  unlink(path);
+  if (fd < 0) return "a file could not be opened again";
+  fy_lock(&fy_mappings_mu);
+  const char *why = fy_lease_take(fd);
+  fy_unlock(&fy_mappings_mu);
+  if (!why) (void)fcntl(fd, F_SETLEASE, F_UNLCK);
+  close(fd);
+  return why;
+}
+
+void fy_wire_mapping_doctor(fy_str *out) {
+  const char *tmp = getenv("TMPDIR"), *dir = tmp && *tmp ? tmp : "/tmp";
+  if (!wanted()) {
+    fy_str_add(out, "read from their files: FERRY_WEIGHTS says so, or pages are not of 4096 bytes");
+    return;
+  }
+  const char *why = try_lease(dir);
+  if (why)
+    fy_str_printf(out, "read from their files: %s, tried in %s", why, dir);
+  else
+    fy_str_printf(out, "used where they lie in their files, from %d KiB on (leases work in %s)",
+                  (int)(FY_MAPPED_BYTES >> 10), dir);
+}
+
 void fy_wire_mapping_report(fy_str *out) {
   const fy_wire_mapped c = fy_wire_mapping_count();
   fy_str_printf(out, "%zu tensors (%.1f MiB) of %zu files are mapped", c.tensors,

@@ -66,4 +66,6 @@ typedef struct fy_wire_mapped {
 fy_wire_mapped fy_wire_mapping_count(void);
 // "3 tensors (12 MiB) of 1 file are mapped", and why what was not; for reports.
 void fy_wire_mapping_report(fy_str *out);
+// Whether files are mapped in this process, or why not (tried with a temporary file); for `ferry doctor`.
+void fy_wire_mapping_doctor(fy_str *out);
 #endif

@@ -14,6 +14,10 @@
 
 #include "base/thread.h"
 #include "ferry/ferry.h"
+#include "tensorflow/c/c_api_experimental.h"
+#include "tensorflow/c/eager/c_api.h"
+#include "tensorflow/c/eager/c_api_experimental.h"
+#include "tensorflow/c/eager/dlpack.h"
 #include "wire/bundle.h"
 #include "wire/bundle_write.h"
 #include "wire/mapping.h"
@@ -49,8 +53,8 @@ static void check(const fy_tensor *t, int key) {
     if (((const float *)t->data)[i] != value(key, i)) fail_msg("element %d", (int)i);
 }
 
-// a: at byte 0; b: one that moves what follows by 3 bytes; c: out of step; d: bytes; e: small.
-static void save(const char *prefix) {
+// a: at byte 0; b: one that moves what follows by 3 bytes; c: out of step; d: bytes; e: small, 40 bytes.
+static void save_as(const char *prefix, const char *order) {
   fy_bundle_writer *w;
   fy_tensor *a = floats(1, N), *c = floats(2, N), *e = floats(3, 10), *b, *d;
   const int64_t three = 3, many = 70000;
@@ -60,13 +64,15 @@ static void save(const char *prefix) {
   for (int64_t i = 0; i < many; i++) ((uint8_t *)d->data)[i] = (uint8_t)(i * 31);
   fy_tensor *all[] = {a, b, c, d, e};
   assert_ok(fy_bundle_writer_new(prefix, &w, &err));
-  for (int i = 0; i < 5; i++) {
-    const char name[2] = {(char)('a' + i), 0};
-    assert_ok(fy_bundle_writer_add(w, (fy_view){name, 1}, all[i], &err));
-    fy_tensor_release(all[i]);
-  }
+  for (const char *name = order; *name; name++)
+    assert_ok(fy_bundle_writer_add(w, (fy_view){name, 1}, all[*name - 'a'], &err));
+  for (int i = 0; i < 5; i++) fy_tensor_release(all[i]);
   assert_ok(fy_bundle_writer_finish(w, &err));
   fy_bundle_writer_free(w);
+}
+
+static void save(const char *prefix) {
+  save_as(prefix, "abcde");
 }
 
 static fy_tensor *load(const char *prefix, const char *name) {
@@ -201,7 +207,7 @@ static void many_files(void **state) {
   enum { FILES = 300 };
   fy_tensor *t[FILES];
   save(in_dir("x"));
-  for (int i = 0; i < FILES; i++) {  // each its own file: links of one would share a lease's fate
+  for (int i = 0; i < FILES; i++) {  // each is opened, mapped and leased anew
     t[i] = load(in_dir("x"), i % 2 ? "a" : "d");
     if (i % 2) check(t[i], 1);
   }
@@ -407,7 +413,7 @@ static void variables_are_never_written_in_the_file(void **state) {
   (void)state;
   ferry_runtime *rt;
   ferry_graph *g, *h;
-  save(in_dir("x"));
+  save_as(in_dir("x"), "ea");  // in step, but not at a multiple of 64
   fine(ferry_open("isolate_session_state=true", &rt, &e));
   ferry_session *s = restored(rt, &g), *other = restored(rt, &h);
   const size_t mapped = fy_wire_mapping_count().tensors;
@@ -458,6 +464,115 @@ static void allocators_see_no_difference(void **state) {
   (void)state;
   save(in_dir("x"));
   assert_int_equal(peak_of_training(true), peak_of_training(false));
+}
+
+static void an_immutable_const_is_mapped(void **state) {
+  (void)state;
+  ferry_runtime *rt;
+  ferry_graph *g;
+  ferry_session *s;
+  char attrs[512];
+  save(in_dir("x"));
+  fine(ferry_open(NULL, &rt, &e));
+  fine(ferry_graph_new(rt, &g, &e));
+  snprintf(attrs, sizeof attrs, "dtype=float; shape=[%d]; memory_region_name='%s'", N,
+           in_dir("x" SHARD));
+  fine(ferry_graph_add(g, "ImmutableConst", "c", "", attrs, NULL, NULL, &e));
+  fine(ferry_graph_add(g, "AddV2", "two", "c, c", "", NULL, NULL, &e));
+  fine(ferry_session_new(rt, g, &s, &e));
+  for (int i = 0; i < 2; i++) {
+    ferry_tensor *t = run(s, i ? "two" : "c");
+    is_values(t, 1, i ? 2 : 1, 0);
+    memset(ferry_tensor_data(t), 0, 4);  // ours
+    ferry_tensor_free(t);
+  }
+  ferry_session_free(s);
+  ferry_graph_free(g);
+  ferry_close(rt);
+  assert_int_equal(fy_wire_mapping_count().files, 0);
+}
+
+// ---------------------------------------------------------------- eager calls
+static TF_Status *status;
+static void good(void) {
+  if (TF_GetCode(status)) fail_msg("%s", TF_Message(status));
+}
+
+static TFE_TensorHandle *call(TFE_Context *c, const char *name, TFE_TensorHandle **in, int n,
+                              bool result) {
+  TFE_TensorHandle *out = NULL;
+  const int64_t dims[] = {N};
+  const TF_DataType type = TF_FLOAT;
+  int num = result;
+  TFE_Op *op = TFE_NewOp(c, name, status);
+  good();
+  for (int i = 0; i < n; i++) TFE_OpAddInput(op, in[i], status);
+  if (strcmp(name, "RestoreV2") == 0)
+    TFE_OpSetAttrTypeList(op, "dtypes", &type, 1);
+  else
+    TFE_OpSetAttrType(op, "dtype", TF_FLOAT);
+  if (strcmp(name, "VarHandleOp") == 0) TFE_OpSetAttrShape(op, "shape", dims, 1, status);
+  good();
+  TFE_Execute(op, &out, &num, status);
+  good();
+  TFE_DeleteOp(op);
+  return out;
+}
+
+static TFE_TensorHandle *text_handle(int rank, const char *text) {
+  ferry_tensor *t;
+  const int64_t one = 1;
+  fine(ferry_tensor_strings(rank, &one, &text, &t, &e));
+  TFE_TensorHandle *h = TFE_NewTensorHandle((TF_Tensor *)t, status);
+  good();
+  ferry_tensor_free(t);
+  return h;
+}
+
+static void own_and_aligned(void *data) {
+  assert_int_equal((uintptr_t)data % 64, 0);
+  for (int64_t i = 0; i < N; i++)
+    if (((float *)data)[i] != value(1, i)) fail_msg("element %d", (int)i);
+  ((float *)data)[0] = value(1, 0);  // may be written
+}
+
+static void clients_get_memory_of_their_own(void **state) {
+  (void)state;
+  save_as(in_dir("x"), "ea");
+  status = TF_NewStatus();
+  TFE_ContextOptions *o = TFE_NewContextOptions();
+  TFE_Context *c = TFE_NewContext(o, status);
+  good();
+  TFE_TensorHandle *in[] = {text_handle(0, in_dir("x")), text_handle(1, "a"), text_handle(1, "")};
+  TFE_TensorHandle *pair[] = {call(c, "VarHandleOp", NULL, 0, true),
+                              call(c, "RestoreV2", in, 3, true)};
+  if (leases) assert_int_equal(fy_wire_mapping_count().tensors, 1);
+  call(c, "AssignVariableOp", pair, 2, false);
+  TFE_TensorHandle *read = call(c, "ReadVariableOp", pair, 1, true);
+  TF_Tensor *t = TFE_TensorHandleResolve(read, status);
+  good();
+  own_and_aligned(TF_TensorData(t));
+  assert_ptr_equal(TFE_TensorHandleDevicePointer(read, status), TF_TensorData(t));  // made once
+  TF_DeleteTensor(t);
+  void *pack = TFE_HandleToDLPack(read, status);
+  good();
+  own_and_aligned(*(void **)pack);
+  TFE_CallDLManagedTensorDeleter(pack);
+  TF_CheckpointReader *r = TF_NewCheckpointReader(in_dir("x"), status);
+  good();
+  t = TF_CheckpointReaderGetTensor(r, "a", status);
+  good();
+  own_and_aligned(TF_TensorData(t));
+  TF_DeleteTensor(t);
+  TF_DeleteCheckpointReader(r);
+  for (int i = 0; i < 3; i++) TFE_DeleteTensorHandle(in[i]);
+  TFE_DeleteTensorHandle(pair[0]);
+  TFE_DeleteTensorHandle(pair[1]);
+  TFE_DeleteTensorHandle(read);
+  TFE_DeleteContextOptions(o);
+  TFE_DeleteContext(c);
+  TF_DeleteStatus(status);
+  assert_int_equal(fy_wire_mapping_count().files, 0);
 }
 
 // ---------------------------------------------------------------- graphs
@@ -545,6 +660,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(allocations_may_fail, setup, teardown),
       cmocka_unit_test_setup_teardown(variables_are_never_written_in_the_file, setup, teardown),
       cmocka_unit_test_setup_teardown(allocators_see_no_difference, setup, teardown),
+      cmocka_unit_test_setup_teardown(clients_get_memory_of_their_own, setup, teardown),
+      cmocka_unit_test_setup_teardown(an_immutable_const_is_mapped, setup, teardown),
       cmocka_unit_test_setup_teardown(constants_of_a_graph, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
