@@ -66,12 +66,13 @@ void fy_fused_code_run(const fy_fused_code *code, const void *const *in, void *c
 // devices/cpu/lanes.c chooses at run time. Ops run alone and fused use the same functions, so that
 // fusing changes no bit.
 // Short operations are joined, up to three steps in one loop: with a slot, with nothing or with a
-// constant as their second operand. The middle one of three is a SHIFT (x + k) or a MAX.
+// constant as their second operand. The middle one of three is a SHIFT (x + k) or a MAX. SIGN drops or
+// turns the sign and leaves all else alone: a product with -1 would make 0 of a denormal number.
 enum {
   FY_STEP_ADD,
   FY_STEP_SUB,
   FY_STEP_MUL,
-  FY_STEP_ABS,
+  FY_STEP_SIGN,
   FY_STEP_SQUARE,
   FY_STEP_SCALE,  // x * k
   FY_STEP_MIN,
@@ -86,6 +87,7 @@ enum {
 typedef struct fy_fused_step {
   uint32_t slot;
   float k;
+  int32_t keep, flip;  // SIGN: the bits that stay, and then those that turn
 } fy_fused_step;
 
 typedef struct fy_fused_instr {

@@ -86,11 +86,18 @@ static bool add_step(run *r, int kind, uint32_t value, float k) {
   if (r->count == FY_STEPS_MOST || (r->count == 2 && !FY_STEP_IS_MIDDLE(r->kinds[1]))) return false;
   r->kinds[r->count] = kind;
   r->values[r->count] = value;
-  r->steps[r->count++] = (fy_fused_step){0, k};
+  r->steps[r->count++] = (fy_fused_step){.k = k};
   return true;
 }
 static bool add_const(run *r, int kind, float k) {
   return add_step(r, kind, FY_FUSED_NONE, k);
+}
+
+static bool add_sign(run *r, int32_t keep, int32_t flip) {
+  if (!add_step(r, FY_STEP_SIGN, FY_FUSED_NONE, 0)) return false;
+  r->steps[r->count - 1].keep = keep;
+  r->steps[r->count - 1].flip = flip;
+  return true;
 }
 
 // |op|, of which |x| is an operand, as part of the run, if it is short and there is room.
@@ -112,8 +119,8 @@ static bool join(const coder *c, run *r, const fy_fused_op *op, uint32_t x) {
     case FY_EW_MAX: return by_const && !swapped && add_const(r, FY_STEP_MAX, k);
     case FY_EW_MIN: return by_const && !swapped && add_const(r, FY_STEP_MIN, k);
     case FY_EW_RELU: return add_const(r, FY_STEP_MAX, 0);
-    case FY_EW_NEG: return add_const(r, FY_STEP_SCALE, -1);
-    case FY_EW_ABS: return add_step(r, FY_STEP_ABS, FY_FUSED_NONE, 0);
+    case FY_EW_NEG: return add_sign(r, -1, INT32_MIN);
+    case FY_EW_ABS: return add_sign(r, INT32_MAX, 0);
     case FY_EW_SQUARE: return add_step(r, FY_STEP_SQUARE, FY_FUSED_NONE, 0);
     default: return false;
   }
