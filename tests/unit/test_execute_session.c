@@ -6,6 +6,8 @@
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/pool.h"
 
@@ -297,10 +299,29 @@ static fy_tensor *int64s(int32_t rank, const int64_t *dims, const int64_t *v) {
   return t;
 }
 
-// How much working memory SparseFillEmptyRows needs is said by a value. What cannot be had fails alone.
+// Lets the process have this much more memory and no more; returns what it might have before.
+static struct rlimit allow_more(size_t bytes) {
+  struct rlimit before, now;
+  unsigned long pages = 0;
+  FILE *f = fopen("/proc/self/statm", "r");
+  assert_non_null(f);
+  assert_int_equal(fscanf(f, "%lu", &pages), 1);
+  fclose(f);
+  getrlimit(RLIMIT_AS, &before);
+  now = before;
+  now.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + bytes;
+  setrlimit(RLIMIT_AS, &now);
+  return before;
+}
+
+// How much working memory SparseFillEmptyRows needs is said by a value. What cannot be had (8 bytes a row;
+// its result of 1 byte can) fails alone: later programs do not plan for it.
 static void asking_too_much_is_forgotten(void **state) {
   (void)state;
-  const int64_t sizes[] = {2, (int64_t)1 << 44, 2};
+#ifdef __SANITIZE_ADDRESS__
+  skip();  // its address space is full as it is
+#endif
+  const int64_t sizes[] = {2, 64 << 20, 2};
   for (int i = 0; i < 3; i++) {
     env e;
     env_open(&e, NULL);
@@ -314,7 +335,9 @@ static void asking_too_much_is_forgotten(void **state) {
     fy_tensor *v = int64s(1, (int64_t[]){2}, (int64_t[]){sizes[i], 1}), *out = NULL;
     fy_error err;
     fy_error_init(&err);
+    const struct rlimit before = allow_more(256 << 20);
     const fy_code code = run1(&e, shape, v, y, &out, &err);
+    setrlimit(RLIMIT_AS, &before);
     if (i == 1) {
       assert_int_equal(code, FY_RESOURCE_EXHAUSTED);
     } else {
