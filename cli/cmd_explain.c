@@ -63,10 +63,15 @@ static void memory_text(const ferry_prediction *p) {
   for (int i = 0; i < p->num_devices; i++) {
     const struct ferry_device_prediction *m = &p->devices[i];
     char batch[32] = "-";
+    // Variables are weights, too; where they wait elsewhere for a part of the run, less of them is here.
+    const uint64_t variables =
+        m->variables_bytes < m->other_bytes ? m->variables_bytes : m->other_bytes;
     if (m->largest_batch >= 0) snprintf(batch, sizeof batch, "%lld", (long long)m->largest_batch);
     snprintf(line, sizeof line, "  %-7s %11s %11s %13s %11s %11s %13s  %s\n", m->device,
-             cli_bytes((double)m->weights_bytes, a), cli_bytes((double)m->planned_bytes, b),
-             cli_bytes((double)m->other_bytes, c), cli_bytes((double)m->peak_bytes, d),
+             cli_bytes((double)(m->weights_bytes + variables), a),
+             cli_bytes((double)m->planned_bytes, b),
+             cli_bytes((double)(m->other_bytes - variables), c),
+             cli_bytes((double)m->peak_bytes, d),
              m->limit_bytes ? cli_bytes((double)m->limit_bytes, e) : "none", batch,
              *m->peak_node ? m->peak_node : "-");
     cli_print(line);

@@ -129,11 +129,7 @@ static fy_code concat(fy_kernel_ctx *ctx, int axis_input, int first, fy_error *e
   }
   const fy_tensor *like = values[0];
   int64_t axis = fy_tensor_int(axis_in, 0);
-  if (like->rank == 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "ConcatOp : Can't concatenate scalars (use tf.stack instead)");
-  }
-  if (axis < -like->rank || axis >= like->rank) {
+  if ((axis < -like->rank || axis >= like->rank) && (axis != 0 || like->rank > 0)) {
     return fy_fail(
         err, FY_INVALID_ARGUMENT,
         "ConcatOp : Expected concatenating dimensions in the range [%d, %d), but got %lld",
@@ -146,6 +142,10 @@ static fy_code concat(fy_kernel_ctx *ctx, int axis_input, int first, fy_error *e
   for (int32_t d = 0; d < like->rank; d++) dims[d] = like->dims[d];
   for (int i = 0; i < n; i++) {
     const fy_tensor *v = values[i];
+    if (v->rank == 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "ConcatOp : Can't concatenate scalars (use tf.stack instead)");
+    }
     if (v->rank != like->rank) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "ConcatOp : Ranks of all input tensors should match: shape[0] = %s vs. "

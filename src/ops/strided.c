@@ -9,7 +9,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "ops/typed.h"
+#include "ops/turn.h"
 #include "ops/values.h"
 
 #define TILE   16
@@ -73,16 +73,6 @@ TILED(uint32_t)
 TILED(uint64_t)
 TILED(bytes16)
 
-// 8 x 8 words from columns to rows: pairs, pairs of pairs, halves.
-typedef uint32_t words8 __attribute__((vector_size(32)));
-#define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#define LOW_1(a, b)    MIX(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
-#define HIGH_1(a, b)   MIX(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
-#define LOW_2(a, b)    MIX(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
-#define HIGH_2(a, b)   MIX(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
-#define LOW_4(a, b)    MIX(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
-#define HIGH_4(a, b)   MIX(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
-
 // |n| words, whole lines of them past the cache: to write a part of one that way takes ten times longer.
 static void stream_words(uint32_t *to, const uint32_t *from, int64_t n) {
   int64_t i = 0;
@@ -106,28 +96,6 @@ static void stream_end(void) {
 #define TURN_ROWS    256
 #define LONG_ROW     ((size_t)1 << 18)  // bytes of a row that threads share
 
-// A square of 8 x 8, in registers only if the loops are unrolled.
-static inline __attribute__((always_inline)) void turn_8(uint32_t *to, int64_t to_step,
-                                                         const uint32_t *from, int64_t from_step) {
-  words8 a[8], b[8];
-  FY_UNROLL for (int k = 0; k < 8; k++, from += from_step) memcpy(&a[k], from, sizeof a[k]);
-  FY_UNROLL for (int k = 0; k < 8; k += 2) {
-    b[k] = LOW_1(a[k], a[k + 1]);
-    b[k + 1] = HIGH_1(a[k], a[k + 1]);
-  }
-  FY_UNROLL for (int k = 0; k < 8; k += 4) {
-    a[k] = LOW_2(b[k], b[k + 2]);
-    a[k + 1] = HIGH_2(b[k], b[k + 2]);
-    a[k + 2] = LOW_2(b[k + 1], b[k + 3]);
-    a[k + 3] = HIGH_2(b[k + 1], b[k + 3]);
-  }
-  FY_UNROLL for (int k = 0; k < 4; k++) {
-    b[k] = LOW_4(a[k], a[k + 4]);
-    b[k + 4] = HIGH_4(a[k], a[k + 4]);
-  }
-  FY_UNROLL for (int k = 0; k < 8; k++, to += to_step) memcpy(to, &b[k], sizeof b[k]);
-}
-
 // out[r][c] = in[c][r] for whole squares of 8 x 8 within |rows| and |cols|, in tiles of |tile|.
 FY_CLONES static void turn_tiles(uint32_t *out, int64_t out_step, const uint32_t *in,
                                  int64_t in_step, int64_t rows, int64_t cols, int64_t tile) {
@@ -135,7 +103,7 @@ FY_CLONES static void turn_tiles(uint32_t *out, int64_t out_step, const uint32_t
     for (int64_t r0 = 0; r0 < rows; r0 += tile)
       for (int64_t r = r0; r < r0 + tile; r += 8)
         for (int64_t c = c0; c < c0 + tile; c += 8)
-          turn_8(out + r * out_step + c, out_step, in + c * in_step + r, in_step);
+          fy_turn_8(out + r * out_step + c, out_step, in + c * in_step + r, in_step);
 }
 
 // The same past the cache: blocks are turned into a buffer, from which whole lines go to memory, while
@@ -148,7 +116,7 @@ FY_CLONES static void turn_block(uint32_t *out, int64_t out_step, const uint32_t
     for (int64_t k = c; k < c + 8; k++)
       for (int64_t r = 0; r < rows; r += 16) __builtin_prefetch(next + k * in_step + r, 0, 2);
     for (int64_t r = 0; r < rows; r += 8)
-      turn_8(out + r * out_step + c, out_step, in + c * in_step + r, in_step);
+      fy_turn_8(out + r * out_step + c, out_step, in + c * in_step + r, in_step);
   }
 }
 static int64_t at_most(int64_t n, int64_t most) {

@@ -25,7 +25,7 @@ FY_CLONES static void times_unless_zero(const float *a, int64_t sa, const float 
                                         float *o, int64_t n) {
   FY_VECTOR for (int64_t i = 0; i < n; i++) {
     const float x = a[i * sa];
-    o[i] = x == 0 ? 0 : x * l[i * sl];
+    o[i] = x == 0 ? x : x * l[i * sl];
   }
 }
 static void x_times(const float *a, int64_t sa, const float *b, int64_t sb, float *o, int64_t n,

@@ -9,6 +9,9 @@
 
 #define FIRST(n) ((1u << (n)) - 1u)  // of the lanes, as a mask
 
+// What was read stays in a register.
+#define KEEP(x) __asm__("" : "+v"(x))
+
 #define REAL                float
 #define VEC                 __m512
 #define LANES               16
@@ -21,7 +24,9 @@
 #define MAX(a, b)           _mm512_max_ps(a, b)
 #define MIN(a, b)           _mm512_min_ps(a, b)
 #define NAME(x)             x##_f32
+#define WIDE
 #include "devices/cpu/gemm_kernel.inc"
+#undef WIDE
 #include "devices/cpu/gemm_depthwise.inc"
 #include "devices/cpu/gemm_winograd.inc"
 #undef REAL
