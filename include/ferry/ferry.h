@@ -86,6 +86,15 @@ FERRY_EXPORT int ferry_top(ferry_format format, char **out, ferry_error *err);
 FERRY_EXPORT int ferry_doctor(const char *config, ferry_format format, char **out,
                               ferry_error *err);
 
+// Large weights are used where they lie in their files instead of being copied (docs/memory.md): what
+// this process has mapped now, and what it had to copy after all because somebody wrote such a file.
+typedef struct ferry_mapped {
+  uint64_t files, tensors, bytes;
+  uint64_t moved_files, moved_bytes;  // since the process began
+} ferry_mapped;
+// |text| (may be NULL) gets the same in words, and why the last file that was read had to be.
+FERRY_EXPORT int ferry_mapped_weights(ferry_mapped *out, char **text);
+
 // ------------------------------------------------------------------ tensors
 // dtype numbers are TensorFlow's (1 = float, 3 = int32 …). Memory is the host's.
 FERRY_EXPORT int ferry_tensor_new(int dtype, int rank, const int64_t *dims, const void *data,

@@ -17,6 +17,7 @@
 #include "execute/trace.h"
 #include "memory/pool.h"
 #include "memory/registry.h"
+#include "wire/mapping.h"
 
 #define MAX_CALLERS 32  // functions that an error names: a recursion would make it endless
 
@@ -567,7 +568,7 @@ static fy_code take_results(fy_run_state *s, fy_tensor **results, fy_error *err)
     fy_tensor *t = s->slots[v];
     const fy_event *ev = s->events ? ready_at(s, v) : NULL;
     if (ev && ev->device) FY_TRY((fy_code)ev->device->ops->wait(ev->device, ev, err));
-    if (p->values[v].storage == FY_STORE_CONST && !t->device) {
+    if ((p->values[v].storage == FY_STORE_CONST && !t->device) || fy_wire_mapping_has(t)) {
       FY_TRY(fy_tensor_clone(t, &results[i], err));  // the caller may write into what it fetched
       continue;
     }
@@ -734,14 +735,21 @@ static fy_code end(fy_run_state *s, fy_code code, fy_tensor **results, fy_error 
   return code;
 }
 
+// All tasks at once, or these instructions.
+static fy_code run_up_to(fy_run_state *s, uint32_t first, uint32_t end_of, fy_error *err) {
+  const fy_float_mode mode = fy_flush_denormals();
+  const fy_code code =
+      fy_program_in_tasks(s->program) ? run_tasks(s, err) : run_range(s->main, first, end_of, err);
+  fy_float_mode_restore(mode);
+  return code;
+}
+
 fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
                        fy_tensor **results, fy_error *err) {
   fy_run_state *s = NULL;
   for (int i = 0; i < p->num_fetches; i++) results[i] = NULL;
   FY_TRY(begin(p, run, feeds, &s, err));
-  return end(s,
-             fy_program_in_tasks(p) ? run_tasks(s, err) : run_range(s->main, 0, p->num_instrs, err),
-             results, err);
+  return end(s, run_up_to(s, 0, p->num_instrs, err), results, err);
 }
 
 // ------------------------------------------------------------------ a run in two halves
@@ -757,8 +765,7 @@ fy_code fy_program_start(fy_program *p, const fy_run *run, fy_tensor *const *fee
     return code;
   }
   st->next = first_of_tail(p);
-  code = fy_program_in_tasks(p) ? run_tasks(st->state, err)
-                                : run_range(st->state->main, 0, st->next, err);
+  code = run_up_to(st->state, 0, st->next, err);
   if (code) {
     (void)wait_for_left(st->state, NULL);
     put_away(st->state, true);
@@ -778,7 +785,7 @@ void fy_program_settle(fy_started *st) {
   fy_run_state *s = st->state;
   if (!s) return;
   const fy_code code =
-      fy_program_in_tasks(p) ? FY_OK : run_range(s->main, st->next, p->num_instrs, &st->error);
+      fy_program_in_tasks(p) ? FY_OK : run_up_to(s, st->next, p->num_instrs, &st->error);
   st->code = end(s, code, st->results, &st->error);
   st->state = NULL;
 }

@@ -7,15 +7,21 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/function.h"
 #include "observe/report.h"
 
-static const char *const names[FY_FATE_COUNT] = {
-    [FY_FATE_RUNS] = "runs",         [FY_FATE_FED] = "fed",
-    [FY_FATE_CONSTANT] = "constant", [FY_FATE_FOLDED] = "folded",
-    [FY_FATE_MERGED] = "merged",     [FY_FATE_BYPASSED] = "bypassed",
-    [FY_FATE_FUSED] = "fused",       [FY_FATE_REWRITTEN] = "rewritten",
-    [FY_FATE_REMOVED] = "removed",   [FY_FATE_NOT_NEEDED] = "not needed",
-    [FY_FATE_ADDED] = "added"};
+static const char *const names[FY_FATE_COUNT] = {[FY_FATE_RUNS] = "runs",
+                                                 [FY_FATE_FED] = "fed",
+                                                 [FY_FATE_CONSTANT] = "constant",
+                                                 [FY_FATE_FOLDED] = "folded",
+                                                 [FY_FATE_MERGED] = "merged",
+                                                 [FY_FATE_BYPASSED] = "bypassed",
+                                                 [FY_FATE_FUSED] = "fused",
+                                                 [FY_FATE_REWRITTEN] = "rewritten",
+                                                 [FY_FATE_INLINED] = "inlined",
+                                                 [FY_FATE_REMOVED] = "removed",
+                                                 [FY_FATE_NOT_NEEDED] = "not needed",
+                                                 [FY_FATE_ADDED] = "added"};
 
 const char *fy_fate_name(fy_fate fate) {
   return (unsigned)fate < FY_FATE_COUNT ? names[fate] : "?";
@@ -132,14 +138,19 @@ static fy_fate judge_fate(const judge *j, const fy_node *o, const fy_node *now) 
   return strcmp(o->op_name, now->op_name) == 0 ? FY_FATE_MERGED : FY_FATE_BYPASSED;
 }
 
-// "a, b, c" of the originals that |n| stands for, but |but| (one of them, or NULL); at most a few.
+// "a, b, c" of the originals that |n| stands for, but |but| (one of them, or NULL); at most a few. A
+// node inside a function that was inlined in several places stands there as often.
 static void list_origins(fy_str *out, const fy_node *n, const char *but) {
-  const uint32_t others = n->num_origins - (but ? 1 : 0);
-  uint32_t shown = 0;
-  for (uint32_t i = 0; i < n->num_origins && shown < 8; i++)
-    if (!but || strcmp(n->origins[i], but) != 0)
-      fy_str_printf(out, "%s%s", shown++ ? ", " : "", n->origins[i]);
-  if (others > shown) fy_str_printf(out, " and %u more", others - shown);
+  uint32_t shown = 0, i = 0;
+  bool met = !but;
+  for (; i < n->num_origins && shown < 8; i++) {
+    const bool is = but && strcmp(n->origins[i], but) == 0;
+    met |= is;
+    if (is || (i && strcmp(n->origins[i], n->origins[i - 1]) == 0)) continue;
+    fy_str_printf(out, "%s%s", shown++ ? ", " : "", n->origins[i]);
+  }
+  const uint32_t others = n->num_origins - i - (met ? 0 : 1);
+  if (others) fy_str_printf(out, " and %u more", others);
 }
 
 static const char *keep(judge *j, fy_str *s) {
@@ -242,6 +253,40 @@ static const char *tell_removed(judge *j, const fy_node *o) {
   return keep(j, &s);
 }
 
+static bool was_inlined(judge *j, const fy_node *o) {
+  if (!fy_function_is_call(o) || (!j->indexed && !index_log(j))) return false;
+  const char *line = fy_map_gets(&j->rewrites, o->name);
+  return line && strncmp(line, "inline: ", 8) == 0;
+}
+
+// Where the nodes of an inlined call run: "8 nodes on GPU:0, 2 on CPU:0". |*only| is the device of all of them.
+static const char *tell_inlined(judge *j, const fy_node *o, const fy_device **only) {
+  const fy_program *p = j->a->program;
+  const fy_device_set *set = p->devices;
+  const size_t n = strlen(o->name);
+  fy_str s;
+  int kinds = 0;
+  fy_str_init(&s);
+  fy_str_add(&s, "its function's nodes run in its place");
+  for (int d = 0; d < set->n; d++) {
+    int count = 0;
+    for (size_t i = 0; i < p->graph->num_nodes; i++) {
+      const fy_node *now = p->graph->nodes[i];
+      count += now && j->work[i] && p->placement->nodes[i].device == set->items[d] &&
+               strncmp(now->name, o->name, n) == 0 && now->name[n] == '/';
+    }
+    if (!count) continue;
+    fy_str_printf(&s, "%s%d%s on %s", kinds ? ", " : ": ", count,
+                  kinds       ? ""
+                  : count > 1 ? " nodes"
+                              : " node",
+                  fy_report_device_name(set->items[d]));
+    *only = kinds++ ? NULL : set->items[d];
+  }
+  if (!kinds) fy_str_add(&s, ", and nothing of them is left to compute");
+  return keep(j, &s);
+}
+
 static void fill_work(judge *j, fy_report_node *e, const fy_node *now) {
   const fy_program *p = j->a->program;
   const fy_placed *placed = &p->placement->nodes[now->id];
@@ -279,6 +324,10 @@ static fy_code judge_node(judge *j, const fy_node *o, fy_error *err) {
   if (!needed) {
     e->fate = FY_FATE_NOT_NEEDED;
     e->reason = "none of the fetches depends on it";
+  } else if (was_inlined(j, o)) {
+    e->fate = FY_FATE_INLINED;
+    e->reason = tell_inlined(j, o, &e->device);
+    e->now = now;
   } else if (!now) {
     e->fate = FY_FATE_REMOVED;
     e->reason = tell_removed(j, o);
@@ -292,7 +341,7 @@ static fy_code judge_node(judge *j, const fy_node *o, fy_error *err) {
       e->now = now;
   }
   if (!e->reason) return fy_fail_oom(err, 64);
-  bool gone = !e->device || e->fate == FY_FATE_FOLDED;
+  bool gone = !e->device || e->fate == FY_FATE_FOLDED || e->fate == FY_FATE_INLINED;
   if (e->fate == FY_FATE_CONSTANT) e->device = j->a->program->devices->client;
   if (gone || !e->why || e->fate == FY_FATE_CONSTANT) e->why = fy_fate_name(e->fate);
   if (e->fate == FY_FATE_FOLDED) e->device = NULL;
