@@ -189,6 +189,7 @@ static void narrow(bracket *b, const look *l, int memory) {
 // or the last two that fit.
 static double crossing(const bracket *b, int by, double limit) {
   const point *from = &b->last, *to = &b->beyond;
+  if (b->last.bytes[by] > limit) return MAX_BATCH;  // it fits all the same: nothing can leave
   if (to->bytes[by] <= from->bytes[by] || to->bytes[by] <= limit) from = &b->before, to = &b->last;
   if (from->bytes[by] <= 0) return MAX_BATCH;
   const double slope = (to->bytes[by] - from->bytes[by]) / (to->batch - from->batch);
@@ -207,6 +208,7 @@ static int64_t next_batch(const bracket *b, double limit, int turn) {
     if (at < guess) guess = at;
   }
   if (turn % 3 == 2 && b->fails) guess = low + (high - low) / 2;
+  if (!b->fails && guess < low && b->last.batch < b->before.batch + 2) guess = 2 * low;
   if (guess < low) guess = low;
   if (guess > high) guess = high;
   return guess > (double)MAX_BATCH ? 0 : (int64_t)guess;
