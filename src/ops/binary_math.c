@@ -122,14 +122,12 @@ FY_REAL_TYPES(FY_BINARY_LOOP, floor_mod, FLOOR_MOD_REAL)
 OTHER_SIGNED_TYPES(FY_BINARY_LOOP, floor_mod, FLOOR_MOD_SIGNED)
 
 // ---------------------------------------------------------------- order, difference, power
-#define MAX_REAL(S, x, y) ((x) != (x) ? (x) : (y) != (y) ? (y) : (x) < (y) ? (y) : (x))
-#define MIN_REAL(S, x, y) ((x) != (x) ? (x) : (y) != (y) ? (y) : (y) < (x) ? (y) : (x))
-#define MAX_INT(S, x, y)  ((x) < (y) ? (y) : (x))
-#define MIN_INT(S, x, y)  ((y) < (x) ? (y) : (x))
+#define MAX_INT(S, x, y) ((x) < (y) ? (y) : (x))
+#define MIN_INT(S, x, y) ((y) < (x) ? (y) : (x))
 FY_VEC_BINARY_16(max, FY_16_MAX)
-FY_FULL_REAL_TYPES(FY_BINARY_LOOP, max, MAX_REAL)
+FY_VEC_BINARY(max, FY_EW_MAX)
 FY_VEC_BINARY_16(min, FY_16_MIN)
-FY_FULL_REAL_TYPES(FY_BINARY_LOOP, min, MIN_REAL)
+FY_VEC_BINARY(min, FY_EW_MIN)
 FY_INT_TYPES(FY_BINARY_LOOP, max, MAX_INT)
 FY_INT_TYPES(FY_BINARY_LOOP, min, MIN_INT)
 

@@ -403,8 +403,7 @@ static fy_code unpack_shape(fy_shape_ctx *ctx, fy_error *err) {
 static fy_code split_axis(const fy_tensor *in, const fy_tensor *axis_in, int32_t *out,
                           fy_error *err) {
   if (axis_in->count != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "split_dim must be a scalar but has rank %d",
-                   axis_in->rank);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "split_dim_tensor must have exactly one element.");
   }
   const int64_t axis = fy_tensor_int(axis_in, 0);
   if (axis < -in->rank || axis >= in->rank) {
@@ -512,6 +511,8 @@ static fy_code split_v(fy_kernel_ctx *ctx, fy_error *err) {
         return fy_fail(err, FY_INVALID_ARGUMENT, "There can only be one -1 in the input.");
       }
       missing = i;
+    } else if (runs[i] < 0 && n == 1) {
+      sum = runs[i];  // differs from any size
     } else if (runs[i] < 0) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Split size at index %d must be >= 0. Got: %lld", i,
                      (long long)runs[i]);

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -249,7 +250,7 @@ static void let_another(deed what, const char *path) {
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static volatile bool done;
+static atomic_bool done;
 
 static void *read_on(void *arg) {
   const fy_tensor *t = arg;
