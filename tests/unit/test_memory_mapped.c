@@ -293,6 +293,22 @@ static void others_may_do_what_they_like(void **state) {
   assert_int_equal(fy_wire_mapping_count().files, 0);
 }
 
+// No memory to do it with: it is tried again while the other waits.
+static void there_is_a_second_try(void **state) {
+  (void)state;
+  save(in_dir("x"));
+  fy_tensor *a = load(in_dir("x"), "a");
+  const size_t moved = fy_wire_mapping_count().moved_files;
+  fy_fault_arm(FY_FAULT_ALLOC, 1, false);
+  let_another(CUT, in_dir("x" SHARD));
+  const int64_t tries = fy_fault_hits(FY_FAULT_ALLOC);
+  fy_fault_disarm(FY_FAULT_ALLOC);
+  if (leases) assert_true(tries >= 2);
+  assert_int_equal(fy_wire_mapping_count().moved_files - moved, leases);
+  check(a, 1);
+  fy_tensor_release(a);
+}
+
 // The same process may write it, too, and save over it.
 static void we_may_write_it_ourselves(void **state) {
   (void)state;
@@ -656,6 +672,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_file_without_a_lease_is_read, setup, teardown),
       cmocka_unit_test_setup_teardown(many_files, setup, teardown),
       cmocka_unit_test_setup_teardown(others_may_do_what_they_like, setup, teardown),
+      cmocka_unit_test_setup_teardown(there_is_a_second_try, setup, teardown),
       cmocka_unit_test_setup_teardown(we_may_write_it_ourselves, setup, teardown),
       cmocka_unit_test_setup_teardown(a_fork_leaves_the_lease_alone, setup, teardown),
       cmocka_unit_test_setup_teardown(allocations_may_fail, setup, teardown),
