@@ -107,7 +107,7 @@ static fy_code reverse_shape(fy_shape_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "batch_dim must be < input rank: %lld vs. %d",
                    (long long)batch, in.rank);
   }
-  if (seq >= in.rank || seq < -in.rank) {
+  if (seq >= in.rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "seq_dim must be < input rank: %lld vs. %d",
                    (long long)seq, in.rank);
   }

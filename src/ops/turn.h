@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// turn.h: a square of 8 x 8 words from rows to columns, in registers.
+// turn.h: rows become columns: planes of elements of any size, and a square of 8 x 8 words in
+// registers.
 
 #ifndef FY_OPS_TURN_H
 #define FY_OPS_TURN_H
@@ -7,6 +8,25 @@
 #include <string.h>
 
 #include "ops/typed.h"
+
+// out[r][c] = in[c][r]; steps in elements. At least 8 rows and columns.
+typedef struct fy_turn {
+  char *out;
+  const char *in;
+  int64_t out_step, in_step, rows, cols;
+  size_t size;      // of an element: 1, 2, 4, 8 or 16
+  bool past_cache;  // the result leaves the cache anyway
+} fy_turn;
+void fy_turn_plane(const fy_turn *t);
+// The same for words, in the cache. Less than 8 rows or columns are turned as if they were 8, the rows of
+// the result in order: whoever calls has the room.
+void fy_turn_words(void *out, int64_t out_step, const void *in, int64_t in_step, int64_t rows,
+                   int64_t cols);
+
+// Squares of 8 cover |n| >= 8 elements if the last begins where it ends with them.
+static inline int64_t fy_next_square(int64_t at, int64_t n) {
+  return at + 16 <= n || at + 8 >= n ? at + 8 : n - 8;
+}
 
 typedef uint32_t fy_words8 __attribute__((vector_size(32)));
 

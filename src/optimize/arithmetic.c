@@ -2,7 +2,8 @@
 // arithmetic.c: drops operations that change nothing and merges what follows its like. Every rule
 // keeps the bits: x + 0 only for integers (it turns -0 into 0) but x - 0, x * 1 and x / 1 for
 // floats too; a division becomes a multiplication only by a power of two; sums of constants are
-// merged for integers only, because floats do not associate. Only the sign of a NaN may change.
+// merged for integers only, because floats do not associate. Only the sign of a NaN may change, and a
+// denormal number stays what it is where the operation would have made 0 of it.
 
 #include <math.h>
 #include <string.h>

@@ -9,8 +9,12 @@
 
 #define FIRST(n) ((1u << (n)) - 1u)  // of the lanes, as a mask
 
-// What was read stays in a register.
+// What was read stays in a register; where halves stand in for it (cmake/avx512_halves.h) there is none.
+#ifdef __AVX512F__
 #define KEEP(x) __asm__("" : "+v"(x))
+#else
+#define KEEP(x) (void)0
+#endif
 
 #define REAL                float
 #define VEC                 __m512
