@@ -170,46 +170,105 @@ static fy_code mark_fetched(fy_program *p, const group *g, fy_error *err) {
   return FY_OK;
 }
 
-// With several tasks two instructions may overlap although one stands before the other: widen a life
-// over everything that is not ordered with it.
-static void widen(const fy_program *p, const uint8_t *before, uint32_t *first, uint32_t *last) {
-  uint32_t n = p->num_tasks, tf = p->instrs[*first].task, tl = p->instrs[*last].task;
-  for (uint32_t t = 0; t < n; t++) {
-    if (t != tf && !before[t * n + tf] && p->tasks[t].begin < *first) *first = p->tasks[t].begin;
-    if (t != tl && !before[tl * n + t] && p->tasks[t].end - 1 > *last) *last = p->tasks[t].end - 1;
+// With several tasks two instructions may overlap although one stands before the other. Of each task: the
+// first of all that need not end before it starts, and the last of all that need not wait for its end.
+typedef struct overlap {
+  uint32_t *first, *last;  // [num_tasks]
+} overlap;
+
+#define WORDS   8  // of bits for one block of tasks: who is ordered with them takes little memory
+#define COLUMNS (64 * WORDS)
+
+// The lowest bit that is not set, or COLUMNS; |up| is false: the highest, or COLUMNS.
+static uint32_t free_column(const uint64_t *bits, bool up) {
+  for (uint32_t k = 0; k < WORDS; k++) {
+    const uint32_t w = up ? k : WORDS - 1 - k;
+    if (~bits[w])
+      return w * 64 + (uint32_t)(up ? __builtin_ctzll(~bits[w]) : 63 - __builtin_clzll(~bits[w]));
   }
+  return COLUMNS;
 }
 
-// before[a * n + b]: task a surely ends before task b starts.
-static uint8_t *task_order(const fy_program *p) {
-  uint32_t n = p->num_tasks;
-  uint8_t *before = fy_calloc((size_t)n * n + 1, 1);
-  if (!before) return NULL;
-  for (uint32_t a = n; a-- > 0;) {
-    const fy_task *t = &p->tasks[a];
-    for (uint32_t i = 0; i < t->num_next; i++) {
-      uint32_t b = p->task_next[t->next_at + i];
-      before[a * n + b] = 1;
-      for (uint32_t c = 0; c < n; c++) before[a * n + c] |= before[b * n + c];
+// Of tasks |from| up to |from| + COLUMNS: which surely end before each later task starts. True when some
+// task is ordered with all of them: then the next block has its answer.
+static bool look_back(const fy_program *p, uint32_t from, uint64_t (*bits)[WORDS],
+                      uint32_t *first) {
+  const uint32_t n = p->num_tasks;
+  bool more = false;
+  memset(bits + from, 0, (n - from) * sizeof *bits);
+  for (uint32_t t = from; t < n; t++) {
+    if (t - from < COLUMNS) bits[t][(t - from) / 64] |= 1ull << (t - from) % 64;
+    if (first[t] == from) {
+      first[t] += free_column(bits[t], true);
+      more |= first[t] == from + COLUMNS;
     }
+    for (uint32_t i = 0; i < p->tasks[t].num_next; i++)
+      for (uint32_t w = 0; w < WORDS; w++)
+        bits[p->task_next[p->tasks[t].next_at + i]][w] |= bits[t][w];
   }
-  return before;
+  return more && n - from > COLUMNS;
+}
+
+// The same of tasks |end| - COLUMNS up to |end|, which surely start after each earlier task has ended.
+static bool look_ahead(const fy_program *p, uint32_t end, uint64_t (*bits)[WORDS], uint32_t *last) {
+  bool more = false;
+  memset(bits, 0, end * sizeof *bits);
+  for (uint32_t t = end; t-- > 0;) {
+    const uint32_t back = end - 1 - t;
+    if (back < COLUMNS) bits[t][WORDS - 1 - back / 64] |= 1ull << (63 - back % 64);
+    for (uint32_t i = 0; i < p->tasks[t].num_next; i++) {
+      const uint32_t next = p->task_next[p->tasks[t].next_at + i];
+      for (uint32_t w = 0; next < end && w < WORDS; w++) bits[t][w] |= bits[next][w];
+    }
+    if (last[t] != end - 1) continue;
+    const uint32_t column = free_column(bits[t], false);
+    const uint32_t ordered = column == COLUMNS ? COLUMNS : COLUMNS - 1 - column;
+    last[t] = ordered < end ? end - 1 - ordered : 0;
+    more |= ordered == COLUMNS;
+  }
+  return more && end > COLUMNS;
+}
+
+static bool find_overlap(const fy_program *p, overlap *o) {
+  const uint32_t n = p->num_tasks;
+  uint64_t(*bits)[WORDS] = fy_calloc(n, sizeof *bits);
+  o->first = fy_calloc(n, sizeof *o->first);
+  o->last = fy_calloc(n, sizeof *o->last);
+  const bool ok = bits && o->first && o->last;
+  for (uint32_t t = 0; ok && t < n; t++) o->last[t] = n - 1;
+  for (uint32_t from = 0; ok && look_back(p, from, bits, o->first);) from += COLUMNS;
+  for (uint32_t end = n; ok && look_ahead(p, end, bits, o->last);) end -= COLUMNS;
+  fy_free(bits);
+  return ok;
+}
+
+static void drop_overlap(overlap *o) {
+  fy_free(o->first);
+  fy_free(o->last);
+}
+
+// A life lasts while anything runs that is not ordered with it.
+static void widen(const fy_program *p, const overlap *o, uint32_t *first, uint32_t *last) {
+  const uint32_t before = o->first[p->instrs[*first].task], after = o->last[p->instrs[*last].task];
+  if (before < p->num_tasks && p->tasks[before].begin < *first) *first = p->tasks[before].begin;
+  if (p->tasks[after].end - 1 > *last) *last = p->tasks[after].end - 1;
 }
 
 static fy_code plan_lives(fy_program *p, const group *g, fy_error *err) {
   int spaces = p->devices->n + 1;
   uint32_t *life_of = fy_arena_alloc(&p->arena, (p->num_values + 1) * sizeof *life_of);
   p->lives = fy_arena_array(&p->arena, (size_t)p->num_values + p->num_instrs + 1, sizeof *p->lives);
-  uint8_t *before = p->num_tasks > 1 ? task_order(p) : NULL;
-  if (!life_of || !p->lives || (p->num_tasks > 1 && !before)) {
-    fy_free(before);
+  overlap both = {0};
+  const bool several = p->num_tasks > 1;
+  if (!life_of || !p->lives || (several && !find_overlap(p, &both))) {
+    drop_overlap(&both);
     return fy_fail_oom(err, p->num_values * sizeof *p->lives);
   }
   for (uint32_t v = 0; v < p->num_values; v++) {
     const fy_value *val = &p->values[v];
     if (val->storage != FY_STORE_PLANNED || val->root != v) continue;
     uint32_t first = val->producer, last = g[v].last;
-    if (before) widen(p, before, &first, &last);
+    if (several) widen(p, &both, &first, &last);
     life_of[v] = (uint32_t)p->num_lives;
     p->lives[p->num_lives++] = (fy_life){.bytes = val->bytes,
                                          .first = first,
@@ -223,7 +282,7 @@ static fy_code plan_lives(fy_program *p, const group *g, fy_error *err) {
     const fy_instr *ins = &p->instrs[at];
     if (!ins->scratch_bytes) continue;
     uint32_t first = at, last = at;
-    if (before) widen(p, before, &first, &last);
+    if (several) widen(p, &both, &first, &last);
     p->lives[p->num_lives++] =
         (fy_life){.bytes = ins->scratch_bytes,
                   .first = first,
@@ -232,7 +291,7 @@ static fy_code plan_lives(fy_program *p, const group *g, fy_error *err) {
                   .value = FY_NO_VALUE,
                   .owner = ins->node->name};
   }
-  fy_free(before);
+  drop_overlap(&both);
   FY_TRY(fy_memplan_make(p->lives, p->num_lives, spaces, &p->arena, &p->plan, err));
   for (uint32_t v = 0; v < p->num_values; v++)
     if (p->values[v].storage == FY_STORE_PLANNED)

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "execute/build.h"
+#include "execute/spans.h"
 #include "execute/spill_impl.h"
 #include "execute/state.h"
 
@@ -315,7 +316,9 @@ static uint64_t *profile(spiller *s) {
   uint64_t *live = fy_calloc(n + 2, sizeof *live);
   uint32_t *first = fy_calloc(p->num_values + 1, sizeof *first);
   uint32_t *last = fy_calloc(p->num_values + 1, sizeof *last);
-  if (live && first && last) {
+  uint64_t *begun = fy_calloc(n + 2, sizeof *begun);
+  const bool ok = live && first && last && begun;
+  if (ok) {
     for (uint32_t v = 0; v < p->num_values; v++) first[v] = NONE;
     for (uint32_t i = 0; i < n; i++) {
       const fy_instr *ins = &s->instrs[i];
@@ -330,15 +333,20 @@ static uint64_t *profile(spiller *s) {
           ins->device->ordinal + 1 == s->space)
         live[i] += LINE(ins->scratch_bytes);
     }
+    // What begins and ends at each, then the sum of all so far; a difference below zero wraps, and back.
+    uint64_t now = 0;
     for (uint32_t v = 0; v < p->num_values; v++) {
       if (first[v] == NONE) continue;
-      for (uint32_t i = first[v]; i <= last[v]; i++) live[i] += LINE(p->values[v].bytes);
+      begun[first[v]] += LINE(p->values[v].bytes);
+      begun[last[v] + 1] -= LINE(p->values[v].bytes);
     }
+    for (uint32_t i = 0; i < n; i++) live[i] += now += begun[i];
     for (uint32_t m = 0; m < s->num_moves; m++) s->moves[m].last = last[s->moves[m].value];
   }
   fy_free(first);
   fy_free(last);
-  if (live && first && last) return live;
+  fy_free(begun);
+  if (ok) return live;
   fy_free(live);
   return NULL;
 }
@@ -354,50 +362,66 @@ static void read_there(spiller *s, uint32_t of) {
   s->p->values[of].storage = FY_STORE_DYNAMIC;
 }
 
-// Constants, and variables that are only read, that fit beside everything else all the time stay.
+// Moves of one value, found from the value: |first[of]| - 1 is the first of them, |next[m]| - 1 the next.
+typedef struct move_lists {
+  uint32_t *first, *next;
+} move_lists;
+
+static void stay(spiller *s, uint32_t of, const move_lists *l) {
+  for (uint32_t m = l->first[of]; m; m = l->next[m - 1]) {
+    move *mv = &s->moves[m - 1];
+    mv->dropped = true;
+    s->instrs[mv->at].kind = UINT8_MAX;  // gone
+    s->stands[mv->value] = of;           // its readers read the constant itself
+  }
+  s->tenants[of].stays = true;
+  if (s->tenants[of].lazy) read_there(s, of);
+}
+
+static void while_moved(const spiller *s, uint32_t of, const move_lists *l, fy_spans *live,
+                        int64_t bytes) {
+  for (uint32_t m = l->first[of]; m; m = l->next[m - 1])
+    fy_spans_add(live, s->moves[m - 1].at, s->moves[m - 1].last, bytes);
+}
+
+// Constants, and variables that are only read, that fit beside everything else all the time stay, the
+// largest first.
 static fy_code settle_weights(spiller *s, uint64_t *live, fy_error *err) {
-  fy_program *p = s->p;
+  const fy_program *p = s->p;
   uint64_t(*order)[2] = fy_calloc(s->num_moves + 1, sizeof *order);
-  uint8_t *mine = fy_calloc(s->num_instrs + 1, 1);
-  if (!order || !mine) {
-    fy_free(order);
-    fy_free(mine);
-    return fy_fail_oom(err, s->num_instrs);
-  }
+  move_lists l = {.first = fy_calloc(s->old_values + 1, sizeof *l.first),
+                  .next = fy_calloc(s->num_moves + 1, sizeof *l.next)};
+  fy_spans spans = {0};
+  const bool ok = order && l.first && l.next && fy_spans_make(&spans, live, s->num_instrs);
   uint32_t n = 0;
-  for (uint32_t m = 0; m < s->num_moves; m++) {
-    const tenant *t = &s->tenants[s->moves[m].of];
-    bool first = t->weight;
-    for (uint32_t k = 0; first && k < m; k++) first = s->moves[k].of != s->moves[m].of;
-    if (first) order[n][0] = t->bytes, order[n++][1] = s->moves[m].of;
+  for (uint32_t m = s->num_moves; ok && m-- > 0;) {
+    const uint32_t of = s->moves[m].of;
+    l.next[m] = l.first[of];
+    l.first[of] = m + 1;
+    if (s->tenants[of].weight && !l.next[m]) order[n][0] = s->tenants[of].bytes, order[n++][1] = of;
   }
-  qsort(order, n, sizeof *order, fy_by_size);
+  if (n) qsort(order, n, sizeof *order, fy_by_size);
+  int64_t kept = 0;
   for (uint32_t i = 0; i < n; i++) {
     const uint32_t of = (uint32_t)order[i][1];
-    // A constant is memory of its own, in whole units of the pool.
-    const uint64_t bytes = (p->values[of].bytes + 255) / 256 * 256 + 64;
-    memset(mine, 0, s->num_instrs);
-    for (uint32_t m = 0; m < s->num_moves; m++)
-      if (s->moves[m].of == of)
-        memset(mine + s->moves[m].at, 1, s->moves[m].last - s->moves[m].at + 1);
-    bool fits = true;
-    for (uint32_t k = 0; fits && k < s->num_instrs; k++)
-      fits = live[k] + bytes - (mine[k] ? LINE(p->values[of].bytes) : 0) <= s->budget;
-    if (!fits) continue;
-    for (uint32_t k = 0; k < s->num_instrs; k++)
-      live[k] += bytes - (mine[k] ? LINE(p->values[of].bytes) : 0);
-    for (uint32_t m = 0; m < s->num_moves; m++) {
-      if (s->moves[m].of != of) continue;
-      s->moves[m].dropped = true;
-      s->instrs[s->moves[m].at].kind = UINT8_MAX;  // gone
-      s->stands[s->moves[m].value] = of;           // its readers read the constant itself
+    // A constant is memory of its own, in whole units of the pool; its copies go.
+    const int64_t bytes = (int64_t)((p->values[of].bytes + 255) / 256 * 256 + 64);
+    const int64_t copy = (int64_t)LINE(p->values[of].bytes);
+    while_moved(s, of, &l, &spans, -copy);
+    if (fy_spans_most(&spans) + kept + bytes <= (int64_t)s->budget) {
+      kept += bytes;
+      stay(s, of, &l);
+    } else {
+      while_moved(s, of, &l, &spans, copy);
     }
-    s->tenants[of].stays = true;
-    if (s->tenants[of].lazy) read_there(s, of);
   }
+  if (ok) fy_spans_read(&spans, live);
+  for (uint32_t k = 0; ok && k < s->num_instrs; k++) live[k] += (uint64_t)kept;
+  fy_spans_free(&spans);
   fy_free(order);
-  fy_free(mine);
-  return FY_OK;
+  fy_free(l.first);
+  fy_free(l.next);
+  return ok ? FY_OK : fy_fail_oom(err, s->num_instrs);
 }
 
 // Copies to the device move up while memory is free and their source exists. |rank| gives the place.

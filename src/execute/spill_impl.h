@@ -5,6 +5,7 @@
 #define FY_EXECUTE_SPILL_IMPL_H
 
 #include "execute/program.h"
+#include "execute/spans.h"
 #include "execute/spill_variables.h"
 
 #define NONE UINT32_MAX
@@ -41,8 +42,10 @@ FY_MUST_CHECK fy_code fy_var_uses_find(const fy_program *p, int space, fy_var_us
 void fy_var_uses_drop(fy_var_uses *s);  // also after a failure
 bool fy_var_uses_there(const fy_var_uses *s, const fy_instr *ins);
 bool fy_var_needed(const fy_var_use *v);
-// The most that one instruction needs at once of those that do not stay. |sums|: [num_instrs].
-uint64_t fy_var_least_room(const fy_var_uses *s, uint64_t *sums);
+// What each instruction needs at once of all that are needed at all. False: memory is short.
+bool fy_var_sums(const fy_var_uses *s, fy_spans *out);
+// One of them needs |bytes| more, or less.
+void fy_var_add_uses(const fy_var_use *v, fy_spans *sums, int64_t bytes);
 
 bool fy_instr_is_variable(const fy_node *n);  // makes a handle
 bool fy_instr_is_read(const fy_instr *ins);

@@ -172,23 +172,26 @@ static fy_code make_room(mover *m, uint64_t bytes, uint32_t at, fy_error *err) {
 // The largest first: what fits beside the most that the others need at once stays.
 static fy_code settle(mover *m, uint64_t *held, fy_error *err) {
   uint64_t(*order)[2] = fy_calloc(m->v.n + 1u, sizeof *order);
-  uint64_t *sums = fy_calloc(m->p->num_instrs + 1u, sizeof *sums);
+  fy_spans sums = {0};
   uint32_t n = 0;
   *held = 0;
-  fy_code code = order && sums ? FY_OK : fy_fail_oom(err, m->p->num_instrs * sizeof *sums);
+  fy_code code = order && fy_var_sums(&m->v, &sums)
+                     ? FY_OK
+                     : fy_fail_oom(err, m->p->num_instrs * sizeof(int64_t));
   for (uint32_t w = 0; !code && w < m->v.n; w++)
     if (fy_var_needed(&m->v.at[w])) order[n][0] = m->v.at[w].taken, order[n++][1] = w;
   if (!code) qsort(order, n, sizeof *order, fy_by_size);
   for (uint32_t i = 0; !code && i < n; i++) {
     fy_var_use *v = &m->v.at[order[i][1]];
-    v->stays = true;
-    if (*held + v->taken + fy_var_least_room(&m->v, sums) <= m->room)
+    fy_var_add_uses(v, &sums, -(int64_t)v->taken);
+    v->stays = *held + v->taken + (uint64_t)fy_spans_most(&sums) <= m->room;
+    if (v->stays)
       *held += v->taken;
     else
-      v->stays = false;
+      fy_var_add_uses(v, &sums, (int64_t)v->taken);
   }
   fy_free(order);
-  fy_free(sums);
+  fy_spans_free(&sums);
   return code;
 }
 

@@ -159,18 +159,18 @@ bool fy_var_needed(const fy_var_use *v) {
   return v->num_uses > 0 && v->known && v->bytes > 0;
 }
 
-// The most that one instruction needs at once of those that do not stay.
-uint64_t fy_var_least_room(const fy_var_uses *s, uint64_t *sums) {
-  uint64_t most = 0;
-  memset(sums, 0, s->p->num_instrs * sizeof *sums);
-  for (uint32_t w = 0; w < s->n; w++) {
-    const fy_var_use *v = &s->at[w];
-    for (uint32_t u = 0; fy_var_needed(v) && !v->stays && u < v->num_uses; u++)
-      for (uint32_t i = v->uses[u].first; i <= v->uses[u].last; i++) sums[i] += v->taken;
-  }
-  for (uint32_t i = 0; i < s->p->num_instrs; i++)
-    if (sums[i] > most) most = sums[i];
-  return most;
+void fy_var_add_uses(const fy_var_use *v, fy_spans *sums, int64_t bytes) {
+  for (uint32_t u = 0; u < v->num_uses; u++)
+    fy_spans_add(sums, v->uses[u].first, v->uses[u].last, bytes);
+}
+
+bool fy_var_sums(const fy_var_uses *s, fy_spans *out) {
+  uint64_t *none = fy_calloc(s->p->num_instrs + 1u, sizeof *none);
+  const bool ok = none && fy_spans_make(out, none, s->p->num_instrs);
+  for (uint32_t w = 0; ok && w < s->n; w++)
+    if (fy_var_needed(&s->at[w])) fy_var_add_uses(&s->at[w], out, (int64_t)s->at[w].taken);
+  fy_free(none);
+  return ok;
 }
 
 fy_code fy_program_variables(const fy_program *p, int space, fy_variable_needs *out,
@@ -178,16 +178,16 @@ fy_code fy_program_variables(const fy_program *p, int space, fy_variable_needs *
   fy_var_uses s;
   *out = (fy_variable_needs){.exact = true};
   fy_code code = fy_var_uses_find(p, space, &s, err);
-  uint64_t *sums = code ? NULL : fy_calloc(p->num_instrs + 1u, sizeof *sums);
-  if (!code && !sums) code = fy_fail_oom(err, p->num_instrs * sizeof *sums);
+  fy_spans sums = {0};
+  if (!code && !fy_var_sums(&s, &sums)) code = fy_fail_oom(err, p->num_instrs * sizeof(int64_t));
   for (uint32_t w = 0; !code && w < s.n; w++) {
     if (!s.at[w].num_uses) continue;
     out->exact &= s.at[w].known;
     out->bytes += s.at[w].bytes;
     out->taken += s.at[w].taken;
   }
-  if (!code) out->least = fy_var_least_room(&s, sums);
-  fy_free(sums);
+  if (!code) out->least = (uint64_t)fy_spans_most(&sums);
+  fy_spans_free(&sums);
   fy_var_uses_drop(&s);
   return code;
 }

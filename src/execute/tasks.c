@@ -2,6 +2,7 @@
 // tasks.c: one task, unless several pay: branches with enough work to be worth a hand-off, or devices
 // with cores of their own. Tasks are maximal chains, so a task never waits in its middle.
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -186,7 +187,12 @@ static bool reorder(fy_program *p, uint32_t tasks, const uint32_t *task_of, uint
   return true;
 }
 
-static bool link_tasks(fy_program *p, const deps *d, const uint32_t *task_of, uint32_t tasks) {
+static int by_number(const void *a, const void *b) {
+  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+static bool link_tasks(fy_program *p, const deps *d, const uint32_t *task_of) {
   size_t edges = d->n, n = 0;
   uint64_t *pairs = fy_malloc((edges + 1) * sizeof *pairs);
   p->task_next = fy_arena_alloc(&p->arena, (edges + 1) * sizeof *p->task_next);
@@ -199,20 +205,14 @@ static bool link_tasks(fy_program *p, const deps *d, const uint32_t *task_of, ui
       uint32_t from = task_of[d->list[k]], to = task_of[i];
       if (from != to) pairs[n++] = (uint64_t)from << 32 | to;
     }
-  for (size_t i = 0; i < n; i++) p->tasks[pairs[i] >> 32].num_next++;
-  for (uint32_t t = 0, at = 0; t < tasks; t++) {
-    p->tasks[t].next_at = at;
-    at += p->tasks[t].num_next;
-    p->tasks[t].num_next = 0;
-  }
+  qsort(pairs, n, sizeof *pairs, by_number);
+  uint32_t at = 0;
   for (size_t i = 0; i < n; i++) {
+    if (i && pairs[i] == pairs[i - 1]) continue;
     fy_task *t = &p->tasks[pairs[i] >> 32];
-    uint32_t to = (uint32_t)pairs[i];
-    bool dup = false;
-    for (uint32_t k = 0; k < t->num_next && !dup; k++) dup = p->task_next[t->next_at + k] == to;
-    if (dup) continue;
-    p->task_next[t->next_at + t->num_next++] = to;
-    p->tasks[to].num_deps++;
+    if (!t->num_next++) t->next_at = at;
+    p->task_next[at++] = (uint32_t)pairs[i];
+    p->tasks[(uint32_t)pairs[i]].num_deps++;
   }
   fy_free(pairs);
   return true;
@@ -249,7 +249,7 @@ fy_code fy_program_make_tasks(fy_program *p, fy_error *err) {
   } else if (ok) {
     uint32_t tasks = assign(p, &d, task_of, scratch);
     p->tasks = fy_arena_array(&p->arena, tasks + 1, sizeof *p->tasks);
-    ok = p->tasks && link_tasks(p, &d, task_of, tasks) && reorder(p, tasks, task_of, scratch);
+    ok = p->tasks && link_tasks(p, &d, task_of) && reorder(p, tasks, task_of, scratch);
     p->num_tasks = tasks;
   }
   if (!ok) code = fy_fail_oom(err, n * sizeof *task_of);

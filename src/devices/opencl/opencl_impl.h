@@ -55,6 +55,16 @@ typedef struct fy_ocl_block {  // one cl_mem: what a pool asked for at once
   char *host;  // where the host sees the same bytes, or NULL (devices that are CPUs)
 } fy_ocl_block;
 
+// Blocks that the host saw lately, for copies that take no lock. |version| is odd while they change.
+#define FY_OCL_SEEN 4
+typedef struct fy_ocl_seen {
+  _Atomic(uint32_t) version;
+  unsigned next;  // to be replaced
+  struct {
+    _Atomic(uintptr_t) begin, end, host;
+  } blocks[FY_OCL_SEEN];
+} fy_ocl_seen;
+
 #define FY_OCL_ARGS   40
 #define FY_OCL_RANGES 20
 
@@ -119,6 +129,9 @@ typedef struct fy_ocl {
   int next_stage;
   _Atomic(int) staging;  // fy_opencl_staging
   int direct;            // 0 not tried yet, 1 the host may touch buffers, -1 it may not
+  _Atomic(uint32_t)
+      flying;  // work that was not seen to be done, of all queues; read without the lock
+  fy_ocl_seen seen;
   fy_mutex build_lock;
   fy_ocl_program *programs;
   // counts, for tests and reports
@@ -144,6 +157,8 @@ void fy_ocl_release_memory(fy_ocl *o);
 bool fy_ocl_resolve(fy_ocl *o, const void *p, size_t bytes, cl_mem *mem, size_t *offset);
 // With the lock held: the host's view of [p, p + bytes), or NULL.
 char *fy_ocl_host_view(fy_ocl *o, const void *p, size_t bytes);
+// Without the lock: the same where it was seen lately, else NULL.
+char *fy_ocl_seen_view(fy_ocl *o, const void *p, size_t bytes);
 
 // opencl_queue.c
 // With the lock held. What work on |queue| that touches |ranges| has to wait for: |after| and

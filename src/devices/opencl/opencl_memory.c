@@ -11,6 +11,7 @@
 #ifdef FY_OPENCL
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -42,11 +43,41 @@ bool fy_ocl_resolve(fy_ocl *o, const void *p, size_t bytes, cl_mem *mem, size_t 
   return true;
 }
 
+static void set_seen(fy_ocl_seen *s, unsigned i, const fy_ocl_block *b) {
+  atomic_fetch_add(&s->version, 1);
+  atomic_store(&s->blocks[i].begin, b ? (uintptr_t)b->begin : 0);
+  atomic_store(&s->blocks[i].end, b ? (uintptr_t)b->begin + b->bytes : 0);
+  atomic_store(&s->blocks[i].host, b ? (uintptr_t)b->host : 0);
+  atomic_fetch_add(&s->version, 1);
+}
+
 char *fy_ocl_host_view(fy_ocl *o, const void *p, size_t bytes) {
   size_t i = lower_bound(o, p);
   if (i == o->num_blocks || (const char *)p < o->blocks[i].begin || !o->blocks[i].host) return NULL;
   size_t at = (size_t)((const char *)p - o->blocks[i].begin);
-  return bytes > o->blocks[i].bytes - at ? NULL : o->blocks[i].host + at;
+  if (bytes > o->blocks[i].bytes - at) return NULL;
+  bool known = false;
+  for (int k = 0; k < FY_OCL_SEEN; k++)
+    known |= o->seen.blocks[k].begin == (uintptr_t)o->blocks[i].begin;
+  if (!known) set_seen(&o->seen, o->seen.next++ % FY_OCL_SEEN, &o->blocks[i]);
+  return o->blocks[i].host + at;
+}
+
+// Whoever copies holds the memory, so its block stays; only the table of those seen may change meanwhile.
+char *fy_ocl_seen_view(fy_ocl *o, const void *p, size_t bytes) {
+  const fy_ocl_seen *s = &o->seen;
+  const uintptr_t at = (uintptr_t)p;
+  const uint32_t version = atomic_load_explicit(&s->version, memory_order_acquire);
+  for (int k = 0; k < FY_OCL_SEEN; k++) {
+    const uintptr_t begin = atomic_load_explicit(&s->blocks[k].begin, memory_order_relaxed),
+                    end = atomic_load_explicit(&s->blocks[k].end, memory_order_relaxed),
+                    host = atomic_load_explicit(&s->blocks[k].host, memory_order_relaxed);
+    if (at < begin || at >= end || bytes > end - at) continue;
+    atomic_thread_fence(memory_order_acquire);
+    const bool same = atomic_load_explicit(&s->version, memory_order_relaxed) == version;
+    return same && !(version & 1) ? (char *)host + (at - begin) : NULL;
+  }
+  return NULL;
 }
 
 // On a CPU, buffers are host memory: mapped for good, the host copies into and out of them itself,
@@ -151,6 +182,8 @@ int fy_ocl_alloc(fy_device *d, size_t bytes, void **out, fy_error *err) {
 
 // A buffer lives on until the commands that use it are done: OpenCL sees to that.
 static void drop_block(fy_ocl *o, fy_ocl_block *b) {
+  for (unsigned k = 0; k < FY_OCL_SEEN; k++)
+    if (o->seen.blocks[k].begin == (uintptr_t)b->begin) set_seen(&o->seen, k, NULL);
   unmap(o, b);
   o->cl->ReleaseMemObject(b->mem);
   munmap(b->begin, b->bytes);

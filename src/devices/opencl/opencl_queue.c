@@ -40,6 +40,7 @@ static void retire(fy_ocl *o, fy_ocl_queue *q) {
     o->cl->ReleaseEvent(w->event);
     q->first++;
     q->num--;
+    o->flying--;
   }
   q->first = 0;
 }
@@ -117,6 +118,7 @@ fy_code fy_ocl_push(fy_ocl *o, fy_queue queue, cl_event event, const fy_ocl_rang
     return fy_fail_oom(err, sizeof *q->work);
   }
   fy_ocl_work *w = &q->work[q->num++];
+  o->flying++;
   w->seq = ++q->seq;
   w->event = event;
   w->num_ranges = num_ranges;
