@@ -81,6 +81,10 @@ static void memory_text(const ferry_prediction *p) {
       printf(
           "  (%s: feeds and results with %s of weights as kernels pack them at their second use)\n",
           p->devices[i].device, cli_bytes((double)p->devices[i].packed_bytes, a));
+  ferry_mapped mapped;
+  if (!ferry_mapped_weights(&mapped, NULL) && mapped.tensors)
+    printf("  (%s of the host's weights are %llu tensors that lie in their file, mapped)\n",
+           cli_bytes((double)mapped.bytes, a), (unsigned long long)mapped.tensors);
   if (p->spill_copies)
     printf("\nMemory is short: %lld copies of %s per run make room, about %.1f us (spill=auto).\n",
            (long long)p->spill_copies, cli_bytes((double)p->spill_bytes, a), p->spill_ns / 1e3);
@@ -100,6 +104,8 @@ static void memory_text(const ferry_prediction *p) {
 }
 
 static void memory_json(const ferry_prediction *p) {
+  ferry_mapped mapped;
+  if (ferry_mapped_weights(&mapped, NULL)) mapped.bytes = 0;
   fputs("{\"devices\": [", stdout);
   for (int i = 0; i < p->num_devices; i++) {
     const struct ferry_device_prediction *m = &p->devices[i];
@@ -131,10 +137,10 @@ static void memory_json(const ferry_prediction *p) {
   printf(
       ", \"transfers\": %lld, \"transfer_bytes\": %lld, \"compute_ns\": %.17g, \"transfer_ns\": "
       "%.17g, \"spill_copies\": %lld, \"spill_bytes\": %lld, \"spill_ns\": %.17g, "
-      "\"spill_file_bytes\": %llu}\n",
+      "\"spill_file_bytes\": %llu, \"mapped_bytes\": %llu}\n",
       (long long)p->transfers, (long long)p->transfer_bytes, p->compute_ns, p->transfer_ns,
       (long long)p->spill_copies, (long long)p->spill_bytes, p->spill_ns,
-      (unsigned long long)p->spill_file_bytes);
+      (unsigned long long)p->spill_file_bytes, (unsigned long long)mapped.bytes);
 }
 
 static int answer(const question *q, const cli_model *m) {

@@ -597,6 +597,47 @@ def generate(r, spec, graph=False):
     return reseed(r, case, spec)
 
 
+# ---------------------------------------------------------------- one mistake in a good call
+def resized(t, dims):
+    """The tensor with other dims: its elements, repeated."""
+    a, n = to_array(t).reshape(-1), int(np.prod(dims)) if dims else 1
+    if not a.size:
+        a = np.array([b""], dtype=object) if t[0] == "string" else np.zeros(1, NUMPY[t[0]])
+    return from_array(t[0], np.resize(a, n).reshape(dims))
+
+
+def faults(case, spec):
+    """Calls with one thing wrong (or not): of each input the rank, a size, a number; of each attribute the value."""
+    for i, t in enumerate(case["inputs"]):
+        dims, changes = list(t[1]), []
+        changes += [resized(t, [1] + dims), resized(t, dims + [2])]
+        if dims:
+            changes += [resized(t, dims[1:]), resized(t, []), resized(t, [0] + dims[1:])]
+        for d in range(len(dims)):
+            changes.append(resized(t, dims[:d] + [dims[d] + 1] + dims[d + 1:]))
+            if dims[d] > 1:
+                changes.append(resized(t, dims[:d] + [dims[d] - 1] + dims[d + 1:]))
+        if t[0] in ("int32", "int64", "int16") and len(t[2]):
+            for v in (-1, -2, 0, 1, 7, 100, 2 ** 31 - 1 if t[0] != "int16" else 32767, -2 ** 31 if t[0] != "int16" else -32768):
+                for k in {0, to_array(t).size - 1}:
+                    a = to_array(t).copy()
+                    a.reshape(-1)[k] = v
+                    changes.append(from_array(t[0], a))
+        for changed in changes:
+            if len(changed[2]) <= 1 << 16:
+                yield dict(case, inputs=case["inputs"][:i] + [changed] + case["inputs"][i + 1:])
+    for name, (kind, allowed, _, _) in spec.attrs.items():
+        old = case["attrs"].get(name, (kind, None))[1]
+        wrong = {"int": [-1, 0, 1, 2, 100, -2 ** 31], "string": [b"", b"nonsense"] + [a.encode() for a in allowed], "float": [-1.0, 0.0, 2.5],
+                 "bool": [True, False]}.get(kind, [])
+        if kind == "list(int)" and old is not None:
+            wrong = [[], old[:-1], old + [1]] + [old[:k] + [v] + old[k + 1:] for k in range(len(old)) for v in (0, -1, 2, 5)]
+        if kind in ("int", "list(int)", "string", "float", "bool") and name not in spec.inferred():
+            for v in wrong:
+                if v != old and name not in ("seed", "seed2", "container", "shared_name"):
+                    yield dict(case, attrs=dict(case["attrs"], **{name: (kind, v)}))
+
+
 # ---------------------------------------------------------------- calls that do not fit
 def spoil(r, case, spec):
     """The call with something wrong that the signature alone tells (mostly)."""

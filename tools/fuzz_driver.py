@@ -9,7 +9,8 @@ cases from stdin and answers on stdout. What crashes or hangs takes only the chi
 A tensor is (dtype name, dims, bytes), with a list of byte strings for strings. A case is a dict:
 op, attrs {name: (kind, value)}, inputs [tensor], vars: how many of the first inputs are the values of
 resource variables; mode "eager" or "graph"; in graph mode `known` says for every input what inference
-may see: "value", or a list of dims (-1 unknown), or None.
+may see: "value", or a list of dims (-1 unknown), or None; or how small integers are computed from what is
+known: "sum" (of constants), "shape" (of a placeholder), "pack" and "part" (of scalars, one of them unknown).
 """
 import ctypes as C
 import glob
@@ -19,12 +20,15 @@ import resource
 import struct
 import sys
 
+import fuzz_cases as cases
+
 DTYPES = {"float": 1, "double": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "string": 7,
           "complex64": 8, "int64": 9, "bool": 10, "qint8": 11, "quint8": 12, "qint32": 13,
           "bfloat16": 14, "qint16": 15, "quint16": 16, "uint16": 17, "complex128": 18, "half": 19,
           "resource": 20, "variant": 21, "uint32": 22, "uint64": 23, "float8_e5m2": 24,
           "float8_e4m3fn": 25, "int4": 29, "uint4": 30}
 NAMES = {v: k for k, v in DTYPES.items()}
+CHAINS = ("sum", "shape", "pack", "part")
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 
 
@@ -230,6 +234,42 @@ class Api:
                 self.lib.TFE_DeleteTensorHandle(h)
 
     # ------------------------------------------------------------ shapes
+    def chain(self, graph, output, i, t, how):
+        """Integers |t| computed in the graph: the node."""
+        lib, count = self.lib, [0]
+        array = cases.to_array(t)
+
+        def node(op, inputs=(), many=(), **attrs):
+            count[0] += 1
+            d = C.c_void_p(lib.TF_NewOperation(graph, op, b"in%d_%d" % (i, count[0])))
+            for x in inputs:
+                lib.TF_AddInput(d, output(x, 0))
+            if many:
+                lib.TF_AddInputList(d, (output * len(many))(*[output(x, 0) for x in many]), len(many))
+            for name, (kind, v) in attrs.items():
+                if kind == "tensor":
+                    made = self.tensor(v)
+                    lib.TF_SetAttrTensor(d, name.encode(), made, self.status)
+                    lib.TF_DeleteTensor(made)
+                else:
+                    self.attr("TF_SetAttr", d, name, kind, v)
+            made = lib.TF_FinishOperation(d, self.status)
+            self.check()
+            return made
+
+        def constant(a):
+            return node(b"Const", dtype=("type", t[0]), value=("tensor", cases.from_array(t[0], a)))
+
+        if how == "sum":
+            return node(b"Sub", [constant(array + 1), constant(array * 0 + 1)])
+        if how == "shape":
+            x = node(b"Placeholder", dtype=("type", "float"), shape=("shape", [int(v) for v in array]))
+            return node(b"Shape", [x], out_type=("type", t[0]))
+        scalars = [constant(v) for v in array]
+        if how == "part":
+            scalars[len(scalars) // 2] = node(b"Placeholder", dtype=("type", t[0]), shape=("shape", []))
+        return node(b"Pack", many=scalars)
+
     def graph(self, case):
         class Output(C.Structure):
             _fields_ = [("oper", C.c_void_p), ("index", C.c_int)]
@@ -241,6 +281,9 @@ class Api:
         try:
             nodes = []
             for i, (t, known) in enumerate(zip(case["inputs"], case["known"])):
+                if known in CHAINS:
+                    nodes.append(self.chain(graph, Output, i, t, known))
+                    continue
                 if known == "value":
                     d = C.c_void_p(lib.TF_NewOperation(graph, b"Const", b"in%d" % i))
                     made = self.tensor(t)

@@ -3,7 +3,7 @@
 """Calls ops at random in TensorFlow and in Ferry, and tells where the two differ.
 
   /opt/tfvenv/bin/python tools/fuzz_ops.py [--ops REGEX] [--seconds N] [--calls N] [--seed N]
-      [--save FILE] [--shapes] [--session] [--large] [--spoil] [--text] [--first FILE] [--shuffle] [--patience N]
+      [--save FILE] [--shapes] [--session] [--large] [--spoil] [--faults] [--text] [--first FILE] [--shuffle] [--patience N]
       [--replay FILE] [--goldens FILE]
 
 Needs a Python with TensorFlow 2.21 and a built build/lib/libtensorflow.so.2 (FERRY_LIB for another).
@@ -305,8 +305,10 @@ def in_graph(r, case, spec):
         x = r.rand()
         if how < .1:
             known.append(None)
-        elif ints and x < .6:
+        elif ints and x < .3:
             known.append("value")
+        elif ints and x < .6:
+            known.append(chain_of(r, t))
         elif x < .75:
             known.append(list(t[1]))
         elif x < .92:
@@ -314,6 +316,17 @@ def in_graph(r, case, spec):
         else:
             known.append(None)
     return dict(case, mode="graph", known=known, groups=groups, inferred=spec.inferred(), refs=refs)
+
+
+def chain_of(r, t):
+    """How a graph may compute the integers |t| so that inference knows them, or some."""
+    a = cases.to_array(t)
+    ways = ["sum"] if t[0] != "int16" else ["value"]
+    if len(t[1]) == 1 and 0 < a.size < 20 and t[0] != "int16":
+        ways += ["pack", "part"]
+        if (a >= 0).all() and int(a.max()) < 1 << 20:
+            ways += ["shape", "shape"]
+    return str(r.choice(ways))
 
 
 def in_session(r, case, spec):
@@ -332,6 +345,9 @@ def text_of(case, answer):
     for i, t in enumerate(case["inputs"]):
         if graph:
             known = case["known"][i]
+            if known in ("sum", "shape", "pack", "part"):
+                lines.append("# computed: " + known)
+                known = "value"
             dims = list(t[1]) if known == "value" else known
             line = "in %s %s" % (t[0], "<unknown>" if dims is None else "[%s]" % ",".join(
                 "?" if d < 0 else str(d) for d in dims))
@@ -361,7 +377,7 @@ def simpler(case):
                 inputs = list(case["inputs"])
                 inputs[i] = cases.from_array(t[0], a)
                 yield dict(case, inputs=inputs)
-        if graph and case["known"][i] is not None and case["known"][i] != "value":
+        if graph and isinstance(case["known"][i], list):
             yield dict(case, known=case["known"][:i] + [None] + case["known"][i + 1:])
     for old in sorted({d for t in case["inputs"] for d in t[1] if d > 1}, reverse=True):
         for new in (1, 2):
@@ -454,7 +470,7 @@ class Fuzzer:
         graph = case.get("mode") == "graph"
         text = text_of(case, answer)
         kind = (case["op"], answer[0]) + (() if self.options.replay else (len(case["inputs"]) and case["inputs"][0][0],))
-        if len(text) > 700 or self.kept[kind] >= self.options.per_op or self.kept_bytes > 390000:
+        if "# computed" in text or len(text) > 700 or self.kept[kind] >= self.options.per_op or self.kept_bytes > 390000:
             return
         if answer[0] not in ("ok", "error"):
             return
@@ -499,6 +515,9 @@ class Fuzzer:
             for case in replay(options.replay, table):
                 self.look(case)
             return self.report(ours, skipped, unmade)
+        if options.faults:
+            self.faults(r, wanted, known, end)
+            return self.report(ours, skipped, unmade)
         rounds = 0
         while time.time() < end and rounds * options.burst < options.calls:
             rounds += 1
@@ -528,6 +547,24 @@ class Fuzzer:
                     except (UnicodeDecodeError, OverflowError) as e:
                         print("cannot ask %s: %s" % (op, e))
         self.report(ours, skipped, unmade - set(self.calls))
+
+    def faults(self, r, wanted, known, end):
+        """Every mistake that cases.faults() can make in --calls good calls of each op."""
+        for op in wanted:
+            good = [c for c in known.get(op, []) if not c["fails"]]
+            r.shuffle(good)
+            for case in good[:min(self.options.calls, 3)]:
+                for trial in cases.faults({k: case[k] for k in ("op", "attrs", "inputs", "vars")}, self.table[op]):
+                    if time.time() >= end:
+                        return
+                    if self.table[op].groups(trial) is None:
+                        continue
+                    if self.options.session:
+                        trial = in_session(r, trial, self.table[op])
+                    try:
+                        self.look(trial)
+                    except (UnicodeDecodeError, OverflowError) as e:
+                        print("cannot ask %s: %s" % (op, e))
 
     def report(self, ours, skipped, unmade):
         print("\n%-32s %s" % ("why not called", "ops"))
@@ -592,6 +629,7 @@ def main():
     p.add_argument("--session", action="store_true", help="in a session, inputs constant or fed")
     p.add_argument("--large", action="store_true", help="tensors of up to half a million elements")
     p.add_argument("--spoil", action="store_true", help="calls that do not fit the signature")
+    p.add_argument("--faults", action="store_true", help="one mistake in a good call, all of them in turn")
     p.add_argument("--text", action="store_true", help="error messages must agree, too")
     p.add_argument("--first", help="file whose ops go first")
     p.add_argument("--goldens", help="append calls on which both agree here")

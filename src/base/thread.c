@@ -16,6 +16,10 @@
 
 #include "base/alloc.h"
 
+#if defined(__x86_64__) || defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
+
 #define NS_PER_S 1000000000
 
 static struct timespec to_timespec(int64_t ns) {
@@ -41,13 +45,51 @@ bool fy_cond_wait_until(fy_cond *c, fy_mutex *m, int64_t deadline_ns) {
 #endif
 }
 
+#if defined(__x86_64__) || defined(__SSE2__)
+#define FLUSH 0x8040u  // results, and operands
+fy_float_mode fy_flush_denormals(void) {
+  const unsigned now = _mm_getcsr();
+  if ((now & FLUSH) != FLUSH) _mm_setcsr(now | FLUSH);
+  return (fy_float_mode){now};
+}
+void fy_float_mode_restore(fy_float_mode mode) {
+  const unsigned now = _mm_getcsr();
+  if ((now ^ (unsigned)mode.bits) & FLUSH) _mm_setcsr((now & ~FLUSH) | (mode.bits & FLUSH));
+}
+#elif defined(__aarch64__)
+#define FLUSH (UINT64_C(1) << 24)
+static void set_mode(uint64_t bits) {
+  __asm__ volatile("msr fpcr, %0" : : "r"(bits));
+}
+fy_float_mode fy_flush_denormals(void) {
+  uint64_t now;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(now));
+  if (!(now & FLUSH)) set_mode(now | FLUSH);
+  return (fy_float_mode){now};
+}
+void fy_float_mode_restore(fy_float_mode mode) {
+  uint64_t now;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(now));
+  if ((now ^ mode.bits) & FLUSH) set_mode((now & ~FLUSH) | (mode.bits & FLUSH));
+}
+#else
+fy_float_mode fy_flush_denormals(void) {
+  return (fy_float_mode){0};
+}
+void fy_float_mode_restore(fy_float_mode mode) {
+  (void)mode;
+}
+#endif
+
 bool fy_thread_start(fy_thread *out, void *(*fn)(void *), void *arg, const char *name) {
   if (fy_fault_due(FY_FAULT_ALLOC)) return false;
   // Signals belong to the program's own threads, never to ours.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
+  const fy_float_mode mode = fy_flush_denormals();  // a new thread inherits it
   int failed = pthread_create(out, NULL, fn, arg);
+  fy_float_mode_restore(mode);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (failed) return false;
 #ifdef __linux__

@@ -45,6 +45,16 @@ static inline void fy_cond_broadcast(fy_cond *c) {
   pthread_cond_broadcast(c);
 }
 
+// How the calling thread computes with floats, as fy_flush_denormals() found it.
+typedef struct fy_float_mode {
+  uint64_t bits;
+} fy_float_mode;
+// From now on numbers too small to be normal count as 0, read or written, as in all of TensorFlow's
+// kernels; fy_float_mode_restore() makes it as it was. Nothing changes where the processor has no such mode.
+fy_float_mode fy_flush_denormals(void);
+void fy_float_mode_restore(fy_float_mode mode);
+
+// Threads of the library flush denormals.
 bool fy_thread_start(fy_thread *out, void *(*fn)(void *), void *arg, const char *name);
 void fy_thread_bind(fy_thread t, int cpu);  // a wish: an unknown CPU leaves the thread unbound
 static inline void fy_thread_join(fy_thread t) {

@@ -175,6 +175,7 @@ fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_handle *const 
   if (d && d->pool) c.ctx.threads = fy_pool_threads(d->pool);
   const fy_op_impl *impl = site->op->impl;
   bool here = !d || d->is_host || (impl && (impl->flags & (FY_OP_ALIAS | FY_OP_ANY_SPACE)));
+  const fy_float_mode mode = fy_flush_denormals();
   fy_code code;
   if (!here) {
     fy_event done = {0};
@@ -190,6 +191,7 @@ fy_code fy_kernel_call(const fy_site *site, const fy_run *run, fy_handle *const 
     code =
         fy_fail(err, FY_UNIMPLEMENTED, "operation %s has no kernel in Ferry", site->op->spec->name);
   }
+  fy_float_mode_restore(mode);
   if (code) {
     for (int i = 0; i < site->num_outputs; i++) {
       if (owned[i]) fy_tensor_release(out[i]);

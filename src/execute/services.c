@@ -81,7 +81,9 @@ static fy_code scratch(fy_kernel_ctx *ctx, size_t bytes, void **out, fy_error *e
     ctx->scratch_left -= line;
     return FY_OK;
   }
-  return fy_exec_extra(e, bytes, out, err);
+  const fy_code code = fy_exec_extra(e, bytes, out, err);
+  if (code) ctx->scratch_asked -= line;  // nothing to plan for: later calls may need less
+  return code;
 }
 
 static bool cancelled(fy_kernel_ctx *ctx) {

@@ -118,12 +118,21 @@ static bool given(const fy_node *node, int i) {
   return from->const_value && strcmp(from->op_name, "Const") != 0;
 }
 
+// These arise while a value is read, before there is a shape function to name.
+static bool arises_early(const char *text) {
+  static const char *const early[] = {"Invalid value in tensor used for shape",
+                                      "Received a shape scalar with unknown static value",
+                                      "Received an invalid shape scalar"};
+  for (size_t i = 0; i < sizeof early / sizeof *early; i++) {
+    if (strncmp(text, early[i], strlen(early[i])) == 0) return true;
+  }
+  return false;
+}
+
 // TensorFlow's wrapping: "<text> for '{{node n}} = Op[…](a, b)' with input shapes: [2], [3] and with
 // computed input tensors: input[1] = <…>."
 static void explain(const fy_node *node, fy_shape_ctx *ctx, fy_error *err) {
-  // This one arises while a value is read, before there is a shape function to name.
-  if (!err || strncmp(fy_error_text(err), "Invalid value in tensor used for shape", 38) == 0)
-    return;
+  if (!err || arises_early(fy_error_text(err))) return;
   fy_str s;
   fy_str_init(&s);
   fy_str_add(&s, " for '");
@@ -146,7 +155,7 @@ static void explain(const fy_node *node, fy_shape_ctx *ctx, fy_error *err) {
     fy_str_add(&s, first ? " and with computed input tensors: " : ", ");
     first = false;
     fy_str_printf(&s, "input[%d] = <", i);
-    fy_tensor_print(&s, v, 32);
+    fy_tensor_print(&s, v, 256);
     fy_str_add(&s, ">");
   }
   first = true;

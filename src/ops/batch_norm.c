@@ -230,8 +230,7 @@ static fy_code normalise(fy_kernel_ctx *ctx, fy_error *err) {
 
 // Inputs: y_backprop, x, scale, mean, variance [, unused].
 static fy_code gradient(fy_kernel_ctx *ctx, fy_error *err) {
-  static const char *const names[] = {"", "", "scale", "saved_mean",
-                                      "saved_maybe_inv_var_or_pop_var"};
+  static const char *const names[] = {"", "", "scale", "saved mean", "saved variance"};
   static const char *const roles[] = {"", "", "scale", "reserve_space_1", "reserve_space_2"};
   const norm_attrs *a = ctx->site->state;
   const fy_tensor *grad = ctx->in[0], *x = ctx->in[1];

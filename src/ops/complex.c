@@ -196,7 +196,7 @@ static fy_code cumulative_logsumexp(fy_kernel_ctx *ctx, fy_error *err) {
   if (a < 0 || a >= in->rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "ScanOp: Expected scan axis in the range [%d, %d), but got %lld", -in->rank,
-                   in->rank, (long long)given);
+                   in->rank, (long long)a);
   }
   const log_scan_fn scan = log_scans[in->dtype];
   if (!scan) {

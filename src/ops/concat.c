@@ -23,6 +23,7 @@ typedef struct join_job {
 
 // Pieces of a few bytes per row, one piece after the other: copies of a known size are moves.
 #define SHORT_BYTES 32
+#define NEAR_BYTES  16384  // of the whole: it does not matter in which order its rows are written
 #define SHORT_COPY(BYTES)                                                    \
   case BYTES:                                                                \
     for (int64_t r = begin; r < end; r++)                                    \
@@ -100,8 +101,9 @@ static fy_code copy_pieces(fy_kernel_ctx *ctx, bool join, fy_tensor **pieces, in
       }
       return FY_OK;
     }
-    bool small = outer > 8;
-    for (int i = 0; i < n && small; i++)
+    const size_t all = (size_t)whole->count * fy_dtype_storage(whole->dtype);
+    bool small = outer > 8 || all <= NEAR_BYTES;
+    for (int i = 0; i < n && small && all > NEAR_BYTES; i++)
       small = (size_t)runs[i] * fy_dtype_storage(whole->dtype) <= SHORT_BYTES;
     if (small) {
       fy_parallel(ctx, outer, 1.0 * n, join_short, &j);
@@ -129,11 +131,7 @@ static fy_code concat(fy_kernel_ctx *ctx, int axis_input, int first, fy_error *e
   }
   const fy_tensor *like = values[0];
   int64_t axis = fy_tensor_int(axis_in, 0);
-  if (like->rank == 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "ConcatOp : Can't concatenate scalars (use tf.stack instead)");
-  }
-  if (axis < -like->rank || axis >= like->rank) {
+  if ((axis < -like->rank || axis >= like->rank) && (axis != 0 || like->rank > 0)) {
     return fy_fail(
         err, FY_INVALID_ARGUMENT,
         "ConcatOp : Expected concatenating dimensions in the range [%d, %d), but got %lld",
@@ -146,6 +144,10 @@ static fy_code concat(fy_kernel_ctx *ctx, int axis_input, int first, fy_error *e
   for (int32_t d = 0; d < like->rank; d++) dims[d] = like->dims[d];
   for (int i = 0; i < n; i++) {
     const fy_tensor *v = values[i];
+    if (v->rank == 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "ConcatOp : Can't concatenate scalars (use tf.stack instead)");
+    }
     if (v->rank != like->rank) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "ConcatOp : Ranks of all input tensors should match: shape[0] = %s vs. "
@@ -401,8 +403,7 @@ static fy_code unpack_shape(fy_shape_ctx *ctx, fy_error *err) {
 static fy_code split_axis(const fy_tensor *in, const fy_tensor *axis_in, int32_t *out,
                           fy_error *err) {
   if (axis_in->count != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "split_dim must be a scalar but has rank %d",
-                   axis_in->rank);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "split_dim_tensor must have exactly one element.");
   }
   const int64_t axis = fy_tensor_int(axis_in, 0);
   if (axis < -in->rank || axis >= in->rank) {
@@ -510,6 +511,8 @@ static fy_code split_v(fy_kernel_ctx *ctx, fy_error *err) {
         return fy_fail(err, FY_INVALID_ARGUMENT, "There can only be one -1 in the input.");
       }
       missing = i;
+    } else if (runs[i] < 0 && n == 1) {
+      sum = runs[i];  // differs from any size
     } else if (runs[i] < 0) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Split size at index %d must be >= 0. Got: %lld", i,
                      (long long)runs[i]);

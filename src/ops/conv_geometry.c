@@ -188,6 +188,9 @@ fy_code fy_conv_forward(fy_kernel_ctx *ctx, const fy_tensor *input, const fy_ten
                      "filter must not have zero elements (i.e. all "
                      "dimensions must be non-zero)");
     }
+    if (depth <= 0 && a->spatial == 3) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "filter_depth must be non-zero");
+    }
     if (depth <= 0) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "filter depth must be stricly positive, got %lld",
                      (long long)depth);
@@ -294,6 +297,11 @@ fy_code fy_conv_backward(fy_kernel_ctx *ctx, const char *label, int32_t in_rank,
 }
 
 // ---------------------------------------------------------------- shape functions
+static fy_code fail_dilation(int64_t rate, fy_error *err) {
+  return fy_fail(err, FY_INVALID_ARGUMENT, "Dilation rate must be >= 1, but got %lld",
+                 (long long)rate);
+}
+
 static fy_code infer(fy_shape_ctx *ctx, int spatial, bool depthwise, fy_error *err) {
   const fy_pshape in = ctx->in[0], filter = ctx->in[1];
   const int32_t rank = spatial + 2;
@@ -319,8 +327,8 @@ static fy_code infer(fy_shape_ctx *ctx, int spatial, bool depthwise, fy_error *e
                    "but got: %d",
                    a.channels_last ? "NHWC" : "NCHW", rank, lengths[1]);
   }
-  if (!depthwise && (a.dilations[0] < 1 || a.dilations[1] < 1 || a.dilations[2] < 1)) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Dilated rates should be larger than 0.");
+  for (int i = 0; i < 3 && !depthwise; i++) {
+    if (a.dilations[i] < 1) return fail_dilation(a.dilations[i], err);
   }
   FY_TRY(fy_window_check_padding(ctx->attrs, &a, err));
   const int64_t depth = fy_dim_of(in, fy_channel_dim(&a)),
@@ -333,18 +341,15 @@ static fy_code infer(fy_shape_ctx *ctx, int spatial, bool depthwise, fy_error *e
       out_depth = -1;
     }
   } else if (depth >= 0 && filter_depth >= 0) {
-    if (filter_depth == 0 && (spatial == 2 || depth == 0)) {
+    if (filter_depth == 0) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Depth of filter must not be 0");
-    } else if (spatial == 3) {
-      int64_t merged;
-      FY_TRY(fy_dim_merge(depth, filter_depth, &merged, err));
     } else if (depth % filter_depth) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "Depth of input (%lld) is not a multiple of input depth of filter (%lld)",
                      (long long)depth, (long long)filter_depth);
     } else if (depth != filter_depth) {
       const int64_t groups = depth / filter_depth;
-      if (groups == 0) return fy_fail(err, FY_INVALID_ARGUMENT, "Depth of input must not be 0");
+      if (groups == 0) return fy_fail(err, FY_INVALID_ARGUMENT, "Number of groups must not be 0");
       if (out_depth >= 0 && out_depth % groups) {
         return fy_fail(err, FY_INVALID_ARGUMENT,
                        "Depth of output (%lld) is not a multiple of the number of groups (%lld)",
@@ -409,9 +414,7 @@ fy_code fy_conv_any_shape(fy_shape_ctx *ctx, fy_error *err) {
                    (long long)spatial + 2, lengths[1]);
   }
   for (int i = 0; i < 3; i++) {
-    if (a.dilations[i] >= 1) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Dilation rate must be >= 1, but got %lld",
-                   (long long)a.dilations[i]);
+    if (a.dilations[i] < 1) return fail_dilation(a.dilations[i], err);
   }
   const int64_t depth = flat[fy_channel_dim(&a)], own = filter.dims[spatial];
   if (depth >= 0 && own > 0 && depth % own) {

@@ -320,7 +320,7 @@ static fy_code crop_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[3], 1, err));
   FY_TRY(fy_dim_is(fy_dim_of(ctx->in[3], 0), 2, err));
   int64_t dims[4] = {n, -1, -1, fy_dim_of(ctx->in[0], 3)};
-  const fy_tensor *v = ctx->in_value[3];
+  const fy_tensor *v = fy_shape_tensor(ctx, 3);
   for (int i = 0; v && !v->device && v->count == 2 && i < 2; i++) {
     dims[1 + i] = fy_tensor_int(v, i) < 0 ? -1 : fy_tensor_int(v, i);
   }

@@ -35,7 +35,13 @@ static fy_code read_band(const fy_kernel_ctx *ctx, int i, band *b, fy_error *err
                    "diag_index must be a scalar or vector, received shape: %s",
                    fy_tensor_shape_text(k, x));
   }
-  if (k->count < 1 || k->count > 2) {
+  if (k->count < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   strstr(ctx->site->op->spec->name, "Set")
+                       ? "diag_index must have at least one element"
+                       : "Expected diag_index to have at least 1 element");
+  }
+  if (k->count > 2) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "diag_index must have only one or two elements, received %lld elements.",
                    (long long)k->count);
@@ -219,6 +225,12 @@ static fy_code matrix_set_diag(fy_kernel_ctx *ctx, fy_error *err) {
   if (diagonal->rank < 1) return fail_rank(diagonal, "diagonal", 1, err);
   FY_TRY(read_band(ctx, 2, &b, err));
   FY_TRY(check_band(&b, in, "", err));
+  if (b.lower < b.upper &&
+      (diagonal->rank < 2 || diagonal->dims[diagonal->rank - 2] != b.upper - b.lower + 1)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "The number of diagonals provided in `diag` is not consistent with "
+                   "`lower_diag_index` and `upper_diag_index`");
+  }
   int64_t want[FY_MAX_RANK];
   int32_t rank = 0;
   for (; rank < in->rank - 2; rank++) want[rank] = in->dims[rank];

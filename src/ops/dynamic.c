@@ -172,7 +172,7 @@ static fy_code dynamic_stitch_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t rows = 0, dims[FY_MAX_RANK + 1], merged;
   for (int i = 0; i < n; i++) {
     const fy_pshape index = ctx->in[i], data = ctx->in[n + i];
-    const fy_tensor *value = ctx->in_value[i];
+    const fy_tensor *value = fy_shape_tensor(ctx, i);
     for (int64_t k = 0; value && k < value->count; k++) {
       const int64_t at = fy_tensor_int(value, k);
       if (rows >= 0 && at >= rows) rows = at + 1;

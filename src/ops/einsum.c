@@ -4,132 +4,17 @@
 // or not in the output (summed). Offsets of a group's positions are tabled once, the second input
 // is packed to [batch, summed, columns], and what is left is a product of matrices.
 
-#include <ctype.h>
-
 #include "ferry/device.h"
 #include "ops/einsum.h"
+#include "ops/einsum_equation.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
 #include "ops/values.h"
 
-#define LABELS (256 + FY_MAX_RANK)  // a character, or 256 + place of a dim of "..." from the right
+#define LABELS FY_EINSUM_LABELS
 
-typedef struct term {
-  int32_t rank;
-  int32_t label[FY_MAX_RANK];
-} term;
-
-typedef struct equation {
-  int inputs;
-  term in[2], out;
-  int64_t size[LABELS];
-} equation;
-
-static fy_code read_term(fy_view text, int32_t dots, term *t, fy_error *err) {
-  t->rank = 0;
-  for (size_t i = 0; i < text.n; i++) {
-    const char c = text.p[i];
-    if (t->rank + dots >= FY_MAX_RANK) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
-    }
-    if (c == '.' && i + 2 < text.n && text.p[i + 1] == '.' && text.p[i + 2] == '.') {
-      for (int32_t d = dots - 1; d >= 0; d--) t->label[t->rank++] = 256 + d;
-      i += 2;
-    } else if (isalpha((unsigned char)c)) {
-      t->label[t->rank++] = (unsigned char)c;
-    } else if (c != ' ') {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid character '%c' in einsum subscript '%.*s'",
-                     c, (int)text.n, text.p);
-    }
-  }
-  return FY_OK;
-}
-
-static int32_t named(fy_view text, bool *ellipsis) {
-  int32_t n = 0, points = 0;
-  for (size_t i = 0; i < text.n; i++) {
-    n += isalpha((unsigned char)text.p[i]) != 0;
-    points += text.p[i] == '.';
-  }
-  *ellipsis = points >= 3;
-  return n;
-}
-
-static fy_code read_equation(fy_view text, const fy_pshape *in, int inputs, equation *e,
-                             fy_error *err) {
-  fy_view part[3] = {{text.p, 0}, {text.p, 0}, {text.p, 0}};
-  char x[128], y[128];
-  size_t arrow = text.n;
-  int arrows = 0, parts = 1;
-  for (size_t i = 0; i + 1 < text.n; i++) {
-    if (text.p[i] != '-' || text.p[i + 1] != '>') continue;
-    if (arrows++ == 0) arrow = i;
-  }
-  if (arrows != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Expecting exactly one '->' in einsum equation: %.*s",
-                   (int)text.n, text.p);
-  }
-  for (size_t i = 0; i < arrow; i++) {
-    if (text.p[i] == ',') {
-      if (++parts <= 2) part[1] = (fy_view){text.p + i + 1, 0};
-    } else if (parts <= 2) {
-      part[parts - 1].n++;
-    }
-  }
-  if (parts > 2) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Expecting 1 or 2 input subscripts in equation '%.*s' but got: %d", (int)text.n,
-                   text.p, parts);
-  }
-  if (inputs < 1 || inputs > 2) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected either 1 or 2 inputs but got: %d", inputs);
-  }
-  if (parts != inputs) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected %d inputs but got: %d", parts, inputs);
-  }
-  part[2] = (fy_view){text.p + arrow + 2, text.n - arrow - 2};
-  e->inputs = inputs;
-  for (int l = 0; l < LABELS; l++) e->size[l] = -2;  // -2: not seen, -1: unknown
-  int32_t most_dots = 0;
-  for (int i = 0; i < inputs; i++) {
-    bool ellipsis;
-    const int32_t letters = named(part[i], &ellipsis), dots = in[i].rank - letters;
-    if (dots < 0 || (!ellipsis && dots != 0)) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Expected input %d to have rank %s%d but got: %d", i,
-                     ellipsis ? "at least " : "", letters, in[i].rank);
-    }
-    most_dots = dots > most_dots ? dots : most_dots;
-    FY_TRY(read_term(part[i], dots, &e->in[i], err));
-    for (int32_t d = 0; d < e->in[i].rank; d++) {
-      int64_t *size = &e->size[e->in[i].label[d]];
-      const int64_t n = in[i].dims[d];
-      if (e->in[i].label[d] >= 256) {
-        if (*size < 0 || *size == 1) {
-          *size = n < 0 && *size == 1 ? -1 : n;
-        } else if (n > 1 && n != *size) {
-          return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid broadcasting dimensions: %s vs. %s",
-                         fy_shape_text(in[0].rank, in[0].dims, x),
-                         fy_shape_text(in[1].rank, in[1].dims, y));
-        }
-      } else if (*size < 0) {
-        *size = n;
-      } else if (n >= 0 && n != *size) {
-        return fy_fail(err, FY_INVALID_ARGUMENT,
-                       "Expected dimension %lld at axis %d of the input shaped %s but got "
-                       "dimension %lld",
-                       (long long)*size, d, fy_shape_text(in[i].rank, in[i].dims, x), (long long)n);
-      }
-    }
-  }
-  FY_TRY(read_term(part[2], most_dots, &e->out, err));
-  for (int32_t d = 0; d < e->out.rank; d++) {
-    if (e->size[e->out.label[d]] != -2) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Einsum output subscripts contain a label that no input has: '%.*s'",
-                   (int)text.n, text.p);
-  }
-  return FY_OK;
-}
+typedef fy_einsum_term term;
+typedef fy_einsum_equation equation;
 
 // ---------------------------------------------------------------- offsets
 typedef struct group {
@@ -209,20 +94,13 @@ typedef void (*range_fn)(void *arg, int64_t begin, int64_t end);
   }
 static const range_fn packs[FY_DTYPE_COUNT] = LOOPS(pack), rows[FY_DTYPE_COUNT] = LOOPS(rows);
 
-static bool has(const term *t, int32_t label) {
-  for (int32_t d = 0; d < t->rank; d++) {
-    if (t->label[d] == label) return true;
-  }
-  return false;
-}
-
 // Every label once, each in its group: 0 batch, 1 rows, 2 columns, 3 summed.
 static void divide(const equation *e, group g[4]) {
   for (int k = 0; k < 4; k++) g[k] = (group){.count = 1};
   for (int32_t l = 0; l < LABELS; l++) {
-    if (e->size[l] == -2) continue;
-    const bool a = has(&e->in[0], l), b = e->inputs > 1 && has(&e->in[1], l);
-    group *to = &g[!has(&e->out, l) ? 3 : a && b ? 0 : a ? 1 : 2];
+    if (e->size[l] == FY_EINSUM_UNSEEN) continue;
+    const bool a = fy_einsum_has(&e->in[0], l), b = e->inputs > 1 && fy_einsum_has(&e->in[1], l);
+    group *to = &g[!fy_einsum_has(&e->out, l) ? 3 : a && b ? 0 : a ? 1 : 2];
     to->label[to->rank++] = l;
   }
   // Labels of the output in its order, so that rows of it are written straight.
@@ -298,7 +176,7 @@ fy_code fy_einsum_begin(fy_kernel_ctx *ctx, fy_einsum_job *job, fy_error *err) {
     return fy_fail(err, FY_UNIMPLEMENTED, "Einsum has no loop for %s",
                    fy_dtype_name(ctx->in[0]->dtype));
   }
-  FY_TRY(read_equation(fy_site_string(ctx->site, "equation"), in, n, &e, err));
+  FY_TRY(fy_einsum_read(fy_site_string(ctx->site, "equation"), in, n, &e, err));
   for (int32_t d = 0; d < e.out.rank; d++) dims[d] = e.size[e.out.label[d]];
   FY_TRY(fy_out(ctx, 0, e.out.rank, dims, &out, err));
   *job = (fy_einsum_job){.batch = 0};
@@ -318,7 +196,7 @@ bool fy_einsum_needs(fy_kernel_ctx *ctx, fy_einsum_job *job, fy_needs *out) {
   group g[4];
   if (n < 1 || n > 2) return false;
   for (int i = 0; i < n; i++) in[i] = (fy_pshape){ctx->in[i]->rank, ctx->in[i]->dims};
-  if (read_equation(fy_site_string(ctx->site, "equation"), in, n, &e, NULL)) return false;
+  if (fy_einsum_read(fy_site_string(ctx->site, "equation"), in, n, &e, NULL)) return false;
   divide(&e, g);
   *job = (fy_einsum_job){
       .batch = g[0].count, .rows = g[1].count, .cols = g[2].count, .inner = g[3].count};
@@ -345,24 +223,11 @@ static fy_code einsum(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code einsum_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_attr *text = fy_attrs_get(ctx->attrs, "equation");
   int64_t dims[FY_MAX_RANK];
+  bool known;
   equation e;
   if (!text || text->kind != FY_ATTR_STRING) return FY_OK;
-  fy_pshape in[2];
-  if (ctx->num_inputs > 2) return read_equation(text->v.s, ctx->in, ctx->num_inputs, &e, err);
-  for (int i = 0; i < ctx->num_inputs; i++) in[i] = ctx->in[i];
-  int32_t letters[2] = {0, 0};
-  int at = 0;
-  for (size_t k = 0; k < text->v.s.n && text->v.s.p[k] != '-'; k++) {
-    if (text->v.s.p[k] == '.' && (in[0].rank < 0 || in[ctx->num_inputs - 1].rank < 0)) return FY_OK;
-    if (text->v.s.p[k] == ',') at = 1;
-    letters[at] += isalpha((unsigned char)text->v.s.p[k]) != 0;
-  }
-  for (int i = 0; i < ctx->num_inputs; i++) {  // the equation tells the rank
-    if (in[i].rank >= 0 || letters[i] > FY_MAX_RANK) continue;
-    in[i] = (fy_pshape){letters[i], fy_shape_dims(ctx, letters[i])};
-    if (!in[i].dims) return fy_fail_oom(err, (size_t)letters[i] * sizeof(int64_t));
-  }
-  FY_TRY(read_equation(text->v.s, in, ctx->num_inputs, &e, err));
+  FY_TRY(fy_einsum_infer(text->v.s, ctx->in, ctx->num_inputs, &e, &known, err));
+  if (!known) return FY_OK;
   for (int32_t d = 0; d < e.out.rank; d++) dims[d] = e.size[e.out.label[d]];
   return fy_shape_set(ctx, 0, e.out.rank, dims, err);
 }

@@ -121,8 +121,8 @@ static fy_code sharded(fy_kernel_ctx *ctx, bool spec, fy_error *err) {
   char x[128], number[64];
   for (int i = 0; i < ctx->site->num_inputs; i++) {
     if (ctx->in[i]->rank == 0) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Expected %s to be a scalar, got shape %s",
-                   names[spec][i], fy_tensor_shape_text(ctx->in[i], x));
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be a scalar, got shape %s", names[spec][i],
+                   fy_tensor_shape_text(ctx->in[i], x));
   }
   const fy_view base = fy_tensor_string(ctx->in[0], 0);
   fy_tensor *out;

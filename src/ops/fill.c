@@ -144,7 +144,7 @@ static fy_code ones_like(fy_kernel_ctx *ctx, fy_error *err) {
 
 // ---------------------------------------------------------------- Range
 // Sizes as TensorFlow finds them: exactly for integers, ceil(|(limit - start) / delta|) for floats,
-// the quotient in double and the elements by repeated addition in the type itself.
+// the quotient in double; an element is start + i * delta, every step rounded to the type itself.
 #define RANGE_REAL(E, S, _)                                                                  \
   static fy_code range_##S(fy_kernel_ctx *ctx, fy_error *err) {                              \
     const fy_a_##S start = FY_LD_##S(*(const fy_t_##S *)ctx->in[0]->data);                   \
@@ -160,10 +160,9 @@ static fy_code ones_like(fy_kernel_ctx *ctx, fy_error *err) {
     fy_tensor *out;                                                                          \
     FY_TRY(fy_out(ctx, 0, 1, (const int64_t[]){(int64_t)size}, &out, err));                  \
     fy_t_##S *o = out->data;                                                                 \
-    fy_a_##S value = start;                                                                  \
     for (int64_t i = 0; i < out->count; i++) {                                               \
-      o[i] = FY_ST_##S(value);                                                               \
-      value = value + delta;                                                                 \
+      const fy_a_##S steps = FY_RD_##S((fy_a_##S)i);                                         \
+      o[i] = FY_ST_##S(start + FY_RD_##S(steps * delta));                                    \
     }                                                                                        \
     return FY_OK;                                                                            \
   }
@@ -250,7 +249,7 @@ static fy_code range_shape(fy_shape_ctx *ctx, fy_error *err) {
   for (int i = 0; i < 3; i++) {
     fy_code code = fy_shape_rank_is(ctx->in[i], 0, err);
     if (code) {
-      fy_error_append(err, " for '%s'", i == 0 ? "start" : i == 1 ? "limit" : "delta");
+      fy_error_append(err, "\n\t for '%s'", i == 0 ? "start" : i == 1 ? "limit" : "delta");
       return code;
     }
     known = known && fy_shape_int_value(ctx, i, &v[i]);
@@ -263,14 +262,18 @@ static fy_code range_shape(fy_shape_ctx *ctx, fy_error *err) {
     const uint64_t by = v[2] > 0 ? (uint64_t)v[2] : 0 - (uint64_t)v[2];
     const uint64_t n = span / by + (span % by != 0);
     if (n <= INT64_MAX) size = (int64_t)n;
-  } else if (ctx->in_value[0] && ctx->in_value[1] && ctx->in_value[2] &&
-             (ctx->in_types[0] == FY_FLOAT || ctx->in_types[0] == FY_DOUBLE)) {
+  } else if (ctx->in_types[0] == FY_FLOAT || ctx->in_types[0] == FY_DOUBLE) {
     // (of 16-bit types the size depends on how the kernel rounds)
-    const double start = fy_tensor_double(ctx->in_value[0], 0);
-    const double limit = fy_tensor_double(ctx->in_value[1], 0);
-    const double delta = fy_tensor_double(ctx->in_value[2], 0);
+    const fy_tensor *from = fy_shape_tensor(ctx, 0), *to = fy_shape_tensor(ctx, 1);
+    const fy_tensor *by = fy_shape_tensor(ctx, 2);
+    if (!from || !to || !by) return fy_shape_set(ctx, 0, 1, NULL, err);
+    const double start = fy_tensor_double(from, 0), limit = fy_tensor_double(to, 0);
+    const double delta = fy_tensor_double(by, 0);
     FY_TRY(check_range(start, limit, delta, err));
-    const double n = ceil(fabs((limit - start) / delta));
+    const bool single = ctx->in_types[0] == FY_FLOAT;  // in the type itself, as the kernel
+    const double span =
+        single ? (double)(((float)limit - (float)start) / (float)delta) : (limit - start) / delta;
+    const double n = ceil(fabs(span));
     if (n < 9e18) size = (int64_t)n;
   }
   FY_TRY(fy_shape_set(ctx, 0, 1, &size, err));

@@ -203,6 +203,10 @@ static fy_code gather_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
     }
     FY_TRY(fy_shape_rank_at_least(p, (int32_t)least, err));
   }
+  if (batch >= 0 && batch < INT32_MAX && fy_shape_tensor(ctx, 2)) {
+    FY_TRY(fy_shape_rank_at_least(i, (int32_t)batch, err));
+    FY_TRY(fy_shape_rank_at_least(p, (int32_t)batch + 1, err));
+  }
   if (p.rank < 0 || i.rank < 0) return FY_OK;
   if (batch < 0) batch += i.rank;
   if (!fy_shape_int_value(ctx, 2, &axis)) {

@@ -214,7 +214,7 @@ static fy_code check_key(fy_site *site, fy_error *err) {
 static fy_code fingerprint_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_at_least(ctx->in[0], 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
-  const fy_tensor *method = ctx->in_value[1];
+  const fy_tensor *method = fy_shape_tensor(ctx, 1);
   const bool farm =
       method && method->count == 1 && fy_view_is(fy_tensor_string(method, 0), "farmhash64");
   return fy_shape_set(ctx, 0, 2, (const int64_t[]){fy_dim_of(ctx->in[0], 0), farm ? 8 : -1}, err);

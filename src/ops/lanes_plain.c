@@ -6,6 +6,7 @@
 
 #include "ops/fused.h"
 #include "ops/trig.h"
+#include "ops/turn.h"
 #include "ops/typed.h"
 
 #define LANE_BYTES 16

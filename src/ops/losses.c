@@ -237,10 +237,13 @@ static fy_code sparse_loss(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_tensor_shape_text(logits, x));
   }
   if (!sparses[logits->dtype]) return fail_type(ctx, logits->dtype, err);
+  int64_t least = 0, most = 0;
   for (int64_t i = 0; i < labels->count; i++) {
     const int64_t label = fy_tensor_int(labels, i);
-    if (label < 0 || label >= cols) return fail_label(labels, label, cols, err);
+    least = label < least ? label : least;
+    most = label > most ? label : most;
   }
+  if (least < 0 || most >= cols) return fail_label(labels, least < 0 ? least : most, cols, err);
   fy_tensor *loss, *grad;
   FY_TRY(fy_out_like(ctx, 0, labels, &loss, err));
   FY_TRY(fy_out_like(ctx, 1, logits, &grad, err));

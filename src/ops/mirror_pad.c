@@ -208,7 +208,6 @@ static fy_code mirror_pad_grad(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code infer(fy_shape_ctx *ctx, int sign, fy_error *err) {
   const fy_pshape in = ctx->in[0], p = ctx->in[1];
-  const fy_tensor *v = ctx->in_value[1];
   int64_t dims[FY_MAX_RANK];
   FY_TRY(fy_shape_rank_is(p, 2, err));
   FY_TRY(fy_dim_is(fy_dim_of(p, 1), 2, err));
@@ -217,6 +216,7 @@ static fy_code infer(fy_shape_ctx *ctx, int sign, fy_error *err) {
   if (rank >= 0) FY_TRY(fy_shape_rank_is(in, (int32_t)rank, err));
   if (rank < 0) rank = in.rank;
   if (rank < 0) return FY_OK;
+  const fy_tensor *v = fy_shape_tensor(ctx, 1);
   for (int32_t d = 0; d < rank; d++) {
     dims[d] = -1;
     if (!v || v->device || v->count != 2 * rank) continue;

@@ -18,19 +18,23 @@ static const fy_tensor *input(const fy_kernel_ctx *ctx, const fy_optimizer *o, i
 }
 
 // TensorFlow's words differ from op to op.
-static fy_code fail_scalar(const fy_optimizer *o, int i, const fy_tensor *t, fy_error *err) {
+static fy_code fail_scalar(const fy_op_spec *spec, const fy_optimizer *o, int i, const fy_tensor *t,
+                           fy_error *err) {
+  const bool sparse = is_sparse(spec);
+  const bool spaced = sparse ? strstr(spec->name, "Momentum") != NULL : o->spaced;
   const char *name = o->names[i];
   char x[128];
   fy_tensor_shape_text(t, x);
   if (o->ftrl && !strcmp(name, "lr_power")) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "lr_power is not a scalar%s", x);
   }
-  if (o->ftrl && name[1] != 'r') {
+  if (name[0] == 'l' && (name[1] == '1' || name[1] == '2')) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "%s regularization strength is not a scalar: %s",
                    !strcmp(name, "l2_shrinkage") ? "l2 shrinkage" : name, x);
   }
+  if (sparse && !strcmp(name, "alpha")) name = "lr";
   return fy_fail(err, FY_INVALID_ARGUMENT, "%s is not a scalar%s: %s", name,
-                 o->spaced && !strcmp(name, "lr") ? " " : "", x);
+                 spaced && !strcmp(name, "lr") ? " " : "", x);
 }
 
 // Some steps also say in which range their numbers must be.
@@ -65,8 +69,8 @@ static fy_code check_scalars(fy_kernel_ctx *ctx, const fy_optimizer *o, fy_error
     if (i == o->grad) continue;
     if (bounded) {
       FY_TRY(check_bound(ctx->site, o, i, t, err));
-    } else if (t->rank != 0) {
-      return fail_scalar(o, i, t, err);
+    } else if (t->rank != 0 && (t->count != 1 || strcmp(o->names[i], "sign_decay") != 0)) {
+      return fail_scalar(ctx->site->op->spec, o, i, t, err);
     }
   }
   return FY_OK;
@@ -223,10 +227,14 @@ fy_code fy_optimizer_shape(fy_shape_ctx *ctx, fy_error *err) {
   const bool sparse = is_sparse(ctx->spec);
   if (!o || ctx->num_inputs != o->inputs + sparse) return FY_OK;
   const bool refs = fy_dtype_is_ref(ctx->in_types[0]);
+  // Beside a handle TensorFlow's inference looks at the gradient's handle, which it has not.
+  const bool graded = refs || !strcmp(ctx->spec->name, "ResourceApplyGradientDescent") ||
+                      !strcmp(ctx->spec->name, "ResourceApplyProximalAdagrad");
   const bool unchecked_last =
       strstr(ctx->spec->name, "FtrlV2") != NULL;  // lr_power, TensorFlow too
   fy_pshape all = refs ? ctx->in[0] : ctx->in_handle[0].shape;
   for (int i = 1; i < o->inputs; i++) {
+    if (i == o->grad && !sparse && !graded) continue;
     if (sparse && i == o->grad) {  // its rows are those that the indices name
       fy_pshape rows;
       FY_TRY(fy_shape_rank_is(ctx->in[i + 1], 1, err));
@@ -234,7 +242,7 @@ fy_code fy_optimizer_shape(fy_shape_ctx *ctx, fy_error *err) {
         return fy_fail(err, FY_INVALID_ARGUMENT,
                        "Argument grad must not be a scalar. Got grad with rank 0");
       }
-      if (!fy_rank_known(all) || all.rank < 1) continue;
+      if (!fy_rank_known(all) || all.rank < 1 || !graded) continue;
       int64_t *dims = fy_shape_dims(ctx, all.rank);
       if (!dims) return fy_fail_oom(err, sizeof *dims);
       for (int32_t d = 0; d < all.rank; d++) dims[d] = all.dims[d];

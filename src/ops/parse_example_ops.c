@@ -64,8 +64,12 @@ static fy_code prepare(fy_site *site, fy_error *err) {
     if (p->num_ragged) p->split_types = fy_site_attr(site, "ragged_split_types")->v.types;
   }
   if (p->version == 0) {
-    if (list_length(site, "sparse_keys") != p->num_sparse || num_sparse != p->num_sparse) {
-      return lengths_differ(err, "sparse_keys", "sparse_types");
+    const int keys = list_length(site, "sparse_keys");
+    if (keys != p->num_sparse || num_sparse != p->num_sparse) {
+      return fy_fail(
+          err, FY_INVALID_ARGUMENT,
+          "num_sparse (%d) must match the size of sparse_keys (%d) and sparse_types (%d)",
+          num_sparse, keys, p->num_sparse);
     }
     if (list_length(site, "dense_keys") != p->num_dense) {
       return lengths_differ(err, "dense_keys", "dense_types");

@@ -228,8 +228,8 @@ static fy_code pool_shape(fy_shape_ctx *ctx, int spatial, fy_error *err) {
     if (lengths[i] == spatial + 2) continue;
     if (spatial == 3) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "Pool3D requires the %s attribute to contain 5 values, but got: %d",
-                     i == 0 ? "ksize" : "stride", lengths[i]);
+                     "Pool3D %s attribute to contain 5 values, but got: %d",
+                     i == 0 ? "requires the ksize" : "ops require the stride", lengths[i]);
     }
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "%s requires the %s attribute to contain 4 values, but got: %d", name,
@@ -262,7 +262,7 @@ fy_code fy_pool2d_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
   }
   fy_window_read(ctx->attrs, 2, &a, lengths);
   for (int i = 0; i < 2; i++) {
-    const fy_tensor *v = ctx->in_value[first + i];
+    const fy_tensor *v = fy_shape_tensor(ctx, first + i);
     if (!v || v->device) return FY_OK;
     if (v->count != 4) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be rank 4 but is rank %lld",

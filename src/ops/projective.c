@@ -3,6 +3,7 @@
 // quotient of linear functions of its place; outside the image |fill_mode| decides.
 
 #include "base/alloc.h"
+#include "ops/quant.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
 #include "ops/values.h"
@@ -29,8 +30,13 @@ static float clamped(float v, int64_t size) {
   return v < 0 ? 0 : v > top ? top : v;
 }
 
-static float whole(float v) {  // towards zero, whatever its size
-  return truncf(v);
+// As a conversion to 64 bits and back: what does not fit, or is not a number, becomes the least.
+static float whole(float v) {
+  return v > -0x1p63f && v < 0x1p63f ? truncf(v) : -0x1p63f;
+}
+
+static int64_t index_of(float v) {
+  return v > -0x1p62f && v < 0x1p62f ? (int64_t)v : -1 - (INT64_C(1) << 62);  // outside any image
 }
 
 // Where |at| lies after reflection, wrapping or clamping.
@@ -60,7 +66,7 @@ static float mapped(float at, int64_t size, fill_mode mode) {
   return clamped(at, size);
 }
 
-// Place of output pixel (x, y) in the input; false = too far outside to touch it.
+// Place of output pixel (x, y) in the input; false = at infinity.
 static bool place(const transform_job *j, const float *t, int64_t x, int64_t y, float *in_x,
                   float *in_y) {
   const float fx = (float)x, fy = (float)y;
@@ -68,13 +74,21 @@ static bool place(const transform_job *j, const float *t, int64_t x, int64_t y, 
   if (projection == 0) return false;
   *in_x = mapped((t[0] * fx + t[1] * fy + t[2]) / projection, j->w, j->s.mode);
   *in_y = mapped((t[3] * fx + t[4] * fy + t[5]) / projection, j->h, j->s.mode);
-  return *in_x > -2 && *in_x < (float)(j->w + 1) && *in_y > -2 && *in_y < (float)(j->h + 1);
+  return true;
 }
 
 static bool inside(const transform_job *j, int64_t y, int64_t x) {
   return y >= 0 && y < j->h && x >= 0 && x < j->w;
 }
 
+// From float to the type; an integer that does not hold it is what the processor's conversion gives.
+#define OF_f16(v)  (v)
+#define OF_bf16(v) (v)
+#define OF_f32(v)  (v)
+#define OF_f64(v)  ((double)(v))
+#define OF_u8(v)   ((uint8_t)fy_q_int32(v))
+#define OF_i32(v)  ((int32_t)fy_q_int32(v))
+#define OF_i64(v)  fy_q_int64((double)(v))
 #define AT(dy, dx) image[((iy + (dy)) * j->w + ix + (dx)) * d + k]
 // Item: a row of the output. Where the four neighbours are outside, the fill value stands in.
 #define TRANSFORM(E, S, _)                                                            \
@@ -94,14 +108,14 @@ static bool inside(const transform_job *j, int64_t y, int64_t x) {
           continue;                                                                   \
         }                                                                             \
         if (!j->s.bilinear) {                                                         \
-          const int64_t ny = (int64_t)roundf(fy), nx = (int64_t)roundf(fx);           \
+          const int64_t ny = index_of(roundf(fy)), nx = index_of(roundf(fx));         \
           for (int64_t k = 0; k < d; k++) {                                           \
             to[k] = inside(j, ny, nx) ? image[(ny * j->w + nx) * d + k] : fill;       \
           }                                                                           \
           continue;                                                                   \
         }                                                                             \
         const float y0 = floorf(fy), x0 = floorf(fx), y1 = y0 + 1, x1 = x0 + 1;       \
-        const int64_t iy = (int64_t)y0, ix = (int64_t)x0;                             \
+        const int64_t iy = index_of(y0), ix = index_of(x0);                           \
         for (int64_t k = 0; k < d; k++) {                                             \
           const float f = (float)FY_LD_##S(fill);                                     \
           const float a = inside(j, iy, ix) ? (float)FY_LD_##S(AT(0, 0)) : f;         \
@@ -110,7 +124,7 @@ static bool inside(const transform_job *j, int64_t y, int64_t x) {
           const float e = inside(j, iy + 1, ix + 1) ? (float)FY_LD_##S(AT(1, 1)) : f; \
           const float top = (x1 - fx) * a + (fx - x0) * b;                            \
           const float bottom = (x1 - fx) * c + (fx - x0) * e;                         \
-          to[k] = FY_ST_##S((fy_a_##S)((y1 - fy) * top + (fy - y0) * bottom));        \
+          to[k] = FY_ST_##S(OF_##S((y1 - fy) * top + (fy - y0) * bottom));            \
         }                                                                             \
       }                                                                               \
     }                                                                                 \

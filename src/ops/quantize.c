@@ -41,21 +41,25 @@ typedef struct quantize_job {
 } quantize_job;
 
 // Steps that every mode is made of: w = (x within [min, max] - less) * scale + more, rounded; then
-// less |shift| within [low, high].
+// less |shift| within [low, high]. What is not a number becomes |nan| (unless shifted).
 typedef enum rounding { TO_ZERO, AWAY_FROM_ZERO, TO_EVEN } rounding;
 typedef struct quantize_steps {
   float min, max, less, scale, more;
   rounding round;
   bool shifted;
   float shift, low, high;
+  int32_t nan;
 } quantize_steps;
 
 static inline int32_t int_of(float v) {  // as fy_q_int32
   return v >= -0x1p31f && v < 0x1p31f ? (int32_t)v : INT32_MIN;
 }
+static inline int32_t int_or(float v, int32_t nan) {
+  return v == v ? int_of(v) : nan;
+}
 static inline float within(float v, float min, float max) {
-  v = v < max ? v : max;
-  return v > min ? v : min;
+  v = v > max ? max : v;
+  return v < min ? min : v;
 }
 // What truncation makes of it is the nearest integer, of two the one farther from zero.
 static inline float before_away(float w) {
@@ -73,13 +77,14 @@ FY_CLONES static void quantize_chunk(const float *restrict in, int32_t *restrict
     }
   } else if (s.round == TO_ZERO) {
     for (int64_t i = 0; i < n; i++)
-      out[i] = int_of((within(in[i], s.min, s.max) - s.less) * s.scale + s.more);
+      out[i] = int_or((within(in[i], s.min, s.max) - s.less) * s.scale + s.more, s.nan);
   } else if (s.round == AWAY_FROM_ZERO) {
     for (int64_t i = 0; i < n; i++)
-      out[i] = int_of(before_away((within(in[i], s.min, s.max) - s.less) * s.scale + s.more));
+      out[i] =
+          int_or(before_away((within(in[i], s.min, s.max) - s.less) * s.scale + s.more), s.nan);
   } else {
     for (int64_t i = 0; i < n; i++)
-      out[i] = int_of(rintf((within(in[i], s.min, s.max) - s.less) * s.scale + s.more));
+      out[i] = int_or(rintf((within(in[i], s.min, s.max) - s.less) * s.scale + s.more), s.nan);
   }
 }
 FY_CLONES static void narrow_8(const int32_t *restrict in, uint8_t *restrict out, int64_t n) {
@@ -94,14 +99,21 @@ typedef struct quantize_run {
   const float *in;
   char *out;
   int bits;
+  int64_t whole;  // up to here a NaN becomes |low|, as in TensorFlow's vectors; then 0
+  int32_t low;
 } quantize_run;
 
 static void quantize_range(void *arg, int64_t begin, int64_t end) {
   const quantize_run *r = arg;
   int32_t v[QUANTIZE_CHUNK];
-  for (int64_t at = begin; at < end; at += QUANTIZE_CHUNK) {
-    const int64_t m = end - at < QUANTIZE_CHUNK ? end - at : QUANTIZE_CHUNK;
-    quantize_chunk(r->in + at, v, m, r->steps);
+  for (int64_t at = begin, m; at < end; at += m) {
+    quantize_steps steps = r->steps;
+    m = end - at < QUANTIZE_CHUNK ? end - at : QUANTIZE_CHUNK;
+    if (at < r->whole) {
+      m = r->whole - at < m ? r->whole - at : m;
+      steps.nan = r->low;
+    }
+    quantize_chunk(r->in + at, v, m, steps);
     if (r->bits == 8)
       narrow_8(v, (uint8_t *)(void *)r->out + at, m);
     else if (r->bits == 16)
@@ -138,10 +150,15 @@ static void quantize_slice(fy_kernel_ctx *ctx, const quantize_job *j, const slic
     min = (float)low / steps.scale;
   }
   steps.min = min, steps.max = max;
+  const bool vectors = s->n == 1 && steps.round == AWAY_FROM_ZERO && q.bits < 32;
   for (int64_t o = 0; o < s->outer; o++) {
     const int64_t start = (o * s->n + slice) * s->inner;
-    quantize_run run = {steps, j->in + start,
-                        (char *)j->out + (size_t)start * fy_dtype_storage(j->type), q.bits};
+    quantize_run run = {steps,
+                        j->in + start,
+                        (char *)j->out + (size_t)start * fy_dtype_storage(j->type),
+                        q.bits,
+                        vectors ? s->inner & ~(int64_t)7 : 0,
+                        (int32_t)q.low};
     fy_parallel(ctx, s->inner, 0.5, quantize_range, &run);
   }
   *min_range = min;
@@ -320,20 +337,18 @@ static fy_code dequantize(fy_kernel_ctx *ctx, fy_error *err) {
 // Ranges are scalars, or vectors along the axis.
 static fy_code range_shape(fy_shape_ctx *ctx, int64_t axis, fy_pshape *range, fy_error *err) {
   const int32_t rank = axis == -1 ? 0 : 1;
-  FY_TRY(fy_shape_rank_is(ctx->in[1], rank, err));
-  FY_TRY(fy_shape_rank_is(ctx->in[2], rank, err));
-  *range = ctx->in[1];
   if (axis < -1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "axis should be at least -1, got %lld",
                    (long long)axis);
   }
+  FY_TRY(fy_shape_rank_is(ctx->in[1], rank, err));
+  FY_TRY(fy_shape_rank_is(ctx->in[2], rank, err));
+  *range = ctx->in[2];  // TensorFlow looks no closer at the minimum
   if (axis == -1) return FY_OK;
   FY_TRY(fy_shape_rank_at_least(ctx->in[0], (int32_t)axis + 1, err));
   if (ctx->in[0].rank < 0) return FY_OK;
   int64_t n;
-  const int64_t depth = ctx->in[0].dims[axis];
-  FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[1], 0), depth, &n, err));
-  return fy_dim_merge(fy_dim_of(ctx->in[2], 0), depth, &n, err);
+  return fy_dim_merge(fy_dim_of(*range, 0), ctx->in[0].dims[axis], &n, err);
 }
 
 static fy_code quantize_shape(fy_shape_ctx *ctx, fy_error *err) {

@@ -139,6 +139,11 @@ static fy_code check_ranges(fy_kernel_ctx *ctx, int first, int64_t axis, const j
   for (int i = 0; i < 2; i++) {
     const fy_tensor *t = i ? max : min;
     if (t->rank == 1 && t->count == j->n) continue;
+    if (t->rank != 1) {
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Shape must be rank 1 for input_%s_tensor when the axis is specified",
+                     i ? "max" : "min");
+    }
     return fy_fail(
         err, FY_INVALID_ARGUMENT,
         "input_%s_tensor has incorrect size, was %lld expected %lld to match dim %lld of "

@@ -61,18 +61,12 @@ static fy_code reshape(fy_kernel_ctx *ctx, fy_error *err) {
       have = 1;
       for (int32_t i = 0; i < in->rank; i++) have *= in->dims[i] > 0 ? in->dims[i] : 1;
     }
-    const int64_t by = zero && in->count == 0 ? known : wanted;
-    if (by == 0) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "reshape cannot infer the missing input size for an empty tensor unless all "
-                     "specified input sizes are non-zero");
-    }
-    dims[unknown] = have / by;
-    if (have % by) {
+    dims[unknown] = have / known;
+    if (have % known && in->count) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "Input to reshape is a tensor with %lld values, but the requested shape "
                      "requires a multiple of %lld",
-                     (long long)in->count, (long long)by);
+                     (long long)in->count, (long long)known);
     }
   }
   int64_t count;

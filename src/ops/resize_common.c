@@ -127,7 +127,7 @@ fy_code fy_resize_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(size, 1, err));
   FY_TRY(fy_dim_is(fy_dim_of(size, 0), 2, err));
   int64_t dims[4] = {fy_dim_of(in, 0), -1, -1, fy_dim_of(in, 3)};
-  const fy_tensor *v = ctx->in_value[1];
+  const fy_tensor *v = fy_shape_tensor(ctx, 1);
   for (int i = 0; v && !v->device && v->count == 2 && i < 2; i++) {
     const int64_t s = fy_tensor_int(v, i);
     dims[1 + i] = s < 0 ? -1 : s;

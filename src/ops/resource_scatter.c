@@ -383,9 +383,27 @@ static fy_code resource_nd_shape(fy_shape_ctx *ctx, fy_error *err) {
                              ctx->in[2], err);
 }
 
-#define RESOURCE_SCATTER(Name, kind, nd)                                                    \
-  static const resource_scatter how_##Name = {kind, nd};                                    \
-  FY_OP(Name, .shape = nd ? resource_nd_shape : fy_shape_none, .compute = scatter_variable, \
+// Rows of updates: the shape of the indices, then that of a row of the variable.
+static fy_pshape rows_of(fy_pshape var, fy_pshape indices, int64_t dims[2 * FY_MAX_RANK]) {
+  int32_t rank = 0;
+  for (int32_t d = 0; d < indices.rank; d++) dims[rank++] = indices.dims[d];
+  for (int32_t d = 1; d < var.rank; d++) dims[rank++] = var.dims[d];
+  return (fy_pshape){rank, dims};
+}
+
+static fy_code resource_rows_shape(fy_shape_ctx *ctx, fy_error *err) {
+  const fy_handle_shape *h = &ctx->in_handle[0];
+  const fy_pshape indices = ctx->in[1], updates = ctx->in[2];
+  if (h->dtype == FY_INVALID || h->shape.rank < 1 || indices.rank < 0 || updates.rank < 1)
+    return FY_OK;
+  int64_t dims[2 * FY_MAX_RANK];
+  fy_pshape merged;
+  return fy_shape_merge(ctx, updates, rows_of(h->shape, indices, dims), &merged, err);
+}
+
+#define RESOURCE_SCATTER(Name, kind, nd)                                                          \
+  static const resource_scatter how_##Name = {kind, nd};                                          \
+  FY_OP(Name, .shape = nd ? resource_nd_shape : resource_rows_shape, .compute = scatter_variable, \
         .host_inputs = 1, .aux = &how_##Name)
 RESOURCE_SCATTER(ResourceScatterUpdate, FY_SCATTER_UPDATE, false);
 RESOURCE_SCATTER(ResourceScatterAdd, FY_SCATTER_ADD, false);
@@ -406,11 +424,8 @@ static fy_code ref_rows_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_set(ctx, 0, var.rank, var.dims, err));
   if (!fy_rank_known(u) || u.rank == 0 || !fy_rank_known(i) || !fy_rank_known(var)) return FY_OK;
   int64_t dims[2 * FY_MAX_RANK];
-  int32_t rank = 0;
-  for (int32_t d = 0; d < i.rank; d++) dims[rank++] = i.dims[d];
-  for (int32_t d = 1; d < var.rank; d++) dims[rank++] = var.dims[d];
   fy_pshape merged;
-  return fy_shape_merge(ctx, (fy_pshape){rank, dims}, u, &merged, err);
+  return fy_shape_merge(ctx, rows_of(var, i, dims), u, &merged, err);
 }
 
 static fy_code ref_nd_shape(fy_shape_ctx *ctx, fy_error *err) {

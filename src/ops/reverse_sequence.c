@@ -46,15 +46,15 @@ static fy_code reverse(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *lengths = ctx->in[1];
   const int64_t batch = fy_site_int(ctx->site, "batch_dim"),
                 seq = fy_site_int(ctx->site, "seq_dim");
+  if (seq < 0 || batch < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid %s_dim %lld", seq < 0 ? "seq" : "batch",
+                   (long long)(seq < 0 ? seq : batch));
+  }
   if (lengths->rank != 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "seq_lengths must be 1-dim, not %d", lengths->rank);
   }
   if (batch == seq) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "batch_dim == seq_dim == %lld", (long long)seq);
-  }
-  if (seq < 0 || batch < 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid %s_dim %lld", seq < 0 ? "seq" : "batch",
-                   (long long)(seq < 0 ? seq : batch));
   }
   if (seq >= in->rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "seq_dim must be < input rank ( %lld vs. %d)",
@@ -103,16 +103,16 @@ static fy_code reverse_shape(fy_shape_ctx *ctx, fy_error *err) {
   if (in.rank < 0) return FY_OK;
   const int64_t batch = fy_shape_attr_int(ctx, "batch_dim", 0);
   const int64_t seq = fy_shape_attr_int(ctx, "seq_dim", 0);
-  if (batch < 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "batch_dim must be >=0, got %lld", (long long)batch);
-  }
-  if (batch >= in.rank || batch < -in.rank) {
+  if (batch >= in.rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "batch_dim must be < input rank: %lld vs. %d",
                    (long long)batch, in.rank);
   }
-  if (seq >= in.rank || seq < -in.rank) {
+  if (seq >= in.rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "seq_dim must be < input rank: %lld vs. %d",
                    (long long)seq, in.rank);
+  }
+  if (batch < 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "batch_dim must be >=0, got %lld", (long long)batch);
   }
   FY_TRY(fy_shape_unchanged(ctx, err));
   int64_t *dims = (int64_t *)(uintptr_t)ctx->out[0].dims;

@@ -63,7 +63,7 @@ static fy_code scan(fy_kernel_ctx *ctx, fy_error *err) {
   if (axis < -in->rank || axis >= in->rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "ScanOp: Expected scan axis in the range [%d, %d), but got %lld", -in->rank,
-                   in->rank, (long long)axis);
+                   in->rank, (long long)(axis < 0 ? axis + in->rank : axis));
   }
   if (!fn) {
     return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,

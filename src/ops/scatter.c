@@ -144,6 +144,7 @@ fy_code fy_scatter_nd_run(const fy_site *site, fy_scatter_kind kind, fy_tensor *
   const int64_t run = fy_product(target->dims + depth, target->rank - (int32_t)depth);
   const bool ignore = fy_view_is(fy_site_string(site, "bad_indices_policy"), "IGNORE");
   const fy_scatter_loop loop = fy_scatter_find(kind, target->dtype);
+  int64_t last_bad = -1;
   for (int64_t r = 0; r < rows; r++) {
     int64_t to = 0;
     bool bad = false;
@@ -152,11 +153,11 @@ fy_code fy_scatter_nd_run(const fy_site *site, fy_scatter_kind kind, fy_tensor *
       bad |= (uint64_t)index >= (uint64_t)target->dims[k];
       if (!bad) to = to * target->dims[k] + index;
     }
-    if (bad && ignore) continue;
-    if (bad) return fail_row(target, indices, r, depth, err);
+    if (bad && !ignore) last_bad = r;
+    if (bad) continue;
     FY_TRY(fy_scatter_apply(kind, loop, target, to * run, updates, r * run, run, err));
   }
-  return FY_OK;
+  return last_bad < 0 ? FY_OK : fail_row(target, indices, last_bad, depth, err);
 }
 
 static fy_code check_ranks(const fy_tensor *indices, const fy_tensor *updates, fy_error *err) {

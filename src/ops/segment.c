@@ -277,10 +277,10 @@ static fy_code sparse_segment(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "segment_ids and indices should have same size.");
   }
   const int64_t last = ids->count ? fy_tensor_int(ids, ids->count - 1) : -1;
-  if ((ids->count && last < 0) || (number && n < 0)) {
+  if ((ids->count && last < 0 && !number) || (number && n < 0)) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "segment ids must be >= 0");
   }
-  if (last >= INT32_MAX) {
+  if (last >= INT32_MAX && !number) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Last segment id must be < kintmax, got %lld limit %d",
                    (long long)last, INT32_MAX);
   }

@@ -190,11 +190,33 @@ static fy_code resolve_dim(const slice_spec *s, int32_t i, int32_t dim, int64_t 
   return FY_OK;
 }
 
+// Whether there are dims for all indices: known before any of them is looked at.
+static fy_code check_rank(const slice_spec *s, int32_t rank, fy_error *err) {
+  int32_t dim = 0;
+  for (int32_t i = 0; i < s->n; i++) {
+    if (bit(s->ellipsis_mask, i)) {
+      int32_t after = 0;
+      for (int32_t k = i + 1; k < s->n; k++) after += !bit(s->new_axis_mask, k);
+      dim = rank - after > dim ? rank - after : dim;
+    } else if (!bit(s->new_axis_mask, i) && dim++ >= rank) {
+      if (rank == 0) {
+        return fy_fail(err, FY_INVALID_ARGUMENT, "Attempting to slice scalar input.");
+      }
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "Index out of range using input dim %d; input has only %d dims", dim - 1,
+                     rank);
+    }
+  }
+  return FY_OK;
+}
+
 static fy_code resolve(const slice_spec *s, int32_t rank, const int64_t *dims, slice_result *r,
                        fy_error *err) {
-  if (s->ellipsis_mask & ((int64_t)((uint64_t)s->ellipsis_mask - 1))) {
+  const uint32_t ellipses = (uint32_t)s->ellipsis_mask;
+  if (ellipses & (ellipses - 1)) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Multiple ellipses in slice spec not allowed");
   }
+  FY_TRY(check_rank(s, rank, err));
   r->rank = rank;
   r->out_rank = 0;
   int32_t dim = 0;
@@ -213,10 +235,6 @@ static fy_code resolve(const slice_spec *s, int32_t rank, const int64_t *dims, s
     } else if (i < s->n && bit(s->new_axis_mask, i)) {
       r->out_dims[r->out_rank++] = 1;
     } else if (i < s->n) {
-      if (dim >= rank) {
-        return fy_fail(err, FY_INVALID_ARGUMENT,
-                       "Index out of range using input dim %d; input has only %d dims", dim, rank);
-      }
       FY_TRY(resolve_dim(s, i, dim, dims[dim], r, err));
       if (!bit(s->shrink_mask, i)) {
         r->out_dims[r->out_rank++] = r->dims[dim];
@@ -330,11 +348,9 @@ static fy_code strided_slice_shape(fy_shape_ctx *ctx, fy_error *err) {
   bool *known[3];
   for (int i = 0; i < 3; i++) {
     FY_TRY(fy_shape_rank_is(ctx->in[1 + i], 1, err));
-    int64_t merged = -1;
-    if (!i) continue;
-    const int64_t a = fy_dim_of(ctx->in[i], 0), b = fy_dim_of(ctx->in[1 + i], 0);
-    FY_TRY(fy_dim_merge(a, b, &merged, err));
   }
+  fy_pshape all = ctx->in[1];
+  for (int i = 2; i < 4; i++) FY_TRY(fy_shape_merge(ctx, all, ctx->in[i], &all, err));
   if (!fy_shape_tensor(ctx, 3)) return FY_OK;  // as TensorFlow: without strides nothing is known
   int64_t zeros[FY_MAX_RANK] = {0};
   bool nothing[FY_MAX_RANK] = {false};

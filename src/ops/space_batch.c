@@ -84,24 +84,23 @@ static fy_code read_space(fy_kernel_ctx *ctx, const fy_tensor *block, const fy_t
     return fy_fail(err, FY_INVALID_ARGUMENT, "%s should have shape [%d, 2] instead of %s",
                    to_deep ? "paddings" : "crops", s->m, fy_tensor_shape_text(edges, x));
   }
+  bool positive = true;
   s->blocks = 1;
   for (int32_t d = 0; d < s->m; d++) {
     s->block[d] = block ? fy_tensor_int(block, d) : fy_site_int(ctx->site, "block_size");
     s->start[d] = fy_tensor_int(edges, 2 * d);
     s->end[d] = fy_tensor_int(edges, 2 * d + 1);
-    if (s->block[d] < 1 && !to_deep) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Product of block sizes must be positive, got %lld",
-                     (long long)s->block[d]);
-    }
-    if (s->block[d] < 1) {
+    if (s->block[d] < 1 && to_deep) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "All values in block_shape must be positive, got value, %lld at index %d.",
                      (long long)s->block[d], d);
     }
-    if (__builtin_mul_overflow(s->blocks, s->block[d], &s->blocks)) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Product of block sizes must be positive, got %d",
-                     0);
-    }
+    positive &= s->block[d] > 0;
+    if (__builtin_mul_overflow(s->blocks, s->block[d], &s->blocks)) s->blocks = 0;
+  }
+  if (!positive || s->blocks < 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Product of block sizes must be positive, got %lld",
+                   (long long)s->blocks);
   }
   return FY_OK;
 }
@@ -225,7 +224,6 @@ static fy_code infer(fy_shape_ctx *ctx, bool to_deep, fy_error *err) {
   const fy_pshape in = ctx->in[0];
   const bool nd = ctx->num_inputs == 3;
   const int edges_in = nd ? 2 : 1;
-  const fy_tensor *block = nd ? ctx->in_value[1] : NULL, *edges = ctx->in_value[edges_in];
   int64_t m = 2, dims[FY_MAX_RANK];
   if (nd) {
     if (ctx->in[1].rank != 1) {
@@ -240,8 +238,9 @@ static fy_code infer(fy_shape_ctx *ctx, bool to_deep, fy_error *err) {
   FY_TRY(fy_shape_rank_at_least(in, (int32_t)m + 1, err));
   fy_pshape merged;
   const fy_pshape want = {2, (const int64_t[]){m, 2}};
-  FY_TRY(fy_shape_rank_is(ctx->in[edges_in], 2, err));
   FY_TRY(fy_shape_merge(ctx, ctx->in[edges_in], want, &merged, err));
+  const fy_tensor *block = nd ? fy_shape_tensor(ctx, 1) : NULL;
+  const fy_tensor *edges = fy_shape_tensor(ctx, edges_in);
   const bool block_known = !nd || m == 0 || (block && !block->device && block->count == m);
   const bool edges_known = edges && !edges->device && edges->count == 2 * m;
   for (int64_t d = 0; nd && block && block_known && d < m; d++) {

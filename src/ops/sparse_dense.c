@@ -111,9 +111,6 @@ static fy_code cwise_checks(const fy_tensor *at, const fy_tensor *values, const 
                    "Inputs sp_values and sp_shape should be vectors but received shapes: %s and %s",
                    fy_tensor_shape_text(values, x), fy_tensor_shape_text(shape, y));
   }
-  if (shape->count == 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "sp_shape must not be empty");
-  }
   if (at->dims[0] != values->count) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "The first dimension of values and indices should match. (%lld vs. %lld)",
@@ -125,6 +122,12 @@ static fy_code cwise_checks(const fy_tensor *at, const fy_tensor *values, const 
         "Number of dimensions must match second dimension of indices. Got %lld dimensions, "
         "indices shape: %s",
         (long long)shape->count, fy_tensor_shape_text(at, x));
+  }
+  for (int64_t d = 0; d < shape->count; d++) {
+    if (fy_tensor_int(shape, d) >= 0) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Expected shape dimensions to be non-negative, got %lld",
+                   (long long)fy_tensor_int(shape, d));
   }
   // The dense side may be smaller, never larger.
   bool fits = dense->rank <= shape->count;
@@ -147,13 +150,8 @@ static fy_code cwise_checks(const fy_tensor *at, const fy_tensor *values, const 
   return FY_INVALID_ARGUMENT;
 }
 
-static bool has_zero(const fy_tensor *t) {
-  for (int64_t i = 0; i < t->count; i++) {
-    if (fy_dtype_is_floating(t->dtype) ? fy_tensor_double(t, i) == 0 : fy_tensor_int(t, i) == 0) {
-      return true;
-    }
-  }
-  return false;
+static bool is_zero(const fy_tensor *t, int64_t i) {
+  return fy_dtype_is_floating(t->dtype) ? fy_tensor_double(t, i) == 0 : fy_tensor_int(t, i) == 0;
 }
 
 static fy_code cwise(fy_kernel_ctx *ctx, fy_error *err) {
@@ -170,11 +168,6 @@ static fy_code cwise(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Provided indices are out-of-bounds w.r.t. dense side with broadcasted shape");
   }
-  if (kind == FY_SCATTER_DIV && values->count > 0 && has_zero(dense)) {
-    return fy_fail(
-        err, FY_INVALID_ARGUMENT,
-        "SparseDenseCwiseDiv cannot divide by zero,but input dense tensor contains zero");
-  }
   FY_TRY(fy_out_like(ctx, 0, values, &out, err));
   FY_TRY(fy_copy_run(values->dtype, out->data, 0, values->data, 0, values->count, err));
   for (int64_t i = 0; i < values->count; i++) {
@@ -182,6 +175,11 @@ static fy_code cwise(fy_kernel_ctx *ctx, fy_error *err) {
     for (int32_t d = 0; d < dense->rank; d++) {
       const int64_t index = fy_tensor_int(at, i * rank + rank - dense->rank + d);
       from = from * dense->dims[d] + (dense->dims[d] == 1 ? 0 : index);
+    }
+    if (kind == FY_SCATTER_DIV && is_zero(dense, from)) {
+      return fy_fail(
+          err, FY_INVALID_ARGUMENT,
+          "SparseDenseCwiseDiv cannot divide by zero,but input dense tensor contains zero");
     }
     FY_TRY(fy_scatter_apply(kind, loop, out, i, dense, from, 1, err));
   }

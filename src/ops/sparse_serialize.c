@@ -204,8 +204,7 @@ static fy_code deserialize(fy_kernel_ctx *ctx, fy_error *err) {
   void *memory;
   char x[128];
   if (in->rank < 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Serialized sparse should have non-zero rank but has shape %s",
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Serialized sparse should have non-zero rank %s",
                    fy_tensor_shape_text(in, x));
   }
   if (in->dims[lead] != 3) {

@@ -193,8 +193,8 @@ static fy_code check_splits(const fy_tensor *data, const fy_tensor *splits, fy_e
   if (splits->count == 0) return FY_OK;
   const int64_t first = fy_tensor_int(splits, 0), last = fy_tensor_int(splits, splits->count - 1);
   if (first != 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "First split value must be 0, got %lld",
-                   (long long)first);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "First split value must be 0, got %d",
+                   (int)(int32_t)first);
   }
   int64_t before = 0;
   for (int64_t i = 1; i < splits->count; i++) {
@@ -229,6 +229,11 @@ static fy_code ngrams(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_attr *widths = fy_site_attr(ctx->site, "ngram_widths");
   const int64_t pad_width = fy_site_int(ctx->site, "pad_width");
   const bool short_too = fy_site_bool(ctx->site, "preserve_short_sequences");
+  for (uint32_t w = 0; w < widths->n; w++) {
+    if (widths->v.ints[w] <= 0) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "ngram_widths must contain positive values");
+    }
+  }
   FY_TRY(check_splits(data, splits, err));
   fy_tensor *out, *out_splits;
   FY_TRY(fy_out_like(ctx, 1, splits, &out_splits, err));
@@ -242,11 +247,6 @@ static fy_code ngrams(fy_kernel_ctx *ctx, fy_error *err) {
                    "Pad width should be >= 0 when preserve_short_sequences is True and "
                    "ngram_widths are not provided, got %lld",
                    (long long)pad_width);
-  }
-  for (uint32_t w = 0; w < widths->n; w++) {
-    if (widths->v.ints[w] <= 0) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "ngram_widths must contain positive values");
-    }
   }
   put_split(out_splits, 0, 0);
   int64_t total = 0;

@@ -118,7 +118,11 @@ fy_code fy_list_read_shape(const fy_tensor *t, fy_list_eshape *out, fy_error *er
         err, FY_INVALID_ARGUMENT,
         "The only valid scalar shape tensor is the fully unknown shape specified as -1.");
   }
-  if (t->rank != 1 || t->count > FY_MAX_RANK) {
+  if (t->rank > 1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be at most rank 1 but is rank %d",
+                   t->rank);
+  }
+  if (t->count > FY_MAX_RANK) {
     char x[128];
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "shape must be a vector of {int32,int64}, got shape %s",

@@ -27,9 +27,10 @@ static fy_code reserve(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor_list *l;
   FY_TRY(fy_list_read_shape(ctx->in[0], &e, err));
   if (ctx->in[1]->rank != 0) {
+    char x[128];
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "The num_elements to reserve must be a tensor size 1, but got %lld",
-                   (long long)ctx->in[1]->count);
+                   "The num_elements to reserve must be a tensor size 1, but got %s",
+                   fy_tensor_shape_text(ctx->in[1], x));
   }
   FY_TRY(fy_list_scalar_int(ctx->in[1], "num_elements", &n, err));
   if (n < 0) {

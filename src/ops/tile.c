@@ -77,19 +77,25 @@ static fy_code broadcast_to(fy_kernel_ctx *ctx, fy_error *err) {
                    "Rank of input (%d) must be no greater than rank of output shape (%d).",
                    in->rank, rank);
   }
-  fy_dense_strides(in->rank, in->dims, own);
-  for (int32_t d = 0; d < rank; d++) {
-    const int32_t k = d - (rank - in->rank);
-    strides[d] = k < 0 || in->dims[k] == 1 ? 0 : own[k];
-    if (k >= 0 && in->dims[k] != 1 && in->dims[k] != dims[d]) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s",
-                     fy_tensor_shape_text(in, x), fy_shape_text(rank, dims, y));
-    }
-  }
   if (fy_shape_equal(in->rank, in->dims, rank, dims))
     return fy_out_alias(ctx, 0, 0, rank, dims, err);
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  fy_dense_strides(in->rank, in->dims, own);
+  bool fits = true, either = true;  // either: one of the two could be broadcast to the other
+  for (int32_t d = 0; d < rank; d++) {
+    const int32_t k = d - (rank - in->rank);
+    strides[d] = k < 0 || in->dims[k] == 1 ? 0 : own[k];
+    if (k < 0 || in->dims[k] == 1 || in->dims[k] == dims[d]) continue;
+    fits = false;
+    either &= dims[d] == 1;
+  }
+  if (!fits) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   either ? "Unable to broadcast tensor of shape %s to tensor of shape %s"
+                          : "Incompatible shapes: %s vs. %s",
+                   fy_tensor_shape_text(in, x), fy_shape_text(rank, dims, y));
+  }
   return fy_strided_copy(ctx, out, in, rank, dims, strides, 0, err);
 }
 
@@ -103,7 +109,8 @@ static fy_code broadcast_to_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t dims[FY_MAX_RANK];
   for (int32_t d = want.rank - 1, k = in.rank - 1; d >= 0; d--, k--) {  // from the right
     dims[d] = want.dims[d];
-    if (k >= 0 && in.dims[k] != 1) FY_TRY(fy_dim_merge(in.dims[k], want.dims[d], &dims[d], err));
+    if (k >= 0 && in.dims[k] != 1 && in.dims[k] != 0)
+      FY_TRY(fy_dim_merge(in.dims[k], want.dims[d], &dims[d], err));
   }
   return fy_shape_set(ctx, 0, want.rank, dims, err);
 }
@@ -313,7 +320,6 @@ static fy_code pad(fy_kernel_ctx *ctx, fy_error *err) {
 
 static fy_code pad_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape in = ctx->in[0], p = ctx->in[1];
-  const fy_tensor *v = ctx->in_value[1];
   FY_TRY(fy_shape_rank_is(p, 2, err));
   if (p.rank == 2 && p.dims[1] >= 0 && p.dims[1] != 2) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension must be 2 but is %lld",
@@ -324,6 +330,7 @@ static fy_code pad_shape(fy_shape_ctx *ctx, fy_error *err) {
     FY_TRY(fy_shape_rank_is(in, (int32_t)p.dims[0], err));
     rank = (int32_t)p.dims[0];
   }
+  const fy_tensor *v = fy_shape_tensor(ctx, 1);
   for (int64_t i = 0; v && !v->device && i < v->count; i++) {
     if (fy_tensor_int(v, i) < 0) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Paddings must be non-negative");

@@ -19,7 +19,7 @@ fy_code fy_scales_read(const fy_kernel_ctx *ctx, const fy_tensor *data, int at, 
   char x[128], y[128];
   if (axis < -1 || axis >= data->rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "quantization_axis must be -1 or in [0, %d), given: %lld", data->rank,
+                   "quantization_axis must be -1 or in range [0, input.rank), but given %lld",
                    (long long)axis);
   }
   if (!fy_shape_equal(scale->rank, scale->dims, zero->rank, zero->dims)) {
@@ -200,12 +200,16 @@ static fy_code clip(fy_kernel_ctx *ctx, fy_error *err) {
   const int64_t axis = fy_site_int(ctx->site, "quantization_axis");
   fy_scales s;
   fy_tensor *out;
-  char x[128];
+  char x[128], y[128];
   FY_TRY(fy_scales_read(ctx, in, 3, axis, &s, err));
   for (int i = 1; i < 3; i++) {
-    if (ctx->in[i]->count == s.n) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT, "%s must have the shape of scales, got %s",
-                   i == 1 ? "min" : "max", fy_tensor_shape_text(ctx->in[i], x));
+    const fy_tensor *t = ctx->in[i], *scales = ctx->in[3];
+    if (fy_shape_equal(t->rank, t->dims, scales->rank, scales->dims)) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Input %s shape must be same as scales/zero_points. Given %s of shape %s and "
+                   "scales/zero_points of shape %s",
+                   i == 1 ? "min" : "max", i == 1 ? "min" : "max", fy_tensor_shape_text(t, x),
+                   fy_tensor_shape_text(scales, y));
   }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   for (int64_t i = 0; i < in->count; i++) {
@@ -431,8 +435,7 @@ FY_OP(UniformDequantize, .shape = like_first, .prepare = axis_prepare, .compute 
 FY_OP(UniformRequantize, .shape = like_first, .prepare = requantize_prepare, .compute = requantize,
       FY_SAMPLES(requantize_samples));
 FY_OP(UniformQuantizedAdd, .shape = fy_shape_broadcast, .compute = add, FY_SAMPLES(add_samples));
-FY_OP(UniformQuantizedClipByValue, .shape = like_first, .prepare = axis_prepare, .compute = clip,
-      FY_SAMPLES(clip_samples));
+FY_OP(UniformQuantizedClipByValue, .shape = like_first, .compute = clip, FY_SAMPLES(clip_samples));
 FY_OP(UniformQuantizedDot, .shape = dot_shape, .prepare = dot_prepare, .compute = dot,
       FY_SAMPLES(dot_samples));
 FY_OP(UniformQuantizedDotHybrid, .shape = dot_shape, .prepare = dot_prepare, .compute = hybrid_dot,

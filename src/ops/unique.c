@@ -252,7 +252,7 @@ static fy_code unique_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
   int32_t count;
   int64_t *axis;
   bool *known;
-  if (a.rank >= 0 && a.rank != 1 && x.rank >= 0 && ctx->in_value[1]) {
+  if (a.rank >= 0 && a.rank != 1 && x.rank >= 0 && fy_shape_tensor(ctx, 1)) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "axis expects a 1D vector.");
   }
   if (fy_shape_values(ctx, 1, &count, &axis, &known) && x.rank >= 0 && ctx->in_value[1]) {

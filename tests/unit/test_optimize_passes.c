@@ -271,8 +271,20 @@ static void arithmetic(void **state) {
   optimise1(g, op2(g, "RealDiv", "third", base, scalar_f(g, "three", 3)), no_fuse, &r);
   assert_string_equal(r.fetches[0].node->op_name, "RealDiv");
   done(&r);
-  // Integers associate.
+  // A square has no sign to drop; that of an integer may be negative.
   fy_node *i = fed(g, "i", FY_INT32, 1, six);
+  y = op1(g, "Relu", "relu_square", op1(g, "Abs", "abs_square", op1(g, "Square", "square", x)));
+  optimise1(g, y, no_fuse, &r);
+  assert_string_equal(r.fetches[0].node->name, "square");
+  done(&r);
+  optimise1(g, op1(g, "Abs", "abs_whole", op1(g, "Square", "whole", i)), no_fuse, &r);
+  assert_int_equal(count(&r, "Abs"), 1);
+  done(&r);
+  // Relu of -0 is -0, so its sign counts.
+  optimise1(g, op1(g, "Abs", "abs_relu", op1(g, "Relu", "relu", x)), no_fuse, &r);
+  assert_int_equal(count(&r, "Abs"), 1);
+  done(&r);
+  // Integers associate.
   const int32_t c4 = 4, c5 = 5;
   fy_node *sum =
       op2(g, "AddV2", "s1", op2(g, "AddV2", "s0", i, ints(g, "c4", 0, &c4)), ints(g, "c5", 0, &c5));
@@ -346,7 +358,7 @@ static void fusing(void **state) {
   assert_int_equal(count(&r, "AddV2"), 1);
   done(&r);
   // A control edge between two: not in one loop, and still in order.
-  fy_node *f = op1(g, "Exp", "f", x), *f2 = op1(g, "Abs", "f2", f);
+  fy_node *f = op1(g, "Exp", "f", x), *f2 = op1(g, "Neg", "f2", f);
   fy_node *h = control_op(g, "Neg", "h", x, f2), *h2 = op1(g, "Abs", "h2", h);
   const fy_output both[2] = {{f2, 0}, {h2, 0}};
   optimise(g, both, 2, NULL, NULL, &r);
