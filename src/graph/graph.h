@@ -62,7 +62,6 @@ struct fy_node {
   fy_node **controls;           // nodes that must finish first
   fy_node **control_outs;
   const fy_tensor *const_value;  // of a Const or a folded node, else NULL
-  const fy_graph *body;          // what a _FerryLoop does at every step, borrowed; else NULL
   const char *const
       *origins;  // original node names that this node stands for (after fusion), NULL = itself
   uint32_t num_origins;

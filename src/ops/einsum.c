@@ -246,7 +246,7 @@ static void cost(const fy_site *site, const fy_pshape *in, const fy_pshape *out,
     if (s.rank < 0) return;
   }
   if (!text || text->kind != FY_ATTR_STRING || site->num_inputs > 2 ||
-      read_equation(text->v.s, in, site->num_inputs, &e, NULL))
+      fy_einsum_read(text->v.s, in, site->num_inputs, &e, NULL))
     return;
   bool seen[LABELS] = {false};
   for (int i = 0; i < e.inputs; i++)

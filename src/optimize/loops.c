@@ -406,7 +406,6 @@ static fy_code replace(fy_loop *l, const fy_output *inputs, uint32_t num_carried
   FY_TRY(fy_graph_add_raw(g, "_FerryLoop", name, w->device, &attrs, inputs, num_inputs, w->controls,
                           w->num_controls, types, num_carried, &made, err));
   FY_TRY(fy_node_clear_origins(g, made, err));
-  made->body = g->bodies[body];
   uint32_t at = 0;
   for (uint32_t i = 0; i < l->n; i++) {
     if (l->values[i].kind != FY_LOOP_CARRIED) continue;

@@ -11,6 +11,16 @@
 #define HOST_FLOPS   20e9
 #define HOST_BYTES_S 10e9
 
+const fy_graph *fy_place_body(const fy_node *node) {
+  if (!node->op || !node->op->impl || !(node->op->impl->flags & FY_OP_CALLS_FUNCTIONS) ||
+      strcmp(node->op_name, "_FerryLoop") != 0)
+    return NULL;
+  const fy_attr *a = fy_attrs_get(&node->attrs, "body");
+  return a && a->kind == FY_ATTR_INT && a->v.i >= 0 && (size_t)a->v.i < node->graph->num_bodies
+             ? node->graph->bodies[a->v.i]
+             : NULL;
+}
+
 static double trips_of(const fy_node *loop) {
   const fy_attr *a = fy_attrs_get(&loop->attrs, "trips");
   return a && a->kind == FY_ATTR_INT && a->v.i > 0 ? (double)a->v.i : 1;
@@ -22,12 +32,13 @@ static bool is_work(const fy_node *n) {
 }
 
 void fy_place_loop_work(const fy_node *loop, fy_cost *out) {
+  const fy_graph *body = fy_place_body(loop);
   const double trips = trips_of(loop);
   *out = (fy_cost){0};
-  for (size_t i = 0; i < loop->body->num_nodes; i++) {
+  for (size_t i = 0; i < body->num_nodes; i++) {
     fy_cost cost;
-    if (!is_work(loop->body->nodes[i])) continue;
-    fy_place_work(loop->body->nodes[i], &cost);
+    if (!is_work(body->nodes[i])) continue;
+    fy_place_work(body->nodes[i], &cost);
     out->flops += trips * cost.flops;
     out->bytes += trips * cost.bytes;
   }
@@ -45,9 +56,10 @@ static double detour_ns(const fy_node *n, const fy_device *device) {
 }
 
 double fy_place_loop_ns(const fy_node *loop, const fy_device *device) {
+  const fy_graph *body = fy_place_body(loop);
   double ns = 0;
-  for (size_t i = 0; i < loop->body->num_nodes; i++) {
-    const fy_node *n = loop->body->nodes[i];
+  for (size_t i = 0; i < body->num_nodes; i++) {
+    const fy_node *n = body->nodes[i];
     if (!is_work(n)) continue;
     const bool here =
         device->is_host || fy_place_supported(n, (fy_device *)(uintptr_t)device, NULL);
@@ -57,8 +69,9 @@ double fy_place_loop_ns(const fy_node *loop, const fy_device *device) {
 }
 
 const fy_node *fy_place_loop_blocked(const fy_node *loop, fy_device *device, fy_error *why) {
-  for (size_t i = 0; i < loop->body->num_nodes; i++) {
-    const fy_node *n = loop->body->nodes[i];
+  const fy_graph *body = fy_place_body(loop);
+  for (size_t i = 0; i < body->num_nodes; i++) {
+    const fy_node *n = body->nodes[i];
     if (is_work(n) && !fy_place_supported(n, device, why)) return n;
   }
   return NULL;
