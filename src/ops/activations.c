@@ -6,8 +6,8 @@
 #include "ops/shape_fns.h"
 #include "ops/vecmath.h"
 
-#define RELU(S, x)      ((x) < 0 ? 0 : (x))
-#define RELU6(S, x)     ((x) < 0 ? 0 : (x) > 6 ? 6 : (x))
+#define RELU(S, x)      (((x) < 0 ? 0 : (x)) * FY_ONE_##S)
+#define RELU6(S, x)     (((x) < 0 ? 0 : (x) > 6 ? 6 : (x)) * FY_ONE_##S)
 #define RELU_INT(S, x)  ((x) < 1 ? 0 : (x))
 #define RELU6_INT(S, x) ((x) < 1 ? 0 : (x) > 6 ? 6 : (x))
 #define ELU(S, x)       ((x) < 0 ? FY_MATH_##S(expm1)(x) : (x))

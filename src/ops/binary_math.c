@@ -72,10 +72,12 @@ FY_REAL_TYPES(FY_BINARY_LOOP, floor_mod, FLOOR_MOD_REAL)
 FY_SIGNED_TYPES(FY_BINARY_LOOP, floor_mod, FLOOR_MOD_SIGNED)
 
 // ---------------------------------------------------------------- order, difference, power
-#define MAX_REAL(S, x, y) ((x) != (x) ? (x) : (y) != (y) ? (y) : (x) < (y) ? (y) : (x))
-#define MIN_REAL(S, x, y) ((x) != (x) ? (x) : (y) != (y) ? (y) : (y) < (x) ? (y) : (x))
-#define MAX_INT(S, x, y)  ((x) < (y) ? (y) : (x))
-#define MIN_INT(S, x, y)  ((y) < (x) ? (y) : (x))
+#define MAX_REAL(S, x, y) \
+  (((x) != (x) ? (x) : (y) != (y) ? (y) : (x) < (y) ? (y) : (x)) * FY_ONE_##S)
+#define MIN_REAL(S, x, y) \
+  (((x) != (x) ? (x) : (y) != (y) ? (y) : (y) < (x) ? (y) : (x)) * FY_ONE_##S)
+#define MAX_INT(S, x, y) ((x) < (y) ? (y) : (x))
+#define MIN_INT(S, x, y) ((y) < (x) ? (y) : (x))
 FY_VEC_BINARY_16(max, FY_16_MAX)
 FY_FULL_REAL_TYPES(FY_BINARY_LOOP, max, MAX_REAL)
 FY_VEC_BINARY_16(min, FY_16_MIN)
