@@ -86,5 +86,6 @@ void cli_model_close(cli_model *m);
 extern const cli_command *const cli_commands[];
 extern const size_t cli_command_count;
 const cli_command *cli_find_command(const char *name);
+int cli_unknown_command(const char *name);  // says so, with the nearest one: EXIT_USAGE
 
 #endif

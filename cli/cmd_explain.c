@@ -63,10 +63,15 @@ static void memory_text(const ferry_prediction *p) {
   for (int i = 0; i < p->num_devices; i++) {
     const struct ferry_device_prediction *m = &p->devices[i];
     char batch[32] = "-";
+    // Variables are weights, too; where they wait elsewhere for a part of the run, less of them is here.
+    const uint64_t variables =
+        m->variables_bytes < m->other_bytes ? m->variables_bytes : m->other_bytes;
     if (m->largest_batch >= 0) snprintf(batch, sizeof batch, "%lld", (long long)m->largest_batch);
     snprintf(line, sizeof line, "  %-7s %11s %11s %13s %11s %11s %13s  %s\n", m->device,
-             cli_bytes((double)m->weights_bytes, a), cli_bytes((double)m->planned_bytes, b),
-             cli_bytes((double)m->other_bytes, c), cli_bytes((double)m->peak_bytes, d),
+             cli_bytes((double)(m->weights_bytes + variables), a),
+             cli_bytes((double)m->planned_bytes, b),
+             cli_bytes((double)(m->other_bytes - variables), c),
+             cli_bytes((double)m->peak_bytes, d),
              m->limit_bytes ? cli_bytes((double)m->limit_bytes, e) : "none", batch,
              *m->peak_node ? m->peak_node : "-");
     cli_print(line);
@@ -76,6 +81,10 @@ static void memory_text(const ferry_prediction *p) {
       printf(
           "  (%s: feeds and results with %s of weights as kernels pack them at their second use)\n",
           p->devices[i].device, cli_bytes((double)p->devices[i].packed_bytes, a));
+  ferry_mapped mapped;
+  if (!ferry_mapped_weights(&mapped, NULL) && mapped.tensors)
+    printf("  (%s of the host's weights are %llu tensors that lie in their file, mapped)\n",
+           cli_bytes((double)mapped.bytes, a), (unsigned long long)mapped.tensors);
   if (p->spill_copies)
     printf("\nMemory is short: %lld copies of %s per run make room, about %.1f us (spill=auto).\n",
            (long long)p->spill_copies, cli_bytes((double)p->spill_bytes, a), p->spill_ns / 1e3);
@@ -95,6 +104,8 @@ static void memory_text(const ferry_prediction *p) {
 }
 
 static void memory_json(const ferry_prediction *p) {
+  ferry_mapped mapped;
+  if (ferry_mapped_weights(&mapped, NULL)) mapped.bytes = 0;
   fputs("{\"devices\": [", stdout);
   for (int i = 0; i < p->num_devices; i++) {
     const struct ferry_device_prediction *m = &p->devices[i];
@@ -126,10 +137,10 @@ static void memory_json(const ferry_prediction *p) {
   printf(
       ", \"transfers\": %lld, \"transfer_bytes\": %lld, \"compute_ns\": %.17g, \"transfer_ns\": "
       "%.17g, \"spill_copies\": %lld, \"spill_bytes\": %lld, \"spill_ns\": %.17g, "
-      "\"spill_file_bytes\": %llu}\n",
+      "\"spill_file_bytes\": %llu, \"mapped_bytes\": %llu}\n",
       (long long)p->transfers, (long long)p->transfer_bytes, p->compute_ns, p->transfer_ns,
       (long long)p->spill_copies, (long long)p->spill_bytes, p->spill_ns,
-      (unsigned long long)p->spill_file_bytes);
+      (unsigned long long)p->spill_file_bytes, (unsigned long long)mapped.bytes);
 }
 
 static int answer(const question *q, const cli_model *m) {

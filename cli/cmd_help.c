@@ -32,7 +32,7 @@ static int run(int argc, char **argv) {
     return EXIT_OK;
   }
   const cli_command *c = cli_find_command(argv[1]);
-  if (!c) return cli_usage(&command_help, "there is no command '%s'", argv[1]);
+  if (!c) return cli_unknown_command(argv[1]);
   cli_print(c->help);
   return EXIT_OK;
 }

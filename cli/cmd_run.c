@@ -332,8 +332,11 @@ static int run_graph(job *j, const cli_model *m) {
   ferry_error err;
   int code = EXIT_OK;
   for (int i = 0; i < j->num_feeds && !code; i++)
-    if (!j->feeds[i] && ferry_tensor_load(j->feed_paths[i], &j->feeds[i], &err))
+    if (!j->feeds[i] && ferry_tensor_load(j->feed_paths[i], &j->feeds[i], &err)) {
       code = cli_fail(NULL, &err);
+      cli_error("--feed reads .npy files; --input %s=%s takes values and other files",
+                j->feed_names[i], j->feed_paths[i]);
+    }
   if (!code) code = default_fetches(j, m);
   if (!code) code = run_all(j, m, NULL);
   if (!code && !j->quiet)

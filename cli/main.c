@@ -31,7 +31,7 @@ const cli_command *cli_find_command(const char *name) {
   return NULL;
 }
 
-static int unknown_command(const char *name) {
+int cli_unknown_command(const char *name) {
   const char *names[32];
   size_t n = 0;
   for (size_t i = 0; i < cli_command_count && n < 32; i++) names[n++] = cli_commands[i]->name;
@@ -88,7 +88,7 @@ int main(int argc, char **argv) {
     argv++;
   }
   const cli_command *c = cli_find_command(name);
-  if (!c) return unknown_command(name);
+  if (!c) return cli_unknown_command(name);
   int code;
   if (help && argc > 1) {
     cli_print(c->help);

@@ -22,6 +22,9 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # pkgconfig lies in LIBDIR/pkgconfig: one step up per path component of LIBDIR leads to the prefix.
 string(REGEX REPLACE "[^/]+" ".." FERRY_UP_FROM_LIBDIR ${CMAKE_INSTALL_LIBDIR})
+# tensorflow.pc has the version of the API: who asks for tensorflow >= 2 means that one.
+file(STRINGS src/graph/version.h tf_version REGEX "define FY_TF_VERSION ")
+string(REGEX REPLACE ".*\"(.*)\".*" "\\1" FERRY_TF_VERSION "${tf_version}")
 foreach(name ferry tensorflow)
   configure_file(cmake/${name}.pc.in ${CMAKE_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

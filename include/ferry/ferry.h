@@ -86,6 +86,15 @@ FERRY_EXPORT int ferry_top(ferry_format format, char **out, ferry_error *err);
 FERRY_EXPORT int ferry_doctor(const char *config, ferry_format format, char **out,
                               ferry_error *err);
 
+// Large weights are used where they lie in their files instead of being copied (docs/memory.md): what
+// this process has mapped now, and what it had to copy after all because somebody wrote such a file.
+typedef struct ferry_mapped {
+  uint64_t files, tensors, bytes;
+  uint64_t moved_files, moved_bytes;  // since the process began
+} ferry_mapped;
+// |text| (may be NULL) gets the same in words, and why the last file that was read had to be.
+FERRY_EXPORT int ferry_mapped_weights(ferry_mapped *out, char **text);
+
 // ------------------------------------------------------------------ tensors
 // dtype numbers are TensorFlow's (1 = float, 3 = int32 …). Memory is the host's.
 FERRY_EXPORT int ferry_tensor_new(int dtype, int rank, const int64_t *dims, const void *data,
@@ -153,18 +162,19 @@ FERRY_EXPORT int ferry_run(ferry_session *s, int num_feeds, const char *const *f
                            int64_t timeout_ms, ferry_error *err);
 
 // The same in two halves, so that one thread keeps a device busy: while run n computes, what is fed to
-// run n + 1 is on its way.
+// run n + 1 is on its way, and the result of run n - 1 is on its way back.
 //
-//   ferry_run_start(s, 1, names, &x[0], 1, fetch, 0, &t[0], &err);
-//   for (int i = 0; i < n; i++) {
-//     if (i + 1 < n) ferry_run_start(s, 1, names, &x[i + 1], 1, fetch, 0, &t[(i + 1) % 2], &err);
-//     ferry_run_wait(t[i % 2], &y[i], &err);
+//   for (int i = 0; i < n + 2; i++) {
+//     if (i < n) ferry_run_start(s, 1, names, &x[i], 1, fetch, 0, &t[i % 3], &err);
+//     if (i >= 2) ferry_run_wait(t[(i - 2) % 3], &y[i - 2], &err);
 //   }
 //
+// One ahead is enough where computing takes longer than copying, two always.
 // Starting returns when everything was handed to the devices; what the host itself computes is done by
 // then, so a graph without a device gains nothing. The ticket holds what was fed: it may be freed, but
-// not written to. Each run under way has planned memory of its own. Waiting ends the ticket, whatever
-// it returns, and must come before ferry_session_free; |results| as in ferry_run.
+// not written to. Each run under way has planned memory of its own; where a device has no room for one
+// more, the oldest is brought to its end first. Waiting ends the ticket, whatever it returns, and must
+// come before ferry_session_free; |results| as in ferry_run.
 typedef struct ferry_ticket ferry_ticket;
 FERRY_EXPORT int ferry_run_start(ferry_session *s, int num_feeds, const char *const *feed_names,
                                  ferry_tensor *const *feeds, int num_fetches,

@@ -70,6 +70,11 @@ static inline fy_tensor *fy_api_tensor(const TF_Tensor *t) {
 static inline TF_Tensor *fy_api_tf_tensor(fy_tensor *t) {
   return (TF_Tensor *)t;
 }
+// What a client gets it may write, and is aligned as TensorFlow's memory is: |*t|, of which one reference
+// is taken, becomes a copy if it lies in a mapped file (NULL on failure).
+FY_MUST_CHECK fy_code fy_api_own(fy_tensor **t, fy_error *err);
+// Another tensor over the same memory, for a kernel of the client's to read: a copy if that is not aligned.
+FY_MUST_CHECK fy_code fy_api_view(const fy_tensor *t, fy_tensor **out, fy_error *err);
 // Sets the graph of an object that is shared with sessions free when nobody uses it any more.
 void fy_api_graph_unref(fy_graph *g);
 // Whether |node| is a node of |g| now.

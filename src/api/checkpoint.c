@@ -83,6 +83,8 @@ TF_Tensor *TF_CheckpointReaderGetTensor(TF_CheckpointReader *reader, const char 
                                         TF_Status *status) {
   fy_error *err = fy_api_begin(status);
   fy_tensor *t = NULL;
-  fy_api_end(status, fy_wire_bundle_read(reader->bundle, name, &t, err));
+  fy_code code = fy_wire_bundle_read(reader->bundle, name, &t, err);
+  if (!code) code = fy_api_own(&t, err);
+  fy_api_end(status, code);
   return fy_api_tf_tensor(t);
 }

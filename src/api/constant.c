@@ -18,6 +18,7 @@ unsigned char TF_TryEvaluateConstant(TF_Graph *graph, TF_Output output, TF_Tenso
     code = fy_fail(err, FY_INVALID_ARGUMENT, "Node is null or has no output %d", o.index);
   else
     code = fy_constant_evaluate(o, &t, err);
+  if (!code && t) code = fy_api_own(&t, err);
   fy_unlock(&g->lock);
   fy_api_end(status, code);
   *result = fy_api_tf_tensor(t);

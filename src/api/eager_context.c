@@ -27,17 +27,8 @@ void TFE_ContextOptionsSetConfig(TFE_ContextOptions *options, const void *proto,
                                  TF_Status *status) {
   fy_error *err = fy_api_begin(status);
   fy_arena arena;
-  Tensorflow__ConfigProto *config;
   fy_arena_init(&arena);
-  fy_code code = fy_wire_config_parse(proto, proto_len, &arena, &config, err);
-  if (code == FY_INVALID_ARGUMENT) {
-    fy_error why;
-    fy_error_init(&why);
-    if (err) fy_error_move(&why, err);
-    fy_fail(err, code, "Unparseable ConfigProto");
-    fy_error_clear(&why);
-  }
-  if (!code) code = fy_wire_config_options(config, &options->options.options, err);
+  fy_code code = fy_api_config(proto, proto_len, &arena, &options->options.options, err);
   fy_arena_free(&arena);
   fy_api_end(status, code);
 }

@@ -89,8 +89,9 @@ static void delete_exported(dl_managed *m) {
   fy_free(e);
 }
 
-static fy_code to_dlpack(const fy_handle *h, dl_managed **out, fy_error *err) {
-  fy_tensor *t = h->tensor;
+static fy_code to_dlpack(fy_handle *h, dl_managed **out, fy_error *err) {
+  fy_tensor *t;
+  FY_TRY(fy_handle_own_memory(h, &t, err));
   size_t i = 0, rank = (size_t)t->rank;
   while (i < NUM_TYPES && types[i].dtype != t->dtype) i++;
   if (i == NUM_TYPES)
@@ -125,9 +126,7 @@ static fy_code to_dlpack(const fy_handle *h, dl_managed **out, fy_error *err) {
 void *TFE_HandleToDLPack(TFE_TensorHandle *h, TF_Status *status) {
   fy_error *err = fy_api_begin(status);
   dl_managed *m = NULL;
-  fy_code code = fy_handle_wait(fy_api_handle(h), err);
-  if (!code) code = to_dlpack(fy_api_handle(h), &m, err);
-  fy_api_end(status, code);
+  fy_api_end(status, to_dlpack(fy_api_handle(h), &m, err));
   return m;
 }
 

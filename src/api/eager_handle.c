@@ -6,6 +6,7 @@
 #include "api/eager.h"
 #include "base/alloc.h"
 #include "tensorflow/c/c_api_experimental.h"
+#include "wire/mapping.h"
 
 struct TFE_TensorDebugInfo {
   int num_dims;
@@ -145,6 +146,7 @@ TF_Tensor *TFE_TensorHandleResolve(TFE_TensorHandle *h, TF_Status *status) {
     code = fy_fail(err, FY_INVALID_ARGUMENT, "Resolve() is not supported on packed TensorHandles.");
   else
     code = h ? fy_handle_tensor_on(fy_api_handle(h), NULL, &t, err) : invalid(err);
+  if (!code && fy_wire_mapping_has(t)) code = fy_handle_own_memory(fy_api_handle(h), &t, err);
   if (!code) code = fy_tensor_alias(t, t->dtype, t->rank, t->dims, &own, err);
   fy_api_end(status, code);
   return fy_api_tf_tensor(own);
@@ -208,7 +210,9 @@ void *TFE_TensorHandleDevicePointer(TFE_TensorHandle *h, TF_Status *status) {
             "TFE_TensorHandleDevicePointer may not be called on a PACKED tensor handle.");
     return NULL;
   }
-  const fy_tensor *t = wait_for(h, status);
+  fy_error *err = fy_api_begin(status);
+  fy_tensor *t = NULL;
+  fy_api_end(status, h ? fy_handle_own_memory(fy_api_handle(h), &t, err) : invalid(err));
   return t ? t->data : NULL;
 }
 

@@ -11,7 +11,7 @@
 #include "graph/export.h"
 #include "graph/import.h"
 #include "wire/config.h"
-#include "wire/file.h"
+#include "wire/mapping.h"
 #include "wire/proto_util.h"
 #include "wire/text_format.h"
 
@@ -60,18 +60,17 @@ int ferry_graph_parse(ferry_runtime *rt, const void *bytes, size_t n, ferry_grap
 
 int ferry_graph_load(ferry_runtime *rt, const char *path, ferry_graph **out, ferry_error *err) {
   fy_error e;
-  uint8_t *bytes = NULL;
-  size_t n = 0;
+  fy_wire_view file;
   fy_graph *g = NULL;
   (void)rt;
   fy_error_init(&e);
   *out = NULL;
-  fy_code code = fy_wire_file_load(path, MAX_GRAPH_BYTES, &bytes, &n, &e);
+  fy_code code = fy_wire_view_open(path, MAX_GRAPH_BYTES, &file, &e);
   if (!code) {
-    code = parse(bytes, n, true, &g, &e);
+    code = parse(file.bytes, file.n, true, &g, &e);
     if (code) fy_error_prepend(&e, "%s: ", path);
   }
-  fy_free(bytes);
+  fy_wire_view_close(&file);
   *out = (ferry_graph *)g;
   return fy_ferry_end(code, &e, err);
 }
@@ -90,7 +89,7 @@ static fy_code save(fy_graph *g, const char *path, bool text, fy_error *err) {
     fy_wire_text_print(&s, &def->base);
     if (s.failed) code = fy_fail_oom(err, s.len);
   } else if (!code) {
-    code = fy_wire_pack(&def->base, &bytes, &n, err);
+    code = fy_wire_pack_graph(def, &bytes, &n, err);
   }
   fy_unlock(&g->lock);
   if (!code)

@@ -16,6 +16,7 @@
 #include "ops/image_codec.h"
 #include "wire/config.h"
 #include "wire/config_options.h"
+#include "wire/mapping.h"
 
 const char *ferry_version(void) {
   return FERRY_VERSION;
@@ -220,6 +221,17 @@ int ferry_set_memory_limit(ferry_runtime *rt, const char *device, uint64_t bytes
   return fy_ferry_end(code, &e, err);
 }
 
+int ferry_mapped_weights(ferry_mapped *out, char **text) {
+  const fy_wire_mapped c = fy_wire_mapping_count();
+  *out = (ferry_mapped){c.files, c.tensors, c.bytes, c.moved_files, c.moved_bytes};
+  if (!text) return FY_OK;
+  fy_str s;
+  fy_str_init(&s);
+  fy_wire_mapping_report(&s);
+  *text = fy_str_take(&s);
+  return *text ? FY_OK : FY_RESOURCE_EXHAUSTED;
+}
+
 // ------------------------------------------------------------------ doctor
 static void machine_line(fy_str *out) {
   struct utsname u;
@@ -254,6 +266,8 @@ static void doctor_text(fy_str *out, const fy_options *o, const fy_device_set *s
   }
   fy_str_add(out, "\nImage files\n  ");
   fy_image_libraries_report(out);
+  fy_str_add(out, "\n\nLarge weights\n  ");
+  fy_wire_mapping_doctor(out);
   fy_str_add(out, "\n\nDevices\n");
   for (int i = 0; set && i < set->n; i++)
     fy_str_printf(out, "  %s:%d  %s\n", set->items[i]->type, set->items[i]->index,
@@ -296,7 +310,11 @@ static void doctor_json(fy_str *out, const fy_options *o, const fy_device_set *s
   fy_str_init(&text);
   fy_image_libraries_report(&text);
   fy_str_add(out, ", ");
-  json_field(out, "image_files", fy_str_text(&text), true);
+  json_field(out, "image_files", fy_str_text(&text), false);
+  fy_str_free(&text);
+  fy_str_init(&text);
+  fy_wire_mapping_doctor(&text);
+  json_field(out, "large_weights", fy_str_text(&text), true);
   fy_str_free(&text);
   fy_str_add(out, ",\n  \"backends\": [");
   for (size_t i = 0; i < fy_backend_count; i++) {

@@ -142,7 +142,7 @@ void TF_OpKernelConstruction_GetAttrString(TF_OpKernelConstruction *ctx, const c
 static TF_Tensor *tensor_copy(const fy_tensor *t, TF_Status *status) {
   fy_tensor *own = NULL;
   fy_error *err = fy_api_begin(status);
-  fy_api_end(status, fy_tensor_alias(t, t->dtype, t->rank, t->dims, &own, err));
+  fy_api_end(status, fy_api_view(t, &own, err));
   return fy_api_tf_tensor(own);
 }
 

@@ -28,10 +28,6 @@ static fy_code variable_at(const TF_OpKernelContext *c, int i, fy_variable **out
   return FY_OK;
 }
 
-static fy_code alias(const fy_tensor *t, fy_tensor **out, fy_error *err) {
-  return fy_tensor_alias(t, t->dtype, t->rank, t->dims, out, err);
-}
-
 // |from| in memory of its own. The plugin's function gets, and deletes, references of its own.
 static fy_code duplicate(TF_OpKernelContext *c, fy_tensor *from, copy_fn copy, fy_tensor **out,
                          fy_error *err) {
@@ -40,9 +36,9 @@ static fy_code duplicate(TF_OpKernelContext *c, fy_tensor *from, copy_fn copy, f
   if (!copy) return fy_tensor_clone(from, out, err);
   fy_tensor *own;
   FY_TRY(c->ctx->svc->allocate(c->ctx, from->dtype, from->rank, from->dims, &own, err));
-  fy_code code = alias(from, &source, err);
+  fy_code code = fy_api_view(from, &source, err);
   if (!code) {
-    code = alias(own, &dest, err);
+    code = fy_api_view(own, &dest, err);
     if (code) fy_tensor_release(source);
   }
   if (code) {
@@ -80,7 +76,8 @@ static fy_code assign(TF_OpKernelContext *c, int variable, int value, bool valid
   }
   fy_tensor_release(old);
   // Memory that is borrowed from a program must not leave the call.
-  FY_TRY(in->buffer ? alias(in, &own, err) : duplicate(c, in, copy, &own, err));
+  FY_TRY(in->buffer ? fy_tensor_alias(in, in->dtype, in->rank, in->dims, &own, err)
+                    : duplicate(c, in, copy, &own, err));
   fy_variable_assign(v, own);
   if (c->ctx->svc->resources) fy_resources_touch(c->ctx->svc->resources(c->ctx), v->container);
   return FY_OK;
@@ -128,8 +125,8 @@ static fy_code update_locked(TF_OpKernelContext *c, fy_variable *v, fy_tensor *i
                    fy_shape_text(in->rank, in->dims, y));
   }
   fy_tensor *target, *value;
-  FY_TRY(alias(v->value, &target, err));
-  fy_code code = alias(in, &value, err);
+  FY_TRY(fy_api_view(v->value, &target, err));
+  fy_code code = fy_api_view(in, &value, err);
   if (code) {
     fy_tensor_release(target);
     return code;
@@ -229,7 +226,7 @@ void TF_GetInputTensorFromVariable(TF_OpKernelContext *ctx, int input, bool lock
   if (!code) {
     if (!lock_held) fy_lock(&v->lock);
     code = make_writable(ctx, v, copyFunc, err);
-    if (!code) code = alias(v->value, &t, err);
+    if (!code) code = fy_api_view(v->value, &t, err);
     if (!lock_held) fy_unlock(&v->lock);
   }
   fy_api_end(status, code);
@@ -268,9 +265,9 @@ static fy_code make_element(TF_OpKernelContext *c, const element_fns *f, fy_tens
   fy_tensor *x = NULL, *y = NULL, *to = NULL, *own;
   *out = NULL;
   FY_TRY(c->ctx->svc->allocate(c->ctx, a->dtype, a->rank, a->dims, &own, err));
-  fy_code code = alias(a, &x, err);
-  if (!code && b) code = alias(b, &y, err);
-  if (!code) code = alias(own, &to, err);
+  fy_code code = fy_api_view(a, &x, err);
+  if (!code && b) code = fy_api_view(b, &y, err);
+  if (!code) code = fy_api_view(own, &to, err);
   if (code) {
     fy_tensor_release(x);
     fy_tensor_release(y);

@@ -57,4 +57,8 @@ FY_MUST_CHECK fy_code fy_api_run_metadata(const struct fy_trace *trace, bool sta
 void fy_api_log(const char *text);
 void fy_api_log_eager(bool warning, const char *text);
 
+// Options from a ConfigProto, its bytes or its text; a mistake is named by byte, or by line and column.
+FY_MUST_CHECK fy_code fy_api_config(const void *proto, size_t n, fy_arena *arena,
+                                    fy_options *options, fy_error *err);
+
 #endif

@@ -34,31 +34,13 @@ void TF_SetTarget(TF_SessionOptions *options, const char *target) {
   options->target = copy;
 }
 
-static bool is_text(const uint8_t *p, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    if (p[i] != '\n' && p[i] != '\t' && p[i] != '\r' && (p[i] < ' ' || p[i] > '~')) return false;
-  return n > 0;
-}
-
-static fy_code parse(const void *proto, size_t n, fy_arena *arena, fy_options *options,
-                     fy_error *err) {
+fy_code fy_api_config(const void *proto, size_t n, fy_arena *arena, fy_options *options,
+                      fy_error *err) {
   Tensorflow__ConfigProto *config;
-  fy_error why;
-  fy_error_init(&why);
   if (!n) return FY_OK;
-  fy_code code = fy_wire_config_parse(proto, n, arena, &config, &why);
-  if (code == FY_INVALID_ARGUMENT) {
-    fy_fail(err, code, "Unparseable ConfigProto");
-    if (is_text(proto, n)) fy_error_append(err, ": %s", fy_error_text(&why));
-    fy_error_clear(&why);
-    return code;
-  }
-  if (code) {
-    if (err) fy_error_move(err, &why);
-    fy_error_clear(&why);
-    return code;
-  }
-  return fy_wire_config_options(config, options, err);
+  fy_code code = fy_wire_config_parse(proto, n, arena, &config, err);
+  if (code == FY_INVALID_ARGUMENT) fy_error_prepend(err, "Unparseable ConfigProto: ");
+  return code ? code : fy_wire_config_options(config, options, err);
 }
 
 void TF_SetConfig(TF_SessionOptions *options, const void *proto, size_t proto_len,
@@ -74,7 +56,7 @@ void TF_SetConfig(TF_SessionOptions *options, const void *proto, size_t proto_le
   if (!code) {
     fy_options_default(fresh);
     if (fy_options_environment(fresh, NULL)) fy_options_default(fresh);
-    code = parse(proto, proto_len, &arena, fresh, err);
+    code = fy_api_config(proto, proto_len, &arena, fresh, err);
   }
   if (!code) {
     if (proto_len) memcpy(copy, proto, proto_len);

@@ -8,6 +8,7 @@
 #include "api/api.h"
 #include "base/alloc.h"
 #include "tensor.pb-c.h"
+#include "wire/mapping.h"
 #include "wire/proto_util.h"
 #include "wire/tensor_proto.h"
 
@@ -139,6 +140,19 @@ int64_t TF_TensorElementCount(const TF_Tensor *tensor) {
 
 bool TF_TensorIsAligned(const TF_Tensor *tensor) {
   return (uintptr_t)fy_api_tensor(tensor)->data % ALIGNMENT == 0;
+}
+
+fy_code fy_api_own(fy_tensor **t, fy_error *err) {
+  fy_tensor *given = *t;
+  if (!fy_wire_mapping_has(given)) return FY_OK;
+  fy_code code = fy_tensor_clone(given, t, err);
+  fy_tensor_release(given);
+  return code;
+}
+
+fy_code fy_api_view(const fy_tensor *t, fy_tensor **out, fy_error *err) {
+  if ((uintptr_t)t->data % ALIGNMENT && fy_wire_mapping_has(t)) return fy_tensor_clone(t, out, err);
+  return fy_tensor_alias(t, t->dtype, t->rank, t->dims, out, err);
 }
 
 // |to| becomes a view of |from|'s memory.

@@ -24,7 +24,7 @@
 #define WAKING_NS         20000    // a loop that takes so long is worth waking a worker
 #define MISSED_NS         50000    // shorter ones are if they follow each other this closely
 #define MAX_PARTS         32
-#define CHUNKS_PER_THREAD 8  // enough to even out uneven pieces and a late start
+#define CHUNKS_PER_THREAD 16  // enough to even out uneven pieces and a late start
 
 // A thread takes chunks of its own part first and then of the others'. So it meets the same memory
 // again in the next loop over it, and need not fetch it from another core's cache.
@@ -36,7 +36,7 @@ typedef struct part {
 typedef struct loop {
   void (*fn)(void *arg, int64_t begin, int64_t end);
   void *arg;
-  int64_t per_chunk, longer;  // the first |longer| chunks have one element more
+  int64_t chunks, per_chunk, longer;  // |longer| chunks, evenly spread, have one element more
   int num_parts;
   part parts[MAX_PARTS];
   atomic_int helpers;  // written under the lock, read without by the waiting caller
@@ -71,6 +71,10 @@ static bool has_chunks(const part *p) {
   return atomic_load_explicit(&p->next, memory_order_relaxed) < p->end;
 }
 
+static int64_t chunk_start(const loop *l, int64_t i) {
+  return i * l->per_chunk + i * l->longer / l->chunks;
+}
+
 // |self|: which of the pool's threads this is; the caller is 0.
 static void run_chunks(loop *l, int self) {
   for (int n = 0; n < l->num_parts; n++) {
@@ -78,8 +82,7 @@ static void run_chunks(loop *l, int self) {
     while (has_chunks(p)) {
       const int64_t i = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed);
       if (i >= p->end) break;
-      const int64_t begin = i * l->per_chunk + (i < l->longer ? i : l->longer);
-      l->fn(l->arg, begin, begin + l->per_chunk + (i < l->longer ? 1 : 0));
+      l->fn(l->arg, chunk_start(l, i), chunk_start(l, i + 1));
     }
   }
 }
@@ -379,7 +382,10 @@ static int64_t most_chunks(const fy_pool *pool, int64_t n, double ns_per_item) {
   double grain = ns_per_item > 0 ? ceil(FY_POOL_PIECE_NS / ns_per_item) : (double)n;
   if (grain < 1) grain = 1;
   const double chunks = floor((double)n / grain);
-  return chunks < (double)most ? (int64_t)chunks : most;
+  if (chunks >= (double)most) return most;
+  // As many for each thread.
+  return (int64_t)chunks / pool->threads > 0 ? (int64_t)chunks / pool->threads * pool->threads
+                                             : (int64_t)chunks;
 }
 
 void fy_pool_for(fy_pool *pool, int64_t n, double ns_per_item,
@@ -394,6 +400,7 @@ void fy_pool_for(fy_pool *pool, int64_t n, double ns_per_item,
   loop l;
   l.fn = fn;
   l.arg = arg;
+  l.chunks = chunks;
   l.per_chunk = n / chunks;
   l.longer = n % chunks;
   l.waiting = false;

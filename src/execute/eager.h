@@ -119,6 +119,8 @@ static inline fy_code fy_handle_wait(fy_handle *h, fy_error *err) {
 }
 const char *fy_handle_device_name(const fy_handle *h);          // of the op
 const char *fy_handle_backing_device_name(const fy_handle *h);  // of the memory
+// The value where a client may use it as it likes: not in a mapped file. |*out| is borrowed. Waits.
+FY_MUST_CHECK fy_code fy_handle_own_memory(fy_handle *h, fy_tensor **out, fy_error *err);
 // The value in the memory of |device| (NULL: CPU:0), copied at most once per device.
 // |*out| is borrowed from the handle. Waits.
 FY_MUST_CHECK fy_code fy_handle_tensor_on(fy_handle *h, const fy_device *device, fy_tensor **out,

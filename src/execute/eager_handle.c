@@ -10,6 +10,7 @@
 #include "devices/devices.h"
 #include "execute/eager_impl.h"
 #include "memory/pool.h"
+#include "wire/mapping.h"
 
 static fy_mutex pending_lock = FY_MUTEX_INIT;  // state changes and extras of all handles
 static fy_cond pending_done = FY_COND_INIT;
@@ -115,18 +116,8 @@ const char *fy_handle_backing_device_name(const fy_handle *h) {
 }
 
 // ------------------------------------------------------------------ copies
-fy_code fy_handle_tensor_on(fy_handle *h, const fy_device *device, fy_tensor **out, fy_error *err) {
-  *out = NULL;
-  if (h->packed)
-    return fy_fail(err, FY_INTERNAL, "Invalid Tensor call on a PACKED handle: %p", (void *)h);
-  FY_TRY(fy_handle_wait(h, err));
-  // Host devices share memory: the tensor itself serves them all.
-  fy_device *to = (fy_device *)(uintptr_t)device;
-  if (to && to->is_host) to = NULL;
-  if (h->tensor->device == to || h->tensor->dtype == FY_RESOURCE) {
-    *out = h->tensor;
-    return FY_OK;
-  }
+// The value in memory of |to|, made once and kept with the handle.
+static fy_code keep_copy(fy_handle *h, fy_device *to, fy_tensor **out, fy_error *err) {
   fy_code code = FY_OK;
   fy_lock(&pending_lock);
   struct fy_handle_extra *x = extra_of(h);
@@ -136,7 +127,9 @@ fy_code fy_handle_tensor_on(fy_handle *h, const fy_device *device, fy_tensor **o
   fy_unlock(&pending_lock);
   if (code || *out) return code;
   fy_tensor *copy;
-  FY_TRY(fy_memory_copy_tensor_for(h->tensor, to, "a tensor handle", &copy, err));
+  FY_TRY(h->tensor->device == to
+             ? fy_tensor_clone(h->tensor, &copy, err)
+             : fy_memory_copy_tensor_for(h->tensor, to, "a tensor handle", &copy, err));
   fy_lock(&pending_lock);
   for (size_t i = 0; i < x->num_copies && !*out; i++)
     if (x->copies[i].device == to) *out = x->copies[i].tensor;  // another thread was faster
@@ -153,6 +146,30 @@ fy_code fy_handle_tensor_on(fy_handle *h, const fy_device *device, fy_tensor **o
   fy_unlock(&pending_lock);
   fy_tensor_release(copy);
   return code;
+}
+
+fy_code fy_handle_tensor_on(fy_handle *h, const fy_device *device, fy_tensor **out, fy_error *err) {
+  *out = NULL;
+  if (h->packed)
+    return fy_fail(err, FY_INTERNAL, "Invalid Tensor call on a PACKED handle: %p", (void *)h);
+  FY_TRY(fy_handle_wait(h, err));
+  // Host devices share memory: the tensor itself serves them all.
+  fy_device *to = (fy_device *)(uintptr_t)device;
+  if (to && to->is_host) to = NULL;
+  if (h->tensor->device == to || h->tensor->dtype == FY_RESOURCE) {
+    *out = h->tensor;
+    return FY_OK;
+  }
+  return keep_copy(h, to, out, err);
+}
+
+fy_code fy_handle_own_memory(fy_handle *h, fy_tensor **out, fy_error *err) {
+  *out = NULL;
+  FY_TRY(fy_handle_wait(h, err));
+  // A copy in the memory where the tensor itself is; nobody else asks for that one.
+  if (fy_wire_mapping_has(h->tensor)) return keep_copy(h, NULL, out, err);
+  *out = h->tensor;
+  return FY_OK;
 }
 
 fy_code fy_handle_copy_to(fy_handle *h, fy_eager *c, fy_device *device, fy_handle **out,

@@ -118,6 +118,7 @@ typedef struct fy_program {
   int num_idle;
   atomic_bool constants_placed;  // those of device memory
   atomic_int active;             // with devices: runs in progress; without any, constants may leave
+  atomic_int most_active;        // memory had no room for more at once; 0: not met yet
   atomic_bool seen;              // by the session's watcher
   uint32_t *fresh;               // FETCH values, roots before aliases
   uint32_t num_fresh;
@@ -169,7 +170,8 @@ typedef struct fy_run {
   int64_t deadline_ns;       // 0 = none
   struct fy_trace *trace;    // may be NULL
   int64_t step_id;
-  int depth;   // nesting of function calls
+  struct fy_ahead *ahead;  // started runs that may be settled to make room; may be NULL
+  int depth;               // nesting of function calls
   bool gives;  // the feeds are let go afterwards: what nobody else holds may be changed
 } fy_run;
 
@@ -179,8 +181,10 @@ FY_MUST_CHECK fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor
 
 // The same in two halves, so that one thread can keep a device busy: start() hands all work to the
 // devices (what the host computes is done by then), finish() waits for the results. |feeds| must live
-// until then. Every start that succeeds needs its finish.
+// until then. Every start that succeeds needs its finish. settle(), under its lock, waits for the results
+// and keeps them for finish(): what the run took of devices is free again.
 typedef struct fy_started fy_started;
+void fy_program_settle(fy_started *st);
 FY_MUST_CHECK fy_code fy_program_start(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
                                        fy_started **out, fy_error *err);
 FY_MUST_CHECK fy_code fy_program_finish(fy_started *st, fy_tensor **results, fy_error *err);

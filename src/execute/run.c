@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/pool.h"
 #include "base/vtime.h"
+#include "execute/ahead.h"
 #include "execute/build.h"
 #include "execute/callable.h"
 #include "execute/cancel.h"
@@ -16,6 +17,7 @@
 #include "execute/trace.h"
 #include "memory/pool.h"
 #include "memory/registry.h"
+#include "wire/mapping.h"
 
 #define MAX_CALLERS 32  // functions that an error names: a recursion would make it endless
 
@@ -566,7 +568,7 @@ static fy_code take_results(fy_run_state *s, fy_tensor **results, fy_error *err)
     fy_tensor *t = s->slots[v];
     const fy_event *ev = s->events ? ready_at(s, v) : NULL;
     if (ev && ev->device) FY_TRY((fy_code)ev->device->ops->wait(ev->device, ev, err));
-    if (p->values[v].storage == FY_STORE_CONST && !t->device) {
+    if ((p->values[v].storage == FY_STORE_CONST && !t->device) || fy_wire_mapping_has(t)) {
       FY_TRY(fy_tensor_clone(t, &results[i], err));  // the caller may write into what it fetched
       continue;
     }
@@ -645,11 +647,29 @@ static uint32_t first_of_tail(const fy_program *p) {
   return at;
 }
 
+// Memory did not allow as many runs at once: remembered, because finding out takes long.
+static bool settle_one(fy_program *p, const fy_run *run) {
+  const int others = atomic_load(&p->active) - 1;
+  if (others > 0) atomic_store(&p->most_active, others);
+  return fy_ahead_settle(run->ahead);
+}
+
+static void await_room(fy_program *p, const fy_run *run) {
+  const int most = atomic_load_explicit(&p->most_active, memory_order_relaxed);
+  while (FY_UNLIKELY(most) && run->ahead && atomic_load(&p->active) >= most)
+    if (!fy_ahead_settle(run->ahead)) return;
+}
+
 static fy_code begin(fy_program *p, const fy_run *run, fy_tensor *const *feeds, fy_run_state **out,
                      fy_error *err) {
   FY_TRY(check_feeds(p, feeds, err));
+  if (p->has_devices) await_room(p, run);
   if (p->has_devices) atomic_fetch_add(&p->active, 1);  // before it looks for its constants
   fy_code code = get_ready(p, feeds, out, err);
+  while (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED) && run->ahead && settle_one(p, run)) {
+    if (err) fy_error_clear(err);
+    code = get_ready(p, feeds, out, err);
+  }
   // What idle runs of other programs keep is for whoever needs it; and the largest piece comes first.
   if (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED) && p->has_devices) {
     fy_peers_reclaim(p);
@@ -733,16 +753,10 @@ fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds
 }
 
 // ------------------------------------------------------------------ a run in two halves
-struct fy_started {
-  fy_run_state *state;
-  fy_run run;
-  uint32_t next;  // instruction
-};
-
 fy_code fy_program_start(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
                          fy_started **out, fy_error *err) {
   *out = NULL;
-  fy_started *st = fy_calloc(1, sizeof *st);
+  fy_started *st = fy_calloc(1, sizeof *st + (size_t)p->num_fetches * sizeof *st->results);
   if (!st) return fy_fail_oom(err, sizeof *st);
   st->run = *run;
   fy_code code = begin(p, &st->run, feeds, &st->state, err);
@@ -759,16 +773,36 @@ fy_code fy_program_start(fy_program *p, const fy_run *run, fy_tensor *const *fee
     return code;
   }
   fy_program_retain(p);
+  st->program = p;
+  fy_mutex_init(&st->lock);
+  fy_error_init(&st->error);
   *out = st;
   return FY_OK;
 }
 
-fy_code fy_program_finish(fy_started *st, fy_tensor **results, fy_error *err) {
+void fy_program_settle(fy_started *st) {
+  const fy_program *p = st->program;
   fy_run_state *s = st->state;
-  fy_program *p = s->program;
-  for (int i = 0; i < p->num_fetches; i++) results[i] = NULL;
-  fy_code code = fy_program_in_tasks(p) ? FY_OK : run_up_to(s, st->next, p->num_instrs, err);
-  code = end(s, code, results, err);
+  if (!s) return;
+  const fy_code code =
+      fy_program_in_tasks(p) ? FY_OK : run_up_to(s, st->next, p->num_instrs, &st->error);
+  st->code = end(s, code, st->results, &st->error);
+  st->state = NULL;
+}
+
+fy_code fy_program_finish(fy_started *st, fy_tensor **results, fy_error *err) {
+  fy_program *p = st->program;
+  fy_lock(&st->lock);
+  fy_program_settle(st);
+  fy_unlock(&st->lock);
+  for (int i = 0; i < p->num_fetches; i++) results[i] = st->results[i];
+  const fy_code code = st->code;
+  if (code && err) {
+    fy_error_clear(err);
+    fy_error_move(err, &st->error);
+  }
+  fy_error_clear(&st->error);
+  fy_mutex_destroy(&st->lock);
   fy_free(st);
   fy_program_release(p);
   return code;

@@ -31,6 +31,7 @@ fy_code fy_session_new(fy_graph *graph, fy_device_set *devices, const fy_options
   s->devices = devices;
   s->options = *options;
   fy_mutex_init(&s->lock);
+  fy_ahead_init(&s->ahead);
   atomic_init(&s->auto_extend, true);
   if (resources) fy_resources_retain(resources);
   s->resources = resources ? resources : fy_resources_new();
@@ -58,6 +59,7 @@ void fy_session_free(fy_session *s) {
   fy_resources_release(s->resources);
   fy_cancel_free(s->cancel);
   fy_mutex_destroy(&s->lock);
+  fy_ahead_deinit(&s->ahead);
   // What nobody uses any more goes back to the devices.
   for (int i = 0; s->devices && i < s->devices->n; i++)
     fy_mempool_trim(s->devices->items[i]->memory, 0);
@@ -277,6 +279,7 @@ static void release(signature *sig) {
 void fy_session_run_args(fy_session *s, const fy_run_args *a, fy_run *run) {
   int64_t timeout = a->timeout_ms > 0 ? a->timeout_ms : s->options.operation_timeout_ms;
   *run = (fy_run){.resources = s->resources,
+                  .ahead = &s->ahead,
                   .cancel = a->cancel ? a->cancel : s->cancel,
                   .trace = a->trace,
                   .deadline_ns = timeout > 0 ? fy_now_ns() + timeout * 1000000 : 0,
@@ -393,6 +396,7 @@ fy_code fy_session_start(fy_session *s, const fy_run_args *a, fy_started **out, 
   fy_session_run_args(s, a, &run);
   if (FY_UNLIKELY(s->watch && !atomic_exchange(&p->seen, true))) s->watch(p);
   fy_code code = fy_program_start(p, &run, a->feed_values, out, err);
+  if (!code) fy_ahead_add(&s->ahead, *out);
   if (code == FY_UNAVAILABLE) (void)note_loss(s, err);
   fy_program_release(p);
   release(sig);
@@ -400,6 +404,7 @@ fy_code fy_session_start(fy_session *s, const fy_run_args *a, fy_started **out, 
 }
 
 fy_code fy_session_finish(fy_session *s, fy_started *st, fy_tensor **results, fy_error *err) {
+  fy_ahead_remove(&s->ahead, st);
   fy_code code = fy_program_finish(st, results, err);
   if (code == FY_UNAVAILABLE) (void)note_loss(s, err);
   return code;

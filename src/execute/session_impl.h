@@ -4,6 +4,7 @@
 #ifndef FY_EXECUTE_SESSION_IMPL_H
 #define FY_EXECUTE_SESSION_IMPL_H
 
+#include "execute/ahead.h"
 #include "execute/callable.h"
 #include "execute/session.h"
 
@@ -14,6 +15,7 @@ struct fy_session {
   fy_resources *resources;
   fy_callables *callables;
   fy_cancel *cancel;  // requested: the session is closed
+  fy_ahead ahead;
   void (*watch)(const fy_program *program);
   atomic_size_t known;  // nodes of the graph that belong to the session
   atomic_bool auto_extend;

@@ -33,6 +33,20 @@ typedef struct fy_run_state {
   const fy_run *run;
 } fy_run_state;
 
+// A run that was handed to the devices and is not waited for yet.
+struct fy_started {
+  fy_program *program;
+  fy_run run;
+  uint32_t next;        // instruction
+  fy_mutex lock;        // guards what follows, up to the list
+  fy_run_state *state;  // NULL once it is settled
+  fy_code code;
+  fy_error error;
+  bool listed;  // guarded by the list's lock (ahead.h), as are its neighbours
+  fy_started *older, *newer;
+  fy_tensor *results[];
+};
+
 // Working memory of one thread that executes instructions.
 typedef struct fy_exec {
   fy_kernel_ctx ctx;

@@ -323,10 +323,7 @@ static fy_code make_nodes(fy_import *im, fy_error *err) {
     FY_TRY(fy_import_make(im, number, err));
     tell_readers(im, number);
   }
-  if (im->num_made < im->def->n_node)
-    return fy_fail(err, FY_INVALID_ARGUMENT, "%zu nodes in a cycle",
-                   im->def->n_node - im->num_made);
-  return FY_OK;
+  return im->num_made < im->def->n_node ? fy_import_fail_cycle(im, err) : FY_OK;
 }
 
 // ---------------------------------------------------------------- back edges

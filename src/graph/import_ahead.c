@@ -6,9 +6,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/slab.h"
 #include "base/thread.h"
 #include "graph/import_internal.h"
+#include "wire/mapping.h"
 
 #define LARGE       ((size_t)256 << 10)
 #define WORTH_BYTES ((size_t)8 << 20)  // a thread costs about 50 us
@@ -40,8 +40,8 @@ static void *work(void *arg) {
     const ProtobufCBinaryData *from = &a->protos[i]->tensor_content;
     if (fy_wire_tensor_read(a->protos[i], NULL, &a->tensors[i], NULL))
       a->tensors[i] = NULL;
-    else if (a->consume)  // else every constant is there twice until the file's bytes are let go
-      fy_pages_drop(from->data, from->len);
+    else if (a->consume && a->tensors[i]->data != from->data)  // else it would be there twice
+      fy_wire_view_drop(from->data, from->len);
   }
   return NULL;
 }

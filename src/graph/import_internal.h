@@ -54,6 +54,8 @@ const char *fy_import_unique(fy_import *im, const char *name);
 // import_ahead.c
 FY_MUST_CHECK fy_code fy_import_ahead(fy_import *im, fy_error *err);
 void fy_import_ahead_end(fy_import *im);
+// import_cycle.c: the error for nodes that wait for one another. Some are left to make.
+fy_code fy_import_fail_cycle(const fy_import *im, fy_error *err);
 // Makes node |number|: all its inputs but back edges exist. Appends to |order|.
 FY_MUST_CHECK fy_code fy_import_make(fy_import *im, size_t number, fy_error *err);
 

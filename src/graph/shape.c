@@ -180,7 +180,7 @@ static void find_failing_run(const fy_node *node, fy_shape_ctx *ctx, fy_error *e
   fy_pshape *shapes = fy_arena_array(ctx->arena, n + 1, sizeof *shapes);
   fy_shape_ctx c = *ctx;
   uint64_t given_values = 0, given_shapes = 0;
-  if (!values || !shapes || !err || n > 64 || arises_early(fy_error_text(err))) return;
+  if (!values || !shapes || !err || n > 64) return;
   c.in_value = values;
   c.in_as_shape = shapes;
   c.evaluate = NULL;

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/slab.h"
 #include "base/thread.h"
+#include "wire/mapping.h"
 
 #define MOMENT_NS     ((int64_t)100 * 1000 * 1000)
 #define BACKLOG_BYTES ((size_t)256 << 20)  // more than this does not wait for the moment
@@ -41,7 +42,8 @@ static void *work(void *arg) {
     fy_tensor *t = queue[--num_queued];
     queued_bytes -= fy_tensor_bytes(t);
     fy_unlock(&mu);
-    const size_t bytes = fy_tensor_to_file(t, &stop) ? fy_tensor_bytes(t) : 0;
+    const bool gone = fy_wire_mapping_rest(t) || fy_tensor_to_file(t, &stop);
+    const size_t bytes = gone ? fy_tensor_bytes(t) : 0;
     fy_tensor_release(t);
     fy_lock(&mu);
     moved_bytes += bytes;
@@ -61,10 +63,11 @@ static void ensure_thread(void) {
 }
 
 void fy_cold_offer(fy_tensor *t) {
-  if (fy_tensor_bytes(t) < FY_SLAB_BYTES || !fy_tensor_has_pages(t)) return;
+  if (fy_tensor_bytes(t) < FY_SLAB_BYTES) return;
+  if (!fy_tensor_has_pages(t) && !fy_wire_mapping_has(t)) return;
   fy_lock(&mu);
   const char *wish = started ? NULL : getenv("FERRY_WEIGHTS");
-  bool seen = stop || (wish && strcmp(wish, "keep") == 0);
+  bool seen = stop || (wish && strstr(wish, "keep"));
   for (size_t i = 0; !seen && i < num_queued; i++) seen = queue[i]->data == t->data;
   if (!seen && fy_grow(&queue, &cap_queued, num_queued + 1, sizeof *queue)) {
     fy_tensor_retain(t);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // cold.h: weights that were packed are not read again, or hardly ever. Their pages leave memory: in the
 // background, to a temporary file that is mapped in their place, so that whoever does read them
-// (another program, an export, a fetch) finds them as they were.
+// (another program, an export, a fetch) finds them as they were. Those of a mapped file (wire/mapping.h)
+// just go: they are in it.
 // FERRY_WEIGHTS=keep turns it off. Threads: any.
 
 #ifndef FY_MEMORY_COLD_H

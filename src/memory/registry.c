@@ -144,6 +144,24 @@ fy_registry_slot *fy_registry_mine(void) {
   return mine;
 }
 
+// The library goes (exit, dlclose): what it took goes, too, or a process that loads it again and again would
+// fill the table. Whoever still calls finds no registry.
+__attribute__((destructor)) static void leave(void) {
+  fy_lock(&lock);
+  if (mine && owner == getpid()) {
+    memset(mine->devices, 0, sizeof mine->devices);
+    atomic_store(&mine->born, 0);
+    atomic_store(&mine->pid, 0);
+  }
+  if (shared) munmap(shared, sizeof *shared);
+  if (file >= 0) close(file);
+  shared = NULL;
+  mine = NULL;
+  file = -1;
+  tried = true;
+  fy_unlock(&lock);
+}
+
 bool fy_registry_file_lock(void) {
   int failed = -1;
   leave_parent();

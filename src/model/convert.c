@@ -7,6 +7,7 @@
 #include "model/inspect.h"
 #include "wire/bundle.h"
 #include "wire/bundle_write.h"
+#include "wire/mapping.h"
 #include "wire/npy.h"
 #include "wire/proto_util.h"
 #include "wire/text_format.h"
@@ -29,7 +30,9 @@ static fy_code write_message(const ProtobufCMessage *m, const char *to, fy_error
   if (ends_with(to, ".pb") || ends_with(to, ".meta")) {
     uint8_t *bytes;
     size_t n;
-    FY_TRY(fy_wire_pack(m, &bytes, &n, err));
+    FY_TRY(m->descriptor == &tensorflow__graph_def__descriptor
+               ? fy_wire_pack_graph((const Tensorflow__GraphDef *)m, &bytes, &n, err)
+               : fy_wire_pack(m, &bytes, &n, err));
     fy_code code = fy_wire_file_save(to, bytes, n, err);
     fy_free(bytes);
     return code;

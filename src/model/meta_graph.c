@@ -53,13 +53,10 @@ fy_code fy_meta_graph_open(const char *path, fy_saved_model *m, fy_error *err) {
   m->dir =
       slash ? fy_arena_strndup(&m->arena, m->checkpoint, (size_t)(slash - m->checkpoint)) : ".";
   if (!m->dir) return fy_fail_oom(err, n);
-  uint8_t *bytes = NULL;
-  size_t size = 0;
   ProtobufCMessage *message;
-  FY_TRY(fy_wire_file_load(m->file, MAX_BYTES, &bytes, &size, err));
-  fy_code code = fy_wire_parse_either(&tensorflow__meta_graph_def__descriptor, bytes, size,
-                                      &m->arena, &message, NULL, err);
-  m->bytes = bytes;
+  FY_TRY(fy_wire_view_open(m->file, MAX_BYTES, &m->view, err));
+  fy_code code = fy_wire_parse_either(&tensorflow__meta_graph_def__descriptor, m->view.bytes,
+                                      m->view.n, &m->arena, &message, NULL, err);
   if (code) {
     fy_error_prepend(err, "%s: ", m->file);
     return code;

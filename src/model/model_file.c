@@ -147,11 +147,11 @@ static void tell_what_it_is(const uint8_t *bytes, size_t n, fy_error *err) {
 }
 
 static fy_code open_file(fy_model_file *f, fy_error *err) {
-  uint8_t *bytes = NULL;
-  size_t n = 0;
   ProtobufCMessage *message = NULL;
   fy_arena *a = &f->saved.arena;
-  FY_TRY(fy_wire_file_load(f->path, MAX_BYTES, &bytes, &n, err));
+  FY_TRY(fy_wire_view_open(f->path, MAX_BYTES, &f->saved.view, err));
+  const uint8_t *bytes = f->saved.view.bytes;  // the message's long fields point into it
+  const size_t n = f->saved.view.n;
   fy_code code = FY_OK;
   f->kind = FY_MODEL_GRAPH;
   f->saved.file = f->path;
@@ -167,7 +167,6 @@ static fy_code open_file(fy_model_file *f, fy_error *err) {
     f->graph = (const Tensorflow__GraphDef *)message;
     if (code == FY_INVALID_ARGUMENT) tell_what_it_is(bytes, n, err);
   }
-  f->saved.bytes = bytes;  // the message's long fields point into it
   if (code) fy_error_prepend(err, "%s: ", f->path);
   return code;
 }

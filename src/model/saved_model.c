@@ -10,7 +10,6 @@
 
 #include "base/alloc.h"
 #include "tensor/dtype.h"
-#include "wire/file.h"
 #include "wire/proto_util.h"
 #include "wire/text_format.h"
 
@@ -78,24 +77,18 @@ fy_code fy_saved_model_open(const char *dir, fy_saved_model *m, fy_error *err) {
                    "Check that the directory exists and that you have the right permissions for "
                    "accessing it.",
                    dir);
-  uint8_t *bytes = NULL;
-  size_t n = 0;
   ProtobufCMessage *message = NULL;
-  FY_TRY(fy_wire_file_load(m->file, MAX_BYTES, &bytes, &n, err));
-  fy_code code = m->file == binary ? read_binary(m, bytes, n, &message, err)
-                                   : read_text(m, bytes, n, &message, err);
-  if (m->file == binary && !code)
-    m->bytes = bytes;
-  else
-    fy_free(bytes);
+  FY_TRY(fy_wire_view_open(m->file, MAX_BYTES, &m->view, err));
+  fy_code code = m->file == binary ? read_binary(m, m->view.bytes, m->view.n, &message, err)
+                                   : read_text(m, m->view.bytes, m->view.n, &message, err);
+  if (m->file != binary || code) fy_wire_view_close(&m->view);
   m->proto = (const Tensorflow__SavedModel *)message;
   return code;
 }
 
 void fy_saved_model_close(fy_saved_model *m) {
   fy_arena_free(&m->arena);
-  fy_free(m->bytes);
-  m->bytes = NULL;
+  fy_wire_view_close(&m->view);
   m->proto = NULL;
   m->meta = NULL;
 }

@@ -15,6 +15,7 @@
 
 #include "graph/graph.h"
 #include "saved_model.pb-c.h"
+#include "wire/mapping.h"
 
 typedef struct fy_saved_model {
   fy_arena arena;
@@ -22,7 +23,7 @@ typedef struct fy_saved_model {
   const Tensorflow__SavedModel *proto;
   const Tensorflow__MetaGraphDef *meta;  // the one picked, or NULL
   const char *checkpoint;                // prefix of the files that hold the variables
-  uint8_t *bytes;  // of the file: long constants of |proto| lie in it; or NULL
+  fy_wire_view view;                     // the file: long constants of |proto| lie in it
 } fy_saved_model;
 
 // NOT_FOUND if there is no model; OUT_OF_RANGE or DATA_LOSS if it cannot be read: as TensorFlow, and

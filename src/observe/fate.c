@@ -7,15 +7,21 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "graph/function.h"
 #include "observe/report.h"
 
-static const char *const names[FY_FATE_COUNT] = {
-    [FY_FATE_RUNS] = "runs",         [FY_FATE_FED] = "fed",
-    [FY_FATE_CONSTANT] = "constant", [FY_FATE_FOLDED] = "folded",
-    [FY_FATE_MERGED] = "merged",     [FY_FATE_BYPASSED] = "bypassed",
-    [FY_FATE_FUSED] = "fused",       [FY_FATE_REWRITTEN] = "rewritten",
-    [FY_FATE_REMOVED] = "removed",   [FY_FATE_NOT_NEEDED] = "not needed",
-    [FY_FATE_ADDED] = "added"};
+static const char *const names[FY_FATE_COUNT] = {[FY_FATE_RUNS] = "runs",
+                                                 [FY_FATE_FED] = "fed",
+                                                 [FY_FATE_CONSTANT] = "constant",
+                                                 [FY_FATE_FOLDED] = "folded",
+                                                 [FY_FATE_MERGED] = "merged",
+                                                 [FY_FATE_BYPASSED] = "bypassed",
+                                                 [FY_FATE_FUSED] = "fused",
+                                                 [FY_FATE_REWRITTEN] = "rewritten",
+                                                 [FY_FATE_INLINED] = "inlined",
+                                                 [FY_FATE_REMOVED] = "removed",
+                                                 [FY_FATE_NOT_NEEDED] = "not needed",
+                                                 [FY_FATE_ADDED] = "added"};
 
 const char *fy_fate_name(fy_fate fate) {
   return (unsigned)fate < FY_FATE_COUNT ? names[fate] : "?";
@@ -24,7 +30,9 @@ const char *fy_fate_name(fy_fate fate) {
 typedef struct judge {
   fy_report *r;
   const fy_report_args *a;
-  fy_map heirs;           // original name -> node of the program that stands for it
+  fy_map heirs;     // original name -> node of the program that stands for it
+  fy_map rewrites;  // name -> line of the log; once it is |indexed|
+  bool indexed;
   uint8_t *needed;        // [original id]
   const fy_instr **work;  // [program node id] its instruction
   uint8_t *led;           // [program node id] some entry shows its cost
@@ -130,17 +138,19 @@ static fy_fate judge_fate(const judge *j, const fy_node *o, const fy_node *now) 
   return strcmp(o->op_name, now->op_name) == 0 ? FY_FATE_MERGED : FY_FATE_BYPASSED;
 }
 
-// "[a, b, c]" of the originals that |n| stands for, but |but|; at most a few.
+// "a, b, c" of the originals that |n| stands for, but |but| (one of them, or NULL); at most a few. A
+// node inside a function that was inlined in several places stands there as often.
 static void list_origins(fy_str *out, const fy_node *n, const char *but) {
-  int shown = 0, left = 0;
-  for (uint32_t i = 0; i < n->num_origins; i++) {
-    if (strcmp(n->origins[i], but) == 0) continue;
-    if (shown == 8)
-      left++;
-    else
-      fy_str_printf(out, "%s%s", shown++ ? ", " : "", n->origins[i]);
+  uint32_t shown = 0, i = 0;
+  bool met = !but;
+  for (; i < n->num_origins && shown < 8; i++) {
+    const bool is = but && strcmp(n->origins[i], but) == 0;
+    met |= is;
+    if (is || (i && strcmp(n->origins[i], n->origins[i - 1]) == 0)) continue;
+    fy_str_printf(out, "%s%s", shown++ ? ", " : "", n->origins[i]);
   }
-  if (left) fy_str_printf(out, " and %d more", left);
+  const uint32_t others = n->num_origins - i - (met ? 0 : 1);
+  if (others) fy_str_printf(out, " and %u more", others);
 }
 
 static const char *keep(judge *j, fy_str *s) {
@@ -198,30 +208,35 @@ static const char *tell(judge *j, fy_fate fate, const fy_node *o, const fy_node 
   return keep(j, &s);
 }
 
-// The rewrite that speaks of |name| first: "fold: c (Mul)". That it was pruned is known.
-static const char *log_line(const char *log, const char *name, size_t *len) {
-  const size_t n = strlen(name);
-  for (const char *q = log ? strstr(log, name) : NULL; q; q = strstr(q + 1, name)) {
-    const bool starts = q == log || strchr("\n '(,:[", q[-1]);
-    if (!starts || (q[n] && !strchr("\n '),:;.]", q[n]))) continue;
-    const char *line = q;
-    while (line > log && line[-1] != '\n') line--;
+// The log by the names it speaks of: the line of the first rewrite ("fold: c (Mul)") that is no pruning,
+// which is known. What ends a sentence may follow a name, and may be part of it.
+static bool index_log(judge *j) {
+  const char *line = j->a->log;
+  bool ok = true;
+  for (; line && *line; line += strcspn(line, "\n"), line += *line == '\n') {
     if (strncmp(line, "prune", 5) == 0) continue;
-    *len = strcspn(line, "\n");
-    return line;
+    for (const char *q = line; *q && *q != '\n';) {
+      const size_t n = strcspn(q, "\n '(),:;[]");
+      for (size_t k = n; ok && k; k = q[k - 1] == '.' ? k - 1 : 0)
+        if (!fy_map_get(&j->rewrites, q, k))
+          ok = fy_map_put(&j->rewrites, q, k, (void *)(uintptr_t)line);
+      q += n;
+      q += *q && *q != '\n';
+    }
   }
-  return NULL;
+  j->indexed = true;
+  return ok;
 }
 
 static const char *tell_removed(judge *j, const fy_node *o) {
-  size_t len = 0;
-  const char *line = log_line(j->a->log, o->name, &len);
   fy_str s;
+  if (!j->indexed && !index_log(j)) return NULL;
+  const char *line = fy_map_gets(&j->rewrites, o->name);
   fy_str_init(&s);
   if (line && strncmp(line, "fold", 4) == 0)
     fy_str_add(&s, "computed ahead of time, into a constant that took its readers' place");
   else if (line)
-    fy_str_printf(&s, "rewritten away (%.*s)", (int)len, line);
+    fy_str_printf(&s, "rewritten away (%.*s)", (int)strcspn(line, "\n"), line);
   if (!line) {
     const fy_node *reader = NULL;
     for (uint32_t i = 0; i < o->num_outputs && !reader; i++)
@@ -235,6 +250,40 @@ static const char *tell_removed(judge *j, const fy_node *o) {
     else
       fy_str_add(&s, "nothing reads it any more after optimisation");
   }
+  return keep(j, &s);
+}
+
+static bool was_inlined(judge *j, const fy_node *o) {
+  if (!fy_function_is_call(o) || (!j->indexed && !index_log(j))) return false;
+  const char *line = fy_map_gets(&j->rewrites, o->name);
+  return line && strncmp(line, "inline: ", 8) == 0;
+}
+
+// Where the nodes of an inlined call run: "8 nodes on GPU:0, 2 on CPU:0". |*only| is the device of all of them.
+static const char *tell_inlined(judge *j, const fy_node *o, const fy_device **only) {
+  const fy_program *p = j->a->program;
+  const fy_device_set *set = p->devices;
+  const size_t n = strlen(o->name);
+  fy_str s;
+  int kinds = 0;
+  fy_str_init(&s);
+  fy_str_add(&s, "its function's nodes run in its place");
+  for (int d = 0; d < set->n; d++) {
+    int count = 0;
+    for (size_t i = 0; i < p->graph->num_nodes; i++) {
+      const fy_node *now = p->graph->nodes[i];
+      count += now && j->work[i] && p->placement->nodes[i].device == set->items[d] &&
+               strncmp(now->name, o->name, n) == 0 && now->name[n] == '/';
+    }
+    if (!count) continue;
+    fy_str_printf(&s, "%s%d%s on %s", kinds ? ", " : ": ", count,
+                  kinds       ? ""
+                  : count > 1 ? " nodes"
+                              : " node",
+                  fy_report_device_name(set->items[d]));
+    *only = kinds++ ? NULL : set->items[d];
+  }
+  if (!kinds) fy_str_add(&s, ", and nothing of them is left to compute");
   return keep(j, &s);
 }
 
@@ -275,6 +324,10 @@ static fy_code judge_node(judge *j, const fy_node *o, fy_error *err) {
   if (!needed) {
     e->fate = FY_FATE_NOT_NEEDED;
     e->reason = "none of the fetches depends on it";
+  } else if (was_inlined(j, o)) {
+    e->fate = FY_FATE_INLINED;
+    e->reason = tell_inlined(j, o, &e->device);
+    e->now = now;
   } else if (!now) {
     e->fate = FY_FATE_REMOVED;
     e->reason = tell_removed(j, o);
@@ -288,7 +341,7 @@ static fy_code judge_node(judge *j, const fy_node *o, fy_error *err) {
       e->now = now;
   }
   if (!e->reason) return fy_fail_oom(err, 64);
-  bool gone = !e->device || e->fate == FY_FATE_FOLDED;
+  bool gone = !e->device || e->fate == FY_FATE_FOLDED || e->fate == FY_FATE_INLINED;
   if (e->fate == FY_FATE_CONSTANT) e->device = j->a->program->devices->client;
   if (gone || !e->why || e->fate == FY_FATE_CONSTANT) e->why = fy_fate_name(e->fate);
   if (e->fate == FY_FATE_FOLDED) e->device = NULL;
@@ -309,7 +362,7 @@ static fy_code judge_added(judge *j, fy_error *err) {
     fy_str_init(&s);
     if (n->origins && n->num_origins) {
       fy_str_add(&s, "stands for [");
-      list_origins(&s, n, "");
+      list_origins(&s, n, NULL);
       fy_str_add(&s, "]; ");
     }
     fy_str_add(&s, placed_text(j, n));
@@ -329,11 +382,13 @@ fy_code fy_report_fates(fy_report *r, const fy_report_args *a, fy_error *err) {
   if (!j.needed || !j.led || !j.work || !j.sent || !r->nodes)
     return fy_fail_oom(err, n * sizeof *r->nodes);
   fy_map_init(&j.heirs);
+  fy_map_init(&j.rewrites);
   fy_code code = mark_needed(&j, err);
   if (!code) code = map_heirs(&j, err);
   for (size_t i = 0; !code && i < n; i++)
     if (a->graph->nodes[i]) code = judge_node(&j, a->graph->nodes[i], err);
   if (!code) code = judge_added(&j, err);
   fy_map_free(&j.heirs);
+  fy_map_free(&j.rewrites);
   return code;
 }

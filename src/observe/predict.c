@@ -21,6 +21,8 @@ typedef struct look {  // at the plan for a batch
   uint32_t exhausted;                        // memories, as bits
   uint64_t peak_bytes[FY_PREDICT_DEVICES];   // 0: there is no plan
   uint64_t needs_bytes[FY_PREDICT_DEVICES];  // of what is limited; 0: a limit has changed the plan
+  double
+      asked_bytes[FY_PREDICT_DEVICES];  // by placement, which moves work away when it is too much
   int64_t spill_bytes;
 } look;
 
@@ -55,6 +57,7 @@ static void note_memories(const probe *pr, const fy_program *p, look *l) {
                          placement_left(p, d);  // it fits by spilling or not at all
     l->peak_bytes[i] = m.peak_bytes;
     l->needs_bytes[i] = changed ? 0 : needs;
+    if (p->placement->asked_bytes) l->asked_bytes[i] = p->placement->asked_bytes[d->ordinal];
     if (changed || (m.limit_bytes && needs > m.limit_bytes)) l->exhausted |= 1u << i;
     if (!pr->out->memory[i].limit_bytes) pr->out->memory[i].limit_bytes = m.limit_bytes;
   }
@@ -158,24 +161,20 @@ static void describe(probe *pr, const fy_program *p) {
   }
 }
 
-// What memory |i| needs at |at| batches, known from looks: where the line through two of them meets the limit.
+// What a memory needs for a batch: by the plan, and by the estimate with which placement decides whether work
+// has to leave. Both must be within the limit.
 typedef struct point {
-  double batch, bytes;
+  double batch, bytes[2];  // 0: not known
 } point;
-
-static double crossing(point a, point b, double limit) {
-  const double slope = (b.bytes - a.bytes) / (b.batch - a.batch);
-  return slope > 0 ? b.batch + (limit - b.bytes) / slope : (double)MAX_BATCH;
-}
 
 typedef struct bracket {  // of the largest batch that fits a memory
   int64_t fits, fails;    // 0: not known
   point last, before;     // the two largest that fit
-  point beyond;           // the least that fails, if what it needs is known
+  point beyond;           // the least that fails
 } bracket;
 
 static void narrow(bracket *b, const look *l, int memory) {
-  const point at = {(double)l->batch, (double)l->needs_bytes[memory]};
+  const point at = {(double)l->batch, {(double)l->needs_bytes[memory], l->asked_bytes[memory]}};
   if (l->exhausted >> memory & 1) {
     b->fails = l->batch;
     b->beyond = at;
@@ -186,18 +185,28 @@ static void narrow(bracket *b, const look *l, int memory) {
   }
 }
 
-// The next batch to look at, between what fits and what fails; 0: there is none.
+// Where the line through two points meets the limit: through the last that fits and the first that does not,
+// or the last two that fit.
+static double crossing(const bracket *b, int by, double limit) {
+  const point *from = &b->last, *to = &b->beyond;
+  if (to->bytes[by] <= from->bytes[by] || to->bytes[by] <= limit) from = &b->before, to = &b->last;
+  if (from->bytes[by] <= 0) return MAX_BATCH;
+  const double slope = (to->bytes[by] - from->bytes[by]) / (to->batch - from->batch);
+  return slope > 0 ? to->batch + (limit - to->bytes[by]) / slope : (double)MAX_BATCH;
+}
+
+// The next batch to look at, between what fits and what fails; 0: there is none. Two lines, then the middle.
 static int64_t next_batch(const bracket *b, double limit, int turn) {
   if (b->fails && b->fits + 1 >= b->fails) return 0;
   if (b->fits < 2) return b->fits + 1;
   const double low = (double)b->fits + 1,
                high = b->fails ? (double)b->fails - 1 : MAX_JUMP * (double)b->fits;
   double guess = MAX_BATCH;
-  if (limit > 0 && b->beyond.bytes > b->last.bytes)
-    guess = crossing(b->last, b->beyond, limit);
-  else if (limit > 0)
-    guess = crossing(b->before, b->last, limit);
-  if (turn % 2 && b->fails) guess = low + (high - low) / 2;
+  for (int by = 0; limit > 0 && by < 2; by++) {
+    const double at = crossing(b, by, limit);
+    if (at < guess) guess = at;
+  }
+  if (turn % 3 == 2 && b->fails) guess = low + (high - low) / 2;
   if (guess < low) guess = low;
   if (guess > high) guess = high;
   return guess > (double)MAX_BATCH ? 0 : (int64_t)guess;
@@ -215,7 +224,7 @@ static fy_code search(probe *pr, fy_error *err) {
       if (l)
         narrow(&b, l, i);
       else if (b.fails)
-        b.fails = batch, b.beyond.bytes = 0;
+        b.fails = batch, b.beyond = (point){0};
       else
         break;  // a size that the graph itself forbids
     }

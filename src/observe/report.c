@@ -139,6 +139,7 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
       case FY_STORE_FEED:
         out->feed_bytes += known ? val->bytes : 0;
         out->unknown_values += !known;
+        out->unknown_data += !known;
         if (space && known) taken += fy_memory_tensor_taken(d, val->bytes);
         break;
       case FY_STORE_FETCH:
@@ -146,7 +147,10 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
         out->result_bytes += val->bytes;
         taken += fy_memory_tensor_taken(d, val->bytes);
         break;
-      case FY_STORE_DYNAMIC: out->unknown_values += !known; break;
+      case FY_STORE_DYNAMIC:
+        out->unknown_values += !known;
+        out->unknown_data += !known && val->dtype != FY_RESOURCE;
+        break;
       default: break;
     }
   }
@@ -196,7 +200,7 @@ static fy_code collect_memory(fy_report *r, fy_error *err) {
   for (int space = 0; space <= set->n; space++) {
     if (space && set->items[space - 1]->is_host) continue;
     fy_report_memory(r->program, space, &r->memory[r->num_memory]);
-    r->sizes_unknown |= r->memory[r->num_memory].unknown_values > 0;
+    r->sizes_unknown |= r->memory[r->num_memory].unknown_data > 0;
     r->num_memory++;
   }
   return FY_OK;
@@ -279,6 +283,7 @@ static fy_code collect_names(fy_report *r, const fy_report_args *a, fy_error *er
     for (int32_t d = 0; d < shapes[i].rank; d++) known &= shapes[i].dims[d] >= 0;
     r->sizes_unknown |= !known;
   }
+  r->feeds_known = !r->sizes_unknown;
   r->fetch_names = fetches;
   r->feed_names = feeds;
   r->feed_shapes = shapes;

@@ -20,6 +20,7 @@ typedef enum fy_fate {  // what became of a node of the original graph
   FY_FATE_BYPASSED,    // its value is its input's
   FY_FATE_FUSED,       // part of one kernel with others
   FY_FATE_REWRITTEN,   // another op does its work
+  FY_FATE_INLINED,     // a call: the nodes of its function run in its place
   FY_FATE_REMOVED,     // nothing reads it any more
   FY_FATE_NOT_NEEDED,  // no fetch depends on it
   FY_FATE_ADDED,       // not in the original graph: made by inlining or rewriting
@@ -69,6 +70,7 @@ typedef struct fy_space_memory {  // one memory: the host's or a device's own
   bool exact;               // every size is known and nothing is called whose memory is its own
   const char *peak_node;    // where the arena is fullest; "" = it is empty
   uint32_t unknown_values;  // sizes that only run time can tell
+  uint32_t unknown_data;    // those of them that are no handles
 } fy_space_memory;
 
 typedef struct fy_report_device {
@@ -98,6 +100,7 @@ typedef struct fy_report {
   int64_t moves, once_moves;                               // transfers per run, at the first run
   int64_t bytes_in, bytes_out, bytes_between, once_bytes;  // to devices, to the host, between
   bool sizes_unknown;                                      // some dims count as 1
+  bool feeds_known;                                        // if so, not those of what is fed
 } fy_report;
 
 // What was asked: the session's graph, its request and the program compiled for it (compile log

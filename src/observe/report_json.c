@@ -80,6 +80,8 @@ static void memory(fy_str *out, const fy_space_memory *m) {
   whole(out, "feed_bytes", (int64_t)m->feed_bytes);
   whole(out, "result_bytes", (int64_t)m->result_bytes);
   whole(out, "dynamic_bytes", (int64_t)m->dynamic_bytes);
+  whole(out, "variables_bytes", (int64_t)m->variables_bytes);
+  whole(out, "packed_bytes", (int64_t)m->packed_bytes);
   whole(out, "peak_bytes", (int64_t)m->peak_bytes);
   whole(out, "limit_bytes", (int64_t)m->limit_bytes);
   whole(out, "file_bytes", (int64_t)m->file_bytes);

@@ -9,7 +9,8 @@
 #include "memory/spill_file.h"
 #include "observe/table.h"
 
-#define MAX_IDLE_ROWS 12  // more nodes that are not needed are listed by name only
+#define MAX_IDLE_ROWS  12  // more nodes that are not needed are listed by name only
+#define MAX_IDLE_NAMES 24  // and of more than these, the rest is a number
 
 // A cell that lives as long as the report: tables borrow their cells.
 static const char *cell(const fy_report *r, const char *text) {
@@ -40,10 +41,14 @@ static const char *op_name(const char *op) {
 static void print_nodes(fy_str *out, const fy_report *r, int width) {
   fy_table t;
   char b[32];
-  size_t idle = r->num_nodes;
-  for (size_t i = 0; i < r->num_nodes; i++) idle -= r->nodes[i].fate != FY_FATE_NOT_NEEDED;
-  fy_str_printf(out, "Placement of %zu node%s, %s\n\n", r->num_needed,
-                r->num_needed == 1 ? "" : "s",
+  size_t idle = 0, added = 0;
+  for (size_t i = 0; i < r->num_nodes; i++) {
+    idle += r->nodes[i].fate == FY_FATE_NOT_NEEDED;
+    added += r->nodes[i].fate == FY_FATE_ADDED;
+  }
+  fy_str_printf(out, "Placement of %zu node%s", r->num_needed, r->num_needed == 1 ? "" : "s");
+  if (added) fy_str_printf(out, " and %zu that inlining and rewriting made", added);
+  fy_str_printf(out, ", %s\n\n",
                 r->program->placement->mode == FY_PLACE_TENSORFLOW
                     ? "by TensorFlow's rules (place=tensorflow)"
                     : "by cost (place=auto)");
@@ -69,8 +74,12 @@ static void print_nodes(fy_str *out, const fy_report *r, int width) {
   fy_str names;
   fy_str_init(&names);
   fy_str_printf(&names, "Not needed by the fetches (%zu):", idle);
-  for (size_t i = 0; i < r->num_nodes; i++)
-    if (r->nodes[i].fate == FY_FATE_NOT_NEEDED) fy_str_printf(&names, " %s", r->nodes[i].name);
+  size_t left = MAX_IDLE_NAMES;
+  for (size_t i = 0; i < r->num_nodes && left; i++)
+    if (r->nodes[i].fate == FY_FATE_NOT_NEEDED)
+      fy_str_printf(&names, " %s", r->nodes[i].name), left--;
+  if (idle > MAX_IDLE_NAMES)
+    fy_str_printf(&names, " and %zu more (--json lists all)", idle - MAX_IDLE_NAMES);
   fy_str_add(out, "  ");
   fy_text_wrap(out, fy_str_text(&names), 2, width);
   out->failed |= names.failed;
@@ -151,9 +160,13 @@ static void print_memory(fy_str *out, const fy_report *r, int width) {
   for (int i = 0; i < r->num_memory; i++) {
     const fy_space_memory *m = &r->memory[i];
     fy_table_add(&t, fy_report_device_name(m->device));
-    fy_table_add(&t, bytes_cell(r, (int64_t)m->weights_bytes));
+    // Variables are weights, too; where they wait elsewhere for a part of the run, less of them is here.
+    const uint64_t fixed = m->weights_bytes + (m->file_bytes ? 0 : m->planned_bytes);
+    const uint64_t rest = m->peak_bytes > fixed ? m->peak_bytes - fixed : 0;
+    const uint64_t variables = m->variables_bytes < rest ? m->variables_bytes : rest;
+    fy_table_add(&t, bytes_cell(r, (int64_t)(m->weights_bytes + variables)));
     fy_table_add(&t, bytes_cell(r, (int64_t)m->planned_bytes));
-    fy_table_add(&t, bytes_cell(r, (int64_t)(m->feed_bytes + m->result_bytes + m->dynamic_bytes)));
+    fy_table_add(&t, bytes_cell(r, (int64_t)(rest - variables)));
     fy_table_add(&t, bytes_cell(r, (int64_t)m->peak_bytes));
     fy_table_add(&t, m->limit_bytes ? bytes_cell(r, (int64_t)m->limit_bytes) : "none");
     fy_table_add(&t, *m->peak_node ? m->peak_node : "-");
@@ -255,6 +268,10 @@ static void print_summary(fy_str *out, const fy_report *r, int width) {
                   r->program->placement->num_fallbacks,
                   r->program->placement->num_fallbacks == 1 ? " is" : "s are");
   if (!r->sizes_unknown) return;
+  if (r->feeds_known) {
+    fy_str_add(out, "  sizes that only the run can tell count as 1 or not at all\n");
+    return;
+  }
   fy_str_add(out, "  unknown sizes count as 1 or not at all; known so far:");
   for (int i = 0; i < r->num_feeds; i++) {
     char text[128];

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // transfer_ahead.c: how much of the copies of runs hides behind computing when one thread always has the
-// next run started (fy_session_start), against the most that could: a device copies in, computes and
-// copies out at once, so k runs take at least k times the longest of the three and once the others.
+// next run, or the next two, started (fy_session_start), against the most that could: a device copies in,
+// computes and copies out at once, so k runs take at least k times the longest of the three and once the
+// others. Three things at once are three runs under way: one ahead is enough where computing takes
+// longest, two where copying does.
 
 #include "base/alloc.h"
 #include "devices/sim/sim.h"
@@ -38,37 +40,36 @@ static int64_t now(const fy_device *d) {
   return fy_sim_is(d) ? fy_sim_now_ns((fy_device *)(uintptr_t)d) : fy_now_ns();
 }
 
-static fy_code runs(fy_session *s, const fy_run_args *args, bool ahead, fy_error *err) {
-  fy_started *under_way[2] = {NULL, NULL};
-  fy_tensor *y = NULL;
+// With |ahead| runs started beyond the one that is waited for.
+static fy_code runs(fy_session *s, const fy_run_args *args, int ahead, fy_error *err) {
+  fy_started *under_way[FY_BENCH_AHEAD + 1] = {NULL};
+  const int n = ahead + 1;
   fy_code code = FY_OK;
-  for (int i = 0; i < RUNS + ahead && !code; i++) {
-    if (!ahead) {
+  for (int i = 0; i < RUNS + ahead; i++) {
+    fy_tensor *y = NULL;
+    if (!ahead && !code) {
       code = fy_session_run(s, args, &y, err);
-    } else {
-      if (i < RUNS) code = fy_session_start(s, args, &under_way[i % 2], err);
-      fy_started *last = i ? under_way[(i - 1) % 2] : NULL;
-      if (last) {
-        fy_code waited = fy_session_finish(s, last, &y, code ? NULL : err);
-        under_way[(i - 1) % 2] = NULL;
-        if (!code) code = waited;
-      }
+    } else if (ahead) {
+      if (i < RUNS && !code) code = fy_session_start(s, args, &under_way[i % n], err);
+      fy_started *oldest = under_way[(i + 1) % n];
+      under_way[(i + 1) % n] = NULL;
+      const fy_code waited = oldest ? fy_session_finish(s, oldest, &y, code ? NULL : err) : FY_OK;
+      if (!code) code = waited;
     }
     fy_tensor_release(y);
-    y = NULL;
   }
   return code;
 }
 
 static fy_code measure(const fy_device *d, fy_session *s, const fy_run_args *args,
                        fy_transfer_bench *out, fy_error *err) {
-  FY_TRY(runs(s, args, true, err));  // compiles, and takes the memory of two runs
+  FY_TRY(runs(s, args, FY_BENCH_AHEAD, err));  // compiles, and takes the memory of all runs
   for (int round = 0; round < ROUNDS; round++) {
-    for (int ahead = 0; ahead < 2; ahead++) {
+    for (int ahead = 0; ahead <= FY_BENCH_AHEAD; ahead++) {
       const int64_t start = now(d);
       FY_TRY(runs(s, args, ahead, err));
       const double ns = (double)(now(d) - start);
-      double *best = ahead ? &out->ahead_ns : &out->one_ns;
+      double *best = &out->ahead_ns[ahead];
       if (!round || ns < *best) *best = ns;
     }
   }
@@ -109,7 +110,7 @@ fy_code fy_transfer_measure_ahead(const fy_device_set *set, fy_device *d, const 
     out->ahead_bytes = fy_tensor_bytes(t);
     const double in = copy_ns(out, out->in_ns, out->ahead_bytes);
     const double back = copy_ns(out, out->out_ns, out->ahead_bytes);
-    double work = out->one_ns / RUNS - in - back;
+    double work = out->ahead_ns[0] / RUNS - in - back;
     if (work < 0) work = 0;
     double longest = work > in ? work : in;
     if (back > longest) longest = back;

@@ -11,6 +11,7 @@
 #include "ferry/device.h"
 #include "place/place.h"
 
+#define FY_BENCH_AHEAD 2  // runs started before the oldest is waited for, at most
 #define FY_BENCH_SIZES 9  // 1 KiB, 4 KiB … 64 MiB, as far as memory allows
 
 typedef struct fy_transfer_bench {
@@ -28,15 +29,15 @@ typedef struct fy_transfer_bench {
   double latency_ns, bytes_per_s;  // from the smallest and largest
   size_t worthwhile_bytes;         // from here on a copy has half of the link's bandwidth
   bool virtual_time;               // the simulator's clock, else the wall's
-  // |ahead_runs| runs that are fed |ahead_bytes|: one at a time, one ahead, and the least that copying
-  // and computing at once could take; 0 if not measured.
+  // |ahead_runs| runs that are fed |ahead_bytes|: one at a time, one and two ahead, and the least that
+  // copying and computing at once could take; 0 if not measured.
   int ahead_runs;
   size_t ahead_bytes;
-  double one_ns, ahead_ns, least_ns;
+  double ahead_ns[FY_BENCH_AHEAD + 1], least_ns;
 } fy_transfer_bench;
 
 FY_MUST_CHECK fy_code fy_transfer_measure(fy_device *d, fy_transfer_bench *out, fy_error *err);
-// Of runs whose next one is always started before the last one is waited for. After the above.
+// Of runs whose next ones are always started before the oldest is waited for. After the above.
 FY_MUST_CHECK fy_code fy_transfer_measure_ahead(const fy_device_set *set, fy_device *d,
                                                 const fy_options *options, fy_transfer_bench *out,
                                                 fy_error *err);

@@ -12,14 +12,50 @@
 
 #define MARGIN 16
 
-static const fy_report_node *find(const fy_report *r, const char *name, fy_error *err) {
-  for (size_t i = 0; i < r->num_nodes; i++)
-    if (strcmp(r->nodes[i].name, name) == 0) return &r->nodes[i];
+// What |name| may mean: a name of the report, or the end of one ("dense/MatMul" of a node that was inlined
+// as "call/dense/MatMul"); also a node that became part of another.
+typedef struct hits {
+  const char *asked;
+  const fy_report_node *entry;
+  const char *name;   // in full
+  const char *other;  // another one that has the same end
+} hits;
+
+static bool ends_with(const char *name, const char *end) {
+  const size_t n = strlen(name), m = strlen(end);
+  return n > m && name[n - m - 1] == '/' && strcmp(name + n - m, end) == 0;
+}
+
+static void hit(hits *h, const fy_report_node *e, const char *name, bool whole) {
+  if (!(whole ? strcmp(name, h->asked) == 0 : ends_with(name, h->asked))) return;
+  if (!h->entry)
+    h->entry = e, h->name = name;
+  else if (strcmp(h->name, name) != 0)
+    h->other = name;
+}
+
+static const fy_report_node *find(const fy_report *r, const char *asked, const char **name,
+                                  fy_error *err) {
+  hits h = {.asked = asked};
+  for (int pass = 0; pass < 3 && !h.entry; pass++)  // names, parts, ends of both
+    for (size_t i = 0; i < r->num_nodes; i++) {
+      const fy_report_node *e = &r->nodes[i];
+      if (pass != 1) hit(&h, e, e->name, pass == 0);
+      for (uint32_t k = 0; pass && e->leads && k < e->now->num_origins; k++)
+        hit(&h, e, e->now->origins[k], pass == 1);
+    }
+  if (h.other) {
+    fy_fail(err, FY_INVALID_ARGUMENT, "'%s' is the end of several names, such as '%s' and '%s'",
+            asked, h.name, h.other);
+    return NULL;
+  }
+  *name = h.name;
+  if (h.entry) return h.entry;
   const char **names = fy_malloc((r->num_nodes + 1) * sizeof *names);
   for (size_t i = 0; names && i < r->num_nodes; i++) names[i] = r->nodes[i].name;
-  const char *near = names ? fy_nearest(name, names, r->num_nodes) : NULL;
+  const char *near = names ? fy_nearest(asked, names, r->num_nodes) : NULL;
   fy_free(names);
-  fy_fail(err, FY_NOT_FOUND, "the graph has no node '%s'%s%s%s", name,
+  fy_fail(err, FY_NOT_FOUND, "the graph has no node '%s'%s%s%s", asked,
           near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
   return NULL;
 }
@@ -54,6 +90,7 @@ static bool touches(const fy_report_transfer *t, const fy_node *n) {
 }
 
 static const char *story_of(const fy_report_node *e) {
+  if (e->fate == FY_FATE_ADDED && !e->now->origins) return "inlined from a function, kept as it is";
   switch (e->fate) {
     case FY_FATE_RUNS:
     case FY_FATE_FED:
@@ -63,10 +100,12 @@ static const char *story_of(const fy_report_node *e) {
   }
 }
 
-static void why_text(fy_str *out, const fy_report *r, const fy_report_node *e, int width) {
+static void why_text(fy_str *out, const fy_report *r, const fy_report_node *e, const char *name,
+                     int width) {
   fy_str s;
   char b[32], when[96];
   fy_str_init(&s);
+  if (strcmp(name, e->name) != 0) fy_str_printf(out, "%s is part of\n", name);
   fy_str_printf(out, "%s (%s)\n", e->name, e->op);
   if (e->device)
     fy_str_printf(&s, "%s", fy_report_device_name(e->device));
@@ -111,8 +150,13 @@ static void why_text(fy_str *out, const fy_report *r, const fy_report_node *e, i
   if (!shown) line(out, "transfers", "none on its edges", width);
 }
 
-static void why_json(fy_str *out, const fy_report *r, const fy_report_node *e) {
-  fy_str_add(out, "{\n  \"node\": ");
+static void why_json(fy_str *out, const fy_report *r, const fy_report_node *e, const char *name) {
+  fy_str_add(out, "{\n  ");
+  if (strcmp(name, e->name) != 0) {
+    fy_json_text(out, "part", name);
+    fy_str_add(out, ",\n  ");
+  }
+  fy_str_add(out, "\"node\": ");
   fy_json_node(out, e);
   fy_str_add(out, ",\n  \"devices\": [");
   bool counts = e->now && e->device && !e->now->const_value && strcmp(e->now->op_name, "_Arg") != 0;
@@ -140,11 +184,12 @@ static void why_json(fy_str *out, const fy_report *r, const fy_report_node *e) {
 
 fy_code fy_report_why(fy_str *out, const fy_report *r, const char *node, bool json, int width,
                       fy_error *err) {
-  const fy_report_node *e = find(r, node, err);
-  if (!e) return FY_NOT_FOUND;
+  const char *name = NULL;
+  const fy_report_node *e = find(r, node, &name, err);
+  if (!e) return err ? err->code : FY_NOT_FOUND;
   if (json)
-    why_json(out, r, e);
+    why_json(out, r, e, name);
   else
-    why_text(out, r, e, width);
+    why_text(out, r, e, name, width);
   return FY_OK;
 }

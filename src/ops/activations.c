@@ -6,8 +6,8 @@
 #include "ops/shape_fns.h"
 #include "ops/vecmath.h"
 
-#define RELU(S, x)      (((x) < 0 ? 0 : (x)) * FY_ONE_##S)
-#define RELU6(S, x)     (((x) < 0 ? 0 : (x) > 6 ? 6 : (x)) * FY_ONE_##S)
+#define RELU(S, x)      ((x) < 0 ? 0 : (x))
+#define RELU6(S, x)     ((x) < 0 ? 0 : (x) > 6 ? 6 : (x))
 #define RELU_INT(S, x)  ((x) < 1 ? 0 : (x))
 #define RELU6_INT(S, x) ((x) < 1 ? 0 : (x) > 6 ? 6 : (x))
 #define ELU(S, x)       ((x) < 0 ? FY_MATH_##S(expm1)(x) : (x))
@@ -28,9 +28,11 @@
 #define SOFTPLUS_bf16       (-2.85203f)
 #define SHORT_TYPES(X, ...) X(FY_HALF, f16, __VA_ARGS__) X(FY_BFLOAT16, bf16, __VA_ARGS__)
 
-FY_REAL_TYPES(FY_UNARY_LOOP, relu, RELU)
+FY_VEC_UNARY(relu, FY_EW_RELU)
+FY_SHORT_REAL_TYPES(FY_UNARY_LOOP, relu, RELU)
 FY_INT_TYPES(FY_UNARY_LOOP, relu, RELU_INT)
-FY_REAL_TYPES(FY_UNARY_LOOP, relu6, RELU6)
+FY_VEC_UNARY(relu6, FY_EW_RELU6)
+FY_SHORT_REAL_TYPES(FY_UNARY_LOOP, relu6, RELU6)
 FY_INT_TYPES(FY_UNARY_LOOP, relu6, RELU6_INT)
 FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, leaky, LEAKY)
 FY_CLONES static void leaky_f32(const void *pi, void *po, int64_t n, const void *param) {

@@ -57,31 +57,77 @@ FY_INT_TYPES(FY_BINARY_LOOP, mul, TIMES_INT)
   }
 FY_REAL_TYPES(FLOOR_MOD_FN, _)
 
+// Of 32-bit integers in doubles, four at a time: a quotient that is no integer lies 1 / |y| from the next,
+// and is wrong by less than a 2^22nd of that. What overflows wraps.
+typedef int32_t ints4 __attribute__((vector_size(16)));
+typedef int64_t longs4 __attribute__((vector_size(32)));
+typedef double doubles4 __attribute__((vector_size(32)));
+static inline __attribute__((always_inline)) void floor_4(const ints4 *px, const ints4 *py,
+                                                          ints4 *out, bool rest) {
+  const ints4 x = *px, y = *py - (*py == 0);
+  doubles4 q = __builtin_convertvector(x, doubles4) / __builtin_convertvector(y, doubles4);
+  const doubles4 least = {-0x1p31, -0x1p31, -0x1p31, -0x1p31};
+  const longs4 fits = q < -least;
+  q = (doubles4)(((longs4)q & fits) | ((longs4)least & ~fits));
+  ints4 whole = __builtin_convertvector(q, ints4);
+  whole += __builtin_convertvector(__builtin_convertvector(whole, doubles4) > q, ints4);
+  *out = rest ? x - whole * y : whole;
+}
+// An operand that does not move is read from four copies of it.
+static inline __attribute__((always_inline)) void floors(const int32_t *a, int64_t sa,
+                                                         const int32_t *b, int64_t sb, int32_t *o,
+                                                         int64_t n, bool rest, int *bad) {
+  ints4 x = {a[0], a[0], a[0], a[0]}, y = {b[0], b[0], b[0], b[0]}, q, zero = {0};
+  const ints4 copies[2] = {x, y};
+  const char *from_x = sa ? (const char *)a : (const char *)&copies[0];
+  const char *from_y = sb ? (const char *)b : (const char *)&copies[1];
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    memcpy(&x, from_x + i * sa * 4, sizeof x);
+    memcpy(&y, from_y + i * sb * 4, sizeof y);
+    zero |= y == 0;
+    floor_4(&x, &y, &q, rest);
+    memcpy(o + i, &q, sizeof q);
+  }
+  if (i < n) {
+    for (int64_t k = i; k < n; k++) x[k - i] = a[k * sa], y[k - i] = b[k * sb];
+    zero |= y == 0;  // or seen before
+    floor_4(&x, &y, &q, rest);
+    for (int64_t k = i; k < n; k++) o[k] = q[k - i];
+  }
+  if (zero[0] | zero[1] | zero[2] | zero[3]) *bad = 1;
+}
+#define LOOP_32(name, REST)                                                                       \
+  FY_CLONES static void name##_i32(const void *a, int64_t sa, const void *b, int64_t sb, void *o, \
+                                   int64_t n, int *bad) {                                         \
+    floors(a, sa, b, sb, o, n, REST, bad);                                                        \
+  }
+LOOP_32(floor_div, false)
+LOOP_32(floor_mod, true)
+#define OTHER_SIGNED_TYPES(X, ...) \
+  X(FY_INT8, i8, __VA_ARGS__) X(FY_INT16, i16, __VA_ARGS__) X(FY_INT64, i64, __VA_ARGS__)
+
 FY_VEC_BINARY_16(div, FY_16_DIV)
 FY_FULL_REAL_TYPES(FY_BINARY_LOOP, div, OVER)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, div, OVER)
 FY_SIGNED_TYPES(FY_BINARY_LOOP, div, DIV_SIGNED)
 FY_UNSIGNED_TYPES(FY_BINARY_LOOP, div, DIV_UNSIGNED)
 FY_REAL_TYPES(FY_BINARY_LOOP, floor_div, FLOOR_DIV_REAL)
-FY_SIGNED_TYPES(FY_BINARY_LOOP, floor_div, FLOOR_DIV_SIGNED)
+OTHER_SIGNED_TYPES(FY_BINARY_LOOP, floor_div, FLOOR_DIV_SIGNED)
 FY_REAL_TYPES(FY_BINARY_LOOP, trunc_div, TRUNC_DIV_REAL)
 FY_REAL_TYPES(FY_BINARY_LOOP, mod, MOD_REAL)
 FY_SIGNED_TYPES(FY_BINARY_LOOP, mod, MOD_SIGNED)
 FY_UNSIGNED_TYPES(FY_BINARY_LOOP, mod, MOD_UNSIGNED)
 FY_REAL_TYPES(FY_BINARY_LOOP, floor_mod, FLOOR_MOD_REAL)
-FY_SIGNED_TYPES(FY_BINARY_LOOP, floor_mod, FLOOR_MOD_SIGNED)
+OTHER_SIGNED_TYPES(FY_BINARY_LOOP, floor_mod, FLOOR_MOD_SIGNED)
 
 // ---------------------------------------------------------------- order, difference, power
-#define MAX_REAL(S, x, y) \
-  (((x) != (x) ? (x) : (y) != (y) ? (y) : (x) < (y) ? (y) : (x)) * FY_ONE_##S)
-#define MIN_REAL(S, x, y) \
-  (((x) != (x) ? (x) : (y) != (y) ? (y) : (y) < (x) ? (y) : (x)) * FY_ONE_##S)
 #define MAX_INT(S, x, y) ((x) < (y) ? (y) : (x))
 #define MIN_INT(S, x, y) ((y) < (x) ? (y) : (x))
 FY_VEC_BINARY_16(max, FY_16_MAX)
-FY_FULL_REAL_TYPES(FY_BINARY_LOOP, max, MAX_REAL)
+FY_VEC_BINARY(max, FY_EW_MAX)
 FY_VEC_BINARY_16(min, FY_16_MIN)
-FY_FULL_REAL_TYPES(FY_BINARY_LOOP, min, MIN_REAL)
+FY_VEC_BINARY(min, FY_EW_MIN)
 FY_INT_TYPES(FY_BINARY_LOOP, max, MAX_INT)
 FY_INT_TYPES(FY_BINARY_LOOP, min, MIN_INT)
 

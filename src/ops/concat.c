@@ -23,6 +23,7 @@ typedef struct join_job {
 
 // Pieces of a few bytes per row, one piece after the other: copies of a known size are moves.
 #define SHORT_BYTES 32
+#define NEAR_BYTES  16384  // of the whole: it does not matter in which order its rows are written
 #define SHORT_COPY(BYTES)                                                    \
   case BYTES:                                                                \
     for (int64_t r = begin; r < end; r++)                                    \
@@ -100,8 +101,9 @@ static fy_code copy_pieces(fy_kernel_ctx *ctx, bool join, fy_tensor **pieces, in
       }
       return FY_OK;
     }
-    bool small = outer > 8;
-    for (int i = 0; i < n && small; i++)
+    const size_t all = (size_t)whole->count * fy_dtype_storage(whole->dtype);
+    bool small = outer > 8 || all <= NEAR_BYTES;
+    for (int i = 0; i < n && small && all > NEAR_BYTES; i++)
       small = (size_t)runs[i] * fy_dtype_storage(whole->dtype) <= SHORT_BYTES;
     if (small) {
       fy_parallel(ctx, outer, 1.0 * n, join_short, &j);

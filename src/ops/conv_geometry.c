@@ -485,19 +485,18 @@ static double elements(fy_pshape s) {
   return n;
 }
 
-// Every element of the biggest of (input, output) image meets every tap once per filter channel.
+// Every pixel of the output (of its gradient, going backward) meets every element of the filter. What the
+// optimiser joined to a convolution follows the filter as further inputs. Reads attributes only: placement
+// asks before prepare() has run.
 void fy_conv_cost(const fy_site *site, const fy_pshape *in, const fy_pshape *out, fy_cost *cost) {
-  const fy_window_attrs *a = site->state;
   double bytes = elements(out[0]);
   for (int i = 0; i < site->num_inputs; i++) bytes += elements(in[i]);
-  cost->bytes = bytes * (double)fy_dtype_storage(site->in_types[site->num_inputs - 1]);
-  const bool forward = site->num_inputs == 2;
+  const bool forward = site->num_inputs == 2 || fy_attrs_get(site->attrs, "epilogue");
   const bool to_filter = !forward && site->in_types[1] == FY_INT32;
   const fy_pshape filter = to_filter ? out[0] : in[1], image = forward ? out[0] : in[2];
-  const int32_t rank = a ? a->spatial + 2 : 4;
+  const int32_t channel = fy_channels_last(site->attrs) ? image.rank - 1 : 1;
   double pixels = elements(image);
-  if (a && image.rank == rank && image.dims[fy_channel_dim(a)] > 0) {
-    pixels /= (double)image.dims[fy_channel_dim(a)];
-  }
+  cost->bytes = bytes * (double)fy_dtype_storage(site->in_types[site->num_inputs - 1]);
+  if (image.rank > 2 && image.dims[channel] > 0) pixels /= (double)image.dims[channel];
   cost->flops = 2 * pixels * elements(filter);
 }

@@ -65,13 +65,38 @@ void fy_fused_code_run(const fy_fused_code *code, const void *const *in, void *c
 // Kernels over SIMD lanes. The same source (lanes_*.inc) is compiled for every instruction set;
 // devices/cpu/lanes.c chooses at run time. Ops run alone and fused use the same functions, so that
 // fusing changes no bit.
+// Short operations are joined, up to three steps in one loop: with a slot, with nothing or with a
+// constant as their second operand. The middle one of three is a SHIFT (x + k) or a MAX. SIGN drops or
+// turns the sign and leaves all else alone: a product with -1 would make 0 of a denormal number.
+enum {
+  FY_STEP_ADD,
+  FY_STEP_SUB,
+  FY_STEP_MUL,
+  FY_STEP_SIGN,
+  FY_STEP_SQUARE,
+  FY_STEP_SCALE,  // x * k
+  FY_STEP_MIN,
+  FY_STEP_SHIFT,
+  FY_STEP_MAX,
+  FY_STEP_NONE,
+  FY_STEPS_MOST = 3
+};
+#define FY_STEP_HAS_SLOT(kind)  ((kind) <= FY_STEP_MUL)
+#define FY_STEP_HAS_CONST(kind) ((kind) >= FY_STEP_SCALE && (kind) <= FY_STEP_MAX)
+#define FY_STEP_IS_MIDDLE(kind) ((kind) >= FY_STEP_SHIFT)
+typedef struct fy_fused_step {
+  uint32_t slot;
+  float k;
+  int32_t keep, flip;  // SIGN: the bits that stay, and then those that turn
+} fy_fused_step;
+
 typedef struct fy_fused_instr {
   uint16_t code;
   uint16_t unused;
   uint32_t out;  // slot
   uint32_t a;    // slot
   uint32_t b;    // slot or constant
-  uint32_t c;    // of a pair: the second operation's slot or constant
+  fy_fused_step steps[FY_STEPS_MOST];
 } fy_fused_instr;
 
 typedef struct fy_fused_regs {  // what the code works on
@@ -82,27 +107,17 @@ typedef struct fy_fused_regs {  // what the code works on
 
 typedef void (*fy_fused_fn)(const fy_fused_instr *ip, const fy_fused_regs *regs);
 
-// Operations that may be half of a pair; _CONST: the second operand is a constant.
-// clang-format off
-#define FY_SHORT_OPS(X)                                                                  \
-  X(ADD) X(SUB) X(MUL) X(ADD_CONST) X(SUB_CONST) X(MUL_CONST) X(MAX_CONST) X(MIN_CONST)  \
-  X(NEG) X(ABS) X(SQUARE) X(RELU)
-// clang-format on
-#define FY_SHORT_NAME(x) FY_SHORT_##x,
-enum { FY_SHORT_OPS(FY_SHORT_NAME) FY_SHORT_COUNT };
-#define FY_SHORT_HAS_SLOT(kind)  ((kind) <= FY_SHORT_MUL)
-#define FY_SHORT_HAS_CONST(kind) ((kind) >= FY_SHORT_ADD_CONST && (kind) <= FY_SHORT_MIN_CONST)
-
 // Codes: an fy_ew with slots as operands, plus these.
 enum {
   FY_FUSED_BY_CONST = 64,   // the second operand is a constant
   FY_FUSED_OF_CONST = 128,  // b, a constant, is the first operand and a the second
   FY_FUSED_COPY = 60,
   FY_FUSED_SET = FY_FUSED_COPY + FY_FUSED_BY_CONST,
-  FY_FUSED_PAIR = 192,
-  FY_FUSED_CODES = FY_FUSED_PAIR + FY_SHORT_COUNT * FY_SHORT_COUNT,
+  FY_FUSED_STEPS = 192,
+  FY_FUSED_CODES = FY_FUSED_STEPS + FY_STEP_NONE * 3 * FY_STEP_NONE,
 };
-#define FY_FUSED_PAIR_OF(first, second) (FY_FUSED_PAIR + (first)*FY_SHORT_COUNT + (second))
+#define FY_FUSED_STEPS_OF(first, middle, last) \
+  (FY_FUSED_STEPS + ((first)*3 + (middle)-FY_STEP_SHIFT) * FY_STEP_NONE + (last))
 
 typedef struct fy_fused_list {
   fy_fused_instr *instrs;
@@ -153,6 +168,8 @@ typedef struct fy_lanes_16 {
   void (*unary[FY_16_UNARY])(const void *in, void *out, int64_t n, const void *param);
 } fy_lanes_16;
 
+#define FY_SHORT_ROW 512
+
 typedef struct fy_lanes {
   const char *name;
   int bytes;                                 // of a vector
@@ -165,6 +182,8 @@ typedef struct fy_lanes {
   // out = exp(x), or x. In place is fine. What begins at |next| will be read then and comes meanwhile.
   float (*exp_sum_f32)(const float *in, float less, float *out, int64_t n, const float *next);
   float (*minus_exp_sum_f32)(const float *in, float less, float *out, int64_t n, const float *next);
+  // Softmax of rows of at most FY_SHORT_ROW; |log|: LogSoftmax. In place is fine.
+  void (*softmax_f32)(const float *in, float *out, int64_t rows, int64_t n, bool log);
   fy_lanes_16 floats_16[2];
   // c [m, n] = a [m, k] b [k, n]; complex numbers are pairs.
   void (*gemm_i32)(const int32_t *a, const int32_t *b, int32_t *c, int64_t m, int64_t k, int64_t n);

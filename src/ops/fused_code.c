@@ -4,9 +4,10 @@
 // Every value has a slot: inputs their own, results an output's or a temporary that is used again as
 // soon as its last reader is past (linear scan); an instruction may write the slot that it reads. An
 // output may be the memory of an input, so outputs are written only after the last input was read;
-// values that are ready before wait in a temporary. Two short operations of which the second is the
-// only reader of the first become one instruction.
+// values that are ready before wait in a temporary. Short operations of which each is the only reader
+// of the one before become one instruction, of up to three steps.
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -39,7 +40,8 @@ static uint32_t word_of(const coder *c, uint32_t v) {
 }
 
 static void emit(coder *c, uint32_t code, uint32_t out, uint32_t a, uint32_t b) {
-  c->list->instrs[c->list->count++] = (fy_fused_instr){(uint16_t)code, 0, out, a, b, 0};
+  c->list->instrs[c->list->count++] =
+      (fy_fused_instr){.code = (uint16_t)code, .out = out, .a = a, .b = b};
 }
 
 static void used(coder *c, uint32_t v) {
@@ -56,70 +58,101 @@ static uint32_t place(coder *c, uint32_t i) {
   return c->slot[i] = c->p->num_inputs + c->p->num_outputs + c->list->num_temps++;
 }
 
+static float const_f32(const coder *c, uint32_t v) {
+  float f;
+  memcpy(&f, &c->p->consts[v - c->p->num_inputs], sizeof f);
+  return f;
+}
 static bool is_nan(const coder *c, uint32_t v) {
   if (v == FY_FUSED_NONE || !is_const(c, v)) return false;
-  const uint64_t *bits = &c->p->consts[v - c->p->num_inputs];
-  float f;
   double d;
-  memcpy(&f, bits, sizeof f);
-  memcpy(&d, bits, sizeof d);
-  return c->type == FY_LANES_F32 ? f != f : c->type == FY_LANES_F64 && d != d;
+  memcpy(&d, &c->p->consts[v - c->p->num_inputs], sizeof d);
+  return c->type == FY_LANES_F32 ? isnan(const_f32(c, v)) : c->type == FY_LANES_F64 && isnan(d);
 }
 // The larger or smaller of anything and NaN is NaN; the instructions for constants rely on it.
 static bool is_nan_op(const coder *c, const fy_fused_op *op) {
   return (op->op == FY_EW_MAX || op->op == FY_EW_MIN) && (is_nan(c, op->a) || is_nan(c, op->b));
 }
 
-static bool commutes(uint32_t op) {
-  return op == FY_EW_ADD || op == FY_EW_MUL;
-}
+// ---------------------------------------------------------------- short operations
+typedef struct run {  // of operations that will be one instruction
+  int count;          // steps
+  int kinds[FY_STEPS_MOST];
+  fy_fused_step steps[FY_STEPS_MOST];
+  uint32_t values[FY_STEPS_MOST];  // a step's second operand, or FY_FUSED_NONE
+} run;
 
-// ---------------------------------------------------------------- pairs
-// The short operation that |op| is to |x|, one of its operands, or -1; |*other|: its second operand.
-static int short_of(const coder *c, const fy_fused_op *op, uint32_t x, uint32_t *other) {
-  static const struct {
-    uint8_t op, with_slot, with_const;
-  } known[] = {
-      {FY_EW_ADD, FY_SHORT_ADD, FY_SHORT_ADD_CONST},
-      {FY_EW_SUB, FY_SHORT_SUB, FY_SHORT_SUB_CONST},
-      {FY_EW_MUL, FY_SHORT_MUL, FY_SHORT_MUL_CONST},
-      {FY_EW_MAX, FY_SHORT_COUNT, FY_SHORT_MAX_CONST},
-      {FY_EW_MIN, FY_SHORT_COUNT, FY_SHORT_MIN_CONST},
-      {FY_EW_NEG, FY_SHORT_NEG, FY_SHORT_NEG},
-      {FY_EW_ABS, FY_SHORT_ABS, FY_SHORT_ABS},
-      {FY_EW_SQUARE, FY_SHORT_SQUARE, FY_SHORT_SQUARE},
-      {FY_EW_RELU, FY_SHORT_RELU, FY_SHORT_RELU},
-  };
-  const bool swap = op->a != x;
-  if (is_nan_op(c, op) || (swap && !commutes(op->op))) return -1;
-  *other = swap ? op->a : op->b;
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    if (known[i].op != op->op) continue;
-    const int kind = is_const(c, *other) ? known[i].with_const : known[i].with_slot;
-    return kind < FY_SHORT_COUNT ? kind : -1;
-  }
-  return -1;
-}
-
-// Operations |i| and |i| + 1 as one instruction, if they can be one.
-static bool emit_pair(coder *c, uint32_t i) {
-  if (i + 1 >= c->p->num_ops || c->uses[i] != 1) return false;
-  const fy_fused_op *one = &c->p->ops[i], *two = one + 1;
-  const uint32_t v = c->first + i, x = is_const(c, one->a) ? one->b : one->a;
-  uint32_t b, d;
-  if ((two->a != v && two->b != v) || x == FY_FUSED_NONE || is_const(c, x)) return false;
-  const int first = short_of(c, one, x, &b), second = short_of(c, two, v, &d);
-  if (first < 0 || second < 0 || !c->table[FY_FUSED_PAIR_OF(first, second)]) return false;
-  fy_fused_instr *at = &c->list->instrs[c->list->count++];
-  *at = (fy_fused_instr){.code = (uint16_t)FY_FUSED_PAIR_OF(first, second),
-                         .a = word_of(c, x),
-                         .b = word_of(c, b),
-                         .c = word_of(c, d)};
-  used(c, x);
-  used(c, b);
-  used(c, d);
-  at->out = place(c, i + 1);
+static bool add_step(run *r, int kind, uint32_t value, float k) {
+  if (r->count == FY_STEPS_MOST || (r->count == 2 && !FY_STEP_IS_MIDDLE(r->kinds[1]))) return false;
+  r->kinds[r->count] = kind;
+  r->values[r->count] = value;
+  r->steps[r->count++] = (fy_fused_step){.k = k};
   return true;
+}
+static bool add_const(run *r, int kind, float k) {
+  return add_step(r, kind, FY_FUSED_NONE, k);
+}
+
+static bool add_sign(run *r, int32_t keep, int32_t flip) {
+  if (!add_step(r, FY_STEP_SIGN, FY_FUSED_NONE, 0)) return false;
+  r->steps[r->count - 1].keep = keep;
+  r->steps[r->count - 1].flip = flip;
+  return true;
+}
+
+// |op|, of which |x| is an operand, as part of the run, if it is short and there is room.
+static bool join(const coder *c, run *r, const fy_fused_op *op, uint32_t x) {
+  const bool swapped = op->a != x;
+  const uint32_t other = swapped ? op->a : op->b;
+  const bool by_const = other != FY_FUSED_NONE && is_const(c, other);
+  const float k = by_const ? const_f32(c, other) : 0;
+  if (is_nan_op(c, op)) return false;
+  switch (op->op) {
+    case FY_EW_ADD:
+      return by_const ? add_const(r, FY_STEP_SHIFT, k) : add_step(r, FY_STEP_ADD, other, 0);
+    case FY_EW_SUB:
+      if (swapped) return false;
+      return by_const ? add_const(r, FY_STEP_SHIFT, -k) : add_step(r, FY_STEP_SUB, other, 0);
+    case FY_EW_MUL:
+      return by_const ? add_const(r, FY_STEP_SCALE, k) : add_step(r, FY_STEP_MUL, other, 0);
+    // Which of two equal zeros they give depends on their order.
+    case FY_EW_MAX: return by_const && !swapped && add_const(r, FY_STEP_MAX, k);
+    case FY_EW_MIN: return by_const && !swapped && add_const(r, FY_STEP_MIN, k);
+    case FY_EW_RELU: return add_const(r, FY_STEP_MAX, 0);
+    case FY_EW_NEG: return add_sign(r, -1, INT32_MIN);
+    case FY_EW_ABS: return add_sign(r, INT32_MAX, 0);
+    case FY_EW_SQUARE: return add_step(r, FY_STEP_SQUARE, FY_FUSED_NONE, 0);
+    default: return false;
+  }
+}
+
+// As many operations from |i| on as can be one instruction; how many, or 0 if fewer than two.
+static uint32_t emit_steps(coder *c, uint32_t i) {
+  const fy_fused_op *op = &c->p->ops[i];
+  const uint32_t x = is_const(c, op->a) ? op->b : op->a;
+  run r = {.kinds = {FY_STEP_NONE, FY_STEP_NONE, FY_STEP_NONE}};
+  if (!c->table[FY_FUSED_STEPS_OF(FY_STEP_ADD, FY_STEP_NONE, FY_STEP_ADD)]) return 0;
+  if (x == FY_FUSED_NONE || is_const(c, x) || !join(c, &r, op, x)) return 0;
+  uint32_t n = 1;
+  for (; i + n < c->p->num_ops && c->uses[i + n - 1] == 1; n++) {
+    const uint32_t v = c->first + i + n - 1;
+    if ((op[n].a != v && op[n].b != v) || !join(c, &r, &op[n], v)) break;
+  }
+  if (n < 2) return 0;
+  if (r.count == 2) r.kinds[2] = r.kinds[1], r.kinds[1] = FY_STEP_NONE;
+  if (r.count == 2) r.steps[2] = r.steps[1], r.values[2] = r.values[1];
+  fy_fused_instr *at = &c->list->instrs[c->list->count++];
+  *at = (fy_fused_instr){.code = (uint16_t)FY_FUSED_STEPS_OF(r.kinds[0], r.kinds[1], r.kinds[2]),
+                         .a = word_of(c, x)};
+  used(c, x);
+  for (int k = 0; k < FY_STEPS_MOST; k++) {
+    at->steps[k] = r.steps[k];
+    if (!FY_STEP_HAS_SLOT(r.kinds[k])) continue;
+    at->steps[k].slot = word_of(c, r.values[k]);
+    used(c, r.values[k]);
+  }
+  at->out = place(c, i + n - 1);
+  return n;
 }
 
 // ---------------------------------------------------------------- single operations
@@ -174,12 +207,8 @@ fy_code fy_fused_make_code(const fy_fused_program *p, int type, const fy_fused_f
   c.output = c.slot + p->num_ops;
   c.free = c.output + p->num_ops;
   count_uses(&c);
-  for (uint32_t i = 0; i < p->num_ops; i++) {
-    if (emit_pair(&c, i))
-      i++;
-    else
-      emit_one(&c, i);
-  }
+  for (uint32_t i = 0, n; i < p->num_ops; i += n ? n : 1)
+    if (!(n = emit_steps(&c, i))) emit_one(&c, i);
   for (uint32_t k = 0; k < p->num_outputs; k++) {
     const uint32_t at = c.slot[p->outputs[k] - c.first];
     if (at != p->num_inputs + k) emit(&c, FY_FUSED_COPY, p->num_inputs + k, at, 0);

@@ -25,6 +25,15 @@ bool fy_op_arg_on_host(const fy_op_impl *impl, const fy_op_spec *spec, const fy_
   return arg < 64 && (mask >> arg & 1);
 }
 
+bool fy_op_needs_no_device(const fy_op *op) {
+  const fy_op_impl *impl = op->impl;
+  const uint32_t names = FY_OP_SETS_OUTPUT | FY_OP_CHEAP;  // as reading a variable does
+  if (!impl) return false;
+  if (impl->flags & (FY_OP_ALIAS | FY_OP_ANY_DEVICE_HOST_DATA)) return true;
+  if ((impl->flags & names) == names) return true;
+  return (impl->flags & FY_OP_CHEAP) && op->spec->num_inputs == 0 && impl->host_outputs;  // handles
+}
+
 static bool attr_has_type(const fy_attr *a, fy_dtype dtype) {
   if (a->kind != FY_ATTR_TYPE) return false;
   if (!a->is_list) return fy_dtype_base(a->v.type) == dtype;

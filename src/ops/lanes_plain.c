@@ -6,6 +6,7 @@
 
 #include "ops/fused.h"
 #include "ops/trig.h"
+#include "ops/turn.h"
 #include "ops/typed.h"
 
 #define LANE_BYTES 16
@@ -51,16 +52,16 @@ static inline vec_i32 more_i32(vec_i32 a, vec_i32 b) {
 }
 // a < b ? a : b and a > b ? a : b, with b where they do not compare.
 static inline vec_f32 less_f32(vec_f32 a, vec_f32 b) {
-  return select_f32(a < b, a, b) * fy_one_f32;
+  return select_f32(a < b, a, b);
 }
 static inline vec_f32 more_f32(vec_f32 a, vec_f32 b) {
-  return select_f32(a > b, a, b) * fy_one_f32;
+  return select_f32(a > b, a, b);
 }
 static inline vec_f64 less_f64(vec_f64 a, vec_f64 b) {
-  return select_f64(a < b, a, b) * fy_one_f64;
+  return select_f64(a < b, a, b);
 }
 static inline vec_f64 more_f64(vec_f64 a, vec_f64 b) {
-  return select_f64(a > b, a, b) * fy_one_f64;
+  return select_f64(a > b, a, b);
 }
 
 #define EACH_LANE(S, name, fn)                                           \

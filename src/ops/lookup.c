@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// lookup.c: lookup tables as resources: HashTableV2 (written once), MutableHashTableV2 and
-// MutableDenseHashTableV2, and the ops on them. One table for all: lookup_table.h.
+// lookup.c: the ops on lookup tables (lookup_make.c makes them, lookup_table.h is what they are).
 // Threads: one lock per table.
 
 #include <stdlib.h>
@@ -9,131 +8,6 @@
 #include "ops/lookup_table.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
-
-// ---------------------------------------------------------------- making tables
-static fy_code new_table(const fy_site *site, fy_table_kind k, fy_tensor *const *in, fy_table **out,
-                         fy_error *err) {
-  fy_table *t = fy_calloc(1, sizeof *t);
-  *out = NULL;
-  if (!t) return fy_fail_oom(err, sizeof *t);
-  atomic_init(&t->object.refs, 1);
-  t->object.type = &fy_table_type;
-  fy_mutex_init(&t->lock);
-  t->kind = k;
-  t->key_type = fy_site_type(site, "key_dtype");
-  t->value_type = fy_site_type(site, "value_dtype");
-  t->key_count = t->value_count = 1;
-  fy_code code = FY_OK;
-  const fy_attr *shape = fy_site_attr(site, "value_shape");
-  if (shape && shape->kind == FY_ATTR_SHAPE && shape->v.shape.rank > 0) {
-    if (shape->v.shape.rank > FY_INLINE_RANK - 1) {
-      code = fy_fail(err, FY_UNIMPLEMENTED, "a table's values have at most %d dimensions",
-                     FY_INLINE_RANK - 1);
-    }
-    for (int32_t i = 0; !code && i < shape->v.shape.rank; i++) {
-      t->value_dims[t->value_rank++] = shape->v.shape.dims[i];
-    }
-    if (!code && !fy_shape_count(t->value_rank, t->value_dims, &t->value_count)) {
-      code = fy_fail(err, FY_INVALID_ARGUMENT, "Empty value must be a scalar or a vector");
-    }
-  }
-  if (!code && k == FY_TABLE_MUTABLE && shape && t->value_rank != 1) {
-    char x[128];
-    code = fy_fail(err, FY_INVALID_ARGUMENT, "Default value must be a vector, got shape %s",
-                   fy_shape_text(t->value_rank, t->value_dims, x));
-  }
-  const fy_attr *load = k == FY_TABLE_DENSE ? fy_site_attr(site, "max_load_factor") : NULL;
-  if (!code && load && load->kind == FY_ATTR_FLOAT && !(load->v.f > 0 && load->v.f < 1)) {
-    code = fy_fail(err, FY_INVALID_ARGUMENT, "max_load_factor must be between 0 and 1, got: %g",
-                   (double)load->v.f);
-  }
-  const fy_attr *buckets = k == FY_TABLE_DENSE ? fy_site_attr(site, "initial_num_buckets") : NULL;
-  if (!code && buckets && buckets->kind == FY_ATTR_INT &&
-      (buckets->v.i < 4 || (buckets->v.i & (buckets->v.i - 1)))) {
-    code = fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Number of buckets must be at least 4 and a power of 2, got: %lld",
-                   (long long)buckets->v.i);
-  }
-  if (!code && k == FY_TABLE_DENSE) {
-    if (in[0]->rank > FY_INLINE_RANK - 1 ||
-        !fy_shape_equal(in[0]->rank, in[0]->dims, in[1]->rank, in[1]->dims)) {
-      code = fy_fail(err, FY_INVALID_ARGUMENT, "Empty and deleted keys must have same shape");
-    } else {
-      t->key_rank = in[0]->rank;
-      t->key_count = in[0]->count;
-      for (int32_t i = 0; i < t->key_rank; i++) t->key_dims[i] = in[0]->dims[i];
-      code = fy_tensor_clone(in[0], &t->empty, err);
-      if (!code) code = fy_tensor_clone(in[1], &t->deleted, err);
-      if (!code && fy_table_same_key(t, t->empty, 0, t->deleted, 0)) {
-        code = fy_fail(err, FY_INVALID_ARGUMENT, "Empty and deleted keys cannot be equal");
-      }
-    }
-  }
-  if (code) {
-    fy_object_release(&t->object);
-    return code;
-  }
-  t->key_word = fy_table_word_bytes(t->key_type, t->key_count);
-  t->value_word = fy_table_word_bytes(t->value_type, t->value_count);
-  *out = t;
-  return FY_OK;
-}
-
-typedef struct make_arg {
-  const fy_site *site;
-  fy_table_kind kind;
-  fy_tensor *const *in;
-} make_arg;
-
-static fy_code make_table(fy_view container, fy_view name, const void *arg, fy_object **out,
-                          fy_error *err) {
-  (void)container, (void)name;
-  const make_arg *a = arg;
-  fy_table *t;
-  FY_TRY(new_table(a->site, a->kind, a->in, &t, err));
-  *out = &t->object;
-  return FY_OK;
-}
-
-static fy_code handle(fy_kernel_ctx *ctx, fy_table_kind k, fy_error *err) {
-  const fy_site *site = ctx->site;
-  const make_arg arg = {site, k, ctx->in};
-  const bool named = fy_site_attr(site, "shared_name") != NULL;
-  fy_resources *r = ctx->svc->resources ? ctx->svc->resources(ctx) : NULL;
-  fy_view name = named ? fy_site_string(site, "shared_name") : (fy_view){"", 0};
-  fy_object *object;
-  fy_tensor *out;
-  if (named && name.n == 0) name = fy_view_of(site->node_name ? site->node_name : "");
-  FY_TRY(fy_out(ctx, 0, 0, NULL, &out, err));
-  if (!r || !named) {
-    FY_TRY(make_table((fy_view){"", 0}, name, &arg, &object, err));
-  } else {
-    FY_TRY(fy_resources_get(r, &fy_table_type, fy_site_string(site, "container"), name, make_table,
-                            &arg, &object, err));
-  }
-  const fy_table *t = (const fy_table *)object;
-  if (t->key_type != fy_site_type(site, "key_dtype") ||
-      t->value_type != fy_site_type(site, "value_dtype")) {
-    fy_code code = fy_fail(
-        err, FY_INVALID_ARGUMENT, "Conflicting key/value dtypes %s->%s with %s-%s for table %.*s",
-        fy_dtype_name(fy_site_type(site, "key_dtype")),
-        fy_dtype_name(fy_site_type(site, "value_dtype")), fy_dtype_name(t->key_type),
-        fy_dtype_name(t->value_type), (int)name.n, name.p);
-    fy_object_release(object);
-    return code;
-  }
-  fy_resource_put(out, object);
-  return FY_OK;
-}
-static fy_code static_handle(fy_kernel_ctx *ctx, fy_error *err) {
-  return handle(ctx, FY_TABLE_STATIC, err);
-}
-static fy_code mutable_handle(fy_kernel_ctx *ctx, fy_error *err) {
-  return handle(ctx, FY_TABLE_MUTABLE, err);
-}
-static fy_code dense_handle(fy_kernel_ctx *ctx, fy_error *err) {
-  return handle(ctx, FY_TABLE_DENSE, err);
-}
 
 // ---------------------------------------------------------------- checks
 
@@ -578,10 +452,6 @@ static fy_code remove_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(handle_rank(ctx, err));
   return fy_shape_rank_at_least(ctx->in[1], 1, err);
 }
-static fy_code dense_shape(fy_shape_ctx *ctx, fy_error *err) {
-  FY_TRY(fy_shape_rank_at_most(ctx->in[0], 1, err));
-  return fy_shape_scalar(ctx, err);
-}
 static fy_code pairs_shape(fy_shape_ctx *ctx, fy_error *err) {
   return handle_rank(ctx, err);
 }
@@ -589,37 +459,8 @@ static fy_code size_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(handle_rank(ctx, err));
   return fy_shape_scalar(ctx, err);
 }
-static fy_code ref_shape(fy_shape_ctx *ctx, fy_error *err) {
-  return fy_shape_set(ctx, 0, 1, (const int64_t[]){2}, err);
-}
 
 #define FLAGS .flags = FY_OP_HOST | FY_OP_DYNAMIC
-static const fy_sample table_samples[] = {
-    {"", "key_dtype=string; value_dtype=int64; shared_name=\"t\"", FY_OK, NULL}};
-static const fy_sample anonymous_samples[] = {
-    {"", "key_dtype=string; value_dtype=int64", FY_OK, NULL}};
-static const fy_sample vectors_samples[] = {
-    {"", "key_dtype=string; value_dtype=int64; value_shape=[2]", FY_OK, NULL},
-    {"", "key_dtype=string; value_dtype=int64", FY_INVALID_ARGUMENT,
-     "Default value must be a vector, got shape []"},
-};
-static const fy_sample dense_samples[] = {
-    {"i64[]=-1; i64[]=-2", "value_dtype=float; value_shape=[2]", FY_OK, NULL},
-    {"i64[]=-1; i64[]=-1", "value_dtype=float", FY_INVALID_ARGUMENT, "cannot be equal"},
-};
-
-FY_OP(HashTableV2, .shape = fy_shape_scalar, .compute = static_handle, FLAGS,
-      FY_SAMPLES(table_samples));
-FY_OP(MutableHashTableV2, .shape = fy_shape_scalar, .compute = mutable_handle, FLAGS,
-      FY_SAMPLES(table_samples));
-FY_OP(MutableDenseHashTableV2, .shape = dense_shape, .compute = dense_handle, FLAGS,
-      FY_SAMPLES(dense_samples));
-FY_OP(AnonymousHashTable, .shape = fy_shape_scalar, .compute = static_handle, FLAGS,
-      FY_SAMPLES(anonymous_samples));
-FY_OP(AnonymousMutableHashTable, .shape = fy_shape_scalar, .compute = mutable_handle, FLAGS,
-      FY_SAMPLES(anonymous_samples));
-FY_OP(AnonymousMutableDenseHashTable, .shape = dense_shape, .compute = dense_handle, FLAGS,
-      FY_SAMPLES(dense_samples));
 FY_OP(LookupTableFindV2, .shape = find_shape, .compute = find, FLAGS);
 FY_OP(LookupTableSizeV2, .shape = size_shape, .compute = size, FLAGS);
 FY_OP(LookupTableExportV2, .shape = export_shape, .compute = export, FLAGS);
@@ -629,15 +470,8 @@ FY_OP(LookupTableRemoveV2, .shape = remove_shape, .compute = remove_keys, FLAGS)
 FY_OP(InitializeTableV2, .shape = initialize_shape, .compute = initialize, FLAGS);
 FY_OP(InitializeTableFromTextFileV2, .shape = from_file_shape, .compute = fy_table_from_file,
       FLAGS);
-FY_OP(MutableHashTableOfTensorsV2, .shape = fy_shape_scalar, .compute = mutable_handle, FLAGS,
-      FY_SAMPLES(vectors_samples));
-FY_OP(AnonymousMutableHashTableOfTensors, .shape = fy_shape_scalar, .compute = mutable_handle,
-      FLAGS, FY_SAMPLES(vectors_samples));
 
 // Version 1.
-FY_OP(HashTable, .shape = ref_shape, .compute = static_handle, FLAGS);
-FY_OP(MutableHashTable, .shape = ref_shape, .compute = mutable_handle, FLAGS);
-FY_OP(MutableHashTableOfTensors, .shape = ref_shape, .compute = mutable_handle, FLAGS);
 FY_OP(LookupTableFind, .shape = find_shape, .compute = find, FLAGS);
 FY_OP(LookupTableSize, .shape = size_shape, .compute = size, FLAGS);
 FY_OP(LookupTableExport, .shape = export_shape, .compute = export, FLAGS);

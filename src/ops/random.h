@@ -25,6 +25,7 @@ fy_philox fy_random_reserve_blocks(const fy_kernel_ctx *ctx, uint64_t blocks);
 uint64_t fy_random_entropy(void);
 
 // --- stateless ops ---
+FY_MUST_CHECK fy_code fy_random_check_seed(const fy_tensor *seed, fy_error *err);
 FY_MUST_CHECK fy_code fy_random_of_seed(const fy_tensor *seed, fy_philox *out, fy_error *err);
 // Inputs |i|, |i| + 1, |i| + 2 are key, counter and algorithm.
 FY_MUST_CHECK fy_code fy_random_check_key(const fy_kernel_ctx *ctx, int i, fy_error *err);

@@ -166,9 +166,12 @@ typedef struct reduce_loops {
 #define WIDE_REALS(X, ...)          \
   X(FY_BFLOAT16, bf16, __VA_ARGS__) \
   FY_FULL_REAL_TYPES(X, __VA_ARGS__)
-// Rows of floats with all accumulators in registers; the same steps as those of _tree_f32.
+// Rows of floats with all accumulators in registers; the same steps as those of _tree_f32. The end of a
+// row is read together with what follows it, where there is enough, which then counts as nothing.
 typedef float floats8 __attribute__((vector_size(32)));
 typedef int32_t ints8 __attribute__((vector_size(32)));
+#define ALL_8 -1, -1, -1, -1, -1, -1, -1, -1
+static const int32_t ends[2 * LANES] = {ALL_8, ALL_8, ALL_8, ALL_8};
 #define SHORT_ROWS(name, COMBINE, IDENTITY)                                                  \
   FY_CLONES static void name##_rows_f32(const void *pi, int64_t n, int64_t rows, void *pa) { \
     const float *in = pi;                                                                    \
@@ -184,7 +187,17 @@ typedef int32_t ints8 __attribute__((vector_size(32)));
         memcpy(&y, in + i + 16, sizeof y), c = COMBINE(c, y);                                \
         memcpy(&y, in + i + 24, sizeof y), d = COMBINE(d, y);                                \
       }                                                                                      \
-      if (i < n) {                                                                           \
+      if (i < n && (rows - r) * n - i >= LANES) {                                            \
+        floats8 rest[4];                                                                     \
+        FY_UNROLL for (int k = 0; k < 4; k++) {                                              \
+          ints8 used;                                                                        \
+          memcpy(&used, ends + LANES - (n - i) + 8 * k, sizeof used);                        \
+          memcpy(&rest[k], in + i + 8 * k, sizeof rest[k]);                                  \
+          rest[k] = PICK_8(used, rest[k], ids);                                              \
+        }                                                                                    \
+        a = COMBINE(a, rest[0]), b = COMBINE(b, rest[1]);                                    \
+        c = COMBINE(c, rest[2]), d = COMBINE(d, rest[3]);                                    \
+      } else if (i < n) {                                                                    \
         floats8 rest[4] = {ids, ids, ids, ids};                                              \
         memcpy(rest, in + i, (size_t)(n - i) * sizeof *in);                                  \
         a = COMBINE(a, rest[0]), b = COMBINE(b, rest[1]);                                    \
@@ -446,6 +459,8 @@ static void reduce_to_rows(void *arg, int64_t begin, int64_t end) {
   const reduce_job *j = arg;
   const reduce_plan *p = j->plan;
   const int64_t width = j->columns, pieces = (p->inner + width - 1) / width;
+  const int64_t run = p->reduced ? p->reduced_dims[0] : 1;  // rows that are equally far apart
+  const size_t next = p->reduced ? (size_t)p->reduced_strides[0] * j->size : 0;
   _Alignas(64) char acc[WIDTH];
   for (int64_t item = begin; item < end; item++) {
     const int64_t row = item / pieces, from = item % pieces * width;
@@ -454,8 +469,10 @@ static void reduce_to_rows(void *arg, int64_t begin, int64_t end) {
     int64_t index[FY_MAX_RANK], at = 0;
     for (int32_t d = 0; d < p->reduced; d++) index[d] = 0;
     j->loops->start(acc, n);
-    for (int64_t r = 0; r < p->per_output; r++) {
-      j->loops->add(j->in + (size_t)(base + at) * j->size, n, acc);
+    for (int64_t r = 0; r < p->per_output; r += run) {
+      const char *in = j->in + (size_t)(base + at) * j->size;
+      for (int64_t k = 0; k < run; k++, in += next) j->loops->add(in, n, acc);
+      if (p->reduced) index[0] = p->reduced_dims[0] - 1, at += (run - 1) * p->reduced_strides[0];
       at = step(index, at, p);
     }
     j->loops->finish(acc, j->out + (size_t)(row * p->inner + from) * j->size, n, p->per_output);

@@ -22,11 +22,9 @@ typedef struct softmax_job {
 
 // The maximum and the sum of a row in strands, which the compiler keeps in vectors. A NaN may be lost
 // by the maximum, but not by the sum.
-#define STRANDS  32
-#define BLOCK    512  // elements of several short rows
-#define LONG_f32 32   // rows of so many elements are computed one by one
-#define LONG_f64 BLOCK
-#define PIECE    2048  // of a long one: sums are pairwise from here on, as reduce.c's
+#define STRANDS 32
+#define BLOCK   512   // elements of several short rows
+#define PIECE   2048  // of a long one: sums are pairwise from here on, as reduce.c's
 #define LOOPS_OF(S, T)                                                                    \
   FY_CLONES static T highest_##S(const T *x, int64_t n) {                                 \
     T top[STRANDS], best = x[0];                                                          \
@@ -87,47 +85,66 @@ static double piece_f64(const double *in, double *out, double top, int64_t n, in
   return sum;
 }
 
-// |rows| rows at once, step by step: what one row waits for is time for the next.
-#define ROWS_OF(S, T)                                                                    \
+// The exponentials of a row or what is left of it; the sum is pairwise.
+#define TREE_OF(S, T)                                                                    \
   static T tree_exps_##S(const T *in, T *out, T top, int64_t n, int64_t row, bool log) { \
     if (n <= PIECE) return piece_##S(in, out, top, n, row, log);                         \
     const int64_t left = (n / 2 + PIECE - 1) / PIECE * PIECE;                            \
     const T sum = tree_exps_##S(in, out, top, left, row, log);                           \
     return sum + tree_exps_##S(in + left, out + left, top, n - left, row, log);          \
-  }                                                                                      \
-  static void short_exps_##S(T *out, int64_t rows, int64_t n, bool log, T *sums) {       \
-    T e[BLOCK], *to = log ? e : out;                                                     \
-    fy_vec_exp_##S(out, to, rows *n, NULL);                                              \
-    for (int64_t r = 0; r < rows; r++) sums[r] = total_##S(to + r * n, n);               \
-  }                                                                                      \
-  static void softmax_rows_##S(const T *in, T *out, int64_t rows, int64_t n, bool log) { \
-    T tops[BLOCK], sums[BLOCK];                                                          \
-    sums[0] = 0; /* there is always a row, which not every compiler sees */              \
-    for (int64_t r = 0; r < rows; r++) tops[r] = highest_##S(in + r * n, n);             \
-    if (n < LONG_##S) {                                                                  \
-      for (int64_t r = 0; r < rows; r++) minus_##S(in + r * n, out + r * n, n, tops[r]); \
-      short_exps_##S(out, rows, n, log, sums);                                           \
-    } else {                                                                             \
-      for (int64_t r = 0; r < rows; r++)                                                 \
-        sums[r] = tree_exps_##S(in + r * n, out + r * n, tops[r], n, rows * n, log);     \
-    }                                                                                    \
-    if (log) fy_vec_log_##S(sums, sums, rows, NULL);                                     \
-    for (int64_t r = 0; r < rows; r++) {                                                 \
-      if (log)                                                                           \
-        minus_##S(out + r * n, out + r * n, n, sums[r]);                                 \
-      else                                                                               \
-        times_##S(out + r * n, n, 1 / sums[r]);                                          \
-    }                                                                                    \
-  }                                                                                      \
-  static void softmax_##S(void *arg, int64_t begin, int64_t end) {                       \
-    const softmax_job *j = arg;                                                          \
-    const int64_t n = j->cols, most = n < BLOCK ? BLOCK / n : 1;                         \
-    for (int64_t r = begin; r < end; r += most)                                          \
-      softmax_rows_##S((const T *)j->in + r * n, (T *)j->out + r * n,                    \
-                       end - r < most ? end - r : most, n, j->log);                      \
   }
-ROWS_OF(f32, float)
-ROWS_OF(f64, double)
+TREE_OF(f32, float)
+TREE_OF(f64, double)
+
+// Short rows are one kernel's of the lanes.
+static void softmax_f32(void *arg, int64_t begin, int64_t end) {
+  const softmax_job *j = arg;
+  const int64_t n = j->cols;
+  const float *in = (const float *)j->in + begin * n;
+  float *out = (float *)j->out + begin * n;
+  if (n <= FY_SHORT_ROW) {
+    fy_lanes_best()->softmax_f32(in, out, end - begin, n, j->log);
+    return;
+  }
+  for (int64_t r = begin; r < end; r++, in += n, out += n) {
+    float sum = tree_exps_f32(in, out, highest_f32(in, n), n, n, j->log);
+    if (j->log) {
+      fy_vec_log_f32(&sum, &sum, 1, NULL);
+      minus_f32(out, out, n, sum);
+    } else {
+      times_f32(out, n, 1 / sum);
+    }
+  }
+}
+
+// |rows| rows at once, step by step: what one row waits for is time for the next.
+static void softmax_rows_f64(const double *in, double *out, int64_t rows, int64_t n, bool log) {
+  double tops[BLOCK], sums[BLOCK], e[BLOCK], *to = log ? e : out;
+  tops[0] = sums[0] = 0;  // there is always a row, which not every compiler sees
+  for (int64_t r = 0; r < rows; r++) tops[r] = highest_f64(in + r * n, n);
+  if (n < BLOCK) {
+    for (int64_t r = 0; r < rows; r++) minus_f64(in + r * n, out + r * n, n, tops[r]);
+    fy_vec_exp_f64(out, to, rows * n, NULL);
+    for (int64_t r = 0; r < rows; r++) sums[r] = total_f64(to + r * n, n);
+  } else {
+    sums[0] = tree_exps_f64(in, out, tops[0], n, n, log);
+  }
+  if (log) fy_vec_log_f64(sums, sums, rows, NULL);
+  for (int64_t r = 0; r < rows; r++) {
+    if (log)
+      minus_f64(out + r * n, out + r * n, n, sums[r]);
+    else
+      times_f64(out + r * n, n, 1 / sums[r]);
+  }
+}
+
+static void softmax_f64(void *arg, int64_t begin, int64_t end) {
+  const softmax_job *j = arg;
+  const int64_t n = j->cols, most = n < BLOCK ? BLOCK / n : 1;
+  for (int64_t r = begin; r < end; r += most)
+    softmax_rows_f64((const double *)j->in + r * n, (double *)j->out + r * n,
+                     end - r < most ? end - r : most, n, j->log);
+}
 
 float fy_softmax_exps(const float *in, float *out, int64_t n) {
   return tree_exps_f32(in, out, highest_f32(in, n), n, n, false);

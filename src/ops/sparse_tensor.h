@@ -11,6 +11,14 @@
   "out of order. Many sparse ops require sorted indices.\n    Use `tf.sparse.reorder` to create " \
   "a correctly ordered copy.\n\n"
 
+// Indices and shapes are int64.
+static inline int64_t fy_at64(const fy_tensor *t, int64_t i) {
+  return ((const int64_t *)t->data)[i];
+}
+static inline int64_t *fy_data64(fy_tensor *t) {
+  return t->data;
+}
+
 // Ranks and sizes fit ("indices and values rows (indexing dimension) must match. …").
 FY_MUST_CHECK fy_code fy_sparse_check(const fy_tensor *indices, const fy_tensor *values,
                                       const fy_tensor *shape, fy_error *err);

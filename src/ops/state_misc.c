@@ -8,7 +8,7 @@
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 #include "ops/variable.h"
-#include "wire/file.h"
+#include "wire/mapping.h"
 
 // ---------------------------------------------------------------- several variables
 static fy_view name_in(const fy_site *site, const char *attr, int i) {
@@ -221,28 +221,45 @@ static fy_code fake_param(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+// The bytes of a tensor at the beginning of a file: where they lie, or read.
+static fy_code read_region(const fy_wire_file *f, const char *path, fy_dtype dtype, fy_pshape s,
+                           fy_tensor **out, fy_error *err) {
+  fy_wire_mapping *m = fy_wire_mapping_open(f, path);
+  fy_code code = fy_wire_mapping_tensor(m, 0, dtype, s, out, err);
+  fy_wire_mapping_close(m);
+  if (code || *out) return code;
+  FY_TRY(fy_tensor_new(dtype, s.rank, s.dims, out, err));
+  if ((*out)->count) code = fy_wire_file_read(f, 0, (*out)->data, fy_tensor_bytes(*out), err);
+  if (!code) return FY_OK;
+  fy_tensor_release(*out);
+  *out = NULL;
+  return code;
+}
+
 // A file holds the bytes of the tensor.
 static fy_code immutable_const(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_view name = fy_site_string(ctx->site, "memory_region_name");
   const fy_attr *a = fy_site_attr(ctx->site, "shape");
   const fy_pshape s = a && a->kind == FY_ATTR_SHAPE ? a->v.shape : FY_UNKNOWN_SHAPE;
+  const fy_dtype dtype = ctx->site->out_types[0];
   int64_t count;
-  fy_tensor *out;
-  if (ctx->site->out_types[0] == FY_STRING)
+  size_t need;
+  fy_tensor *out = NULL;
+  if (dtype == FY_STRING)
     return fy_fail(err, FY_UNIMPLEMENTED,
                    "Sorry, DT_STRING is not currently supported for ImmutableConstOp.");
-  if (s.rank < 0 || !fy_shape_count(s.rank, s.dims, &count))
+  if (s.rank < 0 || !fy_shape_count(s.rank, s.dims, &count) ||
+      !fy_mul_size((size_t)count, fy_dtype_storage(dtype), &need))
     return fy_fail(err, FY_INVALID_ARGUMENT, "ImmutableConst needs a fully defined shape");
-  FY_TRY(fy_out(ctx, 0, s.rank, s.dims, &out, err));
   char *path = fy_strndup(name.p, name.n);
   if (!path) return fy_fail_oom(err, name.n);
   fy_wire_file f = {.fd = -1};
   fy_code code = fy_wire_file_open(path, &f, err);
-  const size_t need = fy_tensor_bytes(out);
   if (!code && f.bytes < need)
     code = fy_fail(err, FY_INVALID_ARGUMENT, "Region size (%llu) is less than required (%zu)",
                    (unsigned long long)f.bytes, need);
-  if (!code && need) code = fy_wire_file_read(&f, 0, out->data, need, err);
+  if (!code) code = read_region(&f, path, dtype, s, &out, err);
+  if (!code) fy_out_set(ctx, 0, out);
   fy_wire_file_close(&f);
   fy_free(path);
   return code;
@@ -290,5 +307,6 @@ FY_OP(MutexLock, .shape = fy_shape_scalar, .compute = lock_mutex,
 FY_OP(ConsumeMutexLock, .shape = fy_shape_none, .compute = consume_lock, HOST);
 FY_OP(FakeParam, .shape = fy_shape_from_attr, .compute = fake_param,
       .flags = FY_OP_NO_FOLD | FY_OP_DYNAMIC, FY_SAMPLES(fake_samples));
-FY_OP(ImmutableConst, .shape = fy_shape_from_attr, .compute = immutable_const, HOST);
+FY_OP(ImmutableConst, .shape = fy_shape_from_attr, .compute = immutable_const,
+      .flags = FY_OP_HOST | FY_OP_NO_FOLD | FY_OP_SETS_OUTPUT);
 FY_OP(Abort, .shape = fy_shape_none, .compute = refuse_abort, HOST, FY_SAMPLES(abort_samples));

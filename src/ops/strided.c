@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // strided.c: see strided.h. Dims that follow each other in both tensors are merged first. What is
-// left is rows: copied whole, repeated, or gathered; a transposition is done in square tiles so
-// that both sides stay in the cache.
+// left is rows: copied whole, repeated, or gathered; a transposition is turn.c's.
 
 #include "ops/strided.h"
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
-#include "ops/typed.h"
+#include "ops/turn.h"
 #include "ops/values.h"
 
 #define TILE   16
@@ -73,123 +68,11 @@ TILED(uint32_t)
 TILED(uint64_t)
 TILED(bytes16)
 
-// 8 x 8 words from columns to rows: pairs, pairs of pairs, halves.
-typedef uint32_t words8 __attribute__((vector_size(32)));
-#define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#define LOW_1(a, b)    MIX(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
-#define HIGH_1(a, b)   MIX(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
-#define LOW_2(a, b)    MIX(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
-#define HIGH_2(a, b)   MIX(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
-#define LOW_4(a, b)    MIX(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
-#define HIGH_4(a, b)   MIX(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
-
-// |n| words, whole lines of them past the cache: to write a part of one that way takes ten times longer.
-static void stream_words(uint32_t *to, const uint32_t *from, int64_t n) {
-  int64_t i = 0;
-#ifdef __SSE2__
-  for (; i < n && (uintptr_t)(to + i) % 64; i++) to[i] = from[i];
-  for (; i + 16 <= n; i += 16) {
-    __m128i x[4];
-    memcpy(x, from + i, sizeof x);
-    for (int k = 0; k < 4; k++) _mm_stream_si128((__m128i *)(void *)(to + i) + k, x[k]);
-  }
-#endif
-  if (i < n) memcpy(to + i, from + i, (size_t)(n - i) * sizeof *to);
-}
-static void stream_end(void) {
-#ifdef __SSE2__
-  _mm_sfence();
-#endif
-}
 #define STREAM_BYTES ((size_t)8 << 20)  // results that leave the cache anyway
-#define TURN_WORDS   8192               // of a block that goes through a buffer
-#define TURN_ROWS    256
 #define LONG_ROW     ((size_t)1 << 18)  // bytes of a row that threads share
 
-// A square of 8 x 8, in registers only if the loops are unrolled.
-static inline __attribute__((always_inline)) void turn_8(uint32_t *to, int64_t to_step,
-                                                         const uint32_t *from, int64_t from_step) {
-  words8 a[8], b[8];
-  FY_UNROLL for (int k = 0; k < 8; k++, from += from_step) memcpy(&a[k], from, sizeof a[k]);
-  FY_UNROLL for (int k = 0; k < 8; k += 2) {
-    b[k] = LOW_1(a[k], a[k + 1]);
-    b[k + 1] = HIGH_1(a[k], a[k + 1]);
-  }
-  FY_UNROLL for (int k = 0; k < 8; k += 4) {
-    a[k] = LOW_2(b[k], b[k + 2]);
-    a[k + 1] = HIGH_2(b[k], b[k + 2]);
-    a[k + 2] = LOW_2(b[k + 1], b[k + 3]);
-    a[k + 3] = HIGH_2(b[k + 1], b[k + 3]);
-  }
-  FY_UNROLL for (int k = 0; k < 4; k++) {
-    b[k] = LOW_4(a[k], a[k + 4]);
-    b[k + 4] = HIGH_4(a[k], a[k + 4]);
-  }
-  FY_UNROLL for (int k = 0; k < 8; k++, to += to_step) memcpy(to, &b[k], sizeof b[k]);
-}
-
-// out[r][c] = in[c][r] for whole squares of 8 x 8 within |rows| and |cols|, in tiles of |tile|.
-FY_CLONES static void turn_tiles(uint32_t *out, int64_t out_step, const uint32_t *in,
-                                 int64_t in_step, int64_t rows, int64_t cols, int64_t tile) {
-  for (int64_t c0 = 0; c0 < cols; c0 += tile)
-    for (int64_t r0 = 0; r0 < rows; r0 += tile)
-      for (int64_t r = r0; r < r0 + tile; r += 8)
-        for (int64_t c = c0; c < c0 + tile; c += 8)
-          turn_8(out + r * out_step + c, out_step, in + c * in_step + r, in_step);
-}
-
-// The same past the cache: blocks are turned into a buffer, from which whole lines go to memory, while
-// the next block is on its way. Blocks follow each other along the rows of |in|: they are read in
-// the order of memory, in runs of lines, and written in runs of lines.
-FY_CLONES static void turn_block(uint32_t *out, int64_t out_step, const uint32_t *in,
-                                 int64_t in_step, int64_t rows, int64_t cols,
-                                 const uint32_t *next) {
-  for (int64_t c = 0; c < cols; c += 8) {
-    for (int64_t k = c; k < c + 8; k++)
-      for (int64_t r = 0; r < rows; r += 16) __builtin_prefetch(next + k * in_step + r, 0, 2);
-    for (int64_t r = 0; r < rows; r += 8)
-      turn_8(out + r * out_step + c, out_step, in + c * in_step + r, in_step);
-  }
-}
 static int64_t at_most(int64_t n, int64_t most) {
   return n < most ? n : most;
-}
-static void turn_stream(uint32_t *out, int64_t out_step, const uint32_t *in, int64_t in_step,
-                        int64_t rows, int64_t cols) {
-  _Alignas(64) uint32_t buffer[TURN_WORDS + 8 * TURN_ROWS];
-  const int64_t height =
-      at_most(rows, cols < 64 ? at_most(TURN_WORDS / cols / 8 * 8, TURN_ROWS) : 64);
-  const int64_t width = at_most(cols, TURN_WORDS / height / 8 * 8);
-  const bool dense = width == out_step;  // rows follow each other in |out|, too
-  for (int64_t c = 0; c < cols; c += width) {
-    const int64_t m = at_most(cols - c, width), step = dense ? m : m + 8;
-    for (int64_t r = 0; r < rows; r += height) {
-      const int64_t n = at_most(rows - r, height);
-      const bool last = r + height >= rows;
-      turn_block(buffer, step, in + c * in_step + r, in_step, n, m,
-                 last ? in + (c + width) * in_step : in + c * in_step + r + height);
-      if (dense) stream_words(out + r * out_step, buffer, n * m);
-      for (int64_t k = 0; !dense && k < n; k++)
-        stream_words(out + (r + k) * out_step + c, buffer + k * step, m);
-    }
-  }
-  stream_end();
-}
-
-// A transposed plane of words: whole squares, then what is left to the right and below.
-static void turn(const plane *p, uint32_t *out, const uint32_t *in, bool stream) {
-  const int64_t tile = !stream && p->rows >= HEIGHT && p->cols >= HEIGHT ? TILE : 8;
-  const int64_t rows = p->rows / tile * tile, cols = p->cols / tile * tile;
-  for (int64_t r = 0; !stream && r < rows; r += HEIGHT)
-    turn_tiles(out + r * p->row_stride_out, p->row_stride_out, in + r, p->col_stride_in,
-               at_most(rows - r, HEIGHT), cols, tile);
-  if (stream) turn_stream(out, p->row_stride_out, in, p->col_stride_in, rows, cols);
-  plane right = *p, below = *p;
-  right.rows = rows;
-  right.cols -= cols;
-  below.rows -= rows;
-  tiled_uint32_t(&right, out + cols, in + cols * p->col_stride_in);
-  tiled_uint32_t(&below, out + rows * p->row_stride_out, in + rows);
 }
 
 FY_CLONES static void backwards(const plane *p, uint32_t *restrict out,
@@ -227,9 +110,15 @@ static fy_code copy_plane(const copy_job *j, const plane *p, char *out, const ch
     backwards(p, (void *)out, (const void *)in);
     return FY_OK;
   }
-  if (p->row_stride_in == 1 && j->size == 4 && p->cols >= 8 && p->rows >= 8 &&
-      p->col_stride_in > 0) {
-    turn(p, (void *)out, (const void *)in, j->bytes >= STREAM_BYTES);
+  if (p->row_stride_in == 1 && p->cols >= 8 && p->rows >= 8 && p->col_stride_in > 0) {
+    fy_turn_plane(&(fy_turn){.out = out,
+                             .in = in,
+                             .out_step = p->row_stride_out,
+                             .in_step = p->col_stride_in,
+                             .rows = p->rows,
+                             .cols = p->cols,
+                             .size = j->size,
+                             .past_cache = j->bytes >= STREAM_BYTES});
     return FY_OK;
   }
   switch (j->size) {

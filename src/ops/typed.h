@@ -168,17 +168,9 @@ typedef double fy_r_c128;
 #define FY_MAX_u64 UINT64_MAX
 
 // ---------------------------------------------------------------- lists: X(enum, suffix, …)
-#define FY_FULL_REAL_TYPES(X, ...) X(FY_FLOAT, f32, __VA_ARGS__) X(FY_DOUBLE, f64, __VA_ARGS__)
-// 1, unknown to the compiler: a number times it is the number, but for a denormal where those count as 0. For
-// kernels that only choose a number, as the instructions that choose the larger do.
-extern const float fy_one_f32;
-extern const double fy_one_f64;
-#define FY_ONE_f16  fy_one_f32
-#define FY_ONE_bf16 fy_one_f32
-#define FY_ONE_f32  fy_one_f32
-#define FY_ONE_f64  fy_one_f64
-#define FY_REAL_TYPES(X, ...) \
-  X(FY_HALF, f16, __VA_ARGS__) X(FY_BFLOAT16, bf16, __VA_ARGS__) FY_FULL_REAL_TYPES(X, __VA_ARGS__)
+#define FY_FULL_REAL_TYPES(X, ...)  X(FY_FLOAT, f32, __VA_ARGS__) X(FY_DOUBLE, f64, __VA_ARGS__)
+#define FY_SHORT_REAL_TYPES(X, ...) X(FY_HALF, f16, __VA_ARGS__) X(FY_BFLOAT16, bf16, __VA_ARGS__)
+#define FY_REAL_TYPES(X, ...)       FY_SHORT_REAL_TYPES(X, __VA_ARGS__) FY_FULL_REAL_TYPES(X, __VA_ARGS__)
 #define FY_COMPLEX_TYPES(X, ...) \
   X(FY_COMPLEX64, c64, __VA_ARGS__) X(FY_COMPLEX128, c128, __VA_ARGS__)
 #define FY_SIGNED_TYPES(X, ...) \

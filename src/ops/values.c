@@ -3,11 +3,6 @@
 
 #include "ops/values.h"
 
-#include "ops/typed.h"
-
-const float fy_one_f32 = 1;
-const double fy_one_f64 = 1;
-
 fy_code fy_value_shape(const fy_tensor *t, int32_t *rank, int64_t dims[FY_MAX_RANK],
                        fy_error *err) {
   char text[128];

@@ -11,6 +11,7 @@
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 #include "ops/variable.h"
+#include "wire/mapping.h"
 
 // TensorFlow's name for "give me a variable nobody else can find".
 #define ANONYMOUS "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
@@ -141,6 +142,9 @@ fy_tensor *fy_variable_view(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage
 }
 
 static fy_code fresh(fy_kernel_ctx *ctx, const fy_tensor *like, fy_tensor **out, fy_error *err) {
+  // A restored variable is the session's, not the allocator's, also when it leaves its mapped file.
+  if (fy_wire_mapping_has(like) && (!ctx->site->device || ctx->site->device->is_host))
+    return fy_tensor_new_weights(like->dtype, like->rank, like->dims, out, err);
   if (ctx->svc->allocate) {
     return ctx->svc->allocate(ctx, like->dtype, like->rank, like->dims, out, err);
   }

@@ -3,6 +3,8 @@
 
 #include "ops/vecmath.h"
 
+#include <string.h>
+
 #include "ops/fused.h"
 
 #define VEC(S, name, op)                                                              \
@@ -18,6 +20,55 @@ FY_VEC_FUNCTIONS_f32(VEC_f32) FY_VEC_FUNCTIONS_f64(VEC_f64)
                           int *bad) {
   (void)bad;
   fy_lanes_best()->atan2_f32(a, sa, b, sb, o, n);
+}
+
+enum { MOST_BYTES = 64 };  // of a vector
+
+// |code| over whole vectors, and the last elements as one of their own. |b|: an array or a constant.
+static void run_code(int type, uint32_t code, const char *a, const char *b, bool b_moves, char *out,
+                     int64_t n) {
+  const fy_lanes *lanes = fy_lanes_best();
+  const size_t elem = type == FY_LANES_F32 ? sizeof(float) : sizeof(double);
+  const int64_t whole = n - n % (lanes->bytes / (int64_t)elem);
+  const fy_fused_instr ip = {.code = (uint16_t)code, .a = 0, .b = b_moves ? 1 : 0, .out = 2};
+  void *slots[3] = {(void *)(uintptr_t)a, (void *)(uintptr_t)b, out};
+  fy_fused_regs regs = {slots, b, whole};
+  if (whole) lanes->fused[type][code](&ip, &regs);
+  if (whole == n) return;
+  const size_t done = (size_t)whole * elem, rest = (size_t)(n - whole) * elem;
+  _Alignas(MOST_BYTES) char last[3][MOST_BYTES] = {{0}};
+  memcpy(last[0], a + done, rest);
+  if (b_moves) memcpy(last[1], b + done, rest);
+  for (int i = 0; i < 3; i++) slots[i] = last[i];
+  regs.n = lanes->bytes / (int64_t)elem;
+  lanes->fused[type][code](&ip, &regs);
+  memcpy(out + done, last[2], rest);
+}
+
+static bool is_nan(int type, const void *x) {
+  return type == FY_LANES_F32 ? *(const float *)x != *(const float *)x
+                              : *(const double *)x != *(const double *)x;
+}
+static void fill(int type, const void *x, void *out, int64_t n) {
+  const size_t elem = type == FY_LANES_F32 ? sizeof(float) : sizeof(double);
+  for (int64_t i = 0; i < n; i++) memmove((char *)out + (size_t)i * elem, x, elem);
+}
+
+// Codes for a constant rely on it being a number.
+void fy_vec_apply(int type, fy_ew op, const void *a, int64_t step_a, const void *b, int64_t step_b,
+                  void *out, int64_t n) {
+  if (!b || (step_a && step_b)) {
+    run_code(type, op, a, b, b != NULL, out, n);
+  } else if (!step_a && !step_b) {
+    run_code(type, op, a, b, true, out, n > 0);
+    fill(type, out, out, n);
+  } else if (is_nan(type, step_a ? b : a)) {
+    fill(type, step_a ? b : a, out, n);
+  } else if (step_a) {
+    run_code(type, op + FY_FUSED_BY_CONST, a, b, false, out, n);
+  } else {
+    run_code(type, op + FY_FUSED_OF_CONST, b, a, false, out, n);
+  }
 }
 
 // x log(y), 0 where x is 0.

@@ -71,6 +71,28 @@ FY_VEC_16_FUNCTIONS(FY_VEC_16_DECLARE)
     fy_lanes_best()->floats_16[FY_LANES_BFLOAT16].unary[op](in, out, n, param);      \
   }
 
+// One operation of the fused kernel over arrays: what the compiler makes of comparisons in C need not
+// be what the lanes do with denormal numbers. Steps are 0 or 1; |b| of unary ones is NULL.
+void fy_vec_apply(int type, fy_ew op, const void *a, int64_t step_a, const void *b, int64_t step_b,
+                  void *out, int64_t n);
+#define FY_VEC_BINARY_OF(S, type, name, op)                                                        \
+  static void name##_##S(const void *a, int64_t sa, const void *b, int64_t sb, void *o, int64_t n, \
+                         int *bad) {                                                               \
+    (void)bad;                                                                                     \
+    fy_vec_apply(type, op, a, sa, b, sb, o, n);                                                    \
+  }
+#define FY_VEC_UNARY_OF(S, type, name, op)                                          \
+  static void name##_##S(const void *in, void *out, int64_t n, const void *param) { \
+    (void)param;                                                                    \
+    fy_vec_apply(type, op, in, 1, NULL, 0, out, n);                                 \
+  }
+#define FY_VEC_BINARY(name, op)                 \
+  FY_VEC_BINARY_OF(f32, FY_LANES_F32, name, op) \
+  FY_VEC_BINARY_OF(f64, FY_LANES_F64, name, op)
+#define FY_VEC_UNARY(name, op)                 \
+  FY_VEC_UNARY_OF(f32, FY_LANES_F32, name, op) \
+  FY_VEC_UNARY_OF(f64, FY_LANES_F64, name, op)
+
 // The real types without float, for ops whose float loop is one of these.
 #define FY_REAL_TYPES_BUT_F32(X, ...) \
   X(FY_HALF, f16, __VA_ARGS__) X(FY_BFLOAT16, bf16, __VA_ARGS__) X(FY_DOUBLE, f64, __VA_ARGS__)

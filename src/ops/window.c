@@ -84,12 +84,16 @@ static int read_dims(const fy_attrs *attrs, const char *name, const fy_window_at
   return (int)list->n;
 }
 
+bool fy_channels_last(const fy_attrs *attrs) {
+  const fy_attr *format = fy_attrs_get(attrs, "data_format");
+  return !format || format->kind != FY_ATTR_STRING || format->v.s.n < 2 ||
+         (format->v.s.p[1] != 'C' && !fy_view_is(format->v.s, "CHANNELS_FIRST"));
+}
+
 void fy_window_read(const fy_attrs *attrs, int spatial, fy_window_attrs *out, int lengths[3]) {
   memset(out, 0, sizeof *out);
   out->spatial = spatial;
-  const fy_attr *format = fy_attrs_get(attrs, "data_format");
-  out->channels_last = !format || format->kind != FY_ATTR_STRING || format->v.s.n < 2 ||
-                       (format->v.s.p[1] != 'C' && !fy_view_is(format->v.s, "CHANNELS_FIRST"));
+  out->channels_last = fy_channels_last(attrs);
   const fy_attr *padding = fy_attrs_get(attrs, "padding");
   out->padding = FY_PAD_SAME;
   if (padding && padding->kind == FY_ATTR_STRING) {

@@ -41,6 +41,7 @@ typedef struct fy_window_attrs {
   int num_explicit;
 } fy_window_attrs;
 
+bool fy_channels_last(const fy_attrs *attrs);  // data_format: NHWC and its kin, the default
 // Reads data_format, strides, dilations, padding, explicit_paddings, ksize where |attrs| has them.
 // A list of a wrong length gives "|what| must specify 4 dimensions"-like texts of the caller: here
 // only its length is returned through |lengths| (ksize, strides, dilations; -1 = no such

@@ -2,7 +2,8 @@
 // arithmetic.c: drops operations that change nothing and merges what follows its like. Every rule
 // keeps the bits: x + 0 only for integers (it turns -0 into 0) but x - 0, x * 1 and x / 1 for
 // floats too; a division becomes a multiplication only by a power of two; sums of constants are
-// merged for integers only, because floats do not associate.
+// merged for integers only, because floats do not associate. Only the sign of a NaN may change, and a
+// denormal number stays what it is where the operation would have made 0 of it.
 
 #include <math.h>
 #include <string.h>
@@ -180,10 +181,20 @@ static bool is_idempotent(fy_ew e) {
          e == FY_EW_CEIL || e == FY_EW_RINT || e == FY_EW_SIGN;
 }
 
+// Of floats: neither negative nor -0. (Integers overflow.)
+static bool never_negative(const fy_node *node) {
+  const fy_ew e = node->op->impl ? node->op->impl->elementwise : FY_EW_NONE;
+  return (e == FY_EW_SQUARE || e == FY_EW_ABS || e == FY_EW_EXP || e == FY_EW_SIGMOID) &&
+         fy_dtype_is_floating(node->outputs[0].dtype);
+}
+
 static fy_code visit_unary(fy_rewriter *r, fy_node *node, fy_error *err) {
-  fy_node *inner;
+  fy_node *inner = fy_rewrite_input(r, node, 0).node;
   fy_ew e = node->op->impl ? node->op->impl->elementwise : FY_EW_NONE;
-  if (!follows(r, node, node->op_name, &inner)) return FY_OK;
+  if (!follows(r, node, inner->op_name, &inner)) return FY_OK;
+  if ((e == FY_EW_ABS || e == FY_EW_RELU) && never_negative(inner))
+    return bypass(r, node, (fy_output){inner, 0}, "never negative", err);
+  if (!fy_node_is(inner, node->op_name)) return FY_OK;
   if (e == FY_EW_NEG || fy_node_is(node, "Invert") || fy_node_is(node, "LogicalNot"))
     return bypass(r, node, fy_rewrite_input(r, inner, 0), "undoes itself", err);
   if (is_idempotent(e)) return bypass(r, node, (fy_output){inner, 0}, "done already", err);

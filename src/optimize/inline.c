@@ -52,7 +52,8 @@ static fy_code new_name(const inliner *in, const char *part, const char **out, f
   return *out ? FY_OK : fy_fail_oom(err, 64);
 }
 
-// The copies stand for the call.
+// What is made besides the body stands for the call. The body's nodes stand for themselves: users know them
+// by their names in the function.
 static fy_code set_origins(const inliner *in, fy_node *node, fy_error *err) {
   const fy_node *call = in->call;
   if (call->origins) {
@@ -132,7 +133,6 @@ static fy_code copy_node(inliner *in, const fy_node *node, fy_error *err) {
     if (value && value->kind == FY_ATTR_TENSOR) made->const_value = value->v.tensor;
   }
   memcpy(made->input_types, node->input_types, node->num_inputs * sizeof *made->input_types);
-  FY_TRY(set_origins(in, made, err));
   FY_TRY(set_errors(in, node, made, err));
   for (uint32_t i = 0; i < node->num_outputs; i++) values[i] = (fy_output){made, (int32_t)i};
   in->value[node->id] = values;

@@ -168,6 +168,10 @@ static fy_code apply_origins(const fy_rewriter *r, fy_error *err) {
     if (!r->instead[gone->id]) continue;
     fy_node *heir = heir_of(r, r->instead[gone->id]);
     const char **list = (const char **)(uintptr_t)heir->origins;
+    if (!heir->num_origins && gone->error_tail && !heir->error_tail) {  // made by a pass
+      heir->error_head = gone->error_head;
+      heir->error_tail = gone->error_tail;
+    }
     if (!gone->origins) {
       list[heir->num_origins++] = gone->name;
     } else if (gone->num_origins) {

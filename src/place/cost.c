@@ -17,7 +17,7 @@
 #include "place/cost_impl.h"
 
 #define MAX_SWEEPS  6
-#define MAX_REGIONS 64  // tried as a whole per sweep: each costs a pass over the graph
+#define MAX_REGIONS 64  // tried as a whole per sweep
 
 static bool is_arg(const fy_node *n) {
   return strcmp(n->op_name, "_Arg") == 0;
@@ -43,73 +43,99 @@ static double link_ns(const fy_cost_model *m, int from, int to, double bytes) {
 }
 
 // Transfers of one output to all its readers, each destination counted once. A constant crosses once in a
-// program's life: free here (and the one with thousands of readers is never looked through).
+// program's life: free here.
 static double output_ns(const fy_cost_model *m, const fy_cost_plan *pl, const fy_node *n,
                         uint32_t out) {
-  const fy_node_out *o = &n->outputs[out];
-  int from = fy_cost_out_space(m, pl, n, out);
-  uint64_t seen = 0;
+  const int from = fy_cost_out_space(m, pl, n, out);
+  const uint32_t *readers = fy_cost_readers(m, pl, &m->outs[n->id][out], 0);
   double ns = 0;
   if (n->const_value) return 0;
-  for (uint32_t u = 0; u < o->num_uses; u++) {
-    int to = fy_cost_in_space(m, pl, &o->uses[u]);
-    if (to == from || (to < 64 && (seen >> to & 1))) continue;
-    if (to < 64) seen |= 1ull << to;
-    ns += link_ns(m, from, to, m->outs[n->id][out].bytes);
-  }
+  for (int to = 0; to < (int)m->num_spaces; to++)
+    if (to != from && readers[to]) ns += link_ns(m, from, to, m->outs[n->id][out].bytes);
   return ns;
+}
+
+void fy_cost_move(const fy_cost_model *m, fy_cost_plan *pl, uint32_t root, int device) {
+  const int was = pl->device[root];
+  pl->device[root] = device;
+  if (was == device) return;
+  for (uint32_t id = m->head[root]; id != UINT32_MAX; id = m->next[id]) {
+    const fy_node *n = m->g->nodes[id];
+    for (uint32_t i = 0; i < n->num_inputs; i++) {
+      const fy_cost_value *v = fy_cost_input(m, n, i);
+      --*fy_cost_readers(m, pl, v, fy_cost_in_space(m, n, i, was));
+      ++*fy_cost_readers(m, pl, v, fy_cost_in_space(m, n, i, device));
+    }
+  }
+}
+
+static void count_readers(const fy_cost_model *m, fy_cost_plan *pl) {
+  for (size_t k = 0; k < m->g->num_nodes; k++) {
+    const fy_node *n = m->g->nodes[k];
+    if (!n) continue;
+    const int d = fy_cost_device_of(m, pl, n);
+    for (uint32_t i = 0; i < n->num_inputs; i++)
+      ++*fy_cost_readers(m, pl, fy_cost_input(m, n, i), fy_cost_in_space(m, n, i, d));
+  }
 }
 
 static double compute_ns(const fy_cost_model *m, const fy_node *n, int device) {
   return (double)m->node_ns[n->id * (uint32_t)m->set->n + (uint32_t)device] / m->free_share[device];
 }
 
+static double node_ns(const fy_cost_model *m, const fy_cost_plan *pl, const fy_node *n) {
+  double ns = compute_ns(m, n, fy_cost_device_of(m, pl, n));
+  for (uint32_t o = 0; o < n->num_outputs; o++) ns += output_ns(m, pl, n, o);
+  return ns;
+}
+
 static double total_ns(const fy_cost_model *m, const fy_cost_plan *pl) {
   double ns = 0;
-  for (size_t i = 0; i < m->g->num_nodes; i++) {
-    const fy_node *n = m->g->nodes[i];
-    if (!n) continue;
-    ns += compute_ns(m, n, fy_cost_device_of(m, pl, n));
-    for (uint32_t o = 0; o < n->num_outputs; o++) ns += output_ns(m, pl, n, o);
+  for (size_t i = 0; i < m->g->num_nodes; i++)
+    if (m->g->nodes[i]) ns += node_ns(m, pl, m->g->nodes[i]);
+  return ns;
+}
+
+// What those who feed |n| send it, each value once a round. Those of group |but| send nothing.
+static double inputs_ns(fy_cost_model *m, const fy_cost_plan *pl, const fy_node *n, uint32_t but) {
+  double ns = 0;
+  for (uint32_t i = 0; i < n->num_inputs; i++) {
+    const fy_node *src = n->inputs[i].node;
+    uint32_t *seen = &m->seen[fy_cost_input(m, n, i)->number];
+    if (m->root[src->id] == but || *seen == m->round) continue;
+    *seen = m->round;
+    ns += output_ns(m, pl, src, (uint32_t)n->inputs[i].index);
   }
   return ns;
 }
 
-// What one group contributes: its work, what it sends, and what its inputs' producers send.
-double fy_cost_group_ns(const fy_cost_model *m, const fy_cost_plan *pl, uint32_t root) {
+double fy_cost_group_ns(fy_cost_model *m, const fy_cost_plan *pl, uint32_t root) {
   double ns = 0;
   for (uint32_t id = m->head[root]; id != UINT32_MAX; id = m->next[id]) {
     const fy_node *n = m->g->nodes[id];
-    ns += compute_ns(m, n, fy_cost_device_of(m, pl, n));
-    for (uint32_t o = 0; o < n->num_outputs; o++) ns += output_ns(m, pl, n, o);
-    for (uint32_t i = 0; i < n->num_inputs; i++) {
-      const fy_node *src = n->inputs[i].node;
-      if (m->root[src->id] == root) continue;
-      bool again = false;
-      for (uint32_t k = 0; k < i; k++)
-        again |= n->inputs[k].node == src && n->inputs[k].index == n->inputs[i].index;
-      if (!again) ns += output_ns(m, pl, src, (uint32_t)n->inputs[i].index);
-    }
+    m->round++;
+    ns += node_ns(m, pl, n) + inputs_ns(m, pl, n, root);
   }
   return ns;
 }
 
-static bool improve_groups(const fy_cost_model *m, fy_cost_plan *pl) {
+static bool improve_groups(fy_cost_model *m, fy_cost_plan *pl) {
   bool any = false;
   for (size_t i = 0; i < m->g->num_nodes; i++) {
     if (!m->g->nodes[i] || m->root[i] != i || !m->open[i]) continue;
+    const uint32_t root = (uint32_t)i;
     int best = pl->device[i], was = best;
-    double best_ns = fy_cost_group_ns(m, pl, (uint32_t)i);
+    double best_ns = fy_cost_group_ns(m, pl, root);
     for (int d = 0; d < m->set->n; d++) {
       if (d == was || !(m->open[i] >> d & 1)) continue;
-      pl->device[i] = d;
-      double ns = fy_cost_group_ns(m, pl, (uint32_t)i);
+      fy_cost_move(m, pl, root, d);
+      double ns = fy_cost_group_ns(m, pl, root);
       if (ns < best_ns * (1 - 1e-9)) {
         best_ns = ns;
         best = d;
       }
     }
-    pl->device[i] = best;
+    fy_cost_move(m, pl, root, best);
     any |= best != was;
   }
   return any;
@@ -117,55 +143,86 @@ static bool improve_groups(const fy_cost_model *m, fy_cost_plan *pl) {
 
 // A region: groups on one device that are connected through edges. Moving it as a whole can pay where
 // no single step does (a small island between two transfers).
-static bool improve_regions(const fy_cost_model *m, fy_cost_plan *pl, uint32_t *mark,
-                            uint32_t *stack) {
+typedef struct region {
+  uint32_t *roots;  // [n]
+  size_t n;
+  fy_devmask can;  // where all of them may be
+} region;
+
+static void join_region(const fy_cost_model *m, const fy_cost_plan *pl, const fy_node *node,
+                        int device, uint32_t *mark, region *r) {
+  const uint32_t q = m->root[node->id];
+  if (mark[q] || !m->open[q] || pl->device[q] != device) return;
+  mark[q] = 1;
+  r->roots[r->n++] = q;
+}
+
+static void find_region(const fy_cost_model *m, const fy_cost_plan *pl, uint32_t root,
+                        uint32_t *mark, region *r) {
+  const int here = pl->device[root];
+  r->n = 0;
+  r->can = m->open[root];
+  join_region(m, pl, m->g->nodes[root], here, mark, r);
+  for (size_t head = 0; head < r->n; head++) {
+    r->can &= m->open[r->roots[head]];
+    for (uint32_t id = m->head[r->roots[head]]; id != UINT32_MAX; id = m->next[id]) {
+      const fy_node *node = m->g->nodes[id];
+      for (uint32_t k = 0; k < node->num_inputs; k++)
+        join_region(m, pl, node->inputs[k].node, here, mark, r);
+      for (uint32_t o = 0; o < node->num_outputs; o++)
+        for (uint32_t u = 0; u < node->outputs[o].num_uses; u++)
+          join_region(m, pl, node->outputs[o].uses[u].node, here, mark, r);
+    }
+  }
+}
+
+// What changes when the region moves: its work, what it sends, and what it is sent from elsewhere.
+static double region_ns(fy_cost_model *m, const fy_cost_plan *pl, const region *r) {
+  double ns = 0;
+  const uint32_t round = ++m->round;
+  for (size_t k = 0; k < r->n; k++)
+    for (uint32_t id = m->head[r->roots[k]]; id != UINT32_MAX; id = m->next[id]) {
+      const fy_node *n = m->g->nodes[id];
+      ns += node_ns(m, pl, n);
+      for (uint32_t o = 0; o < n->num_outputs; o++) m->seen[m->outs[id][o].number] = round;
+    }
+  for (size_t k = 0; k < r->n; k++)
+    for (uint32_t id = m->head[r->roots[k]]; id != UINT32_MAX; id = m->next[id])
+      ns += inputs_ns(m, pl, m->g->nodes[id], UINT32_MAX);
+  return ns;
+}
+
+static bool improve_regions(fy_cost_model *m, fy_cost_plan *pl, uint32_t *mark, uint32_t *stack) {
   bool any = false;
   memset(mark, 0, m->g->num_nodes * sizeof *mark);
   double now = total_ns(m, pl);
   int regions = 0;
   for (size_t i = 0; i < m->g->num_nodes && regions < MAX_REGIONS; i++) {
     if (!m->g->nodes[i]) continue;
-    uint32_t root = m->root[i];
+    const uint32_t root = m->root[i];
     if (mark[root] || !m->open[root]) continue;
-    int was = pl->device[root];
+    const int was = pl->device[root];
+    region r = {.roots = stack};
     regions++;
-    size_t n = 0, head = 0;
-    fy_devmask can = m->open[root];
-    stack[n++] = root;
-    mark[root] = 1;
-    while (head < n) {  // |stack| ends up holding the whole region
-      uint32_t r = stack[head++];
-      can &= m->open[r];
-      for (uint32_t id = m->head[r]; id != UINT32_MAX; id = m->next[id]) {
-        const fy_node *node = m->g->nodes[id];
-        for (uint32_t k = 0; k < node->num_inputs; k++) {
-          uint32_t q = m->root[node->inputs[k].node->id];
-          if (!mark[q] && m->open[q] && pl->device[q] == was) mark[q] = 1, stack[n++] = q;
-        }
-        for (uint32_t o = 0; o < node->num_outputs; o++)
-          for (uint32_t u = 0; u < node->outputs[o].num_uses; u++) {
-            uint32_t q = m->root[node->outputs[o].uses[u].node->id];
-            if (!mark[q] && m->open[q] && pl->device[q] == was) mark[q] = 1, stack[n++] = q;
-          }
-      }
-    }
+    find_region(m, pl, root, mark, &r);
     int best = was;
+    const double rest = now - region_ns(m, pl, &r);
     for (int d = 0; d < m->set->n; d++) {
-      if (d == was || !(can >> d & 1)) continue;
-      for (size_t k = 0; k < n; k++) pl->device[stack[k]] = d;
-      double ns = total_ns(m, pl);
+      if (d == was || !(r.can >> d & 1)) continue;
+      for (size_t k = 0; k < r.n; k++) fy_cost_move(m, pl, r.roots[k], d);
+      const double ns = rest + region_ns(m, pl, &r);
       if (ns < now * (1 - 1e-9)) {
         now = ns;
         best = d;
       }
     }
-    for (size_t k = 0; k < n; k++) pl->device[stack[k]] = best;
+    for (size_t k = 0; k < r.n; k++) fy_cost_move(m, pl, r.roots[k], best);
     any |= best != was;
   }
   return any;
 }
 
-static void improve(const fy_cost_model *m, fy_cost_plan *pl, uint32_t *mark, uint32_t *stack) {
+static void improve(fy_cost_model *m, fy_cost_plan *pl, uint32_t *mark, uint32_t *stack) {
   for (int i = 0; i < MAX_SWEEPS; i++) {
     bool moved = improve_groups(m, pl);
     moved |= improve_regions(m, pl, mark, stack);
@@ -193,17 +250,17 @@ static const char *others_text(const fy_cost_model *m, int device, const char *b
   return text ? text : "";
 }
 
-static fy_code explain_group(const fy_cost_model *m, fy_cost_plan *pl, uint32_t root, int moved,
+static fy_code explain_group(fy_cost_model *m, fy_cost_plan *pl, uint32_t root, int moved,
                              fy_error *err) {
   int here = pl->device[root], other = -1;
   double mine = fy_cost_group_ns(m, pl, root), best = INFINITY;
   for (int d = 0; d < m->set->n; d++) {
     if (d == here || !(m->open[root] >> d & 1)) continue;
-    pl->device[root] = d;
+    fy_cost_move(m, pl, root, d);
     double ns = fy_cost_group_ns(m, pl, root);
     if (ns < best) best = ns, other = d;
   }
-  pl->device[root] = here;
+  fy_cost_move(m, pl, root, here);
   if (other < 0) return FY_OK;
   for (uint32_t id = m->head[root]; id != UINT32_MAX; id = m->next[id]) {
     const fy_node *n = m->g->nodes[id];
@@ -264,7 +321,10 @@ static fy_code describe_node(fy_cost_model *m, const fy_node *n, fy_error *err) 
     for (uint32_t i = 0; i < n->num_inputs; i++)
       if (fy_place_input_on_host(n, dev, i)) ins[i] |= bit;
   }
-  for (uint32_t o = 0; o < n->num_outputs; o++) outs[o].bytes = bytes_of(&n->outputs[o]);
+  for (uint32_t o = 0; o < n->num_outputs; o++) {
+    outs[o].bytes = bytes_of(&n->outputs[o]);
+    outs[o].number = m->num_values++;
+  }
   return FY_OK;
 }
 
@@ -304,7 +364,9 @@ static fy_code make_model(fy_cost_model *m, fy_groups *gr, fy_placement *p, fy_e
     m->head[root] = (uint32_t)i;
     FY_TRY(describe_node(m, node, err));
   }
-  return FY_OK;
+  m->num_spaces = (uint32_t)nd + 1;
+  m->seen = fy_arena_array(a, m->num_values + 1u, sizeof *m->seen);
+  return m->seen ? FY_OK : fy_fail_oom(err, m->num_values * sizeof *m->seen);
 }
 
 static fy_code open_groups(fy_cost_model *m, fy_cost_plan *host, fy_cost_plan *tf,
@@ -348,6 +410,14 @@ fy_code fy_place_by_cost(fy_groups *gr, const fy_place_options *o, fy_placement 
   if (!code) code = make_model(&m, gr, p, err);
   if (!code) code = open_groups(&m, &host, &tf, o, err);
   if (!code) {
+    const size_t counts = (size_t)m.num_values * m.num_spaces + 1;
+    host.readers = fy_arena_array(&m.arena, counts, sizeof *host.readers);
+    tf.readers = fy_arena_array(&m.arena, counts, sizeof *tf.readers);
+    if (!host.readers || !tf.readers) code = fy_fail_oom(err, counts * sizeof *tf.readers);
+  }
+  if (!code) {
+    count_readers(&m, &host);
+    count_readers(&m, &tf);
     improve(&m, &host, mark, stack);
     improve(&m, &tf, mark, stack);
     fy_cost_plan *best = host.ns <= tf.ns ? &host : &tf;

@@ -7,8 +7,11 @@
 #include "base/arena.h"
 #include "place/groups.h"
 
+// Who is where. How many readers a value has in each memory is counted along (fy_cost_move), so that what
+// it costs to send never takes a look at all of them.
 typedef struct fy_cost_plan {
-  int *device;  // [root id] ordinal of the group's device
+  int *device;        // [root id] ordinal of the group's device
+  uint32_t *readers;  // [value * spaces + space]
   double ns;
 } fy_cost_plan;
 
@@ -16,6 +19,7 @@ typedef struct fy_cost_plan {
 typedef struct fy_cost_value {
   double bytes;
   fy_devmask on_host;  // made by these devices it is in host memory
+  uint32_t number;     // of the graph's values
 } fy_cost_value;
 
 typedef struct fy_cost_model {
@@ -31,6 +35,9 @@ typedef struct fy_cost_model {
   double *free_share;  // [device] 1 - busy
   uint32_t *next;      // [node id] next member of its group
   uint32_t *head;      // [root id]
+  uint32_t num_values, num_spaces;
+  uint32_t *seen;  // [value] the last round of counting that met it
+  uint32_t round;
   fy_arena arena;
   uint64_t *limit;            // [device]
   int *space;                 // [device]
@@ -48,14 +55,25 @@ static inline int fy_cost_out_space(const fy_cost_model *m, const fy_cost_plan *
   return m->outs[n->id][out].on_host >> d & 1 ? 0 : m->space[d];
 }
 
-static inline int fy_cost_in_space(const fy_cost_model *m, const fy_cost_plan *pl,
-                                   const fy_use *use) {
-  const int d = fy_cost_device_of(m, pl, use->node);
-  return m->ins[use->node->id][use->index] >> d & 1 ? 0 : m->space[d];
+static inline const fy_cost_value *fy_cost_input(const fy_cost_model *m, const fy_node *n,
+                                                 uint32_t i) {
+  return &m->outs[n->inputs[i].node->id][n->inputs[i].index];
 }
 
+static inline uint32_t *fy_cost_readers(const fy_cost_model *m, const fy_cost_plan *pl,
+                                        const fy_cost_value *v, int space) {
+  return &pl->readers[(size_t)v->number * m->num_spaces + (size_t)space];
+}
+
+// The memory from which |n|, on device |d|, reads its input |i|.
+static inline int fy_cost_in_space(const fy_cost_model *m, const fy_node *n, uint32_t i, int d) {
+  return m->ins[n->id][i] >> d & 1 ? 0 : m->space[d];
+}
+
+// The group goes to |device|.
+void fy_cost_move(const fy_cost_model *m, fy_cost_plan *pl, uint32_t root, int device);
 // What one group contributes: its work, what it sends, and what its inputs' producers send.
-double fy_cost_group_ns(const fy_cost_model *m, const fy_cost_plan *pl, uint32_t root);
+double fy_cost_group_ns(fy_cost_model *m, const fy_cost_plan *pl, uint32_t root);
 
 // Moves groups off devices that would overflow. What must stay there, stays: whether it fits is for
 // the memory plan to say, which knows better (and may spill). |moved[root]| records the device they had

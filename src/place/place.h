@@ -55,6 +55,8 @@ typedef struct fy_placement {
   fy_placed *nodes;  // by node id
   size_t n;
   int num_fallbacks;  // entries with |wanted|
+  // By cost: [devices] bytes that each was to hold before the limit of some moved work elsewhere. Else NULL.
+  double *asked_bytes;
   fy_place_mode mode;
 } fy_placement;
 

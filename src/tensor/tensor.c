@@ -111,7 +111,8 @@ void fy_buffer_retain(fy_buffer *b) {
 }
 
 // Whether the bytes are ours to write and their elements ours to destroy: not borrowed memory, and
-// not a client's (TF_NewTensor), whose deallocator looks after its own strings.
+// not a client's (TF_NewTensor), whose deallocator looks after its own strings, nor a mapped file's
+// (wire/mapping.c, which is such a client).
 static bool owns_data(fy_buffer *b) {
   return block_of(b)->own_data || (b->release && !b->user_dealloc);
 }

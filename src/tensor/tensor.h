@@ -34,7 +34,8 @@ struct fy_buffer {
   // Frees |data| (not the fy_buffer). NULL: data is part of this allocation or static.
   void (*release)(fy_buffer *self);
   void *release_arg;
-  void (*user_dealloc)(void *data, size_t len, void *arg);  // TF_NewTensor's
+  // TF_NewTensor's, or a mapped file's (wire/mapping.h): memory that is not ours to write.
+  void (*user_dealloc)(void *data, size_t len, void *arg);
 };
 
 typedef struct fy_tensor {

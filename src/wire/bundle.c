@@ -89,7 +89,8 @@ static fy_code finish_open(fy_wire_bundle *b, const char *prefix, const uint8_t 
   }
   b->names = fy_arena_array(&b->arena, b->n, sizeof *b->names);
   b->shards = fy_arena_array(&b->arena, (size_t)b->num_shards, sizeof *b->shards);
-  if (!b->names || !b->shards) return fy_fail_oom(err, b->n * sizeof *b->names);
+  b->maps = fy_arena_array(&b->arena, (size_t)b->num_shards, sizeof *b->maps);
+  if (!b->names || !b->shards || !b->maps) return fy_fail_oom(err, b->n * sizeof *b->names);
   for (int32_t i = 0; i < b->num_shards; i++) b->shards[i].fd = -1;
   for (size_t i = 0; i < b->n; i++) {
     // The key of a slice starts with an encoded zero; no name does.
@@ -164,7 +165,10 @@ fy_code fy_wire_bundle_open(const char *prefix, fy_wire_bundle **out, fy_error *
 
 void fy_wire_bundle_close(fy_wire_bundle *b) {
   if (!b) return;
-  for (int32_t i = 0; b->shards && i < b->num_shards; i++) fy_wire_file_close(&b->shards[i]);
+  for (int32_t i = 0; b->shards && b->maps && i < b->num_shards; i++) {
+    fy_wire_file_close(&b->shards[i]);
+    fy_wire_mapping_close(b->maps[i].mapping);
+  }
   fy_mutex_destroy(&b->lock);
   fy_map_free(&b->by_key);
   fy_free(b->items);
@@ -207,6 +211,11 @@ fy_code fy_wire_bundle_info(const fy_wire_bundle *b, const char *name, fy_dtype 
 
 // --- the shards ---
 
+static void shard_path(fy_str *path, const fy_wire_bundle *b, int32_t id) {
+  fy_str_init(path);
+  fy_str_printf(path, "%s.data-%05d-of-%05d", b->prefix, id, b->num_shards);
+}
+
 static fy_code open_shard(fy_wire_bundle *b, int32_t id, const fy_wire_file **out, fy_error *err) {
   if (id < 0 || id >= b->num_shards) {
     return fy_fail(err, FY_DATA_LOSS, "shard %d of %d", id, b->num_shards);
@@ -215,8 +224,7 @@ static fy_code open_shard(fy_wire_bundle *b, int32_t id, const fy_wire_file **ou
   fy_lock(&b->lock);
   if (b->shards[id].fd < 0) {
     fy_str path;
-    fy_str_init(&path);
-    fy_str_printf(&path, "%s.data-%05d-of-%05d", b->prefix, id, b->num_shards);
+    shard_path(&path, b, id);
     code = path.failed ? fy_fail_oom(err, strlen(b->prefix))
                        : fy_wire_file_open(path.p, &b->shards[id], err);
     fy_str_free(&path);
@@ -224,6 +232,21 @@ static fy_code open_shard(fy_wire_bundle *b, int32_t id, const fy_wire_file **ou
   fy_unlock(&b->lock);
   *out = &b->shards[id];
   return code;
+}
+
+// Of an open shard; NULL: its tensors have to be read.
+static fy_wire_mapping *map_shard(fy_wire_bundle *b, int32_t id) {
+  fy_lock(&b->lock);
+  fy_wire_shard_map *m = &b->maps[id];
+  if (!m->tried) {
+    fy_str path;
+    shard_path(&path, b, id);
+    m->mapping = fy_wire_mapping_open(&b->shards[id], fy_str_text(&path));
+    m->tried = true;
+    fy_str_free(&path);
+  }
+  fy_unlock(&b->lock);
+  return m->mapping;
 }
 
 fy_code fy_wire_bundle_check(fy_wire_bundle *b, const fy_wire_bundle_item *item,
@@ -297,13 +320,19 @@ static fy_code fill_strings(const fy_wire_bundle *b, const fy_wire_bundle_item *
   return FY_OK;
 }
 
+static fy_code check_elements(const fy_wire_bundle *b, const fy_wire_bundle_item *item,
+                              const fy_tensor *t, fy_error *err) {
+  const size_t n = (size_t)item->proto->size;
+  return check_crc(b, item, fy_wire_crc32c(0, n ? t->data : "", n), err);
+}
+
 static fy_code fill(const fy_wire_bundle *b, const fy_wire_bundle_item *item,
                     const fy_wire_file *shard, fy_tensor *t, fy_error *err) {
   size_t n = (size_t)item->proto->size;
   uint64_t offset = (uint64_t)item->proto->offset;
   if (item->dtype != FY_STRING) {
     if (n) FY_TRY(fy_wire_file_read(shard, offset, t->data, n, err));
-    return check_crc(b, item, fy_wire_crc32c(0, n ? t->data : "", n), err);
+    return check_elements(b, item, t, err);
   }
   uint8_t *bytes = fy_malloc(n ? n : 1);
   if (!bytes) return fy_fail_oom(err, n);
@@ -321,9 +350,18 @@ fy_code fy_wire_bundle_read_item(fy_wire_bundle *b, const fy_wire_bundle_item *i
   if (item->dtype == FY_STRING && item->count > item->proto->size) {
     return fy_fail(err, FY_DATA_LOSS, "the strings are cut off");
   }
-  fy_tensor *t;
-  FY_TRY(fy_tensor_new_weights(item->dtype, item->shape.rank, item->shape.dims, &t, err));
-  fy_code code = fill(b, item, shard, t, err);
+  fy_tensor *t = NULL;
+  if ((size_t)item->proto->size >= FY_MAPPED_BYTES)
+    FY_TRY(fy_wire_mapping_tensor(map_shard(b, item->proto->shard_id),
+                                  (uint64_t)item->proto->offset, item->dtype, item->shape, &t,
+                                  err));
+  fy_code code;
+  if (t) {
+    code = check_elements(b, item, t, err);
+  } else {
+    FY_TRY(fy_tensor_new_weights(item->dtype, item->shape.rank, item->shape.dims, &t, err));
+    code = fill(b, item, shard, t, err);
+  }
   if (code != FY_OK) {
     fy_tensor_release(t);
     return code;
@@ -348,7 +386,15 @@ fy_code fy_wire_bundle_same(fy_wire_bundle *b, fy_view known, fy_view name, cons
   const fy_code code = fy_wire_bundle_check(b, c, &shard, &why);
   fy_error_clear(&why);
   if (code) return FY_OK;  // reading it will say what is wrong
+  fy_tensor *there;
   const size_t n = fy_tensor_bytes(t), step = (size_t)256 << 10;
+  FY_TRY(fy_wire_mapping_tensor(map_shard(b, c->proto->shard_id), (uint64_t)c->proto->offset,
+                                c->dtype, c->shape, &there, err));
+  if (there) {
+    *same = memcmp(t->data, there->data, n) == 0;
+    fy_tensor_release(there);
+    return FY_OK;
+  }
   uint8_t *piece = fy_malloc(step);
   if (!piece) return fy_fail_oom(err, step);
   *same = true;

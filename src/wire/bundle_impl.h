@@ -10,6 +10,7 @@
 #include "tensor_bundle.pb-c.h"
 #include "wire/bundle.h"
 #include "wire/file.h"
+#include "wire/mapping.h"
 
 typedef struct fy_wire_bundle_item {
   fy_view key;
@@ -22,6 +23,11 @@ typedef struct fy_wire_bundle_item {
   const struct Tensorflow__SavedSlice **parts;  // version 1: all of them
 } fy_wire_bundle_item;
 
+typedef struct fy_wire_shard_map {
+  fy_wire_mapping *mapping;  // NULL: not yet, or it cannot be
+  bool tried;
+} fy_wire_shard_map;
+
 struct fy_wire_bundle {
   fy_arena arena;
   const char *prefix;
@@ -31,8 +37,9 @@ struct fy_wire_bundle {
   fy_view *names;  // those that are no slices
   size_t num_names;
   fy_map by_key;
-  fy_mutex lock;         // guards opening shards
-  fy_wire_file *shards;  // num_shards; fd -1 until first used
+  fy_mutex lock;            // guards opening and mapping shards
+  fy_wire_file *shards;     // num_shards; fd -1 until first used
+  fy_wire_shard_map *maps;  // num_shards
   bool has_header;
   bool is_v1;
   size_t table_bytes;  // of a V1 file

@@ -66,31 +66,36 @@ fy_code fy_wire_file_read(const fy_wire_file *f, uint64_t offset, void *to, size
   return FY_OK;
 }
 
-fy_code fy_wire_file_load(const char *path, uint64_t max_bytes, uint8_t **out, size_t *out_n,
-                          fy_error *err) {
+fy_code fy_wire_file_load_open(const fy_wire_file *f, const char *path, uint64_t max_bytes,
+                               uint8_t **out, size_t *out_n, fy_error *err) {
   *out = NULL;
   *out_n = 0;
-  fy_wire_file f;
-  FY_TRY(fy_wire_file_open(path, &f, err));
-  fy_code code = FY_OK;
-  uint8_t *bytes = NULL;
-  size_t n = (size_t)f.bytes;
-  if (f.bytes > max_bytes) {
-    code = fy_fail(err, FY_INVALID_ARGUMENT,
-                   "%s: %" PRIu64 " bytes, more than the %" PRIu64 " allowed", path, f.bytes,
+  const size_t n = (size_t)f->bytes;
+  if (f->bytes > max_bytes) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "%s: %" PRIu64 " bytes, more than the %" PRIu64 " allowed", path, f->bytes,
                    max_bytes);
-  } else if (!(bytes = fy_malloc(n ? n : 1))) {
-    code = fy_fail_oom(err, n);
-  } else {
-    code = fy_wire_file_read(&f, 0, bytes, n, err);
-    if (code != FY_OK && err) fy_error_prepend(err, "%s: ", path);
   }
-  fy_wire_file_close(&f);
+  uint8_t *bytes = fy_malloc(n ? n : 1);
+  if (!bytes) return fy_fail_oom(err, n);
+  fy_code code = fy_wire_file_read(f, 0, bytes, n, err);
   if (code != FY_OK) {
+    if (err) fy_error_prepend(err, "%s: ", path);
     fy_free(bytes);
     return code;
   }
   *out = bytes;
   *out_n = n;
   return FY_OK;
+}
+
+fy_code fy_wire_file_load(const char *path, uint64_t max_bytes, uint8_t **out, size_t *out_n,
+                          fy_error *err) {
+  *out = NULL;
+  *out_n = 0;
+  fy_wire_file f;
+  FY_TRY(fy_wire_file_open(path, &f, err));
+  fy_code code = fy_wire_file_load_open(&f, path, max_bytes, out, out_n, err);
+  fy_wire_file_close(&f);
+  return code;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// file.h: read files at an offset. No mmap: a file that shrinks under a mapping kills the process.
+// file.h: read files at an offset. Mapped ones are in mapping.h: a file that shrinks under a mapping kills
+// the process, unless somebody looks after it.
 
 #ifndef FY_WIRE_FILE_H
 #define FY_WIRE_FILE_H
@@ -21,5 +22,10 @@ FY_MUST_CHECK fy_code fy_wire_file_read(const fy_wire_file *f, uint64_t offset, 
 // The whole file, of at most |max_bytes|. The caller owns |*out| (fy_free).
 FY_MUST_CHECK fy_code fy_wire_file_load(const char *path, uint64_t max_bytes, uint8_t **out,
                                         size_t *out_n, fy_error *err);
+
+// The same of an open file; |path| is for errors.
+FY_MUST_CHECK fy_code fy_wire_file_load_open(const fy_wire_file *f, const char *path,
+                                             uint64_t max_bytes, uint8_t **out, size_t *out_n,
+                                             fy_error *err);
 
 #endif

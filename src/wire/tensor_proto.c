@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "wire/mapping.h"
 #include "wire/proto_util.h"
 
 typedef struct value_list {
@@ -253,6 +254,11 @@ fy_code fy_wire_tensor_read(const Tensorflow__TensorProto *proto,
   FY_TRY(list_of(proto, dtype, &list, err));
   if (list.n > (size_t)count) list.n = (size_t)count;  // TensorFlow ignores what is too much
   FY_TRY(check_amount(proto, dtype, count, &list, shape, options, err));
+  if (proto->tensor_content.len >= FY_MAPPED_BYTES && !is_small(dtype)) {
+    FY_TRY(fy_wire_mapping_tensor_at(proto->tensor_content.data, dtype, (fy_pshape){rank, dims},
+                                     out, err));
+    if (*out) return FY_OK;
+  }
   fy_tensor *t;
   FY_TRY(fy_tensor_new_weights(dtype, rank, dims, &t, err));
   fy_code code = proto->tensor_content.len ? fill_content(&proto->tensor_content, t, err)

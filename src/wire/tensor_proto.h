@@ -22,7 +22,7 @@ typedef struct fy_wire_tensor_options {
 
 #define FY_WIRE_SPLAT_BYTES ((int64_t)1 << 30)  // max_splat_bytes when options are NULL
 
-// Makes a tensor of |proto| in fresh memory. |options| may be NULL. INVALID_ARGUMENT: bad dtype or
+// Makes a tensor of |proto| in fresh memory, or where it lies in a mapped file (mapping.h). |options| may be NULL. INVALID_ARGUMENT: bad dtype or
 // shape, more values than elements, content of the wrong size, a splat above the limit, resource
 // or variant elements. Booleans become 0 or 1, int4 and int2 are sign-extended into their byte.
 FY_MUST_CHECK fy_code fy_wire_tensor_read(const Tensorflow__TensorProto *proto,

@@ -66,6 +66,57 @@ for stage in import optimize place partition memory program; do
 done
 expect 1 "$FERRY" dump "$model" --after optimise
 contains "did you mean 'optimize'?"
+# Nodes of functions, as all are in a model of TensorFlow 2: known by their names there, also when fused. The
+# modelled work is that of a convolution, and reading a variable is none.
+cat >"$work/call.pbtxt" <<'EOF'
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+       attr { key: "shape" value { shape { dim { size: -1 } dim { size: 32 } dim { size: 32 } dim { size: 3 } } } } }
+node { name: "w" op: "VarHandleOp" attr { key: "dtype" value { type: DT_FLOAT } }
+       attr { key: "shape" value { shape { dim { size: 3 } dim { size: 3 } dim { size: 3 } dim { size: 16 } } } } }
+node { name: "b" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+       attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 16 } } float_val: 1 } } } }
+node { name: "call" op: "PartitionedCall" input: "x" input: "w" input: "b"
+       attr { key: "Tin" value { list { type: DT_FLOAT type: DT_RESOURCE type: DT_FLOAT } } }
+       attr { key: "Tout" value { list { type: DT_FLOAT } } } attr { key: "f" value { func { name: "layer" } } } }
+library { function {
+  signature { name: "layer" input_arg { name: "x" type: DT_FLOAT } input_arg { name: "w" type: DT_RESOURCE }
+              input_arg { name: "b" type: DT_FLOAT } output_arg { name: "y" type: DT_FLOAT } is_stateful: true }
+  node_def { name: "conv/read" op: "ReadVariableOp" input: "w" attr { key: "dtype" value { type: DT_FLOAT } } }
+  node_def { name: "conv/Conv2D" op: "Conv2D" input: "x" input: "conv/read:value:0"
+             attr { key: "T" value { type: DT_FLOAT } } attr { key: "padding" value { s: "SAME" } }
+             attr { key: "strides" value { list { i: 1 i: 1 i: 1 i: 1 } } } }
+  node_def { name: "conv/BiasAdd" op: "BiasAdd" input: "conv/Conv2D:output:0" input: "b"
+             attr { key: "T" value { type: DT_FLOAT } } }
+  node_def { name: "conv/Relu" op: "Relu" input: "conv/BiasAdd:output:0" attr { key: "T" value { type: DT_FLOAT } } }
+  ret { key: "y" value: "conv/Relu:activations:0" } } }
+EOF
+expect 0 "$FERRY" explain "$work/call.pbtxt" --batch 64 --sim gpu:1
+contains "inlined: its function's nodes run in its place" 'that inlining and rewriting made' \
+  'stands for [call/conv/Conv2D, call/conv/BiasAdd, call/conv/Relu]'
+lacks 'unknown sizes' 'only the run can tell'
+expect 0 "$FERRY" explain "$work/call.pbtxt" --batch 64 --sim gpu:1 --json
+json
+flops=$((64 * 32 * 32 * 16 * 2 * 27))
+json_is "[int(n['flops']) for n in d['nodes'] if n['op'] == '_FerryConv2D']" "[$flops]"
+json_is "d['summary']['flops'] == $flops" True
+json_is "max(n['modelled_ns'] for n in d['nodes'] if n['op'] in ('VarHandleOp', 'ReadVariableOp')) <= 100" True
+expect 0 "$FERRY" explain "$work/call.pbtxt" --batch 64 --config passes=-contract --json
+json_is "[int(n['flops']) for n in d['nodes'] if n['op'] == 'Conv2D']" "[$flops]"
+for name in call/conv/Relu conv/Relu Relu; do
+  expect 0 "$FERRY" explain "$work/call.pbtxt" --batch 64 --sim gpu:1 --why $name
+  contains 'call/conv/Relu is part of' '_FerryConv2D' 'runs on       GPU:0'
+done
+expect 0 "$FERRY" explain "$work/call.pbtxt" --batch 64 --sim gpu:1 --why conv/Relu --json
+json
+json_is "d['part']" call/conv/Relu
+expect 0 "$FERRY" explain "$work/call.pbtxt" --batch 64 --sim gpu:1,lack=Relu --why conv/Relu
+contains 'runs on       CPU:0' 'the simulated GPU lacks Relu' 'inlined from a function'
+expect 0 "$FERRY" explain "$work/call.pbtxt" --batch 64 --why call
+contains "run in its place"
+# The columns of the table add up, variables among the weights.
+expect 0 "$FERRY" explain "$work/call.pbtxt" --memory --batch 64 --sim gpu:1 --config place=tensorflow
+grep -Eq '^  GPU:0 +1\.[0-9] KiB ' "$work/out" || fail "the variable is no weight: $(cat "$work/out")"
+
 # The same question gets the same answer.
 "$FERRY" explain "$model" --batch 512 --sim gpu:1 >"$work/a" && "$FERRY" explain "$model" --batch 512 --sim gpu:1 >"$work/b"
 cmp -s "$work/a" "$work/b" || fail 'explain is not stable'

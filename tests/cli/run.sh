@@ -56,6 +56,8 @@ expect 0 "$FERRY" devices
 lacks 'simulated'
 expect 0 "$FERRY" doctor
 contains 'Backends' 'cpu' 'cuda' 'opencl' 'sim' 'nothing is simulated unless asked for' 'Options in force' 'soft_placement'
+expect 0 env FERRY_WEIGHTS=read "$FERRY" doctor
+contains 'Large weights' 'FERRY_WEIGHTS says so'
 expect 0 env FERRY_CPU=plain "$FERRY" doctor
 contains '; plain kernels (' 'FERRY_CPU=plain'
 expect 0 env FERRY_CPU=avx512 "$FERRY" doctor

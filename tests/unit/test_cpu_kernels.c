@@ -384,17 +384,17 @@ static void convolution(ferry_runtime *rt, conv c, bool single, bool constant, b
 
 static void convolutions(void **unused) {
   (void)unused;
-  static const int64_t depths[] = {1, 2, 3, 4, 8, 15, 16, 17, 24, 33, 64, 100};
+  static const int64_t depths[] = {1, 2, 3, 4, 8, 12, 15, 16, 17, 20, 24, 33, 40, 48, 64, 100};
   static const int64_t windows[] = {1, 1, 2, 3, 3, 5, 7};
   ferry_runtime *rts[] = {runtime(1), runtime(3)};
-  for (int round = 0; round < 160; round++) {
+  for (int round = 0; round < 200; round++) {
     conv c = {.n = 1 + roll(3),
               .h = 1 + roll(14),
               .w = 1 + roll(14),
-              .ic = pick(depths, 12),
+              .ic = pick(depths, 16),
               .kh = pick(windows, 7),
               .kw = pick(windows, 7),
-              .oc = pick(depths, 12),
+              .oc = pick(depths, 16),
               .groups = 1,
               .sh = 1 + roll(3),
               .dh = 1,
@@ -430,6 +430,33 @@ static void squares(void **unused) {
               .dh = 1,
               .dw = 1};
     convolution(rts[roll(2)], c, true, roll(2), roll(2), round % 4 == 3 ? 1 + (int)roll(3) : 0);
+  }
+  ferry_close(rts[0]);
+  ferry_close(rts[1]);
+}
+
+// Windows 3 and 5 wide go by rows: of any width, over channels that fill vectors or do not.
+static void depthwise_rows(void **unused) {
+  (void)unused;
+  static const int64_t depths[] = {8, 16, 20, 24, 33, 64, 72, 100, 129, 150, 260, 300};
+  static const int64_t windows[] = {3, 3, 5};
+  ferry_runtime *rts[] = {runtime(1), runtime(3)};
+  for (int round = 0; round < 120; round++) {
+    const int64_t depth = pick(depths, 12), window = pick(windows, 3);
+    conv c = {.n = 1 + (depth < 100 ? roll(2) : 0),
+              .h = 1 + roll(12),
+              .w = 1 + roll(30),
+              .ic = depth,
+              .kh = roll(4) ? window : 1 + roll(4),
+              .kw = window,
+              .oc = depth,
+              .groups = 1,
+              .sh = 1 + roll(2),
+              .dh = 1,
+              .dw = 1,
+              .depthwise = true};
+    c.sw = c.sh;
+    convolution(rts[roll(2)], c, true, roll(2), roll(3) == 0, 0);
   }
   ferry_close(rts[0]);
   ferry_close(rts[1]);
@@ -531,8 +558,11 @@ static void long_sums(void **unused) {
 
 int main(void) {
   if (getenv("FERRY_TEST_SEED")) state = strtoull(getenv("FERRY_TEST_SEED"), NULL, 10);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(products), cmocka_unit_test(convolutions), cmocka_unit_test(squares),
-      cmocka_unit_test(depthwise_gradients), cmocka_unit_test(long_sums)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products),
+                                     cmocka_unit_test(convolutions),
+                                     cmocka_unit_test(squares),
+                                     cmocka_unit_test(depthwise_rows),
+                                     cmocka_unit_test(depthwise_gradients),
+                                     cmocka_unit_test(long_sums)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

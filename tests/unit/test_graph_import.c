@@ -210,9 +210,14 @@ static void refuses(void **state) {
   (void)state;
   refuse(NODE("a", "Neg", "input: 'b' " FLOAT_ATTR("T"))
              NODE("b", "Neg", "input: 'a' " FLOAT_ATTR("T")),
-         "2 nodes in a cycle");
-  refuse(NODE("a", "Neg", "input: 'a' " FLOAT_ATTR("T")), "1 nodes in a cycle");
-  refuse(NODE("a", "NoOp", "input: '^a' "), "1 nodes in a cycle");
+         "2 nodes in a cycle\n\ta -> b -> a (each reads the next)");
+  refuse(NODE("a", "Neg", "input: 'a' " FLOAT_ATTR("T")), "1 nodes in a cycle\n\ta -> a (");
+  refuse(NODE("a", "NoOp", "input: '^a' "), "1 nodes in a cycle\n\ta -> a (");
+  refuse(NODE("z", "Neg", "input: 'a' " FLOAT_ATTR("T"))  // z waits, but is not part of it
+         NODE("a", "AddV2", "input: 'x' input: 'b' " FLOAT_ATTR("T"))
+             NODE("x", "Placeholder", FLOAT_ATTR("dtype"))
+                 NODE("b", "Neg", "input: 'a' " FLOAT_ATTR("T")),
+         "3 nodes in a cycle\n\tb -> a -> b (");
   refuse(NODE("there", "NoOp", ""), "Node name 'there' already exists in the Graph");
   refuse(NODE("a", "NoOp", "") NODE("a", "NoOp", ""), "Node 'a' is not unique");
   refuse(NODE("a", "", ""), "does not specify an operation");

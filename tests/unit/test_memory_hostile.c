@@ -212,20 +212,15 @@ static void tickets_in_any_order(void **state) {
   enum { N = 12 };
   const char *feed = "x", *fetch = "y";
   ferry_ticket *t[N] = {NULL};
-  int started = 0, refused = 0;
-  for (int i = 0; i < N; i++) {  // each run under way has memory of its own: not all can be
+  for (int i = 0; i < N; i++) {  // there is not room for all: the oldest is waited for
     ferry_tensor *x = filled(100, (float)i);
     const int code = ferry_run_start(m.s, 1, &feed, &x, 1, &fetch, 0, &t[i], &err);
     ferry_tensor_free(x);  // the ticket keeps it
-    if (code && code != 8) fail_msg("%s", err.text);
-    started += !code;
-    refused += code == 8;
+    if (code) fail_msg("%s", err.text);
   }
-  assert_true(started > 1 && refused > 0);
   for (int k = 0; k < N; k++) {
     const int i = k * 5 % N;
     ferry_tensor *y = NULL;
-    if (!t[i]) continue;
     if (ferry_run_wait(t[i], &y, &err)) fail_msg("%s", err.text);
     assert_true(right(y, (float)i));
     ferry_tensor_free(y);

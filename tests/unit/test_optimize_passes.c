@@ -271,8 +271,20 @@ static void arithmetic(void **state) {
   optimise1(g, op2(g, "RealDiv", "third", base, scalar_f(g, "three", 3)), no_fuse, &r);
   assert_string_equal(r.fetches[0].node->op_name, "RealDiv");
   done(&r);
-  // Integers associate.
+  // A square has no sign to drop; that of an integer may be negative.
   fy_node *i = fed(g, "i", FY_INT32, 1, six);
+  y = op1(g, "Relu", "relu_square", op1(g, "Abs", "abs_square", op1(g, "Square", "square", x)));
+  optimise1(g, y, no_fuse, &r);
+  assert_string_equal(r.fetches[0].node->name, "square");
+  done(&r);
+  optimise1(g, op1(g, "Abs", "abs_whole", op1(g, "Square", "whole", i)), no_fuse, &r);
+  assert_int_equal(count(&r, "Abs"), 1);
+  done(&r);
+  // Relu of -0 is -0, so its sign counts.
+  optimise1(g, op1(g, "Abs", "abs_relu", op1(g, "Relu", "relu", x)), no_fuse, &r);
+  assert_int_equal(count(&r, "Abs"), 1);
+  done(&r);
+  // Integers associate.
   const int32_t c4 = 4, c5 = 5;
   fy_node *sum =
       op2(g, "AddV2", "s1", op2(g, "AddV2", "s0", i, ints(g, "c4", 0, &c4)), ints(g, "c5", 0, &c5));
@@ -346,7 +358,7 @@ static void fusing(void **state) {
   assert_int_equal(count(&r, "AddV2"), 1);
   done(&r);
   // A control edge between two: not in one loop, and still in order.
-  fy_node *f = op1(g, "Exp", "f", x), *f2 = op1(g, "Abs", "f2", f);
+  fy_node *f = op1(g, "Exp", "f", x), *f2 = op1(g, "Neg", "f2", f);
   fy_node *h = control_op(g, "Neg", "h", x, f2), *h2 = op1(g, "Abs", "h2", h);
   const fy_output both[2] = {{f2, 0}, {h2, 0}};
   optimise(g, both, 2, NULL, NULL, &r);
@@ -486,7 +498,7 @@ static void inlining(void **state) {
   assert_int_equal(count(&r, "f"), 0);
   assert_string_equal(r.fetches[0].node->op_name, "Exp");
   assert_int_equal(strncmp(r.fetches[0].node->name, "call/exp", 8), 0);
-  assert_string_equal(r.fetches[0].node->origins[0], "call");
+  assert_null(r.fetches[0].node->origins);  // it stands for itself
   assert_int_equal(r.fetches[0].node->outputs[0].shape.rank, 1);
   assert_int_equal(count(&r, "Log"), 1);  // still runs before the body
   assert_int_equal(r.fetches[0].node->inputs[0].node->num_controls, 1);
@@ -494,6 +506,13 @@ static void inlining(void **state) {
   for (uint32_t i = 0; i < r.targets[0]->num_controls; i++)
     waits |= r.targets[0]->controls[i] == r.fetches[0].node;
   assert_true(waits);
+  done(&r);
+  // What is fused stands for the nodes of the body by the names that they have here.
+  optimise(g, &out, 1, NULL, NULL, &r);
+  assert_string_equal(r.fetches[0].node->op_name, "_FerryFused");
+  assert_int_equal(r.fetches[0].node->num_origins, 2);
+  assert_int_equal(strncmp(r.fetches[0].node->origins[0], "call/neg", 8), 0);
+  assert_int_equal(strncmp(r.fetches[0].node->origins[1], "call/exp", 8), 0);
   done(&r);
   const char *const off[] = {"inline", NULL};
   optimise1(g, call, off, &r);

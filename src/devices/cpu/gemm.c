@@ -25,6 +25,7 @@
 #define GATHER_DEPTH     16       // windows over fewer channels are copied out …
 #define GATHER_BYTES     65536    // … into this much memory
 #define GATHER_LINES     64
+#define WIDE_PANELS      3  // of more than these a half at the end matters little
 
 static const fy_gemm_kernels *const builds[FY_CPU_LEVELS] = {
     [FY_CPU_PLAIN] = &fy_gemm_plain,
@@ -121,9 +122,13 @@ typedef struct run {
   const fy_gemm_job *job;
   const fy_gemm_kernels *kernels;
   int64_t tile_rows, panels, chunk, chunks;  // the most panels of an item; items per tile
+  int64_t block_rows;                        // the most of a block
+  bool wide;  // the last panel is a half and goes with the one before
   int columns;
   size_t size;
   bool gather, far;
+  int64_t whole_from,
+      whole_to;  // gather: pixels of a row that see a run of each line, and all of it inside
 } run;
 
 typedef struct pixel {
@@ -192,19 +197,24 @@ typedef struct blocks {  // of a tile's rows
 } blocks;
 
 // All blocks are about equal, because one with a single row costs as much as one with three.
-static blocks cut(int64_t rows) {
-  blocks b = {.n = (int)((rows + FY_GEMM_ROWS - 1) / FY_GEMM_ROWS)};
+static blocks cut(int64_t rows, int64_t most) {
+  blocks b = {.n = (int)((rows + most - 1) / most)};
   const int each = (int)rows / b.n, more = (int)rows % b.n;
   for (int i = 0; i < b.n; i++) b.rows[i] = (uint8_t)(each + (i < more));
   return b;
+}
+
+// Pointers |step| bytes apart.
+static inline void spread(const char *from, size_t step, int64_t n, const void **out) {
+  for (int64_t i = 0; i < n; i++, from += step) out[i] = from;
 }
 
 // Pointers to the rows [m0, m1), group by group: [group][tap][row of the group].
 static void find_rows(const run *r, const blocks *k, int64_t m0, int64_t m1, const void **out) {
   const fy_gemm_job *j = r->job;
   if (!j->conv) {
-    for (int64_t m = m0; m < m1; m++)
-      *out++ = (const char *)j->a + (size_t)(m * j->row_step) * r->size;
+    const size_t step = (size_t)j->row_step * r->size;
+    spread((const char *)j->a + (size_t)m0 * step, step, m1 - m0, out);
     return;
   }
   pixel p = pixel_of(j, m0);
@@ -239,7 +249,7 @@ static void copy_line(const run *r, const char *line, const pixel *p, char *to) 
   const fy_window *w = &j->conv->w[2];
   const size_t bytes = (size_t)j->depth * r->size;
   for (int64_t x = 0; x < w->size; x++, to += bytes) {
-    const int64_t ix = line ? source(w, p->at[2], x, false) : -1;
+    const int64_t ix = source(w, p->at[2], x, false);
     if (ix < 0)
       memset(to, 0, bytes);
     else
@@ -247,33 +257,45 @@ static void copy_line(const run *r, const char *line, const pixel *p, char *to) 
   }
 }
 
+static void find_whole(run *r) {
+  const fy_window *w = &r->job->conv->w[2];
+  const int64_t room = w->in + w->before - w->size;
+  if (r->job->pixel != r->job->depth || w->dilation > 1 || room < 0) return;  // none
+  r->whole_from = w->before > 0 ? (w->before + w->stride - 1) / w->stride : 0;
+  r->whole_to = room / w->stride + 1 < w->out ? room / w->stride + 1 : w->out;
+}
+
 // The same for windows over few channels, whose lines count as taps: pixels side by side are one run
-// of the image. What lies partly outside of it is copied to |buffer|.
+// of the image. What lies partly outside of it is copied to |buffer|, which begins with a line of zeros
+// for what lies above and below.
 static void find_lines(const run *r, const blocks *k, int64_t m0, char *buffer, const void **out) {
   const fy_gemm_job *j = r->job;
   const fy_window *w = j->conv->w;
-  const size_t pixel_bytes = (size_t)j->pixel * r->size;
   const size_t line_bytes = (size_t)(j->depth * w[2].size) * r->size;
-  const bool side_by_side = j->pixel == j->depth && w[2].dilation == 1;
+  const size_t pixel_bytes = (size_t)j->pixel * r->size, step = (size_t)w[2].stride * pixel_bytes;
   const int64_t num_lines = w[0].size * w[1].size;
-  const char *lines[GATHER_LINES];
+  const char *lines[GATHER_LINES], *zeros = memset(buffer, 0, line_bytes);
   pixel p = pixel_of(j, m0);
   find_row(r, &p, lines);
   for (int g = 0; g < k->n; g++) {
     const int64_t rows = k->rows[g];
-    for (int64_t i = 0; i < rows; i++) {
-      const int64_t x0 = p.at[2] * w[2].stride - w[2].before;
-      const bool whole = side_by_side && x0 >= 0 && x0 + w[2].size <= w[2].in;
-      const void **at = out + i;
-      for (int64_t l = 0; l < num_lines; l++, at += rows) {
-        if (whole && lines[l]) {
-          *at = lines[l] + (size_t)x0 * pixel_bytes;
-          continue;
+    for (int64_t i = 0, n; i < rows; i += n) {
+      const bool whole = p.at[2] >= r->whole_from && p.at[2] < r->whole_to;
+      const int64_t x = whole ? fy_window_at(&w[2], p.at[2], 0) : 0;
+      n = whole && rows - i < r->whole_to - p.at[2] ? rows - i : whole ? r->whole_to - p.at[2] : 1;
+      for (int64_t l = 0; l < num_lines; l++) {
+        const char *from = lines[l] ? lines[l] + (size_t)x * pixel_bytes : zeros;
+        const size_t apart = lines[l] ? step : 0;
+        if (lines[l] && !whole) {
+          from = buffer += line_bytes;
+          copy_line(r, lines[l], &p, buffer);
         }
-        copy_line(r, lines[l], &p, buffer);
-        *at = buffer;
-        buffer += line_bytes;
+        if (n == FY_GEMM_ROWS)  // of a length that the compiler knows
+          spread(from, apart, FY_GEMM_ROWS, out + l * rows);
+        else
+          spread(from, apart, n, out + l * rows + i);
       }
+      p.at[2] += n - 1;
       next_pixel(j, &p);
       if (p.at[2] == 0) find_row(r, &p, lines);
     }
@@ -310,8 +332,9 @@ typedef struct piece {  // of the sum
   bool first, last;
 } piece;
 
-static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, int64_t p,
-                  const void *const *rows, int64_t taps, int64_t depth, bool fresh) {
+// Panel |p|, with |wide| the half after it as well.
+static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, int64_t p, bool wide,
+                  const void *const *rows, int64_t taps, int64_t depth) {
   const fy_gemm_job *j = r->job;
   const int64_t left = j->n - p * r->columns, width = left < r->columns ? left : r->columns;
   const int64_t k = s->tap * depth + s->at;
@@ -320,6 +343,7 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
                      .taps_all = taps,
                      .step = j->conv ? 1 : j->k_step,
                      .ldb = j->ldb ? j->ldb : r->columns,
+                     .second = j->ldb ? r->columns : taps * depth * r->columns,
                      .ldc = j->ldc,
                      .ldadd = j->ldc,
                      .first = s->first,
@@ -333,16 +357,12 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
             r->size;
   if (j->bias) b.bias = (const char *)j->bias + (size_t)(p * r->columns) * r->size;
   const bool half = width * 2 == r->columns, whole = width == r->columns || half;
-  const fy_gemm_fn *kernels = (half ? r->kernels->half : r->kernels->block)[j->type];
+  const fy_gemm_fn *kernels = wide   ? r->kernels->wide
+                              : half ? r->kernels->half[j->type]
+                                     : r->kernels->block[j->type];
   if (r->far) {
     b.next = (const char *)b.b + (size_t)(taps * depth * r->columns) * r->size;
     b.lines = s->taps * s->depth * r->columns * (int64_t)r->size / 64 / cuts->n + 1;
-  }
-  // The rows of a block that come next, where they lie one after the other and were not seen yet.
-  const int64_t row_bytes = j->conv ? 0 : j->row_step * (int64_t)r->size;
-  if (!r->far && fresh && row_bytes && j->k_step == 1 && j->row_step == j->depth) {
-    b.next = (const char *)rows[0] + cuts->rows[0] * row_bytes;
-    b.lines = cuts->rows[0] * row_bytes / 64;
   }
   for (int i = 0; i < cuts->n; i += (int)b.count) {
     const int64_t n = cuts->rows[i];
@@ -364,7 +384,7 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
 
 // Chunks differ by a panel at most.
 static int64_t first_panel(const run *r, int64_t chunk) {
-  return r->panels * chunk / r->chunks;
+  return r->chunks == 1 ? r->panels * chunk : r->panels * chunk / r->chunks;
 }
 
 static void item(const run *r, int64_t tile, int64_t chunk) {
@@ -373,8 +393,8 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
   const int64_t m1 = m0 + r->tile_rows < j->m ? m0 + r->tile_rows : j->m;
   const int64_t p0 = first_panel(r, chunk), p1 = first_panel(r, chunk + 1);
   const void *rows[MAX_POINTERS];
-  _Alignas(64) char buffer[GATHER_BYTES];
-  const blocks cuts = cut(m1 - m0);
+  _Alignas(64) char buffer[GATHER_BYTES + GATHER_BYTES / FY_GEMM_ROWS];  // and a line of zeros
+  const blocks cuts = cut(m1 - m0, r->block_rows);
   int64_t taps = j->taps, depth = j->depth;
   if (r->gather) {
     depth *= j->conv->w[2].size;
@@ -394,8 +414,11 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
       s.depth = s.taps > 1 || depth <= most ? depth : most;
       if (s.depth > depth - s.at) s.depth = depth - s.at;
       s.last = s.tap + s.taps == taps && s.at + s.depth == depth;
-      for (int64_t p = p0; p < p1; p++)
-        panel(r, &s, &cuts, m0, p, rows, taps, depth, s.first && p == p0);
+      for (int64_t p = p0; p < p1; p++) {
+        const bool wide = r->wide && p == r->panels - 2 && p + 2 == p1;
+        panel(r, &s, &cuts, m0, p, wide, rows, taps, depth);
+        if (wide) p++;
+      }
       s.first = false;
     }
   }
@@ -456,22 +479,39 @@ static int64_t tile_rows(const run *r) {
   int64_t groups = TILE_GROUPS;
   const int64_t per_row = r->gather ? j->taps * j->depth * (int64_t)r->size : j->taps;
   const int64_t room = r->gather ? GATHER_BYTES : MAX_POINTERS;
-  if (groups * FY_GEMM_ROWS * per_row > room) groups = room / per_row / FY_GEMM_ROWS;
-  return groups * FY_GEMM_ROWS;
+  if (groups * r->block_rows * per_row > room) groups = room / per_row / r->block_rows;
+  return groups * r->block_rows;
+}
+
+// One item on this thread: nothing to find out, which takes a twentieth of the time of 32 x 32 x 32.
+static bool is_little(const run *r) {
+  const fy_gemm_job *j = r->job;
+  return !j->conv && !j->raw && j->m <= TILE_GROUPS * r->block_rows && j->n <= 256 &&
+         j->depth <= 256 && FY_GEMM_TERM_NS * (double)(j->m * j->n * j->depth) < ITEM_NS;
 }
 
 void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   run r = {.job = j, .kernels = fy_gemm_best(), .size = fy_gemm_size(j->type)};
   r.columns = r.kernels->columns[j->type];
-  r.panels = round_up(j->n, r.columns) / r.columns;
+  r.panels = (j->n + r.columns - 1) / r.columns;
+  r.wide = j->type == FY_GEMM_F32 && r.panels > 1 && r.panels <= WIDE_PANELS &&
+           j->n % r.columns * 2 == r.columns;
+  r.block_rows = r.wide ? FY_GEMM_FEW : FY_GEMM_ROWS;
+  if (is_little(&r)) {
+    r.tile_rows = j->m;
+    r.chunks = 1;
+    item(&r, 0, 0);
+    return;
+  }
   r.gather = j->conv && !j->backward && j->taps > 1 && j->depth < GATHER_DEPTH &&
              j->conv->w[0].size * j->conv->w[1].size <= GATHER_LINES &&
              j->taps * j->depth * (int64_t)r.size * FY_GEMM_ROWS <= GATHER_BYTES;
+  if (r.gather) find_whole(&r);
   r.tile_rows = tile_rows(&r);
   r.chunk = r.panels;
   r.chunks = 1;
   int64_t tiles = (j->m + r.tile_rows - 1) / r.tile_rows;
-  r.tile_rows = round_up((j->m + tiles - 1) / tiles, FY_GEMM_ROWS);  // no short one at the end
+  r.tile_rows = round_up((j->m + tiles - 1) / tiles, r.block_rows);  // no short one at the end
   r.far = !j->ldb && r.panels * r.columns * j->taps * j->depth * (int64_t)r.size > FAR_BYTES;
   if (j->raw && in_parts(ctx, &r)) {
     fy_parallel(ctx, r.chunks,
@@ -498,8 +538,8 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
     r.chunk = (r.chunk + 1) / 2;
     r.chunks = (r.panels + r.chunk - 1) / r.chunk;
   }
-  while (tiles * r.chunks < want && r.tile_rows > 2 * FY_GEMM_ROWS) {
-    r.tile_rows = round_up(r.tile_rows / 2, FY_GEMM_ROWS);
+  while (tiles * r.chunks < want && r.tile_rows > 2 * r.block_rows) {
+    r.tile_rows = round_up(r.tile_rows / 2, r.block_rows);
     tiles = (j->m + r.tile_rows - 1) / r.tile_rows;
   }
   if (!ctx) {

@@ -14,7 +14,8 @@
 #include "ops/conv.h"
 #include "ops/op.h"
 
-#define FY_GEMM_ROWS    6      // rows of C that the kernel holds
+#define FY_GEMM_ROWS    6      // rows of C that the kernel holds …
+#define FY_GEMM_FEW     4      // … of a panel and a half at a time
 #define FY_GEMM_PANEL   128    // bytes of a row of a panel, at most
 #define FY_GEMM_TERM_NS 0.025  // on one thread
 
@@ -35,6 +36,7 @@ typedef struct fy_gemm_block {
   int64_t offset, step;  // first element in a row, distance to the next (elements)
   const void *b;         // [taps * depth] rows of a panel
   int64_t ldb;
+  int64_t second;  // elements to the next panel of B, whose first half comes with this one
   void *c;
   int64_t ldc;
   bool first;        // C starts from zero, else it is added to
@@ -51,11 +53,22 @@ typedef void (*fy_gemm_fn)(const fy_gemm_block *block);
 typedef void (*fy_gemm_row_fn)(const void *a, const void *b, int64_t ldb, int64_t k, int64_t n,
                                void *c);
 
-// Depthwise, pixels of a row that see nothing beyond its ends: |lines| are what the first of them sees
-// of each of |height| lines, |filters| the weights of that line.
-typedef void (*fy_line_fn)(const float *const *lines, const float *const *filters, int64_t height,
-                           int64_t channels, const float *bias, float lo, float hi, float *out,
-                           int64_t n);
+// Depthwise, a row of the output with at least four pixels and two vectors of channels, or seven and
+// one.
+#define FY_DEPTH_HEIGHT 16
+typedef struct fy_depth_row {
+  const float *const *lines;    // of the image that the row sees, each from its first pixel on …
+  const float *const *filters;  // … and the weights of that line
+  int64_t height;               // lines, at most FY_DEPTH_HEIGHT
+  int64_t width, before;      // pixels of a line; those that the first window hangs over its start
+  int64_t channels, count;    // of a pixel; those that are wanted
+  const float *zeros, *bias;  // bias NULL: none
+  bool clamps;
+  float lo, hi;
+  float *out;
+  int64_t n;  // pixels of the row
+} fy_depth_row;
+typedef void (*fy_line_fn)(const fy_depth_row *row);
 
 typedef struct fy_gemm_kernels {
   const char *name;
@@ -63,6 +76,7 @@ typedef struct fy_gemm_kernels {
   int piece;                   // terms of a sum at a time: a panel's stay in L1
   fy_gemm_fn block[FY_GEMM_TYPES][FY_GEMM_ROWS + 1];  // by rows
   fy_gemm_fn half[FY_GEMM_TYPES][FY_GEMM_ROWS + 1];   // only the first half of the columns
+  fy_gemm_fn wide[FY_GEMM_FEW + 1];  // floats: a panel and the first half of the next
   fy_gemm_row_fn row[FY_GEMM_TYPES];
   // Depthwise: out[x][c] for |n| pixels of a row; |rows| as above, one pixel after the other.
   void (*depthwise)(const float *const *rows, const float *filter, int64_t taps, int64_t channels,
@@ -90,6 +104,7 @@ extern const fy_gemm_kernels fy_gemm_plain, fy_gemm_avx2, fy_gemm_avx512;
 #define FY_GEMM_PARTS                                                                      \
   .block = {FY_GEMM_TABLE(full, f32), FY_GEMM_TABLE(full, f64)},                           \
   .half = {FY_GEMM_TABLE(half, f32), FY_GEMM_TABLE(half, f64)}, .row = {row_f32, row_f64}, \
+  .wide = {NULL, block_wide_1_f32, block_wide_2_f32, block_wide_3_f32, block_wide_4_f32},  \
   .depthwise = depthwise_f32, .line = {{line_3_1, line_3_2}, {line_5_1, line_5_2}},        \
   .winograd_weights = winograd_weights, .winograd_in = winograd_in, .winograd_out = winograd_out
 

@@ -6,6 +6,9 @@
 
 #include "devices/cpu/gemm.h"
 
+// What was read stays in a register.
+#define KEEP(x) __asm__("" : "+x"(x))
+
 #define REAL         float
 #define VEC          __m256
 #define LANES        8
@@ -16,7 +19,9 @@
 #define MAX(a, b)    _mm256_max_ps(a, b)
 #define MIN(a, b)    _mm256_min_ps(a, b)
 #define NAME(x)      x##_f32
+#define WIDE
 #include "devices/cpu/gemm_kernel.inc"
+#undef WIDE
 #include "devices/cpu/gemm_depthwise.inc"
 #include "devices/cpu/gemm_winograd.inc"
 #undef REAL

@@ -9,6 +9,13 @@
 
 #define FIRST(n) ((1u << (n)) - 1u)  // of the lanes, as a mask
 
+// What was read stays in a register; where halves stand in for it (cmake/avx512_halves.h) there is none.
+#ifdef __AVX512F__
+#define KEEP(x) __asm__("" : "+v"(x))
+#else
+#define KEEP(x) (void)0
+#endif
+
 #define REAL                float
 #define VEC                 __m512
 #define LANES               16
@@ -21,7 +28,9 @@
 #define MAX(a, b)           _mm512_max_ps(a, b)
 #define MIN(a, b)           _mm512_min_ps(a, b)
 #define NAME(x)             x##_f32
+#define WIDE
 #include "devices/cpu/gemm_kernel.inc"
+#undef WIDE
 #include "devices/cpu/gemm_depthwise.inc"
 #include "devices/cpu/gemm_winograd.inc"
 #undef REAL

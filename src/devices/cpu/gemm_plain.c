@@ -36,6 +36,7 @@ static inline vec_f64 min_f64(vec_f64 a, vec_f64 b) {
 }
 
 #define FMA(a, b, c) ((a) * (b) + (c))
+#define KEEP(x)      (void)0
 #define STORE(p, x)                                \
   do {                                             \
     const VEC stored = (x);                        \
@@ -50,7 +51,9 @@ static inline vec_f64 min_f64(vec_f64 a, vec_f64 b) {
 #define MAX(a, b) max_f32(a, b)
 #define MIN(a, b) min_f32(a, b)
 #define NAME(x)   x##_f32
+#define WIDE
 #include "devices/cpu/gemm_kernel.inc"
+#undef WIDE
 #include "devices/cpu/gemm_depthwise.inc"
 #include "devices/cpu/gemm_winograd.inc"
 #undef REAL

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernel_conv.c: convolutions of floats and doubles in NHWC, forward and towards the input, by the
-// kernel of gemm.h; depthwise convolution of floats. Filters are packed, once if they are steady.
+// kernel of gemm.h. Filters are packed, once if they are steady.
 
 #include <math.h>
 #include <string.h>
@@ -9,10 +9,6 @@
 #include "devices/cpu/epilogue.h"
 #include "devices/cpu/winograd.h"
 #include "ops/values.h"
-
-static fy_code reference(fy_kernel_ctx *ctx, fy_error *err) {
-  return ctx->site->op->impl->compute(ctx, err);
-}
 
 static bool is_point(const fy_conv *c) {
   for (int i = 0; i < 3; i++) {
@@ -117,10 +113,10 @@ static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_epilogue *e = fy_epilogue_of(ctx->site);
   const fy_tensor *in = ctx->in[0], *filter = ctx->in[1];
   fy_conv c;
-  if (!attrs->channels_last || in->dtype != filter->dtype) return reference(ctx, err);
+  if (!attrs->channels_last || in->dtype != filter->dtype) return fy_fast_reference(ctx, err);
   FY_TRY(fy_conv_forward(ctx, in, filter, false, &c, err));
   if (!in->count || !filter->count || c.groups < 1 || c.out_depth % c.groups || c.out_spatial < 1)
-    return reference(ctx, err);
+    return fy_fast_reference(ctx, err);
   const fy_gemm_type type = in->dtype == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32;
   const size_t size = fy_gemm_size(type);
   const int64_t columns = c.out_depth / c.groups, k = c.taps * c.filter_depth;
@@ -139,7 +135,7 @@ static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
   if (!fy_gemm_can(&j) || !fy_gemm_packed_bytes(type, k, columns, c.groups, &bytes) ||
       !fy_gemm_packed_bytes(type, k, columns, 1, &group_bytes) ||
       !fy_epilogue_fits(ctx, e, c.out_depth, j.m * c.out_depth))
-    return reference(ctx, err);
+    return fy_fast_reference(ctx, err);
   if (is_point(&c) && c.groups == 1) {
     j.conv = NULL;
     j.row_step = c.in_depth;
@@ -183,11 +179,11 @@ static fy_code conv_input(fy_kernel_ctx *ctx, fy_error *err) {
   if (!attrs->channels_last || grad->dtype != filter->dtype || !grad->count || !filter->count ||
       (filter->dtype != FY_FLOAT && filter->dtype != FY_DOUBLE) || sizes->rank != 1 ||
       sizes->count != attrs->spatial + 2)
-    return reference(ctx, err);
+    return fy_fast_reference(ctx, err);
   if (fy_value_shape(sizes, &rank, dims, err) ||
       fy_conv_backward(ctx, "", rank, dims, filter->rank, filter->dims, grad, false, &c, err)) {
     fy_error_clear(err);
-    return reference(ctx, err);
+    return fy_fast_reference(ctx, err);
   }
   const fy_gemm_type type = filter->dtype == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32;
   const size_t size = fy_gemm_size(type);
@@ -207,7 +203,7 @@ static fy_code conv_input(fy_kernel_ctx *ctx, fy_error *err) {
   size_t bytes, group_bytes;
   if (!fy_gemm_can(&j) || j.m < 1 || !fy_gemm_packed_bytes(type, k, wide, c.groups, &bytes) ||
       !fy_gemm_packed_bytes(type, k, wide, 1, &group_bytes))
-    return reference(ctx, err);
+    return fy_fast_reference(ctx, err);
   fy_tensor *out;
   void *memory;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
@@ -242,194 +238,9 @@ static fy_code conv_input(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
-// ---------------------------------------------------------------- depthwise
-#define ROW_PIXELS 16
-#define MOST_TAPS  128
-
-typedef struct depth_job {
-  const fy_conv *c;
-  const fy_gemm_kernels *kernels;
-  fy_line_fn line;  // NULL: no such window
-  const float *in, *filter, *bias, *zeros;
-  float lo, hi;
-  const float *add;
-  fy_finish_fn finish;
-  const void *finish_arg;
-  float *out;
-} depth_job;
-
-// A clamp that has to wait for an addend.
-static void finish_clamp(const void *arg, float *row, int64_t n) {
-  const fy_epilogue *e = arg;
-  const float hi = e->act == FY_EW_RELU6 ? 6 : INFINITY;
-  for (int64_t i = 0; i < n; i++) row[i] = row[i] < 0 ? 0 : row[i] > hi ? hi : row[i];
-}
-
-// Pixels [x0, x1) of row |y| of |image|, wherever they look.
-static void depth_any(const depth_job *j, int64_t image, int64_t y, int64_t x0, int64_t x1,
-                      float *out) {
-  const fy_window *wh = &j->c->w[1], *ww = &j->c->w[2];
-  const int64_t ch = j->c->in_depth, taps = j->c->taps;
-  const float *rows[ROW_PIXELS * MOST_TAPS];
-  for (; x0 < x1; x0 += ROW_PIXELS) {
-    const int64_t n = x1 - x0 < ROW_PIXELS ? x1 - x0 : ROW_PIXELS;
-    for (int64_t r = 0; r < wh->size; r++) {
-      const int64_t iy = fy_window_at(wh, y, r);
-      const bool inside = iy >= 0 && iy < wh->in;
-      const float *line = j->in + (inside ? (image * wh->in + iy) * ww->in * ch : 0);
-      for (int64_t i = 0; i < n; i++) {
-        const float **at = rows + i * taps + r * ww->size;
-        int64_t ix = (x0 + i) * ww->stride - ww->before;
-        for (int64_t q = 0; q < ww->size; q++, ix += ww->dilation)
-          at[q] = inside && ix >= 0 && ix < ww->in ? line + ix * ch : j->zeros;
-      }
-    }
-    j->kernels->depthwise(rows, j->filter, taps, ch, j->bias, j->lo, j->hi, out + x0 * ch, n);
-  }
-}
-
-// Those that see nothing beyond the ends of a line; lines above and below the image are left out.
-static void depth_inside(const depth_job *j, int64_t image, int64_t y, int64_t x0, int64_t x1,
-                         float *out) {
-  const fy_window *wh = &j->c->w[1], *ww = &j->c->w[2];
-  const int64_t ch = j->c->in_depth;
-  const float *lines[MOST_TAPS], *filters[MOST_TAPS];
-  int64_t n = 0;
-  for (int64_t r = 0; r < wh->size; r++) {
-    const int64_t iy = fy_window_at(wh, y, r);
-    if (iy < 0 || iy >= wh->in) continue;
-    lines[n] = j->in + ((image * wh->in + iy) * ww->in + x0 * ww->stride - ww->before) * ch;
-    filters[n++] = j->filter + r * ww->size * ch;
-  }
-  j->line(lines, filters, n, ch, j->bias, j->lo, j->hi, out + x0 * ch, x1 - x0);
-}
-
-// Item: (image, row) of the output.
-static void depth_rows(void *arg, int64_t begin, int64_t end) {
-  const depth_job *j = arg;
-  const fy_window *wh = &j->c->w[1], *ww = &j->c->w[2];
-  const int64_t ch = j->c->in_depth;
-  int64_t x0 = ww->out, x1 = ww->out;  // the pixels inside
-  if (j->line && ww->in + ww->before >= ww->size) {
-    x0 = (ww->before + ww->stride - 1) / ww->stride;
-    x1 = (ww->in + ww->before - ww->size) / ww->stride + 1;
-    if (x1 > ww->out) x1 = ww->out;
-    if (x0 >= x1) x0 = x1 = ww->out;
-  }
-  for (int64_t row = begin; row < end; row++) {
-    const int64_t y = row % wh->out, image = row / wh->out;
-    float *out = j->out + row * ww->out * ch;
-    depth_any(j, image, y, 0, x0, out);
-    if (x0 < x1) depth_inside(j, image, y, x0, x1, out);
-    depth_any(j, image, y, x1, ww->out, out);
-    for (int64_t i = 0; j->add && i < ww->out * ch; i++) out[i] += j->add[row * ww->out * ch + i];
-    if (j->finish) j->finish(j->finish_arg, out, ww->out * ch);
-  }
-}
-
-static bool can_depth(const fy_conv *c) {
-  return c->out_depth == c->in_depth && c->taps <= MOST_TAPS && c->out_spatial >= 1;
-}
-
-// Where |j| has everything but how to go about it.
-static void run_depth(fy_kernel_ctx *ctx, depth_job *j) {
-  const fy_conv *c = j->c;
-  const fy_window *ww = &c->w[2];
-  j->kernels = fy_gemm_for(c->in_depth);
-  if ((ww->size == 3 || ww->size == 5) && ww->stride <= 2 && ww->dilation == 1)
-    j->line = j->kernels->line[ww->size == 5][ww->stride - 1];
-  fy_parallel(ctx, c->batch * c->w[1].out,
-              0.06 * (double)ww->out * (double)c->in_depth * (double)c->taps, depth_rows, j);
-}
-
-static fy_code zero_pixel(fy_kernel_ctx *ctx, int64_t channels, const float **out, fy_error *err) {
-  void *zeros;
-  FY_TRY(fy_scratch(ctx, (size_t)channels * sizeof **out, &zeros, err));
-  memset(zeros, 0, (size_t)channels * sizeof **out);
-  *out = zeros;
-  return FY_OK;
-}
-
-bool fy_depthwise_can(const fy_conv *c) {
-  return can_depth(c) && c->w[1].before >= 0 && c->w[2].before >= 0;
-}
-
-fy_code fy_depthwise_plain(fy_kernel_ctx *ctx, const fy_conv *c, const float *in,
-                           const float *filter, float *out, fy_error *err) {
-  depth_job j = {.c = c, .in = in, .filter = filter, .lo = -INFINITY, .hi = INFINITY, .out = out};
-  FY_TRY(zero_pixel(ctx, c->in_depth, &j.zeros, err));
-  run_depth(ctx, &j);
-  return FY_OK;
-}
-
-// As depthwise() goes about it.
-static void depthwise_needs(fy_kernel_ctx *ctx, fy_needs *out) {
-  const fy_window_attrs *attrs = ctx->site->state;
-  const fy_epilogue *e = fy_epilogue_of(ctx->site);
-  const fy_tensor *in = ctx->in[0], *filter = ctx->in[1];
-  fy_conv c;
-  if (!attrs->channels_last || in->dtype != filter->dtype ||
-      fy_conv_forward(ctx, in, filter, true, &c, NULL) || !in->count || !filter->count ||
-      !can_depth(&c) ||
-      !fy_epilogue_fits(ctx, e, c.out_depth, c.batch * c.out_spatial * c.out_depth))
-    return;
-  out->scratch += fy_scratch_line((size_t)c.in_depth * sizeof(float));
-  if (e && e->num_affine)
-    fy_pack_needs(ctx, 1, fy_epilogue_weights(e),
-                  (size_t)(c.in_depth * (c.taps + 2)) * sizeof(float), out);
-}
-
-static fy_code depthwise(fy_kernel_ctx *ctx, fy_error *err) {
-  const fy_window_attrs *attrs = ctx->site->state;
-  const fy_epilogue *e = fy_epilogue_of(ctx->site);
-  const fy_tensor *in = ctx->in[0], *filter = ctx->in[1];
-  fy_conv c;
-  if (!attrs->channels_last || in->dtype != filter->dtype) return reference(ctx, err);
-  FY_TRY(fy_conv_forward(ctx, in, filter, true, &c, err));
-  if (!in->count || !filter->count || !can_depth(&c) ||
-      !fy_epilogue_fits(ctx, e, c.out_depth, c.batch * c.out_spatial * c.out_depth))
-    return reference(ctx, err);
-  const int64_t spatial[3] = {1, c.w[1].out, c.w[2].out};
-  int64_t dims[5];
-  fy_tensor *out;
-  double lo, hi;
-  fy_window_shape(attrs, c.batch, spatial, c.out_depth, dims);
-  FY_TRY(fy_out(ctx, 0, 4, dims, &out, err));
-  depth_job j = {.c = &c,
-                 .in = in->data,
-                 .filter = filter->data,
-                 .add = e && e->add >= 0 ? ctx->in[e->add]->data : NULL,
-                 .finish = fy_epilogue_finish(e),
-                 .finish_arg = e,
-                 .out = out->data};
-  FY_TRY(zero_pixel(ctx, c.in_depth, &j.zeros, err));
-  fy_epilogue_clamp(e, &lo, &hi);
-  if (j.add && !j.finish && lo == 0) j.finish = finish_clamp;
-  j.lo = j.finish ? -INFINITY : (float)lo;
-  j.hi = j.finish ? INFINITY : (float)hi;
-  fy_packed *packed = NULL;
-  if (e && e->num_affine) {
-    const int64_t n = c.in_depth, bytes = n * (c.taps + 2) * (int64_t)sizeof(float);
-    bool fresh;
-    FY_TRY(fy_pack_acquire(ctx, ctx->site->fast_state, 1, fy_epilogue_weights(e), (size_t)bytes,
-                           &packed, &fresh, err));
-    float *scaled = packed->data, *bias = scaled + n * c.taps, *scale = bias + n;
-    if (fresh) {
-      fy_epilogue_fold(ctx, e, FY_GEMM_F32, n, n, scale, bias);
-      for (int64_t i = 0; i < n * c.taps; i++) scaled[i] = j.filter[i] * scale[i % n];
-      packed->bias = bias;
-    }
-    j.filter = scaled;
-    j.bias = bias;
-  }
-  run_depth(ctx, &j);
-  if (packed) fy_pack_release(ctx->site->fast_state, packed, true);
-  return FY_OK;
-}
-
 #define REALS (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
 extern const fy_fast_kernel fy_fast_conv2d, fy_fast_conv3d, fy_fast_conv2d_input,
-    fy_fast_conv3d_input, fy_fast_depthwise, fy_fast_fused_conv2d, fy_fast_fused_depthwise;
+    fy_fast_conv3d_input, fy_fast_fused_conv2d;
 const fy_fast_kernel fy_fast_conv2d = {.op = "Conv2D",
                                        .name = "gemm",
                                        .dtypes = REALS,
@@ -449,11 +260,6 @@ const fy_fast_kernel fy_fast_conv2d_input = {
     .op = "Conv2DBackpropInput", .name = "gemm", .dtypes = FY_T(FY_INT32), .compute = conv_input};
 const fy_fast_kernel fy_fast_conv3d_input = {
     .op = "Conv3DBackpropInputV2", .name = "gemm", .dtypes = FY_T(FY_INT32), .compute = conv_input};
-const fy_fast_kernel fy_fast_depthwise = {.op = "DepthwiseConv2dNative",
-                                          .name = "depthwise",
-                                          .dtypes = FY_T(FY_FLOAT),
-                                          .compute = depthwise,
-                                          .needs = depthwise_needs};
 const fy_fast_kernel fy_fast_fused_conv2d = {.op = "_FerryConv2D",
                                              .name = "gemm",
                                              .dtypes = REALS,
@@ -461,10 +267,3 @@ const fy_fast_kernel fy_fast_fused_conv2d = {.op = "_FerryConv2D",
                                              .compute = conv,
                                              .needs = conv_needs,
                                              .release = fy_pack_cache_free};
-const fy_fast_kernel fy_fast_fused_depthwise = {.op = "_FerryDepthwise",
-                                                .name = "depthwise",
-                                                .dtypes = FY_T(FY_FLOAT),
-                                                .prepare = fy_pack_cache_prepare,
-                                                .compute = depthwise,
-                                                .needs = depthwise_needs,
-                                                .release = fy_pack_cache_free};

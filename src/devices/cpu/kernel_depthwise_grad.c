@@ -75,10 +75,6 @@ static void sum_parts(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-static fy_code reference(fy_kernel_ctx *ctx, fy_error *err) {
-  return ctx->site->op->impl->compute(ctx, err);
-}
-
 static bool plain_sizes(const fy_tensor *sizes, int64_t dims[FY_MAX_RANK]) {
   int32_t rank;
   return sizes->rank == 1 && fy_value_shape(sizes, &rank, dims, NULL) == FY_OK && rank == 4;
@@ -99,7 +95,7 @@ static fy_code depthwise_filter(fy_kernel_ctx *ctx, fy_error *err) {
       !plain_sizes(ctx->in[1], dims) ||
       fy_conv_backward(ctx, "", in->rank, in->dims, 4, dims, grad, true, &c, NULL) ||
       !is_simple(&c))
-    return reference(ctx, err);
+    return fy_fast_reference(ctx, err);
   fy_tensor *out;
   void *sums;
   const int64_t n = c.taps * c.in_depth;
@@ -151,9 +147,9 @@ static fy_code depthwise_input(fy_kernel_ctx *ctx, fy_error *err) {
       !filter->count || !grad->count || !plain_sizes(ctx->in[0], dims) ||
       fy_conv_backward(ctx, "", 4, dims, filter->rank, filter->dims, grad, true, &c, NULL) ||
       !is_simple(&c) || c.w[1].stride != 1 || c.w[2].stride != 1)
-    return reference(ctx, err);
+    return fy_fast_reference(ctx, err);
   turn_around(&c);
-  if (!fy_depthwise_can(&c)) return reference(ctx, err);
+  if (!fy_depthwise_can(&c)) return fy_fast_reference(ctx, err);
   fy_tensor *out;
   void *turned;
   const int64_t ch = c.in_depth;

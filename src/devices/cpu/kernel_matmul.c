@@ -18,10 +18,6 @@ static fy_gemm_type type_of(fy_dtype t) {
   return t == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32;
 }
 
-static fy_code reference(fy_kernel_ctx *ctx, fy_error *err) {
-  return ctx->site->op->impl->compute(ctx, err);
-}
-
 // ---------------------------------------------------------------- few rows
 typedef struct row_job {
   fy_gemm_row_fn fn;
@@ -252,19 +248,19 @@ static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_epilogue *e = fy_epilogue_of(ctx->site);
   const bool tall = e && a->rank > 2;  // _FerryMatMul alone takes matrices of higher rank
   if ((a->rank != 2 && !tall) || b->rank != 2 || a->dtype != b->dtype || !a->count || !b->count)
-    return reference(ctx, err);
-  if (tall && (s.ta || s.tb)) return reference(ctx, err);
+    return fy_fast_reference(ctx, err);
+  if (tall && (s.ta || s.tb)) return fy_fast_reference(ctx, err);
   s.k = a->dims[s.ta ? 0 : a->rank - 1];
   s.m = a->count / s.k;
   s.n = b->dims[!s.tb];
-  if (s.k != b->dims[s.tb] || !fy_epilogue_fits(ctx, e, s.n, s.m * s.n)) return reference(ctx, err);
+  if (s.k != b->dims[s.tb] || !fy_epilogue_fits(ctx, e, s.n, s.m * s.n))
+    return fy_fast_reference(ctx, err);
   const fy_gemm_type type = type_of(a->dtype);
   fy_tensor *out;
-  int64_t dims[FY_MAX_RANK] = {s.m, s.n};
-  if (tall) {
-    memcpy(dims, a->dims, (size_t)a->rank * sizeof *dims);
-    dims[a->rank - 1] = s.n;
-  }
+  int64_t dims[FY_MAX_RANK];  // not cleared: that takes longer than all else here
+  memcpy(dims, a->dims, (size_t)a->rank * sizeof *dims);
+  dims[a->rank - 1] = s.n;
+  if (!tall) dims[0] = s.m;
   FY_TRY(fy_out(ctx, 0, a->rank, dims, &out, err));
   if (is_dots(&s) || (s.m <= FEW_ROWS && !s.ta && !s.tb)) {
     if (is_dots(&s))
@@ -286,7 +282,7 @@ static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   }
   size_t bytes;
   fy_packed *packed;
-  if (!fy_gemm_packed_bytes(type, s.k, s.n, 1, &bytes)) return reference(ctx, err);
+  if (!fy_gemm_packed_bytes(type, s.k, s.n, 1, &bytes)) return fy_fast_reference(ctx, err);
   FY_TRY(weights(ctx, e, &s, type, bytes, &j, &packed, err));
   fy_gemm_run(ctx, &j);
   fy_pack_release(ctx->site->fast_state, packed, true);
@@ -323,13 +319,13 @@ static fy_code matmul_16(fy_kernel_ctx *ctx, fy_error *err) {
   shape s = {.ta = fy_site_bool(ctx->site, "transpose_a"),
              .tb = fy_site_bool(ctx->site, "transpose_b")};
   if (a->rank != 2 || b->rank != 2 || a->dtype != b->dtype || !a->count || !b->count)
-    return reference(ctx, err);
+    return fy_fast_reference(ctx, err);
   s.m = a->dims[s.ta];
   s.k = a->dims[!s.ta];
   s.n = b->dims[!s.tb];
   size_t bytes;
   if (s.k != b->dims[s.tb] || !fy_gemm_packed_bytes(FY_GEMM_F32, s.k, s.n, 1, &bytes))
-    return reference(ctx, err);
+    return fy_fast_reference(ctx, err);
   fy_tensor *out;
   void *wide_a, *wide_b, *wide_c, *packed;
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){s.m, s.n}, &out, err));
@@ -421,7 +417,7 @@ static fy_code one_b(fy_kernel_ctx *ctx, const shape *s, fy_gemm_type type, fy_t
   fy_gemm_job j = job_of(s, type, ctx->in[0]->data, out->data);
   fy_packed *packed;
   size_t bytes;
-  if (!fy_gemm_packed_bytes(type, s->k, s->n, 1, &bytes)) return reference(ctx, err);
+  if (!fy_gemm_packed_bytes(type, s->k, s->n, 1, &bytes)) return fy_fast_reference(ctx, err);
   FY_TRY(weights(ctx, NULL, s, type, bytes, &j, &packed, err));
   fy_gemm_run(ctx, &j);
   fy_pack_release(ctx->site->fast_state, packed, true);
@@ -488,7 +484,7 @@ static fy_code batch_matmul(fy_kernel_ctx *ctx, fy_error *err) {
   batch_job j;
   fy_bcast bcast;
   fy_tensor *out;
-  if (!batch_setup(ctx, &j, &bcast)) return reference(ctx, err);
+  if (!batch_setup(ctx, &j, &bcast)) return fy_fast_reference(ctx, err);
   const shape *s = &j.s;
   FY_TRY(fy_out(ctx, 0, bcast.out_rank + 2, bcast.out_dims, &out, err));
   j.a = ctx->in[0]->data;

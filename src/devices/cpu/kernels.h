@@ -10,6 +10,10 @@
 
 // The kernel for |site|, which is bound otherwise, or NULL.
 const fy_fast_kernel *fy_cpu_kernel(const fy_site *site);
+// For a call that a kernel cannot do: the op's own loop.
+static inline fy_code fy_fast_reference(fy_kernel_ctx *ctx, fy_error *err) {
+  return ctx->site->op->impl->compute(ctx, err);
+}
 
 // ---------------------------------------------------------------- packed weights
 // What a kernel made of some inputs (its weights), kept as long as these are the same tensors. Where
@@ -56,7 +60,7 @@ bool fy_conv_scatters(const struct fy_conv *c);
 FY_MUST_CHECK fy_code fy_conv_scatter(fy_kernel_ctx *ctx, const struct fy_conv *c,
                                       const float *filter, const float *grad, float *out,
                                       fy_error *err);
-// Depthwise convolution of floats, channels last, with one filter per channel (kernel_conv.c).
+// Depthwise convolution of floats, channels last, with one filter per channel (kernel_depthwise.c).
 bool fy_depthwise_can(const struct fy_conv *c);
 FY_MUST_CHECK fy_code fy_depthwise_plain(fy_kernel_ctx *ctx, const struct fy_conv *c,
                                          const float *in, const float *filter, float *out,

@@ -7,6 +7,7 @@
 
 #include "devices/cpu/lanes.h"
 #include "ops/trig.h"
+#include "ops/turn.h"
 
 #define LANE_BYTES 32
 #include "ops/lanes_types.inc"

@@ -10,6 +10,7 @@
 
 #include "devices/cpu/lanes.h"
 #include "ops/trig.h"
+#include "ops/turn.h"
 
 #define LANE_BYTES 64
 #include "ops/lanes_types.inc"
@@ -118,4 +119,5 @@ void fy_lanes_avx512(fy_lanes *to) {
   }
   to->exp_sum_f32 = exp_sum;
   to->minus_exp_sum_f32 = minus_exp_sum;
+  to->softmax_f32 = softmax_short;
 }

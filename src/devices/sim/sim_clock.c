@@ -77,6 +77,18 @@ void fy_sim_work(fy_sim *s, fy_queue queue, fy_sim *other, fy_queue other_queue,
   fy_unlock(&s->clock->lock);
 }
 
+void fy_sim_mark(fy_sim *s, fy_queue queue, int64_t ready_ns, fy_event *done) {
+  if (!done) return;
+  fy_lock(&s->clock->lock);
+  fy_sim_queue *q = &s->queues[queue];
+  q->seq++;
+  *done = (fy_event){.device = s->device,
+                     .queue = (int32_t)queue,
+                     .seq = q->seq,
+                     .at_ns = ready_ns > q->free_at_ns ? ready_ns : q->free_at_ns};
+  fy_unlock(&s->clock->lock);
+}
+
 // Everything issued has really been done already; only a lost device can disappoint.
 int fy_sim_wait(fy_device *d, const fy_event *event, fy_error *err) {
   fy_sim *s = fy_sim_of(d);

@@ -81,6 +81,8 @@ FY_MUST_CHECK fy_code fy_sim_ready(fy_sim *s, const fy_event *after, int n, int6
 // busy for the same time). |done| may be NULL.
 void fy_sim_work(fy_sim *s, fy_queue queue, fy_sim *other, fy_queue other_queue, int64_t ready_ns,
                  double cost_ns, const char *name, uint64_t bytes, fy_event *done);
+// The moment when all that is on |queue| so far, and |ready_ns|, is over.
+void fy_sim_mark(fy_sim *s, fy_queue queue, int64_t ready_ns, fy_event *done);
 int fy_sim_wait(fy_device *d, const fy_event *event, fy_error *err);
 
 // sim_launch.c

@@ -280,6 +280,10 @@ static fy_code launch_checked(fy_sim *s, fy_kernel_ctx *ctx, const fy_event *aft
   }
   FY_TRY(run_reference(s, ctx, err));
   if (impl->flags & FY_OP_ANY_DEVICE_HOST_DATA) return FY_OK;  // nothing happened on the device
+  if (fy_op_needs_no_device(site->op)) {  // what is handed on is there when all before it is done
+    fy_sim_mark(s, FY_QUEUE_COMPUTE, ready, done);
+    return FY_OK;
+  }
   FY_TRY(find_cost(ctx, &cost, err));
   double compute_ns = cost.flops / s->model.flops * 1e9;
   double memory_ns = cost.bytes / s->model.memory_bytes_per_s * 1e9;

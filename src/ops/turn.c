@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// turn.c: see turn.h. Squares of 8 x 8 are turned in registers; the last of a row or column begins
+// where it ends with the plane and turns some elements a second time.
+//
+// Results that leave the cache anyway go past it: blocks are turned into a buffer, from which whole
+// lines go to memory, while the next block is on its way. Blocks follow each other along the rows of
+// the input: they are read in the order of memory, in runs of lines, and written in runs of lines.
+// Where the rows of the result do not begin at lines, each takes of a block what begins and ends at
+// lines of its own; the few columns that the next block needs again are read twice.
+
+#include "ops/turn.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#define LINE      64
+#define HEIGHT    128    // rows that are written together in the cache: whole lines are read
+#define BLOCK     32768  // bytes of a block that goes through the buffer
+#define MOST_ROWS 256
+
+typedef uint8_t bytes8 __attribute__((vector_size(8)));
+typedef uint8_t bytes_16 __attribute__((vector_size(16)));
+typedef uint16_t halves8 __attribute__((vector_size(16)));
+typedef uint64_t longs4 __attribute__((vector_size(32)));
+typedef struct bytes16 {
+  uint64_t a, b;
+} bytes16;
+
+// Three times each vector of the first half is mixed with its partner of the second.
+#define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define LOW_8(a, b)    MIX(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HIGH_8(a, b)   MIX(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#define LOW_16(a, b)   MIX(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH_16(a, b)  MIX(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#define ZIP(LOW, HIGH, to, from)                                                       \
+  FY_UNROLL for (int k = 0; k < 4; k++) {                                              \
+    to[2 * k] = LOW(from[k], from[k + 4]), to[2 * k + 1] = HIGH(from[k], from[k + 4]); \
+  }
+#define SQUARE(T)                                                                      \
+  static inline __attribute__((always_inline)) void square_##T(T *to, int64_t to_step, \
+                                                               const T *from, int64_t from_step)
+#define ZIP_SQUARE(T, VEC)                                                                  \
+  SQUARE(T) {                                                                               \
+    VEC a[8], b[8];                                                                         \
+    FY_UNROLL for (int k = 0; k < 8; k++) memcpy(&a[k], from + k * from_step, sizeof a[k]); \
+    ZIP(LOW_8, HIGH_8, b, a)                                                                \
+    ZIP(LOW_8, HIGH_8, a, b)                                                                \
+    ZIP(LOW_8, HIGH_8, b, a)                                                                \
+    FY_UNROLL for (int k = 0; k < 8; k++) memcpy(to + k * to_step, &b[k], sizeof b[k]);     \
+  }
+ZIP_SQUARE(uint8_t, bytes8)
+ZIP_SQUARE(uint16_t, halves8)
+#define square_uint32_t fy_turn_8
+// In fours: pairs, then halves.
+SQUARE(uint64_t) {
+  for (int at = 0; at < 64; at += at % 8 ? 28 : 4) {  // rows 0 and 4, columns 0 and 4
+    const uint64_t *in = from + at % 8 * from_step + at / 8;
+    uint64_t *out = to + at / 8 * to_step + at % 8;
+    longs4 a[4], b[4];
+    FY_UNROLL for (int k = 0; k < 4; k++) memcpy(&a[k], in + k * from_step, sizeof a[k]);
+    FY_UNROLL for (int k = 0; k < 4; k += 2) {
+      b[k] = MIX(a[k], a[k + 1], 0, 4, 2, 6);
+      b[k + 1] = MIX(a[k], a[k + 1], 1, 5, 3, 7);
+    }
+    FY_UNROLL for (int k = 0; k < 2; k++) {
+      a[k] = MIX(b[k], b[k + 2], 0, 1, 4, 5);
+      a[k + 2] = MIX(b[k], b[k + 2], 2, 3, 6, 7);
+    }
+    FY_UNROLL for (int k = 0; k < 4; k++) memcpy(out + k * to_step, &a[k], sizeof a[k]);
+  }
+}
+SQUARE(bytes16) {
+  for (int r = 0; r < 8; r++)
+    FY_UNROLL for (int c = 0; c < 8; c++) to[r * to_step + c] = from[c * from_step + r];
+}
+
+// Sixteen rows of bytes: two follow each other in a vector.
+static inline __attribute__((always_inline)) void two_squares(uint8_t *to, int64_t to_step,
+                                                              const uint8_t *from,
+                                                              int64_t from_step) {
+  bytes_16 a[8], b[8];
+  FY_UNROLL for (int k = 0; k < 8; k++) memcpy(&a[k], from + k * from_step, sizeof a[k]);
+  ZIP(LOW_16, HIGH_16, b, a)
+  ZIP(LOW_16, HIGH_16, a, b)
+  ZIP(LOW_16, HIGH_16, b, a)
+  FY_UNROLL for (int k = 0; k < 8; k++) {
+    memcpy(to + 2 * k * to_step, &b[k], 8);
+    memcpy(to + (2 * k + 1) * to_step, (const char *)&b[k] + 8, 8);
+  }
+}
+
+static int64_t at_most(int64_t n, int64_t most) {
+  return n < most ? n : most;
+}
+
+// out[r][c] = in[c][r] for at least 8 rows and columns. What lies at |next|, if not NULL, is asked for.
+typedef void block_fn(void *out, int64_t out_step, const void *in, int64_t in_step, int64_t rows,
+                      int64_t cols, const void *next);
+#define BLOCK_OF(T, CLONES)                                                                  \
+  CLONES static void block_##T(void *out, int64_t out_step, const void *in, int64_t in_step, \
+                               int64_t rows, int64_t cols, const void *next) {               \
+    for (int64_t c = 0; c < cols; c = fy_next_square(c, cols)) {                             \
+      for (int64_t k = c; next && k < c + 8; k++)                                            \
+        for (int64_t r = 0; r < rows; r += LINE / (int64_t)sizeof(T))                        \
+          __builtin_prefetch((const T *)next + k * in_step + r, 0, 2);                       \
+      int64_t r = 0;                                                                         \
+      if (sizeof(T) == 1)                                                                    \
+        for (; r + 16 <= rows; r += 16)                                                      \
+          two_squares((uint8_t *)out + r * out_step + c, out_step,                           \
+                      (const uint8_t *)in + c * in_step + r, in_step);                       \
+      if (r > 0 && r < rows) r = at_most(r, rows - 8);                                       \
+      for (; r < rows; r = fy_next_square(r, rows))                                          \
+        square_##T((T *)out + r * out_step + c, out_step, (const T *)in + c * in_step + r,   \
+                   in_step);                                                                 \
+    }                                                                                        \
+  }
+BLOCK_OF(uint8_t, FY_CLONES)
+BLOCK_OF(uint16_t, FY_CLONES)
+BLOCK_OF(uint32_t, FY_CLONES)
+BLOCK_OF(uint64_t, FY_CLONES)
+BLOCK_OF(bytes16, )
+
+static block_fn *block_of(size_t size) {
+  return size == 1   ? block_uint8_t
+         : size == 2 ? block_uint16_t
+         : size == 4 ? block_uint32_t
+         : size == 8 ? block_uint64_t
+                     : block_bytes16;
+}
+
+// The part of |n| that begins at |*at|, of |step| or what is left; never less than 8.
+static int64_t part(int64_t *at, int64_t n, int64_t step) {
+  if (n - *at < 8) *at = n - 8;
+  return at_most(n - *at, step);
+}
+
+// In tiles of whole lines, in bands of rows.
+static void turn_near(const fy_turn *t, block_fn *block) {
+  const int64_t size = (int64_t)t->size, line = size < 8 ? LINE / size : 8;
+  const bool small = t->rows < HEIGHT || t->cols < HEIGHT;
+  const int64_t height = small ? t->rows : line, width = small ? t->cols : line;
+  for (int64_t band = 0; band < t->rows; band += HEIGHT) {
+    const int64_t end = small ? t->rows : at_most(band + HEIGHT, t->rows);
+    for (int64_t c0 = 0; c0 < t->cols; c0 += width) {
+      for (int64_t r0 = band; r0 < end; r0 += height) {
+        int64_t c = c0, r = r0;
+        const int64_t cols = part(&c, t->cols, width), rows = part(&r, t->rows, height);
+        block(t->out + (r * t->out_step + c) * size, t->out_step,
+              t->in + (c * t->in_step + r) * size, t->in_step, rows, cols, NULL);
+      }
+    }
+    if (small) break;
+  }
+}
+
+// Whole lines past the cache: to write a part of one that way takes ten times longer.
+static void stream(char *to, const char *from, size_t n) {
+  size_t i = 0;
+#ifdef __SSE2__
+  const size_t head = (size_t)(-(uintptr_t)to % LINE);
+  if (head && head <= n) {
+    memcpy(to, from, head);
+    i = head;
+  }
+  for (; head <= n && i + LINE <= n; i += LINE) {
+    __m128i x[4];
+    memcpy(x, from + i, sizeof x);
+    for (int k = 0; k < 4; k++) _mm_stream_si128((__m128i *)(void *)(to + i) + k, x[k]);
+  }
+#endif
+  if (i < n) memcpy(to + i, from + i, n - i);
+}
+
+// The first column from |c| on that begins a line of |row|, or the end.
+static int64_t to_line(const char *row, int64_t c, int64_t cols, int64_t size) {
+  const int64_t at = c + (int64_t)(-(uintptr_t)(row + c * size) % LINE) / size;
+  return c == 0 ? 0 : at_most(at, cols);
+}
+
+static void turn_far(const fy_turn *t, block_fn *block) {
+  _Alignas(LINE) char buffer[BLOCK + MOST_ROWS * LINE * 2];
+  const int64_t size = (int64_t)t->size, line = LINE / size, elements = BLOCK / size;
+  const bool lines = (uintptr_t)t->out % LINE == 0 && t->out_step % line == 0;
+  int64_t height = size == 1 ? 128 : size < 8 ? 64 : 32, width = elements / height;
+  if (t->cols * 2 <= width) {
+    height = at_most(elements / t->cols / 8 * 8, MOST_ROWS);
+    width = t->cols;
+  }
+  height = at_most(height, t->rows);
+  for (int64_t c = 0; c < t->cols; c += width) {
+    const bool last = t->cols - c < width + 8;
+    const int64_t m = last ? t->cols - c : at_most(t->cols - c, width + (lines ? 0 : line));
+    const bool dense = last && m == t->out_step;  // rows follow each other in |out|, too
+    const int64_t step = dense ? m : m + 8;
+    for (int64_t r0 = 0; r0 < t->rows; r0 += height) {
+      int64_t r = r0;
+      const int64_t n = part(&r, t->rows, height);
+      const char *from = t->in + (c * t->in_step + r) * size;
+      const bool end = r0 + height >= t->rows;
+      block(buffer, step, from, t->in_step, n, m,
+            end ? t->in + (c + width) * t->in_step * size : from + height * size);
+      if (dense) stream(t->out + r * t->out_step * size, buffer, (size_t)(n * m * size));
+      for (int64_t k = 0; !dense && k < n; k++) {
+        char *row = t->out + (r + k) * t->out_step * size;
+        const int64_t c0 = to_line(row, c, t->cols, size);
+        const int64_t c1 = last ? t->cols : to_line(row, c + width, t->cols, size);
+        stream(row + c0 * size, buffer + (k * step + c0 - c) * size, (size_t)((c1 - c0) * size));
+      }
+    }
+    if (last) break;
+  }
+#ifdef __SSE2__
+  _mm_sfence();
+#endif
+}
+
+void fy_turn_plane(const fy_turn *t) {
+  (t->past_cache ? turn_far : turn_near)(t, block_of(t->size));
+}
+
+void fy_turn_words(void *out, int64_t out_step, const void *in, int64_t in_step, int64_t rows,
+                   int64_t cols) {
+  block_uint32_t(out, out_step, in, in_step, rows, cols, NULL);
+}
