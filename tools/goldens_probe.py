@@ -74,7 +74,7 @@ def ask(case, to):
             text += "eager\n"
     if answer[0] == "error":  # in full, on one line
         said = answer[2].split(" for '{{node")[0] if to is SHAPES else answer[2]
-        said = said.replace("\n", "\\n").replace("\t", "\\t") if to is SHAPES else said.split("\n")[0]
+        said = said.replace("\n", "\\n").replace("\t", "\\t") if to is SHAPES else said.split("\n")[0].rstrip()
         head = text[:text.rindex("\nerror ") + 1]
         text = head + ("error %s\n" % said if to is SHAPES else "error %d %s\n" % (answer[1], said))
     to.append(text)

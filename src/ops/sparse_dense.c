@@ -179,7 +179,7 @@ static fy_code cwise(fy_kernel_ctx *ctx, fy_error *err) {
     if (kind == FY_SCATTER_DIV && is_zero(dense, from)) {
       return fy_fail(
           err, FY_INVALID_ARGUMENT,
-          "SparseDenseCwiseDiv cannot divide by zero,but input dense tensor contains zero ");
+          "SparseDenseCwiseDiv cannot divide by zero,but input dense tensor contains zero");
     }
     FY_TRY(fy_scatter_apply(kind, loop, out, i, dense, from, 1, err));
   }
