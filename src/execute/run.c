@@ -498,7 +498,9 @@ static fy_code place_constant(fy_program *p, uint32_t v, fy_error *err) {
   const char *name = val->node ? val->node->name : "constant";
   fy_code code =
       fy_memory_copy_tensor_for(p->values[val->feed].constant, d, name, &val->constant, err);
-  if (code == FY_RESOURCE_EXHAUSTED) fy_error_append(err, "\t [[{{node %s}}]]\n", name);
+  if (code)
+    fy_error_append(
+        err, code == FY_RESOURCE_EXHAUSTED ? "\t [[{{node %s}}]]\n" : "\n\t [[{{node %s}}]]", name);
   if (code) return code;
   fy_counters *counters = fy_callables_counters(p->callables);
   if (!counters) return FY_OK;

@@ -14,7 +14,7 @@ static void as_an_array(void **state) {
   (void)state;
   uint32_t seed = 7;
   for (uint32_t n = 0; n < 70; n++) {
-    uint64_t plain[70], read[70];
+    uint64_t plain[70] = {0}, read[70];
     fy_spans s;
     for (uint32_t i = 0; i < n; i++) plain[i] = (seed = seed * 1664525u + 1013904223u) >> 20;
     assert_true(fy_spans_make(&s, plain, n));
