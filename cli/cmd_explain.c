@@ -223,6 +223,7 @@ const cli_command command_explain = {
     "  --batch N      takes the place of unknown leading dimensions\n"
     "  --why NODE     one node's story: its device, the reason, what other devices say, its "
     "transfers\n"
+    "                 (of a node inside a function, the end of its name will do: dense/MatMul)\n"
     "  --memory       memory per device, the largest batch that fits, and which memory runs out "
     "first\n"
     "  --over-time    with --memory: a chart over the instructions of one run\n"

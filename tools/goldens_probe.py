@@ -74,7 +74,7 @@ def ask(case, to):
             text += "eager\n"
     if answer[0] == "error":  # in full, on one line
         said = answer[2].split(" for '{{node")[0] if to is SHAPES else answer[2]
-        said = said.replace("\n", "\\n").replace("\t", "\\t") if to is SHAPES else said.split("\n")[0]
+        said = said.replace("\n", "\\n").replace("\t", "\\t") if to is SHAPES else said.split("\n")[0].rstrip()
         head = text[:text.rindex("\nerror ") + 1]
         text = head + ("error %s\n" % said if to is SHAPES else "error %d %s\n" % (answer[1], said))
     to.append(text)
@@ -216,6 +216,29 @@ def mistakes():
         eager("SparseSoftmaxCrossEntropyWithLogits", ones(2, 3), i32(*labels))
     for batch, seq, lengths in ((0, -1, 1), (-1, 0, [1, 1]), (1, 1, [1, 1]), (0, 5, [1, 1]), (5, 1, [1, 1]), (0, 1, [[1, 1]])):
         both("ReverseSequence", x, tensor("int64", lengths), batch_dim=batch, seq_dim=seq)
+    for low, high in ((8, [1]), ([8], 3), ([[1]], [1])):
+        shapes([None, list(np.shape(low)), list(np.shape(high))], "RandomUniformInt", i32(1), tensor("int32", low), tensor("int32", high))
+    for dims in ((1, 1), (2, 3)):
+        for op in ("MirrorPadGrad", "MirrorPad"):
+            for known in (None, [3] * dims[0], [3] * (dims[0] + 1)):
+                shapes([known, list(dims)], op, ones(3), tensor("int32", np.zeros(dims)), mode="REFLECT")
+    shapes([[1]], "PrintV2", tensor("string", [b"a"]))
+    bad = tensor("int64", [[4], [0], [5], [1]])
+    for op in ("TensorScatterAdd", "TensorScatterUpdate", "TensorScatterMin"):
+        eager(op, ones(4), bad, ones(4))
+    eager("ScatterNd", bad, ones(4), tensor("int64", [4]))
+    for ids in ([0, 0, -1], [0, 1, 2 ** 31 - 1], [0, 1, 0], [0, 1, 5]):
+        for op in ("SparseSegmentSumWithNumSegments", "SparseSegmentMeanWithNumSegments"):
+            eager(op, ones(3), tensor("int64", [0, 1, 2]), tensor("int64", ids), tensor("int32", 3))
+    for dense in ([[1, 2, 0]], [[0, 2, 3]]):
+        eager("SparseDenseCwiseDiv", tensor("int64", [[0, 0], [2, 1]]), i32(6, 8), tensor("int64", [3, 3]), tensor("int32", dense))
+    for shape in ([-1, 3], []):
+        eager("SparseDenseCwiseMul", tensor("int64", [[0, 0]]), f32([6.]), tensor("int64", np.array(shape, np.int64)), ones(3, 3))
+    for sizes, axis in (([-2], 0), ([3], 0), ([1, 1], [0, 1])):
+        eager("SplitV", x, i32(*sizes), tensor("int32", axis), num_split=len(sizes))
+    for index in ([], [1], [0, 1], [1, 2, 3], [2, 1]):
+        eager("MatrixDiagV3", ones(3), i32(*index), tensor("int32", -1), tensor("int32", -1), f32(0.))
+        eager("MatrixSetDiagV3", ones(3, 3), ones(3), i32(*index))
     eager("SparseReshape", tensor("int64", [[0, 0], [0, 1]]), tensor("int64", [0, 0]), tensor("int64", [2, 0]))
     eager("SparseFillEmptyRows", tensor("int64", [[0, 0]]), f32([1.]), tensor("int64", [-1, 2]), f32(0.))
 

@@ -113,7 +113,6 @@ static fy_code bind_loop(fy_program *p, fy_instr *ins, fy_error *err) {
   if (!fy_grow(&p->flows, &p->cap_flows, p->num_flows + 1, sizeof *p->flows))
     return fy_fail_oom(err, sizeof *p->flows);
   FY_TRY(fy_callables_adopt(p->callables, g->bodies[at->v.i], ins->site->device, &c, err));
-  g->bodies[at->v.i] = NULL;
   p->flows[p->num_flows++] = c;
   return set_function(ins->site, c, err);
 }

@@ -479,7 +479,9 @@ static fy_code from_body(fy_callables *c, fy_graph *body, const fy_device *devic
 fy_code fy_callables_adopt(fy_callables *c, fy_graph *body, const fy_device *device,
                            fy_callable **out, fy_error *err) {
   if (!c) return fy_fail(err, FY_FAILED_PRECONDITION, "no function library to run a loop with");
-  return from_body(c, body, device, out, err);
+  FY_TRY(from_body(c, body, device, out, err));
+  (*out)->owns_graph = false;
+  return FY_OK;
 }
 
 fy_code fy_callables_get(fy_callables *c, fy_view name, const fy_attrs *attrs,

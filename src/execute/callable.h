@@ -22,7 +22,7 @@ fy_counters *fy_callables_counters(fy_callables *c);  // NULL for NULL
 FY_MUST_CHECK fy_code fy_callables_get(fy_callables *c, fy_view name, const fy_attrs *attrs,
                                        const fy_device *device, fy_callable **out, fy_error *err);
 
-// The same of a function without a name: takes over |body| unless it fails. The caller frees it.
+// The same of a function without a name, whose |body| must outlive it. The caller frees it.
 FY_MUST_CHECK fy_code fy_callables_adopt(fy_callables *c, fy_graph *body, const fy_device *device,
                                          fy_callable **out, fy_error *err);
 

@@ -511,7 +511,9 @@ fy_code fy_graph_import(fy_graph *g, const Tensorflow__GraphDef *def,
   if (results) *results = (fy_import_results){0};
   if (!im.options->function_body) FY_TRY(fy_versions_check(def->versions, err));
   fy_arena_init(&im.tmp);
-  im.tensor_options = (fy_wire_tensor_options){FY_WIRE_SPLAT_BYTES, &im.splat_budget, &im.ready};
+  im.tensor_options = (fy_wire_tensor_options){.max_splat_bytes = FY_WIRE_SPLAT_BYTES,
+                                               .splat_budget_bytes = &im.splat_budget,
+                                               .ready = &im.ready};
   fy_funclib_mark mark = fy_funclib_begin(g->functions);
   fy_code code = fy_funclib_import(g->functions, def->library, err);
   const int32_t producer_before = g->producer;

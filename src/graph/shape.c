@@ -120,9 +120,9 @@ static bool given(const fy_node *node, int i) {
 
 // These arise while a value is read, before there is a shape function to name.
 static bool arises_early(const char *text) {
-  static const char *const early[] = {"Invalid value in tensor used for shape",
-                                      "Received a shape scalar with unknown static value",
-                                      "Received an invalid shape scalar"};
+  static const char *const early[] = {
+      "Invalid value in tensor used for shape", "Received a shape scalar with unknown static value",
+      "Received an invalid shape scalar", "Input tensor must be int32 or int64, but was"};
   for (size_t i = 0; i < sizeof early / sizeof *early; i++) {
     if (strncmp(text, early[i], strlen(early[i])) == 0) return true;
   }

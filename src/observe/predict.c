@@ -207,8 +207,7 @@ static int64_t next_batch(const bracket *b, double limit, int turn) {
     const double at = crossing(b, by, limit);
     if (at < guess) guess = at;
   }
-  if (turn % 3 == 2 && b->fails) guess = low + (high - low) / 2;
-  if (!b->fails && guess < low && b->last.batch < b->before.batch + 2) guess = 2 * low;
+  if (turn % 3 == 2) guess = low + (high - low) / 2;
   if (guess < low) guess = low;
   if (guess > high) guess = high;
   return guess > (double)MAX_BATCH ? 0 : (int64_t)guess;

@@ -77,10 +77,14 @@ static void verdict(fy_str *out, const fy_node *n, fy_device *d) {
   fy_error_init(&why);
   if (n->function || !n->op)
     fy_str_add(out, "decided inside the function");
-  else if (fy_place_supported(n, d, &why))
+  else if (fy_place_supported(n, d, &why)) {
     fy_str_printf(out, "could run it: the work alone is modelled at %s",
                   fy_report_ns(fy_place_cost_ns(n, d), ns));
-  else
+    const fy_node *blocked = fy_place_body(n) ? fy_place_loop_blocked(n, d, &why) : NULL;
+    if (blocked)
+      fy_str_printf(out, ", as '%s' (%s) inside it would be done by the host at every step: %s",
+                    blocked->name, blocked->op_name, fy_error_text(&why));
+  } else
     fy_str_printf(out, "cannot: %s", fy_error_text(&why));
   fy_error_clear(&why);
 }

@@ -24,9 +24,8 @@
   ((x) > -SOFTPLUS_##S  ? (x)                 \
    : (x) < SOFTPLUS_##S ? FY_MATH_##S(exp)(x) \
                         : FY_MATH_##S(log1p)(FY_RD_##S(FY_MATH_##S(exp)(x))))
-#define SOFTPLUS_f16        (-4.931472f)  // log(epsilon) + 2
-#define SOFTPLUS_bf16       (-2.85203f)
-#define SHORT_TYPES(X, ...) X(FY_HALF, f16, __VA_ARGS__) X(FY_BFLOAT16, bf16, __VA_ARGS__)
+#define SOFTPLUS_f16  (-4.931472f)  // log(epsilon) + 2
+#define SOFTPLUS_bf16 (-2.85203f)
 
 FY_VEC_UNARY(relu, FY_EW_RELU)
 FY_SHORT_REAL_TYPES(FY_UNARY_LOOP, relu, RELU)
@@ -44,22 +43,25 @@ FY_CLONES static void leaky_f32(const void *pi, void *po, int64_t n, const void 
   }
 }
 FY_INT_TYPES(FY_UNARY_LOOP, leaky, LEAKY_INT)
-SHORT_TYPES(FY_UNARY_LOOP, elu, ELU)
-SHORT_TYPES(FY_UNARY_LOOP, selu, SELU)
-SHORT_TYPES(FY_UNARY_LOOP, softplus, SOFTPLUS)
+FY_SHORT_REAL_TYPES(FY_UNARY_LOOP, elu, ELU)
+FY_SHORT_REAL_TYPES(FY_UNARY_LOOP, selu, SELU)
+FY_SHORT_REAL_TYPES(FY_UNARY_LOOP, softplus, SOFTPLUS)
 FY_REAL_TYPES(FY_UNARY_LOOP, softsign, SOFTSIGN)
 
 static const fy_unary_loops relu_table = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, relu)}, 0.3};
 static const fy_unary_loops relu6_table = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, relu6)}, 0.3};
 static const fy_unary_loops leaky_table = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, leaky)}, 0.4};
 static const fy_unary_loops elu_table = {
-    {SHORT_TYPES(FY_LOOP_ENTRY, elu)[FY_FLOAT] = fy_vec_elu_f32, [FY_DOUBLE] = fy_vec_elu_f64}, 1};
+    {FY_SHORT_REAL_TYPES(FY_LOOP_ENTRY, elu)[FY_FLOAT] = fy_vec_elu_f32, [FY_DOUBLE] =
+                                                                             fy_vec_elu_f64},
+    1};
 static const fy_unary_loops selu_table = {
-    {SHORT_TYPES(FY_LOOP_ENTRY, selu)[FY_FLOAT] = fy_vec_selu_f32, [FY_DOUBLE] = fy_vec_selu_f64},
+    {FY_SHORT_REAL_TYPES(FY_LOOP_ENTRY, selu)[FY_FLOAT] = fy_vec_selu_f32, [FY_DOUBLE] =
+                                                                               fy_vec_selu_f64},
     1};
 static const fy_unary_loops softplus_table = {
-    {SHORT_TYPES(FY_LOOP_ENTRY, softplus)[FY_FLOAT] = fy_vec_softplus_f32, [FY_DOUBLE] =
-                                                                               fy_vec_softplus_f64},
+    {FY_SHORT_REAL_TYPES(FY_LOOP_ENTRY, softplus)[FY_FLOAT] = fy_vec_softplus_f32,
+     [FY_DOUBLE] = fy_vec_softplus_f64},
     1};
 static const fy_unary_loops softsign_table = {{FY_REAL_TYPES(FY_LOOP_ENTRY, softsign)}, 0.7};
 

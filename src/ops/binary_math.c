@@ -327,6 +327,26 @@ static const fy_sample div_samples[] = {
     {"i64[1]=1; i64[1]=0", NULL, FY_INVALID_ARGUMENT, "Integer division by zero"},
     {"f32[8]=special; f32[8]=normal", NULL, FY_OK, NULL},
 };
+#define EXTREMES                                                                 \
+  "i32[9]=7,-7,7,-7,-2147483648,2147483647,2147483647,-2147483648,-2147483647; " \
+  "i32[9]=2,2,-2,-2,-1,-2147483648,2147483646,3,2147483647"
+static const fy_sample floor_div_samples[] = {
+    {EXTREMES, NULL, FY_OK, "3,-4,-4,3,-2147483648,-1,1,-715827883,-1"},
+    {"i32[3]=-7,0,7; i32[]=2", NULL, FY_OK, "-4,0,3"},
+    {"i32[]=-2147483648; i32[5]=-1,1,-2147483648,2147483647,5", NULL, FY_OK,
+     "-2147483648,-2147483648,1,-2,-429496730"},
+    {"i32[6]=1,1,1,1,1,1; i32[6]=1,1,1,1,1,0", NULL, FY_INVALID_ARGUMENT,
+     "Integer division by zero"},
+    {"i64[1]=1; i64[1]=0", NULL, FY_INVALID_ARGUMENT, "Integer division by zero"},
+    {"f32[8]=special; f32[8]=normal", NULL, FY_OK, NULL},
+};
+static const fy_sample floor_mod_samples[] = {
+    {EXTREMES, NULL, FY_OK, "1,1,-1,-1,0,-1,1,1,0"},
+    {"i32[]=-2147483648; i32[5]=-1,1,-2147483648,2147483647,5", NULL, FY_OK, "0,0,0,2147483646,2"},
+    {"i32[6]=1,1,1,1,1,1; i32[6]=1,1,1,1,1,0", NULL, FY_INVALID_ARGUMENT,
+     "Integer division by zero"},
+    {"f32[4]=7,-7,7,-7; f32[4]=3,3,-3,-3", NULL, FY_OK, NULL},
+};
 static const fy_sample trunc_samples[] = {
     {"i32[4]=7,-7,7,-7; i32[4]=2,2,-2,-2", NULL, FY_OK, "3,-3,-3,3"},
     {"i64[1]=1; i64[1]=0", NULL, FY_INTERNAL, "Unexpected error in binary operator"},
@@ -363,13 +383,13 @@ BINARY_OP(Sub, fy_sub_loops, real_samples, .elementwise = FY_EW_SUB);
 BINARY_OP(Mul, mul_loops, real_samples, .elementwise = FY_EW_MUL);
 BINARY_OP(Div, div_loops, div_samples, .elementwise = FY_EW_NONE);
 BINARY_OP(RealDiv, real_div_loops, real_samples, .elementwise = FY_EW_DIV);
-BINARY_OP(FloorDiv, floor_div_loops, div_samples, .elementwise = FY_EW_NONE);
+BINARY_OP(FloorDiv, floor_div_loops, floor_div_samples, .elementwise = FY_EW_NONE);
 FY_OP(TruncateDiv, .shape = fy_shape_broadcast, .compute = truncate_compute,
       .aux = &trunc_div_loops, .flags = FY_OP_INPLACE, FY_SAMPLES(trunc_samples));
 BINARY_OP(Mod, mod_loops, mod_samples, .elementwise = FY_EW_NONE);
 FY_OP(TruncateMod, .shape = fy_shape_broadcast, .compute = truncate_compute, .aux = &mod_loops,
       .flags = FY_OP_INPLACE, FY_SAMPLES(mod_samples));
-BINARY_OP(FloorMod, floor_mod_loops, mod_samples, .elementwise = FY_EW_NONE);
+BINARY_OP(FloorMod, floor_mod_loops, floor_mod_samples, .elementwise = FY_EW_NONE);
 BINARY_OP(Maximum, max_loops, real_samples, .elementwise = FY_EW_MAX);
 BINARY_OP(Minimum, min_loops, real_samples, .elementwise = FY_EW_MIN);
 BINARY_OP(SquaredDifference, sqdiff_loops, real_samples, .elementwise = FY_EW_SQDIFF);

@@ -180,7 +180,7 @@ static fy_code parse_tensor(fy_kernel_ctx *ctx, fy_error *err) {
                      "Type mismatch between parsed tensor (%s) and dtype (%s)",
                      fy_dtype_name((fy_dtype)proto->dtype), fy_dtype_name(want));
     } else {
-      code = fy_wire_tensor_read(proto, NULL, &t, err);
+      code = fy_wire_tensor_read(proto, &fy_wire_result, &t, err);
     }
   }
   if (!code) fy_out_set(ctx, 0, t);

@@ -232,10 +232,37 @@ static fy_code einsum_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 0, e.out.rank, dims, err);
 }
 
+// Every combination of labels is one product and one sum.
+static void cost(const fy_site *site, const fy_pshape *in, const fy_pshape *out, fy_cost *c) {
+  const fy_attr *text = fy_attrs_get(site->attrs, "equation");
+  const double width = (double)fy_dtype_storage(site->in_types[0]);
+  equation e;
+  double all = site->num_inputs > 1 ? 2 : 1;
+  for (int i = 0; i <= site->num_inputs && i < 3; i++) {
+    const fy_pshape s = i < site->num_inputs ? in[i] : out[0];
+    double n = s.rank < 0 ? 0 : 1;
+    for (int32_t d = 0; d < s.rank; d++) n *= s.dims[d] < 0 ? 1 : (double)s.dims[d];
+    c->bytes += n * width;
+    if (s.rank < 0) return;
+  }
+  if (!text || text->kind != FY_ATTR_STRING || site->num_inputs > 2 ||
+      fy_einsum_read(text->v.s, in, site->num_inputs, &e, NULL))
+    return;
+  bool seen[LABELS] = {false};
+  for (int i = 0; i < e.inputs; i++)
+    for (int32_t d = 0; d < e.in[i].rank; d++) {
+      const int32_t label = e.in[i].label[d];
+      if (!seen[label] && e.size[label] > 0) all *= (double)e.size[label];
+      seen[label] = true;
+    }
+  c->flops = all;
+}
+
 static const fy_sample samples[] = {
     {"f32[2,3]=1,2,3,4,5,6; f32[3,2]=1,2,3,4,5,6", "equation=\"ab,bc->ca\"", FY_OK, "22,49,28,64"},
     {"i32[2,2]=iota", "equation=\"aa->\"", FY_OK, "3"},
     {"f32[2,2,3]=normal; f32[3,2]=normal", "equation=\"...ab,bc->...ac\"", FY_OK, NULL},
     {"f32[2,2]=iota", "equation=\"ab\"", FY_INVALID_ARGUMENT, "Expecting exactly one '->'"},
 };
-FY_OP(Einsum, .shape = einsum_shape, .compute = einsum, .needs = needs, FY_SAMPLES(samples));
+FY_OP(Einsum, .shape = einsum_shape, .compute = einsum, .needs = needs, .cost = cost,
+      FY_SAMPLES(samples));

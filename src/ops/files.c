@@ -33,6 +33,12 @@ static fy_code scalar_in_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_scalar(ctx, err);
 }
 
+static fy_code print_shape(fy_shape_ctx *ctx, fy_error *err) {
+  if (ctx->in[0].rank <= 0) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "input must be a scalar, but has rank: %d",
+                 ctx->in[0].rank);
+}
+
 // ---------------------------------------------------------------- files
 static fy_code read_file(fy_kernel_ctx *ctx, fy_error *err) {
   char *path;
@@ -231,5 +237,5 @@ FY_OP(ShardedFilespec, .shape = scalar_in_shape, .compute = sharded_filespec, .f
       FY_SAMPLES(filespec_samples));
 FY_OP(Timestamp, .shape = fy_shape_scalar, .compute = timestamp, .flags = FY_OP_HOST,
       FY_SAMPLES(timestamp_samples));
-FY_OP(PrintV2, .shape = scalar_in_shape, .prepare = check_stream, .compute = print,
-      .flags = FY_OP_HOST, FY_SAMPLES(print_samples));
+FY_OP(PrintV2, .shape = print_shape, .prepare = check_stream, .compute = print, .flags = FY_OP_HOST,
+      FY_SAMPLES(print_samples));

@@ -210,10 +210,14 @@ static fy_code infer(fy_shape_ctx *ctx, int sign, fy_error *err) {
   const fy_pshape in = ctx->in[0], p = ctx->in[1];
   int64_t dims[FY_MAX_RANK];
   FY_TRY(fy_shape_rank_is(p, 2, err));
-  FY_TRY(fy_dim_is(fy_dim_of(p, 1), 2, err));
   int64_t rank = fy_dim_of(p, 0);
+  if (sign > 0) FY_TRY(fy_dim_is(fy_dim_of(p, 1), 2, err));
   if (rank > FY_MAX_RANK) return FY_OK;
   if (rank >= 0) FY_TRY(fy_shape_rank_is(in, (int32_t)rank, err));
+  if (sign < 0) {
+    fy_pshape merged;
+    FY_TRY(fy_shape_merge(ctx, p, (fy_pshape){2, (const int64_t[]){rank, 2}}, &merged, err));
+  }
   if (rank < 0) rank = in.rank;
   if (rank < 0) return FY_OK;
   const fy_tensor *v = fy_shape_tensor(ctx, 1);

@@ -238,7 +238,7 @@ fy_code fy_optimizer_shape(fy_shape_ctx *ctx, fy_error *err) {
     if (sparse && i == o->grad) {  // its rows are those that the indices name
       fy_pshape rows;
       FY_TRY(fy_shape_rank_is(ctx->in[i + 1], 1, err));
-      if (ctx->in[i].rank == 0) {
+      if (ctx->in[i].rank == 0 && graded) {
         return fy_fail(err, FY_INVALID_ARGUMENT,
                        "Argument grad must not be a scalar. Got grad with rank 0");
       }

@@ -384,9 +384,19 @@ static fy_code key_counter_shape(fy_shape_ctx *ctx, fy_error *err) {
   return ctx->num_outputs > 2 ? fy_shape_set(ctx, 2, 0, NULL, err) : FY_OK;
 }
 
+fy_code fy_random_infer_bounds(const fy_shape_ctx *ctx, int first, fy_error *err) {
+  for (int i = 0; i < 2; i++) {
+    const fy_pshape s = ctx->in[first + i];
+    char x[128];
+    if (s.rank <= 0) continue;
+    return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be a scalar; got a tensor of shape %s",
+                   i == 0 ? "minval" : "maxval", fy_shape_text(s.rank, s.dims, x));
+  }
+  return FY_OK;
+}
+
 static fy_code integers_shape(fy_shape_ctx *ctx, fy_error *err) {
-  FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
-  FY_TRY(fy_shape_rank_is(ctx->in[2], 0, err));
+  FY_TRY(fy_random_infer_bounds(ctx, 1, err));
   return fy_shape_from_first(ctx, err);
 }
 

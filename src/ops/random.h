@@ -17,6 +17,8 @@ typedef struct fy_random_state {
   fy_philox generator;
 } fy_random_state;
 fy_code fy_random_prepare(fy_site *site, fy_error *err);
+// Shape inference: inputs |first| and the next, minval and maxval, are scalars.
+FY_MUST_CHECK fy_code fy_random_infer_bounds(const fy_shape_ctx *ctx, int first, fy_error *err);
 void fy_random_release(void *state);
 fy_philox fy_random_reserve(const fy_kernel_ctx *ctx, int64_t values);
 fy_philox fy_random_reserve_blocks(const fy_kernel_ctx *ctx, uint64_t blocks);

@@ -205,9 +205,8 @@ static fy_code draw_shape(fy_shape_ctx *ctx, fy_error *err) {
   return shape_of(ctx, 2, err);
 }
 static fy_code integers_shape(fy_shape_ctx *ctx, fy_error *err) {
-  FY_TRY(fy_shape_rank_is(ctx->in[3], 0, err));
-  FY_TRY(fy_shape_rank_is(ctx->in[4], 0, err));
-  return draw_shape(ctx, err);
+  FY_TRY(draw_shape(ctx, err));
+  return fy_random_infer_bounds(ctx, 3, err);
 }
 static fy_code skip_shape(fy_shape_ctx *ctx, fy_error *err) {
   const int64_t three = PHILOX_STATE;

@@ -425,7 +425,7 @@ static fy_code ref_rows_shape(fy_shape_ctx *ctx, fy_error *err) {
   if (!fy_rank_known(u) || u.rank == 0 || !fy_rank_known(i) || !fy_rank_known(var)) return FY_OK;
   int64_t dims[2 * FY_MAX_RANK];
   fy_pshape merged;
-  return fy_shape_merge(ctx, rows_of(var, i, dims), u, &merged, err);
+  return fy_shape_merge(ctx, u, rows_of(var, i, dims), &merged, err);
 }
 
 static fy_code ref_nd_shape(fy_shape_ctx *ctx, fy_error *err) {

@@ -191,13 +191,13 @@ fy_code fy_shape_from_input(fy_shape_ctx *ctx, int i, fy_pshape *out, fy_error *
   ctx->asked_shapes |= 1ull << (i & 63);
   if (!any) return FY_OK;
   const fy_dtype type = fy_dtype_base(ctx->in_types[i]);
-  if (type != FY_INT32 && type != FY_INT64) {
+  const bool whole = ctx->in_value[i] != NULL;
+  if (type != FY_INT32 && type != FY_INT64 && whole) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Input tensor must be int32 or int64, but was %s",
                    fy_dtype_name(type));
   }
-  const bool whole = ctx->in_value[i] != NULL;  // of parts a negative one is as good as unknown
   for (int32_t k = 0; k < n; k++) {
-    if (!whole && values[k] < 0) values[k] = -1;
+    if (!whole && values[k] < 0) values[k] = -1;  // of parts as good as unknown
     if (known[k] && values[k] < -1) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid value in tensor used for shape: %lld",
                      (long long)values[k]);

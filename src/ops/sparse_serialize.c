@@ -122,7 +122,7 @@ static fy_code get_string(const fy_tensor *in, int64_t i, fy_tensor **out, fy_er
   }
   if (code) {
     code = fy_fail(err, FY_INVALID_ARGUMENT, "Could not parse serialized proto");
-  } else if (fy_wire_tensor_read(proto, NULL, out, NULL)) {
+  } else if (fy_wire_tensor_read(proto, &fy_wire_result, out, NULL)) {
     code = fy_fail(err, FY_INVALID_ARGUMENT, "Could not construct tensor from serialized proto");
   }
   fy_str_free(&rest);

@@ -80,6 +80,10 @@ static void default_cost(const fy_node *node, fy_cost *cost) {
 void fy_place_work(const fy_node *node, fy_cost *out) {
   const fy_op_impl *impl = node->op ? node->op->impl : NULL;
   *out = (fy_cost){0};
+  if (fy_place_body(node)) {
+    fy_place_loop_work(node, out);
+    return;
+  }
   if (node->const_value || strcmp(node->op_name, "_Arg") == 0) return;
   if (impl && fy_op_needs_no_device(node->op)) return;
   if (!impl || !impl->cost || node->num_inputs > MAX_COST_ARGS ||
@@ -105,6 +109,7 @@ double fy_place_cost_ns(const fy_node *node, const fy_device *device) {
   const fy_device_info *f = &device->facts;
   double launch = f->launch_ns > 0 ? f->launch_ns : 30;
   fy_cost cost;
+  if (fy_place_body(node)) return fy_place_loop_ns(node, device);
   if (impl && fy_op_needs_no_device(node->op)) return launch > 100 ? 100 : launch;
   fy_place_work(node, &cost);
   double flops = f->flops > 0 ? f->flops : 20e9;

@@ -97,5 +97,12 @@ int fy_place_output_space(const fy_node *node, const fy_device *device, uint32_t
 double fy_place_cost_ns(const fy_node *node, const fy_device *device);
 // Arithmetic and memory traffic of one call, whatever the device; nothing for constants and feeds.
 void fy_place_work(const fy_node *node, fy_cost *out);
+// What a loop of a known number of steps does at each of them (loop_cost.c); NULL: |node| is none.
+const fy_graph *fy_place_body(const fy_node *node);
+// Time and work of such a loop, all steps together.
+double fy_place_loop_ns(const fy_node *loop, const fy_device *device);
+void fy_place_loop_work(const fy_node *loop, fy_cost *out);
+// A node of its body that |device| cannot run, and |why|; NULL if there is none.
+const fy_node *fy_place_loop_blocked(const fy_node *loop, fy_device *device, fy_error *why);
 
 #endif

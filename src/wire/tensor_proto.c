@@ -220,6 +220,9 @@ static fy_code read_dims(const Tensorflow__TensorShapeProto *shape, int64_t *dim
   return FY_OK;
 }
 
+const fy_wire_tensor_options fy_wire_result = {.max_splat_bytes = FY_WIRE_SPLAT_BYTES,
+                                               .passing = true};
+
 fy_code fy_wire_tensor_read(const Tensorflow__TensorProto *proto,
                             const fy_wire_tensor_options *options, fy_tensor **out, fy_error *err) {
   *out = NULL;
@@ -260,7 +263,8 @@ fy_code fy_wire_tensor_read(const Tensorflow__TensorProto *proto,
     if (*out) return FY_OK;
   }
   fy_tensor *t;
-  FY_TRY(fy_tensor_new_weights(dtype, rank, dims, &t, err));
+  FY_TRY((options && options->passing ? fy_tensor_new : fy_tensor_new_weights)(dtype, rank, dims,
+                                                                               &t, err));
   fy_code code = proto->tensor_content.len ? fill_content(&proto->tensor_content, t, err)
                                            : fill_values(&list, t, err);
   if (code != FY_OK) {

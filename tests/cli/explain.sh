@@ -117,6 +117,44 @@ contains "run in its place"
 expect 0 "$FERRY" explain "$work/call.pbtxt" --memory --batch 64 --sim gpu:1 --config place=tensorflow
 grep -Eq '^  GPU:0 +1\.[0-9] KiB ' "$work/out" || fail "the variable is no weight: $(cat "$work/out")"
 
+# A loop of a known number of steps costs what its body does, as often as it does it; what a device cannot run
+# of it would be a copy each way at every step, so it stays on one side, and says why.
+cat >"$work/loop.pbtxt" <<'EOF'
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+       attr { key: "shape" value { shape { dim { size: 256 } dim { size: 64 } } } } }
+node { name: "w" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "value" value { tensor {
+       dtype: DT_FLOAT tensor_shape { dim { size: 64 } dim { size: 64 } } float_val: 0.01 } } } }
+node { name: "zero" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+       attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 0 } } } }
+node { name: "loop" op: "StatelessWhile" input: "zero" input: "x" input: "w"
+       attr { key: "T" value { list { type: DT_INT32 type: DT_FLOAT type: DT_FLOAT } } }
+       attr { key: "cond" value { func { name: "cond" } } } attr { key: "body" value { func { name: "body" } } } }
+node { name: "y" op: "Identity" input: "loop:1" attr { key: "T" value { type: DT_FLOAT } } }
+library {
+  function { signature { name: "cond" input_arg { name: "i" type: DT_INT32 } input_arg { name: "a" type: DT_FLOAT }
+                         input_arg { name: "w" type: DT_FLOAT } output_arg { name: "go" type: DT_BOOL } }
+    node_def { name: "limit" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+               attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 100 } } } }
+    node_def { name: "less" op: "Less" input: "i" input: "limit:output:0" attr { key: "T" value { type: DT_INT32 } } }
+    ret { key: "go" value: "less:z:0" } }
+  function { signature { name: "body" input_arg { name: "i" type: DT_INT32 } input_arg { name: "a" type: DT_FLOAT }
+                         input_arg { name: "w" type: DT_FLOAT } output_arg { name: "j" type: DT_INT32 }
+                         output_arg { name: "b" type: DT_FLOAT } output_arg { name: "v" type: DT_FLOAT } }
+    node_def { name: "one" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+               attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 1 } } } }
+    node_def { name: "next" op: "AddV2" input: "i" input: "one:output:0" attr { key: "T" value { type: DT_INT32 } } }
+    node_def { name: "product" op: "MatMul" input: "a" input: "w" attr { key: "T" value { type: DT_FLOAT } } }
+    node_def { name: "curve" op: "Softmax" input: "product:product:0" attr { key: "T" value { type: DT_FLOAT } } }
+    ret { key: "j" value: "next:z:0" } ret { key: "b" value: "curve:softmax:0" } ret { key: "v" value: "w" } } }
+EOF
+expect 0 "$FERRY" explain "$work/loop.pbtxt" --sim gpu:1 --json
+json
+# The product, and the Softmax with one operation for each result.
+json_is "[int(n['flops']) for n in d['nodes'] if n['name'] == 'loop']" "[$((100 * (256 * 64 * 64 * 2 + 256 * 64)))]"
+json_is "[n['device'] for n in d['nodes'] if n['name'] == 'loop']" "['GPU:0']"
+expect 0 "$FERRY" explain "$work/loop.pbtxt" --sim gpu:1,lack=Softmax --why loop
+contains 'runs on       CPU:0' "'curve' (Softmax) inside it would be done by the host at every step" 'lacks Softmax'
+
 # The same question gets the same answer.
 "$FERRY" explain "$model" --batch 512 --sim gpu:1 >"$work/a" && "$FERRY" explain "$model" --batch 512 --sim gpu:1 >"$work/b"
 cmp -s "$work/a" "$work/b" || fail 'explain is not stable'

@@ -351,6 +351,60 @@ static void programs_are_checked(void **state) {
   fy_arena_free(&arena);
 }
 
+// ------------------------------------------------------------------ softmax of short rows
+static void exact_softmax(const float *in, int64_t n, bool log_of, double *out) {
+  double top = -INFINITY, sum = 0;
+  for (int64_t i = 0; i < n; i++) top = in[i] > top ? in[i] : top;
+  for (int64_t i = 0; i < n; i++) sum += exp((double)in[i] - top);
+  for (int64_t i = 0; i < n; i++)
+    out[i] = log_of ? (double)in[i] - top - log(sum) : exp((double)in[i] - top) / sum;
+}
+
+static void softmax_rows_of(int64_t rows, int64_t n, bool log_of) {
+  enum { GUARD = 16 };
+  static float in[66 * FY_SHORT_ROW], out[66 * FY_SHORT_ROW + GUARD];
+  const fy_lanes *lanes = fy_lanes_best();
+  const int64_t count = rows * n;
+  for (int64_t i = 0; i < count; i++) {
+    in[i] = (float)(random_bits() % 20001) / 100 - 100;
+    if (random_bits() % 200 == 0)
+      in[i] = random_bits() % 3 == 0 ? NAN : random_bits() % 2 ? INFINITY : -INFINITY;
+  }
+  for (int i = 0; i < GUARD; i++) out[count + i] = 42;
+  lanes->softmax_f32(in, out, rows, n, log_of);
+  for (int i = 0; i < GUARD; i++) assert_true(out[count + i] == 42);
+  for (int64_t r = 0; r < rows; r++) {
+    double want[FY_SHORT_ROW];
+    bool lost = false;  // a NaN, or an infinity less an infinity
+    const double near = log_of ? 1e-6 : 1e-37;
+    exact_softmax(in + r * n, n, log_of, want);
+    for (int64_t i = 0; i < n; i++) lost = lost || isnan(want[i]);
+    for (int64_t i = 0; i < n; i++) {
+      const double got = out[r * n + i];
+      if (lost)
+        assert_true(isnan(got));
+      else
+        assert_true(got == want[i] || fabs(got - want[i]) <= 2e-5 * fabs(want[i]) + near);
+    }
+  }
+  lanes->softmax_f32(in, in, rows, n, log_of);
+  for (int64_t i = 0; i < count; i++)
+    assert_true(isnan(out[i]) ? isnan(in[i]) : memcmp(&in[i], &out[i], sizeof *in) == 0);
+}
+
+static void softmax_of_short_rows(void **state) {
+  (void)state;
+  static const int64_t longer[] = {95, 96, 100, 127, 128, 200, 255, 257, 500, 511, 512};
+  static const int64_t rows[] = {1, 2, 7, 8, 9, 16, 31, 32, 33, 40, 41, 64, 66};
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    for (int log_of = 0; log_of < 2; log_of++) {
+      for (int64_t n = 1; n <= 70; n++) softmax_rows_of(rows[k], n, log_of);
+      for (size_t i = 0; i < sizeof longer / sizeof *longer; i++)
+        softmax_rows_of(rows[k], longer[i], log_of);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(accuracy),
@@ -360,6 +414,7 @@ int main(void) {
       cmocka_unit_test(products),
       cmocka_unit_test(programs_are_checked),
       cmocka_unit_test(sums_of_exponentials),
+      cmocka_unit_test(softmax_of_short_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

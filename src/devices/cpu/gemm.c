@@ -274,7 +274,7 @@ static void find_lines(const run *r, const blocks *k, int64_t m0, char *buffer, 
   const size_t line_bytes = (size_t)(j->depth * w[2].size) * r->size;
   const size_t pixel_bytes = (size_t)j->pixel * r->size, step = (size_t)w[2].stride * pixel_bytes;
   const int64_t num_lines = w[0].size * w[1].size;
-  const char *lines[GATHER_LINES], *zeros = memset(buffer, 0, line_bytes);
+  const char *lines[GATHER_LINES] = {NULL}, *zeros = memset(buffer, 0, line_bytes);
   pixel p = pixel_of(j, m0);
   find_row(r, &p, lines);
   for (int g = 0; g < k->n; g++) {
