@@ -85,7 +85,28 @@ void fy_exec_end_scratch(fy_exec *e);
 // |*a| becomes the later of two events. Where no clock tells, the host waits for the first.
 FY_MUST_CHECK fy_code fy_event_later(fy_event *a, const fy_event *b, fy_error *err);
 
+static inline const fy_event *fy_run_ready_at(const fy_run_state *s, uint32_t value) {
+  return &s->events[s->program->values[value].origin];
+}
+// The run's reference to value |v| goes. A planned value whose kernel brought its own tensor goes back to
+// its place in the arena.
+static inline void fy_run_drop(fy_run_state *s, uint32_t v) {
+  if (!s->owned[v]) return;
+  s->owned[v] = false;
+  fy_tensor_release(s->slots[v]);
+  s->slots[v] =
+      atomic_load_explicit(&s->planned[v].refs, memory_order_relaxed) ? &s->planned[v] : NULL;
+}
+
 // Runs one instruction; on failure |err| names the node.
 FY_MUST_CHECK fy_code fy_exec_instr(fy_exec *e, const fy_instr *ins, fy_error *err);
+// Runs those from |begin| on, up to |end|, unless somebody asks to stop.
+FY_MUST_CHECK fy_code fy_exec_range(fy_exec *e, uint32_t begin, uint32_t end, fy_error *err);
+// Runs all tasks of the program.
+FY_MUST_CHECK fy_code fy_run_tasks(fy_run_state *s, fy_error *err);
+// What the user calls |n|: for a node that a pass made, the first it stands for.
+const char *fy_run_user_name(const fy_node *n);
+// |err|, of |code|, names the node of |ins|. Returns |code|.
+fy_code fy_run_name_node(fy_code code, const fy_instr *ins, fy_error *err);
 
 #endif
