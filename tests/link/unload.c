@@ -12,12 +12,12 @@
 
 #define ROUNDS 150  // more than the table of processes has places
 
-#define NEED(cond)                                                  \
-  do {                                                              \
-    if (!(cond)) {                                                  \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);    \
-      exit(1);                                                      \
-    }                                                               \
+#define NEED(cond)                                               \
+  do {                                                           \
+    if (!(cond)) {                                               \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond); \
+      exit(1);                                                   \
+    }                                                            \
   } while (0)
 
 static int entries(const char *path) {
@@ -44,7 +44,8 @@ static void *find(void *library, const char *name) {
   NEED(p);
   return p;
 }
-#define FIND(name) __typeof__(&(name)) p_##name = (__typeof__(&(name)))(uintptr_t)find(library, #name)
+#define FIND(name) \
+  __typeof__(&(name)) p_##name = (__typeof__(&(name)))(uintptr_t)find(library, #name)
 
 static void run(void *library) {
   FIND(ferry_open);
@@ -77,7 +78,8 @@ static void run(void *library) {
   // This process is in the table while it runs, once.
   NEED(!p_ferry_top(FERRY_JSON, &text, NULL));
   int times = 0;
-  for (const char *at = text; (at = strstr(at, "\"program\": \"link_unload")) != NULL; at++) times++;
+  for (const char *at = text; (at = strstr(at, "\"program\": \"link_unload")) != NULL; at++)
+    times++;
   NEED(times == 1);
   p_ferry_free_text(text);
   p_ferry_tensor_free(x);
