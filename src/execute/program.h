@@ -172,7 +172,7 @@ typedef struct fy_run {
   int64_t step_id;
   struct fy_ahead *ahead;  // started runs that may be settled to make room; may be NULL
   int depth;               // nesting of function calls
-  bool gives;  // the feeds are let go afterwards: what nobody else holds may be changed
+  bool gives;              // the feeds are let go afterwards: what nobody else holds may be changed
 } fy_run;
 
 // Runs once. |feeds[i]| are borrowed; |results[i]| get one reference each.

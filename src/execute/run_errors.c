@@ -3,6 +3,7 @@
 // inlined.
 
 #include <stdio.h>
+#include <string.h>
 
 #include "execute/state.h"
 

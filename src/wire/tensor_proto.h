@@ -21,7 +21,7 @@ typedef struct fy_wire_tensor_options {
   bool passing;                 // no weights, which have pages of their own, but a result of an op
 } fy_wire_tensor_options;
 
-#define FY_WIRE_SPLAT_BYTES ((int64_t)1 << 30)  // max_splat_bytes when options are NULL
+#define FY_WIRE_SPLAT_BYTES ((int64_t)1 << 30)       // max_splat_bytes when options are NULL
 extern const fy_wire_tensor_options fy_wire_result;  // as NULL, of an op
 
 // Makes a tensor of |proto| in fresh memory, or where it lies in a mapped file (mapping.h). |options| may be NULL. INVALID_ARGUMENT: bad dtype or
