@@ -91,7 +91,7 @@ struct fy_graph {
   uint64_t edits;    // grows when an existing node is changed: compiled programs are stale
   int refs;          // graph + sessions using it (api/)
   const struct fy_graph_loop *loop;  // api/: the graph is part of a loop being built, or NULL
-  // How errors name nodes (execute/run.c): the function whose body this is, or NULL; and whether
+  // How errors name nodes (execute/run_errors.c): the function whose body this is, or NULL; and whether
   // TensorFlow would have inlined everything, so that only the innermost function is told (of a
   // fresh body: whether it would inline that).
   const char *body_of;
