@@ -128,6 +128,8 @@ int TFE_OpGetOutputLength(TFE_Op *op, const char *output_name, TF_Status *status
 // ---------------------------------------------------------------- execution
 void TFE_Execute(TFE_Op *op, TFE_TensorHandle **retvals, int *num_retvals, TF_Status *status) {
   fy_error *err = fy_api_begin_fast(status);
-  fy_code code = fy_eager_execute(fy_api_op(op), (fy_handle **)retvals, num_retvals, err);
+  fy_code code = FY_UNLIKELY(fy_api_op(op)->has_custom)
+                     ? fy_api_custom_execute(fy_api_op(op), (fy_handle **)retvals, num_retvals, err)
+                     : fy_eager_execute(fy_api_op(op), (fy_handle **)retvals, num_retvals, err);
   if (FY_UNLIKELY(code)) fy_api_end(status, code);
 }

@@ -71,12 +71,6 @@ void TF_MakeInternalErrorStatus(TF_Status *status, const char *errMsg) {
   TF_SetStatus(status, TF_INTERNAL, errMsg);
 }
 
-bool TFE_IsCustomDevice(TFE_Context *ctx, const char *device_name) {
-  (void)ctx;
-  (void)device_name;
-  return false;  // there are none
-}
-
 // ---------------------------------------------------------------- shapes
 TF_Shape *TF_NewShape(void) {
   TF_Shape *s = fy_malloc(sizeof *s);

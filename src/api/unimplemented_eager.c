@@ -31,12 +31,6 @@ FAIL_VOID(TFE_ContextSetServerDefWithTimeoutAndRetries,
            int64_t init_timeout_in_ms, int retries, TF_Status *status,
            bool clear_existing_contexts))
 FAIL(bool, TFE_ContextCheckAlive, (TFE_Context *ctx, const char *worker_name, TF_Status *status))
-FAIL_VOID(TFE_RegisterCustomDevice,
-          (TFE_Context *ctx, TFE_CustomDevice device, const char *device_name, void *device_info,
-           TF_Status *status))
-FAIL(TFE_TensorHandle *, TFE_NewCustomDeviceTensorHandle,
-     (TFE_Context *ctx, const char *device_name, TF_DataType dtype, void *data,
-      TFE_CustomDeviceTensorHandle methods, TF_Status *status))
 FAIL_VOID(TFE_InsertConfigKeyValue,
           (TFE_Context *ctx, const char *key, const char *value, TF_Status *status))
 FAIL_VOID(TFE_GetConfigKeyValue,

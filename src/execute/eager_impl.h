@@ -85,6 +85,7 @@ struct fy_eager {
   atomic_int num_threads;  // 0: nobody asked for anything special
   fy_eager_request *requests;
   size_t num_requests, cap_requests;
+  fy_custom_device *customs;
   _Atomic(fy_eager_op *) spares[FY_EAGER_SPARES];
 };
 
@@ -98,6 +99,7 @@ struct fy_handle_extra {
   size_t num_copies, cap_copies;
   fy_handle **parts;
   int num_parts;
+  fy_custom_value *custom;
 };
 
 static inline const fy_device *fy_eager_slot(const fy_eager *c, const fy_device *d) {
@@ -114,6 +116,10 @@ void fy_eager_drop_bodies(fy_eager_bodies *b);
 // Chooses where |op| runs. |resource| (found if |has_resource|) wins over the request.
 FY_MUST_CHECK fy_code fy_eager_place(fy_eager *c, const fy_eager_op *op, const fy_attrs *attrs,
                                      fy_device **out, fy_error *err);
+
+// eager_custom.c
+void fy_eager_close_customs(fy_eager *c);
+void fy_eager_free_customs(fy_eager *c);
 
 // eager_packed.c
 // Puts plain handles in the place of packed ones among the inputs.
