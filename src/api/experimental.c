@@ -83,11 +83,11 @@ int TF_ShapeDims(const TF_Shape *shape) {
 }
 
 int64_t TF_ShapeDimSize(const TF_Shape *shape, int d) {
-  return d >= 0 && d < shape->num_dims ? shape->dims[d] : -1;
+  return d >= 0 && d < shape->num_dims ? shape->dim_sizes[d] : -1;
 }
 
 void TF_DeleteShape(TF_Shape *shape) {
   if (!shape) return;
-  fy_free(shape->dims);
+  fy_free(shape->dim_sizes);
   fy_free(shape);
 }
