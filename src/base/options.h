@@ -27,7 +27,7 @@ typedef struct fy_sim_options {
   double memory_bytes_per_s;         // bandwidth=, default 500 GB/s
   bool shared;                       // shared=true: one memory for all processes that say so
   double busy;                       // busy=0.8: pretend other processes keep it busy
-  char lacks[FY_MAX_SIM_LACKS][32];  // lack=float64, lack=MatMul, lack=MatMul:float64
+  char lacks[FY_MAX_SIM_LACKS][96];  // lack=float64, lack=MatMul, lack=MatMul:float64
   int num_lacks;
   int64_t fail_alloc, fail_launch, fail_copy;  // fail_launch=N: the N-th fails (0 = never)
   int64_t lost_after;                          // lost_after=N: after N launches the device is lost
