@@ -243,6 +243,7 @@ static void machine_line(fy_str *out) {
 static const char *const variables[] = {"FERRY_CONFIG",
                                         "FERRY_SIM",
                                         "FERRY_CPU",
+                                        "FERRY_EXPLAIN",
                                         "FERRY_OPENCL_CPU",
                                         "FERRY_CLBLAST",
                                         "FERRY_WEIGHTS",

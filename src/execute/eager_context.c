@@ -53,6 +53,7 @@ fy_code fy_eager_new(const fy_eager_options *options, fy_eager **out, fy_error *
   c->mask = 1023;
   c->async = options->async;
   c->say = options->log;
+  c->explain = c->options.explain[0] ? options->explain : NULL;
   c->functions = fy_funclib_new();
   c->executor = fy_executor_new(options->async);
   c->buckets = fy_calloc((size_t)c->mask + 1, sizeof *c->buckets);

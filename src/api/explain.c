@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// explain.c: what a compiled program or an eager call would answer, added to the file of the option
+// explain. A program is compiled once more for it, with the log of its rewrites, and not kept.
+
+#include "api/explain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/session.h"
+#include "base/alloc.h"
+#include "observe/eager_report.h"
+#include "observe/report.h"
+
+static bool to_stderr(const char *path) {
+  return strcmp(path, "stderr") == 0;
+}
+
+static bool as_json(const char *path) {
+  const size_t n = strlen(path);
+  return n > 5 && strcmp(path + n - 5, ".json") == 0;
+}
+
+static int open_file(const char *path) {
+  return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+}
+
+fy_code fy_api_explain_check(const fy_options *o, fy_error *err) {
+  if (!o->explain[0] || to_stderr(o->explain)) return FY_OK;
+  int fd = open_file(o->explain);
+  if (fd < 0)
+    return fy_fail(err, FY_INVALID_ARGUMENT, "option 'explain': '%s' cannot be written: %s",
+                   o->explain, strerror(errno));
+  close(fd);
+  return FY_OK;
+}
+
+// In one piece, so that what several threads say is not mixed.
+static void add_to(const char *path, const fy_str *text) {
+  if (text->failed) return;
+  if (to_stderr(path)) {
+    fy_api_log_error(fy_str_text(text));
+    return;
+  }
+  int fd = open_file(path);
+  if (fd < 0) return;
+  for (size_t at = 0; at < text->len;) {
+    ssize_t n = write(fd, text->p + at, text->len - at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    at += (size_t)n;
+  }
+  close(fd);
+}
+
+static fy_code explain(fy_session *s, const fy_run_args *a, fy_str *out, fy_error *err) {
+  const char *path = fy_session_options(s)->explain;
+  fy_program *program = NULL;
+  fy_report report;
+  fy_str log;
+  fy_pshape *shapes = fy_calloc((size_t)a->num_feeds + 1, sizeof *shapes);
+  if (!shapes) return fy_fail_oom(err, sizeof *shapes);
+  for (int i = 0; i < a->num_feeds; i++)
+    shapes[i] = (fy_pshape){a->feed_values[i]->rank, a->feed_values[i]->dims};
+  fy_str_init(&log);
+  fy_code code = fy_session_program(s, a, shapes, NULL, &log, &program, err);
+  if (!code) {
+    const fy_report_args args = {.graph = fy_session_graph(s),
+                                 .run = a,
+                                 .shapes = shapes,
+                                 .program = program,
+                                 .log = fy_str_text(&log)};
+    code = fy_report_make(&args, &report, err);
+  }
+  if (!code) {
+    if (as_json(path)) {
+      fy_report_json(out, &report);
+    } else {
+      fy_str_printf(out, "== A program for %d feeds, %d fetches and %d targets\n\n", a->num_feeds,
+                    a->num_fetches, a->num_targets);
+      fy_report_text(out, &report, 0);
+      fy_str_addc(out, '\n');
+    }
+    fy_report_free(&report);
+  }
+  fy_program_release(program);
+  fy_str_free(&log);
+  fy_free(shapes);
+  return code;
+}
+
+static void explain_program(fy_session *s, const fy_run_args *a) {
+  fy_error err;
+  fy_str text;
+  fy_error_init(&err);
+  fy_str_init(&text);
+  if (explain(s, a, &text, &err)) {
+    text.len = 0;
+    fy_str_printf(&text, "== A program could not be explained: %s\n", fy_error_text(&err));
+  }
+  add_to(fy_session_options(s)->explain, &text);
+  fy_str_free(&text);
+  fy_error_clear(&err);
+}
+
+static void log_placement(const fy_program *p) {
+  fy_str line;
+  fy_str_init(&line);
+  for (size_t i = 0; i < p->graph->num_nodes; i++) {
+    const fy_node *n = p->graph->nodes[i];
+    if (!n) continue;
+    line.len = 0;
+    fy_str_printf(&line, "%s: (%s): %s", n->name, n->op_name, p->placement->nodes[i].device->name);
+    if (!line.failed) fy_api_log(line.p);
+  }
+  fy_str_free(&line);
+}
+
+static void watch(fy_session *s, const fy_run_args *a, const fy_program *p) {
+  const fy_options *o = fy_session_options(s);
+  if (o->log_placement) log_placement(p);
+  if (o->explain[0]) explain_program(s, a);
+}
+
+fy_code fy_api_watch(fy_session *s, fy_error *err) {
+  const fy_options *o = fy_session_options(s);
+  FY_TRY(fy_api_explain_check(o, err));
+  if (o->explain[0] || o->log_placement) fy_session_watch(s, watch);
+  return FY_OK;
+}
+
+void fy_api_explain_call(const fy_options *options, const fy_eager_call *call) {
+  fy_str text;
+  fy_str_init(&text);
+  fy_eager_report_line(&text, call, as_json(options->explain));
+  add_to(options->explain, &text);
+  fy_str_free(&text);
+}
