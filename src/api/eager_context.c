@@ -22,6 +22,7 @@ TFE_ContextOptions *TFE_NewContextOptions(void) {
   o->options.policy = FY_COPY_SILENT;
   o->options.log = fy_api_log_eager;
   o->options.explain = fy_api_explain_call;
+  o->options.explain_body = fy_api_explain_program;
   return o;
 }
 

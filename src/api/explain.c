@@ -55,35 +55,62 @@ static void add_to(const char *path, const fy_str *text) {
   close(fd);
 }
 
-static fy_code explain(fy_session *s, const fy_run_args *a, fy_str *out, fy_error *err) {
-  const char *path = fy_session_options(s)->explain;
+#define MAX_NAMES 4
+
+// Names of what was asked for, the first few, then what it was called with.
+static void print_title(fy_str *out, const fy_compiled *c) {
+  const int n = c->num_fetches + c->num_targets;
+  if (c->graph->body_of)
+    fy_str_printf(out, "== The function %s", c->graph->body_of);
+  else
+    fy_str_add(out, "== A request for ");
+  for (int i = 0; i < n && i < MAX_NAMES && !c->graph->body_of; i++) {
+    const bool fetch = i < c->num_fetches;
+    fy_str_printf(out, "%s%s", i ? ", " : "",
+                  (fetch ? c->fetches[i].node : c->targets[i - c->num_fetches])->name);
+    if (fetch && c->fetches[i].index) fy_str_printf(out, ":%d", (int)c->fetches[i].index);
+  }
+  if (n > MAX_NAMES && !c->graph->body_of) fy_str_printf(out, " and %d more", n - MAX_NAMES);
+  for (int i = 0; i < c->num_feeds; i++) {
+    char shape[128];
+    fy_str_printf(out, "%s%s %s", i ? ", " : ", given ", fy_dtype_name(c->args[i]->dtype),
+                  fy_shape_text(c->args[i]->rank, c->args[i]->dims, shape));
+  }
+  fy_str_add(out, "\n\n");
+}
+
+static fy_code explain(const fy_options *options, const fy_compiled *c, fy_str *out,
+                       fy_error *err) {
   fy_program *program = NULL;
   fy_report report;
   fy_str log;
-  fy_pshape *shapes = fy_calloc((size_t)a->num_feeds + 1, sizeof *shapes);
+  fy_pshape *shapes = fy_calloc((size_t)c->num_feeds + 1, sizeof *shapes);
   if (!shapes) return fy_fail_oom(err, sizeof *shapes);
-  for (int i = 0; i < a->num_feeds; i++)
-    shapes[i] = (fy_pshape){a->feed_values[i]->rank, a->feed_values[i]->dims};
+  for (int i = 0; i < c->num_feeds; i++)
+    shapes[i] = (fy_pshape){c->args[i]->rank, c->args[i]->dims};
   fy_str_init(&log);
-  fy_code code = fy_session_program(s, a, shapes, NULL, &log, &program, err);
+  fy_code code = fy_callable_explain(c->callable, shapes, NULL, &log, &program, err);
   if (!code) {
-    const fy_report_args args = {.graph = fy_session_graph(s),
-                                 .run = a,
+    const fy_run_args run = {.feeds = c->feeds,
+                             .num_feeds = c->num_feeds,
+                             .fetches = c->fetches,
+                             .num_fetches = c->num_fetches,
+                             .targets = c->targets,
+                             .num_targets = c->num_targets};
+    const fy_report_args args = {.graph = c->graph,
+                                 .run = &run,
                                  .shapes = shapes,
                                  .program = program,
                                  .log = fy_str_text(&log)};
     code = fy_report_make(&args, &report, err);
-  }
-  if (!code) {
-    if (as_json(path)) {
+    if (!code && as_json(options->explain)) {
       fy_report_json(out, &report);
-    } else {
-      fy_str_printf(out, "== A program for %d feeds, %d fetches and %d targets\n\n", a->num_feeds,
-                    a->num_fetches, a->num_targets);
+    } else if (!code) {
+      print_title(out, c);
       fy_report_text(out, &report, 0);
       fy_str_addc(out, '\n');
     }
-    fy_report_free(&report);
+    if (!code) fy_report_free(&report);
   }
   fy_program_release(program);
   fy_str_free(&log);
@@ -91,16 +118,16 @@ static fy_code explain(fy_session *s, const fy_run_args *a, fy_str *out, fy_erro
   return code;
 }
 
-static void explain_program(fy_session *s, const fy_run_args *a) {
+void fy_api_explain_program(const fy_options *options, const fy_compiled *compiled) {
   fy_error err;
   fy_str text;
   fy_error_init(&err);
   fy_str_init(&text);
-  if (explain(s, a, &text, &err)) {
+  if (explain(options, compiled, &text, &err)) {
     text.len = 0;
     fy_str_printf(&text, "== A program could not be explained: %s\n", fy_error_text(&err));
   }
-  add_to(fy_session_options(s)->explain, &text);
+  add_to(options->explain, &text);
   fy_str_free(&text);
   fy_error_clear(&err);
 }
@@ -118,16 +145,11 @@ static void log_placement(const fy_program *p) {
   fy_str_free(&line);
 }
 
-static void watch(fy_session *s, const fy_run_args *a, const fy_program *p) {
-  const fy_options *o = fy_session_options(s);
-  if (o->log_placement) log_placement(p);
-  if (o->explain[0]) explain_program(s, a);
-}
-
 fy_code fy_api_watch(fy_session *s, fy_error *err) {
   const fy_options *o = fy_session_options(s);
   FY_TRY(fy_api_explain_check(o, err));
-  if (o->explain[0] || o->log_placement) fy_session_watch(s, watch);
+  if (o->explain[0]) fy_session_explain_to(s, fy_api_explain_program);
+  if (o->log_placement) fy_session_watch(s, log_placement);
   return FY_OK;
 }
 

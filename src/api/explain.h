@@ -12,6 +12,7 @@
 // cannot be written is an error now, not silence later.
 FY_MUST_CHECK fy_code fy_api_watch(fy_session *s, fy_error *err);
 // The same for eager contexts: what they tell, and whether there is somebody who could hear it.
+void fy_api_explain_program(const fy_options *options, const fy_compiled *compiled);
 void fy_api_explain_call(const fy_options *options, const fy_eager_call *call);
 FY_MUST_CHECK fy_code fy_api_explain_check(const fy_options *options, fy_error *err);
 

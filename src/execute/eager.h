@@ -64,7 +64,8 @@ typedef struct fy_eager_options {
   bool async;
   // Says what was asked for (log_device_placement) or, |warning|, what the policy warns of.
   void (*log)(bool warning, const char *text);  // NULL: nobody listens
-  fy_eager_explain_fn explain;                  // used if the options ask for it
+  fy_eager_explain_fn explain;                  // of calls, and
+  fy_compiled_fn explain_body;                  // of functions; used if the options ask for it
 } fy_eager_options;
 
 FY_MUST_CHECK fy_code fy_eager_new(const fy_eager_options *options, fy_eager **out, fy_error *err);

@@ -79,6 +79,7 @@ struct fy_eager {
   bool async;                                   // the default executor's
   void (*say)(bool warning, const char *text);  // NULL: nobody listens
   fy_eager_explain_fn explain;                  // NULL: nobody asks
+  fy_compiled_fn explain_body;
   fy_executor *executor;
   atomic_llong step;
   // prepared kernels

@@ -106,8 +106,12 @@ void fy_session_close(fy_session *s) {
   fy_cancel_start(s->cancel);
 }
 
-void fy_session_watch(fy_session *s, fy_watch_fn fn) {
+void fy_session_watch(fy_session *s, void (*fn)(const fy_program *program)) {
   s->watch = fn;
+}
+
+void fy_session_explain_to(fy_session *s, fy_compiled_fn fn) {
+  fy_callables_watch(s->callables, fn);
 }
 
 void fy_session_be_strict(fy_session *s) {
@@ -299,7 +303,7 @@ static fy_code run_program(fy_session *s, fy_program *p, const fy_run_args *a, f
                            fy_error *err) {
   fy_run run;
   fy_session_run_args(s, a, &run);
-  if (FY_UNLIKELY(s->watch && !atomic_exchange(&p->seen, true))) s->watch(s, a, p);
+  if (FY_UNLIKELY(s->watch && !atomic_exchange(&p->seen, true))) s->watch(p);
   if (FY_LIKELY(!a->trace)) return run_timed(p, &run, a->feed_values, results, err);
   a->trace->start_ns = fy_now_ns();
   fy_program_retain(p);
@@ -394,7 +398,7 @@ fy_code fy_session_start(fy_session *s, const fy_run_args *a, fy_started **out, 
   *out = NULL;
   FY_TRY(find_program(s, a, &sig, &p, err));
   fy_session_run_args(s, a, &run);
-  if (FY_UNLIKELY(s->watch && !atomic_exchange(&p->seen, true))) s->watch(s, a, p);
+  if (FY_UNLIKELY(s->watch && !atomic_exchange(&p->seen, true))) s->watch(p);
   fy_code code = fy_program_start(p, &run, a->feed_values, out, err);
   if (!code) fy_ahead_add(&s->ahead, *out);
   if (code == FY_UNAVAILABLE) (void)note_loss(s, err);

@@ -9,6 +9,7 @@
 #define FY_EXECUTE_SESSION_H
 
 #include "base/options.h"
+#include "execute/callable.h"
 #include "execute/cancel.h"
 #include "execute/counters.h"
 #include "execute/program.h"
@@ -39,6 +40,11 @@ FY_MUST_CHECK fy_code fy_session_extend(fy_session *s, fy_error *err);
 FY_MUST_CHECK fy_code fy_session_ready(fy_session *s, fy_error *err);
 // Refuses to fetch what is fed, as TensorFlow does. To be called before the first run.
 void fy_session_be_strict(fy_session *s);
+// Called once for every program that the session compiles for itself (log_device_placement).
+void fy_session_watch(fy_session *s, void (*fn)(const fy_program *program));
+
+// The same for explanations, functions that its programs call included (callable.h).
+void fy_session_explain_to(fy_session *s, fy_compiled_fn fn);
 
 typedef struct fy_run_args {
   const fy_output *feeds;
@@ -52,11 +58,6 @@ typedef struct fy_run_args {
   int64_t timeout_ms;      // 0 = none
   struct fy_trace *trace;  // may be NULL: per-node times, transfers, memory (execute/trace.h)
 } fy_run_args;
-
-// Called once for every program that the session compiles for itself, before its first run, with the
-// request that it serves.
-typedef void (*fy_watch_fn)(fy_session *s, const fy_run_args *args, const fy_program *program);
-void fy_session_watch(fy_session *s, fy_watch_fn fn);
 
 // |results[i]| receives one reference each; on failure all are NULL. First error wins; its text
 // ends with "\n\t [[{{node n}}]]".

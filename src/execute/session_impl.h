@@ -16,7 +16,7 @@ struct fy_session {
   fy_callables *callables;
   fy_cancel *cancel;  // requested: the session is closed
   fy_ahead ahead;
-  fy_watch_fn watch;
+  void (*watch)(const fy_program *program);
   atomic_size_t known;  // nodes of the graph that belong to the session
   atomic_bool auto_extend;
   bool strict;  // what is fed may not be fetched
