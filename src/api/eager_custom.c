@@ -171,7 +171,7 @@ static bool summarize(fy_str *out, fy_handle *h, const custom_value *v) {
     return ok;
   }
   if (fy_api_custom_home(h, &h, NULL) != FY_OK) return false;
-  ok = fy_handle_tensor_on(h, NULL, &t, NULL) == FY_OK;
+  ok = fy_handle_tensor_on(h, NULL, &t, NULL, NULL) == FY_OK;
   if (ok) fy_handle_print_value(out, t);
   fy_handle_release(h);
   return ok;
