@@ -94,7 +94,7 @@ struct fy_eager {
   atomic_int num_threads;  // 0: nobody asked for anything special
   fy_eager_request *requests;
   size_t num_requests, cap_requests;
-  fy_custom_device *customs;
+  _Atomic(fy_custom_device *) customs;  // written under the lock
   _Atomic(fy_eager_op *) spares[FY_EAGER_SPARES];
 };
 
