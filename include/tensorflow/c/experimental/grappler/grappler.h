@@ -91,9 +91,8 @@ TF_CAPI_EXPORT extern void TF_GetNodesToPreserveListSize(const TF_GrapplerItem *
                                                          int *num_values, size_t *storage_size,
                                                          TF_Status *status);
 TF_CAPI_EXPORT extern void TF_GetNodesToPreserveList(const TF_GrapplerItem *item, char **values,
-                                                     size_t *lengths, int num_values,
-                                                     void *storage, size_t storage_size,
-                                                     TF_Status *status);
+                                                     size_t *lengths, int num_values, void *storage,
+                                                     size_t storage_size, TF_Status *status);
 TF_CAPI_EXPORT extern void TF_GetFetchNodesListSize(const TF_GrapplerItem *item, int *num_values,
                                                     size_t *storage_size, TF_Status *status);
 TF_CAPI_EXPORT extern void TF_GetFetchNodesList(const TF_GrapplerItem *item, char **values,
