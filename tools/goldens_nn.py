@@ -412,9 +412,6 @@ def losses():
     case("InTopK", [p[0], i32(0, 1)], k=2)
     case("InTopK", [p, tf.zeros([5, 1], tf.int32)], k=2)
     case("InTopKV2", [p, i32(0, 1, 2, 3, 0), i32(2)])
-    if "TopK" in g.RUNS_HERE:
-        for t in types("TopK"):
-            case("TopK", [shuffled(t, [2, 6])], k=3)
 
 
 def dilations():
