@@ -288,7 +288,11 @@ static void measure(const small_case *c) {
                  n = least_ns(&inside, BATCHES / 32);
     one = o < one ? o : one, empty = e < empty ? e : empty, all = n < all ? n : all;
   }
-  printf("%-20s %8.0f %8.0f", c->name, one, (all - empty) / NODES);
+  printf("%-20s %8.0f", c->name, one);
+  if (c->kind == NORM)  // many ops, which are one only where nothing else stands between them
+    printf("        -");
+  else
+    printf(" %8.0f", (all - empty) / NODES);
   if (c->limit)
     printf(" %8.0f\n", least_limit(c->limit, x, y, out));
   else
