@@ -113,6 +113,14 @@ static TF_OperationDescription *of(const char *op, TF_Output a, TF_Output b, TF_
   return d;
 }
 
+static TF_Output of_three(const char *op, TF_Output a, TF_Output b, TF_Output c,
+                          TF_Operation *after) {
+  TF_OperationDescription *d = of(op, a, b, NULL);
+  TF_AddInput(d, c);
+  if (after) TF_AddControlInput(d, after);
+  return finish(d);
+}
+
 static TF_Output mean(TF_Output x, TF_Operation *after) {
   TF_OperationDescription *d = of("Mean", x, number(-1), after);
   TF_SetAttrBool(d, "keep_dims", 1);
@@ -169,32 +177,16 @@ static TF_Output add(const small_case *c, TF_Output x, TF_Output y, TF_Output fl
       return finish(d);
     case SLICE: {
       const int32_t at[2] = {1, 7}, size[2] = {(int32_t)c->dims[0] - 1, (int32_t)cols - 10};
-      const TF_Output from = ints(at, 2, true), sizes = ints(size, 2, true);
-      d = begin(c->op);
-      TF_AddInput(d, x);
-      TF_AddInput(d, from);
-      TF_AddInput(d, sizes);
-      if (after) TF_AddControlInput(d, after);
-      return finish(d);
+      const TF_Output from = ints(at, 2, true);
+      return of_three(c->op, x, from, ints(size, 2, true), after);
     }
     case GATHER: {
       const int n = (int)c->dims[0];
       for (int i = 0; i < n; i++) list[i] = (int32_t)((int64_t)i * 7 % n);
-      const TF_Output which = ints(list, n, true), axis = number(0);
-      d = begin(c->op);
-      TF_AddInput(d, x);
-      TF_AddInput(d, which);
-      TF_AddInput(d, axis);
-      if (after) TF_AddControlInput(d, after);
-      return finish(d);
+      const TF_Output which = ints(list, n, true);
+      return of_three(c->op, x, which, number(0), after);
     }
-    case SELECT:
-      d = begin(c->op);
-      TF_AddInput(d, flags);
-      TF_AddInput(d, x);
-      TF_AddInput(d, y);
-      if (after) TF_AddControlInput(d, after);
-      return finish(d);
+    case SELECT: return of_three(c->op, flags, x, y, after);
     case NORM: return norm(x, row, after);
   }
   exit(1);

@@ -7,11 +7,12 @@
 
 typedef void (*small_loop)(const float *x, const float *y, float *out);
 
+// clang-format off
 #define SMALL_LOOPS(LOOP)                                                                          \
-  LOOP(copy)                                                                                       \
-  LOOP(neg) LOOP(relu) LOOP(add) LOOP(less) LOOP(select) LOOP(sqrt) LOOP(exp) LOOP(log) LOOP(tanh) \
-      LOOP(sigmoid) LOOP(erf) LOOP(sum) LOOP(sum_rows) LOOP(sum_columns) LOOP(max_rows)            \
-          LOOP(transpose) LOOP(gather) LOOP(softmax) LOOP(norm) LOOP(cumsum)
+  LOOP(copy) LOOP(neg) LOOP(relu) LOOP(add) LOOP(less) LOOP(select) LOOP(sqrt) LOOP(exp) LOOP(log) \
+  LOOP(tanh) LOOP(sigmoid) LOOP(erf) LOOP(sum) LOOP(sum_rows) LOOP(sum_columns) LOOP(max_rows)     \
+  LOOP(transpose) LOOP(gather) LOOP(softmax) LOOP(norm) LOOP(cumsum)
+// clang-format on
 #define SMALL_DECLARE(name) void small_##name(const float *x, const float *y, float *out);
 SMALL_LOOPS(SMALL_DECLARE)
 
