@@ -43,6 +43,7 @@ void fy_program_retain(fy_program *p) {
 void fy_program_release(fy_program *p) {
   if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
   if (p->is_peer) fy_peers_leave(p);  // peer_at is the neighbours' to write
+  fy_state_free(atomic_load_explicit(&p->handy, memory_order_relaxed));
   while (p->states) {
     fy_run_state *s = p->states;
     p->states = s->next;
@@ -111,6 +112,7 @@ static fy_code new_value(builder *b, fy_node *node, uint32_t output, int space, 
     v->dtype = FY_RESOURCE;
     v->rank = 0;
     v->bytes = fy_dtype_storage(FY_RESOURCE);
+    v->count = 1;
     *out = p->num_values++;
     return FY_OK;
   }
@@ -122,6 +124,7 @@ static fy_code new_value(builder *b, fy_node *node, uint32_t output, int space, 
       v->rank = o->shape.rank;
       v->dims = o->shape.dims;
       v->bytes = bytes;
+      v->count = count;
     }
   }
   *out = p->num_values++;

@@ -300,6 +300,9 @@ static bool all_on_host(const fy_callable *c, fy_tensor *const *args) {
 // Makes room by letting the program go that was used longest ago.
 static void evict_oldest(fy_callable *c) {
   size_t old = 0;
+  for (size_t i = 0; i < c->num_specials; i++)
+    if (atomic_exchange_explicit(&c->specials[i].program->touched, false, memory_order_relaxed))
+      c->specials[i].used = ++c->clock;
   for (size_t i = 1; i < c->num_specials; i++)
     if (c->specials[i].used < c->specials[old].used) old = i;
   fy_program_release(c->specials[old].program);

@@ -177,6 +177,9 @@ static fy_code make_state(fy_program *p, fy_run_state **out, fy_error *err) {
 }
 
 fy_code fy_state_acquire(fy_program *p, fy_run_state **out, fy_error *err) {
+  if (FY_LIKELY(p->plain &&
+                (*out = atomic_exchange_explicit(&p->handy, NULL, memory_order_acquire))))
+    return FY_OK;
   fy_lock(&p->states_lock);
   fy_run_state *s = p->states;
   if (s) {
@@ -191,6 +194,10 @@ fy_code fy_state_acquire(fy_program *p, fy_run_state **out, fy_error *err) {
 
 void fy_state_recycle(fy_run_state *s) {
   fy_program *p = s->program;
+  fy_run_state *none = NULL;
+  if (FY_LIKELY(p->plain && atomic_compare_exchange_strong_explicit(
+                                &p->handy, &none, s, memory_order_release, memory_order_relaxed)))
+    return;
   fy_lock(&p->states_lock);
   bool keep = p->num_idle < MAX_IDLE_STATES;
   if (keep) {
@@ -258,7 +265,9 @@ static bool let_go(fy_program *q) {
   q->states = NULL;
   q->num_idle = 0;
   fy_unlock(&q->states_lock);
-  bool any = idle != NULL;
+  fy_run_state *handy = atomic_exchange_explicit(&q->handy, NULL, memory_order_acquire);
+  bool any = idle || handy;
+  fy_state_free(handy);
   while (idle) {
     fy_run_state *next = idle->next;
     fy_state_free(idle);
