@@ -80,8 +80,8 @@ static bool renames(const fy_node *n) {
 
 static bool makes_nothing(const fy_value *val) {  // publishes tensors that exist: variables, calls
   const fy_op *op = val->node->op;
-  return val->of_feed || renames(val->node) ||
-         (val->dtype != FY_RESOURCE && op && op->impl && (op->impl->flags & FY_OP_SETS_OUTPUT));
+  return val->of_feed || renames(val->node) || val->dtype == FY_RESOURCE ||
+         (op && op->impl && (op->impl->flags & FY_OP_SETS_OUTPUT));
 }
 
 // The most that is live at once of what kernels make at run time. An alias keeps what it renames.
@@ -148,8 +148,9 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
         taken += fy_memory_tensor_taken(d, val->bytes);
         break;
       case FY_STORE_DYNAMIC:
+        if (val->dtype == FY_RESOURCE) break;
         out->unknown_values += !known;
-        out->unknown_data += !known && val->dtype != FY_RESOURCE;
+        out->unknown_data += !known;
         break;
       default: break;
     }
