@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "execute/call_memory.h"
 #include "execute/build.h"
 #include "execute/spill_variables.h"
 #include "memory/pool.h"
@@ -121,6 +122,20 @@ static uint64_t dynamic_peak(const fy_program *p, int space, const fy_device *d)
   return peak;
 }
 
+// What called functions take, found out once per program; NULL: nothing is called.
+static const fy_call_memory *calls_of(fy_program *p) {
+  fy_call_memory *have = atomic_load(&p->calls), *none = NULL;
+  if (have || !fy_program_has_calls(p)) return have;
+  have = fy_calloc(1, sizeof *have);
+  if (!have || !fy_program_call_memory(p, have)) {
+    fy_free(have);
+    return NULL;
+  }
+  if (atomic_compare_exchange_strong(&p->calls, &none, have)) return have;
+  fy_free(have);
+  return none;
+}
+
 void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
   const fy_device_set *set = p->devices;
   fy_device *d = space ? set->items[space - 1] : set->client;
@@ -159,8 +174,6 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
     const fy_instr *ins = &p->instrs[i];
     if (ins->kind != FY_INSTR_KERNEL) continue;
     const fy_op_impl *impl = ins->site->op->impl;
-    if (ins->node->function || (impl && (impl->flags & FY_OP_CALLS_FUNCTIONS)))
-      out->exact = false;  // wherever it is called: it may use any memory
     if ((ins->device->is_host ? 0 : ins->device->ordinal + 1) != space) continue;
     out->packed_bytes += ins->kept_bytes;
     if (!impl || (impl->flags & (FY_OP_DYNAMIC | FY_OP_ASYNC))) out->exact = false;
@@ -173,7 +186,20 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
     uint32_t step = p->plan.peak_step[space];
     if (step < p->num_instrs) out->peak_node = fy_report_label(p->instrs[step].node);
   }
-  out->dynamic_bytes = dynamic_peak(p, space, d);
+  const fy_call_memory *calls = calls_of((fy_program *)(uintptr_t)p);
+  if (calls && space < FY_CALL_SPACES) {  // the peak has the results in it
+    uint64_t results = 0;
+    for (uint32_t k = 0; k < p->num_fresh; k++) {
+      const fy_value *val = &p->values[p->fresh[k]];
+      if (val->root == p->fresh[k] && val->space == space)
+        results += fy_memory_tensor_taken(d, val->bytes);
+    }
+    out->dynamic_bytes = calls->kept[space] + calls->peak[space] - results;
+    out->exact &= calls->exact;
+  } else {
+    out->dynamic_bytes = dynamic_peak(p, space, d);
+    out->exact &= !fy_program_has_calls(p);
+  }
   if (p->num_tasks > 1 && out->dynamic_bytes) out->exact = false;  // who is first is not known
   out->dynamic_bytes += atomic_load(&((fy_program *)(uintptr_t)p)->unplanned[space > 0]);
   taken += out->dynamic_bytes + out->packed_bytes;
