@@ -90,6 +90,11 @@ static uint64_t dynamic_peak(const fy_program *p, int space, const fy_device *d)
   uint64_t live = 0, peak = 0;
   uint32_t *until = fy_calloc(p->num_values + 1, sizeof *until), *base = NULL;
   uint64_t *freed = fy_calloc(p->num_instrs + 1, sizeof *freed);
+  uint64_t *twice = space ? fy_calloc(p->num_instrs + 1, sizeof *twice) : NULL;
+  if (twice && fy_program_variable_copies(p, space, twice, NULL)) {
+    fy_free(twice);
+    twice = NULL;
+  }
   base = fy_calloc(p->num_values + 1, sizeof *base);
   for (uint32_t v = 0; until && base && freed && v < p->num_values; v++) {
     const fy_value *val = &p->values[v];
@@ -113,9 +118,11 @@ static uint64_t dynamic_peak(const fy_program *p, int space, const fy_device *d)
       live += bytes;
       freed[until[v]] += bytes;
     }
-    if (live > peak) peak = live;
+    const uint64_t now = live + (twice ? twice[i] : 0);
+    if (now > peak) peak = now;
     live -= freed[i];
   }
+  fy_free(twice);
   fy_free(until);
   fy_free(base);
   fy_free(freed);
@@ -218,6 +225,7 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
   out->exact &= out->unknown_values == 0;
   out->limit_set = s.limit_bytes != 0;
   out->limit_bytes = fy_memory_limit(d);
+  if (space && calls && out->dynamic_bytes) out->loose_bytes = out->limit_bytes / 256;
 }
 
 static fy_code collect_memory(fy_report *r, fy_error *err) {
