@@ -89,7 +89,7 @@ static fy_code explain(const fy_options *options, const fy_compiled *c, fy_str *
   for (int i = 0; i < c->num_feeds; i++)
     shapes[i] = (fy_pshape){c->args[i]->rank, c->args[i]->dims};
   fy_str_init(&log);
-  fy_code code = fy_callable_explain(c->callable, shapes, NULL, &log, &program, err);
+  fy_code code = fy_callable_explain(c->callable, shapes, NULL, NULL, NULL, &log, &program, err);
   if (!code) {
     const fy_run_args run = {.feeds = c->feeds,
                              .num_feeds = c->num_feeds,

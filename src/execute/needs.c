@@ -71,12 +71,33 @@ static bool pose_value(const fy_value *v, fy_tensor *t) {
 // A call that is none. False: some input's shape is not known.
 static bool pose(const fy_program *p, const fy_instr *ins, fy_tensor *storage, fy_tensor **at) {
   for (uint32_t i = 0; i < ins->num_in; i++) {
-    if (!pose_value(&p->values[p->args[ins->in + i]], &storage[i])) return false;
+    const fy_value *v = &p->values[p->args[ins->in + i]];
+    if (!pose_value(v, &storage[i])) return false;
+    if (v->storage == FY_STORE_CONST && !v->space && v->constant)
+      storage[i].data = v->constant->data;  // an axis, a size
     at[i] = &storage[i];
   }
   for (uint32_t i = 0, k = p->max_in; i < ins->num_out; i++, k++)
     at[k] = pose_value(&p->values[p->args[ins->out + i]], &storage[k]) ? &storage[k] : NULL;
   return true;
+}
+
+// Kernels whose working memory depends on more than their shapes, or that nobody has told it of yet.
+static const char *const untold[] = {
+    "TopK", "Resize",        "MirrorPad",  "FFT",           "TriangularSolve",  "GRUBlock",
+    "LSTM", "RandomShuffle", "NthElement", "EuclideanNorm", "ScaleAndTranslate"};
+
+static bool is_untold(const fy_site *site) {
+  const char *op = site->op->spec->name;
+  for (size_t i = 0; i < sizeof untold / sizeof *untold; i++)
+    if (strstr(op, untold[i])) return true;
+  const fy_view format = fy_site_string(site, "data_format");
+  return strstr(op, "Conv") && format.n > 2 && memcmp(format.p, "NC", 2) == 0;
+}
+
+bool fy_needs_told(const fy_program *p, const fy_instr *ins) {
+  return ins->scratch_bytes || !ins->site->op->impl || !is_untold(ins->site) ||
+         find_seen(key_of(p, ins)) > 0;
 }
 
 fy_code fy_program_find_needs(fy_program *p, fy_error *err) {

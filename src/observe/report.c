@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "execute/call_memory.h"
 #include "execute/build.h"
+#include "execute/needs.h"
 #include "execute/spill_variables.h"
 #include "memory/pool.h"
 #include "place/device_name.h"
@@ -183,7 +184,8 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
     const fy_op_impl *impl = ins->site->op->impl;
     if ((ins->device->is_host ? 0 : ins->device->ordinal + 1) != space) continue;
     out->packed_bytes += ins->kept_bytes;
-    if (!impl || (impl->flags & (FY_OP_DYNAMIC | FY_OP_ASYNC))) out->exact = false;
+    if (!impl || (impl->flags & (FY_OP_DYNAMIC | FY_OP_ASYNC)) || !fy_needs_told(p, ins))
+      out->exact = false;
     if (ins->scratch_bytes > out->scratch_bytes) out->scratch_bytes = ins->scratch_bytes;
   }
   if (space < p->plan.num_spaces && p->plan.arena_bytes[space]) {
