@@ -114,7 +114,9 @@ fy_code fy_program_find_needs(fy_program *p, fy_error *err) {
     fy_instr *ins = &p->instrs[i];
     if (ins->kind != FY_INSTR_KERNEL || !ins->site->op->impl) continue;
     const fy_site *site = ins->site;
-    fy_needs_fn fn = site->fast ? site->fast->needs : site->op->impl->needs;
+    // Kernels of a GPU are its own: what the CPU's ask for says nothing about them.
+    const bool own = !ins->device->is_host && !ins->device->facts.simulated;
+    fy_needs_fn fn = site->fast && !own ? site->fast->needs : site->op->impl->needs;
     fy_needs needs = {0};
     fy_kernel_ctx ctx = {.site = site,
                          .in = at,

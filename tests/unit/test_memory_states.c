@@ -19,7 +19,9 @@
 #define INT32 3
 #define GPU   "sim=gpu:1; place=tensorflow; soft_placement=true"
 
-static const char *const devices[] = {"cpu_devices=1", GPU, "sim=gpu:1"};
+static const char *const devices[] = {"cpu_devices=1", GPU, "sim=gpu:1",
+                                      "opencl_cpu=true; place=tensorflow; soft_placement=true"};
+#define NUM_DEVICES 4
 
 static void ok(int code, const ferry_error *err) {
   if (code) fail_msg("%d: %s", code, err->text);
@@ -121,7 +123,7 @@ static void told_is_taken(fixture *f, const char *what, const char *fetch, ferry
 // A step of training: two layers whose weights are read, and updated by what follows from them.
 static void training_step(void **state) {
   (void)state;
-  for (int c = 0; c < 3; c++) {
+  for (int c = 0; c < NUM_DEVICES; c++) {
     fixture f;
     ferry_error err;
     open_with(&f, devices[c]);
@@ -163,7 +165,7 @@ static void training_step(void **state) {
 // Transposed convolutions: few and many channels, steps of one and two, floats of both sizes.
 static void transposed_convolution(void **state) {
   (void)state;
-  for (int c = 0; c < 3; c++) {
+  for (int c = 0; c < NUM_DEVICES; c++) {
     for (int k = 0; k < 4; k++) {
       const int stride = k & 1 ? 2 : 1, channels = k & 2 ? 3 : 20, side = 9 * stride;
       fixture f;
@@ -231,7 +233,7 @@ static const char loop[] =
 
 static void loops(void **state) {
   (void)state;
-  for (int c = 0; c < 3; c++) {
+  for (int c = 0; c < NUM_DEVICES; c++) {
     fixture f = {0};
     ferry_error err;
     ok(ferry_open(devices[c], &f.rt, &err), &err);
