@@ -52,6 +52,7 @@ void fy_program_release(fy_program *p) {
   for (uint32_t i = 0; i < p->num_sites; i++) fy_site_deinit(&p->sites[i]);
   for (size_t i = 0; i < p->num_flows; i++) fy_callable_free(p->flows[i]);
   fy_free(p->flows);
+  fy_free(atomic_load(&p->calls));
   for (uint32_t i = 0; i < p->num_values; i++) fy_tensor_release(p->values[i].constant);
   fy_free(p->sites);
   fy_free(p->values);

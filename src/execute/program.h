@@ -133,6 +133,7 @@ typedef struct fy_program {
   struct fy_callable **flows;      // [num_flows] regions with control flow (frames.h), owned
   size_t num_flows, cap_flows;
   int64_t compile_ns;
+  _Atomic(struct fy_call_memory *) calls;  // told once somebody asked (call_memory.h); or NULL
 } fy_program;
 
 // Whether it runs as tasks: several, or one that belongs to a device's own threads. Otherwise the caller

@@ -22,6 +22,9 @@ typedef struct fy_run_state {
   struct fy_exec *main;  // working memory of the calling thread
   // several tasks only
   atomic_uint *pending;  // [num_tasks]
+  atomic_uint
+      *unread;      // [num_values] reads to come of what several tasks read and the last lets go
+  uint32_t *reads;  // [num_values] the same before the run; 0: not one of those
   atomic_uint tasks_left;
   atomic_bool failed;
   atomic_bool replaced;  // a kernel brought its own tensor for a planned value

@@ -55,6 +55,8 @@ FY_MUST_CHECK fy_code fy_memory_alloc(fy_device *device, size_t bytes, const cha
 // |idle| makes idle runs of a device's programs let go; true if there were any.
 void fy_memory_on_full(bool (*idle)(const fy_device *device));
 bool fy_memory_let_go(const fy_device *d);  // of what idle runs keep; false: there was none
+// Idle runs, then (on a device) the variable used longest ago. False: there was nothing that could leave.
+bool fy_memory_make_room(fy_device *d);
 // Every variable that only its own program's runs use leaves |d| for the host, and comes back when a
 // kernel asks for it: for memory that is in pieces. False: there was none.
 bool fy_memory_unload_variables(const fy_device *d);

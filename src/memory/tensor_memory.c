@@ -68,7 +68,10 @@ static fy_code host_tensor(fy_device *d, fy_dtype dtype, int32_t rank, const int
   if (code) return code;
   FY_TRY(fy_tensor_new(dtype, rank, dims, out, err));
   fy_buffer *b = (*out)->buffer;
-  if (FY_UNLIKELY(!fy_mempool_count(d->memory, counted_bytes(b->bytes)))) {
+  bool counted = fy_mempool_count(d->memory, counted_bytes(b->bytes));
+  while (FY_UNLIKELY(!counted) && fy_memory_make_room(d))
+    counted = fy_mempool_count(d->memory, counted_bytes(b->bytes));
+  if (FY_UNLIKELY(!counted)) {
     fy_tensor_release(*out);
     *out = NULL;
     return fail_limit(d, dtype, rank, dims, err);
@@ -129,7 +132,9 @@ static fy_code device_tensor(fy_device *d, fy_dtype dtype, int32_t rank, const i
 
 fy_code fy_memory_tensor(fy_device *d, fy_dtype dtype, int32_t rank, const int64_t *dims,
                          const char *owner, fy_tensor **out, fy_error *err) {
-  if (!d || (d->is_host && !d->memory)) return fy_tensor_new(dtype, rank, dims, out, err);
+  // A handle only refers to memory; 8 bytes for each that lives would blur what is planned.
+  if (!d || (d->is_host && (!d->memory || dtype == FY_RESOURCE)))
+    return fy_tensor_new(dtype, rank, dims, out, err);
   if (d->is_host) return host_tensor(d, dtype, rank, dims, out, err);
   return device_tensor(d, dtype, rank, dims, owner, out, err);
 }
