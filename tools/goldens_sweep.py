@@ -46,6 +46,7 @@ def special_functions():
     yield "Igammac", (a, x), {}
     yield "Igamma", (np.array([6.3, 1.23, 3], np.float32), np.array([1e30, 3e38, 2e10], np.float32)), {}
     yield "Erfinv", (np.array([1e-9, .1, .4999, .5, .9, -.3], np.float32),), {}
+    yield "Zeta", (np.array([9e33, 1e25, 3e20, 2.5], np.float32), np.array([3.1, 1.5e8, 2.7, 3], np.float32)), {}
     yield "Ndtri", (np.array([1e-300, 1e-9, .1, .4999, .7, .999999]),), {}
 
 

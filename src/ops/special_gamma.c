@@ -131,7 +131,7 @@ static double zeta_of(double x, double q, bool single) {
     a += 1;
     term = pow(a, -x);
     sum += term;
-    if (fabs(term) < fabs(sum) * 0x1p-53) return sum;
+    if (fabs(term) <= fabs(sum) * 0x1p-53) return sum;  // also of a power that is 0
   }
   sum += term * a / (x - 1) - term / 2;
   double factor = 1, k = 0;
