@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // sample.h: a fair part of the cases of a test that tries one idea thousands of times, for tools that
 // make programs fifty times slower (`make valgrind` sets FERRY_TEST_SAMPLE; nothing else does).
-// FERRY_TEST_SAMPLE=PART/OF takes one case of OF: which one is a matter of its number's hash, so a rhythm
-// in the cases hides none of them, and the parts 1 to OF together are all cases. Unset, every case runs.
+// FERRY_TEST_SAMPLE=PART/OF takes one of each OF cases that follow each other, now this one, now that, so
+// that a rhythm in the cases hides none; the parts 1 to OF together are all cases. Unset, every case runs.
 
 #ifndef FY_TESTS_SAMPLE_H
 #define FY_TESTS_SAMPLE_H
@@ -35,9 +35,9 @@ static inline uint64_t sample_parts(uint64_t *part) {
 static inline bool sample_takes(uint64_t number) {
   uint64_t part;
   const uint64_t parts = sample_parts(&part);
-  uint64_t h = (number + 1) * 0x9e3779b97f4a7c15u;
+  uint64_t h = (number / parts + 1) * 0x9e3779b97f4a7c15u;
   h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9u;
-  return parts == 1 || (h >> 32) % parts == part;
+  return (number % parts + (h >> 32)) % parts == part;
 }
 
 // For loops over "the N-th call fails, for every N": the N after |n|. The first few are always tried, so
