@@ -4,6 +4,7 @@
 
 #include "support_graph.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -191,7 +192,10 @@ static void check_double(const fy_lanes *lanes, const struct function_64 *f, dou
   const long double error = fabsl((long double)y - want) / ldexpl(1, e - 53);
   // What comes near the end of the range through 1 + exp(-x) is lost.
   if (f->op == FY_EW_SIGMOID && x < -700) return;
-  if (!(error <= (long double)f->ulp) || (x == 0 && signbit(y) != signbit(rounded)))
+  // Valgrind computes long doubles as doubles: then |want| is only as good as a double is.
+  volatile long double one = 1;
+  const long double doubt = one + LDBL_EPSILON == one ? 1.5L : 0;
+  if (!(error <= (long double)f->ulp + doubt) || (x == 0 && signbit(y) != signbit(rounded)))
     fail_msg("%s: %s(%a) = %a, not %a: %.2Lf ulp", lanes->name, f->name, x, y, rounded, error);
 }
 
