@@ -6,8 +6,7 @@ unset FERRY_SIM FERRY_CONFIG
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
-patience=${FERRY_TEST_WRAPPED:+1800}  # seconds for a command; Valgrind takes its time
-patience=${patience:-120}
+patience=${FERRY_TEST_PATIENCE:-120}  # seconds for a command; sanitizers and Valgrind take their time
 
 fail() {
   echo "FAILED: $*"
