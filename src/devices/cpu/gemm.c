@@ -25,7 +25,10 @@
 #define GATHER_DEPTH     16       // windows over fewer channels are copied out …
 #define GATHER_BYTES     65536    // … into this much memory
 #define GATHER_LINES     64
-#define WIDE_PANELS      3  // of more than these a half at the end matters little
+#define WIDE_PANELS      3       // of more than these a half at the end matters little
+#define COPY_PANELS      16      // that meet the rows of a transposed A: from here on a copy pays …
+#define COPY_BYTES       104448  // … of so much at a time
+_Static_assert(COPY_BYTES >= GATHER_BYTES + GATHER_BYTES / FY_GEMM_ROWS, "one buffer serves both");
 
 static const fy_gemm_kernels *const builds[FY_CPU_LEVELS] = {
     [FY_CPU_PLAIN] = &fy_gemm_plain,
@@ -126,7 +129,7 @@ typedef struct run {
   bool wide;  // the last panel is a half and goes with the one before
   int columns;
   size_t size;
-  bool gather, far;
+  bool gather, far, copies;
   int64_t whole_from,
       whole_to;  // gather: pixels of a row that see a run of each line, and all of it inside
 } run;
@@ -332,6 +335,28 @@ typedef struct piece {  // of the sum
   bool first, last;
 } piece;
 
+static size_t copy_bytes(const run *r, int64_t depth) {  // of a row; no power of two
+  return (size_t)depth * r->size + 64;
+}
+
+// The piece |s| of the rows [m0, m1) of a transposed A, each a run: where they lie every term is a line,
+// often a page, from the next. (Rows that are runs already gain nothing.)
+static void copy_rows(const run *r, const piece *s, int64_t m0, int64_t m1, char *buffer,
+                      const void **rows) {
+  const fy_gemm_job *j = r->job;
+  const size_t line = copy_bytes(r, s->depth);
+  const char *from = (const char *)j->a + (size_t)(m0 * j->row_step + s->at * j->k_step) * r->size;
+  spread(buffer, line, m1 - m0, rows);
+  for (int64_t k = 0; k < s->depth; k++, from += (size_t)j->k_step * r->size) {
+    if (r->size == sizeof(float))
+      for (int64_t i = 0; i < m1 - m0; i++)
+        ((float *)rows[i])[k] = ((const float *)from)[i * j->row_step];
+    else
+      for (int64_t i = 0; i < m1 - m0; i++)
+        ((double *)rows[i])[k] = ((const double *)from)[i * j->row_step];
+  }
+}
+
 // Panel |p|, with |wide| the half after it as well.
 static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, int64_t p, bool wide,
                   const void *const *rows, int64_t taps, int64_t depth) {
@@ -341,7 +366,7 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
   fy_gemm_block b = {.taps = s->taps,
                      .depth = s->depth,
                      .taps_all = taps,
-                     .step = j->conv ? 1 : j->k_step,
+                     .step = j->conv || r->copies ? 1 : j->k_step,
                      .ldb = j->ldb ? j->ldb : r->columns,
                      .second = j->ldb ? r->columns : taps * depth * r->columns,
                      .ldc = j->ldc,
@@ -351,7 +376,7 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
                      .clamps = j->lo > -INFINITY || j->hi < INFINITY,
                      .lo = j->lo,
                      .hi = j->hi};
-  b.offset = s->at * b.step;
+  b.offset = r->copies ? 0 : s->at * b.step;
   b.b = (const char *)j->b +
         (size_t)(j->ldb ? k * j->ldb + p * r->columns : (p * taps * depth + k) * r->columns) *
             r->size;
@@ -393,14 +418,14 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
   const int64_t m1 = m0 + r->tile_rows < j->m ? m0 + r->tile_rows : j->m;
   const int64_t p0 = first_panel(r, chunk), p1 = first_panel(r, chunk + 1);
   const void *rows[MAX_POINTERS];
-  _Alignas(64) char buffer[GATHER_BYTES + GATHER_BYTES / FY_GEMM_ROWS];  // and a line of zeros
+  _Alignas(64) char buffer[COPY_BYTES];  // or a line of zeros and GATHER_BYTES
   const blocks cuts = cut(m1 - m0, r->block_rows);
   int64_t taps = j->taps, depth = j->depth;
   if (r->gather) {
     depth *= j->conv->w[2].size;
     taps /= j->conv->w[2].size;
     find_lines(r, &cuts, m0, buffer, rows);
-  } else {
+  } else if (!r->copies) {
     find_rows(r, &cuts, m0, m1, rows);
   }
   const int64_t terms = r->kernels->piece;
@@ -414,6 +439,7 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
       s.depth = s.taps > 1 || depth <= most ? depth : most;
       if (s.depth > depth - s.at) s.depth = depth - s.at;
       s.last = s.tap + s.taps == taps && s.at + s.depth == depth;
+      if (r->copies) copy_rows(r, &s, m0, m1, buffer, rows);
       for (int64_t p = p0; p < p1; p++) {
         const bool wide = r->wide && p == r->panels - 2 && p + 2 == p1;
         panel(r, &s, &cuts, m0, p, wide, rows, taps, depth);
@@ -477,8 +503,11 @@ bool fy_gemm_can(const fy_gemm_job *j) {
 static int64_t tile_rows(const run *r) {
   const fy_gemm_job *j = r->job;
   int64_t groups = TILE_GROUPS;
-  const int64_t per_row = r->gather ? j->taps * j->depth * (int64_t)r->size : j->taps;
-  const int64_t room = r->gather ? GATHER_BYTES : MAX_POINTERS;
+  const int64_t terms = j->depth < r->kernels->piece ? j->depth : r->kernels->piece;
+  const int64_t per_row = r->gather   ? j->taps * j->depth * (int64_t)r->size
+                          : r->copies ? (int64_t)copy_bytes(r, terms)
+                                      : j->taps;
+  const int64_t room = r->copies ? COPY_BYTES : r->gather ? GATHER_BYTES : MAX_POINTERS;
   if (groups * r->block_rows * per_row > room) groups = room / per_row / r->block_rows;
   return groups * r->block_rows;
 }
@@ -507,13 +536,15 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
              j->conv->w[0].size * j->conv->w[1].size <= GATHER_LINES &&
              j->taps * j->depth * (int64_t)r.size * FY_GEMM_ROWS <= GATHER_BYTES;
   if (r.gather) find_whole(&r);
-  r.tile_rows = tile_rows(&r);
   r.chunk = r.panels;
   r.chunks = 1;
+  const bool apart = j->raw && j->k_step == 1 && in_parts(ctx, &r);
+  r.copies = !apart && !j->conv && j->k_step != 1;
+  r.tile_rows = tile_rows(&r);
   int64_t tiles = (j->m + r.tile_rows - 1) / r.tile_rows;
   r.tile_rows = round_up((j->m + tiles - 1) / tiles, r.block_rows);  // no short one at the end
   r.far = !j->ldb && r.panels * r.columns * j->taps * j->depth * (int64_t)r.size > FAR_BYTES;
-  if (j->raw && in_parts(ctx, &r)) {
+  if (apart) {
     fy_parallel(ctx, r.chunks,
                 FY_GEMM_TERM_NS * (double)j->m * (double)(r.chunk * r.columns) *
                     (double)(j->taps * j->depth),
@@ -542,6 +573,7 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
     r.tile_rows = round_up(r.tile_rows / 2, r.block_rows);
     tiles = (j->m + r.tile_rows - 1) / r.tile_rows;
   }
+  r.copies = r.copies && r.chunk >= COPY_PANELS;
   if (!ctx) {
     items(&r, 0, tiles * r.chunks);
     return;
