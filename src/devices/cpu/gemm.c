@@ -15,7 +15,10 @@
 #include "devices/cpu/cpu.h"
 
 #define FAR_BYTES        4194304  // a packed B of this size is not in L2: its next panel is called for
-#define TILE_GROUPS      16       // blocks of rows in a tile
+#define TILE_GROUPS      16       // blocks of rows in a tile …
+#define MOST_GROUPS      64       // … or as many as fill one of these with their part of A:
+#define TILE_BYTES       16384    // where panels share it in L1,
+#define TILE_ALONE_BYTES 131072   // where there is but one
 #define ITEMS_PER_THREAD 8        // so that a thread that comes late or is held up costs little …
 #define ITEM_NS          2.5e3    // … but none shorter than this
 #define NEAR_BYTES       4194304  // an A of this size may be read once per part of B
@@ -196,15 +199,14 @@ static void see(const run *r, const pixel *p, const void **out, int64_t stride) 
 
 typedef struct blocks {  // of a tile's rows
   int n;
-  uint8_t rows[TILE_GROUPS];
+  uint8_t rows[MOST_GROUPS];
 } blocks;
 
 // All blocks are about equal, because one with a single row costs as much as one with three.
-static blocks cut(int64_t rows, int64_t most) {
-  blocks b = {.n = (int)((rows + most - 1) / most)};
-  const int each = (int)rows / b.n, more = (int)rows % b.n;
-  for (int i = 0; i < b.n; i++) b.rows[i] = (uint8_t)(each + (i < more));
-  return b;
+static void cut(int rows, int most, blocks *b) {
+  b->n = (rows + most - 1) / most;
+  const int each = rows / b->n, more = rows % b->n;
+  for (int i = 0; i < b->n; i++) b->rows[i] = (uint8_t)(each + (i < more));
 }
 
 // Pointers |step| bytes apart.
@@ -419,7 +421,8 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
   const int64_t p0 = first_panel(r, chunk), p1 = first_panel(r, chunk + 1);
   const void *rows[MAX_POINTERS];
   _Alignas(64) char buffer[COPY_BYTES];  // or a line of zeros and GATHER_BYTES
-  const blocks cuts = cut(m1 - m0, r->block_rows);
+  blocks cuts;
+  cut((int)(m1 - m0), (int)r->block_rows, &cuts);
   int64_t taps = j->taps, depth = j->depth;
   if (r->gather) {
     depth *= j->conv->w[2].size;
@@ -502,7 +505,9 @@ bool fy_gemm_can(const fy_gemm_job *j) {
 
 static int64_t tile_rows(const run *r) {
   const fy_gemm_job *j = r->job;
-  int64_t groups = TILE_GROUPS;
+  const int64_t bytes = j->taps * j->depth * (int64_t)r->size * r->block_rows;  // of a block
+  int64_t groups = (r->panels > 1 ? TILE_BYTES : TILE_ALONE_BYTES) / bytes;
+  groups = groups < TILE_GROUPS ? TILE_GROUPS : groups < MOST_GROUPS ? groups : MOST_GROUPS;
   const int64_t terms = j->depth < r->kernels->piece ? j->depth : r->kernels->piece;
   const int64_t per_row = r->gather   ? j->taps * j->depth * (int64_t)r->size
                           : r->copies ? (int64_t)copy_bytes(r, terms)
