@@ -270,41 +270,92 @@ static void find_whole(run *r) {
   r->whole_to = room / w->stride + 1 < w->out ? room / w->stride + 1 : w->out;
 }
 
+typedef struct gathered {  // how far find_lines() has come
+  const run *r;
+  pixel p;
+  const char *lines[GATHER_LINES], *zeros;
+  char *buffer;
+  size_t line_bytes, pixel_bytes, step;
+  int64_t num_lines;
+} gathered;
+
+static bool is_whole(const gathered *s) {
+  return s->p.at[2] >= s->r->whole_from && s->p.at[2] < s->r->whole_to;
+}
+
+// Where the window of the pixel begins on line |l|, and how far on that of the next pixel does.
+static const char *start_of(const gathered *s, int64_t l, size_t *apart) {
+  const fy_window *w = &s->r->job->conv->w[2];
+  *apart = s->lines[l] ? s->step : 0;
+  return s->lines[l] ? s->lines[l] + (size_t)fy_window_at(w, s->p.at[2], 0) * s->pixel_bytes
+                     : s->zeros;
+}
+
+static void go_on(gathered *s, int64_t pixels) {
+  s->p.at[2] += pixels - 1;
+  next_pixel(s->r->job, &s->p);
+  if (s->p.at[2] == 0) find_row(s->r, &s->p, s->lines);
+}
+
+// |n| blocks of FY_GEMM_ROWS pixels, a length that the compiler knows, inside of one row.
+static void find_blocks(gathered *s, int64_t n, const void **out) {
+  for (int64_t l = 0; l < s->num_lines; l++) {
+    size_t apart;
+    const char *from = start_of(s, l, &apart);
+    const void **to = out + l * FY_GEMM_ROWS;
+    for (int64_t b = 0; b < n; b++, to += s->num_lines * FY_GEMM_ROWS, from += FY_GEMM_ROWS * apart)
+      spread(from, apart, FY_GEMM_ROWS, to);
+  }
+  go_on(s, n * FY_GEMM_ROWS);
+}
+
+static void find_block(gathered *s, int64_t rows, const void **out) {
+  for (int64_t i = 0, n; i < rows; i += n) {
+    const bool whole = is_whole(s);
+    const int64_t left = s->r->whole_to - s->p.at[2];
+    n = !whole ? 1 : rows - i < left ? rows - i : left;
+    for (int64_t l = 0; l < s->num_lines; l++) {
+      size_t apart = 0;
+      const char *from = s->zeros;
+      if (whole) {
+        from = start_of(s, l, &apart);
+      } else if (s->lines[l]) {
+        from = s->buffer += s->line_bytes;
+        copy_line(s->r, s->lines[l], &s->p, s->buffer);
+      }
+      spread(from, apart, n, out + l * rows + i);
+    }
+    go_on(s, n);
+  }
+}
+
 // The same for windows over few channels, whose lines count as taps: pixels side by side are one run
 // of the image. What lies partly outside of it is copied to |buffer|, which begins with a line of zeros
 // for what lies above and below.
 static void find_lines(const run *r, const blocks *k, int64_t m0, char *buffer, const void **out) {
   const fy_gemm_job *j = r->job;
   const fy_window *w = j->conv->w;
-  const size_t line_bytes = (size_t)(j->depth * w[2].size) * r->size;
-  const size_t pixel_bytes = (size_t)j->pixel * r->size, step = (size_t)w[2].stride * pixel_bytes;
-  const int64_t num_lines = w[0].size * w[1].size;
-  const char *lines[GATHER_LINES] = {NULL}, *zeros = memset(buffer, 0, line_bytes);
-  pixel p = pixel_of(j, m0);
-  find_row(r, &p, lines);
-  for (int g = 0; g < k->n; g++) {
-    const int64_t rows = k->rows[g];
-    for (int64_t i = 0, n; i < rows; i += n) {
-      const bool whole = p.at[2] >= r->whole_from && p.at[2] < r->whole_to;
-      const int64_t x = whole ? fy_window_at(&w[2], p.at[2], 0) : 0;
-      n = whole && rows - i < r->whole_to - p.at[2] ? rows - i : whole ? r->whole_to - p.at[2] : 1;
-      for (int64_t l = 0; l < num_lines; l++) {
-        const char *from = lines[l] ? lines[l] + (size_t)x * pixel_bytes : zeros;
-        const size_t apart = lines[l] ? step : 0;
-        if (lines[l] && !whole) {
-          from = buffer += line_bytes;
-          copy_line(r, lines[l], &p, buffer);
-        }
-        if (n == FY_GEMM_ROWS)  // of a length that the compiler knows
-          spread(from, apart, FY_GEMM_ROWS, out + l * rows);
-        else
-          spread(from, apart, n, out + l * rows + i);
-      }
-      p.at[2] += n - 1;
-      next_pixel(j, &p);
-      if (p.at[2] == 0) find_row(r, &p, lines);
+  gathered s;
+  s.r = r;
+  s.p = pixel_of(j, m0);
+  s.line_bytes = (size_t)(j->depth * w[2].size) * r->size;
+  s.pixel_bytes = (size_t)j->pixel * r->size;
+  s.step = (size_t)w[2].stride * s.pixel_bytes;
+  s.num_lines = w[0].size * w[1].size;
+  s.buffer = buffer;
+  s.zeros = memset(buffer, 0, s.line_bytes);
+  find_row(r, &s.p, s.lines);
+  for (int g = 0, n; g < k->n; g += n) {
+    const int64_t most = is_whole(&s) ? (r->whole_to - s.p.at[2]) / FY_GEMM_ROWS : 0;
+    for (n = 0; n < most && g + n < k->n && k->rows[g + n] == FY_GEMM_ROWS;) n++;
+    if (n > 0) {
+      find_blocks(&s, n, out);
+      out += n * FY_GEMM_ROWS * s.num_lines;
+    } else {
+      n = 1;
+      find_block(&s, k->rows[g], out);
+      out += k->rows[g] * s.num_lines;
     }
-    out += rows * num_lines;
   }
 }
 
