@@ -154,6 +154,10 @@ FERRY_EXPORT struct TF_Graph *ferry_graph_tf(ferry_graph *g);
 FERRY_EXPORT int ferry_session_new(ferry_runtime *rt, ferry_graph *g, ferry_session **out,
                                    ferry_error *err);
 FERRY_EXPORT void ferry_session_free(ferry_session *s);
+// A session that was opened with TensorFlow's API (c_api.h), for the questions below. It stays its
+// owner's and must outlive what is returned here, which ferry_session_free ends.
+struct TF_Session;
+FERRY_EXPORT int ferry_session_of(struct TF_Session *tf, ferry_session **out, ferry_error *err);
 // Feeds and fetches by name ("x", "x:0"). |results[i]| are the caller's. A fetch "^init", or of a
 // node without outputs, is only run: its result is NULL. |timeout_ms| 0 = none.
 FERRY_EXPORT int ferry_run(ferry_session *s, int num_feeds, const char *const *feed_names,
@@ -283,6 +287,12 @@ FERRY_EXPORT int ferry_why(ferry_session *s, const ferry_request *r, const char 
 // The program after a stage: "import", "optimize", "place", "partition", "memory", "program".
 FERRY_EXPORT int ferry_dump(ferry_session *s, const ferry_request *r, const char *stage, char **out,
                             ferry_error *err);
+
+// Eager calls of a context (tensorflow/c/eager/c_api.h): for each kind of call that was made where it runs
+// and why, and which of its inputs had to be copied there, how often and how many bytes.
+struct TFE_Context;
+FERRY_EXPORT int ferry_eager_explain(struct TFE_Context *context, ferry_format format, char **out,
+                                     ferry_error *err);
 
 typedef struct ferry_prediction {
   int num_devices;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/eager.h"
+#include "api/explain.h"
 #include "api/session.h"
 #include "base/alloc.h"
 #include "config.pb-c.h"
@@ -20,6 +21,8 @@ TFE_ContextOptions *TFE_NewContextOptions(void) {
   (void)code;  // kept in |error|
   o->options.policy = FY_COPY_SILENT;
   o->options.log = fy_api_log_eager;
+  o->options.explain = fy_api_explain_call;
+  o->options.explain_body = fy_api_explain_program;
   return o;
 }
 
@@ -61,7 +64,8 @@ TFE_Context *TFE_NewContext(const TFE_ContextOptions *opts, TF_Status *status) {
   if (code)
     fy_fail(err, code, "%s", fy_error_text(&opts->error));
   else
-    code = fy_eager_new(&opts->options, &c, err);
+    code = fy_api_explain_check(&opts->options.options, err);
+  if (!code) code = fy_eager_new(&opts->options, &c, err);
   fy_api_end(status, code);
   return fy_api_tfe_context(c);
 }

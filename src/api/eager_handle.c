@@ -145,7 +145,7 @@ TF_Tensor *TFE_TensorHandleResolve(TFE_TensorHandle *h, TF_Status *status) {
   if (h && fy_api_handle(h)->packed)
     code = fy_fail(err, FY_INVALID_ARGUMENT, "Resolve() is not supported on packed TensorHandles.");
   else
-    code = h ? fy_handle_tensor_on(fy_api_handle(h), NULL, &t, err) : invalid(err);
+    code = h ? fy_handle_tensor_on(fy_api_handle(h), NULL, &t, NULL, err) : invalid(err);
   if (!code && fy_wire_mapping_has(t)) code = fy_handle_own_memory(fy_api_handle(h), &t, err);
   if (!code) code = fy_tensor_alias(t, t->dtype, t->rank, t->dims, &own, err);
   fy_api_end(status, code);

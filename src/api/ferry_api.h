@@ -19,10 +19,11 @@ struct ferry_runtime {
 };
 
 struct ferry_session {
-  fy_session *session;
+  fy_session *session;     // a TF_Session's own, if |is_view|
   fy_graph *graph;         // one reference
   fy_device_set *devices;  // one reference
   fy_options options;
+  bool is_view;
 };
 
 static inline fy_graph *fy_ferry_graph(const ferry_graph *g) {

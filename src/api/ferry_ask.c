@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/eager.h"
 #include "api/ferry_api.h"
 #include "base/alloc.h"
+#include "observe/eager_report.h"
 #include "observe/predict.h"
 #include "observe/report.h"
 
@@ -100,6 +102,31 @@ int ferry_why(ferry_session *s, const ferry_request *r, const char *node, ferry_
   *out = NULL;
   fy_code code = node && *node ? report(s, r, ONE_NODE, node, format, out, &e)
                                : fy_fail(&e, FY_INVALID_ARGUMENT, "which node?");
+  return fy_ferry_end(code, &e, err);
+}
+
+int ferry_eager_explain(struct TFE_Context *context, ferry_format format, char **out,
+                        ferry_error *err) {
+  fy_error e;
+  fy_arena arena;
+  fy_eager_call *calls;
+  size_t n;
+  fy_error_init(&e);
+  *out = NULL;
+  if (!context)
+    return fy_ferry_end(fy_fail(&e, FY_INVALID_ARGUMENT, "no TFE_Context was given"), &e, err);
+  fy_arena_init(&arena);
+  fy_code code = fy_eager_calls(fy_api_eager(context), &arena, &calls, &n, &e);
+  if (!code) {
+    fy_str text;
+    fy_str_init(&text);
+    if (format == FERRY_JSON)
+      fy_eager_report_json(&text, calls, n);
+    else
+      fy_eager_report_text(&text, calls, n);
+    code = fy_ferry_text(&text, out, &e);
+  }
+  fy_arena_free(&arena);
   return fy_ferry_end(code, &e, err);
 }
 

@@ -240,14 +240,10 @@ static void machine_line(fy_str *out) {
                   fy_cpu_count());
 }
 
-static const char *const variables[] = {"FERRY_CONFIG",
-                                        "FERRY_SIM",
-                                        "FERRY_CPU",
-                                        "FERRY_OPENCL_CPU",
-                                        "FERRY_CLBLAST",
-                                        "FERRY_WEIGHTS",
-                                        "TF_NUM_INTEROP_THREADS",
-                                        "TF_NUM_INTRAOP_THREADS"};
+static const char *const variables[] = {
+    "FERRY_CONFIG",          "FERRY_SIM",     "FERRY_CPU",     "FERRY_EXPLAIN",
+    "FERRY_OPENCL_CPU",      "FERRY_CLBLAST", "FERRY_WEIGHTS", "TF_NUM_INTEROP_THREADS",
+    "TF_NUM_INTRAOP_THREADS"};
 #define NUM_VARIABLES (sizeof variables / sizeof *variables)
 
 static void doctor_text(fy_str *out, const fy_options *o, const fy_device_set *set,

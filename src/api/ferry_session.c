@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "api/explain.h"
 #include "api/ferry_api.h"
+#include "api/session.h"
 #include "base/alloc.h"
 #include "execute/callable.h"
 #include "observe/oom.h"
@@ -19,8 +21,10 @@ int ferry_session_new(ferry_runtime *rt, ferry_graph *g, ferry_session **out, fe
   if (!code) {
     s->options = rt->options;
     code = fy_session_new(graph, rt->devices, &s->options, NULL, &s->session, &e);
+    if (!code) code = fy_api_watch(s->session, &e);
   }
   if (code) {
+    if (s) fy_session_free(s->session);
     fy_free(s);
     return fy_ferry_end(code, &e, err);
   }
@@ -33,9 +37,30 @@ int ferry_session_new(ferry_runtime *rt, ferry_graph *g, ferry_session **out, fe
   return fy_ferry_end(FY_OK, &e, err);
 }
 
+int ferry_session_of(struct TF_Session *tf, ferry_session **out, ferry_error *err) {
+  fy_error e;
+  fy_error_init(&e);
+  *out = NULL;
+  ferry_session *s = tf ? fy_calloc(1, sizeof *s) : NULL;
+  if (!s)
+    return fy_ferry_end(tf ? fy_fail_oom(&e, sizeof *s)
+                           : fy_fail(&e, FY_INVALID_ARGUMENT, "no TF_Session was given"),
+                        &e, err);
+  *s = (ferry_session){.session = tf->session,
+                       .graph = tf->graph,
+                       .devices = fy_devices_ref(tf->devices),
+                       .options = *fy_session_options(tf->session),
+                       .is_view = true};
+  fy_lock(&s->graph->lock);
+  s->graph->refs++;
+  fy_unlock(&s->graph->lock);
+  *out = s;
+  return fy_ferry_end(FY_OK, &e, err);
+}
+
 void ferry_session_free(ferry_session *s) {
   if (!s) return;
-  fy_session_free(s->session);
+  if (!s->is_view) fy_session_free(s->session);
   fy_api_graph_unref(s->graph);
   fy_devices_unref(s->devices);
   fy_free(s);

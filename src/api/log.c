@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// log.c: the one place that may write to stderr, and only what the user asked for
-// (log_device_placement) while no listener is registered.
+// log.c: the one place that may write to stderr, and only what the user asked for: placement
+// (log_device_placement) while no listener is registered, explanations (explain=stderr).
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -22,6 +22,10 @@ void fy_api_log_eager(bool warning, const char *text) {
     fn(text);
   else
     fprintf(stderr, warning ? "%s\n" : "%s", text);
+}
+
+void fy_api_log_error(const char *text) {
+  fputs(text, stderr);
 }
 
 void fy_api_log(const char *text) {

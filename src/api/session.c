@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/eager.h"
+#include "api/explain.h"
 #include "base/alloc.h"
 #include "config.pb-c.h"
 #include "execute/trace.h"
@@ -55,19 +56,6 @@ static void delist(TF_Session *s) {
 }
 
 // ------------------------------------------------------------------ life
-static void log_placement(const fy_program *p) {
-  fy_str line;
-  fy_str_init(&line);
-  for (size_t i = 0; i < p->graph->num_nodes; i++) {
-    const fy_node *n = p->graph->nodes[i];
-    if (!n) continue;
-    line.len = 0;
-    fy_str_printf(&line, "%s: (%s): %s", n->name, n->op_name, p->placement->nodes[i].device->name);
-    if (!line.failed) fy_api_log(line.p);
-  }
-  fy_str_free(&line);
-}
-
 static fy_code check_options(const TF_SessionOptions *o, fy_error *err) {
   if (o->target && *o->target)
     return fy_fail(err, FY_NOT_FOUND,
@@ -106,6 +94,7 @@ fy_code fy_api_session_new(fy_graph *g, const TF_SessionOptions *o, TF_Session *
   fy_code code = fy_devices_open(&o->options, &s->devices, err);
   if (!code) code = fy_api_session_configure(s, o, err);
   if (!code) code = fy_session_new(g, s->devices, &o->options, NULL, &s->session, err);
+  if (!code) code = fy_api_watch(s->session, err);
   if (!code) code = enlist(s, err);
   if (code) {
     free_session(s);
@@ -113,7 +102,6 @@ fy_code fy_api_session_new(fy_graph *g, const TF_SessionOptions *o, TF_Session *
   }
   fy_session_be_strict(s->session);
   s->inter_op_pools = o->options.inter_op_pools > 0 ? o->options.inter_op_pools : 1;
-  if (o->options.log_placement) fy_session_watch(s->session, log_placement);
   *out = s;
   return FY_OK;
 }

@@ -55,6 +55,7 @@ FY_MUST_CHECK fy_code fy_api_run_metadata(const struct fy_trace *trace, bool sta
 // What the library has to say, when it was asked to speak: to the listener of
 // TF_RegisterLogListener, or to stderr if there is none.
 void fy_api_log(const char *text);
+void fy_api_log_error(const char *text);  // to stderr in any case
 void fy_api_log_eager(bool warning, const char *text);
 
 // Options from a ConfigProto, its bytes or its text; a mistake is named by byte, or by line and column.

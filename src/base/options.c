@@ -450,6 +450,9 @@ static const option table[] = {
     {"soft_placement", BOOL, AT(soft_placement), 0, 0,
      "a requested device is a preference, not a requirement", NULL, NULL},
     {"log_placement", BOOL, AT(log_placement), 0, 0, "print where each node runs", NULL, NULL},
+    {"explain", TEXT, AT(explain), 0, SIZE_OF(explain),
+     "file (or stderr) to which every program's placement, transfers and memory are added", NULL,
+     NULL},
     {"place", CUSTOM, 0, 0, 0, "auto (by cost) or tensorflow (its rules)", set_place, print_place},
     {"optimize", BOOL, AT(optimize), 0, 0, "rewrite graphs before running", NULL, NULL},
     {"passes", CUSTOM, 0, 0, 0, "rewrites to switch off, e.g. -fuse,-cse", set_passes,
@@ -544,6 +547,7 @@ fy_code fy_options_environment(fy_options *o, fy_error *err) {
   FY_TRY(from_variable(o, "TF_NUM_INTRAOP_THREADS", "intra_threads", err));
   FY_TRY(from_variable(o, "FERRY_CONFIG", NULL, err));
   FY_TRY(from_variable(o, "FERRY_SIM", "sim", err));
+  FY_TRY(from_variable(o, "FERRY_EXPLAIN", "explain", err));
   return from_variable(o, "FERRY_OPENCL_CPU", "opencl_cpu", err);
 }
 

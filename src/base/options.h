@@ -27,7 +27,7 @@ typedef struct fy_sim_options {
   double memory_bytes_per_s;         // bandwidth=, default 500 GB/s
   bool shared;                       // shared=true: one memory for all processes that say so
   double busy;                       // busy=0.8: pretend other processes keep it busy
-  char lacks[FY_MAX_SIM_LACKS][32];  // lack=float64, lack=MatMul, lack=MatMul:float64
+  char lacks[FY_MAX_SIM_LACKS][96];  // lack=float64, lack=MatMul, lack=MatMul:float64
   int num_lacks;
   int64_t fail_alloc, fail_launch, fail_copy;  // fail_launch=N: the N-th fails (0 = never)
   int64_t lost_after;                          // lost_after=N: after N launches the device is lost
@@ -47,12 +47,13 @@ typedef struct fy_options {
   char visible_devices[128];  // gpu_options.visible_device_list
   bool soft_placement;
   bool log_placement;
-  bool place_tensorflow;      // place=tensorflow; default place=auto
-  bool optimize;              // optimize=off
-  bool allow_growth;          // gpu_options.allow_growth; false: the first use takes all
-  double memory_fraction;     // gpu_options.per_process_gpu_memory_fraction; 0 = unset
-  uint64_t cpu_memory_limit;  // memory_limit.CPU=4GiB; 0 = none
-  uint64_t gpu_memory_limit;  // memory_limit.GPU=; 0 = what the device has
+  char explain[256];       // FERRY_EXPLAIN: a file for what would be asked, or "stderr"; "" = none
+  bool place_tensorflow;   // place=tensorflow; default place=auto
+  bool optimize;           // optimize=off
+  bool allow_growth;       // gpu_options.allow_growth; false: the first use takes all
+  double memory_fraction;  // gpu_options.per_process_gpu_memory_fraction; 0 = unset
+  uint64_t cpu_memory_limit;                         // memory_limit.CPU=4GiB; 0 = none
+  uint64_t gpu_memory_limit;                         // memory_limit.GPU=; 0 = what the device has
   fy_virtual_gpu virtual_gpus[FY_MAX_VIRTUAL_GPUS];  // gpu_options.experimental.virtual_devices
   int num_virtual_gpus;                              // 0 = one device per visible GPU
   bool spill;                                        // spill=never → false
@@ -73,7 +74,7 @@ void fy_options_default(fy_options *o);
 FY_MUST_CHECK fy_code fy_options_text(fy_options *o, const char *text, fy_error *err);
 // FERRY_SIM's own form: "gpu:2,memory=2GiB,pcie=12GB/s".
 FY_MUST_CHECK fy_code fy_options_sim(fy_options *o, const char *text, fy_error *err);
-// FERRY_CONFIG, FERRY_SIM, FERRY_OPENCL_CPU, TF_NUM_INTEROP_THREADS, TF_NUM_INTRAOP_THREADS.
+// FERRY_CONFIG, FERRY_SIM, FERRY_EXPLAIN, FERRY_OPENCL_CPU, TF_NUM_INTEROP_THREADS, TF_NUM_INTRAOP_THREADS.
 FY_MUST_CHECK fy_code fy_options_environment(fy_options *o, fy_error *err);
 // One line per option: "key = value  (what it does)", for `ferry doctor` and docs.
 void fy_options_print(fy_str *out, const fy_options *o);

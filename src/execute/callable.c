@@ -55,6 +55,7 @@ struct fy_callables {
   fy_arena arena;
   fy_counters counters;
   atomic_bool flat_errors;  // of a session, see flatten_errors
+  fy_compiled_fn watch;     // NULL: nobody asks
 };
 
 // ------------------------------------------------------------------ one callable
@@ -306,10 +307,12 @@ static void evict_oldest(fy_callable *c) {
   c->specials[old] = c->specials[--c->num_specials];
 }
 
-static fy_code add_special(fy_callable *c, fy_tensor *const *args, fy_program **out,
+static fy_code add_special(fy_callable *c, fy_tensor *const *args, fy_program **out, bool *fresh,
                            fy_error *err) {
+  *fresh = true;
   if (c->num_specials >= c->max_specials) {
     if (c->results_anywhere && all_on_host(c, args)) {
+      *fresh = !c->generic;
       if (!c->generic) FY_TRY(compile_for(c, args, false, &c->generic, err));
       *out = c->generic;
       return FY_OK;
@@ -334,9 +337,25 @@ static fy_code add_special(fy_callable *c, fy_tensor *const *args, fy_program **
   return FY_OK;
 }
 
+static void tell(fy_callable *c, fy_tensor *const *args) {
+  if (!c->callables || !c->callables->watch) return;
+  if (c->results_anywhere && !c->graph->body_of) return;  // a part that only its region knows
+  const fy_compiled compiled = {.callable = c,
+                                .graph = c->graph,
+                                .feeds = c->feeds,
+                                .num_feeds = c->num_feeds,
+                                .fetches = c->fetches,
+                                .num_fetches = c->num_fetches,
+                                .targets = c->targets,
+                                .num_targets = c->num_targets,
+                                .args = args};
+  c->callables->watch(c->options, &compiled);
+}
+
 fy_code fy_callable_program(fy_callable *c, fy_tensor *const *args, fy_program **out,
                             fy_error *err) {
   fy_code code = FY_OK;
+  bool fresh = false;
   fy_program *p = NULL;
   fy_lock(&c->lock);
   if (FY_UNLIKELY(fy_variable_shapes_vary() && !c->distrust)) {
@@ -353,9 +372,10 @@ fy_code fy_callable_program(fy_callable *c, fy_tensor *const *args, fy_program *
     p = c->specials[i].program;
     c->specials[i].used = ++c->clock;
   }
-  if (!p) code = add_special(c, args, &p, err);
+  if (!p) code = add_special(c, args, &p, &fresh, err);
   if (!code) fy_program_retain(p);
   fy_unlock(&c->lock);
+  if (FY_UNLIKELY(fresh && !code)) tell(c, args);
   *out = p;
   return code;
 }
@@ -411,6 +431,10 @@ fy_callables *fy_callables_new(fy_funclib *lib, const fy_device_set *devices,
   c->devices = devices;
   c->options = options;
   return c;
+}
+
+void fy_callables_watch(fy_callables *c, fy_compiled_fn fn) {
+  c->watch = fn;
 }
 
 fy_counters *fy_callables_counters(fy_callables *c) {

@@ -11,12 +11,26 @@
 
 typedef struct fy_callable fy_callable;
 
+// A program was compiled, of what and for which arguments.
+typedef struct fy_compiled {
+  fy_callable *callable;
+  fy_graph *graph;  // body_of: the function's name; NULL: a session's graph
+  const fy_output *feeds, *fetches;
+  fy_node *const *targets;
+  int num_feeds, num_fetches, num_targets;
+  fy_tensor *const *args;
+} fy_compiled;
+typedef void (*fy_compiled_fn)(const fy_options *options, const fy_compiled *compiled);
+
 // Shared by all programs of one session or eager context: instantiated functions by (name, attrs).
 typedef struct fy_callables fy_callables;
 fy_callables *fy_callables_new(fy_funclib *lib, const fy_device_set *devices,
                                const fy_options *options);
 void fy_callables_free(fy_callables *c);
 fy_counters *fy_callables_counters(fy_callables *c);  // NULL for NULL
+// |fn| is told of every program of a request or a named function, before its first run, without a lock held.
+// To be called before the first of them.
+void fy_callables_watch(fy_callables *c, fy_compiled_fn fn);
 
 // The instance of function |name| under |attrs| called from |device|. Owned by |c|. Thread-safe.
 FY_MUST_CHECK fy_code fy_callables_get(fy_callables *c, fy_view name, const fy_attrs *attrs,

@@ -38,6 +38,25 @@ typedef enum fy_copy_policy {  // an input lies elsewhere than the op wants it
   FY_COPY_SILENT_INT32 = 3,
 } fy_copy_policy;
 
+// ---------------------------------------------------------------- decisions (eager_why.c)
+// One kind of call (an op or function with these types, attributes and device request).
+typedef struct fy_eager_call {
+  const char *name, *types;  // "MatMul", "float, float"
+  const char *device;        // full name
+  const char *reason;
+  int num_copies;
+  struct fy_eager_call_copy {  // inputs that were not where the call wanted them
+    int input;
+    const char *from, *to;
+    int64_t times, bytes;
+  } * copies;
+} fy_eager_call;
+// Told of a call when it is made for the first time, and when it first copies an input.
+typedef void (*fy_eager_explain_fn)(const fy_options *options, const fy_eager_call *call);
+// Every kind of call that a kernel is prepared for, by name; in |arena|.
+FY_MUST_CHECK fy_code fy_eager_calls(fy_eager *c, fy_arena *arena, fy_eager_call **out, size_t *n,
+                                     fy_error *err);
+
 // ---------------------------------------------------------------- contexts (eager_context.c)
 typedef struct fy_eager_options {
   fy_options options;
@@ -45,6 +64,8 @@ typedef struct fy_eager_options {
   bool async;
   // Says what was asked for (log_device_placement) or, |warning|, what the policy warns of.
   void (*log)(bool warning, const char *text);  // NULL: nobody listens
+  fy_eager_explain_fn explain;                  // of calls, and
+  fy_compiled_fn explain_body;                  // of functions; used if the options ask for it
 } fy_eager_options;
 
 FY_MUST_CHECK fy_code fy_eager_new(const fy_eager_options *options, fy_eager **out, fy_error *err);
@@ -121,10 +142,10 @@ const char *fy_handle_device_name(const fy_handle *h);          // of the op
 const char *fy_handle_backing_device_name(const fy_handle *h);  // of the memory
 // The value where a client may use it as it likes: not in a mapped file. |*out| is borrowed. Waits.
 FY_MUST_CHECK fy_code fy_handle_own_memory(fy_handle *h, fy_tensor **out, fy_error *err);
-// The value in the memory of |device| (NULL: CPU:0), copied at most once per device.
-// |*out| is borrowed from the handle. Waits.
+// The value in the memory of |device| (NULL: CPU:0), copied at most once per device: |*copied| (may be
+// NULL) says if that was now. |*out| is borrowed from the handle. Waits.
 FY_MUST_CHECK fy_code fy_handle_tensor_on(fy_handle *h, const fy_device *device, fy_tensor **out,
-                                          fy_error *err);
+                                          bool *copied, fy_error *err);
 FY_MUST_CHECK fy_code fy_handle_copy_to(fy_handle *h, fy_eager *c, fy_device *device,
                                         fy_handle **out, fy_error *err);
 FY_MUST_CHECK fy_code fy_handle_pack(fy_eager *c, fy_handle **handles, int n, fy_handle **out,

@@ -53,6 +53,8 @@ fy_code fy_eager_new(const fy_eager_options *options, fy_eager **out, fy_error *
   c->mask = 1023;
   c->async = options->async;
   c->say = options->log;
+  c->explain = c->options.explain[0] ? options->explain : NULL;
+  c->explain_body = c->options.explain[0] ? options->explain_body : NULL;
   c->functions = fy_funclib_new();
   c->executor = fy_executor_new(options->async);
   c->buckets = fy_calloc((size_t)c->mask + 1, sizeof *c->buckets);
@@ -190,7 +192,9 @@ fy_eager_bodies *fy_eager_take_bodies(fy_eager *c) {
   if (!c->bodies && (c->bodies = fy_calloc(1, sizeof *c->bodies))) {
     atomic_init(&c->bodies->refs, 1);
     c->bodies->callables = fy_callables_new(c->functions, c->devices, &c->options);
-    if (!c->bodies->callables) {
+    if (c->bodies->callables) {
+      fy_callables_watch(c->bodies->callables, c->explain_body);
+    } else {
       fy_free(c->bodies);
       c->bodies = NULL;
     }

@@ -117,7 +117,8 @@ const char *fy_handle_backing_device_name(const fy_handle *h) {
 
 // ------------------------------------------------------------------ copies
 // The value in memory of |to|, made once and kept with the handle.
-static fy_code keep_copy(fy_handle *h, fy_device *to, fy_tensor **out, fy_error *err) {
+static fy_code keep_copy(fy_handle *h, fy_device *to, fy_tensor **out, bool *copied,
+                         fy_error *err) {
   fy_code code = FY_OK;
   fy_lock(&pending_lock);
   struct fy_handle_extra *x = extra_of(h);
@@ -139,6 +140,7 @@ static fy_code keep_copy(fy_handle *h, fy_device *to, fy_tensor **out, fy_error 
           to, copy, to ? fy_devices_set_of(to) : NULL};  // the handle may outlive the context
       *out = copy;
       copy = NULL;
+      if (copied) *copied = true;
     } else {
       code = fy_fail_oom(err, sizeof *x->copies);
     }
@@ -148,8 +150,10 @@ static fy_code keep_copy(fy_handle *h, fy_device *to, fy_tensor **out, fy_error 
   return code;
 }
 
-fy_code fy_handle_tensor_on(fy_handle *h, const fy_device *device, fy_tensor **out, fy_error *err) {
+fy_code fy_handle_tensor_on(fy_handle *h, const fy_device *device, fy_tensor **out, bool *copied,
+                            fy_error *err) {
   *out = NULL;
+  if (copied) *copied = false;
   if (h->packed)
     return fy_fail(err, FY_INTERNAL, "Invalid Tensor call on a PACKED handle: %p", (void *)h);
   FY_TRY(fy_handle_wait(h, err));
@@ -160,14 +164,14 @@ fy_code fy_handle_tensor_on(fy_handle *h, const fy_device *device, fy_tensor **o
     *out = h->tensor;
     return FY_OK;
   }
-  return keep_copy(h, to, out, err);
+  return keep_copy(h, to, out, copied, err);
 }
 
 fy_code fy_handle_own_memory(fy_handle *h, fy_tensor **out, fy_error *err) {
   *out = NULL;
   FY_TRY(fy_handle_wait(h, err));
   // A copy in the memory where the tensor itself is; nobody else asks for that one.
-  if (fy_wire_mapping_has(h->tensor)) return keep_copy(h, NULL, out, err);
+  if (fy_wire_mapping_has(h->tensor)) return keep_copy(h, NULL, out, NULL, err);
   *out = h->tensor;
   return FY_OK;
 }
@@ -177,7 +181,7 @@ fy_code fy_handle_copy_to(fy_handle *h, fy_eager *c, fy_device *device, fy_handl
   fy_tensor *t;
   *out = NULL;
   const fy_device *slot = fy_eager_slot(c, device);
-  FY_TRY(fy_handle_tensor_on(h, device, &t, err));
+  FY_TRY(fy_handle_tensor_on(h, device, &t, NULL, err));
   fy_tensor_retain(t);
   *out = fy_handle_on(t, c, slot, slot, h->resource_device);
   return *out ? FY_OK : fy_fail_oom(err, sizeof **out);
@@ -246,7 +250,7 @@ static void print_values(fy_str *out, const fy_tensor *t, int32_t dim, int64_t f
 void fy_handle_print(fy_str *out, fy_handle *h) {
   fy_tensor *t = NULL;
   fy_str_add(out, "TensorHandle(");
-  if (fy_handle_tensor_on(h, NULL, &t, NULL) == FY_OK && t->dtype != FY_RESOURCE) {
+  if (fy_handle_tensor_on(h, NULL, &t, NULL, NULL) == FY_OK && t->dtype != FY_RESOURCE) {
     print_values(out, t, 0, 0, 0);
     fy_str_add(out, ", shape=");
     fy_shape_print(out, t->rank, t->dims);

@@ -26,6 +26,11 @@ typedef struct fy_eager_bodies {
 #define FY_EAGER_MAX_KERNELS 4096                               // then everything idle goes
 #define FY_EAGER_ANYWHERE    ((const fy_device *)(uintptr_t)1)  // takes an input wherever it is
 
+typedef struct fy_eager_copied {
+  atomic_llong times, bytes;
+  _Atomic(const fy_device *) from;  // the last time; NULL = CPU:0
+} fy_eager_copied;
+
 struct fy_eager_kernel {
   fy_eager_kernel *next;  // in its bucket, or in a list of the dead
   atomic_int users;       // running calls + 1 while in the table
@@ -38,6 +43,8 @@ struct fy_eager_kernel {
   const fy_device *op_device;    // NULL = CPU:0
   const fy_device **in_device;   // [num_inputs] where each input is wanted
   const fy_device **out_device;  // [num_outputs] where each output is
+  const char *reason;            // why |device|
+  fy_eager_copied *copied;       // [num_inputs] what had to be brought there
   fy_resources *resources;
   const char *function;  // a call: the function's name for error texts
   int prefixes;          // how often an error names the function
@@ -71,6 +78,8 @@ struct fy_eager {
   int policy;
   bool async;                                   // the default executor's
   void (*say)(bool warning, const char *text);  // NULL: nobody listens
+  fy_eager_explain_fn explain;                  // NULL: nobody asks
+  fy_compiled_fn explain_body;
   fy_executor *executor;
   atomic_llong step;
   // prepared kernels
@@ -111,9 +120,20 @@ fy_eager_bodies *fy_eager_take_bodies(fy_eager *c);  // a reference; NULL when m
 void fy_eager_drop_bodies(fy_eager_bodies *b);
 
 // eager_place.c
-// Chooses where |op| runs. |resource| (found if |has_resource|) wins over the request.
+// Chooses where |op| runs. A resource among its inputs wins over the request.
 FY_MUST_CHECK fy_code fy_eager_place(fy_eager *c, const fy_eager_op *op, const fy_attrs *attrs,
                                      fy_device **out, fy_error *err);
+// The device of the first resource among the inputs, or NULL.
+fy_device *fy_eager_resource_device(const fy_eager *c, const fy_eager_op *op);
+
+// eager_why.c
+// Why |op| runs on |d|; in |arena|, or a constant.
+const char *fy_eager_reason(fy_eager *c, const fy_eager_op *op, const fy_attrs *attrs,
+                            const fy_device *d, fy_arena *arena);
+// Input |i|, |bytes| long, was copied to where |k| wants it.
+void fy_eager_note_copy(fy_eager *c, fy_eager_kernel *k, int i, const fy_device *from,
+                        size_t bytes);
+void fy_eager_tell(fy_eager *c, fy_eager_kernel *k);  // to whoever asks: what |k| is
 
 // eager_packed.c
 // Puts plain handles in the place of packed ones among the inputs.

@@ -254,8 +254,9 @@ static fy_code locate(fy_eager *c, fy_eager_kernel *k, fy_error *err) {
   bool anywhere = k->function || (impl && (impl->flags & FY_OP_ANY_SPACE));
   k->in_device = fy_arena_array(&k->arena, (size_t)s->num_inputs + 1, sizeof *k->in_device);
   k->out_device = fy_arena_array(&k->arena, (size_t)s->num_outputs + 1, sizeof *k->out_device);
+  k->copied = fy_arena_array(&k->arena, (size_t)s->num_inputs + 1, sizeof *k->copied);
   fy_node_out *outs = fy_arena_array(&k->arena, (size_t)s->num_outputs + 1, sizeof *outs);
-  if (!k->in_device || !k->out_device || !outs) return fy_fail_oom(err, sizeof *outs);
+  if (!k->in_device || !k->out_device || !k->copied || !outs) return fy_fail_oom(err, sizeof *outs);
   for (int i = 0; i < s->num_outputs; i++) outs[i].dtype = s->out_types[i];
   fy_node node = {.op = s->op,
                   .spec = s->op->spec,
@@ -403,6 +404,7 @@ static fy_code prepare(fy_eager_op *op, fy_eager_kernel *k, fy_error *err) {
   for (int i = 0; !calls && op->op && i < op->op->spec->num_attrs; i++)
     calls = op->op->spec->attrs[i].kind == FY_ATTR_FUNC;
   FY_TRY(fy_eager_place(c, op, &k->attrs, &k->device, err));
+  k->reason = fy_eager_reason(c, op, &k->attrs, k->device, &k->arena);
   k->site.device = k->device;
   k->site.attrs = &k->attrs;
   k->resources = c->resources[k->device->ordinal];
@@ -469,6 +471,7 @@ static fy_code get_slow(fy_eager_op *op, const call_key *key, uint64_t hash, fy_
   if (!*out) {
     FY_TRY(make(op, key, hash, out, err));
     if (!key->too_long) publish(op->context, *out);
+    if (FY_UNLIKELY(op->context->explain)) fy_eager_tell(op->context, *out);
   }
   if (*own) return FY_OK;
   fy_eager_kernel **slot = &op->recent[hash >> 32 & (FY_EAGER_RECENT - 1)];

@@ -139,8 +139,7 @@ static bool is_exempt(const fy_eager_op *op) {
   return !op->op || (op->op->impl && (op->op->impl->flags & FY_OP_ANY_SPACE));
 }
 
-// The device of the first resource among the inputs, or NULL.
-static fy_device *resource_device(const fy_eager *c, const fy_eager_op *op) {
+fy_device *fy_eager_resource_device(const fy_eager *c, const fy_eager_op *op) {
   if (!op->has_resources || is_exempt(op)) return NULL;
   for (uint32_t i = 0; i < op->num_inputs; i++) {
     const fy_handle *h = op->inputs[i];
@@ -153,7 +152,7 @@ static fy_device *resource_device(const fy_eager *c, const fy_eager_op *op) {
 fy_code fy_eager_place(fy_eager *c, const fy_eager_op *op, const fy_attrs *attrs, fy_device **out,
                        fy_error *err) {
   bool soft = atomic_load(&c->soft);
-  fy_device *with = resource_device(c, op);
+  fy_device *with = fy_eager_resource_device(c, op);
   *out = NULL;
   if (op->op) FY_TRY(check_constraints(op, attrs, err));
   if (with) {

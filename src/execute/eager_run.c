@@ -83,7 +83,7 @@ static fy_code check_inputs(const fy_eager_op *op, const fy_eager_kernel *k, fy_
 }
 
 // Waits for values and copies what lies elsewhere; |in| borrows from the handles.
-static fy_code gather(const fy_eager_kernel *k, fy_handle **handles, fy_tensor **in,
+static fy_code gather(fy_eager *c, fy_eager_kernel *k, fy_handle **handles, fy_tensor **in,
                       fy_error *err) {
   for (int i = 0; i < k->site.num_inputs; i++) {
     fy_handle *h = handles[i];
@@ -94,7 +94,9 @@ static fy_code gather(const fy_eager_kernel *k, fy_handle **handles, fy_tensor *
       in[i] = h->tensor;
       continue;
     }
-    fy_code code = fy_handle_tensor_on(h, want == FY_EAGER_ANYWHERE ? NULL : want, &in[i], err);
+    bool copied;
+    fy_code code = fy_handle_tensor_on(h, want, &in[i], &copied, err);
+    if (!code && copied) fy_eager_note_copy(c, k, i, h->device, fy_tensor_bytes(in[i]));
     if (!code) continue;
     if (err)
       fy_error_prepend(err, "Failed copying input tensor from %s to %s in order to run %s: ",
@@ -162,7 +164,7 @@ static fy_code run_now(fy_eager_op *op, fy_eager_kernel *k, fy_handle **results,
   int num_in = k->site.num_inputs, num_out = k->site.num_outputs;
   if (num_in > SMALL) in = fy_malloc((size_t)num_in * sizeof *in);
   if (num_out > SMALL) out = fy_malloc((size_t)num_out * sizeof *out);
-  fy_code code = in && out ? gather(k, op->inputs, in, err) : fy_fail_oom(err, sizeof *in);
+  fy_code code = in && out ? gather(c, k, op->inputs, in, err) : fy_fail_oom(err, sizeof *in);
   if (!code) code = call(c, k, op->cancel, op->inputs, in, out, err);
   if (!code) {
     for (int i = 0; i < num_out; i++) {
@@ -219,7 +221,7 @@ static fy_code run_task(fy_executor_task *base, const fy_error *poison, fy_error
   if (poison)
     code = fy_fail(err, poison->code, "%s", fy_error_text(poison));
   else
-    code = gather(t->kernel, t->inputs, t->in, err);
+    code = gather(t->context, t->kernel, t->inputs, t->in, err);
   if (!code) code = call(t->context, t->kernel, t->cancel, t->inputs, t->in, t->out, err);
   if (!code && t->kernel->function) code = bring_home(t->out, t->kernel->site.num_outputs, err);
   return code;

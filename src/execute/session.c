@@ -110,6 +110,10 @@ void fy_session_watch(fy_session *s, void (*fn)(const fy_program *program)) {
   s->watch = fn;
 }
 
+void fy_session_explain_to(fy_session *s, fy_compiled_fn fn) {
+  fy_callables_watch(s->callables, fn);
+}
+
 void fy_session_be_strict(fy_session *s) {
   s->strict = true;
 }

@@ -9,6 +9,7 @@
 #define FY_EXECUTE_SESSION_H
 
 #include "base/options.h"
+#include "execute/callable.h"
 #include "execute/cancel.h"
 #include "execute/counters.h"
 #include "execute/program.h"
@@ -41,6 +42,9 @@ FY_MUST_CHECK fy_code fy_session_ready(fy_session *s, fy_error *err);
 void fy_session_be_strict(fy_session *s);
 // Called once for every program that the session compiles for itself (log_device_placement).
 void fy_session_watch(fy_session *s, void (*fn)(const fy_program *program));
+
+// The same for explanations, functions that its programs call included (callable.h).
+void fy_session_explain_to(fy_session *s, fy_compiled_fn fn);
 
 typedef struct fy_run_args {
   const fy_output *feeds;

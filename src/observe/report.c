@@ -10,10 +10,10 @@
 #include "execute/build.h"
 #include "execute/spill_variables.h"
 #include "memory/pool.h"
+#include "place/device_name.h"
 
 const char *fy_report_device_name(const fy_device *d) {
-  const char *p = d ? strstr(d->name, "/device:") : NULL;
-  return p ? p + strlen("/device:") : d ? d->name : "-";
+  return d ? fy_devname_short(d->name) : "-";
 }
 
 const char *fy_report_label(const fy_node *n) {

@@ -223,11 +223,12 @@ SHORT_ROWS(min, MIN_8, INFINITY)
 WIDE_REALS(LOOPS, sum, PLUS, 0, JUST)
 HALF_LOOPS(sum)
 FY_COMPLEX_TYPES(LOOPS, sum, PLUS, 0, JUST)
-FY_INT_TYPES(LOOPS, sum, PLUS_INT, 0, JUST)
+// The bits of a sum or product are the same for signed and unsigned numbers.
+FY_SIGNED_TYPES(LOOPS, sum, PLUS_INT, 0, JUST)
 WIDE_REALS(LOOPS, prod, TIMES, 1, JUST)
 HALF_LOOPS(prod)
 FY_COMPLEX_TYPES(LOOPS, prod, TIMES_CPLX, 1, JUST)
-FY_INT_TYPES(LOOPS, prod, TIMES_INT, 1, JUST)
+FY_SIGNED_TYPES(LOOPS, prod, TIMES_INT, 1, JUST)
 WIDE_REALS(LOOPS, max, MAX_REAL, -INFINITY, JUST)
 WIDE_REALS(LOOPS, min, MIN_REAL, INFINITY, JUST)
 HALF_LOOPS(max)
@@ -275,11 +276,20 @@ FY_COMPLEX_TYPES(MEAN_FINISH, MEAN_CPLX)
   [E] = {sum_row_##S,     sum_add_##S,      sum_start_##S, \
          mean_finish_##S, sizeof(fy_a_##S), (E) == FY_FLOAT ? sum_rows_f32 : NULL},
 
-static const reduce_loops sum_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(REDUCE_ENTRY_ROWS, sum)};
+#define WRAPPING_ENTRIES(name)              \
+  FY_REAL_TYPES(REDUCE_ENTRY_ROWS, name)    \
+  FY_SIGNED_TYPES(REDUCE_ENTRY_ROWS, name)  \
+  FY_COMPLEX_TYPES(REDUCE_ENTRY_ROWS, name) \
+  REDUCE_ENTRY(FY_UINT8, i8, name)          \
+  REDUCE_ENTRY(FY_UINT16, i16, name)        \
+  REDUCE_ENTRY(FY_UINT32, i32, name)        \
+  REDUCE_ENTRY(FY_UINT64, i64, name)
+
+static const reduce_loops sum_table[FY_DTYPE_COUNT] = {WRAPPING_ENTRIES(sum)};
 #define MEAN_WIDE_ENTRY(E, S, _) REDUCE_ENTRY_SIZED(E, S, mean, int64_t)
 static const reduce_loops mean_table[FY_DTYPE_COUNT] = {
     FY_REAL_TYPES(MEAN_ENTRY, _) FY_COMPLEX_TYPES(MEAN_ENTRY, _) FY_INT_TYPES(MEAN_WIDE_ENTRY, _)};
-static const reduce_loops prod_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(REDUCE_ENTRY_ROWS, prod)};
+static const reduce_loops prod_table[FY_DTYPE_COUNT] = {WRAPPING_ENTRIES(prod)};
 static const reduce_loops max_table[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(REDUCE_ENTRY_ROWS, max)};
 static const reduce_loops min_table[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(REDUCE_ENTRY_ROWS, min)};
 static const reduce_loops all_table[FY_DTYPE_COUNT] = {REDUCE_ENTRY(FY_BOOL, b, all)};

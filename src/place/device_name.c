@@ -222,3 +222,8 @@ bool fy_devname_canonical(const char *text, const char *base, fy_str *out) {
   fy_devname_print(out, &d);
   return !out->failed;
 }
+
+const char *fy_devname_short(const char *full) {
+  const char *at = strstr(full, "/device:");
+  return at ? at + strlen("/device:") : full;
+}

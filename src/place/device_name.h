@@ -23,6 +23,7 @@ FY_MUST_CHECK fy_code fy_devname_merge(fy_devname *target, const fy_devname *oth
 void fy_devname_merge_override(fy_devname *target, const fy_devname *other);
 void fy_devname_merge_unset(fy_devname *target, const fy_devname *other);
 void fy_devname_ensure(fy_devname *more, const fy_devname *less);
+const char *fy_devname_short(const char *full);  // "GPU:0" of "/job:…/device:GPU:0"
 // "GPU:1" or any partial name completed from a full |base| name. False if unparsable.
 bool fy_devname_canonical(const char *text, const char *base, fy_str *out);
 

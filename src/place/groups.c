@@ -17,7 +17,7 @@ uint32_t fy_groups_root(fy_groups *gr, uint32_t id) {
 }
 
 const char *fy_groups_short_name(const fy_device *d) {
-  return strrchr(d->name, '/') + strlen("/device:");
+  return fy_devname_short(d->name);
 }
 
 fy_devmask fy_groups_matching(const fy_groups *gr, const fy_devname *name) {

@@ -452,6 +452,31 @@ static void lacks(void **state) {
   fy_devices_unref(set);
 }
 
+static void lacks_of_nothing(void **state) {
+  (void)state;
+  const struct {
+    const char *sim, *text;
+  } cases[] = {
+      {"gpu:1,lack=MatMull", "'MatMull' is no dtype or op (did you mean 'MatMul'?)"},
+      {"gpu:1,lack=MatMull:float64", "'MatMull' is no op (did you mean 'MatMul'?)"},
+      {"gpu:1,lack=MatMul:float65", "'float65' is no dtype;"},
+      {"gpu:1,lack=SparseSoftmaxCrossEntropyWithLogits:bfloat16", NULL},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    fy_options o;
+    fy_error err;
+    fy_device_set *set = NULL;
+    fy_error_init(&err);
+    fy_options_default(&o);
+    assert_int_equal(fy_options_sim(&o, cases[i].sim, &err), FY_OK);
+    const fy_code code = fy_devices_open(&o, &set, &err);
+    assert_int_equal(code, cases[i].text ? FY_INVALID_ARGUMENT : FY_OK);
+    if (cases[i].text) assert_non_null(strstr(fy_error_text(&err), cases[i].text));
+    fy_devices_unref(set);
+    fy_error_clear(&err);
+  }
+}
+
 static void limits(void **state) {
   (void)state;
   fy_device_set *set = open_set("gpu:1,memory=8MiB");
@@ -604,9 +629,11 @@ static void memory_short(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(names),  cmocka_unit_test(choosing),    cmocka_unit_test(protection),
-      cmocka_unit_test(copies), cmocka_unit_test(kernels),     cmocka_unit_test(virtual_time),
-      cmocka_unit_test(lacks),  cmocka_unit_test(limits),      cmocka_unit_test(faults),
-      cmocka_unit_test(lost),   cmocka_unit_test(memory_short)};
+      cmocka_unit_test(names),      cmocka_unit_test(choosing),
+      cmocka_unit_test(protection), cmocka_unit_test(copies),
+      cmocka_unit_test(kernels),    cmocka_unit_test(virtual_time),
+      cmocka_unit_test(lacks),      cmocka_unit_test(lacks_of_nothing),
+      cmocka_unit_test(limits),     cmocka_unit_test(faults),
+      cmocka_unit_test(lost),       cmocka_unit_test(memory_short)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,7 +120,7 @@ static void call(TF_SavedModel *m, const char *key, const ends *in, const ends *
   for (int i = 0; i < n; i++) {
     const TF_SignatureDefParam *p = TF_SignatureDefParamListGet(returns, i);
     fy_tensor *got;
-    assert_int_equal(fy_handle_tensor_on((fy_handle *)results[i], NULL, &got, NULL), FY_OK);
+    assert_int_equal(fy_handle_tensor_on((fy_handle *)results[i], NULL, &got, NULL, NULL), FY_OK);
     compare(where, find(out, p), got);
     fits(p, got);
     TFE_DeleteTensorHandle(results[i]);

@@ -69,19 +69,35 @@ fy_code fy_sim_alive(fy_sim *s, fy_error *err) {
 // --- which ops ---
 
 typedef struct lack {
-  const char *text;
-  char op[32];     // "" = every op
-  fy_dtype dtype;  // FY_INVALID = every dtype
+  const fy_op *op;         // NULL = every op
+  fy_dtype dtype;          // FY_INVALID = every dtype
+  const char *dtype_name;  // as it was given, "" = every dtype
 } lack;
 
 // "float64", "MatMul" or "MatMul:float64".
-static void parse_lack(const char *text, lack *out) {
+static fy_code parse_lack(const char *text, lack *out, fy_error *err) {
   const char *colon = strchr(text, ':');
-  *out = (lack){.text = text};
-  if (!colon && fy_dtype_parse(text, strlen(text), &out->dtype)) return;
-  snprintf(out->op, sizeof out->op, "%.*s", (int)(colon ? colon - text : 31), text);
-  // An unknown dtype matches nothing rather than everything.
-  if (colon && !fy_dtype_parse(colon + 1, strlen(colon + 1), &out->dtype)) out->op[0] = '?';
+  const char *dtype = colon ? colon + 1 : text;
+  const size_t length = colon ? (size_t)(colon - text) : strlen(text);
+  *out = (lack){.dtype_name = dtype};
+  const bool is_dtype = fy_dtype_parse(dtype, strlen(dtype), &out->dtype);
+  if (!colon && is_dtype) return FY_OK;
+  out->op = fy_op_find(text, length);
+  if (out->op && (is_dtype || !colon)) {
+    if (!colon) out->dtype_name = "";
+    return FY_OK;
+  }
+  char name[sizeof((fy_sim_options *)0)->lacks[0]];
+  snprintf(name, sizeof name, "%.*s", (int)length, text);
+  const char *near = out->op ? NULL : fy_op_nearest(name);
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "option 'lack': '%s' is no %s%s%s%s; give a dtype, an op or op:dtype, and lack= "
+                 "again for each",
+                 out->op ? dtype : name,
+                 out->op ? "dtype"
+                 : colon ? "op"
+                         : "dtype or op",
+                 near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
 }
 
 static bool sim_supports(fy_device *d, const fy_op *op, const fy_attrs *attrs, fy_error *why) {
@@ -93,13 +109,11 @@ static bool sim_supports(fy_device *d, const fy_op *op, const fy_attrs *attrs, f
   }
   for (int i = 0; i < s->model.num_lacks; i++) {
     lack l;
-    parse_lack(s->model.lacks[i], &l);
-    if (l.op[0] && strcmp(l.op, name) != 0) continue;
+    if (parse_lack(s->model.lacks[i], &l, NULL) != FY_OK) continue;  // sim_open() refused it
+    if (l.op && strcmp(l.op->spec->name, name) != 0) continue;
     if (l.dtype != FY_INVALID && !fy_op_uses_type(op, attrs, l.dtype)) continue;
-    const char *colon = strchr(l.text, ':');
-    const char *dtype = l.dtype == FY_INVALID ? "" : colon ? colon + 1 : l.text;
-    fy_fail(why, FY_UNIMPLEMENTED, "the simulated GPU lacks %s%s%s (lack=%s)", l.op,
-            l.op[0] && dtype[0] ? " of " : "", dtype, l.text);
+    fy_fail(why, FY_UNIMPLEMENTED, "the simulated GPU lacks %s%s%s (lack=%s)", l.op ? name : "",
+            l.op && l.dtype_name[0] ? " of " : "", l.dtype_name, s->model.lacks[i]);
     return false;
   }
   if (op->impl->flags & FY_OP_ANY_DEVICE_HOST_DATA) return true;
@@ -250,6 +264,10 @@ static fy_code add_all(const fy_options *o, fy_sim_clock *clock, fy_device_set *
 
 static fy_code sim_open(const fy_options *o, fy_device_set *set, fy_error *err) {
   if (o->sim.devices <= 0) return FY_OK;
+  for (int i = 0; i < o->sim.num_lacks; i++) {
+    lack unused;
+    FY_TRY(parse_lack(o->sim.lacks[i], &unused, err));
+  }
   fy_sim_clock *clock = fy_calloc(1, sizeof *clock);
   if (!clock) return fy_fail_oom(err, sizeof *clock);
   fy_mutex_init(&clock->lock);
