@@ -3,17 +3,15 @@
 """Writes tests/data/op_goldens_array.txt: TensorFlow's answers for array and math operations.
 
 Run with a Python that has TensorFlow:  /opt/tfvenv/bin/python tools/goldens_array.py [FAMILY…]
-Same text as gen_op_goldens.py writes, whose helpers this uses.
+In the language of golden_case.py.
 """
-import os
 import re
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import gen_op_goldens as g
+import golden_case as g
 import numpy as np
 import tensorflow as tf
-from gen_op_goldens import COMPLEX, INTS, REAL, SPECS, cpu_types, data, i32, s32
+from golden_case import COMPLEX, INTS, REAL, cpu_types, data, i32, s32
 
 g.rng.seed(11)
 for quantized in ("qint8", "quint8", "qint16", "quint16", "qint32"):
@@ -23,11 +21,7 @@ ANY = REAL + INTS + COMPLEX + [tf.bool, tf.string]
 
 
 def case(op, inputs, outputs=1, **attrs):
-    inverse = {v: k for k, v in g.NAMES.items()}
-    for name, default in re.findall(r"(\w+):type(?:\{[^}]*\})?=(\w+)", SPECS[op][3]):
-        if not re.search(r":(?:\w+\*)?%s\b" % name, SPECS[op][1]):
-            attrs.setdefault(name, inverse[default])
-    g.case(op, inputs, outputs, **attrs)
+    g.case(op, inputs, outputs, **g.default_types(op, attrs))
 
 
 def i64(*v):
@@ -529,16 +523,8 @@ def main():
     for family in FAMILIES:
         if len(sys.argv) < 2 or family.__name__ in sys.argv[1:]:
             family()
-    here = os.path.dirname(os.path.abspath(__file__))
-    path = os.environ.get("OUT", os.path.join(here, "../tests/data/op_goldens_array.txt"))
-    with open(path, "w", encoding="utf-8") as f:
-        f.write("# Made by tools/goldens_array.py with TensorFlow %s.\n" % tf.__version__)
-        f.write("\n".join(g.lines) + "\n")
-    with open(path.replace("op_goldens", "shape_goldens"), "w", encoding="utf-8") as f:
-        f.write("# Made by tools/goldens_array.py with TensorFlow %s.\n" % tf.__version__)
-        f.write("\n".join(sensible(g.shape_lines)) + "\n")
-    print("%d cases of %d ops, %d bytes" % (sum(g.counts.values()), len(g.counts),
-                                           os.path.getsize(path)))
+    g.write("op_goldens_array", g.lines)
+    g.write("shape_goldens_array", sensible(g.shape_lines))
 
 
 if __name__ == "__main__":

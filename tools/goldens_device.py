@@ -13,7 +13,7 @@ import goldens_ragged as r
 import numpy as np
 import tensorflow as tf
 from goldens_ragged import c32, case, g
-from gen_op_goldens import data
+from golden_case import data
 
 F, D, H, B = tf.float32, tf.float64, tf.float16, tf.bfloat16
 REAL = [F, D, H, B]

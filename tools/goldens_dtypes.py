@@ -13,9 +13,7 @@ import goldens_ragged as r
 import numpy as np
 import tensorflow as tf
 from goldens_ragged import SPECS, c32, c64, case, g, keep, values
-from tensorflow.python.eager import execute as eager_execute
-from tensorflow.python.framework import errors
-from gen_op_goldens import COMPLEX, INTS, REAL, cpu_types, data
+from golden_case import COMPLEX, INTS, REAL, cpu_types, data
 
 X = tf.dtypes.experimental
 for name in ("float8_e5m2", "float8_e4m3fn", "int4", "uint4"):
@@ -255,35 +253,16 @@ def variants():
 
 def step(op, value, inputs, outputs=0, **attrs):
     """An op on a variable that holds |value|: its outputs, and what it holds afterwards."""
-    if op not in r.RUNS_HERE:
-        return
     variable = tf.Variable(value)
-    known = dict(attrs)
-    for arg, x in zip([a.strip() for a in SPECS[op][1].split(",")][1:], inputs):
-        kind = arg.split(":", 1)[1]
-        if kind not in r.INVERSE:
-            known.setdefault(kind, x.dtype)
+    known = g.type_attrs(op, [value] + inputs, attrs)
     for name in ("dtype", "T"):
         if re.search(r"(?:^| )%s:type" % name, SPECS[op][3]):
             known.setdefault(name, value.dtype)
-    raw = []
-    for k, v in known.items():
-        raw += [k, v.as_datatype_enum if isinstance(v, tf.DType) else v]
-    block = ["op " + op] + ["attr %s %s" % (k, g.attr_text(v)) for k, v in sorted(known.items())]
-    block += [g.tensor_line("var", value)] + [g.tensor_line("in", x) for x in inputs]
-    try:
-        out = eager_execute.execute(op.encode(), outputs, inputs=[variable.handle] + inputs,
-                                    attrs=tuple(raw), ctx=g.CTX)
-        block += [g.tensor_line("out", t) for t in out or []]
-        block.append(g.tensor_line("after", variable.read_value()))
-    except errors.OpError as e:
-        message = str(e.message)
-        if "Could not find device" in message or "No OpKernel" in message:
-            return
-        message = message.split("}} ", 1)[-1].split(" [Op:")[0].split("\n")[0].rstrip()
-        block.append("error %d %s" % (e.error_code, message))
-    g.lines.extend(block)
-    g.counts[op] = g.counts.get(op, 0) + 1
+    block = g.head("op", op, known) + [g.tensor_line("var", value)]
+    block += [g.tensor_line("in", x) for x in inputs]
+    out = g.ask(op, [variable.handle] + inputs, outputs, known)
+    if out is not None:
+        g.lines.extend(block + g.told(out, [variable]))
 
 
 def variables():
@@ -452,5 +431,4 @@ if __name__ == "__main__":
     g.rng.seed(23)
     g.infer = lambda *ignored: None  # shapes do not depend on types
     r.write("dtypes", FAMILIES, [f for f in sys.argv[1:] if f in FAMILIES])
-    g.lines.clear()
     r.write("tables", {"tables": tables}, [])

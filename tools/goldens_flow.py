@@ -5,11 +5,7 @@ its first control flow where they run eagerly, and what it infers of their shape
 
 Run with a Python that has TensorFlow:  /opt/tfvenv/bin/python tools/goldens_flow.py
 """
-import os
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import gen_op_goldens as g
+import golden_case as g
 import tensorflow as tf
 
 g.rng.seed(23)
@@ -51,12 +47,7 @@ def main():
         g.case("NextIteration", [x])
         g.case("Enter", [x], frame_name="f", is_constant=False, parallel_iterations=2)
     g.case("LoopCond", [yes])
-    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests/data/")
-    for name, lines in (("op_goldens_flow.txt", g.lines), ("shape_goldens_flow.txt", g.shape_lines)):
-        with open(here + name, "w", encoding="utf-8") as f:
-            f.write("# Made by tools/goldens_flow.py with TensorFlow %s.\n" % tf.__version__)
-            f.write("\n".join(lines) + "\n")
-        print(name, len(lines), "lines")
+    g.write_both("_flow")
 
 
 main()

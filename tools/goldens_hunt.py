@@ -11,7 +11,7 @@ import goldens_ragged as r
 import numpy as np
 import tensorflow as tf
 from goldens_ragged import case, g, values
-from gen_op_goldens import cpu_types, data, i32, s32, special
+from golden_case import cpu_types, data, i32, s32, special
 
 
 def f(v):

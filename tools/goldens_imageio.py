@@ -4,19 +4,16 @@
 and writing JPEG, PNG, GIF, BMP and WAV files.
 
 Run with a Python that has TensorFlow:  /opt/tfvenv/bin/python tools/goldens_imageio.py
-Same text as gen_op_goldens.py writes. Files that TensorFlow cannot write (palettes, interlacing, animations,
+In the language of golden_case.py. Files that TensorFlow cannot write (palettes, interlacing, animations,
 CMYK) are made here byte by byte.
 """
-import os
 import struct
-import sys
 import zlib
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import gen_op_goldens as g
+import golden_case as g
 import numpy as np
 import tensorflow as tf
-from gen_op_goldens import SPECS, i32, s32
+from golden_case import SPECS, i32, s32
 
 g.rng.seed(31)
 rng = g.rng
@@ -27,31 +24,17 @@ def case(op, inputs, **attrs):
     for one in SPECS[op][3].split(" "):
         if ":type" in one and "=" in one:
             attrs.setdefault(one.split(":")[0], NAMES[one.split("=")[1]])
-    outputs = sum(1 for o in SPECS[op][2].split(",") if o.strip())
+    flat = [tf.constant(x) if isinstance(x, bytes) else x for x in inputs]
     try:
-        g.case(op, [tf.constant(x) if isinstance(x, bytes) else x for x in inputs], outputs, **attrs)
+        g.case(op, flat, g.output_count(op), **attrs)
     except UnicodeDecodeError:  # the error quotes bytes of the file that are no text
         return
-    # Inference with unknown string inputs: what gen_op_goldens leaves out.
-    flat = [tf.constant(x) if isinstance(x, bytes) else x for x in inputs]
+    # Inference with unknown string inputs: what g.infer leaves out.
     key = (op, str(sorted(attrs.items(), key=str)))
     if key in seen or len([k for k in seen if k[0] == op]) >= 6:
         return
     seen.add(key)
-    for how in ("shapes", "nothing"):
-        with tf.Graph().as_default() as graph:
-            args, block = [], ["shape " + op]
-            block += ["attr %s %s" % (k, g.attr_text(v)) for k, v in sorted(attrs.items())]
-            for t in flat:
-                shape = t.shape.as_list() if how == "shapes" else None
-                args.append(tf.compat.v1.placeholder(t.dtype, shape))
-                block.append("in %s %s" % (g.NAMES[t.dtype], g.dims_text(tf.TensorShape(shape))))
-            try:
-                made = g.graph_op(graph, op, args, attrs)
-                block += ["out " + g.dims_text(t.shape) for t in made.outputs]
-            except ValueError as e:
-                block.append("error " + str(e).split(" for '{{node")[0])
-            g.shape_lines.extend(block)
+    g.infer_each(op, flat, attrs, ("shapes", "nothing"))
 
 
 seen = set()
@@ -365,14 +348,7 @@ def main():
     gifs()
     bmps()
     wavs()
-    here = os.path.dirname(os.path.abspath(__file__))
-    for name, text in (("op_goldens_imageio", g.lines), ("shape_goldens_imageio", g.shape_lines)):
-        path = os.path.join(here, "../tests/data/%s.txt" % name)
-        with open(path, "w", encoding="utf-8", errors="surrogateescape") as f:
-            f.write("# Made by tools/goldens_imageio.py with TensorFlow %s.\n" % tf.__version__)
-            f.write("\n".join(text) + "\n")
-        print(os.path.basename(path), os.path.getsize(path))
-    print(sum(g.counts.values()), "cases", g.counts)
+    g.write_both("_imageio")
 
 
 if __name__ == "__main__":

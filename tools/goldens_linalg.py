@@ -4,46 +4,29 @@
 algebra, Fourier transforms, special functions and random distributions.
 
 Run with a Python that has TensorFlow:  /opt/tfvenv/bin/python tools/goldens_linalg.py [FILE…]
-Same text as gen_op_goldens.py writes, whose helpers this uses, and 'terms N' as goldens_nn.py.
+In the language of golden_case.py, and 'terms N' as goldens_nn.py.
 """
 import os
 import re
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import gen_op_goldens as g
+import golden_case as g
 import numpy as np
 import tensorflow as tf
-from gen_op_goldens import COMPLEX, SPECS, data, i32, s32
+from golden_case import COMPLEX, cpu_types, data, i32, s32
 
 F, D = tf.float32, tf.float64
 ALL = [F, D] + COMPLEX
-INVERSE = {v: k for k, v in g.NAMES.items()}
-INFER = g.infer
-
-
-def infer(*args):
-    """Ops that newer graphs may not contain still run eagerly."""
-    try:
-        INFER(*args)
-    except tf.errors.UnimplementedError:
-        pass
-
-
-g.infer = infer
 
 
 def case(op, inputs, terms=0, rough=0, **attrs):
     """Vectors that were not asked for come as a scalar with whatever was in the memory, and graph
     mode infers another shape than that: zero and unknown stand for them here."""
-    outputs = len([a for a in SPECS[op][2].split(",") if a.strip()])
-    for name, default in re.findall(r"(\w+):type(?:\{[^}]*\})?=(\w+)", SPECS[op][3]):
-        if not re.search(r":(?:\w+\*)?%s\b" % name, SPECS[op][1]):
-            attrs.setdefault(name, INVERSE[default])
+    attrs = g.default_types(op, attrs)
     if os.environ.get("VERBOSE"):
         print(op, inputs, attrs, flush=True)
     at, shape_at = len(g.lines), len(g.shape_lines)
-    g.case(op, inputs, outputs, **attrs)
+    g.case(op, inputs, g.output_count(op), **attrs)
     if attrs.get("compute_uv", True) is False or attrs.get("compute_v", True) is False:
         for i in range(at, len(g.lines)):
             g.lines[i] = re.sub(r"^(out \w+ \[\]) (\w+)", lambda m: m[1] + " " + "0" * len(m[2]), g.lines[i])
@@ -264,20 +247,9 @@ def generator(op, state, rest, **attrs):
         print(op, state, rest, attrs, flush=True)
     v = tf.Variable(tf.zeros_like(state))
     v.assign(state + tf.zeros_like(state))  # memory of its own: a shared one is not updated
-    outputs = len([a for a in SPECS[op][2].split(",") if a.strip()])
-    block = ["op " + op] + ["attr %s %s" % (k, g.attr_text(x)) for k, x in sorted(attrs.items())]
-    block += [g.tensor_line("var", state)] + [g.tensor_line("in", x) for x in rest]
-    raw = []
-    for k, x in attrs.items():
-        raw += [k, x.as_datatype_enum]
-    try:
-        out = g.eager_execute.execute(op.encode(), outputs, inputs=[v.handle] + rest, attrs=tuple(raw),
-                                      ctx=g.CTX)
-        block += [g.tensor_line("out", x) for x in out or []] + [g.tensor_line("after", v.read_value())]
-    except tf.errors.OpError as e:
-        block.append("error %d %s" % (e.error_code, str(e.message).split("}} ", 1)[-1].split(" [Op:")[0]))
-    g.lines.extend(block)
-    g.counts[op] = g.counts.get(op, 0) + 1
+    block = g.head("op", op, attrs) + [g.tensor_line("var", state)] + [g.tensor_line("in", x) for x in rest]
+    out = g.ask(op, [v.handle] + rest, g.output_count(op), attrs)
+    g.lines.extend(block + g.told(out, [v]))
 
 
 def rng():
@@ -379,7 +351,6 @@ def rng():
 
 
 def special():
-    from gen_op_goldens import cpu_types
     wild = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, 1e-3, 30.0]
     ranges = {"Ndtri": (0.001, 0.999), "Erfinv": (-0.999, 0.999), "Expint": (0.01, 60), "Dawsn": (-8, 8),
               "FresnelCos": (-6, 6), "FresnelSin": (-6, 6), "Spence": (0, 9)}
@@ -419,7 +390,6 @@ def special():
 
 
 def various():
-    from gen_op_goldens import cpu_types
     types = [F, D, tf.half, tf.bfloat16] + g.INTS + COMPLEX
     for t in (tf.int32, tf.int64):
         for x, dims in (([5, 2], [2, 3]), (5, [2, 3]), ([7], [2, 3]), ([[1]], [2, 3]), ([1], [[2, 3]]), ([1], [2, 0]),
@@ -487,24 +457,12 @@ FILES = [linalg, linalg_complex, fft, rng, special, various]
 
 
 def main():
-    here = os.path.dirname(os.path.abspath(__file__))
     for family in FILES:
         if len(sys.argv) > 1 and family.__name__ not in sys.argv[1:]:
             continue
         g.rng.seed(23)
-        g.lines.clear()
-        g.shape_lines.clear()
-        g.counts.clear()
         family()
-        path = os.path.join(here, "../tests/data/op_goldens_%s.txt" % family.__name__)
-        for name, lines in ((path, g.lines), (path.replace("op_goldens", "shape_goldens"), g.shape_lines)):
-            if not lines:
-                continue
-            with open(name, "w", encoding="utf-8") as f:
-                f.write("# Made by tools/goldens_linalg.py with TensorFlow %s.\n" % tf.__version__)
-                f.write("\n".join(lines) + "\n")
-        print("%s: %d cases of %d ops, %d bytes" % (family.__name__, sum(g.counts.values()), len(g.counts),
-                                                   os.path.getsize(path)))
+        g.write_both("_" + family.__name__)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import goldens_ragged as r
 import numpy as np
 import tensorflow as tf
 from goldens_ragged import case, g, keep
-from gen_op_goldens import cpu_types, data, i32, s32, special
+from golden_case import cpu_types, data, i32, s32, special
 
 STRIDES = {4: [1, 1, 1, 1], 5: [1, 1, 1, 1, 1]}
 

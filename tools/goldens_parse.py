@@ -2,218 +2,49 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes tests/data/op_goldens_parse*.txt and shape_goldens_parse.txt: what the real TensorFlow
 answers to parsing, unicode, sequence, sampling, summary and LSTM ops, in the language of
-gen_op_goldens.py.
+golden_case.py.
 
 Run with a Python that has TensorFlow:  /opt/tfvenv/bin/python tools/goldens_parse.py [SECTION…]
 """
-import os
 import sys
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import golden_case as g
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.framework import attr_value_pb2
-from tensorflow.core.framework import node_def_pb2
-from tensorflow.python.eager import context
-from tensorflow.python.eager import execute as eager_execute
+from golden_case import s32 as i32, s64 as i64, text as s
 from tensorflow.python.framework import errors
-from tensorflow.python.framework import ops as tf_ops
 
-context.ensure_initialized()
-CTX = context.context()
-rng = np.random.RandomState(17)
-HERE = os.path.dirname(os.path.abspath(__file__))
-lines, shape_lines, counts = [], [], {}
-NAMES = {tf.half: "half", tf.bfloat16: "bfloat16", tf.float32: "float", tf.float64: "double",
-         tf.int8: "int8", tf.int16: "int16", tf.int32: "int32", tf.int64: "int64",
-         tf.uint8: "uint8", tf.uint16: "uint16", tf.uint32: "uint32", tf.uint64: "uint64",
-         tf.complex64: "complex64", tf.complex128: "complex128", tf.bool: "bool",
-         tf.string: "string"}
+rng = g.rng
+rng.seed(17)
 
 
-def specs():
-    with open(os.path.join(HERE, "../src/ops/opdefs.tsv"), encoding="utf-8") as f:
-        rows = [line.rstrip("\n").split("\t") for line in f if not line.startswith("#")]
-    return {r[0]: r for r in rows}
-
-
-SPECS = specs()
-
-
-def hexed(t):
-    a = t.numpy()
-    if t.dtype == tf.string:
-        return ",".join("x" + bytes(s).hex() for s in np.asarray(a, dtype=object).reshape(-1)) or "-"
-    return np.ascontiguousarray(a).tobytes().hex() or "-"
-
-
-def tensor_line(kind, t):
-    dims = "[" + ",".join(str(d) for d in t.shape) + "]"
-    return "%s %s %s %s" % (kind, NAMES[t.dtype], dims, hexed(t))
-
-
-def attr_text(v):
-    if isinstance(v, bool):
-        return "true" if v else "false"
-    if isinstance(v, tf.DType):
-        return NAMES[v]
-    if isinstance(v, tf.TensorShape):
-        return "[" + ",".join("?" if d is None else str(d) for d in v.as_list()) + "]"
-    if isinstance(v, (list, tuple)):
-        return "[" + ",".join(attr_text(x) for x in v) + "]"
-    if isinstance(v, (str, bytes)):
-        return '"%s"' % (v if isinstance(v, str) else v.decode())
-    return repr(v)
-
-
-def raw_attr(v):
-    if isinstance(v, tf.DType):
-        return v.as_datatype_enum
-    if isinstance(v, tf.TensorShape):
-        return [-1 if d is None else d for d in v.as_list()]
-    if isinstance(v, (list, tuple)):
-        return [raw_attr(x) for x in v]
-    return v
-
-
-def type_attrs(op, inputs, attrs):
-    known = dict(attrs)
-    for arg, x in zip([a.strip() for a in SPECS[op][1].split(",") if a.strip()], inputs):
-        kind = arg.split(":", 1)[1]
-        if "*" in kind:
-            n, kind = kind.split("*")
-            known.setdefault(n, len(x))
-        elif kind.startswith("list("):
-            known.setdefault(kind[5:-1], [t.dtype for t in x])
-            continue
-        if isinstance(x, list) and not x:
-            continue
-        first = (x if isinstance(x, list) else [x])[0]
-        if kind not in NAMES.values() and kind != "resource":
-            known.setdefault(kind, first.dtype)
-    return known
+def tidy(text):
+    """A message without what it quotes of the input."""
+    if "Could not parse example" in text and ("\n" in text or "\0" in text):
+        text = text.split("value: '")[0] + "..."  # the message's own bytes
+    if "parsing JSON" in text:
+        text = "Error while parsing JSON: ..."
+    if "Feature is: " in text:
+        text = text.split("Feature is: ")[0] + "Feature is: ..."
+    return text.split("\n")[0] + "..." if "\n" in text else text
 
 
 def case(op, *inputs, outputs=1, terms=None, rough=None, shapes=False, fix=None, **attrs):
     """Runs |op| on tensors (a list stands for a list argument) and records the answer."""
-    flat = []
-    for x in inputs:
-        flat.extend(x if isinstance(x, list) else [x])
-    known = type_attrs(op, inputs, attrs)
-    raw = []
-    for k, v in known.items():
-        raw += [k, raw_attr(v)]
-    block = ["op " + op]
-    block += ["attr %s %s" % (k, attr_text(v)) for k, v in sorted(known.items())]
+    flat, known = g.flatten(inputs), g.type_attrs(op, inputs, attrs)
+    block = g.head("op", op, known)
     if terms:
         block.append("terms %d" % terms)
     if rough:
         block.append("rough %d" % rough)
-    block += [tensor_line("in", t) for t in flat]
-    result = None
-    try:
-        result = eager_execute.execute(op.encode(), outputs, inputs=flat, attrs=tuple(raw), ctx=CTX)
-        if fix:
-            result = fix(result)
-        block += [tensor_line("out", t) for t in result or []]
-    except errors.OpError as e:
-        text = str(e.message).split("}} ", 1)[-1].split(" [Op:")[0]
-        if "Could not parse example" in text and ("\n" in text or "\0" in text):
-            text = text.split("value: '")[0] + "..."  # the message's own bytes
-        if "parsing JSON" in text:
-            text = "Error while parsing JSON: ..."
-        if "Feature is: " in text:
-            text = text.split("Feature is: ")[0] + "Feature is: ..."
-        if "\n" in text:
-            text = text.split("\n")[0] + "..."
-        if "Could not find device" in text or "No OpKernel" in text or "No attr named" in text:
-            return None
-        block.append("error %d %s" % (e.error_code, text))
-    lines.extend(block)
-    counts[op] = counts.get(op, 0) + 1
+    block += [g.tensor_line("in", t) for t in flat]
+    out = g.ask(op, flat, outputs, known, g.NO_KERNEL + ("No attr named",), tidy)
+    if out is None:
+        return
+    if fix and not isinstance(out, str):
+        out = fix(out)
+    g.lines.extend(block + g.told(out))
     if shapes:
-        infer(op, flat, known)
-    return result
-
-
-def dims_text(shape):
-    if shape.rank is None:
-        return "<unknown>"
-    return "[" + ",".join("?" if d is None else str(d) for d in shape.as_list()) + "]"
-
-
-def attr_proto(v):
-    a = attr_value_pb2.AttrValue()
-    if isinstance(v, bool):
-        a.b = v
-    elif isinstance(v, tf.DType):
-        a.type = v.as_datatype_enum
-    elif isinstance(v, int):
-        a.i = v
-    elif isinstance(v, float):
-        a.f = v
-    elif isinstance(v, str):
-        a.s = v.encode()
-    elif isinstance(v, tf.TensorShape):
-        a.shape.CopyFrom(v.as_proto())
-    else:
-        a.list.SetInParent()
-        for x in v:
-            if isinstance(x, tf.DType):
-                a.list.type.append(x.as_datatype_enum)
-            elif isinstance(x, tf.TensorShape):
-                a.list.shape.append(x.as_proto())
-            elif isinstance(x, str):
-                a.list.s.append(x.encode())
-            elif isinstance(x, float):
-                a.list.f.append(x)
-            else:
-                a.list.i.append(x)
-    return a
-
-
-def infer(op, flat, attrs):
-    """The same case in graph mode: constants, full shapes, one dim unknown, rank unknown."""
-    for how in ("constants", "shapes", "holes", "nothing"):
-        with tf.Graph().as_default() as g:
-            args, block = [], ["shape " + op]
-            block += ["attr %s %s" % (k, attr_text(v)) for k, v in sorted(attrs.items())]
-            for k, t in enumerate(flat):
-                small = t.dtype in (tf.int32, tf.int64) and how in ("constants", "holes")
-                shape = t.shape.as_list()
-                if how == "holes" and not small and shape:
-                    shape[k % len(shape)] = None
-                if how == "nothing":
-                    shape = None
-                text = "in %s %s" % (NAMES[t.dtype], dims_text(tf.TensorShape(shape)))
-                if small:
-                    args.append(tf.constant(t.numpy(), t.dtype))
-                    text += " " + hexed(t)
-                else:
-                    args.append(tf.compat.v1.placeholder(t.dtype, shape))
-                block.append(text)
-            node = node_def_pb2.NodeDef(name="n", op=op)
-            for k, v in attrs.items():
-                node.attr[k].CopyFrom(attr_proto(v))
-            try:
-                c_op = tf_ops._create_c_op(g, node, args, control_inputs=[])
-                made = g._create_op_from_tf_operation(c_op)
-                block += ["out " + dims_text(t.shape) for t in made.outputs]
-            except ValueError as e:
-                block.append("error " + str(e).split(" for '{{node")[0].replace("\n", "\\n").replace(
-                    "\t", "\\t"))
-            shape_lines.extend(block)
-
-
-def s(v):
-    return tf.constant(v, tf.string)
-
-
-def i32(v):
-    return tf.constant(v, tf.int32)
-
-
-def i64(v):
-    return tf.constant(v, tf.int64)
+        g.infer_each(op, flat, known)
 
 
 def f32(v):
@@ -823,7 +654,8 @@ def json_examples():
 def images():
     """ImageSummary has a tensor among its attributes, which eager calls cannot give: a session."""
     def one(tag, x, most=3):
-        block = ["op ImageSummary", "attr T " + NAMES[x.dtype], "attr max_images %d" % most, tensor_line("in", tag), tensor_line("in", x)]
+        block = ["op ImageSummary", "attr T " + g.NAMES[x.dtype], "attr max_images %d" % most, g.tensor_line("in", tag),
+                 g.tensor_line("in", x)]
         with tf.Graph().as_default(), tf.compat.v1.Session() as session:
             fed = tf.compat.v1.placeholder(tf.string), tf.compat.v1.placeholder(x.dtype)
             made = tf.raw_ops.ImageSummary(tag=fed[0], tensor=fed[1], max_images=most)
@@ -833,8 +665,7 @@ def images():
                 text = str(e.message).split("\n")
                 node = [k for k, line in enumerate(text) if line.startswith("\t [[")][0]
                 block.append("error %d %s" % (e.error_code, text[node - 1]))
-        lines.extend(block)
-        counts["ImageSummary"] = counts.get("ImageSummary", 0) + 1
+        g.lines.extend(block)
     TAG = {0: b"i", 1: [b"i"]}
     def x_value(x):
         return x.numpy()
@@ -860,21 +691,10 @@ FILES = {"parse": [examples], "text": [csv, compressed, more_unicode, json_examp
 
 
 def main():
-    wanted = sys.argv[1:] or list(FILES)
-    for name in wanted:
-        lines.clear()
-        shape_lines.clear()
-        counts.clear()
+    for name in sys.argv[1:] or list(FILES):
         for section in FILES[name]:
             section()
-        for kind, text in (("op", lines), ("shape", shape_lines)):
-            if not text:
-                continue
-            path = os.path.join(HERE, "../tests/data/%s_goldens_%s.txt" % (kind, name))
-            with open(path, "w", encoding="utf-8", errors="surrogateescape") as f:
-                f.write("# Made by tools/goldens_parse.py with TensorFlow %s.\n" % tf.__version__)
-                f.write("\n".join(text) + "\n")
-            print(path, sum(counts.values()), "cases of", len(counts), "ops,", os.path.getsize(path), "bytes")
+        g.write_both("_" + name)
 
 
 if __name__ == "__main__":

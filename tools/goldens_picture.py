@@ -4,18 +4,15 @@
 geometry of images, pooling and convolution variants, and sound.
 
 Run with a Python that has TensorFlow:  /opt/tfvenv/bin/python tools/goldens_picture.py
-Same text as gen_op_goldens.py writes, and goldens_nn.py's terms and rough.
+In the language of golden_case.py, and goldens_nn.py's terms and rough.
 """
 import os
-import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
-import gen_op_goldens as g
-import goldens_nn as nn
+import golden_case as g
 import numpy as np
 import tensorflow as tf
-from gen_op_goldens import INTS, REAL, data, i32, s32
+from golden_case import INTS, REAL, data, i32, s32
 from goldens_nn import case, types
 
 # TensorFlow infers one cut too few for the first two, and rank 4 for the third when it is not told all.
@@ -167,14 +164,7 @@ def main():
     geometry()
     for extra in EXTRA:
         extra()
-    here = os.path.dirname(os.path.abspath(__file__))
-    for name, text in (("op_goldens_picture", g.lines), ("shape_goldens_picture", g.shape_lines)):
-        path = os.path.join(here, "../tests/data/%s.txt" % name)
-        with open(path, "w", encoding="utf-8") as f:
-            f.write("# Made by tools/goldens_picture.py with TensorFlow %s.\n" % tf.__version__)
-            f.write("\n".join(text) + "\n")
-        print(os.path.basename(path), os.path.getsize(path))
-    print(sum(g.counts.values()), "cases", g.counts)
+    g.write_both("_picture")
 
 
 def sound():

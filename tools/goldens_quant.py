@@ -4,14 +4,12 @@
 quantized arithmetic.
 
 Run with a Python that has TensorFlow:  /opt/tfvenv/bin/python tools/goldens_quant.py
-Same text as gen_op_goldens.py writes, and goldens_nn.py's terms and rough.
+In the language of golden_case.py, and goldens_nn.py's terms and rough.
 """
 import os
-import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
-import gen_op_goldens as g
+import golden_case as g
 
 import numpy as np
 import tensorflow as tf
@@ -19,8 +17,7 @@ import tensorflow as tf
 QTYPES = {tf.qint8: np.int8, tf.quint8: np.uint8, tf.qint16: np.int16, tf.quint16: np.uint16, tf.qint32: np.int32}
 for q in QTYPES:
     g.NAMES[q] = q.name
-import goldens_nn as nn
-from gen_op_goldens import data, i32, s32
+from golden_case import data, i32, s32
 from goldens_nn import case, types
 
 infer = g.infer
@@ -352,14 +349,7 @@ def main():
     fake()
     for extra in EXTRA:
         extra()
-    here = os.path.dirname(os.path.abspath(__file__))
-    for name, text in (("op_goldens_quant", g.lines), ("shape_goldens_quant", g.shape_lines)):
-        path = os.path.join(here, "../tests/data/%s.txt" % name)
-        with open(path, "w", encoding="utf-8") as out:
-            out.write("# Made by tools/goldens_quant.py with TensorFlow %s.\n" % tf.__version__)
-            out.write("\n".join(text) + "\n")
-        print(os.path.basename(path), os.path.getsize(path))
-    print(sum(g.counts.values()), "cases", g.counts)
+    g.write_both("_quant")
 
 
 if __name__ == "__main__":

@@ -3,47 +3,26 @@
 """Writes tests/data/op_goldens_ragged.txt: what the real TensorFlow answers to ragged operations.
 
 Run with a Python that has TensorFlow:  /opt/tfvenv/bin/python tools/goldens_ragged.py [FAMILY…]
-Same text as gen_op_goldens.py writes, whose helpers this uses, and two lines more for values that
+The language of golden_case.py, and two lines more for values that
 have no bytes (variants): a block that ends in
   keep                              only has to succeed; its outputs are numbered on from the last kept
 and a later one takes them by
   kept NUMBER                       numbers start again at 0 after a block without keep
 goldens_sparse.py uses the helpers of this file.
 """
-import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import gen_op_goldens as g
+import golden_case as g
 import numpy as np
 import tensorflow as tf
-from gen_op_goldens import COMPLEX, INTS, REAL, SPECS, cpu_types, data
-from tensorflow.core.framework import attr_value_pb2, node_def_pb2
-from tensorflow.python.eager import execute as eager_execute
-from tensorflow.python.framework import errors
-from tensorflow.python.framework import ops as tf_ops
+from golden_case import COMPLEX, INTS, REAL, SPECS, cpu_types, data, text, s32 as c32, s64 as c64
 
 for more in ("qint8", "quint8", "qint16", "quint16", "qint32", "variant", "resource"):
     g.NAMES[getattr(tf, more)] = more
 INVERSE = {v: k for k, v in g.NAMES.items()}
 QUANTIZED = [tf.qint8, tf.quint8, tf.qint16, tf.quint16, tf.qint32]
 PLAIN = REAL + INTS + COMPLEX + [tf.bool, tf.string]
-with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../src/ops/list.inc"),
-          encoding="utf-8") as listed:
-    RUNS_HERE = {line[12:-2] for line in listed if line.startswith("FY_OP_ENTRY(")}
 kept = []  # tensors of the keep blocks since the last block without
-
-
-def c32(v):
-    return tf.constant(v, tf.int32)
-
-
-def c64(v):
-    return tf.constant(v, tf.int64)
-
-
-def text(v):
-    return tf.constant(v, tf.string)
 
 
 def values(t, shape):
@@ -55,92 +34,24 @@ def values(t, shape):
     return data(t, shape)
 
 
-def attr_proto(op, name, v):
-    a = attr_value_pb2.AttrValue()
-    if isinstance(v, (list, tuple)):
-        kind = [p for p in SPECS[op][3].split() if p.startswith(name + ":")][0]
-        if "list(type)" in kind:
-            a.list.type.extend(x.as_datatype_enum for x in v)
-        elif "list(string)" in kind:
-            a.list.s.extend(x.encode() for x in v)
-        elif "list(float)" in kind:
-            a.list.f.extend(v)
-        elif "list(shape)" in kind:
-            a.list.shape.extend(tf.TensorShape(x).as_proto() for x in v)
-        else:
-            a.list.i.extend(v)
-        if not v:
-            a.list.SetInParent()
-    elif isinstance(v, bool):
-        a.b = v
-    elif isinstance(v, tf.DType):
-        a.type = v.as_datatype_enum
-    elif isinstance(v, int):
-        a.i = v
-    elif isinstance(v, float):
-        a.f = v
-    else:
-        a.s = v.encode()
-    return a
-
-
-def graph_op(graph, op, inputs, attrs):
-    node = node_def_pb2.NodeDef(name="n", op=op)
-    for k, v in attrs.items():
-        node.attr[k].CopyFrom(attr_proto(op, k, v))
-    c_op = tf_ops._create_c_op(graph, node, inputs, control_inputs=[])
-    return graph._create_op_from_tf_operation(c_op)
-
-
-g.graph_op = graph_op
-
-
 def run(op, inputs, outputs, attrs, keep):
     global kept
-    if op not in RUNS_HERE:
+    if op not in g.RUNS_HERE:
         return None
-    flat = [t for x in inputs for t in (x if isinstance(x, list) else [x])]
-    known = dict(attrs)
-    for arg, x in zip([a.strip() for a in SPECS[op][1].split(",") if a.strip()], inputs):
-        kind = arg.split(":", 1)[1]
-        if "*" in kind:
-            n, kind = kind.split("*")
-            known.setdefault(n, len(x))
-        elif kind.startswith("list("):
-            known.setdefault(kind[5:-1], [t.dtype for t in x])
-            continue
-        if isinstance(x, list) and not x:
-            continue
-        first = (x if isinstance(x, list) else [x])[0]
-        if kind not in INVERSE:
-            known.setdefault(kind, first.dtype)
-    raw = []
-    for k, v in known.items():
-        raw += [k, v.as_datatype_enum if isinstance(v, tf.DType) else
-                [x.as_datatype_enum if isinstance(x, tf.DType) else x for x in v]
-                if isinstance(v, (list, tuple)) else v]
-    block = ["op " + op]
-    block += ["attr %s %s" % (k, g.attr_text(v)) for k, v in sorted(known.items())]
+    flat, known = g.flatten(inputs), g.type_attrs(op, inputs, attrs)
+    block = g.head("op", op, known)
     for t in flat:
         at = [k for k, x in enumerate(kept) if x is t]
         block.append("kept %d" % at[0] if at else g.tensor_line("in", t))
-    out = []
-    try:
-        out = eager_execute.execute(op.encode(), outputs, inputs=flat, attrs=tuple(raw), ctx=g.CTX)
-        if keep:
-            block.append("keep")
-        else:
-            block += [g.tensor_line("out", t) for t in out or []]
-    except errors.OpError as e:
-        message = str(e.message)
-        if "Could not find device" in message or "No OpKernel" in message:
-            return None
-        message = message.split("}} ", 1)[-1].split(" [Op:")[0].split("\n")[0].rstrip()
-        block.append("error %d %s" % (e.error_code, message))
-        if keep:
-            raise
-    g.lines.extend(block)
-    g.counts[op] = g.counts.get(op, 0) + 1
+    out = g.ask(op, flat, outputs, known)
+    if out is None:
+        return None
+    failed = isinstance(out, str)
+    if keep and failed:
+        raise ValueError(out)
+    g.mark(block, op, flat, known, out)
+    g.lines.extend(block + (["keep"] if keep else g.told(out)))
+    out = [] if failed else out
     if not keep and not any(t.dtype in (tf.variant, tf.resource) for t in flat):
         g.infer(op, inputs, outputs, known)
     kept = kept + list(out) if keep else []
@@ -558,17 +469,7 @@ FAMILIES = {f.__name__: f for f in (ragged_ranges, ragged_gathers, ragged_to_spa
 def write(name, families, wanted):
     for each in wanted or families:
         families[each]()
-    here = os.path.dirname(os.path.abspath(__file__))
-    for kind, what in (("op", g.lines), ("shape", g.shape_lines)):
-        if not what:
-            continue
-        path = os.path.join(here, "../tests/data/%s_goldens_%s.txt" % (kind, name))
-        with open(path, "w", encoding="utf-8") as f:
-            f.write("# Made by tools/goldens_%s.py with TensorFlow %s.\n" % (name.split("_")[0],
-                                                                              tf.__version__))
-            f.write("\n".join(what) + "\n")
-        print("%s: %d bytes" % (path, os.path.getsize(path)))
-    print("%d cases of %d ops" % (sum(g.counts.values()), len(g.counts)))
+    g.write_both("_" + name)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import goldens_state
 import numpy as np
 import tensorflow as tf
 from goldens_ragged import case, g
-from gen_op_goldens import s32
+from golden_case import s32
 
 
 def sobol():

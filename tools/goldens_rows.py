@@ -13,7 +13,7 @@ import goldens_nn as nn
 import goldens_ragged as r
 import tensorflow as tf
 from goldens_ragged import case, g
-from gen_op_goldens import data
+from golden_case import data
 
 F, D = tf.float32, tf.float64
 REAL = [F, D, tf.float16, tf.bfloat16]

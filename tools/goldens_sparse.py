@@ -10,7 +10,7 @@ import sys
 import goldens_ragged as r
 import numpy as np
 import tensorflow as tf
-from gen_op_goldens import cpu_types, data
+from golden_case import cpu_types, data
 from goldens_ragged import PLAIN, again, c32, c64, case, g, keep, text, values
 
 F = tf.float32
@@ -475,6 +475,4 @@ FAMILIES = {**FIRST, **SECOND}
 if __name__ == "__main__":
     for name, families in (("sparse", FIRST), ("sparse_more", SECOND)):
         g.rng.seed(22)
-        g.lines.clear()
-        g.shape_lines.clear()
         r.write(name, families, [f for f in sys.argv[1:] if f in families])

@@ -1,124 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes tests/data/op_goldens_string.txt: what the real TensorFlow answers to string, parsing and
-ragged ops, in the language of gen_op_goldens.py.
+ragged ops, in the language of golden_case.py.
 
 Run with a Python that has TensorFlow:  /opt/tfvenv/bin/python tools/goldens_string.py
 """
-import os
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import golden_case as g
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.eager import context
-from tensorflow.python.eager import execute as eager_execute
-from tensorflow.python.framework import errors
+from golden_case import s32 as i32, s64 as i64, text as s
 
-context.ensure_initialized()
-CTX = context.context()
-rng = np.random.RandomState(11)
-HERE = os.path.dirname(os.path.abspath(__file__))
-lines, counts = [], {}
-NAMES = {tf.half: "half", tf.bfloat16: "bfloat16", tf.float32: "float", tf.float64: "double",
-         tf.int8: "int8", tf.int16: "int16", tf.int32: "int32", tf.int64: "int64",
-         tf.uint8: "uint8", tf.uint16: "uint16", tf.uint32: "uint32", tf.uint64: "uint64",
-         tf.complex64: "complex64", tf.complex128: "complex128", tf.bool: "bool",
-         tf.string: "string"}
-
-
-def specs():
-    with open(os.path.join(HERE, "../src/ops/opdefs.tsv"), encoding="utf-8") as f:
-        rows = [line.rstrip("\n").split("\t") for line in f if not line.startswith("#")]
-    return {r[0]: r for r in rows}
-
-
-SPECS = specs()
-with open(os.path.join(HERE, "../src/ops/list.inc"), encoding="utf-8") as listed:
-    RUNS_HERE = {line[12:-2] for line in listed if line.startswith("FY_OP_ENTRY(")}
-
-
-def tensor_line(kind, t):
-    a = t.numpy()
-    dims = "[" + ",".join(str(d) for d in t.shape) + "]"
-    if t.dtype == tf.string:
-        text = ",".join("x" + bytes(s).hex() for s in np.asarray(a, dtype=object).reshape(-1))
-    else:
-        text = np.ascontiguousarray(a).tobytes().hex()
-    return "%s %s %s %s" % (kind, NAMES[t.dtype], dims, text or "-")
-
-
-def attr_text(v):
-    if isinstance(v, bool):
-        return "true" if v else "false"
-    if isinstance(v, tf.DType):
-        return NAMES[v]
-    if isinstance(v, tf.TensorShape):
-        return "[" + ",".join("?" if d is None else str(d) for d in v.as_list()) + "]"
-    if isinstance(v, (list, tuple)):
-        return "[" + ",".join(attr_text(x) for x in v) + "]"
-    if isinstance(v, str):
-        return '"%s"' % v
-    return repr(v)
-
-
-def raw_attr(v):
-    if isinstance(v, tf.DType):
-        return v.as_datatype_enum
-    if isinstance(v, (list, tuple)):
-        return [raw_attr(x) for x in v]
-    return v
+rng = g.rng
+rng.seed(11)
 
 
 def case(op, *inputs, outputs=1, **attrs):
     """Runs |op| on tensors (a list stands for a list argument) and records the answer."""
-    if op not in RUNS_HERE:
-        return  # cases for what is still to come
-    flat = []
-    for x in inputs:
-        flat.extend(x if isinstance(x, list) else [x])
-    fields = SPECS[op]
-    known = dict(attrs)
-    for arg, x in zip([a.strip() for a in fields[1].split(",") if a.strip()], inputs):
-        kind = arg.split(":", 1)[1]
-        if "*" in kind:
-            n, kind = kind.split("*")
-            known.setdefault(n, len(x))
-        elif kind.startswith("list("):
-            known.setdefault(kind[5:-1], [t.dtype for t in x])
-            continue
-        if isinstance(x, list) and not x:
-            continue
-        first = (x if isinstance(x, list) else [x])[0]
-        if kind not in NAMES.values() and kind != "resource":
-            known.setdefault(kind, first.dtype)
-    raw = []
-    for k, v in known.items():
-        raw += [k, raw_attr(v)]
-    block = ["op " + op]
-    block += ["attr %s %s" % (k, attr_text(v)) for k, v in sorted(known.items())]
-    block += [tensor_line("in", t) for t in flat]
-    try:
-        out = eager_execute.execute(op.encode(), outputs, inputs=flat, attrs=tuple(raw), ctx=CTX)
-        block += [tensor_line("out", t) for t in out or []]
-    except errors.OpError as e:
-        text = str(e.message).split("}} ", 1)[-1].split(" [Op:")[0]
-        text = text.split("\n")[0]
-        if "No attr named" in text:
-            return
-        block.append("error %d %s" % (e.error_code, text))
-    lines.extend(block)
-    counts[op] = counts.get(op, 0) + 1
-
-
-def s(v):
-    return tf.constant(v, tf.string)
-
-
-def i32(v):
-    return tf.constant(v, tf.int32)
-
-
-def i64(v):
-    return tf.constant(v, tf.int64)
+    flat, known = g.flatten(inputs), g.type_attrs(op, inputs, attrs)
+    block = g.asked(op, flat, known)
+    out = g.ask(op, flat, outputs, known, ("No attr named",), lambda message: message.split("\n")[0])
+    if out is not None:
+        g.mark(block, op, flat, known, out)
+        g.lines.extend(block + g.told(out))
 
 
 WORDS = [b"", b"a", b"Hello, World", b"  padded\t\n", "żółć Straße ΣΟΦΟΣ İ".encode(), b"\xff\xfebad\x80",
@@ -447,11 +350,7 @@ SECTIONS = [basic, numbers, hashes, joins, unicode, regexes, decoding]
 def main():
     for section in SECTIONS:
         section()
-    path = os.path.join(HERE, "../tests/data/op_goldens_string.txt")
-    with open(path, "w", encoding="utf-8", errors="surrogateescape") as f:
-        f.write("# Made by tools/goldens_string.py with TensorFlow %s.\n" % tf.__version__)
-        f.write("\n".join(lines) + "\n")
-    print("%d cases of %d ops, %d bytes" % (sum(counts.values()), len(counts), os.path.getsize(path)))
+    g.write_both("_string")
 
 
 if __name__ == "__main__":

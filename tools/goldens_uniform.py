@@ -13,7 +13,7 @@ import goldens_ragged as r
 import numpy as np
 import tensorflow as tf
 from goldens_ragged import c32, c64, case, g, values
-from gen_op_goldens import cpu_types, data, i32
+from golden_case import cpu_types, data, i32
 
 
 infer = g.infer

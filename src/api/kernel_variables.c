@@ -303,16 +303,7 @@ static fy_code add_element(TF_OpKernelContext *c, const element_fns *f, fy_tenso
 static fy_code add_lists(TF_OpKernelContext *c, const element_fns *f, fy_tensor_list *a,
                          fy_tensor_list *b, fy_tensor_list **out, fy_error *err) {
   *out = NULL;
-  if (a->dtype != b->dtype)
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Trying to add two lists of tensors of different dtypes. One is %s and the "
-                   "other is %s",
-                   fy_dtype_name(a->dtype), fy_dtype_name(b->dtype));
-  if (a->n != b->n)
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Trying to add two lists of tensors with different lengths. One is %lld and the "
-                   "other is %lld",
-                   (long long)a->n, (long long)b->n);
+  FY_TRY(fy_tensor_list_check_sum(a, b, err));
   fy_tensor_list *sum;
   FY_TRY(fy_tensor_list_new(a->dtype, a->rank, a->dims, a->n, &sum, err));
   fy_code code = FY_OK;

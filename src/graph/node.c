@@ -52,26 +52,6 @@ fy_code fy_node_find_op(fy_graph *g, fy_node *node, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- attributes
-// The position of |name| in the sorted list, or where it belongs.
-static uint32_t attr_position(const fy_attrs *attrs, const char *name, bool *found) {
-  uint32_t low = 0, high = attrs->n;
-  *found = false;
-  while (low < high) {
-    uint32_t mid = low + (high - low) / 2;
-    int order = strcmp(attrs->items[mid].name, name);
-    if (order == 0) {
-      *found = true;
-      return mid;
-    }
-    if (order < 0) {
-      low = mid + 1;
-    } else {
-      high = mid;
-    }
-  }
-  return low;
-}
-
 static void conflict(fy_node_builder *b, const char *name, const fy_attr *have,
                      const fy_attr *value) {
   fy_str was, now;
@@ -89,7 +69,7 @@ static void conflict(fy_node_builder *b, const char *name, const fy_attr *have,
 static void put_attr(fy_node_builder *b, const char *name, const fy_attr *value) {
   fy_attrs *attrs = &b->node->attrs;
   bool found;
-  uint32_t at = attr_position(attrs, name, &found);
+  uint32_t at = fy_attrs_position(attrs, name, &found);
   if (found) {
     if (!fy_attr_equal(&attrs->items[at].value, value))
       conflict(b, name, &attrs->items[at].value, value);

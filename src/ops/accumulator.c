@@ -352,19 +352,15 @@ static fy_code set_step(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
-static fy_code ref_shape(fy_shape_ctx *ctx, fy_error *err) {
-  return fy_shape_set(ctx, 0, 1, (const int64_t[]){2}, err);
-}
-
 static fy_code step_shape(fy_shape_ctx *ctx, fy_error *err) {  // or how many are wanted
   return fy_shape_rank_is(ctx->in[1], 0, err);
 }
 
 #define HOST   .flags = FY_OP_HOST | FY_OP_NO_FOLD
 #define BLOCKS .flags = FY_OP_HOST | FY_OP_NO_FOLD | FY_OP_ASYNC | FY_OP_SETS_OUTPUT | FY_OP_DYNAMIC
-FY_OP(ConditionalAccumulator, .shape = ref_shape, .compute = handle, HOST);
+FY_OP(ConditionalAccumulator, .shape = fy_shape_ref, .compute = handle, HOST);
 FY_OP(ResourceConditionalAccumulator, .shape = fy_shape_scalar, .compute = handle, HOST);
-FY_OP(SparseConditionalAccumulator, .shape = ref_shape, .compute = handle, HOST);
+FY_OP(SparseConditionalAccumulator, .shape = fy_shape_ref, .compute = handle, HOST);
 FY_OP(AccumulatorApplyGradient, .shape = step_shape, .compute = apply, HOST);
 FY_OP(ResourceAccumulatorApplyGradient, .shape = step_shape, .compute = apply, HOST);
 FY_OP(SparseAccumulatorApplyGradient, .shape = step_shape, .compute = apply_sparse, HOST);

@@ -111,7 +111,7 @@ static fy_code bias_add(fy_kernel_ctx *ctx, fy_error *err) {
   }
   const fy_binary_loop loop = fy_add_loops.loop[value->dtype];
   if (!loop || bias->dtype != value->dtype) {
-    return fy_fail(err, FY_UNIMPLEMENTED, "BiasAdd has no loop for %s",
+    return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
                    fy_dtype_name(value->dtype));
   }
   int64_t bias_dims[FY_MAX_RANK];
@@ -150,6 +150,11 @@ static const fy_sample bias_samples[] = {
     {"f32[1,2]=1,2; f32[3]=1,2,3", NULL, FY_INVALID_ARGUMENT,
      "Must provide as many biases as the last dimension of the input tensor: [3] vs. [1,2]"},
 };
+static const fy_sample bias_v1_samples[] = {
+    {"f32[2,2]=1,2,3,4; f32[2]=10,20", NULL, FY_OK, "11,22,13,24"},
+    {"f32[1,2]=1,2; f32[3]=1,2,3", NULL, FY_INVALID_ARGUMENT,
+     "Must provide as many biases as the last dimension of the input tensor: [3] vs. [1,2]"},
+};
 
 static fy_code accumulate_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_attr *a = fy_attrs_get(ctx->attrs, "shape");
@@ -162,5 +167,7 @@ static fy_code accumulate_shape(fy_shape_ctx *ctx, fy_error *err) {
 
 FY_OP(AccumulateNV2, .shape = accumulate_shape, .compute = add_n);
 FY_OP(AddN, .shape = fy_shape_merge_all, .compute = add_n, FY_SAMPLES(add_n_samples));
+FY_OP(BiasAddV1, .shape = bias_add_shape, .compute = bias_add, .flags = FY_OP_INPLACE,
+      FY_SAMPLES(bias_v1_samples));
 FY_OP(BiasAdd, .shape = bias_add_shape, .compute = bias_add, .flags = FY_OP_INPLACE,
       FY_SAMPLES(bias_samples));

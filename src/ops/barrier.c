@@ -319,10 +319,6 @@ static fy_code incomplete_size(fy_kernel_ctx *ctx, fy_error *err) {
   return put_count(ctx, false, err);
 }
 
-static fy_code ref_shape(fy_shape_ctx *ctx, fy_error *err) {
-  return fy_shape_set(ctx, 0, 1, (const int64_t[]){2}, err);
-}
-
 static fy_code insert_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t n;
   FY_TRY(fy_shape_handle(ctx, 0, err));
@@ -332,7 +328,7 @@ static fy_code insert_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 #define HOST .flags = FY_OP_HOST | FY_OP_NO_FOLD
-FY_OP(Barrier, .shape = ref_shape, .compute = handle, HOST);
+FY_OP(Barrier, .shape = fy_shape_ref, .compute = handle, HOST);
 FY_OP(BarrierInsertMany, .shape = insert_shape, .compute = insert_many, HOST);
 FY_OP(BarrierTakeMany, .shape = fy_shape_none, .compute = take_many,
       .flags = FY_OP_HOST | FY_OP_NO_FOLD | FY_OP_ASYNC | FY_OP_DYNAMIC);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bias.c: BiasAddV1, and BiasAddGrad: the gradient summed over everything but the channels.
+// bias.c: BiasAddGrad: the gradient summed over everything but the channels.
 // Sums of floats are in double, of 16-bit floats in float (as TensorFlow's), of integers wrap.
 
 #include <string.h>
@@ -129,50 +129,10 @@ static fy_code bias_grad_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 0, 1, &n, err);
 }
 
-static fy_code bias_add_v1(fy_kernel_ctx *ctx, fy_error *err) {
-  const fy_tensor *value = ctx->in[0], *bias = ctx->in[1];
-  char x[128], y[128];
-  if (value->rank < 2) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Input tensor must be at least 2D: %s",
-                   fy_tensor_shape_text(value, x));
-  }
-  if (bias->rank != 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Biases must be 1D: %s",
-                   fy_tensor_shape_text(bias, x));
-  }
-  if (bias->count != value->dims[value->rank - 1]) {
-    return fy_fail(
-        err, FY_INVALID_ARGUMENT,
-        "Must provide as many biases as the last dimension of the input tensor: %s vs. %s",
-        fy_tensor_shape_text(bias, x), fy_tensor_shape_text(value, y));
-  }
-  const fy_binary_loop loop = fy_add_loops.loop[value->dtype];
-  if (!loop || bias->dtype != value->dtype) {
-    return fy_fail(err, FY_UNIMPLEMENTED, "BiasAddV1 has no loop for %s",
-                   fy_dtype_name(value->dtype));
-  }
-  return fy_binary_run(ctx, loop, 0.4, NULL, err);
-}
-
-static fy_code bias_add_v1_shape(fy_shape_ctx *ctx, fy_error *err) {
-  const fy_pshape in = ctx->in[0];
-  FY_TRY(fy_shape_rank_at_least(in, 2, err));
-  FY_TRY(fy_shape_rank_is(ctx->in[1], 1, err));
-  if (in.rank < 0) return FY_OK;
-  FY_TRY(fy_shape_unchanged(ctx, err));
-  int64_t *dims = (int64_t *)(uintptr_t)ctx->out[0].dims;
-  return fy_dim_merge(in.dims[in.rank - 1], fy_dim_of(ctx->in[1], 0), &dims[in.rank - 1], err);
-}
-
 static const fy_sample grad_samples[] = {
     {"f32[2,3]=1,2,3,4,5,6", NULL, FY_OK, "5,7,9"},
     {"i8[1,2,2]=127,1,2,3", "data_format=\"NCHW\"", FY_OK, "-128,5"},
     {"f32[2]=1,2", NULL, FY_INVALID_ARGUMENT, "Input tensor must be at least 2D: [2]"},
-};
-static const fy_sample v1_samples[] = {
-    {"f32[2,2]=1,2,3,4; f32[2]=10,20", NULL, FY_OK, "11,22,13,24"},
-    {"f32[1,2]=1,2; f32[3]=1,2,3", NULL, FY_INVALID_ARGUMENT,
-     "Must provide as many biases as the last dimension of the input tensor: [3] vs. [1,2]"},
 };
 static void grad_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   const fy_tensor *in = ctx->in[0];
@@ -187,5 +147,3 @@ static void grad_needs(fy_kernel_ctx *ctx, fy_needs *out) {
 
 FY_OP(BiasAddGrad, .shape = bias_grad_shape, .compute = bias_grad, .needs = grad_needs,
       FY_SAMPLES(grad_samples));
-FY_OP(BiasAddV1, .shape = bias_add_v1_shape, .compute = bias_add_v1, .flags = FY_OP_INPLACE,
-      FY_SAMPLES(v1_samples));

@@ -166,22 +166,28 @@ static fy_code check_index(const crop_job *j, int64_t batch, fy_error *err) {
   return FY_OK;
 }
 
+static fy_code read_image(const fy_tensor *image, crop_job *j, fy_error *err) {
+  char x[128];
+  if (image->rank != 4) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "input image must be 4-D%s",
+                   fy_tensor_shape_text(image, x));
+  }
+  j->image_h = image->dims[1];
+  j->image_w = image->dims[2];
+  j->depth = image->dims[3];
+  if (j->image_h <= 0 || j->image_w <= 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "image dimensions must be positive");
+  }
+  return FY_OK;
+}
+
 static fy_code crop(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *image = ctx->in[0], *size = ctx->in[3];
   crop_job j = {.outside = fy_site_float(ctx->site, "extrapolation_value"),
                 .nearest = fy_view_is(fy_site_string(ctx->site, "method"), "nearest")};
   fy_tensor *out;
   char x[128];
-  if (image->rank != 4) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "input image must be 4-D%s",
-                   fy_tensor_shape_text(image, x));
-  }
-  j.image_h = image->dims[1];
-  j.image_w = image->dims[2];
-  j.depth = image->dims[3];
-  if (j.image_h <= 0 || j.image_w <= 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "image dimensions must be positive");
-  }
+  FY_TRY(read_image(image, &j, err));
   FY_TRY(read_boxes(ctx->in[1], ctx->in[2], &j, err));
   if (size->rank != 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "crop_size must be 1-D%s",
@@ -276,18 +282,8 @@ static fy_code box_gradient(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *grad = ctx->in[0], *image = ctx->in[1];
   crop_job j = {.nearest = false};
   fy_tensor *out;
-  char x[128];
   FY_TRY(read_grads(grad, &j, err));
-  if (image->rank != 4) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "input image must be 4-D%s",
-                   fy_tensor_shape_text(image, x));
-  }
-  j.image_h = image->dims[1];
-  j.image_w = image->dims[2];
-  j.depth = image->dims[3];
-  if (j.image_h <= 0 || j.image_w <= 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "image dimensions must be positive");
-  }
+  FY_TRY(read_image(image, &j, err));
   if (grad->dims[3] != j.depth) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "image, grads depth differ");
   }

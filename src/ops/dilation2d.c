@@ -3,8 +3,6 @@
 // out[y, x, c] = max over taps of in[y * stride + dy * rate, x * stride + dx * rate, c] +
 // filter[dy, dx, c]. The gradients go to the first tap that gave the maximum.
 
-#include <float.h>
-
 #include "base/alloc.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
@@ -23,18 +21,6 @@ typedef struct dilate_job {
   void *out;
 } dilate_job;
 
-#define LOWEST_f16       (-65504.0f)
-#define LOWEST_bf16      (-3.38953139e38f)
-#define LOWEST_f32       (-FLT_MAX)
-#define LOWEST_f64       (-DBL_MAX)
-#define LOWEST_i8        FY_MIN_i8
-#define LOWEST_i16       FY_MIN_i16
-#define LOWEST_i32       FY_MIN_i32
-#define LOWEST_i64       FY_MIN_i64
-#define LOWEST_u8        0
-#define LOWEST_u16       0
-#define LOWEST_u32       0
-#define LOWEST_u64       0
 #define ADD(S, x, y)     ((x) + (y))
 #define ADD_INT(S, x, y) ((fy_a_##S)((fy_u_##S)(x) + (fy_u_##S)(y)))
 
@@ -43,7 +29,7 @@ typedef struct dilate_job {
   static fy_t_##S best_##S(const dilate_job *j, int64_t image, int64_t y, int64_t x, int64_t c, \
                            int64_t *in_at, int64_t *tap_at) {                                   \
     const fy_window *h = &j->w[0], *w = &j->w[1];                                               \
-    fy_t_##S top = FY_ST_##S(LOWEST_##S);                                                       \
+    fy_t_##S top = FY_ST_##S(FY_LOWEST_##S);                                                    \
     const int64_t y0 = y * h->stride - h->before, x0 = x * w->stride - w->before;               \
     *in_at = (image * h->in + (y0 < 0 ? 0 : y0)) * w->in + (x0 < 0 ? 0 : x0);                   \
     *tap_at = 0;                                                                                \

@@ -318,9 +318,8 @@ static void nd_bad(nd_job *j, int64_t row) {
   }
 FY_INDEX_TYPES(ND_RANGE, _)
 
-static fy_code gather_nd(fy_kernel_ctx *ctx, fy_error *err) {
-  const fy_tensor *params = ctx->in[0], *indices = ctx->in[1];
-  char x[128];
+fy_code fy_gather_nd_output(fy_kernel_ctx *ctx, const fy_tensor *params, const fy_tensor *indices,
+                            fy_tensor **out, fy_error *err) {
   if (params->rank < 1)
     return fy_fail(err, FY_INVALID_ARGUMENT, "params must be at least a vector");
   if (indices->rank < 1) {
@@ -332,8 +331,8 @@ static fy_code gather_nd(fy_kernel_ctx *ctx, fy_error *err) {
                    "index innermost dimension length must be <= params rank; saw: %lld vs. %d",
                    (long long)depth, params->rank);
   }
-  const int64_t rows = fy_product(indices->dims, indices->rank - 1);
-  if (params->count == 0 && rows > 0) {
+  if (params->count == 0 && fy_product(indices->dims, indices->rank - 1) > 0) {
+    char x[128];
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Requested more than 0 entries, but params is empty.  Params shape: %s",
                    fy_tensor_shape_text(params, x));
@@ -343,8 +342,15 @@ static fy_code gather_nd(fy_kernel_ctx *ctx, fy_error *err) {
   for (int32_t d = 0; d + 1 < indices->rank; d++) dims[rank++] = indices->dims[d];
   for (int32_t d = (int32_t)depth; d < params->rank; d++) dims[rank++] = params->dims[d];
   if (rank > FY_MAX_RANK) return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
+  return fy_out(ctx, 0, rank, dims, out, err);
+}
+
+static fy_code gather_nd(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_tensor *params = ctx->in[0], *indices = ctx->in[1];
   fy_tensor *out;
-  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  FY_TRY(fy_gather_nd_output(ctx, params, indices, &out, err));
+  const int64_t depth = indices->dims[indices->rank - 1];
+  const int64_t rows = fy_product(indices->dims, indices->rank - 1);
   const int64_t run = fy_product(params->dims + depth, params->rank - (int32_t)depth);
   const bool wide = indices->dtype == FY_INT64;
   if (fy_dtype_is_plain(out->dtype) && out->count > 0 && depth > 0 &&

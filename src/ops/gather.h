@@ -12,4 +12,8 @@ FY_MUST_CHECK fy_code fy_gather(fy_kernel_ctx *ctx, const fy_tensor *params,
                                 const fy_tensor *indices, int32_t axis, int32_t batch_dims,
                                 fy_error *err);
 
+// Of GatherNd: checks the shapes and makes output 0.
+FY_MUST_CHECK fy_code fy_gather_nd_output(fy_kernel_ctx *ctx, const fy_tensor *params,
+                                          const fy_tensor *indices, fy_tensor **out, fy_error *err);
+
 #endif

@@ -140,10 +140,6 @@ static fy_code dense_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_scalar(ctx, err);
 }
 // The handles of version 1 are references to two strings, to shape functions at least.
-static fy_code ref_shape(fy_shape_ctx *ctx, fy_error *err) {
-  return fy_shape_set(ctx, 0, 1, (const int64_t[]){2}, err);
-}
-
 #define FLAGS .flags = FY_OP_HOST | FY_OP_DYNAMIC
 static const fy_sample table_samples[] = {
     {"", "key_dtype=string; value_dtype=int64; shared_name=\"t\"", FY_OK, NULL}};
@@ -175,6 +171,6 @@ FY_OP(MutableHashTableOfTensorsV2, .shape = fy_shape_scalar, .compute = mutable_
       FY_SAMPLES(vectors_samples));
 FY_OP(AnonymousMutableHashTableOfTensors, .shape = fy_shape_scalar, .compute = mutable_handle,
       FLAGS, FY_SAMPLES(vectors_samples));
-FY_OP(HashTable, .shape = ref_shape, .compute = static_handle, FLAGS);
-FY_OP(MutableHashTable, .shape = ref_shape, .compute = mutable_handle, FLAGS);
-FY_OP(MutableHashTableOfTensors, .shape = ref_shape, .compute = mutable_handle, FLAGS);
+FY_OP(HashTable, .shape = fy_shape_ref, .compute = static_handle, FLAGS);
+FY_OP(MutableHashTable, .shape = fy_shape_ref, .compute = mutable_handle, FLAGS);
+FY_OP(MutableHashTableOfTensors, .shape = fy_shape_ref, .compute = mutable_handle, FLAGS);

@@ -4,8 +4,6 @@
 // As in TensorFlow a NaN loses against any number in MaxPool, and sums of 16-bit floats round at
 // every step (of volumes: at the end).
 
-#include <float.h>
-
 #include "base/alloc.h"
 #include "ops/pool.h"
 #include "ops/shape_fns.h"
@@ -19,19 +17,6 @@ typedef struct pool_job {
   fy_dtype index_type;
   bool batch_in_index;
 } pool_job;
-
-#define LOWEST_f16  (-65504.0f)
-#define LOWEST_bf16 (-3.38953139e38f)
-#define LOWEST_f32  (-FLT_MAX)
-#define LOWEST_f64  (-DBL_MAX)
-#define LOWEST_i8   FY_MIN_i8
-#define LOWEST_i16  FY_MIN_i16
-#define LOWEST_i32  FY_MIN_i32
-#define LOWEST_i64  FY_MIN_i64
-#define LOWEST_u8   0
-#define LOWEST_u16  0
-#define LOWEST_u32  0
-#define LOWEST_u64  0
 
 // Items of all loops: rows (image, depth, height) of the output. EACH(in) runs for every input
 // pixel under the window of output pixel x, in order; |at| is its position in the image.
@@ -50,71 +35,71 @@ typedef struct pool_job {
   const int64_t image = row / (g)->w[1].out / (g)->w[0].out;
 
 #define CHANNELS 64  // at a time, with their maxima and places at hand
-#define MAX_POOL(E, S, _)                                                                 \
-  static void max_##S(void *arg, int64_t begin, int64_t end) {                            \
-    const pool_job *j = arg;                                                              \
-    const fy_pool_geometry *g = &j->g;                                                    \
-    for (int64_t row = begin; row < end; row++) {                                         \
-      ROW(g)                                                                              \
-      for (int64_t x = 0; x < g->w[2].out; x++) {                                         \
-        fy_t_##S *restrict out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth; \
-        for (int64_t k = 0; k < g->depth; k++) out[k] = FY_ST_##S(LOWEST_##S);            \
-        OVER_WINDOW(S, g, in, at, {                                                       \
-          for (int64_t k = 0; k < g->depth; k++) {                                        \
-            const fy_t_##S v = in[k];                                                     \
-            out[k] = FY_LD_##S(v) > FY_LD_##S(out[k]) ? v : out[k];                       \
-          }                                                                               \
-        })                                                                                \
-      }                                                                                   \
-    }                                                                                     \
-  }                                                                                       \
-  /* the maximum over |depth_window| channels */                                          \
-  static void max_depth_##S(void *arg, int64_t begin, int64_t end) {                      \
-    const pool_job *j = arg;                                                              \
-    const int64_t n = j->g.depth_window;                                                  \
-    for (int64_t i = begin; i < end; i++) {                                               \
-      const fy_t_##S *in = (const fy_t_##S *)j->in + i * n;                               \
-      fy_t_##S top = in[0];                                                               \
-      for (int64_t k = 1; k < n; k++) {                                                   \
-        if (FY_LD_##S(in[k]) > FY_LD_##S(top)) top = in[k];                               \
-      }                                                                                   \
-      ((fy_t_##S *)j->out)[i] = top;                                                      \
-    }                                                                                     \
-  }                                                                                       \
-  /* the first of equal maxima; a NaN that comes first stays */                           \
-  static void arg_max_##S(void *arg, int64_t begin, int64_t end) {                        \
-    const pool_job *j = arg;                                                              \
-    const fy_pool_geometry *g = &j->g;                                                    \
-    for (int64_t row = begin; row < end; row++) {                                         \
-      ROW(g)                                                                              \
-      for (int64_t x = 0; x < g->w[2].out; x++) {                                         \
-        const int64_t to = (row * g->w[2].out + x) * g->depth;                            \
-        const int64_t base = j->batch_in_index ? image * g->in_image : 0;                 \
-        for (int64_t k = 0; k < g->depth; k += CHANNELS) {                                \
-          const int64_t n = g->depth - k < CHANNELS ? g->depth - k : CHANNELS;            \
-          fy_t_##S *restrict top = (fy_t_##S *)j->out + to + k;                           \
-          int64_t where[CHANNELS];                                                        \
-          bool any = false;                                                               \
-          for (int64_t i = 0; i < n; i++) top[i] = FY_ST_##S(LOWEST_##S), where[i] = -1;  \
-          OVER_WINDOW(S, g, in, at, {                                                     \
-            for (int64_t i = 0; i < n; i++) {                                             \
-              const bool higher = !any || FY_LD_##S(in[k + i]) > FY_LD_##S(top[i]);       \
-              top[i] = higher ? in[k + i] : top[i];                                       \
-              where[i] = higher ? base + at : where[i];                                   \
-            }                                                                             \
-            any = true;                                                                   \
-          })                                                                              \
-          for (int64_t i = 0; i < n; i++) {                                               \
-            const int64_t index = where[i] < 0 ? -1 : where[i] + k + i;                   \
-            if (j->index_type == FY_INT32) {                                              \
-              ((int32_t *)j->index)[to + k + i] = (int32_t)index;                         \
-            } else {                                                                      \
-              ((int64_t *)j->index)[to + k + i] = index;                                  \
-            }                                                                             \
-          }                                                                               \
-        }                                                                                 \
-      }                                                                                   \
-    }                                                                                     \
+#define MAX_POOL(E, S, _)                                                                   \
+  static void max_##S(void *arg, int64_t begin, int64_t end) {                              \
+    const pool_job *j = arg;                                                                \
+    const fy_pool_geometry *g = &j->g;                                                      \
+    for (int64_t row = begin; row < end; row++) {                                           \
+      ROW(g)                                                                                \
+      for (int64_t x = 0; x < g->w[2].out; x++) {                                           \
+        fy_t_##S *restrict out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth;   \
+        for (int64_t k = 0; k < g->depth; k++) out[k] = FY_ST_##S(FY_LOWEST_##S);           \
+        OVER_WINDOW(S, g, in, at, {                                                         \
+          for (int64_t k = 0; k < g->depth; k++) {                                          \
+            const fy_t_##S v = in[k];                                                       \
+            out[k] = FY_LD_##S(v) > FY_LD_##S(out[k]) ? v : out[k];                         \
+          }                                                                                 \
+        })                                                                                  \
+      }                                                                                     \
+    }                                                                                       \
+  }                                                                                         \
+  /* the maximum over |depth_window| channels */                                            \
+  static void max_depth_##S(void *arg, int64_t begin, int64_t end) {                        \
+    const pool_job *j = arg;                                                                \
+    const int64_t n = j->g.depth_window;                                                    \
+    for (int64_t i = begin; i < end; i++) {                                                 \
+      const fy_t_##S *in = (const fy_t_##S *)j->in + i * n;                                 \
+      fy_t_##S top = in[0];                                                                 \
+      for (int64_t k = 1; k < n; k++) {                                                     \
+        if (FY_LD_##S(in[k]) > FY_LD_##S(top)) top = in[k];                                 \
+      }                                                                                     \
+      ((fy_t_##S *)j->out)[i] = top;                                                        \
+    }                                                                                       \
+  }                                                                                         \
+  /* the first of equal maxima; a NaN that comes first stays */                             \
+  static void arg_max_##S(void *arg, int64_t begin, int64_t end) {                          \
+    const pool_job *j = arg;                                                                \
+    const fy_pool_geometry *g = &j->g;                                                      \
+    for (int64_t row = begin; row < end; row++) {                                           \
+      ROW(g)                                                                                \
+      for (int64_t x = 0; x < g->w[2].out; x++) {                                           \
+        const int64_t to = (row * g->w[2].out + x) * g->depth;                              \
+        const int64_t base = j->batch_in_index ? image * g->in_image : 0;                   \
+        for (int64_t k = 0; k < g->depth; k += CHANNELS) {                                  \
+          const int64_t n = g->depth - k < CHANNELS ? g->depth - k : CHANNELS;              \
+          fy_t_##S *restrict top = (fy_t_##S *)j->out + to + k;                             \
+          int64_t where[CHANNELS];                                                          \
+          bool any = false;                                                                 \
+          for (int64_t i = 0; i < n; i++) top[i] = FY_ST_##S(FY_LOWEST_##S), where[i] = -1; \
+          OVER_WINDOW(S, g, in, at, {                                                       \
+            for (int64_t i = 0; i < n; i++) {                                               \
+              const bool higher = !any || FY_LD_##S(in[k + i]) > FY_LD_##S(top[i]);         \
+              top[i] = higher ? in[k + i] : top[i];                                         \
+              where[i] = higher ? base + at : where[i];                                     \
+            }                                                                               \
+            any = true;                                                                     \
+          })                                                                                \
+          for (int64_t i = 0; i < n; i++) {                                                 \
+            const int64_t index = where[i] < 0 ? -1 : where[i] + k + i;                     \
+            if (j->index_type == FY_INT32) {                                                \
+              ((int32_t *)j->index)[to + k + i] = (int32_t)index;                           \
+            } else {                                                                        \
+              ((int64_t *)j->index)[to + k + i] = index;                                    \
+            }                                                                               \
+          }                                                                                 \
+        }                                                                                   \
+      }                                                                                     \
+    }                                                                                       \
   }
 FY_ORDERED_TYPES(MAX_POOL, _)
 

@@ -282,10 +282,6 @@ static fy_code fake_queue(fy_kernel_ctx *ctx, fy_error *err) {
   return fy_out_alias(ctx, 0, 0, 0, NULL, err);
 }
 
-static fy_code ref_shape(fy_shape_ctx *ctx, fy_error *err) {
-  return fy_shape_set(ctx, 0, 1, (const int64_t[]){2}, err);
-}
-
 static fy_code many_shape(fy_shape_ctx *ctx, fy_error *err) {
   int64_t n;
   if (!fy_shape_int_value(ctx, 1, &n) || n >= 0) return FY_OK;
@@ -317,11 +313,11 @@ FY_OP(QueueIsClosedV2, .shape = fy_shape_scalar, .compute = queue_is_closed, .fl
 FY_OP(QueueCloseV2, .shape = fy_shape_none, .compute = queue_close, .flags = FY_OP_HOST);
 
 // Version 1.
-FY_OP(FIFOQueue, .shape = ref_shape, NEW);
-FY_OP(PaddingFIFOQueue, .shape = ref_shape, NEW);
-FY_OP(RandomShuffleQueue, .shape = ref_shape, NEW);
-FY_OP(PriorityQueue, .shape = ref_shape, NEW);
-FY_OP(FakeQueue, .shape = ref_shape, .compute = fake_queue,
+FY_OP(FIFOQueue, .shape = fy_shape_ref, NEW);
+FY_OP(PaddingFIFOQueue, .shape = fy_shape_ref, NEW);
+FY_OP(RandomShuffleQueue, .shape = fy_shape_ref, NEW);
+FY_OP(PriorityQueue, .shape = fy_shape_ref, NEW);
+FY_OP(FakeQueue, .shape = fy_shape_ref, .compute = fake_queue,
       .flags = FY_OP_HOST | FY_OP_SETS_OUTPUT | FY_OP_NO_FOLD);
 FY_OP(QueueEnqueue, .shape = fy_shape_none, .compute = enqueue, BLOCKS);
 FY_OP(QueueEnqueueMany, .shape = fy_shape_none, .compute = enqueue_many, BLOCKS);

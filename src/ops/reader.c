@@ -530,11 +530,8 @@ FY_OP(ReaderSerializeStateV2, .shape = fy_shape_of_handles, .compute = save_stat
 FY_OP(ReaderRestoreStateV2, .shape = restore_shape, .compute = restore_state, .flags = FY_OP_HOST);
 
 // Version 1.
-static fy_code ref_shape(fy_shape_ctx *ctx, fy_error *err) {
-  return fy_shape_set(ctx, 0, 1, (const int64_t[]){2}, err);
-}
-#define READER_1(name)                                                           \
-  FY_OP(name, .shape = ref_shape, .prepare = check_attrs, .compute = new_reader, \
+#define READER_1(name)                                                              \
+  FY_OP(name, .shape = fy_shape_ref, .prepare = check_attrs, .compute = new_reader, \
         .flags = FY_OP_HOST | FY_OP_NO_FOLD)
 READER_1(WholeFileReader);
 READER_1(TextLineReader);

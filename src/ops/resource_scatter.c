@@ -273,30 +273,9 @@ static fy_code fail_row(const fy_kernel_ctx *ctx, const fy_tensor *indices, int6
 
 static fy_code gather_nd(fy_kernel_ctx *ctx, const fy_tensor *params, fy_error *err) {
   const fy_tensor *indices = ctx->in[1];
-  if (params->rank < 1)
-    return fy_fail(err, FY_INVALID_ARGUMENT, "params must be at least a vector");
-  if (indices->rank < 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "indices must be at least a vector");
-  }
-  const int64_t depth = indices->dims[indices->rank - 1];
-  if (depth > params->rank) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "index innermost dimension length must be <= params rank; saw: %lld vs. %d",
-                   (long long)depth, params->rank);
-  }
-  if (params->count == 0 && fy_product(indices->dims, indices->rank - 1) > 0) {
-    char x[128];
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Requested more than 0 entries, but params is empty.  Params shape: %s",
-                   fy_tensor_shape_text(params, x));
-  }
-  int64_t dims[2 * FY_MAX_RANK];
-  int32_t rank = 0;
-  for (int32_t d = 0; d + 1 < indices->rank; d++) dims[rank++] = indices->dims[d];
-  for (int32_t d = (int32_t)depth; d < params->rank; d++) dims[rank++] = params->dims[d];
-  if (rank > FY_MAX_RANK) return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor");
   fy_tensor *out;
-  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
+  FY_TRY(fy_gather_nd_output(ctx, params, indices, &out, err));
+  const int64_t depth = indices->dims[indices->rank - 1];
   const int64_t rows = fy_product(indices->dims, indices->rank - 1);
   const int64_t run = fy_product(params->dims + depth, params->rank - (int32_t)depth);
   for (int64_t r = 0; r < rows; r++) {

@@ -275,6 +275,10 @@ fy_code fy_shape_scalar(fy_shape_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+fy_code fy_shape_ref(fy_shape_ctx *ctx, fy_error *err) {
+  return fy_shape_set(ctx, 0, 1, (const int64_t[]){2}, err);
+}
+
 fy_code fy_shape_handle(const fy_shape_ctx *ctx, int i, fy_error *err) {
   const bool ref = fy_dtype_is_ref(ctx->in_types[i]);
   FY_TRY(fy_shape_rank_is(ctx->in[i], ref ? 1 : 0, err));

@@ -69,6 +69,7 @@ FY_MUST_CHECK fy_code fy_shape_handle(const fy_shape_ctx *ctx, int i, fy_error *
 // --- whole shape functions ---
 fy_code fy_shape_none(fy_shape_ctx *ctx, fy_error *err);    // no outputs, or nothing known
 fy_code fy_shape_scalar(fy_shape_ctx *ctx, fy_error *err);  // every output is a scalar
+fy_code fy_shape_ref(fy_shape_ctx *ctx, fy_error *err);     // a resource's name: two strings
 // Inputs are handles, or strings' references that stand for one; outputs scalars.
 fy_code fy_shape_of_handles(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_shape_unchanged(fy_shape_ctx *ctx, fy_error *err);   // output 0 like input 0

@@ -331,9 +331,10 @@ static bool read_minimum(parser *s, fy_attr_spec *attr) {
   return true;
 }
 
-static bool read_list_prefix(parser *s) {
+// |word| and an opening bracket.
+static bool read_open(parser *s, const char *word) {
   const char *start = s->p;
-  if (eat(s, "list")) {
+  if (eat(s, word)) {
     skip_space(s);
     if (eat(s, "(")) {
       skip_space(s);
@@ -353,7 +354,7 @@ static bool read_attr(parser *s, fy_attr_spec *attr) {
   if (!read_name(s, false, &attr->name)) {
     return s->short_of_memory ? false : complain(s, "Trouble parsing '<name>:'");
   }
-  bool is_list = read_list_prefix(s);
+  bool is_list = read_open(s, "list");
   if (!read_attr_type(s, &a, &type)) return false;
   skip_space(s);
   if (is_list) {
@@ -423,25 +424,12 @@ static bool read_arg_type(parser *s, fy_arg_spec *arg) {
   return true;
 }
 
-static bool read_ref_open(parser *s) {
-  const char *start = s->p;
-  if (eat(s, "Ref")) {
-    skip_space(s);
-    if (eat(s, "(")) {
-      skip_space(s);
-      return true;
-    }
-  }
-  s->p = start;
-  return false;
-}
-
 static bool read_arg(parser *s, fy_arg_spec *arg) {
   arg->name = "";
   if (!read_name(s, true, &arg->name)) {
     return s->short_of_memory ? false : complain(s, "Trouble parsing 'name:'");
   }
-  arg->is_ref = read_ref_open(s);
+  arg->is_ref = read_open(s, "Ref");
   if (!read_arg_type(s, arg)) return false;
   if (arg->is_ref) {
     if (!eat(s, ")")) {

@@ -121,9 +121,6 @@ static fy_code close_stack(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // Said of the resource as well, whose handle is a scalar: see tensor_array.c.
-static fy_code ref_shape(fy_shape_ctx *ctx, fy_error *err) {
-  return fy_shape_set(ctx, 0, 1, (const int64_t[]){2}, err);
-}
 static fy_code push_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 0, ctx->in[1].rank, ctx->in[1].dims, err);
 }
@@ -135,11 +132,11 @@ static fy_code close_shape(fy_shape_ctx *ctx, fy_error *err) {  // a resource co
 
 #define HOST   .flags = FY_OP_HOST | FY_OP_NO_FOLD
 #define PASSES .flags = FY_OP_HOST | FY_OP_NO_FOLD | FY_OP_DYNAMIC | FY_OP_SETS_OUTPUT
-FY_OP(Stack, .shape = ref_shape, .compute = new_stack, HOST);
+FY_OP(Stack, .shape = fy_shape_ref, .compute = new_stack, HOST);
 FY_OP(StackPush, .shape = push_shape, .compute = push, PASSES);
 FY_OP(StackPop, .shape = fy_shape_none, .compute = pop, PASSES);
 FY_OP(StackClose, .shape = close_shape, .compute = close_stack, HOST);
-FY_OP(StackV2, .shape = ref_shape, .compute = new_stack, HOST);
+FY_OP(StackV2, .shape = fy_shape_ref, .compute = new_stack, HOST);
 FY_OP(StackPushV2, .shape = push_shape, .compute = push, PASSES);
 FY_OP(StackPopV2, .shape = fy_shape_none, .compute = pop, PASSES);
 FY_OP(StackCloseV2, .shape = close_shape, .compute = close_stack, HOST);

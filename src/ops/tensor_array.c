@@ -116,7 +116,7 @@ static fy_code grad_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 static fy_code ref_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[0], 0, err));
-  return fy_shape_set(ctx, 0, 1, (const int64_t[]){2}, err);
+  return fy_shape_ref(ctx, err);
 }
 
 // ---------------------------------------------------------------- TensorArrayV3

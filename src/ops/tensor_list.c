@@ -191,6 +191,20 @@ fy_code fy_list_check_item(const fy_tensor_list *l, const fy_tensor *t, fy_error
                  fy_tensor_shape_text(t, x), fy_shape_text(l->rank, l->dims, y));
 }
 
+fy_code fy_tensor_list_check_sum(const fy_tensor_list *a, const fy_tensor_list *b, fy_error *err) {
+  if (a->dtype != b->dtype)
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Trying to add two lists of tensors of different dtypes. One is %s and the "
+                   "other is %s",
+                   fy_dtype_name(a->dtype), fy_dtype_name(b->dtype));
+  if (a->n != b->n)
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Trying to add two lists of tensors with different lengths. One is %lld and the "
+                   "other is %lld",
+                   (long long)a->n, (long long)b->n);
+  return FY_OK;
+}
+
 fy_code fy_list_fail_merge(int32_t rank, const int64_t *dims, int32_t rank_b, const int64_t *b,
                            fy_error *err) {
   char x[128], y[128];

@@ -26,6 +26,10 @@ FY_MUST_CHECK fy_code fy_tensor_list_new(fy_dtype dtype, int32_t rank, const int
 // Drops or adds (unset) elements at the end. Never fails when it shrinks.
 FY_MUST_CHECK fy_code fy_tensor_list_resize(fy_tensor_list *l, int64_t n, fy_error *err);
 
+// Lists that are added must be of one type and length.
+FY_MUST_CHECK fy_code fy_tensor_list_check_sum(const fy_tensor_list *a, const fy_tensor_list *b,
+                                               fy_error *err);
+
 // Two shapes of elements that cannot both be.
 FY_MUST_CHECK fy_code fy_list_fail_merge(int32_t rank, const int64_t *dims, int32_t rank_b,
                                          const int64_t *b, fy_error *err);

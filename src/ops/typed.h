@@ -17,6 +17,7 @@
 #ifndef FY_OPS_TYPED_H
 #define FY_OPS_TYPED_H
 
+#include <float.h>
 #include <complex.h>
 #include <math.h>
 #include <stdbool.h>
@@ -166,6 +167,20 @@ typedef double fy_r_c128;
 #define FY_MAX_u16 UINT16_MAX
 #define FY_MAX_u32 UINT32_MAX
 #define FY_MAX_u64 UINT64_MAX
+
+// The least finite value.
+#define FY_LOWEST_f16  (-65504.0f)
+#define FY_LOWEST_bf16 (-3.38953139e38f)
+#define FY_LOWEST_f32  (-FLT_MAX)
+#define FY_LOWEST_f64  (-DBL_MAX)
+#define FY_LOWEST_i8   FY_MIN_i8
+#define FY_LOWEST_i16  FY_MIN_i16
+#define FY_LOWEST_i32  FY_MIN_i32
+#define FY_LOWEST_i64  FY_MIN_i64
+#define FY_LOWEST_u8   0
+#define FY_LOWEST_u16  0
+#define FY_LOWEST_u32  0
+#define FY_LOWEST_u64  0
 
 // ---------------------------------------------------------------- lists: X(enum, suffix, …)
 #define FY_FULL_REAL_TYPES(X, ...)  X(FY_FLOAT, f32, __VA_ARGS__) X(FY_DOUBLE, f64, __VA_ARGS__)

@@ -144,16 +144,7 @@ static fy_code add_item(fy_tensor **sum, fy_tensor *t, int64_t at, int depth, fy
 static fy_code add_lists(const fy_tensor_list *a, const fy_tensor_list *b, int depth,
                          fy_object **out, fy_error *err) {
   char x[128], y[128];
-  if (a->dtype != b->dtype)
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Trying to add two lists of tensors of different dtypes. One is %s and the "
-                   "other is %s",
-                   fy_dtype_name(a->dtype), fy_dtype_name(b->dtype));
-  if (a->n != b->n)
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Trying to add two lists of tensors with different lengths. One is %lld and the "
-                   "other is %lld",
-                   (long long)a->n, (long long)b->n);
+  FY_TRY(fy_tensor_list_check_sum(a, b, err));
   if (!fy_list_compatible(a->rank, a->dims, b->rank, b->dims))
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Trying to add two lists of tensors with incompatible element shapes. One is %s "

@@ -12,8 +12,7 @@
 
 // --- the sorted list of names ---
 
-// Where |name| is or belongs.
-static uint32_t position(const fy_attrs *attrs, const char *name, bool *found) {
+uint32_t fy_attrs_position(const fy_attrs *attrs, const char *name, bool *found) {
   uint32_t low = 0, high = attrs->n;
   *found = false;
   while (low < high) {
@@ -34,7 +33,7 @@ static uint32_t position(const fy_attrs *attrs, const char *name, bool *found) {
 
 const fy_attr *fy_attrs_get(const fy_attrs *attrs, const char *name) {
   bool found;
-  uint32_t i = position(attrs, name, &found);
+  uint32_t i = fy_attrs_position(attrs, name, &found);
   return found ? &attrs->items[i].value : NULL;
 }
 
@@ -52,7 +51,7 @@ static bool make_room(fy_attrs *attrs, fy_arena *arena) {
 fy_code fy_attrs_set(fy_attrs *attrs, fy_arena *arena, const char *name, const fy_attr *value,
                      fy_error *err) {
   bool found;
-  uint32_t i = position(attrs, name, &found);
+  uint32_t i = fy_attrs_position(attrs, name, &found);
   if (found) {
     attrs->items[i].value = *value;
     return FY_OK;
@@ -68,7 +67,7 @@ fy_code fy_attrs_set(fy_attrs *attrs, fy_arena *arena, const char *name, const f
 
 bool fy_attrs_remove(fy_attrs *attrs, const char *name) {
   bool found;
-  uint32_t i = position(attrs, name, &found);
+  uint32_t i = fy_attrs_position(attrs, name, &found);
   if (!found) return false;
   attrs->n--;
   memmove(&attrs->items[i], &attrs->items[i + 1], (attrs->n - i) * sizeof *attrs->items);

@@ -70,6 +70,8 @@ struct fy_func_attr {
 };
 
 const fy_attr *fy_attrs_get(const fy_attrs *attrs, const char *name);  // NULL if absent
+// Where |name| is, or where it belongs.
+uint32_t fy_attrs_position(const fy_attrs *attrs, const char *name, bool *found);
 // Adds or replaces; |value| is taken as is (shallow), the name is copied into |arena|.
 FY_MUST_CHECK fy_code fy_attrs_set(fy_attrs *attrs, fy_arena *arena, const char *name,
                                    const fy_attr *value, fy_error *err);

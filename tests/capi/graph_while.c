@@ -5,22 +5,6 @@ static TF_Graph *g;
 static TF_Operation *a, *b;
 static TF_Output in[2], out[2];
 
-static void dump(TF_Graph *gr) {
-  size_t pos = 0;
-  TF_Operation *op;
-  while ((op = TF_GraphNextOperation(gr, &pos)) != NULL) {
-    printf("  %s %s", TF_OperationName(op), TF_OperationOpType(op));
-    for (int i = 0; i < TF_OperationNumInputs(op); ++i) {
-      TF_Output s = TF_OperationInput(tg_in(op, i));
-      printf(" %s:%d", TF_OperationName(s.oper), s.index);
-    }
-    TF_Operation *c[4];
-    int n = TF_OperationGetControlInputs(op, c, 4);
-    for (int i = 0; i < n; ++i) printf(" ^%s", TF_OperationName(c[i]));
-    puts("");
-  }
-}
-
 static TF_Output two(TF_Graph *gr, const char *type, const char *name, TF_Output x, TF_Output y) {
   TF_OperationDescription *d = TF_NewOperation(gr, type, name);
   TF_AddInput(d, x);
@@ -40,8 +24,8 @@ static void two_variables(void) {
   printf("%d inputs, cond output %d, body outputs %d %d, name %d\n", p.ninputs,
          p.cond_output.oper != NULL, p.body_outputs[0].oper != NULL, p.body_outputs[1].oper != NULL,
          p.name != NULL);
-  dump(p.cond_graph);
-  dump(p.body_graph);
+  tg_nodes(p.cond_graph);
+  tg_nodes(p.body_graph);
   p.cond_output = two(p.cond_graph, "Less", "less", p.cond_inputs[0], p.cond_inputs[1]);
   p.body_outputs[0] =
       two(p.body_graph, "AddV2", "sum", p.body_inputs[0], tg_out(tg_ci(p.body_graph, 2, "two"), 0));
@@ -49,7 +33,7 @@ static void two_variables(void) {
   p.name = "w";
   TF_FinishWhile(&p, st, out);
   tr_status("finish", st);
-  dump(g);
+  tg_nodes(g);
   printf("%s:%d %s:%d\n", TF_OperationName(out[0].oper), out[0].index,
          TF_OperationName(out[1].oper), out[1].index);
   TF_Operation *e = TF_GraphOperationByName(g, "w/Enter_1");

@@ -72,24 +72,6 @@ static tr_pb *a_float_value(tr_pb *to, float f) {
   return to;
 }
 
-static void show(TF_Graph *g) {
-  size_t pos = 0;
-  TF_Operation *op;
-  while ((op = TF_GraphNextOperation(g, &pos)) != NULL) {
-    printf("  %s %s", TF_OperationName(op), TF_OperationOpType(op));
-    for (int i = 0; i < TF_OperationNumInputs(op); ++i) {
-      TF_Output o = TF_OperationInput(tg_in(op, i));
-      printf(" %s:%d", TF_OperationName(o.oper), o.index);
-    }
-    int n = TF_OperationNumControlInputs(op);
-    TF_Operation *c[16];
-    TF_OperationGetControlInputs(op, c, 16);
-    for (int i = 0; i < n && i < 16; ++i) printf(" ^%s", TF_OperationName(c[i]));
-    if (TF_OperationDevice(op)[0]) printf(" on %s", TF_OperationDevice(op));
-    putchar('\n');
-  }
-}
-
 static bool import(TF_Graph *g, tr_pb *gd, TF_ImportGraphDefOptions *o, const char *what) {
   TF_Buffer *b = TF_NewBufferFromString(gd->data, gd->len);
   TF_ImportGraphDefResults *r = TF_GraphImportGraphDefWithResults(g, b, o, st);
@@ -148,7 +130,7 @@ static void combined(void) {
   printf("%d %d\n", TF_ImportGraphDefOptionsNumReturnOutputs(o),
          TF_ImportGraphDefOptionsNumReturnOperations(o));
   import(g, &gd, o, "import");
-  show(g);
+  tg_nodes(g);
   import(g, &gd, o, "the same again");
   TF_ImportGraphDefOptionsSetUniquifyPrefix(o, 1);
   import(g, &gd, o, "with a unique prefix");
@@ -165,7 +147,7 @@ static void combined(void) {
   TF_ImportGraphDefOptionsSetUniquifyPrefix(o, 1);
   import(g, &gd, o, "prefix without prefix");
   TF_DeleteImportGraphDefOptions(o);
-  show(g);
+  tg_nodes(g);
   tr_case("mappings that say nothing or too much");
   o = TF_NewImportGraphDefOptions();
   TF_ImportGraphDefOptionsSetPrefix(o, "x1");
@@ -214,7 +196,7 @@ static void odd(const char *what, tr_pb *gd) {
   TF_Graph *g = TF_NewGraph();
   TF_ImportGraphDefOptions *o = TF_NewImportGraphDefOptions();
   import(g, gd, o, what);
-  show(g);
+  tg_nodes(g);
   TF_DeleteImportGraphDefOptions(o);
   TF_DeleteGraph(g);
   tr_pb_free(gd);

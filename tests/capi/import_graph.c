@@ -9,23 +9,6 @@ static const char *label(TF_Operation *op) {
   return op ? TF_OperationName(op) : "null";
 }
 
-static void list_all(void) {
-  size_t pos = 0;
-  TF_Operation *op;
-  while ((op = TF_GraphNextOperation(g, &pos)) != NULL) {
-    printf("  %s %s", TF_OperationName(op), TF_OperationOpType(op));
-    for (int i = 0; i < TF_OperationNumInputs(op); ++i) {
-      TF_Output s = TF_OperationInput(tg_in(op, i));
-      printf(" %s:%d", label(s.oper), s.index);
-    }
-    TF_Operation *c[8];
-    int n = TF_OperationGetControlInputs(op, c, 8);
-    for (int i = 0; i < n; ++i) printf(" ^%s", label(c[i]));
-    if (TF_OperationDevice(op)[0]) printf(" on %s", TF_OperationDevice(op));
-    puts("");
-  }
-}
-
 /* ---- GraphDef writer ---- */
 static void attr_type(tr_pb *n, const char *key, int type) {
   tr_pb e = {0}, v = {0};
@@ -125,19 +108,19 @@ static void naming(void) {
   tr_pb s = sample();
   fresh("plain import");
   TF_DeleteImportGraphDefResults(import_keep("import", &s));
-  list_all();
+  tg_nodes(g);
   tr_case("import twice");
   TF_DeleteImportGraphDefResults(import_keep("again", &s));
-  list_all();
+  tg_nodes(g);
   tr_case("prefix");
   TF_ImportGraphDefOptionsSetPrefix(o, "pre");
   results(import_keep("prefix", &s));
-  list_all();
+  tg_nodes(g);
   results(import_keep("same prefix", &s));
   tr_case("uniquify prefix");
   TF_ImportGraphDefOptionsSetUniquifyPrefix(o, 1);
   results(import_keep("pre again", &s));
-  list_all();
+  tg_nodes(g);
   tr_case("prefix with slash");
   TF_ImportGraphDefOptionsSetPrefix(o, "sl/");
   results(import_keep("slash", &s));
@@ -154,11 +137,11 @@ static void naming(void) {
   TF_ImportGraphDefOptionsAddReturnOperation(o, "b");
   results(import_keep("one", &s));
   results(import_keep("two", &s));
-  list_all();
+  tg_nodes(g);
   fresh("default device");
   TF_ImportGraphDefOptionsSetDefaultDevice(o, "/device:CPU:1");
   TF_DeleteImportGraphDefResults(import_keep("import", &s));
-  list_all();
+  tg_nodes(g);
   fresh("prefix and existing op of the prefix name");
   tg_cf(g, 1, "pre");
   TF_ImportGraphDefOptionsSetPrefix(o, "pre");
@@ -204,14 +187,14 @@ static void options(void) {
   TF_ImportGraphDefOptionsAddReturnOutput(o, "a", 0);
   TF_ImportGraphDefOptionsAddReturnOutput(o, "b", 0);
   results(import_keep("map a", &s));
-  list_all();
+  tg_nodes(g);
   fresh("input map unused and missing");
   x = tg_ph(g, TF_FLOAT, "x", NULL, -1);
   TF_ImportGraphDefOptionsSetPrefix(o, "imp");
   TF_ImportGraphDefOptionsAddInputMapping(o, "zz", 0, tg_out(x, 0));
   TF_ImportGraphDefOptionsAddInputMapping(o, "c", 0, tg_out(x, 0));
   results(import_keep("map", &s));
-  list_all();
+  tg_nodes(g);
   fresh("input map of an output that does not exist");
   x = tg_ph(g, TF_FLOAT, "x", NULL, -1);
   TF_ImportGraphDefOptionsSetPrefix(o, "imp");
@@ -233,13 +216,13 @@ static void options(void) {
   TF_ImportGraphDefOptionsAddControlDependency(o, x);
   TF_ImportGraphDefOptionsAddControlDependency(o, y);
   results(import_keep("import", &s));
-  list_all();
+  tg_nodes(g);
   fresh("remap control dependency");
   x = tg_cf(g, 1, "x");
   TF_ImportGraphDefOptionsSetPrefix(o, "imp");
   TF_ImportGraphDefOptionsRemapControlDependency(o, "c", x);
   results(import_keep("import", &s));
-  list_all();
+  tg_nodes(g);
   fresh("all together");
   x = tg_cf(g, 1, "x");
   y = tg_op(g, "NoOp", "y", 0);
@@ -247,7 +230,7 @@ static void options(void) {
   TF_ImportGraphDefOptionsAddInputMapping(o, "a", 0, tg_out(x, 0));
   TF_ImportGraphDefOptionsAddControlDependency(o, y);
   results(import_keep("import", &s));
-  list_all();
+  tg_nodes(g);
   tr_pb_free(&s);
 }
 
@@ -328,7 +311,7 @@ static void malformed(void) {
   fresh("invalid device");
   add(&d, "a", "NoOp", "", 0, "nonsense");
   import("import", &d);
-  if (TF_GraphOperationByName(g, "a")) list_all();
+  if (TF_GraphOperationByName(g, "a")) tg_nodes(g);
   fresh("shape error");
   add(&d, "a", "Placeholder", "", 1, NULL);
   add(&d, "s", "Shape", "a", 1, NULL);
@@ -338,7 +321,7 @@ static void malformed(void) {
   add(&d, "u", "Neg", "a", 1, NULL);
   add(&d, "a", "Placeholder", "", 1, NULL);
   import("import", &d);
-  list_all();
+  tg_nodes(g);
   fresh("versions");
   version(&d, 1, 0, 0);
   import("producer 1", &d);

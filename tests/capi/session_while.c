@@ -25,19 +25,7 @@ static void whiles(void) {
   TF_FinishWhile(&p, st, &out);
   tr_status("finish", st);
   printf("output %s:%d\n", TF_OperationName(out.oper), out.index);
-  size_t pos = 0;
-  TF_Operation *op;
-  while ((op = TF_GraphNextOperation(g, &pos)) != NULL) {
-    printf("  %s %s", TF_OperationName(op), TF_OperationOpType(op));
-    for (int i = 0; i < TF_OperationNumInputs(op); ++i) {
-      TF_Output s = TF_OperationInput(tg_in(op, i));
-      printf(" %s:%d", TF_OperationName(s.oper), s.index);
-    }
-    TF_Operation *c[4];
-    int n = TF_OperationGetControlInputs(op, c, 4);
-    for (int i = 0; i < n; ++i) printf(" ^%s", TF_OperationName(c[i]));
-    puts("");
-  }
+  tg_nodes(g);
   TF_Session *s = tg_session(g);
   tg_fetch1(s, "from 0", a, tr_i32(0), out.oper);
   tg_fetch1(s, "from 50", a, tr_i32(50), out.oper);

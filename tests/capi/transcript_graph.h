@@ -83,6 +83,23 @@ static inline TF_OperationDescription *tg_desc(TF_Graph *g, const char *type, co
 #define tg_op_show(g, type, name, ...) \
   tg_finish_show(tg_desc(g, type, name, __VA_ARGS__), type " " name)
 
+/* Prints every node with its inputs, control inputs and device. */
+static inline void tg_nodes(TF_Graph *g) {
+  size_t pos = 0;
+  TF_Operation *op, *c[16];
+  while ((op = TF_GraphNextOperation(g, &pos)) != NULL) {
+    printf("  %s %s", TF_OperationName(op), TF_OperationOpType(op));
+    for (int i = 0; i < TF_OperationNumInputs(op); ++i) {
+      TF_Output o = TF_OperationInput(tg_in(op, i));
+      printf(" %s:%d", TF_OperationName(o.oper), o.index);
+    }
+    int n = TF_OperationGetControlInputs(op, c, 16);
+    for (int i = 0; i < n; ++i) printf(" ^%s", TF_OperationName(c[i]));
+    if (TF_OperationDevice(op)[0]) printf(" on %s", TF_OperationDevice(op));
+    putchar('\n');
+  }
+}
+
 /* Prints the inferred shape of an output. */
 static inline void tg_shape(TF_Graph *g, const char *what, TF_Output o) {
   int n = TF_GraphGetTensorNumDims(g, o, st);

@@ -20,7 +20,6 @@
 #define N     40000  // floats of a large tensor: 160,000 bytes
 #define SHARD ".data-00000-of-00001"
 
-static fy_error err;
 static char dir[64];
 static bool leases;  // does the file system of |dir| give any?
 

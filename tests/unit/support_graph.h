@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/options.h"
@@ -77,6 +79,45 @@ static inline fy_node *constant(fy_graph *g, const char *name, fy_tensor *t) {
   fy_node_set_attr(&b, "value", &value);
   fy_tensor_release(t);
   return finish(&b);
+}
+
+// Golden strings carry one "|" behind them.
+static inline fy_tensor *plain(fy_tensor *t) {
+  for (int64_t i = 0; t->dtype == FY_STRING && i < t->count; i++) {
+    fy_view v = fy_tensor_string(t, i);
+    assert_true(v.n > 0 && v.p[v.n - 1] == '|');
+    char *copy = malloc(v.n);
+    memcpy(copy, v.p, v.n - 1);
+    assert_true(fy_tensor_set_string(t, i, copy, v.n - 1));
+    free(copy);
+  }
+  return t;
+}
+
+// |tolerance| is of floats: relative above 1, absolute below.
+static inline void same_tensor(const char *where, const char *name, const fy_tensor *want,
+                               const fy_tensor *got, double tolerance) {
+  char a[128], b[128];
+  if (want->dtype != got->dtype || !fy_shape_equal(want->rank, want->dims, got->rank, got->dims))
+    fail_msg("%s %s: %s%s where %s%s was expected", where, name, fy_dtype_name(got->dtype),
+             fy_shape_text(got->rank, got->dims, a), fy_dtype_name(want->dtype),
+             fy_shape_text(want->rank, want->dims, b));
+  for (int64_t i = 0; i < want->count; i++) {
+    if (want->dtype == FY_STRING) {
+      fy_view v = fy_tensor_string(want, i), w = fy_tensor_string(got, i);
+      if (v.n != w.n || memcmp(v.p, w.p, v.n) != 0)
+        fail_msg("%s %s[%d]: '%.*s' where '%.*s' was expected", where, name, (int)i, (int)w.n, w.p,
+                 (int)v.n, v.p);
+    } else if (want->dtype == FY_FLOAT || want->dtype == FY_DOUBLE) {
+      double x = fy_tensor_double(want, i), y = fy_tensor_double(got, i);
+      if (!(fabs(x - y) <= tolerance * fmax(1, fabs(x))) && !(isnan(x) && isnan(y)))
+        fail_msg("%s %s[%d]: %.9g where %.9g was expected", where, name, (int)i, y, x);
+    } else if (want->dtype == FY_BOOL ? ((bool *)want->data)[i] != ((bool *)got->data)[i]
+                                      : fy_tensor_int(want, i) != fy_tensor_int(got, i)) {
+      fail_msg("%s %s[%d]: %lld where %lld was expected", where, name, (int)i,
+               (long long)fy_tensor_int(got, i), (long long)fy_tensor_int(want, i));
+    }
+  }
 }
 
 typedef struct env {

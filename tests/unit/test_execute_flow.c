@@ -4,7 +4,6 @@
 
 #include "support_graph.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -91,31 +90,6 @@ static fy_tensor *parse_tensor(char *text) {
   return out;
 }
 
-static void compare(const char *where, const char *name, const fy_tensor *want,
-                    const fy_tensor *got) {
-  char a[128], b[128];
-  if (want->dtype != got->dtype || !fy_shape_equal(want->rank, want->dims, got->rank, got->dims))
-    fail_msg("%s %s: %s%s where %s%s was expected", where, name, fy_dtype_name(got->dtype),
-             fy_shape_text(got->rank, got->dims, a), fy_dtype_name(want->dtype),
-             fy_shape_text(want->rank, want->dims, b));
-  for (int64_t i = 0; i < want->count; i++) {
-    if (want->dtype == FY_STRING) {
-      fy_view v = fy_tensor_string(want, i), w = fy_tensor_string(got, i);
-      if (v.n != w.n || memcmp(v.p, w.p, v.n) != 0)
-        fail_msg("%s %s[%d]: '%.*s' where '%.*s' was expected", where, name, (int)i, (int)w.n, w.p,
-                 (int)v.n, v.p);
-    } else if (want->dtype == FY_FLOAT || want->dtype == FY_DOUBLE) {
-      double x = fy_tensor_double(want, i), y = fy_tensor_double(got, i);
-      if (!(fabs(x - y) <= 2e-6 * fmax(1, fabs(x))) && !(isnan(x) && isnan(y)))
-        fail_msg("%s %s[%d]: %.9g where %.9g was expected", where, name, (int)i, y, x);
-    } else if (want->dtype == FY_BOOL ? ((bool *)want->data)[i] != ((bool *)got->data)[i]
-                                      : fy_tensor_int(want, i) != fy_tensor_int(got, i)) {
-      fail_msg("%s %s[%d]: %lld where %lld was expected", where, name, (int)i,
-               (long long)fy_tensor_int(got, i), (long long)fy_tensor_int(want, i));
-    }
-  }
-}
-
 static void run(env *e, run_case *c, const char *where) {
   fy_error err;
   fy_error_init(&err);
@@ -135,7 +109,7 @@ static void run(env *e, run_case *c, const char *where) {
       fail_msg("%s: '%s' where '%s' was expected", where, text, c->error);
     fy_error_clear(&err);
     for (int i = 0; !code && i < c->num_fetches; i++) {
-      compare(where, c->fetches[i].node->name, c->want[i], c->got[i]);
+      same_tensor(where, c->fetches[i].node->name, c->want[i], c->got[i], 2e-6);
       fy_tensor_release(c->got[i]);
     }
   }

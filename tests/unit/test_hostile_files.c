@@ -3,18 +3,11 @@
 // versions, a SavedModel with its variables, one in text, a .meta file, arrays, images. The answer is a status or a value, in
 // bounded time and memory, and the status of a model names the file.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support_files.h"
+
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/alloc.h"
 #include "ferry/ferry.h"
@@ -39,22 +32,6 @@ static const char *in_dir(const char *name) {
   static char path[192];
   snprintf(path, sizeof path, "%s/%s", dir, name);
   return path;
-}
-
-static uint8_t *read_whole(const char *path, size_t *n) {
-  FILE *f = fopen(path, "rb");
-  if (!f) fail_msg("%s is missing", path);
-  uint8_t *bytes = malloc(1 << 20);
-  *n = fread(bytes, 1, 1 << 20, f);
-  fclose(f);
-  return bytes;
-}
-
-static void write_file(const char *path, const void *bytes, size_t n) {
-  FILE *f = fopen(path, "wb");
-  assert_non_null(f);
-  assert_int_equal(fwrite(bytes, 1, n, f), n);
-  fclose(f);
 }
 
 static void copy(const char *from, const char *to) {

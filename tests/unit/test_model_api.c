@@ -2,17 +2,10 @@
 // ferry_model_*, ferry_inspect, ferry_convert, ferry_diff and ferry_npz_* of ferry.h: answers, errors that
 // help, files that lie, and memory that runs out at every point.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support_files.h"
+
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/alloc.h"
 #include "ferry/ferry.h"
@@ -31,22 +24,6 @@ static const char *file(const char *name) {
   static char path[160];
   snprintf(path, sizeof path, "%s/%s", dir, name);
   return path;
-}
-
-static void write_file(const char *path, const void *bytes, size_t n) {
-  FILE *f = fopen(path, "wb");
-  assert_non_null(f);
-  assert_int_equal(fwrite(bytes, 1, n, f), n);
-  fclose(f);
-}
-
-static char *read_whole(const char *path, size_t *n) {
-  FILE *f = fopen(path, "rb");
-  assert_non_null(f);
-  char *bytes = malloc(1 << 20);
-  *n = fread(bytes, 1, 1 << 20, f);
-  fclose(f);
-  return bytes;
 }
 
 static ferry_runtime *open_runtime(void) {

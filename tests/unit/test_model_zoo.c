@@ -2,11 +2,9 @@
 // The models of tests/data/zoo (tools/make_zoo.py): each is loaded as a SavedModel, its variables
 // restored and tables filled, and every signature must answer what TensorFlow answered.
 
+#include "support_files.h"
 #include "support_graph.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,43 +79,6 @@ static const fy_signature_value *value_of(const loaded *l, const char *signature
   return NULL;
 }
 
-// Golden strings carry one "|" behind them.
-static fy_tensor *plain(fy_tensor *t) {
-  for (int64_t i = 0; t->dtype == FY_STRING && i < t->count; i++) {
-    fy_view v = fy_tensor_string(t, i);
-    assert_true(v.n > 0 && v.p[v.n - 1] == '|');
-    char *copy = malloc(v.n);
-    memcpy(copy, v.p, v.n - 1);
-    assert_true(fy_tensor_set_string(t, i, copy, v.n - 1));
-    free(copy);
-  }
-  return t;
-}
-
-static void compare(const char *where, const char *name, const fy_tensor *want,
-                    const fy_tensor *got) {
-  char a[128], b[128];
-  if (want->dtype != got->dtype || !fy_shape_equal(want->rank, want->dims, got->rank, got->dims))
-    fail_msg("%s %s: %s%s where %s%s was expected", where, name, fy_dtype_name(got->dtype),
-             fy_shape_text(got->rank, got->dims, a), fy_dtype_name(want->dtype),
-             fy_shape_text(want->rank, want->dims, b));
-  for (int64_t i = 0; i < want->count; i++) {
-    if (want->dtype == FY_STRING) {
-      fy_view v = fy_tensor_string(want, i), w = fy_tensor_string(got, i);
-      if (v.n != w.n || memcmp(v.p, w.p, v.n) != 0)
-        fail_msg("%s %s[%d]: '%.*s' where '%.*s' was expected", where, name, (int)i, (int)w.n, w.p,
-                 (int)v.n, v.p);
-    } else if (want->dtype == FY_FLOAT) {
-      double x = fy_tensor_double(want, i), y = fy_tensor_double(got, i);
-      if (!(fabs(x - y) <= 5e-6 * fmax(1, fabs(x))))
-        fail_msg("%s %s[%d]: %.9g where %.9g was expected", where, name, (int)i, y, x);
-    } else if (fy_tensor_int(want, i) != fy_tensor_int(got, i)) {
-      fail_msg("%s %s[%d]: %lld where %lld was expected", where, name, (int)i,
-               (long long)fy_tensor_int(got, i), (long long)fy_tensor_int(want, i));
-    }
-  }
-}
-
 typedef struct run_case {
   fy_output feeds[MAX_ENDS], fetches[MAX_ENDS];
   fy_tensor *values[MAX_ENDS], *want[MAX_ENDS], *got[MAX_ENDS];
@@ -190,7 +151,7 @@ static void run(loaded *l, run_case *c, const char *where) {
   }
   measuring = false;
   for (int i = 0; i < c->num_fetches; i++) {
-    compare(where, c->keys[i], c->want[i], c->got[i]);
+    same_tensor(where, c->keys[i], c->want[i], c->got[i], 5e-6);
     fy_tensor_release(c->want[i]);
     fy_tensor_release(c->got[i]);
   }
@@ -320,13 +281,6 @@ static void meta_and_checkpoint(void **state) {
 }
 
 // ------------------------------------------------------------------ bad input
-static void write_file(const char *path, const void *bytes, size_t n) {
-  FILE *f = fopen(path, "wb");
-  assert_non_null(f);
-  assert_int_equal(fwrite(bytes, 1, n, f), n);
-  fclose(f);
-}
-
 // Whatever bit is wrong, loading says so or works; it never crashes.
 static void every_bit_may_be_wrong(void **state) {
   (void)state;

@@ -2,39 +2,20 @@
 // test_ops_files.c: ops that read and write files from step to step: the readers of TF1 pipelines
 // (what they answer was seen in TensorFlow 2.21) and TensorBoard's event files.
 
+#include "op_calls.h"
+
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "local_runner.h"
-
-static local_run run;
-static fy_arena arena;
-static fy_error err;
 static char dir[64];
 
 static int setup(void **state) {
-  (void)state;
-  memset(&run, 0, sizeof run);
-  run.resources = fy_resources_new();
-  fy_arena_init(&arena);
-  fy_error_init(&err);
   snprintf(dir, sizeof dir, "/tmp/ferry_files_XXXXXX");
-  return run.resources && mkdtemp(dir) ? 0 : -1;
+  return mkdtemp(dir) ? calls_setup(state) : -1;
 }
 static int teardown(void **state) {
-  (void)state;
   char command[128];
-  fy_resources_release(run.resources);
-  fy_error_clear(&err);
-  fy_arena_free(&arena);
+  calls_teardown(state);
   snprintf(command, sizeof command, "rm -rf %s", dir);
   return system(command);
 }
@@ -52,12 +33,6 @@ static fy_code call(const char *name, const char *attr_text, fy_tensor **in, int
   if (!code) code = local_call(&site, &run, in, outs ? outs : none, &err);
   local_unbind(&site);
   return code;
-}
-
-static fy_tensor *tensor(const char *text) {
-  fy_sample_inputs inputs;
-  assert_int_equal(fy_sample_parse_inputs(text, &inputs, &err), FY_OK);
-  return inputs.in[0];
 }
 
 static fy_tensor *string(const char *p, size_t n) {

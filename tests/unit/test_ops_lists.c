@@ -2,37 +2,9 @@
 // test_ops_lists.c: ops that need more than one call to show what they do: TensorList, TensorArray
 // and lookup tables. Answers are those that TensorFlow documents; most texts were not compared.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "op_calls.h"
+
 #include <unistd.h>
-
-#include <cmocka.h>
-
-#include "local_runner.h"
-
-static local_run run;
-static fy_arena arena;
-static fy_error err;
-
-static int setup(void **state) {
-  (void)state;
-  memset(&run, 0, sizeof run);
-  run.resources = fy_resources_new();
-  fy_arena_init(&arena);
-  fy_error_init(&err);
-  return run.resources ? 0 : -1;
-}
-static int teardown(void **state) {
-  (void)state;
-  fy_resources_release(run.resources);
-  fy_error_clear(&err);
-  fy_arena_free(&arena);
-  return 0;
-}
 
 // Runs |name| on |in|. |out| gets up to two outputs.
 static fy_code call_with(const char *name, const char *attr_text, fy_tensor **in, int n,
@@ -364,13 +336,13 @@ static void text_file(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(lists, setup, teardown),
-      cmocka_unit_test_setup_teardown(arrays, setup, teardown),
-      cmocka_unit_test_setup_teardown(tables, setup, teardown),
-      cmocka_unit_test_setup_teardown(crowded_keys, setup, teardown),
-      cmocka_unit_test_setup_teardown(optionals, setup, teardown),
-      cmocka_unit_test_setup_teardown(ragged_sums, setup, teardown),
-      cmocka_unit_test_setup_teardown(text_file, setup, teardown),
+      cmocka_unit_test_setup_teardown(lists, calls_setup, calls_teardown),
+      cmocka_unit_test_setup_teardown(arrays, calls_setup, calls_teardown),
+      cmocka_unit_test_setup_teardown(tables, calls_setup, calls_teardown),
+      cmocka_unit_test_setup_teardown(crowded_keys, calls_setup, calls_teardown),
+      cmocka_unit_test_setup_teardown(optionals, calls_setup, calls_teardown),
+      cmocka_unit_test_setup_teardown(ragged_sums, calls_setup, calls_teardown),
+      cmocka_unit_test_setup_teardown(text_file, calls_setup, calls_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

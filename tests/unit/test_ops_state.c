@@ -2,35 +2,7 @@
 // test_ops_state.c: ops that remember: variables through the resource manager, random generators
 // from call to call; and functional control flow with functions that are plain C here.
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
-#include "local_runner.h"
-
-static local_run run;
-static fy_arena arena;
-static fy_error err;
-
-static int setup(void **state) {
-  (void)state;
-  memset(&run, 0, sizeof run);
-  run.resources = fy_resources_new();
-  fy_arena_init(&arena);
-  fy_error_init(&err);
-  return run.resources ? 0 : -1;
-}
-static int teardown(void **state) {
-  (void)state;
-  fy_resources_release(run.resources);
-  fy_error_clear(&err);
-  fy_arena_free(&arena);
-  return 0;
-}
+#include "op_calls.h"
 
 // Runs an op once; the caller releases |*out| (NULL: the op has no output).
 static fy_code call(const char *name, const char *attr_text, fy_tensor **in, int n,
@@ -47,12 +19,6 @@ static fy_code call(const char *name, const char *attr_text, fy_tensor **in, int
   if (!code && site.num_outputs) *out = outs[0];
   local_unbind(&site);
   return code;
-}
-
-static fy_tensor *tensor(const char *text) {
-  fy_sample_inputs inputs;
-  assert_int_equal(fy_sample_parse_inputs(text, &inputs, &err), FY_OK);
-  return inputs.in[0];
 }
 
 #define VAR "dtype=float; shape=[2]; shared_name=\"v\""
@@ -259,10 +225,10 @@ static void shapes_as_values(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(variables, setup, teardown),
-      cmocka_unit_test_setup_teardown(random_goes_on, setup, teardown),
-      cmocka_unit_test_setup_teardown(control_flow, setup, teardown),
-      cmocka_unit_test_setup_teardown(shapes_as_values, setup, teardown),
+      cmocka_unit_test_setup_teardown(variables, calls_setup, calls_teardown),
+      cmocka_unit_test_setup_teardown(random_goes_on, calls_setup, calls_teardown),
+      cmocka_unit_test_setup_teardown(control_flow, calls_setup, calls_teardown),
+      cmocka_unit_test_setup_teardown(shapes_as_values, calls_setup, calls_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

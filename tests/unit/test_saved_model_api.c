@@ -2,11 +2,9 @@
 // The experimental SavedModel API over the models of tests/data/zoo: every signature is called by
 // its op in an eager context and must answer what TensorFlow answered; functions by path; errors.
 
+#include "support_files.h"
 #include "support_graph.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,37 +33,6 @@ static const char *zoo(const char *name) {
 
 static void ok(TF_Status *st, const char *where) {
   if (TF_GetCode(st)) fail_msg("%s: %d %s", where, TF_GetCode(st), TF_Message(st));
-}
-
-// Golden strings carry one "|" behind them.
-static fy_tensor *plain(fy_tensor *t) {
-  for (int64_t i = 0; t->dtype == FY_STRING && i < t->count; i++) {
-    fy_view v = fy_tensor_string(t, i);
-    assert_true(v.n > 0 && v.p[v.n - 1] == '|');
-    char *copy = malloc(v.n);
-    memcpy(copy, v.p, v.n - 1);
-    assert_true(fy_tensor_set_string(t, i, copy, v.n - 1));
-    free(copy);
-  }
-  return t;
-}
-
-static void compare(const char *where, const fy_tensor *want, const fy_tensor *got) {
-  assert_int_equal(want->dtype, got->dtype);
-  assert_true(fy_shape_equal(want->rank, want->dims, got->rank, got->dims));
-  for (int64_t i = 0; i < want->count; i++) {
-    if (want->dtype == FY_STRING) {
-      fy_view v = fy_tensor_string(want, i), w = fy_tensor_string(got, i);
-      if (v.n != w.n || memcmp(v.p, w.p, v.n) != 0) fail_msg("%s[%d]", where, (int)i);
-    } else if (want->dtype == FY_FLOAT) {
-      double x = fy_tensor_double(want, i), y = fy_tensor_double(got, i);
-      if (!(fabs(x - y) <= 5e-6 * fmax(1, fabs(x))))
-        fail_msg("%s[%d]: %.9g where %.9g was expected", where, (int)i, y, x);
-    } else if (fy_tensor_int(want, i) != fy_tensor_int(got, i)) {
-      fail_msg("%s[%d]: %lld where %lld was expected", where, (int)i,
-               (long long)fy_tensor_int(got, i), (long long)fy_tensor_int(want, i));
-    }
-  }
 }
 
 typedef struct ends {
@@ -121,7 +88,7 @@ static void call(TF_SavedModel *m, const char *key, const ends *in, const ends *
     const TF_SignatureDefParam *p = TF_SignatureDefParamListGet(returns, i);
     fy_tensor *got;
     assert_int_equal(fy_handle_tensor_on((fy_handle *)results[i], NULL, &got, NULL, NULL), FY_OK);
-    compare(where, find(out, p), got);
+    same_tensor(where, TF_SignatureDefParamName(p), find(out, p), got, 5e-6);
     fits(p, got);
     TFE_DeleteTensorHandle(results[i]);
   }
@@ -278,13 +245,6 @@ static void context_goes_first(void **state) {
 }
 
 // ---------------------------------------------------------------- bad input
-static void write_file(const char *path, const void *bytes, size_t n) {
-  FILE *f = fopen(path, "wb");
-  assert_non_null(f);
-  assert_int_equal(fwrite(bytes, 1, n, f), n);
-  fclose(f);
-}
-
 // Whatever bit is wrong, loading says so or works, and so does looking things up.
 static void every_bit_may_be_wrong(void **state) {
   (void)state;

@@ -53,8 +53,30 @@ typedef struct shared {
   TF_Graph *graph;
   TF_Session *session;
   TF_Output x, sum, product;
+  fy_thread threads[THREADS];
   atomic_int started, failures;
 } shared;
+
+static shared sums(TF_Status *s) {
+  shared w = {.graph = TF_NewGraph()};
+  w.x = placeholder(w.graph, "x", s);
+  w.sum = add_op(w.graph, "AddV2", "sum", w.x, w.x, s);
+  w.product = add_op(w.graph, "Mul", "product", w.sum, w.x, s);
+  w.session = new_session(w.graph, s);
+  return w;
+}
+
+static void start(shared *w, void *(*work)(void *)) {
+  for (int i = 0; i < THREADS; i++) assert_true(fy_thread_start(&w->threads[i], work, w, "run"));
+}
+
+static void finish(shared *w, TF_Status *s) {
+  for (int i = 0; i < THREADS; i++) fy_thread_join(w->threads[i]);
+  assert_int_equal(atomic_load(&w->failures), 0);
+  TF_DeleteSession(w->session, s);
+  TF_DeleteGraph(w->graph);
+  TF_DeleteStatus(s);
+}
 
 // x + x and (x + x) * x with shapes that differ between rounds and threads.
 static void *run_many(void *arg) {
@@ -100,19 +122,12 @@ static void *grow_graph(void *arg) {
 static void test_runs(void **state) {
   (void)state;
   TF_Status *s = TF_NewStatus();
-  shared w = {.graph = TF_NewGraph()};
-  w.x = placeholder(w.graph, "x", s);
-  w.sum = add_op(w.graph, "AddV2", "sum", w.x, w.x, s);
-  w.product = add_op(w.graph, "Mul", "product", w.sum, w.x, s);
-  w.session = new_session(w.graph, s);
-  fy_thread threads[THREADS + 1];
-  for (int i = 0; i < THREADS; i++) assert_true(fy_thread_start(&threads[i], run_many, &w, "run"));
-  assert_true(fy_thread_start(&threads[THREADS], grow_graph, &w, "grow"));
-  for (int i = 0; i <= THREADS; i++) fy_thread_join(threads[i]);
-  assert_int_equal(atomic_load(&w.failures), 0);
-  TF_DeleteSession(w.session, s);
-  TF_DeleteGraph(w.graph);
-  TF_DeleteStatus(s);
+  shared w = sums(s);
+  fy_thread grower;
+  start(&w, run_many);
+  assert_true(fy_thread_start(&grower, grow_graph, &w, "grow"));
+  fy_thread_join(grower);
+  finish(&w, s);
 }
 
 // ------------------------------------------------------------------ closing
@@ -155,17 +170,11 @@ static void test_close(void **state) {
   w.sum = (TF_Output){TF_FinishOperation(d, s), 0};
   assert_int_equal(TF_GetCode(s), TF_OK);
   w.session = new_session(w.graph, s);
-  fy_thread threads[THREADS];
-  for (int i = 0; i < THREADS; i++)
-    assert_true(fy_thread_start(&threads[i], run_endless, &w, "endless"));
+  start(&w, run_endless);
   while (atomic_load(&w.started) < THREADS) fy_sleep_ns(1000000);
   fy_sleep_ns(20000000);
   TF_CloseSession(w.session, s);
-  for (int i = 0; i < THREADS; i++) fy_thread_join(threads[i]);
-  assert_int_equal(atomic_load(&w.failures), 0);
-  TF_DeleteSession(w.session, s);
-  TF_DeleteGraph(w.graph);
-  TF_DeleteStatus(s);
+  finish(&w, s);
 }
 
 // ------------------------------------------------------------------ partial runs
@@ -194,19 +203,9 @@ static void *run_partial(void *arg) {
 static void test_partial(void **state) {
   (void)state;
   TF_Status *s = TF_NewStatus();
-  shared w = {.graph = TF_NewGraph()};
-  w.x = placeholder(w.graph, "x", s);
-  w.sum = add_op(w.graph, "AddV2", "sum", w.x, w.x, s);
-  w.product = add_op(w.graph, "Mul", "product", w.sum, w.x, s);
-  w.session = new_session(w.graph, s);
-  fy_thread threads[THREADS];
-  for (int i = 0; i < THREADS; i++)
-    assert_true(fy_thread_start(&threads[i], run_partial, &w, "partial"));
-  for (int i = 0; i < THREADS; i++) fy_thread_join(threads[i]);
-  assert_int_equal(atomic_load(&w.failures), 0);
-  TF_DeleteSession(w.session, s);
-  TF_DeleteGraph(w.graph);
-  TF_DeleteStatus(s);
+  shared w = sums(s);
+  start(&w, run_partial);
+  finish(&w, s);
 }
 
 // Weights large enough to be packed on the stage first, then kept, and shared by the programs of
@@ -245,15 +244,8 @@ static void test_packs(void **state) {
   w.product = add_op(w.graph, "MatMul", "y", w.x, weights, s);
   w.session = new_session(w.graph, s);
   TF_DeleteTensor(t);
-  fy_thread threads[THREADS];
-  for (int i = 0; i < THREADS; i++)
-    assert_true(fy_thread_start(&threads[i], run_products, &w, "packs"));
-  for (int i = 0; i < THREADS; i++) fy_thread_join(threads[i]);
-  assert_int_equal(atomic_load(&w.failures), 0);
-  TF_CloseSession(w.session, s);
-  TF_DeleteSession(w.session, s);
-  TF_DeleteGraph(w.graph);
-  TF_DeleteStatus(s);
+  start(&w, run_products);
+  finish(&w, s);
 }
 
 int main(void) {

@@ -12,19 +12,6 @@
 #include "wire/snappy.h"
 #include "wire/table.h"
 
-static fy_error err;
-
-static int setup(void **state) {
-  (void)state;
-  fy_error_init(&err);
-  return 0;
-}
-static int teardown(void **state) {
-  (void)state;
-  fy_error_clear(&err);
-  return 0;
-}
-
 static fy_wire_bundle *open_sample(void) {
   fy_wire_bundle *b;
   assert_ok(fy_wire_bundle_open(sample_path("ckpt/model"), &b, &err));
@@ -259,7 +246,7 @@ static void equal_tensors_are_told(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, wire_setup, wire_teardown)
       TEST(lists_sorted_names_without_slices),
       TEST(reads_every_tensor),
       TEST(missing_things_are_named_as_tensorflow_does),

@@ -5,19 +5,6 @@
 
 #include "wire/npy.h"
 
-static fy_error err;
-
-static int setup(void **state) {
-  (void)state;
-  fy_error_init(&err);
-  return 0;
-}
-static int teardown(void **state) {
-  (void)state;
-  fy_error_clear(&err);
-  return 0;
-}
-
 static fy_tensor *load(const char *name) {
   fy_tensor *t;
   char file[64];
@@ -213,7 +200,7 @@ static void every_failure_is_survived(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, wire_setup, wire_teardown)
       TEST(reads_what_numpy_wrote),    TEST(writes_what_it_reads),
       TEST(bad_headers_are_refused),   TEST(archives),
       TEST(every_failure_is_survived),

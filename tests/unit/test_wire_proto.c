@@ -10,22 +10,6 @@
 #include "wire/proto_util.h"
 #include "wire/text_format.h"
 
-static fy_arena arena;
-static fy_error err;
-
-static int setup(void **state) {
-  (void)state;
-  fy_arena_init(&arena);
-  fy_error_init(&err);
-  return 0;
-}
-static int teardown(void **state) {
-  (void)state;
-  fy_arena_free(&arena);
-  fy_error_clear(&err);
-  return 0;
-}
-
 static const ProtobufCMessageDescriptor *const graph_desc = &tensorflow__graph_def__descriptor;
 
 // What was written reads back the same. (Not byte for byte: Google writes the zero keys and values
@@ -234,7 +218,7 @@ static void config_errors_speak_of_the_likelier_form(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, wire_setup, wire_teardown)
       TEST(reads_real_messages),
       TEST(empty_is_default),
       TEST(errors_name_place_and_path),

@@ -8,22 +8,6 @@
 #include "wire/proto_util.h"
 #include "wire/text_format.h"
 
-static fy_arena arena;
-static fy_error err;
-
-static int setup(void **state) {
-  (void)state;
-  fy_arena_init(&arena);
-  fy_error_init(&err);
-  return 0;
-}
-static int teardown(void **state) {
-  (void)state;
-  fy_arena_free(&arena);
-  fy_error_clear(&err);
-  return 0;
-}
-
 static fy_code read_text(const char *text, fy_tensor **out) {
   ProtobufCMessage *msg;
   assert_ok(fy_wire_text_parse(&tensorflow__tensor_proto__descriptor, text, strlen(text), &arena,
@@ -254,7 +238,7 @@ static void attributes_of_every_kind(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, wire_setup, wire_teardown)
       TEST(one_element_keeps_its_typed_list),
       TEST(more_elements_become_content),
       TEST(bad_tensors_are_refused),

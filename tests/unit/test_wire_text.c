@@ -8,22 +8,6 @@
 #include "wire/proto_util.h"
 #include "wire/text_format.h"
 
-static fy_arena arena;
-static fy_error err;
-
-static int setup(void **state) {
-  (void)state;
-  fy_arena_init(&arena);
-  fy_error_init(&err);
-  return 0;
-}
-static int teardown(void **state) {
-  (void)state;
-  fy_arena_free(&arena);
-  fy_error_clear(&err);
-  return 0;
-}
-
 static fy_code parse(const ProtobufCMessageDescriptor *desc, const char *text, void *out) {
   ProtobufCMessage *msg;
   fy_code code = fy_wire_text_parse(desc, text, strlen(text), &arena, &msg, &err);
@@ -202,7 +186,7 @@ static void every_allocation_may_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, wire_setup, wire_teardown)
       TEST(text_and_bytes_agree),
       TEST(reads_every_form),
       TEST(errors_give_line_column_and_a_hint),

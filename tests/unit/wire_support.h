@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// wire_support.h: what the wire tests share: sample files and an arena per test.
+// wire_support.h: what the wire tests share: sample files, and an arena and an error per test.
 
 #ifndef FY_TESTS_WIRE_SUPPORT_H
 #define FY_TESTS_WIRE_SUPPORT_H
@@ -18,6 +18,22 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "base/str.h"
+
+static fy_arena arena;
+static fy_error err;
+
+static inline int wire_setup(void **state) {
+  (void)state;
+  fy_arena_init(&arena);
+  fy_error_init(&err);
+  return 0;
+}
+static inline int wire_teardown(void **state) {
+  (void)state;
+  fy_arena_free(&arena);
+  fy_error_clear(&err);
+  return 0;
+}
 
 static inline char *sample_path(const char *name) {
   static char path[1024];

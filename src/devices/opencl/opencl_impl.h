@@ -214,7 +214,6 @@ typedef struct fy_ocl_op {
   int arg;
   const char *type_attr;  // whose value must be in |dtypes|
   uint64_t dtypes;
-  const char *note;  // why other types are refused; NULL: no kernel
 } fy_ocl_op;
 const fy_ocl_op *fy_ocl_find_op(const char *name);
 bool fy_ocl_supports(fy_device *d, const fy_op *op, const fy_attrs *attrs, fy_error *why);
