@@ -34,7 +34,8 @@ static void sum_range(void *arg, int64_t begin, int64_t end) {
     for (; j->floats && i + 3 <= j->num_inputs; i += 3) {
 #define PART(k) ((const float *)j->in[i + (k)]->data + at)
       float *out = (float *)(void *)j->out + at;
-      add_three(i > 1 ? out : (const float *)j->in[0]->data + at, PART(0), PART(1), PART(2), out, n);
+      add_three(i > 1 ? out : (const float *)j->in[0]->data + at, PART(0), PART(1), PART(2), out,
+                n);
       sum = j->out + skip;
     }
     for (; i < j->num_inputs; i++) {
@@ -64,7 +65,8 @@ static fy_code add_n(fy_kernel_ctx *ctx, fy_error *err) {
   }
   fy_tensor *out;
   FY_TRY(fy_out_like(ctx, 0, first, &out, err));
-  sum_job job = {loop, ctx->in, n, out->data, fy_dtype_storage(first->dtype), first->dtype == FY_FLOAT};
+  sum_job job = {
+      loop, ctx->in, n, out->data, fy_dtype_storage(first->dtype), first->dtype == FY_FLOAT};
   if (out->count) fy_parallel(ctx, out->count, 0.3 * n, sum_range, &job);
   return FY_OK;
 }

@@ -157,8 +157,7 @@ static inline __attribute__((always_inline)) bool floor_near(const char *px, int
           floor_near((const char *)(sa ? a + i : copies[0]), sa * 32,                             \
                      (const char *)(sb ? b + i : copies[1]), sb * 32, o + i, REST))               \
         continue;                                                                                 \
-      for (int64_t k = i; k < n && k < i + 4 * FOURS; k++)                                        \
-        o[k] = ONE(i64, a[k * sa], b[k * sb]);                                                    \
+      for (int64_t k = i; k < n && k < i + 4 * FOURS; k++) o[k] = ONE(i64, a[k * sa], b[k * sb]); \
     }                                                                                             \
   }
 LOOP_64(floor_div, false, FLOOR_DIV_SIGNED)

@@ -197,7 +197,11 @@ static fy_code compute(fy_kernel_ctx *ctx, fy_error *err) {
   }
   fy_tensor *padded;
   FY_TRY(fy_tensor_new(in->dtype, 4, dims, &padded, err));
-  fill_job fill = {in, padded, &m, reflect, scale_of(in->dims[1], m.h, corners),
+  fill_job fill = {in,
+                   padded,
+                   &m,
+                   reflect,
+                   scale_of(in->dims[1], m.h, corners),
                    scale_of(in->dims[2], m.w, corners)};
   if (padded->count)
     fy_parallel(ctx, dims[0] * dims[1], 3.0 * (double)(dims[2] * dims[3]), fill_rows, &fill);

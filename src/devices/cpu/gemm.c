@@ -28,8 +28,8 @@
 #define GATHER_DEPTH     16       // windows over fewer channels are copied out …
 #define GATHER_BYTES     65536    // … into this much memory
 #define GATHER_LINES     64
-#define WIDE_PANELS      3       // of more than these a half at the end matters little
-#define COPY_PANELS      16      // that meet the rows of a transposed A: from here on a copy pays …
+#define WIDE_PANELS      3   // of more than these a half at the end matters little
+#define COPY_PANELS      16  // that meet the rows of a transposed A: from here on a copy pays …
 #define COPY_BYTES       104448  // … of so much at a time
 _Static_assert(COPY_BYTES >= GATHER_BYTES + GATHER_BYTES / FY_GEMM_ROWS, "one buffer serves both");
 
