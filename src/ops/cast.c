@@ -166,10 +166,27 @@ static void i64_to_float(const void *pi, void *po, int64_t n) {
     }
   }
 }
+// Below 2^31 by way of 32 bits, which vectors can do. False: some are larger, or NaN.
+FY_CLONES static bool near_to_i64(const float *restrict in, int64_t *restrict out, int64_t n) {
+  int32_t far = 0;
+  for (int64_t i = 0; i < n; i++) far |= !(fabsf(in[i]) < 2147483648.0f);
+  if (far) return false;
+  for (int64_t i = 0; i < n; i++) out[i] = (int32_t)in[i];
+  return true;
+}
+static void float_to_i64(const void *pi, void *po, int64_t n) {
+  const float *in = pi;
+  int64_t *out = po;
+  for (int64_t at = 0; at < n; at += 256) {
+    const int64_t end = n - at < 256 ? n : at + 256;
+    if (!near_to_i64(in + at, out + at, end - at)) cast_f32_i64(in + at, out + at, end - at);
+  }
+}
 static cast_fn cast_between(fy_dtype from, fy_dtype to) {
   if (from == FY_HALF && to == FY_FLOAT) return half_to_float;
   if (from == FY_FLOAT && to == FY_HALF) return float_to_half;
   if (from == FY_INT64 && to == FY_FLOAT) return i64_to_float;
+  if (from == FY_FLOAT && to == FY_INT64) return float_to_i64;
   if (from == FY_BOOL) from = FY_UINT8;  // bytes of 0 and 1, which the compiler vectorises
   return casts[from].to[to];
 }
@@ -307,9 +324,18 @@ static int64_t vector_of(fy_dtype from, fy_dtype to) {
   }
 }
 
+// The two steps at once.
+FY_CLONES static void floats_to_u8(const float *restrict in, uint8_t *restrict out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)within(float_to_i32(in[i]), 0, UINT8_MAX);
+}
+
 #define CHUNK 256
 static void cast_nearest(fy_dtype from, fy_dtype to, const char *in, char *out, int64_t n) {
   int32_t whole[CHUNK];
+  if (from == FY_FLOAT && to == FY_UINT8) {
+    floats_to_u8((const float *)(const void *)in, (uint8_t *)out, n);
+    return;
+  }
   for (int64_t at = 0; at < n; at += CHUNK) {
     const int64_t m = n - at < CHUNK ? n - at : CHUNK;
     casts[from].to[FY_INT32](in + (size_t)at * fy_dtype_storage(from), whole, m);

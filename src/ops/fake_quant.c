@@ -75,6 +75,23 @@ FY_CLONES static void quantize(const float *in, float *out, int64_t n, int64_t s
   }
 }
 
+typedef struct quantize_job {
+  const float *in;
+  float *out;
+  float min, max;
+  levels q;
+} quantize_job;
+
+static void quantize_range(void *arg, int64_t begin, int64_t end) {
+  const quantize_job *j = arg;
+  quantize(j->in + begin, j->out + begin, end - begin, 1, j->min, j->max, j->q);
+}
+
+static void quantize_all(fy_kernel_ctx *ctx, fy_tensor *out, float min, float max, levels q) {
+  quantize_job j = {ctx->in[0]->data, out->data, min, max, q};
+  fy_parallel(ctx, out->count, 0.4, quantize_range, &j);
+}
+
 typedef struct gradient_sums {
   float min, max;
 } gradient_sums;
@@ -136,8 +153,7 @@ static fy_code args(fy_kernel_ctx *ctx, fy_error *err) {
   levels q = {0, 1};
   FY_TRY(levels_of(ctx->site, &q, err));
   FY_TRY(fy_out_like(ctx, 0, ctx->in[0], &out, err));
-  quantize(ctx->in[0]->data, out->data, out->count, 1, fy_site_float(ctx->site, "min"),
-           fy_site_float(ctx->site, "max"), q);
+  quantize_all(ctx, out, fy_site_float(ctx->site, "min"), fy_site_float(ctx->site, "max"), q);
   return FY_OK;
 }
 
@@ -172,8 +188,7 @@ static fy_code vars(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(need_scalar(ctx->in[1], "min", err));
   FY_TRY(need_scalar(ctx->in[2], "max", err));
   FY_TRY(fy_out_like(ctx, 0, ctx->in[0], &out, err));
-  quantize(ctx->in[0]->data, out->data, out->count, 1, *(const float *)ctx->in[1]->data,
-           *(const float *)ctx->in[2]->data, q);
+  quantize_all(ctx, out, *(const float *)ctx->in[1]->data, *(const float *)ctx->in[2]->data, q);
   return FY_OK;
 }
 

@@ -146,11 +146,17 @@ STEPS_16(bf16, widen_bf16, narrow_bf16)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, sigmoid, SIGMOID)
 
 // Poles of the gamma function are +Inf for Lgamma and NaN for Digamma. glibc's lgamma writes the
-// global signgam; the _r form does not.
-static inline double lgamma_pure(double x) {
+// global signgam; the _r forms do not.
+static inline double lgamma_f64(double x) {
   int sign;
   return isinf(x) ? INFINITY : lgamma_r(x, &sign);
 }
+static inline float lgamma_f32(float x) {
+  int sign;
+  return isinf(x) ? INFINITY : lgammaf_r(x, &sign);
+}
+#define lgamma_f16  lgamma_f32
+#define lgamma_bf16 lgamma_f32
 double fy_digamma(double x) {
   if (isinf(x)) return x > 0 ? x : NAN;
   double shift = 0;
@@ -173,7 +179,7 @@ double fy_digamma(double x) {
                                 z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
   return result + log(x) - 0.5 / x - series + shift;
 }
-#define LGAMMA(S, x)  (fy_a_##S) lgamma_pure((double)(x))
+#define LGAMMA(S, x)  lgamma_##S(x)
 #define DIGAMMA(S, x) (fy_a_##S) fy_digamma((double)(x))
 FY_REAL_TYPES(FY_UNARY_LOOP, lgam, LGAMMA)
 FY_REAL_TYPES(FY_UNARY_LOOP, digam, DIGAMMA)
