@@ -420,7 +420,8 @@ fy_code fy_session_program(fy_session *s, const fy_run_args *a, const fy_pshape 
   *out = NULL;
   FY_TRY(fy_session_ready(s, err));
   FY_TRY(acquire(s, a, &sig, err));
-  fy_code code = fy_callable_explain(sig->callable, feed_shapes, NULL, NULL, stop_after, log, out, err);
+  fy_code code =
+      fy_callable_explain(sig->callable, feed_shapes, NULL, NULL, stop_after, log, out, err);
   release(sig);
   return code;
 }
