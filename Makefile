@@ -64,12 +64,12 @@ asan ubsan tsan: setup  ## the tests under a sanitizer
 	@ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:$$ASAN_OPTIONS LSAN_OPTIONS=suppressions=$(CURDIR)/tests/lsan.supp:print_suppressions=0:$$LSAN_OPTIONS TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1:$$TSAN_OPTIONS \
 	  UBSAN_OPTIONS=print_stacktrace=1:$$UBSAN_OPTIONS $(call ctest,$(BUILD)/$@)
 
-valgrind: setup  ## the tests under Valgrind
+valgrind: setup  ## the tests under Valgrind, a fair part of the longest (VALGRIND_PART=1/8)
 	@scripts/setup.sh check
 	@$(call configure,$(BUILD)/valgrind,-DCMAKE_BUILD_TYPE=RelWithDebInfo \
-	  "-DFERRY_TEST_WRAPPER=valgrind;-q;--error-exitcode=99;--leak-check=full;--errors-for-leak-kinds=definite;--suppressions=$(CURDIR)/tests/valgrind.supp")
+	  "-DFERRY_TEST_WRAPPER=valgrind;-q;--error-exitcode=99;--leak-check=full;--show-leak-kinds=definite;--errors-for-leak-kinds=definite;--fair-sched=try;--suppressions=$(CURDIR)/tests/valgrind.supp")
 	@$(call compile,$(BUILD)/valgrind)
-	@$(call ctest,$(BUILD)/valgrind)
+	@scripts/valgrind.sh $(BUILD)/valgrind
 
 fuzz: setup  ## every fuzzer for FUZZ_SECONDS (60)
 	@scripts/setup.sh check

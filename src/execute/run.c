@@ -73,6 +73,15 @@ static fy_code place_constants(fy_program *p, fy_error *err) {
   return code;
 }
 
+// The tensor with the memory that value number |k| of the fresh ones is a part of.
+static fy_tensor *fresh_root(const fy_run_state *s, uint32_t k) {
+  const fy_program *p = s->program;
+  const uint32_t root = p->values[p->fresh[k]].root;
+  if (p->values[root].fetched) return s->slots[root];
+  while (p->fresh[k] != root) k--;  // a root has the smallest number of its group
+  return s->lent[k];
+}
+
 static fy_code fill_slots(fy_run_state *s, fy_tensor *const *feeds, fy_error *err) {
   fy_program *p = s->program;
   for (int i = 0; i < p->num_feeds; i++)
@@ -82,17 +91,22 @@ static fy_code fill_slots(fy_run_state *s, fy_tensor *const *feeds, fy_error *er
     }
   for (uint32_t k = 0; k < p->num_fresh; k++) {
     uint32_t v = p->fresh[k];
-    const fy_value *val = &p->values[v], *root = &p->values[val->root];
+    const fy_value *val = &p->values[v];
     if (val->root == v) {
       fy_device *d = val->space ? p->devices->items[val->space - 1] : p->devices->client;
       FY_TRY(fy_memory_tensor_known(d, val->dtype, val->rank, val->dims, val->count, val->bytes,
-                                    root->node->name, &s->slots[v], err));
+                                    val->node->name, val->fetched ? &s->slots[v] : &s->lent[k],
+                                    err));
+      if (!val->fetched) {  // whoever keeps it must copy: a result will be written over it
+        s->planned[v].data = s->lent[k]->data;
+        continue;
+      }
     } else if (!val->fetched) {
       s->planned[v].data = (char *)s->slots[val->root]->data + val->shift;
       continue;
     } else {
-      FY_TRY(fy_tensor_alias(s->slots[val->root], val->dtype, val->rank, val->dims, &s->slots[v],
-                             err));
+      FY_TRY(
+          fy_tensor_alias(fresh_root(s, k), val->dtype, val->rank, val->dims, &s->slots[v], err));
     }
     s->owned[v] = true;
   }
@@ -128,6 +142,11 @@ static void clean(fy_run_state *s, bool all) {
   } else {
     for (uint32_t k = 0; k < p->num_fresh; k++) fy_run_drop(s, p->fresh[k]);
     for (int i = 0; i < p->num_fetches; i++) fy_run_drop(s, p->fetch_value[i]);
+  }
+  for (uint32_t k = 0; k < p->num_fresh; k++) {
+    if (!s->lent[k]) continue;
+    fy_tensor_release(s->lent[k]);
+    s->lent[k] = NULL;
   }
   for (int i = 0; i < p->num_feeds; i++)
     if (p->feed_value[i] != FY_NO_VALUE) s->slots[p->feed_value[i]] = NULL;

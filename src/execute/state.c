@@ -128,7 +128,7 @@ static fy_code make_headers(fy_run_state *s, fy_error *err) {
     const fy_value *val = &p->values[v];
     if (val->storage == FY_STORE_CONST) s->slots[v] = val->constant;
     // Unfetched members of a fetched group get their address in every run (fill_slots).
-    bool lent = val->storage == FY_STORE_FETCH && val->root != v && !val->fetched;
+    bool lent = val->storage == FY_STORE_FETCH && !val->fetched;
     if (val->storage != FY_STORE_PLANNED && !lent) continue;
     fy_tensor *t = &s->planned[v];
     fy_tensor_init(t);
@@ -167,6 +167,7 @@ static fy_code make_state(fy_program *p, fy_run_state **out, fy_error *err) {
   s->slots = fy_calloc(n, sizeof *s->slots);
   s->owned = fy_calloc(n, sizeof *s->owned);
   s->planned = fy_calloc(n, sizeof *s->planned);
+  s->lent = fy_calloc((size_t)p->num_fresh + 1, sizeof *s->lent);
   s->arenas = fy_calloc((size_t)p->plan.num_spaces + 1, sizeof *s->arenas);
   s->events = p->has_devices ? fy_calloc(n, sizeof *s->events) : NULL;
   if (p->spill.copies) {
@@ -180,7 +181,7 @@ static fy_code make_state(fy_program *p, fy_run_state **out, fy_error *err) {
   }
   s->main = fy_exec_new(s);
   fy_code code = FY_OK;
-  if (!s->slots || !s->owned || !s->planned || !s->arenas || !s->main ||
+  if (!s->slots || !s->owned || !s->planned || !s->lent || !s->arenas || !s->main ||
       (p->has_devices && !s->events) || (p->spill.copies && (!s->computed || !s->left)) ||
       (fy_program_in_tasks(p) && (!s->pending || !s->unread || !s->reads)))
     code = fy_fail_oom(err, n * sizeof *s->planned);
@@ -376,6 +377,7 @@ void fy_state_free(fy_run_state *s) {
   fy_free(s->slots);
   fy_free(s->owned);
   fy_free(s->planned);
+  fy_free(s->lent);
   fy_free(s->arenas);
   fy_free(s->computed);
   fy_free(s->left);

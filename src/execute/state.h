@@ -14,6 +14,7 @@ typedef struct fy_run_state {
   fy_tensor **slots;     // [num_values] the tensor of each value now, or NULL
   bool *owned;           // [num_values] slots[v] carries a reference of ours
   fy_tensor *planned;    // [num_values] headers of PLANNED values (others unused)
+  fy_tensor **lent;      // [num_fresh] the memory of fetched results that begin as another value
   void **arenas;         // [num_spaces] base address
   fy_event *computed;    // [num_spaces] last kernel of each device; only with copies that make room
   fy_event *left;        // [num_spaces] last such copy to the host

@@ -269,7 +269,7 @@ FY_UNSIGNED_TYPES(LOOPS_MEAN, uint64_t, MEAN_UINT)
       out[i] = FY_ST_##S(FINISH(S, x));                                               \
     }                                                                                 \
   }
-#define MEAN_CPLX(S, x) ((x) / (fy_r_##S)reduced)
+#define MEAN_CPLX(S, x) (reduced ? (x) / (fy_r_##S)reduced : 0)  // of nothing: 0, as TensorFlow
 FY_REAL_TYPES(MEAN_FINISH, MEAN_REAL)
 FY_COMPLEX_TYPES(MEAN_FINISH, MEAN_CPLX)
 #define MEAN_ENTRY(E, S, name)                             \

@@ -6,6 +6,7 @@ unset FERRY_SIM FERRY_CONFIG
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
+patience=${FERRY_TEST_PATIENCE:-120}  # seconds for a command; sanitizers and Valgrind take their time
 
 fail() {
   echo "FAILED: $*"
@@ -16,7 +17,7 @@ expect() {
   local want=$1 got
   shift
   last="$*"
-  timeout 120 "$@" >"$work/out" 2>"$work/err"
+  timeout "$patience" "$@" >"$work/out" 2>"$work/err"
   got=$?
   cat "$work/out" "$work/err" >"$work/all"
   if [ "$got" -ne "$want" ]; then

@@ -122,12 +122,18 @@ static inline int do_deed(deed what, const char *path, const char *other) {
   return close(fd);
 }
 
+// Ends a forked child as another program: Valgrind would ask the child for all that its parent owns.
+static inline void end_child(bool ok) {
+  execl(ok ? "/bin/true" : "/bin/false", "end", (char *)NULL);
+  _exit(2);
+}
+
 static inline void let_another(deed what, const char *path) {
   char name[336], other[344];
   snprintf(name, sizeof name, "%s", path);
   snprintf(other, sizeof other, "%s.new", path);
   const pid_t child = fork();
-  if (child == 0) _exit(do_deed(what, name, other) == 0 ? 0 : 1);
+  if (child == 0) end_child(do_deed(what, name, other) == 0);
   int status;
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);

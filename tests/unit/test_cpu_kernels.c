@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "ferry/ferry.h"
+#include "sample.h"
 
 static uint64_t state = 20261116;
 static ferry_error err;
@@ -265,6 +266,7 @@ static void products(void **unused) {
   static const int64_t sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 13, 16, 17, 24, 33, 64, 97, 130, 400};
   ferry_runtime *rts[] = {runtime(1), runtime(3)};
   for (int round = 0; round < 120; round++) {
+    if (!sample_takes((uint64_t)round)) continue;
     const int64_t m = pick(sizes, 17), k = round % 20 ? pick(sizes, 17) : 900;
     const bool wide = round % 10 == 0;  // a transposed left operand that is copied
     const int64_t n = wide ? 400 : pick(sizes, 17);
@@ -389,6 +391,7 @@ static void convolutions(void **unused) {
   static const int64_t windows[] = {1, 1, 2, 3, 3, 5, 7};
   ferry_runtime *rts[] = {runtime(1), runtime(3)};
   for (int round = 0; round < 200; round++) {
+    if (!sample_takes((uint64_t)round)) continue;
     conv c = {.n = 1 + roll(3),
               .h = 1 + roll(14),
               .w = 1 + roll(14),
@@ -418,6 +421,7 @@ static void squares(void **unused) {
   static const int64_t in[] = {16, 24, 32, 40, 64, 136, 264}, out[] = {16, 17, 24, 31, 48, 64, 100};
   ferry_runtime *rts[] = {runtime(1), runtime(3)};
   for (int round = 0; round < 60; round++) {
+    if (!sample_takes((uint64_t)round)) continue;
     conv c = {.n = 1 + roll(2),
               .h = 7 + roll(17),
               .w = 7 + roll(17),
@@ -443,6 +447,7 @@ static void depthwise_rows(void **unused) {
   static const int64_t windows[] = {3, 3, 5};
   ferry_runtime *rts[] = {runtime(1), runtime(3)};
   for (int round = 0; round < 120; round++) {
+    if (!sample_takes((uint64_t)round)) continue;
     const int64_t depth = pick(depths, 12), window = pick(windows, 3);
     conv c = {.n = 1 + (depth < 100 ? roll(2) : 0),
               .h = 1 + roll(12),
@@ -512,6 +517,7 @@ static void depthwise_gradients(void **unused) {
   static const int64_t depths[] = {1, 3, 7, 8, 12, 32, 33, 72};
   ferry_runtime *rts[] = {runtime(1), runtime(3)};
   for (int round = 0; round < 120; round++) {
+    if (!sample_takes((uint64_t)round)) continue;
     conv c = {.n = 1 + roll(3),
               .h = 1 + roll(14),
               .w = 1 + roll(14),
@@ -558,6 +564,9 @@ static void long_sums(void **unused) {
 }
 
 int main(void) {
+  uint64_t part;
+  sample_parts(&part);
+  state += part;  // each part of a sample has rounds of its own
   if (getenv("FERRY_TEST_SEED")) state = strtoull(getenv("FERRY_TEST_SEED"), NULL, 10);
   const struct CMUnitTest tests[] = {cmocka_unit_test(products),
                                      cmocka_unit_test(convolutions),

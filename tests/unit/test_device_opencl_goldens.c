@@ -10,7 +10,6 @@
 // of this test goes on.
 
 #include <ctype.h>
-#include <math.h>
 
 #include "goldens.h"
 
@@ -158,18 +157,6 @@ static void run_there(golden *g, fy_site *site, const fy_attrs *attrs, fy_error 
   for (int i = 0; i < g->num_in; i++) fy_tensor_release(there[i]);
 }
 
-// Whether denormal numbers count as 0 is up to the device; the CPU's kernels say yes, as TensorFlow's.
-static bool has_denormals(const golden *g) {
-  for (int k = 0; k < g->num_in; k++) {
-    const fy_tensor *t = g->in[k];
-    for (int64_t i = 0; (t->dtype == FY_FLOAT || t->dtype == FY_DOUBLE) && i < t->count; i++)
-      if (t->dtype == FY_FLOAT ? fpclassify(((const float *)t->data)[i]) == FP_SUBNORMAL
-                               : fpclassify(((const double *)t->data)[i]) == FP_SUBNORMAL)
-        return true;
-  }
-  return false;
-}
-
 static void run_golden(golden *g, fy_pool *pool) {
   const fy_op *op = fy_op_find(g->op, strlen(g->op));
   fy_arena arena;
@@ -179,7 +166,7 @@ static void run_golden(golden *g, fy_pool *pool) {
   (void)pool;
   if (!op || !op->impl || !op->impl->compute || g->keep || g->missing) return;
   if (op->impl->flags & (FY_OP_ALIAS | FY_OP_ANY_SPACE | FY_OP_ANY_DEVICE_HOST_DATA)) return;
-  if (has_denormals(g)) return;
+  if (has_denormals(g)) return;  // whether they count as 0 is up to the device
   fy_error_init(&err);
   fy_arena_init(&arena);
   fy_code code = fy_sample_parse_attrs(g->attrs, op->spec, &attrs, &arena, &err);

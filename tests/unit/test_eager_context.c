@@ -48,6 +48,20 @@ static float value_of(TFE_TensorHandle *h, TF_Status *s) {
   return v;
 }
 
+// ------------------------------------------------------------------ versions
+static void removed_ops_are_refused(void **state) {
+  (void)state;
+  TF_Status *s = TF_NewStatus();
+  TFE_Context *c = open_context(false, s);
+  TFE_TensorHandle *x = scalar(1, s);
+  assert_null(run(c, "BatchMatrixDiag", x, NULL, s));
+  assert_int_equal(TF_GetCode(s), TF_UNIMPLEMENTED);
+  assert_non_null(strstr(TF_Message(s), "It has been removed in version 14. Use MatrixDiag."));
+  TFE_DeleteTensorHandle(x);
+  TFE_DeleteContext(c);
+  TF_DeleteStatus(s);
+}
+
 // ------------------------------------------------------------------ cache
 static void cache_is_bounded(void **state) {
   (void)state;
@@ -277,6 +291,7 @@ static void test_custom_value_outlives_context(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_custom_value_outlives_context),
+      cmocka_unit_test(removed_ops_are_refused),
       cmocka_unit_test(cache_is_bounded),
       cmocka_unit_test(long_attributes_are_not_cached),
       cmocka_unit_test(handles_outlive_their_context),

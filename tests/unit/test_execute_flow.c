@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "graph/import.h"
+#include "sample.h"
 #include "wire/file.h"
 #include "wire/proto_util.h"
 
@@ -195,6 +196,7 @@ static void damaged(void **state) {
     snprintf(path, sizeof path, "tests/data/flow/%s.pb", names[k]);
     assert_int_equal(fy_wire_file_load(path, 1 << 24, &bytes, &n, &err), FY_OK);
     for (size_t at = 0; at < n; at += 11) {
+      if (!sample_takes(at)) continue;
       env e;
       fy_arena a;
       ProtobufCMessage *m;
@@ -227,7 +229,7 @@ static void short_of_memory(void **state) {
     const char *graph, *feed, *fetch;
   } runs[] = {{"while_nested", "n", "acc"}, {"dead_loops", NULL, "y"}};
   for (size_t k = 0; k < sizeof runs / sizeof *runs; k++) {
-    for (int64_t nth = 1;; nth++) {
+    for (int64_t nth = 1;; nth = sample_after(nth)) {
       env e;
       fy_error err;
       fy_error_init(&err);

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "ferry/ferry.h"
+#include "sample.h"
 #include "wire/bundle.h"
 #include "wire/npy.h"
 
@@ -63,6 +64,7 @@ static int ruin(const char *path, const char *name, size_t stride, bool (*use)(v
   char to[192];
   snprintf(to, sizeof to, "%s", in_dir(name));
   for (size_t i = 0; i < n; i += stride) {
+    if (!sample_takes(i)) continue;
     for (size_t bit = i % 4; bit < 8; bit += 4) {
       bytes[i] ^= (uint8_t)(1 << bit);
       write_file(to, bytes, n);

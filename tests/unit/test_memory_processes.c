@@ -161,6 +161,8 @@ typedef struct child {
   int to, from;
 } child;
 
+static const char *program;  // this one; under Valgrind /proc/self/exe is Valgrind
+
 static child start(const char *role, size_t bytes, int64_t ms) {
   int in[2], out[2];
   char size[32], time[32];
@@ -174,7 +176,7 @@ static child start(const char *role, size_t bytes, int64_t ms) {
     dup2(in[0], 0);
     dup2(out[1], 1);
     close(in[0]), close(in[1]), close(out[0]), close(out[1]);
-    execl("/proc/self/exe", "test_memory_processes", role, size, time, (char *)NULL);
+    execl(program, "test_memory_processes", role, size, time, (char *)NULL);
     _exit(127);
   }
   close(in[0]);
@@ -486,6 +488,7 @@ static void on_opencl(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 1) return play(argc, argv);
+  program = argv[0];
   char registry[] = "/tmp/ferry_registry_XXXXXX";
   int fd = mkstemp(registry);
   if (fd < 0) return 1;

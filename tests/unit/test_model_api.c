@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "ferry/ferry.h"
+#include "sample.h"
 
 #define TWO "examples/models/half_plus_two"
 #define OLD "tests/data/cli/old.ckpt.meta"
@@ -234,7 +235,7 @@ static void memory_runs_out(void **state) {
     ferry_runtime *rt = open_runtime();
     ok(tasks[i](rt));  // what is made once is made
     bool failed = false;
-    for (int64_t n = 1;; n++) {
+    for (int64_t n = 1;; n = sample_after(n)) {
       fy_fault_arm(FY_FAULT_ALLOC, n, false);
       int code = tasks[i](rt);
       int64_t seen = fy_fault_hits(FY_FAULT_ALLOC);

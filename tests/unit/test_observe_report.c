@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "ferry/ferry.h"
 #include "observe/report.h"
+#include "sample.h"
 
 static void ok(int code, const ferry_error *err) {
   if (code) fail_msg("%s: %s", ferry_code_name(code), err->text);
@@ -211,7 +212,7 @@ static void survives_any_failed_allocation(void **state) {
   ferry_request r = {.fetch = "tanh, scaled", .batch = 3};
   ok(ask_everything(&m, &r, &err), &err);
   int step = 1;
-  for (int64_t n = 1;; n += step) {
+  for (int64_t n = 1;; n = sample_after(n + step - 1)) {
     fy_fault_arm(FY_FAULT_ALLOC, n, false);
     int code = ask_everything(&m, &r, &err);
     bool over = fy_fault_hits(FY_FAULT_ALLOC) < n;

@@ -18,6 +18,7 @@
 #include "devices/opencl/opencl.h"
 #include "ops/fused.h"
 #include "ops/op.h"
+#include "sample.h"
 
 typedef struct nvrtc {
   int (*create)(void **program, const char *source, const char *name, int headers,
@@ -43,7 +44,7 @@ static bool load(nvrtc *n) {
   return n->create && n->compile && n->destroy && n->log_size && n->log;
 }
 
-static int compiled, failed;
+static int made, compiled, failed;
 
 static void try_source(const nvrtc *n, const char *what, const char *source, const char *defines) {
   char words[512];
@@ -59,6 +60,13 @@ static void try_source(const nvrtc *n, const char *what, const char *source, con
   }
   fy_str_add(&text, fy_opencl_source(0));
   fy_str_add(&text, source);
+  // Of somebody else's compiler Valgrind needs to see a few calls only.
+  uint64_t part;
+  const bool few = sample_parts(&part) > 1;
+  if (!sample_takes((uint64_t)made++) || (few && compiled == 8)) {
+    fy_str_free(&text);
+    return;
+  }
   assert_int_equal(n->create(&program, fy_str_text(&text), what, 0, NULL, NULL), 0);
   compiled++;
   if (n->compile(program, 0, NULL)) {
@@ -180,7 +188,7 @@ static void test_all(void **state) {
   }
   static const fy_dtype fused[] = {FY_FLOAT, FY_DOUBLE, FY_INT32, FY_INT64};
   for (size_t t = 0; t < sizeof fused / sizeof *fused; t++) try_fused(&n, fused[t]);
-  print_message("%d sources compiled\n", compiled);
+  print_message("%d of %d sources compiled\n", compiled, made);
   assert_int_equal(failed, 0);
 }
 

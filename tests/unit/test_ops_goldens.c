@@ -14,6 +14,14 @@ static bool shape_fits(fy_pshape s, const fy_tensor *t) {
   return true;
 }
 
+static bool denormals_stay;  // Valgrind does not know the mode in which they count as 0
+static int left_out;
+
+static bool keeps_denormals(void) {
+  volatile float tiny = 1e-40f, two = 2;
+  return tiny * two != 0.0f;
+}
+
 static void run_golden(golden *g, fy_pool *pool) {
   const fy_op *op = fy_op_find(g->op, strlen(g->op));
   fy_arena arena;
@@ -22,6 +30,10 @@ static void run_golden(golden *g, fy_pool *pool) {
   fy_error err;
   local_run run = {.pool = pool, .resources = resources};
   fy_tensor *out[LOCAL_OUTPUTS] = {NULL};
+  if (denormals_stay && has_denormals(g)) {
+    left_out++;
+    return;
+  }
   if (!op || !op->impl || !op->impl->compute || g->missing) {
     COMPLAIN(g, "no kernel");
     return;
@@ -84,11 +96,13 @@ static void all_goldens(void **state) {
   (void)state;
   const int cases = run_all_files(run_golden);
   print_message("%d cases, %d differ\n", cases, failures);
+  if (left_out) print_message("%d left out: denormal numbers do not count as 0 here\n", left_out);
   assert_int_equal(failures, 0);
 }
 
 int main(void) {
   (void)fy_flush_denormals();  // as the runs of kernels do
+  denormals_stay = keeps_denormals();
   const struct CMUnitTest tests[] = {cmocka_unit_test(all_goldens)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,12 +4,14 @@
 
 #include "support_graph.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "ops/fused.h"
 #include "ops/reduce.h"
 #include "ops/typed.h"
+#include "sample.h"
 
 static double sigmoid(double x) {
   return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
@@ -87,13 +89,14 @@ static void check_one(const fy_lanes *lanes, const struct function *f, float x, 
 static void check_lanes(const fy_lanes *lanes) {
   static float in[CHUNK], out[CHUNK];
   for (int k = 0; k < NUM_FUNCTIONS; k++) {
-    uint64_t bits = 0;
+    uint64_t bits = 0, chunk = 0;
     while (bits <= UINT32_MAX) {
       int n = 0;
       for (; n < CHUNK && bits <= UINT32_MAX; bits += STEP) {
         const uint32_t b = (uint32_t)bits;
         memcpy(&in[n++], &b, sizeof b);
       }
+      if (!sample_takes(chunk++)) continue;
       lanes->unary_f32[functions[k].op](in, out, n);
       for (int i = 0; i < n; i++) check_one(lanes, &functions[k], in[i], out[i]);
     }
@@ -189,7 +192,10 @@ static void check_double(const fy_lanes *lanes, const struct function_64 *f, dou
   const long double error = fabsl((long double)y - want) / ldexpl(1, e - 53);
   // What comes near the end of the range through 1 + exp(-x) is lost.
   if (f->op == FY_EW_SIGMOID && x < -700) return;
-  if (!(error <= (long double)f->ulp) || (x == 0 && signbit(y) != signbit(rounded)))
+  // Valgrind computes long doubles as doubles: then |want| is only as good as a double is.
+  volatile long double one = 1;
+  const long double doubt = one + LDBL_EPSILON == one ? 1.5L : 0;
+  if (!(error <= (long double)f->ulp + doubt) || (x == 0 && signbit(y) != signbit(rounded)))
     fail_msg("%s: %s(%a) = %a, not %a: %.2Lf ulp", lanes->name, f->name, x, y, rounded, error);
 }
 
@@ -202,6 +208,7 @@ static void doubles(void **state) {
     const fy_lanes *lanes = which ? fy_lanes_best() : &fy_lanes_plain;
     for (size_t k = 0; k < sizeof functions_64 / sizeof functions_64[0]; k++) {
       for (int round = 0; round < 200; round++) {
+        if (!sample_takes((uint64_t)round)) continue;
         for (int i = 0; i < CHUNK; i++) {
           const uint64_t bits = random_bits();
           memcpy(&in[i], &bits, sizeof bits);
@@ -237,6 +244,7 @@ static void floats_16(void **state) {
     const bool half = pass & 2;
     const fy_lanes_16 *t = &lanes->floats_16[half ? FY_LANES_HALF : FY_LANES_BFLOAT16];
     for (int round = 0; round < 300; round++) {
+      if (!sample_takes((uint64_t)round)) continue;
       const int64_t sa = round % 3 != 1, sb = round % 3 != 2;
       for (int i = 0; i < N; i++) a[i] = (uint16_t)random_bits(), b[i] = (uint16_t)random_bits();
       if (round % 4 == 0) memcpy(b, a, sizeof b / 2);
