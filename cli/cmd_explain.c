@@ -44,9 +44,13 @@ static int read_arguments(int argc, char **argv, question *q) {
   return EXIT_OK;
 }
 
-static void print_largest(const char *device, int64_t batch, bool spills) {
+static void print_largest(const char *device, int64_t batch, bool spills, bool exact) {
   const char *without = spills ? " (without spilling)" : "";
-  if (batch > 0)
+  if (batch > 0 && !exact)
+    printf(
+        "\nThe memory of %s runs out first: a batch of %lld should fit, larger ones may not%s.\n",
+        device, (long long)batch, without);
+  else if (batch > 0)
     printf("\nThe memory of %s runs out first: a batch of %lld still fits, %lld does not%s.\n",
            device, (long long)batch, (long long)batch + 1, without);
   else if (batch == 0)
@@ -81,6 +85,10 @@ static void memory_text(const ferry_prediction *p) {
       printf(
           "  (%s: feeds and results with %s of weights as kernels pack them at their second use)\n",
           p->devices[i].device, cli_bytes((double)p->devices[i].packed_bytes, a));
+  for (int i = 0; i < p->num_devices; i++)
+    if (!p->devices[i].exact)
+      printf("  (%s: an estimate, as some sizes or branches depend on the data)\n",
+             p->devices[i].device);
   ferry_mapped mapped;
   if (!ferry_mapped_weights(&mapped, NULL) && mapped.tensors)
     printf("  (%s of the host's weights are %llu tensors that lie in their file, mapped)\n",
@@ -97,7 +105,7 @@ static void memory_text(const ferry_prediction *p) {
     for (int i = 0; i < p->num_devices; i++)
       if (strcmp(p->devices[i].device, p->first_exhausted) == 0)
         print_largest(p->first_exhausted, p->devices[i].largest_batch,
-                      p->spill_copies || p->spill_file_bytes);
+                      p->spill_copies || p->spill_file_bytes, p->devices[i].exact);
   } else {
     printf("\nNo memory runs out as the batch grows, or the graph has no batch dimension.\n");
   }

@@ -6,6 +6,7 @@ Run: /opt/tfvenv/bin/python tools/gen_opdefs.py src/ops/opdefs.tsv
 The output depends only on TensorFlow's version. The grammar is explained in the file's own head.
 """
 import os
+import subprocess
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -22,7 +23,9 @@ HEAD = """\
 # attribute  name:type{allowed|allowed}>=minimum=default; strings 'quoted', shapes [2,?] or ?,
 #            tensors uint8[4]=255,0,0,255, functions by name, lists of these in [ ; ]
 # flags      S stateful, C commutative, A aggregate, U uninitialized input allowed,
-#            D distributed communication, G has a gradient in TensorFlow's Python registry
+#            D distributed communication, G has a gradient in TensorFlow's Python registry,
+#            P only TensorFlow's Python modules register it: a client may register another;
+#            a, b ... the full type of the first output (FULL_TYPES of spec_proto.c)
 # cpu_kernels  sets of constraints, in TensorFlow's order: T=float,Tidx=int32|int64;T=double
 #            After a set: !priority, @host+memory+arguments; after the last: @@those+of+every+set
 # kernels    every group in TensorFlow's order: DEVICE[:label]{sets}; CPU alone stands for
@@ -39,6 +42,40 @@ LATE = [
                      attr=[op_def_pb2.OpDef.AttrDef(name="T", type="type")])
     for name in ("_CopyFromGpuToHost", "_CopyFromHostToGpu")
 ]
+
+
+# The full types of first outputs that there are, as FullTypeDefs: a is the first.
+FULL_TYPES = []
+
+# Prints what the C library alone registers, without TensorFlow's Python modules.
+LIST_OPS = """
+import ctypes, sys
+class Buffer(ctypes.Structure):
+  _fields_ = [("data", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+ctypes.CDLL(sys.argv[1] + "/libtensorflow_framework.so.2", ctypes.RTLD_GLOBAL)
+library = ctypes.CDLL(sys.argv[1] + "/libtensorflow_cc.so.2")
+library.TF_GetAllOpList.restype = ctypes.POINTER(Buffer)
+ops = library.TF_GetAllOpList().contents
+sys.stdout.buffer.write(ctypes.string_at(ops.data, ops.length))
+"""
+
+
+def names_of_library():
+  where = os.path.dirname(tensorflow.__file__)
+  run = subprocess.run([sys.executable, "-c", LIST_OPS, where], stdout=subprocess.PIPE, check=True)
+  return {op.name for op in op_def_pb2.OpList.FromString(run.stdout).op}
+
+
+def full_type(op):
+  typed = [a for a in list(op.input_arg) + list(op.output_arg)
+           if a.HasField("experimental_full_type")]
+  if not typed:
+    return ""
+  assert len(typed) == 1 and typed[0] is op.output_arg[0] or typed[0] == op.output_arg[0], op
+  value = typed[0].experimental_full_type.SerializeToString(deterministic=True)
+  if value not in FULL_TYPES:
+    FULL_TYPES.append(value)
+  return chr(ord("a") + FULL_TYPES.index(value))
 
 
 def dtype(value):
@@ -158,11 +195,11 @@ def has_gradient(name):
     return False
 
 
-def line(op, registered):
+def line(op, registered, in_library):
   flags = "".join(letter for letter, on in (
       ("S", op.is_stateful), ("C", op.is_commutative), ("A", op.is_aggregate),
       ("U", op.allows_uninitialized_input), ("D", op.is_distributed_communication),
-      ("G", has_gradient(op.name))) if on)
+      ("G", has_gradient(op.name)), ("P", not in_library)) if on) + full_type(op)
   deprecation = ""
   if op.HasField("deprecation"):
     deprecation = "%d %s" % (op.deprecation.version, op.deprecation.explanation)
@@ -189,7 +226,9 @@ def main():
     registered.setdefault(kernel.op, []).append(kernel)
   defs = {op.name: op for op in LATE}
   defs.update((op.name, op) for op in op_list.op)
-  lines = {name: line(op, registered.get(name, [])) for name, op in defs.items()}
+  library = names_of_library()
+  lines = {name: line(defs[name], registered.get(name, []), name in library)
+           for name in sorted(defs)}
   lines.update(own_lines(sys.argv[1]))
   with open(sys.argv[1], "w", encoding="ascii", newline="\n") as out:
     out.write(HEAD % tensorflow.__version__)

@@ -45,4 +45,20 @@ FY_MUST_CHECK fy_code fy_api_handle_over(fy_tensor *t, fy_handle **out, fy_error
 // A new TF_DeviceList, or NULL.
 TF_DeviceList *fy_api_device_list(const fy_device_set *devices, fy_error *err);
 
+// ---- custom devices (eager_custom.c)
+// As TFE_Execute for an op with has_custom; also where no custom device turns out to be meant.
+FY_MUST_CHECK fy_code fy_api_custom_execute(fy_eager_op *op, fy_handle **results, int *num_results,
+                                            fy_error *err);
+// |*done| false: neither |h| nor |to| is a custom device's, nothing was done.
+FY_MUST_CHECK fy_code fy_api_custom_copy(fy_eager *c, fy_handle *h, const char *to, bool *done,
+                                         fy_handle **out, fy_error *err);
+FY_MUST_CHECK fy_code fy_api_custom_pack(fy_handle *const *handles, int n, bool *done,
+                                         fy_handle **out, fy_error *err);
+// The rest is for handles with |custom|. A new handle on the host:
+FY_MUST_CHECK fy_code fy_api_custom_home(fy_handle *h, fy_handle **out, fy_error *err);
+FY_MUST_CHECK fy_code fy_api_custom_rank(const fy_handle *h, int *out, fy_error *err);
+FY_MUST_CHECK fy_code fy_api_custom_dim(const fy_handle *h, int i, int64_t *out, fy_error *err);
+void *fy_api_custom_pointer(const fy_handle *h);
+const fy_devname *fy_api_custom_name(const fy_handle *h);
+
 #endif

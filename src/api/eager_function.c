@@ -134,7 +134,7 @@ void TFE_ContextGetGraphDebugInfo(TFE_Context *ctx, const char *function_name, T
   uint8_t *empty = fy_malloc(1);  // a GraphDebugInfo without traces
   fy_code code = empty ? FY_OK : fy_fail_oom(err, 1);
   if (!code && !find(ctx, function_name)) {
-    code = fy_fail(err, FY_NOT_FOUND, "Unable to find FunctionDef with name: %s", function_name);
+    code = fy_fail(err, FY_NOT_FOUND, "Unable to find function with name: %s", function_name);
     fy_free(empty);
   } else if (!code) {
     code = fy_api_fill_buffer(buf, empty, 0, err);

@@ -78,17 +78,42 @@ static const fy_tensor *wait_for(TFE_TensorHandle *h, TF_Status *status) {
   return code ? NULL : fy_api_handle(h)->tensor;
 }
 
+static bool is_custom(const TFE_TensorHandle *h) {
+  return h && FY_UNLIKELY(((const fy_handle *)h)->custom);
+}
+
+// The rank (|dim| < 0) or one size of a value on a custom device.
+static int64_t ask_custom(TFE_TensorHandle *h, int dim, TF_Status *status) {
+  fy_error *err = fy_api_begin(status);
+  int rank = -1;
+  int64_t size = -1;
+  fy_code code = dim < 0 ? fy_api_custom_rank(fy_api_handle(h), &rank, err)
+                         : fy_api_custom_dim(fy_api_handle(h), dim, &size, err);
+  fy_api_end(status, code);
+  if (code) return -1;
+  return dim < 0 ? rank : size;
+}
+
 int TFE_TensorHandleNumDims(TFE_TensorHandle *h, TF_Status *status) {
+  if (is_custom(h)) return (int)ask_custom(h, -1, status);
   const fy_tensor *t = wait_for(h, status);
   return t ? t->rank : -1;
 }
 
+static int64_t count_custom(TFE_TensorHandle *h, TF_Status *status) {
+  int64_t count = 1, rank = ask_custom(h, -1, status);
+  for (int i = 0; i < rank && TF_GetCode(status) == TF_OK; i++) count *= ask_custom(h, i, status);
+  return TF_GetCode(status) == TF_OK ? count : -1;
+}
+
 int64_t TFE_TensorHandleNumElements(TFE_TensorHandle *h, TF_Status *status) {
+  if (is_custom(h)) return count_custom(h, status);
   const fy_tensor *t = wait_for(h, status);
   return t ? t->count : -1;
 }
 
 int64_t TFE_TensorHandleDim(TFE_TensorHandle *h, int dim_index, TF_Status *status) {
+  if (is_custom(h) && dim_index >= 0) return ask_custom(h, dim_index, status);
   const fy_tensor *t = wait_for(h, status);
   if (!t) return -1;
   if (dim_index >= 0 && dim_index < t->rank) return t->dims[dim_index];
@@ -117,12 +142,14 @@ const char *TFE_TensorHandleDeviceType(TFE_TensorHandle *h, TF_Status *status) {
   const fy_handle *handle = check(h, status);
   if (!handle) return NULL;
   if (handle->packed) return "COMPOSITE";
+  if (handle->custom) return fy_api_custom_name(handle)->type;
   return handle->op_device ? handle->op_device->type : "CPU";
 }
 
 int TFE_TensorHandleDeviceID(TFE_TensorHandle *h, TF_Status *status) {
   const fy_handle *handle = check(h, status);
   if (!handle) return -1;
+  if (handle->custom) return fy_api_custom_name(handle)->id;
   return handle->op_device ? handle->op_device->index : 0;
 }
 
@@ -138,7 +165,19 @@ TFE_TensorHandle *TFE_TensorHandleCopySharingTensor(TFE_TensorHandle *h, TF_Stat
   return h;
 }
 
+static TF_Tensor *resolve_custom(fy_handle *h, TF_Status *status) {
+  fy_error *err = fy_api_begin(status);
+  fy_handle *home = NULL;
+  TF_Tensor *t = NULL;
+  fy_code code = fy_api_custom_home(h, &home, err);
+  fy_api_end(status, code);
+  if (!code) t = TFE_TensorHandleResolve(fy_api_tfe_handle(home), status);
+  TFE_DeleteTensorHandle(fy_api_tfe_handle(home));
+  return t;
+}
+
 TF_Tensor *TFE_TensorHandleResolve(TFE_TensorHandle *h, TF_Status *status) {
+  if (is_custom(h)) return resolve_custom(fy_api_handle(h), status);
   fy_error *err = fy_api_begin(status);
   fy_tensor *t = NULL, *own = NULL;
   fy_code code;
@@ -156,14 +195,15 @@ TFE_TensorHandle *TFE_TensorHandleCopyToDevice(TFE_TensorHandle *h, TFE_Context 
                                                const char *device_name, TF_Status *status) {
   fy_error *err = fy_api_begin(status);
   fy_handle *out = NULL;
-  fy_device *d = h ? fy_eager_find_device(fy_api_eager(ctx), device_name) : NULL;
-  fy_code code;
-  if (!h)
-    code = invalid(err);
-  else if (!d)
-    code = fy_fail(err, FY_INVALID_ARGUMENT, "%s unknown device.", device_name);
-  else
-    code = fy_handle_copy_to(fy_api_handle(h), fy_api_eager(ctx), d, &out, err);
+  fy_device *d = NULL;
+  bool done = false;
+  fy_code code =
+      h ? fy_api_custom_copy(fy_api_eager(ctx), fy_api_handle(h), device_name, &done, &out, err)
+        : invalid(err);
+  if (!code && !done) d = fy_eager_find_device(fy_api_eager(ctx), device_name);
+  if (!code && !done)
+    code = d ? fy_handle_copy_to(fy_api_handle(h), fy_api_eager(ctx), d, &out, err)
+             : fy_fail(err, FY_INVALID_ARGUMENT, "%s unknown device.", device_name);
   fy_api_end(status, code);
   return fy_api_tfe_handle(out);
 }
@@ -172,8 +212,11 @@ TFE_TensorHandle *TFE_CreatePackedTensorHandle(TFE_Context *ctx, TFE_TensorHandl
                                                int *num_handles, TF_Status *status) {
   fy_error *err = fy_api_begin(status);
   fy_handle *out = NULL;
-  fy_api_end(status,
-             fy_handle_pack(fy_api_eager(ctx), (fy_handle **)handles, *num_handles, &out, err));
+  bool done;
+  fy_code code = fy_api_custom_pack((fy_handle **)handles, *num_handles, &done, &out, err);
+  if (!done)
+    code = fy_handle_pack(fy_api_eager(ctx), (fy_handle **)handles, *num_handles, &out, err);
+  fy_api_end(status, code);
   return fy_api_tfe_handle(out);
 }
 
@@ -205,6 +248,10 @@ int64_t TFE_TensorDebugInfoOnDeviceDim(TFE_TensorDebugInfo *debug_info, int dim_
 
 // ---------------------------------------------------------------- device memory
 void *TFE_TensorHandleDevicePointer(TFE_TensorHandle *h, TF_Status *status) {
+  if (is_custom(h)) {
+    fy_api_begin(status);
+    return fy_api_custom_pointer(fy_api_handle(h));
+  }
   if (h && fy_api_handle(h)->packed) {
     fy_fail(fy_api_begin(status), FY_INVALID_ARGUMENT,
             "TFE_TensorHandleDevicePointer may not be called on a PACKED tensor handle.");

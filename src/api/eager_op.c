@@ -5,6 +5,7 @@
 
 #include "api/eager.h"
 #include "base/alloc.h"
+#include "graph/node.h"
 
 TFE_Op *TFE_NewOp(TFE_Context *ctx, const char *op_or_function_name, TF_Status *status) {
   fy_eager_op *op;
@@ -71,22 +72,11 @@ TFE_TensorHandle *TFE_OpGetFlatInput(const TFE_Op *op, int index, TF_Status *sta
 }
 
 // ---------------------------------------------------------------- lengths
-static fy_code not_registered(const char *name, fy_error *err) {
-  return fy_fail(
-      err, FY_NOT_FOUND,
-      "Op type not registered '%s' in binary running on %s. Make sure the Op and Kernel are "
-      "registered in the binary running in this process. Note that if you are loading a "
-      "saved graph which used ops from tf.contrib (e.g. `tf.contrib.resampler`), accessing "
-      "should be done before importing the graph, as contrib ops are lazily registered when "
-      "the module is first accessed.",
-      name, fy_eager_host());
-}
-
 static fy_code arg_length(const fy_eager_op *op, const char *name, bool outputs, int *out,
                           fy_error *err) {
   fy_arena arena;
   fy_attrs attrs;
-  if (!op->op) return not_registered(op->name, err);
+  if (!op->op) return fy_op_not_registered(op->name, err);
   const fy_op_spec *spec = op->op->spec;
   const fy_arg_spec *args = outputs ? spec->outputs : spec->inputs;
   int n = outputs ? spec->num_outputs : spec->num_inputs, begin = 0, end = 0, i = 0;
@@ -128,6 +118,8 @@ int TFE_OpGetOutputLength(TFE_Op *op, const char *output_name, TF_Status *status
 // ---------------------------------------------------------------- execution
 void TFE_Execute(TFE_Op *op, TFE_TensorHandle **retvals, int *num_retvals, TF_Status *status) {
   fy_error *err = fy_api_begin_fast(status);
-  fy_code code = fy_eager_execute(fy_api_op(op), (fy_handle **)retvals, num_retvals, err);
+  fy_code code = FY_UNLIKELY(fy_api_op(op)->has_custom)
+                     ? fy_api_custom_execute(fy_api_op(op), (fy_handle **)retvals, num_retvals, err)
+                     : fy_eager_execute(fy_api_op(op), (fy_handle **)retvals, num_retvals, err);
   if (FY_UNLIKELY(code)) fy_api_end(status, code);
 }

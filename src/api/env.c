@@ -285,3 +285,11 @@ void *TF_GetSymbolFromLibrary(void *handle, const char *symbol_name, TF_Status *
     fy_fail(err, FY_NOT_FOUND, "%s", why ? why : symbol_name);
   return symbol;
 }
+
+// File systems are the operating system's: a plug-in is looked for, and refused.
+void TF_RegisterFilesystemPlugin(const char *plugin_filename, TF_Status *status) {
+  void *handle = TF_LoadSharedLibrary(plugin_filename, status);
+  if (handle && TF_GetSymbolFromLibrary(handle, "TF_InitPlugin", status))
+    TF_SetStatus(status, TF_UNIMPLEMENTED,
+                 "TF_RegisterFilesystemPlugin is not implemented by Ferry");
+}

@@ -71,12 +71,6 @@ void TF_MakeInternalErrorStatus(TF_Status *status, const char *errMsg) {
   TF_SetStatus(status, TF_INTERNAL, errMsg);
 }
 
-bool TFE_IsCustomDevice(TFE_Context *ctx, const char *device_name) {
-  (void)ctx;
-  (void)device_name;
-  return false;  // there are none
-}
-
 // ---------------------------------------------------------------- shapes
 TF_Shape *TF_NewShape(void) {
   TF_Shape *s = fy_malloc(sizeof *s);
@@ -89,11 +83,11 @@ int TF_ShapeDims(const TF_Shape *shape) {
 }
 
 int64_t TF_ShapeDimSize(const TF_Shape *shape, int d) {
-  return d >= 0 && d < shape->num_dims ? shape->dims[d] : -1;
+  return d >= 0 && d < shape->num_dims ? shape->dim_sizes[d] : -1;
 }
 
 void TF_DeleteShape(TF_Shape *shape) {
   if (!shape) return;
-  fy_free(shape->dims);
+  fy_free(shape->dim_sizes);
   fy_free(shape);
 }

@@ -85,11 +85,16 @@ static fy_code explain(const fy_options *options, const fy_compiled *c, fy_str *
   fy_report report;
   fy_str log;
   fy_pshape *shapes = fy_calloc((size_t)c->num_feeds + 1, sizeof *shapes);
-  if (!shapes) return fy_fail_oom(err, sizeof *shapes);
-  for (int i = 0; i < c->num_feeds; i++)
-    shapes[i] = (fy_pshape){c->args[i]->rank, c->args[i]->dims};
+  int *spaces = fy_calloc((size_t)c->num_feeds + 1, sizeof *spaces);
+  fy_code code = shapes && spaces ? FY_OK : fy_fail_oom(err, sizeof *shapes);
+  for (int i = 0; !code && i < c->num_feeds; i++) {
+    const fy_tensor *t = c->args[i];
+    shapes[i] = (fy_pshape){t->rank, t->dims};
+    spaces[i] = t->device ? t->device->ordinal + 1 : 0;
+  }
   fy_str_init(&log);
-  fy_code code = fy_callable_explain(c->callable, shapes, NULL, &log, &program, err);
+  if (!code)
+    code = fy_callable_explain(c->callable, shapes, spaces, NULL, NULL, &log, &program, err);
   if (!code) {
     const fy_run_args run = {.feeds = c->feeds,
                              .num_feeds = c->num_feeds,
@@ -114,6 +119,7 @@ static fy_code explain(const fy_options *options, const fy_compiled *c, fy_str *
   }
   fy_program_release(program);
   fy_str_free(&log);
+  fy_free(spaces);
   fy_free(shapes);
   return code;
 }

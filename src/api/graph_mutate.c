@@ -75,6 +75,18 @@ void TF_RemoveAllControlInputs(TF_Graph *graph, TF_Operation *op) {
   fy_unlock(&g->lock);
 }
 
+static fy_code not_a_while(const fy_node *node, fy_error *err) {
+  fy_str text;
+  fy_str_init(&text);
+  fy_node_print(&text, node);
+  fy_code code = fy_fail(err, FY_INTERNAL,
+                         "dst argument to AddWhileEdgeHack should be a While op, got: {name:'%s' "
+                         "id:%u op device:{requested: '%s', assigned: ''} def:{%s}}",
+                         node->name, node->id + 2, node->device, fy_str_text(&text));
+  fy_str_free(&text);
+  return code;
+}
+
 // The While's attribute T already counts the new input: outputs grow with it.
 static fy_code add_while_input(fy_graph *g, fy_output src, fy_node *dst, fy_error *err) {
   fy_arena *a = &g->arena;
@@ -82,8 +94,7 @@ static fy_code add_while_input(fy_graph *g, fy_output src, fy_node *dst, fy_erro
       (uint32_t)src.index >= src.node->num_outputs)
     return fy_fail(err, FY_INVALID_ARGUMENT, "Cannot add an input that is not in the graph");
   if (strcmp(dst->op_name, "While") != 0 && strcmp(dst->op_name, "StatelessWhile") != 0)
-    return fy_fail(err, FY_INTERNAL,
-                   "dst argument to AddWhileEdgeHack should be a While op, got: %s", dst->name);
+    return not_a_while(dst, err);
   fy_dtype *in_types, *out_types;
   int num_in, num_out;
   FY_TRY(fy_spec_arg_types(dst->spec, false, &dst->attrs, a, &in_types, &num_in, err));

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// shape.h: what a TF_Shape is.
+// shape.h: what a TF_Shape is: the struct that the unified API passes by value.
 
 #ifndef FY_API_SHAPE_H
 #define FY_API_SHAPE_H
 
-#include <stdint.h>
-
-#include "tensorflow/c/tf_shape.h"
-
-struct TF_Shape {
-  int num_dims;  // -1 = unknown
-  int64_t *dims;
-};
+#include "tensorflow/c/eager/c_api_unified_experimental.h"
 
 #endif

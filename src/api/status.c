@@ -6,6 +6,7 @@
 
 #include "api/api.h"
 #include "base/alloc.h"
+#include "xla/tsl/c/tsl_status.h"
 
 static void drop_payloads(TF_Status *s) {
   for (size_t i = 0; i < s->num_payloads; i++) {
@@ -181,3 +182,15 @@ void TF_SetStatusFromIOError(TF_Status *s, int error_code, const char *context) 
   char text[256];
   if (code) fy_fail(err, code, "%s; %s", context, strerror_r(error_code, text, sizeof text));
 }
+
+// ---------------------------------------------------------------- the same by TSL's names
+#define SAME(type, name, params) type TSL_##name params __attribute__((alias("TF_" #name)))
+
+SAME(TSL_Status *, NewStatus, (void));
+SAME(void, DeleteStatus, (TSL_Status * s));
+SAME(void, SetStatus, (TSL_Status * s, TSL_Code code, const char *msg));
+SAME(void, SetPayload, (TSL_Status * s, const char *key, const char *value));
+SAME(void, ForEachPayload, (const TSL_Status *s, TSL_PayloadVisitor visitor, void *capture));
+SAME(void, SetStatusFromIOError, (TSL_Status * s, int error_code, const char *context));
+SAME(TSL_Code, GetCode, (const TSL_Status *s));
+SAME(const char *, Message, (const TSL_Status *s));

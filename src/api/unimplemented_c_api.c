@@ -6,6 +6,7 @@
 
 #include "tensorflow/c/c_api.h"
 #include "tensorflow/c/c_api_experimental.h"
+#include "tensorflow/c/experimental/grappler/grappler.h"
 
 // Inside macro arguments clang-format reads a pointer as a product.
 // clang-format off
@@ -17,20 +18,36 @@ FAIL_VOID(TF_AddGradients,
 FAIL_VOID(TF_AddGradientsWithPrefix,
           (TF_Graph *g, const char *prefix, TF_Output *y, int ny, TF_Output *x, int nx,
            TF_Output *dx, TF_Status *status, TF_Output *dy))
-FAIL(TF_Server *, TF_NewServer, (const void *proto, size_t proto_len, TF_Status *status))
 FAIL_VOID(TF_ServerStart, (TF_Server *server, TF_Status *status))
 FAIL_VOID(TF_ServerStop, (TF_Server *server, TF_Status *status))
 FAIL_VOID(TF_ServerJoin, (TF_Server *server, TF_Status *status))
 ZERO(const char *, TF_ServerTarget, (TF_Server *server))
 NOTHING(TF_DeleteServer, (TF_Server *server))
-FAIL_VOID(TF_RegisterFilesystemPlugin, (const char *plugin_filename, TF_Status *status))
 // tensorflow/c/c_api_experimental.h
-FAIL(TF_Tensor *, TF_DequeueNamedTensor, (TF_Session *session, int tensor_id, TF_Status *status))
-FAIL_VOID(TF_EnqueueNamedTensor,
-          (TF_Session *session, int tensor_id, TF_Tensor *tensor, TF_Status *status))
-FAIL(TF_Buffer *, TFE_GetServerDef, (const char *text_proto, TF_Status *status))
-FAIL_VOID(TFE_EnableCollectiveOps,
-          (TFE_Context *ctx, const void *proto, size_t proto_len, TF_Status *status))
 NOTHING(TFE_AbortCollectiveOps, (TFE_Context *ctx, TF_Status *status))
-FAIL_VOID(TFE_CollectiveOpsCheckPeerHealth,
-          (TFE_Context *ctx, const char *task, int64_t timeout_in_ms, TF_Status *status))
+// tensorflow/c/experimental/grappler/grappler.h
+#define LIST(name)                                                                               \
+  FAIL_VOID(name##Size, (const TF_GrapplerItem *item, int *num_values, size_t *storage_size,     \
+                         TF_Status *status))                                                     \
+  FAIL_VOID(name, (const TF_GrapplerItem *item, char **values, size_t *lengths, int num_values,  \
+                   void *storage, size_t storage_size, TF_Status *status))
+#define PROPERTIES(name)                                                                         \
+  FAIL_VOID(name##Size, (TF_GraphProperties *graph_properties, const char *node, int *num_values,\
+                         TF_Status *status))                                                     \
+  FAIL_VOID(name, (TF_GraphProperties *graph_properties, const char *node,                       \
+                   TF_Buffer **properties, int num_values, TF_Status *status))
+LIST(TF_GetNodesToPreserveList)
+LIST(TF_GetFetchNodesList)
+PROPERTIES(TF_GetInputPropertiesList)
+PROPERTIES(TF_GetOutputPropertiesList)
+ZERO(TF_GraphProperties *, TF_NewGraphProperties, (const TF_GrapplerItem *item))
+NOTHING(TF_DeleteGraphProperties, (TF_GraphProperties *graph_properties))
+FAIL_VOID(TF_InferStatically,
+          (TF_GraphProperties *graph_properties, TF_Bool assume_valid_feeds,
+           TF_Bool aggressive_shape_inference, TF_Bool include_input_tensor_values,
+           TF_Bool include_output_tensor_values, TF_Status *status))
+FAIL(TF_FunctionLibraryDefinition *, TF_NewFunctionLibraryDefinition,
+     (const TF_Buffer *graph_buf, TF_Status *status))
+NOTHING(TF_DeleteFunctionLibraryDefinition, (TF_FunctionLibraryDefinition *fn_lib))
+FAIL_VOID(TF_LookUpOpDef, (TF_FunctionLibraryDefinition *fn_lib, const char *name, TF_Buffer *buf,
+                           TF_Status *status))

@@ -43,6 +43,7 @@ void fy_program_retain(fy_program *p) {
 void fy_program_release(fy_program *p) {
   if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
   if (p->is_peer) fy_peers_leave(p);  // peer_at is the neighbours' to write
+  fy_state_free(atomic_load_explicit(&p->handy, memory_order_relaxed));
   while (p->states) {
     fy_run_state *s = p->states;
     p->states = s->next;
@@ -51,6 +52,7 @@ void fy_program_release(fy_program *p) {
   for (uint32_t i = 0; i < p->num_sites; i++) fy_site_deinit(&p->sites[i]);
   for (size_t i = 0; i < p->num_flows; i++) fy_callable_free(p->flows[i]);
   fy_free(p->flows);
+  fy_free(atomic_load(&p->calls));
   for (uint32_t i = 0; i < p->num_values; i++) fy_tensor_release(p->values[i].constant);
   fy_free(p->sites);
   fy_free(p->values);
@@ -111,6 +113,7 @@ static fy_code new_value(builder *b, fy_node *node, uint32_t output, int space, 
     v->dtype = FY_RESOURCE;
     v->rank = 0;
     v->bytes = fy_dtype_storage(FY_RESOURCE);
+    v->count = 1;
     *out = p->num_values++;
     return FY_OK;
   }
@@ -122,6 +125,7 @@ static fy_code new_value(builder *b, fy_node *node, uint32_t output, int space, 
       v->rank = o->shape.rank;
       v->dims = o->shape.dims;
       v->bytes = bytes;
+      v->count = count;
     }
   }
   *out = p->num_values++;

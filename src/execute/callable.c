@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "execute/frames.h"
 #include "graph/function.h"
+#include "ops/resource.h"
 
 #define MAX_FUNCTION_PROGRAMS 4     // then shapes are taken to be dynamic
 #define MAX_DEPTH             1000  // nested calls: a recursion without end is an error, not a crash
@@ -138,6 +139,9 @@ void fy_callable_keep_refs(fy_callable *c) {
   c->keep_refs = true;
 }
 
+bool fy_callable_is_region(const fy_callable *c) {
+  return c->frames != NULL;
+}
 int fy_callable_num_args(const fy_callable *c) {
   return c->num_feeds;
 }
@@ -157,27 +161,56 @@ static int space_of(const fy_tensor *t) {
   return t->device ? t->device->ordinal + 1 : 0;
 }
 
+// The variable that an argument is the handle of, or NULL. What it was declared to be is known before it
+// has a value.
+static const fy_variable *variable_in(const fy_tensor *t) {
+  fy_object *o = NULL;
+  if (t->dtype != FY_RESOURCE || t->rank != 0 || fy_resource_object(t, &fy_variable_type, &o, NULL))
+    return NULL;
+  return (const fy_variable *)o;
+}
+
+static bool same_dims(const int64_t **key, int32_t rank, const int64_t *dims) {
+  const int64_t *k = *key;
+  if (*k++ != rank) return false;
+  for (int32_t d = 0; d < rank; d++)
+    if (*k++ != dims[d]) return false;
+  *key = k;
+  return true;
+}
+
 static bool matches(const special *s, const fy_callable *c, fy_tensor *const *args) {
   const int64_t *k = s->key;
   for (int i = 0; i < c->num_feeds; i++) {
     const fy_tensor *t = args[i];
-    if (k[0] != space_of(t) || k[1] != t->rank) return false;
-    k += 2;
-    for (int32_t d = 0; d < t->rank; d++)
-      if (*k++ != t->dims[d]) return false;
+    if (*k++ != space_of(t) || !same_dims(&k, t->rank, t->dims)) return false;
+    if (FY_LIKELY(t->dtype != FY_RESOURCE)) continue;
+    const fy_variable *v = variable_in(t);
+    if (*k++ != (v ? (int64_t)v->dtype : FY_INVALID) || (v && !same_dims(&k, v->rank, v->dims)))
+      return false;
   }
   return true;
 }
 
+static int64_t *put_dims(int64_t *k, int32_t rank, const int64_t *dims) {
+  *k++ = rank;
+  for (int32_t d = 0; d < rank; d++) *k++ = dims[d];
+  return k;
+}
+
 static int64_t *make_key(const fy_callable *c, fy_tensor *const *args, size_t *len) {
   size_t n = 1;
-  for (int i = 0; i < c->num_feeds; i++) n += 2 + (size_t)args[i]->rank;
+  for (int i = 0; i < c->num_feeds; i++)
+    n += 2 + (size_t)args[i]->rank + (args[i]->dtype == FY_RESOURCE ? 2 + FY_INLINE_RANK : 0);
   int64_t *key = fy_malloc(n * sizeof *key), *k = key;
   if (!key) return NULL;
   for (int i = 0; i < c->num_feeds; i++) {
     *k++ = space_of(args[i]);
-    *k++ = args[i]->rank;
-    for (int32_t d = 0; d < args[i]->rank; d++) *k++ = args[i]->dims[d];
+    k = put_dims(k, args[i]->rank, args[i]->dims);
+    if (args[i]->dtype != FY_RESOURCE) continue;
+    const fy_variable *v = variable_in(args[i]);
+    *k++ = v ? (int64_t)v->dtype : FY_INVALID;
+    if (v) k = put_dims(k, v->rank, v->dims);
   }
   *len = n;
   return key;
@@ -215,9 +248,26 @@ static void flatten_errors(const fy_callable *c, fy_graph *copy) {
   copy->flat_errors = atomic_load_explicit(&c->callables->flat_errors, memory_order_relaxed);
 }
 
+// What an argument is known to be, before the program is made.
+static fy_code tell_arg(fy_node *arg, fy_pshape shape, const fy_handle_shape *handle, fy_arena *a,
+                        fy_error *err) {
+  const fy_pshape of = handle ? handle->shape : shape;
+  // Of a reference only the handle is fed, whose shape says nothing of the variable's.
+  if (shape.rank < 0 || fy_dtype_is_ref(arg->outputs[0].dtype)) return FY_OK;
+  const int64_t *dims =
+      fy_arena_memdup(a, of.dims, (size_t)(of.rank > 0 ? of.rank : 0) * sizeof *dims);
+  if (!dims) return fy_fail_oom(err, sizeof *dims);
+  if (handle)
+    arg->outputs[0].handle = (fy_handle_shape){handle->dtype, {of.rank, dims}};
+  else
+    arg->outputs[0].shape = (fy_pshape){of.rank, dims};
+  return FY_OK;
+}
+
 // Compiles for these shapes (NULL or rank -1: unknown). Called under c->lock.
 static fy_code compile(fy_callable *c, const fy_pshape *shapes, const int *spaces,
-                       const char *stop_after, fy_str *log, fy_program **out, fy_error *err) {
+                       const fy_handle_shape *handles, const char *stop_after, fy_str *log,
+                       fy_program **out, fy_error *err) {
   fy_graph *copy;
   fy_node **map;
   fy_lock(&c->graph->lock);
@@ -247,14 +297,13 @@ static fy_code compile(fy_callable *c, const fy_pshape *shapes, const int *space
   }
   for (int i = 0; i < c->num_targets; i++) targets[i] = map[c->targets[i]->id];
   for (int i = 0; i < c->num_feeds && shapes; i++) {
-    // Of a reference only the handle is fed, whose shape says nothing of the variable's.
-    if (shapes[i].rank < 0 || fy_dtype_is_ref(copy->nodes[i]->outputs[0].dtype)) continue;
-    const int64_t *dims = fy_arena_memdup(a, shapes[i].dims, (size_t)shapes[i].rank * sizeof *dims);
-    if (!dims) {
+    const bool told = handles && handles[i].dtype != FY_INVALID && !c->distrust;
+    code = tell_arg(copy->nodes[i], shapes[i], NULL, a, err);
+    if (!code && told) code = tell_arg(copy->nodes[i], shapes[i], &handles[i], a, err);
+    if (code) {
       fy_graph_free(copy);
-      return fy_fail_oom(err, sizeof *dims);
+      return code;
     }
-    copy->nodes[i]->outputs[0].shape = (fy_pshape){shapes[i].rank, dims};
   }
   fy_compile_args args = {.graph = copy,
                           .fetches = fetches,
@@ -278,16 +327,20 @@ static fy_code compile_for(fy_callable *c, fy_tensor *const *args, bool shaped, 
                            fy_error *err) {
   fy_pshape *shapes = fy_malloc(((size_t)c->num_feeds + 1) * sizeof *shapes);
   int *spaces = fy_malloc(((size_t)c->num_feeds + 1) * sizeof *spaces);
+  fy_handle_shape *handles = fy_calloc((size_t)c->num_feeds + 1, sizeof *handles);
   fy_code code = FY_OK;
-  if (!shapes || !spaces) code = fy_fail_oom(err, sizeof *shapes);
+  if (!shapes || !spaces || !handles) code = fy_fail_oom(err, sizeof *shapes);
   for (int i = 0; !code && i < c->num_feeds; i++) {
     shapes[i] = shaped ? (fy_pshape){args[i]->rank, args[i]->dims} : (fy_pshape){-1, NULL};
     spaces[i] = space_of(args[i]);
+    const fy_variable *v = variable_in(args[i]);
+    if (v) handles[i] = (fy_handle_shape){v->dtype, {v->rank, v->dims}};
   }
-  if (!code) code = compile(c, shapes, spaces, NULL, NULL, out, err);
+  if (!code) code = compile(c, shapes, spaces, handles, NULL, NULL, out, err);
   if (!code && c->callables) fy_count(&c->callables->counters.programs, 1);
   fy_free(shapes);
   fy_free(spaces);
+  fy_free(handles);
   return code;
 }
 
@@ -300,6 +353,9 @@ static bool all_on_host(const fy_callable *c, fy_tensor *const *args) {
 // Makes room by letting the program go that was used longest ago.
 static void evict_oldest(fy_callable *c) {
   size_t old = 0;
+  for (size_t i = 0; i < c->num_specials; i++)
+    if (atomic_exchange_explicit(&c->specials[i].program->touched, false, memory_order_relaxed))
+      c->specials[i].used = ++c->clock;
   for (size_t i = 1; i < c->num_specials; i++)
     if (c->specials[i].used < c->specials[old].used) old = i;
   fy_program_release(c->specials[old].program);
@@ -380,10 +436,11 @@ fy_code fy_callable_program(fy_callable *c, fy_tensor *const *args, fy_program *
   return code;
 }
 
-fy_code fy_callable_explain(fy_callable *c, const fy_pshape *shapes, const char *stop_after,
-                            fy_str *log, fy_program **out, fy_error *err) {
+fy_code fy_callable_explain(fy_callable *c, const fy_pshape *shapes, const int *spaces,
+                            const fy_handle_shape *handles, const char *stop_after, fy_str *log,
+                            fy_program **out, fy_error *err) {
   fy_lock(&c->lock);
-  fy_code code = compile(c, shapes, NULL, stop_after, log, out, err);
+  fy_code code = compile(c, shapes, spaces, handles, stop_after, log, out, err);
   fy_unlock(&c->lock);
   return code;
 }

@@ -54,6 +54,7 @@ struct fy_frames;
 FY_MUST_CHECK fy_code fy_callable_new_frames(struct fy_frames *frames, fy_callable **out,
                                              fy_error *err);
 void fy_callable_free(fy_callable *c);
+bool fy_callable_is_region(const fy_callable *c);  // with control flow of TensorFlow 1 (frames.h)
 int fy_callable_num_args(const fy_callable *c);
 int fy_callable_num_results(const fy_callable *c);
 fy_dtype fy_callable_arg_type(const fy_callable *c, int i);
@@ -67,7 +68,10 @@ FY_MUST_CHECK fy_code fy_adopt_colocations(const fy_graph *from, fy_graph *copy,
 FY_MUST_CHECK fy_code fy_callable_program(fy_callable *c, fy_tensor *const *args, fy_program **out,
                                           fy_error *err);
 // A fresh program for these shapes that is not kept (explain, dump). |stop_after| may cut the road short.
+// |spaces| (may be NULL: all on the host) are where the arguments are, |handles| (may be NULL) what the
+// variables were declared to be that they are handles of.
 FY_MUST_CHECK fy_code fy_callable_explain(fy_callable *c, const fy_pshape *shapes,
+                                          const int *spaces, const fy_handle_shape *handles,
                                           const char *stop_after, fy_str *log, fy_program **out,
                                           fy_error *err);
 FY_MUST_CHECK fy_code fy_callable_run(fy_callable *c, const fy_run *run, fy_tensor *const *args,

@@ -133,6 +133,7 @@ fy_code fy_program_compile(fy_compile_args *a, fy_program **out, fy_error *err) 
     fy_program_release(p);
     return code;
   }
+  p->plain = !p->has_devices && !p->spill.copies && !fy_program_in_tasks(p);
   p->compile_ns = fy_now_ns() - start;
   *out = p;
   return FY_OK;

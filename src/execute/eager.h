@@ -101,7 +101,8 @@ struct fy_handle {
   atomic_int state;  // fy_handle_state; RELEASE after the rest is written
   fy_dtype dtype;
   bool packed;
-  fy_tensor *tensor;                 // READY: one reference
+  bool custom;        // on a device of the client's making; to whoever wants a tensor it has FAILED
+  fy_tensor *tensor;  // READY: one reference
   const fy_device *device;           // where the memory is; NULL = CPU:0
   const fy_device *op_device;        // the device of the op that made it; NULL = CPU:0
   const fy_device *resource_device;  // of the resource that the handle holds; NULL = CPU:0
@@ -150,7 +151,32 @@ FY_MUST_CHECK fy_code fy_handle_copy_to(fy_handle *h, fy_eager *c, fy_device *de
                                         fy_handle **out, fy_error *err);
 FY_MUST_CHECK fy_code fy_handle_pack(fy_eager *c, fy_handle **handles, int n, fy_handle **out,
                                      fy_error *err);
-// As TensorFlow describes a handle in errors.
+// ---------------------------------------------------------------- custom devices (eager_custom.c)
+// Devices made of a client's callbacks: the context finds them by name and keeps them; who calls
+// the callbacks is the API, which embeds both structs in its own.
+typedef struct fy_custom_device {
+  struct fy_custom_device *next;
+  char *name;  // full
+  fy_devname parsed;
+  bool closed;
+  void (*close)(struct fy_custom_device *d);  // the context is deleted; handles may still be there
+  void (*free)(struct fy_custom_device *d);
+} fy_custom_device;
+typedef struct fy_custom_value {
+  fy_custom_device *device;
+  void (*drop)(struct fy_custom_value *v);
+  void (*print)(fy_str *out, fy_handle *h, struct fy_custom_value *v);  // "value, shape=…"
+} fy_custom_value;
+
+// Takes |d| on success: INVALID_ARGUMENT for a name that is not full, ALREADY_EXISTS.
+FY_MUST_CHECK fy_code fy_eager_add_custom(fy_eager *c, fy_custom_device *d, fy_error *err);
+fy_custom_device *fy_eager_find_custom(fy_eager *c, const char *name);  // NULL if there is none
+// Takes |v| on success.
+fy_handle *fy_handle_on_custom(fy_eager *c, fy_dtype dtype, fy_custom_value *v);
+fy_custom_value *fy_handle_custom_value(const fy_handle *h);  // of a handle with |custom|
+
+// The value as NumPy prints it; as TensorFlow describes a handle in errors.
+void fy_handle_print_value(fy_str *out, const fy_tensor *t);
 void fy_handle_print(fy_str *out, fy_handle *h);
 
 // ---------------------------------------------------------------- ops (eager_op.c)
@@ -172,6 +198,7 @@ struct fy_eager_op {
   bool has_lists;
   bool has_resources;
   bool has_packed;
+  bool has_custom;          // an input is on a custom device, or the request names one
   uint32_t *arg_counts;     // [next_arg] tensors per argument, valid if has_lists
   int32_t request;          // device request: index in the context's table; 0 = none
   const fy_device *device;  // chosen by the last execution

@@ -109,6 +109,7 @@ void fy_eager_release(fy_eager *c) {
   fy_free(c->old_sets);
   for (size_t i = 0; i < c->num_requests; i++) fy_free(c->requests[i].text);
   fy_free(c->requests);
+  fy_eager_free_customs(c);
   fy_free(c->buckets);
   fy_mutex_destroy(&c->lock);
   fy_free(c);
@@ -119,6 +120,7 @@ void fy_eager_close(fy_eager *c) {
   fy_code code = fy_executor_wait(c->executor, NULL);
   (void)code;  // who wanted to know has asked before
   fy_eager_clear_caches(c);
+  fy_eager_close_customs(c);
   fy_eager_release(c);
 }
 

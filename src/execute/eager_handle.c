@@ -83,6 +83,7 @@ void fy_handle_free(fy_handle *h) {
     fy_free(x->copies);
     for (int i = 0; i < x->num_parts; i++) fy_handle_release(x->parts[i]);
     fy_free(x->parts);
+    if (x->custom) x->custom->drop(x->custom);
     fy_error_clear(&x->error);
     fy_free(x);
   }
@@ -107,11 +108,12 @@ fy_code fy_handle_wait_slow(fy_handle *h, fy_error *err) {
 
 const char *fy_handle_device_name(const fy_handle *h) {
   if (h->packed) return FY_HOST_ADDRESS "/device:COMPOSITE:0";
+  if (h->custom) return h->extra->custom->device->name;
   return h->op_device ? h->op_device->name : FY_HOST_NAME;
 }
 
 const char *fy_handle_backing_device_name(const fy_handle *h) {
-  if (h->packed) return fy_handle_device_name(h);
+  if (h->packed || h->custom) return fy_handle_device_name(h);
   return h->device ? h->device->name : FY_HOST_NAME;
 }
 
@@ -247,10 +249,16 @@ static void print_values(fy_str *out, const fy_tensor *t, int32_t dim, int64_t f
   fy_str_addc(out, ']');
 }
 
+void fy_handle_print_value(fy_str *out, const fy_tensor *t) {
+  print_values(out, t, 0, 0, 0);
+}
+
 void fy_handle_print(fy_str *out, fy_handle *h) {
   fy_tensor *t = NULL;
   fy_str_add(out, "TensorHandle(");
-  if (fy_handle_tensor_on(h, NULL, &t, NULL, NULL) == FY_OK && t->dtype != FY_RESOURCE) {
+  if (h->custom) {
+    h->extra->custom->print(out, h, h->extra->custom);
+  } else if (fy_handle_tensor_on(h, NULL, &t, NULL, NULL) == FY_OK && t->dtype != FY_RESOURCE) {
     print_values(out, t, 0, 0, 0);
     fy_str_add(out, ", shape=");
     fy_shape_print(out, t->rank, t->dims);

@@ -94,6 +94,7 @@ struct fy_eager {
   atomic_int num_threads;  // 0: nobody asked for anything special
   fy_eager_request *requests;
   size_t num_requests, cap_requests;
+  _Atomic(fy_custom_device *) customs;  // written under the lock
   _Atomic(fy_eager_op *) spares[FY_EAGER_SPARES];
 };
 
@@ -107,6 +108,7 @@ struct fy_handle_extra {
   size_t num_copies, cap_copies;
   fy_handle **parts;
   int num_parts;
+  fy_custom_value *custom;
 };
 
 static inline const fy_device *fy_eager_slot(const fy_eager *c, const fy_device *d) {
@@ -134,6 +136,10 @@ const char *fy_eager_reason(fy_eager *c, const fy_eager_op *op, const fy_attrs *
 void fy_eager_note_copy(fy_eager *c, fy_eager_kernel *k, int i, const fy_device *from,
                         size_t bytes);
 void fy_eager_tell(fy_eager *c, fy_eager_kernel *k);  // to whoever asks: what |k| is
+
+// eager_custom.c
+void fy_eager_close_customs(fy_eager *c);
+void fy_eager_free_customs(fy_eager *c);
 
 // eager_packed.c
 // Puts plain handles in the place of packed ones among the inputs.

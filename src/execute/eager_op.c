@@ -74,6 +74,7 @@ static void clear(fy_eager_op *op) {
   op->has_lists = false;
   op->has_resources = false;
   op->has_packed = false;
+  op->has_custom = false;
   op->arg_counts = NULL;
   op->request = 0;
   op->device = NULL;
@@ -135,6 +136,7 @@ fy_code fy_eager_op_set_device(fy_eager_op *op, const char *device, fy_error *er
   if (code) return code;
   op->request = request;
   op->device = NULL;
+  if (FY_UNLIKELY(op->context->customs != NULL)) op->has_custom = true;
   return FY_OK;
 }
 
@@ -166,6 +168,7 @@ fy_code fy_eager_op_add_input(fy_eager_op *op, fy_handle *h, fy_error *err) {
   op->inputs[op->num_inputs++] = h;
   if (FY_UNLIKELY(h->dtype == FY_RESOURCE)) op->has_resources = true;
   if (FY_UNLIKELY(h->packed)) op->has_packed = true;
+  if (FY_UNLIKELY(h->custom)) op->has_custom = true;
   if (op->inferring && FY_LIKELY(op->op != NULL)) {
     const fy_op_spec *spec = op->op->spec;
     if (op->next_arg < spec->num_inputs) {
@@ -200,6 +203,7 @@ fy_code fy_eager_op_add_inputs(fy_eager_op *op, fy_handle **handles, int n, fy_e
     op->inputs[op->num_inputs++] = handles[i];
     if (handles[i]->dtype == FY_RESOURCE) op->has_resources = true;
     if (handles[i]->packed) op->has_packed = true;
+    if (handles[i]->custom) op->has_custom = true;
   }
   if (!op->op || !op->inferring || op->next_arg >= op->op->spec->num_inputs) return FY_OK;
   const fy_arg_spec *arg = &op->op->spec->inputs[op->next_arg];

@@ -7,6 +7,8 @@
 
 #include "base/alloc.h"
 #include "execute/eager_impl.h"
+#include "graph/node.h"
+#include "graph/version.h"
 #include "ops/op.h"
 
 #define MAX_TYPES 8
@@ -154,7 +156,10 @@ fy_code fy_eager_place(fy_eager *c, const fy_eager_op *op, const fy_attrs *attrs
   bool soft = atomic_load(&c->soft);
   fy_device *with = fy_eager_resource_device(c, op);
   *out = NULL;
-  if (op->op) FY_TRY(check_constraints(op, attrs, err));
+  if (op->op) {
+    FY_TRY(fy_node_check_deprecation(op->op->spec, FY_GRAPH_DEF_VERSION, err));
+    FY_TRY(check_constraints(op, attrs, err));
+  }
   if (with) {
     if (!is_supported(op, attrs, with)) {
       if (soft && (*out = best(c, op, attrs, NULL))) return FY_OK;

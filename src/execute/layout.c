@@ -303,7 +303,7 @@ static fy_code plan_lives(fy_program *p, const group *g, fy_error *err) {
 }
 
 // Tensors made at run time are let go right after their last reader; when readers are in several
-// tasks nobody knows which is the last: then at the end of the run (clean() in run.c).
+// tasks nobody knows which is the last: then they are counted (count_reads in state.c).
 static bool freed_early(const fy_program *p, const group *g, uint32_t v) {
   const fy_value *val = &p->values[v];
   return val->storage == FY_STORE_DYNAMIC && !val->fetched && val->producer != FY_NO_VALUE &&

@@ -36,7 +36,8 @@ typedef struct fy_value {
   fy_dtype dtype;
   int32_t rank;  // -1 = shape not known before the run
   const int64_t *dims;
-  size_t bytes;  // when the shape is known
+  size_t bytes;   // when the shape is known
+  int64_t count;  // of elements, then
   int space;
   fy_storage storage;
   uint32_t producer;  // instruction, or UINT32_MAX
@@ -114,7 +115,10 @@ typedef struct fy_program {
   bool may_move;     // what a kernel hands out (of a call, a stack) may lie off the host
   const fy_options *options;
   fy_mutex states_lock, constants_lock;
-  struct fy_run_state *states;  // recycled
+  struct fy_run_state *states;           // recycled
+  _Atomic(struct fy_run_state *) handy;  // one more, taken without the lock; of plain programs only
+  bool plain;           // nothing of devices, no tasks: the caller's thread runs it on the host
+  atomic_bool touched;  // run without asking its callable (ready.h)
   int num_idle;
   atomic_bool constants_placed;  // those of device memory
   atomic_int active;             // with devices: runs in progress; without any, constants may leave
@@ -129,6 +133,7 @@ typedef struct fy_program {
   struct fy_callable **flows;      // [num_flows] regions with control flow (frames.h), owned
   size_t num_flows, cap_flows;
   int64_t compile_ns;
+  _Atomic(struct fy_call_memory *) calls;  // told once somebody asked (call_memory.h); or NULL
 } fy_program;
 
 // Whether it runs as tasks: several, or one that belongs to a device's own threads. Otherwise the caller

@@ -102,6 +102,8 @@ static fy_code pass_on(fy_exec *e, const fy_instr *ins, fy_event *done, fy_error
   const fy_op_impl *impl = ins->site->op->impl;
   const bool renames = !ins->device->is_host && impl && (impl->flags & FY_OP_ALIAS);
   const bool calls = impl && (impl->flags & FY_OP_CALLS_FUNCTIONS);
+  if (impl && (impl->flags & FY_OP_ANY_SPACE) && (impl->flags & FY_OP_ANY_DEVICE_HOST_DATA))
+    return FY_OK;  // a shape is known before its elements are
   for (uint32_t i = 0; e->state->events && i < ins->num_in; i++) {
     const fy_event *ev = fy_run_ready_at(e->state, e->state->program->args[ins->in + i]);
     if (renames)
@@ -217,6 +219,11 @@ fy_code fy_exec_instr(fy_exec *e, const fy_instr *ins, fy_error *err) {
   if (FY_UNLIKELY(code != FY_OK)) return fy_run_name_node(code, ins, err);
   if (e->run->trace) record(e, ins, start, &done);
   for (uint32_t i = 0; i < ins->num_free; i++) fy_run_drop(s, args[ins->free_at + i]);
+  for (uint32_t i = 0; s->reads && i < ins->num_in; i++) {
+    const uint32_t v = args[ins->in + i];
+    if (s->reads[v] && atomic_fetch_sub_explicit(&s->unread[v], 1, memory_order_acq_rel) == 1)
+      fy_run_drop(s, v);
+  }
   return FY_OK;
 }
 

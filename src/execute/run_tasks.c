@@ -117,6 +117,8 @@ fy_code fy_run_tasks(fy_run_state *s, fy_error *err) {
   s->finished = false;
   s->waited = fy_vtime_get();
   for (uint32_t t = 0; t < p->num_tasks; t++) atomic_store(&s->pending[t], p->tasks[t].num_deps);
+  for (uint32_t v = 0; v < p->num_values; v++)
+    atomic_store_explicit(&s->unread[v], s->reads[v], memory_order_relaxed);
   uint32_t mine = FY_NO_VALUE;
   for (uint32_t t = 0; t < p->num_tasks; t++) {
     if (p->tasks[t].num_deps) continue;

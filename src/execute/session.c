@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // session.c: from (feeds, fetches, targets) to the callable that serves them. The usual case is the
-// same call again: one lock, one compare. A call seen for the first time is checked (request.c).
+// same call again: one compare (ready.c), else one lock. A call seen for the first time is checked (request.c).
 
 #include "execute/session.h"
 
@@ -8,19 +8,11 @@
 
 #include "base/alloc.h"
 #include "execute/callable.h"
-#include "execute/request.h"
+#include "execute/ready.h"
 #include "execute/session_impl.h"
 #include "execute/trace.h"
 #include "memory/pool.h"
 #include "memory/registry.h"
-
-typedef struct signature {
-  uint64_t hash;
-  fy_request request;
-  fy_callable *callable;
-  uint64_t used;
-  atomic_int busy;  // runs in progress: not evicted. Grows only under the session's lock
-} signature;
 
 fy_code fy_session_new(fy_graph *graph, fy_device_set *devices, const fy_options *options,
                        fy_resources *resources, fy_session **out, fy_error *err) {
@@ -45,7 +37,7 @@ fy_code fy_session_new(fy_graph *graph, fy_device_set *devices, const fy_options
   return FY_OK;
 }
 
-static void free_signature(signature *sig) {
+static void free_signature(fy_signature *sig) {
   fy_callable_free(sig->callable);
   fy_request_free(&sig->request);
   fy_free(sig);
@@ -53,6 +45,7 @@ static void free_signature(signature *sig) {
 
 void fy_session_free(fy_session *s) {
   if (!s) return;
+  fy_ready_forget(s);
   for (size_t i = 0; i < s->n; i++) free_signature(s->items[i]);
   fy_free(s->items);
   fy_callables_free(s->callables);
@@ -172,26 +165,10 @@ static uint64_t hash_args(const fy_run_args *a) {
   return h;
 }
 
-static bool same_outputs(const fy_output *a, const fy_output *b, int n) {
-  for (int i = 0; i < n; i++)
-    if (a[i].node != b[i].node || a[i].index != b[i].index) return false;
-  return true;
-}
-
-static bool same_args(const fy_request *r, const fy_run_args *a) {
-  if (r->num_feeds != a->num_feeds || r->num_fetches != a->num_fetches ||
-      r->num_targets != a->num_targets || !same_outputs(r->feeds, a->feeds, a->num_feeds) ||
-      !same_outputs(r->fetches, a->fetches, a->num_fetches))
-    return false;
-  for (int i = 0; i < a->num_targets; i++)
-    if (r->targets[i] != a->targets[i]) return false;
-  return true;
-}
-
-static signature *find_signature(fy_session *s, const fy_run_args *a, uint64_t hash) {
+static fy_signature *find_signature(fy_session *s, const fy_run_args *a, uint64_t hash) {
   for (size_t i = 0; i < s->n; i++) {
-    signature *sig = s->items[i];
-    if (sig->hash != hash || !same_args(&sig->request, a)) continue;
+    fy_signature *sig = s->items[i];
+    if (sig->hash != hash || !fy_request_is(&sig->request, a)) continue;
     if (i) {  // keep the likeliest in front
       s->items[i] = s->items[0];
       s->items[0] = sig;
@@ -203,6 +180,7 @@ static signature *find_signature(fy_session *s, const fy_run_args *a, uint64_t h
 
 static void make_room(fy_session *s) {
   if (s->n < (size_t)(s->options.max_programs > 0 ? s->options.max_programs : 1)) return;
+  fy_ready_forget(s);
   size_t old = s->n;
   for (size_t i = 0; i < s->n; i++)
     if (!atomic_load(&s->items[i]->busy) &&
@@ -214,9 +192,9 @@ static void make_room(fy_session *s) {
 }
 
 // Takes over |r|, also on failure.
-static fy_code new_signature(fy_session *s, fy_request *r, uint64_t hash, signature **out,
+static fy_code new_signature(fy_session *s, fy_request *r, uint64_t hash, fy_signature **out,
                              fy_error *err) {
-  signature *sig = fy_calloc(1, sizeof *sig);
+  fy_signature *sig = fy_calloc(1, sizeof *sig);
   if (!sig) {
     fy_request_free(r);
     return fy_fail_oom(err, sizeof *sig);
@@ -241,7 +219,7 @@ static fy_code new_signature(fy_session *s, fy_request *r, uint64_t hash, signat
 }
 
 // A request that was not seen in these words: check it, then perhaps find it in ours.
-static fy_code learn(fy_session *s, const fy_run_args *a, signature **out, fy_error *err) {
+static fy_code learn(fy_session *s, const fy_run_args *a, fy_signature **out, fy_error *err) {
   fy_request r;
   fy_lock(&s->graph->lock);
   fy_code code = fy_request_make(s->graph, atomic_load(&s->known), !s->strict, a, &r, err);
@@ -261,7 +239,7 @@ static fy_code learn(fy_session *s, const fy_run_args *a, signature **out, fy_er
 }
 
 // Finds or makes the signature and marks it busy.
-static fy_code acquire(fy_session *s, const fy_run_args *a, signature **out, fy_error *err) {
+static fy_code acquire(fy_session *s, const fy_run_args *a, fy_signature **out, fy_error *err) {
   uint64_t hash = hash_args(a);
   fy_code code = FY_OK;
   fy_lock(&s->lock);
@@ -273,10 +251,6 @@ static fy_code acquire(fy_session *s, const fy_run_args *a, signature **out, fy_
   }
   fy_unlock(&s->lock);
   return code;
-}
-
-static void release(signature *sig) {
-  atomic_fetch_sub_explicit(&sig->busy, 1, memory_order_release);
 }
 
 // ------------------------------------------------------------------ runs
@@ -367,35 +341,45 @@ fy_code fy_session_run(fy_session *s, const fy_run_args *a, fy_tensor **results,
 }
 
 // The program for these arguments; both it and the signature are to be released.
-static fy_code find_program(fy_session *s, const fy_run_args *a, signature **sig, fy_program **p,
+static fy_code find_program(fy_session *s, const fy_run_args *a, fy_signature **sig, fy_program **p,
                             fy_error *err) {
-  FY_TRY(fy_session_ready(s, err));
   FY_TRY(acquire(s, a, sig, err));
   fy_code code =
       fy_request_check_values((*sig)->request.feed_types, a->feed_values, a->num_feeds, err);
   if (!code) code = fy_callable_program((*sig)->callable, a->feed_values, p, err);
-  if (code) release(*sig);
+  if (code) fy_signature_release(*sig);
   return code;
 }
 
 static fy_code run_once(fy_session *s, const fy_run_args *a, fy_tensor **results, bool *again,
                         fy_error *err) {
-  signature *sig;
+  fy_signature *sig;
   fy_program *p;
+  fy_code code;
   for (int i = 0; i < a->num_fetches; i++) results[i] = NULL;
+  FY_TRY(fy_session_ready(s, err));
+  fy_ready *ready = fy_ready_take(s, a);
+  if (FY_LIKELY(ready != NULL)) {
+    code = run_program(s, fy_ready_program(ready), a, results, err);
+    *again = code == FY_UNAVAILABLE && repeatable(fy_ready_program(ready));
+    fy_ready_put(s, ready);
+    return code;
+  }
   FY_TRY(find_program(s, a, &sig, &p, err));
-  fy_code code = run_program(s, p, a, results, err);
+  code = run_program(s, p, a, results, err);
   *again = code == FY_UNAVAILABLE && repeatable(p);
+  if (!code) fy_ready_learn(s, a, sig, p);
   fy_program_release(p);
-  release(sig);
+  fy_signature_release(sig);
   return code;
 }
 
 fy_code fy_session_start(fy_session *s, const fy_run_args *a, fy_started **out, fy_error *err) {
-  signature *sig;
+  fy_signature *sig;
   fy_program *p;
   fy_run run;
   *out = NULL;
+  FY_TRY(fy_session_ready(s, err));
   FY_TRY(find_program(s, a, &sig, &p, err));
   fy_session_run_args(s, a, &run);
   if (FY_UNLIKELY(s->watch && !atomic_exchange(&p->seen, true))) s->watch(p);
@@ -403,7 +387,7 @@ fy_code fy_session_start(fy_session *s, const fy_run_args *a, fy_started **out, 
   if (!code) fy_ahead_add(&s->ahead, *out);
   if (code == FY_UNAVAILABLE) (void)note_loss(s, err);
   fy_program_release(p);
-  release(sig);
+  fy_signature_release(sig);
   return code;
 }
 
@@ -416,11 +400,12 @@ fy_code fy_session_finish(fy_session *s, fy_started *st, fy_tensor **results, fy
 
 fy_code fy_session_program(fy_session *s, const fy_run_args *a, const fy_pshape *feed_shapes,
                            const char *stop_after, fy_str *log, fy_program **out, fy_error *err) {
-  signature *sig;
+  fy_signature *sig;
   *out = NULL;
   FY_TRY(fy_session_ready(s, err));
   FY_TRY(acquire(s, a, &sig, err));
-  fy_code code = fy_callable_explain(sig->callable, feed_shapes, stop_after, log, out, err);
-  release(sig);
+  fy_code code =
+      fy_callable_explain(sig->callable, feed_shapes, NULL, NULL, stop_after, log, out, err);
+  fy_signature_release(sig);
   return code;
 }

@@ -6,7 +6,41 @@
 
 #include "execute/ahead.h"
 #include "execute/callable.h"
+#include "execute/request.h"
 #include "execute/session.h"
+
+typedef struct fy_signature {
+  uint64_t hash;
+  fy_request request;
+  fy_callable *callable;
+  uint64_t used;
+  // Runs in progress, and what ready.h keeps: not evicted. Grows under the session's lock, or by who
+  // has one of these.
+  atomic_int busy;
+} fy_signature;
+
+static inline void fy_signature_release(fy_signature *sig) {
+  atomic_fetch_sub_explicit(&sig->busy, 1, memory_order_release);
+}
+
+// Whether |a| asks for the same, in the same words.
+static inline bool fy_request_is(const fy_request *r, const fy_run_args *a) {
+  if (r->num_feeds != a->num_feeds || r->num_fetches != a->num_fetches ||
+      r->num_targets != a->num_targets)
+    return false;
+  for (int i = 0; i < a->num_feeds; i++)
+    if (r->feeds[i].node != a->feeds[i].node || r->feeds[i].index != a->feeds[i].index)
+      return false;
+  for (int i = 0; i < a->num_fetches; i++)
+    if (r->fetches[i].node != a->fetches[i].node || r->fetches[i].index != a->fetches[i].index)
+      return false;
+  for (int i = 0; i < a->num_targets; i++)
+    if (r->targets[i] != a->targets[i]) return false;
+  return true;
+}
+
+typedef struct fy_ready fy_ready;
+#define FY_READY_SLOTS 8
 
 struct fy_session {
   fy_graph *graph;
@@ -21,8 +55,9 @@ struct fy_session {
   atomic_bool auto_extend;
   bool strict;  // what is fed may not be fetched
   atomic_int_least64_t steps;
-  fy_mutex lock;  // guards what follows
-  struct signature **items;
+  _Atomic(fy_ready *) ready[FY_READY_SLOTS];  // ready.h
+  fy_mutex lock;                              // guards what follows
+  fy_signature **items;
   size_t n, cap;
   uint64_t clock;
 };

@@ -192,6 +192,39 @@ fy_code fy_program_variables(const fy_program *p, int space, fy_variable_needs *
   return code;
 }
 
+// The last instruction that still needs what was read of variable |w| before instruction |i| changes it;
+// |i| if none does.
+static uint32_t old_needed_until(const fy_var_uses *s, uint32_t w, uint32_t i) {
+  uint32_t last = i;
+  for (uint32_t v = 0; v < s->p->num_values; v++) {
+    const fy_value *val = &s->p->values[v];
+    if (s->of[v] != w || val->dtype == FY_RESOURCE || val->space != s->space || val->producer >= i)
+      continue;
+    const uint32_t until = val->fetched ? s->p->num_instrs - 1 : val->last_use;
+    if (until > last) last = until;
+  }
+  return last;
+}
+
+fy_code fy_program_variable_copies(const fy_program *p, int space, uint64_t *live, fy_error *err) {
+  fy_var_uses s;
+  fy_code code = fy_var_handles(p, space, &s, err);
+  for (uint32_t i = 0; !code && s.n && i < p->num_instrs; i++) {
+    const fy_instr *ins = &p->instrs[i];
+    if (ins->spill || !fy_var_uses_there(&s, ins) || fy_instr_only_looks(ins) ||
+        fy_instr_is_variable(ins->node) || fy_instr_calls(ins))
+      continue;
+    for (uint32_t k = 0; k < ins->num_in; k++) {
+      const uint32_t v = p->args[ins->in + k], w = s.of[v];
+      if (w == NONE || p->values[v].dtype != FY_RESOURCE || !s.at[w].known) continue;
+      const uint32_t until = old_needed_until(&s, w, i);
+      for (uint32_t at = i; until > i && at <= until; at++) live[at] += s.at[w].taken;
+    }
+  }
+  fy_var_uses_drop(&s);
+  return code;
+}
+
 // Values know their instructions by number.
 void fy_program_renumber(fy_program *p) {
   for (uint32_t v = 0; v < p->num_values; v++) {

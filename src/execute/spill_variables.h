@@ -17,6 +17,10 @@ typedef struct fy_variable_needs {
 // What kernels in |space| use of variables, as the instructions are now.
 FY_MUST_CHECK fy_code fy_program_variables(const fy_program *p, int space, fy_variable_needs *out,
                                            fy_error *err);
+// Adds to |live| (by instruction) what lives twice in |space|: a variable is changed while what was read
+// of it before is still to be used.
+FY_MUST_CHECK fy_code fy_program_variable_copies(const fy_program *p, int space, uint64_t *live,
+                                                 fy_error *err);
 // What was read is not passed on under other names (Identity). |each|: every reader of a variable that
 // the program changes reads it itself, where that makes no difference, so that it need not stay from
 // the first to the last.

@@ -48,7 +48,7 @@ fy_code fy_exec_extra(fy_exec *e, size_t bytes, void **out, fy_error *err) {
   *out = NULL;
   if (!fy_grow(&e->extra, &e->cap_extra, e->num_extra + 1, sizeof *e->extra))
     return fy_fail_oom(err, bytes);
-  fy_code code = fy_mempool_alloc(host_pool(e->state->program), bytes, NULL, out, err);
+  fy_code code = fy_memory_alloc(e->state->program->devices->client, bytes, NULL, out, err);
   if (code) {
     fy_error_prepend(err, "OOM when allocating %zu bytes of temporary memory on %s\n", bytes,
                      e->ctx.site->device ? e->ctx.site->device->name : "the host");
@@ -128,7 +128,7 @@ static fy_code make_headers(fy_run_state *s, fy_error *err) {
     const fy_value *val = &p->values[v];
     if (val->storage == FY_STORE_CONST) s->slots[v] = val->constant;
     // Unfetched members of a fetched group get their address in every run (fill_slots).
-    bool lent = val->storage == FY_STORE_FETCH && val->root != v && !val->fetched;
+    bool lent = val->storage == FY_STORE_FETCH && !val->fetched;
     if (val->storage != FY_STORE_PLANNED && !lent) continue;
     fy_tensor *t = &s->planned[v];
     fy_tensor_init(t);
@@ -138,6 +138,22 @@ static fy_code make_headers(fy_run_state *s, fy_error *err) {
     s->slots[v] = t;
   }
   return FY_OK;
+}
+
+// Of tensors made at run time whose readers are in several tasks nobody knows the last one before: they
+// are counted. (The others are in the lists of their last readers.)
+static void count_reads(fy_run_state *s) {
+  const fy_program *p = s->program;
+  for (uint32_t i = 0; i < p->num_instrs; i++)
+    for (uint32_t k = 0; k < p->instrs[i].num_in; k++) s->reads[p->args[p->instrs[i].in + k]]++;
+  for (uint32_t i = 0; i < p->num_instrs; i++)
+    for (uint32_t k = 0; k < p->instrs[i].num_free; k++)
+      s->reads[p->args[p->instrs[i].free_at + k]] = 0;
+  for (uint32_t v = 0; v < p->num_values; v++) {
+    const fy_value *val = &p->values[v];
+    if (val->storage != FY_STORE_DYNAMIC || val->fetched || val->producer == FY_NO_VALUE)
+      s->reads[v] = 0;
+  }
 }
 
 static fy_code make_state(fy_program *p, fy_run_state **out, fy_error *err) {
@@ -151,19 +167,25 @@ static fy_code make_state(fy_program *p, fy_run_state **out, fy_error *err) {
   s->slots = fy_calloc(n, sizeof *s->slots);
   s->owned = fy_calloc(n, sizeof *s->owned);
   s->planned = fy_calloc(n, sizeof *s->planned);
+  s->lent = fy_calloc((size_t)p->num_fresh + 1, sizeof *s->lent);
   s->arenas = fy_calloc((size_t)p->plan.num_spaces + 1, sizeof *s->arenas);
   s->events = p->has_devices ? fy_calloc(n, sizeof *s->events) : NULL;
   if (p->spill.copies) {
     s->computed = fy_calloc((size_t)p->plan.num_spaces + 1, sizeof *s->computed);
     s->left = fy_calloc((size_t)p->plan.num_spaces + 1, sizeof *s->left);
   }
-  s->pending = fy_program_in_tasks(p) ? fy_calloc(p->num_tasks, sizeof *s->pending) : NULL;
+  if (fy_program_in_tasks(p)) {
+    s->pending = fy_calloc(p->num_tasks, sizeof *s->pending);
+    s->unread = fy_calloc(n, sizeof *s->unread);
+    s->reads = fy_calloc(n, sizeof *s->reads);
+  }
   s->main = fy_exec_new(s);
   fy_code code = FY_OK;
-  if (!s->slots || !s->owned || !s->planned || !s->arenas || !s->main ||
+  if (!s->slots || !s->owned || !s->planned || !s->lent || !s->arenas || !s->main ||
       (p->has_devices && !s->events) || (p->spill.copies && (!s->computed || !s->left)) ||
-      (fy_program_in_tasks(p) && !s->pending))
+      (fy_program_in_tasks(p) && (!s->pending || !s->unread || !s->reads)))
     code = fy_fail_oom(err, n * sizeof *s->planned);
+  if (!code && s->reads) count_reads(s);
   if (!code) code = make_arenas(s, err);
   if (!code) code = make_headers(s, err);
   fy_registry_update();
@@ -177,6 +199,9 @@ static fy_code make_state(fy_program *p, fy_run_state **out, fy_error *err) {
 }
 
 fy_code fy_state_acquire(fy_program *p, fy_run_state **out, fy_error *err) {
+  if (FY_LIKELY(p->plain &&
+                (*out = atomic_exchange_explicit(&p->handy, NULL, memory_order_acquire))))
+    return FY_OK;
   fy_lock(&p->states_lock);
   fy_run_state *s = p->states;
   if (s) {
@@ -191,6 +216,10 @@ fy_code fy_state_acquire(fy_program *p, fy_run_state **out, fy_error *err) {
 
 void fy_state_recycle(fy_run_state *s) {
   fy_program *p = s->program;
+  fy_run_state *none = NULL;
+  if (FY_LIKELY(p->plain && atomic_compare_exchange_strong_explicit(
+                                &p->handy, &none, s, memory_order_release, memory_order_relaxed)))
+    return;
   fy_lock(&p->states_lock);
   bool keep = p->num_idle < MAX_IDLE_STATES;
   if (keep) {
@@ -258,7 +287,9 @@ static bool let_go(fy_program *q) {
   q->states = NULL;
   q->num_idle = 0;
   fy_unlock(&q->states_lock);
-  bool any = idle != NULL;
+  fy_run_state *handy = atomic_exchange_explicit(&q->handy, NULL, memory_order_acquire);
+  bool any = idle || handy;
+  fy_state_free(handy);
   while (idle) {
     fy_run_state *next = idle->next;
     fy_state_free(idle);
@@ -346,11 +377,14 @@ void fy_state_free(fy_run_state *s) {
   fy_free(s->slots);
   fy_free(s->owned);
   fy_free(s->planned);
+  fy_free(s->lent);
   fy_free(s->arenas);
   fy_free(s->computed);
   fy_free(s->left);
   fy_free(s->events);
   fy_free(s->pending);
+  fy_free(s->unread);
+  fy_free(s->reads);
   fy_error_clear(&s->error);
   fy_cond_destroy(&s->done);
   fy_mutex_destroy(&s->lock);

@@ -14,6 +14,7 @@ typedef struct fy_run_state {
   fy_tensor **slots;     // [num_values] the tensor of each value now, or NULL
   bool *owned;           // [num_values] slots[v] carries a reference of ours
   fy_tensor *planned;    // [num_values] headers of PLANNED values (others unused)
+  fy_tensor **lent;      // [num_fresh] the memory of fetched results that begin as another value
   void **arenas;         // [num_spaces] base address
   fy_event *computed;    // [num_spaces] last kernel of each device; only with copies that make room
   fy_event *left;        // [num_spaces] last such copy to the host
@@ -22,6 +23,9 @@ typedef struct fy_run_state {
   struct fy_exec *main;  // working memory of the calling thread
   // several tasks only
   atomic_uint *pending;  // [num_tasks]
+  atomic_uint
+      *unread;      // [num_values] reads to come of what several tasks read and the last lets go
+  uint32_t *reads;  // [num_values] the same before the run; 0: not one of those
   atomic_uint tasks_left;
   atomic_bool failed;
   atomic_bool replaced;  // a kernel brought its own tensor for a planned value
@@ -88,14 +92,18 @@ FY_MUST_CHECK fy_code fy_event_later(fy_event *a, const fy_event *b, fy_error *e
 static inline const fy_event *fy_run_ready_at(const fy_run_state *s, uint32_t value) {
   return &s->events[s->program->values[value].origin];
 }
+// Value |v| is where it was before the run, or nowhere.
+static inline void fy_run_forget(fy_run_state *s, uint32_t v) {
+  s->slots[v] =
+      atomic_load_explicit(&s->planned[v].refs, memory_order_relaxed) ? &s->planned[v] : NULL;
+}
 // The run's reference to value |v| goes. A planned value whose kernel brought its own tensor goes back to
 // its place in the arena.
 static inline void fy_run_drop(fy_run_state *s, uint32_t v) {
   if (!s->owned[v]) return;
   s->owned[v] = false;
   fy_tensor_release(s->slots[v]);
-  s->slots[v] =
-      atomic_load_explicit(&s->planned[v].refs, memory_order_relaxed) ? &s->planned[v] : NULL;
+  fy_run_forget(s, v);
 }
 
 // Runs one instruction; on failure |err| names the node.

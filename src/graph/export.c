@@ -35,6 +35,8 @@ fy_code fy_node_export_bare(const fy_node *node, fy_arena *arena, Tensorflow__No
     FY_TRY(fy_wire_unpack(&tensorflow__full_type_def__descriptor, node->experimental_type,
                           node->experimental_type_bytes, NULL, arena, &m, err));
     def->experimental_type = (Tensorflow__FullTypeDef *)m;
+  } else {
+    FY_TRY(fy_node_export_type(node, arena, &def->experimental_type, err));
   }
   *out = def;
   return FY_OK;

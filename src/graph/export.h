@@ -18,6 +18,9 @@ FY_MUST_CHECK fy_code fy_node_export(const fy_node *node, bool sort_controls, fy
 // Everything of a NodeDef but its inputs.
 FY_MUST_CHECK fy_code fy_node_export_bare(const fy_node *node, fy_arena *arena,
                                           Tensorflow__NodeDef **out, fy_error *err);
+// The full type that TensorFlow would write for the node; NULL if its op has none. (full_type.c)
+FY_MUST_CHECK fy_code fy_node_export_type(const fy_node *node, fy_arena *arena,
+                                          Tensorflow__FullTypeDef **out, fy_error *err);
 FY_MUST_CHECK fy_code fy_graph_export_versions(const fy_graph *g, fy_arena *arena,
                                                Tensorflow__VersionDef **out, fy_error *err);
 

@@ -137,6 +137,7 @@ bool fy_count_close(fy_mempool *pool) {
   fy_shards_hold(pool);
   for (int i = 0; i < FY_SHARDS; i++) pool->shards[i].closed = true;
   fy_shards_let_go(pool);
+  fy_quick_free_blocks(pool);
   gather(pool);
   fy_unlock(&pool->lock);
   return fy_count_drop_last(pool, (size_t)pool->own);

@@ -55,6 +55,8 @@ FY_MUST_CHECK fy_code fy_memory_alloc(fy_device *device, size_t bytes, const cha
 // |idle| makes idle runs of a device's programs let go; true if there were any.
 void fy_memory_on_full(bool (*idle)(const fy_device *device));
 bool fy_memory_let_go(const fy_device *d);  // of what idle runs keep; false: there was none
+// Idle runs, then (on a device) the variable used longest ago. False: there was nothing that could leave.
+bool fy_memory_make_room(fy_device *d);
 // Every variable that only its own program's runs use leaves |d| for the host, and comes back when a
 // kernel asks for it: for memory that is in pieces. False: there was none.
 bool fy_memory_unload_variables(const fy_device *d);
@@ -64,6 +66,10 @@ bool fy_memory_unload_variables(const fy_device *d);
 // fy_mempool_free.
 bool fy_mempool_count(fy_mempool *pool, size_t bytes);
 void fy_mempool_uncount(fy_mempool *pool, size_t bytes);
+// The same with a malloc'ed block of |total| bytes, which may be one that was given back a moment ago
+// (quick.c). NULL: no memory or, with |*refused|, the limit.
+void *fy_mempool_take_block(fy_mempool *pool, size_t total, size_t bytes, bool *refused);
+void fy_mempool_give_block(fy_mempool *pool, void *block, size_t total, size_t bytes);
 
 // A tensor in |device|'s memory: host heap with accounting for CPU devices, the pool for others.
 // RESOURCE_EXHAUSTED: "OOM when allocating tensor with shape[…] and type float on <device> by
@@ -71,6 +77,10 @@ void fy_mempool_uncount(fy_mempool *pool, size_t bytes);
 FY_MUST_CHECK fy_code fy_memory_tensor(fy_device *device, fy_dtype dtype, int32_t rank,
                                        const int64_t *dims, const char *owner, fy_tensor **out,
                                        fy_error *err);
+// The same for a shape that was checked before, of |count| elements in |bytes| bytes.
+FY_MUST_CHECK fy_code fy_memory_tensor_known(fy_device *device, fy_dtype dtype, int32_t rank,
+                                             const int64_t *dims, int64_t count, size_t bytes,
+                                             const char *owner, fy_tensor **out, fy_error *err);
 // Copies |t| (anywhere) into |to|'s memory (NULL or a host device = host). Waits until it is there.
 FY_MUST_CHECK fy_code fy_memory_copy_tensor(fy_tensor *t, fy_device *to, fy_tensor **out,
                                             fy_error *err);

@@ -56,7 +56,10 @@ typedef struct fy_shard {
   int n;
   unsigned turn;
   size_t bytes[FY_QUICK_CHUNKS];
-  fy_chunk *chunks[FY_QUICK_CHUNKS];
+  union {
+    fy_chunk *chunks[FY_QUICK_CHUNKS];
+    void *blocks[FY_QUICK_CHUNKS];  // of a host pool: malloc'ed
+  };
 } fy_shard;
 
 struct fy_mempool {
@@ -116,5 +119,6 @@ FY_MUST_CHECK bool fy_count_drop_last(fy_mempool *pool, size_t n);
 
 // quick.c, with the lock: all chunks that shards keep become free; false: there were none.
 bool fy_quick_flush(fy_mempool *pool);
+void fy_quick_free_blocks(fy_mempool *pool);  // those of a host pool; without the lock
 
 #endif

@@ -75,16 +75,15 @@ bool fy_memory_let_go(const fy_device *d) {
   return idle && idle(d);
 }
 
-// False: there was nothing that could leave.
-static bool make_room(fy_device *d) {
-  if (d->is_host || !d->memory) return false;
+bool fy_memory_make_room(fy_device *d) {
+  if (!d->memory) return false;
   if (fy_memory_let_go(d)) return true;
-  return d->memory->spill && evict_variable(d);
+  return !d->is_host && d->memory->spill && evict_variable(d);
 }
 
 fy_code fy_memory_alloc(fy_device *d, size_t bytes, const char *owner, void **out, fy_error *err) {
   fy_code code = fy_mempool_alloc(d->memory, bytes, owner, out, err);
-  while (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED) && make_room(d)) {
+  while (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED) && fy_memory_make_room(d)) {
     if (err) fy_error_clear(err);
     code = fy_mempool_alloc(d->memory, bytes, owner, out, err);
   }

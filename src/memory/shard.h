@@ -5,6 +5,7 @@
 #ifndef FY_MEMORY_SHARD_H
 #define FY_MEMORY_SHARD_H
 
+#include "base/alloc.h"
 #include "memory/pool_impl.h"
 
 #define FY_CREDIT_STEP  ((long long)256 << 10)  // credit is handed out in such pieces
@@ -126,6 +127,43 @@ static inline fy_chunk *fy_quick_keep(fy_shard *s, fy_chunk *c) {
   atomic_store_explicit(&c->state, FY_CHUNK_QUICK, memory_order_relaxed);
   s->bytes[at] = c->taken;
   s->chunks[at] = c;
+  return gone;
+}
+
+// The same for the malloc'ed blocks of a host pool, from where malloc gets slow to where they are many.
+// Sanitizers see every block themselves.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FY_QUICK_BLOCKS 0
+#else
+#define FY_QUICK_BLOCKS 8
+#endif
+#define FY_QUICK_LEAST ((size_t)1 << 10)
+#define FY_QUICK_MOST  ((size_t)17 << 10)
+
+// NULL: none is kept, or a fault is due in what follows.
+static inline void *fy_quick_block(fy_shard *s, size_t total) {
+  const int at = fy_quick_find(s, total);
+  if (at < 0 || FY_UNLIKELY(__atomic_load_n(&fy_fault_armed, __ATOMIC_RELAXED))) return NULL;
+  void *block = s->blocks[at];
+  s->n--;
+  s->bytes[at] = s->bytes[s->n];
+  s->blocks[at] = s->blocks[s->n];
+  return block;
+}
+
+// What is not kept any more, for the caller to free: |block|, another one, or NULL.
+static inline void *fy_quick_keep_block(fy_shard *s, void *block, size_t total) {
+  void *gone = NULL;
+  int at = s->n;
+  if (!FY_QUICK_BLOCKS || total < FY_QUICK_LEAST || total > FY_QUICK_MOST) return block;
+  if (FY_LIKELY(at < FY_QUICK_BLOCKS)) {
+    s->n++;
+  } else {
+    at = (int)(s->turn++ % FY_QUICK_CHUNKS) % at;
+    gone = s->blocks[at];
+  }
+  s->bytes[at] = total;
+  s->blocks[at] = block;
   return gone;
 }
 

@@ -2,7 +2,9 @@
 // tensor_memory.c: tensors in any device's memory, and the one function that moves them.
 
 #include "base/alloc.h"
+#include "base/large.h"
 #include "memory/pool.h"
+#include "tensor/block.h"
 
 #define ALIGNMENT 64
 
@@ -30,21 +32,49 @@ static void uncount_buffer(fy_buffer *b) {
   fy_mempool_uncount(b->release_arg, counted_bytes(b->bytes));
 }
 
+static void *take_block(void *pool, size_t total, size_t bytes, bool *refused) {
+  return fy_mempool_take_block(pool, total, counted_bytes(bytes), refused);
+}
+
+static void give_block(void *pool, void *block, size_t total, size_t bytes) {
+  fy_mempool_give_block(pool, block, total, counted_bytes(bytes));
+}
+
+static void uncount(void *pool, size_t bytes) {
+  fy_mempool_uncount(pool, counted_bytes(bytes));
+}
+
+static const fy_block_source small_blocks = {take_block, give_block, uncount};
+
+static fy_code fail_limit(fy_device *d, fy_dtype dtype, int32_t rank, const int64_t *dims,
+                          fy_error *err) {
+  fy_mempool_stats s;
+  fy_mempool_stats_get(d->memory, &s);
+  char used[32], limit[32];
+  fy_human_bytes((double)s.bytes_in_use, used);
+  fy_human_bytes((double)s.limit_bytes, limit);
+  fail_shape(d, dtype, rank, dims, err);
+  fy_error_append(err, ": %s of the device's limit of %s are in use", used, limit);
+  return FY_RESOURCE_EXHAUSTED;
+}
+
 static fy_code host_tensor(fy_device *d, fy_dtype dtype, int32_t rank, const int64_t *dims,
                            fy_tensor **out, fy_error *err) {
+  bool refused;
+  const fy_code code =
+      fy_tensor_new_from(&small_blocks, d->memory, dtype, rank, dims, out, &refused, err);
+  if (FY_LIKELY(*out != NULL)) return FY_OK;
+  if (refused) return fail_limit(d, dtype, rank, dims, err);
+  if (code) return code;
   FY_TRY(fy_tensor_new(dtype, rank, dims, out, err));
   fy_buffer *b = (*out)->buffer;
-  if (FY_UNLIKELY(!fy_mempool_count(d->memory, counted_bytes(b->bytes)))) {
+  bool counted = fy_mempool_count(d->memory, counted_bytes(b->bytes));
+  while (FY_UNLIKELY(!counted) && fy_memory_make_room(d))
+    counted = fy_mempool_count(d->memory, counted_bytes(b->bytes));
+  if (FY_UNLIKELY(!counted)) {
     fy_tensor_release(*out);
     *out = NULL;
-    fy_mempool_stats s;
-    fy_mempool_stats_get(d->memory, &s);
-    char used[32], limit[32];
-    fy_human_bytes((double)s.bytes_in_use, used);
-    fy_human_bytes((double)s.limit_bytes, limit);
-    fail_shape(d, dtype, rank, dims, err);
-    fy_error_append(err, ": %s of the device's limit of %s are in use", used, limit);
-    return FY_RESOURCE_EXHAUSTED;
+    return fail_limit(d, dtype, rank, dims, err);
   }
   b->release_arg = d->memory;  // the bytes are the block's own: only the count is ours to undo
   b->release = uncount_buffer;
@@ -102,9 +132,22 @@ static fy_code device_tensor(fy_device *d, fy_dtype dtype, int32_t rank, const i
 
 fy_code fy_memory_tensor(fy_device *d, fy_dtype dtype, int32_t rank, const int64_t *dims,
                          const char *owner, fy_tensor **out, fy_error *err) {
-  if (!d || (d->is_host && !d->memory)) return fy_tensor_new(dtype, rank, dims, out, err);
+  // A handle only refers to memory; 8 bytes for each that lives would blur what is planned.
+  if (!d || (d->is_host && (!d->memory || dtype == FY_RESOURCE)))
+    return fy_tensor_new(dtype, rank, dims, out, err);
   if (d->is_host) return host_tensor(d, dtype, rank, dims, out, err);
   return device_tensor(d, dtype, rank, dims, owner, out, err);
+}
+
+fy_code fy_memory_tensor_known(fy_device *d, fy_dtype dtype, int32_t rank, const int64_t *dims,
+                               int64_t count, size_t bytes, const char *owner, fy_tensor **out,
+                               fy_error *err) {
+  bool refused;
+  if (FY_LIKELY(d->is_host && d->memory && bytes < FY_LARGE_BYTES && rank <= FY_INLINE_RANK)) {
+    *out = fy_tensor_new_small(&small_blocks, d->memory, dtype, rank, dims, count, bytes, &refused);
+    if (FY_LIKELY(*out != NULL)) return FY_OK;
+  }
+  return fy_memory_tensor(d, dtype, rank, dims, owner, out, err);  // also for the words
 }
 
 // --- moving ---

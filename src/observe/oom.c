@@ -89,18 +89,19 @@ static void show_weights(const fy_program *p, int space, fy_error *err) {
                   fy_shape_text(best->rank, best->dims, shape), best->node->name);
 }
 
-// Returns whether a memory's plan is over its limit.
-static bool show_needs(const fy_program *p, fy_error *err) {
+// Returns whether a memory's plan is over its limit. |*exact|: the plan is all that the run takes.
+static bool show_needs(const fy_program *p, bool *exact, fy_error *err) {
   bool over = false;
   for (int space = 0; space <= p->devices->n; space++) {
     if (space && p->devices->items[space - 1]->is_host) continue;
     fy_space_memory m;
     fy_report_memory(p, space, &m);
-    if (!m.limit_bytes || (m.limit_set ? m.allocator_bytes : m.peak_bytes) <= m.limit_bytes)
-      continue;
+    const uint64_t needs = m.limit_set ? m.allocator_bytes : m.peak_bytes;
+    *exact &= m.exact;
+    if (!m.limit_bytes || needs + m.loose_bytes <= m.limit_bytes) continue;
     over = true;
     char need[32], limit[32], weights[32], vars[32], arena[32];
-    fy_human_bytes((double)(m.limit_set ? m.allocator_bytes : m.peak_bytes), need);
+    fy_human_bytes((double)needs, need);
     fy_human_bytes((double)m.limit_bytes, limit);
     fy_human_bytes((double)m.weights_bytes, weights);
     fy_human_bytes((double)m.planned_bytes, arena);
@@ -112,6 +113,8 @@ static bool show_needs(const fy_program *p, fy_error *err) {
     fy_human_bytes((double)m.packed_bytes, weights);
     if (m.packed_bytes) fy_error_append(err, "packed weights %s, ", weights);
     if (m.variables_bytes) fy_error_append(err, "variables %s, ", vars);
+    fy_human_bytes((double)m.dynamic_bytes, vars);
+    if (m.dynamic_bytes) fy_error_append(err, "what is made while it runs %s, ", vars);
     fy_error_append(err, "tensors at their fullest %s (at '%s'). Live then:\n", arena, m.peak_node);
     show_peak(p, space, err);
     if (space || !m.limit_set) show_weights(p, space, err);
@@ -186,16 +189,19 @@ static void explain(fy_session *with, fy_session *without, bool spills, const fy
   bool *batched = batched_of(args, arena);
   fy_error_init(&why);
   if (!shapes || !batched) return;
-  bool over = false;
+  bool over = false, exact = true;
   if (fy_session_program(without, args, shapes, NULL, NULL, &p, &why) == FY_OK) {
-    over = show_needs(p, err);
+    over = show_needs(p, &exact, err);
     fy_program_release(p);
   } else {
     over = why.code == FY_RESOURCE_EXHAUSTED;
   }
   fy_error_clear(&why);
   if (!over) {
-    fy_error_append(err, "The plan of this run alone fits: what is missing is held by others.\n");
+    fy_error_append(err, exact ? "The plan of this run alone fits: what is missing is held by "
+                                 "others.\n"
+                               : "What can be planned of this run fits: what is missing is for "
+                                 "sizes that only the data tells, or held by others.\n");
     return;
   }
   fy_prediction pr;

@@ -52,7 +52,7 @@ static void note_memories(const probe *pr, const fy_program *p, look *l) {
     const fy_device *d = pr->out->memory[i].device;
     fy_space_memory m;
     fy_report_memory(p, fy_space_of(d), &m);
-    const uint64_t needs = m.limit_set ? m.allocator_bytes : m.peak_bytes;
+    const uint64_t needs = (m.limit_set ? m.allocator_bytes : m.peak_bytes) + m.loose_bytes;
     const bool changed = (p->spill.spaces >> fy_space_of(d) & 1) || m.file_bytes ||
                          placement_left(p, d);  // it fits by spilling or not at all
     l->peak_bytes[i] = m.peak_bytes;

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "execute/call_memory.h"
 #include "execute/build.h"
+#include "execute/needs.h"
 #include "execute/spill_variables.h"
 #include "memory/pool.h"
 #include "place/device_name.h"
@@ -80,8 +82,8 @@ static bool renames(const fy_node *n) {
 
 static bool makes_nothing(const fy_value *val) {  // publishes tensors that exist: variables, calls
   const fy_op *op = val->node->op;
-  return val->of_feed || renames(val->node) ||
-         (val->dtype != FY_RESOURCE && op && op->impl && (op->impl->flags & FY_OP_SETS_OUTPUT));
+  return val->of_feed || renames(val->node) || val->dtype == FY_RESOURCE ||
+         (op && op->impl && (op->impl->flags & FY_OP_SETS_OUTPUT));
 }
 
 // The most that is live at once of what kernels make at run time. An alias keeps what it renames.
@@ -89,6 +91,11 @@ static uint64_t dynamic_peak(const fy_program *p, int space, const fy_device *d)
   uint64_t live = 0, peak = 0;
   uint32_t *until = fy_calloc(p->num_values + 1, sizeof *until), *base = NULL;
   uint64_t *freed = fy_calloc(p->num_instrs + 1, sizeof *freed);
+  uint64_t *twice = space ? fy_calloc(p->num_instrs + 1, sizeof *twice) : NULL;
+  if (twice && fy_program_variable_copies(p, space, twice, NULL)) {
+    fy_free(twice);
+    twice = NULL;
+  }
   base = fy_calloc(p->num_values + 1, sizeof *base);
   for (uint32_t v = 0; until && base && freed && v < p->num_values; v++) {
     const fy_value *val = &p->values[v];
@@ -112,13 +119,29 @@ static uint64_t dynamic_peak(const fy_program *p, int space, const fy_device *d)
       live += bytes;
       freed[until[v]] += bytes;
     }
-    if (live > peak) peak = live;
+    const uint64_t now = live + (twice ? twice[i] : 0);
+    if (now > peak) peak = now;
     live -= freed[i];
   }
+  fy_free(twice);
   fy_free(until);
   fy_free(base);
   fy_free(freed);
   return peak;
+}
+
+// What called functions take, found out once per program; NULL: nothing is called.
+static const fy_call_memory *calls_of(fy_program *p) {
+  fy_call_memory *have = atomic_load(&p->calls), *none = NULL;
+  if (have || !fy_program_has_calls(p)) return have;
+  have = fy_calloc(1, sizeof *have);
+  if (!have || !fy_program_call_memory(p, have)) {
+    fy_free(have);
+    return NULL;
+  }
+  if (atomic_compare_exchange_strong(&p->calls, &none, have)) return have;
+  fy_free(have);
+  return none;
 }
 
 void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
@@ -148,8 +171,9 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
         taken += fy_memory_tensor_taken(d, val->bytes);
         break;
       case FY_STORE_DYNAMIC:
+        if (val->dtype == FY_RESOURCE) break;
         out->unknown_values += !known;
-        out->unknown_data += !known && val->dtype != FY_RESOURCE;
+        out->unknown_data += !known;
         break;
       default: break;
     }
@@ -158,11 +182,10 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
     const fy_instr *ins = &p->instrs[i];
     if (ins->kind != FY_INSTR_KERNEL) continue;
     const fy_op_impl *impl = ins->site->op->impl;
-    if (ins->node->function || (impl && (impl->flags & FY_OP_CALLS_FUNCTIONS)))
-      out->exact = false;  // wherever it is called: it may use any memory
     if ((ins->device->is_host ? 0 : ins->device->ordinal + 1) != space) continue;
     out->packed_bytes += ins->kept_bytes;
-    if (!impl || (impl->flags & (FY_OP_DYNAMIC | FY_OP_ASYNC))) out->exact = false;
+    if (!impl || (impl->flags & (FY_OP_DYNAMIC | FY_OP_ASYNC)) || !fy_needs_told(p, ins))
+      out->exact = false;
     if (ins->scratch_bytes > out->scratch_bytes) out->scratch_bytes = ins->scratch_bytes;
   }
   if (space < p->plan.num_spaces && p->plan.arena_bytes[space]) {
@@ -172,7 +195,20 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
     uint32_t step = p->plan.peak_step[space];
     if (step < p->num_instrs) out->peak_node = fy_report_label(p->instrs[step].node);
   }
-  out->dynamic_bytes = dynamic_peak(p, space, d);
+  const fy_call_memory *calls = calls_of((fy_program *)(uintptr_t)p);
+  if (calls && space < FY_CALL_SPACES) {  // the peak has the results in it
+    uint64_t results = 0;
+    for (uint32_t k = 0; k < p->num_fresh; k++) {
+      const fy_value *val = &p->values[p->fresh[k]];
+      if (val->root == p->fresh[k] && val->space == space)
+        results += fy_memory_tensor_taken(d, val->bytes);
+    }
+    out->dynamic_bytes = calls->kept[space] + calls->peak[space] - results;
+    out->exact &= calls->exact;
+  } else {
+    out->dynamic_bytes = dynamic_peak(p, space, d);
+    out->exact &= !fy_program_has_calls(p);
+  }
   if (p->num_tasks > 1 && out->dynamic_bytes) out->exact = false;  // who is first is not known
   out->dynamic_bytes += atomic_load(&((fy_program *)(uintptr_t)p)->unplanned[space > 0]);
   taken += out->dynamic_bytes + out->packed_bytes;
@@ -191,6 +227,7 @@ void fy_report_memory(const fy_program *p, int space, fy_space_memory *out) {
   out->exact &= out->unknown_values == 0;
   out->limit_set = s.limit_bytes != 0;
   out->limit_bytes = fy_memory_limit(d);
+  if (space && calls && out->dynamic_bytes) out->loose_bytes = out->limit_bytes / 256;
 }
 
 static fy_code collect_memory(fy_report *r, fy_error *err) {

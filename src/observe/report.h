@@ -61,13 +61,14 @@ typedef struct fy_space_memory {  // one memory: the host's or a device's own
   uint64_t packed_bytes;             // what kernels keep of their weights
   uint64_t scratch_bytes;            // part of the arena: the largest kernel's working memory
   uint64_t peak_bytes, limit_bytes;  // the sum; 0 = no limit
+  uint64_t loose_bytes;  // a device's pool may lose that much between pieces that are not planned
   // What the device's allocator will show as its peak: on a device everything, on the host
   // everything but constants, variables and feeds, which the graph, the session and the caller hold.
   uint64_t allocator_bytes;
   uint64_t file_bytes;      // the arena, where it is a file and in no other sum; else 0
   uint64_t run_bytes;       // of that, what a run adds to the variables that are there
   bool limit_set;           // |limit_bytes| is the allocator's, not what the machine has
-  bool exact;               // every size is known and nothing is called whose memory is its own
+  bool exact;               // every size is known, and which way a run takes
   const char *peak_node;    // where the arena is fullest; "" = it is empty
   uint32_t unknown_values;  // sizes that only run time can tell
   uint32_t unknown_data;    // those of them that are no handles

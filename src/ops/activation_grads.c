@@ -71,7 +71,7 @@ typedef struct pair_table {
 #define SIGMOID_CPLX(S, x, y) MUL(S, y, MUL(S, x, 1 - (x)))
 #define TANH_CPLX(S, x, y)    MUL(S, y, 1 - MUL(S, x, x))
 #define INV_CPLX(S, x, y)     ((y) == 0 ? 0 : -MUL(S, MUL(S, CONJ(S, x), CONJ(S, x)), y))
-#define SQRT_CPLX(S, x, y)    ((y) == 0 ? 0 : MUL(S, (fy_r_##S)0.5 / CONJ(S, x), y))
+#define SQRT_CPLX(S, x, y)    ((y) == 0 ? 0 : MUL(S, fy_cdiv_##S((fy_r_##S)0.5, CONJ(S, x)), y))
 #define RSQRT_CPLX(S, x, y) \
   ((y) == 0 ? 0 : MUL(S, (fy_r_##S) - 0.5 * MUL(S, CONJ(S, x), CONJ(S, x)), MUL(S, CONJ(S, x), y)))
 

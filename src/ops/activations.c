@@ -24,7 +24,8 @@
   ((x) > -SOFTPLUS_##S  ? (x)                 \
    : (x) < SOFTPLUS_##S ? FY_MATH_##S(exp)(x) \
                         : FY_MATH_##S(log1p)(FY_RD_##S(FY_MATH_##S(exp)(x))))
-#define SOFTPLUS_f16  (-4.931472f)  // log(epsilon) + 2
+#define SOFTPLUS_f16 \
+  (-7.010913f)  // log(epsilon) + 2, where TensorFlow's epsilon of a half is 2^-13
 #define SOFTPLUS_bf16 (-2.85203f)
 
 FY_VEC_UNARY(relu, FY_EW_RELU)

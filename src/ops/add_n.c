@@ -13,7 +13,14 @@ typedef struct sum_job {
   int num_inputs;
   char *out;
   size_t size;
+  bool floats;
 } sum_job;
+
+// Three more at once: fewer passes over the sum, and more streams of memory under way.
+FY_CLONES static void add_three(const float *sum, const float *a, const float *b, const float *c,
+                                float *out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = sum[i] + a[i] + b[i] + c[i];
+}
 
 // In pieces that stay in the cache, so that the partial sum is not written to memory N times.
 static void sum_range(void *arg, int64_t begin, int64_t end) {
@@ -23,7 +30,15 @@ static void sum_range(void *arg, int64_t begin, int64_t end) {
     const int64_t n = end - at < 2048 ? end - at : 2048;
     const size_t skip = (size_t)at * j->size;
     const char *sum = (const char *)j->in[0]->data + skip;
-    for (int i = 1; i < j->num_inputs; i++) {
+    int i = 1;
+    for (; j->floats && i + 3 <= j->num_inputs; i += 3) {
+#define PART(k) ((const float *)j->in[i + (k)]->data + at)
+      float *out = (float *)(void *)j->out + at;
+      add_three(i > 1 ? out : (const float *)j->in[0]->data + at, PART(0), PART(1), PART(2), out,
+                n);
+      sum = j->out + skip;
+    }
+    for (; i < j->num_inputs; i++) {
       j->loop(sum, 1, (const char *)j->in[i]->data + skip, 1, j->out + skip, n, &bad);
       sum = j->out + skip;
     }
@@ -50,7 +65,8 @@ static fy_code add_n(fy_kernel_ctx *ctx, fy_error *err) {
   }
   fy_tensor *out;
   FY_TRY(fy_out_like(ctx, 0, first, &out, err));
-  sum_job job = {loop, ctx->in, n, out->data, fy_dtype_storage(first->dtype)};
+  sum_job job = {
+      loop, ctx->in, n, out->data, fy_dtype_storage(first->dtype), first->dtype == FY_FLOAT};
   if (out->count) fy_parallel(ctx, out->count, 0.3 * n, sum_range, &job);
   return FY_OK;
 }

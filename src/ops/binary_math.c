@@ -15,6 +15,7 @@
 #define MINUS_INT(S, x, y)  ((fy_u_##S)(x) - (fy_u_##S)(y))
 #define TIMES_INT(S, x, y)  ((fy_u_##S)(x) * (fy_u_##S)(y))
 #define TIMES_CPLX(S, x, y) fy_cmul_##S(x, y)
+#define OVER_CPLX(S, x, y)  fy_cdiv_##S(x, y)
 
 FY_VEC_BINARY_16(add, FY_16_ADD)
 FY_FULL_REAL_TYPES(FY_BINARY_LOOP, add, PLUS)
@@ -104,12 +105,11 @@ static inline __attribute__((always_inline)) void floors(const int32_t *a, int64
   }
 LOOP_32(floor_div, false)
 LOOP_32(floor_mod, true)
-#define OTHER_SIGNED_TYPES(X, ...) \
-  X(FY_INT8, i8, __VA_ARGS__) X(FY_INT16, i16, __VA_ARGS__) X(FY_INT64, i64, __VA_ARGS__)
+#define OTHER_SIGNED_TYPES(X, ...) X(FY_INT8, i8, __VA_ARGS__) X(FY_INT16, i16, __VA_ARGS__)
 
 FY_VEC_BINARY_16(div, FY_16_DIV)
 FY_FULL_REAL_TYPES(FY_BINARY_LOOP, div, OVER)
-FY_COMPLEX_TYPES(FY_BINARY_LOOP, div, OVER)
+FY_COMPLEX_TYPES(FY_BINARY_LOOP, div, OVER_CPLX)
 FY_SIGNED_TYPES(FY_BINARY_LOOP, div, DIV_SIGNED)
 FY_UNSIGNED_TYPES(FY_BINARY_LOOP, div, DIV_UNSIGNED)
 FY_REAL_TYPES(FY_BINARY_LOOP, floor_div, FLOOR_DIV_REAL)
@@ -120,6 +120,49 @@ FY_SIGNED_TYPES(FY_BINARY_LOOP, mod, MOD_SIGNED)
 FY_UNSIGNED_TYPES(FY_BINARY_LOOP, mod, MOD_UNSIGNED)
 FY_REAL_TYPES(FY_BINARY_LOOP, floor_mod, FLOOR_MOD_REAL)
 OTHER_SIGNED_TYPES(FY_BINARY_LOOP, floor_mod, FLOOR_MOD_SIGNED)
+
+// The same of 64 bits, sixteen fours at a time, where all lie below 2^51 and no divisor is zero: the error is
+// less than a quarter of 1 / |y|. Adding a large number makes a double of an integer and rounds a double.
+#define LARGE      0x1.8p52
+#define LARGE_BITS 0x4338000000000000
+enum { FOURS = 16 };
+static inline __attribute__((always_inline)) bool floor_near(const char *px, int64_t sx,
+                                                             const char *py, int64_t sy,
+                                                             int64_t *out, bool rest) {
+  longs4 x, y, odd = {0};
+  for (int64_t v = 0; v < FOURS; v++) {
+    memcpy(&x, px + v * sx, sizeof x);
+    memcpy(&y, py + v * sy, sizeof y);
+    odd |= (((x + ((int64_t)1 << 51)) | (y + ((int64_t)1 << 51))) & -((int64_t)1 << 52)) | (y == 0);
+  }
+  if (odd[0] | odd[1] | odd[2] | odd[3]) return false;
+  for (int64_t v = 0; v < FOURS; v++) {
+    memcpy(&x, px + v * sx, sizeof x);
+    memcpy(&y, py + v * sy, sizeof y);
+    const doubles4 q = ((doubles4)(x + LARGE_BITS) - LARGE) / ((doubles4)(y + LARGE_BITS) - LARGE);
+    const doubles4 t = q + LARGE;
+    longs4 whole = (longs4)t - LARGE_BITS + (t - LARGE > q);
+    if (rest) whole = x - whole * y;
+    memcpy(out + 4 * v, &whole, sizeof whole);
+  }
+  return true;
+}
+#define LOOP_64(name, REST, ONE)                                                                  \
+  FY_CLONES static void name##_i64(const void *pa, int64_t sa, const void *pb, int64_t sb,        \
+                                   void *po, int64_t n, int *bad) {                               \
+    const int64_t *a = pa, *b = pb;                                                               \
+    int64_t *o = po;                                                                              \
+    const int64_t copies[2][4] = {{a[0], a[0], a[0], a[0]}, {b[0], b[0], b[0], b[0]}};            \
+    for (int64_t i = 0; i < n; i += 4 * FOURS) {                                                  \
+      if (i + 4 * FOURS <= n &&                                                                   \
+          floor_near((const char *)(sa ? a + i : copies[0]), sa * 32,                             \
+                     (const char *)(sb ? b + i : copies[1]), sb * 32, o + i, REST))               \
+        continue;                                                                                 \
+      for (int64_t k = i; k < n && k < i + 4 * FOURS; k++) o[k] = ONE(i64, a[k * sa], b[k * sb]); \
+    }                                                                                             \
+  }
+LOOP_64(floor_div, false, FLOOR_DIV_SIGNED)
+LOOP_64(floor_mod, true, FLOOR_MOD_SIGNED)
 
 // ---------------------------------------------------------------- order, difference, power
 #define MAX_INT(S, x, y) ((x) < (y) ? (y) : (x))
@@ -181,6 +224,8 @@ FY_COMPLEX_TYPES(FY_BINARY_LOOP, pow, POW_CPLX)
 // ---------------------------------------------------------------- zero wins over NaN
 #define DIV_NO_NAN(S, x, y)      ((y) == 0 ? 0 : (x) / (y))
 #define MUL_NO_NAN(S, x, y)      ((y) == 0 ? 0 : (x) * (y))
+#define DIV_NO_NAN_CPLX(S, x, y) ((y) == 0 ? 0 : fy_cdiv_##S(x, y))
+#define XDIVY_CPLX(S, x, y)      ((x) == 0 ? (x) : fy_cdiv_##S(x, y))
 #define MUL_NO_NAN_CPLX(S, x, y) ((y) == 0 ? 0 : fy_cmul_##S(x, y))
 #define XDIVY(S, x, y)           ((x) == 0 ? (x) : (x) / (y))
 #define XLOGY(S, x, y)           ((x) == 0 ? (x) : (x)*FY_RD_##S(FY_MATH_##S(log)(y)))
@@ -189,11 +234,11 @@ FY_COMPLEX_TYPES(FY_BINARY_LOOP, pow, POW_CPLX)
 #define XLOG1PY_CPLX(S, x, y)    ((x) == 0 ? (x) : fy_cmul_##S(x, FY_MATH_##S(log)(1 + (y))))
 #define ATAN2(S, x, y)           FY_MATH_##S(atan2)(x, y)
 FY_REAL_TYPES(FY_BINARY_LOOP, div_no_nan, DIV_NO_NAN)
-FY_COMPLEX_TYPES(FY_BINARY_LOOP, div_no_nan, DIV_NO_NAN)
+FY_COMPLEX_TYPES(FY_BINARY_LOOP, div_no_nan, DIV_NO_NAN_CPLX)
 FY_REAL_TYPES(FY_BINARY_LOOP, mul_no_nan, MUL_NO_NAN)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, mul_no_nan, MUL_NO_NAN_CPLX)
 FY_REAL_TYPES(FY_BINARY_LOOP, xdivy, XDIVY)
-FY_COMPLEX_TYPES(FY_BINARY_LOOP, xdivy, XDIVY)
+FY_COMPLEX_TYPES(FY_BINARY_LOOP, xdivy, XDIVY_CPLX)
 FY_REAL_TYPES_BUT_F32(FY_BINARY_LOOP, xlogy, XLOGY)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, xlogy, XLOGY_CPLX)
 FY_REAL_TYPES_BUT_F32(FY_BINARY_LOOP, xlog1py, XLOG1PY)

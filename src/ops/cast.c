@@ -166,16 +166,41 @@ static void i64_to_float(const void *pi, void *po, int64_t n) {
     }
   }
 }
+// Below 2^31 by way of 32 bits, which vectors can do. False: some are larger, or NaN.
+FY_CLONES static bool near_to_i64(const float *restrict in, int64_t *restrict out, int64_t n) {
+  int32_t far = 0;
+  for (int64_t i = 0; i < n; i++) far |= !(fabsf(in[i]) < 2147483648.0f);
+  if (far) return false;
+  for (int64_t i = 0; i < n; i++) out[i] = (int32_t)in[i];
+  return true;
+}
+static void float_to_i64(const void *pi, void *po, int64_t n) {
+  const float *in = pi;
+  int64_t *out = po;
+  for (int64_t at = 0; at < n; at += 256) {
+    const int64_t end = n - at < 256 ? n : at + 256;
+    if (!near_to_i64(in + at, out + at, end - at)) cast_f32_i64(in + at, out + at, end - at);
+  }
+}
 static cast_fn cast_between(fy_dtype from, fy_dtype to) {
   if (from == FY_HALF && to == FY_FLOAT) return half_to_float;
   if (from == FY_FLOAT && to == FY_HALF) return float_to_half;
   if (from == FY_INT64 && to == FY_FLOAT) return i64_to_float;
+  if (from == FY_FLOAT && to == FY_INT64) return float_to_i64;
   if (from == FY_BOOL) from = FY_UINT8;  // bytes of 0 and 1, which the compiler vectorises
   return casts[from].to[to];
 }
 
 static int mantissa_bits(fy_dtype t) {
-  return t == FY_DOUBLE ? 52 : t == FY_FLOAT ? 23 : t == FY_HALF ? 10 : t == FY_BFLOAT16 ? 7 : 0;
+  switch (t) {
+    case FY_DOUBLE: return 52;
+    case FY_FLOAT: return 23;
+    case FY_HALF: return 10;
+    case FY_BFLOAT16: return 7;
+    case FY_FLOAT8_E4M3FN: return 3;
+    case FY_FLOAT8_E5M2: return 2;
+    default: return 0;
+  }
 }
 
 // ---------------------------------------------------------------- float8, int4
@@ -214,8 +239,27 @@ static bool small_cast_exists(fy_dtype from, fy_dtype to) {
   return int_from && (is_int4(to) || fy_dtype_is_integer(to));
 }
 
+// The number in the lower half of a byte, as a byte.
+static uint8_t four_bits(fy_dtype t, uint8_t code) {
+  const uint8_t low = code & 15;
+  return t == FY_INT4 && low > 7 ? (uint8_t)(low | 0xF0) : low;
+}
+
 #define SMALL_CHUNK 256
-static void small_cast(fy_dtype from, fy_dtype to, const char *in, char *out, int64_t count) {
+// Takes away what |to| has no digits for, in place: TensorFlow then rounds what is left.
+static void clear_digits(uint8_t *numbers, size_t size, int64_t n, int digits) {
+  for (int64_t i = 0; i < n; i++, numbers += size) {
+    uint64_t bits = 0;
+    memcpy(&bits, numbers, size);
+    if (size == 1 && (bits & 0x7F) == 0x7F) continue;  // e4m3fn's NaN is all ones
+    bits &= ~0ull << digits;
+    memcpy(numbers, &bits, size);
+  }
+}
+
+// |cut|: digits of |from| that go first.
+static void small_cast(fy_dtype from, fy_dtype to, int cut, const char *in, char *out,
+                       int64_t count) {
   const size_t size_in = fy_dtype_storage(from), size_out = fy_dtype_storage(to);
   for (int64_t at = 0; at < count; at += SMALL_CHUNK) {
     const int64_t n = count - at < SMALL_CHUNK ? count - at : SMALL_CHUNK;
@@ -223,14 +267,15 @@ static void small_cast(fy_dtype from, fy_dtype to, const char *in, char *out, in
     uint8_t *to_codes = (uint8_t *)out + (size_t)at * size_out;
     float values[SMALL_CHUNK];
     double wide[SMALL_CHUNK];
+    uint8_t own[SMALL_CHUNK * sizeof(double)];
+    if (cut || is_int4(from)) codes = memcpy(own, codes, (size_t)n * size_in);
+    if (cut) clear_digits(own, size_in, n, cut);
+    for (int64_t i = 0; is_int4(from) && i < n; i++) own[i] = four_bits(from, own[i]);
     if (is_int4(from) || is_int4(to)) {
       const fy_dtype a = from == FY_INT4 ? FY_INT8 : from == FY_UINT4 ? FY_UINT8 : from;
       const fy_dtype b = to == FY_INT4 ? FY_INT8 : to == FY_UINT4 ? FY_UINT8 : to;
       casts[a].to[b](codes, to_codes, n);
-      for (int64_t i = 0; is_int4(to) && i < n; i++) {
-        const uint8_t low = to_codes[i] & 15;
-        to_codes[i] = to == FY_INT4 && low > 7 ? (uint8_t)(low | 0xF0) : low;
-      }
+      for (int64_t i = 0; is_int4(to) && i < n; i++) to_codes[i] = four_bits(to, to_codes[i]);
       continue;
     }
     if (is_float8(from)) {
@@ -279,9 +324,18 @@ static int64_t vector_of(fy_dtype from, fy_dtype to) {
   }
 }
 
+// The two steps at once.
+FY_CLONES static void floats_to_u8(const float *restrict in, uint8_t *restrict out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)within(float_to_i32(in[i]), 0, UINT8_MAX);
+}
+
 #define CHUNK 256
 static void cast_nearest(fy_dtype from, fy_dtype to, const char *in, char *out, int64_t n) {
   int32_t whole[CHUNK];
+  if (from == FY_FLOAT && to == FY_UINT8) {
+    floats_to_u8((const float *)(const void *)in, (uint8_t *)out, n);
+    return;
+  }
   for (int64_t at = 0; at < n; at += CHUNK) {
     const int64_t m = n - at < CHUNK ? n - at : CHUNK;
     casts[from].to[FY_INT32](in + (size_t)at * fy_dtype_storage(from), whole, m);
@@ -378,8 +432,10 @@ static fy_code cast(fy_kernel_ctx *ctx, fy_error *err) {
   const cast_fn fn = cast_between(plain_integer(in->dtype), plain_integer(to));
   const bool small = is_float8(in->dtype) || is_float8(to) || is_int4(in->dtype) || is_int4(to);
   if (small && small_cast_exists(in->dtype, to)) {
+    const int have = mantissa_bits(in->dtype), want = mantissa_bits(to);
+    const bool cut = is_float8(to) && want < have && fy_site_bool(ctx->site, "Truncate");
     FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-    small_cast(in->dtype, to, in->data, out->data, in->count);
+    small_cast(in->dtype, to, cut ? have - want : 0, in->data, out->data, in->count);
     return FY_OK;
   }
   if (!fn) {

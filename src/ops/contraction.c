@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ferry/device.h"
 #include "ops/shape_fns.h"
 
 extern const fy_op_impl fy_impl_MatMul, fy_impl_BatchMatMulV2, fy_impl_Conv2D,
@@ -209,10 +210,21 @@ static const fy_sample depthwise_samples[] = {
      "T=float; N=1; epilogue=\"bias,relu6\"; strides=[1,1,1,1]; padding=\"SAME\"", FY_OK, NULL},
 };
 
+// Devices without a kernel of their own for it (OpenCL) fold factors and terms in memory beside it.
+static void needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  const fy_epilogue *e = &((const fy_contraction *)ctx->site->state)->epilogue;
+  const fy_device *d = ctx->site->device;
+  if (!d || d->is_host || !e->num_affine ||
+      (e->num_affine == 1 && e->affine[0].kind == FY_AFFINE_BIAS))
+    return;
+  const fy_tensor *each = ctx->in[e->affine[0].arg];
+  out->scratch += 2 * fy_scratch_line((size_t)each->count * fy_dtype_storage(ctx->in[0]->dtype));
+}
+
 FY_OP(_FerryMatMul, .shape = matmul_shape, .prepare = prepare_matmul, .compute = matmul,
-      .release = fy_free, .cost = matmul_cost, FY_SAMPLES(matmul_samples));
+      .release = fy_free, .needs = needs, .cost = matmul_cost, FY_SAMPLES(matmul_samples));
 FY_OP(_FerryConv2D, .shape = fy_conv2d_shape, .prepare = prepare_conv, .compute = conv2d,
-      .release = fy_free, .cost = fy_conv_cost, FY_SAMPLES(conv_samples));
+      .release = fy_free, .needs = needs, .cost = fy_conv_cost, FY_SAMPLES(conv_samples));
 FY_OP(_FerryDepthwise, .shape = fy_depthwise_shape, .prepare = prepare_depthwise,
-      .compute = depthwise, .release = fy_free, .cost = fy_conv_cost,
+      .compute = depthwise, .release = fy_free, .needs = needs, .cost = fy_conv_cost,
       FY_SAMPLES(depthwise_samples));

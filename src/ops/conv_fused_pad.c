@@ -86,29 +86,60 @@ static float scale_of(int64_t in, int64_t out, bool corners) {
   return corners && out > 1 ? (float)(in - 1) / (float)(out - 1) : (float)in / (float)out;
 }
 
-// One pixel of the padded image from the input.
-static void fill(const fy_tensor *in, fy_tensor *out, const mirrored *m, bool reflect,
-                 bool corners) {
+typedef struct fill_job {
+  const fy_tensor *in;
+  fy_tensor *out;
+  const mirrored *m;
+  bool reflect;
+  float sy, sx;
+} fill_job;
+
+// Where a pixel lies between two of the input.
+typedef struct spot {
+  int64_t low, high;
+  float far;  // from the lower one
+} spot;
+static inline spot spot_of(int64_t at, int64_t before, int64_t size, int64_t n, float scale,
+                           bool reflect) {
+  const float f = (float)mirror(at, before, size, reflect) * scale;
+  const int64_t low = (int64_t)floorf(f);
+  return (spot){low, low + 1 < n ? low + 1 : n - 1, f - (float)low};
+}
+
+static inline float mix(float a, float b, float x) {
+  return a + (b - a) * x;
+}
+
+// Rows of the padded image from the input, pixel by pixel.
+static void fill_rows(void *arg, int64_t begin, int64_t end) {
+  const fill_job *j = arg;
+  const fy_tensor *in = j->in;
+  const mirrored *m = j->m;
+  const fy_dtype t = in->dtype;
   const int64_t h = in->dims[1], w = in->dims[2], c = in->dims[3];
-  const float sy = scale_of(h, m->h, corners), sx = scale_of(w, m->w, corners);
-  int64_t at = 0;
-  for (int64_t n = 0; n < out->dims[0]; n++) {
-    for (int64_t y = 0; y < out->dims[1]; y++) {
-      const float fy = (float)mirror(y, m->before[0], m->h, reflect) * sy;
-      const int64_t top = (int64_t)floorf(fy), bottom = top + 1 < h ? top + 1 : h - 1;
-      const float ly = fy - (float)top;
-      for (int64_t x = 0; x < out->dims[2]; x++) {
-        const float fx = (float)mirror(x, m->before[1], m->w, reflect) * sx;
-        const int64_t left = (int64_t)floorf(fx), right = left + 1 < w ? left + 1 : w - 1;
-        const float lx = fx - (float)left;
-        for (int64_t k = 0; k < c; k++) {
-#define AT(row, col) fy_tensor_double(in, ((n * h + (row)) * w + (col)) * c + k)
-          const double a = AT(top, left), b = AT(top, right), d = AT(bottom, left),
-                       e = AT(bottom, right);
-          const fy_dtype t = in->dtype;
-          const double upper = between(t, a, b, lx), lower = between(t, d, e, lx);
-          put(out, at++, between(t, upper, lower, ly));
-        }
+  const int64_t rows = j->out->dims[1], columns = j->out->dims[2];
+  int64_t to = begin * columns * c;
+  for (int64_t row = begin; row < end; row++) {
+    const int64_t first = row / rows * h * w;
+    const spot y = spot_of(row % rows, m->before[0], m->h, h, j->sy, j->reflect);
+    for (int64_t i = 0; i < columns; i++) {
+      const spot x = spot_of(i, m->before[1], m->w, w, j->sx, j->reflect);
+      const int64_t at[4] = {(first + y.low * w + x.low) * c, (first + y.low * w + x.high) * c,
+                             (first + y.high * w + x.low) * c, (first + y.high * w + x.high) * c};
+      if (t == FY_FLOAT) {
+        const float *from = in->data;
+        float *out = (float *)j->out->data + to;
+        for (int64_t k = 0; k < c; k++)
+          out[k] = mix(mix(from[at[0] + k], from[at[1] + k], x.far),
+                       mix(from[at[2] + k], from[at[3] + k], x.far), y.far);
+        to += c;
+        continue;
+      }
+      for (int64_t k = 0; k < c; k++) {
+#define AT(corner) fy_tensor_double(in, at[corner] + k)
+        const double upper = between(t, AT(0), AT(1), x.far);
+        const double lower = between(t, AT(2), AT(3), x.far);
+        put(j->out, to++, between(t, upper, lower, y.far));
       }
     }
   }
@@ -166,7 +197,14 @@ static fy_code compute(fy_kernel_ctx *ctx, fy_error *err) {
   }
   fy_tensor *padded;
   FY_TRY(fy_tensor_new(in->dtype, 4, dims, &padded, err));
-  if (padded->count) fill(in, padded, &m, reflect, corners);
+  fill_job fill = {in,
+                   padded,
+                   &m,
+                   reflect,
+                   scale_of(in->dims[1], m.h, corners),
+                   scale_of(in->dims[2], m.w, corners)};
+  if (padded->count)
+    fy_parallel(ctx, dims[0] * dims[1], 3.0 * (double)(dims[2] * dims[3]), fill_rows, &fill);
   const fy_code code = fy_conv_batch(ctx, padded, filter, 1, dims, err);
   fy_tensor_release(padded);
   return code;

@@ -4,6 +4,7 @@
 
 #include "ops/scatter.h"
 #include "ops/shape_fns.h"
+#include "ops/strided.h"
 #include "ops/typed.h"
 #include "ops/values.h"
 
@@ -193,12 +194,11 @@ static fy_code dynamic_stitch_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- Roll, Reverse
-// out[i] = in[(i - shift) mod dims], or mirrored along the marked dims: by runs of the last dim.
+// out[i] = in[(i - shift) mod dims], by runs of the last dim.
 typedef struct permute_job {
   const fy_tensor *in;
   fy_tensor *out;
   const int64_t *shift;
-  const bool *mirror;
   fy_code code;  // of strings, which are copied on one thread
   fy_error *err;
 } permute_job;
@@ -220,14 +220,9 @@ static fy_code permute_row(const permute_job *j, int64_t row) {
   int64_t from = 0, step = n;
   for (int32_t d = last - 1; d >= 0; d--) {
     const int64_t size = in->dims[d], at = row % size;
-    from += (j->mirror[d] ? size - 1 - at : (at - j->shift[d] + size) % size) * step;
+    from += (at - j->shift[d] + size) % size * step;
     row /= size;
     step *= size;
-  }
-  if (j->mirror[last]) {
-    for (int64_t i = 0; i < n; i++)
-      FY_TRY(fy_copy_run(in->dtype, j->out->data, base + i, in->data, from + n - 1 - i, 1, j->err));
-    return FY_OK;
   }
   const int64_t s = j->shift[last];
   if (s && fy_dtype_is_plain(in->dtype)) {
@@ -252,8 +247,8 @@ static void permute_range(void *arg, int64_t begin, int64_t end) {
   }
 }
 static fy_code permute_rows(fy_kernel_ctx *ctx, const fy_tensor *in, fy_tensor *out,
-                            const int64_t *shift, const bool *mirror, fy_error *err) {
-  permute_job j = {.in = in, .out = out, .shift = shift, .mirror = mirror, .err = err};
+                            const int64_t *shift, fy_error *err) {
+  permute_job j = {.in = in, .out = out, .shift = shift, .err = err};
   const int64_t n = in->dims[in->rank - 1], rows = in->count / n;
   if (fy_dtype_is_plain(in->dtype))
     fy_parallel(ctx, rows, 10 + 0.3 * (double)n, permute_range, &j);
@@ -265,7 +260,6 @@ static fy_code permute_rows(fy_kernel_ctx *ctx, const fy_tensor *in, fy_tensor *
 static fy_code roll(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *shift = ctx->in[1], *axis = ctx->in[2];
   int64_t shifts[FY_MAX_RANK] = {0};
-  bool mirror[FY_MAX_RANK] = {false};
   char x[128];
   fy_tensor *out;
   if (in->rank < 1) return fy_fail(err, FY_INVALID_ARGUMENT, "input must be 1-D or higher");
@@ -287,12 +281,12 @@ static fy_code roll(fy_kernel_ctx *ctx, fy_error *err) {
     shifts[a] = ((shifts[a] + fy_tensor_int(shift, i) % size) % size + size) % size;
   }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  return in->count ? permute_rows(ctx, in, out, shifts, mirror, err) : FY_OK;
+  return in->count ? permute_rows(ctx, in, out, shifts, err) : FY_OK;
 }
 
 static fy_code reverse(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *dims = ctx->in[1];
-  const int64_t shifts[FY_MAX_RANK] = {0};
+  int64_t strides[FY_MAX_RANK], offset = 0;
   fy_tensor *out;
   if (in->rank == 0) return fy_out_alias(ctx, 0, 0, 0, NULL, err);
   if (dims->rank != 1) {
@@ -309,8 +303,13 @@ static fy_code reverse(fy_kernel_ctx *ctx, fy_error *err) {
   }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   if (in->count == 0) return FY_OK;
-  if (in->rank == 0) return fy_copy_run(in->dtype, out->data, 0, in->data, 0, 1, err);
-  return permute_rows(ctx, in, out, shifts, dims->data, err);
+  fy_dense_strides(in->rank, in->dims, strides);
+  for (int32_t d = 0; d < in->rank; d++) {
+    if (!((const bool *)dims->data)[d]) continue;
+    offset += (in->dims[d] - 1) * strides[d];
+    strides[d] = -strides[d];
+  }
+  return fy_strided_copy(ctx, out, in, in->rank, in->dims, strides, offset, err);
 }
 
 static fy_code roll_shape(fy_shape_ctx *ctx, fy_error *err) {

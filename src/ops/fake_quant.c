@@ -56,7 +56,8 @@ FY_CLONES static void quantize(const float *in, float *out, int64_t n, int64_t s
     return;
   }
   const nudged r = nudge(min, max, q);
-  const float inverse = 1.0f / r.scale, zero = floorf(-r.min * inverse + 0.5f);
+  const float inverse = (q.high - q.low) / (max - min);  // not 1 / scale, which may be just below
+  const float zero = floorf(-r.min * inverse + 0.5f);
   if (step == 1) {  // the same, as the compiler vectorises it
     FY_VECTOR for (int64_t i = 0; i < n; i++) {
       float x = in[i];
@@ -74,22 +75,72 @@ FY_CLONES static void quantize(const float *in, float *out, int64_t n, int64_t s
   }
 }
 
+typedef struct quantize_job {
+  const float *in;
+  float *out;
+  float min, max;
+  levels q;
+} quantize_job;
+
+static void quantize_range(void *arg, int64_t begin, int64_t end) {
+  const quantize_job *j = arg;
+  quantize(j->in + begin, j->out + begin, end - begin, 1, j->min, j->max, j->q);
+}
+
+static void quantize_all(fy_kernel_ctx *ctx, fy_tensor *out, float min, float max, levels q) {
+  quantize_job j = {ctx->in[0]->data, out->data, min, max, q};
+  fy_parallel(ctx, out->count, 0.4, quantize_range, &j);
+}
+
 typedef struct gradient_sums {
   float min, max;
 } gradient_sums;
 
-static gradient_sums pass_back(const float *grad, const float *in, float *out, int64_t n,
-                               int64_t step, float min, float max, levels q) {
-  gradient_sums sums = {0, 0};
+// What |grad| has where |in| is below |min|, and above |max|.
+static gradient_sums sum_outside(const float *grad, const float *in, int64_t n, float min,
+                                 float max) {
+  float below[8] = {0}, above[8] = {0};
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (int k = 0; k < 8; k++) {
+      const float x = in[i + k], g = grad[i + k];
+      below[k] += x < min ? g : 0.0f;
+      above[k] += x > max ? g : 0.0f;
+    }
+  }
+  for (; i < n; i++) {
+    below[0] += in[i] < min ? grad[i] : 0;
+    above[0] += in[i] > max ? grad[i] : 0;
+  }
+  for (int k = 1; k < 8; k++) below[0] += below[k], above[0] += above[k];
+  return (gradient_sums){below[0], above[0]};
+}
+FY_CLONES static void keep_inside(const float *grad, const float *in, float *out, int64_t n,
+                                  float min, float max) {
+  FY_VECTOR for (int64_t i = 0; i < n; i++) {
+    const float g = grad[i], inside = in[i] <= max ? g : 0;
+    out[i] = in[i] >= min ? inside : 0;
+  }
+}
+
+// The gradient of every |step|-th of |n| elements, and of the range if |sums| is not NULL.
+__attribute__((noinline)) static void pass_back(const float *grad, const float *in, float *out,
+                                                int64_t n, int64_t step, float min, float max,
+                                                levels q, gradient_sums *sums) {
   const bool all = min == 0 && max == 0;
   const nudged r = nudge(min, max, q);
-  for (int64_t i = 0; i < n; i += step) {
-    out[i] = all || (in[i] >= r.min && in[i] <= r.max) ? grad[i] : 0;
-    if (all) continue;
-    if (in[i] < r.min) sums.min += grad[i];
-    if (in[i] > r.max) sums.max += grad[i];
+  if (sums) *sums = (gradient_sums){0, 0};
+  if (step == 1 && !all) {
+    if (sums) *sums = sum_outside(grad, in, n, r.min, r.max);  // first: |out| may be |grad|
+    keep_inside(grad, in, out, n, r.min, r.max);
+    return;
   }
-  return sums;
+  for (int64_t i = 0; i < n; i += step) {
+    const float g = grad[i];
+    if (!all && sums && in[i] < r.min) sums->min += g;
+    if (!all && sums && in[i] > r.max) sums->max += g;
+    out[i] = all || (in[i] >= r.min && in[i] <= r.max) ? g : 0;
+  }
 }
 
 static fy_code same_size(const fy_tensor *a, const fy_tensor *b, fy_error *err) {
@@ -102,8 +153,7 @@ static fy_code args(fy_kernel_ctx *ctx, fy_error *err) {
   levels q = {0, 1};
   FY_TRY(levels_of(ctx->site, &q, err));
   FY_TRY(fy_out_like(ctx, 0, ctx->in[0], &out, err));
-  quantize(ctx->in[0]->data, out->data, out->count, 1, fy_site_float(ctx->site, "min"),
-           fy_site_float(ctx->site, "max"), q);
+  quantize_all(ctx, out, fy_site_float(ctx->site, "min"), fy_site_float(ctx->site, "max"), q);
   return FY_OK;
 }
 
@@ -121,8 +171,8 @@ static fy_code args_gradient(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_tensor_shape_text(in, y));
   }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  (void)pass_back(grad->data, in->data, out->data, in->count, 1, fy_site_float(ctx->site, "min"),
-                  fy_site_float(ctx->site, "max"), q);
+  pass_back(grad->data, in->data, out->data, in->count, 1, fy_site_float(ctx->site, "min"),
+            fy_site_float(ctx->site, "max"), q, NULL);
   return FY_OK;
 }
 
@@ -138,8 +188,7 @@ static fy_code vars(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(need_scalar(ctx->in[1], "min", err));
   FY_TRY(need_scalar(ctx->in[2], "max", err));
   FY_TRY(fy_out_like(ctx, 0, ctx->in[0], &out, err));
-  quantize(ctx->in[0]->data, out->data, out->count, 1, *(const float *)ctx->in[1]->data,
-           *(const float *)ctx->in[2]->data, q);
+  quantize_all(ctx, out, *(const float *)ctx->in[1]->data, *(const float *)ctx->in[2]->data, q);
   return FY_OK;
 }
 
@@ -154,9 +203,9 @@ static fy_code vars_gradient(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   FY_TRY(fy_out(ctx, 1, 0, NULL, &min, err));
   FY_TRY(fy_out(ctx, 2, 0, NULL, &max, err));
-  const gradient_sums s =
-      pass_back(grad->data, in->data, out->data, in->count, 1, *(const float *)ctx->in[2]->data,
-                *(const float *)ctx->in[3]->data, q);
+  gradient_sums s;
+  pass_back(grad->data, in->data, out->data, in->count, 1, *(const float *)ctx->in[2]->data,
+            *(const float *)ctx->in[3]->data, q, &s);
   *(float *)min->data = s.min;
   *(float *)max->data = s.max;
   return FY_OK;
@@ -209,10 +258,10 @@ static fy_code channels_gradient(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out(ctx, 1, 1, &depth, &min, err));
   FY_TRY(fy_out(ctx, 2, 1, &depth, &max, err));
   for (int64_t c = 0; c < depth; c++) {
-    const gradient_sums s =
-        pass_back((const float *)grad->data + c, (const float *)in->data + c,
-                  (float *)out->data + c, in->count - c, depth,
-                  ((const float *)ctx->in[2]->data)[c], ((const float *)ctx->in[3]->data)[c], q);
+    gradient_sums s;
+    pass_back((const float *)grad->data + c, (const float *)in->data + c, (float *)out->data + c,
+              in->count - c, depth, ((const float *)ctx->in[2]->data)[c],
+              ((const float *)ctx->in[3]->data)[c], q, &s);
     ((float *)min->data)[c] = s.min;
     ((float *)max->data)[c] = s.max;
   }

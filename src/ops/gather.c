@@ -25,27 +25,42 @@ typedef struct gather_job {
   int64_t bad;                           // position of the first bad index seen, or -1
 } gather_job;
 
-// Indices [0, n) of one batch and one outer position: |at| is the first index' place, for errors.
-#define GATHER_RUN(I, COPY)                                      \
-  for (int64_t i = 0; i < n; i++) {                              \
-    const int64_t index = ((const I *)j->indices->data)[at + i]; \
-    if (FY_UNLIKELY((uint64_t)index >= (uint64_t)j->limit)) {    \
-      __atomic_store_n(&j->bad, at + i, __ATOMIC_RELAXED);       \
-      continue;                                                  \
-    }                                                            \
-    COPY;                                                        \
+// Whether all of them lie in [0, limit): seen without sign, the largest says so.
+#define INSIDE_OF(I, U)                                                       \
+  FY_CLONES static bool inside_##I(const I *at, int64_t n, int64_t limit) {   \
+    U most = 0;                                                               \
+    for (int64_t i = 0; i < n; i++) most = (U)at[i] > most ? (U)at[i] : most; \
+    return (int64_t)(I)most >= 0 && (int64_t)(I)most < limit;                 \
   }
-#define ONE(T) ((T *)(void *)out)[i] = ((const T *)(const void *)in)[index]
-#define SOME   memcpy(out + (size_t)i * bytes, in + (size_t)index * bytes, bytes)
+INSIDE_OF(int32_t, uint32_t)
+INSIDE_OF(int64_t, uint64_t)
+INSIDE_OF(int16_t, uint16_t)
+
+// Indices [0, n) of one batch and one outer position: |at| is the first index' place, for errors. Single
+// elements are looked through before: then the loop that moves them decides nothing.
+#define GATHER_RUN(COPY)                                      \
+  for (int64_t i = 0; i < n; i++) {                           \
+    const int64_t index = where[i];                           \
+    if (FY_UNLIKELY((uint64_t)index >= (uint64_t)j->limit)) { \
+      __atomic_store_n(&j->bad, at + i, __ATOMIC_RELAXED);    \
+      continue;                                               \
+    }                                                         \
+    COPY;                                                     \
+  }
+#define ALL_OF(T) \
+  for (int64_t i = 0; i < n; i++) ((T *)(void *)out)[i] = ((const T *)(const void *)in)[where[i]];
+#define SOME memcpy(out + (size_t)i * bytes, in + (size_t)index * bytes, bytes)
 #define GATHER_OF(I)                                                                        \
   static void gather_##I(gather_job *j, const char *in, char *out, int64_t at, int64_t n) { \
     const size_t bytes = j->run_bytes;                                                      \
-    if (bytes == 4) {                                                                       \
-      GATHER_RUN(I, ONE(uint32_t))                                                          \
-    } else if (bytes == 8) {                                                                \
-      GATHER_RUN(I, ONE(uint64_t))                                                          \
+    const I *where = (const I *)j->indices->data + at;                                      \
+    const bool ones = (bytes == 4 || bytes == 8) && inside_##I(where, n, j->limit);         \
+    if (ones && bytes == 4) {                                                               \
+      ALL_OF(uint32_t)                                                                      \
+    } else if (ones) {                                                                      \
+      ALL_OF(uint64_t)                                                                      \
     } else {                                                                                \
-      GATHER_RUN(I, SOME)                                                                   \
+      GATHER_RUN(SOME)                                                                      \
     }                                                                                       \
   }
 GATHER_OF(int32_t)
@@ -127,7 +142,9 @@ fy_code fy_gather(fy_kernel_ctx *ctx, const fy_tensor *params, const fy_tensor *
   j.run_bytes = (size_t)j.run * fy_dtype_storage(params->dtype);
   const int64_t items = fy_product(params->dims, a) * j.per_batch;
   if (fy_dtype_is_plain(params->dtype)) {
-    fy_parallel(ctx, items, 5 + 0.1 * (double)j.run_bytes, gather_items, &j);
+    // Single elements of what the nearest caches hold are as quick as a loop can be.
+    const bool quick = j.run_bytes <= 8 && fy_tensor_bytes(params) <= (size_t)256 << 10;
+    fy_parallel(ctx, items, quick ? 0.6 : 5 + 0.1 * (double)j.run_bytes, gather_items, &j);
   } else {
     FY_TRY(gather_objects(&j, items, err));
   }

@@ -84,16 +84,33 @@ static fy_code unravel_shape(fy_shape_ctx *ctx, fy_error *err) {
 
 // ---------------------------------------------------------------- NthElement
 typedef void (*nth_fn)(const void *in, void *work, void *out, int64_t rows, int64_t n, int64_t k);
+// Hoare's selection: the part that holds place k is divided until it is in order. NaN is in no order:
+// neither loop passes one, so they end.
 #define NTH(E, S, name)                                                                            \
-  static int compare_##S(const void *a, const void *b) {                                           \
-    const fy_a_##S x = FY_LD_##S(*(const fy_t_##S *)a), y = FY_LD_##S(*(const fy_t_##S *)b);       \
-    return (x > y) - (x < y);                                                                      \
-  }                                                                                                \
   static void nth_##S(const void *in, void *work, void *out, int64_t rows, int64_t n, int64_t k) { \
+    fy_t_##S *v = work;                                                                            \
     for (int64_t r = 0; r < rows; r++) {                                                           \
-      memcpy(work, (const fy_t_##S *)in + r * n, (size_t)n * sizeof(fy_t_##S));                    \
-      qsort(work, (size_t)n, sizeof(fy_t_##S), compare_##S);                                       \
-      ((fy_t_##S *)out)[r] = ((const fy_t_##S *)work)[k];                                          \
+      memcpy(v, (const fy_t_##S *)in + r * n, (size_t)n * sizeof *v);                              \
+      for (int64_t low = 0, high = n - 1; low < high;) {                                           \
+        const fy_a_##S pivot = FY_LD_##S(v[low + (high - low) / 2]);                               \
+        int64_t i = low, j = high;                                                                 \
+        while (i <= j) {                                                                           \
+          while (FY_LD_##S(v[i]) < pivot) i++;                                                     \
+          while (pivot < FY_LD_##S(v[j])) j--;                                                     \
+          if (i > j) break;                                                                        \
+          const fy_t_##S kept = v[i];                                                              \
+          v[i++] = v[j];                                                                           \
+          v[j--] = kept;                                                                           \
+        }                                                                                          \
+        if (k <= j) {                                                                              \
+          high = j;                                                                                \
+        } else if (k >= i) {                                                                       \
+          low = i;                                                                                 \
+        } else {                                                                                   \
+          break;                                                                                   \
+        }                                                                                          \
+      }                                                                                            \
+      ((fy_t_##S *)out)[r] = v[k];                                                                 \
     }                                                                                              \
   }
 FY_ORDERED_TYPES(NTH, _)

@@ -176,3 +176,31 @@ fy_code fy_la_shape_square(fy_shape_ctx *ctx, fy_pshape in, fy_pshape *out, fy_e
   *out = (fy_pshape){in.rank, dims};
   return FY_OK;
 }
+
+#define ROWS(E, S, CLONES)                                                                        \
+  CLONES static void take_rows_##S(fy_a_##S *restrict c, const fy_a_##S *f, int64_t step,         \
+                                   bool turn, const fy_a_##S *restrict b, int64_t ldb, int64_t k, \
+                                   int64_t n) {                                                   \
+    int64_t p = 0;                                                                                \
+    for (; p + 4 <= k; p += 4) {                                                                  \
+      const fy_a_##S *b0 = b + p * ldb, *b1 = b0 + ldb, *b2 = b1 + ldb, *b3 = b2 + ldb;           \
+      fy_a_##S v[4];                                                                              \
+      for (int i = 0; i < 4; i++) v[i] = f[(p + i) * step];                                       \
+      for (int i = 0; turn && i < 4; i++) v[i] = la_conj_##S(v[i]);                               \
+      const fy_a_##S f0 = v[0], f1 = v[1], f2 = v[2], f3 = v[3];                                  \
+      for (int64_t j = 0; j < n; j++) {                                                           \
+        c[j] = c[j] - la_mul_##S(f0, b0[j]) - la_mul_##S(f1, b1[j]) - la_mul_##S(f2, b2[j]) -     \
+               la_mul_##S(f3, b3[j]);                                                             \
+      }                                                                                           \
+    }                                                                                             \
+    for (; p < k; p++) {                                                                          \
+      const fy_a_##S *row = b + p * ldb, v = turn ? la_conj_##S(f[p * step]) : f[p * step];       \
+      for (int64_t j = 0; j < n; j++) c[j] -= la_mul_##S(v, row[j]);                              \
+    }                                                                                             \
+  }                                                                                               \
+  void fy_la_take_rows_##S(fy_a_##S *c, const fy_a_##S *f, int64_t step, bool turn,               \
+                           const fy_a_##S *b, int64_t ldb, int64_t k, int64_t n) {                \
+    take_rows_##S(c, f, step, turn, b, ldb, k, n);                                                \
+  }
+FY_FULL_REAL_TYPES(ROWS, FY_CLONES)
+FY_COMPLEX_TYPES(ROWS, )

@@ -157,6 +157,15 @@ LA_COMPLEX_SCALAR(c128, creal, cimag, cabs, conj, sqrt, log, hypot, fabs)
 #define RABS(x)        LA(la_rabs)(x)
 #define RMAX(x, y)     LA(la_rmax)(x, y)
 
+// c[j] -= sum over p < k of f[p * step] b[p * ldb + j], j < n, in the order of p; f's conjugates if
+// |turn|. The loop that all of this spends its time in; |c| overlaps no row of |b|.
+#define LA_TAKE_ROWS(E, S, _)                                                       \
+  void fy_la_take_rows_##S(fy_a_##S *c, const fy_a_##S *f, int64_t step, bool turn, \
+                           const fy_a_##S *b, int64_t ldb, int64_t k, int64_t n);
+FY_FULL_REAL_TYPES(LA_TAKE_ROWS, _)
+FY_COMPLEX_TYPES(LA_TAKE_ROWS, _)
+#define TAKE_ROWS LA(fy_la_take_rows)
+
 // Four entries of a table by dtype, and half by float.
 #define FY_LA_TABLE(name)                                                      \
   {                                                                            \

@@ -145,7 +145,7 @@ typedef struct fy_needs {
       scratch;  // during the call: the sum of what it will ask of fy_scratch, in lines of 64 bytes
   size_t kept;  // between calls: what the kernel makes of its weights
 } fy_needs;
-// |ctx| is no real call: its inputs have types and shapes but no data, and it has no outputs.
+// |ctx| is no real call: inputs and outputs have types and shapes; only constants on the host have data.
 typedef void (*fy_needs_fn)(fy_kernel_ctx *ctx, fy_needs *out);
 static inline size_t fy_scratch_line(size_t bytes) {
   return bytes ? (bytes + 63) / 64 * 64 : 64;

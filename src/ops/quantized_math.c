@@ -8,6 +8,7 @@
 #include "ops/broadcast.h"
 #include "ops/quant.h"
 #include "ops/shape_fns.h"
+#include "ops/typed.h"
 #include "ops/values.h"
 
 static int32_t wrap_add(int32_t a, int32_t b) {
@@ -18,6 +19,42 @@ static int32_t wrap_mul(int32_t a, int32_t b) {
 }
 
 // ---------------------------------------------------------------- MatMul
+typedef struct product_job {
+  const uint32_t *a, *b;  // [m, k] and [k, n], their zeros taken away
+  uint32_t *sums;
+  int64_t k, n;
+} product_job;
+
+// A matrix as rows of numbers that wrap.
+static fy_code open_factor(fy_kernel_ctx *ctx, const fy_tensor *t, bool turned, int32_t zero,
+                           const uint32_t **out, fy_error *err) {
+  const int64_t rows = t->dims[turned ? 1 : 0], cols = t->dims[turned ? 0 : 1];
+  void *memory;
+  FY_TRY(fy_scratch(ctx, (size_t)(t->count + 1) * sizeof(uint32_t), &memory, err));
+  uint32_t *to = memory;
+  *out = memory;
+  for (int64_t r = 0; r < rows; r++) {
+    for (int64_t c = 0; c < cols; c++) {
+      const int64_t at = turned ? c * rows + r : r * cols + c;
+      *to++ = (uint32_t)fy_q_get(t->dtype, t->data, at) - (uint32_t)zero;
+    }
+  }
+  return FY_OK;
+}
+
+FY_CLONES static void add_scaled(uint32_t *restrict to, const uint32_t *restrict from, uint32_t by,
+                                 int64_t n) {
+  for (int64_t j = 0; j < n; j++) to[j] += by * from[j];
+}
+static void product_rows(void *arg, int64_t begin, int64_t end) {
+  const product_job *j = arg;
+  for (int64_t i = begin; i < end; i++) {
+    uint32_t *to = j->sums + i * j->n;
+    memset(to, 0, (size_t)j->n * sizeof *to);
+    for (int64_t l = 0; l < j->k; l++) add_scaled(to, j->b + l * j->n, j->a[i * j->k + l], j->n);
+  }
+}
+
 static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   static const char *const names[] = {"min_a", "max_a", "min_b", "max_b"};
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
@@ -49,17 +86,10 @@ static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_qtype qa = fy_qtype_of(a->dtype), qb = fy_qtype_of(b->dtype);
   const int32_t zero_a = (int32_t)fy_q_from_float_wide(qa, 0, min_a, max_a);
   const int32_t zero_b = (int32_t)fy_q_from_float_wide(qb, 0, min_b, max_b);
-  for (int64_t i = 0; i < m; i++) {
-    for (int64_t j = 0; j < n; j++) {
-      int32_t sum = 0;
-      for (int64_t l = 0; l < k; l++) {
-        const int64_t u = fy_q_get(a->dtype, a->data, ta ? l * m + i : i * k + l);
-        const int64_t v = fy_q_get(b->dtype, b->data, tb ? j * k + l : l * n + j);
-        sum = wrap_add(sum, wrap_mul(wrap_add((int32_t)u, -zero_a), wrap_add((int32_t)v, -zero_b)));
-      }
-      ((int32_t *)out->data)[i * n + j] = sum;
-    }
-  }
+  product_job j = {.sums = out->data, .k = k, .n = n};
+  FY_TRY(open_factor(ctx, a, ta, zero_a, &j.a, err));
+  FY_TRY(open_factor(ctx, b, tb, zero_b, &j.b, err));
+  fy_parallel(ctx, m, 0.2 * (double)k * (double)n, product_rows, &j);
   float min, max;
   fy_q_product_range(qa, qb, fy_qtype_of(out->dtype), min_a, max_a, min_b, max_b, &min, &max);
   FY_TRY(fy_q_out_float(ctx, 1, min, err));

@@ -269,7 +269,7 @@ FY_UNSIGNED_TYPES(LOOPS_MEAN, uint64_t, MEAN_UINT)
       out[i] = FY_ST_##S(FINISH(S, x));                                               \
     }                                                                                 \
   }
-#define MEAN_CPLX(S, x) ((x) / (fy_r_##S)reduced)
+#define MEAN_CPLX(S, x) (reduced ? (x) / (fy_r_##S)reduced : 0)  // of nothing: 0, as TensorFlow
 FY_REAL_TYPES(MEAN_FINISH, MEAN_REAL)
 FY_COMPLEX_TYPES(MEAN_FINISH, MEAN_CPLX)
 #define MEAN_ENTRY(E, S, name)                             \
@@ -566,6 +566,36 @@ void fy_reduce_rows(fy_row_reduction kind, fy_dtype dtype, const void *in, int64
   reduce_to_elements(&job, 0, rows);
 }
 
+static bool in_long_row(const reduce_plan *p) {
+  return p->inner_reduced && p->outputs == 1 && p->inner > 2 * LONG_ROW;
+}
+
+static bool in_row_blocks(const reduce_plan *p, const reduce_loops *loops, fy_dtype t) {
+  const size_t size = fy_dtype_storage(t);
+  return !p->inner_reduced && p->outputs == p->inner && p->reduced == 1 && p->kept == 0 &&
+         p->per_output >= 2 * ROW_BLOCK && loops->acc_size == size &&
+         (size_t)p->inner * size <= WIDTH && t != FY_HALF && t != FY_BFLOAT16;
+}
+
+// Where the axes are known: they mostly are a constant.
+static void reduce_needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  const fy_tensor *in = ctx->in[0];
+  const reduce_loops *loops = (const reduce_loops *)ctx->site->op->impl->aux + in->dtype;
+  bool reduced[FY_MAX_RANK] = {false};
+  reduce_plan plan;
+  if (!loops->row || !in->count || !ctx->in[1]->data ||
+      fy_reduce_axes(in, ctx->in[1], reduced, NULL))
+    return;
+  make_plan(&plan, in, reduced, false);
+  if (in_long_row(&plan))
+    out->scratch +=
+        fy_scratch_line((size_t)((plan.inner + LONG_ROW - 1) / LONG_ROW) * loops->acc_size);
+  else if (in_row_blocks(&plan, loops, in->dtype))
+    out->scratch +=
+        fy_scratch_line((size_t)((plan.per_output + ROW_BLOCK - 1) / ROW_BLOCK * plan.inner) *
+                        fy_dtype_storage(in->dtype));
+}
+
 static fy_code reduce(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   const reduce_loops *loops = (const reduce_loops *)ctx->site->op->impl->aux + in->dtype;
@@ -591,17 +621,14 @@ static fy_code reduce(fy_kernel_ctx *ctx, fy_error *err) {
     for (int64_t i = 0; i < out->count; i++) {
       loops->finish(acc, job.out + (size_t)i * job.size, 1, 0);
     }
-  } else if (plan.inner_reduced && plan.outputs == 1 && plan.inner > 2 * LONG_ROW) {
+  } else if (in_long_row(&plan)) {
     return reduce_long_row(ctx, &job, err);
   } else if (plan.inner_reduced && plan.per_output == plan.inner && plan.inner <= SHORT_ROW &&
              plan.outputs >= 8) {
     fy_parallel(ctx, plan.outputs, 2 * (double)plan.inner, reduce_short, &job);
   } else if (plan.inner_reduced) {
     fy_parallel(ctx, plan.outputs, 5 + 0.3 * (double)plan.per_output, reduce_to_elements, &job);
-  } else if (plan.outputs == plan.inner && plan.reduced == 1 && plan.kept == 0 &&
-             plan.per_output >= 2 * ROW_BLOCK && loops->acc_size == job.size &&
-             (size_t)plan.inner * job.size <= WIDTH && in->dtype != FY_HALF &&
-             in->dtype != FY_BFLOAT16) {
+  } else if (in_row_blocks(&plan, loops, in->dtype)) {
     return reduce_rows(ctx, &job, err);
   } else {
     job.columns = columns_of(ctx, &plan, loops->acc_size);
@@ -647,7 +674,7 @@ static const fy_sample bool_samples[] = {
 
 #define REDUCE_OP(Name, name, array)                                               \
   FY_OP(Name, .shape = fy_shape_reduction, .compute = reduce, .cost = reduce_cost, \
-        .aux = name##_table, .host_inputs = 1 << 1, FY_SAMPLES(array))
+        .aux = name##_table, .needs = reduce_needs, .host_inputs = 1 << 1, FY_SAMPLES(array))
 REDUCE_OP(Sum, sum, sum_samples);
 REDUCE_OP(Mean, mean, any_reduce_samples);
 REDUCE_OP(Prod, prod, any_reduce_samples);

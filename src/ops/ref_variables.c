@@ -140,7 +140,6 @@ static bool has_shape(const fy_variable *v, const fy_tensor *t) {
 
 static fy_code assign(fy_kernel_ctx *ctx, fy_error *err) {
   fy_variable *v;
-  fy_tensor *value;
   FY_TRY(fy_ref_variable(ctx->in[0], &v, err));
   const fy_tensor *in = ctx->in[1];
   if (fy_site_bool(ctx->site, "validate_shape")) {
@@ -158,9 +157,7 @@ static fy_code assign(fy_kernel_ctx *ctx, fy_error *err) {
                      x, fy_tensor_shape_text(in, y));
     }
   }
-  FY_TRY(fy_variable_keep(ctx, 1, &value, err));
-  fy_variable_assign(v, value);
-  if (ctx->svc->resources) fy_resources_touch(ctx->svc->resources(ctx), v->container);
+  FY_TRY(fy_variable_store(ctx, v, 1, err));
   return fy_out_ref(ctx, err);
 }
 

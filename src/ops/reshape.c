@@ -325,7 +325,8 @@ FY_OP(ExpandDims, .shape = expand_dims_shape, .compute = expand_dims,
       .flags = FY_OP_ALIAS | FY_OP_CHEAP, .host_inputs = 1 << 1, FY_SAMPLES(expand_samples));
 FY_OP(Squeeze, .shape = squeeze_shape, .compute = squeeze, .flags = FY_OP_ALIAS | FY_OP_CHEAP,
       FY_SAMPLES(squeeze_samples));
-#define QUESTION (FY_OP_CHEAP | FY_OP_ANY_DEVICE_HOST_DATA)
+// Who asks for a shape reads no element: the tensor stays where it is.
+#define QUESTION (FY_OP_CHEAP | FY_OP_ANY_DEVICE_HOST_DATA | FY_OP_ANY_SPACE)
 FY_OP(Shape, .shape = shape_of_shape, .compute = shape_of, .flags = QUESTION, .host_outputs = 1,
       FY_SAMPLES(shape_samples));
 FY_OP(ShapeN, .shape = shape_of_shape, .compute = shape_of, .flags = QUESTION, .host_outputs = 1);

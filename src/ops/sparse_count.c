@@ -46,6 +46,35 @@ static int by_row_and_value(const void *pa, const void *pb) {
   return a->at < b->at ? -1 : a->at > b->at;
 }
 
+// One stable pass of a sort by a key below |most|: the value or, if |rows|, the row.
+static void counting_pass(const item *in, item *out, int64_t n, bool rows, int64_t *next,
+                          int64_t most) {
+  memset(next, 0, (size_t)(most + 1) * sizeof *next);
+  for (int64_t i = 0; i < n; i++) next[(rows ? in[i].row : in[i].value) + 1]++;
+  for (int64_t k = 0; k < most; k++) next[k + 1] += next[k];
+  for (int64_t i = 0; i < n; i++) out[next[rows ? in[i].row : in[i].value]++] = in[i];
+}
+
+// By row, value and place; items come in the order of their places. By counting where values and
+// rows are not many more than the items.
+static fy_code sort_items(fy_kernel_ctx *ctx, item *items, int64_t n, int64_t largest, int64_t rows,
+                          fy_error *err) {
+  const int64_t limit = 4 * n + 1024;
+  bool in_rows = true;
+  for (int64_t i = 0; i < n; i++) in_rows &= items[i].row >= 0 && items[i].row < rows;
+  if (largest >= limit || rows >= limit || !in_rows) {
+    qsort(items, (size_t)n, sizeof *items, by_row_and_value);
+    return FY_OK;
+  }
+  const int64_t most = largest >= rows ? largest + 1 : rows;
+  void *other, *next;
+  FY_TRY(fy_scratch(ctx, (size_t)(n + 1) * sizeof(item), &other, err));
+  FY_TRY(fy_scratch(ctx, (size_t)(most + 2) * sizeof(int64_t), &next, err));
+  counting_pass(items, other, n, false, next, largest + 1);
+  counting_pass(other, items, n, true, next, rows);
+  return FY_OK;
+}
+
 // Room for an item for each of |n| values.
 static fy_code new_items(fy_kernel_ctx *ctx, int64_t n, item **out, fy_error *err) {
   void *memory;
@@ -73,7 +102,7 @@ static fy_code put_counts(fy_kernel_ctx *ctx, item *items, int64_t n, int64_t ro
     if (items[i].value > largest) largest = items[i].value;
     items[kept++] = items[i];
   }
-  qsort(items, (size_t)kept, sizeof *items, by_row_and_value);
+  FY_TRY(sort_items(ctx, items, kept, largest, rows, err));
   for (int64_t i = 0; i < kept; i++) {
     pairs += !i || items[i].row != items[i - 1].row || items[i].value != items[i - 1].value;
   }

@@ -218,6 +218,26 @@ static fy_code add_custom(const fy_op_spec *spec, void *user_shape_fn, const fy_
   return FY_OK;
 }
 
+// Puts a client's op in the place of one that TensorFlow's C library does not have. Who found the old one keeps it.
+static fy_code replace(const entry *old, const fy_op_spec *spec, void *user_shape_fn,
+                       const fy_op **out, fy_error *err) {
+  entry *e = fy_arena_zalloc(&arena, sizeof *e);
+  fy_op_spec *copy = NULL;
+  if (!e) return fy_fail_oom(err, sizeof *e);
+  FY_TRY(fy_spec_copy(spec, &arena, &copy, err));
+  *e = (entry){.spec = *copy, .len = old->len, .hash = old->hash};
+  e->spec.flags |= FY_SPEC_CUSTOM;
+  e->op.spec = &e->spec;
+  e->op.user_shape_fn = user_shape_fn;
+  e->op.id = old->op.id;
+  slots *s = atomic_load_explicit(&current, memory_order_relaxed);
+  size_t i = e->hash & s->mask;
+  while (atomic_load_explicit(&s->at[i], memory_order_relaxed) != old) i = (i + 1) & s->mask;
+  atomic_store_explicit(&s->at[i], e, memory_order_release);
+  *out = &e->op;
+  return FY_OK;
+}
+
 fy_code fy_op_register(const fy_op_spec *spec, void *user_shape_fn, const fy_op **out,
                        fy_error *err) {
   const fy_op *unused;
@@ -227,12 +247,13 @@ fy_code fy_op_register(const fy_op_spec *spec, void *user_shape_fn, const fy_op 
   const fy_op *known = fy_op_find(spec->name, len);
   fy_code code = FY_OK;
   fy_lock(&lock);
-  if (!known) {  // another thread may have been faster
-    entry *e = lookup(spec->name, len, hash_name(spec->name, len));
-    known = e ? &e->op : NULL;
-  }
+  // Another thread may have been faster.
+  const entry *e = lookup(spec->name, len, hash_name(spec->name, len));
+  known = e ? &e->op : known;
   if (!known) {
     code = add_custom(spec, user_shape_fn, out, err);
+  } else if (known->spec->flags & FY_SPEC_PYTHON) {
+    code = replace(e, spec, user_shape_fn, out, err);
   } else if (fy_spec_equal(known->spec, spec)) {
     *out = known;
   } else {
@@ -369,7 +390,8 @@ static bool same_attr(const fy_attr_spec *a, const fy_attr_spec *b) {
 }
 
 bool fy_spec_equal(const fy_op_spec *a, const fy_op_spec *b) {
-  unsigned ignored = FY_SPEC_CUSTOM | FY_SPEC_HAS_GRADIENT;
+  unsigned ignored =
+      FY_SPEC_CUSTOM | FY_SPEC_HAS_GRADIENT | FY_SPEC_PYTHON | (0u - FY_SPEC_FULL_TYPE);
   if (a == b) return true;
   if (!same_text(a->name, b->name) || (a->flags | ignored) != (b->flags | ignored)) return false;
   if (a->num_inputs != b->num_inputs || a->num_outputs != b->num_outputs ||

@@ -40,6 +40,8 @@ enum {
   FY_SPEC_DISTRIBUTED = 16,
   FY_SPEC_CUSTOM = 32,        // registered at run time
   FY_SPEC_HAS_GRADIENT = 64,  // in TensorFlow's Python registry
+  FY_SPEC_PYTHON = 128,       // not in TensorFlow's C library: a client may register its own
+  FY_SPEC_FULL_TYPE = 256,    // times 1, 2 …: the first output's full type (spec_proto.c)
 };
 
 typedef struct fy_op_spec {

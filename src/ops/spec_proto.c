@@ -53,6 +53,43 @@ static fy_code write_allowed(const fy_attr_spec *a, fy_arena *arena, Tensorflow_
   return fy_wire_attr_write(&list, arena, out, err);
 }
 
+// The full types that first outputs have (the letters a, b … of opdefs.tsv), as FullTypeDefs.
+#define VAR(n, name)   "\x08\x01\x1a" n name
+#define TENSOR(n, var) "\x12" n "\x08\xe8\x07\x12" var
+// FOR_EACH(PRODUCT, TENSOR(VAR), VAR)
+#define EACH(n, tensor, m, var) "\x12" n "\x08\x14\x12\x02\x08\x03" tensor "\x12" m var
+#define OUTPUT_TYPES \
+  EACH("/", TENSOR("\x15", "\x10" VAR("\x0c", "output_types")), "\x10", VAR("\x0c", "output_types"))
+#define TOUTPUT_TYPES                                                    \
+  EACH("1", TENSOR("\x16", "\x11" VAR("\x0d", "Toutput_types")), "\x11", \
+       VAR("\x0d", "Toutput_types"))
+static const char *const FULL_TYPES[] = {
+    "\x08\xf6N" OUTPUT_TYPES,                                            // DATASET
+    "\x08\xf6N\x12\x02\x08\x02",                                         // DATASET(ANY)
+    "\x08\xe9\x07" TENSOR("\x16", "\x11" VAR("\x0d", "element_dtype")),  // ARRAY
+    "\x08\xf6N" TENSOR("\x08", "\x03\x08\xd6\x01"),                      // DATASET(TENSOR(STRING))
+    "\x08\xea\x07" OUTPUT_TYPES,                                         // OPTIONAL
+    "\x08\xdaO",                                                         // MUTEX_LOCK
+    "\x08\xea\x07" TOUTPUT_TYPES,
+    "\x08\xf6N" TOUTPUT_TYPES,
+    "\x08\xf7N\x12\x0b" VAR("\x07", "Tvalues"),      // RAGGED
+    "\x08\xed\x07\x12\x0c" VAR("\x08", "out_type"),  // SHAPE_TENSOR
+    "\x08\xf6N" TENSOR("\x10", "\x0b" VAR("\x07", "Tvalues")),
+};
+
+fy_code fy_spec_full_type(const fy_op_spec *spec, fy_arena *arena, Tensorflow__FullTypeDef **out,
+                          fy_error *err) {
+  size_t which = spec->flags / FY_SPEC_FULL_TYPE;
+  ProtobufCMessage *type = NULL;
+  *out = NULL;
+  if (!which || which > sizeof FULL_TYPES / sizeof *FULL_TYPES) return FY_OK;
+  const char *bytes = FULL_TYPES[which - 1];
+  FY_TRY(fy_wire_unpack(&tensorflow__full_type_def__descriptor, bytes, strlen(bytes), NULL, arena,
+                        &type, err));
+  *out = (Tensorflow__FullTypeDef *)type;
+  return FY_OK;
+}
+
 fy_code fy_spec_to_opdef(const fy_op_spec *spec, fy_arena *arena, Tensorflow__OpDef **out,
                          fy_error *err) {
   Tensorflow__OpDef *def = fy_wire_new(&tensorflow__op_def__descriptor, arena);
@@ -63,6 +100,8 @@ fy_code fy_spec_to_opdef(const fy_op_spec *spec, fy_arena *arena, Tensorflow__Op
       write_args(spec->inputs, spec->num_inputs, arena, &def->n_input_arg, &def->input_arg, err));
   FY_TRY(write_args(spec->outputs, spec->num_outputs, arena, &def->n_output_arg, &def->output_arg,
                     err));
+  if (def->n_output_arg)
+    FY_TRY(fy_spec_full_type(spec, arena, &def->output_arg[0]->experimental_full_type, err));
   def->attr = fy_arena_array(arena, spec->num_attrs, sizeof *def->attr);
   if (!def->attr) return fy_fail_oom(err, spec->num_attrs);
   for (size_t i = 0; i < spec->num_attrs; i++) {

@@ -423,13 +423,14 @@ static fy_code read_args(reader *r, const fy_op_spec *spec, const fy_arg_spec **
 }
 
 static uint16_t read_flags(const char *letters) {
-  static const char known[] = "SCAUD";
-  static const uint16_t bits[] = {FY_SPEC_STATEFUL, FY_SPEC_COMMUTATIVE, FY_SPEC_AGGREGATE,
-                                  FY_SPEC_UNINITIALIZED_OK, FY_SPEC_DISTRIBUTED};
+  static const char known[] = "SCAUDGP";
+  static const uint16_t bits[] = {
+      FY_SPEC_STATEFUL,    FY_SPEC_COMMUTATIVE,  FY_SPEC_AGGREGATE, FY_SPEC_UNINITIALIZED_OK,
+      FY_SPEC_DISTRIBUTED, FY_SPEC_HAS_GRADIENT, FY_SPEC_PYTHON};
   unsigned flags = 0;
   for (; *letters; letters++) {
     const char *at = strchr(known, *letters);
-    flags |= at ? bits[at - known] : *letters == 'G' ? FY_SPEC_HAS_GRADIENT : 0u;
+    flags |= at ? bits[at - known] : (unsigned)(*letters - 'a' + 1) * FY_SPEC_FULL_TYPE;
   }
   return (uint16_t)flags;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // special_bessel.c: Bessel functions of order 0 and 1. I and K: power series for small arguments, the
-// asymptotic series (I) and Steed's continued fraction (K) for large ones. J and Y: libm's.
+// asymptotic series for large ones, Steed's continued fraction (K) between. J and Y: libm's.
 
 #include <float.h>
 
@@ -8,6 +8,18 @@
 #include "ops/shape_fns.h"
 
 #define EULER 0.57721566490153286061
+
+// Hankel's series for large x: I_n(x) e^-x sqrt(2 pi x), or of K_n(x) e^x sqrt(2 x / pi) (|sign| = 1).
+static double large_series(int n, double x, double sign) {
+  double term = 1, sum = 1;
+  for (int k = 1; k < 100; k++) {
+    const double odd = 2 * k - 1, next = sign * term * (4 * n - odd * odd) / (8 * k) / x;
+    if (fabs(next) >= fabs(term) || fabs(next) < 1e-17) break;
+    term = next;
+    sum += term;
+  }
+  return sum;
+}
 
 // I_n(x) e^-|x| for n = 0 or 1 and x >= 0.
 static double scaled_i(int n, double x) {
@@ -21,14 +33,7 @@ static double scaled_i(int n, double x) {
     }
     return sum * exp(-x);
   }
-  double term = 1, sum = 1;
-  for (int k = 1; k < 100; k++) {
-    const double odd = 2 * k - 1, next = term * (odd * odd - 4 * n) / (8 * x * k);
-    if (fabs(next) >= fabs(term) || fabs(next) < 1e-17) break;
-    term = next;
-    sum += term;
-  }
-  return sum / sqrt(2 * M_PI * x);
+  return large_series(n, x, -1) / sqrt(2 * M_PI) / sqrt(x);
 }
 
 // |most|: beyond it TensorFlow's factor is infinite, in the type that it computes in.
@@ -61,6 +66,7 @@ static double bessel_k(int n, bool scaled, double x) {
     k1 = 1 / x + l * (x * i1) - x / 4 * other;
     return (n ? k1 : k0) * (scaled ? exp(x) : 1);
   }
+  if (x >= 30) return large_series(n, x, 1) * sqrt(M_PI / 2) / sqrt(x) * (scaled ? 1 : exp(-x));
   double b = 2 * (1 + x), d = 1 / b, h = d, step = d, q1 = 0, q2 = 1, q = 0.25, c = 0.25, a = -0.25;
   double s = 1 + q * step;
   for (int i = 2; i < 10000; i++) {

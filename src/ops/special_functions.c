@@ -20,6 +20,7 @@ static double lower_quantile(double p) {
     if (density == 0) break;
     const double u = (0.5 * erfc(-x * M_SQRT1_2) - p) / density;
     x -= u / (1 + x * u / 2);
+    if (fabs(u) < 1e-6) break;  // the next would be of the order of its cube
   }
   return x;
 }
@@ -41,6 +42,7 @@ static double erfinv(double x) {
     for (int i = 0; i < 6; i++) {
       const double u = (erf(y) - size) / (M_2_SQRTPI * exp(-y * y));
       y -= u / (1 + y * u);
+      if (fabs(u) < 1e-6 * size) break;
     }
     return copysign(y, x);
   }

@@ -81,8 +81,10 @@ static double upper_gamma(double a, double x) {
   if (isinf(a)) return isinf(x) ? 0 : 1;
   if (isinf(x)) return 0;
   if (!by_fraction(a, x)) return 1 - lower_gamma(a, x);
+  const double factor = exp(a * log(x) - x - log_gamma(a));
+  if (factor == 0) return 0;  // and the fraction of an x that large overflows
   upper_fraction(a, x, &value, &slope);
-  return value * exp(a * log(x) - x - log_gamma(a));
+  return value * factor;
 }
 
 // The derivative of the lower function by a, times |scale|: 1, or over the density at x.
@@ -129,7 +131,7 @@ static double zeta_of(double x, double q, bool single) {
     a += 1;
     term = pow(a, -x);
     sum += term;
-    if (fabs(term) < fabs(sum) * 0x1p-53) return sum;
+    if (fabs(term) <= fabs(sum) * 0x1p-53) return sum;  // also of a power that is 0
   }
   sum += term * a / (x - 1) - term / 2;
   double factor = 1, k = 0;

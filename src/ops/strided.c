@@ -192,7 +192,7 @@ static void cut_planes(copy_job *j, bool few) {
   const plane *p = &j->plane;
   j->height = p->rows;
   j->width = p->cols;
-  if (few && p->row_stride_in == 1 && p->col_stride_in != 1 && p->cols > 2 * WIDTH)
+  if (few && p->row_stride_in == 1 && p->col_stride_in > 1 && p->cols > 2 * WIDTH)
     j->width = WIDTH;
   else if (few && p->rows > 2 * HEIGHT)
     j->height = HEIGHT * (1 + 256 / p->cols);

@@ -137,21 +137,18 @@ static fy_code segment_join(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out(ctx, 0, 1 + in->rank - ids->rank, dims, &out, err));
   if (out->count == 0) return FY_OK;
   fy_str *parts = fy_calloc((size_t)out->count, sizeof *parts);
-  bool *begun = fy_calloc((size_t)out->count, sizeof *begun);
-  fy_code code = parts && begun ? FY_OK : fy_fail_oom(err, (size_t)out->count * sizeof *parts);
+  fy_code code = parts ? FY_OK : fy_fail_oom(err, (size_t)out->count * sizeof *parts);
   for (int64_t i = 0; !code && i < ids->count; i++) {
     const int64_t id = fy_tensor_int(ids, i);
     for (int64_t k = 0; k < inner; k++) {
       fy_str *s = &parts[id * inner + k];
-      if (begun[id * inner + k]) add(s, separator);
-      begun[id * inner + k] = true;
+      if (s->len) add(s, separator);  // not after empty strings alone
       add(s, fy_tensor_string(in, i * inner + k));
     }
   }
   for (int64_t k = 0; !code && k < out->count; k++) code = fy_text_put_str(out, k, &parts[k], err);
   for (int64_t k = 0; parts && k < out->count; k++) fy_str_free(&parts[k]);
   fy_free(parts);
-  fy_free(begun);
   return code;
 }
 

@@ -205,7 +205,7 @@ typedef double fy_r_c128;
 
 #define FY_LOOP_ENTRY(E, S, name) [E] = name##_##S,
 
-// ---------------------------------------------------------------- products of complex numbers
+// ---------------------------------------------------------------- products and quotients of complex numbers
 // The plain formula, as Eigen's packets: no recovery of infinities.
 static inline float _Complex fy_cmul_c64(float _Complex a, float _Complex b) {
   const float ar = crealf(a), ai = cimagf(a), br = crealf(b), bi = cimagf(b);
@@ -214,6 +214,23 @@ static inline float _Complex fy_cmul_c64(float _Complex a, float _Complex b) {
 static inline double _Complex fy_cmul_c128(double _Complex a, double _Complex b) {
   const double ar = creal(a), ai = cimag(a), br = creal(b), bi = cimag(b);
   return __builtin_complex(ar * br - ai * bi, ar * bi + ai * br);
+}
+
+// Quotients without a call; what is not a number this way (infinities, zeros) is C's to decide.
+static inline float _Complex fy_cdiv_c64(float _Complex a, float _Complex b) {
+  const double ar = (double)crealf(a), ai = (double)cimagf(a);
+  const double br = (double)crealf(b), bi = (double)cimagf(b), scale = 1 / (br * br + bi * bi);
+  const double re = (ar * br + ai * bi) * scale, im = (ai * br - ar * bi) * scale;
+  return re - re == 0 && im - im == 0 ? __builtin_complex((float)re, (float)im) : a / b;
+}
+static inline double _Complex fy_cdiv_c128(double _Complex a, double _Complex b) {
+  const double ar = creal(a), ai = cimag(a), br = creal(b), bi = cimag(b);
+  const bool wide = fabs(br) >= fabs(bi);
+  const double big = wide ? br : bi, ratio = wide ? bi / br : br / bi;
+  const double scale = 1 / (big + (wide ? bi : br) * ratio);
+  const double re = (wide ? ar + ai * ratio : ar * ratio + ai) * scale;
+  const double im = (wide ? ai - ar * ratio : ai * ratio - ar) * scale;
+  return re - re == 0 && im - im == 0 ? __builtin_complex(re, im) : a / b;
 }
 
 // ---------------------------------------------------------------- loops over elements

@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // unary_math.c: functions of one number: Neg … Erf, rounding, tests for NaN, Invert.
 
+#include <float.h>
+
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
 #include "ops/special.h"
 #include "ops/vecmath.h"
 
 // ---------------------------------------------------------------- arithmetic
-#define NEG(S, x)         (-(x))
-#define NEG_INT(S, x)     (0 - (fy_u_##S)(x))
-#define ABS(S, x)         FY_MATH_##S(fabs)(x)
-#define ABS_INT(S, x)     ((x) < 0 ? 0 - (fy_u_##S)(x) : (fy_u_##S)(x))
-#define SIGN(S, x)        ((x) != (x) ? (x) : (fy_a_##S)(((x) > 0) - ((x) < 0)))
-#define SIGN_INT(S, x)    (((x) > 0) - ((x) < 0))
-#define SIGN_CPLX(S, x)   ((x) == 0 ? 0 : (x) / FY_MATH_##S(abs)(x))
-#define SQUARE(S, x)      ((x) * (x))
-#define SQUARE_INT(S, x)  ((fy_u_##S)(x) * (fy_u_##S)(x))
-#define SQUARE_CPLX(S, x) fy_cmul_##S(x, x)
-#define SQRT(S, x)        FY_MATH_##S(sqrt)(x)
-#define RSQRT(S, x)       (1 / FY_RD_##S(FY_MATH_##S(sqrt)(x)))
-#define RECIPROCAL(S, x)  (1 / (x))
-#define INVERT(S, x)      (~(x))
+#define NEG(S, x)             (-(x))
+#define NEG_INT(S, x)         (0 - (fy_u_##S)(x))
+#define ABS(S, x)             FY_MATH_##S(fabs)(x)
+#define ABS_INT(S, x)         ((x) < 0 ? 0 - (fy_u_##S)(x) : (fy_u_##S)(x))
+#define SIGN(S, x)            ((x) != (x) ? (x) : (fy_a_##S)(((x) > 0) - ((x) < 0)))
+#define SIGN_INT(S, x)        (((x) > 0) - ((x) < 0))
+#define SIGN_CPLX(S, x)       ((x) == 0 ? 0 : (x) / FY_MATH_##S(abs)(x))
+#define SQUARE(S, x)          ((x) * (x))
+#define SQUARE_INT(S, x)      ((fy_u_##S)(x) * (fy_u_##S)(x))
+#define SQUARE_CPLX(S, x)     fy_cmul_##S(x, x)
+#define SQRT(S, x)            FY_MATH_##S(sqrt)(x)
+#define RSQRT(S, x)           (1 / FY_RD_##S(FY_MATH_##S(sqrt)(x)))
+#define RECIPROCAL(S, x)      (1 / (x))
+#define RECIPROCAL_CPLX(S, x) fy_cdiv_##S(1, x)
+#define RSQRT_CPLX(S, x)      fy_cdiv_##S(1, FY_MATH_##S(sqrt)(x))
+#define INVERT(S, x)          (~(x))
 FY_FULL_REAL_TYPES(FY_UNARY_LOOP, neg, NEG)
 FY_VEC_UNARY_16(neg, FY_16_NEG)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, neg, NEG)
@@ -35,10 +39,10 @@ FY_VEC_UNARY_16(square, FY_16_SQUARE)
 FY_INT_TYPES(FY_UNARY_LOOP, square, SQUARE_INT)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, square, SQUARE_CPLX)
 FY_VEC_UNARY_16(rsqrt, FY_16_RSQRT)
-FY_COMPLEX_TYPES(FY_UNARY_LOOP, rsqrt, RSQRT)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, rsqrt, RSQRT_CPLX)
 FY_FULL_REAL_TYPES(FY_UNARY_LOOP, reciprocal, RECIPROCAL)
 FY_VEC_UNARY_16(reciprocal, FY_16_RECIP)
-FY_COMPLEX_TYPES(FY_UNARY_LOOP, reciprocal, RECIPROCAL)
+FY_COMPLEX_TYPES(FY_UNARY_LOOP, reciprocal, RECIPROCAL_CPLX)
 FY_INT_TYPES(FY_UNARY_LOOP, invert, INVERT)
 
 // ---------------------------------------------------------------- functions of libm
@@ -108,7 +112,7 @@ FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_expm1, EXPM1_CPLX)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_log1p, LOG1P_CPLX)
 
 #define SIGMOID(S, x) (1 / FY_RD_##S(1 + FY_RD_##S(FY_MATH_##S(exp)(-(x)))))
-// 16-bit floats: the same steps a chunk at a time, each rounded.
+// 16-bit floats: e / (1 + e) with e = exp(x), which keeps small results; a chunk at a time, each step rounded.
 static void round_f16(float *x, int64_t n) {
   uint16_t h[FY_CHUNK];
   fy_floats_to_halves(x, h, n);
@@ -125,16 +129,15 @@ static void round_bf16(float *x, int64_t n) {
 }
 #define STEPS_16(S, WIDEN, NARROW)                                                  \
   static void sigmoid_##S(const void *pi, void *po, int64_t n, const void *param) { \
-    float x[FY_CHUNK];                                                              \
+    float x[FY_CHUNK], more[FY_CHUNK];                                              \
     for (int64_t at = 0; at < n; at += FY_CHUNK) {                                  \
       const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                      \
       WIDEN((const uint16_t *)pi + at, x, m);                                       \
-      for (int64_t i = 0; i < m; i++) x[i] = -x[i];                                 \
       fy_vec_exp_f32(x, x, m, param);                                               \
       round_##S(x, m);                                                              \
-      for (int64_t i = 0; i < m; i++) x[i] += 1;                                    \
-      round_##S(x, m);                                                              \
-      for (int64_t i = 0; i < m; i++) x[i] = 1 / x[i];                              \
+      for (int64_t i = 0; i < m; i++) more[i] = x[i] + 1;                           \
+      round_##S(more, m);                                                           \
+      for (int64_t i = 0; i < m; i++) x[i] = x[i] > FLT_MAX ? 1 : x[i] / more[i];   \
       NARROW(x, (uint16_t *)po + at, m);                                            \
     }                                                                               \
   }
@@ -143,11 +146,17 @@ STEPS_16(bf16, widen_bf16, narrow_bf16)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, sigmoid, SIGMOID)
 
 // Poles of the gamma function are +Inf for Lgamma and NaN for Digamma. glibc's lgamma writes the
-// global signgam; the _r form does not.
-static inline double lgamma_pure(double x) {
+// global signgam; the _r forms do not.
+static inline double lgamma_f64(double x) {
   int sign;
   return isinf(x) ? INFINITY : lgamma_r(x, &sign);
 }
+static inline float lgamma_f32(float x) {
+  int sign;
+  return isinf(x) ? INFINITY : lgammaf_r(x, &sign);
+}
+#define lgamma_f16  lgamma_f32
+#define lgamma_bf16 lgamma_f32
 double fy_digamma(double x) {
   if (isinf(x)) return x > 0 ? x : NAN;
   double shift = 0;
@@ -170,7 +179,7 @@ double fy_digamma(double x) {
                                 z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
   return result + log(x) - 0.5 / x - series + shift;
 }
-#define LGAMMA(S, x)  (fy_a_##S) lgamma_pure((double)(x))
+#define LGAMMA(S, x)  lgamma_##S(x)
 #define DIGAMMA(S, x) (fy_a_##S) fy_digamma((double)(x))
 FY_REAL_TYPES(FY_UNARY_LOOP, lgam, LGAMMA)
 FY_REAL_TYPES(FY_UNARY_LOOP, digam, DIGAMMA)

@@ -7,8 +7,9 @@
 #include "ops/elementwise.h"
 #include "ops/resource.h"
 
-// Input |i| as a tensor that may be kept: itself if it owns its memory, else a copy.
-FY_MUST_CHECK fy_code fy_variable_keep(fy_kernel_ctx *ctx, int i, fy_tensor **out, fy_error *err);
+// |v| := input |i|: that tensor itself if it owns its memory, else a copy, over the old value if nobody
+// else holds that.
+FY_MUST_CHECK fy_code fy_variable_store(fy_kernel_ctx *ctx, fy_variable *v, int i, fy_error *err);
 // Moves the value of |v|, which is locked, to the device of the kernel if another run left it
 // elsewhere; the former one goes to |*garbage|.
 FY_MUST_CHECK fy_code fy_variable_settle(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **garbage,

@@ -9,6 +9,7 @@
 #include "ops/elementwise.h"
 #include "ops/resource.h"
 #include "ops/shape_fns.h"
+#include "ops/strided.h"
 #include "ops/values.h"
 #include "ops/variable.h"
 #include "wire/mapping.h"
@@ -141,20 +142,22 @@ fy_tensor *fy_variable_view(fy_kernel_ctx *ctx, fy_tensor *t, fy_tensor *storage
   return view_of(ctx, t, storage);
 }
 
-static fy_code fresh(fy_kernel_ctx *ctx, const fy_tensor *like, fy_tensor **out, fy_error *err) {
-  // A restored variable is the session's, not the allocator's, also when it leaves its mapped file.
-  if (fy_wire_mapping_has(like) && (!ctx->site->device || ctx->site->device->is_host))
-    return fy_tensor_new_weights(like->dtype, like->rank, like->dims, out, err);
-  if (ctx->svc->allocate) {
-    return ctx->svc->allocate(ctx, like->dtype, like->rank, like->dims, out, err);
-  }
-  return fy_tensor_new(like->dtype, like->rank, like->dims, out, err);
-}
-
 // The device of a kernel, NULL for the host.
 static const struct fy_device *device_of(const fy_kernel_ctx *ctx) {
   const fy_device *d = ctx->site->device;
   return d && !d->is_host ? d : NULL;
+}
+
+// On the host a program's variables are the session's, not the allocator's, wherever their values came
+// from: what a plan says is what its runs take. (Only programs know who may change what; eager variables count.)
+static fy_code fresh(fy_kernel_ctx *ctx, const fy_tensor *like, fy_tensor **out, fy_error *err) {
+  const bool uncounted = !device_of(ctx) && ctx->svc->may_change;
+  if (!device_of(ctx) && fy_wire_mapping_has(like))
+    return fy_tensor_new_weights(like->dtype, like->rank, like->dims, out, err);
+  if (ctx->svc->allocate && !uncounted) {
+    return ctx->svc->allocate(ctx, like->dtype, like->rank, like->dims, out, err);
+  }
+  return fy_tensor_new(like->dtype, like->rank, like->dims, out, err);
 }
 
 fy_code fy_variable_settle(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **garbage, fy_error *err) {
@@ -198,7 +201,7 @@ fy_code fy_variable_own(fy_kernel_ctx *ctx, fy_variable *v, fy_tensor **garbage,
   return FY_OK;
 }
 
-fy_code fy_variable_keep(fy_kernel_ctx *ctx, int i, fy_tensor **out, fy_error *err) {
+static fy_code variable_keep(fy_kernel_ctx *ctx, int i, fy_tensor **out, fy_error *err) {
   fy_tensor *in = ctx->in[i];
   if (in->buffer && !in->device)
     return fy_tensor_alias(in, in->dtype, in->rank, in->dims, out, err);
@@ -215,9 +218,42 @@ fy_code fy_variable_keep(fy_kernel_ctx *ctx, int i, fy_tensor **out, fy_error *e
   return code;
 }
 
+// Copies |in| over the value of |v|, which is locked: nobody else holds it, so none of it is seen half done,
+// and no second piece of memory is needed.
+static fy_code overwrite(fy_kernel_ctx *ctx, fy_variable *v, const fy_tensor *in, fy_error *err) {
+  fy_tensor storage, *to = view_of(ctx, v->value, &storage);
+  fy_variable_forget(v);
+  if (device_of(ctx)) fy_variable_touch(v);
+  if (in->device && !in->device->is_host &&
+      ctx->svc->strided)  // memory that only its device can copy
+    return ctx->svc->strided(ctx, to, in, 1, &in->count, (const int64_t[]){1}, 0, err);
+  return fy_copy_elements(ctx, in->dtype, to->data, 0, in->data, 0, in->count, err);
+}
+
+static bool fits_over(const fy_kernel_ctx *ctx, const fy_tensor *old, const fy_tensor *in) {
+  const fy_device *at = old && old->device && !old->device->is_host ? old->device : NULL;
+  return old && !in->buffer && old->dtype == in->dtype && fy_dtype_is_plain(in->dtype) &&
+         at == device_of(ctx) && fy_shape_equal(old->rank, old->dims, in->rank, in->dims) &&
+         fy_tensor_is_exclusive(old) && !fy_wire_mapping_has(old);
+}
+
+fy_code fy_variable_store(fy_kernel_ctx *ctx, fy_variable *v, int i, fy_error *err) {
+  fy_tensor *value;
+  fy_code code = FY_OK;
+  fy_lock(&v->lock);
+  const bool over = fits_over(ctx, v->value, ctx->in[i]);
+  if (over) code = overwrite(ctx, v, ctx->in[i], err);
+  fy_unlock(&v->lock);
+  if (!over) {
+    FY_TRY(variable_keep(ctx, i, &value, err));
+    fy_variable_assign(v, value);
+  }
+  if (!code && ctx->svc->resources) fy_resources_touch(ctx->svc->resources(ctx), v->container);
+  return code;
+}
+
 static fy_code assign_variable(fy_kernel_ctx *ctx, fy_error *err) {
   fy_variable *v;
-  fy_tensor *value;
   FY_TRY(variable_of(ctx, &v, err));
   const fy_tensor *in = ctx->in[1];
   fy_lock(&v->lock);
@@ -241,10 +277,7 @@ static fy_code assign_variable(fy_kernel_ctx *ctx, fy_error *err) {
           fy_shape_text(in->rank, in->dims, y));
     }
   }
-  FY_TRY(fy_variable_keep(ctx, 1, &value, err));
-  fy_variable_assign(v, value);
-  if (ctx->svc->resources) fy_resources_touch(ctx->svc->resources(ctx), v->container);
-  return FY_OK;
+  return fy_variable_store(ctx, v, 1, err);
 }
 
 typedef struct update_job {

@@ -92,38 +92,53 @@ static fy_code fold(fy_rewriter *r, fy_node *node, fy_error *err) {
   return publish(r, node, values, err);
 }
 
-// Shape, Size and Rank of what is known; no input needs to be constant.
-static fy_code answer(fy_rewriter *r, fy_node *node, fy_error *err) {
-  fy_pshape s = fy_output_shape(fy_rewrite_input(r, node, 0));
-  fy_dtype t = node->outputs[0].dtype;
-  bool shape = fy_node_is(node, "Shape"), size = fy_node_is(node, "Size");
-  int64_t values[FY_MAX_RANK], n = 1, count = 0;
-  if ((t != FY_INT32 && t != FY_INT64) || s.rank < 0 || s.rank > FY_MAX_RANK) return FY_OK;
-  if ((shape || size) && !fy_shape_static(s, &count)) return FY_OK;
-  if (shape) {
-    n = s.rank;
-    memcpy(values, s.dims, (size_t)n * sizeof *values);
-  } else {
+// What Shape (ShapeN), Size or Rank says of |in|. False: only the run can tell, or refuses.
+static bool answer_of(const fy_node *node, fy_pshape s, fy_dtype t, int64_t *values, int64_t *n) {
+  const bool size = fy_node_is(node, "Size"), rank = fy_node_is(node, "Rank");
+  int64_t count = 0;
+  if ((t != FY_INT32 && t != FY_INT64) || s.rank < 0 || s.rank > FY_MAX_RANK) return false;
+  if (!rank && !fy_shape_static(s, &count)) return false;
+  *n = size || rank ? 1 : s.rank;
+  if (size || rank)
     values[0] = size ? count : s.rank;
-  }
-  for (int64_t i = 0; i < n && t == FY_INT32; i++)
-    if (values[i] > INT32_MAX) return FY_OK;  // the kernel says so at run time
-  fy_tensor *value;
-  FY_TRY(fy_tensor_new(t, shape ? 1 : 0, &n, &value, err));
-  for (int64_t i = 0; i < n; i++) {
-    if (t == FY_INT32)
-      ((int32_t *)value->data)[i] = (int32_t)values[i];
-    else
-      ((int64_t *)value->data)[i] = values[i];
+  else
+    memcpy(values, s.dims, (size_t)*n * sizeof *values);
+  for (int64_t i = 0; i < *n && t == FY_INT32; i++)
+    if (values[i] > INT32_MAX) return false;  // the kernel says so at run time
+  return true;
+}
+
+// Shape, ShapeN, Size and Rank of what is known; no input needs to be constant.
+static fy_code answer(fy_rewriter *r, fy_node *node, fy_error *err) {
+  fy_tensor *made[MAX_OUTPUTS] = {0};
+  const fy_dtype t = node->outputs[0].dtype;
+  const bool list = !fy_node_is(node, "Size") && !fy_node_is(node, "Rank");
+  int64_t values[FY_MAX_RANK], n;
+  for (uint32_t k = 0; k < node->num_outputs; k++)
+    if (!answer_of(node, fy_output_shape(fy_rewrite_input(r, node, k)), t, values, &n))
+      return FY_OK;
+  for (uint32_t k = 0; k < node->num_outputs; k++) {
+    answer_of(node, fy_output_shape(fy_rewrite_input(r, node, k)), t, values, &n);
+    const fy_code code = fy_tensor_new(t, list ? 1 : 0, &n, &made[k], err);
+    for (uint32_t i = 0; code && i < k; i++) fy_tensor_release(made[i]);
+    if (code) return code;
+    for (int64_t i = 0; i < n; i++) {
+      if (t == FY_INT32)
+        ((int32_t *)made[k]->data)[i] = (int32_t)values[i];
+      else
+        ((int64_t *)made[k]->data)[i] = values[i];
+    }
   }
   fy_rewrite_log(r, "fold: %s (%s of a known shape)", node->name, node->op_name);
-  return publish(r, node, &value, err);
+  return publish(r, node, made, err);
 }
 
 static fy_code visit(fy_rewriter *r, fy_node *node, fy_error *err) {
   if (!may_fold(r, node)) return FY_OK;
-  bool asks = fy_node_is(node, "Shape") || fy_node_is(node, "Size") || fy_node_is(node, "Rank");
-  if (asks && node->num_outputs == 1 && !node->num_control_outs) return answer(r, node, err);
+  const bool asks = fy_node_is(node, "Shape") || fy_node_is(node, "ShapeN") ||
+                    fy_node_is(node, "Size") || fy_node_is(node, "Rank");
+  if (asks && node->num_outputs == node->num_inputs && !node->num_control_outs)
+    return answer(r, node, err);
   return fold(r, node, err);
 }
 

@@ -6,6 +6,8 @@
 // tensor), and the last one out frees the block: |parts| counts the living.
 // Invariant: who reads a count of 1 and owns that reference is alone, so it may skip the atomic
 // decrement. That makes the common life (new, use, release) free of locked instructions.
+// A small block may come from a source that counts it (memory/): when both halves die at once it goes
+// back there; a buffer that dies first is uncounted, and the rest of its block is plain memory.
 
 #include "tensor/tensor.h"
 
@@ -14,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/large.h"
 #include "base/slab.h"
+#include "tensor/block.h"
 #include "tensor/elements.h"
 
 #define ALIGNMENT 64
@@ -23,7 +26,8 @@ typedef struct block {
   atomic_int parts;  // living halves: tensor, buffer
   bool own_data;     // the buffer's bytes are in this allocation
   bool large;        // which then is of the kind that is kept for the next (base/large.h)
-  fy_buffer buffer;  // a block for a tensor alone ends before it
+  const fy_block_source *source;  // of whom it is, with the buffer's |release_arg|; or NULL
+  fy_buffer buffer;               // a block for a tensor alone ends before it
 } block;
 
 static block *block_of(fy_buffer *b) {
@@ -72,13 +76,14 @@ static bool data_bytes(fy_dtype dtype, int64_t count, size_t *out) {
   return *out <= PTRDIFF_MAX - sizeof(block) - ALIGNMENT;
 }
 
-// A block with room for |bytes| of data; both halves uninitialised but for the buffer.
-static block *new_block(fy_dtype elements, size_t bytes, int parts) {
-  const size_t total = sizeof(block) + ALIGNMENT - 1 + bytes;
-  const bool large = bytes >= FY_LARGE_BYTES;
-  block *k = large ? fy_aligned_alloc(total) : fy_malloc(total);
-  if (!k) return NULL;
+static size_t block_bytes(size_t bytes) {
+  return sizeof(block) + ALIGNMENT - 1 + bytes;
+}
+
+// |k| with room for |bytes| of data; both halves uninitialised but for the buffer.
+static void init_block(block *k, fy_dtype elements, size_t bytes, int parts, bool large) {
   k->large = large;
+  k->source = NULL;
   uintptr_t data = ((uintptr_t)(k + 1) + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
   atomic_init(&k->parts, parts);
   k->own_data = true;
@@ -87,6 +92,12 @@ static block *new_block(fy_dtype elements, size_t bytes, int parts) {
   atomic_init(&b->refs, 1);
   // All zeros is an empty string and no object.
   if (!fy_dtype_is_plain(elements)) memset(b->data, 0, bytes);
+}
+
+static block *new_block(fy_dtype elements, size_t bytes, int parts) {
+  const bool large = bytes >= FY_LARGE_BYTES;
+  block *k = large ? fy_aligned_alloc(block_bytes(bytes)) : fy_malloc(block_bytes(bytes));
+  if (k) init_block(k, elements, bytes, parts, large);
   return k;
 }
 
@@ -101,6 +112,7 @@ fy_buffer *fy_buffer_wrap(void *data, size_t bytes, fy_dtype elements) {
   if (!k) return NULL;
   atomic_init(&k->parts, 1);
   k->own_data = k->large = false;
+  k->source = NULL;
   k->buffer = (fy_buffer){.elements = elements, .data = data, .bytes = bytes};
   atomic_init(&k->buffer.refs, 1);
   return &k->buffer;
@@ -117,21 +129,32 @@ static bool owns_data(fy_buffer *b) {
   return block_of(b)->own_data || (b->release && !b->user_dealloc);
 }
 
-static void destroy_buffer(fy_buffer *b) {
-  if (!fy_dtype_is_plain(b->elements) && !b->device && owns_data(b)) {
+// The buffer's half of |k| dies; |whole|: the tensor's is dead already.
+static void end_buffer(block *k, bool whole) {
+  fy_buffer *b = &k->buffer;
+  const fy_block_source *source = k->source;
+  if (FY_UNLIKELY(!fy_dtype_is_plain(b->elements)) && !b->device && owns_data(b))
     fy_elements_destroy(b->elements, b->data, b->bytes);
-  }
   if (b->release) {
     b->release(b);
   } else if (b->user_dealloc) {
     b->user_dealloc(b->data, b->bytes, b->release_arg);
+  } else if (source && whole) {
+    source->give(b->release_arg, k, block_bytes(b->bytes), b->bytes);
+    return;
+  } else if (source) {
+    source->uncount(b->release_arg, b->bytes);
   }
+  if (whole)
+    free_block(k);
+  else
+    drop_part(k);
 }
 
 void fy_buffer_release(fy_buffer *b) {
   if (!b || !drop_ref(&b->refs)) return;
-  destroy_buffer(b);
-  drop_part(block_of(b));
+  block *k = block_of(b);
+  end_buffer(k, atomic_load_explicit(&k->parts, memory_order_acquire) == 1);
 }
 
 // --- tensors ---
@@ -242,6 +265,35 @@ fy_code fy_tensor_new(fy_dtype dtype, int32_t rank, const int64_t *dims, fy_tens
   return FY_OK;
 }
 
+fy_tensor *fy_tensor_new_small(const fy_block_source *source, void *arg, fy_dtype dtype,
+                               int32_t rank, const int64_t *dims, int64_t count, size_t bytes,
+                               bool *refused) {
+  block *k = source->take(arg, block_bytes(bytes), bytes, refused);
+  if (FY_UNLIKELY(!k)) return NULL;
+  init_block(k, dtype, bytes, 2, false);
+  k->source = source;
+  k->buffer.release_arg = arg;
+  fy_tensor *t = &k->tensor;
+  fill(t, dtype, count, &k->buffer, k->buffer.data, NULL);
+  t->rank = rank;
+  for (int32_t i = 0; i < rank; i++) t->inline_dims[i] = dims[i];
+  return t;
+}
+
+fy_code fy_tensor_new_from(const fy_block_source *source, void *arg, fy_dtype dtype, int32_t rank,
+                           const int64_t *dims, fy_tensor **out, bool *refused, fy_error *err) {
+  int64_t count;
+  size_t bytes;
+  *out = NULL;
+  *refused = false;
+  FY_TRY(check_shape(dtype, rank, dims, &count, err));
+  if (!data_bytes(dtype, count, &bytes)) return fail_size(dtype, rank, dims, err);
+  if (bytes >= FY_LARGE_BYTES || rank > FY_INLINE_RANK) return FY_OK;
+  *out = fy_tensor_new_small(source, arg, dtype, rank, dims, count, bytes, refused);
+  if (FY_LIKELY(*out != NULL)) return FY_OK;
+  return *refused ? FY_RESOURCE_EXHAUSTED : fail_size(dtype, rank, dims, err);
+}
+
 // A tensor struct over memory that exists.
 static fy_code new_view(fy_buffer *buffer, void *data, struct fy_device *device, fy_dtype dtype,
                         int32_t rank, const int64_t *dims, fy_tensor **out, fy_error *err) {
@@ -334,6 +386,13 @@ void fy_tensor_release(fy_tensor *t) {
   if (!t || !drop_ref(&t->refs)) return;
   block *k = (block *)t;
   drop_dims(t);
+  // Its own buffer, which nobody else has: both halves at once.
+  if (FY_LIKELY(t->buffer == &k->buffer) &&
+      atomic_load_explicit(&k->buffer.refs, memory_order_acquire) == 1 &&
+      atomic_load_explicit(&k->parts, memory_order_acquire) == 2) {
+    end_buffer(k, true);
+    return;
+  }
   fy_buffer_release(t->buffer);
   drop_part(k);
 }

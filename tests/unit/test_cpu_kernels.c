@@ -268,8 +268,9 @@ static void products(void **unused) {
   for (int round = 0; round < 120; round++) {
     if (!sample_takes((uint64_t)round)) continue;
     const int64_t m = pick(sizes, 17), k = round % 20 ? pick(sizes, 17) : 900;
-    const int64_t n = pick(sizes, 17);
-    const bool ta = roll(2), tb = roll(2), single = roll(4) != 0, constant = roll(2);
+    const bool wide = round % 10 == 0;  // a transposed left operand that is copied
+    const int64_t n = wide ? 400 : pick(sizes, 17);
+    const bool ta = roll(2) || wide, tb = roll(2), single = roll(4) != 0, constant = roll(2);
     const epilogue e = some_epilogue(single, false);
     array a = make(2, ta ? (int64_t[]){k, m} : (int64_t[]){m, k});
     array b = make(2, tb ? (int64_t[]){n, k} : (int64_t[]){k, n});

@@ -48,6 +48,20 @@ static float value_of(TFE_TensorHandle *h, TF_Status *s) {
   return v;
 }
 
+// ------------------------------------------------------------------ versions
+static void removed_ops_are_refused(void **state) {
+  (void)state;
+  TF_Status *s = TF_NewStatus();
+  TFE_Context *c = open_context(false, s);
+  TFE_TensorHandle *x = scalar(1, s);
+  assert_null(run(c, "BatchMatrixDiag", x, NULL, s));
+  assert_int_equal(TF_GetCode(s), TF_UNIMPLEMENTED);
+  assert_non_null(strstr(TF_Message(s), "It has been removed in version 14. Use MatrixDiag."));
+  TFE_DeleteTensorHandle(x);
+  TFE_DeleteContext(c);
+  TF_DeleteStatus(s);
+}
+
 // ------------------------------------------------------------------ cache
 static void cache_is_bounded(void **state) {
   (void)state;
@@ -232,8 +246,52 @@ static void every_allocation_may_fail(void **state) {
   TF_DeleteStatus(s);
 }
 
+// ------------------------------------------------------------------ custom devices
+static int no_dims(void *data, TF_Status *s) {
+  (void)data;
+  (void)s;
+  return 0;
+}
+static int64_t no_dim(void *data, int i, TF_Status *s) {
+  (void)data;
+  (void)i;
+  (void)s;
+  return 0;
+}
+static void count(void *counter) {
+  ++*(int *)counter;
+}
+
+// A value may outlive its context: the device is told of the end at once, the value when it goes.
+static void test_custom_value_outlives_context(void **state) {
+  (void)state;
+  static const char name[] = "/job:localhost/replica:0/task:0/device:MINE:0";
+  int devices = 0, values = 0;
+  TF_Status *s = TF_NewStatus();
+  TFE_Context *c = open_context(false, s);
+  TFE_CustomDevice device = {.version = TFE_CUSTOM_DEVICE_VERSION, .delete_device = count};
+  TFE_RegisterCustomDevice(c, device, name, &devices, s);
+  assert_int_equal(TF_GetCode(s), TF_OK);
+  TFE_CustomDeviceTensorHandle methods = {TFE_CUSTOM_DEVICE_VERSION, no_dims, no_dim, count, NULL};
+  TFE_TensorHandle *h = TFE_NewCustomDeviceTensorHandle(c, name, TF_FLOAT, &values, methods, s);
+  assert_int_equal(TF_GetCode(s), TF_OK);
+  assert_int_equal(TFE_TensorHandleDeviceMemorySize(h, s), 0);  // it has no tensor
+  assert_int_equal(TF_GetCode(s), TF_UNIMPLEMENTED);
+  TFE_DeleteContext(c);
+  assert_int_equal(devices, 1);
+  assert_string_equal(TFE_TensorHandleDeviceName(h, s), name);
+  assert_null(TFE_TensorHandleResolve(h, s));
+  assert_int_equal(TF_GetCode(s), TF_FAILED_PRECONDITION);
+  assert_int_equal(values, 0);
+  TFE_DeleteTensorHandle(h);
+  assert_int_equal(values, 1);
+  TF_DeleteStatus(s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_custom_value_outlives_context),
+      cmocka_unit_test(removed_ops_are_refused),
       cmocka_unit_test(cache_is_bounded),
       cmocka_unit_test(long_attributes_are_not_cached),
       cmocka_unit_test(handles_outlive_their_context),

@@ -145,8 +145,46 @@ static void results_of_a_region_come_home(void **state) {
   close_all(s);
 }
 
+// A value that a variable and an optional keep while the result that is fetched is written over it.
+static void what_is_kept_is_not_written_over(void **state) {
+  (void)state;
+  static const char *const configs[] = {"", "optimize=off", "intra_threads=2"};
+  const int64_t n = 40;
+  for (size_t c = 0; c < sizeof configs / sizeof *configs; c++) {
+    ferry_session *s;
+    ferry_tensor *x, *out[2];
+    ferry_error err = {0};
+    open_with(configs[c]);
+    add("Placeholder", "x", "", "dtype=float", NULL, NULL);
+    add("VarHandleOp", "v", "", "dtype=float; shape=[40]; shared_name='kept'", NULL, NULL);
+    scalar("two", "", 2);
+    add("Mul", "y", "x, two", "", NULL, NULL);
+    add("AssignVariableOp", "store", "v, y", "", NULL, NULL);
+    add("OptionalFromValue", "box", "y", "", NULL, NULL);
+    add("Tanh", "t", "y, ^store, ^box", "", NULL, NULL);
+    add("Mul", "z", "t, two", "", NULL, NULL);
+    add("OptionalGetValue", "boxed", "box, ^z", "output_types=[float]; output_shapes=[[40]]", NULL,
+        NULL);
+    add("ReadVariableOp", "stored", "v, ^z", "dtype=float", NULL, NULL);
+    assert_int_equal(ferry_session_new(rt, g, &s, &err), 0);
+    assert_int_equal(ferry_tensor_new(1, 1, &n, NULL, &x, &err), 0);
+    for (int i = 0; i < n; i++) ((float *)ferry_tensor_data(x))[i] = (float)i;
+    for (int k = 0; k < 6; k++) {
+      const char *names[] = {"x"}, *fetches[] = {"z", k % 2 ? "boxed" : "stored"};
+      if (ferry_run(s, 1, names, &x, 2, fetches, out, 0, &err)) fail_msg("%s", err.text);
+      for (int i = 0; i < n; i++)
+        assert_true(((float *)ferry_tensor_data(out[1]))[i] == 2 * (float)i);
+      ferry_tensor_free(out[0]);
+      ferry_tensor_free(out[1]);
+    }
+    ferry_tensor_free(x);
+    close_all(s);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(constants_carry_control_edges),
+                                     cmocka_unit_test(what_is_kept_is_not_written_over),
                                      cmocka_unit_test(results_of_a_region_come_home)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/thread.h"
 #include "memory/pool.h"
@@ -271,7 +272,7 @@ static void outlived(void **state) {
     fy_device cpu = devices[1];
     cpu.memory = fy_mempool_new(&cpu, 0);
     fy_tensor *t[4][64];
-    const int64_t n = 100;
+    const int64_t n = round % 2 ? 1000 : 100;
     for (int i = 0; i < 4; i++)
       for (int k = 0; k < 64; k++)
         assert_int_equal(fy_memory_tensor(&cpu, FY_FLOAT, 1, &n, "n", &t[i][k], NULL), FY_OK);
@@ -283,9 +284,55 @@ static void outlived(void **state) {
   }
 }
 
+// The memory of small tensors is kept for the next of the same size; what counts is what is in use: to the
+// byte, whichever half of a tensor lives longer, and up to the limit.
+static void kept_blocks(void **state) {
+  (void)state;
+  fy_device cpu = devices[1];
+  cpu.memory = fy_mempool_new(&cpu, 0);
+  const int64_t n = 1000;
+  const size_t each = fy_memory_tensor_taken(&cpu, (size_t)n * sizeof(float));
+  fy_tensor *t[40], *alias;
+  for (int round = 0; round < 3; round++) {
+    for (int i = 0; i < 40; i++)
+      assert_int_equal(fy_memory_tensor(&cpu, FY_FLOAT, 1, &n, "n", &t[i], NULL), FY_OK);
+    assert_int_equal(in_use(cpu.memory), 40 * each);
+    for (int i = 0; i < 40; i++) fy_tensor_release(t[i]);
+    assert_int_equal(in_use(cpu.memory), 0);
+  }
+  assert_int_equal(peak(cpu.memory), 40 * each);
+  // A view that lives on, then a tensor whose memory was let go.
+  assert_int_equal(fy_memory_tensor(&cpu, FY_FLOAT, 1, &n, "n", &t[0], NULL), FY_OK);
+  assert_int_equal(fy_tensor_alias(t[0], FY_FLOAT, 1, &n, &alias, NULL), FY_OK);
+  fy_tensor_release(t[0]);
+  assert_int_equal(in_use(cpu.memory), each);
+  memset(alias->data, 1, fy_tensor_bytes(alias));
+  fy_tensor_release(alias);
+  assert_int_equal(in_use(cpu.memory), 0);
+  assert_int_equal(fy_memory_tensor(&cpu, FY_FLOAT, 1, &n, "n", &t[0], NULL), FY_OK);
+  fy_buffer_release(t[0]->buffer);
+  t[0]->buffer = NULL;
+  assert_int_equal(in_use(cpu.memory), 0);
+  fy_tensor_release(t[0]);
+  assert_int_equal(in_use(cpu.memory), 0);
+  fy_mempool_set_limit(cpu.memory, each + each / 2);
+  fy_error err;
+  fy_error_init(&err);
+  assert_int_equal(fy_memory_tensor(&cpu, FY_FLOAT, 1, &n, "n", &t[0], NULL), FY_OK);
+  assert_int_equal(fy_memory_tensor(&cpu, FY_FLOAT, 1, &n, "n", &t[1], &err),
+                   FY_RESOURCE_EXHAUSTED);
+  assert_non_null(strstr(fy_error_text(&err), "shape[1000] and type float"));
+  assert_non_null(strstr(fy_error_text(&err), "of the device's limit"));
+  fy_error_clear(&err);
+  assert_int_equal(in_use(cpu.memory), each);
+  fy_tensor_release(t[0]);
+  fy_mempool_free(cpu.memory);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(peak_is_exact),
-                                     cmocka_unit_test(limit_is_exact), cmocka_unit_test(disturbed),
-                                     cmocka_unit_test(handed_over), cmocka_unit_test(outlived)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(peak_is_exact), cmocka_unit_test(limit_is_exact),
+      cmocka_unit_test(disturbed),     cmocka_unit_test(handed_over),
+      cmocka_unit_test(outlived),      cmocka_unit_test(kept_blocks)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

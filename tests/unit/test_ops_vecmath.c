@@ -45,7 +45,7 @@ static const struct function {
     {"tanh", FY_EW_TANH, tanh, 6},
     {"sigmoid", FY_EW_SIGMOID, sigmoid, 4},
     {"erfc", FY_EW_ERFC, erfc, 10},
-    {"erf", FY_EW_ERF, erf, 1.3},
+    {"erf", FY_EW_ERF, erf, 3.5},
     {"elu", FY_EW_ELU, elu, 1.8},
     {"selu", FY_EW_SELU, selu, 2.7},
     {"softplus", FY_EW_SOFTPLUS, softplus, 8.0},

@@ -15,7 +15,10 @@
 #include "devices/cpu/cpu.h"
 
 #define FAR_BYTES        4194304  // a packed B of this size is not in L2: its next panel is called for
-#define TILE_GROUPS      16       // blocks of rows in a tile
+#define TILE_GROUPS      16       // blocks of rows in a tile …
+#define MOST_GROUPS      64       // … or as many as fill one of these with their part of A:
+#define TILE_BYTES       16384    // where panels share it in L1,
+#define TILE_ALONE_BYTES 131072   // where there is but one
 #define ITEMS_PER_THREAD 8        // so that a thread that comes late or is held up costs little …
 #define ITEM_NS          2.5e3    // … but none shorter than this
 #define NEAR_BYTES       4194304  // an A of this size may be read once per part of B
@@ -25,7 +28,10 @@
 #define GATHER_DEPTH     16       // windows over fewer channels are copied out …
 #define GATHER_BYTES     65536    // … into this much memory
 #define GATHER_LINES     64
-#define WIDE_PANELS      3  // of more than these a half at the end matters little
+#define WIDE_PANELS      3   // of more than these a half at the end matters little
+#define COPY_PANELS      16  // that meet the rows of a transposed A: from here on a copy pays …
+#define COPY_BYTES       104448  // … of so much at a time
+_Static_assert(COPY_BYTES >= GATHER_BYTES + GATHER_BYTES / FY_GEMM_ROWS, "one buffer serves both");
 
 static const fy_gemm_kernels *const builds[FY_CPU_LEVELS] = {
     [FY_CPU_PLAIN] = &fy_gemm_plain,
@@ -126,7 +132,7 @@ typedef struct run {
   bool wide;  // the last panel is a half and goes with the one before
   int columns;
   size_t size;
-  bool gather, far;
+  bool gather, far, copies;
   int64_t whole_from,
       whole_to;  // gather: pixels of a row that see a run of each line, and all of it inside
 } run;
@@ -193,15 +199,14 @@ static void see(const run *r, const pixel *p, const void **out, int64_t stride) 
 
 typedef struct blocks {  // of a tile's rows
   int n;
-  uint8_t rows[TILE_GROUPS];
+  uint8_t rows[MOST_GROUPS];
 } blocks;
 
 // All blocks are about equal, because one with a single row costs as much as one with three.
-static blocks cut(int64_t rows, int64_t most) {
-  blocks b = {.n = (int)((rows + most - 1) / most)};
-  const int each = (int)rows / b.n, more = (int)rows % b.n;
-  for (int i = 0; i < b.n; i++) b.rows[i] = (uint8_t)(each + (i < more));
-  return b;
+static void cut(int rows, int most, blocks *b) {
+  b->n = (rows + most - 1) / most;
+  const int each = rows / b->n, more = rows % b->n;
+  for (int i = 0; i < b->n; i++) b->rows[i] = (uint8_t)(each + (i < more));
 }
 
 // Pointers |step| bytes apart.
@@ -265,41 +270,92 @@ static void find_whole(run *r) {
   r->whole_to = room / w->stride + 1 < w->out ? room / w->stride + 1 : w->out;
 }
 
+typedef struct gathered {  // how far find_lines() has come
+  const run *r;
+  pixel p;
+  const char *lines[GATHER_LINES], *zeros;
+  char *buffer;
+  size_t line_bytes, pixel_bytes, step;
+  int64_t num_lines;
+} gathered;
+
+static bool is_whole(const gathered *s) {
+  return s->p.at[2] >= s->r->whole_from && s->p.at[2] < s->r->whole_to;
+}
+
+// Where the window of the pixel begins on line |l|, and how far on that of the next pixel does.
+static const char *start_of(const gathered *s, int64_t l, size_t *apart) {
+  const fy_window *w = &s->r->job->conv->w[2];
+  *apart = s->lines[l] ? s->step : 0;
+  return s->lines[l] ? s->lines[l] + (size_t)fy_window_at(w, s->p.at[2], 0) * s->pixel_bytes
+                     : s->zeros;
+}
+
+static void go_on(gathered *s, int64_t pixels) {
+  s->p.at[2] += pixels - 1;
+  next_pixel(s->r->job, &s->p);
+  if (s->p.at[2] == 0) find_row(s->r, &s->p, s->lines);
+}
+
+// |n| blocks of FY_GEMM_ROWS pixels, a length that the compiler knows, inside of one row.
+static void find_blocks(gathered *s, int64_t n, const void **out) {
+  for (int64_t l = 0; l < s->num_lines; l++) {
+    size_t apart;
+    const char *from = start_of(s, l, &apart);
+    const void **to = out + l * FY_GEMM_ROWS;
+    for (int64_t b = 0; b < n; b++, to += s->num_lines * FY_GEMM_ROWS, from += FY_GEMM_ROWS * apart)
+      spread(from, apart, FY_GEMM_ROWS, to);
+  }
+  go_on(s, n * FY_GEMM_ROWS);
+}
+
+static void find_block(gathered *s, int64_t rows, const void **out) {
+  for (int64_t i = 0, n; i < rows; i += n) {
+    const bool whole = is_whole(s);
+    const int64_t left = s->r->whole_to - s->p.at[2];
+    n = !whole ? 1 : rows - i < left ? rows - i : left;
+    for (int64_t l = 0; l < s->num_lines; l++) {
+      size_t apart = 0;
+      const char *from = s->zeros;
+      if (whole) {
+        from = start_of(s, l, &apart);
+      } else if (s->lines[l]) {
+        from = s->buffer += s->line_bytes;
+        copy_line(s->r, s->lines[l], &s->p, s->buffer);
+      }
+      spread(from, apart, n, out + l * rows + i);
+    }
+    go_on(s, n);
+  }
+}
+
 // The same for windows over few channels, whose lines count as taps: pixels side by side are one run
 // of the image. What lies partly outside of it is copied to |buffer|, which begins with a line of zeros
 // for what lies above and below.
 static void find_lines(const run *r, const blocks *k, int64_t m0, char *buffer, const void **out) {
   const fy_gemm_job *j = r->job;
   const fy_window *w = j->conv->w;
-  const size_t line_bytes = (size_t)(j->depth * w[2].size) * r->size;
-  const size_t pixel_bytes = (size_t)j->pixel * r->size, step = (size_t)w[2].stride * pixel_bytes;
-  const int64_t num_lines = w[0].size * w[1].size;
-  const char *lines[GATHER_LINES] = {NULL}, *zeros = memset(buffer, 0, line_bytes);
-  pixel p = pixel_of(j, m0);
-  find_row(r, &p, lines);
-  for (int g = 0; g < k->n; g++) {
-    const int64_t rows = k->rows[g];
-    for (int64_t i = 0, n; i < rows; i += n) {
-      const bool whole = p.at[2] >= r->whole_from && p.at[2] < r->whole_to;
-      const int64_t x = whole ? fy_window_at(&w[2], p.at[2], 0) : 0;
-      n = whole && rows - i < r->whole_to - p.at[2] ? rows - i : whole ? r->whole_to - p.at[2] : 1;
-      for (int64_t l = 0; l < num_lines; l++) {
-        const char *from = lines[l] ? lines[l] + (size_t)x * pixel_bytes : zeros;
-        const size_t apart = lines[l] ? step : 0;
-        if (lines[l] && !whole) {
-          from = buffer += line_bytes;
-          copy_line(r, lines[l], &p, buffer);
-        }
-        if (n == FY_GEMM_ROWS)  // of a length that the compiler knows
-          spread(from, apart, FY_GEMM_ROWS, out + l * rows);
-        else
-          spread(from, apart, n, out + l * rows + i);
-      }
-      p.at[2] += n - 1;
-      next_pixel(j, &p);
-      if (p.at[2] == 0) find_row(r, &p, lines);
+  gathered s;
+  s.r = r;
+  s.p = pixel_of(j, m0);
+  s.line_bytes = (size_t)(j->depth * w[2].size) * r->size;
+  s.pixel_bytes = (size_t)j->pixel * r->size;
+  s.step = (size_t)w[2].stride * s.pixel_bytes;
+  s.num_lines = w[0].size * w[1].size;
+  s.buffer = buffer;
+  s.zeros = memset(buffer, 0, s.line_bytes);
+  find_row(r, &s.p, s.lines);
+  for (int g = 0, n; g < k->n; g += n) {
+    const int64_t most = is_whole(&s) ? (r->whole_to - s.p.at[2]) / FY_GEMM_ROWS : 0;
+    for (n = 0; n < most && g + n < k->n && k->rows[g + n] == FY_GEMM_ROWS;) n++;
+    if (n > 0) {
+      find_blocks(&s, n, out);
+      out += n * FY_GEMM_ROWS * s.num_lines;
+    } else {
+      n = 1;
+      find_block(&s, k->rows[g], out);
+      out += k->rows[g] * s.num_lines;
     }
-    out += rows * num_lines;
   }
 }
 
@@ -332,6 +388,28 @@ typedef struct piece {  // of the sum
   bool first, last;
 } piece;
 
+static size_t copy_bytes(const run *r, int64_t depth) {  // of a row; no power of two
+  return (size_t)depth * r->size + 64;
+}
+
+// The piece |s| of the rows [m0, m1) of a transposed A, each a run: where they lie every term is a line,
+// often a page, from the next. (Rows that are runs already gain nothing.)
+static void copy_rows(const run *r, const piece *s, int64_t m0, int64_t m1, char *buffer,
+                      const void **rows) {
+  const fy_gemm_job *j = r->job;
+  const size_t line = copy_bytes(r, s->depth);
+  const char *from = (const char *)j->a + (size_t)(m0 * j->row_step + s->at * j->k_step) * r->size;
+  spread(buffer, line, m1 - m0, rows);
+  for (int64_t k = 0; k < s->depth; k++, from += (size_t)j->k_step * r->size) {
+    if (r->size == sizeof(float))
+      for (int64_t i = 0; i < m1 - m0; i++)
+        ((float *)rows[i])[k] = ((const float *)from)[i * j->row_step];
+    else
+      for (int64_t i = 0; i < m1 - m0; i++)
+        ((double *)rows[i])[k] = ((const double *)from)[i * j->row_step];
+  }
+}
+
 // Panel |p|, with |wide| the half after it as well.
 static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, int64_t p, bool wide,
                   const void *const *rows, int64_t taps, int64_t depth) {
@@ -341,7 +419,7 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
   fy_gemm_block b = {.taps = s->taps,
                      .depth = s->depth,
                      .taps_all = taps,
-                     .step = j->conv ? 1 : j->k_step,
+                     .step = j->conv || r->copies ? 1 : j->k_step,
                      .ldb = j->ldb ? j->ldb : r->columns,
                      .second = j->ldb ? r->columns : taps * depth * r->columns,
                      .ldc = j->ldc,
@@ -351,7 +429,7 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
                      .clamps = j->lo > -INFINITY || j->hi < INFINITY,
                      .lo = j->lo,
                      .hi = j->hi};
-  b.offset = s->at * b.step;
+  b.offset = r->copies ? 0 : s->at * b.step;
   b.b = (const char *)j->b +
         (size_t)(j->ldb ? k * j->ldb + p * r->columns : (p * taps * depth + k) * r->columns) *
             r->size;
@@ -393,14 +471,15 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
   const int64_t m1 = m0 + r->tile_rows < j->m ? m0 + r->tile_rows : j->m;
   const int64_t p0 = first_panel(r, chunk), p1 = first_panel(r, chunk + 1);
   const void *rows[MAX_POINTERS];
-  _Alignas(64) char buffer[GATHER_BYTES + GATHER_BYTES / FY_GEMM_ROWS];  // and a line of zeros
-  const blocks cuts = cut(m1 - m0, r->block_rows);
+  _Alignas(64) char buffer[COPY_BYTES];  // or a line of zeros and GATHER_BYTES
+  blocks cuts;
+  cut((int)(m1 - m0), (int)r->block_rows, &cuts);
   int64_t taps = j->taps, depth = j->depth;
   if (r->gather) {
     depth *= j->conv->w[2].size;
     taps /= j->conv->w[2].size;
     find_lines(r, &cuts, m0, buffer, rows);
-  } else {
+  } else if (!r->copies) {
     find_rows(r, &cuts, m0, m1, rows);
   }
   const int64_t terms = r->kernels->piece;
@@ -414,6 +493,7 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
       s.depth = s.taps > 1 || depth <= most ? depth : most;
       if (s.depth > depth - s.at) s.depth = depth - s.at;
       s.last = s.tap + s.taps == taps && s.at + s.depth == depth;
+      if (r->copies) copy_rows(r, &s, m0, m1, buffer, rows);
       for (int64_t p = p0; p < p1; p++) {
         const bool wide = r->wide && p == r->panels - 2 && p + 2 == p1;
         panel(r, &s, &cuts, m0, p, wide, rows, taps, depth);
@@ -476,9 +556,14 @@ bool fy_gemm_can(const fy_gemm_job *j) {
 
 static int64_t tile_rows(const run *r) {
   const fy_gemm_job *j = r->job;
-  int64_t groups = TILE_GROUPS;
-  const int64_t per_row = r->gather ? j->taps * j->depth * (int64_t)r->size : j->taps;
-  const int64_t room = r->gather ? GATHER_BYTES : MAX_POINTERS;
+  const int64_t bytes = j->taps * j->depth * (int64_t)r->size * r->block_rows;  // of a block
+  int64_t groups = (r->panels > 1 ? TILE_BYTES : TILE_ALONE_BYTES) / bytes;
+  groups = groups < TILE_GROUPS ? TILE_GROUPS : groups < MOST_GROUPS ? groups : MOST_GROUPS;
+  const int64_t terms = j->depth < r->kernels->piece ? j->depth : r->kernels->piece;
+  const int64_t per_row = r->gather   ? j->taps * j->depth * (int64_t)r->size
+                          : r->copies ? (int64_t)copy_bytes(r, terms)
+                                      : j->taps;
+  const int64_t room = r->copies ? COPY_BYTES : r->gather ? GATHER_BYTES : MAX_POINTERS;
   if (groups * r->block_rows * per_row > room) groups = room / per_row / r->block_rows;
   return groups * r->block_rows;
 }
@@ -507,13 +592,15 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
              j->conv->w[0].size * j->conv->w[1].size <= GATHER_LINES &&
              j->taps * j->depth * (int64_t)r.size * FY_GEMM_ROWS <= GATHER_BYTES;
   if (r.gather) find_whole(&r);
-  r.tile_rows = tile_rows(&r);
   r.chunk = r.panels;
   r.chunks = 1;
+  const bool apart = j->raw && j->k_step == 1 && in_parts(ctx, &r);
+  r.copies = !apart && !j->conv && j->k_step != 1;
+  r.tile_rows = tile_rows(&r);
   int64_t tiles = (j->m + r.tile_rows - 1) / r.tile_rows;
   r.tile_rows = round_up((j->m + tiles - 1) / tiles, r.block_rows);  // no short one at the end
   r.far = !j->ldb && r.panels * r.columns * j->taps * j->depth * (int64_t)r.size > FAR_BYTES;
-  if (j->raw && in_parts(ctx, &r)) {
+  if (apart) {
     fy_parallel(ctx, r.chunks,
                 FY_GEMM_TERM_NS * (double)j->m * (double)(r.chunk * r.columns) *
                     (double)(j->taps * j->depth),
@@ -542,6 +629,7 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
     r.tile_rows = round_up(r.tile_rows / 2, r.block_rows);
     tiles = (j->m + r.tile_rows - 1) / r.tile_rows;
   }
+  r.copies = r.copies && r.chunk >= COPY_PANELS;
   if (!ctx) {
     items(&r, 0, tiles * r.chunks);
     return;

@@ -169,6 +169,12 @@ static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
   return code;
 }
 
+// Zeros and the turned filter of one group.
+static size_t input_room(fy_gemm_type type, int64_t deep, int64_t weights) {
+  const size_t size = fy_gemm_size(type);
+  return fy_scratch_line((size_t)deep * size) + fy_scratch_line((size_t)weights * size);
+}
+
 // The gradient of the input is the gradient of the output seen through the window backwards.
 static fy_code conv_input(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_window_attrs *attrs = ctx->site->state;
@@ -210,11 +216,11 @@ static fy_code conv_input(fy_kernel_ctx *ctx, fy_error *err) {
   if (!out->count) return FY_OK;
   if (type == FY_GEMM_F32 && fy_conv_scatters(&c))
     return fy_conv_scatter(ctx, &c, filter->data, grad->data, out->data, err);
-  const size_t zero_bytes = ((size_t)deep * size + 63) & ~(size_t)63;
-  const size_t turned_bytes = ((size_t)(k * wide) * size + 63) & ~(size_t)63;
-  FY_TRY(fy_scratch(ctx, zero_bytes + turned_bytes + bytes, &memory, err));
+  const size_t zero_bytes = fy_scratch_line((size_t)deep * size);
+  const size_t before = input_room(type, deep, k * wide);
+  FY_TRY(fy_scratch(ctx, before + bytes, &memory, err));
   memset(memory, 0, zero_bytes);
-  char *turned = (char *)memory + zero_bytes, *packed = turned + turned_bytes;
+  char *turned = (char *)memory + zero_bytes, *packed = (char *)memory + before;
   for (int64_t g = 0; g < c.groups; g++) {
     // [tap, ic, oc] -> [tap, oc, ic] of the group, then panels of ic.
     for (int64_t t = 0; t < c.taps; t++) {
@@ -238,6 +244,31 @@ static fy_code conv_input(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+// The sizes of the input are data, but they are those of the output.
+static void conv_input_needs(fy_kernel_ctx *ctx, fy_needs *out) {
+  const fy_window_attrs *attrs = ctx->site->state;
+  const fy_tensor *filter = ctx->in[1], *grad = ctx->in[2], *in = ctx->out[0];
+  fy_conv c;
+  fy_error e;
+  if (!attrs || !attrs->channels_last || grad->dtype != filter->dtype || !in || !in->count ||
+      !grad->count || !filter->count || (filter->dtype != FY_FLOAT && filter->dtype != FY_DOUBLE))
+    return;
+  fy_error_init(&e);
+  const fy_code code = fy_conv_backward(ctx, "", in->rank, in->dims, filter->rank, filter->dims,
+                                        grad, false, &c, &e);
+  fy_error_clear(&e);
+  const fy_gemm_type type = filter->dtype == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32;
+  if (code) return;
+  if (type == FY_GEMM_F32 && fy_conv_scatters(&c)) {
+    out->scratch += fy_conv_scatter_needs(ctx, &c);
+    return;
+  }
+  const int64_t deep = c.out_depth / c.groups, k = c.taps * deep;
+  size_t bytes;
+  if (fy_gemm_packed_bytes(type, k, c.filter_depth, c.groups, &bytes))
+    out->scratch += input_room(type, deep, k * c.filter_depth) + bytes;
+}
+
 #define REALS (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
 extern const fy_fast_kernel fy_fast_conv2d, fy_fast_conv3d, fy_fast_conv2d_input,
     fy_fast_conv3d_input, fy_fast_fused_conv2d;
@@ -256,10 +287,16 @@ const fy_fast_kernel fy_fast_conv3d = {.op = "Conv3D",
                                        .needs = conv_needs,
                                        .release = fy_pack_cache_free};
 // Input 0 is a shape: its type says nothing.
-const fy_fast_kernel fy_fast_conv2d_input = {
-    .op = "Conv2DBackpropInput", .name = "gemm", .dtypes = FY_T(FY_INT32), .compute = conv_input};
-const fy_fast_kernel fy_fast_conv3d_input = {
-    .op = "Conv3DBackpropInputV2", .name = "gemm", .dtypes = FY_T(FY_INT32), .compute = conv_input};
+const fy_fast_kernel fy_fast_conv2d_input = {.op = "Conv2DBackpropInput",
+                                             .name = "gemm",
+                                             .dtypes = FY_T(FY_INT32),
+                                             .compute = conv_input,
+                                             .needs = conv_input_needs};
+const fy_fast_kernel fy_fast_conv3d_input = {.op = "Conv3DBackpropInputV2",
+                                             .name = "gemm",
+                                             .dtypes = FY_T(FY_INT32),
+                                             .compute = conv_input,
+                                             .needs = conv_input_needs};
 const fy_fast_kernel fy_fast_fused_conv2d = {.op = "_FerryConv2D",
                                              .name = "gemm",
                                              .dtypes = REALS,

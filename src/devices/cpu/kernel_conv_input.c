@@ -84,14 +84,25 @@ bool fy_conv_scatters(const fy_conv *c) {
          c->out_spatial <= MOST_FLOATS / (c->taps * c->filter_depth);
 }
 
+static bool scatter_sizes(const fy_conv *c, size_t *packed, size_t *rows) {
+  const int64_t columns = c->taps * c->filter_depth;
+  return fy_gemm_packed_bytes(FY_GEMM_F32, c->out_depth, columns, 1, packed) &&
+         !__builtin_mul_overflow((size_t)c->out_spatial, (size_t)columns * sizeof(float), rows);
+}
+
+size_t fy_conv_scatter_needs(const fy_kernel_ctx *ctx, const fy_conv *c) {
+  size_t packed, rows;
+  if (!scatter_sizes(c, &packed, &rows)) return 0;
+  return fy_scratch_line(packed) +
+         fy_slices_needs(ctx, c->batch < ctx->threads ? 1 : c->batch, rows);
+}
+
 fy_code fy_conv_scatter(fy_kernel_ctx *ctx, const fy_conv *c, const float *filter,
                         const float *grad, float *out, fy_error *err) {
   const int64_t columns = c->taps * c->filter_depth;
   size_t bytes, rows;
   void *packed;
-  if (!fy_gemm_packed_bytes(FY_GEMM_F32, c->out_depth, columns, 1, &bytes) ||
-      __builtin_mul_overflow((size_t)c->out_spatial, (size_t)columns * sizeof *out, &rows))
-    return fy_fail_oom(err, SIZE_MAX);
+  if (!scatter_sizes(c, &bytes, &rows)) return fy_fail_oom(err, SIZE_MAX);
   scatter_job j = {.c = c,
                    .grad = grad,
                    .out = out,

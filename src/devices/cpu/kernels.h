@@ -57,6 +57,7 @@ struct fy_conv;
 // The gradient of a convolution's input by adding up what each pixel of the output's gradient gives
 // (kernel_conv_input.c): where that is less work than to gather it.
 bool fy_conv_scatters(const struct fy_conv *c);
+size_t fy_conv_scatter_needs(const fy_kernel_ctx *ctx, const struct fy_conv *c);  // for fy_needs
 FY_MUST_CHECK fy_code fy_conv_scatter(fy_kernel_ctx *ctx, const struct fy_conv *c,
                                       const float *filter, const float *grad, float *out,
                                       fy_error *err);

@@ -157,8 +157,18 @@ fy_code fy_ocl_run(fy_ocl_args *a, const char *source, const char *options, cons
   return fy_ocl_run_nd(a, source, options, name, global, local, err);
 }
 
+// What was planned for the call first; what was not is told, so that it is from then on.
 fy_code fy_ocl_scratch(fy_ocl_call *c, size_t bytes, void **out, fy_error *err) {
+  fy_kernel_ctx *outer = c->outer;
+  const size_t line = fy_scratch_line(bytes);
   *out = NULL;
+  outer->scratch_asked += line;
+  if (line >= bytes && line <= outer->scratch_left) {
+    *out = outer->scratch;
+    outer->scratch = (char *)outer->scratch + line;
+    outer->scratch_left -= line;
+    return FY_OK;
+  }
   if (!fy_grow(&c->scratch, &c->cap_scratch, c->num_scratch + 1, sizeof *c->scratch))
     return fy_fail_oom(err, sizeof *c->scratch);
   FY_TRY(fy_mempool_alloc(c->ocl->device->memory, bytes, c->ctx.site->node_name, out, err));
