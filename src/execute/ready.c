@@ -13,6 +13,7 @@ struct fy_ready {
   int changes;  // of the device set when it was made
   bool vary;    // fy_variable_shapes_vary() then
   int misses;
+  int64_t used;   // in runs of the session, when it was taken last
   int64_t key[];  // per feed: dtype, rank, dims…
 };
 
@@ -58,6 +59,7 @@ fy_ready *fy_ready_take(fy_session *s, const fy_run_args *a) {
                        r->vary == fy_variable_shapes_vary();
   if (FY_LIKELY(current && fy_request_is(&r->signature->request, a) && same_shapes(r, a))) {
     r->misses = 0;
+    r->used = atomic_load_explicit(&s->steps, memory_order_relaxed);
     // For whoever has to choose which program to forget.
     atomic_store_explicit(&r->program->touched, true, memory_order_relaxed);
     return r;
@@ -99,6 +101,7 @@ void fy_ready_learn(fy_session *s, const fy_run_args *a, fy_signature *sig, fy_p
   r->changes = __atomic_load_n(&s->devices->changes, __ATOMIC_RELAXED);
   r->vary = fy_variable_shapes_vary();
   r->misses = 0;
+  r->used = atomic_load_explicit(&s->steps, memory_order_relaxed);
   int64_t *k = r->key;
   for (int i = 0; i < a->num_feeds; i++) {
     const fy_tensor *t = a->feed_values[i];
@@ -115,7 +118,7 @@ void fy_ready_forget(fy_session *s) {
   for (int i = 0; i < FY_READY_SLOTS; i++) {
     fy_ready *r = atomic_exchange_explicit(&s->ready[i], NULL, memory_order_acquire);
     if (!r) continue;
-    r->signature->used = ++s->clock;
+    if (r->signature->used < r->used) r->signature->used = r->used;
     end(r);
   }
 }

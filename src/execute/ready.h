@@ -17,7 +17,7 @@ fy_program *fy_ready_program(const fy_ready *r);
 void fy_ready_put(fy_session *s, fy_ready *r);
 // Remembers that |a| of |sig| ran |p|, if there is room (of what was missed for a while).
 void fy_ready_learn(fy_session *s, const fy_run_args *a, fy_signature *sig, fy_program *p);
-// With the session's lock: forgets all, each of which then counts as used now.
+// With the session's lock: forgets all; their signatures learn when each was used.
 void fy_ready_forget(fy_session *s);
 
 #endif

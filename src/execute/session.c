@@ -246,7 +246,7 @@ static fy_code acquire(fy_session *s, const fy_run_args *a, fy_signature **out, 
   *out = find_signature(s, a, hash);
   if (!*out) code = learn(s, a, out, err);
   if (!code) {
-    (*out)->used = ++s->clock;
+    (*out)->used = atomic_load_explicit(&s->steps, memory_order_relaxed);
     atomic_fetch_add_explicit(&(*out)->busy, 1, memory_order_relaxed);
   }
   fy_unlock(&s->lock);

@@ -13,7 +13,7 @@ typedef struct fy_signature {
   uint64_t hash;
   fy_request request;
   fy_callable *callable;
-  uint64_t used;
+  int64_t used;  // after how many runs of the session
   // Runs in progress, and what ready.h keeps: not evicted. Grows under the session's lock, or by who
   // has one of these.
   atomic_int busy;
@@ -59,7 +59,6 @@ struct fy_session {
   fy_mutex lock;                              // guards what follows
   fy_signature **items;
   size_t n, cap;
-  uint64_t clock;
 };
 
 void fy_session_run_args(fy_session *s, const fy_run_args *args, fy_run *run);

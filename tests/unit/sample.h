@@ -16,19 +16,14 @@
 
 // How many parts there are; 1 if every case is to run.
 static inline uint64_t sample_parts(uint64_t *part) {
-  static uint64_t which, parts;
-  if (!parts) {
-    unsigned long long a = 1, b = 1;
-    const char *text = getenv("FERRY_TEST_SAMPLE");
-    if (text && *text && (sscanf(text, "%llu/%llu", &a, &b) != 2 || a < 1 || a > b)) {
-      fprintf(stderr, "FERRY_TEST_SAMPLE=%s: it must be PART/OF, such as 1/8\n", text);
-      exit(1);
-    }
-    which = a - 1;
-    parts = b;
+  unsigned long long a = 1, b = 1;
+  const char *text = getenv("FERRY_TEST_SAMPLE");
+  if (text && *text && (sscanf(text, "%llu/%llu", &a, &b) != 2 || a < 1 || a > b)) {
+    fprintf(stderr, "FERRY_TEST_SAMPLE=%s: it must be PART/OF, such as 1/8\n", text);
+    exit(1);
   }
-  *part = which;
-  return parts;
+  *part = a - 1;
+  return b;
 }
 
 // Is case |number| part of this run?
