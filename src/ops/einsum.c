@@ -155,7 +155,7 @@ static fy_code tables(fy_kernel_ctx *ctx, const equation *e, fy_tensor *out, fy_
   return FY_OK;
 }
 
-static fy_code multiply(fy_kernel_ctx *ctx, fy_einsum_job *j, fy_error *err) {
+fy_code fy_einsum_multiply(fy_kernel_ctx *ctx, fy_einsum_job *j, fy_error *err) {
   const fy_dtype t = ctx->in[0]->dtype;
   const size_t wide = fy_dtype_storage(t) < 4 ? 4 : fy_dtype_storage(t);
   FY_TRY(fy_scratch(ctx, (size_t)(j->batch * j->inner * j->cols + 1) * wide, &j->packed, err));
@@ -189,7 +189,36 @@ static size_t table_line(int64_t count) {
   return fy_scratch_line((size_t)(count + 1) * sizeof(int64_t));
 }
 
-bool fy_einsum_needs(fy_kernel_ctx *ctx, fy_einsum_job *job, fy_needs *out) {
+// Are the elements of |g| all |*step| apart?
+static bool is_regular(const equation *e, const group *g, const int64_t stride[LABELS],
+                       int64_t *step) {
+  int64_t next = 0;
+  *step = 0;
+  bool first = true;
+  for (int32_t k = g->rank - 1; k >= 0; k--) {
+    const int64_t n = e->size[g->label[k]], at = stride[g->label[k]];
+    if (n == 1) continue;
+    if (first) *step = at;
+    if (!first && at != next) return false;
+    next = at * n;
+    first = false;
+  }
+  return true;
+}
+
+static bool all_regular(const equation *e, const fy_pshape in[2], const group g[4]) {
+  int64_t stride[LABELS], dims[FY_MAX_RANK], step;
+  add_strides(&e->in[0], in[0].dims, stride);
+  if (!is_regular(e, &g[1], stride, &step) || !is_regular(e, &g[3], stride, &step)) return false;
+  add_strides(&e->in[1], in[1].dims, stride);
+  if (!is_regular(e, &g[2], stride, &step) || !is_regular(e, &g[3], stride, &step)) return false;
+  for (int32_t d = 0; d < e->out.rank; d++) dims[d] = e->size[e->out.label[d]];
+  add_strides(&e->out, dims, stride);
+  return is_regular(e, &g[1], stride, &step) && is_regular(e, &g[2], stride, &step) &&
+         (g[2].count == 1 || step == 1);
+}
+
+bool fy_einsum_needs(fy_kernel_ctx *ctx, fy_einsum_job *job, bool *regular, fy_needs *out) {
   const int n = ctx->site->num_inputs;
   fy_pshape in[2];
   equation e;
@@ -203,21 +232,25 @@ bool fy_einsum_needs(fy_kernel_ctx *ctx, fy_einsum_job *job, fy_needs *out) {
   if (!job->batch || !job->rows || !job->cols) return false;
   out->scratch += 3 * table_line(job->batch) + 2 * table_line(job->rows) +
                   2 * table_line(job->cols) + 2 * table_line(job->inner);
+  if (regular) *regular = n == 2 && all_regular(&e, in, g);
   return true;
+}
+
+void fy_einsum_multiply_needs(fy_kernel_ctx *ctx, const fy_einsum_job *j, fy_needs *out) {
+  const size_t narrow = fy_dtype_storage(ctx->in[0]->dtype), wide = narrow < 4 ? 4 : narrow;
+  out->scratch += fy_scratch_line((size_t)(j->batch * j->inner * j->cols + 1) * wide);
+  out->scratch += fy_scratch_line((size_t)(j->batch * j->rows * j->cols + 1) * wide);
 }
 
 static void needs(fy_kernel_ctx *ctx, fy_needs *out) {
   fy_einsum_job j;
-  if (!fy_einsum_needs(ctx, &j, out)) return;
-  const size_t narrow = fy_dtype_storage(ctx->in[0]->dtype), wide = narrow < 4 ? 4 : narrow;
-  out->scratch += fy_scratch_line((size_t)(j.batch * j.inner * j.cols + 1) * wide);
-  out->scratch += fy_scratch_line((size_t)(j.batch * j.rows * j.cols + 1) * wide);
+  if (fy_einsum_needs(ctx, &j, NULL, out)) fy_einsum_multiply_needs(ctx, &j, out);
 }
 
 static fy_code einsum(fy_kernel_ctx *ctx, fy_error *err) {
   fy_einsum_job job;
   FY_TRY(fy_einsum_begin(ctx, &job, err));
-  return job.batch ? multiply(ctx, &job, err) : FY_OK;
+  return job.batch ? fy_einsum_multiply(ctx, &job, err) : FY_OK;
 }
 
 static fy_code einsum_shape(fy_shape_ctx *ctx, fy_error *err) {

@@ -19,8 +19,13 @@ typedef struct fy_einsum_job {
 // Checks the equation and makes the output, which is zero unless in a device's memory, and the tables.
 FY_MUST_CHECK fy_code fy_einsum_begin(fy_kernel_ctx *ctx, fy_einsum_job *job, fy_error *err);
 
+// The product after that, for labels that lie anywhere.
+FY_MUST_CHECK fy_code fy_einsum_multiply(fy_kernel_ctx *ctx, fy_einsum_job *job, fy_error *err);
+
 // The sizes of |job|, and the scratch memory that fy_einsum_begin will take added to |out|, from shapes
-// alone. False: it will fail, or there is nothing to do.
-bool fy_einsum_needs(fy_kernel_ctx *ctx, fy_einsum_job *job, fy_needs *out);
+// alone. False: it will fail, or there is nothing to do. |*regular| (may be NULL): rows, columns and what
+// is summed lie at regular steps in both inputs and the output, columns of the output side by side.
+bool fy_einsum_needs(fy_kernel_ctx *ctx, fy_einsum_job *job, bool *regular, fy_needs *out);
+void fy_einsum_multiply_needs(fy_kernel_ctx *ctx, const fy_einsum_job *job, fy_needs *out);
 
 #endif

@@ -185,6 +185,31 @@ static void transposed_convolution(void **state) {
   }
 }
 
+// Labels at regular steps, anywhere, and of one input only.
+static void einsums(void **state) {
+  (void)state;
+  static const char *const equations[] = {"abc,dbc->abd", "abc,dbc->adb", "abc,dbc->da",
+                                          "abc,bdc->abd", "abc,dbc->abcd"};
+  for (int c = 0; c < NUM_DEVICES; c++) {
+    for (size_t k = 0; k <= sizeof equations / sizeof *equations; k++) {
+      const bool two = k < sizeof equations / sizeof *equations;
+      fixture f;
+      char attrs[128];
+      open_with(&f, devices[c]);
+      add(&f, "Placeholder", "x", "", "dtype=float");
+      constant(&f, "w", 3, (const int64_t[]){9, 9, 33});
+      snprintf(attrs, sizeof attrs, "T=float; N=%d; equation='%s'", two ? 2 : 1,
+               two ? equations[k] : "abc->cb");
+      add(&f, "Einsum", "y", two ? "x, w" : "x", attrs);
+      begin(&f);
+      ferry_tensor *x = ramp(3, (const int64_t[]){7, 9, 33});
+      told_is_taken(&f, two ? equations[k] : "abc->cb", "y", x);
+      ferry_tensor_free(x);
+      end(&f);
+    }
+  }
+}
+
 // A loop of nine steps around a product with a variable.
 static const char loop[] =
     "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } }"
@@ -320,6 +345,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(training_step),
       cmocka_unit_test(transposed_convolution),
+      cmocka_unit_test(einsums),
       cmocka_unit_test(loops),
       cmocka_unit_test(shapes_move_nothing),
       cmocka_unit_test(host_memory_comes_back),

@@ -52,10 +52,12 @@ static void products(void *arg, int64_t begin, int64_t end) {
   fy_slice_give(&r->packs, packed);
 }
 
+static bool is_product(const fy_kernel_ctx *ctx) {
+  return ctx->site->num_inputs == 2 && ctx->in[0]->dtype == ctx->in[1]->dtype;
+}
+
 static fy_code einsum(fy_kernel_ctx *ctx, fy_error *err) {
-  const fy_op_impl *impl = ctx->site->op->impl;
-  if (ctx->site->num_inputs != 2 || ctx->in[0]->dtype != ctx->in[1]->dtype)
-    return impl->compute(ctx, err);
+  if (!is_product(ctx)) return ctx->site->op->impl->compute(ctx, err);
   fy_einsum_job j;
   int64_t out_column;
   FY_TRY(fy_einsum_begin(ctx, &j, err));
@@ -68,7 +70,7 @@ static fy_code einsum(fy_kernel_ctx *ctx, fy_error *err) {
       (j.cols > 1 && out_column != 1) || j.a_rows[0] || j.a_inner[0] || j.b_inner[0] ||
       j.b_cols[0] || j.o_rows[0] || j.o_cols[0] ||
       !fy_gemm_packed_bytes(r.type, j.inner, j.cols, 1, &r.packed_bytes))
-    return impl->compute(ctx, err);
+    return fy_einsum_multiply(ctx, &j, err);
   const bool apart = j.batch >= ctx->threads && j.batch > 1;
   FY_TRY(fy_slices_make(ctx, apart ? j.batch : 1, r.packed_bytes, &r.packs, err));
   if (apart) {
@@ -81,15 +83,21 @@ static fy_code einsum(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
-// As einsum() goes about it where the labels lie at regular steps.
+// As einsum() goes about it.
 static void needs(fy_kernel_ctx *ctx, fy_needs *out) {
   fy_einsum_job j;
   size_t bytes;
-  if (ctx->site->num_inputs != 2 || ctx->in[0]->dtype != ctx->in[1]->dtype ||
-      !fy_einsum_needs(ctx, &j, out) || !j.inner)
+  bool regular;
+  if (!is_product(ctx)) {
+    ctx->site->op->impl->needs(ctx, out);
     return;
+  }
+  if (!fy_einsum_needs(ctx, &j, &regular, out) || !j.inner) return;
   const fy_gemm_type type = ctx->in[0]->dtype == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32;
-  if (!fy_gemm_packed_bytes(type, j.inner, j.cols, 1, &bytes)) return;
+  if (!regular || !fy_gemm_packed_bytes(type, j.inner, j.cols, 1, &bytes)) {
+    fy_einsum_multiply_needs(ctx, &j, out);
+    return;
+  }
   out->scratch += fy_slices_needs(ctx, j.batch >= ctx->threads ? j.batch : 1, bytes);
 }
 
