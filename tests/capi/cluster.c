@@ -4,12 +4,12 @@
 static void defs(void) {
   tr_case("server definitions");
   static const char *const texts[] = {
-      "cluster { job { name: \"worker\" tasks { key: 1 value: \"b:2\" } tasks { key: 0 value: "
-      "\"a:1\" } } } "
-      "job_name: \"worker\" task_index: 1 protocol: \"grpc\" port: 7",
+      ("cluster { job { name: \"worker\" tasks { key: 1 value: \"b:2\" } tasks { key: 0 value: "
+       "\"a:1\" } } } "
+       "job_name: \"worker\" task_index: 1 protocol: \"grpc\" port: 7"),
       "default_session_config { device_count { key: \"CPU\" value: 2 } }",
-      "cluster_device_filters { jobs { name: \"w\" tasks { key: 2 value { device_filters: "
-      "\"/job:ps\" } } } }",
+      ("cluster_device_filters { jobs { name: \"w\" tasks { key: 2 value { device_filters: "
+       "\"/job:ps\" } } } }"),
       "",
       "no_such_field: 1",
       "job_name: 7"};
