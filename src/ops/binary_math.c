@@ -61,7 +61,9 @@ FY_REAL_TYPES(FLOOR_MOD_FN, _)
 // Of 32-bit integers in doubles, four at a time: a quotient that is no integer lies 1 / |y| from the next,
 // and is wrong by less than a 2^22nd of that. What overflows wraps.
 typedef int32_t ints4 __attribute__((vector_size(16)));
+typedef uint32_t uints4 __attribute__((vector_size(16)));
 typedef int64_t longs4 __attribute__((vector_size(32)));
+typedef uint64_t ulongs4 __attribute__((vector_size(32)));
 typedef double doubles4 __attribute__((vector_size(32)));
 static inline __attribute__((always_inline)) void floor_4(const ints4 *px, const ints4 *py,
                                                           ints4 *out, bool rest) {
@@ -72,7 +74,7 @@ static inline __attribute__((always_inline)) void floor_4(const ints4 *px, const
   q = (doubles4)(((longs4)q & fits) | ((longs4)least & ~fits));
   ints4 whole = __builtin_convertvector(q, ints4);
   whole += __builtin_convertvector(__builtin_convertvector(whole, doubles4) > q, ints4);
-  *out = rest ? x - whole * y : whole;
+  *out = rest ? (ints4)((uints4)x - (uints4)whole * (uints4)y) : whole;
 }
 // An operand that does not move is read from four copies of it.
 static inline __attribute__((always_inline)) void floors(const int32_t *a, int64_t sa,
@@ -133,7 +135,8 @@ static inline __attribute__((always_inline)) bool floor_near(const char *px, int
   for (int64_t v = 0; v < FOURS; v++) {
     memcpy(&x, px + v * sx, sizeof x);
     memcpy(&y, py + v * sy, sizeof y);
-    odd |= (((x + ((int64_t)1 << 51)) | (y + ((int64_t)1 << 51))) & -((int64_t)1 << 52)) | (y == 0);
+    const ulongs4 far = ((ulongs4)x + ((uint64_t)1 << 51)) | ((ulongs4)y + ((uint64_t)1 << 51));
+    odd |= (longs4)(far & -((uint64_t)1 << 52)) | (y == 0);
   }
   if (odd[0] | odd[1] | odd[2] | odd[3]) return false;
   for (int64_t v = 0; v < FOURS; v++) {
