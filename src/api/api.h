@@ -76,6 +76,7 @@ FY_MUST_CHECK fy_code fy_api_own(fy_tensor **t, fy_error *err);
 // Another tensor over the same memory, for a kernel of the client's to read: a copy if that is not aligned.
 FY_MUST_CHECK fy_code fy_api_view(const fy_tensor *t, fy_tensor **out, fy_error *err);
 // Sets the graph of an object that is shared with sessions free when nobody uses it any more.
+fy_graph *fy_api_graph_ref(fy_graph *g);
 void fy_api_graph_unref(fy_graph *g);
 // Whether |node| is a node of |g| now.
 static inline bool fy_api_in_graph(const fy_graph *g, const fy_node *node) {

@@ -28,10 +28,7 @@ int ferry_session_new(ferry_runtime *rt, ferry_graph *g, ferry_session **out, fe
     fy_free(s);
     return fy_ferry_end(code, &e, err);
   }
-  fy_lock(&graph->lock);
-  graph->refs++;
-  fy_unlock(&graph->lock);
-  s->graph = graph;
+  s->graph = fy_api_graph_ref(graph);
   s->devices = fy_devices_ref(rt->devices);
   *out = s;
   return fy_ferry_end(FY_OK, &e, err);
@@ -47,13 +44,10 @@ int ferry_session_of(struct TF_Session *tf, ferry_session **out, ferry_error *er
                            : fy_fail(&e, FY_INVALID_ARGUMENT, "no TF_Session was given"),
                         &e, err);
   *s = (ferry_session){.session = tf->session,
-                       .graph = tf->graph,
+                       .graph = fy_api_graph_ref(tf->graph),
                        .devices = fy_devices_ref(tf->devices),
                        .options = *fy_session_options(tf->session),
                        .is_view = true};
-  fy_lock(&s->graph->lock);
-  s->graph->refs++;
-  fy_unlock(&s->graph->lock);
   *out = s;
   return fy_ferry_end(FY_OK, &e, err);
 }

@@ -19,6 +19,13 @@ TF_Graph *TF_NewGraph(void) {
   return (TF_Graph *)fy_graph_new();
 }
 
+fy_graph *fy_api_graph_ref(fy_graph *g) {
+  fy_lock(&g->lock);
+  g->refs++;
+  fy_unlock(&g->lock);
+  return g;
+}
+
 void fy_api_graph_unref(fy_graph *g) {
   fy_lock(&g->lock);
   bool last = --g->refs == 0;

@@ -87,10 +87,7 @@ fy_code fy_api_session_new(fy_graph *g, const TF_SessionOptions *o, TF_Session *
   TF_Session *s = fy_calloc(1, sizeof *s);
   if (!s) return fy_fail_oom(err, sizeof *s);
   fy_mutex_init(&s->lock);
-  s->graph = g;
-  fy_lock(&g->lock);
-  g->refs++;
-  fy_unlock(&g->lock);
+  s->graph = fy_api_graph_ref(g);
   fy_code code = fy_devices_open(&o->options, &s->devices, err);
   if (!code) code = fy_api_session_configure(s, o, err);
   if (!code) code = fy_session_new(g, s->devices, &o->options, NULL, &s->session, err);

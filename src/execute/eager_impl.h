@@ -125,6 +125,8 @@ void fy_eager_drop_bodies(fy_eager_bodies *b);
 // Chooses where |op| runs. A resource among its inputs wins over the request.
 FY_MUST_CHECK fy_code fy_eager_place(fy_eager *c, const fy_eager_op *op, const fy_attrs *attrs,
                                      fy_device **out, fy_error *err);
+// Whether |d| could run |op|; on no, |why| (may be NULL) gets the reason.
+bool fy_eager_supports(const fy_eager_op *op, const fy_attrs *attrs, fy_device *d, fy_error *why);
 // The device of the first resource among the inputs, or NULL.
 fy_device *fy_eager_resource_device(const fy_eager *c, const fy_eager_op *op);
 

@@ -17,11 +17,11 @@ static int type_rank(const char *type) {
   return strcmp(type, "GPU") == 0 ? 0 : strcmp(type, "CPU") == 0 ? 1 : 2;
 }
 
-static bool is_supported(const fy_eager_op *op, const fy_attrs *attrs, fy_device *d) {
+bool fy_eager_supports(const fy_eager_op *op, const fy_attrs *attrs, fy_device *d, fy_error *why) {
   if (!op->op) return true;
-  if (!fy_op_has_kernel(op->op, attrs, d->type, NULL)) return false;
+  if (!fy_op_has_kernel(op->op, attrs, d->type, why)) return false;
   return d->is_host || !d->ops->supports ||
-         d->ops->supports(d, op->op, (const struct fy_attrs *)attrs, NULL);
+         d->ops->supports(d, op->op, (const struct fy_attrs *)attrs, why);
 }
 
 // The best supported device that |name| (NULL: any) admits.
@@ -34,7 +34,7 @@ static fy_device *best(const fy_eager *c, const fy_eager_op *op, const fy_attrs 
     if (found && type_rank(d->type) >= type_rank(found->type)) continue;
     if (name && (!fy_devname_parse(d->name, &full) || !fy_devname_is_specification(name, &full)))
       continue;
-    if (is_supported(op, attrs, d)) found = d;
+    if (fy_eager_supports(op, attrs, d, NULL)) found = d;
   }
   return found;
 }
@@ -102,7 +102,7 @@ static fy_code no_device(const fy_eager *c, const fy_eager_op *op, const fy_attr
     bool seen = false;
     fy_str_printf(&all, "%s%s", i ? ", " : "", d->name);
     for (int k = 0; k < n; k++) seen |= strcmp(types[k], d->type) == 0;
-    if (!seen && n < MAX_TYPES && is_supported(op, attrs, d)) types[n++] = d->type;
+    if (!seen && n < MAX_TYPES && fy_eager_supports(op, attrs, d, NULL)) types[n++] = d->type;
   }
   fy_str list;
   fy_str_init(&list);
@@ -161,7 +161,7 @@ fy_code fy_eager_place(fy_eager *c, const fy_eager_op *op, const fy_attrs *attrs
     FY_TRY(check_constraints(op, attrs, err));
   }
   if (with) {
-    if (!is_supported(op, attrs, with)) {
+    if (!fy_eager_supports(op, attrs, with, NULL)) {
       if (soft && (*out = best(c, op, attrs, NULL))) return FY_OK;
       return no_kernel_there(op, attrs, with, err);
     }

@@ -17,11 +17,8 @@ static const char *name_of(const fy_device *d) {
 // Adds why |d| cannot run |op|; false if it could.
 static bool refuses(const fy_eager_op *op, const fy_attrs *attrs, fy_device *d, fy_str *out) {
   fy_error why;
-  if (!op->op) return false;
   fy_error_init(&why);
-  bool yes = fy_op_has_kernel(op->op, attrs, d->type, &why) &&
-             (d->is_host || !d->ops->supports ||
-              d->ops->supports(d, op->op, (const struct fy_attrs *)attrs, &why));
+  const bool yes = fy_eager_supports(op, attrs, d, &why);
   if (!yes)
     fy_str_printf(out, "%s%s cannot run it: %s", out->len ? "; " : "", fy_devname_short(d->name),
                   fy_error_text(&why));
