@@ -8,28 +8,37 @@
 #include "base/alloc.h"
 #include "ops/fft_plan.h"
 #include "ops/shape_fns.h"
+#include "ops/typed.h"
 #include "ops/values.h"
 
-// Plans that the calls of a kernel made; read-only, kept until the kernel goes.
-#define KEPT      4
+// What the calls of a kernel made for a length; read-only, kept until the kernel goes.
+#define KEPT      8
 #define KEPT_MOST ((int64_t)1 << 22)  // longer ones are made anew: they cost memory
 typedef struct kept_plans {
   pthread_mutex_t mu;
   int count;
   struct kept_plan {
     fy_fft_plan plan;
+    fy_fft_matrix matrix;
+    void *roots;  // of n, half of them
     int64_t n;
-    bool twice, split;
+    bool twice;
+    enum { PLAN, MATRIX, ROOTS } kind;  // the one that is there
   } * plans[KEPT];
 } kept_plans;
+#define LONG 4096  // a group of such lines does not fit into near memory: each is a matrix
 
 typedef struct fft_job {
   const fy_fft_plan *plan;
+  const fy_fft_matrix *matrix;
+  void *between;  // the matrix's work space
   const void *in;
   void *out;
   int64_t n, inner, in_line, lines;
+  int64_t pitch;  // from a block of |inner| lines to the next
   bool inverse;
-  void *roots;
+  const void *roots;
+  size_t pair_bytes;  // of a complex number
   // Which line of the input is line i of the output: the dims between batch and line are cut.
   int32_t rank;
   int64_t from[3], to[3];
@@ -46,6 +55,12 @@ static int64_t source_line(const fft_job *j, int64_t i) {
   return at + i * step;
 }
 
+static inline double eight(const void *at) {  // bytes
+  double d;
+  memcpy(&d, at, sizeof d);
+  return d;
+}
+
 #define FFT_PART "ops/fft.inc"
 #include "ops/fft_types.inc"
 
@@ -55,35 +70,43 @@ typedef struct fft_kind {
 } fft_kind;
 
 static void free_plan(struct kept_plan *p) {
-  if (p) fy_fft_plan_free(&p->plan);
+  if (p) fy_fft_plan_free(&p->plan), fy_fft_matrix_free(&p->matrix), fy_aligned_free(p->roots);
   fy_free(p);
 }
 
+static fy_code make_plan(struct kept_plan *p, fy_error *err) {
+  const int64_t n = p->n;
+  if (p->kind == PLAN) return (p->twice ? fy_fft_plan_f64 : fy_fft_plan_f32)(&p->plan, n, err);
+  if (p->kind == MATRIX) {
+    return (p->twice ? fy_fft_matrix_f64 : fy_fft_matrix_f32)(&p->matrix, n, err);
+  }
+  p->roots = (p->twice ? fy_fft_roots_f64 : fy_fft_roots_f32)(n, n / 2 + 1);
+  return p->roots ? FY_OK : fy_fail_oom(err, (size_t)n * 8);
+}
+
 // A plan of the site's or a new one, which is kept if there is room; else *own has to be freed.
-static fy_code find_plan(kept_plans *kept, int64_t n, bool twice, bool split,
-                         const fy_fft_plan **out, struct kept_plan **own, fy_error *err) {
+static fy_code find_plan(kept_plans *kept, int64_t n, bool twice, int kind,
+                         const struct kept_plan **out, struct kept_plan **own, fy_error *err) {
   *own = NULL;
   pthread_mutex_lock(&kept->mu);
   for (int i = 0; i < kept->count; i++) {
     const struct kept_plan *p = kept->plans[i];
-    if (p->n != n || p->twice != twice || p->split != split) continue;
+    if (p->n != n || p->twice != twice || (int)p->kind != kind) continue;
     pthread_mutex_unlock(&kept->mu);
-    *out = &p->plan;
+    *out = p;
     return FY_OK;
   }
   pthread_mutex_unlock(&kept->mu);
   struct kept_plan *p = fy_calloc(1, sizeof *p);
   if (!p) return fy_fail_oom(err, sizeof *p);
-  p->n = n, p->twice = twice, p->split = split;
-  fy_code code = split   ? (twice ? fy_fft_split_plan_f64 : fy_fft_split_plan_f32)(&p->plan, n, err)
-                 : twice ? fy_fft_plan_f64(&p->plan, n, err)
-                         : fy_fft_plan_f32(&p->plan, n, err);
+  p->n = n, p->twice = twice, p->kind = kind;
+  fy_code code = make_plan(p, err);
   if (code) {
     free_plan(p);
     return code;
   }
   *own = p;
-  *out = &p->plan;
+  *out = p;
   pthread_mutex_lock(&kept->mu);
   if (kept->count < KEPT && n <= KEPT_MOST) {
     kept->plans[kept->count++] = p;
@@ -108,47 +131,111 @@ static void release(void *state) {
   fy_free(kept);
 }
 
-static fy_code run_lines(fy_kernel_ctx *ctx, fft_job *j, bool twice, bool split, int64_t n,
-                         int64_t lines, void (*fn)(void *, int64_t, int64_t), fy_error *err) {
+static fy_code run_lines(fy_kernel_ctx *ctx, fft_job *j, bool twice, int64_t n, int64_t lines,
+                         void (*fn)(void *, int64_t, int64_t), fy_error *err) {
   struct kept_plan *own;
-  FY_TRY(find_plan(ctx->site->state, n, twice, split, &j->plan, &own, err));
+  const struct kept_plan *kept;
+  FY_TRY(find_plan(ctx->site->state, n, twice, PLAN, &kept, &own, err));
+  j->plan = &kept->plan;
   const double steps = (double)(j->plan->length) * (log2((double)(n + 1)) + 1);
-  const int64_t together = split ? 1 : twice ? FY_FFT_LINES_f64 : FY_FFT_LINES_f32;
+  const int64_t together = twice ? FY_FFT_LINES_f64 : FY_FFT_LINES_f32;
   j->lines = lines;
   fy_parallel(ctx, (lines + together - 1) / together, steps * (j->plan->chirp ? 8 : 2), fn, j);
   free_plan(own);
   return j->short_of_memory ? fy_fail_oom(err, (size_t)n * 16) : FY_OK;
 }
 
+// Whether |lines| of |n| numbers are better done as matrices, one by one: they would leave lanes
+// empty, or are long.
+static bool as_matrix(bool twice, int64_t n, int64_t lines) {
+  const int64_t lanes = twice ? FY_FFT_LINES_f64 : FY_FFT_LINES_f32;
+  int64_t rows, cols;
+  return (lines < lanes || n >= LONG) && fy_fft_shape(n, lanes, &rows, &cols);
+}
+
+static fy_code run_matrices(fy_kernel_ctx *ctx, fft_job *j, bool twice, int64_t n, int64_t lines,
+                            fy_error *err) {
+  const int64_t lanes = twice ? FY_FFT_LINES_f64 : FY_FFT_LINES_f32;
+  struct kept_plan *own;
+  const struct kept_plan *kept;
+  size_t bytes;
+  if (!fy_mul_size((size_t)(lines * n), twice ? 16 : 8, &bytes)) return fy_fail_oom(err, SIZE_MAX);
+  FY_TRY(fy_scratch(ctx, bytes, &j->between, err));
+  FY_TRY(find_plan(ctx->site->state, n, twice, MATRIX, &kept, &own, err));
+  const fy_fft_matrix *m = j->matrix = &kept->matrix;
+  const int64_t across = (m->cols + lanes - 1) / lanes, down = (m->rows + lanes - 1) / lanes;
+  const double step = log2((double)n) + 4;
+  fy_parallel(ctx, lines * across, step * (double)m->columns.length,
+              twice ? matrix_columns_f64 : matrix_columns_f32, j);
+  if (!j->short_of_memory) {
+    fy_parallel(ctx, lines * down, step * (double)m->lines.length,
+                twice ? matrix_rows_f64 : matrix_rows_f32, j);
+  }
+  free_plan(own);
+  return j->short_of_memory ? fy_fail_oom(err, (size_t)n * 16) : FY_OK;
+}
+
+// Lines of |n| numbers in place, j->inner of them side by side.
+static fy_code one_axis(fy_kernel_ctx *ctx, fft_job *j, bool twice, int64_t n, int64_t lines,
+                        fy_error *err) {
+  if (as_matrix(twice, n, lines)) return run_matrices(ctx, j, twice, n, lines, err);
+  return run_lines(ctx, j, twice, n, lines, twice ? complex_lines_f64 : complex_lines_f32, err);
+}
+
 // Axes [0, count) of the |kind->rank| dims |to|, in place.
 static fy_code complex_axes(fy_kernel_ctx *ctx, fft_job *j, bool twice, int32_t rank,
                             const int64_t *dims, int32_t count, int64_t batch, fy_error *err) {
   for (int32_t axis = count - 1; axis >= 0; axis--) {
+    const int64_t n = dims[axis];
     j->inner = fy_product(dims + axis + 1, rank - axis - 1);
-    const int64_t lines = batch * fy_product(dims, axis) * j->inner;
-    // Fewer lines than lanes are split over the lanes.
-    const int64_t n = dims[axis], lanes = twice ? FY_FFT_LINES_f64 : FY_FFT_LINES_f32;
-    const bool split = lines < lanes && n >= 4 * lanes && n % lanes == 0;
-    FY_TRY(run_lines(ctx, j, twice, split, n, lines,
-                     split   ? (twice ? split_lines_f64 : split_lines_f32)
-                     : twice ? complex_lines_f64
-                             : complex_lines_f32,
-                     err));
+    j->pitch = n * j->inner;
+    FY_TRY(one_axis(ctx, j, twice, n, batch * fy_product(dims, axis) * j->inner, err));
   }
+  return FY_OK;
+}
+
+// Lines of real numbers to where their transforms will be.
+static void copy_lines(void *arg, int64_t begin, int64_t end) {
+  const fft_job *j = arg;
+  for (int64_t i = begin; i < end; i++) {
+    memcpy((char *)j->out + (size_t)(i * j->pitch) * j->pair_bytes,
+           (const char *)j->in + (size_t)(source_line(j, i) * j->in_line) * j->pair_bytes / 2,
+           (size_t)(j->n / 2) * j->pair_bytes);
+  }
+}
+
+// Even lines as half as many complex numbers, in place in the output.
+static fy_code even_lines(fy_kernel_ctx *ctx, fft_job *j, bool twice, int64_t lines,
+                          fy_error *err) {
+  const int64_t half = j->n / 2;
+  j->inner = 1;
+  j->pitch = j->inverse ? half : half + 1;
+  if (j->inverse) {
+    fy_parallel(ctx, lines * half, 2, twice ? tangle_lines_f64 : tangle_lines_f32, j);
+    return one_axis(ctx, j, twice, half, lines, err);
+  }
+  j->pair_bytes = twice ? 16 : 8;
+  fy_parallel(ctx, lines, (double)half, copy_lines, j);
+  FY_TRY(one_axis(ctx, j, twice, half, lines, err));
+  fy_parallel(ctx, lines * (half / 2 + 1), 4, twice ? untangle_lines_f64 : untangle_lines_f32, j);
   return FY_OK;
 }
 
 static fy_code real_lines(fy_kernel_ctx *ctx, fft_job *j, bool twice, int64_t lines,
                           fy_error *err) {
-  const int64_t half = j->n / 2;
-  if (j->n % 2 == 0) {
-    FY_TRY(fy_scratch(ctx, (size_t)(half + 1) * (twice ? 16 : 8), &j->roots, err));
-    (twice ? fill_roots_f64 : fill_roots_f32)(j->roots, half + 1, j->n);
+  struct kept_plan *own;
+  const struct kept_plan *roots;
+  if (j->n % 2) {
+    return run_lines(ctx, j, twice, j->n, lines,
+                     j->inverse ? (twice ? inverse_odd_f64 : inverse_odd_f32)
+                                : (twice ? forward_odd_f64 : forward_odd_f32),
+                     err);
   }
-  return run_lines(ctx, j, twice, false, j->n % 2 ? j->n : half, lines,
-                   j->inverse ? (twice ? inverse_real_f64 : inverse_real_f32)
-                              : (twice ? forward_real_f64 : forward_real_f32),
-                   err);
+  FY_TRY(find_plan(ctx->site->state, j->n, twice, ROOTS, &roots, &own, err));
+  j->roots = roots->roots;
+  fy_code code = even_lines(ctx, j, twice, lines, err);
+  free_plan(own);
+  return code;
 }
 
 // Copies what is kept of the complex input: [batch][from] to [batch][to].

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/typed.h"
 
-#define LARGEST_PRIME 31  // a larger one is better done by a convolution
+#define LARGEST_PRIME 181  // a larger one is better done by a convolution
 
 // cos and -sin of 2 pi k / n, from an angle of at most pi / 4.
 static void unit_root(int64_t k, int64_t n, double *re, double *im) {
@@ -41,13 +42,50 @@ static bool factorise(fy_fft_plan *plan, int64_t n) {
   return n == 1;
 }
 
+// The least length of at least |n| that is a power of two times 1, 3, 5, 9, 15 or 27.
+static int64_t smooth_length(int64_t n) {
+  static const int64_t odd[] = {1, 3, 5, 9, 15, 27};
+  int64_t best = INT64_MAX;
+  for (int i = 0; i < 6; i++) {
+    int64_t length = odd[i];
+    while (length < n) length *= 2;
+    if (length < best) best = length;
+  }
+  return best;
+}
+
+bool fy_fft_shape(int64_t n, int64_t lanes, int64_t *rows, int64_t *cols) {
+  const int64_t middle = (int64_t)sqrt((double)n);
+  double least = INFINITY;
+  for (int64_t d = middle; d >= 4 && d * 16 > middle; d--) {
+    if (n % d) continue;
+    const int64_t e = n / d;  // lanes that have nothing to do are paid for, too
+    const double steps = (double)((d + lanes - 1) / lanes) * (double)((e + lanes - 1) / lanes);
+    if (steps < least) least = steps, *rows = e, *cols = d;
+  }
+  return least < INFINITY;
+}
+
+// The passes are compiled twice, for AVX2 and, with fewer of them (size), for any machine.
+#define INLINE static inline __attribute__((always_inline))
+#if defined(__x86_64__) && defined(__OPTIMIZE__)
+#define WIDE __attribute__((target("avx2")))
+#endif
 #define FFT_PART "ops/fft_plan.inc"
 #include "ops/fft_types.inc"
 
 void fy_fft_plan_free(fy_fft_plan *plan) {
   fy_aligned_free(plan->roots);
-  fy_aligned_free(plan->split);
   fy_aligned_free(plan->chirp);
   fy_aligned_free(plan->filter);
   memset(plan, 0, sizeof *plan);
+}
+
+void fy_fft_matrix_free(fy_fft_matrix *m) {
+  fy_fft_plan_free(&m->columns);
+  fy_fft_plan_free(&m->lines);
+  fy_aligned_free(m->near);
+  fy_aligned_free(m->far);
+  fy_aligned_free(m->beside);
+  memset(m, 0, sizeof *m);
 }

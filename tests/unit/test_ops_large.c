@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops that only large tensors take, against plain loops here: transposing in tiles and past the
-// cache, reductions over many rows, runs copied by several threads, rows normalised in one op. And
+// cache, reductions over many rows, runs copied by several threads, rows normalised in one op, Fourier transforms. And
 // parts of tensors, which share memory: with whom, and who may write.
 
 #include "support_graph.h"
@@ -491,11 +491,79 @@ static void input_gradients(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_input_gradient(&cases[i]);
 }
 
+// Number k of the transform of a line, the slow way.
+static void slow_number(const float *x, int64_t n, int64_t k, double *re, double *im) {
+  *re = *im = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const double a = -2 * M_PI * (double)(i * k % n) / (double)n;
+    *re += x[2 * i] * cos(a) - x[2 * i + 1] * sin(a);
+    *im += x[2 * i] * sin(a) + x[2 * i + 1] * cos(a);
+  }
+}
+
+static void check_transform(int64_t lines, int64_t n) {
+  fy_graph *g = fy_graph_new();
+  fy_node *x = placeholder(g, "x", FY_COMPLEX64), *y = op1(g, "FFT", "y", x);
+  const int64_t dims[2] = {lines, n}, at[4] = {0, 1 % n, n / 3, n - 1};
+  fy_tensor *in, *out, *back;
+  assert_int_equal(fy_tensor_new(FY_COMPLEX64, 2, dims, &in, NULL), FY_OK);
+  float *v = in->data;
+  for (int64_t i = 0; i < 2 * in->count; i++) v[i] = (float)(i * 7919 % 1021) / 512 - 1;
+  out = apply(g, x, y, in);
+  const double bound = 1e-6 * sqrt((double)n) * (log2((double)n) + 2);
+  for (int64_t line = 0; line < lines; line++) {
+    for (int i = 0; i < 4; i++) {
+      double re, im;
+      slow_number(v + 2 * line * n, n, at[i], &re, &im);
+      const float *got = (const float *)out->data + 2 * (line * n + at[i]);
+      if (!(hypot(got[0] - re, got[1] - im) <= bound))
+        fail_msg("%d lines of %d: number %d is wrong", (int)lines, (int)n, (int)at[i]);
+    }
+  }
+  back = apply(g, x, op1(g, "IFFT", "back", x), out);
+  for (int64_t i = 0; i < 2 * in->count; i++)
+    if (!(fabsf(((float *)back->data)[i] - v[i]) <= 1e-5f)) fail_msg("IFFT of %d", (int)n);
+  fy_tensor_release(in);
+  fy_tensor_release(out);
+  fy_tensor_release(back);
+  fy_graph_free(g);
+}
+
+// A real line and back; its transform's last numbers are checked by that.
+static void check_real_transform(int64_t lines, int64_t n) {
+  fy_graph *g = fy_graph_new();
+  const int32_t length = (int32_t)n;
+  fy_node *x = placeholder(g, "x", FY_FLOAT), *size = int_const(g, "size", 1, &length);
+  fy_node *y = op2(g, "IRFFT", "z", op2(g, "RFFT", "y", x, size), size);
+  const int64_t dims[2] = {lines, n};
+  fy_tensor *in = counted(FY_FLOAT, 2, dims), *out = apply(g, x, y, in);
+  for (int64_t i = 0; i < in->count; i++)
+    if (!(fabsf(((float *)out->data)[i] - ((float *)in->data)[i]) <= 5e-3f))
+      fail_msg("%d real lines of %d: number %d", (int)lines, (int)n, (int)i);
+  fy_tensor_release(in);
+  fy_tensor_release(out);
+  fy_graph_free(g);
+}
+
+// Lines in lanes and lines as matrices; passes of small factors, of odd primes, and convolutions.
+static void transforms(void **state) {
+  (void)state;
+  static const int64_t sizes[][2] = {{1, 8},    {1, 60},    {1, 1000},  {3, 1024}, {9, 129},
+                                     {17, 64},  {8, 4096},  {3, 4100},  {1, 6000}, {20, 257},
+                                     {2, 5003}, {1, 37888}, {1, 65536}, {5, 86},   {8, 1},
+                                     {7, 2},    {11, 106},  {1, 394},   {33, 360}, {1, 7}};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    check_transform(sizes[i][0], sizes[i][1]);
+    check_real_transform(sizes[i][0], sizes[i][1]);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(transposes),       cmocka_unit_test(columns),
       cmocka_unit_test(places),           cmocka_unit_test(long_runs),
       cmocka_unit_test(parts_stay_whole), cmocka_unit_test(parts_of_feeds),
-      cmocka_unit_test(normalised),       cmocka_unit_test(input_gradients)};
+      cmocka_unit_test(normalised),       cmocka_unit_test(input_gradients),
+      cmocka_unit_test(transforms)};
   return cmocka_run_group_tests(tests, open_devices, close_devices);
 }
