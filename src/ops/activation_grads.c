@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // activation_grads.c: the gradients of activations and of the element-wise functions that
-// TensorFlow has gradient ops for. No broadcasting. 16-bit floats round after every operation.
+// TensorFlow has gradient ops for. No broadcasting. 16-bit floats round after every operation: theirs
+// are made of the loops of Mul, Sub and their like (steps_16).
 
 #include "base/alloc.h"
 #include "ops/elementwise.h"
@@ -16,8 +17,6 @@ typedef struct pair_table {
 } pair_table;
 
 #define PAIR_f32 FY_CLONES
-#define PAIR_f16
-#define PAIR_bf16
 #define PAIR_f64
 #define PAIR_c64
 #define PAIR_c128
@@ -75,25 +74,28 @@ typedef struct pair_table {
 #define RSQRT_CPLX(S, x, y) \
   ((y) == 0 ? 0 : MUL(S, (fy_r_##S) - 0.5 * MUL(S, CONJ(S, x), CONJ(S, x)), MUL(S, CONJ(S, x), y)))
 
-#define SQUARE(E, S, _)                           \
-  static inline fy_a_##S square_##S(fy_a_##S v) { \
-    return FY_RD_##S(v * v);                      \
-  }
-FY_REAL_TYPES(SQUARE, _)
+static inline float square_f32(float v) {
+  return v * v;
+}
+static inline double square_f64(double v) {
+  return v * v;
+}
 
 // An integer LeakyRelu multiplies by alpha without its fraction.
 static inline int64_t alpha_int(float alpha) {
   return alpha > -9e18f && alpha < 9e18f ? (int64_t)alpha : 0;
 }
 
-FY_REAL_TYPES(PAIR_LOOP, relu, RELU)
+FY_FULL_REAL_TYPES(PAIR_LOOP, relu, RELU)
 FY_INT_TYPES(PAIR_LOOP, relu, RELU_INT)
-FY_REAL_TYPES(PAIR_LOOP, relu6, RELU6)
+FY_FULL_REAL_TYPES(PAIR_LOOP, relu6, RELU6)
 FY_INT_TYPES(PAIR_LOOP, relu6, RELU6_INT)
-FY_REAL_TYPES(PAIR_LOOP, leaky, LEAKY)
+FY_FULL_REAL_TYPES(PAIR_LOOP, leaky, LEAKY)
 FY_INT_TYPES(PAIR_LOOP, leaky, LEAKY_INT)
-FY_REAL_TYPES(PAIR_LOOP, elu, ELU)
-FY_REAL_TYPES(PAIR_LOOP, selu, SELU)
+FY_FULL_REAL_TYPES(PAIR_LOOP, elu, ELU)
+FY_FULL_REAL_TYPES(PAIR_LOOP, selu, SELU)
+#define PAIR_f16
+#define PAIR_bf16
 FY_REAL_TYPES_BUT_F32(PAIR_LOOP, softplus, SOFTPLUS)
 static void softplus_f32(const void *pa, const void *pb, void *po, int64_t n, float param) {
   const float *a = pa, *b = pb;
@@ -105,17 +107,151 @@ static void softplus_f32(const void *pa, const void *pb, void *po, int64_t n, fl
     FY_VECTOR for (int64_t i = 0; i < m; i++) out[at + i] = a[at + i] * s[i];
   }
 }
-FY_REAL_TYPES(PAIR_LOOP, softsign, SOFTSIGN)
-FY_REAL_TYPES(PAIR_LOOP, sigmoid, SIGMOID)
+FY_FULL_REAL_TYPES(PAIR_LOOP, softsign, SOFTSIGN)
+FY_FULL_REAL_TYPES(PAIR_LOOP, sigmoid, SIGMOID)
 FY_COMPLEX_TYPES(PAIR_LOOP, sigmoid, SIGMOID_CPLX)
-FY_REAL_TYPES(PAIR_LOOP, tanh, TANH)
+FY_FULL_REAL_TYPES(PAIR_LOOP, tanh, TANH)
 FY_COMPLEX_TYPES(PAIR_LOOP, tanh, TANH_CPLX)
-FY_REAL_TYPES(PAIR_LOOP, inv, INV)
+FY_FULL_REAL_TYPES(PAIR_LOOP, inv, INV)
 FY_COMPLEX_TYPES(PAIR_LOOP, inv, INV_CPLX)
-FY_REAL_TYPES(PAIR_LOOP, sqrt, SQRT)
+FY_FULL_REAL_TYPES(PAIR_LOOP, sqrt, SQRT)
 FY_COMPLEX_TYPES(PAIR_LOOP, sqrt, SQRT_CPLX)
-FY_REAL_TYPES(PAIR_LOOP, rsqrt, RSQRT)
+FY_FULL_REAL_TYPES(PAIR_LOOP, rsqrt, RSQRT)
 FY_COMPLEX_TYPES(PAIR_LOOP, rsqrt, RSQRT_CPLX)
+
+// ---- 16-bit floats
+typedef enum {
+  RELU_16,
+  RELU6_16,
+  LEAKY_16,
+  ELU_16,
+  SELU_16,
+  SOFTSIGN_16,
+  SIGMOID_16,
+  TANH_16,
+  INV_16,
+  SQRT_16,
+  RSQRT_16
+} steps_kind;
+
+// In bits: numbers from |least| to |most| give |yes|, others |no|. The least above 0 is a denormal
+// half, but no denormal bfloat16: that one counts as 0.
+FY_CLONES static void choose_16(const uint16_t *restrict v, uint16_t least, uint16_t most,
+                                uint16_t yes, uint16_t no, uint16_t *restrict out, int64_t n) {
+  const uint16_t range = (uint16_t)(most - least);
+  FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = (uint16_t)(v[i] - least) <= range ? yes : no;
+}
+// Where |keep| is not 0, |a|, else |b|.
+FY_CLONES static void mix_16(const uint16_t *restrict keep, const uint16_t *a, const uint16_t *b,
+                             uint16_t *out, int64_t n) {
+  FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] =
+      (uint16_t)((a[i] & keep[i]) | (b[i] & ~keep[i]));
+}
+
+// A loop with operands of which one may be the one that is repeated.
+static void step_16(void (*loop)(const void *, int64_t, const void *, int64_t, void *, int64_t,
+                                 int *),
+                    const uint16_t *repeated, const uint16_t *a, const uint16_t *b, uint16_t *out,
+                    int64_t n) {
+  int bad = 0;
+  loop(a, a != repeated, b, b != repeated, out, n, &bad);
+}
+
+static void some_steps(steps_kind kind, bool half, const uint16_t *x, const uint16_t *y,
+                       uint16_t *out, int64_t n, float param) {
+  const fy_lanes_16 *lanes = &fy_lanes_best()->floats_16[half ? FY_LANES_HALF : FY_LANES_BFLOAT16];
+  const uint16_t least = half ? 1 : 0x80, inf = half ? 0x7C00 : 0x7F80;
+#define NUMBER(f)         (half ? fy_float_to_half((float)(f)) : fy_float_to_bfloat16((float)(f)))
+#define STEP(op, a, b, o) step_16(lanes->binary[FY_16_##op], constant, a, b, o, n)
+  uint16_t t[FY_CHUNK], u[FY_CHUNK], mask[FY_CHUNK], constant[1] = {NUMBER(1)};
+  const uint16_t one = constant[0], ones = 0xFFFF;
+  switch (kind) {
+    case RELU_16: choose_16(y, least, inf, one, 0, t, n); break;
+    case RELU6_16: choose_16(y, least, (uint16_t)(NUMBER(6) - 1), one, 0, t, n); break;
+    case LEAKY_16:  // what is not negative passes as it is
+      *constant = NUMBER(param);
+      choose_16(y, least, inf, ones, 0, mask, n);
+      STEP(MUL, x, constant, t);
+      mix_16(mask, x, t, out, n);
+      return;
+    case ELU_16:
+      choose_16(y, 0x8000 | least, 0x8000 | inf, 0, ones, mask, n);
+      STEP(ADD, y, constant, t);
+      STEP(MUL, x, t, t);
+      mix_16(mask, x, t, out, n);
+      return;
+    case SELU_16:
+      *constant = NUMBER(SELU_ALPHA);
+      STEP(ADD, y, constant, t);
+      choose_16(y, 0x8000 | least, 0x8000 | inf, 0, ones, mask, n);
+      choose_16(y, 0, 0xFFFF, NUMBER(SELU_SCALE), 0, u, n);
+      mix_16(mask, u, t, t, n);
+      break;
+    case SOFTSIGN_16:
+      for (int64_t i = 0; i < n; i++) t[i] = y[i] & 0x7FFF;
+      STEP(ADD, t, constant, t);
+      STEP(MUL, t, t, t);
+      STEP(DIV, x, t, out);
+      return;
+    case SIGMOID_16:
+      STEP(SUB, constant, x, t);
+      STEP(MUL, x, t, t);
+      break;
+    case TANH_16:
+      STEP(MUL, x, x, t);
+      STEP(SUB, constant, t, t);
+      break;
+    case INV_16:
+      STEP(MUL, x, x, t);
+      for (int64_t i = 0; i < n; i++) t[i] ^= 0x8000;
+      break;
+    case SQRT_16:
+      *constant = NUMBER(0.5);
+      STEP(DIV, constant, x, t);
+      break;
+    case RSQRT_16:
+      *constant = NUMBER(-0.5);
+      STEP(MUL, x, x, t);
+      STEP(MUL, constant, t, t);
+      STEP(MUL, x, y, u);
+      break;
+  }
+  if (kind < SOFTSIGN_16) {
+    STEP(MUL, x, t, out);
+  } else if (kind < INV_16) {
+    STEP(MUL, y, t, out);
+  } else {  // a gradient of 0 stays 0
+    STEP(MUL, t, kind == RSQRT_16 ? u : y, t);
+    for (int64_t i = 0; i < n; i++) u[i] = y[i] & 0x7FFF;
+    choose_16(u, least, 0x7FFF, ones, 0, mask, n);
+    for (int64_t i = 0; i < n; i++) out[i] = t[i] & mask[i];
+  }
+}
+static void steps_16(steps_kind kind, bool half, const void *a, const void *b, void *out, int64_t n,
+                     float param) {
+  for (int64_t at = 0; at < n; at += FY_CHUNK) {
+    some_steps(kind, half, (const uint16_t *)a + at, (const uint16_t *)b + at, (uint16_t *)out + at,
+               n - at < FY_CHUNK ? n - at : FY_CHUNK, param);
+  }
+}
+#define STEPS(name, KIND)                                                                  \
+  static void name##_f16(const void *a, const void *b, void *o, int64_t n, float param) {  \
+    steps_16(KIND, true, a, b, o, n, param);                                               \
+  }                                                                                        \
+  static void name##_bf16(const void *a, const void *b, void *o, int64_t n, float param) { \
+    steps_16(KIND, false, a, b, o, n, param);                                              \
+  }
+STEPS(relu, RELU_16)
+STEPS(relu6, RELU6_16)
+STEPS(leaky, LEAKY_16)
+STEPS(elu, ELU_16)
+STEPS(selu, SELU_16)
+STEPS(softsign, SOFTSIGN_16)
+STEPS(sigmoid, SIGMOID_16)
+STEPS(tanh, TANH_16)
+STEPS(inv, INV_16)
+STEPS(sqrt, SQRT_16)
+STEPS(rsqrt, RSQRT_16)
 
 #define FIELD_TYPES(X, name) FY_REAL_TYPES(X, name) FY_COMPLEX_TYPES(X, name)
 static const pair_table relu_table = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, relu)}, 0.4, true};
