@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // special_bessel.c: Bessel functions of order 0 and 1. I and K: power series for small arguments, the
-// asymptotic series for large ones, Steed's continued fraction (K) between. J and Y: libm's.
+// asymptotic series for large ones, Steed's continued fraction (K) between; from 2^-20 to 64 they are
+// curves. J and Y: libm's.
 
 #include <float.h>
 
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
+#include "ops/special.h"
 
 #define EULER 0.57721566490153286061
 
@@ -36,18 +38,8 @@ static double scaled_i(int n, double x) {
   return large_series(n, x, -1) / sqrt(2 * M_PI) / sqrt(x);
 }
 
-// |most|: beyond it TensorFlow's factor is infinite, in the type that it computes in.
-static double bessel_i(int n, bool scaled, double x, double most) {
-  if (x != x) return x;
-  const double size = fabs(x), y = scaled_i(n, size), factor = exp(size);
-  // 0 times Inf beyond all: NaN, as TensorFlow
-  const double value = scaled ? y : y * (factor > most ? INFINITY : factor);
-  return n && x < 0 ? -value : value;
-}
-
-static double bessel_k(int n, bool scaled, double x) {
-  if (x != x) return x;
-  if (x <= 0) return INFINITY;
+// K_n(x) e^x for x > 0.
+static double scaled_k(int n, double x) {
   if (isinf(x)) return 0;
   if (x <= 2) {
     const double q = x * x / 4, l = log(x / 2);
@@ -64,9 +56,9 @@ static double bessel_k(int n, bool scaled, double x) {
     }
     k0 -= (l + EULER) * i0;
     k1 = 1 / x + l * (x * i1) - x / 4 * other;
-    return (n ? k1 : k0) * (scaled ? exp(x) : 1);
+    return (n ? k1 : k0) * exp(x);
   }
-  if (x >= 30) return large_series(n, x, 1) * sqrt(M_PI / 2) / sqrt(x) * (scaled ? 1 : exp(-x));
+  if (x >= 30) return large_series(n, x, 1) * sqrt(M_PI / 2) / sqrt(x);
   double b = 2 * (1 + x), d = 1 / b, h = d, step = d, q1 = 0, q2 = 1, q = 0.25, c = 0.25, a = -0.25;
   double s = 1 + q * step;
   for (int i = 2; i < 10000; i++) {
@@ -82,8 +74,41 @@ static double bessel_k(int n, bool scaled, double x) {
     s += q * step;
     if (fabs(q * step / s) < 1e-17) break;
   }
-  const double k0 = sqrt(M_PI / (2 * x)) * (scaled ? 1 : exp(-x)) / s;
+  const double k0 = sqrt(M_PI / (2 * x)) / s;
   return n ? k0 * (x + 0.5 - h / 4) / x : k0;
+}
+
+static double scaled_i0(double x) {
+  return scaled_i(0, x);
+}
+static double scaled_i1(double x) {
+  return scaled_i(1, x);
+}
+static double scaled_k0(double x) {
+  return scaled_k(0, x);
+}
+static double scaled_k1(double x) {
+  return scaled_k(1, x);
+}
+static fy_curve curves_i[] = {{scaled_i0, -20, 6, NULL}, {scaled_i1, -20, 6, NULL}};
+static fy_curve curves_k[] = {{scaled_k0, -20, 6, NULL}, {scaled_k1, -20, 6, NULL}};
+
+// |most|: beyond it TensorFlow's factor is infinite, in the type that it computes in.
+static inline double bessel_i(int n, bool scaled, double x, double most) {
+  if (x != x) return x;
+  const double size = fabs(x), y = fy_curve_at(&curves_i[n], size, most == FLT_MAX);
+  double value = y;
+  if (!scaled) {
+    const double factor = exp(size);
+    // 0 times Inf beyond all: NaN, as TensorFlow
+    value = y * (factor > most ? INFINITY : factor);
+  }
+  return n && x < 0 ? -value : value;
+}
+static inline double bessel_k(int n, bool scaled, double x, double most) {
+  if (x != x) return x;
+  if (x <= 0) return INFINITY;
+  return fy_curve_at(&curves_k[n], x, most == FLT_MAX) * (scaled ? 1 : exp(-x));
 }
 
 static double bessel_y(int n, double x) {
@@ -97,10 +122,10 @@ static double bessel_y(int n, double x) {
 #define I0E(S, x) (fy_a_##S) bessel_i(0, true, (double)(x), MOST(S))
 #define I1(S, x)  (fy_a_##S) bessel_i(1, false, (double)(x), MOST(S))
 #define I1E(S, x) (fy_a_##S) bessel_i(1, true, (double)(x), MOST(S))
-#define K0(S, x)  (fy_a_##S) bessel_k(0, false, (double)(x))
-#define K0E(S, x) (fy_a_##S) bessel_k(0, true, (double)(x))
-#define K1(S, x)  (fy_a_##S) bessel_k(1, false, (double)(x))
-#define K1E(S, x) (fy_a_##S) bessel_k(1, true, (double)(x))
+#define K0(S, x)  (fy_a_##S) bessel_k(0, false, (double)(x), MOST(S))
+#define K0E(S, x) (fy_a_##S) bessel_k(0, true, (double)(x), MOST(S))
+#define K1(S, x)  (fy_a_##S) bessel_k(1, false, (double)(x), MOST(S))
+#define K1E(S, x) (fy_a_##S) bessel_k(1, true, (double)(x), MOST(S))
 #define J0(S, x)  (fy_a_##S)(isinf(x) ? NAN : j0((double)(x)))
 #define J1(S, x)  (fy_a_##S)(isinf(x) ? NAN : j1((double)(x)))
 #define Y0(S, x)  (fy_a_##S) bessel_y(0, (double)(x))

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // special_functions.c: Ndtri, Erfinv, Expint, Dawsn, FresnelCos, FresnelSin, Spence, PopulationCount.
 // Each is computed in double, from a series where that converges well and else from a continued
-// fraction or an asymptotic series.
+// fraction or an asymptotic series; where those are slow, their values make a curve (special.h).
 
 #include <float.h>
 
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
+#include "ops/special.h"
 
 #define EULER 0.57721566490153286061
 
@@ -25,28 +26,35 @@ static double lower_quantile(double p) {
   return x;
 }
 
-static double ndtri(double p) {
-  if (p == 0) return -INFINITY;
-  if (p == 1) return INFINITY;
-  if (!(p > 0 && p < 1)) return NAN;
-  if (p == 0.5) return 0;
-  return p < 0.5 ? lower_quantile(p) : -lower_quantile(1 - p);
+// erfinv of 0 <= x < 1/2: Newton on erf itself keeps the digits of a small x.
+static double small_erfinv(double x) {
+  double y = x * 0.8862269254527580;
+  for (int i = 0; i < 6; i++) {
+    const double u = (erf(y) - x) / (M_2_SQRTPI * exp(-y * y));
+    y -= u / (1 + y * u);
+    if (fabs(u) < 1e-6 * x) break;
+  }
+  return y;
 }
+static fy_curve quantile_curve = {lower_quantile, -54, -2, NULL};
+static fy_curve erfinv_curve = {small_erfinv, -12, -1, NULL};
 
-static double erfinv(double x) {
+static inline double erfinv(double x, bool rough) {
   const double size = fabs(x);
   if (size == 1) return x * INFINITY;
   if (!(size < 1)) return NAN;
-  if (size < 0.5) {  // Newton on erf itself keeps the digits of a small x
-    double y = size * 0.8862269254527580;
-    for (int i = 0; i < 6; i++) {
-      const double u = (erf(y) - size) / (M_2_SQRTPI * exp(-y * y));
-      y -= u / (1 + y * u);
-      if (fabs(u) < 1e-6 * size) break;
-    }
-    return copysign(y, x);
-  }
-  return copysign(-lower_quantile((1 - size) / 2) * M_SQRT1_2, x);
+  return copysign(size < 0.5 ? fy_curve_at(&erfinv_curve, size, rough)
+                             : -fy_curve_at(&quantile_curve, (1 - size) / 2, rough) * M_SQRT1_2,
+                  x);
+}
+
+static inline double ndtri(double p, bool rough) {
+  if (p == 0) return -INFINITY;
+  if (p == 1) return INFINITY;
+  if (!(p > 0 && p < 1)) return NAN;
+  if (p < 0.25) return fy_curve_at(&quantile_curve, p, rough);
+  if (p > 0.75) return -fy_curve_at(&quantile_curve, 1 - p, rough);
+  return M_SQRT2 * erfinv(2 * p - 1, rough);
 }
 
 // |most|: beyond it TensorFlow's exponential is infinite, in the type that it computes in.
@@ -75,7 +83,7 @@ static double expint(double x, double most) {
 }
 
 // Rybicki's sum over a grid; a power series near 0, an asymptotic one far out.
-static double dawson(double x) {
+static double slow_dawson(double x) {
   const double size = fabs(x);
   if (size < 0.5) {
     double term = x, sum = x;
@@ -99,68 +107,76 @@ static double dawson(double x) {
   return copysign(sum / sqrt(M_PI), x);
 }
 
-// S and C together.
-static void fresnel(double x, double *s, double *c) {
-  const double size = fabs(x);
-  *s = *c = NAN;
-  if (x != x) return;
-  if (size > 1e7) {
-    *s = *c = 0.5;
-  } else if (size < 1.6) {
-    const double t = M_PI / 2 * size * size;
-    double term = size, cosine = term, sine = 0;
-    for (int k = 1; k < 60; k++) {
-      term *= t / k;
-      const double part = term / (2 * k + 1);
-      if (k % 2) {
-        sine += k % 4 == 1 ? part : -part;
-      } else {
-        cosine += k % 4 == 2 ? -part : part;
-      }
-      if (part < 1e-20) break;
-    }
-    *s = sine;
-    *c = cosine;
-  } else {  // erfc of a complex number by Lentz's continued fraction
-    const double t = M_PI * size * size;
-    double complex b = 1 - I * t, cc = 1e300, d = 1 / b, h = d;
-    for (int k = 2, n = -1; k < 1000; k++) {
-      n += 2;
-      const double a = -(double)n * (n + 1);
-      b += 4;
-      d = 1 / (a * d + b);
-      cc = b + a / cc;
-      const double complex step = cc * d;
-      h *= step;
-      if (fabs(creal(step) - 1) + fabs(cimag(step)) < 1e-16) break;
-    }
-    // The phase from a square that is reduced before it is multiplied by pi.
-    const double square = size * size, rest = fma(size, size, -square);
-    const double phase = M_PI / 2 * (fmod(square, 4) + rest);
-    h *= size - I * size;
-    const double complex cs = (0.5 + 0.5 * I) * (1 - (cos(phase) + I * sin(phase)) * h);
-    *c = creal(cs);
-    *s = cimag(cs);
-  }
-  *s = copysign(*s, x);
-  *c = copysign(*c, x);
+static fy_curve dawson_curve = {slow_dawson, -12, 5, NULL};
+static inline double dawson(double x, bool rough) {
+  return x != x ? x : copysign(fy_curve_at(&dawson_curve, fabs(x), rough), x);
 }
-static double fresnel_sin(double x) {
+
+// S(x) / x^3 and C(x) / x for a small x.
+static void small_fresnel(double x, double *s, double *c) {
+  const double t = M_PI / 2 * x * x;
+  double term = 1, cosine = 1, sine = M_PI / 6;
+  for (int k = 1; k < 60; k++) {
+    term *= t / k;
+    const double part = k % 2 ? term / (2 * k + 1) / (x * x) : term / (2 * k + 1);
+    if (part < 1e-20) break;
+    if (k > 1) *(k % 2 ? &sine : &cosine) += k % 4 < 2 ? part : -part;
+  }
+  *s = sine;
+  *c = cosine;
+}
+// erfc of a complex number by Lentz's continued fraction, without its phase.
+static double complex large_fresnel(double x) {
+  const double t = M_PI * x * x;
+  double complex b = 1 - I * t, cc = 1e300, d = 1 / b, h = d;
+  for (int k = 2, n = -1; k < 1000; k++) {
+    n += 2;
+    const double a = -(double)n * (n + 1);
+    b += 4;
+    d = 1 / (a * d + b);
+    cc = b + a / cc;
+    const double complex step = cc * d;
+    h *= step;
+    if (fabs(creal(step) - 1) + fabs(cimag(step)) < 1e-16) break;
+  }
+  return h * (x - I * x);
+}
+static double small_sine(double x) {
   double s, c;
-  fresnel(x, &s, &c);
+  small_fresnel(x, &s, &c);
   return s;
 }
-static double fresnel_cos(double x) {
+static double small_cosine(double x) {
   double s, c;
-  fresnel(x, &s, &c);
+  small_fresnel(x, &s, &c);
   return c;
+}
+static double large_real(double x) {
+  return creal(large_fresnel(x));
+}
+static double large_imaginary(double x) {
+  return cimag(large_fresnel(x));
+}
+static fy_curve small_curves[] = {{small_cosine, -8, 1, NULL}, {small_sine, -8, 1, NULL}};
+static fy_curve large_curves[] = {{large_real, 0, 24, NULL}, {large_imaginary, 0, 24, NULL}};
+
+static inline double fresnel(double x, bool sine, bool rough) {
+  const double size = fabs(x);
+  if (x != x) return x;
+  if (size > 1e7) return copysign(0.5, x);
+  if (size < 1.6) return x * fy_curve_at(&small_curves[sine], size, rough) * (sine ? x * x : 1);
+  // The phase from a square that is reduced before it is multiplied by pi.
+  const double square = size * size, rest = fma(size, size, -square);
+  const double phase = M_PI / 2 * (square - 4 * floor(square / 4) + rest);
+  const double re = fy_curve_at(&large_curves[0], size, rough);
+  const double im = fy_curve_at(&large_curves[1], size, rough);
+  const double a = 1 - (cos(phase) * re - sin(phase) * im),
+               b = -(cos(phase) * im + sin(phase) * re);
+  return copysign(0.5 * (sine ? a + b : a - b), x);
 }
 
 // The dilogarithm of 1 - x.
-static double spence(double x) {
-  if (!(x >= 0)) return NAN;
-  if (x == 0) return M_PI * M_PI / 6;
-  if (isinf(x)) return NAN;  // as TensorFlow
+static double slow_spence(double x) {
   const bool inverted = x > 1.5, mirrored = x < 0.5;
   const double y = inverted ? 1 / x : x;
   const bool near_zero = y < 0.5;
@@ -176,14 +192,26 @@ static double spence(double x) {
   return -0.5 * l * l - sum;
 }
 
-#define NDTRI(S, x)  (fy_a_##S) ndtri((double)(x))
-#define ERFINV(S, x) (fy_a_##S) erfinv((double)(x))
+static double spence_slope(double x) {
+  return slow_spence(x) / (1 - x);
+}
+static fy_curve spence_curve = {spence_slope, -24, 24, NULL};
+static inline double spence(double x, bool rough) {
+  if (!(x >= 0)) return NAN;
+  if (x == 0) return M_PI * M_PI / 6;
+  if (isinf(x)) return NAN;  // as TensorFlow
+  return x == 1 ? 0 : fy_curve_at(&spence_curve, x, rough) * (1 - x);
+}
+
+#define ROUGH(S)     (sizeof(fy_a_##S) == 4)
+#define NDTRI(S, x)  (fy_a_##S) ndtri((double)(x), ROUGH(S))
+#define ERFINV(S, x) (fy_a_##S) erfinv((double)(x), ROUGH(S))
 #define EXPINT(S, x) \
   (fy_a_##S) expint((double)(x), sizeof(fy_a_##S) == 4 ? (double)FLT_MAX : DBL_MAX)
-#define DAWSN(S, x)       (fy_a_##S) dawson((double)(x))
-#define FRESNEL_COS(S, x) (fy_a_##S) fresnel_cos((double)(x))
-#define FRESNEL_SIN(S, x) (fy_a_##S) fresnel_sin((double)(x))
-#define SPENCE(S, x)      (fy_a_##S) spence((double)(x))
+#define DAWSN(S, x)       (fy_a_##S) dawson((double)(x), ROUGH(S))
+#define FRESNEL_COS(S, x) (fy_a_##S) fresnel((double)(x), false, ROUGH(S))
+#define FRESNEL_SIN(S, x) (fy_a_##S) fresnel((double)(x), true, ROUGH(S))
+#define SPENCE(S, x)      (fy_a_##S) spence((double)(x), ROUGH(S))
 
 static const fy_sample samples[] = {
     {"f32[8]=special", NULL, FY_OK, NULL},
