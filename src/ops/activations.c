@@ -34,13 +34,23 @@ FY_INT_TYPES(FY_UNARY_LOOP, relu, RELU_INT)
 FY_VEC_UNARY(relu6, FY_EW_RELU6)
 FY_SHORT_REAL_TYPES(FY_UNARY_LOOP, relu6, RELU6)
 FY_INT_TYPES(FY_UNARY_LOOP, relu6, RELU6_INT)
-FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, leaky, LEAKY)
-FY_CLONES static void leaky_f32(const void *pi, void *po, int64_t n, const void *param) {
+FY_UNARY_LOOP_f16(leaky, LEAKY) FY_UNARY_LOOP_f64(leaky, LEAKY) FY_CLONES
+    static void leaky_f32(const void *pi, void *po, int64_t n, const void *param) {
   const float alpha = *(const float *)param, *in = pi;
   float *out = po;
   FY_VECTOR for (int64_t i = 0; i < n; i++) {
     const float x = in[i], scaled = alpha * x;
     out[i] = x > 0 ? x : scaled;
+  }
+}
+static void leaky_bf16(const void *pi, void *po, int64_t n, const void *param) {
+  const float alpha = FY_RD_bf16(*(const float *)param);
+  float x[FY_CHUNK];
+  for (int64_t at = 0; at < n; at += FY_CHUNK) {
+    const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;
+    for (int64_t i = 0; i < m; i++) x[i] = FY_LD_bf16(((const uint16_t *)pi)[at + i]);
+    leaky_f32(x, x, m, &alpha);
+    for (int64_t i = 0; i < m; i++) ((uint16_t *)po)[at + i] = FY_ST_bf16(x[i]);
   }
 }
 FY_INT_TYPES(FY_UNARY_LOOP, leaky, LEAKY_INT)

@@ -148,7 +148,12 @@ static fy_code greedy(fy_kernel_ctx *ctx, fy_error *err) {
   void *memory;
   FY_TRY(fy_scratch(ctx, (size_t)(s.time * s.batch) * sizeof(int32_t), &memory, err));
   best_job j = {&s, memory};
-  fy_parallel(ctx, s.time * s.batch, 5 + 0.3 * (double)s.classes, best_classes, &j);
+  int64_t longest = 0;
+  for (int64_t b = 0; b < s.batch; b++) {
+    const int32_t n = ((const int32_t *)ctx->in[1]->data)[b];
+    if (n > longest) longest = n;
+  }
+  fy_parallel(ctx, longest * s.batch, 5 + 0.3 * (double)s.classes, best_classes, &j);
   decoded d = {.ends = fy_calloc((size_t)s.batch + 1, sizeof(int64_t))};
   fy_code code = d.ends ? FY_OK : fy_fail_oom(err, (size_t)s.batch);
   for (int64_t b = 0; b < s.batch && !code; b++) {

@@ -307,11 +307,12 @@ static fy_code dequantize(fy_kernel_ctx *ctx, fy_error *err) {
     const float combined = (max - min) / (high - (float)q.low);
     for (int64_t o = 0; o < s.outer; o++) {
       const int64_t start = (o * s.n + k) * s.inner;
-      if (how == MIN_COMBINED && out->dtype == FY_FLOAT &&
+      if (how != MIN_FIRST && out->dtype == FY_FLOAT &&
           (in->dtype == FY_QUINT8 || in->dtype == FY_QINT8)) {
         bytes_run run = {
             in->dtype, (const char *)in->data + start, (float *)out->data + start, half, combined,
             min};
+        if (how == SCALED) run.half = 0, run.scale = scaled, run.min = -0.0f;  // adds nothing
         fy_parallel(ctx, s.inner, 0.2, bytes_range, &run);
         continue;
       }

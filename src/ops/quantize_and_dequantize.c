@@ -17,10 +17,67 @@ typedef struct job {
 #define RANGE_MAX_f32 FLT_MAX
 #define RANGE_MAX_f64 DBL_MAX
 
+// A run of numbers of one slice. |unlimited| min and max keep what they are compared with.
+#define TRIP_RUN(E, S, _)                                                                          \
+  FY_CLONES static void trip_run_##S(const void *pi, void *po, int64_t n, double low, double high, \
+                                     double by, double back, bool half_up) {                       \
+    const fy_t_##S *in = pi, min = (fy_t_##S)low, max = (fy_t_##S)high;                            \
+    const fy_t_##S scale = (fy_t_##S)by, inverse = (fy_t_##S)back;                                 \
+    fy_t_##S *out = po;                                                                            \
+    if (half_up) {                                                                                 \
+      FY_VECTOR for (int64_t i = 0; i < n; i++) {                                                  \
+        fy_t_##S x = in[i] < max ? in[i] : max;                                                    \
+        x = (x > min ? x : min) * scale;                                                           \
+        out[i] = FY_MATH_##S(floor)(x + (fy_t_##S)0.5) * inverse;                                  \
+      }                                                                                            \
+      return;                                                                                      \
+    }                                                                                              \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                                    \
+      fy_t_##S x = in[i] < max ? in[i] : max;                                                      \
+      out[i] = FY_MATH_##S(rint)((x > min ? x : min) * scale) * inverse;                           \
+    }                                                                                              \
+  }                                                                                                \
+  FY_CLONES static void extremes_##S(const void *pi, int64_t n, double *low, double *high) {       \
+    const fy_t_##S *in = pi;                                                                       \
+    fy_t_##S min[8], max[8];                                                                       \
+    int64_t i = 0;                                                                                 \
+    for (int k = 0; k < 8; k++) min[k] = (fy_t_##S) * low, max[k] = (fy_t_##S) * high;             \
+    for (; i + 8 <= n; i += 8) {                                                                   \
+      for (int k = 0; k < 8; k++) {                                                                \
+        min[k] = in[i + k] < min[k] ? in[i + k] : min[k];                                          \
+        max[k] = in[i + k] > max[k] ? in[i + k] : max[k];                                          \
+      }                                                                                            \
+    }                                                                                              \
+    for (; i < n; i++) {                                                                           \
+      min[0] = in[i] < min[0] ? in[i] : min[0];                                                    \
+      max[0] = in[i] > max[0] ? in[i] : max[0];                                                    \
+    }                                                                                              \
+    for (int k = 1; k < 8; k++) {                                                                  \
+      min[0] = min[k] < min[0] ? min[k] : min[0];                                                  \
+      max[0] = max[k] > max[0] ? max[k] : max[0];                                                  \
+    }                                                                                              \
+    *low = (double)min[0];                                                                         \
+    *high = (double)max[0];                                                                        \
+  }
+FY_FULL_REAL_TYPES(TRIP_RUN, _)
+
+typedef struct trip_run {
+  const char *in;
+  char *out;
+  bool wide, half_up;
+  double min, max, scale, inverse;
+} trip_run;
+static void trip_range(void *arg, int64_t begin, int64_t end) {
+  const trip_run *r = arg;
+  const size_t at = (size_t)begin * (r->wide ? 8 : 4);
+  (r->wide ? trip_run_f64 : trip_run_f32)(r->in + at, r->out + at, end - begin, r->min, r->max,
+                                          r->scale, r->inverse, r->half_up);
+}
+
 // Slice |k|: the scale keeps 0 exact and lets neither end overflow.
 #define ROUND_TRIP(E, S, _)                                                                      \
-  static void round_trip_##S(const job *j, const void *pi, const void *pmin, const void *pmax,   \
-                             void *po) {                                                         \
+  static void round_trip_##S(fy_kernel_ctx *ctx, const job *j, const void *pi, const void *pmin, \
+                             const void *pmax, void *po) {                                       \
     const fy_t_##S *in = pi, *mins = pmin, *maxs = pmax;                                         \
     fy_t_##S *out = po;                                                                          \
     const int shift = (int)(j->is_signed ? j->bits - 1 : j->bits);                               \
@@ -34,15 +91,11 @@ typedef struct job {
         min = mins[k];                                                                           \
         max = maxs[k];                                                                           \
       } else {                                                                                   \
-        min = INFINITY;                                                                          \
-        max = -INFINITY;                                                                         \
-        for (int64_t o = 0; o < j->outer; o++) {                                                 \
-          const fy_t_##S *row = in + (o * j->n + k) * j->inner;                                  \
-          for (int64_t i = 0; i < j->inner; i++) {                                               \
-            min = row[i] < min ? row[i] : min;                                                   \
-            max = row[i] > max ? row[i] : max;                                                   \
-          }                                                                                      \
-        }                                                                                        \
+        double low = INFINITY, high = -INFINITY;                                                 \
+        for (int64_t o = 0; o < j->outer; o++)                                                   \
+          extremes_##S(in + (o * j->n + k) * j->inner, j->inner, &low, &high);                   \
+        min = (fy_a_##S)low;                                                                     \
+        max = (fy_a_##S)high;                                                                    \
       }                                                                                          \
       const fy_a_##S b = (fy_a_##S)bottom, t = (fy_a_##S)top;                                    \
       const fy_a_##S from_min = b * min > 0 ? b / min : RANGE_MAX_##S;                           \
@@ -57,18 +110,17 @@ typedef struct job {
         inverse = max / t;                                                                       \
         min = b * inverse;                                                                       \
       }                                                                                          \
+      trip_run r = {.wide = sizeof(fy_t_##S) == 8,                                               \
+                    .half_up = j->half_up,                                                       \
+                    .scale = (double)scale,                                                      \
+                    .inverse = (double)inverse};                                                 \
+      r.min = j->range_given ? (double)min : -INFINITY;                                          \
+      r.max = j->range_given ? (double)max : INFINITY;                                           \
       for (int64_t o = 0; o < j->outer; o++) {                                                   \
         const int64_t row = (o * j->n + k) * j->inner;                                           \
-        for (int64_t i = row; i < row + j->inner; i++) {                                         \
-          fy_a_##S x = in[i];                                                                    \
-          if (j->range_given) {                                                                  \
-            x = x < max ? x : max;                                                               \
-            x = x > min ? x : min;                                                               \
-          }                                                                                      \
-          x *= scale;                                                                            \
-          out[i] = (j->half_up ? FY_MATH_##S(floor)(x + (fy_a_##S)0.5) : FY_MATH_##S(rint)(x)) * \
-                   inverse;                                                                      \
-        }                                                                                        \
+        r.in = (const char *)(in + row);                                                         \
+        r.out = (char *)(out + row);                                                             \
+        fy_parallel(ctx, j->inner, 0.5, trip_range, &r);                                         \
       }                                                                                          \
     }                                                                                            \
   }
@@ -160,9 +212,9 @@ static fy_code run(fy_kernel_ctx *ctx, const job *j, const void *min, const void
   FY_TRY(fy_out_like(ctx, 0, ctx->in[0], &out, err));
   if (out->count == 0) return FY_OK;
   if (out->dtype == FY_FLOAT) {
-    round_trip_f32(j, ctx->in[0]->data, min, max, out->data);
+    round_trip_f32(ctx, j, ctx->in[0]->data, min, max, out->data);
   } else if (out->dtype == FY_DOUBLE) {
-    round_trip_f64(j, ctx->in[0]->data, min, max, out->data);
+    round_trip_f64(ctx, j, ctx->in[0]->data, min, max, out->data);
   } else {
     return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
                    fy_dtype_name(out->dtype));

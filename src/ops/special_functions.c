@@ -231,8 +231,14 @@ SPECIAL_OP(FresnelCos, fresnel_cos_loop, FRESNEL_COS);
 SPECIAL_OP(FresnelSin, fresnel_sin_loop, FRESNEL_SIN);
 SPECIAL_OP(Spence, spence_loop, SPENCE);
 
-#define BITS(S, x) \
-  __builtin_popcountll((unsigned long long)(x) & (~0ull >> (64 - 8 * sizeof(fy_t_##S))))
+// Without an instruction for it: pairs, fours, bytes, and the sum of the bytes.
+static inline int count_bits(uint64_t v) {
+  v -= v >> 1 & 0x5555555555555555u;
+  v = (v & 0x3333333333333333u) + (v >> 2 & 0x3333333333333333u);
+  v = (v + (v >> 4)) & 0x0F0F0F0F0F0F0F0Fu;
+  return (int)(v * 0x0101010101010101u >> 56);
+}
+#define BITS(S, x)            count_bits((uint64_t)(x) & (UINT64_MAX >> (64 - 8 * sizeof(fy_t_##S))))
 #define BITS_LOOP(E, S, name) FY_UNARY_LOOP_TO(E, S, name, BITS, uint8_t, FY_ST_u8)
 FY_INT_TYPES(BITS_LOOP, bits)
 static const fy_unary_loops bits_table = {{FY_INT_TYPES(FY_LOOP_ENTRY, bits)}, 1};

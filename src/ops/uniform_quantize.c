@@ -5,10 +5,12 @@
 // multiplication by a 31-bit fraction and a shift, rounded once.
 
 #include <math.h>
+#include <stdatomic.h>
 
 #include "ops/broadcast.h"
 #include "ops/quant.h"
 #include "ops/shape_fns.h"
+#include "ops/typed.h"
 #include "ops/uniform.h"
 #include "ops/values.h"
 
@@ -73,53 +75,139 @@ fy_code fy_multiplier_of(double v, fy_multiplier *out, fy_error *err) {
   return FY_OK;
 }
 // ---------------------------------------------------------------- to and from floats
+typedef struct float_job {
+  const fy_tensor *in;
+  fy_tensor *out;
+  fy_scales s;
+  fy_limits l;
+} float_job;
+
+FY_CLONES static void quantize_run(const float *in, int64_t n, float by, int32_t zero, fy_limits l,
+                                   int32_t *out) {
+  for (int64_t i = 0; i < n; i++) {
+    const float v = floorf(in[i] * by + 0.5f);
+    const bool fits = v >= -0x1p31f && v < 0x1p31f;  // as fy_q_int32
+    const int32_t q = (int32_t)(fits ? v : -0x1p31f);
+    out[i] = fy_limited(fy_wrap_add(q, zero), l);
+  }
+}
+static void put_run(fy_dtype type, void *out, int64_t at, const int32_t *v, int64_t n) {
+  switch (fy_qtype_of(type).bits) {
+    case 8:
+      for (int64_t i = 0; i < n; i++) ((uint8_t *)out)[at + i] = (uint8_t)v[i];
+      break;
+    case 16:
+      for (int64_t i = 0; i < n; i++) ((uint16_t *)out)[at + i] = (uint16_t)v[i];
+      break;
+    default: memcpy((int32_t *)out + at, v, (size_t)n * sizeof *v);
+  }
+}
+static void get_run(fy_dtype type, const void *in, int64_t at, int32_t *v, int64_t n) {
+  switch (type) {
+    case FY_QINT8:
+      for (int64_t i = 0; i < n; i++) v[i] = ((const int8_t *)in)[at + i];
+      break;
+    case FY_QUINT8:
+      for (int64_t i = 0; i < n; i++) v[i] = ((const uint8_t *)in)[at + i];
+      break;
+    default:
+      for (int64_t i = 0; i < n; i++) v[i] = (int32_t)fy_q_get(type, in, at + i);
+  }
+}
+// How many numbers from |i| on have its scale: at most |most| and a chunk.
+static int64_t run_of(const fy_scales *s, int64_t i, int64_t most) {
+  const int64_t n = most < FY_CHUNK ? most : FY_CHUNK;
+  const int64_t same = s->n == 1 ? n : s->inner - i % s->inner;
+  return n < same ? n : same;
+}
+static void quantize_range(void *arg, int64_t begin, int64_t end) {
+  const float_job *j = arg;
+  int32_t v[FY_CHUNK];
+  for (int64_t i = begin, n; i < end; i += n) {
+    const int64_t c = fy_scales_channel(&j->s, i);
+    n = run_of(&j->s, i, end - i);
+    quantize_run((const float *)j->in->data + i, n, 1.0f / j->s.scale[c], j->s.zero[c], j->l, v);
+    put_run(j->out->dtype, j->out->data, i, v, n);
+  }
+}
+static void dequantize_range(void *arg, int64_t begin, int64_t end) {
+  const float_job *j = arg;
+  int32_t v[FY_CHUNK];
+  for (int64_t i = begin, n; i < end; i += n) {
+    const int64_t c = fy_scales_channel(&j->s, i);
+    const int32_t zero = -j->s.zero[c];
+    const float scale = j->s.scale[c];
+    float *out = (float *)j->out->data + i;
+    n = run_of(&j->s, i, end - i);
+    get_run(j->in->dtype, j->in->data, i, v, n);
+    // TensorFlow's qint32 becomes an int32 by way of float.
+    for (int64_t k = 0; j->in->dtype == FY_QINT32 && k < n; k++)
+      v[k] = (int32_t)fy_q_int32((float)v[k]);
+    for (int64_t k = 0; k < n; k++) out[k] = (float)fy_wrap_add(v[k], zero) * scale;
+  }
+}
+
 static fy_code quantize(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
-  const fy_limits l = fy_limits_of(ctx->site, "quantization_min_val", "quantization_max_val");
-  fy_scales s;
-  fy_tensor *out;
-  FY_TRY(fy_scales_read(ctx, in, 1, fy_site_int(ctx->site, "quantization_axis"), &s, err));
-  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  for (int64_t i = 0; i < in->count; i++) {
-    const int64_t c = fy_scales_channel(&s, i);
-    const float v = floorf(((const float *)in->data)[i] * (1.0f / s.scale[c]) + 0.5f);
-    fy_q_put(out->dtype, out->data, i,
-             fy_limited(fy_wrap_add((int32_t)fy_q_int32(v), s.zero[c]), l));
-  }
+  float_job j = {.in = in,
+                 .l = fy_limits_of(ctx->site, "quantization_min_val", "quantization_max_val")};
+  FY_TRY(fy_scales_read(ctx, in, 1, fy_site_int(ctx->site, "quantization_axis"), &j.s, err));
+  FY_TRY(fy_out_like(ctx, 0, in, &j.out, err));
+  fy_parallel(ctx, in->count, 0.6, quantize_range, &j);
   return FY_OK;
 }
 
 static fy_code dequantize(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
-  fy_scales s;
-  fy_tensor *out;
-  FY_TRY(fy_scales_read(ctx, in, 1, fy_site_int(ctx->site, "quantization_axis"), &s, err));
+  float_job j = {.in = in};
+  FY_TRY(fy_scales_read(ctx, in, 1, fy_site_int(ctx->site, "quantization_axis"), &j.s, err));
   FY_TRY(fy_scales_positive(ctx->in[1], "rhs scales elements must be all positive.", err));
-  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  for (int64_t i = 0; i < in->count; i++) {
-    const int64_t c = fy_scales_channel(&s, i);
-    // TensorFlow's qint32 becomes an int32 by way of float.
-    const int32_t q = (int32_t)fy_q_int32((float)fy_q_get(in->dtype, in->data, i));
-    ((float *)out->data)[i] = (float)fy_wrap_add(q, -s.zero[c]) * s.scale[c];
-  }
+  FY_TRY(fy_out_like(ctx, 0, in, &j.out, err));
+  fy_parallel(ctx, in->count, 0.5, dequantize_range, &j);
   return FY_OK;
 }
 
 // ---------------------------------------------------------------- from scale to scale
-static fy_code rescale(const fy_tensor *in, const fy_scales *from, const fy_scales *to, fy_limits l,
-                       fy_dtype type, void *out, fy_error *err) {
-  fy_multiplier m = {0, 0};
-  int64_t last_from = -1, last_to = -1;
-  for (int64_t i = 0; i < in->count; i++) {
-    const int64_t a = fy_scales_channel(from, i), b = fy_scales_channel(to, i);
-    if (a != last_from || b != last_to) {
-      FY_TRY(fy_multiplier_of((double)from->scale[a] / (double)to->scale[b], &m, err));
-      last_from = a;
-      last_to = b;
+typedef struct rescale_job {
+  const fy_tensor *in;
+  const fy_scales *from, *to;
+  fy_limits l;
+  fy_dtype type;
+  void *out;
+  _Atomic int64_t bad_from;  // the first number whose ratio of scales is no multiplier
+} rescale_job;
+static double ratio_at(const rescale_job *j, int64_t i) {
+  return (double)j->from->scale[fy_scales_channel(j->from, i)] /
+         (double)j->to->scale[fy_scales_channel(j->to, i)];
+}
+static void rescale_range(void *arg, int64_t begin, int64_t end) {
+  rescale_job *j = arg;
+  int32_t v[FY_CHUNK];
+  for (int64_t i = begin, n; i < end; i += n) {
+    const int32_t zero = -j->from->zero[fy_scales_channel(j->from, i)];
+    const int32_t shift = j->to->zero[fy_scales_channel(j->to, i)];
+    fy_multiplier m;
+    if (fy_multiplier_of(ratio_at(j, i), &m, NULL)) {
+      int64_t first = atomic_load(&j->bad_from);
+      while (i < first && !atomic_compare_exchange_weak(&j->bad_from, &first, i)) continue;
+      return;
     }
-    const int32_t q = fy_wrap_add((int32_t)fy_q_get(in->dtype, in->data, i), -from->zero[a]);
-    fy_q_put(type, out, i, fy_limited(fy_wrap_add(fy_multiplied(q, m), to->zero[b]), l));
+    n = run_of(j->to, i, run_of(j->from, i, end - i));
+    get_run(j->in->dtype, j->in->data, i, v, n);
+    for (int64_t k = 0; k < n; k++) {
+      const int32_t q = fy_multiplied(fy_wrap_add(v[k], zero), m);
+      v[k] = fy_limited(fy_wrap_add(q, shift), j->l);
+    }
+    put_run(j->type, j->out, i, v, n);
   }
+}
+static fy_code rescale(fy_kernel_ctx *ctx, const fy_tensor *in, const fy_scales *from,
+                       const fy_scales *to, fy_limits l, fy_dtype type, void *out, fy_error *err) {
+  rescale_job j = {in, from, to, l, type, out, INT64_MAX};
+  fy_parallel(ctx, in->count, 2, rescale_range, &j);
+  if (j.bad_from == INT64_MAX) return FY_OK;
+  fy_multiplier m;
+  FY_TRY(fy_multiplier_of(ratio_at(&j, j.bad_from), &m, err));
   return FY_OK;
 }
 
@@ -135,7 +223,7 @@ static fy_code requantize(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_scales_positive(ctx->in[1], positive, err));
   FY_TRY(fy_scales_positive(ctx->in[3], positive, err));
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  return rescale(in, &from, &to, l, out->dtype, out->data, err);
+  return rescale(ctx, in, &from, &to, l, out->dtype, out->data, err);
 }
 
 typedef struct add_job {
@@ -188,8 +276,8 @@ static fy_code add(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_scales to_a = seen_from(&to, out_axis, a, out->rank);
   const fy_scales to_b = seen_from(&to, out_axis, b, out->rank);
   const fy_limits whole = {INT32_MIN, INT32_MAX};  // only the sum is limited
-  FY_TRY(rescale(a, &from_a, &to_a, whole, FY_QINT32, both, err));
-  FY_TRY(rescale(b, &from_b, &to_b, whole, FY_QINT32, both + a->count, err));
+  FY_TRY(rescale(ctx, a, &from_a, &to_a, whole, FY_QINT32, both, err));
+  FY_TRY(rescale(ctx, b, &from_b, &to_b, whole, FY_QINT32, both + a->count, err));
   add_job j = {both, both + a->count, out->data, &bc, &to, l};
   fy_bcast_rows(&bc, 0, out->count, add_row, &j);
   return FY_OK;
