@@ -149,6 +149,7 @@ fy_code fy_la_run(fy_kernel_ctx *ctx, fy_la_job *job, fy_error *err) {
   }
   if (job->type == job->compute && job->in[0]->dtype == job->compute) w.scratch_bytes = 0;
   w.work_bytes = (w.work_bytes + 63) & ~(size_t)63;
+  job->ctx = job->batch == 1 ? ctx : NULL;
   fy_parallel(ctx, job->batch, job->flops + 50, some_matrices, &w);
   if (w.short_of_memory) return fy_fail_oom(err, w.work_bytes);
   return w.text ? fy_fail(err, FY_INVALID_ARGUMENT, "%s", w.text) : FY_OK;
@@ -203,4 +204,46 @@ fy_code fy_la_shape_square(fy_shape_ctx *ctx, fy_pshape in, fy_pshape *out, fy_e
     take_rows_##S(c, f, step, turn, b, ldb, k, n);                                                \
   }
 FY_FULL_REAL_TYPES(ROWS, FY_CLONES)
-FY_COMPLEX_TYPES(ROWS, )
+
+// The same of complex numbers, a vector of pairs at a time: f b = re(f) b + im(f) i b.
+typedef float pairs_c64 __attribute__((vector_size(32), aligned(4)));
+typedef double pairs_c128 __attribute__((vector_size(32), aligned(8)));
+#define SWAP_c64  1, 0, 3, 2, 5, 4, 7, 6
+#define SWAP_c128 1, 0, 3, 2
+#define TAKE_PAIRS(S, sum, f, row)                               \
+  {                                                              \
+    const pairs_##S x = *(const pairs_##S *)(const void *)(row); \
+    const pairs_##S y = __builtin_shufflevector(x, x, SWAP_##S); \
+    sum -= x * la_real_##S(f) + y * (sign * la_imag_##S(f));     \
+  }
+#define COMPLEX_ROWS(E, S, _)                                                                \
+  FY_CLONES static void take_rows_##S(fy_a_##S *restrict c, const fy_a_##S *f, int64_t step, \
+                                      bool turn, const fy_a_##S *restrict b, int64_t ldb,    \
+                                      int64_t k, int64_t n) {                                \
+    const int64_t wide = (int64_t)(sizeof(pairs_##S) / sizeof *c);                           \
+    pairs_##S sign;                                                                          \
+    for (int i = 0; i < 2 * (int)wide; i++) sign[i] = i % 2 ? 1 : -1;                        \
+    for (int64_t p = 0, m; p < k; p += m, b += m * ldb) {                                    \
+      fy_a_##S v[4] = {0, 0, 0, 0};                                                          \
+      m = k - p < 4 ? k - p : 4;                                                             \
+      for (int i = 0; i < (int)m; i++) v[i] = f[(p + i) * step];                             \
+      for (int i = 0; turn && i < 4; i++) v[i] = la_conj_##S(v[i]);                          \
+      int64_t j = 0;                                                                         \
+      for (; j + wide <= n; j += wide) {                                                     \
+        pairs_##S sum = *(pairs_##S *)(void *)(c + j);                                       \
+        if (m == 4) {                                                                        \
+          for (int i = 0; i < 4; i++) TAKE_PAIRS(S, sum, v[i], b + i * ldb + j)              \
+        } else {                                                                             \
+          for (int i = 0; i < (int)m; i++) TAKE_PAIRS(S, sum, v[i], b + i * ldb + j)         \
+        }                                                                                    \
+        *(pairs_##S *)(void *)(c + j) = sum;                                                 \
+      }                                                                                      \
+      for (; j < n; j++)                                                                     \
+        for (int i = 0; i < (int)m; i++) c[j] -= la_mul_##S(v[i], b[i * ldb + j]);           \
+    }                                                                                        \
+  }                                                                                          \
+  void fy_la_take_rows_##S(fy_a_##S *c, const fy_a_##S *f, int64_t step, bool turn,          \
+                           const fy_a_##S *b, int64_t ldb, int64_t k, int64_t n) {           \
+    take_rows_##S(c, f, step, turn, b, ldb, k, n);                                           \
+  }
+FY_COMPLEX_TYPES(COMPLEX_ROWS, _)

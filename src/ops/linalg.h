@@ -41,6 +41,7 @@ struct fy_la_job {
   bool plain_out[FY_LA_ARGS];           // not a matrix of |type| (permutations): never converted
   int64_t work;                         // elements of the computing type
   double flops;                         // of one matrix
+  fy_kernel_ctx *ctx;                   // for threads within one matrix; NULL: they have their own
 };
 
 // Runs |job| over its batch, on threads when that pays.

@@ -6,6 +6,10 @@
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
+// Rotations that are gathered for a matrix of n rows, and elements of all working memory.
+#define ROTATIONS(n) (16 * (n))
+#define EIG_WORK(n)  (2 * (n) * (n) + 8 * (n) + 3 * ROTATIONS(n))
+
 #define S f32
 #include "ops/linalg_eig.inc"
 #undef S
@@ -40,7 +44,7 @@ static fy_code values_and_vectors(fy_kernel_ctx *ctx, fy_error *err) {
   fy_la_job job = {0};
   FY_TRY(fy_la_inputs(ctx, &job, 1, err));
   FY_TRY(fy_la_square(&job, err));
-  return fy_la_eig(ctx, &job, self_adjoint_fns[job.type], 2 * job.n * job.n + 6 * job.n, err);
+  return fy_la_eig(ctx, &job, self_adjoint_fns[job.type], EIG_WORK(job.n), err);
 }
 
 // One matrix [n + 1, n]: the values are its first row.
@@ -54,7 +58,7 @@ static fy_code one_matrix(fy_kernel_ctx *ctx, fy_error *err) {
   fy_la_job job = {.vectors = true, .fn = together};
   FY_TRY(fy_la_inputs(ctx, &job, 1, err));
   FY_TRY(fy_la_square(&job, err));
-  job.work = 2 * job.n * job.n + 6 * job.n;
+  job.work = EIG_WORK(job.n);
   job.flops = 15 * (double)job.n * (double)job.n * (double)job.n;
   FY_TRY(fy_la_output(ctx, &job, 0, 2, (const int64_t[]){job.n + 1, job.n}, err));
   return job.n ? fy_la_run(ctx, &job, err) : FY_OK;
