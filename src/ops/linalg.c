@@ -247,3 +247,57 @@ typedef double pairs_c128 __attribute__((vector_size(32), aligned(8)));
     take_rows_##S(c, f, step, turn, b, ldb, k, n);                                           \
   }
 FY_COMPLEX_TYPES(COMPLEX_ROWS, _)
+
+// ---------------------------------------------------------------- rotations
+#define STRIP_BYTES 512
+#define TURN_STRIP(E, S, _)                                                             \
+  FY_CLONES static void turn_strip_##S(const fy_la_turns *t, int64_t from, int64_t n) { \
+    for (int64_t i = 0; i < t->count; i++) {                                            \
+      const fy_la_turn r = t->list[i];                                                  \
+      const fy_a_##S c = (fy_a_##S)r.c, s = (fy_a_##S)r.s;                              \
+      fy_a_##S *restrict x = (fy_a_##S *)t->rows + r.x * t->width + from;               \
+      fy_a_##S *restrict y = (fy_a_##S *)t->rows + r.y * t->width + from;               \
+      FY_VECTOR for (int64_t j = 0; j < n; j++) {                                       \
+        const fy_a_##S p = x[j], q = y[j];                                              \
+        x[j] = c * p - s * q;                                                           \
+        y[j] = s * p + c * q;                                                           \
+      }                                                                                 \
+    }                                                                                   \
+  }
+FY_FULL_REAL_TYPES(TURN_STRIP, _)
+
+static void turn_strips(void *arg, int64_t begin, int64_t end) {
+  const fy_la_turns *t = arg;
+  const int64_t strip = STRIP_BYTES / (t->wide ? 8 : 4);
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t from = i * strip, n = t->width - from < strip ? t->width - from : strip;
+    (t->wide ? turn_strip_f64 : turn_strip_f32)(t, from, n);
+  }
+}
+
+fy_la_turns fy_la_turns_of(void *rows, int64_t n, size_t element, bool wide, void *work,
+                           fy_kernel_ctx *ctx) {
+  const uintptr_t at = ((uintptr_t)work + 7) & ~(uintptr_t)7;
+  return (fy_la_turns){.rows = rows,
+                       .width = n * (int64_t)(element / (wide ? 8 : 4)),
+                       .wide = wide,
+                       .room = FY_LA_TURNS(n),
+                       .list = (fy_la_turn *)at,
+                       .ctx = ctx};
+}
+
+void fy_la_turn_all(fy_la_turns *t) {
+  const int64_t strip = STRIP_BYTES / (t->wide ? 8 : 4), strips = (t->width + strip - 1) / strip;
+  if (!t->count) return;
+  if (t->ctx)
+    fy_parallel(t->ctx, strips, (double)t->count * 15, turn_strips, t);
+  else
+    turn_strips(t, 0, strips);
+  t->count = 0;
+}
+
+void fy_la_turn_add(fy_la_turns *t, int64_t x, int64_t y, double c, double s) {
+  if (!t->rows) return;
+  if (t->count == t->room) fy_la_turn_all(t);
+  t->list[t->count++] = (fy_la_turn){c, s, (int32_t)x, (int32_t)y};
+}

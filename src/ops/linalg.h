@@ -167,6 +167,30 @@ FY_FULL_REAL_TYPES(LA_TAKE_ROWS, _)
 FY_COMPLEX_TYPES(LA_TAKE_ROWS, _)
 #define TAKE_ROWS LA(fy_la_take_rows)
 
+// Rotations of rows x and y: x = c x - s y, y = s x + c y, gathered and then applied to strips of the
+// columns, which stay in near memory, on all threads if there is a |ctx|. In double, which holds floats.
+typedef struct fy_la_turn {
+  double c, s;
+  int32_t x, y;
+} fy_la_turn;
+typedef struct fy_la_turns {
+  void *rows;     // NULL: they are not wanted
+  int64_t width;  // real numbers of a row
+  bool wide;      // of doubles
+  int64_t count, room;
+  fy_la_turn *list;
+  fy_kernel_ctx *ctx;
+} fy_la_turns;
+#define FY_LA_TURNS(n) (16 * (n))                    // the room for rows of n
+static inline int64_t fy_la_turns_work(int64_t n) {  // elements of any type that hold them
+  return FY_LA_TURNS(n) * (int64_t)(sizeof(fy_la_turn) / sizeof(float)) + 2;
+}
+// |work| need not be aligned.
+fy_la_turns fy_la_turns_of(void *rows, int64_t n, size_t element, bool wide, void *work,
+                           fy_kernel_ctx *ctx);
+void fy_la_turn_add(fy_la_turns *t, int64_t x, int64_t y, double c, double s);
+void fy_la_turn_all(fy_la_turns *t);
+
 // Four entries of a table by dtype, and half by float.
 #define FY_LA_TABLE(name)                                                      \
   {                                                                            \

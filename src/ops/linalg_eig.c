@@ -6,9 +6,8 @@
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
-// Rotations that are gathered for a matrix of n rows, and elements of all working memory.
-#define ROTATIONS(n) (16 * (n))
-#define EIG_WORK(n)  (2 * (n) * (n) + 8 * (n) + 3 * ROTATIONS(n))
+// Elements of working memory.
+#define EIG_WORK(n) (2 * (n) * (n) + 8 * (n) + fy_la_turns_work(n))
 
 #define S f32
 #include "ops/linalg_eig.inc"

@@ -41,7 +41,14 @@ static int64_t svd_work(int64_t m, int64_t n, int want) {
   const int64_t u = want == 0 ? 0 : want == 1 ? side : m, v = want == 0 ? 0 : want == 1 ? side : n;
   const int64_t tall = m < n ? v : u;
   return even(side) + u * m + v * n + side * side + big * side + big * (tall > side ? tall : side) +
-         8 * big;
+         8 * big + (want ? fy_la_turns_work(big) + fy_la_turns_work(side) : 0);
+}
+// And by_qr().
+static int64_t ls_work(int64_t m, int64_t n, int64_t k) {
+  const int64_t side = lesser(m, n), big = m < n ? n : m;
+  const int64_t direct = 5 * big + big * side + (big > k ? big : k) + big * k,
+                other = svd_work(m, n, 1);
+  return direct > other ? direct : other;
 }
 static double cube(int64_t m, int64_t n) {
   return (double)m * (double)n * (double)lesser(m, n);
@@ -131,7 +138,7 @@ static fy_code solve_ls(fy_kernel_ctx *ctx, fy_error *err) {
   }
   const bool fast = fy_site_bool(ctx->site, "fast");
   job.fn = (fast ? fy_la_least_squares_fast : least_squares_fns)[job.type];
-  job.work = fast ? 2 * side * side + m * k : svd_work(m, n, 1);
+  job.work = fast ? 2 * side * side + m * k : ls_work(m, n, k);
   job.flops = (fast ? 2 : 40) * cube(m, n) + 2 * (double)m * (double)n * (double)k;
   return fy_la_run(ctx, &job, err);
 }
