@@ -324,18 +324,9 @@ static int64_t vector_of(fy_dtype from, fy_dtype to) {
   }
 }
 
-// The two steps at once.
-FY_CLONES static void floats_to_u8(const float *restrict in, uint8_t *restrict out, int64_t n) {
-  for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)within(float_to_i32(in[i]), 0, UINT8_MAX);
-}
-
 #define CHUNK 256
 static void cast_nearest(fy_dtype from, fy_dtype to, const char *in, char *out, int64_t n) {
   int32_t whole[CHUNK];
-  if (from == FY_FLOAT && to == FY_UINT8) {
-    floats_to_u8((const float *)(const void *)in, (uint8_t *)out, n);
-    return;
-  }
   for (int64_t at = 0; at < n; at += CHUNK) {
     const int64_t m = n - at < CHUNK ? n - at : CHUNK;
     casts[from].to[FY_INT32](in + (size_t)at * fy_dtype_storage(from), whole, m);
