@@ -17,7 +17,6 @@
 #define SELU(S, x)                                                              \
   ((x) < 0 ? FY_RD_##S((fy_a_##S)SELU_ALPHA) * FY_RD_##S(FY_MATH_##S(expm1)(x)) \
            : FY_RD_##S((fy_a_##S)SELU_SCALE) * (x))
-#define LEAKY(S, x)     ((x) > 0 ? (x) : FY_RD_##S((fy_a_##S) * (const float *)param) * (x))
 #define LEAKY_INT(S, x) ((x) > 0 ? (x) : (fy_a_##S)((double)(x) * (double)*(const float *)param))
 // log(1 + exp(x)); beyond the threshold the smaller term is lost in rounding.
 #define SOFTPLUS(S, x)                        \
@@ -34,13 +33,24 @@ FY_INT_TYPES(FY_UNARY_LOOP, relu, RELU_INT)
 FY_VEC_UNARY(relu6, FY_EW_RELU6)
 FY_SHORT_REAL_TYPES(FY_UNARY_LOOP, relu6, RELU6)
 FY_INT_TYPES(FY_UNARY_LOOP, relu6, RELU6_INT)
-FY_UNARY_LOOP_f16(leaky, LEAKY) FY_UNARY_LOOP_f64(leaky, LEAKY) FY_CLONES
-    static void leaky_f32(const void *pi, void *po, int64_t n, const void *param) {
-  const float alpha = *(const float *)param, *in = pi;
-  float *out = po;
-  FY_VECTOR for (int64_t i = 0; i < n; i++) {
-    const float x = in[i], scaled = alpha * x;
-    out[i] = x > 0 ? x : scaled;
+#define LEAKY_LOOP(E, S, _)                                                                 \
+  FY_CLONES static void leaky_##S(const void *pi, void *po, int64_t n, const void *param) { \
+    const fy_t_##S alpha = (fy_t_##S) * (const float *)param, *in = pi;                     \
+    fy_t_##S *out = po;                                                                     \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                             \
+      const fy_t_##S x = in[i], scaled = alpha * x;                                         \
+      out[i] = x > 0 ? x : scaled;                                                          \
+    }                                                                                       \
+  }
+FY_FULL_REAL_TYPES(LEAKY_LOOP, _)
+static void leaky_f16(const void *pi, void *po, int64_t n, const void *param) {
+  const float alpha = FY_RD_f16(*(const float *)param);
+  float x[FY_CHUNK];
+  for (int64_t at = 0; at < n; at += FY_CHUNK) {
+    const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;
+    fy_halves_to_floats((const uint16_t *)pi + at, x, m);
+    leaky_f32(x, x, m, &alpha);
+    fy_floats_to_halves(x, (uint16_t *)po + at, m);
   }
 }
 static void leaky_bf16(const void *pi, void *po, int64_t n, const void *param) {

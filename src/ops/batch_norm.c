@@ -16,6 +16,7 @@ typedef struct norm_attrs {
 } norm_attrs;
 
 typedef struct norm_job {
+  fy_dtype type;
   int64_t outer, channels, inner;
   const void *x, *grad;
   void *out;
@@ -24,77 +25,112 @@ typedef struct norm_job {
   double *sums;                 // [2 * channels]
 } norm_job;
 
+// 16-bit floats are worked on as floats, a chunk at a time.
+static const float *floats_of(fy_dtype t, const void *p, int64_t at, int64_t n, float *memory) {
+  if (!p || t == FY_FLOAT) return p ? (const float *)p + at : NULL;
+  const uint16_t *in = (const uint16_t *)p + at;
+  if (t == FY_HALF) {
+    fy_halves_to_floats(in, memory, n);
+  } else {
+    for (int64_t i = 0; i < n; i++) memory[i] = FY_LD_bf16(in[i]);
+  }
+  return memory;
+}
+static void put_floats(fy_dtype t, void *p, int64_t at, int64_t n, const float *v) {
+  uint16_t *out = (uint16_t *)p + at;
+  if (t == FY_HALF) {
+    fy_floats_to_halves(v, out, n);
+  } else {
+    for (int64_t i = 0; i < n; i++) out[i] = FY_ST_bf16(v[i]);
+  }
+}
+static int64_t chunk_of(const norm_job *j, int64_t n) {
+  return j->type == FY_FLOAT || n < FY_CHUNK ? n : FY_CHUNK;
+}
+
 // First pass: the sum of a channel, or (given its mean) of the squares of what is left, or (given a
 // gradient) the gradient's sum and that of its product with what is left. Channels that come last
 // are walked row by row.
-#define NORM(E, S, _)                                                                             \
-  static void sum_row_##S(const fy_t_##S *x, const fy_t_##S *g, const float *shift, bool squares, \
-                          int64_t n, double *restrict a, double *restrict b) {                    \
-    if (g) {                                                                                      \
-      for (int64_t c = 0; c < n; c++) {                                                           \
-        a[c] += (double)FY_LD_##S(g[c]);                                                          \
-        b[c] += (double)FY_LD_##S(g[c]) * ((double)FY_LD_##S(x[c]) - (double)shift[c]);           \
-      }                                                                                           \
-    } else if (squares) {                                                                         \
-      for (int64_t c = 0; c < n; c++) {                                                           \
-        const double d = (double)FY_LD_##S(x[c]) - (double)shift[c];                              \
-        a[c] += d * d;                                                                            \
-      }                                                                                           \
-    } else {                                                                                      \
-      for (int64_t c = 0; c < n; c++) a[c] += (double)FY_LD_##S(x[c]);                            \
-    }                                                                                             \
-  }                                                                                               \
-  static void sum_##S(norm_job *j, bool squares) {                                                \
-    const fy_t_##S *x = j->x, *g = j->grad;                                                       \
-    const int64_t n = j->channels;                                                                \
-    for (int64_t o = 0; o < j->outer && j->inner == 1; o++) {                                     \
-      sum_row_##S(x + o * n, g ? g + o * n : NULL, j->shift, squares, n, j->sums, j->sums + n);   \
-    }                                                                                             \
-    for (int64_t row = 0; row < j->outer * n && j->inner != 1; row++) {                           \
-      const int64_t at = row * j->inner, c = row % n;                                             \
-      const double shift = j->shift ? (double)j->shift[c] : 0;                                    \
-      double a = 0, b = 0;                                                                        \
-      for (int64_t i = at; i < at + j->inner; i++) {                                              \
-        const double v = (double)FY_LD_##S(x[i]) - shift;                                         \
-        a += g ? (double)FY_LD_##S(g[i]) : squares ? v * v : v;                                   \
-        b += g ? (double)FY_LD_##S(g[i]) * v : 0;                                                 \
-      }                                                                                           \
-      j->sums[c] += a;                                                                            \
-      j->sums[n + c] += b;                                                                        \
-    }                                                                                             \
-  }                                                                                               \
-  static void apply_##S(void *arg, int64_t begin, int64_t end) {                                  \
-    const norm_job *j = arg;                                                                      \
-    const fy_t_##S *x = j->x, *g = j->grad;                                                       \
-    fy_t_##S *out = j->out;                                                                       \
-    for (int64_t o = begin; o < end; o++) {                                                       \
-      if (j->inner == 1) {                                                                        \
-        const int64_t at = o * j->channels;                                                       \
-        FY_VECTOR for (int64_t c = 0; c < j->channels; c++) {                                     \
-          const float v = FY_LD_##S(x[at + c]) - j->shift[c];                                     \
-          out[at + c] =                                                                           \
-              FY_ST_##S(g ? j->scale[c] * (FY_LD_##S(g[at + c]) - j->middle[c] - v * j->slope[c]) \
-                          : v * j->scale[c] + j->offset[c]);                                      \
-        }                                                                                         \
-        continue;                                                                                 \
-      }                                                                                           \
-      for (int64_t c = 0; c < j->channels; c++) {                                                 \
-        const int64_t at = (o * j->channels + c) * j->inner;                                      \
-        FY_VECTOR for (int64_t i = at; i < at + j->inner; i++) {                                  \
-          const float v = FY_LD_##S(x[i]) - j->shift[c];                                          \
-          out[i] = FY_ST_##S(g ? j->scale[c] * (FY_LD_##S(g[i]) - j->middle[c] - v * j->slope[c]) \
-                               : v * j->scale[c] + j->offset[c]);                                 \
-        }                                                                                         \
-      }                                                                                           \
-    }                                                                                             \
+static void sum_row(const float *x, const float *g, const float *shift, bool squares, int64_t n,
+                    double *restrict a, double *restrict b) {
+  if (g) {
+    for (int64_t c = 0; c < n; c++) {
+      a[c] += (double)g[c];
+      b[c] += (double)g[c] * ((double)x[c] - (double)shift[c]);
+    }
+  } else if (squares) {
+    for (int64_t c = 0; c < n; c++) {
+      const double d = (double)x[c] - (double)shift[c];
+      a[c] += d * d;
+    }
+  } else {
+    for (int64_t c = 0; c < n; c++) a[c] += (double)x[c];
   }
-#define NORM_TYPES(X, name) X(FY_HALF, f16, name) X(FY_BFLOAT16, bf16, name) X(FY_FLOAT, f32, name)
-NORM_TYPES(NORM, _)
+}
+static void sum_channels(norm_job *j, bool squares) {
+  const int64_t n = j->channels, length = j->inner == 1 ? n : j->inner;
+  const int64_t rows = j->inner == 1 ? j->outer : j->outer * n;
+  float wide_x[FY_CHUNK], wide_g[FY_CHUNK];
+  for (int64_t row = 0; row < rows; row++) {
+    const int64_t channel = row % n;
+    const double shift = j->inner != 1 && j->shift ? (double)j->shift[channel] : 0;
+    double a = 0, b = 0;
+    for (int64_t at = 0, m; at < length; at += m) {
+      m = chunk_of(j, length - at);
+      const float *x = floats_of(j->type, j->x, row * length + at, m, wide_x);
+      const float *g = floats_of(j->type, j->grad, row * length + at, m, wide_g);
+      if (j->inner == 1) {
+        sum_row(x, g, j->shift ? j->shift + at : NULL, squares, m, j->sums + at, j->sums + n + at);
+        continue;
+      }
+      for (int64_t i = 0; i < m; i++) {
+        const double v = (double)x[i] - shift;
+        a += g ? (double)g[i] : squares ? v * v : v;
+        b += g ? (double)g[i] * v : 0;
+      }
+    }
+    if (j->inner == 1) continue;
+    j->sums[channel] += a;
+    j->sums[n + channel] += b;
+  }
+}
 
-typedef void (*sum_fn)(norm_job *j, bool squares);
-typedef void (*apply_fn)(void *arg, int64_t begin, int64_t end);
-static const sum_fn sums[FY_DTYPE_COUNT] = {NORM_TYPES(FY_LOOP_ENTRY, sum)};
-static const apply_fn applies[FY_DTYPE_COUNT] = {NORM_TYPES(FY_LOOP_ENTRY, apply)};
+// A run of numbers whose channels are |step| apart: 1, or 0 for one channel.
+static void apply_run(const norm_job *j, const float *x, const float *g, float *out, int64_t c,
+                      int64_t step, int64_t n) {
+  const float *shift = j->shift + c, *scale = j->scale + c;
+  const float *offset = g ? j->middle + c : j->offset + c, *slope = g ? j->slope + c : NULL;
+  if (g && step) {
+    FY_VECTOR for (int64_t i = 0; i < n; i++) {
+      out[i] = scale[i] * (g[i] - offset[i] - (x[i] - shift[i]) * slope[i]);
+    }
+  } else if (g) {
+    const float a = *shift, b = *scale, d = *offset, e = *slope;
+    FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = b * (g[i] - d - (x[i] - a) * e);
+  } else if (step) {
+    FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = (x[i] - shift[i]) * scale[i] + offset[i];
+  } else {
+    const float a = *shift, b = *scale, d = *offset;
+    FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = (x[i] - a) * b + d;
+  }
+}
+static void apply(void *arg, int64_t begin, int64_t end) {
+  const norm_job *j = arg;
+  const int64_t n = j->channels, length = j->inner == 1 ? n : j->inner;
+  const int64_t rows = j->inner == 1 ? 1 : n;
+  float wide_x[FY_CHUNK], wide_g[FY_CHUNK], wide_out[FY_CHUNK];
+  for (int64_t row = begin * rows; row < end * rows; row++) {
+    for (int64_t at = 0, m; at < length; at += m) {
+      const int64_t from = row * length + at;
+      m = chunk_of(j, length - at);
+      const float *x = floats_of(j->type, j->x, from, m, wide_x);
+      const float *g = floats_of(j->type, j->grad, from, m, wide_g);
+      float *out = j->type == FY_FLOAT ? (float *)j->out + from : wide_out;
+      apply_run(j, x, g, out, j->inner == 1 ? at : row % n, j->inner == 1, m);
+      if (j->type != FY_FLOAT) put_floats(j->type, j->out, from, m, out);
+    }
+  }
+}
 
 static fy_code prepare(fy_site *site, fy_error *err) {
   norm_attrs *a = fy_malloc(sizeof *a);
@@ -134,10 +170,11 @@ static fy_code layout(fy_kernel_ctx *ctx, const fy_tensor *x, const char *name, 
     return fy_fail(err, FY_INVALID_ARGUMENT, "%s must be 4 or 5-dimensional%s", name,
                    fy_tensor_shape_text(x, text));
   }
-  if (!applies[x->dtype]) {
+  if (x->dtype != FY_FLOAT && x->dtype != FY_HALF && x->dtype != FY_BFLOAT16) {
     return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
                    fy_dtype_name(x->dtype));
   }
+  j->type = x->dtype;
   j->channels = x->dims[a->channels_last ? x->rank - 1 : 1];
   j->inner = a->channels_last ? 1 : fy_product(x->dims + 2, x->rank - 2);
   j->outer = a->channels_last ? fy_product(x->dims, x->rank - 1) : x->dims[0];
@@ -204,11 +241,11 @@ static fy_code normalise(fy_kernel_ctx *ctx, fy_error *err) {
   }
   if (a->training) {
     memset(j.sums, 0, (size_t)j.channels * 2 * sizeof(double));
-    sums[x->dtype](&j, false);
+    sum_channels(&j, false);
     for (int64_t c = 0; c < j.channels; c++) saved[0][c] = (float)(j.sums[c] / n);
     memset(j.sums, 0, (size_t)j.channels * 2 * sizeof(double));
     j.shift = saved[0];
-    sums[x->dtype](&j, true);
+    sum_channels(&j, true);
     const float more = (float)(n / (n > 1 ? n - 1 : 1));
     for (int64_t c = 0; c < j.channels; c++) {
       saved[1][c] = (float)(j.sums[c] / n);
@@ -224,7 +261,7 @@ static fy_code normalise(fy_kernel_ctx *ctx, fy_error *err) {
   j.scale = scale;
   j.offset = ctx->in[2]->data;
   j.out = out[0]->data;
-  fy_parallel(ctx, j.outer, 0.5 * (double)(j.channels * j.inner), applies[x->dtype], &j);
+  fy_parallel(ctx, j.outer, 0.5 * (double)(j.channels * j.inner), apply, &j);
   return FY_OK;
 }
 
@@ -273,7 +310,7 @@ static fy_code gradient(fy_kernel_ctx *ctx, fy_error *err) {
   const double n = (double)(j.outer * j.inner);
   j.shift = ctx->in[3]->data;
   memset(j.sums, 0, (size_t)j.channels * 2 * sizeof(double));
-  sums[x->dtype](&j, false);
+  sum_channels(&j, false);
   for (int64_t c = 0; c < j.channels; c++) {
     const double inverse = 1 / sqrt((double)variance[c] + (double)a->epsilon);
     scale_grad[c] = (float)(j.sums[j.channels + c] * inverse);
@@ -286,7 +323,7 @@ static fy_code gradient(fy_kernel_ctx *ctx, fy_error *err) {
   j.slope = slope;
   j.middle = middle;
   j.out = out[0]->data;
-  fy_parallel(ctx, j.outer, 0.6 * (double)(j.channels * j.inner), applies[x->dtype], &j);
+  fy_parallel(ctx, j.outer, 0.6 * (double)(j.channels * j.inner), apply, &j);
   return FY_OK;
 }
 

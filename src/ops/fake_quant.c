@@ -48,26 +48,16 @@ static fy_code vars_prepare(fy_site *site, fy_error *err) {
   return levels_of(site, &q, err);
 }
 
-// Every |step|-th of |n| elements.
-FY_CLONES static void quantize(const float *in, float *out, int64_t n, int64_t step, float min,
-                               float max, levels q) {
+FY_CLONES static void quantize(const float *in, float *out, int64_t n, float min, float max,
+                               levels q) {
   if (min == 0 && max == 0) {
-    for (int64_t i = 0; i < n; i += step) out[i] = 0;
+    memset(out, 0, (size_t)n * sizeof *out);
     return;
   }
   const nudged r = nudge(min, max, q);
   const float inverse = (q.high - q.low) / (max - min);  // not 1 / scale, which may be just below
   const float zero = floorf(-r.min * inverse + 0.5f);
-  if (step == 1) {  // the same, as the compiler vectorises it
-    FY_VECTOR for (int64_t i = 0; i < n; i++) {
-      float x = in[i];
-      x = x < r.max ? x : r.max;
-      x = x > r.min ? x : r.min;
-      out[i] = floorf((x - r.min) * inverse - zero + 0.5f) * r.scale;
-    }
-    return;
-  }
-  for (int64_t i = 0; i < n; i += step) {
+  FY_VECTOR for (int64_t i = 0; i < n; i++) {
     float x = in[i];
     x = x < r.max ? x : r.max;
     x = x > r.min ? x : r.min;
@@ -84,7 +74,7 @@ typedef struct quantize_job {
 
 static void quantize_range(void *arg, int64_t begin, int64_t end) {
   const quantize_job *j = arg;
-  quantize(j->in + begin, j->out + begin, end - begin, 1, j->min, j->max, j->q);
+  quantize(j->in + begin, j->out + begin, end - begin, j->min, j->max, j->q);
 }
 
 static void quantize_all(fy_kernel_ctx *ctx, fy_tensor *out, float min, float max, levels q) {
@@ -231,6 +221,34 @@ static fy_code check_channels(const fy_kernel_ctx *ctx, const fy_tensor *in, int
   return FY_OK;
 }
 
+// Numbers of channels that come last: a table of |period| of them, several times all channels.
+#define CHANNEL_RUN 64
+typedef struct channels_job {
+  const float *in;
+  float *out;
+  int64_t count;
+  const float *table;  // [5, period]: nudged min and max, inverse, zero, scale
+  int64_t depth, period;
+} channels_job;
+FY_CLONES static void quantize_channels(const float *in, float *out, int64_t n, const float *table,
+                                        int64_t period) {
+  const float *min = table, *max = min + period, *inverse = max + period, *zero = inverse + period,
+              *scale = zero + period;
+  FY_VECTOR for (int64_t i = 0; i < n; i++) {
+    float x = in[i];
+    x = x < max[i] ? x : max[i];
+    x = x > min[i] ? x : min[i];
+    out[i] = floorf((x - min[i]) * inverse[i] - zero[i] + 0.5f) * scale[i];
+  }
+}
+static void channels_range(void *arg, int64_t begin, int64_t end) {
+  const channels_job *j = arg;
+  for (int64_t i = begin; i < end; i++) {
+    const int64_t at = i * j->period, n = j->count - at < j->period ? j->count - at : j->period;
+    quantize_channels(j->in + at, j->out + at, n, j->table, j->period);
+  }
+}
+
 static fy_code channels(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   fy_tensor *out;
@@ -238,11 +256,28 @@ static fy_code channels(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(levels_of(ctx->site, &q, err));
   FY_TRY(check_channels(ctx, in, 1, err));
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  const int64_t depth = in->dims[in->rank - 1];
-  for (int64_t c = 0; c < depth && in->count; c++) {
-    quantize((const float *)in->data + c, (float *)out->data + c, in->count - c, depth,
-             ((const float *)ctx->in[1]->data)[c], ((const float *)ctx->in[2]->data)[c], q);
+  if (!in->count) return FY_OK;
+  channels_job j = {in->data, out->data, in->count, NULL, in->dims[in->rank - 1], 0};
+  const int64_t depth = j.depth;
+  void *memory;
+  j.period = depth * ((CHANNEL_RUN + depth - 1) / depth);
+  FY_TRY(fy_scratch(ctx, (size_t)j.period * 5 * sizeof(float), &memory, err));
+  j.table = memory;
+  for (int64_t i = 0; i < j.period; i++) {
+    const float min = ((const float *)ctx->in[1]->data)[i % depth];
+    const float max = ((const float *)ctx->in[2]->data)[i % depth];
+    const bool none = min == 0 && max == 0;
+    const nudged r = nudge(min, max, q);
+    const float inverse = (q.high - q.low) / (max - min);
+    float *t = (float *)memory + i;
+    t[0] = none ? 0 : r.min;
+    t[j.period] = none ? 0 : r.max;
+    t[2 * j.period] = none ? 0 : inverse;
+    t[3 * j.period] = none ? 0 : floorf(-r.min * inverse + 0.5f);
+    t[4 * j.period] = none ? 0 : r.scale;
   }
+  fy_parallel(ctx, (in->count + j.period - 1) / j.period, (double)j.period * 0.6, channels_range,
+              &j);
   return FY_OK;
 }
 

@@ -252,6 +252,33 @@ static fy_code bias_add(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- Relu, Relu6, ReluX
+typedef struct relu_job {
+  fy_dtype type;
+  const void *in;
+  void *out;
+  int32_t low, high;
+} relu_job;
+static void relu_range(void *arg, int64_t begin, int64_t end) {
+  const relu_job *j = arg;
+#define CLAMP(T)                                             \
+  {                                                          \
+    const T *in = j->in, low = (T)j->low, high = (T)j->high; \
+    T *out = j->out;                                         \
+    FY_VECTOR for (int64_t i = begin; i < end; i++) {        \
+      const T v = in[i] > low ? in[i] : low;                 \
+      out[i] = v < high ? v : high;                          \
+    }                                                        \
+  }
+  switch (j->type) {
+    case FY_QINT8: CLAMP(int8_t) break;
+    case FY_QUINT8: CLAMP(uint8_t) break;
+    case FY_QINT16: CLAMP(int16_t) break;
+    case FY_QUINT16: CLAMP(uint16_t) break;
+    default: CLAMP(int32_t)
+  }
+#undef CLAMP
+}
+
 static fy_code relu(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   const bool limit_given = ctx->site->num_inputs == 4, six = ctx->site->op->impl->aux != NULL;
@@ -269,10 +296,8 @@ static fy_code relu(fy_kernel_ctx *ctx, fy_error *err) {
   const int64_t low = fy_q_from_float(q, 0, min, max);
   const int64_t high =
       limit_given || six ? fy_q_from_float(q, six ? 6 : fy_q_scalar(ctx, 1), min, max) : q.high;
-  for (int64_t i = 0; i < in->count; i++) {
-    const int64_t v = fy_q_get(in->dtype, in->data, i), w = v > low ? v : low;
-    fy_q_put(out->dtype, out->data, i, w < high ? w : high);
-  }
+  relu_job j = {in->dtype, in->data, out->data, (int32_t)low, (int32_t)high};
+  fy_parallel(ctx, in->count, 0.2, relu_range, &j);
   FY_TRY(fy_q_out_float(ctx, 1, min, err));
   return fy_q_out_float(ctx, 2, max, err);
 }

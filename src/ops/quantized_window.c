@@ -143,15 +143,36 @@ typedef struct pool_job {
   bool average;
 } pool_job;
 
+// The larger of bytes, signed or not.
+static void keep_larger(bool is_signed, uint8_t *restrict best, const uint8_t *restrict v,
+                        int64_t n) {
+  const uint8_t flip = is_signed ? 0x80 : 0;
+  for (int64_t i = 0; i < n; i++) {
+    const uint8_t a = best[i] ^ flip, b = v[i] ^ flip;
+    best[i] = (a > b ? a : b) ^ flip;
+  }
+}
+
 // Item: a pixel of the output.
 static void pool_pixels(void *arg, int64_t begin, int64_t end) {
   const pool_job *j = arg;
   const fy_window *rows = &j->g->w[1], *cols = &j->g->w[2];
   const int64_t d = j->g->depth;
+  const bool bytes = fy_qtype_of(j->in->dtype).bits == 8;
   for (int64_t p = begin; p < end; p++) {
     const int64_t x = p % cols->out, y = p / cols->out % rows->out, b = p / cols->out / rows->out;
     const int64_t y0 = fy_pool_start(rows, y), y1 = fy_pool_end(rows, y);
     const int64_t x0 = fy_pool_start(cols, x), x1 = fy_pool_end(cols, x);
+    if (!j->average && bytes && y0 < y1 && x0 < x1) {
+      uint8_t *best = (uint8_t *)j->out + p * d;
+      const uint8_t *image = (const uint8_t *)j->in->data + b * rows->in * cols->in * d;
+      memcpy(best, image + (y0 * cols->in + x0) * d, (size_t)d);
+      for (int64_t i = y0; i < y1; i++) {
+        for (int64_t k = x0; k < x1; k++)
+          keep_larger(j->in->dtype == FY_QINT8, best, image + (i * cols->in + k) * d, d);
+      }
+      continue;
+    }
     for (int64_t c = 0; c < d; c++) {
       int64_t sum = 0, best = INT64_MIN;
       for (int64_t i = y0; i < y1; i++) {
