@@ -10,7 +10,7 @@
 
 #define MAX_DEPTH 24
 #define MAX_CALLS 4096  // functions that call themselves twice would be walked for ever
-#define STEPS     3  // of a loop: the second has what the first returned, and so have all others
+#define STEPS     3     // of a loop: the second has what the first returned, and so have all others
 
 typedef struct piece {  // memory that the allocator counts
   uint32_t refs;
