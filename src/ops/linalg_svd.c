@@ -183,7 +183,9 @@ static const fy_sample svd_samples[] = {
 };
 static const fy_sample solve_samples[] = {
     {"f32[2,1]=1,1; f32[2,1]=1,3; f64[]=0", NULL, FY_OK, "2"},
-    {"f32[2,1]=1,1; f32[2,1]=1,3; f64[]=0", "fast=false", FY_OK, "2"},
+    {"f32[1,1]=2; f32[1,1]=4; f64[]=0", "fast=false", FY_OK, "2"},
+    {"f32[2,1]=1,1; f32[2,1]=1,3; f64[]=0", "fast=false", FY_OK, NULL},
+    {"f64[2,3]=normal; f64[2,2]=normal; f64[]=0", "fast=false", FY_OK, NULL},
 };
 FY_OP(Qr, .shape = qr_shape, .compute = qr, FY_SAMPLES(qr_samples));
 FY_OP(Svd, .shape = svd_shape, .compute = svd, FY_SAMPLES(svd_samples));
