@@ -14,6 +14,7 @@
 // What the calls of a kernel made for a length; read-only, kept until the kernel goes.
 #define KEPT      8
 #define KEPT_MOST ((int64_t)1 << 22)  // longer ones are made anew: they cost memory
+typedef enum plan_kind { PLAN, MATRIX, ROOTS } plan_kind;
 typedef struct kept_plans {
   pthread_mutex_t mu;
   int count;
@@ -23,7 +24,7 @@ typedef struct kept_plans {
     void *roots;  // of n, half of them
     int64_t n;
     bool twice;
-    enum { PLAN, MATRIX, ROOTS } kind;  // the one that is there
+    plan_kind kind;  // the one that is there
   } * plans[KEPT];
 } kept_plans;
 #define LONG 4096  // a group of such lines does not fit into near memory: each is a matrix
@@ -85,13 +86,13 @@ static fy_code make_plan(struct kept_plan *p, fy_error *err) {
 }
 
 // A plan of the site's or a new one, which is kept if there is room; else *own has to be freed.
-static fy_code find_plan(kept_plans *kept, int64_t n, bool twice, int kind,
+static fy_code find_plan(kept_plans *kept, int64_t n, bool twice, plan_kind kind,
                          const struct kept_plan **out, struct kept_plan **own, fy_error *err) {
   *own = NULL;
   pthread_mutex_lock(&kept->mu);
   for (int i = 0; i < kept->count; i++) {
     const struct kept_plan *p = kept->plans[i];
-    if (p->n != n || p->twice != twice || (int)p->kind != kind) continue;
+    if (p->n != n || p->twice != twice || p->kind != kind) continue;
     pthread_mutex_unlock(&kept->mu);
     *out = p;
     return FY_OK;
