@@ -102,5 +102,5 @@ static inline void store_mask(uint8_t *p, vec_i32 m) {
 #define LANES_SMALL
 #define LANES_TABLE fy_lanes_plain
 #define LANES_NAME  "plain"
-#define LANES_HALVES
+#define LANES_MORE
 #include "ops/lanes_all.inc"
