@@ -216,6 +216,8 @@ typedef struct fy_lanes {
   void (*arg_rows[2])(const void *in, int64_t n, int64_t rows, bool most, int32_t *out);
   void (*arg_columns[2])(const void *in, int64_t step, int64_t rows, int64_t n, bool most,
                          int32_t *out);
+  // out[i] = flags[i] ? yes[i] : no[i], of words. In place is fine.
+  void (*pick_words)(const bool *flags, const void *yes, const void *no, void *out, int64_t n);
 } fy_lanes;
 
 // What is read next comes while something is computed. It need not be there: nothing is read.

@@ -141,6 +141,21 @@ static void floats_to_halves(const float *in, uint16_t *out, int64_t n) {
   for (; i < n; i++) out[i] = _cvtss_sh(in[i], _MM_FROUND_TO_NEAREST_INT);
 }
 
+// Compilers widen the flags in more steps.
+static void pick_words(const bool *flags, const void *yes, const void *no, void *out, int64_t n) {
+  const char *y = yes, *x = no;
+  char *o = out;
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m128i bytes = _mm_loadl_epi64((const __m128i *)(flags + i));
+    const __m256 m = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu8_epi32(bytes), 31));
+    const __m256 a = _mm256_loadu_ps((const float *)(const void *)(y + i * 4));
+    const __m256 b = _mm256_loadu_ps((const float *)(const void *)(x + i * 4));
+    _mm256_storeu_ps((float *)(void *)(o + i * 4), _mm256_blendv_ps(b, a, m));
+  }
+  for (; i < n; i++) memcpy(o + i * 4, (flags[i] ? y : x) + i * 4, 4);
+}
+
 #define LANES_EXACT_FMA  // a product and a sum round once
 #define LANES_TABLE  fy_lanes_avx2
 #define LANES_NAME   "avx2"
@@ -150,5 +165,5 @@ static void floats_to_halves(const float *in, uint16_t *out, int64_t n) {
   .rows_f32 = {sum_rows, prod_rows, max_rows, min_rows},                            \
   .columns_f32 = {sum_columns, prod_columns, max_columns, min_columns},             \
   .square_rows_f32 = square_rows, .arg_rows = {arg_f32_rows, arg_i32_rows},         \
-  .arg_columns = {arg_f32_columns, arg_i32_columns},
+  .arg_columns = {arg_f32_columns, arg_i32_columns}, .pick_words = pick_words,
 #include "ops/lanes_all.inc"
