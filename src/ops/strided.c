@@ -70,6 +70,7 @@ TILED(bytes16)
 
 #define STREAM_BYTES ((size_t)8 << 20)  // results that leave the cache anyway
 #define LONG_ROW     ((size_t)1 << 18)  // bytes of a row that threads share
+#define SMALL_BYTES  ((size_t)1 << 13)  // of a result that one thread copies sooner than it asks
 
 static int64_t at_most(int64_t n, int64_t most) {
   return n < most ? n : most;
@@ -238,12 +239,16 @@ fy_code fy_strided_copy(fy_kernel_ctx *ctx, fy_tensor *out, const fy_tensor *in,
     }
   }
   const bool plain = fy_dtype_is_plain(j.type);
+  j.bytes = (size_t)out->count * j.size;
+  if (plain && j.rank == 0 && j.bytes <= SMALL_BYTES) {  // nothing to share
+    j.inside = NULL;
+    return copy_plane(&j, &j.plane, j.out, j.in);
+  }
   const int64_t planes = out->count / (j.plane.rows * j.plane.cols);
   if (plain && planes == 1 && j.plane.rows == 1 && j.plane.col_stride_in == 1) {
     fy_copy_bytes(ctx, j.out, j.in, (size_t)j.plane.cols * j.size);
     return FY_OK;
   }
-  j.bytes = (size_t)out->count * j.size;
   cut_planes(&j, plain && planes < 64);
   const bool few = plain && j.plane.col_stride_in == 1 && planes * j.pieces < 2 * ctx->threads;
   j.inside = few && (size_t)j.plane.cols * j.size >= LONG_ROW ? ctx : NULL;

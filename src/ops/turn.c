@@ -94,6 +94,11 @@ static int64_t at_most(int64_t n, int64_t most) {
   return n < most ? n : most;
 }
 
+// The square at |at| is the last, and only the second half of it is new.
+static inline bool last_few(int64_t at, int64_t n) {
+  return at > 0 && at + 8 == n && n % 8 > 0 && n % 8 <= 4;
+}
+
 // out[r][c] = in[c][r] for at least 8 rows and columns. What lies at |next|, if not NULL, is asked for.
 typedef void block_fn(void *out, int64_t out_step, const void *in, int64_t in_step, int64_t rows,
                       int64_t cols, const void *next);
@@ -105,14 +110,26 @@ typedef void block_fn(void *out, int64_t out_step, const void *in, int64_t in_st
         for (int64_t r = 0; r < rows; r += LINE / (int64_t)sizeof(T))                        \
           __builtin_prefetch((const T *)next + k * in_step + r, 0, 2);                       \
       int64_t r = 0;                                                                         \
+      if (sizeof(T) == 4 && last_few(c, cols)) {                                             \
+        for (; r < rows; r = fy_next_square(r, rows))                                        \
+          fy_turn_4x8((T *)out + r * out_step + cols - 4, out_step,                          \
+                      (const T *)in + (cols - 4) * in_step + r, in_step);                    \
+        break;                                                                               \
+      }                                                                                      \
       if (sizeof(T) == 1)                                                                    \
         for (; r + 16 <= rows; r += 16)                                                      \
           two_squares((uint8_t *)out + r * out_step + c, out_step,                           \
                       (const uint8_t *)in + c * in_step + r, in_step);                       \
       if (r > 0 && r < rows) r = at_most(r, rows - 8);                                       \
-      for (; r < rows; r = fy_next_square(r, rows))                                          \
+      for (; r < rows; r = fy_next_square(r, rows)) {                                        \
+        if (sizeof(T) == 4 && last_few(r, rows)) {                                           \
+          fy_turn_8x4((T *)out + (rows - 4) * out_step + c, out_step,                        \
+                      (const T *)in + c * in_step + rows - 4, in_step);                      \
+          break;                                                                             \
+        }                                                                                    \
         square_##T((T *)out + r * out_step + c, out_step, (const T *)in + c * in_step + r,   \
                    in_step);                                                                 \
+      }                                                                                      \
     }                                                                                        \
   }
 BLOCK_OF(uint8_t, FY_CLONES)
