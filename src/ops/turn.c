@@ -94,9 +94,9 @@ static int64_t at_most(int64_t n, int64_t most) {
   return n < most ? n : most;
 }
 
-// The square at |at| is the last, and only the second half of it is new.
-static inline bool last_few(int64_t at, int64_t n) {
-  return at > 0 && at + 8 == n && n % 8 > 0 && n % 8 <= 4;
+// How many of |n| rows or columns of words squares take: up to four that are left are half a square's.
+static inline int64_t in_squares(int64_t n, size_t size) {
+  return size == 4 && n > 8 && n % 8 <= 4 ? n - n % 8 : n;
 }
 
 // out[r][c] = in[c][r] for at least 8 rows and columns. What lies at |next|, if not NULL, is asked for.
@@ -105,32 +105,27 @@ typedef void block_fn(void *out, int64_t out_step, const void *in, int64_t in_st
 #define BLOCK_OF(T, CLONES)                                                                  \
   CLONES static void block_##T(void *out, int64_t out_step, const void *in, int64_t in_step, \
                                int64_t rows, int64_t cols, const void *next) {               \
-    for (int64_t c = 0; c < cols; c = fy_next_square(c, cols)) {                             \
+    const int64_t high = in_squares(rows, sizeof(T)), wide = in_squares(cols, sizeof(T));    \
+    for (int64_t c = 0; c < wide; c = fy_next_square(c, wide)) {                             \
       for (int64_t k = c; next && k < c + 8; k++)                                            \
         for (int64_t r = 0; r < rows; r += LINE / (int64_t)sizeof(T))                        \
           __builtin_prefetch((const T *)next + k * in_step + r, 0, 2);                       \
       int64_t r = 0;                                                                         \
-      if (sizeof(T) == 4 && last_few(c, cols)) {                                             \
-        for (; r < rows; r = fy_next_square(r, rows))                                        \
-          fy_turn_4x8((T *)out + r * out_step + cols - 4, out_step,                          \
-                      (const T *)in + (cols - 4) * in_step + r, in_step);                    \
-        break;                                                                               \
-      }                                                                                      \
       if (sizeof(T) == 1)                                                                    \
         for (; r + 16 <= rows; r += 16)                                                      \
           two_squares((uint8_t *)out + r * out_step + c, out_step,                           \
                       (const uint8_t *)in + c * in_step + r, in_step);                       \
       if (r > 0 && r < rows) r = at_most(r, rows - 8);                                       \
-      for (; r < rows; r = fy_next_square(r, rows)) {                                        \
-        if (sizeof(T) == 4 && last_few(r, rows)) {                                           \
-          fy_turn_8x4((T *)out + (rows - 4) * out_step + c, out_step,                        \
-                      (const T *)in + c * in_step + rows - 4, in_step);                      \
-          break;                                                                             \
-        }                                                                                    \
+      for (; r < high; r = fy_next_square(r, high))                                          \
         square_##T((T *)out + r * out_step + c, out_step, (const T *)in + c * in_step + r,   \
                    in_step);                                                                 \
-      }                                                                                      \
+      if (high < rows)                                                                       \
+        fy_turn_8x4((T *)out + (rows - 4) * out_step + c, out_step,                          \
+                    (const T *)in + c * in_step + rows - 4, in_step);                        \
     }                                                                                        \
+    for (int64_t r = 0; wide < cols && r < rows; r = fy_next_square(r, rows))                \
+      fy_turn_4x8((T *)out + r * out_step + cols - 4, out_step,                              \
+                  (const T *)in + (cols - 4) * in_step + r, in_step);                        \
   }
 BLOCK_OF(uint8_t, FY_CLONES)
 BLOCK_OF(uint16_t, FY_CLONES)

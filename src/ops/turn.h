@@ -71,22 +71,20 @@ FY_TURN_FN fy_turn_4x8(void *to, int64_t to_step, const void *from, int64_t from
   FY_UNROLL for (int k = 0; k < 8; k++, out += to_step * 4)
       memcpy(out, (const char *)&a[k % 4] + k / 4 * 16, 16);
 }
-// 8 of 8: all is read before any is written.
+// 8 of 8, then also halves; all is read before any is written.
 FY_TURN_FN fy_turn_8(void *to, int64_t to_step, const void *from, int64_t from_step) {
   fy_words8 a[8];
   const char *in = from;
   char *out = to;
-  FY_UNROLL for (int k = 0; k < 4; k++) {
-    FY_UNROLL for (int h = 0; h < 2; h++) {
-      fy_words4 low, top;
-      memcpy(&low, in + k * from_step * 4 + h * 16, sizeof low);
-      memcpy(&top, in + (k + 4) * from_step * 4 + h * 16, sizeof top);
-      a[k + 4 * h] = FY_MIX(low, top, 0, 1, 2, 3, 4, 5, 6, 7);
-    }
-  }
+  FY_UNROLL for (int k = 0; k < 8; k++, in += from_step * 4) memcpy(&a[k], in, sizeof a[k]);
   fy_turn_fours(a);
   fy_turn_fours(a + 4);
-  FY_UNROLL for (int k = 0; k < 8; k++, out += to_step * 4) memcpy(out, &a[k], sizeof a[k]);
+  FY_UNROLL for (int k = 0; k < 8; k++, out += to_step * 4) {
+    const fy_words8 low = a[k % 4], top = a[k % 4 + 4];
+    const fy_words8 row = k < 4 ? FY_MIX(low, top, 0, 1, 2, 3, 8, 9, 10, 11)
+                                : FY_MIX(low, top, 4, 5, 6, 7, 12, 13, 14, 15);
+    memcpy(out, &row, sizeof row);
+  }
 }
 
 #endif
