@@ -16,7 +16,7 @@
 
 #define LINE      64
 #define HEIGHT    128    // rows that are written together in the cache: whole lines are read
-#define BLOCK     32768  // bytes of a block that goes through the buffer
+#define BLOCK     65536  // bytes of a block that goes through the buffer
 #define MOST_ROWS 256
 
 typedef uint8_t bytes8 __attribute__((vector_size(8)));
@@ -194,7 +194,8 @@ static void turn_far(const fy_turn *t, block_fn *block) {
   _Alignas(LINE) char buffer[BLOCK + MOST_ROWS * LINE * 2];
   const int64_t size = (int64_t)t->size, line = LINE / size, elements = BLOCK / size;
   const bool lines = (uintptr_t)t->out % LINE == 0 && t->out_step % line == 0;
-  int64_t height = size == 1 ? 128 : size < 8 ? 64 : 32, width = elements / height;
+  // Four lines of an input row, eight of a result's (bytes: four).
+  int64_t height = size < 8 ? 256 / size : 32, width = elements / height;
   if (t->cols * 2 <= width) {
     height = at_most(elements / t->cols / 8 * 8, MOST_ROWS);
     width = t->cols;
