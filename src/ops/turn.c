@@ -192,7 +192,9 @@ static int64_t to_line(const char *row, int64_t c, int64_t cols, int64_t size) {
 
 static void turn_far(const fy_turn *t, block_fn *block) {
   _Alignas(LINE) char buffer[BLOCK + MOST_ROWS * LINE * 2];
-  const int64_t size = (int64_t)t->size, line = LINE / size, elements = BLOCK / size;
+  const int64_t size = (int64_t)t->size, line = LINE / size;
+  const bool crowd = t->in_step * size % BLOCK == 0;  // rows share one place of the cache: fewer
+  const int64_t elements = BLOCK / size / (crowd ? 2 : 1);
   const bool lines = (uintptr_t)t->out % LINE == 0 && t->out_step % line == 0;
   // Four lines of an input row, eight of a result's (bytes: four).
   int64_t height = size < 8 ? 256 / size : 32, width = elements / height;
