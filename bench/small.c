@@ -272,7 +272,8 @@ static void measure(const small_case *c) {
   if (c->kind == NONE) alone.target = alone.fetch.oper, alone.fetch.oper = NULL;
   TF_Operation *last = NULL;
   for (int i = 0; i < NODES; i++) last = add(c, a, b, flags, row, last).oper;
-  TF_OperationDescription *end = begin("NoOp");  // a target itself is never part of something larger
+  TF_OperationDescription *end =
+      begin("NoOp");  // a target itself is never part of something larger
   TF_AddControlInput(end, last);
   inside.target = finish(end).oper;
   none.target = finish(begin("NoOp")).oper;

@@ -119,11 +119,15 @@ static fy_code arg_reduce(fy_kernel_ctx *ctx, fy_error *err) {
   for (int32_t d = 0; d + 1 < in->rank; d++) dims[d] = in->dims[d < axis ? d : d + 1];
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, in->rank - 1, dims, &out, err));
-  arg_job job = {in->data, out, in->dims[axis],
+  arg_job job = {in->data,
+                 out,
+                 in->dims[axis],
                  fy_product(in->dims + axis + 1, in->rank - 1 - (int32_t)axis),
-                 in->dtype == FY_INT32, ctx->site->op->impl->aux == &max_table};
+                 in->dtype == FY_INT32,
+                 ctx->site->op->impl->aux == &max_table};
   arg_fn loop = fn;
-  if ((in->dtype == FY_FLOAT || job.ints) && job.along <= INT32_MAX && fy_lanes_best()->arg_rows[0]) {
+  if ((in->dtype == FY_FLOAT || job.ints) && job.along <= INT32_MAX &&
+      fy_lanes_best()->arg_rows[0]) {
     if (job.inner == 1 && job.along >= LEAST) loop = arg_word_rows;
     if (job.inner >= LEAST) loop = arg_word_columns;
   }

@@ -48,16 +48,16 @@ INSIDE_OF(int16_t, uint16_t)
     COPY;                                                     \
   }
 // Eight are read before any is written: the compiler cannot know that they are not the same memory.
-#define ALL_OF(I, T)                                                                          \
-  static void all_##I##_##T(const I *where, const void *from, void *to, int64_t n) {          \
-    const T *in = from;                                                                       \
-    T *out = to, x[8];                                                                        \
-    int64_t i = 0;                                                                            \
-    for (; i + 8 <= n; i += 8) {                                                              \
-      FY_UNROLL for (int k = 0; k < 8; k++) x[k] = in[where[i + k]];                          \
-      FY_UNROLL for (int k = 0; k < 8; k++) out[i + k] = x[k];                                \
-    }                                                                                         \
-    for (; i < n; i++) out[i] = in[where[i]];                                                 \
+#define ALL_OF(I, T)                                                                 \
+  static void all_##I##_##T(const I *where, const void *from, void *to, int64_t n) { \
+    const T *in = from;                                                              \
+    T *out = to, x[8];                                                               \
+    int64_t i = 0;                                                                   \
+    for (; i + 8 <= n; i += 8) {                                                     \
+      FY_UNROLL for (int k = 0; k < 8; k++) x[k] = in[where[i + k]];                 \
+      FY_UNROLL for (int k = 0; k < 8; k++) out[i + k] = x[k];                       \
+    }                                                                                \
+    for (; i < n; i++) out[i] = in[where[i]];                                        \
   }
 #define SOME memcpy(out + (size_t)i * bytes, in + (size_t)index * bytes, bytes)
 #define GATHER_OF(I)                                                                        \
@@ -453,6 +453,6 @@ static const fy_sample nd_samples[] = {
 };
 
 FY_OP(Gather, .shape = gather_v1_shape, .compute = gather_v1, FY_SAMPLES(v1_samples));
-FY_OP(GatherV2, .shape = gather_v2_shape, .prepare = gather_v2_prepare, .compute = gather_v2, .host_inputs = 1 << 2,
-      FY_SAMPLES(v2_samples));
+FY_OP(GatherV2, .shape = gather_v2_shape, .prepare = gather_v2_prepare, .compute = gather_v2,
+      .host_inputs = 1 << 2, FY_SAMPLES(v2_samples));
 FY_OP(GatherNd, .shape = gather_nd_shape, .compute = gather_nd, FY_SAMPLES(nd_samples));

@@ -658,8 +658,8 @@ static const fy_sample bool_samples[] = {
     {"b[0]=; i32[1]=0", NULL, FY_OK, NULL},
 };
 
-#define REDUCE_OP(Name, name, array)                                               \
-  FY_OP(Name, .shape = fy_shape_reduction, .prepare = reduce_prepare, .compute = reduce, \
+#define REDUCE_OP(Name, name, array)                                                            \
+  FY_OP(Name, .shape = fy_shape_reduction, .prepare = reduce_prepare, .compute = reduce,        \
         .cost = reduce_cost, .aux = name##_table, .needs = reduce_needs, .host_inputs = 1 << 1, \
         FY_SAMPLES(array))
 REDUCE_OP(Sum, sum, sum_samples);

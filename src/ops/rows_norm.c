@@ -53,31 +53,26 @@ typedef void ends_fn(const float *x, const float *g, const float *b, const float
                      const float *roots, float *out, int64_t n, int64_t m);
 typedef float floats8_anywhere __attribute__((vector_size(32), aligned(4), may_alias));
 #define at8(p) (*(const floats8_anywhere *)(p))
-#define ROWS_OF(EXPR)                                                         \
-  for (int64_t row = 0; row < m; row++, x += n, out += n) {                   \
-    const float mean = means[row], r = roots[row];                            \
-    int64_t i = n - 8;                                                        \
-    const floats8 last = EXPR;                                                \
-    for (i = 0; i + 8 < n; i += 8) {                                          \
-      const floats8 v = EXPR;                                                 \
-      memcpy(out + i, &v, sizeof v);                                          \
-    }                                                                         \
-    memcpy(out + n - 8, &last, sizeof last);                                  \
+#define ROWS_OF(EXPR)                                       \
+  for (int64_t row = 0; row < m; row++, x += n, out += n) { \
+    const float mean = means[row], r = roots[row];          \
+    int64_t i = n - 8;                                      \
+    const floats8 last = EXPR;                              \
+    for (i = 0; i + 8 < n; i += 8) {                        \
+      const floats8 v = EXPR;                               \
+      memcpy(out + i, &v, sizeof v);                        \
+    }                                                       \
+    memcpy(out + n - 8, &last, sizeof last);                \
   }
 #define ENDS(name)                                                                               \
   FY_CLONES static void name(const float *x, const float *g, const float *b, const float *means, \
                              const float *roots, float *out, int64_t n, int64_t m)
 
 // x * (r * g) + (b - mean * (r * g))
-ENDS(affine) {
-  ROWS_OF(at8(x + i) * (r * at8(g + i)) + (at8(b + i) - mean * (r * at8(g + i))))
-}
+ENDS(affine){ROWS_OF(at8(x + i) * (r * at8(g + i)) + (at8(b + i) - mean * (r * at8(g + i))))}
 
 // (x - mean) * (r * g) + b
-ENDS(scaled) {
-  ROWS_OF((at8(x + i) - mean) * (r * at8(g + i)) + at8(b + i))
-}
-
+ENDS(scaled){ROWS_OF((at8(x + i) - mean) * (r * at8(g + i)) + at8(b + i))}
 // (x - mean) * r, or / r; then, where there are any, * g and + b
 #define STEPS(name, OP)                                             \
   ENDS(name) {                                                      \
@@ -91,10 +86,9 @@ ENDS(scaled) {
       ROWS_OF((at8(x + i) - mean) OP r)                             \
     }                                                               \
   }
-STEPS(times, *)
-STEPS(over, /)
+STEPS(times, *) STEPS(over, /)
 
-FY_CLONES static void roots(const float *in, float *out, int64_t n) {
+    FY_CLONES static void roots(const float *in, float *out, int64_t n) {
   FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = sqrtf(in[i]);
 }
 

@@ -47,16 +47,16 @@ FY_INT_TYPES(SCAN, prod, TIMES_INT, 1)
 
 // Rows of floats beside each other: a sum waits for the one before it, those of other rows do not. From |in|
 // on in the direction of |step|, |n| elements of |ROWS| rows that are |row| apart.
-#define SUM_BESIDE(ROWS)                                                                         \
-  static void sum_##ROWS(const float *in, float *out, int64_t row, int64_t n, int64_t step,      \
-                         bool exclusive, float *sums) {                                          \
-    float sum[ROWS], next[ROWS];                                                                 \
-    memcpy(sum, sums, sizeof sum);                                                               \
-    for (int64_t k = 0; k < n; k++, in += step, out += step) {                                   \
-      FY_UNROLL for (int r = 0; r < (ROWS); r++) next[r] = sum[r] + in[r * row];                 \
-      FY_UNROLL for (int r = 0; r < (ROWS); r++) out[r * row] = exclusive ? sum[r] : next[r];    \
-      FY_UNROLL for (int r = 0; r < (ROWS); r++) sum[r] = next[r];                               \
-    }                                                                                            \
+#define SUM_BESIDE(ROWS)                                                                      \
+  static void sum_##ROWS(const float *in, float *out, int64_t row, int64_t n, int64_t step,   \
+                         bool exclusive, float *sums) {                                       \
+    float sum[ROWS], next[ROWS];                                                              \
+    memcpy(sum, sums, sizeof sum);                                                            \
+    for (int64_t k = 0; k < n; k++, in += step, out += step) {                                \
+      FY_UNROLL for (int r = 0; r < (ROWS); r++) next[r] = sum[r] + in[r * row];              \
+      FY_UNROLL for (int r = 0; r < (ROWS); r++) out[r * row] = exclusive ? sum[r] : next[r]; \
+      FY_UNROLL for (int r = 0; r < (ROWS); r++) sum[r] = next[r];                            \
+    }                                                                                         \
   }
 SUM_BESIDE(8)
 SUM_BESIDE(2)
@@ -90,8 +90,7 @@ static void sum_rows(void *arg, int64_t begin, int64_t end) {
     float sums[8] = {0};
     const float *in = (const float *)j->in + row * n;
     float *out = (float *)j->out + row * n;
-    if (squares)
-      sum_squares(in + first, out + first, n, squares, j->reverse, j->exclusive, sums);
+    if (squares) sum_squares(in + first, out + first, n, squares, j->reverse, j->exclusive, sums);
     sum_8(in + rest, out + rest, n, n % 8, step, j->exclusive, sums);
   }
   for (; row + 2 <= end; row += 2) {
@@ -141,11 +140,9 @@ static fy_code scan(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   if (out->count == 0) return FY_OK;
-  scan_job job = {in->data,
-                  out->data,
-                  in->dims[axis],
-                  fy_product(in->dims + axis + 1, in->rank - 1 - (int32_t)axis),
-                  way & 1, way & 2};
+  scan_job job = {in->data,       out->data,
+                  in->dims[axis], fy_product(in->dims + axis + 1, in->rank - 1 - (int32_t)axis),
+                  way & 1,        way & 2};
   const bool rows = fn == sum_f32 && job.inner == 1;
   fy_parallel(ctx, in->count / job.along, 1.5 * (double)job.along, rows ? sum_rows : fn, &job);
   return FY_OK;
@@ -159,7 +156,7 @@ static const fy_sample samples[] = {
      "ScanOp: Expected scan axis in the range [-1, 1), but got 1"},
 };
 
-FY_OP(Cumsum, .shape = fy_shape_unchanged, .prepare = scan_prepare, .compute = scan, .aux = &sums, .host_inputs = 1 << 1,
-      FY_SAMPLES(samples));
-FY_OP(Cumprod, .shape = fy_shape_unchanged, .prepare = scan_prepare, .compute = scan, .aux = &prods, .host_inputs = 1 << 1,
-      FY_SAMPLES(samples));
+FY_OP(Cumsum, .shape = fy_shape_unchanged, .prepare = scan_prepare, .compute = scan, .aux = &sums,
+      .host_inputs = 1 << 1, FY_SAMPLES(samples));
+FY_OP(Cumprod, .shape = fy_shape_unchanged, .prepare = scan_prepare, .compute = scan, .aux = &prods,
+      .host_inputs = 1 << 1, FY_SAMPLES(samples));

@@ -380,7 +380,8 @@ fy_code fy_rewrite_controls(fy_rewriter *r, fy_node *const *members, uint32_t nu
   *out = fy_arena_array(&r->scratch, most + 1, sizeof **out);
   if (!*out) return fy_fail_oom(err, most * sizeof **out);
   for (uint32_t i = 0; i < num_members; i++)
-    for (uint32_t k = 0; k < members[i]->num_controls; k++) (*out)[(*n)++] = members[i]->controls[k];
+    for (uint32_t k = 0; k < members[i]->num_controls; k++)
+      (*out)[(*n)++] = members[i]->controls[k];
   return FY_OK;
 }
 

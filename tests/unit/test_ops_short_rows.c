@@ -94,8 +94,8 @@ static void same_bits(float a, float b, const char *what, int64_t rows, int64_t 
 static const int64_t widths[] = {17, 24, 31, 32, 33, 40, 63, 64, 65, 100, 257, 1000};
 static const int64_t heights[] = {1, 2, 7, 8, 9, 10, 33};
 enum { WIDTHS = sizeof widths / sizeof *widths, HEIGHTS = sizeof heights / sizeof *heights };
-#define FOR_SIZES                       \
-  for (int w_ = 0; w_ < WIDTHS; w_++)   \
+#define FOR_SIZES                        \
+  for (int w_ = 0; w_ < WIDTHS; w_++)    \
     for (int h_ = 0; h_ < HEIGHTS; h_++) \
       for (int odd = 0; odd < 2; odd++)
 #define N    widths[w_]
@@ -112,7 +112,8 @@ static void reductions(void **state) {
     const float *in = x->data;
     fy_tensor *sums = call(ops[k].op, NULL, 2, (fy_tensor *[]){x, axes});
     for (int64_t r = 0; r < ROWS; r++)
-      same_bits(((float *)sums->data)[r], strands(ops[k].kind, in + r * N, N), ops[k].op, ROWS, N, r);
+      same_bits(((float *)sums->data)[r], strands(ops[k].kind, in + r * N, N), ops[k].op, ROWS, N,
+                r);
     fy_tensor_release(sums);
     sums = call(ops[k].op, "keep_dims", 2, (fy_tensor *[]){x, first});
     assert_int_equal(sums->rank, 2);
@@ -121,7 +122,8 @@ static void reductions(void **state) {
       for (int64_t r = 0; r < ROWS; r++) y = join(ops[k].kind, y, in[r * N + c]);
       same_bits(((float *)sums->data)[c], y, ops[k].op, ROWS, N, c);
     }
-    fy_tensor_release(sums), fy_tensor_release(x), fy_tensor_release(axes), fy_tensor_release(first);
+    fy_tensor_release(sums), fy_tensor_release(x), fy_tensor_release(axes),
+        fy_tensor_release(first);
   }
 }
 
@@ -146,8 +148,7 @@ static void places(void **state) {
       for (int64_t i = 0; i < along; i++) {
         const float y = ((const float *)x->data)[base + i * step];
         const int64_t z = ((const int32_t *)x->data)[base + i * step];
-        if (ints ? (least ? z < top : z > top) : (least ? y < f : y > f))
-          f = y, top = z, best = i;
+        if (ints ? (least ? z < top : z > top) : (least ? y < f : y > f)) f = y, top = z, best = i;
       }
       assert_int_equal(((int64_t *)at->data)[o], best);
     }
