@@ -44,6 +44,9 @@ static inline vec_f64 fma_f64(vec_f64 a, vec_f64 b, vec_f64 c) {
 static inline bool any_i32(vec_i32 m) {
   return !_mm256_testz_si256((__m256i)m, (__m256i)m);
 }
+static inline uint32_t lane_bits(vec_i32 m) {
+  return (uint32_t)_mm256_movemask_ps((__m256)m);
+}
 static inline vec_i32 more_i32(vec_i32 a, vec_i32 b) {
   return (vec_i32)_mm256_max_epi32((__m256i)a, (__m256i)b);
 }
