@@ -4,10 +4,13 @@
 // blocked layouts for image, weights and result, weights packed before. Each turn is a process of its
 // own, because threads of a library go on spinning after a call.
 // One line per shape: microseconds of each (least of many), and oneDNN's time over ours.
+// raw_conv [TEXT [ferry]]: only the shapes whose name ("14x14 96->576 1x1/1", "… depthwise") has TEXT in
+// it; with |ferry| nobody else is measured, to compare two builds of the library in turns.
 
 #include <dnnl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -224,29 +227,39 @@ static double turn(const shape *s, int ferry) {
   return best;
 }
 
-int main(void) {
+static void name_of(const shape *s, char *out, size_t size) {
+  snprintf(out, size, "%lldx%lld %lld->%lld %lldx%lld/%lld%s", (long long)s->size,
+           (long long)s->size, (long long)s->in, (long long)s->out, (long long)s->window,
+           (long long)s->window, (long long)s->stride, s->depthwise ? " depthwise" : "");
+}
+
+int main(int argc, char **argv) {
+  const char *wanted = argc > 1 ? argv[1] : "";
+  const int alone = argc > 2 && !strcmp(argv[2], "ferry");
   double sums[2] = {0, 0};
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     const shape *s = &shapes[i];
+    char name[64];
     double best[2] = {1e9, 1e9};
+    name_of(s, name, sizeof name);
+    if (!strstr(name, wanted)) continue;
     for (int t = 0; t < TURNS; t++) {
-      for (int who = 0; who < 2; who++) {
+      for (int who = alone; who < 2; who++) {
         const double took = turn(s, who);
         if (took > 0 && took < best[who]) best[who] = took;
       }
     }
-    printf(
-        "%3lldx%-3lld %4lld -> %4lld, %lldx%lld/%lld%s  Ferry %8.1f us %6.1f GFLOP/s  oneDNN "
-        "%8.1f us %6.1f GFLOP/s  %.2f\n",
-        (long long)s->size, (long long)s->size, (long long)s->in, (long long)s->out,
-        (long long)s->window, (long long)s->window, (long long)s->stride,
-        s->depthwise ? " depthwise" : "          ", best[1] * 1e6, flops(s) / best[1] * 1e-9,
-        best[0] * 1e6, flops(s) / best[0] * 1e-9, best[0] / best[1]);
+    printf("%-30s Ferry %8.1f us %6.1f GFLOP/s", name, best[1] * 1e6, flops(s) / best[1] * 1e-9);
+    if (!alone)
+      printf("  oneDNN %8.1f us %6.1f GFLOP/s  %.2f", best[0] * 1e6, flops(s) / best[0] * 1e-9,
+             best[0] / best[1]);
+    printf("\n");
     fflush(stdout);
     sums[0] += best[0];
     sums[1] += best[1];
   }
-  printf("together: Ferry %.2f ms, oneDNN %.2f ms, %.2f\n", sums[1] * 1e3, sums[0] * 1e3,
-         sums[0] / sums[1]);
+  printf("together: Ferry %.2f ms", sums[1] * 1e3);
+  if (!alone) printf(", oneDNN %.2f ms, %.2f", sums[0] * 1e3, sums[0] / sums[1]);
+  printf("\n");
   return 0;
 }

@@ -4,10 +4,12 @@
 // a process of its own: the threads of these libraries go on spinning after a call, on the cores
 // that the next one needs.
 // One line per size: GFLOP/s of each (best of many), and ours as a share of the better library.
+// raw_gemm [N [ferry]]: only n = N; with |ferry| nobody else is measured.
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -130,13 +132,16 @@ static double turn(int64_t n, int who) {
   return best;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  const long wanted = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
+  const int most = argc > 2 && !strcmp(argv[2], "ferry") ? FERRY + 1 : WHO;
   static const int64_t sizes[] = {32, 64, 128, 256, 512, 1024, 2048};
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     const double flops = 2.0 * (double)sizes[i] * (double)sizes[i] * (double)sizes[i];
     double speed[WHO] = {0};
+    if (wanted && wanted != sizes[i]) continue;
     for (int t = 0; t < TURNS; t++) {
-      for (int who = 0; who < WHO; who++) {
+      for (int who = 0; who < most; who++) {
         const double took = turn(sizes[i], who);
         if (took > 0 && flops / took * 1e-9 > speed[who]) speed[who] = flops / took * 1e-9;
       }

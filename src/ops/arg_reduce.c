@@ -4,21 +4,23 @@
 #include "base/alloc.h"
 #include "ops/arg.h"
 #include "ops/elementwise.h"
+#include "ops/fused.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
 // ---------------------------------------------------------------- ArgMax, ArgMin
 typedef struct arg_job {
-  const void *in;
+  const uint32_t *in;  // or other elements
   fy_tensor *out;
   int64_t along, inner;
+  bool ints, most;  // of words
 } arg_job;
 
 // The first of equals wins; a NaN is never better than anything.
 #define ARG(E, S, name, BETTER, WORST)                                        \
   static void name##_##S(void *arg, int64_t begin, int64_t end) {             \
     const arg_job *j = arg;                                                   \
-    const fy_t_##S *in = j->in;                                               \
+    const fy_t_##S *in = (const void *)j->in;                                 \
     for (int64_t o = begin; o < end; o++) {                                   \
       const int64_t base = o / j->inner * j->along * j->inner + o % j->inner; \
       fy_a_##S best = (fy_a_##S)(WORST);                                      \
@@ -42,68 +44,43 @@ FY_INT_TYPES(ARG_MIN_INT, _)
 ARG(FY_BOOL, b, arg_max, >, 0)
 ARG(FY_BOOL, b, arg_min, <, 1)
 
-// Rows of words: their best in strands, which do not wait for each other, then where it is.
-typedef int32_t words8 __attribute__((vector_size(32)));
-#define STRANDS        32
-#define PICK(a, b, OP) ((a)OP(b) ? (a) : (b))
-#define ARG_ROWS(T, name, BETTER, WORST)                                                          \
-  FY_CLONES static int64_t name##_row(const T *x, int64_t n) {                                    \
-    T best[STRANDS];                                                                              \
-    int64_t i = 0, at = 0;                                                                        \
-    for (int k = 0; k < STRANDS; k++) best[k] = WORST;                                            \
-    for (; i + STRANDS <= n; i += STRANDS)                                                        \
-      for (int k = 0; k < STRANDS; k++) best[k] = PICK(x[i + k], best[k], BETTER);                \
-    for (int k = 0; k < 16; k++) best[k] = PICK(best[k + 16], best[k], BETTER);                   \
-    for (int k = 0; k < 8; k++) best[k] = PICK(best[k + 8], best[k], BETTER);                     \
-    for (; i + 8 <= n; i += 8)                                                                    \
-      for (int k = 0; k < 8; k++) best[k] = PICK(x[i + k], best[k], BETTER);                      \
-    for (; i < n; i++) best[0] = PICK(x[i], best[0], BETTER);                                     \
-    T top = best[0];                                                                              \
-    for (int k = 1; k < 8; k++) top = PICK(best[k], top, BETTER);                                 \
-    if (!(top BETTER WORST)) return 0;                                                            \
-    for (int found = 0; at + STRANDS <= n; at += STRANDS) {                                       \
-      for (int k = 0; k < STRANDS; k++) found |= x[at + k] == top;                                \
-      if (found) break;                                                                           \
-    }                                                                                             \
-    while (x[at] != top) at++;                                                                    \
-    return at;                                                                                    \
-  }                                                                                               \
-  static void name##_rows(void *arg, int64_t begin, int64_t end) {                                \
-    const arg_job *j = arg;                                                                       \
-    for (int64_t o = begin; o < end; o++)                                                         \
-      fy_arg_put(j->out, o, name##_row((const T *)j->in + o * j->along, j->along));               \
-  }                                                                                               \
-  /* STRANDS columns beside each other. */                                                        \
-  typedef T name##_words __attribute__((vector_size(32)));                                        \
-  FY_CLONES static void name##_strip(const T *x, int64_t step, int64_t n, int32_t *at) {          \
-    for (int c = 0; c < STRANDS; c += 8) {                                                        \
-      const T *from = x + c;                                                                      \
-      name##_words best = (name##_words){0} + (WORST), y;                                         \
-      words8 where = {0};                                                                         \
-      for (int32_t i = 0; i < n; i++, from += step) {                                             \
-        memcpy(&y, from, sizeof y);                                                               \
-        const words8 better = (words8)(y BETTER best);                                            \
-        where = (((words8){0} + i) & better) | (where & ~better);                                 \
-        best = (name##_words)(((words8)y & better) | ((words8)best & ~better));                   \
-      }                                                                                           \
-      memcpy(at + c, &where, sizeof where);                                                       \
-    }                                                                                             \
-  }                                                                                               \
-  /* The last ones of a row of columns are found with some before them, once more. */             \
-  static void name##_cols(void *arg, int64_t begin, int64_t end) {                                \
-    const arg_job *j = arg;                                                                       \
-    int32_t at[STRANDS];                                                                          \
-    for (int64_t o = begin; o < end;) {                                                           \
-      const int64_t row = o / j->inner, c = o % j->inner;                                         \
-      const int64_t first = c + STRANDS <= j->inner ? c : j->inner - STRANDS;                     \
-      name##_strip((const T *)j->in + row * j->along * j->inner + first, j->inner, j->along, at); \
-      for (int64_t k = c - first; k < STRANDS && o < end; k++) fy_arg_put(j->out, o++, at[k]);    \
-    }                                                                                             \
+// Words in rows, or in columns beside each other: the lanes' (lanes_rows.inc), some outputs at a time.
+enum { LEAST = 8, SOME = 256 };
+
+static void put_some(fy_tensor *out, int64_t first, const int32_t *at, int64_t n) {
+  if (out->dtype == FY_INT64) {
+    int64_t *to = (int64_t *)out->data + first;
+    for (int64_t i = 0; i < n; i++) to[i] = at[i];
+  } else {
+    for (int64_t i = 0; i < n; i++) fy_arg_put(out, first + i, at[i]);
   }
-ARG_ROWS(float, arg_max_f32, >, (float)-INFINITY)
-ARG_ROWS(float, arg_min_f32, <, (float)INFINITY)
-ARG_ROWS(int32_t, arg_max_i32, >, INT32_MIN)
-ARG_ROWS(int32_t, arg_min_i32, <, INT32_MAX)
+}
+
+static void arg_word_rows(void *arg, int64_t begin, int64_t end) {
+  const arg_job *j = arg;
+  int32_t at[SOME];
+  for (int64_t o = begin; o < end; o += SOME) {
+    const int64_t n = end - o < SOME ? end - o : SOME;
+    fy_lanes_best()->arg_rows[j->ints](j->in + o * j->along, j->along, n, j->most, at);
+    put_some(j->out, o, at, n);
+  }
+}
+
+// The last ones of a row of columns are found with some before them, once more.
+static void arg_word_columns(void *arg, int64_t begin, int64_t end) {
+  const arg_job *j = arg;
+  int32_t at[SOME];
+  for (int64_t o = begin, n; o < end; o += n) {
+    const int64_t row = o / j->inner, c = o % j->inner;
+    const int64_t first = c + LEAST <= j->inner ? c : j->inner - LEAST;
+    n = j->inner - c < end - o ? j->inner - c : end - o;
+    if (n > SOME - LEAST) n = SOME - LEAST;
+    const int64_t columns = c - first + n < LEAST ? LEAST : c - first + n;
+    fy_lanes_best()->arg_columns[j->ints](j->in + row * j->along * j->inner + first, j->inner,
+                                          j->along, columns, j->most, at);
+    put_some(j->out, o, at + (c - first), n);
+  }
+}
 
 typedef void (*arg_fn)(void *arg, int64_t begin, int64_t end);
 typedef struct arg_table {
@@ -142,19 +119,17 @@ static fy_code arg_reduce(fy_kernel_ctx *ctx, fy_error *err) {
   for (int32_t d = 0; d + 1 < in->rank; d++) dims[d] = in->dims[d < axis ? d : d + 1];
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, in->rank - 1, dims, &out, err));
-  arg_job job = {in->data, out, in->dims[axis],
-                 fy_product(in->dims + axis + 1, in->rank - 1 - (int32_t)axis)};
-  static const struct {
-    arg_fn fn, rows, cols;
-  } words[] = {{arg_max_f32, arg_max_f32_rows, arg_max_f32_cols},
-               {arg_min_f32, arg_min_f32_rows, arg_min_f32_cols},
-               {arg_max_i32, arg_max_i32_rows, arg_max_i32_cols},
-               {arg_min_i32, arg_min_i32_rows, arg_min_i32_cols}};
+  arg_job job = {in->data,
+                 out,
+                 in->dims[axis],
+                 fy_product(in->dims + axis + 1, in->rank - 1 - (int32_t)axis),
+                 in->dtype == FY_INT32,
+                 ctx->site->op->impl->aux == &max_table};
   arg_fn loop = fn;
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    if (words[i].fn != fn) continue;
-    if (job.inner == 1 && job.along >= 2 * STRANDS) loop = words[i].rows;
-    if (job.inner >= STRANDS && job.along <= INT32_MAX) loop = words[i].cols;
+  if ((in->dtype == FY_FLOAT || job.ints) && job.along <= INT32_MAX &&
+      fy_lanes_best()->arg_rows[0]) {
+    if (job.inner == 1 && job.along >= LEAST) loop = arg_word_rows;
+    if (job.inner >= LEAST) loop = arg_word_columns;
   }
   fy_parallel(ctx, out->count, (loop == fn ? 1.0 : 0.2) * (double)job.along, loop, &job);
   return FY_OK;

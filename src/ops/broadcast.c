@@ -22,9 +22,27 @@ static fy_code fail_shapes(int operands, const int32_t *ranks, const int64_t *co
                  "condition %s, then %s, and else %s must be broadcastable", a, b, c);
 }
 
+// All operands have the same shape, of something: one row.
+static bool all_alike(fy_bcast *b, int operands, const int32_t *ranks, const int64_t *const *dims) {
+  int64_t count = 1;
+  for (int k = 1; k < operands; k++)
+    if (!fy_shape_equal(ranks[0], dims[0], ranks[k], dims[k])) return false;
+  for (int32_t d = 0; d < ranks[0]; d++) {
+    b->out_dims[d] = dims[0][d];
+    if (__builtin_mul_overflow(count, dims[0][d], &count)) return false;
+  }
+  if (count <= 0) return false;
+  b->out_rank = ranks[0];
+  b->count = b->inner = b->dims[0] = count;
+  b->rank = 1;
+  for (int k = 0; k < operands; k++) b->inner_stride[k] = b->strides[k][0] = 1;
+  return true;
+}
+
 fy_code fy_bcast_init_dims(fy_bcast *b, int operands, const int32_t *ranks,
                            const int64_t *const *dims, fy_error *err) {
   b->operands = operands;
+  if (all_alike(b, operands, ranks, dims)) return FY_OK;
   b->out_rank = 0;
   for (int k = 0; k < operands; k++) {
     if (ranks[k] > b->out_rank) b->out_rank = ranks[k];

@@ -53,8 +53,8 @@ static void join_short_rows(const join_job *j, int64_t begin, int64_t end) {
       SHORT_COPY(16)
       SHORT_COPY(32)
       default:
-        for (int64_t r = begin; r < end; r++)
-          memcpy(to + (size_t)r * to_step, from + (size_t)r * from_step, bytes);
+        fy_copy_rows(to + (size_t)begin * to_step, (int64_t)to_step,
+                     from + (size_t)begin * from_step, (int64_t)from_step, bytes, end - begin);
     }
     at += bytes;
   }

@@ -36,6 +36,10 @@ FY_MUST_CHECK fy_code fy_conv_batch(fy_kernel_ctx *ctx, const fy_tensor *in,
                                     const fy_tensor *filter, int32_t lead, const int64_t *lead_dims,
                                     fy_error *err);
 
+// FusedPadConv2D and FusedResizeAndPadConv2D: checks the inputs, the last of which is the filter, and
+// makes the image that is convolved.
+FY_MUST_CHECK fy_code fy_fused_pad_image(fy_kernel_ctx *ctx, fy_tensor **out, fy_error *err);
+
 // Position of tap |t| in the window: [depth, height, width].
 static inline void fy_conv_tap(const fy_conv *c, int64_t t, int64_t at[3]) {
   at[2] = t % c->w[2].size;

@@ -3,6 +3,7 @@
 // an image is resized (bilinear, corners as in TensorFlow 1), padded by mirroring, and convolved.
 
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "ops/conv.h"
@@ -94,6 +95,25 @@ typedef struct fill_job {
   float sy, sx;
 } fill_job;
 
+// Rows of the padded image, whose pixels are some of the input's.
+static void copy_rows(void *arg, int64_t begin, int64_t end) {
+  const fill_job *j = arg;
+  const mirrored *m = j->m;
+  const int64_t rows = j->out->dims[1], columns = j->out->dims[2];
+  const size_t pixel = (size_t)j->in->dims[3] * fy_dtype_size(j->in->dtype);
+  char *to = (char *)j->out->data + (size_t)(begin * columns) * pixel;
+  for (int64_t row = begin; row < end; row++) {
+    const int64_t y = mirror(row % rows, m->before[0], m->h, j->reflect);
+    const char *line = (const char *)j->in->data + (size_t)((row / rows * m->h + y) * m->w) * pixel;
+    for (int64_t i = 0; i < m->before[1]; i++, to += pixel)
+      memcpy(to, line + (size_t)mirror(i, m->before[1], m->w, j->reflect) * pixel, pixel);
+    memcpy(to, line, (size_t)m->w * pixel);
+    to += (size_t)m->w * pixel;
+    for (int64_t i = m->before[1] + m->w; i < columns; i++, to += pixel)
+      memcpy(to, line + (size_t)mirror(i, m->before[1], m->w, j->reflect) * pixel, pixel);
+  }
+}
+
 // Where a pixel lies between two of the input.
 typedef struct spot {
   int64_t low, high;
@@ -145,7 +165,7 @@ static void fill_rows(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-static fy_code compute(fy_kernel_ctx *ctx, fy_error *err) {
+fy_code fy_fused_pad_image(fy_kernel_ctx *ctx, fy_tensor **out, fy_error *err) {
   const bool resizes = ctx->site->num_inputs == 4;
   const bool reflect = fy_view_is(fy_site_string(ctx->site, "mode"), "REFLECT");
   const bool corners = resizes && fy_site_bool(ctx->site, "resize_align_corners");
@@ -204,8 +224,17 @@ static fy_code compute(fy_kernel_ctx *ctx, fy_error *err) {
                    scale_of(in->dims[1], m.h, corners),
                    scale_of(in->dims[2], m.w, corners)};
   if (padded->count)
-    fy_parallel(ctx, dims[0] * dims[1], 3.0 * (double)(dims[2] * dims[3]), fill_rows, &fill);
-  const fy_code code = fy_conv_batch(ctx, padded, filter, 1, dims, err);
+    fy_parallel(ctx, dims[0] * dims[1], (resizes ? 3.0 : 0.3) * (double)(dims[2] * dims[3]),
+                resizes ? fill_rows : copy_rows, &fill);
+  *out = padded;
+  return FY_OK;
+}
+
+static fy_code compute(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_tensor *padded;
+  FY_TRY(fy_fused_pad_image(ctx, &padded, err));
+  const fy_tensor *filter = ctx->in[ctx->site->num_inputs - 1];
+  const fy_code code = fy_conv_batch(ctx, padded, filter, 1, padded->dims, err);
   fy_tensor_release(padded);
   return code;
 }
@@ -266,6 +295,8 @@ static fy_code shape(fy_shape_ctx *ctx, fy_error *err) {
 static const fy_sample pad_samples[] = {
     {"f32[1,2,2,1]=0,1,2,3; i32[4,2]=0,0,1,1,1,1,0,0; f32[2,2,1,1]=ones",
      "mode=\"SYMMETRIC\"; strides=[1,1,1,1]; padding=\"VALID\"", FY_OK, "0,2,4,4,6,8,8,10,12"},
+    {"f32[1,2,2,1]=0,inf,2,3; i32[4,2]=zeros; f32[1,1,1,1]=ones",  // not mixed with its neighbours
+     "mode=\"REFLECT\"; strides=[1,1,1,1]; padding=\"VALID\"", FY_OK, "0,inf,2,3"},
     {"f32[1,2,2,1]=0,1,2,3; i32[4,2]=0,0,2,1,1,1,0,0; f32[2,2,1,1]=ones",
      "mode=\"REFLECT\"; strides=[1,1,1,1]; padding=\"VALID\"", FY_INVALID_ARGUMENT,
      "paddings must be less than the dimension size: 2, 1 not less than 2"},

@@ -169,6 +169,13 @@ typedef struct fy_lanes_16 {
 } fy_lanes_16;
 
 #define FY_SHORT_ROW 512
+typedef enum fy_lanes_kind {
+  FY_LANES_SUM,
+  FY_LANES_PROD,
+  FY_LANES_MAX,
+  FY_LANES_MIN,
+  FY_LANES_KINDS
+} fy_lanes_kind;
 
 typedef struct fy_lanes {
   const char *name;
@@ -194,9 +201,23 @@ typedef struct fy_lanes {
   void (*tap_sums_f32)(const float *in, int64_t in_step, int64_t tap_step, int64_t taps,
                        const float *grad, int64_t grad_step, float *sums, int64_t sum_step,
                        int64_t pixels, int64_t channels);
-  // NULL: the machine has no instructions for them.
+  // NULL, here and below: the machine has no instructions for them.
   void (*halves_to_floats)(const uint16_t *in, float *out, int64_t n);
   void (*floats_to_halves)(const float *in, uint16_t *out, int64_t n);
+  // Short rows, and columns (lanes_rows.inc); [fy_lanes_kind]. Rows are added as reduce.c adds up to 2048
+  // floats; columns go on from what |acc| holds, row after row.
+  void (*rows_f32[FY_LANES_KINDS])(const float *in, int64_t n, int64_t rows, float *out);
+  void (*columns_f32[FY_LANES_KINDS])(const float *in, int64_t step, int64_t rows, int64_t n,
+                                      float *acc);
+  // The sums of (in - less[row])^2.
+  void (*square_rows_f32)(const float *in, const float *less, int64_t n, int64_t rows, float *out);
+  // Where the greatest (or least) of at least 8 words is, the first of equals; a NaN never is. [floats,
+  // integers]
+  void (*arg_rows[2])(const void *in, int64_t n, int64_t rows, bool most, int32_t *out);
+  void (*arg_columns[2])(const void *in, int64_t step, int64_t rows, int64_t n, bool most,
+                         int32_t *out);
+  // out[i] = flags[i] ? yes[i] : no[i], of words. In place is fine.
+  void (*pick_words)(const bool *flags, const void *yes, const void *no, void *out, int64_t n);
 } fy_lanes;
 
 // What is read next comes while something is computed. It need not be there: nothing is read.

@@ -47,18 +47,33 @@ INSIDE_OF(int16_t, uint16_t)
     }                                                         \
     COPY;                                                     \
   }
-#define ALL_OF(T) \
-  for (int64_t i = 0; i < n; i++) ((T *)(void *)out)[i] = ((const T *)(const void *)in)[where[i]];
+// Eight are read before any is written: the compiler cannot know that they are not the same memory.
+#define ALL_OF(I, T)                                                                 \
+  static void all_##I##_##T(const I *where, const void *from, void *to, int64_t n) { \
+    const T *in = from;                                                              \
+    T *out = to, x[8];                                                               \
+    int64_t i = 0;                                                                   \
+    for (; i + 8 <= n; i += 8) {                                                     \
+      FY_UNROLL for (int k = 0; k < 8; k++) x[k] = in[where[i + k]];                 \
+      FY_UNROLL for (int k = 0; k < 8; k++) out[i + k] = x[k];                       \
+    }                                                                                \
+    for (; i < n; i++) out[i] = in[where[i]];                                        \
+  }
 #define SOME memcpy(out + (size_t)i * bytes, in + (size_t)index * bytes, bytes)
 #define GATHER_OF(I)                                                                        \
+  ALL_OF(I, uint8_t)                                                                        \
+  ALL_OF(I, uint16_t)                                                                       \
+  ALL_OF(I, uint32_t)                                                                       \
+  ALL_OF(I, uint64_t)                                                                       \
   static void gather_##I(gather_job *j, const char *in, char *out, int64_t at, int64_t n) { \
     const size_t bytes = j->run_bytes;                                                      \
     const I *where = (const I *)j->indices->data + at;                                      \
-    const bool ones = (bytes == 4 || bytes == 8) && inside_##I(where, n, j->limit);         \
-    if (ones && bytes == 4) {                                                               \
-      ALL_OF(uint32_t)                                                                      \
-    } else if (ones) {                                                                      \
-      ALL_OF(uint64_t)                                                                      \
+    const bool one = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;                  \
+    if (one && inside_##I(where, n, j->limit)) {                                            \
+      (bytes == 4   ? all_##I##_uint32_t                                                    \
+       : bytes == 8 ? all_##I##_uint64_t                                                    \
+       : bytes == 2 ? all_##I##_uint16_t                                                    \
+                    : all_##I##_uint8_t)(where, in, out, n);                                \
     } else {                                                                                \
       GATHER_RUN(SOME)                                                                      \
     }                                                                                       \
@@ -192,9 +207,16 @@ static fy_code gather_at(fy_kernel_ctx *ctx, int64_t axis, int64_t batch_dims, f
 static fy_code gather_v1(fy_kernel_ctx *ctx, fy_error *err) {
   return gather_at(ctx, 0, 0, err);
 }
+static fy_code gather_v2_prepare(fy_site *site, fy_error *err) {
+  (void)err;
+  const fy_attr *batch = fy_site_attr(site, "batch_dims");  // kept by the arena of the attributes
+  site->state = batch && batch->kind == FY_ATTR_INT ? (void *)(uintptr_t)batch : NULL;
+  return FY_OK;
+}
 static fy_code gather_v2(fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_attr *batch = ctx->site->state;
   if (ctx->in[2]->rank != 0) return fy_fail(err, FY_INVALID_ARGUMENT, "axis must be scalar");
-  return gather_at(ctx, fy_tensor_int(ctx->in[2], 0), fy_site_int(ctx->site, "batch_dims"), err);
+  return gather_at(ctx, fy_tensor_int(ctx->in[2], 0), batch ? batch->v.i : 0, err);
 }
 
 static fy_code gather_v1_shape(fy_shape_ctx *ctx, fy_error *err) {
@@ -431,6 +453,6 @@ static const fy_sample nd_samples[] = {
 };
 
 FY_OP(Gather, .shape = gather_v1_shape, .compute = gather_v1, FY_SAMPLES(v1_samples));
-FY_OP(GatherV2, .shape = gather_v2_shape, .compute = gather_v2, .host_inputs = 1 << 2,
-      FY_SAMPLES(v2_samples));
+FY_OP(GatherV2, .shape = gather_v2_shape, .prepare = gather_v2_prepare, .compute = gather_v2,
+      .host_inputs = 1 << 2, FY_SAMPLES(v2_samples));
 FY_OP(GatherNd, .shape = gather_nd_shape, .compute = gather_nd, FY_SAMPLES(nd_samples));

@@ -99,8 +99,19 @@ static inline void store_mask(uint8_t *p, vec_i32 m) {
   for (int i = 0; i < 4; i++) p[i] = (uint8_t)(m[i] & 1);
 }
 
+// The first |n| lanes of a vector, and what is in memory of them; the others are 0.
+static inline vec_i32 first_lanes(int64_t n) {
+  return (vec_i32){n > 0, n > 1, n > 2, n > 3} != 0;
+}
+static inline vec_f32 load_lanes(const float *p, vec_i32 used) {
+  vec_f32 v = {0};
+  for (int i = 0; i < 4; i++)
+    if (used[i]) v[i] = p[i];
+  return v;
+}
+
 #define LANES_SMALL
 #define LANES_TABLE fy_lanes_plain
 #define LANES_NAME  "plain"
-#define LANES_HALVES
+#define LANES_MORE
 #include "ops/lanes_all.inc"

@@ -129,7 +129,7 @@ void fy_slice_give(fy_slices *s, void *slice) {
 void fy_parallel(fy_kernel_ctx *ctx, int64_t n, double ns_per_item,
                  void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
   if (n <= 0) return;
-  if (ctx->threads <= 1)
+  if (ctx->threads <= 1 || n == 1)
     fn(arg, 0, n);
   else
     ctx->svc->parallel(ctx, n, ns_per_item, fn, arg);

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "ops/elementwise.h"
+#include "ops/fused.h"
 #include "ops/reduce.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
@@ -19,14 +20,12 @@
 #define LANES   32     // independent accumulators in a block
 #define COLUMNS 1024   // output elements handled at once when short rows are added up
 #define WIDTH   16384  // bytes of an output row handled at once when rows are added to rows
+#define NEAR    8192   // floats that the nearest cache holds
 
 typedef void (*row_fn)(const void *in, int64_t n, void *acc);  // acc = acc op reduce(in[0..n))
 typedef void (*add_fn)(const void *in, int64_t n, void *acc);  // acc[i] = acc[i] op in[i]
 typedef void (*start_fn)(void *acc, int64_t n);                // acc[i] = identity
 typedef void (*finish_fn)(const void *acc, void *out, int64_t n, int64_t reduced);
-
-// acc[r] = reduce(in[r * n .. (r + 1) * n)): many rows that follow each other, as |row| would.
-typedef void (*rows_fn)(const void *in, int64_t n, int64_t rows, void *acc);
 
 typedef struct reduce_loops {
   row_fn row;
@@ -34,7 +33,7 @@ typedef struct reduce_loops {
   start_fn start;
   finish_fn finish;
   size_t acc_size;
-  rows_fn rows;  // may be NULL
+  int lanes;  // 1 + fy_lanes_kind: the lanes may have loops for short rows and columns; 0: they have not
 } reduce_loops;
 
 // Which types get clones: those that a baseline machine does worse than it reads them.
@@ -114,10 +113,14 @@ typedef struct reduce_loops {
     }                                                                                    \
   }
 #define REDUCE_ENTRY_SIZED(E, S, name, ACC) \
-  [E] = {name##_row_##S, name##_add_##S, name##_start_##S, name##_finish_##S, sizeof(ACC), NULL},
+  [E] = {name##_row_##S, name##_add_##S, name##_start_##S, name##_finish_##S, sizeof(ACC), 0},
+#define LANES_sum  FY_LANES_SUM
+#define LANES_prod FY_LANES_PROD
+#define LANES_max  FY_LANES_MAX
+#define LANES_min  FY_LANES_MIN
 #define REDUCE_ENTRY_ROWS(E, S, name)                           \
   [E] = {name##_row_##S,    name##_add_##S,   name##_start_##S, \
-         name##_finish_##S, sizeof(fy_a_##S), (E) == FY_FLOAT ? name##_rows_f32 : NULL},
+         name##_finish_##S, sizeof(fy_a_##S), (E) == FY_FLOAT ? 1 + LANES_##name : 0},
 #define REDUCE_ENTRY(E, S, name) REDUCE_ENTRY_SIZED(E, S, name, fy_a_##S)
 
 #define JUST(S, x)          (x)
@@ -166,60 +169,6 @@ typedef struct reduce_loops {
 #define WIDE_REALS(X, ...)          \
   X(FY_BFLOAT16, bf16, __VA_ARGS__) \
   FY_FULL_REAL_TYPES(X, __VA_ARGS__)
-// Rows of floats with all accumulators in registers; the same steps as those of _tree_f32. The end of a
-// row is read together with what follows it, where there is enough, which then counts as nothing.
-typedef float floats8 __attribute__((vector_size(32)));
-typedef int32_t ints8 __attribute__((vector_size(32)));
-#define ALL_8 -1, -1, -1, -1, -1, -1, -1, -1
-static const int32_t ends[2 * LANES] = {ALL_8, ALL_8, ALL_8, ALL_8};
-#define SHORT_ROWS(name, COMBINE, IDENTITY)                                                  \
-  FY_CLONES static void name##_rows_f32(const void *pi, int64_t n, int64_t rows, void *pa) { \
-    const float *in = pi;                                                                    \
-    float *acc = pa;                                                                         \
-    for (int64_t r = 0; r < rows; r++, in += n) {                                            \
-      const float id = IDENTITY;                                                             \
-      const floats8 ids = {id, id, id, id, id, id, id, id};                                  \
-      floats8 a = ids, b = ids, c = ids, d = ids, y;                                         \
-      int64_t i = 0;                                                                         \
-      for (; i + LANES <= n; i += LANES) {                                                   \
-        memcpy(&y, in + i, sizeof y), a = COMBINE(a, y);                                     \
-        memcpy(&y, in + i + 8, sizeof y), b = COMBINE(b, y);                                 \
-        memcpy(&y, in + i + 16, sizeof y), c = COMBINE(c, y);                                \
-        memcpy(&y, in + i + 24, sizeof y), d = COMBINE(d, y);                                \
-      }                                                                                      \
-      if (i < n && (rows - r) * n - i >= LANES) {                                            \
-        floats8 rest[4];                                                                     \
-        FY_UNROLL for (int k = 0; k < 4; k++) {                                              \
-          ints8 used;                                                                        \
-          memcpy(&used, ends + LANES - (n - i) + 8 * k, sizeof used);                        \
-          memcpy(&rest[k], in + i + 8 * k, sizeof rest[k]);                                  \
-          rest[k] = PICK_8(used, rest[k], ids);                                              \
-        }                                                                                    \
-        a = COMBINE(a, rest[0]), b = COMBINE(b, rest[1]);                                    \
-        c = COMBINE(c, rest[2]), d = COMBINE(d, rest[3]);                                    \
-      } else if (i < n) {                                                                    \
-        floats8 rest[4] = {ids, ids, ids, ids};                                              \
-        memcpy(rest, in + i, (size_t)(n - i) * sizeof *in);                                  \
-        a = COMBINE(a, rest[0]), b = COMBINE(b, rest[1]);                                    \
-        c = COMBINE(c, rest[2]), d = COMBINE(d, rest[3]);                                    \
-      }                                                                                      \
-      a = COMBINE(a, c), b = COMBINE(b, d), a = COMBINE(a, b);                               \
-      y = (floats8){a[4], a[5], a[6], a[7]}, a = COMBINE(a, y);                              \
-      y = (floats8){a[2], a[3]}, a = COMBINE(a, y);                                          \
-      y = (floats8){a[1]}, a = COMBINE(a, y);                                                \
-      acc[r] = a[0];                                                                         \
-    }                                                                                        \
-  }
-#define PLUS_8(x, y)    ((x) + (y))
-#define TIMES_8(x, y)   ((x) * (y))
-#define PICK_8(m, y, x) ((floats8)(((ints8)(y) & (m)) | ((ints8)(x) & ~(m))))
-#define MAX_8(x, y)     PICK_8(((x) < (y)) | ((y) != (y)), y, x)
-#define MIN_8(x, y)     PICK_8(((y) < (x)) | ((y) != (y)), y, x)
-SHORT_ROWS(sum, PLUS_8, 0.0f)
-SHORT_ROWS(prod, TIMES_8, 1.0f)
-SHORT_ROWS(max, MAX_8, -INFINITY)
-SHORT_ROWS(min, MIN_8, INFINITY)
-
 WIDE_REALS(LOOPS, sum, PLUS, 0, JUST)
 HALF_LOOPS(sum)
 FY_COMPLEX_TYPES(LOOPS, sum, PLUS, 0, JUST)
@@ -274,7 +223,7 @@ FY_REAL_TYPES(MEAN_FINISH, MEAN_REAL)
 FY_COMPLEX_TYPES(MEAN_FINISH, MEAN_CPLX)
 #define MEAN_ENTRY(E, S, name)                             \
   [E] = {sum_row_##S,     sum_add_##S,      sum_start_##S, \
-         mean_finish_##S, sizeof(fy_a_##S), (E) == FY_FLOAT ? sum_rows_f32 : NULL},
+         mean_finish_##S, sizeof(fy_a_##S), (E) == FY_FLOAT ? 1 + FY_LANES_SUM : 0},
 
 #define WRAPPING_ENTRIES(name)              \
   FY_REAL_TYPES(REDUCE_ENTRY_ROWS, name)    \
@@ -397,18 +346,29 @@ static int64_t step(int64_t *index, int64_t at, const reduce_plan *p) {
   return at;
 }
 
+static bool in_lanes(const reduce_loops *loops) {
+  return loops->lanes && fy_lanes_best()->rows_f32[0];
+}
+
+// What the lanes left in |out|; of floats only a mean ends otherwise than it is.
+static void end_floats(const reduce_job *j, void *out, int64_t n) {
+  if (j->loops->finish == mean_finish_f32) mean_finish_f32(out, out, n, j->plan->per_output);
+}
+
 static void reduce_to_elements(void *arg, int64_t begin, int64_t end) {
   const reduce_job *j = arg;
   const reduce_plan *p = j->plan;
   const int64_t rows = p->per_output / p->inner;
+  if (rows == 1 && in_lanes(j->loops) && p->inner <= BLOCK) {
+    float *out = (float *)(void *)j->out + begin;
+    fy_lanes_best()->rows_f32[j->loops->lanes - 1](
+        (const float *)(const void *)j->in + begin * p->inner, p->inner, end - begin, out);
+    end_floats(j, out, end - begin);
+    return;
+  }
   _Alignas(16) char acc[64 * 16];
   for (int64_t o = begin; rows == 1 && o < end; o += 64) {  // rows that follow each other
     const int64_t n = end - o < 64 ? end - o : 64;
-    if (j->loops->rows && p->inner <= BLOCK) {
-      j->loops->rows(j->in + (size_t)(o * p->inner) * j->size, p->inner, n, acc);
-      j->loops->finish(acc, j->out + (size_t)o * j->size, n, p->per_output);
-      continue;
-    }
     j->loops->start(acc, n);
     for (int64_t i = 0; i < n; i++)
       j->loops->row(j->in + (size_t)((o + i) * p->inner) * j->size, p->inner,
@@ -464,28 +424,46 @@ static int64_t columns_of(const fy_kernel_ctx *ctx, const reduce_plan *p, size_t
   return n < most ? n : most;
 }
 
+// acc[c] = acc[c] op in[c] op in[step + c] ... of |rows| rows. What the nearest cache does not hold is
+// read a few rows at a time.
+static void add_rows(const reduce_loops *loops, const char *in, size_t size, int64_t step,
+                     int64_t rows, int64_t n, void *acc) {
+  if (!in_lanes(loops)) {
+    for (int64_t r = 0; r < rows; r++) loops->add(in + (size_t)(r * step) * size, n, acc);
+    return;
+  }
+  const int64_t some = rows * n <= NEAR ? rows : 8;
+  for (int64_t r = 0; r < rows; r += some)
+    fy_lanes_best()->columns_f32[loops->lanes - 1]((const float *)(const void *)in + r * step, step,
+                                                   rows - r < some ? rows - r : some, n, acc);
+}
+
 // Items are pieces of output rows.
 static void reduce_to_rows(void *arg, int64_t begin, int64_t end) {
   const reduce_job *j = arg;
   const reduce_plan *p = j->plan;
   const int64_t width = j->columns, pieces = (p->inner + width - 1) / width;
   const int64_t run = p->reduced ? p->reduced_dims[0] : 1;  // rows that are equally far apart
-  const size_t next = p->reduced ? (size_t)p->reduced_strides[0] * j->size : 0;
-  _Alignas(64) char acc[WIDTH];
+  const int64_t next = p->reduced ? p->reduced_strides[0] : 0;
+  _Alignas(64) char buffer[WIDTH];
   for (int64_t item = begin; item < end; item++) {
     const int64_t row = item / pieces, from = item % pieces * width;
     const int64_t n = p->inner - from < width ? p->inner - from : width;
     const int64_t base = offset_of(row, p->kept, p->kept_dims, p->kept_strides) + from;
     int64_t index[FY_MAX_RANK], at = 0;
+    char *out = j->out + (size_t)(row * p->inner + from) * j->size;
+    char *acc = in_lanes(j->loops) ? out : buffer;
     for (int32_t d = 0; d < p->reduced; d++) index[d] = 0;
     j->loops->start(acc, n);
     for (int64_t r = 0; r < p->per_output; r += run) {
-      const char *in = j->in + (size_t)(base + at) * j->size;
-      for (int64_t k = 0; k < run; k++, in += next) j->loops->add(in, n, acc);
+      add_rows(j->loops, j->in + (size_t)(base + at) * j->size, j->size, next, run, n, acc);
       if (p->reduced) index[0] = p->reduced_dims[0] - 1, at += (run - 1) * p->reduced_strides[0];
       at = step(index, at, p);
     }
-    j->loops->finish(acc, j->out + (size_t)(row * p->inner + from) * j->size, n, p->per_output);
+    if (acc == out)
+      end_floats(j, out, n);
+    else
+      j->loops->finish(acc, out, n, p->per_output);
   }
 }
 
@@ -500,8 +478,8 @@ static void reduce_row_block(void *arg, int64_t begin, int64_t end) {
     char *acc = j->partial + (size_t)(b * n) * j->size;
     const int64_t last = (b + 1) * ROW_BLOCK < rows ? (b + 1) * ROW_BLOCK : rows;
     j->loops->start(acc, n);
-    for (int64_t r = b * ROW_BLOCK; r < last; r++)
-      j->loops->add(j->in + (size_t)(r * n) * j->size, n, acc);
+    add_rows(j->loops, j->in + (size_t)(b * ROW_BLOCK * n) * j->size, j->size, n,
+             last - b * ROW_BLOCK, n, acc);
   }
 }
 
@@ -596,6 +574,13 @@ static void reduce_needs(fy_kernel_ctx *ctx, fy_needs *out) {
                         fy_dtype_storage(in->dtype));
 }
 
+// Any state says that the dims stay.
+static fy_code reduce_prepare(fy_site *site, fy_error *err) {
+  (void)err;
+  site->state = fy_site_bool(site, "keep_dims") ? site : NULL;
+  return FY_OK;
+}
+
 static fy_code reduce(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   const reduce_loops *loops = (const reduce_loops *)ctx->site->op->impl->aux + in->dtype;
@@ -603,11 +588,12 @@ static fy_code reduce(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
                    fy_dtype_name(in->dtype));
   }
-  bool reduced[FY_MAX_RANK] = {false};
+  bool reduced[FY_MAX_RANK];
   reduce_plan plan;
   fy_tensor *out;
+  for (int32_t d = 0; d < in->rank; d++) reduced[d] = false;
   FY_TRY(fy_reduce_axes(in, ctx->in[1], reduced, err));
-  make_plan(&plan, in, reduced, fy_site_bool(ctx->site, "keep_dims"));
+  make_plan(&plan, in, reduced, ctx->site->state != NULL);
   FY_TRY(fy_out(ctx, 0, plan.out_rank, plan.out_dims, &out, err));
   if (out->count == 0) return FY_OK;
   reduce_job job = {.plan = &plan,
@@ -672,9 +658,10 @@ static const fy_sample bool_samples[] = {
     {"b[0]=; i32[1]=0", NULL, FY_OK, NULL},
 };
 
-#define REDUCE_OP(Name, name, array)                                               \
-  FY_OP(Name, .shape = fy_shape_reduction, .compute = reduce, .cost = reduce_cost, \
-        .aux = name##_table, .needs = reduce_needs, .host_inputs = 1 << 1, FY_SAMPLES(array))
+#define REDUCE_OP(Name, name, array)                                                            \
+  FY_OP(Name, .shape = fy_shape_reduction, .prepare = reduce_prepare, .compute = reduce,        \
+        .cost = reduce_cost, .aux = name##_table, .needs = reduce_needs, .host_inputs = 1 << 1, \
+        FY_SAMPLES(array))
 REDUCE_OP(Sum, sum, sum_samples);
 REDUCE_OP(Mean, mean, any_reduce_samples);
 REDUCE_OP(Prod, prod, any_reduce_samples);

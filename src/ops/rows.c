@@ -397,8 +397,9 @@ static int64_t num_blocks(const rows *s) {
 
 static fy_code compute(fy_kernel_ctx *ctx, fy_error *err) {
   const rows *s = ctx->site->state;
-  job j = {.s = s};
+  job j;  // large, and only what there is of it is read
   fy_tensor *out;
+  j.s = s;
   for (uint32_t i = 0; i < s->p.num_inputs; i++) {
     const int64_t want[] = {s->count * s->row, 1, s->row, s->count};
     if (ctx->in[i]->count != want[s->p.kinds[i]])

@@ -47,38 +47,48 @@ FY_CLONES static float squares(const float *x, float mean, int64_t n) {
   return a[0] + a[1];
 }
 
-// x * (r * g) + (b - mean * (r * g))
-FY_CLONES static void affine(const float *x, const float *g, const float *b, float mean, float r,
-                             float *out, int64_t n) {
-  FY_VECTOR for (int64_t i = 0; i < n; i++) {
-    const float s = r * g[i];
-    out[i] = x[i] * s + (b[i] - mean * s);
+// |m| rows of at least eight; the last vector of a row is computed before others of it are written (it may
+// be in place), and may overlap the one before.
+typedef void ends_fn(const float *x, const float *g, const float *b, const float *means,
+                     const float *roots, float *out, int64_t n, int64_t m);
+typedef float floats8_anywhere __attribute__((vector_size(32), aligned(4), may_alias));
+#define at8(p) (*(const floats8_anywhere *)(p))
+#define ROWS_OF(EXPR)                                       \
+  for (int64_t row = 0; row < m; row++, x += n, out += n) { \
+    const float mean = means[row], r = roots[row];          \
+    int64_t i = n - 8;                                      \
+    const floats8 last = EXPR;                              \
+    for (i = 0; i + 8 < n; i += 8) {                        \
+      const floats8 v = EXPR;                               \
+      memcpy(out + i, &v, sizeof v);                        \
+    }                                                       \
+    memcpy(out + n - 8, &last, sizeof last);                \
   }
-}
+#define ENDS(name)                                                                               \
+  FY_CLONES static void name(const float *x, const float *g, const float *b, const float *means, \
+                             const float *roots, float *out, int64_t n, int64_t m)
+
+// x * (r * g) + (b - mean * (r * g))
+ENDS(affine){ROWS_OF(at8(x + i) * (r * at8(g + i)) + (at8(b + i) - mean * (r * at8(g + i))))}
 
 // (x - mean) * (r * g) + b
-FY_CLONES static void scaled(const float *x, const float *g, const float *b, float mean, float r,
-                             float *out, int64_t n) {
-  FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = (x[i] - mean) * (r * g[i]) + b[i];
-}
-
+ENDS(scaled){ROWS_OF((at8(x + i) - mean) * (r * at8(g + i)) + at8(b + i))}
 // (x - mean) * r, or / r; then, where there are any, * g and + b
-#define STEPS(name, OP)                                                                           \
-  FY_CLONES static void name(const float *x, const float *g, const float *b, float mean, float r, \
-                             float *out, int64_t n) {                                             \
-    if (g && b)                                                                                   \
-      FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = ((x[i] - mean) OP r) * g[i] + b[i];      \
-    else if (g)                                                                                   \
-      FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = ((x[i] - mean) OP r) * g[i];             \
-    else if (b)                                                                                   \
-      FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = ((x[i] - mean) OP r) + b[i];             \
-    else                                                                                          \
-      FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = (x[i] - mean) OP r;                      \
+#define STEPS(name, OP)                                             \
+  ENDS(name) {                                                      \
+    if (g && b) {                                                   \
+      ROWS_OF(((at8(x + i) - mean) OP r) * at8(g + i) + at8(b + i)) \
+    } else if (g) {                                                 \
+      ROWS_OF(((at8(x + i) - mean) OP r) * at8(g + i))              \
+    } else if (b) {                                                 \
+      ROWS_OF(((at8(x + i) - mean) OP r) + at8(b + i))              \
+    } else {                                                        \
+      ROWS_OF((at8(x + i) - mean) OP r)                             \
+    }                                                               \
   }
-STEPS(times, *)
-STEPS(over, /)
+STEPS(times, *) STEPS(over, /)
 
-FY_CLONES static void roots(const float *in, float *out, int64_t n) {
+    FY_CLONES static void roots(const float *in, float *out, int64_t n) {
   FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = sqrtf(in[i]);
 }
 
@@ -89,13 +99,21 @@ FY_CLONES static void divide(float *x, float by, int64_t n) {
   FY_VECTOR for (int64_t i = 0; i < n; i++) x[i] = x[i] / by;
 }
 
+// out[r] = the sum of (x - means[r])^2 of a row.
+static void square_sums(const float *x, const float *means, int64_t n, int64_t m, float *out) {
+  if (n <= BLOCK && fy_lanes_best()->square_rows_f32) {
+    fy_lanes_best()->square_rows_f32(x, means, n, m, out);
+    return;
+  }
+  for (int64_t r = 0; r < m; r++) out[r] = squares(x + r * n, means[r], n);
+}
+
 // |m| rows, at most 64.
 static void l2_rows(const fy_norm *f, const float *x, int64_t n, int64_t m, float *out) {
+  static const float none[64];
   float root[64];
-  for (int64_t r = 0; r < m; r++) {
-    const float sum = squares(x + r * n, 0.0f, n);
-    root[r] = f->epsilon > sum ? f->epsilon : sum;
-  }
+  square_sums(x, none, n, m, root);
+  for (int64_t r = 0; r < m; r++) root[r] = f->epsilon > root[r] ? f->epsilon : root[r];
   f->root(root, root, m);
   for (int64_t r = 0; r < m; r++) scale(x + r * n, root[r], out + r * n, n);
 }
@@ -106,11 +124,10 @@ static void softmax_rows(const float *x, int64_t n, int64_t m, float *out) {
 
 void fy_norm_rows(const fy_norm *f, const float *x, const float *gamma, const float *beta,
                   int64_t n, int64_t rows, float *out) {
-  static void (*const ends[FY_NORM_FORMS])(const float *, const float *, const float *, float,
-                                           float, float *, int64_t) = {[FY_NORM_AFFINE] = affine,
-                                                                       [FY_NORM_SCALED] = scaled,
-                                                                       [FY_NORM_TIMES] = times,
-                                                                       [FY_NORM_OVER] = over};
+  static ends_fn *const ends[FY_NORM_FORMS] = {[FY_NORM_AFFINE] = affine,
+                                               [FY_NORM_SCALED] = scaled,
+                                               [FY_NORM_TIMES] = times,
+                                               [FY_NORM_OVER] = over};
   float mean[64], root[64];
   for (int64_t from = 0; from < rows; from += 64) {
     const int64_t m = rows - from < 64 ? rows - from : 64;
@@ -123,11 +140,10 @@ void fy_norm_rows(const fy_norm *f, const float *x, const float *gamma, const fl
       continue;
     }
     fy_reduce_rows(FY_ROW_MEAN, FY_FLOAT, in, n, m, mean);
-    for (int64_t r = 0; r < m; r++)
-      root[r] = squares(in + r * n, mean[r], n) / (float)n + f->epsilon;
+    square_sums(in, mean, n, m, root);
+    for (int64_t r = 0; r < m; r++) root[r] = root[r] / (float)n + f->epsilon;
     f->root(root, root, m);
-    for (int64_t r = 0; r < m; r++)
-      ends[f->form](in + r * n, gamma, beta, mean[r], root[r], out + (from + r) * n, n);
+    ends[f->form](in, gamma, beta, mean, root, out + from * n, n, m);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
+#include "ops/turn.h"
 #include "ops/values.h"
 
 typedef struct scan_job {
@@ -44,21 +45,58 @@ FY_REAL_TYPES(SCAN, prod, TIMES, 1)
 FY_COMPLEX_TYPES(SCAN, prod, TIMES_CPLX, 1)
 FY_INT_TYPES(SCAN, prod, TIMES_INT, 1)
 
-// Rows of floats eight at a time: a sum waits for the one before it, those of other rows do not.
-FY_CLONES static void sum_rows(void *arg, int64_t begin, int64_t end) {
-  enum { ROWS = 8 };
-  const scan_job *j = arg;
-  const int64_t n = j->along, step = j->reverse ? -1 : 1;
-  int64_t row = begin;
-  for (; row + ROWS <= end; row += ROWS) {
-    const int64_t first = row * n + (j->reverse ? n - 1 : 0);
-    const float *in = (const float *)j->in + first;
-    float *out = (float *)j->out + first, sum[ROWS] = {0}, next[ROWS];
-    for (int64_t k = 0; k < n; k++, in += step, out += step) {
-      FY_UNROLL for (int r = 0; r < ROWS; r++) next[r] = sum[r] + in[r * n];
-      FY_UNROLL for (int r = 0; r < ROWS; r++) out[r * n] = j->exclusive ? sum[r] : next[r];
-      FY_UNROLL for (int r = 0; r < ROWS; r++) sum[r] = next[r];
+// Rows of floats beside each other: a sum waits for the one before it, those of other rows do not. From |in|
+// on in the direction of |step|, |n| elements of |ROWS| rows that are |row| apart.
+#define SUM_BESIDE(ROWS)                                                                      \
+  static void sum_##ROWS(const float *in, float *out, int64_t row, int64_t n, int64_t step,   \
+                         bool exclusive, float *sums) {                                       \
+    float sum[ROWS], next[ROWS];                                                              \
+    memcpy(sum, sums, sizeof sum);                                                            \
+    for (int64_t k = 0; k < n; k++, in += step, out += step) {                                \
+      FY_UNROLL for (int r = 0; r < (ROWS); r++) next[r] = sum[r] + in[r * row];              \
+      FY_UNROLL for (int r = 0; r < (ROWS); r++) out[r * row] = exclusive ? sum[r] : next[r]; \
+      FY_UNROLL for (int r = 0; r < (ROWS); r++) sum[r] = next[r];                            \
+    }                                                                                         \
+  }
+SUM_BESIDE(8)
+SUM_BESIDE(2)
+
+// Eight columns of eight rows: turned, they are added as vectors. |in| and |out| are the first ones.
+typedef float floats8 __attribute__((vector_size(32)));
+FY_CLONES static void sum_squares(const float *in, float *out, int64_t row, int64_t squares,
+                                  bool reverse, bool exclusive, float *sums) {
+  const int64_t step = reverse ? -8 : 8;
+  floats8 sum, x[8];
+  memcpy(&sum, sums, sizeof sum);
+  for (int64_t k = 0; k < squares; k++, in += step, out += step) {
+    fy_turn_8(x, 8, in, row);
+    FY_UNROLL for (int c = 0; c < 8; c++) {
+      const int at = reverse ? 7 - c : c;
+      const floats8 next = sum + x[at];
+      x[at] = exclusive ? sum : next;
+      sum = next;
     }
+    fy_turn_8(out, row, x, 8);
+  }
+  memcpy(sums, &sum, sizeof sum);
+}
+
+static void sum_rows(void *arg, int64_t begin, int64_t end) {
+  const scan_job *j = arg;
+  const int64_t n = j->along, squares = n / 8, step = j->reverse ? -1 : 1;
+  const int64_t first = j->reverse ? n - 8 : 0, rest = j->reverse ? n % 8 - 1 : squares * 8;
+  int64_t row = begin;
+  for (; row + 8 <= end; row += 8) {
+    float sums[8] = {0};
+    const float *in = (const float *)j->in + row * n;
+    float *out = (float *)j->out + row * n;
+    if (squares) sum_squares(in + first, out + first, n, squares, j->reverse, j->exclusive, sums);
+    sum_8(in + rest, out + rest, n, n % 8, step, j->exclusive, sums);
+  }
+  for (; row + 2 <= end; row += 2) {
+    float sums[2] = {0};
+    const int64_t at = row * n + (j->reverse ? n - 1 : 0);
+    sum_2((const float *)j->in + at, (float *)j->out + at, n, n, step, j->exclusive, sums);
   }
   sum_f32(arg, row, end);
 }
@@ -70,7 +108,17 @@ typedef struct scan_table {
 static const scan_table sums = {{FY_NUMERIC_TYPES(FY_LOOP_ENTRY, sum)}};
 static const scan_table prods = {{FY_NUMERIC_TYPES(FY_LOOP_ENTRY, prod)}};
 
+// The state is an address in |ways|, which says what the attributes are.
+static const char ways[4];
+static fy_code scan_prepare(fy_site *site, fy_error *err) {
+  (void)err;
+  const int way = fy_site_bool(site, "exclusive") + 2 * fy_site_bool(site, "reverse");
+  site->state = (void *)(uintptr_t)&ways[way];
+  return FY_OK;
+}
+
 static fy_code scan(fy_kernel_ctx *ctx, fy_error *err) {
+  const ptrdiff_t way = (const char *)ctx->site->state - ways;
   const fy_tensor *in = ctx->in[0], *axis_in = ctx->in[1];
   const scan_fn fn = ((const scan_table *)ctx->site->op->impl->aux)->fn[in->dtype];
   char x[128];
@@ -92,12 +140,9 @@ static fy_code scan(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   if (out->count == 0) return FY_OK;
-  scan_job job = {in->data,
-                  out->data,
-                  in->dims[axis],
-                  fy_product(in->dims + axis + 1, in->rank - 1 - (int32_t)axis),
-                  fy_site_bool(ctx->site, "exclusive"),
-                  fy_site_bool(ctx->site, "reverse")};
+  scan_job job = {in->data,       out->data,
+                  in->dims[axis], fy_product(in->dims + axis + 1, in->rank - 1 - (int32_t)axis),
+                  way & 1,        way & 2};
   const bool rows = fn == sum_f32 && job.inner == 1;
   fy_parallel(ctx, in->count / job.along, 1.5 * (double)job.along, rows ? sum_rows : fn, &job);
   return FY_OK;
@@ -111,7 +156,7 @@ static const fy_sample samples[] = {
      "ScanOp: Expected scan axis in the range [-1, 1), but got 1"},
 };
 
-FY_OP(Cumsum, .shape = fy_shape_unchanged, .compute = scan, .aux = &sums, .host_inputs = 1 << 1,
-      FY_SAMPLES(samples));
-FY_OP(Cumprod, .shape = fy_shape_unchanged, .compute = scan, .aux = &prods, .host_inputs = 1 << 1,
-      FY_SAMPLES(samples));
+FY_OP(Cumsum, .shape = fy_shape_unchanged, .prepare = scan_prepare, .compute = scan, .aux = &sums,
+      .host_inputs = 1 << 1, FY_SAMPLES(samples));
+FY_OP(Cumprod, .shape = fy_shape_unchanged, .prepare = scan_prepare, .compute = scan, .aux = &prods,
+      .host_inputs = 1 << 1, FY_SAMPLES(samples));

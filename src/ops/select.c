@@ -3,6 +3,7 @@
 // (broadcasts).
 
 #include "ops/broadcast.h"
+#include "ops/fused.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
 #include "ops/values.h"
@@ -72,6 +73,10 @@ static void select_row(void *arg, const int64_t *at, int64_t out_at, int64_t n) 
       j->code =
           fy_copy_run(j->type, out, i, yes_here ? yes : no, yes_here ? i * sy : i * sn, 1, j->err);
     }
+    return;
+  }
+  if (j->size == 4 && sc && sy && sn && fy_lanes_best()->pick_words) {
+    fy_lanes_best()->pick_words(c, yes, no, out, n);
     return;
   }
 #define CASE(T) pick_##T(c, sc, (const void *)yes, sy, (const void *)no, sn, (T *)(void *)out, n)

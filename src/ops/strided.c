@@ -70,6 +70,7 @@ TILED(bytes16)
 
 #define STREAM_BYTES ((size_t)8 << 20)  // results that leave the cache anyway
 #define LONG_ROW     ((size_t)1 << 18)  // bytes of a row that threads share
+#define SMALL_BYTES  ((size_t)1 << 13)  // of a result that one thread copies sooner than it asks
 
 static int64_t at_most(int64_t n, int64_t most) {
   return n < most ? n : most;
@@ -95,15 +96,17 @@ static fy_code copy_plane(const copy_job *j, const plane *p, char *out, const ch
     }
     return FY_OK;
   }
+  if (p->col_stride_in == 1 && !j->inside) {
+    const int64_t size = (int64_t)j->size;
+    fy_copy_rows(out, p->row_stride_out * size, in, p->row_stride_in * size,
+                 (size_t)(p->cols * size), p->rows);
+    return FY_OK;
+  }
   if (p->col_stride_in == 1) {
-    for (int64_t r = 0; r < p->rows; r++) {
-      char *to = out + (size_t)(r * p->row_stride_out) * j->size;
-      const char *from = in + (ptrdiff_t)(r * p->row_stride_in) * (ptrdiff_t)j->size;
-      if (j->inside)
-        fy_copy_bytes(j->inside, to, from, (size_t)p->cols * j->size);
-      else
-        memcpy(to, from, (size_t)p->cols * j->size);
-    }
+    for (int64_t r = 0; r < p->rows; r++)
+      fy_copy_bytes(j->inside, out + (size_t)(r * p->row_stride_out) * j->size,
+                    in + (ptrdiff_t)(r * p->row_stride_in) * (ptrdiff_t)j->size,
+                    (size_t)p->cols * j->size);
     return FY_OK;
   }
   if (p->col_stride_in == -1 && j->size == 4) {
@@ -236,12 +239,16 @@ fy_code fy_strided_copy(fy_kernel_ctx *ctx, fy_tensor *out, const fy_tensor *in,
     }
   }
   const bool plain = fy_dtype_is_plain(j.type);
+  j.bytes = (size_t)out->count * j.size;
+  if (plain && j.rank == 0 && j.bytes <= SMALL_BYTES) {  // nothing to share
+    j.inside = NULL;
+    return copy_plane(&j, &j.plane, j.out, j.in);
+  }
   const int64_t planes = out->count / (j.plane.rows * j.plane.cols);
   if (plain && planes == 1 && j.plane.rows == 1 && j.plane.col_stride_in == 1) {
     fy_copy_bytes(ctx, j.out, j.in, (size_t)j.plane.cols * j.size);
     return FY_OK;
   }
-  j.bytes = (size_t)out->count * j.size;
   cut_planes(&j, plain && planes < 64);
   const bool few = plain && j.plane.col_stride_in == 1 && planes * j.pieces < 2 * ctx->threads;
   j.inside = few && (size_t)j.plane.cols * j.size >= LONG_ROW ? ctx : NULL;
@@ -252,6 +259,33 @@ fy_code fy_strided_copy(fy_kernel_ctx *ctx, fy_tensor *out, const fy_tensor *in,
     copy_planes(&j, 0, planes * j.pieces);
   }
   return j.code;
+}
+
+// ---------------------------------------------------------------- short runs
+// The last vector of a run ends where the run does and may be copied twice.
+#define COPY_ROWS(name, BYTES)                                                               \
+  typedef uint8_t name##_bytes __attribute__((vector_size(BYTES)));                          \
+  FY_CLONES static void name(char *to, int64_t to_step, const char *from, int64_t from_step, \
+                             size_t bytes, int64_t rows) {                                   \
+    for (int64_t r = 0; r < rows; r++, to += to_step, from += from_step) {                   \
+      name##_bytes v, last;                                                                  \
+      memcpy(&last, from + bytes - BYTES, sizeof last);                                      \
+      for (size_t i = 0; i + BYTES < bytes; i += BYTES)                                      \
+        memcpy(&v, from + i, sizeof v), memcpy(to + i, &v, sizeof v);                        \
+      memcpy(to + bytes - BYTES, &last, sizeof last);                                        \
+    }                                                                                        \
+  }
+COPY_ROWS(rows_by_32, 32)
+COPY_ROWS(rows_by_8, 8)
+
+void fy_copy_rows(void *to, int64_t to_step, const void *from, int64_t from_step, size_t bytes,
+                  int64_t rows) {
+  if (bytes >= 8 && bytes <= 1024) {
+    (bytes >= 32 ? rows_by_32 : rows_by_8)(to, to_step, from, from_step, bytes, rows);
+    return;
+  }
+  for (int64_t r = 0; r < rows; r++)
+    memcpy((char *)to + r * to_step, (const char *)from + r * from_step, bytes);
 }
 
 // ---------------------------------------------------------------- one long run

@@ -39,4 +39,9 @@ static inline bool fy_is_dense_part(int32_t rank, const int64_t *whole, const in
   return true;
 }
 
+// |rows| runs of |bytes|, each |step| bytes after the one before: short ones without a call for each.
+// Memory is not shared, unless a run stays where it is.
+void fy_copy_rows(void *to, int64_t to_step, const void *from, int64_t from_step, size_t bytes,
+                  int64_t rows);
+
 #endif

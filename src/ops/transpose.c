@@ -6,13 +6,14 @@
 #include "ops/values.h"
 
 static fy_code read_perm(const fy_tensor *perm, int32_t rank, int32_t *out, fy_error *err) {
-  bool seen[FY_MAX_RANK] = {false};
+  bool seen[FY_MAX_RANK];
   fy_str list;
   if (perm->count != rank) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "transpose expects a vector of size %d. But input(1) is a vector of size %lld",
                    rank, (long long)perm->count);
   }
+  for (int32_t i = 0; i < rank; i++) seen[i] = false;
   for (int32_t i = 0; i < rank; i++) {
     int64_t d = fy_tensor_int(perm, i);
     if (d < 0) d += rank;

@@ -16,7 +16,7 @@
 
 #define LINE      64
 #define HEIGHT    128    // rows that are written together in the cache: whole lines are read
-#define BLOCK     32768  // bytes of a block that goes through the buffer
+#define BLOCK     65536  // bytes of a block that goes through the buffer
 #define MOST_ROWS 256
 
 typedef uint8_t bytes8 __attribute__((vector_size(8)));
@@ -94,13 +94,19 @@ static int64_t at_most(int64_t n, int64_t most) {
   return n < most ? n : most;
 }
 
+// How many of |n| rows or columns of words squares take: up to four that are left are half a square's.
+static inline int64_t in_squares(int64_t n, size_t size) {
+  return size == 4 && n > 8 && n % 8 <= 4 ? n - n % 8 : n;
+}
+
 // out[r][c] = in[c][r] for at least 8 rows and columns. What lies at |next|, if not NULL, is asked for.
 typedef void block_fn(void *out, int64_t out_step, const void *in, int64_t in_step, int64_t rows,
                       int64_t cols, const void *next);
 #define BLOCK_OF(T, CLONES)                                                                  \
   CLONES static void block_##T(void *out, int64_t out_step, const void *in, int64_t in_step, \
                                int64_t rows, int64_t cols, const void *next) {               \
-    for (int64_t c = 0; c < cols; c = fy_next_square(c, cols)) {                             \
+    const int64_t high = in_squares(rows, sizeof(T)), wide = in_squares(cols, sizeof(T));    \
+    for (int64_t c = 0; c < wide; c = fy_next_square(c, wide)) {                             \
       for (int64_t k = c; next && k < c + 8; k++)                                            \
         for (int64_t r = 0; r < rows; r += LINE / (int64_t)sizeof(T))                        \
           __builtin_prefetch((const T *)next + k * in_step + r, 0, 2);                       \
@@ -110,10 +116,16 @@ typedef void block_fn(void *out, int64_t out_step, const void *in, int64_t in_st
           two_squares((uint8_t *)out + r * out_step + c, out_step,                           \
                       (const uint8_t *)in + c * in_step + r, in_step);                       \
       if (r > 0 && r < rows) r = at_most(r, rows - 8);                                       \
-      for (; r < rows; r = fy_next_square(r, rows))                                          \
+      for (; r < high; r = fy_next_square(r, high))                                          \
         square_##T((T *)out + r * out_step + c, out_step, (const T *)in + c * in_step + r,   \
                    in_step);                                                                 \
+      if (high < rows)                                                                       \
+        fy_turn_8x4((T *)out + (rows - 4) * out_step + c, out_step,                          \
+                    (const T *)in + c * in_step + rows - 4, in_step);                        \
     }                                                                                        \
+    for (int64_t r = 0; wide < cols && r < rows; r = fy_next_square(r, rows))                \
+      fy_turn_4x8((T *)out + r * out_step + cols - 4, out_step,                              \
+                  (const T *)in + (cols - 4) * in_step + r, in_step);                        \
   }
 BLOCK_OF(uint8_t, FY_CLONES)
 BLOCK_OF(uint16_t, FY_CLONES)
@@ -180,9 +192,12 @@ static int64_t to_line(const char *row, int64_t c, int64_t cols, int64_t size) {
 
 static void turn_far(const fy_turn *t, block_fn *block) {
   _Alignas(LINE) char buffer[BLOCK + MOST_ROWS * LINE * 2];
-  const int64_t size = (int64_t)t->size, line = LINE / size, elements = BLOCK / size;
+  const int64_t size = (int64_t)t->size, line = LINE / size;
+  const bool crowd = t->in_step * size % BLOCK == 0;  // rows share one place of the cache: fewer
+  const int64_t elements = BLOCK / size / (crowd ? 2 : 1);
   const bool lines = (uintptr_t)t->out % LINE == 0 && t->out_step % line == 0;
-  int64_t height = size == 1 ? 128 : size < 8 ? 64 : 32, width = elements / height;
+  // Four lines of an input row, eight of a result's (bytes: four).
+  int64_t height = size < 8 ? 256 / size : 32, width = elements / height;
   if (t->cols * 2 <= width) {
     height = at_most(elements / t->cols / 8 * 8, MOST_ROWS);
     width = t->cols;

@@ -28,33 +28,63 @@ static inline int64_t fy_next_square(int64_t at, int64_t n) {
   return at + 16 <= n || at + 8 >= n ? at + 8 : n - 8;
 }
 
+typedef uint32_t fy_words4 __attribute__((vector_size(16)));
 typedef uint32_t fy_words8 __attribute__((vector_size(32)));
 
-// to[c][r] = from[r][c], steps in words: pairs, pairs of pairs, halves. Rows of |to| are written in
-// order and may overlap those after them. In registers only if the loops are unrolled.
-static inline __attribute__((always_inline)) void fy_turn_8(void *to, int64_t to_step,
-                                                            const void *from, int64_t from_step) {
-#define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-  fy_words8 a[8], b[8];
+#define FY_MIX(a, b, ...)  __builtin_shufflevector(a, b, __VA_ARGS__)
+#define FY_TURN_FN         static inline __attribute__((always_inline)) void
+#define FY_LOW_PAIRS(a, b) FY_MIX(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
+#define FY_TOP_PAIRS(a, b) FY_MIX(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
+#define FY_LOW_FOURS(a, b) FY_MIX(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
+#define FY_TOP_FOURS(a, b) FY_MIX(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
+
+// Squares of 4 x 4, two beside each other: pairs, then pairs of pairs.
+FY_TURN_FN fy_turn_fours(fy_words8 *a) {
+  const fy_words8 b0 = FY_LOW_PAIRS(a[0], a[1]), b1 = FY_TOP_PAIRS(a[0], a[1]);
+  const fy_words8 b2 = FY_LOW_PAIRS(a[2], a[3]), b3 = FY_TOP_PAIRS(a[2], a[3]);
+  a[0] = FY_LOW_FOURS(b0, b2), a[1] = FY_TOP_FOURS(b0, b2);
+  a[2] = FY_LOW_FOURS(b1, b3), a[3] = FY_TOP_FOURS(b1, b3);
+}
+
+// to[c][r] = from[r][c], steps in words. Rows of |to| are written in order and may overlap those after
+// them. In registers only if the loops are unrolled. 4 columns of 8 rows:
+FY_TURN_FN fy_turn_8x4(void *to, int64_t to_step, const void *from, int64_t from_step) {
+  fy_words8 a[4];
+  const char *in = from;
+  char *out = to;
+  FY_UNROLL for (int k = 0; k < 4; k++) {
+    fy_words4 low, top;
+    memcpy(&low, in + k * from_step * 4, sizeof low);
+    memcpy(&top, in + (k + 4) * from_step * 4, sizeof top);
+    a[k] = FY_MIX(low, top, 0, 1, 2, 3, 4, 5, 6, 7);
+  }
+  fy_turn_fours(a);
+  FY_UNROLL for (int k = 0; k < 4; k++, out += to_step * 4) memcpy(out, &a[k], sizeof a[k]);
+}
+// 8 columns of 4 rows:
+FY_TURN_FN fy_turn_4x8(void *to, int64_t to_step, const void *from, int64_t from_step) {
+  fy_words8 a[4];
+  const char *in = from;
+  char *out = to;
+  FY_UNROLL for (int k = 0; k < 4; k++, in += from_step * 4) memcpy(&a[k], in, sizeof a[k]);
+  fy_turn_fours(a);
+  FY_UNROLL for (int k = 0; k < 8; k++, out += to_step * 4)
+      memcpy(out, (const char *)&a[k % 4] + k / 4 * 16, 16);
+}
+// 8 of 8, then also halves; all is read before any is written.
+FY_TURN_FN fy_turn_8(void *to, int64_t to_step, const void *from, int64_t from_step) {
+  fy_words8 a[8];
   const char *in = from;
   char *out = to;
   FY_UNROLL for (int k = 0; k < 8; k++, in += from_step * 4) memcpy(&a[k], in, sizeof a[k]);
-  FY_UNROLL for (int k = 0; k < 8; k += 2) {
-    b[k] = MIX(a[k], a[k + 1], 0, 8, 1, 9, 4, 12, 5, 13);
-    b[k + 1] = MIX(a[k], a[k + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  fy_turn_fours(a);
+  fy_turn_fours(a + 4);
+  FY_UNROLL for (int k = 0; k < 8; k++, out += to_step * 4) {
+    const fy_words8 low = a[k % 4], top = a[k % 4 + 4];
+    const fy_words8 row = k < 4 ? FY_MIX(low, top, 0, 1, 2, 3, 8, 9, 10, 11)
+                                : FY_MIX(low, top, 4, 5, 6, 7, 12, 13, 14, 15);
+    memcpy(out, &row, sizeof row);
   }
-  FY_UNROLL for (int k = 0; k < 8; k += 4) {
-    a[k] = MIX(b[k], b[k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-    a[k + 1] = MIX(b[k], b[k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-    a[k + 2] = MIX(b[k + 1], b[k + 3], 0, 1, 8, 9, 4, 5, 12, 13);
-    a[k + 3] = MIX(b[k + 1], b[k + 3], 2, 3, 10, 11, 6, 7, 14, 15);
-  }
-  FY_UNROLL for (int k = 0; k < 4; k++) {
-    b[k] = MIX(a[k], a[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-    b[k + 4] = MIX(a[k], a[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-  }
-  FY_UNROLL for (int k = 0; k < 8; k++, out += to_step * 4) memcpy(out, &b[k], sizeof b[k]);
-#undef MIX
 }
 
 #endif

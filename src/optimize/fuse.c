@@ -272,19 +272,6 @@ static fy_code node_attrs(const builder *b, fy_attrs *attrs, fy_error *err) {
   return fy_attrs_set(attrs, a, "shape", &shape, err);
 }
 
-// Control inputs of all members, each once.
-static fy_code collect_controls(const builder *b, fy_node ***out, uint32_t *n, fy_error *err) {
-  uint32_t most = 0;
-  *n = 0;
-  for (uint32_t i = 0; i < b->num_members; i++) most += b->members[i]->num_controls;
-  *out = fy_arena_alloc(&b->f->r.scratch, (most + 1) * sizeof **out);
-  if (!*out) return fy_fail_oom(err, most * sizeof **out);
-  for (uint32_t i = 0; i < b->num_members; i++)
-    for (uint32_t k = 0; k < b->members[i]->num_controls; k++)
-      (*out)[(*n)++] = b->members[i]->controls[k];
-  return FY_OK;
-}
-
 static fy_code add_node(const builder *b, fy_node **out, fy_error *err) {
   fy_graph *g = b->f->r.graph;
   const fy_node *last = b->members[b->num_members - 1];
@@ -292,7 +279,7 @@ static fy_code add_node(const builder *b, fy_node **out, fy_error *err) {
   fy_node **controls;
   uint32_t num_controls;
   FY_TRY(node_attrs(b, &attrs, err));
-  FY_TRY(collect_controls(b, &controls, &num_controls, err));
+  FY_TRY(fy_rewrite_controls(&b->f->r, b->members, b->num_members, &controls, &num_controls, err));
   char *base = fy_arena_printf(&g->arena, "%s/fused", last->name);
   const char *name = base ? fy_graph_unique_name(g, base) : NULL;
   fy_dtype *types = fy_arena_alloc(&b->f->r.scratch, b->num_outputs * sizeof *types);

@@ -363,10 +363,26 @@ fy_code fy_node_clear_origins(fy_graph *g, fy_node *node, fy_error *err) {
   return node->origins ? FY_OK : fy_fail_oom(err, sizeof *node->origins);
 }
 
-bool fy_rewrite_may_join(const fy_rewriter *r, const fy_node *head, const fy_node *n) {
+bool fy_rewrite_may_join_late(const fy_rewriter *r, const fy_node *head, const fy_node *n) {
   return !r->flags[n->id] && fy_node_runs_anywhere(r, n) && fy_node_is_pure(n) &&
-         !n->num_controls && !fy_node_colocated(n) && fy_node_same_request(n, head) &&
-         fy_node_same_request(head, n);
+         !fy_node_colocated(n) && fy_node_same_request(n, head) && fy_node_same_request(head, n);
+}
+
+bool fy_rewrite_may_join(const fy_rewriter *r, const fy_node *head, const fy_node *n) {
+  return !n->num_controls && fy_rewrite_may_join_late(r, head, n);
+}
+
+fy_code fy_rewrite_controls(fy_rewriter *r, fy_node *const *members, uint32_t num_members,
+                            fy_node ***out, uint32_t *n, fy_error *err) {
+  uint32_t most = 0;
+  *n = 0;
+  for (uint32_t i = 0; i < num_members; i++) most += members[i]->num_controls;
+  *out = fy_arena_array(&r->scratch, most + 1, sizeof **out);
+  if (!*out) return fy_fail_oom(err, most * sizeof **out);
+  for (uint32_t i = 0; i < num_members; i++)
+    for (uint32_t k = 0; k < members[i]->num_controls; k++)
+      (*out)[(*n)++] = members[i]->controls[k];
+  return FY_OK;
 }
 
 fy_node *fy_rewrite_only_reader(const fy_rewriter *r, const fy_node *n, uint32_t i) {

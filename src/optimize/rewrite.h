@@ -72,6 +72,12 @@ static inline bool fy_node_runs_anywhere(const fy_rewriter *r, const fy_node *no
 // May |n| be taken into the node that will stand for |head|: nobody took it yet (flags), it has no
 // effects, order or wishes of its own?
 bool fy_rewrite_may_join(const fy_rewriter *r, const fy_node *head, const fy_node *n);
+// The same, but it may have control inputs, which the new node then takes over (fy_rewrite_controls).
+bool fy_rewrite_may_join_late(const fy_rewriter *r, const fy_node *head, const fy_node *n);
+// The control inputs of all members, in the rewriter's scratch memory.
+FY_MUST_CHECK fy_code fy_rewrite_controls(fy_rewriter *r, fy_node *const *members,
+                                          uint32_t num_members, fy_node ***out, uint32_t *n,
+                                          fy_error *err);
 // The only reader of output |i| of |n|, which is read by nobody else and wanted by nobody; or NULL.
 fy_node *fy_rewrite_only_reader(const fy_rewriter *r, const fy_node *n, uint32_t i);
 // The operand of |n|, which has two, that is not |one|'s.

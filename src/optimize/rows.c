@@ -113,7 +113,7 @@ static bool fits(const region *g, const fy_node *n) {
 
 static bool may_join(const region *g, const fy_node *last, const fy_node *n) {
   const fy_rewriter *r = g->r;
-  if (n->id >= r->num_ids || !fits(g, n) || !fy_rewrite_may_join(r, last, n) ||
+  if (n->id >= r->num_ids || !fits(g, n) || !fy_rewrite_may_join_late(r, last, n) ||
       fy_rewrite_is_target(r, n))
     return false;
   if (n == last) return true;
@@ -301,9 +301,12 @@ static fy_code replace(region *g, fy_node *last, const fy_op *op, maker *m, fy_e
   char *base = fy_arena_printf(&r->graph->arena, "%s/rows", last->name);
   const char *name = base ? fy_graph_unique_name(r->graph, base) : NULL;
   if (!name) return fy_fail_oom(err, 64);
-  fy_node *made;
+  fy_node *made, **controls;
+  uint32_t num_controls;
+  // None of what they wait for can wait for the region: only its last node is seen from outside.
+  FY_TRY(fy_rewrite_controls(r, g->members, g->num_members, &controls, &num_controls, err));
   FY_TRY(fy_graph_add_raw(r->graph, "_FerryRows", name, last->device, &attrs, m->inputs,
-                          m->p.num_inputs, NULL, 0, &g->dtype, 1, &made, err));
+                          m->p.num_inputs, controls, num_controls, &g->dtype, 1, &made, err));
   made->outputs[0].shape = last->outputs[0].shape;
   FY_TRY(fy_node_clear_origins(r->graph, made, err));
   FY_TRY(fy_rewrite_forward(r, (fy_output){last, 0}, (fy_output){made, 0}, err));

@@ -267,10 +267,13 @@ static void products(void **unused) {
   ferry_runtime *rts[] = {runtime(1), runtime(3)};
   for (int round = 0; round < 120; round++) {
     if (!sample_takes((uint64_t)round)) continue;
-    const int64_t m = pick(sizes, 17), k = round % 20 ? pick(sizes, 17) : 900;
     const bool wide = round % 10 == 0;  // a transposed left operand that is copied
-    const int64_t n = wide ? 400 : pick(sizes, 17);
-    const bool ta = roll(2) || wide, tb = roll(2), single = roll(4) != 0, constant = roll(2);
+    const bool far = round % 30 == 7;   // few rows, and a right one that is larger than the caches
+    const int64_t m = far ? 1 + roll(3) : pick(sizes, 17);
+    const int64_t k = far ? 1027 : round % 20 ? pick(sizes, 17) : 900;
+    const int64_t n = far ? 1075 + roll(99) : wide ? 400 : pick(sizes, 17);
+    const bool ta = (roll(2) || wide) && !far, tb = roll(2) && !far, single = roll(4) != 0,
+               constant = roll(2);
     const epilogue e = some_epilogue(single, false);
     array a = make(2, ta ? (int64_t[]){k, m} : (int64_t[]){m, k});
     array b = make(2, tb ? (int64_t[]){n, k} : (int64_t[]){k, n});

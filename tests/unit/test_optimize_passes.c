@@ -421,14 +421,43 @@ static void cells(void **state) {
   fy_graph_free(g);
 }
 
-static fy_node *mean_of_rows(fy_graph *g, const char *name, fy_node *x, fy_node *axis) {
+static fy_node *mean_after(fy_graph *g, const char *name, fy_node *x, fy_node *axis,
+                           fy_node *after) {
   fy_node_builder b;
   const fy_attr keep = {.kind = FY_ATTR_BOOL, .v.b = true};
   assert_int_equal(fy_node_begin(g, "Mean", name, &b, NULL), FY_OK);
   fy_node_add_input(&b, (fy_output){x, 0});
   fy_node_add_input(&b, (fy_output){axis, 0});
   fy_node_set_attr(&b, "keep_dims", &keep);
+  if (after) fy_node_add_control(&b, after);
   return finish(&b);
+}
+static fy_node *mean_of_rows(fy_graph *g, const char *name, fy_node *x, fy_node *axis) {
+  return mean_after(g, name, x, axis, NULL);
+}
+
+// What a member waits for, the whole region waits for: also if that is another region.
+static void rows_in_order(void **state) {
+  (void)state;
+  fy_graph *g = fy_graph_new();
+  result r;
+  const int64_t dims[2] = {3, 80};
+  const int32_t last = -1;
+  fy_node *x = fed(g, "x", FY_FLOAT, 2, dims), *axis = ints(g, "axis", 0, &last);
+  fy_node *a = op2(g, "Sub", "a", x, mean_of_rows(g, "mean_a", x, axis));
+  fy_node *b = op2(g, "Sub", "b", x, mean_after(g, "mean_b", x, axis, a));
+  fy_node *c = op2(g, "Sub", "c", x, mean_after(g, "mean_c", x, axis, b));
+  optimise(g, (const fy_output[]){{c, 0}, {a, 0}}, 2, NULL, NULL, &r);
+  assert_int_equal(count(&r, "_FerryRows"), 3);
+  assert_int_equal(count(&r, "Mean"), 0);
+  const fy_node *third = r.fetches[0].node, *first = r.fetches[1].node;
+  assert_int_equal(third->num_controls, 1);
+  assert_string_equal(third->controls[0]->op_name, "_FerryRows");
+  assert_int_equal(third->controls[0]->num_controls, 1);
+  assert_ptr_equal(third->controls[0]->controls[0], first);
+  assert_int_equal(first->num_controls, 0);
+  done(&r);
+  fy_graph_free(g);
 }
 
 static void rows(void **state) {
@@ -614,6 +643,7 @@ int main(void) {
       cmocka_unit_test(short_of_memory),
       cmocka_unit_test(cells),
       cmocka_unit_test(rows),
+      cmocka_unit_test(rows_in_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

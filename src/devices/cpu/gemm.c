@@ -127,9 +127,10 @@ void fy_gemm_pack(fy_kernel_ctx *ctx, fy_gemm_type type, const void *b, int64_t 
 typedef struct run {
   const fy_gemm_job *job;
   const fy_gemm_kernels *kernels;
-  int64_t tile_rows, panels, chunk, chunks;  // the most panels of an item; items per tile
-  int64_t block_rows;                        // the most of a block
-  bool wide;  // the last panel is a half and goes with the one before
+  int64_t tiles, tile_rows;       // the most rows of one
+  int64_t panels, chunk, chunks;  // the most panels of an item; items per tile
+  int64_t block_rows;             // the most of a block
+  bool wide;                      // the last panel is a half and goes with the one before
   int columns;
   size_t size;
   bool gather, far, copies;
@@ -465,10 +466,17 @@ static int64_t first_panel(const run *r, int64_t chunk) {
   return r->chunks == 1 ? r->panels * chunk : r->panels * chunk / r->chunks;
 }
 
+// Tiles differ by a block at most.
+static int64_t first_row(const run *r, int64_t tile) {
+  if (r->tiles == 1) return tile * r->job->m;
+  const int64_t all = (r->job->m + r->block_rows - 1) / r->block_rows;
+  const int64_t row = all * tile / r->tiles * r->block_rows;
+  return row < r->job->m ? row : r->job->m;
+}
+
 static void item(const run *r, int64_t tile, int64_t chunk) {
   const fy_gemm_job *j = r->job;
-  const int64_t m0 = tile * r->tile_rows;
-  const int64_t m1 = m0 + r->tile_rows < j->m ? m0 + r->tile_rows : j->m;
+  const int64_t m0 = first_row(r, tile), m1 = first_row(r, tile + 1);
   const int64_t p0 = first_panel(r, chunk), p1 = first_panel(r, chunk + 1);
   const void *rows[MAX_POINTERS];
   _Alignas(64) char buffer[COPY_BYTES];  // or a line of zeros and GATHER_BYTES
@@ -532,7 +540,7 @@ static void parts(void *arg, int64_t begin, int64_t end) {
   pack_job j = raw_job(r->job, r->columns);
   for (int64_t i = begin; i < end; i++) {
     pack_panels(r->job->type, &j, first_panel(r, i), first_panel(r, i + 1));
-    for (int64_t m = 0, tile = 0; m < r->job->m; m += r->tile_rows, tile++) item(r, tile, i);
+    for (int64_t tile = 0; tile < r->tiles; tile++) item(r, tile, i);
   }
 }
 
@@ -568,6 +576,13 @@ static int64_t tile_rows(const run *r) {
   return groups * r->block_rows;
 }
 
+// |tiles| of them, none short.
+static void set_tiles(run *r, int64_t tiles) {
+  const int64_t all = (r->job->m + r->block_rows - 1) / r->block_rows;
+  r->tiles = tiles < all ? tiles : all;
+  r->tile_rows = (all + r->tiles - 1) / r->tiles * r->block_rows;
+}
+
 // One item on this thread: nothing to find out, which takes a twentieth of the time of 32 x 32 x 32.
 static bool is_little(const run *r) {
   const fy_gemm_job *j = r->job;
@@ -584,7 +599,7 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   r.block_rows = r.wide ? FY_GEMM_FEW : FY_GEMM_ROWS;
   if (is_little(&r)) {
     r.tile_rows = j->m;
-    r.chunks = 1;
+    r.tiles = r.chunks = 1;
     item(&r, 0, 0);
     return;
   }
@@ -597,8 +612,7 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   const bool apart = j->raw && j->k_step == 1 && in_parts(ctx, &r);
   r.copies = !apart && !j->conv && j->k_step != 1;
   r.tile_rows = tile_rows(&r);
-  int64_t tiles = (j->m + r.tile_rows - 1) / r.tile_rows;
-  r.tile_rows = round_up((j->m + tiles - 1) / tiles, r.block_rows);  // no short one at the end
+  set_tiles(&r, (j->m + r.tile_rows - 1) / r.tile_rows);
   r.far = !j->ldb && r.panels * r.columns * j->taps * j->depth * (int64_t)r.size > FAR_BYTES;
   if (apart) {
     fy_parallel(ctx, r.chunks,
@@ -621,21 +635,22 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
     r.chunk = (r.panels + r.chunks - 1) / r.chunks;
   }
   // Few rows: share out the columns, each thread its part of B; then smaller tiles.
-  while (tiles * r.chunks < want && r.chunk > 2) {
+  while (r.tiles * r.chunks < want && r.chunk > 2) {
     r.chunk = (r.chunk + 1) / 2;
     r.chunks = (r.panels + r.chunk - 1) / r.chunk;
   }
-  while (tiles * r.chunks < want && r.tile_rows > 2 * r.block_rows) {
-    r.tile_rows = round_up(r.tile_rows / 2, r.block_rows);
-    tiles = (j->m + r.tile_rows - 1) / r.tile_rows;
-  }
+  while (r.tiles * r.chunks < want && r.tile_rows > 2 * r.block_rows) set_tiles(&r, 2 * r.tiles);
+  // As many for each thread.
+  const int64_t threads = ctx && r.tiles * r.chunks >= ctx->threads ? ctx->threads : 1;
+  if (r.tiles * r.chunks % threads && r.tile_rows > r.block_rows)
+    set_tiles(&r, round_up(r.tiles, threads));
   r.copies = r.copies && r.chunk >= COPY_PANELS;
   if (!ctx) {
-    items(&r, 0, tiles * r.chunks);
+    items(&r, 0, r.tiles * r.chunks);
     return;
   }
   const double rows = (double)(j->m < r.tile_rows ? j->m : r.tile_rows);
-  fy_parallel(ctx, tiles * r.chunks,
+  fy_parallel(ctx, r.tiles * r.chunks,
               FY_GEMM_TERM_NS * rows * (double)(r.chunk * r.columns) * (double)(j->taps * j->depth),
               items, &r);
 }

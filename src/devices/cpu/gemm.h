@@ -52,6 +52,9 @@ typedef void (*fy_gemm_fn)(const fy_gemm_block *block);
 // A few rows times a wide matrix as it is: |n| columns of b (row length ldb).
 typedef void (*fy_gemm_row_fn)(const void *a, const void *b, int64_t ldb, int64_t k, int64_t n,
                                void *c);
+// The same for |n| a multiple of four panels; with |adds| c is added to.
+typedef void (*fy_gemm_far_fn)(const void *a, const void *b, int64_t ldb, int64_t k, int64_t n,
+                               bool adds, void *c);
 
 // Depthwise, a row of the output with at least four pixels and two vectors of channels, or seven and
 // one.
@@ -78,6 +81,7 @@ typedef struct fy_gemm_kernels {
   fy_gemm_fn half[FY_GEMM_TYPES][FY_GEMM_ROWS + 1];   // only the first half of the columns
   fy_gemm_fn wide[FY_GEMM_FEW + 1];  // floats: a panel and the first half of the next
   fy_gemm_row_fn row[FY_GEMM_TYPES];
+  fy_gemm_far_fn row_far[FY_GEMM_TYPES];
   // Depthwise: out[x][c] for |n| pixels of a row; |rows| as above, one pixel after the other.
   void (*depthwise)(const float *const *rows, const float *filter, int64_t taps, int64_t channels,
                     const float *bias, float lo, float hi, float *out, int64_t n);
@@ -104,6 +108,7 @@ extern const fy_gemm_kernels fy_gemm_plain, fy_gemm_avx2, fy_gemm_avx512;
 #define FY_GEMM_PARTS                                                                      \
   .block = {FY_GEMM_TABLE(full, f32), FY_GEMM_TABLE(full, f64)},                           \
   .half = {FY_GEMM_TABLE(half, f32), FY_GEMM_TABLE(half, f64)}, .row = {row_f32, row_f64}, \
+  .row_far = {row_far_f32, row_far_f64},                                                   \
   .wide = {NULL, block_wide_1_f32, block_wide_2_f32, block_wide_3_f32, block_wide_4_f32},  \
   .depthwise = depthwise_f32, .line = {{line_3_1, line_3_2}, {line_5_1, line_5_2}},        \
   .winograd_weights = winograd_weights, .winograd_in = winograd_in, .winograd_out = winograd_out

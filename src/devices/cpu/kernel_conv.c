@@ -39,8 +39,8 @@ static int64_t padded_columns(const fy_conv *c, fy_gemm_type type) {
   return (n + panel - 1) / panel * panel;
 }
 
-// The packed filter, and after it the bias of each group, then the scales.
-static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *c,
+// The packed filter, input |at|, and after it the bias of each group, then the scales.
+static fy_code weights(fy_kernel_ctx *ctx, int at, const fy_epilogue *e, const fy_conv *c,
                        fy_gemm_type type, size_t bytes, size_t group_bytes, fy_packed **out,
                        fy_error *err) {
   const size_t size = fy_gemm_size(type);
@@ -50,12 +50,12 @@ static fy_code weights(fy_kernel_ctx *ctx, const fy_epilogue *e, const fy_conv *
   const size_t all_bytes = (size_t)c->out_depth * size;
   fy_pack_cache *cache = ctx->site->fast_state;
   bool fresh;
-  FY_TRY(fy_pack_acquire(ctx, cache, 1, fy_epilogue_weights(e), bytes + bias_bytes + 2 * all_bytes,
+  FY_TRY(fy_pack_acquire(ctx, cache, at, fy_epilogue_weights(e), bytes + bias_bytes + 2 * all_bytes,
                          out, &fresh, err));
   if (!fresh) return FY_OK;
   char *packed = (*out)->data, *bias = packed + bytes;
   char *scale = bias + bias_bytes, *flat = scale + all_bytes;
-  const char *filter = ctx->in[1]->data;
+  const char *filter = ctx->in[at]->data;
   const bool has_bias = fy_epilogue_fold(ctx, e, type, c->out_depth, c->out_depth, scale, flat);
   const bool scaled = e && e->scales;
   if (has_bias) {
@@ -108,10 +108,11 @@ static void conv_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   fy_pack_needs(ctx, 1, fy_epilogue_weights(e), weight_bytes(&c, type, bytes), out);
 }
 
-static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
+// Of |in| with the filter that is input |at|.
+static fy_code convolve(fy_kernel_ctx *ctx, const fy_tensor *in, int at, fy_error *err) {
   const fy_window_attrs *attrs = ctx->site->state;
   const fy_epilogue *e = fy_epilogue_of(ctx->site);
-  const fy_tensor *in = ctx->in[0], *filter = ctx->in[1];
+  const fy_tensor *filter = ctx->in[at];
   fy_conv c;
   if (!attrs->channels_last || in->dtype != filter->dtype) return fy_fast_reference(ctx, err);
   FY_TRY(fy_conv_forward(ctx, in, filter, false, &c, err));
@@ -156,7 +157,7 @@ static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
   j.finish = fy_epilogue_finish(e);
   j.finish_arg = e;
   fy_packed *packed;
-  FY_TRY(weights(ctx, e, &c, type, bytes, group_bytes, &packed, err));
+  FY_TRY(weights(ctx, at, e, &c, type, bytes, group_bytes, &packed, err));
   j.b = packed->data;
   j.bias = packed->bias;
   j.bias_step = padded_columns(&c, type);
@@ -166,6 +167,19 @@ static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
   else
     run_groups(ctx, &j, c.groups, c.filter_depth, group_bytes, columns, size);
   fy_pack_release(ctx->site->fast_state, packed, true);
+  return code;
+}
+
+static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
+  return convolve(ctx, ctx->in[0], 1, err);
+}
+
+// FusedPadConv2D and FusedResizeAndPadConv2D: the padded image is made first.
+static fy_code pad_conv(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_tensor *padded;
+  FY_TRY(fy_fused_pad_image(ctx, &padded, err));
+  const fy_code code = convolve(ctx, padded, ctx->site->num_inputs - 1, err);
+  fy_tensor_release(padded);
   return code;
 }
 
@@ -271,7 +285,8 @@ static void conv_input_needs(fy_kernel_ctx *ctx, fy_needs *out) {
 
 #define REALS (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
 extern const fy_fast_kernel fy_fast_conv2d, fy_fast_conv3d, fy_fast_conv2d_input,
-    fy_fast_conv3d_input, fy_fast_fused_conv2d;
+    fy_fast_conv3d_input, fy_fast_fused_conv2d, fy_fast_fused_pad_conv2d,
+    fy_fast_fused_resize_pad_conv2d;
 const fy_fast_kernel fy_fast_conv2d = {.op = "Conv2D",
                                        .name = "gemm",
                                        .dtypes = REALS,
@@ -304,3 +319,15 @@ const fy_fast_kernel fy_fast_fused_conv2d = {.op = "_FerryConv2D",
                                              .compute = conv,
                                              .needs = conv_needs,
                                              .release = fy_pack_cache_free};
+const fy_fast_kernel fy_fast_fused_pad_conv2d = {.op = "FusedPadConv2D",
+                                                 .name = "gemm",
+                                                 .dtypes = REALS,
+                                                 .prepare = fy_pack_cache_prepare,
+                                                 .compute = pad_conv,
+                                                 .release = fy_pack_cache_free};
+const fy_fast_kernel fy_fast_fused_resize_pad_conv2d = {.op = "FusedResizeAndPadConv2D",
+                                                        .name = "gemm",
+                                                        .dtypes = REALS,
+                                                        .prepare = fy_pack_cache_prepare,
+                                                        .compute = pad_conv,
+                                                        .release = fy_pack_cache_free};

@@ -11,8 +11,11 @@
 #include "ops/broadcast.h"
 #include "ops/typed.h"
 
-#define FEW_ROWS 3      // fewer rows than this and one: B is read as it lies
-#define SMALL_B  16384  // elements of B that need no packing
+#define FEW_ROWS    3        // fewer rows than this and one: B is read as it lies
+#define SMALL_B     16384    // elements of B that need no packing
+#define FAR_BYTES   4194304  // of a B that few rows meet along its rows: this many …
+#define FAR_COLUMNS 1024     // … of a row at a time,
+#define FAR_TERMS   64       // of so many rows one after the other
 
 static fy_gemm_type type_of(fy_dtype t) {
   return t == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32;
@@ -20,26 +23,51 @@ static fy_gemm_type type_of(fy_dtype t) {
 
 // ---------------------------------------------------------------- few rows
 typedef struct row_job {
-  fy_gemm_row_fn fn;
+  const fy_gemm_kernels *g;
+  fy_gemm_type type;
   const char *a, *b;
   char *c;
   int64_t m, k, n, block;
+  bool far;
   size_t size;
 } row_job;
 
+// Columns [n0, n1), whole panels. A stretch of B stays in L2 for all rows.
+static void rows_far(const row_job *j, int64_t n0, int64_t n1) {
+  for (int64_t k0 = 0; k0 < j->k; k0 += FAR_TERMS) {
+    const int64_t terms = j->k - k0 < FAR_TERMS ? j->k - k0 : FAR_TERMS;
+    for (int64_t i = 0; i < j->m; i++)
+      j->g->row_far[j->type](j->a + (size_t)(i * j->k + k0) * j->size,
+                             j->b + (size_t)(k0 * j->n + n0) * j->size, j->n, terms, n1 - n0,
+                             k0 > 0, j->c + (size_t)(i * j->n + n0) * j->size);
+  }
+}
+
 static void row_blocks(void *arg, int64_t begin, int64_t end) {
   const row_job *j = arg;
-  const int64_t n0 = begin * j->block;
+  int64_t n0 = begin * j->block;
   const int64_t n1 = end * j->block < j->n ? end * j->block : j->n;
-  for (int64_t i = 0; i < j->m; i++)
-    j->fn(j->a + (size_t)(i * j->k) * j->size, j->b + (size_t)n0 * j->size, j->n, j->k, n1 - n0,
-          j->c + (size_t)(i * j->n + n0) * j->size);
+  if (j->far) {
+    const int64_t whole = n1 - (n1 - n0) % (4 * j->g->columns[j->type]);
+    rows_far(j, n0, whole);
+    n0 = whole;
+  }
+  for (int64_t i = 0; n0 < n1 && i < j->m; i++)
+    j->g->row[j->type](j->a + (size_t)(i * j->k) * j->size, j->b + (size_t)n0 * j->size, j->n, j->k,
+                       n1 - n0, j->c + (size_t)(i * j->n + n0) * j->size);
 }
 
 static void few_rows(fy_kernel_ctx *ctx, fy_gemm_type type, const void *a, const void *b, void *c,
                      int64_t m, int64_t k, int64_t n) {
   const fy_gemm_kernels *g = fy_gemm_best();
-  row_job j = {g->row[type], a, b, c, m, k, n, 4 * g->columns[type], fy_gemm_size(type)};
+  const size_t size = fy_gemm_size(type);
+  row_job j = {g,   type, a, b, c, m, k, n, 4 * g->columns[type], k * n * (int64_t)size > FAR_BYTES,
+               size};
+  if (j.far) {  // long runs of memory, but enough for all threads
+    const int64_t most = n / (2 * (ctx ? ctx->threads : 1));
+    const int64_t run = most < FAR_COLUMNS ? most : FAR_COLUMNS;
+    if (run > j.block) j.block = run - run % j.block;
+  }
   const int64_t blocks = (n + j.block - 1) / j.block;
   if (ctx)
     fy_parallel(ctx, blocks, 0.05 * (double)(m * k * j.block), row_blocks, &j);

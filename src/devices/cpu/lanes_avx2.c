@@ -44,6 +44,9 @@ static inline vec_f64 fma_f64(vec_f64 a, vec_f64 b, vec_f64 c) {
 static inline bool any_i32(vec_i32 m) {
   return !_mm256_testz_si256((__m256i)m, (__m256i)m);
 }
+static inline uint32_t lane_bits(vec_i32 m) {
+  return (uint32_t)_mm256_movemask_ps((__m256)m);
+}
 static inline vec_i32 more_i32(vec_i32 a, vec_i32 b) {
   return (vec_i32)_mm256_max_epi32((__m256i)a, (__m256i)b);
 }
@@ -111,6 +114,22 @@ static inline void store_mask(uint8_t *p, vec_i32 m) {
   _mm_storel_epi64((__m128i *)p, _mm_and_si128(_mm_packs_epi16(words, words), _mm_set1_epi8(1)));
 }
 
+// The first |n| lanes of a vector, and what is in memory of them; the others are 0.
+static inline vec_i32 first_lanes(int64_t n) {
+  const vec_i32 lane = {0, 1, 2, 3, 4, 5, 6, 7};
+  return lane < splat_i32((int32_t)(n < 8 ? n : 8));
+}
+static inline vec_f32 load_lanes(const float *p, vec_i32 used) {
+  return (vec_f32)_mm256_maskload_ps(p, (__m256i)used);
+}
+static inline void store_lanes(float *p, vec_f32 v, int64_t n) {
+  if (n >= 8) {
+    memcpy(p, &v, sizeof v);
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) p[i] = v[i];
+}
+
 static void halves_to_floats(const uint16_t *in, float *out, int64_t n) {
   int64_t i = 0;
   for (; i + 8 <= n; i += 8)
@@ -125,8 +144,29 @@ static void floats_to_halves(const float *in, uint16_t *out, int64_t n) {
   for (; i < n; i++) out[i] = _cvtss_sh(in[i], _MM_FROUND_TO_NEAREST_INT);
 }
 
+// Compilers widen the flags in more steps.
+static void pick_words(const bool *flags, const void *yes, const void *no, void *out, int64_t n) {
+  const char *y = yes, *x = no;
+  char *o = out;
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m128i bytes = _mm_loadl_epi64((const __m128i *)(flags + i));
+    const __m256 m = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu8_epi32(bytes), 31));
+    const __m256 a = _mm256_loadu_ps((const float *)(const void *)(y + i * 4));
+    const __m256 b = _mm256_loadu_ps((const float *)(const void *)(x + i * 4));
+    _mm256_storeu_ps((float *)(void *)(o + i * 4), _mm256_blendv_ps(b, a, m));
+  }
+  for (; i < n; i++) memcpy(o + i * 4, (flags[i] ? y : x) + i * 4, 4);
+}
+
 #define LANES_EXACT_FMA  // a product and a sum round once
-#define LANES_TABLE  fy_lanes_avx2
-#define LANES_NAME   "avx2"
-#define LANES_HALVES .halves_to_floats = halves_to_floats, .floats_to_halves = floats_to_halves,
+#define LANES_TABLE fy_lanes_avx2
+#define LANES_NAME  "avx2"
+#define LANES_ROWS
+#define LANES_MORE                                                            \
+  .halves_to_floats = halves_to_floats, .floats_to_halves = floats_to_halves, \
+  .rows_f32 = {sum_rows, prod_rows, max_rows, min_rows},                      \
+  .columns_f32 = {sum_columns, prod_columns, max_columns, min_columns},       \
+  .square_rows_f32 = square_rows, .arg_rows = {arg_f32_rows, arg_i32_rows},   \
+  .arg_columns = {arg_f32_columns, arg_i32_columns}, .pick_words = pick_words,
 #include "ops/lanes_all.inc"

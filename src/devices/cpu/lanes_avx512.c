@@ -100,6 +100,19 @@ static inline vec_f64 rsqrt_f64(vec_f64 x) {
   return 1.0 / sqrt_f64(x);
 }
 
+// The first |n| lanes of a vector, and what is in memory of them; the others are 0.
+static inline vec_i32 first_lanes(int64_t n) {
+  const vec_i32 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return lane < splat_i32((int32_t)(n < 16 ? n : 16));
+}
+static inline vec_f32 load_lanes(const float *p, vec_i32 used) {
+  const __m256 low = _mm512_castps512_ps256((__m512)used);
+  const __m256 high = _mm512_extractf32x8_ps((__m512)used, 1);
+  return (vec_f32)_mm512_insertf32x8(
+      _mm512_castps256_ps512(_mm256_maskload_ps(p, _mm256_castps_si256(low))),
+      _mm256_maskload_ps(p + 8, _mm256_castps_si256(high)), 1);
+}
+
 #define LANES_EXACT_FMA  // a product and a sum round once
 #include "ops/lanes_reals.inc"
 
