@@ -143,7 +143,7 @@ class Recorder:
         return out
 
     def variable(self, t):
-        """(type, value or None) of the variable that a handle names; None if it names something else."""
+        """(type, value or None, shape) of the variable that a handle names; None if it names something else."""
         data = getattr(t, "_handle_data", None)
         if data is None or not data.is_set or len(data.shape_and_type) != 1:
             return None
@@ -153,9 +153,9 @@ class Recorder:
         try:
             ctx = context.context()
             value = self.execute(ctx._handle, ctx.device_name, "ReadVariableOp", [t], ("dtype", dtype), 1)[0]
-            return (NAMES[dtype], tensor_of(value))
+            return (NAMES[dtype], tensor_of(value), data.shape_and_type[0].shape)
         except core._NotOkStatusException:
-            return (NAMES[dtype], None)
+            return (NAMES[dtype], None, data.shape_and_type[0].shape)
 
     def note(self, name, inputs, attrs):
         """Keeps a call. The number of the step, if what it gives may be handed to others."""
@@ -165,7 +165,7 @@ class Recorder:
         if name in UNPLAYABLE:
             raise NotKept("calls Python")
         spec = self.specs[name]
-        named = {}
+        named, attrs = {}, attrs or ()
         for k, v in zip(attrs[::2], attrs[1::2]):
             kind = spec.attrs[tf.compat.as_str(k)][0]
             named[tf.compat.as_str(k)] = (kind, attr_of(kind, v))
@@ -192,8 +192,6 @@ class Recorder:
 
     def step(self, name, attrs, inputs, tensors):
         """A call with handles: it belongs to the calls that made or had the same ones."""
-        if name == "VarHandleOp":
-            return None
         number, chain, ins = len(self.steps), [], []
         for t, v in zip(inputs, tensors):
             if NAMES.get(t.dtype.as_datatype_enum) not in HANDLES:
@@ -286,13 +284,12 @@ class Recorder:
         return name
 
     def variable_node(self, g, i, value, sets, after):
-        dtype, t = value
+        dtype, t, shape = value
         n = g.node.add(name="var%d" % i, op="VarHandleOp")
         n.attr["dtype"].type = DTYPES[dtype]
         n.attr["shared_name"].s = b"var%d" % i
-        n.attr["shape"].shape.unknown_rank = True
+        n.attr["shape"].shape.CopyFrom(shape)
         if t is not None:
-            n.attr["shape"].shape.CopyFrom(tf.TensorShape(t[1]).as_proto())
             fed = self.placeholder(g, "value%d" % i, t)
             g.node.add(name="set%d" % i, op="AssignVariableOp", input=[n.name, fed]).attr["dtype"].type = DTYPES[dtype]
             g.node.add(name="read%d" % i, op="ReadVariableOp", input=[n.name]).attr["dtype"].type = DTYPES[dtype]
