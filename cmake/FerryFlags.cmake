@@ -21,8 +21,10 @@ set(FERRY_INCLUDE_DIRS ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src
 set(FERRY_KERNEL_OPTIONS -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off)
 # Ops whose loops are not worth the size that -O3 gives them.
 set(FERRY_SMALL_OPS "/(linalg_[a-z]+|special_[a-z]+|unicode[a-z_]*|parse_[a-z_]*|(de|en)code_[a-z]+|proto_fields|sobol|candidate_sampler|fractional_pool|summary[a-z_]*|spec[a-z_]*|sample|load_remap|vocab_remap|edit_distance|ctc_decode|barrier|batch_(ops|queue|function)|staging|queue[a-z_]*|reader|stack|sets|isotonic|glimpse|state_misc|files|print|session_tensor|checkpoint|quantize_[a-z_]*|sparse_[a-z_]*|csr_[a-z]*|ragged[a-z_]*|lookup|tensor_array[a-z_]*|boxes|dilation2d)\\.c$")
+# What runs once per model, per report or per file: as small as it gets.
+set(FERRY_COLD "/(src/(observe|model)/.*|ops/(summary[a-z_]*|barrier|batch_(ops|queue|function)|load_remap|vocab_remap|glimpse|fractional_pool|candidate_sampler|parse_sequence[a-z_]*|decode_(proto|json)|encode_proto|checkpoint|files|reader|queue[a-z_]*|staging|state_misc|sample|session_tensor|lookup_(file|make)|stack))\\.c$")
 # Of these the loops become vectors, but nothing else grows.
-set(FERRY_VECTOR_OPS "/(optimizers|quantize|binary_math|cast|compare|scatter|activation_grads)\\.c$")
+set(FERRY_VECTOR_OPS "/(histogram|random_truncated|optimizers|quantize|binary_math|cast|compare|scatter|activation_grads)\\.c$")
 set(FERRY_VECTOR_OPTIONS -O2 -ftree-vectorize)
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
   list(APPEND FERRY_VECTOR_OPTIONS -fvect-cost-model=dynamic -funswitch-loops)

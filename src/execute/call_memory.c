@@ -9,7 +9,8 @@
 #include "memory/pool.h"
 
 #define MAX_DEPTH 24
-#define STEPS     3  // of a loop: the second has what the first returned, and so have all others
+#define MAX_CALLS 4096  // functions that call themselves twice would be walked for ever
+#define STEPS     3     // of a loop: the second has what the first returned, and so have all others
 
 typedef struct piece {  // memory that the allocator counts
   uint32_t refs;
@@ -40,7 +41,7 @@ typedef struct walk {
   uint64_t now[FY_CALL_SPACES];
   callee *callees;
   size_t n, cap;
-  int depth;
+  int depth, calls;
   bool failed;  // no memory
 } walk;
 
@@ -176,7 +177,8 @@ static void walk_program(walk *w, const fy_program *p, const thing *args, thing 
 static void call(walk *w, void *fn, const thing *args, int n, thing *results, int num_results) {
   fy_callable *f = fn;
   const bool fits = f && !fy_callable_is_region(f) && fy_callable_num_args(f) == n &&
-                    fy_callable_num_results(f) == num_results && w->depth < MAX_DEPTH;
+                    fy_callable_num_results(f) == num_results && w->depth < MAX_DEPTH &&
+                    ++w->calls <= MAX_CALLS;
   const fy_program *p = fits && !w->failed ? program_of(w, f, args, n) : NULL;
   for (int i = 0; i < num_results; i++) results[i] = (thing){.owns = true, .rank = -1};
   if (!p) {

@@ -7,8 +7,9 @@
 #define FY_EXECUTE_CALL_MEMORY_H
 
 #include "execute/program.h"
+#include "place/groups.h"
 
-#define FY_CALL_SPACES 65
+#define FY_CALL_SPACES (FY_PLACE_MAX_DEVICES + 1)
 
 typedef struct fy_call_memory {
   uint64_t kept

@@ -70,7 +70,6 @@ FY_INT_TYPES(FY_UNARY_LOOP, invert, INVERT)
 #define COMPLEX_FN(fn)   FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
 #define BUT_F32(fn)      FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_##fn, CALL_##fn) COMPLEX_FN(fn)
 FY_VEC_UNARY_16(m_sqrt, FY_16_SQRT)
-FY_UNARY_LOOP(FY_FLOAT, f32, m_sqrt, CALL_sqrt)
 COMPLEX_FN(sqrt)
 COMPLEX_FN(exp)
 COMPLEX_FN(log)
@@ -212,7 +211,7 @@ TABLE(square, 0.3, FY_NUMERIC_TYPES(FY_LOOP_ENTRY, square));
 TABLE(rsqrt, 0.5, VECS_ALL(rsqrt) COMPLEXES(rsqrt));
 TABLE(reciprocal, 0.6, REALS(reciprocal) COMPLEXES(reciprocal));
 TABLE(invert, 0.3, FY_INT_TYPES(FY_LOOP_ENTRY, invert));
-TABLE(sqrt, 1, [FY_DOUBLE] = fy_vec_sqrt_f64, [FY_FLOAT] = m_sqrt_f32, [FY_HALF] = m_sqrt_f16,
+TABLE(sqrt, 1, [FY_DOUBLE] = fy_vec_sqrt_f64, [FY_FLOAT] = fy_vec_sqrt_f32, [FY_HALF] = m_sqrt_f16,
       [FY_BFLOAT16] = m_sqrt_bf16, COMPLEXES(m_sqrt));
 TABLE(exp, 1, VECS_16(fy_vec_exp_f64, exp) COMPLEXES(m_exp));
 TABLE(expm1, 1, VECS_16(fy_vec_expm1_f64, expm1) COMPLEXES(m_expm1));

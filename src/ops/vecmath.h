@@ -17,7 +17,8 @@
   X(expm1, FY_EW_EXPM1)     \
   X(tanh, FY_EW_TANH)       \
   X(sigmoid, FY_EW_SIGMOID) \
-  X(elu, FY_EW_ELU) X(selu, FY_EW_SELU) X(softplus, FY_EW_SOFTPLUS) X(rsqrt, FY_EW_RSQRT)
+  X(elu, FY_EW_ELU)         \
+  X(selu, FY_EW_SELU) X(softplus, FY_EW_SOFTPLUS) X(rsqrt, FY_EW_RSQRT) X(sqrt, FY_EW_SQRT)
 #define FY_VEC_FUNCTIONS_f32(X) \
   FY_VEC_LONG(X)                \
   X(erf, FY_EW_ERF)             \
@@ -31,7 +32,7 @@
   X(sinh, FY_FN_SINH)           \
   X(cosh, FY_FN_COSH)           \
   X(asinh, FY_FN_ASINH) X(acosh, FY_FN_ACOSH) X(atanh, FY_FN_ATANH)
-#define FY_VEC_FUNCTIONS_f64(X) FY_VEC_LONG(X) X(sqrt, FY_EW_SQRT)
+#define FY_VEC_FUNCTIONS_f64(X) FY_VEC_LONG(X)
 #define FY_VEC_DECLARE_f32(name, op) \
   void fy_vec_##name##_f32(const void *in, void *out, int64_t n, const void *param);
 #define FY_VEC_DECLARE_f64(name, op) \

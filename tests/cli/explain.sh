@@ -155,6 +155,33 @@ json_is "[n['device'] for n in d['nodes'] if n['name'] == 'loop']" "['GPU:0']"
 expect 0 "$FERRY" explain "$work/loop.pbtxt" --sim gpu:1,lack=Softmax --why loop
 contains 'runs on       CPU:0' "'curve' (Softmax) inside it would be done by the host at every step" 'lacks Softmax'
 
+# A function that calls itself four times: what its calls take is given up, not followed for ever.
+cat >"$work/self.pbtxt" <<'EOF'
+node { name: "n" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape { } } } }
+node { name: "y" op: "F" input: "n" }
+library {
+  function {
+    signature { name: "F" input_arg { name: "n" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
+    node_def { name: "zero" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+      attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: 0 } } } }
+    node_def { name: "less" op: "Less" input: "n" input: "zero:output:0" attr { key: "T" value { type: DT_FLOAT } } }
+    node_def { name: "if" op: "StatelessIf" input: "less:z:0" input: "n" attr { key: "Tcond" value { type: DT_BOOL } }
+      attr { key: "Tin" value { list { type: DT_FLOAT } } } attr { key: "Tout" value { list { type: DT_FLOAT } } }
+      attr { key: "then_branch" value { func { name: "End" } } } attr { key: "else_branch" value { func { name: "More" } } } }
+    ret { key: "r" value: "if:output:0" } }
+  function {
+    signature { name: "End" input_arg { name: "n" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
+    node_def { name: "same" op: "Identity" input: "n" attr { key: "T" value { type: DT_FLOAT } } }
+    ret { key: "r" value: "same:output:0" } }
+  function {
+    signature { name: "More" input_arg { name: "n" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
+    node_def { name: "a" op: "F" input: "n" } node_def { name: "b" op: "F" input: "a:r:0" }
+    node_def { name: "c" op: "F" input: "b:r:0" } node_def { name: "d" op: "F" input: "c:r:0" }
+    ret { key: "r" value: "d:r:0" } } }
+EOF
+expect 0 "$FERRY" explain "$work/self.pbtxt" --memory
+contains 'an estimate'
+
 # The same question gets the same answer.
 "$FERRY" explain "$model" --batch 512 --sim gpu:1 >"$work/a" && "$FERRY" explain "$model" --batch 512 --sim gpu:1 >"$work/b"
 cmp -s "$work/a" "$work/b" || fail 'explain is not stable'

@@ -61,6 +61,7 @@ static const struct function {
     {"acosh", FY_FN_ACOSH, acosh, 2.5},
     {"atanh", FY_FN_ATANH, atanh, 1.4},
     {"rsqrt", FY_EW_RSQRT, rsqrt, 1.6},
+    {"sqrt", FY_EW_SQRT, sqrt, 0.5},
 };
 enum { NUM_FUNCTIONS = sizeof functions / sizeof functions[0], CHUNK = 1021, STEP = 9973 };
 
@@ -126,6 +127,34 @@ static void place_does_not_matter(void **state) {
     for (int i = 0; i < 131; i++) {
       lanes->unary_f32[functions[k].op](&in[i], &one, 1);
       if (!(isnan(one) && isnan(out[i]))) assert_memory_equal(&one, &out[i], sizeof one);
+    }
+    for (int n = 1; n <= 131; n++) {
+      float here[131];
+      memcpy(here, in, sizeof here);
+      lanes->unary_f32[functions[k].op](here, here, n);
+      for (int i = 0; i < n; i++)
+        if (!isnan(out[i])) assert_memory_equal(&here[i], &out[i], sizeof *out);
+      assert_memory_equal(&here[n], &in[n], (size_t)(131 - n) * sizeof *in);
+    }
+  }
+}
+
+// Every mantissa with an even and an odd exponent, each in every place of a group of vectors.
+static void square_roots(void **state) {
+  (void)state;
+  const fy_lanes *lanes = fy_lanes_best();
+  const int lane = lanes->bytes / (int)sizeof(float);
+  float in[8192 + 64], out[8192 + 64];
+  for (uint32_t at = 0x3F800000u; at < 0x40800000u; at += 8192) {
+    if (!sample_takes(at / 8192)) continue;
+    for (uint32_t i = 0; i < 8192; i++) memcpy(&in[i + 64], &(uint32_t){at + i}, sizeof *in);
+    for (int shift = 0; shift < 2; shift++) {
+      float *x = in + 64 - shift * lane, *y = out + 64 - shift * lane;
+      for (int i = 0; i < shift * lane; i++) x[i] = 2.0f;
+      lanes->unary_f32[FY_EW_SQRT](x, y, 8192 + shift * lane);
+      for (int i = 64; i < 8192 + 64; i++)
+        if (out[i] != sqrtf(in[i]))
+          fail_msg("%s: sqrt(%a) = %a", lanes->name, (double)in[i], (double)out[i]);
     }
   }
 }
@@ -417,6 +446,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(accuracy),
       cmocka_unit_test(place_does_not_matter),
+      cmocka_unit_test(square_roots),
       cmocka_unit_test(doubles),
       cmocka_unit_test(floats_16),
       cmocka_unit_test(products),
