@@ -61,7 +61,8 @@ fy_code fy_spec_check_shapes(const fy_op_spec *spec, const fy_attrs *attrs, fy_e
 
 // Attributes that TensorFlow's kernels keep in 32 bits, by name: those of one name are alike in all ops.
 static const char narrow_ints[] =
-    " axis batch_dim batch_dims batch_group_count beam_width begin_mask blank_index block_size channels"
+    " axis batch_dim batch_dims batch_group_count beam_width begin_mask blank_index block_size "
+    "channels"
     " compression concat_dim dct_coefficient_count desired_channels desired_samples dilations"
     " ellipsis_mask end_mask explicit_padding feature_group_count filterbank_channel_count groups"
     " input_quantization_axis k ksize ksizes lhs_dilation lhs_quantization_axis max_attempts"
