@@ -469,7 +469,8 @@ class Api:
             return ("error", e.code, e.text)
 
 
-def serve(which):
+def serve(make, which):
+    """Answers cases until there are no more: make(which).run(case) for each."""
     gigabytes = 10 << 30
     resource.setrlimit(resource.RLIMIT_AS, (gigabytes, gigabytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -477,7 +478,7 @@ def serve(which):
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what an op prints is not an answer
     if "FUZZ_STDERR" not in os.environ:
         os.dup2(1, 2)
-    api = Api(which)
+    api = make(which)
     source = sys.stdin.buffer
     while True:
         head = source.read(4)
@@ -490,4 +491,4 @@ def serve(which):
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(Api, sys.argv[1])

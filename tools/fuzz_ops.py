@@ -132,12 +132,12 @@ KNOWN = [
 class Child:
     """A library in a process of its own."""
 
-    def __init__(self, which):
-        self.which, self.proc = which, None
+    def __init__(self, which, driver="fuzz_driver.py"):
+        self.which, self.driver, self.proc = which, driver, None
 
     def start(self):
         if self.proc is None:
-            self.proc = subprocess.Popen([sys.executable, os.path.join(HERE, "fuzz_driver.py"), self.which],
+            self.proc = subprocess.Popen([sys.executable, os.path.join(HERE, self.driver), self.which],
                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def send(self, case):

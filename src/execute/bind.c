@@ -121,6 +121,8 @@ static fy_code bind(fy_program *p, fy_instr *ins, fy_error *err) {
   const fy_node *n = ins->node;
   bool calls = !n->function && n->op && n->op->impl && (n->op->impl->flags & FY_OP_CALLS_FUNCTIONS);
   if (calls) FY_TRY(check_functions(p, n, err));
+  ins->site->kept = fy_callables_kept(p->callables);
+  ins->site->body_of = p->graph->body_of;
   fy_code code = fy_site_bind(ins->site, p->callables, n->function ? n->op_name : NULL, err);
   if (code) {
     // TensorFlow's placer finds two kernels that fit alike, and names nodes in its own way.

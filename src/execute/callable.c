@@ -57,6 +57,7 @@ struct fy_callables {
   fy_counters counters;
   atomic_bool flat_errors;  // of a session, see flatten_errors
   fy_compiled_fn watch;     // NULL: nobody asks
+  fy_resources *kept;
 };
 
 // ------------------------------------------------------------------ one callable
@@ -487,7 +488,14 @@ fy_callables *fy_callables_new(fy_funclib *lib, const fy_device_set *devices,
   c->lib = fy_funclib_ref(lib);
   c->devices = devices;
   c->options = options;
-  return c;
+  c->kept = fy_resources_new();
+  if (c->kept) return c;
+  fy_callables_free(c);
+  return NULL;
+}
+
+fy_resources *fy_callables_kept(fy_callables *c) {
+  return c ? c->kept : NULL;
 }
 
 void fy_callables_watch(fy_callables *c, fy_compiled_fn fn) {
@@ -504,6 +512,7 @@ void fy_callables_free(fy_callables *c) {
   fy_free(c->items);
   fy_arena_free(&c->arena);
   fy_funclib_unref(c->lib);
+  fy_resources_release(c->kept);
   fy_mutex_destroy(&c->lock);
   fy_free(c);
 }

@@ -28,6 +28,7 @@ fy_callables *fy_callables_new(fy_funclib *lib, const fy_device_set *devices,
                                const fy_options *options);
 void fy_callables_free(fy_callables *c);
 fy_counters *fy_callables_counters(fy_callables *c);  // NULL for NULL
+fy_resources *fy_callables_kept(fy_callables *c);  // what nodes keep (fy_site_keep); NULL for NULL
 // |fn| is told of every program of a request or a named function, before its first run, without a lock held.
 // To be called before the first of them.
 void fy_callables_watch(fy_callables *c, fy_compiled_fn fn);

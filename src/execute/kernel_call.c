@@ -46,6 +46,7 @@ fy_code fy_site_bind(fy_site *site, fy_callables *callables, const char *call, f
   const fy_op_impl *impl = site->op->impl;
   if (!call) FY_TRY(fy_spec_check_bound(site->op->spec, site->attrs, err));
   if (!call) FY_TRY(fy_spec_check_shapes(site->op->spec, site->attrs, err));
+  if (!call) FY_TRY(fy_spec_check_ints(site->op->spec, site->attrs, err));
   if (call)
     FY_TRY(add_function(site, callables, fy_view_of(call), site->attrs, err));
   else if (impl && (impl->flags & FY_OP_CALLS_FUNCTIONS))

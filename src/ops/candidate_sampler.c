@@ -11,7 +11,8 @@
 
 #include "base/alloc.h"
 #include "base/thread.h"
-#include "ops/philox.h"
+#include "ops/named.h"
+#include "ops/random.h"
 #include "ops/shape_fns.h"
 #include "ops/text.h"
 #include "ops/values.h"
@@ -20,6 +21,7 @@
 typedef enum kind { ALL, UNIFORM, LOG_UNIFORM, LEARNED, FIXED } kind;
 
 typedef struct sampler {
+  fy_object object;  // of the node: all its sites in a session share it
   kind kind;
   fy_mutex lock;  // guards |generator| and |tree|
   fy_philox generator;
@@ -215,7 +217,7 @@ static fy_code weights_from_file(weights *w, fy_view path, fy_error *err) {
   return code;
 }
 
-static fy_code prepare_fixed(fy_site *site, sampler *s, fy_error *err) {
+static fy_code prepare_fixed(const fy_site *site, sampler *s, fy_error *err) {
   const fy_view file = fy_site_string(site, "vocab_file");
   const fy_attr *unigrams = fy_site_attr(site, "unigrams");
   const int64_t reserved = fy_site_int(site, "num_reserved_ids");
@@ -248,19 +250,8 @@ static fy_code prepare_fixed(fy_site *site, sampler *s, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- sites
-static uint64_t entropy(void) {
-  uint64_t bits = 0;
-  FILE *f = fopen("/dev/urandom", "rb");
-  if (f) {
-    if (fread(&bits, sizeof bits, 1, f) != 1) bits = 0;
-    fclose(f);
-  }
-  return bits ? bits : (uint64_t)fy_now_ns() * 0x9E3779B97F4A7C15ull;
-}
-
-static void release(void *state) {
-  sampler *s = state;
-  if (!s) return;
+static void destroy(fy_object *object) {
+  sampler *s = (sampler *)object;
   fy_mutex_destroy(&s->lock);
   fy_free(s->weights);
   fy_free(s->tree);
@@ -269,19 +260,15 @@ static void release(void *state) {
   fy_free(s->other);
   fy_free(s);
 }
+static const fy_object_type sampler_type = {"sampler", destroy};
 
-static fy_code prepare_as(fy_site *site, kind k, fy_error *err) {
-  sampler *s = fy_calloc(1, sizeof *s);
-  if (!s) return fy_fail_oom(err, sizeof *s);
-  fy_mutex_init(&s->lock);
-  site->state = s;
-  uint64_t seed = (uint64_t)fy_site_int(site, "seed"), seed2 = (uint64_t)fy_site_int(site, "seed2");
-  if (seed == 0 && seed2 == 0) {
-    seed = entropy();
-    seed2 = entropy();
-  }
-  s->kind = k;
-  s->generator = fy_philox_seed(seed, seed2);
+static void release(void *state) {
+  fy_object_release(state);
+}
+
+static fy_code fill(const fy_site *site, sampler *s, fy_error *err) {
+  const kind k = s->kind;
+  s->generator = fy_random_of_attrs(site);
   s->num_true = fy_site_int(site, "num_true");
   s->num_sampled = fy_site_int(site, "num_sampled");
   s->unique = fy_site_bool(site, "unique");
@@ -300,6 +287,37 @@ static fy_code prepare_as(fy_site *site, kind k, fy_error *err) {
   for (int64_t i = 0; i < s->range; i++) s->weights[i] = 1;
   for (int64_t i = 1; i <= s->range; i++) s->tree[i] = (int32_t)(i & -i);
   s->total = (int32_t)s->range;
+  return FY_OK;
+}
+
+typedef struct wish {
+  const fy_site *site;
+  kind kind;
+} wish;
+
+static fy_code make(fy_view container, fy_view name, const void *arg, fy_object **out,
+                    fy_error *err) {
+  const wish *w = arg;
+  (void)container, (void)name;
+  sampler *s = fy_calloc(1, sizeof *s);
+  if (!s) return fy_fail_oom(err, sizeof *s);
+  atomic_init(&s->object.refs, 1);
+  s->object.type = &sampler_type;
+  s->kind = w->kind;
+  fy_mutex_init(&s->lock);
+  const fy_code code = fill(w->site, s, err);
+  if (code)
+    destroy(&s->object);
+  else
+    *out = &s->object;
+  return code;
+}
+
+static fy_code prepare_as(fy_site *site, kind k, fy_error *err) {
+  const wish w = {site, k};
+  fy_object *s;
+  FY_TRY(fy_site_keep(site, &sampler_type, make, &w, &s, err));
+  site->state = s;
   return FY_OK;
 }
 

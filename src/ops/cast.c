@@ -350,7 +350,7 @@ typedef struct cast_job {
   size_t size_in, size_out;
   fy_dtype from, to;
   int64_t in_vectors;  // that fill TensorFlow's vectors; -1 if that makes no difference
-  int clear_bits;      // of a float's or a double's mantissa
+  int clear_bits;      // of the mantissa of floats and doubles, also of complex ones'
 } cast_job;
 
 // The part [begin, end) of what stays within vectors, and of the rest.
@@ -386,12 +386,14 @@ static void cast_range(void *arg, int64_t begin, int64_t end) {
     return;
   }
   uint64_t chunk[CHUNK];
-  for (int64_t i = begin; i < end; i += CHUNK) {
-    const int64_t n = end - i < CHUNK ? end - i : CHUNK;
+  const bool pair = fy_dtype_is_complex(j->from), wide = j->size_in == (pair ? 16 : 8);
+  const int64_t step = pair ? CHUNK / 2 : CHUNK;
+  for (int64_t i = begin; i < end; i += step) {
+    const int64_t n = end - i < step ? end - i : step, parts = pair ? 2 * n : n;
     memcpy(chunk, in, (size_t)n * j->size_in);
     uint32_t *narrow = (uint32_t *)(void *)chunk;
-    for (int64_t k = 0; k < n; k++) {
-      if (j->size_in == 8)
+    for (int64_t k = 0; k < parts; k++) {
+      if (wide)
         chunk[k] &= ~0ull << j->clear_bits;
       else
         narrow[k] &= ~0u << j->clear_bits;
@@ -412,6 +414,20 @@ static fy_dtype plain_integer(fy_dtype t) {
     case FY_QINT32: return FY_INT32;
     default: return t;
   }
+}
+
+static fy_dtype part_of(fy_dtype t) {
+  return t == FY_COMPLEX64 ? FY_FLOAT : t == FY_COMPLEX128 ? FY_DOUBLE : t;
+}
+
+// What Truncate takes from the mantissa of floats and doubles, also of the parts of complex numbers.
+static int bits_to_clear(fy_dtype from, fy_dtype to) {
+  const int have = mantissa_bits(part_of(from)), want = mantissa_bits(part_of(to));
+  // TensorFlow takes a complex number for one without digits: the lowest bit of the exponent goes, too.
+  if (from == FY_DOUBLE && to == FY_COMPLEX64) return have + 1;
+  if (part_of(from) != FY_FLOAT && part_of(from) != FY_DOUBLE) return 0;
+  if (from != FY_FLOAT && to == FY_BFLOAT16) return 0;
+  return want && want < have ? have - want : 0;
 }
 
 static fy_code cast(fy_kernel_ctx *ctx, fy_error *err) {
@@ -439,11 +455,7 @@ static fy_code cast(fy_kernel_ctx *ctx, fy_error *err) {
       to, -1,       0};
   const int64_t vector = vector_of(in->dtype, to);
   if (vector != 1) job.in_vectors = vector ? out->count - out->count % vector : 0;
-  const int from_bits = mantissa_bits(in->dtype), to_bits = mantissa_bits(to);
-  const bool cut = in->dtype == FY_FLOAT || (in->dtype == FY_DOUBLE && to != FY_BFLOAT16);
-  if (cut && to_bits && to_bits < from_bits && fy_site_bool(ctx->site, "Truncate")) {
-    job.clear_bits = from_bits - to_bits;
-  }
+  if (fy_site_bool(ctx->site, "Truncate")) job.clear_bits = bits_to_clear(in->dtype, to);
   if (out->count) fy_parallel(ctx, out->count, 0.6, cast_range, &job);
   return FY_OK;
 }

@@ -92,13 +92,6 @@ static fy_code put_sparse(fy_kernel_ctx *ctx, const decoded *d, int64_t batch, i
 }
 
 // ---------------------------------------------------------------- greedy
-static fy_code greedy_prepare(fy_site *site, fy_error *err) {
-  const int64_t blank = fy_site_int(site, "blank_index");
-  if (blank >= INT32_MIN && blank <= INT32_MAX) return FY_OK;
-  return fy_fail(err, FY_INVALID_ARGUMENT,
-                 "Attr blank_index has value %lld out of range for an int32", (long long)blank);
-}
-
 // The first of the highest; a NaN that comes first stays. Several running maxima do not wait for each
 // other.
 #define STRANDS 8
@@ -413,7 +406,7 @@ static const fy_sample greedy_samples[] = {
 static const fy_sample beam_samples[] = {
     {"f32[2,1,3]=0,5,0,5,0,0; i32[1]=2", "beam_width=3; top_paths=1", FY_OK, "0,0,0,1"}};
 
-FY_OP(CTCGreedyDecoder, .shape = decoder_shape, .prepare = greedy_prepare, .compute = greedy,
+FY_OP(CTCGreedyDecoder, .shape = decoder_shape, .compute = greedy,
       .flags = FY_OP_HOST | FY_OP_DYNAMIC, FY_SAMPLES(greedy_samples));
 FY_OP(CTCBeamSearchDecoder, .shape = decoder_shape, .compute = beam_search,
       .flags = FY_OP_HOST | FY_OP_DYNAMIC, FY_SAMPLES(beam_samples));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// named.h: handles of containers that a graph names: by shared_name, or after their node.
+// named.h: handles of containers that a graph names: by shared_name, or after their node; and what a node
+// keeps without a handle.
 
 #ifndef FY_OPS_NAMED_H
 #define FY_OPS_NAMED_H
@@ -21,6 +22,17 @@ FY_MUST_CHECK static inline fy_code fy_named_get(fy_kernel_ctx *ctx, const fy_ob
   fy_resources *r = ctx->svc->resources ? ctx->svc->resources(ctx) : NULL;
   if (!r) return make(fy_site_string(site, "container"), name, site, out, err);
   return fy_resources_get(r, type, fy_site_string(site, "container"), name, make, site, out, err);
+}
+
+// In prepare(): finds or makes (|make| with |arg|) what belongs to the node rather than to one of its sites (a generator): a
+// session has many programs, and its node is in each that needs it.
+FY_MUST_CHECK static inline fy_code fy_site_keep(const fy_site *site, const fy_object_type *type,
+                                                 fy_resource_factory make, const void *arg,
+                                                 fy_object **out, fy_error *err) {
+  const fy_view in = fy_view_of(site->body_of ? site->body_of : "");
+  const fy_view name = fy_view_of(site->node_name ? site->node_name : "");
+  if (!site->kept || !name.n) return make(in, name, arg, out, err);
+  return fy_resources_get(site->kept, type, in, name, make, arg, out, err);
 }
 
 // The same as the kernel of a handle: output 0.

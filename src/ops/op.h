@@ -73,6 +73,10 @@ struct fy_site {
   void **functions;   // instantiated functions in attribute order: If then, else; While cond, body;
   int num_functions;  // Case its branches; PartitionedCall f (execute/)
   uint32_t flags;
+  // What nodes keep from program to program of one session, found by function and node (fy_site_keep);
+  // NULL: nothing outlives this site.
+  struct fy_resources *kept;
+  const char *body_of;          // the function that the node is in, or NULL
   const char *const *in_names;  // for kernels of others: "node" or "node:2"; NULL in eager mode
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/thread.h"
+#include "ops/named.h"
 #include "ops/random.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
@@ -24,25 +25,44 @@ uint64_t fy_random_entropy(void) {
   return bits ? bits : (uint64_t)fy_now_ns() * 0x9E3779B97F4A7C15ull;
 }
 
-fy_code fy_random_prepare(fy_site *site, fy_error *err) {
-  fy_random_state *s = fy_calloc(1, sizeof *s);
-  if (!s) return fy_fail_oom(err, sizeof *s);
+fy_philox fy_random_of_attrs(const fy_site *site) {
   uint64_t seed = (uint64_t)fy_site_int(site, "seed"), seed2 = (uint64_t)fy_site_int(site, "seed2");
   if (seed == 0 && seed2 == 0) {
     seed = fy_random_entropy();
     seed2 = fy_random_entropy();
   }
+  return fy_philox_seed(seed, seed2);
+}
+
+static void destroy_state(fy_object *object) {
+  fy_random_state *s = (fy_random_state *)object;
+  fy_mutex_destroy(&s->lock);
+  fy_free(s);
+}
+static const fy_object_type state_type = {"random", destroy_state};
+
+static fy_code make_state(fy_view container, fy_view name, const void *site, fy_object **out,
+                          fy_error *err) {
+  (void)container, (void)name;
+  fy_random_state *s = fy_calloc(1, sizeof *s);
+  if (!s) return fy_fail_oom(err, sizeof *s);
+  atomic_init(&s->object.refs, 1);
+  s->object.type = &state_type;
   fy_mutex_init(&s->lock);
-  s->generator = fy_philox_seed(seed, seed2);
+  s->generator = fy_random_of_attrs(site);
+  *out = &s->object;
+  return FY_OK;
+}
+
+fy_code fy_random_prepare(fy_site *site, fy_error *err) {
+  fy_object *s;
+  FY_TRY(fy_site_keep(site, &state_type, make_state, site, &s, err));
   site->state = s;
   return FY_OK;
 }
 
 void fy_random_release(void *state) {
-  fy_random_state *s = state;
-  if (!s) return;
-  fy_mutex_destroy(&s->lock);
-  fy_free(s);
+  fy_object_release(state);
 }
 
 fy_philox fy_random_reserve_blocks(const fy_kernel_ctx *ctx, uint64_t blocks) {

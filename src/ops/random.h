@@ -13,10 +13,12 @@
 
 // --- ops with attributes seed and seed2: prepare, release, and what a call takes ---
 typedef struct fy_random_state {
+  fy_object object;  // of the node: all its sites in a session share it
   fy_mutex lock;
   fy_philox generator;
 } fy_random_state;
 fy_code fy_random_prepare(fy_site *site, fy_error *err);
+fy_philox fy_random_of_attrs(const fy_site *site);  // a generator at its start
 // Shape inference: inputs |first| and the next, minval and maxval, are scalars.
 FY_MUST_CHECK fy_code fy_random_infer_bounds(const fy_shape_ctx *ctx, int first, fy_error *err);
 void fy_random_release(void *state);

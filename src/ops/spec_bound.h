@@ -15,5 +15,8 @@ FY_MUST_CHECK fy_code fy_spec_check_bound(const fy_op_spec *spec, const fy_attrs
 // or a declared shape with a size below -1 or too many elements to count.
 FY_MUST_CHECK fy_code fy_spec_check_shapes(const fy_op_spec *spec, const fy_attrs *attrs,
                                            fy_error *err);
+// or a number beyond 32 bits where TensorFlow's kernels have no more.
+FY_MUST_CHECK fy_code fy_spec_check_ints(const fy_op_spec *spec, const fy_attrs *attrs,
+                                         fy_error *err);
 
 #endif

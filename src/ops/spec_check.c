@@ -59,6 +59,41 @@ fy_code fy_spec_check_shapes(const fy_op_spec *spec, const fy_attrs *attrs, fy_e
   return FY_OK;
 }
 
+// Attributes that TensorFlow's kernels keep in 32 bits, by name: those of one name are alike in all ops.
+static const char narrow_ints[] =
+    " axis batch_dim batch_dims batch_group_count beam_width begin_mask blank_index block_size "
+    "channels"
+    " compression concat_dim dct_coefficient_count desired_channels desired_samples dilations"
+    " ellipsis_mask end_mask explicit_padding feature_group_count filterbank_channel_count groups"
+    " input_quantization_axis k ksize ksizes lhs_dilation lhs_quantization_axis max_attempts"
+    " max_outputs maxsplit new_axis_mask ngram_widths num_bits num_sampled num_true"
+    " output_quantization_axis output_quantization_max_val output_quantization_min_val output_slot"
+    " pad_width precision quantization_axis rates ratio replacement_char rhs_dilation"
+    " rhs_quantization_axis rounds seq_dim shrink_axis_mask squeeze_dims stride strides summarize"
+    " tensor_debug_mode width window_size window_strides ";
+
+static bool is_narrow(const char *name) {
+  const size_t n = strlen(name);
+  for (const char *at = narrow_ints; (at = strstr(at, name)); at += n)
+    if (at[-1] == ' ' && at[n] == ' ') return true;
+  return false;
+}
+
+fy_code fy_spec_check_ints(const fy_op_spec *spec, const fy_attrs *attrs, fy_error *err) {
+  for (uint32_t i = 0; i < attrs->n; i++) {
+    const fy_attr *a = &attrs->items[i].value;
+    if (a->kind != FY_ATTR_INT) continue;
+    for (uint32_t k = 0; k < (a->is_list ? a->n : 1); k++) {
+      const int64_t v = a->is_list ? a->v.ints[k] : a->v.i;
+      const char *name = attrs->items[i].name;
+      if (FY_LIKELY(v == (int32_t)v) || !is_narrow(name) || !fy_spec_attr(spec, name)) continue;
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Attr %s has value %lld out of range for an int32",
+                     name, (long long)v);
+    }
+  }
+  return FY_OK;
+}
+
 // TensorFlow's AttrValueHasType for anything but the values of types.
 static fy_code check_kind(const fy_attr_spec *spec, const fy_attr *value, fy_error *err) {
   if (value->kind == FY_ATTR_PLACEHOLDER) return fail_open(err);

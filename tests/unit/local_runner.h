@@ -12,6 +12,7 @@
 #include "ops/resource.h"
 #include "ops/sample.h"
 #include "ops/shape_fns.h"
+#include "ops/spec_bound.h"
 
 #define LOCAL_OUTPUTS 64
 #define LOCAL_SCRATCH 64
@@ -68,6 +69,7 @@ static inline fy_code local_bind(const fy_op *op, fy_attrs *attrs, fy_tensor *co
   FY_TRY(fy_sample_infer_attrs(op->spec, in, n, attrs, arena, err));
   FY_TRY(fy_spec_add_defaults(op->spec, attrs, arena, err));
   FY_TRY(fy_spec_check_attrs(op->spec, attrs, op->spec->name, err));
+  FY_TRY(fy_spec_check_ints(op->spec, attrs, err));
   site->op = op;
   site->attrs = attrs;
   site->node_name = op->spec->name;
