@@ -6,8 +6,6 @@
 #include "ops/shape_fns.h"
 #include "ops/vecmath.h"
 
-#define RELU(S, x)      ((x) < 0 ? 0 : (x))
-#define RELU6(S, x)     ((x) < 0 ? 0 : (x) > 6 ? 6 : (x))
 #define RELU_INT(S, x)  ((x) < 1 ? 0 : (x))
 #define RELU6_INT(S, x) ((x) < 1 ? 0 : (x) > 6 ? 6 : (x))
 #define ELU(S, x)       ((x) < 0 ? FY_MATH_##S(expm1)(x) : (x))
@@ -28,10 +26,10 @@
 #define SOFTPLUS_bf16 (-2.85203f)
 
 FY_VEC_UNARY(relu, FY_EW_RELU)
-FY_SHORT_REAL_TYPES(FY_UNARY_LOOP, relu, RELU)
+FY_VEC_UNARY_16(relu, FY_16_RELU)
 FY_INT_TYPES(FY_UNARY_LOOP, relu, RELU_INT)
 FY_VEC_UNARY(relu6, FY_EW_RELU6)
-FY_SHORT_REAL_TYPES(FY_UNARY_LOOP, relu6, RELU6)
+FY_VEC_UNARY_16(relu6, FY_16_RELU6)
 FY_INT_TYPES(FY_UNARY_LOOP, relu6, RELU6_INT)
 #define LEAKY_LOOP(E, S, _)                                                                 \
   FY_CLONES static void leaky_##S(const void *pi, void *po, int64_t n, const void *param) { \

@@ -160,7 +160,16 @@ enum {
   FY_16_GREATER_EQUAL,
   FY_16_BINARY
 };
-enum { FY_16_NEG, FY_16_SQUARE, FY_16_SQRT, FY_16_RECIP, FY_16_RSQRT, FY_16_UNARY };
+enum {
+  FY_16_NEG,
+  FY_16_SQUARE,
+  FY_16_SQRT,
+  FY_16_RECIP,
+  FY_16_RSQRT,
+  FY_16_RELU,
+  FY_16_RELU6,
+  FY_16_UNARY
+};
 enum { FY_LANES_HALF, FY_LANES_BFLOAT16 };
 typedef struct fy_lanes_16 {
   void (*binary[FY_16_BINARY])(const void *a, int64_t step_a, const void *b, int64_t step_b,

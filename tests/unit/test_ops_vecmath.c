@@ -311,6 +311,10 @@ static void floats_16(void **state) {
                              : op == FY_16_SQUARE ? x * x
                              : op == FY_16_SQRT   ? sqrtf(x)
                              : op == FY_16_RECIP  ? 1 / x
+                             : op == FY_16_RELU   ? (x < 0 ? 0 : x)
+                             : op == FY_16_RELU6  ? (x < 0   ? 0
+                                                     : x > 6 ? 6
+                                                             : x)
                                                   : 1 / root;
           if (!same_16(half, out[i], narrow(half, want)))
             fail_msg("%s: function %d of %a is %a, not %a", lanes->name, op, (double)x,
