@@ -198,10 +198,6 @@ fy_code fy_la_shape_square(fy_shape_ctx *ctx, fy_pshape in, fy_pshape *out, fy_e
       const fy_a_##S *row = b + p * ldb, v = turn ? la_conj_##S(f[p * step]) : f[p * step];       \
       for (int64_t j = 0; j < n; j++) c[j] -= la_mul_##S(v, row[j]);                              \
     }                                                                                             \
-  }                                                                                               \
-  void fy_la_take_rows_##S(fy_a_##S *c, const fy_a_##S *f, int64_t step, bool turn,               \
-                           const fy_a_##S *b, int64_t ldb, int64_t k, int64_t n) {                \
-    take_rows_##S(c, f, step, turn, b, ldb, k, n);                                                \
   }
 FY_FULL_REAL_TYPES(ROWS, FY_CLONES)
 
@@ -241,12 +237,16 @@ typedef double pairs_c128 __attribute__((vector_size(32), aligned(8)));
       for (; j < n; j++)                                                                     \
         for (int i = 0; i < (int)m; i++) c[j] -= la_mul_##S(v[i], b[i * ldb + j]);           \
     }                                                                                        \
-  }                                                                                          \
-  void fy_la_take_rows_##S(fy_a_##S *c, const fy_a_##S *f, int64_t step, bool turn,          \
-                           const fy_a_##S *b, int64_t ldb, int64_t k, int64_t n) {           \
-    take_rows_##S(c, f, step, turn, b, ldb, k, n);                                           \
   }
 FY_COMPLEX_TYPES(COMPLEX_ROWS, _)
+
+#define EXPORT_ROWS(E, S, _)                                                        \
+  void fy_la_take_rows_##S(fy_a_##S *c, const fy_a_##S *f, int64_t step, bool turn, \
+                           const fy_a_##S *b, int64_t ldb, int64_t k, int64_t n) {  \
+    take_rows_##S(c, f, step, turn, b, ldb, k, n);                                  \
+  }
+FY_FULL_REAL_TYPES(EXPORT_ROWS, _)
+FY_COMPLEX_TYPES(EXPORT_ROWS, _)
 
 // ---------------------------------------------------------------- rotations
 #define STRIP_BYTES 512

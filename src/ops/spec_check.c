@@ -86,7 +86,7 @@ fy_code fy_spec_check_ints(const fy_op_spec *spec, const fy_attrs *attrs, fy_err
     for (uint32_t k = 0; k < (a->is_list ? a->n : 1); k++) {
       const int64_t v = a->is_list ? a->v.ints[k] : a->v.i;
       const char *name = attrs->items[i].name;
-      if (FY_LIKELY(v == (int32_t)v) || !is_narrow(name) || !fy_spec_attr(spec, name)) continue;
+      if (FY_LIKELY(v == (int32_t)v) || !fy_spec_attr(spec, name) || !is_narrow(name)) continue;
       return fy_fail(err, FY_INVALID_ARGUMENT, "Attr %s has value %lld out of range for an int32",
                      name, (long long)v);
     }
