@@ -14,6 +14,8 @@
 extern _Thread_local unsigned fy_shard_mine;  // where this thread looks first; 0: not yet
 unsigned fy_shard_first(void);
 void fy_shard_wait(fy_shard *s);  // until it is the caller's
+fy_shard *fy_shard_enter_any(fy_mempool *pool,
+                             unsigned *mine);  // fy_shard_enter_at, when it is taken
 // With the lock: all of them, so that nobody takes or gives anything meanwhile.
 void fy_shards_hold(fy_mempool *pool);
 void fy_shards_let_go(fy_mempool *pool);
@@ -34,24 +36,22 @@ static inline void fy_shard_leave(fy_shard *s) {
 }
 
 // A shard that is now the caller's, who waits for nothing until leaving it; NULL when others have them all
-// or the pool is closed. A thread stays with its shard until it meets another one there; for who gathers
-// it waits a moment, as with the next shard it would be without credit and have to gather in its turn.
+// or the pool is closed. A thread stays with its shard (the one that |*mine| names) until it meets another
+// one there; for who gathers it waits a moment, as with the next shard it would be without credit and have
+// to gather in its turn.
+static inline fy_shard *fy_shard_enter_at(fy_mempool *pool, unsigned *mine) {
+  fy_shard *s = &pool->shards[*mine % FY_SHARDS];
+  if (FY_UNLIKELY(fy_shard_try(s, FY_SHARD_USED) != FY_SHARD_FREE))
+    return fy_shard_enter_any(pool, mine);
+  if (FY_LIKELY(!s->closed)) return s;
+  fy_shard_leave(s);
+  return NULL;
+}
+
 static inline fy_shard *fy_shard_enter(fy_mempool *pool) {
   unsigned *mine = &fy_shard_mine;
   if (FY_UNLIKELY(!*mine)) *mine = fy_shard_first();
-  for (int tries = 0; tries < FY_SHARDS; tries++, ++*mine) {
-    fy_shard *s = &pool->shards[*mine % FY_SHARDS];
-    int was = fy_shard_try(s, FY_SHARD_USED);
-    for (int waits = 0; FY_UNLIKELY(was == FY_SHARD_GATHERED) && waits < 100; waits++) {
-      fy_cpu_relax();
-      was = fy_shard_try(s, FY_SHARD_USED);
-    }
-    if (FY_UNLIKELY(was != FY_SHARD_FREE)) continue;
-    if (FY_LIKELY(!s->closed)) return s;
-    fy_shard_leave(s);
-    return NULL;
-  }
-  return NULL;
+  return fy_shard_enter_at(pool, mine);
 }
 
 // Adds |n| to what is committed if that stays within |most|.
