@@ -383,6 +383,7 @@ fy_code fy_session_run(fy_session *s, const fy_run_args *a, fy_tensor **results,
     return run_anew(s, a, results, err);
   if (FY_UNLIKELY(code == FY_UNAVAILABLE) && err)
     return work_around(s, a, code, again, results, err);
+  if (FY_UNLIKELY(!code && err && err->code)) fy_error_clear(err);  // a kernel thought better of it
   return code;
 }
 
