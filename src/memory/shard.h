@@ -130,15 +130,14 @@ static inline fy_chunk *fy_quick_keep(fy_shard *s, fy_chunk *c) {
   return gone;
 }
 
-// The same for the malloc'ed blocks of a host pool, from where malloc gets slow to where they are many.
+// The same for the malloc'ed blocks of a host pool, up to where they are many.
 // Sanitizers see every block themselves.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FY_QUICK_BLOCKS 0
 #else
 #define FY_QUICK_BLOCKS 8
 #endif
-#define FY_QUICK_LEAST ((size_t)1 << 10)
-#define FY_QUICK_MOST  ((size_t)17 << 10)
+#define FY_QUICK_MOST ((size_t)17 << 10)
 
 // NULL: none is kept, or a fault is due in what follows.
 static inline void *fy_quick_block(fy_shard *s, size_t total) {
@@ -155,7 +154,7 @@ static inline void *fy_quick_block(fy_shard *s, size_t total) {
 static inline void *fy_quick_keep_block(fy_shard *s, void *block, size_t total) {
   void *gone = NULL;
   int at = s->n;
-  if (!FY_QUICK_BLOCKS || total < FY_QUICK_LEAST || total > FY_QUICK_MOST) return block;
+  if (!FY_QUICK_BLOCKS || total > FY_QUICK_MOST) return block;
   if (FY_LIKELY(at < FY_QUICK_BLOCKS)) {
     s->n++;
   } else {
