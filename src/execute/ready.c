@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "execute/state.h"
 
+#define PLACES     4                   // of a request: it may run in as many threads this way
 #define MAX_MISSES 4                   // runs of something else in a row, before it has to go
 #define MAX_BYTES  ((size_t)64 << 10)  // of planned memory that is kept here, out of reach of others
 
@@ -32,11 +33,16 @@ typedef struct fy_ready {
 
 enum { EMPTY, FREE, TAKEN };  // a slot
 
-static fy_ready_slot *slot_of(fy_session *s, const fy_run_args *a) {
+// Where |a| may be: in a slot that its first node chooses, or in one of those after it, when others have that.
+static inline unsigned place_of(const fy_run_args *a) {
   const uintptr_t n = a->num_fetches > 0   ? (uintptr_t)a->fetches[0].node
                       : a->num_targets > 0 ? (uintptr_t)a->targets[0]
                                            : 0;
-  return &s->ready[(n >> 6 ^ n >> 9) % FY_READY_SLOTS];
+  return (unsigned)(n >> 6 ^ n >> 9);
+}
+
+static inline fy_ready_slot *slot_at(fy_session *s, unsigned place) {
+  return &s->ready[place % FY_READY_SLOTS];
 }
 
 // Whether |slot| was |as| and is the caller's now, who leaves it in one of the other states.
@@ -76,23 +82,39 @@ static inline bool is_current(const fy_session *s, const fy_ready *r) {
          r->vary == fy_variable_shapes_vary();
 }
 
-static void miss(fy_session *s, fy_ready_slot *slot) {
-  if (!is_current(s, slot->entry) || ++slot->entry->misses > MAX_MISSES)
-    empty(slot);
-  else
+// What |place| chooses is not there: what is has been of no use.
+static void miss(fy_session *s, unsigned place) {
+  for (unsigned i = 0; i < PLACES; i++) {
+    fy_ready_slot *slot = slot_at(s, place + i);
+    if (!take(slot, FREE)) continue;
+    if (!is_current(s, slot->entry) || ++slot->entry->misses > MAX_MISSES)
+      empty(slot);
+    else
+      leave(slot, FREE);
+  }
+}
+
+// The slot with |a|, taken; or NULL.
+static inline fy_ready_slot *find(fy_session *s, const fy_run_args *a) {
+  const unsigned place = place_of(a);
+  for (unsigned i = 0; i < PLACES; i++) {
+    fy_ready_slot *slot = slot_at(s, place + i);
+    if (FY_UNLIKELY(!take(slot, FREE))) continue;
+    const fy_ready *r = slot->entry;
+    if (FY_LIKELY(is_current(s, r) && fy_request_is(&r->signature->request, a) &&
+                  same_shapes(r->feeds, a)))
+      return slot;
     leave(slot, FREE);
+  }
+  miss(s, place);
+  return NULL;
 }
 
 bool fy_ready_run(fy_session *s, const fy_run_args *a, fy_tensor **results, fy_code *code,
                   bool *again, fy_error *err) {
-  fy_ready_slot *slot = slot_of(s, a);
-  if (FY_UNLIKELY(!take(slot, FREE))) return false;
+  fy_ready_slot *slot = find(s, a);
+  if (FY_UNLIKELY(!slot)) return false;
   fy_ready *r = slot->entry;
-  if (FY_UNLIKELY(!is_current(s, r) || !fy_request_is(&r->signature->request, a) ||
-                  !same_shapes(r->feeds, a))) {
-    miss(s, slot);
-    return false;
-  }
   fy_program *p = r->program;
   // For whoever has to choose which program to forget.
   atomic_store_explicit(&p->touched, true, memory_order_relaxed);
@@ -115,9 +137,13 @@ bool fy_ready_run(fy_session *s, const fy_run_args *a, fy_tensor **results, fy_c
 }
 
 void fy_ready_learn(fy_session *s, const fy_run_args *a, fy_signature *sig, fy_program *p) {
-  fy_ready_slot *slot = slot_of(s, a);
+  fy_ready_slot *slot = NULL;
   size_t n = 0;
-  if (p->has_devices || atomic_load_explicit(&slot->state, memory_order_relaxed) != EMPTY ||
+  for (unsigned i = 0; i < PLACES && !slot; i++) {
+    fy_ready_slot *at = slot_at(s, place_of(a) + i);
+    if (atomic_load_explicit(&at->state, memory_order_relaxed) == EMPTY) slot = at;
+  }
+  if (!slot || p->has_devices ||
       !fy_request_is(&sig->request, a))  // nodes of another graph, that go by their names
     return;
   for (int i = 0; i < a->num_feeds; i++) {
