@@ -173,24 +173,24 @@ static fy_code check_shape(fy_dtype dtype, int32_t rank, const int64_t *dims, in
   if (FY_UNLIKELY(rank > FY_MAX_RANK)) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor: %d", (int)rank);
   }
+  if (FY_LIKELY(fy_shape_count(rank, dims, count))) return FY_OK;
   for (int32_t i = 0; i < rank; i++) {
     if (dims[i] >= 0) continue;
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Expected shape dimensions to be non-negative, got %lld", (long long)dims[i]);
   }
-  if (!fy_shape_count(rank, dims, count)) return fail_size(dtype, rank, dims, err);
-  return FY_OK;
+  return fail_size(dtype, rank, dims, err);
 }
 
 // |t->dims| is inline or heap and |dims| may be the same array.
 static fy_code set_dims(fy_tensor *t, int32_t rank, const int64_t *dims, fy_error *err) {
-  size_t bytes = (size_t)rank * sizeof *dims;
   int64_t *to = t->inline_dims;
-  if (rank > FY_INLINE_RANK) {
+  if (FY_UNLIKELY(rank > FY_INLINE_RANK)) {
+    const size_t bytes = (size_t)rank * sizeof *dims;
     to = fy_malloc(bytes);
     if (!to) return fy_fail_oom(err, bytes);
   }
-  if (bytes) memmove(to, dims, bytes);
+  for (int32_t i = 0; i < rank; i++) to[i] = dims[i];
   if (t->dims != to) drop_dims(t);
   t->dims = to;
   t->rank = rank;
