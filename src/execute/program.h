@@ -185,6 +185,7 @@ typedef struct fy_run {
   int64_t step_id;
   struct fy_ahead *ahead;  // started runs that may be settled to make room; may be NULL
   int depth;               // nesting of function calls
+  bool inside;             // a kernel calls: its thread flushes denormals already
   bool gives;              // the feeds are let go afterwards: what nobody else holds may be changed
 } fy_run;
 

@@ -259,14 +259,15 @@ static fy_code run_up_to(fy_run_state *s, uint32_t first, uint32_t end_of, fy_er
 fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
                        fy_tensor **results, fy_error *err) {
   fy_run_state *s = NULL;
-  for (int i = 0; i < p->num_fetches; i++) results[i] = NULL;
-  FY_TRY(check_feeds(p, feeds, err));
-  if (FY_LIKELY(p->plain)) {
-    const fy_code code = fy_program_run_plain(p, &s, run, feeds, results, err);
+  fy_code code = check_feeds(p, feeds, err);
+  if (FY_LIKELY(!code && p->plain)) {
+    code = fy_program_run_plain(p, &s, run, feeds, results, err);
     if (FY_LIKELY(s)) fy_state_recycle(s);
     return code;
   }
-  FY_TRY(fy_run_begin(p, run, feeds, &s, err));
+  for (int i = 0; i < p->num_fetches; i++) results[i] = NULL;
+  if (!code) code = fy_run_begin(p, run, feeds, &s, err);
+  if (code) return code;
   return fy_run_end(s, run_up_to(s, 0, p->num_instrs, err), results, err);
 }
 

@@ -98,6 +98,13 @@ static fy_code end_slowly(fy_run_state *s, fy_code code, fy_tensor **results, fy
   return fy_run_end(s, code, results, err);
 }
 
+static inline fy_code exec_flushing(fy_exec *e, fy_error *err) {
+  const fy_float_mode mode = fy_flush_denormals();
+  const fy_code code = fy_exec_line(e, err);
+  fy_float_mode_restore(mode);
+  return code;
+}
+
 fy_code fy_program_run_plain(fy_program *p, fy_run_state **kept, const fy_run *run,
                              fy_tensor *const *feeds, fy_tensor **results, fy_error *err) {
   fy_run_state *s = *kept;
@@ -107,9 +114,7 @@ fy_code fy_program_run_plain(fy_program *p, fy_run_state **kept, const fy_run *r
   if (FY_LIKELY(!code)) code = fill(s, feeds, err);
   if (FY_UNLIKELY(code)) FY_TRY(begin_slowly(p, run, feeds, results, code, &s, err));
   fy_run_prepare(s, run);
-  const fy_float_mode mode = fy_flush_denormals();
-  code = fy_exec_line(s->main, err);
-  fy_float_mode_restore(mode);
+  code = run->inside ? fy_exec_line(s->main, err) : exec_flushing(s->main, err);
   if (FY_UNLIKELY(code || !s->told || !hand_over(s, results)))
     return end_slowly(s, code, results, err);
   if (FY_UNLIKELY(p->lends || atomic_load_explicit(&s->replaced, memory_order_relaxed)))
