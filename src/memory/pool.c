@@ -78,8 +78,7 @@ void fy_mempool_uncount(fy_mempool *pool, size_t bytes) {
 }
 
 unsigned fy_mempool_shard(void) {
-  if (FY_UNLIKELY(!fy_shard_mine)) fy_shard_mine = fy_shard_first();
-  return fy_shard_mine;
+  return *fy_shard_own();
 }
 
 // Host blocks remember in front how large they are and the piece of a slab they are, if any.

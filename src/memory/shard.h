@@ -48,10 +48,15 @@ static inline fy_shard *fy_shard_enter_at(fy_mempool *pool, unsigned *mine) {
   return NULL;
 }
 
-static inline fy_shard *fy_shard_enter(fy_mempool *pool) {
+// Where the calling thread looks first.
+static inline unsigned *fy_shard_own(void) {
   unsigned *mine = &fy_shard_mine;
   if (FY_UNLIKELY(!*mine)) *mine = fy_shard_first();
-  return fy_shard_enter_at(pool, mine);
+  return mine;
+}
+
+static inline fy_shard *fy_shard_enter(fy_mempool *pool) {
+  return fy_shard_enter_at(pool, fy_shard_own());
 }
 
 // Adds |n| to what is committed if that stays within |most|.

@@ -32,25 +32,33 @@ static void uncount_buffer(fy_buffer *b) {
   fy_mempool_uncount(b->release_arg, counted_bytes(b->bytes));
 }
 
-// Where none of that size is kept.
-static void *malloc_block(fy_mempool *pool, size_t total, size_t bytes, bool paid, bool *refused) {
-  *refused = !paid && !fy_mempool_count(pool, bytes);
+static void give_block(fy_block *k);
+static const fy_block_source small_blocks = {give_block, uncount_buffer};
+
+// Where none of that size is kept. What stays as it is when a block is given back and taken again is set here.
+static fy_block *new_block(fy_mempool *pool, size_t bytes, bool paid, bool *refused) {
+  *refused = !paid && !fy_mempool_count(pool, counted_bytes(bytes));
   if (*refused) return NULL;
-  void *block = fy_malloc(total);
-  if (!block) fy_mempool_uncount(pool, bytes);
-  return block;
+  fy_block *k = fy_malloc(fy_block_bytes(bytes));
+  if (!k) {
+    fy_mempool_uncount(pool, counted_bytes(bytes));
+    return NULL;
+  }
+  fy_block_init(k, FY_INVALID, bytes, 2, false);
+  k->source = &small_blocks;
+  k->buffer.release_arg = pool;
+  return k;
 }
 
-// A malloc'ed block of |total| bytes, counted as |bytes|, which may be one that was given back a moment ago
+// A malloc'ed block with room for |bytes|, counted, which may be one that was given back a moment ago
 // (quick.c). NULL: no memory or, with |*refused|, the limit.
-static inline void *take_block(fy_mempool *pool, unsigned *shard, size_t total, size_t bytes,
-                               bool *refused) {
+static inline fy_block *take_block(fy_mempool *pool, unsigned *shard, size_t bytes, bool *refused) {
   fy_shard *s = fy_shard_enter_at(pool, shard);
-  if (FY_UNLIKELY(!s)) return malloc_block(pool, total, bytes, false, refused);
-  const bool paid = fy_count_paid(pool, s, bytes);
-  void *block = FY_LIKELY(paid) ? fy_quick_block(s, total) : NULL;
+  if (FY_UNLIKELY(!s)) return new_block(pool, bytes, false, refused);
+  const bool paid = fy_count_paid(pool, s, counted_bytes(bytes));
+  fy_block *k = FY_LIKELY(paid) ? fy_quick_block(s, fy_block_bytes(bytes)) : NULL;
   fy_shard_leave(s);
-  return FY_LIKELY(block != NULL) ? block : malloc_block(pool, total, bytes, paid, refused);
+  return FY_LIKELY(k != NULL) ? k : new_block(pool, bytes, paid, refused);
 }
 
 static void give_block(fy_block *k) {
@@ -68,23 +76,21 @@ static void give_block(fy_block *k) {
   if (FY_UNLIKELY(gone != NULL)) fy_free(gone);
 }
 
-static const fy_block_source small_blocks = {give_block, uncount_buffer};
-
 // Of a size that is_small(). NULL: no memory, or |*refused|.
 static inline fy_tensor *small_tensor(fy_mempool *pool, const fy_known_shape *shape,
                                       unsigned *shard, bool *refused) {
-  const size_t bytes = shape->bytes;
-  fy_block *k = take_block(pool, shard, fy_block_bytes(bytes), counted_bytes(bytes), refused);
+  fy_block *k = take_block(pool, shard, shape->bytes, refused);
   if (FY_UNLIKELY(!k)) return NULL;
-  fy_block_init(k, shape->dtype, bytes, 2, false);
-  k->source = &small_blocks;
-  k->shard = *shard;
-  k->quick = !fy_block_has_objects(shape->dtype);
-  k->buffer.release_arg = pool;
   fy_tensor *t = &k->tensor;
   fy_block_tensor(t, shape->dtype, shape->count, &k->buffer, k->buffer.data, NULL);
   t->rank = shape->rank;
   for (int32_t i = 0; i < shape->rank; i++) t->inline_dims[i] = shape->dims[i];
+  atomic_init(&k->parts, 2);
+  k->shard = *shard;
+  atomic_init(&k->buffer.refs, 1);
+  k->buffer.elements = shape->dtype;
+  k->quick = !fy_block_has_objects(shape->dtype);
+  if (FY_UNLIKELY(!k->quick)) memset(t->data, 0, shape->bytes);  // empty strings, no objects
   return t;
 }
 
@@ -111,8 +117,7 @@ static fy_code host_tensor(fy_device *d, fy_dtype dtype, int32_t rank, const int
   FY_TRY(fy_tensor_measure(dtype, rank, dims, &shape.count, &shape.bytes, err));
   if (FY_LIKELY(is_small(shape.bytes, rank))) {
     bool refused;
-    (void)fy_mempool_shard();
-    *out = small_tensor(d->memory, &shape, &fy_shard_mine, &refused);
+    *out = small_tensor(d->memory, &shape, fy_shard_own(), &refused);
     if (FY_LIKELY(*out != NULL)) return FY_OK;
     return refused ? fail_limit(d, dtype, rank, dims, err) : fail_shape(d, dtype, rank, dims, err);
   }
