@@ -271,13 +271,13 @@ fy_code fy_exec_line(fy_exec *e, fy_error *err) {
   fy_run_state *s = e->state;
   const fy_program *p = s->program;
   const fy_run *run = e->run;
-  if (FY_UNLIKELY(!p->line || run->trace || run->deadline_ns || !run->cancel))
+  if (FY_UNLIKELY(!p->line || run->trace || run->deadline_ns))
     return fy_exec_range(e, 0, p->num_instrs, err);
   const fy_cancel *cancel = run->cancel;
   const uint32_t *args = p->args;
   const fy_instr *end = p->instrs + p->num_instrs;
   for (const fy_instr *ins = p->instrs; ins < end; ins++) {
-    if (FY_UNLIKELY(fy_cancel_requested(cancel))) return stop_asked(e, err);
+    if (FY_UNLIKELY(cancel && fy_cancel_requested(cancel))) return stop_asked(e, err);
     set_out(e, s, args, ins);
     fy_code code = ins->fn(&e->ctx, err);
     if (FY_UNLIKELY(code || !as_planned(e, ins, args + ins->out)))
