@@ -110,7 +110,8 @@ static void lists(void **state) {
   // What is joined keeps the room of the first.
   assert_int_equal(call("EmptyTensorList", F, NULL, "i32[0]=; i32[]=1", &list), FY_OK);
   list = changed("TensorListPushBack", NULL, list, "f32[]=1");
-  assert_int_equal(call_with("TensorListConcatLists", F, (fy_tensor *[]){list, list}, 2, out), FY_OK);
+  assert_int_equal(call_with("TensorListConcatLists", F, (fy_tensor *[]){list, list}, 2, out),
+                   FY_OK);
   assert_int_equal(call("TensorListPushBack", NULL, out[0], "f32[]=2", NULL), FY_INVALID_ARGUMENT);
   fy_tensor_release(list);
   fy_tensor_release(out[0]);
