@@ -128,6 +128,20 @@ static void least_zero(void **state) {
   expect(out[0], "-2147483648,2147483648");
 }
 
+static void destroyed(void **state) {
+  (void)state;
+  fy_tensor *queue, *out[2];
+  assert_int_equal(call("FIFOQueueV2", "component_types=[float]", NULL, "", &queue), FY_OK);
+  assert_int_equal(call("QueueSizeV2", NULL, queue, "", out), FY_OK);
+  expect(out[0], "0");
+  assert_int_equal(call("DestroyResourceOp", "ignore_lookup_error=false", queue, "", NULL), FY_OK);
+  assert_int_equal(call("QueueSizeV2", NULL, queue, "", NULL), FY_NOT_FOUND);
+  assert_int_equal(call("DestroyResourceOp", "ignore_lookup_error=false", queue, "", NULL),
+                   FY_NOT_FOUND);
+  assert_int_equal(call("DestroyResourceOp", "ignore_lookup_error=true", queue, "", NULL), FY_OK);
+  fy_tensor_release(queue);
+}
+
 static void arrays(void **state) {
   (void)state;
   fy_tensor *a[2], *out[2];
@@ -356,6 +370,7 @@ static void text_file(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(lists, calls_setup, calls_teardown),
+      cmocka_unit_test_setup_teardown(destroyed, calls_setup, calls_teardown),
       cmocka_unit_test_setup_teardown(least_zero, calls_setup, calls_teardown),
       cmocka_unit_test_setup_teardown(arrays, calls_setup, calls_teardown),
       cmocka_unit_test_setup_teardown(tables, calls_setup, calls_teardown),
