@@ -82,12 +82,20 @@ static inline bool is_current(const fy_session *s, const fy_ready *r) {
          r->vary == fy_variable_shapes_vary();
 }
 
-// What |place| chooses is not there: what is has been of no use.
-static void miss(fy_session *s, unsigned place) {
+static fy_ready_slot *empty_at(fy_session *s, unsigned place) {
   for (unsigned i = 0; i < PLACES; i++) {
     fy_ready_slot *slot = slot_at(s, place + i);
+    if (atomic_load_explicit(&slot->state, memory_order_relaxed) == EMPTY) return slot;
+  }
+  return NULL;
+}
+
+// What belongs to |place| is not there: if there is no room for it either, the others have been of no use.
+static void miss(fy_session *s, unsigned place) {
+  for (unsigned i = 0; i < PLACES && !empty_at(s, place); i++) {
+    fy_ready_slot *slot = slot_at(s, place + i);
     if (!take(slot, FREE)) continue;
-    if (!is_current(s, slot->entry) || ++slot->entry->misses > MAX_MISSES)
+    if (++slot->entry->misses > MAX_MISSES)
       empty(slot);
     else
       leave(slot, FREE);
@@ -101,8 +109,11 @@ static inline fy_ready_slot *find(fy_session *s, const fy_run_args *a) {
     fy_ready_slot *slot = slot_at(s, place + i);
     if (FY_UNLIKELY(!take(slot, FREE))) continue;
     const fy_ready *r = slot->entry;
-    if (FY_LIKELY(is_current(s, r) && fy_request_is(&r->signature->request, a) &&
-                  same_shapes(r->feeds, a)))
+    if (FY_UNLIKELY(!is_current(s, r))) {
+      empty(slot);
+      continue;
+    }
+    if (FY_LIKELY(fy_request_is(&r->signature->request, a) && same_shapes(r->feeds, a)))
       return slot;
     leave(slot, FREE);
   }
@@ -137,12 +148,8 @@ bool fy_ready_run(fy_session *s, const fy_run_args *a, fy_tensor **results, fy_c
 }
 
 void fy_ready_learn(fy_session *s, const fy_run_args *a, fy_signature *sig, fy_program *p) {
-  fy_ready_slot *slot = NULL;
+  fy_ready_slot *slot = empty_at(s, place_of(a));
   size_t n = 0;
-  for (unsigned i = 0; i < PLACES && !slot; i++) {
-    fy_ready_slot *at = slot_at(s, place_of(a) + i);
-    if (atomic_load_explicit(&at->state, memory_order_relaxed) == EMPTY) slot = at;
-  }
   if (!slot || p->has_devices ||
       !fy_request_is(&sig->request, a))  // nodes of another graph, that go by their names
     return;

@@ -45,6 +45,17 @@ static void binary_rows(void *arg, int64_t begin, int64_t end) {
   fy_bcast_rows(j->bcast, begin, end, binary_row, j);
 }
 
+static binary_job job_of(fy_binary_loop loop, const fy_tensor *a, const fy_tensor *b,
+                         const fy_tensor *out) {
+  return (binary_job){.loop = loop,
+                      .a = a->data,
+                      .b = b->data,
+                      .out = out->data,
+                      .size_a = fy_dtype_storage(a->dtype),
+                      .size_out = fy_dtype_storage(out->dtype),
+                      .count = out->count};
+}
+
 // Both inputs have one shape.
 static fy_code run_flat(fy_kernel_ctx *ctx, fy_binary_loop loop, double ns, const char *bad_text,
                         fy_error *err) {
@@ -57,13 +68,7 @@ static fy_code run_flat(fy_kernel_ctx *ctx, fy_binary_loop loop, double ns, cons
     loop(a->data, 1, b->data, 1, out->data, out->count, &bad);
     return FY_UNLIKELY(bad) ? refuse(bad_text, err) : FY_OK;
   }
-  binary_job job = {.loop = loop,
-                    .size_a = fy_dtype_storage(a->dtype),
-                    .a = a->data,
-                    .b = b->data,
-                    .out = out->data,
-                    .size_out = fy_dtype_storage(out->dtype),
-                    .count = out->count};
+  binary_job job = job_of(loop, a, b, out);
   fy_parallel(ctx, (out->count + UNIT - 1) / UNIT, ns * UNIT, binary_flat, &job);
   return job.bad ? refuse(bad_text, err) : FY_OK;
 }
@@ -77,13 +82,8 @@ fy_code fy_binary_run(fy_kernel_ctx *ctx, fy_binary_loop loop, double ns, const 
   fy_bcast bcast;
   FY_TRY(fy_bcast_init(&bcast, 2, (const fy_tensor *const[]){a, b}, err));
   FY_TRY(fy_out(ctx, 0, bcast.out_rank, bcast.out_dims, &out, err));
-  binary_job job = {.loop = loop,
-                    .size_a = fy_dtype_storage(a->dtype),
-                    .a = a->data,
-                    .b = b->data,
-                    .out = out->data,
-                    .size_out = fy_dtype_storage(out->dtype),
-                    .bcast = &bcast};
+  binary_job job = job_of(loop, a, b, out);
+  job.bcast = &bcast;
   if (out->count) fy_parallel(ctx, out->count, ns, binary_rows, &job);
   return job.bad ? refuse(bad_text, err) : FY_OK;
 }
