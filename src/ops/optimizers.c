@@ -112,9 +112,8 @@
 #define MEAN(S, m, x)                                      \
   m = sparse ? R(S, R(S, m * s1) + R(S, (x)*R(S, 1 - s1))) \
              : R(S, m + R(S, R(S, (x)-m) * R(S, 1 - s1)));
-#define SCALED(S, under)                                            \
-  (sparse ? R(S, R(S, R(S, 1 / FY_MATH_##S(sqrt)(under)) * s0) * g) \
-          : R(S, R(S, g * s0) / ROOT(S, under)))
+#define SCALED(S, under) \
+  (sparse ? R(S, R(S, R(S, 1 / ROOT(S, under)) * s0) * g) : R(S, R(S, g * s0) / ROOT(S, under)))
 #define RMSPROP(S)                                  \
   MEAN(S, a, R(S, g *g))                            \
   b = R(S, R(S, b * s2) + SCALED(S, R(S, a + s3))); \

@@ -32,7 +32,7 @@ FY_MUST_CHECK fy_code fy_resources_get(fy_resources *r, const fy_object_type *ty
 bool fy_resources_remove(fy_resources *r, const fy_object_type *type, fy_view container,
                          fy_view name);
 void fy_resources_drop(fy_resources *r, const fy_object *object);  // whatever its name
-void fy_resources_clear(fy_resources *r, const char *container);  // NULL: all containers
+void fy_resources_clear(fy_resources *r, const char *container);   // NULL: all containers
 // A container exists, in TensorFlow's texts, from the first value put into it.
 void fy_resources_touch(fy_resources *r, const char *container);
 bool fy_resources_touched(fy_resources *r, const char *container);

@@ -257,7 +257,7 @@ static void objects(void **state) {
   int64_t two = 2;
   fy_tensor *t = make(FY_RESOURCE, 1, &two), *copy;
   fy_object *o = fy_malloc(sizeof *o);
-  *o = (fy_object){1, &thing};
+  *o = (fy_object){.refs = 1, .type = &thing};
   ((fy_object **)t->data)[1] = o;
   assert_int_equal(fy_tensor_clone(t, &copy, NULL), FY_OK);
   assert_true(fy_tensor_equal(t, copy));
