@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // raw_gemm.c: MatMul through a session against the bare calls of oneDNN (dnnl_sgemm) and OpenBLAS
 // (cblas_sgemm) where they are installed, all on the threads they choose, taking turns (turns.h).
-// One line per size: GFLOP/s of each (middle of all turns), and ours as a share of the library with the better
+// One line per size: GFLOP/s of each (middle of all turns, and the best), and ours as a share of the library with the better
 // middle: the middle of the turns' ratios, and the best turn of ours against the best of theirs.
 // raw_gemm [N [ferry]]: only n = N; with |ferry| no other library is measured. With
 // FERRY_BENCH_BEFORE=FOLDER the libtensorflow.so.2 there plays as well.
@@ -130,9 +130,10 @@ static void measure(int64_t n, int alone) {
   for (int who = 0; who < WHO; who++) {
     const double middle = turns_middle(&players[who], NULL, turns, 0.5);
     if (middle <= 0) continue;
-    printf(" %s %6.1f", names[who], flops / middle * 1e-9);
-    if (who > FERRY &&
-        (better < 0 || middle < turns_middle(&players[better], NULL, turns, 0.5) || better == BEFORE))
+    printf(" %s %.1f (%.1f)", names[who], flops / middle * 1e-9,
+           flops / turns_middle(&players[who], NULL, turns, 0) * 1e-9);
+    if (who > FERRY && (better < 0 || middle < turns_middle(&players[better], NULL, turns, 0.5) ||
+                        better == BEFORE))
       better = who;
   }
   printf(" GFLOP/s");

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TURNS_MOST    101  // turns
+#define TURNS_MOST    101   // turns
 #define TURNS_SLOT    8e-3  // seconds of one, if it is more than two calls
 #define TURNS_BATCHES 8     // of calls in a turn; the least counts
 
