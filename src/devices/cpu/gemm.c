@@ -17,7 +17,7 @@
 #define FAR_BYTES        4194304  // a packed B of this size is not in L2: its next panel is called for
 #define TILE_GROUPS      16       // blocks of rows in a tile …
 #define MOST_GROUPS      64       // … or as many as fill one of these with their part of A:
-#define TILE_BYTES       16384    // where panels share it in L1,
+#define TILE_BYTES       49152    // where panels share it,
 #define TILE_ALONE_BYTES 131072   // where there is but one
 #define ITEMS_PER_THREAD 8        // so that a thread that comes late or is held up costs little …
 #define ITEM_NS          2.5e3    // … but none shorter than this
