@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // raw_conv.c: each distinct convolution of MobileNetV2 and ResNet50 (one image) through a session,
 // with constant weights, against oneDNN's own best for the shape: its choice of algorithm and of
-// blocked layouts for image, weights and result, weights packed before. Each turn is a process of its
-// own, because threads of a library go on spinning after a call.
-// One line per shape: microseconds of each (least of many), and oneDNN's time over ours.
+// blocked layouts for image, weights and result, weights packed before. They take turns (turns.h).
+// One line per shape: microseconds of each (least of all turns), and oneDNN's time over ours: the middle of
+// the turns' ratios, and the least over the least.
 // raw_conv [TEXT [ferry]]: only the shapes whose name ("14x14 96->576 1x1/1", "… depthwise") has TEXT in
-// it; with |ferry| nobody else is measured, to compare two builds of the library in turns.
+// it; with |ferry| oneDNN is not measured. With FERRY_BENCH_BEFORE=FOLDER the libtensorflow.so.2 there
+// plays as well.
 
 #include <dnnl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+#include <stdint.h>
 
 #include "tensorflow/c/c_api.h"
+#include "turns.h"
 
-#define TURNS 3
+#define TURNS 9
+
+enum { FERRY, BEFORE, DNNL, WHO };
 
 typedef struct shape {
   int64_t size, in, out, window, stride;
@@ -79,12 +78,6 @@ static const shape shapes[] = {
     {7, 2048, 512, 1, 1, 0},
 };
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static double flops(const shape *s) {
   const double out = (double)((s->size + s->stride - 1) / s->stride);
   return 2 * out * out * (double)(s->out * s->window * s->window * (s->depthwise ? 1 : s->in));
@@ -92,19 +85,6 @@ static double flops(const shape *s) {
 
 static void fill(float *p, size_t n) {
   for (size_t i = 0; i < n; i++) p[i] = (float)(i % 17) / 17 - 0.5f;
-}
-
-// Seconds of fn(arg), the least of many.
-static double least(void (*fn)(void *), void *arg, double estimate) {
-  const int reps = 1 + (int)(3e-3 / estimate);
-  double best = 1e9;
-  for (int r = 0; r < 15; r++) {
-    const double t0 = now();
-    for (int k = 0; k < reps; k++) fn(arg);
-    const double took = (now() - t0) / reps;
-    if (took < best) best = took;
-  }
-  return best;
 }
 
 // ---------------------------------------------------------------- oneDNN
@@ -130,7 +110,7 @@ static dnnl_memory_t memory_of(dnnl_primitive_desc_t pd, dnnl_query_t what, dnnl
   return m;
 }
 
-static double measure_dnnl(const shape *s, double estimate) {
+static void begin_dnnl(const shape *s, int to) {
   const int64_t out = (s->size + s->stride - 1) / s->stride;
   int64_t all = (out - 1) * s->stride + s->window - s->size;
   if (all < 0) all = 0;
@@ -155,12 +135,11 @@ static double measure_dnnl(const shape *s, double estimate) {
                                                  strides, none, before, after) ||
       dnnl_primitive_desc_create(&pd, &desc, NULL, engine, NULL) ||
       dnnl_primitive_create(&c.primitive, pd))
-    return 0;
+    return;
   c.args[0] = (dnnl_exec_arg_t){DNNL_ARG_SRC, memory_of(pd, dnnl_query_src_md, engine)};
   c.args[1] = (dnnl_exec_arg_t){DNNL_ARG_WEIGHTS, memory_of(pd, dnnl_query_weights_md, engine)};
   c.args[2] = (dnnl_exec_arg_t){DNNL_ARG_DST, memory_of(pd, dnnl_query_dst_md, engine)};
-  run_dnnl(&c);
-  return least(run_dnnl, &c, estimate);
+  turns_play(to, run_dnnl, &c);
 }
 
 // ---------------------------------------------------------------- Ferry
@@ -185,7 +164,7 @@ static TF_Tensor *tensor(const int64_t *dims) {
   return t;
 }
 
-static double measure_ferry(const shape *s, double estimate) {
+static void begin_ferry(const shape *s, int to) {
   const int64_t image[] = {1, s->size, s->size, s->in}, strides[] = {1, s->stride, s->stride, 1};
   const int64_t filter[] = {s->window, s->window, s->in, s->depthwise ? 1 : s->out};
   ferry_case c = {.status = TF_NewStatus(), .image = tensor(image)};
@@ -206,25 +185,24 @@ static double measure_ferry(const shape *s, double estimate) {
   TF_SessionOptions *o = TF_NewSessionOptions();
   c.session = TF_NewSession(g, o, c.status);
   run_ferry(&c);
-  if (TF_GetCode(c.status)) return 0;
-  return least(run_ferry, &c, estimate);
+  if (!TF_GetCode(c.status)) turns_play(to, run_ferry, &c);
 }
 
-static double turn(const shape *s, int ferry) {
-  int ends[2];
-  double best = 0;
-  if (pipe(ends)) return 0;
-  const pid_t child = fork();
-  if (child == 0) {
-    const double estimate = flops(s) / 80e9 + 1e-6;
-    best = ferry ? measure_ferry(s, estimate) : measure_dnnl(s, estimate);
-    _exit(write(ends[1], &best, sizeof best) != sizeof best);
-  }
-  close(ends[1]);
-  if (child < 0 || read(ends[0], &best, sizeof best) != sizeof best) best = 0;
-  close(ends[0]);
-  if (child > 0) waitpid(child, NULL, 0);
-  return best;
+static const char *program;
+
+// The same program with another library.
+static void begin_before(const shape *s, int to) {
+  char which[24], end[24];
+  const char *folder = getenv("FERRY_BENCH_BEFORE");
+  if (!folder) return;
+  snprintf(which, sizeof which, "%d", (int)(s - shapes));
+  snprintf(end, sizeof end, "%d", to);
+  setenv("LD_LIBRARY_PATH", folder, 1);
+  execl(program, program, which, "plays", end, (char *)NULL);
+}
+
+static void begin(void *arg, int who, int to) {
+  (who == FERRY ? begin_ferry : who == DNNL ? begin_dnnl : begin_before)(arg, to);
 }
 
 static void name_of(const shape *s, char *out, size_t size) {
@@ -233,33 +211,48 @@ static void name_of(const shape *s, char *out, size_t size) {
            (long long)s->window, (long long)s->stride, s->depthwise ? " depthwise" : "");
 }
 
+static void measure(const shape *s, int alone, double *sums) {
+  static const char *const names[WHO] = {"Ferry", "before", "oneDNN"};
+  static turns_player players[WHO];
+  char name[64];
+  name_of(s, name, sizeof name);
+  memset(players, 0, sizeof players);
+  for (int who = 0; who < WHO; who++)
+    if (who != DNNL || !alone) turns_start(&players[who], begin, (void *)(uintptr_t)s, who);
+  turns_take(players, WHO, TURNS);
+  printf("%-30s", name);
+  const double ours = turns_middle(&players[FERRY], NULL, TURNS, 0);
+  for (int who = 0; who < WHO; who++) {
+    const double best = turns_middle(&players[who], NULL, TURNS, 0);
+    sums[who] += best;
+    if (best <= 0) continue;
+    printf("  %s %7.1f us %5.1f GFLOP/s", names[who], best * 1e6, flops(s) / best * 1e-9);
+    if (who != FERRY)
+      printf(" %.2f (%.2f)", turns_middle(&players[FERRY], &players[who], TURNS, 0.5), best / ours);
+    turns_end(&players[who]);
+  }
+  printf("\n");
+  fflush(stdout);
+  turns_end(&players[FERRY]);
+}
+
 int main(int argc, char **argv) {
   const char *wanted = argc > 1 ? argv[1] : "";
   const int alone = argc > 2 && !strcmp(argv[2], "ferry");
-  double sums[2] = {0, 0};
-  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-    const shape *s = &shapes[i];
-    char name[64];
-    double best[2] = {1e9, 1e9};
-    name_of(s, name, sizeof name);
-    if (!strstr(name, wanted)) continue;
-    for (int t = 0; t < TURNS; t++) {
-      for (int who = alone; who < 2; who++) {
-        const double took = turn(s, who);
-        if (took > 0 && took < best[who]) best[who] = took;
-      }
-    }
-    printf("%-30s Ferry %8.1f us %6.1f GFLOP/s", name, best[1] * 1e6, flops(s) / best[1] * 1e-9);
-    if (!alone)
-      printf("  oneDNN %8.1f us %6.1f GFLOP/s  %.2f", best[0] * 1e6, flops(s) / best[0] * 1e-9,
-             best[0] / best[1]);
-    printf("\n");
-    fflush(stdout);
-    sums[0] += best[0];
-    sums[1] += best[1];
+  double sums[WHO] = {0};
+  program = argv[0];
+  if (argc > 3 && !strcmp(argv[2], "plays")) {
+    begin_ferry(&shapes[strtol(wanted, NULL, 10)], (int)strtol(argv[3], NULL, 10));
+    return 1;
   }
-  printf("together: Ferry %.2f ms", sums[1] * 1e3);
-  if (!alone) printf(", oneDNN %.2f ms, %.2f", sums[0] * 1e3, sums[0] / sums[1]);
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+    char name[64];
+    name_of(&shapes[i], name, sizeof name);
+    if (strstr(name, wanted)) measure(&shapes[i], alone, sums);
+  }
+  printf("together: Ferry %.2f ms", sums[FERRY] * 1e3);
+  if (sums[BEFORE] > 0) printf(", before %.2f ms", sums[BEFORE] * 1e3);
+  if (sums[DNNL] > 0) printf(", oneDNN %.2f ms, %.2f", sums[DNNL] * 1e3, sums[DNNL] / sums[FERRY]);
   printf("\n");
   return 0;
 }

@@ -1,30 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // raw_gemm.c: MatMul through a session against the bare calls of oneDNN (dnnl_sgemm) and OpenBLAS
-// (cblas_sgemm) where they are installed, all on the threads they choose, taking turns. Each turn is
-// a process of its own: the threads of these libraries go on spinning after a call, on the cores
-// that the next one needs.
-// One line per size: GFLOP/s of each (best of many), and ours as a share of the better library.
-// raw_gemm [N [ferry]]: only n = N; with |ferry| nobody else is measured.
+// (cblas_sgemm) where they are installed, all on the threads they choose, taking turns (turns.h).
+// One line per size: GFLOP/s of each (middle of all turns, and the best), and ours as a share of the library with the better
+// middle: the middle of the turns' ratios, and the best turn of ours against the best of theirs.
+// raw_gemm [N [ferry]]: only n = N; with |ferry| no other library is measured. With
+// FERRY_BENCH_BEFORE=FOLDER the libtensorflow.so.2 there plays as well.
 
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+#include <stdint.h>
 
 #include "tensorflow/c/c_api.h"
+#include "turns.h"
 
-#define TURNS  3
-#define ROUNDS 12
+#define SECONDS 6  // of a size, about
 
 typedef int (*dnnl_fn)(char, char, int64_t, int64_t, int64_t, float, const float *, int64_t,
                        const float *, int64_t, float, float *, int64_t);
 typedef void (*blas_fn)(int, int, int, int, int, int, float, const float *, int, const float *, int,
                         float, float *, int);
 
-enum { FERRY, DNNL, BLAS, WHO };
+enum { FERRY, BEFORE, DNNL, BLAS, WHO };
 
 typedef struct product {
   int64_t n;
@@ -42,12 +37,6 @@ typedef struct product {
   TF_Tensor *t[2];
   TF_Status *s;
 } product;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static void keep(void *data, size_t n, void *arg) {
   (void)data, (void)n, (void)arg;
@@ -76,84 +65,102 @@ static int open_ferry(product *p) {
   return TF_GetCode(p->s) == TF_OK;
 }
 
-static void call(product *p, int who) {
-  const int64_t n = p->n;
-  const int i = (int)n;
-  if (who == FERRY) {
-    TF_Tensor *y = NULL;
-    TF_SessionRun(p->session, NULL, p->in, p->t, 2, &p->out, &y, 1, NULL, 0, NULL, p->s);
-    TF_DeleteTensor(y);
-  } else if (who == DNNL) {
-    p->dnnl.f('N', 'N', n, n, n, 1, p->m[0], n, p->m[1], n, 0, p->m[2], n);
-  } else {
-    p->blas.f(101, 111, 111, i, i, i, 1, p->m[0], i, p->m[1], i, 0, p->m[2], i);
-  }
+static void call_ferry(void *arg) {
+  product *p = arg;
+  TF_Tensor *y = NULL;
+  TF_SessionRun(p->session, NULL, p->in, p->t, 2, &p->out, &y, 1, NULL, 0, NULL, p->s);
+  TF_DeleteTensor(y);
 }
 
-// Seconds of a call, the least of many; 0 if |who| is not there.
-static double measure(int64_t n, int who) {
-  product p = {.n = n};
+static void call_dnnl(void *arg) {
+  const product *p = arg;
+  const int64_t n = p->n;
+  p->dnnl.f('N', 'N', n, n, n, 1, p->m[0], n, p->m[1], n, 0, p->m[2], n);
+}
+
+static void call_blas(void *arg) {
+  const product *p = arg;
+  const int n = (int)p->n;
+  p->blas.f(101, 111, 111, n, n, n, 1, p->m[0], n, p->m[1], n, 0, p->m[2], n);
+}
+
+static const char *program;
+
+// The same program with another library.
+static void begin_before(int64_t n, int to) {
+  char size[24], end[24];
+  const char *folder = getenv("FERRY_BENCH_BEFORE");
+  if (!folder) return;
+  snprintf(size, sizeof size, "%lld", (long long)n);
+  snprintf(end, sizeof end, "%d", to);
+  setenv("LD_LIBRARY_PATH", folder, 1);
+  execl(program, program, size, "plays", end, (char *)NULL);
+}
+
+static void begin(void *arg, int who, int to) {
+  product p = {.n = *(const int64_t *)arg};
+  const int64_t n = p.n;
+  if (who == BEFORE) begin_before(n, to);
   void *lib = who == DNNL   ? dlopen("libdnnl.so.2", RTLD_NOW)
               : who == BLAS ? dlopen("libopenblas.so.0", RTLD_NOW)
                             : NULL;
-  if (who == DNNL && !(p.dnnl.p = lib ? dlsym(lib, "dnnl_sgemm") : NULL)) return 0;
-  if (who == BLAS && !(p.blas.p = lib ? dlsym(lib, "cblas_sgemm") : NULL)) return 0;
+  if (who == DNNL && !(p.dnnl.p = lib ? dlsym(lib, "dnnl_sgemm") : NULL)) return;
+  if (who == BLAS && !(p.blas.p = lib ? dlsym(lib, "cblas_sgemm") : NULL)) return;
   for (int k = 0; k < 3; k++) {
     p.m[k] = aligned_alloc(64, (size_t)(n * n) * sizeof(float));
-    if (!p.m[k]) return 0;
+    if (!p.m[k]) return;
     for (int64_t j = 0; j < n * n; j++) p.m[k][j] = (float)(j % 17) / 17;
   }
-  if (who == FERRY && !open_ferry(&p)) return 0;
-  const double flops = 2.0 * (double)n * (double)n * (double)n;
-  const int reps = 1 + (int)(5e8 / flops);
-  double best = 1e9;
-  for (int r = 0; r < ROUNDS; r++) {
-    const double t0 = now();
-    for (int k = 0; k < reps; k++) call(&p, who);
-    const double took = (now() - t0) / reps;
-    if (took < best) best = took;
-  }
-  return best;
+  if (who == BEFORE || (who == FERRY && !open_ferry(&p))) return;
+  turns_play(to, who == FERRY ? call_ferry : who == DNNL ? call_dnnl : call_blas, &p);
 }
 
-static double turn(int64_t n, int who) {
-  int ends[2];
-  double best = 0;
-  if (pipe(ends)) return 0;
-  const pid_t child = fork();
-  if (child == 0) {
-    best = measure(n, who);
-    _exit(write(ends[1], &best, sizeof best) != sizeof best);
+static void measure(int64_t n, int alone) {
+  static const char *const names[WHO] = {"session", "before", "dnnl_sgemm", "cblas_sgemm"};
+  static turns_player players[WHO];
+  const double flops = 2.0 * (double)n * (double)n * (double)n;
+  const double turn = 3 * flops / 150e9 + 2 * TURNS_SLOT;  // of one player
+  int turns = 3 + 2 * (int)(SECONDS / 6 / turn), better = -1;
+  if (turns > TURNS_MOST) turns = TURNS_MOST;
+  memset(players, 0, sizeof players);
+  for (int who = 0; who < WHO; who++)
+    if (who < DNNL || !alone) turns_start(&players[who], begin, &n, who);
+  turns_take(players, WHO, turns);
+  printf("%5lld ", (long long)n);
+  for (int who = 0; who < WHO; who++) {
+    const double middle = turns_middle(&players[who], NULL, turns, 0.5);
+    if (middle <= 0) continue;
+    printf(" %s %.1f (%.1f)", names[who], flops / middle * 1e-9,
+           flops / turns_middle(&players[who], NULL, turns, 0) * 1e-9);
+    if (who > FERRY && (better < 0 || middle < turns_middle(&players[better], NULL, turns, 0.5) ||
+                        better == BEFORE))
+      better = who;
   }
-  close(ends[1]);
-  if (child < 0 || read(ends[0], &best, sizeof best) != sizeof best) best = 0;
-  close(ends[0]);
-  if (child > 0) waitpid(child, NULL, 0);
-  return best;
+  printf(" GFLOP/s");
+  for (int who = BEFORE; who < WHO; who++) {
+    if (players[who].pid <= 0 || (who != better && who != BEFORE)) continue;
+    printf("  %3.0f %% of %s (%.0f to %.0f; best %.0f)",
+           100 * turns_middle(&players[FERRY], &players[who], turns, 0.5), names[who],
+           100 * turns_middle(&players[FERRY], &players[who], turns, 0.1),
+           100 * turns_middle(&players[FERRY], &players[who], turns, 0.9),
+           100 * turns_middle(&players[who], NULL, turns, 0) /
+               turns_middle(&players[FERRY], NULL, turns, 0));
+  }
+  printf("\n");
+  fflush(stdout);
+  for (int who = 0; who < WHO; who++) turns_end(&players[who]);
 }
 
 int main(int argc, char **argv) {
-  const long wanted = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
-  const int most = argc > 2 && !strcmp(argv[2], "ferry") ? FERRY + 1 : WHO;
+  const int64_t wanted = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
   static const int64_t sizes[] = {32, 64, 128, 256, 512, 1024, 2048};
-  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-    const double flops = 2.0 * (double)sizes[i] * (double)sizes[i] * (double)sizes[i];
-    double speed[WHO] = {0};
-    if (wanted && wanted != sizes[i]) continue;
-    for (int t = 0; t < TURNS; t++) {
-      for (int who = 0; who < most; who++) {
-        const double took = turn(sizes[i], who);
-        if (took > 0 && flops / took * 1e-9 > speed[who]) speed[who] = flops / took * 1e-9;
-      }
-    }
-    const double other = speed[DNNL] > speed[BLAS] ? speed[DNNL] : speed[BLAS];
-    printf("%5lld  session %6.1f  dnnl_sgemm %6.1f  cblas_sgemm %6.1f GFLOP/s", (long long)sizes[i],
-           speed[FERRY], speed[DNNL], speed[BLAS]);
-    if (other > 0)
-      printf("  %3.0f %%\n", 100 * speed[FERRY] / other);
-    else
-      printf("\n");
-    fflush(stdout);
+  program = argv[0];
+  if (argc > 3 && !strcmp(argv[2], "plays")) {
+    begin((void *)(uintptr_t)&wanted, FERRY, (int)strtol(argv[3], NULL, 10));
+    return 1;
   }
+  const int alone = argc > 2 && !strcmp(argv[2], "ferry");
+  if (wanted) measure(wanted, alone);
+  for (size_t i = 0; !wanted && i < sizeof sizes / sizeof sizes[0]; i++) measure(sizes[i], alone);
   return 0;
 }

@@ -269,11 +269,12 @@ static void products(void **unused) {
     if (!sample_takes((uint64_t)round)) continue;
     const bool wide = round % 10 == 0;  // a transposed left operand that is copied
     const bool far = round % 30 == 7;   // few rows, and a right one that is larger than the caches
-    const int64_t m = far ? 1 + roll(3) : pick(sizes, 17);
-    const int64_t k = far ? 1027 : round % 20 ? pick(sizes, 17) : 900;
-    const int64_t n = far ? 1075 + roll(99) : wide ? 400 : pick(sizes, 17);
-    const bool ta = (roll(2) || wide) && !far, tb = roll(2) && !far, single = roll(4) != 0,
-               constant = roll(2);
+    const bool large = round % 40 == 13, shared = large && round > 80;  // by threads
+    const int64_t m = far ? 1 + roll(3) : large ? 580 + 290 * shared + roll(9) : pick(sizes, 17);
+    const int64_t k = far ? 1027 : large ? 386 + roll(9) : round % 20 ? pick(sizes, 17) : 900;
+    const int64_t n = far ? 1075 + roll(99) : large ? 530 + roll(20) : wide ? 400 : pick(sizes, 17);
+    const bool ta = (roll(2) || wide) && !far, tb = roll(2) && !far, constant = roll(2);
+    const bool single = large ? !shared : roll(4) != 0;
     const epilogue e = some_epilogue(single, false);
     array a = make(2, ta ? (int64_t[]){k, m} : (int64_t[]){m, k});
     array b = make(2, tb ? (int64_t[]){n, k} : (int64_t[]){k, n});
@@ -291,7 +292,7 @@ static void products(void **unused) {
     }
     expect(&e, vec, &like, n, (double)k, single, want, slack, m * n);
     builder g;
-    begin(&g, rts[roll(2)], single ? 1 : 2, constant);
+    begin(&g, rts[large ? shared : roll(2)], single ? 1 : 2, constant);
     input(&g, "a", &a, false);
     input(&g, "b", &b, true);
     char attrs[96], what[160];

@@ -17,7 +17,7 @@
 #define FAR_BYTES        4194304  // a packed B of this size is not in L2: its next panel is called for
 #define TILE_GROUPS      16       // blocks of rows in a tile …
 #define MOST_GROUPS      64       // … or as many as fill one of these with their part of A:
-#define TILE_BYTES       16384    // where panels share it in L1,
+#define TILE_BYTES       49152    // where panels share it,
 #define TILE_ALONE_BYTES 131072   // where there is but one
 #define ITEMS_PER_THREAD 8        // so that a thread that comes late or is held up costs little …
 #define ITEM_NS          2.5e3    // … but none shorter than this
@@ -30,7 +30,11 @@
 #define GATHER_LINES     64
 #define WIDE_PANELS      3   // of more than these a half at the end matters little
 #define COPY_PANELS      16  // that meet the rows of a transposed A: from here on a copy pays …
-#define COPY_BYTES       104448  // … of so much at a time
+#define COPY_BYTES       221184  // … of so much at a time
+#define LARGE_GROUPS     24      // blocks of rows in a tile of a large product …
+#define LARGE_PANELS     32      // … that meet so many panels at least
+#define LARGE_ITEMS      4       // such tiles for each thread: from here on it is one
+#define PACK_ROWS        8       // of B, whose panels are filled together
 _Static_assert(COPY_BYTES >= GATHER_BYTES + GATHER_BYTES / FY_GEMM_ROWS, "one buffer serves both");
 
 static const fy_gemm_kernels *const builds[FY_CPU_LEVELS] = {
@@ -74,21 +78,36 @@ typedef struct pack_job {
   int64_t k, n, step_k, step_n, columns;
 } pack_job;
 
+// Full panels of whole lines, some rows of all of them at a time, because the rows of B may be a page apart.
+static void pack_lines(const pack_job *j, int64_t begin, int64_t end, size_t size) {
+  const size_t bytes = (size_t)j->columns * size, step = (size_t)j->step_k * size;
+  for (int64_t i0 = 0; i0 < j->k; i0 += PACK_ROWS) {
+    const int64_t i1 = i0 + PACK_ROWS < j->k ? i0 + PACK_ROWS : j->k;
+    for (int64_t p = begin; p < end; p++) {
+      char *restrict to = (char *)j->packed + (size_t)(p * j->k + i0) * bytes;
+      const char *restrict from = (const char *)j->b + (size_t)p * bytes + (size_t)i0 * step;
+      for (int64_t i = i0; i < i1; i++, from += step)
+        for (size_t at = 0; at < bytes; at += 64, to += 64) memcpy(to, from + at, 64);
+    }
+  }
+}
+
 #define PACK(S, REAL)                                                                        \
   static void pack_##S(void *arg, int64_t begin, int64_t end) {                              \
     const pack_job *j = arg;                                                                 \
     const int64_t k = j->k, columns = j->columns;                                            \
+    if (j->step_n == 1 && !j->scale && (size_t)columns * sizeof(REAL) % 64 == 0) {           \
+      const int64_t full = j->n / columns < end ? j->n / columns : end;                      \
+      pack_lines(j, begin, full, sizeof(REAL));                                              \
+      begin = full > begin ? full : begin;                                                   \
+    }                                                                                        \
     for (int64_t p = begin; p < end; p++) {                                                  \
       REAL *restrict to = (REAL *)j->packed + p * k * columns;                               \
       const REAL *restrict from = (const REAL *)j->b + p * columns * j->step_n;              \
       const REAL *scale = j->scale ? (const REAL *)j->scale + p * columns : NULL;            \
       const int64_t left = j->n - p * columns, width = left < columns ? left : columns;      \
       if (width < columns) memset(to, 0, (size_t)(k * columns) * sizeof(REAL));              \
-      if (j->step_n == 1 && width == columns && columns % 16 == 0) {                         \
-        for (int64_t i = 0; i < k; i++)                                                      \
-          for (int64_t c = 0; c < columns; c += 16)                                          \
-            memcpy(to + i * columns + c, from + i * j->step_k + c, 16 * sizeof(REAL));       \
-      } else if (j->step_n == 1) {                                                           \
+      if (j->step_n == 1) {                                                                  \
         for (int64_t i = 0; i < k; i++)                                                      \
           for (int64_t c = 0; c < width; c++) to[i * columns + c] = from[i * j->step_k + c]; \
       } else {                                                                               \
@@ -133,7 +152,8 @@ typedef struct run {
   bool wide;                      // the last panel is a half and goes with the one before
   int columns;
   size_t size;
-  bool gather, far, copies;
+  bool gather, far;
+  bool copies, large;  // of A's rows; all of them, since the product is large
   int64_t whole_from,
       whole_to;  // gather: pixels of a row that see a run of each line, and all of it inside
 } run;
@@ -389,25 +409,52 @@ typedef struct piece {  // of the sum
   bool first, last;
 } piece;
 
-static size_t copy_bytes(const run *r, int64_t depth) {  // of a row; no power of two
-  return (size_t)depth * r->size + 64;
+// Six rows of floats, each a run, four terms at a time: as many as that takes.
+static int64_t weave(const float *from, int64_t row_step, int64_t n, float *to) {
+  typedef float four __attribute__((vector_size(16), aligned(4)));
+  typedef float two __attribute__((vector_size(8), aligned(4)));
+#define PAIRS(a, b, c, d) __builtin_shufflevector(a, b, c, c + 4, d, d + 4)
+#define ROW(i)            (*(const four *)(const void *)(from + (i)*row_step + k))
+#define PUT(k, x, y, z, at)                                                                    \
+  *(four *)(void *)(to + 6 * (k)) = __builtin_shufflevector(x, y, at, at + 1, at + 4, at + 5); \
+  *(two *)(void *)(to + 6 * (k) + 4) = __builtin_shufflevector(z, z, at, at + 1)
+  int64_t k = 0;
+  for (; k + 4 <= n; k += 4, to += 24) {
+    const four a = ROW(0), b = ROW(1), c = ROW(2), d = ROW(3), e = ROW(4), f = ROW(5);
+    const four ab = PAIRS(a, b, 0, 1), cd = PAIRS(c, d, 0, 1), ef = PAIRS(e, f, 0, 1);
+    const four AB = PAIRS(a, b, 2, 3), CD = PAIRS(c, d, 2, 3), EF = PAIRS(e, f, 2, 3);
+    PUT(0, ab, cd, ef, 0);
+    PUT(1, ab, cd, ef, 2);
+    PUT(2, AB, CD, EF, 0);
+    PUT(3, AB, CD, EF, 2);
+  }
+  return k;
 }
 
-// The piece |s| of the rows [m0, m1) of a transposed A, each a run: where they lie every term is a line,
-// often a page, from the next. (Rows that are runs already gain nothing.)
-static void copy_rows(const run *r, const piece *s, int64_t m0, int64_t m1, char *buffer,
+// The piece |s| of the rows from |m| on, each block one run, term by term: where they lie the terms of a
+// transposed A are a line apart, and the rows of any large one a page.
+static void copy_rows(const run *r, const piece *s, const blocks *cuts, int64_t m, char *buffer,
                       const void **rows) {
   const fy_gemm_job *j = r->job;
-  const size_t line = copy_bytes(r, s->depth);
-  const char *from = (const char *)j->a + (size_t)(m0 * j->row_step + s->at * j->k_step) * r->size;
-  spread(buffer, line, m1 - m0, rows);
-  for (int64_t k = 0; k < s->depth; k++, from += (size_t)j->k_step * r->size) {
-    if (r->size == sizeof(float))
-      for (int64_t i = 0; i < m1 - m0; i++)
-        ((float *)rows[i])[k] = ((const float *)from)[i * j->row_step];
-    else
-      for (int64_t i = 0; i < m1 - m0; i++)
-        ((double *)rows[i])[k] = ((const double *)from)[i * j->row_step];
+  for (int g = 0; g < cuts->n; g++) {
+    const int64_t n = cuts->rows[g], at = m * j->row_step + s->at * j->k_step;
+    int64_t k = 0;
+    spread(buffer, r->size, n, rows);
+    if (r->size == sizeof(float)) {
+      const float *from = (const float *)j->a + at;
+      float *to = (float *)(void *)buffer;
+      if (n == 6 && j->k_step == 1) k = weave(from, j->row_step, s->depth, to);
+      for (; k < s->depth; k++)
+        for (int64_t i = 0; i < n; i++) to[k * n + i] = from[i * j->row_step + k * j->k_step];
+    } else {
+      const double *from = (const double *)j->a + at;
+      double *to = (double *)(void *)buffer;
+      for (; k < s->depth; k++)
+        for (int64_t i = 0; i < n; i++) to[k * n + i] = from[i * j->row_step + k * j->k_step];
+    }
+    buffer += (size_t)(n * s->depth) * r->size;
+    rows += n;
+    m += n;
   }
 }
 
@@ -449,6 +496,7 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
     b.count = 1;
     while (whole && i + b.count < cuts->n && cuts->rows[i + b.count] == n) b.count++;
     b.rows = rows + s->tap * n;
+    if (r->copies) b.step = n;
     b.c = (char *)j->c + at;
     b.add = j->add ? (const char *)j->add + at : NULL;
     if (whole)
@@ -501,7 +549,7 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
       s.depth = s.taps > 1 || depth <= most ? depth : most;
       if (s.depth > depth - s.at) s.depth = depth - s.at;
       s.last = s.tap + s.taps == taps && s.at + s.depth == depth;
-      if (r->copies) copy_rows(r, &s, m0, m1, buffer, rows);
+      if (r->copies) copy_rows(r, &s, &cuts, m0, buffer, rows);
       for (int64_t p = p0; p < p1; p++) {
         const bool wide = r->wide && p == r->panels - 2 && p + 2 == p1;
         panel(r, &s, &cuts, m0, p, wide, rows, taps, depth);
@@ -520,7 +568,12 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
 
 static void items(void *arg, int64_t begin, int64_t end) {
   const run *r = arg;
-  for (int64_t i = begin; i < end; i++) item(r, i / r->chunks, i % r->chunks);
+  for (int64_t i = begin; i < end; i++) {
+    if (r->large)  // columns that this thread packed
+      item(r, i % r->tiles, i / r->tiles);
+    else
+      item(r, i / r->chunks, i % r->chunks);
+  }
 }
 
 static pack_job raw_job(const fy_gemm_job *j, int columns) {
@@ -562,14 +615,23 @@ bool fy_gemm_can(const fy_gemm_job *j) {
   return j->taps >= 1 && j->depth >= 1 && j->taps <= MAX_POINTERS / FY_GEMM_ROWS;
 }
 
+// Rows are copied, each tile's once for many panels. (512 x 512 x 512 on two threads is faster in parts.)
+static bool is_large(const fy_kernel_ctx *ctx, const run *r) {
+  const fy_gemm_job *j = r->job;
+  return !j->conv && !j->ldb && j->depth > r->kernels->piece && r->panels >= LARGE_PANELS &&
+         j->m / (LARGE_GROUPS * FY_GEMM_ROWS) * (r->panels / LARGE_PANELS) >=
+             LARGE_ITEMS * (ctx ? (int64_t)ctx->threads : 1);
+}
+
 static int64_t tile_rows(const run *r) {
   const fy_gemm_job *j = r->job;
   const int64_t bytes = j->taps * j->depth * (int64_t)r->size * r->block_rows;  // of a block
   int64_t groups = (r->panels > 1 ? TILE_BYTES : TILE_ALONE_BYTES) / bytes;
   groups = groups < TILE_GROUPS ? TILE_GROUPS : groups < MOST_GROUPS ? groups : MOST_GROUPS;
+  if (r->large) groups = LARGE_GROUPS;
   const int64_t terms = j->depth < r->kernels->piece ? j->depth : r->kernels->piece;
   const int64_t per_row = r->gather   ? j->taps * j->depth * (int64_t)r->size
-                          : r->copies ? (int64_t)copy_bytes(r, terms)
+                          : r->copies ? terms * (int64_t)r->size
                                       : j->taps;
   const int64_t room = r->copies ? COPY_BYTES : r->gather ? GATHER_BYTES : MAX_POINTERS;
   if (groups * r->block_rows * per_row > room) groups = room / per_row / r->block_rows;
@@ -609,11 +671,13 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   if (r.gather) find_whole(&r);
   r.chunk = r.panels;
   r.chunks = 1;
-  const bool apart = j->raw && j->k_step == 1 && in_parts(ctx, &r);
-  r.copies = !apart && !j->conv && j->k_step != 1;
+  r.large = is_large(ctx, &r);
+  const bool apart = !r.large && j->raw && j->k_step == 1 && in_parts(ctx, &r);
+  r.copies = r.large || (!apart && !j->conv && j->k_step != 1);
   r.tile_rows = tile_rows(&r);
   set_tiles(&r, (j->m + r.tile_rows - 1) / r.tile_rows);
-  r.far = !j->ldb && r.panels * r.columns * j->taps * j->depth * (int64_t)r.size > FAR_BYTES;
+  r.far = r.large ||
+          (!j->ldb && r.panels * r.columns * j->taps * j->depth * (int64_t)r.size > FAR_BYTES);
   if (apart) {
     fy_parallel(ctx, r.chunks,
                 FY_GEMM_TERM_NS * (double)j->m * (double)(r.chunk * r.columns) *
@@ -630,12 +694,12 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   if ((double)want * ITEM_NS > all_ns) want = (int64_t)(all_ns / ITEM_NS);
   // What is added to piece by piece stays in L2.
   const int64_t near = C_BYTES / (r.tile_rows * r.columns * (int64_t)r.size);
-  if (j->depth > r.kernels->piece && r.chunk > near) {
+  if (!r.large && j->depth > r.kernels->piece && r.chunk > near) {
     r.chunks = (r.panels + near - 1) / near;
     r.chunk = (r.panels + r.chunks - 1) / r.chunks;
   }
   // Few rows: share out the columns, each thread its part of B; then smaller tiles.
-  while (r.tiles * r.chunks < want && r.chunk > 2) {
+  while (r.tiles * r.chunks < want && r.chunk > (r.large ? 2 * LARGE_PANELS - 1 : 2)) {
     r.chunk = (r.chunk + 1) / 2;
     r.chunks = (r.panels + r.chunk - 1) / r.chunk;
   }
