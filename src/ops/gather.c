@@ -28,17 +28,16 @@ typedef struct gather_job {
 // Whether all of them lie in [0, limit): seen without sign, the largest says so. In strands, so that a vector of
 // them does not wait for the last one.
 enum { STRAND_BYTES = 128 };
-#define INSIDE_OF(I, U)                                                                \
-  FY_CLONES static bool inside_##I(const I *at, int64_t n, int64_t limit) {            \
-    enum { STRANDS = STRAND_BYTES / sizeof(I) };                                       \
-    U most[STRANDS] = {0}, all = 0;                                                    \
-    int64_t i = 0;                                                                     \
-    for (; i + STRANDS <= n; i += STRANDS)                                             \
-      for (int k = 0; k < STRANDS; k++)                                                \
-        most[k] = (U)at[i + k] > most[k] ? (U)at[i + k] : most[k];                     \
-    for (; i < n; i++) all = (U)at[i] > all ? (U)at[i] : all;                          \
-    for (int k = 0; k < STRANDS; k++) all = most[k] > all ? most[k] : all;             \
-    return (int64_t)(I)all >= 0 && (int64_t)(I)all < limit;                            \
+#define INSIDE_OF(I, U)                                                                            \
+  FY_CLONES static bool inside_##I(const I *at, int64_t n, int64_t limit) {                        \
+    enum { STRANDS = STRAND_BYTES / sizeof(I) };                                                   \
+    U most[STRANDS] = {0}, all = 0;                                                                \
+    int64_t i = 0;                                                                                 \
+    for (; i + STRANDS <= n; i += STRANDS)                                                         \
+      for (int k = 0; k < STRANDS; k++) most[k] = (U)at[i + k] > most[k] ? (U)at[i + k] : most[k]; \
+    for (; i < n; i++) all = (U)at[i] > all ? (U)at[i] : all;                                      \
+    for (int k = 0; k < STRANDS; k++) all = most[k] > all ? most[k] : all;                         \
+    return (int64_t)(I)all >= 0 && (int64_t)(I)all < limit;                                        \
   }
 INSIDE_OF(int32_t, uint32_t)
 INSIDE_OF(int64_t, uint64_t)
