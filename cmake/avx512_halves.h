@@ -55,17 +55,23 @@ HALVES_2(__m512, halves_min_ps, _mm256_min_ps)
 HALVES_2(__m512d, halves_max_pd, _mm256_max_pd)
 HALVES_2(__m512d, halves_min_pd, _mm256_min_pd)
 HALVES_2(__m512i, halves_max_epi32, _mm256_max_epi32)
+static inline __attribute__((always_inline)) __m512 halves_permutevar_ps(__m512 x, __m512i which) {
+  const halves_si w = {which};
+  return HALVES(__m512, _mm256_permutevar_ps(a.half[0], w.half[0]),
+                _mm256_permutevar_ps(a.half[1], w.half[1]), (x), (x), (x));
+}
 HALVES_1(__m512, halves_sqrt_ps, _mm256_sqrt_ps)
 HALVES_1(__m512d, halves_sqrt_pd, _mm256_sqrt_pd)
-#define _mm512_fmadd_ps  halves_fmadd_ps
-#define _mm512_fmadd_pd  halves_fmadd_pd
-#define _mm512_max_ps    halves_max_ps
-#define _mm512_min_ps    halves_min_ps
-#define _mm512_max_pd    halves_max_pd
-#define _mm512_min_pd    halves_min_pd
-#define _mm512_max_epi32 halves_max_epi32
-#define _mm512_sqrt_ps   halves_sqrt_ps
-#define _mm512_sqrt_pd   halves_sqrt_pd
+#define _mm512_fmadd_ps      halves_fmadd_ps
+#define _mm512_fmadd_pd      halves_fmadd_pd
+#define _mm512_max_ps        halves_max_ps
+#define _mm512_min_ps        halves_min_ps
+#define _mm512_max_pd        halves_max_pd
+#define _mm512_min_pd        halves_min_pd
+#define _mm512_max_epi32     halves_max_epi32
+#define _mm512_sqrt_ps       halves_sqrt_ps
+#define _mm512_permutevar_ps halves_permutevar_ps
+#define _mm512_sqrt_pd       halves_sqrt_pd
 
 #undef _mm512_roundscale_ps
 #undef _mm512_roundscale_pd

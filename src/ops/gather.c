@@ -25,12 +25,19 @@ typedef struct gather_job {
   int64_t bad;                           // position of the first bad index seen, or -1
 } gather_job;
 
-// Whether all of them lie in [0, limit): seen without sign, the largest says so.
-#define INSIDE_OF(I, U)                                                       \
-  FY_CLONES static bool inside_##I(const I *at, int64_t n, int64_t limit) {   \
-    U most = 0;                                                               \
-    for (int64_t i = 0; i < n; i++) most = (U)at[i] > most ? (U)at[i] : most; \
-    return (int64_t)(I)most >= 0 && (int64_t)(I)most < limit;                 \
+// Whether all of them lie in [0, limit): seen without sign, the largest says so. In strands, so that a vector of
+// them does not wait for the last one.
+enum { STRAND_BYTES = 128 };
+#define INSIDE_OF(I, U)                                                                            \
+  FY_CLONES static bool inside_##I(const I *at, int64_t n, int64_t limit) {                        \
+    enum { STRANDS = STRAND_BYTES / sizeof(I) };                                                   \
+    U most[STRANDS] = {0}, all = 0;                                                                \
+    int64_t i = 0;                                                                                 \
+    for (; i + STRANDS <= n; i += STRANDS)                                                         \
+      for (int k = 0; k < STRANDS; k++) most[k] = (U)at[i + k] > most[k] ? (U)at[i + k] : most[k]; \
+    for (; i < n; i++) all = (U)at[i] > all ? (U)at[i] : all;                                      \
+    for (int k = 0; k < STRANDS; k++) all = most[k] > all ? most[k] : all;                         \
+    return (int64_t)(I)all >= 0 && (int64_t)(I)all < limit;                                        \
   }
 INSIDE_OF(int32_t, uint32_t)
 INSIDE_OF(int64_t, uint64_t)
@@ -59,19 +66,66 @@ INSIDE_OF(int16_t, uint16_t)
     }                                                                                \
     for (; i < n; i++) out[i] = in[where[i]];                                        \
   }
+
+// Words are written as vectors, and two 32-bit indices are read as one number: it is loads and stores that these
+// loops wait for. As floats (nothing is computed) words go straight into vectors.
+typedef struct two_places {
+  uint64_t a, b;
+} two_places;
+static inline two_places two_int32_t(const int32_t *at) {
+  uint64_t both;
+  memcpy(&both, at, sizeof both);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  return (two_places){(uint32_t)both, both >> 32};
+#else
+  return (two_places){both >> 32, (uint32_t)both};
+#endif
+}
+static inline two_places two_int64_t(const int64_t *at) {
+  return (two_places){(uint64_t)at[0], (uint64_t)at[1]};
+}
+static inline two_places two_int16_t(const int16_t *at) {
+  return (two_places){(uint64_t)at[0], (uint64_t)at[1]};
+}
+typedef float word4 __attribute__((may_alias));
+typedef double word8 __attribute__((may_alias));
+typedef float words4 __attribute__((vector_size(16)));
+typedef double words8 __attribute__((vector_size(16)));
+#define WORDS_OF(I)                                                                \
+  static void all_##I##_4(const I *where, const void *from, void *to, int64_t n) { \
+    const word4 *in = from;                                                        \
+    word4 *out = to;                                                               \
+    int64_t i = 0;                                                                 \
+    for (; i + 4 <= n; i += 4) {                                                   \
+      const two_places p = two_##I(where + i), q = two_##I(where + i + 2);         \
+      const words4 x = {in[p.a], in[p.b], in[q.a], in[q.b]};                       \
+      memcpy(out + i, &x, sizeof x);                                               \
+    }                                                                              \
+    for (; i < n; i++) out[i] = in[where[i]];                                      \
+  }                                                                                \
+  static void all_##I##_8(const I *where, const void *from, void *to, int64_t n) { \
+    const word8 *in = from;                                                        \
+    word8 *out = to;                                                               \
+    int64_t i = 0;                                                                 \
+    for (; i + 2 <= n; i += 2) {                                                   \
+      const two_places p = two_##I(where + i);                                     \
+      const words8 x = {in[p.a], in[p.b]};                                         \
+      memcpy(out + i, &x, sizeof x);                                               \
+    }                                                                              \
+    for (; i < n; i++) out[i] = in[where[i]];                                      \
+  }
 #define SOME memcpy(out + (size_t)i * bytes, in + (size_t)index * bytes, bytes)
 #define GATHER_OF(I)                                                                        \
   ALL_OF(I, uint8_t)                                                                        \
   ALL_OF(I, uint16_t)                                                                       \
-  ALL_OF(I, uint32_t)                                                                       \
-  ALL_OF(I, uint64_t)                                                                       \
+  WORDS_OF(I)                                                                               \
   static void gather_##I(gather_job *j, const char *in, char *out, int64_t at, int64_t n) { \
     const size_t bytes = j->run_bytes;                                                      \
     const I *where = (const I *)j->indices->data + at;                                      \
     const bool one = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;                  \
     if (one && inside_##I(where, n, j->limit)) {                                            \
-      (bytes == 4   ? all_##I##_uint32_t                                                    \
-       : bytes == 8 ? all_##I##_uint64_t                                                    \
+      (bytes == 4   ? all_##I##_4                                                           \
+       : bytes == 8 ? all_##I##_8                                                           \
        : bytes == 2 ? all_##I##_uint16_t                                                    \
                     : all_##I##_uint8_t)(where, in, out, n);                                \
     } else {                                                                                \

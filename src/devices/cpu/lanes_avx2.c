@@ -87,6 +87,13 @@ static inline vec_f64 ceil_f64(vec_f64 x) {
 static inline vec_f64 rint_f64(vec_f64 x) {
   return (vec_f64)_mm256_round_pd((__m256d)x, _MM_FROUND_CUR_DIRECTION);
 }
+// One of four numbers for each lane, by the last two bits of |which|.
+static inline vec_f32 four_f32(float a, float b, float c, float d) {
+  return (vec_f32){a, b, c, d, a, b, c, d};
+}
+static inline vec_f32 pick_f32(vec_f32 four, vec_i32 which) {
+  return (vec_f32)_mm256_permutevar_ps((__m256)four, (__m256i)which);
+}
 static inline vec_f32 guess_rsqrt(vec_f32 x) {
   return (vec_f32)_mm256_rsqrt_ps((__m256)x);
 }

@@ -89,6 +89,13 @@ static inline vec_f64 ceil_f64(vec_f64 x) {
 static inline vec_f64 rint_f64(vec_f64 x) {
   return (vec_f64)_mm512_roundscale_pd((__m512d)x, _MM_FROUND_CUR_DIRECTION);
 }
+// One of four numbers for each lane, by the last two bits of |which|.
+static inline vec_f32 four_f32(float a, float b, float c, float d) {
+  return (vec_f32){a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d};
+}
+static inline vec_f32 pick_f32(vec_f32 four, vec_i32 which) {
+  return (vec_f32)_mm512_permutevar_ps((__m512)four, (__m512i)which);
+}
 // The guess of lanes_avx2.c, in halves: AVX-512's own has two bits more and would end in other bits.
 static inline vec_f32 guess_rsqrt(vec_f32 x) {
   const __m256 low = _mm512_castps512_ps256((__m512)x);
