@@ -8,9 +8,12 @@
 #include "ops/typed.h"
 #include "ops/values.h"
 
-// Where each element adds to: walks the input in order.
+// Where the elements add to: runs of |n| in the order of the input, which add to places that follow
+// each other (|kept|) or all to the first.
 typedef struct places {
-  int32_t rank;
+  int64_t n;
+  bool kept;
+  int32_t rank;  // outside of the runs
   int64_t dims[FY_MAX_RANK], strides[FY_MAX_RANK], index[FY_MAX_RANK], at;
 } places;
 static void advance(places *p) {
@@ -23,17 +26,19 @@ static void advance(places *p) {
 }
 
 typedef void (*norm_fn)(const fy_tensor *in, places p, void *sums, fy_tensor *out);
-#define NORM(E, S, ACC, SQUARE, ROOT)                                                 \
-  static void norm_##S(const fy_tensor *in, places p, void *memory, fy_tensor *out) { \
-    const fy_t_##S *x = in->data;                                                     \
-    fy_t_##S *o = out->data;                                                          \
-    ACC *sums = memory;                                                               \
-    memset(sums, 0, (size_t)out->count * sizeof *sums);                               \
-    for (int64_t i = 0; i < in->count; i++, advance(&p)) {                            \
-      const fy_a_##S v = FY_LD_##S(x[i]);                                             \
-      sums[p.at] = (ACC)SQUARE(S, sums[p.at], v);                                     \
-    }                                                                                 \
-    for (int64_t i = 0; i < out->count; i++) o[i] = FY_ST_##S(ROOT(S, sums[i]));      \
+#define NORM(E, S, ACC, SQUARE, ROOT)                                                             \
+  static void norm_##S(const fy_tensor *in, places p, void *memory, fy_tensor *out) {             \
+    const fy_t_##S *x = in->data;                                                                 \
+    fy_t_##S *o = out->data;                                                                      \
+    ACC *sums = memory;                                                                           \
+    memset(sums, 0, (size_t)out->count * sizeof *sums);                                           \
+    for (const fy_t_##S *end = x + in->count; x < end; x += p.n, advance(&p)) {                   \
+      ACC *to = sums + p.at, sum = *to;                                                           \
+      for (int64_t i = 0; p.kept && i < p.n; i++) to[i] = (ACC)SQUARE(S, to[i], FY_LD_##S(x[i])); \
+      for (int64_t i = 0; !p.kept && i < p.n; i++) sum = (ACC)SQUARE(S, sum, FY_LD_##S(x[i]));    \
+      if (!p.kept) *to = sum;                                                                     \
+    }                                                                                             \
+    for (int64_t i = 0; i < out->count; i++) o[i] = FY_ST_##S(ROOT(S, sums[i]));                  \
   }
 #define SQUARE_REAL(S, s, v) ((s) + (double)FY_RD_##S((v) * (v)))
 #define SQUARE_INT(S, s, v)  ((fy_u_##S)(s) + (fy_u_##S)(v) * (fy_u_##S)(v))
@@ -82,19 +87,24 @@ static fy_code norm(fy_kernel_ctx *ctx, fy_error *err) {
   bool reduced[FY_MAX_RANK] = {false};
   int64_t dims[FY_MAX_RANK], step = 1;
   int32_t rank = 0;
-  places p = {.rank = in->rank};
+  places p = {.n = 1, .kept = true};
   fy_tensor *out;
   void *sums;
   FY_TRY(fy_reduce_axes(in, ctx->in[1], reduced, err));
   for (int32_t d = 0; d < in->rank; d++) {
-    p.dims[d] = in->dims[d];
     if (!reduced[d]) {
       dims[rank++] = in->dims[d];
     } else if (keep) {
       dims[rank++] = 1;
     }
   }
-  for (int32_t d = in->rank - 1; d >= 0; d--) {
+  int32_t outer = in->rank;  // the last dims of one kind are a run
+  if (outer) p.kept = !reduced[outer - 1];
+  while (outer > 0 && p.kept == !reduced[outer - 1]) p.n *= in->dims[--outer];
+  if (p.kept) step = p.n;
+  p.rank = outer;
+  for (int32_t d = outer - 1; d >= 0; d--) {
+    p.dims[d] = in->dims[d];
     p.strides[d] = reduced[d] ? 0 : step;
     if (!reduced[d]) step *= in->dims[d];
   }
@@ -102,7 +112,7 @@ static fy_code norm(fy_kernel_ctx *ctx, fy_error *err) {
   if (out->count == 0) return FY_OK;
   bool last = true;  // no kept dim behind a reduced one
   for (int32_t d = 0; d + 1 < in->rank; d++) last = last && (!reduced[d] || reduced[d + 1]);
-  if (in->dtype == FY_FLOAT && last && in->count) {
+  if (in->dtype == FY_FLOAT && last && !p.kept && in->count) {
     row_job j = {in->data, out->data, in->count / out->count};
     fy_parallel(ctx, out->count, 0.3 * (double)j.n, norm_rows, &j);
     return FY_OK;
