@@ -43,24 +43,25 @@ static void leaky_f16(const void *pi, void *po, int64_t n, const void *param) {
     fy_floats_to_halves(x, (uint16_t *)po + at, m);
   }
 }
+// Not inlined: a dozen loops would grow by vectors.
+__attribute__((noinline)) static void widen_bf16(const uint16_t *in, float *out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = FY_LD_bf16(in[i]);
+}
+__attribute__((noinline)) static void narrow_bf16(const float *in, uint16_t *out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = FY_ST_bf16(in[i]);
+}
 static void leaky_bf16(const void *pi, void *po, int64_t n, const void *param) {
   const float alpha = FY_RD_bf16(*(const float *)param);
   float x[FY_CHUNK];
   for (int64_t at = 0; at < n; at += FY_CHUNK) {
     const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;
-    for (int64_t i = 0; i < m; i++) x[i] = FY_LD_bf16(((const uint16_t *)pi)[at + i]);
+    widen_bf16((const uint16_t *)pi + at, x, m);
     leaky_f32(x, x, m, &alpha);
-    for (int64_t i = 0; i < m; i++) ((uint16_t *)po)[at + i] = FY_ST_bf16(x[i]);
+    narrow_bf16(x, (uint16_t *)po + at, m);
   }
 }
 FY_INT_TYPES(FY_UNARY_LOOP, leaky, LEAKY_INT)
 // 16-bit floats: a chunk at a time in floats, where each step is rounded.
-static void widen_bf16(const uint16_t *in, float *out, int64_t n) {
-  for (int64_t i = 0; i < n; i++) out[i] = FY_LD_bf16(in[i]);
-}
-static void narrow_bf16(const float *in, uint16_t *out, int64_t n) {
-  for (int64_t i = 0; i < n; i++) out[i] = FY_ST_bf16(in[i]);
-}
 #define LOOP_16(S, name, WIDEN, NARROW)                                            \
   static void name##_##S(const void *pi, void *po, int64_t n, const void *param) { \
     float x[FY_CHUNK], y[FY_CHUNK];                                                \

@@ -33,10 +33,8 @@ typedef void (*norm_fn)(const fy_tensor *in, places p, void *sums, fy_tensor *ou
     ACC *sums = memory;                                                                           \
     memset(sums, 0, (size_t)out->count * sizeof *sums);                                           \
     for (const fy_t_##S *end = x + in->count; x < end; x += p.n, advance(&p)) {                   \
-      ACC *to = sums + p.at, sum = *to;                                                           \
-      for (int64_t i = 0; p.kept && i < p.n; i++) to[i] = (ACC)SQUARE(S, to[i], FY_LD_##S(x[i])); \
-      for (int64_t i = 0; !p.kept && i < p.n; i++) sum = (ACC)SQUARE(S, sum, FY_LD_##S(x[i]));    \
-      if (!p.kept) *to = sum;                                                                     \
+      ACC *to = sums + p.at;                                                                      \
+      for (int64_t i = 0; i < p.n; i++, to += p.kept) *to = (ACC)SQUARE(S, *to, FY_LD_##S(x[i])); \
     }                                                                                             \
     for (int64_t i = 0; i < out->count; i++) o[i] = FY_ST_##S(ROOT(S, sums[i]));                  \
   }
@@ -54,8 +52,9 @@ static const norm_fn norms[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, no
 
 // Floats over the last dims: rows that follow each other. A few squares are added as floats, these
 // sums as doubles.
-#define STRANDS 16
-#define PIECE   (4 * STRANDS)
+#define STRANDS 4
+#define PIECE   (16 * STRANDS)
+typedef float lanes __attribute__((vector_size(16), aligned(4), may_alias));
 typedef struct row_job {
   const float *in;
   float *out;
@@ -65,18 +64,20 @@ static void norm_rows(void *arg, int64_t begin, int64_t end) {
   const row_job *j = arg;
   for (int64_t r = begin; r < end; r++) {
     const float *x = j->in + r * j->n;
-    double sums[STRANDS / 4] = {0}, sum = 0;
+    double sums[STRANDS] = {0}, sum = 0;
     int64_t i = 0;
     for (; i + PIECE <= j->n; i += PIECE) {
-      float few[STRANDS];
-      for (int k = 0; k < STRANDS; k++) few[k] = x[i + k] * x[i + k];
-      for (int m = STRANDS; m < PIECE; m += STRANDS)
-        for (int k = 0; k < STRANDS; k++) few[k] += x[i + m + k] * x[i + m + k];
-      for (int k = 0; k < STRANDS / 4; k++)
-        sums[k] += (double)((few[k] + few[k + 4]) + (few[k + 8] + few[k + 12]));
+      const lanes *v = (const lanes *)(x + i);
+      lanes e = v[0] * v[0], f = v[1] * v[1], g = v[2] * v[2], h = v[3] * v[3];
+      FY_UNROLL for (int m = 4; m < 16; m += 4) {
+        e += v[m] * v[m], f += v[m + 1] * v[m + 1];
+        g += v[m + 2] * v[m + 2], h += v[m + 3] * v[m + 3];
+      }
+      const lanes all = (e + f) + (g + h);
+      for (int k = 0; k < STRANDS; k++) sums[k] += (double)all[k];
     }
     for (; i < j->n; i++) sum += (double)(x[i] * x[i]);
-    for (int k = 0; k < STRANDS / 4; k++) sum += sums[k];
+    for (int k = 0; k < STRANDS; k++) sum += sums[k];
     j->out[r] = (float)sqrt(sum);
   }
 }

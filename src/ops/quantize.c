@@ -87,7 +87,7 @@ FY_CLONES static void quantize_chunk(const float *restrict in, int32_t *restrict
       out[i] = int_or(rintf((within(in[i], s.min, s.max) - s.less) * s.scale + s.more), s.nan);
   }
 }
-// The same for bytes, where no step leaves the range of int32_t.
+// The same for bytes, where no step leaves the range of int32_t. (Not to even.)
 FY_CLONES static void quantize_bytes(const float *restrict in, uint8_t *restrict out, int64_t n,
                                      quantize_steps s) {
   const float nan = (float)s.nan;
@@ -96,14 +96,9 @@ FY_CLONES static void quantize_bytes(const float *restrict in, uint8_t *restrict
       const float w = (within(in[i], s.min, s.max) - s.less) * s.scale + s.more;
       out[i] = (uint8_t)(int32_t)(w == w ? w : nan);
     }
-  } else if (s.round == AWAY_FROM_ZERO) {
-    for (int64_t i = 0; i < n; i++) {
-      const float w = before_away((within(in[i], s.min, s.max) - s.less) * s.scale + s.more);
-      out[i] = (uint8_t)(int32_t)(w == w ? w : nan);
-    }
   } else {
     for (int64_t i = 0; i < n; i++) {
-      const float w = rintf((within(in[i], s.min, s.max) - s.less) * s.scale + s.more);
+      const float w = before_away((within(in[i], s.min, s.max) - s.less) * s.scale + s.more);
       out[i] = (uint8_t)(int32_t)(w == w ? w : nan);
     }
   }

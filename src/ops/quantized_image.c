@@ -119,8 +119,8 @@ typedef struct channels {
   int64_t n;
   float *mean, *factor, *low, *high;
 } channels;
-FY_CLONES static void normalize(const uint8_t *restrict v, float *restrict to, int64_t pixels,
-                                float epsilon, channels ch) {
+static void normalize(const uint8_t *restrict v, float *restrict to, int64_t pixels, float epsilon,
+                      channels ch) {
   const int64_t c = ch.n;
   float *restrict mean = ch.mean, *restrict factor = ch.factor;
   float *restrict low = ch.low, *restrict high = ch.high;

@@ -122,7 +122,7 @@ static void log_parts(double *restrict re, double *restrict im, int64_t n) {
 
 // Floats are enough for the parts of complex64: their errors do not grow.
 static void exp_parts(double *restrict re, double *restrict im, int64_t n) {
-  float e[FY_CHUNK], c[FY_CHUNK], s[FY_CHUNK];
+  float e[FY_CHUNK] = {0}, c[FY_CHUNK], s[FY_CHUNK];
   for (int64_t i = 0; i < n; i++) e[i] = (float)re[i], s[i] = (float)im[i];
   fy_vec_exp_f32(e, e, n, NULL);
   fy_vec_cos_f32(s, c, n, NULL);
@@ -130,33 +130,44 @@ static void exp_parts(double *restrict re, double *restrict im, int64_t n) {
   for (int64_t i = 0; i < n; i++) re[i] = (double)(e[i] * c[i]), im[i] = (double)(e[i] * s[i]);
 }
 
-#define LOOP(S, name, AGAIN)                                                         \
-  void fy_vec_##name##_##S(const void *pi, void *po, int64_t n, const void *param) { \
-    const fy_t_##S *in = pi;                                                         \
-    fy_t_##S *out = po;                                                              \
-    double re[FY_CHUNK], im[FY_CHUNK];                                               \
-    (void)param;                                                                     \
-    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                   \
-      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                       \
-      for (int64_t i = 0; i < m; i++) {                                              \
-        re[i] = ((const fy_r_##S *)(in + at))[2 * i];                                \
-        im[i] = ((const fy_r_##S *)(in + at))[2 * i + 1];                            \
-      }                                                                              \
-      name##_parts(re, im, m);                                                       \
-      for (int64_t i = 0; i < m; i++) {                                              \
-        const fy_t_##S x = in[at + i];                                               \
-        out[at + i] = re[i] - re[i] == 0 && im[i] - im[i] == 0                       \
-                          ? __builtin_complex((fy_r_##S)re[i], (fy_r_##S)im[i])      \
-                          : AGAIN;                                                   \
-      }                                                                              \
-    }                                                                                \
+// |parts| of arrays; |again| of one number, where that is not finite.
+#define THROUGH(E, S, _)                                                              \
+  static void through_##S(const fy_t_##S *in, fy_t_##S *out, int64_t n,               \
+                          void (*parts)(double *restrict, double *restrict, int64_t), \
+                          fy_t_##S (*again)(fy_t_##S)) {                              \
+    double re[FY_CHUNK], im[FY_CHUNK];                                                \
+    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                    \
+      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                        \
+      for (int64_t i = 0; i < m; i++) {                                               \
+        re[i] = ((const fy_r_##S *)(in + at))[2 * i];                                 \
+        im[i] = ((const fy_r_##S *)(in + at))[2 * i + 1];                             \
+      }                                                                               \
+      parts(re, im, m);                                                               \
+      for (int64_t i = 0; i < m; i++) {                                               \
+        out[at + i] = re[i] - re[i] == 0 && im[i] - im[i] == 0                        \
+                          ? __builtin_complex((fy_r_##S)re[i], (fy_r_##S)im[i])       \
+                          : again(in[at + i]);                                        \
+      }                                                                               \
+    }                                                                                 \
+  }                                                                                   \
+  static fy_t_##S reciprocal_##S(fy_t_##S x) {                                        \
+    return fy_cdiv_##S(1, x);                                                         \
+  }                                                                                   \
+  static fy_t_##S rsqrt_##S(fy_t_##S x) {                                             \
+    return fy_cdiv_##S(1, FY_MATH_##S(sqrt)(x));                                      \
   }
-LOOP(c64, exp, cexpf(x))
-LOOP(c64, log, clogf(x))
-LOOP(c128, log, clog(x))
-LOOP(c64, sqrt, csqrtf(x))
-LOOP(c128, sqrt, csqrt(x))
-LOOP(c64, rsqrt, fy_cdiv_c64(1, csqrtf(x)))
-LOOP(c128, rsqrt, fy_cdiv_c128(1, csqrt(x)))
-LOOP(c64, reciprocal, fy_cdiv_c64(1, x))
-LOOP(c128, reciprocal, fy_cdiv_c128(1, x))
+FY_COMPLEX_TYPES(THROUGH, _)
+#define LOOP(S, name, AGAIN)                                                          \
+  void fy_vec_##name##_##S(const void *in, void *out, int64_t n, const void *param) { \
+    (void)param;                                                                      \
+    through_##S(in, out, n, name##_parts, AGAIN);                                     \
+  }
+LOOP(c64, exp, cexpf)
+LOOP(c64, log, clogf)
+LOOP(c128, log, clog)
+LOOP(c64, sqrt, csqrtf)
+LOOP(c128, sqrt, csqrt)
+LOOP(c64, rsqrt, rsqrt_c64)
+LOOP(c128, rsqrt, rsqrt_c128)
+LOOP(c64, reciprocal, reciprocal_c64)
+LOOP(c128, reciprocal, reciprocal_c128)
