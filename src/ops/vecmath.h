@@ -44,13 +44,17 @@ FY_VEC_FUNCTIONS_f32(FY_VEC_DECLARE_f32)
 // Of doubles and complex numbers (vecmath_complex.c).
 void fy_vec_atan2_f64(const void *a, int64_t step_a, const void *b, int64_t step_b, void *out,
                       int64_t n, int *bad);
-#define FY_VEC_WIDE_FUNCTIONS(X)                                                              \
-  X(atan, f64)                                                                                \
-  X(atanh, f64) X(exp, c64) X(log, c64) X(log, c128) X(sqrt, c64) X(sqrt, c128) X(rsqrt, c64) \
-      X(rsqrt, c128) X(reciprocal, c64) X(reciprocal, c128)
-#define FY_VEC_WIDE_DECLARE(name, S) \
-  void fy_vec_##name##_##S(const void *in, void *out, int64_t n, const void *param);
-FY_VEC_WIDE_FUNCTIONS(FY_VEC_WIDE_DECLARE)
+void fy_vec_atan_f64(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_atanh_f64(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_exp_c64(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_log_c64(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_log_c128(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_sqrt_c64(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_sqrt_c128(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_rsqrt_c64(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_rsqrt_c128(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_reciprocal_c64(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_reciprocal_c128(const void *in, void *out, int64_t n, const void *param);
 // The loops of Xlogy and Xlog1py.
 void fy_vec_xlogy_f32(const void *a, int64_t step_a, const void *b, int64_t step_b, void *out,
                       int64_t n, int *bad);
