@@ -8,19 +8,11 @@
 
 #define RELU_INT(S, x)  ((x) < 1 ? 0 : (x))
 #define RELU6_INT(S, x) ((x) < 1 ? 0 : (x) > 6 ? 6 : (x))
-#define ELU(S, x)       ((x) < 0 ? FY_MATH_##S(expm1)(x) : (x))
 #define SOFTSIGN(S, x)  ((x) / FY_RD_##S(FY_MATH_##S(fabs)(x) + 1))
 #define SELU_SCALE      1.0507009873554804934193349852946
 #define SELU_ALPHA      1.7580993408473768599402175208123  // scale * 1.6732632423543772
-#define SELU(S, x)                                                              \
-  ((x) < 0 ? FY_RD_##S((fy_a_##S)SELU_ALPHA) * FY_RD_##S(FY_MATH_##S(expm1)(x)) \
-           : FY_RD_##S((fy_a_##S)SELU_SCALE) * (x))
 #define LEAKY_INT(S, x) ((x) > 0 ? (x) : (fy_a_##S)((double)(x) * (double)*(const float *)param))
-// log(1 + exp(x)); beyond the threshold the smaller term is lost in rounding.
-#define SOFTPLUS(S, x)                        \
-  ((x) > -SOFTPLUS_##S  ? (x)                 \
-   : (x) < SOFTPLUS_##S ? FY_MATH_##S(exp)(x) \
-                        : FY_MATH_##S(log1p)(FY_RD_##S(FY_MATH_##S(exp)(x))))
+// Softplus is log(1 + exp(x)); beyond the threshold the smaller term is lost in rounding.
 #define SOFTPLUS_f16 \
   (-7.010913f)  // log(epsilon) + 2, where TensorFlow's epsilon of a half is 2^-13
 #define SOFTPLUS_bf16 (-2.85203f)
@@ -51,20 +43,61 @@ static void leaky_f16(const void *pi, void *po, int64_t n, const void *param) {
     fy_floats_to_halves(x, (uint16_t *)po + at, m);
   }
 }
+// Not inlined: a dozen loops would grow by vectors.
+__attribute__((noinline)) static void widen_bf16(const uint16_t *in, float *out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = FY_LD_bf16(in[i]);
+}
+__attribute__((noinline)) static void narrow_bf16(const float *in, uint16_t *out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = FY_ST_bf16(in[i]);
+}
 static void leaky_bf16(const void *pi, void *po, int64_t n, const void *param) {
   const float alpha = FY_RD_bf16(*(const float *)param);
   float x[FY_CHUNK];
   for (int64_t at = 0; at < n; at += FY_CHUNK) {
     const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;
-    for (int64_t i = 0; i < m; i++) x[i] = FY_LD_bf16(((const uint16_t *)pi)[at + i]);
+    widen_bf16((const uint16_t *)pi + at, x, m);
     leaky_f32(x, x, m, &alpha);
-    for (int64_t i = 0; i < m; i++) ((uint16_t *)po)[at + i] = FY_ST_bf16(x[i]);
+    narrow_bf16(x, (uint16_t *)po + at, m);
   }
 }
 FY_INT_TYPES(FY_UNARY_LOOP, leaky, LEAKY_INT)
-FY_SHORT_REAL_TYPES(FY_UNARY_LOOP, elu, ELU)
-FY_SHORT_REAL_TYPES(FY_UNARY_LOOP, selu, SELU)
-FY_SHORT_REAL_TYPES(FY_UNARY_LOOP, softplus, SOFTPLUS)
+// 16-bit floats: a chunk at a time in floats, where each step is rounded.
+#define LOOP_16(S, name, WIDEN, NARROW)                                            \
+  static void name##_##S(const void *pi, void *po, int64_t n, const void *param) { \
+    float x[FY_CHUNK], y[FY_CHUNK];                                                \
+    uint16_t rounded[FY_CHUNK];                                                    \
+    (void)param;                                                                   \
+    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                 \
+      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                     \
+      WIDEN((const uint16_t *)pi + at, x, m);                                      \
+      STEPS_##name(S, WIDEN, NARROW);                                              \
+      NARROW(x, (uint16_t *)po + at, m);                                           \
+    }                                                                              \
+  }
+#define STEPS_elu(S, WIDEN, NARROW) \
+  (void)rounded;                    \
+  fy_vec_expm1_f32(x, y, m, NULL);  \
+  for (int64_t i = 0; i < m; i++) x[i] = x[i] < 0 ? y[i] : x[i]
+#define STEPS_selu(S, WIDEN, NARROW)                                                      \
+  const float alpha = FY_RD_##S((float)SELU_ALPHA), scale = FY_RD_##S((float)SELU_SCALE); \
+  fy_vec_expm1_f32(x, y, m, NULL);                                                        \
+  NARROW(y, rounded, m);                                                                  \
+  WIDEN(rounded, y, m);                                                                   \
+  for (int64_t i = 0; i < m; i++) x[i] = x[i] < 0 ? alpha * y[i] : scale * x[i]
+#define STEPS_softplus(S, WIDEN, NARROW) \
+  float logs[FY_CHUNK];                  \
+  fy_vec_exp_f32(x, y, m, NULL);         \
+  NARROW(y, rounded, m);                 \
+  WIDEN(rounded, logs, m);               \
+  fy_vec_log1p_f32(logs, logs, m, NULL); \
+  for (int64_t i = 0; i < m; i++)        \
+  x[i] = x[i] > -SOFTPLUS_##S ? x[i] : x[i] < SOFTPLUS_##S ? y[i] : logs[i]
+#define LOOPS_16(name)                                         \
+  LOOP_16(f16, name, fy_halves_to_floats, fy_floats_to_halves) \
+  LOOP_16(bf16, name, widen_bf16, narrow_bf16)
+LOOPS_16(elu)
+LOOPS_16(selu)
+LOOPS_16(softplus)
 FY_REAL_TYPES(FY_UNARY_LOOP, softsign, SOFTSIGN)
 
 static const fy_unary_loops relu_table = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, relu)}, 0.3};

@@ -246,7 +246,7 @@ FY_REAL_TYPES_BUT_F32(FY_BINARY_LOOP, xlogy, XLOGY)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, xlogy, XLOGY_CPLX)
 FY_REAL_TYPES_BUT_F32(FY_BINARY_LOOP, xlog1py, XLOG1PY)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, xlog1py, XLOG1PY_CPLX)
-FY_REAL_TYPES_BUT_F32(FY_BINARY_LOOP, atan2, ATAN2)
+FY_SHORT_REAL_TYPES(FY_BINARY_LOOP, atan2, ATAN2)
 
 // ---------------------------------------------------------------- bits; shifts clamp their count
 #define AND(S, x, y)         ((x) & (y))
@@ -315,7 +315,10 @@ REAL_OR_COMPLEX(xdivy, 0.7);
 X_TIMES(xlogy);
 X_TIMES(xlog1py);
 static const fy_binary_loops atan2_loops = {
-    {FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, atan2)[FY_FLOAT] = fy_vec_atan2_f32}, NULL, 2};
+    {FY_SHORT_REAL_TYPES(FY_LOOP_ENTRY, atan2)[FY_FLOAT] = fy_vec_atan2_f32, [FY_DOUBLE] =
+                                                                                 fy_vec_atan2_f64},
+    NULL,
+    2};
 static const fy_binary_loops and_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, bit_and)}, NULL, 0.3};
 static const fy_binary_loops or_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, bit_or)}, NULL, 0.3};
 static const fy_binary_loops xor_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, bit_xor)}, NULL, 0.3};

@@ -47,7 +47,43 @@ FY_REAL_TYPES(TO_HSV, _)
       o[2] = FY_ST_##S(FY_RD_##S(rest + FY_RD_##S(s * CLAMP01(b))) * v);                     \
     }                                                                                        \
   }
-FY_REAL_TYPES(TO_RGB, _)
+TO_RGB(FY_BFLOAT16, bf16, _)
+FY_FULL_REAL_TYPES(TO_RGB, _)
+
+// Halves: a step at a time for many pixels, as the machine rounds them.
+#define HALF_PIXELS 128
+static void round_f16(float *x, int64_t n) {
+  uint16_t h[HALF_PIXELS];
+  fy_floats_to_halves(x, h, n);
+  fy_halves_to_floats(h, x, n);
+}
+static void to_rgb_chunk_f16(const uint16_t *in, uint16_t *out, int64_t n) {
+  static const float shifts[] = {3, 2, 4};
+  float hsv[3 * HALF_PIXELS], rgb[3 * HALF_PIXELS], dh[HALF_PIXELS], rest[HALF_PIXELS],
+      x[HALF_PIXELS];
+  fy_halves_to_floats(in, hsv, 3 * n);
+  for (int64_t i = 0; i < n; i++) dh[i] = hsv[3 * i] * 6, rest[i] = 1 - hsv[3 * i + 1];
+  round_f16(dh, n);
+  round_f16(rest, n);
+  for (int c = 0; c < 3; c++) {
+    for (int64_t i = 0; i < n; i++) x[i] = dh[i] - shifts[c];
+    round_f16(x, n);
+    for (int64_t i = 0; i < n; i++) x[i] = c ? 2 - fabsf(x[i]) : fabsf(x[i]) - 1;
+    round_f16(x, n);
+    for (int64_t i = 0; i < n; i++) x[i] = hsv[3 * i + 1] * CLAMP01(x[i]);
+    round_f16(x, n);
+    for (int64_t i = 0; i < n; i++) x[i] = rest[i] + x[i];
+    round_f16(x, n);
+    for (int64_t i = 0; i < n; i++) rgb[3 * i + c] = x[i] * hsv[3 * i + 2];
+  }
+  fy_floats_to_halves(rgb, out, 3 * n);
+}
+static void to_rgb_f16(const void *pi, void *po, int64_t n) {
+  for (int64_t at = 0; at < n; at += HALF_PIXELS) {
+    const int64_t m = n - at < HALF_PIXELS ? n - at : HALF_PIXELS;
+    to_rgb_chunk_f16((const uint16_t *)pi + 3 * at, (uint16_t *)po + 3 * at, m);
+  }
+}
 
 typedef void (*pixels_fn)(const void *in, void *out, int64_t n);
 static const pixels_fn to_hsv[FY_DTYPE_COUNT] = {FY_REAL_TYPES(FY_LOOP_ENTRY, to_hsv)};

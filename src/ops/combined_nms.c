@@ -3,7 +3,6 @@
 // then the best of all classes together. Equal scores: the lower index first.
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "ops/shape_fns.h"
 #include "ops/values.h"
@@ -14,10 +13,26 @@ typedef struct found {
   int32_t at;  // order of discovery
 } found;
 
-static int by_score(const void *pa, const void *pb) {
-  const found *a = pa, *b = pb;
-  if (a->score != b->score) return a->score > b->score ? -1 : 1;
-  return (a->at > b->at) - (a->at < b->at);
+// Only as many as are asked for are put in order: a heap, whose root is the best.
+static bool better(const found *a, const found *b) {
+  return a->score != b->score ? a->score > b->score : a->at < b->at;
+}
+static void sift(found *heap, int64_t n, int64_t at, found x) {
+  for (int64_t child; (child = 2 * at + 1) < n; at = child) {
+    if (child + 1 < n && better(&heap[child + 1], &heap[child])) child++;
+    if (!better(&heap[child], &x)) break;
+    heap[at] = heap[child];
+  }
+  heap[at] = x;
+}
+static void make_heap(found *heap, int64_t n) {
+  for (int64_t at = n / 2; at-- > 0;) sift(heap, n, at, heap[at]);
+}
+static found take_best(found *heap, int64_t *n) {
+  const found best = heap[0];
+  --*n;
+  sift(heap, *n, 0, heap[*n]);
+  return best;
 }
 
 typedef struct nms {
@@ -52,13 +67,14 @@ static int64_t one_class(const nms *s, int64_t k, const float *boxes, const floa
     const float score = scores[i * s->classes + k];
     if (score > s->score) work[n++] = (found){score, (int32_t)i, (int32_t)k, (int32_t)i};
   }
-  if (n) qsort(work, (size_t)n, sizeof *work, by_score);
-  for (int64_t i = 0; i < n && kept < s->per_class; i++) {
+  make_heap(work, n);
+  while (n && kept < s->per_class) {
+    const found best = take_best(work, &n);
     bool keep = true;
     for (int64_t j = kept - 1; j >= 0 && keep; j--) {
-      keep = !(overlap(box_of(s, boxes, &work[i]), box_of(s, boxes, &out[j])) > s->iou);
+      keep = !(overlap(box_of(s, boxes, &best), box_of(s, boxes, &out[j])) > s->iou);
     }
-    if (keep) out[kept++] = work[i];
+    if (keep) out[kept++] = best;
   }
   return kept;
 }
@@ -151,18 +167,19 @@ static fy_code combined(fy_kernel_ctx *ctx, fy_error *err) {
       n += one_class(&s, k, boxes, scores, work, all + n);
     }
     for (int64_t i = 0; i < n; i++) all[i].at = (int32_t)i;
-    if (n) qsort(all, (size_t)n, sizeof *all, by_score);
+    make_heap(all, n);
     const int64_t limit = s.pad_per_class ? s.rows : s.total, kept = n < limit ? n : limit;
     ((int32_t *)valid->data)[b] = (int32_t)kept;
     for (int64_t i = 0; i < kept; i++) {
-      const float *from = box_of(&s, boxes, &all[i]);
+      const found best = take_best(all, &n);
+      const float *from = box_of(&s, boxes, &best);
       float *to = (float *)boxes_out->data + (b * s.rows + i) * 4;
       for (int c = 0; c < 4; c++) {
         const float low = from[c] < 1 ? from[c] : 1;
         to[c] = s.clip ? (low < 0 ? 0 : low) : from[c];
       }
-      ((float *)scores_out->data)[b * s.rows + i] = all[i].score;
-      ((float *)classes_out->data)[b * s.rows + i] = (float)all[i].class_id;
+      ((float *)scores_out->data)[b * s.rows + i] = best.score;
+      ((float *)classes_out->data)[b * s.rows + i] = (float)best.class_id;
     }
   }
   return FY_OK;

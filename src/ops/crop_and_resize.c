@@ -17,18 +17,34 @@ typedef struct crop_job {
   bool nearest;
 } crop_job;
 
-// Where row (or column) |at| of a crop lies in the image.
-static float position(float from, float to, int64_t at, int64_t crop, int64_t size) {
-  if (crop <= 1) return (float)(0.5 * (double)(from + to) * (double)(size - 1));
+// Row (or column) |at| of a crop lies at start + at * step in the image.
+typedef struct line {
+  float start, step;
+  int64_t size;  // of the image
+} line;
+static line line_of(float from, float to, int64_t crop, int64_t size) {
+  if (crop <= 1) return (line){(float)(0.5 * (double)(from + to) * (double)(size - 1)), 0, size};
   const float scale = (to - from) * (float)(size - 1) / (float)(crop - 1);
-  return from * (float)(size - 1) + (float)at * scale;
+  return (line){from * (float)(size - 1), scale, size};
 }
-static bool inside(float p, int64_t size) {
-  return p >= 0 && p <= (float)(size - 1);
+
+// The rows (or columns) beside a place, and how far from the first to the second it is.
+typedef struct tap {
+  int64_t low, high, nearest;
+  float part;
+} tap;
+static inline tap tap_at(float p, int64_t size) {     // p is inside of the image
+  const int64_t whole = (int64_t)p, last = size - 1;  // (float)(size - 1) may round up
+  const float part = p - (float)whole;
+  const int64_t high = whole + (part > 0), nearest = whole + (part >= 0.5f);
+  return (tap){whole < last ? whole : last, high < last ? high : last,
+               nearest < last ? nearest : last, part};
 }
-static int64_t clip(float p, int64_t size) {  // (float)(size - 1) may round up
-  const int64_t i = (int64_t)p;
-  return i >= size ? size - 1 : i;
+static inline bool find_tap(line l, int64_t at, tap *out) {  // false: outside
+  const float p = l.start + (float)at * l.step;
+  if (!(p >= 0 && p <= (float)(l.size - 1))) return false;
+  *out = tap_at(p, l.size);
+  return true;
 }
 
 // Item: a box.
@@ -39,28 +55,29 @@ FY_CLONES static void crop_boxes(void *arg, int64_t begin, int64_t end) {
     const float *box = j->boxes + 4 * b;
     const float *image = j->image + (int64_t)j->which[b] * j->image_h * j->image_w * d;
     float *to = (float *)j->out + b * j->crop_h * j->crop_w * d;
-    float y = 0;
+    const line down = line_of(box[0], box[2], j->crop_h, j->image_h);
+    const line along = line_of(box[1], box[3], j->crop_w, j->image_w);
+    tap y = {0}, x = {0};
+    bool row_inside = false;
     for (int64_t row = 0, col = 0; row < j->crop_h; to += d, row += col == 0) {
-      if (col == 0) y = position(box[0], box[2], row, j->crop_h, j->image_h);
-      const float x = position(box[1], box[3], col, j->crop_w, j->image_w);
+      if (col == 0) row_inside = find_tap(down, row, &y);
+      const bool inside = row_inside && find_tap(along, col, &x);
       if (++col == j->crop_w) col = 0;
-      if (!inside(y, j->image_h) || !inside(x, j->image_w)) {
+      if (!inside) {
         for (int64_t k = 0; k < d; k++) to[k] = j->outside;
         continue;
       }
       if (j->nearest) {
-        const int64_t at = clip(roundf(y), j->image_h) * j->image_w + clip(roundf(x), j->image_w);
+        const int64_t at = y.nearest * j->image_w + x.nearest;
         for (int64_t k = 0; k < d; k++) to[k] = image[at * d + k];
         continue;
       }
-      const float *top = image + clip(floorf(y), j->image_h) * j->image_w * d;
-      const float *bottom = image + clip(ceilf(y), j->image_h) * j->image_w * d;
-      const int64_t left = clip(floorf(x), j->image_w) * d, right = clip(ceilf(x), j->image_w) * d;
-      const float part_y = y - floorf(y), part_x = x - floorf(x);
+      const float *top = image + y.low * j->image_w * d, *bottom = image + y.high * j->image_w * d;
+      const int64_t left = x.low * d, right = x.high * d;
       for (int64_t k = 0; k < d; k++) {
-        const float a = top[left + k] + (top[right + k] - top[left + k]) * part_x;
-        const float e = bottom[left + k] + (bottom[right + k] - bottom[left + k]) * part_x;
-        to[k] = a + (e - a) * part_y;
+        const float a = top[left + k] + (top[right + k] - top[left + k]) * x.part;
+        const float e = bottom[left + k] + (bottom[right + k] - bottom[left + k]) * x.part;
+        to[k] = a + (e - a) * y.part;
       }
     }
   }
@@ -73,15 +90,19 @@ FY_CLONES static void crop_boxes(void *arg, int64_t begin, int64_t end) {
       const float *box = j->boxes + 4 * b;                                                       \
       fy_t_##S *image = (fy_t_##S *)j->out + (int64_t)j->which[b] * j->image_h * j->image_w * d; \
       const float *grad = j->grad + b * j->crop_h * j->crop_w * d;                               \
-      for (int64_t p = 0; p < j->crop_h * j->crop_w; p++, grad += d) {                           \
-        const float y = position(box[0], box[2], p / j->crop_w, j->crop_h, j->image_h);          \
-        const float x = position(box[1], box[3], p % j->crop_w, j->crop_w, j->image_w);          \
-        if (!inside(y, j->image_h) || !inside(x, j->image_w)) continue;                          \
-        const float ys[] = {floorf(y), ceilf(y)}, xs[] = {floorf(x), ceilf(x)};                  \
-        const float wy[] = {1 - (y - ys[0]), y - ys[0]}, wx[] = {1 - (x - xs[0]), x - xs[0]};    \
+      const line down = line_of(box[0], box[2], j->crop_h, j->image_h);                          \
+      const line along = line_of(box[1], box[3], j->crop_w, j->image_w);                         \
+      tap y = {0}, x = {0};                                                                      \
+      bool row_inside = false;                                                                   \
+      for (int64_t r = 0, c = 0; r < j->crop_h; grad += d, r += c == 0) {                        \
+        if (c == 0) row_inside = find_tap(down, r, &y);                                          \
+        const bool inside = row_inside && find_tap(along, c, &x);                                \
+        if (++c == j->crop_w) c = 0;                                                             \
+        if (!inside) continue;                                                                   \
+        const float wy[] = {1 - y.part, y.part}, wx[] = {1 - x.part, x.part};                    \
         for (int q = 0; q < (j->nearest ? 1 : 4); q++) {                                         \
-          const int64_t row = clip(j->nearest ? roundf(y) : ys[q / 2], j->image_h);              \
-          const int64_t col = clip(j->nearest ? roundf(x) : xs[q % 2], j->image_w);              \
+          const int64_t row = j->nearest ? y.nearest : q / 2 ? y.high : y.low;                   \
+          const int64_t col = j->nearest ? x.nearest : q % 2 ? x.high : x.low;                   \
           fy_t_##S *to = image + (row * j->image_w + col) * d;                                   \
           for (int64_t k = 0; k < d; k++) {                                                      \
             const float part = j->nearest ? grad[k] : wx[q % 2] * (wy[q / 2] * grad[k]);         \
@@ -106,19 +127,17 @@ static void to_boxes(void *arg, int64_t begin, int64_t end) {
     float *out = (float *)j->out + 4 * b;
     const float ratio_y = j->crop_h > 1 ? (float)(j->image_h - 1) / (float)(j->crop_h - 1) : 0;
     const float ratio_x = j->crop_w > 1 ? (float)(j->image_w - 1) / (float)(j->crop_w - 1) : 0;
+    line down = line_of(box[0], box[2], j->crop_h, j->image_h);
+    line along = line_of(box[1], box[3], j->crop_w, j->image_w);
+    if (j->crop_h > 1) down.step = (box[2] - box[0]) * ratio_y;  // which rounds in another way
+    if (j->crop_w > 1) along.step = (box[3] - box[1]) * ratio_x;
     for (int64_t p = 0; p < j->crop_h * j->crop_w; p++, grad += d) {
       const int64_t row = p / j->crop_w, col = p % j->crop_w;
-      const float y = j->crop_h > 1 ? box[0] * (float)(j->image_h - 1) +
-                                          (float)row * ((box[2] - box[0]) * ratio_y)
-                                    : position(box[0], box[2], row, j->crop_h, j->image_h);
-      const float x = j->crop_w > 1 ? box[1] * (float)(j->image_w - 1) +
-                                          (float)col * ((box[3] - box[1]) * ratio_x)
-                                    : position(box[1], box[3], col, j->crop_w, j->image_w);
-      if (!inside(y, j->image_h) || !inside(x, j->image_w)) continue;
-      const float *top = image + clip(floorf(y), j->image_h) * j->image_w * d;
-      const float *bottom = image + clip(ceilf(y), j->image_h) * j->image_w * d;
-      const int64_t left = clip(floorf(x), j->image_w) * d, right = clip(ceilf(x), j->image_w) * d;
-      const float part_y = y - floorf(y), part_x = x - floorf(x);
+      tap y, x;
+      if (!find_tap(down, row, &y) || !find_tap(along, col, &x)) continue;
+      const float *top = image + y.low * j->image_w * d, *bottom = image + y.high * j->image_w * d;
+      const int64_t left = x.low * d, right = x.high * d;
+      const float part_y = y.part, part_x = x.part;
       for (int64_t k = 0; k < d; k++) {
         const float tl = top[left + k], tr = top[right + k];
         const float bl = bottom[left + k], br = bottom[right + k];

@@ -43,25 +43,59 @@ static void put(fy_tensor *out, const double *values) {
   }
 }
 
+typedef struct kinds {  // how many elements are such
+  int64_t nan, low, high, minus, zero, plus;
+} kinds;
+// The first three only, unless |all|.
+#define COUNT(T)                                                                    \
+  static void count_##T(const T *x, int64_t n, bool all, kinds *k) {                \
+    for (int64_t at = 0, end; at < n; at = end) { /* of ints, which are narrower */ \
+      int32_t nan = 0, low = 0, high = 0, minus = 0, zero = 0, plus = 0;            \
+      end = n - at < 1 << 20 ? n : at + (1 << 20);                                  \
+      for (int64_t i = at; i < end; i++) {                                          \
+        nan += x[i] != x[i];                                                        \
+        low += x[i] == (T)-INFINITY;                                                \
+        high += x[i] == (T)INFINITY;                                                \
+      }                                                                             \
+      for (int64_t i = at; all && i < end; i++) {                                   \
+        minus += x[i] < 0;                                                          \
+        zero += x[i] == 0;                                                          \
+        plus += x[i] > 0;                                                           \
+      }                                                                             \
+      k->nan += nan, k->low += low, k->high += high;                                \
+      if (all) k->minus += minus - low, k->zero += zero, k->plus += plus - high;    \
+    }                                                                               \
+  }
+COUNT(float)
+COUNT(double)
+
+static void count_kinds(const fy_tensor *t, bool all, kinds *k) {
+  if (t->dtype == FY_FLOAT) {
+    count_float(t->data, t->count, all, k);
+  } else if (t->dtype == FY_DOUBLE) {
+    count_double(t->data, t->count, all, k);
+  } else if (fy_dtype_is_floating(t->dtype) || all) {
+    for (int64_t i = 0; i < t->count; i++) {
+      const float x =
+          t->dtype == FY_BOOL ? (float)((const bool *)t->data)[i] : (float)fy_tensor_double(t, i);
+      count_float(&x, 1, all, k);
+    }
+  }
+}
+
 static fy_code summary(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   const int64_t mode = fy_site_int(ctx->site, "tensor_debug_mode"), n = length_of(mode);
   const double id = (double)fy_site_int(ctx->site, "tensor_id");
-  double v[4 + SHAPE_DIMS + 1] = {id}, low = 0, high = 0, nan = 0, minus = 0, zero = 0, plus = 0;
+  double v[4 + SHAPE_DIMS + 1] = {id};
+  kinds k = {0};
   fy_tensor *out;
   if (n < 0) {
     return fy_fail(err, FY_UNIMPLEMENTED, "Unimplemented tensor debug mode: %lld", (long long)mode);
   }
   FY_TRY(fy_out(ctx, 0, 1, &n, &out, err));
-  for (int64_t i = 0; mode != SHAPE && i < in->count; i++) {
-    const double x = in->dtype == FY_BOOL ? ((const bool *)in->data)[i] : fy_tensor_double(in, i);
-    if (isnan(x))
-      nan++;
-    else if (isinf(x))
-      ++*(x < 0 ? &low : &high);
-    else
-      ++*(x < 0 ? &minus : x > 0 ? &plus : &zero);
-  }
+  if (mode != SHAPE) count_kinds(in, mode == FULL, &k);
+  const double low = (double)k.low, high = (double)k.high, nan = (double)k.nan;
   if (mode == CURT) {
     v[1] = low + high + nan > 0;
   } else if (mode == CONCISE) {
@@ -78,7 +112,8 @@ static fy_code summary(fy_kernel_ctx *ctx, fy_error *err) {
   } else {
     v[1] = -1;  // a device by number: not told
     v[2] = (double)in->dtype, v[3] = in->rank, v[4] = (double)in->count;
-    v[5] = low, v[6] = high, v[7] = nan, v[8] = minus, v[9] = zero, v[10] = plus;
+    v[5] = low, v[6] = high, v[7] = nan, v[8] = (double)k.minus, v[9] = (double)k.zero,
+    v[10] = (double)k.plus;
   }
   put(out, v);
   return FY_OK;

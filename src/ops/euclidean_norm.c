@@ -8,9 +8,12 @@
 #include "ops/typed.h"
 #include "ops/values.h"
 
-// Where each element adds to: walks the input in order.
+// Where the elements add to: runs of |n| in the order of the input, which add to places that follow
+// each other (|kept|) or all to the first.
 typedef struct places {
-  int32_t rank;
+  int64_t n;
+  bool kept;
+  int32_t rank;  // outside of the runs
   int64_t dims[FY_MAX_RANK], strides[FY_MAX_RANK], index[FY_MAX_RANK], at;
 } places;
 static void advance(places *p) {
@@ -23,17 +26,17 @@ static void advance(places *p) {
 }
 
 typedef void (*norm_fn)(const fy_tensor *in, places p, void *sums, fy_tensor *out);
-#define NORM(E, S, ACC, SQUARE, ROOT)                                                 \
-  static void norm_##S(const fy_tensor *in, places p, void *memory, fy_tensor *out) { \
-    const fy_t_##S *x = in->data;                                                     \
-    fy_t_##S *o = out->data;                                                          \
-    ACC *sums = memory;                                                               \
-    memset(sums, 0, (size_t)out->count * sizeof *sums);                               \
-    for (int64_t i = 0; i < in->count; i++, advance(&p)) {                            \
-      const fy_a_##S v = FY_LD_##S(x[i]);                                             \
-      sums[p.at] = (ACC)SQUARE(S, sums[p.at], v);                                     \
-    }                                                                                 \
-    for (int64_t i = 0; i < out->count; i++) o[i] = FY_ST_##S(ROOT(S, sums[i]));      \
+#define NORM(E, S, ACC, SQUARE, ROOT)                                                             \
+  static void norm_##S(const fy_tensor *in, places p, void *memory, fy_tensor *out) {             \
+    const fy_t_##S *x = in->data;                                                                 \
+    fy_t_##S *o = out->data;                                                                      \
+    ACC *sums = memory;                                                                           \
+    memset(sums, 0, (size_t)out->count * sizeof *sums);                                           \
+    for (const fy_t_##S *end = x + in->count; x < end; x += p.n, advance(&p)) {                   \
+      ACC *to = sums + p.at;                                                                      \
+      for (int64_t i = 0; i < p.n; i++, to += p.kept) *to = (ACC)SQUARE(S, *to, FY_LD_##S(x[i])); \
+    }                                                                                             \
+    for (int64_t i = 0; i < out->count; i++) o[i] = FY_ST_##S(ROOT(S, sums[i]));                  \
   }
 #define SQUARE_REAL(S, s, v) ((s) + (double)FY_RD_##S((v) * (v)))
 #define SQUARE_INT(S, s, v)  ((fy_u_##S)(s) + (fy_u_##S)(v) * (fy_u_##S)(v))
@@ -49,8 +52,9 @@ static const norm_fn norms[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, no
 
 // Floats over the last dims: rows that follow each other. A few squares are added as floats, these
 // sums as doubles.
-#define STRANDS 16
-#define PIECE   (4 * STRANDS)
+#define STRANDS 4
+#define PIECE   (16 * STRANDS)
+typedef float lanes __attribute__((vector_size(16), aligned(4), may_alias));
 typedef struct row_job {
   const float *in;
   float *out;
@@ -60,18 +64,20 @@ static void norm_rows(void *arg, int64_t begin, int64_t end) {
   const row_job *j = arg;
   for (int64_t r = begin; r < end; r++) {
     const float *x = j->in + r * j->n;
-    double sums[STRANDS / 4] = {0}, sum = 0;
+    double sums[STRANDS] = {0}, sum = 0;
     int64_t i = 0;
     for (; i + PIECE <= j->n; i += PIECE) {
-      float few[STRANDS];
-      for (int k = 0; k < STRANDS; k++) few[k] = x[i + k] * x[i + k];
-      for (int m = STRANDS; m < PIECE; m += STRANDS)
-        for (int k = 0; k < STRANDS; k++) few[k] += x[i + m + k] * x[i + m + k];
-      for (int k = 0; k < STRANDS / 4; k++)
-        sums[k] += (double)((few[k] + few[k + 4]) + (few[k + 8] + few[k + 12]));
+      const lanes *v = (const lanes *)(x + i);
+      lanes e = v[0] * v[0], f = v[1] * v[1], g = v[2] * v[2], h = v[3] * v[3];
+      FY_UNROLL for (int m = 4; m < 16; m += 4) {
+        e += v[m] * v[m], f += v[m + 1] * v[m + 1];
+        g += v[m + 2] * v[m + 2], h += v[m + 3] * v[m + 3];
+      }
+      const lanes all = (e + f) + (g + h);
+      for (int k = 0; k < STRANDS; k++) sums[k] += (double)all[k];
     }
     for (; i < j->n; i++) sum += (double)(x[i] * x[i]);
-    for (int k = 0; k < STRANDS / 4; k++) sum += sums[k];
+    for (int k = 0; k < STRANDS; k++) sum += sums[k];
     j->out[r] = (float)sqrt(sum);
   }
 }
@@ -82,19 +88,24 @@ static fy_code norm(fy_kernel_ctx *ctx, fy_error *err) {
   bool reduced[FY_MAX_RANK] = {false};
   int64_t dims[FY_MAX_RANK], step = 1;
   int32_t rank = 0;
-  places p = {.rank = in->rank};
+  places p = {.n = 1, .kept = true};
   fy_tensor *out;
   void *sums;
   FY_TRY(fy_reduce_axes(in, ctx->in[1], reduced, err));
   for (int32_t d = 0; d < in->rank; d++) {
-    p.dims[d] = in->dims[d];
     if (!reduced[d]) {
       dims[rank++] = in->dims[d];
     } else if (keep) {
       dims[rank++] = 1;
     }
   }
-  for (int32_t d = in->rank - 1; d >= 0; d--) {
+  int32_t outer = in->rank;  // the last dims of one kind are a run
+  if (outer) p.kept = !reduced[outer - 1];
+  while (outer > 0 && p.kept == !reduced[outer - 1]) p.n *= in->dims[--outer];
+  if (p.kept) step = p.n;
+  p.rank = outer;
+  for (int32_t d = outer - 1; d >= 0; d--) {
+    p.dims[d] = in->dims[d];
     p.strides[d] = reduced[d] ? 0 : step;
     if (!reduced[d]) step *= in->dims[d];
   }
@@ -102,7 +113,7 @@ static fy_code norm(fy_kernel_ctx *ctx, fy_error *err) {
   if (out->count == 0) return FY_OK;
   bool last = true;  // no kept dim behind a reduced one
   for (int32_t d = 0; d + 1 < in->rank; d++) last = last && (!reduced[d] || reduced[d + 1]);
-  if (in->dtype == FY_FLOAT && last && in->count) {
+  if (in->dtype == FY_FLOAT && last && !p.kept && in->count) {
     row_job j = {in->data, out->data, in->count / out->count};
     fy_parallel(ctx, out->count, 0.3 * (double)j.n, norm_rows, &j);
     return FY_OK;

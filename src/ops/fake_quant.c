@@ -113,24 +113,17 @@ FY_CLONES static void keep_inside(const float *grad, const float *in, float *out
   }
 }
 
-// The gradient of every |step|-th of |n| elements, and of the range if |sums| is not NULL.
-__attribute__((noinline)) static void pass_back(const float *grad, const float *in, float *out,
-                                                int64_t n, int64_t step, float min, float max,
-                                                levels q, gradient_sums *sums) {
-  const bool all = min == 0 && max == 0;
+// The gradient of |n| elements, and of the range if |sums| is not NULL.
+static void pass_back(const float *grad, const float *in, float *out, int64_t n, float min,
+                      float max, levels q, gradient_sums *sums) {
   const nudged r = nudge(min, max, q);
   if (sums) *sums = (gradient_sums){0, 0};
-  if (step == 1 && !all) {
-    if (sums) *sums = sum_outside(grad, in, n, r.min, r.max);  // first: |out| may be |grad|
-    keep_inside(grad, in, out, n, r.min, r.max);
+  if (min == 0 && max == 0) {
+    if (n) memmove(out, grad, (size_t)n * sizeof *out);
     return;
   }
-  for (int64_t i = 0; i < n; i += step) {
-    const float g = grad[i];
-    if (!all && sums && in[i] < r.min) sums->min += g;
-    if (!all && sums && in[i] > r.max) sums->max += g;
-    out[i] = all || (in[i] >= r.min && in[i] <= r.max) ? g : 0;
-  }
+  if (sums) *sums = sum_outside(grad, in, n, r.min, r.max);  // first: |out| may be |grad|
+  keep_inside(grad, in, out, n, r.min, r.max);
 }
 
 static fy_code same_size(const fy_tensor *a, const fy_tensor *b, fy_error *err) {
@@ -161,7 +154,7 @@ static fy_code args_gradient(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_tensor_shape_text(in, y));
   }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  pass_back(grad->data, in->data, out->data, in->count, 1, fy_site_float(ctx->site, "min"),
+  pass_back(grad->data, in->data, out->data, in->count, fy_site_float(ctx->site, "min"),
             fy_site_float(ctx->site, "max"), q, NULL);
   return FY_OK;
 }
@@ -194,7 +187,7 @@ static fy_code vars_gradient(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out(ctx, 1, 0, NULL, &min, err));
   FY_TRY(fy_out(ctx, 2, 0, NULL, &max, err));
   gradient_sums s;
-  pass_back(grad->data, in->data, out->data, in->count, 1, *(const float *)ctx->in[2]->data,
+  pass_back(grad->data, in->data, out->data, in->count, *(const float *)ctx->in[2]->data,
             *(const float *)ctx->in[3]->data, q, &s);
   *(float *)min->data = s.min;
   *(float *)max->data = s.max;
@@ -281,6 +274,22 @@ static fy_code channels(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+// Arrays of a period, as above: ranges, what lies outside of them, and where everything is inside.
+typedef struct channel_sums {
+  float *min, *max, *below, *above;
+  int32_t *all;
+} channel_sums;
+FY_CLONES static void pass_channels_back(const float *grad, const float *in, float *out, int64_t n,
+                                         channel_sums s) {
+  FY_VECTOR for (int64_t i = 0; i < n; i++) {
+    const float x = in[i], g = grad[i], inside = x <= s.max[i] ? g : 0,
+                kept = x >= s.min[i] ? inside : 0;
+    s.below[i] += x < s.min[i] ? g : 0;
+    s.above[i] += x > s.max[i] ? g : 0;
+    out[i] = s.all[i] ? g : kept;
+  }
+}
+
 static fy_code channels_gradient(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *grad = ctx->in[0], *in = ctx->in[1];
   fy_tensor *out, *min, *max;
@@ -292,13 +301,32 @@ static fy_code channels_gradient(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   FY_TRY(fy_out(ctx, 1, 1, &depth, &min, err));
   FY_TRY(fy_out(ctx, 2, 1, &depth, &max, err));
-  for (int64_t c = 0; c < depth; c++) {
-    gradient_sums s;
-    pass_back((const float *)grad->data + c, (const float *)in->data + c, (float *)out->data + c,
-              in->count - c, depth, ((const float *)ctx->in[2]->data)[c],
-              ((const float *)ctx->in[3]->data)[c], q, &s);
-    ((float *)min->data)[c] = s.min;
-    ((float *)max->data)[c] = s.max;
+  memset(min->data, 0, fy_tensor_bytes(min));
+  memset(max->data, 0, fy_tensor_bytes(max));
+  if (!in->count) return FY_OK;
+  const int64_t period = depth * ((CHANNEL_RUN + depth - 1) / depth);
+  void *memory;
+  FY_TRY(fy_scratch(ctx, (size_t)period * 5 * sizeof(float), &memory, err));
+  float *part = memory;
+  const channel_sums sums = {part, part + period, part + 2 * period, part + 3 * period,
+                             (int32_t *)(void *)(part + 4 * period)};
+  memset(sums.below, 0, 2 * (size_t)period * sizeof(float));
+  for (int64_t i = 0; i < period; i++) {
+    const float low = ((const float *)ctx->in[2]->data)[i % depth];
+    const float high = ((const float *)ctx->in[3]->data)[i % depth];
+    const nudged r = nudge(low, high, q);
+    sums.all[i] = low == 0 && high == 0;
+    sums.min[i] = sums.all[i] ? -INFINITY : r.min;
+    sums.max[i] = sums.all[i] ? INFINITY : r.max;
+  }
+  for (int64_t at = 0; at < in->count; at += period) {
+    pass_channels_back((const float *)grad->data + at, (const float *)in->data + at,
+                       (float *)out->data + at, in->count - at < period ? in->count - at : period,
+                       sums);
+  }
+  for (int64_t i = 0; i < period; i++) {
+    ((float *)min->data)[i % depth] += sums.below[i];
+    ((float *)max->data)[i % depth] += sums.above[i];
   }
   return FY_OK;
 }

@@ -83,35 +83,44 @@ static fy_code unravel_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- NthElement
-typedef void (*nth_fn)(const void *in, void *work, void *out, int64_t rows, int64_t n, int64_t k);
+typedef struct nth_job {
+  const void *in;
+  void *out;
+  int64_t n, k;
+  fy_slices slices;
+} nth_job;
+typedef void (*nth_fn)(void *arg, int64_t begin, int64_t end);
 // Hoare's selection: the part that holds place k is divided until it is in order. NaN is in no order:
 // neither loop passes one, so they end.
-#define NTH(E, S, name)                                                                            \
-  static void nth_##S(const void *in, void *work, void *out, int64_t rows, int64_t n, int64_t k) { \
-    fy_t_##S *v = work;                                                                            \
-    for (int64_t r = 0; r < rows; r++) {                                                           \
-      memcpy(v, (const fy_t_##S *)in + r * n, (size_t)n * sizeof *v);                              \
-      for (int64_t low = 0, high = n - 1; low < high;) {                                           \
-        const fy_a_##S pivot = FY_LD_##S(v[low + (high - low) / 2]);                               \
-        int64_t i = low, j = high;                                                                 \
-        while (i <= j) {                                                                           \
-          while (FY_LD_##S(v[i]) < pivot) i++;                                                     \
-          while (pivot < FY_LD_##S(v[j])) j--;                                                     \
-          if (i > j) break;                                                                        \
-          const fy_t_##S kept = v[i];                                                              \
-          v[i++] = v[j];                                                                           \
-          v[j--] = kept;                                                                           \
-        }                                                                                          \
-        if (k <= j) {                                                                              \
-          high = j;                                                                                \
-        } else if (k >= i) {                                                                       \
-          low = i;                                                                                 \
-        } else {                                                                                   \
-          break;                                                                                   \
-        }                                                                                          \
-      }                                                                                            \
-      ((fy_t_##S *)out)[r] = v[k];                                                                 \
-    }                                                                                              \
+#define NTH(E, S, name)                                                    \
+  static void nth_##S(void *arg, int64_t begin, int64_t end) {             \
+    nth_job *job = arg;                                                    \
+    const int64_t n = job->n, k = job->k;                                  \
+    fy_t_##S *v = fy_slice_take(&job->slices);                             \
+    for (int64_t r = begin; r < end; r++) {                                \
+      memcpy(v, (const fy_t_##S *)job->in + r * n, (size_t)n * sizeof *v); \
+      for (int64_t low = 0, high = n - 1; low < high;) {                   \
+        const fy_a_##S pivot = FY_LD_##S(v[low + (high - low) / 2]);       \
+        int64_t i = low, j = high;                                         \
+        while (i <= j) {                                                   \
+          while (FY_LD_##S(v[i]) < pivot) i++;                             \
+          while (pivot < FY_LD_##S(v[j])) j--;                             \
+          if (i > j) break;                                                \
+          const fy_t_##S kept = v[i];                                      \
+          v[i++] = v[j];                                                   \
+          v[j--] = kept;                                                   \
+        }                                                                  \
+        if (k <= j) {                                                      \
+          high = j;                                                        \
+        } else if (k >= i) {                                               \
+          low = i;                                                         \
+        } else {                                                           \
+          break;                                                           \
+        }                                                                  \
+      }                                                                    \
+      ((fy_t_##S *)job->out)[r] = v[k];                                    \
+    }                                                                      \
+    fy_slice_give(&job->slices, v);                                        \
   }
 FY_ORDERED_TYPES(NTH, _)
 static const nth_fn nths[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(FY_LOOP_ENTRY, nth)};
@@ -138,9 +147,9 @@ static fy_code nth_element(fy_kernel_ctx *ctx, fy_error *err) {
   if (fy_site_bool(ctx->site, "reverse")) k = n - 1 - k;
   FY_TRY(fy_out(ctx, 0, in->rank - 1, in->dims, &out, err));
   if (out->count == 0) return FY_OK;
-  void *work;
-  FY_TRY(fy_scratch(ctx, (size_t)n * fy_dtype_storage(in->dtype), &work, err));
-  nths[in->dtype](in->data, work, out->data, out->count, n, k);
+  nth_job j = {in->data, out->data, n, k, {0}};
+  FY_TRY(fy_slices_make(ctx, out->count, (size_t)n * fy_dtype_storage(in->dtype), &j.slices, err));
+  fy_parallel(ctx, out->count, 6 * (double)n, nths[in->dtype], &j);
   return FY_OK;
 }
 

@@ -3,14 +3,13 @@
 // neighbours that do until their means no longer do; and NearestNeighbors: of each point, the k
 // centers with the smallest squared distance.
 
-#include <stdlib.h>
-
 #include "base/alloc.h"
 #include "ops/shape_fns.h"
+#include "ops/typed.h"
 #include "ops/values.h"
 
 typedef struct pool {
-  double sum;
+  double sum, mean;
   int64_t n;
 } pool;
 
@@ -31,38 +30,48 @@ static void put(fy_tensor *t, int64_t i, double x) {
     default: ((double *)t->data)[i] = x; break;
   }
 }
-static double mean(fy_dtype type, const pool *p) {
-  return rounded(type, p->sum / (double)p->n);
+typedef struct isotonic_job {
+  const fy_tensor *in;
+  fy_tensor *out, *segments;
+  int64_t n;  // of a row
+  fy_slices slices;
+} isotonic_job;
+
+static void isotonic_rows(void *arg, int64_t begin, int64_t end) {
+  isotonic_job *j = arg;
+  const fy_dtype type = j->out->dtype;
+  pool *p = fy_slice_take(&j->slices);
+  for (int64_t row = begin * j->n; row < end * j->n; row += j->n) {
+    int64_t top = 0;
+    for (int64_t i = 0; i < j->n; i++) {
+      const double x = fy_tensor_double(j->in, row + i);
+      p[top++] = (pool){x, rounded(type, x), 1};
+      for (; top > 1 && p[top - 2].mean < p[top - 1].mean; top--) {
+        pool *to = &p[top - 2];
+        to->sum = rounded(type, to->sum + p[top - 1].sum);
+        to->n += p[top - 1].n;
+        to->mean = rounded(type, to->sum / (double)to->n);
+      }
+    }
+    for (int64_t s = 0, at = row; s < top; s++) {
+      for (int64_t i = 0; i < p[s].n; i++, at++) {
+        put(j->out, at, p[s].mean);
+        ((int32_t *)j->segments->data)[at] = (int32_t)s;
+      }
+    }
+  }
+  fy_slice_give(&j->slices, p);
 }
 
 static fy_code isotonic(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
-  fy_tensor *out, *segments;
-  FY_TRY(fy_out(ctx, 0, in->rank, in->dims, &out, err));
-  FY_TRY(fy_out(ctx, 1, in->rank, in->dims, &segments, err));
-  const int64_t n = in->rank ? in->dims[in->rank - 1] : 1;
+  isotonic_job j = {.in = in, .n = in->rank ? in->dims[in->rank - 1] : 1};
+  FY_TRY(fy_out(ctx, 0, in->rank, in->dims, &j.out, err));
+  FY_TRY(fy_out(ctx, 1, in->rank, in->dims, &j.segments, err));
   if (in->count == 0) return FY_OK;
-  void *memory;
-  FY_TRY(fy_scratch(ctx, (size_t)n * sizeof(pool), &memory, err));
-  pool *p = memory;
-  for (int64_t row = 0; row < in->count; row += n) {
-    int64_t top = 0;
-    for (int64_t i = 0; i < n; i++) {
-      p[top++] = (pool){fy_tensor_double(in, row + i), 1};
-      while (top > 1 && mean(out->dtype, &p[top - 2]) < mean(out->dtype, &p[top - 1])) {
-        p[top - 2].sum = rounded(out->dtype, p[top - 2].sum + p[top - 1].sum);
-        p[top - 2].n += p[top - 1].n;
-        top--;
-      }
-    }
-    for (int64_t s = 0, at = row; s < top; s++) {
-      const double m = mean(out->dtype, &p[s]);
-      for (int64_t i = 0; i < p[s].n; i++, at++) {
-        put(out, at, m);
-        ((int32_t *)segments->data)[at] = (int32_t)s;
-      }
-    }
-  }
+  const int64_t rows = in->count / j.n;
+  FY_TRY(fy_slices_make(ctx, rows, (size_t)j.n * sizeof(pool), &j.slices, err));
+  fy_parallel(ctx, rows, 20 * (double)j.n, isotonic_rows, &j);
   return FY_OK;
 }
 
@@ -77,10 +86,65 @@ typedef struct near {
   int64_t center;
 } near;
 
-static int nearer(const void *a, const void *b) {
-  const near *x = a, *y = b;
-  if (x->distance != y->distance) return x->distance < y->distance ? -1 : 1;
-  return (x->center > y->center) - (x->center < y->center);
+static bool nearer(near x, near y) {
+  return x.distance != y.distance ? x.distance < y.distance : x.center < y.center;
+}
+
+// Puts |x| at or below |at| into a heap of |n|, whose root is the farthest.
+static void sift(near *heap, int64_t n, int64_t at, near x) {
+  for (int64_t child; (child = 2 * at + 1) < n; at = child) {
+    if (child + 1 < n && nearer(heap[child], heap[child + 1])) child++;
+    if (!nearer(x, heap[child])) break;
+    heap[at] = heap[child];
+  }
+  heap[at] = x;
+}
+
+FY_CLONES static double squared_distance(const float *p, const float *q, int64_t n) {
+  double sums[8] = {0};
+  int64_t d = 0;
+  for (; d + 8 <= n; d += 8) {
+    for (int i = 0; i < 8; i++) {
+      const double step = (double)p[d + i] - (double)q[d + i];
+      sums[i] += step * step;
+    }
+  }
+  for (; d < n; d++) {
+    const double step = (double)p[d] - (double)q[d];
+    sums[0] += step * step;
+  }
+  return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+}
+
+typedef struct near_job {
+  const float *points, *centers;
+  int64_t num_centers, width, k;
+  int64_t *indices;
+  float *distances;
+  fy_slices slices;
+} near_job;
+
+static void near_points(void *arg, int64_t begin, int64_t end) {
+  near_job *j = arg;
+  near *heap = fy_slice_take(&j->slices);
+  for (int64_t i = begin; i < end; i++) {
+    const float *p = j->points + i * j->width;
+    for (int64_t c = 0; c < j->num_centers; c++) {
+      const near x = {squared_distance(p, j->centers + c * j->width, j->width), c};
+      if (c < j->k)
+        heap[c] = x;
+      else if (nearer(x, heap[0]))
+        sift(heap, j->k, 0, x);
+      if (c + 1 < j->k || c >= j->k) continue;
+      for (int64_t at = j->k / 2; at-- > 0;) sift(heap, j->k, at, heap[at]);
+    }
+    for (int64_t n = j->k; n-- > 0;) {
+      j->indices[i * j->k + n] = heap[0].center;
+      j->distances[i * j->k + n] = (float)heap[0].distance;
+      sift(heap, n, 0, heap[n]);
+    }
+  }
+  fy_slice_give(&j->slices, heap);
 }
 
 static fy_code neighbors(fy_kernel_ctx *ctx, fy_error *err) {
@@ -110,26 +174,9 @@ static fy_code neighbors(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){n, k}, &indices, err));
   FY_TRY(fy_out(ctx, 1, 2, (const int64_t[]){n, k}, &distances, err));
   if (indices->count == 0) return FY_OK;
-  void *memory;
-  FY_TRY(fy_scratch(ctx, (size_t)m * sizeof(near), &memory, err));
-  near *all = memory;
-  for (int64_t i = 0; i < n; i++) {
-    const float *p = (const float *)points->data + i * width;
-    for (int64_t c = 0; c < m; c++) {
-      const float *q = (const float *)centers->data + c * width;
-      double sum = 0;
-      for (int64_t d = 0; d < width; d++) {
-        const double step = (double)p[d] - (double)q[d];
-        sum += step * step;
-      }
-      all[c] = (near){sum, c};
-    }
-    qsort(all, (size_t)m, sizeof *all, nearer);
-    for (int64_t c = 0; c < k; c++) {
-      ((int64_t *)indices->data)[i * k + c] = all[c].center;
-      ((float *)distances->data)[i * k + c] = (float)all[c].distance;
-    }
-  }
+  near_job j = {points->data, centers->data, m, width, k, indices->data, distances->data, {0}};
+  FY_TRY(fy_slices_make(ctx, n, (size_t)k * sizeof(near), &j.slices, err));
+  fy_parallel(ctx, n, (double)m * (5 + 0.5 * (double)width), near_points, &j);
   return FY_OK;
 }
 

@@ -2,6 +2,8 @@
 // lrn.c: LRN (local response normalisation over neighbouring channels) and its gradient.
 // out = in * (bias + alpha * sum of squares over |depth_radius| channels to each side) ^ -beta.
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
@@ -61,21 +63,41 @@ typedef struct lrn_job {
   }
 #define LRN_TYPES(X, name) X(FY_HALF, f16, name) X(FY_BFLOAT16, bf16, name) X(FY_FLOAT, f32, name)
 LRN_TYPES(LRN_LOOPS, _)
-// Floats: a row's squares are summed by shifted adds, powers are exp(-beta log(norm)) of the row.
-#define WIDEST 2048
-FY_CLONES static void window_sums(const float *x, float *sums, int64_t n, int64_t r) {
-  for (int64_t c = 0; c < n; c++) sums[c] = x[c];
-  for (int64_t s = 1; s <= r && s < n; s++) {
-    for (int64_t c = s; c < n; c++) sums[c] += x[c - s];
-    for (int64_t c = 0; c < n - s; c++) sums[c] += x[c + s];
+// Floats: a row's squares are summed in registers, powers are exp(-beta log(norm)) of the row.
+#define WIDEST 2048  // a multiple of LANES
+#define LANES  16
+typedef float lanes __attribute__((vector_size(32), aligned(4), may_alias));
+// A row with zeros around it, so that the sums at its ends read as much as the others.
+typedef struct padded {
+  float all[3 * WIDEST + LANES];
+  int64_t radius;
+  float *row;
+} padded;
+static void pad(padded *p, int64_t n, int64_t radius) {
+  p->radius = radius < n ? radius : n - 1;
+  p->row = p->all + p->radius;
+  memset(p->all, 0, (size_t)(n + 2 * p->radius + LANES) * sizeof *p->all);
+}
+// Writes whole LANES.
+FY_CLONES static void window_sums(const padded *p, float *sums, int64_t n) {
+  const int64_t r = p->radius;
+  for (int64_t c = 0; c < n; c += LANES) {
+    const float *x = p->row + c;
+    lanes a = *(const lanes *)x, b = *(const lanes *)(x + 8);
+    for (int64_t s = 1; s <= r; s++) {
+      a += *(const lanes *)(x - s), b += *(const lanes *)(x + 8 - s);
+      a += *(const lanes *)(x + s), b += *(const lanes *)(x + 8 + s);
+    }
+    *(lanes *)(sums + c) = a, *(lanes *)(sums + c + 8) = b;
   }
 }
 // norm and norm ^ -beta of a row
-static void row_powers(const lrn_job *j, const float *in, float *norm, float *power) {
+static void row_powers(const lrn_job *j, const float *in, padded *squares, float *norm,
+                       float *power) {
   const int64_t n = j->depth;
   const lrn_attrs *a = j->a;
-  for (int64_t c = 0; c < n; c++) power[c] = in[c] * in[c];
-  window_sums(power, norm, n, a->radius);
+  for (int64_t c = 0; c < n; c++) squares->row[c] = in[c] * in[c];
+  window_sums(squares, norm, n);
   for (int64_t c = 0; c < n; c++) norm[c] = norm[c] * a->alpha + a->bias;
   if (a->beta == 0.5f) {
     fy_vec_rsqrt_f32(norm, power, n, NULL);
@@ -93,14 +115,16 @@ static void forward_rows_f32(void *arg, int64_t begin, int64_t end) {
   const lrn_job *j = arg;
   const int64_t n = j->depth;
   float norm[WIDEST], power[WIDEST];
+  padded wide;
   if (n > WIDEST) {
     forward_f32(arg, begin, end);
     return;
   }
+  pad(&wide, n, j->a->radius);
   for (int64_t row = begin; row < end; row++) {
     const float *in = (const float *)j->in + row * n;
     float *out = (float *)j->out + row * n;
-    row_powers(j, in, norm, power);
+    row_powers(j, in, &wide, norm, power);
     for (int64_t c = 0; c < n; c++) out[c] = in[c] * power[c];
   }
 }
@@ -108,19 +132,21 @@ static void backward_rows_f32(void *arg, int64_t begin, int64_t end) {
   const lrn_job *j = arg;
   const int64_t n = j->depth;
   float norm[WIDEST], power[WIDEST], sums[WIDEST];
+  padded wide;
   if (n > WIDEST) {
     backward_f32(arg, begin, end);
     return;
   }
+  pad(&wide, n, j->a->radius);
   const float by = -2 * j->a->alpha * j->a->beta;
   for (int64_t row = begin; row < end; row++) {
     const float *in = (const float *)j->in + row * n;
     const float *image = (const float *)j->out_image + row * n;
     const float *grad = (const float *)j->grad + row * n;
     float *out = (float *)j->out + row * n;
-    row_powers(j, in, norm, power);
-    for (int64_t c = 0; c < n; c++) norm[c] = image[c] / norm[c] * grad[c];
-    window_sums(norm, sums, n, j->a->radius);
+    row_powers(j, in, &wide, norm, power);
+    for (int64_t c = 0; c < n; c++) wide.row[c] = image[c] / norm[c] * grad[c];
+    window_sums(&wide, sums, n);
     for (int64_t c = 0; c < n; c++) out[c] = power[c] * grad[c] + by * in[c] * sums[c];
   }
 }

@@ -34,6 +34,10 @@ static inline int64_t fy_q_get(fy_dtype t, const void *p, int64_t i) {
     default: return ((const int32_t *)p)[i];
   }
 }
+// What the 8 bits |byte| mean in |t|.
+static inline int64_t fy_q_of_byte(fy_dtype t, int byte) {
+  return t == FY_QINT8 ? (int8_t)(uint8_t)byte : byte;
+}
 static inline void fy_q_put(fy_dtype t, void *p, int64_t i, int64_t v) {
   switch (fy_qtype_of(t).bits) {
     case 8: ((uint8_t *)p)[i] = (uint8_t)v; break;

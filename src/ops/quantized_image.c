@@ -8,6 +8,7 @@
 #include "ops/quant.h"
 #include "ops/resize.h"
 #include "ops/shape_fns.h"
+#include "ops/typed.h"
 #include "ops/values.h"
 
 // ---------------------------------------------------------------- QuantizedResizeBilinear
@@ -113,6 +114,48 @@ static fy_code resize_shape(fy_shape_ctx *ctx, fy_error *err) {
 
 // ---------------------------------------------------------------- QuantizedInstanceNorm
 // Every channel of every image gets mean 0 and variance 1.
+// One image; of each channel the mean, the factor, and the least and the greatest result.
+typedef struct channels {
+  int64_t n;
+  float *mean, *factor, *low, *high;
+} channels;
+static void normalize(const uint8_t *restrict v, float *restrict to, int64_t pixels, float epsilon,
+                      channels ch) {
+  const int64_t c = ch.n;
+  float *restrict mean = ch.mean, *restrict factor = ch.factor;
+  float *restrict low = ch.low, *restrict high = ch.high;
+  memset(mean, 0, 2 * (size_t)c * sizeof *mean);
+  for (int64_t p = 0; p < pixels; p++)
+    for (int64_t k = 0; k < c; k++) mean[k] += (float)v[p * c + k];
+  for (int64_t k = 0; k < c; k++) mean[k] /= (float)pixels;
+  for (int64_t p = 0; p < pixels; p++) {
+    for (int64_t k = 0; k < c; k++) {
+      const float x = to[p * c + k] = (float)v[p * c + k] - mean[k];
+      factor[k] += x * x;
+    }
+  }
+  for (int64_t k = 0; k < c; k++) factor[k] = 1.0f / sqrtf(factor[k] / (float)pixels + epsilon);
+  for (int64_t p = 0; p < pixels; p++) {
+    for (int64_t k = 0; k < c; k++) {
+      const float x = to[p * c + k] *= factor[k];
+      low[k] = x < low[k] ? x : low[k];
+      high[k] = x > high[k] ? x : high[k];
+    }
+  }
+}
+// As fy_quantize.
+FY_CLONES static void put_bytes(fy_quantizer z, const float *restrict in, uint8_t *restrict out,
+                                int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    // Truncation makes of it the nearest integer, of two the one farther from zero; from 2^23 on
+    // every float is whole.
+    const float v = in[i] * z.scale, near = truncf(v + copysignf(0x1.fffffep-2f, v));
+    float w = (fabsf(v) < 0x1p23f ? near : v) - z.shift;
+    w = w < z.low ? z.low : w;
+    w = w > z.high ? z.high : w;
+    out[i] = (uint8_t)(w == w ? (int32_t)w : INT32_MIN);
+  }
+}
 static fy_code instance_norm(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   const bool given = fy_site_bool(ctx->site, "output_range_given");
@@ -132,26 +175,19 @@ static fy_code instance_norm(fy_kernel_ctx *ctx, fy_error *err) {
   }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   const int64_t n = in->dims[0], pixels = in->dims[1] * in->dims[2], c = in->dims[3];
-  FY_TRY(fy_scratch(ctx, ((size_t)in->count + 2 * (size_t)c) * sizeof(float), &memory, err));
-  float *normal = memory, *mean = normal + in->count, *factor = mean + c;
+  FY_TRY(fy_scratch(ctx, ((size_t)in->count + 4 * (size_t)c) * sizeof(float), &memory, err));
+  float *normal = memory, *rest = normal + in->count;
+  const channels ch = {c, rest, rest + c, rest + 2 * c, rest + 3 * c};
   const float epsilon = fy_site_float(ctx->site, "variance_epsilon") / (step * step);
   float low = INFINITY, high = -INFINITY;
+  for (int64_t k = 0; k < c; k++) ch.low[k] = low, ch.high[k] = high;
   for (int64_t b = 0; b < n && in->count; b++) {
-    const uint8_t *v = (const uint8_t *)in->data + b * pixels * c;
-    float *to = normal + b * pixels * c;
-    memset(mean, 0, 2 * (size_t)c * sizeof *mean);
-    for (int64_t i = 0; i < pixels * c; i++) mean[i % c] += (float)v[i];
-    for (int64_t k = 0; k < c; k++) mean[k] /= (float)pixels;
-    for (int64_t i = 0; i < pixels * c; i++) {
-      to[i] = (float)v[i] - mean[i % c];
-      factor[i % c] += to[i] * to[i];
-    }
-    for (int64_t k = 0; k < c; k++) factor[k] = 1.0f / sqrtf(factor[k] / (float)pixels + epsilon);
-    for (int64_t i = 0; i < pixels * c; i++) {
-      to[i] *= factor[i % c];
-      low = to[i] < low ? to[i] : low;
-      high = to[i] > high ? to[i] : high;
-    }
+    const int64_t at = b * pixels * c;
+    normalize((const uint8_t *)in->data + at, normal + at, pixels, epsilon, ch);
+  }
+  for (int64_t k = 0; k < c; k++) {
+    low = ch.low[k] < low ? ch.low[k] : low;
+    high = ch.high[k] > high ? ch.high[k] : high;
   }
   if (given) {
     low = fy_site_float(ctx->site, "given_y_min");
@@ -161,9 +197,7 @@ static fy_code instance_norm(fy_kernel_ctx *ctx, fy_error *err) {
     if (high - low < apart) high = low + apart;
   }
   const fy_quantizer z = fy_quantizer_of(fy_qtype_of(FY_QUINT8), low, high);
-  for (int64_t i = 0; i < in->count; i++) {
-    ((uint8_t *)out->data)[i] = (uint8_t)fy_quantize(z, normal[i]);
-  }
+  put_bytes(z, normal, out->data, in->count);
   FY_TRY(fy_q_out_float(ctx, 1, low, err));
   return fy_q_out_float(ctx, 2, high, err);
 }

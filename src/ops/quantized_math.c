@@ -240,12 +240,25 @@ static fy_code bias_add(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_quantizer z = fy_quantizer_of(q, -max, max);
   const fy_dequantizer di = fy_dequantizer_of(fy_qtype_of(in->dtype), min_in, max_in);
   const fy_dequantizer db = fy_dequantizer_of(fy_qtype_of(bias->dtype), min_bias, max_bias);
-  for (int64_t i = 0; i < in->count; i++) {
-    const int64_t u = fy_q_get(in->dtype, in->data, i);
-    const int64_t v = fy_q_get(bias->dtype, bias->data, i % bias->count);
-    const int32_t a = (int32_t)fy_quantize(z, fy_dequantize(di, u));
-    const int32_t b = (int32_t)fy_quantize(z, fy_dequantize(db, v));
-    ((int32_t *)out->data)[i] = wrap_add(a, wrap_add(b, zero));
+  const int64_t n = bias->count;
+  void *memory;
+  FY_TRY(fy_scratch(ctx, (size_t)n * sizeof(int32_t), &memory, err));
+  int32_t *more = memory, *to = out->data, of_byte[256];
+  for (int64_t k = 0; k < n; k++) {
+    const int64_t v = fy_q_get(bias->dtype, bias->data, k);
+    more[k] = wrap_add((int32_t)fy_quantize(z, fy_dequantize(db, v)), zero);
+  }
+  const bool bytes = fy_qtype_of(in->dtype).bits == 8;
+  for (int i = 0; bytes && i < 256; i++) {
+    of_byte[i] = (int32_t)fy_quantize(z, fy_dequantize(di, fy_q_of_byte(in->dtype, i)));
+  }
+  for (int64_t row = 0; row < in->count; row += n) {
+    for (int64_t k = 0; k < n; k++) {
+      const int32_t a = bytes ? of_byte[((const uint8_t *)in->data)[row + k]]
+                              : (int32_t)fy_quantize(
+                                    z, fy_dequantize(di, fy_q_get(in->dtype, in->data, row + k)));
+      to[row + k] = wrap_add(a, more[k]);
+    }
   }
   FY_TRY(fy_q_out_float(ctx, 1, -max, err));
   return fy_q_out_float(ctx, 2, max, err);
@@ -303,15 +316,38 @@ static fy_code relu(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- Concat
-static void copy_requantized(fy_dtype t, const void *in, int64_t from, void *out, int64_t to,
-                             int64_t n, const float in_range[2], const float out_range[2]) {
+typedef struct requantizer {
+  fy_dtype type;
+  bool same;  // range
+  fy_dequantizer from;
+  fy_quantizer to;
+  uint8_t of_byte[256];
+} requantizer;
+static void find_requantizer(fy_dtype t, const float in[2], const float out[2], requantizer *r) {
   const fy_qtype q = fy_qtype_of(t);
-  const bool same = in_range[0] == out_range[0] && in_range[1] == out_range[1];
-  const fy_dequantizer d = fy_dequantizer_of(q, in_range[0], in_range[1]);
-  const fy_quantizer z = fy_quantizer_of(q, out_range[0], out_range[1]);
-  for (int64_t i = 0; i < n; i++) {
-    const int64_t v = fy_q_get(t, in, from + i);
-    fy_q_put(t, out, to + i, same ? v : fy_quantize(z, fy_dequantize(d, v)));
+  r->type = t;
+  r->same = in[0] == out[0] && in[1] == out[1];
+  r->from = fy_dequantizer_of(q, in[0], in[1]);
+  r->to = fy_quantizer_of(q, out[0], out[1]);
+  for (int i = 0; q.bits == 8 && i < 256; i++) {
+    r->of_byte[i] = (uint8_t)fy_quantize(r->to, fy_dequantize(r->from, fy_q_of_byte(t, i)));
+  }
+}
+static void copy_requantized(const requantizer *r, const void *in, int64_t from, void *out,
+                             int64_t to, int64_t n) {
+  const int bits = fy_qtype_of(r->type).bits;
+  const size_t size = (size_t)bits / 8;
+  if (r->same) {
+    if (n)
+      memcpy((char *)out + (size_t)to * size, (const char *)in + (size_t)from * size,
+             (size_t)n * size);
+  } else if (bits == 8) {
+    const uint8_t *v = (const uint8_t *)in + from;
+    for (int64_t i = 0; i < n; i++) ((uint8_t *)out)[to + i] = r->of_byte[v[i]];
+  } else {
+    for (int64_t i = 0; i < n; i++)
+      fy_q_put(r->type, out, to + i,
+               fy_quantize(r->to, fy_dequantize(r->from, fy_q_get(r->type, in, from + i))));
   }
 }
 
@@ -376,10 +412,10 @@ static fy_code concat(fy_kernel_ctx *ctx, int axis_input, int first, fy_error *e
     const fy_tensor *t = ctx->in[first + i];
     const float own[2] = {fy_q_scalar(ctx, mins + i), fy_q_scalar(ctx, maxs + i)};
     const int64_t run = t->dims[axis] * inner;
-    for (int64_t o = 0; o < outer; o++) {
-      copy_requantized(t->dtype, t->data, o * run, out->data, o * along * inner + at, run, own,
-                       range);
-    }
+    requantizer r;
+    find_requantizer(t->dtype, own, range, &r);
+    for (int64_t o = 0; o < outer; o++)
+      copy_requantized(&r, t->data, o * run, out->data, o * along * inner + at, run);
     at += run;
   }
   FY_TRY(fy_q_out_float(ctx, 1, range[0], err));

@@ -185,10 +185,9 @@ static fy_code sparse_count(fy_kernel_ctx *ctx, fy_error *err) {
   if (shape->count == 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "The shape argument requires at least one element.");
   }
-  for (int64_t i = 0; i < indices->count; i++) {
-    const int64_t d = i % shape->count, at = fy_tensor_int(indices, i);
-    const int64_t limit = fy_tensor_int(shape, d);
-    if (at >= 0 && at < limit) continue;
+  const int64_t outside = fy_sparse_outside(indices, shape);
+  if (outside >= 0) {
+    const int64_t d = outside % shape->count;
     fy_str text;
     fy_str_init(&text);
     for (int64_t k = 0; k < shape->count && k < 3; k++) {
@@ -198,7 +197,8 @@ static fy_code sparse_count(fy_kernel_ctx *ctx, fy_error *err) {
     fy_fail(err, FY_INVALID_ARGUMENT,
             "Invalid index value at %lld: dimension %lld has value %lld which is not in [0, %lld) "
             "(as given by dense shape Tensor<type: int64 shape: %s values:%s>",
-            (long long)(i / shape->count), (long long)d, (long long)at, (long long)limit,
+            (long long)(outside / shape->count), (long long)d,
+            (long long)fy_tensor_int(indices, outside), (long long)fy_tensor_int(shape, d),
             fy_tensor_shape_text(shape, x), fy_str_text(&text));
     fy_str_free(&text);
     return FY_INVALID_ARGUMENT;

@@ -12,11 +12,26 @@ static float at(const fy_tensor *t, int64_t i) {
 }
 
 typedef struct rows_job {
-  const fy_tensor *a, *b;
-  int64_t k, n, a_row, a_col, b_row, b_col;
+  const fy_tensor *a;
+  const float *b;  // [k, n]
+  int64_t k, n, a_row, a_col;
   bool skip_a, skip_b;
   float *out;
 } rows_job;
+
+typedef float lanes __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int32_t masks __attribute__((vector_size(32)));
+// If |skip|, 0 times what is not finite counts for nothing.
+FY_CLONES static void add_row(float x, const float *y, float *out, int64_t n, bool skip) {
+  int64_t c = 0;
+  for (; c + 8 <= n; c += 8) {
+    const lanes v = *(const lanes *)(y + c);
+    lanes product = x * v;
+    if (skip) product = (lanes)((masks)product & (masks)(v != 0));
+    *(lanes *)(out + c) += product;
+  }
+  for (; c < n; c++) out[c] += skip && y[c] == 0 ? 0 : x * y[c];
+}
 
 static void rows(void *arg, int64_t begin, int64_t end) {
   const rows_job *j = arg;
@@ -25,13 +40,23 @@ static void rows(void *arg, int64_t begin, int64_t end) {
     memset(out, 0, (size_t)j->n * sizeof *out);
     for (int64_t p = 0; p < j->k; p++) {
       const float x = at(j->a, r * j->a_row + p * j->a_col);
-      if (j->skip_a && x == 0) continue;
-      for (int64_t c = 0; c < j->n; c++) {
-        const float y = at(j->b, p * j->b_row + c * j->b_col);
-        if (!j->skip_b || y != 0) out[c] += x * y;
-      }
+      if (!j->skip_a || x != 0) add_row(x, j->b + p * j->n, out, j->n, j->skip_b);
     }
   }
+}
+
+// |b| as floats, row by row.
+static fy_code spread(fy_kernel_ctx *ctx, const fy_tensor *b, bool turned, int64_t k, int64_t n,
+                      const float **out, fy_error *err) {
+  void *memory;
+  *out = b->data;
+  if (b->dtype == FY_FLOAT && !turned) return FY_OK;
+  FY_TRY(fy_scratch(ctx, (size_t)(k * n) * sizeof(float), &memory, err));
+  float *to = memory;
+  for (int64_t p = 0; p < k; p++)
+    for (int64_t c = 0; c < n; c++) to[p * n + c] = at(b, turned ? c * k + p : p * n + c);
+  *out = to;
+  return FY_OK;
 }
 
 static fy_code sparse_matmul(fy_kernel_ctx *ctx, fy_error *err) {
@@ -49,17 +74,15 @@ static fy_code sparse_matmul(fy_kernel_ctx *ctx, fy_error *err) {
   }
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){m, n}, &out, err));
   if (out->count == 0) return FY_OK;
-  rows_job job = {a,
-                  b,
-                  k,
-                  n,
-                  ta ? 1 : k,
-                  ta ? m : 1,
-                  tb ? 1 : n,
-                  tb ? k : 1,
-                  fy_site_bool(ctx->site, "a_is_sparse"),
-                  fy_site_bool(ctx->site, "b_is_sparse"),
-                  out->data};
+  rows_job job = {.a = a,
+                  .k = k,
+                  .n = n,
+                  .a_row = ta ? 1 : k,
+                  .a_col = ta ? m : 1,
+                  .skip_a = fy_site_bool(ctx->site, "a_is_sparse"),
+                  .skip_b = fy_site_bool(ctx->site, "b_is_sparse"),
+                  .out = out->data};
+  FY_TRY(spread(ctx, b, tb, k, n, &job.b, err));
   fy_parallel(ctx, m, (double)k * (double)n, rows, &job);
   return FY_OK;
 }

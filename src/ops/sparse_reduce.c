@@ -14,7 +14,7 @@
 
 // What qsort cannot be told: the dimensions to compare.
 typedef struct group_key {
-  int64_t *key;  // the kept dimensions of one value
+  int64_t *key;  // the kept dimensions of one value, or (n = 1) one number made of them
   int64_t n, at;
 } group_key;
 
@@ -48,8 +48,14 @@ static fy_code make_groups(fy_kernel_ctx *ctx, const bool *gone, group_key **out
   const int64_t n = at->dims[0], rank = shape->count;
   void *memory;
   size_t bytes;
-  int64_t kept = 0;
-  for (int64_t d = 0; d < rank; d++) kept += !gone[d];
+  const int64_t *index = at->data, *sizes = shape->data;
+  int64_t kept = 0, places = 1;
+  bool one = true;  // they fit into one number
+  for (int64_t d = 0; d < rank; d++) {
+    kept += !gone[d];
+    if (!gone[d]) one = one && !__builtin_mul_overflow(places, sizes[d], &places);
+  }
+  if (one) kept = 1;
   if (!fy_mul_size((size_t)(n + 1), sizeof(group_key) + (size_t)kept * sizeof(int64_t), &bytes)) {
     return fy_fail_oom(err, SIZE_MAX);
   }
@@ -58,17 +64,24 @@ static fy_code make_groups(fy_kernel_ctx *ctx, const bool *gone, group_key **out
   int64_t *dims = (int64_t *)(keys + n + 1);
   for (int64_t i = 0; i < n; i++) {
     keys[i] = (group_key){dims, kept, i};
+    int64_t place = 0;
     for (int64_t d = 0; d < rank; d++) {
-      const int64_t v = fy_tensor_int(at, i * rank + d);
-      if (v < 0 || v >= fy_tensor_int(shape, d)) {
+      const int64_t v = index[i * rank + d];
+      if (v < 0 || v >= sizes[d]) {
         return fy_fail(err, FY_INVALID_ARGUMENT,
                        "Invalid index %lld in dimension %lld of size %lld", (long long)v,
-                       (long long)d, (long long)fy_tensor_int(shape, d));
+                       (long long)d, (long long)sizes[d]);
       }
-      if (!gone[d]) *dims++ = v;
+      if (one && !gone[d])
+        place = place * sizes[d] + v;
+      else if (!gone[d])
+        *dims++ = v;
     }
+    if (one) *dims++ = place;
   }
-  qsort(keys, (size_t)n, sizeof *keys, by_key);
+  bool sorted = true;
+  for (int64_t i = 1; i < n && sorted; i++) sorted = by_key(&keys[i - 1], &keys[i]) < 0;
+  if (!sorted) qsort(keys, (size_t)n, sizeof *keys, by_key);
   *out = keys;
   return FY_OK;
 }
@@ -130,10 +143,11 @@ static fy_code reduce(fy_kernel_ctx *ctx, bool sparse, fy_error *err) {
     const bool first = !i || !same_group(&keys[i], &keys[i - 1]);
     group += first;
     if (first) {
-      int64_t kept = 0, d_out = 0;
+      const int64_t *index = (const int64_t *)in[0]->data + keys[i].at * in[2]->count;
+      int64_t d_out = 0;
       to = 0;
       for (int64_t d = 0; d < in[2]->count; d++) {
-        const int64_t v = gone[d] ? 0 : keys[i].key[kept++];
+        const int64_t v = gone[d] ? 0 : index[d];
         if (!gone[d]) to = to * fy_tensor_int(in[2], d) + v;
         if (indices && (!gone[d] || keep)) {
           ((int64_t *)indices->data)[group * rank + d_out++] = v;

@@ -4,6 +4,7 @@
 #include "ops/sparse_tensor.h"
 
 #include "ops/shape_fns.h"
+#include "ops/typed.h"
 #include "ops/values.h"
 
 // "1,2" (or "1, 2") of row |row|, and the shape as "[3,4]".
@@ -77,6 +78,25 @@ fy_code fy_sparse_check_order(const fy_tensor *indices, const fy_tensor *shape, 
   return FY_OK;
 }
 
+// Where the first row begins that has such an index, or |n|.
+FY_CLONES static int64_t row_outside(const int64_t *at, int64_t n, const int64_t *dims,
+                                     int64_t width) {
+  for (int64_t i = 0; i < n; i += width) {
+    int64_t outside = 0;
+    for (int64_t d = 0; d < width; d++)
+      outside |= -(int64_t)((at[i + d] < 0) | (at[i + d] >= dims[d]));
+    if (outside) return i;
+  }
+  return n;
+}
+int64_t fy_sparse_outside(const fy_tensor *indices, const fy_tensor *shape) {
+  const int64_t *at = indices->data, *dims = shape->data;
+  int64_t i = row_outside(at, indices->count, dims, shape->count);
+  if (i == indices->count) return -1;
+  for (int64_t d = 0; at[i] >= 0 && at[i] < dims[d]; d++) i++;
+  return i;
+}
+
 fy_code fy_sparse_validate(const fy_tensor *indices, const fy_tensor *values,
                            const fy_tensor *shape, bool bounds, fy_error *err) {
   if (indices->rank != 2) {
@@ -100,18 +120,16 @@ fy_code fy_sparse_validate(const fy_tensor *indices, const fy_tensor *values,
     return fy_fail(err, FY_INVALID_ARGUMENT, "Index rank (%lld) and shape rank (%lld) do not match",
                    (long long)indices->dims[1], (long long)shape->count);
   }
-  for (int64_t i = 0; bounds && i < indices->count; i++) {
-    const int64_t at = fy_tensor_int(indices, i), row = i / shape->count;
-    if (at >= 0 && at < fy_tensor_int(shape, i % shape->count)) continue;
-    fy_str text;
-    fy_str_init(&text);
-    print_row(&text, indices, row, shape->count, ", ");
-    fy_fail(err, FY_INVALID_ARGUMENT, "Sparse index tuple indices[%lld, :] = [%s] is out of bounds",
-            (long long)row, fy_str_text(&text));
-    fy_str_free(&text);
-    return FY_INVALID_ARGUMENT;
-  }
-  return FY_OK;
+  const int64_t outside = bounds ? fy_sparse_outside(indices, shape) : -1;
+  if (outside < 0) return FY_OK;
+  const int64_t row = outside / shape->count;
+  fy_str text;
+  fy_str_init(&text);
+  print_row(&text, indices, row, shape->count, ", ");
+  fy_fail(err, FY_INVALID_ARGUMENT, "Sparse index tuple indices[%lld, :] = [%s] is out of bounds",
+          (long long)row, fy_str_text(&text));
+  fy_str_free(&text);
+  return FY_INVALID_ARGUMENT;
 }
 
 fy_code fy_sparse_check_ranks(const fy_tensor *indices, const fy_tensor *values,

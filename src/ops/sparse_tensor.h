@@ -29,6 +29,8 @@ FY_MUST_CHECK fy_code fy_sparse_check_order(const fy_tensor *indices, const fy_t
 // The other way: ranks, sizes, and (|bounds|) indices inside the shape.
 FY_MUST_CHECK fy_code fy_sparse_validate(const fy_tensor *indices, const fy_tensor *values,
                                          const fy_tensor *shape, bool bounds, fy_error *err);
+// Where the first index outside of the shape is; -1: there is none.
+int64_t fy_sparse_outside(const fy_tensor *indices, const fy_tensor *shape);
 // "Input indices should be a matrix but received shape [2]" and so on.
 FY_MUST_CHECK fy_code fy_sparse_check_ranks(const fy_tensor *indices, const fy_tensor *values,
                                             const fy_tensor *shape, fy_error *err);

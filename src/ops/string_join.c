@@ -2,6 +2,9 @@
 // string_join.c: ops that join many strings into one: ReduceJoin, UnsortedSegmentJoin,
 // StringNGrams.
 
+#include <stdatomic.h>
+#include <string.h>
+
 #include "base/alloc.h"
 #include "ops/shape_fns.h"
 #include "ops/text.h"
@@ -12,15 +15,52 @@ static void add(fy_str *s, fy_view v) {
 }
 
 // ---------------------------------------------------------------- ReduceJoin
+typedef struct join_job {
+  const fy_tensor *in;
+  fy_tensor *out;
+  fy_view separator;
+  int64_t pieces, *offsets;  // of a result's pieces, from its first
+  int32_t num_kept;
+  int64_t dims[FY_MAX_RANK], steps[FY_MAX_RANK];  // that are not reduced
+  atomic_size_t lacking;                          // bytes that were not to be had
+} join_job;
+
+// The sum of the lengths, or SIZE_MAX if there is no such size.
+static size_t joined_size(const join_job *j, int64_t base) {
+  size_t n = 0;
+  if (j->pieces && !fy_mul_size((size_t)j->pieces - 1, j->separator.n, &n)) return SIZE_MAX;
+  for (int64_t p = 0; p < j->pieces; p++) {
+    if (!fy_add_size(n, fy_tensor_string(j->in, base + j->offsets[p]).n, &n)) return SIZE_MAX;
+  }
+  return n;
+}
+
+static void join_some(void *arg, int64_t begin, int64_t end) {
+  join_job *j = arg;
+  for (int64_t k = begin; k < end; k++) {
+    int64_t base = 0, rest = k;
+    for (int32_t i = j->num_kept - 1; i >= 0; i--) {
+      base += rest % j->dims[i] * j->steps[i];
+      rest /= j->dims[i];
+    }
+    const size_t n = joined_size(j, base);
+    char *const text = fy_malloc(n), *to = text;
+    for (int64_t p = 0; text && p < j->pieces; p++) {
+      const fy_view v = fy_tensor_string(j->in, base + j->offsets[p]);
+      if (p && j->separator.n)
+        to = (char *)memcpy(to, j->separator.p, j->separator.n) + j->separator.n;
+      if (v.n) to = (char *)memcpy(to, v.p, v.n) + v.n;
+    }
+    if (!text || !fy_tensor_give_string(j->out, k, text, n)) atomic_store(&j->lacking, n ? n : 1);
+  }
+}
+
 static fy_code reduce_join(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *axes = ctx->in[1];
   const fy_view separator = fy_site_string(ctx->site, "separator");
   const bool keep = fy_site_bool(ctx->site, "keep_dims");
   bool reduced[FY_MAX_RANK] = {false};
   int32_t order[FY_MAX_RANK], num_axes = 0;
-  if (axes->count > FY_MAX_RANK) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Duplicate reduction dimension");
-  }
   for (int64_t i = 0; i < axes->count; i++) {
     int64_t axis = fy_tensor_int(axes, i);
     if (axis < -in->rank || axis >= in->rank) {
@@ -51,31 +91,26 @@ static fy_code reduce_join(fy_kernel_ctx *ctx, fy_error *err) {
       dims[rank++] = in->dims[d];
     }
   }
-  fy_tensor *out;
-  FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
-  fy_str s;
-  fy_str_init(&s);
-  fy_code code = FY_OK;
-  for (int64_t k = 0; k < out->count && !code; k++) {
-    int64_t base = 0, rest = k;
-    for (int32_t i = num_kept - 1; i >= 0; i--) {
-      base += rest % in->dims[kept[i]] * steps[kept[i]];
-      rest /= in->dims[kept[i]];
-    }
-    for (int64_t p = 0; p < pieces; p++) {  // the axes count in the order given, the first fastest
-      int64_t at = base;
-      rest = p;
-      for (int32_t i = 0; i < num_axes; i++) {
-        at += rest % in->dims[order[i]] * steps[order[i]];
-        rest /= in->dims[order[i]];
-      }
-      if (p) add(&s, separator);
-      add(&s, fy_tensor_string(in, at));
-    }
-    code = fy_text_put_str(out, k, &s, err);
+  join_job job = {.in = in, .separator = separator, .pieces = pieces, .num_kept = num_kept};
+  for (int32_t i = 0; i < num_kept; i++) {
+    job.dims[i] = in->dims[kept[i]];
+    job.steps[i] = steps[kept[i]];
   }
-  fy_str_free(&s);
-  return code;
+  FY_TRY(fy_out(ctx, 0, rank, dims, &job.out, err));
+  if (job.out->count == 0) return FY_OK;
+  const size_t bytes = (size_t)(pieces ? pieces : 1) * sizeof *job.offsets;
+  job.offsets = fy_malloc(bytes);
+  if (!job.offsets) return fy_fail_oom(err, bytes);
+  job.offsets[0] = 0;
+  int64_t known = 1;  // the axes count in the order given, the first fastest
+  for (int32_t i = 0; i < num_axes && pieces; known *= in->dims[order[i++]]) {
+    for (int64_t p = known; p < known * in->dims[order[i]]; p++)
+      job.offsets[p] = job.offsets[p - known] + steps[order[i]];
+  }
+  fy_parallel(ctx, job.out->count, 60 + 25 * (double)pieces, join_some, &job);
+  fy_free(job.offsets);
+  const size_t lacking = atomic_load(&job.lacking);
+  return lacking ? fy_fail_oom(err, lacking) : FY_OK;
 }
 
 // ---------------------------------------------------------------- UnsortedSegmentJoin

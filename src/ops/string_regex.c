@@ -129,20 +129,31 @@ static fy_code replace(fy_kernel_ctx *ctx, const fy_regex *re, fy_view rewrite, 
   return code;
 }
 
+typedef struct match_job {
+  const fy_regex *re;
+  const fy_tensor *in;
+  bool *out, failed;
+} match_job;
+static void match_some(void *arg, int64_t begin, int64_t end) {
+  match_job *j = arg;
+  fy_regex_cache *cache = fy_regex_cache_new(j->re, true);
+  for (int64_t i = begin; i < end; i++) {
+    const fy_view text = fy_tensor_string(j->in, i);
+    if (cache && fy_regex_cache_find(cache, text, 0, NULL, &j->out[i])) continue;
+    if (fy_regex_match(j->re, text, 0, true, NULL, 0, &j->out[i], NULL)) {
+      __atomic_store_n(&j->failed, true, __ATOMIC_RELAXED);
+    }
+  }
+  fy_regex_cache_free(cache);
+}
+
 static fy_code match_all(fy_kernel_ctx *ctx, const fy_regex *re, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
   fy_tensor *out;
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  fy_regex_cache *cache = fy_regex_cache_new(re, true);
-  fy_code code = FY_OK;
-  for (int64_t i = 0; i < in->count && !code; i++) {
-    const fy_view text = fy_tensor_string(in, i);
-    bool *found = (bool *)out->data + i;
-    if (cache && fy_regex_cache_find(cache, text, 0, NULL, found)) continue;
-    code = fy_regex_match(re, text, 0, true, NULL, 0, found, err);
-  }
-  fy_regex_cache_free(cache);
-  return code;
+  match_job job = {re, in, out->data, false};
+  fy_parallel(ctx, in->count, 150, match_some, &job);
+  return job.failed ? fy_fail_oom(err, sizeof job) : FY_OK;
 }
 
 static fy_code check_scalar(const fy_tensor *t, const char *name, fy_error *err) {

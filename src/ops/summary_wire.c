@@ -71,12 +71,25 @@ fy_code fy_put_tensor_value(fy_str *s, fy_view tag, const fy_tensor *t, fy_view 
 }
 
 // ---------------------------------------------------------------- histograms
+static uint64_t bits_of(double v) {
+  uint64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  return bits;
+}
+
 // Limits grow by a tenth from 1e-12 to 1e20, with their negatives and 0 between.
 #define POSITIVE 776
 
+// The upper bits of a double, with four of its fraction: there is hardly ever more than one limit
+// between two doubles that agree in them.
+#define KEY(bits) ((int)((bits) >> 48))
+#define FIRST_KEY (983 << 4)  // at or below 2^-40
+#define KEYS      (108 << 4)  // up to 2^68
+
 typedef struct limits {
   double at[2 * POSITIVE + 1];
-  int n;
+  int n, positive;      // all of them, those above 0
+  int16_t below[KEYS];  // positive limits that are less than any double with this key
 } limits;
 
 static void fill_limits(limits *l) {
@@ -85,27 +98,31 @@ static void fill_limits(limits *l) {
   for (double v = 1.0e-12; v < 1.0e20 && n < POSITIVE - 1; v *= 1.1) up[n++] = v;
   up[n++] = DBL_MAX;
   l->n = 0;
+  l->positive = n;
   for (int i = n; i-- > 0;) l->at[l->n++] = -up[i];
   l->at[l->n++] = 0;
   for (int i = 0; i < n; i++) l->at[l->n++] = up[i];
+  for (int k = 0, below = 0; k < KEYS; k++) {
+    while (KEY(bits_of(up[below])) < FIRST_KEY + k) below++;
+    l->below[k] = (int16_t)below;
+  }
 }
 
+// How many limits are at or below |v|, but for the last: it counts what is beyond all of them, too.
 static int bucket_of(const limits *l, double v) {
-  int low = 0, high = l->n;
-  while (low < high) {
-    const int mid = (low + high) / 2;
-    if (l->at[mid] > v)
-      high = mid;
-    else
-      low = mid + 1;
+  const double *up = l->at + l->positive + 1, size = fabs(v);
+  const int key = KEY(bits_of(size)) - FIRST_KEY;
+  int below = l->below[key < 0 ? 0 : key < KEYS ? key : KEYS - 1];
+  if (v < 0) {
+    while (below < l->positive && up[below] < size) below++;
+    return l->positive - below;
   }
-  return low < l->n ? low : l->n - 1;
+  while (below < l->positive && up[below] <= size) below++;
+  return below < l->positive ? l->positive + 1 + below : l->n - 1;
 }
 
 static void put_double_unless_zero(fy_str *s, int field, double v) {
-  uint64_t bits;
-  memcpy(&bits, &v, sizeof bits);
-  if (bits) fy_put_double(s, field, v);
+  if (bits_of(v)) fy_put_double(s, field, v);
 }
 
 fy_code fy_put_histogram(fy_str *s, fy_view tag, const fy_tensor *t, const char *node,

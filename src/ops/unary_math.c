@@ -9,22 +9,20 @@
 #include "ops/vecmath.h"
 
 // ---------------------------------------------------------------- arithmetic
-#define NEG(S, x)             (-(x))
-#define NEG_INT(S, x)         (0 - (fy_u_##S)(x))
-#define ABS(S, x)             FY_MATH_##S(fabs)(x)
-#define ABS_INT(S, x)         ((x) < 0 ? 0 - (fy_u_##S)(x) : (fy_u_##S)(x))
-#define SIGN(S, x)            ((x) != (x) ? (x) : (fy_a_##S)(((x) > 0) - ((x) < 0)))
-#define SIGN_INT(S, x)        (((x) > 0) - ((x) < 0))
-#define SIGN_CPLX(S, x)       ((x) == 0 ? 0 : (x) / FY_MATH_##S(abs)(x))
-#define SQUARE(S, x)          ((x) * (x))
-#define SQUARE_INT(S, x)      ((fy_u_##S)(x) * (fy_u_##S)(x))
-#define SQUARE_CPLX(S, x)     fy_cmul_##S(x, x)
-#define SQRT(S, x)            FY_MATH_##S(sqrt)(x)
-#define RSQRT(S, x)           (1 / FY_RD_##S(FY_MATH_##S(sqrt)(x)))
-#define RECIPROCAL(S, x)      (1 / (x))
-#define RECIPROCAL_CPLX(S, x) fy_cdiv_##S(1, x)
-#define RSQRT_CPLX(S, x)      fy_cdiv_##S(1, FY_MATH_##S(sqrt)(x))
-#define INVERT(S, x)          (~(x))
+#define NEG(S, x)         (-(x))
+#define NEG_INT(S, x)     (0 - (fy_u_##S)(x))
+#define ABS(S, x)         FY_MATH_##S(fabs)(x)
+#define ABS_INT(S, x)     ((x) < 0 ? 0 - (fy_u_##S)(x) : (fy_u_##S)(x))
+#define SIGN(S, x)        ((x) != (x) ? (x) : (fy_a_##S)(((x) > 0) - ((x) < 0)))
+#define SIGN_INT(S, x)    (((x) > 0) - ((x) < 0))
+#define SIGN_CPLX(S, x)   ((x) == 0 ? 0 : (x) / FY_MATH_##S(abs)(x))
+#define SQUARE(S, x)      ((x) * (x))
+#define SQUARE_INT(S, x)  ((fy_u_##S)(x) * (fy_u_##S)(x))
+#define SQUARE_CPLX(S, x) fy_cmul_##S(x, x)
+#define SQRT(S, x)        FY_MATH_##S(sqrt)(x)
+#define RSQRT(S, x)       (1 / FY_RD_##S(FY_MATH_##S(sqrt)(x)))
+#define RECIPROCAL(S, x)  (1 / (x))
+#define INVERT(S, x)      (~(x))
 FY_FULL_REAL_TYPES(FY_UNARY_LOOP, neg, NEG)
 FY_VEC_UNARY_16(neg, FY_16_NEG)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, neg, NEG)
@@ -39,17 +37,13 @@ FY_VEC_UNARY_16(square, FY_16_SQUARE)
 FY_INT_TYPES(FY_UNARY_LOOP, square, SQUARE_INT)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, square, SQUARE_CPLX)
 FY_VEC_UNARY_16(rsqrt, FY_16_RSQRT)
-FY_COMPLEX_TYPES(FY_UNARY_LOOP, rsqrt, RSQRT_CPLX)
 FY_FULL_REAL_TYPES(FY_UNARY_LOOP, reciprocal, RECIPROCAL)
 FY_VEC_UNARY_16(reciprocal, FY_16_RECIP)
-FY_COMPLEX_TYPES(FY_UNARY_LOOP, reciprocal, RECIPROCAL_CPLX)
 FY_INT_TYPES(FY_UNARY_LOOP, invert, INVERT)
 
 // ---------------------------------------------------------------- functions of libm
 #define REAL_FN(fn)      FY_REAL_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
-#define CALL_sqrt(S, x)  FY_MATH_##S(sqrt)(x)
 #define CALL_exp(S, x)   FY_MATH_##S(exp)(x)
-#define CALL_log(S, x)   FY_MATH_##S(log)(x)
 #define CALL_sin(S, x)   FY_MATH_##S(sin)(x)
 #define CALL_cos(S, x)   FY_MATH_##S(cos)(x)
 #define CALL_tan(S, x)   FY_MATH_##S(tan)(x)
@@ -69,22 +63,21 @@ FY_INT_TYPES(FY_UNARY_LOOP, invert, INVERT)
 #define CALL_rint(S, x)  FY_MATH_##S(rint)(x)
 #define COMPLEX_FN(fn)   FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
 #define BUT_F32(fn)      FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_##fn, CALL_##fn) COMPLEX_FN(fn)
+#define SHORT_FN(fn)     FY_SHORT_REAL_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn) COMPLEX_FN(fn)
 FY_VEC_UNARY_16(m_sqrt, FY_16_SQRT)
-COMPLEX_FN(sqrt)
-COMPLEX_FN(exp)
-COMPLEX_FN(log)
+FY_UNARY_LOOP(FY_COMPLEX128, c128, m_exp, CALL_exp)
 COMPLEX_FN(tanh)
 BUT_F32(sin)
 BUT_F32(cos)
 BUT_F32(tan)
 BUT_F32(asin)
 BUT_F32(acos)
-BUT_F32(atan)
+SHORT_FN(atan)
 BUT_F32(sinh)
 BUT_F32(cosh)
 BUT_F32(asinh)
 BUT_F32(acosh)
-BUT_F32(atanh)
+SHORT_FN(atanh)
 FY_UNARY_LOOP(FY_DOUBLE, f64, m_erf, CALL_erf)
 FY_UNARY_LOOP(FY_DOUBLE, f64, m_erfc, CALL_erfc)
 REAL_FN(floor)
@@ -202,32 +195,37 @@ FY_REAL_TYPES(FY_TEST_LOOP, is_finite, IS_FINITE)
 #define VECS_ALL(name)                                                                         \
   [FY_DOUBLE] = fy_vec_##name##_f64, [FY_FLOAT] = fy_vec_##name##_f32, [FY_HALF] = name##_f16, \
   [FY_BFLOAT16] = name##_bf16,
-#define COMPLEXES(name) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)
-#define SIGNEDS(name)   FY_SIGNED_TYPES(FY_LOOP_ENTRY, name)
+#define VECS_WIDE(name, fn)                \
+  FY_SHORT_REAL_TYPES(FY_LOOP_ENTRY, name) \
+  [FY_DOUBLE] = fy_vec_##fn##_f64, [FY_FLOAT] = fy_vec_##fn##_f32,
+#define VEC_COMPLEXES(name) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, fy_vec_##name)
+#define COMPLEXES(name)     FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)
+#define SIGNEDS(name)       FY_SIGNED_TYPES(FY_LOOP_ENTRY, name)
 TABLE(neg, 0.3, REALS(neg) COMPLEXES(neg) SIGNEDS(neg));
 TABLE(abs, 0.3, REALS(abs) SIGNEDS(abs));
 TABLE(sign, 0.5, REALS(sign) COMPLEXES(sign) SIGNEDS(sign));
 TABLE(square, 0.3, FY_NUMERIC_TYPES(FY_LOOP_ENTRY, square));
-TABLE(rsqrt, 0.5, VECS_ALL(rsqrt) COMPLEXES(rsqrt));
-TABLE(reciprocal, 0.6, REALS(reciprocal) COMPLEXES(reciprocal));
+TABLE(rsqrt, 0.5, VECS_ALL(rsqrt) VEC_COMPLEXES(rsqrt));
+TABLE(reciprocal, 0.6, REALS(reciprocal) VEC_COMPLEXES(reciprocal));
 TABLE(invert, 0.3, FY_INT_TYPES(FY_LOOP_ENTRY, invert));
 TABLE(sqrt, 1, [FY_DOUBLE] = fy_vec_sqrt_f64, [FY_FLOAT] = fy_vec_sqrt_f32, [FY_HALF] = m_sqrt_f16,
-      [FY_BFLOAT16] = m_sqrt_bf16, COMPLEXES(m_sqrt));
-TABLE(exp, 1, VECS_16(fy_vec_exp_f64, exp) COMPLEXES(m_exp));
+      [FY_BFLOAT16] = m_sqrt_bf16, VEC_COMPLEXES(sqrt));
+TABLE(exp, 1,
+      VECS_16(fy_vec_exp_f64, exp)[FY_COMPLEX64] = fy_vec_exp_c64, [FY_COMPLEX128] = m_exp_c128);
 TABLE(expm1, 1, VECS_16(fy_vec_expm1_f64, expm1) COMPLEXES(m_expm1));
-TABLE(log, 1, VECS_16(fy_vec_log_f64, log) COMPLEXES(m_log));
+TABLE(log, 1, VECS_16(fy_vec_log_f64, log) VEC_COMPLEXES(log));
 TABLE(log1p, 2, VECS_16(fy_vec_log1p_f64, log1p) COMPLEXES(m_log1p));
 TABLE(sin, 2, VECS(m_sin, sin) COMPLEXES(m_sin));
 TABLE(cos, 2, VECS(m_cos, cos) COMPLEXES(m_cos));
 TABLE(tan, 2, VECS(m_tan, tan) COMPLEXES(m_tan));
 TABLE(asin, 1, VECS(m_asin, asin) COMPLEXES(m_asin));
 TABLE(acos, 1, VECS(m_acos, acos) COMPLEXES(m_acos));
-TABLE(atan, 1, VECS(m_atan, atan) COMPLEXES(m_atan));
+TABLE(atan, 1, VECS_WIDE(m_atan, atan) COMPLEXES(m_atan));
 TABLE(sinh, 1.5, VECS(m_sinh, sinh) COMPLEXES(m_sinh));
 TABLE(cosh, 1.5, VECS(m_cosh, cosh) COMPLEXES(m_cosh));
 TABLE(asinh, 3, VECS(m_asinh, asinh) COMPLEXES(m_asinh));
 TABLE(acosh, 3, VECS(m_acosh, acosh) COMPLEXES(m_acosh));
-TABLE(atanh, 2, VECS(m_atanh, atanh) COMPLEXES(m_atanh));
+TABLE(atanh, 2, VECS_WIDE(m_atanh, atanh) COMPLEXES(m_atanh));
 TABLE(tanh, 1, VECS_16(fy_vec_tanh_f64, tanh) COMPLEXES(m_tanh));
 TABLE(sigmoid, 1, VECS_ALL(sigmoid) COMPLEXES(sigmoid));
 TABLE(erf, 2, VECS_16(m_erf_f64, erf));

@@ -385,15 +385,22 @@ static fy_code encode_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- UnicodeScript
-static fy_code script(fy_kernel_ctx *ctx, fy_error *err) {
-  const fy_tensor *in = ctx->in[0];
-  fy_tensor *out;
-  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  const int32_t *c = in->data;
-  int32_t *to = out->data;
-  for (int64_t i = 0; i < in->count; i++) {
-    to[i] = c[i] < 0 || c[i] > 0x10FFFF ? -1 : fy_unicode_script((uint32_t)c[i]);
+typedef struct script_job {
+  const int32_t *in;
+  int32_t *out;
+} script_job;
+static void script_some(void *arg, int64_t begin, int64_t end) {
+  const script_job *j = arg;
+  for (int64_t i = begin; i < end; i++) {
+    const int32_t c = j->in[i];
+    j->out[i] = c < 0 || c > 0x10FFFF ? -1 : fy_unicode_script((uint32_t)c);
   }
+}
+static fy_code script(fy_kernel_ctx *ctx, fy_error *err) {
+  fy_tensor *out;
+  FY_TRY(fy_out_like(ctx, 0, ctx->in[0], &out, err));
+  script_job j = {ctx->in[0]->data, out->data};
+  fy_parallel(ctx, out->count, 8, script_some, &j);
   return FY_OK;
 }
 

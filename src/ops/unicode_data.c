@@ -67,15 +67,14 @@ size_t fy_utf8_put(uint32_t c, char out[4]) {
 }
 
 static uint8_t run_value(const fy_value_run *runs, size_t n, uint32_t c) {
-  size_t low = 0, high = n;  // runs[low].first <= c < runs[high].first
-  while (high - low > 1) {
-    const size_t mid = (low + high) / 2;
-    if (runs[mid].first <= c)
-      low = mid;
-    else
-      high = mid;
+  // No branch depends on |c|, so that a processor searches for several at once.
+  const fy_value_run *low = runs;  // low->first <= c < low[n].first
+  while (n > 1) {
+    const size_t half = n / 2;
+    low += low[half].first <= c ? half : 0;
+    n -= half;
   }
-  return runs[low].value;
+  return low->value;
 }
 
 fy_category fy_unicode_category(uint32_t c) {

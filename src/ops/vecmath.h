@@ -41,6 +41,20 @@ FY_VEC_FUNCTIONS_f32(FY_VEC_DECLARE_f32)
     FY_VEC_FUNCTIONS_f64(FY_VEC_DECLARE_f64) void fy_vec_atan2_f32(const void *a, int64_t step_a,
                                                                    const void *b, int64_t step_b,
                                                                    void *out, int64_t n, int *bad);
+// Of doubles and complex numbers (vecmath_complex.c).
+void fy_vec_atan2_f64(const void *a, int64_t step_a, const void *b, int64_t step_b, void *out,
+                      int64_t n, int *bad);
+void fy_vec_atan_f64(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_atanh_f64(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_exp_c64(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_log_c64(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_log_c128(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_sqrt_c64(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_sqrt_c128(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_rsqrt_c64(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_rsqrt_c128(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_reciprocal_c64(const void *in, void *out, int64_t n, const void *param);
+void fy_vec_reciprocal_c128(const void *in, void *out, int64_t n, const void *param);
 // The loops of Xlogy and Xlog1py.
 void fy_vec_xlogy_f32(const void *a, int64_t step_a, const void *b, int64_t step_b, void *out,
                       int64_t n, int *bad);
