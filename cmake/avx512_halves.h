@@ -66,6 +66,15 @@ HALVES_1(__m512d, halves_sqrt_pd, _mm256_sqrt_pd)
 #define _mm512_max_epi32 halves_max_epi32
 #define _mm512_sqrt_ps   halves_sqrt_ps
 #define _mm512_sqrt_pd   halves_sqrt_pd
+static inline __attribute__((always_inline)) __m512 halves_permutevar_ps(__m512 x, __m512i i) {
+  const halves_ps a = {x};
+  const halves_si b = {i};
+  halves_ps r;
+  r.half[0] = _mm256_permutevar_ps(a.half[0], b.half[0]);
+  r.half[1] = _mm256_permutevar_ps(a.half[1], b.half[1]);
+  return r.whole;
+}
+#define _mm512_permutevar_ps halves_permutevar_ps
 
 #undef _mm512_roundscale_ps
 #undef _mm512_roundscale_pd
