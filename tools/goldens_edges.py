@@ -128,6 +128,27 @@ def training():
         inputs = [t(F, np.full([2, 2], .5))] * 3 + [t(F, np.full([2, 2], .25)), t(I, [0, 1]), t(F, 0.), t(F, .5), t(F, .5)]
         inputs += [t(F, .1)] * op.endswith("V2") + [t(F, -.5)]
         call(op, *inputs, variables=3, T=T(F), Tindices=T(I), multiply_linear_by_lr=("bool", True))
+    # What blows up: gradients that are no numbers, and states that are not.
+    blown = ["Ftrl", "RMSProp", "CenteredRMSProp", "ProximalGradientDescent", "ProximalAdagrad", "Adagrad", "Momentum"]
+    for op in ["ResourceSparseApply" + n for n in blown] + ["ResourceApply" + n for n in blown + ["PowerSign", "AddSign", "AdaMax", "Adam"]]:
+        spec = table[op]
+        more = [] if "Proximal" in op else ["half"] if "Sparse" in op and "RMSProp" in op or "AdaMax" in op else ["half", "bfloat16"]
+        for name in ["float", "double"] + more:
+            inputs, variables = [], 0
+            for n, kind in spec.inputs:
+                if kind == "resource":
+                    inputs.append(t(name, np.full([2, 4], .5) if variables != 1 else [[.5, .5, np.inf, .5], [.5, np.nan, .25, .5]]))
+                    variables += 1
+                elif n == "indices":
+                    inputs.append(t(I, [0, 1]))
+                elif n in ("grad", "delta"):
+                    inputs.append(t(name, [[np.nan, np.inf, 1., -np.inf], [.25, 3., -2., -1.5]]))
+                else:
+                    inputs.append(t(name, -.5 if n == "lr_power" else .25))
+            attrs = {"T": T(name)}
+            if "Tindices" in spec.attrs:
+                attrs["Tindices"] = T(I)
+            call(op, *inputs, variables=variables, **attrs)
 
 
 def counts():

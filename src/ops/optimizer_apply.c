@@ -160,7 +160,9 @@ static fy_code step_locked(fy_kernel_ctx *ctx, const fy_optimizer *o, fy_variabl
     return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
                    fy_dtype_name(grad->dtype));
   }
-  fy_step_job j = {.grad = grad->data, .flag = o->flag && fy_site_bool(ctx->site, o->flag)};
+  fy_step_job j = {.grad = grad->data,
+                   .flag = o->flag && fy_site_bool(ctx->site, o->flag),
+                   .sparse = is_sparse(ctx->site->op->spec)};
   int scalars = 0;
   float count_f32;
   double count_f64;
@@ -178,7 +180,7 @@ static fy_code step_locked(fy_kernel_ctx *ctx, const fy_optimizer *o, fy_variabl
     FY_TRY(fy_variable_own(ctx, vars[i], &garbage[i], err));
     j.var[i] = (ctx->svc->view ? ctx->svc->view(ctx, vars[i]->value, &view) : vars[i]->value)->data;
   }
-  if (is_sparse(ctx->site->op->spec)) {
+  if (j.sparse) {
     step_rows(ctx, o, &j, step, vars[0]->value);
   } else if (grad->count) {
     fy_parallel(ctx, grad->count, o->ns, step, &j);

@@ -52,29 +52,29 @@
 #define EACH_f64()
 #define EACH_c64()  ONE_BY_ONE()
 #define EACH_c128() ONE_BY_ONE()
-#define STEP(E, S, name, ONCE, EACH)                                             \
-  TUNE_##S static void name##_##S(void *arg, int64_t begin, int64_t end) {       \
-    const fy_step_job *j = arg;                                                  \
-    const fy_a_##S s0 = SCALAR(S, 0), s1 = SCALAR(S, 1), s2 = SCALAR(S, 2);      \
-    const fy_a_##S s3 = SCALAR(S, 3), s4 = SCALAR(S, 4), s5 = SCALAR(S, 5);      \
-    const bool flag = j->flag;                                                   \
-    fy_t_##S *v0 = j->var[0], *v1 = j->var[1], *v2 = j->var[2], *v3 = j->var[3]; \
-    const fy_t_##S *grads = j->grad;                                             \
-    ONCE(S)                                                                      \
-    (void)s0, (void)s1, (void)s2, (void)s3, (void)s4, (void)s5, (void)flag;      \
-    (void)v1, (void)v2, (void)v3;                                                \
-    FY_VECTOR for (int64_t i_ = begin; i_ < end; i_++) {                         \
-      const fy_a_##S g = FY_LD_##S(grads[i_]);                                   \
-      fy_a_##S w = SLOT(S, name, 0), a = SLOT(S, name, 1), b = SLOT(S, name, 2); \
-      fy_a_##S c = SLOT(S, name, 3);                                             \
-      EACH(S)                                                                    \
-      (void)a, (void)b, (void)c;                                                 \
-      EACH_##S();                                                                \
-      v0[i_] = FY_ST_##S(w);                                                     \
-      if (1 < VARS_##name) v1[i_] = FY_ST_##S(a);                                \
-      if (2 < VARS_##name) v2[i_] = FY_ST_##S(b);                                \
-      if (3 < VARS_##name) v3[i_] = FY_ST_##S(c);                                \
-    }                                                                            \
+#define STEP(E, S, name, ONCE, EACH)                                                      \
+  TUNE_##S static void name##_##S(void *arg, int64_t begin, int64_t end) {                \
+    const fy_step_job *j = arg;                                                           \
+    const fy_a_##S s0 = SCALAR(S, 0), s1 = SCALAR(S, 1), s2 = SCALAR(S, 2);               \
+    const fy_a_##S s3 = SCALAR(S, 3), s4 = SCALAR(S, 4), s5 = SCALAR(S, 5);               \
+    const bool flag = j->flag, sparse = j->sparse;                                        \
+    fy_t_##S *v0 = j->var[0], *v1 = j->var[1], *v2 = j->var[2], *v3 = j->var[3];          \
+    const fy_t_##S *grads = j->grad;                                                      \
+    ONCE(S)                                                                               \
+    (void)s0, (void)s1, (void)s2, (void)s3, (void)s4, (void)s5, (void)flag, (void)sparse; \
+    (void)v1, (void)v2, (void)v3;                                                         \
+    FY_VECTOR for (int64_t i_ = begin; i_ < end; i_++) {                                  \
+      const fy_a_##S g = FY_LD_##S(grads[i_]);                                            \
+      fy_a_##S w = SLOT(S, name, 0), a = SLOT(S, name, 1), b = SLOT(S, name, 2);          \
+      fy_a_##S c = SLOT(S, name, 3);                                                      \
+      EACH(S)                                                                             \
+      (void)a, (void)b, (void)c;                                                          \
+      EACH_##S();                                                                         \
+      v0[i_] = FY_ST_##S(w);                                                              \
+      if (1 < VARS_##name) v1[i_] = FY_ST_##S(a);                                         \
+      if (2 < VARS_##name) v2[i_] = FY_ST_##S(b);                                         \
+      if (3 < VARS_##name) v3[i_] = FY_ST_##S(c);                                         \
+    }                                                                                     \
   }
 #define NOTHING(S)
 #define ROOT(S, x) R(S, FY_MATH_##S(sqrt)(x))
@@ -109,15 +109,23 @@
   if (flag) a = R(S, a + R(S, g * g)); \
   w = R(S, w - R(S, R(S, g * s0) / R(S, ROOT(S, a) + s1)));
 // lr, rho, momentum, epsilon; mean square a, momentum b
-#define RMSPROP(S)                                                     \
-  a = R(S, a + R(S, R(S, R(S, g * g) - a) * R(S, 1 - s1)));            \
-  b = R(S, R(S, b * s2) + R(S, R(S, g * s0) / ROOT(S, R(S, a + s3)))); \
+#define MEAN(S, m, x)                                      \
+  m = sparse ? R(S, R(S, m * s1) + R(S, (x)*R(S, 1 - s1))) \
+             : R(S, m + R(S, R(S, (x)-m) * R(S, 1 - s1)));
+#define SCALED(S, under)                                            \
+  (sparse ? R(S, R(S, R(S, 1 / FY_MATH_##S(sqrt)(under)) * s0) * g) \
+          : R(S, R(S, g * s0) / ROOT(S, under)))
+#define RMSPROP(S)                                  \
+  MEAN(S, a, R(S, g *g))                            \
+  b = R(S, R(S, b * s2) + SCALED(S, R(S, a + s3))); \
   w = R(S, w - b);
 // mean gradient a, mean square b, momentum c
-#define CENTERED(S)                                                                        \
-  b = R(S, b + R(S, R(S, R(S, g * g) - b) * R(S, 1 - s1)));                                \
-  a = R(S, a + R(S, R(S, g - a) * R(S, 1 - s1)));                                          \
-  c = R(S, R(S, c * s2) + R(S, R(S, g * s0) / ROOT(S, R(S, R(S, b - R(S, a * a)) + s3)))); \
+#define CENTERED(S)                                                                 \
+  MEAN(S, b, R(S, g *g))                                                            \
+  MEAN(S, a, g)                                                                     \
+  const fy_a_##S under =                                                            \
+      sparse ? R(S, R(S, b + s3) - R(S, a * a)) : R(S, R(S, b - R(S, a * a)) + s3); \
+  c = R(S, R(S, c * s2) + SCALED(S, under));                                        \
   w = R(S, w - c);
 // lr, rho, epsilon; mean square a, of updates b
 #define ADADELTA(S)                                                                      \
@@ -130,7 +138,7 @@
 #define ADAMAX(S)                                                  \
   a = R(S, a + R(S, R(S, g - a) * R(S, 1 - s2)));                  \
   const fy_a_##S size = FY_MATH_##S(fabs)(g), kept = R(S, s3 * b); \
-  b = kept > size ? kept : size;                                   \
+  b = size > kept ? size : kept;                                   \
   w = R(S, w - R(S, R(S, s1 / R(S, 1 - s0)) * R(S, a / R(S, b + s4))));
 // lr, l1, l2, (l2_shrinkage,) lr_power; sum of squares a, linear term b
 #define POWER(S, x, power) \
@@ -142,9 +150,10 @@
   const fy_a_##S lr = flag ? (fy_a_##S)1 : s0, by = flag ? s0 : (fy_a_##S)1;  \
   b = R(S, b + R(S, R(S, (grad)*by) - R(S, R(S, R(S, now - was) / lr) * w))); \
   const fy_a_##S edge = R(S, s1 * by);                                        \
-  const fy_a_##S pull = R(S, R(S, edge * (fy_a_##S)((b > 0) - (b < 0))) - b); \
+  const fy_a_##S near = b > edge ? edge : b < -edge ? -edge : b;              \
+  const fy_a_##S pull = R(S, (sparse ? near : b < 0 ? -edge : edge) - b);     \
   const fy_a_##S push = R(S, R(S, now / lr) + R(S, R(S, 2 * s2) * by));       \
-  w = FY_MATH_##S(fabs)(b) > edge ? R(S, pull / push) : 0;                    \
+  w = sparse || FY_MATH_##S(fabs)(b) > edge ? R(S, pull / push) : 0;          \
   a = sum;
 #define FTRL(S)      FTRL_BODY(S, g, s3, POWER)
 #define FTRL_HALF(S) FTRL_BODY(S, g, s3, POWER_HALF)
@@ -156,19 +165,19 @@
   FTRL_BODY(S, shrunk, s4, POWER_HALF)
 
 // m a; lr, alpha or logbase, sign_decay, beta
-#define SIGN(S, x) (fy_a_##S)(((x) > 0) - ((x) < 0))
-#define ADD_SIGN(S)                               \
-  a = R(S, a + R(S, R(S, g - a) * R(S, 1 - s3))); \
+#define SIGN(S, x) ((x) > 0 ? (fy_a_##S)1 : (x) < 0 ? (fy_a_##S) - 1 : (x) - (x))  // NaN stays
+#define ADD_SIGN(S)                                \
+  a = R(S, R(S, a * s3) + R(S, g * R(S, 1 - s3))); \
   w = R(S, w - R(S, R(S, s0 * R(S, s1 + R(S, s2 * R(S, SIGN(S, g) * SIGN(S, a))))) * g));
 #define POWER_SIGN(S)                                                         \
-  a = R(S, a + R(S, R(S, g - a) * R(S, 1 - s3)));                             \
+  a = R(S, R(S, a * s3) + R(S, g * R(S, 1 - s3)));                            \
   const fy_a_##S power = R(S, R(S, s1 * s2) * R(S, SIGN(S, g) * SIGN(S, a))); \
   w = R(S, w - R(S, R(S, s0 * R(S, FY_MATH_##S(exp)(power))) * g));
 // alpha or lr, l1, l2; sum of squares a
 #define SHRINK(S, rate)                                                                  \
   if (s1 > 0) {                                                                          \
     const fy_a_##S over = R(S, FY_MATH_##S(fabs)(near) - R(S, (rate)*s1));               \
-    w = R(S, R(S, SIGN(S, near) * (over > 0 ? over : 0)) / R(S, 1 + R(S, s2 * (rate)))); \
+    w = R(S, R(S, SIGN(S, near) * (over < 0 ? 0 : over)) / R(S, 1 + R(S, s2 * (rate)))); \
   } else {                                                                               \
     w = R(S, near / R(S, 1 + R(S, s2 * (rate))));                                        \
   }
@@ -185,7 +194,7 @@
   a = R(S, a + g);                                                         \
   b = R(S, b + R(S, g * g));                                               \
   const fy_a_##S over = R(S, FY_MATH_##S(fabs)(a) - R(S, s1 * s3));        \
-  const fy_a_##S pull = s1 > 0 ? -SIGN(S, a) * (over > 0 ? over : 0) : -a; \
+  const fy_a_##S pull = s1 > 0 ? -SIGN(S, a) * (over < 0 ? 0 : over) : -a; \
   w = R(S, R(S, s0 * pull) / R(S, R(S, R(S, s2 * s3) * s0) + ROOT(S, b)));
 
 FY_REAL_TYPES(STEP, descent, NOTHING, DESCENT)

@@ -15,6 +15,7 @@ typedef struct fy_step_job {
   const void *grad;
   const void *scalar[FY_STEP_INPUTS];  // in input order, without the gradient
   bool flag;                           // use_nesterov, update_slots or multiply_linear_by_lr
+  bool sparse;                         // TensorFlow's formulas of rows round in another order
 } fy_step_job;
 
 typedef void (*fy_step_fn)(void *arg, int64_t begin, int64_t end);

@@ -113,6 +113,18 @@ bool fy_resources_remove(fy_resources *r, const fy_object_type *type, fy_view co
   return true;
 }
 
+void fy_resources_drop(fy_resources *r, const fy_object *object) {
+  entry *e = NULL;
+  fy_lock(&r->lock);
+  for (uint32_t i = 0; i < r->objects.n && !e; i++) {
+    entry *x = r->objects.items[i].value;
+    if (x && x->object == object) e = fy_map_remove(&r->objects, x->key, x->len);
+  }
+  fy_unlock(&r->lock);
+  if (e) fy_object_release(e->object);
+  fy_free(e);
+}
+
 void fy_resources_clear(fy_resources *r, const char *container) {
   const size_t n = container ? strlen(container) : 0;
   for (;;) {  // one at a time: destroying an object may come back here
@@ -158,7 +170,13 @@ fy_code fy_resource_object(const fy_tensor *handle, const fy_object_type *type, 
   }
   fy_object *o = *(fy_object *const *)handle->data;
   if (!o) return fy_fail(err, FY_INVALID_ARGUMENT, "The resource handle is empty");
-  if (o->type != type) {
+  if (atomic_load_explicit(&o->destroyed, memory_order_relaxed)) {
+    return fy_fail(err, FY_NOT_FOUND,
+                   "The handle's resource of type '%s' does not exist: it was "
+                   "destroyed.",
+                   o->type->name);
+  }
+  if (type && o->type != type) {
     return fy_fail(
         err, FY_INVALID_ARGUMENT,
         "Trying to access a handle's resource using the wrong type. The handle points to "

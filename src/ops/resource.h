@@ -31,13 +31,14 @@ FY_MUST_CHECK fy_code fy_resources_get(fy_resources *r, const fy_object_type *ty
 // Drops the manager's reference. False if there was none.
 bool fy_resources_remove(fy_resources *r, const fy_object_type *type, fy_view container,
                          fy_view name);
+void fy_resources_drop(fy_resources *r, const fy_object *object);  // whatever its name
 void fy_resources_clear(fy_resources *r, const char *container);  // NULL: all containers
 // A container exists, in TensorFlow's texts, from the first value put into it.
 void fy_resources_touch(fy_resources *r, const char *container);
 bool fy_resources_touched(fy_resources *r, const char *container);
 
 // A handle is a scalar resource tensor. The object in it, or INVALID_ARGUMENT if the tensor is no
-// handle or holds another type. Not retained: valid while the tensor is.
+// handle or holds another type (|type| NULL: any), NOT_FOUND if the object was destroyed. Not retained: valid while the tensor is.
 FY_MUST_CHECK fy_code fy_resource_object(const fy_tensor *handle, const fy_object_type *type,
                                          fy_object **out, fy_error *err);
 // Fills element 0 of a resource tensor; takes over one reference.

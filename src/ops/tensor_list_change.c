@@ -117,6 +117,7 @@ static fy_code concat_lists(fy_kernel_ctx *ctx, fy_error *err) {
     }
     fy_tensor_list *l;
     FY_TRY(fy_tensor_list_new(want, p->rank, p->dims, p->n + q->n, &l, err));
+    l->max = p->max;
     for (int64_t k = 0; k < l->n; k++) {
       l->items[k] = k < p->n ? p->items[k] : q->items[k - p->n];
       if (l->items[k]) fy_tensor_retain(l->items[k]);

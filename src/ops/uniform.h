@@ -36,6 +36,7 @@ static inline int32_t fy_multiplied(int32_t x, fy_multiplier m) {
 static inline int32_t fy_wrap_add(int32_t a, int32_t b) {
   return (int32_t)((uint32_t)a + (uint32_t)b);
 }
+static inline int32_t fy_wrap_neg(int32_t a) { return (int32_t)(0u - (uint32_t)a); }
 
 typedef struct fy_limits {
   int32_t min, max;

@@ -135,7 +135,7 @@ static void dequantize_range(void *arg, int64_t begin, int64_t end) {
   int32_t v[FY_CHUNK];
   for (int64_t i = begin, n; i < end; i += n) {
     const int64_t c = fy_scales_channel(&j->s, i);
-    const int32_t zero = -j->s.zero[c];
+    const int32_t zero = fy_wrap_neg(j->s.zero[c]);
     const float scale = j->s.scale[c];
     float *out = (float *)j->out->data + i;
     n = run_of(&j->s, i, end - i);
@@ -184,7 +184,7 @@ static void rescale_range(void *arg, int64_t begin, int64_t end) {
   rescale_job *j = arg;
   int32_t v[FY_CHUNK];
   for (int64_t i = begin, n; i < end; i += n) {
-    const int32_t zero = -j->from->zero[fy_scales_channel(j->from, i)];
+    const int32_t zero = fy_wrap_neg(j->from->zero[fy_scales_channel(j->from, i)]);
     const int32_t shift = j->to->zero[fy_scales_channel(j->to, i)];
     fy_multiplier m;
     if (fy_multiplier_of(ratio_at(j, i), &m, NULL)) {

@@ -361,9 +361,22 @@ static fy_code is_initialized(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
+// Of any type. A variable becomes one without a value; the name of anything else is free again.
 static fy_code destroy_resource(fy_kernel_ctx *ctx, fy_error *err) {
-  fy_variable *v;
-  FY_TRY(variable_of(ctx, &v, err));
+  fy_object *o;
+  fy_code code = fy_resource_object(ctx->in[0], NULL, &o, err);
+  if (code == FY_NOT_FOUND && fy_site_bool(ctx->site, "ignore_lookup_error")) {
+    fy_error_clear(err);
+    return FY_OK;
+  }
+  if (code) return code;
+  if (o->type != &fy_variable_type) {
+    fy_resources *r = ctx->svc->resources ? ctx->svc->resources(ctx) : NULL;
+    atomic_store_explicit(&o->destroyed, true, memory_order_relaxed);
+    if (r) fy_resources_drop(r, o);
+    return FY_OK;
+  }
+  fy_variable *v = (fy_variable *)o;
   fy_lock(&v->lock);
   fy_tensor *old = v->value;
   fy_variable_forget(v);

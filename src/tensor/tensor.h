@@ -65,6 +65,7 @@ typedef struct fy_object_type {
 } fy_object_type;
 struct fy_object {
   atomic_int refs;
+  atomic_bool destroyed;  // by an op; handles may still hold it
   const fy_object_type *type;
 };
 void fy_object_retain(fy_object *o);   // NULL is fine

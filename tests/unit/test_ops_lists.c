@@ -107,6 +107,39 @@ static void lists(void **state) {
   expect(out[0], "1,2,3");
   expect(out[1], "1,2");
   fy_tensor_release(list);
+  // What is joined keeps the room of the first.
+  assert_int_equal(call("EmptyTensorList", F, NULL, "i32[0]=; i32[]=1", &list), FY_OK);
+  list = changed("TensorListPushBack", NULL, list, "f32[]=1");
+  assert_int_equal(call_with("TensorListConcatLists", F, (fy_tensor *[]){list, list}, 2, out),
+                   FY_OK);
+  assert_int_equal(call("TensorListPushBack", NULL, out[0], "f32[]=2", NULL), FY_INVALID_ARGUMENT);
+  fy_tensor_release(list);
+  fy_tensor_release(out[0]);
+}
+
+// The least zero point has no opposite (UBSan sees it).
+static void least_zero(void **state) {
+  (void)state;
+  fy_tensor *out[2];
+  assert_int_equal(
+      call("UniformDequantize", "Tout=float; quantization_min_val=-128; quantization_max_val=127",
+           NULL, "qint8[2]=0,-1; f32[]=1; i32[]=-2147483648", out),
+      FY_OK);
+  expect(out[0], "-2147483648,2147483648");
+}
+
+static void destroyed(void **state) {
+  (void)state;
+  fy_tensor *queue, *out[2];
+  assert_int_equal(call("FIFOQueueV2", "component_types=[float]", NULL, "", &queue), FY_OK);
+  assert_int_equal(call("QueueSizeV2", NULL, queue, "", out), FY_OK);
+  expect(out[0], "0");
+  assert_int_equal(call("DestroyResourceOp", "ignore_lookup_error=false", queue, "", NULL), FY_OK);
+  assert_int_equal(call("QueueSizeV2", NULL, queue, "", NULL), FY_NOT_FOUND);
+  assert_int_equal(call("DestroyResourceOp", "ignore_lookup_error=false", queue, "", NULL),
+                   FY_NOT_FOUND);
+  assert_int_equal(call("DestroyResourceOp", "ignore_lookup_error=true", queue, "", NULL), FY_OK);
+  fy_tensor_release(queue);
 }
 
 static void arrays(void **state) {
@@ -337,6 +370,8 @@ static void text_file(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(lists, calls_setup, calls_teardown),
+      cmocka_unit_test_setup_teardown(destroyed, calls_setup, calls_teardown),
+      cmocka_unit_test_setup_teardown(least_zero, calls_setup, calls_teardown),
       cmocka_unit_test_setup_teardown(arrays, calls_setup, calls_teardown),
       cmocka_unit_test_setup_teardown(tables, calls_setup, calls_teardown),
       cmocka_unit_test_setup_teardown(crowded_keys, calls_setup, calls_teardown),

@@ -20,7 +20,7 @@
 #include "ops/variable.h"
 
 // w the weight, a, b, c its slots, g the gradient, s0… the scalars in input order, flag the
-// attribute that the op has for its variant.
+// attribute that the op has for its variant, rows whether the step is a sparse one.
 typedef struct step {
   const char *op;
   int vars, scalars;
@@ -31,12 +31,15 @@ typedef struct step {
 #define MOMENTS                     \
   "a = a + (g - a) * (R(1) - s3); " \
   "b = b + (g * g - b) * (R(1) - s4); "
+#define MEAN(m, x) \
+  m " = rows ? " m " * s1 + " x " * (R(1) - s1) : " m " + (" x " - " m ") * (R(1) - s1); "
+#define SCALED(under) "(rows ? R(1) / sqrt(" under ") * s0 * g : g * s0 / sqrt(" under "))"
 static const step table[] = {
     {"AssignAddVariableOp", 1, 0, "w = w + g;"},
     {"AssignSubVariableOp", 1, 0, "w = w - g;"},
     {"ResourceApplyAdaMax", 3, 5,
-     "a = a + (g - a) * (R(1) - s2); T kept = s3 * b, size = fabs(g); b = kept > size ? kept : "
-     "size; w = w - s1 / (R(1) - s0) * (a / (b + s4));"},
+     "a = a + (g - a) * (R(1) - s2); T kept = s3 * b, size = fabs(g); b = size > kept ? size : "
+     "kept; w = w - s1 / (R(1) - s0) * (a / (b + s4));"},
     {"ResourceApplyAdadelta", 3, 3,
      "a = a * s1 + g * g * (R(1) - s1); T update = sqrt(b + s2) * (R(1) / sqrt(a + s2)) * g; "
      "w = w - update * s0; b = b * s1 + update * update * (R(1) - s1);"},
@@ -48,15 +51,15 @@ static const step table[] = {
     {"ResourceApplyAdamWithAmsgrad", 4, 6,
      RATE MOMENTS "c = c > b ? c : b; w = w - a * rate / (sqrt(c) + s5);"},
     {"ResourceApplyCenteredRMSProp", 4, 4,
-     "b = b + (g * g - b) * (R(1) - s1); a = a + (g - a) * (R(1) - s1); "
-     "c = c * s2 + g * s0 / sqrt(b - a * a + s3); w = w - c;"},
+     MEAN("b", "g * g") MEAN("a", "g") "T under = rows ? b + s3 - a * a : b - a * a + s3; "
+                                       "c = c * s2 + " SCALED("under") "; w = w - c;"},
     {"ResourceApplyGradientDescent", 1, 1, "w = w - g * s0;"},
     {"ResourceApplyKerasMomentum", 2, 2,
      "a = a * s1 - g * s0; w = w + (flag ? a * s1 - g * s0 : a);"},
     {"ResourceApplyMomentum", 2, 2,
      "a = a * s1 + g; w = w - (flag ? g * s0 + a * s1 * s0 : a * s0);"},
     {"ResourceApplyRMSProp", 3, 4,
-     "a = a + (g * g - a) * (R(1) - s1); b = b * s2 + g * s0 / sqrt(a + s3); w = w - b;"},
+     MEAN("a", "g * g") "b = b * s2 + " SCALED("(a + s3)") "; w = w - b;"},
 };
 
 // A sparse step is the dense one, for the rows that it names.
@@ -87,6 +90,7 @@ static void generate(fy_str *s, const step *p, bool sparse) {
     fy_str_add(s,
                "  long l = i / inner, col = i % inner;\n"
                "  i = place[po + l] * inner + col;\n");
+  fy_str_printf(s, "  const int rows = %d;\n", sparse);
   for (int i = 0; i < p->scalars; i++) fy_str_printf(s, "  T s%d = LD(t%d, u%d);\n", i, i, i);
   for (int i = 0; i < p->vars; i++)
     fy_str_printf(s, "  T %c = LD(p%d, q%d + i);\n", names[i], i, i);
