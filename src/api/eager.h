@@ -36,7 +36,8 @@ static inline fy_eager_op *fy_api_op(const TFE_Op *op) {
 
 // fy_api_begin for the hot calls: a status that is OK needs no call.
 static inline fy_error *fy_api_begin_fast(TF_Status *status) {
-  if (FY_LIKELY(status->error.code == FY_OK && !status->num_payloads)) return &status->error;
+  if (FY_LIKELY(status && status->error.code == FY_OK && !status->num_payloads))
+    return &status->error;
   return fy_api_begin(status);
 }
 

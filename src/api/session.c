@@ -209,20 +209,24 @@ static fy_code run_with_options(TF_Session *s, const TF_Buffer *run_options, fy_
   return code;
 }
 
-fy_code fy_api_session_run(TF_Session *s, const TF_Buffer *run_options, fy_run_args *args,
-                           fy_tensor **results, TF_Buffer *run_metadata, fy_error *err) {
+static inline fy_code run(TF_Session *s, const TF_Buffer *run_options, fy_run_args *args,
+                          fy_tensor **results, TF_Buffer *run_metadata, fy_error *err) {
   if (FY_UNLIKELY(s->executor)) return fy_api_session_no_executor(s, err);
-  if (FY_LIKELY(!run_options && !run_metadata)) {
-    fy_code code = fy_session_run(s->session, args, results, err);
-    if (code == FY_RESOURCE_EXHAUSTED) fy_oom_explain(s->session, args, err);
-    return code;
-  }
-  return run_with_options(s, run_options, args, results, run_metadata, err);
+  if (FY_UNLIKELY(run_options || run_metadata))
+    return run_with_options(s, run_options, args, results, run_metadata, err);
+  const fy_code code = fy_session_run(s->session, args, results, err);
+  if (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED)) fy_oom_explain(s->session, args, err);
+  return code;
 }
 
-static fy_run_args run_args(const TF_Output *inputs, TF_Tensor *const *input_values, int ninputs,
-                            const TF_Output *outputs, int noutputs,
-                            const TF_Operation *const *targets, int ntargets) {
+fy_code fy_api_session_run(TF_Session *s, const TF_Buffer *run_options, fy_run_args *args,
+                           fy_tensor **results, TF_Buffer *run_metadata, fy_error *err) {
+  return run(s, run_options, args, results, run_metadata, err);
+}
+
+static inline fy_run_args run_args(const TF_Output *inputs, TF_Tensor *const *input_values,
+                                   int ninputs, const TF_Output *outputs, int noutputs,
+                                   const TF_Operation *const *targets, int ntargets) {
   return (fy_run_args){.feeds = (const fy_output *)inputs,
                        .feed_values = (fy_tensor *const *)input_values,
                        .num_feeds = ninputs,
@@ -236,12 +240,12 @@ void TF_SessionRun(TF_Session *session, const TF_Buffer *run_options, const TF_O
                    TF_Tensor *const *input_values, int ninputs, const TF_Output *outputs,
                    TF_Tensor **output_values, int noutputs, const TF_Operation *const *target_opers,
                    int ntargets, TF_Buffer *run_metadata, TF_Status *status) {
-  fy_error *err = fy_api_begin(status);
+  fy_error *err = fy_api_begin_fast(status);
   fy_run_args a =
       run_args(inputs, input_values, ninputs, outputs, noutputs, target_opers, ntargets);
-  fy_code code =
-      fy_api_session_run(session, run_options, &a, (fy_tensor **)output_values, run_metadata, err);
-  fy_api_end(status, code);
+  const fy_code code =
+      run(session, run_options, &a, (fy_tensor **)output_values, run_metadata, err);
+  if (FY_UNLIKELY(code)) fy_api_end(status, code);
 }
 
 void TF_SessionPRunSetup(TF_Session *session, const TF_Output *inputs, int ninputs,

@@ -449,33 +449,43 @@ fy_code fy_callable_explain(fy_callable *c, const fy_pshape *shapes, const int *
 fy_code fy_callable_run(fy_callable *c, const fy_run *run, fy_tensor *const *args,
                         fy_tensor **results, fy_error *err) {
   fy_program *p;
-  for (int i = 0; i < c->num_fetches; i++) results[i] = NULL;
-  if (c->frames) {
+  if (FY_UNLIKELY(c->frames)) {
+    for (int i = 0; i < c->num_fetches; i++) results[i] = NULL;
     fy_run inner = *run;
     inner.gives = false;  // what a region runs reads its arguments more than once
     return fy_frames_run(c->frames, &inner, args, results, err);
   }
-  FY_TRY(fy_callable_program(c, args, &p, err));
-  fy_code code = fy_program_run(p, run, args, results, err);
+  fy_code code = fy_callable_program(c, args, &p, err);
+  if (FY_UNLIKELY(code)) {
+    for (int i = 0; i < c->num_fetches; i++) results[i] = NULL;
+    return code;
+  }
+  code = fy_program_run(p, run, args, results, err);
   fy_program_release(p);
   return code;
 }
 
-fy_code fy_callable_call(void *callable, const fy_run *run, fy_tensor *const *args, int num_args,
-                         fy_tensor **results, int num_results, fy_error *err) {
-  fy_callable *c = callable;
-  for (int i = 0; i < num_results; i++) results[i] = NULL;
+static fy_code refuse_call(const fy_callable *c, int num_args, int num_results, fy_error *err) {
   if (num_args != c->num_feeds)
     return fy_fail(err, FY_INVALID_ARGUMENT, "function takes %d arguments but was called with %d",
                    c->num_feeds, num_args);
   if (num_results != c->num_fetches)
     return fy_fail(err, FY_INVALID_ARGUMENT, "function returns %d results where %d were expected",
                    c->num_fetches, num_results);
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "functions are nested more than %d deep: endless recursion?", MAX_DEPTH);
+}
+
+fy_code fy_callable_call(void *callable, const fy_run *run, fy_tensor *const *args, int num_args,
+                         fy_tensor **results, int num_results, fy_error *err) {
+  fy_callable *c = callable;
   fy_run inner = run ? *run : (fy_run){0};
-  if (++inner.depth > MAX_DEPTH)
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "functions are nested more than %d deep: endless recursion?", MAX_DEPTH);
-  return fy_callable_run(c, &inner, args, results, err);
+  inner.inside = true;
+  if (FY_LIKELY(num_args == c->num_feeds && num_results == c->num_fetches &&
+                ++inner.depth <= MAX_DEPTH))
+    return fy_callable_run(c, &inner, args, results, err);
+  for (int i = 0; i < num_results; i++) results[i] = NULL;
+  return refuse_call(c, num_args, num_results, err);
 }
 
 // ------------------------------------------------------------------ functions of a session

@@ -101,6 +101,16 @@ static const fy_place_load *others_load(fy_program *p, const fy_device_set *devi
   return load;
 }
 
+// Whether fy_exec_line has a short way through it.
+static bool is_line(const fy_program *p) {
+  if (!p->plain || p->may_move) return false;
+  for (uint32_t i = 0; i < p->num_instrs; i++) {
+    const fy_instr *ins = &p->instrs[i];
+    if (!ins->fn || ins->kind != FY_INSTR_KERNEL || ins->check_refs) return false;
+  }
+  return true;
+}
+
 fy_code fy_program_compile(fy_compile_args *a, fy_program **out, fy_error *err) {
   int64_t start = fy_now_ns();
   *out = NULL;
@@ -134,6 +144,8 @@ fy_code fy_program_compile(fy_compile_args *a, fy_program **out, fy_error *err) 
     return code;
   }
   p->plain = !p->has_devices && !p->spill.copies && !fy_program_in_tasks(p);
+  p->line = is_line(p);
+  for (uint32_t k = 0; k < p->num_fresh; k++) p->lends |= !p->values[p->fresh[k]].fetched;
   p->compile_ns = fy_now_ns() - start;
   *out = p;
   return FY_OK;

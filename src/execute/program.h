@@ -19,6 +19,7 @@
 #include "base/options.h"
 #include "graph/graph.h"
 #include "memory/plan.h"
+#include "memory/pool.h"
 #include "ops/op.h"
 #include "ops/resource.h"
 #include "partition/partition.h"
@@ -33,11 +34,16 @@ typedef enum fy_storage {
 } fy_storage;
 
 typedef struct fy_value {
-  fy_dtype dtype;
-  int32_t rank;  // -1 = shape not known before the run
-  const int64_t *dims;
-  size_t bytes;   // when the shape is known
-  int64_t count;  // of elements, then
+  union {
+    struct {
+      fy_dtype dtype;
+      int32_t rank;  // -1 = shape not known before the run
+      const int64_t *dims;
+      size_t bytes;   // when the shape is known
+      int64_t count;  // of elements, then
+    };
+    fy_known_shape known;  // the same
+  };
   int space;
   fy_storage storage;
   uint32_t producer;  // instruction, or UINT32_MAX
@@ -118,6 +124,7 @@ typedef struct fy_program {
   struct fy_run_state *states;           // recycled
   _Atomic(struct fy_run_state *) handy;  // one more, taken without the lock; of plain programs only
   bool plain;           // nothing of devices, no tasks: the caller's thread runs it on the host
+  bool line;            // plain, and every instruction a kernel that needs no check but its own
   atomic_bool touched;  // run without asking its callable (ready.h)
   int num_idle;
   atomic_bool constants_placed;  // those of device memory
@@ -126,6 +133,7 @@ typedef struct fy_program {
   atomic_bool seen;              // by the session's watcher
   uint32_t *fresh;               // FETCH values, roots before aliases
   uint32_t num_fresh;
+  bool lends;  // a fresh one is not fetched, but begins as the memory of one that is
   struct fy_program *peer_next, **peer_at;  // all programs with device memory (state.c)
   bool is_peer;                             // one of them; never taken back
   atomic_size_t unplanned[2];  // most that kernels of one run took beyond the plan: host, devices
@@ -177,12 +185,19 @@ typedef struct fy_run {
   int64_t step_id;
   struct fy_ahead *ahead;  // started runs that may be settled to make room; may be NULL
   int depth;               // nesting of function calls
+  bool inside;             // a kernel calls: its thread flushes denormals already
   bool gives;              // the feeds are let go afterwards: what nobody else holds may be changed
 } fy_run;
 
 // Runs once. |feeds[i]| are borrowed; |results[i]| get one reference each.
 FY_MUST_CHECK fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
                                      fy_tensor **results, fy_error *err);
+
+// The same for a plain program and feeds of the types it wants. |*kept| is a state of it that nobody else has,
+// from a call before, or NULL; afterwards the caller has one, unless the run failed.
+FY_MUST_CHECK fy_code fy_program_run_plain(fy_program *p, struct fy_run_state **kept,
+                                           const fy_run *run, fy_tensor *const *feeds,
+                                           fy_tensor **results, fy_error *err);
 
 // The same in two halves, so that one thread can keep a device busy: start() hands all work to the
 // devices (what the host computes is done by then), finish() waits for the results. |feeds| must live

@@ -73,46 +73,6 @@ static fy_code place_constants(fy_program *p, fy_error *err) {
   return code;
 }
 
-// The tensor with the memory that value number |k| of the fresh ones is a part of.
-static fy_tensor *fresh_root(const fy_run_state *s, uint32_t k) {
-  const fy_program *p = s->program;
-  const uint32_t root = p->values[p->fresh[k]].root;
-  if (p->values[root].fetched) return s->slots[root];
-  while (p->fresh[k] != root) k--;  // a root has the smallest number of its group
-  return s->lent[k];
-}
-
-static fy_code fill_slots(fy_run_state *s, fy_tensor *const *feeds, fy_error *err) {
-  fy_program *p = s->program;
-  for (int i = 0; i < p->num_feeds; i++)
-    if (p->feed_value[i] != FY_NO_VALUE) {
-      s->slots[p->feed_value[i]] = feeds[i];
-      s->owned[p->feed_value[i]] = false;
-    }
-  for (uint32_t k = 0; k < p->num_fresh; k++) {
-    uint32_t v = p->fresh[k];
-    const fy_value *val = &p->values[v];
-    if (val->root == v) {
-      fy_device *d = val->space ? p->devices->items[val->space - 1] : p->devices->client;
-      FY_TRY(fy_memory_tensor_known(d, val->dtype, val->rank, val->dims, val->count, val->bytes,
-                                    val->node->name, val->fetched ? &s->slots[v] : &s->lent[k],
-                                    err));
-      if (!val->fetched) {  // whoever keeps it must copy: a result will be written over it
-        s->planned[v].data = s->lent[k]->data;
-        continue;
-      }
-    } else if (!val->fetched) {
-      s->planned[v].data = (char *)s->slots[val->root]->data + val->shift;
-      continue;
-    } else {
-      FY_TRY(
-          fy_tensor_alias(fresh_root(s, k), val->dtype, val->rank, val->dims, &s->slots[v], err));
-    }
-    s->owned[v] = true;
-  }
-  return FY_OK;
-}
-
 static fy_code take_results(fy_run_state *s, fy_tensor **results, fy_error *err) {
   const fy_program *p = s->program;
   for (int i = 0; i < p->num_fetches; i++) {
@@ -134,7 +94,7 @@ static fy_code take_results(fy_run_state *s, fy_tensor **results, fy_error *err)
   return FY_OK;
 }
 
-static void clean(fy_run_state *s, bool all) {
+void fy_run_clean(fy_run_state *s, bool all) {
   fy_program *p = s->program;
   if (all || fy_program_in_tasks(p) || atomic_load_explicit(&s->replaced, memory_order_relaxed)) {
     atomic_store_explicit(&s->replaced, false, memory_order_relaxed);
@@ -157,9 +117,9 @@ static fy_code get_ready(fy_program *p, fy_tensor *const *feeds, fy_run_state **
                          fy_error *err) {
   FY_TRY(place_constants(p, err));
   FY_TRY(fy_state_acquire(p, out, err));
-  fy_code code = fill_slots(*out, feeds, err);
+  fy_code code = fy_run_fill(*out, feeds, err);
   if (!code) return FY_OK;
-  clean(*out, true);
+  fy_run_clean(*out, true);
   fy_state_recycle(*out);
   *out = NULL;
   return code;
@@ -174,9 +134,9 @@ static fy_code get_ready_tightly(fy_program *p, fy_tensor *const *feeds, fy_run_
   fy_code code = place_constants(p, err);
   for (uint32_t v = 0; !code && v < p->num_values; v++)
     if (p->values[v].storage == FY_STORE_CONST) (*out)->slots[v] = p->values[v].constant;
-  if (!code) code = fill_slots(*out, feeds, err);
+  if (!code) code = fy_run_fill(*out, feeds, err);
   if (!code) return FY_OK;
-  clean(*out, true);
+  fy_run_clean(*out, true);
   fy_state_free(*out);  // not to be used again: it may not know its constants
   *out = NULL;
   return code;
@@ -217,17 +177,8 @@ static void await_room(fy_program *p, const fy_run *run) {
     if (!fy_ahead_settle(run->ahead)) return;
 }
 
-static inline void prepare(fy_run_state *s, const fy_run *run) {
-  const fy_device *client = s->program->devices->client;
-  s->run = run;
-  s->main->run = run;
-  s->main->timed_out = false;
-  s->main->ctx.threads = client->pool ? fy_pool_threads(client->pool) : 1;
-}
-
-static fy_code begin(fy_program *p, const fy_run *run, fy_tensor *const *feeds, fy_run_state **out,
+fy_code fy_run_begin(fy_program *p, const fy_run *run, fy_tensor *const *feeds, fy_run_state **out,
                      fy_error *err) {
-  FY_TRY(check_feeds(p, feeds, err));
   if (p->has_devices) await_room(p, run);
   if (p->has_devices) atomic_fetch_add(&p->active, 1);  // before it looks for its constants
   fy_code code = get_ready(p, feeds, out, err);
@@ -247,32 +198,13 @@ static fy_code begin(fy_program *p, const fy_run *run, fy_tensor *const *feeds, 
     if (p->has_devices) atomic_fetch_sub(&p->active, 1);
     return code;
   }
-  prepare(*out, run);
+  fy_run_prepare(*out, run);
   return FY_OK;
-}
-
-// The same for a plain program, the shortest way first.
-static fy_code begin_plain(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
-                           fy_run_state **out, fy_error *err) {
-  FY_TRY(check_feeds(p, feeds, err));
-  fy_code code = fy_state_acquire(p, out, err);
-  if (FY_LIKELY(!code)) {
-    code = fill_slots(*out, feeds, err);
-    if (FY_LIKELY(!code)) {
-      prepare(*out, run);
-      return FY_OK;
-    }
-    clean(*out, true);
-    fy_state_recycle(*out);
-  }
-  if (code != FY_RESOURCE_EXHAUSTED || !run->ahead) return code;
-  if (err) fy_error_clear(err);
-  return begin(p, run, feeds, out, err);
 }
 
 static void put_away(fy_run_state *s, bool all) {
   fy_program *p = s->program;
-  clean(s, all);
+  fy_run_clean(s, all);
   fy_state_recycle(s);
   if (p->has_devices) atomic_fetch_sub(&p->active, 1);
 }
@@ -291,7 +223,7 @@ static fy_code wait_for_left(fy_run_state *s, fy_error *err) {
 }
 
 // Hands out the results of a run whose instructions ended with |code|, and puts its state away.
-static fy_code end(fy_run_state *s, fy_code code, fy_tensor **results, fy_error *err) {
+fy_code fy_run_end(fy_run_state *s, fy_code code, fy_tensor **results, fy_error *err) {
   fy_program *p = s->program;
   const fy_code arrived = wait_for_left(s, code ? NULL : err);
   if (!code) code = arrived;
@@ -324,58 +256,30 @@ static fy_code run_up_to(fy_run_state *s, uint32_t first, uint32_t end_of, fy_er
   return code;
 }
 
-// The results of a plain program that ended well: what the run owns changes hands instead of being counted
-// up and down. False: one of them needs more than that, and none was taken.
-static bool hand_over(fy_run_state *s, fy_tensor **results) {
-  const fy_program *p = s->program;
-  for (int i = 0; i < p->num_fetches; i++) {
-    const fy_tensor *t = s->slots[p->fetch_value[i]];
-    if (FY_UNLIKELY(p->values[p->fetch_value[i]].storage == FY_STORE_CONST || !t->buffer ||
-                    t->buffer->user_dealloc))
-      return false;
-  }
-  for (int i = 0; i < p->num_fetches; i++) {
-    const uint32_t v = p->fetch_value[i];
-    results[i] = s->slots[v];
-    if (FY_LIKELY(s->owned[v]))
-      s->owned[v] = false;
-    else
-      fy_tensor_retain(results[i]);  // fed, or fetched twice
-  }
-  for (int i = 0; i < p->num_fetches; i++) fy_run_forget(s, p->fetch_value[i]);
-  return true;
-}
-
-// A program with nothing to wait for and, but for started runs, nobody who could make room.
-static fy_code run_plain(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
-                         fy_tensor **results, fy_error *err) {
-  fy_run_state *s;
-  FY_TRY(begin_plain(p, run, feeds, &s, err));
-  const fy_float_mode mode = fy_flush_denormals();
-  const fy_code code = fy_exec_range(s->main, 0, p->num_instrs, err);
-  fy_float_mode_restore(mode);
-  if (FY_UNLIKELY(code || !s->told || !hand_over(s, results))) return end(s, code, results, err);
-  put_away(s, false);
-  return FY_OK;
-}
-
 fy_code fy_program_run(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
                        fy_tensor **results, fy_error *err) {
   fy_run_state *s = NULL;
+  fy_code code = check_feeds(p, feeds, err);
+  if (FY_LIKELY(!code && p->plain)) {
+    code = fy_program_run_plain(p, &s, run, feeds, results, err);
+    if (FY_LIKELY(s)) fy_state_recycle(s);
+    return code;
+  }
   for (int i = 0; i < p->num_fetches; i++) results[i] = NULL;
-  if (FY_LIKELY(p->plain)) return run_plain(p, run, feeds, results, err);
-  FY_TRY(begin(p, run, feeds, &s, err));
-  return end(s, run_up_to(s, 0, p->num_instrs, err), results, err);
+  if (!code) code = fy_run_begin(p, run, feeds, &s, err);
+  if (code) return code;
+  return fy_run_end(s, run_up_to(s, 0, p->num_instrs, err), results, err);
 }
 
 // ------------------------------------------------------------------ a run in two halves
 fy_code fy_program_start(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
                          fy_started **out, fy_error *err) {
   *out = NULL;
+  FY_TRY(check_feeds(p, feeds, err));
   fy_started *st = fy_calloc(1, sizeof *st + (size_t)p->num_fetches * sizeof *st->results);
   if (!st) return fy_fail_oom(err, sizeof *st);
   st->run = *run;
-  fy_code code = begin(p, &st->run, feeds, &st->state, err);
+  fy_code code = fy_run_begin(p, &st->run, feeds, &st->state, err);
   if (code) {
     fy_free(st);
     return code;
@@ -402,7 +306,7 @@ void fy_program_settle(fy_started *st) {
   if (!s) return;
   const fy_code code =
       fy_program_in_tasks(p) ? FY_OK : run_up_to(s, st->next, p->num_instrs, &st->error);
-  st->code = end(s, code, st->results, &st->error);
+  st->code = fy_run_end(s, code, st->results, &st->error);
   st->state = NULL;
 }
 

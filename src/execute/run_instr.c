@@ -170,53 +170,68 @@ static fy_code check_outputs(fy_exec *e, const fy_instr *ins, fy_error *err) {
   return FY_OK;
 }
 
+// What the kernel of |ins| finds: its inputs, planned outputs, and scratch memory.
+static inline void set_out(fy_exec *e, const fy_run_state *s, const uint32_t *args,
+                           const fy_instr *ins) {
+  e->instr = ins;
+  for (uint32_t i = 0, n = ins->num_in; i < n; i++) e->in[i] = s->slots[args[ins->in + i]];
+  for (uint32_t i = 0, n = ins->num_out; i < n; i++) {
+    e->out[i] = s->slots[args[ins->out + i]];
+    e->out_owned[i] = false;
+  }
+  e->ctx.site = ins->site;
+  e->ctx.scratch_left = ins->scratch_bytes;
+  e->ctx.scratch_asked = 0;
+  if (ins->scratch_bytes)
+    e->ctx.scratch = (char *)s->arenas[ins->device->is_host ? 0 : ins->device->ordinal + 1] +
+                     ins->scratch_offset;
+}
+
+// The kernel of |ins| ended with |code|: what it brought is the run's.
+static fy_code gather(fy_exec *e, const fy_instr *ins, fy_code code, fy_error *err) {
+  fy_run_state *s = e->state;
+  const uint32_t *out = s->program->args + ins->out;
+  bool replaced = false;
+  if (e->ctx.scratch_asked > ins->scratch_bytes) fy_exec_end_scratch(e);
+  for (uint32_t i = 0; i < ins->num_out; i++) {
+    if (!e->out_owned[i]) continue;
+    const uint32_t v = out[i];
+    if (s->owned[v])
+      fy_tensor_release(s->slots[v]);
+    else if (s->slots[v])
+      replaced = true;
+    s->slots[v] = e->out[i];
+    s->owned[v] = true;
+  }
+  if (replaced) atomic_store_explicit(&s->replaced, true, memory_order_relaxed);
+  if (!code && (ins->check_shapes || replaced)) code = check_outputs(e, ins, err);
+  for (uint32_t i = 0; !code && i < ins->num_out; i++)
+    if (!s->slots[out[i]])
+      code = fy_fail(err, FY_INTERNAL, "Missing %u-th output from {{node %s}}", i, ins->node->name);
+  return code == FY_OK ? FY_OK : fy_run_name_node(code, ins, err);
+}
+
 fy_code fy_exec_instr(fy_exec *e, const fy_instr *ins, fy_error *err) {
   fy_run_state *s = e->state;
   const uint32_t *args = s->program->args;
   fy_event done = {0};
   fy_code code;
   int64_t start = e->run->trace ? fy_now_ns() : 0;
-  e->instr = ins;
   if (ins->kind == FY_INSTR_COPY) {
+    e->instr = ins;
     code = run_copy(e, ins, &done, err);
-    if (!code) s->events[args[ins->out]] = done;
+    if (code) return fy_run_name_node(code, ins, err);
+    s->events[args[ins->out]] = done;
   } else {
-    for (uint32_t i = 0; i < ins->num_in; i++) e->in[i] = s->slots[args[ins->in + i]];
-    for (uint32_t i = 0; i < ins->num_out; i++) {
-      e->out[i] = s->slots[args[ins->out + i]];
-      e->out_owned[i] = false;
-    }
-    e->ctx.site = ins->site;
-    e->ctx.scratch_left = ins->scratch_bytes;
-    e->ctx.scratch_asked = 0;
-    if (ins->scratch_bytes)
-      e->ctx.scratch = (char *)s->arenas[ins->device->is_host ? 0 : ins->device->ordinal + 1] +
-                       ins->scratch_offset;
+    set_out(e, s, args, ins);
     code = FY_UNLIKELY(ins->check_refs) ? fy_exec_check_refs(ins->node, e->in, err) : FY_OK;
     if (!code) code = launch(e, ins, &done, err);
     if (!code && FY_UNLIKELY(s->program->may_move)) code = move_results(e, ins, err);
-    if (FY_UNLIKELY(e->ctx.scratch_asked > ins->scratch_bytes)) fy_exec_end_scratch(e);
-    bool replaced = false;
-    for (uint32_t i = 0; i < ins->num_out; i++) {
-      if (!e->out_owned[i]) continue;
-      uint32_t v = args[ins->out + i];
-      if (s->owned[v])
-        fy_tensor_release(s->slots[v]);
-      else if (s->slots[v])
-        replaced = true;
-      s->slots[v] = e->out[i];
-      s->owned[v] = true;
-    }
-    if (FY_UNLIKELY(replaced)) atomic_store_explicit(&s->replaced, true, memory_order_relaxed);
-    if (!code && (ins->check_shapes || replaced)) code = check_outputs(e, ins, err);
-    for (uint32_t i = 0; !code && i < ins->num_out; i++)
-      if (!s->slots[args[ins->out + i]])
-        code =
-            fy_fail(err, FY_INTERNAL, "Missing %u-th output from {{node %s}}", i, ins->node->name);
+    code = gather(e, ins, code, err);
     if (s->events)
       for (uint32_t i = 0; i < ins->num_out; i++) s->events[args[ins->out + i]] = done;
   }
-  if (FY_UNLIKELY(code != FY_OK)) return fy_run_name_node(code, ins, err);
+  if (FY_UNLIKELY(code != FY_OK)) return code;
   if (e->run->trace) record(e, ins, start, &done);
   for (uint32_t i = 0; i < ins->num_free; i++) fy_run_drop(s, args[ins->free_at + i]);
   for (uint32_t i = 0; s->reads && i < ins->num_in; i++) {
@@ -241,6 +256,33 @@ fy_code fy_exec_range(fy_exec *e, uint32_t begin, uint32_t end, fy_error *err) {
   for (uint32_t i = begin; i < end; i++) {
     if (FY_UNLIKELY(watched)) FY_TRY(stop_asked(e, err));
     FY_TRY(fy_exec_instr(e, &instrs[i], err));
+  }
+  return FY_OK;
+}
+
+// Whether the kernel did what was planned: its outputs are where they should be, of memory that it was given.
+static inline bool as_planned(const fy_exec *e, const fy_instr *ins, const uint32_t *out) {
+  for (uint32_t i = 0, n = ins->num_out; i < n; i++)
+    if (FY_UNLIKELY(e->out_owned[i] || !e->state->slots[out[i]])) return false;
+  return e->ctx.scratch_asked <= ins->scratch_bytes;
+}
+
+fy_code fy_exec_line(fy_exec *e, fy_error *err) {
+  fy_run_state *s = e->state;
+  const fy_program *p = s->program;
+  const fy_run *run = e->run;
+  if (FY_UNLIKELY(!p->line || run->trace || run->deadline_ns))
+    return fy_exec_range(e, 0, p->num_instrs, err);
+  const fy_cancel *cancel = run->cancel;
+  const uint32_t *args = p->args;
+  const fy_instr *end = p->instrs + p->num_instrs;
+  for (const fy_instr *ins = p->instrs; ins < end; ins++) {
+    if (FY_UNLIKELY(cancel && fy_cancel_requested(cancel))) return stop_asked(e, err);
+    set_out(e, s, args, ins);
+    fy_code code = ins->fn(&e->ctx, err);
+    if (FY_UNLIKELY(code || !as_planned(e, ins, args + ins->out)))
+      FY_TRY(gather(e, ins, code, err));
+    for (uint32_t i = 0; i < ins->num_free; i++) fy_run_drop(s, args[ins->free_at + i]);
   }
   return FY_OK;
 }

@@ -140,8 +140,15 @@ fy_code fy_session_extend(fy_session *s, fy_error *err) {
   return take_in_new(s, err);
 }
 
+// Whether there is nothing to do before a run, and nothing against it.
+static inline bool may_run(fy_session *s) {
+  return (atomic_load_explicit(&s->known, memory_order_relaxed) == graph_size(s->graph) ||
+          !atomic_load_explicit(&s->auto_extend, memory_order_relaxed)) &&
+         !fy_cancel_requested(s->cancel);
+}
+
 fy_code fy_session_ready(fy_session *s, fy_error *err) {
-  if (FY_UNLIKELY(atomic_load_explicit(&s->known, memory_order_relaxed) != graph_size(s->graph)) &&
+  if (atomic_load_explicit(&s->known, memory_order_relaxed) != graph_size(s->graph) &&
       atomic_load_explicit(&s->auto_extend, memory_order_relaxed))
     FY_TRY(take_in_new(s, err));
   if (FY_UNLIKELY(fy_cancel_requested(s->cancel)))
@@ -273,8 +280,8 @@ static fy_code run_timed(fy_program *p, const fy_run *run, fy_tensor *const *fee
   return code;
 }
 
-static fy_code run_program(fy_session *s, fy_program *p, const fy_run_args *a, fy_tensor **results,
-                           fy_error *err) {
+fy_code fy_session_run_program(fy_session *s, fy_program *p, const fy_run_args *a,
+                               fy_tensor **results, fy_error *err) {
   fy_run run;
   fy_session_run_args(s, a, &run);
   if (FY_UNLIKELY(s->watch && !atomic_exchange(&p->seen, true))) s->watch(p);
@@ -302,7 +309,7 @@ static bool note_loss(fy_session *s, const fy_error *err) {
 }
 
 // A run that changes nothing but its results may be done again.
-static bool repeatable(const fy_program *p) {
+bool fy_session_repeatable(const fy_program *p) {
   for (uint32_t i = 0; i < p->num_instrs; i++) {
     const fy_node *n = p->instrs[i].node;
     if (p->instrs[i].kind == FY_INSTR_KERNEL &&
@@ -310,34 +317,6 @@ static bool repeatable(const fy_program *p) {
       return false;
   }
   return true;
-}
-
-static fy_code run_once(fy_session *s, const fy_run_args *a, fy_tensor **results, bool *again,
-                        fy_error *err);
-
-fy_code fy_session_run(fy_session *s, const fy_run_args *a, fy_tensor **results, fy_error *err) {
-  bool again = false;
-  fy_error mine;
-  fy_error_init(&mine);
-  fy_code code = run_once(s, a, results, &again, &mine);
-  if (FY_UNLIKELY(code == FY_UNAVAILABLE) && note_loss(s, &mine) && again) {
-    fy_error second;
-    fy_error_init(&second);
-    fy_code elsewhere = run_once(s, a, results, &again, &second);
-    // A node that may be nowhere else: the loss is the news, not that no other device will do.
-    if (elsewhere != FY_INVALID_ARGUMENT) {
-      code = elsewhere;
-      fy_error_clear(&mine);
-      fy_error_move(&mine, &second);
-    }
-    fy_error_clear(&second);
-  }
-  if (FY_UNLIKELY(code != FY_OK)) {
-    if (err) fy_error_clear(err);
-    if (err) fy_error_move(err, &mine);
-    fy_error_clear(&mine);
-  }
-  return code;
 }
 
 // The program for these arguments; both it and the signature are to be released.
@@ -355,22 +334,56 @@ static fy_code run_once(fy_session *s, const fy_run_args *a, fy_tensor **results
                         fy_error *err) {
   fy_signature *sig;
   fy_program *p;
-  fy_code code;
   for (int i = 0; i < a->num_fetches; i++) results[i] = NULL;
   FY_TRY(fy_session_ready(s, err));
-  fy_ready *ready = fy_ready_take(s, a);
-  if (FY_LIKELY(ready != NULL)) {
-    code = run_program(s, fy_ready_program(ready), a, results, err);
-    *again = code == FY_UNAVAILABLE && repeatable(fy_ready_program(ready));
-    fy_ready_put(s, ready);
-    return code;
-  }
   FY_TRY(find_program(s, a, &sig, &p, err));
-  code = run_program(s, p, a, results, err);
-  *again = code == FY_UNAVAILABLE && repeatable(p);
+  fy_code code = fy_session_run_program(s, p, a, results, err);
+  *again = code == FY_UNAVAILABLE && fy_session_repeatable(p);
   if (!code) fy_ready_learn(s, a, sig, p);
   fy_program_release(p);
   fy_signature_release(sig);
+  return code;
+}
+
+// A run ended with |code|: if a device is gone and it may be done |again|, it is, elsewhere.
+static fy_code work_around(fy_session *s, const fy_run_args *a, fy_code code, bool again,
+                           fy_tensor **results, fy_error *err) {
+  if (code != FY_UNAVAILABLE || !note_loss(s, err) || !again) return code;
+  fy_error second;
+  fy_error_init(&second);
+  fy_code elsewhere = run_once(s, a, results, &again, &second);
+  // A node that may be nowhere else: the loss is the news, not that no other device will do.
+  if (elsewhere != FY_INVALID_ARGUMENT) {
+    code = elsewhere;
+    fy_error_clear(err);
+    fy_error_move(err, &second);
+  }
+  fy_error_clear(&second);
+  return code;
+}
+
+static fy_code run_anew(fy_session *s, const fy_run_args *a, fy_tensor **results, fy_error *err) {
+  bool again = false;
+  fy_error mine;
+  fy_error_init(&mine);
+  fy_code code = run_once(s, a, results, &again, &mine);
+  code = work_around(s, a, code, again, results, &mine);
+  if (code && err) {
+    fy_error_clear(err);
+    fy_error_move(err, &mine);
+  }
+  fy_error_clear(&mine);
+  return code;
+}
+
+fy_code fy_session_run(fy_session *s, const fy_run_args *a, fy_tensor **results, fy_error *err) {
+  bool again = false;
+  fy_code code;
+  if (FY_UNLIKELY(!may_run(s) || !fy_ready_run(s, a, results, &code, &again, err)))
+    return run_anew(s, a, results, err);
+  if (FY_UNLIKELY(code == FY_UNAVAILABLE) && err)
+    return work_around(s, a, code, again, results, err);
+  if (FY_UNLIKELY(!code && err && err->code)) fy_error_clear(err);  // a kernel thought better of it
   return code;
 }
 

@@ -39,8 +39,11 @@ static inline bool fy_request_is(const fy_request *r, const fy_run_args *a) {
   return true;
 }
 
-typedef struct fy_ready fy_ready;
 #define FY_READY_SLOTS 8
+typedef struct fy_ready_slot {
+  atomic_int state;
+  struct fy_ready *entry;  // of who has taken the slot
+} fy_ready_slot;
 
 struct fy_session {
   fy_graph *graph;
@@ -55,12 +58,15 @@ struct fy_session {
   atomic_bool auto_extend;
   bool strict;  // what is fed may not be fetched
   atomic_int_least64_t steps;
-  _Atomic(fy_ready *) ready[FY_READY_SLOTS];  // ready.h
-  fy_mutex lock;                              // guards what follows
+  fy_ready_slot ready[FY_READY_SLOTS];  // ready.h
+  fy_mutex lock;                        // guards what follows
   fy_signature **items;
   size_t n, cap;
 };
 
 void fy_session_run_args(fy_session *s, const fy_run_args *args, fy_run *run);
+fy_code fy_session_run_program(fy_session *s, fy_program *p, const fy_run_args *args,
+                               fy_tensor **results, fy_error *err);
+bool fy_session_repeatable(const fy_program *p);  // changes nothing but its results
 
 #endif

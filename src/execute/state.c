@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/pool.h"
 #include "execute/build.h"
 #include "execute/callable.h"
 #include "execute/needs.h"
@@ -161,6 +162,7 @@ static fy_code make_state(fy_program *p, fy_run_state **out, fy_error *err) {
   fy_run_state *s = fy_calloc(1, sizeof *s);
   if (!s) return fy_fail_oom(err, sizeof *s);
   s->program = p;
+  s->shard = fy_mempool_shard();
   fy_mutex_init(&s->lock);
   fy_cond_init(&s->done);
   fy_error_init(&s->error);
@@ -185,6 +187,8 @@ static fy_code make_state(fy_program *p, fy_run_state **out, fy_error *err) {
       (p->has_devices && !s->events) || (p->spill.copies && (!s->computed || !s->left)) ||
       (fy_program_in_tasks(p) && (!s->pending || !s->unread || !s->reads)))
     code = fy_fail_oom(err, n * sizeof *s->planned);
+  if (!code && p->devices->client->pool)
+    s->main->ctx.threads = fy_pool_threads(p->devices->client->pool);
   if (!code && s->reads) count_reads(s);
   if (!code) code = make_arenas(s, err);
   if (!code) code = make_headers(s, err);

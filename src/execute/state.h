@@ -19,6 +19,7 @@ typedef struct fy_run_state {
   fy_event *computed;    // [num_spaces] last kernel of each device; only with copies that make room
   fy_event *left;        // [num_spaces] last such copy to the host
   fy_event *events;      // [num_values] when the value is ready, only with devices
+  unsigned shard;        // of the host's pool, for results
   bool told;             // a run of it has ended, and the registry knows
   struct fy_exec *main;  // working memory of the calling thread
   // several tasks only
@@ -106,10 +107,25 @@ static inline void fy_run_drop(fy_run_state *s, uint32_t v) {
   fy_run_forget(s, v);
 }
 
+// What a run is made of (run.c). Fills in feeds, which are of the right types, and fresh results.
+FY_MUST_CHECK fy_code fy_run_fill(fy_run_state *s, fy_tensor *const *feeds, fy_error *err);
+static inline void fy_run_prepare(fy_run_state *s, const fy_run *run) {
+  s->run = s->main->run = run;
+  s->main->timed_out = false;
+}
+// All that comes before the first instruction, making room where it is short.
+FY_MUST_CHECK fy_code fy_run_begin(fy_program *p, const fy_run *run, fy_tensor *const *feeds,
+                                   fy_run_state **out, fy_error *err);
+// Hands out the results of a run whose instructions ended with |code|, and puts its state away.
+fy_code fy_run_end(fy_run_state *s, fy_code code, fy_tensor **results, fy_error *err);
+void fy_run_clean(fy_run_state *s, bool all);  // lets go of what the run still has
+
 // Runs one instruction; on failure |err| names the node.
 FY_MUST_CHECK fy_code fy_exec_instr(fy_exec *e, const fy_instr *ins, fy_error *err);
 // Runs those from |begin| on, up to |end|, unless somebody asks to stop.
 FY_MUST_CHECK fy_code fy_exec_range(fy_exec *e, uint32_t begin, uint32_t end, fy_error *err);
+// Runs all instructions of a plain program.
+FY_MUST_CHECK fy_code fy_exec_line(fy_exec *e, fy_error *err);
 // Runs all tasks of the program.
 FY_MUST_CHECK fy_code fy_run_tasks(fy_run_state *s, fy_error *err);
 // What the user calls |n|: for a node that a pass made, the first it stands for.

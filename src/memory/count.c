@@ -26,6 +26,22 @@ void fy_shard_wait(fy_shard *s) {
     tries < 100 ? fy_cpu_relax() : (void)sched_yield();
 }
 
+fy_shard *fy_shard_enter_any(fy_mempool *pool, unsigned *mine) {
+  for (int tries = 0; tries < FY_SHARDS; tries++, ++*mine) {
+    fy_shard *s = &pool->shards[*mine % FY_SHARDS];
+    int was = fy_shard_try(s, FY_SHARD_USED);
+    for (int waits = 0; was == FY_SHARD_GATHERED && waits < 100; waits++) {
+      fy_cpu_relax();
+      was = fy_shard_try(s, FY_SHARD_USED);
+    }
+    if (was != FY_SHARD_FREE) continue;
+    if (!s->closed) return s;
+    fy_shard_leave(s);
+    return NULL;
+  }
+  return NULL;
+}
+
 void fy_shards_hold(fy_mempool *pool) {
   for (int i = 0; i < FY_SHARDS; i++) fy_shard_wait(&pool->shards[i]);
 }

@@ -77,37 +77,8 @@ void fy_mempool_uncount(fy_mempool *pool, size_t bytes) {
   }
 }
 
-void *fy_mempool_take_block(fy_mempool *pool, size_t total, size_t bytes, bool *refused) {
-  fy_shard *s = fy_shard_enter(pool);
-  void *block = NULL;
-  bool paid = false;
-  *refused = false;
-  if (FY_LIKELY(s)) {
-    paid = fy_count_paid(pool, s, bytes);
-    if (paid) block = fy_quick_block(s, total);
-    fy_shard_leave(s);
-  }
-  if (FY_LIKELY(block != NULL)) return block;
-  if (!paid && !fy_mempool_count(pool, bytes)) {
-    *refused = true;
-    return NULL;
-  }
-  block = fy_malloc(total);
-  if (!block) fy_mempool_uncount(pool, bytes);
-  return block;
-}
-
-void fy_mempool_give_block(fy_mempool *pool, void *block, size_t total, size_t bytes) {
-  fy_shard *s = fy_shard_enter(pool);
-  if (FY_LIKELY(s)) {
-    fy_count_given(pool, s, bytes);
-    block = fy_quick_keep_block(s, block, total);
-    fy_shard_leave(s);
-    if (FY_UNLIKELY(block != NULL)) fy_free(block);
-    return;
-  }
-  fy_free(block);
-  if (fy_count_drop_last(pool, bytes)) destroy(pool);
+unsigned fy_mempool_shard(void) {
+  return *fy_shard_own();
 }
 
 // Host blocks remember in front how large they are and the piece of a slab they are, if any.

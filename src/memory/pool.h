@@ -66,10 +66,8 @@ bool fy_memory_unload_variables(const fy_device *d);
 // fy_mempool_free.
 bool fy_mempool_count(fy_mempool *pool, size_t bytes);
 void fy_mempool_uncount(fy_mempool *pool, size_t bytes);
-// The same with a malloc'ed block of |total| bytes, which may be one that was given back a moment ago
-// (quick.c). NULL: no memory or, with |*refused|, the limit.
-void *fy_mempool_take_block(fy_mempool *pool, size_t total, size_t bytes, bool *refused);
-void fy_mempool_give_block(fy_mempool *pool, void *block, size_t total, size_t bytes);
+// Which part of any pool the calling thread meets the fewest others in (shard.h); never 0.
+unsigned fy_mempool_shard(void);
 
 // A tensor in |device|'s memory: host heap with accounting for CPU devices, the pool for others.
 // RESOURCE_EXHAUSTED: "OOM when allocating tensor with shape[…] and type float on <device> by
@@ -77,10 +75,18 @@ void fy_mempool_give_block(fy_mempool *pool, void *block, size_t total, size_t b
 FY_MUST_CHECK fy_code fy_memory_tensor(fy_device *device, fy_dtype dtype, int32_t rank,
                                        const int64_t *dims, const char *owner, fy_tensor **out,
                                        fy_error *err);
-// The same for a shape that was checked before, of |count| elements in |bytes| bytes.
-FY_MUST_CHECK fy_code fy_memory_tensor_known(fy_device *device, fy_dtype dtype, int32_t rank,
-                                             const int64_t *dims, int64_t count, size_t bytes,
-                                             const char *owner, fy_tensor **out, fy_error *err);
+// The same for a shape that was checked before. |*shard| was fy_mempool_shard() once; it is the caller's
+// until the next call, and may change.
+typedef struct fy_known_shape {
+  fy_dtype dtype;
+  int32_t rank;
+  const int64_t *dims;
+  size_t bytes;
+  int64_t count;
+} fy_known_shape;
+FY_MUST_CHECK fy_code fy_memory_tensor_known(fy_device *device, const fy_known_shape *shape,
+                                             unsigned *shard, const char *owner, fy_tensor **out,
+                                             fy_error *err);
 // Copies |t| (anywhere) into |to|'s memory (NULL or a host device = host). Waits until it is there.
 FY_MUST_CHECK fy_code fy_memory_copy_tensor(fy_tensor *t, fy_device *to, fy_tensor **out,
                                             fy_error *err);

@@ -14,6 +14,8 @@
 extern _Thread_local unsigned fy_shard_mine;  // where this thread looks first; 0: not yet
 unsigned fy_shard_first(void);
 void fy_shard_wait(fy_shard *s);  // until it is the caller's
+fy_shard *fy_shard_enter_any(fy_mempool *pool,
+                             unsigned *mine);  // fy_shard_enter_at, when it is taken
 // With the lock: all of them, so that nobody takes or gives anything meanwhile.
 void fy_shards_hold(fy_mempool *pool);
 void fy_shards_let_go(fy_mempool *pool);
@@ -34,24 +36,27 @@ static inline void fy_shard_leave(fy_shard *s) {
 }
 
 // A shard that is now the caller's, who waits for nothing until leaving it; NULL when others have them all
-// or the pool is closed. A thread stays with its shard until it meets another one there; for who gathers
-// it waits a moment, as with the next shard it would be without credit and have to gather in its turn.
-static inline fy_shard *fy_shard_enter(fy_mempool *pool) {
+// or the pool is closed. A thread stays with its shard (the one that |*mine| names) until it meets another
+// one there; for who gathers it waits a moment, as with the next shard it would be without credit and have
+// to gather in its turn.
+static inline fy_shard *fy_shard_enter_at(fy_mempool *pool, unsigned *mine) {
+  fy_shard *s = &pool->shards[*mine % FY_SHARDS];
+  if (FY_UNLIKELY(fy_shard_try(s, FY_SHARD_USED) != FY_SHARD_FREE))
+    return fy_shard_enter_any(pool, mine);
+  if (FY_LIKELY(!s->closed)) return s;
+  fy_shard_leave(s);
+  return NULL;
+}
+
+// Where the calling thread looks first.
+static inline unsigned *fy_shard_own(void) {
   unsigned *mine = &fy_shard_mine;
   if (FY_UNLIKELY(!*mine)) *mine = fy_shard_first();
-  for (int tries = 0; tries < FY_SHARDS; tries++, ++*mine) {
-    fy_shard *s = &pool->shards[*mine % FY_SHARDS];
-    int was = fy_shard_try(s, FY_SHARD_USED);
-    for (int waits = 0; FY_UNLIKELY(was == FY_SHARD_GATHERED) && waits < 100; waits++) {
-      fy_cpu_relax();
-      was = fy_shard_try(s, FY_SHARD_USED);
-    }
-    if (FY_UNLIKELY(was != FY_SHARD_FREE)) continue;
-    if (FY_LIKELY(!s->closed)) return s;
-    fy_shard_leave(s);
-    return NULL;
-  }
-  return NULL;
+  return mine;
+}
+
+static inline fy_shard *fy_shard_enter(fy_mempool *pool) {
+  return fy_shard_enter_at(pool, fy_shard_own());
 }
 
 // Adds |n| to what is committed if that stays within |most|.
@@ -130,15 +135,14 @@ static inline fy_chunk *fy_quick_keep(fy_shard *s, fy_chunk *c) {
   return gone;
 }
 
-// The same for the malloc'ed blocks of a host pool, from where malloc gets slow to where they are many.
+// The same for the malloc'ed blocks of a host pool, up to where they are many.
 // Sanitizers see every block themselves.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FY_QUICK_BLOCKS 0
 #else
 #define FY_QUICK_BLOCKS 8
 #endif
-#define FY_QUICK_LEAST ((size_t)1 << 10)
-#define FY_QUICK_MOST  ((size_t)17 << 10)
+#define FY_QUICK_MOST ((size_t)17 << 10)
 
 // NULL: none is kept, or a fault is due in what follows.
 static inline void *fy_quick_block(fy_shard *s, size_t total) {
@@ -155,7 +159,7 @@ static inline void *fy_quick_block(fy_shard *s, size_t total) {
 static inline void *fy_quick_keep_block(fy_shard *s, void *block, size_t total) {
   void *gone = NULL;
   int at = s->n;
-  if (!FY_QUICK_BLOCKS || total < FY_QUICK_LEAST || total > FY_QUICK_MOST) return block;
+  if (!FY_QUICK_BLOCKS || total > FY_QUICK_MOST) return block;
   if (FY_LIKELY(at < FY_QUICK_BLOCKS)) {
     s->n++;
   } else {

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/large.h"
-#include "memory/pool.h"
+#include "memory/shard.h"
 #include "tensor/block.h"
 
 #define ALIGNMENT 64
@@ -32,19 +32,71 @@ static void uncount_buffer(fy_buffer *b) {
   fy_mempool_uncount(b->release_arg, counted_bytes(b->bytes));
 }
 
-static void *take_block(void *pool, size_t total, size_t bytes, bool *refused) {
-  return fy_mempool_take_block(pool, total, counted_bytes(bytes), refused);
+static void give_block(fy_block *k);
+static const fy_block_source small_blocks = {give_block, uncount_buffer};
+
+// Where none of that size is kept. What stays as it is when a block is given back and taken again is set here.
+static fy_block *new_block(fy_mempool *pool, size_t bytes, bool paid, bool *refused) {
+  *refused = !paid && !fy_mempool_count(pool, counted_bytes(bytes));
+  if (*refused) return NULL;
+  fy_block *k = fy_malloc(fy_block_bytes(bytes));
+  if (!k) {
+    fy_mempool_uncount(pool, counted_bytes(bytes));
+    return NULL;
+  }
+  fy_block_init(k, FY_INVALID, bytes, 2, false);
+  k->source = &small_blocks;
+  k->buffer.release_arg = pool;
+  return k;
 }
 
-static void give_block(void *pool, void *block, size_t total, size_t bytes) {
-  fy_mempool_give_block(pool, block, total, counted_bytes(bytes));
+// A malloc'ed block with room for |bytes|, counted, which may be one that was given back a moment ago
+// (quick.c). NULL: no memory or, with |*refused|, the limit.
+static inline fy_block *take_block(fy_mempool *pool, unsigned *shard, size_t bytes, bool *refused) {
+  fy_shard *s = fy_shard_enter_at(pool, shard);
+  if (FY_UNLIKELY(!s)) return new_block(pool, bytes, false, refused);
+  const bool paid = fy_count_paid(pool, s, counted_bytes(bytes));
+  fy_block *k = FY_LIKELY(paid) ? fy_quick_block(s, fy_block_bytes(bytes)) : NULL;
+  fy_shard_leave(s);
+  return FY_LIKELY(k != NULL) ? k : new_block(pool, bytes, paid, refused);
 }
 
-static void uncount(void *pool, size_t bytes) {
-  fy_mempool_uncount(pool, counted_bytes(bytes));
+static void give_block(fy_block *k) {
+  fy_mempool *pool = k->buffer.release_arg;
+  const size_t bytes = k->buffer.bytes;
+  fy_shard *s = fy_shard_enter_at(pool, &k->shard);
+  if (FY_UNLIKELY(!s)) {
+    fy_free(k);
+    fy_mempool_uncount(pool, counted_bytes(bytes));
+    return;
+  }
+  fy_count_given(pool, s, counted_bytes(bytes));
+  void *gone = fy_quick_keep_block(s, k, fy_block_bytes(bytes));
+  fy_shard_leave(s);
+  if (FY_UNLIKELY(gone != NULL)) fy_free(gone);
 }
 
-static const fy_block_source small_blocks = {take_block, give_block, uncount};
+// Of a size that is_small(). NULL: no memory, or |*refused|.
+static inline fy_tensor *small_tensor(fy_mempool *pool, const fy_known_shape *shape,
+                                      unsigned *shard, bool *refused) {
+  fy_block *k = take_block(pool, shard, shape->bytes, refused);
+  if (FY_UNLIKELY(!k)) return NULL;
+  fy_tensor *t = &k->tensor;
+  fy_block_tensor(t, shape->dtype, shape->count, &k->buffer, k->buffer.data, NULL);
+  t->rank = shape->rank;
+  for (int32_t i = 0; i < shape->rank; i++) t->inline_dims[i] = shape->dims[i];
+  atomic_init(&k->parts, 2);
+  k->shard = *shard;
+  atomic_init(&k->buffer.refs, 1);
+  k->buffer.elements = shape->dtype;
+  k->quick = !fy_block_has_objects(shape->dtype);
+  if (FY_UNLIKELY(!k->quick)) memset(t->data, 0, shape->bytes);  // empty strings, no objects
+  return t;
+}
+
+static inline bool is_small(size_t bytes, int32_t rank) {
+  return bytes < FY_LARGE_BYTES && rank <= FY_INLINE_RANK;
+}
 
 static fy_code fail_limit(fy_device *d, fy_dtype dtype, int32_t rank, const int64_t *dims,
                           fy_error *err) {
@@ -60,12 +112,15 @@ static fy_code fail_limit(fy_device *d, fy_dtype dtype, int32_t rank, const int6
 
 static fy_code host_tensor(fy_device *d, fy_dtype dtype, int32_t rank, const int64_t *dims,
                            fy_tensor **out, fy_error *err) {
-  bool refused;
-  const fy_code code =
-      fy_tensor_new_from(&small_blocks, d->memory, dtype, rank, dims, out, &refused, err);
-  if (FY_LIKELY(*out != NULL)) return FY_OK;
-  if (refused) return fail_limit(d, dtype, rank, dims, err);
-  if (code) return code;
+  fy_known_shape shape = {.dtype = dtype, .rank = rank, .dims = dims};
+  *out = NULL;
+  FY_TRY(fy_tensor_measure(dtype, rank, dims, &shape.count, &shape.bytes, err));
+  if (FY_LIKELY(is_small(shape.bytes, rank))) {
+    bool refused;
+    *out = small_tensor(d->memory, &shape, fy_shard_own(), &refused);
+    if (FY_LIKELY(*out != NULL)) return FY_OK;
+    return refused ? fail_limit(d, dtype, rank, dims, err) : fail_shape(d, dtype, rank, dims, err);
+  }
   FY_TRY(fy_tensor_new(dtype, rank, dims, out, err));
   fy_buffer *b = (*out)->buffer;
   bool counted = fy_mempool_count(d->memory, counted_bytes(b->bytes));
@@ -139,15 +194,15 @@ fy_code fy_memory_tensor(fy_device *d, fy_dtype dtype, int32_t rank, const int64
   return device_tensor(d, dtype, rank, dims, owner, out, err);
 }
 
-fy_code fy_memory_tensor_known(fy_device *d, fy_dtype dtype, int32_t rank, const int64_t *dims,
-                               int64_t count, size_t bytes, const char *owner, fy_tensor **out,
-                               fy_error *err) {
+fy_code fy_memory_tensor_known(fy_device *d, const fy_known_shape *shape, unsigned *shard,
+                               const char *owner, fy_tensor **out, fy_error *err) {
   bool refused;
-  if (FY_LIKELY(d->is_host && d->memory && bytes < FY_LARGE_BYTES && rank <= FY_INLINE_RANK)) {
-    *out = fy_tensor_new_small(&small_blocks, d->memory, dtype, rank, dims, count, bytes, &refused);
+  if (FY_LIKELY(d->is_host && d->memory && is_small(shape->bytes, shape->rank))) {
+    *out = small_tensor(d->memory, shape, shard, &refused);
     if (FY_LIKELY(*out != NULL)) return FY_OK;
   }
-  return fy_memory_tensor(d, dtype, rank, dims, owner, out, err);  // also for the words
+  // also for the words
+  return fy_memory_tensor(d, shape->dtype, shape->rank, shape->dims, owner, out, err);
 }
 
 // --- moving ---

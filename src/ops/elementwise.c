@@ -27,6 +27,10 @@ static void binary_flat(void *arg, int64_t begin, int64_t end) {
   if (bad) __atomic_store_n(&j->bad, bad, __ATOMIC_RELAXED);
 }
 
+static fy_code refuse(const char *text, fy_error *err) {
+  return fy_fail(err, FY_INVALID_ARGUMENT, "%s", text);
+}
+
 static void binary_row(void *arg, const int64_t *at, int64_t out_at, int64_t n) {
   binary_job *j = arg;
   int bad = 0;
@@ -41,28 +45,47 @@ static void binary_rows(void *arg, int64_t begin, int64_t end) {
   fy_bcast_rows(j->bcast, begin, end, binary_row, j);
 }
 
+static binary_job job_of(fy_binary_loop loop, const fy_tensor *a, const fy_tensor *b,
+                         const fy_tensor *out) {
+  return (binary_job){.loop = loop,
+                      .a = a->data,
+                      .b = b->data,
+                      .out = out->data,
+                      .size_a = fy_dtype_storage(a->dtype),
+                      .size_out = fy_dtype_storage(out->dtype),
+                      .count = out->count};
+}
+
+// Both inputs have one shape.
+static fy_code run_flat(fy_kernel_ctx *ctx, fy_binary_loop loop, double ns, const char *bad_text,
+                        fy_error *err) {
+  const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
+  fy_tensor *out;
+  FY_TRY(fy_out(ctx, 0, a->rank, a->dims, &out, err));
+  if (!out->count) return FY_OK;
+  if (FY_LIKELY(fy_loop_is_short(ctx, (double)out->count * ns))) {
+    int bad = 0;
+    loop(a->data, 1, b->data, 1, out->data, out->count, &bad);
+    return FY_UNLIKELY(bad) ? refuse(bad_text, err) : FY_OK;
+  }
+  binary_job job = job_of(loop, a, b, out);
+  fy_parallel(ctx, (out->count + UNIT - 1) / UNIT, ns * UNIT, binary_flat, &job);
+  return job.bad ? refuse(bad_text, err) : FY_OK;
+}
+
 fy_code fy_binary_run(fy_kernel_ctx *ctx, fy_binary_loop loop, double ns, const char *bad_text,
                       fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
+  if (FY_LIKELY(fy_shape_equal(a->rank, a->dims, b->rank, b->dims)))
+    return run_flat(ctx, loop, ns, bad_text, err);
   fy_tensor *out;
-  binary_job job = {.loop = loop, .size_a = fy_dtype_storage(a->dtype)};
-  if (fy_shape_equal(a->rank, a->dims, b->rank, b->dims)) {
-    FY_TRY(fy_out(ctx, 0, a->rank, a->dims, &out, err));
-    job.a = a->data, job.b = b->data, job.out = out->data;
-    job.size_out = fy_dtype_storage(out->dtype);
-    job.count = out->count;
-    fy_parallel(ctx, (out->count + UNIT - 1) / UNIT, ns * UNIT, binary_flat, &job);
-  } else {
-    fy_bcast bcast;
-    FY_TRY(fy_bcast_init(&bcast, 2, (const fy_tensor *const[]){a, b}, err));
-    FY_TRY(fy_out(ctx, 0, bcast.out_rank, bcast.out_dims, &out, err));
-    job.a = a->data, job.b = b->data, job.out = out->data;
-    job.size_out = fy_dtype_storage(out->dtype);
-    job.bcast = &bcast;
-    if (out->count) fy_parallel(ctx, out->count, ns, binary_rows, &job);
-  }
-  if (job.bad) return fy_fail(err, FY_INVALID_ARGUMENT, "%s", bad_text);
-  return FY_OK;
+  fy_bcast bcast;
+  FY_TRY(fy_bcast_init(&bcast, 2, (const fy_tensor *const[]){a, b}, err));
+  FY_TRY(fy_out(ctx, 0, bcast.out_rank, bcast.out_dims, &out, err));
+  binary_job job = job_of(loop, a, b, out);
+  job.bcast = &bcast;
+  if (out->count) fy_parallel(ctx, out->count, ns, binary_rows, &job);
+  return job.bad ? refuse(bad_text, err) : FY_OK;
 }
 
 fy_code fy_binary_compute(fy_kernel_ctx *ctx, fy_error *err) {
@@ -103,7 +126,12 @@ fy_code fy_unary_compute(fy_kernel_ctx *ctx, fy_error *err) {
   }
   fy_tensor *out;
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
+  const double ns = loops->ns > 0 ? loops->ns : 0.5;
   if (!out->count) return FY_OK;
+  if (FY_LIKELY(fy_loop_is_short(ctx, (double)out->count * ns))) {
+    loop(in->data, out->data, out->count, ctx->site->state);
+    return FY_OK;
+  }
   unary_job job = {loop,
                    in->data,
                    out->data,
@@ -111,7 +139,6 @@ fy_code fy_unary_compute(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_dtype_storage(out->dtype),
                    ctx->site->state,
                    out->count};
-  const double ns = loops->ns > 0 ? loops->ns : 0.5;
   fy_parallel(ctx, (out->count + UNIT - 1) / UNIT, ns * UNIT, unary_range, &job);
   return FY_OK;
 }

@@ -124,12 +124,11 @@ void fy_slice_give(fy_slices *s, void *slice) {
   atomic_fetch_and_explicit(&s->taken, ~(1ull << i), memory_order_release);
 }
 
-// Handing a piece to a worker that watches costs less than a microsecond: a loop must be worth
-// several of them to be split. Whether it is worth waking one that sleeps, the pool knows.
+// Whether it is worth waking a worker that sleeps, the pool knows.
 void fy_parallel(fy_kernel_ctx *ctx, int64_t n, double ns_per_item,
                  void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
   if (n <= 0) return;
-  if (ctx->threads <= 1 || n == 1)
+  if (n == 1 || fy_loop_is_short(ctx, (double)n * ns_per_item))
     fn(arg, 0, n);
   else
     ctx->svc->parallel(ctx, n, ns_per_item, fn, arg);

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
+#include "base/pool.h"
 #include "base/status.h"
 #include "ops/spec.h"
 #include "tensor/attr.h"
@@ -309,6 +310,11 @@ FY_MUST_CHECK fy_code fy_slices_make(fy_kernel_ctx *ctx, int64_t items, size_t b
 void *fy_slice_take(fy_slices *s);
 void fy_slice_give(fy_slices *s, void *slice);
 
+// Whether a loop of |ns| is not worth splitting: handing a piece to a worker that watches costs less than a
+// microsecond, so it must be worth several of them.
+static inline bool fy_loop_is_short(const fy_kernel_ctx *ctx, double ns) {
+  return ctx->threads <= 1 || ns < 2 * FY_POOL_PIECE_NS;
+}
 // Splits [0, n) over threads when that pays: |ns_per_item| is a rough cost of one item.
 void fy_parallel(fy_kernel_ctx *ctx, int64_t n, double ns_per_item,
                  void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);

@@ -284,11 +284,7 @@ fy_tensor *fy_variable_read(fy_variable *v) {
   return t;
 }
 
-static atomic_bool shapes_vary;
-
-bool fy_variable_shapes_vary(void) {
-  return atomic_load_explicit(&shapes_vary, memory_order_relaxed);
-}
+atomic_bool fy_variable_shapes;
 
 static bool is_as_declared(const fy_variable *v, const fy_tensor *t) {
   if (v->rank < 0) return true;
@@ -299,7 +295,7 @@ static bool is_as_declared(const fy_variable *v, const fy_tensor *t) {
 }
 
 void fy_variable_assign(fy_variable *v, fy_tensor *value) {
-  if (value && FY_UNLIKELY(!is_as_declared(v, value))) atomic_store(&shapes_vary, true);
+  if (value && FY_UNLIKELY(!is_as_declared(v, value))) atomic_store(&fy_variable_shapes, true);
   fy_lock(&v->lock);
   fy_tensor *old = v->value;
   fy_variable_forget(v);

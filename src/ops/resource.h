@@ -71,7 +71,10 @@ void fy_variable_touch(fy_variable *v);  // it is in use on a device now; |v| is
 
 // Whether any variable of this process was given a shape that its declaration does not allow, as
 // TensorFlow permits. From then on programs do not count on declared shapes.
-bool fy_variable_shapes_vary(void);
+extern atomic_bool fy_variable_shapes;
+static inline bool fy_variable_shapes_vary(void) {
+  return atomic_load_explicit(&fy_variable_shapes, memory_order_relaxed);
+}
 
 extern const fy_object_type fy_variable_type;
 extern const fy_object_type fy_ref_variable_type;   // of VariableV2: found under another key

@@ -19,16 +19,7 @@
 #include "tensor/block.h"
 #include "tensor/elements.h"
 
-#define ALIGNMENT 64
-
-typedef struct block {
-  fy_tensor tensor;
-  atomic_int parts;  // living halves: tensor, buffer
-  bool own_data;     // the buffer's bytes are in this allocation
-  bool large;        // which then is of the kind that is kept for the next (base/large.h)
-  const fy_block_source *source;  // of whom it is, with the buffer's |release_arg|; or NULL
-  fy_buffer buffer;               // a block for a tensor alone ends before it
-} block;
+typedef fy_block block;
 
 static block *block_of(fy_buffer *b) {
   return (block *)((char *)b - offsetof(block, buffer));
@@ -73,31 +64,13 @@ void fy_object_release(fy_object *o) {
 // Bytes for |count| elements; false if they cannot be addressed.
 static bool data_bytes(fy_dtype dtype, int64_t count, size_t *out) {
   if (count < 0 || !fy_mul_size((size_t)count, fy_dtype_storage(dtype), out)) return false;
-  return *out <= PTRDIFF_MAX - sizeof(block) - ALIGNMENT;
-}
-
-static size_t block_bytes(size_t bytes) {
-  return sizeof(block) + ALIGNMENT - 1 + bytes;
-}
-
-// |k| with room for |bytes| of data; both halves uninitialised but for the buffer.
-static void init_block(block *k, fy_dtype elements, size_t bytes, int parts, bool large) {
-  k->large = large;
-  k->source = NULL;
-  uintptr_t data = ((uintptr_t)(k + 1) + ALIGNMENT - 1) & ~(uintptr_t)(ALIGNMENT - 1);
-  atomic_init(&k->parts, parts);
-  k->own_data = true;
-  fy_buffer *b = &k->buffer;
-  *b = (fy_buffer){.elements = elements, .data = (void *)data, .bytes = bytes};
-  atomic_init(&b->refs, 1);
-  // All zeros is an empty string and no object.
-  if (!fy_dtype_is_plain(elements)) memset(b->data, 0, bytes);
+  return *out <= PTRDIFF_MAX - sizeof(block) - FY_BLOCK_ALIGNMENT;
 }
 
 static block *new_block(fy_dtype elements, size_t bytes, int parts) {
   const bool large = bytes >= FY_LARGE_BYTES;
-  block *k = large ? fy_aligned_alloc(block_bytes(bytes)) : fy_malloc(block_bytes(bytes));
-  if (k) init_block(k, elements, bytes, parts, large);
+  block *k = large ? fy_aligned_alloc(fy_block_bytes(bytes)) : fy_malloc(fy_block_bytes(bytes));
+  if (k) fy_block_init(k, elements, bytes, parts, large);
   return k;
 }
 
@@ -111,7 +84,7 @@ fy_buffer *fy_buffer_wrap(void *data, size_t bytes, fy_dtype elements) {
   block *k = fy_malloc(sizeof *k);
   if (!k) return NULL;
   atomic_init(&k->parts, 1);
-  k->own_data = k->large = false;
+  k->own_data = k->large = k->quick = false;
   k->source = NULL;
   k->buffer = (fy_buffer){.elements = elements, .data = data, .bytes = bytes};
   atomic_init(&k->buffer.refs, 1);
@@ -133,17 +106,17 @@ static bool owns_data(fy_buffer *b) {
 static void end_buffer(block *k, bool whole) {
   fy_buffer *b = &k->buffer;
   const fy_block_source *source = k->source;
-  if (FY_UNLIKELY(!fy_dtype_is_plain(b->elements)) && !b->device && owns_data(b))
+  if (FY_UNLIKELY(fy_block_has_objects(b->elements)) && !b->device && owns_data(b))
     fy_elements_destroy(b->elements, b->data, b->bytes);
   if (b->release) {
     b->release(b);
   } else if (b->user_dealloc) {
     b->user_dealloc(b->data, b->bytes, b->release_arg);
   } else if (source && whole) {
-    source->give(b->release_arg, k, block_bytes(b->bytes), b->bytes);
+    source->give(k);
     return;
   } else if (source) {
-    source->uncount(b->release_arg, b->bytes);
+    source->uncount(b);
   }
   if (whole)
     free_block(k);
@@ -200,24 +173,24 @@ static fy_code check_shape(fy_dtype dtype, int32_t rank, const int64_t *dims, in
   if (FY_UNLIKELY(rank > FY_MAX_RANK)) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Too many dimensions in tensor: %d", (int)rank);
   }
+  if (FY_LIKELY(fy_shape_count(rank, dims, count))) return FY_OK;
   for (int32_t i = 0; i < rank; i++) {
     if (dims[i] >= 0) continue;
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Expected shape dimensions to be non-negative, got %lld", (long long)dims[i]);
   }
-  if (!fy_shape_count(rank, dims, count)) return fail_size(dtype, rank, dims, err);
-  return FY_OK;
+  return fail_size(dtype, rank, dims, err);
 }
 
 // |t->dims| is inline or heap and |dims| may be the same array.
 static fy_code set_dims(fy_tensor *t, int32_t rank, const int64_t *dims, fy_error *err) {
-  size_t bytes = (size_t)rank * sizeof *dims;
   int64_t *to = t->inline_dims;
-  if (rank > FY_INLINE_RANK) {
+  if (FY_UNLIKELY(rank > FY_INLINE_RANK)) {
+    const size_t bytes = (size_t)rank * sizeof *dims;
     to = fy_malloc(bytes);
     if (!to) return fy_fail_oom(err, bytes);
   }
-  if (bytes) memmove(to, dims, bytes);
+  for (int32_t i = 0; i < rank; i++) to[i] = dims[i];
   if (t->dims != to) drop_dims(t);
   t->dims = to;
   t->rank = rank;
@@ -234,19 +207,6 @@ fy_code fy_tensor_set_shape(fy_tensor *t, fy_dtype dtype, int32_t rank, const in
   return FY_OK;
 }
 
-// Fills every field but the dims of a new tensor.
-static void fill(fy_tensor *t, fy_dtype dtype, int64_t count, fy_buffer *buffer, void *data,
-                 struct fy_device *device) {
-  atomic_init(&t->refs, 1);
-  t->dtype = dtype;
-  t->part = false;
-  t->count = count;
-  t->data = data;
-  t->buffer = buffer;
-  t->device = device;
-  t->dims = t->inline_dims;
-}
-
 fy_code fy_tensor_new(fy_dtype dtype, int32_t rank, const int64_t *dims, fy_tensor **out,
                       fy_error *err) {
   int64_t count;
@@ -255,7 +215,7 @@ fy_code fy_tensor_new(fy_dtype dtype, int32_t rank, const int64_t *dims, fy_tens
   FY_TRY(check_shape(dtype, rank, dims, &count, err));
   block *k = data_bytes(dtype, count, &bytes) ? new_block(dtype, bytes, 2) : NULL;
   if (!k) return fail_size(dtype, rank, dims, err);
-  fill(&k->tensor, dtype, count, &k->buffer, k->buffer.data, NULL);
+  fy_block_tensor(&k->tensor, dtype, count, &k->buffer, k->buffer.data, NULL);
   fy_code code = set_dims(&k->tensor, rank, dims, err);
   if (code != FY_OK) {
     free_block(k);
@@ -265,33 +225,10 @@ fy_code fy_tensor_new(fy_dtype dtype, int32_t rank, const int64_t *dims, fy_tens
   return FY_OK;
 }
 
-fy_tensor *fy_tensor_new_small(const fy_block_source *source, void *arg, fy_dtype dtype,
-                               int32_t rank, const int64_t *dims, int64_t count, size_t bytes,
-                               bool *refused) {
-  block *k = source->take(arg, block_bytes(bytes), bytes, refused);
-  if (FY_UNLIKELY(!k)) return NULL;
-  init_block(k, dtype, bytes, 2, false);
-  k->source = source;
-  k->buffer.release_arg = arg;
-  fy_tensor *t = &k->tensor;
-  fill(t, dtype, count, &k->buffer, k->buffer.data, NULL);
-  t->rank = rank;
-  for (int32_t i = 0; i < rank; i++) t->inline_dims[i] = dims[i];
-  return t;
-}
-
-fy_code fy_tensor_new_from(const fy_block_source *source, void *arg, fy_dtype dtype, int32_t rank,
-                           const int64_t *dims, fy_tensor **out, bool *refused, fy_error *err) {
-  int64_t count;
-  size_t bytes;
-  *out = NULL;
-  *refused = false;
-  FY_TRY(check_shape(dtype, rank, dims, &count, err));
-  if (!data_bytes(dtype, count, &bytes)) return fail_size(dtype, rank, dims, err);
-  if (bytes >= FY_LARGE_BYTES || rank > FY_INLINE_RANK) return FY_OK;
-  *out = fy_tensor_new_small(source, arg, dtype, rank, dims, count, bytes, refused);
-  if (FY_LIKELY(*out != NULL)) return FY_OK;
-  return *refused ? FY_RESOURCE_EXHAUSTED : fail_size(dtype, rank, dims, err);
+fy_code fy_tensor_measure(fy_dtype dtype, int32_t rank, const int64_t *dims, int64_t *count,
+                          size_t *bytes, fy_error *err) {
+  FY_TRY(check_shape(dtype, rank, dims, count, err));
+  return data_bytes(dtype, *count, bytes) ? FY_OK : fail_size(dtype, rank, dims, err);
 }
 
 // A tensor struct over memory that exists.
@@ -304,7 +241,7 @@ static fy_code new_view(fy_buffer *buffer, void *data, struct fy_device *device,
   if (!k) return fy_fail_oom(err, offsetof(block, buffer));
   k->large = false;
   atomic_init(&k->parts, 1);
-  fill(&k->tensor, dtype, count, buffer, data, device);
+  fy_block_tensor(&k->tensor, dtype, count, buffer, data, device);
   fy_code code = set_dims(&k->tensor, rank, dims, err);
   if (code != FY_OK) {
     fy_free(k);
@@ -385,14 +322,19 @@ void fy_tensor_retain(fy_tensor *t) {
 void fy_tensor_release(fy_tensor *t) {
   if (!t || !drop_ref(&t->refs)) return;
   block *k = (block *)t;
-  drop_dims(t);
   // Its own buffer, which nobody else has: both halves at once.
   if (FY_LIKELY(t->buffer == &k->buffer) &&
       atomic_load_explicit(&k->buffer.refs, memory_order_acquire) == 1 &&
       atomic_load_explicit(&k->parts, memory_order_acquire) == 2) {
+    if (FY_LIKELY(k->quick && t->dims == t->inline_dims)) {
+      k->source->give(k);
+      return;
+    }
+    drop_dims(t);
     end_buffer(k, true);
     return;
   }
+  drop_dims(t);
   fy_buffer_release(t->buffer);
   drop_part(k);
 }

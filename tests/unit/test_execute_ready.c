@@ -141,11 +141,42 @@ static void other_words(void **state) {
   env_close(&m.e);
 }
 
+// A run that fails in its kernel hands out nothing, says why, and leaves the next as it would be.
+static void failures_between(void **state) {
+  (void)state;
+  env e;
+  fy_error err;
+  env_open(&e, NULL);
+  fy_error_init(&err);
+  fy_node *x = placeholder(e.g, "x", FY_INT32), *y = placeholder(e.g, "y", FY_INT32);
+  fy_node *div = op2(e.g, "FloorDiv", "div", x, y), *more = op2(e.g, "AddV2", "more", div, x);
+  env_session(&e);
+  const fy_output feeds[2] = {{x, 0}, {y, 0}}, fetches[2] = {{div, 0}, {more, 0}};
+  for (int32_t i = 0; i < 40; i++) {
+    const int32_t by = i % 4;
+    fy_tensor *in[2], *out[2] = {(fy_tensor *)&err, (fy_tensor *)&err};
+    assert_int_equal(fy_tensor_from(FY_INT32, 0, NULL, &i, &in[0], NULL), FY_OK);
+    assert_int_equal(fy_tensor_from(FY_INT32, 0, NULL, &by, &in[1], NULL), FY_OK);
+    const fy_run_args a = {
+        .feeds = feeds, .feed_values = in, .num_feeds = 2, .fetches = fetches, .num_fetches = 2};
+    const fy_code code = fy_session_run(e.s, &a, out, &err);
+    assert_int_equal(code, by ? FY_OK : FY_INVALID_ARGUMENT);
+    assert_int_equal(err.code, code);
+    if (by) assert_int_equal(*(int32_t *)out[1]->data, i / by + i);
+    for (int k = 0; k < 2; k++) {
+      if (!by) assert_null(out[k]);
+      fy_tensor_release(out[k]);
+      fy_tensor_release(in[k]);
+    }
+    fy_error_clear(&err);
+  }
+  env_close(&e);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_used_most_stays),
-      cmocka_unit_test(threads_in_turn),
-      cmocka_unit_test(results_are_the_callers),
+      cmocka_unit_test(failures_between), cmocka_unit_test(what_is_used_most_stays),
+      cmocka_unit_test(threads_in_turn),  cmocka_unit_test(results_are_the_callers),
       cmocka_unit_test(other_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
