@@ -42,7 +42,7 @@ static inline vec_f64 fma_f64(vec_f64 a, vec_f64 b, vec_f64 c) {
   return (vec_f64)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
 }
 static inline bool any_i32(vec_i32 m) {
-  return !_mm256_testz_si256((__m256i)m, (__m256i)m);
+  return _mm256_movemask_ps((__m256)m) != 0;
 }
 static inline uint32_t lane_bits(vec_i32 m) {
   return (uint32_t)_mm256_movemask_ps((__m256)m);
@@ -96,6 +96,11 @@ static inline vec_f32 pick_f32(vec_f32 four, vec_i32 which) {
 }
 static inline vec_f32 guess_rsqrt(vec_f32 x) {
   return (vec_f32)_mm256_rsqrt_ps((__m256)x);
+}
+// What stands at |which| % 4.
+static inline vec_i32 one_of_four(vec_i32 which, int32_t a, int32_t b, int32_t c, int32_t d) {
+  const vec_i32 four = {a, b, c, d, a, b, c, d};
+  return (vec_i32)_mm256_permutevar_ps((__m256)four, (__m256i)which);
 }
 static inline vec_f64 rsqrt_f64(vec_f64 x) {
   return 1.0 / sqrt_f64(x);

@@ -103,6 +103,11 @@ static inline vec_f32 guess_rsqrt(vec_f32 x) {
   return (vec_f32)_mm512_insertf32x8(_mm512_castps256_ps512(_mm256_rsqrt_ps(low)),
                                      _mm256_rsqrt_ps(high), 1);
 }
+// What stands at |which| % 4.
+static inline vec_i32 one_of_four(vec_i32 which, int32_t a, int32_t b, int32_t c, int32_t d) {
+  const vec_i32 four = {a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d};
+  return (vec_i32)_mm512_permutevar_ps((__m512)four, (__m512i)which);
+}
 static inline vec_f64 rsqrt_f64(vec_f64 x) {
   return 1.0 / sqrt_f64(x);
 }
