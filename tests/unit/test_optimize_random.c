@@ -328,9 +328,9 @@ static void rows(maker *m) {
 }
 
 static void build(maker *m, uint64_t seed) {
-  static const int64_t sizes[][3] = {{0, 0, 0},  {1, 7, 0},   {1, 64, 0},  {2, 3, 5},
-                                     {2, 4, 64}, {2, 1, 5},   {1, 5, 0},   {2, 40, 33},
-                                     {1, 1, 0},  {2, 6, 100}, {2, 2, 2600}};
+  static const int64_t sizes[][3] = {{0, 0, 0},    {1, 7, 0},   {1, 64, 0},  {2, 3, 5}, {2, 4, 64},
+                                     {2, 1, 5},    {1, 5, 0},   {2, 40, 33}, {1, 1, 0}, {2, 6, 100},
+                                     {2, 2, 2600}, {2, 70, 20}, {2, 9, 17}};
   static const uint32_t num_sizes = sizeof sizes / sizeof sizes[0];
   static const fy_dtype types[] = {FY_FLOAT, FY_FLOAT, FY_FLOAT, FY_DOUBLE, FY_INT32, FY_INT64};
   m->state = seed * 2654435761u + 12345;
