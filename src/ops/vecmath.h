@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // vecmath.h: functions of float arrays on the machine's best lanes (lanes_math.inc), as loops for
 // the tables of unary ops. The fused kernel uses the same functions: fusing changes no bit.
-// Errors are at most 2.5 ulp (measured by tests/unit/test_ops_vecmath.c).
+// The error of each function has its limit in tests/unit/test_ops_vecmath.c, from half an ulp (sqrt) to ten (erfc where it vanishes).
 
 #ifndef FY_OPS_VECMATH_H
 #define FY_OPS_VECMATH_H
