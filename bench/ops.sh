@@ -69,7 +69,7 @@ awk -F'|' '
   echo
   awk -F'|' '
     function trim(s) { gsub(/^ +| +$/, "", s); return s }
-    $6 + 0 > 0 {
+    $6 ~ /[0-9]/ {
       size = trim($3)
       total[size]++
       if ($6 >= 0.995) good[size]++
