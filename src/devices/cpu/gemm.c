@@ -30,7 +30,8 @@
 #define GATHER_LINES     64
 #define WIDE_PANELS      3   // of more than these a half at the end matters little
 #define COPY_PANELS      16  // that meet the rows of a transposed A: from here on a copy pays …
-#define COPY_BYTES       221184  // … of so much at a time
+#define COPY_BYTES       104448  // … of so much at a time, on the stack,
+#define LARGE_BYTES      221184  // or of this, which is not, for a large product
 #define LARGE_GROUPS     24      // blocks of rows in a tile of a large product …
 #define LARGE_PANELS     32      // … that meet so many panels at least
 #define LARGE_ITEMS      4       // such tiles for each thread: from here on it is one
@@ -522,12 +523,14 @@ static int64_t first_row(const run *r, int64_t tile) {
   return row < r->job->m ? row : r->job->m;
 }
 
-static void item(const run *r, int64_t tile, int64_t chunk) {
+// |memory|: LARGE_BYTES of a large product; else NULL.
+static void item(const run *r, int64_t tile, int64_t chunk, char *memory) {
   const fy_gemm_job *j = r->job;
   const int64_t m0 = first_row(r, tile), m1 = first_row(r, tile + 1);
   const int64_t p0 = first_panel(r, chunk), p1 = first_panel(r, chunk + 1);
   const void *rows[MAX_POINTERS];
-  _Alignas(64) char buffer[COPY_BYTES];  // or a line of zeros and GATHER_BYTES
+  _Alignas(64) char near[COPY_BYTES];  // or a line of zeros and GATHER_BYTES
+  char *buffer = memory ? memory : near;
   blocks cuts;
   cut((int)(m1 - m0), (int)r->block_rows, &cuts);
   int64_t taps = j->taps, depth = j->depth;
@@ -568,12 +571,16 @@ static void item(const run *r, int64_t tile, int64_t chunk) {
 
 static void items(void *arg, int64_t begin, int64_t end) {
   const run *r = arg;
-  for (int64_t i = begin; i < end; i++) {
-    if (r->large)  // columns that this thread packed
-      item(r, i % r->tiles, i / r->tiles);
-    else
-      item(r, i / r->chunks, i % r->chunks);
+  if (!r->large) {
+    for (int64_t i = begin; i < end; i++) item(r, i / r->chunks, i % r->chunks, NULL);
+    return;
   }
+  run near = *r;
+  char *memory = fy_aligned_alloc(LARGE_BYTES);
+  if (!memory) near.copies = false;
+  // Columns that this thread packed.
+  for (int64_t i = begin; i < end; i++) item(&near, i % r->tiles, i / r->tiles, memory);
+  fy_aligned_free(memory);
 }
 
 static pack_job raw_job(const fy_gemm_job *j, int columns) {
@@ -593,7 +600,7 @@ static void parts(void *arg, int64_t begin, int64_t end) {
   pack_job j = raw_job(r->job, r->columns);
   for (int64_t i = begin; i < end; i++) {
     pack_panels(r->job->type, &j, first_panel(r, i), first_panel(r, i + 1));
-    for (int64_t tile = 0; tile < r->tiles; tile++) item(r, tile, i);
+    for (int64_t tile = 0; tile < r->tiles; tile++) item(r, tile, i, NULL);
   }
 }
 
@@ -633,7 +640,10 @@ static int64_t tile_rows(const run *r) {
   const int64_t per_row = r->gather   ? j->taps * j->depth * (int64_t)r->size
                           : r->copies ? terms * (int64_t)r->size
                                       : j->taps;
-  const int64_t room = r->copies ? COPY_BYTES : r->gather ? GATHER_BYTES : MAX_POINTERS;
+  const int64_t room = r->large    ? LARGE_BYTES
+                       : r->copies ? COPY_BYTES
+                       : r->gather ? GATHER_BYTES
+                                   : MAX_POINTERS;
   if (groups * r->block_rows * per_row > room) groups = room / per_row / r->block_rows;
   return groups * r->block_rows;
 }
@@ -662,7 +672,7 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   if (is_little(&r)) {
     r.tile_rows = j->m;
     r.tiles = r.chunks = 1;
-    item(&r, 0, 0);
+    item(&r, 0, 0, NULL);
     return;
   }
   r.gather = j->conv && !j->backward && j->taps > 1 && j->depth < GATHER_DEPTH &&
