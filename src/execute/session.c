@@ -140,17 +140,14 @@ fy_code fy_session_extend(fy_session *s, fy_error *err) {
   return take_in_new(s, err);
 }
 
-// Whether there is nothing to do before a run, and nothing against it.
-static inline bool may_run(fy_session *s) {
-  return (atomic_load_explicit(&s->known, memory_order_relaxed) == graph_size(s->graph) ||
-          !atomic_load_explicit(&s->auto_extend, memory_order_relaxed)) &&
-         !fy_cancel_requested(s->cancel);
+// Whether the graph has grown and the session takes that in by itself.
+static inline bool is_behind(fy_session *s) {
+  return atomic_load_explicit(&s->known, memory_order_relaxed) != graph_size(s->graph) &&
+         atomic_load_explicit(&s->auto_extend, memory_order_relaxed);
 }
 
 fy_code fy_session_ready(fy_session *s, fy_error *err) {
-  if (atomic_load_explicit(&s->known, memory_order_relaxed) != graph_size(s->graph) &&
-      atomic_load_explicit(&s->auto_extend, memory_order_relaxed))
-    FY_TRY(take_in_new(s, err));
+  if (is_behind(s)) FY_TRY(take_in_new(s, err));
   if (FY_UNLIKELY(fy_cancel_requested(s->cancel)))
     return fy_fail(err, FY_CANCELLED, "Session has been closed.");
   return FY_OK;
@@ -379,7 +376,8 @@ static fy_code run_anew(fy_session *s, const fy_run_args *a, fy_tensor **results
 fy_code fy_session_run(fy_session *s, const fy_run_args *a, fy_tensor **results, fy_error *err) {
   bool again = false;
   fy_code code;
-  if (FY_UNLIKELY(!may_run(s) || !fy_ready_run(s, a, results, &code, &again, err)))
+  if (FY_UNLIKELY(is_behind(s) || fy_cancel_requested(s->cancel) ||
+                  !fy_ready_run(s, a, results, &code, &again, err)))
     return run_anew(s, a, results, err);
   if (FY_UNLIKELY(code == FY_UNAVAILABLE) && err)
     return work_around(s, a, code, again, results, err);
