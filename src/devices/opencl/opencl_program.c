@@ -157,6 +157,9 @@ static fy_code build(fy_ocl *o, const char *source, const char *options, cl_prog
   program = o->cl->CreateProgramWithSource(o->context, 1, &source, NULL, &code);
   if (!program) return fy_ocl_fail(o, "making a program", code, err);
   code = o->cl->BuildProgram(program, 1, &o->id, quiet, NULL, NULL);
+  // PoCL keeps files of its own, and now and then trips over another process that writes the same ones.
+  if (code == CL_BUILD_PROGRAM_FAILURE)
+    code = o->cl->BuildProgram(program, 1, &o->id, quiet, NULL, NULL);
   if (code) {
     fy_code as = fail_build(o, program, code, err);
     o->cl->ReleaseProgram(program);
