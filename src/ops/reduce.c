@@ -610,7 +610,7 @@ static fy_code reduce(fy_kernel_ctx *ctx, fy_error *err) {
   } else if (in_long_row(&plan)) {
     return reduce_long_row(ctx, &job, err);
   } else if (plan.inner_reduced && plan.per_output == plan.inner && plan.inner <= SHORT_ROW &&
-             plan.outputs >= 8) {
+             plan.outputs >= FY_REDUCE_ROWS) {
     fy_parallel(ctx, plan.outputs, 2 * (double)plan.inner, reduce_short, &job);
   } else if (plan.inner_reduced) {
     fy_parallel(ctx, plan.outputs, 5 + 0.3 * (double)plan.per_output, reduce_to_elements, &job);

@@ -13,6 +13,7 @@
 
 #define BLOCK 2048  // as in reduce.c: straight sums up to here, then pairwise
 #define LANES 32
+#define LEAST_SOFTMAX 64  // shorter rows wait for their own steps
 
 typedef float floats8 __attribute__((vector_size(32)));
 
@@ -132,6 +133,12 @@ static void l2_rows(const fy_norm *f, const float *x, int64_t n, int64_t m, floa
 static void softmax_rows(const float *x, int64_t n, int64_t m, float *out) {
   for (int64_t r = 0; r < m; r++)
     divide(out + r * n, fy_softmax_exps(x + r * n, out + r * n, n), n);
+}
+
+// Short rows are added in another order, and only where there are lanes for that.
+bool fy_norm_fits(const fy_norm *f, int64_t n) {
+  if (n < FY_NARROW && fy_lanes_best()->narrow_f32) return n > 0;
+  return n >= (f->form == FY_NORM_SOFTMAX ? LEAST_SOFTMAX : FY_REDUCE_SHORT + 1);
 }
 
 void fy_norm_rows(const fy_norm *f, const float *x, const float *gamma, const float *beta,
