@@ -248,6 +248,9 @@ typedef struct fy_lanes {
                                       float *acc);
   // The sums of (in - less[row])^2.
   void (*square_rows_f32)(const float *in, const float *less, int64_t n, int64_t rows, float *out);
+  // Sums of squares of rows of |n| become what the form wants of them. |x| has room for whole vectors, and ordinary
+  // numbers there.
+  void (*norm_roots_f32)(fy_norm_form form, float epsilon, int64_t n, float *x, int64_t rows);
   // In place is fine.
   void (*narrow_f32)(const fy_narrow *f, const float *in, float *out, int64_t rows);
   // Where the greatest (or least) of at least 8 words is, the first of equals; a NaN never is. [floats,

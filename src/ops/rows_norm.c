@@ -109,16 +109,20 @@ static void square_sums(const float *x, const float *means, int64_t n, int64_t m
   for (int64_t r = 0; r < m; r++) out[r] = squares(x + r * n, means[r], n);
 }
 
-// The roots of |m| numbers, at most 64. Four whole vectors of them are quicker than a few, which go through a buffer:
-// what follows the numbers in |x|, which has room for 64, becomes 1.
-static void take_roots(const fy_norm *f, float *x, int64_t m) {
-  const int64_t four = fy_lanes_best()->bytes, whole = (m + four - 1) / four * four;
-  if (f->root == roots) {
-    roots(x, x, m);
+// The roots of |m| sums of squares, at most 64; what follows them in |x|, which has room for 64, becomes 1.
+static void take_roots(const fy_norm *f, float *x, int64_t n, int64_t m) {
+  const fy_lanes *lanes = fy_lanes_best();
+  const int64_t most = lanes->norm_roots_f32 ? 8 : lanes->bytes, whole = (m + most - 1) / most * most;
+  for (int64_t r = m; r < whole; r++) x[r] = 1;
+  if (lanes->norm_roots_f32) {
+    lanes->norm_roots_f32(f->form, f->epsilon, n, x, m);
     return;
   }
-  for (int64_t r = m; r < whole; r++) x[r] = 1;
-  f->root(x, x, whole);
+  for (int64_t r = 0; r < m; r++)
+    x[r] = f->form != FY_NORM_L2 ? x[r] / (float)n + f->epsilon
+           : f->epsilon > x[r]   ? f->epsilon
+                                 : x[r];
+  f->root(x, x, whole);  // four whole vectors are quicker than a few, which go through a buffer
 }
 
 // |m| rows, at most 64.
@@ -126,8 +130,7 @@ static void l2_rows(const fy_norm *f, const float *x, int64_t n, int64_t m, floa
   static const float none[64];
   float root[64];
   square_sums(x, none, n, m, root);
-  for (int64_t r = 0; r < m; r++) root[r] = f->epsilon > root[r] ? f->epsilon : root[r];
-  take_roots(f, root, m);
+  take_roots(f, root, n, m);
   for (int64_t r = 0; r < m; r++) scale(x + r * n, root[r], out + r * n, n);
 }
 static void softmax_rows(const float *x, int64_t n, int64_t m, float *out) {
@@ -158,10 +161,10 @@ void fy_norm_rows(const fy_norm *f, const float *x, const float *gamma, const fl
         softmax_rows(in, n, m, out + from * n);
       continue;
     }
-    fy_reduce_rows(FY_ROW_MEAN, FY_FLOAT, in, n, m, mean);
+    fy_reduce_rows(FY_ROW_SUM, FY_FLOAT, in, n, m, mean);
+    divide(mean, (float)n, m);
     square_sums(in, mean, n, m, root);
-    for (int64_t r = 0; r < m; r++) root[r] = root[r] / (float)n + f->epsilon;
-    take_roots(f, root, m);
+    take_roots(f, root, n, m);
     ends[f->form](in, gamma, beta, mean, root, out + from * n, n, m);
   }
 }
