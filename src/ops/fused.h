@@ -201,9 +201,9 @@ typedef enum fy_norm_form {
 } fy_norm_form;
 typedef struct fy_narrow {
   fy_norm_form form;
-  int64_t n;         // of a row
-  bool in_order;     // at most FY_REDUCE_SHORT are added one after the other; else as longer rows are
-  bool past_cache;   // the result is large, and another tensor
+  int64_t n;      // of a row
+  bool in_order;  // at most FY_REDUCE_SHORT are added one after the other; else as longer rows are
+  bool past_cache;  // the result is large, and another tensor
   float epsilon;
   const float *gamma, *beta;  // [n], or NULL
 } fy_narrow;
@@ -246,11 +246,9 @@ typedef struct fy_lanes {
   void (*rows_f32[FY_LANES_KINDS])(const float *in, int64_t n, int64_t rows, float *out);
   void (*columns_f32[FY_LANES_KINDS])(const float *in, int64_t step, int64_t rows, int64_t n,
                                       float *acc);
-  // The sums of (in - less[row])^2.
-  void (*square_rows_f32)(const float *in, const float *less, int64_t n, int64_t rows, float *out);
-  // Sums of squares of rows of |n| become what the form wants of them. |x| has room for whole vectors, and ordinary
-  // numbers there.
-  void (*norm_roots_f32)(fy_norm_form form, float epsilon, int64_t n, float *x, int64_t rows);
+  // The means (for FY_NORM_L2 the caller's zeros) and roots of up to 64 rows of up to 2048 floats. There is room for 64.
+  void (*norm_stats_f32)(fy_norm_form form, float epsilon, const float *x, int64_t n, int64_t rows,
+                         float *means, float *roots);
   // In place is fine.
   void (*narrow_f32)(const fy_narrow *f, const float *in, float *out, int64_t rows);
   // Where the greatest (or least) of at least 8 words is, the first of equals; a NaN never is. [floats,

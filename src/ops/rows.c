@@ -370,7 +370,8 @@ static void run_norm(const job *j, int64_t begin, int64_t end) {
   const fy_norm *f = &s->norm;
   const void *gamma = f->gamma == FY_FUSED_NONE ? NULL : j->in[f->gamma];
   const void *beta = f->beta == FY_FUSED_NONE ? NULL : j->in[f->beta];
-  const int64_t first = begin * s->block, last = end * s->block < s->count ? end * s->block : s->count;
+  const int64_t first = begin * s->block,
+                last = end * s->block < s->count ? end * s->block : s->count;
   const float *x = (const float *)(const void *)j->in[f->x] + first * s->row;
   float *out = (float *)(void *)j->out + first * s->row;
   if (s->row < FY_NARROW && fy_lanes_best()->narrow_f32) {

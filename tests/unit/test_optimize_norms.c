@@ -127,8 +127,7 @@ static void build(net *m, int form, int64_t n, bool twice) {
   if (form <= SCALED) {
     r = op(m, "Mul", r, gamma);
     if (form == AFFINE) beta = op(m, "Sub", beta, op(m, "Mul", m->mean, r));
-    if (form == NEGATED)
-      beta = op(m, "AddV2", op(m, "Mul", op(m, "Neg", m->mean, NULL), r), beta);
+    if (form == NEGATED) beta = op(m, "AddV2", op(m, "Mul", op(m, "Neg", m->mean, NULL), r), beta);
     m->y = op(m, "AddV2", op(m, "Mul", less ? less : x, r), beta);
     return;
   }
