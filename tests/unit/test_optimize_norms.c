@@ -170,7 +170,7 @@ static void same(const fy_tensor *a, const fy_tensor *b, int form, int64_t n) {
 // How many of the ops are left of |m|.
 static size_t instructions(net *m, const fy_tensor *x) {
   fy_session *s;
-  fy_program *p;
+  fy_program *p = NULL;
   fy_error err;
   fy_error_init(&err);
   const fy_output feed = {m->feed, 0}, fetch = {m->y, 0};
