@@ -187,7 +187,7 @@ typedef enum fy_lanes_kind {
 } fy_lanes_kind;
 
 // What is done to rows of less than FY_NARROW floats. r and mean are of a row; in the order of the ops.
-#define FY_NARROW 32
+#define FY_NARROW 64
 typedef enum fy_norm_form {
   FY_NORM_AFFINE,   // x * (r * gamma) + (beta - mean * (r * gamma)), r = 1 / root
   FY_NORM_SCALED,   // (x - mean) * (r * gamma) + beta
