@@ -102,6 +102,39 @@ static fy_code lower_input(fy_graph *g, fy_node *node, uint32_t i, fy_error *err
   return FY_OK;
 }
 
+// The control inputs of |node|: its own and those of its constants, where Python puts them if it can.
+static uint32_t controls_of(const fy_node *node, fy_node **out) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i <= node->num_inputs; i++) {
+    const fy_node *at = i ? node->inputs[i - 1].node : node;
+    if (at != node && !at->const_value) continue;
+    for (uint32_t k = 0; k < at->num_controls; k++, n++)
+      if (out) out[n] = at->controls[k];
+  }
+  return n;
+}
+
+// What |node| gets through an Identity of a variable ("v/read", which Python makes with the variable, far from
+// any control edge) is read anew if |node| has control inputs: who writes "after the update, v + 0" means the
+// new value, and TensorFlow, whose Identity shares the buffer, gives it.
+static fy_code read_late(fy_graph *g, fy_node *node, uint32_t i, fy_error *err) {
+  fy_node *identity = node->inputs[i].node, *read;
+  if (strcmp(identity->op_name, "Identity") != 0 || is_merge(node) ||
+      strcmp(identity->inputs[0].node->op_name, FY_REF_READ) != 0)
+    return FY_OK;
+  uint32_t n = controls_of(node, NULL);
+  if (!n) return FY_OK;
+  fy_node **controls = fy_arena_array(&g->arena, n + 1, sizeof(fy_node *));
+  if (!controls) return fy_fail_oom(err, sizeof(fy_node *));
+  controls_of(node, controls);
+  controls[n++] = identity;  // whose error comes first if there is no value yet
+  FY_TRY(add_read(g, identity->inputs[0].node->inputs[0], node->name, controls, n, &read, err));
+  for (uint32_t k = i; k < node->num_inputs; k++)
+    if (node->inputs[k].node == identity)
+      FY_TRY(fy_graph_set_input(g, node, k, (fy_output){read, 0}, err));
+  return FY_OK;
+}
+
 static bool has_refs(const fy_graph *g) {
   for (size_t i = 0; i < g->num_nodes; i++) {
     const fy_node *n = g->nodes[i];
@@ -121,6 +154,10 @@ fy_code fy_refs_lower(fy_compile_args *a, fy_error *err) {
   for (size_t i = 0; i < n; i++) {
     fy_node *node = g->nodes[i];
     for (uint32_t k = 0; node && k < node->num_inputs; k++) FY_TRY(lower_input(g, node, k, err));
+  }
+  for (size_t i = 0; i < n; i++) {
+    fy_node *node = g->nodes[i];
+    for (uint32_t k = 0; node && k < node->num_inputs; k++) FY_TRY(read_late(g, node, k, err));
   }
   for (int i = 0; i < a->num_fetches && !a->keep_refs; i++) {
     const fy_output f = a->fetches[i];

@@ -152,7 +152,7 @@ static fy_code check_first(const fy_tensor *t, const fy_attr *said, bool stacked
 }
 
 // Whether all are of one shape, but for the first dimension if they are not |stacked|, and how many rows
-// they make.
+// they make. A stack whose first element is empty is empty, whatever the others are, as in TensorFlow.
 static fy_code check_items(fy_tensor *const *items, int64_t n, bool stacked, int64_t *rows,
                            fy_error *err) {
   char x[128], y[128];
@@ -167,8 +167,10 @@ static fy_code check_items(fy_tensor *const *items, int64_t n, bool stacked, int
           "mean to call pack?",
           (long long)i);
     }
-    if (t->rank != first->rank ||
-        !fy_shape_equal(t->rank - skip, t->dims + skip, first->rank - skip, first->dims + skip)) {
+    const bool moot = stacked && !first->count;
+    if (!moot &&
+        (t->rank != first->rank ||
+         !fy_shape_equal(t->rank - skip, t->dims + skip, first->rank - skip, first->dims + skip))) {
       return fy_fail(
           err, FY_INVALID_ARGUMENT,
           "TensorArray has inconsistent shapes.  Index 0 has shape: %s but index %lld has "
@@ -230,8 +232,9 @@ static fy_code join(fy_kernel_ctx *ctx, fy_tensor_array *a, const fy_tensor *ind
   FY_TRY(fy_out(ctx, 0, rank + 1, dims, &out, err));
   if (!stacked) FY_TRY(fy_out(ctx, 1, 1, &n, &lengths, err));
   for (int64_t i = 0; i < n; i++) {
-    FY_TRY(
-        fy_copy_elements(ctx, out->dtype, out->data, at, items[i]->data, 0, items[i]->count, err));
+    if (out->count)
+      FY_TRY(fy_copy_elements(ctx, out->dtype, out->data, at, items[i]->data, 0, items[i]->count,
+                              err));
     at += items[i]->count;
     if (lengths) ((int64_t *)lengths->data)[i] = items[i]->dims[0];
   }

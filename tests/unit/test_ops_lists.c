@@ -180,6 +180,30 @@ static void arrays(void **state) {
   fy_tensor_release(a[0]);
 }
 
+// The first element says what a stack is: an empty one makes it empty, whatever the others are.
+static void stack_of_empty(void **state) {
+  (void)state;
+  fy_tensor *a[2], *out[2];
+  assert_int_equal(call("TensorArrayV3", "dtype=float; clear_after_read=false", NULL, "i32[]=2", a),
+                   FY_OK);
+  fy_tensor_release(a[1]);
+  assert_int_equal(call("TensorArrayWriteV3", NULL, a[0], "i32[]=0; f32[0]=; f32[]=0", NULL),
+                   FY_OK);
+  assert_int_equal(call("TensorArrayWriteV3", NULL, a[0], "i32[]=1; f32[1]=7; f32[]=0", NULL),
+                   FY_OK);
+  assert_int_equal(call("TensorArrayGatherV3", "dtype=float", a[0], "i32[2]=0,1; f32[]=0", out),
+                   FY_OK);
+  assert_int_equal(out[0]->dims[0], 2);
+  assert_int_equal(out[0]->dims[1], 0);
+  fy_tensor_release(out[0]);
+  assert_int_equal(call("TensorArrayGatherV3", "dtype=float", a[0], "i32[2]=1,0; f32[]=0", out),
+                   FY_INVALID_ARGUMENT);
+  assert_int_equal(call("TensorArrayConcatV3", "dtype=float", a[0], "f32[]=0", out), FY_OK);
+  expect(out[0], "7");
+  expect(out[1], "0,1");
+  fy_tensor_release(a[0]);
+}
+
 static void tables(void **state) {
   (void)state;
   const char *make = "key_dtype=string; value_dtype=int64; shared_name=\"t\"";
@@ -373,6 +397,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(destroyed, calls_setup, calls_teardown),
       cmocka_unit_test_setup_teardown(least_zero, calls_setup, calls_teardown),
       cmocka_unit_test_setup_teardown(arrays, calls_setup, calls_teardown),
+      cmocka_unit_test_setup_teardown(stack_of_empty, calls_setup, calls_teardown),
       cmocka_unit_test_setup_teardown(tables, calls_setup, calls_teardown),
       cmocka_unit_test_setup_teardown(crowded_keys, calls_setup, calls_teardown),
       cmocka_unit_test_setup_teardown(optionals, calls_setup, calls_teardown),
