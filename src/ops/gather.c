@@ -28,20 +28,20 @@ typedef struct gather_job {
 // Whether all of them lie in [0, limit): seen without sign, the largest says so. In strands, so that a vector of
 // them does not wait for the last one.
 enum { STRAND_BYTES = 128 };
-#define INSIDE_OF(I, U)                                                                            \
-  FY_CLONES static bool inside_##I(const I *at, int64_t n, int64_t limit) {                        \
-    enum { STRANDS = STRAND_BYTES / sizeof(I) };                                                   \
-    U most[STRANDS], all = 0;                                                                      \
-    int64_t i = 0;                                                                                 \
-    if (n >= STRANDS) {                                                                            \
-      for (int k = 0; k < STRANDS; k++) most[k] = (U)at[k];                                        \
-      for (i = STRANDS; i + STRANDS <= n; i += STRANDS)                                            \
-        for (int k = 0; k < STRANDS; k++)                                                          \
-          most[k] = (U)at[i + k] > most[k] ? (U)at[i + k] : most[k];                               \
-      for (int k = 0; k < STRANDS; k++) all = most[k] > all ? most[k] : all;                       \
-    }                                                                                              \
-    for (; i < n; i++) all = (U)at[i] > all ? (U)at[i] : all;                                      \
-    return (int64_t)(I)all >= 0 && (int64_t)(I)all < limit;                                        \
+#define INSIDE_OF(I, U)                                                      \
+  FY_CLONES static bool inside_##I(const I *at, int64_t n, int64_t limit) {  \
+    enum { STRANDS = STRAND_BYTES / sizeof(I) };                             \
+    U most[STRANDS], all = 0;                                                \
+    int64_t i = 0;                                                           \
+    if (n >= STRANDS) {                                                      \
+      for (int k = 0; k < STRANDS; k++) most[k] = (U)at[k];                  \
+      for (i = STRANDS; i + STRANDS <= n; i += STRANDS)                      \
+        for (int k = 0; k < STRANDS; k++)                                    \
+          most[k] = (U)at[i + k] > most[k] ? (U)at[i + k] : most[k];         \
+      for (int k = 0; k < STRANDS; k++) all = most[k] > all ? most[k] : all; \
+    }                                                                        \
+    for (; i < n; i++) all = (U)at[i] > all ? (U)at[i] : all;                \
+    return (int64_t)(I)all >= 0 && (int64_t)(I)all < limit;                  \
   }
 INSIDE_OF(int32_t, uint32_t)
 INSIDE_OF(int64_t, uint64_t)
