@@ -97,12 +97,10 @@ static inline __attribute__((always_inline)) void add_squares(const float *in, f
 
 FY_CLONES static void sum_squares(const float *in, float *out, int64_t row, int64_t squares,
                                   bool reverse, bool exclusive, bool ten, float *sums) {
-  if (reverse || exclusive)
-    add_squares(in, out, row, squares, reverse, exclusive, ten, sums);
-  else if (ten)
+  if (ten)  // the usual way, and its own code: what is asked within the loop costs as much as it gains
     add_squares(in, out, row, squares, false, false, true, sums);
   else
-    add_squares(in, out, row, squares, false, false, false, sums);
+    add_squares(in, out, row, squares, reverse, exclusive, false, sums);
 }
 
 static void sum_rows(void *arg, int64_t begin, int64_t end) {
@@ -114,7 +112,7 @@ static void sum_rows(void *arg, int64_t begin, int64_t end) {
     float sums[10] = {0};
     const float *in = (const float *)j->in + row * n;
     float *out = (float *)j->out + row * n;
-    ten = squares && end - row >= 10 && end - row < 16;
+    ten = squares && !j->reverse && !j->exclusive && end - row >= 10 && end - row < 16;
     if (squares)
       sum_squares(in + first, out + first, n, squares, j->reverse, j->exclusive, ten, sums);
     sum_8(in + rest, out + rest, n, n % 8, step, j->exclusive, sums);
