@@ -28,16 +28,20 @@ typedef struct gather_job {
 // Whether all of them lie in [0, limit): seen without sign, the largest says so. In strands, so that a vector of
 // them does not wait for the last one.
 enum { STRAND_BYTES = 128 };
-#define INSIDE_OF(I, U)                                                                            \
-  FY_CLONES static bool inside_##I(const I *at, int64_t n, int64_t limit) {                        \
-    enum { STRANDS = STRAND_BYTES / sizeof(I) };                                                   \
-    U most[STRANDS] = {0}, all = 0;                                                                \
-    int64_t i = 0;                                                                                 \
-    for (; i + STRANDS <= n; i += STRANDS)                                                         \
-      for (int k = 0; k < STRANDS; k++) most[k] = (U)at[i + k] > most[k] ? (U)at[i + k] : most[k]; \
-    for (; i < n; i++) all = (U)at[i] > all ? (U)at[i] : all;                                      \
-    for (int k = 0; k < STRANDS; k++) all = most[k] > all ? most[k] : all;                         \
-    return (int64_t)(I)all >= 0 && (int64_t)(I)all < limit;                                        \
+#define INSIDE_OF(I, U)                                                      \
+  FY_CLONES static bool inside_##I(const I *at, int64_t n, int64_t limit) {  \
+    enum { STRANDS = STRAND_BYTES / sizeof(I) };                             \
+    U most[STRANDS], all = 0;                                                \
+    int64_t i = 0;                                                           \
+    if (n >= STRANDS) {                                                      \
+      for (int k = 0; k < STRANDS; k++) most[k] = (U)at[k];                  \
+      for (i = STRANDS; i + STRANDS <= n; i += STRANDS)                      \
+        for (int k = 0; k < STRANDS; k++)                                    \
+          most[k] = (U)at[i + k] > most[k] ? (U)at[i + k] : most[k];         \
+      for (int k = 0; k < STRANDS; k++) all = most[k] > all ? most[k] : all; \
+    }                                                                        \
+    for (; i < n; i++) all = (U)at[i] > all ? (U)at[i] : all;                \
+    return (int64_t)(I)all >= 0 && (int64_t)(I)all < limit;                  \
   }
 INSIDE_OF(int32_t, uint32_t)
 INSIDE_OF(int64_t, uint64_t)
@@ -140,8 +144,9 @@ GATHER_OF(int16_t)
 static void gather_items(void *arg, int64_t begin, int64_t end) {
   gather_job *j = arg;
   for (int64_t item = begin, n; item < end; item += n) {
-    const int64_t i = item % j->per_batch, rest = item / j->per_batch;
-    const int64_t at = rest / j->outer * j->per_batch + i;
+    const int64_t rest = item < j->per_batch ? 0 : item / j->per_batch;  // few need a division
+    const int64_t i = item - rest * j->per_batch;
+    const int64_t at = rest < j->outer ? i : rest / j->outer * j->per_batch + i;
     const char *in = (const char *)j->params->data + (size_t)(rest * j->limit) * j->run_bytes;
     char *out = (char *)j->out->data + (size_t)item * j->run_bytes;
     n = j->per_batch - i < end - item ? j->per_batch - i : end - item;

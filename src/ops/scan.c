@@ -61,15 +61,28 @@ FY_INT_TYPES(SCAN, prod, TIMES_INT, 1)
 SUM_BESIDE(8)
 SUM_BESIDE(2)
 
-// Eight columns of eight rows: turned, they are added as vectors. |in| and |out| are the first ones.
+// Eight columns of eight rows: turned, they are added as vectors. |in| and |out| are the first ones. Two rows more that
+// follow (|ten|) come along in between: all of them wait for sums, but not for each other's.
 typedef float floats8 __attribute__((vector_size(32)));
-FY_CLONES static void sum_squares(const float *in, float *out, int64_t row, int64_t squares,
-                                  bool reverse, bool exclusive, float *sums) {
+static inline __attribute__((always_inline)) void add_squares(const float *in, float *out,
+                                                              int64_t row, int64_t squares,
+                                                              bool reverse, bool exclusive,
+                                                              bool ten, float *sums) {
   const int64_t step = reverse ? -8 : 8;
   floats8 sum, x[8];
+  float a = 0, b = 0;
   memcpy(&sum, sums, sizeof sum);
   for (int64_t k = 0; k < squares; k++, in += step, out += step) {
     fy_turn_8(x, 8, in, row);
+    if (ten) {
+      FY_UNROLL for (int c = 0; c < 8; c++) {
+        const int64_t at = 8 * row + (reverse ? 7 - c : c);
+        const float next_a = a + in[at], next_b = b + in[at + row];
+        out[at] = exclusive ? a : next_a;
+        out[at + row] = exclusive ? b : next_b;
+        a = next_a, b = next_b;
+      }
+    }
     FY_UNROLL for (int c = 0; c < 8; c++) {
       const int at = reverse ? 7 - c : c;
       const floats8 next = sum + x[at];
@@ -79,6 +92,15 @@ FY_CLONES static void sum_squares(const float *in, float *out, int64_t row, int6
     fy_turn_8(out, row, x, 8);
   }
   memcpy(sums, &sum, sizeof sum);
+  sums[8] = a, sums[9] = b;
+}
+
+FY_CLONES static void sum_squares(const float *in, float *out, int64_t row, int64_t squares,
+                                  bool reverse, bool exclusive, bool ten, float *sums) {
+  if (ten)  // the usual way, and its own code: what is asked within the loop costs as much as it gains
+    add_squares(in, out, row, squares, false, false, true, sums);
+  else
+    add_squares(in, out, row, squares, reverse, exclusive, false, sums);
 }
 
 static void sum_rows(void *arg, int64_t begin, int64_t end) {
@@ -86,12 +108,15 @@ static void sum_rows(void *arg, int64_t begin, int64_t end) {
   const int64_t n = j->along, squares = n / 8, step = j->reverse ? -1 : 1;
   const int64_t first = j->reverse ? n - 8 : 0, rest = j->reverse ? n % 8 - 1 : squares * 8;
   int64_t row = begin;
-  for (; row + 8 <= end; row += 8) {
-    float sums[8] = {0};
+  for (bool ten = false; row + 8 <= end; row += ten ? 10 : 8) {
+    float sums[10] = {0};
     const float *in = (const float *)j->in + row * n;
     float *out = (float *)j->out + row * n;
-    if (squares) sum_squares(in + first, out + first, n, squares, j->reverse, j->exclusive, sums);
+    ten = squares && !j->reverse && !j->exclusive && end - row >= 10 && end - row < 16;
+    if (squares)
+      sum_squares(in + first, out + first, n, squares, j->reverse, j->exclusive, ten, sums);
     sum_8(in + rest, out + rest, n, n % 8, step, j->exclusive, sums);
+    if (ten) sum_2(in + rest + 8 * n, out + rest + 8 * n, n, n % 8, step, j->exclusive, sums + 8);
   }
   for (; row + 2 <= end; row += 2) {
     float sums[2] = {0};

@@ -92,7 +92,7 @@ static void same_bits(float a, float b, const char *what, int64_t rows, int64_t 
 }
 
 static const int64_t widths[] = {17, 24, 31, 32, 33, 40, 63, 64, 65, 100, 257, 1000};
-static const int64_t heights[] = {1, 2, 7, 8, 9, 10, 33};
+static const int64_t heights[] = {1, 2, 7, 8, 9, 10, 13, 33};
 enum { WIDTHS = sizeof widths / sizeof *widths, HEIGHTS = sizeof heights / sizeof *heights };
 #define FOR_SIZES                        \
   for (int w_ = 0; w_ < WIDTHS; w_++)    \
