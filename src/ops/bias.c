@@ -20,26 +20,28 @@ typedef double sum_f32, sum_f64;
 typedef float sum_f16, sum_bf16;
 typedef float _Complex sum_c64;
 typedef double _Complex sum_c128;
-typedef uint32_t sum_i8, sum_i16, sum_i32;
-typedef uint64_t sum_i64;
+typedef uint32_t sum_u8, sum_u16, sum_u32;
+typedef uint64_t sum_u64;
 #define SUMMED_TYPES(X, ...) \
-  FY_REAL_TYPES(X, __VA_ARGS__) FY_COMPLEX_TYPES(X, __VA_ARGS__) FY_SIGNED_TYPES(X, __VA_ARGS__)
-#define SUMMED_ENTRIES(name) SUMMED_TYPES(FY_LOOP_ENTRY, name) FY_UNSIGNED_AS_SIGNED(name)
+  FY_REAL_TYPES(X, __VA_ARGS__) FY_COMPLEX_TYPES(X, __VA_ARGS__) FY_UNSIGNED_TYPES(X, __VA_ARGS__)
+#define SUMMED_ENTRIES(name)        \
+  SUMMED_TYPES(FY_LOOP_ENTRY, name) \
+  [FY_INT8] = name##_u8, [FY_INT16] = name##_u16, [FY_INT32] = name##_u32, [FY_INT64] = name##_u64,
 
 // Item: a channel, where |inner| > 1.
-#define BIAS_GRAD(E, S, _)                                                                       \
-  static void bias_grad_##S(void *arg, int64_t begin, int64_t end) {                             \
-    const bias_job *j = arg;                                                                     \
-    for (int64_t c = begin; c < end; c++) {                                                      \
-      sum_##S all = 0;                                                                           \
-      for (int64_t o = 0; o < j->outer; o++) {                                                   \
-        const fy_t_##S *in = (const fy_t_##S *)j->in + (o * j->channels + c) * j->inner;         \
-        sum_##S sum = 0;                                                                         \
-        for (int64_t i = 0; i < j->inner; i++) sum = (sum_##S)(sum + (sum_##S)FY_LD_##S(in[i])); \
-        all += sum;                                                                              \
-      }                                                                                          \
-      ((fy_t_##S *)j->out)[c] = FY_ST_##S((fy_a_##S)all);                                        \
-    }                                                                                            \
+#define BIAS_GRAD(E, S, _)                                                               \
+  static void bias_grad_##S(void *arg, int64_t begin, int64_t end) {                     \
+    const bias_job *j = arg;                                                             \
+    for (int64_t c = begin; c < end; c++) {                                              \
+      sum_##S all = 0;                                                                   \
+      for (int64_t o = 0; o < j->outer; o++) {                                           \
+        const fy_t_##S *in = (const fy_t_##S *)j->in + (o * j->channels + c) * j->inner; \
+        sum_##S sum = 0;                                                                 \
+        for (int64_t i = 0; i < j->inner; i++) sum += (sum_##S)FY_LD_##S(in[i]);         \
+        all += sum;                                                                      \
+      }                                                                                  \
+      ((fy_t_##S *)j->out)[c] = FY_ST_##S((fy_a_##S)all);                                \
+    }                                                                                    \
   }
 SUMMED_TYPES(BIAS_GRAD, _)
 typedef void (*items_fn)(void *arg, int64_t begin, int64_t end);
@@ -69,17 +71,17 @@ FY_CLONES static void rows_f32(const void *from, int64_t rows, int64_t n, void *
   for (; r < rows; r++, in += n)
     for (int64_t c = 0; c < n; c++) sums[c] += (double)in[c];
 }
-#define SUM_ROWS(E, S, _)                                                                       \
-  FY_CLONES static void rows_##S(const void *from, int64_t rows, int64_t n, void *to) {         \
-    const fy_t_##S *in = from;                                                                  \
-    sum_##S *restrict sums = to;                                                                \
-    for (int64_t r = 0; r < rows; r++, in += n)                                                 \
-      for (int64_t c = 0; c < n; c++) sums[c] = (sum_##S)(sums[c] + (sum_##S)FY_LD_##S(in[c])); \
+#define SUM_ROWS(E, S, _)                                                               \
+  FY_CLONES static void rows_##S(const void *from, int64_t rows, int64_t n, void *to) { \
+    const fy_t_##S *in = from;                                                          \
+    sum_##S *restrict sums = to;                                                        \
+    for (int64_t r = 0; r < rows; r++, in += n)                                         \
+      for (int64_t c = 0; c < n; c++) sums[c] += (sum_##S)FY_LD_##S(in[c]);             \
   }
 SUM_ROWS(FY_DOUBLE, f64, _)
 SUM_ROWS(FY_BFLOAT16, bf16, _)
 FY_COMPLEX_TYPES(SUM_ROWS, _)
-FY_SIGNED_TYPES(SUM_ROWS, _)
+FY_UNSIGNED_TYPES(SUM_ROWS, _)
 FY_CLONES static void add_floats(const float *in, int64_t rows, int64_t n, float *sums) {
   for (int64_t r = 0; r < rows; r++, in += n)
     for (int64_t c = 0; c < n; c++) sums[c] += in[c];
@@ -110,8 +112,8 @@ static const rows_fn row_sums[FY_DTYPE_COUNT] = {SUMMED_ENTRIES(rows)};
 static const end_fn ends[FY_DTYPE_COUNT] = {SUMMED_ENTRIES(end)};
 #define SUM_SIZE(E, S, _) [E] = sizeof(sum_##S),
 static const size_t sum_sizes[FY_DTYPE_COUNT] = {
-    SUMMED_TYPES(SUM_SIZE, _)[FY_UINT8] = sizeof(sum_i8), [FY_UINT16] = sizeof(sum_i16),
-    [FY_UINT32] = sizeof(sum_i32), [FY_UINT64] = sizeof(sum_i64)};
+    SUMMED_TYPES(SUM_SIZE, _)[FY_INT8] = sizeof(sum_u8), [FY_INT16] = sizeof(sum_u16),
+    [FY_INT32] = sizeof(sum_u32), [FY_INT64] = sizeof(sum_u64)};
 
 static void rows_items(void *arg, int64_t begin, int64_t end) {
   const rows_job *j = arg;

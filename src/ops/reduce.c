@@ -390,6 +390,17 @@ static void reduce_to_elements(void *arg, int64_t begin, int64_t end) {
 
 // Short rows that follow each other: the same element of many rows is added at a time.
 #define SHORT_ROW FY_REDUCE_SHORT
+#define TAKE(TYPE) \
+  for (int64_t i = 0; i < n; i++) ((TYPE *)column)[i] = ((const TYPE *)from)[i * step]
+static void take_column(const void *from, size_t size, int64_t step, int64_t n, void *column) {
+  switch (size) {
+    case 1: TAKE(uint8_t); break;
+    case 2: TAKE(uint16_t); break;
+    case 4: TAKE(uint32_t); break;
+    case 8: TAKE(uint64_t); break;
+    default: TAKE(fy_t_c128);
+  }
+}
 static void reduce_short(void *arg, int64_t begin, int64_t end) {
   const reduce_job *j = arg;
   const int64_t inner = j->plan->inner;
@@ -400,14 +411,7 @@ static void reduce_short(void *arg, int64_t begin, int64_t end) {
     const char *in = j->in + (size_t)(at * inner) * j->size;
     j->loops->start(acc, n);
     for (int64_t k = 0; k < inner; k++) {
-      if (j->size == 4) {
-        const uint32_t *from = (const uint32_t *)(const void *)in + k;
-        for (int64_t i = 0; i < n; i++) ((uint32_t *)(void *)column)[i] = from[i * inner];
-      } else {
-        const char *from = in + (size_t)k * j->size;
-        for (int64_t i = 0; i < n; i++)
-          memcpy(column + (size_t)i * j->size, from + (size_t)(i * inner) * j->size, j->size);
-      }
+      take_column(in + (size_t)k * j->size, j->size, inner, n, column);
       j->loops->add(column, n, acc);
     }
     j->loops->finish(acc, j->out + (size_t)at * j->size, n, inner);

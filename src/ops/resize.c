@@ -332,23 +332,25 @@ static void area_rows(void *arg, int64_t begin, int64_t end) {
     const int64_t at = row % r->out_h;
     const float *image = (const float *)j->in + row / r->out_h * r->in_h * r->in_w * c;
     const float y0 = (float)at * r->scale_h, y1 = (float)(at + 1) * r->scale_h;
+    const int64_t top = (int64_t)floorf(y0), bottom = (int64_t)ceilf(y1);
     for (int64_t x = 0; x < r->out_w; x++) {
       const float x0 = (float)x * r->scale_w, x1 = (float)(x + 1) * r->scale_w;
-      const int64_t left = (int64_t)floorf(x0), right = (int64_t)ceilf(x1);
-      float *to = (float *)j->out + (row * r->out_w + x) * c;
-      for (int64_t k = 0; k < c; k++) {
-        float sum = 0;
-        for (int64_t iy = (int64_t)floorf(y0); iy < (int64_t)ceilf(y1); iy++) {
-          const float *line = image + bound(iy, r->in_h) * r->in_w * c + k;
-          float part = line[bound(left, r->in_w) * c] * overlap(left, x0, x1, r->scale_w);
-          for (int64_t ix = left + 1; ix < right; ix++) {
-            const float w = ix < right - 1 ? 1.0f : overlap(ix, x0, x1, r->scale_w);
-            part += line[bound(ix, r->in_w) * c] * w;
-          }
-          sum += overlap(iy, y0, y1, r->scale_h) * part;
+      const int64_t left = (int64_t)floorf(x0), right = (int64_t)ceilf(x1) - 1;
+      const float first = overlap(left, x0, x1, r->scale_w);
+      const float last = overlap(right, x0, x1, r->scale_w);
+      float *restrict to = (float *)j->out + (row * r->out_w + x) * c;
+      for (int64_t k = 0; k < c; k++) to[k] = 0;
+      for (int64_t iy = top; iy < bottom; iy++) {
+        const float *line = image + bound(iy, r->in_h) * r->in_w * c;
+        const float weight = overlap(iy, y0, y1, r->scale_h);
+        for (int64_t k = 0; k < c; k++) {
+          float part = line[bound(left, r->in_w) * c + k] * first;
+          for (int64_t ix = left + 1; ix < right; ix++) part += line[bound(ix, r->in_w) * c + k];
+          if (right > left) part += line[bound(right, r->in_w) * c + k] * last;
+          to[k] += weight * part;
         }
-        to[k] = sum * scale;
       }
+      for (int64_t k = 0; k < c; k++) to[k] *= scale;
     }
   }
 }
