@@ -136,8 +136,18 @@ typedef struct reduce_loops {
 #define MIN_INT(S, x, y)   ((y) < (x) ? (y) : (x))
 #define MEAN_REAL(S, x)    ((x) / (fy_a_##S)reduced)
 #define PLUS_WIDE(S, x, y) ((uint64_t)(x) + (uint64_t)(y))
-#define MEAN_INT(S, x)     ((fy_a_##S)(reduced ? (x) / reduced : 0))
-#define MEAN_UINT(S, x)    ((fy_a_##S)(reduced ? (x) / (uint64_t)reduced : 0))
+#define MEAN_INT(S, x)     ((fy_a_##S)quotient(x, reduced))
+#define MEAN_UINT(S, x)    ((fy_a_##S)quotient_u(x, reduced))
+// Doubles divide sooner than machines divide long integers; below 2^53 they are as exact.
+static inline int64_t quotient(int64_t x, int64_t by) {
+  if (x > -(1LL << 53) && x < 1LL << 53 && by > 0 && by < 1LL << 53)
+    return (int64_t)((double)x / (double)by);
+  return by ? x / by : 0;
+}
+static inline uint64_t quotient_u(uint64_t x, int64_t by) {
+  if (x < 1ULL << 53) return (uint64_t)quotient((int64_t)x, by);
+  return by ? x / (uint64_t)by : 0;
+}
 
 #define LOOPS(E, S, name, COMBINE, IDENTITY, FINISH) \
   REDUCE_LOOPS(E, S, name, fy_a_##S, COMBINE, IDENTITY, FINISH)
@@ -406,8 +416,11 @@ static void reduce_short(void *arg, int64_t begin, int64_t end) {
   const int64_t inner = j->plan->inner;
   _Alignas(64) char acc[COLUMNS * 16];
   _Alignas(64) char column[COLUMNS * 16];
-  for (int64_t at = begin; at < end; at += COLUMNS) {
-    const int64_t n = end - at < COLUMNS ? end - at : COLUMNS;
+  // As many as stay in the nearest cache.
+  const int64_t fit = 2 * NEAR / ((int64_t)j->size * (inner + 2)) / 8 * 8;
+  const int64_t some = fit < 64 ? 64 : fit < COLUMNS ? fit : COLUMNS;
+  for (int64_t at = begin; at < end; at += some) {
+    const int64_t n = end - at < some ? end - at : some;
     const char *in = j->in + (size_t)(at * inner) * j->size;
     j->loops->start(acc, n);
     for (int64_t k = 0; k < inner; k++) {
