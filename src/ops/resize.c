@@ -354,7 +354,8 @@ static inline __attribute__((always_inline)) void area_row(const resize_job *j, 
       const float *right = line + bound(a->right, r->in_w) * c;
       for (int64_t k = 0; k < c; k++) {
         float part = left[k] * a->first;
-        for (int64_t ix = a->left + 1; ix < a->right; ix++) part += line[ix * c + k];
+        for (int64_t ix = a->left + 1; ix < a->right; ix++)
+          part += line[bound(ix, r->in_w) * c + k];
         if (a->right > a->left) part += right[k] * a->last;
         to[k] += weight * part;
       }
