@@ -97,6 +97,8 @@ static int64_t label_at(const loss_job *j, int64_t r) {
       const fy_t_##S sum = sum_row_##S(grad, n), scale = 1 / sum;                                \
       for (int64_t c = 0; c < n; c++) grad[c] = grad[c] * scale - y[c];                          \
       ((fy_t_##S *)j->loss)[r] = labels * FY_MATH_##S(log)(sum) - dot;                           \
+      /* Infinities that cancel here, but not term by term. */                                   \
+      if (((fy_t_##S *)j->loss)[r] != ((fy_t_##S *)j->loss)[r]) dense_##S(arg, r, r + 1);        \
     }                                                                                            \
   }                                                                                              \
   static void sparse_rows_##S(void *arg, int64_t begin, int64_t end) {                           \

@@ -4,6 +4,7 @@
 // part by part; whatever does not come out finite (infinities, zeros, what is not a number, squares
 // beyond the range of a double) is asked of libm again.
 
+#include <float.h>
 #include <math.h>
 
 #include "ops/vecmath.h"
@@ -241,7 +242,9 @@ THROUGH(floats, c64, float)
   }                                                                        \
   static fy_t_##S log1p_##S(fy_t_##S z) {                                  \
     const double re = (double)creal(z), im = (double)cimag(z);             \
-    const double norm = 0.5 * log1p(re * (2 + re) + im * im);              \
+    const double square = re * (2 + re) + im * im;                         \
+    if (square > DBL_MAX) return FY_MATH_##S(log)(1 + z);                  \
+    const double norm = 0.5 * log1p(square);                               \
     return __builtin_complex((fy_r_##S)norm, (fy_r_##S)atan2(im, 1 + re)); \
   }
 FY_COMPLEX_TYPES(AGAIN, _)
