@@ -65,11 +65,11 @@ FY_REAL_TYPES(FY_VEC_X_TIMES, _)
 FY_COMPLEX_TYPES(FY_VEC_X_TIMES, _)
 
 // The same of halves and bfloat16s, for functions that TensorFlow evaluates in float at once.
-#define FY_VEC_16_FUNCTIONS(X)                                                                  \
-  X(exp)                                                                                        \
-  X(log)                                                                                        \
-  X(log1p) X(expm1) X(tanh) X(erf) X(erfc) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) \
-      X(cosh) X(asinh) X(acosh) X(atanh)
+// clang-format off
+#define FY_VEC_16_FUNCTIONS(X)                                                               \
+  X(exp) X(log) X(log1p) X(expm1) X(tanh) X(erf) X(erfc) X(sin) X(cos) X(tan) X(asin) X(acos) \
+  X(atan) X(sinh) X(cosh) X(asinh) X(acosh) X(atanh)
+// clang-format on
 #define FY_VEC_16_DECLARE(name)                                                      \
   void fy_vec_##name##_f16(const void *in, void *out, int64_t n, const void *param); \
   void fy_vec_##name##_bf16(const void *in, void *out, int64_t n, const void *param);
