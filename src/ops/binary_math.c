@@ -269,10 +269,12 @@ FY_SIGNED_TYPES(FY_BINARY_LOOP, bit_and, AND)
 FY_SIGNED_TYPES(FY_BINARY_LOOP, bit_or, OR)
 FY_SIGNED_TYPES(FY_BINARY_LOOP, bit_xor, XOR)
 // Only newer machines shift each lane by its own count.
-#define SHIFTS(E, S, _)                                            \
-  FY_BINARY_CLONED(S, left_shift, LEFT_SHIFT, fy_t_##S, FY_ST_##S) \
-  FY_BINARY_CLONED(S, right_shift, RIGHT_SHIFT, fy_t_##S, FY_ST_##S)
-FY_INT_TYPES(SHIFTS, _)
+#undef FY_CLONE_i32
+#define FY_CLONE_i32 FY_CLONES
+FY_INT_TYPES(FY_BINARY_LOOP, left_shift, LEFT_SHIFT)
+FY_INT_TYPES(FY_BINARY_LOOP, right_shift, RIGHT_SHIFT)
+#undef FY_CLONE_i32
+#define FY_CLONE_i32
 
 // ---------------------------------------------------------------- tables
 #define ZERO_DIV "Integer division by zero"
