@@ -54,7 +54,6 @@ typedef struct pair_table {
 #define SELU(S, x, y)                                             \
   ((y) < 0 ? (x)*FY_RD_##S((y) + FY_RD_##S((fy_a_##S)SELU_ALPHA)) \
            : (x)*FY_RD_##S((fy_a_##S)SELU_SCALE))
-#define SOFTPLUS(S, x, y) ((x) / FY_RD_##S(FY_RD_##S(FY_MATH_##S(exp)(-(y))) + 1))
 #define SOFTSIGN(S, x, y) ((x) / square_##S(FY_RD_##S(FY_MATH_##S(fabs)(y) + 1)))
 
 // ---- x is the output of the function, y the gradient; no NaN comes of a gradient of 0
@@ -94,19 +93,18 @@ FY_FULL_REAL_TYPES(PAIR_LOOP, leaky, LEAKY)
 FY_INT_TYPES(PAIR_LOOP, leaky, LEAKY_INT)
 FY_FULL_REAL_TYPES(PAIR_LOOP, elu, ELU)
 FY_FULL_REAL_TYPES(PAIR_LOOP, selu, SELU)
-#define PAIR_f16
-#define PAIR_bf16
-FY_REAL_TYPES_BUT_F32(PAIR_LOOP, softplus, SOFTPLUS)
-static void softplus_f32(const void *pa, const void *pb, void *po, int64_t n, float param) {
-  const float *a = pa, *b = pb;
-  float *out = po, s[FY_CHUNK];
-  (void)param;
-  for (int64_t at = 0; at < n; at += FY_CHUNK) {
-    const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;
-    fy_vec_sigmoid_f32(b + at, s, m, NULL);
-    FY_VECTOR for (int64_t i = 0; i < m; i++) out[at + i] = a[at + i] * s[i];
+#define SOFTPLUS_LOOP(E, S, _)                                                                 \
+  static void softplus_##S(const void *pa, const void *pb, void *po, int64_t n, float param) { \
+    const fy_t_##S *a = pa, *b = pb;                                                           \
+    fy_t_##S *out = po, s[FY_CHUNK];                                                           \
+    (void)param;                                                                               \
+    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                             \
+      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                                 \
+      fy_vec_sigmoid_##S(b + at, s, m, NULL);                                                  \
+      FY_VECTOR for (int64_t i = 0; i < m; i++) out[at + i] = a[at + i] * s[i];                \
+    }                                                                                          \
   }
-}
+FY_FULL_REAL_TYPES(SOFTPLUS_LOOP, _)
 FY_FULL_REAL_TYPES(PAIR_LOOP, softsign, SOFTSIGN)
 FY_FULL_REAL_TYPES(PAIR_LOOP, sigmoid, SIGMOID)
 FY_COMPLEX_TYPES(PAIR_LOOP, sigmoid, SIGMOID_CPLX)
@@ -126,6 +124,7 @@ typedef enum {
   LEAKY_16,
   ELU_16,
   SELU_16,
+  SOFTPLUS_16,
   SOFTSIGN_16,
   SIGMOID_16,
   TANH_16,
@@ -187,6 +186,12 @@ static void some_steps(steps_kind kind, bool half, const uint16_t *x, const uint
       choose_16(y, 0, 0xFFFF, NUMBER(SELU_SCALE), 0, u, n);
       mix_16(mask, u, t, t, n);
       break;
+    case SOFTPLUS_16:
+      for (int64_t i = 0; i < n; i++) t[i] = y[i] ^ 0x8000;
+      (half ? fy_vec_exp_f16 : fy_vec_exp_bf16)(t, t, n, NULL);
+      STEP(ADD, t, constant, t);
+      STEP(DIV, x, t, out);
+      return;
     case SOFTSIGN_16:
       for (int64_t i = 0; i < n; i++) t[i] = y[i] & 0x7FFF;
       STEP(ADD, t, constant, t);
@@ -246,6 +251,7 @@ STEPS(relu6, RELU6_16)
 STEPS(leaky, LEAKY_16)
 STEPS(elu, ELU_16)
 STEPS(selu, SELU_16)
+STEPS(softplus, SOFTPLUS_16)
 STEPS(softsign, SOFTSIGN_16)
 STEPS(sigmoid, SIGMOID_16)
 STEPS(tanh, TANH_16)
@@ -259,7 +265,7 @@ static const pair_table relu6_table = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, relu6)},
 static const pair_table leaky_table = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, leaky)}, 0.4, true};
 static const pair_table elu_table = {{FY_REAL_TYPES(FY_LOOP_ENTRY, elu)}, 0.4, true};
 static const pair_table selu_table = {{FY_REAL_TYPES(FY_LOOP_ENTRY, selu)}, 0.5, true};
-static const pair_table softplus_table = {{FY_REAL_TYPES(FY_LOOP_ENTRY, softplus)}, 6, true};
+static const pair_table softplus_table = {{FY_REAL_TYPES(FY_LOOP_ENTRY, softplus)}, 1.5, true};
 static const pair_table softsign_table = {{FY_REAL_TYPES(FY_LOOP_ENTRY, softsign)}, 1, true};
 static const pair_table sigmoid_table = {{FIELD_TYPES(FY_LOOP_ENTRY, sigmoid)}, 0.5, false};
 static const pair_table tanh_table = {{FIELD_TYPES(FY_LOOP_ENTRY, tanh)}, 0.5, false};

@@ -8,7 +8,6 @@
 
 #define RELU_INT(S, x)  ((x) < 1 ? 0 : (x))
 #define RELU6_INT(S, x) ((x) < 1 ? 0 : (x) > 6 ? 6 : (x))
-#define SOFTSIGN(S, x)  ((x) / FY_RD_##S(FY_MATH_##S(fabs)(x) + 1))
 #define SELU_SCALE      1.0507009873554804934193349852946
 #define SELU_ALPHA      1.7580993408473768599402175208123  // scale * 1.6732632423543772
 #define LEAKY_INT(S, x) ((x) > 0 ? (x) : (fy_a_##S)((double)(x) * (double)*(const float *)param))
@@ -17,12 +16,16 @@
   (-7.010913f)  // log(epsilon) + 2, where TensorFlow's epsilon of a half is 2^-13
 #define SOFTPLUS_bf16 (-2.85203f)
 
+#define OTHER_INT_TYPES(X, ...) \
+  X(FY_INT8, i8, __VA_ARGS__) X(FY_INT16, i16, __VA_ARGS__) FY_UNSIGNED_TYPES(X, __VA_ARGS__)
 FY_VEC_UNARY(relu, FY_EW_RELU)
+FY_VEC_UNARY_INT(relu, FY_EW_RELU)
 FY_VEC_UNARY_16(relu, FY_16_RELU)
-FY_INT_TYPES(FY_UNARY_LOOP, relu, RELU_INT)
+OTHER_INT_TYPES(FY_UNARY_LOOP, relu, RELU_INT)
 FY_VEC_UNARY(relu6, FY_EW_RELU6)
+FY_VEC_UNARY_INT(relu6, FY_EW_RELU6)
 FY_VEC_UNARY_16(relu6, FY_16_RELU6)
-FY_INT_TYPES(FY_UNARY_LOOP, relu6, RELU6_INT)
+OTHER_INT_TYPES(FY_UNARY_LOOP, relu6, RELU6_INT)
 #define LEAKY_LOOP(E, S, _)                                                                 \
   FY_CLONES static void leaky_##S(const void *pi, void *po, int64_t n, const void *param) { \
     const fy_t_##S alpha = (fy_t_##S) * (const float *)param, *in = pi;                     \
@@ -98,7 +101,8 @@ FY_INT_TYPES(FY_UNARY_LOOP, leaky, LEAKY_INT)
 LOOPS_16(elu)
 LOOPS_16(selu)
 LOOPS_16(softplus)
-FY_REAL_TYPES(FY_UNARY_LOOP, softsign, SOFTSIGN)
+FY_VEC_UNARY(softsign, FY_EW_SOFTSIGN)
+FY_VEC_UNARY_16(softsign, FY_16_SOFTSIGN)
 
 static const fy_unary_loops relu_table = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, relu)}, 0.3};
 static const fy_unary_loops relu6_table = {{FY_ORDERED_TYPES(FY_LOOP_ENTRY, relu6)}, 0.3};

@@ -20,15 +20,15 @@
 FY_VEC_BINARY_16(add, FY_16_ADD)
 FY_FULL_REAL_TYPES(FY_BINARY_LOOP, add, PLUS)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, add, PLUS)
-FY_INT_TYPES(FY_BINARY_LOOP, add, PLUS_INT)
+FY_SIGNED_TYPES(FY_BINARY_LOOP, add, PLUS_INT)
 FY_VEC_BINARY_16(sub, FY_16_SUB)
 FY_FULL_REAL_TYPES(FY_BINARY_LOOP, sub, MINUS)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, sub, MINUS)
-FY_INT_TYPES(FY_BINARY_LOOP, sub, MINUS_INT)
+FY_SIGNED_TYPES(FY_BINARY_LOOP, sub, MINUS_INT)
 FY_VEC_BINARY_16(mul, FY_16_MUL)
 FY_FULL_REAL_TYPES(FY_BINARY_LOOP, mul, TIMES)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, mul, TIMES_CPLX)
-FY_INT_TYPES(FY_BINARY_LOOP, mul, TIMES_INT)
+FY_SIGNED_TYPES(FY_BINARY_LOOP, mul, TIMES_INT)
 
 // ---------------------------------------------------------------- division
 #define DIV_SIGNED(S, x, y)                    \
@@ -47,7 +47,6 @@ FY_INT_TYPES(FY_BINARY_LOOP, mul, TIMES_INT)
   ((y) == 0    ? (*bad = 1, (fy_a_##S)0) \
    : (y) == -1 ? (fy_a_##S)0             \
                : (fy_a_##S)((x) % (y) + (((x) % (y) != 0 && ((x) < 0) != ((y) < 0)) ? (y) : 0)))
-#define FLOOR_DIV_REAL(S, x, y) FY_MATH_##S(floor)(FY_RD_##S((x) / (y)))
 #define TRUNC_DIV_REAL(S, x, y) FY_MATH_##S(trunc)(FY_RD_##S((x) / (y)))
 #define MOD_REAL(S, x, y)       FY_MATH_##S(fmod)(x, y)
 #define FLOOR_MOD_REAL(S, x, y) floor_mod_real_##S(x, y)
@@ -114,7 +113,21 @@ FY_FULL_REAL_TYPES(FY_BINARY_LOOP, div, OVER)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, div, OVER_CPLX)
 FY_SIGNED_TYPES(FY_BINARY_LOOP, div, DIV_SIGNED)
 FY_UNSIGNED_TYPES(FY_BINARY_LOOP, div, DIV_UNSIGNED)
-FY_REAL_TYPES(FY_BINARY_LOOP, floor_div, FLOOR_DIV_REAL)
+FY_VEC_BINARY_16(floor_div, FY_16_FLOOR_DIV)
+#define FLOOR_OF(S, TYPE)                                                                     \
+  static void floor_div_##S(const void *pa, int64_t sa, const void *pb, int64_t sb, void *po, \
+                            int64_t n, int *bad) {                                            \
+    const fy_t_##S *a = pa, *b = pb;                                                          \
+    fy_t_##S *o = po;                                                                         \
+    (void)bad;                                                                                \
+    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                            \
+      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                                \
+      fy_vec_apply(TYPE, FY_EW_DIV, a + at * sa, sa, b + at * sb, sb, o + at, m);             \
+      fy_vec_apply(TYPE, FY_EW_FLOOR, o + at, 1, NULL, 0, o + at, m);                         \
+    }                                                                                         \
+  }
+FLOOR_OF(f32, FY_LANES_F32)
+FLOOR_OF(f64, FY_LANES_F64)
 OTHER_SIGNED_TYPES(FY_BINARY_LOOP, floor_div, FLOOR_DIV_SIGNED)
 FY_REAL_TYPES(FY_BINARY_LOOP, trunc_div, TRUNC_DIV_REAL)
 FY_REAL_TYPES(FY_BINARY_LOOP, mod, MOD_REAL)
@@ -177,10 +190,11 @@ FY_VEC_BINARY(min, FY_EW_MIN)
 FY_INT_TYPES(FY_BINARY_LOOP, max, MAX_INT)
 FY_INT_TYPES(FY_BINARY_LOOP, min, MIN_INT)
 
-#define SQDIFF_REAL(S, x, y) (FY_RD_##S((x) - (y)) * FY_RD_##S((x) - (y)))
+#define SQDIFF_REAL(S, x, y) (((x) - (y)) * ((x) - (y)))
 #define SQDIFF_INT(S, x, y)  (((fy_u_##S)(x) - (fy_u_##S)(y)) * ((fy_u_##S)(x) - (fy_u_##S)(y)))
 #define SQDIFF_CPLX(S, x, y) fy_cmul_##S((x) - (y), FY_MATH_##S(onj)((x) - (y)))
-FY_REAL_TYPES(FY_BINARY_LOOP, sqdiff, SQDIFF_REAL)
+FY_VEC_BINARY_16(sqdiff, FY_16_SQDIFF)
+FY_FULL_REAL_TYPES(FY_BINARY_LOOP, sqdiff, SQDIFF_REAL)
 FY_INDEX_TYPES(FY_BINARY_LOOP, sqdiff, SQDIFF_INT)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, sqdiff, SQDIFF_CPLX)
 
@@ -191,7 +205,7 @@ FY_COMPLEX_TYPES(FY_BINARY_LOOP, sqdiff, SQDIFF_CPLX)
 #define POW_CLONE_i8
 #define POW_CLONE_i16
 #define POW_CLONE_i32 FY_CLONES
-#define POW_CLONE_i64
+#define POW_CLONE_i64 FY_CLONES
 #define POW_INT(E, S, name)                                                                 \
   POW_CLONE_##S static void pow_##S(const void *pa, int64_t sa, const void *pb, int64_t sb, \
                                     void *po, int64_t n, int *bad) {                        \
@@ -231,21 +245,16 @@ FY_COMPLEX_TYPES(FY_BINARY_LOOP, pow, POW_CPLX)
 #define XDIVY_CPLX(S, x, y)      ((x) == 0 ? (x) : fy_cdiv_##S(x, y))
 #define MUL_NO_NAN_CPLX(S, x, y) ((y) == 0 ? 0 : fy_cmul_##S(x, y))
 #define XDIVY(S, x, y)           ((x) == 0 ? (x) : (x) / (y))
-#define XLOGY(S, x, y)           ((x) == 0 ? (x) : (x)*FY_RD_##S(FY_MATH_##S(log)(y)))
-#define XLOGY_CPLX(S, x, y)      ((x) == 0 ? (x) : fy_cmul_##S(x, FY_MATH_##S(log)(y)))
-#define XLOG1PY(S, x, y)         ((x) == 0 ? (x) : (x)*FY_RD_##S(FY_MATH_##S(log1p)(y)))
-#define XLOG1PY_CPLX(S, x, y)    ((x) == 0 ? (x) : fy_cmul_##S(x, FY_MATH_##S(log)(1 + (y))))
 #define ATAN2(S, x, y)           FY_MATH_##S(atan2)(x, y)
-FY_REAL_TYPES(FY_BINARY_LOOP, div_no_nan, DIV_NO_NAN)
+FY_VEC_BINARY_16(div_no_nan, FY_16_DIV_NO_NAN)
+FY_FULL_REAL_TYPES(FY_BINARY_LOOP, div_no_nan, DIV_NO_NAN)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, div_no_nan, DIV_NO_NAN_CPLX)
-FY_REAL_TYPES(FY_BINARY_LOOP, mul_no_nan, MUL_NO_NAN)
+FY_VEC_BINARY_16(mul_no_nan, FY_16_MUL_NO_NAN)
+FY_FULL_REAL_TYPES(FY_BINARY_LOOP, mul_no_nan, MUL_NO_NAN)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, mul_no_nan, MUL_NO_NAN_CPLX)
-FY_REAL_TYPES(FY_BINARY_LOOP, xdivy, XDIVY)
+FY_VEC_BINARY_16(xdivy, FY_16_XDIVY)
+FY_FULL_REAL_TYPES(FY_BINARY_LOOP, xdivy, XDIVY)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, xdivy, XDIVY_CPLX)
-FY_REAL_TYPES_BUT_F32(FY_BINARY_LOOP, xlogy, XLOGY)
-FY_COMPLEX_TYPES(FY_BINARY_LOOP, xlogy, XLOGY_CPLX)
-FY_REAL_TYPES_BUT_F32(FY_BINARY_LOOP, xlog1py, XLOG1PY)
-FY_COMPLEX_TYPES(FY_BINARY_LOOP, xlog1py, XLOG1PY_CPLX)
 FY_SHORT_REAL_TYPES(FY_BINARY_LOOP, atan2, ATAN2)
 
 // ---------------------------------------------------------------- bits; shifts clamp their count
@@ -256,9 +265,9 @@ FY_SHORT_REAL_TYPES(FY_BINARY_LOOP, atan2, ATAN2)
 #define SHIFT(S, y)          ((y) < 1 ? 0 : (y) > BITS(S) ? BITS(S) : (y))
 #define LEFT_SHIFT(S, x, y)  ((fy_u_##S)(x) << SHIFT(S, y))
 #define RIGHT_SHIFT(S, x, y) ((x) >> SHIFT(S, y))
-FY_INT_TYPES(FY_BINARY_LOOP, bit_and, AND)
-FY_INT_TYPES(FY_BINARY_LOOP, bit_or, OR)
-FY_INT_TYPES(FY_BINARY_LOOP, bit_xor, XOR)
+FY_SIGNED_TYPES(FY_BINARY_LOOP, bit_and, AND)
+FY_SIGNED_TYPES(FY_BINARY_LOOP, bit_or, OR)
+FY_SIGNED_TYPES(FY_BINARY_LOOP, bit_xor, XOR)
 // Only newer machines shift each lane by its own count.
 #undef FY_CLONE_i32
 #define FY_CLONE_i32 FY_CLONES
@@ -269,9 +278,15 @@ FY_INT_TYPES(FY_BINARY_LOOP, right_shift, RIGHT_SHIFT)
 
 // ---------------------------------------------------------------- tables
 #define ZERO_DIV "Integer division by zero"
-const fy_binary_loops fy_add_loops = {{FY_NUMERIC_TYPES(FY_LOOP_ENTRY, add)}, NULL, 0.3};
-const fy_binary_loops fy_sub_loops = {{FY_NUMERIC_TYPES(FY_LOOP_ENTRY, sub)}, NULL, 0.3};
-static const fy_binary_loops mul_loops = {{FY_NUMERIC_TYPES(FY_LOOP_ENTRY, mul)}, NULL, 0.3};
+#define SAME_BITS(name)                                                       \
+  {                                                                           \
+    {FY_REAL_TYPES(FY_LOOP_ENTRY, name) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name) \
+         FY_SIGNED_TYPES(FY_LOOP_ENTRY, name) FY_UNSIGNED_AS_SIGNED(name)},   \
+        NULL, 0.3                                                             \
+  }
+const fy_binary_loops fy_add_loops = SAME_BITS(add);
+const fy_binary_loops fy_sub_loops = SAME_BITS(sub);
+static const fy_binary_loops mul_loops = SAME_BITS(mul);
 static const fy_binary_loops div_loops = {{FY_NUMERIC_TYPES(FY_LOOP_ENTRY, div)}, ZERO_DIV, 1};
 static const fy_binary_loops real_div_loops = {
     {FY_REAL_TYPES(FY_LOOP_ENTRY, div) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, div)}, NULL, 0.6};
@@ -306,11 +321,11 @@ static const fy_binary_loops pow_loops = {
 REAL_OR_COMPLEX(div_no_nan, 0.7);
 REAL_OR_COMPLEX(mul_no_nan, 0.5);
 REAL_OR_COMPLEX(xdivy, 0.7);
-#define X_TIMES(name)                                                              \
-  static const fy_binary_loops name##_loops = {                                    \
-      {FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, name)                                  \
-           FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)[FY_FLOAT] = fy_vec_##name##_f32}, \
-      NULL,                                                                        \
+#define X_TIMES(name)                                       \
+  static const fy_binary_loops name##_loops = {             \
+      {FY_REAL_TYPES(FY_LOOP_ENTRY, fy_vec_##name)          \
+           FY_COMPLEX_TYPES(FY_LOOP_ENTRY, fy_vec_##name)}, \
+      NULL,                                                 \
       2}
 X_TIMES(xlogy);
 X_TIMES(xlog1py);
@@ -319,9 +334,12 @@ static const fy_binary_loops atan2_loops = {
                                                                                  fy_vec_atan2_f64},
     NULL,
     2};
-static const fy_binary_loops and_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, bit_and)}, NULL, 0.3};
-static const fy_binary_loops or_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, bit_or)}, NULL, 0.3};
-static const fy_binary_loops xor_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, bit_xor)}, NULL, 0.3};
+static const fy_binary_loops and_loops = {
+    {FY_SIGNED_TYPES(FY_LOOP_ENTRY, bit_and) FY_UNSIGNED_AS_SIGNED(bit_and)}, NULL, 0.3};
+static const fy_binary_loops or_loops = {
+    {FY_SIGNED_TYPES(FY_LOOP_ENTRY, bit_or) FY_UNSIGNED_AS_SIGNED(bit_or)}, NULL, 0.3};
+static const fy_binary_loops xor_loops = {
+    {FY_SIGNED_TYPES(FY_LOOP_ENTRY, bit_xor) FY_UNSIGNED_AS_SIGNED(bit_xor)}, NULL, 0.3};
 static const fy_binary_loops left_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, left_shift)}, NULL, 1};
 static const fy_binary_loops right_loops = {{FY_INT_TYPES(FY_LOOP_ENTRY, right_shift)}, NULL, 1};
 

@@ -182,12 +182,57 @@ static void float_to_i64(const void *pi, void *po, int64_t n) {
     if (!near_to_i64(in + at, out + at, end - at)) cast_f32_i64(in + at, out + at, end - at);
   }
 }
+// Halves by way of floats, a chunk at a time: machines have instructions for those.
+#define FROM_HALF(E, D, _)                                         \
+  static void cast_half_##D(const void *pi, void *po, int64_t n) { \
+    float x[FY_CHUNK];                                             \
+    for (int64_t at = 0; at < n; at += FY_CHUNK) {                 \
+      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;     \
+      fy_halves_to_floats((const uint16_t *)pi + at, x, m);        \
+      cast_f32_##D(x, (fy_t_##D *)po + at, m);                     \
+    }                                                              \
+  }
+#define TO_16(S, name, PUT)                                    \
+  static void name(const void *pi, void *po, int64_t n) {      \
+    float x[FY_CHUNK];                                         \
+    for (int64_t at = 0; at < n; at += FY_CHUNK) {             \
+      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK; \
+      CAST_TO_FLOATS_##S((const fy_t_##S *)pi + at, x, m);     \
+      PUT(x, (uint16_t *)po + at, m);                          \
+    }                                                          \
+  }
+#define TO_HALF(E, S, _)     TO_16(S, cast_##S##_half, fy_floats_to_halves)
+#define TO_BFLOAT16(E, S, _) TO_16(S, cast_##S##_brain, cast_f32_bf16)
+#define CAST_TO_FLOATS_bf16  cast_bf16_f32
+#define CAST_TO_FLOATS_f64   cast_f64_f32
+#define CAST_TO_FLOATS_i8    cast_i8_f32
+#define CAST_TO_FLOATS_i16   cast_i16_f32
+#define CAST_TO_FLOATS_i32   cast_i32_f32
+#define CAST_TO_FLOATS_i64   i64_to_float
+#define CAST_TO_FLOATS_u8    cast_u8_f32
+#define CAST_TO_FLOATS_u16   cast_u16_f32
+#define CAST_TO_FLOATS_u32   cast_u32_f32
+#define CAST_TO_FLOATS_u64   cast_u64_f32
+#define HALF_PARTNERS(X)     X(FY_BFLOAT16, bf16, _) X(FY_DOUBLE, f64, _) FY_INT_TYPES(X, _)
+HALF_PARTNERS(FROM_HALF)
+HALF_PARTNERS(TO_HALF)
+FY_INT_TYPES(TO_BFLOAT16, _)
+#define FROM_HALF_ENTRY(E, D, _) [E] = cast_half_##D,
+#define TO_HALF_ENTRY(E, S, _)   [E] = cast_##S##_half,
+static const cast_fn from_half[FY_DTYPE_COUNT] = {HALF_PARTNERS(FROM_HALF_ENTRY)};
+static const cast_fn to_half[FY_DTYPE_COUNT] = {HALF_PARTNERS(TO_HALF_ENTRY)};
+#define TO_BFLOAT16_ENTRY(E, S, _) [E] = cast_##S##_brain,
+static const cast_fn to_bfloat16[FY_DTYPE_COUNT] = {FY_INT_TYPES(TO_BFLOAT16_ENTRY, _)};
+
 static cast_fn cast_between(fy_dtype from, fy_dtype to) {
   if (from == FY_HALF && to == FY_FLOAT) return half_to_float;
   if (from == FY_FLOAT && to == FY_HALF) return float_to_half;
   if (from == FY_INT64 && to == FY_FLOAT) return i64_to_float;
   if (from == FY_FLOAT && to == FY_INT64) return float_to_i64;
   if (from == FY_BOOL) from = FY_UINT8;  // bytes of 0 and 1, which the compiler vectorises
+  if (from == FY_HALF && from_half[to]) return from_half[to];
+  if (to == FY_HALF && to_half[from]) return to_half[from];
+  if (to == FY_BFLOAT16 && to_bfloat16[from]) return to_bfloat16[from];
   return casts[from].to[to];
 }
 

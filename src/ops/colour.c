@@ -8,9 +8,9 @@
 
 // ---------------------------------------------------------------- RGB <-> HSV
 #define TO_HSV(E, S, _)                                                                   \
-  static void to_hsv_##S(const void *pi, void *po, int64_t n) {                           \
-    const fy_t_##S *in = pi;                                                              \
-    fy_t_##S *o = po;                                                                     \
+  FY_CLONE_##S static void to_hsv_##S(const void *pi, void *po, int64_t n) {              \
+    const fy_t_##S *restrict in = pi;                                                     \
+    fy_t_##S *restrict o = po;                                                            \
     const fy_a_##S sixth = FY_RD_##S((fy_a_##S)1 / FY_RD_##S((fy_a_##S)6));               \
     const fy_a_##S third = FY_RD_##S((fy_a_##S)2 / (fy_a_##S)6);                          \
     const fy_a_##S two_thirds = FY_RD_##S((fy_a_##S)4 / (fy_a_##S)6);                     \
@@ -32,9 +32,9 @@ FY_REAL_TYPES(TO_HSV, _)
 
 #define CLAMP01(v) ((v) > 0 ? ((v) < 1 ? (v) : 1) : 0)
 #define TO_RGB(E, S, _)                                                                      \
-  static void to_rgb_##S(const void *pi, void *po, int64_t n) {                              \
-    const fy_t_##S *in = pi;                                                                 \
-    fy_t_##S *o = po;                                                                        \
+  FY_CLONE_##S static void to_rgb_##S(const void *pi, void *po, int64_t n) {                 \
+    const fy_t_##S *restrict in = pi;                                                        \
+    fy_t_##S *restrict o = po;                                                               \
     for (int64_t i = 0; i < n; i++, in += 3, o += 3) {                                       \
       const fy_a_##S h = FY_LD_##S(in[0]), s = FY_LD_##S(in[1]), v = FY_LD_##S(in[2]);       \
       const fy_a_##S dh = FY_RD_##S(h * 6), rest = FY_RD_##S(1 - s);                         \

@@ -53,6 +53,10 @@ fy_code fy_conv3d_shape(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_conv_any_shape(fy_shape_ctx *ctx, fy_error *err);   // Conv
 fy_code fy_conv_like_shape(fy_shape_ctx *ctx, fy_error *err);  // Conv3DBackprop* of version 1
 fy_code fy_depthwise_shape(fy_shape_ctx *ctx, fy_error *err);
+// Several filters per channel: |*in| becomes a copy, in scratch, in which each number stands as often as
+// its channel has filters, and |c| has one filter per channel. |type| is float or double.
+FY_MUST_CHECK fy_code fy_depthwise_repeat(fy_kernel_ctx *ctx, fy_dtype type, fy_conv *c,
+                                          const void **in, fy_error *err);
 fy_code fy_conv_input_shape(fy_shape_ctx *ctx, fy_error *err);   // input 0 is the result's shape
 fy_code fy_conv_filter_shape(fy_shape_ctx *ctx, fy_error *err);  // input 1 is the result's shape
 void fy_conv_cost(const fy_site *site, const fy_pshape *in, const fy_pshape *out, fy_cost *cost);

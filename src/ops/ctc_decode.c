@@ -96,33 +96,51 @@ static fy_code put_sparse(fy_kernel_ctx *ctx, const decoded *d, int64_t batch, i
 // other.
 #define STRANDS 8
 #define BEST(name, T)                                                                   \
-  static int64_t best_##name(const T *x, int64_t n) {                                   \
+  FY_CLONES static int64_t best_##name(const T *x, int64_t n) {                         \
     T top[STRANDS];                                                                     \
-    int64_t i = 0;                                                                      \
+    int64_t i = 0, best = 0;                                                            \
+    if (n < 2 * STRANDS) {                                                              \
+      for (i = 1; i < n; i++) best = x[i] > x[best] ? i : best;                         \
+      return best;                                                                      \
+    }                                                                                   \
     for (int k = 0; k < STRANDS; k++) top[k] = x[0];                                    \
     for (; i + STRANDS <= n; i += STRANDS)                                              \
       for (int k = 0; k < STRANDS; k++) top[k] = x[i + k] > top[k] ? x[i + k] : top[k]; \
     for (; i < n; i++) top[0] = x[i] > top[0] ? x[i] : top[0];                          \
     for (int k = 1; k < STRANDS; k++)                                                   \
       if (top[k] > top[0]) top[0] = top[k];                                             \
-    for (i = 0; i < n; i++)                                                             \
+    for (i = 0; i + STRANDS <= n; i += STRANDS) {                                       \
+      int here = 0;                                                                     \
+      for (int k = 0; k < STRANDS; k++) here |= x[i + k] == top[0];                     \
+      if (here) break;                                                                  \
+    }                                                                                   \
+    for (; i < n; i++)                                                                  \
       if (x[i] == top[0]) return i;                                                     \
     return 0;                                                                           \
   }
 BEST(f32, float)
 BEST(f64, double)
 
+// Item: all classes of one step of one sequence; what is found lies sequence by sequence.
 typedef struct best_job {
   const scores *s;
-  int32_t *best;  // [time, batch]
+  int64_t longest;
+  int32_t *best;  // [batch, longest]
+  double *top;    // its score
 } best_job;
 static void best_classes(void *arg, int64_t begin, int64_t end) {
   const best_job *j = arg;
-  const int64_t n = j->s->classes;
-  for (int64_t i = begin; i < end; i++)
-    j->best[i] =
-        (int32_t)(j->s->t->dtype == FY_FLOAT ? best_f32((const float *)j->s->t->data + i * n, n)
-                                             : best_f64((const double *)j->s->t->data + i * n, n));
+  const int64_t n = j->s->classes, batch = j->s->batch;
+  const bool wide = j->s->t->dtype != FY_FLOAT;
+  int64_t t = begin / batch, b = begin % batch;
+  for (int64_t i = begin; i < end; i++) {
+    const float *x = (const float *)j->s->t->data + i * n;
+    const double *y = (const double *)j->s->t->data + i * n;
+    const int64_t best = wide ? best_f64(y, n) : best_f32(x, n);
+    j->best[b * j->longest + t] = (int32_t)best;
+    j->top[b * j->longest + t] = wide ? y[best] : (double)x[best];
+    if (++b == batch) b = 0, t++;
+  }
 }
 
 static fy_code greedy(fy_kernel_ctx *ctx, fy_error *err) {
@@ -138,30 +156,33 @@ static fy_code greedy(fy_kernel_ctx *ctx, fy_error *err) {
   }
   if (blank < 0) blank += s.classes;
   FY_TRY(fy_out(ctx, 3, 2, (int64_t[]){s.batch, 1}, &log_prob, err));
-  void *memory;
-  FY_TRY(fy_scratch(ctx, (size_t)(s.time * s.batch) * sizeof(int32_t), &memory, err));
-  best_job j = {&s, memory};
-  int64_t longest = 0;
+  void *best, *top;
+  int64_t longest = 0, most = 0;
   for (int64_t b = 0; b < s.batch; b++) {
     const int32_t n = ((const int32_t *)ctx->in[1]->data)[b];
     if (n > longest) longest = n;
+    if (n > 0) most += n;
   }
+  FY_TRY(fy_scratch(ctx, (size_t)(longest * s.batch) * sizeof(int32_t), &best, err));
+  FY_TRY(fy_scratch(ctx, (size_t)(longest * s.batch) * sizeof(double), &top, err));
+  best_job j = {&s, longest, best, top};
   fy_parallel(ctx, longest * s.batch, 5 + 0.3 * (double)s.classes, best_classes, &j);
   decoded d = {.ends = fy_calloc((size_t)s.batch + 1, sizeof(int64_t))};
   fy_code code = d.ends ? FY_OK : fy_fail_oom(err, (size_t)s.batch);
+  if (!code && !fy_grow(&d.labels, &d.cap, (size_t)most + 1, sizeof *d.labels))
+    code = fy_fail_oom(err, (size_t)most * sizeof *d.labels);
   for (int64_t b = 0; b < s.batch && !code; b++) {
     const int32_t n = ((const int32_t *)ctx->in[1]->data)[b];
     int64_t before = -1;
     float sum32 = 0;
     double sum = 0;
-    for (int64_t t = 0; t < n && !code; t++) {
-      const int64_t best = j.best[t * s.batch + b];
-      sum32 -= (float)score(&s, t, b, best);
-      sum -= score(&s, t, b, best);
-      if (best != blank && !(merge && best == before) && !add_label(&d, best)) {
-        code = fy_fail_oom(err, d.cap);
-      }
-      before = best;
+    for (int64_t t = 0; t < n; t++) {
+      const int64_t class = j.best[b * longest + t];
+      sum32 -= (float)j.top[b * longest + t];
+      sum -= j.top[b * longest + t];
+      d.labels[d.n] = class;
+      d.n += class != blank && !(merge && class == before);
+      before = class;
     }
     put_score(log_prob, b, log_prob->dtype == FY_FLOAT ? (double)sum32 : sum);
     d.ends[b] = (int64_t)d.n;

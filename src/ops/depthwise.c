@@ -15,12 +15,12 @@ typedef struct depth_job {
   int64_t multiplier;
 } depth_job;
 
-// Item: (image, row) of the output.
+// Item: (image, row) of the output. One filter per channel.
 #define FORWARD(E, S, _)                                                                           \
   static void forward_##S(void *arg, int64_t begin, int64_t end) {                                 \
     const depth_job *j = arg;                                                                      \
     const fy_window *wh = &j->c.w[1], *ww = &j->c.w[2];                                            \
-    const int64_t ic = j->c.in_depth, oc = j->c.out_depth, mul = j->multiplier;                    \
+    const int64_t oc = j->c.out_depth;                                                             \
     for (int64_t row = begin; row < end; row++) {                                                  \
       const int64_t y = row % wh->out, image = row / wh->out;                                      \
       fy_a_##S *out = (fy_a_##S *)j->out + row * ww->out * oc;                                     \
@@ -34,15 +34,9 @@ typedef struct depth_job {
         const fy_a_##S *f = (const fy_a_##S *)j->filter + t * oc;                                  \
         for (int64_t x = lo; x < hi; x++) {                                                        \
           const fy_a_##S *in = (const fy_a_##S *)j->in +                                           \
-                               ((image * wh->in + iy) * ww->in + fy_window_at(ww, x, at[2])) * ic; \
+                               ((image * wh->in + iy) * ww->in + fy_window_at(ww, x, at[2])) * oc; \
           fy_a_##S *restrict to = out + x * oc;                                                    \
-          if (mul == 1) {                                                                          \
-            for (int64_t k = 0; k < ic; k++) to[k] += in[k] * f[k];                                \
-            continue;                                                                              \
-          }                                                                                        \
-          for (int64_t k = 0; k < ic; k++) {                                                       \
-            for (int64_t q = 0; q < mul; q++) to[k * mul + q] += in[k] * f[k * mul + q];           \
-          }                                                                                        \
+          for (int64_t k = 0; k < oc; k++) to[k] += in[k] * f[k];                                  \
         }                                                                                          \
       }                                                                                            \
     }                                                                                              \
@@ -121,6 +115,35 @@ static const items_fn forwards[FY_DTYPE_COUNT] = {FY_FULL_REAL_TYPES(FY_LOOP_ENT
 static const items_fn to_inputs[FY_DTYPE_COUNT] = {FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, to_input)};
 static const items_fn to_filters[FY_DTYPE_COUNT] = {FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, to_filter)};
 
+typedef struct repeat_job {
+  const void *in;
+  void *out;
+  int64_t times;
+} repeat_job;
+#define REPEAT(E, S, _)                                                             \
+  static void repeat_##S(void *arg, int64_t begin, int64_t end) {                   \
+    const repeat_job *j = arg;                                                      \
+    fy_a_##S *out = (fy_a_##S *)j->out + begin * j->times;                          \
+    for (int64_t i = begin; i < end; i++)                                           \
+      for (int64_t k = 0; k < j->times; k++) *out++ = ((const fy_a_##S *)j->in)[i]; \
+  }
+FY_FULL_REAL_TYPES(REPEAT, _)
+
+fy_code fy_depthwise_repeat(fy_kernel_ctx *ctx, fy_dtype type, fy_conv *c, const void **in,
+                            fy_error *err) {
+  if (c->out_depth == c->in_depth) return FY_OK;
+  const int64_t count = c->batch * c->in_spatial * c->in_depth;
+  repeat_job j = {.in = *in, .times = c->out_depth / c->in_depth};
+  size_t bytes;
+  if (!fy_mul_size((size_t)(count * j.times), fy_dtype_storage(type), &bytes))
+    return fy_fail_oom(err, SIZE_MAX);
+  FY_TRY(fy_scratch(ctx, bytes, &j.out, err));
+  fy_parallel(ctx, count, 0.4 * (double)j.times, type == FY_DOUBLE ? repeat_f64 : repeat_f32, &j);
+  *in = j.out;
+  c->in_depth = c->out_depth;
+  return FY_OK;
+}
+
 static fy_code fail_type(fy_kernel_ctx *ctx, fy_dtype t, fy_error *err) {
   return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
                  fy_dtype_name(t));
@@ -148,9 +171,9 @@ static fy_code convolve(fy_kernel_ctx *ctx, fy_error *err) {
     memset(out->data, 0, fy_tensor_bytes(out));
     return FY_OK;
   }
-  j.multiplier = filter->dims[3];
   FY_TRY(fy_plain_load(ctx, type, in->data, c->batch, c->in_spatial, c->in_depth, a->channels_last,
                        &j.in, err));
+  FY_TRY(fy_depthwise_repeat(ctx, plain, &j.c, &j.in, err));
   FY_TRY(fy_plain_load(ctx, type, filter->data, 1, 1, filter->count, true, &j.filter, err));
   FY_TRY(fy_plain_room(ctx, type, out->data, out->count, a->channels_last, &j.out, err));
   fy_parallel(ctx, c->batch * c->w[1].out, row_ns(c, c->w[2].out), forwards[plain], &j);

@@ -45,6 +45,61 @@ static void binary_rows(void *arg, int64_t begin, int64_t end) {
   fy_bcast_rows(j->bcast, begin, end, binary_row, j);
 }
 
+// ---------------------------------------------------------------- short rows
+// Rows of a few elements are not worth a call each: operands that repeat are written out, some rows at a
+// time, and the loop goes over all of them at once.
+#define SHORT_ROW 32
+#define WRITTEN   512  // elements
+#define MOST_SIZE 16   // bytes of one
+
+static bool is_short(const fy_bcast *b, size_t size) {
+  return b->rank == 2 && b->inner < SHORT_ROW && b->dims[0] >= SHORT_ROW && size <= MOST_SIZE;
+}
+
+#define SPREAD(TYPE)                               \
+  do {                                             \
+    const TYPE *x = from;                          \
+    TYPE *y = to;                                  \
+    for (int64_t r = 0; r < rows; r++, y += n)     \
+      for (int64_t i = 0; i < n; i++) y[i] = x[r]; \
+  } while (0)
+// Each of |rows| elements |n| times.
+static void spread(const void *from, void *to, int64_t rows, int64_t n, size_t size) {
+  switch (size) {
+    case 1: SPREAD(uint8_t); break;
+    case 2: SPREAD(uint16_t); break;
+    case 4: SPREAD(uint32_t); break;
+    case 8: SPREAD(uint64_t); break;
+    default:
+      for (int64_t i = 0; i < rows * n; i++)
+        memcpy((char *)to + (size_t)i * size, (const char *)from + (size_t)(i / n) * size, size);
+  }
+}
+
+static void binary_short(void *arg, int64_t begin, int64_t end) {
+  binary_job *j = arg;
+  const fy_bcast *b = j->bcast;
+  const int64_t n = b->inner, most = WRITTEN / n;
+  const size_t line = (size_t)n * j->size_a;
+  _Alignas(64) char written[2][WRITTEN * MOST_SIZE];
+  const char *from[2] = {j->a, j->b}, *at[2];
+  int bad = 0;
+  for (int k = 0; k < 2; k++)  // the same row again and again
+    for (int64_t r = 0; r < most && b->inner_stride[k] && !b->strides[k][0]; r++)
+      memcpy(written[k] + (size_t)r * line, from[k], line);
+  for (int64_t r = begin; r < end; r += most) {
+    const int64_t rows = end - r < most ? end - r : most;
+    for (int k = 0; k < 2; k++) {
+      at[k] = from[k] + (size_t)(r * b->strides[k][0]) * j->size_a;
+      if (b->inner_stride[k] && b->strides[k][0]) continue;
+      if (!b->inner_stride[k]) spread(at[k], written[k], rows, n, j->size_a);
+      at[k] = written[k];
+    }
+    j->loop(at[0], 1, at[1], 1, j->out + (size_t)(r * n) * j->size_out, rows * n, &bad);
+  }
+  if (bad) __atomic_store_n(&j->bad, bad, __ATOMIC_RELAXED);
+}
+
 static binary_job job_of(fy_binary_loop loop, const fy_tensor *a, const fy_tensor *b,
                          const fy_tensor *out) {
   return (binary_job){.loop = loop,
@@ -84,7 +139,10 @@ fy_code fy_binary_run(fy_kernel_ctx *ctx, fy_binary_loop loop, double ns, const 
   FY_TRY(fy_out(ctx, 0, bcast.out_rank, bcast.out_dims, &out, err));
   binary_job job = job_of(loop, a, b, out);
   job.bcast = &bcast;
-  if (out->count) fy_parallel(ctx, out->count, ns, binary_rows, &job);
+  if (out->count && is_short(&bcast, job.size_a) && fy_dtype_is_plain(a->dtype))
+    fy_parallel(ctx, bcast.dims[0], ns * (double)bcast.inner, binary_short, &job);
+  else if (out->count)
+    fy_parallel(ctx, out->count, ns, binary_rows, &job);
   return job.bad ? refuse(bad_text, err) : FY_OK;
 }
 

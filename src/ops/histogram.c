@@ -136,21 +136,61 @@ static fy_code bincount_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- HistogramFixedWidth
-// The bin of each value; differences are taken in the value's own type.
-#define BIN(E, S, DIFF)                                                                 \
-  static int64_t bin_##S(const void *values, int64_t i, const void *range, int64_t n) { \
-    const fy_t_##S *r = range, v = ((const fy_t_##S *)values)[i];                       \
-    const double step = (double)DIFF(S, r[1], r[0]) / (double)n;                        \
-    const double at = (double)DIFF(S, v > r[0] ? v : r[0], r[0]) / step;                \
-    return at < (double)n - 1 ? (int64_t)at : n - 1;                                    \
+// The bin of each of |m| values; differences are taken in the value's own type.
+#define BIN(E, S, DIFF)                                                                      \
+  FY_CLONES static void bin_##S(const void *values, int64_t m, const void *range, int64_t n, \
+                                int32_t *out) {                                              \
+    const fy_t_##S *r = range, low = r[0], *in = values;                                     \
+    const double step = (double)DIFF(S, r[1], low) / (double)n, most = (double)(n - 1);      \
+    for (int64_t i = 0; i < m; i++) {                                                        \
+      const double at = (double)DIFF(S, in[i] > low ? in[i] : low, low) / step;              \
+      const double in_range = at < most ? at : most;                                         \
+      out[i] = (int32_t)(in_range > 0 ? in_range : 0);                                       \
+    }                                                                                        \
   }
 #define DIFF_REAL(S, x, y) ((x) - (y))
 #define DIFF_INT(S, x, y)  ((fy_t_##S)((fy_u_##S)(x) - (fy_u_##S)(y)))
 FY_FULL_REAL_TYPES(BIN, DIFF_REAL)
 FY_INDEX_TYPES(BIN, DIFF_INT)
-typedef int64_t (*bin_fn)(const void *values, int64_t i, const void *range, int64_t n);
+typedef void (*bin_fn)(const void *values, int64_t m, const void *range, int64_t n, int32_t *out);
 static const bin_fn bins[FY_DTYPE_COUNT] = {FY_INDEX_TYPES(FY_LOOP_ENTRY, bin)
                                                 FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, bin)};
+
+// Parts are counted by themselves where there are not too many bins.
+#define BIN_CHUNK 256
+#define OWN_BINS  2048
+typedef struct histogram_job {
+  const fy_tensor *values, *range, *out;
+  bin_fn bin;
+  bool own;
+} histogram_job;
+
+static void count_bin(const fy_tensor *out, int64_t at, int64_t more) {
+  if (out->dtype == FY_INT32)
+    __atomic_fetch_add(&((int32_t *)out->data)[at], (int32_t)more, __ATOMIC_RELAXED);
+  else
+    __atomic_fetch_add(&((int64_t *)out->data)[at], more, __ATOMIC_RELAXED);
+}
+
+static void histogram_part(void *arg, int64_t begin, int64_t end) {
+  const histogram_job *j = arg;
+  const size_t size = fy_dtype_storage(j->values->dtype);
+  const int64_t n = j->out->count;
+  int32_t at[BIN_CHUNK], own_counts[OWN_BINS];
+  if (j->own) memset(own_counts, 0, (size_t)n * sizeof *own_counts);
+  for (int64_t i = begin; i < end; i += BIN_CHUNK) {
+    const int64_t m = end - i < BIN_CHUNK ? end - i : BIN_CHUNK;
+    j->bin((const char *)j->values->data + (size_t)i * size, m, j->range->data, n, at);
+    for (int64_t k = 0; k < m; k++) {
+      if (j->own)
+        own_counts[at[k]]++;
+      else
+        count_bin(j->out, at[k], 1);
+    }
+  }
+  for (int64_t k = 0; j->own && k < n; k++)
+    if (own_counts[k]) count_bin(j->out, k, own_counts[k]);
+}
 
 static fy_code histogram(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *values = ctx->in[0], *range = ctx->in[1], *number = ctx->in[2];
@@ -179,15 +219,9 @@ static fy_code histogram(fy_kernel_ctx *ctx, fy_error *err) {
   }
   FY_TRY(fy_out(ctx, 0, 1, &n, &out, err));
   memset(out->data, 0, fy_tensor_bytes(out));
-  for (int64_t i = 0; i < values->count; i++) {
-    int64_t at = bin(values->data, i, range->data, n);
-    if (at < 0) at = 0;
-    if (out->dtype == FY_INT32) {
-      ((int32_t *)out->data)[at]++;
-    } else {
-      ((int64_t *)out->data)[at]++;
-    }
-  }
+  // An item is not more than a count of 32 bits holds.
+  histogram_job j = {values, range, out, bin, n <= OWN_BINS && values->count < INT32_MAX};
+  if (values->count) fy_parallel(ctx, values->count, 2, histogram_part, &j);
   return FY_OK;
 }
 

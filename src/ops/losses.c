@@ -8,6 +8,7 @@
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 #include "ops/vecmath.h"
+#include "ops/window.h"
 
 typedef struct loss_job {
   const void *logits, *labels;
@@ -42,117 +43,109 @@ typedef struct loss_job {
       ((fy_t_##S *)j->loss)[r] = FY_ST_##S(loss);                          \
     }                                                                      \
   }
-#define SPARSE(E, S, _)                                                                     \
-  static void sparse_##S(void *arg, int64_t begin, int64_t end) {                           \
-    const loss_job *j = arg;                                                                \
-    for (int64_t r = begin; r < end; r++) {                                                 \
-      const fy_t_##S *x = (const fy_t_##S *)j->logits + r * j->cols;                        \
-      fy_t_##S *grad = (fy_t_##S *)j->grad + r * j->cols;                                   \
-      const int64_t label = j->label_type == FY_INT32 ? ((const int32_t *)j->labels)[r]     \
-                                                      : ((const int64_t *)j->labels)[r];    \
-      const fy_a_##S wanted = FY_LD_##S(x[label]);                                          \
-      fy_a_##S top = FY_LD_##S(x[0]), sum = 0;                                              \
-      for (int64_t c = 1; c < j->cols; c++) {                                               \
-        const fy_a_##S v = FY_LD_##S(x[c]);                                                 \
-        top = v > top ? v : top;                                                            \
-      }                                                                                     \
-      for (int64_t c = 0; c < j->cols; c++) sum += FY_MATH_##S(exp)(FY_LD_##S(x[c]) - top); \
-      for (int64_t c = 0; c < j->cols; c++) {                                               \
-        const fy_a_##S p = FY_MATH_##S(exp)(FY_LD_##S(x[c]) - top) / sum;                   \
-        grad[c] = FY_ST_##S(c == label ? p - 1 : p);                                        \
-      }                                                                                     \
-      ((fy_t_##S *)j->loss)[r] = FY_ST_##S(FY_MATH_##S(log)(sum) - (wanted - top));         \
-    }                                                                                       \
-  }
-FY_REAL_TYPES(DENSE, _)
-FY_REAL_TYPES_BUT_F32(SPARSE, _)
+FY_FULL_REAL_TYPES(DENSE, _)
 
-// Rows of floats that lie side by side, by vector functions; exponentials are made once, in the
-// gradient's place.
+// Rows that lie side by side, by vector functions; exponentials are made once, in the gradient's place.
 #define STRANDS 8
-FY_CLONES static float exp_row(const float *x, float *grad, int64_t n) {
-  float strand[STRANDS], top = x[0];
-  int64_t i = 0;
-  for (int k = 0; k < STRANDS; k++) strand[k] = x[0];
-  for (; i + STRANDS <= n; i += STRANDS)
-    for (int k = 0; k < STRANDS; k++) strand[k] = x[i + k] > strand[k] ? x[i + k] : strand[k];
-  for (; i < n; i++) top = x[i] > top ? x[i] : top;
-  for (int k = 0; k < STRANDS; k++) top = strand[k] > top ? strand[k] : top;
-  for (i = 0; i < n; i++) grad[i] = x[i] - top;
-  return top;
+#define BLOCK   512  // elements of several short rows
+static int64_t label_at(const loss_job *j, int64_t r) {
+  return j->label_type == FY_INT32 ? ((const int32_t *)j->labels)[r]
+                                   : ((const int64_t *)j->labels)[r];
 }
-FY_CLONES static float sum_row(const float *x, int64_t n) {
-  float strand[STRANDS] = {0}, sum = 0;
-  int64_t i = 0;
-  for (; i + STRANDS <= n; i += STRANDS)
-    for (int k = 0; k < STRANDS; k++) strand[k] += x[i + k];
-  for (; i < n; i++) sum += x[i];
-  for (int k = 0; k < STRANDS; k++) sum += strand[k];
-  return sum;
-}
-FY_CLONES static float dot_row(const float *x, const float *y, int64_t n) {
-  float strand[STRANDS] = {0}, sum = 0;
-  int64_t i = 0;
-  for (; i + STRANDS <= n; i += STRANDS)
-    for (int k = 0; k < STRANDS; k++) strand[k] += x[i + k] * y[i + k];
-  for (; i < n; i++) sum += x[i] * y[i];
-  for (int k = 0; k < STRANDS; k++) sum += strand[k];
-  return sum;
-}
-
-static void dense_rows_f32(void *arg, int64_t begin, int64_t end) {
-  const loss_job *j = arg;
-  if (j->logits_col != 1 || j->labels_col != 1) {
-    dense_f32(arg, begin, end);
-    return;
+#define ROW_LOOPS(E, S, _)                                                                       \
+  FY_CLONES static void less_top_##S(const fy_t_##S *x, fy_t_##S *grad, int64_t n) {             \
+    fy_t_##S strand[STRANDS], top = x[0];                                                        \
+    int64_t i = 0;                                                                               \
+    for (int k = 0; k < STRANDS; k++) strand[k] = x[0];                                          \
+    for (; i + STRANDS <= n; i += STRANDS)                                                       \
+      for (int k = 0; k < STRANDS; k++) strand[k] = x[i + k] > strand[k] ? x[i + k] : strand[k]; \
+    for (; i < n; i++) top = x[i] > top ? x[i] : top;                                            \
+    for (int k = 0; k < STRANDS; k++) top = strand[k] > top ? strand[k] : top;                   \
+    for (i = 0; i < n; i++) grad[i] = x[i] - top;                                                \
+  }                                                                                              \
+  FY_CLONES static fy_t_##S sum_row_##S(const fy_t_##S *x, int64_t n) {                          \
+    fy_t_##S strand[STRANDS] = {0}, sum = 0;                                                     \
+    int64_t i = 0;                                                                               \
+    for (; i + STRANDS <= n; i += STRANDS)                                                       \
+      for (int k = 0; k < STRANDS; k++) strand[k] += x[i + k];                                   \
+    for (; i < n; i++) sum += x[i];                                                              \
+    for (int k = 0; k < STRANDS; k++) sum += strand[k];                                          \
+    return sum;                                                                                  \
+  }                                                                                              \
+  FY_CLONES static fy_t_##S dot_row_##S(const fy_t_##S *x, const fy_t_##S *y, int64_t n) {       \
+    fy_t_##S strand[STRANDS] = {0}, sum = 0;                                                     \
+    int64_t i = 0;                                                                               \
+    for (; i + STRANDS <= n; i += STRANDS)                                                       \
+      for (int k = 0; k < STRANDS; k++) strand[k] += x[i + k] * y[i + k];                        \
+    for (; i < n; i++) sum += x[i] * y[i];                                                       \
+    for (int k = 0; k < STRANDS; k++) sum += strand[k];                                          \
+    return sum;                                                                                  \
+  }                                                                                              \
+  static void dense_rows_##S(void *arg, int64_t begin, int64_t end) {                            \
+    const loss_job *j = arg;                                                                     \
+    if (j->logits_col != 1 || j->labels_col != 1) {                                              \
+      dense_##S(arg, begin, end);                                                                \
+      return;                                                                                    \
+    }                                                                                            \
+    const int64_t n = j->cols;                                                                   \
+    for (int64_t r = begin; r < end; r++) {                                                      \
+      const fy_t_##S *y = (const fy_t_##S *)j->labels + r * j->labels_row;                       \
+      fy_t_##S *grad = (fy_t_##S *)j->grad + r * n;                                              \
+      less_top_##S((const fy_t_##S *)j->logits + r * j->logits_row, grad, n);                    \
+      const fy_t_##S dot = dot_row_##S(grad, y, n), labels = sum_row_##S(y, n);                  \
+      fy_vec_exp_##S(grad, grad, n, NULL);                                                       \
+      const fy_t_##S sum = sum_row_##S(grad, n), scale = 1 / sum;                                \
+      for (int64_t c = 0; c < n; c++) grad[c] = grad[c] * scale - y[c];                          \
+      ((fy_t_##S *)j->loss)[r] = labels * FY_MATH_##S(log)(sum) - dot;                           \
+      /* Infinities that cancel here, but not term by term. */                                   \
+      if (((fy_t_##S *)j->loss)[r] != ((fy_t_##S *)j->loss)[r]) dense_##S(arg, r, r + 1);        \
+    }                                                                                            \
+  }                                                                                              \
+  static void sparse_rows_##S(void *arg, int64_t begin, int64_t end) {                           \
+    const loss_job *j = arg;                                                                     \
+    const int64_t n = j->cols, most = n < BLOCK ? BLOCK / n : 1;                                 \
+    fy_t_##S *loss = j->loss;                                                                    \
+    for (int64_t r0 = begin; r0 < end; r0 += most) {                                             \
+      const int64_t r1 = r0 + most < end ? r0 + most : end;                                      \
+      fy_t_##S *all = (fy_t_##S *)j->grad + r0 * n, sums[BLOCK];                                 \
+      for (int64_t r = r0; r < r1; r++) {                                                        \
+        fy_t_##S *grad = (fy_t_##S *)j->grad + r * n;                                            \
+        less_top_##S((const fy_t_##S *)j->logits + r * n, grad, n);                              \
+        loss[r] = -grad[label_at(j, r)];                                                         \
+      }                                                                                          \
+      fy_vec_exp_##S(all, all, (r1 - r0) * n, NULL);                                             \
+      for (int64_t r = r0; r < r1; r++) {                                                        \
+        fy_t_##S *grad = (fy_t_##S *)j->grad + r * n;                                            \
+        const fy_t_##S sum = sums[r - r0] = sum_row_##S(grad, n), scale = 1 / sum;               \
+        for (int64_t c = 0; c < n; c++) grad[c] *= scale;                                        \
+        grad[label_at(j, r)] -= 1;                                                               \
+      }                                                                                          \
+      fy_vec_log_##S(sums, sums, r1 - r0, NULL);                                                 \
+      for (int64_t r = r0; r < r1; r++) loss[r] += sums[r - r0];                                 \
+    }                                                                                            \
   }
-  const int64_t n = j->cols;
-  for (int64_t r = begin; r < end; r++) {
-    const float *y = (const float *)j->labels + r * j->labels_row;
-    float *grad = (float *)j->grad + r * n;
-    exp_row((const float *)j->logits + r * j->logits_row, grad, n);
-    const float dot = dot_row(grad, y, n), labels = sum_row(y, n);
-    fy_vec_exp_f32(grad, grad, n, NULL);
-    const float sum = sum_row(grad, n), scale = 1 / sum;
-    for (int64_t c = 0; c < n; c++) grad[c] = grad[c] * scale - y[c];
-    ((float *)j->loss)[r] = labels * logf(sum) - dot;
-  }
-}
-
-#define BLOCK 512  // elements of several short rows
-static void sparse_rows_f32(void *arg, int64_t begin, int64_t end) {
-  const loss_job *j = arg;
-  const int64_t n = j->cols, most = n < BLOCK ? BLOCK / n : 1;
-  float *loss = j->loss;
-  for (int64_t r0 = begin; r0 < end; r0 += most) {
-    const int64_t r1 = r0 + most < end ? r0 + most : end;
-    float *all = (float *)j->grad + r0 * n, sums[BLOCK];
-    for (int64_t r = r0; r < r1; r++) {
-      float *grad = (float *)j->grad + r * n;
-      const int64_t label = j->label_type == FY_INT32 ? ((const int32_t *)j->labels)[r]
-                                                      : ((const int64_t *)j->labels)[r];
-      exp_row((const float *)j->logits + r * n, grad, n);
-      loss[r] = -grad[label];
-    }
-    fy_vec_exp_f32(all, all, (r1 - r0) * n, NULL);
-    for (int64_t r = r0; r < r1; r++) {
-      float *grad = (float *)j->grad + r * n;
-      const int64_t label = j->label_type == FY_INT32 ? ((const int32_t *)j->labels)[r]
-                                                      : ((const int64_t *)j->labels)[r];
-      const float sum = sums[r - r0] = sum_row(grad, n), scale = 1 / sum;
-      for (int64_t c = 0; c < n; c++) grad[c] *= scale;
-      grad[label] -= 1;
-    }
-    fy_vec_log_f32(sums, sums, r1 - r0, NULL);
-    for (int64_t r = r0; r < r1; r++) loss[r] += sums[r - r0];
-  }
-}
+FY_FULL_REAL_TYPES(ROW_LOOPS, _)
 
 typedef void (*rows_fn)(void *arg, int64_t begin, int64_t end);
-static const rows_fn denses[FY_DTYPE_COUNT] = {
-    FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, dense)[FY_FLOAT] = dense_rows_f32};
-static const rows_fn sparses[FY_DTYPE_COUNT] = {
-    FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, sparse)[FY_FLOAT] = sparse_rows_f32};
+static const rows_fn denses[FY_DTYPE_COUNT] = {FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, dense_rows)};
+static const rows_fn sparses[FY_DTYPE_COUNT] = {FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, sparse_rows)};
+
+// |table|'s loop over |j|; 16-bit floats are widened before and rounded after it.
+static fy_code run_rows(fy_kernel_ctx *ctx, loss_job *j, const rows_fn *table, fy_tensor *loss,
+                        fy_tensor *grad, fy_error *err) {
+  const fy_tensor *logits = ctx->in[0], *labels = ctx->in[1];
+  const fy_dtype t = logits->dtype;
+  FY_TRY(fy_plain_load(ctx, t, logits->data, 1, 1, logits->count, true, &j->logits, err));
+  j->labels = labels->data;
+  if (labels->dtype == t)
+    FY_TRY(fy_plain_load(ctx, t, labels->data, 1, 1, labels->count, true, &j->labels, err));
+  FY_TRY(fy_plain_room(ctx, t, loss->data, loss->count, true, &j->loss, err));
+  FY_TRY(fy_plain_room(ctx, t, grad->data, grad->count, true, &j->grad, err));
+  fy_parallel(ctx, loss->count, 5 * (double)j->cols, table[fy_plain_type(t)], j);
+  fy_plain_store(t, j->loss, loss->data, 1, 1, loss->count, true);
+  fy_plain_store(t, j->grad, grad->data, 1, 1, grad->count, true);
+  return FY_OK;
+}
 
 static fy_code fail_type(fy_kernel_ctx *ctx, fy_dtype t, fy_error *err) {
   return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
@@ -173,7 +166,7 @@ static fy_code dense_loss(fy_kernel_ctx *ctx, fy_error *err) {
                    "logits and labels must be either 2-dimensional, or broadcasted to be "
                    "2-dimensional");
   }
-  if (!denses[logits->dtype] || labels->dtype != logits->dtype) {
+  if (!denses[fy_plain_type(logits->dtype)] || labels->dtype != logits->dtype) {
     return fail_type(ctx, logits->dtype, err);
   }
   fy_tensor *loss, *grad;
@@ -185,11 +178,7 @@ static fy_code dense_loss(fy_kernel_ctx *ctx, fy_error *err) {
     memset(loss->data, 0, fy_tensor_bytes(loss));
     return FY_OK;
   }
-  loss_job j = {.logits = logits->data,
-                .labels = labels->data,
-                .loss = loss->data,
-                .grad = grad->data,
-                .cols = cols};
+  loss_job j = {.cols = cols};
   const fy_tensor *both[] = {logits, labels};
   int64_t *row[] = {&j.logits_row, &j.labels_row}, *col[] = {&j.logits_col, &j.labels_col};
   for (int i = 0; i < 2; i++) {
@@ -197,8 +186,7 @@ static fy_code dense_loss(fy_kernel_ctx *ctx, fy_error *err) {
     *col[i] = n == 1 ? 0 : 1;
     *row[i] = both[i]->rank == 2 && both[i]->dims[0] != 1 ? n : 0;
   }
-  fy_parallel(ctx, rows, 15 * (double)cols, denses[logits->dtype], &j);
-  return FY_OK;
+  return run_rows(ctx, &j, denses, loss, grad, err);
 }
 
 // "Label values: 0 3" of the failing call, as many as fit.
@@ -236,7 +224,7 @@ static fy_code sparse_loss(fy_kernel_ctx *ctx, fy_error *err) {
                    "Must have at least one class, but got logits shape %s",
                    fy_tensor_shape_text(logits, x));
   }
-  if (!sparses[logits->dtype]) return fail_type(ctx, logits->dtype, err);
+  if (!sparses[fy_plain_type(logits->dtype)]) return fail_type(ctx, logits->dtype, err);
   int64_t least = 0, most = 0;
   for (int64_t i = 0; i < labels->count; i++) {
     const int64_t label = fy_tensor_int(labels, i);
@@ -247,21 +235,15 @@ static fy_code sparse_loss(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *loss, *grad;
   FY_TRY(fy_out_like(ctx, 0, labels, &loss, err));
   FY_TRY(fy_out_like(ctx, 1, logits, &grad, err));
-  loss_job j = {.logits = logits->data,
-                .labels = labels->data,
-                .loss = loss->data,
-                .grad = grad->data,
-                .cols = cols,
-                .label_type = labels->dtype};
-  fy_parallel(ctx, logits->dims[0], 15 * (double)cols, sparses[logits->dtype], &j);
-  return FY_OK;
+  loss_job j = {.cols = cols, .label_type = labels->dtype};
+  return run_rows(ctx, &j, sparses, loss, grad, err);
 }
 
 // ---------------------------------------------------------------- L2Loss
 // Sums in double, in blocks, so that the order of so many terms does not show.
 #define L2_BLOCK 65536
 #define L2(E, S, _)                                                                  \
-  static void l2_##S(void *arg, int64_t begin, int64_t end) {                        \
+  FY_CLONE_##S static void l2_##S(void *arg, int64_t begin, int64_t end) {           \
     const l2_job *j = arg;                                                           \
     for (int64_t b = begin; b < end; b++) {                                          \
       const fy_t_##S *in = (const fy_t_##S *)j->in + b * L2_BLOCK;                   \
@@ -279,16 +261,35 @@ static fy_code sparse_loss(fy_kernel_ctx *ctx, fy_error *err) {
       for (int k = 0; k < STRANDS; k++) sum += strand[k];                            \
       j->sums[b] = sum;                                                              \
     }                                                                                \
-  }                                                                                  \
-  static void l2_put_##S(double sum, void *out) {                                    \
-    *(fy_t_##S *)out = FY_ST_##S((fy_a_##S)(sum / 2));                               \
   }
 typedef struct l2_job {
   const void *in;
   int64_t n;
   double *sums;
 } l2_job;
-FY_REAL_TYPES(L2, _)
+#define L2_PUT(E, S, _)                                \
+  static void l2_put_##S(double sum, void *out) {      \
+    *(fy_t_##S *)out = FY_ST_##S((fy_a_##S)(sum / 2)); \
+  }
+L2(FY_BFLOAT16, bf16, _)
+FY_FULL_REAL_TYPES(L2, _)
+FY_REAL_TYPES(L2_PUT, _)
+// Halves are widened a block at a time.
+static void l2_f16(void *arg, int64_t begin, int64_t end) {
+  const l2_job *j = arg;
+  float x[FY_CHUNK];
+  for (int64_t b = begin; b < end; b++) {
+    const int64_t from = b * L2_BLOCK, to = from + L2_BLOCK < j->n ? from + L2_BLOCK : j->n;
+    double sum = 0, part;
+    for (int64_t at = from; at < to; at += FY_CHUNK) {
+      const int64_t n = to - at < FY_CHUNK ? to - at : FY_CHUNK;
+      fy_halves_to_floats((const uint16_t *)j->in + at, x, n);
+      l2_f32(&(l2_job){x, n, &part}, 0, 1);
+      sum += part;
+    }
+    j->sums[b] = sum;
+  }
+}
 typedef struct l2_loops {
   rows_fn sum;
   void (*put)(double sum, void *out);

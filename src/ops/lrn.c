@@ -9,6 +9,7 @@
 #include "ops/typed.h"
 #include "ops/values.h"
 #include "ops/vecmath.h"
+#include "ops/window.h"
 
 typedef struct lrn_attrs {
   int64_t radius;
@@ -28,18 +29,6 @@ typedef struct lrn_job {
     (void)c;                                                                                       \
     for (int64_t k = lo; k < hi; k++) sum += FY_LD_##S(in[k]) * FY_LD_##S(in[k]);                  \
     return sum * j->a->alpha + j->a->bias;                                                         \
-  }                                                                                                \
-  static void forward_##S(void *arg, int64_t begin, int64_t end) {                                 \
-    const lrn_job *j = arg;                                                                        \
-    const int64_t r = j->a->radius;                                                                \
-    for (int64_t row = begin; row < end; row++) {                                                  \
-      const fy_t_##S *in = (const fy_t_##S *)j->in + row * j->depth;                               \
-      fy_t_##S *out = (fy_t_##S *)j->out + row * j->depth;                                         \
-      for (int64_t c = 0; c < j->depth; c++) {                                                     \
-        const int64_t lo = c > r ? c - r : 0, hi = j->depth - c > r ? c + r + 1 : j->depth;        \
-        out[c] = FY_ST_##S(FY_LD_##S(in[c]) * powf(norm_##S(j, in, c, lo, hi), -j->a->beta));      \
-      }                                                                                            \
-    }                                                                                              \
   }                                                                                                \
   static void backward_##S(void *arg, int64_t begin, int64_t end) {                                \
     const lrn_job *j = arg;                                                                        \
@@ -63,6 +52,18 @@ typedef struct lrn_job {
   }
 #define LRN_TYPES(X, name) X(FY_HALF, f16, name) X(FY_BFLOAT16, bf16, name) X(FY_FLOAT, f32, name)
 LRN_TYPES(LRN_LOOPS, _)
+static void forward_f32(void *arg, int64_t begin, int64_t end) {
+  const lrn_job *j = arg;
+  const int64_t r = j->a->radius;
+  for (int64_t row = begin; row < end; row++) {
+    const float *in = (const float *)j->in + row * j->depth;
+    float *out = (float *)j->out + row * j->depth;
+    for (int64_t c = 0; c < j->depth; c++) {
+      const int64_t lo = c > r ? c - r : 0, hi = j->depth - c > r ? c + r + 1 : j->depth;
+      out[c] = in[c] * powf(norm_f32(j, in, c, lo, hi), -j->a->beta);
+    }
+  }
+}
 // Floats: a row's squares are summed in registers, powers are exp(-beta log(norm)) of the row.
 #define WIDEST 2048  // a multiple of LANES
 #define LANES  16
@@ -153,7 +154,7 @@ static void backward_rows_f32(void *arg, int64_t begin, int64_t end) {
 
 typedef void (*rows_fn)(void *arg, int64_t begin, int64_t end);
 static const rows_fn forwards[FY_DTYPE_COUNT] = {
-    [FY_HALF] = forward_f16, [FY_BFLOAT16] = forward_bf16, [FY_FLOAT] = forward_rows_f32};
+    [FY_HALF] = forward_rows_f32, [FY_BFLOAT16] = forward_rows_f32, [FY_FLOAT] = forward_rows_f32};
 static const rows_fn backwards[FY_DTYPE_COUNT] = {
     [FY_HALF] = backward_f16, [FY_BFLOAT16] = backward_bf16, [FY_FLOAT] = backward_rows_f32};
 
@@ -180,13 +181,19 @@ static fy_code run(fy_kernel_ctx *ctx, lrn_job *j, const fy_tensor *in, const ro
   }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   if (out->count == 0) return FY_OK;
+  const fy_dtype plain = table == forwards ? fy_plain_type(in->dtype) : in->dtype;
   j->a = ctx->site->state;
   j->in = in->data;
   j->out = out->data;
   j->depth = in->dims[3];
+  if (plain != in->dtype) {  // computed in floats, rounded once
+    FY_TRY(fy_plain_load(ctx, in->dtype, in->data, 1, 1, in->count, true, &j->in, err));
+    FY_TRY(fy_plain_room(ctx, in->dtype, out->data, out->count, true, &j->out, err));
+  }
   const int64_t width = 2 * j->a->radius + 1 < j->depth ? 2 * j->a->radius + 1 : j->depth;
-  fy_parallel(ctx, in->count / j->depth, (double)j->depth * (double)(20 + 2 * width),
-              table[in->dtype], j);
+  fy_parallel(ctx, in->count / j->depth, (double)j->depth * (double)(20 + 2 * width), table[plain],
+              j);
+  if (plain != in->dtype) fy_plain_store(in->dtype, j->out, out->data, 1, 1, out->count, true);
   return FY_OK;
 }
 

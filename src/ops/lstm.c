@@ -56,29 +56,35 @@ static fy_code open_cell(fy_kernel_ctx *ctx, int first, bool sequence, cell *c, 
   return FY_OK;
 }
 
-// to += a * b
-static void add_product(float *to, const float *a, const float *b, int64_t n) {
-  FY_VECTOR for (int64_t k = 0; k < n; k++) to[k] += a[k] * b[k];
+// to += a * b, for |rows| rows of |n|; b is one row
+static void add_product(float *to, const float *a, const float *b, int64_t rows, int64_t n) {
+  for (int64_t r = 0; r < rows; r++, to += n, a += n) {
+    FY_VECTOR for (int64_t k = 0; k < n; k++) to[k] += a[k] * b[k];
+  }
 }
 
-// From the sums |g| of one row's gates to all it gives. |g| is written over.
-static void row_gates(const cell *c, const float *before, float *g, float *const out[OUTS]) {
-  const int64_t n = c->cells;
-  float *gf = g + c->f_at * n, *gc = g + c->c_at * n, *go = g + 3 * n, *cs = out[CS_OUT];
-  if (c->peephole) add_product(g, before, c->wci, n);
-  fy_vec_sigmoid_f32(g, out[I_OUT], n, NULL);
-  fy_vec_tanh_f32(gc, out[CI_OUT], n, NULL);
-  FY_VECTOR for (int64_t k = 0; k < n; k++) gf[k] += c->forget_bias;
-  if (c->peephole) add_product(gf, before, c->wcf, n);
-  fy_vec_sigmoid_f32(gf, out[F_OUT], n, NULL);
-  for (int64_t k = 0; k < n; k++)
+// From the sums of the gates of some rows to all they give. The sums are written over.
+typedef struct gate_sums {
+  float *i, *c, *f, *o;
+} gate_sums;
+static void row_gates(const cell *c, const float *before, const gate_sums *g, int64_t rows,
+                      float *const out[OUTS]) {
+  const int64_t n = c->cells, all = rows * n;
+  float *cs = out[CS_OUT];
+  if (c->peephole) add_product(g->i, before, c->wci, rows, n);
+  fy_vec_sigmoid_f32(g->i, out[I_OUT], all, NULL);
+  fy_vec_tanh_f32(g->c, out[CI_OUT], all, NULL);
+  FY_VECTOR for (int64_t k = 0; k < all; k++) g->f[k] += c->forget_bias;
+  if (c->peephole) add_product(g->f, before, c->wcf, rows, n);
+  fy_vec_sigmoid_f32(g->f, out[F_OUT], all, NULL);
+  for (int64_t k = 0; k < all; k++)
     cs[k] = out[I_OUT][k] * out[CI_OUT][k] + out[F_OUT][k] * before[k];
-  for (int64_t k = 0; c->clip > 0.0f && k < n; k++)
+  for (int64_t k = 0; c->clip > 0.0f && k < all; k++)
     cs[k] = cs[k] > c->clip ? c->clip : cs[k] < -c->clip ? -c->clip : cs[k];
-  fy_vec_tanh_f32(cs, out[CO_OUT], n, NULL);
-  if (c->peephole) add_product(go, cs, c->wco, n);
-  fy_vec_sigmoid_f32(go, out[O_OUT], n, NULL);
-  for (int64_t k = 0; k < n; k++) out[H_OUT][k] = out[O_OUT][k] * out[CO_OUT][k];
+  fy_vec_tanh_f32(cs, out[CO_OUT], all, NULL);
+  if (c->peephole) add_product(g->o, cs, c->wco, rows, n);
+  fy_vec_sigmoid_f32(g->o, out[O_OUT], all, NULL);
+  for (int64_t k = 0; k < all; k++) out[H_OUT][k] = out[O_OUT][k] * out[CO_OUT][k];
 }
 
 typedef struct step_job {
@@ -86,13 +92,23 @@ typedef struct step_job {
   const float *cs_prev;
   float *gates, *const *out;
 } step_job;
+// Of few cells the gates of many rows are laid side by side: functions are made for longer arrays.
+#define TOGETHER 256
 static void step_rows(void *arg, int64_t begin, int64_t end) {
   const step_job *j = arg;
-  const int64_t n = j->c->cells;
-  for (int64_t b = begin; b < end; b++) {
-    float *row[OUTS];
+  const int64_t n = j->c->cells, most = n > 0 && n < TOGETHER / 4 ? TOGETHER / n : 1;
+  float beside[4][TOGETHER];
+  for (int64_t b = begin; b < end; b += most) {
+    const int64_t rows = end - b < most ? end - b : most;
+    float *from = j->gates + b * 4 * n, *to[4], *row[OUTS];
+    for (int q = 0; q < 4; q++) {
+      to[q] = most > 1 ? beside[q] : from + q * n;
+      for (int64_t r = 0; most > 1 && r < rows; r++)
+        for (int64_t k = 0; k < n; k++) beside[q][r * n + k] = from[(r * 4 + q) * n + k];
+    }
+    const gate_sums g = {to[0], to[j->c->c_at], to[j->c->f_at], to[3]};
     for (int i = 0; i < OUTS; i++) row[i] = j->out[i] + b * n;
-    row_gates(j->c, j->cs_prev + b * n, j->gates + b * 4 * n, row);
+    row_gates(j->c, j->cs_prev + b * n, &g, rows, row);
   }
 }
 

@@ -5,6 +5,7 @@
 // every step (of volumes: at the end).
 
 #include "base/alloc.h"
+#include "ops/fused.h"
 #include "ops/pool.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
@@ -108,6 +109,25 @@ FY_ORDERED_TYPES(MAX_POOL, _)
 #define MOST_bf16 256
 #define MOST_f32  (1 << 24)
 #define MOST_f64  (1ll << 53)
+// Sums of 16-bit floats are rounded one by one, as their lanes do.
+static void steps_16(int which, int op, uint16_t *out, const uint16_t *by, int64_t step,
+                     int64_t n) {
+  fy_lanes_best()->floats_16[which].binary[op](out, 1, by, step, out, n, NULL);
+}
+#define ADD_ROW(out, in, n) \
+  for (int64_t k = 0; k < (n); k++) (out)[k] += (in)[k]
+#define OVER(out, by, n) \
+  for (int64_t k = 0; k < (n); k++) (out)[k] /= (by)
+#define ADD_ROW_f16(out, in, n)  steps_16(FY_LANES_HALF, FY_16_ADD, out, in, 1, n)
+#define ADD_ROW_bf16(out, in, n) steps_16(FY_LANES_BFLOAT16, FY_16_ADD, out, in, 1, n)
+#define ADD_ROW_f32              ADD_ROW
+#define ADD_ROW_f64              ADD_ROW
+#define OVER_f16(out, by, n) \
+  steps_16(FY_LANES_HALF, FY_16_DIV, out, (const uint16_t[]){fy_st_half(by)}, 0, n)
+#define OVER_bf16(out, by, n) \
+  steps_16(FY_LANES_BFLOAT16, FY_16_DIV, out, (const uint16_t[]){fy_float_to_bfloat16(by)}, 0, n)
+#define OVER_f32 OVER
+#define OVER_f64 OVER
 #define AVG_POOL(E, S, _)                                                                 \
   static void avg_##S(void *arg, int64_t begin, int64_t end) {                            \
     const pool_job *j = arg;                                                              \
@@ -120,12 +140,10 @@ FY_ORDERED_TYPES(MAX_POOL, _)
         for (int64_t k = 0; k < g->depth; k++) out[k] = 0;                                \
         OVER_WINDOW(S, g, in, at, {                                                       \
           count += 1;                                                                     \
-          for (int64_t k = 0; k < g->depth; k++) {                                        \
-            out[k] = FY_ST_##S(FY_LD_##S(out[k]) + FY_LD_##S(in[k]));                     \
-          }                                                                               \
+          ADD_ROW_##S(out, in, g->depth);                                                 \
         })                                                                                \
         const fy_a_##S n = (fy_a_##S)(count > MOST_##S ? MOST_##S : count);               \
-        for (int64_t k = 0; k < g->depth; k++) out[k] = FY_ST_##S(FY_LD_##S(out[k]) / n); \
+        OVER_##S(out, n, g->depth);                                                       \
       }                                                                                   \
     }                                                                                     \
   }                                                                                       \

@@ -136,8 +136,18 @@ typedef struct reduce_loops {
 #define MIN_INT(S, x, y)   ((y) < (x) ? (y) : (x))
 #define MEAN_REAL(S, x)    ((x) / (fy_a_##S)reduced)
 #define PLUS_WIDE(S, x, y) ((uint64_t)(x) + (uint64_t)(y))
-#define MEAN_INT(S, x)     ((fy_a_##S)(reduced ? (x) / reduced : 0))
-#define MEAN_UINT(S, x)    ((fy_a_##S)(reduced ? (x) / (uint64_t)reduced : 0))
+#define MEAN_INT(S, x)     ((fy_a_##S)quotient(x, reduced))
+#define MEAN_UINT(S, x)    ((fy_a_##S)quotient_u(x, reduced))
+// Doubles divide sooner than machines divide long integers; below 2^53 they are as exact.
+static inline int64_t quotient(int64_t x, int64_t by) {
+  if (x > -(1LL << 53) && x < 1LL << 53 && by > 0 && by < 1LL << 53)
+    return (int64_t)((double)x / (double)by);
+  return by ? x / by : 0;
+}
+static inline uint64_t quotient_u(uint64_t x, int64_t by) {
+  if (x < 1ULL << 53) return (uint64_t)quotient((int64_t)x, by);
+  return by ? x / (uint64_t)by : 0;
+}
 
 #define LOOPS(E, S, name, COMBINE, IDENTITY, FINISH) \
   REDUCE_LOOPS(E, S, name, fy_a_##S, COMBINE, IDENTITY, FINISH)
@@ -393,24 +403,31 @@ static void reduce_to_elements(void *arg, int64_t begin, int64_t end) {
 
 // Short rows that follow each other: the same element of many rows is added at a time.
 #define SHORT_ROW FY_REDUCE_SHORT
+#define TAKE(TYPE) \
+  for (int64_t i = 0; i < n; i++) ((TYPE *)column)[i] = ((const TYPE *)from)[i * step]
+static void take_column(const void *from, size_t size, int64_t step, int64_t n, void *column) {
+  switch (size) {
+    case 1: TAKE(uint8_t); break;
+    case 2: TAKE(uint16_t); break;
+    case 4: TAKE(uint32_t); break;
+    case 8: TAKE(uint64_t); break;
+    default: TAKE(fy_t_c128);
+  }
+}
 static void reduce_short(void *arg, int64_t begin, int64_t end) {
   const reduce_job *j = arg;
   const int64_t inner = j->plan->inner;
   _Alignas(64) char acc[COLUMNS * 16];
   _Alignas(64) char column[COLUMNS * 16];
-  for (int64_t at = begin; at < end; at += COLUMNS) {
-    const int64_t n = end - at < COLUMNS ? end - at : COLUMNS;
+  // As many as stay in the nearest cache.
+  const int64_t fit = 2 * NEAR / ((int64_t)j->size * (inner + 2)) / 8 * 8;
+  const int64_t some = fit < 64 ? 64 : fit < COLUMNS ? fit : COLUMNS;
+  for (int64_t at = begin; at < end; at += some) {
+    const int64_t n = end - at < some ? end - at : some;
     const char *in = j->in + (size_t)(at * inner) * j->size;
     j->loops->start(acc, n);
     for (int64_t k = 0; k < inner; k++) {
-      if (j->size == 4) {
-        const uint32_t *from = (const uint32_t *)(const void *)in + k;
-        for (int64_t i = 0; i < n; i++) ((uint32_t *)(void *)column)[i] = from[i * inner];
-      } else {
-        const char *from = in + (size_t)k * j->size;
-        for (int64_t i = 0; i < n; i++)
-          memcpy(column + (size_t)i * j->size, from + (size_t)(i * inner) * j->size, j->size);
-      }
+      take_column(in + (size_t)k * j->size, j->size, inner, n, column);
       j->loops->add(column, n, acc);
     }
     j->loops->finish(acc, j->out + (size_t)at * j->size, n, inner);

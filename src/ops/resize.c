@@ -20,6 +20,7 @@ typedef struct resize_job {
   void *out;
   const int64_t *rows, *cols;  // nearest
   const sample_at *y, *x;      // bilinear
+  const struct area_at *area;  // of columns
   float *kept;                 // bilinear: two rows of the output's width for each block
   size_t size;                 // bytes of a pixel
 } resize_job;
@@ -78,22 +79,24 @@ static fy_code resize_nearest(fy_kernel_ctx *ctx, fy_error *err) {
 // The gradient: |rows| and |cols| say where each pixel of the gradient goes. Item: an image.
 #define ADD(S, x, y)     ((x) + (y))
 #define ADD_INT(S, x, y) ((fy_u_##S)(x) + (fy_u_##S)(y))
-#define NEAREST_GRAD(E, S, PLUS)                                                                \
-  static void nearest_grad_##S(void *arg, int64_t begin, int64_t end) {                         \
-    const resize_job *j = arg;                                                                  \
-    const fy_resize *r = j->r;                                                                  \
-    for (int64_t image = begin; image < end; image++) {                                         \
-      fy_t_##S *out = (fy_t_##S *)j->out + image * r->in_h * r->in_w * r->channels;             \
-      const fy_t_##S *in = (const fy_t_##S *)j->in + image * r->out_h * r->out_w * r->channels; \
-      memset(out, 0, (size_t)(r->in_h * r->in_w * r->channels) * sizeof *out);                  \
-      for (int64_t p = 0; p < r->out_h * r->out_w; p++) {                                       \
-        const int64_t y = j->rows[p / r->out_w], x = j->cols[p % r->out_w];                     \
-        fy_t_##S *to = out + (y * r->in_w + x) * r->channels;                                   \
-        for (int64_t c = 0; c < r->channels; c++) {                                             \
-          to[c] = FY_ST_##S(PLUS(S, FY_LD_##S(to[c]), FY_LD_##S(in[p * r->channels + c])));     \
-        }                                                                                       \
-      }                                                                                         \
-    }                                                                                           \
+#define NEAREST_GRAD(E, S, PLUS)                                                               \
+  static void nearest_grad_##S(void *arg, int64_t begin, int64_t end) {                        \
+    const resize_job *j = arg;                                                                 \
+    const fy_resize *r = j->r;                                                                 \
+    const int64_t n = r->channels;                                                             \
+    for (int64_t image = begin; image < end; image++) {                                        \
+      fy_t_##S *out = (fy_t_##S *)j->out + image * r->in_h * r->in_w * n;                      \
+      const fy_t_##S *restrict in = (const fy_t_##S *)j->in + image * r->out_h * r->out_w * n; \
+      memset(out, 0, (size_t)(r->in_h * r->in_w * n) * sizeof *out);                           \
+      for (int64_t y = 0; y < r->out_h; y++) {                                                 \
+        fy_t_##S *line = out + j->rows[y] * r->in_w * n;                                       \
+        for (int64_t x = 0; x < r->out_w; x++, in += n) {                                      \
+          fy_t_##S *restrict to = line + j->cols[x] * n;                                       \
+          for (int64_t c = 0; c < n; c++)                                                      \
+            to[c] = FY_ST_##S(PLUS(S, FY_LD_##S(to[c]), FY_LD_##S(in[c])));                    \
+        }                                                                                      \
+      }                                                                                        \
+    }                                                                                          \
   }
 FY_REAL_TYPES(NEAREST_GRAD, ADD)
 FY_INT_TYPES(NEAREST_GRAD, ADD_INT)
@@ -265,28 +268,30 @@ static fy_code resize_bilinear(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // Item: an image. Sums of 16-bit floats are in float and rounded at the end (by the caller).
-#define BILINEAR_GRAD(E, S, _)                                                                   \
-  static void bilinear_grad_##S(void *arg, int64_t begin, int64_t end) {                         \
-    const resize_job *j = arg;                                                                   \
-    const fy_resize *r = j->r;                                                                   \
-    const int64_t c = r->channels;                                                               \
-    for (int64_t image = begin; image < end; image++) {                                          \
-      fy_a_##S *out = (fy_a_##S *)j->out + image * r->in_h * r->in_w * c;                        \
-      const float *in = (const float *)j->in + image * r->out_h * r->out_w * c;                  \
-      memset(out, 0, (size_t)(r->in_h * r->in_w * c) * sizeof *out);                             \
-      for (int64_t p = 0; p < r->out_h * r->out_w; p++, in += c) {                               \
-        const sample_at *y = &j->y[p / r->out_w], *x = &j->x[p % r->out_w];                      \
-        const int64_t to[] = {(y->low * r->in_w + x->low) * c, (y->low * r->in_w + x->high) * c, \
-                              (y->high * r->in_w + x->low) * c,                                  \
-                              (y->high * r->in_w + x->high) * c};                                \
-        const float wy[] = {1 - y->part, y->part}, wx[] = {1 - x->part, x->part};                \
-        for (int64_t k = 0; k < c; k++) {                                                        \
-          for (int q = 0; q < 4; q++) {                                                          \
-            out[to[q] + k] += (fy_a_##S)(in[k] * wy[q / 2] * wx[q % 2]);                         \
-          }                                                                                      \
-        }                                                                                        \
-      }                                                                                          \
-    }                                                                                            \
+#define BILINEAR_GRAD(E, S, _)                                                                  \
+  static void bilinear_grad_##S(void *arg, int64_t begin, int64_t end) {                        \
+    const resize_job *j = arg;                                                                  \
+    const fy_resize *r = j->r;                                                                  \
+    const int64_t c = r->channels;                                                              \
+    for (int64_t image = begin; image < end; image++) {                                         \
+      fy_a_##S *out = (fy_a_##S *)j->out + image * r->in_h * r->in_w * c;                       \
+      const float *restrict in = (const float *)j->in + image * r->out_h * r->out_w * c;        \
+      memset(out, 0, (size_t)(r->in_h * r->in_w * c) * sizeof *out);                            \
+      for (int64_t v = 0; v < r->out_h; v++) {                                                  \
+        const sample_at *y = &j->y[v];                                                          \
+        fy_a_##S *lines[] = {out + y->low * r->in_w * c, out + y->high * r->in_w * c};          \
+        const float wy[] = {1 - y->part, y->part};                                              \
+        for (int64_t u = 0; u < r->out_w; u++, in += c) {                                       \
+          const sample_at *x = &j->x[u];                                                        \
+          const int64_t at[] = {x->low * c, x->high * c};                                       \
+          const float wx[] = {1 - x->part, x->part};                                            \
+          for (int q = 0; q < 4; q++) { /* they may be the same pixel: one after the other */   \
+            fy_a_##S *restrict to = lines[q / 2] + at[q % 2];                                   \
+            for (int64_t k = 0; k < c; k++) to[k] += (fy_a_##S)(in[k] * wy[q / 2] * wx[q % 2]); \
+          }                                                                                     \
+        }                                                                                       \
+      }                                                                                         \
+    }                                                                                           \
   }
 FY_FULL_REAL_TYPES(BILINEAR_GRAD, _)
 static const items_fn bilinear_grads[FY_DTYPE_COUNT] = {
@@ -323,33 +328,49 @@ static int64_t bound(int64_t i, int64_t limit) {
   return i < 0 ? 0 : i >= limit ? limit - 1 : i;
 }
 
-static void area_rows(void *arg, int64_t begin, int64_t end) {
-  const resize_job *j = arg;
+// What an output column covers: whole input columns but for the first and the last.
+typedef struct area_at {
+  int64_t left, right;  // both are covered; |right| is |left| where that is all
+  float first, last;
+} area_at;
+
+static inline __attribute__((always_inline)) void area_row(const resize_job *j, int64_t row,
+                                                           const int64_t c) {
   const fy_resize *r = j->r;
-  const int64_t c = r->channels;
   const float scale = 1.0f / (r->scale_h * r->scale_w);
-  for (int64_t row = begin; row < end; row++) {
-    const int64_t at = row % r->out_h;
-    const float *image = (const float *)j->in + row / r->out_h * r->in_h * r->in_w * c;
-    const float y0 = (float)at * r->scale_h, y1 = (float)(at + 1) * r->scale_h;
-    for (int64_t x = 0; x < r->out_w; x++) {
-      const float x0 = (float)x * r->scale_w, x1 = (float)(x + 1) * r->scale_w;
-      const int64_t left = (int64_t)floorf(x0), right = (int64_t)ceilf(x1);
-      float *to = (float *)j->out + (row * r->out_w + x) * c;
+  const int64_t at = row % r->out_h;
+  const float *image = (const float *)j->in + row / r->out_h * r->in_h * r->in_w * c;
+  const float y0 = (float)at * r->scale_h, y1 = (float)(at + 1) * r->scale_h;
+  const int64_t top = (int64_t)floorf(y0), bottom = (int64_t)ceilf(y1);
+  float *restrict out = (float *)j->out + row * r->out_w * c;
+  for (int64_t i = 0; i < r->out_w * c; i++) out[i] = 0;
+  for (int64_t iy = top; iy < bottom; iy++) {
+    const float *line = image + bound(iy, r->in_h) * r->in_w * c;
+    const float weight = overlap(iy, y0, y1, r->scale_h);
+    float *restrict to = out;
+    for (int64_t x = 0; x < r->out_w; x++, to += c) {
+      const area_at *a = &j->area[x];
+      const float *left = line + bound(a->left, r->in_w) * c;
+      const float *right = line + bound(a->right, r->in_w) * c;
       for (int64_t k = 0; k < c; k++) {
-        float sum = 0;
-        for (int64_t iy = (int64_t)floorf(y0); iy < (int64_t)ceilf(y1); iy++) {
-          const float *line = image + bound(iy, r->in_h) * r->in_w * c + k;
-          float part = line[bound(left, r->in_w) * c] * overlap(left, x0, x1, r->scale_w);
-          for (int64_t ix = left + 1; ix < right; ix++) {
-            const float w = ix < right - 1 ? 1.0f : overlap(ix, x0, x1, r->scale_w);
-            part += line[bound(ix, r->in_w) * c] * w;
-          }
-          sum += overlap(iy, y0, y1, r->scale_h) * part;
-        }
-        to[k] = sum * scale;
+        float part = left[k] * a->first;
+        for (int64_t ix = a->left + 1; ix < a->right; ix++)
+          part += line[bound(ix, r->in_w) * c + k];
+        if (a->right > a->left) part += right[k] * a->last;
+        to[k] += weight * part;
       }
     }
+  }
+  for (int64_t i = 0; i < r->out_w * c; i++) out[i] *= scale;
+}
+static void area_rows(void *arg, int64_t begin, int64_t end) {
+  const resize_job *j = arg;
+  const int64_t c = j->r->channels;
+  for (int64_t row = begin; row < end; row++) {
+    if (c == 3)
+      area_row(j, row, 3);
+    else
+      area_row(j, row, c);
   }
 }
 
@@ -358,11 +379,21 @@ static fy_code resize_area(fy_kernel_ctx *ctx, fy_error *err) {
   resize_job j = {.r = &r};
   fy_tensor *out;
   const float *pixels;
+  void *memory;
   FY_TRY(fy_resize_check(ctx, &r, err));
   const int64_t dims[] = {r.batch, r.out_h, r.out_w, r.channels};
   FY_TRY(fy_out(ctx, 0, 4, dims, &out, err));
   if (out->count == 0) return FY_OK;
   FY_TRY(fy_image_floats(ctx, ctx->in[0], &pixels, err));
+  FY_TRY(fy_scratch(ctx, (size_t)r.out_w * sizeof(area_at), &memory, err));
+  area_at *area = memory;
+  for (int64_t x = 0; x < r.out_w; x++) {
+    const float x0 = (float)x * r.scale_w, x1 = (float)(x + 1) * r.scale_w;
+    const int64_t left = (int64_t)floorf(x0), right = (int64_t)ceilf(x1) - 1;
+    area[x] =
+        (area_at){left, right, overlap(left, x0, x1, r.scale_w), overlap(right, x0, x1, r.scale_w)};
+  }
+  j.area = area;
   j.in = pixels;
   j.out = out->data;
   const double window = (double)(r.scale_h + 1) * (double)(r.scale_w + 1);

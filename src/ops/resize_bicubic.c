@@ -22,6 +22,7 @@ typedef struct cubic_job {
   const cubic *y, *x;
   const float *in;
   void *out;
+  fy_slices lines;  // of an input row each
 } cubic_job;
 
 // The two branches of the kernel at |step| / STEPS: near (|t| < 1) and far (1 <= |t| < 2).
@@ -67,6 +68,42 @@ static fy_code tables(fy_kernel_ctx *ctx, const fy_resize *r, cubic_job *j, fy_e
   return FY_OK;
 }
 
+// |n| numbers of four rows, weighted.
+FY_CLONES static void mix_rows(const float *const rows[4], const float *weight, float *restrict out,
+                               int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    float v = 0;
+    for (int p = 0; p < 4; p++) v += rows[p][i] * weight[p];
+    out[i] = v;
+  }
+}
+
+// Where most columns are used, the four rows of an output row are mixed first.
+static void bicubic_lines(void *arg, int64_t begin, int64_t end) {
+  cubic_job *j = arg;
+  const fy_resize *r = j->r;
+  const int64_t c = r->channels, wide = r->in_w * c;
+  float *line = fy_slice_take(&j->lines);
+  for (int64_t row = begin; row < end; row++) {
+    const cubic *y = &j->y[row % r->out_h];
+    const float *image = j->in + row / r->out_h * r->in_h * wide, *rows[4];
+    for (int p = 0; p < 4; p++) rows[p] = image + y->index[p] * wide;
+    mix_rows(rows, y->weight, line, wide);
+    float *restrict to = (float *)j->out + row * r->out_w * c;
+    for (int64_t x = 0; x < r->out_w; x++) {
+      const cubic *col = &j->x[x];
+      const float *v[4];
+      for (int q = 0; q < 4; q++) v[q] = line + col->index[q] * c;
+      for (int64_t k = 0; k < c; k++) {
+        float sum = 0;
+        for (int q = 0; q < 4; q++) sum += v[q][k] * col->weight[q];
+        *to++ = sum;
+      }
+    }
+  }
+  fy_slice_give(&j->lines, line);
+}
+
 static void bicubic_rows(void *arg, int64_t begin, int64_t end) {
   const cubic_job *j = arg;
   const fy_resize *r = j->r;
@@ -103,8 +140,14 @@ static fy_code resize_bicubic(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_image_floats(ctx, ctx->in[0], &j.in, err));
   FY_TRY(tables(ctx, &r, &j, err));
   j.out = out->data;
-  fy_parallel(ctx, r.batch * r.out_h, 15.0 * (double)r.out_w * (double)r.channels, bicubic_rows,
-              &j);
+  const double wide = (double)r.out_w * (double)r.channels;
+  if (r.in_w > 4 * r.out_w) {
+    fy_parallel(ctx, r.batch * r.out_h, 15 * wide, bicubic_rows, &j);
+    return FY_OK;
+  }
+  FY_TRY(fy_slices_make(ctx, r.batch * r.out_h, (size_t)(r.in_w * r.channels) * sizeof(float),
+                        &j.lines, err));
+  fy_parallel(ctx, r.batch * r.out_h, 4 * wide, bicubic_lines, &j);
   return FY_OK;
 }
 

@@ -201,14 +201,38 @@ static int64_t id_at(const fy_tensor *ids, int64_t i) {
   return ids->dtype == FY_INT32 ? ((const int32_t *)ids->data)[i] : ((const int64_t *)ids->data)[i];
 }
 
+typedef struct segments_job {
+  const rows *r;
+  const segment_op *op;
+  const int64_t *starts;  // of each segment's rows, and where the last ends
+  fy_slices accs;
+  fy_code code;
+} segments_job;
+
+static void some_segments(void *arg, int64_t begin, int64_t end) {
+  segments_job *j = arg;
+  rows r = *j->r;
+  r.acc = fy_slice_take(&j->accs);
+  for (int64_t s = begin; s < end; s++) {
+    const fy_code code =
+        one_segment(&r, j->op, id_at(r.ids, j->starts[s]), j->starts[s], j->starts[s + 1], NULL);
+    if (code) __atomic_store_n(&j->code, code, __ATOMIC_RELAXED);
+  }
+  fy_slice_give(&j->accs, r.acc);
+}
+
+// Everything is checked, in order, before the threads begin.
 static fy_code all_segments(fy_kernel_ctx *ctx, rows *r, fy_error *err) {
   const segment_op *op = ctx->site->op->impl->aux;
   const int64_t n = r->ids->count, out_rows = r->out->dims[0];
   const fy_dtype t = r->data->dtype;
-  FY_TRY(fy_scratch(ctx, (size_t)(r->run + 1) * 16, &r->acc, err));
   const size_t row_bytes = (size_t)r->run * fy_dtype_storage(t);
   const fy_scatter_kind empty = op->kind == FY_SCATTER_MUL ? FY_SCATTER_MUL : FY_SCATTER_ADD;
-  int64_t before = -1;
+  if (op->kind != FY_SCATTER_ADD && !fy_scatter_find(op->kind, t))
+    return fy_fail(err, FY_UNIMPLEMENTED, "no loop for %s", fy_dtype_name(t));
+  void *memory;
+  FY_TRY(fy_scratch(ctx, (size_t)(n + 1) * sizeof(int64_t), &memory, err));
+  int64_t *starts = memory, segments = 0, before = -1;
   for (int64_t begin = 0, end; begin < n; begin = end) {
     const int64_t id = id_at(r->ids, begin);
     for (end = begin + 1; end < n && id_at(r->ids, end) == id; end++) continue;
@@ -221,16 +245,23 @@ static fy_code all_segments(fy_kernel_ctx *ctx, rows *r, fy_error *err) {
                      "is not sorted.",
                      (long long)id, (long long)out_rows);
     }
+    int64_t row;
+    for (int64_t i = begin; r->indices && i < end; i++) FY_TRY(row_at(r, i, &row, err));
     if (id > before + 1)  // rows that no id names
       fills[t]((char *)r->out->data + (size_t)(before + 1) * row_bytes, (id - before - 1) * r->run,
                empty);
-    FY_TRY(one_segment(r, op, id, begin, end, err));
+    starts[segments++] = begin;
     before = id;
   }
+  starts[segments] = n;
   if (before + 1 < out_rows)
     fills[t]((char *)r->out->data + (size_t)(before + 1) * row_bytes,
              (out_rows - before - 1) * r->run, empty);
-  return FY_OK;
+  if (!segments) return FY_OK;
+  segments_job j = {.r = r, .op = op, .starts = starts};
+  FY_TRY(fy_slices_make(ctx, segments, (size_t)(r->run + 1) * 16, &j.accs, err));
+  fy_parallel(ctx, segments, 10 + 0.3 * (double)(n * r->run) / (double)segments, some_segments, &j);
+  return j.code ? fy_fail(err, j.code, "a segment could not be reduced") : FY_OK;
 }
 
 static fy_code out_rows(fy_kernel_ctx *ctx, const fy_tensor *data, int64_t n, fy_tensor **out,

@@ -6,6 +6,7 @@
 // where that lies outside. One copies deep <- wide, the other wide <- deep.
 
 #include "ops/shape_fns.h"
+#include "ops/strided.h"
 #include "ops/values.h"
 
 #define MAX_BLOCKS 64
@@ -26,6 +27,10 @@ typedef struct space_job {
   bool to_deep;
 } space_job;
 
+static int64_t between(int64_t x, int64_t low, int64_t high) {
+  return x < low ? low : x > high ? high : x;
+}
+
 // Item: an image of the deep tensor.
 static void copy_images(void *arg, int64_t begin, int64_t end) {
   const space_job *j = arg;
@@ -36,22 +41,36 @@ static void copy_images(void *arg, int64_t begin, int64_t end) {
       offset[d] = rest % s->block[d];
       rest /= s->block[d];
     }
-    for (int64_t p = 0; p < j->rows; p++) {
-      int64_t at = p, wide_at = 0, step = 1;
+    // A line along the last dim at a time: it enters the wide image at |lo| and leaves it at |hi|.
+    const int32_t last = s->m - 1;
+    const int64_t size = j->size, n = last < 0 ? 1 : j->deep[last],
+                  span = last < 0 ? 1 : j->wide[last];
+    const int64_t block = last < 0 ? 1 : s->block[last];
+    const int64_t first = last < 0 ? 0 : offset[last] - s->start[last];
+    const int64_t lo = between((block - 1 - first) / block * (first < 0), 0, n);
+    const int64_t hi = between(span > first ? (span - first + block - 1) / block : 0, lo, n);
+    for (int64_t line = 0; n && line < j->rows / n; line++) {
+      int64_t at = line, wide_at = 0, step = span;
       bool inside = true;
-      for (int32_t d = s->m - 1; d >= 0; d--) {
+      for (int32_t d = last - 1; d >= 0; d--) {
         const int64_t x = at % j->deep[d] * s->block[d] + offset[d] - s->start[d];
         at /= j->deep[d];
         inside = inside && x >= 0 && x < j->wide[d];
         wide_at += x * step;
         step *= j->wide[d];
       }
-      const size_t size = (size_t)j->size, deep = (size_t)(image * j->rows + p) * size;
-      const size_t wide = (size_t)(image % j->batch * step + wide_at) * size;
-      if (inside) {
-        memcpy(j->to + (j->to_deep ? deep : wide), j->from + (j->to_deep ? wide : deep), size);
-      } else if (j->to_deep) {
-        memset(j->to + deep, 0, size);
+      const int64_t from = inside ? lo : n, to = inside ? hi : n;
+      const int64_t deep = (image * j->rows + line * n) * size;
+      const int64_t wide = (image % j->batch * step + wide_at + first + from * block) * size;
+      if (j->to_deep) {
+        memset(j->to + deep, 0, (size_t)(from * size));
+        if (to > from)
+          fy_copy_rows(j->to + deep + from * size, size, j->from + wide, block * size, (size_t)size,
+                       to - from);
+        memset(j->to + deep + to * size, 0, (size_t)((n - to) * size));
+      } else if (to > from) {
+        fy_copy_rows(j->to + wide, block * size, j->from + deep + from * size, size, (size_t)size,
+                     to - from);
       }
     }
   }

@@ -34,13 +34,22 @@ typedef struct copy_job {
 } copy_job;
 
 #define TILED(T)                                                                            \
-  static void tiled_##T(const plane *p, T *out, const T *in) {                              \
+  static void tiled_##T(const plane *what, T *out, const T *in) {                           \
+    const plane own = *what, *p = &own; /* bytes may be anybody's, but not of this one */   \
     for (int64_t r = 0; p->col_stride_in == 0 && p->cols >= FEW && r < p->rows; r++) {      \
       const T x = in[r * p->row_stride_in];                                                 \
       T *o = out + r * p->row_stride_out;                                                   \
       for (int64_t c = 0; c < p->cols; c++) o[c] = x;                                       \
     }                                                                                       \
-    for (int64_t r0 = 0; p->cols < FEW && r0 < p->rows; r0 += HEIGHT) {                     \
+    /* The copies beyond a row are the next row's to overwrite. */                          \
+    int64_t done = 0;                                                                       \
+    if (p->col_stride_in == 0 && p->cols < FEW && p->row_stride_out == p->cols) {           \
+      for (; done * p->cols + FEW <= p->rows * p->cols; done++) {                           \
+        const T x = in[done * p->row_stride_in];                                            \
+        for (int k = 0; k < FEW; k++) out[done * p->cols + k] = x;                          \
+      }                                                                                     \
+    }                                                                                       \
+    for (int64_t r0 = done; p->cols < FEW && r0 < p->rows; r0 += HEIGHT) {                  \
       const int64_t r1 = r0 + HEIGHT < p->rows ? r0 + HEIGHT : p->rows;                     \
       for (int64_t c = 0; c < p->cols; c++)                                                 \
         for (int64_t r = r0; r < r1; r++)                                                   \
@@ -76,14 +85,19 @@ static int64_t at_most(int64_t n, int64_t most) {
   return n < most ? n : most;
 }
 
-FY_CLONES static void backwards(const plane *p, uint32_t *restrict out,
-                                const uint32_t *restrict in) {
-  for (int64_t r = 0; r < p->rows; r++) {
-    uint32_t *o = out + r * p->row_stride_out;
-    const uint32_t *i = in + r * p->row_stride_in;
-    for (int64_t c = 0; c < p->cols; c++) o[c] = i[-c];
+#define BACKWARDS(T)                                                                \
+  FY_CLONES static void backwards_##T(const plane *p, void *to, const void *from) { \
+    const int64_t rows = p->rows, cols = p->cols;                                   \
+    for (int64_t r = 0; r < rows; r++) {                                            \
+      T *restrict o = (T *)to + r * p->row_stride_out;                              \
+      const T *restrict i = (const T *)from + r * p->row_stride_in;                 \
+      for (int64_t c = 0; c < cols; c++) o[c] = i[-c];                              \
+    }                                                                               \
   }
-}
+BACKWARDS(uint8_t)
+BACKWARDS(uint16_t)
+BACKWARDS(uint32_t)
+BACKWARDS(uint64_t)
 
 static fy_code copy_plane(const copy_job *j, const plane *p, char *out, const char *in) {
   if (!fy_dtype_is_plain(j->type)) {
@@ -109,8 +123,11 @@ static fy_code copy_plane(const copy_job *j, const plane *p, char *out, const ch
                     (size_t)p->cols * j->size);
     return FY_OK;
   }
-  if (p->col_stride_in == -1 && j->size == 4) {
-    backwards(p, (void *)out, (const void *)in);
+  if (p->col_stride_in == -1 && j->size <= 8) {
+    (j->size == 1   ? backwards_uint8_t
+     : j->size == 2 ? backwards_uint16_t
+     : j->size == 4 ? backwards_uint32_t
+                    : backwards_uint64_t)(p, out, in);
     return FY_OK;
   }
   if (p->row_stride_in == 1 && p->cols >= 8 && p->rows >= 8 && p->col_stride_in > 0) {

@@ -198,6 +198,10 @@ typedef double fy_r_c128;
 #define FY_INDEX_TYPES(X, ...)   X(FY_INT32, i32, __VA_ARGS__) X(FY_INT64, i64, __VA_ARGS__)
 #define FY_ORDERED_TYPES(X, ...) FY_REAL_TYPES(X, __VA_ARGS__) FY_INT_TYPES(X, __VA_ARGS__)
 #define FY_NUMERIC_TYPES(X, ...) FY_ORDERED_TYPES(X, __VA_ARGS__) FY_COMPLEX_TYPES(X, __VA_ARGS__)
+// What wraps, compares for equality or works on bits is the same for both kinds of integers.
+#define FY_UNSIGNED_AS_SIGNED(name)                                           \
+  [FY_UINT8] = name##_i8, [FY_UINT16] = name##_i16, [FY_UINT32] = name##_i32, \
+  [FY_UINT64] = name##_i64,
 // The quantized types are integers to everything that only compares or moves them.
 #define FY_QUANTIZED_ENTRIES(name)                                           \
   [FY_QINT8] = name##_i8, [FY_QUINT8] = name##_u8, [FY_QINT16] = name##_i16, \
@@ -277,13 +281,17 @@ typedef void (*fy_unary_loop)(const void *in, void *out, int64_t n, const void *
       o[i] = STORE(EXPR(S, x, y));                   \
     }                                                \
   }
-#define FY_BINARY_PLAIN(S, name, EXPR, OUT, STORE)                                            \
-  FY_CLONE_##S static void name##_##S(const void *pa, int64_t sa, const void *pb, int64_t sb, \
-                                      void *po, int64_t n, int *bad) {                        \
-    const fy_t_##S *a = pa, *b = pb;                                                          \
-    OUT *o = po;                                                                              \
-    (void)bad;                                                                                \
-    FY_BINARY_ROWS(S, EXPR, FY_LD_##S, STORE)                                                 \
+#define FY_BINARY_PLAIN(S, name, EXPR, OUT, STORE) \
+  FY_CLONE_##S FY_BINARY_BODY(S, name, EXPR, OUT, STORE)
+#define FY_BINARY_CLONED(S, name, EXPR, OUT, STORE) \
+  FY_CLONES FY_BINARY_BODY(S, name, EXPR, OUT, STORE)
+#define FY_BINARY_BODY(S, name, EXPR, OUT, STORE)                                          \
+  static void name##_##S(const void *pa, int64_t sa, const void *pb, int64_t sb, void *po, \
+                         int64_t n, int *bad) {                                            \
+    const fy_t_##S *a = pa, *b = pb;                                                       \
+    OUT *o = po;                                                                           \
+    (void)bad;                                                                             \
+    FY_BINARY_ROWS(S, EXPR, FY_LD_##S, STORE)                                              \
   }
 // Halves are turned into floats a chunk at a time; TO is the type of a result before PUT.
 #define FY_CHUNK 512
@@ -347,15 +355,19 @@ static inline void fy_put_bools(const bool *in, bool *out, int64_t n) {
 #define FY_BINARY_LOOP(E, S, name, EXPR)  FY_BINARY_LOOP_##S(name, EXPR)
 #define FY_COMPARE_LOOP(E, S, name, EXPR) FY_COMPARE_LOOP_##S(name, EXPR)
 
-#define FY_UNARY_PLAIN(S, name, EXPR, OUT, STORE)                                               \
-  FY_CLONE_##S static void name##_##S(const void *pi, void *po, int64_t n, const void *param) { \
-    const fy_t_##S *in = pi;                                                                    \
-    OUT *o = po;                                                                                \
-    (void)param;                                                                                \
-    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                                 \
-      const fy_a_##S x = FY_LD_##S(in[i]);                                                      \
-      o[i] = STORE(EXPR(S, x));                                                                 \
-    }                                                                                           \
+#define FY_UNARY_PLAIN(S, name, EXPR, OUT, STORE) \
+  FY_CLONE_##S FY_UNARY_BODY(S, name, EXPR, OUT, STORE)
+#define FY_UNARY_CLONED(S, name, EXPR, OUT, STORE) \
+  FY_CLONES FY_UNARY_BODY(S, name, EXPR, OUT, STORE)
+#define FY_UNARY_BODY(S, name, EXPR, OUT, STORE)                                   \
+  static void name##_##S(const void *pi, void *po, int64_t n, const void *param) { \
+    const fy_t_##S *in = pi;                                                       \
+    OUT *o = po;                                                                   \
+    (void)param;                                                                   \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                    \
+      const fy_a_##S x = FY_LD_##S(in[i]);                                         \
+      o[i] = STORE(EXPR(S, x));                                                    \
+    }                                                                              \
   }
 #define FY_UNARY_HALF(name, EXPR, OUT, TO, PUT)                                                  \
   FY_CLONES static void name##_chunk_f16(const float *in, TO *o, int64_t n, const void *param) { \

@@ -13,9 +13,7 @@
 #define NEG_INT(S, x)     (0 - (fy_u_##S)(x))
 #define ABS(S, x)         FY_MATH_##S(fabs)(x)
 #define ABS_INT(S, x)     ((x) < 0 ? 0 - (fy_u_##S)(x) : (fy_u_##S)(x))
-#define SIGN(S, x)        ((x) != (x) ? (x) : (fy_a_##S)(((x) > 0) - ((x) < 0)))
 #define SIGN_INT(S, x)    (((x) > 0) - ((x) < 0))
-#define SIGN_CPLX(S, x)   ((x) == 0 ? 0 : (x) / FY_MATH_##S(abs)(x))
 #define SQUARE(S, x)      ((x) * (x))
 #define SQUARE_INT(S, x)  ((fy_u_##S)(x) * (fy_u_##S)(x))
 #define SQUARE_CPLX(S, x) fy_cmul_##S(x, x)
@@ -27,11 +25,13 @@ FY_FULL_REAL_TYPES(FY_UNARY_LOOP, neg, NEG)
 FY_VEC_UNARY_16(neg, FY_16_NEG)
 FY_COMPLEX_TYPES(FY_UNARY_LOOP, neg, NEG)
 FY_SIGNED_TYPES(FY_UNARY_LOOP, neg, NEG_INT)
-FY_REAL_TYPES(FY_UNARY_LOOP, abs, ABS)
+FY_FULL_REAL_TYPES(FY_UNARY_LOOP, abs, ABS)
+#define ABS_BITS(S, x) ((x)&0x7FFF)
+FY_UNARY_LOOP(FY_UINT16, u16, abs, ABS_BITS)  // of 16-bit floats
 FY_SIGNED_TYPES(FY_UNARY_LOOP, abs, ABS_INT)
-FY_REAL_TYPES(FY_UNARY_LOOP, sign, SIGN)
+FY_VEC_UNARY(sign, FY_EW_SIGN)
+FY_VEC_UNARY_16(sign, FY_16_SIGN)
 FY_SIGNED_TYPES(FY_UNARY_LOOP, sign, SIGN_INT)
-FY_COMPLEX_TYPES(FY_UNARY_LOOP, sign, SIGN_CPLX)
 FY_FULL_REAL_TYPES(FY_UNARY_LOOP, square, SQUARE)
 FY_VEC_UNARY_16(square, FY_16_SQUARE)
 FY_INT_TYPES(FY_UNARY_LOOP, square, SQUARE_INT)
@@ -39,69 +39,66 @@ FY_COMPLEX_TYPES(FY_UNARY_LOOP, square, SQUARE_CPLX)
 FY_VEC_UNARY_16(rsqrt, FY_16_RSQRT)
 FY_FULL_REAL_TYPES(FY_UNARY_LOOP, reciprocal, RECIPROCAL)
 FY_VEC_UNARY_16(reciprocal, FY_16_RECIP)
-FY_INT_TYPES(FY_UNARY_LOOP, invert, INVERT)
+FY_SIGNED_TYPES(FY_UNARY_LOOP, invert, INVERT)
 
 // ---------------------------------------------------------------- functions of libm
-#define REAL_FN(fn)      FY_REAL_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
-#define CALL_exp(S, x)   FY_MATH_##S(exp)(x)
-#define CALL_sin(S, x)   FY_MATH_##S(sin)(x)
-#define CALL_cos(S, x)   FY_MATH_##S(cos)(x)
-#define CALL_tan(S, x)   FY_MATH_##S(tan)(x)
-#define CALL_asin(S, x)  FY_MATH_##S(asin)(x)
-#define CALL_acos(S, x)  FY_MATH_##S(acos)(x)
-#define CALL_atan(S, x)  FY_MATH_##S(atan)(x)
-#define CALL_sinh(S, x)  FY_MATH_##S(sinh)(x)
-#define CALL_cosh(S, x)  FY_MATH_##S(cosh)(x)
-#define CALL_asinh(S, x) FY_MATH_##S(asinh)(x)
-#define CALL_acosh(S, x) FY_MATH_##S(acosh)(x)
-#define CALL_atanh(S, x) FY_MATH_##S(atanh)(x)
-#define CALL_tanh(S, x)  FY_MATH_##S(tanh)(x)
-#define CALL_erf(S, x)   FY_MATH_##S(erf)(x)
-#define CALL_erfc(S, x)  FY_MATH_##S(erfc)(x)
-#define CALL_floor(S, x) FY_MATH_##S(floor)(x)
-#define CALL_ceil(S, x)  FY_MATH_##S(ceil)(x)
-#define CALL_rint(S, x)  FY_MATH_##S(rint)(x)
-#define COMPLEX_FN(fn)   FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
-#define BUT_F32(fn)      FY_REAL_TYPES_BUT_F32(FY_UNARY_LOOP, m_##fn, CALL_##fn) COMPLEX_FN(fn)
-#define SHORT_FN(fn)     FY_SHORT_REAL_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn) COMPLEX_FN(fn)
+#define CALL_exp(S, x)       FY_MATH_##S(exp)(x)
+#define CALL_sin(S, x)       FY_MATH_##S(sin)(x)
+#define CALL_cos(S, x)       FY_MATH_##S(cos)(x)
+#define CALL_tan(S, x)       FY_MATH_##S(tan)(x)
+#define CALL_asin(S, x)      FY_MATH_##S(asin)(x)
+#define CALL_acos(S, x)      FY_MATH_##S(acos)(x)
+#define CALL_atan(S, x)      FY_MATH_##S(atan)(x)
+#define CALL_sinh(S, x)      FY_MATH_##S(sinh)(x)
+#define CALL_cosh(S, x)      FY_MATH_##S(cosh)(x)
+#define CALL_asinh(S, x)     FY_MATH_##S(asinh)(x)
+#define CALL_acosh(S, x)     FY_MATH_##S(acosh)(x)
+#define CALL_atanh(S, x)     FY_MATH_##S(atanh)(x)
+#define CALL_tanh(S, x)      FY_MATH_##S(tanh)(x)
+#define CALL_erf(S, x)       FY_MATH_##S(erf)(x)
+#define CALL_erfc(S, x)      FY_MATH_##S(erfc)(x)
+#define COMPLEX_FN(fn)       FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
+#define LARGE_COMPLEX_FN(fn) FY_UNARY_LOOP(FY_COMPLEX128, c128, m_##fn, CALL_##fn)
+#define DOUBLE_FN(fn)        FY_UNARY_LOOP(FY_DOUBLE, f64, m_##fn, CALL_##fn)
 FY_VEC_UNARY_16(m_sqrt, FY_16_SQRT)
-FY_UNARY_LOOP(FY_COMPLEX128, c128, m_exp, CALL_exp)
-COMPLEX_FN(tanh)
-BUT_F32(sin)
-BUT_F32(cos)
-BUT_F32(tan)
-BUT_F32(asin)
-BUT_F32(acos)
-SHORT_FN(atan)
-BUT_F32(sinh)
-BUT_F32(cosh)
-BUT_F32(asinh)
-BUT_F32(acosh)
-SHORT_FN(atanh)
+DOUBLE_FN(sin)
+DOUBLE_FN(cos)
+DOUBLE_FN(tan)
+DOUBLE_FN(asin)
+DOUBLE_FN(acos)
+DOUBLE_FN(sinh)
+DOUBLE_FN(cosh)
+DOUBLE_FN(asinh)
+DOUBLE_FN(acosh)
+COMPLEX_FN(asin)
+COMPLEX_FN(acos)
+COMPLEX_FN(atan)
+COMPLEX_FN(asinh)
+COMPLEX_FN(acosh)
+COMPLEX_FN(atanh)
+LARGE_COMPLEX_FN(sin)
+LARGE_COMPLEX_FN(cos)
+LARGE_COMPLEX_FN(tan)
+LARGE_COMPLEX_FN(sinh)
+LARGE_COMPLEX_FN(cosh)
+LARGE_COMPLEX_FN(tanh)
+LARGE_COMPLEX_FN(exp)
 FY_UNARY_LOOP(FY_DOUBLE, f64, m_erf, CALL_erf)
 FY_UNARY_LOOP(FY_DOUBLE, f64, m_erfc, CALL_erfc)
-REAL_FN(floor)
-REAL_FN(ceil)
-REAL_FN(rint)
+FY_VEC_UNARY(floor, FY_EW_FLOOR)
+FY_VEC_UNARY_16(floor, FY_16_FLOOR)
+FY_VEC_UNARY(ceil, FY_EW_CEIL)
+FY_VEC_UNARY_16(ceil, FY_16_CEIL)
+FY_VEC_UNARY(rint, FY_EW_RINT)
+FY_VEC_UNARY_16(rint, FY_16_RINT)
 
-// exp(z) - 1 and log(1 + z) that keep the digits of small z.
+// exp(z) - 1 that keeps the digits of small z.
+static inline double _Complex expm1_c128(double _Complex z) {
+  const double im = cimag(z), half = sin(im / 2), e = expm1(creal(z));
+  return __builtin_complex(e * cos(im) - 2 * half * half, (e + 1) * sin(im));
+}
 #define EXPM1_CPLX(S, z) expm1_##S(z)
-#define LOG1P_CPLX(S, z) log1p_##S(z)
-#define COMPLEX_FNS(E, S, R)                                                       \
-  static inline fy_a_##S expm1_##S(fy_a_##S z) {                                   \
-    const double re = (double)creal(z), im = (double)cimag(z), half = sin(im / 2); \
-    const double e = expm1(re);                                                    \
-    return __builtin_complex((fy_r_##S)(e * cos(im) - 2 * half * half),            \
-                             (fy_r_##S)((e + 1) * sin(im)));                       \
-  }                                                                                \
-  static inline fy_a_##S log1p_##S(fy_a_##S z) {                                   \
-    const double re = (double)creal(z), im = (double)cimag(z);                     \
-    const double norm = 0.5 * log1p(re * (2 + re) + im * im);                      \
-    return __builtin_complex((fy_r_##S)norm, (fy_r_##S)atan2(im, 1 + re));         \
-  }
-FY_COMPLEX_TYPES(COMPLEX_FNS, _)
-FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_expm1, EXPM1_CPLX)
-FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_log1p, LOG1P_CPLX)
+FY_UNARY_LOOP(FY_COMPLEX128, c128, m_expm1, EXPM1_CPLX)
 
 #define SIGMOID(S, x) (1 / FY_RD_##S(1 + FY_RD_##S(FY_MATH_##S(exp)(-(x)))))
 // 16-bit floats: e / (1 + e) with e = exp(x), which keeps small results; a chunk at a time, each step rounded.
@@ -135,7 +132,7 @@ static void round_bf16(float *x, int64_t n) {
   }
 STEPS_16(f16, fy_halves_to_floats, fy_floats_to_halves)
 STEPS_16(bf16, widen_bf16, narrow_bf16)
-FY_COMPLEX_TYPES(FY_UNARY_LOOP, sigmoid, SIGMOID)
+FY_UNARY_LOOP(FY_COMPLEX128, c128, sigmoid, SIGMOID)
 
 // Poles of the gamma function are +Inf for Lgamma and NaN for Digamma. glibc's lgamma writes the
 // global signgam; the _r forms do not.
@@ -181,61 +178,73 @@ FY_REAL_TYPES(FY_UNARY_LOOP, digam, DIGAMMA)
 #define IS_INF(S, x)    (FY_MATH_##S(fabs)(x) == (fy_a_##S)INFINITY)
 #define IS_FINITE(S, x) ((x) - (x) == 0)
 FY_INDEX_TYPES(FY_UNARY_LOOP, same, SAME)
-FY_REAL_TYPES(FY_TEST_LOOP, is_nan, IS_NAN)
-FY_REAL_TYPES(FY_TEST_LOOP, is_inf, IS_INF)
-FY_REAL_TYPES(FY_TEST_LOOP, is_finite, IS_FINITE)
+// Of 16-bit floats by their bits: an infinity is all of the exponent, and nothing else.
+#define TESTS(name, EXPR, COMPARED)               \
+  FY_UNARY_CLONED(f32, name, EXPR, bool, FY_ST_b) \
+  FY_UNARY_CLONED(f64, name, EXPR, bool, FY_ST_b) \
+  TEST_BITS(name##_f16, COMPARED 0x7C00)          \
+  TEST_BITS(name##_bf16, COMPARED 0x7F80)
+#define TEST_BITS(name, COMPARED)                                                        \
+  static void name(const void *pi, void *po, int64_t n, const void *param) {             \
+    const uint16_t *in = pi;                                                             \
+    uint8_t *o = po;                                                                     \
+    (void)param;                                                                         \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) o[i] = (int16_t)(in[i] & 0x7FFF) COMPARED; \
+  }
+TESTS(is_nan, IS_NAN, >)
+TESTS(is_inf, IS_INF, ==)
+TESTS(is_finite, IS_FINITE, <)
 
 // ---------------------------------------------------------------- tables
 #define TABLE(name, ns_, ...) static const fy_unary_loops name##_table = {{__VA_ARGS__}, ns_}
 #define REALS(name)           FY_REAL_TYPES(FY_LOOP_ENTRY, name)
-#define VECS(name, fn)        FY_REAL_TYPES_BUT_F32(FY_LOOP_ENTRY, name)[FY_FLOAT] = fy_vec_##fn##_f32,
 #define VECS_16(double_loop, fn)                                                            \
   [FY_DOUBLE] = double_loop, [FY_FLOAT] = fy_vec_##fn##_f32, [FY_HALF] = fy_vec_##fn##_f16, \
   [FY_BFLOAT16] = fy_vec_##fn##_bf16,
 #define VECS_ALL(name)                                                                         \
   [FY_DOUBLE] = fy_vec_##name##_f64, [FY_FLOAT] = fy_vec_##name##_f32, [FY_HALF] = name##_f16, \
   [FY_BFLOAT16] = name##_bf16,
-#define VECS_WIDE(name, fn)                \
-  FY_SHORT_REAL_TYPES(FY_LOOP_ENTRY, name) \
-  [FY_DOUBLE] = fy_vec_##fn##_f64, [FY_FLOAT] = fy_vec_##fn##_f32,
+#define VEC_C64(name)       [FY_COMPLEX64] = fy_vec_##name##_c64, [FY_COMPLEX128] = m_##name##_c128,
 #define VEC_COMPLEXES(name) FY_COMPLEX_TYPES(FY_LOOP_ENTRY, fy_vec_##name)
 #define COMPLEXES(name)     FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name)
 #define SIGNEDS(name)       FY_SIGNED_TYPES(FY_LOOP_ENTRY, name)
 TABLE(neg, 0.3, REALS(neg) COMPLEXES(neg) SIGNEDS(neg));
-TABLE(abs, 0.3, REALS(abs) SIGNEDS(abs));
-TABLE(sign, 0.5, REALS(sign) COMPLEXES(sign) SIGNEDS(sign));
+TABLE(abs, 0.3, FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, abs) SIGNEDS(abs)[FY_HALF] = abs_u16,
+      [FY_BFLOAT16] = abs_u16);
+TABLE(sign, 0.5, REALS(sign) VEC_COMPLEXES(sign) SIGNEDS(sign));
 TABLE(square, 0.3, FY_NUMERIC_TYPES(FY_LOOP_ENTRY, square));
 TABLE(rsqrt, 0.5, VECS_ALL(rsqrt) VEC_COMPLEXES(rsqrt));
 TABLE(reciprocal, 0.6, REALS(reciprocal) VEC_COMPLEXES(reciprocal));
-TABLE(invert, 0.3, FY_INT_TYPES(FY_LOOP_ENTRY, invert));
+TABLE(invert, 0.3, SIGNEDS(invert) FY_UNSIGNED_AS_SIGNED(invert));
 TABLE(sqrt, 1, [FY_DOUBLE] = fy_vec_sqrt_f64, [FY_FLOAT] = fy_vec_sqrt_f32, [FY_HALF] = m_sqrt_f16,
       [FY_BFLOAT16] = m_sqrt_bf16, VEC_COMPLEXES(sqrt));
-TABLE(exp, 1,
-      VECS_16(fy_vec_exp_f64, exp)[FY_COMPLEX64] = fy_vec_exp_c64, [FY_COMPLEX128] = m_exp_c128);
-TABLE(expm1, 1, VECS_16(fy_vec_expm1_f64, expm1) COMPLEXES(m_expm1));
+TABLE(exp, 1, VECS_16(fy_vec_exp_f64, exp) VEC_C64(exp));
+TABLE(expm1, 1, VECS_16(fy_vec_expm1_f64, expm1)[FY_COMPLEX64] = fy_vec_expm1_c64,
+      [FY_COMPLEX128] = m_expm1_c128);
 TABLE(log, 1, VECS_16(fy_vec_log_f64, log) VEC_COMPLEXES(log));
-TABLE(log1p, 2, VECS_16(fy_vec_log1p_f64, log1p) COMPLEXES(m_log1p));
-TABLE(sin, 2, VECS(m_sin, sin) COMPLEXES(m_sin));
-TABLE(cos, 2, VECS(m_cos, cos) COMPLEXES(m_cos));
-TABLE(tan, 2, VECS(m_tan, tan) COMPLEXES(m_tan));
-TABLE(asin, 1, VECS(m_asin, asin) COMPLEXES(m_asin));
-TABLE(acos, 1, VECS(m_acos, acos) COMPLEXES(m_acos));
-TABLE(atan, 1, VECS_WIDE(m_atan, atan) COMPLEXES(m_atan));
-TABLE(sinh, 1.5, VECS(m_sinh, sinh) COMPLEXES(m_sinh));
-TABLE(cosh, 1.5, VECS(m_cosh, cosh) COMPLEXES(m_cosh));
-TABLE(asinh, 3, VECS(m_asinh, asinh) COMPLEXES(m_asinh));
-TABLE(acosh, 3, VECS(m_acosh, acosh) COMPLEXES(m_acosh));
-TABLE(atanh, 2, VECS_WIDE(m_atanh, atanh) COMPLEXES(m_atanh));
-TABLE(tanh, 1, VECS_16(fy_vec_tanh_f64, tanh) COMPLEXES(m_tanh));
-TABLE(sigmoid, 1, VECS_ALL(sigmoid) COMPLEXES(sigmoid));
+TABLE(log1p, 2, VECS_16(fy_vec_log1p_f64, log1p) VEC_COMPLEXES(log1p));
+TABLE(sin, 2, VECS_16(m_sin_f64, sin) VEC_C64(sin));
+TABLE(cos, 2, VECS_16(m_cos_f64, cos) VEC_C64(cos));
+TABLE(tan, 2, VECS_16(m_tan_f64, tan) VEC_C64(tan));
+TABLE(asin, 1, VECS_16(m_asin_f64, asin) COMPLEXES(m_asin));
+TABLE(acos, 1, VECS_16(m_acos_f64, acos) COMPLEXES(m_acos));
+TABLE(atan, 1, VECS_16(fy_vec_atan_f64, atan) COMPLEXES(m_atan));
+TABLE(sinh, 1.5, VECS_16(m_sinh_f64, sinh) VEC_C64(sinh));
+TABLE(cosh, 1.5, VECS_16(m_cosh_f64, cosh) VEC_C64(cosh));
+TABLE(asinh, 3, VECS_16(m_asinh_f64, asinh) COMPLEXES(m_asinh));
+TABLE(acosh, 3, VECS_16(m_acosh_f64, acosh) COMPLEXES(m_acosh));
+TABLE(atanh, 2, VECS_16(fy_vec_atanh_f64, atanh) COMPLEXES(m_atanh));
+TABLE(tanh, 1, VECS_16(fy_vec_tanh_f64, tanh) VEC_C64(tanh));
+TABLE(sigmoid, 1,
+      VECS_ALL(sigmoid)[FY_COMPLEX64] = fy_vec_sigmoid_c64, [FY_COMPLEX128] = sigmoid_c128);
 TABLE(erf, 2, VECS_16(m_erf_f64, erf));
 TABLE(erfc, 2, VECS_16(m_erfc_f64, erfc));
 TABLE(lgam, 25, REALS(lgam));
 TABLE(digam, 40, REALS(digam));
-TABLE(floor, 0.5, REALS(m_floor));
-TABLE(ceil, 0.5, REALS(m_ceil));
-TABLE(rint, 0.5, REALS(m_rint));
-TABLE(round, 0.5, REALS(m_rint) FY_INDEX_TYPES(FY_LOOP_ENTRY, same));
+TABLE(floor, 0.5, REALS(floor));
+TABLE(ceil, 0.5, REALS(ceil));
+TABLE(rint, 0.5, REALS(rint));
+TABLE(round, 0.5, REALS(rint) FY_INDEX_TYPES(FY_LOOP_ENTRY, same));
 TABLE(is_nan, 0.3, REALS(is_nan));
 TABLE(is_inf, 0.3, REALS(is_inf));
 TABLE(is_finite, 0.3, REALS(is_finite));

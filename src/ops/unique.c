@@ -109,31 +109,73 @@ static fy_code pick_axis(const fy_tensor *x, const fy_tensor *axis, int32_t *out
   return FY_OK;
 }
 
-// Integers in a row, the common case: a table of values that grows with what is found. rank[i] is
+// Numbers in a row, the common case: a table of values that grows with what is found. rank[i] is
 // the number of the value of element i, first[] where each was seen. False: no memory.
 typedef struct value_slot {
-  int64_t value;
+  uint64_t value;
   int64_t number;  // 1 + its number, 0 = free
 } value_slot;
 
-static uint64_t value_at(int64_t value, int shift) {
-  return (uint64_t)value * 0x9E3779B97F4A7C15u >> shift;
+// Numbers by their bits. Of floats those below |least| (bits, without the sign) are 0 and those above |most|
+// equal nothing.
+typedef struct value_list {
+  const void *in;
+  size_t size;
+  uint64_t least, most;  // 0: integers
+} value_list;
+
+static bool value_list_of(const fy_tensor *t, value_list *out) {
+  *out = (value_list){t->data, fy_dtype_storage(t->dtype), 0, 0};
+  switch (t->dtype) {
+    case FY_HALF: out->least = 1, out->most = 0x7C00; return true;
+    case FY_BFLOAT16: out->least = 0x80, out->most = 0x7F80; return true;
+    case FY_FLOAT: out->least = 0x800000, out->most = 0x7F800000; return true;
+    case FY_DOUBLE: out->least = (uint64_t)1 << 52, out->most = (uint64_t)0x7FF << 52; return true;
+    case FY_INT8:
+    case FY_INT16:
+    case FY_INT32:
+    case FY_INT64:
+    case FY_UINT8:
+    case FY_UINT16:
+    case FY_UINT32:
+    case FY_UINT64:
+    case FY_BOOL: return true;
+    default: return false;
+  }
 }
 
-static bool find_values(const void *in, bool wide, int64_t n, int64_t *rank, int64_t *first,
+// False: it equals nothing.
+static inline bool value_of(const value_list *l, int64_t i, uint64_t *out) {
+  const uint64_t v = l->size == 1   ? ((const uint8_t *)l->in)[i]
+                     : l->size == 2 ? ((const uint16_t *)l->in)[i]
+                     : l->size == 4 ? ((const uint32_t *)l->in)[i]
+                                    : ((const uint64_t *)l->in)[i];
+  *out = v;
+  if (!l->most) return true;
+  const uint64_t size = v & (((uint64_t)1 << (8 * l->size - 1)) - 1);
+  if (size < l->least) *out = 0;
+  return size <= l->most;
+}
+
+static uint64_t value_at(uint64_t value, int shift) {
+  return value * 0x9E3779B97F4A7C15u >> shift;
+}
+
+static bool find_values(const value_list *l, int64_t n, int64_t *rank, int64_t *first,
                         int64_t *found) {
   int bits = 9;
   value_slot *slots = fy_calloc((size_t)1 << bits, sizeof *slots);
   *found = 0;
   for (int64_t i = 0; slots && i < n; i++) {
-    const int64_t v = wide ? ((const int64_t *)in)[i] : ((const int32_t *)in)[i];
-    uint64_t mask = ((uint64_t)1 << bits) - 1, at = value_at(v, 64 - bits);
-    while (slots[at].number && slots[at].value != v) at = (at + 1) & mask;
-    if (slots[at].number) {
+    uint64_t v, mask = ((uint64_t)1 << bits) - 1;
+    const bool equals = value_of(l, i, &v);
+    uint64_t at = value_at(v, 64 - bits);
+    while (equals && slots[at].number && slots[at].value != v) at = (at + 1) & mask;
+    if (equals && slots[at].number) {
       rank[i] = slots[at].number - 1;
       continue;
     }
-    slots[at] = (value_slot){v, *found + 1};
+    if (equals) slots[at] = (value_slot){v, *found + 1};
     rank[i] = *found;
     first[(*found)++] = i;
     if ((uint64_t)*found * 2 <= mask) continue;
@@ -142,10 +184,10 @@ static bool find_values(const void *in, bool wide, int64_t n, int64_t *rank, int
     fy_free(slots);
     slots = fy_calloc((size_t)1 << bits, sizeof *slots);
     for (int64_t k = 0; slots && k < *found; k++) {
-      const int64_t old = wide ? ((const int64_t *)in)[first[k]] : ((const int32_t *)in)[first[k]];
-      at = value_at(old, 64 - bits);
+      if (!value_of(l, first[k], &v)) continue;
+      at = value_at(v, 64 - bits);
       while (slots[at].number) at = (at + 1) & mask;
-      slots[at] = (value_slot){old, k + 1};
+      slots[at] = (value_slot){v, k + 1};
     }
   }
   const bool ok = slots != NULL;
@@ -163,14 +205,14 @@ static fy_code unique(fy_kernel_ctx *ctx, fy_error *err) {
   slice_set set;
   void *memory;
   fy_tensor *y, *idx, *count;
-  const bool values =
-      s.outer == 1 && s.inner == 1 && (x->dtype == FY_INT32 || x->dtype == FY_INT64);
+  value_list list = {0};
+  const bool values = s.outer == 1 && s.inner == 1 && value_list_of(x, &list);
   if (!values) FY_TRY(set_init(ctx, s.n, &set, err));
   FY_TRY(fy_scratch(ctx, (size_t)(s.n + 1) * 3 * sizeof(int64_t), &memory, err));
   int64_t *first = memory, *rank = first + s.n, *times = rank + s.n;  // of the unique; of slices
   int64_t found = 0;
   FY_TRY(fy_out(ctx, 1, 1, &s.n, &idx, err));
-  if (values && !find_values(x->data, x->dtype == FY_INT64, s.n, rank, first, &found))
+  if (values && !find_values(&list, s.n, rank, first, &found))
     return fy_fail_oom(err, (size_t)s.n * sizeof(value_slot));
   if (values) {
     memset(times, 0, (size_t)found * sizeof *times);

@@ -28,7 +28,7 @@ enum { MOST_BYTES = 64 };  // of a vector
 static void run_code(int type, uint32_t code, const char *a, const char *b, bool b_moves, char *out,
                      int64_t n) {
   const fy_lanes *lanes = fy_lanes_best();
-  const size_t elem = type == FY_LANES_F32 ? sizeof(float) : sizeof(double);
+  const size_t elem = type == FY_LANES_F32 || type == FY_LANES_I32 ? sizeof(float) : sizeof(double);
   const int64_t whole = n - n % (lanes->bytes / (int64_t)elem);
   const fy_fused_instr ip = {.code = (uint16_t)code, .a = 0, .b = b_moves ? 1 : 0, .out = 2};
   void *slots[3] = {(void *)(uintptr_t)a, (void *)(uintptr_t)b, out};
@@ -71,38 +71,6 @@ void fy_vec_apply(int type, fy_ew op, const void *a, int64_t step_a, const void 
   }
 }
 
-// x log(y), 0 where x is 0.
-FY_CLONES static void times_unless_zero(const float *a, int64_t sa, const float *l, int64_t sl,
-                                        float *o, int64_t n) {
-  FY_VECTOR for (int64_t i = 0; i < n; i++) {
-    const float x = a[i * sa];
-    o[i] = x == 0 ? x : x * l[i * sl];
-  }
-}
-static void x_times(const float *a, int64_t sa, const float *b, int64_t sb, float *o, int64_t n,
-                    void (*fn)(const void *, void *, int64_t, const void *)) {
-  float l[FY_CHUNK];
-  if (!sb) fn(b, l, 1, NULL);
-  for (int64_t at = 0; at < n; at += FY_CHUNK) {
-    const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;
-    if (sb) fn(b + at, l, m, NULL);
-    if (sa && sb)
-      times_unless_zero(a + at, 1, l, 1, o + at, m);
-    else
-      times_unless_zero(a + at * sa, sa, l, sb, o + at, m);
-  }
-}
-void fy_vec_xlogy_f32(const void *a, int64_t sa, const void *b, int64_t sb, void *o, int64_t n,
-                      int *bad) {
-  (void)bad;
-  x_times(a, sa, b, sb, o, n, fy_vec_log_f32);
-}
-void fy_vec_xlog1py_f32(const void *a, int64_t sa, const void *b, int64_t sb, void *o, int64_t n,
-                        int *bad) {
-  (void)bad;
-  x_times(a, sa, b, sb, o, n, fy_vec_log1p_f32);
-}
-
 void fy_halves_to_floats(const uint16_t *in, float *out, int64_t n) {
   const fy_lanes *lanes = fy_lanes_best();
   if (lanes->halves_to_floats) {
@@ -121,28 +89,98 @@ void fy_floats_to_halves(const float *in, uint16_t *out, int64_t n) {
   for (int64_t i = 0; i < n; i++) out[i] = fy_st_half(in[i]);
 }
 
+static void widen(const uint16_t *in, float *out, int64_t n, bool half) {
+  if (half)
+    fy_halves_to_floats(in, out, n);
+  else
+    for (int64_t i = 0; i < n; i++) out[i] = fy_bfloat16_to_float(in[i]);
+}
+static void narrow(const float *in, uint16_t *out, int64_t n, bool half) {
+  if (half)
+    fy_floats_to_halves(in, out, n);
+  else
+    for (int64_t i = 0; i < n; i++) out[i] = fy_float_to_bfloat16(in[i]);
+}
+
 // 16-bit floats by the float function: its error is far below their last place.
-#define VEC_16(name)                                                                  \
-  void fy_vec_##name##_f16(const void *pi, void *po, int64_t n, const void *param) {  \
-    const uint16_t *in = pi;                                                          \
-    uint16_t *out = po;                                                               \
-    float x[FY_CHUNK];                                                                \
-    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                    \
-      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                        \
-      fy_halves_to_floats(in + at, x, m);                                             \
-      fy_vec_##name##_f32(x, x, m, param);                                            \
-      fy_floats_to_halves(x, out + at, m);                                            \
-    }                                                                                 \
-  }                                                                                   \
-  void fy_vec_##name##_bf16(const void *pi, void *po, int64_t n, const void *param) { \
-    const uint16_t *in = pi;                                                          \
-    uint16_t *out = po;                                                               \
-    float x[FY_CHUNK];                                                                \
-    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                    \
-      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                        \
-      for (int64_t i = 0; i < m; i++) x[i] = fy_bfloat16_to_float(in[at + i]);        \
-      fy_vec_##name##_f32(x, x, m, param);                                            \
-      for (int64_t i = 0; i < m; i++) out[at + i] = fy_float_to_bfloat16(x[i]);       \
-    }                                                                                 \
+static void by_floats(const uint16_t *in, uint16_t *out, int64_t n, bool half, fy_unary_loop fn) {
+  float x[FY_CHUNK];
+  for (int64_t at = 0; at < n; at += FY_CHUNK) {
+    const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;
+    widen(in + at, x, m, half);
+    fn(x, x, m, NULL);
+    narrow(x, out + at, m, half);
+  }
+}
+#define VEC_16(name)                                                                   \
+  void fy_vec_##name##_f16(const void *in, void *out, int64_t n, const void *param) {  \
+    (void)param;                                                                       \
+    by_floats(in, out, n, true, fy_vec_##name##_f32);                                  \
+  }                                                                                    \
+  void fy_vec_##name##_bf16(const void *in, void *out, int64_t n, const void *param) { \
+    (void)param;                                                                       \
+    by_floats(in, out, n, false, fy_vec_##name##_f32);                                 \
   }
 FY_VEC_16_FUNCTIONS(VEC_16)
+
+// ---------------------------------------------------------------- x log(y), 0 where x is 0
+#define X_TIMES(E, S, _)                                                                        \
+  FY_CLONES static void times_##S(const fy_a_##S *a, int64_t sa, const fy_a_##S *l, int64_t sl, \
+                                  fy_a_##S *o, int64_t n) {                                     \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                                 \
+      const fy_a_##S x = a[i * sa];                                                             \
+      o[i] = x == 0 ? x : TIMES_##S(x, l[i * sl]);                                              \
+    }                                                                                           \
+  }                                                                                             \
+  static void x_times_##S(const fy_a_##S *a, int64_t sa, const fy_a_##S *b, int64_t sb,         \
+                          fy_a_##S *o, int64_t n, fy_unary_loop fn) {                           \
+    fy_a_##S l[FY_CHUNK];                                                                       \
+    if (!sb) fn(b, l, 1, NULL);                                                                 \
+    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                              \
+      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                                  \
+      if (sb) fn(b + at, l, m, NULL);                                                           \
+      if (sa && sb)                                                                             \
+        times_##S(a + at, 1, l, 1, o + at, m);                                                  \
+      else                                                                                      \
+        times_##S(a + at * sa, sa, l, sb, o + at, m);                                           \
+    }                                                                                           \
+  }
+#define TIMES_f32(x, y)  ((x) * (y))
+#define TIMES_f64(x, y)  ((x) * (y))
+#define TIMES_c64(x, y)  fy_cmul_c64(x, y)
+#define TIMES_c128(x, y) fy_cmul_c128(x, y)
+FY_FULL_REAL_TYPES(X_TIMES, _)
+FY_COMPLEX_TYPES(X_TIMES, _)
+
+// The logarithm of 16-bit floats is rounded to one before the product is.
+static void x_times_16(const uint16_t *a, int64_t sa, const uint16_t *b, int64_t sb, uint16_t *o,
+                       int64_t n, fy_unary_loop fn, bool half) {
+  uint16_t rounded[FY_CHUNK];
+  float x[FY_CHUNK], l[FY_CHUNK], product[FY_CHUNK];
+  for (int64_t at = 0; at < n; at += FY_CHUNK) {
+    const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;
+    fn(b + at * sb, rounded, sb ? m : 1, NULL);
+    widen(rounded, l, sb ? m : 1, half);
+    widen(a + at * sa, x, sa ? m : 1, half);
+    if (sa && sb)
+      times_f32(x, 1, l, 1, product, m);
+    else
+      times_f32(x, sa, l, sb, product, m);
+    narrow(product, o + at, m, half);
+  }
+}
+#define x_times_f16(...)  x_times_16(__VA_ARGS__, true)
+#define x_times_bf16(...) x_times_16(__VA_ARGS__, false)
+#define X_LOGS(E, S, _)                                                                           \
+  void fy_vec_xlogy_##S(const void *a, int64_t sa, const void *b, int64_t sb, void *o, int64_t n, \
+                        int *bad) {                                                               \
+    (void)bad;                                                                                    \
+    x_times_##S(a, sa, b, sb, o, n, fy_vec_log_##S);                                              \
+  }                                                                                               \
+  void fy_vec_xlog1py_##S(const void *a, int64_t sa, const void *b, int64_t sb, void *o,          \
+                          int64_t n, int *bad) {                                                  \
+    (void)bad;                                                                                    \
+    x_times_##S(a, sa, b, sb, o, n, fy_vec_log1p_##S);                                            \
+  }
+FY_REAL_TYPES(X_LOGS, _)
+FY_COMPLEX_TYPES(X_LOGS, _)

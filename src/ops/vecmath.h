@@ -46,23 +46,30 @@ void fy_vec_atan2_f64(const void *a, int64_t step_a, const void *b, int64_t step
                       int64_t n, int *bad);
 void fy_vec_atan_f64(const void *in, void *out, int64_t n, const void *param);
 void fy_vec_atanh_f64(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_exp_c64(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_log_c64(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_log_c128(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_sqrt_c64(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_sqrt_c128(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_rsqrt_c64(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_rsqrt_c128(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_reciprocal_c64(const void *in, void *out, int64_t n, const void *param);
-void fy_vec_reciprocal_c128(const void *in, void *out, int64_t n, const void *param);
+#define FY_VEC_COMPLEX(X) X(log) X(log1p) X(sqrt) X(rsqrt) X(reciprocal) X(sign)
+#define FY_VEC_COMPLEX64(X) \
+  FY_VEC_COMPLEX(X) X(exp) X(expm1) X(sigmoid) X(sin) X(cos) X(tan) X(sinh) X(cosh) X(tanh)
+#define FY_VEC_DECLARE_c64(name) \
+  void fy_vec_##name##_c64(const void *in, void *out, int64_t n, const void *param);
+#define FY_VEC_DECLARE_c128(name) \
+  void fy_vec_##name##_c128(const void *in, void *out, int64_t n, const void *param);
+FY_VEC_COMPLEX64(FY_VEC_DECLARE_c64)
+FY_VEC_COMPLEX(FY_VEC_DECLARE_c128)
 // The loops of Xlogy and Xlog1py.
-void fy_vec_xlogy_f32(const void *a, int64_t step_a, const void *b, int64_t step_b, void *out,
-                      int64_t n, int *bad);
-void fy_vec_xlog1py_f32(const void *a, int64_t step_a, const void *b, int64_t step_b, void *out,
-                        int64_t n, int *bad);
+#define FY_VEC_X_TIMES(E, S, _)                                                                    \
+  void fy_vec_xlogy_##S(const void *a, int64_t step_a, const void *b, int64_t step_b, void *out,   \
+                        int64_t n, int *bad);                                                      \
+  void fy_vec_xlog1py_##S(const void *a, int64_t step_a, const void *b, int64_t step_b, void *out, \
+                          int64_t n, int *bad);
+FY_REAL_TYPES(FY_VEC_X_TIMES, _)
+FY_COMPLEX_TYPES(FY_VEC_X_TIMES, _)
 
 // The same of halves and bfloat16s, for functions that TensorFlow evaluates in float at once.
-#define FY_VEC_16_FUNCTIONS(X) X(exp) X(log) X(log1p) X(expm1) X(tanh) X(erf) X(erfc)
+// clang-format off
+#define FY_VEC_16_FUNCTIONS(X)                                                               \
+  X(exp) X(log) X(log1p) X(expm1) X(tanh) X(erf) X(erfc) X(sin) X(cos) X(tan) X(asin) X(acos) \
+  X(atan) X(sinh) X(cosh) X(asinh) X(acosh) X(atanh)
+// clang-format on
 #define FY_VEC_16_DECLARE(name)                                                      \
   void fy_vec_##name##_f16(const void *in, void *out, int64_t n, const void *param); \
   void fy_vec_##name##_bf16(const void *in, void *out, int64_t n, const void *param);
@@ -107,6 +114,10 @@ void fy_vec_apply(int type, fy_ew op, const void *a, int64_t step_a, const void 
 #define FY_VEC_UNARY(name, op)                 \
   FY_VEC_UNARY_OF(f32, FY_LANES_F32, name, op) \
   FY_VEC_UNARY_OF(f64, FY_LANES_F64, name, op)
+
+#define FY_VEC_UNARY_INT(name, op)             \
+  FY_VEC_UNARY_OF(i32, FY_LANES_I32, name, op) \
+  FY_VEC_UNARY_OF(i64, FY_LANES_I64, name, op)
 
 // The real types without float, for ops whose float loop is one of these.
 #define FY_REAL_TYPES_BUT_F32(X, ...) \

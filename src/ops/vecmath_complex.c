@@ -4,6 +4,7 @@
 // part by part; whatever does not come out finite (infinities, zeros, what is not a number, squares
 // beyond the range of a double) is asked of libm again.
 
+#include <float.h>
 #include <math.h>
 
 #include "ops/vecmath.h"
@@ -120,54 +121,163 @@ static void log_parts(double *restrict re, double *restrict im, int64_t n) {
   for (int64_t i = 0; i < n; i++) re[i] *= 0.5, im[i] = angle[i];
 }
 
-// Floats are enough for the parts of complex64: their errors do not grow.
-static void exp_parts(double *restrict re, double *restrict im, int64_t n) {
-  float e[FY_CHUNK] = {0}, c[FY_CHUNK], s[FY_CHUNK];
-  for (int64_t i = 0; i < n; i++) e[i] = (float)re[i], s[i] = (float)im[i];
-  fy_vec_exp_f32(e, e, n, NULL);
-  fy_vec_cos_f32(s, c, n, NULL);
-  fy_vec_sin_f32(s, s, n, NULL);
-  for (int64_t i = 0; i < n; i++) re[i] = (double)(e[i] * c[i]), im[i] = (double)(e[i] * s[i]);
+FY_CLONES static void sign_parts(double *restrict re, double *restrict im, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    const double scale = 1 / sqrt(re[i] * re[i] + im[i] * im[i]) + ordinary(re[i], im[i]);
+    re[i] *= scale;
+    im[i] *= scale;
+  }
 }
 
-// |parts| of arrays; |again| of one number, where that is not finite.
-#define THROUGH(E, S, _)                                                              \
-  static void through_##S(const fy_t_##S *in, fy_t_##S *out, int64_t n,               \
-                          void (*parts)(double *restrict, double *restrict, int64_t), \
-                          fy_t_##S (*again)(fy_t_##S)) {                              \
-    double re[FY_CHUNK], im[FY_CHUNK];                                                \
-    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                    \
-      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                        \
-      for (int64_t i = 0; i < m; i++) {                                               \
-        re[i] = ((const fy_r_##S *)(in + at))[2 * i];                                 \
-        im[i] = ((const fy_r_##S *)(in + at))[2 * i + 1];                             \
-      }                                                                               \
-      parts(re, im, m);                                                               \
-      for (int64_t i = 0; i < m; i++) {                                               \
-        out[at + i] = re[i] - re[i] == 0 && im[i] - im[i] == 0                        \
-                          ? __builtin_complex((fy_r_##S)re[i], (fy_r_##S)im[i])       \
-                          : again(in[at + i]);                                        \
-      }                                                                               \
-    }                                                                                 \
-  }                                                                                   \
-  static fy_t_##S reciprocal_##S(fy_t_##S x) {                                        \
-    return fy_cdiv_##S(1, x);                                                         \
-  }                                                                                   \
-  static fy_t_##S rsqrt_##S(fy_t_##S x) {                                             \
-    return fy_cdiv_##S(1, FY_MATH_##S(sqrt)(x));                                      \
+// log(1 + z), with the digits of small z.
+static void log1p_parts(double *restrict re, double *restrict im, int64_t n) {
+  double more[FY_CHUNK] = {0}, angle[FY_CHUNK];
+  for (int64_t i = 0; i < n; i++) more[i] = 1 + re[i];
+  angles(im, more, angle, n);
+  for (int64_t i = 0; i < n; i++) re[i] = re[i] * (2 + re[i]) + im[i] * im[i];
+  fy_vec_log1p_f64(re, re, n, NULL);
+  for (int64_t i = 0; i < n; i++) re[i] *= 0.5, im[i] = angle[i];
+}
+
+// ---------------------------------------------------------------- parts of complex64, in floats
+// Floats are enough where errors do not grow: the parts are products, or sums of what has one sign.
+typedef struct factors {
+  float s[FY_CHUNK], c[FY_CHUNK], sh[FY_CHUNK], ch[FY_CHUNK];
+} factors;
+static void factor(factors *f, const float *angle, const float *size, int64_t n) {
+  fy_vec_sin_f32(angle, f->s, n, NULL);
+  fy_vec_cos_f32(angle, f->c, n, NULL);
+  fy_vec_sinh_f32(size, f->sh, n, NULL);
+  fy_vec_cosh_f32(size, f->ch, n, NULL);
+}
+#define FACTORED(name, ANGLE, SIZE, RE, IM)                                     \
+  static void name##_parts(float *restrict re, float *restrict im, int64_t n) { \
+    factors f;                                                                  \
+    factor(&f, ANGLE, SIZE, n);                                                 \
+    for (int64_t i = 0; i < n; i++) {                                           \
+      const float s = f.s[i], c = f.c[i], sh = f.sh[i], ch = f.ch[i];           \
+      re[i] = RE, im[i] = IM;                                                   \
+    }                                                                           \
   }
-FY_COMPLEX_TYPES(THROUGH, _)
-#define LOOP(S, name, AGAIN)                                                          \
+FACTORED(sin, re, im, s *ch, c *sh)
+FACTORED(cos, re, im, c *ch, -s *sh)
+FACTORED(tan, re, im, s *c / (c * c + sh * sh), sh *ch / (c * c + sh * sh))
+FACTORED(sinh, im, re, sh *c, ch *s)
+FACTORED(cosh, im, re, ch *c, sh *s)
+FACTORED(tanh, im, re, sh *ch / (sh * sh + c * c), s *c / (sh * sh + c * c))
+
+static void exp_parts(float *restrict re, float *restrict im, int64_t n) {
+  float c[FY_CHUNK];
+  fy_vec_exp_f32(re, re, n, NULL);
+  fy_vec_cos_f32(im, c, n, NULL);
+  fy_vec_sin_f32(im, im, n, NULL);
+  for (int64_t i = 0; i < n; i++) im[i] = re[i] * im[i], re[i] = re[i] * c[i];
+}
+
+static void expm1_parts(float *restrict re, float *restrict im, int64_t n) {
+  float half[FY_CHUNK] = {0};
+  for (int64_t i = 0; i < n; i++) half[i] = im[i] / 2;
+  fy_vec_sin_f32(half, half, n, NULL);
+  fy_vec_sin_f32(im, im, n, NULL);
+  fy_vec_expm1_f32(re, re, n, NULL);
+  for (int64_t i = 0; i < n; i++) {
+    const float e = re[i];
+    re[i] = e - 2 * (e + 1) * half[i] * half[i];
+    im[i] = (e + 1) * im[i];
+  }
+}
+
+// 1 / (1 + exp(-z)).
+static void sigmoid_parts(float *restrict re, float *restrict im, int64_t n) {
+  for (int64_t i = 0; i < n; i++) re[i] = -re[i], im[i] = -im[i];
+  exp_parts(re, im, n);
+  for (int64_t i = 0; i < n; i++) {
+    const double x = 1 + (double)re[i], y = (double)im[i], scale = 1 / (x * x + y * y);
+    re[i] = (float)(x * scale), im[i] = (float)(-y * scale);
+  }
+}
+
+// ---------------------------------------------------------------- arrays of them
+// |parts| of arrays; |again| of one number, where that is not finite.
+#define THROUGH(name, S, WORK)                                                                \
+  FY_CLONES static void take_##name(const fy_r_##S *in, WORK *restrict re, WORK *restrict im, \
+                                    int64_t n) {                                              \
+    for (int64_t i = 0; i < n; i++) re[i] = (WORK)in[2 * i], im[i] = (WORK)in[2 * i + 1];     \
+  }                                                                                           \
+  FY_CLONES static void put_##name(const WORK *restrict re, const WORK *restrict im,          \
+                                   fy_r_##S *restrict out, int64_t n) {                       \
+    for (int64_t i = 0; i < n; i++)                                                           \
+      out[2 * i] = (fy_r_##S)re[i], out[2 * i + 1] = (fy_r_##S)im[i];                         \
+  }                                                                                           \
+  static void through_##name(const fy_t_##S *in, fy_t_##S *out, int64_t n,                    \
+                             void (*parts)(WORK *restrict, WORK *restrict, int64_t),          \
+                             fy_t_##S (*again)(fy_t_##S)) {                                   \
+    WORK re[FY_CHUNK], im[FY_CHUNK];                                                          \
+    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                            \
+      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                                \
+      int64_t odd = 0;                                                                        \
+      take_##name((const fy_r_##S *)(in + at), re, im, m);                                    \
+      parts(re, im, m);                                                                       \
+      for (int64_t i = 0; i < m; i++) odd += (re[i] - re[i]) + (im[i] - im[i]) != 0;          \
+      if (!odd) put_##name(re, im, (fy_r_##S *)(out + at), m);                                \
+      for (int64_t i = 0; odd && i < m; i++) {                                                \
+        out[at + i] = re[i] - re[i] == 0 && im[i] - im[i] == 0                                \
+                          ? __builtin_complex((fy_r_##S)re[i], (fy_r_##S)im[i])               \
+                          : again(in[at + i]);                                                \
+      }                                                                                       \
+    }                                                                                         \
+  }
+THROUGH(c64, c64, double)
+THROUGH(c128, c128, double)
+THROUGH(floats, c64, float)
+#define AGAIN(E, S, _)                                                     \
+  static fy_t_##S reciprocal_##S(fy_t_##S x) {                             \
+    return fy_cdiv_##S(1, x);                                              \
+  }                                                                        \
+  static fy_t_##S rsqrt_##S(fy_t_##S x) {                                  \
+    return fy_cdiv_##S(1, FY_MATH_##S(sqrt)(x));                           \
+  }                                                                        \
+  static fy_t_##S sign_##S(fy_t_##S x) {                                   \
+    return x == 0 ? 0 : x / FY_MATH_##S(abs)(x);                           \
+  }                                                                        \
+  static fy_t_##S log1p_##S(fy_t_##S z) {                                  \
+    const double re = (double)creal(z), im = (double)cimag(z);             \
+    const double square = re * (2 + re) + im * im;                         \
+    if (square > DBL_MAX) return FY_MATH_##S(log)(1 + z);                  \
+    const double norm = 0.5 * log1p(square);                               \
+    return __builtin_complex((fy_r_##S)norm, (fy_r_##S)atan2(im, 1 + re)); \
+  }
+FY_COMPLEX_TYPES(AGAIN, _)
+static float _Complex sigmoid_c64(float _Complex z) {
+  return 1 / (1 + cexpf(-z));
+}
+static float _Complex expm1_c64(float _Complex z) {
+  const double re = (double)crealf(z), im = (double)cimagf(z), half = sin(im / 2), e = expm1(re);
+  return __builtin_complex((float)(e * cos(im) - 2 * half * half), (float)((e + 1) * sin(im)));
+}
+
+#define LOOP(S, name, through, AGAIN)                                                 \
   void fy_vec_##name##_##S(const void *in, void *out, int64_t n, const void *param) { \
     (void)param;                                                                      \
-    through_##S(in, out, n, name##_parts, AGAIN);                                     \
+    through(in, out, n, name##_parts, AGAIN);                                         \
   }
-LOOP(c64, exp, cexpf)
-LOOP(c64, log, clogf)
-LOOP(c128, log, clog)
-LOOP(c64, sqrt, csqrtf)
-LOOP(c128, sqrt, csqrt)
-LOOP(c64, rsqrt, rsqrt_c64)
-LOOP(c128, rsqrt, rsqrt_c128)
-LOOP(c64, reciprocal, reciprocal_c64)
-LOOP(c128, reciprocal, reciprocal_c128)
+#define BOTH(name)                         \
+  LOOP(c64, name, through_c64, name##_c64) \
+  LOOP(c128, name, through_c128, name##_c128)
+BOTH(rsqrt)
+BOTH(reciprocal)
+BOTH(sign)
+BOTH(log1p)
+LOOP(c64, log, through_c64, clogf)
+LOOP(c128, log, through_c128, clog)
+LOOP(c64, sqrt, through_c64, csqrtf)
+LOOP(c128, sqrt, through_c128, csqrt)
+LOOP(c64, exp, through_floats, cexpf)
+LOOP(c64, expm1, through_floats, expm1_c64)
+LOOP(c64, sigmoid, through_floats, sigmoid_c64)
+LOOP(c64, sin, through_floats, csinf)
+LOOP(c64, cos, through_floats, ccosf)
+LOOP(c64, tan, through_floats, ctanf)
+LOOP(c64, sinh, through_floats, csinhf)
+LOOP(c64, cosh, through_floats, ccoshf)
+LOOP(c64, tanh, through_floats, ctanhf)

@@ -235,7 +235,10 @@ fy_code fy_plain_load(fy_kernel_ctx *ctx, fy_dtype type, const void *data, int64
   if (!loads[type]) return fy_fail(err, FY_UNIMPLEMENTED, "no loop for %s", fy_dtype_name(type));
   void *copy;
   FY_TRY(room(ctx, type, n * spatial * c, &copy, err));
-  loads[type](data, copy, n, spatial, c, channels_last);
+  if (channels_last && type == FY_HALF)
+    fy_halves_to_floats(data, copy, n * spatial * c);
+  else
+    loads[type](data, copy, n, spatial, c, channels_last);
   *out = copy;
   return FY_OK;
 }
@@ -250,5 +253,8 @@ fy_code fy_plain_room(fy_kernel_ctx *ctx, fy_dtype type, void *data, int64_t cou
 void fy_plain_store(fy_dtype type, const void *plain, void *data, int64_t n, int64_t spatial,
                     int64_t c, bool channels_last) {
   if (plain == data || !stores[type]) return;
-  stores[type](plain, data, n, spatial, c, channels_last);
+  if (channels_last && type == FY_HALF)
+    fy_floats_to_halves(plain, data, n * spatial * c);
+  else
+    stores[type](plain, data, n, spatial, c, channels_last);
 }

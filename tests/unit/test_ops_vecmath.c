@@ -259,6 +259,9 @@ static float widen(bool half, uint16_t v) {
 static uint16_t narrow(bool half, float v) {
   return half ? fy_st_half(v) : fy_float_to_bfloat16(v);
 }
+static float square(float x) {
+  return x * x;
+}
 static bool same_16(bool half, uint16_t a, uint16_t b) {
   return a == b || (isnan(widen(half, a)) && isnan(widen(half, b)));
 }
@@ -279,24 +282,30 @@ static void floats_16(void **state) {
       if (round % 4 == 0) memcpy(b, a, sizeof b / 2);
       const int64_t n = N - round % 20;
       for (int op = 0; op < FY_16_BINARY; op++) {
-        t->binary[op](a, sa, b, sb, op < FY_16_EQUAL ? (void *)out : flags, n, NULL);
+        const bool compares = op >= FY_16_EQUAL && op <= FY_16_GREATER_EQUAL;
+        t->binary[op](a, sa, b, sb, compares ? (void *)flags : out, n, NULL);
         for (int64_t i = 0; i < n; i++) {
           const float x = widen(half, a[i * sa]), y = widen(half, b[i * sb]);
-          const float want = op == FY_16_ADD   ? x + y
-                             : op == FY_16_SUB ? x - y
-                             : op == FY_16_MUL ? x * y
-                             : op == FY_16_DIV ? x / y
-                             : isnan(x)        ? x
-                             : isnan(y)        ? y
-                             : op == FY_16_MAX ? (x < y ? y : x)
-                                               : (y < x ? y : x);
+          const float want = op == FY_16_ADD          ? x + y
+                             : op == FY_16_SUB        ? x - y
+                             : op == FY_16_MUL        ? x * y
+                             : op == FY_16_DIV        ? x / y
+                             : op == FY_16_SQDIFF     ? square(widen(half, narrow(half, x - y)))
+                             : op == FY_16_FLOOR_DIV  ? floorf(widen(half, narrow(half, x / y)))
+                             : op == FY_16_DIV_NO_NAN ? (y == 0 ? 0 : x / y)
+                             : op == FY_16_MUL_NO_NAN ? (y == 0 ? 0 : x * y)
+                             : op == FY_16_XDIVY      ? (x == 0 ? x : x / y)
+                             : isnan(x)               ? x
+                             : isnan(y)               ? y
+                             : op == FY_16_MAX        ? (x < y ? y : x)
+                                                      : (y < x ? y : x);
           const bool flag = op == FY_16_EQUAL        ? x == y
                             : op == FY_16_NOT_EQUAL  ? x != y
                             : op == FY_16_LESS       ? x < y
                             : op == FY_16_LESS_EQUAL ? x <= y
                             : op == FY_16_GREATER    ? x > y
                                                      : x >= y;
-          if (op < FY_16_EQUAL ? !same_16(half, out[i], narrow(half, want)) : flags[i] != flag)
+          if (compares ? flags[i] != flag : !same_16(half, out[i], narrow(half, want)))
             fail_msg("%s: operation %d of %a and %a", lanes->name, op, (double)x, (double)y);
         }
       }
@@ -307,15 +316,20 @@ static void floats_16(void **state) {
           // Reciprocal roots of what does not fill a vector round twice.
           const float root = i < n / 8 * 8 ? sqrtf(x) : widen(half, narrow(half, sqrtf(x)));
           if (op == FY_16_RSQRT && lanes->bytes < 32 && i >= n / 8 * 8) continue;
-          const float want = op == FY_16_NEG      ? -x
-                             : op == FY_16_SQUARE ? x * x
-                             : op == FY_16_SQRT   ? sqrtf(x)
-                             : op == FY_16_RECIP  ? 1 / x
-                             : op == FY_16_RELU   ? (x < 0 ? 0 : x)
-                             : op == FY_16_RELU6  ? (x < 0   ? 0
-                                                     : x > 6 ? 6
-                                                             : x)
-                                                  : 1 / root;
+          const float want = op == FY_16_NEG        ? -x
+                             : op == FY_16_SQUARE   ? x * x
+                             : op == FY_16_SQRT     ? sqrtf(x)
+                             : op == FY_16_RECIP    ? 1 / x
+                             : op == FY_16_RELU     ? (x < 0 ? 0 : x)
+                             : op == FY_16_SIGN     ? (isnan(x) ? x : (float)((x > 0) - (x < 0)))
+                             : op == FY_16_FLOOR    ? floorf(x)
+                             : op == FY_16_CEIL     ? ceilf(x)
+                             : op == FY_16_RINT     ? rintf(x)
+                             : op == FY_16_SOFTSIGN ? x / widen(half, narrow(half, fabsf(x) + 1))
+                             : op == FY_16_RELU6    ? (x < 0   ? 0
+                                                       : x > 6 ? 6
+                                                               : x)
+                                                    : 1 / root;
           if (!same_16(half, out[i], narrow(half, want)))
             fail_msg("%s: function %d of %a is %a, not %a", lanes->name, op, (double)x,
                      (double)widen(half, out[i]), (double)want);

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "devices/cpu/epilogue.h"
 #include "devices/cpu/winograd.h"
+#include "ops/typed.h"
 #include "ops/values.h"
 
 static bool is_point(const fy_conv *c) {
@@ -55,7 +56,9 @@ static fy_code weights(fy_kernel_ctx *ctx, int at, const fy_epilogue *e, const f
   if (!fresh) return FY_OK;
   char *packed = (*out)->data, *bias = packed + bytes;
   char *scale = bias + bias_bytes, *flat = scale + all_bytes;
-  const char *filter = ctx->in[at]->data;
+  const fy_tensor *from = ctx->in[at];
+  const void *filter;
+  FY_TRY(fy_plain_load(ctx, from->dtype, from->data, 1, 1, from->count, true, &filter, err));
   const bool has_bias = fy_epilogue_fold(ctx, e, type, c->out_depth, c->out_depth, scale, flat);
   const bool scaled = e && e->scales;
   if (has_bias) {
@@ -64,7 +67,7 @@ static fy_code weights(fy_kernel_ctx *ctx, int at, const fy_epilogue *e, const f
   }
   for (int64_t g = 0; g < c->groups; g++) {
     const size_t first = (size_t)(g * columns) * size;
-    fy_gemm_pack(ctx, type, filter + first, k, columns, c->out_depth, 1,
+    fy_gemm_pack(ctx, type, (const char *)filter + first, k, columns, c->out_depth, 1,
                  scaled ? scale + first : NULL, packed + (size_t)g * group_bytes);
     if (has_bias) memcpy(bias + (size_t)(g * padded) * size, flat + first, (size_t)columns * size);
   }
@@ -104,8 +107,45 @@ static void conv_needs(fy_kernel_ctx *ctx, fy_needs *out) {
       !fy_epilogue_fits(ctx, e, c.out_depth, m * c.out_depth))
     return;
   out->scratch += fy_scratch_line((size_t)c.filter_depth * size);
+  if (fy_plain_type(in->dtype) != in->dtype)
+    out->scratch += fy_scratch_line((size_t)in->count * size) +
+                    fy_scratch_line((size_t)filter->count * size) +
+                    fy_scratch_line((size_t)(m * c.out_depth) * size);
   if (type == FY_GEMM_F32 && fy_winograd_fits(&c)) out->scratch += fy_winograd_needs(ctx, &c);
   fy_pack_needs(ctx, 1, fy_epilogue_weights(e), weight_bytes(&c, type, bytes), out);
+}
+
+// ---------------------------------------------------------------- 16-bit floats
+// They are widened, convolved as floats, and rounded once, as the reference does.
+typedef struct convert_job {
+  fy_dtype type;
+  const uint16_t *in;
+  float *wide;
+  uint16_t *out;
+} convert_job;
+
+static void widen(void *arg, int64_t begin, int64_t end) {
+  const convert_job *j = arg;
+  if (j->type == FY_HALF)
+    fy_halves_to_floats(j->in + begin, j->wide + begin, end - begin);
+  else
+    for (int64_t i = begin; i < end; i++) j->wide[i] = fy_bfloat16_to_float(j->in[i]);
+}
+
+static void narrow(void *arg, int64_t begin, int64_t end) {
+  const convert_job *j = arg;
+  fy_plain_store(j->type, j->wide + begin, j->out + begin, 1, 1, end - begin, true);
+}
+
+static fy_code widened(fy_kernel_ctx *ctx, const fy_tensor *t, const void **out, fy_error *err) {
+  void *wide;
+  *out = t->data;
+  if (fy_plain_type(t->dtype) == t->dtype) return FY_OK;
+  FY_TRY(fy_scratch(ctx, (size_t)t->count * sizeof(float), &wide, err));
+  convert_job j = {t->dtype, t->data, wide, NULL};
+  fy_parallel(ctx, t->count, 0.2, widen, &j);
+  *out = wide;
+  return FY_OK;
 }
 
 // Of |in| with the filter that is input |at|.
@@ -128,7 +168,6 @@ static fy_code convolve(fy_kernel_ctx *ctx, const fy_tensor *in, int at, fy_erro
                    .taps = c.taps,
                    .conv = &c,
                    .pixel = c.in_depth,
-                   .a = in->data,
                    .ldc = c.out_depth,
                    .lo = -INFINITY,
                    .hi = INFINITY};
@@ -151,7 +190,9 @@ static fy_code convolve(fy_kernel_ctx *ctx, const fy_tensor *in, int at, fy_erro
   FY_TRY(fy_scratch(ctx, (size_t)c.filter_depth * size, &zeros, err));
   memset(zeros, 0, (size_t)c.filter_depth * size);
   j.zeros = zeros;
-  j.c = out->data;
+  FY_TRY(widened(ctx, in, &j.a, err));
+  FY_TRY(fy_plain_room(ctx, in->dtype, out->data, out->count, true, &j.c, err));
+  convert_job back = {in->dtype, NULL, j.c, out->data};  // groups move j.c
   if (e && e->add >= 0) j.add = ctx->in[e->add]->data;
   fy_epilogue_clamp(e, &j.lo, &j.hi);
   j.finish = fy_epilogue_finish(e);
@@ -167,6 +208,7 @@ static fy_code convolve(fy_kernel_ctx *ctx, const fy_tensor *in, int at, fy_erro
   else
     run_groups(ctx, &j, c.groups, c.filter_depth, group_bytes, columns, size);
   fy_pack_release(ctx->site->fast_state, packed, true);
+  if (!code && (void *)back.wide != out->data) fy_parallel(ctx, out->count, 0.2, narrow, &back);
   return code;
 }
 
@@ -283,20 +325,21 @@ static void conv_input_needs(fy_kernel_ctx *ctx, fy_needs *out) {
     out->scratch += input_room(type, deep, k * c.filter_depth) + bytes;
 }
 
-#define REALS (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
+#define REALS      (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
+#define MORE_REALS (REALS | FY_T(FY_HALF) | FY_T(FY_BFLOAT16))
 extern const fy_fast_kernel fy_fast_conv2d, fy_fast_conv3d, fy_fast_conv2d_input,
     fy_fast_conv3d_input, fy_fast_fused_conv2d, fy_fast_fused_pad_conv2d,
     fy_fast_fused_resize_pad_conv2d;
 const fy_fast_kernel fy_fast_conv2d = {.op = "Conv2D",
                                        .name = "gemm",
-                                       .dtypes = REALS,
+                                       .dtypes = MORE_REALS,
                                        .prepare = fy_pack_cache_prepare,
                                        .compute = conv,
                                        .needs = conv_needs,
                                        .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_conv3d = {.op = "Conv3D",
                                        .name = "gemm",
-                                       .dtypes = REALS,
+                                       .dtypes = MORE_REALS,
                                        .prepare = fy_pack_cache_prepare,
                                        .compute = conv,
                                        .needs = conv_needs,

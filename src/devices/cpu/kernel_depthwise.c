@@ -93,7 +93,7 @@ static void depth_rows(void *arg, int64_t begin, int64_t end) {
 }
 
 static bool can_depth(const fy_conv *c) {
-  return c->out_depth == c->in_depth && c->taps <= MOST_TAPS && c->out_spatial >= 1;
+  return c->out_depth % c->in_depth == 0 && c->taps <= MOST_TAPS && c->out_spatial >= 1;
 }
 
 // Where |j| has everything but how to go about it.
@@ -119,7 +119,7 @@ static fy_code zero_pixel(fy_kernel_ctx *ctx, int64_t channels, const float **ou
 }
 
 bool fy_depthwise_can(const fy_conv *c) {
-  return can_depth(c) && c->w[1].before >= 0 && c->w[2].before >= 0;
+  return can_depth(c) && c->out_depth == c->in_depth && c->w[1].before >= 0 && c->w[2].before >= 0;
 }
 
 fy_code fy_depthwise_plain(fy_kernel_ctx *ctx, const fy_conv *c, const float *in,
@@ -141,10 +141,12 @@ static void depthwise_needs(fy_kernel_ctx *ctx, fy_needs *out) {
       !can_depth(&c) ||
       !fy_epilogue_fits(ctx, e, c.out_depth, c.batch * c.out_spatial * c.out_depth))
     return;
-  out->scratch += fy_scratch_line((size_t)c.in_depth * sizeof(float));
+  out->scratch += fy_scratch_line((size_t)c.out_depth * sizeof(float));
+  if (c.out_depth != c.in_depth)
+    out->scratch += fy_scratch_line((size_t)(in->count / c.in_depth * c.out_depth) * sizeof(float));
   if (e && e->num_affine)
     fy_pack_needs(ctx, 1, fy_epilogue_weights(e),
-                  (size_t)(c.in_depth * (c.taps + 2)) * sizeof(float), out);
+                  (size_t)(c.out_depth * (c.taps + 2)) * sizeof(float), out);
 }
 
 static fy_code depthwise(fy_kernel_ctx *ctx, fy_error *err) {
@@ -164,13 +166,15 @@ static fy_code depthwise(fy_kernel_ctx *ctx, fy_error *err) {
   fy_window_shape(attrs, c.batch, spatial, c.out_depth, dims);
   FY_TRY(fy_out(ctx, 0, 4, dims, &out, err));
   depth_job j = {.c = &c,
-                 .in = in->data,
                  .filter = filter->data,
                  .add = e && e->add >= 0 ? ctx->in[e->add]->data : NULL,
                  .finish = fy_epilogue_finish(e),
                  .finish_arg = e,
                  .out = out->data};
-  FY_TRY(zero_pixel(ctx, c.in_depth, &j.zeros, err));
+  FY_TRY(zero_pixel(ctx, c.out_depth, &j.zeros, err));
+  const void *repeated = in->data;
+  FY_TRY(fy_depthwise_repeat(ctx, FY_FLOAT, &c, &repeated, err));
+  j.in = repeated;
   fy_epilogue_clamp(e, &lo, &hi);
   if (j.add && !j.finish && lo == 0) j.finish = finish_clamp;
   j.lo = j.finish ? -INFINITY : (float)lo;

@@ -5,6 +5,7 @@
 // steady; small ones and those that meet only a few rows are read as they lie.
 
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "devices/cpu/epilogue.h"
@@ -341,6 +342,17 @@ static void narrow(void *arg, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) j->out[i] = fy_float_cut_to_bfloat16(j->wide[i]);
 }
 
+static bool packs_16(const shape *s) {
+  return !is_dots(s) && !(s->m <= FEW_ROWS && !s->ta && !s->tb);
+}
+static void packed_product(fy_kernel_ctx *ctx, const shape *s, const void *a, const void *b,
+                           void *c, void *packed) {
+  fy_gemm_pack(ctx, FY_GEMM_F32, b, s->k, s->n, s->tb ? 1 : s->n, s->tb ? s->k : 1, NULL, packed);
+  fy_gemm_job j = job_of(s, FY_GEMM_F32, a, c);
+  j.b = packed;
+  fy_gemm_run(ctx, &j);
+}
+
 // Computed in float, then rounded (half) or cut (bfloat16) once, like the reference.
 static fy_code matmul_16(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
@@ -360,15 +372,19 @@ static fy_code matmul_16(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_scratch(ctx, (size_t)a->count * sizeof(float), &wide_a, err));
   FY_TRY(fy_scratch(ctx, (size_t)b->count * sizeof(float), &wide_b, err));
   FY_TRY(fy_scratch(ctx, (size_t)out->count * sizeof(float), &wide_c, err));
-  FY_TRY(fy_scratch(ctx, bytes, &packed, err));
   convert_job ca = {a->dtype, a->data, wide_a, NULL}, cb = {a->dtype, b->data, wide_b, NULL};
   convert_job cc = {a->dtype, NULL, wide_c, out->data};
   fy_parallel(ctx, a->count, 0.2, widen, &ca);
   fy_parallel(ctx, b->count, 0.2, widen, &cb);
-  fy_gemm_pack(ctx, FY_GEMM_F32, wide_b, s.k, s.n, s.tb ? 1 : s.n, s.tb ? s.k : 1, NULL, packed);
-  fy_gemm_job j = job_of(&s, FY_GEMM_F32, wide_a, wide_c);
-  j.b = packed;
-  fy_gemm_run(ctx, &j);
+  if (!packs_16(&s)) {
+    if (is_dots(&s))
+      run_dots(ctx, &s, FY_GEMM_F32, wide_a, wide_b, wide_c);
+    else
+      few_rows(ctx, FY_GEMM_F32, wide_a, wide_b, wide_c, s.m, s.k, s.n);
+  } else {
+    FY_TRY(fy_scratch(ctx, bytes, &packed, err));
+    packed_product(ctx, &s, wide_a, wide_b, wide_c, packed);
+  }
   fy_parallel(ctx, out->count, 0.2, narrow, &cc);
   return FY_OK;
 }
@@ -382,13 +398,51 @@ static void needs_16(fy_kernel_ctx *ctx, fy_needs *out) {
       a->dims[!ta] != b->dims[tb] ||
       !fy_gemm_packed_bytes(FY_GEMM_F32, a->dims[!ta], b->dims[!tb], 1, &bytes))
     return;
+  const shape s = {a->dims[ta], a->dims[!ta], b->dims[!tb], ta, tb};
   out->scratch += fy_scratch_line((size_t)a->count * sizeof(float)) +
                   fy_scratch_line((size_t)b->count * sizeof(float)) +
-                  fy_scratch_line((size_t)(a->dims[ta] * b->dims[!tb]) * sizeof(float)) +
-                  fy_scratch_line(bytes);
+                  fy_scratch_line((size_t)(s.m * s.n) * sizeof(float)) +
+                  (packs_16(&s) ? fy_scratch_line(bytes) : 0);
 }
 
 // ---------------------------------------------------------------- many
+// Products of a few numbers: rows of B, filled up to whole vectors, times each number of A.
+enum { TINY = 8 };
+#define TINY_PRODUCT(name, REAL, WIDE)                                                            \
+  FY_CLONES static void name(const shape *s, const REAL *a, const REAL *b, REAL *c) {             \
+    const int64_t m = s->m, k = s->k, n = s->n;                                                   \
+    const int64_t step_i = s->ta ? 1 : k, step_p = s->ta ? m : 1;                                 \
+    REAL rows[TINY * WIDE] = {0};                                                                 \
+    const REAL *from = b;                                                                         \
+    if (n != WIDE || s->tb) {                                                                     \
+      for (int64_t p = 0; p < k; p++)                                                             \
+        for (int64_t q = 0; q < n; q++) rows[p * WIDE + q] = s->tb ? b[q * k + p] : b[p * n + q]; \
+      from = rows;                                                                                \
+    }                                                                                             \
+    for (int64_t i = 0; i < m; i++, a += step_i, c += n) {                                        \
+      REAL sum[WIDE] = {0};                                                                       \
+      for (int64_t p = 0; p < k; p++)                                                             \
+        for (int q = 0; q < WIDE; q++) sum[q] += a[p * step_p] * from[p * WIDE + q];              \
+      if (n == WIDE)                                                                              \
+        memcpy(c, sum, sizeof sum);                                                               \
+      else                                                                                        \
+        for (int64_t q = 0; q < n; q++) c[q] = sum[q];                                            \
+    }                                                                                             \
+  }
+TINY_PRODUCT(tiny_f32_4, float, 4)
+TINY_PRODUCT(tiny_f32_8, float, 8)
+TINY_PRODUCT(tiny_f64_4, double, 4)
+TINY_PRODUCT(tiny_f64_8, double, 8)
+static void tiny(const shape *s, fy_gemm_type type, const void *a, const void *b, void *c) {
+  if (type == FY_GEMM_F32)
+    (s->n <= 4 ? tiny_f32_4 : tiny_f32_8)(s, a, b, c);
+  else
+    (s->n <= 4 ? tiny_f64_4 : tiny_f64_8)(s, a, b, c);
+}
+static bool is_tiny(const shape *s) {
+  return s->m <= TINY && s->k <= TINY && s->n <= TINY;
+}
+
 typedef struct batch_job {
   shape s;
   fy_gemm_type type;
@@ -403,7 +457,7 @@ typedef struct batch_job {
 } batch_job;
 
 static bool packs_batch(const batch_job *j) {
-  return !j->in_place && !(j->s.m <= FEW_ROWS && !j->s.ta && !j->s.tb);
+  return !j->in_place && !(j->s.m <= FEW_ROWS && !j->s.ta && !j->s.tb) && !is_tiny(&j->s);
 }
 
 static void batch_items(void *arg, int64_t begin, int64_t end) {
@@ -423,6 +477,10 @@ static void batch_items(void *arg, int64_t begin, int64_t end) {
     const char *a = j->a + (size_t)(ia * s->m * s->k) * j->size;
     const char *b = j->b + (size_t)(ib * s->k * s->n) * j->size;
     char *c = j->c + (size_t)(i * s->m * s->n) * j->size;
+    if (is_tiny(s)) {
+      tiny(s, j->type, a, b, c);
+      continue;
+    }
     if (rows) {
       few_rows(j->inner, j->type, a, b, c, s->m, s->k, s->n);
       continue;
@@ -501,6 +559,17 @@ static void batch_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   batch_job j;
   fy_bcast bcast;
   if (!batch_setup(ctx, &j, &bcast)) return;
+  const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
+  if (a->dtype == FY_HALF || a->dtype == FY_BFLOAT16) {
+    const int64_t rows = is_one(&j, &bcast) ? j.s.m : bcast.count * j.s.m;
+    out->scratch += fy_scratch_line((size_t)a->count * sizeof(float)) +
+                    fy_scratch_line((size_t)b->count * sizeof(float)) +
+                    fy_scratch_line((size_t)(rows * j.s.n) * sizeof(float));
+    if (is_one(&j, &bcast)) {
+      out->scratch += fy_scratch_line(j.packed_bytes);
+      return;
+    }
+  }
   if (is_one(&j, &bcast))
     fy_pack_needs(ctx, 1, 1, j.packed_bytes, out);
   else if (packs_batch(&j))
@@ -508,31 +577,61 @@ static void batch_needs(fy_kernel_ctx *ctx, fy_needs *out) {
         fy_slices_needs(ctx, bcast.count >= ctx->threads ? bcast.count : 1, j.packed_bytes);
 }
 
+// Of |j|, whose operands are where they will be read.
+static fy_code batch_run(fy_kernel_ctx *ctx, batch_job *j, const fy_bcast *bcast, fy_error *err) {
+  const shape *s = &j->s;
+  const bool apart = bcast->count >= ctx->threads && bcast->count > 1;
+  if (packs_batch(j))
+    FY_TRY(fy_slices_make(ctx, apart ? bcast->count : 1, j->packed_bytes, &j->packs, err));
+  if (apart) {
+    const double ns = 0.025 * (double)s->m * (double)s->k * (double)s->n;
+    fy_parallel(ctx, bcast->count, is_tiny(s) ? 10 + ns : ns, batch_items, j);
+  } else {
+    j->inner = ctx;
+    batch_items(j, 0, bcast->count);
+  }
+  return FY_OK;
+}
+
+// 16-bit floats: as matmul_16().
+static fy_code batch_16(fy_kernel_ctx *ctx, batch_job *j, const fy_bcast *bcast, fy_tensor *out,
+                        fy_error *err) {
+  const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
+  void *wide_a, *wide_b, *wide_c, *packed;
+  FY_TRY(fy_scratch(ctx, (size_t)a->count * sizeof(float), &wide_a, err));
+  FY_TRY(fy_scratch(ctx, (size_t)b->count * sizeof(float), &wide_b, err));
+  FY_TRY(fy_scratch(ctx, (size_t)out->count * sizeof(float), &wide_c, err));
+  convert_job ca = {a->dtype, a->data, wide_a, NULL}, cb = {a->dtype, b->data, wide_b, NULL};
+  convert_job cc = {a->dtype, NULL, wide_c, out->data};
+  fy_parallel(ctx, a->count, 0.2, widen, &ca);
+  fy_parallel(ctx, b->count, 0.2, widen, &cb);
+  if (is_one(j, bcast)) {
+    FY_TRY(fy_scratch(ctx, j->packed_bytes, &packed, err));
+    packed_product(ctx, &j->s, wide_a, wide_b, wide_c, packed);
+  } else {
+    j->a = wide_a, j->b = wide_b, j->c = wide_c;
+    FY_TRY(batch_run(ctx, j, bcast, err));
+  }
+  fy_parallel(ctx, out->count, 0.2, narrow, &cc);
+  return FY_OK;
+}
+
 static fy_code batch_matmul(fy_kernel_ctx *ctx, fy_error *err) {
   batch_job j;
   fy_bcast bcast;
   fy_tensor *out;
   if (!batch_setup(ctx, &j, &bcast)) return fy_fast_reference(ctx, err);
-  const shape *s = &j.s;
   FY_TRY(fy_out(ctx, 0, bcast.out_rank + 2, bcast.out_dims, &out, err));
+  if (out->dtype == FY_HALF || out->dtype == FY_BFLOAT16)
+    return batch_16(ctx, &j, &bcast, out, err);
   j.a = ctx->in[0]->data;
   j.b = ctx->in[1]->data;
   j.c = out->data;
-  if (is_one(&j, &bcast)) return one_b(ctx, s, j.type, out, err);
-  const bool apart = bcast.count >= ctx->threads && bcast.count > 1;
-  if (packs_batch(&j))
-    FY_TRY(fy_slices_make(ctx, apart ? bcast.count : 1, j.packed_bytes, &j.packs, err));
-  if (apart) {
-    fy_parallel(ctx, bcast.count, 0.025 * (double)s->m * (double)s->k * (double)s->n, batch_items,
-                &j);
-  } else {
-    j.inner = ctx;
-    batch_items(&j, 0, bcast.count);
-  }
-  return FY_OK;
+  return is_one(&j, &bcast) ? one_b(ctx, &j.s, j.type, out, err) : batch_run(ctx, &j, &bcast, err);
 }
 
-#define REALS (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
+#define REALS      (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))
+#define MORE_REALS (REALS | FY_T(FY_HALF) | FY_T(FY_BFLOAT16))
 extern const fy_fast_kernel fy_fast_matmul_16, fy_fast_fused_matmul, fy_fast_matmul,
     fy_fast_batch_matmul, fy_fast_batch_matmul_v2, fy_fast_batch_matmul_v3;
 const fy_fast_kernel fy_fast_matmul = {.op = "MatMul",
@@ -556,21 +655,21 @@ const fy_fast_kernel fy_fast_fused_matmul = {.op = "_FerryMatMul",
                                              .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_batch_matmul = {.op = "BatchMatMul",
                                              .name = "gemm",
-                                             .dtypes = REALS,
+                                             .dtypes = MORE_REALS,
                                              .prepare = fy_pack_cache_prepare,
                                              .compute = batch_matmul,
                                              .needs = batch_needs,
                                              .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_batch_matmul_v2 = {.op = "BatchMatMulV2",
                                                 .name = "gemm",
-                                                .dtypes = REALS,
+                                                .dtypes = MORE_REALS,
                                                 .prepare = fy_pack_cache_prepare,
                                                 .compute = batch_matmul,
                                                 .needs = batch_needs,
                                                 .release = fy_pack_cache_free};
 const fy_fast_kernel fy_fast_batch_matmul_v3 = {.op = "BatchMatMulV3",
                                                 .name = "gemm",
-                                                .dtypes = REALS,
+                                                .dtypes = MORE_REALS,
                                                 .prepare = fy_pack_cache_prepare,
                                                 .compute = batch_matmul,
                                                 .needs = batch_needs,
