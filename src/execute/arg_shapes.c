@@ -131,7 +131,8 @@ void fy_common_forget(fy_common *c) {
 }
 
 // ------------------------------------------------------------------ what calls took
-#define TRIALS 256  // each in the place that its hash says; a newcomer with the same place begins anew
+#define TRIALS \
+  256  // each in the place that its hash says; a newcomer with the same place begins anew
 
 struct fy_trials {
   struct trial {

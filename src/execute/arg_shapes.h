@@ -27,7 +27,8 @@ typedef struct fy_common {
   int losses;  // how often it became less
 } fy_common;
 
-fy_common *fy_common_new(fy_tensor *const *args, int n);  // NULL: no memory. To be freed with fy_free.
+fy_common *fy_common_new(fy_tensor *const *args,
+                         int n);  // NULL: no memory. To be freed with fy_free.
 // Leaves what |args| share with it. True: that is less than before.
 bool fy_common_meet(fy_common *c, fy_tensor *const *args);
 void fy_common_forget(fy_common *c);  // nothing is known from now on

@@ -12,9 +12,9 @@
 #include "graph/function.h"
 #include "ops/resource.h"
 
-#define PROGRAMS_AT_ONCE 4  // for the first shapes; later ones have to show that they come again
+#define PROGRAMS_AT_ONCE      4  // for the first shapes; later ones have to show that they come again
 #define MAX_FUNCTION_PROGRAMS 16
-#define MAX_LOSSES 3  // of what all calls share; then nothing is taken to be known
+#define MAX_LOSSES            3     // of what all calls share; then nothing is taken to be known
 #define MAX_DEPTH             1000  // nested calls: a recursion without end is an error, not a crash
 
 typedef struct special {

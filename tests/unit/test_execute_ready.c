@@ -206,10 +206,9 @@ static void failures_between(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(failures_between), cmocka_unit_test(what_is_used_most_stays),
-      cmocka_unit_test(shapes_that_change),
-      cmocka_unit_test(threads_in_turn),  cmocka_unit_test(results_are_the_callers),
-      cmocka_unit_test(other_words),
+      cmocka_unit_test(failures_between),        cmocka_unit_test(what_is_used_most_stays),
+      cmocka_unit_test(shapes_that_change),      cmocka_unit_test(threads_in_turn),
+      cmocka_unit_test(results_are_the_callers), cmocka_unit_test(other_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
