@@ -186,6 +186,33 @@ typedef enum fy_lanes_kind {
   FY_LANES_KINDS
 } fy_lanes_kind;
 
+// What is done to rows of less than FY_NARROW floats. r and mean are of a row; in the order of the ops.
+#define FY_NARROW 64
+typedef enum fy_norm_form {
+  FY_NORM_AFFINE,   // x * (r * gamma) + (beta - mean * (r * gamma)), r = 1 / root
+  FY_NORM_SCALED,   // (x - mean) * (r * gamma) + beta
+  FY_NORM_TIMES,    // (x - mean) * r [* gamma] [+ beta]
+  FY_NORM_OVER,     // (x - mean) / root [* gamma] [+ beta]
+  FY_NORM_L2,       // x / root(max(sum of squares, epsilon))
+  FY_NORM_SOFTMAX,  // exp(x - max) / sum
+  FY_NORM_SHARES,   // exp(x - max) * (1 / sum)
+  FY_NORM_LOG,      // (x - max) - log(sum of exp(x - max))
+  FY_NORM_FORMS
+} fy_norm_form;
+typedef struct fy_narrow {
+  fy_norm_form form;
+  int64_t n;      // of a row
+  bool in_order;  // at most FY_REDUCE_SHORT are added one after the other; else as longer rows are
+  bool past_cache;  // the result is large, and another tensor
+  float epsilon;
+  const float *gamma, *beta;  // [n], or NULL
+} fy_narrow;
+
+// Whether the |n| floats of |out|, another tensor than |in|, would not stay in a cache with them.
+static inline bool fy_past_cache(const void *out, const void *in, int64_t n) {
+  return out != in && n >= 4 << 20;
+}
+
 typedef struct fy_lanes {
   const char *name;
   int bytes;                                 // of a vector
@@ -198,7 +225,8 @@ typedef struct fy_lanes {
   // out = exp(x), or x. In place is fine. What begins at |next| will be read then and comes meanwhile.
   float (*exp_sum_f32)(const float *in, float less, float *out, int64_t n, const float *next);
   float (*minus_exp_sum_f32)(const float *in, float less, float *out, int64_t n, const float *next);
-  // Softmax of rows of at most FY_SHORT_ROW; |log|: LogSoftmax. In place is fine.
+  // Softmax of rows of at most FY_SHORT_ROW, |log|: LogSoftmax; at least FY_NARROW if there is narrow_f32. In place is
+  // fine.
   void (*softmax_f32)(const float *in, float *out, int64_t rows, int64_t n, bool log);
   fy_lanes_16 floats_16[2];
   // c [m, n] = a [m, k] b [k, n]; complex numbers are pairs.
@@ -218,8 +246,11 @@ typedef struct fy_lanes {
   void (*rows_f32[FY_LANES_KINDS])(const float *in, int64_t n, int64_t rows, float *out);
   void (*columns_f32[FY_LANES_KINDS])(const float *in, int64_t step, int64_t rows, int64_t n,
                                       float *acc);
-  // The sums of (in - less[row])^2.
-  void (*square_rows_f32)(const float *in, const float *less, int64_t n, int64_t rows, float *out);
+  // The means (for FY_NORM_L2 the caller's zeros) and roots of up to 64 rows of up to 2048 floats. There is room for 64.
+  void (*norm_stats_f32)(fy_norm_form form, float epsilon, const float *x, int64_t n, int64_t rows,
+                         float *means, float *roots);
+  // In place is fine.
+  void (*narrow_f32)(const fy_narrow *f, const float *in, float *out, int64_t rows);
   // Where the greatest (or least) of at least 8 words is, the first of equals; a NaN never is. [floats,
   // integers]
   void (*arg_rows[2])(const void *in, int64_t n, int64_t rows, bool most, int32_t *out);

@@ -352,7 +352,10 @@ static bool in_lanes(const reduce_loops *loops) {
 
 // What the lanes left in |out|; of floats only a mean ends otherwise than it is.
 static void end_floats(const reduce_job *j, void *out, int64_t n) {
-  if (j->loops->finish == mean_finish_f32) mean_finish_f32(out, out, n, j->plan->per_output);
+  if (j->loops->finish != mean_finish_f32) return;
+  const float reduced = (float)j->plan->per_output;
+  float *x = out;
+  FY_VECTOR for (int64_t i = 0; i < n; i++) x[i] /= reduced;
 }
 
 static void reduce_to_elements(void *arg, int64_t begin, int64_t end) {
@@ -610,7 +613,7 @@ static fy_code reduce(fy_kernel_ctx *ctx, fy_error *err) {
   } else if (in_long_row(&plan)) {
     return reduce_long_row(ctx, &job, err);
   } else if (plan.inner_reduced && plan.per_output == plan.inner && plan.inner <= SHORT_ROW &&
-             plan.outputs >= 8) {
+             plan.outputs >= FY_REDUCE_ROWS) {
     fy_parallel(ctx, plan.outputs, 2 * (double)plan.inner, reduce_short, &job);
   } else if (plan.inner_reduced) {
     fy_parallel(ctx, plan.outputs, 5 + 0.3 * (double)plan.per_output, reduce_to_elements, &job);

@@ -14,6 +14,7 @@ FY_MUST_CHECK fy_code fy_reduce_axes(const fy_tensor *in, const fy_tensor *axes,
 // for one row does not depend on the others). For float and double and more than FY_REDUCE_SHORT
 // elements.
 #define FY_REDUCE_SHORT 16
+#define FY_REDUCE_ROWS  8  // so many short rows are added column after column
 #define FY_REDUCE_LONG  65536
 typedef enum fy_row_reduction {
   FY_ROW_SUM,

@@ -276,14 +276,15 @@ static fy_code read_site(const fy_site *site, rows *s, fy_error *err) {
   const bool wide = s->p.ops[s->p.num_ops - 1].wide;
   const bool known = shape && shape->kind == FY_ATTR_SHAPE && shape->v.shape.rank >= 0 &&
                      fy_shape_count(shape->v.shape.rank, shape->v.shape.dims, &count);
-  if (!known || s->row <= FY_REDUCE_SHORT || s->row > FY_REDUCE_LONG || (wide && count % s->row) ||
+  s->is_norm = s->dtype == FY_FLOAT && fy_norm_match(&s->p, &s->norm);
+  const bool fits = s->is_norm ? fy_norm_fits(&s->norm, s->row) : s->row > FY_REDUCE_SHORT;
+  if (!known || !fits || s->row > FY_REDUCE_LONG || (wide && count % s->row) ||
       (int64_t)s->p.num_inputs != site->num_inputs)
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "_FerryRows needs a full shape and as many inputs as its program");
   s->count = wide ? count / s->row : count;
   s->rank = shape->v.shape.rank;
   s->dims = fy_arena_memdup(&s->arena, shape->v.shape.dims, (size_t)s->rank * sizeof *s->dims + 1);
-  s->is_norm = s->dtype == FY_FLOAT && fy_norm_match(&s->p, &s->norm);
   set_depths(s);
   s->stages = fy_calloc(s->num_stages + 1u, sizeof *s->stages);
   if (!s->dims || !s->stages) return fy_fail_oom(err, sizeof *s->stages);
@@ -369,10 +370,19 @@ static void run_norm(const job *j, int64_t begin, int64_t end) {
   const fy_norm *f = &s->norm;
   const void *gamma = f->gamma == FY_FUSED_NONE ? NULL : j->in[f->gamma];
   const void *beta = f->beta == FY_FUSED_NONE ? NULL : j->in[f->beta];
-  for (int64_t row = begin * s->block; row < end * s->block && row < s->count; row += s->block) {
-    const int64_t n = s->count - row < s->block ? s->count - row : s->block;
-    const float *x = (const float *)(const void *)j->in[f->x] + row * s->row;
-    fy_norm_rows(f, x, gamma, beta, s->row, n, (float *)(void *)j->out + row * s->row);
+  const int64_t first = begin * s->block,
+                last = end * s->block < s->count ? end * s->block : s->count;
+  const float *x = (const float *)(const void *)j->in[f->x] + first * s->row;
+  float *out = (float *)(void *)j->out + first * s->row;
+  if (s->row < FY_NARROW && fy_lanes_best()->narrow_f32) {
+    // As reduce.c has it: a few rows are added as long ones are.
+    const bool in_order = s->row <= FY_REDUCE_SHORT && s->count >= FY_REDUCE_ROWS;
+    const bool past_cache = fy_past_cache(j->out, j->in[f->x], s->count * s->row);
+    fy_lanes_best()->narrow_f32(
+        &(fy_narrow){f->form, s->row, in_order, past_cache, f->epsilon, gamma, beta}, x, out,
+        last - first);
+  } else {
+    fy_norm_rows(f, x, gamma, beta, s->row, last - first, out);
   }
 }
 

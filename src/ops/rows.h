@@ -48,15 +48,6 @@ FY_MUST_CHECK fy_code fy_rows_decode(fy_view bytes, fy_dtype dtype, fy_rows_prog
                                      fy_error *err);
 
 // ---------------------------------------------------------------- programs of their own (rows_norm.c)
-typedef enum fy_norm_form {
-  FY_NORM_AFFINE,   // x * (r * gamma) + (beta - mean * (r * gamma)), r = 1 / root
-  FY_NORM_SCALED,   // (x - mean) * (r * gamma) + beta
-  FY_NORM_TIMES,    // (x - mean) * r [* gamma] [+ beta]
-  FY_NORM_OVER,     // (x - mean) / root [* gamma] [+ beta]
-  FY_NORM_L2,       // x / root(max(sum of squares, epsilon))
-  FY_NORM_SOFTMAX,  // exp(x - max) / sum
-  FY_NORM_FORMS
-} fy_norm_form;
 typedef struct fy_norm {
   fy_norm_form form;
   uint32_t x, gamma, beta;  // inputs; FY_FUSED_NONE: there is none
@@ -65,6 +56,8 @@ typedef struct fy_norm {
 } fy_norm;
 // Is |p|, a program of floats, a layer normalisation, l2_normalize or softmax and nothing else?
 bool fy_norm_match(const fy_rows_program *p, fy_norm *out);
+// Whether rows of |n| have a loop of their own, so that it pays.
+bool fy_norm_fits(const fy_norm *f, int64_t n);
 void fy_norm_rows(const fy_norm *f, const float *x, const float *gamma, const float *beta,
                   int64_t n, int64_t rows, float *out);
 // out = exp(in - the maximum of in); returns the sum, added as reduce.c adds a row of that length if it

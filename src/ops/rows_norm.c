@@ -11,8 +11,9 @@
 #include "ops/rows.h"
 #include "ops/typed.h"
 
-#define BLOCK 2048  // as in reduce.c: straight sums up to here, then pairwise
-#define LANES 32
+#define BLOCK         2048  // as in reduce.c: straight sums up to here, then pairwise
+#define LANES         32
+#define LEAST_SOFTMAX 64  // shorter rows wait for their own steps
 
 typedef float floats8 __attribute__((vector_size(32)));
 
@@ -99,39 +100,41 @@ FY_CLONES static void divide(float *x, float by, int64_t n) {
   FY_VECTOR for (int64_t i = 0; i < n; i++) x[i] = x[i] / by;
 }
 
-// out[r] = the sum of (x - means[r])^2 of a row.
-static void square_sums(const float *x, const float *means, int64_t n, int64_t m, float *out) {
-  if (n <= BLOCK && fy_lanes_best()->square_rows_f32) {
-    fy_lanes_best()->square_rows_f32(x, means, n, m, out);
+// The means (for FY_NORM_L2 zeros that are there) and roots of |m| rows, at most 64, for which there is room.
+static void find_stats(const fy_norm *f, const float *x, int64_t n, int64_t m, float *means,
+                       float *root) {
+  const fy_lanes *lanes = fy_lanes_best();
+  if (n <= BLOCK && lanes->norm_stats_f32) {
+    lanes->norm_stats_f32(f->form, f->epsilon, x, n, m, means, root);
     return;
   }
-  for (int64_t r = 0; r < m; r++) out[r] = squares(x + r * n, means[r], n);
-}
-
-// The roots of |m| numbers, at most 64. Four whole vectors of them are quicker than a few, which go through a buffer:
-// what follows the numbers in |x|, which has room for 64, becomes 1.
-static void take_roots(const fy_norm *f, float *x, int64_t m) {
-  const int64_t four = fy_lanes_best()->bytes, whole = (m + four - 1) / four * four;
-  if (f->root == roots) {
-    roots(x, x, m);
-    return;
+  const int64_t four = lanes->bytes, whole = (m + four - 1) / four * four;
+  const bool l2 = f->form == FY_NORM_L2;
+  if (!l2) fy_reduce_rows(FY_ROW_MEAN, FY_FLOAT, x, n, m, means);
+  for (int64_t r = 0; r < m; r++) {
+    const float sum = squares(x + r * n, means[r], n);
+    root[r] = !l2 ? sum / (float)n + f->epsilon : f->epsilon > sum ? f->epsilon : sum;
   }
-  for (int64_t r = m; r < whole; r++) x[r] = 1;
-  f->root(x, x, whole);
+  for (int64_t r = m; r < whole; r++) root[r] = 1;
+  f->root(root, root,
+          whole);  // four whole vectors are quicker than a few, which go through a buffer
 }
 
 // |m| rows, at most 64.
 static void l2_rows(const fy_norm *f, const float *x, int64_t n, int64_t m, float *out) {
-  static const float none[64];
-  float root[64];
-  square_sums(x, none, n, m, root);
-  for (int64_t r = 0; r < m; r++) root[r] = f->epsilon > root[r] ? f->epsilon : root[r];
-  take_roots(f, root, m);
+  float none[64] = {0}, root[64];
+  find_stats(f, x, n, m, none, root);
   for (int64_t r = 0; r < m; r++) scale(x + r * n, root[r], out + r * n, n);
 }
 static void softmax_rows(const float *x, int64_t n, int64_t m, float *out) {
   for (int64_t r = 0; r < m; r++)
     divide(out + r * n, fy_softmax_exps(x + r * n, out + r * n, n), n);
+}
+
+// Short rows are added in another order, and only where there are lanes for that.
+bool fy_norm_fits(const fy_norm *f, int64_t n) {
+  if (n < FY_NARROW && fy_lanes_best()->narrow_f32) return n > 0;
+  return n >= (f->form == FY_NORM_SOFTMAX ? LEAST_SOFTMAX : FY_REDUCE_SHORT + 1);
 }
 
 void fy_norm_rows(const fy_norm *f, const float *x, const float *gamma, const float *beta,
@@ -151,10 +154,7 @@ void fy_norm_rows(const fy_norm *f, const float *x, const float *gamma, const fl
         softmax_rows(in, n, m, out + from * n);
       continue;
     }
-    fy_reduce_rows(FY_ROW_MEAN, FY_FLOAT, in, n, m, mean);
-    square_sums(in, mean, n, m, root);
-    for (int64_t r = 0; r < m; r++) root[r] = root[r] / (float)n + f->epsilon;
-    take_roots(f, root, m);
+    find_stats(f, in, n, m, mean, root);
     ends[f->form](in, gamma, beta, mean, root, out + from * n, n, m);
   }
 }

@@ -16,7 +16,7 @@
 typedef struct softmax_job {
   const void *in;
   void *out;
-  int64_t cols;
+  int64_t cols, rows;
   bool log;
 } softmax_job;
 
@@ -117,6 +117,18 @@ static void softmax_f32(void *arg, int64_t begin, int64_t end) {
   }
 }
 
+// Blocks of NARROW_ROWS of the shortest rows; whole lines are written.
+#define NARROW_ROWS 64
+static void softmax_narrow(void *arg, int64_t begin, int64_t end) {
+  const softmax_job *j = arg;
+  const int64_t first = begin * NARROW_ROWS;
+  const int64_t last = end * NARROW_ROWS < j->rows ? end * NARROW_ROWS : j->rows;
+  const bool past_cache = fy_past_cache(j->out, j->in, j->rows * j->cols);
+  const fy_narrow f = {j->log ? FY_NORM_LOG : FY_NORM_SHARES, j->cols, .past_cache = past_cache};
+  fy_lanes_best()->narrow_f32(&f, (const float *)j->in + first * j->cols,
+                              (float *)j->out + first * j->cols, last - first);
+}
+
 // |rows| rows at once, step by step: what one row waits for is time for the next.
 static void softmax_rows_f64(const double *in, double *out, int64_t rows, int64_t n, bool log) {
   double tops[BLOCK], sums[BLOCK], e[BLOCK], *to = log ? e : out;
@@ -207,8 +219,13 @@ static fy_code run(fy_kernel_ctx *ctx, bool log, fy_error *err) {
   fy_tensor *out;
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   if (out->count == 0) return FY_OK;
-  softmax_job job = {in->data, out->data, in->dims[in->rank - 1], log};
-  fy_parallel(ctx, in->count / job.cols, 1.5 * (double)job.cols, table[in->dtype], &job);
+  const int64_t cols = in->dims[in->rank - 1], rows = in->count / cols;
+  softmax_job job = {in->data, out->data, cols, rows, log};
+  if (cols < FY_NARROW && in->dtype == FY_FLOAT && fy_lanes_best()->narrow_f32)
+    fy_parallel(ctx, (rows + NARROW_ROWS - 1) / NARROW_ROWS, (double)(NARROW_ROWS * cols),
+                softmax_narrow, &job);
+  else
+    fy_parallel(ctx, rows, 1.5 * (double)cols, table[in->dtype], &job);
   return FY_OK;
 }
 

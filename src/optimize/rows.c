@@ -14,8 +14,7 @@
 #include "optimize/rewrite.h"
 
 #define MOST_MEMBERS 48
-#define LEAST_ROW    64                     // shorter rows are better off column by column,
-#define LEAST_NORM   (FY_REDUCE_SHORT + 1)  // but for norms, which have loops of their own
+#define LEAST_ROW    64  // shorter rows are better off column by column, but for norms that have loops
 
 typedef struct region {
   fy_rewriter *r;
@@ -153,7 +152,7 @@ static bool find_rows(region *g, const fy_node *last) {
         return false;
       g->row = 1;
       for (int32_t d = g->wide.rank - tail; d < g->wide.rank; d++) g->row *= g->wide.dims[d];
-      return g->row >= LEAST_NORM && g->row <= FY_REDUCE_LONG;
+      return g->row <= FY_REDUCE_LONG;
     }
     if (ew_of(way[i]) == FY_EW_NONE) continue;
     for (uint32_t k = 0; k < way[i]->num_inputs && n < MOST_MEMBERS; k++) {
@@ -298,7 +297,7 @@ static fy_code replace(region *g, fy_node *last, const fy_op *op, maker *m, fy_e
   fy_norm norm;
   if (!write_program(m)) return FY_OK;
   if (g->row < LEAST_ROW &&
-      (g->dtype != FY_FLOAT || !fy_norm_match(&m->p, &norm) || norm.form == FY_NORM_SOFTMAX))
+      (g->dtype != FY_FLOAT || !fy_norm_match(&m->p, &norm) || !fy_norm_fits(&norm, g->row)))
     return FY_OK;
   FY_TRY(set_attrs(m, last->outputs[0].shape, &attrs, err));
   const fy_node probe = {.op = op, .op_name = "_FerryRows", .attrs = attrs};

@@ -401,10 +401,18 @@ static void exact_softmax(const float *in, int64_t n, bool log_of, double *out) 
     out[i] = log_of ? (double)in[i] - top - log(sum) : exp((double)in[i] - top) / sum;
 }
 
+static void softmax(const float *in, float *out, int64_t rows, int64_t n, bool log_of) {
+  const fy_lanes *lanes = fy_lanes_best();
+  const fy_narrow f = {log_of ? FY_NORM_LOG : FY_NORM_SHARES, n, .past_cache = rows % 2};
+  if (n < FY_NARROW && lanes->narrow_f32)
+    lanes->narrow_f32(&f, in, out, rows);
+  else
+    lanes->softmax_f32(in, out, rows, n, log_of);
+}
+
 static void softmax_rows_of(int64_t rows, int64_t n, bool log_of) {
   enum { GUARD = 16 };
   static float in[66 * FY_SHORT_ROW], out[66 * FY_SHORT_ROW + GUARD];
-  const fy_lanes *lanes = fy_lanes_best();
   const int64_t count = rows * n;
   for (int64_t i = 0; i < count; i++) {
     in[i] = (float)(random_bits() % 20001) / 100 - 100;
@@ -412,7 +420,7 @@ static void softmax_rows_of(int64_t rows, int64_t n, bool log_of) {
       in[i] = random_bits() % 3 == 0 ? NAN : random_bits() % 2 ? INFINITY : -INFINITY;
   }
   for (int i = 0; i < GUARD; i++) out[count + i] = 42;
-  lanes->softmax_f32(in, out, rows, n, log_of);
+  softmax(in, out, rows, n, log_of);
   for (int i = 0; i < GUARD; i++) assert_true(out[count + i] == 42);
   for (int64_t r = 0; r < rows; r++) {
     double want[FY_SHORT_ROW];
@@ -428,7 +436,7 @@ static void softmax_rows_of(int64_t rows, int64_t n, bool log_of) {
         assert_true(got == want[i] || fabs(got - want[i]) <= 2e-5 * fabs(want[i]) + near);
     }
   }
-  lanes->softmax_f32(in, in, rows, n, log_of);
+  softmax(in, in, rows, n, log_of);
   for (int64_t i = 0; i < count; i++)
     assert_true(isnan(out[i]) ? isnan(in[i]) : memcmp(&in[i], &out[i], sizeof *in) == 0);
 }

@@ -175,10 +175,10 @@ static void pick_words(const bool *flags, const void *yes, const void *no, void 
 #define LANES_TABLE fy_lanes_avx2
 #define LANES_NAME  "avx2"
 #define LANES_ROWS
-#define LANES_MORE                                                            \
-  .halves_to_floats = halves_to_floats, .floats_to_halves = floats_to_halves, \
-  .rows_f32 = {sum_rows, prod_rows, max_rows, min_rows},                      \
-  .columns_f32 = {sum_columns, prod_columns, max_columns, min_columns},       \
-  .square_rows_f32 = square_rows, .arg_rows = {arg_f32_rows, arg_i32_rows},   \
+#define LANES_MORE                                                                                \
+  .halves_to_floats = halves_to_floats, .floats_to_halves = floats_to_halves,                     \
+  .rows_f32 = {sum_rows, prod_rows, max_rows, min_rows},                                          \
+  .columns_f32 = {sum_columns, prod_columns, max_columns, min_columns}, .narrow_f32 = narrow_f32, \
+  .norm_stats_f32 = norm_stats, .arg_rows = {arg_f32_rows, arg_i32_rows},                         \
   .arg_columns = {arg_f32_columns, arg_i32_columns}, .pick_words = pick_words,
 #include "ops/lanes_all.inc"
