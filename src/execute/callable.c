@@ -7,17 +7,19 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "execute/arg_shapes.h"
 #include "execute/frames.h"
 #include "graph/function.h"
 #include "ops/resource.h"
 
-#define MAX_FUNCTION_PROGRAMS 4     // then shapes are taken to be dynamic
+#define PROGRAMS_AT_ONCE      4  // for the first shapes; later ones have to show that they come again
+#define MAX_FUNCTION_PROGRAMS 16
+#define MAX_LOSSES            3     // of what all calls share; then nothing is taken to be known
 #define MAX_DEPTH             1000  // nested calls: a recursion without end is an error, not a crash
 
 typedef struct special {
   fy_program *program;
-  int64_t *key;  // per argument: space, rank, dims…; rank -1: any
-  size_t key_len;
+  int64_t *key;
   uint64_t used;
 } special;
 
@@ -35,8 +37,10 @@ struct fy_callable {
   const fy_options *options;
   fy_callables *callables;
   special *specials;
-  size_t num_specials, cap_specials, max_specials;
-  fy_program *generic;  // compiled with unknown shapes, or NULL
+  size_t num_specials, cap_specials, max_specials, at_once;
+  fy_program *generic;  // compiled for what all calls share; NULL: not yet
+  fy_common *common;    // what that is
+  fy_trials *trials;    // what calls of |generic| took; NULL as long as there was none
   uint64_t clock;
   fy_frames *frames;  // not NULL: this is a region with control flow, and nothing above is used
 };
@@ -76,6 +80,8 @@ void fy_callable_free(fy_callable *c) {
   fy_frames_free(c->frames);
   forget_programs(c);
   fy_free(c->specials);
+  fy_free(c->common);
+  fy_free(c->trials);
   fy_free(c->feeds);
   fy_free(c->fetches);
   fy_free(c->targets);
@@ -111,6 +117,7 @@ fy_code fy_callable_new(fy_graph *graph, const fy_output *feeds, int num_feeds,
   c->max_specials = results_anywhere
                         ? MAX_FUNCTION_PROGRAMS
                         : (size_t)(options->max_programs > 0 ? options->max_programs : 1);
+  c->at_once = c->max_specials < PROGRAMS_AT_ONCE ? c->max_specials : PROGRAMS_AT_ONCE;
   c->feeds = copy_array(feeds, num_feeds, sizeof *feeds);
   c->fetches = copy_array(fetches, num_fetches, sizeof *fetches);
   c->targets = copy_array(targets, num_targets, sizeof *targets);
@@ -156,65 +163,6 @@ fy_dtype fy_callable_arg_type(const fy_callable *c, int i) {
 
 fy_dtype fy_callable_result_type(const fy_callable *c, int i) {
   return fy_dtype_base(c->fetches[i].node->outputs[c->fetches[i].index].dtype);
-}
-
-static int space_of(const fy_tensor *t) {
-  return t->device ? t->device->ordinal + 1 : 0;
-}
-
-// The variable that an argument is the handle of, or NULL. What it was declared to be is known before it
-// has a value.
-static const fy_variable *variable_in(const fy_tensor *t) {
-  fy_object *o = NULL;
-  if (t->dtype != FY_RESOURCE || t->rank != 0 || fy_resource_object(t, &fy_variable_type, &o, NULL))
-    return NULL;
-  return (const fy_variable *)o;
-}
-
-static bool same_dims(const int64_t **key, int32_t rank, const int64_t *dims) {
-  const int64_t *k = *key;
-  if (*k++ != rank) return false;
-  for (int32_t d = 0; d < rank; d++)
-    if (*k++ != dims[d]) return false;
-  *key = k;
-  return true;
-}
-
-static bool matches(const special *s, const fy_callable *c, fy_tensor *const *args) {
-  const int64_t *k = s->key;
-  for (int i = 0; i < c->num_feeds; i++) {
-    const fy_tensor *t = args[i];
-    if (*k++ != space_of(t) || !same_dims(&k, t->rank, t->dims)) return false;
-    if (FY_LIKELY(t->dtype != FY_RESOURCE)) continue;
-    const fy_variable *v = variable_in(t);
-    if (*k++ != (v ? (int64_t)v->dtype : FY_INVALID) || (v && !same_dims(&k, v->rank, v->dims)))
-      return false;
-  }
-  return true;
-}
-
-static int64_t *put_dims(int64_t *k, int32_t rank, const int64_t *dims) {
-  *k++ = rank;
-  for (int32_t d = 0; d < rank; d++) *k++ = dims[d];
-  return k;
-}
-
-static int64_t *make_key(const fy_callable *c, fy_tensor *const *args, size_t *len) {
-  size_t n = 1;
-  for (int i = 0; i < c->num_feeds; i++)
-    n += 2 + (size_t)args[i]->rank + (args[i]->dtype == FY_RESOURCE ? 2 + FY_INLINE_RANK : 0);
-  int64_t *key = fy_malloc(n * sizeof *key), *k = key;
-  if (!key) return NULL;
-  for (int i = 0; i < c->num_feeds; i++) {
-    *k++ = space_of(args[i]);
-    k = put_dims(k, args[i]->rank, args[i]->dims);
-    if (args[i]->dtype != FY_RESOURCE) continue;
-    const fy_variable *v = variable_in(args[i]);
-    *k++ = v ? (int64_t)v->dtype : FY_INVALID;
-    if (v) k = put_dims(k, v->rank, v->dims);
-  }
-  *len = n;
-  return key;
 }
 
 // Variables turned out to change their shapes: forget what their handles promise.
@@ -324,30 +272,39 @@ static fy_code compile(fy_callable *c, const fy_pshape *shapes, const int *space
   return fy_program_compile(&args, out, err);
 }
 
-static fy_code compile_for(fy_callable *c, fy_tensor *const *args, bool shaped, fy_program **out,
-                           fy_error *err) {
+static fy_code compile_for(fy_callable *c, const fy_pshape *shapes, const int *spaces,
+                           const fy_handle_shape *handles, fy_program **out, fy_error *err) {
+  FY_TRY(compile(c, shapes, spaces, handles, NULL, NULL, out, err));
+  if (c->callables) fy_count(&c->callables->counters.programs, 1);
+  return FY_OK;
+}
+
+static fy_code compile_special(fy_callable *c, fy_tensor *const *args, fy_program **out,
+                               fy_error *err) {
   fy_pshape *shapes = fy_malloc(((size_t)c->num_feeds + 1) * sizeof *shapes);
   int *spaces = fy_malloc(((size_t)c->num_feeds + 1) * sizeof *spaces);
   fy_handle_shape *handles = fy_calloc((size_t)c->num_feeds + 1, sizeof *handles);
   fy_code code = FY_OK;
   if (!shapes || !spaces || !handles) code = fy_fail_oom(err, sizeof *shapes);
   for (int i = 0; !code && i < c->num_feeds; i++) {
-    shapes[i] = shaped ? (fy_pshape){args[i]->rank, args[i]->dims} : (fy_pshape){-1, NULL};
-    spaces[i] = space_of(args[i]);
-    const fy_variable *v = variable_in(args[i]);
+    shapes[i] = (fy_pshape){args[i]->rank, args[i]->dims};
+    spaces[i] = fy_arg_space(args[i]);
+    const fy_variable *v = fy_arg_variable(args[i]);
     if (v) handles[i] = (fy_handle_shape){v->dtype, {v->rank, v->dims}};
   }
-  if (!code) code = compile(c, shapes, spaces, handles, NULL, NULL, out, err);
-  if (!code && c->callables) fy_count(&c->callables->counters.programs, 1);
+  if (!code) code = compile_for(c, shapes, spaces, handles, out, err);
   fy_free(shapes);
   fy_free(spaces);
   fy_free(handles);
   return code;
 }
 
-static bool all_on_host(const fy_callable *c, fy_tensor *const *args) {
+// Whether one program may do for several shapes: on other devices, where a node runs and what fits depends on them.
+static bool on_host(const fy_callable *c, fy_tensor *const *args) {
   for (int i = 0; i < c->num_feeds; i++)
     if (args[i]->device) return false;
+  for (int i = 0; !c->results_anywhere && i < c->devices->n; i++)
+    if (!c->devices->items[i]->is_host) return false;
   return true;
 }
 
@@ -364,34 +321,66 @@ static void evict_oldest(fy_callable *c) {
   c->specials[old] = c->specials[--c->num_specials];
 }
 
-static fy_code add_special(fy_callable *c, fy_tensor *const *args, fy_program **out, bool *fresh,
+// Remembers what this call shares with those before.
+static fy_code note_shapes(fy_callable *c, fy_tensor *const *args, fy_error *err) {
+  if (!c->common) {
+    c->common = fy_common_new(args, c->num_feeds);
+    return c->common ? FY_OK : fy_fail_oom(err, sizeof *c->common);
+  }
+  if (!fy_common_meet(c->common, args) || !c->generic) return FY_OK;
+  fy_program_release(c->generic);
+  c->generic = NULL;
+  if (c->common->losses > MAX_LOSSES) fy_common_forget(c->common);
+  return FY_OK;
+}
+
+// Calls of these shapes took as long in the program for all as it takes to compile one for them alone: had that been
+// known, it would have been the better choice, and likely is from now on.
+static bool pays(const fy_callable *c, fy_tensor *const *args) {
+  return c->generic && fy_trials_spent(c->trials, args, c->num_feeds) >= c->generic->compile_ns;
+}
+
+static fy_code get_generic(fy_callable *c, fy_program **out, bool *fresh, fy_error *err) {
+  *fresh = !c->generic;
+  if (!c->trials) c->trials = fy_trials_new();
+  if (!c->trials) return fy_fail_oom(err, sizeof c->trials);
+  if (!c->generic) {
+    FY_TRY(compile_for(c, c->common->shapes, NULL, c->common->handles, &c->generic, err));
+    c->generic->any_shape = true;
+  }
+  *out = c->generic;
+  return FY_OK;
+}
+
+// A program for arguments that none of those at hand was compiled for.
+static fy_code add_program(fy_callable *c, fy_tensor *const *args, fy_program **out, bool *fresh,
                            fy_error *err) {
   *fresh = true;
-  if (c->num_specials >= c->max_specials) {
-    if (c->results_anywhere && all_on_host(c, args)) {
-      *fresh = !c->generic;
-      if (!c->generic) FY_TRY(compile_for(c, args, false, &c->generic, err));
-      *out = c->generic;
-      return FY_OK;
-    }
-    evict_oldest(c);
-  }
+  FY_TRY(note_shapes(c, args, err));
+  if (c->num_specials >= c->at_once && on_host(c, args) && !pays(c, args))
+    return get_generic(c, out, fresh, err);
+  if (c->num_specials >= c->max_specials) evict_oldest(c);
   if (!fy_grow(&c->specials, &c->cap_specials, c->num_specials + 1, sizeof *c->specials))
     return fy_fail_oom(err, sizeof *c->specials);
   special s = {.used = ++c->clock};
-  s.key = make_key(c, args, &s.key_len);
+  s.key = fy_arg_key(args, c->num_feeds);
   if (!s.key) return fy_fail_oom(err, sizeof *s.key);
-  fy_code code = compile_for(c, args, true, &s.program, err);
+  fy_code code = compile_special(c, args, &s.program, err);
   if (code) {
     fy_free(s.key);
     return code;
   }
+  if (c->trials) fy_trials_clear(c->trials, args, c->num_feeds);
   // The newest stands first: it is the likeliest next.
   memmove(&c->specials[1], &c->specials[0], c->num_specials * sizeof s);
   c->specials[0] = s;
   c->num_specials++;
   *out = s.program;
   return FY_OK;
+}
+
+void fy_callable_took(fy_callable *c, fy_tensor *const *args, int64_t ns) {
+  fy_trials_add(c->trials, args, c->num_feeds, ns);
 }
 
 static void tell(fy_callable *c, fy_tensor *const *args) {
@@ -425,11 +414,11 @@ fy_code fy_callable_program(fy_callable *c, fy_tensor *const *args, fy_program *
     c->changes = changes;
   }
   for (size_t i = 0; i < c->num_specials && !p; i++) {
-    if (!matches(&c->specials[i], c, args)) continue;
+    if (!fy_arg_key_is(c->specials[i].key, args, c->num_feeds)) continue;
     p = c->specials[i].program;
     c->specials[i].used = ++c->clock;
   }
-  if (!p) code = add_special(c, args, &p, &fresh, err);
+  if (!p) code = add_program(c, args, &p, &fresh, err);
   if (!code) fy_program_retain(p);
   fy_unlock(&c->lock);
   if (FY_UNLIKELY(fresh && !code)) tell(c, args);
@@ -460,7 +449,9 @@ fy_code fy_callable_run(fy_callable *c, const fy_run *run, fy_tensor *const *arg
     for (int i = 0; i < c->num_fetches; i++) results[i] = NULL;
     return code;
   }
+  const int64_t start = FY_UNLIKELY(p->any_shape) ? fy_now_ns() : 0;
   code = fy_program_run(p, run, args, results, err);
+  if (FY_UNLIKELY(p->any_shape)) fy_callable_took(c, args, fy_now_ns() - start);
   fy_program_release(p);
   return code;
 }

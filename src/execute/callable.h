@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // callable.h: something that can be called with tensors: a session's (feeds, fetches, targets) or a
-// function's body. It keeps one program per argument signature (dtypes, shapes, spaces), a few at most;
-// when shapes keep changing it falls back to one program compiled with unknown shapes.
+// function's body. It keeps one program per argument signature (dtypes, shapes, spaces) for the first few. When shapes
+// keep changing, one program compiled for what they have in common serves the rest, until calls of the same shapes
+// have taken as long as it takes to compile one for them.
 
 #ifndef FY_EXECUTE_CALLABLE_H
 #define FY_EXECUTE_CALLABLE_H
@@ -68,6 +69,8 @@ FY_MUST_CHECK fy_code fy_adopt_colocations(const fy_graph *from, fy_graph *copy,
 // Finds or compiles the program for these arguments; one reference is returned.
 FY_MUST_CHECK fy_code fy_callable_program(fy_callable *c, fy_tensor *const *args, fy_program **out,
                                           fy_error *err);
+// A program with |any_shape| ran that long: to be told by who asked for it and ran it.
+void fy_callable_took(fy_callable *c, fy_tensor *const *args, int64_t ns);
 // A fresh program for these shapes that is not kept (explain, dump). |stop_after| may cut the road short.
 // |spaces| (may be NULL: all on the host) are where the arguments are, |handles| (may be NULL) what the
 // variables were declared to be that they are handles of.

@@ -125,6 +125,7 @@ typedef struct fy_program {
   _Atomic(struct fy_run_state *) handy;  // one more, taken without the lock; of plain programs only
   bool plain;           // nothing of devices, no tasks: the caller's thread runs it on the host
   bool line;            // plain, and every instruction a kernel that needs no check but its own
+  bool any_shape;       // for arguments of several shapes
   atomic_bool touched;  // run without asking its callable (ready.h)
   int num_idle;
   atomic_bool constants_placed;  // those of device memory

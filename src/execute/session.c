@@ -334,9 +334,13 @@ static fy_code run_once(fy_session *s, const fy_run_args *a, fy_tensor **results
   for (int i = 0; i < a->num_fetches; i++) results[i] = NULL;
   FY_TRY(fy_session_ready(s, err));
   FY_TRY(find_program(s, a, &sig, &p, err));
+  const int64_t start = p->any_shape ? fy_now_ns() : 0;
   fy_code code = fy_session_run_program(s, p, a, results, err);
   *again = code == FY_UNAVAILABLE && fy_session_repeatable(p);
-  if (!code) fy_ready_learn(s, a, sig, p);
+  if (p->any_shape)
+    fy_callable_took(sig->callable, a->feed_values, fy_now_ns() - start);
+  else if (!code)
+    fy_ready_learn(s, a, sig, p);
   fy_program_release(p);
   fy_signature_release(sig);
   return code;
