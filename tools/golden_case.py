@@ -141,7 +141,8 @@ def raw_attr(v):
 
 
 def first_line(message):
-    return message.split("\n")[0].rstrip()
+    line = message.split("\n")[0].rstrip()
+    return line.rsplit("]): ", 1)[-1] if line.startswith("TF to XLA legalization failed") else line
 
 
 def ask(op, inputs, outputs, attrs, skip=NO_KERNEL, tidy=first_line):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/data/op_goldens_rest.txt (points of Sobol's sequence) and state_rest.txt: gathering from variables by
+"""Writes tests/data/op_goldens_rest.txt (points of Sobol's sequence, slices as XLA makes them) and state_rest.txt: gathering from variables by
 batches, counting, and stateful random numbers asked for wrongly.
 
   /opt/tfvenv/bin/python tools/goldens_rest.py
@@ -28,6 +28,32 @@ def sobol():
         case("SobolSample", *map(s32, a), dtype=tf.float32)
     for a in (([3], 1, 0), (3, [1], 0), (3, 1, [0])):
         case("SobolSample", *[tf.constant(x, tf.int32) for x in a], dtype=tf.float32)
+
+
+# What XLA compiles on the CPU: everything but strings, resources and variants.
+XLA_TYPES = (tf.float32, tf.float64, tf.half, tf.bfloat16, tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint64,
+             tf.bool, tf.complex64, tf.complex128, tf.qint8, tf.quint8, tf.qint32)
+
+
+def xla_slices():
+    for t in XLA_TYPES:
+        x, part = d.any_data(t, [3, 4]), d.any_data(t, [2, 2])
+        case("XlaDynamicSlice", x, d.c32([1, 3]), d.c32([2, 2]))
+        case("XlaDynamicUpdateSlice", x, part, d.c32([1, 3]))
+    x = d.any_data(tf.float32, [3, 4, 5])
+    for start in ([0, 0, 0], [-7, 2, 1], [5, 5, 5], [2**31 - 1, -2**31, 0]):
+        for size in ([1, 1, 1], [3, 4, 5], [2, 0, 3], [3, 2, 5], [1, 4, 5]):
+            for kind in (tf.int32, tf.int64):
+                case("XlaDynamicSlice", x, tf.constant(start, kind), tf.constant(size, kind))
+                case("XlaDynamicUpdateSlice", x, d.any_data(tf.float32, size), tf.constant(start, kind))
+    case("XlaDynamicSlice", tf.constant(3.0), tf.constant([], tf.int32), tf.constant([], tf.int32))
+    case("XlaDynamicUpdateSlice", tf.constant(3.0), tf.constant(4.0), tf.constant([], tf.int32))
+    case("XlaDynamicUpdateSlice", tf.zeros([0, 2]), tf.zeros([0, 1]), d.c32([0, 1]))
+    v = tf.constant([1.0, 2.0, 3.0])
+    for start, size in (([0], [4]), ([0], [-1]), ([0, 0], [1, 1]), ([0], [1, 1]), ([], [])):  # scalars crash TensorFlow
+        case("XlaDynamicSlice", v, tf.constant(start, tf.int32), tf.constant(size, tf.int32))
+    for part, at in ((tf.zeros([4]), [0]), (tf.zeros([1, 1]), [0]), (tf.zeros([1]), [0, 0]), (tf.constant(1.0), [0])):
+        case("XlaDynamicUpdateSlice", v, part, tf.constant(at, tf.int32))
 
 
 raw, ph, Case = tf.raw_ops, goldens_state.ph, goldens_state.Case
@@ -203,7 +229,7 @@ def state():
     goldens_state.write("state_rest.txt", out)
 
 
-FAMILIES = dict(sobol=sobol, dtypes=dtypes, state=state)
+FAMILIES = dict(sobol=sobol, dtypes=dtypes, xla_slices=xla_slices, state=state)
 if __name__ == "__main__":
     g.rng.seed(77)
     r.write("rest", FAMILIES, sys.argv[1:])

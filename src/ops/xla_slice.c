@@ -11,9 +11,17 @@ static int64_t clamp(int64_t start, int64_t size, int64_t have) {
   return start < 0 ? 0 : start > have - size ? have - size : start;
 }
 
+static fy_code check_type(const fy_kernel_ctx *ctx, fy_error *err) {
+  const fy_dtype t = ctx->in[0]->dtype;
+  if (fy_dtype_is_plain(t)) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "%s takes numbers, not %s", ctx->site->op->impl->name,
+                 fy_dtype_name(t));
+}
+
 static fy_code dynamic_slice(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *start = ctx->in[1], *size = ctx->in[2];
   int64_t dims[FY_MAX_RANK], strides[FY_MAX_RANK], offset = 0;
+  FY_TRY(check_type(ctx, err));
   if (start->rank != 1 || size->rank != 1 || start->count != size->count)
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "has mismatched number of slice sizes (%lld) and number of start indices (%lld)",
@@ -63,6 +71,7 @@ static fy_code dynamic_update(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0], *part = ctx->in[1], *at = ctx->in[2];
   int64_t strides[FY_MAX_RANK], index[FY_MAX_RANK] = {0}, to = 0;
   fy_tensor *out;
+  FY_TRY(check_type(ctx, err));
   FY_TRY(check_update(in, part, at, err));
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
   if (out->data != in->data)
@@ -114,6 +123,8 @@ static const fy_sample slice_samples[] = {
      "has slice size 5 greater than dimension size 4 in dimension 1 of operand"},
     {"f32[3]=iota; i32[1]=1; i32[1]=-1", NULL, FY_INVALID_ARGUMENT,
      "has negative size index to dynamic slice: -1"},
+    {"s[2]='a','b'; i32[1]=0; i32[1]=1", NULL, FY_INVALID_ARGUMENT,
+     "XlaDynamicSlice takes numbers, not string"},
 };
 static const fy_sample update_samples[] = {
     {"f32[3,4]=iota; f32[1,2]=100,101; i32[2]=2,3", NULL, FY_OK, "0,1,2,3,4,5,6,7,8,9,100,101"},
@@ -122,6 +133,8 @@ static const fy_sample update_samples[] = {
     {"i32[]=1; i32[]=7; i32[0]=", NULL, FY_OK, "7"},
     {"f32[2]=iota; f32[3]=iota; i32[1]=0", NULL, FY_INVALID_ARGUMENT,
      "Update dim size 3 greater than dynamic slice dimension: 2."},
+    {"s[2]='a','b'; s[1]='c'; i32[1]=0", NULL, FY_INVALID_ARGUMENT,
+     "XlaDynamicUpdateSlice takes numbers, not string"},
 };
 FY_OP(XlaDynamicSlice, .shape = slice_shape, .compute = dynamic_slice, .host_inputs = 6,
       FY_SAMPLES(slice_samples));
