@@ -29,7 +29,7 @@ shows() {
 model=examples/models/digits.pb
 shows 1 "$FERRY" explain $model --batch 4096 --sim gpu:1
 shows 2 "$FERRY" explain $model --batch 4096 --sim gpu:1,lack=MatMul --why hidden1/matmul
-shows 3 "$FERRY" explain $model --memory --batch 256 --sim gpu:1,memory=8MiB
+shows 3 "$FERRY" explain $model --memory --batch 4096 --sim gpu:1,memory=8MiB
 if [ -n "${FERRY_BUILD:-}" ]; then
   shows 4 "$FERRY_BUILD/examples/06_split"
   shows 5 "$FERRY_BUILD/examples/07_bottleneck"
@@ -38,7 +38,7 @@ fi
 # shellcheck disable=SC2016  # $M is the README's
 for text in 'ferry explain $M --batch 4096 --sim gpu:1`' \
   'ferry explain $M --batch 4096 --sim gpu:1,lack=MatMul --why hidden1/matmul`' \
-  'ferry explain $M --memory --batch 256 --sim gpu:1,memory=8MiB`'; do
+  'ferry explain $M --memory --batch 4096 --sim gpu:1,memory=8MiB`'; do
   grep -qF -- "$text" README.md || fail "README.md has no '$text'"
 done
 # Every file it links to is there, and every command it names.
