@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "devices/cpu/gemm.h"
 #include "devices/cpu/kernels.h"
+#include "devices/cpu/winograd.h"
 #include "ops/values.h"
 
 #define PIXELS   256  // of one step
@@ -171,6 +171,13 @@ static fy_code conv_filter(fy_kernel_ctx *ctx, fy_error *err) {
   fy_slices seen;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
   if (!out->count) return FY_OK;
+  if (fy_filter_few_fits(&c, j.type == FY_GEMM_F64))
+    return fy_filter_few(ctx, &c, j.type == FY_GEMM_F64, in->data, grad->data, out->data, err);
+  if (j.type == FY_GEMM_F32 && fy_winograd_filter_fits(&c)) {
+    bool finite;
+    FY_TRY(fy_winograd_filter(ctx, &c, in->data, grad->data, out->data, &finite, err));
+    if (finite) return FY_OK;
+  }
   FY_TRY(fy_scratch(ctx, bytes, &packed, err));
   j.packed = packed;
   j.out = out->data;
@@ -187,14 +194,29 @@ static fy_code conv_filter(fy_kernel_ctx *ctx, fy_error *err) {
   return FY_OK;
 }
 
-// For one group, as most have; the filter's sizes are data.
+// The filter's sizes are data, but they are those of the output; where they are not known, for one group.
 static void filter_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   const fy_window_attrs *attrs = ctx->site->state;
-  const fy_tensor *in = ctx->in[0], *grad = ctx->in[2];
+  const fy_tensor *in = ctx->in[0], *grad = ctx->in[2], *filter = ctx->out[0];
   if (!attrs || !attrs->channels_last || grad->dtype != in->dtype || !in->count || !grad->count ||
       grad->rank < 1)
     return;
   const fy_gemm_type type = in->dtype == FY_DOUBLE ? FY_GEMM_F64 : FY_GEMM_F32;
+  fy_conv c;
+  fy_error e;
+  fy_error_init(&e);
+  const bool known = filter && filter->count &&
+                     !fy_conv_backward(ctx, "", in->rank, in->dims, filter->rank, filter->dims,
+                                       grad, false, &c, &e);
+  fy_error_clear(&e);
+  if (known && fy_filter_few_fits(&c, type == FY_GEMM_F64)) {
+    out->scratch += fy_filter_few_needs(ctx, &c, type == FY_GEMM_F64);
+    return;
+  }
+  if (known && type == FY_GEMM_F32 && fy_winograd_filter_fits(&c)) {
+    out->scratch += fy_winograd_filter_needs(&c);
+    return;
+  }
   const int64_t columns = grad->dims[grad->rank - 1], pixels = grad->count / columns;
   size_t bytes;
   if (!fy_gemm_packed_bytes(type, pixels, columns, 1, &bytes)) return;

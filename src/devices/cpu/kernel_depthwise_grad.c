@@ -123,21 +123,6 @@ static void filter_needs(fy_kernel_ctx *ctx, fy_needs *out) {
     out->scratch += fy_scratch_line((size_t)(MOST_PARTS * 9 * in->dims[3]) * sizeof(float));
 }
 
-// The gradient of the input is a convolution of that of the output: what is |before| and what lies
-// behind the last pixel change places.
-static void turn_around(fy_conv *c) {
-  for (int d = 1; d < 3; d++) {
-    fy_window *w = &c->w[d];
-    const int64_t in = w->in;
-    w->in = w->out;
-    w->out = in;
-    w->before = (w->size - 1) * w->dilation - w->before;
-  }
-  const int64_t in_spatial = c->in_spatial;
-  c->in_spatial = c->out_spatial;
-  c->out_spatial = in_spatial;
-}
-
 static fy_code depthwise_input(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_window_attrs *attrs = ctx->site->state;
   const fy_tensor *filter = ctx->in[1], *grad = ctx->in[2];
@@ -148,7 +133,7 @@ static fy_code depthwise_input(fy_kernel_ctx *ctx, fy_error *err) {
       fy_conv_backward(ctx, "", 4, dims, filter->rank, filter->dims, grad, true, &c, NULL) ||
       !is_simple(&c) || c.w[1].stride != 1 || c.w[2].stride != 1)
     return fy_fast_reference(ctx, err);
-  turn_around(&c);
+  fy_conv_turn(&c);
   if (!fy_depthwise_can(&c)) return fy_fast_reference(ctx, err);
   fy_tensor *out;
   void *turned;
