@@ -223,6 +223,14 @@ static inline bool fy_past_cache(const void *out, const void *in, int64_t n) {
   return out != in && n >= 4 << 20;
 }
 
+// A row of the gradient of a depthwise convolution with windows of 3 x 3, and the lines that it sees.
+typedef struct fy_tap_square {
+  const float *lines[3], *grad;
+  int64_t width, before, stride, dilation;  // pixels of a line; along it
+  int64_t channels, pixels, first, last;    // [first, last): those that see no end of the line
+  float *sums;                              // [9, channels]
+} fy_tap_square;
+
 typedef struct fy_lanes {
   const char *name;
   int bytes;                                 // of a vector
@@ -248,6 +256,7 @@ typedef struct fy_lanes {
   void (*tap_sums_f32)(const float *in, int64_t in_step, int64_t tap_step, int64_t taps,
                        const float *grad, int64_t grad_step, float *sums, int64_t sum_step,
                        int64_t pixels, int64_t channels);
+  void (*square_sums_f32)(const fy_tap_square *s, int64_t begin, int64_t end);  // channels
   // NULL, here and below: the machine has no instructions for them.
   void (*halves_to_floats)(const uint16_t *in, float *out, int64_t n);
   void (*floats_to_halves)(const float *in, uint16_t *out, int64_t n);
