@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/thread.h"
 #include "devices/cpu/cpu.h"
 
 #define FAR_BYTES        4194304  // a packed B of this size is not in L2: its next panel is called for
@@ -38,22 +39,40 @@
 #define PACK_ROWS        8       // of B, whose panels are filled together
 _Static_assert(COPY_BYTES >= GATHER_BYTES + GATHER_BYTES / FY_GEMM_ROWS, "one buffer serves both");
 
+#if defined(__x86_64__)
+static fy_gemm_kernels mixed;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void mix(void) {
+  mixed = fy_gemm_avx2;
+  fy_gemm_avx512(&mixed);
+}
+#endif
+
 static const fy_gemm_kernels *const builds[FY_CPU_LEVELS] = {
     [FY_CPU_PLAIN] = &fy_gemm_plain,
 #if defined(__x86_64__)
     [FY_CPU_AVX2] = &fy_gemm_avx2,
-    [FY_CPU_AVX512] = &fy_gemm_avx512,
+    [FY_CPU_AVX512] = &mixed,
+    [FY_CPU_AVX512_WIDE] = &fy_gemm_avx512_wide,
 #endif
 };
 
+static const fy_gemm_kernels *build_for(fy_cpu_level level) {
+#if defined(__x86_64__)
+  if (level == FY_CPU_AVX512) pthread_once(&once, mix);
+#endif
+  return builds[level];
+}
+
 const fy_gemm_kernels *fy_gemm_best(void) {
-  return builds[fy_cpu_level_get()];
+  return build_for(fy_cpu_level_get());
 }
 
 const fy_gemm_kernels *fy_gemm_for(int64_t channels) {
   int level = (int)fy_cpu_level_get();
-  while (level > 0 && builds[level]->columns[FY_GEMM_F32] / 2 > channels) level--;
-  return builds[level];
+  while (level > 0 && build_for((fy_cpu_level)level)->lanes > channels) level--;
+  return build_for((fy_cpu_level)level);
 }
 
 static int64_t round_up(int64_t n, int64_t to) {

@@ -76,6 +76,7 @@ typedef void (*fy_line_fn)(const fy_depth_row *row);
 typedef struct fy_gemm_kernels {
   const char *name;
   int columns[FY_GEMM_TYPES];  // of a panel
+  int lanes;                   // floats of a vector, in depthwise convolutions
   int piece;                   // terms of a sum at a time: a panel's stay in L1
   fy_gemm_fn block[FY_GEMM_TYPES][FY_GEMM_ROWS + 1];  // by rows
   fy_gemm_fn half[FY_GEMM_TYPES][FY_GEMM_ROWS + 1];   // only the first half of the columns
@@ -97,7 +98,9 @@ typedef struct fy_gemm_kernels {
 const fy_gemm_kernels *fy_gemm_best(void);
 // The best of those whose vectors |channels| floats fill.
 const fy_gemm_kernels *fy_gemm_for(int64_t channels);
-extern const fy_gemm_kernels fy_gemm_plain, fy_gemm_avx2, fy_gemm_avx512;
+extern const fy_gemm_kernels fy_gemm_plain, fy_gemm_avx2, fy_gemm_avx512_wide;
+// |to| is fy_gemm_avx2's, and what is faster with vectors of 512 bits is replaced.
+void fy_gemm_avx512(fy_gemm_kernels *to);
 #define FY_GEMM_TABLE(width, S)                                                \
   {                                                                            \
     NULL, block_##width##_1_##S, block_##width##_2_##S, block_##width##_3_##S, \
