@@ -438,6 +438,12 @@ static void squares(void **unused) {
               .sw = 1,
               .dh = 1,
               .dw = 1};
+    if (round % 15 == 14) {  // few tiles of many channels
+      c.h = 5 + roll(4);
+      c.w = 5 + roll(4);
+      c.ic = 264;
+      c.oc = 250 + roll(20);
+    }
     convolution(rts[roll(2)], c, true, roll(2), roll(2), round % 4 == 3 ? 1 + (int)roll(3) : 0);
   }
   ferry_close(rts[0]);
