@@ -167,6 +167,7 @@ typedef struct run {
   const fy_gemm_job *job;
   const fy_gemm_kernels *kernels;
   int64_t tiles, tile_rows;       // the most rows of one
+  int64_t shares;                 // that the tiles are dealt out in
   int64_t panels, chunk, chunks;  // the most panels of an item; items per tile
   int64_t block_rows;             // the most of a block
   bool wide;                      // the last panel is a half and goes with the one before
@@ -534,12 +535,15 @@ static int64_t first_panel(const run *r, int64_t chunk) {
   return r->chunks == 1 ? r->panels * chunk : r->panels * chunk / r->chunks;
 }
 
-// Tiles differ by a block at most.
+// Each thread's share of the rows is the same to a row, and its tiles differ by a block at most.
 static int64_t first_row(const run *r, int64_t tile) {
-  if (r->tiles == 1) return tile * r->job->m;
-  const int64_t all = (r->job->m + r->block_rows - 1) / r->block_rows;
-  const int64_t row = all * tile / r->tiles * r->block_rows;
-  return row < r->job->m ? row : r->job->m;
+  const int64_t m = r->job->m, each = r->tiles / r->shares, share = tile / each;
+  const int64_t from = m * share / r->shares;
+  if (share == r->shares || tile % each == 0) return from;
+  const int64_t rows = m * (share + 1) / r->shares - from;
+  const int64_t all = (rows + r->block_rows - 1) / r->block_rows;
+  const int64_t row = all * (tile % each) / each * r->block_rows;
+  return from + (row < rows ? row : rows);
 }
 
 // |memory|: LARGE_BYTES of a large product; else NULL.
@@ -682,7 +686,7 @@ static bool is_little(const run *r) {
 }
 
 void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
-  run r = {.job = j, .kernels = fy_gemm_best(), .size = fy_gemm_size(j->type)};
+  run r = {.job = j, .kernels = fy_gemm_best(), .size = fy_gemm_size(j->type), .shares = 1};
   r.columns = r.kernels->columns[j->type];
   r.panels = (j->n + r.columns - 1) / r.columns;
   r.wide = j->type == FY_GEMM_F32 && r.panels > 1 && r.panels <= WIDE_PANELS &&
@@ -737,6 +741,7 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   const int64_t threads = ctx && r.tiles * r.chunks >= ctx->threads ? ctx->threads : 1;
   if (r.tiles * r.chunks % threads && r.tile_rows > r.block_rows)
     set_tiles(&r, round_up(r.tiles, threads));
+  if (r.tiles % threads == 0 && !r.large) r.shares = threads;
   r.copies = r.copies && r.chunk >= COPY_PANELS;
   if (!ctx) {
     items(&r, 0, r.tiles * r.chunks);
