@@ -175,6 +175,7 @@ typedef struct run {
   size_t size;
   bool gather, far;
   bool copies, large;  // of A's rows; all of them, since the product is large
+  bool fills;          // the first block that meets a panel packs it
   int64_t whole_from,
       whole_to;  // gather: pixels of a row that see a run of each line, and all of it inside
 } run;
@@ -479,6 +480,18 @@ static void copy_rows(const run *r, const piece *s, const blocks *cuts, int64_t 
   }
 }
 
+// The block reads B where it lies, from row |k| on.
+static void pack_on_the_way(const run *r, fy_gemm_block *b, int64_t k, int64_t p) {
+  const fy_gemm_job *j = r->job;
+  const void *packed = b->b;
+  b->packed = (void *)(uintptr_t)packed;
+  b->b = (const char *)j->raw + (size_t)(k * j->raw_step_k + p * r->columns) * r->size;
+  b->ldb = j->raw_step_k;
+  r->kernels->packing[j->type](b);
+  b->b = packed;
+  b->ldb = r->columns;
+}
+
 // Panel |p|, with |wide| the half after it as well.
 static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, int64_t p, bool wide,
                   const void *const *rows, int64_t taps, int64_t depth) {
@@ -514,13 +527,16 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
   for (int i = 0; i < cuts->n; i += (int)b.count) {
     const int64_t n = cuts->rows[i];
     const size_t at = (size_t)(m * j->ldc + p * r->columns) * r->size;
+    const bool fills = r->fills && m == 0;
     b.count = 1;
-    while (whole && i + b.count < cuts->n && cuts->rows[i + b.count] == n) b.count++;
+    while (!fills && whole && i + b.count < cuts->n && cuts->rows[i + b.count] == n) b.count++;
     b.rows = rows + s->tap * n;
     if (r->copies) b.step = n;
     b.c = (char *)j->c + at;
     b.add = j->add ? (const char *)j->add + at : NULL;
-    if (whole)
+    if (fills)
+      pack_on_the_way(r, &b, k, p);
+    else if (whole)
       kernels[n](&b);
     else
       edge(r, &b, n, width);
@@ -622,7 +638,7 @@ static void parts(void *arg, int64_t begin, int64_t end) {
   const run *r = arg;
   pack_job j = raw_job(r->job, r->columns);
   for (int64_t i = begin; i < end; i++) {
-    pack_panels(r->job->type, &j, first_panel(r, i), first_panel(r, i + 1));
+    if (!r->fills) pack_panels(r->job->type, &j, first_panel(r, i), first_panel(r, i + 1));
     for (int64_t tile = 0; tile < r->tiles; tile++) item(r, tile, i, NULL);
   }
 }
@@ -712,6 +728,10 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   r.far = r.large ||
           (!j->ldb && r.panels * r.columns * j->taps * j->depth * (int64_t)r.size > FAR_BYTES);
   if (apart) {
+    blocks first;
+    cut((int)first_row(&r, 1), (int)r.block_rows, &first);
+    r.fills = j->taps == 1 && j->raw_step_n == 1 && !j->raw_scale && j->n % r.columns == 0 &&
+              first.rows[0] == FY_GEMM_ROWS;
     fy_parallel(ctx, r.chunks,
                 FY_GEMM_TERM_NS * (double)j->m * (double)(r.chunk * r.columns) *
                     (double)(j->taps * j->depth),

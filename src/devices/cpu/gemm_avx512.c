@@ -80,6 +80,8 @@ void fy_gemm_avx512(fy_gemm_kernels *to) {
   to->name = "avx512";
   to->lanes = 16;
   memcpy(to->block, single, sizeof single);
+  to->packing[FY_GEMM_F32] = block_packing_single_6_f32;
+  to->packing[FY_GEMM_F64] = block_packing_single_6_f64;
   to->row[FY_GEMM_F32] = row_f32;
   to->row[FY_GEMM_F64] = row_f64;
   to->row_far[FY_GEMM_F32] = row_far_f32;
