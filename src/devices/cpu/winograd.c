@@ -16,8 +16,10 @@
 #include <string.h>
 
 #define POSITIONS    16
-#define LINE         16       // numbers in a cache line
-#define LEAST_ALL    24       // tiles: for fewer the weights' matrices cost more than they save
+#define LINE         16  // numbers in a cache line
+#define LEAST_ALL    24  // tiles: for fewer the weights' matrices cost more than they save …
+#define LEAST_MANY   9  // … unless the channels are many, so that a product waits for its weights:
+#define MANY         65536    // those of the input times those of the output
 #define LEAST_DEPTH  48       // where no panel is full, which is put together the slow way
 #define SHARED_BYTES 600000   // at most, of shared weights
 #define STAGE_BYTES  2097152  // at most, of shared inputs
@@ -45,7 +47,8 @@ bool fy_winograd_fits(const fy_conv *c) {
     if (c->w[d].size != 3 || c->w[d].stride != 1 || c->w[d].dilation != 1) return false;
   const bool full = c->out_depth >= fy_gemm_best()->columns[FY_GEMM_F32];
   return c->groups == 1 && c->in_depth % 8 == 0 && c->in_depth >= 16 && all_depth(c) <= 1024 &&
-         c->out_depth >= (full ? 16 : 8) && c->out_depth <= 1024 && fy_tiles(c) >= LEAST_ALL &&
+         c->out_depth >= (full ? 16 : 8) && c->out_depth <= 1024 &&
+         fy_tiles(c) >= (all_depth(c) * c->out_depth < MANY ? LEAST_ALL : LEAST_MANY) &&
          (full || all_depth(c) >= LEAST_DEPTH);
 }
 
