@@ -214,7 +214,7 @@ static void filter_needs(fy_kernel_ctx *ctx, fy_needs *out) {
     return;
   }
   if (known && type == FY_GEMM_F32 && fy_winograd_filter_fits(&c)) {
-    out->scratch += fy_winograd_filter_needs(&c);
+    out->scratch += fy_winograd_filter_needs(ctx, &c);
     return;
   }
   const int64_t columns = grad->dims[grad->rank - 1], pixels = grad->count / columns;

@@ -59,7 +59,7 @@ FY_MUST_CHECK fy_code fy_winograd_run(fy_kernel_ctx *ctx, const fy_gemm_job *job
 
 // ---------------------------------------------------------------- the gradient of the filter
 bool fy_winograd_filter_fits(const fy_conv *c);
-size_t fy_winograd_filter_needs(const fy_conv *c);
+size_t fy_winograd_filter_needs(const fy_kernel_ctx *ctx, const fy_conv *c);
 // out: [taps, in_depth, out_depth]. Not |*out_finite|: some numbers, or what became of them on the way, are
 // infinite or NaN, and the result is of no use.
 FY_MUST_CHECK fy_code fy_winograd_filter(fy_kernel_ctx *ctx, const fy_conv *c, const float *in,
