@@ -10,10 +10,13 @@
 #include "base/alloc.h"
 #include "devices/cpu/epilogue.h"
 #include "ops/broadcast.h"
-#include "ops/typed.h"
+#include "ops/turn.h"
 
 #define FEW_ROWS    3        // fewer rows than this and one: B is read as it lies
-#define SMALL_B     16384    // elements of B that need no packing
+#define SMALL_B     16384    // elements of B that need no packing, …
+#define FEW_BLOCKS  128      // … unless more rows than these meet it and …
+#define NEAR_BYTES  16384    // … half of L1 does not hold a panel of it, in …
+#define LINE_BYTES  64       // … lines
 #define FAR_BYTES   4194304  // of a B that few rows meet along its rows: this many …
 #define FAR_COLUMNS 1024     // … of a row at a time,
 #define FAR_TERMS   64       // of so many rows one after the other
@@ -137,9 +140,16 @@ static void run_dots(fy_kernel_ctx *ctx, const shape *s, fy_gemm_type type, cons
 
 // ---------------------------------------------------------------- one product
 
+// Would a panel of B stay in L1 where it lies? Rows that are a power of two apart share some of its sets.
+static bool stays_near(const shape *s, fy_gemm_type type) {
+  const int64_t bytes = s->n * (int64_t)fy_gemm_size(type), power = bytes & -bytes;
+  return s->k * (power > LINE_BYTES ? power : LINE_BYTES) <= NEAR_BYTES;
+}
+
 static bool reads_in_place(const shape *s, fy_gemm_type type, bool steady) {
   const int64_t lanes = fy_gemm_best()->columns[type] / 2;
-  return !s->tb && !steady && s->n % lanes == 0 && (s->k * s->n <= SMALL_B || s->m <= 12);
+  return !s->tb && !steady && s->n % lanes == 0 &&
+         (s->m <= 12 || (s->k * s->n <= SMALL_B && (s->m <= FEW_BLOCKS || stays_near(s, type))));
 }
 
 static fy_gemm_job job_of(const shape *s, fy_gemm_type type, const void *a, void *c) {
@@ -460,6 +470,18 @@ static bool packs_batch(const batch_job *j) {
   return !j->in_place && !(j->s.m <= FEW_ROWS && !j->s.ta && !j->s.tb) && !is_tiny(&j->s);
 }
 
+// The panels of a B that is transposed, whose rows are its columns.
+static bool pack_turned(const batch_job *j, const void *b, float *packed) {
+  const int64_t k = j->s.k, n = j->s.n, columns = fy_gemm_best()->columns[FY_GEMM_F32];
+  if (!j->s.tb || j->type != FY_GEMM_F32 || k < 8 || n % columns % 8 || columns % 8) return false;
+  for (int64_t at = 0; at < n; at += columns, packed += k * columns) {
+    const int64_t width = n - at < columns ? n - at : columns;
+    if (width < columns) memset(packed, 0, (size_t)(k * columns) * sizeof *packed);
+    fy_turn_words(packed, columns, (const float *)b + at * k, k, k, width);
+  }
+  return true;
+}
+
 static void batch_items(void *arg, int64_t begin, int64_t end) {
   batch_job *j = arg;
   const shape *s = &j->s;
@@ -488,7 +510,7 @@ static void batch_items(void *arg, int64_t begin, int64_t end) {
     fy_gemm_job g = job_of(s, j->type, a, c);
     g.b = j->in_place ? b : packed;
     g.ldb = j->in_place ? s->n : 0;
-    if (!j->in_place && b != last)
+    if (!j->in_place && b != last && (j->inner || !pack_turned(j, b, packed)))
       fy_gemm_pack(j->inner, j->type, b, s->k, s->n, s->tb ? 1 : s->n, s->tb ? s->k : 1, NULL,
                    packed);
     last = b;
