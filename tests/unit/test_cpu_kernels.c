@@ -336,6 +336,59 @@ static void products(void **unused) {
   ferry_close(rts[1]);
 }
 
+// Products of bfloat16, which have instructions of their own on some machines; sums are cut, not rounded.
+static void short_floats(void **unused) {
+  (void)unused;
+  static const int64_t sizes[] = {4, 5, 7, 8, 16, 17, 31, 33, 64, 97, 130, 300};
+  ferry_runtime *rts[] = {runtime(1), runtime(3)};
+  for (int round = 0; round < 40; round++) {
+    if (!sample_takes((uint64_t)round)) continue;
+    const int64_t m = pick(sizes, 12), k = pick(sizes, 12), n = pick(sizes, 12);
+    const bool ta = roll(2), tb = roll(2), batch = !ta && m % 2 == 0 && roll(3) == 0;
+    array a = make(2, ta ? (int64_t[]){k, m} : (int64_t[]){m, k});
+    array b = make(2, tb ? (int64_t[]){n, k} : (int64_t[]){k, n});
+    for (int64_t i = 0; i < a.count; i++) a.v[i] = (double)(roll(255) - 127) / 64;
+    for (int64_t i = 0; i < b.count; i++) b.v[i] = (double)(roll(255) - 127) / 64;
+    if (round % 8 == 3) a.v[roll(a.count)] = (double)INFINITY;
+    if (round % 8 == 5) b.v[roll(b.count)] = (double)NAN;
+    double *want = malloc((size_t)(m * n) * sizeof *want);
+    double *slack = malloc((size_t)(m * n) * sizeof *slack);
+    for (int64_t i = 0; i < m * n; i++) {
+      want[i] = 0;
+      for (int64_t p = 0; p < k; p++)
+        want[i] +=
+            a.v[ta ? p * m + i / n : i / n * k + p] * b.v[tb ? i % n * k + p : p * n + i % n];
+      slack[i] = fabs(want[i]) / 120 + 1e-5 * sqrt((double)k);
+    }
+    builder g;
+    begin(&g, rts[roll(2)], 1, false);
+    input(&g, "a", &a, false);
+    input(&g, "b", &b, false);
+    node(&g, "Cast", "short_a", "a", "DstT=bfloat16");
+    node(&g, "Cast", "short_b", "b", "DstT=bfloat16");
+    char attrs[96], what[160];
+    const char *turns_b = tb ? "true" : "false", *turns_a = ta ? "true" : "false";
+    if (batch)
+      snprintf(attrs, sizeof attrs, "adj_y=%s", turns_b);
+    else
+      snprintf(attrs, sizeof attrs, "transpose_a=%s; transpose_b=%s", turns_a, turns_b);
+    snprintf(what, sizeof what, "bfloat16 %lldx%lldx%lld %s", (long long)m, (long long)k,
+             (long long)n, attrs);
+    if (batch) {
+      input_ints(&g, "tall", 3, (int64_t[]){2, m / 2, k});
+      node(&g, "Reshape", "tall_a", "short_a, tall", NULL);
+    }
+    node(&g, batch ? "BatchMatMulV2" : "MatMul", "product",
+         batch ? "tall_a, short_b" : "short_a, short_b", attrs);
+    node(&g, "Cast", "y", "product", "DstT=float");
+    compare(&g, "y", want, m * n, slack, what);
+    ferry_graph_free(g.g);
+    free(a.v), free(b.v), free(want), free(slack);
+  }
+  ferry_close(rts[0]);
+  ferry_close(rts[1]);
+}
+
 // |odd| pixels are not finite.
 static void convolution(ferry_runtime *rt, conv c, bool single, bool constant, bool valid,
                         int odd) {
@@ -710,12 +763,10 @@ int main(void) {
   sample_parts(&part);
   state += part;  // each part of a sample has rounds of its own
   if (getenv("FERRY_TEST_SEED")) state = strtoull(getenv("FERRY_TEST_SEED"), NULL, 10);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products),
-                                     cmocka_unit_test(convolutions),
-                                     cmocka_unit_test(squares),
-                                     cmocka_unit_test(depthwise_rows),
-                                     cmocka_unit_test(depthwise_gradients),
-                                     cmocka_unit_test(long_sums),
-                                     cmocka_unit_test(volumes)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(products),       cmocka_unit_test(short_floats),
+      cmocka_unit_test(convolutions),   cmocka_unit_test(squares),
+      cmocka_unit_test(depthwise_rows), cmocka_unit_test(depthwise_gradients),
+      cmocka_unit_test(long_sums),      cmocka_unit_test(volumes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "devices/cpu/epilogue.h"
+#include "devices/cpu/gemm_bf16.h"
 #include "ops/broadcast.h"
 #include "ops/turn.h"
 
@@ -363,6 +364,10 @@ static void packed_product(fy_kernel_ctx *ctx, const shape *s, const void *a, co
   fy_gemm_run(ctx, &j);
 }
 
+static bool in_pairs(const shape *s, fy_dtype type) {
+  return type == FY_BFLOAT16 && packs_16(s) && fy_gemm_bf16_here();
+}
+
 // Computed in float, then rounded (half) or cut (bfloat16) once, like the reference.
 static fy_code matmul_16(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
@@ -379,6 +384,8 @@ static fy_code matmul_16(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   void *wide_a, *wide_b, *wide_c, *packed;
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){s.m, s.n}, &out, err));
+  if (in_pairs(&s, a->dtype))
+    return fy_gemm_bf16(ctx, a->data, b->data, out->data, s.m, s.k, s.n, s.ta, s.tb, err);
   FY_TRY(fy_scratch(ctx, (size_t)a->count * sizeof(float), &wide_a, err));
   FY_TRY(fy_scratch(ctx, (size_t)b->count * sizeof(float), &wide_b, err));
   FY_TRY(fy_scratch(ctx, (size_t)out->count * sizeof(float), &wide_c, err));
@@ -409,6 +416,10 @@ static void needs_16(fy_kernel_ctx *ctx, fy_needs *out) {
       !fy_gemm_packed_bytes(FY_GEMM_F32, a->dims[!ta], b->dims[!tb], 1, &bytes))
     return;
   const shape s = {a->dims[ta], a->dims[!ta], b->dims[!tb], ta, tb};
+  if (in_pairs(&s, a->dtype)) {
+    out->scratch += fy_gemm_bf16_needs(s.m, s.k, s.n, ta);
+    return;
+  }
   out->scratch += fy_scratch_line((size_t)a->count * sizeof(float)) +
                   fy_scratch_line((size_t)b->count * sizeof(float)) +
                   fy_scratch_line((size_t)(s.m * s.n) * sizeof(float)) +
@@ -583,6 +594,10 @@ static void batch_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   if (!batch_setup(ctx, &j, &bcast)) return;
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
   if (a->dtype == FY_HALF || a->dtype == FY_BFLOAT16) {
+    if (is_one(&j, &bcast) && in_pairs(&j.s, a->dtype)) {
+      out->scratch += fy_gemm_bf16_needs(j.s.m, j.s.k, j.s.n, j.s.ta);
+      return;
+    }
     const int64_t rows = is_one(&j, &bcast) ? j.s.m : bcast.count * j.s.m;
     out->scratch += fy_scratch_line((size_t)a->count * sizeof(float)) +
                     fy_scratch_line((size_t)b->count * sizeof(float)) +
@@ -619,7 +634,10 @@ static fy_code batch_run(fy_kernel_ctx *ctx, batch_job *j, const fy_bcast *bcast
 static fy_code batch_16(fy_kernel_ctx *ctx, batch_job *j, const fy_bcast *bcast, fy_tensor *out,
                         fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
+  const shape *s = &j->s;
   void *wide_a, *wide_b, *wide_c, *packed;
+  if (is_one(j, bcast) && in_pairs(s, a->dtype))
+    return fy_gemm_bf16(ctx, a->data, b->data, out->data, s->m, s->k, s->n, s->ta, s->tb, err);
   FY_TRY(fy_scratch(ctx, (size_t)a->count * sizeof(float), &wide_a, err));
   FY_TRY(fy_scratch(ctx, (size_t)b->count * sizeof(float), &wide_b, err));
   FY_TRY(fy_scratch(ctx, (size_t)out->count * sizeof(float), &wide_c, err));
