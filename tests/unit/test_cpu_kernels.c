@@ -600,6 +600,7 @@ static void depthwise_gradients(void **unused) {
               .dw = 1};
     c.sw = c.sh;
     if (c.sh == 1) c.dh = c.dw = 1 + roll(2);
+    if (roll(3) == 0) c.kh = c.kw = 3;  // all nine taps at once
     depthwise_gradient(rts[roll(2)], c, roll(2), roll(2));
   }
   ferry_close(rts[0]);
