@@ -125,6 +125,10 @@ static double peak_flops_per_ns(float *from, float *to) {
   int wide = __builtin_cpu_supports("avx512f");
   if (!wide && !__builtin_cpu_supports("avx2")) return 0;
   double took = team_ns(wide ? fma_512 : fma_256, from, to, 64, 20);
+  for (int i = 0; i < 30; i++) {  // a limit is what was reached once, whoever else was at work
+    double again = team_ns(wide ? fma_512 : fma_256, from, to, 64, 20);
+    if (again < took) took = again;
+  }
   return 20.0 * FMA_ROUNDS * FMA_CHAINS * 2 * (wide ? 16 : 8) * core_count() / took;
 #else
   (void)from, (void)to;
