@@ -24,8 +24,17 @@ typedef struct fy_bf16_block {
   bool first;   // the sums start from zero, else they are added to
 } fy_bf16_block;
 
+#if defined(__x86_64__)
 bool fy_gemm_bf16_here(void);  // does this machine have it, and may it be used?
 void fy_gemm_bf16_block(const fy_bf16_block *block, int rows);  // 1 to FY_BF16_ROWS
+#else
+static inline bool fy_gemm_bf16_here(void) {
+  return false;
+}
+static inline void fy_gemm_bf16_block(const fy_bf16_block *block, int rows) {
+  (void)block, (void)rows;
+}
+#endif
 // c = a b, all row by row (or transposed: |ta|, |tb|), cut like the reference's results.
 FY_MUST_CHECK fy_code fy_gemm_bf16(fy_kernel_ctx *ctx, const uint16_t *a, const uint16_t *b,
                                    uint16_t *c, int64_t m, int64_t k, int64_t n, bool ta, bool tb,
