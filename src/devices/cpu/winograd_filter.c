@@ -265,7 +265,7 @@ static void sum_parts(void *arg, int64_t begin, int64_t end) {
 }
 
 // Sixteen sums become nine weights: what spreads three to four, the other way.
-FY_CLONES static void gather(const float *from, int64_t step, int64_t n, float *to, int64_t tap) {
+static void gather(const float *from, int64_t step, int64_t n, float *to, int64_t tap) {
   const eight half = (eight){0} + 0.5F;
   for (int64_t i = 0; i < n; i += 8, from += 8, to += 8) {
     const size_t bytes = (size_t)least(n - i, 8) * sizeof *to;
