@@ -14,6 +14,7 @@
 
 #define MOST_PARTS 16
 #define CHANNELS   64       // summed at a time
+#define LONG_ROW   16       // pixels: in shorter ones its ends take too long
 #define LINE       16       // numbers of a cache line
 #define FAR_BYTES  4194304  // that are not in L2
 
@@ -114,7 +115,7 @@ static void sum_parts(void *arg, int64_t begin, int64_t end) {
     float *sums = j->sums + part * j->c->taps * ch;
     memset(sums, 0, (size_t)(j->c->taps * ch) * sizeof *sums);
     for (int64_t row = part * rows / j->parts; row < (part + 1) * rows / j->parts; row++) {
-      if (ww->size == 3 && sees_all(wh, row % wh->out)) {
+      if (ww->size == 3 && ww->out >= LONG_ROW && sees_all(wh, row % wh->out)) {
         add_square(j, row, sums);
         continue;
       }
