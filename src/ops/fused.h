@@ -248,6 +248,9 @@ typedef struct fy_lanes {
   void (*tap_sums_f32)(const float *in, int64_t in_step, int64_t tap_step, int64_t taps,
                        const float *grad, int64_t grad_step, float *sums, int64_t sum_step,
                        int64_t pixels, int64_t channels);
+  // Of |rows| rows of |n|: sums[c] += v, products[c] += v d; d = x - shift[c], v = g, or d where g is NULL.
+  void (*channel_sums_f32)(const float *x, const float *g, const float *shift, int64_t rows,
+                           int64_t n, double *sums, double *products);
   // NULL, here and below: the machine has no instructions for them.
   void (*halves_to_floats)(const uint16_t *in, float *out, int64_t n);
   void (*floats_to_halves)(const float *in, uint16_t *out, int64_t n);

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batch normalisation and pooling of images of many shapes, against plain loops in double: channels that
+// fill vectors or do not, that come first or last, results that are written past the cache, several
+// threads and one.
+
+#include "support_graph.h"
+
+#include <stdio.h>
+
+#include "ops/typed.h"
+
+static fy_device_set *devices;
+static fy_options options;
+
+static int open_devices(void **state) {
+  fy_error err;
+  (void)state;
+  fy_error_init(&err);
+  fy_options_default(&options);
+  return fy_devices_open(&options, &devices, &err) != FY_OK;
+}
+static int close_devices(void **state) {
+  (void)state;
+  fy_devices_unref(devices);
+  return 0;
+}
+
+static double number(const fy_tensor *t, int64_t i) {
+  if (t->dtype == FY_DOUBLE) return ((const double *)t->data)[i];
+  if (t->dtype == FY_HALF) return (double)fy_ld_half(((const uint16_t *)t->data)[i]);
+  if (t->dtype == FY_BFLOAT16) return (double)FY_LD_bf16(((const uint16_t *)t->data)[i]);
+  return (double)((const float *)t->data)[i];
+}
+static void set_number(fy_tensor *t, int64_t i, float v) {
+  if (t->dtype == FY_DOUBLE)
+    ((double *)t->data)[i] = (double)v;
+  else if (t->dtype == FY_HALF)
+    ((uint16_t *)t->data)[i] = fy_st_half(v);
+  else if (t->dtype == FY_BFLOAT16)
+    ((uint16_t *)t->data)[i] = FY_ST_bf16(v);
+  else
+    ((float *)t->data)[i] = v;
+}
+// Numbers between -1 and 1 that every type holds, |shift| added.
+static fy_tensor *numbers(fy_dtype type, int rank, const int64_t *dims, int64_t seed, float shift) {
+  fy_tensor *t;
+  assert_int_equal(fy_tensor_new(type, rank, dims, &t, NULL), FY_OK);
+  for (int64_t i = 0; i < t->count; i++)
+    set_number(t, i, (float)((i * 7919 + seed * 31) % 127 - 63) / 64 + shift);
+  return t;
+}
+
+// Feeds |n| tensors, which it releases, to |op| with |attrs|, and fetches |m| outputs.
+typedef struct named {
+  const char *name;
+  fy_attr value;
+} named;
+static void run(const char *op, int n, fy_tensor **in, int attrs, const named *attr, int m,
+                fy_tensor **out) {
+  fy_graph *g = fy_graph_new();
+  fy_node_builder b;
+  fy_error err;
+  fy_output feeds[6], fetches[6];
+  char name[8];
+  fy_error_init(&err);
+  for (int i = 0; i < n; i++) {
+    snprintf(name, sizeof name, "x%d", i);
+    feeds[i] = (fy_output){placeholder(g, name, in[i]->dtype), 0};
+  }
+  assert_int_equal(fy_node_begin(g, op, "y", &b, &err), FY_OK);
+  for (int i = 0; i < n; i++) fy_node_add_input(&b, feeds[i]);
+  for (int i = 0; i < attrs; i++) fy_node_set_attr(&b, attr[i].name, &attr[i].value);
+  fy_node *y = finish(&b);
+  for (int i = 0; i < m; i++) fetches[i] = (fy_output){y, i};
+  fy_session *s;
+  if (fy_session_new(g, devices, &options, NULL, &s, &err)) fail_msg("%s", fy_error_text(&err));
+  const fy_run_args args = {
+      .feeds = feeds, .feed_values = in, .num_feeds = n, .fetches = fetches, .num_fetches = m};
+  if (fy_session_run(s, &args, out, &err)) fail_msg("%s", fy_error_text(&err));
+  fy_session_free(s);
+  fy_graph_free(g);
+}
+static void release(int n, fy_tensor **t) {
+  for (int i = 0; i < n; i++) fy_tensor_release(t[i]);
+}
+
+// ---------------------------------------------------------------- batch normalisation
+typedef struct norm_case {
+  fy_dtype type;
+  bool last;  // channels
+  int64_t n, h, w, c;
+  float shift;  // of the numbers: a mean far from 0
+} norm_case;
+
+// Where number i of channel c is.
+static int64_t place(const norm_case *k, int64_t i, int64_t c) {
+  const int64_t inner = k->h * k->w;
+  return k->last ? i * k->c + c : (i / inner * k->c + c) * inner + i % inner;
+}
+static void expect(const norm_case *k, const char *what, int64_t c, double got, double want,
+                   double scale) {
+  const double bound = (k->type == FY_FLOAT ? 1e-5 : k->type == FY_HALF ? 2e-3 : 2e-2) * scale;
+  if (!(fabs(got - want) <= bound))
+    fail_msg("%s of type %d, [%d, %d, %d] x %d%s: channel %d is %.9g, not %.9g", what, (int)k->type,
+             (int)k->n, (int)k->h, (int)k->w, (int)k->c, k->last ? "" : " first", (int)c, got,
+             want);
+}
+
+static void check_norm(const norm_case *k) {
+  const int64_t first[4] = {k->n, k->c, k->h, k->w}, last[4] = {k->n, k->h, k->w, k->c};
+  const int64_t none = 0, count = k->n * k->h * k->w;
+  fy_tensor *x = numbers(k->type, 4, k->last ? last : first, 1, k->shift);
+  fy_tensor *g = numbers(k->type, 4, k->last ? last : first, 5, 0.25f);
+  fy_tensor *scale = numbers(FY_FLOAT, 1, &k->c, 2, 2), *offset = numbers(FY_FLOAT, 1, &k->c, 3, 0);
+  fy_tensor *empty = numbers(FY_FLOAT, 1, &none, 0, 0), *out[5], *grads[3];
+  fy_tensor *in[] = {x, scale, offset, empty, empty};
+  const named attrs[] = {{"data_format", fy_attr_string(fy_view_of(k->last ? "NHWC" : "NCHW"))},
+                         {"epsilon", {.kind = FY_ATTR_FLOAT, .v.f = 0.001f}},
+                         {"is_training", {.kind = FY_ATTR_BOOL, .v.b = true}}};
+  run("FusedBatchNormV3", 5, in, 3, attrs, 5, out);
+  fy_tensor *back[] = {g, x, scale, out[3], out[4], empty};
+  run("FusedBatchNormGradV3", 6, back, 3, attrs, 3, grads);
+  for (int64_t c = 0; c < k->c; c++) {
+    double mean = 0, squares = 0, sum = 0, products = 0;
+    for (int64_t i = 0; i < count; i++) mean += number(x, place(k, i, c)) / (double)count;
+    for (int64_t i = 0; i < count; i++) {
+      const double d = number(x, place(k, i, c)) - mean, v = number(g, place(k, i, c));
+      squares += d * d, sum += v, products += v * d;
+    }
+    const double variance = squares / (double)count, inverse = 1 / sqrt(variance + 0.001);
+    const double n = (double)count;
+    expect(k, "mean", c, number(out[1], c), mean, 1 + fabs(mean));
+    expect(k, "variance", c, number(out[2], c), squares / (n > 1 ? n - 1 : 1), 0.1 + variance);
+    expect(k, "scale's gradient", c, number(grads[1], c), products * inverse, n * (1 + fabs(mean)));
+    expect(k, "offset's gradient", c, number(grads[2], c), sum, n);
+    for (int64_t i = 0; i < count; i++) {
+      const double d = number(x, place(k, i, c)) - mean, v = number(g, place(k, i, c));
+      const double f = number(scale, c) * inverse;
+      const double slope = products / n * inverse * inverse;
+      // A mean that is rounded to a float is off by some 1e-7 of it.
+      const double room = 10 + fabs(f) * (1 + fabs(mean));
+      expect(k, "result", c, number(out[0], place(k, i, c)), d * f + number(offset, c), room);
+      expect(k, "gradient", c, number(grads[0], place(k, i, c)), f * (v - sum / n - d * slope),
+             room);
+    }
+  }
+  release(5, out);
+  release(3, grads);
+  release(5, (fy_tensor *[]){x, g, scale, offset, empty});
+}
+
+static void norms(void **state) {
+  (void)state;
+  static const norm_case cases[] = {{FY_FLOAT, true, 2, 3, 5, 1, 0},
+                                    {FY_FLOAT, true, 3, 41, 29, 3, 0},
+                                    {FY_FLOAT, true, 3, 41, 29, 7, 1000},
+                                    {FY_FLOAT, true, 5, 13, 11, 16, 0},
+                                    {FY_FLOAT, true, 4, 33, 17, 64, 3},
+                                    {FY_FLOAT, true, 2, 31, 17, 100, 0},
+                                    {FY_FLOAT, true, 2, 9, 7, 515, 0},
+                                    {FY_FLOAT, true, 1, 3, 2, 2048, 0},
+                                    {FY_FLOAT, true, 8, 92, 91, 67, 0},  // past the cache
+                                    {FY_FLOAT, false, 3, 41, 29, 3, 1000},
+                                    {FY_FLOAT, false, 70, 7, 7, 20, 0},
+                                    {FY_FLOAT, false, 2, 1, 3, 5, 0},
+                                    {FY_FLOAT, false, 2, 1021, 1033, 2, 0},  // past the cache
+                                    {FY_HALF, true, 2, 41, 29, 3, 0},
+                                    {FY_HALF, true, 2, 9, 7, 515, 2},
+                                    {FY_HALF, false, 2, 41, 29, 5, 0},
+                                    {FY_BFLOAT16, true, 2, 21, 29, 40, 0},
+                                    {FY_BFLOAT16, true, 2, 9, 7, 1030, 0},
+                                    {FY_BFLOAT16, false, 2, 21, 29, 9, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_norm(&cases[i]);
+}
+
+// What no number can be made of stays in its channel; a channel of one number has no variance.
+static void odd_channels(void **state) {
+  (void)state;
+  const int64_t dims[4] = {2, 40, 33, 5}, c = 5, none = 0;
+  fy_tensor *x = numbers(FY_FLOAT, 4, dims, 1, 0), *ones = numbers(FY_FLOAT, 1, &c, 0, 0);
+  fy_tensor *empty = numbers(FY_FLOAT, 1, &none, 0, 0), *out[3];
+  float *v = x->data;
+  for (int64_t i = 0; i < c; i++) ((float *)ones->data)[i] = 1;
+  v[0] = INFINITY;
+  v[5 * 100 + 1] = -INFINITY;
+  v[5 * 2000 + 2] = NAN;
+  for (int64_t i = 0; i < x->count / c; i++) v[5 * i + 3] = 0.1f;
+  fy_tensor *in[] = {x, ones, ones, empty, empty};
+  run("FusedBatchNormV3", 5, in, 0, NULL, 3, out);
+  assert_true(number(out[1], 0) == (double)INFINITY && isnan(number(out[2], 0)));
+  assert_true(number(out[1], 1) == -(double)INFINITY && isnan(number(out[2], 1)));
+  assert_true(isnan(number(out[1], 2)) && isnan(number(out[2], 2)));
+  assert_true(number(out[1], 3) == (double)0.1f && number(out[2], 3) == 0);
+  assert_true(isfinite(number(out[1], 4)) && number(out[2], 4) > 0);
+  assert_true(number(out[0], 3) == 1);
+  release(3, out);
+  release(3, (fy_tensor *[]){x, ones, empty});
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(norms), cmocka_unit_test(odd_channels)};
+  return cmocka_run_group_tests(tests, open_devices, close_devices);
+}
