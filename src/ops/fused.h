@@ -251,6 +251,10 @@ typedef struct fy_lanes {
   // Of |rows| rows of |n|: sums[c] += v, products[c] += v d; d = x - shift[c], v = g, or d where g is NULL.
   void (*channel_sums_f32)(const float *x, const float *g, const float *shift, int64_t rows,
                            int64_t n, double *sums, double *products);
+  // The average (a sum, then divided by |over|) or the maximum of |count| pixels of |n| channels, which begin at
+  // in[taps[t]]. |more|: going on from what |out| holds.
+  void (*pool_f32[2])(const float *in, const int64_t *taps, int64_t count, int64_t n, bool more,
+                      float over, float *out);
   // NULL, here and below: the machine has no instructions for them.
   void (*halves_to_floats)(const uint16_t *in, float *out, int64_t n);
   void (*floats_to_halves)(const float *in, uint16_t *out, int64_t n);

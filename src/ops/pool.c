@@ -35,25 +35,84 @@ typedef struct pool_job {
   const int64_t y = row % (g)->w[1].out, z = row / (g)->w[1].out % (g)->w[0].out; \
   const int64_t image = row / (g)->w[1].out / (g)->w[0].out;
 
+// The count of an average is a number of the same type: a float counts to this.
+#define MOST_f32 (1 << 24)
+// Floats, in lanes. |taps| are the pixels of a window as seen from its first one; most windows of a row
+// look alike.
+#define MOST_TAPS 64
+typedef struct taps {
+  int64_t x[MOST_TAPS];
+  int64_t depth, height, width;  // of the window, or a part of it, that they are of
+} taps;
+static void find_taps(const fy_pool_geometry *g, int64_t depth, int64_t height, int64_t width,
+                      taps *t) {
+  int64_t n = 0;
+  if (t->depth == depth && t->height == height && t->width == width) return;
+  for (int64_t z = 0; z < depth; z++)
+    for (int64_t y = 0; y < height; y++)
+      for (int64_t x = 0; x < width; x++)
+        t->x[n++] = ((z * g->w[1].in + y) * g->w[2].in + x) * g->depth;
+  t->depth = depth, t->height = height, t->width = width;
+}
+static void pool_floats(const pool_job *j, bool max, int64_t begin, int64_t end) {
+  const fy_pool_geometry *g = &j->g;
+  taps t = {.depth = 0};
+  for (int64_t row = begin; row < end; row++) {
+    ROW(g)
+    const int64_t z0 = fy_pool_start(&g->w[0], z), dz = fy_pool_end(&g->w[0], z) - z0;
+    const int64_t y0 = fy_pool_start(&g->w[1], y), dy = fy_pool_end(&g->w[1], y) - y0;
+    float *out = (float *)j->out + row * g->w[2].out * g->depth;
+    for (int64_t x = 0; x < g->w[2].out; x++, out += g->depth) {
+      const int64_t x0 = fy_pool_start(&g->w[2], x), dx = fy_pool_end(&g->w[2], x) - x0;
+      const float *in = (const float *)j->in + image * g->in_image +
+                        ((z0 * g->w[1].in + y0) * g->w[2].in + x0) * g->depth;
+      const int64_t count = dz > 0 && dy > 0 && dx > 0 ? dz * dy * dx : 0;
+      const float over = (float)(count > MOST_f32 ? MOST_f32 : count);
+      if (count <= MOST_TAPS) {
+        if (count) find_taps(g, dz, dy, dx, &t);
+        fy_lanes_best()->pool_f32[max](in, t.x, count, g->depth, false, over, out);
+        continue;
+      }
+      // A large window: runs of a line of it.
+      for (int64_t tap = 0, n; tap < count; tap += n) {
+        const int64_t at = tap % dx, line = tap / dx;
+        n = dx - at < MOST_TAPS ? dx - at : MOST_TAPS;
+        find_taps(g, 1, 1, n, &t);
+        fy_lanes_best()->pool_f32[max](
+            in + ((line / dy * g->w[1].in + line % dy) * g->w[2].in + at) * g->depth, t.x, n,
+            g->depth, tap > 0, tap + n == count ? over : 1, out);
+      }
+    }
+  }
+}
+static void max_f32(void *arg, int64_t begin, int64_t end) {
+  pool_floats(arg, true, begin, end);
+}
+static void avg_f32(void *arg, int64_t begin, int64_t end) {
+  pool_floats(arg, false, begin, end);
+}
+#define avg3d_f32 avg_f32
+
 #define CHANNELS 64  // at a time, with their maxima and places at hand
-#define MAX_POOL(E, S, _)                                                                   \
-  static void max_##S(void *arg, int64_t begin, int64_t end) {                              \
-    const pool_job *j = arg;                                                                \
-    const fy_pool_geometry *g = &j->g;                                                      \
-    for (int64_t row = begin; row < end; row++) {                                           \
-      ROW(g)                                                                                \
-      for (int64_t x = 0; x < g->w[2].out; x++) {                                           \
-        fy_t_##S *restrict out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth;   \
-        for (int64_t k = 0; k < g->depth; k++) out[k] = FY_ST_##S(FY_LOWEST_##S);           \
-        OVER_WINDOW(S, g, in, at, {                                                         \
-          for (int64_t k = 0; k < g->depth; k++) {                                          \
-            const fy_t_##S v = in[k];                                                       \
-            out[k] = FY_LD_##S(v) > FY_LD_##S(out[k]) ? v : out[k];                         \
-          }                                                                                 \
-        })                                                                                  \
-      }                                                                                     \
-    }                                                                                       \
-  }                                                                                         \
+#define MAX_POOL(E, S, _)                                                                 \
+  static void max_##S(void *arg, int64_t begin, int64_t end) {                            \
+    const pool_job *j = arg;                                                              \
+    const fy_pool_geometry *g = &j->g;                                                    \
+    for (int64_t row = begin; row < end; row++) {                                         \
+      ROW(g)                                                                              \
+      for (int64_t x = 0; x < g->w[2].out; x++) {                                         \
+        fy_t_##S *restrict out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth; \
+        for (int64_t k = 0; k < g->depth; k++) out[k] = FY_ST_##S(FY_LOWEST_##S);         \
+        OVER_WINDOW(S, g, in, at, {                                                       \
+          for (int64_t k = 0; k < g->depth; k++) {                                        \
+            const fy_t_##S v = in[k];                                                     \
+            out[k] = FY_LD_##S(v) > FY_LD_##S(out[k]) ? v : out[k];                       \
+          }                                                                               \
+        })                                                                                \
+      }                                                                                   \
+    }                                                                                     \
+  }
+#define MAX_POOL_MORE(E, S, _)                                                              \
   /* the maximum over |depth_window| channels */                                            \
   static void max_depth_##S(void *arg, int64_t begin, int64_t end) {                        \
     const pool_job *j = arg;                                                                \
@@ -102,12 +161,14 @@ typedef struct pool_job {
       }                                                                                     \
     }                                                                                       \
   }
-FY_ORDERED_TYPES(MAX_POOL, _)
+FY_SHORT_REAL_TYPES(MAX_POOL, _)
+MAX_POOL(FY_DOUBLE, f64, _)
+FY_INT_TYPES(MAX_POOL, _)
+FY_ORDERED_TYPES(MAX_POOL_MORE, _)
 
 // The count is a number of the same type: bfloat16 counts to 256, half to 2048.
 #define MOST_f16  2048
 #define MOST_bf16 256
-#define MOST_f32  (1 << 24)
 #define MOST_f64  (1ll << 53)
 // Sums of 16-bit floats are rounded one by one, as their lanes do.
 static void steps_16(int which, int op, uint16_t *out, const uint16_t *by, int64_t step,
@@ -120,13 +181,11 @@ static void steps_16(int which, int op, uint16_t *out, const uint16_t *by, int64
   for (int64_t k = 0; k < (n); k++) (out)[k] /= (by)
 #define ADD_ROW_f16(out, in, n)  steps_16(FY_LANES_HALF, FY_16_ADD, out, in, 1, n)
 #define ADD_ROW_bf16(out, in, n) steps_16(FY_LANES_BFLOAT16, FY_16_ADD, out, in, 1, n)
-#define ADD_ROW_f32              ADD_ROW
 #define ADD_ROW_f64              ADD_ROW
 #define OVER_f16(out, by, n) \
   steps_16(FY_LANES_HALF, FY_16_DIV, out, (const uint16_t[]){fy_st_half(by)}, 0, n)
 #define OVER_bf16(out, by, n) \
   steps_16(FY_LANES_BFLOAT16, FY_16_DIV, out, (const uint16_t[]){fy_float_to_bfloat16(by)}, 0, n)
-#define OVER_f32 OVER
 #define OVER_f64 OVER
 #define AVG_POOL(E, S, _)                                                                 \
   static void avg_##S(void *arg, int64_t begin, int64_t end) {                            \
@@ -154,18 +213,20 @@ static void steps_16(int which, int op, uint16_t *out, const uint16_t *by, int64
       ROW(g)                                                                              \
       for (int64_t x = 0; x < g->w[2].out; x++) {                                         \
         fy_t_##S *out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth;          \
-        for (int64_t k = 0; k < g->depth; k++) {                                          \
-          fy_a_##S sum = 0, n = 0;                                                        \
+        for (int64_t k = 0; k < g->depth; k += CHANNELS) {                                \
+          const int64_t m = g->depth - k < CHANNELS ? g->depth - k : CHANNELS;            \
+          fy_a_##S sum[CHANNELS] = {0}, n = 0;                                            \
           OVER_WINDOW(S, g, in, at, {                                                     \
             n += 1;                                                                       \
-            sum += FY_LD_##S(in[k]);                                                      \
+            for (int64_t i = 0; i < m; i++) sum[i] += FY_LD_##S(in[k + i]);               \
           })                                                                              \
-          out[k] = FY_ST_##S(sum / n);                                                    \
+          for (int64_t i = 0; i < m; i++) out[k + i] = FY_ST_##S(sum[i] / n);             \
         }                                                                                 \
       }                                                                                   \
     }                                                                                     \
   }
-FY_REAL_TYPES(AVG_POOL, _)
+FY_SHORT_REAL_TYPES(AVG_POOL, _)
+AVG_POOL(FY_DOUBLE, f64, _)
 
 typedef void (*items_fn)(void *arg, int64_t begin, int64_t end);
 typedef struct pool_table {

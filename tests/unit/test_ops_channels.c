@@ -197,7 +197,101 @@ static void odd_channels(void **state) {
   release(3, (fy_tensor *[]){x, ones, empty});
 }
 
+// ---------------------------------------------------------------- pooling
+typedef struct pool_case {
+  fy_dtype type;
+  int64_t in[4];  // depth, height, width, channels; images: 2
+  int64_t size[3], stride[3];
+  bool same;
+} pool_case;
+
+static void check_pool(const pool_case *k, bool max) {
+  const bool volume = k->size[0] != 0;  // else pictures
+  const int64_t dims[5] = {2, k->in[0], k->in[1], k->in[2], k->in[3]};
+  const int64_t flat[4] = {2, k->in[1], k->in[2], k->in[3]};
+  int64_t size[5] = {1, k->size[0], k->size[1], k->size[2], 1}, out_n[3], before[3], w[3];
+  int64_t stride[5] = {1, k->stride[0], k->stride[1], k->stride[2], 1};
+  fy_tensor *x = numbers(k->type, volume ? 5 : 4, volume ? dims : flat, 9, 0.5f), *out;
+  for (int64_t i = 7; max && k->type == FY_FLOAT && i < x->count; i += 13)
+    ((float *)x->data)[i] = i % 5 ? NAN : -INFINITY;
+  const int64_t axes = volume ? 5 : 4, skip = volume ? 0 : 1;
+  if (!volume) size[1] = 1, stride[1] = 1;
+  const named attrs[] = {
+      {"ksize", {.kind = FY_ATTR_INT, .is_list = true, .n = (uint32_t)axes, .v.ints = size + skip}},
+      {"strides",
+       {.kind = FY_ATTR_INT, .is_list = true, .n = (uint32_t)axes, .v.ints = stride + skip}},
+      {"padding", fy_attr_string(fy_view_of(k->same ? "SAME" : "VALID"))}};
+  for (int d = 0; d < 3; d++) {
+    const int64_t n = d == 0 && !volume ? 1 : k->in[d], s = size[d + 1], t = stride[d + 1];
+    out_n[d] = k->same ? (n + t - 1) / t : (n - s) / t + 1;
+    const int64_t pad = k->same && (out_n[d] - 1) * t + s > n ? (out_n[d] - 1) * t + s - n : 0;
+    before[d] = pad / 2;
+    w[d] = n;
+  }
+  run(max      ? volume ? "MaxPool3D" : "MaxPool"
+      : volume ? "AvgPool3D"
+               : "AvgPool",
+      1, &x, 3, attrs, 1, &out);
+  assert_int_equal(out->count, 2 * out_n[0] * out_n[1] * out_n[2] * k->in[3]);
+  for (int64_t i = 0; i < out->count; i++) {
+    const int64_t c = i % k->in[3], at = i / k->in[3], ox = at % out_n[2], oy = at / out_n[2];
+    const int64_t o[3] = {oy / out_n[1] % out_n[0], oy % out_n[1], ox};
+    const int64_t image = oy / out_n[1] / out_n[0];
+    double sum = 0, top = -(double)FLT_MAX;
+    int64_t count = 0;
+    for (int64_t tap = 0; tap < size[1] * size[2] * size[3]; tap++) {
+      const int64_t z = o[0] * stride[1] - before[0] + tap / (size[2] * size[3]);
+      const int64_t y = o[1] * stride[2] - before[1] + tap / size[3] % size[2];
+      const int64_t px = o[2] * stride[3] - before[2] + tap % size[3];
+      if (z < 0 || z >= w[0] || y < 0 || y >= w[1] || px < 0 || px >= w[2]) continue;
+      const double v = number(x, ((((image * w[0] + z) * w[1] + y) * w[2] + px) * k->in[3]) + c);
+      if (v > top) top = v;
+      sum += v;
+      count++;
+    }
+    const double want = max ? top : sum / (double)count, got = number(out, i);
+    const double bound = max ? 0 : k->type == FY_BFLOAT16 ? 0.2 : k->type == FY_HALF ? 0.02 : 1e-5;
+    if (!(fabs(got - want) <= bound))
+      fail_msg("%s of type %d, [%d, %d, %d] x %d, window %d x %d x %d: number %d is %.9g, not %.9g",
+               max ? "maximum" : "average", (int)k->type, (int)k->in[0], (int)k->in[1],
+               (int)k->in[2], (int)k->in[3], (int)size[1], (int)size[2], (int)size[3], (int)i, got,
+               want);
+  }
+  fy_tensor_release(x);
+  fy_tensor_release(out);
+}
+
+static void pools(void **state) {
+  (void)state;
+  static const pool_case cases[] = {
+      {FY_FLOAT, {1, 9, 11, 1}, {0, 2, 2}, {0, 2, 2}, false},
+      {FY_FLOAT, {1, 30, 53, 1}, {0, 3, 3}, {0, 1, 1}, true},
+      {FY_FLOAT, {1, 30, 53, 3}, {0, 3, 3}, {0, 2, 2}, true},
+      {FY_FLOAT, {1, 30, 53, 3}, {0, 5, 2}, {0, 1, 3}, false},
+      {FY_FLOAT, {1, 17, 15, 8}, {0, 3, 3}, {0, 2, 2}, true},
+      {FY_FLOAT, {1, 17, 15, 27}, {0, 2, 3}, {0, 1, 2}, true},
+      {FY_FLOAT, {1, 20, 19, 64}, {0, 3, 3}, {0, 2, 2}, true},
+      {FY_FLOAT, {1, 20, 19, 100}, {0, 12, 12}, {0, 1, 1}, true},  // more than 64 taps
+      {FY_FLOAT, {1, 7, 7, 1000}, {0, 7, 7}, {0, 1, 1}, false},
+      {FY_FLOAT, {1, 3, 200, 5}, {0, 2, 150}, {0, 1, 7}, true},
+      {FY_FLOAT, {1, 90, 5, 700}, {0, 80, 2}, {0, 5, 1}, false},
+      {FY_FLOAT, {1, 6, 9, 4}, {0, 2, 2}, {0, 3, 3}, false},  // pixels that no window sees
+      {FY_FLOAT, {6, 9, 10, 16}, {2, 2, 2}, {2, 2, 2}, false},
+      {FY_FLOAT, {5, 9, 10, 3}, {3, 3, 3}, {1, 2, 1}, true},
+      {FY_FLOAT, {9, 9, 10, 37}, {5, 5, 5}, {2, 2, 2}, true},
+      {FY_DOUBLE, {1, 17, 15, 27}, {0, 3, 3}, {0, 2, 2}, true},
+      {FY_HALF, {1, 17, 15, 27}, {0, 3, 3}, {0, 2, 2}, true},
+      {FY_HALF, {1, 17, 15, 3}, {0, 2, 2}, {0, 2, 2}, false},
+      {FY_BFLOAT16, {1, 17, 15, 70}, {0, 3, 3}, {0, 2, 2}, true},
+      {FY_BFLOAT16, {4, 9, 10, 66}, {2, 2, 2}, {2, 1, 2}, false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    check_pool(&cases[i], true);
+    check_pool(&cases[i], false);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(norms), cmocka_unit_test(odd_channels)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(norms), cmocka_unit_test(odd_channels),
+                                     cmocka_unit_test(pools)};
   return cmocka_run_group_tests(tests, open_devices, close_devices);
 }
