@@ -19,6 +19,7 @@ typedef struct fill_job {
     memcpy(&v, j->value, sizeof v);                 \
     for (int64_t i = begin; i < end; i++) o[i] = v; \
   }
+#define ZERO_NS 0.02  // a byte
 typedef struct bytes16 {
   uint64_t a, b;
 } bytes16;
@@ -48,7 +49,7 @@ static fy_code fill_with(fy_kernel_ctx *ctx, fy_tensor *out, const void *value, 
   fill_job job = {out->data, value, fy_dtype_storage(out->dtype)};
   static const char zeros[16];
   if (job.size <= sizeof zeros && memcmp(value, zeros, job.size) == 0) job.value = NULL;
-  fy_parallel(ctx, out->count, 0.1 * (double)job.size, fill_range, &job);
+  fy_parallel(ctx, out->count, (job.value ? 0.1 : ZERO_NS) * (double)job.size, fill_range, &job);
   return FY_OK;
 }
 
@@ -117,7 +118,8 @@ static fy_code zeros_like(fy_kernel_ctx *ctx, fy_error *err) {
       if (!fy_tensor_set_string(out, i, "", 0)) return fy_fail_oom(err, 1);
     }
   } else if (out->count) {
-    memset(out->data, 0, fy_tensor_bytes(out));
+    fill_job job = {out->data, NULL, fy_dtype_storage(out->dtype)};
+    fy_parallel(ctx, out->count, ZERO_NS * (double)job.size, fill_range, &job);
   }
   return FY_OK;
 }
