@@ -5,7 +5,6 @@
 // every step (of volumes: at the end).
 
 #include "base/alloc.h"
-#include "ops/fused.h"
 #include "ops/pool.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
@@ -35,82 +34,43 @@ typedef struct pool_job {
   const int64_t y = row % (g)->w[1].out, z = row / (g)->w[1].out % (g)->w[0].out; \
   const int64_t image = row / (g)->w[1].out / (g)->w[0].out;
 
-// The count of an average is a number of the same type: a float counts to this.
-#define MOST_f32 (1 << 24)
-// Floats, in lanes. |taps| are the pixels of a window as seen from its first one; most windows of a row
-// look alike.
-#define MOST_TAPS 64
-typedef struct taps {
-  int64_t x[MOST_TAPS];
-  int64_t depth, height, width;  // of the window, or a part of it, that they are of
-} taps;
-static void find_taps(const fy_pool_geometry *g, int64_t depth, int64_t height, int64_t width,
-                      taps *t) {
-  int64_t n = 0;
-  if (t->depth == depth && t->height == height && t->width == width) return;
-  for (int64_t z = 0; z < depth; z++)
-    for (int64_t y = 0; y < height; y++)
-      for (int64_t x = 0; x < width; x++)
-        t->x[n++] = ((z * g->w[1].in + y) * g->w[2].in + x) * g->depth;
-  t->depth = depth, t->height = height, t->width = width;
-}
-static void pool_floats(const pool_job *j, bool max, int64_t begin, int64_t end) {
-  const fy_pool_geometry *g = &j->g;
-  taps t = {.depth = 0};
-  for (int64_t row = begin; row < end; row++) {
-    ROW(g)
-    const int64_t z0 = fy_pool_start(&g->w[0], z), dz = fy_pool_end(&g->w[0], z) - z0;
-    const int64_t y0 = fy_pool_start(&g->w[1], y), dy = fy_pool_end(&g->w[1], y) - y0;
-    float *out = (float *)j->out + row * g->w[2].out * g->depth;
-    for (int64_t x = 0; x < g->w[2].out; x++, out += g->depth) {
-      const int64_t x0 = fy_pool_start(&g->w[2], x), dx = fy_pool_end(&g->w[2], x) - x0;
-      const float *in = (const float *)j->in + image * g->in_image +
-                        ((z0 * g->w[1].in + y0) * g->w[2].in + x0) * g->depth;
-      const int64_t count = dz > 0 && dy > 0 && dx > 0 ? dz * dy * dx : 0;
-      const float over = (float)(count > MOST_f32 ? MOST_f32 : count);
-      if (count <= MOST_TAPS) {
-        if (count) find_taps(g, dz, dy, dx, &t);
-        fy_lanes_best()->pool_f32[max](in, t.x, count, g->depth, false, over, out);
-        continue;
-      }
-      // A large window: runs of a line of it.
-      for (int64_t tap = 0, n; tap < count; tap += n) {
-        const int64_t at = tap % dx, line = tap / dx;
-        n = dx - at < MOST_TAPS ? dx - at : MOST_TAPS;
-        find_taps(g, 1, 1, n, &t);
-        fy_lanes_best()->pool_f32[max](
-            in + ((line / dy * g->w[1].in + line % dy) * g->w[2].in + at) * g->depth, t.x, n,
-            g->depth, tap > 0, tap + n == count ? over : 1, out);
-      }
-    }
+// Floats and 16-bit floats, in lanes.
+#define IN_LANES(name, TYPE, KIND)                                                   \
+  static void name(void *arg, int64_t begin, int64_t end) {                          \
+    const pool_job *j = arg;                                                         \
+    fy_pool_lanes(&j->g, FY_POOL_##TYPE, FY_POOL_##KIND, j->in, j->out, begin, end); \
   }
-}
-static void max_f32(void *arg, int64_t begin, int64_t end) {
-  pool_floats(arg, true, begin, end);
-}
-static void avg_f32(void *arg, int64_t begin, int64_t end) {
-  pool_floats(arg, false, begin, end);
-}
+IN_LANES(max_f32, FLOAT, MAX)
+IN_LANES(max_f16, HALF, MAX)
+IN_LANES(max_bf16, BFLOAT16, MAX)
+IN_LANES(avg_f32, FLOAT, AVERAGE)
+IN_LANES(avg_f16, HALF, AVERAGE)
+IN_LANES(avg_bf16, BFLOAT16, AVERAGE)
+IN_LANES(avg3d_f16, HALF, AVERAGE_LATE)
+IN_LANES(avg3d_bf16, BFLOAT16, AVERAGE_LATE)
 #define avg3d_f32 avg_f32
+#define avg3d_f64 avg_f64
 
 #define CHANNELS 64  // at a time, with their maxima and places at hand
-#define MAX_POOL(E, S, _)                                                                 \
-  static void max_##S(void *arg, int64_t begin, int64_t end) {                            \
-    const pool_job *j = arg;                                                              \
-    const fy_pool_geometry *g = &j->g;                                                    \
-    for (int64_t row = begin; row < end; row++) {                                         \
-      ROW(g)                                                                              \
-      for (int64_t x = 0; x < g->w[2].out; x++) {                                         \
-        fy_t_##S *restrict out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth; \
-        for (int64_t k = 0; k < g->depth; k++) out[k] = FY_ST_##S(FY_LOWEST_##S);         \
-        OVER_WINDOW(S, g, in, at, {                                                       \
-          for (int64_t k = 0; k < g->depth; k++) {                                        \
-            const fy_t_##S v = in[k];                                                     \
-            out[k] = FY_LD_##S(v) > FY_LD_##S(out[k]) ? v : out[k];                       \
-          }                                                                               \
-        })                                                                                \
-      }                                                                                   \
-    }                                                                                     \
+#define MAX_POOL(E, S, CLONES)                                                                \
+  CLONES static void max_##S(void *arg, int64_t begin, int64_t end) {                         \
+    const pool_job *j = arg;                                                                  \
+    const fy_pool_geometry *g = &j->g;                                                        \
+    for (int64_t row = begin; row < end; row++) {                                             \
+      ROW(g)                                                                                  \
+      for (int64_t x = 0; x < g->w[2].out; x++) {                                             \
+        fy_t_##S *out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth;              \
+        for (int64_t k = 0; k < g->depth; k += CHANNELS) {                                    \
+          const int64_t n = g->depth - k < CHANNELS ? g->depth - k : CHANNELS;                \
+          fy_t_##S top[CHANNELS];                                                             \
+          for (int64_t i = 0; i < n; i++) top[i] = FY_LOWEST_##S;                             \
+          OVER_WINDOW(S, g, in, at, {                                                         \
+            for (int64_t i = 0; i < n; i++) top[i] = in[k + i] > top[i] ? in[k + i] : top[i]; \
+          })                                                                                  \
+          memcpy(out + k, top, (size_t)n * sizeof *out);                                      \
+        }                                                                                     \
+      }                                                                                       \
+    }                                                                                         \
   }
 #define MAX_POOL_MORE(E, S, _)                                                              \
   /* the maximum over |depth_window| channels */                                            \
@@ -161,72 +121,29 @@ static void avg_f32(void *arg, int64_t begin, int64_t end) {
       }                                                                                     \
     }                                                                                       \
   }
-FY_SHORT_REAL_TYPES(MAX_POOL, _)
-MAX_POOL(FY_DOUBLE, f64, _)
-FY_INT_TYPES(MAX_POOL, _)
+MAX_POOL(FY_DOUBLE, f64, FY_CLONES)
+FY_INT_TYPES(MAX_POOL, )
 FY_ORDERED_TYPES(MAX_POOL_MORE, _)
 
-// The count is a number of the same type: bfloat16 counts to 256, half to 2048.
-#define MOST_f16  2048
-#define MOST_bf16 256
-#define MOST_f64  (1ll << 53)
-// Sums of 16-bit floats are rounded one by one, as their lanes do.
-static void steps_16(int which, int op, uint16_t *out, const uint16_t *by, int64_t step,
-                     int64_t n) {
-  fy_lanes_best()->floats_16[which].binary[op](out, 1, by, step, out, n, NULL);
-}
-#define ADD_ROW(out, in, n) \
-  for (int64_t k = 0; k < (n); k++) (out)[k] += (in)[k]
-#define OVER(out, by, n) \
-  for (int64_t k = 0; k < (n); k++) (out)[k] /= (by)
-#define ADD_ROW_f16(out, in, n)  steps_16(FY_LANES_HALF, FY_16_ADD, out, in, 1, n)
-#define ADD_ROW_bf16(out, in, n) steps_16(FY_LANES_BFLOAT16, FY_16_ADD, out, in, 1, n)
-#define ADD_ROW_f64              ADD_ROW
-#define OVER_f16(out, by, n) \
-  steps_16(FY_LANES_HALF, FY_16_DIV, out, (const uint16_t[]){fy_st_half(by)}, 0, n)
-#define OVER_bf16(out, by, n) \
-  steps_16(FY_LANES_BFLOAT16, FY_16_DIV, out, (const uint16_t[]){fy_float_to_bfloat16(by)}, 0, n)
-#define OVER_f64 OVER
-#define AVG_POOL(E, S, _)                                                                 \
-  static void avg_##S(void *arg, int64_t begin, int64_t end) {                            \
-    const pool_job *j = arg;                                                              \
-    const fy_pool_geometry *g = &j->g;                                                    \
-    for (int64_t row = begin; row < end; row++) {                                         \
-      ROW(g)                                                                              \
-      for (int64_t x = 0; x < g->w[2].out; x++) {                                         \
-        fy_t_##S *restrict out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth; \
-        int64_t count = 0;                                                                \
-        for (int64_t k = 0; k < g->depth; k++) out[k] = 0;                                \
-        OVER_WINDOW(S, g, in, at, {                                                       \
-          count += 1;                                                                     \
-          ADD_ROW_##S(out, in, g->depth);                                                 \
-        })                                                                                \
-        const fy_a_##S n = (fy_a_##S)(count > MOST_##S ? MOST_##S : count);               \
-        OVER_##S(out, n, g->depth);                                                       \
-      }                                                                                   \
-    }                                                                                     \
-  }                                                                                       \
-  static void avg3d_##S(void *arg, int64_t begin, int64_t end) {                          \
-    const pool_job *j = arg;                                                              \
-    const fy_pool_geometry *g = &j->g;                                                    \
-    for (int64_t row = begin; row < end; row++) {                                         \
-      ROW(g)                                                                              \
-      for (int64_t x = 0; x < g->w[2].out; x++) {                                         \
-        fy_t_##S *out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth;          \
-        for (int64_t k = 0; k < g->depth; k += CHANNELS) {                                \
-          const int64_t m = g->depth - k < CHANNELS ? g->depth - k : CHANNELS;            \
-          fy_a_##S sum[CHANNELS] = {0}, n = 0;                                            \
-          OVER_WINDOW(S, g, in, at, {                                                     \
-            n += 1;                                                                       \
-            for (int64_t i = 0; i < m; i++) sum[i] += FY_LD_##S(in[k + i]);               \
-          })                                                                              \
-          for (int64_t i = 0; i < m; i++) out[k + i] = FY_ST_##S(sum[i] / n);             \
-        }                                                                                 \
-      }                                                                                   \
-    }                                                                                     \
+FY_CLONES static void avg_f64(void *arg, int64_t begin, int64_t end) {
+  const pool_job *j = arg;
+  const fy_pool_geometry *g = &j->g;
+  for (int64_t row = begin; row < end; row++) {
+    ROW(g)
+    for (int64_t x = 0; x < g->w[2].out; x++) {
+      double *out = (double *)j->out + (row * g->w[2].out + x) * g->depth;
+      for (int64_t k = 0; k < g->depth; k += CHANNELS) {
+        const int64_t n = g->depth - k < CHANNELS ? g->depth - k : CHANNELS;
+        double sum[CHANNELS] = {0}, count = 0;
+        OVER_WINDOW(f64, g, in, at, {
+          count += 1;
+          for (int64_t i = 0; i < n; i++) sum[i] += in[k + i];
+        })
+        for (int64_t i = 0; i < n; i++) out[k + i] = sum[i] / count;
+      }
+    }
   }
-FY_SHORT_REAL_TYPES(AVG_POOL, _)
-AVG_POOL(FY_DOUBLE, f64, _)
+}
 
 typedef void (*items_fn)(void *arg, int64_t begin, int64_t end);
 typedef struct pool_table {
