@@ -72,58 +72,78 @@ IN_LANES(avg3d_bf16, BFLOAT16, AVERAGE_LATE)
       }                                                                                       \
     }                                                                                         \
   }
-#define MAX_POOL_MORE(E, S, _)                                                              \
-  /* the maximum over |depth_window| channels */                                            \
-  static void max_depth_##S(void *arg, int64_t begin, int64_t end) {                        \
-    const pool_job *j = arg;                                                                \
-    const int64_t n = j->g.depth_window;                                                    \
-    for (int64_t i = begin; i < end; i++) {                                                 \
-      const fy_t_##S *in = (const fy_t_##S *)j->in + i * n;                                 \
-      fy_t_##S top = in[0];                                                                 \
-      for (int64_t k = 1; k < n; k++) {                                                     \
-        if (FY_LD_##S(in[k]) > FY_LD_##S(top)) top = in[k];                                 \
-      }                                                                                     \
-      ((fy_t_##S *)j->out)[i] = top;                                                        \
-    }                                                                                       \
-  }                                                                                         \
-  /* the first of equal maxima; a NaN that comes first stays */                             \
-  static void arg_max_##S(void *arg, int64_t begin, int64_t end) {                          \
+#define DEPTH_MAX_POOL(E, S, _)                                      \
+  /* the maximum over |depth_window| channels */                     \
+  static void max_depth_##S(void *arg, int64_t begin, int64_t end) { \
+    const pool_job *j = arg;                                         \
+    const int64_t n = j->g.depth_window;                             \
+    for (int64_t i = begin; i < end; i++) {                          \
+      const fy_t_##S *in = (const fy_t_##S *)j->in + i * n;          \
+      fy_t_##S top = in[0];                                          \
+      for (int64_t k = 1; k < n; k++) {                              \
+        if (FY_LD_##S(in[k]) > FY_LD_##S(top)) top = in[k];          \
+      }                                                              \
+      ((fy_t_##S *)j->out)[i] = top;                                 \
+    }                                                                \
+  }
+// The first of equal maxima; a NaN that comes first stays. Whether a number is higher is no branch: that
+// could not be foretold. |where|: pixels.
+#define ARG_MAX_POOL(E, S, CLONES)                                                          \
+  CLONES static void arg_max_##S(void *arg, int64_t begin, int64_t end) {                   \
     const pool_job *j = arg;                                                                \
     const fy_pool_geometry *g = &j->g;                                                      \
     for (int64_t row = begin; row < end; row++) {                                           \
       ROW(g)                                                                                \
       for (int64_t x = 0; x < g->w[2].out; x++) {                                           \
         const int64_t to = (row * g->w[2].out + x) * g->depth;                              \
-        const int64_t base = j->batch_in_index ? image * g->in_image : 0;                   \
         for (int64_t k = 0; k < g->depth; k += CHANNELS) {                                  \
           const int64_t n = g->depth - k < CHANNELS ? g->depth - k : CHANNELS;              \
-          fy_t_##S *restrict top = (fy_t_##S *)j->out + to + k;                             \
-          int64_t where[CHANNELS];                                                          \
+          fy_t_##S top[CHANNELS];                                                           \
+          int32_t where[CHANNELS];                                                          \
           bool any = false;                                                                 \
           for (int64_t i = 0; i < n; i++) top[i] = FY_ST_##S(FY_LOWEST_##S), where[i] = -1; \
           OVER_WINDOW(S, g, in, at, {                                                       \
-            for (int64_t i = 0; i < n; i++) {                                               \
-              const bool higher = !any || FY_LD_##S(in[k + i]) > FY_LD_##S(top[i]);         \
-              top[i] = higher ? in[k + i] : top[i];                                         \
-              where[i] = higher ? base + at : where[i];                                     \
+            const int32_t here = (int32_t)((iz * g->w[1].in + iy) * g->w[2].in + ix);       \
+            if (!any) {                                                                     \
+              memcpy(top, in + k, (size_t)n * sizeof *top);                                 \
+              for (int64_t i = 0; i < n; i++) where[i] = here;                              \
+            } else {                                                                        \
+              for (int64_t i = 0; i < n; i++) {                                             \
+                const fy_t_##S v = in[k + i];                                               \
+                const bool higher = FY_LD_##S(v) > FY_LD_##S(top[i]);                       \
+                const int32_t m = -(int32_t)higher;                                         \
+                top[i] = higher ? v : top[i];                                               \
+                where[i] = (here & m) | (where[i] & ~m);                                    \
+              }                                                                             \
             }                                                                               \
             any = true;                                                                     \
           })                                                                                \
-          for (int64_t i = 0; i < n; i++) {                                                 \
-            const int64_t index = where[i] < 0 ? -1 : where[i] + k + i;                     \
-            if (j->index_type == FY_INT32) {                                                \
-              ((int32_t *)j->index)[to + k + i] = (int32_t)index;                           \
-            } else {                                                                        \
-              ((int64_t *)j->index)[to + k + i] = index;                                    \
-            }                                                                               \
-          }                                                                                 \
+          memcpy((fy_t_##S *)j->out + to + k, top, (size_t)n * sizeof *top);                \
+          put_places(j, image, k, where, n, to + k);                                        \
         }                                                                                   \
       }                                                                                     \
     }                                                                                       \
   }
+static __attribute__((noinline)) void put_places(const pool_job *j, int64_t image, int64_t channel,
+                                                 const int32_t *where, int64_t n, int64_t to) {
+  const int64_t depth = j->g.depth;
+  const int64_t base = (j->batch_in_index ? image * j->g.in_image : 0) + channel;
+  const bool none = where[0] < 0;  // then of no channel
+  if (j->index_type == FY_INT32) {
+    int32_t *out = (int32_t *)j->index + to;
+    for (int64_t i = 0; i < n; i++) out[i] = none ? -1 : (int32_t)(base + where[i] * depth + i);
+  } else {
+    int64_t *out = (int64_t *)j->index + to;
+    for (int64_t i = 0; i < n; i++) out[i] = none ? -1 : base + where[i] * depth + i;
+  }
+}
 MAX_POOL(FY_DOUBLE, f64, FY_CLONES)
 FY_INT_TYPES(MAX_POOL, )
-FY_ORDERED_TYPES(MAX_POOL_MORE, _)
+FY_ORDERED_TYPES(DEPTH_MAX_POOL, _)
+FY_SHORT_REAL_TYPES(ARG_MAX_POOL, )
+ARG_MAX_POOL(FY_FLOAT, f32, FY_CLONES)
+ARG_MAX_POOL(FY_DOUBLE, f64, )
+FY_INT_TYPES(ARG_MAX_POOL, )
 
 FY_CLONES static void avg_f64(void *arg, int64_t begin, int64_t end) {
   const pool_job *j = arg;

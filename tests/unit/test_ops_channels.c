@@ -290,8 +290,82 @@ static void pools(void **state) {
   }
 }
 
+// Where the maxima are: the first of equals, and a NaN that comes first.
+static void places(void **state) {
+  (void)state;
+  static const fy_dtype types[] = {FY_FLOAT, FY_DOUBLE, FY_HALF};
+  const int64_t dims[4] = {2, 13, 11, 70}, oh = 7, ow = 6;
+  int64_t size[4] = {1, 3, 2, 1}, stride[4] = {1, 2, 2, 1};
+  for (int k = 0; k < 6; k++) {
+    fy_tensor *x = numbers(types[k / 2], 4, dims, k, 0), *out[2];
+    for (int64_t i = 3; types[k / 2] == FY_FLOAT && i < x->count; i += 17)
+      ((float *)x->data)[i] = NAN;
+    const named attrs[] = {
+        {"ksize", {.kind = FY_ATTR_INT, .is_list = true, .n = 4, .v.ints = size}},
+        {"strides", {.kind = FY_ATTR_INT, .is_list = true, .n = 4, .v.ints = stride}},
+        {"Targmax", fy_attr_type(k % 2 ? FY_INT32 : FY_INT64)},
+        {"include_batch_in_index", {.kind = FY_ATTR_BOOL, .v.b = k % 3 == 0}},
+        {"padding", fy_attr_string(fy_view_of("SAME"))}};
+    run("MaxPoolWithArgmax", 1, &x, 5, attrs, 2, out);
+    assert_int_equal(out[0]->count, 2 * oh * ow * dims[3]);
+    for (int64_t i = 0; i < out[0]->count; i++) {
+      const int64_t c = i % 70, ox = i / 70 % ow, oy = i / 70 / ow % oh, image = i / 70 / ow / oh;
+      int64_t best = -1;
+      for (int64_t tap = 0; tap < 6; tap++) {
+        const int64_t y = oy * 2 - 1 + tap / 2,
+                      px = ox * 2 + tap % 2;  // padding: 1 above, 1 behind
+        const int64_t at = (y * 11 + px) * 70 + c, all = image * 13 * 11 * 70;
+        if (y < 0 || y >= 13 || px >= 11) continue;
+        if (best < 0 || number(x, all + at) > number(x, all + best)) best = at;
+      }
+      const int64_t got = k % 2 ? ((int32_t *)out[1]->data)[i] : ((int64_t *)out[1]->data)[i];
+      const int64_t base = image * 13 * 11 * 70;
+      const double top = number(x, base + best), value = number(out[0], i);
+      if (got != best + (k % 3 == 0 ? base : 0) || !(value == top || (isnan(value) && isnan(top))))
+        fail_msg("type %d: the maximum %d is %g at %d, not %g at %d", (int)types[k / 2], (int)i,
+                 value, (int)got, top, (int)best);
+    }
+    release(2, out);
+    fy_tensor_release(x);
+  }
+}
+
+// ---------------------------------------------------------------- bounds
+// Numbers, or one, as bounds; of complex numbers each part alone.
+static void clips(void **state) {
+  (void)state;
+  static const fy_dtype types[] = {FY_FLOAT, FY_HALF, FY_COMPLEX64};
+  const int64_t n = 1003;
+  for (int k = 0; k < 12; k++) {
+    const fy_dtype type = types[k / 4];
+    const int parts = type == FY_COMPLEX64 ? 2 : 1;
+    fy_tensor *in[3], *out;
+    for (int i = 0; i < 3; i++) {
+      const bool many = i == 0 || (k >> (i - 1) & 1);
+      assert_int_equal(fy_tensor_new(type, many, &n, &in[i], NULL), FY_OK);
+      fy_tensor as_floats = *in[i];
+      if (parts == 2) as_floats.dtype = FY_FLOAT;
+      for (int64_t at = 0; at < in[i]->count * parts; at++)
+        set_number(&as_floats, at, (float)((at * 37 + i) % 64 - 32) / 16 + (i == 1 ? -1.0f : 0.5f));
+    }
+    run("ClipByValue", 3, in, 0, NULL, 1, &out);
+    fy_tensor of[4] = {*in[0], *in[1], *in[2], *out};
+    for (int i = 0; i < 4 && parts == 2; i++) of[i].dtype = FY_FLOAT;
+    for (int64_t at = 0; at < n * parts; at++) {
+      double v[3];
+      for (int i = 0; i < 3; i++) v[i] = number(&of[i], in[i]->rank ? at : at % parts);
+      const double capped = v[2] < v[0] ? v[2] : v[0], want = capped < v[1] ? v[1] : capped;
+      if (number(&of[3], at) != want)
+        fail_msg("case %d: number %d is %g, not %g", k, (int)at, number(&of[3], at), want);
+    }
+    release(3, in);
+    fy_tensor_release(out);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(norms), cmocka_unit_test(odd_channels),
-                                     cmocka_unit_test(pools)};
+                                     cmocka_unit_test(pools), cmocka_unit_test(places),
+                                     cmocka_unit_test(clips)};
   return cmocka_run_group_tests(tests, open_devices, close_devices);
 }
