@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch normalisation and pooling of images of many shapes, against plain loops in double: channels that
-// fill vectors or do not, that come first or last, results that are written past the cache, several
-// threads and one.
+// fill vectors or do not, that come first or last, results that are written past the cache. And bounds
+// and rests of many numbers.
 
 #include "support_graph.h"
 
@@ -363,9 +363,47 @@ static void clips(void **state) {
   }
 }
 
+// Rests of divisions are libm's, bit for bit: of any bits, and of multiples and their neighbours.
+static void rests(void **state) {
+  (void)state;
+  const int64_t n = 400003;
+  uint64_t seed = 1;
+  fy_tensor *in[2], *out;
+  for (int i = 0; i < 2; i++) assert_int_equal(fy_tensor_new(FY_FLOAT, 1, &n, &in[i], NULL), FY_OK);
+  float *x = in[0]->data, *y = in[1]->data;
+  for (int64_t i = 0; i < n; i++) {
+    uint32_t bits[2];
+    for (int k = 0; k < 2; k++) {
+      seed = seed * 6364136223846793005u + 1442695040888963407u;
+      bits[k] = (uint32_t)(seed >> 32);
+      if (i % 4 && (bits[k] >> 23 & 0xFF) != 0)  // sizes that are not far apart
+        bits[k] = (bits[k] & 0x807FFFFF) | (100 + bits[k] / 512 % 40) << 23;
+    }
+    memcpy(&x[i], &bits[0], sizeof *x);
+    memcpy(&y[i], &bits[1], sizeof *y);
+    if (i % 4 == 3) x[i] = y[i] * (float)(bits[0] % 4096 * (bits[0] % 3 ? 1 : 65536));
+    if (i % 8 == 7) x[i] = nextafterf(x[i], i % 16 == 7 ? 0 : INFINITY);
+  }
+  for (int floor = 0; floor < 2; floor++) {
+    run(floor ? "FloorMod" : "Mod", 2, in, 0, NULL, 1, &out);
+    for (int64_t i = 0; i < n; i++) {
+      const float m = fmodf(x[i], y[i]), got = ((float *)out->data)[i];
+      const float want = floor && m != 0 && (m < 0) != (y[i] < 0) ? m + y[i] : m;
+      // Kernels take denormal numbers for 0.
+      if (fpclassify(x[i]) == FP_SUBNORMAL || fpclassify(y[i]) == FP_SUBNORMAL ||
+          fpclassify(want) == FP_SUBNORMAL || fpclassify(m) == FP_SUBNORMAL)
+        continue;
+      if (isnan(want) ? !isnan(got) : memcmp(&got, &want, sizeof got) != 0)
+        fail_msg("%a of %a: %a, not %a", (double)x[i], (double)y[i], (double)got, (double)want);
+    }
+    fy_tensor_release(out);
+  }
+  release(2, in);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(norms), cmocka_unit_test(odd_channels),
                                      cmocka_unit_test(pools), cmocka_unit_test(places),
-                                     cmocka_unit_test(clips)};
+                                     cmocka_unit_test(clips), cmocka_unit_test(rests)};
   return cmocka_run_group_tests(tests, open_devices, close_devices);
 }
