@@ -112,21 +112,33 @@ static inline vec_f64 rsqrt_f64(vec_f64 x) {
   return 1.0 / sqrt_f64(x);
 }
 
-// The first |n| lanes of a vector, and what is in memory of them; the others are 0.
-static inline vec_i32 first_lanes(int64_t n) {
-  const vec_i32 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  return lane < splat_i32((int32_t)(n < 16 ? n : 16));
+// Sixteen floats in memory, or the first |n| of them, with others behind.
+static inline vec_f32 at16(const float *p) {
+  return (vec_f32)_mm512_loadu_ps(p);
 }
-static inline vec_f32 load_lanes(const float *p, vec_i32 used) {
-  const __m256 low = _mm512_castps512_ps256((__m512)used);
-  const __m256 high = _mm512_extractf32x8_ps((__m512)used, 1);
-  return (vec_f32)_mm512_insertf32x8(
-      _mm512_castps256_ps512(_mm256_maskload_ps(p, _mm256_castps_si256(low))),
-      _mm256_maskload_ps(p + 8, _mm256_castps_si256(high)), 1);
+static inline void put16(float *p, vec_f32 v) {
+  _mm512_storeu_ps(p, (__m512)v);
+}
+static inline __mmask16 first_mask(int64_t n) {
+  return (__mmask16)((1u << n) - 1);
+}
+static inline vec_f32 some_or(const float *p, int64_t n, vec_f32 others) {
+  return (vec_f32)_mm512_mask_loadu_ps((__m512)others, first_mask(n), p);
+}
+static inline vec_f32 times_exp2(vec_f32 x, vec_f32 k) {  // k rounded down
+  return (vec_f32)_mm512_scalef_ps((__m512)x, (__m512)k);
 }
 
 #define LANES_EXACT_FMA  // a product and a sum round once
+#define LANES_EXP2       // times_exp2
+#define LANES_SHARES
 #include "ops/lanes_reals.inc"
+
+// Norms, and sums of short rows in the order of their columns, are lanes_avx2.c's.
+static void narrow_f32(const fy_narrow *f, const float *in, float *out, int64_t rows) {
+  const bool here = f->form >= FY_NORM_SOFTMAX && !f->in_order;
+  (here ? shares_f32 : fy_lanes_avx2.narrow_f32)(f, in, out, rows);
+}
 
 static void (*const arrays_f32[FY_FN_COUNT])(const float *, float *,
                                              int64_t) = {ARRAY_OPS_f32(ARRAY_ENTRY_f32)};
@@ -144,5 +156,6 @@ void fy_lanes_avx512(fy_lanes *to) {
   }
   to->exp_sum_f32 = exp_sum;
   to->minus_exp_sum_f32 = minus_exp_sum;
-  to->softmax_f32 = softmax_short;
+  to->narrow_f32 = narrow_f32;
+  to->longest_softmax = SHARES_LONGEST;
 }
