@@ -62,6 +62,7 @@ static inline __attribute__((always_inline)) __m512 halves_permutevar_ps(__m512 
                 _mm256_permutevar_ps(a.half[1], w.half[1]), (x), (x), (x));
 }
 HALVES_1(__m512, halves_sqrt_ps, _mm256_sqrt_ps)
+HALVES_1(__m512, halves_rsqrt_ps, _mm256_rsqrt_ps)
 HALVES_1(__m512d, halves_sqrt_pd, _mm256_sqrt_pd)
 #define _mm512_fmadd_ps      halves_fmadd_ps
 #define _mm512_fmadd_pd      halves_fmadd_pd
@@ -72,6 +73,7 @@ HALVES_1(__m512d, halves_sqrt_pd, _mm256_sqrt_pd)
 #define _mm512_max_epi32     halves_max_epi32
 #define _mm512_max_epu32     halves_max_epu32
 #define _mm512_sqrt_ps       halves_sqrt_ps
+#define _mm512_rsqrt14_ps    halves_rsqrt_ps
 #define _mm512_permutevar_ps halves_permutevar_ps
 #define _mm512_sqrt_pd       halves_sqrt_pd
 
@@ -151,12 +153,18 @@ static inline __attribute__((always_inline)) __m512 halves_mask_blend_ps(__mmask
 static inline __m512 halves_mask_loadu_ps(__m512 x, __mmask16 m, const float *p) {
   return halves_mask_blend_ps(m, x, halves_maskz_loadu_ps(m, p));
 }
+static inline __m512d halves_mask_loadu_pd(__m512d x, __mmask8 m, const double *p) {
+  halves_pd a = {x};
+  for (int i = 0; i < 8; i++) a.lane[i] = m >> i & 1 ? p[i] : a.lane[i];
+  return a.whole;
+}
 static inline __m256 halves_mask_loadu_8(__m256 x, __mmask8 m, const float *p) {
   halves_ps a = {halves_maskz_loadu_ps(m, p)};
   for (int i = 0; i < 8; i++) a.lane[i] = m >> i & 1 ? a.lane[i] : x[i];
   return a.half[0];
 }
 #define _mm512_mask_loadu_ps         halves_mask_loadu_ps
+#define _mm512_mask_loadu_pd         halves_mask_loadu_pd
 #define _mm256_mask_loadu_ps         halves_mask_loadu_8
 #define _mm512_maskz_mov_ps(m, x)    halves_mask_blend_ps(m, halves_set1_ps(0.0f), x)
 #define _mm512_mask_mov_ps(x, m, y)  halves_mask_blend_ps(m, x, y)

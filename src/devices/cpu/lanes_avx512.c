@@ -103,6 +103,11 @@ static inline vec_f32 guess_rsqrt(vec_f32 x) {
   return (vec_f32)_mm512_insertf32x8(_mm512_castps256_ps512(_mm256_rsqrt_ps(low)),
                                      _mm256_rsqrt_ps(high), 1);
 }
+// Square roots are exact whatever the guess.
+static inline vec_f32 guess_more(vec_f32 x) {
+  return (vec_f32)_mm512_rsqrt14_ps((__m512)x);
+}
+#define GUESS_FOR_SQRT guess_more
 // What stands at |which| % 4.
 static inline vec_i32 one_of_four(vec_i32 which, int32_t a, int32_t b, int32_t c, int32_t d) {
   const vec_i32 four = {a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d};
@@ -125,13 +130,29 @@ static inline __mmask16 first_mask(int64_t n) {
 static inline vec_f32 some_or(const float *p, int64_t n, vec_f32 others) {
   return (vec_f32)_mm512_mask_loadu_ps((__m512)others, first_mask(n), p);
 }
+// The first |n| of a vector in memory (none, or all, if that is out of range), with ordinary numbers behind.
+static inline __mmask16 mask_of(int64_t n) {
+  return first_mask(n < 0 ? 0 : n > 16 ? 16 : n);
+}
+static inline vec_f32 load_some_f32(const float *p, int64_t n) {
+  return (vec_f32)_mm512_mask_loadu_ps(_mm512_set1_ps(1.0f), mask_of(n), p);
+}
+static inline void store_some_f32(float *p, vec_f32 v, int64_t n) {
+  _mm512_mask_storeu_ps(p, mask_of(n), (__m512)v);
+}
+static inline vec_f64 load_some_f64(const double *p, int64_t n) {
+  return (vec_f64)_mm512_mask_loadu_pd(_mm512_set1_pd(1.0), (__mmask8)mask_of(n), p);
+}
+static inline void store_some_f64(double *p, vec_f64 v, int64_t n) {
+  _mm512_mask_storeu_pd(p, (__mmask8)mask_of(n), (__m512d)v);
+}
 static inline vec_f32 times_exp2(vec_f32 x, vec_f32 k) {  // k rounded down
   return (vec_f32)_mm512_scalef_ps((__m512)x, (__m512)k);
 }
 
 #define LANES_EXACT_FMA  // a product and a sum round once
 #define LANES_EXP2       // times_exp2
-#define LANES_SHARES
+#define LANES_MASKS      // load_some_, store_some_
 #include "ops/lanes_reals.inc"
 
 // Norms, and sums of short rows in the order of their columns, are lanes_avx2.c's.
