@@ -261,6 +261,8 @@ typedef struct fy_lanes {
   // In place is fine. Norms of rows of less than FY_NARROW; softmax of rows of up to longest_softmax.
   void (*narrow_f32)(const fy_narrow *f, const float *in, float *out, int64_t rows);
   int64_t longest_softmax;
+  // Of up to 128 rows, a multiple of eight, of up to FY_REDUCE_SHORT floats, which are added one after the other.
+  void (*sums_in_order)(const float *x, int64_t n, int64_t rows, float *out);
   // Where the greatest (or least) of at least 8 words is, the first of equals; a NaN never is. [floats,
   // integers]
   void (*arg_rows[2])(const void *in, int64_t n, int64_t rows, bool most, int32_t *out);

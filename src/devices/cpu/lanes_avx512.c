@@ -155,9 +155,9 @@ static inline vec_f32 times_exp2(vec_f32 x, vec_f32 k) {  // k rounded down
 #define LANES_MASKS      // load_some_, store_some_
 #include "ops/lanes_reals.inc"
 
-// Norms, and sums of short rows in the order of their columns, are lanes_avx2.c's.
+// Norms are lanes_avx2.c's.
 static void narrow_f32(const fy_narrow *f, const float *in, float *out, int64_t rows) {
-  const bool here = f->form >= FY_NORM_SOFTMAX && !f->in_order;
+  const bool here = f->form >= FY_NORM_SOFTMAX;
   (here ? shares_f32 : fy_lanes_avx2.narrow_f32)(f, in, out, rows);
 }
 
