@@ -193,6 +193,9 @@ static inline __m512 halves_scalef_ps(__m512 x, __m512 k) {
   }
   return r.whole;
 }
+#undef _mm512_permute_ps
+#define _mm512_permute_ps(x, how) \
+  HALVES(__m512, _mm256_permute_ps(a.half[0], how), _mm256_permute_ps(a.half[1], how), (x), (x), (x))
 #define _mm512_permutexvar_ps halves_permutexvar_ps
 #define _mm512_scalef_ps      halves_scalef_ps
 
