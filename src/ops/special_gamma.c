@@ -153,7 +153,7 @@ static double polygamma(double n, double x, bool single) {
   if (n != floor(n) || n < 0) return NAN;
   if (n == 0) return fy_digamma(x);
   const double size = exp(log_gamma(n + 1)) * zeta_of(n + 1, x, single);
-  return fmod(n + 1, 2) == 0 ? size : -size;
+  return fmod(n + 1, 2) == 1 ? -size : size;  // infinity is even
 }
 
 // ---------------------------------------------------------------- incomplete beta
@@ -184,9 +184,9 @@ static double beta_fraction(double a, double b, double x) {
   return h;
 }
 static double beta(double a, double b, double x) {
-  if (!(a > 0) || !(b > 0) || !(x >= 0) || !(x <= 1)) return NAN;
-  if (x == 0 || x == 1) return x;
-  if (isinf(a) || isinf(b)) return NAN;
+  if (a <= 0 || b <= 0 || !(x >= 0) || !(x <= 1)) return NAN;
+  if (x == 0 || x == 1) return x == 1;  // whatever the others are
+  if (!isfinite(a) || !isfinite(b)) return NAN;
   const double front =
       exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log1p(-x));
   if (x < (a + 1) / (a + b + 2)) return front * beta_fraction(a, b, x) / a;

@@ -63,7 +63,7 @@ contains '; plain kernels (' 'FERRY_CPU=plain'
 expect 0 env FERRY_CPU=avx512 "$FERRY" doctor
 contains ' kernels ('
 expect 1 env FERRY_CPU=banana "$FERRY" devices
-contains "FERRY_CPU: 'banana' is none of plain, avx2, avx512"
+contains "FERRY_CPU: 'banana' is none of plain, avx2, avx512, avx512wide"
 expect 0 "$FERRY" doctor --json --sim gpu:1
 json
 json_is "d['error']" None

@@ -270,10 +270,18 @@ static void products(void **unused) {
     const bool wide = round % 10 == 0;  // a transposed left operand that is copied
     const bool far = round % 30 == 7;   // few rows, and a right one that is larger than the caches
     const bool large = round % 40 == 13, shared = large && round > 80;  // by threads
-    const int64_t m = far ? 1 + roll(3) : large ? 580 + 290 * shared + roll(9) : pick(sizes, 17);
-    const int64_t k = far ? 1027 : large ? 386 + roll(9) : round % 20 ? pick(sizes, 17) : 900;
-    const int64_t n = far ? 1075 + roll(99) : large ? 530 + roll(20) : wide ? 400 : pick(sizes, 17);
-    const bool ta = (roll(2) || wide) && !far, tb = roll(2) && !far, constant = roll(2);
+    const bool whole =
+        round % 12 == 5;  // panels that are full and packed by the first block that meets them
+    int64_t m = far ? 1 + roll(3) : large ? 580 + 290 * shared + roll(9) : pick(sizes, 17);
+    int64_t k = far ? 1027 : large ? 386 + roll(9) : round % 20 ? pick(sizes, 17) : 900;
+    int64_t n = far ? 1075 + roll(99) : large ? 530 + roll(20) : wide ? 400 : pick(sizes, 17);
+    if (whole) {
+      m = 40 + roll(100);
+      k = 120 + roll(300);
+      n = 32 * (7 + roll(6));
+    }
+    const bool ta = (roll(2) || wide) && !far && !whole, tb = roll(2) && !far && !whole;
+    const bool constant = roll(2) && !whole;
     const bool single = large ? !shared : roll(4) != 0;
     const epilogue e = some_epilogue(single, false);
     array a = make(2, ta ? (int64_t[]){k, m} : (int64_t[]){m, k});
@@ -292,7 +300,7 @@ static void products(void **unused) {
     }
     expect(&e, vec, &like, n, (double)k, single, want, slack, m * n);
     builder g;
-    begin(&g, rts[large ? shared : roll(2)], single ? 1 : 2, constant);
+    begin(&g, rts[large ? shared : whole || roll(2)], single ? 1 : 2, constant);
     input(&g, "a", &a, false);
     input(&g, "b", &b, true);
     char attrs[96], what[160];
@@ -438,6 +446,12 @@ static void squares(void **unused) {
               .sw = 1,
               .dh = 1,
               .dw = 1};
+    if (round % 15 == 14) {  // few tiles of many channels
+      c.h = 5 + roll(4);
+      c.w = 5 + roll(4);
+      c.ic = 264;
+      c.oc = 250 + roll(20);
+    }
     convolution(rts[roll(2)], c, true, roll(2), roll(2), round % 4 == 3 ? 1 + (int)roll(3) : 0);
   }
   ferry_close(rts[0]);

@@ -29,13 +29,13 @@ void fy_cpu_hwloc_report(fy_str *out);
 
 // cpu_level.c: the builds of the vector kernels, each for machines that can also run those before it.
 typedef enum fy_cpu_level {
-  FY_CPU_PLAIN,  // what every x86-64 has; other machines: what the compiler makes of it
-  FY_CPU_AVX2,   // and FMA
-  FY_CPU_AVX512,
+  FY_CPU_PLAIN,        // what every x86-64 has; other machines: what the compiler makes of it
+  FY_CPU_AVX2,         // and FMA
+  FY_CPU_AVX512,       // whose 512-bit products take a cycle each, as two of 256 bits do (Zen 4)
+  FY_CPU_AVX512_WIDE,  // the same instructions, two such products in a cycle
   FY_CPU_LEVELS
 } fy_cpu_level;
-// The best that this CPU runs, at most what FERRY_CPU (plain, avx2 or avx512; unset: avx2) allows: read
-// once.
+// The best for this CPU, at most what FERRY_CPU (plain, avx2, avx512 or avx512wide) allows: read once.
 fy_cpu_level fy_cpu_level_get(void);
 FY_MUST_CHECK fy_code fy_cpu_level_check(fy_error *err);  // INVALID_ARGUMENT: FERRY_CPU is no level
 void fy_cpu_level_report(fy_str *out);                    // "avx2 kernels (why no better ones)"

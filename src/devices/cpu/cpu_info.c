@@ -44,9 +44,10 @@ static void read_simd(fy_cpu_facts *f) {
   const char *name = "scalar";
   f->flops_per_cycle = 4;
 #if defined(__x86_64__)
-  static const char *const names[FY_CPU_LEVELS] = {"SSE2", "AVX2", "AVX-512"};
+  static const char *const names[FY_CPU_LEVELS] = {"SSE2", "AVX2", "AVX-512", "AVX-512"};
   name = names[fy_cpu_level_get()];
-  f->flops_per_cycle = 16 << (int)fy_cpu_level_get();
+  static const int flops[FY_CPU_LEVELS] = {16, 32, 32, 64};
+  f->flops_per_cycle = flops[fy_cpu_level_get()];
 #elif defined(__aarch64__)
   name = "NEON", f->flops_per_cycle = 16;
 #endif

@@ -2,8 +2,9 @@
 // cpu_level.c: which build of the vector kernels runs: the best that this CPU can, at most what
 // FERRY_CPU allows. One choice for the process: packed weights and plans depend on it.
 //
-// The AVX-512 kernels pass their tests and TensorFlow's golden cases in an emulator (tools/run_avx512.sh)
-// and, built of AVX2 (cmake/avx512_halves.h), anywhere; how fast they are no machine has told us yet.
+// The AVX-512 kernels were measured on Zen 4 (bench/README.md), whose units are 256 bits wide; avx512wide, for
+// those that are not, passes the same tests there. Without AVX-512 they are tested built of AVX2
+// (cmake/avx512_halves.h) or in an emulator (tools/run_avx512.sh).
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,10 +12,16 @@
 
 #include "devices/cpu/cpu.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #define VARIABLE "FERRY_CPU"
 
-static const char *const names[FY_CPU_LEVELS] = {
-    [FY_CPU_PLAIN] = "plain", [FY_CPU_AVX2] = "avx2", [FY_CPU_AVX512] = "avx512"};
+static const char *const names[FY_CPU_LEVELS] = {[FY_CPU_PLAIN] = "plain",
+                                                 [FY_CPU_AVX2] = "avx2",
+                                                 [FY_CPU_AVX512] = "avx512",
+                                                 [FY_CPU_AVX512_WIDE] = "avx512wide"};
 
 // The name of the first instruction set that |level| needs and the CPU lacks; NULL: none.
 static const char *missing(fy_cpu_level level) {
@@ -41,6 +48,20 @@ static const char *missing(fy_cpu_level level) {
 #endif
 }
 
+// AMD's family 19h has 256-bit units: a product of 512 bits takes both.
+static bool has_wide_units(void) {
+#if defined(__x86_64__)
+  unsigned a, b, c, d;
+  if (!__get_cpuid(0, &a, &b, &c, &d)) return true;
+  const bool amd = b == signature_AMD_ebx && c == signature_AMD_ecx && d == signature_AMD_edx;
+  if (!amd || !__get_cpuid(1, &a, &b, &c, &d)) return true;
+  const unsigned family = (a >> 8 & 15) + (a >> 20 & 255);
+  return family != 0x19;
+#else
+  return true;
+#endif
+}
+
 static const char *wish(void) {  // NULL: none
   const char *text = getenv(VARIABLE);
   return text && *text ? text : NULL;
@@ -59,7 +80,7 @@ fy_cpu_level fy_cpu_level_get(void) {
   int level = atomic_load_explicit(&chosen, memory_order_relaxed);
   if (__builtin_expect(level >= 0, 1)) return (fy_cpu_level)level;
   level = wish() ? level_named(wish()) : FY_CPU_LEVELS;
-  if (level == FY_CPU_LEVELS) level--;
+  if (level == FY_CPU_LEVELS) level = has_wide_units() ? FY_CPU_AVX512_WIDE : FY_CPU_AVX512;
   while (missing((fy_cpu_level)level)) level--;
   int first = -1;
   return (fy_cpu_level)(atomic_compare_exchange_strong(&chosen, &first, level) ? level : first);
@@ -68,7 +89,8 @@ fy_cpu_level fy_cpu_level_get(void) {
 fy_code fy_cpu_level_check(fy_error *err) {
   if (!wish() || level_named(wish()) < FY_CPU_LEVELS) return FY_OK;
   return fy_fail(err, FY_INVALID_ARGUMENT,
-                 "environment variable " VARIABLE ": '%.40s' is none of plain, avx2, avx512",
+                 "environment variable " VARIABLE
+                 ": '%.40s' is none of plain, avx2, avx512, avx512wide",
                  wish());
 }
 
@@ -78,8 +100,10 @@ void fy_cpu_level_report(fy_str *out) {
   if (level < FY_CPU_LEVELS - 1 && missing(level + 1))
     fy_str_printf(out, "%s would need %s, which this CPU lacks)", names[level + 1],
                   missing(level + 1));
-  else if (level < FY_CPU_LEVELS - 1)
+  else if (wish() && level < FY_CPU_LEVELS - 1)
     fy_str_printf(out, VARIABLE "=%s allows no more)", names[level]);
+  else if (level < FY_CPU_LEVELS - 1)
+    fy_str_printf(out, "the best for this CPU, whose units are 256 bits wide)");
   else
     fy_str_add(out, "the best there are)");
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/thread.h"
 #include "devices/cpu/cpu.h"
 
 #define FAR_BYTES        4194304  // a packed B of this size is not in L2: its next panel is called for
@@ -38,22 +39,40 @@
 #define PACK_ROWS        8       // of B, whose panels are filled together
 _Static_assert(COPY_BYTES >= GATHER_BYTES + GATHER_BYTES / FY_GEMM_ROWS, "one buffer serves both");
 
+#if defined(__x86_64__)
+static fy_gemm_kernels mixed;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void mix(void) {
+  mixed = fy_gemm_avx2;
+  fy_gemm_avx512(&mixed);
+}
+#endif
+
 static const fy_gemm_kernels *const builds[FY_CPU_LEVELS] = {
     [FY_CPU_PLAIN] = &fy_gemm_plain,
 #if defined(__x86_64__)
     [FY_CPU_AVX2] = &fy_gemm_avx2,
-    [FY_CPU_AVX512] = &fy_gemm_avx512,
+    [FY_CPU_AVX512] = &mixed,
+    [FY_CPU_AVX512_WIDE] = &fy_gemm_avx512_wide,
 #endif
 };
 
+static const fy_gemm_kernels *build_for(fy_cpu_level level) {
+#if defined(__x86_64__)
+  if (level == FY_CPU_AVX512) pthread_once(&once, mix);
+#endif
+  return builds[level];
+}
+
 const fy_gemm_kernels *fy_gemm_best(void) {
-  return builds[fy_cpu_level_get()];
+  return build_for(fy_cpu_level_get());
 }
 
 const fy_gemm_kernels *fy_gemm_for(int64_t channels) {
   int level = (int)fy_cpu_level_get();
-  while (level > 0 && builds[level]->columns[FY_GEMM_F32] / 2 > channels) level--;
-  return builds[level];
+  while (level > 0 && build_for((fy_cpu_level)level)->lanes > channels) level--;
+  return build_for((fy_cpu_level)level);
 }
 
 static int64_t round_up(int64_t n, int64_t to) {
@@ -148,6 +167,7 @@ typedef struct run {
   const fy_gemm_job *job;
   const fy_gemm_kernels *kernels;
   int64_t tiles, tile_rows;       // the most rows of one
+  int64_t shares;                 // that the tiles are dealt out in
   int64_t panels, chunk, chunks;  // the most panels of an item; items per tile
   int64_t block_rows;             // the most of a block
   bool wide;                      // the last panel is a half and goes with the one before
@@ -155,6 +175,7 @@ typedef struct run {
   size_t size;
   bool gather, far;
   bool copies, large;  // of A's rows; all of them, since the product is large
+  bool fills;          // the first block that meets a panel packs it
   int64_t whole_from,
       whole_to;  // gather: pixels of a row that see a run of each line, and all of it inside
 } run;
@@ -459,6 +480,18 @@ static void copy_rows(const run *r, const piece *s, const blocks *cuts, int64_t 
   }
 }
 
+// The block reads B where it lies, from row |k| on.
+static void pack_on_the_way(const run *r, fy_gemm_block *b, int64_t k, int64_t p) {
+  const fy_gemm_job *j = r->job;
+  const void *packed = b->b;
+  b->packed = (void *)(uintptr_t)packed;
+  b->b = (const char *)j->raw + (size_t)(k * j->raw_step_k + p * r->columns) * r->size;
+  b->ldb = j->raw_step_k;
+  r->kernels->packing[j->type](b);
+  b->b = packed;
+  b->ldb = r->columns;
+}
+
 // Panel |p|, with |wide| the half after it as well.
 static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, int64_t p, bool wide,
                   const void *const *rows, int64_t taps, int64_t depth) {
@@ -494,13 +527,16 @@ static void panel(const run *r, const piece *s, const blocks *cuts, int64_t m, i
   for (int i = 0; i < cuts->n; i += (int)b.count) {
     const int64_t n = cuts->rows[i];
     const size_t at = (size_t)(m * j->ldc + p * r->columns) * r->size;
+    const bool fills = r->fills && m == 0;
     b.count = 1;
-    while (whole && i + b.count < cuts->n && cuts->rows[i + b.count] == n) b.count++;
+    while (!fills && whole && i + b.count < cuts->n && cuts->rows[i + b.count] == n) b.count++;
     b.rows = rows + s->tap * n;
     if (r->copies) b.step = n;
     b.c = (char *)j->c + at;
     b.add = j->add ? (const char *)j->add + at : NULL;
-    if (whole)
+    if (fills)
+      pack_on_the_way(r, &b, k, p);
+    else if (whole)
       kernels[n](&b);
     else
       edge(r, &b, n, width);
@@ -515,12 +551,15 @@ static int64_t first_panel(const run *r, int64_t chunk) {
   return r->chunks == 1 ? r->panels * chunk : r->panels * chunk / r->chunks;
 }
 
-// Tiles differ by a block at most.
+// Each thread's share of the rows is the same to a row, and its tiles differ by a block at most.
 static int64_t first_row(const run *r, int64_t tile) {
-  if (r->tiles == 1) return tile * r->job->m;
-  const int64_t all = (r->job->m + r->block_rows - 1) / r->block_rows;
-  const int64_t row = all * tile / r->tiles * r->block_rows;
-  return row < r->job->m ? row : r->job->m;
+  const int64_t m = r->job->m, each = r->tiles / r->shares, share = tile / each;
+  const int64_t from = m * share / r->shares;
+  if (share == r->shares || tile % each == 0) return from;
+  const int64_t rows = m * (share + 1) / r->shares - from;
+  const int64_t all = (rows + r->block_rows - 1) / r->block_rows;
+  const int64_t row = all * (tile % each) / each * r->block_rows;
+  return from + (row < rows ? row : rows);
 }
 
 // |memory|: LARGE_BYTES of a large product; else NULL.
@@ -599,7 +638,7 @@ static void parts(void *arg, int64_t begin, int64_t end) {
   const run *r = arg;
   pack_job j = raw_job(r->job, r->columns);
   for (int64_t i = begin; i < end; i++) {
-    pack_panels(r->job->type, &j, first_panel(r, i), first_panel(r, i + 1));
+    if (!r->fills) pack_panels(r->job->type, &j, first_panel(r, i), first_panel(r, i + 1));
     for (int64_t tile = 0; tile < r->tiles; tile++) item(r, tile, i, NULL);
   }
 }
@@ -663,7 +702,7 @@ static bool is_little(const run *r) {
 }
 
 void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
-  run r = {.job = j, .kernels = fy_gemm_best(), .size = fy_gemm_size(j->type)};
+  run r = {.job = j, .kernels = fy_gemm_best(), .size = fy_gemm_size(j->type), .shares = 1};
   r.columns = r.kernels->columns[j->type];
   r.panels = (j->n + r.columns - 1) / r.columns;
   r.wide = j->type == FY_GEMM_F32 && r.panels > 1 && r.panels <= WIDE_PANELS &&
@@ -689,6 +728,10 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   r.far = r.large ||
           (!j->ldb && r.panels * r.columns * j->taps * j->depth * (int64_t)r.size > FAR_BYTES);
   if (apart) {
+    blocks first;
+    cut((int)first_row(&r, 1), (int)r.block_rows, &first);
+    r.fills = j->taps == 1 && j->raw_step_n == 1 && !j->raw_scale && j->n % r.columns == 0 &&
+              first.rows[0] == FY_GEMM_ROWS;
     fy_parallel(ctx, r.chunks,
                 FY_GEMM_TERM_NS * (double)j->m * (double)(r.chunk * r.columns) *
                     (double)(j->taps * j->depth),
@@ -718,6 +761,7 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   const int64_t threads = ctx && r.tiles * r.chunks >= ctx->threads ? ctx->threads : 1;
   if (r.tiles * r.chunks % threads && r.tile_rows > r.block_rows)
     set_tiles(&r, round_up(r.tiles, threads));
+  if (r.tiles % threads == 0 && !r.large) r.shares = threads;
   r.copies = r.copies && r.chunk >= COPY_PANELS;
   if (!ctx) {
     items(&r, 0, r.tiles * r.chunks);

@@ -37,6 +37,7 @@ typedef struct fy_gemm_block {
   const void *b;         // [taps * depth] rows of a panel
   int64_t ldb;
   int64_t second;  // elements to the next panel of B, whose first half comes with this one
+  void *packed;    // of the kernels that pack B: where to
   void *c;
   int64_t ldc;
   bool first;        // C starts from zero, else it is added to
@@ -76,10 +77,12 @@ typedef void (*fy_line_fn)(const fy_depth_row *row);
 typedef struct fy_gemm_kernels {
   const char *name;
   int columns[FY_GEMM_TYPES];  // of a panel
+  int lanes;                   // floats of a vector, in depthwise convolutions
   int piece;                   // terms of a sum at a time: a panel's stay in L1
   fy_gemm_fn block[FY_GEMM_TYPES][FY_GEMM_ROWS + 1];  // by rows
   fy_gemm_fn half[FY_GEMM_TYPES][FY_GEMM_ROWS + 1];   // only the first half of the columns
   fy_gemm_fn wide[FY_GEMM_FEW + 1];  // floats: a panel and the first half of the next
+  fy_gemm_fn packing[FY_GEMM_TYPES];  // FY_GEMM_ROWS rows and one tap; B is packed on the way
   fy_gemm_row_fn row[FY_GEMM_TYPES];
   fy_gemm_far_fn row_far[FY_GEMM_TYPES];
   // Depthwise: out[x][c] for |n| pixels of a row; |rows| as above, one pixel after the other.
@@ -97,7 +100,9 @@ typedef struct fy_gemm_kernels {
 const fy_gemm_kernels *fy_gemm_best(void);
 // The best of those whose vectors |channels| floats fill.
 const fy_gemm_kernels *fy_gemm_for(int64_t channels);
-extern const fy_gemm_kernels fy_gemm_plain, fy_gemm_avx2, fy_gemm_avx512;
+extern const fy_gemm_kernels fy_gemm_plain, fy_gemm_avx2, fy_gemm_avx512_wide;
+// |to| is fy_gemm_avx2's, and what is faster with vectors of 512 bits is replaced.
+void fy_gemm_avx512(fy_gemm_kernels *to);
 #define FY_GEMM_TABLE(width, S)                                                \
   {                                                                            \
     NULL, block_##width##_1_##S, block_##width##_2_##S, block_##width##_3_##S, \
@@ -109,6 +114,7 @@ extern const fy_gemm_kernels fy_gemm_plain, fy_gemm_avx2, fy_gemm_avx512;
   .block = {FY_GEMM_TABLE(full, f32), FY_GEMM_TABLE(full, f64)},                           \
   .half = {FY_GEMM_TABLE(half, f32), FY_GEMM_TABLE(half, f64)}, .row = {row_f32, row_f64}, \
   .row_far = {row_far_f32, row_far_f64},                                                   \
+  .packing = {block_packing_6_f32, block_packing_6_f64},                                   \
   .wide = {NULL, block_wide_1_f32, block_wide_2_f32, block_wide_3_f32, block_wide_4_f32},  \
   .depthwise = depthwise_f32, .line = {{line_3_1, line_3_2}, {line_5_1, line_5_2}},        \
   .winograd_weights = winograd_weights, .winograd_in = winograd_in, .winograd_out = winograd_out

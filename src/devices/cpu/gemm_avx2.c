@@ -7,7 +7,8 @@
 #include "devices/cpu/gemm.h"
 
 // What was read stays in a register.
-#define KEEP(x) __asm__("" : "+x"(x))
+#define KEEP(x)  __asm__("" : "+x"(x))
+#define AGAIN(p) (void)0
 
 #define REAL         float
 #define VEC          __m256
@@ -50,4 +51,4 @@
 #include "devices/cpu/gemm_kernel.inc"
 
 const fy_gemm_kernels fy_gemm_avx2 = {
-    .name = "avx2", .columns = {16, 8}, .piece = 384, FY_GEMM_PARTS};
+    .name = "avx2", .columns = {16, 8}, .lanes = 8, .piece = 384, FY_GEMM_PARTS};

@@ -101,7 +101,7 @@ static void run_depth(fy_kernel_ctx *ctx, depth_job *j) {
   const fy_conv *c = j->c;
   const fy_window *ww = &c->w[2];
   j->kernels = fy_gemm_for(c->in_depth);
-  const int64_t two = j->kernels->columns[FY_GEMM_F32];  // vectors
+  const int64_t two = 2 * j->kernels->lanes;
   if ((ww->size == 3 || ww->size == 5) && ww->stride <= 2 && ww->dilation == 1 &&
       ww->out >= (c->in_depth < two ? 7 : 4) && c->in_depth >= two / 2 &&
       c->w[1].size <= FY_DEPTH_HEIGHT)

@@ -16,8 +16,10 @@
 #include <string.h>
 
 #define POSITIONS    16
-#define LINE         16       // numbers in a cache line
-#define LEAST_ALL    24       // tiles: for fewer the weights' matrices cost more than they save
+#define LINE         16  // numbers in a cache line
+#define LEAST_ALL    24  // tiles: for fewer the weights' matrices cost more than they save …
+#define LEAST_MANY   9  // … unless the channels are many, so that a product waits for its weights:
+#define MANY         65536    // those of the input times those of the output
 #define SHARED_BYTES 600000   // at most, of shared weights
 #define STAGE_BYTES  2097152  // at most, of shared inputs
 #define OWN_BYTES    393216   // at most, of a group's own inputs
@@ -48,7 +50,7 @@ bool fy_winograd_fits(const fy_conv *c) {
   return c->w[0].size == 1 && c->w[0].in == 1 && c->w[0].out == 1 && c->groups == 1 &&
          c->in_depth % 8 == 0 && c->in_depth >= 16 && c->in_depth <= 1024 && c->out_depth >= 16 &&
          c->out_depth >= fy_gemm_best()->columns[FY_GEMM_F32] && c->out_depth <= 1024 &&
-         all_tiles(c) >= LEAST_ALL;
+         all_tiles(c) >= (c->in_depth * c->out_depth < MANY ? LEAST_ALL : LEAST_MANY);
 }
 
 // ---------------------------------------------------------------- how the work is cut
