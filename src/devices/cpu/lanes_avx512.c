@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // lanes_avx512.c: the lanes of x86 machines with AVX-512, in 64-byte vectors: functions of floats and
-// doubles, alone and fused. Everything else is lanes_avx2.c's: integers and 16-bit floats wait for
-// memory, narrow blocks are the ends of arrays. Both give the same bits for every lane, so that it
-// does not matter where in an array a number stands.
+// doubles, alone and fused, and softmax. Everything else is lanes_avx2.c's: integers, 16-bit floats and
+// norms wait for memory. Ends of arrays are read and written under masks, so that a function gives the
+// same bits wherever in an array a number stands. They are the bits of lanes_avx2.c but for Erf, which
+// takes one of sixteen polynomials here (0.64 ulp instead of 3.2).
 
 #include <immintrin.h>
 #include <math.h>
@@ -108,6 +109,11 @@ static inline vec_f32 guess_more(vec_f32 x) {
   return (vec_f32)_mm512_rsqrt14_ps((__m512)x);
 }
 #define GUESS_FOR_SQRT guess_more
+// One of sixteen numbers for each lane, by the last four bits of |which|.
+static inline vec_f32 of_sixteen(vec_f32 numbers, vec_i32 which) {
+  return (vec_f32)_mm512_permutexvar_ps((__m512i)which, (__m512)numbers);
+}
+#define LANES_SIXTEEN
 // What stands at |which| % 4.
 static inline vec_i32 one_of_four(vec_i32 which, int32_t a, int32_t b, int32_t c, int32_t d) {
   const vec_i32 four = {a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d};
