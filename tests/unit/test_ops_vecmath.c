@@ -45,7 +45,7 @@ static const struct function {
     {"tanh", FY_EW_TANH, tanh, 6},
     {"sigmoid", FY_EW_SIGMOID, sigmoid, 4},
     {"erfc", FY_EW_ERFC, erfc, 10},
-    {"erf", FY_EW_ERF, erf, 3.5},  // with vectors of 64 bytes 0.8
+    {"erf", FY_EW_ERF, erf, 3.5},  // with vectors of 64 bytes 0.64, of denormals 1.3
     {"elu", FY_EW_ELU, elu, 1.8},
     {"selu", FY_EW_SELU, selu, 2.7},
     {"softplus", FY_EW_SOFTPLUS, softplus, 8.0},
@@ -66,7 +66,7 @@ static const struct function {
 enum { NUM_FUNCTIONS = sizeof functions / sizeof functions[0], CHUNK = 1021, STEP = 9973 };
 
 static double most_of(const fy_lanes *lanes, const struct function *f) {
-  return f->op == FY_EW_ERF && lanes->bytes == 64 ? 0.8 : f->ulp;
+  return f->op == FY_EW_ERF && lanes->bytes == 64 ? 1.3 : f->ulp;
 }
 
 static double error_in_ulp(float got, double want) {
@@ -228,8 +228,7 @@ static void check_double(const fy_lanes *lanes, const struct function_64 *f, dou
   // Valgrind computes long doubles as doubles: then |want| is only as good as a double is.
   volatile long double one = 1;
   const long double doubt = one + LDBL_EPSILON == one ? 1.5L : 0;
-  if (!(error <= (long double)f->ulp + doubt) ||
-      (x == 0 && signbit(y) != signbit(rounded)))
+  if (!(error <= (long double)f->ulp + doubt) || (x == 0 && signbit(y) != signbit(rounded)))
     fail_msg("%s: %s(%a) = %a, not %a: %.2Lf ulp", lanes->name, f->name, x, y, rounded, error);
 }
 
