@@ -254,8 +254,7 @@ typedef struct fy_lanes {
   // out = exp(x), or x. In place is fine. What begins at |next| will be read then and comes meanwhile.
   float (*exp_sum_f32)(const float *in, float less, float *out, int64_t n, const float *next);
   float (*minus_exp_sum_f32)(const float *in, float less, float *out, int64_t n, const float *next);
-  // Softmax of rows of at most FY_SHORT_ROW, |log|: LogSoftmax; at least FY_NARROW if there is narrow_f32. In place is
-  // fine.
+  // Softmax of rows of more than longest_softmax, but at most FY_SHORT_ROW; |log|: LogSoftmax. In place is fine.
   void (*softmax_f32)(const float *in, float *out, int64_t rows, int64_t n, bool log);
   fy_lanes_16 floats_16[2];
   // c [m, n] = a [m, k] b [k, n]; complex numbers are pairs.
@@ -285,8 +284,11 @@ typedef struct fy_lanes {
   // The means (for FY_NORM_L2 the caller's zeros) and roots of up to 64 rows of up to 2048 floats. There is room for 64.
   void (*norm_stats_f32)(fy_norm_form form, float epsilon, const float *x, int64_t n, int64_t rows,
                          float *means, float *roots);
-  // In place is fine.
+  // In place is fine. Norms of rows of less than FY_NARROW; softmax of rows of up to longest_softmax.
   void (*narrow_f32)(const fy_narrow *f, const float *in, float *out, int64_t rows);
+  int64_t longest_softmax;
+  // Of up to 128 rows, a multiple of eight, of up to FY_REDUCE_SHORT floats, which are added one after the other.
+  void (*sums_in_order)(const float *x, int64_t n, int64_t rows, float *out);
   // Where the greatest (or least) of at least 8 words is, the first of equals; a NaN never is. [floats,
   // integers]
   void (*arg_rows[2])(const void *in, int64_t n, int64_t rows, bool most, int32_t *out);

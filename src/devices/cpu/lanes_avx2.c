@@ -182,6 +182,7 @@ static void pick_words(const bool *flags, const void *yes, const void *no, void 
   .halves_to_floats = halves_to_floats, .floats_to_halves = floats_to_halves,                     \
   .rows_f32 = {sum_rows, prod_rows, max_rows, min_rows},                                          \
   .columns_f32 = {sum_columns, prod_columns, max_columns, min_columns}, .narrow_f32 = narrow_f32, \
-  .norm_stats_f32 = norm_stats, .arg_rows = {arg_f32_rows, arg_i32_rows},                         \
-  .arg_columns = {arg_f32_columns, arg_i32_columns}, .pick_words = pick_words,
+  .longest_softmax = FY_NARROW - 1, .sums_in_order = sums_in_order, .norm_stats_f32 = norm_stats, \
+  .arg_rows = {arg_f32_rows, arg_i32_rows}, .arg_columns = {arg_f32_columns, arg_i32_columns},    \
+  .pick_words = pick_words,
 #include "ops/lanes_all.inc"
