@@ -55,12 +55,14 @@ HALVES_2(__m512, halves_min_ps, _mm256_min_ps)
 HALVES_2(__m512d, halves_max_pd, _mm256_max_pd)
 HALVES_2(__m512d, halves_min_pd, _mm256_min_pd)
 HALVES_2(__m512i, halves_max_epi32, _mm256_max_epi32)
+HALVES_2(__m512i, halves_max_epu32, _mm256_max_epu32)
 static inline __attribute__((always_inline)) __m512 halves_permutevar_ps(__m512 x, __m512i which) {
   const halves_si w = {which};
   return HALVES(__m512, _mm256_permutevar_ps(a.half[0], w.half[0]),
                 _mm256_permutevar_ps(a.half[1], w.half[1]), (x), (x), (x));
 }
 HALVES_1(__m512, halves_sqrt_ps, _mm256_sqrt_ps)
+HALVES_1(__m512, halves_rsqrt_ps, _mm256_rsqrt_ps)
 HALVES_1(__m512d, halves_sqrt_pd, _mm256_sqrt_pd)
 #define _mm512_fmadd_ps      halves_fmadd_ps
 #define _mm512_fmadd_pd      halves_fmadd_pd
@@ -69,7 +71,9 @@ HALVES_1(__m512d, halves_sqrt_pd, _mm256_sqrt_pd)
 #define _mm512_max_pd        halves_max_pd
 #define _mm512_min_pd        halves_min_pd
 #define _mm512_max_epi32     halves_max_epi32
+#define _mm512_max_epu32     halves_max_epu32
 #define _mm512_sqrt_ps       halves_sqrt_ps
+#define _mm512_rsqrt14_ps    halves_rsqrt_ps
 #define _mm512_permutevar_ps halves_permutevar_ps
 #define _mm512_sqrt_pd       halves_sqrt_pd
 
@@ -121,6 +125,7 @@ HALVES_MEMORY(__m512d, pd, double, 8, __mmask8)
 #define _mm512_loadu_pd       halves_loadu_pd
 #define _mm512_storeu_ps      halves_storeu_ps
 #define _mm512_storeu_pd      halves_storeu_pd
+#define _mm512_stream_ps      halves_storeu_ps
 #define _mm512_maskz_loadu_ps halves_maskz_loadu_ps
 #define _mm512_maskz_loadu_pd halves_maskz_loadu_pd
 #define _mm512_mask_storeu_ps halves_mask_storeu_ps
@@ -145,9 +150,54 @@ static inline __attribute__((always_inline)) __m512 halves_mask_blend_ps(__mmask
   for (int i = 0; i < 16; i++) r.lane[i] = m >> i & 1 ? b.lane[i] : a.lane[i];
   return r.whole;
 }
+static inline __m512 halves_mask_loadu_ps(__m512 x, __mmask16 m, const float *p) {
+  return halves_mask_blend_ps(m, x, halves_maskz_loadu_ps(m, p));
+}
+static inline __m512d halves_mask_loadu_pd(__m512d x, __mmask8 m, const double *p) {
+  halves_pd a = {x};
+  for (int i = 0; i < 8; i++) a.lane[i] = m >> i & 1 ? p[i] : a.lane[i];
+  return a.whole;
+}
+static inline __m256 halves_mask_loadu_8(__m256 x, __mmask8 m, const float *p) {
+  halves_ps a = {halves_maskz_loadu_ps(m, p)};
+  for (int i = 0; i < 8; i++) a.lane[i] = m >> i & 1 ? a.lane[i] : x[i];
+  return a.half[0];
+}
+#define _mm512_mask_loadu_ps         halves_mask_loadu_ps
+#define _mm512_mask_loadu_pd         halves_mask_loadu_pd
+#define _mm256_mask_loadu_ps         halves_mask_loadu_8
+#define _mm512_maskz_mov_ps(m, x)    halves_mask_blend_ps(m, halves_set1_ps(0.0f), x)
+#define _mm512_mask_mov_ps(x, m, y)  halves_mask_blend_ps(m, x, y)
+#define _mm512_mask_max_ps(w, m, x, y) halves_mask_blend_ps(m, w, halves_max_ps(x, y))
 #define _mm512_movepi32_mask   halves_movepi32_mask
 #define _mm512_test_epi32_mask halves_test_epi32_mask
 #define _mm512_mask_blend_ps   halves_mask_blend_ps
+
+// Lane by lane. (scalef: without a libm, for what is asked here, which is exponents between -200 and 200.)
+static inline __m512 halves_permutexvar_ps(__m512i which, __m512 x) {
+  typedef int each __attribute__((vector_size(64)));
+  const halves_ps a = {x};
+  halves_ps r;
+  for (int i = 0; i < 16; i++) r.lane[i] = a.lane[((each)which)[i] & 15];
+  return r.whole;
+}
+static inline __m512 halves_scalef_ps(__m512 x, __m512 k) {
+  const halves_ps a = {x}, b = {k};
+  halves_ps r;
+  for (int i = 0; i < 16; i++) {
+    const float down = __builtin_floorf(b.lane[i]);
+    double by = 1;
+    for (float e = down; e > 0; e--) by *= 2;
+    for (float e = down; e < 0; e++) by /= 2;
+    r.lane[i] = (float)((double)a.lane[i] * by);
+  }
+  return r.whole;
+}
+#undef _mm512_permute_ps
+#define _mm512_permute_ps(x, how) \
+  HALVES(__m512, _mm256_permute_ps(a.half[0], how), _mm256_permute_ps(a.half[1], how), (x), (x), (x))
+#define _mm512_permutexvar_ps halves_permutexvar_ps
+#define _mm512_scalef_ps      halves_scalef_ps
 
 // Halves themselves.
 static inline __attribute__((always_inline)) __m256 halves_low(__m512 x) {

@@ -230,6 +230,17 @@ typedef struct fy_tap_square {
   int64_t channels, pixels, first, last;    // [first, last): those that see no end of the line
   float *sums;                              // [9, channels]
 } fy_tap_square;
+// A window over pixels, and how many elements lie between two of them.
+typedef struct fy_pool_window {
+  int64_t depth, height, width;
+  int64_t plane_step, row_step, pixel_step;
+} fy_pool_window;
+typedef enum fy_pool_type { FY_POOL_FLOAT, FY_POOL_HALF, FY_POOL_BFLOAT16 } fy_pool_type;
+typedef enum fy_pool_kind {
+  FY_POOL_AVERAGE,       // sums of 16-bit floats are rounded at every step
+  FY_POOL_AVERAGE_LATE,  // when they were divided
+  FY_POOL_MAX,           // a NaN loses against any number
+} fy_pool_kind;
 
 typedef struct fy_lanes {
   const char *name;
@@ -243,8 +254,7 @@ typedef struct fy_lanes {
   // out = exp(x), or x. In place is fine. What begins at |next| will be read then and comes meanwhile.
   float (*exp_sum_f32)(const float *in, float less, float *out, int64_t n, const float *next);
   float (*minus_exp_sum_f32)(const float *in, float less, float *out, int64_t n, const float *next);
-  // Softmax of rows of at most FY_SHORT_ROW, |log|: LogSoftmax; at least FY_NARROW if there is narrow_f32. In place is
-  // fine.
+  // Softmax of rows of more than longest_softmax, but at most FY_SHORT_ROW; |log|: LogSoftmax. In place is fine.
   void (*softmax_f32)(const float *in, float *out, int64_t rows, int64_t n, bool log);
   fy_lanes_16 floats_16[2];
   // c [m, n] = a [m, k] b [k, n]; complex numbers are pairs.
@@ -257,6 +267,12 @@ typedef struct fy_lanes {
                        const float *grad, int64_t grad_step, float *sums, int64_t sum_step,
                        int64_t pixels, int64_t channels);
   void (*square_sums_f32)(const fy_tap_square *s, int64_t begin, int64_t end);  // channels
+  // Of |rows| rows of |n|: sums[c] += v, products[c] += v d; d = x - shift[c], v = g, or d where g is NULL.
+  void (*channel_sums_f32)(const float *x, const float *g, const float *shift, int64_t rows,
+                           int64_t n, double *sums, double *products);
+  // The average (a sum, then divided by |over|) or the maximum of a window of pixels of |n| channels, at least 8.
+  // [fy_pool_type][fy_pool_kind]
+  void (*pool[3][3])(const fy_pool_window *w, const void *in, int64_t n, float over, void *out);
   // NULL, here and below: the machine has no instructions for them.
   void (*halves_to_floats)(const uint16_t *in, float *out, int64_t n);
   void (*floats_to_halves)(const float *in, uint16_t *out, int64_t n);
@@ -268,8 +284,11 @@ typedef struct fy_lanes {
   // The means (for FY_NORM_L2 the caller's zeros) and roots of up to 64 rows of up to 2048 floats. There is room for 64.
   void (*norm_stats_f32)(fy_norm_form form, float epsilon, const float *x, int64_t n, int64_t rows,
                          float *means, float *roots);
-  // In place is fine.
+  // In place is fine. Norms of rows of less than FY_NARROW; softmax of rows of up to longest_softmax.
   void (*narrow_f32)(const fy_narrow *f, const float *in, float *out, int64_t rows);
+  int64_t longest_softmax;
+  // Of up to 128 rows, a multiple of eight, of up to FY_REDUCE_SHORT floats, which are added one after the other.
+  void (*sums_in_order)(const float *x, int64_t n, int64_t rows, float *out);
   // Where the greatest (or least) of at least 8 words is, the first of equals; a NaN never is. [floats,
   // integers]
   void (*arg_rows[2])(const void *in, int64_t n, int64_t rows, bool most, int32_t *out);

@@ -117,12 +117,14 @@ static void softmax_f32(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// Blocks of NARROW_ROWS of the shortest rows; whole lines are written.
-#define NARROW_ROWS 64
+// Blocks of rows that begin at lines, unless rows are long; whole lines are written.
+static int64_t narrow_block(int64_t cols) {
+  return cols < FY_NARROW ? 64 : cols <= 256 ? 16 : 1;
+}
 static void softmax_narrow(void *arg, int64_t begin, int64_t end) {
   const softmax_job *j = arg;
-  const int64_t first = begin * NARROW_ROWS;
-  const int64_t last = end * NARROW_ROWS < j->rows ? end * NARROW_ROWS : j->rows;
+  const int64_t block = narrow_block(j->cols), first = begin * block;
+  const int64_t last = end * block < j->rows ? end * block : j->rows;
   const bool past_cache = fy_past_cache(j->out, j->in, j->rows * j->cols);
   const fy_narrow f = {j->log ? FY_NORM_LOG : FY_NORM_SHARES, j->cols, .past_cache = past_cache};
   fy_lanes_best()->narrow_f32(&f, (const float *)j->in + first * j->cols,
@@ -221,11 +223,12 @@ static fy_code run(fy_kernel_ctx *ctx, bool log, fy_error *err) {
   if (out->count == 0) return FY_OK;
   const int64_t cols = in->dims[in->rank - 1], rows = in->count / cols;
   softmax_job job = {in->data, out->data, cols, rows, log};
-  if (cols < FY_NARROW && in->dtype == FY_FLOAT && fy_lanes_best()->narrow_f32)
-    fy_parallel(ctx, (rows + NARROW_ROWS - 1) / NARROW_ROWS, (double)(NARROW_ROWS * cols),
-                softmax_narrow, &job);
-  else
+  if (in->dtype == FY_FLOAT && cols <= fy_lanes_best()->longest_softmax) {
+    const int64_t block = narrow_block(cols);
+    fy_parallel(ctx, (rows + block - 1) / block, (double)(block * cols), softmax_narrow, &job);
+  } else {
     fy_parallel(ctx, rows, 1.5 * (double)cols, table[in->dtype], &job);
+  }
   return FY_OK;
 }
 

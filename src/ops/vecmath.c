@@ -24,7 +24,8 @@ FY_VEC_FUNCTIONS_f32(VEC_f32) FY_VEC_FUNCTIONS_f64(VEC_f64)
 
 enum { MOST_BYTES = 64 };  // of a vector
 
-// |code| over whole vectors, and the last elements as one of their own. |b|: an array or a constant.
+// |code| over whole vectors; the last elements with some before them again, or, where these are overwritten, as a vector
+// of their own. |b|: an array or a constant.
 static void run_code(int type, uint32_t code, const char *a, const char *b, bool b_moves, char *out,
                      int64_t n) {
   const fy_lanes *lanes = fy_lanes_best();
@@ -35,12 +36,19 @@ static void run_code(int type, uint32_t code, const char *a, const char *b, bool
   fy_fused_regs regs = {slots, b, whole};
   if (whole) lanes->fused[type][code](&ip, &regs);
   if (whole == n) return;
+  regs.n = lanes->bytes / (int64_t)elem;
+  if (whole && a != out && b != out) {
+    const size_t from = (size_t)(n - regs.n) * elem;
+    slots[0] = (void *)(uintptr_t)(a + from), slots[2] = out + from;
+    if (b_moves) slots[1] = (void *)(uintptr_t)(b + from);
+    lanes->fused[type][code](&ip, &regs);
+    return;
+  }
   const size_t done = (size_t)whole * elem, rest = (size_t)(n - whole) * elem;
   _Alignas(MOST_BYTES) char last[3][MOST_BYTES] = {{0}};
   memcpy(last[0], a + done, rest);
   if (b_moves) memcpy(last[1], b + done, rest);
   for (int i = 0; i < 3; i++) slots[i] = last[i];
-  regs.n = lanes->bytes / (int64_t)elem;
   lanes->fused[type][code](&ip, &regs);
   memcpy(out + done, last[2], rest);
 }

@@ -105,6 +105,9 @@ static inline vec_i32 one_of_four(vec_i32 which, int32_t a, int32_t b, int32_t c
 static inline vec_f64 rsqrt_f64(vec_f64 x) {
   return 1.0 / sqrt_f64(x);
 }
+static inline vec_f64 wide_f64(const float *p) {
+  return (vec_f64)_mm256_cvtps_pd(_mm_loadu_ps(p));
+}
 static inline vec_f32 load_f16(const uint16_t *p) {
   return (vec_f32)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
 }
@@ -179,6 +182,7 @@ static void pick_words(const bool *flags, const void *yes, const void *no, void 
   .halves_to_floats = halves_to_floats, .floats_to_halves = floats_to_halves,                     \
   .rows_f32 = {sum_rows, prod_rows, max_rows, min_rows},                                          \
   .columns_f32 = {sum_columns, prod_columns, max_columns, min_columns}, .narrow_f32 = narrow_f32, \
-  .norm_stats_f32 = norm_stats, .arg_rows = {arg_f32_rows, arg_i32_rows},                         \
-  .arg_columns = {arg_f32_columns, arg_i32_columns}, .pick_words = pick_words,
+  .longest_softmax = FY_NARROW - 1, .sums_in_order = sums_in_order, .norm_stats_f32 = norm_stats, \
+  .arg_rows = {arg_f32_rows, arg_i32_rows}, .arg_columns = {arg_f32_columns, arg_i32_columns},    \
+  .pick_words = pick_words,
 #include "ops/lanes_all.inc"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // lanes_avx512.c: the lanes of x86 machines with AVX-512, in 64-byte vectors: functions of floats and
-// doubles, alone and fused. Everything else is lanes_avx2.c's: integers and 16-bit floats wait for
-// memory, narrow blocks are the ends of arrays. Both give the same bits for every lane, so that it
-// does not matter where in an array a number stands.
+// doubles, alone and fused, and softmax. Everything else is lanes_avx2.c's: integers, 16-bit floats and
+// norms wait for memory. Ends of arrays are read and written under masks, so that a function gives the
+// same bits wherever in an array a number stands. They are the bits of lanes_avx2.c but for Erf, which
+// takes one of sixteen polynomials here (0.64 ulp instead of 3.2).
 
 #include <immintrin.h>
 #include <math.h>
@@ -103,6 +104,16 @@ static inline vec_f32 guess_rsqrt(vec_f32 x) {
   return (vec_f32)_mm512_insertf32x8(_mm512_castps256_ps512(_mm256_rsqrt_ps(low)),
                                      _mm256_rsqrt_ps(high), 1);
 }
+// Square roots are exact whatever the guess.
+static inline vec_f32 guess_more(vec_f32 x) {
+  return (vec_f32)_mm512_rsqrt14_ps((__m512)x);
+}
+#define GUESS_FOR_SQRT guess_more
+// One of sixteen numbers for each lane, by the last four bits of |which|.
+static inline vec_f32 of_sixteen(vec_f32 numbers, vec_i32 which) {
+  return (vec_f32)_mm512_permutexvar_ps((__m512i)which, (__m512)numbers);
+}
+#define LANES_SIXTEEN
 // What stands at |which| % 4.
 static inline vec_i32 one_of_four(vec_i32 which, int32_t a, int32_t b, int32_t c, int32_t d) {
   const vec_i32 four = {a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d};
@@ -112,21 +123,49 @@ static inline vec_f64 rsqrt_f64(vec_f64 x) {
   return 1.0 / sqrt_f64(x);
 }
 
-// The first |n| lanes of a vector, and what is in memory of them; the others are 0.
-static inline vec_i32 first_lanes(int64_t n) {
-  const vec_i32 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  return lane < splat_i32((int32_t)(n < 16 ? n : 16));
+// Sixteen floats in memory, or the first |n| of them, with others behind.
+static inline vec_f32 at16(const float *p) {
+  return (vec_f32)_mm512_loadu_ps(p);
 }
-static inline vec_f32 load_lanes(const float *p, vec_i32 used) {
-  const __m256 low = _mm512_castps512_ps256((__m512)used);
-  const __m256 high = _mm512_extractf32x8_ps((__m512)used, 1);
-  return (vec_f32)_mm512_insertf32x8(
-      _mm512_castps256_ps512(_mm256_maskload_ps(p, _mm256_castps_si256(low))),
-      _mm256_maskload_ps(p + 8, _mm256_castps_si256(high)), 1);
+static inline void put16(float *p, vec_f32 v) {
+  _mm512_storeu_ps(p, (__m512)v);
+}
+static inline __mmask16 first_mask(int64_t n) {
+  return (__mmask16)((1u << n) - 1);
+}
+static inline vec_f32 some_or(const float *p, int64_t n, vec_f32 others) {
+  return (vec_f32)_mm512_mask_loadu_ps((__m512)others, first_mask(n), p);
+}
+// The first |n| of a vector in memory (none, or all, if that is out of range), with ordinary numbers behind.
+static inline __mmask16 mask_of(int64_t n) {
+  return first_mask(n < 0 ? 0 : n > 16 ? 16 : n);
+}
+static inline vec_f32 load_some_f32(const float *p, int64_t n) {
+  return (vec_f32)_mm512_mask_loadu_ps(_mm512_set1_ps(1.0f), mask_of(n), p);
+}
+static inline void store_some_f32(float *p, vec_f32 v, int64_t n) {
+  _mm512_mask_storeu_ps(p, mask_of(n), (__m512)v);
+}
+static inline vec_f64 load_some_f64(const double *p, int64_t n) {
+  return (vec_f64)_mm512_mask_loadu_pd(_mm512_set1_pd(1.0), (__mmask8)mask_of(n), p);
+}
+static inline void store_some_f64(double *p, vec_f64 v, int64_t n) {
+  _mm512_mask_storeu_pd(p, (__mmask8)mask_of(n), (__m512d)v);
+}
+static inline vec_f32 times_exp2(vec_f32 x, vec_f32 k) {  // k rounded down
+  return (vec_f32)_mm512_scalef_ps((__m512)x, (__m512)k);
 }
 
 #define LANES_EXACT_FMA  // a product and a sum round once
+#define LANES_EXP2       // times_exp2
+#define LANES_MASKS      // load_some_, store_some_
 #include "ops/lanes_reals.inc"
+
+// Norms are lanes_avx2.c's.
+static void narrow_f32(const fy_narrow *f, const float *in, float *out, int64_t rows) {
+  const bool here = f->form >= FY_NORM_SOFTMAX;
+  (here ? shares_f32 : fy_lanes_avx2.narrow_f32)(f, in, out, rows);
+}
 
 static void (*const arrays_f32[FY_FN_COUNT])(const float *, float *,
                                              int64_t) = {ARRAY_OPS_f32(ARRAY_ENTRY_f32)};
@@ -144,5 +183,6 @@ void fy_lanes_avx512(fy_lanes *to) {
   }
   to->exp_sum_f32 = exp_sum;
   to->minus_exp_sum_f32 = minus_exp_sum;
-  to->softmax_f32 = softmax_short;
+  to->narrow_f32 = narrow_f32;
+  to->longest_softmax = SHARES_LONGEST;
 }
