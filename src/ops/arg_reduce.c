@@ -155,49 +155,75 @@ static fy_code arg_shape(fy_shape_ctx *ctx, fy_error *err) {
 
 // ---------------------------------------------------------------- Where
 typedef struct where_loops {
-  int64_t (*count)(const void *p, int64_t n);
-  // Writes the coordinates of what is set to |to|, which ends at |end|.
-  void (*list)(const void *p, const fy_tensor *in, int64_t *to, const int64_t *end);
+  int64_t (*count)(const void *p, int64_t first, int64_t last);
+  // Writes the coordinates of what is set in [first, last) to |to|, which ends at |end|.
+  void (*list)(const fy_tensor *in, int64_t first, int64_t last, int64_t *to, const int64_t *end);
 } where_loops;
-#define WHERE(E, S, _)                                                                            \
-  static int64_t set_count_##S(const void *p, int64_t n) {                                        \
-    const fy_t_##S *x = p;                                                                        \
-    int64_t sum = 0;                                                                              \
-    for (int64_t i = 0; i < n; i++) sum += FY_LD_##S(x[i]) != 0;                                  \
-    return sum;                                                                                   \
-  }                                                                                               \
-  static void set_list_##S(const void *p, const fy_tensor *in, int64_t *to, const int64_t *end) { \
-    const fy_t_##S *x = p;                                                                        \
-    const int32_t rank = in->rank, last = rank - 1;                                               \
-    const int64_t cols = in->dims[last];                                                          \
-    int64_t index[FY_MAX_RANK] = {0};                                                             \
-    for (;; x += cols) {                                                                          \
-      for (int64_t c = 0; c < cols; c++) {                                                        \
-        const bool set = FY_LD_##S(x[c]) != 0;                                                    \
-        if (rank <= 2) { /* written always, kept when set: no branch to guess */                  \
-          if (to == end) return;                                                                  \
-          to[0] = index[0];                                                                       \
-          to[last] = c;                                                                           \
-          to += set ? rank : 0;                                                                   \
-        } else if (set) {                                                                         \
-          for (int32_t d = 0; d < last; d++) to[d] = index[d];                                    \
-          to[last] = c;                                                                           \
-          to += rank;                                                                             \
-        }                                                                                         \
-      }                                                                                           \
-      int32_t d = last - 1;                                                                       \
-      for (; d >= 0; d--) {                                                                       \
-        if (++index[d] < in->dims[d]) break;                                                      \
-        index[d] = 0;                                                                             \
-      }                                                                                           \
-      if (d < 0 || to == end) return;                                                             \
-    }                                                                                             \
+#define WHERE(E, S, _)                                                                    \
+  static int64_t set_count_##S(const void *p, int64_t first, int64_t last) {              \
+    const fy_t_##S *x = p;                                                                \
+    int64_t sum = 0;                                                                      \
+    for (int64_t i = first; i < last; i++) sum += FY_LD_##S(x[i]) != 0;                   \
+    return sum;                                                                           \
+  }                                                                                       \
+  static void set_list_##S(const fy_tensor *in, int64_t first, int64_t last, int64_t *to, \
+                           const int64_t *end) {                                          \
+    const int32_t rank = in->rank;                                                        \
+    const int64_t cols = in->dims[rank - 1];                                              \
+    int64_t index[FY_MAX_RANK] = {0};                                                     \
+    for (int64_t d = rank - 2, row = first / cols; d >= 0; row /= in->dims[d--])          \
+      index[d] = row % in->dims[d];                                                       \
+    for (int64_t i = first, c = first % cols, n; i < last && to != end; i += n, c = 0) {  \
+      const fy_t_##S *x = (const fy_t_##S *)in->data + i - c;                             \
+      n = cols - c < last - i ? cols - c : last - i;                                      \
+      for (const int64_t stop = c + n; c < stop; c++) {                                   \
+        const bool set = FY_LD_##S(x[c]) != 0;                                            \
+        if (rank <= 3) { /* written always, kept when set: no branch to guess */          \
+          if (to == end) return;                                                          \
+          to[0] = index[0];                                                               \
+          if (rank == 3) to[1] = index[1];                                                \
+          to[rank - 1] = c;                                                               \
+          to += set ? rank : 0;                                                           \
+        } else if (set) {                                                                 \
+          for (int32_t d = 0; d < rank - 1; d++) to[d] = index[d];                        \
+          to[rank - 1] = c;                                                               \
+          to += rank;                                                                     \
+        }                                                                                 \
+      }                                                                                   \
+      for (int32_t d = rank - 2; d >= 0; d--) {                                           \
+        if (++index[d] < in->dims[d]) break;                                              \
+        index[d] = 0;                                                                     \
+      }                                                                                   \
+    }                                                                                     \
   }
 FY_NUMERIC_TYPES(WHERE, _)
 WHERE(FY_BOOL, b, _)
 #define WHERE_ENTRY(E, S, _) [E] = {set_count_##S, set_list_##S},
 static const where_loops set_table[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(WHERE_ENTRY, _)
                                                           WHERE_ENTRY(FY_BOOL, b, _)};
+
+// Parts are counted, then each knows where its coordinates begin.
+enum { WHERE_PARTS = 64, WHERE_LEAST = 1 << 12 };
+typedef struct where_job {
+  const where_loops *loops;
+  const fy_tensor *in;
+  int64_t parts, counts[WHERE_PARTS + 1];
+  int64_t *out;
+} where_job;
+static void count_parts(void *arg, int64_t begin, int64_t end) {
+  where_job *j = arg;
+  for (int64_t k = begin; k < end; k++)
+    j->counts[k + 1] =
+        j->loops->count(j->in->data, j->in->count / j->parts * k,
+                        k + 1 == j->parts ? j->in->count : j->in->count / j->parts * (k + 1));
+}
+static void list_parts(void *arg, int64_t begin, int64_t end) {
+  const where_job *j = arg;
+  const int64_t each = j->in->count / j->parts, rank = j->in->rank;
+  for (int64_t k = begin; k < end; k++)
+    j->loops->list(j->in, each * k, k + 1 == j->parts ? j->in->count : each * (k + 1),
+                   j->out + j->counts[k] * rank, j->out + j->counts[k + 1] * rank);
+}
 
 static fy_code where(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *in = ctx->in[0];
@@ -214,11 +240,16 @@ static fy_code where(fy_kernel_ctx *ctx, fy_error *err) {
   if (in->rank < 1 || in->rank > 8) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "WhereOp : Unhandled input dimensions: %d", in->rank);
   }
-  const int64_t n = loops->count(in->data, in->count);
+  where_job j = {.loops = loops, .in = in, .parts = in->count / WHERE_LEAST};
+  j.parts = j.parts < 1 ? 1 : j.parts > WHERE_PARTS ? WHERE_PARTS : j.parts;
+  const double each = (double)in->count / (double)j.parts;
+  fy_parallel(ctx, j.parts, 0.3 * each, count_parts, &j);
+  for (int64_t k = 0; k < j.parts; k++) j.counts[k + 1] += j.counts[k];
+  const int64_t n = j.counts[j.parts];
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){n, in->rank}, &out, err));
-  int64_t *to = out->data;
-  if (n && in->rank) loops->list(in->data, in, to, to + n * in->rank);
+  j.out = out->data;
+  if (n) fy_parallel(ctx, j.parts, 1.5 * each, list_parts, &j);
   return FY_OK;
 }
 

@@ -589,12 +589,43 @@ static void bytes_and_zeros(void **state) {
   }
 }
 
+// Lists that several threads write, each its part: parts begin and end within rows.
+static void where_set(void **state) {
+  (void)state;
+  static const int64_t shapes[][4] = {
+      {100003, 1, 1, 1}, {211, 503, 1, 1}, {37, 53, 61, 1}, {11, 13, 17, 41}, {9, 3, 1, 1}};
+  for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+    fy_graph *g = fy_graph_new();
+    int rank = 4;
+    while (rank > 1 && shapes[k][rank - 1] == 1) rank--;
+    fy_node *x = placeholder(g, "x", FY_FLOAT), *y = op1(g, "Where", "y", x);
+    fy_tensor *in = counted(FY_FLOAT, rank, shapes[k]);
+    for (int64_t i = 0; i < in->count; i++)
+      if (i * 2654435761u >> 7 & 1) ((float *)in->data)[i] = 0;
+    fy_tensor *out = apply(g, x, y, in);
+    const int64_t *at = out->data;
+    int64_t found = 0;
+    for (int64_t i = 0; i < in->count; i++) {
+      if (((float *)in->data)[i] == 0) continue;
+      int64_t flat = 0;
+      for (int d = 0; d < rank; d++) flat = flat * shapes[k][d] + at[found * rank + d];
+      if (flat != i) fail_msg("shape %d: entry %d is %d", (int)k, (int)found, (int)flat);
+      found++;
+    }
+    assert_int_equal(found, out->dims[0]);
+    fy_tensor_release(in);
+    fy_tensor_release(out);
+    fy_graph_free(g);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(transposes),       cmocka_unit_test(columns),
       cmocka_unit_test(places),           cmocka_unit_test(long_runs),
       cmocka_unit_test(parts_stay_whole), cmocka_unit_test(parts_of_feeds),
       cmocka_unit_test(normalised),       cmocka_unit_test(input_gradients),
-      cmocka_unit_test(transforms),       cmocka_unit_test(bytes_and_zeros)};
+      cmocka_unit_test(transforms),       cmocka_unit_test(bytes_and_zeros),
+      cmocka_unit_test(where_set)};
   return cmocka_run_group_tests(tests, open_devices, close_devices);
 }
