@@ -116,6 +116,7 @@ static fy_code bias_add(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
                    fy_dtype_name(value->dtype));
   }
+  if (!nchw) return fy_binary_run(ctx, loop, 0.4, "", err);
   int64_t bias_dims[FY_MAX_RANK];
   for (int32_t d = 0; d < value->rank; d++) bias_dims[d] = d == channel ? bias->count : 1;
   fy_bcast bcast;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // batch_norm.c: FusedBatchNorm, V2, V3 and their gradients, training and inference.
 //
-// A tensor is [outer, channels, inner]: inner is 1 when channels come last. Sums over a channel are
-// taken in double, so that their order does not show; the rest is in float, as TensorFlow's.
-// Shapes of the reserved outputs are those of TensorFlow's plain CPU kernels.
+// Sums over a channel are taken in double, so that their order does not show (batch_norm_loops.c); the
+// rest is in float, as TensorFlow's. Shapes of the reserved outputs are those of TensorFlow's plain
+// CPU kernels.
 
 #include "base/alloc.h"
+#include "ops/batch_norm.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
 #include "ops/values.h"
@@ -14,123 +15,6 @@ typedef struct norm_attrs {
   float epsilon, factor;
   bool training, channels_last;
 } norm_attrs;
-
-typedef struct norm_job {
-  fy_dtype type;
-  int64_t outer, channels, inner;
-  const void *x, *grad;
-  void *out;
-  const float *shift, *scale, *offset;  // out = (x - shift) * scale + offset
-  const float *slope, *middle;  // gradient: out = scale * (grad - middle - (x - shift) * slope)
-  double *sums;                 // [2 * channels]
-} norm_job;
-
-// 16-bit floats are worked on as floats, a chunk at a time.
-static const float *floats_of(fy_dtype t, const void *p, int64_t at, int64_t n, float *memory) {
-  if (!p || t == FY_FLOAT) return p ? (const float *)p + at : NULL;
-  const uint16_t *in = (const uint16_t *)p + at;
-  if (t == FY_HALF) {
-    fy_halves_to_floats(in, memory, n);
-  } else {
-    for (int64_t i = 0; i < n; i++) memory[i] = FY_LD_bf16(in[i]);
-  }
-  return memory;
-}
-static void put_floats(fy_dtype t, void *p, int64_t at, int64_t n, const float *v) {
-  uint16_t *out = (uint16_t *)p + at;
-  if (t == FY_HALF) {
-    fy_floats_to_halves(v, out, n);
-  } else {
-    for (int64_t i = 0; i < n; i++) out[i] = FY_ST_bf16(v[i]);
-  }
-}
-static int64_t chunk_of(const norm_job *j, int64_t n) {
-  return j->type == FY_FLOAT || n < FY_CHUNK ? n : FY_CHUNK;
-}
-
-// First pass: the sum of a channel, or (given its mean) of the squares of what is left, or (given a
-// gradient) the gradient's sum and that of its product with what is left. Channels that come last
-// are walked row by row.
-static void sum_row(const float *x, const float *g, const float *shift, bool squares, int64_t n,
-                    double *restrict a, double *restrict b) {
-  if (g) {
-    for (int64_t c = 0; c < n; c++) {
-      a[c] += (double)g[c];
-      b[c] += (double)g[c] * ((double)x[c] - (double)shift[c]);
-    }
-  } else if (squares) {
-    for (int64_t c = 0; c < n; c++) {
-      const double d = (double)x[c] - (double)shift[c];
-      a[c] += d * d;
-    }
-  } else {
-    for (int64_t c = 0; c < n; c++) a[c] += (double)x[c];
-  }
-}
-static void sum_channels(norm_job *j, bool squares) {
-  const int64_t n = j->channels, length = j->inner == 1 ? n : j->inner;
-  const int64_t rows = j->inner == 1 ? j->outer : j->outer * n;
-  float wide_x[FY_CHUNK], wide_g[FY_CHUNK];
-  for (int64_t row = 0; row < rows; row++) {
-    const int64_t channel = row % n;
-    const double shift = j->inner != 1 && j->shift ? (double)j->shift[channel] : 0;
-    double a = 0, b = 0;
-    for (int64_t at = 0, m; at < length; at += m) {
-      m = chunk_of(j, length - at);
-      const float *x = floats_of(j->type, j->x, row * length + at, m, wide_x);
-      const float *g = floats_of(j->type, j->grad, row * length + at, m, wide_g);
-      if (j->inner == 1) {
-        sum_row(x, g, j->shift ? j->shift + at : NULL, squares, m, j->sums + at, j->sums + n + at);
-        continue;
-      }
-      for (int64_t i = 0; i < m; i++) {
-        const double v = (double)x[i] - shift;
-        a += g ? (double)g[i] : squares ? v * v : v;
-        b += g ? (double)g[i] * v : 0;
-      }
-    }
-    if (j->inner == 1) continue;
-    j->sums[channel] += a;
-    j->sums[n + channel] += b;
-  }
-}
-
-// A run of numbers whose channels are |step| apart: 1, or 0 for one channel.
-static void apply_run(const norm_job *j, const float *x, const float *g, float *out, int64_t c,
-                      int64_t step, int64_t n) {
-  const float *shift = j->shift + c, *scale = j->scale + c;
-  const float *offset = g ? j->middle + c : j->offset + c, *slope = g ? j->slope + c : NULL;
-  if (g && step) {
-    FY_VECTOR for (int64_t i = 0; i < n; i++) {
-      out[i] = scale[i] * (g[i] - offset[i] - (x[i] - shift[i]) * slope[i]);
-    }
-  } else if (g) {
-    const float a = *shift, b = *scale, d = *offset, e = *slope;
-    FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = b * (g[i] - d - (x[i] - a) * e);
-  } else if (step) {
-    FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = (x[i] - shift[i]) * scale[i] + offset[i];
-  } else {
-    const float a = *shift, b = *scale, d = *offset;
-    FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = (x[i] - a) * b + d;
-  }
-}
-static void apply(void *arg, int64_t begin, int64_t end) {
-  const norm_job *j = arg;
-  const int64_t n = j->channels, length = j->inner == 1 ? n : j->inner;
-  const int64_t rows = j->inner == 1 ? 1 : n;
-  float wide_x[FY_CHUNK], wide_g[FY_CHUNK], wide_out[FY_CHUNK];
-  for (int64_t row = begin * rows; row < end * rows; row++) {
-    for (int64_t at = 0, m; at < length; at += m) {
-      const int64_t from = row * length + at;
-      m = chunk_of(j, length - at);
-      const float *x = floats_of(j->type, j->x, from, m, wide_x);
-      const float *g = floats_of(j->type, j->grad, from, m, wide_g);
-      float *out = j->type == FY_FLOAT ? (float *)j->out + from : wide_out;
-      apply_run(j, x, g, out, j->inner == 1 ? at : row % n, j->inner == 1, m);
-      if (j->type != FY_FLOAT) put_floats(j->type, j->out, from, m, out);
-    }
-  }
-}
 
 static fy_code prepare(fy_site *site, fy_error *err) {
   norm_attrs *a = fy_malloc(sizeof *a);
@@ -162,7 +46,17 @@ static fy_code check_vector(const fy_tensor *t, const char *name, int64_t channe
   return FY_OK;
 }
 
-static fy_code layout(fy_kernel_ctx *ctx, const fy_tensor *x, const char *name, norm_job *j,
+static void set_sizes(const norm_attrs *a, const fy_tensor *x, fy_norm_job *j) {
+  j->type = x->dtype;
+  j->channels_last = a->channels_last;
+  j->channels = x->dims[a->channels_last ? x->rank - 1 : 1];
+  j->inner = a->channels_last ? 1 : fy_product(x->dims + 2, x->rank - 2);
+  j->outer = a->channels_last ? fy_product(x->dims, x->rank - 1) : x->dims[0];
+  j->x = x->data;
+  fy_norm_cut(j);
+}
+
+static fy_code layout(fy_kernel_ctx *ctx, const fy_tensor *x, const char *name, fy_norm_job *j,
                       fy_error *err) {
   const norm_attrs *a = ctx->site->state;
   char text[128];
@@ -174,11 +68,7 @@ static fy_code layout(fy_kernel_ctx *ctx, const fy_tensor *x, const char *name, 
     return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
                    fy_dtype_name(x->dtype));
   }
-  j->type = x->dtype;
-  j->channels = x->dims[a->channels_last ? x->rank - 1 : 1];
-  j->inner = a->channels_last ? 1 : fy_product(x->dims + 2, x->rank - 2);
-  j->outer = a->channels_last ? fy_product(x->dims, x->rank - 1) : x->dims[0];
-  j->x = x->data;
+  set_sizes(a, x, j);
   return FY_OK;
 }
 
@@ -189,13 +79,25 @@ static bool is_float(fy_kernel_ctx *ctx, int first, int last) {
   return true;
 }
 
+// A number of each channel. With any of its n numbers taken off all of them, the squares of what is left
+// are at most n times those of the distances to the mean: sums in double lose nothing that a float shows.
+static void first_of_channels(const fy_norm_job *j, float *out) {
+  for (int64_t c = 0; c < j->channels; c++) {
+    const int64_t at = c * j->inner;
+    const float v = j->type == FY_FLOAT  ? ((const float *)j->x)[at]
+                    : j->type == FY_HALF ? fy_ld_half(((const uint16_t *)j->x)[at])
+                                         : FY_LD_bf16(((const uint16_t *)j->x)[at]);
+    out[c] = isfinite(v) ? v : 0;
+  }
+}
+
 static fy_code normalise(fy_kernel_ctx *ctx, fy_error *err) {
   static const char *const names[] = {"input", "scale", "offset", "estimated_mean",
                                       "estimated_variance"};
   static const char *const roles[] = {"x", "scale", "offset", "mean", "variance"};
   const norm_attrs *a = ctx->site->state;
   const fy_tensor *x = ctx->in[0];
-  norm_job j = {.grad = NULL};
+  fy_norm_job j = {.grad = NULL};
   fy_tensor *out[6] = {NULL};
   char text[128];
   if (x->rank != 4 && x->rank != 5) {
@@ -230,9 +132,8 @@ static fy_code normalise(fy_kernel_ctx *ctx, fy_error *err) {
     return FY_OK;
   }
   void *memory;
-  FY_TRY(fy_scratch(ctx, (size_t)j.channels * (2 * sizeof(double) + sizeof(float)), &memory, err));
-  j.sums = memory;
-  float *scale = (float *)(void *)(j.sums + 2 * j.channels);
+  FY_TRY(fy_scratch(ctx, fy_norm_work(&j), &memory, err));
+  fy_norm_set_work(&j, memory);
   const float *factor = ctx->in[1]->data, *old[] = {ctx->in[3]->data, ctx->in[4]->data};
   const double n = (double)(j.outer * j.inner);
   for (int64_t c = 0; c < j.channels && !a->training; c++) {
@@ -240,28 +141,29 @@ static fy_code normalise(fy_kernel_ctx *ctx, fy_error *err) {
     saved[1][c] = variance[c] = old[1][c];
   }
   if (a->training) {
-    memset(j.sums, 0, (size_t)j.channels * 2 * sizeof(double));
-    sum_channels(&j, false);
-    for (int64_t c = 0; c < j.channels; c++) saved[0][c] = (float)(j.sums[c] / n);
-    memset(j.sums, 0, (size_t)j.channels * 2 * sizeof(double));
-    j.shift = saved[0];
-    sum_channels(&j, true);
+    first_of_channels(&j, j.shift);
+    fy_norm_repeat(&j, j.shift);
+    fy_norm_sum(ctx, &j);
     const float more = (float)(n / (n > 1 ? n - 1 : 1));
     for (int64_t c = 0; c < j.channels; c++) {
-      saved[1][c] = (float)(j.sums[c] / n);
+      const double away = j.sums[c] / n, squares = j.sums[j.width + c] / n - away * away;
+      saved[0][c] = (float)((double)j.shift[c] + away);
+      saved[1][c] = squares < 0 ? 0 : (float)squares;
       const float unbiased = saved[1][c] * more;
       mean[c] = blend ? (1 - a->factor) * old[0][c] + a->factor * saved[0][c] : saved[0][c];
       variance[c] = blend ? (1 - a->factor) * old[1][c] + a->factor * unbiased : unbiased;
     }
   }
   for (int64_t c = 0; c < j.channels; c++) {
-    scale[c] = factor[c] / sqrtf(saved[1][c] + a->epsilon);
+    j.shift[c] = saved[0][c];
+    j.scale[c] = factor[c] / sqrtf(saved[1][c] + a->epsilon);
+    j.offset[c] = ((const float *)ctx->in[2]->data)[c];
   }
-  j.shift = saved[0];
-  j.scale = scale;
-  j.offset = ctx->in[2]->data;
+  fy_norm_repeat(&j, j.shift);
+  fy_norm_repeat(&j, j.scale);
+  fy_norm_repeat(&j, j.offset);
   j.out = out[0]->data;
-  fy_parallel(ctx, j.outer, 0.5 * (double)(j.channels * j.inner), apply, &j);
+  fy_norm_apply(ctx, &j);
   return FY_OK;
 }
 
@@ -271,7 +173,7 @@ static fy_code gradient(fy_kernel_ctx *ctx, fy_error *err) {
   static const char *const roles[] = {"", "", "scale", "reserve_space_1", "reserve_space_2"};
   const norm_attrs *a = ctx->site->state;
   const fy_tensor *grad = ctx->in[0], *x = ctx->in[1];
-  norm_job j = {.grad = grad->data};
+  fy_norm_job j = {.grad = grad->data};
   fy_tensor *out[5];
   char s[128], t[128];
   if (grad->rank != 4 && grad->rank != 5) {
@@ -301,29 +203,27 @@ static fy_code gradient(fy_kernel_ctx *ctx, fy_error *err) {
     return FY_OK;
   }
   void *memory;
-  FY_TRY(
-      fy_scratch(ctx, (size_t)j.channels * 2 * (sizeof(double) + 2 * sizeof(float)), &memory, err));
-  j.sums = memory;
-  float *scale = (float *)(void *)(j.sums + 2 * j.channels), *slope = scale + j.channels;
-  float *middle = slope + j.channels;
+  FY_TRY(fy_scratch(ctx, fy_norm_work(&j), &memory, err));
+  fy_norm_set_work(&j, memory);
   const float *factor = ctx->in[2]->data, *variance = ctx->in[4]->data;
   const double n = (double)(j.outer * j.inner);
-  j.shift = ctx->in[3]->data;
-  memset(j.sums, 0, (size_t)j.channels * 2 * sizeof(double));
-  sum_channels(&j, false);
+  memcpy(j.shift, ctx->in[3]->data, (size_t)j.channels * sizeof *j.shift);
+  fy_norm_repeat(&j, j.shift);
+  fy_norm_sum(ctx, &j);
   for (int64_t c = 0; c < j.channels; c++) {
     const double inverse = 1 / sqrt((double)variance[c] + (double)a->epsilon);
-    scale_grad[c] = (float)(j.sums[j.channels + c] * inverse);
-    offset_grad[c] = (float)j.sums[c];
-    scale[c] = (float)((double)factor[c] * inverse);
-    slope[c] = a->training ? (float)(j.sums[j.channels + c] / n * inverse * inverse) : 0;
-    middle[c] = a->training ? (float)(j.sums[c] / n) : 0;
+    const double sum = j.sums[c], products = j.sums[j.width + c];
+    scale_grad[c] = (float)(products * inverse);
+    offset_grad[c] = (float)sum;
+    j.scale[c] = (float)((double)factor[c] * inverse);
+    j.slope[c] = a->training ? (float)(products / n * inverse * inverse) : 0;
+    j.offset[c] = a->training ? (float)(sum / n) : 0;
   }
-  j.scale = scale;
-  j.slope = slope;
-  j.middle = middle;
+  fy_norm_repeat(&j, j.scale);
+  fy_norm_repeat(&j, j.slope);
+  fy_norm_repeat(&j, j.offset);
   j.out = out[0]->data;
-  fy_parallel(ctx, j.outer, 0.6 * (double)(j.channels * j.inner), apply, &j);
+  fy_norm_apply(ctx, &j);
   return FY_OK;
 }
 
@@ -412,13 +312,13 @@ static const fy_sample grad_v3_samples[] = {
      "is_training=false; epsilon=0.0", FY_OK, "2,4"},
 };
 
-// Working memory per channel; the scales are input 1, or 2 of a gradient.
+// Working memory; a gradient's x is its second input.
 static void needs(fy_kernel_ctx *ctx, fy_needs *out) {
-  const bool grad = strstr(ctx->site->op->impl->name, "Grad") != NULL;
-  const size_t each =
-      grad ? 2 * (sizeof(double) + 2 * sizeof(float)) : 2 * sizeof(double) + sizeof(float);
-  if (ctx->in[0]->count)
-    out->scratch += fy_scratch_line((size_t)ctx->in[grad ? 2 : 1]->count * each);
+  const fy_tensor *x = ctx->in[strstr(ctx->site->op->impl->name, "Grad") ? 1 : 0];
+  fy_norm_job j = {.grad = NULL};
+  if (x->count == 0 || x->rank < 4) return;
+  set_sizes(ctx->site->state, x, &j);
+  out->scratch += fy_scratch_line(fy_norm_work(&j));
 }
 
 #define NORM_OP(Name, shape_fn, run, array)                                          \

@@ -114,26 +114,94 @@ FY_COMPLEX_TYPES(FY_BINARY_LOOP, div, OVER_CPLX)
 FY_SIGNED_TYPES(FY_BINARY_LOOP, div, DIV_SIGNED)
 FY_UNSIGNED_TYPES(FY_BINARY_LOOP, div, DIV_UNSIGNED)
 FY_VEC_BINARY_16(floor_div, FY_16_FLOOR_DIV)
+// The quotients wait in a near buffer: the result may be far, and is written once.
 #define FLOOR_OF(S, TYPE)                                                                     \
   static void floor_div_##S(const void *pa, int64_t sa, const void *pb, int64_t sb, void *po, \
                             int64_t n, int *bad) {                                            \
     const fy_t_##S *a = pa, *b = pb;                                                          \
-    fy_t_##S *o = po;                                                                         \
+    fy_t_##S *o = po, q[FY_CHUNK];                                                            \
     (void)bad;                                                                                \
     for (int64_t at = 0; at < n; at += FY_CHUNK) {                                            \
       const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                                \
-      fy_vec_apply(TYPE, FY_EW_DIV, a + at * sa, sa, b + at * sb, sb, o + at, m);             \
-      fy_vec_apply(TYPE, FY_EW_FLOOR, o + at, 1, NULL, 0, o + at, m);                         \
+      fy_vec_apply(TYPE, FY_EW_DIV, a + at * sa, sa, b + at * sb, sb, q, m);                  \
+      fy_vec_apply(TYPE, FY_EW_FLOOR, q, 1, NULL, 0, o + at, m);                              \
     }                                                                                         \
   }
 FLOOR_OF(f32, FY_LANES_F32)
 FLOOR_OF(f64, FY_LANES_F64)
 OTHER_SIGNED_TYPES(FY_BINARY_LOOP, floor_div, FLOOR_DIV_SIGNED)
 FY_REAL_TYPES(FY_BINARY_LOOP, trunc_div, TRUNC_DIV_REAL)
-FY_REAL_TYPES(FY_BINARY_LOOP, mod, MOD_REAL)
+FY_SHORT_REAL_TYPES(FY_BINARY_LOOP, mod, MOD_REAL)
+FY_BINARY_LOOP(FY_DOUBLE, f64, mod, MOD_REAL)
 FY_SIGNED_TYPES(FY_BINARY_LOOP, mod, MOD_SIGNED)
 FY_UNSIGNED_TYPES(FY_BINARY_LOOP, mod, MOD_UNSIGNED)
-FY_REAL_TYPES(FY_BINARY_LOOP, floor_mod, FLOOR_MOD_REAL)
+FY_SHORT_REAL_TYPES(FY_BINARY_LOOP, floor_mod, FLOOR_MOD_REAL)
+FY_BINARY_LOOP(FY_DOUBLE, f64, floor_mod, FLOOR_MOD_REAL)
+
+// Rests of floats, in doubles, four at a time: a quotient below 2^28 that is no integer lies at least 2^-24 from the next, so
+// it is cut to the right one, whose product with y is exact, and so is the rest. Numbers so small that
+// a rest could be denormal, infinities and what is not a number go the long way.
+#define SMALL (25u << 23)  // the bits of 2^-102
+typedef float floats4 __attribute__((vector_size(16)));
+// |far|: those that go the long way.
+static inline __attribute__((always_inline)) void rest_4(const floats4 *px, const floats4 *py,
+                                                         floats4 *out, ints4 *far, bool floor) {
+  const floats4 x = *px, y = *py;
+  const doubles4 wide_x = __builtin_convertvector(x, doubles4);
+  const doubles4 wide_y = __builtin_convertvector(y, doubles4);
+  const doubles4 q = wide_x / wide_y, most = {0x1p28, 0x1p28, 0x1p28, 0x1p28};
+  const longs4 fits = (q < most) & (q > -most);
+  const ints4 whole = __builtin_convertvector((doubles4)((longs4)q & fits), ints4);
+  const doubles4 rest = wide_x - __builtin_convertvector(whole, doubles4) * wide_y;
+  // The sign of x, also of a rest of 0.
+  const uints4 digits = {0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF};
+  const uints4 ux = (uints4)x & digits, uy = (uints4)y & digits;
+  const uints4 bits = (uints4) __builtin_convertvector(rest, floats4) & digits;
+  const floats4 r = (floats4)(bits | ((uints4)x & ~digits));
+  const ints4 near = (uy - SMALL < 0x7F800000 - SMALL) &
+                     ((ux - SMALL < 0x7F800000 - SMALL) | (ux == 0)) &
+                     __builtin_convertvector(fits, ints4);
+  *far = ~near;
+  *out = r;
+  if (!floor) return;
+  const ints4 other = (r != 0) & ((r < 0) ^ (y < 0));
+  *out = (floats4)(((ints4)(r + y) & other) | ((ints4)r & ~other));
+}
+static __attribute__((noinline)) void far_rests(const floats4 *x, const floats4 *y, floats4 *out,
+                                                const ints4 *far, bool floor) {
+  for (int k = 0; k < 4; k++)
+    if ((*far)[k])
+      (*out)[k] = floor ? floor_mod_real_f32((*x)[k], (*y)[k]) : fmodf((*x)[k], (*y)[k]);
+}
+static inline __attribute__((always_inline)) void rests(const float *a, int64_t sa, const float *b,
+                                                        int64_t sb, float *o, int64_t n,
+                                                        bool floor) {
+  floats4 x = {a[0], a[0], a[0], a[0]}, y = {b[0], b[0], b[0], b[0]}, r;
+  ints4 far;
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    if (sa) memcpy(&x, a + i, sizeof x);
+    if (sb) memcpy(&y, b + i, sizeof y);
+    rest_4(&x, &y, &r, &far, floor);
+    if (far[0] | far[1] | far[2] | far[3]) far_rests(&x, &y, &r, &far, floor);
+    memcpy(o + i, &r, sizeof r);
+  }
+  if (i == n) return;
+  for (int64_t k = i; k < n; k++) x[k - i] = a[k * sa], y[k - i] = b[k * sb];
+  rest_4(&x, &y, &r, &far, floor);
+  far_rests(&x, &y, &r, &far, floor);
+  for (int64_t k = i; k < n; k++) o[k] = r[k - i];
+}
+FY_CLONES static void mod_f32(const void *a, int64_t sa, const void *b, int64_t sb, void *o,
+                              int64_t n, int *bad) {
+  (void)bad;
+  rests(a, sa, b, sb, o, n, false);
+}
+FY_CLONES static void floor_mod_f32(const void *a, int64_t sa, const void *b, int64_t sb, void *o,
+                                    int64_t n, int *bad) {
+  (void)bad;
+  rests(a, sa, b, sb, o, n, true);
+}
 OTHER_SIGNED_TYPES(FY_BINARY_LOOP, floor_mod, FLOOR_MOD_SIGNED)
 
 // The same of 64 bits, sixteen fours at a time, where all lie below 2^51 and no divisor is zero: the error is

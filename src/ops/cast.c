@@ -7,6 +7,10 @@
 // Truncate clears the bits that rounding would look at. float8 and 4-bit integers, one to a byte, go
 // through float and int8; TensorFlow casts them to and from some types only.
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "base/alloc.h"
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
@@ -369,10 +373,31 @@ static int64_t vector_of(fy_dtype from, fy_dtype to) {
   }
 }
 
+// Floats to 8 bits in one pass, by the instructions that TensorFlow's vectors are made of. Returns how
+// many it did.
+static int64_t floats_to_bytes(const float *in, char *out, int64_t n, bool is_signed) {
+  int64_t i = 0;
+#ifdef __SSE2__
+  for (; i + 16 <= n; i += 16) {
+    __m128i v[4];
+    FY_UNROLL for (int k = 0; k < 4; k++) v[k] = _mm_cvttps_epi32(_mm_loadu_ps(in + i + 4 * k));
+    v[0] = _mm_packs_epi32(v[0], v[1]), v[2] = _mm_packs_epi32(v[2], v[3]);
+    v[0] = is_signed ? _mm_packs_epi16(v[0], v[2]) : _mm_packus_epi16(v[0], v[2]);
+    _mm_storeu_si128((__m128i *)(void *)(out + i), v[0]);
+  }
+#else
+  (void)in, (void)out, (void)n, (void)is_signed;
+#endif
+  return i;
+}
+
 #define CHUNK 256
 static void cast_nearest(fy_dtype from, fy_dtype to, const char *in, char *out, int64_t n) {
   int32_t whole[CHUNK];
-  for (int64_t at = 0; at < n; at += CHUNK) {
+  int64_t at = 0;
+  if (from == FY_FLOAT && (to == FY_INT8 || to == FY_UINT8))
+    at = floats_to_bytes((const float *)(const void *)in, out, n, to == FY_INT8);
+  for (; at < n; at += CHUNK) {
     const int64_t m = n - at < CHUNK ? n - at : CHUNK;
     casts[from].to[FY_INT32](in + (size_t)at * fy_dtype_storage(from), whole, m);
     void *to_here = out + (size_t)at * fy_dtype_storage(to);

@@ -43,9 +43,29 @@ FY_FULL_REAL_TYPES(FY_BINARY_LOOP, next, NEXT)
 static const fy_binary_loops next_loops = {.loop = {FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, next)}};
 
 // ---------------------------------------------------------------- ApproximateEqual
+typedef struct near_job {
+  const fy_tensor *a, *b;
+  bool *out;
+  float tolerance;
+} near_job;
+FY_CLONES static void near_floats(const float *a, const float *b, float tolerance,
+                                  bool *restrict out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = fabsf(a[i] - b[i]) <= tolerance;
+}
+static void near(void *arg, int64_t begin, int64_t end) {
+  const near_job *j = arg;
+  if (j->a->dtype == FY_FLOAT) {
+    near_floats((const float *)j->a->data + begin, (const float *)j->b->data + begin, j->tolerance,
+                j->out + begin, end - begin);
+    return;
+  }
+  for (int64_t i = begin; i < end; i++) {
+    const double d = fy_tensor_double(j->a, i) - fy_tensor_double(j->b, i);
+    j->out[i] = fabs(d) <= (double)j->tolerance;
+  }
+}
 static fy_code approximate_equal(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
-  const float tolerance = fy_site_float(ctx->site, "tolerance");
   char x[128], y[128];
   fy_tensor *out;
   if (!fy_shape_equal(a->rank, a->dims, b->rank, b->dims)) {
@@ -54,52 +74,60 @@ static fy_code approximate_equal(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_tensor_shape_text(a, x), fy_tensor_shape_text(b, y));
   }
   FY_TRY(fy_out_like(ctx, 0, a, &out, err));
-  for (int64_t i = 0; i < a->count; i++) {
-    const double d = fy_tensor_double(a, i) - fy_tensor_double(b, i);
-    ((bool *)out->data)[i] =
-        (a->dtype == FY_FLOAT ? (double)(float)fabs(d) : fabs(d)) <= (double)tolerance;
-  }
+  near_job j = {a, b, out->data, fy_site_float(ctx->site, "tolerance")};
+  fy_parallel(ctx, a->count, a->dtype == FY_FLOAT ? 0.2 : 4, near, &j);
   return FY_OK;
 }
 
 // ---------------------------------------------------------------- ClipByValue
-#define CLIP(E, S, _)                                                                           \
-  FY_CLONE_##S static void clip_##S(const void *pt, const void *pl, int64_t sl, const void *ph, \
-                                    int64_t sh, void *po, int64_t n) {                          \
-    const fy_t_##S *t = pt, *lows = pl, *highs = ph;                                            \
-    fy_t_##S *o = po;                                                                           \
-    if (!sl && !sh) {                                                                           \
-      const fy_a_##S low = FY_LD_##S(*lows), high = FY_LD_##S(*highs);                          \
-      FY_VECTOR for (int64_t i = 0; i < n; i++) {                                               \
-        const fy_a_##S x = FY_LD_##S(t[i]), capped = high < x ? high : x;                       \
-        o[i] = FY_ST_##S(capped < low ? low : capped);                                          \
-      }                                                                                         \
-      return;                                                                                   \
-    }                                                                                           \
-    for (int64_t i = 0; i < n; i++) {                                                           \
-      const fy_a_##S x = FY_LD_##S(t[i]), low = FY_LD_##S(lows[i * sl]),                        \
-                     high = FY_LD_##S(highs[i * sh]);                                           \
-      const fy_a_##S capped = high < x ? high : x;                                              \
-      o[i] = FY_ST_##S(capped < low ? low : capped);                                            \
-    }                                                                                           \
+#define CLIP(E, S, _)                                                                         \
+  FY_CLONE_##S static void clip_##S(const void *pt, const void *pl, const void *ph, bool all, \
+                                    void *po, int64_t n) {                                    \
+    const fy_t_##S *t = pt, *lows = pl, *highs = ph;                                          \
+    fy_t_##S *o = po;                                                                         \
+    fy_a_##S low = FY_LD_##S(lows[0]), high = FY_LD_##S(highs[0]);                            \
+    if (all) {                                                                                \
+      FY_VECTOR for (int64_t i = 0; i < n; i++) {                                             \
+        const fy_a_##S x = FY_LD_##S(t[i]), capped = high < x ? high : x;                     \
+        o[i] = FY_ST_##S(capped < low ? low : capped);                                        \
+      }                                                                                       \
+      return;                                                                                 \
+    }                                                                                         \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                               \
+      const fy_a_##S x = FY_LD_##S(t[i]), l = FY_LD_##S(lows[i]), h = FY_LD_##S(highs[i]);    \
+      const fy_a_##S capped = h < x ? h : x;                                                  \
+      o[i] = FY_ST_##S(capped < l ? l : capped);                                              \
+    }                                                                                         \
   }
-FY_ORDERED_TYPES(CLIP, _)
+CLIP(FY_BFLOAT16, bf16, _)
+FY_FULL_REAL_TYPES(CLIP, _)
+FY_INT_TYPES(CLIP, _)
+static void clip_f16(const void *t, const void *low, const void *high, bool all, void *out,
+                     int64_t n) {
+  float x[FY_CHUNK], l[FY_CHUNK], h[FY_CHUNK];
+  for (int64_t at = 0; at < n; at += FY_CHUNK) {
+    const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;
+    fy_halves_to_floats((const uint16_t *)t + at, x, m);
+    fy_halves_to_floats((const uint16_t *)low + (all ? 0 : at), l, all ? 1 : m);
+    fy_halves_to_floats((const uint16_t *)high + (all ? 0 : at), h, all ? 1 : m);
+    clip_f32(x, l, h, all, x, m);
+    fy_floats_to_halves(x, (uint16_t *)out + at, m);
+  }
+}
 // Complex numbers are clipped part by part.
-#define CLIP_PARTS(E, S, _)                                                                    \
-  static void clip_##S(const void *pt, const void *pl, int64_t sl, const void *ph, int64_t sh, \
-                       void *po, int64_t n) {                                                  \
-    const fy_r_##S *t = pt, *lows = pl, *highs = ph;                                           \
-    fy_r_##S *o = po;                                                                          \
-    for (int64_t i = 0; i < 2 * n; i++) {                                                      \
-      const fy_r_##S x = t[i], low = lows[i / 2 * 2 * sl + i % 2],                             \
-                     high = highs[i / 2 * 2 * sh + i % 2];                                     \
-      const fy_r_##S capped = high < x ? high : x;                                             \
-      o[i] = capped < low ? low : capped;                                                      \
-    }                                                                                          \
-  }
-FY_COMPLEX_TYPES(CLIP_PARTS, _)
-typedef void (*clip_fn)(const void *t, const void *low, int64_t step_low, const void *high,
-                        int64_t step_high, void *out, int64_t n);
+static void clip_c64(const void *t, const void *low, const void *high, bool all, void *out,
+                     int64_t n) {
+  (void)all;
+  clip_f32(t, low, high, false, out, 2 * n);
+}
+static void clip_c128(const void *t, const void *low, const void *high, bool all, void *out,
+                      int64_t n) {
+  (void)all;
+  clip_f64(t, low, high, false, out, 2 * n);
+}
+// |all|: the bounds are one number each.
+typedef void (*clip_fn)(const void *t, const void *low, const void *high, bool all, void *out,
+                        int64_t n);
 static const clip_fn clips[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, clip)};
 
 typedef struct clip_job {
@@ -108,12 +136,32 @@ typedef struct clip_job {
   int64_t step_low, step_high;
   char *out;
   size_t size;
+  bool parts;
 } clip_job;
+// Where only one bound is one number, or it has parts, it is repeated.
+enum { CLIP_CHUNK = 256 };
+static const char *repeat(char *to, const char *value, size_t size) {
+  memcpy(to, value, size);
+  for (size_t n = size; n < CLIP_CHUNK * size; n *= 2) memcpy(to + n, to, n);
+  return to;
+}
 static void clip_range(void *arg, int64_t begin, int64_t end) {
   const clip_job *j = arg;
-  const size_t at = (size_t)begin * j->size;
-  j->fn(j->t + at, j->low + (j->step_low ? at : 0), j->step_low, j->high + (j->step_high ? at : 0),
-        j->step_high, j->out + at, end - begin);
+  const size_t first = (size_t)begin * j->size;
+  if (!j->step_low && !j->step_high && !j->parts) {
+    j->fn(j->t + first, j->low, j->high, true, j->out + first, end - begin);
+    return;
+  }
+  _Alignas(16) char bounds[2][CLIP_CHUNK * 16];
+  const char *low = j->step_low ? j->low + first : repeat(bounds[0], j->low, j->size);
+  const char *high = j->step_high ? j->high + first : repeat(bounds[1], j->high, j->size);
+  for (int64_t i = begin, n; i < end; i += n) {
+    const size_t at = (size_t)i * j->size;
+    n = end - i < CLIP_CHUNK ? end - i : CLIP_CHUNK;
+    j->fn(j->t + at, low, high, false, j->out + at, n);
+    if (j->step_low) low += (size_t)n * j->size;
+    if (j->step_high) high += (size_t)n * j->size;
+  }
 }
 
 static fy_code clip_by_value(fy_kernel_ctx *ctx, fy_error *err) {
@@ -134,8 +182,15 @@ static fy_code clip_by_value(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_dtype_name(t->dtype));
   }
   FY_TRY(fy_out_like(ctx, 0, t, &out, err));
-  clip_job j = {clips[t->dtype], t->data,        low->data, high->data,
-                low->rank > 0,   high->rank > 0, out->data, fy_dtype_storage(t->dtype)};
+  clip_job j = {.fn = clips[t->dtype],
+                .t = t->data,
+                .low = low->data,
+                .high = high->data,
+                .step_low = low->rank > 0,
+                .step_high = high->rank > 0,
+                .out = out->data,
+                .size = fy_dtype_storage(t->dtype),
+                .parts = t->dtype == FY_COMPLEX64 || t->dtype == FY_COMPLEX128};
   fy_parallel(ctx, t->count, 0.4, clip_range, &j);
   return FY_OK;
 }

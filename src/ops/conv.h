@@ -47,6 +47,10 @@ static inline void fy_conv_tap(const fy_conv *c, int64_t t, int64_t at[3]) {
   at[0] = t / c->w[2].size / c->w[1].size;
 }
 
+// With steps of one the gradient of the input is a convolution too, of that of the output with the filter
+// turned around: this one. (filter_depth stays what it was.)
+void fy_conv_turn(fy_conv *c);
+
 // Shape functions.
 fy_code fy_conv2d_shape(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_conv3d_shape(fy_shape_ctx *ctx, fy_error *err);

@@ -500,3 +500,20 @@ void fy_conv_cost(const fy_site *site, const fy_pshape *in, const fy_pshape *out
   if (image.rank > 2 && image.dims[channel] > 0) pixels /= (double)image.dims[channel];
   cost->flops = 2 * pixels * elements(filter);
 }
+
+static void swap(int64_t *a, int64_t *b) {
+  const int64_t was = *a;
+  *a = *b;
+  *b = was;
+}
+
+void fy_conv_turn(fy_conv *c) {
+  for (int d = 0; d < 3; d++) {
+    fy_window *w = &c->w[d];
+    swap(&w->in, &w->out);
+    w->before = (w->size - 1) * w->dilation - w->before;
+    w->after = (w->size - 1) * w->dilation - w->after;
+  }
+  swap(&c->in_spatial, &c->out_spatial);
+  swap(&c->in_depth, &c->out_depth);
+}

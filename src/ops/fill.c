@@ -19,6 +19,7 @@ typedef struct fill_job {
     memcpy(&v, j->value, sizeof v);                 \
     for (int64_t i = begin; i < end; i++) o[i] = v; \
   }
+#define ZERO_NS 0.02  // a byte
 typedef struct bytes16 {
   uint64_t a, b;
 } bytes16;
@@ -48,7 +49,7 @@ static fy_code fill_with(fy_kernel_ctx *ctx, fy_tensor *out, const void *value, 
   fill_job job = {out->data, value, fy_dtype_storage(out->dtype)};
   static const char zeros[16];
   if (job.size <= sizeof zeros && memcmp(value, zeros, job.size) == 0) job.value = NULL;
-  fy_parallel(ctx, out->count, 0.1 * (double)job.size, fill_range, &job);
+  fy_parallel(ctx, out->count, (job.value ? 0.1 : ZERO_NS) * (double)job.size, fill_range, &job);
   return FY_OK;
 }
 
@@ -117,7 +118,8 @@ static fy_code zeros_like(fy_kernel_ctx *ctx, fy_error *err) {
       if (!fy_tensor_set_string(out, i, "", 0)) return fy_fail_oom(err, 1);
     }
   } else if (out->count) {
-    memset(out->data, 0, fy_tensor_bytes(out));
+    fill_job job = {out->data, NULL, fy_dtype_storage(out->dtype)};
+    fy_parallel(ctx, out->count, ZERO_NS * (double)job.size, fill_range, &job);
   }
   return FY_OK;
 }
@@ -335,6 +337,55 @@ static fy_code lin_space_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- OneHot
+typedef struct hot_job {
+  fill_job off;
+  const fy_tensor *indices;
+  const char *on;
+  int64_t depth, inner;
+} hot_job;
+
+static inline int64_t index_at(const fy_tensor *t, int64_t i) {
+  if (t->dtype == FY_INT32) return ((const int32_t *)t->data)[i];
+  if (t->dtype == FY_INT64) return ((const int64_t *)t->data)[i];
+  return fy_tensor_int(t, i);
+}
+#define SET_HOT(T)                                                      \
+  {                                                                     \
+    T v, *o = (T *)(void *)j->off.out;                                  \
+    memcpy(&v, j->on, sizeof v);                                        \
+    for (int64_t i = begin; i < end; i++) {                             \
+      const int64_t k = index_at(j->indices, i);                        \
+      if (k < 0 || k >= j->depth) continue;                             \
+      if (j->inner == 1)                                                \
+        o[i * j->depth + k] = v;                                        \
+      else                                                              \
+        o[(i / j->inner * j->depth + k) * j->inner + i % j->inner] = v; \
+    }                                                                   \
+  }
+static void set_hot(const hot_job *j, int64_t begin, int64_t end) {
+  switch (j->off.size) {
+    case 1: SET_HOT(uint8_t) break;
+    case 2: SET_HOT(uint16_t) break;
+    case 4: SET_HOT(uint32_t) break;
+    case 8: SET_HOT(uint64_t) break;
+    default: SET_HOT(bytes16) break;
+  }
+}
+// Items: indices. What lies together is filled in pieces that are still near when their number is set.
+static void hot_range(void *arg, int64_t begin, int64_t end) {
+  hot_job *j = arg;
+  if (j->inner != 1) {  // filled before
+    set_hot(j, begin, end);
+    return;
+  }
+  const int64_t most = (1 << 14) / (int64_t)j->off.size / j->depth + 1;
+  for (int64_t i = begin, n; i < end; i += n) {
+    n = end - i < most ? end - i : most;
+    fill_range(&j->off, i * j->depth, (i + n) * j->depth);
+    set_hot(j, i, i + n);
+  }
+}
+
 static fy_code one_hot(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *indices = ctx->in[0], *depth_in = ctx->in[1], *on = ctx->in[2],
                   *off = ctx->in[3];
@@ -365,25 +416,28 @@ static fy_code one_hot(fy_kernel_ctx *ctx, fy_error *err) {
   }
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
-  FY_TRY(fill_with(ctx, out, off->data, err));
-  if (out->count == 0) return FY_OK;
   const int64_t inner = fy_product(dims + axis + 1, rank - 1 - axis);
-  int64_t base = 0,
-          column = 0;  // of indices[i]: where its element 0 is, and its place within inner
+  const bool plain = fy_dtype_is_plain(out->dtype);
+  if (inner != 1 || !plain) FY_TRY(fill_with(ctx, out, off->data, err));
+  if (out->count == 0) return FY_OK;
+  if (plain) {
+    hot_job j = {.off = {out->data, off->data, fy_dtype_storage(out->dtype)},
+                 .indices = indices,
+                 .on = on->data,
+                 .depth = depth,
+                 .inner = inner};
+    const double row = inner == 1 ? 0.1 * (double)depth * (double)j.off.size : 0;
+    fy_parallel(ctx, indices->count, 2 + row, hot_range, &j);
+    return FY_OK;
+  }
   for (int64_t i = 0; i < indices->count; i++) {
-    const int64_t index = indices->dtype == FY_INT32 ? ((const int32_t *)indices->data)[i]
-                                                     : fy_tensor_int(indices, i);
-    const int64_t at = base + column + index * inner;
-    if (++column == inner) column = 0, base += depth * inner;
-    if (index < 0 || index >= depth) continue;
-    if (out->dtype == FY_FLOAT)
-      ((float *)out->data)[at] = *(const float *)on->data;
-    else
-      FY_TRY(fy_copy_run(out->dtype, out->data, at, on->data, 0, 1, err));
+    const int64_t k = index_at(indices, i);
+    if (k < 0 || k >= depth) continue;
+    FY_TRY(fy_copy_run(out->dtype, out->data, (i / inner * depth + k) * inner + i % inner, on->data,
+                       0, 1, err));
   }
   return FY_OK;
 }
-
 static fy_code one_hot_shape(fy_shape_ctx *ctx, fy_error *err) {
   const int64_t axis_attr = fy_shape_attr_int(ctx, "axis", -1);
   int64_t depth;

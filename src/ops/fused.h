@@ -223,6 +223,25 @@ static inline bool fy_past_cache(const void *out, const void *in, int64_t n) {
   return out != in && n >= 4 << 20;
 }
 
+// A row of the gradient of a depthwise convolution with windows of 3 x 3, and the lines that it sees.
+typedef struct fy_tap_square {
+  const float *lines[3], *grad;
+  int64_t width, before, stride, dilation;  // pixels of a line; along it
+  int64_t channels, pixels, first, last;    // [first, last): those that see no end of the line
+  float *sums;                              // [9, channels]
+} fy_tap_square;
+// A window over pixels, and how many elements lie between two of them.
+typedef struct fy_pool_window {
+  int64_t depth, height, width;
+  int64_t plane_step, row_step, pixel_step;
+} fy_pool_window;
+typedef enum fy_pool_type { FY_POOL_FLOAT, FY_POOL_HALF, FY_POOL_BFLOAT16 } fy_pool_type;
+typedef enum fy_pool_kind {
+  FY_POOL_AVERAGE,       // sums of 16-bit floats are rounded at every step
+  FY_POOL_AVERAGE_LATE,  // when they were divided
+  FY_POOL_MAX,           // a NaN loses against any number
+} fy_pool_kind;
+
 typedef struct fy_lanes {
   const char *name;
   int bytes;                                 // of a vector
@@ -247,6 +266,13 @@ typedef struct fy_lanes {
   void (*tap_sums_f32)(const float *in, int64_t in_step, int64_t tap_step, int64_t taps,
                        const float *grad, int64_t grad_step, float *sums, int64_t sum_step,
                        int64_t pixels, int64_t channels);
+  void (*square_sums_f32)(const fy_tap_square *s, int64_t begin, int64_t end);  // channels
+  // Of |rows| rows of |n|: sums[c] += v, products[c] += v d; d = x - shift[c], v = g, or d where g is NULL.
+  void (*channel_sums_f32)(const float *x, const float *g, const float *shift, int64_t rows,
+                           int64_t n, double *sums, double *products);
+  // The average (a sum, then divided by |over|) or the maximum of a window of pixels of |n| channels, at least 8.
+  // [fy_pool_type][fy_pool_kind]
+  void (*pool[3][3])(const fy_pool_window *w, const void *in, int64_t n, float over, void *out);
   // NULL, here and below: the machine has no instructions for them.
   void (*halves_to_floats)(const uint16_t *in, float *out, int64_t n);
   void (*floats_to_halves)(const float *in, uint16_t *out, int64_t n);

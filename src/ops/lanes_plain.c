@@ -83,6 +83,9 @@ static inline vec_f32 rsqrt_f32(vec_f32 x) {
 static inline vec_f64 rsqrt_f64(vec_f64 x) {
   return 1.0 / sqrt_f64(x);
 }
+static inline vec_f64 wide_f64(const float *p) {
+  return (vec_f64){(double)p[0], (double)p[1]};
+}
 static __attribute__((noinline)) vec_f32 load_f16(const uint16_t *p) {
   return (vec_f32){fy_ld_half(p[0]), fy_ld_half(p[1]), fy_ld_half(p[2]), fy_ld_half(p[3])};
 }

@@ -5,7 +5,6 @@
 // every step (of volumes: at the end).
 
 #include "base/alloc.h"
-#include "ops/fused.h"
 #include "ops/pool.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
@@ -35,137 +34,136 @@ typedef struct pool_job {
   const int64_t y = row % (g)->w[1].out, z = row / (g)->w[1].out % (g)->w[0].out; \
   const int64_t image = row / (g)->w[1].out / (g)->w[0].out;
 
+// Floats and 16-bit floats, in lanes.
+#define IN_LANES(name, TYPE, KIND)                                                   \
+  static void name(void *arg, int64_t begin, int64_t end) {                          \
+    const pool_job *j = arg;                                                         \
+    fy_pool_lanes(&j->g, FY_POOL_##TYPE, FY_POOL_##KIND, j->in, j->out, begin, end); \
+  }
+IN_LANES(max_f32, FLOAT, MAX)
+IN_LANES(max_f16, HALF, MAX)
+IN_LANES(max_bf16, BFLOAT16, MAX)
+IN_LANES(avg_f32, FLOAT, AVERAGE)
+IN_LANES(avg_f16, HALF, AVERAGE)
+IN_LANES(avg_bf16, BFLOAT16, AVERAGE)
+IN_LANES(avg3d_f16, HALF, AVERAGE_LATE)
+IN_LANES(avg3d_bf16, BFLOAT16, AVERAGE_LATE)
+#define avg3d_f32 avg_f32
+#define avg3d_f64 avg_f64
+
 #define CHANNELS 64  // at a time, with their maxima and places at hand
-#define MAX_POOL(E, S, _)                                                                   \
-  static void max_##S(void *arg, int64_t begin, int64_t end) {                              \
-    const pool_job *j = arg;                                                                \
-    const fy_pool_geometry *g = &j->g;                                                      \
-    for (int64_t row = begin; row < end; row++) {                                           \
-      ROW(g)                                                                                \
-      for (int64_t x = 0; x < g->w[2].out; x++) {                                           \
-        fy_t_##S *restrict out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth;   \
-        for (int64_t k = 0; k < g->depth; k++) out[k] = FY_ST_##S(FY_LOWEST_##S);           \
-        OVER_WINDOW(S, g, in, at, {                                                         \
-          for (int64_t k = 0; k < g->depth; k++) {                                          \
-            const fy_t_##S v = in[k];                                                       \
-            out[k] = FY_LD_##S(v) > FY_LD_##S(out[k]) ? v : out[k];                         \
-          }                                                                                 \
-        })                                                                                  \
-      }                                                                                     \
-    }                                                                                       \
-  }                                                                                         \
-  /* the maximum over |depth_window| channels */                                            \
-  static void max_depth_##S(void *arg, int64_t begin, int64_t end) {                        \
-    const pool_job *j = arg;                                                                \
-    const int64_t n = j->g.depth_window;                                                    \
-    for (int64_t i = begin; i < end; i++) {                                                 \
-      const fy_t_##S *in = (const fy_t_##S *)j->in + i * n;                                 \
-      fy_t_##S top = in[0];                                                                 \
-      for (int64_t k = 1; k < n; k++) {                                                     \
-        if (FY_LD_##S(in[k]) > FY_LD_##S(top)) top = in[k];                                 \
-      }                                                                                     \
-      ((fy_t_##S *)j->out)[i] = top;                                                        \
-    }                                                                                       \
-  }                                                                                         \
-  /* the first of equal maxima; a NaN that comes first stays */                             \
-  static void arg_max_##S(void *arg, int64_t begin, int64_t end) {                          \
+#define MAX_POOL(E, S, CLONES)                                                                \
+  CLONES static void max_##S(void *arg, int64_t begin, int64_t end) {                         \
+    const pool_job *j = arg;                                                                  \
+    const fy_pool_geometry *g = &j->g;                                                        \
+    for (int64_t row = begin; row < end; row++) {                                             \
+      ROW(g)                                                                                  \
+      for (int64_t x = 0; x < g->w[2].out; x++) {                                             \
+        fy_t_##S *out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth;              \
+        for (int64_t k = 0; k < g->depth; k += CHANNELS) {                                    \
+          const int64_t n = g->depth - k < CHANNELS ? g->depth - k : CHANNELS;                \
+          fy_t_##S top[CHANNELS];                                                             \
+          for (int64_t i = 0; i < n; i++) top[i] = FY_LOWEST_##S;                             \
+          OVER_WINDOW(S, g, in, at, {                                                         \
+            for (int64_t i = 0; i < n; i++) top[i] = in[k + i] > top[i] ? in[k + i] : top[i]; \
+          })                                                                                  \
+          memcpy(out + k, top, (size_t)n * sizeof *out);                                      \
+        }                                                                                     \
+      }                                                                                       \
+    }                                                                                         \
+  }
+#define DEPTH_MAX_POOL(E, S, _)                                      \
+  /* the maximum over |depth_window| channels */                     \
+  static void max_depth_##S(void *arg, int64_t begin, int64_t end) { \
+    const pool_job *j = arg;                                         \
+    const int64_t n = j->g.depth_window;                             \
+    for (int64_t i = begin; i < end; i++) {                          \
+      const fy_t_##S *in = (const fy_t_##S *)j->in + i * n;          \
+      fy_t_##S top = in[0];                                          \
+      for (int64_t k = 1; k < n; k++) {                              \
+        if (FY_LD_##S(in[k]) > FY_LD_##S(top)) top = in[k];          \
+      }                                                              \
+      ((fy_t_##S *)j->out)[i] = top;                                 \
+    }                                                                \
+  }
+// The first of equal maxima; a NaN that comes first stays. Whether a number is higher is no branch: that
+// could not be foretold. |where|: pixels.
+#define ARG_MAX_POOL(E, S, CLONES)                                                          \
+  CLONES static void arg_max_##S(void *arg, int64_t begin, int64_t end) {                   \
     const pool_job *j = arg;                                                                \
     const fy_pool_geometry *g = &j->g;                                                      \
     for (int64_t row = begin; row < end; row++) {                                           \
       ROW(g)                                                                                \
       for (int64_t x = 0; x < g->w[2].out; x++) {                                           \
         const int64_t to = (row * g->w[2].out + x) * g->depth;                              \
-        const int64_t base = j->batch_in_index ? image * g->in_image : 0;                   \
         for (int64_t k = 0; k < g->depth; k += CHANNELS) {                                  \
           const int64_t n = g->depth - k < CHANNELS ? g->depth - k : CHANNELS;              \
-          fy_t_##S *restrict top = (fy_t_##S *)j->out + to + k;                             \
-          int64_t where[CHANNELS];                                                          \
+          fy_t_##S top[CHANNELS];                                                           \
+          int32_t where[CHANNELS];                                                          \
           bool any = false;                                                                 \
           for (int64_t i = 0; i < n; i++) top[i] = FY_ST_##S(FY_LOWEST_##S), where[i] = -1; \
           OVER_WINDOW(S, g, in, at, {                                                       \
-            for (int64_t i = 0; i < n; i++) {                                               \
-              const bool higher = !any || FY_LD_##S(in[k + i]) > FY_LD_##S(top[i]);         \
-              top[i] = higher ? in[k + i] : top[i];                                         \
-              where[i] = higher ? base + at : where[i];                                     \
+            const int32_t here = (int32_t)((iz * g->w[1].in + iy) * g->w[2].in + ix);       \
+            if (!any) {                                                                     \
+              memcpy(top, in + k, (size_t)n * sizeof *top);                                 \
+              for (int64_t i = 0; i < n; i++) where[i] = here;                              \
+            } else {                                                                        \
+              for (int64_t i = 0; i < n; i++) {                                             \
+                const fy_t_##S v = in[k + i];                                               \
+                const bool higher = FY_LD_##S(v) > FY_LD_##S(top[i]);                       \
+                const int32_t m = -(int32_t)higher;                                         \
+                top[i] = higher ? v : top[i];                                               \
+                where[i] = (here & m) | (where[i] & ~m);                                    \
+              }                                                                             \
             }                                                                               \
             any = true;                                                                     \
           })                                                                                \
-          for (int64_t i = 0; i < n; i++) {                                                 \
-            const int64_t index = where[i] < 0 ? -1 : where[i] + k + i;                     \
-            if (j->index_type == FY_INT32) {                                                \
-              ((int32_t *)j->index)[to + k + i] = (int32_t)index;                           \
-            } else {                                                                        \
-              ((int64_t *)j->index)[to + k + i] = index;                                    \
-            }                                                                               \
-          }                                                                                 \
+          memcpy((fy_t_##S *)j->out + to + k, top, (size_t)n * sizeof *top);                \
+          put_places(j, image, k, where, n, to + k);                                        \
         }                                                                                   \
       }                                                                                     \
     }                                                                                       \
   }
-FY_ORDERED_TYPES(MAX_POOL, _)
-
-// The count is a number of the same type: bfloat16 counts to 256, half to 2048.
-#define MOST_f16  2048
-#define MOST_bf16 256
-#define MOST_f32  (1 << 24)
-#define MOST_f64  (1ll << 53)
-// Sums of 16-bit floats are rounded one by one, as their lanes do.
-static void steps_16(int which, int op, uint16_t *out, const uint16_t *by, int64_t step,
-                     int64_t n) {
-  fy_lanes_best()->floats_16[which].binary[op](out, 1, by, step, out, n, NULL);
-}
-#define ADD_ROW(out, in, n) \
-  for (int64_t k = 0; k < (n); k++) (out)[k] += (in)[k]
-#define OVER(out, by, n) \
-  for (int64_t k = 0; k < (n); k++) (out)[k] /= (by)
-#define ADD_ROW_f16(out, in, n)  steps_16(FY_LANES_HALF, FY_16_ADD, out, in, 1, n)
-#define ADD_ROW_bf16(out, in, n) steps_16(FY_LANES_BFLOAT16, FY_16_ADD, out, in, 1, n)
-#define ADD_ROW_f32              ADD_ROW
-#define ADD_ROW_f64              ADD_ROW
-#define OVER_f16(out, by, n) \
-  steps_16(FY_LANES_HALF, FY_16_DIV, out, (const uint16_t[]){fy_st_half(by)}, 0, n)
-#define OVER_bf16(out, by, n) \
-  steps_16(FY_LANES_BFLOAT16, FY_16_DIV, out, (const uint16_t[]){fy_float_to_bfloat16(by)}, 0, n)
-#define OVER_f32 OVER
-#define OVER_f64 OVER
-#define AVG_POOL(E, S, _)                                                                 \
-  static void avg_##S(void *arg, int64_t begin, int64_t end) {                            \
-    const pool_job *j = arg;                                                              \
-    const fy_pool_geometry *g = &j->g;                                                    \
-    for (int64_t row = begin; row < end; row++) {                                         \
-      ROW(g)                                                                              \
-      for (int64_t x = 0; x < g->w[2].out; x++) {                                         \
-        fy_t_##S *restrict out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth; \
-        int64_t count = 0;                                                                \
-        for (int64_t k = 0; k < g->depth; k++) out[k] = 0;                                \
-        OVER_WINDOW(S, g, in, at, {                                                       \
-          count += 1;                                                                     \
-          ADD_ROW_##S(out, in, g->depth);                                                 \
-        })                                                                                \
-        const fy_a_##S n = (fy_a_##S)(count > MOST_##S ? MOST_##S : count);               \
-        OVER_##S(out, n, g->depth);                                                       \
-      }                                                                                   \
-    }                                                                                     \
-  }                                                                                       \
-  static void avg3d_##S(void *arg, int64_t begin, int64_t end) {                          \
-    const pool_job *j = arg;                                                              \
-    const fy_pool_geometry *g = &j->g;                                                    \
-    for (int64_t row = begin; row < end; row++) {                                         \
-      ROW(g)                                                                              \
-      for (int64_t x = 0; x < g->w[2].out; x++) {                                         \
-        fy_t_##S *out = (fy_t_##S *)j->out + (row * g->w[2].out + x) * g->depth;          \
-        for (int64_t k = 0; k < g->depth; k++) {                                          \
-          fy_a_##S sum = 0, n = 0;                                                        \
-          OVER_WINDOW(S, g, in, at, {                                                     \
-            n += 1;                                                                       \
-            sum += FY_LD_##S(in[k]);                                                      \
-          })                                                                              \
-          out[k] = FY_ST_##S(sum / n);                                                    \
-        }                                                                                 \
-      }                                                                                   \
-    }                                                                                     \
+static __attribute__((noinline)) void put_places(const pool_job *j, int64_t image, int64_t channel,
+                                                 const int32_t *where, int64_t n, int64_t to) {
+  const int64_t depth = j->g.depth;
+  const int64_t base = (j->batch_in_index ? image * j->g.in_image : 0) + channel;
+  const bool none = where[0] < 0;  // then of no channel
+  if (j->index_type == FY_INT32) {
+    int32_t *out = (int32_t *)j->index + to;
+    for (int64_t i = 0; i < n; i++) out[i] = none ? -1 : (int32_t)(base + where[i] * depth + i);
+  } else {
+    int64_t *out = (int64_t *)j->index + to;
+    for (int64_t i = 0; i < n; i++) out[i] = none ? -1 : base + where[i] * depth + i;
   }
-FY_REAL_TYPES(AVG_POOL, _)
+}
+MAX_POOL(FY_DOUBLE, f64, FY_CLONES)
+FY_INT_TYPES(MAX_POOL, )
+FY_ORDERED_TYPES(DEPTH_MAX_POOL, _)
+FY_SHORT_REAL_TYPES(ARG_MAX_POOL, )
+ARG_MAX_POOL(FY_FLOAT, f32, FY_CLONES)
+ARG_MAX_POOL(FY_DOUBLE, f64, )
+FY_INT_TYPES(ARG_MAX_POOL, )
+
+FY_CLONES static void avg_f64(void *arg, int64_t begin, int64_t end) {
+  const pool_job *j = arg;
+  const fy_pool_geometry *g = &j->g;
+  for (int64_t row = begin; row < end; row++) {
+    ROW(g)
+    for (int64_t x = 0; x < g->w[2].out; x++) {
+      double *out = (double *)j->out + (row * g->w[2].out + x) * g->depth;
+      for (int64_t k = 0; k < g->depth; k += CHANNELS) {
+        const int64_t n = g->depth - k < CHANNELS ? g->depth - k : CHANNELS;
+        double sum[CHANNELS] = {0}, count = 0;
+        OVER_WINDOW(f64, g, in, at, {
+          count += 1;
+          for (int64_t i = 0; i < n; i++) sum[i] += in[k + i];
+        })
+        for (int64_t i = 0; i < n; i++) out[k + i] = sum[i] / count;
+      }
+    }
+  }
+}
 
 typedef void (*items_fn)(void *arg, int64_t begin, int64_t end);
 typedef struct pool_table {

@@ -7,6 +7,7 @@
 #ifndef FY_OPS_POOL_H
 #define FY_OPS_POOL_H
 
+#include "ops/fused.h"
 #include "ops/window.h"
 
 typedef struct fy_pool_geometry {
@@ -36,6 +37,10 @@ static inline int64_t fy_pool_end(const fy_window *w, int64_t at) {
   const int64_t e = at * w->stride - w->before + w->size;
   return e > w->in ? w->in : e;
 }
+
+// Rows [begin, end) (image, depth, height) of the result. pool_lanes.c
+void fy_pool_lanes(const fy_pool_geometry *g, fy_pool_type type, fy_pool_kind kind, const void *in,
+                   void *out, int64_t begin, int64_t end);
 
 fy_code fy_pool2d_shape(fy_shape_ctx *ctx, fy_error *err);
 fy_code fy_pool2d_v2_shape(fy_shape_ctx *ctx, fy_error *err);

@@ -126,15 +126,34 @@ static void trip_range(void *arg, int64_t begin, int64_t end) {
   }
 FY_FULL_REAL_TYPES(ROUND_TRIP, _)
 
-#define PASS_GRADIENT(E, S, _)                                                                  \
-  static void pass_gradient_##S(const job *j, const void *pg, const void *px, const void *pmin, \
-                                const void *pmax, void *po) {                                   \
-    const fy_t_##S *g = pg, *x = px, *min = pmin, *max = pmax;                                  \
-    fy_t_##S *out = po;                                                                         \
-    for (int64_t i = 0; i < j->outer * j->n * j->inner; i++) {                                  \
-      const int64_t k = i / j->inner % j->n;                                                    \
-      out[i] = g[i] * (fy_t_##S)(x[i] >= min[k] && x[i] <= max[k]);                             \
-    }                                                                                           \
+typedef struct pass_job {
+  const void *grad, *x, *min, *max;
+  void *out;
+  int64_t n, inner;
+} pass_job;
+// A run has one range, or a range for each of its numbers.
+#define PASS_GRADIENT(E, S, _)                                                                 \
+  FY_CLONES static void pass_gradient_##S(void *arg, int64_t begin, int64_t end) {             \
+    const pass_job *j = arg;                                                                   \
+    const bool each = j->inner == 1;                                                           \
+    for (int64_t at = begin, n; at < end; at += n) {                                           \
+      const int64_t k = at / j->inner % j->n;                                                  \
+      const fy_t_##S *g = (const fy_t_##S *)j->grad + at, *x = (const fy_t_##S *)j->x + at;    \
+      const fy_t_##S *min = (const fy_t_##S *)j->min + k, *max = (const fy_t_##S *)j->max + k; \
+      fy_t_##S *out = (fy_t_##S *)j->out + at;                                                 \
+      n = each ? j->n - k : j->inner - at % j->inner;                                          \
+      if (n > end - at) n = end - at;                                                          \
+      if (each) {                                                                              \
+        FY_VECTOR for (int64_t i = 0; i < n; i++) {                                            \
+          out[i] = g[i] * (fy_t_##S)((x[i] >= min[i]) & (x[i] <= max[i]));                     \
+        }                                                                                      \
+      } else {                                                                                 \
+        const fy_t_##S low = *min, high = *max;                                                \
+        FY_VECTOR for (int64_t i = 0; i < n; i++) {                                            \
+          out[i] = g[i] * (fy_t_##S)((x[i] >= low) & (x[i] <= high));                          \
+        }                                                                                      \
+      }                                                                                        \
+    }                                                                                          \
   }
 FY_FULL_REAL_TYPES(PASS_GRADIENT, _)
 
@@ -304,13 +323,13 @@ static fy_code v4_grad(fy_kernel_ctx *ctx, fy_error *err) {
   if (min_out->count) memset(min_out->data, 0, fy_tensor_bytes(min_out));
   if (max_out->count) memset(max_out->data, 0, fy_tensor_bytes(max_out));
   if (in->count == 0) return FY_OK;
-  if (in->dtype == FY_FLOAT) {
-    pass_gradient_f32(&j, grad->data, in->data, ctx->in[2]->data, ctx->in[3]->data, out->data);
-  } else if (in->dtype == FY_DOUBLE) {
-    pass_gradient_f64(&j, grad->data, in->data, ctx->in[2]->data, ctx->in[3]->data, out->data);
-  } else {
+  if (in->dtype != FY_FLOAT && in->dtype != FY_DOUBLE) {
     return fy_fail(err, FY_UNIMPLEMENTED, "no loop for %s", fy_dtype_name(in->dtype));
   }
+  pass_job pass = {grad->data, in->data, ctx->in[2]->data, ctx->in[3]->data,
+                   out->data,  j.n,      j.inner};
+  fy_parallel(ctx, in->count, 0.4, in->dtype == FY_FLOAT ? pass_gradient_f32 : pass_gradient_f64,
+              &pass);
   return FY_OK;
 }
 

@@ -9,10 +9,12 @@
 #include "ops/vecmath.h"
 
 // ---------------------------------------------------------------- arithmetic
-#define NEG(S, x)         (-(x))
-#define NEG_INT(S, x)     (0 - (fy_u_##S)(x))
-#define ABS(S, x)         FY_MATH_##S(fabs)(x)
-#define ABS_INT(S, x)     ((x) < 0 ? 0 - (fy_u_##S)(x) : (fy_u_##S)(x))
+#define NEG(S, x)     (-(x))
+#define NEG_INT(S, x) (0 - (fy_u_##S)(x))
+#define ABS(S, x)     FY_MATH_##S(fabs)(x)
+// Without a branch: signs cannot be foretold.
+#define SIGNS(S, x)       ((fy_u_##S)((x) >> (8 * sizeof(fy_t_##S) - 1)))
+#define ABS_INT(S, x)     ((fy_u_##S)(((fy_u_##S)(x) ^ SIGNS(S, x)) - SIGNS(S, x)))
 #define SIGN_INT(S, x)    (((x) > 0) - ((x) < 0))
 #define SQUARE(S, x)      ((x) * (x))
 #define SQUARE_INT(S, x)  ((fy_u_##S)(x) * (fy_u_##S)(x))

@@ -336,6 +336,59 @@ static void products(void **unused) {
   ferry_close(rts[1]);
 }
 
+// Products of bfloat16, which have instructions of their own on some machines; sums are cut, not rounded.
+static void short_floats(void **unused) {
+  (void)unused;
+  static const int64_t sizes[] = {4, 5, 7, 8, 16, 17, 31, 33, 64, 97, 130, 300};
+  ferry_runtime *rts[] = {runtime(1), runtime(3)};
+  for (int round = 0; round < 40; round++) {
+    if (!sample_takes((uint64_t)round)) continue;
+    const int64_t m = pick(sizes, 12), k = pick(sizes, 12), n = pick(sizes, 12);
+    const bool ta = roll(2), tb = roll(2), batch = !ta && m % 2 == 0 && roll(3) == 0;
+    array a = make(2, ta ? (int64_t[]){k, m} : (int64_t[]){m, k});
+    array b = make(2, tb ? (int64_t[]){n, k} : (int64_t[]){k, n});
+    for (int64_t i = 0; i < a.count; i++) a.v[i] = (double)(roll(255) - 127) / 64;
+    for (int64_t i = 0; i < b.count; i++) b.v[i] = (double)(roll(255) - 127) / 64;
+    if (round % 8 == 3) a.v[roll(a.count)] = (double)INFINITY;
+    if (round % 8 == 5) b.v[roll(b.count)] = (double)NAN;
+    double *want = malloc((size_t)(m * n) * sizeof *want);
+    double *slack = malloc((size_t)(m * n) * sizeof *slack);
+    for (int64_t i = 0; i < m * n; i++) {
+      want[i] = 0;
+      for (int64_t p = 0; p < k; p++)
+        want[i] +=
+            a.v[ta ? p * m + i / n : i / n * k + p] * b.v[tb ? i % n * k + p : p * n + i % n];
+      slack[i] = fabs(want[i]) / 120 + 1e-5 * sqrt((double)k);
+    }
+    builder g;
+    begin(&g, rts[roll(2)], 1, false);
+    input(&g, "a", &a, false);
+    input(&g, "b", &b, false);
+    node(&g, "Cast", "short_a", "a", "DstT=bfloat16");
+    node(&g, "Cast", "short_b", "b", "DstT=bfloat16");
+    char attrs[96], what[160];
+    const char *turns_b = tb ? "true" : "false", *turns_a = ta ? "true" : "false";
+    if (batch)
+      snprintf(attrs, sizeof attrs, "adj_y=%s", turns_b);
+    else
+      snprintf(attrs, sizeof attrs, "transpose_a=%s; transpose_b=%s", turns_a, turns_b);
+    snprintf(what, sizeof what, "bfloat16 %lldx%lldx%lld %s", (long long)m, (long long)k,
+             (long long)n, attrs);
+    if (batch) {
+      input_ints(&g, "tall", 3, (int64_t[]){2, m / 2, k});
+      node(&g, "Reshape", "tall_a", "short_a, tall", NULL);
+    }
+    node(&g, batch ? "BatchMatMulV2" : "MatMul", "product",
+         batch ? "tall_a, short_b" : "short_a, short_b", attrs);
+    node(&g, "Cast", "y", "product", "DstT=float");
+    compare(&g, "y", want, m * n, slack, what);
+    ferry_graph_free(g.g);
+    free(a.v), free(b.v), free(want), free(slack);
+  }
+  ferry_close(rts[0]);
+  ferry_close(rts[1]);
+}
+
 // |odd| pixels are not finite.
 static void convolution(ferry_runtime *rt, conv c, bool single, bool constant, bool valid,
                         int odd) {
@@ -547,6 +600,7 @@ static void depthwise_gradients(void **unused) {
               .dw = 1};
     c.sw = c.sh;
     if (c.sh == 1) c.dh = c.dw = 1 + roll(2);
+    if (roll(3) == 0) c.kh = c.kw = 3;  // all nine taps at once
     depthwise_gradient(rts[roll(2)], c, roll(2), roll(2));
   }
   ferry_close(rts[0]);
@@ -581,16 +635,139 @@ static void long_sums(void **unused) {
   ferry_close(rts[1]);
 }
 
+// A convolution in three dims, or two if |flat|, or one of its gradients, from the definition.
+typedef struct volume {
+  bool flat, same;
+  int64_t n, in[3], k[3], step[3], out[3], before[3], ic, oc;
+} volume;
+enum { FORWARD, TO_INPUT, TO_FILTER };
+
+static void size_volume(volume *v) {
+  for (int d = 0; d < 3; d++) {
+    if (v->flat && d == 0) v->in[d] = v->k[d] = v->step[d] = 1;
+    same_padding(v->in[d], v->k[d], v->step[d], 1, &v->out[d], &v->before[d]);
+    if (v->same) continue;
+    if (v->k[d] > v->in[d]) v->in[d] = v->k[d];
+    v->out[d] = (v->in[d] - v->k[d]) / v->step[d] + 1;
+    v->before[d] = 0;
+  }
+}
+
+// Adds every product to |want|, which is the array |x|, |f| or |y| would be.
+static void sum_volume(const volume *v, int kind, const array *x, const array *f, const array *y,
+                       double *want) {
+  const int64_t *out = v->out, *in = v->in, *k = v->k;
+  const int64_t pixels = v->n * out[0] * out[1] * out[2], taps = k[0] * k[1] * k[2];
+  for (int64_t p = 0; p < pixels; p++) {
+    const int64_t at[] = {p / out[2] / out[1] % out[0], p / out[2] % out[1], p % out[2]};
+    for (int64_t t = 0; t < taps; t++) {
+      const int64_t tap[] = {t / k[2] / k[1], t / k[2] % k[1], t % k[2]};
+      int64_t seen = p / (out[0] * out[1] * out[2]);
+      bool inside = true;
+      for (int d = 0; d < 3; d++) {
+        const int64_t i = at[d] * v->step[d] - v->before[d] + tap[d];
+        inside = inside && i >= 0 && i < in[d];
+        seen = seen * in[d] + i;
+      }
+      for (int64_t i = 0; inside && i < v->ic; i++) {
+        for (int64_t o = 0; o < v->oc; o++) {
+          const int64_t xi = seen * v->ic + i, fi = (t * v->ic + i) * v->oc + o, yi = p * v->oc + o;
+          if (kind == FORWARD) want[yi] += x->v[xi] * f->v[fi];
+          if (kind == TO_INPUT) want[xi] += y->v[yi] * f->v[fi];
+          if (kind == TO_FILTER) want[fi] += x->v[xi] * y->v[yi];
+        }
+      }
+    }
+  }
+}
+
+// |odd| numbers of the image or of the gradient of the output are not finite.
+static void try_volume(ferry_runtime *rt, volume v, int kind, bool single, int odd) {
+  static const char *const ops[][2] = {{"Conv3D", "Conv2D"},
+                                       {"Conv3DBackpropInputV2", "Conv2DBackpropInput"},
+                                       {"Conv3DBackpropFilterV2", "Conv2DBackpropFilter"}};
+  static const char *const inputs[] = {"x, f", "sizes, f, y", "x, sizes, y"};
+  size_volume(&v);
+  array x = make(5, (int64_t[]){v.n, v.in[0], v.in[1], v.in[2], v.ic});
+  array f = make(5, (int64_t[]){v.k[0], v.k[1], v.k[2], v.ic, v.oc});
+  array y = make(5, (int64_t[]){v.n, v.out[0], v.out[1], v.out[2], v.oc});
+  array *all[] = {&y, &x, &f}, *result = all[kind], *spoilt = kind == TO_INPUT ? &y : &x;
+  for (int i = 0; i < odd; i++)
+    spoilt->v[roll(spoilt->count)] = i % 2 ? (double)NAN : (double)INFINITY;
+  for (int i = 0; v.flat && i < 3; i++) {  // without the depth of 1
+    const int first = all[i] == &f ? 0 : 1;
+    memmove(all[i]->dims + first, all[i]->dims + first + 1, (size_t)(4 - first) * sizeof(int64_t));
+    all[i]->rank = 4;
+  }
+  double *want = calloc((size_t)result->count, sizeof *want);
+  double *slack = malloc((size_t)result->count * sizeof *slack);
+  sum_volume(&v, kind, &x, &f, &y, want);
+  const double terms =
+      (double)(kind == TO_FILTER ? y.count / v.oc
+                                 : v.k[0] * v.k[1] * v.k[2] * (kind == FORWARD ? v.ic : v.oc));
+  for (int64_t i = 0; i < result->count; i++)
+    slack[i] = (single ? 1e-6 : 1e-13) * (30 + 10 * sqrt(terms));
+  builder g;
+  begin(&g, rt, single ? 1 : 2, roll(2));
+  if (kind != TO_INPUT) input(&g, "x", &x, false);
+  if (kind != TO_FILTER) input(&g, "f", &f, true);
+  if (kind != FORWARD) {
+    input(&g, "y", &y, false);
+    input_ints(&g, "long_sizes", result->rank, result->dims);
+    node(&g, "Cast", "sizes", "long_sizes", "DstT=int32");
+  }
+  char attrs[128], what[400];
+  snprintf(attrs, sizeof attrs, "strides=[1%s,%lld,%lld,1]; padding=\"%s\"",
+           v.flat           ? ""
+           : v.step[0] == 1 ? ",1"
+                            : ",2",
+           (long long)v.step[1], (long long)v.step[2], v.same ? "SAME" : "VALID");
+  snprintf(what, sizeof what,
+           "%s [%lld,%lld,%lld,%lld,%lld] with [%lld,%lld,%lld,%lld] %s odd %d%s",
+           ops[kind][v.flat], (long long)v.n, (long long)v.in[0], (long long)v.in[1],
+           (long long)v.in[2], (long long)v.ic, (long long)v.k[0], (long long)v.k[1],
+           (long long)v.k[2], (long long)v.oc, attrs, odd, single ? "" : " double");
+  node(&g, ops[kind][v.flat], "result", inputs[kind], attrs);
+  compare(&g, "result", want, result->count, slack, what);
+  ferry_graph_free(g.g);
+  free(x.v), free(f.v), free(y.v), free(want), free(slack);
+}
+
+// Those that are 3 x 3 in steps of one over enough channels (devices/cpu/winograd.h), and others.
+static void volumes(void **unused) {
+  (void)unused;
+  static const int64_t depths[] = {1, 3, 8, 16, 16, 17, 24, 32, 40, 48},
+                       windows[] = {1, 2, 3, 5, 7};
+  ferry_runtime *rts[] = {runtime(1), runtime(3)};
+  for (int round = 0; round < 180; round++) {
+    if (!sample_takes((uint64_t)round)) continue;
+    const bool squares = roll(3) > 0;
+    volume v = {.flat = roll(2), .same = roll(2), .n = 1 + roll(2)};
+    for (int d = 0; d < 3; d++) {
+      v.in[d] = (d ? 6 : 1) + roll(d ? v.flat ? 20 : 10 : 4);
+      v.k[d] = d == 0 ? 1 + roll(3) : squares ? 3 : pick(windows, 5);
+      v.step[d] = d && !squares ? 1 + roll(2) : 1;
+    }
+    v.step[2] = v.step[1];  // as all ops want it
+    if (!squares && !v.flat) v.step[0] = v.step[1];
+    v.ic = pick(depths + (squares ? 3 : 0), squares ? 7 : 10);
+    v.oc = pick(depths + (squares ? 2 : 0), squares ? 8 : 10);
+    const bool single = squares || roll(4) > 0;
+    try_volume(rts[roll(2)], v, round % 3, single, squares && roll(4) == 0 ? 1 + (int)roll(3) : 0);
+  }
+  ferry_close(rts[0]);
+  ferry_close(rts[1]);
+}
+
 int main(void) {
   uint64_t part;
   sample_parts(&part);
   state += part;  // each part of a sample has rounds of its own
   if (getenv("FERRY_TEST_SEED")) state = strtoull(getenv("FERRY_TEST_SEED"), NULL, 10);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products),
-                                     cmocka_unit_test(convolutions),
-                                     cmocka_unit_test(squares),
-                                     cmocka_unit_test(depthwise_rows),
-                                     cmocka_unit_test(depthwise_gradients),
-                                     cmocka_unit_test(long_sums)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(products),       cmocka_unit_test(short_floats),
+      cmocka_unit_test(convolutions),   cmocka_unit_test(squares),
+      cmocka_unit_test(depthwise_rows), cmocka_unit_test(depthwise_gradients),
+      cmocka_unit_test(long_sums),      cmocka_unit_test(volumes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -558,12 +558,43 @@ static void transforms(void **state) {
   }
 }
 
+// What fits no byte: the nearest one, but the least of what fits no 32 bits; and zeros over all threads.
+static void bytes_and_zeros(void **state) {
+  (void)state;
+  const int64_t n = 64 * 5001;
+  for (int kind = 0; kind < 3; kind++) {
+    const fy_dtype to = kind == 0 ? FY_INT8 : FY_UINT8;
+    fy_graph *g = fy_graph_new();
+    fy_node *x = placeholder(g, "x", FY_FLOAT);
+    fy_node *y = kind == 2 ? op1(g, "ZerosLike", "y", x)
+                           : with_attr(g, "Cast", "y", 1, &x, "DstT", fy_attr_type(to));
+    fy_tensor *in = counted(FY_FLOAT, 1, &n);
+    float *v = in->data;
+    for (int64_t i = 0; i < n; i += 7)
+      v[i] = i % 3 == 0 ? 3e9f : i % 3 == 1 ? NAN : -v[i] * 1000 + 0.75f;
+    fy_tensor *out = apply(g, x, y, in);
+    for (int64_t i = 0; i < n; i++) {
+      const float f = v[i], low = kind ? 0 : -128, high = kind ? 255 : 127;
+      const float whole = f > -2147483648.0f && f < 2147483648.0f ? truncf(f) : -2147483648.0f;
+      const float want = kind == 2 ? 0 : whole < low ? low : whole > high ? high : whole;
+      const float got = kind == 0   ? (float)((int8_t *)out->data)[i]
+                        : kind == 1 ? (float)((uint8_t *)out->data)[i]
+                                    : ((float *)out->data)[i];
+      if (got != want)
+        fail_msg("kind %d: %g becomes %g, not %g", kind, (double)f, (double)got, (double)want);
+    }
+    fy_tensor_release(in);
+    fy_tensor_release(out);
+    fy_graph_free(g);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(transposes),       cmocka_unit_test(columns),
       cmocka_unit_test(places),           cmocka_unit_test(long_runs),
       cmocka_unit_test(parts_stay_whole), cmocka_unit_test(parts_of_feeds),
       cmocka_unit_test(normalised),       cmocka_unit_test(input_gradients),
-      cmocka_unit_test(transforms)};
+      cmocka_unit_test(transforms),       cmocka_unit_test(bytes_and_zeros)};
   return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "devices/cpu/epilogue.h"
 #include "devices/cpu/winograd.h"
-#include "ops/typed.h"
+#include "ops/turn.h"
 #include "ops/values.h"
 
 static bool is_point(const fy_conv *c) {
@@ -225,17 +225,53 @@ static fy_code pad_conv(fy_kernel_ctx *ctx, fy_error *err) {
   return code;
 }
 
+// ---------------------------------------------------------------- the gradient of the input
 // Zeros and the turned filter of one group.
 static size_t input_room(fy_gemm_type type, int64_t deep, int64_t weights) {
   const size_t size = fy_gemm_size(type);
   return fy_scratch_line((size_t)deep * size) + fy_scratch_line((size_t)weights * size);
 }
 
+typedef struct turn_job {
+  fy_gemm_type type;
+  const void *from;
+  void *to;
+  int64_t taps, wide, deep, line;  // |line| numbers from one input channel to the next
+  bool around;                     // the last tap first
+} turn_job;
+
+// [tap, ic, oc] -> [tap, oc, ic]
+static void turn_taps(void *arg, int64_t begin, int64_t end) {
+  const turn_job *j = arg;
+  const int64_t wide = j->wide, deep = j->deep;
+  for (int64_t t = begin; t < end; t++) {
+    const int64_t from = t * wide * j->line, to = (j->around ? j->taps - 1 - t : t) * wide * deep;
+    if (j->type == FY_GEMM_F32 && wide >= 8 && deep >= 8) {
+      fy_turn_words((float *)j->to + to, wide, (const float *)j->from + from, j->line, deep, wide);
+      continue;
+    }
+    const float *in = (const float *)j->from + from;
+    const double *wide_in = (const double *)j->from + from;
+    for (int64_t o = 0; j->type == FY_GEMM_F32 && o < deep; o++)
+      for (int64_t i = 0; i < wide; i++) ((float *)j->to)[to + o * wide + i] = in[i * j->line + o];
+    for (int64_t o = 0; j->type == FY_GEMM_F64 && o < deep; o++)
+      for (int64_t i = 0; i < wide; i++)
+        ((double *)j->to)[to + o * wide + i] = wide_in[i * j->line + o];
+  }
+}
+
+// Is the gradient of the input of |c| a convolution for winograd.h? Then it is |*out|.
+static bool turns_to_squares(const fy_conv *c, fy_gemm_type type, fy_conv *out) {
+  *out = *c;
+  fy_conv_turn(out);
+  return type == FY_GEMM_F32 && c->groups == 1 && c->w[0].stride == 1 && fy_winograd_fits(out);
+}
+
 // The gradient of the input is the gradient of the output seen through the window backwards.
 static fy_code conv_input(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_window_attrs *attrs = ctx->site->state;
   const fy_tensor *sizes = ctx->in[0], *filter = ctx->in[1], *grad = ctx->in[2];
-  fy_conv c;
+  fy_conv c, turned;
   int32_t rank;
   int64_t dims[FY_MAX_RANK];
   if (!attrs->channels_last || grad->dtype != filter->dtype || !grad->count || !filter->count ||
@@ -272,30 +308,32 @@ static fy_code conv_input(fy_kernel_ctx *ctx, fy_error *err) {
   if (!out->count) return FY_OK;
   if (type == FY_GEMM_F32 && fy_conv_scatters(&c))
     return fy_conv_scatter(ctx, &c, filter->data, grad->data, out->data, err);
+  const bool squares = turns_to_squares(&c, type, &turned);
   const size_t zero_bytes = fy_scratch_line((size_t)deep * size);
   const size_t before = input_room(type, deep, k * wide);
   FY_TRY(fy_scratch(ctx, before + bytes, &memory, err));
   memset(memory, 0, zero_bytes);
-  char *turned = (char *)memory + zero_bytes, *packed = (char *)memory + before;
+  char *packed = (char *)memory + before;
+  turn_job turn = {.type = type,
+                   .to = (char *)memory + zero_bytes,
+                   .taps = c.taps,
+                   .wide = wide,
+                   .deep = deep,
+                   .line = c.out_depth,
+                   .around = squares};
   for (int64_t g = 0; g < c.groups; g++) {
-    // [tap, ic, oc] -> [tap, oc, ic] of the group, then panels of ic.
-    for (int64_t t = 0; t < c.taps; t++) {
-      for (int64_t i = 0; i < wide; i++) {
-        const int64_t from = (t * wide + i) * c.out_depth + g * deep;
-        for (int64_t o = 0; o < deep; o++) {
-          const int64_t to = (t * deep + o) * wide + i;
-          if (type == FY_GEMM_F32)
-            ((float *)(void *)turned)[to] = ((const float *)filter->data)[from + o];
-          else
-            ((double *)(void *)turned)[to] = ((const double *)filter->data)[from + o];
-        }
-      }
-    }
-    fy_gemm_pack(ctx, type, turned, k, wide, wide, 1, NULL, packed + (size_t)g * group_bytes);
+    turn.from = (const char *)filter->data + (size_t)(g * deep) * size;
+    fy_parallel(ctx, c.taps, 0.5 * (double)(wide * deep), turn_taps, &turn);
+    fy_gemm_pack(ctx, type, turn.to, k, wide, wide, 1, NULL, packed + (size_t)g * group_bytes);
   }
   j.zeros = memory;
   j.b = packed;
   j.c = out->data;
+  if (squares) {
+    j.conv = &turned;
+    j.backward = false;
+    return fy_winograd_run(ctx, &j, err);
+  }
   run_groups(ctx, &j, c.groups, deep, group_bytes, wide, size);
   return FY_OK;
 }
@@ -304,7 +342,7 @@ static fy_code conv_input(fy_kernel_ctx *ctx, fy_error *err) {
 static void conv_input_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   const fy_window_attrs *attrs = ctx->site->state;
   const fy_tensor *filter = ctx->in[1], *grad = ctx->in[2], *in = ctx->out[0];
-  fy_conv c;
+  fy_conv c, turned;
   fy_error e;
   if (!attrs || !attrs->channels_last || grad->dtype != filter->dtype || !in || !in->count ||
       !grad->count || !filter->count || (filter->dtype != FY_FLOAT && filter->dtype != FY_DOUBLE))
@@ -323,6 +361,7 @@ static void conv_input_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   size_t bytes;
   if (fy_gemm_packed_bytes(type, k, c.filter_depth, c.groups, &bytes))
     out->scratch += input_room(type, deep, k * c.filter_depth) + bytes;
+  if (turns_to_squares(&c, type, &turned)) out->scratch += fy_winograd_needs(ctx, &turned);
 }
 
 #define REALS      (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE))

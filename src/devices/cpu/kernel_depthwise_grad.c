@@ -13,6 +13,9 @@
 #include "ops/values.h"
 
 #define MOST_PARTS 16
+#define CHANNELS   64       // summed at a time
+#define LINE       16       // numbers of a cache line
+#define FAR_BYTES  4194304  // that are not in L2
 
 typedef struct filter_job {
   const fy_conv *c;
@@ -20,6 +23,7 @@ typedef struct filter_job {
   const float *in, *grad;
   float *sums;  // [parts, taps, channels]
   int64_t parts;
+  bool far;  // what is summed is not in a near cache
 } filter_job;
 
 static int64_t least(int64_t a, int64_t b) {
@@ -27,6 +31,24 @@ static int64_t least(int64_t a, int64_t b) {
 }
 static int64_t most(int64_t a, int64_t b) {
   return a > b ? a : b;
+}
+
+// The outputs [*lo, *hi) all of whose taps are inside.
+static void find_inside(const fy_window *w, int64_t *lo, int64_t *hi) {
+  *lo = 0;
+  *hi = w->out;
+  for (int64_t k = 0; k < w->size; k++) {
+    int64_t a, b;
+    fy_window_range(w, k, &a, &b);
+    *lo = most(*lo, a);
+    *hi = least(*hi, b);
+  }
+  if (*lo >= *hi) *lo = *hi = 0;
+}
+
+// Do outputs at |y| look through a window of 3 whose taps are all inside?
+static bool sees_all(const fy_window *w, int64_t y) {
+  return w->size == 3 && y < w->out && fy_window_at(w, y, 0) >= 0 && fy_window_at(w, y, 2) < w->in;
 }
 
 // Row |row| of all images, through line |r| of the window: the pixels that every tap of it sees
@@ -38,18 +60,11 @@ static void add_line(const filter_job *j, int64_t row, int64_t r, float *sums) {
   if (iy < 0 || iy >= wh->in) return;
   const float *line = j->in + (row / wh->out * wh->in + iy) * ww->in * ch;
   const float *grad = j->grad + row * ww->out * ch;
-  int64_t lo = 0, hi = ww->out;
-  for (int64_t k = 0; k < ww->size; k++) {
-    int64_t a, b;
-    fy_window_range(ww, k, &a, &b);
-    lo = most(lo, a);
-    hi = least(hi, b);
-  }
+  int64_t lo, hi;
+  find_inside(ww, &lo, &hi);
   if (lo < hi)
     j->lanes->tap_sums_f32(line + (lo * ww->stride - ww->before) * ch, step, ww->dilation * ch,
                            ww->size, grad + lo * ch, ch, sums, ch, hi - lo, ch);
-  else
-    lo = hi = 0;
   for (int64_t k = 0; k < ww->size; k++) {
     int64_t a, b;
     fy_window_range(ww, k, &a, &b);
@@ -63,6 +78,34 @@ static void add_line(const filter_job *j, int64_t row, int64_t r, float *sums) {
   }
 }
 
+// The same through all lines of a window of 3 x 3 at once; while some channels are summed, what the next row
+// brings of them is called for.
+static void add_square(const filter_job *j, int64_t row, float *sums) {
+  const fy_window *wh = &j->c->w[1], *ww = &j->c->w[2];
+  const int64_t ch = j->c->in_depth, y = row % wh->out, line = ww->in * ch;
+  const float *image = j->in + row / wh->out * wh->in * line;
+  fy_tap_square s = {.grad = j->grad + row * ww->out * ch,
+                     .width = ww->in,
+                     .before = ww->before,
+                     .stride = ww->stride,
+                     .dilation = ww->dilation,
+                     .channels = ch,
+                     .pixels = ww->out,
+                     .sums = sums};
+  find_inside(ww, &s.first, &s.last);
+  for (int r = 0; r < 3; r++) s.lines[r] = image + fy_window_at(wh, y, r) * line;
+  const float *next[2] = {s.grad + ww->out * ch, s.lines[2] + wh->stride * line};
+  const int64_t numbers[2] = {ww->out * ch, line};
+  const bool far = j->far && sees_all(wh, y + 1);
+  for (int64_t c = 0; c < ch; c += CHANNELS) {
+    const int64_t end = least(c + CHANNELS, ch);
+    for (int k = 0; far && k < 2; k++)
+      for (int64_t at = numbers[k] * c / ch; at < numbers[k] * end / ch; at += LINE)
+        __builtin_prefetch(next[k] + at, 0, 2);
+    j->lanes->square_sums_f32(&s, c, end);
+  }
+}
+
 static void sum_parts(void *arg, int64_t begin, int64_t end) {
   const filter_job *j = arg;
   const fy_window *wh = &j->c->w[1], *ww = &j->c->w[2];
@@ -70,8 +113,13 @@ static void sum_parts(void *arg, int64_t begin, int64_t end) {
   for (int64_t part = begin; part < end; part++) {
     float *sums = j->sums + part * j->c->taps * ch;
     memset(sums, 0, (size_t)(j->c->taps * ch) * sizeof *sums);
-    for (int64_t row = part * rows / j->parts; row < (part + 1) * rows / j->parts; row++)
+    for (int64_t row = part * rows / j->parts; row < (part + 1) * rows / j->parts; row++) {
+      if (ww->size == 3 && sees_all(wh, row % wh->out)) {
+        add_square(j, row, sums);
+        continue;
+      }
       for (int64_t r = 0; r < wh->size; r++) add_line(j, row, r, sums + r * ww->size * ch);
+    }
   }
 }
 
@@ -103,7 +151,8 @@ static fy_code depthwise_filter(fy_kernel_ctx *ctx, fy_error *err) {
                   .lanes = fy_lanes_best(),
                   .in = in->data,
                   .grad = grad->data,
-                  .parts = least(MOST_PARTS, c.batch * c.w[1].out)};
+                  .parts = least(MOST_PARTS, c.batch * c.w[1].out),
+                  .far = in->count + grad->count > FAR_BYTES / (int64_t)sizeof(float)};
   FY_TRY(fy_out(ctx, 0, 4, dims, &out, err));
   FY_TRY(fy_scratch(ctx, (size_t)(j.parts * n) * sizeof(float), &sums, err));
   j.sums = sums;
@@ -123,21 +172,6 @@ static void filter_needs(fy_kernel_ctx *ctx, fy_needs *out) {
     out->scratch += fy_scratch_line((size_t)(MOST_PARTS * 9 * in->dims[3]) * sizeof(float));
 }
 
-// The gradient of the input is a convolution of that of the output: what is |before| and what lies
-// behind the last pixel change places.
-static void turn_around(fy_conv *c) {
-  for (int d = 1; d < 3; d++) {
-    fy_window *w = &c->w[d];
-    const int64_t in = w->in;
-    w->in = w->out;
-    w->out = in;
-    w->before = (w->size - 1) * w->dilation - w->before;
-  }
-  const int64_t in_spatial = c->in_spatial;
-  c->in_spatial = c->out_spatial;
-  c->out_spatial = in_spatial;
-}
-
 static fy_code depthwise_input(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_window_attrs *attrs = ctx->site->state;
   const fy_tensor *filter = ctx->in[1], *grad = ctx->in[2];
@@ -148,7 +182,7 @@ static fy_code depthwise_input(fy_kernel_ctx *ctx, fy_error *err) {
       fy_conv_backward(ctx, "", 4, dims, filter->rank, filter->dims, grad, true, &c, NULL) ||
       !is_simple(&c) || c.w[1].stride != 1 || c.w[2].stride != 1)
     return fy_fast_reference(ctx, err);
-  turn_around(&c);
+  fy_conv_turn(&c);
   if (!fy_depthwise_can(&c)) return fy_fast_reference(ctx, err);
   fy_tensor *out;
   void *turned;

@@ -9,11 +9,15 @@
 
 #include "base/alloc.h"
 #include "devices/cpu/epilogue.h"
+#include "devices/cpu/gemm_bf16.h"
 #include "ops/broadcast.h"
-#include "ops/typed.h"
+#include "ops/turn.h"
 
 #define FEW_ROWS    3        // fewer rows than this and one: B is read as it lies
-#define SMALL_B     16384    // elements of B that need no packing
+#define SMALL_B     16384    // elements of B that need no packing, …
+#define FEW_BLOCKS  128      // … unless more rows than these meet it and …
+#define NEAR_BYTES  16384    // … half of L1 does not hold a panel of it, in …
+#define LINE_BYTES  64       // … lines
 #define FAR_BYTES   4194304  // of a B that few rows meet along its rows: this many …
 #define FAR_COLUMNS 1024     // … of a row at a time,
 #define FAR_TERMS   64       // of so many rows one after the other
@@ -137,9 +141,16 @@ static void run_dots(fy_kernel_ctx *ctx, const shape *s, fy_gemm_type type, cons
 
 // ---------------------------------------------------------------- one product
 
+// Would a panel of B stay in L1 where it lies? Rows that are a power of two apart share some of its sets.
+static bool stays_near(const shape *s, fy_gemm_type type) {
+  const int64_t bytes = s->n * (int64_t)fy_gemm_size(type), power = bytes & -bytes;
+  return s->k * (power > LINE_BYTES ? power : LINE_BYTES) <= NEAR_BYTES;
+}
+
 static bool reads_in_place(const shape *s, fy_gemm_type type, bool steady) {
   const int64_t lanes = fy_gemm_best()->columns[type] / 2;
-  return !s->tb && !steady && s->n % lanes == 0 && (s->k * s->n <= SMALL_B || s->m <= 12);
+  return !s->tb && !steady && s->n % lanes == 0 &&
+         (s->m <= 12 || (s->k * s->n <= SMALL_B && (s->m <= FEW_BLOCKS || stays_near(s, type))));
 }
 
 static fy_gemm_job job_of(const shape *s, fy_gemm_type type, const void *a, void *c) {
@@ -353,6 +364,10 @@ static void packed_product(fy_kernel_ctx *ctx, const shape *s, const void *a, co
   fy_gemm_run(ctx, &j);
 }
 
+static bool in_pairs(const shape *s, fy_dtype type) {
+  return type == FY_BFLOAT16 && packs_16(s) && fy_gemm_bf16_here();
+}
+
 // Computed in float, then rounded (half) or cut (bfloat16) once, like the reference.
 static fy_code matmul_16(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
@@ -369,6 +384,8 @@ static fy_code matmul_16(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   void *wide_a, *wide_b, *wide_c, *packed;
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){s.m, s.n}, &out, err));
+  if (in_pairs(&s, a->dtype))
+    return fy_gemm_bf16(ctx, a->data, b->data, out->data, s.m, s.k, s.n, s.ta, s.tb, err);
   FY_TRY(fy_scratch(ctx, (size_t)a->count * sizeof(float), &wide_a, err));
   FY_TRY(fy_scratch(ctx, (size_t)b->count * sizeof(float), &wide_b, err));
   FY_TRY(fy_scratch(ctx, (size_t)out->count * sizeof(float), &wide_c, err));
@@ -399,6 +416,10 @@ static void needs_16(fy_kernel_ctx *ctx, fy_needs *out) {
       !fy_gemm_packed_bytes(FY_GEMM_F32, a->dims[!ta], b->dims[!tb], 1, &bytes))
     return;
   const shape s = {a->dims[ta], a->dims[!ta], b->dims[!tb], ta, tb};
+  if (in_pairs(&s, a->dtype)) {
+    out->scratch += fy_gemm_bf16_needs(s.m, s.k, s.n, ta);
+    return;
+  }
   out->scratch += fy_scratch_line((size_t)a->count * sizeof(float)) +
                   fy_scratch_line((size_t)b->count * sizeof(float)) +
                   fy_scratch_line((size_t)(s.m * s.n) * sizeof(float)) +
@@ -460,6 +481,18 @@ static bool packs_batch(const batch_job *j) {
   return !j->in_place && !(j->s.m <= FEW_ROWS && !j->s.ta && !j->s.tb) && !is_tiny(&j->s);
 }
 
+// The panels of a B that is transposed, whose rows are its columns.
+static bool pack_turned(const batch_job *j, const void *b, float *packed) {
+  const int64_t k = j->s.k, n = j->s.n, columns = fy_gemm_best()->columns[FY_GEMM_F32];
+  if (!j->s.tb || j->type != FY_GEMM_F32 || k < 8 || n % columns % 8 || columns % 8) return false;
+  for (int64_t at = 0; at < n; at += columns, packed += k * columns) {
+    const int64_t width = n - at < columns ? n - at : columns;
+    if (width < columns) memset(packed, 0, (size_t)(k * columns) * sizeof *packed);
+    fy_turn_words(packed, columns, (const float *)b + at * k, k, k, width);
+  }
+  return true;
+}
+
 static void batch_items(void *arg, int64_t begin, int64_t end) {
   batch_job *j = arg;
   const shape *s = &j->s;
@@ -488,7 +521,7 @@ static void batch_items(void *arg, int64_t begin, int64_t end) {
     fy_gemm_job g = job_of(s, j->type, a, c);
     g.b = j->in_place ? b : packed;
     g.ldb = j->in_place ? s->n : 0;
-    if (!j->in_place && b != last)
+    if (!j->in_place && b != last && (j->inner || !pack_turned(j, b, packed)))
       fy_gemm_pack(j->inner, j->type, b, s->k, s->n, s->tb ? 1 : s->n, s->tb ? s->k : 1, NULL,
                    packed);
     last = b;
@@ -561,6 +594,10 @@ static void batch_needs(fy_kernel_ctx *ctx, fy_needs *out) {
   if (!batch_setup(ctx, &j, &bcast)) return;
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
   if (a->dtype == FY_HALF || a->dtype == FY_BFLOAT16) {
+    if (is_one(&j, &bcast) && in_pairs(&j.s, a->dtype)) {
+      out->scratch += fy_gemm_bf16_needs(j.s.m, j.s.k, j.s.n, j.s.ta);
+      return;
+    }
     const int64_t rows = is_one(&j, &bcast) ? j.s.m : bcast.count * j.s.m;
     out->scratch += fy_scratch_line((size_t)a->count * sizeof(float)) +
                     fy_scratch_line((size_t)b->count * sizeof(float)) +
@@ -597,7 +634,10 @@ static fy_code batch_run(fy_kernel_ctx *ctx, batch_job *j, const fy_bcast *bcast
 static fy_code batch_16(fy_kernel_ctx *ctx, batch_job *j, const fy_bcast *bcast, fy_tensor *out,
                         fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
+  const shape *s = &j->s;
   void *wide_a, *wide_b, *wide_c, *packed;
+  if (is_one(j, bcast) && in_pairs(s, a->dtype))
+    return fy_gemm_bf16(ctx, a->data, b->data, out->data, s->m, s->k, s->n, s->ta, s->tb, err);
   FY_TRY(fy_scratch(ctx, (size_t)a->count * sizeof(float), &wide_a, err));
   FY_TRY(fy_scratch(ctx, (size_t)b->count * sizeof(float), &wide_b, err));
   FY_TRY(fy_scratch(ctx, (size_t)out->count * sizeof(float), &wide_c, err));

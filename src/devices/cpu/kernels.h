@@ -61,6 +61,11 @@ size_t fy_conv_scatter_needs(const fy_kernel_ctx *ctx, const struct fy_conv *c);
 FY_MUST_CHECK fy_code fy_conv_scatter(fy_kernel_ctx *ctx, const struct fy_conv *c,
                                       const float *filter, const float *grad, float *out,
                                       fy_error *err);
+// The gradient of a filter over few channels (kernel_conv_filter_few.c): [taps, in_depth, out_depth].
+bool fy_filter_few_fits(const struct fy_conv *c, bool wide);
+size_t fy_filter_few_needs(const fy_kernel_ctx *ctx, const struct fy_conv *c, bool wide);
+FY_MUST_CHECK fy_code fy_filter_few(fy_kernel_ctx *ctx, const struct fy_conv *c, bool wide,
+                                    const void *in, const void *grad, void *out, fy_error *err);
 // Depthwise convolution of floats, channels last, with one filter per channel (kernel_depthwise.c).
 bool fy_depthwise_can(const struct fy_conv *c);
 FY_MUST_CHECK fy_code fy_depthwise_plain(fy_kernel_ctx *ctx, const struct fy_conv *c,

@@ -105,6 +105,9 @@ static inline vec_i32 one_of_four(vec_i32 which, int32_t a, int32_t b, int32_t c
 static inline vec_f64 rsqrt_f64(vec_f64 x) {
   return 1.0 / sqrt_f64(x);
 }
+static inline vec_f64 wide_f64(const float *p) {
+  return (vec_f64)_mm256_cvtps_pd(_mm_loadu_ps(p));
+}
 static inline vec_f32 load_f16(const uint16_t *p) {
   return (vec_f32)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
 }

@@ -20,6 +20,7 @@
 #define LEAST_ALL    24  // tiles: for fewer the weights' matrices cost more than they save …
 #define LEAST_MANY   9  // … unless the channels are many, so that a product waits for its weights:
 #define MANY         65536    // those of the input times those of the output
+#define LEAST_DEPTH  48       // where no panel is full, which is put together the slow way
 #define SHARED_BYTES 600000   // at most, of shared weights
 #define STAGE_BYTES  2097152  // at most, of shared inputs
 #define OWN_BYTES    393216   // at most, of a group's own inputs
@@ -36,21 +37,19 @@ static int64_t parts(int64_t n, int64_t size) {
   return (n + size - 1) / size;
 }
 
-static int64_t tiles_along(const fy_window *w) {
-  return (w->out + 1) / 2;
-}
-
-static int64_t all_tiles(const fy_conv *c) {
-  return c->batch * tiles_along(&c->w[1]) * tiles_along(&c->w[2]);
+// Of volumes, the planes that a window sees one behind the other are more channels.
+static int64_t all_depth(const fy_conv *c) {
+  return c->w[0].size * c->in_depth;
 }
 
 bool fy_winograd_fits(const fy_conv *c) {
   for (int d = 1; d < 3; d++)
     if (c->w[d].size != 3 || c->w[d].stride != 1 || c->w[d].dilation != 1) return false;
-  return c->w[0].size == 1 && c->w[0].in == 1 && c->w[0].out == 1 && c->groups == 1 &&
-         c->in_depth % 8 == 0 && c->in_depth >= 16 && c->in_depth <= 1024 && c->out_depth >= 16 &&
-         c->out_depth >= fy_gemm_best()->columns[FY_GEMM_F32] && c->out_depth <= 1024 &&
-         all_tiles(c) >= (c->in_depth * c->out_depth < MANY ? LEAST_ALL : LEAST_MANY);
+  const bool full = c->out_depth >= fy_gemm_best()->columns[FY_GEMM_F32];
+  return c->groups == 1 && c->in_depth % 8 == 0 && c->in_depth >= 16 && all_depth(c) <= 1024 &&
+         c->out_depth >= (full ? 16 : 8) && c->out_depth <= 1024 &&
+         fy_tiles(c) >= (all_depth(c) * c->out_depth < MANY ? LEAST_ALL : LEAST_MANY) &&
+         (full || all_depth(c) >= LEAST_DEPTH);
 }
 
 // ---------------------------------------------------------------- how the work is cut
@@ -101,12 +100,12 @@ static void plan_panels(plan *p, int64_t depth, int threads) {
 
 static plan make_plan(const fy_conv *c, int threads) {
   const fy_gemm_kernels *g = fy_gemm_best();
-  plan p = {.columns = g->columns[FY_GEMM_F32], .all = all_tiles(c)};
+  plan p = {.columns = g->columns[FY_GEMM_F32], .all = fy_tiles(c)};
   p.panels = parts(c->out_depth, p.columns);
-  p.pieces = parts(c->in_depth, g->piece);
-  p.piece = parts(c->in_depth, p.pieces);
+  p.pieces = parts(all_depth(c), g->piece);
+  p.piece = parts(all_depth(c), p.pieces);
   p.by_panels = p.panels * p.pieces * piece_weights(&p) > SHARED_BYTES / (int64_t)sizeof(float);
-  (p.by_panels ? plan_panels : plan_groups)(&p, c->in_depth, threads);
+  (p.by_panels ? plan_panels : plan_groups)(&p, all_depth(c), threads);
   return p;
 }
 
@@ -115,10 +114,13 @@ static int64_t num_units(const plan *p) {
 }
 
 // What a thread works in.
+static int64_t own_products(const plan *p) {
+  const bool grow = p->by_panels && p->pieces > 1;  // piece by piece
+  return group_products(p) * (grow ? p->groups / p->splits : 1);
+}
 static size_t own_bytes(const plan *p, int64_t depth) {
-  int64_t n = group_products(p);
-  if (p->by_panels && p->pieces > 1) n *= p->groups / p->splits;  // they grow piece by piece
-  return (size_t)(n + (p->by_panels ? piece_weights(p) : group_inputs(p, depth))) * sizeof(float);
+  const int64_t before = p->by_panels ? piece_weights(p) : group_inputs(p, depth);
+  return (size_t)(before + own_products(p)) * sizeof(float);
 }
 
 static size_t shared_bytes(const plan *p, int64_t depth) {
@@ -129,67 +131,76 @@ static size_t shared_bytes(const plan *p, int64_t depth) {
 
 size_t fy_winograd_needs(const fy_kernel_ctx *ctx, const fy_conv *c) {
   const plan p = make_plan(c, ctx->threads);
-  return fy_scratch_line(shared_bytes(&p, c->in_depth)) +
-         fy_slices_needs(ctx, num_units(&p), own_bytes(&p, c->in_depth));
+  return fy_scratch_line(shared_bytes(&p, all_depth(c))) +
+         fy_slices_needs(ctx, num_units(&p), own_bytes(&p, all_depth(c)));
 }
 
 typedef struct run {
   const fy_gemm_job *job;
   const fy_gemm_kernels *kernels;
   plan p;
+  int64_t depth;  // all_depth()
   float *shared;
   fy_slices slices;
   int64_t first, tiles;  // of the stage
-  int64_t across;        // tiles across the image
   bool far;              // shared weights are not in L2
 } run;
 
 // ---------------------------------------------------------------- inputs
-typedef struct tile {
-  int64_t image, y, x;  // of its first output
-} tile;
-
-static tile tile_at(const run *r, int64_t i) {
-  const int64_t down = tiles_along(&r->job->conv->w[1]);
-  return (tile){i / r->across / down, i / r->across % down * 2, i % r->across * 2};
-}
-
-// The pixel |down| and |right| of the first one that the tile sees, or zeros.
-static const float *pixel(const run *r, const tile *t, int down, int right) {
+// The pixel |down| and |right| of the first one that the tile sees in the plane |behind|, or zeros.
+static const float *pixel(const run *r, const fy_tile *t, int64_t behind, int down, int right) {
   const fy_gemm_job *j = r->job;
-  const fy_window *h = &j->conv->w[1], *w = &j->conv->w[2];
-  const int64_t y = t->y - h->before + down, x = t->x - w->before + right;
-  if (y < 0 || y >= h->in || x < 0 || x >= w->in) return j->zeros;
-  return (const float *)j->a + ((t->image * h->in + y) * w->in + x) * j->pixel;
+  return fy_tile_pixel(j->conv, t, j->a, j->pixel, j->zeros, behind, down, right);
 }
 
 // Row |i| of a group that starts at |group|.
 static void make_row(const run *r, int64_t number, int64_t i, float *group) {
-  const int64_t depth = r->job->depth;
-  const tile t = tile_at(r, number);
+  const int64_t depth = r->job->depth, step = input_step(&r->p, r->depth);
+  const fy_tile t = fy_tile_at(r->job->conv, number);
+  float *to = group + i * r->depth;
   const float *rows[POSITIONS];
-  for (int n = 0; n < POSITIONS; n++) rows[n] = pixel(r, &t, n / 4, n % 4);
-  r->kernels->winograd_in(rows, depth, group + i * depth, input_step(&r->p, depth));
+  for (int64_t z = 0; z < r->job->conv->w[0].size; z++, to += depth) {
+    for (int n = 0; n < POSITIONS; n++) rows[n] = pixel(r, &t, z, n / 4, n % 4);
+    r->kernels->winograd_in(rows, depth, to, step);
+  }
 }
 
 // ---------------------------------------------------------------- weights
 // A panel's weights as they are kept: [tap][channel][column].
 static const float *panel_at(const run *r, int64_t panel) {
-  return (const float *)r->job->b + panel * 9 * r->job->depth * r->p.columns;
+  return (const float *)r->job->b + panel * 9 * r->depth * r->p.columns;
 }
 
 // The matrices of channels [k, k + piece) of a panel: [position][channel][column].
 static void make_weights(const run *r, int64_t panel, int64_t k, float *out) {
   const int64_t depth = r->job->depth, columns = r->p.columns;
-  r->kernels->winograd_weights(panel_at(r, panel) + k * columns, depth * columns,
-                               least(r->p.piece, depth - k), out, weight_step(&r->p));
+  const int64_t end = least(k + r->p.piece, r->depth);
+  for (int64_t n; k < end; k += n, out += n * columns) {
+    n = least(end - k, depth - k % depth);  // of one plane
+    r->kernels->winograd_weights(panel_at(r, panel) + (k / depth * 9 * depth + k % depth) * columns,
+                                 depth * columns, n, out, weight_step(&r->p));
+  }
 }
 
 // ---------------------------------------------------------------- products
+static int64_t width_of(const run *r, int64_t panel) {
+  return least(r->p.columns, r->job->n - panel * r->p.columns);
+}
+// Of such a panel only half the products are made: what else is there must be numbers.
+static bool is_half(const run *r, int64_t panel) {
+  return width_of(r, panel) * 2 <= r->p.columns;
+}
+static void clear_products(const run *r, float *products) {
+  if (is_half(r, r->p.panels - 1))
+    memset(products, 0, (size_t)own_products(&r->p) * sizeof *products);
+}
+
 // The |tiles| rows of a group times the weights of channels [k, k + piece).
-static void multiply(const run *r, const float *in, int64_t tiles, const float *weights, int64_t k,
-                     float *out) {
-  const int64_t depth = r->job->depth, columns = r->p.columns;
+static void multiply(const run *r, const float *in, int64_t tiles, int64_t panel,
+                     const float *weights, int64_t k, float *out) {
+  const int64_t depth = r->depth, columns = r->p.columns;
+  const fy_gemm_fn *kernels =
+      is_half(r, panel) ? r->kernels->half[FY_GEMM_F32] : r->kernels->block[FY_GEMM_F32];
   const void *rows[GROUP_TILES];
   for (int64_t i = 0; i < tiles; i++) rows[i] = in + i * depth;
   const int64_t blocks = parts(tiles, FY_GEMM_ROWS);
@@ -215,7 +226,7 @@ static void multiply(const run *r, const float *in, int64_t tiles, const float *
       if (!block.count) continue;
       block.rows = rows + at;
       block.c = out + (n * r->p.tiles + at) * columns;
-      r->kernels->block[FY_GEMM_F32][size](&block);
+      kernels[size](&block);
       if (r->far) block.next += block.count * block.lines * 64;
       at += block.count * size;
     }
@@ -224,12 +235,13 @@ static void multiply(const run *r, const float *in, int64_t tiles, const float *
 
 // ---------------------------------------------------------------- outputs
 // |width| columns of one output, term by term.
-static void plain_sum(const run *r, const tile *t, int i, int64_t panel, int64_t width,
+static void plain_sum(const run *r, const fy_tile *t, int i, int64_t panel, int64_t width,
                       float *out) {
   const int64_t depth = r->job->depth, columns = r->p.columns;
   for (int64_t x = 0; x < width; x++) out[x] = 0;
-  for (int tap = 0; tap < 9; tap++) {
-    const float *in = pixel(r, t, i / 2 + tap / 3, i % 2 + tap % 3);
+  for (int64_t tap = 0; tap < r->job->taps; tap++) {
+    const int at = (int)(tap % 9);
+    const float *in = pixel(r, t, tap / 9, i / 2 + at / 3, i % 2 + at % 3);
     const float *b = panel_at(r, panel) + tap * depth * columns;
     if (in == (const float *)r->job->zeros) continue;
     for (int64_t k = 0; k < depth; k++, b += columns)
@@ -238,7 +250,7 @@ static void plain_sum(const run *r, const tile *t, int i, int64_t panel, int64_t
 }
 
 // The outputs of a panel the slow way: some are not finite, or the panel is not full.
-static void mend(const run *r, const tile *t, int64_t panel, int64_t width, bool finite,
+static void mend(const run *r, const fy_tile *t, int64_t panel, int64_t width, bool finite,
                  const float *in, const float *const add[4], float *const out[4]) {
   const fy_gemm_job *j = r->job;
   const float lo = (float)j->lo, hi = (float)j->hi;
@@ -263,20 +275,17 @@ static void mend(const run *r, const tile *t, int64_t panel, int64_t width, bool
 static void put_together(const run *r, const float *in, int64_t first, int64_t tiles,
                          int64_t panel) {
   const fy_gemm_job *j = r->job;
-  const fy_window *h = &j->conv->w[1], *w = &j->conv->w[2];
   const int64_t columns = r->p.columns, column = panel * columns;
-  const int64_t width = least(columns, j->n - column);
+  const int64_t width = width_of(r, panel);
   const float *bias = j->bias ? (const float *)j->bias + column : NULL;
   for (int64_t i = 0; i < tiles; i++, in += columns) {
-    const tile t = tile_at(r, first + i);
+    const fy_tile t = fy_tile_at(r->job->conv, first + i);
     const float *add[4];
     float *out[4];
     for (int n = 0; n < 4; n++) {
-      const int64_t y = t.y + n / 2, x = t.x + n % 2;
-      const int64_t at = ((t.image * h->out + y) * w->out + x) * j->ldc + column;
-      const bool there = y < h->out && x < w->out;
-      out[n] = there ? (float *)j->c + at : NULL;
-      add[n] = there && j->add ? (const float *)j->add + at : NULL;
+      const int64_t number = fy_tile_output(j->conv, &t, n), at = number * j->ldc + column;
+      out[n] = number >= 0 ? (float *)j->c + at : NULL;
+      add[n] = number >= 0 && j->add ? (const float *)j->add + at : NULL;
     }
     const bool full = width == columns;
     const bool done = full && r->kernels->winograd_out(in, r->p.tiles * columns, bias, add,
@@ -298,14 +307,15 @@ static void share_weights(void *arg, int64_t begin, int64_t end) {
 static void take_groups(void *arg, int64_t begin, int64_t end) {
   run *r = arg;
   const plan *p = &r->p;
-  float *const in = fy_slice_take(&r->slices), *const out = in + group_inputs(p, r->job->depth);
+  float *const in = fy_slice_take(&r->slices), *const out = in + group_inputs(p, r->depth);
+  clear_products(r, out);
   for (int64_t g = begin; g < end; g++) {
     const int64_t first = g * p->tiles, tiles = least(p->tiles, p->all - first);
     for (int64_t i = 0; i < tiles; i++) make_row(r, first + i, i, in);
     const float *weights = r->shared;
     for (int64_t panel = 0; panel < p->panels; panel++) {
       for (int64_t n = 0; n < p->pieces; n++, weights += piece_weights(p))
-        multiply(r, in, tiles, weights, n * p->piece, out);
+        multiply(r, in, tiles, panel, weights, n * p->piece, out);
       put_together(r, out, first, tiles, panel);
     }
   }
@@ -317,21 +327,20 @@ static void share_inputs(void *arg, int64_t begin, int64_t end) {
   const run *r = arg;
   const plan *p = &r->p;
   for (int64_t i = begin; i < end; i++)
-    make_row(r, r->first + i, i % p->tiles,
-             r->shared + i / p->tiles * group_inputs(p, r->job->depth));
+    make_row(r, r->first + i, i % p->tiles, r->shared + i / p->tiles * group_inputs(p, r->depth));
 }
 
 // Groups [first, first + count) of the stage, one panel.
 static void run_panel(const run *r, int64_t panel, int64_t first, int64_t count, float *weights) {
   const plan *p = &r->p;
-  const int64_t depth = r->job->depth, step = p->pieces > 1 ? group_products(p) : 0;
+  const int64_t depth = r->depth, step = p->pieces > 1 ? group_products(p) : 0;
   float *const products = weights + piece_weights(p);
   for (int64_t k = 0; k < depth; k += p->piece) {
     make_weights(r, panel, k, weights);
     for (int64_t g = 0; g < count; g++) {
       const int64_t at = (first + g) * p->tiles, tiles = least(p->tiles, r->tiles - at);
       if (tiles <= 0) break;
-      multiply(r, r->shared + (first + g) * group_inputs(p, depth), tiles, weights, k,
+      multiply(r, r->shared + (first + g) * group_inputs(p, depth), tiles, panel, weights, k,
                products + g * step);
       if (k + p->piece >= depth) put_together(r, products + g * step, r->first + at, tiles, panel);
     }
@@ -342,6 +351,7 @@ static void take_panels(void *arg, int64_t begin, int64_t end) {
   run *r = arg;
   const int64_t splits = r->p.splits, count = r->p.groups / splits;
   float *const own = fy_slice_take(&r->slices);
+  clear_products(r, own + piece_weights(&r->p));
   for (int64_t u = begin; u < end; u++) run_panel(r, u / splits, u % splits * count, count, own);
   fy_slice_give(&r->slices, own);
 }
@@ -350,17 +360,17 @@ fy_code fy_winograd_run(fy_kernel_ctx *ctx, const fy_gemm_job *job, fy_error *er
   const fy_conv *c = job->conv;
   run r = {.job = job,
            .kernels = fy_gemm_best(),
-           .p = make_plan(c, ctx->threads),
-           .across = tiles_along(&c->w[2])};
+           .depth = all_depth(c),
+           .p = make_plan(c, ctx->threads)};
   const plan *p = &r.p;
   const int64_t units = num_units(p), stage = p->by_panels ? p->groups * p->tiles : p->all;
-  const double unit_ns = FY_GEMM_TERM_NS * (double)(POSITIONS * c->in_depth) *
+  const double unit_ns = FY_GEMM_TERM_NS * (double)(POSITIONS * r.depth) *
                          (double)(p->columns * p->panels * stage / units);
   void *shared;
-  FY_TRY(fy_scratch(ctx, shared_bytes(p, c->in_depth), &shared, err));
-  FY_TRY(fy_slices_make(ctx, units, own_bytes(p, c->in_depth), &r.slices, err));
+  FY_TRY(fy_scratch(ctx, shared_bytes(p, r.depth), &shared, err));
+  FY_TRY(fy_slices_make(ctx, units, own_bytes(p, r.depth), &r.slices, err));
   r.shared = shared;
-  r.far = !p->by_panels && shared_bytes(p, c->in_depth) > FAR_BYTES;
+  r.far = !p->by_panels && shared_bytes(p, r.depth) > FAR_BYTES;
   if (!p->by_panels) {
     fy_parallel(ctx, p->panels * p->pieces, 0.1 * (double)piece_weights(p), share_weights, &r);
     fy_parallel(ctx, units, unit_ns, take_groups, &r);
@@ -368,7 +378,7 @@ fy_code fy_winograd_run(fy_kernel_ctx *ctx, const fy_gemm_job *job, fy_error *er
   }
   for (; r.first < p->all; r.first += stage) {
     r.tiles = least(stage, p->all - r.first);
-    fy_parallel(ctx, r.tiles, 0.1 * (double)(POSITIONS * c->in_depth), share_inputs, &r);
+    fy_parallel(ctx, r.tiles, 0.1 * (double)(POSITIONS * r.depth), share_inputs, &r);
     fy_parallel(ctx, units, unit_ns, take_panels, &r);
   }
   return FY_OK;
