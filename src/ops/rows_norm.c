@@ -148,8 +148,9 @@ bool fy_norm_fits(const fy_norm *f, int64_t n) {
 // What does not stay in a cache goes past it from a buffer, a few rows at a time.
 void fy_norm_rows(const fy_norm *f, const float *x, const float *gamma, const float *beta,
                   int64_t n, int64_t rows, bool past_cache, float *out) {
-  float mean[64] = {0}, root[64], buffer[BLOCK];
+  float mean[64], root[64], buffer[BLOCK];
   const int64_t fit = BLOCK / n, some = past_cache && fit > 0 ? fit : 64;
+  if (f->form == FY_NORM_L2) memset(mean, 0, sizeof mean);
   for (int64_t from = 0; from < rows; from += 64) {
     const int64_t m = rows - from < 64 ? rows - from : 64;
     const float *in = x + from * n;
