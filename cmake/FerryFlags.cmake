@@ -24,7 +24,7 @@ set(FERRY_SMALL_OPS "/(linalg_[a-z]+|fft[a-z_]*|special_[a-z]+|unicode[a-z_]*|pa
 # What runs once per model, per report or per file: as small as it gets.
 set(FERRY_COLD "/(src/(observe|model)/.*|ops/(summary[a-z_]*|barrier|batch_(ops|queue|function)|load_remap|vocab_remap|glimpse|fractional_pool|candidate_sampler|parse_sequence[a-z_]*|decode_(proto|json)|encode_proto|checkpoint|files|reader|queue[a-z_]*|staging|state_misc|sample|session_tensor|lookup_(file|make)|stack))\\.c$")
 # Of these the loops become vectors, but nothing else grows.
-set(FERRY_VECTOR_OPS "/(histogram|random_truncated|optimizers|quantize|quantized_[a-z]+|euclidean_norm|vecmath_complex|fake_quant|debug|crop_and_resize|index_ops|binary_math|cast|compare|scatter|activation_grads|winograd_filter|kernel_conv_filter[a-z_]*|gemm_bf16|batch_norm_loops|pool)\\.c$")
+set(FERRY_VECTOR_OPS "/(histogram|random_truncated|optimizers|quantize|quantized_[a-z]+|euclidean_norm|vecmath_complex|fake_quant|debug|crop_and_resize|index_ops|binary_math|cast|compare|scatter|activation_grads|winograd_filter|kernel_conv_filter[a-z_]*|gemm_bf16|batch_norm_loops|pool|scan|select)\\.c$")
 set(FERRY_VECTOR_OPTIONS -O2 -ftree-vectorize)
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
   list(APPEND FERRY_VECTOR_OPTIONS -fvect-cost-model=dynamic -funswitch-loops)

@@ -28,6 +28,9 @@ foreach(folder ${FERRY_FOLDERS})
     if(source MATCHES "/lanes_[a-z0-9]+\\.c$")
       list(APPEND options -fwrapv)  # exponents are put together in integers, also those of NaN
     endif()
+    if(FERRY_X86_64 AND source MATCHES "_plain\\.c$")
+      list(APPEND options -O2)  # for machines that are ten years old
+    endif()
     if(source MATCHES "_avx2\\.c$")
       list(APPEND options ${FERRY_AVX2_OPTIONS})
     elseif(source MATCHES "_avx512\\.c$")

@@ -684,6 +684,9 @@ static int64_t tile_rows(const run *r) {
                        : r->gather ? GATHER_BYTES
                                    : MAX_POINTERS;
   if (groups * r->block_rows * per_row > room) groups = room / per_row / r->block_rows;
+  // Lines of a few numbers take more room as pointers.
+  const int64_t lines = r->gather ? j->conv->w[0].size * j->conv->w[1].size : 1;
+  if (groups * r->block_rows * lines > MAX_POINTERS) groups = MAX_POINTERS / lines / r->block_rows;
   return groups * r->block_rows;
 }
 

@@ -81,7 +81,7 @@ typedef struct fy_gemm_kernels {
   int piece;                   // terms of a sum at a time: a panel's stay in L1
   fy_gemm_fn block[FY_GEMM_TYPES][FY_GEMM_ROWS + 1];  // by rows
   fy_gemm_fn half[FY_GEMM_TYPES][FY_GEMM_ROWS + 1];   // only the first half of the columns
-  fy_gemm_fn wide[FY_GEMM_FEW + 1];  // floats: a panel and the first half of the next
+  fy_gemm_fn wide[FY_GEMM_FEW + 1];   // floats: a panel and the first half of the next
   fy_gemm_fn packing[FY_GEMM_TYPES];  // FY_GEMM_ROWS rows and one tap; B is packed on the way
   fy_gemm_row_fn row[FY_GEMM_TYPES];
   fy_gemm_far_fn row_far[FY_GEMM_TYPES];
@@ -110,13 +110,12 @@ void fy_gemm_avx512(fy_gemm_kernels *to);
   }
 
 // What gemm_kernel.inc, gemm_depthwise.inc and gemm_winograd.inc made for floats and doubles.
-#define FY_GEMM_PARTS                                                                      \
-  .block = {FY_GEMM_TABLE(full, f32), FY_GEMM_TABLE(full, f64)},                           \
-  .half = {FY_GEMM_TABLE(half, f32), FY_GEMM_TABLE(half, f64)}, .row = {row_f32, row_f64}, \
-  .row_far = {row_far_f32, row_far_f64},                                                   \
-  .packing = {block_packing_6_f32, block_packing_6_f64},                                   \
-  .wide = {NULL, block_wide_1_f32, block_wide_2_f32, block_wide_3_f32, block_wide_4_f32},  \
-  .depthwise = depthwise_f32, .line = {{line_3_1, line_3_2}, {line_5_1, line_5_2}},        \
+#define FY_GEMM_PARTS                                                                           \
+  .block = {FY_GEMM_TABLE(full, f32), FY_GEMM_TABLE(full, f64)},                                \
+  .half = {FY_GEMM_TABLE(half, f32), FY_GEMM_TABLE(half, f64)}, .row = {row_f32, row_f64},      \
+  .row_far = {row_far_f32, row_far_f64}, .packing = {block_packing_6_f32, block_packing_6_f64}, \
+  .wide = {NULL, block_wide_1_f32, block_wide_2_f32, block_wide_3_f32, block_wide_4_f32},       \
+  .depthwise = depthwise_f32, .line = {{line_3_1, line_3_2}, {line_5_1, line_5_2}},             \
   .winograd_weights = winograd_weights, .winograd_in = winograd_in, .winograd_out = winograd_out
 
 // ---------------------------------------------------------------- packed B

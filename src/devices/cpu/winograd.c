@@ -19,11 +19,13 @@
 #define LINE         16  // numbers in a cache line
 #define LEAST_ALL    24  // tiles: for fewer the weights' matrices cost more than they save …
 #define LEAST_MANY   9  // … unless the channels are many, so that a product waits for its weights:
-#define MANY         65536    // those of the input times those of the output
-#define LEAST_DEPTH  48       // where no panel is full, which is put together the slow way
-#define SHARED_BYTES 600000   // at most, of shared weights
-#define STAGE_BYTES  2097152  // at most, of shared inputs
-#define OWN_BYTES    393216   // at most, of a group's own inputs
+#define MANY         65536   // those of the input times those of the output
+#define LEAST_DEPTH  48      // where no panel is full, which is put together the slow way
+#define SHARED_BYTES 600000  // at most, of shared weights
+#define DEEP_BYTES \
+  4194304  // of a volume's, whose inputs are made once for each plane of the window
+#define STAGE_BYTES 2097152  // at most, of shared inputs
+#define OWN_BYTES   393216   // at most, of a group's own inputs
 #define FAR_BYTES \
   524288                // shared weights of this size are not in L2: what comes next is called for
 #define GROUP_TILES 48  // at most, of a group
@@ -104,7 +106,8 @@ static plan make_plan(const fy_conv *c, int threads) {
   p.panels = parts(c->out_depth, p.columns);
   p.pieces = parts(all_depth(c), g->piece);
   p.piece = parts(all_depth(c), p.pieces);
-  p.by_panels = p.panels * p.pieces * piece_weights(&p) > SHARED_BYTES / (int64_t)sizeof(float);
+  p.by_panels = p.panels * p.pieces * piece_weights(&p) >
+                (c->w[0].size > 1 ? DEEP_BYTES : SHARED_BYTES) / (int64_t)sizeof(float);
   (p.by_panels ? plan_panels : plan_groups)(&p, all_depth(c), threads);
   return p;
 }

@@ -6,10 +6,10 @@
 // gradient of its outputs, spread to 16 positions: for each position a product [channels, tiles] x [tiles,
 // output channels]. When all tiles are summed, 16 matrices become the nine of the filter.
 //
-// Threads share little: each takes a part of the tiles, some at a time in memory of its own that stays in L2,
-// and sums of its own, which are added in the end. Where the sums are large, they are shared: all threads
-// transform a stage of many tiles, then each takes a position and a panel of output channels. In neither case
-// does the order of a sum depend on the number of threads.
+// Threads share nothing but what they read, since what one core wrote and another reads costs more than to make
+// it twice: an item is a part of the tiles and some panels of output channels, with sums of its own; some
+// tiles at a time are transformed in memory that stays in L2 and multiplied. The parts' sums are added in the
+// end. How many parts there are does not depend on the threads.
 
 #include <math.h>
 #include <string.h>
@@ -17,27 +17,28 @@
 #include "devices/cpu/winograd.h"
 #include "ops/typed.h"
 
-#define POSITIONS   16
-#define LINE        16       // numbers in a cache line …
-#define PAGE        1024     // … and in a page
-#define PIECE       128      // tiles of a sum at a time: they stay in L1
-#define STAGE_BYTES 2621440  // of what is transformed together, about, shared …
-#define OWN_BYTES   393216   // … or not, …
-#define OWN_LEAST   32       // … and this many tiles at least
-#define OWN_SUMS    8192     // for one position, at most, of which every part has its own
-#define MOST_SUMS   65536    // for one position
-#define MOST_PARTS  16
-#define PART_TILES  128  // at least: else it takes too long to add the parts
-#define LEAST_TILES 64
-#define MOST_BLOCKS 64  // of rows, whose pointers are found together
+#define POSITIONS     16
+#define LINE          16        // numbers in a cache line …
+#define PAGE          1024      // … and in a page
+#define PIECE         128       // tiles of a sum at a time: they stay in L1
+#define STAGE_BYTES   393216    // of what is transformed together, about, …
+#define STAGE_TILES   48        // … and this many tiles at least
+#define GROUP_COLUMNS 64        // output channels of an item, at most
+#define MOST_CHANNELS 1024      // of the input, with all planes of a window, and of the output
+#define MOST_BYTES    33554432  // of all sums
+#define MOST_PARTS    16
+#define PART_TILES    96  // at least: else it takes too long to add the parts
+#define LEAST_TILES   96
+#define TILE_SUMS     1024  // of a position, at most, for each tile
+#define MOST_BLOCKS   64    // of rows, whose pointers are found together
 
 typedef struct plan {
   int64_t rows;  // channels of all planes that a window sees
   int64_t line;  // numbers from one tile's channels to the next: lines, an odd number of them
   int64_t columns, panels, padded;
-  int64_t all, stage;  // tiles
-  bool shared;
-  int64_t parts;  // of the tiles; shared: 1
+  int64_t groups, group;  // of panels; the most panels of one
+  int64_t all, stage;     // tiles
+  int64_t parts;          // of the tiles
 } plan;
 
 static int64_t least(int64_t a, int64_t b) {
@@ -48,11 +49,8 @@ static int64_t parts(int64_t n, int64_t size) {
   return (n + size - 1) / size;
 }
 
-bool fy_winograd_filter_fits(const fy_conv *c) {
-  for (int d = 1; d < 3; d++)
-    if (c->w[d].size != 3 || c->w[d].stride != 1 || c->w[d].dilation != 1) return false;
-  return c->groups == 1 && c->in_depth >= 16 && c->in_depth % 8 == 0 && c->out_depth >= 8 &&
-         c->w[0].size * c->in_depth * c->out_depth <= MOST_SUMS && fy_tiles(c) >= LEAST_TILES;
+static int64_t sum_bytes(const plan *p) {  // of a part
+  return POSITIONS * p->rows * p->padded * (int64_t)sizeof(float);
 }
 
 static plan make_plan(const fy_conv *c) {
@@ -62,13 +60,25 @@ static plan make_plan(const fy_conv *c) {
   p.line = (parts(p.rows, LINE) | 1) * LINE;
   p.panels = parts(c->out_depth, p.columns);
   p.padded = p.panels * p.columns;
-  p.shared = p.rows * p.padded > OWN_SUMS;
-  p.parts = p.shared || p.all < 2 * PART_TILES ? 1 : least(p.all / PART_TILES, MOST_PARTS);
-  const int64_t bytes = POSITIONS * (p.line + p.padded) * (int64_t)sizeof(float);
-  const int64_t most = p.shared ? STAGE_BYTES / bytes / PIECE * PIECE : OWN_BYTES / bytes;
-  const int64_t tiles = parts(p.all, p.parts), enough = p.shared ? PIECE : OWN_LEAST;
-  p.stage = parts(tiles, parts(tiles, most > enough ? most : enough));
+  p.groups = parts(p.padded, GROUP_COLUMNS);
+  p.group = parts(p.panels, p.groups);
+  const int64_t room = MOST_BYTES / sum_bytes(&p), most = room < MOST_PARTS ? room : MOST_PARTS;
+  p.parts = least(p.all / PART_TILES, most);
+  if (p.parts < 1) p.parts = 1;
+  const int64_t bytes = POSITIONS * (p.line + p.group * p.columns) * (int64_t)sizeof(float);
+  const int64_t tiles = parts(p.all, p.parts), near = STAGE_BYTES / bytes;
+  p.stage = parts(tiles, parts(tiles, near > STAGE_TILES ? near : STAGE_TILES));
   return p;
+}
+
+bool fy_winograd_filter_fits(const fy_conv *c) {
+  for (int d = 1; d < 3; d++)
+    if (c->w[d].size != 3 || c->w[d].stride != 1 || c->w[d].dilation != 1) return false;
+  if (c->groups != 1 || c->in_depth > MOST_CHANNELS || c->out_depth > MOST_CHANNELS) return false;
+  const plan p = make_plan(c);
+  return c->in_depth >= 16 && c->in_depth % 8 == 0 && c->out_depth >= 8 &&
+         p.rows <= MOST_CHANNELS && fy_tiles(c) >= LEAST_TILES &&
+         p.rows * p.padded <= fy_tiles(c) * TILE_SUMS && sum_bytes(&p) <= MOST_BYTES;
 }
 
 // From one position to the next: pages, and a sixteenth of one, so that all 16 are in L1 together.
@@ -79,7 +89,7 @@ static int64_t pixel_step(const plan *p) {
   return apart(p->stage * p->line);
 }
 static int64_t grad_step(const plan *p) {
-  return apart(p->stage * p->padded);
+  return apart(p->stage * p->group * p->columns);
 }
 static int64_t stage_numbers(const plan *p) {
   return POSITIONS * (pixel_step(p) + grad_step(p));
@@ -100,7 +110,7 @@ static size_t stage_bytes(const plan *p) {
 
 size_t fy_winograd_filter_needs(const fy_kernel_ctx *ctx, const fy_conv *c) {
   const plan p = make_plan(c);
-  return fy_scratch_line(all_bytes(&p)) + fy_slices_needs(ctx, p.parts, stage_bytes(&p));
+  return fy_scratch_line(all_bytes(&p)) + fy_slices_needs(ctx, p.parts * p.groups, stage_bytes(&p));
 }
 
 typedef struct run {
@@ -116,8 +126,9 @@ typedef struct run {
 typedef struct stage {
   const run *r;
   float *pixels;         // [position][tile][line]
-  float *grads;          // [position][panel][tile][column]
+  float *grads;          // [position][panel of the group][tile][column]
   float *sums;           // [position][row][padded]
+  int64_t panel, end;    // the group's
   int64_t first, tiles;  // of all
   bool begins;           // the sums
 } stage;
@@ -159,12 +170,11 @@ FY_CLONES static void spread(const float *const rows[4], int64_t n, int64_t colu
   }
 }
 
-static void transform_tiles(void *arg, int64_t begin, int64_t end) {
-  const stage *g = arg;
+static void transform_tiles(const stage *g) {
   const run *r = g->r;
   const fy_conv *c = r->c;
   const plan *p = &r->p;
-  for (int64_t i = begin; i < end; i++) {
+  for (int64_t i = 0; i < g->tiles; i++) {
     const fy_tile t = fy_tile_at(c, g->first + i);
     const float *rows[POSITIONS];
     float *to = g->pixels + i * p->line;
@@ -173,14 +183,15 @@ static void transform_tiles(void *arg, int64_t begin, int64_t end) {
         rows[n] = fy_tile_pixel(c, &t, r->in, c->in_depth, r->zeros, z, n / 4, n % 4);
       r->kernels->winograd_in(rows, c->in_depth, to, pixel_step(p));
     }
-    for (int64_t panel = 0; panel < p->panels; panel++) {
+    for (int64_t panel = g->panel; panel < g->end; panel++) {
       const int64_t at = panel * p->columns, n = least(p->columns, c->out_depth - at);
+      float *grads = g->grads + ((panel - g->panel) * p->stage + i) * p->columns;
       const float *from[4];
       for (int k = 0; k < 4; k++) {
         const int64_t pixel = fy_tile_output(c, &t, k);
         from[k] = pixel < 0 ? r->zeros : r->grad + pixel * c->out_depth + at;
       }
-      spread(from, n, p->columns, g->grads + (panel * p->stage + i) * p->columns, grad_step(p));
+      spread(from, n, p->columns, grads, grad_step(p));
     }
   }
 }
@@ -211,15 +222,15 @@ static void multiply(const stage *g, const float *pixels, const float *grads, in
   }
 }
 
-static void multiply_items(void *arg, int64_t begin, int64_t end) {
-  const stage *g = arg;
+static void multiply_all(const stage *g) {
   const plan *p = &g->r->p;
-  for (int64_t i = begin; i < end; i++) {
-    const int64_t position = i / p->panels, panel = i % p->panels;
-    const bool half = (g->r->c->out_depth - panel * p->columns) * 2 <= p->columns;
+  const int64_t panels = g->end - g->panel;
+  for (int64_t i = 0; i < POSITIONS * panels; i++) {
+    const int64_t position = i / panels, panel = i % panels, at = (g->panel + panel) * p->columns;
+    const bool half = (g->r->c->out_depth - at) * 2 <= p->columns;
     const float *pixels = g->pixels + position * pixel_step(p);
     const float *grads = g->grads + position * grad_step(p) + panel * p->stage * p->columns;
-    float *sums = g->sums + position * p->rows * p->padded + panel * p->columns;
+    float *sums = g->sums + position * p->rows * p->padded + at;
     // All blocks are about equal: the first |more| have a row more.
     const int64_t blocks = parts(p->rows, FY_GEMM_ROWS);
     const int64_t each = p->rows / blocks, more = p->rows % blocks;
@@ -232,35 +243,27 @@ static void multiply_items(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// Part |part| of the tiles, by all threads of |ctx|, or here.
-static void sum_part(run *r, fy_kernel_ctx *ctx, int64_t part, float *memory) {
-  const plan *p = &r->p;
-  const int64_t first = p->all * part / p->parts, end = p->all * (part + 1) / p->parts;
-  const int64_t items = POSITIONS * p->panels;
-  stage g = {.r = r,
-             .pixels = memory,
-             .grads = memory + POSITIONS * pixel_step(p),
-             .sums = r->sums + part * part_sums(p),
-             .begins = true};
-  for (g.first = first; g.first < end; g.first += g.tiles) {
-    g.tiles = least(p->stage, end - g.first);
-    if (ctx) {
-      const double terms = (double)(g.tiles * p->rows) * (double)p->columns;
-      fy_parallel(ctx, g.tiles, 0.1 * (double)(POSITIONS * (p->line + p->padded)), transform_tiles,
-                  &g);
-      fy_parallel(ctx, items, FY_GEMM_TERM_NS * terms, multiply_items, &g);
-    } else {
-      transform_tiles(&g, 0, g.tiles);
-      multiply_items(&g, 0, items);
-    }
-    g.begins = false;
-  }
-}
-
-static void sum_parts(void *arg, int64_t begin, int64_t end) {
+static void take_items(void *arg, int64_t begin, int64_t end) {
   run *r = arg;
+  const plan *p = &r->p;
   float *memory = fy_slice_take(&r->slices);
-  for (int64_t part = begin; part < end; part++) sum_part(r, NULL, part, memory);
+  for (int64_t item = begin; item < end; item++) {
+    const int64_t part = item / p->groups, group = item % p->groups;
+    const int64_t first = p->all * part / p->parts, last = p->all * (part + 1) / p->parts;
+    stage g = {.r = r,
+               .pixels = memory,
+               .grads = memory + POSITIONS * pixel_step(p),
+               .sums = r->sums + part * part_sums(p),
+               .panel = group * p->group,
+               .end = least((group + 1) * p->group, p->panels),
+               .begins = true};
+    for (g.first = first; g.first < last; g.first += g.tiles) {
+      g.tiles = least(p->stage, last - g.first);
+      transform_tiles(&g);
+      multiply_all(&g);
+      g.begins = false;
+    }
+  }
   fy_slice_give(&r->slices, memory);
 }
 
@@ -320,17 +323,12 @@ fy_code fy_winograd_filter(fy_kernel_ctx *ctx, const fy_conv *c, const float *in
   void *memory;
   *out_finite = false;
   FY_TRY(fy_scratch(ctx, all_bytes(p), &memory, err));
-  FY_TRY(fy_slices_make(ctx, p->parts, stage_bytes(p), &r.slices, err));
+  FY_TRY(fy_slices_make(ctx, p->parts * p->groups, stage_bytes(p), &r.slices, err));
   r.zeros = memset(memory, 0, (size_t)num_zeros(p) * sizeof(float));
   r.sums = (float *)memory + num_zeros(p);
-  if (p->parts == 1) {
-    float *shared = fy_slice_take(&r.slices);
-    sum_part(&r, ctx, 0, shared);
-    fy_slice_give(&r.slices, shared);
-  } else {
-    const double terms = (double)(p->all / p->parts * POSITIONS) * (double)(p->rows * p->padded);
-    fy_parallel(ctx, p->parts, FY_GEMM_TERM_NS * terms, sum_parts, &r);
-  }
+  const double terms = (double)(p->all * POSITIONS) * (double)(p->rows * p->padded);
+  const int64_t items = p->parts * p->groups;
+  fy_parallel(ctx, items, FY_GEMM_TERM_NS * terms / (double)items, take_items, &r);
   fy_parallel(ctx, p->rows, 0.5 * (double)(POSITIONS * p->parts * c->out_depth), gather_rows, &r);
   *out_finite = all_finite(out, p->rows * 9 * c->out_depth);
   return FY_OK;
