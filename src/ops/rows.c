@@ -374,16 +374,16 @@ static void run_norm(const job *j, int64_t begin, int64_t end) {
                 last = end * s->block < s->count ? end * s->block : s->count;
   const float *x = (const float *)(const void *)j->in[f->x] + first * s->row;
   float *out = (float *)(void *)j->out + first * s->row;
+  const bool past_cache = fy_past_cache(j->out, j->in[f->x], s->count * s->row);
   const fy_lanes *lanes = fy_lanes_best();
   const int64_t longest = f->form == FY_NORM_SOFTMAX ? lanes->longest_softmax : FY_NARROW - 1;
   if (s->row <= longest && lanes->narrow_f32) {
     // As reduce.c has it: a few rows are added as long ones are.
     const bool in_order = s->row <= FY_REDUCE_SHORT && s->count >= FY_REDUCE_ROWS;
-    const bool past_cache = fy_past_cache(j->out, j->in[f->x], s->count * s->row);
     lanes->narrow_f32(&(fy_narrow){f->form, s->row, in_order, past_cache, f->epsilon, gamma, beta},
                       x, out, last - first);
   } else {
-    fy_norm_rows(f, x, gamma, beta, s->row, last - first, out);
+    fy_norm_rows(f, x, gamma, beta, s->row, last - first, past_cache, out);
   }
 }
 

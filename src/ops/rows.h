@@ -59,7 +59,7 @@ bool fy_norm_match(const fy_rows_program *p, fy_norm *out);
 // Whether rows of |n| have a loop of their own, so that it pays.
 bool fy_norm_fits(const fy_norm *f, int64_t n);
 void fy_norm_rows(const fy_norm *f, const float *x, const float *gamma, const float *beta,
-                  int64_t n, int64_t rows, float *out);
+                  int64_t n, int64_t rows, bool past_cache, float *out);
 // out = exp(in - the maximum of in); returns the sum, added as reduce.c adds a row of that length if it
 // is longer than FY_REDUCE_SHORT. If there is a NaN, that is all to rely on: the sum is NaN. (softmax.c)
 float fy_softmax_exps(const float *in, float *out, int64_t n);

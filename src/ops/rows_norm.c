@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ops/rows.h"
+#include "ops/turn.h"
 #include "ops/typed.h"
 
 #define BLOCK         2048  // as in reduce.c: straight sums up to here, then pairwise
@@ -120,10 +121,17 @@ static void find_stats(const fy_norm *f, const float *x, int64_t n, int64_t m, f
           whole);  // four whole vectors are quicker than a few, which go through a buffer
 }
 
-// |m| rows, at most 64.
-static void l2_rows(const fy_norm *f, const float *x, int64_t n, int64_t m, float *out) {
-  float none[64] = {0}, root[64];
-  find_stats(f, x, n, m, none, root);
+// |m| rows whose means and roots are known.
+static void finish(const fy_norm *f, const float *x, const float *gamma, const float *beta,
+                   const float *means, const float *root, int64_t n, int64_t m, float *out) {
+  static ends_fn *const ends[FY_NORM_FORMS] = {[FY_NORM_AFFINE] = affine,
+                                               [FY_NORM_SCALED] = scaled,
+                                               [FY_NORM_TIMES] = times,
+                                               [FY_NORM_OVER] = over};
+  if (f->form != FY_NORM_L2) {
+    ends[f->form](x, gamma, beta, means, root, out, n, m);
+    return;
+  }
   for (int64_t r = 0; r < m; r++) scale(x + r * n, root[r], out + r * n, n);
 }
 static void softmax_rows(const float *x, int64_t n, int64_t m, float *out) {
@@ -137,26 +145,29 @@ bool fy_norm_fits(const fy_norm *f, int64_t n) {
   return n >= (f->form == FY_NORM_SOFTMAX ? LEAST_SOFTMAX : FY_REDUCE_SHORT + 1);
 }
 
+// What does not stay in a cache goes past it from a buffer, a few rows at a time.
 void fy_norm_rows(const fy_norm *f, const float *x, const float *gamma, const float *beta,
-                  int64_t n, int64_t rows, float *out) {
-  static ends_fn *const ends[FY_NORM_FORMS] = {[FY_NORM_AFFINE] = affine,
-                                               [FY_NORM_SCALED] = scaled,
-                                               [FY_NORM_TIMES] = times,
-                                               [FY_NORM_OVER] = over};
-  float mean[64], root[64];
+                  int64_t n, int64_t rows, bool past_cache, float *out) {
+  float mean[64], root[64], buffer[BLOCK];
+  const int64_t fit = BLOCK / n, some = past_cache && fit > 0 ? fit : 64;
+  if (f->form == FY_NORM_L2) memset(mean, 0, sizeof mean);
   for (int64_t from = 0; from < rows; from += 64) {
     const int64_t m = rows - from < 64 ? rows - from : 64;
     const float *in = x + from * n;
-    if (f->form == FY_NORM_L2 || f->form == FY_NORM_SOFTMAX) {
-      if (f->form == FY_NORM_L2)
-        l2_rows(f, in, n, m, out + from * n);
-      else
-        softmax_rows(in, n, m, out + from * n);
+    if (f->form == FY_NORM_SOFTMAX) {
+      softmax_rows(in, n, m, out + from * n);
       continue;
     }
     find_stats(f, in, n, m, mean, root);
-    ends[f->form](in, gamma, beta, mean, root, out + from * n, n, m);
+    for (int64_t r = 0, k; r < m; r += k) {
+      float *to = out + (from + r) * n;
+      k = m - r < some ? m - r : some;
+      const bool buffered = k * n <= BLOCK && past_cache;
+      finish(f, in + r * n, gamma, beta, mean + r, root + r, n, k, buffered ? buffer : to);
+      if (buffered) fy_stream((char *)to, (const char *)buffer, (size_t)(k * n) * sizeof *to);
+    }
   }
+  if (past_cache) fy_stream_end();
 }
 
 // ---------------------------------------------------------------- which programs

@@ -177,7 +177,7 @@ static void turn_near(const fy_turn *t, block_fn *block) {
 }
 
 // Whole lines past the cache: to write a part of one that way takes ten times longer.
-static void stream(char *to, const char *from, size_t n) {
+void fy_stream(char *to, const char *from, size_t n) {
   size_t i = 0;
 #ifdef __SSE2__
   const size_t head = (size_t)(-(uintptr_t)to % LINE);
@@ -192,6 +192,12 @@ static void stream(char *to, const char *from, size_t n) {
   }
 #endif
   if (i < n) memcpy(to + i, from + i, n - i);
+}
+
+void fy_stream_end(void) {
+#ifdef __SSE2__
+  _mm_sfence();
+#endif
 }
 
 // The first column from |c| on that begins a line of |row|, or the end.
@@ -225,19 +231,17 @@ static void turn_far(const fy_turn *t, block_fn *block) {
       const bool end = r0 + height >= t->rows;
       block(buffer, step, from, t->in_step, n, m,
             end ? t->in + (c + width) * t->in_step * size : from + height * size);
-      if (dense) stream(t->out + r * t->out_step * size, buffer, (size_t)(n * m * size));
+      if (dense) fy_stream(t->out + r * t->out_step * size, buffer, (size_t)(n * m * size));
       for (int64_t k = 0; !dense && k < n; k++) {
         char *row = t->out + (r + k) * t->out_step * size;
         const int64_t c0 = to_line(row, c, t->cols, size);
         const int64_t c1 = last ? t->cols : to_line(row, c + width, t->cols, size);
-        stream(row + c0 * size, buffer + (k * step + c0 - c) * size, (size_t)((c1 - c0) * size));
+        fy_stream(row + c0 * size, buffer + (k * step + c0 - c) * size, (size_t)((c1 - c0) * size));
       }
     }
     if (last) break;
   }
-#ifdef __SSE2__
-  _mm_sfence();
-#endif
+  fy_stream_end();
 }
 
 void fy_turn_plane(const fy_turn *t) {

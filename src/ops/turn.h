@@ -22,6 +22,10 @@ void fy_turn_plane(const fy_turn *t);
 // the result in order: whoever calls has the room.
 void fy_turn_words(void *out, int64_t out_step, const void *in, int64_t in_step, int64_t rows,
                    int64_t cols);
+// A copy that goes past the cache, in whole lines; what else there is at its ends does not. After the last one others may
+// only be told once fy_stream_end() was called.
+void fy_stream(char *to, const char *from, size_t n);
+void fy_stream_end(void);
 
 // Squares of 8 cover |n| >= 8 elements if the last begins where it ends with them.
 static inline int64_t fy_next_square(int64_t at, int64_t n) {

@@ -223,9 +223,9 @@ static void long_rows(void **state) {
 // So many that the result does not stay in a cache, and an end that is no block.
 static void many_rows(void **state) {
   (void)state;
-  static const int64_t widths[] = {5, 10, 16, 20, 31};
+  static const int64_t widths[] = {5, 10, 16, 20, 31, 67, 80};
   if (!sample_takes(0)) return;
-  for (int k = 0; k < 5; k++) {
+  for (int k = 0; k < 7; k++) {
     const int64_t rows = (5 << 20) / widths[k] + 3;
     check(AFFINE, rows, widths[k], false, false);
     check(k % 2 ? L2 : SOFTMAX, rows, widths[k], false, false);
