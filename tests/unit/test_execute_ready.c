@@ -86,7 +86,9 @@ static void shapes_that_change(void **state) {
     fy_tensor_release(out);
     fy_tensor_release(in);
     if (i == 199) before = programs(&m);
-    if (i == 99) assert_int_equal(programs(&m), 5);
+    // 40 shapes: as many as have their own, and one for all others. A run that the machine holds up counts
+    // as one that pays for a program of its own, so that there may be a few more.
+    if (i == 99) assert_in_range(programs(&m), 5, 8);
     if (i > 200 && programs(&m) > before) break;
   }
   assert_in_range(before, 5, 12);  // however long it took to compile one
