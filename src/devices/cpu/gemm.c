@@ -20,7 +20,7 @@
 #define MOST_GROUPS      64       // … or as many as fill one of these with their part of A:
 #define TILE_BYTES       49152    // where panels share it,
 #define TILE_ALONE_BYTES 131072   // where there is but one
-#define ITEMS_PER_THREAD 8        // so that a thread that comes late or is held up costs little …
+#define ITEMS_PER_THREAD 4        // so that a thread that comes late or is held up costs little …
 #define ITEM_NS          2.5e3    // … but none shorter than this
 #define NEAR_BYTES       4194304  // an A of this size may be read once per part of B
 #define PART_BYTES       262144   // of B, packed by the thread that needs it
