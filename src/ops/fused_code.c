@@ -160,9 +160,12 @@ static void emit_one(coder *c, uint32_t i) {
   const fy_fused_op *op = &c->p->ops[i];
   const uint32_t a = word_of(c, op->a), b = word_of(c, op->b);
   const bool const_a = is_const(c, op->a), const_b = op->b != FY_FUSED_NONE && is_const(c, op->b);
+  // A function is faster where its numbers stay: it asks only in the end whether they were ordinary.
+  const bool apart = op->b == FY_FUSED_NONE;
+  uint32_t out = apart ? place(c, i) : 0;
   used(c, op->a);
   used(c, op->b);
-  const uint32_t out = place(c, i);
+  if (!apart) out = place(c, i);
   if (is_nan_op(c, op)) {
     emit(c, FY_FUSED_SET, out, 0, is_nan(c, op->a) ? a : b);
   } else if (const_a && (const_b || op->b == FY_FUSED_NONE)) {
