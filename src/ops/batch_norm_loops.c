@@ -5,7 +5,7 @@
 
 #include "ops/batch_norm.h"
 #include "ops/fused.h"
-#include "ops/past_cache.h"
+#include "ops/turn.h"
 #include "ops/typed.h"
 
 #define LEAST_WIDTH 64
@@ -204,11 +204,12 @@ static void apply(void *arg, int64_t begin, int64_t end) {
       apply_grad_run(j, x, g, out, p.at / j->inner % j->channels, p.n);
     else
       apply_run(j, x, out, p.at / j->inner % j->channels, p.n);
-    if (past) fy_write_past((float *)j->out + p.at, out, (size_t)n * sizeof *out);
+    if (past)
+      fy_stream((char *)((float *)j->out + p.at), (const char *)out, (size_t)n * sizeof *out);
     if (j->type == FY_HALF) fy_floats_to_halves(out, (uint16_t *)j->out + p.at, n);
     if (j->type == FY_BFLOAT16) narrow(out, (uint16_t *)j->out + p.at, n);
   }
-  if (past) fy_end_past();
+  if (past) fy_stream_end();
 }
 
 void fy_norm_apply(fy_kernel_ctx *ctx, fy_norm_job *j) {
