@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# at_level.sh LEVEL PROGRAM...: runs a test with the kernels of LEVEL (plain, avx2 or avx512); 77 (skipped)
+# at_level.sh LEVEL PROGRAM...: runs a test with the kernels of LEVEL (plain, avx2, avx512 or avx512wide); 77 (skipped)
 # if this machine has no such kernels. FERRY names the program that can tell.
 set -euo pipefail
 export FERRY_CPU=$1
