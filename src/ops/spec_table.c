@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // spec_table.c: unpacks a line of the embedded table and cuts it, in place, into a spec.
-// The line lives in the spec's arena, so names are pointers into it: one copy, no second pass.
+// The line lives in the spec's arena, so words are pointers into it: one copy, no second pass.
 // The text comes from our own build, but every read is checked all the same: a damaged table is an
 // INTERNAL error, never a wild pointer.
 
@@ -12,7 +12,8 @@
 
 // Made by tools/embed_opdefs.c, which explains the packing.
 extern const uint32_t fy_opdefs_count;
-extern const unsigned char fy_opdefs_names[], fy_opdefs_pairs[], fy_opdefs_text[];
+extern const unsigned char fy_opdefs_names[], fy_opdefs_text[];
+extern const uint16_t fy_opdefs_pairs[][2];
 extern const uint32_t fy_opdefs_name_at[], fy_opdefs_line_at[];
 
 size_t fy_spec_table_count(void) {
@@ -41,20 +42,25 @@ size_t fy_spec_table_find(const char *name, size_t len) {
 }
 
 // Unpacks into |out| (NULL: only counts) and returns the length.
-static size_t unpack(const unsigned char *p, size_t n, char *out) {
-  unsigned char stack[264];  // a code's expansion nests at most once per code
+static size_t unpack(const unsigned char *p, const unsigned char *end, char *out) {
+  enum { FIRST = 128, LONG = 240 };  // codes of one byte and of two
+  uint16_t stack[64];                // the packer nests pairs less deeply than that
   size_t len = 0;
-  for (size_t i = 0; i < n; i++) {
+  while (p < end) {
     size_t top = 0;
-    stack[top++] = p[i];
-    while (top) {
-      unsigned char c = stack[--top];
-      if (c < 128) {
-        if (out) out[len] = (char)c;
+    unsigned code = *p++;
+    if (code >= LONG && p < end) code = code << 8 | *p++;
+    for (;;) {
+      if (code < FIRST) {
+        if (out) out[len] = (char)code;
         len++;
-      } else if (top + 2 <= sizeof stack) {
-        stack[top++] = fy_opdefs_pairs[2 * (c - 128) + 1];
-        stack[top++] = fy_opdefs_pairs[2 * (c - 128)];
+        if (!top) break;
+        code = stack[--top];
+      } else {
+        const uint16_t *pair =
+            fy_opdefs_pairs[code < 256 ? code - FIRST : code - (LONG << 8) + LONG - FIRST];
+        if (top < sizeof stack / sizeof stack[0]) stack[top++] = pair[1];
+        code = pair[0];
       }
     }
   }
@@ -436,14 +442,14 @@ static uint16_t read_flags(const char *letters) {
 }
 
 fy_code fy_spec_table_parse(size_t line, fy_arena *arena, fy_op_spec *out, fy_error *err) {
-  enum { NAME, INPUTS, OUTPUTS, ATTRS, FLAGS, CPU_KERNELS, KERNELS, DEPRECATION, COLUMNS };
+  enum { INPUTS, OUTPUTS, ATTRS, FLAGS, CPU_KERNELS, KERNELS, DEPRECATION, COLUMNS };
   memset(out, 0, sizeof *out);
   const unsigned char *packed = fy_opdefs_text + fy_opdefs_line_at[line];
-  size_t packed_len = fy_opdefs_line_at[line + 1] - fy_opdefs_line_at[line] - 1;
-  size_t len = unpack(packed, packed_len, NULL);
+  const unsigned char *end = fy_opdefs_text + fy_opdefs_line_at[line + 1];
+  size_t len = unpack(packed, end, NULL);
   char *text = fy_arena_alloc(arena, len + 1);
   if (!text) return fy_fail_oom(err, len + 1);
-  unpack(packed, packed_len, text);
+  unpack(packed, end, text);
   text[len] = 0;
 
   char *columns[COLUMNS];
@@ -452,7 +458,7 @@ fy_code fy_spec_table_parse(size_t line, fy_arena *arena, fy_op_spec *out, fy_er
     text += strcspn(text, "\t");
     if (*text) *text++ = 0;
   }
-  out->name = columns[NAME];
+  out->name = fy_spec_table_name(line);
   out->flags = read_flags(columns[FLAGS]);
   out->cpu_kernels = columns[CPU_KERNELS];
   out->kernels = columns[KERNELS];
