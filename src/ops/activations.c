@@ -77,13 +77,18 @@ FY_INT_TYPES(FY_UNARY_LOOP, leaky, LEAKY_INT)
       NARROW(x, (uint16_t *)po + at, m);                                           \
     }                                                                              \
   }
+// exp(x) - 1 in 16 bits, as TensorFlow has it: what is left near 0 are multiples of the last place of 1.
 #define STEPS_elu(S, WIDEN, NARROW) \
-  (void)rounded;                    \
-  fy_vec_expm1_f32(x, y, m, NULL);  \
-  for (int64_t i = 0; i < m; i++) x[i] = x[i] < 0 ? y[i] : x[i]
+  fy_vec_exp_f32(x, y, m, NULL);    \
+  NARROW(y, rounded, m);            \
+  WIDEN(rounded, y, m);             \
+  for (int64_t i = 0; i < m; i++) x[i] = x[i] < 0 ? y[i] - 1 : x[i]
 #define STEPS_selu(S, WIDEN, NARROW)                                                      \
   const float alpha = FY_RD_##S((float)SELU_ALPHA), scale = FY_RD_##S((float)SELU_SCALE); \
-  fy_vec_expm1_f32(x, y, m, NULL);                                                        \
+  fy_vec_exp_f32(x, y, m, NULL);                                                          \
+  NARROW(y, rounded, m);                                                                  \
+  WIDEN(rounded, y, m);                                                                   \
+  for (int64_t i = 0; i < m; i++) y[i] -= 1;                                              \
   NARROW(y, rounded, m);                                                                  \
   WIDEN(rounded, y, m);                                                                   \
   for (int64_t i = 0; i < m; i++) x[i] = x[i] < 0 ? alpha * y[i] : scale * x[i]

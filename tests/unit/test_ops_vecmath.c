@@ -343,6 +343,42 @@ static void floats_16(void **state) {
   }
 }
 
+// Elu and Selu of every 16-bit float: each step rounds, as TensorFlow's do.
+static float rounded(bool half, double v) {
+  return widen(half, narrow(half, (float)v));
+}
+static void every_16_bit_elu(void **state) {
+  (void)state;
+  enum { N = 1 << 16 };
+  const int64_t dims[1] = {N};
+  for (int pass = 0; pass < 4; pass++) {
+    const bool half = pass & 1, scaled = pass & 2;
+    const float alpha = scaled ? rounded(half, 1.7580993408473768) : 1;
+    const float scale = scaled ? rounded(half, 1.0507009873554805) : 1;
+    env e;
+    fy_tensor *in, *out;
+    env_open(&e, NULL);
+    fy_node *x = placeholder(e.g, "x", half ? FY_HALF : FY_BFLOAT16);
+    fy_node *y = op1(e.g, scaled ? "Selu" : "Elu", "y", x);
+    assert_int_equal(fy_tensor_new(half ? FY_HALF : FY_BFLOAT16, 1, dims, &in, NULL), FY_OK);
+    for (int i = 0; i < N; i++) ((uint16_t *)in->data)[i] = (uint16_t)(i * 40503);
+    env_session(&e);
+    assert_int_equal(run1(&e, x, in, y, &out, NULL), FY_OK);
+    for (int i = 0; i < N; i++) {
+      const float v = widen(half, ((uint16_t *)in->data)[i]);
+      const float less = rounded(half, (double)rounded(half, exp((double)v)) - 1);
+      const uint16_t want = narrow(half, v < 0 ? alpha * less : scale * v);
+      if (v != 0 && fabsf(v) < FLT_MIN) continue;  // counts as 0 or not
+      if (!same_16(half, ((uint16_t *)out->data)[i], want))
+        fail_msg("%s of %a is %a", scaled ? "Selu" : "Elu", (double)v,
+                 (double)widen(half, ((uint16_t *)out->data)[i]));
+    }
+    fy_tensor_release(in);
+    fy_tensor_release(out);
+    env_close(&e);
+  }
+}
+
 // ------------------------------------------------------------------ products
 static void products(void **state) {
   (void)state;
@@ -484,6 +520,7 @@ int main(void) {
       cmocka_unit_test(square_roots),
       cmocka_unit_test(doubles),
       cmocka_unit_test(floats_16),
+      cmocka_unit_test(every_16_bit_elu),
       cmocka_unit_test(products),
       cmocka_unit_test(programs_are_checked),
       cmocka_unit_test(sums_of_exponentials),
