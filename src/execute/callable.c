@@ -266,6 +266,7 @@ static fy_code compile(fy_callable *c, const fy_pshape *shapes, const int *space
                           .default_device = c->default_device,
                           .options = c->options,
                           .callables = c->callables,
+                          .called = c->results_anywhere,
                           .keep_refs = c->keep_refs,
                           .log = log,
                           .stop_after = stop_after};
