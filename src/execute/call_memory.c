@@ -10,7 +10,7 @@
 
 #define MAX_DEPTH 24
 #define MAX_CALLS 4096  // functions that call themselves twice would be walked for ever
-#define STEPS     3     // of a loop: the second has what the first returned, and so have all others
+#define STEPS     64    // of a loop, if it does not settle before: steps that begin alike are alike
 
 typedef struct piece {  // memory that the allocator counts, or that only this has (|taken| is 0)
   uint32_t refs;
@@ -201,16 +201,46 @@ static void call(walk *w, void *fn, bool gives, const thing *args, int n, thing 
 }
 
 // ---------------------------------------------------------------- control flow
+// Which of |n| things share memory, by the first that has it, and how many references there are.
+typedef struct sharing {
+  int32_t first;
+  uint32_t refs;
+  uint64_t taken;
+} sharing;
+
+// Fills |now|; false: it was this already.
+static bool differs(const thing *t, int n, sharing *now) {
+  bool changed = false;
+  for (int i = 0; i < n; i++) {
+    sharing s = {.first = -1};
+    if (t[i].memory) {
+      s = (sharing){0, t[i].memory->refs, t[i].memory->taken};
+      while (t[s.first].memory != t[i].memory) s.first++;
+    }
+    changed |= s.first != now[i].first || s.refs != now[i].refs || s.taken != now[i].taken;
+    now[i] = s;
+  }
+  return changed;
+}
+
+static bool same_shapes(const thing *a, const thing *b, int n) {
+  for (int i = 0; i < n; i++)
+    if (a[i].space != b[i].space || !fy_shape_equal(a[i].rank, a[i].dims, b[i].rank, b[i].dims))
+      return false;
+  return true;
+}
+
 static void loop(walk *w, const fy_site *site, thing *in, int first, int64_t trips, bool counted,
                  thing *results) {
   const int n = site->num_outputs, num_in = site->num_inputs - first, lead = counted ? 1 : 0;
   thing *args = fy_calloc((size_t)(num_in + 1 + n) + 1, sizeof *args), *next = args + num_in + 1;
-  w->failed |= !args;
-  if (!args) return;
-  for (int i = 0; i < num_in; i++)
+  sharing *now = fy_calloc((size_t)n + 1, sizeof *now);
+  bool settled = false;
+  w->failed |= !args || !now;
+  for (int i = 0; !w->failed && i < num_in; i++)
     args[i + lead] = i < n ? keep(w, &in[first + i]) : share(in[first + i]);
   void *body = site->functions[site->num_functions - 1];
-  for (int64_t t = 0; t < trips && t < STEPS && !w->failed; t++) {
+  for (int64_t t = 0; t < trips && t < STEPS && !settled && !w->failed; t++) {
     if (counted) {
       drop(w, &args[0]);
       args[0] = (thing){.bytes = sizeof(int32_t)};
@@ -221,15 +251,18 @@ static void loop(walk *w, const fy_site *site, thing *in, int first, int64_t tri
       drop(w, &answer);
     }
     call(w, body, true, args, num_in + lead, next, n);
+    settled = same_shapes(args + lead, next, n);
     for (int i = 0; i < n; i++) {
       drop(w, &args[i + lead]);
       args[i + lead] = next[i];
     }
+    settled &= !differs(args + lead, n, now);
   }
-  for (int i = 0; i < n; i++) results[i] = args[i + lead];
-  for (int i = n; i < num_in; i++) drop(w, &args[i + lead]);
-  if (counted) drop(w, &args[0]);
+  for (int i = 0; args && i < n; i++) results[i] = args[i + lead];
+  for (int i = n; args && i < num_in; i++) drop(w, &args[i + lead]);
+  if (args && counted) drop(w, &args[0]);
   fy_free(args);
+  fy_free(now);
 }
 
 static void branches(walk *w, const fy_site *site, thing *in, thing *results) {

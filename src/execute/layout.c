@@ -22,7 +22,8 @@ typedef struct group {
   bool shared;  // other values have this one\'s memory
   bool held;    // read by a kernel that may keep it for longer than the run
   bool taken;   // an argument's: a result takes it over
-  uint32_t takes;  // a result's: the argument (value) that it takes over where the caller gives it away
+  uint32_t
+      takes;  // a result's: the argument (value) that it takes over where the caller gives it away
 } group;
 
 enum { NO_TASK = UINT32_MAX, MIXED = UINT32_MAX - 1 };
@@ -160,9 +161,9 @@ static bool may_overwrite(fy_program *p, const group *g, uint32_t in, uint32_t o
 static bool is_takeable(const fy_program *p, const group *g, uint32_t f, uint32_t v) {
   const fy_value *feed = &p->values[f], *val = &p->values[v];
   const group *r = &g[f];
-  return feed->storage == FY_STORE_FEED && feed->space == 0 && val->space == 0 &&
-         feed->rank >= 0 && feed->bytes == val->bytes && val->bytes && !r->fetched && !r->lent &&
-         !r->held && !r->taken && fy_dtype_is_plain(val->dtype) && fy_dtype_is_plain(feed->dtype);
+  return feed->storage == FY_STORE_FEED && feed->space == 0 && val->space == 0 && feed->rank >= 0 &&
+         feed->bytes == val->bytes && val->bytes && !r->fetched && !r->lent && !r->held &&
+         !r->taken && fy_dtype_is_plain(val->dtype) && fy_dtype_is_plain(feed->dtype);
 }
 
 static void take(group *g, uint32_t v, uint32_t f) {

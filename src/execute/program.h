@@ -135,7 +135,8 @@ typedef struct fy_program {
   atomic_bool seen;              // by the session's watcher
   uint32_t *fresh;               // FETCH values, roots before aliases
   uint32_t num_fresh;
-  int32_t *takes;  // [num_fresh] the argument whose memory it takes over if that is given away; or -1
+  int32_t
+      *takes;  // [num_fresh] the argument whose memory it takes over if that is given away; or -1
   bool any_takes;
   bool lends;  // a fresh one is not fetched, but begins as the memory of one that is
   struct fy_program *peer_next, **peer_at;  // all programs with device memory (state.c)

@@ -126,8 +126,8 @@ static fy_code get_ready(fy_program *p, bool gives, fy_tensor *const *feeds, fy_
 }
 
 // The same with planned memory before the constants: pools lose least when what is large comes first.
-static fy_code get_ready_tightly(fy_program *p, bool gives, fy_tensor *const *feeds, fy_run_state **out,
-                                 fy_error *err) {
+static fy_code get_ready_tightly(fy_program *p, bool gives, fy_tensor *const *feeds,
+                                 fy_run_state **out, fy_error *err) {
   fy_peers_drop_constants(p);
   for (int i = 0; i < p->devices->n; i++) fy_mempool_trim(p->devices->items[i]->memory, 0);
   FY_TRY(fy_state_acquire(p, out, err));
@@ -144,8 +144,8 @@ static fy_code get_ready_tightly(fy_program *p, bool gives, fy_tensor *const *fe
 
 // When what the plan says fits does not, what others left behind lies between: variables go to the host,
 // planned memory and constants come first, and kernels bring the variables back one by one.
-static fy_code get_ready_afresh(fy_program *p, bool gives, fy_tensor *const *feeds, fy_run_state **out,
-                                fy_error *err) {
+static fy_code get_ready_afresh(fy_program *p, bool gives, fy_tensor *const *feeds,
+                                fy_run_state **out, fy_error *err) {
   bool any = false;
   for (int i = 0; i < p->devices->n; i++)
     if (!p->devices->items[i]->is_host) any |= fy_memory_unload_variables(p->devices->items[i]);
