@@ -56,6 +56,7 @@ HALVES_2(__m512d, halves_max_pd, _mm256_max_pd)
 HALVES_2(__m512d, halves_min_pd, _mm256_min_pd)
 HALVES_2(__m512i, halves_max_epi32, _mm256_max_epi32)
 HALVES_2(__m512i, halves_max_epu32, _mm256_max_epu32)
+HALVES_2(__m512i, halves_mul_epu32, _mm256_mul_epu32)
 static inline __attribute__((always_inline)) __m512 halves_permutevar_ps(__m512 x, __m512i which) {
   const halves_si w = {which};
   return HALVES(__m512, _mm256_permutevar_ps(a.half[0], w.half[0]),
@@ -72,6 +73,7 @@ HALVES_1(__m512d, halves_sqrt_pd, _mm256_sqrt_pd)
 #define _mm512_min_pd        halves_min_pd
 #define _mm512_max_epi32     halves_max_epi32
 #define _mm512_max_epu32     halves_max_epu32
+#define _mm512_mul_epu32     halves_mul_epu32
 #define _mm512_sqrt_ps       halves_sqrt_ps
 #define _mm512_rsqrt14_ps    halves_rsqrt_ps
 #define _mm512_permutevar_ps halves_permutevar_ps
@@ -163,15 +165,15 @@ static inline __m256 halves_mask_loadu_8(__m256 x, __mmask8 m, const float *p) {
   for (int i = 0; i < 8; i++) a.lane[i] = m >> i & 1 ? a.lane[i] : x[i];
   return a.half[0];
 }
-#define _mm512_mask_loadu_ps         halves_mask_loadu_ps
-#define _mm512_mask_loadu_pd         halves_mask_loadu_pd
-#define _mm256_mask_loadu_ps         halves_mask_loadu_8
-#define _mm512_maskz_mov_ps(m, x)    halves_mask_blend_ps(m, halves_set1_ps(0.0f), x)
-#define _mm512_mask_mov_ps(x, m, y)  halves_mask_blend_ps(m, x, y)
+#define _mm512_mask_loadu_ps           halves_mask_loadu_ps
+#define _mm512_mask_loadu_pd           halves_mask_loadu_pd
+#define _mm256_mask_loadu_ps           halves_mask_loadu_8
+#define _mm512_maskz_mov_ps(m, x)      halves_mask_blend_ps(m, halves_set1_ps(0.0f), x)
+#define _mm512_mask_mov_ps(x, m, y)    halves_mask_blend_ps(m, x, y)
 #define _mm512_mask_max_ps(w, m, x, y) halves_mask_blend_ps(m, w, halves_max_ps(x, y))
-#define _mm512_movepi32_mask   halves_movepi32_mask
-#define _mm512_test_epi32_mask halves_test_epi32_mask
-#define _mm512_mask_blend_ps   halves_mask_blend_ps
+#define _mm512_movepi32_mask           halves_movepi32_mask
+#define _mm512_test_epi32_mask         halves_test_epi32_mask
+#define _mm512_mask_blend_ps           halves_mask_blend_ps
 
 // Lane by lane. (scalef: without a libm, for what is asked here, which is exponents between -200 and 200.)
 static inline __m512 halves_permutexvar_ps(__m512i which, __m512 x) {
@@ -193,9 +195,23 @@ static inline __m512 halves_scalef_ps(__m512 x, __m512 k) {
   }
   return r.whole;
 }
+static inline __m512d halves_permutex2var_pd(__m512d x, __m512i which, __m512d y) {
+  typedef long long each __attribute__((vector_size(64)));
+  const halves_pd a = {x}, b = {y};
+  halves_pd r;
+  for (int i = 0; i < 8; i++) {
+    const int at = (int)((each)which)[i] & 15;
+    r.lane[i] = at < 8 ? a.lane[at] : b.lane[at - 8];
+  }
+  return r.whole;
+}
+#define _mm512_permutex2var_pd halves_permutex2var_pd
+#define _mm512_permutex2var_epi64(x, which, y) \
+  (__m512i) halves_permutex2var_pd((__m512d)(x), which, (__m512d)(y))
 #undef _mm512_permute_ps
-#define _mm512_permute_ps(x, how) \
-  HALVES(__m512, _mm256_permute_ps(a.half[0], how), _mm256_permute_ps(a.half[1], how), (x), (x), (x))
+#define _mm512_permute_ps(x, how)                                                                \
+  HALVES(__m512, _mm256_permute_ps(a.half[0], how), _mm256_permute_ps(a.half[1], how), (x), (x), \
+         (x))
 #define _mm512_permutexvar_ps halves_permutexvar_ps
 #define _mm512_scalef_ps      halves_scalef_ps
 

@@ -30,6 +30,7 @@ fy_program *fy_program_new(const fy_compile_args *a) {
   p->graph = a->graph;
   p->devices = a->devices;
   p->options = a->options;
+  p->called = a->called;
   p->callables = a->callables;
   p->num_feeds = a->num_feeds;
   p->num_fetches = a->num_fetches;

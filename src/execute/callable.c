@@ -266,6 +266,7 @@ static fy_code compile(fy_callable *c, const fy_pshape *shapes, const int *space
                           .default_device = c->default_device,
                           .options = c->options,
                           .callables = c->callables,
+                          .called = c->results_anywhere,
                           .keep_refs = c->keep_refs,
                           .log = log,
                           .stop_after = stop_after};
@@ -441,7 +442,8 @@ fy_code fy_callable_run(fy_callable *c, const fy_run *run, fy_tensor *const *arg
   if (FY_UNLIKELY(c->frames)) {
     for (int i = 0; i < c->num_fetches; i++) results[i] = NULL;
     fy_run inner = *run;
-    inner.gives = false;  // what a region runs reads its arguments more than once
+    inner.gives =
+        true;  // each part lets go of what it was given; what others still need has more references
     return fy_frames_run(c->frames, &inner, args, results, err);
   }
   fy_code code = fy_callable_program(c, args, &p, err);

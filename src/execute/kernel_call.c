@@ -122,6 +122,14 @@ static fy_code call(fy_kernel_ctx *ctx, void *fn, fy_tensor *const *args, int nu
                           err);
 }
 
+static fy_code call_giving(fy_kernel_ctx *ctx, void *fn, fy_tensor *const *args, int num_args,
+                           fy_tensor **results, int num_results, fy_error *err) {
+  const fy_run *run = ((call_state *)ctx->run)->run;
+  fy_run giving = run ? *run : (fy_run){0};
+  giving.gives = true;
+  return fy_callable_call(fn, &giving, args, num_args, results, num_results, err);
+}
+
 static int64_t step_id(fy_kernel_ctx *ctx) {
   const fy_run *run = ((call_state *)ctx->run)->run;
   return run ? run->step_id : 0;
@@ -148,6 +156,7 @@ static const fy_services call_services = {.output = output,
                                           .cancelled = cancelled,
                                           .resources = resources,
                                           .call = call,
+                                          .call_giving = call_giving,
                                           .step_id = step_id,
                                           .allocate = fy_service_allocate,
                                           .bring = fy_service_bring,

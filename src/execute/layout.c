@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "execute/build.h"
+#include "execute/overlap.h"
 #include "execute/state.h"
 
 // What the user calls the maker of a value: a fed placeholder has a stand-in.
@@ -19,6 +20,10 @@ typedef struct group {
   bool fetched;
   bool lent;    // read by a kernel that may pass it on under another name
   bool shared;  // other values have this one\'s memory
+  bool held;    // read by a kernel that may keep it for longer than the run
+  bool taken;   // an argument's: a result takes it over
+  uint32_t
+      takes;  // a result's: the argument (value) that it takes over where the caller gives it away
 } group;
 
 enum { NO_TASK = UINT32_MAX, MIXED = UINT32_MAX - 1 };
@@ -41,8 +46,22 @@ static void join_task(group *g, uint32_t task) {
     g->task = MIXED;
 }
 
+// A list, a queue or a variable can have it for as long as it likes.
+static bool may_hold(const fy_program *p, const fy_instr *ins) {
+  if (ins->kind != FY_INSTR_KERNEL) return false;
+  if (!ins->site->op->impl || (ins->site->op->spec->flags & FY_SPEC_STATEFUL)) return true;
+  for (uint32_t i = 0; i < ins->num_in; i++)
+    if (!fy_dtype_is_plain(p->values[p->args[ins->in + i]].dtype)) return true;
+  for (uint32_t i = 0; i < ins->num_out; i++)
+    if (!fy_dtype_is_plain(p->values[p->args[ins->out + i]].dtype)) return true;
+  return false;
+}
+
 static void collect_groups(fy_program *p, group *g) {
-  for (uint32_t v = 0; v < p->num_values; v++) g[v].task = NO_TASK;
+  for (uint32_t v = 0; v < p->num_values; v++) {
+    g[v].task = NO_TASK;
+    g[v].takes = FY_NO_VALUE;
+  }
   for (uint32_t v = 0; v < p->num_values; v++) {
     group *r = &g[root_of(p, v)];
     if (p->values[v].last_use > r->last) r->last = p->values[v].last_use;
@@ -56,10 +75,12 @@ static void collect_groups(fy_program *p, group *g) {
                  (!impl || (impl->flags & (FY_OP_ALIAS | FY_OP_SETS_OUTPUT | FY_OP_DYNAMIC)));
     for (uint32_t i = 0; impl && impl->part && i < ins->num_out; i++)
       lends |= p->values[p->args[ins->out + i]].storage == FY_STORE_DYNAMIC;
+    const bool holds = may_hold(p, ins);
     for (uint32_t i = 0; i < ins->num_in; i++) {
       group *r = &g[root_of(p, p->args[ins->in + i])];
       join_task(r, ins->task);
       r->lent |= lends;
+      r->held |= holds;
     }
   }
 }
@@ -136,15 +157,82 @@ static bool may_overwrite(fy_program *p, const group *g, uint32_t in, uint32_t o
          g[r].task != MIXED && !g[r].fetched && !g[r].lent && !reads_part(p, &p->instrs[at], r);
 }
 
+// Whether a result in the place of value |v| may have the memory of argument |f|.
+static bool is_takeable(const fy_program *p, const group *g, uint32_t f, uint32_t v) {
+  const fy_value *feed = &p->values[f], *val = &p->values[v];
+  const group *r = &g[f];
+  return feed->storage == FY_STORE_FEED && feed->space == 0 && val->space == 0 && feed->rank >= 0 &&
+         feed->bytes == val->bytes && val->bytes && !r->fetched && !r->lent && !r->held &&
+         !r->taken && fy_dtype_is_plain(val->dtype) && fy_dtype_is_plain(feed->dtype);
+}
+
+static void take(group *g, uint32_t v, uint32_t f) {
+  g[v].takes = f;
+  g[f].taken = true;
+}
+
+static bool is_in_place(const fy_instr *ins) {
+  return ins->kind == FY_INSTR_KERNEL && ins->site->op->impl &&
+         (ins->site->op->impl->flags & FY_OP_INPLACE) && ins->num_out >= 1;
+}
+
+// Output 0 of the in-place kernel at |at| takes over an argument that dies with it.
+static bool take_input(const fy_program *p, group *g, uint32_t at) {
+  const fy_instr *ins = &p->instrs[at];
+  const uint32_t out = p->args[ins->out];
+  for (uint32_t i = 0; i < ins->num_in; i++) {
+    const uint32_t f = p->args[ins->in + i];
+    if (g[f].last != at || g[f].task == MIXED || p->values[f].dtype != p->values[out].dtype ||
+        !is_takeable(p, g, f, out))
+      continue;
+    take(g, out, f);
+    return true;
+  }
+  return false;
+}
+
+// A result may also have what nobody reads any more when it is made.
+static bool take_dead(const fy_program *p, group *g, uint32_t v) {
+  const uint32_t at = p->values[v].producer;
+  for (int i = 0; i < p->num_feeds; i++) {
+    const uint32_t f = p->feed_value[i];
+    if (f == FY_NO_VALUE || !is_takeable(p, g, f, v)) continue;
+    if (g[f].task != NO_TASK &&
+        (g[f].last >= at || (p->num_tasks > 1 && g[f].task != p->instrs[at].task)))
+      continue;
+    take(g, v, f);
+    return true;
+  }
+  return false;
+}
+
+// Functions: results take over arguments that their callers give away (fy_run.gives), as a loop does with
+// what its last step returned. Not where devices read behind the host's back.
+static void take_arguments(const fy_program *p, group *g) {
+  if (!p->called || p->has_devices) return;
+  for (int dead = 0; dead < 2; dead++)
+    for (uint32_t v = 0; v < p->num_values; v++) {
+      const fy_value *val = &p->values[v];
+      if (val->storage != FY_STORE_PLANNED || val->root != v || !g[v].fetched ||
+          g[v].takes != FY_NO_VALUE || val->producer == FY_NO_VALUE)
+        continue;
+      const fy_instr *ins = &p->instrs[val->producer];
+      if (dead)
+        (void)take_dead(p, g, v);
+      else if (is_in_place(ins) && p->args[ins->out] == v)
+        (void)take_input(p, g, val->producer);
+    }
+}
+
 // Results of in-place kernels take over the memory of an input that dies with them.
 static void share_in_place(fy_program *p, group *g) {
   for (uint32_t at = 0; at < p->num_instrs; at++) {
     const fy_instr *ins = &p->instrs[at];
-    if (ins->kind != FY_INSTR_KERNEL || !ins->site->op->impl ||
-        !(ins->site->op->impl->flags & FY_OP_INPLACE) || ins->num_out < 1)
-      continue;
+    if (!is_in_place(ins)) continue;
     uint32_t out = p->args[ins->out];
     if (p->values[out].storage != FY_STORE_PLANNED || p->values[out].root != out) continue;
+    // What a loop carries stays where it is; the other input's place is free for the next step.
+    if (p->called && !p->has_devices && g[out].fetched && take_input(p, g, at)) continue;
     for (uint32_t i = 0; i < ins->num_in; i++) {
       uint32_t in = p->args[ins->in + i];
       if (!may_overwrite(p, g, in, out, at)) continue;
@@ -160,115 +248,35 @@ static void share_in_place(fy_program *p, group *g) {
 // A fetched group gets fresh memory in every run, so that the caller owns the result.
 static fy_code mark_fetched(fy_program *p, const group *g, fy_error *err) {
   p->fresh = fy_arena_alloc(&p->arena, (p->num_values + 1) * sizeof *p->fresh);
-  if (!p->fresh) return fy_fail_oom(err, p->num_values * sizeof *p->fresh);
+  p->takes = fy_arena_alloc(&p->arena, (p->num_values + 1) * sizeof *p->takes);
+  p->any_takes = false;
+  if (!p->fresh || !p->takes) return fy_fail_oom(err, p->num_values * sizeof *p->fresh);
   for (uint32_t v = 0; v < p->num_values; v++) {
     fy_value *val = &p->values[v];
     if (val->storage != FY_STORE_PLANNED || !g[val->root].fetched) continue;
     val->storage = FY_STORE_FETCH;
+    p->takes[p->num_fresh] = g[v].takes == FY_NO_VALUE ? -1 : p->values[g[v].takes].feed;
+    p->any_takes |= g[v].takes != FY_NO_VALUE;
     p->fresh[p->num_fresh++] = v;  // a root has the smallest number of its group
   }
   return FY_OK;
-}
-
-// With several tasks two instructions may overlap although one stands before the other. Of each task: the
-// first of all that need not end before it starts, and the last of all that need not wait for its end.
-typedef struct overlap {
-  uint32_t *first, *last;  // [num_tasks]
-} overlap;
-
-#define WORDS   8  // of bits for one block of tasks: who is ordered with them takes little memory
-#define COLUMNS (64 * WORDS)
-
-// The lowest bit that is not set, or COLUMNS; |up| is false: the highest, or COLUMNS.
-static uint32_t free_column(const uint64_t *bits, bool up) {
-  for (uint32_t k = 0; k < WORDS; k++) {
-    const uint32_t w = up ? k : WORDS - 1 - k;
-    if (~bits[w])
-      return w * 64 + (uint32_t)(up ? __builtin_ctzll(~bits[w]) : 63 - __builtin_clzll(~bits[w]));
-  }
-  return COLUMNS;
-}
-
-// Of tasks |from| up to |from| + COLUMNS: which surely end before each later task starts. True when some
-// task is ordered with all of them: then the next block has its answer.
-static bool look_back(const fy_program *p, uint32_t from, uint64_t (*bits)[WORDS],
-                      uint32_t *first) {
-  const uint32_t n = p->num_tasks;
-  bool more = false;
-  memset(bits + from, 0, (n - from) * sizeof *bits);
-  for (uint32_t t = from; t < n; t++) {
-    if (t - from < COLUMNS) bits[t][(t - from) / 64] |= 1ull << (t - from) % 64;
-    if (first[t] == from) {
-      first[t] += free_column(bits[t], true);
-      more |= first[t] == from + COLUMNS;
-    }
-    for (uint32_t i = 0; i < p->tasks[t].num_next; i++)
-      for (uint32_t w = 0; w < WORDS; w++)
-        bits[p->task_next[p->tasks[t].next_at + i]][w] |= bits[t][w];
-  }
-  return more && n - from > COLUMNS;
-}
-
-// The same of tasks |end| - COLUMNS up to |end|, which surely start after each earlier task has ended.
-static bool look_ahead(const fy_program *p, uint32_t end, uint64_t (*bits)[WORDS], uint32_t *last) {
-  bool more = false;
-  memset(bits, 0, end * sizeof *bits);
-  for (uint32_t t = end; t-- > 0;) {
-    const uint32_t back = end - 1 - t;
-    if (back < COLUMNS) bits[t][WORDS - 1 - back / 64] |= 1ull << (63 - back % 64);
-    for (uint32_t i = 0; i < p->tasks[t].num_next; i++) {
-      const uint32_t next = p->task_next[p->tasks[t].next_at + i];
-      for (uint32_t w = 0; next < end && w < WORDS; w++) bits[t][w] |= bits[next][w];
-    }
-    if (last[t] != end - 1) continue;
-    const uint32_t column = free_column(bits[t], false);
-    const uint32_t ordered = column == COLUMNS ? COLUMNS : COLUMNS - 1 - column;
-    last[t] = ordered < end ? end - 1 - ordered : 0;
-    more |= ordered == COLUMNS;
-  }
-  return more && end > COLUMNS;
-}
-
-static bool find_overlap(const fy_program *p, overlap *o) {
-  const uint32_t n = p->num_tasks;
-  uint64_t(*bits)[WORDS] = fy_calloc(n, sizeof *bits);
-  o->first = fy_calloc(n, sizeof *o->first);
-  o->last = fy_calloc(n, sizeof *o->last);
-  const bool ok = bits && o->first && o->last;
-  for (uint32_t t = 0; ok && t < n; t++) o->last[t] = n - 1;
-  for (uint32_t from = 0; ok && look_back(p, from, bits, o->first);) from += COLUMNS;
-  for (uint32_t end = n; ok && look_ahead(p, end, bits, o->last);) end -= COLUMNS;
-  fy_free(bits);
-  return ok;
-}
-
-static void drop_overlap(overlap *o) {
-  fy_free(o->first);
-  fy_free(o->last);
-}
-
-// A life lasts while anything runs that is not ordered with it.
-static void widen(const fy_program *p, const overlap *o, uint32_t *first, uint32_t *last) {
-  const uint32_t before = o->first[p->instrs[*first].task], after = o->last[p->instrs[*last].task];
-  if (before < p->num_tasks && p->tasks[before].begin < *first) *first = p->tasks[before].begin;
-  if (p->tasks[after].end - 1 > *last) *last = p->tasks[after].end - 1;
 }
 
 static fy_code plan_lives(fy_program *p, const group *g, fy_error *err) {
   int spaces = p->devices->n + 1;
   uint32_t *life_of = fy_arena_alloc(&p->arena, (p->num_values + 1) * sizeof *life_of);
   p->lives = fy_arena_array(&p->arena, (size_t)p->num_values + p->num_instrs + 1, sizeof *p->lives);
-  overlap both = {0};
+  fy_overlap both = {0};
   const bool several = p->num_tasks > 1;
-  if (!life_of || !p->lives || (several && !find_overlap(p, &both))) {
-    drop_overlap(&both);
+  if (!life_of || !p->lives || (several && !fy_overlap_find(p, &both))) {
+    fy_overlap_drop(&both);
     return fy_fail_oom(err, p->num_values * sizeof *p->lives);
   }
   for (uint32_t v = 0; v < p->num_values; v++) {
     const fy_value *val = &p->values[v];
     if (val->storage != FY_STORE_PLANNED || val->root != v) continue;
     uint32_t first = val->producer, last = g[v].last;
-    if (several) widen(p, &both, &first, &last);
+    if (several) fy_overlap_widen(p, &both, &first, &last);
     life_of[v] = (uint32_t)p->num_lives;
     p->lives[p->num_lives++] = (fy_life){.bytes = val->bytes,
                                          .first = first,
@@ -282,7 +290,7 @@ static fy_code plan_lives(fy_program *p, const group *g, fy_error *err) {
     const fy_instr *ins = &p->instrs[at];
     if (!ins->scratch_bytes) continue;
     uint32_t first = at, last = at;
-    if (several) widen(p, &both, &first, &last);
+    if (several) fy_overlap_widen(p, &both, &first, &last);
     p->lives[p->num_lives++] =
         (fy_life){.bytes = ins->scratch_bytes,
                   .first = first,
@@ -291,7 +299,7 @@ static fy_code plan_lives(fy_program *p, const group *g, fy_error *err) {
                   .value = FY_NO_VALUE,
                   .owner = ins->node->name};
   }
-  drop_overlap(&both);
+  fy_overlap_drop(&both);
   FY_TRY(fy_memplan_make(p->lives, p->num_lives, spaces, &p->arena, &p->plan, err));
   for (uint32_t v = 0; v < p->num_values; v++)
     if (p->values[v].storage == FY_STORE_PLANNED)
@@ -370,6 +378,7 @@ fy_code fy_program_layout(fy_program *p, fy_error *err) {
   unplan_forwardable(p, g);
   share_parts(p, g);
   share_in_place(p, g);
+  take_arguments(p, g);
   fy_code code = mark_fetched(p, g, err);
   if (!code) code = plan_lives(p, g, err);
   if (!code) code = list_frees(p, g, err);

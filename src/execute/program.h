@@ -126,6 +126,7 @@ typedef struct fy_program {
   bool plain;           // nothing of devices, no tasks: the caller's thread runs it on the host
   bool line;            // plain, and every instruction a kernel that needs no check but its own
   bool any_shape;       // for arguments of several shapes
+  bool called;          // a function's: its callers may give arguments away
   atomic_bool touched;  // run without asking its callable (ready.h)
   int num_idle;
   atomic_bool constants_placed;  // those of device memory
@@ -134,6 +135,9 @@ typedef struct fy_program {
   atomic_bool seen;              // by the session's watcher
   uint32_t *fresh;               // FETCH values, roots before aliases
   uint32_t num_fresh;
+  int32_t
+      *takes;  // [num_fresh] the argument whose memory it takes over if that is given away; or -1
+  bool any_takes;
   bool lends;  // a fresh one is not fetched, but begins as the memory of one that is
   struct fy_program *peer_next, **peer_at;  // all programs with device memory (state.c)
   bool is_peer;                             // one of them; never taken back
@@ -167,6 +171,7 @@ typedef struct fy_compile_args {
   struct fy_callables *callables;
   fy_resources *resources;  // for folding: none needed
   fy_str *log;              // rewrites and decisions, or NULL
+  bool called;              // by kernels, as a function; else by a session
   bool keep_refs;           // a fetched reference is handed out as the handle it is
   const char *stop_after;   // "optimize", "place", "partition": for dumps; NULL = all
 } fy_compile_args;

@@ -113,11 +113,11 @@ void fy_run_clean(fy_run_state *s, bool all) {
 }
 
 // Everything that a run needs before its first instruction.
-static fy_code get_ready(fy_program *p, fy_tensor *const *feeds, fy_run_state **out,
+static fy_code get_ready(fy_program *p, bool gives, fy_tensor *const *feeds, fy_run_state **out,
                          fy_error *err) {
   FY_TRY(place_constants(p, err));
   FY_TRY(fy_state_acquire(p, out, err));
-  fy_code code = fy_run_fill(*out, feeds, err);
+  fy_code code = fy_run_fill(*out, gives, feeds, err);
   if (!code) return FY_OK;
   fy_run_clean(*out, true);
   fy_state_recycle(*out);
@@ -126,15 +126,15 @@ static fy_code get_ready(fy_program *p, fy_tensor *const *feeds, fy_run_state **
 }
 
 // The same with planned memory before the constants: pools lose least when what is large comes first.
-static fy_code get_ready_tightly(fy_program *p, fy_tensor *const *feeds, fy_run_state **out,
-                                 fy_error *err) {
+static fy_code get_ready_tightly(fy_program *p, bool gives, fy_tensor *const *feeds,
+                                 fy_run_state **out, fy_error *err) {
   fy_peers_drop_constants(p);
   for (int i = 0; i < p->devices->n; i++) fy_mempool_trim(p->devices->items[i]->memory, 0);
   FY_TRY(fy_state_acquire(p, out, err));
   fy_code code = place_constants(p, err);
   for (uint32_t v = 0; !code && v < p->num_values; v++)
     if (p->values[v].storage == FY_STORE_CONST) (*out)->slots[v] = p->values[v].constant;
-  if (!code) code = fy_run_fill(*out, feeds, err);
+  if (!code) code = fy_run_fill(*out, gives, feeds, err);
   if (!code) return FY_OK;
   fy_run_clean(*out, true);
   fy_state_free(*out);  // not to be used again: it may not know its constants
@@ -144,14 +144,14 @@ static fy_code get_ready_tightly(fy_program *p, fy_tensor *const *feeds, fy_run_
 
 // When what the plan says fits does not, what others left behind lies between: variables go to the host,
 // planned memory and constants come first, and kernels bring the variables back one by one.
-static fy_code get_ready_afresh(fy_program *p, fy_tensor *const *feeds, fy_run_state **out,
-                                fy_error *err) {
+static fy_code get_ready_afresh(fy_program *p, bool gives, fy_tensor *const *feeds,
+                                fy_run_state **out, fy_error *err) {
   bool any = false;
   for (int i = 0; i < p->devices->n; i++)
     if (!p->devices->items[i]->is_host) any |= fy_memory_unload_variables(p->devices->items[i]);
   if (!any) return FY_RESOURCE_EXHAUSTED;
   if (err) fy_error_clear(err);
-  return get_ready_tightly(p, feeds, out, err);
+  return get_ready_tightly(p, gives, feeds, out, err);
 }
 
 // The last instructions, if they only bring results to the host.
@@ -181,18 +181,18 @@ fy_code fy_run_begin(fy_program *p, const fy_run *run, fy_tensor *const *feeds, 
                      fy_error *err) {
   if (p->has_devices) await_room(p, run);
   if (p->has_devices) atomic_fetch_add(&p->active, 1);  // before it looks for its constants
-  fy_code code = get_ready(p, feeds, out, err);
+  fy_code code = get_ready(p, run->gives, feeds, out, err);
   while (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED) && run->ahead && settle_one(p, run)) {
     if (err) fy_error_clear(err);
-    code = get_ready(p, feeds, out, err);
+    code = get_ready(p, run->gives, feeds, out, err);
   }
   // What idle runs of other programs keep is for whoever needs it; and the largest piece comes first.
   if (FY_UNLIKELY(code == FY_RESOURCE_EXHAUSTED) && p->has_devices) {
     fy_peers_reclaim(p);
     if (err) fy_error_clear(err);
-    code = get_ready_tightly(p, feeds, out, err);
+    code = get_ready_tightly(p, run->gives, feeds, out, err);
     if (code == FY_RESOURCE_EXHAUSTED && fy_program_fits(p))
-      code = get_ready_afresh(p, feeds, out, err);
+      code = get_ready_afresh(p, run->gives, feeds, out, err);
   }
   if (code) {
     if (p->has_devices) atomic_fetch_sub(&p->active, 1);

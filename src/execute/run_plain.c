@@ -15,14 +15,44 @@ static fy_tensor *fresh_root(const fy_run_state *s, uint32_t k) {
   return s->lent[k];
 }
 
+// Root number |k| of the fresh ones gets the memory of an argument that is given away and that nobody else
+// holds. What reads the argument finds it without a buffer: whoever keeps it must copy.
+static bool take_over(fy_run_state *s, uint32_t k, fy_tensor *const *feeds, fy_tensor **out) {
+  const fy_program *p = s->program;
+  const fy_value *val = &p->values[p->fresh[k]];
+  if (p->takes[k] < 0) return false;
+  fy_tensor *t = feeds[p->takes[k]];
+  if (t->device || t->part || !fy_tensor_is_exclusive(t) || fy_tensor_bytes(t) != val->bytes)
+    return false;
+  if (t->dtype == val->dtype && fy_shape_equal(t->rank, t->dims, val->rank, val->dims)) {
+    fy_tensor_retain(t);
+    *out = t;
+  } else if (fy_tensor_alias(t, val->dtype, val->rank, val->dims, out, NULL)) {
+    return false;
+  }
+  const uint32_t feed = p->feed_value[p->takes[k]];
+  s->planned[feed].data = t->data;
+  s->slots[feed] = &s->planned[feed];
+  return true;
+}
+
+static inline fy_code make_fresh(fy_run_state *s, uint32_t k, bool gives, fy_tensor *const *feeds,
+                                 fy_tensor **out, fy_error *err) {
+  const fy_program *p = s->program;
+  const fy_value *val = &p->values[p->fresh[k]];
+  if (gives && take_over(s, k, feeds, out)) return FY_OK;
+  fy_device *d = val->space ? p->devices->items[val->space - 1] : p->devices->client;
+  return fy_memory_tensor_known(d, &val->known, &s->shard, val->node->name, out, err);
+}
+
 // Value number |k| of the fresh ones is not a fetched result with memory of its own.
-static fy_code fill_shared(fy_run_state *s, uint32_t k, fy_error *err) {
+static fy_code fill_shared(fy_run_state *s, uint32_t k, bool gives, fy_tensor *const *feeds,
+                           fy_error *err) {
   const fy_program *p = s->program;
   const uint32_t v = p->fresh[k];
   const fy_value *val = &p->values[v];
   if (val->root == v) {  // whoever keeps it must copy: a result will be written over it
-    fy_device *d = val->space ? p->devices->items[val->space - 1] : p->devices->client;
-    FY_TRY(fy_memory_tensor_known(d, &val->known, &s->shard, val->node->name, &s->lent[k], err));
+    FY_TRY(make_fresh(s, k, gives, feeds, &s->lent[k], err));
     s->planned[v].data = s->lent[k]->data;
   } else if (!val->fetched) {
     s->planned[v].data = (char *)s->slots[val->root]->data + val->shift;
@@ -33,7 +63,7 @@ static fy_code fill_shared(fy_run_state *s, uint32_t k, fy_error *err) {
   return FY_OK;
 }
 
-static inline fy_code fill(fy_run_state *s, fy_tensor *const *feeds, fy_error *err) {
+static inline fy_code fill(fy_run_state *s, bool gives, fy_tensor *const *feeds, fy_error *err) {
   const fy_program *p = s->program;
   fy_tensor **slots = s->slots;
   for (int i = 0, n = p->num_feeds; i < n; i++)
@@ -42,18 +72,17 @@ static inline fy_code fill(fy_run_state *s, fy_tensor *const *feeds, fy_error *e
     const uint32_t v = p->fresh[k];
     const fy_value *val = &p->values[v];
     if (FY_UNLIKELY(val->root != v || !val->fetched)) {
-      FY_TRY(fill_shared(s, k, err));
+      FY_TRY(fill_shared(s, k, gives, feeds, err));
       continue;
     }
-    fy_device *d = val->space ? p->devices->items[val->space - 1] : p->devices->client;
-    FY_TRY(fy_memory_tensor_known(d, &val->known, &s->shard, val->node->name, &slots[v], err));
+    FY_TRY(make_fresh(s, k, gives, feeds, &slots[v], err));
     s->owned[v] = true;
   }
   return FY_OK;
 }
 
-fy_code fy_run_fill(fy_run_state *s, fy_tensor *const *feeds, fy_error *err) {
-  return fill(s, feeds, err);
+fy_code fy_run_fill(fy_run_state *s, bool gives, fy_tensor *const *feeds, fy_error *err) {
+  return fill(s, gives && s->program->any_takes, feeds, err);
 }
 
 // The results of a run that ended well: what it owns changes hands instead of being counted up and down.
@@ -111,7 +140,7 @@ fy_code fy_program_run_plain(fy_program *p, fy_run_state **kept, const fy_run *r
   fy_code code = FY_OK;
   *kept = NULL;
   if (!s) code = fy_state_acquire(p, &s, err);
-  if (FY_LIKELY(!code)) code = fill(s, feeds, err);
+  if (FY_LIKELY(!code)) code = fill(s, run->gives && p->any_takes, feeds, err);
   if (FY_UNLIKELY(code)) FY_TRY(begin_slowly(p, run, feeds, results, code, &s, err));
   fy_run_prepare(s, run);
   code = run->inside ? fy_exec_line(s->main, err) : exec_flushing(s->main, err);

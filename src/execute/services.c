@@ -11,17 +11,29 @@
 #include "execute/state.h"
 #include "memory/pool.h"
 
-// Whether input |t| may become output |i| of |count| elements: made at run time, dead after this
-// instruction, and referred to by nobody else.
+// Whether nothing of this run reads value |v| after this instruction: it was made at run time, or is an argument
+// that the caller gives away.
+static bool dies_here(const fy_exec *e, uint32_t v) {
+  const fy_instr *ins = e->instr;
+  const fy_program *p = e->state->program;
+  for (uint32_t k = 0; k < ins->num_free; k++)
+    if (p->args[ins->free_at + k] == v) return e->state->owned[v];
+  // With several tasks the last reader in the list need not be the last in time.
+  return e->run->gives && p->num_tasks <= 1 && p->values[v].storage == FY_STORE_FEED &&
+         p->values[v].last_use == (uint32_t)(ins - p->instrs) && !p->values[v].fetched;
+}
+
+// Whether input |t| may become output |i| of |count| elements: dead after this instruction, and referred to by
+// nobody else.
 static bool may_take(const fy_exec *e, const fy_tensor *t, int i, int64_t count) {
   const fy_instr *ins = e->instr;
   const fy_program *p = e->state->program;
   if (t->count != count || t->dtype != ins->site->out_types[i] || !fy_tensor_is_exclusive(t))
     return false;
-  for (uint32_t k = 0; k < ins->num_free; k++) {
-    uint32_t v = p->args[ins->free_at + k];
-    if (e->state->slots[v] == t && e->state->owned[v])
-      return p->values[v].producer != (uint32_t)(ins - p->instrs);
+  for (uint32_t n = 0; n < ins->num_in; n++) {
+    const uint32_t v = p->args[ins->in + n];
+    if (e->state->slots[v] == t)
+      return !(p->has_devices && p->values[v].storage == FY_STORE_FEED) && dies_here(e, v);
   }
   return false;
 }
@@ -119,19 +131,10 @@ static bool may_change(fy_kernel_ctx *ctx, int j) {
   const fy_program *p = e->state->program;
   const fy_instr *ins = e->instr;
   const fy_tensor *t = ctx->in[j];
-  // With several tasks the last reader in the list need not be the last in time.
   if (p->num_tasks > 1 || !fy_tensor_is_exclusive(t)) return false;
   for (uint32_t n = 0; n < ins->num_in; n++)
     if (n != (uint32_t)j && ctx->in[n] == t) return false;
-  const uint32_t v = p->args[ins->in + (uint32_t)j];
-  for (uint32_t k = 0; k < ins->num_free; k++)
-    if (p->args[ins->free_at + k] == v) return e->state->owned[v];
-  if (!e->run->gives || p->values[v].storage != FY_STORE_FEED ||
-      p->values[v].last_use != (uint32_t)(ins - p->instrs))
-    return false;
-  for (int i = 0; i < p->num_fetches; i++)
-    if (p->fetch_value[i] == v) return false;
-  return true;
+  return dies_here(e, p->args[ins->in + (uint32_t)j]);
 }
 
 static int64_t step_id(fy_kernel_ctx *ctx) {

@@ -123,8 +123,22 @@ static fy_code make_arenas(fy_run_state *s, fy_error *err) {
   return FY_OK;
 }
 
+// Of an argument whose memory becomes a result's during the run.
+static fy_code make_taken(fy_run_state *s, fy_error *err) {
+  const fy_program *p = s->program;
+  for (uint32_t k = 0; p->any_takes && k < p->num_fresh; k++) {
+    if (p->takes[k] < 0) continue;
+    const uint32_t v = p->feed_value[p->takes[k]];
+    fy_tensor_init(&s->planned[v]);
+    FY_TRY(fy_tensor_set_shape(&s->planned[v], p->values[v].dtype, p->values[v].rank,
+                               p->values[v].dims, err));
+  }
+  return FY_OK;
+}
+
 static fy_code make_headers(fy_run_state *s, fy_error *err) {
   const fy_program *p = s->program;
+  FY_TRY(make_taken(s, err));
   for (uint32_t v = 0; v < p->num_values; v++) {
     const fy_value *val = &p->values[v];
     if (val->storage == FY_STORE_CONST) s->slots[v] = val->constant;
@@ -365,7 +379,8 @@ void fy_state_free(fy_run_state *s) {
   if (!s) return;
   const fy_program *p = s->program;
   for (uint32_t v = 0; s->planned && v < p->num_values; v++)
-    if (s->slots && s->slots[v] == &s->planned[v]) fy_tensor_deinit(&s->planned[v]);
+    if (atomic_load_explicit(&s->planned[v].refs, memory_order_relaxed))
+      fy_tensor_deinit(&s->planned[v]);
   for (int i = 0; s->arenas && i < p->plan.num_spaces; i++) {
     if (!s->arenas[i]) continue;
     if (!i && p->spill.file_bytes) {

@@ -13,7 +13,7 @@ typedef struct fy_run_state {
   fy_program *program;
   fy_tensor **slots;     // [num_values] the tensor of each value now, or NULL
   bool *owned;           // [num_values] slots[v] carries a reference of ours
-  fy_tensor *planned;    // [num_values] headers of PLANNED values (others unused)
+  fy_tensor *planned;    // [num_values] headers of PLANNED values, and of feeds that are taken over
   fy_tensor **lent;      // [num_fresh] the memory of fetched results that begin as another value
   void **arenas;         // [num_spaces] base address
   fy_event *computed;    // [num_spaces] last kernel of each device; only with copies that make room
@@ -107,8 +107,10 @@ static inline void fy_run_drop(fy_run_state *s, uint32_t v) {
   fy_run_forget(s, v);
 }
 
-// What a run is made of (run.c). Fills in feeds, which are of the right types, and fresh results.
-FY_MUST_CHECK fy_code fy_run_fill(fy_run_state *s, fy_tensor *const *feeds, fy_error *err);
+// What a run is made of (run.c). Fills in feeds, which are of the right types, and the memory of results: fresh,
+// or with |gives| that of feeds.
+FY_MUST_CHECK fy_code fy_run_fill(fy_run_state *s, bool gives, fy_tensor *const *feeds,
+                                  fy_error *err);
 static inline void fy_run_prepare(fy_run_state *s, const fy_run *run) {
   s->run = s->main->run = run;
   s->main->timed_out = false;

@@ -6,32 +6,47 @@
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-static fy_code encode(fy_kernel_ctx *ctx, fy_error *err) {
-  const fy_tensor *in = ctx->in[0];
-  const bool pad = fy_site_bool(ctx->site, "pad");
+typedef struct base64_job {
+  const fy_tensor *in;
   fy_tensor *out;
-  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  fy_str s;
-  fy_str_init(&s);
-  fy_code code = FY_OK;
-  for (int64_t i = 0; i < in->count && !code; i++) {
-    const fy_view v = fy_tensor_string(in, i);
-    for (size_t k = 0; k < v.n; k += 3) {
-      const size_t left = v.n - k;
-      const uint32_t a = (uint8_t)v.p[k], b = left > 1 ? (uint8_t)v.p[k + 1] : 0,
-                     c = left > 2 ? (uint8_t)v.p[k + 2] : 0, w = a << 16 | b << 8 | c;
-      fy_str_addc(&s, alphabet[w >> 18]);
-      fy_str_addc(&s, alphabet[w >> 12 & 63]);
-      if (left > 1 || pad) fy_str_addc(&s, left > 1 ? alphabet[w >> 6 & 63] : '=');
-      if (left > 2 || pad) fy_str_addc(&s, left > 2 ? alphabet[w & 63] : '=');
+  bool pad;
+} base64_job;
+
+static fy_code encode_one(const void *arg, int64_t i, fy_str *s, fy_error *err) {
+  const base64_job *j = arg;
+  const fy_view v = fy_tensor_string(j->in, i);
+  for (size_t k = 0; k < v.n;) {
+    char four[64];  // many at a time
+    size_t n = 0;
+    for (; k + 3 <= v.n && n < sizeof four; k += 3, n += 4) {
+      const uint8_t *b = (const uint8_t *)v.p + k;
+      four[n] = alphabet[b[0] >> 2];
+      four[n + 1] = alphabet[(b[0] << 4 | b[1] >> 4) & 63];
+      four[n + 2] = alphabet[(b[1] << 2 | b[2] >> 6) & 63];
+      four[n + 3] = alphabet[b[2] & 63];
     }
-    code = fy_text_put_str(out, i, &s, err);
+    fy_str_addn(s, four, n);
+    const size_t left = v.n - k;
+    if (left == 0 || left > 2) continue;
+    const uint32_t w =
+        (uint32_t)(uint8_t)v.p[k] << 16 | (left > 1 ? (uint32_t)(uint8_t)v.p[k + 1] << 8 : 0);
+    const char last[4] = {alphabet[w >> 18], alphabet[w >> 12 & 63],
+                          left > 1 ? alphabet[w >> 6 & 63] : '=', '='};
+    fy_str_addn(s, last, j->pad ? 4 : left + 1);
+    break;
   }
-  fy_str_free(&s);
-  return code;
+  return fy_text_put_str(j->out, i, s, err);
 }
 
-static fy_code decode_one(fy_view v, fy_str *s, fy_error *err) {
+static fy_code encode(fy_kernel_ctx *ctx, fy_error *err) {
+  base64_job j = {.in = ctx->in[0], .pad = fy_site_bool(ctx->site, "pad")};
+  FY_TRY(fy_out_like(ctx, 0, j.in, &j.out, err));
+  return fy_text_each(ctx, j.in->count, 40, encode_one, &j, err);
+}
+
+static fy_code decode_one(const void *arg, int64_t i, fy_str *s, fy_error *err) {
+  const base64_job *j = arg;
+  fy_view v = fy_tensor_string(j->in, i);
   if (v.n % 4 == 0 && v.n && v.p[v.n - 1] == '=') v.n -= v.p[v.n - 2] == '=' ? 2 : 1;
   uint32_t w = 0;
   for (size_t k = 0; k < v.n; k++) {
@@ -53,22 +68,13 @@ static fy_code decode_one(fy_view v, fy_str *s, fy_error *err) {
     fy_str_addc(s, (char)(w >> 10));
     fy_str_addc(s, (char)(w >> 2));
   }
-  return FY_OK;
+  return fy_text_put_str(j->out, i, s, err);
 }
 
 static fy_code decode(fy_kernel_ctx *ctx, fy_error *err) {
-  const fy_tensor *in = ctx->in[0];
-  fy_tensor *out;
-  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  fy_str s;
-  fy_str_init(&s);
-  fy_code code = FY_OK;
-  for (int64_t i = 0; i < in->count && !code; i++) {
-    code = decode_one(fy_tensor_string(in, i), &s, err);
-    if (!code) code = fy_text_put_str(out, i, &s, err);
-  }
-  fy_str_free(&s);
-  return code;
+  base64_job j = {.in = ctx->in[0]};
+  FY_TRY(fy_out_like(ctx, 0, j.in, &j.out, err));
+  return fy_text_each(ctx, j.in->count, 200, decode_one, &j, err);
 }
 
 static const fy_sample encode_samples[] = {

@@ -16,6 +16,28 @@ static fy_code function_of(const fy_kernel_ctx *ctx, int index, void **out, fy_e
   return FY_OK;
 }
 
+// Calls |fn| with inputs [first, num_inputs). What nobody needs afterwards is given away; the others are held
+// meanwhile, so that the function does not take them for its own.
+static fy_code call_last(fy_kernel_ctx *ctx, void *fn, int first, fy_tensor **results,
+                         fy_error *err) {
+  const int n = ctx->site->num_inputs, num_out = ctx->site->num_outputs;
+  bool any = false;
+  for (int i = first; i < n && !any; i++)
+    any = ctx->svc->call_giving && ctx->svc->may_change && ctx->svc->may_change(ctx, i);
+  if (!any) return ctx->svc->call(ctx, fn, ctx->in + first, n - first, results, num_out, err);
+  bool *held = fy_calloc((size_t)n, sizeof *held);
+  if (!held) return fy_fail_oom(err, (size_t)n);
+  for (int i = first; i < n; i++) held[i] = ctx->in[i]->buffer && !ctx->svc->may_change(ctx, i);
+  for (int i = first; i < n; i++)
+    if (held[i]) fy_tensor_retain(ctx->in[i]);
+  const fy_code code =
+      ctx->svc->call_giving(ctx, fn, ctx->in + first, n - first, results, num_out, err);
+  for (int i = first; i < n; i++)
+    if (held[i]) fy_tensor_release(ctx->in[i]);
+  fy_free(held);
+  return code;
+}
+
 // Calls function |index| with inputs [first, num_inputs) and publishes its results.
 static fy_code call_and_publish(fy_kernel_ctx *ctx, int index, int first, fy_error *err) {
   const int n = ctx->site->num_outputs;
@@ -23,8 +45,7 @@ static fy_code call_and_publish(fy_kernel_ctx *ctx, int index, int first, fy_err
   FY_TRY(function_of(ctx, index, &fn, err));
   fy_tensor **results = fy_calloc((size_t)(n > 0 ? n : 1), sizeof(fy_tensor *));
   if (!results) return fy_fail_oom(err, (size_t)n * sizeof *results);
-  fy_code code =
-      ctx->svc->call(ctx, fn, ctx->in + first, ctx->site->num_inputs - first, results, n, err);
+  fy_code code = call_last(ctx, fn, first, results, err);
   for (int i = 0; code == FY_OK && i < n; i++) {
     if (results[i]->dtype != ctx->site->out_types[i]) {
       code = fy_fail(err, FY_INVALID_ARGUMENT, "Expected type %s for return value %d but got %s.",
@@ -232,9 +253,13 @@ static fy_code loop_compute(fy_kernel_ctx *ctx, fy_error *err) {
   if (!args) return fy_fail_oom(err, (size_t)inputs * sizeof *args);
   fy_code code = FY_OK;
   for (int i = 0; i < n && !code; i++) code = keep(ctx, ctx->in[i], &args[i + 1], err);
-  for (int i = n; i < inputs; i++) args[i + 1] = ctx->in[i];  // borrowed: they outlive the call
+  for (int i = n; i < inputs; i++) {  // they outlive the call: no step may take them for its own
+    args[i + 1] = ctx->in[i];
+    fy_tensor_retain(args[i + 1]);
+  }
   for (int64_t i = 0; i < trips && !code; i++)
     code = counted_step(ctx, body, (int32_t)i, args, inputs + 1, args + inputs + 1, err);
+  for (int i = n; i < inputs; i++) fy_tensor_release(args[i + 1]);
   fy_tensor_release(args[0]);
   hand_out(ctx, args + 1, code);
   fy_free(args);

@@ -7,6 +7,7 @@
 #include "ferry/device.h"
 #include "ops/einsum.h"
 #include "ops/einsum_equation.h"
+#include "ops/fused.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
 #include "ops/values.h"
@@ -86,6 +87,27 @@ static fy_code offsets(fy_kernel_ctx *ctx, const equation *e, const group *g,
 FY_REAL_TYPES(EINSUM, MADD_REAL)
 FY_COMPLEX_TYPES(EINSUM, MADD_CPLX)
 FY_INDEX_TYPES(EINSUM, MADD_INT)
+// Those of the machine's lanes, where rows lie at regular steps and what is summed follows itself.
+#define LANES_ROWS(E, S, _)                                                                       \
+  static void lanes_##S(void *arg, int64_t begin, int64_t end) {                                  \
+    const fy_einsum_job *j = arg;                                                                 \
+    const int64_t lda = j->rows > 1 ? j->a_rows[1] - j->a_rows[0] : 0;                            \
+    for (int64_t i = begin, n; i < end; i += n) {                                                 \
+      const int64_t m = i / j->rows, r = i % j->rows;                                             \
+      n = end - i < j->rows - r ? end - i : j->rows - r;                                          \
+      const fy_a_##S *a = (const fy_a_##S *)j->a + j->a_batch[m] + j->a_rows[r];                  \
+      const fy_a_##S *b = (const fy_a_##S *)j->packed + m * j->inner * j->cols;                   \
+      fy_a_##S *sums = (fy_a_##S *)j->sums + i * j->cols;                                         \
+      fy_lanes_best()->gemm_##S((const void *)a, lda, (const void *)b, (void *)sums, n, j->inner, \
+                                j->cols, j->cols);                                                \
+      for (int64_t k = 0; k < n; k++) {                                                           \
+        fy_a_##S *to = (fy_a_##S *)j->out + j->o_batch[m] + j->o_rows[r + k];                     \
+        for (int64_t c = 0; c < j->cols; c++) to[j->o_cols[c]] = sums[k * j->cols + c];           \
+      }                                                                                           \
+    }                                                                                             \
+  }
+FY_COMPLEX_TYPES(LANES_ROWS, _)
+FY_INDEX_TYPES(LANES_ROWS, _)
 typedef void (*range_fn)(void *arg, int64_t begin, int64_t end);
 #define LOOPS(name)                                                           \
   {                                                                           \
@@ -93,6 +115,8 @@ typedef void (*range_fn)(void *arg, int64_t begin, int64_t end);
     FY_COMPLEX_TYPES(FY_LOOP_ENTRY, name) FY_INDEX_TYPES(FY_LOOP_ENTRY, name) \
   }
 static const range_fn packs[FY_DTYPE_COUNT] = LOOPS(pack), rows[FY_DTYPE_COUNT] = LOOPS(rows);
+static const range_fn lanes_rows[FY_DTYPE_COUNT] = {FY_COMPLEX_TYPES(FY_LOOP_ENTRY, lanes)
+                                                        FY_INDEX_TYPES(FY_LOOP_ENTRY, lanes)};
 
 // Every label once, each in its group: 0 batch, 1 rows, 2 columns, 3 summed.
 static void divide(const equation *e, group g[4]) {
@@ -155,13 +179,22 @@ static fy_code tables(fy_kernel_ctx *ctx, const equation *e, fy_tensor *out, fy_
   return FY_OK;
 }
 
+static bool has_steps(const int64_t *at, int64_t n, int64_t step) {
+  for (int64_t i = 1; i < n; i++)
+    if (at[i] - at[i - 1] != step) return false;
+  return true;
+}
+
 fy_code fy_einsum_multiply(fy_kernel_ctx *ctx, fy_einsum_job *j, fy_error *err) {
   const fy_dtype t = ctx->in[0]->dtype;
   const size_t wide = fy_dtype_storage(t) < 4 ? 4 : fy_dtype_storage(t);
   FY_TRY(fy_scratch(ctx, (size_t)(j->batch * j->inner * j->cols + 1) * wide, &j->packed, err));
   FY_TRY(fy_scratch(ctx, (size_t)(j->batch * j->rows * j->cols + 1) * wide, &j->sums, err));
   if (j->inner) fy_parallel(ctx, j->batch * j->inner, 2.0 * (double)j->cols, packs[t], j);
-  fy_parallel(ctx, j->batch * j->rows, 0.3 * (double)j->inner * (double)j->cols + 1, rows[t], j);
+  const bool plain = lanes_rows[t] && j->inner && has_steps(j->a_inner, j->inner, 1) &&
+                     (j->rows < 2 || has_steps(j->a_rows, j->rows, j->a_rows[1] - j->a_rows[0]));
+  fy_parallel(ctx, j->batch * j->rows, 0.3 * (double)j->inner * (double)j->cols + 1,
+              plain ? lanes_rows[t] : rows[t], j);
   return FY_OK;
 }
 

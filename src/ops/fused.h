@@ -257,11 +257,15 @@ typedef struct fy_lanes {
   // Softmax of rows of more than longest_softmax, but at most FY_SHORT_ROW; |log|: LogSoftmax. In place is fine.
   void (*softmax_f32)(const float *in, float *out, int64_t rows, int64_t n, bool log);
   fy_lanes_16 floats_16[2];
-  // c [m, n] = a [m, k] b [k, n]; complex numbers are pairs.
-  void (*gemm_i32)(const int32_t *a, const int32_t *b, int32_t *c, int64_t m, int64_t k, int64_t n);
-  void (*gemm_i64)(const int64_t *a, const int64_t *b, int64_t *c, int64_t m, int64_t k, int64_t n);
-  void (*gemm_c64)(const float *a, const float *b, float *c, int64_t m, int64_t k, int64_t n);
-  void (*gemm_c128)(const double *a, const double *b, double *c, int64_t m, int64_t k, int64_t n);
+  // c [m, n] = a [m, k] b [k, n]; rows of a are |lda| apart, those of b and c |step|. Complex numbers are pairs.
+  void (*gemm_i32)(const int32_t *a, int64_t lda, const int32_t *b, int32_t *c, int64_t m,
+                   int64_t k, int64_t n, int64_t step);
+  void (*gemm_i64)(const int64_t *a, int64_t lda, const int64_t *b, int64_t *c, int64_t m,
+                   int64_t k, int64_t n, int64_t step);
+  void (*gemm_c64)(const float *a, int64_t lda, const float *b, float *c, int64_t m, int64_t k,
+                   int64_t n, int64_t step);
+  void (*gemm_c128)(const double *a, int64_t lda, const double *b, double *c, int64_t m, int64_t k,
+                    int64_t n, int64_t step);
   // sums[t][c] += sum over p of in[p * in_step + t * tap_step + c] * grad[p * grad_step + c]
   void (*tap_sums_f32)(const float *in, int64_t in_step, int64_t tap_step, int64_t taps,
                        const float *grad, int64_t grad_step, float *sums, int64_t sum_step,

@@ -15,52 +15,54 @@
 
 #define BLOCK_K 128
 #define BLOCK_N 512
+#define COLUMNS 256  // for a thread, where there are few rows
 
-typedef void (*gemm_fn)(const void *a, const void *b, void *c, int64_t m, int64_t k, int64_t n);
+// a [m, k], b [k, n], c [m, n], all of the arithmetic type; rows of b and c are |step| apart.
+typedef void (*gemm_fn)(const void *a, const void *b, void *c, int64_t m, int64_t k, int64_t n,
+                        int64_t step);
 typedef void (*pack_fn)(const void *in, void *out, int64_t rows, int64_t cols, bool transpose,
                         bool conjugate);
 
 #define MADD_REAL(S, acc, x, y) ((acc) + (x) * (y))
 #define MADD_INT(S, acc, x, y)  ((fy_u_##S)(acc) + (fy_u_##S)(x) * (fy_u_##S)(y))
 
-// a [m, k], b [k, n], c [m, n], all of the arithmetic type.
-#define GEMM(E, S, MADD)                                                                  \
-  static void gemm_##S(const void *pa, const void *pb, void *pc, int64_t m, int64_t k,    \
-                       int64_t n) {                                                       \
-    const fy_a_##S *a = pa, *b = pb;                                                      \
-    fy_a_##S *c = pc;                                                                     \
-    for (int64_t i = 0; i < m * n; i++) c[i] = 0;                                         \
-    for (int64_t k0 = 0; k0 < k; k0 += BLOCK_K) {                                         \
-      const int64_t k1 = k0 + BLOCK_K < k ? k0 + BLOCK_K : k;                             \
-      for (int64_t n0 = 0; n0 < n; n0 += BLOCK_N) {                                       \
-        const int64_t w = n - n0 < BLOCK_N ? n - n0 : BLOCK_N;                            \
-        int64_t i = 0;                                                                    \
-        for (; i + 4 <= m; i += 4) {                                                      \
-          fy_a_##S *restrict c0 = c + i * n + n0, *restrict c1 = c0 + n;                  \
-          fy_a_##S *restrict c2 = c1 + n, *restrict c3 = c2 + n;                          \
-          for (int64_t p = k0; p < k1; p++) {                                             \
-            const fy_a_##S *restrict row = b + p * n + n0;                                \
-            const fy_a_##S x0 = a[i * k + p], x1 = a[(i + 1) * k + p];                    \
-            const fy_a_##S x2 = a[(i + 2) * k + p], x3 = a[(i + 3) * k + p];              \
-            for (int64_t j = 0; j < w; j++) {                                             \
-              const fy_a_##S y = row[j];                                                  \
-              c0[j] = (fy_a_##S)MADD(S, c0[j], x0, y);                                    \
-              c1[j] = (fy_a_##S)MADD(S, c1[j], x1, y);                                    \
-              c2[j] = (fy_a_##S)MADD(S, c2[j], x2, y);                                    \
-              c3[j] = (fy_a_##S)MADD(S, c3[j], x3, y);                                    \
-            }                                                                             \
-          }                                                                               \
-        }                                                                                 \
-        for (; i < m; i++) {                                                              \
-          fy_a_##S *restrict c0 = c + i * n + n0;                                         \
-          for (int64_t p = k0; p < k1; p++) {                                             \
-            const fy_a_##S *restrict row = b + p * n + n0;                                \
-            const fy_a_##S x0 = a[i * k + p];                                             \
-            for (int64_t j = 0; j < w; j++) c0[j] = (fy_a_##S)MADD(S, c0[j], x0, row[j]); \
-          }                                                                               \
-        }                                                                                 \
-      }                                                                                   \
-    }                                                                                     \
+#define GEMM(E, S, MADD)                                                                          \
+  static void gemm_##S(const void *pa, const void *pb, void *pc, int64_t m, int64_t k, int64_t n, \
+                       int64_t step) {                                                            \
+    const fy_a_##S *a = pa, *b = pb;                                                              \
+    fy_a_##S *c = pc;                                                                             \
+    for (int64_t i = 0; i < m; i++) memset(c + i * step, 0, (size_t)n * sizeof *c);               \
+    for (int64_t k0 = 0; k0 < k; k0 += BLOCK_K) {                                                 \
+      const int64_t k1 = k0 + BLOCK_K < k ? k0 + BLOCK_K : k;                                     \
+      for (int64_t n0 = 0; n0 < n; n0 += BLOCK_N) {                                               \
+        const int64_t w = n - n0 < BLOCK_N ? n - n0 : BLOCK_N;                                    \
+        int64_t i = 0;                                                                            \
+        for (; i + 4 <= m; i += 4) {                                                              \
+          fy_a_##S *restrict c0 = c + i * step + n0, *restrict c1 = c0 + step;                    \
+          fy_a_##S *restrict c2 = c1 + step, *restrict c3 = c2 + step;                            \
+          for (int64_t p = k0; p < k1; p++) {                                                     \
+            const fy_a_##S *restrict row = b + p * step + n0;                                     \
+            const fy_a_##S x0 = a[i * k + p], x1 = a[(i + 1) * k + p];                            \
+            const fy_a_##S x2 = a[(i + 2) * k + p], x3 = a[(i + 3) * k + p];                      \
+            for (int64_t j = 0; j < w; j++) {                                                     \
+              const fy_a_##S y = row[j];                                                          \
+              c0[j] = (fy_a_##S)MADD(S, c0[j], x0, y);                                            \
+              c1[j] = (fy_a_##S)MADD(S, c1[j], x1, y);                                            \
+              c2[j] = (fy_a_##S)MADD(S, c2[j], x2, y);                                            \
+              c3[j] = (fy_a_##S)MADD(S, c3[j], x3, y);                                            \
+            }                                                                                     \
+          }                                                                                       \
+        }                                                                                         \
+        for (; i < m; i++) {                                                                      \
+          fy_a_##S *restrict c0 = c + i * step + n0;                                              \
+          for (int64_t p = k0; p < k1; p++) {                                                     \
+            const fy_a_##S *restrict row = b + p * step + n0;                                     \
+            const fy_a_##S x0 = a[i * k + p];                                                     \
+            for (int64_t j = 0; j < w; j++) c0[j] = (fy_a_##S)MADD(S, c0[j], x0, row[j]);         \
+          }                                                                                       \
+        }                                                                                         \
+      }                                                                                           \
+    }                                                                                             \
   }
 FY_FULL_REAL_TYPES(GEMM, MADD_REAL)
 #define SHORT_INTS(X, ...)      \
@@ -70,9 +72,10 @@ FY_FULL_REAL_TYPES(GEMM, MADD_REAL)
 SHORT_INTS(GEMM, MADD_INT)
 GEMM(FY_UINT64, u64, MADD_INT)
 // Those of the machine's lanes.
-#define LANES_GEMM(E, S, _)                                                                      \
-  static void gemm_##S(const void *a, const void *b, void *c, int64_t m, int64_t k, int64_t n) { \
-    fy_lanes_best()->gemm_##S(a, b, c, m, k, n);                                                 \
+#define LANES_GEMM(E, S, _)                                                                    \
+  static void gemm_##S(const void *a, const void *b, void *c, int64_t m, int64_t k, int64_t n, \
+                       int64_t step) {                                                         \
+    fy_lanes_best()->gemm_##S(a, k, b, c, m, k, n, step);                                      \
   }
 FY_INDEX_TYPES(LANES_GEMM, _)
 FY_COMPLEX_TYPES(LANES_GEMM, _)
@@ -112,7 +115,7 @@ typedef struct gemm_job {
   fy_dtype type;
   gemm_fn gemm;
   size_t wide;  // bytes of an element in the arithmetic type
-  int64_t m, k, n, rows_per_item, items_per_matrix;
+  int64_t m, k, n, rows_per_item, cols_per_item, items_per_row, items_per_matrix;
   const char *a, *b;  // packed or as they came
   char *c;
   const int64_t *a_index, *b_index;  // [batch] which matrix; NULL = the same as the output's
@@ -122,13 +125,17 @@ static void gemm_items(void *arg, int64_t begin, int64_t end) {
   const gemm_job *j = arg;
   for (int64_t item = begin; item < end; item++) {
     const int64_t batch = item / j->items_per_matrix;
-    const int64_t row = item % j->items_per_matrix * j->rows_per_item;
+    const int64_t part = item % j->items_per_matrix;
+    const int64_t row = part / j->items_per_row * j->rows_per_item;
+    const int64_t col = part % j->items_per_row * j->cols_per_item;
     const int64_t rows = j->m - row < j->rows_per_item ? j->m - row : j->rows_per_item;
+    const int64_t cols = j->n - col < j->cols_per_item ? j->n - col : j->cols_per_item;
     const int64_t ia = j->a_index ? j->a_index[batch] : batch;
     const int64_t ib = j->b_index ? j->b_index[batch] : batch;
     j->gemm(j->a + (size_t)(ia * j->m * j->k + row * j->k) * j->wide,
-            j->b + (size_t)(ib * j->k * j->n) * j->wide,
-            j->c + (size_t)(batch * j->m * j->n + row * j->n) * j->wide, rows, j->k, j->n);
+            j->b + (size_t)(ib * j->k * j->n + col) * j->wide,
+            j->c + (size_t)(batch * j->m * j->n + row * j->n + col) * j->wide, rows, j->k, cols,
+            j->n);
   }
 }
 
@@ -191,8 +198,13 @@ static fy_code multiply(fy_kernel_ctx *ctx, const product *p, fy_tensor *out, fy
   }
   job.rows_per_item = p->m < 32 ? p->m : 32;
   job.items_per_matrix = (p->m + job.rows_per_item - 1) / job.rows_per_item;
+  const bool few = p->batch * job.items_per_matrix < ctx->threads;  // columns are shared out, too
+  job.cols_per_item = few && p->n > COLUMNS ? COLUMNS : p->n;
+  job.items_per_row = (p->n + job.cols_per_item - 1) / job.cols_per_item;
+  job.items_per_matrix *= job.items_per_row;
   fy_parallel(ctx, p->batch * job.items_per_matrix,
-              0.25 * (double)job.rows_per_item * (double)p->k * (double)p->n, gemm_items, &job);
+              0.25 * (double)job.rows_per_item * (double)p->k * (double)job.cols_per_item,
+              gemm_items, &job);
   const float *sums = (const float *)(const void *)job.c;
   uint16_t *to = out->data;
   for (int64_t i = 0; narrow && i < out->count; i++) {

@@ -79,139 +79,228 @@ fy_philox fy_random_reserve(const fy_kernel_ctx *ctx, int64_t values) {
 }
 
 // ---------------------------------------------------------------- groups
-// Writes a group's values; a last group may be cut short.
-static void put_group(const fy_random_job *j, int64_t group, int per_group, const void *values,
-                      size_t size) {
-  const int64_t at = group * per_group;
-  const int64_t n = j->count - at < per_group ? j->count - at : per_group;
-  memcpy((char *)j->out + (size_t)at * size, values, (size_t)n * size);
-}
-
-static void uniform(void *arg, int64_t begin, int64_t end) {
-  const fy_random_job *j = arg;
-  fy_philox g = j->generator;
-  fy_philox_skip(&g, (uint64_t)begin);
-  for (int64_t group = begin; group < end; group++) {
-    uint32_t x[4];
-    fy_philox_next(&g, x);
-    if (j->type == FY_DOUBLE) {
-      const double d[2] = {fy_bits_to_unit_double(x[0], x[1]), fy_bits_to_unit_double(x[2], x[3])};
-      put_group(j, group, 2, d, sizeof d[0]);
-    } else if (j->type == FY_FLOAT) {
-      float f[4];
-      for (int i = 0; i < 4; i++) f[i] = fy_bits_to_unit_float(x[i]);
-      put_group(j, group, 4, f, sizeof f[0]);
-    } else {
-      uint16_t h[4];
-      for (int i = 0; i < 4; i++) {
-        h[i] = j->type == FY_HALF ? fy_bits_to_unit_half(x[i]) : fy_bits_to_unit_bfloat16(x[i]);
-      }
-      put_group(j, group, 4, h, sizeof h[0]);
-    }
+void fy_random_blocks(const fy_philox *g, uint64_t *skip, int n, uint32_t *out) {
+  const fy_random_lanes *lanes = fy_random_lanes_best();
+  const uint64_t low = (uint64_t)g->counter[1] << 32 | g->counter[0];
+  bool over = !lanes;  // the upper half changes: rare
+  for (int i = 0; i < n; i++) {
+    over |= skip[i] > UINT64_MAX - low;
   }
-}
-
-static void put_floats(const fy_random_job *j, int64_t group, const float f[4]) {
-  uint16_t h[4];
-  if (j->type == FY_FLOAT) {
-    put_group(j, group, 4, f, sizeof f[0]);
+  for (int i = 0; over && i < n; i++) {
+    fy_philox p = *g;
+    fy_philox_skip(&p, skip[i]);
+    fy_philox_next(&p, out + 4 * i);
+  }
+  if (over) {
+    memset(out + 4 * n, 0, sizeof *out * 4 * (size_t)(FY_RANDOM_CHUNK - n));
     return;
   }
-  for (int i = 0; i < 4; i++) {
-    h[i] = j->type == FY_HALF ? fy_st_half(f[i]) : fy_float_to_bfloat16(f[i]);
-  }
-  put_group(j, group, 4, h, sizeof h[0]);
+  for (int i = 0; i < n; i++) skip[i] += low;
+  while (n % lanes->blocks) skip[n++] = low;
+  lanes->philox(g->key, g->counter + 2, skip, n, out);
 }
 
+// The words of groups [begin, end), by chunks, and what is made of them: |values| of a whole chunk.
+typedef struct chunk {
+  uint32_t bits[4 * FY_RANDOM_CHUNK];
+  union {
+    float f[4 * FY_RANDOM_CHUNK];
+    double d[2 * FY_RANDOM_CHUNK];
+    int32_t i[4 * FY_RANDOM_CHUNK];
+    int64_t l[2 * FY_RANDOM_CHUNK];
+    uint16_t h[4 * FY_RANDOM_CHUNK];
+  } values;
+} chunk;
+
+// Lanes work on 16 words at once.
+static int whole(int n) {
+  return (n + 15) / 16 * 16;
+}
+
+static int per_group(const fy_random_job *j) {
+  return fy_dtype_storage(j->type) == 8 ? 2 : 4;
+}
+
+// Writes the values of |n| groups; a last group may be cut short.
+static void put_groups(const fy_random_job *j, int64_t group, int n, const void *values) {
+  const size_t size = fy_dtype_storage(j->type);
+  const int64_t at = group * per_group(j);
+  int64_t count = (int64_t)n * per_group(j);
+  if (count > j->count - at) count = j->count - at;
+  memcpy((char *)j->out + (size_t)at * size, values, (size_t)count * size);
+}
+
+// From floats to the type.
+static void put_floats(const fy_random_job *j, int64_t group, int n, chunk *c) {
+  if (j->type == FY_FLOAT) {
+    put_groups(j, group, n, c->values.f);
+    return;
+  }
+  uint16_t h[4 * FY_RANDOM_CHUNK];
+  for (int i = 0; i < 4 * n; i++) {
+    const float f = c->values.f[i];
+    h[i] = j->type == FY_HALF ? fy_st_half(f) : fy_float_to_bfloat16(f);
+  }
+  put_groups(j, group, n, h);
+}
+
+typedef void (*make_fn)(const fy_random_job *j, int64_t group, int n, chunk *c);
+
+static void by_chunks(const fy_random_job *j, int64_t begin, int64_t end, make_fn make) {
+  uint64_t skip[FY_RANDOM_CHUNK];
+  chunk c;
+  for (int64_t at = begin; at < end; at += FY_RANDOM_CHUNK) {
+    const int n = end - at < FY_RANDOM_CHUNK ? (int)(end - at) : FY_RANDOM_CHUNK;
+    for (int i = 0; i < n; i++) skip[i] = (uint64_t)(at + i);
+    fy_random_blocks(&j->generator, skip, n, c.bits);
+    make(j, at, n, &c);
+  }
+}
+
+static void make_uniform(const fy_random_job *j, int64_t group, int n, chunk *c) {
+  const fy_random_lanes *lanes = fy_random_lanes_best();
+  const uint32_t *x = c->bits;
+  if (j->type == FY_DOUBLE) {
+    for (int i = 0; i < 2 * n; i++) {
+      c->values.d[i] = fy_bits_to_unit_double(x[2 * i], x[2 * i + 1]);
+    }
+  } else if (j->type == FY_HALF) {
+    for (int i = 0; i < 4 * n; i++) c->values.h[i] = fy_bits_to_unit_half(x[i]);
+  } else if (j->type == FY_BFLOAT16) {
+    for (int i = 0; i < 4 * n; i++) c->values.h[i] = fy_bits_to_unit_bfloat16(x[i]);
+  } else if (!lanes) {
+    for (int i = 0; i < 4 * n; i++) c->values.f[i] = fy_bits_to_unit_float(x[i]);
+  } else if (n == FY_RANDOM_CHUNK && 4 * (group + n) <= j->count) {
+    lanes->units(x, (float *)j->out + 4 * group, 4 * (int64_t)n);
+    return;
+  } else {
+    lanes->units(x, c->values.f, whole(4 * n));
+  }
+  put_groups(j, group, n, &c->values);
+}
+static void uniform(void *arg, int64_t begin, int64_t end) {
+  by_chunks(arg, begin, end, make_uniform);
+}
+
+// The |n| words of |bits|, a multiple of 4, become as many normal numbers.
+static void make_normals(const uint32_t *bits, int n, float *out) {
+  const fy_random_lanes *lanes = fy_random_lanes_best();
+  if (lanes) {
+    lanes->normals(bits, out, whole(n));
+    return;
+  }
+  for (int i = 0; i < n; i += 2) {
+    fy_normal_float(bits[i], bits[i + 1], &out[i], &out[i + 1]);
+  }
+}
+
+static void make_normal(const fy_random_job *j, int64_t group, int n, chunk *c) {
+  if (j->type != FY_DOUBLE) {
+    make_normals(c->bits, 4 * n, c->values.f);
+    put_floats(j, group, n, c);
+    return;
+  }
+  for (int i = 0; i < n; i++) {
+    fy_normal_double(c->bits + 4 * i, &c->values.d[2 * i], &c->values.d[2 * i + 1]);
+  }
+  put_groups(j, group, n, c->values.d);
+}
 static void normal(void *arg, int64_t begin, int64_t end) {
-  const fy_random_job *j = arg;
-  fy_philox g = j->generator;
-  fy_philox_skip(&g, (uint64_t)begin);
-  for (int64_t group = begin; group < end; group++) {
-    uint32_t x[4];
-    fy_philox_next(&g, x);
-    if (j->type == FY_DOUBLE) {
-      double d[2];
-      fy_normal_double(x, &d[0], &d[1]);
-      put_group(j, group, 2, d, sizeof d[0]);
-    } else {
-      float f[4];
-      fy_normal_float(x[0], x[1], &f[0], &f[1]);
-      fy_normal_float(x[2], x[3], &f[2], &f[3]);
-      put_floats(j, group, f);
-    }
-  }
+  by_chunks(arg, begin, end, make_normal);
 }
 
-// Values beyond two deviations are drawn again, so that a group needs blocks of its own.
+// Values beyond two deviations are drawn again, so that a group has blocks of its own. What fits joins the |have| |values|
+// of the group; returns how many there are now.
+static int join_floats(float *values, int have, const float *drawn) {
+  for (int i = 0; i < 4 && have < 4; i++) {
+    if (fabsf(drawn[i]) < 2.0f) values[have++] = drawn[i];
+  }
+  return have;
+}
+static int join_doubles(double *values, int have, const uint32_t *bits) {
+  double pair[2];
+  fy_normal_double(bits, &pair[0], &pair[1]);
+  for (int i = 0; i < 2 && have < 2; i++) {
+    if (fabs(pair[i]) < 2.0) values[have++] = pair[i];
+  }
+  return have;
+}
+// A group's first block, in place: nearly all of it stays, and nobody can guess what does not.
+static int keep_floats(float *values) {
+  const float v[4] = {values[0], values[1], values[2], values[3]};
+  int n = 0;
+  for (int i = 0; i < 4; i++) {
+    values[n] = v[i];
+    n += fabsf(v[i]) < 2.0f;
+  }
+  return n;
+}
+
+// All groups of a chunk that still lack values take their next block together.
+static void truncated_chunk(const fy_random_job *j, int64_t group, int n, chunk *c) {
+  const int each = per_group(j);
+  const uint64_t step = (uint64_t)each * FY_RANDOM_RESERVED / 4;
+  uint64_t skip[FY_RANDOM_CHUNK];
+  int have[FY_RANDOM_CHUNK] = {0}, open[FY_RANDOM_CHUNK], num_open = n;
+  float drawn[4 * FY_RANDOM_CHUNK];
+  for (int i = 0; i < n; i++) open[i] = i;
+  for (uint64_t block = 0; num_open; block++) {
+    for (int k = 0; k < num_open; k++) skip[k] = (uint64_t)(group + open[k]) * step + block;
+    fy_random_blocks(&j->generator, skip, num_open, c->bits);
+    if (each == 4) make_normals(c->bits, 4 * num_open, block ? drawn : c->values.f);
+    int still = 0;
+    for (int k = 0; k < num_open; k++) {
+      const int g = open[k];
+      if (each == 2)
+        have[g] = join_doubles(c->values.d + 2 * g, have[g], c->bits + 4 * k);
+      else if (block)
+        have[g] = join_floats(c->values.f + 4 * g, have[g], drawn + 4 * k);
+      else
+        have[g] = keep_floats(c->values.f + 4 * g);
+      open[still] = g;
+      still += have[g] < each;
+    }
+    num_open = still;
+  }
+  if (each == 2)
+    put_groups(j, group, n, c->values.d);
+  else
+    put_floats(j, group, n, c);
+}
 static void truncated(void *arg, int64_t begin, int64_t end) {
-  const fy_random_job *j = arg;
-  const int per_group = j->type == FY_DOUBLE ? 2 : 4;
-  for (int64_t group = begin; group < end; group++) {
-    fy_philox g = j->generator;
-    fy_philox_skip(&g, (uint64_t)group * (uint64_t)per_group * FY_RANDOM_RESERVED / 4);
-    float f[4];
-    double d[2];
-    uint32_t x[4];
-    for (int n = 0, used = 4; n < per_group;) {
-      if (j->type == FY_DOUBLE) {
-        double pair[2];
-        fy_philox_next(&g, x);
-        fy_normal_double(x, &pair[0], &pair[1]);
-        for (int i = 0; i < 2 && n < per_group; i++) {
-          if (fabs(pair[i]) < 2.0) d[n++] = pair[i];
-        }
-        continue;
-      }
-      float pair[2];
-      if (used == 4) {
-        fy_philox_next(&g, x);
-        used = 0;
-      }
-      fy_normal_float(x[used], x[used + 1], &pair[0], &pair[1]);
-      used += 2;
-      for (int i = 0; i < 2 && n < per_group; i++) {
-        if (fabsf(pair[i]) < 2.0f) f[n++] = pair[i];
-      }
-    }
-    if (j->type == FY_DOUBLE) {
-      put_group(j, group, 2, d, sizeof d[0]);
-    } else {
-      put_floats(j, group, f);
-    }
+  chunk c;
+  for (int64_t at = begin; at < end; at += FY_RANDOM_CHUNK) {
+    truncated_chunk(arg, at, end - at < FY_RANDOM_CHUNK ? (int)(end - at) : FY_RANDOM_CHUNK, &c);
   }
 }
 
+static void make_integers(const fy_random_job *j, int64_t group, int n, chunk *c) {
+  const fy_random_lanes *lanes = fy_random_lanes_best();
+  const uint32_t *x = c->bits;
+  if (fy_dtype_storage(j->type) == 8) {
+    for (int i = 0; i < 2 * n; i++) {
+      const uint64_t bits = (uint64_t)x[2 * i] | (uint64_t)x[2 * i + 1] << 32;
+      c->values.l[i] = (int64_t)((uint64_t)j->low + (j->range ? bits % j->range : bits));
+    }
+  } else if (lanes && j->range > 1) {
+    lanes->rests(x, (uint32_t)j->range, (int32_t)j->low, c->values.i, whole(4 * n));
+  } else {
+    for (int i = 0; i < 4 * n; i++) {
+      const uint32_t bits = j->range ? x[i] % (uint32_t)j->range : x[i];
+      c->values.i[i] = (int32_t)((uint32_t)j->low + bits);
+    }
+  }
+  put_groups(j, group, n, &c->values);
+}
 static void integers(void *arg, int64_t begin, int64_t end) {
-  const fy_random_job *j = arg;
-  fy_philox g = j->generator;
-  fy_philox_skip(&g, (uint64_t)begin);
-  for (int64_t group = begin; group < end; group++) {
-    uint32_t x[4];
-    fy_philox_next(&g, x);
-    if (fy_dtype_storage(j->type) == 8) {
-      int64_t v[2];
-      for (int i = 0; i < 2; i++) {
-        const uint64_t bits = (uint64_t)x[2 * i] | (uint64_t)x[2 * i + 1] << 32;
-        v[i] = (int64_t)((uint64_t)j->low + (j->range ? bits % j->range : bits));
-      }
-      put_group(j, group, 2, v, sizeof v[0]);
-    } else {
-      int32_t v[4];
-      for (int i = 0; i < 4; i++) {
-        v[i] = (int32_t)((uint32_t)j->low + (j->range ? x[i] % (uint32_t)j->range : x[i]));
-      }
-      put_group(j, group, 4, v, sizeof v[0]);
-    }
-  }
+  by_chunks(arg, begin, end, make_integers);
 }
 
-const fy_random_kind fy_random_uniform = {uniform, 20}, fy_random_normal = {normal, 60},
-                     fy_random_truncated = {truncated, 80}, fy_random_integers = {integers, 30};
+const fy_random_kind fy_random_uniform = {uniform, 2.5}, fy_random_normal = {normal, 6},
+                     fy_random_truncated = {truncated, 12}, fy_random_integers = {integers, 4};
 
 void fy_random_fill(fy_kernel_ctx *ctx, const fy_random_kind *kind, fy_random_job *job,
                     const fy_tensor *out) {
-  const int per_group = fy_dtype_storage(out->dtype) == 8 ? 2 : 4;
   if (ctx->svc->random && out->device) {
     (void)ctx->svc->random(ctx, kind, job, out);  // the device remembers what went wrong
     return;
@@ -219,7 +308,7 @@ void fy_random_fill(fy_kernel_ctx *ctx, const fy_random_kind *kind, fy_random_jo
   job->type = out->dtype;
   job->out = out->data;
   job->count = out->count;
-  fy_parallel(ctx, (out->count + per_group - 1) / per_group, kind->ns, kind->fn, job);
+  fy_parallel(ctx, (out->count + per_group(job) - 1) / per_group(job), kind->ns, kind->fn, job);
 }
 static void fill(fy_kernel_ctx *ctx, fy_random_job *job, const fy_tensor *out) {
   fy_random_fill(ctx, ctx->site->op->impl->aux, job, out);

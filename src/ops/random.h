@@ -57,6 +57,24 @@ extern const fy_random_kind fy_random_uniform, fy_random_normal, fy_random_trunc
 void fy_random_fill(fy_kernel_ctx *ctx, const fy_random_kind *kind, fy_random_job *job,
                     const fy_tensor *out);
 
+// --- many at once ---
+// The bits are those of philox.h.
+typedef struct fy_random_lanes {
+  int blocks;  // at once; FY_RANDOM_CHUNK is a multiple
+  // Of a generator with |key| and the upper half |high| of its counter: the blocks of |n| lower halves.
+  void (*philox)(const uint32_t key[2], const uint32_t high[2], const uint64_t *low, int64_t n,
+                 uint32_t *out);
+  // What becomes of |n| words, a multiple of 16.
+  void (*units)(const uint32_t *bits, float *out, int64_t n);
+  void (*normals)(const uint32_t *bits, float *out, int64_t n);  // by pairs
+  void (*rests)(const uint32_t *bits, uint32_t range, int32_t low, int32_t *out,
+                int64_t n);  // range > 1
+} fy_random_lanes;
+const fy_random_lanes *fy_random_lanes_best(void);  // devices/cpu/lanes.c; NULL: none
+#define FY_RANDOM_CHUNK 96
+// The blocks of |g| from |skip[i]| on; |n| is at most FY_RANDOM_CHUNK, for which there is room. |skip| is lost.
+void fy_random_blocks(const fy_philox *g, uint64_t *skip, int n, uint32_t *out);
+
 // --- one 32-bit number after another ---
 typedef struct fy_philox_singles {
   fy_philox generator;

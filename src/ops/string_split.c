@@ -28,9 +28,6 @@ typedef struct splitter {
 static bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
-static bool in_set(fy_view set, char c) {
-  return set.n && memchr(set.p, c, set.n);
-}
 
 // Python's str.split(): runs of white space separate, none at the front. As in TensorFlow, a limit
 // that was reached makes a last piece of the rest, even of nothing.
@@ -70,9 +67,14 @@ static bool next_piece(splitter *s, fy_view *out) {
     }
     const size_t step = s->any_of ? 1 : s->separator.n;
     for (size_t i = 0; i + step <= r.n; i++) {
-      const bool hit =
-          s->any_of ? in_set(s->separator, r.p[i]) : memcmp(r.p + i, s->separator.p, step) == 0;
-      if (!hit) continue;
+      if (!s->any_of || step == s->separator.n) {  // on to where its first byte is
+        const char *at = memchr(r.p + i, s->separator.p[0], r.n - step + 1 - i);
+        if (!at) break;
+        i = (size_t)(at - r.p);
+        if (step > 1 && memcmp(at, s->separator.p, step) != 0) continue;
+      } else if (!memchr(s->separator.p, r.p[i], s->separator.n)) {
+        continue;
+      }
       *out = (fy_view){r.p, i};
       s->rest = (fy_view){r.p + i + step, r.n - i - step};
       s->taken++;
@@ -92,32 +94,60 @@ static bool next(splitter *s, fy_view *out) {
   return false;
 }
 
-static fy_code split(fy_kernel_ctx *ctx, const splitter *how, fy_error *err) {
-  const fy_tensor *in = ctx->in[0];
-  fy_tensor *indices, *values, *shape;
-  int64_t total = 0, widest = 0, at = 0;
+typedef struct split_job {
+  const splitter *how;
+  const fy_tensor *in;
+  int64_t *ends;  // [count] pieces up to here and of this string
+  int64_t *indices;
+  fy_tensor *values;
+} split_job;
+
+static fy_code count_one(const void *arg, int64_t i, fy_str *unused, fy_error *err) {
+  const split_job *j = arg;
+  splitter s = *j->how;
   fy_view piece;
-  for (int64_t i = 0; i < in->count; i++) {
-    splitter s = *how;
-    int64_t n = 0;
-    s.rest = fy_tensor_string(in, i);
-    while (next(&s, &piece)) n++;
-    total += n;
-    if (n > widest) widest = n;
+  int64_t n = 0;
+  (void)unused, (void)err;
+  s.rest = fy_tensor_string(j->in, i);
+  while (next(&s, &piece)) n++;
+  j->ends[i] = n;
+  return FY_OK;
+}
+
+static fy_code split_one(const void *arg, int64_t i, fy_str *unused, fy_error *err) {
+  const split_job *j = arg;
+  splitter s = *j->how;
+  fy_view piece;
+  int64_t at = i ? j->ends[i - 1] : 0;
+  (void)unused;
+  s.rest = fy_tensor_string(j->in, i);
+  for (int64_t k = 0; next(&s, &piece); k++, at++) {
+    j->indices[2 * at] = i;
+    j->indices[2 * at + 1] = k;
+    FY_TRY(fy_text_put(j->values, at, piece.p, piece.n, err));
+  }
+  return FY_OK;
+}
+
+static fy_code split(fy_kernel_ctx *ctx, const splitter *how, fy_error *err) {
+  split_job j = {.how = how, .in = ctx->in[0]};
+  const int64_t count = j.in->count;
+  fy_tensor *indices, *shape;
+  int64_t total = 0, widest = 0;
+  void *ends;
+  FY_TRY(fy_scratch(ctx, (size_t)count * sizeof *j.ends + 1, &ends, err));
+  j.ends = ends;
+  FY_TRY(fy_text_each(ctx, count, 20, count_one, &j, err));
+  for (int64_t i = 0; i < count; i++) {
+    if (j.ends[i] > widest) widest = j.ends[i];
+    j.ends[i] = total += j.ends[i];
   }
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){total, 2}, &indices, err));
-  FY_TRY(fy_out(ctx, 1, 1, &total, &values, err));
+  FY_TRY(fy_out(ctx, 1, 1, &total, &j.values, err));
   FY_TRY(fy_out(ctx, 2, 1, (const int64_t[]){2}, &shape, err));
-  for (int64_t i = 0; i < in->count; i++) {
-    splitter s = *how;
-    s.rest = fy_tensor_string(in, i);
-    for (int64_t k = 0; next(&s, &piece); k++, at++) {
-      ((int64_t *)indices->data)[2 * at] = i;
-      ((int64_t *)indices->data)[2 * at + 1] = k;
-      FY_TRY(fy_text_put(values, at, piece.p, piece.n, err));
-    }
-  }
-  ((int64_t *)shape->data)[0] = in->count;
+  j.indices = indices->data;
+  FY_TRY(fy_text_each(ctx, count, 50, split_one, &j, err));
+  ((int64_t *)shape->data)[0] = count;
   ((int64_t *)shape->data)[1] = widest;
   return FY_OK;
 }

@@ -110,11 +110,49 @@ static bool is_final_sigma(fy_view s, size_t at) {
   return true;
 }
 
+// Eight bytes: those from |first| to the 25 after it, which are ASCII, change their case.
+static uint64_t flip_case(uint64_t x, uint64_t first) {
+  const uint64_t each = 0x0101010101010101ull, low = x & 0x7F * each;
+  const uint64_t from = low + (0x80 - first) * each, after = low + (0x80 - 26 - first) * each;
+  return x ^ ((~x & (from ^ after) & 0x80 * each) >> 2);
+}
+
+static void map_ascii(fy_str *out, fy_view s, bool lower) {
+  const size_t start = out->len;
+  fy_str_addn(out, s.p, s.n);
+  if (out->failed) return;
+  const uint8_t first = lower ? 'A' : 'a';
+  uint64_t eight = 0;
+  for (size_t i = start, n; i < out->len; i += n) {
+    n = out->len - i < sizeof eight ? out->len - i : sizeof eight;
+    memcpy(&eight, out->p + i, n);
+    eight = flip_case(eight, first);
+    memcpy(out->p + i, &eight, n);
+  }
+}
+
+// How many of the first bytes are ASCII.
+static size_t ascii_run(fy_view s) {
+  size_t i = 0;
+  uint64_t eight;
+  for (; i + 8 <= s.n; i += 8) {
+    memcpy(&eight, s.p + i, sizeof eight);
+    if (eight & 0x8080808080808080ull) break;
+  }
+  while (i < s.n && !(s.p[i] & 0x80)) i++;
+  return i;
+}
+
 static void map_utf8(fy_str *out, fy_view s, bool lower) {
   size_t len;
   const char *nul = s.n ? memchr(s.p, 0, s.n) : NULL;  // TensorFlow hands ICU a C string
   if (nul) s.n = (size_t)(nul - s.p);
   for (size_t i = 0; i < s.n; i += len) {
+    len = ascii_run((fy_view){s.p + i, s.n - i});
+    if (len) {
+      map_ascii(out, (fy_view){s.p + i, len}, lower);
+      continue;
+    }
     uint32_t c = fy_utf8_next(s.p + i, s.n - i, &len), to[3];
     if (c == FY_BAD_CHAR) c = 0xFFFD;
     int n = lower ? fy_unicode_lower(c, to) : fy_unicode_upper(c, to);
@@ -126,15 +164,6 @@ static void map_utf8(fy_str *out, fy_view s, bool lower) {
   }
 }
 
-static void map_ascii(fy_str *out, fy_view s, bool lower) {
-  const size_t start = out->len;
-  fy_str_addn(out, s.p, s.n);
-  if (out->failed) return;
-  const char first = lower ? 'A' : 'a';
-  for (size_t i = start; i < out->len; i++)
-    out->p[i] = (char)(out->p[i] ^ ((uint8_t)(out->p[i] - first) < 26 ? 0x20 : 0));
-}
-
 static fy_code check_encoding(fy_site *site, fy_error *err) {
   const fy_view encoding = fy_site_string(site, "encoding");
   if (encoding.n == 0 || fy_view_is(encoding, "utf-8")) return FY_OK;
@@ -143,23 +172,23 @@ static fy_code check_encoding(fy_site *site, fy_error *err) {
                  encoding.p);
 }
 
-static fy_code change_case(fy_kernel_ctx *ctx, bool lower, fy_error *err) {
-  const fy_tensor *in = ctx->in[0];
-  const bool utf8 = fy_site_string(ctx->site, "encoding").n > 0;
+typedef struct case_job {
+  const fy_tensor *in;
   fy_tensor *out;
-  FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  fy_str s;
-  fy_str_init(&s);
-  fy_code code = FY_OK;
-  for (int64_t i = 0; i < in->count && !code; i++) {
-    if (utf8)
-      map_utf8(&s, fy_tensor_string(in, i), lower);
-    else
-      map_ascii(&s, fy_tensor_string(in, i), lower);
-    code = fy_text_put_str(out, i, &s, err);
-  }
-  fy_str_free(&s);
-  return code;
+  bool lower, utf8;
+} case_job;
+
+static fy_code change_one(const void *arg, int64_t i, fy_str *s, fy_error *err) {
+  const case_job *j = arg;
+  (j->utf8 ? map_utf8 : map_ascii)(s, fy_tensor_string(j->in, i), j->lower);
+  return fy_text_put_str(j->out, i, s, err);
+}
+
+static fy_code change_case(fy_kernel_ctx *ctx, bool lower, fy_error *err) {
+  const bool utf8 = fy_site_string(ctx->site, "encoding").n > 0;
+  case_job j = {.in = ctx->in[0], .lower = lower, .utf8 = utf8};
+  FY_TRY(fy_out_like(ctx, 0, j.in, &j.out, err));
+  return fy_text_each(ctx, j.out->count, utf8 ? 40 : 30, change_one, &j, err);
 }
 static fy_code lower_case(fy_kernel_ctx *ctx, fy_error *err) {
   return change_case(ctx, true, err);

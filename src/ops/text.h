@@ -77,6 +77,11 @@ FY_MUST_CHECK static inline fy_code fy_text_put_str(fy_tensor *t, int64_t i, fy_
   s->len = 0;
   return code;
 }
+// Calls |fn| for elements 0 to n - 1, on several threads where |ns| each is worth it; |s| is for its use and empty again
+// afterwards. The error is that of the first element that fails.
+typedef fy_code (*fy_text_fn)(const void *job, int64_t i, fy_str *s, fy_error *err);
+FY_MUST_CHECK fy_code fy_text_each(fy_kernel_ctx *ctx, int64_t n, double ns, fy_text_fn fn,
+                                   const void *job, fy_error *err);
 // Numbers as TensorFlow reads them: surrounding white space is fine, nothing else.
 bool fy_text_to_number(fy_view s, fy_dtype type, void *out);
 // "%.*f", to the bit as printf rounds it. False: nothing added, use printf.

@@ -380,33 +380,43 @@ static void every_16_bit_elu(void **state) {
 }
 
 // ------------------------------------------------------------------ products
+// Rows and columns alone, too; rows of a are |gap| further apart than they are long, those of b and c.
 static void products(void **state) {
   (void)state;
-  static const int sizes[][3] = {{1, 1, 1}, {3, 5, 7}, {4, 300, 17}, {9, 33, 40}, {2, 0, 3}};
+  static const int sizes[][4] = {{1, 1, 1, 0},   {3, 5, 7, 0},   {4, 300, 17, 3}, {9, 33, 40, 1},
+                                 {2, 0, 3, 0},   {1, 70, 64, 0}, {1, 9, 150, 4},  {7, 43, 1, 0},
+                                 {5, 300, 1, 0}, {6, 8, 1, 2},   {1, 3, 129, 0}};
   for (size_t z = 0; z < sizeof sizes / sizeof sizes[0]; z++) {
-    const int m = sizes[z][0], k = sizes[z][1], n = sizes[z][2];
+    const int m = sizes[z][0], k = sizes[z][1], n = sizes[z][2], gap = sizes[z][3];
+    const int lda = k + gap, step = n + gap;
     static int32_t a[4000], b[20000], c[4000];
+    static int64_t al[4000], bl[20000], cl[4000];
     static float x[8000], y[40000], out[8000];
-    for (int i = 0; i < m * k; i++) a[i] = (int32_t)random_bits();
-    for (int i = 0; i < k * n; i++) b[i] = (int32_t)random_bits();
-    for (int i = 0; i < 2 * m * k; i++) x[i] = (float)(int)(random_bits() % 17) - 8;
-    for (int i = 0; i < 2 * k * n; i++) y[i] = (float)(int)(random_bits() % 17) - 8;
+    for (int i = 0; i < m * lda; i++) al[i] = a[i] = (int32_t)random_bits();
+    for (int i = 0; i < k * step; i++) bl[i] = b[i] = (int32_t)random_bits();
+    for (int i = 0; i < 2 * m * lda; i++) x[i] = (float)(int)(random_bits() % 17) - 8;
+    for (int i = 0; i < 2 * k * step; i++) y[i] = (float)(int)(random_bits() % 17) - 8;
     for (int which = 0; which < 2; which++) {
       const fy_lanes *lanes = which ? fy_lanes_best() : &fy_lanes_plain;
-      lanes->gemm_i32(a, b, c, m, k, n);
-      lanes->gemm_c64(x, y, out, m, k, n);
+      for (int i = 0; i < m * step; i++) c[i] = -1;
+      lanes->gemm_i32(a, lda, b, c, m, k, n, step);
+      lanes->gemm_i64(al, lda, bl, cl, m, k, n, step);
+      lanes->gemm_c64(x, lda, y, out, m, k, n, step);
       for (int i = 0; i < m; i++) {
+        for (int j = n; j < step; j++) assert_int_equal(c[i * step + j], -1);
         for (int j = 0; j < n; j++) {
-          uint32_t sum = 0;
+          uint64_t sum = 0;
           float re = 0, im = 0;  // whole numbers: exact in any order
           for (int p = 0; p < k; p++) {
-            const float *u = &x[2 * (i * k + p)], *v = &y[2 * (p * n + j)];
-            sum += (uint32_t)a[i * k + p] * (uint32_t)b[p * n + j];
+            const float *u = &x[2 * (i * lda + p)], *v = &y[2 * (p * step + j)];
+            sum += (uint64_t)al[i * lda + p] * (uint64_t)bl[p * step + j];
             re += u[0] * v[0] - u[1] * v[1];
             im += u[0] * v[1] + u[1] * v[0];
           }
-          assert_int_equal((uint32_t)c[i * n + j], sum);
-          assert_true(out[2 * (i * n + j)] == re && out[2 * (i * n + j) + 1] == im);
+          const int at = i * step + j;
+          assert_int_equal((uint32_t)c[at], (uint32_t)sum);
+          assert_int_equal((uint64_t)cl[at], sum);
+          assert_true(out[2 * at] == re && out[2 * at + 1] == im);
         }
       }
     }
