@@ -139,9 +139,10 @@ static fy_code read_lengths(fy_rnn_call *c, const fy_tensor *t, fy_error *err) {
     return wrong_shape("sequence_lengths", t, 1, &c->batch, err);
   for (int64_t b = 0; b < c->batch; b++) {
     if (n[b] >= 0 && n[b] <= c->time) continue;
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "sequence_lengths[%lld] must be between 0 and the %lld steps of the input, got %d",
-                   (long long)b, (long long)c->time, (int)n[b]);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "sequence_lengths[%lld] must be between 0 and the %lld steps of the input, got %d",
+        (long long)b, (long long)c->time, (int)n[b]);
   }
   c->lengths = n;
   return FY_OK;
@@ -274,10 +275,11 @@ fy_code fy_cudnn_rnn_grad(fy_kernel_ctx *ctx, const fy_rnn_products *by, fy_erro
   if (c.c0) FY_TRY(check_shape("output_c_backprop", in[5], shape.c, err));
   const int64_t flags = dropped(&c, true);
   if (flags && in[6]->count != flags) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "reserve_space has %lld elements, not the %lld that the op with is_training=true "
-                   "gave",
-                   (long long)in[6]->count, (long long)flags);
+    return fy_fail(
+        err, FY_INVALID_ARGUMENT,
+        "reserve_space has %lld elements, not the %lld that the op with is_training=true "
+        "gave",
+        (long long)in[6]->count, (long long)flags);
   }
   if (flags) FY_TRY(factors_of(&c, in[6], err));
   FY_TRY(load(&room, in[3], shape.swap, &back.dy, err));
@@ -318,15 +320,15 @@ static fy_code open_plain(fy_rnn_room *room, fy_dtype type, const void *b, int64
   *(plain *)*state = (plain){type, b, k, n, step_k, step_n};
   return FY_OK;
 }
-#define ADD_PLAIN(T)                                                                       \
-  for (int64_t i = 0; i < rows; i++) {                                                     \
-    for (int64_t j = 0; j < p->n; j++) {                                                   \
-      T sum = 0;                                                                           \
-      for (int64_t k = 0; k < p->k; k++)                                                   \
-        sum += ((const T *)a)[i * row_step + k * k_step] *                                 \
-               ((const T *)p->b)[k * p->step_k + j * p->step_n];                           \
-      ((T *)out)[i * p->n + j] += sum;                                                     \
-    }                                                                                      \
+#define ADD_PLAIN(T)                                             \
+  for (int64_t i = 0; i < rows; i++) {                           \
+    for (int64_t j = 0; j < p->n; j++) {                         \
+      T sum = 0;                                                 \
+      for (int64_t k = 0; k < p->k; k++)                         \
+        sum += ((const T *)a)[i * row_step + k * k_step] *       \
+               ((const T *)p->b)[k * p->step_k + j * p->step_n]; \
+      ((T *)out)[i * p->n + j] += sum;                           \
+    }                                                            \
   }
 static void add_plain(fy_kernel_ctx *ctx, const void *state, const void *a, int64_t row_step,
                       int64_t k_step, int64_t rows, void *out) {
@@ -360,7 +362,9 @@ static fy_code forward_shape(fy_shape_ctx *ctx, fy_error *err) {
   if (three) FY_TRY(fy_shape_rank_is(ctx->in[4], 1, err));
   const int64_t units = fy_dim_of(ctx->in[1], 2);
   const int64_t dims[] = {fy_dim_of(ctx->in[0], 0), fy_dim_of(ctx->in[0], 1),
-                          units < 0 || units > INT64_MAX / 2 ? -1 : both ? 2 * units : units};
+                          units < 0 || units > INT64_MAX / 2 ? -1
+                          : both                             ? 2 * units
+                                                             : units};
   FY_TRY(fy_shape_set(ctx, 0, 3, dims, err));
   ctx->out[1] = ctx->in[1];
   if (!lstm) return fy_shape_set(ctx, 2, 0, NULL, err);
@@ -376,7 +380,8 @@ static fy_code backward_shape(fy_shape_ctx *ctx, fy_error *err) {
 static void cost(const fy_site *site, const fy_pshape *in, const fy_pshape *out, fy_cost *to) {
   double rows = 1, params = 1;
   (void)out;
-  for (int i = 0; i < 2 && in[0].rank == 3; i++) rows *= in[0].dims[i] > 0 ? (double)in[0].dims[i] : 1;
+  for (int i = 0; i < 2 && in[0].rank == 3; i++)
+    rows *= in[0].dims[i] > 0 ? (double)in[0].dims[i] : 1;
   if (in[3].rank == 1 && in[3].dims[0] > 0) params = (double)in[3].dims[0];
   to->flops = 2 * rows * params * (site->num_outputs == 4 && site->num_inputs > 6 ? 4 : 1);
   to->bytes = 4 * (params + rows);
@@ -393,19 +398,19 @@ static const fy_sample samples[] = {
 static const fy_sample samples_3[] = {
     {"f32[3,2,2]=normal; f32[2,2,1]=normal; f32[]=0; f32[30]=normal; i32[2]=3,1",
      "rnn_mode=\"gru\"; direction=\"bidirectional\"", FY_OK, NULL},
-    {"f32[3,2,2]=normal; f32[1,2,1]=normal; f32[]=0; f32[15]=normal; i32[2]=4,1", "rnn_mode=\"gru\"",
-     FY_INVALID_ARGUMENT,
+    {"f32[3,2,2]=normal; f32[1,2,1]=normal; f32[]=0; f32[15]=normal; i32[2]=4,1",
+     "rnn_mode=\"gru\"", FY_INVALID_ARGUMENT,
      "sequence_lengths[0] must be between 0 and the 3 steps of the input, got 4"},
 };
 
-#define FORWARD(name, ...)                                                                    \
-  FY_OP(name, .shape = forward_shape, .prepare = fy_random_prepare, .compute = forward,       \
+#define FORWARD(name, ...)                                                                \
+  FY_OP(name, .shape = forward_shape, .prepare = fy_random_prepare, .compute = forward,   \
         .release = fy_random_release, .cost = cost, .flags = FY_OP_HOST, .dtypes = REALS, \
         __VA_ARGS__)
 FORWARD(CudnnRNN, FY_SAMPLES(samples));
 FORWARD(CudnnRNNV2, FY_SAMPLES(samples));
 FORWARD(CudnnRNNV3, FY_SAMPLES(samples_3));
-#define BACKWARD(name)                                                                    \
+#define BACKWARD(name)                                                                         \
   FY_OP(name, .shape = backward_shape, .compute = backward, .cost = cost, .flags = FY_OP_HOST, \
         .dtypes = REALS)
 BACKWARD(CudnnRNNBackprop);

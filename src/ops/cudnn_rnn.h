@@ -18,7 +18,8 @@ typedef struct fy_rnn_call {
   const void *x;              // [rows, inputs]
   const void *h0, *c0;        // [parts, batch, outs], [parts, batch, units]
   const void *params;
-  const void *kept;  // dropout: [layers - 1, rows, dirs * outs] factors of what a layer hands on; or NULL
+  const void
+      *kept;  // dropout: [layers - 1, rows, dirs * outs] factors of what a layer hands on; or NULL
   void *y, *hn, *cn;  // like x with dirs * outs columns, h0, c0
 } fy_rnn_call;
 

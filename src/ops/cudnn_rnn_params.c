@@ -47,16 +47,17 @@ fy_rnn_part fy_rnn_stack_part(const fy_rnn_stack *s, int64_t part) {
 fy_code fy_rnn_stack_make(const fy_site *site, int64_t layers, int64_t inputs, int64_t units,
                           int64_t outs, fy_rnn_stack *s, fy_error *err) {
   const fy_view mode = fy_site_string(site, "rnn_mode"), in = fy_site_string(site, "input_mode");
-  *s = (fy_rnn_stack){.mode = fy_view_is(mode, "lstm")       ? FY_RNN_LSTM
-                              : fy_view_is(mode, "gru")      ? FY_RNN_GRU
-                              : fy_view_is(mode, "rnn_relu") ? FY_RNN_RELU
-                                                             : FY_RNN_TANH,
-                      .dirs = fy_view_is(fy_site_string(site, "direction"), "bidirectional") ? 2 : 1,
-                      .layers = layers,
-                      .inputs = inputs,
-                      .units = units,
-                      .outs = outs,
-                      .projects = fy_site_attr(site, "num_proj") && fy_site_int(site, "num_proj")};
+  *s =
+      (fy_rnn_stack){.mode = fy_view_is(mode, "lstm")       ? FY_RNN_LSTM
+                             : fy_view_is(mode, "gru")      ? FY_RNN_GRU
+                             : fy_view_is(mode, "rnn_relu") ? FY_RNN_RELU
+                                                            : FY_RNN_TANH,
+                     .dirs = fy_view_is(fy_site_string(site, "direction"), "bidirectional") ? 2 : 1,
+                     .layers = layers,
+                     .inputs = inputs,
+                     .units = units,
+                     .outs = outs,
+                     .projects = fy_site_attr(site, "num_proj") && fy_site_int(site, "num_proj")};
   s->gates = s->mode == FY_RNN_LSTM ? 4 : s->mode == FY_RNN_GRU ? 3 : 1;
   s->skip = fy_view_is(in, "skip_input") || (fy_view_is(in, "auto_select") && inputs == units);
   if (s->projects && s->mode != FY_RNN_LSTM) {
@@ -114,19 +115,23 @@ static fy_code params_size(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // Matrix |i| of all: [*rows, *columns] from element |*at| on. Each part has |per| of them.
-static int64_t per_part(const fy_rnn_stack *s) { return 2 * s->gates + (s->projects ? 1 : 0); }
+static int64_t per_part(const fy_rnn_stack *s) {
+  return 2 * s->gates + (s->projects ? 1 : 0);
+}
 static void matrix(const fy_rnn_stack *s, int64_t i, int64_t *at, int64_t *rows, int64_t *columns) {
   const int64_t part = i / per_part(s), k = i % per_part(s);
   const fy_rnn_part p = fy_rnn_stack_part(s, part);
   const int64_t inputs = part < s->dirs && s->skip ? 0 : p.inputs;
   *rows = k == 2 * s->gates ? s->outs : s->units;
   *columns = k < s->gates ? inputs : k == 2 * s->gates ? s->units : s->outs;
-  *at = k < s->gates        ? p.w + k * s->units * inputs
+  *at = k < s->gates       ? p.w + k * s->units * inputs
         : k < 2 * s->gates ? p.r + (k - s->gates) * s->units * s->outs
                            : p.projection;
 }
 
-static int64_t num_biases(const fy_rnn_stack *s) { return s->layers * s->dirs * 2 * s->gates; }
+static int64_t num_biases(const fy_rnn_stack *s) {
+  return s->layers * s->dirs * 2 * s->gates;
+}
 
 // How many tensors there are: attributes num_params, or num_params_weights and num_params_biases.
 static fy_code count_tensors(const fy_kernel_ctx *ctx, const fy_rnn_stack *s, int64_t *weights,
@@ -224,8 +229,8 @@ static fy_code vector_shape(fy_shape_ctx *ctx, fy_error *err) {
 #define REALS (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE) | FY_T(FY_HALF) | FY_T(FY_BFLOAT16))
 static const fy_sample size_samples[] = {
     {"i32[]=1; i32[]=2; i32[]=3", "T=float; S=int32", FY_OK, NULL},
-    {"i32[]=1; i32[]=2; i32[]=3", "T=float; S=int64; input_mode=\"skip_input\"", FY_INVALID_ARGUMENT,
-     "input_mode 'skip_input' needs as many inputs as units, got 3 and 2"},
+    {"i32[]=1; i32[]=2; i32[]=3", "T=float; S=int64; input_mode=\"skip_input\"",
+     FY_INVALID_ARGUMENT, "input_mode 'skip_input' needs as many inputs as units, got 3 and 2"},
     {"i32[]=0; i32[]=2; i32[]=3", "T=float; S=int32", FY_INVALID_ARGUMENT,
      "There is no stack of 0 layers with 3 inputs, 2 units and 2 outputs"},
 };
@@ -244,5 +249,5 @@ FY_OP(CudnnRNNParamsToCanonicalV2, .shape = canonical_shape, .compute = to_canon
       .flags = FY_OP_HOST, .dtypes = REALS);
 FY_OP(CudnnRNNCanonicalToParams, .shape = vector_shape, .compute = to_params, .flags = FY_OP_HOST,
       .dtypes = REALS);
-FY_OP(CudnnRNNCanonicalToParamsV2, .shape = vector_shape, .compute = to_params,
-      .flags = FY_OP_HOST, .dtypes = REALS);
+FY_OP(CudnnRNNCanonicalToParamsV2, .shape = vector_shape, .compute = to_params, .flags = FY_OP_HOST,
+      .dtypes = REALS);

@@ -24,7 +24,7 @@ typedef struct fy_rnn_stack {
 } fy_rnn_stack;
 
 typedef struct fy_rnn_part {
-  int64_t inputs;                  // of its layer
+  int64_t inputs;                            // of its layer
   int64_t w, r, projection, w_bias, r_bias;  // first elements
 } fy_rnn_part;
 

@@ -113,7 +113,8 @@ static void fast_and_plain(const char *name, const char *attr_text, fy_tensor **
   assert_int_equal(fy_sample_parse_attrs(attr_text, op->spec, &attrs, &arena, &err), FY_OK);
   assert_int_equal(fy_node_begin(e.g, name, "y", &b, &err), FY_OK);
   for (int i = 0; i < n; i++) fy_node_add_input(&b, feeds[i]);
-  for (uint32_t i = 0; i < attrs.n; i++) fy_node_set_attr(&b, attrs.items[i].name, &attrs.items[i].value);
+  for (uint32_t i = 0; i < attrs.n; i++)
+    fy_node_set_attr(&b, attrs.items[i].name, &attrs.items[i].value);
   fy_node *y = finish(&b);
   for (int i = 0; i < num_out; i++) fetches[i] = (fy_output){y, i};
   env_session(&e);

@@ -55,10 +55,9 @@ static fy_code backward(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 #define TYPES (FY_T(FY_FLOAT) | FY_T(FY_DOUBLE) | FY_T(FY_HALF) | FY_T(FY_BFLOAT16))
-#define KERNEL(var, title, fn)                    \
-  extern const fy_fast_kernel fy_fast_##var;      \
-  const fy_fast_kernel fy_fast_##var = {          \
-      .op = title, .name = "gemm", .dtypes = TYPES, .compute = fn}
+#define KERNEL(var, title, fn)               \
+  extern const fy_fast_kernel fy_fast_##var; \
+  const fy_fast_kernel fy_fast_##var = {.op = title, .name = "gemm", .dtypes = TYPES, .compute = fn}
 KERNEL(cudnn_rnn, "CudnnRNN", forward);
 KERNEL(cudnn_rnn_v2, "CudnnRNNV2", forward);
 KERNEL(cudnn_rnn_v3, "CudnnRNNV3", forward);
