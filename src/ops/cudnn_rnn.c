@@ -199,9 +199,13 @@ static fy_code open_call(fy_rnn_room *room, const fy_rnn_products *by, fy_rnn_ca
 
 // ---------------------------------------------------------------- dropout
 // How many numbers dropout looks at: what all layers but the last hand on.
-static int64_t dropped(const fy_rnn_call *c, bool trains) {
-  const float rate = fy_site_float(c->ctx->site, "dropout");
-  return trains && rate > 0 ? (c->s.layers - 1) * c->rows * c->s.dirs * c->s.outs : 0;
+static fy_code dropped(const fy_rnn_call *c, bool trains, int64_t *count, fy_error *err) {
+  *count = 0;
+  if (!trains || !(fy_site_float(c->ctx->site, "dropout") > 0)) return FY_OK;
+  if (__builtin_mul_overflow(c->s.layers - 1, c->rows, count) ||
+      __builtin_mul_overflow(*count, c->s.dirs * c->s.outs, count))
+    return fy_fail_oom(err, SIZE_MAX);
+  return FY_OK;
 }
 
 // |flags|, 1 where a number is kept, become its factors.
@@ -242,7 +246,9 @@ fy_code fy_cudnn_rnn(fy_kernel_ctx *ctx, const fy_rnn_products *by, fy_error *er
   fy_tensor *reserve, *host;
   FY_TRY(open_call(&room, by, &c, &shape, err));
   const bool trains = fy_site_bool(ctx->site, "is_training");
-  const int64_t flags = dropped(&c, trains), none = 0;
+  const int64_t none = 0;
+  int64_t flags;
+  FY_TRY(dropped(&c, trains, &flags, err));
   FY_TRY(begin(&room, 0, 3, shape.y, shape.swap, &y, err));
   FY_TRY(begin(&room, 1, 3, shape.h, shape.swap, &h, err));
   FY_TRY(c.c0 ? begin(&room, 2, 3, shape.c, shape.swap, &m, err)
@@ -273,7 +279,8 @@ fy_code fy_cudnn_rnn_grad(fy_kernel_ctx *ctx, const fy_rnn_products *by, fy_erro
   FY_TRY(check_shape("output_backprop", in[3], shape.y, err));
   FY_TRY(check_shape("output_h_backprop", in[4], shape.h, err));
   if (c.c0) FY_TRY(check_shape("output_c_backprop", in[5], shape.c, err));
-  const int64_t flags = dropped(&c, true);
+  int64_t flags;
+  FY_TRY(dropped(&c, true, &flags, err));
   if (flags && in[6]->count != flags) {
     return fy_fail(
         err, FY_INVALID_ARGUMENT,

@@ -182,7 +182,7 @@ static void empty_batches(void **state) {
       {0, 3, 2}, {3, 0, 2}, {(int64_t)1 << 50, 0, 2}, {0, 0, 0}, {2, 3, 0}};
   for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
     const int64_t h[3] = {1, sizes[k][1], 2}, params = 8 * (sizes[k][2] + 2) + 16;
-    fy_tensor *in[4], *out[4];
+    fy_tensor *in[11], *out[4], *grads[4];
     in[0] = numbers(FY_FLOAT, 3, sizes[k], 1);
     in[1] = numbers(FY_FLOAT, 3, h, 2);
     in[2] = numbers(FY_FLOAT, 3, h, 3);
@@ -192,9 +192,35 @@ static void empty_batches(void **state) {
     assert_int_equal(out[1]->count, 2 * sizes[k][1]);
     if (!sizes[k][0] && out[1]->count)
       assert_memory_equal(out[1]->data, in[1]->data, (size_t)out[1]->count * sizeof(float));
+    for (int i = 0; i < 3; i++) in[4 + i] = in[7 + i] = out[i];  // any numbers will do as gradients
+    in[10] = out[3];
+    call("CudnnRNNBackprop", "", in, 11, grads);
+    assert_int_equal(grads[0]->count, in[0]->count);
+    assert_int_equal(grads[1]->count, in[1]->count);
+    release(grads, 4);
     release(out, 4);
     release(in, 4);
   }
+}
+
+// More numbers between the layers than an int64 can count, of an input that has none.
+static void too_many_to_drop(void **state) {
+  (void)state;
+  const int64_t x[3] = {(int64_t)1 << 60, 2, 0}, h[3] = {3, 2, 2}, params = 6 * 2 + 2 * 6 * 4 + 36;
+  const fy_op *op = fy_op_find("CudnnRNN", 8);
+  fy_tensor *in[4], *out[4];
+  fy_attrs attrs = {0};
+  fy_site site = {0};
+  in[0] = numbers(FY_FLOAT, 3, x, 1);
+  in[1] = in[2] = numbers(FY_FLOAT, 3, h, 2);
+  in[3] = numbers(FY_FLOAT, 1, &params, 3);
+  assert_int_equal(fy_sample_parse_attrs(DROPS, op->spec, &attrs, &arena, &err), FY_OK);
+  assert_int_equal(local_bind(op, &attrs, in, 4, &arena, &site, &err), FY_OK);
+  assert_int_equal(local_call(&site, &run, in, out, &err), FY_RESOURCE_EXHAUSTED);
+  fy_error_clear(&err);
+  local_unbind(&site);
+  fy_tensor_release(in[0]);
+  release(in + 2, 2);
 }
 
 int main(void) {
@@ -202,6 +228,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(dropout_and_its_gradient, calls_setup, calls_teardown),
       cmocka_unit_test_setup_teardown(larger_layers, calls_setup, calls_teardown),
       cmocka_unit_test_setup_teardown(empty_batches, calls_setup, calls_teardown),
+      cmocka_unit_test_setup_teardown(too_many_to_drop, calls_setup, calls_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
