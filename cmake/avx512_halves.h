@@ -208,12 +208,29 @@ static inline __m512d halves_permutex2var_pd(__m512d x, __m512i which, __m512d y
 #define _mm512_permutex2var_pd halves_permutex2var_pd
 #define _mm512_permutex2var_epi64(x, which, y) \
   (__m512i) halves_permutex2var_pd((__m512d)(x), which, (__m512d)(y))
+static inline __m512i halves_permutex2var_epi32(__m512i x, __m512i which, __m512i y) {
+  typedef int each __attribute__((vector_size(64)));
+  each r;
+  for (int i = 0; i < 16; i++) {
+    const int at = ((each)which)[i] & 31;
+    r[i] = at < 16 ? ((each)x)[at] : ((each)y)[at - 16];
+  }
+  return (__m512i)r;
+}
+#define _mm512_permutex2var_epi32 halves_permutex2var_epi32
 #undef _mm512_permute_ps
 #define _mm512_permute_ps(x, how)                                                                \
   HALVES(__m512, _mm256_permute_ps(a.half[0], how), _mm256_permute_ps(a.half[1], how), (x), (x), \
          (x))
 #define _mm512_permutexvar_ps halves_permutexvar_ps
 #define _mm512_scalef_ps      halves_scalef_ps
+// Of all ranges, the larger size is asked for only.
+static inline __m512 halves_larger_size(__m512 x, __m512 y) {
+  typedef unsigned each __attribute__((vector_size(64)));
+  return halves_max_ps((__m512)((each)x & 0x7FFFFFFFu), (__m512)((each)y & 0x7FFFFFFFu));
+}
+#undef _mm512_range_ps
+#define _mm512_range_ps(x, y, how) halves_larger_size(x, y)
 
 // Halves themselves.
 static inline __attribute__((always_inline)) __m256 halves_low(__m512 x) {

@@ -474,23 +474,34 @@ static void softmax(const float *in, float *out, int64_t rows, int64_t n, bool l
     lanes->softmax_f32(in, out, rows, n, log_of);
 }
 
-static void softmax_rows_of(int64_t rows, int64_t n, bool log_of) {
+typedef enum softmax_data {
+  WIDE_NUMBERS,   // down to -100, and infinities and NaNs
+  SMALL_NUMBERS,  // at most 4 in size, and NaNs
+  LARGE_AT_END,   // and one far above
+  SOFTMAX_DATA
+} softmax_data;
+
+static void softmax_rows_of(int64_t rows, int64_t n, bool log_of, softmax_data data) {
   enum { GUARD = 16 };
   static float in[66 * FY_SHORT_ROW],
       out[66 * FY_SHORT_ROW + GUARD];  // of some more with less rows
   const int64_t count = rows * n;
   for (int64_t i = 0; i < count; i++) {
     in[i] = (float)(random_bits() % 20001) / 100 - 100;
+    if (data != WIDE_NUMBERS) in[i] = (in[i] + 50) / 12.5f;
     if (random_bits() % 200 == 0)
-      in[i] = random_bits() % 3 == 0 ? NAN : random_bits() % 2 ? INFINITY : -INFINITY;
+      in[i] = data != WIDE_NUMBERS || random_bits() % 3 == 0 ? NAN
+              : random_bits() % 2                            ? INFINITY
+                                                             : -INFINITY;
   }
+  if (data == LARGE_AT_END) in[count - 1] = random_bits() % 4 ? 1e4f : INFINITY;
   for (int i = 0; i < GUARD; i++) out[count + i] = 42;
   softmax(in, out, rows, n, log_of);
   for (int i = 0; i < GUARD; i++) assert_true(out[count + i] == 42);
   for (int64_t r = 0; r < rows; r++) {
     double want[2048];
     bool lost = false;  // a NaN, or an infinity less an infinity
-    const double near = log_of ? 1e-6 : 1e-37;
+    const double near = log_of ? 1e-6 : 1e-37, part = data == SMALL_NUMBERS ? 1e-6 : 2e-5;
     exact_softmax(in + r * n, n, log_of, want);
     for (int64_t i = 0; i < n; i++) lost = lost || isnan(want[i]);
     for (int64_t i = 0; i < n; i++) {
@@ -498,7 +509,7 @@ static void softmax_rows_of(int64_t rows, int64_t n, bool log_of) {
       if (lost)
         assert_true(isnan(got));
       else
-        assert_true(got == want[i] || fabs(got - want[i]) <= 2e-5 * fabs(want[i]) + near);
+        assert_true(got == want[i] || fabs(got - want[i]) <= part * fabs(want[i]) + near);
     }
   }
   softmax(in, in, rows, n, log_of);
@@ -512,13 +523,15 @@ static void softmax_of_short_rows(void **state) {
   static const int64_t longest[] = {513, 1000, 1024, 1365, 2047, 2048};
   static const int64_t rows[] = {1, 2, 7, 8, 9, 16, 31, 32, 33, 40, 41, 64, 66};
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-    for (int log_of = 0; log_of < 2; log_of++) {
-      for (int64_t n = 1; n <= 70; n++) softmax_rows_of(rows[k], n, log_of);
+    for (int way = 0; way < 2 * SOFTMAX_DATA; way++) {
+      const bool log_of = way % 2;
+      const softmax_data data = (softmax_data)(way / 2);
+      for (int64_t n = 1; n <= 70; n++) softmax_rows_of(rows[k], n, log_of, data);
       for (size_t i = 0; i < sizeof longer / sizeof *longer; i++)
-        softmax_rows_of(rows[k], longer[i], log_of);
+        softmax_rows_of(rows[k], longer[i], log_of, data);
       for (size_t i = 0; i < sizeof longest / sizeof *longest; i++)
         if (rows[k] <= 16 && longest[i] <= fy_lanes_best()->longest_softmax)
-          softmax_rows_of(rows[k], longest[i], log_of);
+          softmax_rows_of(rows[k], longest[i], log_of, data);
     }
   }
 }
