@@ -285,10 +285,30 @@ static void rows_are_alone(void **state) {
   }
 }
 
+// The only number of a row, and one that dwarfs the others, is 1 to the last bit, whatever is taken off.
+static void one_is_one(void **state) {
+  (void)state;
+  net m = {.g = fy_graph_new()};
+  m.feed = placeholder(m.g, "x", FY_FLOAT);
+  const fy_output y = {op(&m, "Softmax", m.feed, NULL), 0};
+  for (int64_t n = 1; n <= 130; n += n < 20 ? 1 : 11) {
+    fy_tensor *x = rows_of(301, n, false), *got;
+    float *in = x->data;
+    for (int64_t i = 0; i < 301 * n; i++)
+      in[i] =
+          i % n == n / 2 ? (float)(i / n) / 9 - 8 : (float)(i / n) / 9 - 8 - 24 - (float)(i % 7);
+    run(&m, true, x, &y, 1, &got);
+    for (int64_t r = 0; r < 301; r++) assert_true(((float *)got->data)[r * n + n / 2] == 1.0f);
+    fy_tensor_release(x), fy_tensor_release(got);
+  }
+  fy_graph_free(m.g);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_width), cmocka_unit_test(long_rows),      cmocka_unit_test(many_rows),
-      cmocka_unit_test(parts),       cmocka_unit_test(rows_are_alone),
+      cmocka_unit_test(parts),       cmocka_unit_test(rows_are_alone), cmocka_unit_test(parts),
+      cmocka_unit_test(one_is_one),
   };
   return cmocka_run_group_tests(tests, open_devices, close_devices);
 }
