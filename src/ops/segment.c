@@ -80,6 +80,46 @@ FY_INT_TYPES(FILL_INT, _)
 typedef void (*fill_fn)(void *out, int64_t n, fy_scatter_kind kind);
 static const fill_fn fills[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, fill)};
 
+// Of a NaN and a number, TensorFlow keeps the later one where it goes number by number: everywhere
+// in unsorted segments, in sorted ones in the columns behind the last whole vector. In vectors it
+// passes over NaNs.
+#define LAST(E, S, name, EXPR)                                                \
+  static void name##_##S(void *pt, const void *pf, int64_t n, int64_t step) { \
+    fy_t_##S *to = pt;                                                        \
+    const fy_t_##S *from = pf;                                                \
+    for (int64_t i = 0; i < n; i++) {                                         \
+      const fy_a_##S x = FY_LD_##S(to[i]), y = FY_LD_##S(from[i * step]);     \
+      to[i] = EXPR(x, y) ? to[i] : from[i * step];                            \
+    }                                                                         \
+  }
+#define LESS(x, y)      ((x) < (y))
+#define MORE(x, y)      ((x) > (y))
+#define LAST_SMALL(...) __attribute__((cold)) LAST(__VA_ARGS__)  // (small code)
+FY_SHORT_REAL_TYPES(LAST_SMALL, last_min, LESS)
+FY_SHORT_REAL_TYPES(LAST_SMALL, last_max, MORE)
+FY_FULL_REAL_TYPES(LAST, last_min, LESS)
+FY_FULL_REAL_TYPES(LAST, last_max, MORE)
+static const fy_scatter_loop last_min[FY_DTYPE_COUNT] = {FY_REAL_TYPES(FY_LOOP_ENTRY, last_min)},
+                             last_max[FY_DTYPE_COUNT] = {FY_REAL_TYPES(FY_LOOP_ENTRY, last_max)};
+
+static fy_scatter_loop last_find(fy_scatter_kind kind, fy_dtype t) {
+  const fy_scatter_loop loop = kind == FY_SCATTER_MIN   ? last_min[t]
+                               : kind == FY_SCATTER_MAX ? last_max[t]
+                                                        : NULL;
+  return loop ? loop : fy_scatter_find(kind, t);
+}
+
+// The first row of a segment in whole vectors: a NaN is less than all numbers, or more.
+#define START(E, S, _)                                                                     \
+  __attribute__((cold)) static void start_##S(void *po, int64_t n, fy_scatter_kind kind) { \
+    fy_t_##S *out = po;                                                                    \
+    const fy_a_##S v = kind == FY_SCATTER_MIN ? INFINITY : -INFINITY;                      \
+    for (int64_t i = 0; i < n; i++)                                                        \
+      if (isnan(FY_LD_##S(out[i]))) out[i] = FY_ST_##S(v);                                 \
+  }
+FY_REAL_TYPES(START, _)
+static const fill_fn first_rows[FY_DTYPE_COUNT] = {FY_REAL_TYPES(FY_LOOP_ENTRY, start)};
+
 static fy_code has_loops(const fy_kernel_ctx *ctx, fy_dtype t, fy_error *err) {
   if (sums[t].add && fills[t]) return FY_OK;
   return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
@@ -105,7 +145,7 @@ static fy_code row_at(const rows *r, int64_t i, int64_t *row, fy_error *err) {
 // follow each other from |first|.
 typedef float floats8 __attribute__((vector_size(32)));
 typedef int32_t ints8 __attribute__((vector_size(32)));
-#define FLOAT_SEGMENT(name, OP)                                                                 \
+#define FLOAT_SEGMENT(name, OP, FIRST, LATER)                                                   \
   FY_CLONES static void name##_floats(const float *restrict in, int64_t run, const int64_t *at, \
                                       int64_t first, int64_t n, float *restrict out) {          \
     int64_t c0 = 0;                                                                             \
@@ -114,6 +154,7 @@ typedef int32_t ints8 __attribute__((vector_size(32)));
       floats8 a, b, c, d, y;                                                                    \
       memcpy(&a, row, sizeof a), memcpy(&b, row + 8, sizeof b);                                 \
       memcpy(&c, row + 16, sizeof c), memcpy(&d, row + 24, sizeof d);                           \
+      a = FIRST(a), b = FIRST(b), c = FIRST(c), d = FIRST(d);                                   \
       for (int64_t i = 1; i < n; i++) {                                                         \
         row = at ? in + at[i] * run + c0 : row + run;                                           \
         memcpy(&y, row, sizeof y), a = OP(a, y);                                                \
@@ -127,7 +168,7 @@ typedef int32_t ints8 __attribute__((vector_size(32)));
     for (; c0 + 8 <= run; c0 += 8) {                                                            \
       const float *row = in + (at ? at[0] : first) * run + c0;                                  \
       floats8 a, y;                                                                             \
-      memcpy(&a, row, sizeof a);                                                                \
+      memcpy(&a, row, sizeof a), a = FIRST(a);                                                  \
       for (int64_t i = 1; i < n; i++) {                                                         \
         row = at ? in + at[i] * run + c0 : row + run;                                           \
         memcpy(&y, row, sizeof y), a = OP(a, y);                                                \
@@ -139,15 +180,21 @@ typedef int32_t ints8 __attribute__((vector_size(32)));
     const size_t rest = (size_t)(run - c0) * sizeof *in;                                        \
     memcpy(&a, in + (at ? at[0] : first) * run + c0, rest);                                     \
     for (int64_t i = 1; i < n; i++)                                                             \
-      memcpy(&y, in + (at ? at[i] : first + i) * run + c0, rest), a = OP(a, y);                 \
+      memcpy(&y, in + (at ? at[i] : first + i) * run + c0, rest), a = LATER(a, y);              \
     memcpy(out + c0, &a, rest);                                                                 \
   }
+#define WHERE(m, x, y)   ((floats8)(((ints8)(x) & (m)) | ((ints8)(y) & ~(m))))
 #define SUM_FLOAT(x, y)  ((x) + (y))
-#define LOW_FLOAT(x, y)  ((floats8)(((ints8)(y) & ((y) < (x))) | ((ints8)(x) & ~((y) < (x)))))
-#define HIGH_FLOAT(x, y) ((floats8)(((ints8)(y) & ((x) < (y))) | ((ints8)(x) & ~((x) < (y)))))
-FLOAT_SEGMENT(sum, SUM_FLOAT)
-FLOAT_SEGMENT(min, LOW_FLOAT)
-FLOAT_SEGMENT(max, HIGH_FLOAT)
+#define LOW_FLOAT(x, y)  WHERE((y) < (x), y, x)
+#define HIGH_FLOAT(x, y) WHERE((x) < (y), y, x)
+#define FIRST_FLOAT(x)   (x)
+#define FIRST_LOW(x)     WHERE((x) == (x), x, ((floats8){0} + INFINITY))
+#define FIRST_HIGH(x)    WHERE((x) == (x), x, ((floats8){0} - INFINITY))
+#define LATER_LOW(x, y)  WHERE((x) < (y), x, y)
+#define LATER_HIGH(x, y) WHERE((x) > (y), x, y)
+FLOAT_SEGMENT(sum, SUM_FLOAT, FIRST_FLOAT, SUM_FLOAT)
+FLOAT_SEGMENT(min, LOW_FLOAT, FIRST_LOW, LATER_LOW)
+FLOAT_SEGMENT(max, HIGH_FLOAT, FIRST_HIGH, LATER_HIGH)
 
 // Output row |to| from the rows [begin, end).
 static fy_code one_segment(const rows *r, const segment_op *op, int64_t to, int64_t begin,
@@ -175,7 +222,8 @@ static fy_code one_segment(const rows *r, const segment_op *op, int64_t to, int6
     sums[t].put(out, r->acc, r->run, op->finish, end - begin);
     return FY_OK;
   }
-  if ((op->kind == FY_SCATTER_MIN || op->kind == FY_SCATTER_MAX) && t == FY_FLOAT && !r->indices) {
+  if ((op->kind == FY_SCATTER_MIN || op->kind == FY_SCATTER_MAX) && t == FY_FLOAT && !r->indices &&
+      end - begin > 1) {
     float *floats = (float *)(void *)out;
     if (op->kind == FY_SCATTER_MIN)
       min_floats(r->data->data, r->run, NULL, begin, end - begin, floats);
@@ -183,15 +231,18 @@ static fy_code one_segment(const rows *r, const segment_op *op, int64_t to, int6
       max_floats(r->data->data, r->run, NULL, begin, end - begin, floats);
     return FY_OK;
   }
-  const fy_scatter_loop loop = fy_scatter_find(op->kind, t);
+  const fy_scatter_loop loop = fy_scatter_find(op->kind, t), later = last_find(op->kind, t);
+  const int64_t whole = later == loop ? r->run : r->run & (t == FY_DOUBLE ? ~3 : ~7);
   if (!loop) return fy_fail(err, FY_UNIMPLEMENTED, "no loop for %s", fy_dtype_name(t));
   for (int64_t i = begin; i < end; i++) {
     FY_TRY(row_at(r, i, &row, err));
     const char *from = in + (size_t)(row * r->run) * size;
     if (i == begin) {
       if (r->run) memcpy(out, from, (size_t)r->run * size);
+      if (later != loop && end - begin > 1) first_rows[t](out, whole, op->kind);
     } else {
-      loop(out, from, r->run, 1);
+      loop(out, from, whole, 1);
+      later(out + (size_t)whole * size, from + (size_t)whole * size, r->run - whole, 1);
     }
   }
   return FY_OK;
@@ -354,7 +405,7 @@ static fy_code unsorted_segment(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
   if (out->count) fills[out->dtype](out->data, out->count, op->kind);
-  const fy_scatter_loop loop = fy_scatter_find(op->kind, out->dtype);
+  const fy_scatter_loop loop = last_find(op->kind, out->dtype);
   for (int64_t i = 0; i < ids->count && data->count > 0; i++) {
     const int64_t id = fy_tensor_int(ids, i);
     if (id < 0) continue;

@@ -22,6 +22,15 @@ FN T join(T a, T b) {
 #endif
 }
 
+// Of a NaN and a number in a segment, the later one stays.
+#if JOIN == 3
+#define LATER(a, b) ((a) < (b) ? (a) : (b))
+#elif JOIN == 4
+#define LATER(a, b) ((a) > (b) ? (a) : (b))
+#else
+#define LATER(a, b) join(a, b)
+#endif
+
 KERNEL void segments(GLOBAL const S *x, long xo, GLOBAL const int *order, long oo,
                      GLOBAL const int *start, long so, GLOBAL S *y, long yo, long n, long inner,
                      T first) {
@@ -29,7 +38,7 @@ KERNEL void segments(GLOBAL const S *x, long xo, GLOBAL const int *order, long o
   if (i >= n) return;
   long s = so + i / inner, c = xo + i % inner;
   T acc = first;
-  for (long k = start[s]; k < start[s + 1]; k++) acc = join(acc, LD(x, c + order[oo + k] * inner));
+  for (long k = start[s]; k < start[s + 1]; k++) acc = LATER(acc, LD(x, c + order[oo + k] * inner));
   ST(y, yo + i, acc);
 }
 
