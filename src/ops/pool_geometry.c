@@ -152,11 +152,12 @@ fy_code fy_pool_resolve(fy_kernel_ctx *ctx, int32_t rank, const int64_t *dims, i
       out->w[i].out = out->w[i].in;
     } else if (d >= 0) {
       FY_TRY(fy_window_resolve(&out->w[i], a.padding, err));
-      const bool gradient = strstr(ctx->site->op->impl->name, "Grad") != NULL;
-      if (a.padding == FY_PAD_SAME && a.spatial == 3 && !gradient) fy_window_skip_rest(&out->w[i]);
-      // TensorFlow's gradients of averages end a window that is wider than the input with the input.
+      // TensorFlow's gradients of averages end a window that is wider than the input with the input,
+      // in the types that oneDNN does not know.
       fy_window *w = &out->w[i];
-      if (gradient && !strncmp(ctx->site->op->impl->name, "Avg", 3) && w->size > w->in) {
+      const fy_dtype t = fy_site_type(ctx->site, "T");
+      if (!strcmp(ctx->site->op->impl->name, "AvgPoolGrad") && w->size > w->in &&
+          (t == FY_HALF || t == FY_DOUBLE)) {
         w->size = w->in + w->before;
       }
     }

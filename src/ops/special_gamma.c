@@ -80,7 +80,7 @@ static double upper_gamma(double a, double x) {
   if (x == 0) return 1;
   if (isinf(a)) return isinf(x) ? 0 : 1;
   if (isinf(x)) return 0;
-  if (!by_fraction(a, x)) return 1 - lower_gamma(a, x);
+  if (x < 1 || x < a) return 1 - lower_gamma(a, x);
   const double factor = exp(a * log(x) - x - log_gamma(a));
   if (factor == 0) return 0;  // and the fraction of an x that large overflows
   upper_fraction(a, x, &value, &slope);
@@ -90,8 +90,9 @@ static double upper_gamma(double a, double x) {
 // The derivative of the lower function by a, times |scale|: 1, or over the density at x.
 static double gamma_slope(double a, double x, bool over_density) {
   double value, slope;
-  if (x == 0 && a > 0) return 0;
-  if (!(x >= 0) || !(a > 0) || isinf(a) || isinf(x)) return NAN;
+  if (x == 0) return 0;  // for every a
+  if (!(x >= 0) || !(a > 0)) return NAN;
+  if (isinf(a) || isinf(x)) return isinf(a) ? 0 : -0.0;
   if (by_fraction(a, x)) {
     upper_fraction(a, x, &value, &slope);
     const double d = -(slope + value * (log(x) - fy_digamma(a)));

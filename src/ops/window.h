@@ -20,8 +20,8 @@ typedef struct fy_window {  // along one spatial dim
 
 // Sets out, before and after. "Computed output size would be negative: -1 [input_size: …]".
 FY_MUST_CHECK fy_code fy_window_resolve(fy_window *w, fy_padding padding, fy_error *err);
-// In three dims, and there only, what strides leave over under SAME is skipped on both sides: padding
-// that is negative.
+// What strides leave over under SAME is skipped on both sides: padding that is negative. TensorFlow's
+// Eigen kernels of three dims do so, against its documentation and its kernels by oneDNN.
 void fy_window_skip_rest(fy_window *w);
 // Where output |at| looks through |tap|; may lie outside of the input.
 static inline int64_t fy_window_at(const fy_window *w, int64_t at, int64_t tap) {
