@@ -267,7 +267,7 @@ FY_INDEX_TYPES(FY_BINARY_LOOP, sqdiff, SQDIFF_INT)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, sqdiff, SQDIFF_CPLX)
 
 #define POW_REAL(S, x, y) FY_MATH_##S(pow)(x, y)
-#define POW_CPLX(S, x, y) ((y) == 0 ? (fy_a_##S)1 : (x) == 0 ? (fy_a_##S)0 : FY_MATH_##S(pow)(x, y))
+#define POW_CPLX(S, x, y) FY_MATH_##S(pow)(x, y)
 // Some at a time, bit by bit of the largest exponent: no branch depends on an element.
 #define POW_CHUNK 64
 #define POW_CLONE_i8

@@ -57,38 +57,31 @@ static fy_code index_shuffle(fy_kernel_ctx *ctx, fy_error *err) {
   const int64_t rounds = fy_site_int(ctx->site, "rounds");
   fy_tensor *out;
   char x[128];
-  if (index->rank > 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Index must be a scalar or vector. Got %s",
-                   fy_tensor_shape_text(index, x));
-  }
-  if (seed->rank < 1 || seed->rank > 2 || seed->dims[seed->rank - 1] != 3) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Seed must be a vector or matrix with 3 columns. Got %s",
-                   fy_tensor_shape_text(seed, x));
-  }
-  if (most->rank > 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "max_index must be a scalar or vector. Got %s",
-                   fy_tensor_shape_text(most, x));
-  }
   if (rounds < 4 || rounds % 2 || rounds > MOST_ROUNDS) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "rounds must be an even number of at least 4, not %lld", (long long)rounds);
   }
-  const int64_t counts[3] = {index->rank ? index->count : 1, seed->rank == 2 ? seed->dims[0] : 1,
-                             most->rank ? most->count : 1};
-  const bool vectors[3] = {index->rank == 1, seed->rank == 2, most->rank == 1};
-  int64_t n = 1;
+  const int64_t counts[3] = {index->rank ? index->dims[0] : 1, seed->rank > 1 ? seed->dims[0] : 1,
+                             most->rank ? most->dims[0] : 1};
+  const bool vectors[3] = {index->rank > 0, seed->rank > 1, most->rank > 0};
+  int64_t n = 0;
   bool vector = false;
   for (int i = 0; i < 3; i++) {
-    if (!vectors[i]) continue;
-    vector = true;
-    if (counts[i] != 1) n = counts[i];
+    vector = vector || vectors[i];
+    if (counts[i] > n) n = counts[i];
   }
-  for (int i = 0; i < 3; i++) {
-    if (!vectors[i] || counts[i] == n || counts[i] == 1) continue;
+  if (index->rank > 1 || (vectors[0] && counts[0] != n))
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Index bust be a scalar or vector.");
+  if (seed->rank < 1 || seed->rank > 2 || seed->dims[seed->rank - 1] != 3 ||
+      (vectors[1] && counts[1] != n)) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Index, seed and max_index must have the same size. Got %lld, %lld, %lld",
-                   (long long)counts[0], (long long)counts[1], (long long)counts[2]);
+                   "Seed must be a vector of size [3] or a matrix of size [%lld, 3] but got %s.",
+                   (long long)n, fy_tensor_shape_text(seed, x));
+  }
+  if (most->rank > 1 || (vectors[2] && counts[2] != n)) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Maxval must be a scalar or a vector of the same size as index but got %s",
+                   fy_tensor_shape_text(most, x));
   }
   FY_TRY(fy_out(ctx, 0, vector ? 1 : 0, &n, &out, err));
   for (int64_t i = 0; i < out->count; i++) {

@@ -123,6 +123,9 @@ static fy_code cwise_checks(const fy_tensor *at, const fy_tensor *values, const 
         "indices shape: %s",
         (long long)shape->count, fy_tensor_shape_text(at, x));
   }
+  if (!shape->count) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "The shape argument requires at least one element.");
+  }
   for (int64_t d = 0; d < shape->count; d++) {
     if (fy_tensor_int(shape, d) >= 0) continue;
     return fy_fail(err, FY_INVALID_ARGUMENT,
@@ -160,6 +163,12 @@ static fy_code cwise(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_scatter_loop loop = fy_scatter_find(kind, values->dtype);
   fy_tensor *out;
   FY_TRY(cwise_checks(at, values, shape, dense, err));
+  if (shape->count > 5) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Only tensors with ranks between 1 and 5 are currently supported.  Tensor rank: "
+                   "%lld",
+                   (long long)shape->count);
+  }
   if (!loop) return no_loop(ctx, values->dtype, err);
   const int64_t rank = shape->count;
   for (int64_t i = 0; i < at->count; i++) {

@@ -87,20 +87,20 @@ static double upper_gamma(double a, double x) {
   return value * factor;
 }
 
-// The derivative of the lower function by a, times |scale|: 1, or over the density at x.
+// The derivative of the lower function by a, or that over the density at x with the other sign.
 static double gamma_slope(double a, double x, bool over_density) {
   double value, slope;
-  if (x == 0) return 0;  // for every a
+  if (x == 0 || (isinf(a) && a > 0 && x > 0)) return 0;  // for every a
   if (!(x >= 0) || !(a > 0)) return NAN;
-  if (isinf(a) || isinf(x)) return isinf(a) ? 0 : -0.0;
+  if (isinf(x)) return -0.0;
   if (by_fraction(a, x)) {
     upper_fraction(a, x, &value, &slope);
     const double d = -(slope + value * (log(x) - fy_digamma(a)));
-    return over_density ? d * x : d * exp(a * log(x) - x - log_gamma(a));
+    return over_density ? -d * x : d * exp(a * log(x) - x - log_gamma(a));
   }
   lower_series(a, x, &value, &slope);
   const double d = slope + value * (log(x) - fy_digamma(a + 1));
-  return over_density ? d * x / a : d * exp(a * log(x) - x - log_gamma(a + 1));
+  return over_density ? -d * x / a : d * exp(a * log(x) - x - log_gamma(a + 1));
 }
 
 // ---------------------------------------------------------------- zeta and polygamma
@@ -246,7 +246,7 @@ static fy_code betainc_shape(fy_shape_ctx *ctx, fy_error *err) {
 #define LOWER(S, x, y)  (fy_a_##S) lower_gamma((double)(x), (double)(y))
 #define UPPER(S, x, y)  (fy_a_##S) upper_gamma((double)(x), (double)(y))
 #define SLOPE(S, x, y)  (fy_a_##S) gamma_slope((double)(x), (double)(y), false)
-#define SAMPLE(S, x, y) (fy_a_##S) - gamma_slope((double)(x), (double)(y), true)
+#define SAMPLE(S, x, y) (fy_a_##S) gamma_slope((double)(x), (double)(y), true)
 #define ZETA(S, x, y)   (fy_a_##S) zeta_of((double)(x), (double)(y), sizeof(fy_a_##S) == 4)
 #define POLY(S, x, y)   (fy_a_##S) polygamma((double)(x), (double)(y), sizeof(fy_a_##S) == 4)
 

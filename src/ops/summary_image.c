@@ -83,6 +83,11 @@ fy_code fy_put_images(fy_kernel_ctx *ctx, fy_str *s, const fy_tensor *tag, const
                    fy_tensor_shape_text(t, a));
   }
   const int64_t h = t->dims[1], w = t->dims[2], depth = t->dims[3];
+  if (!h || !w || !depth) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "input tensor must have non-zero dims. Found: [%lld, %lld, %lld, %lld].",
+                   (long long)t->dims[0], (long long)h, (long long)w, (long long)depth);
+  }
   if (h > INT32_MAX || w > INT32_MAX || (h && w > ((int64_t)1 << 31) / h)) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "Tensor too large for summary %s",
                    fy_tensor_shape_text(t, a));

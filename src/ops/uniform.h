@@ -44,8 +44,8 @@ typedef struct fy_limits {
   int32_t min, max;
 } fy_limits;
 static inline int32_t fy_limited(int32_t v, fy_limits l) {
-  v = v < l.max ? v : l.max;
-  return v > l.min ? v : l.min;
+  v = v > l.min ? v : l.min;  // (of limits that contradict, the upper one holds)
+  return v < l.max ? v : l.max;
 }
 static inline fy_limits fy_limits_of(const fy_site *site, const char *min, const char *max) {
   return (fy_limits){(int32_t)fy_site_int(site, min), (int32_t)fy_site_int(site, max)};

@@ -19,16 +19,16 @@ fy_code fy_scales_read(const fy_kernel_ctx *ctx, const fy_tensor *data, int at, 
                        fy_scales *out, fy_error *err) {
   const fy_tensor *scale = ctx->in[at], *zero = ctx->in[at + 1];
   char x[128], y[128];
-  if (axis < -1 || axis >= data->rank) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "quantization_axis must be -1 or in range [0, input.rank), but given %lld",
-                   (long long)axis);
-  }
   if (!fy_shape_equal(scale->rank, scale->dims, zero->rank, zero->dims)) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "scales and zero_points shape must be same, but given scales shape %s and "
                    "zero_points shape %s",
                    fy_tensor_shape_text(scale, x), fy_tensor_shape_text(zero, y));
+  }
+  if (axis < -1 || axis >= data->rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "quantization_axis must be -1 or in range [0, input.rank), but given %lld",
+                   (long long)axis);
   }
   if (axis == -1 ? scale->rank != 0 : scale->rank != 1 || scale->count != data->dims[axis]) {
     return axis == -1
@@ -326,6 +326,11 @@ static fy_code check_dot(const fy_tensor *a, const fy_tensor *b, fy_error *err) 
                  fy_tensor_shape_text(a, x), fy_tensor_shape_text(b, y));
 }
 
+// Products go by the shape of the scales, whatever axis the attribute names.
+static int64_t axis_by_shape(const fy_tensor *scales) {
+  return scales->rank ? 1 : -1;
+}
+
 static int32_t dot_one(const int8_t *row, int32_t zero_row, const int8_t *col, int64_t step,
                        int32_t zero_col, int64_t n) {
   uint32_t sum = 0;
@@ -345,9 +350,9 @@ static fy_code dot(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(check_dot(a, b, err));
   const int64_t m = a->dims[0], k = a->dims[1], n = b->dims[1];
   FY_TRY(fy_scales_read(ctx, a, 2, fy_site_int(ctx->site, "lhs_quantization_axis"), &sa, err));
-  FY_TRY(fy_scales_read(ctx, b, 4, fy_site_int(ctx->site, "rhs_quantization_axis"), &sb, err));
+  FY_TRY(fy_scales_read(ctx, b, 4, axis_by_shape(ctx->in[4]), &sb, err));
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){m, n}, &out, err));
-  FY_TRY(fy_scales_read(ctx, out, 6, fy_site_int(ctx->site, "output_quantization_axis"), &so, err));
+  FY_TRY(fy_scales_read(ctx, out, 6, axis_by_shape(ctx->in[6]), &so, err));
   for (int i = 2; i < 8; i += 2) FY_TRY(fy_scales_positive(ctx->in[i], positive, err));
   for (int64_t c = 0; c < n; c++) {
     const int64_t cb = sb.n == 1 ? 0 : c, co = so.n == 1 ? 0 : c;
@@ -397,7 +402,7 @@ static fy_code hybrid_dot(fy_kernel_ctx *ctx, fy_error *err) {
   void *memory;
   FY_TRY(check_dot(a, b, err));
   const int64_t m = a->dims[0], k = a->dims[1], n = b->dims[1];
-  FY_TRY(fy_scales_read(ctx, b, 2, fy_site_int(ctx->site, "rhs_quantization_axis"), &sb, err));
+  FY_TRY(fy_scales_read(ctx, b, 2, axis_by_shape(ctx->in[2]), &sb, err));
   FY_TRY(fy_scales_positive(ctx->in[2], "rhs scales elements must be all positive.", err));
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){m, n}, &out, err));
   if (out->count == 0) return FY_OK;
@@ -435,21 +440,24 @@ static fy_code requantize_prepare(fy_site *site, fy_error *err) {
                  "same.");
 }
 static fy_code dot_prepare(fy_site *site, fy_error *err) {
+  const bool full = site->num_inputs == 8;
   const int64_t rhs = fy_site_int(site, "rhs_quantization_axis");
-  if (site->num_inputs == 8) {
-    const int64_t out = fy_site_int(site, "output_quantization_axis");
-    if (fy_site_int(site, "lhs_quantization_axis") != -1) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "lhs_quantization_axis Attr must be -1 (per-tensor).");
-    }
-    if (out != 1 && out != -1) {
-      return fy_fail(err, FY_INVALID_ARGUMENT,
-                     "output_quantization_axis Attr must be 1 (per-channel) or -1 (per-tensor).");
-    }
+  const int64_t out = full ? fy_site_int(site, "output_quantization_axis") : -1;
+  if (full && fy_site_int(site, "lhs_quantization_axis") != -1) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "lhs_quantization_axis Attr must be -1 (per-tensor).");
   }
-  if (rhs == 1 || rhs == -1) return FY_OK;
+  const char *wrong = rhs != 1 && rhs != -1 ? "rhs" : out != 1 && out != -1 ? "output" : NULL;
+  if (!wrong) return FY_OK;
   return fy_fail(err, FY_INVALID_ARGUMENT,
-                 "rhs_quantization_axis Attr must be 1 (per-channel) or -1 (per-tensor).");
+                 "%s_quantization_axis Attr must be 1 (per-channel) or -1 (per-tensor).", wrong);
+}
+static fy_code add_prepare(fy_site *site, fy_error *err) {
+  if (fy_site_int(site, "lhs_quantization_axis") >= -1 &&
+      fy_site_int(site, "rhs_quantization_axis") >= -1 &&
+      fy_site_int(site, "output_quantization_axis") >= -1)
+    return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT,
+                 "lhs, rhs and output quantization_axis must be -1 or within [0, dims)");
 }
 static fy_code like_first(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_set(ctx, 0, ctx->in[0].rank, ctx->in[0].dims, err);
@@ -518,11 +526,12 @@ static const fy_sample hybrid_samples[] = {
 };
 FY_OP(UniformQuantize, .shape = like_first, .prepare = axis_prepare, .compute = quantize,
       FY_SAMPLES(quantize_samples));
-FY_OP(UniformDequantize, .shape = like_first, .prepare = axis_prepare, .compute = dequantize,
+FY_OP(UniformDequantize, .shape = like_first, .compute = dequantize,
       FY_SAMPLES(dequantize_samples));
 FY_OP(UniformRequantize, .shape = like_first, .prepare = requantize_prepare, .compute = requantize,
       FY_SAMPLES(requantize_samples));
-FY_OP(UniformQuantizedAdd, .shape = fy_shape_broadcast, .compute = add, FY_SAMPLES(add_samples));
+FY_OP(UniformQuantizedAdd, .shape = fy_shape_broadcast, .prepare = add_prepare, .compute = add,
+      FY_SAMPLES(add_samples));
 FY_OP(UniformQuantizedClipByValue, .shape = like_first, .compute = clip, FY_SAMPLES(clip_samples));
 FY_OP(UniformQuantizedDot, .shape = dot_shape, .prepare = dot_prepare, .compute = dot,
       FY_SAMPLES(dot_samples));
