@@ -344,8 +344,6 @@ static void print_one(fy_str *s, const fy_tensor *t, int64_t i) {
     fy_print_double(s, fy_tensor_double(t, i));
   } else if (fy_dtype_is_floating(t->dtype)) {
     fy_print_float(s, (float)fy_tensor_double(t, i));
-  } else if (fy_dtype_is_complex(t->dtype)) {
-    fy_str_addc(s, '?');  // as TensorFlow
   } else if (t->dtype == FY_UINT64) {
     fy_str_printf(s, "%llu", (unsigned long long)fy_tensor_int(t, i));
   } else {
@@ -382,6 +380,23 @@ static void print_dims(fy_str *s, const fy_tensor *t, int32_t dim, int64_t ends,
     print_dims(s, t, dim + 1, ends, at + i * each);
   }
   fy_str_addc(s, ']');
+}
+
+// Of complex numbers and 32-bit quantized ones TensorFlow tells how many there are, in one row; of no
+// truth values at all, nothing.
+static void print_tensor(fy_str *s, const fy_tensor *t, int64_t ends) {
+  const int64_t n = ends < 0 || ends > t->count ? t->count : ends;
+  if (t->dtype == FY_BOOL && n == 0) return;
+  if (t->rank == 0 && ends == 0) {
+    fy_str_add(s, "...");
+  } else if (fy_dtype_is_complex(t->dtype) || t->dtype == FY_QINT32) {
+    if (t->rank) fy_str_addc(s, '[');
+    for (int64_t i = 0; i < n; i++) fy_str_add(s, i ? " ?" : "?");
+    if (n < t->count) fy_str_add(s, "...");
+    if (t->rank) fy_str_addc(s, ']');
+  } else {
+    print_dims(s, t, 0, n, 0);
+  }
 }
 
 static size_t find_text(fy_view in, fy_view what, size_t from) {  // SIZE_MAX: none
@@ -423,11 +438,7 @@ static fy_code format_string(fy_kernel_ctx *ctx, fy_error *err) {
     if (next == SIZE_MAX) break;
     fy_str_addn(&s, text.p + at, next - at);
     at = next + mark.n;
-    const int64_t n = ctx->in[i]->count;
-    if (ctx->in[i]->rank == 0 && ends == 0)
-      fy_str_add(&s, "...");
-    else
-      print_dims(&s, ctx->in[i], 0, ends < 0 || ends > n ? n : ends, 0);
+    print_tensor(&s, ctx->in[i], ends);
   }
   if (at < text.n) fy_str_addn(&s, text.p + at, text.n - at);
   fy_code code = fy_text_put_str(out, 0, &s, err);

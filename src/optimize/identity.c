@@ -26,14 +26,18 @@ static bool is_identity_permutation(const fy_tensor *perm) {
   return true;
 }
 
+// A shape that is computed has to be checked when it is known.
+static bool is_checked(const fy_node *node) {
+  return (!fy_node_is(node, "Reshape") && !fy_node_is(node, "BroadcastTo")) ||
+         node->inputs[1].node->const_value;
+}
+
 // The ops that can leave their input as it is, and do.
 static bool is_no_op(const fy_rewriter *r, const fy_node *node) {
   switch (node->op_name[0]) {
-    case 'R':  // a shape that is computed has to be checked
-      return fy_node_is(node, "Reshape") && node->inputs[1].node->const_value &&
-             keeps_shape(r, node);
+    case 'R': return fy_node_is(node, "Reshape") && is_checked(node) && keeps_shape(r, node);
     case 'S': return fy_node_is(node, "Squeeze") && keeps_shape(r, node);
-    case 'B': return fy_node_is(node, "BroadcastTo") && keeps_shape(r, node);
+    case 'B': return fy_node_is(node, "BroadcastTo") && is_checked(node) && keeps_shape(r, node);
     case 'C':
       return fy_node_is(node, "Cast") &&
              node->outputs[0].dtype == fy_output_type(fy_rewrite_input(r, node, 0)) &&
@@ -56,8 +60,9 @@ static bool undoes(const fy_rewriter *r, const fy_node *node, fy_output *out) {
   if (!mine) return false;
   const fy_node *above = fy_rewrite_input(r, node, 0).node;
   for (size_t i = 0; i < 3; i++) before |= fy_node_is(above, names[i]);
-  if (!before || above->num_controls || !fy_node_is_pure(above) ||
-      !fy_node_same_request(above, node) || !fy_node_same_request(node, above))
+  if (!before || !is_checked(above) || !is_checked(node) || above->num_controls ||
+      !fy_node_is_pure(above) || !fy_node_same_request(above, node) ||
+      !fy_node_same_request(node, above))
     return false;
   fy_output x = fy_rewrite_input(r, above, 0);
   if (!fy_shape_same(node->outputs[0].shape, fy_output_shape(x))) return false;

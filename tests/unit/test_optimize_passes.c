@@ -298,6 +298,16 @@ static void arithmetic(void **state) {
   optimise1(g, twice, no_fuse, &r);
   assert_int_equal(count(&r, "Reshape"), 1);
   done(&r);
+  // A shape that is fed must be checked, whatever inference takes it for.
+  const int64_t one = 1, two = 2;
+  const int32_t c2 = 2;
+  fy_node *v = fed(g, "v", FY_FLOAT, 1, &two), *target = fed(g, "target", FY_INT32, 1, &one);
+  optimise1(g, op2(g, "BroadcastTo", "b0", v, target), no_fuse, &r);
+  assert_int_equal(count(&r, "BroadcastTo"), 1);
+  done(&r);
+  optimise1(g, op2(g, "BroadcastTo", "b1", v, ints(g, "c2", 1, &c2)), no_fuse, &r);
+  assert_int_equal(count(&r, "BroadcastTo"), 0);
+  done(&r);
   fy_graph_free(g);
 }
 
