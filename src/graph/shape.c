@@ -293,6 +293,9 @@ fy_code fy_graph_infer_node(fy_graph *g, fy_node *node, fy_error *err) {
                       .node = node,
                       .functions = g->functions,
                       .arena = &tmp};
+  for (uint32_t i = 0; i < ni && i < 64; i++) {
+    if (strcmp(node->inputs[i].node->op_name, "Pack") == 0) ctx.packed |= 1ull << i;
+  }
   code = fy_spec_check_shapes(node->spec, &node->attrs, err);
   if (!code && user)
     code = fy_user_shape_infer(op, &ctx, err);

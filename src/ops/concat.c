@@ -590,7 +590,7 @@ static fy_code split_v_shape(fy_shape_ctx *ctx, fy_error *err) {
                    "Length of size_splits should be equal to num_outputs");
   }
   for (int i = 0; have && i < n; i++) {
-    if (!known_size[i] || sizes[i] == -1) {
+    if (!known_size[i] || sizes[i] == -1 || (!ctx->in_value[1] && sizes[i] < 0)) {
       missing++;
     } else if (sizes[i] < 0) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Split size at index %d must be >= 0. Got: %lld", i,

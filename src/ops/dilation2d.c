@@ -209,9 +209,12 @@ static fy_code dilate_shape(fy_shape_ctx *ctx, fy_error *err) {
   const bool known = fy_dim_of(in, 1) >= 0 && fy_dim_of(in, 2) >= 0 && fy_dim_of(filter, 0) >= 0 &&
                      fy_dim_of(filter, 1) >= 0;
   for (int i = 0; known && i < 2; i++) {
-    FY_TRY(fy_window_infer(fy_dim_of(in, 1 + i), fy_dim_of(filter, i), lists[0][1 + i],
-                           lists[1][1 + i], valid ? FY_PAD_VALID : FY_PAD_SAME, 0, 0, &dims[1 + i],
-                           err));
+    const int64_t size = fy_dim_of(filter, i);
+    fy_window w = {.in = fy_dim_of(in, 1 + i), .stride = lists[0][1 + i], .dilation = 1};
+    if (__builtin_mul_overflow(size - 1, lists[1][1 + i], &w.size)) w.size = INT64_MAX - 1;
+    w.size++;
+    FY_TRY(fy_window_resolve(&w, valid ? FY_PAD_VALID : FY_PAD_SAME, err));
+    dims[1 + i] = w.out;
   }
   return fy_shape_set(ctx, 0, 4, dims, err);
 }

@@ -83,9 +83,11 @@ static fy_code fill(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code fill_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_is(ctx->in[0], 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
-  const fy_tensor *sizes = ctx->in_value[0];
+  const uint64_t before = ctx->asked_values;
+  const fy_tensor *sizes = fy_shape_tensor(ctx, 0);
+  ctx->asked_values = before;  // TensorFlow names the shape only
   for (int64_t i = 0; sizes && i < sizes->count; i++) {
-    if (fy_tensor_int(sizes, i) >= -1) continue;
+    if (fy_tensor_int(sizes, i) >= -1 || (ctx->packed & 1)) continue;
     return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid value in tensor used for shape: %lld",
                    (long long)fy_tensor_int(sizes, i));
   }

@@ -221,10 +221,8 @@ static fy_code load(fy_kernel_ctx *ctx, fy_error *err) {
 static fy_code load_shape(fy_shape_ctx *ctx, fy_error *err) {
   const int64_t dims[] = {fy_shape_attr_int(ctx, "num_rows", -1),
                           fy_shape_attr_int(ctx, "num_cols", -1)};
-  int64_t n;
+  FY_TRY(fy_shape_rank_is(ctx->in[1], 0, err));
   FY_TRY(fy_shape_rank_is(ctx->in[2], 1, err));
-  FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[2], 0), dims[0], &n, err));
-  FY_TRY(fy_shape_rank_is(ctx->in[3], 1, err));
   return fy_shape_set(ctx, 0, 2, dims, err);
 }
 

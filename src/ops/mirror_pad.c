@@ -214,7 +214,7 @@ static fy_code infer(fy_shape_ctx *ctx, int sign, fy_error *err) {
   if (sign > 0) FY_TRY(fy_dim_is(fy_dim_of(p, 1), 2, err));
   if (rank > FY_MAX_RANK) return FY_OK;
   if (rank >= 0) FY_TRY(fy_shape_rank_is(in, (int32_t)rank, err));
-  if (sign < 0) {
+  if (sign < 0 && rank >= 0) {
     fy_pshape merged;
     FY_TRY(fy_shape_merge(ctx, p, (fy_pshape){2, (const int64_t[]){rank, 2}}, &merged, err));
   }

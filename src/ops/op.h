@@ -46,6 +46,7 @@ struct fy_shape_ctx {
   fy_handle_shape *out_handle;       // [num_outputs] preset to unknown
   fy_pshape *out_as_shape;           // [num_outputs] preset to unknown: value of a small 1-D output
   uint64_t asked_values, asked_shapes;  // bit per input that the function looked into, for errors
+  uint64_t packed;                      // bit per input: a Pack made it
   // Finds out the value of input |i|, which then is in in_value; NULL if it is not known.
   const fy_tensor *(*evaluate)(fy_shape_ctx *ctx, int i);
   uint64_t evaluated;     // bit per input: evaluate() was asked

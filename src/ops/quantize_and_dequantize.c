@@ -338,9 +338,11 @@ static fy_code ranged_shape(fy_shape_ctx *ctx, int first, fy_error *err) {
   const int64_t axis = fy_shape_attr_int(ctx, "axis", -1);
   const int32_t rank = axis == -1 ? 0 : 1;
   const fy_pshape in = ctx->in[0];  // of the gradient op that is the gradient
-  fy_pshape both;
-  FY_TRY(fy_shape_rank_is(ctx->in[first], rank, err));
-  FY_TRY(fy_shape_merge(ctx, ctx->in[first + 1], ctx->in[first], &both, err));
+  int64_t unknown = -1;
+  fy_pshape least = ctx->in[first], both;
+  FY_TRY(fy_shape_rank_is(least, rank, err));
+  if (least.rank < 0) least = (fy_pshape){rank, &unknown};
+  FY_TRY(fy_shape_merge(ctx, ctx->in[first + 1], least, &both, err));
   if (axis < -1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "axis should be at least -1, got %lld",
                    (long long)axis);
@@ -368,7 +370,8 @@ static fy_code grad_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_merge(ctx, ctx->in[0], ctx->in[1], &both, err));
   FY_TRY(fy_shape_set(ctx, 0, both.rank, both.dims, err));
   for (int i = 1; i < 3; i++) {
-    const int64_t n = axis == -1 ? 0 : fy_dim_of(ctx->in[1 + i], 0);
+    const int64_t n = fy_dim_of(ctx->in[1 + i], 0) >= 0 ? fy_dim_of(ctx->in[1 + i], 0)
+                                                        : fy_dim_of(ctx->in[4 - i], 0);
     FY_TRY(fy_shape_set(ctx, i, axis == -1 ? 0 : 1, &n, err));
   }
   return FY_OK;

@@ -431,6 +431,7 @@ static const fy_sample non_aliasing_samples[] = {
     {"f32[3]=1,2,3; i32[1,1]=3; f32[1]=10", NULL, FY_INVALID_ARGUMENT, "does not index into shape"},
 };
 static fy_code non_aliasing_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_shape_rank_at_least(ctx->in[0], 1, err));
   FY_TRY(fy_scatter_nd_infer(ctx, ctx->in[0], ctx->in[1], ctx->in[2], err));
   return fy_shape_unchanged(ctx, err);
 }

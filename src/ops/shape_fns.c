@@ -196,8 +196,9 @@ fy_code fy_shape_from_input(fy_shape_ctx *ctx, int i, fy_pshape *out, fy_error *
     return fy_fail(err, FY_INVALID_ARGUMENT, "Input tensor must be int32 or int64, but was %s",
                    fy_dtype_name(type));
   }
+  const bool parts = !whole || (ctx->packed >> (i & 63) & 1);
   for (int32_t k = 0; k < n; k++) {
-    if (!whole && values[k] < 0) values[k] = -1;  // of parts as good as unknown
+    if (parts && values[k] < 0) values[k] = -1;  // as good as unknown
     if (known[k] && values[k] < -1) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid value in tensor used for shape: %lld",
                      (long long)values[k]);

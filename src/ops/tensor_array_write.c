@@ -13,8 +13,10 @@ static fy_code write_shape(fy_shape_ctx *ctx, fy_error *err) {
   return fy_shape_scalar(ctx, err);
 }
 static fy_code scatter_shape(fy_shape_ctx *ctx, fy_error *err) {
+  int64_t n;
   FY_TRY(fy_array_check_ranks(ctx, 1, -1, err));
   FY_TRY(fy_shape_rank_at_least(ctx->in[2], 1, err));
+  FY_TRY(fy_dim_merge(fy_dim_of(ctx->in[2], 0), fy_dim_of(ctx->in[1], 0), &n, err));
   return fy_shape_scalar(ctx, err);
 }
 static fy_code split_shape(fy_shape_ctx *ctx, fy_error *err) {

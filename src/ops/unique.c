@@ -291,23 +291,22 @@ static fy_code unique_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
   const fy_pshape x = ctx->in[0], a = ctx->in[1];
   const int64_t unknown = -1;
   int64_t n = -1;
-  int32_t count;
-  int64_t *axis;
-  bool *known;
-  if (a.rank >= 0 && a.rank != 1 && x.rank >= 0 && fy_shape_tensor(ctx, 1)) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "axis expects a 1D vector.");
-  }
-  if (fy_shape_values(ctx, 1, &count, &axis, &known) && x.rank >= 0 && ctx->in_value[1]) {
-    if (count > 1) {
+  const fy_tensor *axis = fy_shape_tensor(ctx, 1);
+  if (axis && x.rank >= 0) {
+    if (a.rank >= 0 && a.rank != 1) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "axis expects a 1D vector.");
+    }
+    if (axis->count > 1) {
       return fy_fail(err, FY_INVALID_ARGUMENT,
                      "axis does not support input tensors larger than 1 elements.");
     }
-    if (count == 0) {
+    if (axis->count == 0) {
       if (x.rank != 1) return fy_fail(err, FY_INVALID_ARGUMENT, "x expects a 1D vector.");
       n = x.dims[0];
       FY_TRY(fy_shape_set(ctx, 0, 1, &unknown, err));
     } else {
-      int64_t at = axis[0] < 0 ? axis[0] + x.rank : axis[0];
+      int64_t at = fy_tensor_int(axis, 0);
+      at = at < 0 ? at + x.rank : at;
       if (at < 0 || at >= x.rank) {
         return fy_fail(err, FY_INVALID_ARGUMENT, "axis expects to be in the range [%d, %d)",
                        -x.rank, x.rank);

@@ -141,6 +141,19 @@ int main(void) {
   TF_AddInputList(d, l2, 2);
   TF_SetAttrInt(d, "axis", 3);
   fin("pack axis 3", d);
+  l2[0] = tg_out(one_int(-3), 0), l2[1] = tg_out(one_int(2), 0);
+  d = TF_NewOperation(g, "Pack", nm());
+  TF_AddInputList(d, l2, 2);
+  TF_Operation *packed = tg_finish(d);
+  d = tg_desc(g, "RandomUniform", nm(), 1, packed);
+  TF_SetAttrType(d, "dtype", TF_FLOAT);
+  fin("random, packed -3", d);
+  fin("reshape, packed -3", tg_desc(g, "Reshape", nm(), 2, FLOATS(2, 2, 3), packed));
+  fin("fill, packed -3", tg_desc(g, "Fill", nm(), 2, packed, one_int(1)));
+  TF_Operation *less = tg_op(g, "Sub", nm(), 2, ints(2, 1, 2), ints(2, 2, 0));
+  fin("fill, computed -1", tg_desc(g, "Fill", nm(), 2, less, one_int(1)));
+  fin("unique, computed axis", tg_desc(g, "UniqueV2", nm(), 2, FLOATS(1, 5),
+                                       tg_op(g, "Sub", nm(), 2, ints(1, 3), ints(1, 3))));
   d = tg_desc(g, "Unpack", nm(), 1, l[0].oper);
   TF_SetAttrInt(d, "num", 2);
   fin("unpack 2", d);
