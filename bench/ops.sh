@@ -6,6 +6,7 @@
 #   SIZES="small medium"   which sizes
 #   SLICE=25 PAUSE=1       lines per pair of processes, and seconds of rest between two (for others)
 #   LINES=100,200          only these lines of ops.txt; like FILTER, what is there otherwise stays
+#   TABLE=FILE             its lines instead of those of ops.txt (tools/ops_types.py makes some), to BUILD/bench/FILE.md
 #   FERRY_LIB              the folder with Ferry's libtensorflow.so.2, instead of BUILD/lib
 #   FERRY_BENCH_TF         the installed tensorflow package, as for run.sh
 set -euo pipefail
@@ -22,14 +23,16 @@ ln -sfn "$tf/libtensorflow_framework.so.2" "$bench/tf/libtensorflow_framework.so
 peak=$(LD_LIBRARY_PATH=$bench "$bench/limits" | awk '$1 == "probe:peak_gflop_per_s" { print $2 }')
 load=$(cut -d' ' -f1-3 /proc/loadavg)
 lib=${FERRY_LIB:-$build/lib}
-raw=$bench/ops_raw.md
+table=${TABLE:-$root/bench/ops.txt}
+base=$(basename "$table" .txt)
+raw=$bench/${base}_raw.md
 [ "$filter$lines" ] || : >"$raw"
 touch "$raw"
 
 # A slice is a table of its own; the fastest copy that any of them saw is everybody's.
 parts=$(mktemp -d)
 trap 'rm -rf "$parts"' EXIT
-sed -n "${lines:-1,\$}p" "$root/bench/ops.txt" | grep -v '^\(#.*\)\?$' |
+sed -n "${lines:-1,\$}p" "$table" | grep -v '^\(#.*\)\?$' |
   grep -F -e "$filter" | split -a 4 -l "${SLICE:-25}" - "$parts/"
 copy=$(sed -n 's/^Copying 16 M floats on two cores: \([0-9.]*\).*/\1/p' "$raw" | sort -g | tail -1)
 for part in "$parts"/*; do
@@ -56,7 +59,7 @@ awk -F'|' '
       key = trim(name) "|" (i == 1 ? "small" : i == 2 ? "medium" : "large")
       if (key in row) print row[key]
     }
-  }' "$raw" "$root/bench/ops.txt" >"$rows"
+  }' "$raw" "$table" >"$rows"
 {
   echo "# Every op, Ferry against TensorFlow"
   echo
@@ -83,10 +86,10 @@ awk -F'|' '
       }
       print "\nBelow 1.0:\n" below
     }' "$rows"
-  cat "$root/bench/ops_notes.md"
+  [ "$base" != ops ] || cat "$root/bench/ops_notes.md"
   echo
   echo "| op | size | Ferry | TensorFlow | ratio | CPU time ratio | limit | limit / Ferry | |"
   echo "|---|---|---|---|---|---|---|---|---|"
   cat "$rows"
-} >"$bench/ops.md"
-sed -n '1,/^| op /p' "$bench/ops.md" | head -n -1
+} >"$bench/$base.md"
+sed -n '1,/^| op /p' "$bench/$base.md" | head -n -1

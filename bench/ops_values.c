@@ -10,12 +10,11 @@
 static const struct {
   const char *name;
   TF_DataType type;
-} types[] = {
-    {"f32", TF_FLOAT},  {"f64", TF_DOUBLE},   {"f16", TF_HALF},       {"bf16", TF_BFLOAT16},
-    {"i8", TF_INT8},    {"i16", TF_INT16},    {"i32", TF_INT32},      {"i64", TF_INT64},
-    {"u8", TF_UINT8},   {"u16", TF_UINT16},   {"u32", TF_UINT32},     {"u64", TF_UINT64},
-    {"b", TF_BOOL},     {"str", TF_STRING},   {"c64", TF_COMPLEX64},  {"qi8", TF_QINT8},
-    {"qu8", TF_QUINT8}, {"res", TF_RESOURCE}, {"variant", TF_VARIANT}};
+} types[] = {{"f32", TF_FLOAT}, {"f64", TF_DOUBLE}, {"f16", TF_HALF},      {"bf16", TF_BFLOAT16},
+             {"i8", TF_INT8},   {"i16", TF_INT16},  {"i32", TF_INT32},     {"i64", TF_INT64},
+             {"u8", TF_UINT8},  {"u16", TF_UINT16}, {"u32", TF_UINT32},    {"u64", TF_UINT64},
+             {"b", TF_BOOL},    {"str", TF_STRING}, {"c64", TF_COMPLEX64}, {"c128", TF_COMPLEX128},
+             {"qi8", TF_QINT8}, {"qu8", TF_QUINT8}, {"res", TF_RESOURCE},  {"variant", TF_VARIANT}};
 
 TF_DataType ops_type_named(const char *name, size_t length) {
   for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
@@ -45,6 +44,7 @@ static void put(TF_DataType type, void *data, int64_t i, double v) {
     case TF_FLOAT: ((float *)data)[i] = f; break;
     case TF_DOUBLE: ((double *)data)[i] = v; break;
     case TF_COMPLEX64: ((float *)data)[2 * i] = f, ((float *)data)[2 * i + 1] = f / 2; break;
+    case TF_COMPLEX128: ((double *)data)[2 * i] = v, ((double *)data)[2 * i + 1] = v / 2; break;
     case TF_BFLOAT16: ((uint16_t *)data)[i] = (uint16_t)(bits >> 16); break;
     case TF_HALF: {  // normal numbers only
       const uint32_t exponent = (bits >> 23 & 255u) < 113 ? 0 : (bits >> 23 & 255u) - 112;
@@ -68,7 +68,8 @@ static void put(TF_DataType type, void *data, int64_t i, double v) {
 }
 
 static bool is_float(TF_DataType t) {
-  return t == TF_FLOAT || t == TF_DOUBLE || t == TF_HALF || t == TF_BFLOAT16 || t == TF_COMPLEX64;
+  return t == TF_FLOAT || t == TF_DOUBLE || t == TF_HALF || t == TF_BFLOAT16 || t == TF_COMPLEX64 ||
+         t == TF_COMPLEX128;
 }
 
 // A serialized Example with a float list "x" of four and an int64 list "y" of one.

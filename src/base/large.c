@@ -2,11 +2,12 @@
 // large.c: memory of big tensors. Fresh pages from the kernel cost more than most kernels that fill
 // them (a fault and a zeroed page each), so blocks are kept for the next who asks for about as
 // much. Kept blocks, but for the few last ones, are marked as free to take (MADV_FREE): under pressure
-// the kernel takes their pages. Marking costs an interruption of all cores, so a block that comes and
-// goes with every step of a loop is better left alone. Where huge pages can be asked for they are; a
-// block then costs a few faults. A block begins at a huge page but is no longer than it must be: its
-// last piece is in small pages, unless it fills most of a huge one. Blocks of less than a megabyte are
-// kept apart, so that many of them do not drive out the big ones.
+// the kernel takes their pages. Marking costs an interruption of all cores, and more when the pages are
+// next written to (64 MB: 0.3 ms), so blocks that come and go with every step of a loop are better left
+// alone. Where huge pages can be asked for they are; a block then costs a few faults. A block begins at
+// a huge page but is no longer than it must be: its last piece is in small pages, unless it fills most
+// of a huge one. Blocks of less than a megabyte are kept apart, so that many of them do not drive out
+// the big ones.
 
 #include "base/large.h"
 
@@ -23,7 +24,8 @@
 #define MAX_SHARE  8                   // at most this part of the machine's memory is kept
 #define MIDDLING   ((size_t)1 << 20)   // bytes that make a block a big one
 #define MAX_MIDDLE ((size_t)8 << 20)   // bytes of smaller ones that are kept
-#define UNMARKED   ((size_t)32 << 20)  // bytes of the youngest blocks that are not marked
+#define UNMARKED   ((size_t)32 << 20)  // bytes of the youngest blocks that are not marked, at least,
+#define MOST_YOUNG ((size_t)128 << 20)  // and at most, where that is 1/16 of what may be kept
 #define HEADER     64
 #define PAGE       ((size_t)4096)
 
@@ -108,11 +110,12 @@ void *fy_large_alloc(size_t bytes) {
 // With the lock held. All but the first page, which says how long the block is.
 static void mark_old(void) {
 #ifdef MADV_FREE
-  size_t young = 0;
+  size_t young = 0, spared = big.most / 16;
+  spared = spared < UNMARKED ? UNMARKED : spared > MOST_YOUNG ? MOST_YOUNG : spared;
   for (int i = big.n - 1; i >= 0; i--) {
     block *b = big.kept[i];
     young += b->bytes;
-    if (young <= UNMARKED || b->marked || b->bytes < 2 * HUGE_BYTES) continue;
+    if (young <= spared || b->marked || b->bytes < 2 * HUGE_BYTES) continue;
     (void)madvise((char *)b + HUGE_BYTES, b->bytes - HUGE_BYTES, MADV_FREE);
     b->marked = true;
   }
