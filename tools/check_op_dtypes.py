@@ -44,7 +44,6 @@ ALLOWED = [
     (r"UnicodeDecodeWithOffsets", r"Tsplits", r"int32", "TensorFlow aborts"),
     (r"_FusedConv2D", r"T", r"half", "TensorFlow's kernel says: Op does not support half inputs"),
     (r"_FusedConv2D", r"T", r"q?int8", "only rewriting for the quantizing tools makes it; UNIMPLEMENTED here"),
-    (r"QuantizedConv2D", r"Tfilter", r"qint8", "TensorFlow's kernel does nothing: no outputs at all"),
     (r"XlaDynamic(Update)?Slice", r"T", r"string|variant|resource|qint16|quint16|float8.*|u?int[124]", "what XLA does not compile on the CPU"),
     (r"Where", r"T", r"half", "no kernel, whatever the table says: TensorFlow refuses it"),
     (r"(Stateful|Stateless)Random.*", r".*", r".*", "shown by tests of the random numbers"),

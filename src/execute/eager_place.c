@@ -42,8 +42,9 @@ static fy_device *best(const fy_eager *c, const fy_eager_op *op, const fy_attrs 
 // ------------------------------------------------------------------ refusals
 // An attribute that the kernels' constraints name must be there before any of them can be chosen.
 static fy_code check_constraints(const fy_eager_op *op, const fy_attrs *attrs, fy_error *err) {
-  const char *p = op->op->spec->cpu_kernels;
-  if (!p || !op->op->impl) return FY_OK;
+  const fy_op_spec *spec = op->op->spec;
+  const char *p = spec->cpu_kernels;
+  if (!p || (!op->op->impl && !spec->deprecated_version)) return FY_OK;
   while (*p) {
     size_t n = strcspn(p, "=,;!@");
     if (p[n] == '=') {
@@ -157,8 +158,10 @@ fy_code fy_eager_place(fy_eager *c, const fy_eager_op *op, const fy_attrs *attrs
   fy_device *with = fy_eager_resource_device(c, op);
   *out = NULL;
   if (op->op) {
-    FY_TRY(fy_node_check_deprecation(op->op->spec, FY_GRAPH_DEF_VERSION, err));
+    const char *kernels = op->op->spec->cpu_kernels;
     FY_TRY(check_constraints(op, attrs, err));
+    if (kernels && *kernels)  // else that there is none is told first
+      FY_TRY(fy_node_check_deprecation(op->op->spec, FY_GRAPH_DEF_VERSION, err));
   }
   if (with) {
     if (!fy_eager_supports(op, attrs, with, NULL)) {

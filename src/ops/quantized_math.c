@@ -6,6 +6,7 @@
 #include <float.h>
 
 #include "ops/broadcast.h"
+#include "ops/bytes.h"
 #include "ops/quant.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
@@ -19,43 +20,13 @@ static int32_t wrap_mul(int32_t a, int32_t b) {
 }
 
 // ---------------------------------------------------------------- MatMul
-typedef struct product_job {
-  const uint32_t *a, *b;  // [m, k] and [k, n], their zeros taken away
-  uint32_t *sums;
-  int64_t k, n;
-} product_job;
-
-// A matrix as rows of numbers that wrap.
-static fy_code open_factor(fy_kernel_ctx *ctx, const fy_tensor *t, bool turned, int32_t zero,
-                           const uint32_t **out, fy_error *err) {
-  const int64_t rows = t->dims[turned ? 1 : 0], cols = t->dims[turned ? 0 : 1];
-  void *memory;
-  FY_TRY(fy_scratch(ctx, (size_t)(t->count + 1) * sizeof(uint32_t), &memory, err));
-  uint32_t *to = memory;
-  *out = memory;
-  for (int64_t r = 0; r < rows; r++) {
-    for (int64_t c = 0; c < cols; c++) {
-      const int64_t at = turned ? c * rows + r : r * cols + c;
-      *to++ = (uint32_t)fy_q_get(t->dtype, t->data, at) - (uint32_t)zero;
-    }
-  }
-  return FY_OK;
+static void keep_sums(const void *arg, int64_t row, int64_t column, int64_t n,
+                      const int32_t *sums) {
+  const fy_tensor *out = arg;
+  memcpy((int32_t *)out->data + row * out->dims[1] + column, sums, (size_t)n * sizeof *sums);
 }
 
-FY_CLONES static void add_scaled(uint32_t *restrict to, const uint32_t *restrict from, uint32_t by,
-                                 int64_t n) {
-  for (int64_t j = 0; j < n; j++) to[j] += by * from[j];
-}
-static void product_rows(void *arg, int64_t begin, int64_t end) {
-  const product_job *j = arg;
-  for (int64_t i = begin; i < end; i++) {
-    uint32_t *to = j->sums + i * j->n;
-    memset(to, 0, (size_t)j->n * sizeof *to);
-    for (int64_t l = 0; l < j->k; l++) add_scaled(to, j->b + l * j->n, j->a[i * j->k + l], j->n);
-  }
-}
-
-static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
+fy_code fy_q_matmul(fy_kernel_ctx *ctx, fy_bytes_fn product, fy_error *err) {
   static const char *const names[] = {"min_a", "max_a", "min_b", "max_b"};
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
   const bool ta = fy_site_bool(ctx->site, "transpose_a"),
@@ -84,16 +55,32 @@ static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
   }
   FY_TRY(fy_out(ctx, 0, 2, (const int64_t[]){m, n}, &out, err));
   const fy_qtype qa = fy_qtype_of(a->dtype), qb = fy_qtype_of(b->dtype);
-  const int32_t zero_a = (int32_t)fy_q_from_float_wide(qa, 0, min_a, max_a);
-  const int32_t zero_b = (int32_t)fy_q_from_float_wide(qb, 0, min_b, max_b);
-  product_job j = {.sums = out->data, .k = k, .n = n};
-  FY_TRY(open_factor(ctx, a, ta, zero_a, &j.a, err));
-  FY_TRY(open_factor(ctx, b, tb, zero_b, &j.b, err));
-  fy_parallel(ctx, m, 0.2 * (double)k * (double)n, product_rows, &j);
+  const fy_byte_product p = {.m = m,
+                             .n = n,
+                             .k = k,
+                             .a = a->data,
+                             .a_signed = a->dtype == FY_QINT8,
+                             .a_zero = (int32_t)fy_q_from_float_wide(qa, 0, min_a, max_a),
+                             .row_step = ta ? 1 : k,
+                             .k_step = ta ? m : 1,
+                             .groups = 1,
+                             .b = b->data,
+                             .b_signed = b->dtype == FY_QINT8,
+                             .b_zero = (int32_t)fy_q_from_float_wide(qb, 0, min_b, max_b),
+                             .step_k = tb ? 1 : n,
+                             .step_n = tb ? k : 1,
+                             .b_input = 1,
+                             .finish = keep_sums,
+                             .finish_arg = out};
+  if (out->count) FY_TRY(product(ctx, &p, err));
   float min, max;
   fy_q_product_range(qa, qb, fy_qtype_of(out->dtype), min_a, max_a, min_b, max_b, &min, &max);
   FY_TRY(fy_q_out_float(ctx, 1, min, err));
   return fy_q_out_float(ctx, 2, max, err);
+}
+
+static fy_code matmul(fy_kernel_ctx *ctx, fy_error *err) {
+  return fy_q_matmul(ctx, fy_bytes_plain, err);
 }
 
 // ---------------------------------------------------------------- Add, Mul
@@ -449,7 +436,7 @@ static fy_code scalars(fy_shape_ctx *ctx, int first, fy_error *err) {
   for (int i = 1; i < ctx->num_outputs; i++) FY_TRY(fy_shape_set(ctx, i, 0, NULL, err));
   return FY_OK;
 }
-static fy_code matmul_shape(fy_shape_ctx *ctx, fy_error *err) {
+fy_code fy_q_matmul_shape(fy_shape_ctx *ctx, fy_error *err) {
   const bool ta = fy_shape_attr_bool(ctx, "transpose_a"),
              tb = fy_shape_attr_bool(ctx, "transpose_b");
   int64_t k;
@@ -458,7 +445,10 @@ static fy_code matmul_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(
       fy_dim_merge(fy_dim_of(ctx->in[0], ta ? 0 : 1), fy_dim_of(ctx->in[1], tb ? 1 : 0), &k, err));
   const int64_t dims[] = {fy_dim_of(ctx->in[0], ta ? 1 : 0), fy_dim_of(ctx->in[1], tb ? 0 : 1)};
-  FY_TRY(fy_shape_set(ctx, 0, 2, dims, err));
+  return fy_shape_set(ctx, 0, 2, dims, err);
+}
+static fy_code matmul_shape(fy_shape_ctx *ctx, fy_error *err) {
+  FY_TRY(fy_q_matmul_shape(ctx, err));
   return scalars(ctx, 2, err);
 }
 static fy_code pair_shape(fy_shape_ctx *ctx, fy_error *err) {
@@ -540,7 +530,8 @@ static const fy_sample reshape_samples[] = {
     {"quint8[2,2]=1,2,3,4; i32[1]=4" RANGE, NULL, FY_OK, "1,2,3,4"},
 };
 static const char is_six;
-FY_OP(QuantizedMatMul, .shape = matmul_shape, .compute = matmul, FY_SAMPLES(matmul_samples));
+FY_OP(QuantizedMatMul, .shape = matmul_shape, .compute = matmul, .cost = fy_q_cost,
+      FY_SAMPLES(matmul_samples));
 FY_OP(QuantizedAdd, .shape = pair_shape, .compute = quantized_add, FY_SAMPLES(add_samples));
 FY_OP(QuantizedMul, .shape = pair_shape, .compute = quantized_mul, FY_SAMPLES(mul_samples));
 FY_OP(QuantizedBiasAdd, .shape = bias_shape, .compute = bias_add, FY_SAMPLES(bias_samples));

@@ -3,7 +3,7 @@
 // real number 0; an average is an integer division.
 
 #include "base/alloc.h"
-#include "ops/conv.h"
+#include "ops/bytes.h"
 #include "ops/pool.h"
 #include "ops/quant.h"
 #include "ops/shape_fns.h"
@@ -11,6 +11,8 @@
 
 // ---------------------------------------------------------------- convolution
 static fy_code conv_prepare(fy_site *site, fy_error *err) {
+  // With a signed filter TensorFlow's kernel is oneDNN's.
+  if (site->in_types[1] == FY_QINT8) return fy_q_fused_prepare(site, err);
   const fy_attr *strides = fy_site_attr(site, "strides"),
                 *dilations = fy_site_attr(site, "dilations");
   if (strides->n != 4) {
@@ -45,44 +47,18 @@ static fy_code conv_prepare(fy_site *site, fy_error *err) {
   return FY_OK;
 }
 
-typedef struct conv_job {
-  const fy_tensor *in, *filter;
-  int32_t *out;
-  int64_t h, w, c, kh, kw, stride, out_h, out_w, out_c, top, left;
-  int32_t zero_in, zero_filter;
-} conv_job;
-
-// Item: a row of the output.
-static void conv_rows(void *arg, int64_t begin, int64_t end) {
-  const conv_job *j = arg;
-  for (int64_t row = begin; row < end; row++) {
-    const int64_t b = row / j->out_h, y0 = row % j->out_h * j->stride - j->top;
-    for (int64_t x = 0; x < j->out_w; x++) {
-      const int64_t x0 = x * j->stride - j->left;
-      for (int64_t k = 0; k < j->out_c; k++) {
-        uint32_t sum = 0;
-        for (int64_t t = 0; t < j->kh * j->kw; t++) {
-          const int64_t iy = y0 + t / j->kw, ix = x0 + t % j->kw;
-          if (iy < 0 || iy >= j->h || ix < 0 || ix >= j->w) continue;
-          for (int64_t c = 0; c < j->c; c++) {
-            const int64_t u =
-                fy_q_get(j->in->dtype, j->in->data, ((b * j->h + iy) * j->w + ix) * j->c + c);
-            const int64_t v =
-                fy_q_get(j->filter->dtype, j->filter->data, (t * j->c + c) * j->out_c + k);
-            sum += (uint32_t)(u - j->zero_in) * (uint32_t)(v - j->zero_filter);
-          }
-        }
-        j->out[(row * j->out_w + x) * j->out_c + k] = (int32_t)sum;
-      }
-    }
-  }
+static void keep_sums(const void *arg, int64_t row, int64_t column, int64_t n,
+                      const int32_t *sums) {
+  const fy_tensor *out = arg;
+  memcpy((int32_t *)out->data + row * out->dims[3] + column, sums, (size_t)n * sizeof *sums);
 }
 
-static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
+fy_code fy_q_conv(fy_kernel_ctx *ctx, fy_bytes_fn product, fy_error *err) {
   static const char *const names[] = {"min_input", "max_input", "min_filter", "max_filter"};
   const fy_tensor *in = ctx->in[0], *filter = ctx->in[1];
   const bool same = fy_view_is(fy_site_string(ctx->site, "padding"), "SAME");
   fy_tensor *out;
+  if (filter->dtype == FY_QINT8) return fy_q_fused_conv(ctx, product, err);
   if (in->rank != 4) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "input must be rank 4 but is rank %d", in->rank);
   }
@@ -96,43 +72,54 @@ static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
   }
   const float min_in = fy_q_scalar(ctx, 2), max_in = fy_q_scalar(ctx, 3);
   const float min_f = fy_q_scalar(ctx, 4), max_f = fy_q_scalar(ctx, 5);
-  conv_job j = {.in = in,
-                .filter = filter,
-                .h = in->dims[1],
-                .w = in->dims[2],
-                .c = in->dims[3],
-                .kh = filter->dims[0],
-                .kw = filter->dims[1],
-                .out_c = filter->dims[3],
-                .stride = fy_site_attr(ctx->site, "strides")->v.ints[1]};
-  if (j.c != filter->dims[2]) {
+  const int64_t depth = in->dims[3], stride = fy_site_attr(ctx->site, "strides")->v.ints[1];
+  if (depth != filter->dims[2]) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "input and filter must have the same depth: %lld vs %lld", (long long)j.c,
+                   "input and filter must have the same depth: %lld vs %lld", (long long)depth,
                    (long long)filter->dims[2]);
   }
-  if (j.c <= 0) return fy_fail(err, FY_INVALID_ARGUMENT, "input must have depth > 0");
-  fy_window rows = {.in = j.h, .size = j.kh, .stride = j.stride, .dilation = 1};
-  fy_window cols = {.in = j.w, .size = j.kw, .stride = j.stride, .dilation = 1};
-  FY_TRY(fy_window_resolve(&rows, same ? FY_PAD_SAME : FY_PAD_VALID, err));
-  FY_TRY(fy_window_resolve(&cols, same ? FY_PAD_SAME : FY_PAD_VALID, err));
-  j.out_h = rows.out;
-  j.out_w = cols.out;
-  j.top = same ? ((j.out_h - 1) * j.stride + j.kh - j.h) / 2 : 0;
-  j.left = same ? ((j.out_w - 1) * j.stride + j.kw - j.w) / 2 : 0;
-  const int64_t dims[] = {in->dims[0], j.out_h, j.out_w, j.out_c};
+  if (depth <= 0) return fy_fail(err, FY_INVALID_ARGUMENT, "input must have depth > 0");
+  fy_conv c = {.batch = in->dims[0],
+               .in_depth = depth,
+               .filter_depth = depth,
+               .out_depth = filter->dims[3],
+               .groups = 1};
+  for (int i = 0; i < 2; i++) {
+    fy_window *w = &c.w[1 + i];
+    *w = (fy_window){
+        .in = in->dims[1 + i], .size = filter->dims[i], .stride = stride, .dilation = 1};
+    FY_TRY(fy_window_resolve(w, same ? FY_PAD_SAME : FY_PAD_VALID, err));
+    w->before = same ? ((w->out - 1) * stride + w->size - w->in) / 2 : 0;
+  }
+  c.in_spatial = c.w[1].in * c.w[2].in;
+  c.out_spatial = c.w[1].out * c.w[2].out;
+  c.taps = c.w[1].size * c.w[2].size;
+  const int64_t dims[] = {c.batch, c.w[1].out, c.w[2].out, c.out_depth};
   FY_TRY(fy_out(ctx, 0, 4, dims, &out, err));
   const fy_qtype qi = fy_qtype_of(in->dtype), qf = fy_qtype_of(filter->dtype);
-  j.zero_in = (int32_t)fy_q_from_float_wide(qi, 0, min_in, max_in);
-  j.zero_filter = (int32_t)fy_q_from_float_wide(qf, 0, min_f, max_f);
-  j.out = out->data;
-  if (out->count) {
-    fy_parallel(ctx, dims[0] * j.out_h, (double)(j.out_w * j.out_c * j.kh * j.kw * j.c) * 2,
-                conv_rows, &j);
-  }
+  const fy_byte_product p = {.m = c.batch * c.out_spatial,
+                             .n = c.out_depth,
+                             .k = c.taps * depth,
+                             .a = in->data,
+                             .a_zero = (int32_t)fy_q_from_float_wide(qi, 0, min_in, max_in),
+                             .conv = &c,
+                             .groups = 1,
+                             .b = filter->data,
+                             .b_zero = (int32_t)fy_q_from_float_wide(qf, 0, min_f, max_f),
+                             .step_k = c.out_depth,
+                             .step_n = 1,
+                             .b_input = 1,
+                             .finish = keep_sums,
+                             .finish_arg = out};
+  if (out->count) FY_TRY(product(ctx, &p, err));
   float min, max;
   fy_q_product_range(qi, qf, fy_qtype_of(out->dtype), min_in, max_in, min_f, max_f, &min, &max);
   FY_TRY(fy_q_out_float(ctx, 1, min, err));
   return fy_q_out_float(ctx, 2, max, err);
+}
+
+static fy_code conv(fy_kernel_ctx *ctx, fy_error *err) {
+  return fy_q_conv(ctx, fy_bytes_plain, err);
 }
 
 // ---------------------------------------------------------------- pooling
@@ -238,8 +225,9 @@ static const fy_sample pool_samples[] = {
      "ksize=[1,2,2,1]; strides=[1,1,1,1]; padding=\"VALID\"", FY_OK, NULL},
 };
 static const char is_average;
+static const uint32_t no_steps;  // for fy_q_fused_prepare()
 FY_OP(QuantizedConv2D, .shape = conv_shape, .prepare = conv_prepare, .compute = conv,
-      FY_SAMPLES(conv_samples));
+      .release = fy_free, .cost = fy_q_cost, .aux = &no_steps, FY_SAMPLES(conv_samples));
 FY_OP(QuantizedMaxPool, .shape = pool_shape, .prepare = fy_pool_prepare_2d, .compute = pool,
       .release = fy_free, FY_SAMPLES(pool_samples));
 FY_OP(QuantizedAvgPool, .shape = pool_shape, .prepare = fy_pool_prepare_2d, .compute = pool,

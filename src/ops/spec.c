@@ -150,13 +150,16 @@ static entry *load_line(size_t line, uint32_t hash) {
 const fy_op *fy_op_find(const char *name, size_t len) {
   uint32_t hash = hash_name(name, len);
   entry *e = lookup(name, len, hash);
-  if (FY_LIKELY(e != NULL)) return &e->op;
-  size_t line = fy_spec_table_find(name, len);
-  if (line == fy_spec_table_count()) return NULL;
-  fy_lock(&lock);
-  e = load_line(line, hash);
-  fy_unlock(&lock);
-  return e ? &e->op : NULL;
+  if (FY_UNLIKELY(!e)) {
+    size_t line = fy_spec_table_find(name, len);
+    if (line == fy_spec_table_count()) return NULL;
+    fy_lock(&lock);
+    e = load_line(line, hash);
+    fy_unlock(&lock);
+    if (!e) return NULL;
+  }
+  // What only TensorFlow's Python modules know is there if it runs here.
+  return FY_LIKELY(e->op.impl || !(e->spec.flags & FY_SPEC_PYTHON)) ? &e->op : NULL;
 }
 
 size_t fy_op_count(void) {

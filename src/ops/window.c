@@ -90,6 +90,19 @@ bool fy_channels_last(const fy_attrs *attrs) {
          (format->v.s.p[1] != 'C' && !fy_view_is(format->v.s, "CHANNELS_FIRST"));
 }
 
+// A quantized convolution's own paddings replace its `padding` unless all are zero.
+static const fy_attr *paddings(const fy_attrs *attrs, fy_window_attrs *out) {
+  const fy_attr *pads = int_list(attrs, "explicit_paddings"),
+                *own = pads ? NULL : int_list(attrs, "padding_list");
+  for (uint32_t i = 0; own && i < own->n; i++) {
+    if (own->v.ints[i]) {
+      out->padding = FY_PAD_EXPLICIT;
+      return own;
+    }
+  }
+  return pads;
+}
+
 void fy_window_read(const fy_attrs *attrs, int spatial, fy_window_attrs *out, int lengths[3]) {
   memset(out, 0, sizeof *out);
   out->spatial = spatial;
@@ -104,7 +117,7 @@ void fy_window_read(const fy_attrs *attrs, int spatial, fy_window_attrs *out, in
   lengths[1] = read_dims(attrs, "strides", out, out->strides, &out->stride_n, &out->stride_c);
   lengths[2] =
       read_dims(attrs, "dilations", out, out->dilations, &out->dilation_n, &out->dilation_c);
-  const fy_attr *pads = int_list(attrs, "explicit_paddings");
+  const fy_attr *pads = paddings(attrs, out);
   out->num_explicit = pads ? (int)pads->n : 0;
   if (out->num_explicit != 2 * (spatial + 2)) return;
   for (int i = 0; i < spatial; i++) {
@@ -116,6 +129,7 @@ void fy_window_read(const fy_attrs *attrs, int spatial, fy_window_attrs *out, in
 
 fy_code fy_window_check_padding(const fy_attrs *attrs, const fy_window_attrs *a, fy_error *err) {
   const fy_attr *pads = int_list(attrs, "explicit_paddings");
+  if (!pads) pads = int_list(attrs, "padding_list");
   if (a->padding != FY_PAD_EXPLICIT) {
     if (a->num_explicit == 0) return FY_OK;
     return fy_fail(err, FY_INVALID_ARGUMENT,

@@ -25,6 +25,12 @@ static const fy_op *find(const char *name) {
   return op;
 }
 
+// Ops of TensorFlow's Python modules are listed, and found if they run here.
+static bool is_found(const fy_op *op) {
+  const bool absent = op->spec->flags & FY_SPEC_PYTHON && !op->impl;
+  return fy_op_find(op->spec->name, strlen(op->spec->name)) == (absent ? NULL : op);
+}
+
 static void expect_print(const char *name, const char *text) {
   fy_str s;
   fy_str_init(&s);
@@ -41,7 +47,7 @@ static void all_ops_print_as_tensorflow(void **state) {
   for (size_t i = 0; i < fy_op_count(); i++) {
     const fy_op *op = fy_op_at(i);
     assert_non_null(op);
-    assert_ptr_equal(op, find(op->spec->name));
+    assert_true(is_found(op));
     if (strncmp(op->spec->name, "_CopyFrom", 9) == 0) continue;  // only with a GPU
     if (strncmp(op->spec->name, "_Ferry", 6) == 0) continue;     // our own
     fy_str s;
@@ -462,7 +468,7 @@ static void *find_all(void *arg) {
   size_t start = (size_t)(uintptr_t)arg, n = fy_op_count(), found = 0;
   for (size_t i = 0; i < n; i++) {
     const fy_op *op = fy_op_at((i * 7 + start) % n);
-    found += op && fy_op_find(op->spec->name, strlen(op->spec->name)) == op;
+    found += op && is_found(op);
   }
   return (void *)(uintptr_t)(found == n);
 }
