@@ -264,9 +264,10 @@ static void free_arrays(array *a, int n) {
 static void products(void **unused) {
   (void)unused;
   static const int64_t sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 13, 16, 17, 24, 33, 64, 97, 130, 400};
-  ferry_runtime *rts[] = {runtime(1), runtime(3)};
+  ferry_runtime *rts[] = {runtime(1), runtime(3), runtime(2)};
   for (int round = 0; round < 120; round++) {
     if (!sample_takes((uint64_t)round)) continue;
+    const bool staged = round % 60 == 34;  // piece by piece, on two threads
     const bool wide = round % 10 == 0;  // a transposed left operand that is copied
     const bool far = round % 30 == 7;   // few rows, and a right one that is larger than the caches
     const bool large = round % 40 == 13, shared = large && round > 80;  // by threads
@@ -280,9 +281,14 @@ static void products(void **unused) {
       k = 120 + roll(300);
       n = 32 * (7 + roll(6));
     }
+    if (staged) {
+      m = 361 + roll(9);
+      k = 258 + roll(300);
+      n = 1030 + roll(40);
+    }
     const bool ta = (roll(2) || wide) && !far && !whole, tb = roll(2) && !far && !whole;
     const bool constant = roll(2) && !whole;
-    const bool single = large ? !shared : roll(4) != 0;
+    const bool single = staged || (large ? !shared : roll(4) != 0);
     const epilogue e = some_epilogue(single, false);
     array a = make(2, ta ? (int64_t[]){k, m} : (int64_t[]){m, k});
     array b = make(2, tb ? (int64_t[]){n, k} : (int64_t[]){k, n});
@@ -300,7 +306,7 @@ static void products(void **unused) {
     }
     expect(&e, vec, &like, n, (double)k, single, want, slack, m * n);
     builder g;
-    begin(&g, rts[large ? shared : whole || roll(2)], single ? 1 : 2, constant);
+    begin(&g, rts[staged ? 2 : large ? shared : whole || roll(2)], single ? 1 : 2, constant);
     input(&g, "a", &a, false);
     input(&g, "b", &b, true);
     char attrs[96], what[160];
@@ -332,8 +338,7 @@ static void products(void **unused) {
     free_arrays(vec, 7);
     free(a.v), free(b.v), free(like.v), free(want), free(slack);
   }
-  ferry_close(rts[0]);
-  ferry_close(rts[1]);
+  for (int i = 0; i < 3; i++) ferry_close(rts[i]);
 }
 
 // Products of bfloat16, which have instructions of their own on some machines; sums are cut, not rounded.

@@ -14,8 +14,8 @@
 #include "ops/conv.h"
 #include "ops/op.h"
 
-#define FY_GEMM_ROWS    6      // rows of C that the kernel holds …
-#define FY_GEMM_FEW     4      // … of a panel and a half at a time
+#define FY_GEMM_ROWS    12     // rows of C that any kernel holds, at most …
+#define FY_GEMM_FEW     8      // … of a panel and a half at a time
 #define FY_GEMM_PANEL   128    // bytes of a row of a panel, at most
 #define FY_GEMM_TERM_NS 0.025  // on one thread
 
@@ -24,13 +24,14 @@ static inline size_t fy_gemm_size(fy_gemm_type type) {  // of an element
   return type == FY_GEMM_F32 ? sizeof(float) : sizeof(double);
 }
 
-// One call of the kernel: blocks of at most FY_GEMM_ROWS rows, one below the other, and one panel of
+// One call of the kernel: blocks of at most |rows| rows (fy_gemm_kernels), one below the other, and one panel of
 // columns.
 typedef struct fy_gemm_block {
   int64_t count;            // blocks
   int64_t taps, depth;      // of this piece of the sum
   const void *const *rows;  // [count][taps_all][number of rows of a block], from the first tap on
   int64_t taps_all;
+  bool even;         // all rows of a block lie evenly apart
   const char *next;  // what will be read next: |lines| cache lines of it are called for per block
   int64_t lines;
   int64_t offset, step;  // first element in a row, distance to the next (elements)
@@ -77,12 +78,16 @@ typedef void (*fy_line_fn)(const fy_depth_row *row);
 typedef struct fy_gemm_kernels {
   const char *name;
   int columns[FY_GEMM_TYPES];  // of a panel
+  int rows[FY_GEMM_TYPES];     // of a block, at most …
+  int few;                     // … of a panel and a half
   int lanes;                   // floats of a vector, in depthwise convolutions
   int piece;                   // terms of a sum at a time: a panel's stay in L1
   fy_gemm_fn block[FY_GEMM_TYPES][FY_GEMM_ROWS + 1];  // by rows
   fy_gemm_fn half[FY_GEMM_TYPES][FY_GEMM_ROWS + 1];   // only the first half of the columns
   fy_gemm_fn wide[FY_GEMM_FEW + 1];   // floats: a panel and the first half of the next
-  fy_gemm_fn packing[FY_GEMM_TYPES];  // FY_GEMM_ROWS rows and one tap; B is packed on the way
+  fy_gemm_fn packing[FY_GEMM_TYPES];  // |rows| rows and one tap; B is packed on the way
+  // |rows| rows of floats, each a run of |n|, woven into one; how many terms of it, the first ones. May be NULL.
+  int64_t (*weave)(const float *from, int64_t row_step, int64_t n, float *to);
   fy_gemm_row_fn row[FY_GEMM_TYPES];
   fy_gemm_far_fn row_far[FY_GEMM_TYPES];
   // Depthwise: out[x][c] for |n| pixels of a row; |rows| as above, one pixel after the other.
@@ -103,20 +108,26 @@ const fy_gemm_kernels *fy_gemm_for(int64_t channels);
 extern const fy_gemm_kernels fy_gemm_plain, fy_gemm_avx2, fy_gemm_avx512_wide;
 // |to| is fy_gemm_avx2's, and what is faster with vectors of 512 bits is replaced.
 void fy_gemm_avx512(fy_gemm_kernels *to);
-#define FY_GEMM_TABLE(width, S)                                                \
-  {                                                                            \
-    NULL, block_##width##_1_##S, block_##width##_2_##S, block_##width##_3_##S, \
-        block_##width##_4_##S, block_##width##_5_##S, block_##width##_6_##S    \
-  }
+// Blocks of so many rows, by rows.
+#define FY_GEMM_SHORT(width, S)                                              \
+  NULL, block_##width##_1_##S, block_##width##_2_##S, block_##width##_3_##S, \
+      block_##width##_4_##S, block_##width##_5_##S, block_##width##_6_##S
+#define FY_GEMM_TALL(width, S)                                                                 \
+  block_##width##_7_##S, block_##width##_8_##S, block_##width##_9_##S, block_##width##_10_##S, \
+      block_##width##_11_##S, block_##width##_12_##S
+#define FY_GEMM_PANEL_AND_HALF \
+  NULL, block_wide_1_f32, block_wide_2_f32, block_wide_3_f32, block_wide_4_f32
+// Kernels whose blocks have up to six rows.
+#define FY_GEMM_SIX                                                                            \
+  .rows = {6, 6}, .few = 4, .block = {{FY_GEMM_SHORT(full, f32)}, {FY_GEMM_SHORT(full, f64)}}, \
+  .half = {{FY_GEMM_SHORT(half, f32)}, {FY_GEMM_SHORT(half, f64)}},                            \
+  .wide = {FY_GEMM_PANEL_AND_HALF}, .packing = {block_packing_6_f32, block_packing_6_f64}
 
 // What gemm_kernel.inc, gemm_depthwise.inc and gemm_winograd.inc made for floats and doubles.
 #define FY_GEMM_PARTS                                                                           \
-  .block = {FY_GEMM_TABLE(full, f32), FY_GEMM_TABLE(full, f64)},                                \
-  .half = {FY_GEMM_TABLE(half, f32), FY_GEMM_TABLE(half, f64)}, .row = {row_f32, row_f64},      \
-  .row_far = {row_far_f32, row_far_f64}, .packing = {block_packing_6_f32, block_packing_6_f64}, \
-  .wide = {NULL, block_wide_1_f32, block_wide_2_f32, block_wide_3_f32, block_wide_4_f32},       \
-  .depthwise = depthwise_f32, .line = {{line_3_1, line_3_2}, {line_5_1, line_5_2}},             \
-  .winograd_weights = winograd_weights, .winograd_in = winograd_in, .winograd_out = winograd_out
+  .row = {row_f32, row_f64}, .row_far = {row_far_f32, row_far_f64}, .depthwise = depthwise_f32, \
+  .line = {{line_3_1, line_3_2}, {line_5_1, line_5_2}}, .winograd_weights = winograd_weights,   \
+  .winograd_in = winograd_in, .winograd_out = winograd_out
 
 // ---------------------------------------------------------------- packed B
 // Bytes of |groups| x [taps * depth, n] packed.

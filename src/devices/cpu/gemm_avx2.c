@@ -51,4 +51,4 @@
 #include "devices/cpu/gemm_kernel.inc"
 
 const fy_gemm_kernels fy_gemm_avx2 = {
-    .name = "avx2", .columns = {16, 8}, .lanes = 8, .piece = 384, FY_GEMM_PARTS};
+    .name = "avx2", .columns = {16, 8}, .lanes = 8, .piece = 384, FY_GEMM_SIX, FY_GEMM_PARTS};

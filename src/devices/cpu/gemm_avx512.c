@@ -37,9 +37,11 @@
 #define MIN(a, b)           _mm512_min_ps(a, b)
 #define NAME(x)             x##_f32
 #define WIDE
+#define TALL
 #define SINGLE
 #include "devices/cpu/gemm_kernel.inc"
 #undef WIDE
+#undef TALL
 #include "devices/cpu/gemm_depthwise.inc"
 #include "devices/cpu/gemm_winograd.inc"
 #undef REAL
@@ -71,12 +73,73 @@
 #define NAME(x)             x##_f64
 #include "devices/cpu/gemm_kernel.inc"
 
+// Twelve rows of floats, each a run of |n|, become one, term by term. Sixteen terms at a time: fours of four rows
+// are turned, and go where they belong.
+static int64_t weave_12(const float *from, int64_t row_step, int64_t n, float *to) {
+  typedef float many __attribute__((vector_size(64), aligned(4)));
+  typedef float four __attribute__((vector_size(16), aligned(4)));
+#define LOW(a, b) \
+  __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
+#define HIGH(a, b) \
+  __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
+#define FIRST2(a, b) \
+  __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
+#define LAST2(a, b) \
+  __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
+#define PUT(k, x, at)                                                                            \
+  *(four *)(void *)(at + 12 * (k)) = __builtin_shufflevector(x, x, (k) / 4 * 4, (k) / 4 * 4 + 1, \
+                                                             (k) / 4 * 4 + 2, (k) / 4 * 4 + 3)
+  int64_t k = 0;
+  for (; k + 16 <= n; k += 16, to += 12 * 16) {
+    UNROLL for (int g = 0; g < 3; g++) {
+      const float *row = from + 4 * g * row_step + k;
+      UNROLL for (int i = 0; i < 4; i++) __builtin_prefetch(row + (12 + i) * row_step, 0, 3);
+      const many a = *(const many *)(const void *)row;
+      const many b = *(const many *)(const void *)(row + row_step);
+      const many c = *(const many *)(const void *)(row + 2 * row_step);
+      const many d = *(const many *)(const void *)(row + 3 * row_step);
+      const many ab = LOW(a, b), AB = HIGH(a, b), cd = LOW(c, d), CD = HIGH(c, d);
+      const many x = FIRST2(ab, cd), y = LAST2(ab, cd), z = FIRST2(AB, CD), w = LAST2(AB, CD);
+      float *at = to + 4 * g;
+      PUT(0, x, at);
+      PUT(1, y, at);
+      PUT(2, z, at);
+      PUT(3, w, at);
+      PUT(4, x, at);
+      PUT(5, y, at);
+      PUT(6, z, at);
+      PUT(7, w, at);
+      PUT(8, x, at);
+      PUT(9, y, at);
+      PUT(10, z, at);
+      PUT(11, w, at);
+      PUT(12, x, at);
+      PUT(13, y, at);
+      PUT(14, z, at);
+      PUT(15, w, at);
+    }
+  }
+  return k;
+}
+
 const fy_gemm_kernels fy_gemm_avx512_wide = {
-    .name = "avx512wide", .columns = {32, 16}, .lanes = 16, .piece = 384, FY_GEMM_PARTS};
+    .name = "avx512wide",
+    .columns = {32, 16},
+    .rows = {12, 6},
+    .few = 8,
+    .lanes = 16,
+    .piece = 256,
+    .block = {{FY_GEMM_SHORT(full, f32), FY_GEMM_TALL(full, f32)}, {FY_GEMM_SHORT(full, f64)}},
+    .half = {{FY_GEMM_SHORT(half, f32), FY_GEMM_TALL(half, f32)}, {FY_GEMM_SHORT(half, f64)}},
+    .wide = {FY_GEMM_PANEL_AND_HALF, block_wide_5_f32, block_wide_6_f32, block_wide_7_f32,
+             block_wide_8_f32},
+    .packing = {block_packing_12_f32, block_packing_6_f64},
+    .weave = weave_12,
+    FY_GEMM_PARTS};
 
 void fy_gemm_avx512(fy_gemm_kernels *to) {
-  static const fy_gemm_fn single[FY_GEMM_TYPES][FY_GEMM_ROWS + 1] = {FY_GEMM_TABLE(single, f32),
-                                                                     FY_GEMM_TABLE(single, f64)};
+  static const fy_gemm_fn single[FY_GEMM_TYPES][FY_GEMM_ROWS + 1] = {{FY_GEMM_SHORT(single, f32)},
+                                                                     {FY_GEMM_SHORT(single, f64)}};
   to->name = "avx512";
   to->lanes = 16;
   memcpy(to->block, single, sizeof single);

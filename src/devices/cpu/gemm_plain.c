@@ -79,4 +79,4 @@ static inline vec_f64 min_f64(vec_f64 a, vec_f64 b) {
 #include "devices/cpu/gemm_kernel.inc"
 
 const fy_gemm_kernels fy_gemm_plain = {
-    .name = "plain", .columns = {8, 4}, .lanes = 4, .piece = 256, FY_GEMM_PARTS};
+    .name = "plain", .columns = {8, 4}, .lanes = 4, .piece = 256, FY_GEMM_SIX, FY_GEMM_PARTS};

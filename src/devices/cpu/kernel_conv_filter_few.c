@@ -194,7 +194,7 @@ static void take_item(const job *j, int64_t item, bool first, char *slice, char 
     fy_gemm_pack(NULL, p->type, grad, lines * c->w[2].out, c->out_depth, c->out_depth, 1, NULL,
                  packed);
   // All blocks are about equal: the first |more| have a row more.
-  const int64_t blocks = up(p->rows, FY_GEMM_ROWS);
+  const int64_t blocks = up(p->rows, j->kernels->rows[p->type]);
   const int64_t each = p->rows / blocks, more = p->rows % blocks;
   for (int64_t b = 0, m = 0; b < blocks;) {
     const int64_t n = each + (b < more), count = (b < more ? more : blocks) - b;

@@ -57,6 +57,7 @@ bool fy_winograd_fits(const fy_conv *c) {
 // ---------------------------------------------------------------- how the work is cut
 typedef struct plan {
   int64_t panels, columns;  // of output channels; of a panel
+  int64_t rows;             // of the kernel's blocks, at most
   int64_t piece, pieces;    // channels multiplied at a time
   int64_t all;              // tiles
   int64_t tiles;            // of a group
@@ -85,24 +86,27 @@ static int64_t piece_weights(const plan *p) {  // of a panel
 }
 
 static void plan_groups(plan *p, int64_t depth, int threads) {
+  const int64_t rows = p->rows;
   int64_t tiles = OWN_BYTES / (POSITIONS * depth * (int64_t)sizeof(float));
-  tiles = least(tiles / FY_GEMM_ROWS * FY_GEMM_ROWS, GROUP_TILES);
-  if (tiles < FY_GEMM_ROWS) tiles = FY_GEMM_ROWS;
-  while (tiles > 2 * FY_GEMM_ROWS && p->all / tiles < UNITS * threads) tiles -= FY_GEMM_ROWS;
+  tiles = least(tiles / rows * rows, GROUP_TILES);
+  if (tiles < rows) tiles = rows;
+  while (tiles > 12 && p->all / tiles < UNITS * threads) tiles -= rows;
   p->tiles = parts(p->all, parts(p->all, tiles));  // no short one at the end
 }
 
 static void plan_panels(plan *p, int64_t depth, int threads) {
   const int64_t most = STAGE_BYTES / (POSITIONS * depth * (int64_t)sizeof(float));
   const int64_t stage = parts(p->all, parts(p->all, most));
-  p->splits = least(parts(UNITS * threads, p->panels), parts(stage, 4 * FY_GEMM_ROWS));
+  p->splits = least(parts(UNITS * threads, p->panels), parts(stage, 24));
   p->groups = parts(parts(stage, GROUP_TILES), p->splits) * p->splits;
   p->tiles = parts(stage, p->groups);
 }
 
 static plan make_plan(const fy_conv *c, int threads) {
   const fy_gemm_kernels *g = fy_gemm_best();
-  plan p = {.columns = g->columns[FY_GEMM_F32], .all = fy_tiles(c)};
+  plan p = {.columns = g->columns[FY_GEMM_F32],
+            .rows = g->rows[FY_GEMM_F32],
+            .all = fy_tiles(c)};
   p.panels = parts(c->out_depth, p.columns);
   p.pieces = parts(all_depth(c), g->piece);
   p.piece = parts(all_depth(c), p.pieces);
@@ -206,12 +210,13 @@ static void multiply(const run *r, const float *in, int64_t tiles, int64_t panel
       is_half(r, panel) ? r->kernels->half[FY_GEMM_F32] : r->kernels->block[FY_GEMM_F32];
   const void *rows[GROUP_TILES];
   for (int64_t i = 0; i < tiles; i++) rows[i] = in + i * depth;
-  const int64_t blocks = parts(tiles, FY_GEMM_ROWS);
+  const int64_t blocks = parts(tiles, r->p.rows);
   const int64_t each = tiles / blocks, more = tiles % blocks;  // the first |more| have one more
   for (int64_t n = 0; n < POSITIONS; n++) {
     fy_gemm_block block = {.taps = 1,
                            .depth = least(r->p.piece, depth - k),
                            .taps_all = 1,
+                           .even = true,
                            .offset = n * input_step(&r->p, depth) + k,
                            .step = 1,
                            .b = weights + n * weight_step(&r->p),

@@ -207,6 +207,7 @@ static void multiply(const stage *g, const float *pixels, const float *grads, in
                          .taps = 1,
                          .rows = rows,
                          .taps_all = 1,
+                         .even = true,
                          .step = p->line,
                          .ldb = p->columns,
                          .c = sums + m * p->padded,
@@ -232,7 +233,7 @@ static void multiply_all(const stage *g) {
     const float *grads = g->grads + position * grad_step(p) + panel * p->stage * p->columns;
     float *sums = g->sums + position * p->rows * p->padded + at;
     // All blocks are about equal: the first |more| have a row more.
-    const int64_t blocks = parts(p->rows, FY_GEMM_ROWS);
+    const int64_t blocks = parts(p->rows, g->r->kernels->rows[FY_GEMM_F32]);
     const int64_t each = p->rows / blocks, more = p->rows % blocks;
     for (int64_t b = 0, m = 0, n; b < blocks; b += n) {
       const int64_t size = each + (b < more);
