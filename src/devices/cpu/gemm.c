@@ -204,22 +204,31 @@ static void pack_on_the_way(const fy_gemm_tiles *r, fy_gemm_block *b, int64_t k,
   b->ldb = r->columns;
 }
 
+// May so many columns be the half of a panel? Or part of one, where half a panel is a vector that may be cut.
+static bool is_half(const fy_gemm_tiles *r, int64_t width) {
+  const bool cut = r->kernels->cut[r->job->type] * 2 == r->columns;
+  return width * 2 == r->columns || (cut && width > 0 && width * 2 < r->columns);
+}
+
 // Panel |p|, with |wide| the half after it as well.
 static void panel(const fy_gemm_tiles *r, const fy_gemm_piece *s, const fy_gemm_cuts *cuts,
                   int64_t m, int64_t p, bool wide, const void *const *rows, int64_t taps,
                   int64_t depth) {
   const fy_gemm_job *j = r->job;
-  const int64_t left = j->n - p * r->columns, width = left < r->columns ? left : r->columns;
+  const int64_t left = j->n - (p + wide) * r->columns;
+  const int64_t width = left < r->columns ? left : r->columns;  // of the last panel
+  const int cut = r->kernels->cut[j->type];
   const int64_t k = s->tap * depth + s->at;
   fy_gemm_block b = {.taps = s->taps,
                      .depth = s->depth,
                      .taps_all = taps,
-                     .even = r->even,
+                     .even = cuts->even,
                      .step = j->conv || r->copies ? 1 : j->k_step,
                      .ldb = j->ldb ? j->ldb : r->columns,
                      .second = j->ldb ? r->columns : taps * depth * r->columns,
                      .ldc = j->ldc,
                      .ldadd = j->ldc,
+                     .part = cut && width % cut ? (int)(width % cut) : 0,
                      .first = s->first,
                      .last = s->last,
                      .clamps = j->lo > -INFINITY || j->hi < INFINITY,
@@ -230,7 +239,8 @@ static void panel(const fy_gemm_tiles *r, const fy_gemm_piece *s, const fy_gemm_
         (size_t)(j->ldb ? k * j->ldb + p * r->columns : (p * taps * depth + k) * r->columns) *
             r->size;
   if (j->bias) b.bias = (const char *)j->bias + (size_t)(p * r->columns) * r->size;
-  const bool half = width * 2 == r->columns, whole = width == r->columns || half;
+  const bool half = is_half(r, width);
+  const bool whole = half || width == r->columns || (cut && width * 2 > r->columns);
   const fy_gemm_fn *kernels = wide   ? r->kernels->wide
                               : half ? r->kernels->half[j->type]
                                      : r->kernels->block[j->type];
@@ -285,14 +295,14 @@ static void item(const fy_gemm_tiles *r, int64_t tile, int64_t chunk, char *memo
   _Alignas(64) char near[COPY_BYTES];  // or a line of zeros and GATHER_BYTES
   char *buffer = memory ? memory : near;
   fy_gemm_cuts cuts;
-  fy_gemm_cut((int)(m1 - m0), (int)r->block_rows, &cuts);
+  fy_gemm_cut_rows(r, m0, m1, &cuts);
   int64_t taps = j->taps, depth = j->depth;
   if (r->gather) {
     depth *= j->conv->w[2].size;
     taps /= j->conv->w[2].size;
     fy_gemm_find_lines(r, &cuts, m0, buffer, rows);
   } else if (!r->copies) {
-    fy_gemm_find_rows(r, &cuts, m0, m1, rows);
+    fy_gemm_find_rows(r, &cuts, m0, rows);
   }
   const int64_t terms = r->kernels->piece;
   const int64_t some = depth < terms ? (terms / depth < taps ? terms / depth : taps) : 1;
@@ -354,11 +364,11 @@ static void stage_item(const fy_gemm_tiles *r, int64_t part, int64_t chunk, char
     for (int64_t m0 = from, m1; m0 < to; m0 = m1) {
       m1 = to - m0 > r->tile_rows ? m0 + r->tile_rows : to;
       fy_gemm_cuts cuts;
-      fy_gemm_cut((int)(m1 - m0), (int)r->block_rows, &cuts);
+      fy_gemm_cut_rows(r, m0, m1, &cuts);
       if (r->copies)
         fy_gemm_copy_rows(r, &s, &cuts, m0, memory, rows);
       else
-        fy_gemm_find_rows(r, &cuts, m0, m1, rows);
+        fy_gemm_find_rows(r, &cuts, m0, rows);
       for (int64_t p = p0; p < p1; p++) panel(r, &s, &cuts, m0, p, false, rows, 1, j->depth);
     }
   }
@@ -490,7 +500,7 @@ void fy_gemm_run(fy_kernel_ctx *ctx, const fy_gemm_job *j) {
   r.columns = r.kernels->columns[j->type];
   r.panels = (j->n + r.columns - 1) / r.columns;
   r.wide = j->type == FY_GEMM_F32 && r.panels > 1 && r.panels <= WIDE_PANELS &&
-           j->n % r.columns * 2 == r.columns;
+           is_half(&r, j->n % r.columns);
   r.block_rows = r.wide ? r.kernels->few : r.kernels->rows[j->type];
   r.even = is_even(j);
   if (is_little(&r)) {

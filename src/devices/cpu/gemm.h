@@ -15,6 +15,7 @@
 #include "ops/op.h"
 
 #define FY_GEMM_ROWS    12     // rows of C that any kernel holds, at most …
+#define FY_GEMM_HELD    6      // more rows than this are found by their distance where it is even
 #define FY_GEMM_FEW     8      // … of a panel and a half at a time
 #define FY_GEMM_PANEL   128    // bytes of a row of a panel, at most
 #define FY_GEMM_TERM_NS 0.025  // on one thread
@@ -46,6 +47,7 @@ typedef struct fy_gemm_block {
   const void *bias;  // one panel of columns; NULL: none
   const void *add;   // like c, NULL: none
   int64_t ldadd;
+  int part;  // of kernels with |cut|: columns of the last vector of a row; 0: all
   bool clamps;
   double lo, hi;  // the result is clamped; NaN stays
 } fy_gemm_block;
@@ -80,6 +82,7 @@ typedef struct fy_gemm_kernels {
   int columns[FY_GEMM_TYPES];  // of a panel
   int rows[FY_GEMM_TYPES];     // of a block, at most …
   int few;                     // … of a panel and a half
+  int cut[FY_GEMM_TYPES];      // columns of a vector that may be cut (fy_gemm_block.part); 0: whole vectors only
   int lanes;                   // floats of a vector, in depthwise convolutions
   int piece;                   // terms of a sum at a time: a panel's stay in L1
   fy_gemm_fn block[FY_GEMM_TYPES][FY_GEMM_ROWS + 1];  // by rows

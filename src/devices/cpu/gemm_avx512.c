@@ -127,6 +127,7 @@ const fy_gemm_kernels fy_gemm_avx512_wide = {
     .columns = {32, 16},
     .rows = {12, 6},
     .few = 8,
+    .cut = {16, 8},
     .lanes = 16,
     .piece = 256,
     .block = {{FY_GEMM_SHORT(full, f32), FY_GEMM_TALL(full, f32)}, {FY_GEMM_SHORT(full, f64)}},
@@ -143,6 +144,8 @@ void fy_gemm_avx512(fy_gemm_kernels *to) {
   to->name = "avx512";
   to->lanes = 16;
   memcpy(to->block, single, sizeof single);
+  to->cut[FY_GEMM_F32] = 16;
+  to->cut[FY_GEMM_F64] = 8;
   to->packing[FY_GEMM_F32] = block_packing_single_6_f32;
   to->packing[FY_GEMM_F64] = block_packing_single_6_f64;
   to->row[FY_GEMM_F32] = row_f32;

@@ -24,11 +24,13 @@ typedef struct fy_gemm_tiles {
   bool fills;              // the first block that meets a panel packs it
   int64_t whole_from,
       whole_to;  // gather: pixels of a row that see a run of each line, and all of it inside
+  bool runs;     // gather: what tall blocks of pixels side by side see of a line is one run
 } fy_gemm_tiles;
 
 typedef struct fy_gemm_cuts {  // of a tile's rows
   int n;
   uint8_t rows[FY_GEMM_MOST_BLOCKS];
+  bool even;  // the rows of each block lie evenly apart
 } fy_gemm_cuts;
 
 typedef struct fy_gemm_piece {  // of the sum
@@ -38,15 +40,17 @@ typedef struct fy_gemm_piece {  // of the sum
 
 // All blocks are about equal, because one with a single row costs as much as one with three.
 void fy_gemm_cut(int rows, int most, fy_gemm_cuts *out);
-// Pointers to the rows [m0, m1), group by group: [group][tap][row of the group].
-void fy_gemm_find_rows(const fy_gemm_tiles *r, const fy_gemm_cuts *k, int64_t m0, int64_t m1,
-                       const void **out);
+// The rows [m0, m1) of a product, or pixels, where windows over few channels see runs: no block goes on in the
+// next line.
+void fy_gemm_cut_rows(const fy_gemm_tiles *r, int64_t m0, int64_t m1, fy_gemm_cuts *out);
+// Pointers to the rows from |m0| on, group by group: [group][tap][row of the group].
+void fy_gemm_find_rows(const fy_gemm_tiles *r, const fy_gemm_cuts *k, int64_t m0, const void **out);
 // The same for windows over few channels, whose lines count as taps: pixels side by side are one run
 // of the image. What lies partly outside of it is copied to |buffer|, which begins with a line of zeros
 // for what lies above and below.
 void fy_gemm_find_lines(const fy_gemm_tiles *r, const fy_gemm_cuts *k, int64_t m0, char *buffer,
                         const void **out);
-// Sets |whole_from| and |whole_to|, before the first fy_gemm_find_lines().
+// Sets |whole_from|, |whole_to| and |runs|, before the first fy_gemm_find_lines().
 void fy_gemm_find_whole(fy_gemm_tiles *r);
 // The piece |s| of the rows from |m| on, each block one run, term by term: where they lie the terms of a
 // transposed A are a line apart, and the rows of any large one a page.

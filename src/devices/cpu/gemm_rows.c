@@ -12,6 +12,28 @@ void fy_gemm_cut(int rows, int most, fy_gemm_cuts *b) {
   for (int i = 0; i < b->n; i++) b->rows[i] = (uint8_t)(each + (i < more));
 }
 
+static bool cut_lines(const fy_gemm_tiles *r, int64_t m0, int64_t m1, fy_gemm_cuts *out) {
+  const int64_t line = r->job->conv->w[2].out;
+  out->n = 0;
+  for (int64_t m = m0, n; m < m1; m += n) {
+    const int64_t left = line - m % line;
+    n = left < m1 - m ? left : m1 - m;
+    if (out->n + (n + r->block_rows - 1) / r->block_rows > FY_GEMM_MOST_BLOCKS) return false;
+    fy_gemm_cuts part;
+    fy_gemm_cut((int)n, (int)r->block_rows, &part);
+    memcpy(out->rows + out->n, part.rows, (size_t)part.n);
+    out->n += part.n;
+  }
+  return true;
+}
+
+void fy_gemm_cut_rows(const fy_gemm_tiles *r, int64_t m0, int64_t m1, fy_gemm_cuts *out) {
+  out->even = r->gather && r->runs && cut_lines(r, m0, m1, out);
+  if (out->even) return;
+  fy_gemm_cut((int)(m1 - m0), (int)r->block_rows, out);
+  out->even = r->even;
+}
+
 typedef struct pixel {
   int64_t image, at[3];  // depth, height, width
 } pixel;
@@ -77,12 +99,16 @@ static inline void spread(const char *from, size_t step, int64_t n, const void *
   for (int64_t i = 0; i < n; i++, from += step) out[i] = from;
 }
 
-void fy_gemm_find_rows(const fy_gemm_tiles *r, const fy_gemm_cuts *k, int64_t m0, int64_t m1,
+void fy_gemm_find_rows(const fy_gemm_tiles *r, const fy_gemm_cuts *k, int64_t m0,
                        const void **out) {
   const fy_gemm_job *j = r->job;
   if (!j->conv) {
     const size_t step = (size_t)j->row_step * r->size;
-    spread((const char *)j->a + (size_t)m0 * step, step, m1 - m0, out);
+    const char *from = (const char *)j->a + (size_t)m0 * step;
+    for (int g = 0; g < k->n; g++, from += (size_t)k->rows[g - 1] * step, out += k->rows[g - 1]) {
+      // Tall blocks look at two rows, but for the first one, which may pack B.
+      spread(from, step, g > 0 && k->rows[g] > FY_GEMM_HELD ? 2 : k->rows[g], out);
+    }
     return;
   }
   pixel p = pixel_of(j, m0);
@@ -128,7 +154,9 @@ static void copy_line(const fy_gemm_tiles *r, const char *line, const pixel *p, 
 void fy_gemm_find_whole(fy_gemm_tiles *r) {
   const fy_window *w = &r->job->conv->w[2];
   const int64_t room = w->in + w->before - w->size;
-  if (r->job->pixel != r->job->depth || w->dilation > 1 || room < 0) return;  // none
+  if (r->job->pixel != r->job->depth || w->dilation > 1) return;  // none
+  r->runs = r->block_rows > FY_GEMM_HELD && w->out * 2 > r->block_rows && w->stride <= w->size;
+  if (room < 0) return;
   r->whole_from = w->before > 0 ? (w->before + w->stride - 1) / w->stride : 0;
   r->whole_to = room / w->stride + 1 < w->out ? room / w->stride + 1 : w->out;
 }
@@ -191,13 +219,43 @@ static void find_block(gathered *s, int64_t rows, const void **out) {
       if (whole) {
         from = start_of(s, l, &apart);
       } else if (s->lines[l]) {
-        from = s->buffer += s->line_bytes;
+        from = s->buffer;
         copy_line(s->r, s->lines[l], &s->p, s->buffer);
+        s->buffer += s->line_bytes;
       }
       spread(from, apart, n, out + l * rows + i);
     }
     go_on(s, n);
   }
+}
+
+// What |n| pixels side by side see of |line|, a run, with zeros for what lies outside.
+static const char *copy_run(gathered *s, const char *line, int64_t n) {
+  const fy_window *w = &s->r->job->conv->w[2];
+  const int64_t from = fy_window_at(w, s->p.at[2], 0), to = from + (n - 1) * w->stride + w->size;
+  const int64_t first = from < 0 ? 0 : from, last = to < w->in ? to : w->in;
+  const bool some = first < last;
+  const size_t before = some ? (size_t)(first - from) * s->pixel_bytes : 0;
+  const size_t inside = some ? (size_t)(last - first) * s->pixel_bytes : 0;
+  const size_t all = (size_t)(to - from) * s->pixel_bytes;
+  char *out = s->buffer;
+  memset(out, 0, before);
+  if (some) memcpy(out + before, line + (size_t)first * s->pixel_bytes, inside);
+  memset(out + before + inside, 0, all - before - inside);
+  s->buffer += all;
+  return out;
+}
+
+// |n| pixels of a line: the first two where they are more than six, as for any rows that lie evenly apart.
+static void find_run(gathered *s, int64_t n, const void **out) {
+  const bool whole = is_whole(s) && s->p.at[2] + n <= s->r->whole_to;
+  for (int64_t l = 0; l < s->num_lines; l++, out += n) {
+    size_t apart;
+    const char *from = start_of(s, l, &apart);
+    if (!whole && s->lines[l]) from = copy_run(s, s->lines[l], n);
+    spread(from, apart, n > FY_GEMM_HELD ? 2 : n, out);
+  }
+  go_on(s, n);
 }
 
 void fy_gemm_find_lines(const fy_gemm_tiles *r, const fy_gemm_cuts *k, int64_t m0, char *buffer,
@@ -213,7 +271,11 @@ void fy_gemm_find_lines(const fy_gemm_tiles *r, const fy_gemm_cuts *k, int64_t m
   s.num_lines = w[0].size * w[1].size;
   s.buffer = buffer;
   s.zeros = memset(buffer, 0, s.line_bytes);
+  s.buffer += s.line_bytes;
   find_row(r, &s.p, s.lines);
+  for (int g = 0; k->even && g < k->n; out += k->rows[g++] * s.num_lines)
+    find_run(&s, k->rows[g], out);
+  if (k->even) return;
   const int64_t rows = r->block_rows;
   for (int g = 0, n; g < k->n; g += n) {
     const int64_t most = is_whole(&s) ? (r->whole_to - s.p.at[2]) / rows : 0;
