@@ -268,8 +268,8 @@ static void products(void **unused) {
   for (int round = 0; round < 120; round++) {
     if (!sample_takes((uint64_t)round)) continue;
     const bool staged = round % 60 == 34;  // piece by piece, on two threads
-    const bool wide = round % 10 == 0;  // a transposed left operand that is copied
-    const bool far = round % 30 == 7;   // few rows, and a right one that is larger than the caches
+    const bool wide = round % 10 == 0;     // a transposed left operand that is copied
+    const bool far = round % 30 == 7;  // few rows, and a right one that is larger than the caches
     const bool large = round % 40 == 13, shared = large && round > 80;  // by threads
     const bool whole =
         round % 12 == 5;  // panels that are full and packed by the first block that meets them
@@ -480,6 +480,31 @@ static void convolutions(void **unused) {
     const bool single = roll(5) != 0, constant = roll(2), valid = roll(2);
     if (!c.depthwise && c.ic % 2 == 0 && c.oc % 2 == 0 && roll(4) == 0) c.groups = 2;
     convolution(rts[roll(2)], c, single, constant, valid, 0);
+  }
+  ferry_close(rts[0]);
+  ferry_close(rts[1]);
+}
+
+// Windows over few channels see runs of lines, of any length, that end inside and outside of the image.
+static void few_channels(void **unused) {
+  (void)unused;
+  static const int64_t windows[] = {2, 3, 3, 5, 5, 7, 9}, steps[] = {1, 1, 2, 3};
+  ferry_runtime *rts[] = {runtime(1), runtime(3)};
+  for (int round = 0; round < 160; round++) {
+    if (!sample_takes((uint64_t)round)) continue;
+    conv c = {.n = 1 + roll(3),
+              .h = 1 + roll(16),
+              .w = 1 + roll(roll(2) ? 80 : 20),
+              .ic = 1 + roll(5),
+              .kh = pick(windows, 7),
+              .kw = pick(windows, 7),
+              .oc = 1 + roll(80),
+              .groups = 1,
+              .sh = pick(steps, 4),
+              .dh = 1,
+              .dw = 1};
+    c.sw = c.sh;
+    convolution(rts[roll(2)], c, roll(4) > 0, roll(2), roll(2), 0);
   }
   ferry_close(rts[0]);
   ferry_close(rts[1]);
@@ -769,10 +794,14 @@ int main(void) {
   sample_parts(&part);
   state += part;  // each part of a sample has rounds of its own
   if (getenv("FERRY_TEST_SEED")) state = strtoull(getenv("FERRY_TEST_SEED"), NULL, 10);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(products),       cmocka_unit_test(short_floats),
-      cmocka_unit_test(convolutions),   cmocka_unit_test(squares),
-      cmocka_unit_test(depthwise_rows), cmocka_unit_test(depthwise_gradients),
-      cmocka_unit_test(long_sums),      cmocka_unit_test(volumes)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products),
+                                     cmocka_unit_test(short_floats),
+                                     cmocka_unit_test(convolutions),
+                                     cmocka_unit_test(few_channels),
+                                     cmocka_unit_test(squares),
+                                     cmocka_unit_test(depthwise_rows),
+                                     cmocka_unit_test(depthwise_gradients),
+                                     cmocka_unit_test(long_sums),
+                                     cmocka_unit_test(volumes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,6 +37,7 @@
 #define LARGE_ITEMS      4       // such tiles for each thread: from here on it is one
 #define STAGE_ROWS \
   360  // of a tile of a product in stages, at most (and of such a product, at least) …
+#define STAGE_LEAST  96  // of an item of it
 #define STAGE_PANELS 16  // … that has so many panels for each thread, at least,
 #define STAGE_MOST   64  // and meets so many at a time, at most
 #define PACK_ROWS    8   // of B, whose panels are filled together
@@ -388,9 +389,12 @@ static bool in_stages(const fy_kernel_ctx *ctx, fy_gemm_tiles *r) {
   if (!r->kernels->weave || j->type != FY_GEMM_F32 || j->conv || j->ldb || j->finish ||
       j->depth <= r->kernels->piece || j->m < STAGE_ROWS || r->panels < STAGE_PANELS * threads)
     return false;
-  r->chunks = round_up((r->panels + STAGE_MOST - 1) / STAGE_MOST, threads);
+  // Two items for each thread, so that one that is held up can be helped: rows apart, which are woven once then.
+  const int64_t items = 2 * threads, most = j->m / STAGE_LEAST;
+  r->shares = items < most ? items : most;
+  r->chunks = (r->panels + STAGE_MOST - 1) / STAGE_MOST;
+  if (r->chunks * r->shares < items) r->chunks = (items + r->shares - 1) / r->shares;
   r->chunk = (r->panels + r->chunks - 1) / r->chunks;
-  r->shares = 2;  // so that a thread that is held up can be helped
   r->tile_rows = STAGE_ROWS;
   r->copies = true;
   r->far = true;

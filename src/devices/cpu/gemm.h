@@ -82,9 +82,10 @@ typedef struct fy_gemm_kernels {
   int columns[FY_GEMM_TYPES];  // of a panel
   int rows[FY_GEMM_TYPES];     // of a block, at most …
   int few;                     // … of a panel and a half
-  int cut[FY_GEMM_TYPES];      // columns of a vector that may be cut (fy_gemm_block.part); 0: whole vectors only
-  int lanes;                   // floats of a vector, in depthwise convolutions
-  int piece;                   // terms of a sum at a time: a panel's stay in L1
+  int cut
+      [FY_GEMM_TYPES];  // columns of a vector that may be cut (fy_gemm_block.part); 0: whole vectors only
+  int lanes;            // floats of a vector, in depthwise convolutions
+  int piece;            // terms of a sum at a time: a panel's stay in L1
   fy_gemm_fn block[FY_GEMM_TYPES][FY_GEMM_ROWS + 1];  // by rows
   fy_gemm_fn half[FY_GEMM_TYPES][FY_GEMM_ROWS + 1];   // only the first half of the columns
   fy_gemm_fn wide[FY_GEMM_FEW + 1];   // floats: a panel and the first half of the next

@@ -93,16 +93,20 @@ typedef struct dot_job {
   int64_t k;
 } dot_job;
 
-// Rows are taken four at a time, so that several streams of memory are under way.
+// Rows are taken four at a time, so that several streams of memory are under way, each called for half a page
+// ahead: the machine's own calls end at every page.
 #define STRANDS 16
 #define FEW     4
+#define AHEAD   2048
 #define DOT(name, REAL)                                                                      \
   FY_CLONES static void name(const REAL *x, const REAL *y, int64_t n, int rows, REAL *out) { \
     REAL part[FEW][STRANDS] = {{0}};                                                         \
     int64_t i = 0;                                                                           \
     for (; rows == FEW && i + STRANDS <= n; i += STRANDS)                                    \
-      for (int r = 0; r < FEW; r++)                                                          \
+      for (int r = 0; r < FEW; r++) {                                                        \
+        __builtin_prefetch((const char *)(x + r * n + i) + AHEAD, 0, 3);                     \
         for (int k = 0; k < STRANDS; k++) part[r][k] += x[r * n + i + k] * y[i + k];         \
+      }                                                                                      \
     for (; rows < FEW && i + STRANDS <= n; i += STRANDS)                                     \
       for (int r = 0; r < rows; r++)                                                         \
         for (int k = 0; k < STRANDS; k++) part[r][k] += x[r * n + i + k] * y[i + k];         \
