@@ -5,6 +5,7 @@
 
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
+#include "ops/turn.h"
 #include "ops/vecmath.h"
 
 #define PLUS(S, x, y)       ((x) + (y))
@@ -15,7 +16,6 @@
 #define MINUS_INT(S, x, y)  ((fy_u_##S)(x) - (fy_u_##S)(y))
 #define TIMES_INT(S, x, y)  ((fy_u_##S)(x) * (fy_u_##S)(y))
 #define TIMES_CPLX(S, x, y) fy_cmul_##S(x, y)
-#define OVER_CPLX(S, x, y)  fy_cdiv_##S(x, y)
 
 FY_VEC_BINARY_16(add, FY_16_ADD)
 FY_FULL_REAL_TYPES(FY_BINARY_LOOP, add, PLUS)
@@ -110,7 +110,111 @@ LOOP_32(floor_mod, true)
 
 FY_VEC_BINARY_16(div, FY_16_DIV)
 FY_FULL_REAL_TYPES(FY_BINARY_LOOP, div, OVER)
-FY_COMPLEX_TYPES(FY_BINARY_LOOP, div, OVER_CPLX)
+// Quotients of complex numbers: fy_cdiv's sums for a chunk of them, which vectors can do, into a buffer of their own;
+// what is no number this way is found out afterwards, one by one.
+typedef enum over_kind { OVER_PLAIN, OVER_NO_NAN, OVER_X } over_kind;
+#define OVER_CHUNK 128
+typedef double four __attribute__((vector_size(32)));
+typedef int64_t four_bits __attribute__((vector_size(32)));
+#define PICK_FOUR(m, a, b) (four)(((m) & (four_bits)(a)) | (~(m) & (four_bits)(b)))
+// Real and imaginary parts of four, in the order that comes easiest.
+static inline void part_four(const double *p, four *re, four *im) {
+  four a, b;
+  memcpy(&a, p, sizeof a), memcpy(&b, p + 4, sizeof b);
+  *re = FY_MIX(a, b, 0, 4, 2, 6), *im = FY_MIX(a, b, 1, 5, 3, 7);
+}
+static inline void join_four(double *p, const four *re, const four *im) {
+  const four low = FY_MIX(*re, *im, 0, 4, 2, 6), high = FY_MIX(*re, *im, 1, 5, 3, 7);
+  memcpy(p, &low, sizeof low), memcpy(p + 4, &high, sizeof high);
+}
+#define OVER_SUMS_c64                         \
+  const four scale = 1 / (br * br + bi * bi); \
+  const four re = (ar * br + ai * bi) * scale, im = (ai * br - ar * bi) * scale
+#define OVER_SUMS_c128                                                                            \
+  const four_bits all = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};                             \
+  const four_bits wide = (four)((four_bits)br & all) >= (four)((four_bits)bi & all);              \
+  const four big = PICK_FOUR(wide, br, bi), small = PICK_FOUR(wide, bi, br), ratio = small / big; \
+  const four scale = 1 / (big + small * ratio);                                                   \
+  const four first = PICK_FOUR(wide, ar, ai), second = PICK_FOUR(wide, ai, ar);                   \
+  const four re = (first + second * ratio) * scale;                                               \
+  const four im = PICK_FOUR(wide, ai - ar * ratio, ai * ratio - ar) * scale
+// All four of the last ones are there, of ones.
+#define OVER_WIDE(S)                                                                            \
+  FY_CLONES static bool over_wide_##S(const double *a, const double *b, double *o, int64_t n) { \
+    four_bits odd = {0};                                                                        \
+    for (int64_t i = 0; i < n; i += 4, a += 8, b += 8, o += 8) {                                \
+      four ar, ai, br, bi;                                                                      \
+      part_four(a, &ar, &ai), part_four(b, &br, &bi);                                           \
+      OVER_SUMS_##S;                                                                            \
+      odd |= (re - re != 0) | (im - im != 0);                                                   \
+      join_four(o, &re, &im);                                                                   \
+    }                                                                                           \
+    return !(odd[0] | odd[1] | odd[2] | odd[3]);                                                \
+  }
+OVER_WIDE(c64)
+OVER_WIDE(c128)
+FY_CLONES static void widen_parts(const float *restrict in, double *restrict out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = (double)in[i];
+}
+FY_CLONES static void narrow_parts(const double *restrict in, float *restrict out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = (float)in[i];
+}
+static bool over_chunk_c64(const float *a, const float *b, float *o, int64_t n) {
+  double x[2 * OVER_CHUNK], y[2 * OVER_CHUNK];
+  widen_parts(a, x, 2 * n), widen_parts(b, y, 2 * n);
+  for (int64_t i = 2 * n; i % 8; i++) x[i] = y[i] = 1;
+  const bool ok = over_wide_c64(x, y, x, n);
+  narrow_parts(x, o, 2 * n);
+  return ok;
+}
+static bool over_chunk_c128(const double *a, const double *b, double *o, int64_t n) {
+  const int64_t whole = n / 4 * 8, rest = 2 * n - whole;
+  double x[8] = {1, 1, 1, 1, 1, 1, 1, 1}, y[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+  bool ok = over_wide_c128(a, b, o, whole / 2);
+  if (!rest) return ok;
+  memcpy(x, a + whole, (size_t)rest * sizeof *x), memcpy(y, b + whole, (size_t)rest * sizeof *y);
+  ok &= over_wide_c128(x, y, x, 4);
+  memcpy(o + whole, x, (size_t)rest * sizeof *x);
+  return ok;
+}
+#define OVER_ROWS(S, R)                                                                        \
+  static void over_##S(over_kind kind, const void *pa, int64_t sa, const void *pb, int64_t sb, \
+                       void *po, int64_t n) {                                                  \
+    fy_t_##S x[OVER_CHUNK], y[OVER_CHUNK];                                                     \
+    R o[2 * OVER_CHUNK];                                                                       \
+    const fy_t_##S *a = pa, *b = pb;                                                           \
+    fy_t_##S *out = po;                                                                        \
+    for (int64_t i = 0; i < OVER_CHUNK && i < n; i++) {                                        \
+      if (!sa) x[i] = a[0];                                                                    \
+      if (!sb) y[i] = b[0];                                                                    \
+    }                                                                                          \
+    for (int64_t at = 0; at < n; at += OVER_CHUNK) {                                           \
+      const int64_t m = n - at < OVER_CHUNK ? n - at : OVER_CHUNK;                             \
+      const fy_t_##S *u = sa ? a + at : x, *v = sb ? b + at : y;                               \
+      if (over_chunk_##S((const void *)u, (const void *)v, o, m)) {                            \
+        if (kind == OVER_X)                                                                    \
+          for (int64_t i = 0; i < m; i++)                                                      \
+            if (u[i] == 0) memcpy(o + 2 * i, u + i, sizeof *u);                                \
+        memcpy(out + at, o, (size_t)m * sizeof *out);                                          \
+        continue;                                                                              \
+      }                                                                                        \
+      for (int64_t i = 0; i < m; i++) {                                                        \
+        const fy_t_##S c = u[i], d = v[i];                                                     \
+        out[at + i] = kind == OVER_NO_NAN && d == 0 ? 0                                        \
+                      : kind == OVER_X && c == 0    ? c                                        \
+                                                    : fy_cdiv_##S(c, d);                          \
+      }                                                                                        \
+    }                                                                                          \
+  }
+OVER_ROWS(c64, float)
+OVER_ROWS(c128, double)
+#define OVER_LOOP(E, S, name, kind)                                                                \
+  static void name##_##S(const void *a, int64_t sa, const void *b, int64_t sb, void *o, int64_t n, \
+                         int *bad) {                                                               \
+    (void)bad;                                                                                     \
+    over_##S(kind, a, sa, b, sb, o, n);                                                            \
+  }
+FY_COMPLEX_TYPES(OVER_LOOP, div, OVER_PLAIN)
 FY_SIGNED_TYPES(FY_BINARY_LOOP, div, DIV_SIGNED)
 FY_UNSIGNED_TYPES(FY_BINARY_LOOP, div, DIV_UNSIGNED)
 FY_VEC_BINARY_16(floor_div, FY_16_FLOOR_DIV)
@@ -309,20 +413,18 @@ FY_COMPLEX_TYPES(FY_BINARY_LOOP, pow, POW_CPLX)
 // ---------------------------------------------------------------- zero wins over NaN
 #define DIV_NO_NAN(S, x, y)      ((y) == 0 ? 0 : (x) / (y))
 #define MUL_NO_NAN(S, x, y)      ((y) == 0 ? 0 : (x) * (y))
-#define DIV_NO_NAN_CPLX(S, x, y) ((y) == 0 ? 0 : fy_cdiv_##S(x, y))
-#define XDIVY_CPLX(S, x, y)      ((x) == 0 ? (x) : fy_cdiv_##S(x, y))
 #define MUL_NO_NAN_CPLX(S, x, y) ((y) == 0 ? 0 : fy_cmul_##S(x, y))
 #define XDIVY(S, x, y)           ((x) == 0 ? (x) : (x) / (y))
 #define ATAN2(S, x, y)           FY_MATH_##S(atan2)(x, y)
 FY_VEC_BINARY_16(div_no_nan, FY_16_DIV_NO_NAN)
 FY_FULL_REAL_TYPES(FY_BINARY_LOOP, div_no_nan, DIV_NO_NAN)
-FY_COMPLEX_TYPES(FY_BINARY_LOOP, div_no_nan, DIV_NO_NAN_CPLX)
+FY_COMPLEX_TYPES(OVER_LOOP, div_no_nan, OVER_NO_NAN)
 FY_VEC_BINARY_16(mul_no_nan, FY_16_MUL_NO_NAN)
 FY_FULL_REAL_TYPES(FY_BINARY_LOOP, mul_no_nan, MUL_NO_NAN)
 FY_COMPLEX_TYPES(FY_BINARY_LOOP, mul_no_nan, MUL_NO_NAN_CPLX)
 FY_VEC_BINARY_16(xdivy, FY_16_XDIVY)
 FY_FULL_REAL_TYPES(FY_BINARY_LOOP, xdivy, XDIVY)
-FY_COMPLEX_TYPES(FY_BINARY_LOOP, xdivy, XDIVY_CPLX)
+FY_COMPLEX_TYPES(OVER_LOOP, xdivy, OVER_X)
 FY_SHORT_REAL_TYPES(FY_BINARY_LOOP, atan2, ATAN2)
 
 // ---------------------------------------------------------------- bits; shifts clamp their count
@@ -336,13 +438,57 @@ FY_SHORT_REAL_TYPES(FY_BINARY_LOOP, atan2, ATAN2)
 FY_SIGNED_TYPES(FY_BINARY_LOOP, bit_and, AND)
 FY_SIGNED_TYPES(FY_BINARY_LOOP, bit_or, OR)
 FY_SIGNED_TYPES(FY_BINARY_LOOP, bit_xor, XOR)
-// Only newer machines shift each lane by its own count.
-#undef FY_CLONE_i32
-#define FY_CLONE_i32 FY_CLONES
-FY_INT_TYPES(FY_BINARY_LOOP, left_shift, LEFT_SHIFT)
-FY_INT_TYPES(FY_BINARY_LOOP, right_shift, RIGHT_SHIFT)
-#undef FY_CLONE_i32
-#define FY_CLONE_i32
+// Only newer machines shift each lane by its own count, and none those of 8 bits: short ones go by 1, 2, 4 and 8.
+// One loop for all forms of a row: an operand that is repeated stands in a chunk.
+#define SHIFT_ROWS(S, name, EXPR, CLONES)                                                        \
+  CLONES static void name##_chunk_##S(const fy_t_##S *a, const fy_t_##S *b, fy_t_##S *o,         \
+                                      int64_t n) {                                               \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                                  \
+      const fy_a_##S x = a[i], y = b[i];                                                         \
+      o[i] = (fy_t_##S)(EXPR(S, x, y));                                                          \
+    }                                                                                            \
+  }                                                                                              \
+  static void name##_##S(const void *pa, int64_t sa, const void *pb, int64_t sb, void *po,       \
+                         int64_t n, int *bad) {                                                  \
+    const fy_t_##S *a = pa, *b = pb;                                                             \
+    fy_t_##S *o = po, x[FY_CHUNK], y[FY_CHUNK];                                                  \
+    const int64_t step = sa && sb ? n : FY_CHUNK;                                                \
+    (void)bad;                                                                                   \
+    for (int64_t i = 0; !sa && i < n && i < step; i++) x[i] = a[0];                              \
+    for (int64_t i = 0; !sb && i < n && i < step; i++) y[i] = b[0];                              \
+    for (int64_t at = 0; at < n; at += step)                                                     \
+      name##_chunk_##S(sa ? a + at : x, sb ? b + at : y, o + at, n - at < step ? n - at : step); \
+  }
+#define SHORT_SHIFTS(E, S, _)                                       \
+  static inline fy_t_##S left_steps_##S(fy_t_##S x, fy_t_##S s) {   \
+    x = s & 1 ? (fy_t_##S)((fy_u_##S)x << 1) : x;                   \
+    x = s & 2 ? (fy_t_##S)((fy_u_##S)x << 2) : x;                   \
+    x = s & 4 ? (fy_t_##S)((fy_u_##S)x << 4) : x;                   \
+    if (sizeof x > 1) x = s & 8 ? (fy_t_##S)((fy_u_##S)x << 8) : x; \
+    return x;                                                       \
+  }                                                                 \
+  static inline fy_t_##S right_steps_##S(fy_t_##S x, fy_t_##S s) {  \
+    x = s & 1 ? (fy_t_##S)(x >> 1) : x;                             \
+    x = s & 2 ? (fy_t_##S)(x >> 2) : x;                             \
+    x = s & 4 ? (fy_t_##S)(x >> 4) : x;                             \
+    if (sizeof x > 1) x = s & 8 ? (fy_t_##S)(x >> 8) : x;           \
+    return x;                                                       \
+  }                                                                 \
+  SHIFT_ROWS(S, left_shift, LEFT_STEPS, FY_CLONES)                  \
+  SHIFT_ROWS(S, right_shift, RIGHT_STEPS, FY_CLONES)
+#define LEFT_STEPS(S, x, y)  left_steps_##S((fy_t_##S)(x), (fy_t_##S)SHIFT(S, y))
+#define RIGHT_STEPS(S, x, y) right_steps_##S((fy_t_##S)(x), (fy_t_##S)SHIFT(S, y))
+SHORT_SHIFTS(FY_INT8, i8, _)
+SHORT_SHIFTS(FY_UINT8, u8, _)
+SHORT_SHIFTS(FY_INT16, i16, _)
+SHORT_SHIFTS(FY_UINT16, u16, _)
+#define LONG_SHIFTS(S, CLONES)                  \
+  SHIFT_ROWS(S, left_shift, LEFT_SHIFT, CLONES) \
+  SHIFT_ROWS(S, right_shift, RIGHT_SHIFT, CLONES)
+LONG_SHIFTS(i32, FY_CLONES)
+LONG_SHIFTS(u32, FY_CLONES)
+LONG_SHIFTS(i64, FY_CLONES)
+LONG_SHIFTS(u64, FY_CLONES)
 
 // ---------------------------------------------------------------- tables
 #define ZERO_DIV "Integer division by zero"

@@ -186,6 +186,47 @@ static void float_to_i64(const void *pi, void *po, int64_t n) {
     if (!near_to_i64(in + at, out + at, end - at)) cast_f32_i64(in + at, out + at, end - at);
   }
 }
+// A float less half the range is exact where it counts: it is then at least half the range.
+FY_CLONES static void float_to_u32(const void *pi, void *po, int64_t n) {
+  const float *restrict in = pi;
+  uint32_t *restrict out = po;
+  for (int64_t i = 0; i < n; i++) {
+    const int32_t low = float_to_i32(in[i]), high = float_to_i32(in[i] - 2147483648.0f);
+    out[i] = (uint32_t)(low | (high & low >> 31));
+  }
+}
+// Below 2^31 the number is that of 64 bits with a sign.
+static void float_to_u64(const void *pi, void *po, int64_t n) {
+  const float *in = pi;
+  uint64_t *out = po;
+  for (int64_t at = 0; at < n; at += 256) {
+    const int64_t end = n - at < 256 ? n : at + 256;
+    if (!near_to_i64(in + at, (int64_t *)(void *)(out + at), end - at))
+      cast_f32_u64(in + at, out + at, end - at);
+  }
+}
+FY_CLONES static void half_to_bool(const void *pi, void *po, int64_t n) {
+  const uint16_t *restrict in = pi;
+  uint8_t *restrict out = po;
+  for (int64_t i = 0; i < n; i++) out[i] = (in[i] & 0x7FFF) != 0;
+}
+#define BOOL_TO(name, one)                                                  \
+  FY_CLONES static void name(const void *pi, void *po, int64_t n) {         \
+    const uint8_t *restrict in = pi;                                        \
+    uint16_t *restrict out = po;                                            \
+    for (int64_t i = 0; i < n; i++) out[i] = (uint16_t)(in[i] ? (one) : 0); \
+  }
+BOOL_TO(bool_to_half, 0x3C00)
+BOOL_TO(bool_to_bfloat16, 0x3F80)
+// Bytes have no more digits than a bfloat16.
+#define BYTE_TO_BFLOAT16(name, T)                                                           \
+  FY_CLONES static void name(const void *pi, void *po, int64_t n) {                         \
+    const T *restrict in = pi;                                                              \
+    uint16_t *restrict out = po;                                                            \
+    for (int64_t i = 0; i < n; i++) out[i] = (uint16_t)(fy_float_bits((float)in[i]) >> 16); \
+  }
+BYTE_TO_BFLOAT16(i8_to_bfloat16, int8_t)
+BYTE_TO_BFLOAT16(u8_to_bfloat16, uint8_t)
 // Halves by way of floats, a chunk at a time: machines have instructions for those.
 #define FROM_HALF(E, D, _)                                         \
   static void cast_half_##D(const void *pi, void *po, int64_t n) { \
@@ -193,7 +234,7 @@ static void float_to_i64(const void *pi, void *po, int64_t n) {
     for (int64_t at = 0; at < n; at += FY_CHUNK) {                 \
       const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;     \
       fy_halves_to_floats((const uint16_t *)pi + at, x, m);        \
-      cast_f32_##D(x, (fy_t_##D *)po + at, m);                     \
+      CAST_OF_FLOATS_##D(x, (fy_t_##D *)po + at, m);               \
     }                                                              \
   }
 #define TO_16(S, name, PUT)                                    \
@@ -207,6 +248,16 @@ static void float_to_i64(const void *pi, void *po, int64_t n) {
   }
 #define TO_HALF(E, S, _)     TO_16(S, cast_##S##_half, fy_floats_to_halves)
 #define TO_BFLOAT16(E, S, _) TO_16(S, cast_##S##_brain, cast_f32_bf16)
+#define CAST_OF_FLOATS_bf16  cast_f32_bf16
+#define CAST_OF_FLOATS_f64   cast_f32_f64
+#define CAST_OF_FLOATS_i8    cast_f32_i8
+#define CAST_OF_FLOATS_i16   cast_f32_i16
+#define CAST_OF_FLOATS_i32   cast_f32_i32
+#define CAST_OF_FLOATS_i64   float_to_i64
+#define CAST_OF_FLOATS_u8    cast_f32_u8
+#define CAST_OF_FLOATS_u16   cast_f32_u16
+#define CAST_OF_FLOATS_u32   float_to_u32
+#define CAST_OF_FLOATS_u64   float_to_u64
 #define CAST_TO_FLOATS_bf16  cast_bf16_f32
 #define CAST_TO_FLOATS_f64   cast_f64_f32
 #define CAST_TO_FLOATS_i8    cast_i8_f32
@@ -220,19 +271,30 @@ static void float_to_i64(const void *pi, void *po, int64_t n) {
 #define HALF_PARTNERS(X)     X(FY_BFLOAT16, bf16, _) X(FY_DOUBLE, f64, _) FY_INT_TYPES(X, _)
 HALF_PARTNERS(FROM_HALF)
 HALF_PARTNERS(TO_HALF)
-FY_INT_TYPES(TO_BFLOAT16, _)
+#define LONGER_INTS(X)                                                              \
+  X(FY_INT16, i16, _)                                                               \
+  X(FY_INT32, i32, _) X(FY_INT64, i64, _) X(FY_UINT16, u16, _) X(FY_UINT32, u32, _) \
+      X(FY_UINT64, u64, _)
+LONGER_INTS(TO_BFLOAT16)
 #define FROM_HALF_ENTRY(E, D, _) [E] = cast_half_##D,
 #define TO_HALF_ENTRY(E, S, _)   [E] = cast_##S##_half,
 static const cast_fn from_half[FY_DTYPE_COUNT] = {HALF_PARTNERS(FROM_HALF_ENTRY)};
 static const cast_fn to_half[FY_DTYPE_COUNT] = {HALF_PARTNERS(TO_HALF_ENTRY)};
 #define TO_BFLOAT16_ENTRY(E, S, _) [E] = cast_##S##_brain,
-static const cast_fn to_bfloat16[FY_DTYPE_COUNT] = {FY_INT_TYPES(TO_BFLOAT16_ENTRY, _)};
+static const cast_fn to_bfloat16[FY_DTYPE_COUNT] = {LONGER_INTS(TO_BFLOAT16_ENTRY)};
 
 static cast_fn cast_between(fy_dtype from, fy_dtype to) {
   if (from == FY_HALF && to == FY_FLOAT) return half_to_float;
   if (from == FY_FLOAT && to == FY_HALF) return float_to_half;
   if (from == FY_INT64 && to == FY_FLOAT) return i64_to_float;
   if (from == FY_FLOAT && to == FY_INT64) return float_to_i64;
+  if (from == FY_FLOAT && to == FY_UINT32) return float_to_u32;
+  if (from == FY_FLOAT && to == FY_UINT64) return float_to_u64;
+  if (from == FY_HALF && to == FY_BOOL) return half_to_bool;
+  if (from == FY_BOOL && to == FY_HALF) return bool_to_half;
+  if (from == FY_BOOL && to == FY_BFLOAT16) return bool_to_bfloat16;
+  if (from == FY_INT8 && to == FY_BFLOAT16) return i8_to_bfloat16;
+  if (from == FY_UINT8 && to == FY_BFLOAT16) return u8_to_bfloat16;
   if (from == FY_BOOL) from = FY_UINT8;  // bytes of 0 and 1, which the compiler vectorises
   if (from == FY_HALF && from_half[to]) return from_half[to];
   if (to == FY_HALF && to_half[from]) return to_half[from];
@@ -345,16 +407,36 @@ static void small_cast(fy_dtype from, fy_dtype to, int cut, const char *in, char
 static inline int32_t within(int32_t x, int32_t low, int32_t high) {
   return x < low ? low : x > high ? high : x;
 }
-#define NEAREST(name, T, VALUE)                                                        \
-  FY_CLONES static void name(const int32_t *restrict in, T *restrict out, int64_t n) { \
-    for (int64_t i = 0; i < n; i++) out[i] = (T)(VALUE);                               \
+static inline int32_t as_int(int32_t x) {
+  return x;
+}
+#define NEAREST(name, S, INT, T, VALUE)                                               \
+  FY_CLONES static void name(const void *restrict pi, void *restrict po, int64_t n) { \
+    const S *in = pi;                                                                 \
+    T *out = po;                                                                      \
+    for (int64_t i = 0; i < n; i++) {                                                 \
+      const int32_t x = INT(in[i]);                                                   \
+      out[i] = (T)(VALUE);                                                            \
+    }                                                                                 \
   }
-NEAREST(nearest_i8, int8_t, within(in[i], INT8_MIN, INT8_MAX))
-NEAREST(nearest_u8, uint8_t, within(in[i], 0, UINT8_MAX))
 // From double and half on the way through unsigned 16 bits, which are then read as signed.
-NEAREST(nearest_u8_of_wide, uint8_t, in[i] > INT16_MAX ? 0 : within(in[i], 0, UINT8_MAX))
-NEAREST(nearest_i16, int16_t, within(in[i], INT16_MIN, INT16_MAX))
-NEAREST(nearest_u16, uint16_t, within(in[i], 0, UINT16_MAX))
+#define WIDE_U8 x > INT16_MAX ? 0 : within(x, 0, UINT8_MAX)
+#define ALL_NEAREST(S, name, INT)                                                  \
+  NEAREST(name##_i8, S, INT, int8_t, within(x, INT8_MIN, INT8_MAX))                \
+  NEAREST(name##_u8, S, INT, uint8_t, within(x, 0, UINT8_MAX))                     \
+  NEAREST(name##_u8_of_wide, S, INT, uint8_t, WIDE_U8)                             \
+  NEAREST(name##_i16, S, INT, int16_t, within(x, INT16_MIN, INT16_MAX))            \
+  NEAREST(name##_u16, S, INT, uint16_t, within(x, 0, UINT16_MAX))                  \
+  static void name(fy_dtype to, bool wide, const void *in, void *out, int64_t n) { \
+    switch (to) {                                                                  \
+      case FY_INT8: name##_i8(in, out, n); break;                                  \
+      case FY_INT16: name##_i16(in, out, n); break;                                \
+      case FY_UINT16: name##_u16(in, out, n); break;                               \
+      default: (wide ? name##_u8_of_wide : name##_u8)(in, out, n);                 \
+    }                                                                              \
+  }
+ALL_NEAREST(int32_t, nearest, as_int)
+ALL_NEAREST(float, float_nearest, float_to_i32)
 
 // How many elements fill a vector of TensorFlow's, where that decides what a cast does. To uint32
 // vectors do as real_to_u32 and the rest goes by way of int64. 0: there are no vectors; 1: all alike.
@@ -373,42 +455,81 @@ static int64_t vector_of(fy_dtype from, fy_dtype to) {
   }
 }
 
-// Floats to 8 bits in one pass, by the instructions that TensorFlow's vectors are made of. Returns how
-// many it did.
-static int64_t floats_to_bytes(const float *in, char *out, int64_t n, bool is_signed) {
-  int64_t i = 0;
+// Floats, or bfloat16s, to 8 and 16 bits in one pass, by the instructions that TensorFlow's vectors are made of.
+// Returns how many it did.
 #ifdef __SSE2__
+static inline __attribute__((always_inline)) int64_t pack(const void *in, bool brains, void *out,
+                                                          int64_t n, fy_dtype to, bool wide) {
+  const __m128i none = _mm_setzero_si128(), half = _mm_set1_epi32(INT16_MAX + 1);
+  int64_t i = 0;
   for (; i + 16 <= n; i += 16) {
     __m128i v[4];
-    FY_UNROLL for (int k = 0; k < 4; k++) v[k] = _mm_cvttps_epi32(_mm_loadu_ps(in + i + 4 * k));
+    FY_UNROLL for (int k = 0; k < 2 && brains; k++) {
+      const __m128i x = _mm_loadu_si128((const void *)((const uint16_t *)in + i + 8 * k));
+      v[2 * k] = _mm_cvttps_epi32(_mm_castsi128_ps(_mm_unpacklo_epi16(none, x)));
+      v[2 * k + 1] = _mm_cvttps_epi32(_mm_castsi128_ps(_mm_unpackhi_epi16(none, x)));
+    }
+    FY_UNROLL for (int k = 0; k < 4; k++) {
+      if (!brains) v[k] = _mm_cvttps_epi32(_mm_loadu_ps((const float *)in + i + 4 * k));
+      if (to == FY_UINT8 && wide) v[k] = _mm_and_si128(v[k], _mm_cmplt_epi32(v[k], half));
+      if (to == FY_UINT16)
+        v[k] = _mm_sub_epi32(_mm_andnot_si128(_mm_srai_epi32(v[k], 31), v[k]), half);
+    }
     v[0] = _mm_packs_epi32(v[0], v[1]), v[2] = _mm_packs_epi32(v[2], v[3]);
-    v[0] = is_signed ? _mm_packs_epi16(v[0], v[2]) : _mm_packus_epi16(v[0], v[2]);
-    _mm_storeu_si128((__m128i *)(void *)(out + i), v[0]);
+    if (to == FY_INT8 || to == FY_UINT8) {
+      v[0] = to == FY_INT8 ? _mm_packs_epi16(v[0], v[2]) : _mm_packus_epi16(v[0], v[2]);
+      _mm_storeu_si128((__m128i *)(void *)((char *)out + i), v[0]);
+      continue;
+    }
+    const __m128i flip = to == FY_UINT16 ? _mm_set1_epi16(INT16_MIN) : none;
+    _mm_storeu_si128((__m128i *)(void *)((uint16_t *)out + i), _mm_xor_si128(v[0], flip));
+    _mm_storeu_si128((__m128i *)(void *)((uint16_t *)out + i + 8), _mm_xor_si128(v[2], flip));
   }
-#else
-  (void)in, (void)out, (void)n, (void)is_signed;
-#endif
   return i;
 }
+static int64_t packed(const void *in, bool brains, void *out, int64_t n, fy_dtype to, bool wide) {
+#define PACK(type, wide) \
+  return brains ? pack(in, true, out, n, type, false) : pack(in, false, out, n, type, wide)
+  switch (to) {
+    case FY_INT8: PACK(FY_INT8, false);
+    case FY_INT16: PACK(FY_INT16, false);
+    case FY_UINT16: PACK(FY_UINT16, false);
+    default:
+      if (wide) return pack(in, false, out, n, FY_UINT8, true);
+      PACK(FY_UINT8, false);
+  }
+#undef PACK
+}
+#else
+static int64_t packed(const void *in, bool brains, void *out, int64_t n, fy_dtype to, bool wide) {
+  (void)in, (void)brains, (void)out, (void)n, (void)to, (void)wide;
+  return 0;
+}
+#endif
 
 #define CHUNK 256
 static void cast_nearest(fy_dtype from, fy_dtype to, const char *in, char *out, int64_t n) {
+  const size_t size_in = fy_dtype_storage(from), size_out = fy_dtype_storage(to);
+  const bool brains = from == FY_BFLOAT16, wide = from != FY_FLOAT && !brains;
   int32_t whole[CHUNK];
-  int64_t at = 0;
-  if (from == FY_FLOAT && (to == FY_INT8 || to == FY_UINT8))
-    at = floats_to_bytes((const float *)(const void *)in, out, n, to == FY_INT8);
+  float floats[CHUNK];
+  int64_t at = brains || from == FY_FLOAT ? packed(in, brains, out, n, to, false) : 0;
   for (; at < n; at += CHUNK) {
     const int64_t m = n - at < CHUNK ? n - at : CHUNK;
-    casts[from].to[FY_INT32](in + (size_t)at * fy_dtype_storage(from), whole, m);
-    void *to_here = out + (size_t)at * fy_dtype_storage(to);
-    switch (to) {
-      case FY_INT8: nearest_i8(whole, to_here, m); break;
-      case FY_INT16: nearest_i16(whole, to_here, m); break;
-      case FY_UINT16: nearest_u16(whole, to_here, m); break;
-      default:
-        (from == FY_FLOAT || from == FY_BFLOAT16 ? nearest_u8 : nearest_u8_of_wide)(whole, to_here,
-                                                                                    m);
+    const char *from_here = in + (size_t)at * size_in;
+    char *to_here = out + (size_t)at * size_out;
+    if (from == FY_DOUBLE || from == FY_COMPLEX128) {
+      casts[from].to[FY_INT32](from_here, whole, m);
+      nearest(to, wide, whole, to_here, m);
+      continue;
     }
+    if (from == FY_FLOAT) {
+      memcpy(floats, from_here, (size_t)m * sizeof *floats);
+    } else {
+      cast_between(from, FY_FLOAT)(from_here, floats, m);
+    }
+    const int64_t done = packed(floats, false, to_here, m, to, wide);
+    float_nearest(to, wide, floats + done, to_here + (size_t)done * size_out, m - done);
   }
 }
 

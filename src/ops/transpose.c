@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose.c: elements in another order: Transpose, ReverseV2, InvertPermutation.
 
+#include <stdatomic.h>
+#include <string.h>
+
 #include "ops/shape_fns.h"
 #include "ops/strided.h"
 #include "ops/values.h"
@@ -172,18 +175,55 @@ static fy_code reverse_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- InvertPermutation
-// The first element that cannot be, or -1.
-#define INVERT(T)                                          \
-  static int64_t invert_##T(const fy_tensor *in, T *out) { \
-    const T *from = in->data;                              \
-    const int64_t n = in->count;                           \
-    for (int64_t i = 0; i < n; i++) out[i] = -1;           \
-    for (int64_t i = 0; i < n; i++) {                      \
-      const int64_t d = from[i];                           \
-      if (d < 0 || d >= n || out[d] != -1) return i;       \
-      out[d] = (T)i;                                       \
-    }                                                      \
-    return -1;                                             \
+// Every place is written without a look at what is there; n numbers that leave no place empty are a permutation.
+// What may be written twice is found afterwards, by one thread. Places lie anywhere: those of the next few numbers
+// are asked for before they are written.
+typedef struct invert_job {
+  const fy_tensor *in;
+  void *out;
+  bool apart;         // more places than the near cache has room for
+  atomic_bool wrong;  // some number is out of range, or a place empty
+} invert_job;
+#define INVERT(T)                                                         \
+  static void clear_##T(void *arg, int64_t begin, int64_t end) {          \
+    const invert_job *j = arg;                                            \
+    memset((T *)j->out + begin, 0xFF, (size_t)(end - begin) * sizeof(T)); \
+  }                                                                       \
+  static void invert_##T(void *arg, int64_t begin, int64_t end) {         \
+    invert_job *j = arg;                                                  \
+    const T *from = j->in->data;                                          \
+    T *out = j->out;                                                      \
+    const uint64_t n = (uint64_t)j->in->count;                            \
+    bool wrong = false;                                                   \
+    for (int64_t i = begin; i < end; i++) {                               \
+      const uint64_t d = (uint64_t)from[i];                               \
+      if (j->apart && i + 32 < end && (uint64_t)from[i + 32] < n)         \
+        __builtin_prefetch(&out[from[i + 32]], 1);                        \
+      if (d < n)                                                          \
+        __atomic_store_n(&out[d], (T)i, __ATOMIC_RELAXED);                \
+      else                                                                \
+        wrong = true;                                                     \
+    }                                                                     \
+    if (wrong) atomic_store(&j->wrong, true);                             \
+  }                                                                       \
+  static void verify_##T(void *arg, int64_t begin, int64_t end) {         \
+    invert_job *j = arg;                                                  \
+    const T *out = j->out;                                                \
+    T low = 0;                                                            \
+    for (int64_t i = begin; i < end; i++) low |= out[i];                  \
+    if (low < 0) atomic_store(&j->wrong, true);                           \
+  }                                                                       \
+  /* The first element that cannot be, or -1. */                          \
+  static int64_t bad_##T(const fy_tensor *in, T *out) {                   \
+    const T *from = in->data;                                             \
+    const int64_t n = in->count;                                          \
+    for (int64_t i = 0; i < n; i++) out[i] = -1;                          \
+    for (int64_t i = 0; i < n; i++) {                                     \
+      const int64_t d = from[i];                                          \
+      if (d < 0 || d >= n || out[d] != -1) return i;                      \
+      out[d] = (T)i;                                                      \
+    }                                                                     \
+    return -1;                                                            \
   }
 INVERT(int32_t)
 INVERT(int64_t)
@@ -195,8 +235,13 @@ static fy_code invert_permutation(fy_kernel_ctx *ctx, fy_error *err) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "invert_permutation expects a 1D vector.");
   }
   FY_TRY(fy_out_like(ctx, 0, in, &out, err));
-  const int64_t bad =
-      in->dtype == FY_INT64 ? invert_int64_t(in, out->data) : invert_int32_t(in, out->data);
+  const bool wide = in->dtype == FY_INT64;
+  invert_job j = {.in = in, .out = out->data, .apart = in->count > 1 << 16};
+  fy_parallel(ctx, in->count, 0.1, wide ? clear_int64_t : clear_int32_t, &j);
+  fy_parallel(ctx, in->count, 1, wide ? invert_int64_t : invert_int32_t, &j);
+  fy_parallel(ctx, in->count, 0.1, wide ? verify_int64_t : verify_int32_t, &j);
+  if (!atomic_load(&j.wrong)) return FY_OK;
+  const int64_t bad = wide ? bad_int64_t(in, out->data) : bad_int32_t(in, out->data);
   if (bad < 0) return FY_OK;
   const int64_t d = fy_tensor_int(in, bad);
   if (d < 0 || d >= in->count) {

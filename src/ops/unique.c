@@ -109,12 +109,8 @@ static fy_code pick_axis(const fy_tensor *x, const fy_tensor *axis, int32_t *out
   return FY_OK;
 }
 
-// Numbers in a row, the common case: a table of values that grows with what is found. rank[i] is
-// the number of the value of element i, first[] where each was seen. False: no memory.
-typedef struct value_slot {
-  uint64_t value;
-  int64_t number;  // 1 + its number, 0 = free
-} value_slot;
+// Numbers in a row, the common case: a table of values that grows with what is found. idx[i] becomes
+// the number of the value of element i, first[] where each was seen.
 
 // Numbers by their bits. Of floats those below |least| (bits, without the sign) are 0 and those above |most|
 // equal nothing.
@@ -157,42 +153,131 @@ static inline bool value_of(const value_list *l, int64_t i, uint64_t *out) {
   return size <= l->most;
 }
 
-static uint64_t value_at(uint64_t value, int shift) {
+static inline uint64_t value_at(uint64_t value, int shift) {
   return value * 0x9E3779B97F4A7C15u >> shift;
 }
 
-static bool find_values(const value_list *l, int64_t n, int64_t *rank, int64_t *first,
-                        int64_t *found) {
-  int bits = 9;
-  value_slot *slots = fy_calloc((size_t)1 << bits, sizeof *slots);
-  *found = 0;
-  for (int64_t i = 0; slots && i < n; i++) {
-    uint64_t v, mask = ((uint64_t)1 << bits) - 1;
-    const bool equals = value_of(l, i, &v);
-    uint64_t at = value_at(v, 64 - bits);
-    while (equals && slots[at].number && slots[at].value != v) at = (at + 1) & mask;
-    if (equals && slots[at].number) {
-      rank[i] = slots[at].number - 1;
-      continue;
-    }
-    if (equals) slots[at] = (value_slot){v, *found + 1};
-    rank[i] = *found;
-    first[(*found)++] = i;
-    if ((uint64_t)*found * 2 <= mask) continue;
-    bits += 2;
-    mask = ((uint64_t)1 << bits) - 1;
-    fy_free(slots);
-    slots = fy_calloc((size_t)1 << bits, sizeof *slots);
-    for (int64_t k = 0; slots && k < *found; k++) {
-      if (!value_of(l, first[k], &v)) continue;
-      at = value_at(v, 64 - bits);
-      while (slots[at].number) at = (at + 1) & mask;
-      slots[at] = (value_slot){v, k + 1};
+// The slots of AHEAD elements are asked for before the first of them is looked at: a large table lies in no
+// cache, and nearly every slot is a line of its own. Numbers are 1 + those of the values, 0 is a free slot.
+enum { AHEAD = 32, NEAR_BITS = 13 };
+#define FIND(N, V, I)                                                                                        \
+  typedef struct slot_##N {                                                                                  \
+    V value;                                                                                                 \
+    I number;                                                                                                \
+  } slot_##N;                                                                                                \
+  static void refill_##N(const value_list *l, const int64_t *first, int64_t found, int bits,                 \
+                         slot_##N *slots) {                                                                  \
+    const uint64_t mask = ((uint64_t)1 << bits) - 1;                                                         \
+    uint64_t v, next[AHEAD];                                                                                 \
+    for (int64_t k = 0; k < found; k += AHEAD) {                                                             \
+      const int n = found - k < AHEAD ? (int)(found - k) : AHEAD;                                            \
+      for (int j = 0; j < n; j++) {                                                                          \
+        (void)value_of(l, first[k + j], &v);                                                                 \
+        next[j] = value_at(v, 64 - bits);                                                                    \
+        __builtin_prefetch(&slots[next[j]], 1);                                                              \
+      }                                                                                                      \
+      for (int j = 0; j < n; j++) {                                                                          \
+        uint64_t at = next[j];                                                                               \
+        if (!value_of(l, first[k + j], &v)) continue;                                                        \
+        while (slots[at].number) at = (at + 1) & mask;                                                       \
+        slots[at] = (slot_##N){(V)v, (I)(k + j + 1)};                                                        \
+      }                                                                                                      \
+    }                                                                                                        \
+  }                                                                                                          \
+  /* The next |n| elements, at most AHEAD, for which there is room. |far|: the table is in no near cache. */ \
+  static inline __attribute__((always_inline))                                                               \
+  int64_t find_##N(const value_list l, int64_t i, int64_t n, slot_##N *slots, int bits,                      \
+                   fy_tensor *idx, int64_t *first, int64_t found, const bool far) {                          \
+    const uint64_t mask = ((uint64_t)1 << bits) - 1;                                                         \
+    uint64_t value, rank;                                                                                    \
+    for (int64_t j = 0; far && j < n; j++) {                                                                 \
+      (void)value_of(&l, i + j, &value);                                                                     \
+      __builtin_prefetch(&slots[value_at(value, 64 - bits)], 1);                                             \
+    }                                                                                                        \
+    for (int64_t j = 0; j < n; j++) {                                                                        \
+      const bool equals = value_of(&l, i + j, &value);                                                       \
+      uint64_t at = value_at(value, 64 - bits);                                                              \
+      while (equals && slots[at].number && slots[at].value != (V)value) at = (at + 1) & mask;                \
+      if (equals && slots[at].number) {                                                                      \
+        rank = (uint64_t)slots[at].number - 1;                                                               \
+      } else {                                                                                               \
+        rank = (uint64_t)found++;                                                                            \
+        first[rank] = i + j;                                                                                 \
+        if (equals) slots[at] = (slot_##N){(V)value, (I)found};                                              \
+      }                                                                                                      \
+      put_index(idx, i + j, (int64_t)rank);                                                                  \
+    }                                                                                                        \
+    return found;                                                                                            \
+  }                                                                                                          \
+  /* How many there are, or -1: no memory. */                                                                \
+  static int64_t find_all_##N(const value_list *l, int64_t n, fy_tensor *idx, int64_t *first) {              \
+    int most = 5;                                                                                            \
+    while ((uint64_t)1 << most < (uint64_t)(n + AHEAD) * 2 + 1) most++;                                      \
+    int bits = most < 9 ? most : 9;                                                                          \
+    slot_##N *slots = clear_slots(sizeof *slots, bits);                                                      \
+    int64_t found = 0;                                                                                       \
+    for (int64_t i = 0; slots && i < n; i += AHEAD) {                                                        \
+      if ((uint64_t)(found + AHEAD) * 2 >= (uint64_t)1 << bits) {                                            \
+        bits = bits + 2 < most ? bits + 2 : most;                                                            \
+        fy_aligned_free(slots);                                                                              \
+        slots = clear_slots(sizeof *slots, bits);                                                            \
+        if (!slots) break;                                                                                   \
+        refill_##N(l, first, found, bits, slots);                                                            \
+      }                                                                                                      \
+      const int64_t some = n - i < AHEAD ? n - i : AHEAD;                                                    \
+      if (bits > NEAR_BITS)                                                                                  \
+        found = find_##N(*l, i, some, slots, bits, idx, first, found, true);                                 \
+      else if (l->size == sizeof(V) && !l->most)                                                             \
+        found = find_##N((value_list){l->in, sizeof(V), 0, 0}, i, some, slots, bits, idx, first,             \
+                         found, false);                                                                      \
+      else                                                                                                   \
+        found = find_##N(*l, i, some, slots, bits, idx, first, found, false);                                \
+    }                                                                                                        \
+    fy_aligned_free(slots);                                                                                  \
+    return slots ? found : -1;                                                                               \
+  }
+
+// Large ones lie in huge pages (fy_aligned_alloc), where a slot costs no search for its page.
+static void *clear_slots(size_t size, int bits) {
+  void *slots = fy_aligned_alloc(size << bits);
+  if (slots) memset(slots, 0, size << bits);
+  return slots;
+}
+
+FIND(narrow, uint32_t, uint32_t)
+FIND(wide, uint64_t, int64_t)
+
+static int64_t find_values(const value_list *l, int64_t n, fy_tensor *idx, int64_t *first) {
+  return l->size <= 4 && n < INT32_MAX ? find_all_narrow(l, n, idx, first)
+                                       : find_all_wide(l, n, idx, first);
+}
+
+static fy_code gather_first(const slices *s, const int64_t *first, int64_t found, fy_tensor *y,
+                            fy_error *err) {
+  const fy_tensor *x = s->t;
+  const size_t size = fy_dtype_storage(x->dtype);
+  const bool one = s->outer == 1 && s->inner == 1 && fy_dtype_is_plain(x->dtype);
+  if (one && size == 4) {
+    for (int64_t k = 0; k < found; k++)
+      ((uint32_t *)y->data)[k] = ((const uint32_t *)x->data)[first[k]];
+    return FY_OK;
+  }
+  if (one && size == 8) {
+    for (int64_t k = 0; k < found; k++)
+      ((uint64_t *)y->data)[k] = ((const uint64_t *)x->data)[first[k]];
+    return FY_OK;
+  }
+  for (int64_t o = 0; o < s->outer; o++) {
+    for (int64_t k = 0; k < found; k++) {
+      FY_TRY(fy_copy_run(y->dtype, y->data, (o * found + k) * s->inner, x->data,
+                         (o * s->n + first[k]) * s->inner, s->inner, err));
     }
   }
-  const bool ok = slots != NULL;
-  fy_free(slots);
-  return ok;
+  return FY_OK;
+}
+
+static int64_t index_of(const fy_tensor *t, int64_t i) {
+  return t->dtype == FY_INT32 ? ((const int32_t *)t->data)[i] : ((const int64_t *)t->data)[i];
 }
 
 static fy_code unique(fy_kernel_ctx *ctx, fy_error *err) {
@@ -208,45 +293,34 @@ static fy_code unique(fy_kernel_ctx *ctx, fy_error *err) {
   value_list list = {0};
   const bool values = s.outer == 1 && s.inner == 1 && value_list_of(x, &list);
   if (!values) FY_TRY(set_init(ctx, s.n, &set, err));
-  FY_TRY(fy_scratch(ctx, (size_t)(s.n + 1) * 3 * sizeof(int64_t), &memory, err));
-  int64_t *first = memory, *rank = first + s.n, *times = rank + s.n;  // of the unique; of slices
-  int64_t found = 0;
+  FY_TRY(fy_scratch(ctx, (size_t)(s.n + 1) * (values ? 1 : 2) * sizeof(int64_t), &memory, err));
+  int64_t *first = memory, *rank = first + s.n, found = 0;  // of the unique; of slices
   FY_TRY(fy_out(ctx, 1, 1, &s.n, &idx, err));
-  if (values && !find_values(&list, s.n, rank, first, &found))
-    return fy_fail_oom(err, (size_t)s.n * sizeof(value_slot));
-  if (values) {
-    memset(times, 0, (size_t)found * sizeof *times);
-    for (int64_t i = 0; i < s.n; i++) {
-      times[rank[i]]++;
-      put_index(idx, i, rank[i]);
-    }
-  }
+  if (values && (found = find_values(&list, s.n, idx, first)) < 0)
+    return fy_fail_oom(err, (size_t)s.n * sizeof(slot_wide));
   for (int64_t i = 0; i < s.n && !values; i++) {
     uint64_t slot = 0;
     const int64_t same = set_find(&set, &s, &s, i, &slot);
     if (same < 0) {
       set.slots[slot] = 1 + i;
       first[found] = i;
-      times[found] = 0;
       rank[i] = found++;
     } else {
       rank[i] = rank[same];
     }
-    times[rank[i]]++;
     put_index(idx, i, rank[i]);
   }
   int64_t dims[FY_MAX_RANK];
   for (int32_t d = 0; d < x->rank; d++) dims[d] = d == axis ? found : x->dims[d];
   FY_TRY(fy_out(ctx, 0, x->rank, dims, &y, err));
-  for (int64_t o = 0; o < s.outer; o++) {
-    for (int64_t k = 0; k < found; k++) {
-      FY_TRY(fy_copy_run(y->dtype, y->data, (o * found + k) * s.inner, x->data,
-                         (o * s.n + first[k]) * s.inner, s.inner, err));
-    }
-  }
+  FY_TRY(gather_first(&s, first, found, y, err));
   if (!counted) return FY_OK;
   FY_TRY(fy_out(ctx, 2, 1, &found, &count, err));
-  for (int64_t k = 0; k < found; k++) put_index(count, k, times[k]);
+  memset(count->data, 0, (size_t)found * fy_dtype_storage(count->dtype));
+  for (int64_t i = 0; i < s.n; i++) {
+    const int64_t k = index_of(idx, i);
+    put_index(count, k, index_of(count, k) + 1);
+  }
   return FY_OK;
 }
 

@@ -28,11 +28,12 @@ static void take_bytes(TF_TString *s, char *p, size_t n) {
 // TF_TString_Copy does not check its malloc, so a long string is built here.
 static bool set_string(TF_TString *s, const char *p, size_t n) {
   if (n <= TF_TString_SmallCapacity) {
-    char bytes[TF_TString_SmallCapacity];  // |p| may point into |s|
+    char bytes[TF_TString_SmallCapacity + 1] = {0};  // |p| may point into |s|
     if (n) memcpy(bytes, p, n);
     TF_TString_Dealloc(s);
     TF_TString_Init(s);
-    TF_TString_Copy(s, bytes, n);
+    memcpy(s->u.smll.str, bytes, sizeof bytes);  // all of it: no call
+    s->u.smll.size = (uint8_t)(n << 2 | TF_TSTR_SMALL);
     return true;
   }
   if (n > SIZE_MAX / 8) return false;  // the size field shares its word with two type bits
