@@ -12,7 +12,7 @@
 #define LEAST 8           // channels for lanes
 #define ROOM  4096        // floats of a row that waits
 #define PIECE 4096        // bytes of a result on their way past the cache
-#define NEAR  (2 << 20)   // bytes of an input that are soon there
+#define NEAR  (8 << 20)   // bytes of an input that are soon there
 #define FAR   (32 << 20)  // bytes of input and result that do not stay in a cache together
 
 typedef struct pool_row {
