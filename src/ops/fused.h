@@ -247,6 +247,14 @@ typedef enum fy_pool_kind {
   FY_POOL_MAX,           // a NaN loses against any number
 } fy_pool_kind;
 
+// What batch normalisation does to rows of |n| floats: (x - shift) * scale + offset, or with a gradient g
+// scale * (g - offset - (x - shift) * slope).
+typedef struct fy_affine_rows {
+  const float *shift, *scale, *offset, *slope;
+  int64_t n;  // a multiple of 16
+  bool past;  // the cache: the rows of the result are whole lines
+} fy_affine_rows;
+
 typedef struct fy_lanes {
   const char *name;
   int bytes;                                 // of a vector
@@ -296,6 +304,10 @@ typedef struct fy_lanes {
   // In place is fine. Norms of rows of less than FY_NARROW; softmax of rows of up to longest_softmax.
   void (*narrow_f32)(const fy_narrow *f, const float *in, float *out, int64_t rows);
   int64_t longest_softmax;
+  // Where vectors have 64 bytes: sums[c] += in[0][c] + in[1][c] ... of rows of at least 8, as bias.c adds them.
+  void (*column_sums_f32)(const float *in, int64_t rows, int64_t n, double *sums);
+  void (*affine_rows_f32)(const fy_affine_rows *f, const float *x, const float *g, float *out,
+                        int64_t rows);
   // Of up to 128 rows, a multiple of eight, of up to FY_REDUCE_SHORT floats, which are added one after the other.
   void (*sums_in_order)(const float *x, int64_t n, int64_t rows, float *out);
   // Where the greatest (or least) of at least 8 words is, the first of equals; a NaN never is. [floats,
