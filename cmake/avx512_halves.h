@@ -133,6 +133,14 @@ HALVES_MEMORY(__m512d, pd, double, 8, __mmask8)
 #define _mm512_mask_storeu_ps halves_mask_storeu_ps
 #define _mm512_mask_storeu_pd halves_mask_storeu_pd
 
+static inline __attribute__((always_inline)) __m512d halves_cvtps_pd(__m256 x) {
+  HALVES_TYPE(__m512d) r;
+  r.half[0] = _mm256_cvtps_pd(_mm256_castps256_ps128(x));
+  r.half[1] = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
+  return r.whole;
+}
+#define _mm512_cvtps_pd halves_cvtps_pd
+
 // Masks.
 static inline __attribute__((always_inline)) __mmask16 halves_movepi32_mask(__m512i x) {
   const halves_si a = {x};

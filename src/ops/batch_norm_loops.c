@@ -181,13 +181,20 @@ FY_CLONES static void apply_grad_run(const fy_norm_job *j, const float *x, const
   FY_VECTOR for (int64_t i = 0; i < n; i++) out[i] = b * (g[i] - d - (x[i] - a) * e);
 }
 
+// Whether rows of the walk are whole vectors and, in memory, lines.
+static bool in_lanes(const fy_norm_job *j) {
+  return j->channels_last && j->width % LINE == 0 && (uintptr_t)j->out % 64 == 0 &&
+         fy_lanes_best()->affine_rows_f32;
+}
+
 // Items: rows of the walk; the last one of channels that come last may be shorter.
 static void apply(void *arg, int64_t begin, int64_t end) {
   const fy_norm_job *j = arg;
   const int64_t count = j->outer * j->channels * j->inner;
   const int64_t width = j->channels_last ? j->width : j->inner, rows = (count + width - 1) / width;
   const bool past = j->type == FY_FLOAT && fy_past_cache(j->out, j->x, count);
-  const bool buffered = past || j->type != FY_FLOAT;
+  const bool whole = j->type == FY_FLOAT && in_lanes(j);
+  const bool buffered = (past && !whole) || j->type != FY_FLOAT;
   const int64_t first = (rows - end) * width, last = (rows - begin) * width;
   float wide_x[FY_CHUNK], wide_g[FY_CHUNK];
   _Alignas(64) float wide_out[FY_CHUNK];
@@ -196,6 +203,11 @@ static void apply(void *arg, int64_t begin, int64_t end) {
     const float *x = floats_of(j->type, j->x, p.at, n, wide_x);
     const float *g = floats_of(j->type, j->grad, p.at, n, wide_g);
     float *out = buffered ? wide_out : (float *)j->out + p.at;
+    if (whole && p.n == width) {
+      const fy_affine_rows f = {j->shift, j->scale, j->offset, j->slope, width, past};
+      fy_lanes_best()->affine_rows_f32(&f, x, g, out, p.rows);
+      continue;
+    }
     if (j->channels_last && g)
       apply_grad_rows(j, x, g, out, p.column, p.rows, p.n);
     else if (j->channels_last)
@@ -204,7 +216,7 @@ static void apply(void *arg, int64_t begin, int64_t end) {
       apply_grad_run(j, x, g, out, p.at / j->inner % j->channels, p.n);
     else
       apply_run(j, x, out, p.at / j->inner % j->channels, p.n);
-    if (past)
+    if (past && buffered)
       fy_stream((char *)((float *)j->out + p.at), (const char *)out, (size_t)n * sizeof *out);
     if (j->type == FY_HALF) fy_floats_to_halves(out, (uint16_t *)j->out + p.at, n);
     if (j->type == FY_BFLOAT16) narrow(out, (uint16_t *)j->out + p.at, n);

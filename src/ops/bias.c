@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "ops/elementwise.h"
+#include "ops/fused.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
@@ -59,7 +60,7 @@ typedef struct rows_job {
   size_t size, sum_size;
   int64_t outer, channels;
 } rows_job;
-FY_CLONES static void rows_f32(const void *from, int64_t rows, int64_t n, void *to) {
+FY_CLONES static void floats_rows(const void *from, int64_t rows, int64_t n, void *to) {
   const float *in = from;
   double *sums = to;
   int64_t r = 0;
@@ -70,6 +71,12 @@ FY_CLONES static void rows_f32(const void *from, int64_t rows, int64_t n, void *
   }
   for (; r < rows; r++, in += n)
     for (int64_t c = 0; c < n; c++) sums[c] += (double)in[c];
+}
+static void rows_f32(const void *from, int64_t rows, int64_t n, void *to) {
+  if (n >= 8 && fy_lanes_best()->column_sums_f32)
+    fy_lanes_best()->column_sums_f32(from, rows, n, to);
+  else
+    floats_rows(from, rows, n, to);
 }
 #define SUM_ROWS(E, S, _)                                                               \
   FY_CLONES static void rows_##S(const void *from, int64_t rows, int64_t n, void *to) { \

@@ -230,10 +230,15 @@ typedef struct fy_tap_square {
   int64_t channels, pixels, first, last;    // [first, last): those that see no end of the line
   float *sums;                              // [9, channels]
 } fy_tap_square;
-// A window over pixels, and how many elements lie between two of them.
+// Windows over pixels, |next| elements apart, and how many elements lie between two pixels of one.
 typedef struct fy_pool_window {
   int64_t depth, height, width;
   int64_t plane_step, row_step, pixel_step;
+  int64_t windows, next;
+  // What the row of windows below will see and this one does not comes meanwhile: rows, |ahead| elements after
+  // the first, and so many pixels of each. No rows: everything is near.
+  int64_t ahead, new_rows, new_pixels;
+  bool past;  // the results are whole lines of floats that may go past the cache
 } fy_pool_window;
 typedef enum fy_pool_type { FY_POOL_FLOAT, FY_POOL_HALF, FY_POOL_BFLOAT16 } fy_pool_type;
 typedef enum fy_pool_kind {
@@ -241,6 +246,14 @@ typedef enum fy_pool_kind {
   FY_POOL_AVERAGE_LATE,  // when they were divided
   FY_POOL_MAX,           // a NaN loses against any number
 } fy_pool_kind;
+
+// What batch normalisation does to rows of |n| floats: (x - shift) * scale + offset, or with a gradient g
+// scale * (g - offset - (x - shift) * slope).
+typedef struct fy_affine_rows {
+  const float *shift, *scale, *offset, *slope;
+  int64_t n;  // a multiple of 16
+  bool past;  // the cache: the rows of the result are whole lines
+} fy_affine_rows;
 
 typedef struct fy_lanes {
   const char *name;
@@ -274,7 +287,7 @@ typedef struct fy_lanes {
   // Of |rows| rows of |n|: sums[c] += v, products[c] += v d; d = x - shift[c], v = g, or d where g is NULL.
   void (*channel_sums_f32)(const float *x, const float *g, const float *shift, int64_t rows,
                            int64_t n, double *sums, double *products);
-  // The average (a sum, then divided by |over|) or the maximum of a window of pixels of |n| channels, at least 8.
+  // The averages (a sum, then divided by |over|) or the maxima of windows of pixels of |n| channels, at least 8.
   // [fy_pool_type][fy_pool_kind]
   void (*pool[3][3])(const fy_pool_window *w, const void *in, int64_t n, float over, void *out);
   // NULL, here and below: the machine has no instructions for them.
@@ -291,6 +304,10 @@ typedef struct fy_lanes {
   // In place is fine. Norms of rows of less than FY_NARROW; softmax of rows of up to longest_softmax.
   void (*narrow_f32)(const fy_narrow *f, const float *in, float *out, int64_t rows);
   int64_t longest_softmax;
+  // Where vectors have 64 bytes: sums[c] += in[0][c] + in[1][c] ... of rows of at least 8, as bias.c adds them.
+  void (*column_sums_f32)(const float *in, int64_t rows, int64_t n, double *sums);
+  void (*affine_rows_f32)(const fy_affine_rows *f, const float *x, const float *g, float *out,
+                        int64_t rows);
   // Of up to 128 rows, a multiple of eight, of up to FY_REDUCE_SHORT floats, which are added one after the other.
   void (*sums_in_order)(const float *x, int64_t n, int64_t rows, float *out);
   // Where the greatest (or least) of at least 8 words is, the first of equals; a NaN never is. [floats,

@@ -174,6 +174,12 @@ static void pick_words(const bool *flags, const void *yes, const void *no, void 
   for (; i < n; i++) memcpy(o + i * 4, (flags[i] ? y : x) + i * 4, 4);
 }
 
+// Past the cache, to where a vector begins.
+static inline void stream_f32(float *p, vec_f32 v) {
+  _mm256_stream_ps(p, (__m256)v);
+}
+
+#define LANES_STREAM
 #define LANES_EXACT_FMA  // a product and a sum round once
 #define LANES_TABLE fy_lanes_avx2
 #define LANES_NAME  "avx2"

@@ -156,10 +156,21 @@ static inline vec_f32 times_exp2(vec_f32 x, vec_f32 k) {  // k rounded down
   return (vec_f32)_mm512_scalef_ps((__m512)x, (__m512)k);
 }
 
+static inline vec_f64 wide_f64(const float *p) {
+  return (vec_f64)_mm512_cvtps_pd(_mm256_loadu_ps(p));
+}
+// Past the cache, to where a vector begins.
+static inline void stream_f32(float *p, vec_f32 v) {
+  _mm512_stream_ps(p, (__m512)v);
+}
+
+#define LANES_STREAM
 #define LANES_EXACT_FMA  // a product and a sum round once
 #define LANES_EXP2       // times_exp2
 #define LANES_MASKS      // load_some_, store_some_
 #include "ops/lanes_reals.inc"
+#include "ops/lanes_channels.inc"
+#include "ops/lanes_pool.inc"
 
 // Norms are lanes_avx2.c's.
 static void narrow_f32(const fy_narrow *f, const float *in, float *out, int64_t rows) {
@@ -184,5 +195,11 @@ void fy_lanes_avx512(fy_lanes *to) {
   to->exp_sum_f32 = exp_sum;
   to->minus_exp_sum_f32 = minus_exp_sum;
   to->narrow_f32 = narrow_f32;
+  to->channel_sums_f32 = channel_sums;
+  to->column_sums_f32 = column_sums;
+  to->affine_rows_f32 = affine_rows_f32;
+  to->pool[FY_POOL_FLOAT][FY_POOL_AVERAGE] = pool_average_f32;
+  to->pool[FY_POOL_FLOAT][FY_POOL_AVERAGE_LATE] = pool_average_f32;
+  to->pool[FY_POOL_FLOAT][FY_POOL_MAX] = pool_max_f32;
   to->longest_softmax = SHARES_LONGEST;
 }
