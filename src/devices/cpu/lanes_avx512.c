@@ -185,4 +185,5 @@ void fy_lanes_avx512(fy_lanes *to) {
   to->minus_exp_sum_f32 = minus_exp_sum;
   to->narrow_f32 = narrow_f32;
   to->longest_softmax = SHARES_LONGEST;
+  to->turn_bytes = fy_turn_bytes_avx512;
 }
