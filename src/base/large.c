@@ -23,7 +23,7 @@
 #define KEPT       64                  // blocks of a kind
 #define MAX_SHARE  8                   // at most this part of the machine's memory is kept
 #define MIDDLING   ((size_t)1 << 20)   // bytes that make a block a big one
-#define MAX_MIDDLE ((size_t)8 << 20)   // bytes of smaller ones that are kept
+#define MAX_MIDDLE ((size_t)32 << 20)  // bytes of smaller ones that are kept
 #define UNMARKED   ((size_t)32 << 20)  // bytes of the youngest blocks that are not marked, at least,
 #define MOST_YOUNG ((size_t)128 << 20)  // and at most, where that is 1/16 of what may be kept
 #define HEADER     64

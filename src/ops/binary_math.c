@@ -218,21 +218,10 @@ FY_COMPLEX_TYPES(OVER_LOOP, div, OVER_PLAIN)
 FY_SIGNED_TYPES(FY_BINARY_LOOP, div, DIV_SIGNED)
 FY_UNSIGNED_TYPES(FY_BINARY_LOOP, div, DIV_UNSIGNED)
 FY_VEC_BINARY_16(floor_div, FY_16_FLOOR_DIV)
-// The quotients wait in a near buffer: the result may be far, and is written once.
-#define FLOOR_OF(S, TYPE)                                                                     \
-  static void floor_div_##S(const void *pa, int64_t sa, const void *pb, int64_t sb, void *po, \
-                            int64_t n, int *bad) {                                            \
-    const fy_t_##S *a = pa, *b = pb;                                                          \
-    fy_t_##S *o = po, q[FY_CHUNK];                                                            \
-    (void)bad;                                                                                \
-    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                            \
-      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                                \
-      fy_vec_apply(TYPE, FY_EW_DIV, a + at * sa, sa, b + at * sb, sb, q, m);                  \
-      fy_vec_apply(TYPE, FY_EW_FLOOR, q, 1, NULL, 0, o + at, m);                              \
-    }                                                                                         \
-  }
-FLOOR_OF(f32, FY_LANES_F32)
-FLOOR_OF(f64, FY_LANES_F64)
+// (No quotient is denormal where those count as 0.)
+#define FLOOR_DIV_REAL(S, x, y) FY_MATH_##S(floor)((x) / (y))
+FY_BINARY_CLONED(f32, floor_div, FLOOR_DIV_REAL, float, FY_ST_f32)
+FY_BINARY_CLONED(f64, floor_div, FLOOR_DIV_REAL, double, FY_ST_f64)
 OTHER_SIGNED_TYPES(FY_BINARY_LOOP, floor_div, FLOOR_DIV_SIGNED)
 FY_REAL_TYPES(FY_BINARY_LOOP, trunc_div, TRUNC_DIV_REAL)
 FY_SHORT_REAL_TYPES(FY_BINARY_LOOP, mod, MOD_REAL)

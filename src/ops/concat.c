@@ -7,6 +7,7 @@
 
 #include "ops/shape_fns.h"
 #include "ops/strided.h"
+#include "ops/turn.h"
 #include "ops/values.h"
 
 typedef struct join_job {
@@ -16,7 +17,8 @@ typedef struct join_job {
   const int64_t *runs;  // [num_pieces] elements of a piece per outer row
   void *whole;
   int64_t row;  // elements of the whole per outer row
-  bool join;    // pieces -> whole, else whole -> pieces
+  int64_t outer;
+  bool join;  // pieces -> whole, else whole -> pieces
   fy_code code;
   fy_error *err;
 } join_job;
@@ -29,9 +31,118 @@ typedef struct join_job {
     for (int64_t r = begin; r < end; r++)                                    \
       memcpy(to + (size_t)r * to_step, from + (size_t)r * from_step, BYTES); \
     break;
+// Pieces of one element, few enough for compilers to know how vectors of them are woven (with AVX2; other machines
+// go the way of all short pieces).
+typedef void few_fn(const join_job *j, int64_t begin, int64_t end);
+#ifdef __x86_64__
+#define EACH_2(X) X(0) X(1)
+#define EACH_3(X) EACH_2(X) X(2)
+#define EACH_4(X) EACH_3(X) X(3)
+#define FROM(k)   const own *restrict from##k = j->pieces[k]->data;
+#define TO(k)     own *restrict to##k = j->pieces[k]->data;
+#define CUT(k)    to##k[r] = whole[r * few + k];
+#define WEAVE(k)  whole[r * few + k] = from##k[r];
+#define FEW(T, N)                                                                               \
+  __attribute__((target("avx2"))) static void cut_##N##_##T(const join_job *j, int64_t begin,   \
+                                                            int64_t end) {                      \
+    typedef T own;                                                                              \
+    enum { few = N };                                                                           \
+    const own *restrict whole = j->whole;                                                       \
+    EACH_##N(TO) for (int64_t r = begin; r < end; r++) {                                        \
+      EACH_##N(CUT)                                                                             \
+    }                                                                                           \
+  }                                                                                             \
+  __attribute__((target("avx2"))) static void weave_##N##_##T(const join_job *j, int64_t begin, \
+                                                              int64_t end) {                    \
+    typedef T own;                                                                              \
+    enum { few = N };                                                                           \
+    own *restrict whole = j->whole;                                                             \
+    EACH_##N(FROM) for (int64_t r = begin; r < end; r++) {                                      \
+      EACH_##N(WEAVE)                                                                           \
+    }                                                                                           \
+  }
+#define FEWS(T)      FEW(T, 2) FEW(T, 3) FEW(T, 4)
+#define FEW_ENTRY(T) {{cut_2_##T, weave_2_##T}, {cut_3_##T, weave_3_##T}, {cut_4_##T, weave_4_##T}},
+FEWS(uint8_t)
+FEWS(uint16_t)
+FEWS(uint32_t)
+static few_fn *const few_fns[3][3][2] = {FEW_ENTRY(uint8_t) FEW_ENTRY(uint16_t)
+                                             FEW_ENTRY(uint32_t)};
+#endif
+// NULL: there is none for these.
+static few_fn *few_of(const join_job *j) {
+#ifdef __x86_64__
+  const size_t size = fy_dtype_storage(j->type);
+  const int n = j->num_pieces;
+  if (n < 2 || n > 4 || j->row != n || size > 4 || !__builtin_cpu_supports("avx2")) return NULL;
+  return few_fns[__builtin_ctz((unsigned)size)][n - 2][j->join];
+#else
+  (void)j;
+  return NULL;
+#endif
+}
+
+// More pieces of one element: a plane of rows and pieces is turned, through a buffer. Where there are fewer than
+// 8, squares see elements of the next row too, so that one row must follow.
+#define TURNED     16384  // bytes
+#define AT_ONCE    32     // pieces
+#define LAST_WORDS 8
+typedef struct turned {
+  _Alignas(64) char pieces[TURNED], rows[TURNED + LAST_WORDS * 8];
+} turned;
+static void turn_some(const join_job *j, int64_t row, int64_t rows, int first, int n, size_t size,
+                      turned *t) {
+  const size_t bytes = (size_t)rows * size, all = (size_t)j->row * size;
+  const bool narrow = j->num_pieces < 8;
+  char *whole = (char *)j->whole + (size_t)row * all + (size_t)first * size;
+  fy_turn turn = {.size = size};
+  if (j->join) {
+    for (int i = 0; i < n; i++)
+      memcpy(t->pieces + (size_t)i * bytes, (char *)j->pieces[first + i]->data + (size_t)row * size,
+             bytes);
+    turn.out = narrow ? t->rows : whole, turn.out_step = j->row, turn.rows = rows;
+    turn.in = t->pieces, turn.in_step = rows, turn.cols = narrow ? 8 : n;
+  } else {
+    turn.out = t->pieces, turn.out_step = rows, turn.rows = narrow ? 8 : n;
+    turn.in = whole, turn.in_step = j->row, turn.cols = rows;
+  }
+  fy_turn_plane(&turn);
+  if (j->join && narrow) memcpy(whole, t->rows, (size_t)rows * all);
+  for (int i = 0; i < n && !j->join; i++)
+    memcpy((char *)j->pieces[first + i]->data + (size_t)row * size, t->pieces + (size_t)i * bytes,
+           bytes);
+}
+// Returns up to where.
+static int64_t join_turned(const join_job *j, int64_t begin, int64_t end, size_t size) {
+  const int n = j->num_pieces, most = n < 8 ? 8 : n < AT_ONCE ? n : AT_ONCE;
+  const int64_t room = (int64_t)(TURNED / ((size_t)most * size)) / 16 * 16;
+  if (n < 8 && end == j->outer) end--;
+  turned t;
+  if (n < 8 && j->join) memset(t.pieces, 0, sizeof t.pieces);
+  for (int64_t rows; begin + 16 <= end; begin += rows) {
+    rows = end - begin < room ? (end - begin) / 16 * 16 : room;
+    for (int i = 0; i < n; i += most) {
+      const int first = n >= 8 && n - i < 8 ? n - 8 : i;
+      turn_some(j, begin, rows, first, n - first < most ? n - first : most, size, &t);
+    }
+  }
+  return begin;
+}
+
 #define SHORT_ROWS 1024  // at a time, so that they stay in the cache for all pieces
 static void join_short_rows(const join_job *j, int64_t begin, int64_t end);
 static void join_short(void *arg, int64_t begin, int64_t end) {
+  const join_job *j = arg;
+  bool single = true;
+  for (int i = 0; i < j->num_pieces && single; i++) single = j->runs[i] == 1;
+  few_fn *few = single ? few_of(j) : NULL;
+  if (few) {
+    few(j, begin, end);
+    return;
+  }
+  const size_t size = fy_dtype_storage(j->type);
+  if (single && (j->num_pieces >= 8 || (j->num_pieces >= 5 && size <= 4)))
+    begin = join_turned(j, begin, end, size);
   for (int64_t r = begin; r < end; r += SHORT_ROWS)
     join_short_rows(arg, r, r + SHORT_ROWS < end ? r + SHORT_ROWS : end);
 }
@@ -88,6 +199,7 @@ static fy_code copy_pieces(fy_kernel_ctx *ctx, bool join, fy_tensor **pieces, in
                 .runs = runs,
                 .whole = whole->data,
                 .row = whole->count / outer,
+                .outer = outer,
                 .join = join,
                 .err = err};
   if (fy_dtype_is_plain(whole->dtype)) {

@@ -3,6 +3,7 @@
 
 #include "ops/elementwise.h"
 #include "ops/shape_fns.h"
+#include "ops/turn.h"
 #include "ops/variant_sum.h"
 #include "ops/values.h"
 
@@ -13,12 +14,6 @@ typedef struct fill_job {
   size_t size;
 } fill_job;
 
-#define FILL_AS(T)                                  \
-  {                                                 \
-    T v, *o = (T *)(void *)j->out;                  \
-    memcpy(&v, j->value, sizeof v);                 \
-    for (int64_t i = begin; i < end; i++) o[i] = v; \
-  }
 #define ZERO_NS 0.02  // a byte
 typedef struct bytes16 {
   uint64_t a, b;
@@ -30,13 +25,7 @@ static void fill_range(void *arg, int64_t begin, int64_t end) {
     memset(j->out + (size_t)begin * j->size, 0, (size_t)(end - begin) * j->size);
     return;
   }
-  switch (j->size) {
-    case 1: FILL_AS(uint8_t) break;
-    case 2: FILL_AS(uint16_t) break;
-    case 4: FILL_AS(uint32_t) break;
-    case 8: FILL_AS(uint64_t) break;
-    default: FILL_AS(bytes16) break;
-  }
+  fy_fill(j->out + (size_t)begin * j->size, j->value, j->size, end - begin);
 }
 
 static fy_code fill_with(fy_kernel_ctx *ctx, fy_tensor *out, const void *value, fy_error *err) {
@@ -49,7 +38,7 @@ static fy_code fill_with(fy_kernel_ctx *ctx, fy_tensor *out, const void *value, 
   fill_job job = {out->data, value, fy_dtype_storage(out->dtype)};
   static const char zeros[16];
   if (job.size <= sizeof zeros && memcmp(value, zeros, job.size) == 0) job.value = NULL;
-  fy_parallel(ctx, out->count, (job.value ? 0.1 : ZERO_NS) * (double)job.size, fill_range, &job);
+  fy_parallel(ctx, out->count, (job.value ? 0.04 : ZERO_NS) * (double)job.size, fill_range, &job);
   return FY_OK;
 }
 
@@ -176,7 +165,7 @@ typedef struct range_job {
   uint64_t start, delta;
 } range_job;
 #define RANGE_INT(E, S, _)                                                                   \
-  static void range_part_##S(void *arg, int64_t begin, int64_t end) {                        \
+  FY_CLONES static void range_part_##S(void *arg, int64_t begin, int64_t end) {              \
     const range_job *j = arg;                                                                \
     fy_t_##S *restrict o = j->out;                                                           \
     fy_u_##S value = (fy_u_##S)(j->start + (uint64_t)begin * j->delta);                      \

@@ -317,6 +317,9 @@ typedef struct fy_lanes {
                          int32_t *out);
   // out[i] = flags[i] ? yes[i] : no[i], of words. In place is fine.
   void (*pick_words)(const bool *flags, const void *yes, const void *no, void *out, int64_t n);
+  // out[r][c] = in[c][r] for at least 16 rows and 64 columns; what lies at |next|, if not NULL, comes meanwhile.
+  void (*turn_bytes)(uint8_t *out, int64_t out_step, const uint8_t *in, int64_t in_step,
+                     int64_t rows, int64_t cols, const uint8_t *next);
 } fy_lanes;
 
 // What is read next comes while something is computed. It need not be there: nothing is read.

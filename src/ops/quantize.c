@@ -87,11 +87,22 @@ FY_CLONES static void quantize_chunk(const float *restrict in, int32_t *restrict
       out[i] = int_or(rintf((within(in[i], s.min, s.max) - s.less) * s.scale + s.more), s.nan);
   }
 }
-// The same for bytes, where no step leaves the range of int32_t. (Not to even.)
+// The same for bytes, where no step leaves the range of int32_t. (Not to even.) |least|: what is not a number becomes
+// what min does.
 FY_CLONES static void quantize_bytes(const float *restrict in, uint8_t *restrict out, int64_t n,
-                                     quantize_steps s) {
+                                     quantize_steps s, bool least) {
   const float nan = (float)s.nan;
-  if (s.round == TO_ZERO) {
+  if (least && s.round == TO_ZERO) {
+    for (int64_t i = 0; i < n; i++) {
+      const float v = in[i] > s.min ? in[i] : s.min;
+      out[i] = (uint8_t)(int32_t)(((v > s.max ? s.max : v) - s.less) * s.scale + s.more);
+    }
+  } else if (least) {
+    for (int64_t i = 0; i < n; i++) {
+      const float v = in[i] > s.min ? in[i] : s.min;
+      out[i] = (uint8_t)(int32_t)before_away(((v > s.max ? s.max : v) - s.less) * s.scale + s.more);
+    }
+  } else if (s.round == TO_ZERO) {
     for (int64_t i = 0; i < n; i++) {
       const float w = (within(in[i], s.min, s.max) - s.less) * s.scale + s.more;
       out[i] = (uint8_t)(int32_t)(w == w ? w : nan);
@@ -131,7 +142,9 @@ static void quantize_range(void *arg, int64_t begin, int64_t end) {
       steps.nan = r->low;
     }
     if (r->bytes) {
-      quantize_bytes(r->in + at, (uint8_t *)(void *)r->out + at, m, steps);
+      const float least = (steps.min - steps.less) * steps.scale + steps.more;
+      quantize_bytes(r->in + at, (uint8_t *)(void *)r->out + at, m, steps,
+                     (int32_t)(steps.round == TO_ZERO ? least : before_away(least)) == steps.nan);
       continue;
     }
     quantize_chunk(r->in + at, v, m, steps);

@@ -36,11 +36,8 @@ typedef struct copy_job {
 #define TILED(T)                                                                            \
   static void tiled_##T(const plane *what, T *out, const T *in) {                           \
     const plane own = *what, *p = &own; /* bytes may be anybody's, but not of this one */   \
-    for (int64_t r = 0; p->col_stride_in == 0 && p->cols >= FEW && r < p->rows; r++) {      \
-      const T x = in[r * p->row_stride_in];                                                 \
-      T *o = out + r * p->row_stride_out;                                                   \
-      for (int64_t c = 0; c < p->cols; c++) o[c] = x;                                       \
-    }                                                                                       \
+    for (int64_t r = 0; p->col_stride_in == 0 && p->cols >= FEW && r < p->rows; r++)        \
+      fy_fill(out + r * p->row_stride_out, in + r * p->row_stride_in, sizeof(T), p->cols);  \
     /* The copies beyond a row are the next row's to overwrite. */                          \
     int64_t done = 0;                                                                       \
     if (p->col_stride_in == 0 && p->cols < FEW && p->row_stride_out == p->cols) {           \
@@ -77,9 +74,9 @@ TILED(uint32_t)
 TILED(uint64_t)
 TILED(bytes16)
 
-#define STREAM_BYTES ((size_t)8 << 20)  // results that leave the cache anyway
-#define LONG_ROW     ((size_t)1 << 18)  // bytes of a row that threads share
-#define SMALL_BYTES  ((size_t)1 << 13)  // of a result that one thread copies sooner than it asks
+#define STREAM_BYTES ((size_t)12 << 20)  // results that leave the cache anyway
+#define LONG_ROW     ((size_t)1 << 18)   // bytes of a row that threads share
+#define SMALL_BYTES  ((size_t)1 << 13)   // of a result that one thread copies sooner than it asks
 
 static int64_t at_most(int64_t n, int64_t most) {
   return n < most ? n : most;
@@ -212,8 +209,9 @@ static void cut_planes(copy_job *j, bool few) {
   const plane *p = &j->plane;
   j->height = p->rows;
   j->width = p->cols;
-  if (few && p->row_stride_in == 1 && p->col_stride_in > 1 && p->cols > 2 * WIDTH)
-    j->width = WIDTH;
+  const int64_t quarter = (p->cols / 4 + 63) / 64 * 64;
+  if (few && p->row_stride_in == 1 && p->col_stride_in > 1 && quarter >= 128)
+    j->width = at_most(quarter, WIDTH);
   else if (few && p->rows > 2 * HEIGHT)
     j->height = HEIGHT * (1 + 256 / p->cols);
   j->pieces = (p->rows + j->height - 1) / j->height * ((p->cols + j->width - 1) / j->width);

@@ -6,6 +6,7 @@
 #include "ops/broadcast.h"
 #include "ops/shape_fns.h"
 #include "ops/strided.h"
+#include "ops/turn.h"
 #include "ops/values.h"
 
 // ---------------------------------------------------------------- Tile
@@ -203,16 +204,10 @@ typedef struct pad_job {
 } pad_job;
 
 static void fill_bytes(char *to, size_t bytes, size_t size, const uint64_t *value) {
-  bool zero = !value[0] && !value[1];
-  if (zero) {
+  if (!value[0] && !value[1])
     memset(to, 0, bytes);
-  } else if (size == 4) {
-    uint32_t v;
-    memcpy(&v, value, sizeof v);
-    for (size_t i = 0; i < bytes / 4; i++) ((uint32_t *)(void *)to)[i] = v;
-  } else {
-    for (size_t i = 0; i < bytes; i += size) memcpy(to + i, value, size);
-  }
+  else
+    fy_fill(to, value, size, (int64_t)(bytes / size));
 }
 
 static void pad_rows(void *arg, int64_t begin, int64_t end) {

@@ -26,6 +26,8 @@ void fy_turn_words(void *out, int64_t out_step, const void *in, int64_t in_step,
 // only be told once fy_stream_end() was called.
 void fy_stream(char *to, const char *from, size_t n);
 void fy_stream_end(void);
+// |n| elements of |size| bytes (1, 2, 4, 8 or 16) like the one at |value|.
+void fy_fill(void *to, const void *value, size_t size, int64_t n);
 
 // Squares of 8 cover |n| >= 8 elements if the last begins where it ends with them.
 static inline int64_t fy_next_square(int64_t at, int64_t n) {

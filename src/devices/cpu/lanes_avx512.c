@@ -178,8 +178,8 @@ static void narrow_f32(const fy_narrow *f, const float *in, float *out, int64_t 
   (here ? shares_f32 : fy_lanes_avx2.narrow_f32)(f, in, out, rows);
 }
 
-static void (*const arrays_f32[FY_FN_COUNT])(const float *, float *,
-                                             int64_t) = {ARRAY_OPS_f32(ARRAY_ENTRY_f32)};
+static void (*const arrays_f32[FY_FN_COUNT])(const float *, float *, int64_t) = {
+    ARRAY_OPS_f32(ARRAY_ENTRY_f32) RARE_OPS(ARRAY_ENTRY_f32)};
 static void (*const arrays_f64[FY_FN_COUNT])(const double *, double *,
                                              int64_t) = {ARRAY_OPS_f64(ARRAY_ENTRY_f64)};
 
@@ -202,4 +202,5 @@ void fy_lanes_avx512(fy_lanes *to) {
   to->pool[FY_POOL_FLOAT][FY_POOL_AVERAGE_LATE] = pool_average_f32;
   to->pool[FY_POOL_FLOAT][FY_POOL_MAX] = pool_max_f32;
   to->longest_softmax = SHARES_LONGEST;
+  to->turn_bytes = fy_turn_bytes_avx512;
 }
