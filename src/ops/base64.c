@@ -50,6 +50,9 @@ static fy_code decode_one(const void *arg, int64_t i, fy_str *s, fy_error *err) 
   if (v.n % 4 == 0 && v.n && v.p[v.n - 1] == '=') v.n -= v.p[v.n - 2] == '=' ? 2 : 1;
   uint32_t w = 0;
   for (size_t k = 0; k < v.n; k++) {
+    if (k % 4 == 0 && k + 1 == v.n) {
+      return fy_fail(err, FY_INVALID_ARGUMENT, "Base64 string length cannot be 1 modulo 4.");
+    }
     const char *at = v.p[k] ? strchr(alphabet, v.p[k]) : NULL;
     if (!at) return fy_fail(err, FY_INVALID_ARGUMENT, "Invalid character found in base64.");
     w = w << 6 | (uint32_t)(at - alphabet);
@@ -59,9 +62,6 @@ static fy_code decode_one(const void *arg, int64_t i, fy_str *s, fy_error *err) 
       fy_str_addc(s, (char)w);
       w = 0;
     }
-  }
-  if (v.n % 4 == 1) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Base64 string length cannot be 1 modulo 4.");
   }
   if (v.n % 4 == 2) fy_str_addc(s, (char)(w >> 4));
   if (v.n % 4 == 3) {

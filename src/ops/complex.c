@@ -196,10 +196,11 @@ static fy_code clip_by_value(fy_kernel_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- CumulativeLogsumexp
-static double log_add(double a, double b) {
-  if (isnan(a) || isnan(b)) return NAN;
-  const double top = a > b ? a : b, low = a > b ? b : a;
-  return top == -INFINITY ? top : top == INFINITY ? top : top + log1p(exp(low - top));
+// In TensorFlow's way, whose minimum and maximum of a sum and a NaN are the sum: a NaN counts like the
+// sum so far (and infinity after infinity is NaN).
+static double log_add(double sum, double x) {
+  const double low = x < sum ? x : sum, top = sum < x ? x : sum;
+  return top == -INFINITY ? top : top + log1p(exp(low - top));
 }
 #define LOG_SCAN(E, S, _)                                                                     \
   static void log_scan_##S(const void *pi, void *po, int64_t n, int64_t step, bool exclusive, \

@@ -20,7 +20,6 @@ static fy_code prepare(fy_site *site, fy_error *err) {
   const fy_attr *select = fy_site_attr(site, "select_cols");
   if (site->num_outputs >= INT32_MAX)
     return fy_fail(err, FY_INVALID_ARGUMENT, "Out type too large");
-  if (delim.n != 1) return fy_fail(err, FY_INVALID_ARGUMENT, "field_delim should be only 1 char");
   const bool all = !select || select->n == 0;
   if (!all && select->n != (uint32_t)site->num_outputs) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "select_cols should match output size");
@@ -34,6 +33,7 @@ static fy_code prepare(fy_site *site, fy_error *err) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "select_cols should be non-negative indices");
     }
   }
+  if (delim.n != 1) return fy_fail(err, FY_INVALID_ARGUMENT, "field_delim should be only 1 char");
   plan *p = fy_malloc(sizeof *p);
   if (!p) return fy_fail_oom(err, sizeof *p);
   *p = (plan){.num_fields = site->num_outputs,

@@ -31,7 +31,8 @@ typedef struct dilate_job {
     const fy_window *h = &j->w[0], *w = &j->w[1];                                               \
     fy_t_##S top = FY_ST_##S(FY_LOWEST_##S);                                                    \
     const int64_t y0 = y * h->stride - h->before, x0 = x * w->stride - w->before;               \
-    *in_at = (image * h->in + (y0 < 0 ? 0 : y0)) * w->in + (x0 < 0 ? 0 : x0);                   \
+    const int64_t yt = y0 < h->in ? y0 : h->in - 1, xt = x0 < w->in ? x0 : w->in - 1;           \
+    *in_at = (image * h->in + (yt < 0 ? 0 : yt)) * w->in + (xt < 0 ? 0 : xt);                   \
     *tap_at = 0;                                                                                \
     for (int64_t dy = 0; dy < h->size; dy++) {                                                  \
       const int64_t iy = y0 + dy * h->dilation;                                                 \
@@ -112,6 +113,18 @@ static fy_code prepare(fy_site *site, fy_error *err) {
   return FY_OK;
 }
 
+// A window whose rate may be any number: at 0 all taps see the same, below it they stand in reverse.
+static fy_code window(int64_t in, int64_t size, int64_t stride, int64_t rate, fy_padding padding,
+                      fy_window *out, fy_error *err) {
+  *out = (fy_window){.in = in, .stride = stride, .dilation = 1};
+  if (__builtin_mul_overflow(size - 1, rate, &out->size)) out->size = INT64_MAX - 1;
+  out->size++;
+  FY_TRY(fy_window_resolve(out, padding, err));
+  out->size = size;
+  out->dilation = rate;
+  return FY_OK;
+}
+
 static fy_code geometry(fy_kernel_ctx *ctx, dilate_job *j, fy_error *err) {
   const dilate_attrs *a = ctx->site->state;
   const fy_tensor *in = ctx->in[0], *filter = ctx->in[1];
@@ -132,11 +145,8 @@ static fy_code geometry(fy_kernel_ctx *ctx, dilate_job *j, fy_error *err) {
                    (long long)filter->dims[2]);
   }
   for (int i = 0; i < 2; i++) {
-    j->w[i] = (fy_window){.in = in->dims[1 + i],
-                          .size = filter->dims[i],
-                          .stride = a->strides[i],
-                          .dilation = a->rates[i]};
-    FY_TRY(fy_window_resolve(&j->w[i], a->padding, err));
+    FY_TRY(window(in->dims[1 + i], filter->dims[i], a->strides[i], a->rates[i], a->padding,
+                  &j->w[i], err));
   }
   j->in = in->data;
   j->filter = filter->data;
@@ -209,11 +219,9 @@ static fy_code dilate_shape(fy_shape_ctx *ctx, fy_error *err) {
   const bool known = fy_dim_of(in, 1) >= 0 && fy_dim_of(in, 2) >= 0 && fy_dim_of(filter, 0) >= 0 &&
                      fy_dim_of(filter, 1) >= 0;
   for (int i = 0; known && i < 2; i++) {
-    const int64_t size = fy_dim_of(filter, i);
-    fy_window w = {.in = fy_dim_of(in, 1 + i), .stride = lists[0][1 + i], .dilation = 1};
-    if (__builtin_mul_overflow(size - 1, lists[1][1 + i], &w.size)) w.size = INT64_MAX - 1;
-    w.size++;
-    FY_TRY(fy_window_resolve(&w, valid ? FY_PAD_VALID : FY_PAD_SAME, err));
+    fy_window w;
+    FY_TRY(window(fy_dim_of(in, 1 + i), fy_dim_of(filter, i), lists[0][1 + i], lists[1][1 + i],
+                  valid ? FY_PAD_VALID : FY_PAD_SAME, &w, err));
     dims[1 + i] = w.out;
   }
   return fy_shape_set(ctx, 0, 4, dims, err);

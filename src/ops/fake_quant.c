@@ -48,13 +48,25 @@ static fy_code vars_prepare(fy_site *site, fy_error *err) {
   return levels_of(site, &q, err);
 }
 
+// A number in steps: TensorFlow's Args and PerChannel multiply by the steps in a unit, its Vars divides
+// by the step, and they round halves of one differently.
 FY_CLONES static void quantize(const float *in, float *out, int64_t n, float min, float max,
-                               levels q) {
+                               levels q, bool divided) {
   if (min == 0 && max == 0) {
     memset(out, 0, (size_t)n * sizeof *out);
     return;
   }
   const nudged r = nudge(min, max, q);
+  if (divided) {
+    const float zero = floorf(-r.min / r.scale + 0.5f);
+    FY_VECTOR for (int64_t i = 0; i < n; i++) {
+      float x = in[i];
+      x = x < r.max ? x : r.max;
+      x = x > r.min ? x : r.min;
+      out[i] = floorf((x - r.min) / r.scale - zero + 0.5f) * r.scale;
+    }
+    return;
+  }
   const float inverse = (q.high - q.low) / (max - min);  // not 1 / scale, which may be just below
   const float zero = floorf(-r.min * inverse + 0.5f);
   FY_VECTOR for (int64_t i = 0; i < n; i++) {
@@ -70,15 +82,18 @@ typedef struct quantize_job {
   float *out;
   float min, max;
   levels q;
+  bool divided;
 } quantize_job;
 
 static void quantize_range(void *arg, int64_t begin, int64_t end) {
   const quantize_job *j = arg;
-  quantize(j->in + begin, j->out + begin, end - begin, j->min, j->max, j->q);
+  quantize(j->in + begin, j->out + begin, end - begin, j->min, j->max, j->q,
+           j->divided);
 }
 
 static void quantize_all(fy_kernel_ctx *ctx, fy_tensor *out, float min, float max, levels q) {
-  quantize_job j = {ctx->in[0]->data, out->data, min, max, q};
+  const bool vars = ctx->site->num_inputs > 1;
+  quantize_job j = {ctx->in[0]->data, out->data, min, max, q, vars};
   fy_parallel(ctx, out->count, 0.4, quantize_range, &j);
 }
 

@@ -21,6 +21,15 @@ static fy_code publish(fy_kernel_ctx *ctx, int i, const int64_t *axes, int64_t n
   return FY_OK;
 }
 
+// "[2,-1]": these are numbers like others, not sizes of which some are unknown.
+static const char *sizes_text(int32_t n, const int64_t *sizes, char out[128]) {
+  int at = snprintf(out, 128, "[");
+  for (int32_t i = 0; i < n && at < 126; i++)
+    at += snprintf(out + at, (size_t)(128 - at), "%s%lld", i ? "," : "", (long long)sizes[i]);
+  if (at < 127) snprintf(out + at, (size_t)(128 - at), "]");
+  return out;
+}
+
 static fy_code broadcast_args(fy_kernel_ctx *ctx, fy_error *err) {
   int64_t dims[2][FY_MAX_RANK], axes[2][FY_MAX_RANK], n[2] = {0, 0};
   char x[128], y[128];
@@ -43,7 +52,7 @@ static fy_code broadcast_args(fy_kernel_ctx *ctx, fy_error *err) {
     const int64_t a = ia < 0 ? 1 : dims[0][ia], b = ib < 0 ? 1 : dims[1][ib];
     if (a != b && a != 1 && b != 1) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s",
-                     fy_shape_text(rank_a, dims[0], x), fy_shape_text(rank_b, dims[1], y));
+                     sizes_text(rank_a, dims[0], x), sizes_text(rank_b, dims[1], y));
     }
     if (a == 1) axes[0][n[0]++] = d;
     if (b == 1) axes[1][n[1]++] = d;

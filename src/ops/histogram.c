@@ -136,23 +136,26 @@ static fy_code bincount_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- HistogramFixedWidth
-// The bin of each of |m| values; differences are taken in the value's own type.
+// The bin of each of |m| values; differences are taken in the value's own type. Is a NaN among them?
 #define BIN(E, S, DIFF)                                                                      \
-  FY_CLONES static void bin_##S(const void *values, int64_t m, const void *range, int64_t n, \
+  FY_CLONES static bool bin_##S(const void *values, int64_t m, const void *range, int64_t n, \
                                 int32_t *out) {                                              \
     const fy_t_##S *r = range, low = r[0], *in = values;                                     \
     const double step = (double)DIFF(S, r[1], low) / (double)n, most = (double)(n - 1);      \
+    int32_t none = 0;                                                                        \
     for (int64_t i = 0; i < m; i++) {                                                        \
       const double at = (double)DIFF(S, in[i] > low ? in[i] : low, low) / step;              \
       const double in_range = at < most ? at : most;                                         \
       out[i] = (int32_t)(in_range > 0 ? in_range : 0);                                       \
+      none |= in[i] != in[i];                                                                \
     }                                                                                        \
+    return none;                                                                             \
   }
 #define DIFF_REAL(S, x, y) ((x) - (y))
 #define DIFF_INT(S, x, y)  ((fy_t_##S)((fy_u_##S)(x) - (fy_u_##S)(y)))
 FY_FULL_REAL_TYPES(BIN, DIFF_REAL)
 FY_INDEX_TYPES(BIN, DIFF_INT)
-typedef void (*bin_fn)(const void *values, int64_t m, const void *range, int64_t n, int32_t *out);
+typedef bool (*bin_fn)(const void *values, int64_t m, const void *range, int64_t n, int32_t *out);
 static const bin_fn bins[FY_DTYPE_COUNT] = {FY_INDEX_TYPES(FY_LOOP_ENTRY, bin)
                                                 FY_FULL_REAL_TYPES(FY_LOOP_ENTRY, bin)};
 
@@ -163,6 +166,7 @@ typedef struct histogram_job {
   const fy_tensor *values, *range, *out;
   bin_fn bin;
   bool own;
+  bool *none;  // set where a value is NaN
 } histogram_job;
 
 static void count_bin(const fy_tensor *out, int64_t at, int64_t more) {
@@ -180,7 +184,8 @@ static void histogram_part(void *arg, int64_t begin, int64_t end) {
   if (j->own) memset(own_counts, 0, (size_t)n * sizeof *own_counts);
   for (int64_t i = begin; i < end; i += BIN_CHUNK) {
     const int64_t m = end - i < BIN_CHUNK ? end - i : BIN_CHUNK;
-    j->bin((const char *)j->values->data + (size_t)i * size, m, j->range->data, n, at);
+    if (j->bin((const char *)j->values->data + (size_t)i * size, m, j->range->data, n, at))
+      __atomic_store_n(j->none, true, __ATOMIC_RELAXED);
     for (int64_t k = 0; k < m; k++) {
       if (j->own)
         own_counts[at[k]]++;
@@ -220,8 +225,10 @@ static fy_code histogram(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out(ctx, 0, 1, &n, &out, err));
   memset(out->data, 0, fy_tensor_bytes(out));
   // An item is not more than a count of 32 bits holds.
-  histogram_job j = {values, range, out, bin, n <= OWN_BINS && values->count < INT32_MAX};
+  bool none = false;
+  histogram_job j = {values, range, out, bin, n <= OWN_BINS && values->count < INT32_MAX, &none};
   if (values->count) fy_parallel(ctx, values->count, 2, histogram_part, &j);
+  if (none) return fy_fail(err, FY_INVALID_ARGUMENT, "Histogram values must not contain NaN");
   return FY_OK;
 }
 

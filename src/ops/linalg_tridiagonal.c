@@ -61,11 +61,18 @@
 #undef S
 
 static const fy_la_fn pivoting_fns[FY_DTYPE_COUNT] = FY_LA_TABLE(solve_pivoting);
+static const fy_la_fn perturbing_fns[FY_DTYPE_COUNT] = FY_LA_TABLE(solve_perturbed);
 static const fy_la_fn plain_fns[FY_DTYPE_COUNT] = FY_LA_TABLE(solve_plain);
 static const fy_la_fn multiply_fns[FY_DTYPE_COUNT] = FY_LA_TABLE(multiply);
 
 static fy_code solve(fy_kernel_ctx *ctx, fy_error *err) {
+  const bool pivoting = fy_site_bool(ctx->site, "partial_pivoting"),
+             perturb = fy_site_bool(ctx->site, "perturb_singular");
   fy_la_job job = {0};
+  if (perturb && !pivoting) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Setting perturb_singular requires also setting partial_pivoting.");
+  }
   FY_TRY(fy_la_inputs(ctx, &job, 2, err));
   const int64_t rows = ctx->in[1]->dims[ctx->in[1]->rank - 2];
   if (job.m != 3) {
@@ -79,12 +86,9 @@ static fy_code solve(fy_kernel_ctx *ctx, fy_error *err) {
         "Expected the same number of left-hand sides and right-hand sides, got %lld and %lld.",
         (long long)job.n, (long long)rows);
   }
-  if (fy_site_bool(ctx->site, "perturb_singular")) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "perturb_singular is not supported on CPU");
-  }
   job.work = 3 * job.n;
   job.flops = 10 * (double)job.n * (double)(job.k + 1);
-  job.fn = (fy_site_bool(ctx->site, "partial_pivoting") ? pivoting_fns : plain_fns)[job.type];
+  job.fn = (perturb ? perturbing_fns : pivoting ? pivoting_fns : plain_fns)[job.type];
   FY_TRY(fy_la_output(ctx, &job, 0, 2, (const int64_t[]){job.n, job.k}, err));
   return job.n ? fy_la_run(ctx, &job, err) : FY_OK;
 }

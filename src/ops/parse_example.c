@@ -100,6 +100,15 @@ static void second_pass(void *arg, int64_t begin, int64_t end) {
 }
 
 // ---------------------------------------------------------------- what was wrong
+// The first example of the part that |e| is in: TensorFlow reads up to eight parts and counts the values
+// of each in a row.
+static int64_t first_of_batch(int64_t examples, int64_t e) {
+  const int64_t parts = examples < 8 ? examples : 8;
+  int64_t first = 0;
+  for (int64_t k = 1; k < parts && examples * k / parts <= e; k++) first = examples * k / parts;
+  return first;
+}
+
 typedef struct entries {
   fy_view *at;  // key, value, key, value …
   size_t n, cap;
@@ -162,7 +171,8 @@ static bool describe(const fy_ex_call *c, int64_t e, int k, fy_dtype type, fy_vi
     return true;
   }
   if (f->kind == FY_EX_VARLEN && (f->stride == 0 || count % (size_t)f->stride)) {
-    for (int64_t i = 0; i < e; i++) count += c->pieces[i * c->n + k].count;
+    for (int64_t i = first_of_batch(c->examples, e); i < e; i++)
+      count += c->pieces[i * c->n + k].count;
     if (c->single) {
       const fy_view key = c->keys[k];
       fy_str_printf(text,

@@ -181,9 +181,15 @@ fy_code fy_pool_resolve(fy_kernel_ctx *ctx, int32_t rank, const int64_t *dims, i
     depth /= a.ksize_c;
   }
   if (a.padding == FY_PAD_EXPLICIT) {
-    for (int i = 0; i < 3; i++) {
-      if (out->w[i].before < out->w[i].size && out->w[i].after < out->w[i].size) continue;
-      return fy_fail(err, FY_INVALID_ARGUMENT, "Pad size must be smaller than the kernel size.");
+    static const char *const sides[3][2] = {
+        {"Front", "Back"}, {"Top", "Bottom"}, {"Left", "Right"}};
+    for (int i = 0; i < 6; i++) {
+      const fy_window *w = &out->w[i / 2];
+      const int64_t pad = i % 2 ? w->after : w->before;
+      if (pad < w->size) continue;
+      return fy_fail(err, FY_INVALID_ARGUMENT,
+                     "%s padding %lld needs to be smaller than the window size %lld",
+                     sides[i / 2][i % 2], (long long)pad, (long long)w->size);
     }
   }
   fy_window_shape(&a, dims[0], spatial, depth, out->out_dims);

@@ -187,8 +187,8 @@ static void quantize_slice(fy_kernel_ctx *ctx, const quantize_job *j, const slic
   const bool vectors = s->n == 1 && steps.round == AWAY_FROM_ZERO && q.bits < 32;
   // Steps are monotonous: what both ends of the range become bounds the rest.
   const float from = (min - steps.less) * steps.scale, to = (max - steps.less) * steps.scale;
-  const bool bytes =
-      q.bits == 8 && !steps.shifted && min <= max && fabsf(from) < 0x1p30f && fabsf(to) < 0x1p30f;
+  const bool bytes = q.bits == 8 && !steps.shifted && steps.round != TO_EVEN && min <= max &&
+                     fabsf(from) < 0x1p30f && fabsf(to) < 0x1p30f;
   for (int64_t o = 0; o < s->outer; o++) {
     const int64_t start = (o * s->n + slice) * s->inner;
     quantize_run run = {

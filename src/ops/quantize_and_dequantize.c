@@ -17,7 +17,7 @@ typedef struct job {
 #define RANGE_MAX_f32 FLT_MAX
 #define RANGE_MAX_f64 DBL_MAX
 
-// A run of numbers of one slice. |unlimited| min and max keep what they are compared with.
+// A run of numbers of one slice. |unlimited| min and max keep what they are compared with; a NaN stays one.
 #define TRIP_RUN(E, S, _)                                                                          \
   FY_CLONES static void trip_run_##S(const void *pi, void *po, int64_t n, double low, double high, \
                                      double by, double back, bool half_up) {                       \
@@ -26,15 +26,15 @@ typedef struct job {
     fy_t_##S *out = po;                                                                            \
     if (half_up) {                                                                                 \
       FY_VECTOR for (int64_t i = 0; i < n; i++) {                                                  \
-        fy_t_##S x = in[i] < max ? in[i] : max;                                                    \
-        x = (x > min ? x : min) * scale;                                                           \
+        fy_t_##S x = max < in[i] ? max : in[i];                                                    \
+        x = (x < min ? min : x) * scale;                                                           \
         out[i] = FY_MATH_##S(floor)(x + (fy_t_##S)0.5) * inverse;                                  \
       }                                                                                            \
       return;                                                                                      \
     }                                                                                              \
     FY_VECTOR for (int64_t i = 0; i < n; i++) {                                                    \
-      fy_t_##S x = in[i] < max ? in[i] : max;                                                      \
-      out[i] = FY_MATH_##S(rint)((x > min ? x : min) * scale) * inverse;                           \
+      fy_t_##S x = max < in[i] ? max : in[i];                                                      \
+      out[i] = FY_MATH_##S(rint)((x < min ? min : x) * scale) * inverse;                           \
     }                                                                                              \
   }                                                                                                \
   FY_CLONES static void extremes_##S(const void *pi, int64_t n, double *low, double *high) {       \

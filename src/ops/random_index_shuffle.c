@@ -92,7 +92,8 @@ static fy_code index_shuffle(fy_kernel_ctx *ctx, fy_error *err) {
       key[k] = (uint32_t)fy_tensor_int(seed, (counts[1] == 1 ? 0 : i) * 3 + k);
     }
     if (at > limit) {
-      return fy_fail(err, FY_INVALID_ARGUMENT, "index must be in [0, max_index]");
+      return fy_fail(err, FY_INVALID_ARGUMENT, "max_index must be >= index, but %llu < %llu",
+                     (unsigned long long)limit, (unsigned long long)at);
     }
     uint64_t result = 0;
     if (limit) {

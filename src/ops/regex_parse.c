@@ -39,11 +39,8 @@ static node *parse_group(parser *ps) {
   ps->p++;
   if (ps->p < ps->end && *ps->p == '?') {
     ps->p++;
-    const bool p_name = ps->end - ps->p > 1 && ps->p[0] == 'P' && ps->p[1] == '<';
-    const bool name_only =
-        ps->end - ps->p > 1 && ps->p[0] == '<' && ps->p[1] != '=' && ps->p[1] != '!';
-    if (p_name || name_only) {
-      const char *name = ps->p + (p_name ? 2 : 1);
+    if (ps->end - ps->p > 1 && ps->p[0] == 'P' && ps->p[1] == '<') {
+      const char *name = ps->p + 2;
       const char *close = memchr(name, '>', (size_t)(ps->end - name));
       if (!close) return fy_re_fail(ps, "invalid named capture group", from, ps->end);
       fy_view v = {name, (size_t)(close - name)};

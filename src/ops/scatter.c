@@ -165,6 +165,11 @@ fy_code fy_scatter_nd_run(const fy_site *site, fy_scatter_kind kind, fy_tensor *
   const bool ignore = fy_view_is(fy_site_string(site, "bad_indices_policy"), "IGNORE");
   const fy_scatter_loop loop = fy_scatter_find(kind, target->dtype);
   int64_t last_bad = -1;
+  if (depth == 0 && target->count) {  // an index of no numbers
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Only indices.shape[-1] values between 1 and 5 are currently supported.  "
+                   "Requested rank: 0");
+  }
   for (int64_t r = 0; r < rows; r++) {
     int64_t to = 0;
     bool bad = false;
@@ -221,14 +226,19 @@ fy_code fy_scatter_vector_check(int32_t rank, const int64_t *dims, const fy_tens
                  fy_tensor_shape_text(updates, y));
 }
 
+// Of target, indices and updates, all have elements, or the last two have none.
+static fy_code check_empty(int64_t target, const fy_tensor *indices, const fy_tensor *updates,
+                           fy_error *err) {
+  if (indices->count == 0 && updates->count == 0) return FY_OK;
+  if (target && indices->count && updates->count) return FY_OK;
+  return fy_fail(err, FY_INVALID_ARGUMENT, "Indices and updates specified for empty output shape");
+}
+
 fy_code fy_scatter_nd_check(const fy_tensor *target, const fy_tensor *indices,
                             const fy_tensor *updates, fy_error *err) {
   char x[128], y[128];
   FY_TRY(check_ranks(indices, updates, err));
-  if (target->count == 0 && (indices->count > 0 || updates->count > 0)) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Indices and updates specified for empty output shape");
-  }
+  FY_TRY(check_empty(target->count, indices, updates, err));
   if (!outer_fits(indices, updates)) {
     return fy_fail(err, FY_INVALID_ARGUMENT,
                    "Outer dimensions of indices and update must match. Indices shape: %s, updates "
@@ -273,11 +283,6 @@ static fy_code scatter_nd(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(check_ranks(indices, updates, err));
   FY_TRY(fy_value_shape(ctx->in[2], &rank, dims, err));
   const int64_t count = fy_product(dims, rank);
-  if (count == 0 && (indices->count > 0 || updates->count > 0)) {
-    return fy_fail(err, FY_INVALID_ARGUMENT,
-                   "Indices and updates specified for empty output.  indices shape: %s",
-                   fy_tensor_shape_text(indices, x));
-  }
   const int32_t outer = indices->rank - 1;
   const int64_t depth = indices->dims[outer];
   if (!outer_fits(indices, updates)) {
@@ -295,6 +300,12 @@ static fy_code scatter_nd(fy_kernel_ctx *ctx, fy_error *err) {
                    fy_tensor_shape_text(updates, y));
   }
   FY_TRY(fy_scatter_vector_check(rank, dims, indices, updates, err));
+  if (count == 0 && indices->count && updates->count) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Indices and updates specified for empty output.  indices shape: %s",
+                   fy_tensor_shape_text(indices, x));
+  }
+  FY_TRY(check_empty(count, indices, updates, err));
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
   if (out->count == 0) return FY_OK;

@@ -87,12 +87,14 @@ static double upper_gamma(double a, double x) {
   return value * factor;
 }
 
-// The derivative of the lower function by a, or that over the density at x with the other sign.
-static double gamma_slope(double a, double x, bool over_density) {
+// The derivative of the lower function by a, or that over the density at x with the other sign. 0 where the
+// density is none that the type can tell from it, in both, as in TensorFlow.
+static double gamma_slope(double a, double x, bool over_density, bool single) {
   double value, slope;
   if (x == 0 || (isinf(a) && a > 0 && x > 0)) return 0;  // for every a
   if (!(x >= 0) || !(a > 0)) return NAN;
   if (isinf(x)) return -0.0;
+  if (a * log(x) - x - log_gamma(a) < -log(single ? (double)FLT_MAX : DBL_MAX)) return 0;
   if (by_fraction(a, x)) {
     upper_fraction(a, x, &value, &slope);
     const double d = -(slope + value * (log(x) - fy_digamma(a)));
@@ -132,8 +134,9 @@ static double zeta_of(double x, double q, bool single) {
     a += 1;
     term = pow(a, -x);
     sum += term;
-    if (fabs(term) <= fabs(sum) * 0x1p-53) return sum;  // also of a power that is 0
+    if (fabs(term / sum) <= 0x1p-53) return sum;  // not of two zeros, which may come first
   }
+  if (term == 0) return sum;
   sum += term * a / (x - 1) - term / 2;
   double factor = 1, k = 0;
   for (int i = 0; i < 12; i++) {
@@ -245,8 +248,8 @@ static fy_code betainc_shape(fy_shape_ctx *ctx, fy_error *err) {
 // ---------------------------------------------------------------- ops
 #define LOWER(S, x, y)  (fy_a_##S) lower_gamma((double)(x), (double)(y))
 #define UPPER(S, x, y)  (fy_a_##S) upper_gamma((double)(x), (double)(y))
-#define SLOPE(S, x, y)  (fy_a_##S) gamma_slope((double)(x), (double)(y), false)
-#define SAMPLE(S, x, y) (fy_a_##S) gamma_slope((double)(x), (double)(y), true)
+#define SLOPE(S, x, y)  (fy_a_##S) gamma_slope((double)(x), (double)(y), false, sizeof(fy_a_##S) == 4)
+#define SAMPLE(S, x, y) (fy_a_##S) gamma_slope((double)(x), (double)(y), true, sizeof(fy_a_##S) == 4)
 #define ZETA(S, x, y)   (fy_a_##S) zeta_of((double)(x), (double)(y), sizeof(fy_a_##S) == 4)
 #define POLY(S, x, y)   (fy_a_##S) polygamma((double)(x), (double)(y), sizeof(fy_a_##S) == 4)
 

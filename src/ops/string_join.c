@@ -139,7 +139,7 @@ static fy_code segment_join(fy_kernel_ctx *ctx, fy_error *err) {
   }
   const int64_t n = fy_tensor_int(num, 0);
   if (n < 0) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Number of segments must be non-negative, got %lld",
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Number of segments must be non-negative but got %lld",
                    (long long)n);
   }
   if (ids->rank < 1) {

@@ -41,7 +41,7 @@ static bool float_text(fy_view s, char buf[512]) {
   if (s.n == 0 || s.n >= 512) return false;
   for (size_t i = 0; i < s.n; i++) {
     const char c = s.p[i];
-    if (c == 0 || is_space(c) || c == '(' || c == ',') return false;
+    if (c == 0 || is_space(c) || c == ',') return false;
   }
   memcpy(buf, s.p, s.n);
   buf[s.n] = 0;
@@ -269,6 +269,10 @@ static void add_int(fy_str *s, const format *f, bool is_signed, bool negative, u
 }
 
 static void add_text(fy_str *s, const format *f, fy_view v) {
+  if (f->width <= 0) {  // TensorFlow's text is not formatted then: whole, whatever the precision
+    if (v.n) fy_str_addn(s, v.p, v.n);
+    return;
+  }
   if (f->precision >= 0 && v.n > (size_t)f->precision) v.n = (size_t)f->precision;  // %.3s
   const int pad = f->width - (int)(v.n > 4096 ? 4096 : v.n);
   for (int i = 0; i < pad && f->fill != '-'; i++) fy_str_addc(s, ' ');
@@ -399,15 +403,17 @@ static void print_tensor(fy_str *s, const fy_tensor *t, int64_t ends) {
   }
 }
 
-static size_t find_text(fy_view in, fy_view what, size_t from) {  // SIZE_MAX: none
-  for (size_t i = from; what.n && i + what.n <= in.n; i++) {
+// Where |what| stands next; nothing stands between all characters. SIZE_MAX: nowhere.
+static size_t find_text(fy_view in, fy_view what, size_t from) {
+  if (what.n == 0) return from + 1 < in.n ? from + 1 : SIZE_MAX;
+  for (size_t i = from; i + what.n <= in.n; i++) {
     if (!memcmp(in.p + i, what.p, what.n)) return i;
   }
   return SIZE_MAX;
 }
 
 static fy_code count_marks(fy_view text, fy_view mark, int inputs, fy_error *err) {
-  int n = mark.n == 0 && text.n ? (int)text.n - 1 : 0;  // nothing stands between all characters
+  int n = 0;
   for (size_t at = 0; (at = find_text(text, mark, at)) != SIZE_MAX; at += mark.n) n++;
   if (n == inputs) return FY_OK;
   return fy_fail(err, FY_INVALID_ARGUMENT,

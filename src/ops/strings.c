@@ -242,6 +242,7 @@ static bool char_offset(fy_view s, int64_t pos, size_t *out) {
 // Narrows |*s| to the part asked for; false if |pos| is out of range.
 static bool cut(fy_view *s, int64_t pos, int64_t len, bool chars) {
   if (chars) {
+    if (len < 0 && pos < 0) return false;  // TensorFlow counts both from the end, and finds none
     if (len < 0) len = 0;
     size_t from, n;
     if (!char_offset(*s, pos, &from)) return false;

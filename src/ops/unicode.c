@@ -178,6 +178,7 @@ static decoder start(const encoding *e, fy_view s) {
 static void put_char(fy_str *out, family f, uint32_t c) {
   char b[4];
   size_t n;
+  if (f == UTF8 && c >= 0xD800 && c <= 0xDFFF) c = 0xFFFD;  // half a pair, given as a replacement
   if (f == UTF8) {
     n = fy_utf8_put(c, b);
   } else if (f == UTF32) {
@@ -337,7 +338,11 @@ static fy_code encode(fy_kernel_ctx *ctx, fy_error *err) {
   if (values->rank != 1 || splits->rank != 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "input_values and input_splits must be vectors");
   }
-  if (splits->count == 0 || fy_tensor_int(splits, 0) != 0) {
+  if (splits->count == 0) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "Input_splits should contain elements, but given input_values has 0 elements");
+  }
+  if (fy_tensor_int(splits, 0) != 0) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "First value in input_splits must be zero.");
   }
   for (int64_t i = 1; i < splits->count; i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // unique.c: Unique, UniqueV2, UniqueWithCounts(V2), ListDiff: equal slices found by hashing. Order
-// is that of first appearance; NaN equals nothing, -0 equals 0.
+// is that of first appearance; NaN equals nothing, -0 equals 0 (but for 16-bit floats in a row).
 
 #include "base/alloc.h"
 #include "base/map.h"
@@ -26,6 +26,11 @@ static uint64_t element_hash(const fy_tensor *t, int64_t i) {
   }
   return fy_hash64(p, fy_dtype_storage(t->dtype), 1);
 }
+// Numbers of 16 bits in a row: TensorFlow's hash tells 0 from -0.
+static bool other_zero(const fy_tensor *a, int64_t i, const fy_tensor *b, int64_t k) {
+  return (a->dtype == FY_HALF || a->dtype == FY_BFLOAT16) &&
+         ((const uint16_t *)a->data)[i] != ((const uint16_t *)b->data)[k];
+}
 static bool element_equal(const fy_tensor *a, int64_t i, const fy_tensor *b, int64_t k) {
   const size_t size = fy_dtype_storage(a->dtype);
   if (a->dtype == FY_STRING) return fy_view_eq(fy_tensor_string(a, i), fy_tensor_string(b, k));
@@ -45,10 +50,9 @@ static uint64_t slice_hash(const slices *s, int64_t i) {
 static bool slice_equal(const slices *a, int64_t i, const slices *b, int64_t j) {
   for (int64_t o = 0; o < a->outer; o++) {
     for (int64_t k = 0; k < a->inner; k++) {
-      if (!element_equal(a->t, (o * a->n + i) * a->inner + k, b->t,
-                         (o * b->n + j) * b->inner + k)) {
-        return false;
-      }
+      const int64_t at = (o * a->n + i) * a->inner + k, bt = (o * b->n + j) * b->inner + k;
+      if (!element_equal(a->t, at, b->t, bt)) return false;
+      if (a->outer == 1 && a->inner == 1 && other_zero(a->t, at, b->t, bt)) return false;
     }
   }
   return true;
@@ -113,7 +117,7 @@ static fy_code pick_axis(const fy_tensor *x, const fy_tensor *axis, int32_t *out
 // the number of the value of element i, first[] where each was seen.
 
 // Numbers by their bits. Of floats those below |least| (bits, without the sign) are 0 and those above |most|
-// equal nothing.
+// equal nothing. Zeros of 16 bits differ in their sign, as TensorFlow's hash of them does.
 typedef struct value_list {
   const void *in;
   size_t size;
@@ -123,8 +127,8 @@ typedef struct value_list {
 static bool value_list_of(const fy_tensor *t, value_list *out) {
   *out = (value_list){t->data, fy_dtype_storage(t->dtype), 0, 0};
   switch (t->dtype) {
-    case FY_HALF: out->least = 1, out->most = 0x7C00; return true;
-    case FY_BFLOAT16: out->least = 0x80, out->most = 0x7F80; return true;
+    case FY_HALF: out->most = 0x7C00; return true;
+    case FY_BFLOAT16: out->most = 0x7F80; return true;
     case FY_FLOAT: out->least = 0x800000, out->most = 0x7F800000; return true;
     case FY_DOUBLE: out->least = (uint64_t)1 << 52, out->most = (uint64_t)0x7FF << 52; return true;
     case FY_INT8:

@@ -183,10 +183,11 @@ static void put(fy_str *s, uint32_t v, int bytes) {
   for (int i = 0; i < bytes; i++) fy_str_addc(s, (char)(uint8_t)(v >> 8 * i));
 }
 
-// Halves away from zero, by hand: roundf is a call for each. NaN becomes -32768.
+// Halves away from zero, by hand: roundf is a call for each. NaN becomes 0.
 static void to_samples(const float *in, int16_t *out, int64_t n) {
   FY_VECTOR for (int64_t i = 0; i < n; i++) {
-    const float x = in[i] * 32768, low = x > -32768 ? x : -32768, v = low < 32767 ? low : 32767;
+    const float x = in[i] == in[i] ? in[i] * 32768 : 0;
+    const float low = x > -32768 ? x : -32768, v = low < 32767 ? low : 32767;
     const int32_t cut = (int32_t)v;
     const float rest = v - (float)cut;
     out[i] = (int16_t)(cut + (rest >= 0.5f) - (rest <= -0.5f));
