@@ -3,6 +3,7 @@
 // axes a broadcast operand's gradient is summed over) and ConcatOffset (where the pieces of a
 // concatenation begin).
 
+#include <stdio.h>
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
