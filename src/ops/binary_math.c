@@ -439,6 +439,26 @@ FY_SIGNED_TYPES(FY_BINARY_LOOP, bit_and, AND)
 FY_SIGNED_TYPES(FY_BINARY_LOOP, bit_or, OR)
 FY_SIGNED_TYPES(FY_BINARY_LOOP, bit_xor, XOR)
 // Only newer machines shift each lane by its own count, and none those of 8 bits: short ones go by 1, 2, 4 and 8.
+// One loop for all forms of a row: an operand that is repeated stands in a chunk.
+#define SHIFT_ROWS(S, name, EXPR, CLONES)                                                        \
+  CLONES static void name##_chunk_##S(const fy_t_##S *a, const fy_t_##S *b, fy_t_##S *o,         \
+                                      int64_t n) {                                               \
+    FY_VECTOR for (int64_t i = 0; i < n; i++) {                                                  \
+      const fy_a_##S x = a[i], y = b[i];                                                         \
+      o[i] = (fy_t_##S)(EXPR(S, x, y));                                                          \
+    }                                                                                            \
+  }                                                                                              \
+  static void name##_##S(const void *pa, int64_t sa, const void *pb, int64_t sb, void *po,       \
+                         int64_t n, int *bad) {                                                  \
+    const fy_t_##S *a = pa, *b = pb;                                                             \
+    fy_t_##S *o = po, x[FY_CHUNK], y[FY_CHUNK];                                                  \
+    const int64_t step = sa && sb ? n : FY_CHUNK;                                                \
+    (void)bad;                                                                                   \
+    for (int64_t i = 0; !sa && i < n && i < step; i++) x[i] = a[0];                              \
+    for (int64_t i = 0; !sb && i < n && i < step; i++) y[i] = b[0];                              \
+    for (int64_t at = 0; at < n; at += step)                                                     \
+      name##_chunk_##S(sa ? a + at : x, sb ? b + at : y, o + at, n - at < step ? n - at : step); \
+  }
 #define SHORT_SHIFTS(E, S, _)                                       \
   static inline fy_t_##S left_steps_##S(fy_t_##S x, fy_t_##S s) {   \
     x = s & 1 ? (fy_t_##S)((fy_u_##S)x << 1) : x;                   \
@@ -454,21 +474,21 @@ FY_SIGNED_TYPES(FY_BINARY_LOOP, bit_xor, XOR)
     if (sizeof x > 1) x = s & 8 ? (fy_t_##S)(x >> 8) : x;           \
     return x;                                                       \
   }                                                                 \
-  FY_BINARY_CLONED(S, left_shift, LEFT_STEPS, fy_t_##S, FY_ST_##S)  \
-  FY_BINARY_CLONED(S, right_shift, RIGHT_STEPS, fy_t_##S, FY_ST_##S)
-#define LEFT_STEPS(S, x, y)  left_steps_##S(x, (fy_t_##S)SHIFT(S, y))
-#define RIGHT_STEPS(S, x, y) right_steps_##S(x, (fy_t_##S)SHIFT(S, y))
-#define LONG_SHIFTS(E, S, _)                                       \
-  FY_BINARY_CLONED(S, left_shift, LEFT_SHIFT, fy_t_##S, FY_ST_##S) \
-  FY_BINARY_CLONED(S, right_shift, RIGHT_SHIFT, fy_t_##S, FY_ST_##S)
+  SHIFT_ROWS(S, left_shift, LEFT_STEPS, FY_CLONES)                  \
+  SHIFT_ROWS(S, right_shift, RIGHT_STEPS, FY_CLONES)
+#define LEFT_STEPS(S, x, y)  left_steps_##S((fy_t_##S)(x), (fy_t_##S)SHIFT(S, y))
+#define RIGHT_STEPS(S, x, y) right_steps_##S((fy_t_##S)(x), (fy_t_##S)SHIFT(S, y))
 SHORT_SHIFTS(FY_INT8, i8, _)
 SHORT_SHIFTS(FY_UINT8, u8, _)
 SHORT_SHIFTS(FY_INT16, i16, _)
 SHORT_SHIFTS(FY_UINT16, u16, _)
-LONG_SHIFTS(FY_INT32, i32, _)
-LONG_SHIFTS(FY_UINT32, u32, _)
-LONG_SHIFTS(FY_INT64, i64, _)
-LONG_SHIFTS(FY_UINT64, u64, _)
+#define LONG_SHIFTS(S, CLONES)                  \
+  SHIFT_ROWS(S, left_shift, LEFT_SHIFT, CLONES) \
+  SHIFT_ROWS(S, right_shift, RIGHT_SHIFT, CLONES)
+LONG_SHIFTS(i32, FY_CLONES)
+LONG_SHIFTS(u32, FY_CLONES)
+LONG_SHIFTS(i64, FY_CLONES)
+LONG_SHIFTS(u64, FY_CLONES)
 
 // ---------------------------------------------------------------- tables
 #define ZERO_DIV "Integer division by zero"

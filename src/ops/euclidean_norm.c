@@ -50,36 +50,198 @@ FY_COMPLEX_TYPES(NORM, double, SQUARE_CPLX, ROOT_REAL)
 FY_INT_TYPES(NORM_INT, _)
 static const norm_fn norms[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, norm)};
 
-// Floats over the last dims: rows that follow each other. A few squares are added as floats, these
-// sums as doubles.
+// ---------------------------------------------------------------- floats and 16-bit floats
+// 16-bit floats a chunk at a time: |out| is their squares, rounded to the type and widened again.
+FY_CLONES static void square_floats(const float *restrict in, float *restrict out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = in[i] * in[i];
+}
+FY_CLONES static void square_brains(const uint16_t *restrict in, float *restrict out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    const float x = fy_bfloat16_to_float(in[i]);
+    out[i] = fy_bfloat16_to_float(fy_float_to_bfloat16(x * x));
+  }
+}
+static void square_some(fy_dtype t, const char *in, int64_t at, float *out, int64_t n) {
+  const uint16_t *shorts = (const uint16_t *)(const void *)in + at;
+  uint16_t rounded[FY_CHUNK];
+  if (t == FY_FLOAT) {
+    square_floats((const float *)(const void *)in + at, out, n);
+  } else if (t == FY_BFLOAT16) {
+    square_brains(shorts, out, n);
+  } else {
+    fy_halves_to_floats(shorts, out, n);
+    for (int64_t i = 0; i < n; i++) out[i] *= out[i];
+    fy_floats_to_halves(out, rounded, n);
+    fy_halves_to_floats(rounded, out, n);
+  }
+}
+// Roots of |n| sums, into |out| from element |at| on.
+FY_CLONES static void root_floats(const double *restrict in, float *restrict out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = (float)sqrt(in[i]);
+}
+static void narrow_some(fy_dtype t, const float *in, char *out, int64_t at, int64_t n) {
+  uint16_t *shorts = (uint16_t *)(void *)out + at;
+  if (t == FY_FLOAT)
+    memcpy((float *)(void *)out + at, in, (size_t)n * sizeof *in);
+  else if (t == FY_HALF)
+    fy_floats_to_halves(in, shorts, n);
+  else
+    for (int64_t i = 0; i < n; i++) shorts[i] = fy_float_to_bfloat16(in[i]);
+}
+
+// Over the last dims: rows that follow each other. A few squares are added as floats, these sums as doubles. Long rows
+// are added in pieces, of the same size whatever the threads, and these in order.
 #define STRANDS 4
 #define PIECE   (16 * STRANDS)
+enum { LONG_ROW = 1 << 17, ROW_PIECE = 1 << 16 };
 typedef float lanes __attribute__((vector_size(16), aligned(4), may_alias));
+typedef struct strands {
+  double sums[STRANDS], rest;
+} strands;
+static void add_squares(strands *s, const float *x, int64_t n) {
+  int64_t i = 0;
+  for (; i + PIECE <= n; i += PIECE) {
+    const lanes *v = (const lanes *)(x + i);
+    lanes e = v[0] * v[0], f = v[1] * v[1], g = v[2] * v[2], h = v[3] * v[3];
+    FY_UNROLL for (int m = 4; m < 16; m += 4) {
+      e += v[m] * v[m], f += v[m + 1] * v[m + 1];
+      g += v[m + 2] * v[m + 2], h += v[m + 3] * v[m + 3];
+    }
+    const lanes all = (e + f) + (g + h);
+    for (int k = 0; k < STRANDS; k++) s->sums[k] += (double)all[k];
+  }
+  for (; i < n; i++) s->rest += (double)(x[i] * x[i]);
+}
+static void add_some(strands *s, const float *x, int64_t n) {
+  int64_t i = 0;
+  for (; i + PIECE <= n; i += PIECE) {
+    const lanes *v = (const lanes *)(x + i);
+    lanes e = v[0], f = v[1], g = v[2], h = v[3];
+    FY_UNROLL for (int m = 4; m < 16; m += 4) {
+      e += v[m], f += v[m + 1], g += v[m + 2], h += v[m + 3];
+    }
+    const lanes all = (e + f) + (g + h);
+    for (int k = 0; k < STRANDS; k++) s->sums[k] += (double)all[k];
+  }
+  for (; i < n; i++) s->rest += (double)x[i];
+}
+
 typedef struct row_job {
-  const float *in;
-  float *out;
-  int64_t n;
+  const fy_tensor *in;
+  char *out;
+  int64_t n, pieces;  // of a row
+  double *sums;       // of the pieces, if there are several
 } row_job;
+static double row_sum(const row_job *j, int64_t begin, int64_t n) {
+  const fy_dtype t = j->in->dtype;
+  strands s = {{0}, 0};
+  float x[FY_CHUNK];
+  if (t == FY_FLOAT) add_squares(&s, (const float *)j->in->data + begin, n);
+  for (int64_t at = 0; t != FY_FLOAT && at < n; at += FY_CHUNK) {
+    const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;
+    square_some(t, j->in->data, begin + at, x, m);
+    add_some(&s, x, m);
+  }
+  for (int k = 0; k < STRANDS; k++) s.rest += s.sums[k];
+  return s.rest;
+}
+static void norm_pieces(void *arg, int64_t begin, int64_t end) {
+  const row_job *j = arg;
+  for (int64_t p = begin; p < end; p++) {
+    const int64_t at = p % j->pieces * ROW_PIECE, left = j->n - at;
+    j->sums[p] = row_sum(j, p / j->pieces * j->n + at, left < ROW_PIECE ? left : ROW_PIECE);
+  }
+}
 static void norm_rows(void *arg, int64_t begin, int64_t end) {
   const row_job *j = arg;
   for (int64_t r = begin; r < end; r++) {
-    const float *x = j->in + r * j->n;
-    double sums[STRANDS] = {0}, sum = 0;
-    int64_t i = 0;
-    for (; i + PIECE <= j->n; i += PIECE) {
-      const lanes *v = (const lanes *)(x + i);
-      lanes e = v[0] * v[0], f = v[1] * v[1], g = v[2] * v[2], h = v[3] * v[3];
-      FY_UNROLL for (int m = 4; m < 16; m += 4) {
-        e += v[m] * v[m], f += v[m + 1] * v[m + 1];
-        g += v[m + 2] * v[m + 2], h += v[m + 3] * v[m + 3];
-      }
-      const lanes all = (e + f) + (g + h);
-      for (int k = 0; k < STRANDS; k++) sums[k] += (double)all[k];
-    }
-    for (; i < j->n; i++) sum += (double)(x[i] * x[i]);
-    for (int k = 0; k < STRANDS; k++) sum += sums[k];
-    j->out[r] = (float)sqrt(sum);
+    double sum = 0;
+    for (int64_t p = 0; p < j->pieces && j->sums; p++) sum += j->sums[r * j->pieces + p];
+    const float root = (float)sqrt(j->sums ? sum : row_sum(j, r * j->n, j->n));
+    narrow_some(j->in->dtype, &root, j->out, r, 1);
   }
+}
+
+// Over the first dims: columns, some at a time, of rows in order.
+enum { COLUMNS = 256 };
+typedef struct column_job {
+  const fy_tensor *in;
+  char *out;
+  int64_t rows, n;
+} column_job;
+FY_CLONES static void add_columns(double *restrict sums, const float *restrict x, int64_t n) {
+  for (int64_t i = 0; i < n; i++) sums[i] += (double)x[i];
+}
+FY_CLONES static void add_column_squares(double *restrict sums, const float *restrict x,
+                                         int64_t n) {
+  for (int64_t i = 0; i < n; i++) sums[i] += (double)(x[i] * x[i]);
+}
+static void norm_columns(void *arg, int64_t begin, int64_t end) {
+  const column_job *j = arg;
+  const fy_dtype t = j->in->dtype;
+  double sums[COLUMNS];
+  float x[COLUMNS];
+  for (int64_t c = begin; c < end; c += COLUMNS) {
+    const int64_t n = end - c < COLUMNS ? end - c : COLUMNS;
+    memset(sums, 0, sizeof sums);
+    for (int64_t r = 0; r < j->rows; r++) {
+      if (t == FY_FLOAT) {
+        add_column_squares(sums, (const float *)j->in->data + r * j->n + c, n);
+        continue;
+      }
+      square_some(t, j->in->data, r * j->n + c, x, n);
+      add_columns(sums, x, n);
+    }
+    root_floats(sums, x, n);
+    narrow_some(t, x, j->out, c, n);
+  }
+}
+
+// Over no dims. The root of a float rounds the same by way of double.
+FY_CLONES static void root_of_floats(float *x, int64_t n) {
+  for (int64_t i = 0; i < n; i++) x[i] = sqrtf(x[i]);
+}
+static void norm_each(void *arg, int64_t begin, int64_t end) {
+  const column_job *j = arg;
+  float x[FY_CHUNK];
+  for (int64_t at = begin; at < end; at += FY_CHUNK) {
+    const int64_t n = end - at < FY_CHUNK ? end - at : FY_CHUNK;
+    square_some(j->in->dtype, j->in->data, at, x, n);
+    root_of_floats(x, n);
+    narrow_some(j->in->dtype, x, j->out, at, n);
+  }
+}
+
+// False: there is no quick way.
+static fy_code norm_quickly(fy_kernel_ctx *ctx, const bool *reduced, fy_tensor *out, bool *done,
+                            fy_error *err) {
+  const fy_tensor *in = ctx->in[0];
+  const double ns = in->dtype == FY_FLOAT ? 0.15 : 0.4;
+  bool last = true, first = true, none = true;  // what is reduced stands behind, before, nowhere
+  *done = false;
+  if (in->dtype != FY_FLOAT && in->dtype != FY_HALF && in->dtype != FY_BFLOAT16) return FY_OK;
+  for (int32_t d = 0; d < in->rank; d++) {
+    none = none && !reduced[d];
+    if (d + 1 < in->rank) last = last && (!reduced[d] || reduced[d + 1]);
+    if (d + 1 < in->rank) first = first && (reduced[d] || !reduced[d + 1]);
+  }
+  if (!in->count || !(none || last || first)) return FY_OK;
+  *done = true;
+  if (none || !last) {
+    column_job j = {in, out->data, in->count / out->count, out->count};
+    fy_parallel(ctx, out->count, ns * (double)j.rows, none ? norm_each : norm_columns, &j);
+    return FY_OK;
+  }
+  row_job j = {in, out->data, in->count / out->count, 1, NULL};
+  if (j.n >= LONG_ROW) {
+    void *sums;
+    j.pieces = (j.n + ROW_PIECE - 1) / ROW_PIECE;
+    FY_TRY(fy_scratch(ctx, (size_t)(out->count * j.pieces) * sizeof *j.sums, &sums, err));
+    j.sums = sums;
+    fy_parallel(ctx, out->count * j.pieces, ns * ROW_PIECE, norm_pieces, &j);
+  }
+  fy_parallel(ctx, out->count, j.sums ? (double)j.pieces : 2 * ns * (double)j.n, norm_rows, &j);
+  return FY_OK;
 }
 
 static fy_code norm(fy_kernel_ctx *ctx, fy_error *err) {
@@ -111,13 +273,9 @@ static fy_code norm(fy_kernel_ctx *ctx, fy_error *err) {
   }
   FY_TRY(fy_out(ctx, 0, rank, dims, &out, err));
   if (out->count == 0) return FY_OK;
-  bool last = true;  // no kept dim behind a reduced one
-  for (int32_t d = 0; d + 1 < in->rank; d++) last = last && (!reduced[d] || reduced[d + 1]);
-  if (in->dtype == FY_FLOAT && last && !p.kept && in->count) {
-    row_job j = {in->data, out->data, in->count / out->count};
-    fy_parallel(ctx, out->count, 0.3 * (double)j.n, norm_rows, &j);
-    return FY_OK;
-  }
+  bool done;
+  FY_TRY(norm_quickly(ctx, reduced, out, &done, err));
+  if (done) return FY_OK;
   FY_TRY(fy_scratch(ctx, (size_t)out->count * sizeof(double), &sums, err));
   norms[in->dtype](in, p, sums, out);
   return FY_OK;

@@ -57,8 +57,6 @@ FY_SIGNED_TYPES(FY_UNARY_LOOP, invert, INVERT)
 #define CALL_acosh(S, x)     FY_MATH_##S(acosh)(x)
 #define CALL_atanh(S, x)     FY_MATH_##S(atanh)(x)
 #define CALL_tanh(S, x)      FY_MATH_##S(tanh)(x)
-#define CALL_erf(S, x)       FY_MATH_##S(erf)(x)
-#define CALL_erfc(S, x)      FY_MATH_##S(erfc)(x)
 #define COMPLEX_FN(fn)       FY_COMPLEX_TYPES(FY_UNARY_LOOP, m_##fn, CALL_##fn)
 #define LARGE_COMPLEX_FN(fn) FY_UNARY_LOOP(FY_COMPLEX128, c128, m_##fn, CALL_##fn)
 #define DOUBLE_FN(fn)        FY_UNARY_LOOP(FY_DOUBLE, f64, m_##fn, CALL_##fn)
@@ -85,8 +83,6 @@ LARGE_COMPLEX_FN(sinh)
 LARGE_COMPLEX_FN(cosh)
 LARGE_COMPLEX_FN(tanh)
 LARGE_COMPLEX_FN(exp)
-FY_UNARY_LOOP(FY_DOUBLE, f64, m_erf, CALL_erf)
-FY_UNARY_LOOP(FY_DOUBLE, f64, m_erfc, CALL_erfc)
 FY_VEC_UNARY(floor, FY_EW_FLOOR)
 FY_VEC_UNARY_16(floor, FY_16_FLOOR)
 FY_VEC_UNARY(ceil, FY_EW_CEIL)
@@ -239,8 +235,8 @@ TABLE(atanh, 2, VECS_16(fy_vec_atanh_f64, atanh) COMPLEXES(m_atanh));
 TABLE(tanh, 1, VECS_16(fy_vec_tanh_f64, tanh) VEC_C64(tanh));
 TABLE(sigmoid, 1,
       VECS_ALL(sigmoid)[FY_COMPLEX64] = fy_vec_sigmoid_c64, [FY_COMPLEX128] = sigmoid_c128);
-TABLE(erf, 2, VECS_16(m_erf_f64, erf));
-TABLE(erfc, 2, VECS_16(m_erfc_f64, erfc));
+TABLE(erf, 1.5, VECS_16(fy_vec_erf_f64, erf));
+TABLE(erfc, 1.5, VECS_16(fy_vec_erfc_f64, erfc));
 TABLE(lgam, 25, REALS(lgam));
 TABLE(digam, 40, REALS(digam));
 TABLE(floor, 0.5, REALS(floor));
