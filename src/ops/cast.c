@@ -218,6 +218,15 @@ FY_CLONES static void half_to_bool(const void *pi, void *po, int64_t n) {
   }
 BOOL_TO(bool_to_half, 0x3C00)
 BOOL_TO(bool_to_bfloat16, 0x3F80)
+// Bytes have no more digits than a bfloat16.
+#define BYTE_TO_BFLOAT16(name, T)                                                           \
+  FY_CLONES static void name(const void *pi, void *po, int64_t n) {                         \
+    const T *restrict in = pi;                                                              \
+    uint16_t *restrict out = po;                                                            \
+    for (int64_t i = 0; i < n; i++) out[i] = (uint16_t)(fy_float_bits((float)in[i]) >> 16); \
+  }
+BYTE_TO_BFLOAT16(i8_to_bfloat16, int8_t)
+BYTE_TO_BFLOAT16(u8_to_bfloat16, uint8_t)
 // Halves by way of floats, a chunk at a time: machines have instructions for those.
 #define FROM_HALF(E, D, _)                                         \
   static void cast_half_##D(const void *pi, void *po, int64_t n) { \
@@ -262,13 +271,17 @@ BOOL_TO(bool_to_bfloat16, 0x3F80)
 #define HALF_PARTNERS(X)     X(FY_BFLOAT16, bf16, _) X(FY_DOUBLE, f64, _) FY_INT_TYPES(X, _)
 HALF_PARTNERS(FROM_HALF)
 HALF_PARTNERS(TO_HALF)
-FY_INT_TYPES(TO_BFLOAT16, _)
+#define LONGER_INTS(X)                                                              \
+  X(FY_INT16, i16, _)                                                               \
+  X(FY_INT32, i32, _) X(FY_INT64, i64, _) X(FY_UINT16, u16, _) X(FY_UINT32, u32, _) \
+      X(FY_UINT64, u64, _)
+LONGER_INTS(TO_BFLOAT16)
 #define FROM_HALF_ENTRY(E, D, _) [E] = cast_half_##D,
 #define TO_HALF_ENTRY(E, S, _)   [E] = cast_##S##_half,
 static const cast_fn from_half[FY_DTYPE_COUNT] = {HALF_PARTNERS(FROM_HALF_ENTRY)};
 static const cast_fn to_half[FY_DTYPE_COUNT] = {HALF_PARTNERS(TO_HALF_ENTRY)};
 #define TO_BFLOAT16_ENTRY(E, S, _) [E] = cast_##S##_brain,
-static const cast_fn to_bfloat16[FY_DTYPE_COUNT] = {FY_INT_TYPES(TO_BFLOAT16_ENTRY, _)};
+static const cast_fn to_bfloat16[FY_DTYPE_COUNT] = {LONGER_INTS(TO_BFLOAT16_ENTRY)};
 
 static cast_fn cast_between(fy_dtype from, fy_dtype to) {
   if (from == FY_HALF && to == FY_FLOAT) return half_to_float;
@@ -280,6 +293,8 @@ static cast_fn cast_between(fy_dtype from, fy_dtype to) {
   if (from == FY_HALF && to == FY_BOOL) return half_to_bool;
   if (from == FY_BOOL && to == FY_HALF) return bool_to_half;
   if (from == FY_BOOL && to == FY_BFLOAT16) return bool_to_bfloat16;
+  if (from == FY_INT8 && to == FY_BFLOAT16) return i8_to_bfloat16;
+  if (from == FY_UINT8 && to == FY_BFLOAT16) return u8_to_bfloat16;
   if (from == FY_BOOL) from = FY_UINT8;  // bytes of 0 and 1, which the compiler vectorises
   if (from == FY_HALF && from_half[to]) return from_half[to];
   if (to == FY_HALF && to_half[from]) return to_half[from];

@@ -3,6 +3,7 @@
 // integers, sums are of the input's own type and may wrap, as TensorFlow's.
 
 #include "base/alloc.h"
+#include "ops/fused.h"
 #include "ops/reduce.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
@@ -55,25 +56,19 @@ static const norm_fn norms[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, no
 FY_CLONES static void square_floats(const float *restrict in, float *restrict out, int64_t n) {
   for (int64_t i = 0; i < n; i++) out[i] = in[i] * in[i];
 }
-FY_CLONES static void square_brains(const uint16_t *restrict in, float *restrict out, int64_t n) {
-  for (int64_t i = 0; i < n; i++) {
-    const float x = fy_bfloat16_to_float(in[i]);
-    out[i] = fy_bfloat16_to_float(fy_float_to_bfloat16(x * x));
-  }
+FY_CLONES static void widen_brains(const uint16_t *restrict in, float *restrict out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = fy_bfloat16_to_float(in[i]);
 }
 static void square_some(fy_dtype t, const char *in, int64_t at, float *out, int64_t n) {
   const uint16_t *shorts = (const uint16_t *)(const void *)in + at;
-  uint16_t rounded[FY_CHUNK];
+  const int type = t == FY_HALF ? FY_LANES_HALF : FY_LANES_BFLOAT16;
+  uint16_t squares[FY_CHUNK];
   if (t == FY_FLOAT) {
     square_floats((const float *)(const void *)in + at, out, n);
-  } else if (t == FY_BFLOAT16) {
-    square_brains(shorts, out, n);
-  } else {
-    fy_halves_to_floats(shorts, out, n);
-    for (int64_t i = 0; i < n; i++) out[i] *= out[i];
-    fy_floats_to_halves(out, rounded, n);
-    fy_halves_to_floats(rounded, out, n);
+    return;
   }
+  fy_lanes_best()->floats_16[type].unary[FY_16_SQUARE](shorts, squares, n, NULL);
+  (t == FY_HALF ? fy_halves_to_floats : widen_brains)(squares, out, n);
 }
 // Roots of |n| sums, into |out| from element |at| on.
 FY_CLONES static void root_floats(const double *restrict in, float *restrict out, int64_t n) {
@@ -152,8 +147,17 @@ static void norm_pieces(void *arg, int64_t begin, int64_t end) {
     j->sums[p] = row_sum(j, p / j->pieces * j->n + at, left < ROW_PIECE ? left : ROW_PIECE);
   }
 }
+// Floats of short rows, eight at a time: what is added to one does not wait for the others.
+static void norm_eight(const float *x, int64_t n, float *out) {
+  double sums[8] = {0};
+  for (int64_t i = 0; i < n; i++)
+    FY_UNROLL for (int k = 0; k < 8; k++) sums[k] += (double)(x[k * n + i] * x[k * n + i]);
+  root_floats(sums, out, 8);
+}
 static void norm_rows(void *arg, int64_t begin, int64_t end) {
   const row_job *j = arg;
+  for (; j->in->dtype == FY_FLOAT && j->n < PIECE && begin + 8 <= end; begin += 8)
+    norm_eight((const float *)j->in->data + begin * j->n, j->n, (float *)(void *)j->out + begin);
   for (int64_t r = begin; r < end; r++) {
     double sum = 0;
     for (int64_t p = 0; p < j->pieces && j->sums; p++) sum += j->sums[r * j->pieces + p];
@@ -163,7 +167,7 @@ static void norm_rows(void *arg, int64_t begin, int64_t end) {
 }
 
 // Over the first dims: columns, some at a time, of rows in order.
-enum { COLUMNS = 256 };
+enum { COLUMNS = FY_CHUNK };
 typedef struct column_job {
   const fy_tensor *in;
   char *out;
@@ -172,9 +176,17 @@ typedef struct column_job {
 FY_CLONES static void add_columns(double *restrict sums, const float *restrict x, int64_t n) {
   for (int64_t i = 0; i < n; i++) sums[i] += (double)x[i];
 }
+// Of |rows| rows, |step| apart, each added after the one before.
 FY_CLONES static void add_column_squares(double *restrict sums, const float *restrict x,
-                                         int64_t n) {
-  for (int64_t i = 0; i < n; i++) sums[i] += (double)(x[i] * x[i]);
+                                         int64_t step, int64_t rows, int64_t n) {
+  for (; rows >= 4; rows -= 4, x += 4 * step) {
+    const float *a = x, *b = a + step, *c = b + step, *d = c + step;
+    for (int64_t i = 0; i < n; i++)
+      sums[i] = sums[i] + (double)(a[i] * a[i]) + (double)(b[i] * b[i]) + (double)(c[i] * c[i]) +
+                (double)(d[i] * d[i]);
+  }
+  for (; rows > 0; rows--, x += step)
+    for (int64_t i = 0; i < n; i++) sums[i] += (double)(x[i] * x[i]);
 }
 static void norm_columns(void *arg, int64_t begin, int64_t end) {
   const column_job *j = arg;
@@ -184,11 +196,8 @@ static void norm_columns(void *arg, int64_t begin, int64_t end) {
   for (int64_t c = begin; c < end; c += COLUMNS) {
     const int64_t n = end - c < COLUMNS ? end - c : COLUMNS;
     memset(sums, 0, sizeof sums);
-    for (int64_t r = 0; r < j->rows; r++) {
-      if (t == FY_FLOAT) {
-        add_column_squares(sums, (const float *)j->in->data + r * j->n + c, n);
-        continue;
-      }
+    if (t == FY_FLOAT) add_column_squares(sums, (const float *)j->in->data + c, j->n, j->rows, n);
+    for (int64_t r = 0; t != FY_FLOAT && r < j->rows; r++) {
       square_some(t, j->in->data, r * j->n + c, x, n);
       add_columns(sums, x, n);
     }

@@ -90,39 +90,63 @@ typedef struct nth_job {
   fy_slices slices;
 } nth_job;
 typedef void (*nth_fn)(void *arg, int64_t begin, int64_t end);
-// Hoare's selection: the part that holds place k is divided until it is in order. NaN is in no order:
-// neither loop passes one, so they end.
-#define NTH(E, S, name)                                                    \
-  static void nth_##S(void *arg, int64_t begin, int64_t end) {             \
-    nth_job *job = arg;                                                    \
-    const int64_t n = job->n, k = job->k;                                  \
-    fy_t_##S *v = fy_slice_take(&job->slices);                             \
-    for (int64_t r = begin; r < end; r++) {                                \
-      memcpy(v, (const fy_t_##S *)job->in + r * n, (size_t)n * sizeof *v); \
-      for (int64_t low = 0, high = n - 1; low < high;) {                   \
-        const fy_a_##S pivot = FY_LD_##S(v[low + (high - low) / 2]);       \
-        int64_t i = low, j = high;                                         \
-        while (i <= j) {                                                   \
-          while (FY_LD_##S(v[i]) < pivot) i++;                             \
-          while (pivot < FY_LD_##S(v[j])) j--;                             \
-          if (i > j) break;                                                \
-          const fy_t_##S kept = v[i];                                      \
-          v[i++] = v[j];                                                   \
-          v[j--] = kept;                                                   \
-        }                                                                  \
-        if (k <= j) {                                                      \
-          high = j;                                                        \
-        } else if (k >= i) {                                               \
-          low = i;                                                         \
-        } else {                                                           \
-          break;                                                           \
-        }                                                                  \
-      }                                                                    \
-      ((fy_t_##S *)job->out)[r] = v[k];                                    \
-    }                                                                      \
-    fy_slice_give(&job->slices, v);                                        \
+// Selection: what is less than a pivot goes to one end of a buffer, what is more to the other, and so on with the end
+// that holds place k, from one buffer to the other. No step depends on a comparison, which nobody could foresee. NaN is
+// in no order: it goes to neither end, and as a pivot it is the answer.
+#define NTH_OF(S, T)                                                        \
+  static T nth_of_##S(const T *in, T *to, T *other, int64_t n, int64_t k) { \
+    for (;;) {                                                              \
+      const T a = in[0], b = in[n / 2], c = in[n - 1];                      \
+      const T least = b < a ? b : a, most = b < a ? a : b;                  \
+      const T pivot = c < least ? least : most < c ? most : c;              \
+      int64_t low = 0, high = 0;                                            \
+      for (int64_t i = 0; i < n; i++) {                                     \
+        const T x = in[i];                                                  \
+        to[low] = x;                                                        \
+        low += x < pivot;                                                   \
+        to[n - 1 - high] = x;                                               \
+        high += pivot < x;                                                  \
+      }                                                                     \
+      if (k >= low && k < n - high) return pivot;                           \
+      const bool down = k < low;                                            \
+      in = down ? to : to + (n - high);                                     \
+      k -= down ? 0 : n - high;                                             \
+      n = down ? low : high;                                                \
+      T *const next = other;                                                \
+      other = to;                                                           \
+      to = next;                                                            \
+    }                                                                       \
   }
-FY_ORDERED_TYPES(NTH, _)
+#define NTH(E, S, _)                                                                         \
+  NTH_OF(S, fy_t_##S)                                                                        \
+  static void nth_##S(void *arg, int64_t begin, int64_t end) {                               \
+    nth_job *job = arg;                                                                      \
+    fy_t_##S *v = fy_slice_take(&job->slices);                                               \
+    for (int64_t r = begin; r < end; r++)                                                    \
+      ((fy_t_##S *)job->out)[r] =                                                            \
+          nth_of_##S((const fy_t_##S *)job->in + r * job->n, v, v + job->n, job->n, job->k); \
+    fy_slice_give(&job->slices, v);                                                          \
+  }
+FY_FULL_REAL_TYPES(NTH, _)
+FY_INT_TYPES(NTH, _)
+// As floats, which are no others afterwards.
+#define NTH_16(S, WIDEN, NARROW)                                  \
+  static void nth_##S(void *arg, int64_t begin, int64_t end) {    \
+    nth_job *job = arg;                                           \
+    const int64_t n = job->n;                                     \
+    float *v = fy_slice_take(&job->slices);                       \
+    for (int64_t r = begin; r < end; r++) {                       \
+      WIDEN((const uint16_t *)job->in + r * n, v + 2 * n, n);     \
+      const float x = nth_of_f32(v + 2 * n, v, v + n, n, job->k); \
+      ((uint16_t *)job->out)[r] = NARROW(x);                      \
+    }                                                             \
+    fy_slice_give(&job->slices, v);                               \
+  }
+static void widen_brains(const uint16_t *in, float *out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = fy_bfloat16_to_float(in[i]);
+}
+NTH_16(f16, fy_halves_to_floats, fy_st_half)
+NTH_16(bf16, widen_brains, fy_float_to_bfloat16)
 static const nth_fn nths[FY_DTYPE_COUNT] = {FY_ORDERED_TYPES(FY_LOOP_ENTRY, nth)};
 
 static fy_code nth_element(fy_kernel_ctx *ctx, fy_error *err) {
@@ -148,7 +172,10 @@ static fy_code nth_element(fy_kernel_ctx *ctx, fy_error *err) {
   FY_TRY(fy_out(ctx, 0, in->rank - 1, in->dims, &out, err));
   if (out->count == 0) return FY_OK;
   nth_job j = {in->data, out->data, n, k, {0}};
-  FY_TRY(fy_slices_make(ctx, out->count, (size_t)n * fy_dtype_storage(in->dtype), &j.slices, err));
+  const size_t size = fy_dtype_storage(in->dtype);
+  const size_t bytes =
+      (size_t)n * (fy_dtype_is_floating(in->dtype) && size == 2 ? 3 * sizeof(float) : 2 * size);
+  FY_TRY(fy_slices_make(ctx, out->count, bytes, &j.slices, err));
   fy_parallel(ctx, out->count, 6 * (double)n, nths[in->dtype], &j);
   return FY_OK;
 }

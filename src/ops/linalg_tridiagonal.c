@@ -6,6 +6,47 @@
 #include "ops/shape_fns.h"
 #include "ops/values.h"
 
+#define OVER_FEW(S, x, d)          OVER_FEW_(S, x, d)
+#define OVER_FEW_(S, x, d)         OVER_FEW_##S(x, d)
+#define OVER_FEW_f32(x, d)         ((x) / (d))
+#define OVER_FEW_f64(x, d)         ((x) / (d))
+#define OVER_FEW_c64(x, d)         fy_cdiv_c64(x, d)
+#define OVER_FEW_c128(x, d)        fy_cdiv_c128(x, d)
+#define OVER_ONE(S, x, d, out, k)  OVER_ONE_(S, x, d, out, k)
+#define OVER_ONE_(S, x, d, out, k) OVER_ONE_##S(x, d, out, k)
+#define OVER_ONE_f32(x, d, out, k)                   \
+  for (int64_t i = 0; i < k; i++) out[i] = x[i] / d; \
+  return true;
+#define OVER_ONE_f64 OVER_ONE_f32
+#define OVER_ONE_c64(x, d, out, k)                                                              \
+  const double br = (double)crealf(d), bi = (double)cimagf(d), scale = 1 / (br * br + bi * bi); \
+  const float *from = (const float *)x;                                                         \
+  float *to = (float *)out;                                                                     \
+  int64_t odd = 0;                                                                              \
+  for (int64_t i = 0; i < k; i++) {                                                             \
+    const double ar = (double)from[2 * i], ai = (double)from[2 * i + 1];                        \
+    const double re = (ar * br + ai * bi) * scale, im = (ai * br - ar * bi) * scale;            \
+    odd |= -(int64_t)((re - re != 0) | (im - im != 0));                                         \
+    to[2 * i] = (float)re, to[2 * i + 1] = (float)im;                                           \
+  }                                                                                             \
+  return odd == 0;
+#define OVER_ONE_c128(x, d, out, k)                                                          \
+  const double br = creal(d), bi = cimag(d);                                                 \
+  const bool wide = fabs(br) >= fabs(bi);                                                    \
+  const double big = wide ? br : bi, ratio = wide ? bi / br : br / bi;                       \
+  const double scale = 1 / (big + (wide ? bi : br) * ratio), one = wide ? 1 : ratio;         \
+  const double other = wide ? ratio : 1;                                                     \
+  const double *from = (const double *)x;                                                    \
+  double *to = (double *)out;                                                                \
+  int64_t odd = 0;                                                                           \
+  for (int64_t i = 0; i < k; i++) {                                                          \
+    const double ar = from[2 * i], ai = from[2 * i + 1];                                     \
+    const double re = (ar * one + ai * other) * scale, im = (ai * one - ar * other) * scale; \
+    odd |= -(int64_t)((re - re != 0) | (im - im != 0));                                      \
+    to[2 * i] = re, to[2 * i + 1] = im;                                                      \
+  }                                                                                          \
+  return odd == 0;
+
 #define S f32
 #include "ops/linalg_tridiagonal.inc"
 #undef S

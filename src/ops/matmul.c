@@ -165,9 +165,23 @@ typedef struct product {
   const int64_t *a_index, *b_index;
 } product;
 
-static fy_code multiply(fy_kernel_ctx *ctx, const product *p, fy_tensor *out, fy_error *err) {
+// A matrix that must be transposed times a vector is the vector times the matrix as it lies.
+static bool vector_first(int64_t m, int64_t n, bool transpose_a, bool transpose_b, bool conjugate) {
+  return !conjugate && ((n == 1 && transpose_a) || (m == 1 && transpose_b));
+}
+
+static fy_code multiply(fy_kernel_ctx *ctx, const product *asked, fy_tensor *out, fy_error *err) {
   const fy_tensor *a = ctx->in[0], *b = ctx->in[1];
   const fy_dtype t = a->dtype;
+  const product turned = {.m = asked->n,
+                          .k = asked->k,
+                          .n = asked->m,
+                          .batch = asked->batch,
+                          .batch_a = asked->batch_b,
+                          .batch_b = asked->batch_a,
+                          .a_index = asked->b_index,
+                          .b_index = asked->a_index};
+  const product *p = asked;
   if (!gemms[t] || b->dtype != t) {
     return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
                    fy_dtype_name(t));
@@ -176,6 +190,10 @@ static fy_code multiply(fy_kernel_ctx *ctx, const product *p, fy_tensor *out, fy
   if (p->k == 0) {
     memset(out->data, 0, fy_tensor_bytes(out));
     return FY_OK;
+  }
+  if (vector_first(p->m, p->n, p->transpose_a, p->transpose_b, p->conjugate)) {
+    p = &turned;
+    a = ctx->in[1], b = ctx->in[0];
   }
   const bool narrow = t == FY_HALF || t == FY_BFLOAT16;
   gemm_job job = {.type = t,
@@ -234,9 +252,11 @@ static void needs(fy_kernel_ctx *ctx, fy_needs *out) {
   const bool ta = fy_site_bool(ctx->site, batched ? "adj_x" : "transpose_a");
   const bool tb = fy_site_bool(ctx->site, batched ? "adj_y" : "transpose_b");
   const bool narrow = a->dtype == FY_HALF || a->dtype == FY_BFLOAT16;
+  const bool turned = vector_first(a->dims[a->rank - 2 + ta], b->dims[b->rank - 1 - tb], ta, tb,
+                                   batched && fy_dtype_is_complex(a->dtype));
   const size_t wide = narrow ? sizeof(float) : fy_dtype_storage(a->dtype);
-  if (ta || narrow) out->scratch += fy_scratch_line((size_t)a->count * wide);
-  if (tb || narrow) out->scratch += fy_scratch_line((size_t)b->count * wide);
+  if ((ta && !turned) || narrow) out->scratch += fy_scratch_line((size_t)a->count * wide);
+  if ((tb && !turned) || narrow) out->scratch += fy_scratch_line((size_t)b->count * wide);
   fy_bcast bcast;
   const int32_t ranks[] = {a->rank - 2, b->rank - 2};
   const int64_t *const dims[] = {a->dims, b->dims};

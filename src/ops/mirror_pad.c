@@ -15,6 +15,8 @@ typedef struct mirror_job {
   int64_t padded[MAX_DIMS], plain_step[MAX_DIMS];
   const int64_t *source[MAX_DIMS];  // [padded[d]]
   int64_t left, middle;             // of a row: how much mirrors, and how much is as it was
+  int64_t rows;                     // of a part of the gradient that adds to places of its own
+  int64_t block;  // elements of the last dims, which are not padded: they move together
   const void *in;
   void *out;
   fy_code code;
@@ -36,7 +38,8 @@ static void copy_rows(void *arg, int64_t begin, int64_t end) {
   const int32_t last = j->rank - 1;
   const int64_t n = j->padded[last], left = j->left, right = left + j->middle;
   const int64_t *source = j->source[last];
-  const size_t size = fy_dtype_storage(j->type);
+  const int64_t block = j->block;
+  const size_t size = fy_dtype_storage(j->type) * (size_t)block;
   int64_t index[MAX_DIMS], at = row_at(j, begin);
   for (int64_t d = last - 1, rest = begin; d >= 0; d--) {
     index[d] = rest % j->padded[d];
@@ -45,7 +48,8 @@ static void copy_rows(void *arg, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; row++) {
     if (!fy_dtype_is_plain(j->type)) {
       for (int64_t i = 0; i < n && !j->code; i++) {
-        j->code = fy_copy_run(j->type, j->out, row * n + i, j->in, at + source[i], 1, j->err);
+        j->code = fy_copy_run(j->type, j->out, (row * n + i) * block, j->in,
+                              (at + source[i]) * block, block, j->err);
       }
     } else {
       char *to = (char *)j->out + (size_t)(row * n) * size;
@@ -71,32 +75,34 @@ static void copy_rows(void *arg, int64_t begin, int64_t end) {
 
 #define ADD(S, x, y)     ((x) + (y))
 #define ADD_INT(S, x, y) ((fy_u_##S)(x) + (fy_u_##S)(y))
-#define FOLD(E, S, PLUS)                                            \
-  static void fold_##S(const mirror_job *j, int64_t rows) {         \
-    const int64_t n = j->padded[j->rank - 1];                       \
-    const int64_t *source = j->source[j->rank - 1];                 \
-    fy_t_##S *out = j->out;                                         \
-    for (int64_t row = 0; row < rows; row++) {                      \
-      const int64_t at = row_at(j, row);                            \
-      const fy_t_##S *in = (const fy_t_##S *)j->in + row * n;       \
-      for (int64_t i = 0; i < n; i++) {                             \
-        fy_t_##S *to = &out[at + source[i]];                        \
-        *to = FY_ST_##S(PLUS(S, FY_LD_##S(*to), FY_LD_##S(in[i]))); \
-      }                                                             \
-    }                                                               \
+#define FOLD(E, S, PLUS)                                                  \
+  static void fold_##S(void *arg, int64_t begin, int64_t end) {           \
+    const mirror_job *j = arg;                                            \
+    const int64_t n = j->padded[j->rank - 1], block = j->block;           \
+    const int64_t *source = j->source[j->rank - 1];                       \
+    fy_t_##S *out = j->out;                                               \
+    for (int64_t row = begin * j->rows; row < end * j->rows; row++) {     \
+      const int64_t at = row_at(j, row);                                  \
+      const fy_t_##S *in = (const fy_t_##S *)j->in + row * n * block;     \
+      for (int64_t i = 0; i < n; i++, in += block) {                      \
+        fy_t_##S *to = &out[(at + source[i]) * block];                    \
+        for (int64_t b = 0; b < block; b++)                               \
+          to[b] = FY_ST_##S(PLUS(S, FY_LD_##S(to[b]), FY_LD_##S(in[b]))); \
+      }                                                                   \
+    }                                                                     \
   }
 FY_REAL_TYPES(FOLD, ADD)
 FY_COMPLEX_TYPES(FOLD, ADD)
 FY_INT_TYPES(FOLD, ADD_INT)
-typedef void (*fold_fn)(const mirror_job *j, int64_t rows);
+typedef void (*fold_fn)(void *arg, int64_t first_batch, int64_t last_batch);
 static const fold_fn folds[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, fold)};
 
 // Checks |paddings| against the plain shape |dims| (the gradient knows only the padded one), and
 // fills the tables. Memory is scratch.
-static fy_code fill_tables(fy_kernel_ctx *ctx, const fy_tensor *in, const int64_t *plain,
-                           const int64_t *before, bool reflect, mirror_job *j, fy_error *err) {
+static fy_code fill_tables(fy_kernel_ctx *ctx, const int64_t *plain, const int64_t *before,
+                           bool reflect, mirror_job *j, fy_error *err) {
   int64_t step = 1;
-  for (int32_t d = in->rank - 1; d >= 0; d--) {
+  for (int32_t d = j->rank - 1; d >= 0; d--) {
     j->plain_step[d] = step;
     step *= plain[d];
     void *memory;
@@ -184,16 +190,21 @@ static fy_code mirror(fy_kernel_ctx *ctx, bool gradient, fy_error *err) {
   if (out->count == 0) return FY_OK;
   if (in->rank == 0) return fy_copy_run(in->dtype, out->data, 0, in->data, 0, 1, err);
   const fy_tensor *padded = gradient ? in : out;
-  const int64_t rows = padded->count / padded->dims[in->rank - 1];
-  FY_TRY(fill_tables(ctx, in, gradient ? dims : in->dims, before, reflect, &j, err));
+  const int64_t *plain = gradient ? dims : in->dims;
+  for (j.block = 1; j.rank > 1 && padded->dims[j.rank - 1] == plain[j.rank - 1]; j.rank--)
+    j.block *= plain[j.rank - 1];
+  const int64_t n = j.padded[j.rank - 1] * j.block, rows = padded->count / n;
+  FY_TRY(fill_tables(ctx, plain, before, reflect, &j, err));
   j.out = out->data;
-  j.left = before[in->rank - 1];
-  j.middle = gradient ? dims[in->rank - 1] : in->dims[in->rank - 1];
+  j.left = before[j.rank - 1];
+  j.middle = plain[j.rank - 1];
   if (gradient) {
     memset(out->data, 0, fy_tensor_bytes(out));
-    folds[in->dtype](&j, rows);
+    const int64_t parts = j.rank > 1 && before[0] == 0 && dims[0] == in->dims[0] ? dims[0] : 1;
+    j.rows = rows / parts;
+    fy_parallel(ctx, parts, (double)(j.rows * n), folds[in->dtype], &j);
   } else if (fy_dtype_is_plain(in->dtype)) {
-    fy_parallel(ctx, rows, 10 + 0.2 * (double)padded->dims[in->rank - 1], copy_rows, &j);
+    fy_parallel(ctx, rows, 10 + 0.2 * (double)n, copy_rows, &j);
   } else {
     copy_rows(&j, 0, rows);
   }

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "ops/fused.h"
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
 #include "ops/values.h"
@@ -36,23 +37,42 @@
 #define HIGHER(S, x, y)        ((x) < (y) ? (y) : (x))
 #define EITHER(S, x, y)        ((x) | (y))
 #define DIFFERENT(S, x, y)     ((x) != (y))
-FY_REAL_TYPES(LOOP, add, PLUS)
+// 16-bit floats by the lanes' arithmetic, in place.
+#define LANES_LOOP(S, type, name, op)                                            \
+  static void name##_##S(void *to, const void *from, int64_t n, int64_t step) {  \
+    fy_lanes_best()->floats_16[type].binary[op](to, 1, from, step, to, n, NULL); \
+  }
+#define LANES_LOOPS(name, op)              \
+  LANES_LOOP(f16, FY_LANES_HALF, name, op) \
+  LANES_LOOP(bf16, FY_LANES_BFLOAT16, name, op)
+LANES_LOOPS(add, FY_16_ADD)
+LANES_LOOPS(sub, FY_16_SUB)
+LANES_LOOPS(mul, FY_16_MUL)
+LANES_LOOPS(quo, FY_16_DIV)
+FY_FULL_REAL_TYPES(LOOP, add, PLUS)
 FY_COMPLEX_TYPES(LOOP, add, PLUS)
 FY_INT_TYPES(LOOP, add, PLUS_INT)
 LOOP(FY_BOOL, b, add, EITHER)
 LOOP(FY_BOOL, b, sub, DIFFERENT)
-FY_REAL_TYPES(LOOP, sub, MINUS)
+FY_FULL_REAL_TYPES(LOOP, sub, MINUS)
 FY_COMPLEX_TYPES(LOOP, sub, MINUS)
 FY_INT_TYPES(LOOP, sub, MINUS_INT)
-FY_REAL_TYPES(LOOP, mul, TIMES)
+FY_FULL_REAL_TYPES(LOOP, mul, TIMES)
 FY_COMPLEX_TYPES(LOOP, mul, TIMES_CPLX)
 FY_INT_TYPES(LOOP, mul, TIMES_INT)
-FY_REAL_TYPES(LOOP, quo, OVER)
+FY_FULL_REAL_TYPES(LOOP, quo, OVER)
 FY_COMPLEX_TYPES(LOOP, quo, OVER)
 FY_SIGNED_TYPES(LOOP, quo, OVER_SIGNED)
 FY_UNSIGNED_TYPES(LOOP, quo, OVER_UNSIGNED)
-FY_ORDERED_TYPES(LOOP, min, LOWER)
-FY_ORDERED_TYPES(LOOP, max, HIGHER)
+FY_ORDER_16(min_f16, FY_HALF_LESS(y, x), y, x)
+FY_ORDER_16(max_f16, FY_HALF_LESS(x, y), y, x)
+FY_ORDER_16(min_bf16, FY_BRAIN_LESS(y, x), y, x)
+FY_ORDER_16(max_bf16, FY_BRAIN_LESS(x, y), y, x)
+#define MIN_MAX(E, S, _) \
+  LOOP(E, S, min, LOWER) \
+  LOOP(E, S, max, HIGHER)
+FY_FULL_REAL_TYPES(MIN_MAX, _)
+FY_INT_TYPES(MIN_MAX, _)
 
 #define NUMBERS(name) FY_NUMERIC_TYPES(FY_LOOP_ENTRY, name)
 #define ORDERED(name) FY_ORDERED_TYPES(FY_LOOP_ENTRY, name)

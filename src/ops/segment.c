@@ -92,11 +92,12 @@ static const fill_fn fills[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, fi
       to[i] = EXPR(x, y) ? to[i] : from[i * step];                            \
     }                                                                         \
   }
-#define LESS(x, y)      ((x) < (y))
-#define MORE(x, y)      ((x) > (y))
-#define LAST_SMALL(...) __attribute__((cold)) LAST(__VA_ARGS__)  // (small code)
-FY_SHORT_REAL_TYPES(LAST_SMALL, last_min, LESS)
-FY_SHORT_REAL_TYPES(LAST_SMALL, last_max, MORE)
+#define LESS(x, y) ((x) < (y))
+#define MORE(x, y) ((x) > (y))
+FY_ORDER_16(last_min_f16, FY_HALF_LESS(x, y), x, y)
+FY_ORDER_16(last_max_f16, FY_HALF_LESS(y, x), x, y)
+FY_ORDER_16(last_min_bf16, FY_BRAIN_LESS(x, y), x, y)
+FY_ORDER_16(last_max_bf16, FY_BRAIN_LESS(y, x), x, y)
 FY_FULL_REAL_TYPES(LAST, last_min, LESS)
 FY_FULL_REAL_TYPES(LAST, last_max, MORE)
 static const fy_scatter_loop last_min[FY_DTYPE_COUNT] = {FY_REAL_TYPES(FY_LOOP_ENTRY, last_min)},
