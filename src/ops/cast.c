@@ -271,10 +271,10 @@ BYTE_TO_BFLOAT16(u8_to_bfloat16, uint8_t)
 #define HALF_PARTNERS(X)     X(FY_BFLOAT16, bf16, _) X(FY_DOUBLE, f64, _) FY_INT_TYPES(X, _)
 HALF_PARTNERS(FROM_HALF)
 HALF_PARTNERS(TO_HALF)
-#define LONGER_INTS(X)                                                              \
-  X(FY_INT16, i16, _)                                                               \
-  X(FY_INT32, i32, _) X(FY_INT64, i64, _) X(FY_UINT16, u16, _) X(FY_UINT32, u32, _) \
-      X(FY_UINT64, u64, _)
+#define LONGER_INTS(X) \
+  X(FY_INT16, i16, _)  \
+  X(FY_INT32, i32, _)  \
+  X(FY_INT64, i64, _) X(FY_UINT16, u16, _) X(FY_UINT32, u32, _) X(FY_UINT64, u64, _)
 LONGER_INTS(TO_BFLOAT16)
 #define FROM_HALF_ENTRY(E, D, _) [E] = cast_half_##D,
 #define TO_HALF_ENTRY(E, S, _)   [E] = cast_##S##_half,
@@ -407,36 +407,24 @@ static void small_cast(fy_dtype from, fy_dtype to, int cut, const char *in, char
 static inline int32_t within(int32_t x, int32_t low, int32_t high) {
   return x < low ? low : x > high ? high : x;
 }
-static inline int32_t as_int(int32_t x) {
-  return x;
-}
-#define NEAREST(name, S, INT, T, VALUE)                                               \
-  FY_CLONES static void name(const void *restrict pi, void *restrict po, int64_t n) { \
-    const S *in = pi;                                                                 \
-    T *out = po;                                                                      \
-    for (int64_t i = 0; i < n; i++) {                                                 \
-      const int32_t x = INT(in[i]);                                                   \
-      out[i] = (T)(VALUE);                                                            \
-    }                                                                                 \
+#define NEAREST(name, T, VALUE)                                                        \
+  FY_CLONES static void name(const int32_t *restrict in, T *restrict out, int64_t n) { \
+    for (int64_t i = 0; i < n; i++) out[i] = (T)(VALUE);                               \
   }
+NEAREST(nearest_i8, int8_t, within(in[i], INT8_MIN, INT8_MAX))
+NEAREST(nearest_u8, uint8_t, within(in[i], 0, UINT8_MAX))
 // From double and half on the way through unsigned 16 bits, which are then read as signed.
-#define WIDE_U8 x > INT16_MAX ? 0 : within(x, 0, UINT8_MAX)
-#define ALL_NEAREST(S, name, INT)                                                  \
-  NEAREST(name##_i8, S, INT, int8_t, within(x, INT8_MIN, INT8_MAX))                \
-  NEAREST(name##_u8, S, INT, uint8_t, within(x, 0, UINT8_MAX))                     \
-  NEAREST(name##_u8_of_wide, S, INT, uint8_t, WIDE_U8)                             \
-  NEAREST(name##_i16, S, INT, int16_t, within(x, INT16_MIN, INT16_MAX))            \
-  NEAREST(name##_u16, S, INT, uint16_t, within(x, 0, UINT16_MAX))                  \
-  static void name(fy_dtype to, bool wide, const void *in, void *out, int64_t n) { \
-    switch (to) {                                                                  \
-      case FY_INT8: name##_i8(in, out, n); break;                                  \
-      case FY_INT16: name##_i16(in, out, n); break;                                \
-      case FY_UINT16: name##_u16(in, out, n); break;                               \
-      default: (wide ? name##_u8_of_wide : name##_u8)(in, out, n);                 \
-    }                                                                              \
+NEAREST(nearest_u8_of_wide, uint8_t, in[i] > INT16_MAX ? 0 : within(in[i], 0, UINT8_MAX))
+NEAREST(nearest_i16, int16_t, within(in[i], INT16_MIN, INT16_MAX))
+NEAREST(nearest_u16, uint16_t, within(in[i], 0, UINT16_MAX))
+static void nearest(fy_dtype to, bool wide, const int32_t *in, void *out, int64_t n) {
+  switch (to) {
+    case FY_INT8: nearest_i8(in, out, n); break;
+    case FY_INT16: nearest_i16(in, out, n); break;
+    case FY_UINT16: nearest_u16(in, out, n); break;
+    default: (wide ? nearest_u8_of_wide : nearest_u8)(in, out, n);
   }
-ALL_NEAREST(int32_t, nearest, as_int)
-ALL_NEAREST(float, float_nearest, float_to_i32)
+}
 
 // How many elements fill a vector of TensorFlow's, where that decides what a cast does. To uint32
 // vectors do as real_to_u32 and the rest goes by way of int64. 0: there are no vectors; 1: all alike.
@@ -518,18 +506,18 @@ static void cast_nearest(fy_dtype from, fy_dtype to, const char *in, char *out, 
     const int64_t m = n - at < CHUNK ? n - at : CHUNK;
     const char *from_here = in + (size_t)at * size_in;
     char *to_here = out + (size_t)at * size_out;
+    int64_t done = 0;
     if (from == FY_DOUBLE || from == FY_COMPLEX128) {
       casts[from].to[FY_INT32](from_here, whole, m);
-      nearest(to, wide, whole, to_here, m);
-      continue;
-    }
-    if (from == FY_FLOAT) {
-      memcpy(floats, from_here, (size_t)m * sizeof *floats);
     } else {
-      cast_between(from, FY_FLOAT)(from_here, floats, m);
+      if (from == FY_FLOAT)
+        memcpy(floats, from_here, (size_t)m * sizeof *floats);
+      else
+        cast_between(from, FY_FLOAT)(from_here, floats, m);
+      done = packed(floats, false, to_here, m, to, wide);
+      cast_f32_i32(floats + done, whole, m - done);
     }
-    const int64_t done = packed(floats, false, to_here, m, to, wide);
-    float_nearest(to, wide, floats + done, to_here + (size_t)done * size_out, m - done);
+    nearest(to, wide, whole, to_here + (size_t)done * size_out, m - done);
   }
 }
 

@@ -64,10 +64,61 @@ FY_FULL_REAL_TYPES(LOOP, quo, OVER)
 FY_COMPLEX_TYPES(LOOP, quo, OVER)
 FY_SIGNED_TYPES(LOOP, quo, OVER_SIGNED)
 FY_UNSIGNED_TYPES(LOOP, quo, OVER_UNSIGNED)
-FY_ORDER_16(min_f16, FY_HALF_LESS(y, x), y, x)
-FY_ORDER_16(max_f16, FY_HALF_LESS(x, y), y, x)
-FY_ORDER_16(min_bf16, FY_BRAIN_LESS(y, x), y, x)
-FY_ORDER_16(max_bf16, FY_BRAIN_LESS(x, y), y, x)
+// 16-bit floats are compared by their bits, as floats compare: both zeros are equal, NaN is less than nothing and nothing
+// less. Denormal bfloat16s count as 0 (those of halves are ordinary floats). |turn|: all bits set if the order is to be
+// turned around, |other| if what is not less is meant.
+typedef struct order_16 {
+  int16_t least, most, turn, other;
+} order_16;
+typedef int16_t shorts __attribute__((vector_size(32)));
+static inline __attribute__((always_inline)) void place_16(shorts *v, const order_16 *o) {
+  const shorts sign = *v >> 15 ^ o->turn, size = *v & 0x7FFF;
+  *v = ((size & (size >= o->least)) ^ sign) - sign;
+}
+static inline __attribute__((always_inline)) void pick_16(uint16_t *to, const uint16_t *from,
+                                                          const order_16 *o) {
+  shorts x, y, p, q;
+  memcpy(&x, to, sizeof x), memcpy(&y, from, sizeof y);
+  p = x, q = y;
+  place_16(&p, o), place_16(&q, o);
+  p = ((p < q) & ((x & 0x7FFF) <= o->most) & ((y & 0x7FFF) <= o->most)) ^ o->other;
+  x = (y & p) | (x & ~p);
+  memcpy(to, &x, sizeof x);
+}
+FY_CLONES static void pick_rows_16(const order_16 *o, uint16_t *to, const uint16_t *from,
+                                   int64_t n) {
+  enum { LANES = sizeof(shorts) / sizeof(int16_t) };
+  const order_16 how = *o;
+  int64_t i = 0;
+  for (; i + LANES <= n; i += LANES) pick_16(to + i, from + i, &how);
+  if (i == n) return;
+  uint16_t rest[2][LANES] = {{0}};
+  const size_t bytes = (size_t)(n - i) * sizeof *to;
+  memcpy(rest[0], to + i, bytes), memcpy(rest[1], from + i, bytes);
+  pick_16(rest[0], rest[1], &how);
+  memcpy(to + i, rest[0], bytes);
+}
+// The larger one is y where x is less than it; with |last| it is y where y is not less than x.
+void fy_scatter_pick_16(fy_pick_16 how, uint16_t *to, const uint16_t *from, int64_t n,
+                        int64_t step) {
+  const order_16 o = {how.half ? 0 : 0x80, how.half ? 0x7C00 : 0x7F80,
+                      how.larger == how.last ? -1 : 0, how.last ? -1 : 0};
+  uint16_t same[64];
+  if (step) {
+    pick_rows_16(&o, to, from, n);
+    return;
+  }
+  for (int64_t i = 0; i < n && i < 64; i++) same[i] = from[0];
+  for (int64_t i = 0; i < n; i += 64) pick_rows_16(&o, to + i, same, n - i < 64 ? n - i : 64);
+}
+#define PICK_16(name, half, larger)                                           \
+  static void name(void *to, const void *from, int64_t n, int64_t step) {     \
+    fy_scatter_pick_16((fy_pick_16){half, larger, false}, to, from, n, step); \
+  }
+PICK_16(min_f16, true, false)
+PICK_16(max_f16, true, true)
+PICK_16(min_bf16, false, false)
+PICK_16(max_bf16, false, true)
 #define MIN_MAX(E, S, _) \
   LOOP(E, S, min, LOWER) \
   LOOP(E, S, max, HIGHER)

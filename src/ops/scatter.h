@@ -6,7 +6,6 @@
 #define FY_OPS_SCATTER_H
 
 #include "ops/op.h"
-#include "ops/typed.h"
 
 typedef enum fy_scatter_kind {
   FY_SCATTER_UPDATE,
@@ -23,35 +22,12 @@ typedef enum fy_scatter_kind {
 typedef void (*fy_scatter_loop)(void *to, const void *from, int64_t n, int64_t step);
 fy_scatter_loop fy_scatter_find(fy_scatter_kind kind, fy_dtype t);  // NULL: none
 
-// 16-bit floats are compared by their bits, as floats compare: both zeros are equal, NaN is less than nothing and nothing
-// less. Denormal bfloat16s count as 0 (those of halves are ordinary floats).
-static inline int16_t fy_order_16(uint16_t h, uint16_t least) {
-  const int16_t sign = (int16_t)((int16_t)h >> 15);
-  const uint16_t size = (uint16_t)(h & 0x7FFF);
-  return (int16_t)(((int16_t)(size < least ? 0 : size) ^ sign) - sign);
-}
-static inline int fy_less_16(uint16_t x, uint16_t y, uint16_t least, uint16_t most) {
-  const int numbers = ((x & 0x7FFF) <= most) & ((y & 0x7FFF) <= most);
-  return (fy_order_16(x, least) < fy_order_16(y, least)) & numbers;
-}
-#define FY_HALF_LESS(x, y)  fy_less_16(x, y, 0, 0x7C00)
-#define FY_BRAIN_LESS(x, y) fy_less_16(x, y, 0x80, 0x7F80)
-#define FY_ORDER_16(name, CONDITION, YES, NO)                                     \
-  FY_CLONES static void name(void *pt, const void *pf, int64_t n, int64_t step) { \
-    uint16_t *to = pt;                                                            \
-    const uint16_t *from = pf;                                                    \
-    if (step == 1) {                                                              \
-      FY_VECTOR for (int64_t i = 0; i < n; i++) {                                 \
-        const uint16_t x = to[i], y = from[i];                                    \
-        to[i] = CONDITION ? YES : NO;                                             \
-      }                                                                           \
-      return;                                                                     \
-    }                                                                             \
-    for (int64_t i = 0; i < n; i++) {                                             \
-      const uint16_t x = to[i], y = from[i * step];                               \
-      to[i] = CONDITION ? YES : NO;                                               \
-    }                                                                             \
-  }
+// The smaller or larger of 16-bit floats: that of |to| stays where they do not differ, or with |last| that of |from|.
+typedef struct fy_pick_16 {
+  bool half, larger, last;
+} fy_pick_16;
+void fy_scatter_pick_16(fy_pick_16 how, uint16_t *to, const uint16_t *from, int64_t n,
+                        int64_t step);
 
 // Applies |count| elements of |from| + |from_at| to |to| + |to_at|; strings too. |loop| as found.
 FY_MUST_CHECK fy_code fy_scatter_apply(fy_scatter_kind kind, fy_scatter_loop loop, fy_tensor *to,

@@ -2,6 +2,8 @@
 // sparse_matmul.c: SparseMatMul: a product of matrices of float or bfloat16, with a float result,
 // where zeros of the operand that is said to be sparse are skipped.
 
+#include <string.h>
+
 #include "ops/shape_fns.h"
 #include "ops/typed.h"
 #include "ops/values.h"
@@ -20,6 +22,7 @@ typedef struct rows_job {
 } rows_job;
 
 typedef float lanes __attribute__((vector_size(32), aligned(4), may_alias));
+typedef float in_registers __attribute__((vector_size(32)));
 typedef int32_t masks __attribute__((vector_size(32)));
 // If |skip|, 0 times what is not finite counts for nothing.
 FY_CLONES static void add_row(float x, const float *y, float *out, int64_t n, bool skip) {
@@ -33,14 +36,49 @@ FY_CLONES static void add_row(float x, const float *y, float *out, int64_t n, bo
   for (; c < n; c++) out[c] += skip && y[c] == 0 ? 0 : x * y[c];
 }
 
+// |k| numbers of a row times as many rows of WIDE columns, whose sums stay in registers.
+enum { VECTORS = 8, WIDE = 8 * VECTORS, PART = 256 };
+static inline __attribute__((always_inline)) void add_wide_of(const float *x, int64_t k,
+                                                              const float *y, int64_t n, float *out,
+                                                              bool skip_x, const bool skip_y) {
+  in_registers sum[VECTORS];
+  FY_UNROLL for (int v = 0; v < VECTORS; v++) memcpy(&sum[v], out + 8 * v, sizeof sum[v]);
+  for (int64_t p = 0; p < k; p++, y += n) {
+    if (skip_x && x[p] == 0) continue;
+    FY_UNROLL for (int v = 0; v < VECTORS; v++) {
+      in_registers b, product;
+      memcpy(&b, y + 8 * v, sizeof b);
+      product = x[p] * b;
+      if (skip_y) product = (in_registers)((masks)product & (masks)(b != 0));
+      sum[v] += product;
+    }
+  }
+  FY_UNROLL for (int v = 0; v < VECTORS; v++) memcpy(out + 8 * v, &sum[v], sizeof sum[v]);
+}
+
+FY_CLONES static void add_wide(const float *x, int64_t k, const float *y, int64_t n, float *out,
+                               bool skip_x, bool skip_y) {
+  if (skip_y)
+    add_wide_of(x, k, y, n, out, skip_x, true);
+  else
+    add_wide_of(x, k, y, n, out, skip_x, false);
+}
+
 static void rows(void *arg, int64_t begin, int64_t end) {
   const rows_job *j = arg;
+  float x[PART];
   for (int64_t r = begin; r < end; r++) {
     float *out = j->out + r * j->n;
     memset(out, 0, (size_t)j->n * sizeof *out);
-    for (int64_t p = 0; p < j->k; p++) {
-      const float x = at(j->a, r * j->a_row + p * j->a_col);
-      if (!j->skip_a || x != 0) add_row(x, j->b + p * j->n, out, j->n, j->skip_b);
+    for (int64_t from = 0; from < j->k; from += PART) {
+      const int64_t k = j->k - from < PART ? j->k - from : PART;
+      const float *b = j->b + from * j->n;
+      int64_t c = 0;
+      for (int64_t p = 0; p < k; p++) x[p] = at(j->a, r * j->a_row + (from + p) * j->a_col);
+      for (; c + WIDE <= j->n; c += WIDE)
+        add_wide(x, k, b + c, j->n, out + c, j->skip_a, j->skip_b);
+      for (int64_t p = 0; p < k && c < j->n; p++)
+        if (!j->skip_a || x[p] != 0) add_row(x[p], b + p * j->n + c, out + c, j->n - c, j->skip_b);
     }
   }
 }
