@@ -99,10 +99,10 @@ FY_CLONES static void pick_rows_16(const order_16 *o, uint16_t *to, const uint16
   memcpy(to + i, rest[0], bytes);
 }
 // The larger one is y where x is less than it; with |last| it is y where y is not less than x.
-void fy_scatter_pick_16(fy_pick_16 how, uint16_t *to, const uint16_t *from, int64_t n,
-                        int64_t step) {
-  const order_16 o = {how.half ? 0 : 0x80, how.half ? 0x7C00 : 0x7F80,
-                      how.larger == how.last ? -1 : 0, how.last ? -1 : 0};
+void fy_scatter_pick_16(bool half, bool larger, bool last, uint16_t *to, const uint16_t *from,
+                        int64_t n, int64_t step) {
+  const order_16 o = {half ? 0 : 0x80, half ? 0x7C00 : 0x7F80, larger == last ? -1 : 0,
+                      last ? -1 : 0};
   uint16_t same[64];
   if (step) {
     pick_rows_16(&o, to, from, n);
@@ -111,9 +111,9 @@ void fy_scatter_pick_16(fy_pick_16 how, uint16_t *to, const uint16_t *from, int6
   for (int64_t i = 0; i < n && i < 64; i++) same[i] = from[0];
   for (int64_t i = 0; i < n; i += 64) pick_rows_16(&o, to + i, same, n - i < 64 ? n - i : 64);
 }
-#define PICK_16(name, half, larger)                                           \
-  static void name(void *to, const void *from, int64_t n, int64_t step) {     \
-    fy_scatter_pick_16((fy_pick_16){half, larger, false}, to, from, n, step); \
+#define PICK_16(name, half, larger)                                       \
+  static void name(void *to, const void *from, int64_t n, int64_t step) { \
+    fy_scatter_pick_16(half, larger, false, to, from, n, step);           \
   }
 PICK_16(min_f16, true, false)
 PICK_16(max_f16, true, true)

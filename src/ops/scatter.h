@@ -23,11 +23,8 @@ typedef void (*fy_scatter_loop)(void *to, const void *from, int64_t n, int64_t s
 fy_scatter_loop fy_scatter_find(fy_scatter_kind kind, fy_dtype t);  // NULL: none
 
 // The smaller or larger of 16-bit floats: that of |to| stays where they do not differ, or with |last| that of |from|.
-typedef struct fy_pick_16 {
-  bool half, larger, last;
-} fy_pick_16;
-void fy_scatter_pick_16(fy_pick_16 how, uint16_t *to, const uint16_t *from, int64_t n,
-                        int64_t step);
+void fy_scatter_pick_16(bool half, bool larger, bool last, uint16_t *to, const uint16_t *from,
+                        int64_t n, int64_t step);
 
 // Applies |count| elements of |from| + |from_at| to |to| + |to_at|; strings too. |loop| as found.
 FY_MUST_CHECK fy_code fy_scatter_apply(fy_scatter_kind kind, fy_scatter_loop loop, fy_tensor *to,

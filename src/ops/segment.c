@@ -94,9 +94,9 @@ static const fill_fn fills[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, fi
   }
 #define LESS(x, y) ((x) < (y))
 #define MORE(x, y) ((x) > (y))
-#define LAST_16(name, half, larger)                                          \
-  static void name(void *to, const void *from, int64_t n, int64_t step) {    \
-    fy_scatter_pick_16((fy_pick_16){half, larger, true}, to, from, n, step); \
+#define LAST_16(name, half, larger)                                       \
+  static void name(void *to, const void *from, int64_t n, int64_t step) { \
+    fy_scatter_pick_16(half, larger, true, to, from, n, step);            \
   }
 LAST_16(last_min_f16, true, false)
 LAST_16(last_max_f16, true, true)
