@@ -57,6 +57,11 @@ FY_SIGNED_TYPES(FY_BINARY_LOOP, mul, TIMES_INT)
   }
 FY_REAL_TYPES(FLOOR_MOD_FN, _)
 
+// How quotients become whole, and whether it is the rest that is asked for.
+typedef enum whole_kind { CUT, CUT_REST, FLOOR, FLOOR_REST } whole_kind;
+#define IS_FLOOR(how) ((how) >= FLOOR)
+#define IS_REST(how)  ((how) % 2 == 1)
+
 // Of 32-bit integers in doubles, four at a time: a quotient that is no integer lies 1 / |y| from the next,
 // and is wrong by less than a 2^22nd of that. What overflows wraps.
 typedef int32_t ints4 __attribute__((vector_size(16)));
@@ -64,21 +69,26 @@ typedef uint32_t uints4 __attribute__((vector_size(16)));
 typedef int64_t longs4 __attribute__((vector_size(32)));
 typedef uint64_t ulongs4 __attribute__((vector_size(32)));
 typedef double doubles4 __attribute__((vector_size(32)));
-static inline __attribute__((always_inline)) void floor_4(const ints4 *px, const ints4 *py,
-                                                          ints4 *out, bool rest) {
+static inline __attribute__((always_inline)) void whole_4(const ints4 *px, const ints4 *py,
+                                                          ints4 *out, whole_kind how) {
   const ints4 x = *px, y = *py - (*py == 0);
   doubles4 q = __builtin_convertvector(x, doubles4) / __builtin_convertvector(y, doubles4);
   const doubles4 least = {-0x1p31, -0x1p31, -0x1p31, -0x1p31};
   const longs4 fits = q < -least;
   q = (doubles4)(((longs4)q & fits) | ((longs4)least & ~fits));
-  ints4 whole = __builtin_convertvector(q, ints4);
-  whole += __builtin_convertvector(__builtin_convertvector(whole, doubles4) > q, ints4);
-  *out = rest ? (ints4)((uints4)x - (uints4)whole * (uints4)y) : whole;
+  ints4 cut = __builtin_convertvector(q, ints4);
+  ints4 rest = (ints4)((uints4)x - (uints4)cut * (uints4)y);
+  if (IS_FLOOR(how)) {
+    const ints4 less = (rest != 0) & ((rest ^ y) < 0);
+    cut += less;
+    rest += y & less;
+  }
+  *out = IS_REST(how) ? rest : cut;
 }
 // An operand that does not move is read from four copies of it.
-static inline __attribute__((always_inline)) void floors(const int32_t *a, int64_t sa,
+static inline __attribute__((always_inline)) void wholes(const int32_t *a, int64_t sa,
                                                          const int32_t *b, int64_t sb, int32_t *o,
-                                                         int64_t n, bool rest, int *bad) {
+                                                         int64_t n, whole_kind how, int *bad) {
   ints4 x = {a[0], a[0], a[0], a[0]}, y = {b[0], b[0], b[0], b[0]}, q, zero = {0};
   const ints4 copies[2] = {x, y};
   const char *from_x = sa ? (const char *)a : (const char *)&copies[0];
@@ -88,25 +98,95 @@ static inline __attribute__((always_inline)) void floors(const int32_t *a, int64
     memcpy(&x, from_x + i * sa * 4, sizeof x);
     memcpy(&y, from_y + i * sb * 4, sizeof y);
     zero |= y == 0;
-    floor_4(&x, &y, &q, rest);
+    whole_4(&x, &y, &q, how);
     memcpy(o + i, &q, sizeof q);
   }
   if (i < n) {
     for (int64_t k = i; k < n; k++) x[k - i] = a[k * sa], y[k - i] = b[k * sb];
     zero |= y == 0;  // or seen before
-    floor_4(&x, &y, &q, rest);
+    whole_4(&x, &y, &q, how);
     for (int64_t k = i; k < n; k++) o[k] = q[k - i];
   }
   if (zero[0] | zero[1] | zero[2] | zero[3]) *bad = 1;
 }
-#define LOOP_32(name, REST)                                                                       \
+#define LOOP_32(name, HOW)                                                                        \
   FY_CLONES static void name##_i32(const void *a, int64_t sa, const void *b, int64_t sb, void *o, \
                                    int64_t n, int *bad) {                                         \
-    floors(a, sa, b, sb, o, n, REST, bad);                                                        \
+    wholes(a, sa, b, sb, o, n, HOW, bad);                                                         \
   }
-LOOP_32(floor_div, false)
-LOOP_32(floor_mod, true)
-#define OTHER_SIGNED_TYPES(X, ...) X(FY_INT8, i8, __VA_ARGS__) X(FY_INT16, i16, __VA_ARGS__)
+LOOP_32(div, CUT)
+LOOP_32(mod, CUT_REST)
+LOOP_32(floor_div, FLOOR)
+LOOP_32(floor_mod, FLOOR_REST)
+
+// Of 8 and 16 bits in floats, likewise (wrong by less than a 2^7th), a chunk at a time.
+FY_CLONES static int32_t wholes_short(int32_t *restrict x, const int32_t *restrict y, int64_t n,
+                                      whole_kind how) {
+  int32_t zero = 0;
+#define EACH_SHORT(FLOOR, RESULT)                          \
+  for (int64_t i = 0; i < n; i++) {                        \
+    const int32_t none = y[i] == 0, by = y[i] + none;      \
+    const float q = (float)x[i] / (float)by;               \
+    const int32_t cut = (int32_t)q;                        \
+    const int32_t whole = cut - (FLOOR && (float)cut > q); \
+    zero |= none;                                          \
+    x[i] = RESULT;                                         \
+  }
+  if (how == CUT)
+    EACH_SHORT(false, whole)
+  else if (how == FLOOR)
+    EACH_SHORT(true, whole)
+  else
+    EACH_SHORT(how == FLOOR_REST, x[i] - whole * by)
+#undef EACH_SHORT
+  return zero;
+}
+#define SHORT_TYPE(S)                                                                          \
+  FY_CLONES static void widen_##S(const fy_t_##S *in, int64_t step, int32_t *out, int64_t n) { \
+    if (step)                                                                                  \
+      for (int64_t i = 0; i < n; i++) out[i] = in[i];                                          \
+    else                                                                                       \
+      for (int64_t i = 0; i < n; i++) out[i] = in[0];                                          \
+  }                                                                                            \
+  static void wholes_##S(const fy_t_##S *a, int64_t sa, const fy_t_##S *b, int64_t sb,         \
+                         fy_t_##S *o, int64_t n, whole_kind how, int *bad) {                   \
+    int32_t x[FY_CHUNK], y[FY_CHUNK];                                                          \
+    for (int64_t at = 0; at < n; at += FY_CHUNK) {                                             \
+      const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;                                 \
+      widen_##S(a + at * sa, sa, x, m);                                                        \
+      if (sb || at == 0) widen_##S(b + at * sb, sb, y, m);                                     \
+      if (wholes_short(x, y, m, how)) *bad = 1;                                                \
+      if (sizeof *o == 1)                                                                      \
+        narrow_8(x, (uint8_t *)(o + at), m);                                                   \
+      else                                                                                     \
+        narrow_16(x, (uint16_t *)(o + at), m);                                                 \
+    }                                                                                          \
+  }
+#define LOOP_SHORT(S, name, HOW)                                                                   \
+  static void name##_##S(const void *a, int64_t sa, const void *b, int64_t sb, void *o, int64_t n, \
+                         int *bad) {                                                               \
+    wholes_##S(a, sa, b, sb, o, n, HOW, bad);                                                      \
+  }
+FY_CLONES static void narrow_8(const int32_t *restrict in, uint8_t *out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)in[i];
+}
+FY_CLONES static void narrow_16(const int32_t *restrict in, uint16_t *out, int64_t n) {
+  for (int64_t i = 0; i < n; i++) out[i] = (uint16_t)in[i];
+}
+SHORT_TYPE(i8)
+SHORT_TYPE(i16)
+SHORT_TYPE(u8)
+SHORT_TYPE(u16)
+#define LOOPS_SIGNED(S)           \
+  LOOP_SHORT(S, div, CUT)         \
+  LOOP_SHORT(S, mod, CUT_REST)    \
+  LOOP_SHORT(S, floor_div, FLOOR) \
+  LOOP_SHORT(S, floor_mod, FLOOR_REST)
+#define LOOPS_UNSIGNED(S) LOOP_SHORT(S, div, CUT) LOOP_SHORT(S, mod, CUT_REST)
+LOOPS_SIGNED(i8)
+LOOPS_SIGNED(i16)
+LOOPS_UNSIGNED(u8)
+LOOPS_UNSIGNED(u16)
 
 FY_VEC_BINARY_16(div, FY_16_DIV)
 FY_FULL_REAL_TYPES(FY_BINARY_LOOP, div, OVER)
@@ -215,19 +295,32 @@ OVER_ROWS(c128, double)
     over_##S(kind, a, sa, b, sb, o, n);                                                            \
   }
 FY_COMPLEX_TYPES(OVER_LOOP, div, OVER_PLAIN)
-FY_SIGNED_TYPES(FY_BINARY_LOOP, div, DIV_SIGNED)
-FY_UNSIGNED_TYPES(FY_BINARY_LOOP, div, DIV_UNSIGNED)
 FY_VEC_BINARY_16(floor_div, FY_16_FLOOR_DIV)
 // (No quotient is denormal where those count as 0.)
 #define FLOOR_DIV_REAL(S, x, y) FY_MATH_##S(floor)((x) / (y))
 FY_BINARY_CLONED(f32, floor_div, FLOOR_DIV_REAL, float, FY_ST_f32)
 FY_BINARY_CLONED(f64, floor_div, FLOOR_DIV_REAL, double, FY_ST_f64)
-OTHER_SIGNED_TYPES(FY_BINARY_LOOP, floor_div, FLOOR_DIV_SIGNED)
-FY_REAL_TYPES(FY_BINARY_LOOP, trunc_div, TRUNC_DIV_REAL)
+FY_BINARY_LOOP_bf16(trunc_div, TRUNC_DIV_REAL)
+    FY_BINARY_CLONED(f32, trunc_div, TRUNC_DIV_REAL, float, FY_ST_f32)
+        FY_BINARY_CLONED(f64, trunc_div, TRUNC_DIV_REAL, double, FY_ST_f64) FY_CLONES
+    static void cut_floats(float *x, int64_t n) {
+  for (int64_t i = 0; i < n; i++) x[i] = truncf(x[i]);
+}
+static void trunc_div_f16(const void *pa, int64_t sa, const void *pb, int64_t sb, void *po,
+                          int64_t n, int *bad) {
+  const uint16_t *a = pa, *b = pb;
+  uint16_t *o = po;
+  float x[FY_CHUNK];
+  for (int64_t at = 0; at < n; at += FY_CHUNK) {
+    const int64_t m = n - at < FY_CHUNK ? n - at : FY_CHUNK;
+    div_f16(a + at * sa, sa, b + at * sb, sb, o + at, m, bad);
+    fy_halves_to_floats(o + at, x, m);
+    cut_floats(x, m);
+    fy_floats_to_halves(x, o + at, m);
+  }
+}
 FY_SHORT_REAL_TYPES(FY_BINARY_LOOP, mod, MOD_REAL)
 FY_BINARY_LOOP(FY_DOUBLE, f64, mod, MOD_REAL)
-FY_SIGNED_TYPES(FY_BINARY_LOOP, mod, MOD_SIGNED)
-FY_UNSIGNED_TYPES(FY_BINARY_LOOP, mod, MOD_UNSIGNED)
 FY_SHORT_REAL_TYPES(FY_BINARY_LOOP, floor_mod, FLOOR_MOD_REAL)
 FY_BINARY_LOOP(FY_DOUBLE, f64, floor_mod, FLOOR_MOD_REAL)
 
@@ -295,51 +388,96 @@ FY_CLONES static void floor_mod_f32(const void *a, int64_t sa, const void *b, in
   (void)bad;
   rests(a, sa, b, sb, o, n, true);
 }
-OTHER_SIGNED_TYPES(FY_BINARY_LOOP, floor_mod, FLOOR_MOD_SIGNED)
 
 // The same of 64 bits, sixteen fours at a time, where all lie below 2^51 and no divisor is zero: the error is
 // less than a quarter of 1 / |y|. Adding a large number makes a double of an integer and rounds a double.
 #define LARGE      0x1.8p52
 #define LARGE_BITS 0x4338000000000000
 enum { FOURS = 16 };
-static inline __attribute__((always_inline)) bool floor_near(const char *px, int64_t sx,
-                                                             const char *py, int64_t sy,
-                                                             int64_t *out, bool rest) {
+static inline __attribute__((always_inline)) void whole_near(longs4 *px, const longs4 *py,
+                                                             whole_kind how) {
+  const longs4 x = *px, y = *py;
+  const doubles4 q = ((doubles4)(x + LARGE_BITS) - LARGE) / ((doubles4)(y + LARGE_BITS) - LARGE);
+  const doubles4 t = q + LARGE, nearest = t - LARGE;
+  longs4 cut = (longs4)t - LARGE_BITS;
+  if (IS_FLOOR(how))
+    cut += nearest > q;
+  else
+    cut += ((nearest > q) & (q > 0)) - ((nearest < q) & (q < 0));
+  *px = IS_REST(how) ? x - cut * y : cut;
+}
+static inline __attribute__((always_inline)) bool wholes_near(const char *px, int64_t sx,
+                                                              const char *py, int64_t sy, void *po,
+                                                              whole_kind how, bool sign) {
+  const uint64_t most = (uint64_t)1 << 51;
+  char *out = po;
   longs4 x, y, odd = {0};
   for (int64_t v = 0; v < FOURS; v++) {
     memcpy(&x, px + v * sx, sizeof x);
     memcpy(&y, py + v * sy, sizeof y);
-    const ulongs4 far = ((ulongs4)x + ((uint64_t)1 << 51)) | ((ulongs4)y + ((uint64_t)1 << 51));
-    odd |= (longs4)(far & -((uint64_t)1 << 52)) | (y == 0);
+    const ulongs4 ux = (ulongs4)x + (sign ? most : 0), uy = (ulongs4)y + (sign ? most : 0);
+    odd |= (longs4)((ux | uy) & -(sign ? 2 * most : most)) | (y == 0);
   }
   if (odd[0] | odd[1] | odd[2] | odd[3]) return false;
   for (int64_t v = 0; v < FOURS; v++) {
     memcpy(&x, px + v * sx, sizeof x);
     memcpy(&y, py + v * sy, sizeof y);
-    const doubles4 q = ((doubles4)(x + LARGE_BITS) - LARGE) / ((doubles4)(y + LARGE_BITS) - LARGE);
-    const doubles4 t = q + LARGE;
-    longs4 whole = (longs4)t - LARGE_BITS + (t - LARGE > q);
-    if (rest) whole = x - whole * y;
-    memcpy(out + 4 * v, &whole, sizeof whole);
+    whole_near(&x, &y, how);
+    memcpy(out + v * (int64_t)sizeof x, &x, sizeof x);
   }
   return true;
 }
-#define LOOP_64(name, REST, ONE)                                                                  \
-  FY_CLONES static void name##_i64(const void *pa, int64_t sa, const void *pb, int64_t sb,        \
-                                   void *po, int64_t n, int *bad) {                               \
-    const int64_t *a = pa, *b = pb;                                                               \
-    int64_t *o = po;                                                                              \
-    const int64_t copies[2][4] = {{a[0], a[0], a[0], a[0]}, {b[0], b[0], b[0], b[0]}};            \
-    for (int64_t i = 0; i < n; i += 4 * FOURS) {                                                  \
-      if (i + 4 * FOURS <= n &&                                                                   \
-          floor_near((const char *)(sa ? a + i : copies[0]), sa * 32,                             \
-                     (const char *)(sb ? b + i : copies[1]), sb * 32, o + i, REST))               \
-        continue;                                                                                 \
-      for (int64_t k = i; k < n && k < i + 4 * FOURS; k++) o[k] = ONE(i64, a[k * sa], b[k * sb]); \
-    }                                                                                             \
+#define LOOP_64(S, name, HOW, ONE, SIGN)                                                        \
+  FY_CLONES static void name##_##S(const void *pa, int64_t sa, const void *pb, int64_t sb,      \
+                                   void *po, int64_t n, int *bad) {                             \
+    const fy_t_##S *a = pa, *b = pb;                                                            \
+    fy_t_##S *o = po;                                                                           \
+    const fy_t_##S copies[2][4] = {{a[0], a[0], a[0], a[0]}, {b[0], b[0], b[0], b[0]}};         \
+    for (int64_t i = 0; i < n; i += 4 * FOURS) {                                                \
+      if (i + 4 * FOURS <= n &&                                                                 \
+          wholes_near((const char *)(sa ? a + i : copies[0]), sa * 32,                          \
+                      (const char *)(sb ? b + i : copies[1]), sb * 32, o + i, HOW, SIGN))       \
+        continue;                                                                               \
+      for (int64_t k = i; k < n && k < i + 4 * FOURS; k++) o[k] = ONE(S, a[k * sa], b[k * sb]); \
+    }                                                                                           \
   }
-LOOP_64(floor_div, false, FLOOR_DIV_SIGNED)
-LOOP_64(floor_mod, true, FLOOR_MOD_SIGNED)
+LOOP_64(i64, div, CUT, DIV_SIGNED, true)
+LOOP_64(i64, mod, CUT_REST, MOD_SIGNED, true)
+LOOP_64(i64, floor_div, FLOOR, FLOOR_DIV_SIGNED, true)
+LOOP_64(i64, floor_mod, FLOOR_REST, FLOOR_MOD_SIGNED, true)
+LOOP_64(u64, div, CUT, DIV_UNSIGNED, false)
+LOOP_64(u64, mod, CUT_REST, MOD_UNSIGNED, false)
+
+// Unsigned words go the same way, all of them.
+static inline __attribute__((always_inline)) void wholes_u32(const uint32_t *a, int64_t sa,
+                                                             const uint32_t *b, int64_t sb,
+                                                             uint32_t *o, int64_t n, whole_kind how,
+                                                             int *bad) {
+  uints4 x = {a[0], a[0], a[0], a[0]}, y = {b[0], b[0], b[0], b[0]};
+  ints4 zero = {0};
+  for (int64_t i = 0; i < n; i += 4) {
+    const bool all = i + 4 <= n;
+    if (all && sa) memcpy(&x, a + i, sizeof x);
+    if (all && sb) memcpy(&y, b + i, sizeof y);
+    for (int64_t k = i; !all && k < n; k++) x[k - i] = a[k * sa], y[k - i] = b[k * sb];
+    const ints4 none = y == 0;
+    zero |= none;
+    longs4 q = __builtin_convertvector(x, longs4);
+    const longs4 by = __builtin_convertvector(y - (uints4)none, longs4);
+    whole_near(&q, &by, how);
+    const uints4 r = __builtin_convertvector(q, uints4);
+    if (all) memcpy(o + i, &r, sizeof r);
+    for (int64_t k = i; !all && k < n; k++) o[k] = r[k - i];
+  }
+  if (zero[0] | zero[1] | zero[2] | zero[3]) *bad = 1;
+}
+#define LOOP_U32(name, HOW)                                                                       \
+  FY_CLONES static void name##_u32(const void *a, int64_t sa, const void *b, int64_t sb, void *o, \
+                                   int64_t n, int *bad) {                                         \
+    wholes_u32(a, sa, b, sb, o, n, HOW, bad);                                                     \
+  }
+LOOP_U32(div, CUT)
+LOOP_U32(mod, CUT_REST)
 
 // ---------------------------------------------------------------- order, difference, power
 #define MAX_INT(S, x, y) ((x) < (y) ? (y) : (x))

@@ -138,7 +138,27 @@ static fy_code ones_like(fy_kernel_ctx *ctx, fy_error *err) {
 // ---------------------------------------------------------------- Range
 // Sizes as TensorFlow finds them: exactly for integers, ceil(|(limit - start) / delta|) for floats,
 // the quotient in double; an element is start + i * delta, every step rounded to the type itself.
+#define LOOP_f16
+#define LOOP_bf16
+#define LOOP_f32 FY_CLONES
+#define LOOP_f64 FY_CLONES
+typedef struct range_real_job {
+  void *out;
+  double start, delta;
+} range_real_job;
 #define RANGE_REAL(E, S, _)                                                                  \
+  LOOP_##S static void range_part_##S(void *arg, int64_t begin, int64_t end) {               \
+    const range_real_job *j = arg;                                                           \
+    fy_t_##S *restrict o = j->out;                                                           \
+    const fy_a_##S start = (fy_a_##S)j->start, delta = (fy_a_##S)j->delta;                   \
+    if (end > INT32_MAX) { /* only smaller numbers are made floats of in vectors */          \
+      for (int64_t i = begin; i < end; i++)                                                  \
+        o[i] = FY_ST_##S(start + FY_RD_##S(FY_RD_##S((fy_a_##S)i) * delta));                 \
+      return;                                                                                \
+    }                                                                                        \
+    for (int32_t i = (int32_t)begin; i < (int32_t)end; i++)                                  \
+      o[i] = FY_ST_##S(start + FY_RD_##S(FY_RD_##S((fy_a_##S)i) * delta));                   \
+  }                                                                                          \
   static fy_code range_##S(fy_kernel_ctx *ctx, fy_error *err) {                              \
     const fy_a_##S start = FY_LD_##S(*(const fy_t_##S *)ctx->in[0]->data);                   \
     const fy_a_##S limit = FY_LD_##S(*(const fy_t_##S *)ctx->in[1]->data);                   \
@@ -152,11 +172,8 @@ static fy_code ones_like(fy_kernel_ctx *ctx, fy_error *err) {
     }                                                                                        \
     fy_tensor *out;                                                                          \
     FY_TRY(fy_out(ctx, 0, 1, (const int64_t[]){(int64_t)size}, &out, err));                  \
-    fy_t_##S *o = out->data;                                                                 \
-    for (int64_t i = 0; i < out->count; i++) {                                               \
-      const fy_a_##S steps = FY_RD_##S((fy_a_##S)i);                                         \
-      o[i] = FY_ST_##S(start + FY_RD_##S(steps * delta));                                    \
-    }                                                                                        \
+    range_real_job j = {out->data, (double)start, (double)delta};                            \
+    fy_parallel(ctx, out->count, 0.3, range_part_##S, &j);                                   \
     return FY_OK;                                                                            \
   }
 // The index counts in the type itself: that many fit a vector.
@@ -277,16 +294,29 @@ static fy_code range_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- LinSpace
-#define LIN(E, S, _)                                                                \
-  static void lin_##S(const fy_tensor *from, const fy_tensor *to, fy_tensor *out) { \
-    const fy_a_##S a = FY_LD_##S(*(const fy_t_##S *)from->data);                    \
-    const fy_a_##S b = FY_LD_##S(*(const fy_t_##S *)to->data);                      \
-    const int64_t n = out->count;                                                   \
-    fy_t_##S *o = out->data;                                                        \
-    const fy_a_##S step = n > 1 ? (b - a) / (fy_a_##S)(n - 1) : 0;                  \
-    o[0] = FY_ST_##S(a);                                                            \
-    for (int64_t i = 1; i < n; i++) o[i] = FY_ST_##S(a + step * (fy_a_##S)i);       \
-    if (n > 1) o[n - 1] = FY_ST_##S(b);                                             \
+#define LIN(E, S, _)                                                                      \
+  LOOP_##S static void lin_part_##S(void *arg, int64_t begin, int64_t end) {              \
+    const range_real_job *j = arg;                                                        \
+    fy_t_##S *restrict o = j->out;                                                        \
+    const fy_a_##S start = (fy_a_##S)j->start, step = (fy_a_##S)j->delta;                 \
+    if (end > INT32_MAX) {                                                                \
+      for (int64_t i = begin; i < end; i++) o[i] = FY_ST_##S(start + step * (fy_a_##S)i); \
+      return;                                                                             \
+    }                                                                                     \
+    for (int32_t i = (int32_t)begin; i < (int32_t)end; i++)                               \
+      o[i] = FY_ST_##S(start + step * (fy_a_##S)i);                                       \
+  }                                                                                       \
+  static void lin_##S(fy_kernel_ctx *ctx, const fy_tensor *from, const fy_tensor *to,     \
+                      fy_tensor *out) {                                                   \
+    const fy_a_##S a = FY_LD_##S(*(const fy_t_##S *)from->data);                          \
+    const fy_a_##S b = FY_LD_##S(*(const fy_t_##S *)to->data);                            \
+    const int64_t n = out->count;                                                         \
+    fy_t_##S *o = out->data;                                                              \
+    const fy_a_##S step = n > 1 ? (b - a) / (fy_a_##S)(n - 1) : 0;                        \
+    range_real_job j = {o, (double)a, (double)step};                                      \
+    fy_parallel(ctx, n, 0.3, lin_part_##S, &j);                                           \
+    o[0] = FY_ST_##S(a);                                                                  \
+    if (n > 1) o[n - 1] = FY_ST_##S(b);                                                   \
   }
 FY_REAL_TYPES(LIN, _)
 
@@ -303,7 +333,7 @@ static fy_code lin_space(fy_kernel_ctx *ctx, fy_error *err) {
   fy_tensor *out;
   FY_TRY(fy_out(ctx, 0, 1, &n, &out, err));
 #define CASE(E, S, _) \
-  case E: lin_##S(ctx->in[0], ctx->in[1], out); return FY_OK;
+  case E: lin_##S(ctx, ctx->in[0], ctx->in[1], out); return FY_OK;
   switch ((int)out->dtype) {
     FY_REAL_TYPES(CASE, _)
     default: break;

@@ -36,8 +36,14 @@ typedef struct copy_job {
 #define TILED(T)                                                                            \
   static void tiled_##T(const plane *what, T *out, const T *in) {                           \
     const plane own = *what, *p = &own; /* bytes may be anybody's, but not of this one */   \
-    for (int64_t r = 0; p->col_stride_in == 0 && p->cols >= FEW && r < p->rows; r++)        \
-      fy_fill(out + r * p->row_stride_out, in + r * p->row_stride_in, sizeof(T), p->cols);  \
+    const bool flat = p->col_stride_in == 0 && p->cols >= FEW;                              \
+    const bool wide = (size_t)p->cols * sizeof(T) >= FY_LONG_FILL;                          \
+    for (int64_t r = 0; flat && r < p->rows; r++) {                                         \
+      const T x = in[r * p->row_stride_in];                                                 \
+      T *o = out + r * p->row_stride_out;                                                   \
+      if (wide) fy_fill(o, &x, sizeof x, p->cols);                                          \
+      for (int64_t c = 0; !wide && c < p->cols; c++) o[c] = x;                              \
+    }                                                                                       \
     /* The copies beyond a row are the next row's to overwrite. */                          \
     int64_t done = 0;                                                                       \
     if (p->col_stride_in == 0 && p->cols < FEW && p->row_stride_out == p->cols) {           \

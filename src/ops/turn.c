@@ -19,13 +19,13 @@
 #include <emmintrin.h>
 #endif
 
-#define LINE       64
-#define HEIGHT     128    // rows that are written together in the cache: whole lines are read
-#define BLOCK      65536  // bytes of a block that goes through the buffer
-#define MOST_ROWS  256
-#define NEAR_BLOCK 16384
-#define PAGE       4096
-#define LONG_FILL  2048  // bytes
+#define LINE        64
+#define HEIGHT      128    // rows that are written together in the cache: whole lines are read
+#define BLOCK       65536  // bytes of a block that goes through the buffer
+#define MOST_ROWS   256
+#define NEAR_BLOCK  16384
+#define SMALL_PLANE 8192
+#define PAGE        4096
 
 typedef uint8_t bytes8 __attribute__((vector_size(8)));
 typedef uint8_t bytes_16 __attribute__((vector_size(16)));
@@ -236,7 +236,7 @@ void fy_fill(void *to, const void *value, size_t size, int64_t n) {
 #ifdef __x86_64__
   // A processor that is told how much it will write need not read the lines first: 1.3 to 1.6 times as
   // fast beyond the second cache (Zen 5), as fast as a loop of whole lines within it.
-  if (size <= 8 && n >= (int64_t)(LONG_FILL / size) && (uintptr_t)to % size == 0) {
+  if (size <= 8 && n >= (int64_t)(FY_LONG_FILL / size) && (uintptr_t)to % size == 0) {
     char *at = to;
     uint64_t eight = 0;
     for (size_t i = 0; i < sizeof eight; i += size) memcpy((char *)&eight + i, value, size);
@@ -322,16 +322,21 @@ static void turn_buffered(const fy_turn *t, block_fn *block) {
   if (t->past_cache) fy_stream_end();
 }
 
-void fy_turn_plane(const fy_turn *t) {
+// Whether the lines that are written at once are too many for their places. Wide vectors write whole lines.
+static bool is_crowded(const fy_turn *t) {
   const int64_t size = (int64_t)t->size;
   const bool small = t->rows < HEIGHT || t->cols < HEIGHT;
+  if (t->cols < 16 || t->rows * t->cols * size <= SMALL_PLANE) return false;
   const int64_t out = lines_together(small      ? at_most(t->rows, 32)
                                      : size < 8 ? LINE / size
                                                 : 8,
                                      t->out_step * size);
-  const bool crowd = out >= 4 && out + lines_together(8, t->in_step * size) > 8 && t->cols >= 16 &&
-                     !(size == 1 && fy_lanes_best()->turn_bytes);  // which writes whole lines
-  (t->past_cache || crowd ? turn_buffered : turn_near)(t, block_of(t->size));
+  return out >= 4 && out + lines_together(8, t->in_step * size) > 8 &&
+         !(size == 1 && fy_lanes_best()->turn_bytes);
+}
+
+void fy_turn_plane(const fy_turn *t) {
+  (t->past_cache || is_crowded(t) ? turn_buffered : turn_near)(t, block_of(t->size));
 }
 
 void fy_turn_words(void *out, int64_t out_step, const void *in, int64_t in_step, int64_t rows,

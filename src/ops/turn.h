@@ -26,6 +26,7 @@ void fy_turn_words(void *out, int64_t out_step, const void *in, int64_t in_step,
 // only be told once fy_stream_end() was called.
 void fy_stream(char *to, const char *from, size_t n);
 void fy_stream_end(void);
+#define FY_LONG_FILL 2048  // bytes; to write less, a loop is as good
 // |n| elements of |size| bytes (1, 2, 4, 8 or 16) like the one at |value|.
 void fy_fill(void *to, const void *value, size_t size, int64_t n);
 
