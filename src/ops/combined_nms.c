@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // combined_nms.c: CombinedNonMaxSuppression: non-maximum suppression of each class of each image,
-// then the best of all classes together. Equal scores: the lower index first.
+// then the best of all classes together. Equal scores: in a class as TensorFlow's queue hands them out,
+// then in the order of discovery.
 
 #include <math.h>
 
@@ -35,6 +36,28 @@ static found take_best(found *heap, int64_t *n) {
   return best;
 }
 
+// A class's candidates: the priority queue of the C++ library, which compares nothing but scores.
+static void queue_rise(found *heap, int64_t at, found x) {
+  for (int64_t up; at > 0 && heap[up = (at - 1) / 2].score < x.score; at = up) heap[at] = heap[up];
+  heap[at] = x;
+}
+static found queue_pop(found *heap, int64_t *n) {
+  const found best = heap[0], last = heap[--*n];
+  int64_t at = 0;
+  while (at < (*n - 1) / 2) {
+    int64_t child = 2 * (at + 1);
+    if (heap[child].score < heap[child - 1].score) child--;
+    heap[at] = heap[child];
+    at = child;
+  }
+  if (*n > 0 && *n % 2 == 0 && at == (*n - 2) / 2) {
+    heap[at] = heap[2 * at + 1];
+    at = 2 * at + 1;
+  }
+  queue_rise(heap, at, last);
+  return best;
+}
+
 typedef struct nms {
   int64_t batch, boxes, q, classes;
   int64_t per_class, total, rows;  // limits; rows of the outputs
@@ -65,11 +88,10 @@ static int64_t one_class(const nms *s, int64_t k, const float *boxes, const floa
   int64_t n = 0, kept = 0;
   for (int64_t i = 0; i < s->boxes; i++) {
     const float score = scores[i * s->classes + k];
-    if (score > s->score) work[n++] = (found){score, (int32_t)i, (int32_t)k, (int32_t)i};
+    if (score > s->score) queue_rise(work, n++, (found){score, (int32_t)i, (int32_t)k, (int32_t)i});
   }
-  make_heap(work, n);
   while (n && kept < s->per_class) {
-    const found best = take_best(work, &n);
+    const found best = queue_pop(work, &n);
     bool keep = true;
     for (int64_t j = kept - 1; j >= 0 && keep; j--) {
       keep = !(overlap(box_of(s, boxes, &best), box_of(s, boxes, &out[j])) > s->iou);

@@ -331,8 +331,8 @@ static fy_code concat_shape(fy_shape_ctx *ctx, int axis_input, int first, fy_err
   if (!fy_shape_int_value(ctx, axis_input, &axis)) return fy_shape_set(ctx, 0, rank, NULL, err);
   if (axis < -rank || axis >= rank) {
     // TensorFlow's text comes from a rank check of the first value.
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be at least rank %lld but is rank %d",
-                   (long long)(axis < 0 ? -axis : axis + 1), rank);
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be at least rank %llu but is rank %d",
+                   (unsigned long long)(axis < 0 ? 0 - (uint64_t)axis : (uint64_t)axis + 1), rank);
   }
   if (axis < 0) axis += rank;
   int64_t along = 0;

@@ -87,8 +87,7 @@ typedef struct quantize_job {
 
 static void quantize_range(void *arg, int64_t begin, int64_t end) {
   const quantize_job *j = arg;
-  quantize(j->in + begin, j->out + begin, end - begin, j->min, j->max, j->q,
-           j->divided);
+  quantize(j->in + begin, j->out + begin, end - begin, j->min, j->max, j->q, j->divided);
 }
 
 static void quantize_all(fy_kernel_ctx *ctx, fy_tensor *out, float min, float max, levels q) {

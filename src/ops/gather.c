@@ -230,10 +230,14 @@ static fy_code gather_at(fy_kernel_ctx *ctx, int64_t axis, int64_t batch_dims, f
   if (params->rank < 1) {
     return fy_fail(err, FY_INVALID_ARGUMENT, "params must be at least 1 dimensional");
   }
-  const int64_t need = axis < 0 ? -axis : axis + 1;
-  if (need > params->rank) {
-    return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be at least rank %lld but is rank %d",
-                   (long long)need, params->rank);
+  if (axis == INT64_MAX) {
+    return fy_fail(err, FY_INVALID_ARGUMENT,
+                   "axis must be less than std::numeric_limits<int64_t>::max()");
+  }
+  const uint64_t need = axis < 0 ? 0 - (uint64_t)axis : (uint64_t)axis + 1;
+  if (need > (uint64_t)params->rank) {
+    return fy_fail(err, FY_INVALID_ARGUMENT, "Shape must be at least rank %llu but is rank %d",
+                   (unsigned long long)need, params->rank);
   }
   if (axis < 0) axis += params->rank;
   if (batch_dims != 0) {
@@ -295,7 +299,7 @@ static fy_code gather_v2_shape(fy_shape_ctx *ctx, fy_error *err) {
   FY_TRY(fy_shape_rank_at_least(p, 1, err));
   FY_TRY(fy_shape_rank_is(ctx->in[2], 0, err));
   if (fy_shape_int_value(ctx, 2, &axis)) {
-    const int64_t least = axis < 0 ? -axis : axis + 1;
+    const uint64_t least = axis < 0 ? 0 - (uint64_t)axis : (uint64_t)axis + 1;
     if (least > INT32_MAX) {
       return fy_fail(err, FY_INVALID_ARGUMENT, "Rank cannot exceed kint32max");
     }

@@ -185,8 +185,9 @@ static void fill_values(void *arg, int64_t begin, int64_t end) {
     } else {
       fy_philox_skip(&g, (uint64_t)i * FY_RANDOM_RESERVED);
       value = j->kind == GAMMA ? gamma_value(g, x) : poisson_value(g, x);
-      // The NaN of a type without one is 0.
+      // The NaN of a type without one is 0, and so is the infinity.
       if (j->kind == POISSON && isnan(value) && !fy_dtype_is_floating(j->first->dtype)) value = 0;
+      if (j->kind == POISSON && isinf(value) && !fy_dtype_is_floating(j->out->dtype)) value = 0;
     }
     store(j->out, sample * j->parameters + parameter, value);
   }

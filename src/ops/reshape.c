@@ -50,7 +50,8 @@ static fy_code reshape(fy_kernel_ctx *ctx, fy_error *err) {
     } else if (size == 0) {
       zero = true;
     } else if (__builtin_mul_overflow(known, size, &known)) {
-      return too_many_elements(sizes, err);
+      if (!zero) return too_many_elements(sizes, err);
+      known = INT64_MAX;  // behind a zero, sizes may be anything
     }
   }
   const int64_t wanted = zero ? 0 : known;
@@ -59,7 +60,9 @@ static fy_code reshape(fy_kernel_ctx *ctx, fy_error *err) {
     int64_t have = in->count;
     if (zero && in->count == 0) {
       have = 1;
-      for (int32_t i = 0; i < in->rank; i++) have *= in->dims[i] > 0 ? in->dims[i] : 1;
+      for (int32_t i = 0; i < in->rank; i++) {
+        if (in->dims[i] > 0 && __builtin_mul_overflow(have, in->dims[i], &have)) have = INT64_MAX;
+      }
     }
     dims[unknown] = have / known;
     if (have % known && in->count) {

@@ -246,12 +246,14 @@ static fy_code betainc_shape(fy_shape_ctx *ctx, fy_error *err) {
 }
 
 // ---------------------------------------------------------------- ops
-#define LOWER(S, x, y)  (fy_a_##S) lower_gamma((double)(x), (double)(y))
-#define UPPER(S, x, y)  (fy_a_##S) upper_gamma((double)(x), (double)(y))
-#define SLOPE(S, x, y)  (fy_a_##S) gamma_slope((double)(x), (double)(y), false, sizeof(fy_a_##S) == 4)
-#define SAMPLE(S, x, y) (fy_a_##S) gamma_slope((double)(x), (double)(y), true, sizeof(fy_a_##S) == 4)
-#define ZETA(S, x, y)   (fy_a_##S) zeta_of((double)(x), (double)(y), sizeof(fy_a_##S) == 4)
-#define POLY(S, x, y)   (fy_a_##S) polygamma((double)(x), (double)(y), sizeof(fy_a_##S) == 4)
+#define LOWER(S, x, y) (fy_a_##S) lower_gamma((double)(x), (double)(y))
+#define UPPER(S, x, y) (fy_a_##S) upper_gamma((double)(x), (double)(y))
+#define SLOPE(S, x, y) \
+  (fy_a_##S) gamma_slope((double)(x), (double)(y), false, sizeof(fy_a_##S) == 4)
+#define SAMPLE(S, x, y) \
+  (fy_a_##S) gamma_slope((double)(x), (double)(y), true, sizeof(fy_a_##S) == 4)
+#define ZETA(S, x, y) (fy_a_##S) zeta_of((double)(x), (double)(y), sizeof(fy_a_##S) == 4)
+#define POLY(S, x, y) (fy_a_##S) polygamma((double)(x), (double)(y), sizeof(fy_a_##S) == 4)
 
 static const fy_sample samples[] = {
     {"f32[3]=1,2,3; f32[3]=0,0.5,9", NULL, FY_OK, NULL},

@@ -21,8 +21,9 @@ fy_code fy_value_shape(const fy_tensor *t, int32_t *rank, int64_t dims[FY_MAX_RA
       return fy_fail(err, FY_INVALID_ARGUMENT, "Dimension %lld must be >= 0", (long long)dims[i]);
     }
   }
-  int64_t count;
-  if (!fy_shape_count(*rank, dims, &count)) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < *rank; i++) {  // as TensorFlow multiplies: a zero may come too late
+    if (!__builtin_mul_overflow(count, dims[i], &count)) continue;
     return fy_fail(err, FY_INVALID_ARGUMENT, "Shape %s would have more than 2**63 - 1 elements",
                    fy_shape_text(*rank, dims, text));
   }
