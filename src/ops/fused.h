@@ -307,7 +307,7 @@ typedef struct fy_lanes {
   // Where vectors have 64 bytes: sums[c] += in[0][c] + in[1][c] ... of rows of at least 8, as bias.c adds them.
   void (*column_sums_f32)(const float *in, int64_t rows, int64_t n, double *sums);
   void (*affine_rows_f32)(const fy_affine_rows *f, const float *x, const float *g, float *out,
-                        int64_t rows);
+                          int64_t rows);
   // Of up to 128 rows, a multiple of eight, of up to FY_REDUCE_SHORT floats, which are added one after the other.
   void (*sums_in_order)(const float *x, int64_t n, int64_t rows, float *out);
   // Where the greatest (or least) of at least 8 words is, the first of equals; a NaN never is. [floats,
