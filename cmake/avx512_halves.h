@@ -153,6 +153,26 @@ static inline __attribute__((always_inline)) __mmask16 halves_test_epi32_mask(__
   typedef int each __attribute__((vector_size(64)));
   return halves_movepi32_mask((__m512i)(((each)x & (each)y) != 0));
 }
+static inline __attribute__((always_inline)) __m512i halves_loadu_si512(const void *p) {
+  halves_si r;
+  __builtin_memcpy(&r, p, sizeof r);
+  return r.whole;
+}
+#define _mm512_loadu_si512 halves_loadu_si512
+static inline __attribute__((always_inline)) __m512 halves_cvtepi32_ps(__m512i x) {
+  const halves_si a = {x};
+  halves_ps r;
+  for (int i = 0; i < 2; i++) r.half[i] = _mm256_cvtepi32_ps(a.half[i]);
+  return r.whole;
+}
+#define _mm512_cvtepi32_ps halves_cvtepi32_ps
+// (|how| is a constant.)
+#define _mm512_cmp_ps_mask(x, y, how)                                                       \
+  __extension__({                                                                           \
+    const halves_ps cmp_x = {(x)}, cmp_y = {(y)};                                           \
+    (__mmask16)(_mm256_movemask_ps(_mm256_cmp_ps(cmp_x.half[0], cmp_y.half[0], how)) |      \
+                _mm256_movemask_ps(_mm256_cmp_ps(cmp_x.half[1], cmp_y.half[1], how)) << 8); \
+  })
 static inline __attribute__((always_inline)) __m512 halves_mask_blend_ps(__mmask16 m, __m512 x,
                                                                          __m512 y) {
   const halves_ps a = {x}, b = {y};
