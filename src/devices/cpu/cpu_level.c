@@ -2,8 +2,8 @@
 // cpu_level.c: which build of the vector kernels runs: the best that this CPU can, at most what
 // FERRY_CPU allows. One choice for the process: packed weights and plans depend on it.
 //
-// Measured (bench/README.md): avx512 on Zen 4, whose units are 256 bits wide; avx512wide on Zen 5 and Cascade
-// Lake. Without AVX-512 they are tested built of AVX2 (cmake/avx512_halves.h) or in an emulator
+// Measured (bench/README.md, NOTES.md): avx512 on Zen 4, whose units are 256 bits wide; avx512wide on Zen 5 and
+// Granite Rapids. Without AVX-512 they are tested built of AVX2 (cmake/avx512_halves.h) or in an emulator
 // (tools/run_avx512.sh).
 
 #include <stdatomic.h>

@@ -5,7 +5,7 @@
 // of A for every m: one tap is a matrix product; the taps of a window, each row a pixel (or zeros
 // outside of the image), are a convolution, with no copy of the image. B is packed into panels of
 // columns once and kept when it does not change. The kernel holds a block of C in registers.
-// Measured on AVX2 (bench/README.md): as fast as oneDNN's and OpenBLAS' sgemm, and it shares our
+// Measured (bench/README.md): as fast as oneDNN's and OpenBLAS' sgemm, and it shares our
 // threads, starts in no time and keeps activations in NHWC, so we use no library here.
 
 #ifndef FY_DEVICES_CPU_GEMM_H

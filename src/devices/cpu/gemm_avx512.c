@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm_avx512.c: the kernel of gemm.h for x86 machines with AVX-512, in two shapes.
 //
-// Where two products of 512 bits begin in a cycle: blocks of 6 x 32 floats or 6 x 16 doubles in twelve of the
-// 32 registers. Twelve sums keep two multipliers busy that take four cycles each.
+// Where two products of 512 bits begin in a cycle: blocks of 12 x 32 floats in 24 of the 32 registers, or 6 x 16
+// doubles. Two loads begin in a cycle, too: a term of twelve rows takes 12 cycles and 14 loads, one of six 6 and 8.
 // Where one does (Zen 4): blocks of 6 x 16 floats or 6 x 8 doubles. Six sums are enough there, a short block
 // lets the next one begin sooner, and panels are as wide as AVX2's, whose blocks take what does not fill a
 // vector. The arithmetic is the same as with AVX2, but half of the instructions do it.
