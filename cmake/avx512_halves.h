@@ -140,6 +140,18 @@ static inline __attribute__((always_inline)) __m512d halves_cvtps_pd(__m256 x) {
   return r.whole;
 }
 #define _mm512_cvtps_pd halves_cvtps_pd
+static inline __attribute__((always_inline)) __m512 halves_cvtph_ps(__m256i x) {
+  HALVES_TYPE(__m512) r;
+  r.half[0] = _mm256_cvtph_ps(_mm256_castsi256_si128(x));
+  r.half[1] = _mm256_cvtph_ps(_mm256_extracti128_si256(x, 1));
+  return r.whole;
+}
+#define _mm512_cvtph_ps halves_cvtph_ps
+#define _mm512_cvtps_ph(x, mode)                                                     \
+  __extension__({                                                                    \
+    const halves_ps a = {(x)};                                                       \
+    _mm256_set_m128i(_mm256_cvtps_ph(a.half[1], mode), _mm256_cvtps_ph(a.half[0], mode)); \
+  })
 
 // Masks.
 static inline __attribute__((always_inline)) __mmask16 halves_movepi32_mask(__m512i x) {

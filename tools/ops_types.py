@@ -47,7 +47,8 @@ def others(line, spec, wanted):
     old = have.pop()
     for new in wanted:
         if new != old and NAMES[new] in spec.types(first):
-            changed = [VALUE.sub(lambda m: in_type(m, new), w) if k == first else w for w, k in zip(words, of)]
+            changed = [VALUE.sub(lambda m: in_type(m, new), w) if k == first or w.startswith("var:" + old + "[") else w
+                       for w, k in zip(words, of)]  # a variable's type is not its handle's
             title = name.replace(old + " to", new + " to") if op == "Cast" else re.sub(r" (%s)$" % "|".join(NAMES), "", name) + " " + new
             yield "; ".join([title, op, re.sub(r"\b%s=t:%s\b" % (first, old), "%s=t:%s" % (first, new), attrs),
                              " ".join(changed)] + rest)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // optimizer_apply.c: checks what a training step is given, locks its variables and runs the formula
-// (optimizers.c) over all elements, or over the rows that a sparse step names.
+// (optimizer_steps.inc) over all elements, or over the rows that a sparse step names.
 
+#include "ops/fused.h"
 #include "ops/optimizers.h"
 #include "ops/shape_fns.h"
 #include "ops/values.h"
@@ -134,9 +135,68 @@ static fy_code check_rows(fy_kernel_ctx *ctx, const fy_optimizer *o, const fy_te
   return FY_OK;
 }
 
+// The best build of a step that this machine can run, and how many bytes its vectors have.
+static fy_step_fn best_step(fy_step step, int type, int *bytes) {
+#if defined(__x86_64__)
+  const int widest = fy_lanes_best()->bytes;
+  *bytes = 64;
+  if (widest >= 64 && type == 0 && fy_halves_steps_avx512[step])
+    return fy_halves_steps_avx512[step];
+  *bytes = 32;
+  if (widest >= 32) return fy_steps_avx2[step][type];
+#endif
+  *bytes = 16;
+  return fy_steps_plain[step][type];
+}
+
+static fy_code choose_step(fy_kernel_ctx *ctx, const fy_optimizer *o, fy_dtype dtype,
+                           fy_step_job *j, fy_error *err) {
+  static const fy_dtype types[FY_STEP_TYPES] = {FY_HALF,   FY_BFLOAT16,  FY_FLOAT,
+                                                FY_DOUBLE, FY_COMPLEX64, FY_COMPLEX128};
+  int type = 0, bytes = 0;
+  while (type < FY_STEP_TYPES && types[type] != dtype) type++;
+  j->step = type < FY_STEP_TYPES ? best_step(o->step, type, &bytes) : NULL;
+  if (!j->step) {
+    return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
+                   fy_dtype_name(dtype));
+  }
+  j->vars = o->vars;
+  j->bytes = (int)fy_dtype_storage(dtype);
+  j->lanes = bytes / (j->bytes < 4 ? 4 : j->bytes);
+  return FY_OK;
+}
+
+// What does not fill a vector is computed in one beside the tensors.
+static void step_rest(const fy_step_job *j, int64_t begin, size_t bytes) {
+  char rest[FY_STEP_VARS + 1][32] = {{0}};  // the widest: 16 halves
+  const size_t at = (size_t)begin * (size_t)j->bytes;
+  fy_step_job one = *j;
+  for (int k = 0; k < j->vars; k++) {
+    memcpy(rest[k], (const char *)j->var[k] + at, bytes);
+    one.var[k] = rest[k];
+  }
+  memcpy(rest[FY_STEP_VARS], (const char *)j->grad + at, bytes);
+  one.grad = rest[FY_STEP_VARS];
+  j->step(&one, 0, j->lanes);
+  for (int k = 0; k < j->vars; k++) memcpy((char *)j->var[k] + at, rest[k], bytes);
+}
+
+static void step_range(const fy_step_job *j, int64_t begin, int64_t end) {
+  const int64_t whole = end - (end - begin) % j->lanes;
+  if (whole > begin) j->step(j, begin, whole);
+  if (end > whole) step_rest(j, whole, (size_t)(end - whole) * (size_t)j->bytes);
+}
+
+// Threads share whole lines of the cache.
+#define BLOCK 64
+static void step_blocks(void *arg, int64_t begin, int64_t end) {
+  const fy_step_job *j = arg;
+  step_range(j, begin * BLOCK, end * BLOCK < j->count ? end * BLOCK : j->count);
+}
+
 // Rows may repeat, so they are taken one after the other.
 static void step_rows(fy_kernel_ctx *ctx, const fy_optimizer *o, const fy_step_job *all,
-                      fy_step_fn step, const fy_tensor *w) {
+                      const fy_tensor *w) {
   const fy_tensor *indices = ctx->in[o->grad + 1];
   const int64_t inner = fy_product(w->dims + 1, w->rank - 1);
   const size_t row_bytes = (size_t)inner * fy_dtype_storage(w->dtype);
@@ -145,7 +205,7 @@ static void step_rows(fy_kernel_ctx *ctx, const fy_optimizer *o, const fy_step_j
     row.grad = (const char *)all->grad + (size_t)i * row_bytes;
     for (int k = 0; k < o->vars; k++)
       row.var[k] = (char *)all->var[k] + (size_t)fy_tensor_int(indices, i) * row_bytes;
-    step(&row, 0, inner);
+    step_range(&row, 0, inner);
   }
 }
 
@@ -155,14 +215,11 @@ static fy_code step_locked(fy_kernel_ctx *ctx, const fy_optimizer *o, fy_variabl
   FY_TRY(check_variables(ctx, o, vars, err));
   FY_TRY(check_scalars(ctx, o, err));
   if (is_sparse(ctx->site->op->spec)) FY_TRY(check_rows(ctx, o, vars[0]->value, err));
-  const fy_step_fn step = o->step[grad->dtype];
-  if (!step) {
-    return fy_fail(err, FY_UNIMPLEMENTED, "%s has no loop for %s", ctx->site->op->impl->name,
-                   fy_dtype_name(grad->dtype));
-  }
   fy_step_job j = {.grad = grad->data,
                    .flag = o->flag && fy_site_bool(ctx->site, o->flag),
-                   .sparse = is_sparse(ctx->site->op->spec)};
+                   .sparse = is_sparse(ctx->site->op->spec),
+                   .count = grad->count};
+  FY_TRY(choose_step(ctx, o, grad->dtype, &j, err));
   int scalars = 0;
   float count_f32;
   double count_f64;
@@ -181,9 +238,9 @@ static fy_code step_locked(fy_kernel_ctx *ctx, const fy_optimizer *o, fy_variabl
     j.var[i] = (ctx->svc->view ? ctx->svc->view(ctx, vars[i]->value, &view) : vars[i]->value)->data;
   }
   if (j.sparse) {
-    step_rows(ctx, o, &j, step, vars[0]->value);
+    step_rows(ctx, o, &j, vars[0]->value);
   } else if (grad->count) {
-    fy_parallel(ctx, grad->count, o->ns, step, &j);
+    fy_parallel(ctx, (grad->count + BLOCK - 1) / BLOCK, BLOCK * o->ns, step_blocks, &j);
   }
   return FY_OK;
 }

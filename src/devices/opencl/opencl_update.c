@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // opencl_update.c: variables that are changed where they are: AssignAdd, AssignSub and training steps, dense
-// and sparse, as kernels written at run time from one formula each (ops/optimizers.c has the
+// and sparse, as kernels written at run time from one formula each (ops/optimizer_steps.inc has the
 // same ones for the host).
 //
 // As on the host, a value that somebody else holds is never written: the kernel then reads the old
