@@ -42,7 +42,7 @@ const double fy_random_logs[16][2] = {
     {0x1.886e6037841edp-1, 0x1.1058bc8a07ee1p-2},  {0x1.767dcf5534862p-1, 0x1.4043057b6ee09p-2}};
 
 const fy_random_lanes *fy_random_lanes_best(void) {
-  const int level = fy_cpu_level_get();
+  const fy_cpu_level level = fy_cpu_level_get();
   if (level < FY_CPU_AVX2) return NULL;
   return level < FY_CPU_AVX512 ? &fy_random_lanes_avx2 : &fy_random_lanes_avx512;
 }

@@ -104,9 +104,7 @@ static void plan_panels(plan *p, int64_t depth, int threads) {
 
 static plan make_plan(const fy_conv *c, int threads) {
   const fy_gemm_kernels *g = fy_gemm_best();
-  plan p = {.columns = g->columns[FY_GEMM_F32],
-            .rows = g->rows[FY_GEMM_F32],
-            .all = fy_tiles(c)};
+  plan p = {.columns = g->columns[FY_GEMM_F32], .rows = g->rows[FY_GEMM_F32], .all = fy_tiles(c)};
   p.panels = parts(c->out_depth, p.columns);
   p.pieces = parts(all_depth(c), g->piece);
   p.piece = parts(all_depth(c), p.pieces);
