@@ -205,20 +205,61 @@ static int64_t ngrams_of(int64_t length, int64_t width, int64_t pad) {
   return n > 0 ? n : 0;
 }
 
-// One n-gram: |width| words from position |at| of |pad| + length + |pad|.
-static void one_ngram(const fy_site *site, fy_str *s, const fy_tensor *data, int64_t begin,
-                      int64_t length, int64_t pad, int64_t at, int64_t width) {
-  const fy_view separator = fy_site_string(site, "separator");
-  const fy_view left = fy_site_string(site, "left_pad"), right = fy_site_string(site, "right_pad");
+typedef struct ngram_job {
+  const fy_tensor *data, *splits, *out_splits;
+  fy_tensor *out;
+  const fy_attr *widths;
+  int64_t pad_width;
+  fy_view separator, left, right;
+} ngram_job;
+
+// |width| words from position |at| of |pad| + |length| + |pad|.
+static void one_ngram(const ngram_job *j, fy_str *s, int64_t begin, int64_t length, int64_t pad,
+                      int64_t at, int64_t width) {
   for (int64_t i = at; i < at + width; i++) {
-    if (i > at) add(s, separator);
+    if (i > at) add(s, j->separator);
     if (i < pad)
-      add(s, left);
+      add(s, j->left);
     else if (i < pad + length)
-      add(s, fy_tensor_string(data, begin + i - pad));
+      add(s, fy_tensor_string(j->data, begin + i - pad));
     else
-      add(s, right);
+      add(s, j->right);
   }
+}
+
+// The row that the n-gram |k| is of.
+static int64_t row_of_ngram(const ngram_job *j, int64_t k) {
+  int64_t low = 0, high = j->out_splits->count - 1;
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    if (fy_tensor_int(j->out_splits, middle) <= k)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static fy_code put_ngram(const void *arg, int64_t k, fy_str *s, fy_error *err) {
+  const ngram_job *j = arg;
+  const int64_t r = row_of_ngram(j, k), begin = fy_tensor_int(j->splits, r);
+  const int64_t length = fy_tensor_int(j->splits, r + 1) - begin;
+  int64_t at = k - fy_tensor_int(j->out_splits, r);
+  for (uint32_t w = 0; w < j->widths->n; w++) {
+    const int64_t width = j->widths->v.ints[w], pad = pad_of(j->pad_width, width);
+    const int64_t n = ngrams_of(length, width, pad);
+    if (at < n) {
+      one_ngram(j, s, begin, length, pad, at, width);
+      return fy_text_put_str(j->out, k, s, err);
+    }
+    at -= n;
+  }
+  // A row too short for any: all of it.
+  const int64_t pad = j->widths->n ? pad_of(j->pad_width, j->widths->v.ints[0]) : j->pad_width;
+  if (pad > INT32_MAX)
+    return fy_fail(err, FY_INVALID_ARGUMENT, "pad_width %lld is too large", (long long)pad);
+  one_ngram(j, s, begin, length, pad, 0, length + 2 * pad);
+  return fy_text_put_str(j->out, k, s, err);
 }
 
 static fy_code check_splits(const fy_tensor *data, const fy_tensor *splits, fy_error *err) {
@@ -296,33 +337,16 @@ static fy_code ngrams(fy_kernel_ctx *ctx, fy_error *err) {
     put_split(out_splits, r + 1, total);
   }
   FY_TRY(fy_out(ctx, 0, 1, &total, &out, err));
-  fy_str s;
-  fy_str_init(&s);
-  fy_code code = FY_OK;
-  int64_t k = 0;
-  for (int64_t r = 0; r + 1 < splits->count && !code; r++) {
-    const int64_t begin = fy_tensor_int(splits, r), length = fy_tensor_int(splits, r + 1) - begin;
-    const int64_t before = k;
-    for (uint32_t w = 0; w < widths->n && !code; w++) {
-      const int64_t width = widths->v.ints[w], pad = pad_of(pad_width, width);
-      const int64_t n = ngrams_of(length, width, pad);
-      for (int64_t at = 0; at < n && !code; at++) {
-        one_ngram(ctx->site, &s, data, begin, length, pad, at, width);
-        code = fy_text_put_str(out, k++, &s, err);
-      }
-    }
-    if (!code && short_too && k == before && length > 0) {
-      const int64_t pad = no_widths ? pad_width : pad_of(pad_width, widths->v.ints[0]);
-      if (pad > INT32_MAX) {
-        code = fy_fail(err, FY_INVALID_ARGUMENT, "pad_width %lld is too large", (long long)pad);
-        break;
-      }
-      one_ngram(ctx->site, &s, data, begin, length, pad, 0, length + 2 * pad);
-      code = fy_text_put_str(out, k++, &s, err);
-    }
-  }
-  fy_str_free(&s);
-  return code;
+  const ngram_job job = {.data = data,
+                         .splits = splits,
+                         .out_splits = out_splits,
+                         .out = out,
+                         .widths = widths,
+                         .pad_width = pad_width,
+                         .separator = fy_site_string(ctx->site, "separator"),
+                         .left = fy_site_string(ctx->site, "left_pad"),
+                         .right = fy_site_string(ctx->site, "right_pad")};
+  return fy_text_each(ctx, total, 60, put_ngram, &job, err);
 }
 
 static const fy_sample reduce_samples[] = {
