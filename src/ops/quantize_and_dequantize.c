@@ -265,7 +265,8 @@ static fy_code v2(fy_kernel_ctx *ctx, fy_error *err) {
     j.bits = fy_site_int(site, "num_bits");
     j.half_up = fy_view_is(fy_site_string(site, "round_mode"), "HALF_UP");
   }
-  if (axis >= in->rank) {
+  // Version 3 compares the axis with the rank even where it says that there is none.
+  if (axis >= in->rank || (bits_given && axis == -1 && in->rank == 0)) {
     return bits_given ? fy_fail(err, FY_INVALID_ARGUMENT,
                                 "Axis requested is larger than input dimensions. Axis: %lld Input "
                                 "Dimensions: %d",

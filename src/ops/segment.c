@@ -257,6 +257,8 @@ static int64_t id_at(const fy_tensor *ids, int64_t i) {
   return ids->dtype == FY_INT32 ? ((const int32_t *)ids->data)[i] : ((const int64_t *)ids->data)[i];
 }
 
+#define MANY_CELLS (1 << 24)
+
 typedef struct segments_job {
   const rows *r;
   const segment_op *op;
@@ -347,6 +349,14 @@ static fy_code segment(fy_kernel_ctx *ctx, fy_error *err) {
   return ids->count ? all_segments(ctx, &r, err) : FY_OK;
 }
 
+// A bad index is said before memory is asked for where the last id would make it ask for much.
+static fy_code check_rows(const rows *r, int64_t out_rows, fy_error *err) {
+  int64_t row, cells;
+  if (!__builtin_mul_overflow(out_rows, r->run, &cells) && cells < MANY_CELLS) return FY_OK;
+  for (int64_t i = 0; i < r->ids->count; i++) FY_TRY(row_at(r, i, &row, err));
+  return FY_OK;
+}
+
 static fy_code sparse_segment(fy_kernel_ctx *ctx, fy_error *err) {
   const fy_tensor *data = ctx->in[0], *indices = ctx->in[1], *ids = ctx->in[2];
   const fy_tensor *number = ctx->site->num_inputs > 3 ? ctx->in[3] : NULL;
@@ -377,6 +387,7 @@ static fy_code sparse_segment(fy_kernel_ctx *ctx, fy_error *err) {
   if (!number) n = last + 1;
   rows r = {.data = data, .indices = indices, .ids = ids, .limit = data->dims[0]};
   r.run = fy_product(data->dims + 1, data->rank - 1);
+  FY_TRY(check_rows(&r, n, err));
   FY_TRY(out_rows(ctx, data, n, &r.out, err));
   return all_segments(ctx, &r, err);
 }
