@@ -230,8 +230,11 @@ fy_code fy_ocl_output(fy_ocl_call *c, int i, fy_tensor **out, fy_error *err) {
   if (!shapes) return fy_fail_oom(err, sizeof *shapes);
   FY_TRY(infer(c, shapes));
   if (shapes[i].rank < 0) return FY_OCL_DETOUR;
+  // The reference tells what is wrong with sizes that overflow, before a zero too.
+  int64_t count = 1;
   for (int32_t d = 0; d < shapes[i].rank; d++)
-    if (shapes[i].dims[d] < 0) return FY_OCL_DETOUR;
+    if (shapes[i].dims[d] < 0 || __builtin_mul_overflow(count, shapes[i].dims[d], &count))
+      return FY_OCL_DETOUR;
   return fy_ocl_output_dims(c, i, shapes[i].rank, shapes[i].dims, out, err);
 }
 
