@@ -133,23 +133,23 @@ HALVES_MEMORY(__m512d, pd, double, 8, __mmask8)
 #define _mm512_mask_storeu_ps halves_mask_storeu_ps
 #define _mm512_mask_storeu_pd halves_mask_storeu_pd
 
-static inline __attribute__((always_inline)) __m512d halves_cvtps_pd(__m256 x) {
-  HALVES_TYPE(__m512d) r;
-  r.half[0] = _mm256_cvtps_pd(_mm256_castps256_ps128(x));
-  r.half[1] = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
-  return r.whole;
-}
+// Numbers that become twice as wide.
+#define HALVES_WIDEN(T, name, x, fn, low, high)              \
+  static inline __attribute__((always_inline)) T name(x v) { \
+    HALVES_TYPE(T) r;                                        \
+    r.half[0] = fn(low(v));                                  \
+    r.half[1] = fn(high(v, 1));                              \
+    return r.whole;                                          \
+  }
+HALVES_WIDEN(__m512d, halves_cvtps_pd, __m256, _mm256_cvtps_pd, _mm256_castps256_ps128,
+             _mm256_extractf128_ps)
+HALVES_WIDEN(__m512, halves_cvtph_ps, __m256i, _mm256_cvtph_ps, _mm256_castsi256_si128,
+             _mm256_extracti128_si256)
 #define _mm512_cvtps_pd halves_cvtps_pd
-static inline __attribute__((always_inline)) __m512 halves_cvtph_ps(__m256i x) {
-  HALVES_TYPE(__m512) r;
-  r.half[0] = _mm256_cvtph_ps(_mm256_castsi256_si128(x));
-  r.half[1] = _mm256_cvtph_ps(_mm256_extracti128_si256(x, 1));
-  return r.whole;
-}
 #define _mm512_cvtph_ps halves_cvtph_ps
-#define _mm512_cvtps_ph(x, mode)                                                     \
-  __extension__({                                                                    \
-    const halves_ps a = {(x)};                                                       \
+#define _mm512_cvtps_ph(x, mode)                                                          \
+  __extension__({                                                                         \
+    const halves_ps a = {(x)};                                                            \
     _mm256_set_m128i(_mm256_cvtps_ph(a.half[1], mode), _mm256_cvtps_ph(a.half[0], mode)); \
   })
 

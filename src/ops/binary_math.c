@@ -86,9 +86,10 @@ static inline __attribute__((always_inline)) void whole_4(const ints4 *px, const
   *out = IS_REST(how) ? rest : cut;
 }
 // An operand that does not move is read from four copies of it.
-static inline __attribute__((always_inline)) void wholes(const int32_t *a, int64_t sa,
-                                                         const int32_t *b, int64_t sb, int32_t *o,
-                                                         int64_t n, whole_kind how, int *bad) {
+static inline __attribute__((always_inline)) void wholes_i32(const int32_t *a, int64_t sa,
+                                                             const int32_t *b, int64_t sb,
+                                                             int32_t *o, int64_t n, whole_kind how,
+                                                             int *bad) {
   ints4 x = {a[0], a[0], a[0], a[0]}, y = {b[0], b[0], b[0], b[0]}, q, zero = {0};
   const ints4 copies[2] = {x, y};
   const char *from_x = sa ? (const char *)a : (const char *)&copies[0];
@@ -109,15 +110,19 @@ static inline __attribute__((always_inline)) void wholes(const int32_t *a, int64
   }
   if (zero[0] | zero[1] | zero[2] | zero[3]) *bad = 1;
 }
-#define LOOP_32(name, HOW)                                                                        \
-  FY_CLONES static void name##_i32(const void *a, int64_t sa, const void *b, int64_t sb, void *o, \
-                                   int64_t n, int *bad) {                                         \
-    wholes(a, sa, b, sb, o, n, HOW, bad);                                                         \
+#define LOOP_WHOLE(S, name, HOW, CLONES)                                                       \
+  CLONES static void name##_##S(const void *a, int64_t sa, const void *b, int64_t sb, void *o, \
+                                int64_t n, int *bad) {                                         \
+    wholes_##S(a, sa, b, sb, o, n, HOW, bad);                                                  \
   }
-LOOP_32(div, CUT)
-LOOP_32(mod, CUT_REST)
-LOOP_32(floor_div, FLOOR)
-LOOP_32(floor_mod, FLOOR_REST)
+#define LOOPS_UNSIGNED(S, CLONES) \
+  LOOP_WHOLE(S, div, CUT, CLONES) \
+  LOOP_WHOLE(S, mod, CUT_REST, CLONES)
+#define LOOPS_SIGNED(S, CLONES)           \
+  LOOPS_UNSIGNED(S, CLONES)               \
+  LOOP_WHOLE(S, floor_div, FLOOR, CLONES) \
+  LOOP_WHOLE(S, floor_mod, FLOOR_REST, CLONES)
+LOOPS_SIGNED(i32, FY_CLONES)
 
 // Of 8 and 16 bits in floats, likewise (wrong by less than a 2^7th), a chunk at a time.
 FY_CLONES static int32_t wholes_short(int32_t *restrict x, const int32_t *restrict y, int64_t n,
@@ -162,11 +167,6 @@ FY_CLONES static int32_t wholes_short(int32_t *restrict x, const int32_t *restri
         narrow_16(x, (uint16_t *)(o + at), m);                                                 \
     }                                                                                          \
   }
-#define LOOP_SHORT(S, name, HOW)                                                                   \
-  static void name##_##S(const void *a, int64_t sa, const void *b, int64_t sb, void *o, int64_t n, \
-                         int *bad) {                                                               \
-    wholes_##S(a, sa, b, sb, o, n, HOW, bad);                                                      \
-  }
 FY_CLONES static void narrow_8(const int32_t *restrict in, uint8_t *out, int64_t n) {
   for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)in[i];
 }
@@ -177,16 +177,10 @@ SHORT_TYPE(i8)
 SHORT_TYPE(i16)
 SHORT_TYPE(u8)
 SHORT_TYPE(u16)
-#define LOOPS_SIGNED(S)           \
-  LOOP_SHORT(S, div, CUT)         \
-  LOOP_SHORT(S, mod, CUT_REST)    \
-  LOOP_SHORT(S, floor_div, FLOOR) \
-  LOOP_SHORT(S, floor_mod, FLOOR_REST)
-#define LOOPS_UNSIGNED(S) LOOP_SHORT(S, div, CUT) LOOP_SHORT(S, mod, CUT_REST)
-LOOPS_SIGNED(i8)
-LOOPS_SIGNED(i16)
-LOOPS_UNSIGNED(u8)
-LOOPS_UNSIGNED(u16)
+LOOPS_SIGNED(i8, )
+LOOPS_SIGNED(i16, )
+LOOPS_UNSIGNED(u8, )
+LOOPS_UNSIGNED(u16, )
 
 FY_VEC_BINARY_16(div, FY_16_DIV)
 FY_FULL_REAL_TYPES(FY_BINARY_LOOP, div, OVER)
@@ -471,13 +465,7 @@ static inline __attribute__((always_inline)) void wholes_u32(const uint32_t *a, 
   }
   if (zero[0] | zero[1] | zero[2] | zero[3]) *bad = 1;
 }
-#define LOOP_U32(name, HOW)                                                                       \
-  FY_CLONES static void name##_u32(const void *a, int64_t sa, const void *b, int64_t sb, void *o, \
-                                   int64_t n, int *bad) {                                         \
-    wholes_u32(a, sa, b, sb, o, n, HOW, bad);                                                     \
-  }
-LOOP_U32(div, CUT)
-LOOP_U32(mod, CUT_REST)
+LOOPS_UNSIGNED(u32, FY_CLONES)
 
 // ---------------------------------------------------------------- order, difference, power
 #define MAX_INT(S, x, y) ((x) < (y) ? (y) : (x))

@@ -111,14 +111,8 @@ void fy_scatter_pick_16(bool half, bool larger, bool last, uint16_t *to, const u
   for (int64_t i = 0; i < n && i < 64; i++) same[i] = from[0];
   for (int64_t i = 0; i < n; i += 64) pick_rows_16(&o, to + i, same, n - i < 64 ? n - i : 64);
 }
-#define PICK_16(name, half, larger)                                       \
-  static void name(void *to, const void *from, int64_t n, int64_t step) { \
-    fy_scatter_pick_16(half, larger, false, to, from, n, step);           \
-  }
-PICK_16(min_f16, true, false)
-PICK_16(max_f16, true, true)
-PICK_16(min_bf16, false, false)
-PICK_16(max_bf16, false, true)
+FY_SCATTER_PICK_16(min, false, false)
+FY_SCATTER_PICK_16(max, true, false)
 #define MIN_MAX(E, S, _) \
   LOOP(E, S, min, LOWER) \
   LOOP(E, S, max, HIGHER)

@@ -25,6 +25,14 @@ fy_scatter_loop fy_scatter_find(fy_scatter_kind kind, fy_dtype t);  // NULL: non
 // The smaller or larger of 16-bit floats: that of |to| stays where they do not differ, or with |last| that of |from|.
 void fy_scatter_pick_16(bool half, bool larger, bool last, uint16_t *to, const uint16_t *from,
                         int64_t n, int64_t step);
+// Loops of both types of 16 bits that do so.
+#define FY_SCATTER_PICK_16(name, larger, last)                                   \
+  static void name##_f16(void *to, const void *from, int64_t n, int64_t step) {  \
+    fy_scatter_pick_16(true, larger, last, to, from, n, step);                   \
+  }                                                                              \
+  static void name##_bf16(void *to, const void *from, int64_t n, int64_t step) { \
+    fy_scatter_pick_16(false, larger, last, to, from, n, step);                  \
+  }
 
 // Applies |count| elements of |from| + |from_at| to |to| + |to_at|; strings too. |loop| as found.
 FY_MUST_CHECK fy_code fy_scatter_apply(fy_scatter_kind kind, fy_scatter_loop loop, fy_tensor *to,

@@ -94,14 +94,8 @@ static const fill_fn fills[FY_DTYPE_COUNT] = {FY_NUMERIC_TYPES(FY_LOOP_ENTRY, fi
   }
 #define LESS(x, y) ((x) < (y))
 #define MORE(x, y) ((x) > (y))
-#define LAST_16(name, half, larger)                                       \
-  static void name(void *to, const void *from, int64_t n, int64_t step) { \
-    fy_scatter_pick_16(half, larger, true, to, from, n, step);            \
-  }
-LAST_16(last_min_f16, true, false)
-LAST_16(last_max_f16, true, true)
-LAST_16(last_min_bf16, false, false)
-LAST_16(last_max_bf16, false, true)
+FY_SCATTER_PICK_16(last_min, false, true)
+FY_SCATTER_PICK_16(last_max, true, true)
 FY_FULL_REAL_TYPES(LAST, last_min, LESS)
 FY_FULL_REAL_TYPES(LAST, last_max, MORE)
 static const fy_scatter_loop last_min[FY_DTYPE_COUNT] = {FY_REAL_TYPES(FY_LOOP_ENTRY, last_min)},

@@ -105,9 +105,10 @@ void fy_gemm_find_rows(const fy_gemm_tiles *r, const fy_gemm_cuts *k, int64_t m0
   if (!j->conv) {
     const size_t step = (size_t)j->row_step * r->size;
     const char *from = (const char *)j->a + (size_t)m0 * step;
-    for (int g = 0; g < k->n; g++, from += (size_t)k->rows[g - 1] * step, out += k->rows[g - 1]) {
+    for (int g = 0, n; g < k->n; g++, from += (size_t)n * step, out += n) {
+      n = k->rows[g];
       // Tall blocks look at two rows, but for the first one, which may pack B.
-      spread(from, step, g > 0 && k->rows[g] > FY_GEMM_HELD ? 2 : k->rows[g], out);
+      spread(from, step, g > 0 && n > FY_GEMM_HELD ? 2 : n, out);
     }
     return;
   }
